@@ -1,0 +1,274 @@
+// The tile language: all that a kernel may say.
+//
+// A kernel is a C++ function over views and tiles. Calling it once, *tracing* it, records its operations as MLIR in the
+// `tile` dialect. Host values (int, bool, config structs) are compile-time parameters: a host `for` unrolls and a host
+// `if` chooses while tracing; `range` stays a loop, `when` stays a branch. A `Tile` is a variable: assignment rebinds it,
+// and a tile that a loop body changes is carried from one iteration to the next. `auto x = acc;` is a snapshot.
+//
+//     void add(View x, View y, View out, AddConfig cfg) {
+//       Tile n = program_id(0) * cfg.block;
+//       store(out, {n}, load(x, {n}, {cfg.block}) + load(y, {n}, {cfg.block}));
+//     }
+//
+// Mixed operands are promoted: an integer tile with a float gives the float; bool < i8 < i32 < i64 < bf16 < f16 < f32 <
+// f64. A C++ literal takes the tile's type (a float literal with an integer tile gives f32). Shapes broadcast as in
+// NumPy. The meaning of each operation, in every corner, is in dialect/README.md.
+
+#pragma once
+
+#include "dialect/dsl/Types.h"
+
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+
+namespace kiln {
+
+class Tile;
+class Loop;
+
+/// A kernel argument: memory with a type, extents and strides. An index outside it reads the padding or writes nothing.
+class View {
+public:
+  Type type() const;
+  int rank() const;
+  /// Extent of dimension `axis` as an i64 scalar of the program, known when it runs.
+  Tile dim(int axis, Loc loc = here()) const;
+  /// Extent of dimension `axis` as a host integer: makes that extent part of the specialisation.
+  int64_t extent(int axis, Loc loc = here()) const;
+  /// Index of the argument in the kernel's parameter list.
+  int index() const { return argument; }
+
+private:
+  friend class Trace;
+  explicit View(int argument) : argument(argument) {}
+  int argument;
+};
+
+/// A traced value: a tile of elements, or a scalar when its rank is 0.
+class Tile {
+public:
+  /// An unset tile; reading it before an assignment is an error.
+  Tile(Loc loc = here());
+  Tile(const Tile &other);
+  Tile &operator=(const Tile &other);
+  ~Tile();
+  Type type() const;
+  /// Extents; empty for a scalar.
+  Shape shape() const;
+  int rank() const { return static_cast<int>(shape().size()); }
+  int64_t extent(int axis) const { return shape().at(axis); }
+
+  /// A traced condition has no C++ truth value: choose with where(), branch with when(), or use a host bool.
+  template <class T = bool> explicit operator bool() const {
+    static_assert(sizeof(T) == 0, "a traced condition has no C++ truth value: use where(), when(), or a host bool");
+    return false;
+  }
+
+private:
+  friend class Trace;
+  friend class At;
+  void *value = nullptr; // the MLIR value now bound to this cell; null when unset
+  Loc declared;
+  uint32_t cell = 0; // position in the tracer's list of live cells
+};
+
+/// An operand with the line where it was written: a tile, or a C++ number that becomes a constant.
+class At {
+public:
+  At(const Tile &tile, Loc loc = here()) : tile(&tile), loc(loc) {}
+  At(double number, Loc loc = here()) : kind(Kind::real), real(number), loc(loc) {}
+  At(float number, Loc loc = here()) : kind(Kind::real), real(number), loc(loc) {}
+  At(int number, Loc loc = here()) : kind(Kind::integer), integer(number), loc(loc) {}
+  At(int64_t number, Loc loc = here()) : kind(Kind::integer), integer(number), loc(loc) {}
+  At(bool truth, Loc loc = here()) : kind(Kind::truth), integer(truth), loc(loc) {}
+
+private:
+  friend class Trace;
+  enum class Kind { tile, integer, real, truth } kind = Kind::tile;
+  const Tile *tile = nullptr;
+  int64_t integer = 0;
+  double real = 0;
+
+public:
+  Loc loc;
+};
+
+using Offsets = std::vector<At>;
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+// --- Programs -------------------------------------------------------------------------------------------------------
+
+/// Index of this program along a grid axis (0, 1, 2): i64.
+Tile program_id(int axis = 0, Loc loc = here());
+/// Extent of the grid along an axis: i64.
+Tile num_programs(int axis = 0, Loc loc = here());
+
+// --- Creation -------------------------------------------------------------------------------------------------------
+
+Tile zeros(Type type, Shape shape, Loc loc = here());
+/// Every element `value` (a number or a scalar tile), cast to `type`.
+Tile full(Type type, Shape shape, At value, Loc loc = here());
+/// 0, 1, …, count − 1 as i32 or i64.
+Tile iota(int64_t count, Type type = Type::i32, Loc loc = here());
+
+// --- Arithmetic: elementwise, with promotion and broadcasting --------------------------------------------------------
+
+Tile operator+(At a, At b);
+Tile operator-(At a, At b);
+Tile operator*(At a, At b);
+/// Float: IEEE. Integer: truncates; x / 0 is 0 and INT_MIN / −1 wraps.
+Tile operator/(At a, At b);
+/// Integer remainder with the dividend's sign; x % 0 is x.
+Tile operator%(At a, At b);
+Tile operator-(At a);
+Tile &operator+=(Tile &a, At b);
+Tile &operator-=(Tile &a, At b);
+Tile &operator*=(Tile &a, At b);
+Tile &operator/=(Tile &a, At b);
+
+/// Comparisons give bool; with NaN all are false but `!=`.
+Tile operator==(At a, At b);
+Tile operator!=(At a, At b);
+Tile operator<(At a, At b);
+Tile operator<=(At a, At b);
+Tile operator>(At a, At b);
+Tile operator>=(At a, At b);
+
+/// Bitwise on integers, logical on bool. `&&` and `||` are deleted: tiles cannot short-circuit.
+Tile operator&(At a, At b);
+Tile operator|(At a, At b);
+Tile operator^(At a, At b);
+Tile operator~(At a);
+Tile operator!(At a);
+/// Shifts by the width or more give 0 (left) or the sign (right).
+Tile operator<<(At a, At b);
+Tile operator>>(At a, At b);
+Tile operator&&(const Tile &, const Tile &) = delete;
+Tile operator||(const Tile &, const Tile &) = delete;
+
+Tile abs(At x);
+/// The other operand where one is NaN.
+Tile min(At a, At b);
+Tile max(At a, At b);
+/// a · b + c with one rounding.
+Tile fma(At a, At b, At c);
+/// min(max(x, low), high).
+Tile clamp(At x, At low, At high);
+Tile floor(At x);
+Tile ceil(At x);
+Tile sqrt(At x);
+/// 1 / sqrt(x).
+Tile rsqrt(At x);
+Tile exp(At x);
+Tile exp2(At x);
+Tile log(At x);
+Tile log2(At x);
+Tile tanh(At x);
+Tile erf(At x);
+/// `a` where the condition holds, else `b`; both are evaluated.
+Tile where(At condition, At a, At b);
+/// Conversion: float → integer truncates and saturates, NaN gives 0; narrowing floats round to nearest even.
+Tile cast(At x, Type type);
+
+// --- Shape ----------------------------------------------------------------------------------------------------------
+
+Tile reshape(At x, Shape shape);
+/// Dimension i of the result is dimension order[i] of x; without an order the last two dimensions change places.
+Tile transpose(At x, std::vector<int> order = {});
+/// Repeats dimensions of extent 1, and adds leading ones, up to `shape`.
+Tile broadcast(At x, Shape shape);
+/// Inserts a dimension of extent 1 before `axis` (negative counts from the end: −1 appends).
+Tile expand(At x, int axis);
+
+// --- Reductions: the axis disappears; negative axes count from the end ------------------------------------------------
+
+/// bool and i8 are summed in i32.
+Tile sum(At x, int axis = -1);
+Tile max(At x, int axis) = delete; // ambiguous with max(a, b): see reduce_max
+Tile reduce_max(At x, int axis = -1);
+Tile reduce_min(At x, int axis = -1);
+/// i32 index of the largest element, the lowest one on ties.
+Tile argmax(At x, int axis = -1);
+
+// --- Matrix product -------------------------------------------------------------------------------------------------
+
+/// How exactly f32 operands are multiplied where tensor cores would round them.
+enum class Precision { ieee, tf32, tf32x3 };
+/// a (M, K) · b (K, N) + acc (M, N). f32, bf16 and f16 accumulate in f32, i8 in i32.
+Tile dot(At a, At b, At acc, Precision precision = Precision::ieee);
+/// The same from an accumulator of zeros.
+Tile dot(At a, At b, Precision precision = Precision::ieee);
+
+// --- Memory ---------------------------------------------------------------------------------------------------------
+
+/// What an index outside a view reads.
+enum class Padding { zero, neg_zero, inf, neg_inf, nan };
+/// How an atomic orders the memory operations round it.
+enum class Order { relaxed, acquire, release, acq_rel };
+
+/// The tile of `view` that begins at element `offsets`. A shape shorter than the view's rank leaves the leading
+/// dimensions at extent 1 and drops them.
+Tile load(View view, Offsets offsets, Shape shape, Padding padding = Padding::zero, Loc loc = here());
+/// Writes a tile (or a scalar) at element `offsets`; the value is cast by the caller, its shape may drop leading ones.
+void store(View view, Offsets offsets, At value, Loc loc = here());
+/// Rows `rows[i]` of the view; `offsets` begin the other dimensions and `shape` is theirs.
+Tile gather(View view, At rows, Offsets offsets, Shape shape, Padding padding = Padding::zero, Loc loc = here());
+void scatter(View view, At rows, Offsets offsets, At value, Loc loc = here());
+/// Adds indivisibly; returns the elements as they were.
+Tile atomic_add(View view, Offsets offsets, At value, Order order = Order::relaxed, Loc loc = here());
+
+// --- Random numbers -------------------------------------------------------------------------------------------------
+
+/// 32 random bits for each i64 index, by Philox-4x32-10: one number for one (seed, index) under every tiling.
+Tile random_bits(At seed, At index);
+/// Uniform f32 in [0, 1), with 24 random bits.
+Tile random(At seed, At index);
+
+// --- Debugging ------------------------------------------------------------------------------------------------------
+
+/// Prints a line for each program: its number, the label, the elements.
+void print(const std::string &label, At value);
+/// The launch's next synchronisation fails with `message` when an element is false.
+void check(At condition, const std::string &message);
+
+// --- Control flow ---------------------------------------------------------------------------------------------------
+
+/// A loop in the program: `for (Tile k : range(0, n, step))` with i64 k from `begin` below `end`; step is at least 1.
+Loop range(At begin, At end, At step = 1, Loc loc = here());
+Loop range(At end, Loc loc = here());
+
+/// A branch in the program: only the chosen side runs. `condition` is a bool scalar. Tiles assigned in either side keep
+/// the type and shape they had before.
+void when(At condition, const std::function<void()> &then, const std::function<void()> &otherwise = {}, Loc loc = here());
+
+/// What `range` returns; its iterators open and close the traced body.
+class Loop {
+public:
+  class Iterator {
+  public:
+    Tile operator*() const;
+    Iterator &operator++();
+    bool operator!=(const Iterator &) const;
+
+  private:
+    friend class Loop;
+    explicit Iterator(Loop *loop) : loop(loop) {}
+    Loop *loop;
+  };
+  Iterator begin() { return Iterator(this); }
+  Iterator end() { return Iterator(nullptr); }
+  Loop(const Loop &) = delete;
+  ~Loop();
+
+private:
+  friend class Trace;
+  friend Loop range(At, At, At, Loc);
+  struct State;
+  explicit Loop(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
+
+} // namespace kiln

@@ -1,0 +1,46 @@
+// From a kernel to a module: what the runtime and the driver call to trace. Only this header of the language knows MLIR.
+
+#pragma once
+
+#include "dialect/dsl/Kernel.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <set>
+#include <utility>
+
+namespace kiln {
+
+/// What a specialisation may know of one argument.
+struct ArgFacts {
+  bool isView = true;
+  Type type = Type::f32;
+  // Views only. Extents are the real ones: tracing asks for those that the kernel makes static, by View::extent.
+  Shape extents;
+  bool unitStride = true;     // the innermost stride is 1
+  int64_t alignment = 1;      // bytes: 1, 16 or 64
+  bool stridesBy16 = false;   // every other stride is a multiple of 16 elements
+  bool fits32 = false;        // every element's offset fits a signed 32-bit number
+};
+
+/// The facts of a launch's arguments.
+struct Specialisation {
+  std::vector<ArgFacts> args;
+  std::set<std::pair<int, int>> disjoint; // pairs (i < j) of view arguments that do not overlap
+};
+
+/// A traced kernel. The module holds one `func.func` named as the kernel, with the attribute `tile.kernel`. A view
+/// becomes `memref<…, strided<[?, …, 1]>>`, a scalar a builtin scalar. Argument attributes: `tile.align` (i64 bytes),
+/// `tile.strides_by_16`, `tile.fits_32` (unit); function attribute `tile.disjoint`: an array of index pairs (i64 arrays).
+struct Traced {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::set<std::pair<int, int>> asked; // (argument, dimension) made static by View::extent
+};
+
+/// The tile module of `kernel` under `config` (`name=value,…`). Errors go to the context's diagnostics at the user's
+/// lines; the module is null then. The context must have the tile, arith, math, scf, func and memref dialects loaded.
+/// A trace within a trace is an error. The context is used by one thread at a time.
+Traced trace(mlir::MLIRContext &context, const Kernel &kernel, const Specialisation &facts, const std::string &config);
+
+} // namespace kiln

@@ -1,0 +1,112 @@
+// Folds and verifiers of programs, conversions, total integer arithmetic and random numbers.
+
+#include "dialect/tile/TileDialect.h"
+
+#include "mlir/Dialect/CommonFolders.h"
+
+using namespace mlir;
+
+namespace kiln::tile {
+
+/// The constant behind an operand: a scalar's value or the one value of a splat; null when it is neither.
+static Attribute splatOf(Attribute attr) {
+  if (auto dense = dyn_cast_or_null<DenseElementsAttr>(attr))
+    return dense.isSplat() ? dense.getSplatValue<Attribute>() : Attribute();
+  return attr;
+}
+
+/// `value` as the constant of `type`: itself for a scalar, a splat for a tile.
+static Attribute constantOf(Type type, Attribute value) {
+  if (auto shaped = dyn_cast<RankedTensorType>(type))
+    return DenseElementsAttr::get(shaped, value);
+  return value;
+}
+
+static Attribute castInteger(const APInt &value, bool fromBool, Type to) {
+  if (auto type = dyn_cast<IntegerType>(to)) {
+    if (type.getWidth() == 1)
+      return IntegerAttr::get(type, APInt(1, !value.isZero()));
+    return IntegerAttr::get(type, fromBool ? value.zextOrTrunc(type.getWidth())
+                                           : value.sextOrTrunc(type.getWidth()));
+  }
+  APFloat result(cast<FloatType>(to).getFloatSemantics());
+  result.convertFromAPInt(value, /*IsSigned=*/!fromBool, APFloat::rmNearestTiesToEven);
+  return FloatAttr::get(to, result);
+}
+
+static Attribute castFloat(APFloat value, Type to) {
+  bool inexact;
+  if (isa<FloatType>(to)) {
+    value.convert(cast<FloatType>(to).getFloatSemantics(), APFloat::rmNearestTiesToEven, &inexact);
+    return FloatAttr::get(to, value);
+  }
+  auto type = cast<IntegerType>(to);
+  if (type.getWidth() == 1)
+    return IntegerAttr::get(type, APInt(1, !value.isZero()));
+  APSInt result(type.getWidth(), /*isUnsigned=*/false);
+  value.convertToInteger(result, APFloat::rmTowardZero, &inexact); // saturates; NaN gives 0
+  return IntegerAttr::get(type, result);
+}
+
+OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
+  if (getSource().getType() == getType())
+    return getSource();
+  Type from = getElementTypeOrSelf(getSource().getType()), to = getElementTypeOrSelf(getType());
+  Attribute source = splatOf(adaptor.getSource());
+  if (auto integer = dyn_cast_or_null<IntegerAttr>(source))
+    return constantOf(getType(), castInteger(integer.getValue(), from.isInteger(1), to));
+  if (auto real = dyn_cast_or_null<FloatAttr>(source))
+    return constantOf(getType(), castFloat(real.getValue(), to));
+  return {};
+}
+
+static OpFoldResult foldIntegers(Type type, Attribute lhs, Attribute rhs,
+                                 llvm::function_ref<APInt(const APInt &, const APInt &)> compute) {
+  auto a = dyn_cast_or_null<IntegerAttr>(splatOf(lhs)), b = dyn_cast_or_null<IntegerAttr>(splatOf(rhs));
+  if (!a || !b)
+    return {};
+  return constantOf(type, IntegerAttr::get(a.getType(), compute(a.getValue(), b.getValue())));
+}
+
+/// Whether the operand is the constant `value` in every element.
+static bool isConstant(Attribute attr, int64_t value) {
+  auto integer = dyn_cast_or_null<IntegerAttr>(splatOf(attr));
+  return integer && integer.getValue().getSExtValue() == value;
+}
+
+OpFoldResult DivOp::fold(FoldAdaptor adaptor) {
+  if (isConstant(adaptor.getRhs(), 1))
+    return getLhs();
+  return foldIntegers(getType(), adaptor.getLhs(), adaptor.getRhs(), [](const APInt &a, const APInt &b) {
+    return b.isZero() ? b : a.sdiv(b); // APInt wraps INT_MIN / -1
+  });
+}
+
+OpFoldResult RemOp::fold(FoldAdaptor adaptor) {
+  return foldIntegers(getType(), adaptor.getLhs(), adaptor.getRhs(), [](const APInt &a, const APInt &b) {
+    return b.isZero() ? a : a.srem(b);
+  });
+}
+
+OpFoldResult ShlOp::fold(FoldAdaptor adaptor) {
+  if (isConstant(adaptor.getRhs(), 0))
+    return getLhs();
+  return foldIntegers(getType(), adaptor.getLhs(), adaptor.getRhs(),
+                      [](const APInt &a, const APInt &n) { return a.shl(n); });
+}
+
+OpFoldResult ShrOp::fold(FoldAdaptor adaptor) {
+  if (isConstant(adaptor.getRhs(), 0))
+    return getLhs();
+  return foldIntegers(getType(), adaptor.getLhs(), adaptor.getRhs(),
+                      [](const APInt &a, const APInt &n) { return a.ashr(n); });
+}
+
+LogicalResult RandomOp::verify() {
+  if (shapeOf(getIndex().getType()) != shapeOf(getType()))
+    return emitOpError("expected one number for each index, but got indices of shape ")
+           << shapeText(getIndex().getType()) << " and a result of shape " << shapeText(getType());
+  return success();
+}
+
+} // namespace kiln::tile

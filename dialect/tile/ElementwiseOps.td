@@ -1,0 +1,148 @@
+// Programs, conversions, and the elementwise operations whose result `arith` leaves undefined for some inputs.
+
+#ifndef KILN_DIALECT_TILE_ELEMENTWISEOPS_TD
+#define KILN_DIALECT_TILE_ELEMENTWISEOPS_TD
+
+include "dialect/tile/TileDialect.td"
+
+def Tile_ProgramIdOp : Tile_Op<"program_id", [Pure]> {
+  let summary = "index of this program along one axis of the launch grid";
+  let description = [{
+    0 ≤ result < `tile.num_programs` of the same axis. Axis is 0, 1 or 2.
+
+    ```mlir
+    func.func @example() -> i64 {
+      %0 = tile.program_id 0
+      return %0 : i64
+    }
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<2>]>:$axis);
+  let results = (outs I64:$result);
+  let assemblyFormat = "$axis attr-dict";
+  let hasVerifier = 0;
+}
+
+def Tile_NumProgramsOp : Tile_Op<"num_programs", [Pure]> {
+  let summary = "extent of the launch grid along one axis";
+  let description = [{
+    At least 1 in a program that runs: an empty grid runs no program.
+
+    ```mlir
+    func.func @example() -> i64 {
+      %0 = tile.num_programs 2
+      return %0 : i64
+    }
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<2>]>:$axis);
+  let results = (outs I64:$result);
+  let assemblyFormat = "$axis attr-dict";
+  let hasVerifier = 0;
+}
+
+def Tile_CastOp : Tile_Op<"cast", [Pure, SameOperandsAndResultShape]> {
+  let summary = "conversion to another element type, with a result for every input";
+  let description = [{
+    float → float rounds to nearest even; NaN stays NaN, overflow becomes infinity. float → integer truncates toward zero,
+    saturates at the ends of the type, and NaN gives 0. integer → float rounds to nearest even. integer → narrower integer
+    keeps the low bits; a wider integer sign-extends. bool widens to 0 or 1; anything → bool is `x != 0` (NaN is true).
+
+    ```mlir
+    func.func @example(%x: tensor<8xf32>) -> tensor<8xi32> {
+      %0 = tile.cast %x : tensor<8xf32> to tensor<8xi32>
+      return %0 : tensor<8xi32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_Value:$source);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
+  let hasFolder = 1;
+  let hasVerifier = 0;
+}
+
+class Tile_IntegerBinaryOp<string mnemonic> : Tile_Op<mnemonic, [Pure, SameOperandsAndResultType]> {
+  let arguments = (ins Tile_IntegerValue:$lhs, Tile_IntegerValue:$rhs);
+  let results = (outs Tile_IntegerValue:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
+  let hasVerifier = 0;
+  let hasFolder = 1;
+}
+
+def Tile_DivOp : Tile_IntegerBinaryOp<"div"> {
+  let summary = "signed integer division, total";
+  let description = [{
+    Truncates toward zero. x / 0 is 0, and INT_MIN / −1 wraps to INT_MIN. Float division is `arith.divf`.
+
+    ```mlir
+    func.func @example(%a: i32, %b: i32) -> i32 {
+      %0 = tile.div %a, %b : i32
+      return %0 : i32
+    }
+    ```
+  }];
+}
+
+def Tile_RemOp : Tile_IntegerBinaryOp<"rem"> {
+  let summary = "signed integer remainder, total";
+  let description = [{
+    `a - div(a, b) * b`: it has the sign of the dividend; x rem 0 is x, and INT_MIN rem −1 is 0.
+
+    ```mlir
+    func.func @example(%a: tensor<4xi64>, %b: tensor<4xi64>) -> tensor<4xi64> {
+      %0 = tile.rem %a, %b : tensor<4xi64>
+      return %0 : tensor<4xi64>
+    }
+    ```
+  }];
+}
+
+def Tile_ShlOp : Tile_IntegerBinaryOp<"shl"> {
+  let summary = "left shift, total";
+  let description = [{
+    The amount is unsigned; an amount of the width or more gives 0.
+
+    ```mlir
+    func.func @example(%a: tensor<4xi32>, %n: tensor<4xi32>) -> tensor<4xi32> {
+      %0 = tile.shl %a, %n : tensor<4xi32>
+      return %0 : tensor<4xi32>
+    }
+    ```
+  }];
+}
+
+def Tile_ShrOp : Tile_IntegerBinaryOp<"shr"> {
+  let summary = "arithmetic right shift, total";
+  let description = [{
+    The amount is unsigned; an amount of the width or more gives the sign: 0 or −1.
+
+    ```mlir
+    func.func @example(%a: tensor<4xi32>, %n: tensor<4xi32>) -> tensor<4xi32> {
+      %0 = tile.shr %a, %n : tensor<4xi32>
+      return %0 : tensor<4xi32>
+    }
+    ```
+  }];
+}
+
+def Tile_RandomOp : Tile_Op<"random", [Pure]> {
+  let summary = "32 random bits for each index, by Philox-4x32-10";
+  let description = [{
+    The first output word of Philox-4x32-10 with the counter (low word of the index, high word, 0, 0) and the key (low
+    word of the seed, high word). The number depends on the seed and the index alone: a kernel that passes the element's
+    coordinate in the whole tensor gets the same number under every tiling and on every machine.
+
+    ```mlir
+    func.func @example(%seed: i64, %index: tensor<8x16xi64>) -> tensor<8x16xi32> {
+      %0 = tile.random %seed, %index : tensor<8x16xi64> -> tensor<8x16xi32>
+      return %0 : tensor<8x16xi32>
+    }
+    ```
+  }];
+  let arguments = (ins I64:$seed, AnyTypeOf<[I64, StaticShapeTensorOf<[I64]>]>:$index);
+  let results = (outs AnyTypeOf<[I32, StaticShapeTensorOf<[I32]>]>:$result);
+  let assemblyFormat = "$seed `,` $index attr-dict `:` type($index) `->` type($result)";
+}
+
+#endif

@@ -1,0 +1,49 @@
+// Verifiers of reductions and the matrix product.
+
+#include "dialect/tile/TileDialect.h"
+
+using namespace mlir;
+
+namespace kiln::tile {
+
+LogicalResult ReduceOp::verify() {
+  auto source = cast<RankedTensorType>(getSource().getType());
+  int64_t axis = getAxis(), rank = source.getRank();
+  if (axis < 0 || axis >= rank)
+    return emitOpError("expected an axis from 0 to ") << rank - 1 << ", but got " << axis;
+  SmallVector<int64_t> shape(source.getShape());
+  shape.erase(shape.begin() + axis);
+  Type element = getKind() == ReduceKind::ArgMax ? IntegerType::get(getContext(), 32) : source.getElementType();
+  Type expected = shape.empty() ? element : RankedTensorType::get(shape, element);
+  if (expected != getType())
+    return emitOpError("expected a result of type ") << expected << ", but got " << getType();
+  return success();
+}
+
+LogicalResult DotOp::verify() {
+  auto a = cast<RankedTensorType>(getA().getType()), b = cast<RankedTensorType>(getB().getType()),
+       acc = cast<RankedTensorType>(getAcc().getType());
+  if (a.getRank() != 2 || b.getRank() != 2 || acc.getRank() != 2)
+    return emitOpError("expected tiles of rank 2, but got ranks ")
+           << a.getRank() << ", " << b.getRank() << " and " << acc.getRank();
+  if (a.getDimSize(1) != b.getDimSize(0))
+    return emitOpError("expected inner sizes to match, but got ") << shapeText(a) << " and " << shapeText(b);
+  if (acc.getDimSize(0) != a.getDimSize(0) || acc.getDimSize(1) != b.getDimSize(1))
+    return emitOpError("expected an accumulator of shape ")
+           << a.getDimSize(0) << "x" << b.getDimSize(1) << ", but got " << shapeText(acc);
+  Type operand = a.getElementType();
+  if (operand != b.getElementType())
+    return emitOpError("expected operands of one element type, but got ") << operand << " and " << b.getElementType();
+  Type sum = operand.isInteger(8)                                              ? Type(IntegerType::get(getContext(), 32))
+             : operand.isF32() || operand.isF16() || operand.isBF16() ? Type(Float32Type::get(getContext()))
+             : operand.isF64()                                                 ? operand
+                                                                               : Type();
+  if (!sum)
+    return emitOpError("expected operands of type f32, bf16, f16, f64 or i8, but got ") << operand;
+  if (acc.getElementType() != sum)
+    return emitOpError("expected an accumulator of ") << sum << " for operands of " << operand << ", but got "
+                                                      << acc.getElementType();
+  return success();
+}
+
+} // namespace kiln::tile

@@ -1,0 +1,62 @@
+// Operations that combine many elements into one: reductions and the matrix product.
+
+#ifndef KILN_DIALECT_TILE_REDUCEOPS_TD
+#define KILN_DIALECT_TILE_REDUCEOPS_TD
+
+include "dialect/tile/TileDialect.td"
+
+def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "how a reduction combines two elements", [
+    I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">,
+    I32EnumAttrCase<"ArgMax", 3, "argmax">]> {
+  let cppNamespace = "::kiln::tile";
+}
+
+def Tile_Precision : I32EnumAttr<"Precision", "how exactly a product of f32 tiles is computed", [
+    I32EnumAttrCase<"IEEE", 0, "ieee">, I32EnumAttrCase<"TF32", 1, "tf32">, I32EnumAttrCase<"TF32x3", 2, "tf32x3">]> {
+  let cppNamespace = "::kiln::tile";
+}
+
+def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
+  let summary = "combines the elements along one axis";
+  let description = [{
+    The axis disappears from the shape; reducing the only axis gives a scalar. `sum` of integers wraps; `sum` of floats
+    adds in an order that depends on the extents and the machine's vector width alone. `max` and `min` ignore NaN unless
+    all elements are NaN. `argmax` gives the i32 index of the largest element, the lowest one on ties; NaN counts as
+    smaller than any number.
+
+    ```mlir
+    func.func @example(%x: tensor<64x768xf32>) -> (tensor<64xf32>, tensor<64xi32>) {
+      %0 = tile.reduce sum %x axis 1 : tensor<64x768xf32> -> tensor<64xf32>
+      %1 = tile.reduce argmax %x axis 1 : tensor<64x768xf32> -> tensor<64xi32>
+      return %0, %1 : tensor<64xf32>, tensor<64xi32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_ReduceKind:$kind, Tile_Tensor:$source, I64Attr:$axis);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = "$kind $source `axis` $axis attr-dict `:` type($source) `->` type($result)";
+}
+
+def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["acc", "result"]>]> {
+  let summary = "matrix product added to an accumulator: a · b + acc";
+  let description = [{
+    a is (M, K), b is (K, N), acc is (M, N); M, N and K are at least 1. f32, f16 and bf16 operands accumulate in f32 (bf16
+    products are exact), i8 operands in i32, f64 in f64. The order of the sum over K is the machine's; it depends on the
+    extents and the target alone. `precision` matters on f32 operands where tensor cores round them.
+
+    ```mlir
+    func.func @example(%a: tensor<64x32xbf16>, %b: tensor<32x48xbf16>, %c: tensor<64x48xf32>) -> tensor<64x48xf32> {
+      %0 = tile.dot %a, %b, %c : tensor<64x32xbf16>, tensor<32x48xbf16>, tensor<64x48xf32>
+      return %0 : tensor<64x48xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_Tensor:$a, Tile_Tensor:$b, Tile_Tensor:$acc,
+                       DefaultValuedAttr<Tile_Precision, "::kiln::tile::Precision::IEEE">:$precision);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = [{
+    $a `,` $b `,` $acc (`precision` $precision^)? attr-dict `:` type($a) `,` type($b) `,` type($acc)
+  }];
+}
+
+#endif

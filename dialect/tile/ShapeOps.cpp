@@ -1,0 +1,127 @@
+// Verifiers and folds of the operations that make or reshape tiles.
+
+#include "dialect/tile/TileDialect.h"
+
+using namespace mlir;
+
+namespace kiln::tile {
+
+static int64_t countOf(Type type) {
+  int64_t count = 1;
+  for (int64_t extent : shapeOf(type))
+    count *= extent;
+  return count;
+}
+
+/// Source and result must have one element type.
+static LogicalResult verifySameElement(Operation *op, Type source, Type result) {
+  Type from = getElementTypeOrSelf(source), to = getElementTypeOrSelf(result);
+  if (from == to)
+    return success();
+  return op->emitOpError("expected a result of element type ") << from << ", but got " << to;
+}
+
+LogicalResult IotaOp::verify() {
+  if (shapeOf(getType()).size() != 1)
+    return emitOpError("expected a result of rank 1, but got shape ") << shapeText(getType());
+  return success();
+}
+
+LogicalResult SplatOp::verify() { return verifySameElement(*this, getSource().getType(), getType()); }
+
+OpFoldResult SplatOp::fold(FoldAdaptor adaptor) {
+  if (auto source = adaptor.getSource())
+    return DenseElementsAttr::get(cast<ShapedType>(getType()), source);
+  return {};
+}
+
+LogicalResult ReshapeOp::verify() {
+  if (failed(verifySameElement(*this, getSource().getType(), getType())))
+    return failure();
+  if (countOf(getSource().getType()) != countOf(getType()))
+    return emitOpError("expected as many elements as the source's ")
+           << countOf(getSource().getType()) << " (" << shapeText(getSource().getType()) << "), but got "
+           << countOf(getType()) << " (" << shapeText(getType()) << ")";
+  return success();
+}
+
+OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
+  if (getSource().getType() == getType())
+    return getSource();
+  if (auto inner = getSource().getDefiningOp<ReshapeOp>()) {
+    getSourceMutable().assign(inner.getSource());
+    return getResult();
+  }
+  auto dense = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSource());
+  auto shaped = dyn_cast<RankedTensorType>(getType());
+  if (dense && shaped)
+    return dense.reshape(shaped);
+  return {};
+}
+
+LogicalResult BroadcastOp::verify() {
+  if (failed(verifySameElement(*this, getSource().getType(), getType())))
+    return failure();
+  auto from = shapeOf(getSource().getType()), to = shapeOf(getType());
+  if (from.size() != to.size())
+    return emitOpError("expected a result of the source's rank ") << from.size() << ", but got " << to.size();
+  for (auto [axis, pair] : llvm::enumerate(llvm::zip(from, to))) {
+    auto [source, result] = pair;
+    if (source != result && source != 1)
+      return emitOpError("expected extent 1 or ")
+             << result << " in dimension " << axis << " of the source, but got " << source;
+  }
+  return success();
+}
+
+OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
+  if (getSource().getType() == getType())
+    return getSource();
+  auto dense = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSource());
+  if (dense && dense.isSplat())
+    return dense.resizeSplat(cast<ShapedType>(getType()));
+  return {};
+}
+
+LogicalResult TransposeOp::verify() {
+  if (failed(verifySameElement(*this, getSource().getType(), getType())))
+    return failure();
+  auto from = shapeOf(getSource().getType()), to = shapeOf(getType());
+  auto permutation = getPermutation();
+  SmallVector<bool> seen(from.size(), false);
+  for (int64_t axis : permutation)
+    if (axis >= 0 && axis < static_cast<int64_t>(from.size()))
+      seen[axis] = true;
+  if (permutation.size() != from.size() || !llvm::all_of(seen, [](bool b) { return b; }))
+    return emitOpError("expected a permutation of the source's ") << from.size() << " dimensions, but got ["
+                                                                    << permutation << "]";
+  if (to.size() != from.size())
+    return emitOpError("expected a result of the source's rank ") << from.size() << ", but got " << to.size();
+  for (auto [axis, source] : llvm::enumerate(permutation))
+    if (to[axis] != from[source])
+      return emitOpError("expected extent ")
+             << from[source] << " in dimension " << axis << " of the result, but got " << to[axis];
+  return success();
+}
+
+OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
+  bool identity = true;
+  for (auto [axis, source] : llvm::enumerate(getPermutation()))
+    identity &= static_cast<int64_t>(axis) == source;
+  if (identity)
+    return getSource();
+  if (auto inner = getSource().getDefiningOp<TransposeOp>()) {
+    SmallVector<int64_t> composed;
+    for (int64_t axis : getPermutation())
+      composed.push_back(inner.getPermutation()[axis]);
+    setPermutation(composed);
+    getSourceMutable().assign(inner.getSource());
+    return getResult();
+  }
+  auto dense = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSource());
+  if (dense && dense.isSplat())
+    return dense.resizeSplat(cast<ShapedType>(getType()));
+  return {};
+}
+
+} // namespace kiln::tile

@@ -1,0 +1,92 @@
+// Operations that make a tile or change its shape; none of them computes.
+
+#ifndef KILN_DIALECT_TILE_SHAPEOPS_TD
+#define KILN_DIALECT_TILE_SHAPEOPS_TD
+
+include "dialect/tile/TileDialect.td"
+
+def Tile_IotaOp : Tile_Op<"iota", [Pure]> {
+  let summary = "0, 1, 2, … along the only dimension";
+  let description = [{
+    ```mlir
+    func.func @example() -> tensor<768xi32> {
+      %0 = tile.iota : tensor<768xi32>
+      return %0 : tensor<768xi32>
+    }
+    ```
+  }];
+  let results = (outs Tile_IntegerTensor:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Tile_SplatOp : Tile_Op<"splat", [Pure]> {
+  let summary = "a tile whose every element is one scalar";
+  let description = [{
+    ```mlir
+    func.func @example(%x: f32) -> tensor<8x16xf32> {
+      %0 = tile.splat %x : f32 -> tensor<8x16xf32>
+      return %0 : tensor<8x16xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_Element:$source);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def Tile_ReshapeOp : Tile_Op<"reshape", [Pure]> {
+  let summary = "the same elements in row-major order under another shape";
+  let description = [{
+    The number of elements stays; a tile of one element may become a scalar and back.
+
+    ```mlir
+    func.func @example(%x: tensor<64xf32>) -> tensor<64x1xf32> {
+      %0 = tile.reshape %x : tensor<64xf32> -> tensor<64x1xf32>
+      return %0 : tensor<64x1xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_Value:$source);
+  let results = (outs Tile_Value:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
+  let summary = "repetition along the dimensions of extent 1";
+  let description = [{
+    Rank stays; each extent of the source is 1 or that of the result.
+
+    ```mlir
+    func.func @example(%x: tensor<64x1xf32>) -> tensor<64x32xf32> {
+      %0 = tile.broadcast %x : tensor<64x1xf32> -> tensor<64x32xf32>
+      return %0 : tensor<64x32xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_Tensor:$source);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def Tile_TransposeOp : Tile_Op<"transpose", [Pure]> {
+  let summary = "dimensions in another order";
+  let description = [{
+    Dimension i of the result is dimension `permutation[i]` of the source.
+
+    ```mlir
+    func.func @example(%x: tensor<64x32xf32>) -> tensor<32x64xf32> {
+      %0 = tile.transpose %x [1, 0] : tensor<64x32xf32> -> tensor<32x64xf32>
+      return %0 : tensor<32x64xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_Tensor:$source, DenseI64ArrayAttr:$permutation);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = "$source $permutation attr-dict `:` type($source) `->` type($result)";
+  let hasFolder = 1;
+}
+
+#endif

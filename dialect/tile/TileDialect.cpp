@@ -1,0 +1,55 @@
+// Registration of the `tile` dialect.
+
+#include "dialect/tile/TileDialect.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+
+using namespace mlir;
+
+#include "dialect/tile/TileOpsEnums.cpp.inc"
+
+#include "dialect/tile/TileOpsDialect.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialect/tile/TileOps.cpp.inc"
+
+namespace kiln::tile {
+
+void TileDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialect/tile/TileOps.cpp.inc"
+      >();
+}
+
+Operation *TileDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
+}
+
+ArrayRef<int64_t> shapeOf(Type type) {
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    return tensor.getShape();
+  if (auto memref = dyn_cast<MemRefType>(type))
+    return memref.getShape();
+  return {};
+}
+
+std::string shapeText(Type type) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  auto shape = shapeOf(type);
+  if (shape.empty())
+    return "scalar";
+  llvm::interleave(
+      shape, out,
+      [&](int64_t extent) {
+        if (ShapedType::isDynamic(extent))
+          out << '?';
+        else
+          out << extent;
+      },
+      "x");
+  return text;
+}
+
+} // namespace kiln::tile

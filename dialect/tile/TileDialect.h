@@ -1,0 +1,34 @@
+// C++ declarations of the `tile` dialect, generated from the .td files beside this header.
+
+#pragma once
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace kiln::tile {
+
+/// What `print` and `check` write: keeps them in program order and alive.
+struct ConsoleResource : mlir::SideEffects::Resource::Base<ConsoleResource> {
+  llvm::StringRef getName() final { return "console"; }
+};
+
+/// Shape of a tile; empty for a scalar.
+llvm::ArrayRef<int64_t> shapeOf(mlir::Type type);
+
+/// `64x32`, or `scalar`: a shape as error messages write it.
+std::string shapeText(mlir::Type type);
+
+} // namespace kiln::tile
+
+#include "dialect/tile/TileOpsEnums.h.inc"
+
+#include "dialect/tile/TileOpsDialect.h.inc"
+#define GET_OP_CLASSES
+#include "dialect/tile/TileOps.h.inc"

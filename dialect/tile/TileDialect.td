@@ -1,0 +1,41 @@
+// The `tile` dialect: what a kernel means, with no word about the machine that runs it.
+//
+// Values are builtin tensors of static shape (a *tile*) or builtin scalars (a tile of rank 0); arithmetic on them is
+// `arith` and `math`; loops and branches are `scf`. This dialect adds the program model, shapes, memory through views,
+// reductions, `dot`, random numbers, and those conversions and integer operations that `arith` leaves undefined.
+
+#ifndef KILN_DIALECT_TILE_TILEDIALECT_TD
+#define KILN_DIALECT_TILE_TILEDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Tile_Dialect : Dialect {
+  let name = "tile";
+  let cppNamespace = "::kiln::tile";
+  let summary = "tiles, views and programs, free of hardware";
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let hasConstantMaterializer = 1;
+}
+
+class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemonic, traits> {
+  let hasVerifier = 1;
+}
+
+def Tile_Float : AnyTypeOf<[BF16, F16, F32, F64], "float">;
+def Tile_Integer : AnyTypeOf<[I1, I8, I32, I64], "integer">;
+def Tile_Element : AnyTypeOf<[I1, I8, I32, I64, BF16, F16, F32, F64], "element type">;
+
+/// A tile of rank 1 to 5 and static extents.
+def Tile_Tensor : StaticShapeTensorOf<[I1, I8, I32, I64, BF16, F16, F32, F64]>;
+/// A tile of any rank; rank 0 is a builtin scalar.
+def Tile_Value : AnyTypeOf<[I1, I8, I32, I64, BF16, F16, F32, F64, Tile_Tensor], "tile or scalar">;
+def Tile_IntegerValue : AnyTypeOf<[I8, I32, I64, StaticShapeTensorOf<[I8, I32, I64]>], "integer tile or scalar">;
+def Tile_IntegerTensor : StaticShapeTensorOf<[I32, I64]>;
+def Tile_BoolValue : AnyTypeOf<[I1, StaticShapeTensorOf<[I1]>], "bool tile or scalar">;
+/// A kernel argument: memory with extents and strides, each static or dynamic. bool is stored as i8.
+def Tile_View : StridedMemRefOf<[I8, I32, I64, BF16, F16, F32, F64]>;
+
+#endif

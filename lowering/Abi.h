@@ -1,0 +1,37 @@
+// The contract between generated code and whoever runs it, the same on all machines.
+//
+// A kernel `k` is one function. Its argument block is a packed little-endian struct of 8-byte slots:
+//
+//     int64 grid[3];                     // extents of the launch grid
+//     for each parameter, in order:
+//       view:   void *data; then each dynamic extent (int64); then each dynamic stride (int64, in elements)
+//       scalar: one slot; a narrower value lies in its low bytes
+//
+// On a CPU it is called once for each program:
+//
+//     void k(const void *args, int64_t program, void *scratch);
+//
+// with program = x + grid[0] * (y + grid[1] * z), and `scratch` 64-byte aligned memory of the thread, as many bytes as the
+// object's constant `int64_t k_scratch_bytes` says. The functions below are all that an object may call.
+
+#pragma once
+
+#include <cstdint>
+
+namespace kiln::abi {
+inline constexpr int64_t gridSlots = 3;
+inline constexpr int64_t scratchAlignment = 64;
+using CpuKernel = void (*)(const void *args, int64_t program, void *scratch);
+inline constexpr const char *scratchSuffix = "_scratch_bytes";
+inline constexpr const char *checkFailed = "kiln_check_failed";
+inline constexpr const char *printTile = "kiln_print";
+} // namespace kiln::abi
+
+extern "C" {
+/// An element of a check was false. `message` and `where` (`file:line`) are zero-terminated constants of the object;
+/// `element` is the row-major index of the first failing element. Records the first failure and returns.
+void kiln_check_failed(const char *message, const char *where, int64_t program, int64_t element);
+/// Prints a tile: `rank` extents at `extents`, elements of type `type` (kiln::Type as a number; bool and i8 as bytes, bf16 as
+/// 2 bytes, …) dense in row-major order at `data`.
+void kiln_print(const char *label, int64_t program, int32_t type, int64_t rank, const int64_t *extents, const void *data);
+}

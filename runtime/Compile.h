@@ -1,0 +1,39 @@
+// From a kernel and its arguments to code: specialise, look in the caches, trace, lower, load; and running plans.
+
+#pragma once
+
+#include "runtime/Device.h"
+
+namespace kiln {
+
+/// A compiled kernel. Immutable; shared by every launch with the same specialisation.
+class Executable {
+public:
+  virtual ~Executable() = default;
+  virtual const std::string &kernel() const = 0;
+};
+
+/// What compiling has cost so far in this process.
+struct CompileStatistics {
+  int64_t compiled = 0, fromDisk = 0, fromMemory = 0;
+  double milliseconds = 0; // wall clock in compile() that did not come from memory
+};
+CompileStatistics compileStatistics();
+
+/// The executable of `kernel` for these arguments and config (`name=value,…`; unnamed fields keep their defaults). From
+/// memory, from disk (KILN_CACHE), or compiled now. Throws Error when the arguments do not fit the kernel's parameters or
+/// it does not compile. From any thread.
+std::shared_ptr<const Executable> compile(Device &device, const Kernel &kernel, const std::vector<Arg> &args,
+                                          const std::string &config = "");
+
+/// compile() and launch in one.
+void launch(Device &device, const Kernel &kernel, std::array<int64_t, 3> grid, const std::vector<Arg> &args,
+            const std::string &config = "");
+
+/// Runs a plan's launches in order. `workspace` has at least plan.workspaceBytes bytes; throws Error when it has not.
+void run(Device &device, const Plan &plan, const TensorRef &workspace = {});
+
+/// From now on a compile that is not in memory is an error (and back).
+void freeze(bool frozen = true);
+
+} // namespace kiln
