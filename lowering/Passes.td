@@ -1,0 +1,103 @@
+// Every pass of the compiler, in pipeline order: the table of contents of lowering/.
+//
+// A pass `FoldMasks` of the folder tile/ is lowering/tile/FoldMasks.cpp, `--tile-fold-masks`, and
+// test/lowering/tile/fold-masks.mlir.
+
+#ifndef KILN_LOWERING_PASSES_TD
+#define KILN_LOWERING_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+// --- tile → tile: on every machine ----------------------------------------------------------------------------------
+
+def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
+  let summary = "spells total integer operations, casts, random numbers and narrow-float arithmetic in arith";
+  let description = [{
+    `tile.cast`, `tile.div`, `tile.rem`, `tile.shl`, `tile.shr` and `tile.random` become `arith` operations with selects
+    that give the results the dialect promises; arithmetic on bf16 and f16 is done in f32 and rounded. Tiles stay tensors.
+
+    ```mlir
+    %0 = tile.shl %a, %n : tensor<4xi32>
+    // becomes
+    %1 = arith.shli %a, %n : tensor<4xi32>
+    %2 = arith.cmpi ult, %n, %width : tensor<4xi32>
+    %0 = arith.select %2, %1, %zero : tensor<4xi1>, tensor<4xi32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+// --- The oracle: tile → linalg on memrefs → plain loops --------------------------------------------------------------
+
+def LowerToLinalg : Pass<"generic-lower-to-linalg", "::mlir::func::FuncOp"> {
+  let summary = "gives every tile a buffer of its own and every operation a plain loop nest";
+  let description = [{
+    The reference that the fast pipeline is compared with: no tile shares a buffer, nothing is blocked, fused or
+    vectorised. Buffers are `memref.alloca`; elementwise operations become `linalg.generic` on memrefs.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::math::MathDialect"];
+}
+
+// --- The fast CPU pipeline: tile → loops over native vectors ----------------------------------------------------------
+
+def ForwardLoads : Pass<"cpu-forward-loads", "::mlir::func::FuncOp"> {
+  let summary = "marks the loads that may be read again from memory where they are used";
+  let description = [{
+    A loaded tile is a value. It may stay a view of the memory only when no write that could overlap it lies between the
+    load and its last use; such loads get the unit attribute `cpu.view`, all others are copied into scratch memory.
+  }];
+}
+
+def PinCarriedTiles : Pass<"cpu-pin-carried-tiles", "::mlir::func::FuncOp"> {
+  let summary = "decides which carried tiles can be updated in place";
+  let description = [{
+    A loop keeps one buffer for each carried tile. The value yielded for it is computed straight into that buffer when the
+    old value has no later use in the body (`cpu.in_place` names the operand); otherwise it is copied at the yield.
+  }];
+}
+
+def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
+  let summary = "turns tiles into loops over native vectors and scratch memory";
+  let description = [{
+    Stores, reductions, products, carried tiles and costly values used twice get loops; everything else is computed where
+    it is used. Neighbouring loops over one shape run as one.
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+  let options = [
+    Option<"vectorBits", "vector-bits", "int64_t", "512", "width of a native vector">,
+    Option<"registers", "registers", "int64_t", "32", "native vector registers">,
+  ];
+}
+
+// --- Shared by both CPU pipelines --------------------------------------------------------------------------------------
+
+def LowerMath : Pass<"cpu-lower-math", "::mlir::func::FuncOp"> {
+  let summary = "spells exp2, log2, exp, log, tanh, erf, rsqrt and bf16 conversions in arithmetic";
+  let description = [{
+    On scalars and vectors. f32 functions are polynomials with the error bounds that dialect/README.md states; f64 ones
+    are computed to the same bounds; no call of a mathematical library is left.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+  let options = [Option<"bf16Convert", "bf16-convert", "bool", "false", "the CPU rounds f32 to bf16 by itself">];
+}
+
+def AllocateScratch : Pass<"cpu-allocate-scratch", "::mlir::func::FuncOp"> {
+  let summary = "places every scratch buffer in the thread's arena";
+  let description = [{
+    Each `memref.alloca` becomes a `memref.view` of a last function argument `memref<?xi8>` at a 64-byte aligned offset;
+    buffers that are never alive together share bytes. The function attribute `cpu.scratch_bytes` holds the size.
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect"];
+}
+
+def LowerKernelArguments : Pass<"cpu-lower-kernel-arguments", "::mlir::ModuleOp"> {
+  let summary = "turns the kernel into the C function that lowering/Abi.h describes";
+  let description = [{
+    Views are rebuilt from the packed argument block; `tile.program_id`, `tile.num_programs` and `tile.dim` read it.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect"];
+}
+
+#endif
