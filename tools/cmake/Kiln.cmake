@@ -36,11 +36,38 @@ function(kiln_program name)
   target_link_libraries(${name} PRIVATE ${ARG_LIBS})
 endfunction()
 
-# kiln_gtest(NAME SOURCES... LIBS...): a GoogleTest program, each of its tests known to CTest.
+# What every test sees: caches inside the build folder, OpenMP threads that sleep when they wait (tests run side by side).
+set(KILN_TEST_ENVIRONMENT
+  KILN_CACHE=${PROJECT_BINARY_DIR}/test-cache XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/test-cache/xdg
+  OMP_WAIT_POLICY=passive)
+
+# kiln_gtest(NAME SOURCES... LIBS...): a GoogleTest program; each of its tests is a CTest test called FOLDER/Suite.Test,
+# FOLDER being its place below test/, by which tools/check picks it.
 include(GoogleTest)
 find_package(GTest REQUIRED)
 function(kiln_gtest name)
   kiln_program(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE GTest::gtest GTest::gtest_main)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/test ${CMAKE_CURRENT_SOURCE_DIR})
+  gtest_discover_tests(${name} TEST_PREFIX ${folder}/ DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT 600 ENVIRONMENT "${KILN_TEST_ENVIRONMENT}")
+endfunction()
+
+# kiln_lit(FOLDER [SUFFIXES...]): every .mlir and .test file (or other SUFFIXES) of FOLDER and below is one lit test and
+# one CTest test, called after its path below test/. Folders called inputs are left out. A new file is seen by the next
+# build.
+function(kiln_lit folder)
+  set(suffixes ${ARGN})
+  if(NOT suffixes)
+    set(suffixes .mlir .test)
+  endif()
+  cmake_path(ABSOLUTE_PATH folder NORMALIZE)
+  list(TRANSFORM suffixes PREPEND ${folder}/*)
+  file(GLOB_RECURSE files RELATIVE ${PROJECT_SOURCE_DIR}/test CONFIGURE_DEPENDS ${suffixes})
+  list(FILTER files EXCLUDE REGEX "(^|/)inputs/")
+  foreach(file ${files})
+    add_test(NAME ${file} COMMAND ${KILN_LLVM_BIN}/lit -v -j1 ${PROJECT_BINARY_DIR}/test/${file})
+    set_tests_properties(${file} PROPERTIES TIMEOUT 600 SKIP_REGULAR_EXPRESSION "UNSUPPORTED: kiln"
+      ENVIRONMENT "${KILN_TEST_ENVIRONMENT}")
+  endforeach()
 endfunction()

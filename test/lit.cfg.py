@@ -1,0 +1,39 @@
+"""How lit runs Kiln's text tests: files with RUN lines that call kiln-opt, kilnc and gpt2 and check what they print.
+
+The generated lit.site.cfg.py of the build folder sets kiln_source, kiln_build and llvm_bin and then loads this file, so
+lit is pointed at the build folder: `lit -v build/test/dialect/round-trip.mlir`. Substitutions beside lit's own (%s, %t):
+%source is the root of the sources, %build that of the build. Programs come from build/bin, then LLVM's own.
+"""
+
+import os
+
+import lit.formats
+
+config.name = "kiln"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test", ".cc"]
+config.excludes = ["inputs"]
+config.test_source_root = os.path.join(config.kiln_source, "test")
+config.test_exec_root = os.path.join(config.kiln_build, "test", "lit")
+
+config.substitutions.append(("%source", config.kiln_source))
+config.substitutions.append(("%build", config.kiln_build))
+
+config.environment["PATH"] = os.pathsep.join(
+    [os.path.join(config.kiln_build, "bin"), config.llvm_bin, config.environment["PATH"]]
+)
+config.environment["FILECHECK_OPTS"] = "--dump-input-filter=all -dump-input-context=8"
+cache = os.path.join(config.kiln_build, "test-cache")
+config.environment["KILN_CACHE"] = os.environ.get("KILN_CACHE", cache)
+config.environment["OMP_WAIT_POLICY"] = "passive"
+for name in ("KILN_THREADS", "KILN_TEST_DATA", "ASAN_OPTIONS", "UBSAN_OPTIONS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+# Programs that not every machine can run: `// REQUIRES: avx512`.
+with open("/proc/cpuinfo", encoding="utf-8") as info:
+    flags = set(info.read().split())
+if "avx512vl" in flags:
+    config.available_features.add("avx512")
+if "avx512_bf16" in flags:
+    config.available_features.add("avx512-bf16")
