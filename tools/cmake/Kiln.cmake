@@ -42,13 +42,18 @@ set(KILN_TEST_ENVIRONMENT
   OMP_WAIT_POLICY=passive)
 
 # kiln_gtest(NAME SOURCES... LIBS...): a GoogleTest program; each of its tests is a CTest test called FOLDER/Suite.Test,
-# FOLDER being its place below test/, by which tools/check picks it.
+# FOLDER being its place below test/, by which tools/check picks it. The target test-FOLDER builds all of a folder.
 include(GoogleTest)
 find_package(GTest REQUIRED)
 function(kiln_gtest name)
   kiln_program(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE GTest::gtest GTest::gtest_main)
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/test ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REPLACE / - group test-${folder})
+  if(NOT TARGET ${group})
+    add_custom_target(${group})
+  endif()
+  add_dependencies(${group} ${name})
   gtest_discover_tests(${name} TEST_PREFIX ${folder}/ DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT 600 ENVIRONMENT "${KILN_TEST_ENVIRONMENT}")
 endfunction()
