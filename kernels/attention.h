@@ -1,0 +1,44 @@
+// Flash attention: softmax(q · kᵀ · scale) · v without ever holding the (T, T) matrix. Dao,
+// "FlashAttention-2", 2023: algorithm 1 forward, algorithm 2 backward with its loops exchanged so that no
+// atomics are needed.
+//
+// All of q, k, v, o and their gradients are (B, H, T, D) with any strides whose last is 1: contiguous heads,
+// or views into a packed (B, T, 3, H, D). T and D are any number ≥ 1. `lse` (B, H, T) f32 is the base-2
+// logarithm of the softmax's denominator, log2 Σ_j exp(s_ij), with which the backward pass makes the
+// probabilities again.
+
+#pragma once
+
+#include "dialect/dsl/Plan.h"
+
+#include <optional>
+
+namespace kiln {
+
+struct AttentionConfig {
+  int bm = 64, bn = 64; // rows of q, rows of k and v a tile
+  bool causal = true;   // row i sees columns 0 … i; set by the plan
+};
+
+extern const Kernel attentionKernel, attentionBackwardKernel;
+
+/// Tile sizes for sequences of length T and heads of size D.
+AttentionConfig pickAttention(const Target &target, int64_t T, int64_t D);
+
+/// o and lse from q, k, v. `scale` multiplies the scores; 1 / √D is usual.
+Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k, const TensorRef &v,
+                   const TensorRef &o, const TensorRef &lse, float scale, bool causal = true,
+                   const std::optional<AttentionConfig> &config = {});
+
+/// The forward pass's operands and results, and the gradient of its result.
+struct AttentionSaved {
+  TensorRef q, k, v, o, lse, dout;
+};
+
+/// dq, dk, dv, all written. One program a (batch, head). dq, dk and dv overlap none of the operands.
+/// Workspace: B · H · T f32, and B · H · T · D f32 more when dq is not f32.
+Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, const TensorRef &dq,
+                           const TensorRef &dk, const TensorRef &dv, float scale, bool causal = true,
+                           const std::optional<AttentionConfig> &config = {});
+
+} // namespace kiln

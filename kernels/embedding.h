@@ -1,0 +1,44 @@
+// Token and position embedding: forward gathers rows, backward sums them in a written order.
+//
+// The backward pass walks an index that the data loader prepares: for each token of the batch the positions
+// where it occurs, in ascending order. One program sums the rows of one token, so no two programs write one
+// row: no atomics, and two runs agree to the bit.
+
+#pragma once
+
+#include "dialect/dsl/Plan.h"
+
+namespace kiln {
+
+struct EmbeddingConfig {
+  int rows = 4;            // rows a program
+  bool accumulate = false; // gradients are added to what the tables hold; set by the plan
+};
+
+/// Where each token of a batch of N positions occurs. All i32.
+struct EmbeddingIndex {
+  TensorRef tokens;    // (U) the distinct tokens; entries that are not needed hold −1
+  TensorRef starts;    // (U + 1) token u occurs at positions[starts[u] … starts[u + 1])
+  TensorRef positions; // (N) positions in the batch, grouped by token, ascending in each group
+};
+
+extern const Kernel embeddingKernel, tokenGradientKernel, positionGradientKernel;
+
+/// out[n] = wte[tokens[n]] + wpe[n mod T].
+/// tokens (N) i32, wte (V, C), wpe (T', C) with T' ≥ T, out (N, C). A token outside the vocabulary fails a
+/// check.
+Plan planEmbedding(const Target &target, const TensorRef &tokens, const TensorRef &wte, const TensorRef &wpe,
+                   const TensorRef &out, int64_t T, const EmbeddingConfig &config = {});
+
+/// dwte[v] (+)= Σ dout[n] over the positions n of token v. dout (N, C), dwte (V, C).
+/// With `accumulate` the sums are added to what the rows hold (a table tied to the output layer already holds that
+/// layer's gradient); without it they replace it. Rows of tokens that do not occur are left alone either way.
+Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const TensorRef &dout,
+                       const TensorRef &dwte, bool accumulate, const EmbeddingConfig &config = {});
+
+/// dwpe[t] (+)= Σ_b dout[b · T + t], in the order of the batch. dout (B · T, C), dwpe (T', C) with T' ≥ T. Rows from T on
+/// are left alone.
+Plan planPositionGradient(const Target &target, const TensorRef &dout, const TensorRef &dwpe, int64_t T,
+                          bool accumulate, const EmbeddingConfig &config = {});
+
+} // namespace kiln

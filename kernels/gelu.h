@@ -1,0 +1,32 @@
+// GELU in its tanh form, as GPT-2 has it, and its derivative: as formulas that other kernels put in their
+// epilogues, and as kernels of their own.
+//
+//     gelu(x) = x/2 · (1 + tanh u) = x · σ(2u),   u = √(2/π) · (x + 0.044715 x³)
+//
+// Hendrycks & Gimpel, "Gaussian Error Linear Units", 2016, §2. The logistic form costs one exponential and
+// one division.
+
+#pragma once
+
+#include "dialect/dsl/Plan.h"
+
+namespace kiln {
+
+/// gelu(x), elementwise; x is an f32 tile of any shape.
+Tile gelu(Tile x);
+/// d gelu(x) / dx, elementwise.
+Tile geluGradient(Tile x);
+
+struct GeluConfig {
+  int block = 4096; // elements a program
+};
+
+extern const Kernel geluKernel, geluBackwardKernel;
+
+/// out = gelu(x) over vectors of one length. `out` may be `x`.
+Plan planGelu(const Target &target, const TensorRef &x, const TensorRef &out, const GeluConfig &config = {});
+/// dx = dout · gelu'(x) over vectors of one length. `dx` may be `dout`.
+Plan planGeluBackward(const Target &target, const TensorRef &x, const TensorRef &dout, const TensorRef &dx,
+                      const GeluConfig &config = {});
+
+} // namespace kiln

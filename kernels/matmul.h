@@ -1,0 +1,68 @@
+// Matrix products with what comes after them fused into the same launch.
+//
+//     layout nn:  C = A · B      A (M, K), B (K, N)     y = x · W         W stored (in, out)
+//     layout nt:  C = A · Bᵀ     A (M, K), B (N, K)     dx = dy · Wᵀ
+//     layout tn:  C = Aᵀ · B     A (K, M), B (K, N)     dW = xᵀ · dy
+//
+// C is (M, N). A and B have one type, f32, bf16 or f16; products are summed in f32. Matrices may have any row
+// stride. A program computes one (BM, BN) tile of C and walks K in steps of BK. Each element's sum has an
+// order that depends on BK and the split alone, never on the number of threads.
+
+#pragma once
+
+#include "dialect/dsl/Plan.h"
+
+#include <optional>
+
+namespace kiln {
+
+enum class Layout { nn, nt, tn };
+
+/// Tile sizes and variants of every product kernel.
+struct MatmulConfig {
+  int bm = 64, bn = 64, bk = 64;
+  int64_t split = 0;           // tn only: rows of A and B a program sums; 0: all
+  bool ta = false, tb = false; // A, B are stored transposed; set by the plan
+  bool accumulate = false;     // C += …; set by the plan
+  bool keep = false;           // matmul_gelu stores the pre-activation; weight_gradient the column sums
+};
+
+extern const Kernel matmulKernel, matmulBiasKernel, matmulGeluKernel, matmulResidualKernel,
+    matmulGeluBackwardKernel, weightGradientKernel;
+
+/// Tile sizes for C (M, N) with sums of length K, from shape, layout and the target's fixed properties.
+MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K);
+
+/// C = op(A) · op(B), or C += … with `accumulate`.
+Plan planMatmul(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
+                const TensorRef &c, bool accumulate = false, const std::optional<MatmulConfig> &config = {});
+
+/// C = op(A) · op(B) + bias. bias (N).
+Plan planMatmulBias(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
+                    const TensorRef &bias, const TensorRef &c,
+                    const std::optional<MatmulConfig> &config = {});
+
+/// C = gelu(op(A) · op(B) + bias). `preact` (M, N), when given, receives what gelu was applied to.
+Plan planMatmulGelu(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
+                    const TensorRef &bias, const std::optional<TensorRef> &preact, const TensorRef &c,
+                    const std::optional<MatmulConfig> &config = {});
+
+/// C = op(A) · op(B) + bias + residual. residual (M, N); `c` may be `residual`.
+Plan planMatmulResidual(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
+                        const TensorRef &bias, const TensorRef &residual, const TensorRef &c,
+                        const std::optional<MatmulConfig> &config = {});
+
+/// C = (op(A) · op(B)) ∘ gelu'(preact): the gradient of a product carried back through the GELU before it.
+/// preact (M, N); `c` may be `preact`.
+Plan planMatmulGeluBackward(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
+                            const TensorRef &preact, const TensorRef &c,
+                            const std::optional<MatmulConfig> &config = {});
+
+/// dw = xᵀ · dy and db = Σ_k dy[k], in one launch; `+=` with `accumulate`. x (K, M), dy (K, N), dw (M, N), db
+/// (N). Where dw has few tiles and K is long, K is split among programs that leave partial sums (workspace:
+/// splits · (M + 1) · N f32), and a second launch adds these in order.
+Plan planWeightGradient(const Target &target, const TensorRef &x, const TensorRef &dy, const TensorRef &dw,
+                        const std::optional<TensorRef> &db, bool accumulate = false,
+                        const std::optional<MatmulConfig> &config = {});
+
+} // namespace kiln
