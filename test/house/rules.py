@@ -1,0 +1,192 @@
+"""The rules of the house, as functions from the repository's files to complaints.
+
+`python3 rules.py ROOT RULE` checks one rule on a checkout and prints what breaks it, one complaint a line. Files are a
+dictionary from path to File, so that rules_test.py can hold each rule against a few invented files.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from typing import NamedTuple
+
+
+class File(NamedTuple):
+    text: str
+    executable: bool = False
+
+
+TOP = {"CMakeLists.txt", "dialect", "lowering", "runtime", "kernels", "models", "test", "tools", "README.md", "LICENSE"}
+MOST_LINES = 600
+SOURCES = (".cpp", ".cc", ".h", ".td", ".mlir", ".py")
+
+# Who may include what: the first entry whose pattern fits the including file says which headers it may name.
+# MLIR's and LLVM's own headers are the compiler's business: `compiler` says who may include them.
+DSL_DATA = r"dialect/dsl/(Types|Tile|Kernel|Plan)\.h"
+ARROWS = [
+    # including file, project headers it may include, compiler headers allowed
+    (r"dialect/tile/", r"dialect/tile/", True),
+    (r"dialect/simt/", r"dialect/(simt|tile)/", True),
+    (r"dialect/dsl/(Types|Tile|Kernel|Plan)\.h", DSL_DATA, False),
+    (r"dialect/dsl/", r"dialect/(dsl|tile)/", True),
+    (r"lowering/", r"lowering/|dialect/(tile|simt)/|dialect/dsl/Types\.h", True),
+    (r"runtime/Compile[^/]*$", r"runtime/|lowering/|dialect/(tile|simt)/|" + DSL_DATA + r"|dialect/dsl/Trace\.h", True),
+    (r"runtime/", r"runtime/|lowering/|dialect/(tile|simt)/|" + DSL_DATA, True),
+    (r"kernels/", r"kernels/|" + DSL_DATA, False),
+    (r"models/", r"models/|kernels/|runtime/(Tensor|Device|Compile)\.h|" + DSL_DATA, False),
+    (r"(tools|test)/", r"", True),
+]
+
+
+def top(files):
+    """The top level holds the agreed names and dot-files, nothing else."""
+    for name in sorted({path.split("/")[0] for path in files}):
+        if name not in TOP and not name.startswith("."):
+            yield f"{name}: expected only {' '.join(sorted(TOP))} and dot-files at the top level"
+    for name in sorted(TOP - {path.split("/")[0] for path in files}):
+        yield f"{name}: expected at the top level, but it is missing"
+
+
+def layering(files):
+    """No include goes against the arrows, and every quoted include is spelt from the root."""
+    for path, file in files.items():
+        if not path.endswith((".cpp", ".cc", ".h")):
+            continue
+        arrow = next((arrow for arrow in ARROWS if re.match(arrow[0], path)), None)
+        if arrow is None:
+            yield f"{path}: no arrow says what it may include"
+            continue
+        for number, line in enumerate(file.text.splitlines(), 1):
+            found = re.match(r'\s*#\s*include\s*(["<])([^">]+)[">]', line)
+            if not found:
+                continue
+            quote, header = found.groups()
+            if re.match(r"(mlir|llvm|clang)(-c)?/", header):
+                if not arrow[2]:
+                    yield f"{path}:{number}: includes '{header}', but the compiler's headers end below this folder"
+            elif quote == '"' and header not in files and not header.endswith(".inc"):
+                yield f"{path}:{number}: expected an include spelt from the root, but got '{header}'"
+            elif header.startswith(("dialect/", "lowering/", "runtime/", "kernels/", "models/", "tools/", "test/")):
+                if not re.match(arrow[1], header):
+                    yield f"{path}:{number}: includes '{header}', which is against the arrows"
+
+
+def kebab(name):
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
+
+
+def naming(files):
+    """Each pass has its file, its flag and its test, all with one name; file names follow their folder's fashion."""
+    table = files.get("lowering/Passes.td")
+    passes = re.findall(r'^def\s+(\w+)\s*:\s*Pass<"([^"]+)"', table.text, re.M) if table else []
+    if not passes:
+        yield "lowering/Passes.td: expected passes, but found none"
+    known = set()
+    for name, flag in passes:
+        folder = flag.split("-")[0]
+        if flag != f"{folder}-{kebab(name)}":
+            yield f"lowering/Passes.td: expected '--{folder}-{kebab(name)}' for pass {name}, but got '--{flag}'"
+        known.add(f"lowering/{folder}/{name}.cpp")
+        for wanted in (f"lowering/{folder}/{name}.cpp", f"test/lowering/{folder}/{kebab(name)}.mlir"):
+            if wanted not in files:
+                yield f"{wanted}: expected for pass {name}, but it is missing"
+    for path in files:
+        folder, _, name = path.rpartition("/")
+        if path.endswith(".cc") and re.match(r"(kernels|models|tools)(/|$)", folder) and name != "Registry.cc":
+            if not re.fullmatch(r"[a-z0-9_]+\.cc", name):
+                yield f"{path}: expected a snake_case name"
+        if path.endswith(".mlir") and not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*\.mlir", name):
+            yield f"{path}: expected a kebab-case name"
+        if re.match(r"(.*[a-z_])?(utils?|helpers?|common|misc|managers?)\.\w+$", name, re.I):
+            yield f"{path}: a name that says nothing"
+
+
+def size(files):
+    """No source, test or .td file is over 600 lines."""
+    for path, file in files.items():
+        lines = file.text.count("\n")
+        if path.endswith(SOURCES) and lines > MOST_LINES:
+            yield f"{path}: expected at most {MOST_LINES} lines, but got {lines}: it has two subjects"
+
+
+WORDS = [
+    (r"T[O]DO|FIX[M]E|\bXX[X]\b", "unfinished work"),
+    (r"^\s*#\s*if\s+[0]\b", "code that is switched off"),
+    (r"(?<![\w./:>)\]}-])/(wor[k]|roo[t]|hom[e]|far[m])/[\w.]", "a path of one particular machine"),
+    (r"de[b]\.debian\.org|securit[y]\.debian\.org|ap[t]\.llvm\.org|py[p]i\.org|pythonhoste[d]\.org|npmj[s]\.org",
+     "a package host"),
+]
+
+
+def words(files):
+    """Nothing unfinished, switched off, or true on one machine only is written down."""
+    for path, file in files.items():
+        for number, line in enumerate(file.text.splitlines(), 1):
+            for pattern, meaning in WORDS:
+                found = re.search(pattern, line)
+                if found:
+                    yield f"{path}:{number}: {meaning}: '{found.group().strip()}'"
+
+
+def scripts(files):
+    """A file with a shebang can be executed, and a file that can be executed has a shebang."""
+    for path, file in files.items():
+        shebang = file.text.startswith("#!")
+        if shebang and not file.executable:
+            yield f"{path}: has a shebang, but no execute bit"
+        if file.executable and not shebang:
+            yield f"{path}: has the execute bit, but no shebang"
+
+
+def readme(files):
+    """The commands that a README shows exist, and so do the files that it links to."""
+    programs = set()
+    for path, file in files.items():
+        if path.endswith("CMakeLists.txt"):
+            programs.update(re.findall(r"kiln_(?:program|gtest)\(\s*([\w-]+)", file.text))
+    for path, file in files.items():
+        if not path.endswith("README.md"):
+            continue
+        for name in re.findall(r"(?<![\w/])build/bin/([\w-]+)", file.text):
+            if name not in programs:
+                yield f"{path}: names 'build/bin/{name}', which no CMakeLists.txt builds"
+        for name in re.findall(r"(?<![\w/.-])(?:\./)?(tools/[\w-]+)(?![\w/.-])", file.text):
+            if name not in files and not any(other.startswith(name + "/") for other in files):
+                yield f"{path}: names '{name}', which does not exist"
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", file.text):
+            target = os.path.normpath(os.path.join(os.path.dirname(path), link))
+            if target not in files and not any(other.startswith(target + "/") for other in files):
+                yield f"{path}: links to '{link}', which does not exist"
+
+
+RULES = {rule.__name__: rule for rule in (top, layering, naming, size, words, scripts, readme)}
+
+
+def read(root):
+    """The files of a checkout that git does not ignore; binary ones are left out."""
+    listing = subprocess.run(
+        ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        check=True, capture_output=True, text=True,
+    ).stdout
+    files = {}
+    for path in sorted(set(filter(None, listing.split("\0")))):
+        full = os.path.join(root, path)
+        if not os.path.isfile(full):
+            continue
+        with open(full, "rb") as stream:
+            data = stream.read()
+        if b"\0" not in data:
+            files[path] = File(data.decode("utf-8", "replace"), os.access(full, os.X_OK))
+    return files
+
+
+def main():
+    if len(sys.argv) != 3 or sys.argv[2] not in RULES:
+        sys.exit(f"usage: rules.py ROOT {'|'.join(RULES)}")
+    complaints = list(RULES[sys.argv[2]](read(sys.argv[1])))
+    print("\n".join(complaints))
+    sys.exit(1 if complaints else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Each rule of rules.py complains about a file that breaks it, and is silent about the same file put right."""
+
+import unittest
+
+import rules
+from rules import File
+
+PASS = 'def FoldMasks : Pass<"tile-fold-masks", "::mlir::func::FuncOp"> {}\n'
+
+
+class RulesTest(unittest.TestCase):
+    def complaints(self, rule, files):
+        return list(rules.RULES[rule]({path: file if isinstance(file, File) else File(file)
+                                       for path, file in files.items()}))
+
+    def expect(self, rule, files, *parts):
+        found = self.complaints(rule, files)
+        self.assertEqual(len(found), len(parts), found)
+        for complaint, part in zip(found, parts):
+            self.assertIn(part, complaint)
+
+    def test_top_level_is_closed(self):
+        whole = {name: "" for name in rules.TOP}
+        self.expect("top", {**whole, ".ci/run": ""})
+        self.expect("top", {**whole, "notes.md": ""}, "notes.md")
+        del whole["LICENSE"]
+        self.expect("top", whole, "LICENSE")
+
+    def test_arrows_have_one_direction(self):
+        headers = {"lowering/Passes.h": "", "dialect/dsl/Tile.h": "", "dialect/dsl/Trace.h": "", "runtime/Device.h": ""}
+
+        def including(path, header):
+            return {**headers, path: f'#include "{header}"\n'}
+
+        self.expect("layering", including("kernels/matmul.cc", "dialect/dsl/Tile.h"))
+        self.expect("layering", including("kernels/matmul.cc", "lowering/Passes.h"), "kernels/matmul.cc:1")
+        self.expect("layering", including("kernels/matmul.cc", "dialect/dsl/Trace.h"), "dialect/dsl/Trace.h")
+        self.expect("layering", including("lowering/cpu/LowerDot.cpp", "runtime/Device.h"), "runtime/Device.h")
+        self.expect("layering", including("dialect/dsl/Tile.cpp", "lowering/Passes.h"), "lowering/Passes.h")
+        self.expect("layering", including("runtime/Compile.cpp", "dialect/dsl/Trace.h"))
+        self.expect("layering", including("runtime/cpu/CpuDevice.cpp", "dialect/dsl/Trace.h"), "dialect/dsl/Trace.h")
+        self.expect("layering", including("models/gpt2/main.cc", "lowering/Passes.h"), "lowering/Passes.h")
+
+    def test_compiler_headers_stay_in_the_compiler(self):
+        self.expect("layering", {"lowering/cpu/LowerDot.cpp": '#include "mlir/IR/Builders.h"\n'})
+        self.expect("layering", {"kernels/matmul.h": '#include "mlir/IR/Builders.h"\n'}, "mlir/IR/Builders.h")
+        self.expect("layering", {"dialect/dsl/Tile.h": "#include <mlir/IR/Builders.h>\n"}, "mlir/IR/Builders.h")
+
+    def test_includes_are_spelt_from_the_root(self):
+        self.expect("layering", {"kernels/a.h": "", "kernels/b.cc": '#include "kernels/a.h"\n'})
+        self.expect("layering", {"kernels/a.h": "", "kernels/b.cc": '#include "a.h"\n'}, "'a.h'")
+
+    def test_a_pass_has_one_name_in_four_places(self):
+        good = {"lowering/Passes.td": PASS, "lowering/tile/FoldMasks.cpp": "", "test/lowering/tile/fold-masks.mlir": ""}
+        self.expect("naming", good)
+        self.expect("naming", {"lowering/Passes.td": PASS, "lowering/tile/FoldMasks.cpp": ""}, "fold-masks.mlir")
+        self.expect("naming", {"lowering/Passes.td": PASS, "test/lowering/tile/fold-masks.mlir": ""}, "FoldMasks.cpp")
+        self.expect("naming", {**good, "lowering/Passes.td": PASS.replace("fold-masks", "fold")}, "--tile-fold-masks")
+        self.expect("naming", {}, "found none")
+
+    def test_file_names_follow_their_folder(self):
+        good = {"lowering/Passes.td": PASS, "lowering/tile/FoldMasks.cpp": "", "test/lowering/tile/fold-masks.mlir": ""}
+        self.expect("naming", {**good, "kernels/layer_norm.cc": "", "test/dialect/round-trip.mlir": ""})
+        self.expect("naming", {**good, "kernels/LayerNorm.cc": ""}, "snake_case")
+        self.expect("naming", {**good, "test/dialect/round_trip.mlir": ""}, "kebab-case")
+        self.expect("naming", {**good, "runtime/FileUtils.cpp": ""}, "says nothing")
+
+    def test_files_are_short(self):
+        self.expect("size", {"runtime/Tensor.cpp": "\n" * 600})
+        self.expect("size", {"runtime/Tensor.cpp": "\n" * 601}, "601")
+
+    def test_words_that_must_not_be_left_behind(self):
+        for text in ("// TO" "DO: later", "// FIX" "ME", "#if" " 0", "see /wor" "k/notes", "/roo" "t/.cache",
+                     "https://de" "b.debian.org"):
+            self.expect("words", {"runtime/Tensor.cpp": "\n" + text + "\n"}, "runtime/Tensor.cpp:2")
+        self.expect("words", {"runtime/Tensor.cpp": "// bytes / work / group; #if KILN\n/// the root/home\n"})
+
+    def test_scripts_can_be_run(self):
+        self.expect("scripts", {"tools/setup": File("#!/usr/bin/env bash\n", True), "README.md": "# Kiln\n"})
+        self.expect("scripts", {"tools/setup": File("#!/usr/bin/env bash\n", False)}, "no execute bit")
+        self.expect("scripts", {"README.md": File("# Kiln\n", True)}, "no shebang")
+
+    def test_readmes_name_what_exists(self):
+        files = {"tools/train": "", "models/CMakeLists.txt": "kiln_program(gpt2 SOURCES main.cc)", "kernels/matmul.cc": ""}
+        self.expect("readme", {**files, "README.md": "`tools/train`, `build/bin/gpt2`, [m](kernels/matmul.cc)"})
+        self.expect("readme", {**files, "README.md": "`tools/teach`"}, "tools/teach")
+        self.expect("readme", {**files, "README.md": "`build/bin/gpt3 train`"}, "build/bin/gpt3")
+        self.expect("readme", {**files, "kernels/README.md": "[m](matmul.cc) [n](norm.cc)"}, "norm.cc")
+
+
+if __name__ == "__main__":
+    unittest.main()
