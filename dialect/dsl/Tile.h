@@ -19,9 +19,10 @@
 #include "dialect/dsl/Types.h"
 
 #include <functional>
-#include <initializer_list>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <type_traits>
 
 namespace kiln {
 
@@ -41,7 +42,7 @@ public:
   int index() const { return argument; }
 
 private:
-  friend class Trace;
+  friend class Tracer;
   explicit View(int argument) : argument(argument) {}
   int argument;
 };
@@ -67,27 +68,32 @@ public:
   }
 
 private:
-  friend class Trace;
-  friend class At;
+  friend class Tracer;
   void *value = nullptr; // the MLIR value now bound to this cell; null when unset
   Loc declared;
-  uint32_t cell = 0; // position in the tracer's list of live cells
+  size_t cell = 0; // position in the tracer's list of live cells
 };
 
 /// An operand with the line where it was written: a tile, or a C++ number that becomes a constant.
 class At {
 public:
-  At(const Tile &tile, Loc loc = here()) : tile(&tile), loc(loc) {}
-  At(double number, Loc loc = here()) : kind(Kind::real), real(number), loc(loc) {}
-  At(float number, Loc loc = here()) : kind(Kind::real), real(number), loc(loc) {}
-  At(int number, Loc loc = here()) : kind(Kind::integer), integer(number), loc(loc) {}
-  At(int64_t number, Loc loc = here()) : kind(Kind::integer), integer(number), loc(loc) {}
-  At(bool truth, Loc loc = here()) : kind(Kind::truth), integer(truth), loc(loc) {}
+  At(const Tile &tile, Loc loc = here()) : tile(tile), loc(loc) {}
+  template <class Number>
+    requires std::is_arithmetic_v<Number>
+  At(Number number, Loc loc = here()) : loc(loc) {
+    if constexpr (std::is_floating_point_v<Number>) {
+      kind = Kind::real;
+      real = static_cast<double>(number);
+    } else {
+      kind = std::is_same_v<Number, bool> ? Kind::truth : Kind::integer;
+      integer = static_cast<int64_t>(number);
+    }
+  }
 
 private:
-  friend class Trace;
+  friend class Tracer;
   enum class Kind { tile, integer, real, truth } kind = Kind::tile;
-  const Tile *tile = nullptr;
+  std::optional<Tile> tile; // a snapshot: what the tile held when it was passed
   int64_t integer = 0;
   double real = 0;
 
@@ -142,7 +148,8 @@ Tile operator&(At a, At b);
 Tile operator|(At a, At b);
 Tile operator^(At a, At b);
 Tile operator~(At a);
-Tile operator!(At a);
+/// Logical not; a mistake is reported at the line that computed `a` (an `At` here would clash with C++'s own `!`).
+Tile operator!(const Tile &a);
 /// Shifts by the width or more give 0 (left) or the sign (right).
 Tile operator<<(At a, At b);
 Tile operator>>(At a, At b);
@@ -187,7 +194,6 @@ Tile expand(At x, int axis);
 
 /// bool and i8 are summed in i32.
 Tile sum(At x, int axis = -1);
-Tile max(At x, int axis) = delete; // ambiguous with max(a, b): see reduce_max
 Tile reduce_max(At x, int axis = -1);
 Tile reduce_min(At x, int axis = -1);
 /// i32 index of the largest element, the lowest one on ties.
@@ -247,6 +253,7 @@ void when(At condition, const std::function<void()> &then, const std::function<v
 /// What `range` returns; its iterators open and close the traced body.
 class Loop {
 public:
+  struct State;
   class Iterator {
   public:
     Tile operator*() const;
@@ -258,15 +265,13 @@ public:
     explicit Iterator(Loop *loop) : loop(loop) {}
     Loop *loop;
   };
-  Iterator begin() { return Iterator(this); }
+  Iterator begin();
   Iterator end() { return Iterator(nullptr); }
   Loop(const Loop &) = delete;
   ~Loop();
 
 private:
-  friend class Trace;
   friend Loop range(At, At, At, Loc);
-  struct State;
   explicit Loop(std::unique_ptr<State> state);
   std::unique_ptr<State> state;
 };

@@ -1,0 +1,232 @@
+// Elementwise verbs: arithmetic, comparisons, bits, math functions, selection and casts.
+
+#include "dialect/dsl/Tracer.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace kiln {
+
+/// Which element types a verb takes; anything else is an error with the hint to cast.
+enum class Takes { numbers, integers, floats, bits };
+
+static bool accepts(Takes takes, Type type) {
+  switch (takes) {
+  case Takes::numbers:
+    return type != boolean;
+  case Takes::integers:
+    return type != boolean && !isFloat(type);
+  case Takes::floats:
+    return isFloat(type);
+  case Takes::bits:
+    return !isFloat(type);
+  }
+  return false;
+}
+
+static const char *nameOf(Takes takes) {
+  static constexpr const char *names[] = {"numbers", "integers", "floats", "integers or bool"};
+  return names[static_cast<int>(takes)];
+}
+
+static Operands unifyAs(Verb &verb, Takes takes, ArrayRef<const At *> operands) {
+  Operands result = unify(verb, operands);
+  if (!result || accepts(takes, result.type))
+    return result;
+  verb.expected() << nameOf(takes) << ", but got " << nameOf(result.type) << "; use cast()";
+  return {};
+}
+
+/// A verb on two operands: `Real` on floats, `Integer` on integers.
+template <class Real, class Integer>
+static Tile binary(const char *name, Takes takes, const At &a, const At &b) {
+  Verb verb(name, a.loc);
+  Operands operands = unifyAs(verb, takes, {&a, &b});
+  if (!operands)
+    return verb.poison();
+  if (isFloat(operands.type))
+    return verb.result(verb.emit<Real>(operands.values[0], operands.values[1]));
+  return verb.result(verb.emit<Integer>(operands.values[0], operands.values[1]));
+}
+
+template <class Integer> static Tile binary(const char *name, Takes takes, const At &a, const At &b) {
+  Verb verb(name, a.loc);
+  Operands operands = unifyAs(verb, takes, {&a, &b});
+  if (!operands)
+    return verb.poison();
+  return verb.result(verb.emit<Integer>(operands.values[0], operands.values[1]));
+}
+
+Tile operator+(At a, At b) { return binary<arith::AddFOp, arith::AddIOp>("+", Takes::numbers, a, b); }
+Tile operator-(At a, At b) { return binary<arith::SubFOp, arith::SubIOp>("-", Takes::numbers, a, b); }
+Tile operator*(At a, At b) { return binary<arith::MulFOp, arith::MulIOp>("*", Takes::numbers, a, b); }
+Tile operator/(At a, At b) { return binary<arith::DivFOp, tile::DivOp>("/", Takes::numbers, a, b); }
+Tile operator%(At a, At b) { return binary<tile::RemOp>("%", Takes::integers, a, b); }
+Tile operator&(At a, At b) { return binary<arith::AndIOp>("&", Takes::bits, a, b); }
+Tile operator|(At a, At b) { return binary<arith::OrIOp>("|", Takes::bits, a, b); }
+Tile operator^(At a, At b) { return binary<arith::XOrIOp>("^", Takes::bits, a, b); }
+Tile operator<<(At a, At b) { return binary<tile::ShlOp>("<<", Takes::integers, a, b); }
+Tile operator>>(At a, At b) { return binary<tile::ShrOp>(">>", Takes::integers, a, b); }
+Tile min(At a, At b) { return binary<arith::MinNumFOp, arith::MinSIOp>("min", Takes::numbers, a, b); }
+Tile max(At a, At b) { return binary<arith::MaxNumFOp, arith::MaxSIOp>("max", Takes::numbers, a, b); }
+
+Tile &operator+=(Tile &a, At b) { return a = At(a, b.loc) + b; }
+Tile &operator-=(Tile &a, At b) { return a = At(a, b.loc) - b; }
+Tile &operator*=(Tile &a, At b) { return a = At(a, b.loc) * b; }
+Tile &operator/=(Tile &a, At b) { return a = At(a, b.loc) / b; }
+
+Tile operator-(At a) {
+  Verb verb("-", a.loc);
+  Operands operands = unifyAs(verb, Takes::numbers, {&a});
+  if (!operands)
+    return verb.poison();
+  if (isFloat(operands.type))
+    return verb.result(verb.emit<arith::NegFOp>(operands.values[0]));
+  mlir::Value zero = verb.constant({}, operands.type, operands.shape);
+  return verb.result(verb.emit<arith::SubIOp>(zero, operands.values[0]));
+}
+
+/// Every bit the other way round.
+static Tile complement(Verb &verb, Takes takes, const At &a) {
+  Operands operands = unifyAs(verb, takes, {&a});
+  if (!operands)
+    return verb.poison();
+  Literal ones;
+  ones.integer = operands.type == boolean ? 1 : -1;
+  return verb.result(
+      verb.emit<arith::XOrIOp>(operands.values[0], verb.constant(ones, operands.type, operands.shape)));
+}
+
+Tile operator~(At a) {
+  Verb verb("~", a.loc);
+  return complement(verb, Takes::bits, a);
+}
+
+Tile operator!(const Tile &a) {
+  Verb verb("!", Tracer::declaredAt(a));
+  mlir::Value value = verb.value(At(a, verb.loc));
+  if (value && elementOf(value) != boolean) {
+    verb.expected() << "bool, but got " << describe(value) << "; compare it with 0";
+    return verb.poison();
+  }
+  return value ? complement(verb, Takes::bits, At(a, verb.loc)) : verb.poison();
+}
+
+// --- Comparisons
+// ------------------------------------------------------------------------------------------------------
+
+static Tile compare(const char *name, const At &a, const At &b, arith::CmpFPredicate real,
+                    arith::CmpIPredicate integer, arith::CmpIPredicate truth) {
+  Verb verb(name, a.loc);
+  Operands operands = unify(verb, {&a, &b});
+  if (!operands)
+    return verb.poison();
+  if (isFloat(operands.type))
+    return verb.result(verb.emit<arith::CmpFOp>(real, operands.values[0], operands.values[1]));
+  auto predicate = operands.type == boolean ? truth : integer; // as a signed number, true is -1
+  return verb.result(verb.emit<arith::CmpIOp>(predicate, operands.values[0], operands.values[1]));
+}
+
+using F = arith::CmpFPredicate;
+using I = arith::CmpIPredicate;
+Tile operator==(At a, At b) { return compare("==", a, b, F::OEQ, I::eq, I::eq); }
+Tile operator!=(At a, At b) { return compare("!=", a, b, F::UNE, I::ne, I::ne); }
+Tile operator<(At a, At b) { return compare("<", a, b, F::OLT, I::slt, I::ult); }
+Tile operator<=(At a, At b) { return compare("<=", a, b, F::OLE, I::sle, I::ule); }
+Tile operator>(At a, At b) { return compare(">", a, b, F::OGT, I::sgt, I::ugt); }
+Tile operator>=(At a, At b) { return compare(">=", a, b, F::OGE, I::sge, I::uge); }
+
+// --- Functions
+// --------------------------------------------------------------------------------------------------------
+
+template <class Op> static Tile unary(const char *name, const At &x) {
+  Verb verb(name, x.loc);
+  At operand = x;
+  if (auto number = Tracer::literalOf(x))
+    operand = At(number->asReal(), x.loc);
+  Operands operands = unifyAs(verb, Takes::floats, {&operand});
+  return operands ? verb.result(verb.emit<Op>(operands.values[0])) : verb.poison();
+}
+
+/// A rounding function: integers are their own result.
+template <class Op> static Tile rounding(const char *name, const At &x) {
+  Verb verb(name, x.loc);
+  Operands operands = unifyAs(verb, Takes::numbers, {&x});
+  if (!operands)
+    return verb.poison();
+  return verb.result(isFloat(operands.type) ? verb.emit<Op>(operands.values[0]).getResult()
+                                            : operands.values[0]);
+}
+
+Tile sqrt(At x) { return unary<math::SqrtOp>("sqrt", x); }
+Tile rsqrt(At x) { return unary<math::RsqrtOp>("rsqrt", x); }
+Tile exp(At x) { return unary<math::ExpOp>("exp", x); }
+Tile exp2(At x) { return unary<math::Exp2Op>("exp2", x); }
+Tile log(At x) { return unary<math::LogOp>("log", x); }
+Tile log2(At x) { return unary<math::Log2Op>("log2", x); }
+Tile tanh(At x) { return unary<math::TanhOp>("tanh", x); }
+Tile erf(At x) { return unary<math::ErfOp>("erf", x); }
+Tile floor(At x) { return rounding<math::FloorOp>("floor", x); }
+Tile ceil(At x) { return rounding<math::CeilOp>("ceil", x); }
+
+Tile abs(At x) {
+  Verb verb("abs", x.loc);
+  Operands operands = unifyAs(verb, Takes::numbers, {&x});
+  if (!operands)
+    return verb.poison();
+  if (isFloat(operands.type))
+    return verb.result(verb.emit<math::AbsFOp>(operands.values[0]));
+  return verb.result(verb.emit<math::AbsIOp>(operands.values[0]));
+}
+
+Tile fma(At a, At b, At c) {
+  Verb verb("fma", a.loc);
+  Operands operands = unifyAs(verb, Takes::numbers, {&a, &b, &c});
+  if (!operands)
+    return verb.poison();
+  auto &v = operands.values;
+  if (isFloat(operands.type))
+    return verb.result(verb.emit<math::FmaOp>(v[0], v[1], v[2]));
+  return verb.result(verb.emit<arith::AddIOp>(verb.emit<arith::MulIOp>(v[0], v[1]), v[2]));
+}
+
+Tile clamp(At x, At low, At high) {
+  Verb verb("clamp", x.loc);
+  Operands operands = unifyAs(verb, Takes::numbers, {&x, &low, &high});
+  if (!operands)
+    return verb.poison();
+  auto &v = operands.values;
+  if (isFloat(operands.type))
+    return verb.result(verb.emit<arith::MinNumFOp>(verb.emit<arith::MaxNumFOp>(v[0], v[1]), v[2]));
+  return verb.result(verb.emit<arith::MinSIOp>(verb.emit<arith::MaxSIOp>(v[0], v[1]), v[2]));
+}
+
+Tile where(At condition, At a, At b) {
+  Verb verb("where", condition.loc);
+  mlir::Value chosen = verb.value(condition);
+  if (chosen && elementOf(chosen) != boolean) {
+    verb.expected() << "a bool condition, but got " << describe(chosen);
+    chosen = {};
+  }
+  Operands operands = unify(verb, {&a, &b});
+  if (!chosen || !operands)
+    return verb.poison();
+  auto shape = broadcastShape(shapeOf(chosen), operands.shape);
+  if (!shape) {
+    verb.expected() << "shapes that broadcast, but got a condition of shape " << textOf(shapeOf(chosen))
+                    << " and values of shape " << textOf(operands.shape);
+    return verb.poison();
+  }
+  return verb.result(verb.emit<arith::SelectOp>(verb.broadcast(chosen, *shape),
+                                                verb.broadcast(operands.values[0], *shape),
+                                                verb.broadcast(operands.values[1], *shape)));
+}
+
+Tile cast(At x, Type type) {
+  Verb verb("cast", x.loc);
+  mlir::Value value = verb.value(x);
+  return value ? verb.result(verb.cast(value, type)) : verb.poison();
+}
+
+} // namespace kiln

@@ -1,0 +1,230 @@
+// Operands of verbs: numbers become constants, element types are promoted, shapes broadcast.
+
+#include "dialect/dsl/Tracer.h"
+
+using namespace mlir;
+
+namespace kiln {
+
+Type elementOf(mlir::Value value) {
+  mlir::Type type = getElementTypeOrSelf(value.getType());
+  if (auto integer = dyn_cast<IntegerType>(type))
+    return integer.getWidth() == 1    ? boolean
+           : integer.getWidth() == 8  ? i8
+           : integer.getWidth() == 32 ? i32
+                                      : i64;
+  return type.isBF16() ? bf16 : type.isF16() ? f16 : type.isF32() ? f32 : f64;
+}
+
+Shape shapeOf(mlir::Value value) {
+  auto shape = tile::shapeOf(value.getType());
+  return Shape(shape.begin(), shape.end());
+}
+
+mlir::Type typeOf(MLIRContext *context, Type element, const Shape &shape) {
+  Builder builder(context);
+  mlir::Type scalar;
+  switch (element) {
+  case Type::boolean:
+    scalar = builder.getI1Type();
+    break;
+  case Type::i8:
+    scalar = builder.getI8Type();
+    break;
+  case Type::i32:
+    scalar = builder.getI32Type();
+    break;
+  case Type::i64:
+    scalar = builder.getI64Type();
+    break;
+  case Type::bf16:
+    scalar = builder.getBF16Type();
+    break;
+  case Type::f16:
+    scalar = builder.getF16Type();
+    break;
+  case Type::f32:
+    scalar = builder.getF32Type();
+    break;
+  case Type::f64:
+    scalar = builder.getF64Type();
+    break;
+  }
+  return shape.empty() ? scalar : RankedTensorType::get(shape, scalar);
+}
+
+std::string describe(mlir::Value value) {
+  std::string element = nameOf(elementOf(value));
+  Shape shape = shapeOf(value);
+  return shape.empty() ? element + " scalar" : element + "[" + textOf(shape) + "]";
+}
+
+Verb::Verb(const char *name, Loc loc)
+    : tracer(Tracer::current()), name(name), loc(loc), location(tracer.at(loc)) {}
+
+InFlightDiagnostic Verb::expected() { return std::move(tracer.error(loc) << "'" << name << "' expected "); }
+
+// --- Numbers
+// ----------------------------------------------------------------------------------------------------------
+
+/// The type of a number that no tile gives one.
+static Type naturalType(Literal number) {
+  if (number.isReal)
+    return f32;
+  if (number.isTruth)
+    return boolean;
+  return number.integer == static_cast<int32_t>(number.integer) ? i32 : i64;
+}
+
+static bool fits(Literal number, Type type) {
+  if (number.isReal || isFloat(type))
+    return isFloat(type);
+  if (number.isTruth)
+    return true;
+  if (type == boolean)
+    return number.integer == 0 || number.integer == 1;
+  unsigned bits = bytesOf(type) * 8;
+  return bits == 64 || (number.integer >> (bits - 1)) == 0 || (number.integer >> (bits - 1)) == -1;
+}
+
+mlir::Value Verb::constant(Literal number, Type type, const Shape &shape) {
+  MLIRContext *context = tracer.builder.getContext();
+  if (!fits(number, type)) {
+    auto diagnostic = expected() << "a number that fits " << nameOf(type) << ", but got ";
+    if (number.isReal)
+      diagnostic << number.real;
+    else
+      diagnostic << number.integer;
+    return {};
+  }
+  mlir::Type scalar = typeOf(context, type);
+  TypedAttr attr;
+  if (isFloat(type))
+    attr = FloatAttr::get(scalar, number.asReal());
+  else
+    attr = IntegerAttr::get(scalar, type == boolean ? number.integer & 1 : number.integer);
+  if (!shape.empty())
+    attr = DenseElementsAttr::get(RankedTensorType::get(shape, scalar), Attribute(attr));
+  return emit<arith::ConstantOp>(attr);
+}
+
+mlir::Value Verb::value(const At &operand) {
+  if (auto number = Tracer::literalOf(operand))
+    return constant(*number, naturalType(*number), {});
+  return tracer.read(Tracer::tileOf(operand), operand.loc);
+}
+
+mlir::Value Verb::valueAs(const At &operand, Type type) {
+  if (auto number = Tracer::literalOf(operand))
+    return constant(*number, type, {});
+  return tracer.read(Tracer::tileOf(operand), operand.loc);
+}
+
+mlir::Value Verb::index(const At &operand, const char *what) {
+  mlir::Value value = valueAs(operand, i64);
+  if (!value)
+    return {};
+  Type type = elementOf(value);
+  if (!shapeOf(value).empty() || isFloat(type) || type == boolean) {
+    expected() << "an integer scalar as " << what << ", but got " << describe(value);
+    return {};
+  }
+  return cast(value, i64);
+}
+
+// --- Types and shapes
+// -------------------------------------------------------------------------------------------------
+
+mlir::Value Verb::cast(mlir::Value value, Type type) {
+  if (elementOf(value) == type)
+    return value;
+  return emit<tile::CastOp>(typeOf(value.getContext(), type, shapeOf(value)), value);
+}
+
+mlir::Value Verb::reshape(mlir::Value value, const Shape &shape) {
+  if (shapeOf(value) == shape)
+    return value;
+  return emit<tile::ReshapeOp>(typeOf(value.getContext(), elementOf(value), shape), value);
+}
+
+mlir::Value Verb::broadcast(mlir::Value value, const Shape &shape) {
+  Shape from = shapeOf(value);
+  if (from == shape)
+    return value;
+  mlir::Type type = typeOf(value.getContext(), elementOf(value), shape);
+  if (from.empty())
+    return emit<tile::SplatOp>(type, value);
+  from.insert(from.begin(), shape.size() - from.size(), 1);
+  value = reshape(value, from);
+  return from == shape ? value : emit<tile::BroadcastOp>(type, value);
+}
+
+bool Verb::checkShape(const Shape &shape) {
+  for (int64_t extent : shape)
+    if (extent < 1) {
+      expected() << "extents of at least 1, but got shape " << textOf(shape);
+      return false;
+    }
+  if (shape.size() > 5) {
+    expected() << "a rank of at most 5, but got shape " << textOf(shape);
+    return false;
+  }
+  return true;
+}
+
+std::optional<Shape> broadcastShape(const Shape &a, const Shape &b) {
+  Shape shape = a.size() < b.size() ? b : a;
+  const Shape &other = a.size() < b.size() ? a : b;
+  size_t lead = shape.size() - other.size();
+  for (size_t axis = 0; axis < other.size(); ++axis) {
+    int64_t &extent = shape[lead + axis];
+    if (extent != other[axis] && extent != 1 && other[axis] != 1)
+      return {};
+    extent = extent == 1 ? other[axis] : extent;
+  }
+  return shape;
+}
+
+Operands unify(Verb &verb, ArrayRef<const At *> operands) {
+  Operands result;
+  SmallVector<mlir::Value, 3> values;
+  bool hasTile = false, hasReal = false, isPoison = false;
+  Type number = boolean;
+  for (const At *operand : operands) {
+    if (auto literal = Tracer::literalOf(*operand)) {
+      values.push_back({});
+      hasReal |= literal->isReal;
+      number = std::max(number, naturalType(*literal));
+      continue;
+    }
+    mlir::Value value = values.emplace_back(verb.tracer.read(Tracer::tileOf(*operand), operand->loc));
+    isPoison |= !value;
+    if (!value)
+      continue;
+    result.type = hasTile ? std::max(result.type, elementOf(value)) : elementOf(value);
+    auto shape = hasTile ? broadcastShape(result.shape, shapeOf(value)) : shapeOf(value);
+    hasTile = true;
+    if (!shape) {
+      verb.expected() << "shapes that broadcast, but got " << textOf(result.shape) << " and "
+                      << textOf(shapeOf(value));
+      return {};
+    }
+    result.shape = *shape;
+  }
+  if (isPoison)
+    return {};
+  if (!hasTile)
+    result.type = number;
+  else if (hasReal && !isFloat(result.type))
+    result.type = f32;
+  for (auto [operand, value] : llvm::zip(operands, values)) {
+    mlir::Value operandValue = value ? verb.broadcast(verb.cast(value, result.type), result.shape)
+                                     : verb.constant(*Tracer::literalOf(*operand), result.type, result.shape);
+    if (!operandValue)
+      return {};
+    result.values.push_back(operandValue);
+  }
+  return result;
+}
+
+} // namespace kiln

@@ -1,0 +1,264 @@
+// Programs, creation, shapes, reductions and the matrix product.
+
+#include "dialect/dsl/Tracer.h"
+
+using namespace mlir;
+
+namespace kiln {
+
+/// An axis of the launch grid; reports and gives nothing when there is none such.
+static bool checkGridAxis(Verb &verb, int axis) {
+  if (axis >= 0 && axis <= 2)
+    return true;
+  verb.expected() << "a grid axis from 0 to 2, but got " << axis;
+  return false;
+}
+
+Tile program_id(int axis, Loc loc) {
+  Verb verb("program_id", loc);
+  return checkGridAxis(verb, axis) ? verb.result(verb.emit<tile::ProgramIdOp>(axis)) : verb.poison();
+}
+
+Tile num_programs(int axis, Loc loc) {
+  Verb verb("num_programs", loc);
+  return checkGridAxis(verb, axis) ? verb.result(verb.emit<tile::NumProgramsOp>(axis)) : verb.poison();
+}
+
+// --- Creation
+// ---------------------------------------------------------------------------------------------------------
+
+Tile zeros(Type type, Shape shape, Loc loc) {
+  Verb verb("zeros", loc);
+  return verb.checkShape(shape) ? verb.result(verb.constant({}, type, shape)) : verb.poison();
+}
+
+Tile full(Type type, Shape shape, At value, Loc loc) {
+  Verb verb("full", loc);
+  if (!verb.checkShape(shape))
+    return verb.poison();
+  auto number = Tracer::literalOf(value);
+  if (number && (isFloat(type) || !number->isReal))
+    return verb.result(verb.constant(*number, type, shape));
+  mlir::Value scalar = verb.value(value);
+  if (scalar && !shapeOf(scalar).empty()) {
+    verb.expected() << "a number or a scalar to fill with, but got " << describe(scalar)
+                    << "; use broadcast()";
+    return verb.poison();
+  }
+  return scalar ? verb.result(verb.broadcast(verb.cast(scalar, type), shape)) : verb.poison();
+}
+
+Tile iota(int64_t count, Type type, Loc loc) {
+  Verb verb("iota", loc);
+  if (!verb.checkShape({count}))
+    return verb.poison();
+  if (type != i32 && type != i64) {
+    verb.expected() << "type i32 or i64, but got " << nameOf(type);
+    return verb.poison();
+  }
+  return verb.result(verb.emit<tile::IotaOp>(typeOf(verb.tracer.builder.getContext(), type, {count})));
+}
+
+// --- Shape
+// ------------------------------------------------------------------------------------------------------------
+
+static int64_t countOf(const Shape &shape) {
+  int64_t count = 1;
+  for (int64_t extent : shape)
+    count *= extent;
+  return count;
+}
+
+Tile reshape(At x, Shape shape) {
+  Verb verb("reshape", x.loc);
+  mlir::Value value = verb.value(x);
+  if (!value || !verb.checkShape(shape))
+    return verb.poison();
+  if (countOf(shapeOf(value)) != countOf(shape)) {
+    verb.expected() << "a shape of " << countOf(shapeOf(value)) << " elements for " << describe(value)
+                    << ", but got " << textOf(shape);
+    return verb.poison();
+  }
+  return verb.result(verb.reshape(value, shape));
+}
+
+Tile transpose(At x, std::vector<int> order) {
+  Verb verb("transpose", x.loc);
+  mlir::Value value = verb.value(x);
+  if (!value)
+    return verb.poison();
+  Shape from = shapeOf(value), to;
+  int rank = static_cast<int>(from.size());
+  if (order.empty() && rank < 2) {
+    verb.expected() << "a tile of rank 2 or more, but got " << describe(value);
+    return verb.poison();
+  }
+  if (order.empty()) {
+    for (int axis = 0; axis < rank; ++axis)
+      order.push_back(axis);
+    std::swap(order[rank - 1], order[rank - 2]);
+  }
+  std::vector<int> sorted = order;
+  llvm::sort(sorted);
+  bool isPermutation = static_cast<int>(order.size()) == rank;
+  for (int axis = 0; isPermutation && axis < rank; ++axis)
+    isPermutation = sorted[axis] == axis;
+  if (!isPermutation) {
+    std::string text;
+    for (int axis : order)
+      text += (text.empty() ? "" : ", ") + std::to_string(axis);
+    verb.expected() << "each of the " << rank << " dimensions once, but got order [" << text << "]";
+    return verb.poison();
+  }
+  for (int axis : order)
+    to.push_back(from[axis]);
+  SmallVector<int64_t> permutation(order.begin(), order.end());
+  return verb.result(
+      verb.emit<tile::TransposeOp>(typeOf(value.getContext(), elementOf(value), to), value, permutation));
+}
+
+Tile broadcast(At x, Shape shape) {
+  Verb verb("broadcast", x.loc);
+  mlir::Value value = verb.value(x);
+  if (!value || !verb.checkShape(shape))
+    return verb.poison();
+  auto common = broadcastShape(shapeOf(value), shape);
+  if (!common || *common != shape) {
+    verb.expected() << "a tile that broadcasts to " << textOf(shape) << ", but got " << describe(value);
+    return verb.poison();
+  }
+  return verb.result(verb.broadcast(value, shape));
+}
+
+/// `axis` counted from the front, among `count` positions; nothing, reported, when it is outside.
+static std::optional<int64_t> normalAxis(Verb &verb, int64_t axis, int64_t count) {
+  if (axis >= -count && axis < count)
+    return axis < 0 ? axis + count : axis;
+  verb.expected() << "an axis from " << -count << " to " << count - 1 << ", but got " << axis;
+  return {};
+}
+
+Tile expand(At x, int axis) {
+  Verb verb("expand", x.loc);
+  mlir::Value value = verb.value(x);
+  if (!value)
+    return verb.poison();
+  Shape shape = shapeOf(value);
+  auto at = normalAxis(verb, axis, shape.size() + 1);
+  if (!at)
+    return verb.poison();
+  shape.insert(shape.begin() + *at, 1);
+  return verb.checkShape(shape) ? verb.result(verb.reshape(value, shape)) : verb.poison();
+}
+
+// --- Reductions
+// -------------------------------------------------------------------------------------------------------
+
+static Tile reduce(const char *name, tile::ReduceKind kind, const At &x, int axis) {
+  Verb verb(name, x.loc);
+  mlir::Value value = verb.value(x);
+  if (!value)
+    return verb.poison();
+  Shape shape = shapeOf(value);
+  if (shape.empty()) {
+    verb.expected() << "a tile of rank 1 or more, but got " << describe(value);
+    return verb.poison();
+  }
+  auto at = normalAxis(verb, axis, shape.size());
+  if (!at)
+    return verb.poison();
+  // bool is compared as 0 and 1, and sums of small integers need room.
+  Type from = elementOf(value);
+  if (kind == tile::ReduceKind::Sum && (from == boolean || from == i8))
+    value = verb.cast(value, i32);
+  else if (from == boolean)
+    value = verb.cast(value, i8);
+  shape.erase(shape.begin() + *at);
+  Type element = kind == tile::ReduceKind::ArgMax ? i32 : elementOf(value);
+  mlir::Value result =
+      verb.emit<tile::ReduceOp>(typeOf(value.getContext(), element, shape), kind, value, *at).getResult();
+  bool isExtreme = kind == tile::ReduceKind::Max || kind == tile::ReduceKind::Min;
+  return verb.result(isExtreme ? verb.cast(result, from) : result);
+}
+
+Tile sum(At x, int axis) { return reduce("sum", tile::ReduceKind::Sum, x, axis); }
+Tile reduce_max(At x, int axis) { return reduce("reduce_max", tile::ReduceKind::Max, x, axis); }
+Tile reduce_min(At x, int axis) { return reduce("reduce_min", tile::ReduceKind::Min, x, axis); }
+Tile argmax(At x, int axis) { return reduce("argmax", tile::ReduceKind::ArgMax, x, axis); }
+
+// --- Matrix product
+// ---------------------------------------------------------------------------------------------------
+
+/// The type that products of `operand` are summed in; nothing when `dot` does not take it.
+static std::optional<Type> sumType(Type operand) {
+  switch (operand) {
+  case Type::bf16:
+  case Type::f16:
+  case Type::f32:
+    return f32;
+  case Type::f64:
+    return f64;
+  case Type::i8:
+    return i32;
+  default:
+    return {};
+  }
+}
+
+/// Reports unless `a` and `b` can be multiplied; gives the type of the sum.
+static std::optional<Type> checkFactors(Verb &verb, mlir::Value a, mlir::Value b) {
+  Shape left = shapeOf(a), right = shapeOf(b);
+  if (left.size() != 2 || right.size() != 2) {
+    verb.expected() << "tiles of rank 2, but got " << describe(a) << " and " << describe(b);
+    return {};
+  }
+  if (left[1] != right[0]) {
+    verb.expected() << "inner extents to match, but got " << textOf(left) << " and " << textOf(right);
+    return {};
+  }
+  if (elementOf(a) != elementOf(b)) {
+    verb.expected() << "operands of one type, but got " << nameOf(elementOf(a)) << " and "
+                    << nameOf(elementOf(b)) << "; use cast()";
+    return {};
+  }
+  auto type = sumType(elementOf(a));
+  if (!type)
+    verb.expected() << "operands of type f32, bf16, f16, f64 or i8, but got " << nameOf(elementOf(a));
+  return type;
+}
+
+static Tile product(Verb &verb, mlir::Value a, mlir::Value b, mlir::Value acc, Precision precision) {
+  static_assert(static_cast<int>(Precision::tf32x3) == static_cast<int>(tile::Precision::TF32x3));
+  return verb.result(verb.emit<tile::DotOp>(a, b, acc, static_cast<tile::Precision>(precision)));
+}
+
+Tile dot(At a, At b, At acc, Precision precision) {
+  Verb verb("dot", a.loc);
+  mlir::Value left = verb.value(a), right = verb.value(b), sum = verb.value(acc);
+  if (!left || !right || !sum)
+    return verb.poison();
+  auto type = checkFactors(verb, left, right);
+  if (!type)
+    return verb.poison();
+  Shape shape = {shapeOf(left)[0], shapeOf(right)[1]};
+  if (shapeOf(sum) != shape || elementOf(sum) != *type) {
+    verb.expected() << "an accumulator " << nameOf(*type) << "[" << textOf(shape) << "], but got "
+                    << describe(sum);
+    return verb.poison();
+  }
+  return product(verb, left, right, sum, precision);
+}
+
+Tile dot(At a, At b, Precision precision) {
+  Verb verb("dot", a.loc);
+  mlir::Value left = verb.value(a), right = verb.value(b);
+  if (!left || !right)
+    return verb.poison();
+  auto type = checkFactors(verb, left, right);
+  if (!type)
+    return verb.poison();
+  return product(verb, left, right, verb.constant({}, *type, {shapeOf(left)[0], shapeOf(right)[1]}),
+                 precision);
+}
+
+} // namespace kiln

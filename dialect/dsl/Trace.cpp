@@ -1,0 +1,124 @@
+// From a kernel to a verified module. The kernel is traced twice, the second time with each loop and branch
+// body run twice: a body that changes host state (`i++` on an int) gives another module then, and that is an
+// error.
+
+#include "dialect/dsl/Tracer.h"
+
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+
+namespace kiln {
+
+/// Reports unless the facts are for the kernel's parameters.
+static bool checkArguments(MLIRContext &context, const Kernel &kernel, const Specialisation &facts) {
+  Location loc = FileLineColLoc::get(&context, kernel.loc.file, kernel.loc.line, 1);
+  auto expected = [&] { return std::move(emitError(loc) << "kernel '" << kernel.name << "' expected "); };
+  if (facts.args.size() != kernel.parameters.size()) {
+    expected() << kernel.parameters.size() << " arguments, but got " << facts.args.size();
+    return false;
+  }
+  for (auto [i, arg] : llvm::enumerate(facts.args)) {
+    bool isView = kernel.parameters[i] == Kernel::Parameter::view;
+    if (arg.isView != isView) {
+      expected() << (isView ? "a tensor" : "a scalar") << " as argument " << i << ", but got "
+                 << (isView ? "a scalar" : "a tensor");
+      return false;
+    }
+    if (isView && (arg.extents.empty() || arg.extents.size() > 5)) {
+      expected() << "a tensor of rank 1 to 5 as argument " << i << ", but got rank " << arg.extents.size();
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Compares two traces of a kernel, operation by operation.
+class Comparison {
+public:
+  /// The first operation of `a` that differs from its partner in `b`; null when all agree.
+  Operation *differing(Operation *a, Operation *b) {
+    if (a->getName() != b->getName() || a->getNumOperands() != b->getNumOperands() ||
+        a->getNumRegions() != b->getNumRegions() || a->getResultTypes() != b->getResultTypes() ||
+        a->getRawDictionaryAttrs() != b->getRawDictionaryAttrs() ||
+        a->getPropertiesAsAttribute() != b->getPropertiesAsAttribute())
+      return a;
+    for (auto [x, y] : llvm::zip(a->getOperands(), b->getOperands()))
+      if (partner.lookup(x) != y)
+        return a;
+    for (auto [x, y] : llvm::zip(a->getRegions(), b->getRegions()))
+      if (Operation *found = differing(x, y, a))
+        return found;
+    for (auto [x, y] : llvm::zip(a->getResults(), b->getResults()))
+      partner[x] = y;
+    return nullptr;
+  }
+
+private:
+  Operation *differing(Region &a, Region &b, Operation *parent) {
+    if (a.empty() || b.empty())
+      return a.empty() == b.empty() ? nullptr : parent;
+    if (a.front().getArgumentTypes() != b.front().getArgumentTypes())
+      return parent;
+    for (auto [x, y] : llvm::zip(a.getArguments(), b.getArguments()))
+      partner[x] = y;
+    auto second = b.front().begin();
+    for (Operation &first : a.front()) {
+      if (second == b.front().end())
+        return &first;
+      if (Operation *found = differing(&first, &*second++))
+        return found;
+    }
+    return second == b.front().end() ? nullptr : parent;
+  }
+
+  DenseMap<mlir::Value, mlir::Value> partner;
+};
+
+/// Reports when a second trace, each body run twice, gives another module.
+static bool checkRepeatable(MLIRContext &context, const Kernel &kernel, const Specialisation &facts,
+                            const std::string &config, ModuleOp first) {
+  std::optional<Location> different;
+  {
+    ScopedDiagnosticHandler silence(&context, [&](Diagnostic &diagnostic) {
+      if (!different)
+        different = diagnostic.getLocation();
+      return success();
+    });
+    Tracer second(context, kernel, facts, /*repeats=*/true);
+    if (second.run(config))
+      if (Operation *found = Comparison().differing(first, *second.module))
+        different = found->getLoc();
+  }
+  if (different)
+    emitError(*different)
+        << "expected a loop or branch body to leave host variables alone, but this differs when a "
+           "body is traced again; use a tile for what changes while the kernel runs";
+  return !different;
+}
+
+Traced trace(MLIRContext &context, const Kernel &kernel, const Specialisation &facts,
+             const std::string &config) {
+  Traced traced;
+  if (Tracer *outer = Tracer::active()) {
+    auto diagnostic = outer->error(kernel.loc);
+    diagnostic << "expected no trace within a trace, but kernel '" << kernel.name
+               << "' was traced in kernel '" << outer->kernel.name << "'; call its function instead";
+    diagnostic.attachNote(outer->at(outer->kernel.loc)) << "the outer kernel is registered here";
+    return traced;
+  }
+  if (!checkArguments(context, kernel, facts))
+    return traced;
+  {
+    Tracer tracer(context, kernel, facts, /*repeats=*/false);
+    if (!tracer.run(config))
+      return traced;
+    traced.asked = tracer.asked;
+    traced.module = std::move(tracer.module);
+  }
+  if (!checkRepeatable(context, kernel, facts, config, *traced.module) || failed(verify(*traced.module)))
+    traced.module = {};
+  return traced;
+}
+
+} // namespace kiln

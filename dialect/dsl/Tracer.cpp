@@ -1,0 +1,300 @@
+// Cells, bodies, errors and the traced function itself.
+
+#include "dialect/dsl/Tracer.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+
+namespace kiln {
+
+static thread_local Tracer *activeTracer = nullptr;
+static constexpr size_t unlisted = SIZE_MAX;
+static char poisonMark; // its address is what a poison cell holds
+
+// --- Tile: a registered cell
+// ------------------------------------------------------------------------------------------
+
+Tile::Tile(Loc loc) : declared(loc), cell(unlisted) {
+  if (activeTracer)
+    activeTracer->enlist(*this);
+}
+
+Tile::Tile(const Tile &other) : value(other.value), declared(other.declared), cell(unlisted) {
+  if (activeTracer)
+    activeTracer->enlist(*this);
+}
+
+Tile &Tile::operator=(const Tile &other) {
+  value = other.value;
+  return *this;
+}
+
+Tile::~Tile() {
+  if (activeTracer && cell != unlisted)
+    activeTracer->dismiss(*this);
+}
+
+kiln::Type Tile::type() const {
+  mlir::Value read = Tracer::current().read(*this, declared);
+  if (!read)
+    throw Abandoned();
+  return elementOf(read);
+}
+
+Shape Tile::shape() const {
+  mlir::Value read = Tracer::current().read(*this, declared);
+  if (!read)
+    throw Abandoned();
+  return shapeOf(read);
+}
+
+void Tracer::enlist(Tile &tile) {
+  tile.cell = cells.size();
+  cells.push_back(&tile);
+}
+
+void Tracer::dismiss(Tile &tile) {
+  for (Frame &frame : frames)
+    if (tile.cell < frame.cells.size() && frame.cells[tile.cell].tile == &tile) {
+      frame.cells[tile.cell].tile = nullptr;
+      frame.destroyed.push_back(tile.declared);
+    }
+  cells[tile.cell] = nullptr;
+  while (!cells.empty() && !cells.back())
+    cells.pop_back();
+}
+
+Tile Tracer::make(mlir::Value value, Loc loc) {
+  Tile tile(loc);
+  tile.value = value ? value.getAsOpaquePointer() : &poisonMark;
+  return tile;
+}
+
+mlir::Value Tracer::held(const Tile &tile) {
+  return tile.value && tile.value != &poisonMark ? mlir::Value::getFromOpaquePointer(tile.value)
+                                                 : mlir::Value();
+}
+
+void Tracer::rebind(Tile &tile, mlir::Value value) { tile.value = value.getAsOpaquePointer(); }
+
+mlir::Value Tracer::read(const Tile &tile, Loc loc) {
+  if (tile.value == &poisonMark)
+    return {};
+  mlir::Value value = held(tile);
+  if (!value) {
+    error(loc) << "expected a tile with a value, but got one that is unset";
+    return {};
+  }
+  if (!isOpen(value.getParentBlock())) {
+    auto diagnostic =
+        error(loc) << "expected a tile that is in scope, but got one computed in a loop or branch body "
+                      "that has ended; assign it to a tile that has a value before the body";
+    diagnostic.attachNote(value.getLoc()) << "computed here";
+    return {};
+  }
+  return value;
+}
+
+std::optional<Literal> Tracer::literalOf(const At &operand) {
+  if (operand.tile)
+    return {};
+  Literal literal;
+  literal.isReal = operand.kind == At::Kind::real;
+  literal.isTruth = operand.kind == At::Kind::truth;
+  literal.integer = operand.integer;
+  literal.real = operand.real;
+  return literal;
+}
+
+void Tracer::replaceInCells(const DenseMap<mlir::Value, mlir::Value> &map) {
+  for (Tile *tile : cells)
+    if (tile)
+      if (mlir::Value value = held(*tile))
+        if (auto found = map.find(value); found != map.end())
+          rebind(*tile, found->second);
+}
+
+// --- Bodies
+// -----------------------------------------------------------------------------------------------------------
+
+size_t Tracer::open(bool isLoop, Loc loc) {
+  Frame frame;
+  frame.body = new Block;
+  if (isLoop)
+    frame.body->addArgument(builder.getI64Type(), at(loc));
+  frame.cells.resize(cells.size());
+  for (auto [tile, cell] : llvm::zip(cells, frame.cells)) {
+    if (!tile)
+      continue;
+    cell.tile = tile;
+    cell.declared = tile->declared;
+    cell.content = tile->value;
+    // A value out of scope stays what it is, so that reading it is still an error.
+    if (mlir::Value value = held(*tile); value && isOpen(value.getParentBlock()))
+      cell.before = value;
+    if (!isLoop || !cell.before)
+      continue;
+    cell.argument = frame.body->addArgument(cell.before.getType(), at(tile->declared));
+    rebind(*tile, cell.argument);
+  }
+  builder.setInsertionPointToEnd(frame.body);
+  frames.push_back(std::move(frame));
+  return frames.size() - 1;
+}
+
+Frame Tracer::close() {
+  Frame frame = std::move(frames.back());
+  frames.pop_back();
+  builder.setInsertionPointToEnd(frames.empty() ? &function.front() : frames.back().body);
+  return frame;
+}
+
+void Tracer::discard(size_t depth) {
+  while (frames.size() > depth) {
+    Frame frame = close();
+    for (FrameCell &cell : frame.cells)
+      if (cell.tile)
+        restore(cell);
+    bury(frame.body);
+  }
+}
+
+bool Tracer::isOpen(Block *block) const {
+  return block == &const_cast<func::FuncOp &>(function).front() ||
+         llvm::any_of(frames, [&](const Frame &frame) { return frame.body == block; });
+}
+
+// --- Errors
+// -----------------------------------------------------------------------------------------------------------
+
+Location Tracer::at(Loc loc) { return FileLineColLoc::get(builder.getContext(), loc.file, loc.line, 1); }
+
+InFlightDiagnostic Tracer::error(Loc loc) {
+  failed = true;
+  return emitError(at(loc));
+}
+
+// --- The function
+// -----------------------------------------------------------------------------------------------------
+
+Tracer *Tracer::active() { return activeTracer; }
+
+Tracer &Tracer::current() {
+  if (!activeTracer)
+    throw Error("expected the tile language to be used in a kernel that is being traced");
+  return *activeTracer;
+}
+
+Tracer::Tracer(MLIRContext &context, const Kernel &kernel, const Specialisation &facts, bool repeats)
+    : kernel(kernel), repeats(repeats), builder(&context), facts(facts) {
+  activeTracer = this;
+  buildFunction();
+}
+
+Tracer::~Tracer() {
+  discard(0);
+  releaseCells();
+  activeTracer = nullptr;
+  for (Block *block : graveyard)
+    block->dropAllReferences();
+  for (Block *block : graveyard) {
+    block->dropAllDefinedValueUses();
+    delete block;
+  }
+}
+
+/// Cells that outlive the trace (statics, leaks) become unset.
+void Tracer::releaseCells() {
+  for (Tile *tile : cells)
+    if (tile) {
+      tile->value = nullptr;
+      tile->cell = unlisted;
+    }
+  cells.clear();
+}
+
+mlir::Type Tracer::argumentType(size_t index) const {
+  const ArgFacts &arg = facts.args[index];
+  MLIRContext *context = builder.getContext();
+  if (!arg.isView)
+    return typeOf(context, arg.type);
+  size_t rank = arg.extents.size();
+  SmallVector<int64_t> extents(rank, ShapedType::kDynamic), strides(rank, ShapedType::kDynamic);
+  for (size_t axis = 0; axis < rank; ++axis)
+    if (asked.count({static_cast<int>(index), static_cast<int>(axis)}))
+      extents[axis] = arg.extents[axis];
+  if (arg.unitStride)
+    strides.back() = 1;
+  mlir::Type element = typeOf(context, arg.type == boolean ? i8 : arg.type);
+  return MemRefType::get(extents, element, StridedLayoutAttr::get(context, 0, strides));
+}
+
+void Tracer::buildFunction() {
+  Location loc = at(kernel.loc);
+  module = ModuleOp::create(loc);
+  builder.setInsertionPointToEnd(module->getBody());
+  SmallVector<mlir::Type> types;
+  for (size_t i = 0; i < facts.args.size(); ++i)
+    types.push_back(argumentType(i));
+  function = func::FuncOp::create(builder, loc, kernel.name, builder.getFunctionType(types, {}));
+  builder.setInsertionPointToEnd(function.addEntryBlock());
+}
+
+/// Extents that View::extent asked for become part of the argument types; operations on a view follow their
+/// operand.
+void Tracer::finishFunction() {
+  func::ReturnOp::create(builder, at(kernel.loc));
+  SmallVector<mlir::Type> types;
+  for (size_t i = 0; i < facts.args.size(); ++i) {
+    types.push_back(argumentType(i));
+    function.getArgument(i).setType(types.back());
+  }
+  function.setFunctionType(builder.getFunctionType(types, {}));
+  attachFacts();
+}
+
+void Tracer::attachFacts() {
+  function->setAttr("tile.kernel", builder.getUnitAttr());
+  for (auto [i, arg] : llvm::enumerate(facts.args)) {
+    if (!arg.isView)
+      continue;
+    function.setArgAttr(i, "tile.align", builder.getI64IntegerAttr(arg.alignment));
+    if (arg.stridesBy16)
+      function.setArgAttr(i, "tile.strides_by_16", builder.getUnitAttr());
+    if (arg.fits32)
+      function.setArgAttr(i, "tile.fits_32", builder.getUnitAttr());
+  }
+  SmallVector<Attribute> pairs;
+  for (auto [i, j] : facts.disjoint)
+    pairs.push_back(builder.getDenseI64ArrayAttr({i, j}));
+  if (!pairs.empty())
+    function->setAttr("tile.disjoint", builder.getArrayAttr(pairs));
+}
+
+bool Tracer::run(const std::string &config) {
+  std::vector<View> views;
+  {
+    std::vector<Tile> scalars;
+    for (size_t i = 0; i < facts.args.size(); ++i)
+      if (facts.args[i].isView)
+        views.push_back(View(static_cast<int>(i)));
+      else
+        scalars.push_back(make(function.getArgument(i), kernel.loc));
+    try {
+      kernel.call(views, scalars, config);
+    } catch (const Abandoned &) {
+    } catch (const std::exception &exception) {
+      error(kernel.loc) << exception.what();
+    }
+  }
+  if (failed)
+    return false;
+  finishFunction();
+  return true;
+}
+
+mlir::Value Tracer::valueOf(const View &view) { return function.getArgument(view.index()); }
+
+} // namespace kiln

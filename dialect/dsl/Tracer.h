@@ -1,0 +1,180 @@
+// What a trace keeps while a kernel runs: where the next operation goes, which `Tile` variables (cells) are
+// alive, and which loop and branch bodies are open. Internal to dialect/dsl; users see Tile.h, callers see
+// Trace.h.
+//
+// Loops use eager iteration arguments. When a `range` body opens, every live cell that holds a value gets its
+// own block argument in a detached block; when it closes, the cells that no longer hold their argument are
+// carried and the others get their old value back. Since each cell has its own argument, aliases and swaps
+// come out right without any analysis.
+
+#pragma once
+
+#include "dialect/dsl/Trace.h"
+#include "dialect/tile/TileDialect.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Diagnostics.h"
+
+namespace kiln {
+
+/// Ends a trace that cannot go on; its error has been reported.
+struct Abandoned {};
+
+/// A C++ number among a verb's operands.
+struct Literal {
+  bool isReal = false, isTruth = false;
+  int64_t integer = 0;
+  double real = 0;
+  double asReal() const { return isReal ? real : static_cast<double>(integer); }
+};
+
+/// A cell as it was when a body opened.
+struct FrameCell {
+  Tile *tile = nullptr; // null when there is none, and when it was destroyed inside the body
+  Loc declared;
+  void *content = nullptr;      // what it held outside, be it unset, poison or out of scope
+  mlir::Value before;           // the same where it may be used
+  mlir::BlockArgument argument; // loops: what it holds when an iteration begins
+};
+
+/// An open loop or branch body.
+struct Frame {
+  mlir::Block *body = nullptr;
+  std::vector<FrameCell> cells; // by position in the list of live cells
+  std::vector<Loc> destroyed;   // where cells were declared that died inside the body
+};
+
+class Tracer {
+public:
+  /// Builds an empty function for `kernel`. `repeats` traces each loop and branch body twice and keeps the
+  /// second.
+  Tracer(mlir::MLIRContext &context, const Kernel &kernel, const Specialisation &facts, bool repeats);
+  ~Tracer();
+  Tracer(const Tracer &) = delete;
+
+  /// The tracer of this thread; null when no kernel is being traced.
+  static Tracer *active();
+  /// The same; throws Error when there is none.
+  static Tracer &current();
+
+  /// Calls the kernel and completes the function. False when an error was reported.
+  bool run(const std::string &config);
+
+  mlir::Location at(Loc loc);
+  mlir::InFlightDiagnostic error(Loc loc);
+  void fail() { failed = true; }
+
+  // Cells.
+  void enlist(Tile &tile);
+  void dismiss(Tile &tile);
+  /// A new cell that holds `value`; a null value makes it poison, which any verb passes on in silence.
+  Tile make(mlir::Value value, Loc loc);
+  /// What a tile holds. Null, reported unless the tile is poison, when there is nothing that may be used
+  /// here.
+  mlir::Value read(const Tile &tile, Loc loc);
+  static std::optional<Literal> literalOf(const At &operand);
+  static const Tile &tileOf(const At &operand) { return *operand.tile; }
+  /// The value that a tile holds, wherever it is valid; null when unset or poison.
+  static mlir::Value held(const Tile &tile);
+  static Loc declaredAt(const Tile &tile) { return tile.declared; }
+  static void rebind(Tile &tile, mlir::Value value);
+  /// Gives the cell back what it held when the body opened.
+  static void restore(const FrameCell &cell) { cell.tile->value = cell.content; }
+  /// Every live cell that holds a key of `map` holds the value from now on.
+  void replaceInCells(const llvm::DenseMap<mlir::Value, mlir::Value> &map);
+
+  // Bodies.
+  /// Opens a body, the insertion point at its end. A loop's gets an i64 argument and one for each cell that
+  /// holds a value.
+  size_t open(bool isLoop, Loc loc);
+  Frame &innermost() { return frames.back(); }
+  /// Takes the innermost body off the stack; its operations stay in the frame's block, which the caller owns.
+  Frame close();
+  /// Gives up all bodies from `depth` on: cells hold again what they held before.
+  void discard(size_t depth);
+  void bury(mlir::Block *block) { graveyard.push_back(block); }
+  /// Whether values of `block` may be used at the insertion point.
+  bool isOpen(mlir::Block *block) const;
+
+  // Views.
+  const ArgFacts &factsOf(const View &view) const { return facts.args[view.index()]; }
+  mlir::Value valueOf(const View &view);
+  void ask(const View &view, int axis) { asked.insert({view.index(), axis}); }
+
+  const Kernel &kernel;
+  const bool repeats;
+  mlir::OpBuilder builder;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::set<std::pair<int, int>> asked;
+
+private:
+  void buildFunction();
+  void finishFunction();
+  mlir::Type argumentType(size_t index) const;
+  void attachFacts();
+  void releaseCells();
+
+  const Specialisation &facts;
+  mlir::func::FuncOp function;
+  std::vector<Tile *> cells; // live cells in order of declaration; null where one has gone
+  std::vector<Frame> frames;
+  std::vector<mlir::Block *> graveyard; // bodies that were given up; cells may still point into them
+  bool failed = false;
+};
+
+/// One use of a verb of the language: its name, its line, and the operations that it emits.
+class Verb {
+public:
+  Verb(const char *name, Loc loc);
+
+  /// Reports `'name' expected …` at the user's line.
+  mlir::InFlightDiagnostic expected();
+  Tile poison() { return tracer.make({}, loc); }
+  Tile result(mlir::Value value) { return tracer.make(value, loc); }
+
+  template <class Op, class... Args> Op emit(Args &&...args) {
+    return Op::create(tracer.builder, location, std::forward<Args>(args)...);
+  }
+
+  /// The value of an operand; a number alone is bool, i32 (i64 where it does not fit) or f32.
+  mlir::Value value(const At &operand);
+  /// The value of an operand, a number as a scalar of `type`.
+  mlir::Value valueAs(const At &operand, Type type);
+  /// An integer scalar as i64, for offsets and bounds: `what` names it in messages.
+  mlir::Value index(const At &operand, const char *what);
+  /// A constant of `type`, for each element of `shape`. Null, reported, when the number does not fit.
+  mlir::Value constant(Literal number, Type type, const Shape &shape);
+
+  mlir::Value cast(mlir::Value value, Type type);
+  mlir::Value reshape(mlir::Value value, const Shape &shape);
+  /// As NumPy: leading extents of 1, then repetition. The shapes fit.
+  mlir::Value broadcast(mlir::Value value, const Shape &shape);
+  /// Reports unless every extent is at least 1 and the rank at most 5.
+  bool checkShape(const Shape &shape);
+
+  Tracer &tracer;
+  const char *name;
+  Loc loc;
+  mlir::Location location;
+};
+
+/// Operands brought to one element type and one shape.
+struct Operands {
+  llvm::SmallVector<mlir::Value, 3> values; // empty when an operand was poison or an error was reported
+  Type type = Type::f32;
+  Shape shape;
+  explicit operator bool() const { return !values.empty(); }
+};
+Operands unify(Verb &verb, llvm::ArrayRef<const At *> operands);
+
+/// Shape that operands of these shapes broadcast to; nothing when they do not.
+std::optional<Shape> broadcastShape(const Shape &a, const Shape &b);
+
+Type elementOf(mlir::Value value);
+Shape shapeOf(mlir::Value value);
+mlir::Type typeOf(mlir::MLIRContext *context, Type element, const Shape &shape = {});
+/// `f32[64x32]`, or `f32 scalar`.
+std::string describe(mlir::Value value);
+
+} // namespace kiln
