@@ -37,11 +37,13 @@ void registerDialects(mlir::DialectRegistry &registry);
 void buildCpuLoopsPipeline(mlir::OpPassManager &pm, const CpuTarget &target, const CpuOptions &options);
 /// … → LLVM dialect, ready for translation.
 void buildCpuLlvmPipeline(mlir::OpPassManager &pm, const CpuTarget &target);
+/// Registers both under the names that kiln-opt knows, `kiln-cpu` and `kiln-cpu-generic`; once for each process.
+void registerPipelines();
 
 /// Called after each named stage ("tile", "linalg", "loops", "llvm-dialect", "llvm", "asm") with its text, when set.
 using StageSink = std::function<void(const std::string &stage, const std::string &text)>;
 
-/// Runs everything and returns an ELF object (see Abi.h). On failure throws kiln::Error (user or internal) with the
+/// Runs everything and returns an ELF object (see Abi.h); lowers `module` in place. On failure throws kiln::Error (user or internal) with the
 /// diagnostics; LLVM's fatal errors are turned into such an error too, and the process lives on.
 std::vector<char> compileToObject(mlir::ModuleOp module, const CpuTarget &target, const CpuOptions &options,
                                   const StageSink &sink = {});

@@ -1,22 +1,252 @@
-// Places every scratch buffer in the thread's arena.
+// Places every scratch buffer in one block of memory that the thread owns, so that a kernel needs neither stack nor heap.
+//
+// In: kernels with `memref.alloca` of static shape anywhere in structured control flow. Out: a last argument
+// `memref<?xi8>`, views of it, and the attribute `cpu.scratch_bytes`. Buffers that are never alive together share bytes.
+//
+//     %a = memref.alloca() {alignment = 64 : i64} : memref<64x64xf32>
+//     ─>
+//     %offset = arith.constant 128 : index
+//     %a = memref.view %scratch[%offset][] : memref<?xi8> to memref<64x64xf32>
+//
+// Liveness: operations are numbered in program order. A buffer lives from its first to its last use, in which each loop
+// that holds a use but not the buffer's definition counts as a whole: the next round may read what this one wrote. A
+// buffer made inside a loop body therefore lives within one round. Then each buffer, larger ones first, goes to the
+// lowest gap between those that it shares time with.
 
 #include "lowering/Passes.h"
 
-#include "dialect/tile/TileDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "lowering/Abi.h"
+#include "lowering/Diagnostics.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace kiln::lowering {
 
 #define GEN_PASS_DEF_ALLOCATESCRATCH
 #include "lowering/Passes.h.inc"
 
+using namespace mlir;
+
+namespace {
+
+/// The largest scratch a kernel may ask of each thread.
+constexpr int64_t scratchLimit = int64_t(64) << 20;
+
+/// From this size on, buffers get a gap behind them: without it those whose sizes are multiples of a page would all begin
+/// at the same place in a page, and their loads and stores would wait for each other (4K aliasing).
+constexpr int64_t bigBuffer = 4096, bigBufferGap = 128;
+
+/// The first and the last operation, as numbers, while the buffer holds a value.
+struct Interval {
+  int64_t first = std::numeric_limits<int64_t>::max(), last = -1;
+  void add(int64_t from, int64_t to) {
+    first = std::min(first, from);
+    last = std::max(last, to);
+  }
+  bool meets(const Interval &other) const { return first <= other.last && other.first <= last; }
+};
+
+struct Buffer {
+  memref::AllocaOp op;
+  int64_t bytes = 0; // rounded up, with the gap
+  Interval life;
+  int64_t offset = 0;
+};
+
+/// Numbers of an operation and everything in it: the smallest and the largest.
+using Numbers = DenseMap<Operation *, std::pair<int64_t, int64_t>>;
+
+} // namespace
+
+static int64_t number(Operation *op, int64_t next, Numbers &numbers) {
+  const int64_t first = next++;
+  for (Region &region : op->getRegions())
+    for (Operation &inner : region.getOps())
+      next = number(&inner, next, numbers);
+  numbers[op] = {first, next};
+  return next + 1;
+}
+
+/// Values that may hold the address which `use` passes on: results and block arguments.
+static void aliasesThrough(OpOperand &use, SmallVectorImpl<Value> &aliases) {
+  Operation *const op = use.getOwner();
+  // Through structured control flow: the operand of a loop is its argument and result, a yielded value the parent's
+  // result and, in a loop, the next round's argument.
+  const auto matching = [&](ValueRange values, unsigned index) {
+    if (index < values.size())
+      aliases.push_back(values[index]);
+  };
+  if (auto loop = dyn_cast<LoopLikeOpInterface>(op)) {
+    if (BlockArgument argument = loop.getTiedLoopRegionIterArg(&use))
+      aliases.push_back(argument);
+    if (OpResult result = loop.getTiedLoopResult(&use))
+      aliases.push_back(result);
+    return;
+  }
+  if (isa<scf::YieldOp>(op)) {
+    Operation *const parent = op->getParentOp();
+    matching(parent->getResults(), use.getOperandNumber());
+    if (auto loop = dyn_cast<scf::ForOp>(parent))
+      matching(loop.getRegionIterArgs(), use.getOperandNumber());
+    return;
+  }
+  // Views of a buffer are buffers or pointers; what is computed from a pointer turned into a number may be one again.
+  const bool address = !isa<MemRefType>(use.get().getType()) || isa<memref::ExtractAlignedPointerAsIndexOp>(op);
+  for (Value result : op->getResults())
+    if (isa<MemRefType, LLVM::LLVMPointerType>(result.getType()) || (address && result.getType().isIntOrIndex()))
+      aliases.push_back(result);
+}
+
+/// The ancestor of `op` (or itself) that lies directly in `block`, and the outermost loop on the way there, if any.
+static std::pair<Operation *, Operation *> liftTo(Region *region, Operation *op) {
+  Operation *loop = nullptr;
+  while (op->getParentRegion() != region) {
+    op = op->getParentOp();
+    if (isa<LoopLikeOpInterface>(op))
+      loop = op;
+  }
+  return {op, loop};
+}
+
+static Interval lifeOf(memref::AllocaOp buffer, const Numbers &numbers) {
+  Interval life;
+  SmallVector<Value> aliases = {buffer.getResult()};
+  DenseSet<Value> seen;
+  while (!aliases.empty()) {
+    const Value alias = aliases.pop_back_val();
+    if (!seen.insert(alias).second)
+      continue;
+    for (OpOperand &use : alias.getUses()) {
+      Operation *const user = use.getOwner();
+      // A use outside the buffer's region sees it through a result of a loop or branch around it.
+      Region *region = buffer->getParentRegion();
+      while (!region->isAncestor(user->getParentRegion()))
+        region = region->getParentRegion();
+      for (Operation *end : {user, buffer.getOperation()}) {
+        auto [lifted, loop] = liftTo(region, end);
+        if (end == buffer.getOperation() && lifted == end)
+          continue; // the definition itself holds no value yet
+        const auto [first, last] = numbers.lookup(loop ? loop : end);
+        life.add(first, last);
+      }
+      aliasesThrough(use, aliases);
+    }
+  }
+  return life;
+}
+
+/// Bytes of a buffer's elements, or nothing when it has not the plain form that this pass can place.
+static FailureOr<int64_t> bytesOf(memref::AllocaOp op) {
+  const MemRefType type = op.getType();
+  if (!type.hasStaticShape() || !type.getLayout().isIdentity())
+    return op.emitError("expected a scratch buffer of static shape and identity layout, but got ") << type;
+  if (op.getAlignment().value_or(1) > uint64_t(abi::scratchAlignment))
+    return op.emitError("expected an alignment of at most ")
+           << abi::scratchAlignment << " bytes, but got " << *op.getAlignment();
+  Type element = type.getElementType();
+  int64_t count = type.getNumElements();
+  if (auto vector = dyn_cast<VectorType>(element)) {
+    count *= vector.getNumElements();
+    element = vector.getElementType();
+  }
+  return count * (element.isIndex() ? 8 : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
+}
+
+/// Gives every buffer an offset and returns the bytes that all need together.
+static int64_t place(MutableArrayRef<Buffer> buffers) {
+  SmallVector<Buffer *> order;
+  for (Buffer &buffer : buffers)
+    order.push_back(&buffer);
+  llvm::stable_sort(order, [](Buffer *a, Buffer *b) { return a->bytes > b->bytes; });
+  int64_t total = 0;
+  SmallVector<Buffer *> placed; // by offset
+  for (Buffer *buffer : order) {
+    int64_t offset = 0;
+    for (Buffer *other : placed) {
+      if (!other->life.meets(buffer->life))
+        continue;
+      if (offset + buffer->bytes <= other->offset)
+        break;
+      offset = std::max(offset, other->offset + other->bytes);
+    }
+    buffer->offset = offset;
+    total = std::max(total, offset + buffer->bytes);
+    placed.insert(llvm::upper_bound(placed, buffer, [](Buffer *a, Buffer *b) { return a->offset < b->offset; }),
+                  buffer);
+  }
+  return total;
+}
+
+static FailureOr<SmallVector<Buffer>> collectBuffers(func::FuncOp func) {
+  Numbers numbers;
+  number(func, 0, numbers);
+  SmallVector<Buffer> buffers;
+  const WalkResult walk = func.walk([&](Operation *op) -> WalkResult {
+    if (llvm::any_of(op->getRegions(), [](Region &region) { return !region.empty() && !region.hasOneBlock(); }))
+      return op->emitOpError("expected structured control flow while scratch buffers are placed");
+    auto alloca = dyn_cast<memref::AllocaOp>(op);
+    if (!alloca)
+      return WalkResult::advance();
+    const FailureOr<int64_t> bytes = bytesOf(alloca);
+    if (failed(bytes))
+      return WalkResult::interrupt();
+    Buffer buffer;
+    buffer.op = alloca;
+    buffer.bytes = llvm::alignTo(*bytes, abi::scratchAlignment) + (*bytes >= bigBuffer ? bigBufferGap : 0);
+    buffer.life = lifeOf(alloca, numbers);
+    buffers.push_back(buffer);
+    return WalkResult::advance();
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  return buffers;
+}
+
+static std::string mebibytes(int64_t bytes) { return llvm::formatv("{0:f1} MiB", double(bytes) / (1 << 20)).str(); }
+
 namespace {
 struct AllocateScratch : impl::AllocateScratchBase<AllocateScratch> {
   using AllocateScratchBase::AllocateScratchBase;
-  void runOnOperation() override {}
+
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (!func->hasAttr("tile.kernel"))
+      return;
+    FailureOr<SmallVector<Buffer>> buffers = collectBuffers(func);
+    if (failed(buffers))
+      return signalPassFailure();
+    const int64_t total = place(*buffers);
+    if (total > scratchLimit) {
+      emitUserError(func) << "kernel '" << func.getName() << "' needs " << mebibytes(total)
+                          << " of scratch memory for its tiles, but at most " << mebibytes(scratchLimit)
+                          << " are possible: choose smaller tiles, or loop over parts of them";
+      return signalPassFailure();
+    }
+    rewrite(func, *buffers, total);
+  }
+
+  static void rewrite(func::FuncOp func, ArrayRef<Buffer> buffers, int64_t total) {
+    OpBuilder builder(func.getContext());
+    const auto bytesType = MemRefType::get({ShapedType::kDynamic}, builder.getI8Type());
+    const unsigned index = func.getNumArguments();
+    (void)func.insertArgument(index, bytesType, builder.getDictionaryAttr({}), func.getLoc());
+    const Value scratch = func.getArgument(index);
+    for (const Buffer &buffer : buffers) {
+      memref::AllocaOp op = buffer.op;
+      builder.setInsertionPoint(op);
+      const Value offset = arith::ConstantIndexOp::create(builder, op.getLoc(), buffer.offset);
+      op.replaceAllUsesWith(
+          memref::ViewOp::create(builder, op.getLoc(), op.getType(), scratch, offset, ValueRange()).getResult());
+      op.erase();
+    }
+    func->setAttr("cpu.scratch_bytes", builder.getI64IntegerAttr(total));
+  }
 };
 } // namespace
 

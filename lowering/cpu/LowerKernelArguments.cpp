@@ -1,23 +1,217 @@
 // Turns the kernel into the C function that Abi.h describes.
+//
+// In: a `func.func` with `tile.kernel` and `cpu.scratch_bytes`: views and scalars, then the scratch memory. Out: a
+// function of the argument block, the program's number and the scratch memory, and the constant `<kernel>_scratch_bytes`.
+// Views are read from the block at entry; what reads the grid or the program's number reads it where it stands.
+//
+//     func.func @k(%v: memref<?x64xf32, strided<[?, 1]>>, %n: i64, %scratch: memref<?xi8>) attributes {tile.kernel, …}
+//     ─>
+//     func.func @k(%args: !llvm.ptr, %program: i64, %scratch: !llvm.ptr) {
+//       %data = llvm.load (slot 3); %extent = llvm.load (slot 4); %stride = llvm.load (slot 5); %n = llvm.load (slot 6)
+//       %v = memref.reinterpret_cast … to offset: [0], sizes: [%extent, 64], strides: [%stride, 1]
 
 #include "lowering/Passes.h"
 
 #include "dialect/tile/TileDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "lowering/Abi.h"
+
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 namespace kiln::lowering {
 
 #define GEN_PASS_DEF_LOWERKERNELARGUMENTS
 #include "lowering/Passes.h.inc"
 
+using namespace mlir;
+
+namespace {
+
+/// Rebuilds the arguments of one kernel, at the entry of its function.
+class Arguments {
+public:
+  Arguments(func::FuncOp func, Value args, Value program)
+      : builder(OpBuilder::atBlockBegin(&func.front())), converter(func.getContext()), loc(func.getLoc()), args(args),
+        program(program) {}
+
+  /// The view or scalar that the block holds next.
+  Value next(Type type) {
+    if (const auto view = dyn_cast<MemRefType>(type))
+      return nextView(view);
+    if (!type.isInteger(1))
+      return load(slot++, type);
+    const Value byte = load(slot++, builder.getI8Type());
+    const Value zero = arith::ConstantIntOp::create(builder, loc, 0, 8);
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, byte, zero);
+  }
+
+  /// `pointer` as the memref that scratch memory is.
+  Value scratchMemory(Value pointer, MemRefType type, int64_t bytes) {
+    return viewOf(pointer, type, {builder.getIndexAttr(bytes)}, {builder.getIndexAttr(1)});
+  }
+
+  Value numPrograms(int64_t axis) {
+    if (!grid[axis])
+      grid[axis] = load(axis, builder.getI64Type());
+    return grid[axis];
+  }
+
+  /// program = x + grid[0] * (y + grid[1] * z), taken apart.
+  Value programId(int64_t axis) {
+    if (ids[axis])
+      return ids[axis];
+    Value id = program;
+    for (int64_t below = 0; below < axis; ++below)
+      id = arith::DivUIOp::create(builder, loc, id, numPrograms(below));
+    if (axis < 2)
+      id = arith::RemUIOp::create(builder, loc, id, numPrograms(axis));
+    return ids[axis] = id;
+  }
+
+private:
+  /// What a slot holds. The block does not change while programs run.
+  Value load(int64_t at, Type type) {
+    const Value address = LLVM::GEPOp::create(builder, loc, args.getType(), builder.getI64Type(), args,
+                                              ArrayRef<LLVM::GEPArg>(static_cast<int32_t>(at)));
+    return LLVM::LoadOp::create(builder, loc, type, address, /*alignment=*/8, /*isVolatile=*/false,
+                                /*isNonTemporal=*/false, /*isInvariant=*/true);
+  }
+
+  OpFoldResult nextIndex() {
+    return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), load(slot++, builder.getI64Type()))
+        .getResult();
+  }
+
+  Value nextView(MemRefType type) {
+    const Value data = load(slot++, args.getType());
+    const auto [strides, offset] = type.getStridesAndOffset();
+    const auto known = [&](ArrayRef<int64_t> values) {
+      SmallVector<OpFoldResult> result;
+      for (const int64_t value : values)
+        result.push_back(ShapedType::isDynamic(value) ? nextIndex() : OpFoldResult(builder.getIndexAttr(value)));
+      return result;
+    };
+    const SmallVector<OpFoldResult> extents = known(type.getShape()), steps = known(strides);
+    return viewOf(data, type, extents, steps);
+  }
+
+  /// A memref of these extents and strides over a bare pointer: upstream has no such operation, so the pointer becomes
+  /// the descriptor of a memref without extents first.
+  Value viewOf(Value pointer, MemRefType type, ArrayRef<OpFoldResult> extents, ArrayRef<OpFoldResult> strides) {
+    const auto element = MemRefType::get({}, type.getElementType());
+    const Value descriptor = MemRefDescriptor::fromStaticShape(builder, loc, converter, element, pointer);
+    const Value base = UnrealizedConversionCastOp::create(builder, loc, element, descriptor).getResult(0);
+    return memref::ReinterpretCastOp::create(builder, loc, type, base, builder.getIndexAttr(0), extents, strides);
+  }
+
+  OpBuilder builder;
+  LLVMTypeConverter converter;
+  const Location loc;
+  const Value args, program;
+  int64_t slot = abi::gridSlots;
+  Value grid[3], ids[3];
+};
+
+} // namespace
+
+/// Replaces the operations that read the grid, the program's number or an extent.
+static void lowerQueries(func::FuncOp func, Arguments &arguments) {
+  func.walk([&](Operation *op) {
+    Value value;
+    if (auto id = dyn_cast<tile::ProgramIdOp>(op)) {
+      value = arguments.programId(id.getAxis());
+    } else if (auto count = dyn_cast<tile::NumProgramsOp>(op)) {
+      value = arguments.numPrograms(count.getAxis());
+    } else if (auto dim = dyn_cast<tile::DimOp>(op)) {
+      OpBuilder builder(op);
+      const Value axis = arith::ConstantIndexOp::create(builder, op->getLoc(), dim.getAxis());
+      const Value extent = memref::DimOp::create(builder, op->getLoc(), dim.getView(), axis);
+      value = arith::IndexCastOp::create(builder, op->getLoc(), builder.getI64Type(), extent);
+    } else {
+      return;
+    }
+    op->getResult(0).replaceAllUsesWith(value);
+    op->erase();
+  });
+}
+
+static void emitScratchBytes(func::FuncOp func, int64_t bytes) {
+  OpBuilder builder(func);
+  const std::string name = (func.getName() + abi::scratchSuffix).str();
+  LLVM::GlobalOp::create(builder, func.getLoc(), builder.getI64Type(), /*isConstant=*/true, LLVM::Linkage::External, name,
+                         builder.getI64IntegerAttr(bytes));
+}
+
+/// Facts about the three arguments: nothing else points at the block or at the scratch memory.
+static ArrayAttr argumentFacts(Builder &builder) {
+  const auto unit = [&](StringRef name) { return builder.getNamedAttr(name, builder.getUnitAttr()); };
+  const NamedAttribute noalias = unit(LLVM::LLVMDialect::getNoAliasAttrName()),
+                       noundef = unit(LLVM::LLVMDialect::getNoUndefAttrName());
+  const auto aligned = [&](int64_t bytes) {
+    return builder.getNamedAttr(LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(bytes));
+  };
+  return builder.getArrayAttr(
+      {builder.getDictionaryAttr({noalias, noundef, unit(LLVM::LLVMDialect::getReadonlyAttrName()), aligned(8)}),
+       builder.getDictionaryAttr({noundef}),
+       builder.getDictionaryAttr({noalias, noundef, aligned(abi::scratchAlignment)})});
+}
+
 namespace {
 struct LowerKernelArguments : impl::LowerKernelArgumentsBase<LowerKernelArguments> {
   using LowerKernelArgumentsBase::LowerKernelArgumentsBase;
-  void runOnOperation() override {}
+
+  void runOnOperation() override {
+    for (func::FuncOp func : llvm::to_vector(getOperation().getOps<func::FuncOp>()))
+      if (func->hasAttr("tile.kernel") && failed(lower(func)))
+        return signalPassFailure();
+  }
+
+  static LogicalResult check(func::FuncOp func) {
+    if (!func->hasAttr("cpu.scratch_bytes"))
+      return func.emitOpError("expected scratch memory to be placed, by cpu-allocate-scratch, before kernel arguments");
+    if (func.getNumResults())
+      return func.emitOpError("expected a kernel to return nothing, but got ") << func.getResultTypes();
+    for (const Type type : func.getArgumentTypes()) {
+      const auto view = dyn_cast<MemRefType>(type);
+      SmallVector<int64_t> strides;
+      int64_t offset = 0;
+      if (view ? failed(view.getStridesAndOffset(strides, offset)) || offset != 0 : !type.isIntOrFloat())
+        return func.emitOpError("expected a kernel's arguments to be scalars and strided views of offset 0, but got ")
+               << type;
+    }
+    return success();
+  }
+
+  static LogicalResult lower(func::FuncOp func) {
+    if (failed(check(func)))
+      return failure();
+    Builder builder(func.getContext());
+    const int64_t bytes = func->getAttrOfType<IntegerAttr>("cpu.scratch_bytes").getInt();
+    const auto pointer = LLVM::LLVMPointerType::get(func.getContext());
+    Block &entry = func.front();
+    const unsigned count = entry.getNumArguments();
+    const Value args = entry.addArgument(pointer, func.getLoc());
+    const Value program = entry.addArgument(builder.getI64Type(), func.getLoc());
+    const Value scratch = entry.addArgument(pointer, func.getLoc());
+
+    Arguments arguments(func, args, program);
+    for (BlockArgument old : entry.getArguments().take_front(count - 1))
+      old.replaceAllUsesWith(arguments.next(old.getType()));
+    BlockArgument old = entry.getArgument(count - 1);
+    old.replaceAllUsesWith(arguments.scratchMemory(scratch, cast<MemRefType>(old.getType()), bytes));
+    lowerQueries(func, arguments);
+    entry.eraseArguments(0, count);
+
+    func.setType(builder.getFunctionType({pointer, builder.getI64Type(), pointer}, {}));
+    func.setArgAttrsAttr(argumentFacts(builder));
+    for (const StringRef name : {"tile.kernel", "tile.disjoint", "cpu.scratch_bytes"})
+      func->removeAttr(name);
+    emitScratchBytes(func, bytes);
+    return success();
+  }
 };
 } // namespace
 

@@ -1,0 +1,46 @@
+// Errors of the compiler as text.
+
+#include "lowering/Diagnostics.h"
+
+#include "llvm/Support/Path.h"
+
+#include <optional>
+
+namespace kiln::lowering {
+
+static constexpr llvm::StringLiteral userErrorMark = "kiln.user";
+
+mlir::InFlightDiagnostic emitUserError(mlir::Operation *op) {
+  mlir::InFlightDiagnostic diagnostic = op->emitError();
+  diagnostic.getUnderlyingDiagnostic()->getMetadata().push_back(mlir::DiagnosticArgument(userErrorMark));
+  return diagnostic;
+}
+
+std::string sourceLine(mlir::Location loc) {
+  std::optional<mlir::FileLineColRange> found;
+  loc->walk([&](mlir::Location part) {
+    found = llvm::dyn_cast<mlir::FileLineColRange>(llvm::cast<mlir::LocationAttr>(part));
+    return found && *found ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+  });
+  if (!found || !*found)
+    return "?";
+  return (*found).getFilename().str() + ":" + std::to_string((*found).getStartLine());
+}
+
+ErrorCollector::ErrorCollector(mlir::MLIRContext *context)
+    : handler(context, [this](mlir::Diagnostic &diagnostic) { collect(diagnostic); }) {}
+
+void ErrorCollector::collect(mlir::Diagnostic &diagnostic) {
+  if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error)
+    return;
+  const bool user = llvm::any_of(diagnostic.getMetadata(), [](mlir::DiagnosticArgument &argument) {
+    return argument.getKind() == mlir::DiagnosticArgument::DiagnosticArgumentKind::String &&
+           argument.getAsString() == userErrorMark;
+  });
+  ++(user ? userErrors : internalErrors);
+  collected += sourceLine(diagnostic.getLocation()) + ": error: " + diagnostic.str() + "\n";
+  for (mlir::Diagnostic &note : diagnostic.getNotes())
+    collected += sourceLine(note.getLocation()) + ": note: " + note.str() + "\n";
+}
+
+} // namespace kiln::lowering

@@ -1,0 +1,34 @@
+// Errors of the compiler as text, and the two kinds there are.
+
+#pragma once
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Operation.h"
+
+#include <string>
+
+namespace kiln::lowering {
+
+/// An error that the kernel's author can cure: a limit exceeded, something not supported. Every other error that a pass
+/// reports is taken for a mistake of the compiler.
+mlir::InFlightDiagnostic emitUserError(mlir::Operation *op);
+
+/// `file:line` of the first source line that a location knows, `?` without one.
+std::string sourceLine(mlir::Location loc);
+
+/// Collects the errors of this thread in a context while it lives, with notes, one a line: `file:line: error: …`.
+class ErrorCollector {
+public:
+  explicit ErrorCollector(mlir::MLIRContext *context);
+  const std::string &text() const { return collected; }
+  /// Whether all of them came from emitUserError.
+  bool onlyUserErrors() const { return userErrors > 0 && internalErrors == 0; }
+
+private:
+  void collect(mlir::Diagnostic &diagnostic);
+  std::string collected;
+  int userErrors = 0, internalErrors = 0;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+} // namespace kiln::lowering

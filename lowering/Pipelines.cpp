@@ -1,0 +1,245 @@
+// The order of all passes, from a tile module to an object.
+//
+//     tile ─> expand ops ─┬─ generic: linalg ─> plain loops ──────────────┬─> math ─> scratch ─> kernel arguments
+//                         └─ fast: forward loads, pin, loops over vectors ─┘      ─> LLVM dialect ─> LLVM ─> object
+//
+// Nothing after our own lowering canonicalises: MLIR 22 would turn chains of vector inserts into one operation with as
+// many operands as elements, which LLVM compiles badly.
+
+#include "lowering/Pipelines.h"
+
+#include "dialect/dsl/Types.h"
+#include "dialect/tile/TileDialect.h"
+#include "lowering/Diagnostics.h"
+#include "lowering/Passes.h"
+#include "lowering/cpu/EmitObject.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdlib>
+
+namespace kiln::lowering {
+
+using mlir::func::FuncOp;
+
+void registerDialects(mlir::DialectRegistry &registry) {
+  registry.insert<tile::TileDialect, mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
+                  mlir::func::FuncDialect, mlir::memref::MemRefDialect, mlir::linalg::LinalgDialect,
+                  mlir::vector::VectorDialect, mlir::x86vector::X86VectorDialect, mlir::cf::ControlFlowDialect,
+                  mlir::affine::AffineDialect, mlir::ub::UBDialect, mlir::LLVM::LLVMDialect>();
+  mlir::registerBuiltinDialectTranslation(registry);
+  mlir::registerLLVMDialectTranslation(registry);
+}
+
+// --- The two pipelines ------------------------------------------------------------------------------------------------
+
+/// Upstream's simplifications, safe anywhere above the loops.
+static void addSimplify(mlir::OpPassManager &pm) {
+  pm.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
+  pm.addNestedPass<FuncOp>(mlir::createCSEPass());
+}
+
+static LowerTilesOptions blockSizes(const CpuTarget &target) {
+  LowerTilesOptions options;
+  options.vectorBits = target.vectorBits;
+  options.registers = target.registers;
+  return options;
+}
+
+void buildCpuLoopsPipeline(mlir::OpPassManager &pm, const CpuTarget &target, const CpuOptions &options) {
+  addSimplify(pm);
+  pm.addNestedPass<FuncOp>(createExpandOps());
+  addSimplify(pm);
+  if (options.generic) {
+    pm.addNestedPass<FuncOp>(createLowerToLinalg());
+    pm.addNestedPass<FuncOp>(mlir::createConvertLinalgToLoopsPass());
+  } else {
+    pm.addNestedPass<FuncOp>(createForwardLoads());
+    pm.addNestedPass<FuncOp>(createPinCarriedTiles());
+    pm.addNestedPass<FuncOp>(createLowerTiles(blockSizes(target)));
+  }
+  LowerMathOptions math;
+  math.bf16Convert = target.bf16Convert;
+  pm.addNestedPass<FuncOp>(createLowerMath(math));
+  pm.addNestedPass<FuncOp>(createAllocateScratch());
+  pm.addPass(createLowerKernelArguments());
+}
+
+void buildCpuLlvmPipeline(mlir::OpPassManager &pm, const CpuTarget &target) {
+  pm.addPass(mlir::memref::createExpandStridedMetadataPass());
+  pm.addPass(mlir::createLowerAffinePass());
+  pm.addNestedPass<FuncOp>(mlir::createCSEPass());
+  pm.addNestedPass<FuncOp>(mlir::createLoopInvariantCodeMotionPass());
+  pm.addPass(mlir::arith::createArithExpandOpsPass());
+  pm.addPass(mlir::createSCFToControlFlowPass());
+  mlir::ConvertVectorToLLVMPassOptions vectors;
+  vectors.force32BitVectorIndices = false; // 32 bits would make a mask of a large offset wrong
+  vectors.x86Vector = true;
+  pm.addPass(mlir::createConvertVectorToLLVMPass(vectors));
+  pm.addPass(mlir::createConvertMathToLLVMPass());
+  pm.addPass(mlir::createFinalizeMemRefToLLVMConversionPass());
+  pm.addPass(mlir::createArithToLLVMConversionPass());
+  pm.addPass(mlir::createUBToLLVMConversionPass());
+  pm.addPass(mlir::createConvertControlFlowToLLVMPass());
+  pm.addPass(mlir::createConvertFuncToLLVMPass());
+  pm.addPass(mlir::createReconcileUnrealizedCastsPass());
+}
+
+namespace {
+/// What `--kiln-cpu="cpu=x86-64-v3 until=loops"` can say.
+struct CpuPipelineOptions : mlir::PassPipelineOptions<CpuPipelineOptions> {
+  Option<std::string> cpu{*this, "cpu", llvm::cl::desc("CPU by LLVM's name"), llvm::cl::init("native")};
+  Option<std::string> until{*this, "until", llvm::cl::desc("last stage: loops or llvm"), llvm::cl::init("llvm")};
+};
+} // namespace
+
+static void registerPipeline(llvm::StringRef name, llvm::StringRef description, bool generic) {
+  mlir::PassPipelineRegistration<CpuPipelineOptions>(
+      name, description, [generic](mlir::OpPassManager &pm, const CpuPipelineOptions &flags) {
+        CpuOptions options;
+        options.generic = generic;
+        const CpuTarget target = cpuNamed(flags.cpu);
+        buildCpuLoopsPipeline(pm, target, options);
+        if (flags.until == "llvm")
+          buildCpuLlvmPipeline(pm, target);
+        else if (flags.until != "loops")
+          throw Error("expected until=loops or until=llvm, but got '" + flags.until + "'");
+      });
+}
+
+void registerPipelines() {
+  registerPipeline("kiln-cpu", "tile to the LLVM dialect by the fast CPU pipeline", false);
+  registerPipeline("kiln-cpu-generic", "tile to the LLVM dialect by the oracle: plain loops", true);
+}
+
+// --- Compiling --------------------------------------------------------------------------------------------------------
+
+static std::string textOf(mlir::Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  op->print(stream, mlir::OpPrintingFlags().enableDebugInfo(false));
+  return text;
+}
+
+namespace {
+/// Hands the module to the sink after the passes that end a stage.
+struct StageInstrumentation : mlir::PassInstrumentation {
+  explicit StageInstrumentation(const StageSink &sink) : sink(sink) {}
+  void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override {
+    const llvm::StringRef stage = llvm::StringSwitch<llvm::StringRef>(pass->getArgument())
+                                      .Case("generic-lower-to-linalg", "linalg")
+                                      .Case("cpu-lower-kernel-arguments", "loops")
+                                      .Case("reconcile-unrealized-casts", "llvm-dialect")
+                                      .Default("");
+    if (stage.empty())
+      return;
+    const auto module = llvm::dyn_cast<mlir::ModuleOp>(op);
+    sink(stage.str(), textOf(module ? module : op->getParentOfType<mlir::ModuleOp>()));
+  }
+  const StageSink &sink;
+};
+} // namespace
+
+static std::string kernelName(mlir::ModuleOp module) {
+  std::string name = "kernel";
+  module.walk([&](FuncOp func) {
+    if (func->hasAttr("tile.kernel"))
+      name = func.getName().str();
+  });
+  return name;
+}
+
+/// Writes a file that repeats the compilation and returns the sentence that says how; empty when it cannot be written.
+static std::string writeReproducer(mlir::PassManager &pm, mlir::ModuleOp original) {
+  const char *folder = std::getenv("KILN_DUMP");
+  llvm::SmallString<128> path;
+  int file = -1;
+  const std::string pattern = kernelName(original) + "-%%%%%%.mlir";
+  if (folder && *folder) {
+    llvm::sys::fs::create_directories(folder);
+    if (llvm::sys::fs::createUniqueFile(std::string(folder) + "/" + pattern, file, path))
+      return "";
+  } else if (llvm::sys::fs::createTemporaryFile("kiln-" + kernelName(original), "mlir", file, path)) {
+    return "";
+  }
+  llvm::raw_fd_ostream(file, /*shouldClose=*/true).close();
+  mlir::makeReproducer("builtin.module", pm.getPasses(), original, path, /*disableThreads=*/true, /*verifyPasses=*/true);
+  return "run it again with: kiln-opt --run-reproducer " + path.str().str();
+}
+
+/// Throws what a failed compilation has to say: the collected diagnostics and, for an error of the compiler's own, the
+/// way to repeat it.
+[[noreturn]] static void throwFailure(const ErrorCollector &errors, const std::string &reason, mlir::PassManager &pm,
+                                      mlir::ModuleOp original) {
+  std::string text = errors.text() + reason;
+  if (errors.onlyUserErrors() && reason.empty())
+    throw Error(text);
+  if (text.empty())
+    text = "a pass failed without saying why";
+  if (text.back() != '\n')
+    text += '\n';
+  throw Error("internal error while compiling '" + kernelName(original) + "':\n" + text + writeReproducer(pm, original),
+              Fault::internal);
+}
+
+std::vector<char> compileToObject(mlir::ModuleOp module, const CpuTarget &target, const CpuOptions &options,
+                                  const StageSink &sink) {
+  mlir::MLIRContext *const context = module.getContext();
+  if (sink)
+    sink("tile", textOf(module));
+  const mlir::OwningOpRef<mlir::ModuleOp> original(module.clone());
+  ErrorCollector errors(context);
+  mlir::PassManager pm(context, mlir::ModuleOp::getOperationName());
+  pm.enableVerifier(sink != nullptr);
+  if (sink)
+    pm.addInstrumentation(std::make_unique<StageInstrumentation>(sink));
+  buildCpuLoopsPipeline(pm, target, options);
+  buildCpuLlvmPipeline(pm, target);
+  std::vector<char> object;
+  std::string reason;
+  bool failed = false;
+  try {
+    withFatalErrorsThrown([&] {
+      failed = mlir::failed(pm.run(module));
+      if (failed)
+        return;
+      llvm::LLVMContext llvmContext;
+      const std::unique_ptr<llvm::Module> llvmModule =
+          mlir::translateModuleToLLVMIR(module, llvmContext, kernelName(*original));
+      failed = !llvmModule;
+      if (!failed)
+        object = emitObject(*llvmModule, target, sink);
+    });
+  } catch (const BackendError &error) {
+    failed = true;
+    reason = error.what();
+  }
+  if (failed)
+    throwFailure(errors, reason, pm, *original);
+  return object;
+}
+
+} // namespace kiln::lowering

@@ -1,0 +1,82 @@
+// What CPU code is generated for: LLVM's name and features of the host or of a named CPU, and the few numbers that our
+// own passes choose block sizes by. AVX2, FMA and F16C (x86-64-v3) are the least that Kiln runs on.
+
+#include "lowering/Pipelines.h"
+
+#include "dialect/dsl/Types.h"
+#include "lowering/cpu/EmitObject.h"
+
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
+
+#include <algorithm>
+#include <memory>
+#include <unistd.h>
+
+namespace kiln::lowering {
+
+static std::string hostFeatures() {
+  std::vector<std::string> features;
+  for (const auto &feature : llvm::sys::getHostCPUFeatures())
+    features.push_back((feature.second ? "+" : "-") + feature.first().str());
+  std::sort(features.begin(), features.end());
+  std::string text;
+  for (const std::string &feature : features)
+    text += (text.empty() ? "" : ",") + feature;
+  return text;
+}
+
+/// Sets what follows from name and features; throws when the CPU is unknown or too old.
+static void deriveNumbers(CpuTarget &target) {
+  const llvm::Target &backend = x86Backend();
+  // Asked of a CPU without a name first: LLVM prints a warning of its own when made for an unknown one.
+  const std::unique_ptr<llvm::MCSubtargetInfo> any(backend.createMCSubtargetInfo(cpuTriple(), "", ""));
+  if (!any->isCPUStringValid(target.cpu))
+    throw Error("expected the name of an x86-64 CPU as LLVM spells it (\"native\", \"x86-64-v3\", \"znver4\", …), but "
+                "got '" + target.cpu + "'");
+  const std::unique_ptr<llvm::MCSubtargetInfo> info(
+      backend.createMCSubtargetInfo(cpuTriple(), target.cpu, target.features));
+  std::string missing;
+  for (const char *feature : {"avx2", "fma", "f16c", "bmi2"})
+    if (!info->checkFeatures(std::string("+") + feature))
+      missing += (missing.empty() ? "" : ", ") + std::string(feature);
+  if (!missing.empty())
+    throw Error("expected a CPU with AVX2, FMA, F16C and BMI2 (x86-64-v3 or newer), but '" + target.cpu + "' lacks " +
+                missing, Fault::device);
+  const bool avx512 = info->checkFeatures("+avx512f,+avx512bw,+avx512dq,+avx512vl");
+  target.vectorBits = avx512 ? 512 : 256;
+  target.registers = avx512 ? 32 : 16;
+  target.bf16Convert = avx512 && info->checkFeatures("+avx512bf16");
+}
+
+/// The bytes that sysconf knows under `name`, or `otherwise`: virtual machines often say 0.
+static int64_t cacheBytes(int name, int64_t otherwise) {
+  const long bytes = sysconf(name);
+  return bytes > 0 ? bytes : otherwise;
+}
+
+CpuTarget hostCpu() {
+  static const CpuTarget host = [] {
+    CpuTarget target;
+    target.cpu = llvm::sys::getHostCPUName().str();
+    target.features = hostFeatures();
+    target.l1Bytes = cacheBytes(_SC_LEVEL1_DCACHE_SIZE, target.l1Bytes);
+    target.l2Bytes = cacheBytes(_SC_LEVEL2_CACHE_SIZE, target.l2Bytes);
+    deriveNumbers(target);
+    return target;
+  }();
+  return host;
+}
+
+CpuTarget cpuNamed(const std::string &name) {
+  if (name == "native")
+    return hostCpu();
+  CpuTarget target;
+  target.cpu = name;
+  deriveNumbers(target);
+  return target;
+}
+
+} // namespace kiln::lowering

@@ -1,0 +1,175 @@
+// LLVM's half of the compiler: O3 without its vectorisers (our loops are vectors already), then code generation for one
+// CPU into memory.
+//
+// Three things differ from what opt and llc do. No C library exists for LLVM here, so that it neither forms calls of
+// memset and memcpy nor relies on libm; the finished object is searched for symbols that Abi.h does not know. Triple and
+// data layout are on the module before the first pass. And a fatal error of LLVM becomes an exception: see
+// withFatalErrorsThrown.
+
+#include "lowering/cpu/EmitObject.h"
+
+#include "lowering/Abi.h"
+
+#include "llvm/Analysis/AliasAnalysis.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Object/ObjectFile.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/PrettyStackTrace.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+#include <memory>
+#include <mutex>
+
+namespace kiln::lowering {
+
+const llvm::Triple &cpuTriple() {
+  static const llvm::Triple triple("x86_64-unknown-linux-gnu");
+  return triple;
+}
+
+const llvm::Target &x86Backend() {
+  static const llvm::Target *const backend = [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    std::string error;
+    return llvm::TargetRegistry::lookupTarget(cpuTriple(), error);
+  }();
+  return *backend;
+}
+
+// --- Fatal errors -----------------------------------------------------------------------------------------------------
+
+/// Whether a fatal error on this thread has somewhere to go.
+static thread_local bool catching = false;
+
+static void throwFatalError(void *, const char *reason, bool) {
+  if (catching)
+    throw BackendError(reason);
+  // Not ours: LLVM ends the process when this returns, as it would have done without us.
+  llvm::errs() << "LLVM ERROR: " << reason << "\n";
+}
+
+void withFatalErrorsThrown(const std::function<void()> &body) {
+  static std::once_flag installed;
+  std::call_once(installed, [] { llvm::install_fatal_error_handler(throwFatalError); });
+  // LLVM is built without landing pads: its frames vanish without running destructors. The list of what it was doing
+  // (for crash reports) lives on those frames and has to be cut back by hand.
+  const void *stack = llvm::SavePrettyStackState();
+  struct Catching {
+    const bool outer = std::exchange(catching, true);
+    ~Catching() { catching = outer; }
+  } scope;
+  try {
+    body();
+  } catch (...) {
+    llvm::RestorePrettyStackState(stack);
+    throw;
+  }
+}
+
+/// Notes the errors that LLVM reports without stopping; remarks and warnings are dropped.
+static void noteError(const llvm::DiagnosticInfo *info, void *errors) {
+  if (info->getSeverity() != llvm::DS_Error)
+    return;
+  llvm::raw_string_ostream stream(*static_cast<std::string *>(errors));
+  llvm::DiagnosticPrinterRawOStream printer(stream);
+  info->print(printer);
+  stream << "\n";
+}
+
+// --- Optimisation and code generation ---------------------------------------------------------------------------------
+
+static std::unique_ptr<llvm::TargetMachine> createMachine(const CpuTarget &target) {
+  return std::unique_ptr<llvm::TargetMachine>(
+      x86Backend().createTargetMachine(cpuTriple(), target.cpu, target.features, llvm::TargetOptions(),
+                                       llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+}
+
+static llvm::TargetLibraryInfoImpl noLibrary() {
+  llvm::TargetLibraryInfoImpl library(cpuTriple());
+  library.disableAllFunctions();
+  return library;
+}
+
+static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  tuning.LoopInterleaving = false;
+  llvm::PassBuilder builder(&machine, tuning);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager callGraph;
+  llvm::ModuleAnalysisManager modules;
+  functions.registerPass([] { return llvm::TargetLibraryAnalysis(noLibrary()); });
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(callGraph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, callGraph, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+}
+
+static llvm::SmallVector<char, 0> generate(llvm::Module &module, llvm::TargetMachine &machine,
+                                           llvm::CodeGenFileType type) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  passes.add(new llvm::TargetLibraryInfoWrapperPass(noLibrary()));
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, type, /*DisableVerify=*/true))
+    throw BackendError("the x86 backend cannot write this kind of file");
+  passes.run(module);
+  return bytes;
+}
+
+/// Throws when the object needs a symbol that Abi.h does not promise.
+static void checkSymbols(llvm::StringRef bytes) {
+  auto object = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(bytes, "kernel"));
+  if (!object)
+    throw BackendError(llvm::toString(object.takeError()));
+  for (const llvm::object::SymbolRef &symbol : (*object)->symbols()) {
+    const auto flags = llvm::cantFail(symbol.getFlags());
+    const llvm::StringRef name = llvm::cantFail(symbol.getName());
+    const bool undefined = (flags & llvm::object::SymbolRef::SF_Undefined) && !name.empty();
+    if (undefined && name != abi::checkFailed && name != abi::printTile && name != "_GLOBAL_OFFSET_TABLE_")
+      throw BackendError("expected code that calls nothing but lowering/Abi.h, but it calls '" + name.str() + "'");
+  }
+}
+
+std::vector<char> emitObject(llvm::Module &module, const CpuTarget &target, const StageSink &sink) {
+  std::string errors;
+  module.getContext().setDiagnosticHandlerCallBack(noteError, &errors);
+  const std::unique_ptr<llvm::TargetMachine> machine = createMachine(target);
+  module.setTargetTriple(cpuTriple());
+  module.setDataLayout(machine->createDataLayout());
+  optimise(module, *machine);
+  if (sink) {
+    std::string text;
+    llvm::raw_string_ostream(text) << module;
+    sink("llvm", text);
+    // Code generation changes the module: the listing is made from a copy.
+    const auto copy = llvm::CloneModule(module);
+    const auto listing = generate(*copy, *machine, llvm::CodeGenFileType::AssemblyFile);
+    sink("asm", std::string(listing.begin(), listing.end()));
+  }
+  const auto bytes = generate(module, *machine, llvm::CodeGenFileType::ObjectFile);
+  module.getContext().setDiagnosticHandlerCallBack(nullptr);
+  if (!errors.empty())
+    throw BackendError(errors);
+  checkSymbols(llvm::StringRef(bytes.data(), bytes.size()));
+  return std::vector<char>(bytes.begin(), bytes.end());
+}
+
+} // namespace kiln::lowering
