@@ -8,7 +8,7 @@ namespace kiln {
 
 /// All kernels, in alphabetical order of their names.
 const std::vector<const Kernel *> &kernels();
-/// The kernel called `name`; throws Error with the nearest names when there is none.
+/// The kernel called `name`; throws Error with the names there are when there is none.
 const Kernel &kernelNamed(const std::string &name);
 
 } // namespace kiln

@@ -1,0 +1,58 @@
+// The list of all kernels.
+
+#include "kernels/Registry.h"
+#include "kernels/adamw.h"
+#include "kernels/add.h"
+#include "kernels/attention.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/embedding.h"
+#include "kernels/gelu.h"
+#include "kernels/layernorm.h"
+#include "kernels/matmul.h"
+#include "kernels/softmax.h"
+#include "kernels/sum.h"
+
+namespace kiln {
+
+const std::vector<const Kernel *> &kernels() {
+  static const std::vector<const Kernel *> all = {
+      &adamwKernel,
+      &addKernel,
+      &attentionKernel,
+      &attentionBackwardKernel,
+      &crossEntropyKernel,
+      &crossEntropyLossKernel,
+      &embeddingKernel,
+      &geluKernel,
+      &geluBackwardKernel,
+      &layernormKernel,
+      &layernormBackwardKernel,
+      &matmulKernel,
+      &matmulBiasKernel,
+      &matmulGeluKernel,
+      &matmulGeluBackwardKernel,
+      &matmulResidualKernel,
+      &normKernel,
+      &positionGradientKernel,
+      &residualLayernormKernel,
+      &softmaxKernel,
+      &squaresKernel,
+      &sumPartialsKernel,
+      &tokenGradientKernel,
+      &totalKernel,
+      &weightGradientKernel,
+  };
+  return all;
+}
+
+const Kernel &kernelNamed(const std::string &name) {
+  std::string names;
+  for (const Kernel *kernel : kernels()) {
+    if (kernel->name == name)
+      return *kernel;
+    names += (names.empty() ? "" : ", ") + kernel->name;
+  }
+  throw Error("expected the name of a kernel, but got '" + name + "'; there are: " + names);
+}
+
+} // namespace kiln

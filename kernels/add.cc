@@ -1,0 +1,29 @@
+// Vector addition, the tutorial kernel. See dialect/dsl/Tile.h for everything a kernel may say.
+
+#include "kernels/add.h"
+#include "kernels/expect.h"
+
+namespace kiln {
+
+/// out = x + y. Each program adds one block; the last one may hang over the end: what lies outside a view reads as zero
+/// and is not written.
+static void add(View x, View y, View out, AddConfig cfg) {
+  const Shape block = {cfg.block};
+  Tile n = program_id() * cfg.block;           // where this program's block begins
+  Tile a = load(x, {n}, block);                // (BLOCK)
+  Tile b = load(y, {n}, block);                // (BLOCK)
+  store(out, {n}, cast(a + b, out.type()));    // (BLOCK)
+}
+
+const Kernel addKernel = kernel("add", add, {field("block", &AddConfig::block)});
+
+Plan planAdd(const Target &target, const TensorRef &x, const TensorRef &y, const TensorRef &out, const AddConfig &config) {
+  const char *plan = "add";
+  expectRank(plan, "x", x, 1);
+  expectShape(plan, "y", y, x.extents);
+  expectShape(plan, "out", out, x.extents);
+  const int64_t programs = ceildiv(x.extents[0], config.block);
+  return {.launches = {{&addKernel, textOf(addKernel.fields, config), {programs}, {x, y, out}}}};
+}
+
+} // namespace kiln

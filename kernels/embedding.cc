@@ -1,0 +1,115 @@
+// Token and position embedding: a gather forward, ordered sums backward.
+
+#include "kernels/embedding.h"
+#include "kernels/expect.h"
+
+#include <algorithm>
+
+namespace kiln {
+
+/// out[n] = wte[tokens[n]] + wpe[n mod T].
+static void embedding(View tokens, View wte, View wpe, View out, Tile T, EmbeddingConfig cfg) {
+  const int64_t C = out.extent(1);
+  Tile n = program_id() * cfg.rows;
+  Tile token = load(tokens, {n}, {cfg.rows});                        // (BN)
+  check((token >= 0) & (token < wte.dim(0)), "expected a token of the vocabulary");
+
+  Tile position = (n + iota(cfg.rows, i64)) % T;                     // (BN)
+  Tile word = cast(gather(wte, token, {0}, {C}), f32);               // (BN, C)
+  Tile place = cast(gather(wpe, position, {0}, {C}), f32);           // (BN, C)
+  store(out, {n, 0}, cast(word + place, out.type()));
+}
+
+/// One program, one token: the sum of the rows of dout where it occurs.
+static void tokenGradient(View tokens, View starts, View positions, View dout, View dwte, EmbeddingConfig cfg) {
+  const int64_t C = dout.extent(1);
+  Tile u = program_id();
+  Tile token = load(tokens, {u}, {});                                // scalar
+  Tile begin = load(starts, {u}, {}), end = load(starts, {u + 1}, {});
+
+  Tile total = zeros(f32, {C});                                      // (C)
+  if (cfg.accumulate)
+    total = cast(load(dwte, {token, 0}, {C}), f32);
+  for (Tile i : range(begin, end)) {
+    Tile n = load(positions, {i}, {});                               // scalar
+    total += cast(load(dout, {n, 0}, {C}), f32);                     // (C)
+  }
+  store(dwte, {token, 0}, cast(total, dwte.type()));                 // token −1: outside, nothing is written
+}
+
+/// dwpe[t] (+)= Σ_b dout[b, t]. dout (B, T, C).
+static void positionGradient(View dout, View dwpe, EmbeddingConfig cfg) {
+  const int64_t C = dout.extent(2);
+  const Shape block = {cfg.rows, C};
+  Tile t = program_id() * cfg.rows;
+  Tile total = zeros(f32, block);                                    // (BT, C)
+  if (cfg.accumulate)
+    total = cast(load(dwpe, {t, 0}, block), f32);
+  for (Tile b : range(dout.dim(0)))
+    total += cast(load(dout, {b, t, 0}, block), f32);                // (BT, C)
+  store(dwpe, {t, 0}, cast(total, dwpe.type()));
+}
+
+static const std::vector<Field> &configFields() {
+  static const std::vector<Field> fields = {field("rows", &EmbeddingConfig::rows),
+                                            field("accumulate", &EmbeddingConfig::accumulate)};
+  return fields;
+}
+const Kernel embeddingKernel = kernel("embedding", embedding, configFields());
+const Kernel tokenGradientKernel = kernel("token_gradient", tokenGradient, configFields());
+const Kernel positionGradientKernel = kernel("position_gradient", positionGradient, configFields());
+
+/// Position tables have at least T rows of C.
+static void expectPositions(const char *plan, const TensorRef &wpe, int64_t T, int64_t C) {
+  expectRank(plan, "wpe", wpe, 2);
+  expectShape(plan, "wpe", wpe, {std::max(T, wpe.extents[0]), C});
+}
+
+Plan planEmbedding(const Target &target, const TensorRef &tokens, const TensorRef &wte, const TensorRef &wpe,
+                   const TensorRef &out, int64_t T, const EmbeddingConfig &config) {
+  const char *plan = "embedding";
+  expectRank(plan, "out", out, 2);
+  expectRank(plan, "wte", wte, 2);
+  const int64_t N = out.extents[0], C = out.extents[1];
+  expectShape(plan, "tokens", tokens, {N});
+  expectType(plan, "tokens", tokens, {i32});
+  expectShape(plan, "wte", wte, {wte.extents[0], C});
+  expectPositions(plan, wpe, T, C);
+  return {.launches = {{&embeddingKernel, textOf(configFields(), config), {ceildiv(N, config.rows)},
+                        {tokens, wte, wpe, out, T}}}};
+}
+
+Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const TensorRef &dout, const TensorRef &dwte,
+                       bool accumulate, const EmbeddingConfig &config) {
+  const char *plan = "token_gradient";
+  expectRank(plan, "dout", dout, 2);
+  expectRank(plan, "dwte", dwte, 2);
+  expectRank(plan, "tokens", index.tokens, 1);
+  const int64_t U = index.tokens.extents[0];
+  expectShape(plan, "starts", index.starts, {U + 1});
+  expectShape(plan, "positions", index.positions, {dout.extents[0]});
+  for (const TensorRef *list : {&index.tokens, &index.starts, &index.positions})
+    expectType(plan, "index", *list, {i32});
+  expectShape(plan, "dwte", dwte, {dwte.extents[0], dout.extents[1]});
+  EmbeddingConfig chosen = config;
+  chosen.accumulate = accumulate;
+  return {.launches = {{&tokenGradientKernel, textOf(configFields(), chosen), {U},
+                        {index.tokens, index.starts, index.positions, dout, dwte}}}};
+}
+
+Plan planPositionGradient(const Target &target, const TensorRef &dout, const TensorRef &dwpe, int64_t T, bool accumulate,
+                          const EmbeddingConfig &config) {
+  const char *plan = "position_gradient";
+  expectRank(plan, "dout", dout, 2);
+  const int64_t N = dout.extents[0], C = dout.extents[1];
+  expectPositions(plan, dwpe, T, C);
+  if (N % T != 0)
+    throw Error("'position_gradient': expected 'dout' to have whole sequences of " + std::to_string(T) +
+                " rows, but got " + std::to_string(N) + " rows");
+  EmbeddingConfig chosen = config;
+  chosen.accumulate = accumulate;
+  return {.launches = {{&positionGradientKernel, textOf(configFields(), chosen), {ceildiv(T, config.rows)},
+                        {dout.reshape({N / T, T, C}), dwpe.slice(0, 0, T)}}}};
+}
+
+} // namespace kiln

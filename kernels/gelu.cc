@@ -1,0 +1,67 @@
+// GELU and its derivative, as formulas and as elementwise kernels.
+
+#include "kernels/gelu.h"
+#include "kernels/expect.h"
+
+#include <cmath>
+
+namespace kiln {
+
+// u = √(2/π) · (x + 0.044715 x³), and σ(2u) = 1 / (1 + exp(−2u)). Base 2: exp(−2u) = exp2(−2 log2(e) · u).
+static const double slope = std::sqrt(2 / M_PI);
+static constexpr double cubic = 0.044715;
+
+/// σ(2u). Where exp2 overflows the quotient is the right 0.
+static Tile gate(Tile x) {
+  Tile u = x * fma(x * x, slope * cubic, slope);
+  return 1.0 / (1.0 + exp2(u * (-2 * M_LOG2E)));
+}
+
+Tile gelu(Tile x) { return x * gate(x); }
+
+// d/dx [x · σ(2u)] = σ + x · σ (1 − σ) · 2u',   u' = √(2/π) · (1 + 3 · 0.044715 x²)
+Tile geluGradient(Tile x) {
+  Tile s = gate(x);
+  Tile du = fma(x * x, 6 * slope * cubic, 2 * slope); // 2u'
+  return s + x * du * s * (1.0 - s);
+}
+
+/// out = gelu(x).
+static void geluForward(View x, View out, GeluConfig cfg) {
+  Tile n = program_id() * cfg.block;
+  Tile value = cast(load(x, {n}, {cfg.block}), f32);     // (BLOCK)
+  store(out, {n}, cast(gelu(value), out.type()));
+}
+
+/// dx = dout · gelu'(x).
+static void geluBackward(View x, View dout, View dx, GeluConfig cfg) {
+  Tile n = program_id() * cfg.block;
+  Tile value = cast(load(x, {n}, {cfg.block}), f32);     // (BLOCK)
+  Tile g = cast(load(dout, {n}, {cfg.block}), f32);      // (BLOCK)
+  store(dx, {n}, cast(g * geluGradient(value), dx.type()));
+}
+
+const Kernel geluKernel = kernel("gelu", geluForward, {field("block", &GeluConfig::block)});
+const Kernel geluBackwardKernel = kernel("gelu_backward", geluBackward, {field("block", &GeluConfig::block)});
+
+Plan planGelu(const Target &target, const TensorRef &x, const TensorRef &out, const GeluConfig &config) {
+  const char *plan = "gelu";
+  expectRank(plan, "x", x, 1);
+  expectFloat(plan, "x", x);
+  expectShape(plan, "out", out, x.extents);
+  const int64_t programs = ceildiv(x.extents[0], config.block);
+  return {.launches = {{&geluKernel, textOf(geluKernel.fields, config), {programs}, {x, out}}}};
+}
+
+Plan planGeluBackward(const Target &target, const TensorRef &x, const TensorRef &dout, const TensorRef &dx,
+                      const GeluConfig &config) {
+  const char *plan = "gelu_backward";
+  expectRank(plan, "x", x, 1);
+  expectFloat(plan, "x", x);
+  expectShape(plan, "dout", dout, x.extents);
+  expectShape(plan, "dx", dx, x.extents);
+  const int64_t programs = ceildiv(x.extents[0], config.block);
+  return {.launches = {{&geluBackwardKernel, textOf(geluBackwardKernel.fields, config), {programs}, {x, dout, dx}}}};
+}
+
+} // namespace kiln

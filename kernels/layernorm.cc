@@ -1,0 +1,159 @@
+// LayerNorm. Rows are tiles of exactly their width C; a program works on a few rows at a time, which stay in the
+// first-level cache or in registers between the passes over them.
+
+#include "kernels/expect.h"
+#include "kernels/layernorm.h"
+#include "kernels/sum.h"
+
+namespace kiln {
+
+/// What the forward kernels write beside the sum.
+struct LayerNormOutputs {
+  View out, mean, rstd;
+};
+
+/// Normalises the rows from `n` on. row (BN, C).
+static void normalise(Tile row, Tile n, View gamma, View beta, Tile epsilon, LayerNormOutputs to) {
+  const int64_t C = row.extent(1);
+
+  // 1. Mean and variance; the variance of centred values, not E[x²] − mean², which cancels.
+  Tile mean = sum(row) / C;                                          // (BN)
+  Tile centred = row - expand(mean, -1);                             // (BN, C)
+  Tile variance = sum(centred * centred) / C;                        // (BN)
+  Tile rstd = rsqrt(variance + epsilon);                             // (BN)
+
+  // 2. Scale and shift.
+  Tile scale = cast(load(gamma, {0}, {C}), f32);                     // (C)
+  Tile shift = cast(load(beta, {0}, {C}), f32);                      // (C)
+  Tile y = centred * expand(rstd, -1) * scale + shift;               // (BN, C)
+  store(to.out, {n, 0}, cast(y, to.out.type()));
+  store(to.mean, {n}, mean);
+  store(to.rstd, {n}, rstd);
+}
+
+static void layernorm(View x, View gamma, View beta, View out, View mean, View rstd, Tile epsilon, LayerNormConfig cfg) {
+  const Shape block = {cfg.rows, x.extent(1)};
+  Tile n = program_id() * cfg.rows;
+  Tile row = cast(load(x, {n, 0}, block), f32);                      // (BN, C)
+  normalise(row, n, gamma, beta, epsilon, {out, mean, rstd});
+}
+
+static void residualLayernorm(View x, View delta, View gamma, View beta, View sum, View out, View mean, View rstd,
+                              Tile epsilon, LayerNormConfig cfg) {
+  const Shape block = {cfg.rows, x.extent(1)};
+  Tile n = program_id() * cfg.rows;
+  Tile before = cast(load(x, {n, 0}, block), f32);                   // (BN, C)
+  Tile added = cast(load(delta, {n, 0}, block), f32);                // (BN, C)
+  Tile after = cast(before + added, sum.type());                     // (BN, C)
+  store(sum, {n, 0}, after);
+  normalise(cast(after, f32), n, gamma, beta, epsilon, {out, mean, rstd});
+}
+
+/// dx of every row, and one partial row of dgamma and of dbeta a program. dgamma, dbeta (P, C).
+static void layernormBackward(View dout, View x, View gamma, View mean, View rstd, View dx, View dgamma, View dbeta,
+                              LayerNormBackwardConfig cfg) {
+  const int64_t C = x.extent(1);
+  const Shape block = {cfg.block, C};
+  Tile p = program_id();
+  Tile begin = p * cfg.rows, end = min(begin + cfg.rows, x.dim(0));
+  Tile scale = cast(load(gamma, {0}, {C}), f32);                     // (C)
+  Tile dscale = zeros(f32, {C}), dshift = zeros(f32, {C});           // (C), carried through the loop
+
+  for (Tile n : range(begin, end, cfg.block)) {
+    // 1. The row again, normalised. Rows past the end read zeros and add nothing.
+    Tile mu = expand(load(mean, {n}, {cfg.block}), -1);              // (BN, 1)
+    Tile r = expand(load(rstd, {n}, {cfg.block}), -1);               // (BN, 1)
+    Tile xhat = (cast(load(x, {n, 0}, block), f32) - mu) * r;        // (BN, C)
+    Tile d = cast(load(dout, {n, 0}, block), f32);                   // (BN, C)
+
+    // 2. dx = (g − mean(g) − x̂ · mean(g · x̂)) · rstd
+    Tile g = d * scale;                                              // (BN, C)
+    Tile gMean = expand(sum(g) / C, -1);                             // (BN, 1)
+    Tile gxMean = expand(sum(g * xhat) / C, -1);                     // (BN, 1)
+    Tile grad = (g - gMean - xhat * gxMean) * r;                     // (BN, C)
+    if (cfg.accumulate)
+      grad += cast(load(dx, {n, 0}, block), f32);
+    store(dx, {n, 0}, cast(grad, dx.type()));
+
+    // 3. This program's share of dgamma and dbeta.
+    dscale += sum(d * xhat, 0);                                      // (C)
+    dshift += sum(d, 0);                                             // (C)
+  }
+  store(dgamma, {p, 0}, dscale);
+  store(dbeta, {p, 0}, dshift);
+}
+
+static std::vector<Field> forwardFields() { return {field("rows", &LayerNormConfig::rows)}; }
+static std::vector<Field> backwardFields() {
+  return {field("block", &LayerNormBackwardConfig::block), field("rows", &LayerNormBackwardConfig::rows),
+          field("accumulate", &LayerNormBackwardConfig::accumulate)};
+}
+const Kernel layernormKernel = kernel("layernorm", layernorm, forwardFields());
+const Kernel residualLayernormKernel = kernel("residual_layernorm", residualLayernorm, forwardFields());
+const Kernel layernormBackwardKernel = kernel("layernorm_backward", layernormBackward, backwardFields());
+
+/// The operands that all three plans share.
+static void expectRows(const char *plan, const TensorRef &x, const TensorRef &gamma, const TensorRef &mean,
+                       const TensorRef &rstd) {
+  expectRank(plan, "x", x, 2);
+  expectFloat(plan, "x", x);
+  expectShape(plan, "gamma", gamma, {x.extents[1]});
+  expectFloat(plan, "gamma", gamma);
+  expectShape(plan, "mean", mean, {x.extents[0]});
+  expectShape(plan, "rstd", rstd, {x.extents[0]});
+  expectType(plan, "mean", mean, {f32});
+  expectType(plan, "rstd", rstd, {f32});
+}
+
+Plan planLayerNorm(const Target &target, const TensorRef &x, const TensorRef &gamma, const TensorRef &beta,
+                   const TensorRef &out, const TensorRef &mean, const TensorRef &rstd, float epsilon,
+                   const LayerNormConfig &config) {
+  const char *plan = "layernorm";
+  expectRows(plan, x, gamma, mean, rstd);
+  expectShape(plan, "beta", beta, gamma.extents);
+  expectShape(plan, "out", out, x.extents);
+  return {.launches = {{&layernormKernel, textOf(layernormKernel.fields, config), {ceildiv(x.extents[0], config.rows)},
+                        {x, gamma, beta, out, mean, rstd, epsilon}}}};
+}
+
+Plan planResidualLayerNorm(const Target &target, const TensorRef &x, const TensorRef &delta, const TensorRef &gamma,
+                           const TensorRef &beta, const TensorRef &sum, const TensorRef &out, const TensorRef &mean,
+                           const TensorRef &rstd, float epsilon, const LayerNormConfig &config) {
+  const char *plan = "residual_layernorm";
+  expectRows(plan, x, gamma, mean, rstd);
+  expectShape(plan, "beta", beta, gamma.extents);
+  expectShape(plan, "delta", delta, x.extents);
+  expectShape(plan, "sum", sum, x.extents);
+  expectShape(plan, "out", out, x.extents);
+  return {.launches = {{&residualLayernormKernel, textOf(residualLayernormKernel.fields, config),
+                        {ceildiv(x.extents[0], config.rows)},
+                        {x, delta, gamma, beta, sum, out, mean, rstd, epsilon}}}};
+}
+
+Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const TensorRef &x, const TensorRef &gamma,
+                           const TensorRef &mean, const TensorRef &rstd, const TensorRef &dx, const TensorRef &dgamma,
+                           const TensorRef &dbeta, LayerNormAccumulate accumulate,
+                           const LayerNormBackwardConfig &config) {
+  const char *plan = "layernorm_backward";
+  expectRows(plan, x, gamma, mean, rstd);
+  expectShape(plan, "dout", dout, x.extents);
+  expectShape(plan, "dx", dx, x.extents);
+  expectShape(plan, "dgamma", dgamma, gamma.extents);
+  expectShape(plan, "dbeta", dbeta, gamma.extents);
+  if (config.rows % config.block != 0)
+    throw Error("'layernorm_backward': expected 'rows' to be a multiple of 'block', but got " +
+                std::to_string(config.rows) + " and " + std::to_string(config.block));
+
+  // One partial row a program; the second launch adds them in the order of the programs.
+  const int64_t C = x.extents[1], P = ceildiv(x.extents[0], config.rows), bytes = P * C * bytesOf(f32);
+  LayerNormBackwardConfig chosen = config;
+  chosen.accumulate = accumulate.dx;
+  Launch rows = {&layernormBackwardKernel, textOf(layernormBackwardKernel.fields, chosen), {P},
+                 {dout, x, gamma, mean, rstd, dx, Arg::workspace(0, f32, {P, C}), Arg::workspace(bytes, f32, {P, C})}};
+  return {.launches = {rows,
+                       launchSum(Arg::workspace(0, f32, {P, 1, C}), dgamma.reshape({1, C}), accumulate.parameters),
+                       launchSum(Arg::workspace(bytes, f32, {P, 1, C}), dbeta.reshape({1, C}), accumulate.parameters)},
+          .workspaceBytes = 2 * bytes};
+}
+
+} // namespace kiln

@@ -1,0 +1,117 @@
+// Matrix products: one loop over K, shared by every kernel, and an epilogue each.
+
+#include "kernels/expect.h"
+#include "kernels/gelu.h"
+#include "kernels/matmul.h"
+
+namespace kiln {
+
+//===-- Kernels -------------------------------------------------------------------------------------------------===//
+
+/// acc + op(A) · op(B) for the tile of C at (m, n), summed over k from `begin` to `end`.
+static Tile product(View a, View b, Tile m, Tile n, Tile begin, Tile end, Tile acc, const MatmulConfig &cfg) {
+  const int64_t BM = cfg.bm, BN = cfg.bn, BK = cfg.bk;
+  for (Tile k : range(begin, end, BK)) {
+    Tile left = cfg.ta ? transpose(load(a, {k, m}, {BK, BM})) : load(a, {m, k}, {BM, BK});  // (BM, BK)
+    Tile right = cfg.tb ? transpose(load(b, {n, k}, {BN, BK})) : load(b, {k, n}, {BK, BN}); // (BK, BN)
+    acc = dot(left, right, acc);                                                            // (BM, BN)
+  }
+  return acc;
+}
+
+/// The tile at (m, n), over all of K.
+static Tile product(View a, View b, Tile m, Tile n, const MatmulConfig &cfg) {
+  Tile K = a.dim(cfg.ta ? 0 : 1);
+  return product(a, b, m, n, zeros(i64, {}), K, zeros(f32, {cfg.bm, cfg.bn}), cfg);
+}
+
+/// A tile of a matrix or a piece of a vector, in f32.
+static Tile loadFloat(View view, Offsets at, Shape shape) { return cast(load(view, at, shape), f32); }
+
+/// C (+)= op(A) · op(B).
+static void matmul(View a, View b, View c, MatmulConfig cfg) {
+  Tile m = program_id(0) * cfg.bm, n = program_id(1) * cfg.bn;
+  Tile y = product(a, b, m, n, cfg);                     // (BM, BN)
+  if (cfg.accumulate)
+    y += loadFloat(c, {m, n}, {cfg.bm, cfg.bn});
+  store(c, {m, n}, cast(y, c.type()));
+}
+
+/// C = op(A) · op(B) + bias.
+static void matmulBias(View a, View b, View bias, View c, MatmulConfig cfg) {
+  Tile m = program_id(0) * cfg.bm, n = program_id(1) * cfg.bn;
+  Tile y = product(a, b, m, n, cfg);                     // (BM, BN)
+  y += loadFloat(bias, {n}, {cfg.bn});                   // (BN), to every row
+  store(c, {m, n}, cast(y, c.type()));
+}
+
+/// preact = op(A) · op(B) + bias, when it is kept; C = gelu(preact).
+static void matmulGelu(View a, View b, View bias, View preact, View c, MatmulConfig cfg) {
+  Tile m = program_id(0) * cfg.bm, n = program_id(1) * cfg.bn;
+  Tile y = product(a, b, m, n, cfg);                     // (BM, BN)
+  y += loadFloat(bias, {n}, {cfg.bn});                   // (BN), to every row
+  if (cfg.keep)
+    store(preact, {m, n}, cast(y, preact.type()));
+  store(c, {m, n}, cast(gelu(y), c.type()));
+}
+
+/// C = op(A) · op(B) + bias + residual.
+static void matmulResidual(View a, View b, View bias, View residual, View c, MatmulConfig cfg) {
+  Tile m = program_id(0) * cfg.bm, n = program_id(1) * cfg.bn;
+  Tile y = product(a, b, m, n, cfg);                     // (BM, BN)
+  y += loadFloat(bias, {n}, {cfg.bn});                   // (BN), to every row
+  y += loadFloat(residual, {m, n}, {cfg.bm, cfg.bn});    // (BM, BN)
+  store(c, {m, n}, cast(y, c.type()));
+}
+
+/// C = (op(A) · op(B)) ∘ gelu'(preact).
+static void matmulGeluBackward(View a, View b, View preact, View c, MatmulConfig cfg) {
+  Tile m = program_id(0) * cfg.bm, n = program_id(1) * cfg.bn;
+  Tile y = product(a, b, m, n, cfg);                                       // (BM, BN)
+  Tile slope = geluGradient(loadFloat(preact, {m, n}, {cfg.bm, cfg.bn}));  // (BM, BN)
+  store(c, {m, n}, cast(y * slope, c.type()));
+}
+
+/// dw[s] (+)= xᵀ · dy and db[s] (+)= Σ_k dy[k] over the s-th part of the rows. x (K, M), dy (K, N), dw (S, M, N), db (S, N).
+static void weightGradient(View x, View dy, View dw, View db, MatmulConfig cfg) {
+  const int64_t BM = cfg.bm, BN = cfg.bn, BK = cfg.bk;
+  Tile m = program_id(0) * BM, n = program_id(1) * BN, s = program_id(2);
+
+  // 1. The rows that this program sums: all of them, or part s.
+  Tile begin = s * cfg.split, end = x.dim(0);
+  if (cfg.split > 0)
+    end = min(begin + cfg.split, end);
+
+  // 2. The product.
+  Tile y = product(x, dy, m, n, begin, end, zeros(f32, {BM, BN}), cfg);    // (BM, BN)
+  if (cfg.accumulate)
+    y += loadFloat(dw, {s, m, n}, {BM, BN});
+  store(dw, {s, m, n}, cast(y, dw.type()));
+
+  // 3. Column sums of dy, by the programs of the first row of tiles, which have just read these columns.
+  if (!cfg.keep)
+    return;
+  when(m == 0, [&] {
+    Tile columns = zeros(f32, {BN});                                       // (BN)
+    if (cfg.accumulate)
+      columns = loadFloat(db, {s, n}, {BN});
+    for (Tile k : range(begin, end, BK))
+      columns += sum(loadFloat(dy, {k, n}, {BK, BN}), 0);                  // (BN)
+    store(db, {s, n}, cast(columns, db.type()));
+  });
+}
+
+static std::vector<Field> fields() {
+  return {field("bm", &MatmulConfig::bm),       field("bn", &MatmulConfig::bn),
+          field("bk", &MatmulConfig::bk),       field("split", &MatmulConfig::split),
+          field("ta", &MatmulConfig::ta),       field("tb", &MatmulConfig::tb),
+          field("keep", &MatmulConfig::keep),   field("accumulate", &MatmulConfig::accumulate)};
+}
+const Kernel matmulKernel = kernel("matmul", matmul, fields());
+const Kernel matmulBiasKernel = kernel("matmul_bias", matmulBias, fields());
+const Kernel matmulGeluKernel = kernel("matmul_gelu", matmulGelu, fields());
+const Kernel matmulResidualKernel = kernel("matmul_residual", matmulResidual, fields());
+const Kernel matmulGeluBackwardKernel = kernel("matmul_gelu_backward", matmulGeluBackward, fields());
+const Kernel weightGradientKernel = kernel("weight_gradient", weightGradient, fields());
+
+} // namespace kiln

@@ -1,0 +1,165 @@
+// Plans of the matrix products: shapes checked, tile sizes chosen, K split where a product has too few tiles.
+
+#include "kernels/expect.h"
+#include "kernels/matmul.h"
+#include "kernels/sum.h"
+
+#include <algorithm>
+
+namespace kiln {
+
+/// a rounded up to a multiple of b.
+static int64_t roundUp(int64_t a, int64_t b) { return ceildiv(a, b) * b; }
+
+MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K) {
+  MatmulConfig config;
+  config.ta = layout == Layout::tn;
+  config.tb = layout == Layout::nt;
+  if (!target.isCpu()) {
+    config.bm = config.bn = 128;
+    config.bk = 32;
+    return config;
+  }
+  // A tile of 256 x 128 with steps of 256 keeps both operands and the sums in a second-level cache of 1 MB. Packing the
+  // right operand is paid once a tile, so a tile takes all rows when there are few; and enough tiles must remain for
+  // several cores. Tiles are no larger than the matrix, rounded to what registers hold.
+  int64_t bm = 256, bn = 128;
+  if (layout != Layout::tn && M <= 320)
+    bm = M, bn = M > 256 ? 64 : 128;
+  constexpr int64_t enough = 8; // tiles that occupy the cores of a small machine evenly
+  while (ceildiv(M, bm) * ceildiv(N, bn) < enough && bm > 64)
+    bm = std::max<int64_t>(64, bm / 2);
+  config.bm = std::min(roundUp(bm, 8), roundUp(M, 8));
+  config.bn = std::min(bn, roundUp(N, 32));
+  config.bk = std::min<int64_t>(256, roundUp(K, 16));
+  return config;
+}
+
+/// Extents of a product, checked against its operands.
+struct Extents {
+  int64_t M, N, K;
+};
+
+static Extents expectProduct(const char *plan, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c) {
+  expectRank(plan, "a", a, 2);
+  expectRank(plan, "b", b, 2);
+  const bool ta = layout == Layout::tn, tb = layout == Layout::nt;
+  const int64_t M = a.extents[ta], K = a.extents[!ta], N = b.extents[!tb];
+  expectShape(plan, "b", b, tb ? Shape{N, K} : Shape{K, N});
+  expectShape(plan, "c", c, {M, N});
+  expectFloat(plan, "a", a);
+  expectType(plan, "b", b, {a.type});
+  expectFloat(plan, "c", c);
+  return {M, N, K};
+}
+
+/// The config to launch with: the caller's tile sizes or pick()'s, the layout's transpositions.
+static MatmulConfig choose(const Target &target, Layout layout, Extents e, const std::optional<MatmulConfig> &config) {
+  MatmulConfig chosen = config ? *config : pickMatmul(target, layout, e.M, e.N, e.K);
+  chosen.ta = layout == Layout::tn;
+  chosen.tb = layout == Layout::nt;
+  chosen.keep = chosen.accumulate = false;
+  return chosen;
+}
+
+/// One launch over the tiles of C.
+static Plan tiles(const Kernel &kernel, Extents e, const MatmulConfig &config, std::vector<Arg> args) {
+  return {.launches = {{&kernel, textOf(kernel.fields, config), {ceildiv(e.M, config.bm), ceildiv(e.N, config.bn)},
+                        std::move(args)}}};
+}
+
+Plan planMatmul(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
+                bool accumulate, const std::optional<MatmulConfig> &config) {
+  const Extents e = expectProduct("matmul", layout, a, b, c);
+  MatmulConfig chosen = choose(target, layout, e, config);
+  chosen.accumulate = accumulate;
+  return tiles(matmulKernel, e, chosen, {a, b, c});
+}
+
+Plan planMatmulBias(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &bias,
+                    const TensorRef &c, const std::optional<MatmulConfig> &config) {
+  const Extents e = expectProduct("matmul_bias", layout, a, b, c);
+  expectShape("matmul_bias", "bias", bias, {e.N});
+  return tiles(matmulBiasKernel, e, choose(target, layout, e, config), {a, b, bias, c});
+}
+
+Plan planMatmulGelu(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &bias,
+                    const std::optional<TensorRef> &preact, const TensorRef &c,
+                    const std::optional<MatmulConfig> &config) {
+  const Extents e = expectProduct("matmul_gelu", layout, a, b, c);
+  expectShape("matmul_gelu", "bias", bias, {e.N});
+  if (preact)
+    expectShape("matmul_gelu", "preact", *preact, {e.M, e.N});
+  MatmulConfig chosen = choose(target, layout, e, config);
+  chosen.keep = preact.has_value();
+  return tiles(matmulGeluKernel, e, chosen, {a, b, bias, preact.value_or(c), c});
+}
+
+Plan planMatmulResidual(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
+                        const TensorRef &bias, const TensorRef &residual, const TensorRef &c,
+                        const std::optional<MatmulConfig> &config) {
+  const Extents e = expectProduct("matmul_residual", layout, a, b, c);
+  expectShape("matmul_residual", "bias", bias, {e.N});
+  expectShape("matmul_residual", "residual", residual, {e.M, e.N});
+  return tiles(matmulResidualKernel, e, choose(target, layout, e, config), {a, b, bias, residual, c});
+}
+
+Plan planMatmulGeluBackward(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
+                            const TensorRef &preact, const TensorRef &c, const std::optional<MatmulConfig> &config) {
+  const Extents e = expectProduct("matmul_gelu_backward", layout, a, b, c);
+  expectShape("matmul_gelu_backward", "preact", preact, {e.M, e.N});
+  return tiles(matmulGeluBackwardKernel, e, choose(target, layout, e, config), {a, b, preact, c});
+}
+
+/// Rows a program sums, 0 for all: K is split where fewer than 8 tiles would leave cores idle, into parts of at least
+/// 1024 rows. A property of the shape and the config, so that results never depend on the machine's threads.
+static int64_t pickSplit(Extents e, const MatmulConfig &config) {
+  constexpr int64_t enough = 8, shortest = 1024;
+  const int64_t tiles = ceildiv(e.M, config.bm) * ceildiv(e.N, config.bn);
+  const int64_t parts = std::min(ceildiv(enough, std::max<int64_t>(tiles, 1)), e.K / shortest);
+  return parts > 1 ? roundUp(ceildiv(e.K, parts), config.bk) : 0;
+}
+
+/// A (S, …) view of one part: the tensor itself with a leading dimension of extent 1.
+static TensorRef onePart(TensorRef tensor) {
+  tensor.extents.insert(tensor.extents.begin(), 1);
+  tensor.strides.insert(tensor.strides.begin(), 0);
+  return tensor;
+}
+
+Plan planWeightGradient(const Target &target, const TensorRef &x, const TensorRef &dy, const TensorRef &dw,
+                        const std::optional<TensorRef> &db, bool accumulate, const std::optional<MatmulConfig> &config) {
+  const char *plan = "weight_gradient";
+  const Extents e = expectProduct(plan, Layout::tn, x, dy, dw);
+  if (db)
+    expectShape(plan, "db", *db, {e.N});
+  MatmulConfig chosen = choose(target, Layout::tn, e, config);
+  if (!config)
+    chosen.split = pickSplit(e, chosen);
+  if (chosen.split % chosen.bk != 0)
+    throw Error("'weight_gradient': expected 'split' to be a multiple of 'bk', but got " + std::to_string(chosen.split) +
+                " and " + std::to_string(chosen.bk));
+  chosen.keep = db.has_value();
+
+  // All of K in one program: straight into dw and db.
+  const int64_t parts = chosen.split > 0 ? ceildiv(e.K, chosen.split) : 1;
+  if (parts == 1) {
+    chosen.split = 0;
+    chosen.accumulate = accumulate;
+    return tiles(weightGradientKernel, e, chosen, {x, dy, onePart(dw), onePart(db.value_or(x.select(0, 0)))});
+  }
+
+  // Partial sums of each part, then their sum in order.
+  const int64_t bytes = parts * e.M * e.N * bytesOf(f32);
+  Plan split = tiles(weightGradientKernel, e, chosen,
+                     {x, dy, Arg::workspace(0, f32, {parts, e.M, e.N}), Arg::workspace(bytes, f32, {parts, e.N})});
+  split.launches[0].grid[2] = parts;
+  split.launches.push_back(launchSum(Arg::workspace(0, f32, {parts, e.M, e.N}), dw, accumulate));
+  if (db)
+    split.launches.push_back(
+        launchSum(Arg::workspace(bytes, f32, {parts, 1, e.N}), db->reshape({1, e.N}), accumulate));
+  split.workspaceBytes = bytes + parts * e.N * bytesOf(f32);
+  return split;
+}
+
+} // namespace kiln

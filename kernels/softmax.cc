@@ -1,0 +1,32 @@
+// Row softmax. A row is one tile of exactly its own width, so that nothing is padded or masked inside a row.
+
+#include "kernels/softmax.h"
+#include "kernels/expect.h"
+
+namespace kiln {
+
+static void softmax(View x, View out, SoftmaxConfig cfg) {
+  const int64_t C = x.extent(1);
+  const Shape block = {cfg.rows, C};
+  Tile n = program_id() * cfg.rows;
+
+  // Subtracting the row's maximum changes nothing but keeps exp from overflowing.
+  Tile row = cast(load(x, {n, 0}, block), f32);   // (BN, C)
+  Tile top = expand(reduce_max(row), -1);         // (BN, 1)
+  Tile e = exp(row - top);                        // (BN, C)
+  Tile p = e * (1.0 / expand(sum(e), -1));        // (BN, C)
+  store(out, {n, 0}, cast(p, out.type()));
+}
+
+const Kernel softmaxKernel = kernel("softmax", softmax, {field("rows", &SoftmaxConfig::rows)});
+
+Plan planSoftmax(const Target &target, const TensorRef &x, const TensorRef &out, const SoftmaxConfig &config) {
+  const char *plan = "softmax";
+  expectRank(plan, "x", x, 2);
+  expectFloat(plan, "x", x);
+  expectShape(plan, "out", out, x.extents);
+  const int64_t programs = ceildiv(x.extents[0], config.rows);
+  return {.launches = {{&softmaxKernel, textOf(softmaxKernel.fields, config), {programs}, {x, out}}}};
+}
+
+} // namespace kiln
