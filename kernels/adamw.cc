@@ -10,21 +10,21 @@ namespace kiln {
 //===-- Kernels -------------------------------------------------------------------------------------------------===//
 
 /// One block of elements a program. Scalars come ready for use: keep = β, fresh = 1 − β, unbias = 1 / (1 − βᵗ).
-static void adamw(View p, View g, View m, View v, Tile lr, Tile keep1, Tile fresh1, Tile keep2, Tile fresh2, Tile unbias1,
-                  Tile unbias2, Tile epsilon, Tile decay, Tile decayed, Tile gradScale, AdamWConfig cfg) {
+static void adamw(View p, View g, View m, View v, Tile lr, Tile keep1, Tile fresh1, Tile keep2, Tile fresh2,
+                  Tile unbias1, Tile unbias2, Tile epsilon, Tile decay, Tile decayed, Tile gradScale, AdamWConfig cfg) {
   const Shape block = {cfg.block};
   Tile n = program_id() * cfg.block;
-  Tile grad = cast(load(g, {n}, block), f32) * gradScale;                  // (BLOCK)
-  Tile weight = load(p, {n}, block);                                       // (BLOCK)
+  Tile grad = cast(load(g, {n}, block), f32) * gradScale; // (BLOCK)
+  Tile weight = load(p, {n}, block);                      // (BLOCK)
 
   // 1. Running averages of the gradient and of its square.
-  Tile m1 = load(m, {n}, block) * keep1 + grad * fresh1;                   // (BLOCK)
-  Tile v1 = load(v, {n}, block) * keep2 + grad * grad * fresh2;            // (BLOCK)
+  Tile m1 = load(m, {n}, block) * keep1 + grad * fresh1;        // (BLOCK)
+  Tile v1 = load(v, {n}, block) * keep2 + grad * grad * fresh2; // (BLOCK)
 
   // 2. The step. Only the first `decayed` elements of all decay; of this block they are the first `count`.
-  Tile count = cast(clamp(decayed - n, 0, cfg.block), i32);                // scalar
-  Tile shrink = where(iota(cfg.block) < count, decay, 0.0);                // (BLOCK)
-  Tile step = m1 * unbias1 / (sqrt(v1 * unbias2) + epsilon);               // (BLOCK)
+  Tile count = cast(clamp(decayed - n, 0, cfg.block), i32);  // scalar
+  Tile shrink = where(iota(cfg.block) < count, decay, 0.0);  // (BLOCK)
+  Tile step = m1 * unbias1 / (sqrt(v1 * unbias2) + epsilon); // (BLOCK)
   store(p, {n}, weight - lr * (step + shrink * weight));
   store(m, {n}, m1);
   store(v, {n}, v1);
@@ -36,9 +36,9 @@ static void adamw(View p, View g, View m, View v, Tile lr, Tile keep1, Tile fres
 static void squares(View g, View partials, SquaresConfig cfg) {
   Tile p = program_id();
   Tile begin = p * cfg.chunk, end = min(begin + cfg.chunk, g.dim(0));
-  Tile running = zeros(f32, {cfg.block});                                  // (BLOCK)
+  Tile running = zeros(f32, {cfg.block}); // (BLOCK)
   for (Tile n : range(begin, end, cfg.block)) {
-    Tile x = cast(load(g, {n}, {cfg.block}), f32);                         // (BLOCK)
+    Tile x = cast(load(g, {n}, {cfg.block}), f32); // (BLOCK)
     running += x * x;
   }
   store(partials, {p}, sum(running));
@@ -46,7 +46,7 @@ static void squares(View g, View partials, SquaresConfig cfg) {
 
 /// out[0] = √Σ partials.
 static void norm(View partials, View out, SquaresConfig cfg) {
-  Tile running = zeros(f32, {cfg.block});                                  // (BLOCK)
+  Tile running = zeros(f32, {cfg.block}); // (BLOCK)
   for (Tile n : range(0, partials.dim(0), cfg.block))
     running += load(partials, {n}, {cfg.block});
   store(out, {0}, sqrt(sum(running)));
@@ -80,7 +80,9 @@ Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, con
   // Differences from 1 are taken in double: 1 − 0.999f is off by 5e-5 of itself.
   const double unbias1 = 1 / (1 - std::pow(step.beta1, step.step)), unbias2 = 1 / (1 - std::pow(step.beta2, step.step));
   auto scalar = [](double value) { return Arg(static_cast<float>(value)); };
-  return {.launches = {{&adamwKernel, textOf(adamwKernel.fields, chosen), {ceildiv(p.extents[0], config.block)},
+  return {.launches = {{&adamwKernel,
+                        textOf(adamwKernel.fields, chosen),
+                        {ceildiv(p.extents[0], config.block)},
                         {p, g, m, v, scalar(step.lr), scalar(step.beta1), scalar(1 - step.beta1), scalar(step.beta2),
                          scalar(1 - step.beta2), scalar(unbias1), scalar(unbias2), scalar(step.epsilon),
                          scalar(step.decay), step.decayed, scalar(step.gradScale)}}}};

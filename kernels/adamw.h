@@ -33,11 +33,10 @@ struct AdamWStep {
 };
 
 /// p, m, v (and g) updated in place. p, g, m, v (n), dense; g may be bf16 or f16, the others are f32.
-Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, const TensorRef &m,
-               const TensorRef &v, const AdamWStep &step, const AdamWConfig &config = {});
+Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, const TensorRef &m, const TensorRef &v,
+               const AdamWStep &step, const AdamWConfig &config = {});
 
 /// norm[0] = √Σ g². g (n), norm (1) f32. Workspace: ⌈n / config.chunk⌉ f32.
-Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &norm,
-                  const SquaresConfig &config = {});
+Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &norm, const SquaresConfig &config = {});
 
 } // namespace kiln

@@ -9,15 +9,16 @@ namespace kiln {
 /// and is not written.
 static void add(View x, View y, View out, AddConfig cfg) {
   const Shape block = {cfg.block};
-  Tile n = program_id() * cfg.block;           // where this program's block begins
-  Tile a = load(x, {n}, block);                // (BLOCK)
-  Tile b = load(y, {n}, block);                // (BLOCK)
-  store(out, {n}, cast(a + b, out.type()));    // (BLOCK)
+  Tile n = program_id() * cfg.block;        // where this program's block begins
+  Tile a = load(x, {n}, block);             // (BLOCK)
+  Tile b = load(y, {n}, block);             // (BLOCK)
+  store(out, {n}, cast(a + b, out.type())); // (BLOCK)
 }
 
 const Kernel addKernel = kernel("add", add, {field("block", &AddConfig::block)});
 
-Plan planAdd(const Target &target, const TensorRef &x, const TensorRef &y, const TensorRef &out, const AddConfig &config) {
+Plan planAdd(const Target &target, const TensorRef &x, const TensorRef &y, const TensorRef &out,
+             const AddConfig &config) {
   const char *plan = "add";
   expectRank(plan, "x", x, 1);
   expectShape(plan, "y", y, x.extents);

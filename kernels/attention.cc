@@ -11,43 +11,43 @@ namespace kiln {
 
 //===-- Kernels -------------------------------------------------------------------------------------------------===//
 
-/// Which of the scores of rows m … and columns n … count. Columns from T on do not exist; with `causal` a row sees its own
-/// column and those before it, and rows from T on, which do not exist either, are not stored.
+/// Which of the scores of rows m … and columns n … count. Columns from T on do not exist; with `causal` a row sees its
+/// own column and those before it, and rows from T on, which do not exist either, are not stored.
 static Tile visible(Tile m, Tile n, Tile T, const AttentionConfig &cfg) {
-  Tile row = expand(m + iota(cfg.bm, i64), -1);          // (BM, 1)
-  Tile column = expand(n + iota(cfg.bn, i64), 0);        // (1, BN)
-  return cfg.causal ? column <= row : column < T;        // (BM, BN) or (1, BN)
+  Tile row = expand(m + iota(cfg.bm, i64), -1);   // (BM, 1)
+  Tile column = expand(n + iota(cfg.bn, i64), 0); // (1, BN)
+  return cfg.causal ? column <= row : column < T; // (BM, BN) or (1, BN)
 }
 
 /// q, k, v, o (B, H, T, D); lse (B, H, T).
 static void attention(View q, View k, View v, View o, View lse, Tile scale, AttentionConfig cfg) {
   const int64_t D = q.extent(3);
   Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2), T = q.dim(2);
-  Tile scale2 = scale * M_LOG2E;                                           // exp(s · scale) = exp2(s · scale2)
+  Tile scale2 = scale * M_LOG2E; // exp(s · scale) = exp2(s · scale2)
 
-  Tile query = load(q, {b, h, m, 0}, {cfg.bm, D});                         // (BM, D)
-  Tile top = full(f32, {cfg.bm}, -infinity);                               // (BM) running maximum
-  Tile total = zeros(f32, {cfg.bm});                                       // (BM) running sum
-  Tile out = zeros(f32, {cfg.bm, D});                                      // (BM, D) running output, times total
+  Tile query = load(q, {b, h, m, 0}, {cfg.bm, D}); // (BM, D)
+  Tile top = full(f32, {cfg.bm}, -infinity);       // (BM) running maximum
+  Tile total = zeros(f32, {cfg.bm});               // (BM) running sum
+  Tile out = zeros(f32, {cfg.bm, D});              // (BM, D) running output, times total
 
   // Causal: columns beyond the block's last row are never visited.
   Tile end = cfg.causal ? min(m + cfg.bm, T) : T;
   for (Tile n : range(0, end, cfg.bn)) {
     // 1. Scores.
-    Tile key = load(k, {b, h, n, 0}, {cfg.bn, D});                         // (BN, D)
-    Tile s = dot(query, transpose(key)) * scale2;                          // (BM, BN)
+    Tile key = load(k, {b, h, n, 0}, {cfg.bn, D}); // (BN, D)
+    Tile s = dot(query, transpose(key)) * scale2;  // (BM, BN)
     s = where(visible(m, n, T, cfg), s, -infinity);
 
     // 2. Probabilities relative to the new maximum, and what the old ones shrink by.
-    Tile higher = max(top, reduce_max(s));                                 // (BM)
-    Tile p = exp2(s - expand(higher, -1));                                 // (BM, BN)
-    Tile shrink = exp2(top - higher);                                      // (BM)
-    total = total * shrink + sum(p);                                       // (BM)
+    Tile higher = max(top, reduce_max(s)); // (BM)
+    Tile p = exp2(s - expand(higher, -1)); // (BM, BN)
+    Tile shrink = exp2(top - higher);      // (BM)
+    total = total * shrink + sum(p);       // (BM)
     top = higher;
 
     // 3. Output.
-    Tile value = load(v, {b, h, n, 0}, {cfg.bn, D});                       // (BN, D)
-    out = dot(cast(p, v.type()), value, out * expand(shrink, -1));         // (BM, D)
+    Tile value = load(v, {b, h, n, 0}, {cfg.bn, D});               // (BN, D)
+    out = dot(cast(p, v.type()), value, out * expand(shrink, -1)); // (BM, D)
   }
   store(o, {b, h, m, 0}, cast(out * expand(1.0 / total, -1), o.type()));
   store(lse, {b, h, m}, top + log2(total));
@@ -67,16 +67,16 @@ static void attentionBackward(View q, View k, View v, View o, View dout, View ls
 
   // 1. delta, for every row once; dQ begins at zero.
   for (Tile m : range(0, T, cfg.bm)) {
-    Tile grad = cast(load(dout, {b, h, m, 0}, queries), f32);              // (BM, D)
-    Tile out = cast(load(o, {b, h, m, 0}, queries), f32);                  // (BM, D)
-    store(delta, {b, h, m}, sum(grad * out));                              // (BM)
+    Tile grad = cast(load(dout, {b, h, m, 0}, queries), f32); // (BM, D)
+    Tile out = cast(load(o, {b, h, m, 0}, queries), f32);     // (BM, D)
+    store(delta, {b, h, m}, sum(grad * out));                 // (BM)
     store(dqSum, {b, h, m, 0}, zeros(f32, queries));
   }
 
   for (Tile n : range(0, T, cfg.bn)) {
-    Tile key = load(k, {b, h, n, 0}, keys);                                // (BN, D)
-    Tile value = load(v, {b, h, n, 0}, keys);                              // (BN, D)
-    Tile dkey = zeros(f32, keys), dvalue = zeros(f32, keys);               // (BN, D)
+    Tile key = load(k, {b, h, n, 0}, keys);                  // (BN, D)
+    Tile value = load(v, {b, h, n, 0}, keys);                // (BN, D)
+    Tile dkey = zeros(f32, keys), dvalue = zeros(f32, keys); // (BN, D)
 
     // Causal: the first block of queries that sees these keys is the one on the diagonal.
     Tile first = zeros(i64, {});
@@ -84,20 +84,20 @@ static void attentionBackward(View q, View k, View v, View o, View dout, View ls
       first = n / cfg.bm * cfg.bm;
     for (Tile m : range(first, T, cfg.bm)) {
       // 2. The probabilities again. Rows from T on have lse = ∞, so that they are zero.
-      Tile query = load(q, {b, h, m, 0}, queries);                         // (BM, D)
-      Tile base = load(lse, {b, h, m}, {cfg.bm}, Padding::inf);            // (BM)
-      Tile s = dot(query, transpose(key)) * scale2 - expand(base, -1);     // (BM, BN)
-      Tile p = where(visible(m, n, T, cfg), exp2(s), 0.0);                 // (BM, BN)
+      Tile query = load(q, {b, h, m, 0}, queries);                     // (BM, D)
+      Tile base = load(lse, {b, h, m}, {cfg.bm}, Padding::inf);        // (BM)
+      Tile s = dot(query, transpose(key)) * scale2 - expand(base, -1); // (BM, BN)
+      Tile p = where(visible(m, n, T, cfg), exp2(s), 0.0);             // (BM, BN)
 
       // 3. dV, and the gradient of the scores.
-      Tile grad = load(dout, {b, h, m, 0}, queries);                       // (BM, D)
-      Tile dp = dot(grad, transpose(value));                               // (BM, BN)
+      Tile grad = load(dout, {b, h, m, 0}, queries);                             // (BM, D)
+      Tile dp = dot(grad, transpose(value));                                     // (BM, BN)
       Tile ds = p * (dp - expand(load(delta, {b, h, m}, {cfg.bm}), -1)) * scale; // (BM, BN)
-      dvalue = dot(transpose(cast(p, dout.type())), grad, dvalue);         // (BN, D)
+      dvalue = dot(transpose(cast(p, dout.type())), grad, dvalue);               // (BN, D)
 
       // 4. dK, and this block of keys' share of dQ. The order of the shares is that of the outer loop.
-      Tile dscore = cast(ds, q.type());                                    // (BM, BN)
-      dkey = dot(transpose(dscore), query, dkey);                          // (BN, D)
+      Tile dscore = cast(ds, q.type());           // (BM, BN)
+      dkey = dot(transpose(dscore), query, dkey); // (BN, D)
       store(dqSum, {b, h, m, 0}, dot(dscore, key, load(dqSum, {b, h, m, 0}, queries)));
     }
     store(dk, {b, h, n, 0}, cast(dkey, dk.type()));
@@ -121,16 +121,16 @@ const Kernel attentionBackwardKernel = kernel("attention_backward", attentionBac
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 
 AttentionConfig pickAttention(const Target &target, int64_t T, int64_t D) {
-  // 64 x 64 keeps the backward pass's seven tiles within 128 KB. Short sequences take smaller tiles, so that little of a
-  // tile lies past the end.
+  // 64 x 64 keeps the backward pass's seven tiles within 128 KB. Short sequences take smaller tiles, so that little of
+  // a tile lies past the end.
   AttentionConfig config;
   config.bm = config.bn = static_cast<int>(std::min<int64_t>(64, ceildiv(T, 8) * 8));
   return config;
 }
 
 /// q, k, v and o of one shape and type, lse beside them. The shape.
-static Shape expectHeads(const char *plan, const TensorRef &q, const TensorRef &k, const TensorRef &v, const TensorRef &o,
-                         const TensorRef &lse) {
+static Shape expectHeads(const char *plan, const TensorRef &q, const TensorRef &k, const TensorRef &v,
+                         const TensorRef &o, const TensorRef &lse) {
   expectRank(plan, "q", q, 4);
   expectFloat(plan, "q", q);
   expectShape(plan, "k", k, q.extents);
@@ -155,12 +155,15 @@ Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k,
                    const TensorRef &lse, float scale, bool causal, const std::optional<AttentionConfig> &config) {
   const Shape shape = expectHeads("attention", q, k, v, o, lse);
   const AttentionConfig chosen = choose(target, shape, causal, config);
-  return {.launches = {{&attentionKernel, textOf(attentionKernel.fields, chosen),
-                        {ceildiv(shape[2], chosen.bm), shape[1], shape[0]}, {q, k, v, o, lse, scale}}}};
+  return {.launches = {{&attentionKernel,
+                        textOf(attentionKernel.fields, chosen),
+                        {ceildiv(shape[2], chosen.bm), shape[1], shape[0]},
+                        {q, k, v, o, lse, scale}}}};
 }
 
 Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, const TensorRef &dq, const TensorRef &dk,
-                           const TensorRef &dv, float scale, bool causal, const std::optional<AttentionConfig> &config) {
+                           const TensorRef &dv, float scale, bool causal,
+                           const std::optional<AttentionConfig> &config) {
   const char *plan = "attention_backward";
   const Shape shape = expectHeads(plan, saved.q, saved.k, saved.v, saved.o, saved.lse);
   expectShape(plan, "dout", saved.dout, shape);
@@ -175,7 +178,9 @@ Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, co
   const int64_t deltaBytes = shape[0] * shape[1] * shape[2] * bytesOf(f32);
   const bool direct = dq.type == f32;
   const Arg dqSum = direct ? Arg(dq) : Arg::workspace(deltaBytes, f32, shape);
-  return {.launches = {{&attentionBackwardKernel, textOf(attentionBackwardKernel.fields, chosen), {shape[1], shape[0]},
+  return {.launches = {{&attentionBackwardKernel,
+                        textOf(attentionBackwardKernel.fields, chosen),
+                        {shape[1], shape[0]},
                         {saved.q, saved.k, saved.v, saved.o, saved.dout, saved.lse, Arg::workspace(0, f32, rows), dqSum,
                          dq, dk, dv, scale}}},
           .workspaceBytes = deltaBytes + (direct ? 0 : deltaBytes * shape[3])};

@@ -26,8 +26,8 @@ extern const Kernel attentionKernel, attentionBackwardKernel;
 AttentionConfig pickAttention(const Target &target, int64_t T, int64_t D);
 
 /// o and lse from q, k, v. `scale` multiplies the scores; 1 / √D is usual.
-Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k, const TensorRef &v,
-                   const TensorRef &o, const TensorRef &lse, float scale, bool causal = true,
+Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k, const TensorRef &v, const TensorRef &o,
+                   const TensorRef &lse, float scale, bool causal = true,
                    const std::optional<AttentionConfig> &config = {});
 
 /// The forward pass's operands and results, and the gradient of its result.
@@ -37,8 +37,8 @@ struct AttentionSaved {
 
 /// dq, dk, dv, all written. One program a (batch, head). dq, dk and dv overlap none of the operands.
 /// Workspace: B · H · T f32, and B · H · T · D f32 more when dq is not f32.
-Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, const TensorRef &dq,
-                           const TensorRef &dk, const TensorRef &dv, float scale, bool causal = true,
+Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, const TensorRef &dq, const TensorRef &dk,
+                           const TensorRef &dv, float scale, bool causal = true,
                            const std::optional<AttentionConfig> &config = {});
 
 } // namespace kiln

@@ -1,5 +1,5 @@
-// Softmax cross-entropy over rows as wide as a vocabulary: a row stays in the second-level cache while it is read for its
-// maximum, for its sum, and once more to become its own gradient.
+// Softmax cross-entropy over rows as wide as a vocabulary: a row stays in the second-level cache while it is read for
+// its maximum, for its sum, and once more to become its own gradient.
 
 #include "kernels/cross_entropy.h"
 #include "kernels/expect.h"
@@ -12,21 +12,19 @@ namespace kiln {
 
 /// Columns v … of row n in f32; −∞, which counts for nothing in a softmax, past the end.
 static Tile columns(View logits, Tile n, Tile v, const CrossEntropyConfig &cfg) {
-  return cast(load(logits, {n, v}, {cfg.block}, Padding::neg_inf), f32);   // (BV)
+  return cast(load(logits, {n, v}, {cfg.block}, Padding::neg_inf), f32); // (BV)
 }
 
 /// The row's maximum: BV running maxima side by side, then these together.
 static Tile rowMaximum(View logits, Tile n, const CrossEntropyConfig &cfg) {
-  Tile top = full(f32, {cfg.block}, -infinity);                            // (BV)
+  Tile top = full(f32, {cfg.block}, -infinity); // (BV)
   for (Tile v : range(0, logits.dim(1), cfg.block))
     top = max(top, columns(logits, n, v, cfg));
-  return reduce_max(top);                                                  // scalar
+  return reduce_max(top); // scalar
 }
 
 /// The loss of a row from its target's logit, its maximum and its sum of exponentials; 0 when it is ignored.
-static Tile lossOf(Tile hit, Tile top, Tile total, Tile ignored) {
-  return where(ignored, 0.0, top + log(total) - hit);
-}
+static Tile lossOf(Tile hit, Tile top, Tile total, Tile ignored) { return where(ignored, 0.0, top + log(total) - hit); }
 
 /// The target of row n, checked. i64 scalar.
 static Tile targetOf(View targets, Tile n, Tile V, Tile ignore) {
@@ -42,35 +40,35 @@ static void crossEntropy(View logits, View padding, View targets, View losses, T
   Tile begin = program_id() * cfg.rows, end = min(begin + cfg.rows, logits.dim(0));
   Tile V = logits.dim(1);
   for (Tile n : range(begin, end)) {
-    Tile target = targetOf(targets, n, V, ignore);                         // scalar
-    Tile ignored = target == ignore;                                       // scalar
-    Tile hit = cast(load(logits, {n, target}, {}), f32);                   // scalar
+    Tile target = targetOf(targets, n, V, ignore);       // scalar
+    Tile ignored = target == ignore;                     // scalar
+    Tile hit = cast(load(logits, {n, target}, {}), f32); // scalar
 
     // 1. Maximum.
-    Tile top = rowMaximum(logits, n, cfg);                                 // scalar
-    Tile top2 = top * M_LOG2E;                                             // exp(x − top) = exp2(x · log2 e − top2)
+    Tile top = rowMaximum(logits, n, cfg); // scalar
+    Tile top2 = top * M_LOG2E;             // exp(x − top) = exp2(x · log2 e − top2)
 
     // 2. Sum of exponentials; they take the logits' place.
-    Tile running = zeros(f32, {cfg.block});                                // (BV)
+    Tile running = zeros(f32, {cfg.block}); // (BV)
     for (Tile v : range(0, V, cfg.block)) {
-      Tile e = exp2(fma(columns(logits, n, v, cfg), M_LOG2E, -top2));      // (BV)
+      Tile e = exp2(fma(columns(logits, n, v, cfg), M_LOG2E, -top2)); // (BV)
       if (keep)
         store(logits, {n, v}, e);
       running += e;
     }
-    Tile total = sum(running);                                             // scalar
+    Tile total = sum(running); // scalar
     store(losses, {n}, lossOf(hit, top, total, ignored));
 
     // 3. Gradient: softmax times scale; the target's own element loses `scale`.
-    Tile weight = where(ignored, 0.0, scale);                              // scalar
-    Tile factor = weight / total;                                          // scalar
+    Tile weight = where(ignored, 0.0, scale); // scalar
+    Tile factor = weight / total;             // scalar
     for (Tile v : range(0, V, cfg.block)) {
-      Tile x = columns(logits, n, v, cfg);                                 // (BV)
+      Tile x = columns(logits, n, v, cfg); // (BV)
       Tile e = keep ? x : exp2(fma(x, M_LOG2E, -top2));
       store(logits, {n, v}, cast(e * factor, logits.type()));
     }
-    Tile own = (exp2(fma(hit, M_LOG2E, -top2)) / total - 1.0) * weight;    // scalar
-    store(logits, {n, target}, cast(own, logits.type()));                  // outside, when ignored: nothing is written
+    Tile own = (exp2(fma(hit, M_LOG2E, -top2)) / total - 1.0) * weight; // scalar
+    store(logits, {n, target}, cast(own, logits.type()));               // outside, when ignored: nothing is written
 
     // 4. Padding columns.
     for (Tile v : range(0, padding.dim(1), cfg.block))
@@ -83,11 +81,11 @@ static void crossEntropyLoss(View logits, View targets, View losses, Tile ignore
   Tile begin = program_id() * cfg.rows, end = min(begin + cfg.rows, logits.dim(0));
   Tile V = logits.dim(1);
   for (Tile n : range(begin, end)) {
-    Tile target = targetOf(targets, n, V, ignore);                         // scalar
-    Tile hit = cast(load(logits, {n, target}, {}), f32);                   // scalar
-    Tile top = rowMaximum(logits, n, cfg);                                 // scalar
+    Tile target = targetOf(targets, n, V, ignore);       // scalar
+    Tile hit = cast(load(logits, {n, target}, {}), f32); // scalar
+    Tile top = rowMaximum(logits, n, cfg);               // scalar
     Tile top2 = top * M_LOG2E;
-    Tile running = zeros(f32, {cfg.block});                                // (BV)
+    Tile running = zeros(f32, {cfg.block}); // (BV)
     for (Tile v : range(0, V, cfg.block))
       running += exp2(fma(columns(logits, n, v, cfg), M_LOG2E, -top2));
     store(losses, {n}, lossOf(hit, top, sum(running), target == ignore));
@@ -120,15 +118,17 @@ Plan planCrossEntropy(const Target &target, const TensorRef &logits, const Tenso
                       int64_t V, float scale, int64_t ignore, const CrossEntropyConfig &config) {
   expectRows("cross_entropy", logits, targets, losses, V);
   const TensorRef real = logits.slice(1, 0, V), padding = logits.slice(1, V, logits.extents[1] - V);
-  return {.launches = {{&crossEntropyKernel, textOf(crossEntropyKernel.fields, config),
+  return {.launches = {{&crossEntropyKernel,
+                        textOf(crossEntropyKernel.fields, config),
                         {ceildiv(logits.extents[0], config.rows)},
                         {real, padding, targets, losses, scale, ignore}}}};
 }
 
-Plan planCrossEntropyLoss(const Target &target, const TensorRef &logits, const TensorRef &targets, const TensorRef &losses,
-                          int64_t V, int64_t ignore, const CrossEntropyConfig &config) {
+Plan planCrossEntropyLoss(const Target &target, const TensorRef &logits, const TensorRef &targets,
+                          const TensorRef &losses, int64_t V, int64_t ignore, const CrossEntropyConfig &config) {
   expectRows("cross_entropy_loss", logits, targets, losses, V);
-  return {.launches = {{&crossEntropyLossKernel, textOf(crossEntropyLossKernel.fields, config),
+  return {.launches = {{&crossEntropyLossKernel,
+                        textOf(crossEntropyLossKernel.fields, config),
                         {ceildiv(logits.extents[0], config.rows)},
                         {logits.slice(1, 0, V), targets, losses, ignore}}}};
 }

@@ -25,9 +25,8 @@ extern const Kernel crossEntropyKernel, crossEntropyLossKernel;
 /// Losses, and logits replaced by their gradient times `scale` (1 / tokens for a mean).
 /// logits (N, Vpadded) f32, bf16 or f16, any row stride; targets (N) i32; losses (N) f32; V ≤ Vpadded real
 /// columns. A target that is neither in [0, V) nor `ignore` fails a check.
-Plan planCrossEntropy(const Target &target, const TensorRef &logits, const TensorRef &targets,
-                      const TensorRef &losses, int64_t V, float scale, int64_t ignore = ignoreIndex,
-                      const CrossEntropyConfig &config = {});
+Plan planCrossEntropy(const Target &target, const TensorRef &logits, const TensorRef &targets, const TensorRef &losses,
+                      int64_t V, float scale, int64_t ignore = ignoreIndex, const CrossEntropyConfig &config = {});
 
 /// Losses alone; the logits are only read.
 Plan planCrossEntropyLoss(const Target &target, const TensorRef &logits, const TensorRef &targets,

@@ -11,12 +11,12 @@ namespace kiln {
 static void embedding(View tokens, View wte, View wpe, View out, Tile T, EmbeddingConfig cfg) {
   const int64_t C = out.extent(1);
   Tile n = program_id() * cfg.rows;
-  Tile token = load(tokens, {n}, {cfg.rows});                        // (BN)
+  Tile token = load(tokens, {n}, {cfg.rows}); // (BN)
   check((token >= 0) & (token < wte.dim(0)), "expected a token of the vocabulary");
 
-  Tile position = (n + iota(cfg.rows, i64)) % T;                     // (BN)
-  Tile word = cast(gather(wte, token, {0}, {C}), f32);               // (BN, C)
-  Tile place = cast(gather(wpe, position, {0}, {C}), f32);           // (BN, C)
+  Tile position = (n + iota(cfg.rows, i64)) % T;           // (BN)
+  Tile word = cast(gather(wte, token, {0}, {C}), f32);     // (BN, C)
+  Tile place = cast(gather(wpe, position, {0}, {C}), f32); // (BN, C)
   store(out, {n, 0}, cast(word + place, out.type()));
 }
 
@@ -24,17 +24,17 @@ static void embedding(View tokens, View wte, View wpe, View out, Tile T, Embeddi
 static void tokenGradient(View tokens, View starts, View positions, View dout, View dwte, EmbeddingConfig cfg) {
   const int64_t C = dout.extent(1);
   Tile u = program_id();
-  Tile token = load(tokens, {u}, {});                                // scalar
+  Tile token = load(tokens, {u}, {}); // scalar
   Tile begin = load(starts, {u}, {}), end = load(starts, {u + 1}, {});
 
-  Tile total = zeros(f32, {C});                                      // (C)
+  Tile total = zeros(f32, {C}); // (C)
   if (cfg.accumulate)
     total = cast(load(dwte, {token, 0}, {C}), f32);
   for (Tile i : range(begin, end)) {
-    Tile n = load(positions, {i}, {});                               // scalar
-    total += cast(load(dout, {n, 0}, {C}), f32);                     // (C)
+    Tile n = load(positions, {i}, {});           // scalar
+    total += cast(load(dout, {n, 0}, {C}), f32); // (C)
   }
-  store(dwte, {token, 0}, cast(total, dwte.type()));                 // token −1: outside, nothing is written
+  store(dwte, {token, 0}, cast(total, dwte.type())); // token −1: outside, nothing is written
 }
 
 /// dwpe[t] (+)= Σ_b dout[b, t]. dout (B, T, C).
@@ -42,11 +42,11 @@ static void positionGradient(View dout, View dwpe, EmbeddingConfig cfg) {
   const int64_t C = dout.extent(2);
   const Shape block = {cfg.rows, C};
   Tile t = program_id() * cfg.rows;
-  Tile total = zeros(f32, block);                                    // (BT, C)
+  Tile total = zeros(f32, block); // (BT, C)
   if (cfg.accumulate)
     total = cast(load(dwpe, {t, 0}, block), f32);
   for (Tile b : range(dout.dim(0)))
-    total += cast(load(dout, {b, t, 0}, block), f32);                // (BT, C)
+    total += cast(load(dout, {b, t, 0}, block), f32); // (BT, C)
   store(dwpe, {t, 0}, cast(total, dwpe.type()));
 }
 
@@ -75,8 +75,9 @@ Plan planEmbedding(const Target &target, const TensorRef &tokens, const TensorRe
   expectType(plan, "tokens", tokens, {i32});
   expectShape(plan, "wte", wte, {wte.extents[0], C});
   expectPositions(plan, wpe, T, C);
-  return {.launches = {{&embeddingKernel, textOf(configFields(), config), {ceildiv(N, config.rows)},
-                        {tokens, wte, wpe, out, T}}}};
+  return {
+      .launches = {
+          {&embeddingKernel, textOf(configFields(), config), {ceildiv(N, config.rows)}, {tokens, wte, wpe, out, T}}}};
 }
 
 Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const TensorRef &dout, const TensorRef &dwte,
@@ -93,12 +94,14 @@ Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const 
   expectShape(plan, "dwte", dwte, {dwte.extents[0], dout.extents[1]});
   EmbeddingConfig chosen = config;
   chosen.accumulate = accumulate;
-  return {.launches = {{&tokenGradientKernel, textOf(configFields(), chosen), {U},
+  return {.launches = {{&tokenGradientKernel,
+                        textOf(configFields(), chosen),
+                        {U},
                         {index.tokens, index.starts, index.positions, dout, dwte}}}};
 }
 
-Plan planPositionGradient(const Target &target, const TensorRef &dout, const TensorRef &dwpe, int64_t T, bool accumulate,
-                          const EmbeddingConfig &config) {
+Plan planPositionGradient(const Target &target, const TensorRef &dout, const TensorRef &dwpe, int64_t T,
+                          bool accumulate, const EmbeddingConfig &config) {
   const char *plan = "position_gradient";
   expectRank(plan, "dout", dout, 2);
   const int64_t N = dout.extents[0], C = dout.extents[1];
@@ -108,7 +111,9 @@ Plan planPositionGradient(const Target &target, const TensorRef &dout, const Ten
                 " rows, but got " + std::to_string(N) + " rows");
   EmbeddingConfig chosen = config;
   chosen.accumulate = accumulate;
-  return {.launches = {{&positionGradientKernel, textOf(configFields(), chosen), {ceildiv(T, config.rows)},
+  return {.launches = {{&positionGradientKernel,
+                        textOf(configFields(), chosen),
+                        {ceildiv(T, config.rows)},
                         {dout.reshape({N / T, T, C}), dwpe.slice(0, 0, T)}}}};
 }
 

@@ -33,11 +33,11 @@ Plan planEmbedding(const Target &target, const TensorRef &tokens, const TensorRe
 /// dwte[v] (+)= Σ dout[n] over the positions n of token v. dout (N, C), dwte (V, C).
 /// With `accumulate` the sums are added to what the rows hold (a table tied to the output layer already holds that
 /// layer's gradient); without it they replace it. Rows of tokens that do not occur are left alone either way.
-Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const TensorRef &dout,
-                       const TensorRef &dwte, bool accumulate, const EmbeddingConfig &config = {});
+Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const TensorRef &dout, const TensorRef &dwte,
+                       bool accumulate, const EmbeddingConfig &config = {});
 
-/// dwpe[t] (+)= Σ_b dout[b · T + t], in the order of the batch. dout (B · T, C), dwpe (T', C) with T' ≥ T. Rows from T on
-/// are left alone.
+/// dwpe[t] (+)= Σ_b dout[b · T + t], in the order of the batch. dout (B · T, C), dwpe (T', C) with T' ≥ T. Rows from T
+/// on are left alone.
 Plan planPositionGradient(const Target &target, const TensorRef &dout, const TensorRef &dwpe, int64_t T,
                           bool accumulate, const EmbeddingConfig &config = {});
 

@@ -16,8 +16,7 @@ void expectShape(const char *plan, const char *operand, const TensorRef &tensor,
 /// Throws Error unless `tensor` has `rank` dimensions.
 void expectRank(const char *plan, const char *operand, const TensorRef &tensor, int rank);
 /// Throws Error unless the elements of `tensor` have one of these types.
-void expectType(const char *plan, const char *operand, const TensorRef &tensor,
-                std::initializer_list<Type> types);
+void expectType(const char *plan, const char *operand, const TensorRef &tensor, std::initializer_list<Type> types);
 /// The same with the storage types of activations and parameters: f32, bf16 or f16.
 void expectFloat(const char *plan, const char *operand, const TensorRef &tensor);
 

@@ -29,15 +29,15 @@ Tile geluGradient(Tile x) {
 /// out = gelu(x).
 static void geluForward(View x, View out, GeluConfig cfg) {
   Tile n = program_id() * cfg.block;
-  Tile value = cast(load(x, {n}, {cfg.block}), f32);     // (BLOCK)
+  Tile value = cast(load(x, {n}, {cfg.block}), f32); // (BLOCK)
   store(out, {n}, cast(gelu(value), out.type()));
 }
 
 /// dx = dout · gelu'(x).
 static void geluBackward(View x, View dout, View dx, GeluConfig cfg) {
   Tile n = program_id() * cfg.block;
-  Tile value = cast(load(x, {n}, {cfg.block}), f32);     // (BLOCK)
-  Tile g = cast(load(dout, {n}, {cfg.block}), f32);      // (BLOCK)
+  Tile value = cast(load(x, {n}, {cfg.block}), f32); // (BLOCK)
+  Tile g = cast(load(dout, {n}, {cfg.block}), f32);  // (BLOCK)
   store(dx, {n}, cast(g * geluGradient(value), dx.type()));
 }
 

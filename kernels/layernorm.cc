@@ -1,8 +1,8 @@
 // LayerNorm. Rows are tiles of exactly their width C; a program works on a few rows at a time, which stay in the
 // first-level cache or in registers between the passes over them.
 
-#include "kernels/expect.h"
 #include "kernels/layernorm.h"
+#include "kernels/expect.h"
 #include "kernels/sum.h"
 
 namespace kiln {
@@ -17,24 +17,25 @@ static void normalise(Tile row, Tile n, View gamma, View beta, Tile epsilon, Lay
   const int64_t C = row.extent(1);
 
   // 1. Mean and variance; the variance of centred values, not E[x²] − mean², which cancels.
-  Tile mean = sum(row) / C;                                          // (BN)
-  Tile centred = row - expand(mean, -1);                             // (BN, C)
-  Tile variance = sum(centred * centred) / C;                        // (BN)
-  Tile rstd = rsqrt(variance + epsilon);                             // (BN)
+  Tile mean = sum(row) / C;                   // (BN)
+  Tile centred = row - expand(mean, -1);      // (BN, C)
+  Tile variance = sum(centred * centred) / C; // (BN)
+  Tile rstd = rsqrt(variance + epsilon);      // (BN)
 
   // 2. Scale and shift.
-  Tile scale = cast(load(gamma, {0}, {C}), f32);                     // (C)
-  Tile shift = cast(load(beta, {0}, {C}), f32);                      // (C)
-  Tile y = centred * expand(rstd, -1) * scale + shift;               // (BN, C)
+  Tile scale = cast(load(gamma, {0}, {C}), f32);       // (C)
+  Tile shift = cast(load(beta, {0}, {C}), f32);        // (C)
+  Tile y = centred * expand(rstd, -1) * scale + shift; // (BN, C)
   store(to.out, {n, 0}, cast(y, to.out.type()));
   store(to.mean, {n}, mean);
   store(to.rstd, {n}, rstd);
 }
 
-static void layernorm(View x, View gamma, View beta, View out, View mean, View rstd, Tile epsilon, LayerNormConfig cfg) {
+static void layernorm(View x, View gamma, View beta, View out, View mean, View rstd, Tile epsilon,
+                      LayerNormConfig cfg) {
   const Shape block = {cfg.rows, x.extent(1)};
   Tile n = program_id() * cfg.rows;
-  Tile row = cast(load(x, {n, 0}, block), f32);                      // (BN, C)
+  Tile row = cast(load(x, {n, 0}, block), f32); // (BN, C)
   normalise(row, n, gamma, beta, epsilon, {out, mean, rstd});
 }
 
@@ -42,9 +43,9 @@ static void residualLayernorm(View x, View delta, View gamma, View beta, View su
                               Tile epsilon, LayerNormConfig cfg) {
   const Shape block = {cfg.rows, x.extent(1)};
   Tile n = program_id() * cfg.rows;
-  Tile before = cast(load(x, {n, 0}, block), f32);                   // (BN, C)
-  Tile added = cast(load(delta, {n, 0}, block), f32);                // (BN, C)
-  Tile after = cast(before + added, sum.type());                     // (BN, C)
+  Tile before = cast(load(x, {n, 0}, block), f32);    // (BN, C)
+  Tile added = cast(load(delta, {n, 0}, block), f32); // (BN, C)
+  Tile after = cast(before + added, sum.type());      // (BN, C)
   store(sum, {n, 0}, after);
   normalise(cast(after, f32), n, gamma, beta, epsilon, {out, mean, rstd});
 }
@@ -56,28 +57,28 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
   const Shape block = {cfg.block, C};
   Tile p = program_id();
   Tile begin = p * cfg.rows, end = min(begin + cfg.rows, x.dim(0));
-  Tile scale = cast(load(gamma, {0}, {C}), f32);                     // (C)
-  Tile dscale = zeros(f32, {C}), dshift = zeros(f32, {C});           // (C), carried through the loop
+  Tile scale = cast(load(gamma, {0}, {C}), f32);           // (C)
+  Tile dscale = zeros(f32, {C}), dshift = zeros(f32, {C}); // (C), carried through the loop
 
   for (Tile n : range(begin, end, cfg.block)) {
     // 1. The row again, normalised. Rows past the end read zeros and add nothing.
-    Tile mu = expand(load(mean, {n}, {cfg.block}), -1);              // (BN, 1)
-    Tile r = expand(load(rstd, {n}, {cfg.block}), -1);               // (BN, 1)
-    Tile xhat = (cast(load(x, {n, 0}, block), f32) - mu) * r;        // (BN, C)
-    Tile d = cast(load(dout, {n, 0}, block), f32);                   // (BN, C)
+    Tile mu = expand(load(mean, {n}, {cfg.block}), -1);       // (BN, 1)
+    Tile r = expand(load(rstd, {n}, {cfg.block}), -1);        // (BN, 1)
+    Tile xhat = (cast(load(x, {n, 0}, block), f32) - mu) * r; // (BN, C)
+    Tile d = cast(load(dout, {n, 0}, block), f32);            // (BN, C)
 
     // 2. dx = (g − mean(g) − x̂ · mean(g · x̂)) · rstd
-    Tile g = d * scale;                                              // (BN, C)
-    Tile gMean = expand(sum(g) / C, -1);                             // (BN, 1)
-    Tile gxMean = expand(sum(g * xhat) / C, -1);                     // (BN, 1)
-    Tile grad = (g - gMean - xhat * gxMean) * r;                     // (BN, C)
+    Tile g = d * scale;                          // (BN, C)
+    Tile gMean = expand(sum(g) / C, -1);         // (BN, 1)
+    Tile gxMean = expand(sum(g * xhat) / C, -1); // (BN, 1)
+    Tile grad = (g - gMean - xhat * gxMean) * r; // (BN, C)
     if (cfg.accumulate)
       grad += cast(load(dx, {n, 0}, block), f32);
     store(dx, {n, 0}, cast(grad, dx.type()));
 
     // 3. This program's share of dgamma and dbeta.
-    dscale += sum(d * xhat, 0);                                      // (C)
-    dshift += sum(d, 0);                                             // (C)
+    dscale += sum(d * xhat, 0); // (C)
+    dshift += sum(d, 0);        // (C)
   }
   store(dgamma, {p, 0}, dscale);
   store(dbeta, {p, 0}, dshift);
@@ -112,7 +113,9 @@ Plan planLayerNorm(const Target &target, const TensorRef &x, const TensorRef &ga
   expectRows(plan, x, gamma, mean, rstd);
   expectShape(plan, "beta", beta, gamma.extents);
   expectShape(plan, "out", out, x.extents);
-  return {.launches = {{&layernormKernel, textOf(layernormKernel.fields, config), {ceildiv(x.extents[0], config.rows)},
+  return {.launches = {{&layernormKernel,
+                        textOf(layernormKernel.fields, config),
+                        {ceildiv(x.extents[0], config.rows)},
                         {x, gamma, beta, out, mean, rstd, epsilon}}}};
 }
 
@@ -125,7 +128,8 @@ Plan planResidualLayerNorm(const Target &target, const TensorRef &x, const Tenso
   expectShape(plan, "delta", delta, x.extents);
   expectShape(plan, "sum", sum, x.extents);
   expectShape(plan, "out", out, x.extents);
-  return {.launches = {{&residualLayernormKernel, textOf(residualLayernormKernel.fields, config),
+  return {.launches = {{&residualLayernormKernel,
+                        textOf(residualLayernormKernel.fields, config),
                         {ceildiv(x.extents[0], config.rows)},
                         {x, delta, gamma, beta, sum, out, mean, rstd, epsilon}}}};
 }
@@ -148,7 +152,9 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
   const int64_t C = x.extents[1], P = ceildiv(x.extents[0], config.rows), bytes = P * C * bytesOf(f32);
   LayerNormBackwardConfig chosen = config;
   chosen.accumulate = accumulate.dx;
-  Launch rows = {&layernormBackwardKernel, textOf(layernormBackwardKernel.fields, chosen), {P},
+  Launch rows = {&layernormBackwardKernel,
+                 textOf(layernormBackwardKernel.fields, chosen),
+                 {P},
                  {dout, x, gamma, mean, rstd, dx, Arg::workspace(0, f32, {P, C}), Arg::workspace(bytes, f32, {P, C})}};
   return {.launches = {rows,
                        launchSum(Arg::workspace(0, f32, {P, 1, C}), dgamma.reshape({1, C}), accumulate.parameters),

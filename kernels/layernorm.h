@@ -31,10 +31,9 @@ Plan planLayerNorm(const Target &target, const TensorRef &x, const TensorRef &ga
                    const LayerNormConfig &config = {});
 
 /// sum = x + delta; out = LayerNorm(sum), of the sum as stored. x, delta, sum, out (N, C); `sum` may be `x`.
-Plan planResidualLayerNorm(const Target &target, const TensorRef &x, const TensorRef &delta,
-                           const TensorRef &gamma, const TensorRef &beta, const TensorRef &sum,
-                           const TensorRef &out, const TensorRef &mean, const TensorRef &rstd,
-                           float epsilon = 1e-5f, const LayerNormConfig &config = {});
+Plan planResidualLayerNorm(const Target &target, const TensorRef &x, const TensorRef &delta, const TensorRef &gamma,
+                           const TensorRef &beta, const TensorRef &sum, const TensorRef &out, const TensorRef &mean,
+                           const TensorRef &rstd, float epsilon = 1e-5f, const LayerNormConfig &config = {});
 
 /// What the backward pass does with what its outputs hold.
 struct LayerNormAccumulate {
@@ -45,9 +44,9 @@ struct LayerNormAccumulate {
 /// dx, dgamma, dbeta from dout in one pass over the rows, and an ordered sum of partial rows.
 /// dout, x, dx (N, C); gamma, dgamma, dbeta (C); mean, rstd (N) as the forward pass left them. `dx` may be
 /// `dout`. Workspace: 2 · ⌈N / config.rows⌉ · C f32.
-Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const TensorRef &x,
-                           const TensorRef &gamma, const TensorRef &mean, const TensorRef &rstd,
-                           const TensorRef &dx, const TensorRef &dgamma, const TensorRef &dbeta,
-                           LayerNormAccumulate accumulate, const LayerNormBackwardConfig &config = {});
+Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const TensorRef &x, const TensorRef &gamma,
+                           const TensorRef &mean, const TensorRef &rstd, const TensorRef &dx, const TensorRef &dgamma,
+                           const TensorRef &dbeta, LayerNormAccumulate accumulate,
+                           const LayerNormBackwardConfig &config = {});
 
 } // namespace kiln

@@ -1,8 +1,8 @@
 // Matrix products: one loop over K, shared by every kernel, and an epilogue each.
 
+#include "kernels/matmul.h"
 #include "kernels/expect.h"
 #include "kernels/gelu.h"
-#include "kernels/matmul.h"
 
 namespace kiln {
 
@@ -31,7 +31,7 @@ static Tile loadFloat(View view, Offsets at, Shape shape) { return cast(load(vie
 /// C (+)= op(A) · op(B).
 static void matmul(View a, View b, View c, MatmulConfig cfg) {
   Tile m = program_id(0) * cfg.bm, n = program_id(1) * cfg.bn;
-  Tile y = product(a, b, m, n, cfg);                     // (BM, BN)
+  Tile y = product(a, b, m, n, cfg); // (BM, BN)
   if (cfg.accumulate)
     y += loadFloat(c, {m, n}, {cfg.bm, cfg.bn});
   store(c, {m, n}, cast(y, c.type()));
@@ -40,16 +40,16 @@ static void matmul(View a, View b, View c, MatmulConfig cfg) {
 /// C = op(A) · op(B) + bias.
 static void matmulBias(View a, View b, View bias, View c, MatmulConfig cfg) {
   Tile m = program_id(0) * cfg.bm, n = program_id(1) * cfg.bn;
-  Tile y = product(a, b, m, n, cfg);                     // (BM, BN)
-  y += loadFloat(bias, {n}, {cfg.bn});                   // (BN), to every row
+  Tile y = product(a, b, m, n, cfg);   // (BM, BN)
+  y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
   store(c, {m, n}, cast(y, c.type()));
 }
 
 /// preact = op(A) · op(B) + bias, when it is kept; C = gelu(preact).
 static void matmulGelu(View a, View b, View bias, View preact, View c, MatmulConfig cfg) {
   Tile m = program_id(0) * cfg.bm, n = program_id(1) * cfg.bn;
-  Tile y = product(a, b, m, n, cfg);                     // (BM, BN)
-  y += loadFloat(bias, {n}, {cfg.bn});                   // (BN), to every row
+  Tile y = product(a, b, m, n, cfg);   // (BM, BN)
+  y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
   if (cfg.keep)
     store(preact, {m, n}, cast(y, preact.type()));
   store(c, {m, n}, cast(gelu(y), c.type()));
@@ -58,21 +58,22 @@ static void matmulGelu(View a, View b, View bias, View preact, View c, MatmulCon
 /// C = op(A) · op(B) + bias + residual.
 static void matmulResidual(View a, View b, View bias, View residual, View c, MatmulConfig cfg) {
   Tile m = program_id(0) * cfg.bm, n = program_id(1) * cfg.bn;
-  Tile y = product(a, b, m, n, cfg);                     // (BM, BN)
-  y += loadFloat(bias, {n}, {cfg.bn});                   // (BN), to every row
-  y += loadFloat(residual, {m, n}, {cfg.bm, cfg.bn});    // (BM, BN)
+  Tile y = product(a, b, m, n, cfg);                  // (BM, BN)
+  y += loadFloat(bias, {n}, {cfg.bn});                // (BN), to every row
+  y += loadFloat(residual, {m, n}, {cfg.bm, cfg.bn}); // (BM, BN)
   store(c, {m, n}, cast(y, c.type()));
 }
 
 /// C = (op(A) · op(B)) ∘ gelu'(preact).
 static void matmulGeluBackward(View a, View b, View preact, View c, MatmulConfig cfg) {
   Tile m = program_id(0) * cfg.bm, n = program_id(1) * cfg.bn;
-  Tile y = product(a, b, m, n, cfg);                                       // (BM, BN)
-  Tile slope = geluGradient(loadFloat(preact, {m, n}, {cfg.bm, cfg.bn}));  // (BM, BN)
+  Tile y = product(a, b, m, n, cfg);                                      // (BM, BN)
+  Tile slope = geluGradient(loadFloat(preact, {m, n}, {cfg.bm, cfg.bn})); // (BM, BN)
   store(c, {m, n}, cast(y * slope, c.type()));
 }
 
-/// dw[s] (+)= xᵀ · dy and db[s] (+)= Σ_k dy[k] over the s-th part of the rows. x (K, M), dy (K, N), dw (S, M, N), db (S, N).
+/// dw[s] (+)= xᵀ · dy and db[s] (+)= Σ_k dy[k] over the s-th part of the rows. x (K, M), dy (K, N), dw (S, M, N), db
+/// (S, N).
 static void weightGradient(View x, View dy, View dw, View db, MatmulConfig cfg) {
   const int64_t BM = cfg.bm, BN = cfg.bn, BK = cfg.bk;
   Tile m = program_id(0) * BM, n = program_id(1) * BN, s = program_id(2);
@@ -83,7 +84,7 @@ static void weightGradient(View x, View dy, View dw, View db, MatmulConfig cfg) 
     end = min(begin + cfg.split, end);
 
   // 2. The product.
-  Tile y = product(x, dy, m, n, begin, end, zeros(f32, {BM, BN}), cfg);    // (BM, BN)
+  Tile y = product(x, dy, m, n, begin, end, zeros(f32, {BM, BN}), cfg); // (BM, BN)
   if (cfg.accumulate)
     y += loadFloat(dw, {s, m, n}, {BM, BN});
   store(dw, {s, m, n}, cast(y, dw.type()));
@@ -92,20 +93,20 @@ static void weightGradient(View x, View dy, View dw, View db, MatmulConfig cfg) 
   if (!cfg.keep)
     return;
   when(m == 0, [&] {
-    Tile columns = zeros(f32, {BN});                                       // (BN)
+    Tile columns = zeros(f32, {BN}); // (BN)
     if (cfg.accumulate)
       columns = loadFloat(db, {s, n}, {BN});
     for (Tile k : range(begin, end, BK))
-      columns += sum(loadFloat(dy, {k, n}, {BK, BN}), 0);                  // (BN)
+      columns += sum(loadFloat(dy, {k, n}, {BK, BN}), 0); // (BN)
     store(db, {s, n}, cast(columns, db.type()));
   });
 }
 
 static std::vector<Field> fields() {
-  return {field("bm", &MatmulConfig::bm),       field("bn", &MatmulConfig::bn),
-          field("bk", &MatmulConfig::bk),       field("split", &MatmulConfig::split),
-          field("ta", &MatmulConfig::ta),       field("tb", &MatmulConfig::tb),
-          field("keep", &MatmulConfig::keep),   field("accumulate", &MatmulConfig::accumulate)};
+  return {field("bm", &MatmulConfig::bm),     field("bn", &MatmulConfig::bn),
+          field("bk", &MatmulConfig::bk),     field("split", &MatmulConfig::split),
+          field("ta", &MatmulConfig::ta),     field("tb", &MatmulConfig::tb),
+          field("keep", &MatmulConfig::keep), field("accumulate", &MatmulConfig::accumulate)};
 }
 const Kernel matmulKernel = kernel("matmul", matmul, fields());
 const Kernel matmulBiasKernel = kernel("matmul_bias", matmulBias, fields());

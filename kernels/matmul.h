@@ -27,24 +27,23 @@ struct MatmulConfig {
   bool keep = false;           // matmul_gelu stores the pre-activation; weight_gradient the column sums
 };
 
-extern const Kernel matmulKernel, matmulBiasKernel, matmulGeluKernel, matmulResidualKernel,
-    matmulGeluBackwardKernel, weightGradientKernel;
+extern const Kernel matmulKernel, matmulBiasKernel, matmulGeluKernel, matmulResidualKernel, matmulGeluBackwardKernel,
+    weightGradientKernel;
 
 /// Tile sizes for C (M, N) with sums of length K, from shape, layout and the target's fixed properties.
 MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K);
 
 /// C = op(A) · op(B), or C += … with `accumulate`.
-Plan planMatmul(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
-                const TensorRef &c, bool accumulate = false, const std::optional<MatmulConfig> &config = {});
+Plan planMatmul(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
+                bool accumulate = false, const std::optional<MatmulConfig> &config = {});
 
 /// C = op(A) · op(B) + bias. bias (N).
-Plan planMatmulBias(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
-                    const TensorRef &bias, const TensorRef &c,
-                    const std::optional<MatmulConfig> &config = {});
+Plan planMatmulBias(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &bias,
+                    const TensorRef &c, const std::optional<MatmulConfig> &config = {});
 
 /// C = gelu(op(A) · op(B) + bias). `preact` (M, N), when given, receives what gelu was applied to.
-Plan planMatmulGelu(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
-                    const TensorRef &bias, const std::optional<TensorRef> &preact, const TensorRef &c,
+Plan planMatmulGelu(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &bias,
+                    const std::optional<TensorRef> &preact, const TensorRef &c,
                     const std::optional<MatmulConfig> &config = {});
 
 /// C = op(A) · op(B) + bias + residual. residual (M, N); `c` may be `residual`.

@@ -40,7 +40,8 @@ struct Extents {
   int64_t M, N, K;
 };
 
-static Extents expectProduct(const char *plan, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c) {
+static Extents expectProduct(const char *plan, Layout layout, const TensorRef &a, const TensorRef &b,
+                             const TensorRef &c) {
   expectRank(plan, "a", a, 2);
   expectRank(plan, "b", b, 2);
   const bool ta = layout == Layout::tn, tb = layout == Layout::nt;
@@ -64,7 +65,9 @@ static MatmulConfig choose(const Target &target, Layout layout, Extents e, const
 
 /// One launch over the tiles of C.
 static Plan tiles(const Kernel &kernel, Extents e, const MatmulConfig &config, std::vector<Arg> args) {
-  return {.launches = {{&kernel, textOf(kernel.fields, config), {ceildiv(e.M, config.bm), ceildiv(e.N, config.bn)},
+  return {.launches = {{&kernel,
+                        textOf(kernel.fields, config),
+                        {ceildiv(e.M, config.bm), ceildiv(e.N, config.bn)},
                         std::move(args)}}};
 }
 
@@ -128,7 +131,8 @@ static TensorRef onePart(TensorRef tensor) {
 }
 
 Plan planWeightGradient(const Target &target, const TensorRef &x, const TensorRef &dy, const TensorRef &dw,
-                        const std::optional<TensorRef> &db, bool accumulate, const std::optional<MatmulConfig> &config) {
+                        const std::optional<TensorRef> &db, bool accumulate,
+                        const std::optional<MatmulConfig> &config) {
   const char *plan = "weight_gradient";
   const Extents e = expectProduct(plan, Layout::tn, x, dy, dw);
   if (db)
@@ -137,8 +141,8 @@ Plan planWeightGradient(const Target &target, const TensorRef &x, const TensorRe
   if (!config)
     chosen.split = pickSplit(e, chosen);
   if (chosen.split % chosen.bk != 0)
-    throw Error("'weight_gradient': expected 'split' to be a multiple of 'bk', but got " + std::to_string(chosen.split) +
-                " and " + std::to_string(chosen.bk));
+    throw Error("'weight_gradient': expected 'split' to be a multiple of 'bk', but got " +
+                std::to_string(chosen.split) + " and " + std::to_string(chosen.bk));
   chosen.keep = db.has_value();
 
   // All of K in one program: straight into dw and db.
@@ -156,8 +160,7 @@ Plan planWeightGradient(const Target &target, const TensorRef &x, const TensorRe
   split.launches[0].grid[2] = parts;
   split.launches.push_back(launchSum(Arg::workspace(0, f32, {parts, e.M, e.N}), dw, accumulate));
   if (db)
-    split.launches.push_back(
-        launchSum(Arg::workspace(bytes, f32, {parts, 1, e.N}), db->reshape({1, e.N}), accumulate));
+    split.launches.push_back(launchSum(Arg::workspace(bytes, f32, {parts, 1, e.N}), db->reshape({1, e.N}), accumulate));
   split.workspaceBytes = bytes + parts * e.N * bytesOf(f32);
   return split;
 }

@@ -11,10 +11,10 @@ static void softmax(View x, View out, SoftmaxConfig cfg) {
   Tile n = program_id() * cfg.rows;
 
   // Subtracting the row's maximum changes nothing but keeps exp from overflowing.
-  Tile row = cast(load(x, {n, 0}, block), f32);   // (BN, C)
-  Tile top = expand(reduce_max(row), -1);         // (BN, 1)
-  Tile e = exp(row - top);                        // (BN, C)
-  Tile p = e * (1.0 / expand(sum(e), -1));        // (BN, C)
+  Tile row = cast(load(x, {n, 0}, block), f32); // (BN, C)
+  Tile top = expand(reduce_max(row), -1);       // (BN, 1)
+  Tile e = exp(row - top);                      // (BN, C)
+  Tile p = e * (1.0 / expand(sum(e), -1));      // (BN, C)
   store(out, {n, 0}, cast(p, out.type()));
 }
 

@@ -13,7 +13,6 @@ struct SoftmaxConfig {
 extern const Kernel softmaxKernel;
 
 /// out[n, c] = exp(x[n, c]) / Σ_c exp(x[n, c]). x, out (N, C), f32, bf16 or f16; `out` may be `x`.
-Plan planSoftmax(const Target &target, const TensorRef &x, const TensorRef &out,
-                 const SoftmaxConfig &config = {});
+Plan planSoftmax(const Target &target, const TensorRef &x, const TensorRef &out, const SoftmaxConfig &config = {});
 
 } // namespace kiln

@@ -9,17 +9,17 @@ namespace kiln {
 static void sumPartials(View partials, View out, SumConfig cfg) {
   const Shape block = {cfg.rows, cfg.block};
   Tile n = program_id(0) * cfg.block, m = program_id(1) * cfg.rows;
-  Tile total = zeros(f32, block);                        // (BM, BN)
+  Tile total = zeros(f32, block); // (BM, BN)
   if (cfg.accumulate)
     total = cast(load(out, {m, n}, block), f32);
   for (Tile p : range(partials.dim(0)))
-    total += load(partials, {p, m, n}, block);           // (BM, BN)
+    total += load(partials, {p, m, n}, block); // (BM, BN)
   store(out, {m, n}, cast(total, out.type()));
 }
 
-const Kernel sumPartialsKernel =
-    kernel("sum_partials", sumPartials,
-           {field("rows", &SumConfig::rows), field("block", &SumConfig::block), field("accumulate", &SumConfig::accumulate)});
+const Kernel sumPartialsKernel = kernel(
+    "sum_partials", sumPartials,
+    {field("rows", &SumConfig::rows), field("block", &SumConfig::block), field("accumulate", &SumConfig::accumulate)});
 
 Launch launchSum(const Arg &partials, const TensorRef &out, bool accumulate, SumConfig config) {
   const char *plan = "sum_partials";
@@ -29,15 +29,17 @@ Launch launchSum(const Arg &partials, const TensorRef &out, bool accumulate, Sum
   const int64_t M = out.extents[0], N = out.extents[1];
   expectShape(plan, "partials", partials.ref, {partials.ref.extents[0], M, N});
   config.accumulate = accumulate;
-  return {&sumPartialsKernel, textOf(sumPartialsKernel.fields, config),
-          {ceildiv(N, config.block), ceildiv(M, config.rows)}, {partials, out}};
+  return {&sumPartialsKernel,
+          textOf(sumPartialsKernel.fields, config),
+          {ceildiv(N, config.block), ceildiv(M, config.rows)},
+          {partials, out}};
 }
 
 /// out[0] = scale · Σ x: BLOCK running sums side by side, then these together.
 static void total(View x, View out, Tile scale, TotalConfig cfg) {
-  Tile running = zeros(f32, {cfg.block});                // (BLOCK)
+  Tile running = zeros(f32, {cfg.block}); // (BLOCK)
   for (Tile n : range(0, x.dim(0), cfg.block))
-    running += cast(load(x, {n}, {cfg.block}), f32);     // (BLOCK)
+    running += cast(load(x, {n}, {cfg.block}), f32); // (BLOCK)
   store(out, {0}, cast(sum(running) * scale, out.type()));
 }
 

@@ -9,8 +9,8 @@
 namespace kiln {
 
 struct SumConfig {
-  int rows = 1;     // rows a program
-  int block = 1024; // columns a program
+  int rows = 1;            // rows a program
+  int block = 1024;        // columns a program
   bool accumulate = false; // adds to what the output holds; set by the plan
 };
 
