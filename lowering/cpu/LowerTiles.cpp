@@ -1,12 +1,18 @@
-// Turns tiles into loops over native vectors and scratch memory.
+// Turns tiles into loops over native vectors and scratch memory: the walk over a kernel.
+//
+// Stores, reductions and placed tiles become loop nests (Loops.cpp), products their own (LowerDot.cpp); everything else is
+// computed where its elements are used (Evaluator.cpp). A loop's carried tile has one buffer, which its yield updates:
+//
+//     %s = tile.reduce sum %x axis 1      // a loop nest; %x, a load, is read in it
+//     %y = arith.mulf %x, %b              // nothing: computed in the store's nest
+//     tile.store %y, %v[%n]               // a loop nest, shared with the reduction when both have one shape
 
 #include "lowering/Passes.h"
+#include "lowering/cpu/LowerDot.h"
+#include "lowering/cpu/Loops.h"
+#include "lowering/cpu/Placement.h"
 
-#include "dialect/tile/TileDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
+using namespace mlir;
 
 namespace kiln::lowering {
 
@@ -14,10 +20,461 @@ namespace kiln::lowering {
 #include "lowering/Passes.h.inc"
 
 namespace {
+
+using cpu::Machine;
+using cpu::Root;
+
+bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
+
+/// What a root's nest reads: loads that stay views, and tiles in scratch memory.
+struct Reads {
+  SmallVector<std::pair<Operation *, bool>> loads;  // and whether element i feeds element i
+  SmallVector<std::pair<Value, bool>> buffered;     // the same
+  SmallVector<Value> scalars;
+};
+
+class TileLowering {
+public:
+  TileLowering(func::FuncOp function, Machine machine) : function(function), machine(machine), builder(function) {}
+
+  LogicalResult run() {
+    cpu::widenDotOperands(function);
+    placed = cpu::placeTiles(function);
+    if (failed(lowerBlock(function.getBody().front())))
+      return failure();
+    eraseTiles();
+    return success();
+  }
+
+private:
+  // --- Blocks -------------------------------------------------------------------------------------------------------
+
+  /// Pure operations on scalars, and inlinable ones, move up to their operands, so that nests can meet.
+  static void hoistPure(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      bool movable = op.getNumRegions() == 0 && isMemoryEffectFree(&op) && op.getNumResults() == 1 &&
+                     (isScalar(&op) || isInlinable(&op)) && !op.hasTrait<OpTrait::IsTerminator>();
+      if (!movable)
+        continue;
+      Operation *after = nullptr;
+      for (Value operand : op.getOperands())
+        if (Operation *def = operand.getDefiningOp(); def && def->getBlock() == &block)
+          if (!after || after->isBeforeInBlock(def))
+            after = def;
+      if (after)
+        op.moveAfter(after);
+      else
+        op.moveBefore(&block, block.begin());
+    }
+  }
+
+  static bool isScalar(Operation *op) {
+    return llvm::none_of(op->getOperands(), isTile) && llvm::none_of(op->getResults(), isTile);
+  }
+
+  LogicalResult lowerBlock(Block &block) {
+    hoistPure(block);
+    SmallVector<Operation *> ops;
+    for (Operation &op : block.without_terminator())
+      ops.push_back(&op);
+    for (Operation *op : ops) {
+      if (auto root = rootOf(op)) {
+        if (!group.empty() && !canJoin(*root))
+          flush();
+        group.push_back(*root);
+        if (root->kind == Root::Kind::place || root->buffer)
+          assigned.push_back({op->getResult(0), root->buffer});
+      } else if (isVirtual(op)) {
+        continue;
+      } else if (failed(lowerOp(op))) {
+        return failure();
+      }
+    }
+    flush();
+    return success();
+  }
+
+  bool isVirtual(Operation *op) {
+    return isScalar(op) && op->getNumRegions() == 0 ? true
+                                                        : isInlinable(op) || isa<tile::LoadOp, tile::GatherOp>(op);
+  }
+
+  Value allocate(Operation *before, Type tile) {
+    builder.setInsertionPoint(before);
+    return cpu::allocateBuffer(builder, before->getLoc(), tile, machine);
+  }
+
+  /// The nest that `op` needs, if it needs one.
+  std::optional<Root> rootOf(Operation *op) {
+    if (auto store = dyn_cast<tile::StoreOp>(op))
+      return Root{Root::Kind::store, op, store.getValue(), {}, -1};
+    if (auto scatter = dyn_cast<tile::ScatterOp>(op))
+      return Root{Root::Kind::scatter, op, scatter.getValue(), {}, -1};
+    if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
+      Value buffer = isTile(reduce.getResult()) ? allocate(anchor(op), reduce.getType()) : Value();
+      return Root{Root::Kind::reduce, op, reduce.getSource(), buffer, static_cast<int64_t>(reduce.getAxis())};
+    }
+    if (op->getNumResults() == 1 && placed.contains(op->getResult(0)))
+      return Root{Root::Kind::place, op, op->getResult(0), allocate(anchor(op), op->getResult(0).getType()), -1};
+    return std::nullopt;
+  }
+
+  /// Buffers of a group are allocated before its first member, where the nest will be.
+  Operation *anchor(Operation *op) { return group.empty() ? op : group.front().op; }
+
+  void flush() {
+    if (!group.empty())
+      cpu::emitLoops(group, group.front().op, machine, buffers);
+    group.clear();
+    for (auto &[value, buffer] : assigned)
+      buffers[value] = buffer;
+    assigned.clear();
+  }
+
+  void collect(Value value, bool same, Reads &reads, DenseSet<std::pair<Value, int>> &seen) {
+    if (!seen.insert({value, same}).second)
+      return;
+    if (!isTile(value)) {
+      reads.scalars.push_back(value);
+      return;
+    }
+    Operation *op = value.getDefiningOp();
+    bool pending = llvm::any_of(assigned, [&](auto &entry) { return entry.first == value; });
+    if (!op || pending || buffers.contains(value)) {
+      reads.buffered.push_back({value, same});
+      return;
+    }
+    if (isa<tile::LoadOp, tile::GatherOp>(op))
+      reads.loads.push_back({op, same});
+    bool keeps = same && isElementwise(op);
+    for (Value operand : op->getOperands())
+      if (!isa<MemRefType>(operand.getType()))
+        collect(operand, keeps, reads, seen);
+  }
+
+  Reads readsOf(const Root &root) {
+    Reads reads;
+    DenseSet<std::pair<Value, int>> seen;
+    bool isLoad = root.kind == Root::Kind::place && isa<tile::LoadOp, tile::GatherOp>(root.op);
+    if (isLoad)
+      reads.loads.push_back({root.op, true});
+    if (root.kind == Root::Kind::store || root.kind == Root::Kind::reduce) {
+      collect(root.value, true, reads, seen);
+    } else if (root.kind == Root::Kind::scatter) {
+      collect(root.value, false, reads, seen);
+    } else {
+      bool keeps = isElementwise(root.op);
+      for (Value operand : root.op->getOperands())
+        if (!isa<MemRefType>(operand.getType()))
+          collect(operand, keeps, reads, seen);
+    }
+    for (Value operand : root.op->getOperands())
+      if (!isTile(operand) && !isa<MemRefType>(operand.getType()))
+        reads.scalars.push_back(operand);
+    return reads;
+  }
+
+  static Value viewOf(Operation *op) {
+    if (auto load = dyn_cast<tile::LoadOp>(op))
+      return load.getView();
+    if (auto gather = dyn_cast<tile::GatherOp>(op))
+      return gather.getView();
+    if (auto store = dyn_cast<tile::StoreOp>(op))
+      return store.getView();
+    return cast<tile::ScatterOp>(op).getView();
+  }
+
+  static bool writes(const Root &root) {
+    return root.kind == Root::Kind::store || root.kind == Root::Kind::scatter;
+  }
+
+  /// Whether `root` may run in the nest of the group: same shape and form, everything it needs known before the nest, and
+  /// no memory that one writes and another reads or writes at another element.
+  bool canJoin(const Root &root) {
+    const Root &first = group.front();
+    if (root.shape() != first.shape() || root.isColumns() != first.isColumns() ||
+        (root.isColumns() && root.axis != first.axis) || root.op->getBlock() != first.op->getBlock())
+      return false;
+    Reads reads = readsOf(root);
+    for (Value scalar : reads.scalars)
+      if (Operation *def = scalar.getDefiningOp())
+        if (def->getBlock() == first.op->getBlock() && !def->isBeforeInBlock(first.op))
+          return false;
+    for (auto &[value, same] : reads.buffered)
+      for (const Root &member : group)
+        if (member.op == value.getDefiningOp() && !(member.kind == Root::Kind::place && same))
+          return false;
+    for (const Root &member : group) {
+      if (writes(member)) {
+        for (auto &[load, same] : reads.loads)
+          if (member.op->isBeforeInBlock(load) && mayOverlap(viewOf(member.op), viewOf(load)))
+            return false;
+        if (writes(root) && mayOverlap(viewOf(member.op), viewOf(root.op)))
+          return false;
+      }
+      if (writes(root) && !mayWriteBehind(readsOf(member), root))
+        return false;
+    }
+    return true;
+  }
+
+  /// Whether a store may overwrite what a member of its nest has read at the same element.
+  bool mayWriteBehind(const Reads &reads, const Root &root) {
+    for (auto &[op, same] : reads.loads) {
+      if (!mayOverlap(viewOf(op), viewOf(root.op)))
+        continue;
+      auto load = dyn_cast<tile::LoadOp>(op);
+      auto store = dyn_cast<tile::StoreOp>(root.op);
+      if (!load || !store || !same || load.getView() != store.getView() || load.getOffsets() != store.getOffsets())
+        return false;
+    }
+    return true;
+  }
+
+  // --- Operations that are no plain nest ----------------------------------------------------------------------------
+
+  LogicalResult lowerOp(Operation *op) {
+    flush();
+    if (auto dot = dyn_cast<tile::DotOp>(op)) {
+      Value target = targets.lookup(dot.getResult());
+      Value result = target ? target : allocate(op, dot.getType());
+      cpu::lowerDot(dot, result, static_cast<bool>(target), machine, buffers);
+      buffers[dot.getResult()] = result;
+      return success();
+    }
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      return lowerFor(loop);
+    if (auto branch = dyn_cast<scf::IfOp>(op))
+      return lowerIf(branch);
+    if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) { // to a scalar
+      cpu::Evaluator e(op->getLoc(), machine, buffers);
+      e.levels.push_back({op->getBlock(), op});
+      cpu::Index index(tile::shapeOf(reshape.getSource().getType()).size());
+      for (cpu::Ix &ix : index)
+        ix = e.fixed(0);
+      reshape.getResult().replaceAllUsesWith(e.at(reshape.getSource(), index));
+      return success();
+    }
+    if (auto atomic = dyn_cast<tile::AtomicAddOp>(op))
+      return lowerAtomic(atomic);
+    return op->emitOpError("is not expected among tiles on the CPU");
+  }
+
+  /// Scalar positions of every element of `shape`, innermost fastest.
+  void forEachElement(cpu::Evaluator &e, ArrayRef<int64_t> shape, function_ref<void(const cpu::Index &)> body) {
+    cpu::Index index;
+    std::function<void(size_t)> nest = [&](size_t axis) {
+      if (axis == shape.size())
+        return body(index);
+      Value low = e.constantIndex(0), high = e.constantIndex(shape[axis]), step = e.constantIndex(1);
+      e.moveTo(e.depth());
+      auto loop = scf::ForOp::create(e.builder, e.loc, low, high, step);
+      Operation *saved = e.levels.back().before;
+      e.levels.back().before = loop;
+      e.levels.push_back({loop.getBody(), loop.getBody()->getTerminator()});
+      e.noted(loop.getInductionVar(), e.depth());
+      index.push_back({loop.getInductionVar(), e.depth(), false, 0});
+      nest(axis + 1);
+      index.pop_back();
+      e.levels.pop_back();
+      e.levels.back().before = saved;
+    };
+    nest(0);
+  }
+
+  LogicalResult lowerAtomic(tile::AtomicAddOp op) {
+    Value buffer = op->use_empty() ? Value() : allocate(op, op.getType());
+    cpu::Evaluator e(op.getLoc(), machine, buffers);
+    e.levels.push_back({op->getBlock(), op});
+    forEachElement(e, tile::shapeOf(op.getType()), [&](const cpu::Index &index) {
+      Value old = e.atomicAdd(e.at(op.getValue(), index), op, index);
+      if (buffer)
+        e.storeBuffer(old, buffer, index);
+    });
+    if (buffer)
+      buffers[op.getResult()] = buffer;
+    return success();
+  }
+
+  // --- Loops and branches ---------------------------------------------------------------------------------------------
+
+  void placeInto(Value value, Value buffer, Operation *before) {
+    if (buffers.lookup(value) == buffer)
+      return;
+    cpu::emitLoops(Root{Root::Kind::place, before, value, buffer, -1}, before, machine, buffers);
+  }
+
+  LogicalResult lowerFor(scf::ForOp loop) {
+    auto inPlace = loop->getAttrOfType<DenseBoolArrayAttr>("cpu.in_place");
+    SmallVector<Value> inits, carriedBuffers;
+    for (auto [init, argument, result] :
+         llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs(), loop.getResults())) {
+      if (!isTile(init)) {
+        inits.push_back(init);
+        carriedBuffers.push_back({});
+        continue;
+      }
+      Value buffer = targets.lookup(result);
+      if (!buffer) {
+        buffer = allocate(loop, init.getType());
+        placeInto(init, buffer, loop);
+      }
+      carriedBuffers.push_back(buffer);
+      buffers[argument] = buffer;
+    }
+    builder.setInsertionPoint(loop);
+    auto fresh = scf::ForOp::create(builder, loop.getLoc(), loop.getLowerBound(), loop.getUpperBound(), loop.getStep(),
+                                    inits);
+    if (!fresh.getBody()->empty())
+      fresh.getBody()->back().erase();
+    loop.getInductionVar().replaceAllUsesWith(fresh.getInductionVar());
+    fresh.getBody()->getOperations().splice(fresh.getBody()->end(), loop.getBody()->getOperations());
+    size_t scalar = 0;
+    for (auto [index, argument] : llvm::enumerate(loop.getRegionIterArgs())) {
+      if (!isTile(argument)) {
+        argument.replaceAllUsesWith(fresh.getRegionIterArg(scalar));
+        loop.getResult(index).replaceAllUsesWith(fresh.getResult(scalar++));
+      } else if (inPlace && inPlace[index]) {
+        targets[fresh.getBody()->getTerminator()->getOperand(index)] = carriedBuffers[index];
+      }
+    }
+    if (failed(lowerBlock(*fresh.getBody())))
+      return failure();
+    updateCarried(fresh.getBody()->getTerminator(), carriedBuffers);
+    for (auto [result, buffer] : llvm::zip(loop.getResults(), carriedBuffers))
+      if (buffer)
+        buffers[result] = buffer;
+    return success();
+  }
+
+  /// Writes the yielded tiles into their loop's buffers, none before the others have read its old value.
+  void updateCarried(Operation *yield, ArrayRef<Value> carriedBuffers) {
+    struct Pending {
+      Value value, buffer;
+      SmallVector<std::pair<Value, bool>> reads; // buffers, and whether element by element
+    };
+    SmallVector<Pending> pending;
+    SmallVector<Value> scalars;
+    for (auto [value, buffer] : llvm::zip(yield->getOperands(), carriedBuffers)) {
+      if (!buffer) {
+        scalars.push_back(value);
+        continue;
+      }
+      if (buffers.lookup(value) == buffer)
+        continue;
+      Reads reads;
+      DenseSet<std::pair<Value, int>> seen;
+      collect(value, true, reads, seen);
+      Pending entry{value, buffer, {}};
+      for (auto &[tile, same] : reads.buffered)
+        entry.reads.push_back({buffers.lookup(tile), same});
+      pending.push_back(entry);
+    }
+    auto readBy = [](const Pending &entry, Value buffer, bool butSame) {
+      return llvm::any_of(entry.reads, [&](auto &read) { return read.first == buffer && !(butSame && read.second); });
+    };
+    auto isSafe = [&](size_t i) {
+      for (size_t j = 0; j < pending.size(); ++j)
+        if (readBy(pending[j], pending[i].buffer, /*butSame=*/i == j))
+          return false;
+      return true;
+    };
+    while (!pending.empty()) {
+      size_t next = 0;
+      while (next < pending.size() && !isSafe(next))
+        ++next;
+      if (next < pending.size()) {
+        placeInto(pending[next].value, pending[next].buffer, yield);
+        pending.erase(pending.begin() + next);
+        continue;
+      }
+      Pending &first = pending.front(); // a cycle: its first value waits in a buffer of its own
+      Value aside = allocate(yield, first.value.getType());
+      placeInto(first.value, aside, yield);
+      builder.setInsertionPoint(yield);
+      Value copy = tile::ReshapeOp::create(builder, yield->getLoc(), first.value.getType(), first.value);
+      buffers[copy] = aside;
+      first = {copy, first.buffer, {}};
+    }
+    builder.setInsertionPoint(yield);
+    scf::YieldOp::create(builder, yield->getLoc(), scalars);
+    yield->erase();
+  }
+
+  LogicalResult lowerIf(scf::IfOp branch) {
+    SmallVector<Value> resultBuffers;
+    SmallVector<Type> scalarTypes;
+    for (Value result : branch.getResults()) {
+      resultBuffers.push_back(isTile(result) ? allocate(branch, result.getType()) : Value());
+      if (!isTile(result))
+        scalarTypes.push_back(result.getType());
+    }
+    builder.setInsertionPoint(branch);
+    bool hasElse = !branch.getElseRegion().empty();
+    auto fresh = scf::IfOp::create(builder, branch.getLoc(), scalarTypes, branch.getCondition(), hasElse);
+    for (auto [from, to] : {std::pair<Region *, Region *>{&branch.getThenRegion(), &fresh.getThenRegion()},
+                            {&branch.getElseRegion(), &fresh.getElseRegion()}}) {
+      if (from->empty())
+        continue;
+      Block &block = to->front();
+      block.clear();
+      block.getOperations().splice(block.end(), from->front().getOperations());
+      if (failed(lowerBlock(block)))
+        return failure();
+      Operation *yield = block.getTerminator();
+      SmallVector<Value> scalars;
+      for (auto [value, buffer] : llvm::zip(yield->getOperands(), resultBuffers)) {
+        if (buffer)
+          placeInto(value, buffer, yield);
+        else
+          scalars.push_back(value);
+      }
+      builder.setInsertionPoint(yield);
+      scf::YieldOp::create(builder, yield->getLoc(), scalars);
+      yield->erase();
+    }
+    size_t scalar = 0;
+    for (auto [result, buffer] : llvm::zip(branch.getResults(), resultBuffers)) {
+      if (buffer)
+        buffers[result] = buffer;
+      else
+        result.replaceAllUsesWith(fresh.getResult(scalar++));
+    }
+    return success();
+  }
+
+  /// Everything that still speaks of tiles has been replaced.
+  void eraseTiles() {
+    SmallVector<Operation *> dead;
+    function.walk([&](Operation *op) {
+      bool empty = isa<scf::ForOp, scf::IfOp>(op) && (op->getRegion(0).empty() || op->getRegion(0).front().empty());
+      if (empty || llvm::any_of(op->getOperands(), isTile) || llvm::any_of(op->getResults(), isTile) ||
+          isa<tile::CheckOp, tile::PrintOp>(op))
+        dead.push_back(op);
+    });
+    for (Operation *op : llvm::reverse(dead))
+      op->dropAllUses();
+    for (Operation *op : llvm::reverse(dead))
+      op->erase();
+  }
+
+  func::FuncOp function;
+  const Machine machine;
+  OpBuilder builder;
+  DenseSet<Value> placed;
+  DenseMap<Value, Value> buffers;               // tiles in scratch memory
+  DenseMap<Value, Value> targets;               // tiles to be computed in a loop's buffer
+  SmallVector<Root> group;                      // roots that will share a nest
+  SmallVector<std::pair<Value, Value>> assigned; // their tiles and buffers
+};
+
 struct LowerTiles : impl::LowerTilesBase<LowerTiles> {
   using LowerTilesBase::LowerTilesBase;
-  void runOnOperation() override {}
+  void runOnOperation() override {
+    if (failed(TileLowering(getOperation(), Machine{vectorBits, registers}).run()))
+      signalPassFailure();
+  }
 };
-} // namespace
 
+} // namespace
 } // namespace kiln::lowering

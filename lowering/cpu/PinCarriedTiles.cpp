@@ -1,9 +1,19 @@
 // Decides which carried tiles can be updated in place.
+//
+// A loop keeps one buffer for each carried tile. When the value yielded for it is a product that adds to the old one, or
+// what an inner loop makes of the old one, and nothing reads the old value afterwards, it is computed in that buffer:
+//
+//     %r = scf.for … iter_args(%acc = %init) -> (tensor<128x128xf32>) {
+//       %new = tile.dot %a, %b, %acc          // adds into the buffer of %acc
+//       scf.yield %new
+//     } {cpu.in_place = array<i1: true>}
 
 #include "lowering/Passes.h"
+#include "lowering/analysis/TileUses.h"
 
-#include "dialect/tile/TileDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
+using namespace mlir;
 
 namespace kiln::lowering {
 
@@ -11,10 +21,50 @@ namespace kiln::lowering {
 #include "lowering/Passes.h.inc"
 
 namespace {
-struct PinCarriedTiles : impl::PinCarriedTilesBase<PinCarriedTiles> {
-  using PinCarriedTilesBase::PinCarriedTilesBase;
-  void runOnOperation() override {}
-};
-} // namespace
 
+/// Whether `writer` may overwrite the buffer of `carried`: it reads it as said, and every other reader comes before.
+bool canOverwrite(Value carried, Operation *writer, OpOperand &input, bool sameElement) {
+  bool feeds = false;
+  for (const Reader &reader : readersOf(carried)) {
+    Operation *user = reader.operand->getOwner();
+    if (reader.operand == &input && (reader.sameElement || !sameElement)) {
+      feeds = true;
+      continue;
+    }
+    Operation *ancestor = writer->getBlock()->findAncestorOpInBlock(*user);
+    if (!ancestor || ancestor == writer || !ancestor->isBeforeInBlock(writer))
+      return false;
+  }
+  return feeds;
+}
+
+bool isInPlace(scf::ForOp loop, unsigned index) {
+  Value carried = loop.getRegionIterArg(index);
+  if (!isa<RankedTensorType>(carried.getType()))
+    return false;
+  auto yielded = dyn_cast<OpResult>(loop.getBody()->getTerminator()->getOperand(index));
+  if (!yielded || yielded.getOwner()->getBlock() != loop.getBody())
+    return false;
+  if (auto dot = dyn_cast<tile::DotOp>(yielded.getOwner()))
+    return canOverwrite(carried, dot, dot.getAccMutable(), /*sameElement=*/true);
+  if (auto inner = dyn_cast<scf::ForOp>(yielded.getOwner())) {
+    OpOperand &init = inner.getInitArgsMutable()[yielded.getResultNumber()];
+    return init.get() == carried && canOverwrite(carried, inner, init, /*sameElement=*/true);
+  }
+  return false;
+}
+
+struct PinCarriedTiles : impl::PinCarriedTilesBase<PinCarriedTiles> {
+  void runOnOperation() override {
+    getOperation().walk([](scf::ForOp loop) {
+      SmallVector<bool> inPlace;
+      for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
+        inPlace.push_back(isInPlace(loop, i));
+      if (llvm::is_contained(inPlace, true))
+        loop->setAttr("cpu.in_place", DenseBoolArrayAttr::get(loop.getContext(), inPlace));
+    });
+  }
+};
+
+} // namespace
 } // namespace kiln::lowering

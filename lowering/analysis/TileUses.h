@@ -1,0 +1,35 @@
+// Where the elements of a tile are read, when everything that can be computed on the spot is computed on the spot.
+//
+// An operation is *inlinable* when any element of its result follows from a few elements of its operands: elementwise
+// arithmetic and the shape operations. The *readers* of a value are the other operations that its elements reach through
+// inlinable ones: stores, reductions, products, loops, yields. A lowering that computes an inlinable value earlier than its
+// readers only reads memory earlier, so what holds at the readers holds there too.
+
+#pragma once
+
+#include "dialect/tile/TileDialect.h"
+
+namespace kiln::lowering {
+
+/// One operation that reads elements of a value.
+struct Reader {
+  mlir::OpOperand *operand; // the operand through which they arrive
+  bool sameElement;         // element i of the value is used for element i of that operand only
+};
+
+/// Whether every element of the tile that `op` computes follows from a few elements of its operands.
+bool isInlinable(mlir::Operation *op);
+
+/// Whether `op` computes element i from element i of its operands.
+bool isElementwise(mlir::Operation *op);
+
+/// Readers of `value` through inlinable operations.
+llvm::SmallVector<Reader> readersOf(mlir::Value value);
+
+/// Whether writing through `a` may change what `b` reads; both are view arguments of the kernel.
+bool mayOverlap(mlir::Value a, mlir::Value b);
+
+/// The views that `op`, or an operation inside it, may write.
+llvm::SmallVector<mlir::Value> writtenViews(mlir::Operation *op);
+
+} // namespace kiln::lowering

@@ -1,0 +1,286 @@
+// Reading and writing scratch buffers and views at an index. Views are bounded on both sides, in 64 bits; a bound that
+// holds for every position of the tile costs nothing.
+
+#include "lowering/cpu/Evaluator.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::cpu {
+
+bool isNonNegative(Value value, int effort) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant.isNonNegative();
+  if (effort == 0)
+    return false;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto loop = dyn_cast_or_null<scf::ForOp>(argument.getOwner()->getParentOp());
+    return loop && loop.getInductionVar() == value && isNonNegative(loop.getLowerBound(), effort - 1);
+  }
+  Operation *op = value.getDefiningOp();
+  if (isa<tile::ProgramIdOp, tile::NumProgramsOp, tile::DimOp>(op))
+    return true;
+  if (isa<arith::AddIOp, arith::MulIOp, arith::MinSIOp, tile::DivOp>(op))
+    return isNonNegative(op->getOperand(0), effort - 1) && isNonNegative(op->getOperand(1), effort - 1);
+  if (isa<arith::MaxSIOp>(op))
+    return isNonNegative(op->getOperand(0), effort - 1) || isNonNegative(op->getOperand(1), effort - 1);
+  if (isa<arith::ExtUIOp>(op))
+    return true;
+  if (isa<arith::ExtSIOp, arith::IndexCastOp>(op))
+    return isNonNegative(op->getOperand(0), effort - 1);
+  return false;
+}
+
+/// Extent of a view along `axis`, for comparison with positions.
+static Value extentOf(Evaluator &e, Value view, int64_t axis) {
+  auto type = cast<MemRefType>(view.getType());
+  if (!type.isDynamicDim(axis))
+    return e.constantIndex(type.getDimSize(axis));
+  return e.asIndex(e.make<tile::DimOp>(e.builder.getI64Type(), view, e.builder.getI64IntegerAttr(axis)));
+}
+
+static bool isUnitStride(Value view, int64_t axis) {
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  auto type = cast<MemRefType>(view.getType());
+  return succeeded(type.getStridesAndOffset(strides, offset)) && strides[axis] == 1;
+}
+
+Evaluator::Access Evaluator::accessOf(Value view, ValueRange offsets, ArrayRef<int64_t> extents, const Index &index,
+                                      Value row) {
+  Access access;
+  auto type = cast<MemRefType>(view.getType());
+  Value limit, start;
+  bool canBeNegative = false;
+  const Ix *lanes = nullptr;
+  size_t next = 0;
+  for (int64_t axis = 0; axis < type.getRank(); ++axis) {
+    bool isRow = axis == 0 && row;
+    Value offset = isRow ? Value() : offsets[next++];
+    APInt constant;
+    bool isConstant = offset && matchPattern(offset, m_ConstantInt(&constant));
+    bool always = isConstant && constant.isNonNegative() && !type.isDynamicDim(axis) &&
+                  constant.getSExtValue() + extents[axis] <= type.getDimSize(axis);
+    Value position;
+    if (isRow)
+      position = asIndex(row);
+    else if (isConstant && constant.isZero())
+      position = index[axis].at;
+    else
+      position = make<arith::AddIOp>(asIndex(offset), index[axis].at);
+    access.indices.push_back(position);
+    access.depth = std::max({access.depth, depthOf(position), index[axis].depth});
+    if (index[axis].lanes && !isRow) {
+      lanes = &index[axis];
+      access.contiguous = isUnitStride(view, axis);
+      if (!always) {
+        limit = extentOf(*this, view, axis);
+        start = position;
+        canBeNegative = !isNonNegative(offset);
+      }
+      continue;
+    }
+    if (always)
+      continue;
+    Value inside = make<arith::CmpIOp>(arith::CmpIPredicate::ult, position, extentOf(*this, view, axis));
+    access.inside = access.inside ? make<arith::AndIOp>(access.inside, inside) : inside;
+  }
+  if (lanes && access.contiguous)
+    boundLanes(access, limit, start, canBeNegative, *lanes);
+  if (access.inside)
+    access.depth = std::max(access.depth, depthOf(access.inside));
+  if (access.mask)
+    access.depth = std::max(access.depth, depthOf(access.mask));
+  return access;
+}
+
+/// The lanes [low, high) that lie inside: as few operations as the facts allow.
+void Evaluator::boundLanes(Access &access, Value limit, Value start, bool canBeNegative, const Ix &position) {
+  const int64_t count = machine.lanes();
+  Type i32 = builder.getI32Type();
+  SmallVector<Attribute> numbers;
+  for (int64_t lane = 0; lane < count; ++lane)
+    numbers.push_back(builder.getI32IntegerAttr(lane));
+  Value lane = make<arith::ConstantOp>(DenseElementsAttr::get(vectorOf(i32), numbers));
+  auto clamped = [&](Value n) {
+    n = make<arith::MaxSIOp>(make<arith::MinSIOp>(n, constantIndex(count)), constantIndex(0));
+    return asVector(make<arith::IndexCastOp>(i32, n));
+  };
+  auto also = [&](Value mask) { access.mask = access.mask ? make<arith::AndIOp>(access.mask, mask) : mask; };
+  if (limit) {
+    Value high = make<arith::SubIOp>(limit, start);
+    also(make<arith::CmpIOp>(arith::CmpIPredicate::slt, lane, clamped(high)));
+    if (canBeNegative) {
+      Value low = make<arith::SubIOp>(constantIndex(0), start);
+      also(make<arith::CmpIOp>(arith::CmpIPredicate::sge, lane, clamped(low)));
+    }
+  }
+  if (access.inside)
+    also(asVector(access.inside));
+  if (position.valid < count)
+    also(make<arith::CmpIOp>(arith::CmpIPredicate::slt, lane,
+                             asVector(make<arith::ConstantOp>(builder.getI32IntegerAttr(position.valid)))));
+}
+
+Value Evaluator::paddingOf(Type element, tile::Padding padding) {
+  auto real = dyn_cast<FloatType>(element);
+  if (!real)
+    return make<arith::ConstantOp>(cast<TypedAttr>(builder.getZeroAttr(element)));
+  const llvm::fltSemantics &semantics = real.getFloatSemantics();
+  APFloat value = APFloat::getZero(semantics, padding == tile::Padding::NegZero);
+  if (padding == tile::Padding::Inf || padding == tile::Padding::NegInf)
+    value = APFloat::getInf(semantics, padding == tile::Padding::NegInf);
+  if (padding == tile::Padding::NaN)
+    value = APFloat::getNaN(semantics);
+  return make<arith::ConstantOp>(builder.getFloatAttr(element, value));
+}
+
+Value Evaluator::read(Value view, const Access &access, Type element, tile::Padding padding, bool lanes) {
+  Type stored = cast<MemRefType>(view.getType()).getElementType();
+  auto asElement = [&](Value value) {
+    if (stored == element)
+      return value;
+    Value zero = make<arith::ConstantOp>(cast<TypedAttr>(builder.getZeroAttr(value.getType())));
+    return make<arith::CmpIOp>(arith::CmpIPredicate::ne, value, zero);
+  };
+  if (lanes) {
+    if (!access.mask) {
+      moveTo(access.depth);
+      return asElement(noted(vector::LoadOp::create(builder, loc, vectorOf(stored), view, access.indices), access.depth));
+    }
+    Value pad = asVector(paddingOf(stored, padding));
+    moveTo(access.depth);
+    Value value = vector::MaskedLoadOp::create(builder, loc, vectorOf(stored), view, access.indices, access.mask, pad);
+    return asElement(noted(value, access.depth));
+  }
+  if (!access.inside) {
+    moveTo(access.depth);
+    return asElement(noted(memref::LoadOp::create(builder, loc, view, access.indices), access.depth));
+  }
+  Value pad = paddingOf(stored, padding);
+  moveTo(access.depth);
+  auto branch = scf::IfOp::create(
+      builder, loc, access.inside,
+      [&](OpBuilder &b, Location l) { scf::YieldOp::create(b, l, memref::LoadOp::create(b, l, view, access.indices).getResult()); },
+      [&](OpBuilder &b, Location l) { scf::YieldOp::create(b, l, pad); });
+  return asElement(noted(branch.getResult(0), access.depth));
+}
+
+static bool hasLanes(const Index &index) {
+  return llvm::any_of(index, [](const Ix &ix) { return ix.lanes; });
+}
+
+Value Evaluator::load(tile::LoadOp op, const Index &index) {
+  Type element = getElementTypeOrSelf(op.getType());
+  auto extents = tile::shapeOf(op.getType());
+  Access access = accessOf(op.getView(), op.getOffsets(), extents, index);
+  if (access.contiguous)
+    return read(op.getView(), access, element, op.getPadding(), hasLanes(index));
+  return laneByLane(index, element, [&](const Index &position) {
+    return read(op.getView(), accessOf(op.getView(), op.getOffsets(), extents, position), element, op.getPadding(), false);
+  });
+}
+
+Value Evaluator::gather(tile::GatherOp op, const Index &index) {
+  Type element = getElementTypeOrSelf(op.getType());
+  auto extents = tile::shapeOf(op.getType());
+  auto scalarRow = [&](const Index &position, bool lanes) {
+    Value row = at(op.getRows(), {position[0]});
+    return read(op.getView(), accessOf(op.getView(), op.getOffsets(), extents, position, row), element, op.getPadding(),
+                lanes);
+  };
+  bool unit = index.size() > 1 && index.back().lanes && isUnitStride(op.getView(), index.size() - 1);
+  if (unit || !hasLanes(index))
+    return scalarRow(index, hasLanes(index));
+  return laneByLane(index, element, [&](const Index &position) { return scalarRow(position, false); });
+}
+
+Value Evaluator::readBuffer(Value buffer, Type element, const Index &index) {
+  Type stored = cast<MemRefType>(buffer.getType()).getElementType();
+  Access access;
+  for (const Ix &ix : index) {
+    access.indices.push_back(ix.at);
+    access.depth = std::max(access.depth, ix.depth);
+  }
+  bool lanes = hasLanes(index);
+  if (!lanes || index.back().lanes)
+    return read(buffer, access, element, tile::Padding::Zero, lanes);
+  return laneByLane(index, element, [&](const Index &position) { return readBuffer(buffer, element, position); });
+}
+
+void Evaluator::storeBuffer(Value value, Value buffer, const Index &index) {
+  Type stored = cast<MemRefType>(buffer.getType()).getElementType();
+  bool lanes = hasLanes(index);
+  if (lanes)
+    value = asVector(value);
+  SmallVector<Value> indices;
+  for (const Ix &ix : index)
+    indices.push_back(ix.at);
+  if (getElementTypeOrSelf(value.getType()) != stored)
+    value = make<arith::ExtUIOp>(lanes ? Type(vectorOf(stored)) : stored, value);
+  moveTo(depth());
+  if (lanes)
+    vector::StoreOp::create(builder, loc, value, buffer, indices);
+  else
+    memref::StoreOp::create(builder, loc, value, buffer, indices);
+}
+
+void Evaluator::write(Value value, Value view, const Access &access, const Index &index) {
+  Type stored = cast<MemRefType>(view.getType()).getElementType();
+  bool lanes = hasLanes(index);
+  if (lanes)
+    value = asVector(value);
+  if (getElementTypeOrSelf(value.getType()) != stored)
+    value = make<arith::ExtUIOp>(lanes ? Type(vectorOf(stored)) : stored, value);
+  moveTo(depth());
+  if (lanes && access.mask)
+    vector::MaskedStoreOp::create(builder, loc, view, access.indices, access.mask, value);
+  else if (lanes)
+    vector::StoreOp::create(builder, loc, value, view, access.indices);
+  else if (!access.inside)
+    memref::StoreOp::create(builder, loc, value, view, access.indices);
+  else
+    scf::IfOp::create(builder, loc, access.inside, [&](OpBuilder &b, Location l) {
+      memref::StoreOp::create(b, l, value, view, access.indices);
+      scf::YieldOp::create(b, l);
+    });
+}
+
+void Evaluator::store(Value value, Value view, ValueRange offsets, ArrayRef<int64_t> extents, const Index &index) {
+  Access access = accessOf(view, offsets, extents, index);
+  if (access.contiguous)
+    return write(value, view, access, index);
+  const Ix *lanes = llvm::find_if(index, [](const Ix &ix) { return ix.lanes; });
+  value = asVector(value);
+  for (int64_t lane = 0; lane < lanes->valid; ++lane) {
+    Index position(index);
+    Ix &ix = position[lanes - index.begin()];
+    ix = {make<arith::AddIOp>(ix.at, constantIndex(lane)), ix.depth, false, 0};
+    Value element = make<vector::ExtractOp>(value, lane);
+    write(element, view, accessOf(view, offsets, extents, position), position);
+  }
+}
+
+void Evaluator::scatter(Value value, tile::ScatterOp op, const Index &index) {
+  Value row = at(op.getRows(), {index[0]});
+  write(value, op.getView(), accessOf(op.getView(), op.getOffsets(), tile::shapeOf(op.getValue().getType()), index, row),
+        index);
+}
+
+Value Evaluator::atomicAdd(Value value, tile::AtomicAddOp op, const Index &index) {
+  Access access = accessOf(op.getView(), op.getOffsets(), tile::shapeOf(op.getType()), index);
+  auto kind = isa<FloatType>(value.getType()) ? arith::AtomicRMWKind::addf : arith::AtomicRMWKind::addi;
+  auto add = [&](OpBuilder &b, Location l) {
+    return memref::AtomicRMWOp::create(b, l, kind, value, op.getView(), access.indices).getResult();
+  };
+  Value zero = paddingOf(value.getType(), tile::Padding::Zero);
+  moveTo(depth());
+  if (!access.inside)
+    return noted(add(builder, loc), depth());
+  auto branch = scf::IfOp::create(
+      builder, loc, access.inside, [&](OpBuilder &b, Location l) { scf::YieldOp::create(b, l, add(b, l)); },
+      [&](OpBuilder &b, Location l) { scf::YieldOp::create(b, l, zero); });
+  return noted(branch.getResult(0), depth());
+}
+
+} // namespace kiln::lowering::cpu

@@ -1,0 +1,211 @@
+// From a tile down to what holds its elements: inlinable operations at one index. Memory is in Access.cpp.
+
+#include "lowering/cpu/Evaluator.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::cpu {
+
+void Evaluator::moveTo(int depth) {
+  const Level &level = levels[depth];
+  if (level.before)
+    builder.setInsertionPoint(level.before);
+  else
+    builder.setInsertionPointToEnd(level.block);
+}
+
+Value Evaluator::constantIndex(int64_t value) { return make<arith::ConstantIndexOp>(value); }
+
+Value Evaluator::asIndex(Value value) {
+  if (value.getType().isIndex())
+    return value;
+  return make<arith::IndexCastOp>(builder.getIndexType(), value);
+}
+
+Value Evaluator::asVector(Value value) {
+  if (isa<VectorType>(value.getType()))
+    return value;
+  return make<vector::BroadcastOp>(vectorOf(value.getType()), value);
+}
+
+Evaluator::Key Evaluator::keyOf(Value tile, const Index &index) {
+  Key key{tile.getAsOpaquePointer(), {}};
+  for (const Ix &ix : index) {
+    key.second.push_back(ix.at.getAsOpaquePointer());
+    key.second.push_back(reinterpret_cast<void *>(static_cast<intptr_t>(ix.lanes)));
+  }
+  return key;
+}
+
+void Evaluator::remember(Value tile, const Index &index, Value value) { known[keyOf(tile, index)] = value; }
+
+void Evaluator::forgetBelow(int depth) {
+  std::erase_if(known, [&](const auto &entry) { return depthOf(entry.second) > depth; });
+}
+
+Value Evaluator::at(Value tile, const Index &index) {
+  if (!isa<RankedTensorType>(tile.getType()))
+    return tile;
+  Key key = keyOf(tile, index);
+  auto found = known.find(key);
+  if (found != known.end())
+    return found->second;
+  Value value = compute(tile, index);
+  known[std::move(key)] = value;
+  return value;
+}
+
+Value Evaluator::compute(Value tile, const Index &index) {
+  Type element = getElementTypeOrSelf(tile.getType());
+  if (Value buffer = buffers.lookup(tile))
+    return readBuffer(buffer, element, index);
+  Operation *op = tile.getDefiningOp();
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    auto dense = cast<DenseElementsAttr>(constant.getValue());
+    return make<arith::ConstantOp>(cast<TypedAttr>(dense.getSplatValue<Attribute>()));
+  }
+  if (auto splat = dyn_cast<tile::SplatOp>(op))
+    return splat.getSource();
+  if (auto iotaOp = dyn_cast<tile::IotaOp>(op))
+    return iota(iotaOp, index[0]);
+  if (auto loadOp = dyn_cast<tile::LoadOp>(op))
+    return load(loadOp, index);
+  if (auto gatherOp = dyn_cast<tile::GatherOp>(op))
+    return gather(gatherOp, index);
+  if (auto reshapeOp = dyn_cast<tile::ReshapeOp>(op))
+    return reshape(reshapeOp, index);
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
+    Index inner(index);
+    for (auto [axis, extent] : llvm::enumerate(tile::shapeOf(broadcast.getSource().getType())))
+      if (extent == 1 && tile::shapeOf(broadcast.getType())[axis] != 1)
+        inner[axis] = fixed(0);
+    return at(broadcast.getSource(), inner);
+  }
+  if (auto transpose = dyn_cast<tile::TransposeOp>(op)) {
+    Index inner(index);
+    for (auto [axis, source] : llvm::enumerate(transpose.getPermutation()))
+      inner[source] = index[axis];
+    return at(transpose.getSource(), inner);
+  }
+  return elementwise(op, index);
+}
+
+Value Evaluator::elementwise(Operation *op, const Index &index) {
+  SmallVector<Value> operands;
+  bool lanes = false;
+  for (Value operand : op->getOperands()) {
+    operands.push_back(at(operand, index));
+    lanes |= isa<VectorType>(operands.back().getType());
+  }
+  if (lanes)
+    for (Value &operand : operands)
+      operand = asVector(operand);
+  int where = 0;
+  for (Value operand : operands)
+    where = std::max(where, depthOf(operand));
+  moveTo(where);
+  Type element = getElementTypeOrSelf(op->getResult(0).getType());
+  OperationState state(op->getLoc(), op->getName(), operands, lanes ? Type(vectorOf(element)) : element);
+  state.propertiesAttr = op->getPropertiesAsAttribute();
+  for (NamedAttribute attr : op->getDiscardableAttrs())
+    state.addAttribute(attr.getName(), attr.getValue());
+  return noted(builder.create(state)->getResult(0), where);
+}
+
+Value Evaluator::iota(tile::IotaOp op, const Ix &position) {
+  Type element = op.getType().getElementType();
+  Value first = make<arith::IndexCastOp>(element, position.at);
+  if (!position.lanes)
+    return first;
+  SmallVector<Attribute> steps;
+  for (int64_t lane = 0; lane < machine.lanes(); ++lane)
+    steps.push_back(IntegerAttr::get(element, lane));
+  Value lanes = make<arith::ConstantOp>(DenseElementsAttr::get(vectorOf(element), steps));
+  return make<arith::AddIOp>(asVector(first), lanes);
+}
+
+bool differsByUnits(Type from, Type to) {
+  SmallVector<int64_t> a, b;
+  llvm::copy_if(tile::shapeOf(from), std::back_inserter(a), [](int64_t extent) { return extent != 1; });
+  llvm::copy_if(tile::shapeOf(to), std::back_inserter(b), [](int64_t extent) { return extent != 1; });
+  return a == b;
+}
+
+Value Evaluator::reshape(tile::ReshapeOp op, const Index &index) {
+  Value source = op.getSource();
+  auto from = tile::shapeOf(source.getType()), to = tile::shapeOf(op.getType());
+  if (!isa<RankedTensorType>(source.getType()))
+    return source;
+  if (differsByUnits(source.getType(), op.getType())) {
+    Index inner;
+    size_t next = 0;
+    for (int64_t extent : from) {
+      if (extent == 1) {
+        inner.push_back(fixed(0));
+        continue;
+      }
+      while (to[next] == 1)
+        ++next;
+      inner.push_back(index[next++]);
+    }
+    return at(source, inner);
+  }
+  auto scalar = [&](const Index &position) {
+    Value linear = constantIndex(0);
+    int64_t count = 1;
+    for (auto [ix, extent] : llvm::zip(position, to)) {
+      linear = make<arith::AddIOp>(make<arith::MulIOp>(linear, constantIndex(extent)), ix.at);
+      count *= extent;
+    }
+    Index inner(from.size());
+    for (int64_t axis = from.size() - 1; axis >= 0; --axis) {
+      Value extent = constantIndex(from[axis]);
+      Value part = axis == 0 ? linear : make<arith::RemUIOp>(linear, extent);
+      linear = make<arith::DivUIOp>(linear, extent);
+      inner[axis] = {part, depthOf(part), false, 0};
+    }
+    return at(source, inner);
+  };
+  if (llvm::none_of(index, [](const Ix &ix) { return ix.lanes; }))
+    return scalar(index);
+  return laneByLane(index, op.getType().isIntOrFloat() ? op.getType() : getElementTypeOrSelf(op.getType()), scalar);
+}
+
+Value Evaluator::laneByLane(const Index &index, Type element, llvm::function_ref<Value(const Index &)> scalar) {
+  int where = 0;
+  int64_t valid = machine.lanes();
+  for (const Ix &ix : index) {
+    where = std::max(where, ix.depth);
+    if (ix.lanes)
+      valid = ix.valid;
+  }
+  Value zero = make<arith::ConstantOp>(cast<TypedAttr>(builder.getZeroAttr(vectorOf(element))));
+  Value from = constantIndex(0), to = constantIndex(valid), one = constantIndex(1);
+  moveTo(where);
+  auto loop = scf::ForOp::create(builder, loc, from, to, one, ValueRange{zero});
+  SmallVector<Level> saved(levels);
+  levels.resize(where + 1);
+  levels.back().before = loop;
+  levels.push_back({loop.getBody(), nullptr});
+  noted(loop.getInductionVar(), depth());
+  noted(loop.getRegionIterArg(0), depth());
+  Index inner(index);
+  for (Ix &ix : inner)
+    if (ix.lanes) {
+      Value position = make<arith::AddIOp>(ix.at, loop.getInductionVar());
+      ix = {position, depth(), false, 0};
+    }
+  Value lane = scalar(inner);
+  moveTo(depth());
+  Value next = vector::InsertOp::create(builder, loc, lane, loop.getRegionIterArg(0),
+                                        OpFoldResult(loop.getInductionVar()));
+  scf::YieldOp::create(builder, loc, next);
+  int inside = depth();
+  levels = saved;
+  std::erase_if(known, [&](const auto &entry) {
+    return entry.second.getParentBlock() == loop.getBody() || depthOf(entry.second) >= inside;
+  });
+  return noted(loop.getResult(0), where);
+}
+
+} // namespace kiln::lowering::cpu

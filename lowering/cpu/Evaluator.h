@@ -1,0 +1,150 @@
+// Elements of a tile at an index: the code that computes one scalar, or one native vector along one dimension.
+//
+// Loop nests give positions (`Ix`); the evaluator walks from a tile down through inlinable operations to what holds
+// elements: scratch buffers, views and constants. Each piece of code is emitted at the outermost loop level where its
+// inputs are known, and once: asking again for the same tile at the same position gives the same value.
+
+#pragma once
+
+#include "lowering/analysis/TileUses.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Builders.h"
+
+#include <map>
+
+namespace kiln::lowering::cpu {
+
+/// What the lowering knows of the CPU.
+struct Machine {
+  int64_t vectorBits = 512;
+  int64_t registers = 32;
+  /// Lanes of a native vector of 32-bit elements: the step of every vector loop.
+  int64_t lanes() const { return vectorBits / 32; }
+};
+
+/// A position along one dimension of a tile. `depth` is the loop level where `at` is defined. With `lanes` it stands for
+/// a vector of consecutive positions that begins at `at`, of which the first `valid` lie in the tile.
+struct Ix {
+  mlir::Value at; // index type
+  int depth = 0;
+  bool lanes = false;
+  int64_t valid = 0;
+};
+using Index = llvm::SmallVector<Ix, 4>;
+
+/// A loop level: code is added to the end of `block`, or before `before`.
+struct Level {
+  mlir::Block *block = nullptr;
+  mlir::Operation *before = nullptr;
+};
+
+class Evaluator {
+public:
+  /// `buffers` maps the tiles that have scratch memory to it.
+  Evaluator(mlir::Location loc, Machine machine, const llvm::DenseMap<mlir::Value, mlir::Value> &buffers)
+      : builder(loc.getContext()), loc(loc), machine(machine), buffers(buffers) {}
+
+  llvm::SmallVector<Level> levels;
+  int depth() const { return static_cast<int>(levels.size()) - 1; }
+
+  /// The element of `tile` at `index`: a scalar, or a vector when it differs from lane to lane.
+  mlir::Value at(mlir::Value tile, const Index &index);
+  /// The same, repeated over the lanes when it is a scalar.
+  mlir::Value vectorAt(mlir::Value tile, const Index &index) { return asVector(at(tile, index)); }
+  /// From now on `tile` at `index` is `value`, which the loop has just computed.
+  void remember(mlir::Value tile, const Index &index, mlir::Value value);
+  /// Forgets what was computed at loop levels deeper than `depth`.
+  void forgetBelow(int depth);
+
+  /// Writes `value` to a view; what lies outside is dropped. `extents` is the tile's shape.
+  void store(mlir::Value value, mlir::Value view, mlir::ValueRange offsets, llvm::ArrayRef<int64_t> extents,
+             const Index &index);
+  /// The same for row `rows[i]`.
+  void scatter(mlir::Value value, tile::ScatterOp op, const Index &index);
+  /// Adds one element to a view indivisibly; the element as it was, 0 outside the view. No index has lanes.
+  mlir::Value atomicAdd(mlir::Value value, tile::AtomicAddOp op, const Index &index);
+  /// Writes `value` to a tile's scratch buffer.
+  void storeBuffer(mlir::Value value, mlir::Value buffer, const Index &index);
+
+  mlir::Value asVector(mlir::Value value);
+  /// A vector type with the machine's lanes.
+  mlir::VectorType vectorOf(mlir::Type element) const { return mlir::VectorType::get({machine.lanes()}, element); }
+  mlir::Value constantIndex(int64_t value);
+  /// A position known while compiling.
+  Ix fixed(int64_t position) { return {constantIndex(position), 0, false, 0}; }
+  /// `value` (i64) as an index.
+  mlir::Value asIndex(mlir::Value value);
+  /// Makes an operation at the outermost level where its operands are known.
+  template <class Op, class... Args> mlir::Value make(Args &&...args) {
+    int where = std::max({0, depthOfArgument(args)...});
+    moveTo(where);
+    return noted(Op::create(builder, loc, std::forward<Args>(args)...)->getResult(0), where);
+  }
+  mlir::Value noted(mlir::Value value, int depth) {
+    if (depth > 0)
+      depths[value] = depth;
+    return value;
+  }
+  int depthOf(mlir::Value value) const { return depths.lookup(value); }
+  void moveTo(int depth);
+
+  mlir::OpBuilder builder;
+  const mlir::Location loc;
+  const Machine machine;
+
+private:
+  using Key = std::pair<void *, llvm::SmallVector<void *, 6>>;
+  /// An element of memory: its position, and where it counts as outside.
+  struct Access {
+    llvm::SmallVector<mlir::Value> indices; // of the first lane
+    mlir::Value inside;                     // i1: the position lies in the view as far as the scalar dimensions go
+    mlir::Value mask;                       // vector of i1, when lanes can lie outside
+    bool contiguous = true;                 // the lanes are neighbours in memory
+    int depth = 0;
+  };
+
+  static Key keyOf(mlir::Value tile, const Index &index);
+  mlir::Value compute(mlir::Value tile, const Index &index);
+  mlir::Value elementwise(mlir::Operation *op, const Index &index);
+  mlir::Value reshape(tile::ReshapeOp op, const Index &index);
+  mlir::Value iota(tile::IotaOp op, const Ix &position);
+  mlir::Value readBuffer(mlir::Value buffer, mlir::Type element, const Index &index);
+  mlir::Value load(tile::LoadOp op, const Index &index);
+  mlir::Value gather(tile::GatherOp op, const Index &index);
+  mlir::Value read(mlir::Value view, const Access &access, mlir::Type element, tile::Padding padding, bool lanes);
+  void write(mlir::Value value, mlir::Value view, const Access &access, const Index &index);
+  Access accessOf(mlir::Value view, mlir::ValueRange offsets, llvm::ArrayRef<int64_t> extents, const Index &index,
+                  mlir::Value row = {});
+  void boundLanes(Access &access, mlir::Value limit, mlir::Value start, bool canBeNegative, const Ix &position);
+  /// Lane by lane: `element` gives the scalar at each valid position of the index's vector dimension.
+  mlir::Value laneByLane(const Index &index, mlir::Type element, llvm::function_ref<mlir::Value(const Index &)> scalar);
+  mlir::Value paddingOf(mlir::Type element, tile::Padding padding);
+
+  template <class T> int depthOfArgument(const T &argument) {
+    if constexpr (std::is_convertible_v<T, mlir::Value>)
+      return depthOf(argument);
+    else if constexpr (std::is_convertible_v<T, mlir::ValueRange>) {
+      int deepest = 0;
+      for (mlir::Value value : mlir::ValueRange(argument))
+        deepest = std::max(deepest, depthOf(value));
+      return deepest;
+    } else
+      return 0;
+  }
+
+  const llvm::DenseMap<mlir::Value, mlir::Value> &buffers;
+  llvm::DenseMap<mlir::Value, int> depths;
+  std::map<Key, mlir::Value> known;
+};
+
+/// Whether the i64 `value` is never negative, as far as simple reasoning goes.
+bool isNonNegative(mlir::Value value, int effort = 6);
+
+/// Whether `from` and `to` hold the same extents but for extents of 1.
+bool differsByUnits(mlir::Type from, mlir::Type to);
+
+} // namespace kiln::lowering::cpu

@@ -1,0 +1,28 @@
+// Loop nests for the operations that need them: stores, reductions, and tiles that get scratch memory. Neighbouring ones
+// over one shape share a nest, so that what they read is read once.
+
+#pragma once
+
+#include "lowering/cpu/Evaluator.h"
+
+namespace kiln::lowering::cpu {
+
+/// One operation that needs a loop nest.
+struct Root {
+  enum class Kind { store, scatter, reduce, place } kind;
+  mlir::Operation *op = nullptr; // the store, scatter or reduction; for `place` where it stands
+  mlir::Value value;             // the tile that is evaluated
+  mlir::Value buffer;            // where a placed tile or a reduction's tile goes; null for a reduction to a scalar
+  int64_t axis = -1;             // reductions: the axis that disappears
+
+  llvm::ArrayRef<int64_t> shape() const { return tile::shapeOf(value.getType()); }
+  /// Reductions along another axis than the last keep a vector for each column instead of one for each row.
+  bool isColumns() const { return kind == Kind::reduce && axis != static_cast<int64_t>(shape().size()) - 1; }
+};
+
+/// Emits the nest for `roots` before `before`; all have one shape, and are columns of one axis or none is. Results of
+/// reductions to scalars replace their operation's result.
+void emitLoops(llvm::ArrayRef<Root> roots, mlir::Operation *before, Machine machine,
+               const llvm::DenseMap<mlir::Value, mlir::Value> &buffers);
+
+} // namespace kiln::lowering::cpu

@@ -1,0 +1,119 @@
+// A tile is placed in scratch memory when
+//
+//   - it is a load that cannot stay a view of memory;
+//   - computing it again would cost much: it is used by several readers, inside a loop, or once for each element that it
+//     is broadcast to;
+//   - its reader wants it in memory: the left operand of a product, or a reshape that moves elements between rows.
+//
+// Costs count native operations for one vector: 1 for arithmetic and loads, more for divisions and functions.
+
+#include "lowering/cpu/Placement.h"
+#include "lowering/cpu/Evaluator.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::cpu {
+
+static constexpr int64_t severalReaders = 6, insideLoop = 3, broadcastOver = 3;
+
+namespace {
+
+struct Placement {
+  DenseSet<Value> placed;
+  DenseMap<Value, int64_t> costs;
+
+  int64_t costOf(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !isa<RankedTensorType>(value.getType()) || placed.contains(value))
+      return isa<RankedTensorType>(value.getType()) ? 1 : 0;
+    if (isa<tile::LoadOp, tile::GatherOp>(op))
+      return 1;
+    if (!isInlinable(op))
+      return 1;
+    auto known = costs.find(value);
+    if (known != costs.end())
+      return known->second;
+    int64_t cost = 0;
+    if (isElementwise(op))
+      cost = isa<arith::DivFOp, math::SqrtOp>(op)                                           ? 5
+             : op->getName().getDialectNamespace() == "math" && !isa<math::FmaOp, math::AbsFOp>(op) ? 8
+                                                                                                : 1;
+    for (Value operand : op->getOperands())
+      cost += costOf(operand);
+    return costs[value] = std::min<int64_t>(cost, 1000);
+  }
+
+  bool broadcasts(Operation *user) {
+    auto broadcast = dyn_cast<tile::BroadcastOp>(user);
+    if (auto reshape = dyn_cast<tile::ReshapeOp>(user))
+      return llvm::any_of(reshape->getUsers(), [&](Operation *next) { return broadcasts(next); });
+    return broadcast && broadcast.getSource().getType().getNumElements() < broadcast.getType().getNumElements();
+  }
+
+  /// Whether a reader sits in a loop that the value's definition does not.
+  bool readInLoop(Value value) {
+    for (const Reader &reader : readersOf(value))
+      for (Operation *op = reader.operand->getOwner(); op && op->getBlock() != value.getParentBlock();
+           op = op->getParentOp())
+        if (isa_and_nonnull<scf::ForOp>(op->getParentOp()))
+          return true;
+    return false;
+  }
+
+  bool wants(OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (auto dot = dyn_cast<tile::DotOp>(user))
+      return use.getOperandNumber() == 0 ||
+             (use.getOperandNumber() == 2 && !matchPattern(use.get(), m_AnyZeroFloat()) &&
+              !matchPattern(use.get(), m_Zero()) && tile::shapeOf(dot.getType())[1] % 16 != 0);
+    if (auto reshape = dyn_cast<tile::ReshapeOp>(user))
+      return isa<RankedTensorType>(reshape.getType()) && !differsByUnits(use.get().getType(), reshape.getType());
+    if (isa<tile::TransposeOp>(user)) // a product reads a transposed left operand as it lies
+      return llvm::any_of(user->getUses(), [&](OpOperand &next) {
+        return isa<tile::DotOp>(next.getOwner()) && next.getOperandNumber() == 0;
+      });
+    return isa<tile::PrintOp, tile::CheckOp>(user);
+  }
+
+  bool shouldPlace(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (isa<tile::LoadOp, tile::GatherOp>(op))
+      return !op->hasAttr("cpu.view");
+    if (!isInlinable(op) || op->hasTrait<OpTrait::ConstantLike>() || op->use_empty())
+      return false;
+    if (auto dense = dyn_cast<tile::TransposeOp>(op); dense && !llvm::any_of(op->getUses(), [&](OpOperand &use) {
+          return isa<tile::ReshapeOp>(use.getOwner()) && wants(use);
+        }))
+      return false; // the tile below it is placed instead
+    for (OpOperand &use : op->getUses())
+      if (wants(use))
+        return true;
+    SmallPtrSet<Operation *, 4> users, readers;
+    for (Operation *user : op->getUsers())
+      users.insert(user);
+    for (const Reader &reader : readersOf(value))
+      readers.insert(reader.operand->getOwner());
+    int64_t cost = costOf(value);
+    if (cost >= severalReaders && users.size() > 1 && readers.size() > 1)
+      return true;
+    if (cost >= broadcastOver && llvm::any_of(users, [&](Operation *user) { return broadcasts(user); }))
+      return true;
+    return cost >= insideLoop && readInLoop(value);
+  }
+};
+
+} // namespace
+
+DenseSet<Value> placeTiles(func::FuncOp function) {
+  Placement placement;
+  function.walk([&](Operation *op) { // in program order: costs count what is placed before
+    for (Value result : op->getResults())
+      if (isa<RankedTensorType>(result.getType()) && placement.shouldPlace(result))
+        placement.placed.insert(result);
+  });
+  return placement.placed;
+}
+
+} // namespace kiln::lowering::cpu
