@@ -1,9 +1,9 @@
 // Where the elements of a tile are read, when everything that can be computed on the spot is computed on the spot.
 //
 // An operation is *inlinable* when any element of its result follows from a few elements of its operands: elementwise
-// arithmetic and the shape operations. The *readers* of a value are the other operations that its elements reach through
-// inlinable ones: stores, reductions, products, loops, yields. A lowering that computes an inlinable value earlier than its
-// readers only reads memory earlier, so what holds at the readers holds there too.
+// arithmetic and the shape operations. The *readers* of a value are the other operations that its elements reach
+// through inlinable ones: stores, reductions, products, loops, yields. A lowering that computes an inlinable value
+// earlier than its readers only reads memory earlier, so what holds at the readers holds there too.
 
 #pragma once
 

@@ -146,7 +146,8 @@ Value Evaluator::read(Value view, const Access &access, Type element, tile::Padd
   if (lanes) {
     if (!access.mask) {
       moveTo(access.depth);
-      return asElement(noted(vector::LoadOp::create(builder, loc, vectorOf(stored), view, access.indices), access.depth));
+      return asElement(
+          noted(vector::LoadOp::create(builder, loc, vectorOf(stored), view, access.indices), access.depth));
     }
     Value pad = asVector(paddingOf(stored, padding));
     moveTo(access.depth);
@@ -161,7 +162,9 @@ Value Evaluator::read(Value view, const Access &access, Type element, tile::Padd
   moveTo(access.depth);
   auto branch = scf::IfOp::create(
       builder, loc, access.inside,
-      [&](OpBuilder &b, Location l) { scf::YieldOp::create(b, l, memref::LoadOp::create(b, l, view, access.indices).getResult()); },
+      [&](OpBuilder &b, Location l) {
+        scf::YieldOp::create(b, l, memref::LoadOp::create(b, l, view, access.indices).getResult());
+      },
       [&](OpBuilder &b, Location l) { scf::YieldOp::create(b, l, pad); });
   return asElement(noted(branch.getResult(0), access.depth));
 }
@@ -177,7 +180,8 @@ Value Evaluator::load(tile::LoadOp op, const Index &index) {
   if (access.contiguous)
     return read(op.getView(), access, element, op.getPadding(), hasLanes(index));
   return laneByLane(index, element, [&](const Index &position) {
-    return read(op.getView(), accessOf(op.getView(), op.getOffsets(), extents, position), element, op.getPadding(), false);
+    return read(op.getView(), accessOf(op.getView(), op.getOffsets(), extents, position), element, op.getPadding(),
+                false);
   });
 }
 
@@ -196,7 +200,6 @@ Value Evaluator::gather(tile::GatherOp op, const Index &index) {
 }
 
 Value Evaluator::readBuffer(Value buffer, Type element, const Index &index) {
-  Type stored = cast<MemRefType>(buffer.getType()).getElementType();
   Access access;
   for (const Ix &ix : index) {
     access.indices.push_back(ix.at);
@@ -263,8 +266,8 @@ void Evaluator::store(Value value, Value view, ValueRange offsets, ArrayRef<int6
 
 void Evaluator::scatter(Value value, tile::ScatterOp op, const Index &index) {
   Value row = at(op.getRows(), {index[0]});
-  write(value, op.getView(), accessOf(op.getView(), op.getOffsets(), tile::shapeOf(op.getValue().getType()), index, row),
-        index);
+  write(value, op.getView(),
+        accessOf(op.getView(), op.getOffsets(), tile::shapeOf(op.getValue().getType()), index, row), index);
 }
 
 Value Evaluator::atomicAdd(Value value, tile::AtomicAddOp op, const Index &index) {

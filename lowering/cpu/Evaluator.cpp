@@ -197,13 +197,13 @@ Value Evaluator::laneByLane(const Index &index, Type element, llvm::function_ref
     }
   Value lane = scalar(inner);
   moveTo(depth());
-  Value next = vector::InsertOp::create(builder, loc, lane, loop.getRegionIterArg(0),
-                                        OpFoldResult(loop.getInductionVar()));
+  Value next =
+      vector::InsertOp::create(builder, loc, lane, loop.getRegionIterArg(0), OpFoldResult(loop.getInductionVar()));
   scf::YieldOp::create(builder, loc, next);
   int inside = depth();
   levels = saved;
   std::erase_if(known, [&](const auto &entry) {
-    return entry.second.getParentBlock() == loop.getBody() || depthOf(entry.second) >= inside;
+    return Value(entry.second).getParentBlock() == loop.getBody() || depthOf(entry.second) >= inside;
   });
   return noted(loop.getResult(0), where);
 }

@@ -26,8 +26,8 @@ struct Machine {
   int64_t lanes() const { return vectorBits / 32; }
 };
 
-/// A position along one dimension of a tile. `depth` is the loop level where `at` is defined. With `lanes` it stands for
-/// a vector of consecutive positions that begins at `at`, of which the first `valid` lie in the tile.
+/// A position along one dimension of a tile. `depth` is the loop level where `at` is defined. With `lanes` it stands
+/// for a vector of consecutive positions that begins at `at`, of which the first `valid` lie in the tile.
 struct Ix {
   mlir::Value at; // index type
   int depth = 0;

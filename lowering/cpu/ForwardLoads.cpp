@@ -1,8 +1,8 @@
 // Marks the loads that may be read again from memory where they are used.
 //
-// A loaded tile is a value: no later store changes it. It can stay a view of memory (`cpu.view`) when nothing that could
-// write the same memory lies between the load and its last reader, or when that reader is itself a store of the same
-// elements, element by element, in place:
+// A loaded tile is a value: no later store changes it. It can stay a view of memory (`cpu.view`) when nothing that
+// could write the same memory lies between the load and its last reader, or when that reader is itself a store of the
+// same elements, element by element, in place:
 //
 //     %0 = tile.load %x[%n]                 // gets cpu.view: each element is read before it is overwritten
 //     tile.store (%0 + 1), %x[%n]

@@ -1,7 +1,7 @@
 // Loop nests. Two forms:
 //
-//   rows:     for each row { for each step of 4 vectors { stores, placed tiles, partial reductions }; finish reductions }
-//   columns:  for each step of 4 vectors of columns { for each position of the axis { partial reductions }; finish }
+//   rows:     for each row { for each step of 4 vectors { stores, placed tiles, partial reductions }; finish reductions
+//   } columns:  for each step of 4 vectors of columns { for each position of the axis { partial reductions }; finish }
 //
 // The last vector of a row that is no multiple of the lanes is peeled; scratch rows are padded, so only views and
 // reductions look at its mask.
@@ -28,8 +28,8 @@ public:
     Index index(shape.size());
     for (const Root &root : roots)
       if (root.kind == Root::Kind::reduce)
-        reductions.push_back({&root, Reduction(e, cast<tile::ReduceOp>(root.op).getKind(),
-                                               getElementTypeOrSelf(root.value.getType()))});
+        reductions.push_back(
+            {&root, Reduction(e, cast<tile::ReduceOp>(root.op).getKind(), getElementTypeOrSelf(root.value.getType()))});
     if (roots.front().isColumns())
       outer(0, index, roots.front().axis, [&] { columns(index, roots.front().axis); });
     else

@@ -1,5 +1,5 @@
-// Loop nests for the operations that need them: stores, reductions, and tiles that get scratch memory. Neighbouring ones
-// over one shape share a nest, so that what they read is read once.
+// Loop nests for the operations that need them: stores, reductions, and tiles that get scratch memory. Neighbouring
+// ones over one shape share a nest, so that what they read is read once.
 
 #pragma once
 

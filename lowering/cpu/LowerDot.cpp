@@ -1,8 +1,8 @@
 // Matrix products: result = a · b + acc.
 //
 //   1. b is packed into panels of two vectors of columns, one row of the panel for each k, so that the micro-kernel
-//      streams through them. Whatever b is computed from is computed while packing; a transposed b is read along its rows
-//      and turned block by block in registers.
+//      streams through them. Whatever b is computed from is computed while packing; a transposed b is read along its
+//      rows and turned block by block in registers.
 //   2. a is read in place, one scalar at a time, where it lies whole inside its view; else a zero-padded copy is read.
 //   3. The micro-kernel keeps `rows` × 2 vectors of the result in registers over the whole of K, then adds the
 //      accumulator once: a long sum over tiles of K is a sum of short chains.
@@ -11,8 +11,6 @@
 
 #include "lowering/cpu/LowerDot.h"
 #include "lowering/cpu/Loops.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
 
@@ -95,8 +93,8 @@ private:
   Value boundOf(std::optional<Edge> edge, int64_t extent) {
     if (!edge)
       return e.constantIndex(extent);
-    Value dim = e.asIndex(e.make<tile::DimOp>(e.builder.getI64Type(), edge->load.getView(),
-                                              e.builder.getI64IntegerAttr(edge->axis)));
+    Value dim = e.asIndex(
+        e.make<tile::DimOp>(e.builder.getI64Type(), edge->load.getView(), e.builder.getI64IntegerAttr(edge->axis)));
     Value left = e.make<arith::SubIOp>(dim, e.asIndex(edge->load.getOffsets()[edge->axis]));
     return e.make<arith::MaxSIOp>(e.make<arith::MinSIOp>(left, e.constantIndex(extent)), e.constantIndex(0));
   }
@@ -132,8 +130,8 @@ private:
 
   tile::LoadOp viewLoad(Value tile) {
     auto load = tile.getDefiningOp<tile::LoadOp>();
-    if (!load || !load->hasAttr("cpu.view") || buffers.lookup(tile) || getElementTypeOrSelf(tile.getType()) != element ||
-        load.getView().getType().getElementType() != element)
+    if (!load || !load->hasAttr("cpu.view") || buffers.lookup(tile) ||
+        getElementTypeOrSelf(tile.getType()) != element || load.getView().getType().getElementType() != element)
       return {};
     return load;
   }
@@ -154,13 +152,12 @@ private:
     SmallVector<OpFoldResult> offsets, sizes, steps(extents.size(), e.builder.getIndexAttr(1));
     for (auto [axis, extent] : llvm::enumerate(extents)) {
       Value offset = e.asIndex(load.getOffsets()[axis]);
-      Value dim = e.asIndex(
-          e.make<tile::DimOp>(e.builder.getI64Type(), load.getView(), e.builder.getI64IntegerAttr(axis)));
+      Value dim =
+          e.asIndex(e.make<tile::DimOp>(e.builder.getI64Type(), load.getView(), e.builder.getI64IntegerAttr(axis)));
       Value last = e.make<arith::SubIOp>(dim, e.constantIndex(extent));
       Value ok = e.make<arith::CmpIOp>(arith::CmpIPredicate::sle, offset, last);
       if (!isNonNegative(load.getOffsets()[axis]))
-        ok = e.make<arith::AndIOp>(
-            ok, e.make<arith::CmpIOp>(arith::CmpIPredicate::sge, offset, e.constantIndex(0)));
+        ok = e.make<arith::AndIOp>(ok, e.make<arith::CmpIOp>(arith::CmpIPredicate::sge, offset, e.constantIndex(0)));
       inside = inside ? e.make<arith::AndIOp>(inside, ok) : ok;
       offsets.push_back(offset);
       sizes.push_back(e.builder.getIndexAttr(extent));
@@ -175,13 +172,14 @@ private:
     if (flat[1] != 1)
       flat[1] = ShapedType::kDynamic;
     flat[0] = ShapedType::kDynamic;
-    auto type = MemRefType::get(shape, element,
-                                StridedLayoutAttr::get(e.builder.getContext(), ShapedType::kDynamic, flat));
+    auto type =
+        MemRefType::get(shape, element, StridedLayoutAttr::get(e.builder.getContext(), ShapedType::kDynamic, flat));
     e.moveTo(0);
     auto branch = scf::IfOp::create(e.builder, e.loc, TypeRange{type}, inside, /*withElse=*/true);
     OpBuilder then = branch.getThenBodyBuilder(), otherwise = branch.getElseBodyBuilder();
     auto narrow = memref::SubViewOp::inferRankReducedResultType(shape, view, offsets, sizes, steps);
-    Value part = memref::SubViewOp::create(then, e.loc, cast<MemRefType>(narrow), load.getView(), offsets, sizes, steps);
+    Value part =
+        memref::SubViewOp::create(then, e.loc, cast<MemRefType>(narrow), load.getView(), offsets, sizes, steps);
     scf::YieldOp::create(then, e.loc, ValueRange{memref::CastOp::create(then, e.loc, type, part)});
     auto yield = scf::YieldOp::create(otherwise, e.loc, ValueRange{});
     Value copy = copyOf(load.getResult(), yield);
@@ -248,9 +246,9 @@ private:
 
   void packB() {
     e.moveTo(0);
-    panels = memref::AllocaOp::create(e.builder, e.loc,
-                                      MemRefType::get({llvm::divideCeil(vectors(), 2), K + 1, 2 * lanes}, element),
-                                      e.builder.getI64IntegerAttr(64));
+    panels =
+        memref::AllocaOp::create(e.builder, e.loc, MemRefType::get({(vectors() + 1) / 2, K + 1, 2 * lanes}, element),
+                                 e.builder.getI64IntegerAttr(64));
     if (isTransposed(dot.getB()))
       packTransposed();
     else
@@ -313,7 +311,8 @@ private:
       storePanel(block[lane], vector, e.make<arith::AddIOp>(k, e.constantIndex(lane)));
   }
 
-  // --- The micro-kernel -----------------------------------------------------------------------------------------------
+  // --- The micro-kernel
+  // -----------------------------------------------------------------------------------------------
 
   void multiply() {
     const int64_t pairs = vectors() / 2;

@@ -4,6 +4,8 @@
 
 #include "lowering/cpu/Evaluator.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 namespace kiln::lowering::cpu {
 
 /// Scratch memory for a tile: rows padded to whole vectors, and by `skew` elements more.
@@ -13,7 +15,8 @@ mlir::Value allocateBuffer(mlir::OpBuilder &builder, mlir::Location loc, mlir::T
 /// Operands narrower than the accumulator are widened on tiles, so that only one element type is left.
 void widenDotOperands(mlir::func::FuncOp function);
 
-/// Emits `dot` before itself; the result goes to `result`. With `inPlace` that is also where its accumulator's tile lies.
+/// Emits `dot` before itself; the result goes to `result`. With `inPlace` that is also where its accumulator's tile
+/// lies.
 void lowerDot(tile::DotOp dot, mlir::Value result, bool inPlace, Machine machine,
               const llvm::DenseMap<mlir::Value, mlir::Value> &buffers);
 

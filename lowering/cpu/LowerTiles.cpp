@@ -1,15 +1,16 @@
 // Turns tiles into loops over native vectors and scratch memory: the walk over a kernel.
 //
-// Stores, reductions and placed tiles become loop nests (Loops.cpp), products their own (LowerDot.cpp); everything else is
-// computed where its elements are used (Evaluator.cpp). A loop's carried tile has one buffer, which its yield updates:
+// Stores, reductions and placed tiles become loop nests (Loops.cpp), products their own (LowerDot.cpp); everything else
+// is computed where its elements are used (Evaluator.cpp). A loop's carried tile has one buffer, which its yield
+// updates:
 //
 //     %s = tile.reduce sum %x axis 1      // a loop nest; %x, a load, is read in it
 //     %y = arith.mulf %x, %b              // nothing: computed in the store's nest
 //     tile.store %y, %v[%n]               // a loop nest, shared with the reduction when both have one shape
 
 #include "lowering/Passes.h"
-#include "lowering/cpu/LowerDot.h"
 #include "lowering/cpu/Loops.h"
+#include "lowering/cpu/LowerDot.h"
 #include "lowering/cpu/Placement.h"
 
 using namespace mlir;
@@ -28,8 +29,8 @@ bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
 /// What a root's nest reads: loads that stay views, and tiles in scratch memory.
 struct Reads {
-  SmallVector<std::pair<Operation *, bool>> loads;  // and whether element i feeds element i
-  SmallVector<std::pair<Value, bool>> buffered;     // the same
+  SmallVector<std::pair<Operation *, bool>> loads; // and whether element i feeds element i
+  SmallVector<std::pair<Value, bool>> buffered;    // the same
   SmallVector<Value> scalars;
 };
 
@@ -95,8 +96,7 @@ private:
   }
 
   bool isVirtual(Operation *op) {
-    return isScalar(op) && op->getNumRegions() == 0 ? true
-                                                        : isInlinable(op) || isa<tile::LoadOp, tile::GatherOp>(op);
+    return isScalar(op) && op->getNumRegions() == 0 ? true : isInlinable(op) || isa<tile::LoadOp, tile::GatherOp>(op);
   }
 
   Value allocate(Operation *before, Type tile) {
@@ -184,12 +184,10 @@ private:
     return cast<tile::ScatterOp>(op).getView();
   }
 
-  static bool writes(const Root &root) {
-    return root.kind == Root::Kind::store || root.kind == Root::Kind::scatter;
-  }
+  static bool writes(const Root &root) { return root.kind == Root::Kind::store || root.kind == Root::Kind::scatter; }
 
-  /// Whether `root` may run in the nest of the group: same shape and form, everything it needs known before the nest, and
-  /// no memory that one writes and another reads or writes at another element.
+  /// Whether `root` may run in the nest of the group: same shape and form, everything it needs known before the nest,
+  /// and no memory that one writes and another reads or writes at another element.
   bool canJoin(const Root &root) {
     const Root &first = group.front();
     if (root.shape() != first.shape() || root.isColumns() != first.isColumns() ||
@@ -296,7 +294,8 @@ private:
     return success();
   }
 
-  // --- Loops and branches ---------------------------------------------------------------------------------------------
+  // --- Loops and branches
+  // ---------------------------------------------------------------------------------------------
 
   void placeInto(Value value, Value buffer, Operation *before) {
     if (buffers.lookup(value) == buffer)
@@ -307,8 +306,7 @@ private:
   LogicalResult lowerFor(scf::ForOp loop) {
     auto inPlace = loop->getAttrOfType<DenseBoolArrayAttr>("cpu.in_place");
     SmallVector<Value> inits, carriedBuffers;
-    for (auto [init, argument, result] :
-         llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs(), loop.getResults())) {
+    for (auto [init, argument, result] : llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs(), loop.getResults())) {
       if (!isTile(init)) {
         inits.push_back(init);
         carriedBuffers.push_back({});
@@ -323,8 +321,8 @@ private:
       buffers[argument] = buffer;
     }
     builder.setInsertionPoint(loop);
-    auto fresh = scf::ForOp::create(builder, loop.getLoc(), loop.getLowerBound(), loop.getUpperBound(), loop.getStep(),
-                                    inits);
+    auto fresh =
+        scf::ForOp::create(builder, loop.getLoc(), loop.getLowerBound(), loop.getUpperBound(), loop.getStep(), inits);
     if (!fresh.getBody()->empty())
       fresh.getBody()->back().erase();
     loop.getInductionVar().replaceAllUsesWith(fresh.getInductionVar());
@@ -452,8 +450,8 @@ private:
           isa<tile::CheckOp, tile::PrintOp>(op))
         dead.push_back(op);
     });
-    for (Operation *op : llvm::reverse(dead))
-      op->dropAllUses();
+    for (Operation *op : dead)
+      op->dropAllReferences(); // also the uses of block arguments that die with their loop
     for (Operation *op : llvm::reverse(dead))
       op->erase();
   }
@@ -462,9 +460,9 @@ private:
   const Machine machine;
   OpBuilder builder;
   DenseSet<Value> placed;
-  DenseMap<Value, Value> buffers;               // tiles in scratch memory
-  DenseMap<Value, Value> targets;               // tiles to be computed in a loop's buffer
-  SmallVector<Root> group;                      // roots that will share a nest
+  DenseMap<Value, Value> buffers;                // tiles in scratch memory
+  DenseMap<Value, Value> targets;                // tiles to be computed in a loop's buffer
+  SmallVector<Root> group;                       // roots that will share a nest
   SmallVector<std::pair<Value, Value>> assigned; // their tiles and buffers
 };
 

@@ -1,7 +1,8 @@
 // Decides which carried tiles can be updated in place.
 //
-// A loop keeps one buffer for each carried tile. When the value yielded for it is a product that adds to the old one, or
-// what an inner loop makes of the old one, and nothing reads the old value afterwards, it is computed in that buffer:
+// A loop keeps one buffer for each carried tile. When the value yielded for it is a product that adds to the old one,
+// or what an inner loop makes of the old one, and nothing reads the old value afterwards, it is computed in that
+// buffer:
 //
 //     %r = scf.for … iter_args(%acc = %init) -> (tensor<128x128xf32>) {
 //       %new = tile.dot %a, %b, %acc          // adds into the buffer of %acc

@@ -1,7 +1,8 @@
 // A tile is placed in scratch memory when
 //
 //   - it is a load that cannot stay a view of memory;
-//   - computing it again would cost much: it is used by several readers, inside a loop, or once for each element that it
+//   - computing it again would cost much: it is used by several readers, inside a loop, or once for each element that
+//   it
 //     is broadcast to;
 //   - its reader wants it in memory: the left operand of a product, or a reshape that moves elements between rows.
 //
@@ -37,9 +38,9 @@ struct Placement {
       return known->second;
     int64_t cost = 0;
     if (isElementwise(op))
-      cost = isa<arith::DivFOp, math::SqrtOp>(op)                                           ? 5
+      cost = isa<arith::DivFOp, math::SqrtOp>(op)                                                   ? 5
              : op->getName().getDialectNamespace() == "math" && !isa<math::FmaOp, math::AbsFOp>(op) ? 8
-                                                                                                : 1;
+                                                                                                    : 1;
     for (Value operand : op->getOperands())
       cost += costOf(operand);
     return costs[value] = std::min<int64_t>(cost, 1000);
@@ -84,8 +85,8 @@ struct Placement {
     if (!isInlinable(op) || op->hasTrait<OpTrait::ConstantLike>() || op->use_empty())
       return false;
     if (auto dense = dyn_cast<tile::TransposeOp>(op); dense && !llvm::any_of(op->getUses(), [&](OpOperand &use) {
-          return isa<tile::ReshapeOp>(use.getOwner()) && wants(use);
-        }))
+                                                        return isa<tile::ReshapeOp>(use.getOwner()) && wants(use);
+                                                      }))
       return false; // the tile below it is placed instead
     for (OpOperand &use : op->getUses())
       if (wants(use))

@@ -1,7 +1,7 @@
 // Arithmetic of reductions on native vectors: the neutral element, combining, and the tree over the lanes.
 //
-// Sums of bf16 and f16 are kept in f32. argmax keeps a pair: a key that orders floats as integers, NaN below all, and the
-// index; ties keep the lower index.
+// Sums of bf16 and f16 are kept in f32. argmax keeps a pair: a key that orders floats as integers, NaN below all, and
+// the index; ties keep the lower index.
 
 #pragma once
 
@@ -19,8 +19,8 @@ public:
 
   /// Vectors that change nothing when combined.
   State neutral();
-  /// Combines elements (a vector, `valid` of its lanes) into a state; `position` is the first lane's index along the axis,
-  /// and `step` whether lanes advance along the axis (else all lanes have that index).
+  /// Combines elements (a vector, `valid` of its lanes) into a state; `position` is the first lane's index along the
+  /// axis, and `step` whether lanes advance along the axis (else all lanes have that index).
   State add(const State &state, mlir::Value elements, mlir::Value position, bool step, int64_t valid);
   /// Combines two states; `later` covers positions that may come before or after.
   State combine(const State &a, const State &b);
