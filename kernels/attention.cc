@@ -3,6 +3,7 @@
 
 #include "kernels/attention.h"
 #include "kernels/expect.h"
+#include "kernels/rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +22,7 @@ static Tile visible(Tile m, Tile n, Tile T, const AttentionConfig &cfg) {
 
 /// q, k, v, o (B, H, T, D); lse (B, H, T).
 static void attention(View q, View k, View v, View o, View lse, Tile scale, AttentionConfig cfg) {
-  const int64_t D = q.extent(3);
+  const int64_t D = width({q, k, v, o});
   Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2), T = q.dim(2);
   Tile scale2 = scale * M_LOG2E; // exp(s · scale) = exp2(s · scale2)
 
@@ -60,7 +61,7 @@ static void attention(View q, View k, View v, View o, View lse, Tile scale, Atte
 /// All (B, H, T, D) but lse and delta (B, H, T). dQ is summed in `dqSum`, which is f32: dq itself when that is f32.
 static void attentionBackward(View q, View k, View v, View o, View dout, View lse, View delta, View dqSum, View dq,
                               View dk, View dv, Tile scale, AttentionConfig cfg) {
-  const int64_t D = q.extent(3);
+  const int64_t D = width({q, k, v, o, dout, dqSum, dq, dk, dv});
   const Shape queries = {cfg.bm, D}, keys = {cfg.bn, D};
   Tile h = program_id(0), b = program_id(1), T = q.dim(2);
   Tile scale2 = scale * M_LOG2E;

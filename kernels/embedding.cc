@@ -2,6 +2,7 @@
 
 #include "kernels/embedding.h"
 #include "kernels/expect.h"
+#include "kernels/rows.h"
 
 #include <algorithm>
 
@@ -9,7 +10,7 @@ namespace kiln {
 
 /// out[n] = wte[tokens[n]] + wpe[n mod T].
 static void embedding(View tokens, View wte, View wpe, View out, Tile T, EmbeddingConfig cfg) {
-  const int64_t C = out.extent(1);
+  const int64_t C = width({wte, wpe, out});
   Tile n = program_id() * cfg.rows;
   Tile token = load(tokens, {n}, {cfg.rows}); // (BN)
   check((token >= 0) & (token < wte.dim(0)), "expected a token of the vocabulary");
@@ -22,7 +23,7 @@ static void embedding(View tokens, View wte, View wpe, View out, Tile T, Embeddi
 
 /// One program, one token: the sum of the rows of dout where it occurs.
 static void tokenGradient(View tokens, View starts, View positions, View dout, View dwte, EmbeddingConfig cfg) {
-  const int64_t C = dout.extent(1);
+  const int64_t C = width({dout, dwte});
   Tile u = program_id();
   Tile token = load(tokens, {u}, {}); // scalar
   Tile begin = load(starts, {u}, {}), end = load(starts, {u + 1}, {});
@@ -39,7 +40,7 @@ static void tokenGradient(View tokens, View starts, View positions, View dout, V
 
 /// dwpe[t] (+)= Σ_b dout[b, t]. dout (B, T, C).
 static void positionGradient(View dout, View dwpe, EmbeddingConfig cfg) {
-  const int64_t C = dout.extent(2);
+  const int64_t C = width({dout, dwpe});
   const Shape block = {cfg.rows, C};
   Tile t = program_id() * cfg.rows;
   Tile total = zeros(f32, block); // (BT, C)

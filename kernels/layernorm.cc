@@ -3,6 +3,7 @@
 
 #include "kernels/layernorm.h"
 #include "kernels/expect.h"
+#include "kernels/rows.h"
 #include "kernels/sum.h"
 
 namespace kiln {
@@ -33,7 +34,7 @@ static void normalise(Tile row, Tile n, View gamma, View beta, Tile epsilon, Lay
 
 static void layernorm(View x, View gamma, View beta, View out, View mean, View rstd, Tile epsilon,
                       LayerNormConfig cfg) {
-  const Shape block = {cfg.rows, x.extent(1)};
+  const Shape block = {cfg.rows, width({x, gamma, beta, out})};
   Tile n = program_id() * cfg.rows;
   Tile row = cast(load(x, {n, 0}, block), f32); // (BN, C)
   normalise(row, n, gamma, beta, epsilon, {out, mean, rstd});
@@ -41,7 +42,7 @@ static void layernorm(View x, View gamma, View beta, View out, View mean, View r
 
 static void residualLayernorm(View x, View delta, View gamma, View beta, View sum, View out, View mean, View rstd,
                               Tile epsilon, LayerNormConfig cfg) {
-  const Shape block = {cfg.rows, x.extent(1)};
+  const Shape block = {cfg.rows, width({x, delta, gamma, beta, sum, out})};
   Tile n = program_id() * cfg.rows;
   Tile before = cast(load(x, {n, 0}, block), f32);    // (BN, C)
   Tile added = cast(load(delta, {n, 0}, block), f32); // (BN, C)
@@ -53,7 +54,7 @@ static void residualLayernorm(View x, View delta, View gamma, View beta, View su
 /// dx of every row, and one partial row of dgamma and of dbeta a program. dgamma, dbeta (P, C).
 static void layernormBackward(View dout, View x, View gamma, View mean, View rstd, View dx, View dgamma, View dbeta,
                               LayerNormBackwardConfig cfg) {
-  const int64_t C = x.extent(1);
+  const int64_t C = width({dout, x, gamma, dx, dgamma, dbeta});
   const Shape block = {cfg.block, C};
   Tile p = program_id();
   Tile begin = p * cfg.rows, end = min(begin + cfg.rows, x.dim(0));

@@ -2,11 +2,12 @@
 
 #include "kernels/softmax.h"
 #include "kernels/expect.h"
+#include "kernels/rows.h"
 
 namespace kiln {
 
 static void softmax(View x, View out, SoftmaxConfig cfg) {
-  const int64_t C = x.extent(1);
+  const int64_t C = width({x, out});
   const Shape block = {cfg.rows, C};
   Tile n = program_id() * cfg.rows;
 
