@@ -1,0 +1,15 @@
+# Writes OUTPUT, a header with a hash of the files named in LIST; leaves it alone when nothing changed.
+file(STRINGS ${LIST} files)
+set(all "")
+foreach(source ${files})
+  file(SHA256 ${source} hash)
+  string(APPEND all "${hash}\n")
+endforeach()
+string(SHA256 identity "${all}")
+file(CONFIGURE OUTPUT ${OUTPUT} CONTENT
+"// Generated: tells this compiler's objects in the cache from another's.
+#pragma once
+namespace kiln {
+inline constexpr const char *compilerIdentity = \"${identity}\";
+}
+")
