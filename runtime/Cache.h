@@ -16,6 +16,9 @@
 
 namespace kiln {
 
+/// Tells this compiler's objects from another's: a hash of the sources that decide what a traced module becomes.
+extern const char *const compilerIdentity;
+
 /// SHA-256 as 64 hexadecimal digits.
 std::string sha256(std::string_view text);
 

@@ -12,7 +12,6 @@
 #include "lowering/Diagnostics.h"
 #include "lowering/Pipelines.h"
 #include "runtime/Cache.h"
-#include "runtime/CompilerIdentity.h"
 #include "runtime/MemoryCache.h"
 #include "runtime/Stages.h"
 

@@ -1,4 +1,4 @@
-# Writes OUTPUT, a header with a hash of the files named in LIST; leaves it alone when nothing changed.
+# Writes OUTPUT, a source file with a hash of the files named in LIST; leaves it alone when nothing changed.
 file(STRINGS ${LIST} files)
 set(all "")
 foreach(source ${files})
@@ -8,8 +8,6 @@ endforeach()
 string(SHA256 identity "${all}")
 file(CONFIGURE OUTPUT ${OUTPUT} CONTENT
 "// Generated: tells this compiler's objects in the cache from another's.
-#pragma once
-namespace kiln {
-inline constexpr const char *compilerIdentity = \"${identity}\";
-}
+#include \"runtime/Cache.h\"
+const char *const kiln::compilerIdentity = \"${identity}\";
 ")
