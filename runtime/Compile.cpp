@@ -179,18 +179,10 @@ static std::vector<char> objectOf(const Kernel &kernel, mlir::ModuleOp module, c
       ++state.fromDisk;
       return std::move(*object);
     }
-  try {
-    std::vector<char> object = device.compile(module, dump ? dumpStages(kernel.name, key) : StageSink());
-    ++state.compiled;
-    state.disk.store(key, object);
-    return object;
-  } catch (const Error &error) {
-    if (error.fault != Fault::internal)
-      throw;
-    throw Error(fmt::format("kernel '{}' does not compile: {}\n{}", kernel.name, error.what(),
-                            writeReproducer(kernel.name, key, text, device.name())),
-                Fault::internal);
-  }
+  std::vector<char> object = device.compile(module, dump ? dumpStages(kernel.name, key) : StageSink());
+  ++state.compiled;
+  state.disk.store(key, object);
+  return object;
 }
 
 // --- The public functions -------------------------------------------------------------------------------------------

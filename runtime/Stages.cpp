@@ -1,4 +1,4 @@
-// Writes the stages of a compilation, and reproducers.
+// Writes the stages of a compilation to files.
 
 #include "runtime/Stages.h"
 
@@ -43,22 +43,6 @@ StageSink dumpStages(const std::string &kernel, const std::string &key) {
   return [folder, number = 0](const std::string &stage, const std::string &text) mutable {
     writeText(folder / fmt::format("{:02}-{}.{}", number++, stage, extensionOf(stage)), text);
   };
-}
-
-std::string writeReproducer(const std::string &kernel, const std::string &key, const std::string &module,
-                            const std::string &device) {
-  std::error_code failure;
-  fs::path folder = dumpFolder();
-  if (folder.empty())
-    folder = fs::temp_directory_path(failure);
-  fs::create_directories(folder, failure);
-  const fs::path path = folder / fmt::format("kiln-{}-{}.mlir", kernel, key.substr(0, shortKey));
-  try {
-    writeText(path, module);
-  } catch (const Error &error) {
-    return fmt::format("no reproducer: {}", error.what());
-  }
-  return fmt::format("to reproduce: kilnc {} --device={} --emit=obj -o /dev/null", path.string(), device);
 }
 
 } // namespace kiln
