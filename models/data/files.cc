@@ -1,0 +1,79 @@
+// POSIX calls with errors that say which file and why.
+
+#include "models/data/files.h"
+#include "dialect/dsl/Types.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+#include <unistd.h>
+
+namespace kiln {
+
+[[noreturn]] static void fail(const char *verb, const std::string &path, int error) {
+  throw Error(fmt::format("cannot {} '{}': {}", verb, path, std::strerror(error)), Fault::device);
+}
+
+static int writeAll(int file, const char *data, int64_t size) {
+  while (size > 0) {
+    const ssize_t wrote = write(file, data, static_cast<size_t>(std::min<int64_t>(size, int64_t{1} << 30)));
+    if (wrote < 0 && errno == EINTR)
+      continue;
+    if (wrote < 0)
+      return errno;
+    data += wrote;
+    size -= wrote;
+  }
+  return 0;
+}
+
+void writeSynced(const std::string &path, const std::vector<Bytes> &parts) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0)
+    fail("create", path, errno);
+  int error = 0;
+  for (const Bytes &part : parts)
+    if (!error)
+      error = writeAll(file, static_cast<const char *>(part.data), part.size);
+  if (!error && fsync(file) != 0)
+    error = errno;
+  if (close(file) != 0 && !error)
+    error = errno;
+  if (error) {
+    unlink(path.c_str());
+    fail("write", path, error);
+  }
+}
+
+void replaceFile(const std::string &path, const std::string &text) {
+  const std::string aside = path + ".partial";
+  writeSynced(aside, {{text.data(), static_cast<int64_t>(text.size())}});
+  if (std::rename(aside.c_str(), path.c_str()) != 0)
+    fail("replace", path, errno);
+}
+
+void syncFolder(const std::string &path) {
+  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0)
+    fail("open folder", path, errno);
+  const int error = fsync(folder) != 0 ? errno : 0;
+  close(folder);
+  if (error)
+    fail("sync folder", path, error);
+}
+
+std::string readFile(const std::string &path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in)
+    fail("read", path, errno);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+} // namespace kiln

@@ -1,0 +1,28 @@
+// Files that are whole or not there: written aside, synced, renamed. Every error names the file and what the system
+// said.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+/// A run of bytes in memory.
+struct Bytes {
+  const void *data;
+  int64_t size;
+};
+
+/// Writes `parts` one after the other to a new file `path` and syncs it. Throws Error (device), with the file removed,
+/// when the disk is full or the folder unwritable.
+void writeSynced(const std::string &path, const std::vector<Bytes> &parts);
+/// Writes `path` aside, then renames it over the old file.
+void replaceFile(const std::string &path, const std::string &text);
+/// Makes a folder's entries durable.
+void syncFolder(const std::string &path);
+/// The whole file; throws Error when it cannot be read.
+std::string readFile(const std::string &path);
+
+} // namespace kiln

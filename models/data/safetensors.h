@@ -1,0 +1,49 @@
+// The safetensors format: eight bytes with the header's length, a JSON header (name → dtype, shape, data_offsets), then
+// the tensors' bytes without gaps. Written from host memory and read back with every size checked.
+
+#pragma once
+
+#include "dialect/dsl/Types.h"
+
+#include <map>
+
+namespace kiln {
+
+/// A tensor in host memory to be written.
+struct HostTensor {
+  std::string name;
+  Type type;
+  Shape extents;
+  const void *data;
+};
+
+/// Writes and syncs `path`, in the order given.
+void writeSafetensors(const std::string &path, const std::vector<HostTensor> &tensors,
+                      const std::map<std::string, std::string> &metadata = {});
+
+/// A file opened for reading. Opening checks that it is whole; throws Error that names the file, what the format
+/// expects there and what it got.
+class Safetensors {
+public:
+  explicit Safetensors(const std::string &path);
+
+  /// Copies the tensor `name` to `to`; throws Error when it is missing or has another type or shape.
+  void read(const std::string &name, Type type, const Shape &extents, void *to) const;
+  std::vector<std::string> names() const;
+  const std::map<std::string, std::string> &metadata() const { return texts; }
+
+private:
+  struct Entry {
+    std::string type;
+    Shape extents;
+    int64_t begin, end; // within the data
+  };
+  void parse(const std::string &header);
+
+  std::string path;
+  int64_t dataBegin = 0, dataBytes = 0;
+  std::map<std::string, Entry> entries;
+  std::map<std::string, std::string> texts;
+};
+
+} // namespace kiln

@@ -1,0 +1,47 @@
+// Printing a model's plan.
+
+#include "models/gpt2/info.h"
+#include "models/gpt2/trainer.h"
+
+#include <fmt/format.h>
+
+namespace kiln {
+
+static std::string megabytes(int64_t bytes) {
+  return fmt::format("{:10.2f} MiB", static_cast<double>(bytes) / 1048576);
+}
+
+static void printBuffers(const MemoryPlan &memory) {
+  fmt::print("\n{:>12} {:>12} {:>6} {:>6}  buffer\n", "offset", "bytes", "from", "to");
+  for (const Arena::Entry &e : memory.buffers)
+    fmt::print("{:12} {:12} {:6} {:6}  {} {} {}\n", e.offset, e.bytes, e.begin, e.end, e.name, nameOf(e.type),
+               textOf(e.extents));
+}
+
+void info(const InfoOptions &options) {
+  const Gpt2Config config = modelOf(options.model);
+  const int64_t batch = options.batch.value_or(gpt2Named(nameOf(options.model)).settings.batch);
+  if (batch < 1)
+    throw Error(fmt::format("expected 'batch' to be at least 1, but got {}", batch));
+  const std::shared_ptr<Device> device = openDevice(options.machine);
+  const Network network(config);
+  const MemoryPlan memory = planMemory(device->target(), network, batch);
+  int64_t unshared = 0;
+  for (const Arena::Entry &e : memory.buffers)
+    unshared += e.bytes;
+  fmt::print("model        {}\n", textOf(config));
+  fmt::print("parameters   {} in {} tensors ({} of {} elements decay)\n", parameterCount(config),
+             network.parameters().all().size(), network.parameters().decayedCount(), network.parameters().count());
+  fmt::print("step         {} sequences, {} tokens, {:.3f} GFLOP, {} launches\n", batch, batch * config.context,
+             flopsOfStep(config, batch) / 1e9, memory.launches);
+  fmt::print("memory\n  weights    {}\n  gradients  {}\n  moments    {}\n", megabytes(memory.parameters),
+             megabytes(memory.gradients), megabytes(memory.moments));
+  fmt::print("  activations{}  ({} buffers of {} in all share it)\n", megabytes(memory.activations),
+             memory.buffers.size(), megabytes(unshared));
+  fmt::print("  workspace  {}\n  batch      {}\n  total      {}\n", megabytes(memory.workspace),
+             megabytes(memory.batch), megabytes(memory.total()));
+  if (options.buffers)
+    printBuffers(memory);
+}
+
+} // namespace kiln

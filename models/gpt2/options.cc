@@ -1,0 +1,191 @@
+// Flags by CLI11; the suggestions by edit distance.
+
+#include "models/gpt2/options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+
+namespace kiln {
+
+static size_t editDistance(const std::string &a, const std::string &b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+std::optional<std::string> nearest(const std::string &word, const std::vector<std::string> &candidates) {
+  std::optional<std::string> best;
+  size_t least = std::max<size_t>(2, word.size() / 2) + 1;
+  for (const std::string &candidate : candidates)
+    if (const size_t distance = editDistance(word, candidate); distance < least) {
+      least = distance;
+      best = candidate;
+    }
+  return best;
+}
+
+static void addMachine(CLI::App *app, MachineOptions &o) {
+  app->add_option("--device", o.device, "machine to run on")->capture_default_str();
+  app->add_option("--threads", o.threads, "threads (0: as many as there are cores, or KILN_THREADS)")
+      ->capture_default_str();
+}
+
+static void addModel(CLI::App *app, ModelOptions &o) {
+  std::string names;
+  for (const std::string &name : gpt2Names())
+    names += (names.empty() ? "" : ", ") + name;
+  app->add_option("--model", o.model, "size by name: " + names + " (nano)");
+  app->add_option("--layers", o.layers, "transformer blocks");
+  app->add_option("--heads", o.heads, "attention heads; they divide the width");
+  app->add_option("--width", o.width, "channels");
+  app->add_option("--context", o.context, "positions");
+  app->add_option("--vocab", o.vocab, "tokens (bytes need 256)");
+}
+
+static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
+  CLI::App *train = app.add_subcommand("train", "train on the bytes of a text file");
+  train->add_option("--data", o.data, "text file; its last tenth validates")->required();
+  train->add_option("--out", o.out, "folder for checkpoints and log.jsonl")->required();
+  addModel(train, o.model);
+  train->add_option("--batch", o.batch, "sequences in a micro-batch");
+  train->add_option("--accumulate", o.accumulate, "micro-batches in a step");
+  train->add_option("--steps", o.steps, "updates, and the length of the schedule");
+  train->add_option("--warmup", o.warmup, "steps of linear warm-up");
+  train->add_option("--lr", o.rate, "highest learning rate");
+  train->add_option("--final-lr", o.finalRate, "lowest learning rate, as a share of the highest");
+  train->add_option("--decay", o.decay, "weight decay of matrices");
+  train->add_option("--beta1", o.beta1, "AdamW's first coefficient");
+  train->add_option("--beta2", o.beta2, "AdamW's second coefficient");
+  train->add_option("--clip", o.clip, "largest gradient norm");
+  train->add_option("--evaluate-every", o.evaluateEvery, "steps between validation losses (0: at the end)");
+  train->add_option("--seed", o.seed, "seed of weights and batches");
+  train->add_option("--save-every", o.saveEvery, "steps between checkpoints (0: at the end)")->capture_default_str();
+  train->add_option("--stop-after", o.stopAfter, "save and stop after this step (0: go on)")->capture_default_str();
+  train->add_option("--keep", o.keep, "checkpoints to keep")->capture_default_str();
+  train->add_flag("--resume", o.resume, "go on from the newest checkpoint in --out");
+  train->add_flag("--overwrite", o.overwrite, "begin anew where --out holds checkpoints");
+  addMachine(train, o.machine);
+  return train;
+}
+
+static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
+  CLI::App *sample = app.add_subcommand("sample", "write text with a trained model");
+  sample
+      ->add_option("--out,--model-dir", o.folder, "a run's folder, a checkpoint, or a folder in Hugging Face's layout")
+      ->required();
+  sample->add_option("--prompt", o.prompt, "text to go on from");
+  sample->add_option("--tokens", o.tokens, "tokens to write")->capture_default_str();
+  sample->add_option("--temperature", o.temperature, "0: always the likeliest token")->capture_default_str();
+  sample->add_option("--top-k", o.topK, "choose among the k likeliest (0: all)")->capture_default_str();
+  sample->add_option("--seed", o.seed, "seed of the choices")->capture_default_str();
+  addMachine(sample, o.machine);
+  return sample;
+}
+
+static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
+  CLI::App *info = app.add_subcommand("info", "parameters, memory plan and FLOPs of a step");
+  addModel(info, o.model);
+  info->add_option("--batch", o.batch, "sequences in a micro-batch");
+  info->add_flag("--buffers", o.buffers, "list every buffer of the memory plan");
+  addMachine(info, o.machine);
+  return info;
+}
+
+/// Throws for the first word that no option or command took.
+static void rejectExtras(const CLI::App &app, const std::vector<std::string> &extras) {
+  if (extras.empty())
+    return;
+  const std::string word = extras.front().substr(0, extras.front().find('='));
+  std::vector<std::string> known;
+  const bool flag = word.rfind("-", 0) == 0;
+  if (flag) {
+    for (const CLI::Option *option : app.get_options())
+      for (const std::string &name : option->get_lnames())
+        known.push_back("--" + name);
+  } else {
+    for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
+      known.push_back(command->get_name());
+  }
+  const std::optional<std::string> guess = nearest(word, known);
+  const std::string hint = guess ? fmt::format("; did you mean '{}'?", *guess) : "; see --help";
+  throw Error(fmt::format("unknown {} '{}'{}", flag ? "flag" : known.empty() ? "argument" : "command", word, hint));
+}
+
+std::optional<Command> parseCommand(int argc, const char *const *argv) {
+  CLI::App app("GPT-2, trained by kernels written in Kiln's tile language", "gpt2");
+  TrainOptions train;
+  SampleOptions sample;
+  InfoOptions info;
+  CLI::App *commands[] = {addTrain(app, train), addSample(app, sample), addInfo(app, info)};
+  app.allow_extras();
+  for (CLI::App *command : commands)
+    command->allow_extras();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp &help) {
+    app.exit(help);
+    return {};
+  } catch (const CLI::RequiredError &error) {
+    for (const CLI::App *command : commands) // a misspelt flag is the likelier cause
+      if (command->parsed())
+        rejectExtras(*command, command->remaining());
+    throw Error(error.what());
+  } catch (const CLI::ParseError &error) {
+    throw Error(error.what());
+  }
+  for (const CLI::App *command : commands)
+    if (command->parsed())
+      rejectExtras(*command, command->remaining());
+  rejectExtras(app, app.remaining());
+  if (commands[0]->parsed())
+    return train;
+  if (commands[1]->parsed())
+    return sample;
+  if (commands[2]->parsed())
+    return info;
+  throw Error("expected a command out of train, sample, info; see --help");
+}
+
+std::string nameOf(const ModelOptions &options) { return options.model.value_or("nano"); }
+
+Gpt2Config modelOf(const ModelOptions &options, const std::optional<Gpt2Config> &base) {
+  Gpt2Config config = base && !options.model ? *base : gpt2Named(nameOf(options)).config;
+  config.layers = options.layers.value_or(config.layers);
+  config.heads = options.heads.value_or(config.heads);
+  config.width = options.width.value_or(config.width);
+  config.context = options.context.value_or(config.context);
+  config.vocab = options.vocab.value_or(config.vocab);
+  verify(config);
+  return config;
+}
+
+TrainSettings settingsOf(const TrainOptions &o, const std::optional<TrainSettings> &base) {
+  TrainSettings s = base ? *base : gpt2Named(nameOf(o.model)).settings;
+  s.batch = o.batch.value_or(s.batch);
+  s.accumulate = o.accumulate.value_or(s.accumulate);
+  s.steps = o.steps.value_or(s.steps);
+  s.warmup = o.warmup.value_or(base ? s.warmup : std::min(s.warmup, s.steps / 10));
+  s.rate = o.rate.value_or(s.rate);
+  s.finalRate = o.finalRate.value_or(s.finalRate);
+  s.decay = o.decay.value_or(s.decay);
+  s.beta1 = o.beta1.value_or(s.beta1);
+  s.beta2 = o.beta2.value_or(s.beta2);
+  s.clip = o.clip.value_or(s.clip);
+  s.evaluateEvery = o.evaluateEvery.value_or(s.evaluateEvery);
+  s.seed = o.seed.value_or(s.seed);
+  verify(s);
+  return s;
+}
+
+} // namespace kiln

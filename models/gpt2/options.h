@@ -1,0 +1,71 @@
+// The command line of `gpt2`: train, sample and info, with their flags.
+
+#pragma once
+
+#include "models/gpt2/config.h"
+
+#include <optional>
+#include <variant>
+
+namespace kiln {
+
+/// Which machine runs the model.
+struct MachineOptions {
+  std::string device = "cpu";
+  int threads = 0; // 0: the device's own choice
+};
+
+/// Sizes given by name, by numbers, or by name with some numbers replaced.
+struct ModelOptions {
+  std::optional<std::string> model; // nano when not given
+  std::optional<int64_t> layers, heads, width, context, vocab;
+};
+
+struct TrainOptions {
+  std::string data, out;
+  ModelOptions model;
+  MachineOptions machine;
+  std::optional<int64_t> batch, accumulate, steps, warmup, evaluateEvery;
+  std::optional<double> rate, finalRate, decay, beta1, beta2, clip;
+  std::optional<uint64_t> seed;
+  int64_t saveEvery = 0; // 0: at the end only
+  int64_t stopAfter = 0; // 0: go on to the last step
+  int64_t keep = 2;
+  bool resume = false;
+  bool overwrite = false; // of the checkpoints in `out`
+};
+
+struct SampleOptions {
+  std::string folder; // a run's folder, a checkpoint, or a Hugging Face model
+  MachineOptions machine;
+  std::string prompt = "\n";
+  int64_t tokens = 256;
+  double temperature = 0.8;
+  int64_t topK = 0; // 0: all
+  uint64_t seed = 1;
+};
+
+struct InfoOptions {
+  ModelOptions model;
+  std::optional<int64_t> batch;
+  MachineOptions machine;
+  bool buffers = false; // list every buffer of the plan
+};
+
+using Command = std::variant<TrainOptions, SampleOptions, InfoOptions>;
+
+/// Reads the command line. Throws Error for a flag, a command or a value that it does not know, with the nearest one.
+/// For --help it prints the help and returns nothing.
+std::optional<Command> parseCommand(int argc, const char *const *argv);
+
+/// The candidate with the smallest edit distance to `word`, unless all are too far to be meant.
+std::optional<std::string> nearest(const std::string &word, const std::vector<std::string> &candidates);
+
+/// The name that the options give, or nano.
+std::string nameOf(const ModelOptions &options);
+/// The model that the options describe; sizes that they do not give come from `base`, or from the named model.
+Gpt2Config modelOf(const ModelOptions &options, const std::optional<Gpt2Config> &base = {});
+/// The settings that the options describe; what they do not give comes from `base`, or from the named model.
+TrainSettings settingsOf(const TrainOptions &options, const std::optional<TrainSettings> &base = {});
+
+} // namespace kiln

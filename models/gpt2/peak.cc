@@ -1,0 +1,63 @@
+// Independent chains of multiply-adds on native vectors: as many chains as hide the latency and still fit the
+// registers.
+
+#include "models/gpt2/peak.h"
+#include "runtime/Compile.h"
+#include "runtime/Tensor.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace kiln {
+
+namespace {
+struct PeakConfig {
+  int width = 16;  // elements of a native vector
+  int chains = 12; // results in flight
+};
+
+void fmaPeak(View factors, View out, Tile rounds, PeakConfig cfg) {
+  const Tile a = load(factors, {0, 0}, {cfg.width}); // (W) below 1: the sums converge
+  const Tile b = load(factors, {1, 0}, {cfg.width}); // (W)
+  std::vector<Tile> chains;
+  for (int c = 0; c < cfg.chains; ++c)
+    chains.push_back(b * (c + 1)); // (W)
+  for (Tile round : range(0, rounds))
+    for (Tile &chain : chains)
+      chain = fma(chain, a, b);
+  Tile total = zeros(f32, {cfg.width});
+  for (const Tile &chain : chains)
+    total += chain;
+  store(out, {program_id(0), 0}, total);
+}
+
+const Kernel fmaPeakKernel =
+    kernel("fma_peak", fmaPeak, {field("width", &PeakConfig::width), field("chains", &PeakConfig::chains)});
+} // namespace
+
+double measurePeak(Device &device) {
+  const Target &target = device.target();
+  PeakConfig config;
+  config.width = std::max(1, target.vectorBits / 32);
+  const std::string text = textOf(fmaPeakKernel.fields, config);
+  const std::shared_ptr<Device> handle(&device, [](Device *) {});
+  const int64_t programs = std::max(target.sms, device.threads());
+  Tensor factors(handle, f32, {2, config.width}), out(handle, f32, {programs, config.width});
+  factors.uploadFloats(std::vector<float>(2 * config.width, 0.5f));
+  double best = 0;
+  int64_t rounds = 1000;
+  for (double seconds = 0, spent = 0; spent < 0.05; spent += seconds) {
+    const auto begin = std::chrono::steady_clock::now();
+    launch(device, fmaPeakKernel, {programs, 1, 1}, {factors.ref(), out.ref(), rounds}, text);
+    device.synchronize();
+    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const double operations =
+        2.0 * static_cast<double>(rounds) * config.chains * config.width * static_cast<double>(programs);
+    best = std::max(best, operations / seconds);
+    if (seconds < 0.01)
+      rounds *= 4;
+  }
+  return best;
+}
+
+} // namespace kiln

@@ -1,0 +1,128 @@
+// Drawing the bar and writing the log.
+
+#include "models/gpt2/progress.h"
+#include "dialect/dsl/Types.h"
+#include "models/data/files.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace kiln {
+
+using Clock = std::chrono::steady_clock;
+
+std::string jsonOf(const StepRow &row) {
+  nlohmann::ordered_json json = {{"step", row.step}, {"loss", row.loss}};
+  if (row.validationLoss)
+    json["val_loss"] = *row.validationLoss;
+  json["lr"] = row.rate;
+  json["grad_norm"] = row.gradientNorm;
+  json["tokens_per_s"] = row.tokensPerSecond;
+  json["peak_share"] = row.peakShare;
+  json["seconds"] = row.seconds;
+  return json.dump();
+}
+
+/// The lines of a log whose step is at most `step`; a line cut short by a crash is no JSON and goes too.
+static std::string rowsUpTo(const std::string &text, int64_t step) {
+  std::istringstream lines(text);
+  std::string line, kept;
+  while (std::getline(lines, line)) {
+    const auto row = nlohmann::json::parse(line, nullptr, false);
+    if (row.is_object() && row.contains("step") && row["step"].is_number() && row["step"].get<int64_t>() <= step)
+      kept += line + "\n";
+  }
+  return kept;
+}
+
+RunLog::RunLog(const std::string &path, int64_t step) : path(path) {
+  if (std::filesystem::exists(path))
+    replaceFile(path, rowsUpTo(readFile(path), step));
+  file = std::fopen(path.c_str(), "a");
+  if (!file)
+    throw Error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)), Fault::device);
+}
+
+RunLog::~RunLog() { std::fclose(file); }
+
+void RunLog::write(const StepRow &row) {
+  const std::string line = jsonOf(row) + "\n";
+  if (std::fwrite(line.data(), 1, line.size(), file) != line.size() || std::fflush(file) != 0)
+    throw Error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)), Fault::device);
+}
+
+std::string clockText(double seconds) {
+  const int64_t s = std::max<int64_t>(0, std::llround(seconds));
+  return s < 3600 ? fmt::format("{}:{:02}", s / 60, s % 60)
+                  : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+std::string barText(double done, int width) {
+  static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const int filled = static_cast<int>(std::clamp(done, 0.0, 1.0) * width * 8);
+  std::string bar;
+  for (int i = 0; i < filled / 8; ++i)
+    bar += "█";
+  bar += eighths[filled % 8];
+  for (int i = (filled + 7) / 8; i < width; ++i)
+    bar += "·";
+  return bar;
+}
+
+Progress::Progress(int64_t first, int64_t last, bool terminal, std::FILE *out)
+    : first(first), last(last), terminal(terminal), out(out), begin(Clock::now()), shown(begin) {}
+
+Progress::~Progress() {
+  if (drawn)
+    std::fputc('\n', out);
+}
+
+std::string Progress::text(const StepRow &row) const {
+  const double elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
+  const double left =
+      elapsed / static_cast<double>(std::max<int64_t>(1, row.step - first)) * static_cast<double>(last - row.step);
+  std::string text = fmt::format("step {}/{}  loss {:.4f}", row.step, last, row.loss);
+  if (row.validationLoss)
+    text += fmt::format("  val {:.4f}", *row.validationLoss);
+  return text + fmt::format("  {:.1f}k tokens/s  {:.0f} % of peak  {} left", row.tokensPerSecond / 1000,
+                            100 * row.peakShare, clockText(left));
+}
+
+void Progress::clear() {
+  if (drawn)
+    std::fputs("\r\x1b[K", out);
+  drawn = false;
+}
+
+void Progress::show(const StepRow &row) {
+  const Clock::time_point now = Clock::now();
+  const double since = std::chrono::duration<double>(now - shown).count();
+  const bool due = row.step == last || row.step == first + 1 || row.validationLoss.has_value();
+  if (!due && since < (terminal ? 0.1 : 5.0))
+    return;
+  shown = now;
+  if (!terminal) {
+    fmt::print(out, "{}\n", text(row));
+  } else {
+    clear();
+    if (row.validationLoss)
+      fmt::print(out, "{}\n", text(row));
+    fmt::print(out, "{} {}", barText(static_cast<double>(row.step) / static_cast<double>(last), 24), text(row));
+    drawn = true;
+  }
+  std::fflush(out);
+}
+
+void Progress::note(const std::string &line) {
+  clear();
+  fmt::print(out, "{}\n", line);
+  std::fflush(out);
+}
+
+} // namespace kiln

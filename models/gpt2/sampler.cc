@@ -1,0 +1,76 @@
+// Choosing the next byte, and the loop around it. Choosing is no arithmetic of a training step: it is done on the host.
+
+#include "models/gpt2/sampler.h"
+#include "models/gpt2/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fmt/format.h>
+#include <numeric>
+
+namespace kiln {
+
+int64_t choose(const std::vector<float> &logits, double temperature, int64_t topK, double uniform) {
+  std::vector<int64_t> order(logits.size());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return logits[a] > logits[b]; });
+  if (temperature == 0)
+    return order.front();
+  if (topK > 0 && topK < static_cast<int64_t>(order.size()))
+    order.resize(topK);
+  std::vector<double> weights;
+  for (int64_t i : order)
+    weights.push_back(std::exp((logits[i] - logits[order.front()]) / temperature));
+  double left = uniform * std::accumulate(weights.begin(), weights.end(), 0.0);
+  for (size_t i = 0; i < order.size(); ++i)
+    if ((left -= weights[i]) < 0)
+      return order[i];
+  return order.back();
+}
+
+/// The folder with the weights: a run's newest checkpoint, or the folder itself.
+static std::string weightsFolder(const std::string &folder) {
+  if (const std::optional<std::string> newest = newestCheckpoint(folder))
+    return *newest;
+  if (!std::filesystem::exists(folder + "/config.json"))
+    throw Error(fmt::format("expected checkpoints or a config.json in '{}', but there are none", folder));
+  return folder;
+}
+
+static void verify(const SampleOptions &o) {
+  if (o.prompt.empty())
+    throw Error("expected a prompt of at least one byte, but got an empty one");
+  if (o.tokens < 1)
+    throw Error(fmt::format("expected 'tokens' to be at least 1, but got {}", o.tokens));
+  if (!(o.temperature >= 0))
+    throw Error(fmt::format("expected 'temperature' to be at least 0, but got {}", o.temperature));
+  if (o.topK < 0)
+    throw Error(fmt::format("expected 'top-k' to be at least 0, but got {}", o.topK));
+}
+
+void sample(const SampleOptions &options) {
+  verify(options);
+  const std::string folder = weightsFolder(options.folder);
+  const Gpt2Config config = readConfig(folder);
+  if (config.vocab < 256)
+    throw Error(fmt::format("expected a vocabulary of at least 256 for bytes, but got {}", config.vocab));
+  Gpt2 model(openDevice(options.machine), config, 1);
+  model.uploadWeights(readWeights(folder, model.network().parameters(), config.type));
+  const Random random(options.seed, Stream::sampling);
+  std::vector<int32_t> tokens;
+  for (char c : options.prompt)
+    tokens.push_back(static_cast<uint8_t>(c));
+  std::fwrite(options.prompt.data(), 1, options.prompt.size(), stdout);
+  for (int64_t i = 0; i < options.tokens; ++i) {
+    const int64_t seen = std::min<int64_t>(config.context, static_cast<int64_t>(tokens.size()));
+    std::vector<float> logits = model.logitsAfter({tokens.end() - seen, tokens.end()});
+    logits.resize(256);
+    tokens.push_back(static_cast<int32_t>(choose(logits, options.temperature, options.topK, random.uniform(i))));
+    std::fputc(tokens.back(), stdout);
+    std::fflush(stdout);
+  }
+  std::fputc('\n', stdout);
+}
+
+} // namespace kiln

@@ -1,0 +1,64 @@
+// Attention's launches. Heads are views into the packed projection; nothing is transposed in memory.
+
+#include "models/nn/attention.h"
+#include "kernels/attention.h"
+
+#include <cmath>
+
+namespace kiln {
+
+Attention::Attention(ParameterList &list, const std::string &name, int64_t heads, int64_t width, double deviation,
+                     double residualDeviation)
+    : heads(heads), width(width), input(list, name + ".c_attn", width, 3 * width, deviation),
+      output(list, name + ".c_proj", width, width, residualDeviation) {}
+
+Attention::Saved Attention::take(Build &b, int64_t batch, int64_t time) const {
+  TensorRef qkv = b.take("qkv", {batch * time, 3 * width});
+  TensorRef mixed = b.take("attention", {batch * time, width});
+  return {qkv, mixed, b.takeStatistics("log-sum-exp", {batch, heads, time})};
+}
+
+void Attention::release(Build &b, const Saved &saved) const {
+  b.release(saved.qkv);
+  b.release(saved.mixed);
+  b.release(saved.lse);
+}
+
+TensorRef Attention::part(const TensorRef &qkv, const TensorRef &lse, int which) const {
+  const int64_t batch = lse.extents[0], time = lse.extents[2];
+  return qkv.reshape({batch, time, 3, heads, width / heads}).select(2, which).permute({0, 2, 1, 3});
+}
+
+TensorRef Attention::byHeads(const TensorRef &x, const TensorRef &lse) const {
+  return x.reshape({lse.extents[0], lse.extents[2], heads, width / heads}).permute({0, 2, 1, 3});
+}
+
+static float scaleOf(int64_t width, int64_t heads) {
+  return static_cast<float>(1 / std::sqrt(static_cast<double>(width / heads)));
+}
+
+void Attention::forward(Build &b, const TensorRef &x, const TensorRef &residual, const Saved &s,
+                        const TensorRef &y) const {
+  input.forward(b, x, s.qkv);
+  b.plan += planAttention(b.target, part(s.qkv, s.lse, 0), part(s.qkv, s.lse, 1), part(s.qkv, s.lse, 2),
+                          byHeads(s.mixed, s.lse), s.lse, scaleOf(width, heads));
+  output.forwardResidual(b, s.mixed, residual, y);
+}
+
+void Attention::backward(Build &b, const TensorRef &dy, const TensorRef &x, const Saved &s, const TensorRef &dx) const {
+  output.weightGradient(b, s.mixed, dy);
+  const TensorRef dmixed = b.take("d attention", s.mixed.extents), dqkv = b.take("d qkv", s.qkv.extents);
+  output.inputGradient(b, dy, dmixed);
+  b.plan +=
+      planAttentionBackward(b.target,
+                            {part(s.qkv, s.lse, 0), part(s.qkv, s.lse, 1), part(s.qkv, s.lse, 2),
+                             byHeads(s.mixed, s.lse), s.lse, byHeads(dmixed, s.lse)},
+                            part(dqkv, s.lse, 0), part(dqkv, s.lse, 1), part(dqkv, s.lse, 2), scaleOf(width, heads));
+  b.release(dmixed);
+  release(b, s);
+  input.weightGradient(b, x, dqkv);
+  input.inputGradient(b, dqkv, dx);
+  b.release(dqkv);
+}
+
+} // namespace kiln

@@ -1,0 +1,40 @@
+// Multi-head causal self-attention: the projection to queries, keys and values, flash attention over heads, and the
+// projection back, which adds the residual.
+
+#pragma once
+
+#include "models/nn/linear.h"
+
+namespace kiln {
+
+class Attention {
+public:
+  /// Parameters NAME.c_attn (C → 3C) and NAME.c_proj (C → C).
+  Attention(ParameterList &list, const std::string &name, int64_t heads, int64_t width, double deviation,
+            double residualDeviation);
+
+  struct Saved {
+    TensorRef qkv;   // (N, 3C)
+    TensorRef mixed; // (N, C) attention's result, before the projection
+    TensorRef lse;   // (B, H, T)
+  };
+  Saved take(Build &build, int64_t batch, int64_t time) const;
+  void release(Build &build, const Saved &saved) const;
+
+  /// y = attention(x) + residual. x, residual, y (N, C) with N = batch · time.
+  void forward(Build &build, const TensorRef &x, const TensorRef &residual, const Saved &saved,
+               const TensorRef &y) const;
+  /// dx from dy; releases `saved` on the way. x as in forward.
+  void backward(Build &build, const TensorRef &dy, const TensorRef &x, const Saved &saved, const TensorRef &dx) const;
+
+private:
+  /// Part 0 (q), 1 (k) or 2 (v) of a (N, 3C) matrix, as (B, H, T, D).
+  TensorRef part(const TensorRef &qkv, const TensorRef &lse, int which) const;
+  /// An (N, C) matrix as (B, H, T, D).
+  TensorRef byHeads(const TensorRef &x, const TensorRef &lse) const;
+
+  int64_t heads, width;
+  Linear input, output;
+};
+
+} // namespace kiln

@@ -1,0 +1,28 @@
+// What a layer needs to plan its part of a step: the machine, the arena, the parameters, and the plan to append to.
+// Layers hold no tensors. forward() and backward() append launches; the caller owns the activations, takes them from
+// the arena and releases them after their last use.
+
+#pragma once
+
+#include "models/nn/arena.h"
+#include "models/nn/parameters.h"
+
+namespace kiln {
+
+struct Build {
+  const Target &target;
+  Arena &arena;
+  const ParameterList &list;
+  ParameterBuffers buffers;
+  Type type;               // of activations
+  bool accumulate = false; // parameter gradients are added to what their buffer holds
+  Plan plan = {};
+
+  TensorRef value(int parameter) const { return buffers.value(list[parameter]); }
+  TensorRef gradient(int parameter) const { return buffers.gradient(list[parameter]); }
+  TensorRef take(const std::string &name, Shape extents) { return arena.take(name, type, std::move(extents)); }
+  TensorRef takeStatistics(const std::string &name, Shape extents) { return arena.take(name, f32, std::move(extents)); }
+  void release(const TensorRef &tensor) { arena.release(tensor); }
+};
+
+} // namespace kiln

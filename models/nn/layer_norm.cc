@@ -1,0 +1,32 @@
+// LayerNorm's launches.
+
+#include "models/nn/layer_norm.h"
+#include "kernels/layernorm.h"
+
+namespace kiln {
+
+LayerNorm::LayerNorm(ParameterList &list, const std::string &name, int64_t width)
+    : weight(list.add(name + ".weight", {width}, {Init::Kind::ones})),
+      bias(list.add(name + ".bias", {width}, {Init::Kind::zeros})) {}
+
+LayerNorm::Saved LayerNorm::take(Build &b, int64_t rows) const {
+  TensorRef mean = b.takeStatistics("mean", {rows});
+  return {mean, b.takeStatistics("rstd", {rows})};
+}
+
+void LayerNorm::release(Build &b, const Saved &saved) const {
+  b.release(saved.mean);
+  b.release(saved.rstd);
+}
+
+void LayerNorm::forward(Build &b, const TensorRef &x, const Saved &saved, const TensorRef &y) const {
+  b.plan += planLayerNorm(b.target, x, b.value(weight), b.value(bias), y, saved.mean, saved.rstd);
+}
+
+void LayerNorm::backward(Build &b, const TensorRef &dy, const TensorRef &x, const Saved &saved, const TensorRef &dx,
+                         bool add) const {
+  b.plan += planLayerNormBackward(b.target, dy, x, b.value(weight), saved.mean, saved.rstd, dx, b.gradient(weight),
+                                  b.gradient(bias), {.dx = add, .parameters = b.accumulate});
+}
+
+} // namespace kiln

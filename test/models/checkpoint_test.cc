@@ -1,0 +1,158 @@
+// Checkpoints: a round trip, damage in every file, a full disk, and which ones are kept.
+
+#include "models/data/safetensors.h"
+#include "models/gpt2/checkpoint.h"
+#include "models/gpt2/network.h"
+#include "test/models/expect_error.h"
+#include "test/models/file_size_limit.h"
+#include "test/models/temporary_folder.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace kiln;
+
+namespace {
+
+const Gpt2Config tiny = {1, 2, 4, 3, 5};
+
+class CheckpointTest : public testing::Test {
+protected:
+  CheckpointTest() : network(tiny) {
+    const ParameterList &list = network.parameters();
+    buffers.values.resize(list.count() * 4);
+    buffers.first.resize(list.count());
+    buffers.second.resize(list.count());
+    float next = 1;
+    for (const Parameter &p : list.all())
+      for (int64_t i = 0; i < p.count(); ++i, ++next) {
+        std::memcpy(&buffers.values[(p.offset + i) * 4], &next, 4);
+        buffers.first[p.offset + i] = next + 0.25f;
+        buffers.second[p.offset + i] = next + 0.5f;
+      }
+    state.config = tiny;
+    state.settings = {
+        .batch = 3, .accumulate = 2, .steps = 40, .warmup = 4, .rate = 0.1, .evaluateEvery = 7, .seed = 123};
+    state.step = 9;
+    state.sequences = 54;
+    state.data = {"text", 1000, 0xfedcba9876543210};
+  }
+  std::string save(int64_t step, int64_t keep = 2) {
+    state.step = step;
+    return saveCheckpoint(folder.path, keep, state, network.parameters(), buffers);
+  }
+  /// Everything that resuming reads.
+  void load(const std::string &path) {
+    readRunState(path);
+    readBuffers(path, network.parameters(), f32);
+  }
+
+  TemporaryFolder folder;
+  const Network network;
+  HostBuffers buffers;
+  RunState state;
+};
+
+TEST_F(CheckpointTest, RestoresTensorsExactly) {
+  const HostBuffers got = readBuffers(save(9), network.parameters(), f32);
+  EXPECT_EQ(got.values, buffers.values);
+  EXPECT_EQ(got.first, buffers.first);
+  EXPECT_EQ(got.second, buffers.second);
+}
+
+TEST_F(CheckpointTest, RestoresTheRunsState) {
+  const RunState got = readRunState(save(9));
+  EXPECT_EQ(got.config, tiny);
+  EXPECT_EQ(got.step, 9);
+  EXPECT_EQ(got.sequences, 54);
+  EXPECT_EQ(got.data.hash, state.data.hash);
+  EXPECT_EQ(got.settings.rate, state.settings.rate);
+  EXPECT_EQ(got.settings.seed, 123u);
+  EXPECT_EQ(got.settings.evaluateEvery, 7);
+}
+
+// The names and shapes of Hugging Face's GPT2Model, in a file that says it is PyTorch's.
+TEST_F(CheckpointTest, HasHuggingFacesNames) {
+  const Safetensors file(save(9) + "/model.safetensors");
+  std::vector<std::string> want = {"wte.weight", "wpe.weight", "ln_f.weight", "ln_f.bias"};
+  for (const char *rest : {"ln_1", "attn.c_attn", "attn.c_proj", "ln_2", "mlp.c_fc", "mlp.c_proj"})
+    for (const char *kind : {".weight", ".bias"})
+      want.push_back(std::string("h.0.") + rest + kind);
+  std::sort(want.begin(), want.end());
+  EXPECT_EQ(file.names(), want);
+  std::vector<float> qkv(48);
+  EXPECT_NO_THROW(file.read("h.0.attn.c_attn.weight", f32, {4, 12}, qkv.data()));
+}
+
+// Each file cut at any byte gives an error that names it; nothing else happens.
+TEST_F(CheckpointTest, CutAnywhereItIsRefused) {
+  const std::string path = save(9);
+  for (const char *name : {"/config.json", "/training.json", "/model.safetensors", "/optimizer.safetensors"}) {
+    const std::string whole = readText(path + name);
+    // The last byte of a JSON file is a line feed, which it does not need.
+    for (size_t size = 0; size + 1 < whole.size(); size += 1 + whole.size() / 97) {
+      writeText(path + name, whole.substr(0, size));
+      expectError([&] { load(path); }, {"expected", name});
+    }
+    writeText(path + name, whole);
+  }
+  EXPECT_NO_THROW(load(path));
+}
+
+TEST_F(CheckpointTest, AMissingFileIsAnError) {
+  const std::string path = save(9);
+  std::filesystem::remove(path + "/optimizer.safetensors");
+  expectError([&] { load(path); }, {"expected a safetensors file", "optimizer.safetensors"});
+}
+
+TEST_F(CheckpointTest, AnotherModelsShapesAreAnError) {
+  const std::string path = save(9);
+  const Network wider(Gpt2Config{1, 2, 8, 3, 5});
+  expectError([&] { readBuffers(path, wider.parameters(), f32); },
+              {"expected tensor 'wte.weight'", "F32 5x8", "but got F32 5x4"});
+}
+
+TEST_F(CheckpointTest, FieldsThatAreMissingAreAnError) {
+  const std::string path = save(9);
+  writeText(path + "/config.json", "{\"n_layer\": 1}");
+  expectError([&] { load(path); }, {"config.json", "n_head"});
+}
+
+// On a full disk the new checkpoint fails with a message, leaves nothing behind, and the old one stays whole.
+TEST_F(CheckpointTest, AFullDiskLeavesTheOldOne) {
+  const std::string old = save(9);
+  {
+    const FileSizeLimit limit(500);
+    expectError([&] { save(10, 1); }, {"cannot write", "earlier checkpoints are untouched"});
+  }
+  EXPECT_EQ(newestCheckpoint(folder.path), old);
+  EXPECT_NO_THROW(load(old));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}), 1);
+}
+
+TEST_F(CheckpointTest, KeepsTheNewest) {
+  for (int64_t step : {9, 10, 100, 11})
+    save(step);
+  EXPECT_EQ(newestCheckpoint(folder.path), folder / "checkpoint-00000100");
+  EXPECT_TRUE(std::filesystem::exists(folder / "checkpoint-00000011"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}), 2);
+}
+
+// What an interrupted write left under its other name is neither taken for a checkpoint nor in the way.
+TEST_F(CheckpointTest, APartialOneIsNone) {
+  std::filesystem::create_directories(folder / ".checkpoint-00000009.partial/x");
+  EXPECT_FALSE(newestCheckpoint(folder.path).has_value());
+  EXPECT_NO_THROW(load(save(9)));
+}
+
+// GPT2LMHeadModel writes its tensors with a prefix; they are read all the same.
+TEST_F(CheckpointTest, ReadsTheLanguageModelsPrefix) {
+  const std::string path = save(9);
+  std::vector<HostTensor> tensors;
+  for (const Parameter &p : network.parameters().all())
+    tensors.push_back({"transformer." + p.name, f32, p.shape, &buffers.values[p.offset * 4]});
+  writeSafetensors(path + "/model.safetensors", tensors);
+  EXPECT_EQ(readWeights(path, network.parameters(), f32), buffers.values);
+}
+
+} // namespace

@@ -1,0 +1,94 @@
+// Sizes, counts and the learning-rate schedule.
+
+#include "models/gpt2/config.h"
+#include "models/gpt2/network.h"
+#include "test/models/expect_error.h"
+
+#include <algorithm>
+
+using namespace kiln;
+
+namespace {
+
+TEST(Gpt2Config, HeadsMustDivideTheWidth) {
+  expectError([] { verify(Gpt2Config{2, 5, 64, 8, 256}); },
+              {"expected the heads to divide the width, but got 5 heads and width 64"});
+}
+
+TEST(Gpt2Config, SizesMustBePositive) {
+  expectError([] { verify(Gpt2Config{0, 4, 64, 8, 256}); }, {"expected 'layers' to be at least 1, but got 0"});
+}
+
+TEST(Gpt2Config, AnUnknownNameListsTheKnownOnes) {
+  expectError([] { gpt2Named("d13"); }, {"nano, d2", "d48, but got 'd13'"});
+}
+
+// OpenAI's small model with its own vocabulary has 124 439 808 parameters.
+TEST(Gpt2Config, CountsTheParametersOfGpt2) {
+  Gpt2Config config = gpt2Named("d12").config;
+  config.vocab = 50257;
+  EXPECT_EQ(parameterCount(config), 124439808);
+}
+
+// The count by formula is that of the tensors, and all named models are well formed.
+TEST(Gpt2Config, FormulaAndTensorsAgree) {
+  for (const char *name : {"nano", "d2", "d4"}) {
+    const Network network(gpt2Named(name).config);
+    int64_t count = 0;
+    for (const Parameter &p : network.parameters().all())
+      count += p.count();
+    EXPECT_EQ(count, parameterCount(network.config())) << name;
+  }
+  for (const std::string &name : gpt2Names())
+    EXPECT_NO_THROW(verify(gpt2Named(name).config)) << name;
+}
+
+// Matrices come first in the flat buffers and all else behind them; nothing overlaps.
+TEST(ParameterList, DecayedTensorsComeFirst) {
+  const Network network(Gpt2Config{2, 2, 12, 8, 17});
+  const ParameterList &list = network.parameters();
+  int64_t end = 0;
+  std::vector<Parameter> byOffset = list.all();
+  std::sort(byOffset.begin(), byOffset.end(),
+            [](const Parameter &a, const Parameter &b) { return a.offset < b.offset; });
+  for (const Parameter &p : byOffset) {
+    EXPECT_GE(p.offset, end) << p.name;
+    EXPECT_EQ(p.offset % 64, 0) << p.name;
+    EXPECT_EQ(p.offset < list.decayedCount(), p.shape.size() == 2) << p.name;
+    end = p.offset + p.count();
+  }
+  EXPECT_LE(end, list.count());
+}
+
+TrainSettings tenSteps() {
+  TrainSettings s;
+  s.steps = 10;
+  s.warmup = 4;
+  s.rate = 1;
+  s.finalRate = 0.1;
+  return s;
+}
+
+TEST(LearningRate, RisesLinearly) {
+  for (int step = 0; step < 4; ++step)
+    EXPECT_DOUBLE_EQ(learningRate(tenSteps(), step), (step + 1) / 4.0);
+}
+
+// After the warm-up it begins at the top, never rises, and ends at its share.
+TEST(LearningRate, FallsToItsShare) {
+  EXPECT_DOUBLE_EQ(learningRate(tenSteps(), 4), 1);
+  for (int step = 5; step < 10; ++step)
+    EXPECT_LT(learningRate(tenSteps(), step), learningRate(tenSteps(), step - 1));
+  EXPECT_NEAR(learningRate(tenSteps(), 9), 0.1, 1e-15);
+}
+
+TEST(TrainSettings, OutOfRangeIsAnError) {
+  TrainSettings s = tenSteps();
+  s.batch = 0;
+  expectError([&] { verify(s); }, {"expected 'batch' to be at least 1, but got 0"});
+  s.batch = 1;
+  s.beta2 = 1;
+  expectError([&] { verify(s); }, {"'beta2'", "but got 1"});
+}
+
+} // namespace

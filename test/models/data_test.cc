@@ -1,0 +1,111 @@
+// Text files, training and validation sequences.
+
+#include "models/data/batches.h"
+#include "models/data/text.h"
+#include "test/models/expect_error.h"
+#include "test/models/temporary_folder.h"
+
+#include <algorithm>
+#include <set>
+
+using namespace kiln;
+
+namespace {
+
+std::vector<uint8_t> counting(int64_t size) {
+  std::vector<uint8_t> bytes(size);
+  for (int64_t i = 0; i < size; ++i)
+    bytes[i] = static_cast<uint8_t>(i);
+  return bytes;
+}
+
+// The last tenth validates, the rest trains, and nothing is lost between them.
+TEST(Text, SplitsOffTheLastTenth) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 209; ++i)
+    text += static_cast<char>(i);
+  writeText(folder / "text", text);
+  const Text split = kiln::readText(folder / "text", 4);
+  EXPECT_EQ(split.train.size(), 189u);
+  EXPECT_EQ(split.validation.size(), 20u);
+  EXPECT_EQ(split.validation.front(), 189);
+}
+
+TEST(Text, AMissingFileIsAnError) {
+  expectError([] { kiln::readText("/nowhere/text", 4); }, {"expected a text file", "'/nowhere/text' does not exist"});
+}
+
+TEST(Text, AFolderIsAnError) {
+  const TemporaryFolder folder;
+  expectError([&] { kiln::readText(folder.path, 4); }, {"expected a text file", "is a folder"});
+}
+
+TEST(Text, AnEmptyFileIsAnError) {
+  const TemporaryFolder folder;
+  writeText(folder / "text", "");
+  expectError([&] { kiln::readText(folder / "text", 4); }, {"expected text in", "is empty"});
+}
+
+// A file one byte too short says how long it must be and how long it is; one byte more is enough.
+TEST(Text, AShortFileIsAnError) {
+  const TemporaryFolder folder;
+  writeText(folder / "text", std::string(49, 'x'));
+  expectError([&] { kiln::readText(folder / "text", 4); }, {"at least 50 bytes", "but got 49"});
+  writeText(folder / "text", std::string(50, 'x'));
+  EXPECT_EQ(kiln::readText(folder / "text", 4).validation.size(), 5u);
+}
+
+// Targets are the tokens one further on, within each sequence.
+TEST(TrainBatches, TargetsFollowTokens) {
+  const std::vector<uint8_t> text = counting(200);
+  TrainBatches batches(text, 8, 1);
+  const Batch batch = batches.sequences(0, 5);
+  ASSERT_EQ(batch.tokens.size(), 40u);
+  for (size_t i = 0; i < 40; ++i)
+    EXPECT_EQ(batch.targets[i], batch.tokens[i] + 1) << i;
+  for (size_t i = 1; i < 8; ++i)
+    EXPECT_EQ(batch.tokens[i], batch.tokens[i - 1] + 1) << i;
+}
+
+// A pass takes each of its sequences once: no byte of the text is read twice in it.
+TEST(TrainBatches, APassReadsNoByteTwice) {
+  const std::vector<uint8_t> text = counting(250);
+  TrainBatches batches(text, 8, 1);
+  const Batch batch = batches.sequences(0, batches.sequencesPerPass());
+  EXPECT_GE(batches.sequencesPerPass(), 30);
+  EXPECT_EQ(std::set<int32_t>(batch.tokens.begin(), batch.tokens.end()).size(), batch.tokens.size());
+}
+
+// Passes and seeds differ in their order.
+TEST(TrainBatches, PassesAndSeedsDiffer) {
+  const std::vector<uint8_t> text = counting(250);
+  TrainBatches one(text, 8, 1), two(text, 8, 2);
+  const int64_t pass = one.sequencesPerPass();
+  EXPECT_NE(one.sequences(0, pass).tokens, one.sequences(pass, pass).tokens);
+  EXPECT_NE(one.sequences(0, pass).tokens, two.sequences(0, pass).tokens);
+}
+
+// Sequence n depends on seed and n only: beginning in the middle of a pass gives what going there gives.
+TEST(TrainBatches, APositionIsEnoughToGoOn) {
+  const std::vector<uint8_t> text = counting(250);
+  TrainBatches through(text, 8, 1), jumped(text, 8, 1);
+  const Batch whole = through.sequences(0, 70), tail = jumped.sequences(45, 25);
+  EXPECT_TRUE(std::equal(tail.tokens.begin(), tail.tokens.end(), whole.tokens.begin() + 45 * 8));
+}
+
+// Every byte of the validation text but the first is a target exactly once, in order.
+TEST(Validation, EveryByteIsATargetOnce) {
+  const std::vector<uint8_t> text = counting(43);
+  std::vector<int32_t> targets;
+  const int64_t sequences = validationSequences(43, 8);
+  for (int64_t first = 0; first < sequences; first += 4)
+    for (int32_t target : validationBatch(text, 8, first, 4).targets)
+      if (target != ignoredTarget)
+        targets.push_back(target);
+  ASSERT_EQ(targets.size(), 42u);
+  for (int i = 0; i < 42; ++i)
+    EXPECT_EQ(targets[i], i + 1);
+}
+
+} // namespace

@@ -1,0 +1,84 @@
+// The command line: what it accepts, and what it says to what it does not.
+
+#include "models/gpt2/options.h"
+#include "test/models/expect_error.h"
+
+using namespace kiln;
+
+namespace {
+
+std::optional<Command> parse(std::vector<const char *> words) {
+  words.insert(words.begin(), "gpt2");
+  return parseCommand(static_cast<int>(words.size()), words.data());
+}
+
+TEST(Options, TrainTakesItsFlags) {
+  const auto command =
+      parse({"train", "--data", "d", "--out", "o", "--model", "d2", "--lr", "0.5", "--steps", "7", "--resume"});
+  const TrainOptions &o = std::get<TrainOptions>(command.value());
+  EXPECT_EQ(o.data, "d");
+  EXPECT_TRUE(o.resume);
+  const TrainSettings s = settingsOf(o);
+  EXPECT_EQ(s.steps, 7);
+  EXPECT_EQ(s.rate, 0.5);
+  EXPECT_EQ(modelOf(o.model).layers, 2);
+}
+
+TEST(Options, NumbersReplaceTheNamedSizes) {
+  const auto command = parse({"info", "--model", "d12", "--vocab", "50257", "--layers", "3"});
+  const Gpt2Config config = modelOf(std::get<InfoOptions>(command.value()).model);
+  EXPECT_EQ(config.layers, 3);
+  EXPECT_EQ(config.vocab, 50257);
+  EXPECT_EQ(config.width, 768);
+}
+
+// Settings that a resumed run is not given stay as they were.
+TEST(Options, ResumingKeepsWhatIsNotGiven) {
+  const auto command = parse({"train", "--data", "d", "--out", "o", "--steps", "20", "--resume"});
+  TrainSettings before = gpt2Named("d2").settings;
+  before.rate = 0.125;
+  before.steps = 10;
+  before.warmup = 7;
+  const TrainSettings s = settingsOf(std::get<TrainOptions>(command.value()), before);
+  EXPECT_EQ(s.rate, 0.125);
+  EXPECT_EQ(s.steps, 20);
+  EXPECT_EQ(s.warmup, 7);
+}
+
+TEST(Options, AnUnknownFlagSuggestsTheNearest) {
+  expectError([] { parse({"train", "--data", "d", "--out", "o", "--accumlate", "2"}); },
+              {"unknown flag '--accumlate'; did you mean '--accumulate'?"});
+}
+
+// A misspelt required flag is named, not called missing.
+TEST(Options, AMisspeltRequiredFlagSuggestsIt) {
+  expectError([] { parse({"train", "--dta", "d", "--out", "o"}); }, {"unknown flag '--dta'; did you mean '--data'?"});
+}
+
+TEST(Options, AFlagLikeNoneSuggestsNothing) {
+  expectError([] { parse({"info", "--zzzzzzzzzz"}); }, {"unknown flag '--zzzzzzzzzz'; see --help"});
+}
+
+TEST(Options, AnUnknownCommandSuggestsTheNearest) {
+  expectError([] { parse({"trian"}); }, {"unknown command 'trian'; did you mean 'train'?"});
+}
+
+TEST(Options, NoCommandIsAnError) {
+  expectError([] { parse({}); }, {"expected a command out of train, sample, info"});
+}
+
+TEST(Options, AMissingFlagIsNamed) {
+  expectError([] { parse({"train", "--data", "d"}); }, {"--out", "required"});
+}
+
+TEST(Options, TextForANumberIsAnError) {
+  expectError([] { parse({"train", "--data", "d", "--out", "o", "--steps", "many"}); }, {"--steps", "many"});
+}
+
+TEST(Options, HeadsThatDoNotDivideTheWidthAreAnError) {
+  const auto command = parse({"info", "--heads", "7"});
+  expectError([&] { modelOf(std::get<InfoOptions>(command.value()).model); },
+              {"expected the heads to divide the width, but got 7"});
+}
+
+} // namespace

@@ -1,0 +1,104 @@
+// Rows of the log, the bar, and the log of a resumed run.
+
+#include "models/gpt2/progress.h"
+#include "models/gpt2/sampler.h"
+#include "test/models/temporary_folder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+using namespace kiln;
+
+namespace {
+
+StepRow row(int64_t step) {
+  StepRow r;
+  r.step = step;
+  r.loss = 2.5;
+  r.rate = 1e-3;
+  return r;
+}
+
+TEST(RunLog, WritesOneObjectALine) {
+  const TemporaryFolder folder;
+  {
+    RunLog log(folder / "log.jsonl", 0);
+    log.write(row(1));
+    StepRow second = row(2);
+    second.validationLoss = 2.25;
+    log.write(second);
+  }
+  std::ifstream in(folder / "log.jsonl");
+  std::string line;
+  std::getline(in, line);
+  auto json = nlohmann::json::parse(line);
+  EXPECT_EQ(json.at("step"), 1);
+  EXPECT_EQ(json.at("loss"), 2.5);
+  EXPECT_EQ(json.at("lr"), 1e-3);
+  EXPECT_FALSE(json.contains("val_loss"));
+  std::getline(in, line);
+  EXPECT_EQ(nlohmann::json::parse(line).at("val_loss"), 2.25);
+  EXPECT_FALSE(std::getline(in, line));
+}
+
+// A run that goes on from step 2 drops what was logged after it, and a line that a crash cut.
+TEST(RunLog, GoesOnFromAStep) {
+  const TemporaryFolder folder;
+  {
+    RunLog log(folder / "log.jsonl", 0);
+    for (int step = 1; step <= 4; ++step)
+      log.write(row(step));
+  }
+  std::ofstream(folder / "log.jsonl", std::ios::app) << "{\"step\": 2, \"lo";
+  {
+    RunLog log(folder / "log.jsonl", 2);
+  }
+  EXPECT_EQ(readText(folder / "log.jsonl"), jsonOf(row(1)) + "\n" + jsonOf(row(2)) + "\n");
+}
+
+// Where the output is no terminal there are plain lines, without a control character.
+TEST(Progress, PrintsPlainLinesToAFile) {
+  const TemporaryFolder folder;
+  std::FILE *out = std::fopen((folder / "out").c_str(), "w");
+  {
+    Progress progress(0, 2, false, out);
+    progress.show(row(1));
+    progress.show(row(2));
+  }
+  std::fclose(out);
+  const std::string text = readText(folder / "out");
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+  EXPECT_EQ(text.find('\r'), std::string::npos);
+  EXPECT_NE(text.find("step 2/2  loss 2.5000"), std::string::npos);
+}
+
+TEST(Progress, FormatsTimes) {
+  EXPECT_EQ(clockText(7), "0:07");
+  EXPECT_EQ(clockText(187.4), "3:07");
+  EXPECT_EQ(clockText(3765), "1:02:45");
+}
+
+TEST(Progress, TheBarFillsUp) {
+  EXPECT_EQ(barText(0, 3), "···");
+  EXPECT_EQ(barText(0.5, 3), "█▌·");
+  EXPECT_EQ(barText(1, 3), "███");
+}
+
+TEST(Sampler, TemperatureZeroTakesTheLargest) { EXPECT_EQ(choose({1, 3, 2}, 0, 0, 0.99), 1); }
+
+// With k = 2 the third token is never taken; without it, the highest number takes it.
+TEST(Sampler, TopKCutsTheTail) {
+  EXPECT_EQ(choose({1, 3, 2}, 1, 2, 0.999999), 2);
+  EXPECT_EQ(choose({1, 3, 2}, 1, 0, 0.999999), 0);
+}
+
+// Two tokens with weights 3 : 1 share the numbers from 0 to 1 in that ratio.
+TEST(Sampler, ChoosesInProportion) {
+  const std::vector<float> logits = {0, std::log(3.0f)};
+  EXPECT_EQ(choose(logits, 1, 0, 0.74), 1);
+  EXPECT_EQ(choose(logits, 1, 0, 0.76), 0);
+}
+
+} // namespace

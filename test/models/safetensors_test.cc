@@ -1,0 +1,102 @@
+// The safetensors format: what is written is read back; a file that is damaged anywhere is refused.
+
+#include "models/data/safetensors.h"
+#include "test/models/expect_error.h"
+#include "test/models/file_size_limit.h"
+#include "test/models/temporary_folder.h"
+
+#include <cstring>
+
+using namespace kiln;
+
+namespace {
+
+class SafetensorsTest : public testing::Test {
+protected:
+  void SetUp() override { writeSafetensors(path, {{"a", f32, {2, 3}, a}, {"b", i32, {4}, b}}, {{"format", "pt"}}); }
+
+  TemporaryFolder folder;
+  const std::string path = folder / "file.safetensors";
+  const float a[6] = {1, 2, 3, 4, 5, 6};
+  const int32_t b[4] = {7, 8, 9, 10};
+};
+
+TEST_F(SafetensorsTest, ReadsWhatWasWritten) {
+  const Safetensors file(path);
+  float gotA[6];
+  int32_t gotB[4];
+  file.read("b", i32, {4}, gotB);
+  file.read("a", f32, {2, 3}, gotA);
+  EXPECT_EQ(std::memcmp(a, gotA, sizeof a), 0);
+  EXPECT_EQ(std::memcmp(b, gotB, sizeof b), 0);
+  EXPECT_EQ(file.metadata().at("format"), "pt");
+}
+
+// The header's length is in the first eight bytes, and the data begin at a multiple of eight, as the format asks.
+TEST_F(SafetensorsTest, LaysOutTheHeader) {
+  const std::string bytes = readText(path);
+  uint64_t length;
+  std::memcpy(&length, bytes.data(), 8);
+  EXPECT_EQ(length % 8, 0u);
+  EXPECT_EQ(bytes.size(), 8 + length + 40);
+  EXPECT_EQ(bytes[8], '{');
+}
+
+// A file cut after any number of its bytes is refused when it is opened.
+TEST_F(SafetensorsTest, CutAnywhereItIsRefused) {
+  const std::string bytes = readText(path);
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    writeText(path, bytes.substr(0, size));
+    expectError([&] { Safetensors file(path); }, {"expected", path, size < 8 ? "but the file has" : "bytes"});
+  }
+}
+
+TEST_F(SafetensorsTest, BytesBehindTheEndAreRefused) {
+  writeText(path, readText(path) + "x");
+  expectError([&] { Safetensors file(path); }, {"expected 40 bytes of tensors", "but got 41"});
+}
+
+TEST_F(SafetensorsTest, AHeaderThatIsNoJsonIsRefused) {
+  std::string bytes = readText(path);
+  bytes[8] = '[';
+  writeText(path, bytes);
+  expectError([&] { Safetensors file(path); }, {"expected a JSON header"});
+}
+
+// A length that promises more header than there is file does not make the reader ask for that much memory.
+TEST_F(SafetensorsTest, AnAbsurdHeaderLengthIsRefused) {
+  std::string bytes = readText(path);
+  std::memset(bytes.data(), 0xff, 8);
+  writeText(path, bytes);
+  expectError([&] { Safetensors file(path); }, {"expected a header of 18446744073709551615 bytes"});
+}
+
+TEST_F(SafetensorsTest, AnotherShapeIsAnError) {
+  const Safetensors file(path);
+  float got[6];
+  expectError([&] { file.read("a", f32, {3, 2}, got); }, {"expected tensor 'a'", "F32 3x2", "but got F32 2x3"});
+}
+
+TEST_F(SafetensorsTest, AnotherTypeIsAnError) {
+  const Safetensors file(path);
+  float got[4];
+  expectError([&] { file.read("b", f32, {4}, got); }, {"F32 4", "but got I32 4"});
+}
+
+TEST_F(SafetensorsTest, AMissingTensorIsAnError) {
+  const Safetensors file(path);
+  float got[4];
+  expectError([&] { file.read("c", f32, {4}, got); }, {"expected a tensor 'c'", "there is none"});
+}
+
+// When the disk is full the error says so, and no half of a file is left.
+TEST(Safetensors, AFullDiskIsAnError) {
+  const TemporaryFolder folder;
+  const std::vector<float> values(1000);
+  const FileSizeLimit limit(2000);
+  expectError([&] { writeSafetensors(folder / "f", {{"a", f32, {1000}, values.data()}}); },
+              {"cannot write", folder / "f"});
+  EXPECT_FALSE(std::filesystem::exists(folder / "f"));
+}
+
+} // namespace
