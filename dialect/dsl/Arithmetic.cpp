@@ -39,8 +39,7 @@ static Operands unifyAs(Verb &verb, Takes takes, ArrayRef<const At *> operands) 
 }
 
 /// A verb on two operands: `Real` on floats, `Integer` on integers.
-template <class Real, class Integer>
-static Tile binary(const char *name, Takes takes, const At &a, const At &b) {
+template <class Real, class Integer> static Tile binary(const char *name, Takes takes, const At &a, const At &b) {
   Verb verb(name, a.loc);
   Operands operands = unifyAs(verb, takes, {&a, &b});
   if (!operands)
@@ -94,8 +93,7 @@ static Tile complement(Verb &verb, Takes takes, const At &a) {
     return verb.poison();
   Literal ones;
   ones.integer = operands.type == boolean ? 1 : -1;
-  return verb.result(
-      verb.emit<arith::XOrIOp>(operands.values[0], verb.constant(ones, operands.type, operands.shape)));
+  return verb.result(verb.emit<arith::XOrIOp>(operands.values[0], verb.constant(ones, operands.type, operands.shape)));
 }
 
 Tile operator~(At a) {
@@ -116,8 +114,8 @@ Tile operator!(const Tile &a) {
 // --- Comparisons
 // ------------------------------------------------------------------------------------------------------
 
-static Tile compare(const char *name, const At &a, const At &b, arith::CmpFPredicate real,
-                    arith::CmpIPredicate integer, arith::CmpIPredicate truth) {
+static Tile compare(const char *name, const At &a, const At &b, arith::CmpFPredicate real, arith::CmpIPredicate integer,
+                    arith::CmpIPredicate truth) {
   Verb verb(name, a.loc);
   Operands operands = unify(verb, {&a, &b});
   if (!operands)
@@ -155,8 +153,7 @@ template <class Op> static Tile rounding(const char *name, const At &x) {
   Operands operands = unifyAs(verb, Takes::numbers, {&x});
   if (!operands)
     return verb.poison();
-  return verb.result(isFloat(operands.type) ? verb.emit<Op>(operands.values[0]).getResult()
-                                            : operands.values[0]);
+  return verb.result(isFloat(operands.type) ? verb.emit<Op>(operands.values[0]).getResult() : operands.values[0]);
 }
 
 Tile sqrt(At x) { return unary<math::SqrtOp>("sqrt", x); }

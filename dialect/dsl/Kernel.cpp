@@ -43,8 +43,7 @@ double parseReal(const std::string &field, const std::string &text) {
 }
 
 /// What to say of a field that a kernel has not: the fields it has, and the one most like it.
-static Error unknownField(const std::string &kernel, const std::vector<Field> &fields,
-                          const std::string &name) {
+static Error unknownField(const std::string &kernel, const std::vector<Field> &fields, const std::string &name) {
   if (fields.empty())
     return Error("kernel '" + kernel + "' has no config fields, but got '" + name + "'");
   std::string all;
@@ -62,8 +61,7 @@ static Error unknownField(const std::string &kernel, const std::vector<Field> &f
                (nearest ? "; did you mean '" + nearest->name + "'?" : ""));
 }
 
-void parseConfig(const std::string &kernel, const std::vector<Field> &fields, const std::string &text,
-                 void *config) {
+void parseConfig(const std::string &kernel, const std::vector<Field> &fields, const std::string &text, void *config) {
   llvm::StringRef rest(text);
   while (!rest.empty()) {
     auto [item, tail] = rest.split(',');
@@ -71,8 +69,7 @@ void parseConfig(const std::string &kernel, const std::vector<Field> &fields, co
     auto [name, value] = item.split('=');
     name = name.trim();
     if (!item.contains('='))
-      throw Error("expected 'name=value' in the config of kernel '" + kernel + "', but got '" + item.str() +
-                  "'");
+      throw Error("expected 'name=value' in the config of kernel '" + kernel + "', but got '" + item.str() + "'");
     auto at = std::find_if(fields.begin(), fields.end(), [&](const Field &f) { return name == f.name; });
     if (at == fields.end())
       throw unknownField(kernel, fields, name.str());

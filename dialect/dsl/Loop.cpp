@@ -15,11 +15,12 @@ struct Loop::State {
   Tracer &tracer;
   Loc loc;
   mlir::Value begin, end, step;
+  Block *outside;        // where the loop will stand
   size_t depth = 0;      // of the body among the open ones
-  mlir::Value induction; // set while the body is open
-  int left;              // how often the body is still to be traced
-  int exceptions;        // in flight when the loop began: unwinding is no mistake of the loop
-  bool isFinished = false;
+  mlir::Value induction; // set when the body has been opened
+  int left = 0;          // how often the body is still to be traced
+  int exceptions = 0;    // in flight when the loop began: unwinding is no mistake of the loop
+  bool isOpen = false;
 };
 
 // --- Closing a loop
@@ -30,8 +31,8 @@ static bool checkChange(Tracer &tracer, const FrameCell &cell, mlir::Value now, 
   if (now.getType() == cell.before.getType())
     return true;
   auto diagnostic = mlir::emitError(now.getLoc());
-  diagnostic << "expected a tile that a " << body << " changes to stay " << describe(cell.before)
-             << ", but got " << describe(now);
+  diagnostic << "expected a tile that a " << body << " changes to stay " << describe(cell.before) << ", but got "
+             << describe(now);
   diagnostic.attachNote(tracer.at(cell.declared)) << "declared here";
   tracer.fail();
   return false;
@@ -40,8 +41,7 @@ static bool checkChange(Tracer &tracer, const FrameCell &cell, mlir::Value now, 
 static void reportDestroyed(Tracer &tracer, const Frame &frame, const char *body, Loc loc) {
   for (Loc declared : frame.destroyed) {
     auto diagnostic = tracer.error(loc);
-    diagnostic << "expected tiles declared before a " << body
-               << " to outlive it, but one was destroyed in it";
+    diagnostic << "expected tiles declared before a " << body << " to outlive it, but one was destroyed in it";
     diagnostic.attachNote(tracer.at(declared)) << "declared here";
   }
 }
@@ -103,11 +103,15 @@ static void buildLoop(const Loop::State &state, Frame &frame, ArrayRef<FrameCell
 static void openBody(Loop::State &state) {
   state.depth = state.tracer.open(/*isLoop=*/true, state.loc);
   state.induction = state.tracer.builder.getInsertionBlock()->getArgument(0);
+  state.isOpen = true;
+  state.tracer.rehearsals += state.left > 1;
 }
 
 static void closeBody(Loop::State &state) {
   Tracer &tracer = state.tracer;
-  if (--state.left > 0) { // this time was a rehearsal
+  state.isOpen = false;
+  if (state.left-- > 1) { // this time was a rehearsal
+    tracer.rehearsals--;
     tracer.discard(state.depth);
     openBody(state);
     return;
@@ -116,7 +120,6 @@ static void closeBody(Loop::State &state) {
   Frame frame = tracer.close();
   reportDestroyed(tracer, frame, "loop body", state.loc);
   buildLoop(state, frame, carried);
-  state.isFinished = true;
 }
 
 /// A step below 1 would never end: a constant one is an error, any other counts as 1.
@@ -135,15 +138,15 @@ static mlir::Value checkStep(Verb &verb, mlir::Value step) {
 
 Loop range(At begin, At end, At step, Loc loc) {
   Verb verb("range", loc);
-  auto state = std::make_unique<Loop::State>(Loop::State{verb.tracer, loc, verb.index(begin, "begin"),
-                                                         verb.index(end, "end"), verb.index(step, "step")});
+  auto state =
+      std::make_unique<Loop::State>(Loop::State{verb.tracer, loc, verb.index(begin, "begin"), verb.index(end, "end"),
+                                                verb.index(step, "step"), verb.tracer.builder.getInsertionBlock()});
   // After a mistake in the bounds the body is still traced, for its own mistakes.
   if (!state->begin)
     state->begin = verb.constant({}, i64, {});
   if (!state->end)
     state->end = verb.constant({}, i64, {});
   state->step = checkStep(verb, state->step);
-  state->left = verb.tracer.repeats ? 2 : 1;
   state->exceptions = std::uncaught_exceptions();
   return Loop(std::move(state));
 }
@@ -153,30 +156,34 @@ Loop range(At end, Loc loc) { return range(At(0, end.loc), end, At(1, end.loc), 
 Loop::Loop(std::unique_ptr<State> state) : state(std::move(state)) {}
 
 Loop::~Loop() {
-  if (state->isFinished || !state->induction)
+  if (!state->isOpen)
     return;
   if (std::uncaught_exceptions() <= state->exceptions)
-    state->tracer.error(state->loc)
-        << "expected the body of a traced loop to reach its end, but it was left by "
-           "break or return; use where(), when() or another bound";
+    state->tracer.error(state->loc) << "expected the body of a traced loop to reach its end, but it was left by "
+                                       "break or return; use where(), when() or another bound";
+  state->tracer.rehearsals -= state->left > 1;
   state->tracer.discard(state->depth);
 }
 
 Loop::Iterator Loop::begin() {
+  Tracer &tracer = state->tracer;
+  if (state->induction || state->outside != tracer.builder.getInsertionBlock()) {
+    tracer.error(state->loc) << "expected a range to be looped over once, where it is written; write it in the 'for'";
+    return end();
+  }
+  state->left = tracer.bodyTraces();
   openBody(*state);
   return Iterator(this);
 }
 
-Tile Loop::Iterator::operator*() const {
-  return loop->state->tracer.make(loop->state->induction, loop->state->loc);
-}
+Tile Loop::Iterator::operator*() const { return loop->state->tracer.make(loop->state->induction, loop->state->loc); }
 
 Loop::Iterator &Loop::Iterator::operator++() {
   closeBody(*loop->state);
   return *this;
 }
 
-bool Loop::Iterator::operator!=(const Iterator &) const { return !loop->state->isFinished; }
+bool Loop::Iterator::operator!=(const Iterator &) const { return loop && loop->state->isOpen; }
 
 // --- when
 // -------------------------------------------------------------------------------------------------------------
@@ -184,15 +191,18 @@ bool Loop::Iterator::operator!=(const Iterator &) const { return !loop->state->i
 /// Traces one side; afterwards the cells hold what they held before, and `after` what the side left in them.
 static Frame traceSide(Tracer &tracer, const std::function<void()> &side, Loc loc,
                        DenseMap<Tile *, mlir::Value> &after) {
-  for (int left = tracer.repeats ? 2 : 1;; --left) {
+  for (int left = tracer.bodyTraces();; --left) {
     size_t depth = tracer.open(/*isLoop=*/false, loc);
+    tracer.rehearsals += left > 1;
     try {
       if (side)
         side();
     } catch (...) {
+      tracer.rehearsals -= left > 1;
       tracer.discard(depth);
       throw;
     }
+    tracer.rehearsals -= left > 1;
     if (left > 1) {
       tracer.discard(depth);
       continue;
@@ -220,8 +230,7 @@ struct Changed {
 };
 
 /// The cells that the sides changed. One that was unset before is set after it only if both sides set it.
-static SmallVector<Changed> changedCells(Tracer &tracer, const Frame &frame,
-                                         const DenseMap<Tile *, mlir::Value> &then,
+static SmallVector<Changed> changedCells(Tracer &tracer, const Frame &frame, const DenseMap<Tile *, mlir::Value> &then,
                                          const DenseMap<Tile *, mlir::Value> &otherwise) {
   SmallVector<Changed> changed;
   for (const FrameCell &cell : frame.cells) {
@@ -242,8 +251,7 @@ static SmallVector<Changed> changedCells(Tracer &tracer, const Frame &frame,
   return changed;
 }
 
-static void endSide(Tracer &tracer, Location loc, Block *block, ArrayRef<mlir::Value> values,
-                    Region &region) {
+static void endSide(Tracer &tracer, Location loc, Block *block, ArrayRef<mlir::Value> values, Region &region) {
   OpBuilder::InsertionGuard guard(tracer.builder);
   tracer.builder.setInsertionPointToEnd(block);
   scf::YieldOp::create(tracer.builder, loc, values);

@@ -38,11 +38,10 @@ int64_t View::extent(int axis, Loc loc) const {
 // -------------------------------------------------------------------------------------------------
 
 /// The offsets as i64 values, `count` of them; nothing, reported, when they do not fit.
-static std::optional<SmallVector<mlir::Value>> offsetsOf(Verb &verb, const Offsets &offsets, int count,
-                                                         int rank) {
+static std::optional<SmallVector<mlir::Value>> offsetsOf(Verb &verb, const Offsets &offsets, int count, int rank) {
   if (static_cast<int>(offsets.size()) != count) {
-    verb.expected() << count << (count == 1 ? " offset" : " offsets") << " for a view of rank " << rank
-                    << ", but got " << offsets.size();
+    verb.expected() << count << (count == 1 ? " offset" : " offsets") << " for a view of rank " << rank << ", but got "
+                    << offsets.size();
     return {};
   }
   SmallVector<mlir::Value> values;
@@ -127,8 +126,8 @@ Tile gather(View view, At rows, Offsets offsets, Shape shape, Padding padding, L
   full->insert(full->begin(), shapeOf(indices)[0]);
   shape.insert(shape.begin(), shapeOf(indices)[0]);
   mlir::Value source = verb.tracer.valueOf(view);
-  mlir::Value tile = verb.emit<tile::GatherOp>(typeOf(source.getContext(), view.type(), *full), source,
-                                               indices, *at, static_cast<tile::Padding>(padding));
+  mlir::Value tile = verb.emit<tile::GatherOp>(typeOf(source.getContext(), view.type(), *full), source, indices, *at,
+                                               static_cast<tile::Padding>(padding));
   return verb.result(verb.reshape(tile, shape));
 }
 
@@ -166,8 +165,8 @@ Tile atomic_add(View view, Offsets offsets, At value, Order order, Loc loc) {
   auto full = fullShape(verb, shape, view.rank());
   if (!full)
     return verb.poison();
-  mlir::Value before = verb.emit<tile::AtomicAddOp>(
-      static_cast<tile::MemoryOrder>(order), verb.reshape(added, *full), verb.tracer.valueOf(view), *at);
+  mlir::Value before = verb.emit<tile::AtomicAddOp>(static_cast<tile::MemoryOrder>(order), verb.reshape(added, *full),
+                                                    verb.tracer.valueOf(view), *at);
   return verb.result(verb.reshape(before, shape));
 }
 

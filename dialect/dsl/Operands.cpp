@@ -9,10 +9,7 @@ namespace kiln {
 Type elementOf(mlir::Value value) {
   mlir::Type type = getElementTypeOrSelf(value.getType());
   if (auto integer = dyn_cast<IntegerType>(type))
-    return integer.getWidth() == 1    ? boolean
-           : integer.getWidth() == 8  ? i8
-           : integer.getWidth() == 32 ? i32
-                                      : i64;
+    return integer.getWidth() == 1 ? boolean : integer.getWidth() == 8 ? i8 : integer.getWidth() == 32 ? i32 : i64;
   return type.isBF16() ? bf16 : type.isF16() ? f16 : type.isF32() ? f32 : f64;
 }
 
@@ -59,8 +56,7 @@ std::string describe(mlir::Value value) {
   return shape.empty() ? element + " scalar" : element + "[" + textOf(shape) + "]";
 }
 
-Verb::Verb(const char *name, Loc loc)
-    : tracer(Tracer::current()), name(name), loc(loc), location(tracer.at(loc)) {}
+Verb::Verb(const char *name, Loc loc) : tracer(Tracer::current()), name(name), loc(loc), location(tracer.at(loc)) {}
 
 InFlightDiagnostic Verb::expected() { return std::move(tracer.error(loc) << "'" << name << "' expected "); }
 
@@ -205,8 +201,7 @@ Operands unify(Verb &verb, ArrayRef<const At *> operands) {
     auto shape = hasTile ? broadcastShape(result.shape, shapeOf(value)) : shapeOf(value);
     hasTile = true;
     if (!shape) {
-      verb.expected() << "shapes that broadcast, but got " << textOf(result.shape) << " and "
-                      << textOf(shapeOf(value));
+      verb.expected() << "shapes that broadcast, but got " << textOf(result.shape) << " and " << textOf(shapeOf(value));
       return {};
     }
     result.shape = *shape;

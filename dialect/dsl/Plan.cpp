@@ -47,8 +47,7 @@ TensorRef TensorRef::slice(int axis, int64_t begin, int64_t extent) const {
   checkAxis(*this, axis);
   if (begin < 0 || extent < 0 || begin + extent > extents[axis])
     throw Error("expected a slice within extent " + std::to_string(extents[axis]) + " of dimension " +
-                std::to_string(axis) + ", but got " + std::to_string(begin) + " to " +
-                std::to_string(begin + extent));
+                std::to_string(axis) + ", but got " + std::to_string(begin) + " to " + std::to_string(begin + extent));
   TensorRef result = *this;
   result.data = advance(*this, begin * strides[axis]);
   result.extents[axis] = extent;
@@ -75,19 +74,17 @@ TensorRef TensorRef::permute(std::vector<int> order) const {
     result.strides[axis] = strides[order[axis]];
   }
   if (!complete)
-    throw Error("expected each of the " + std::to_string(rank()) +
-                " dimensions once in the order of a permutation");
+    throw Error("expected each of the " + std::to_string(rank()) + " dimensions once in the order of a permutation");
   return result;
 }
 
 TensorRef TensorRef::reshape(Shape shape) const {
   if (!isDense(*this))
-    throw Error("expected dense memory to reshape, but got a tensor of shape " + textOf(extents) +
-                " with strides " + textOf(strides));
+    throw Error("expected dense memory to reshape, but got a tensor of shape " + textOf(extents) + " with strides " +
+                textOf(strides));
   TensorRef result = dense(data, type, std::move(shape));
   if (result.count() != count())
-    throw Error("expected a shape of " + std::to_string(count()) + " elements, but got " +
-                textOf(result.extents));
+    throw Error("expected a shape of " + std::to_string(count()) + " elements, but got " + textOf(result.extents));
   return result;
 }
 

@@ -41,8 +41,7 @@ Tile full(Type type, Shape shape, At value, Loc loc) {
     return verb.result(verb.constant(*number, type, shape));
   mlir::Value scalar = verb.value(value);
   if (scalar && !shapeOf(scalar).empty()) {
-    verb.expected() << "a number or a scalar to fill with, but got " << describe(scalar)
-                    << "; use broadcast()";
+    verb.expected() << "a number or a scalar to fill with, but got " << describe(scalar) << "; use broadcast()";
     return verb.poison();
   }
   return scalar ? verb.result(verb.broadcast(verb.cast(scalar, type), shape)) : verb.poison();
@@ -75,8 +74,8 @@ Tile reshape(At x, Shape shape) {
   if (!value || !verb.checkShape(shape))
     return verb.poison();
   if (countOf(shapeOf(value)) != countOf(shape)) {
-    verb.expected() << "a shape of " << countOf(shapeOf(value)) << " elements for " << describe(value)
-                    << ", but got " << textOf(shape);
+    verb.expected() << "a shape of " << countOf(shapeOf(value)) << " elements for " << describe(value) << ", but got "
+                    << textOf(shape);
     return verb.poison();
   }
   return verb.result(verb.reshape(value, shape));
@@ -217,8 +216,8 @@ static std::optional<Type> checkFactors(Verb &verb, mlir::Value a, mlir::Value b
     return {};
   }
   if (elementOf(a) != elementOf(b)) {
-    verb.expected() << "operands of one type, but got " << nameOf(elementOf(a)) << " and "
-                    << nameOf(elementOf(b)) << "; use cast()";
+    verb.expected() << "operands of one type, but got " << nameOf(elementOf(a)) << " and " << nameOf(elementOf(b))
+                    << "; use cast()";
     return {};
   }
   auto type = sumType(elementOf(a));
@@ -242,8 +241,7 @@ Tile dot(At a, At b, At acc, Precision precision) {
     return verb.poison();
   Shape shape = {shapeOf(left)[0], shapeOf(right)[1]};
   if (shapeOf(sum) != shape || elementOf(sum) != *type) {
-    verb.expected() << "an accumulator " << nameOf(*type) << "[" << textOf(shape) << "], but got "
-                    << describe(sum);
+    verb.expected() << "an accumulator " << nameOf(*type) << "[" << textOf(shape) << "], but got " << describe(sum);
     return verb.poison();
   }
   return product(verb, left, right, sum, precision);
@@ -257,8 +255,7 @@ Tile dot(At a, At b, Precision precision) {
   auto type = checkFactors(verb, left, right);
   if (!type)
     return verb.poison();
-  return product(verb, left, right, verb.constant({}, *type, {shapeOf(left)[0], shapeOf(right)[1]}),
-                 precision);
+  return product(verb, left, right, verb.constant({}, *type, {shapeOf(left)[0], shapeOf(right)[1]}), precision);
 }
 
 } // namespace kiln

@@ -55,11 +55,12 @@ public:
   Tile(const Tile &other);
   Tile &operator=(const Tile &other);
   ~Tile();
-  Type type() const;
+  Type type(Loc loc = here()) const;
   /// Extents; empty for a scalar.
-  Shape shape() const;
-  int rank() const { return static_cast<int>(shape().size()); }
-  int64_t extent(int axis) const { return shape().at(axis); }
+  Shape shape(Loc loc = here()) const;
+  int rank(Loc loc = here()) const { return static_cast<int>(shape(loc).size()); }
+  /// Extent of dimension `axis`, a host integer; negative axes count from the end.
+  int64_t extent(int axis, Loc loc = here()) const;
 
   /// A traced condition has no C++ truth value: choose with where(), branch with when(), or use a host bool.
   template <class T = bool> explicit operator bool() const {

@@ -79,6 +79,7 @@ private:
 static bool checkRepeatable(MLIRContext &context, const Kernel &kernel, const Specialisation &facts,
                             const std::string &config, ModuleOp first) {
   std::optional<Location> different;
+  Operation *body = nullptr;
   {
     ScopedDiagnosticHandler silence(&context, [&](Diagnostic &diagnostic) {
       if (!different)
@@ -87,23 +88,27 @@ static bool checkRepeatable(MLIRContext &context, const Kernel &kernel, const Sp
     });
     Tracer second(context, kernel, facts, /*repeats=*/true);
     if (second.run(config))
-      if (Operation *found = Comparison().differing(first, *second.module))
+      if (Operation *found = Comparison().differing(first, *second.module)) {
         different = found->getLoc();
+        body = found->getParentOfType<func::FuncOp>() == found->getParentOp() ? nullptr : found->getParentOp();
+      }
   }
-  if (different)
-    emitError(*different)
-        << "expected a loop or branch body to leave host variables alone, but this differs when a "
-           "body is traced again; use a tile for what changes while the kernel runs";
-  return !different;
+  if (!different)
+    return true;
+  auto diagnostic = emitError(*different);
+  diagnostic << "expected loop and branch bodies to leave host variables alone, but this is different when a body is "
+                "traced again; use a tile for what changes while the kernel runs";
+  if (body)
+    diagnostic.attachNote(body->getLoc()) << "in the body of this loop or branch";
+  return false;
 }
 
-Traced trace(MLIRContext &context, const Kernel &kernel, const Specialisation &facts,
-             const std::string &config) {
+Traced trace(MLIRContext &context, const Kernel &kernel, const Specialisation &facts, const std::string &config) {
   Traced traced;
   if (Tracer *outer = Tracer::active()) {
     auto diagnostic = outer->error(kernel.loc);
-    diagnostic << "expected no trace within a trace, but kernel '" << kernel.name
-               << "' was traced in kernel '" << outer->kernel.name << "'; call its function instead";
+    diagnostic << "expected no trace within a trace, but kernel '" << kernel.name << "' was traced in kernel '"
+               << outer->kernel.name << "'; call its function instead";
     diagnostic.attachNote(outer->at(outer->kernel.loc)) << "the outer kernel is registered here";
     return traced;
   }

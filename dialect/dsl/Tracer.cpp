@@ -36,18 +36,24 @@ Tile::~Tile() {
     activeTracer->dismiss(*this);
 }
 
-kiln::Type Tile::type() const {
-  mlir::Value read = Tracer::current().read(*this, declared);
-  if (!read)
+/// What a tile holds, for a question that the host asks at `loc`: without a value there is no answer to go on with.
+static mlir::Value askedValue(const Tile &tile, Loc loc) {
+  mlir::Value value = Tracer::current().read(tile, loc);
+  if (!value)
     throw Abandoned();
-  return elementOf(read);
+  return value;
 }
 
-Shape Tile::shape() const {
-  mlir::Value read = Tracer::current().read(*this, declared);
-  if (!read)
-    throw Abandoned();
-  return shapeOf(read);
+kiln::Type Tile::type(Loc loc) const { return elementOf(askedValue(*this, loc)); }
+Shape Tile::shape(Loc loc) const { return shapeOf(askedValue(*this, loc)); }
+
+int64_t Tile::extent(int axis, Loc loc) const {
+  Shape extents = shape(loc);
+  int rank = static_cast<int>(extents.size());
+  if (axis >= -rank && axis < rank)
+    return extents[axis < 0 ? axis + rank : axis];
+  Verb("extent", loc).expected() << "an axis of a tile of shape " << textOf(extents) << ", but got " << axis;
+  throw Abandoned();
 }
 
 void Tracer::enlist(Tile &tile) {
@@ -73,8 +79,7 @@ Tile Tracer::make(mlir::Value value, Loc loc) {
 }
 
 mlir::Value Tracer::held(const Tile &tile) {
-  return tile.value && tile.value != &poisonMark ? mlir::Value::getFromOpaquePointer(tile.value)
-                                                 : mlir::Value();
+  return tile.value && tile.value != &poisonMark ? mlir::Value::getFromOpaquePointer(tile.value) : mlir::Value();
 }
 
 void Tracer::rebind(Tile &tile, mlir::Value value) { tile.value = value.getAsOpaquePointer(); }
@@ -88,9 +93,8 @@ mlir::Value Tracer::read(const Tile &tile, Loc loc) {
     return {};
   }
   if (!isOpen(value.getParentBlock())) {
-    auto diagnostic =
-        error(loc) << "expected a tile that is in scope, but got one computed in a loop or branch body "
-                      "that has ended; assign it to a tile that has a value before the body";
+    auto diagnostic = error(loc) << "expected a tile that is in scope, but got one computed in a loop or branch body "
+                                    "that has ended; assign it to a tile that has a value before the body";
     diagnostic.attachNote(value.getLoc()) << "computed here";
     return {};
   }

@@ -97,6 +97,10 @@ public:
   /// Whether values of `block` may be used at the insertion point.
   bool isOpen(mlir::Block *block) const;
 
+  /// How often a body that begins now is to be traced. Inside a rehearsal once will do: the real trace follows, and a
+  /// nest of depth d costs d + 1 traces of its innermost body instead of 2 to the power d.
+  int bodyTraces() const { return repeats && rehearsals == 0 ? 2 : 1; }
+
   // Views.
   const ArgFacts &factsOf(const View &view) const { return facts.args[view.index()]; }
   mlir::Value valueOf(const View &view);
@@ -106,6 +110,7 @@ public:
   const bool repeats;
   mlir::OpBuilder builder;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  int rehearsals = 0; // open bodies that will be traced once more
   std::set<std::pair<int, int>> asked;
 
 private:

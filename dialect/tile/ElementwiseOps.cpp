@@ -26,8 +26,7 @@ static Attribute castInteger(const APInt &value, bool fromBool, Type to) {
   if (auto type = dyn_cast<IntegerType>(to)) {
     if (type.getWidth() == 1)
       return IntegerAttr::get(type, APInt(1, !value.isZero()));
-    return IntegerAttr::get(type, fromBool ? value.zextOrTrunc(type.getWidth())
-                                           : value.sextOrTrunc(type.getWidth()));
+    return IntegerAttr::get(type, fromBool ? value.zextOrTrunc(type.getWidth()) : value.sextOrTrunc(type.getWidth()));
   }
   APFloat result(cast<FloatType>(to).getFloatSemantics());
   result.convertFromAPInt(value, /*IsSigned=*/!fromBool, APFloat::rmNearestTiesToEven);
@@ -83,9 +82,8 @@ OpFoldResult DivOp::fold(FoldAdaptor adaptor) {
 }
 
 OpFoldResult RemOp::fold(FoldAdaptor adaptor) {
-  return foldIntegers(getType(), adaptor.getLhs(), adaptor.getRhs(), [](const APInt &a, const APInt &b) {
-    return b.isZero() ? a : a.srem(b);
-  });
+  return foldIntegers(getType(), adaptor.getLhs(), adaptor.getRhs(),
+                      [](const APInt &a, const APInt &b) { return b.isZero() ? a : a.srem(b); });
 }
 
 OpFoldResult ShlOp::fold(FoldAdaptor adaptor) {

@@ -44,21 +44,20 @@ static LogicalResult verifyRows(Operation *op, Type rows, Type tile) {
 static LogicalResult verifyPadding(Operation *op, Padding padding, Type tile) {
   if (padding == Padding::Zero || isa<FloatType>(getElementTypeOrSelf(tile)))
     return success();
-  return op->emitOpError("expected padding 'zero' on a tile of integers, but got '") << stringifyPadding(padding) << "'";
+  return op->emitOpError("expected padding 'zero' on a tile of integers, but got '")
+         << stringifyPadding(padding) << "'";
 }
 
 LogicalResult DimOp::verify() {
-  int64_t rank = shapeOf(getView().getType()).size();
-  if (getAxis() < 0 || getAxis() >= rank)
-    return emitOpError("expected an axis from 0 to ") << rank - 1 << ", but got " << getAxis();
+  int64_t rank = shapeOf(getView().getType()).size(), axis = getAxis();
+  if (axis < 0 || axis >= rank)
+    return emitOpError("expected an axis from 0 to ") << rank - 1 << ", but got " << axis;
   return success();
 }
 
 OpFoldResult DimOp::fold(FoldAdaptor) {
-  auto shape = shapeOf(getView().getType());
-  if (getAxis() < 0 || getAxis() >= static_cast<int64_t>(shape.size()) || ShapedType::isDynamic(shape[getAxis()]))
-    return {};
-  return IntegerAttr::get(getType(), shape[getAxis()]);
+  int64_t extent = shapeOf(getView().getType())[getAxis()];
+  return ShapedType::isDynamic(extent) ? OpFoldResult() : IntegerAttr::get(getType(), extent);
 }
 
 LogicalResult LoadOp::verify() {
@@ -72,7 +71,8 @@ LogicalResult StoreOp::verify() {
 }
 
 LogicalResult GatherOp::verify() {
-  if (failed(verifyPadding(*this, getPadding(), getType())) || failed(verifyRows(*this, getRows().getType(), getType())))
+  if (failed(verifyPadding(*this, getPadding(), getType())) ||
+      failed(verifyRows(*this, getRows().getType(), getType())))
     return failure();
   return verifyAccess(*this, getView().getType(), getType(), getOffsets().size(), 1);
 }

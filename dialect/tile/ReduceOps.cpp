@@ -34,15 +34,15 @@ LogicalResult DotOp::verify() {
   Type operand = a.getElementType();
   if (operand != b.getElementType())
     return emitOpError("expected operands of one element type, but got ") << operand << " and " << b.getElementType();
-  Type sum = operand.isInteger(8)                                              ? Type(IntegerType::get(getContext(), 32))
+  Type sum = operand.isInteger(8)                                     ? Type(IntegerType::get(getContext(), 32))
              : operand.isF32() || operand.isF16() || operand.isBF16() ? Type(Float32Type::get(getContext()))
-             : operand.isF64()                                                 ? operand
-                                                                               : Type();
+             : operand.isF64()                                        ? operand
+                                                                      : Type();
   if (!sum)
     return emitOpError("expected operands of type f32, bf16, f16, f64 or i8, but got ") << operand;
   if (acc.getElementType() != sum)
-    return emitOpError("expected an accumulator of ") << sum << " for operands of " << operand << ", but got "
-                                                      << acc.getElementType();
+    return emitOpError("expected an accumulator of ")
+           << sum << " for operands of " << operand << ", but got " << acc.getElementType();
   return success();
 }
 

@@ -93,8 +93,8 @@ LogicalResult TransposeOp::verify() {
     if (axis >= 0 && axis < static_cast<int64_t>(from.size()))
       seen[axis] = true;
   if (permutation.size() != from.size() || !llvm::all_of(seen, [](bool b) { return b; }))
-    return emitOpError("expected a permutation of the source's ") << from.size() << " dimensions, but got ["
-                                                                    << permutation << "]";
+    return emitOpError("expected a permutation of the source's ")
+           << from.size() << " dimensions, but got [" << permutation << "]";
   if (to.size() != from.size())
     return emitOpError("expected a result of the source's rank ") << from.size() << ", but got " << to.size();
   for (auto [axis, source] : llvm::enumerate(permutation))
