@@ -2,6 +2,8 @@
 
 #include "lowering/Diagnostics.h"
 
+#include "llvm/Support/Path.h"
+
 #include <optional>
 
 namespace kiln::lowering {
@@ -26,12 +28,7 @@ std::string sourceLine(mlir::Location loc) {
 }
 
 ErrorCollector::ErrorCollector(mlir::MLIRContext *context)
-    : context(context), printedOps(context->shouldPrintOpOnDiagnostic()),
-      handler(context, [this](mlir::Diagnostic &diagnostic) { collect(diagnostic); }) {
-  context->printOpOnDiagnostic(false);
-}
-
-ErrorCollector::~ErrorCollector() { context->printOpOnDiagnostic(printedOps); }
+    : handler(context, [this](mlir::Diagnostic &diagnostic) { collect(diagnostic); }) {}
 
 void ErrorCollector::collect(mlir::Diagnostic &diagnostic) {
   if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error)

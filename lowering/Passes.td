@@ -27,6 +27,24 @@ def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+// --- Before either CPU pipeline ------------------------------------------------------------------------------------------
+
+def DeclareConsole : Pass<"cpu-declare-console", "::mlir::ModuleOp"> {
+  let summary = "declares what `tile.check` and `tile.print` will call, and the texts that they pass";
+  let description = [{
+    Each text becomes a constant of the module, named by an attribute of the operation (`cpu.message` and `cpu.where` of a
+    check, `cpu.label` of a print). The function passes that lower the operations call through lowering/cpu/Console.h and
+    need not touch the module.
+
+    ```mlir
+    tile.check %ok, "out of range" : i1
+    // becomes
+    tile.check %ok, "out of range" {cpu.message = @text_0, cpu.where = @text_1} : i1
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 // --- The oracle: tile → linalg on memrefs → plain loops --------------------------------------------------------------
 
 def LowerToLinalg : Pass<"generic-lower-to-linalg", "::mlir::func::FuncOp"> {

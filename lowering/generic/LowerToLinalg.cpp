@@ -1,24 +1,302 @@
 // The oracle: a buffer for every tile, a plain loop nest for every operation.
+//
+// Operations are taken in program order and each is replaced where it stands, so that memory operations keep their
+// order and a loaded tile is a copy that no later store changes. A loop keeps one buffer for each carried tile and
+// writes the yielded tiles into it at the end of the body, by way of temporaries where the carried tiles change places.
+//
+//     %1 = arith.addf %0, %0 : tensor<8xf32>
+//     // becomes
+//     %b1 = memref.alloca() {alignment = 64} : memref<8xf32>
+//     linalg.generic {…} ins(%b0, %b0 : …) outs(%b1 : memref<8xf32>) { … arith.addf … : f32 … }
 
 #include "lowering/Passes.h"
+#include "lowering/generic/TileBuffers.h"
 
-#include "dialect/tile/TileDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/IRMapping.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
 
 namespace kiln::lowering {
 
 #define GEN_PASS_DEF_LOWERTOLINALG
 #include "lowering/Passes.h.inc"
 
+static bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
+
+static bool touchesTiles(Operation *op) {
+  return llvm::any_of(op->getOperands(), isTile) || llvm::any_of(op->getResults(), isTile);
+}
+
 namespace {
+
+class Oracle {
+public:
+  explicit Oracle(MLIRContext *context) : tiles(context), b(tiles.builder) {}
+
+  LogicalResult lowerBlock(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      b.setInsertionPoint(&op);
+      if (failed(lowerOperation(&op)))
+        return failure();
+    }
+    return success();
+  }
+
+  /// Removes the operations that have been replaced. Uses among them, block arguments included, are dropped first.
+  void eraseReplaced() {
+    for (Operation *op : replaced) {
+      op->dropAllReferences();
+      op->dropAllUses();
+    }
+    for (Operation *op : llvm::reverse(replaced))
+      op->erase();
+  }
+
+private:
+  LogicalResult lowerOperation(Operation *op) {
+    if (isa<scf::YieldOp>(op))
+      return success(); // lowered with the loop or branch it ends
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      return lowerLoop(loop);
+    if (auto branch = dyn_cast<scf::IfOp>(op))
+      return lowerBranch(branch);
+    if (isa<tile::CheckOp, tile::PrintOp>(op) || touchesTiles(op)) {
+      if (failed(lowerTileOperation(op)))
+        return op->emitOpError("expected an operation that generic-lower-to-linalg knows; run tile-expand-ops first");
+      replaced.push_back(op);
+      return success();
+    }
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        if (failed(lowerBlock(block)))
+          return failure();
+    return success();
+  }
+
+  LogicalResult lowerTileOperation(Operation *op) {
+    return TypeSwitch<Operation *, LogicalResult>(op)
+        .Case([&](tile::LoadOp load) { return lowerLoad(tiles, load), success(); })
+        .Case([&](tile::StoreOp store) { return lowerStore(tiles, store), success(); })
+        .Case([&](tile::GatherOp gather) { return lowerGather(tiles, gather), success(); })
+        .Case([&](tile::ScatterOp scatter) { return lowerScatter(tiles, scatter), success(); })
+        .Case([&](tile::AtomicAddOp atomic) { return lowerAtomicAdd(tiles, atomic), success(); })
+        .Case([&](tile::CheckOp check) { return lowerCheck(tiles, check), success(); })
+        .Case([&](tile::PrintOp print) { return lowerPrint(tiles, print), success(); })
+        .Case([&](tile::ReduceOp reduce) { return lowerReduce(tiles, reduce), success(); })
+        .Case([&](tile::DotOp dot) { return lowerDot(tiles, dot), success(); })
+        .Case([&](tile::ReshapeOp reshape) { return lowerReshape(reshape), success(); })
+        .Case([&](tile::IotaOp iota) { return lowerIota(iota), success(); })
+        .Case([&](tile::SplatOp splat) { return fill(splat.getResult(), splat.getSource()), success(); })
+        .Case([&](tile::TransposeOp transpose) { return lowerTranspose(transpose), success(); })
+        .Case([&](tile::BroadcastOp broadcast) { return lowerBroadcast(broadcast), success(); })
+        .Case([&](arith::ConstantOp constant) { return lowerConstant(constant); })
+        .Default([&](Operation *other) { return lowerElementwise(other); });
+  }
+
+  void fill(Value tile, Value scalar) {
+    tiles.generic(tile.getLoc(), tile::shapeOf(tile.getType()), {}, {}, tiles.create(tile),
+                  [&](ValueRange) { return SmallVector<Value>{scalar}; });
+  }
+
+  LogicalResult lowerConstant(arith::ConstantOp op) {
+    Location loc = op.getLoc();
+    auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
+    if (!dense)
+      return failure();
+    auto scalar = [&](Attribute value) -> Value { return arith::ConstantOp::create(b, loc, cast<TypedAttr>(value)); };
+    if (dense.isSplat()) {
+      fill(op.getResult(), scalar(dense.getSplatValue<Attribute>()));
+      return success();
+    }
+    Value flat = tiles.flat(loc, tiles.create(op.getResult()));
+    for (auto [position, value] : llvm::enumerate(dense.getValues<Attribute>()))
+      tiles.write(loc, scalar(value), flat, tiles.index(loc, position));
+    return success();
+  }
+
+  /// The same operation on scalars, once for each element. A scalar operand (a select's condition) is used as it is.
+  LogicalResult lowerElementwise(Operation *op) {
+    if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) || !op->hasTrait<OpTrait::Elementwise>() ||
+        !llvm::all_of(op->getResults(), isTile))
+      return failure();
+    Location loc = op->getLoc();
+    auto shape = tile::shapeOf(op->getResult(0).getType());
+    SmallVector<Value> operands = llvm::filter_to_vector(op->getOperands(), isTile), inputs, outputs;
+    for (Value operand : operands)
+      inputs.push_back(tiles.of(operand));
+    for (Value result : op->getResults())
+      outputs.push_back(tiles.create(result));
+    SmallVector<AffineMap> maps(inputs.size(), b.getMultiDimIdentityMap(shape.size()));
+    tiles.generic(loc, shape, inputs, maps, outputs, [&](ValueRange elements) {
+      IRMapping scalars;
+      for (auto [operand, element] : llvm::zip(operands, elements))
+        scalars.map(operand, tiles.fromStored(loc, getElementTypeOrSelf(operand.getType()), element));
+      Operation *scalar = b.clone(*op, scalars);
+      for (Value result : scalar->getResults())
+        result.setType(getElementTypeOrSelf(result.getType()));
+      return SmallVector<Value>(scalar->getResults());
+    });
+    return success();
+  }
+
+  void lowerReshape(tile::ReshapeOp op) {
+    Location loc = op.getLoc();
+    Value source = op.getSource(), result = op.getResult();
+    if (!isTile(result)) {
+      SmallVector<Value> origin(tile::shapeOf(source.getType()).size(), tiles.index(loc, 0));
+      result.replaceAllUsesWith(tiles.read(loc, result.getType(), tiles.of(source), origin));
+    } else if (!isTile(source)) {
+      fill(result, source);
+    } else {
+      Value to = tiles.flat(loc, tiles.create(result));
+      tiles.copy(loc, tiles.flat(loc, tiles.of(source)), to);
+    }
+  }
+
+  void lowerIota(tile::IotaOp op) {
+    Location loc = op.getLoc();
+    auto type = cast<RankedTensorType>(op.getType());
+    tiles.generic(loc, type.getShape(), {}, {}, tiles.create(op.getResult()), [&](ValueRange) -> SmallVector<Value> {
+      Value position = linalg::IndexOp::create(b, loc, 0);
+      return {arith::IndexCastOp::create(b, loc, type.getElementType(), position)};
+    });
+  }
+
+  /// A move whose input is read through `map`.
+  void lowerMove(Value source, Value result, AffineMap map) {
+    tiles.generic(result.getLoc(), tile::shapeOf(result.getType()), tiles.of(source), map, tiles.create(result),
+                  [](ValueRange args) { return SmallVector<Value>{args[0]}; });
+  }
+
+  /// Dimension `permutation[i]` of the source runs with dimension i of the result.
+  void lowerTranspose(tile::TransposeOp op) {
+    SmallVector<unsigned> order(op.getPermutation().size());
+    for (auto [axis, source] : llvm::enumerate(op.getPermutation()))
+      order[source] = axis;
+    lowerMove(op.getSource(), op.getResult(), AffineMap::getPermutationMap(order, op.getContext()));
+  }
+
+  void lowerBroadcast(tile::BroadcastOp op) {
+    SmallVector<AffineExpr> exprs;
+    auto from = tile::shapeOf(op.getSource().getType()), to = tile::shapeOf(op.getType());
+    for (auto [axis, extent] : llvm::enumerate(from))
+      exprs.push_back(extent == to[axis] ? b.getAffineDimExpr(axis) : b.getAffineConstantExpr(0));
+    lowerMove(op.getSource(), op.getResult(), AffineMap::get(to.size(), 0, exprs, op.getContext()));
+  }
+
+  /// Puts `scalars` in place of the yielded values and copies the yielded tiles into `slots`, one for each tile. Tiles
+  /// that stand in another slot go through a temporary first.
+  void lowerYield(Operation *yield, ArrayRef<Value> slots) {
+    Location loc = yield->getLoc();
+    b.setInsertionPoint(yield);
+    SmallVector<Value> yielded = llvm::filter_to_vector(yield->getOperands(), isTile), sources;
+    for (auto [tile, slot] : llvm::zip_equal(yielded, slots)) {
+      Value source = tiles.of(tile);
+      if (source != slot && llvm::is_contained(slots, source)) {
+        Value temporary = tiles.allocate(loc, tile.getType());
+        tiles.copy(loc, source, temporary);
+        source = temporary;
+      }
+      sources.push_back(source);
+    }
+    for (auto [source, slot] : llvm::zip(sources, slots))
+      if (source != slot)
+        tiles.copy(loc, source, slot);
+    yield->setOperands(llvm::filter_to_vector(yield->getOperands(), [](Value v) { return !isTile(v); }));
+  }
+
+  /// Replaces the results of a loop or branch: scalars by those of `to`, tiles by their slots.
+  void replaceResults(Operation *from, Operation *to, ArrayRef<Value> slots) {
+    unsigned scalar = 0, tile = 0;
+    for (Value result : from->getResults()) {
+      if (isTile(result))
+        tiles.bind(result, slots[tile++]);
+      else
+        result.replaceAllUsesWith(to->getResult(scalar++));
+    }
+    replaced.push_back(from);
+  }
+
+  LogicalResult lowerLoop(scf::ForOp loop) {
+    if (llvm::none_of(loop.getInitArgs(), isTile))
+      return lowerBlock(*loop.getBody());
+    SmallVector<Value> slots, scalars;
+    for (Value init : loop.getInitArgs()) {
+      if (!isTile(init)) {
+        scalars.push_back(init);
+        continue;
+      }
+      slots.push_back(tiles.allocate(loop.getLoc(), init.getType()));
+      tiles.copy(loop.getLoc(), tiles.of(init), slots.back());
+    }
+    auto lowered = scf::ForOp::create(b, loop.getLoc(), loop.getLowerBound(), loop.getUpperBound(), loop.getStep(),
+                                      scalars, {}, loop.getUnsignedCmp());
+    lowered->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+    Block *body = lowered.getBody();
+    if (!body->empty())
+      body->front().erase(); // the yield of a loop without results
+    body->getOperations().splice(body->end(), loop.getBody()->getOperations());
+    loop.getInductionVar().replaceAllUsesWith(lowered.getInductionVar());
+    unsigned scalar = 0, tile = 0;
+    for (BlockArgument arg : loop.getRegionIterArgs()) {
+      if (isTile(arg))
+        tiles.bind(arg, slots[tile++]);
+      else
+        arg.replaceAllUsesWith(lowered.getRegionIterArg(scalar++));
+    }
+    if (failed(lowerBlock(*body)))
+      return failure();
+    lowerYield(body->getTerminator(), slots);
+    replaceResults(loop, lowered, slots);
+    return success();
+  }
+
+  LogicalResult lowerBranch(scf::IfOp branch) {
+    SmallVector<Value> slots;
+    SmallVector<Type> scalars;
+    for (Value result : branch.getResults()) {
+      if (isTile(result))
+        slots.push_back(tiles.allocate(branch.getLoc(), result.getType()));
+      else
+        scalars.push_back(result.getType());
+    }
+    auto lowered = slots.empty() ? branch
+                                 : scf::IfOp::create(b, branch.getLoc(), scalars, branch.getCondition(),
+                                                     /*addThenBlock=*/false, /*addElseBlock=*/false);
+    if (lowered != branch)
+      for (auto [to, from] : llvm::zip(lowered->getRegions(), branch->getRegions()))
+        to.takeBody(from);
+    for (Region &region : lowered->getRegions())
+      for (Block &block : region) {
+        if (failed(lowerBlock(block)))
+          return failure();
+        lowerYield(block.getTerminator(), slots);
+      }
+    if (lowered != branch)
+      replaceResults(branch, lowered, slots);
+    return success();
+  }
+
+  TileBuffers tiles;
+  OpBuilder &b;
+  SmallVector<Operation *> replaced;
+};
+
 struct LowerToLinalg : impl::LowerToLinalgBase<LowerToLinalg> {
   using LowerToLinalgBase::LowerToLinalgBase;
-  void runOnOperation() override {}
+  void runOnOperation() override {
+    Oracle oracle(&getContext());
+    for (Block &block : getOperation().getBody())
+      if (failed(oracle.lowerBlock(block)))
+        return signalPassFailure();
+    oracle.eraseReplaced();
+  }
 };
+
 } // namespace
 
 } // namespace kiln::lowering

@@ -1,23 +1,246 @@
 // Spells total integer operations, casts, random numbers and narrow-float arithmetic in arith.
+//
+// Everything here is elementwise and works on scalars and tiles alike. After it no `tile.cast`, `div`, `rem`, `shl`,
+// `shr` or `random` is left, no arithmetic on bf16 or f16 except conversions to and from f32, and no reduction of bool,
+// bf16 or f16. A narrow-float operation is rounded once: its f32 result has more than twice the bits, so that rounding
+// twice cannot differ; where that is not so (fma, conversions of f64 and integers) the first step rounds to odd.
+//
+//     %0 = arith.addf %a, %b : tensor<4xbf16>
+//     // becomes
+//     %1 = arith.extf %a : tensor<4xbf16> to tensor<4xf32>
+//     %2 = arith.extf %b : tensor<4xbf16> to tensor<4xf32>
+//     %3 = arith.addf %1, %2 : tensor<4xf32>
+//     %0 = arith.truncf %3 : tensor<4xf32> to tensor<4xbf16>
 
 #include "lowering/Passes.h"
+#include "lowering/tile/Emit.h"
 
 #include "dialect/tile/TileDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+using namespace mlir;
 
 namespace kiln::lowering {
 
 #define GEN_PASS_DEF_EXPANDOPS
 #include "lowering/Passes.h.inc"
 
+/// The value of a scalar constant or of a splat, or nothing.
+static std::optional<APInt> constantOf(Value value) {
+  APInt integer;
+  if (matchPattern(value, m_ConstantInt(&integer)))
+    return integer;
+  return std::nullopt;
+}
+
+static bool isNarrow(Type element) { return element.isBF16() || element.isF16(); }
+static bool isNarrow(Value value) { return isNarrow(getElementTypeOrSelf(value.getType())); }
+
 namespace {
+
+struct ExpandCast : OpRewritePattern<tile::CastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tile::CastOp op, PatternRewriter &rewriter) const override {
+    Emit emit(rewriter, op.getLoc());
+    rewriter.replaceOp(op, emit.cast(op.getSource(), getElementTypeOrSelf(op.getType())));
+    return success();
+  }
+};
+
+/// x / 0 and INT_MIN / −1 are divided by 1 instead; the right results are put in afterwards.
+struct ExpandDiv : OpRewritePattern<tile::DivOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tile::DivOp op, PatternRewriter &rewriter) const override {
+    Emit emit(rewriter, op.getLoc());
+    Value a = op.getLhs(), b = op.getRhs();
+    if (auto divisor = constantOf(b); divisor && !divisor->isZero() && !divisor->isAllOnes()) {
+      rewriter.replaceOpWithNewOp<arith::DivSIOp>(op, a, b);
+      return success();
+    }
+    Value zero = emit.integer(b.getType(), 0);
+    Value byZero = emit.compare(arith::CmpIPredicate::eq, b, zero);
+    Value byMinusOne = emit.compare(arith::CmpIPredicate::eq, b, emit.integer(b.getType(), -1));
+    Value special = emit.make<arith::OrIOp>(byZero, byMinusOne);
+    Value divisor = emit.select(special, emit.integer(b.getType(), 1), b);
+    Value quotient = emit.make<arith::DivSIOp>(a, divisor);
+    quotient = emit.select(byMinusOne, emit.make<arith::SubIOp>(zero, a), quotient);
+    rewriter.replaceOp(op, emit.select(byZero, zero, quotient));
+    return success();
+  }
+};
+
+/// x rem 0 is x; x rem −1 is 0, as x rem 1.
+struct ExpandRem : OpRewritePattern<tile::RemOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tile::RemOp op, PatternRewriter &rewriter) const override {
+    Emit emit(rewriter, op.getLoc());
+    Value a = op.getLhs(), b = op.getRhs();
+    if (auto divisor = constantOf(b); divisor && !divisor->isZero() && !divisor->isAllOnes()) {
+      rewriter.replaceOpWithNewOp<arith::RemSIOp>(op, a, b);
+      return success();
+    }
+    Value byZero = emit.compare(arith::CmpIPredicate::eq, b, emit.integer(b.getType(), 0));
+    Value byMinusOne = emit.compare(arith::CmpIPredicate::eq, b, emit.integer(b.getType(), -1));
+    Value special = emit.make<arith::OrIOp>(byZero, byMinusOne);
+    Value divisor = emit.select(special, emit.integer(b.getType(), 1), b);
+    rewriter.replaceOp(op, emit.select(byZero, a, emit.make<arith::RemSIOp>(a, divisor)));
+    return success();
+  }
+};
+
+struct ExpandShl : OpRewritePattern<tile::ShlOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tile::ShlOp op, PatternRewriter &rewriter) const override {
+    Emit emit(rewriter, op.getLoc());
+    Value a = op.getLhs(), n = op.getRhs();
+    unsigned width = getElementTypeOrSelf(op.getType()).getIntOrFloatBitWidth();
+    if (auto amount = constantOf(n); amount && amount->ult(width)) {
+      rewriter.replaceOpWithNewOp<arith::ShLIOp>(op, a, n);
+      return success();
+    }
+    Value inRange = emit.compare(arith::CmpIPredicate::ult, n, emit.integer(n.getType(), width));
+    Value shifted = emit.make<arith::ShLIOp>(a, n);
+    rewriter.replaceOp(op, emit.select(inRange, shifted, emit.integer(a.getType(), 0)));
+    return success();
+  }
+};
+
+/// A shift by the width or more gives what a shift by width − 1 gives: the sign.
+struct ExpandShr : OpRewritePattern<tile::ShrOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tile::ShrOp op, PatternRewriter &rewriter) const override {
+    Emit emit(rewriter, op.getLoc());
+    unsigned width = getElementTypeOrSelf(op.getType()).getIntOrFloatBitWidth();
+    Value n = op.getRhs();
+    if (auto amount = constantOf(n); !amount || amount->uge(width))
+      n = emit.make<arith::MinUIOp>(n, emit.integer(n.getType(), width - 1));
+    rewriter.replaceOpWithNewOp<arith::ShRSIOp>(op, op.getLhs(), n);
+    return success();
+  }
+};
+
+/// Philox-4x32-10 (Salmon et al., SC 2011). Words live in the low halves of i64, so that a product of two is exact.
+struct ExpandRandom : OpRewritePattern<tile::RandomOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tile::RandomOp op, PatternRewriter &rewriter) const override {
+    Emit emit(rewriter, op.getLoc());
+    Type type = op.getIndex().getType();
+    auto low = [&](Value x) { return emit.make<arith::AndIOp>(x, emit.integer(x.getType(), 0xFFFFFFFF)); };
+    auto high = [&](Value x) { return emit.make<arith::ShRUIOp>(x, emit.integer(x.getType(), 32)); };
+    auto both = [&](Value a, Value b) { return emit.make<arith::XOrIOp>(a, b); };
+    Value zero = emit.integer(type, 0);
+    Value counter[4] = {low(op.getIndex()), high(op.getIndex()), zero, zero};
+    Value key[2] = {low(op.getSeed()), high(op.getSeed())};
+    for (int round = 0; round < 10; ++round) {
+      Value p0 = emit.make<arith::MulIOp>(counter[0], emit.integer(type, 0xD2511F53));
+      Value p1 = emit.make<arith::MulIOp>(counter[2], emit.integer(type, 0xCD9E8D57));
+      Value k0 = emit.spread(key[0], type), k1 = emit.spread(key[1], type);
+      Value next[4] = {both(both(high(p1), counter[1]), k0), low(p1), both(both(high(p0), counter[3]), k1), low(p0)};
+      std::copy(next, next + 4, counter);
+      key[0] = low(emit.make<arith::AddIOp>(key[0], emit.integer(key[0].getType(), 0x9E3779B9)));
+      key[1] = low(emit.make<arith::AddIOp>(key[1], emit.integer(key[1].getType(), 0xBB67AE85)));
+    }
+    rewriter.replaceOpWithNewOp<arith::TruncIOp>(op, op.getType(), counter[0]);
+    return success();
+  }
+};
+
+/// Conversions between f64 and the narrow floats by way of f32, without rounding twice.
+template <class OpTy> struct ExpandFloatConversion : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+    Type from = getElementTypeOrSelf(op.getIn().getType()), to = getElementTypeOrSelf(op.getType());
+    if (from.isF32() || to.isF32())
+      return rewriter.notifyMatchFailure(op, "one step already");
+    rewriter.replaceOp(op, Emit(rewriter, op.getLoc()).cast(op.getIn(), to));
+    return success();
+  }
+};
+
+/// Elementwise arithmetic on bf16 and f16 in f32.
+struct WidenNarrowFloats : RewritePattern {
+  explicit WidenNarrowFloats(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+    if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) || !op->hasTrait<OpTrait::Elementwise>())
+      return failure();
+    if (isa<arith::ExtFOp, arith::TruncFOp, arith::BitcastOp, arith::SelectOp, math::FmaOp>(op))
+      return rewriter.notifyMatchFailure(op, "moves or converts, or has its own pattern");
+    if (llvm::none_of(op->getOperands(), [](Value v) { return isNarrow(v); }) &&
+        llvm::none_of(op->getResults(), [](Value v) { return isNarrow(v); }))
+      return rewriter.notifyMatchFailure(op, "no bf16 or f16");
+    Emit emit(rewriter, op->getLoc());
+    IRMapping wide;
+    for (Value operand : op->getOperands())
+      if (isNarrow(operand))
+        wide.map(operand, emit.cast(operand, rewriter.getF32Type()));
+    Operation *widened = rewriter.clone(*op, wide);
+    SmallVector<Value> results;
+    for (Value result : widened->getResults()) {
+      Type element = getElementTypeOrSelf(result.getType());
+      if (!isNarrow(element)) {
+        results.push_back(result);
+        continue;
+      }
+      result.setType(typeLike(result.getType(), rewriter.getF32Type()));
+      rewriter.setInsertionPointAfter(widened);
+      results.push_back(emit.cast(result, element));
+    }
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+
+/// A narrow fma with one rounding: the product is exact in f64, the sum is rounded to odd there.
+struct WidenFma : OpRewritePattern<math::FmaOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::FmaOp op, PatternRewriter &rewriter) const override {
+    if (!isNarrow(op.getResult()))
+      return rewriter.notifyMatchFailure(op, "not bf16 or f16");
+    Emit emit(rewriter, op.getLoc());
+    Type f64 = rewriter.getF64Type();
+    Value product = emit.make<arith::MulFOp>(emit.cast(op.getA(), f64), emit.cast(op.getB(), f64));
+    Value sum = emit.addToOdd(product, emit.cast(op.getC(), f64));
+    rewriter.replaceOp(op, emit.cast(sum, getElementTypeOrSelf(op.getType())));
+    return success();
+  }
+};
+
+/// bf16 and f16 are summed in f32 and rounded once; bool is reduced as 0 and 1.
+struct WidenReduce : OpRewritePattern<tile::ReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tile::ReduceOp op, PatternRewriter &rewriter) const override {
+    Type element = getElementTypeOrSelf(op.getSource().getType());
+    if (!isNarrow(element) && !element.isInteger(1))
+      return rewriter.notifyMatchFailure(op, "reduced as it is");
+    Emit emit(rewriter, op.getLoc());
+    Type wide = isNarrow(element) ? Type(rewriter.getF32Type()) : Type(rewriter.getI8Type());
+    Value source = emit.cast(op.getSource(), wide);
+    bool index = op.getKind() == tile::ReduceKind::ArgMax;
+    Type result = index ? op.getType() : typeLike(op.getType(), wide);
+    Value reduced = tile::ReduceOp::create(rewriter, op.getLoc(), result, op.getKind(), source, op.getAxis());
+    if (!index && element.isInteger(1) && op.getKind() == tile::ReduceKind::Sum) // wraps, as every integer sum
+      reduced = emit.make<arith::TruncIOp>(typeLike(result, element), reduced);
+    else if (!index)
+      reduced = emit.cast(reduced, element);
+    rewriter.replaceOp(op, reduced);
+    return success();
+  }
+};
+
 struct ExpandOps : impl::ExpandOpsBase<ExpandOps> {
   using ExpandOpsBase::ExpandOpsBase;
-  void runOnOperation() override {}
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns
+        .add<ExpandCast, ExpandDiv, ExpandRem, ExpandShl, ExpandShr, ExpandRandom, ExpandFloatConversion<arith::ExtFOp>,
+             ExpandFloatConversion<arith::TruncFOp>, WidenNarrowFloats, WidenFma, WidenReduce>(&getContext());
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
 };
+
 } // namespace
 
 } // namespace kiln::lowering

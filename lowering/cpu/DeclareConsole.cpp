@@ -1,0 +1,140 @@
+// Declares what `tile.check` and `tile.print` will call, and the texts that they pass; emits those calls.
+//
+// Function passes may not change the module, so the globals and declarations are made here, before them.
+
+#include "lowering/Abi.h"
+#include "lowering/Passes.h"
+#include "lowering/cpu/Console.h"
+
+#include "dialect/dsl/Types.h"
+#include "dialect/tile/TileDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+
+namespace kiln::lowering {
+
+#define GEN_PASS_DEF_DECLARECONSOLE
+#include "lowering/Passes.h.inc"
+
+/// The first file and line in a location, which may be fused or a call site: the user's.
+static std::string whereOf(Location loc) {
+  std::string where = "unknown";
+  loc->walk([&](Location inner) {
+    auto place = dyn_cast<FileLineColLoc>(inner);
+    if (!place)
+      return WalkResult::advance();
+    where = (place.getFilename().getValue() + ":" + Twine(place.getLine())).str();
+    return WalkResult::interrupt();
+  });
+  return where;
+}
+
+/// The program's linear number, as lowering/Abi.h counts: x + grid[0] * (y + grid[1] * z).
+static Value linearProgram(OpBuilder &b, Location loc) {
+  auto id = [&](int64_t axis) -> Value { return tile::ProgramIdOp::create(b, loc, axis); };
+  auto count = [&](int64_t axis) -> Value { return tile::NumProgramsOp::create(b, loc, axis); };
+  Value plane = arith::AddIOp::create(b, loc, id(1), arith::MulIOp::create(b, loc, count(1), id(2)));
+  return arith::AddIOp::create(b, loc, id(0), arith::MulIOp::create(b, loc, count(0), plane));
+}
+
+static Value textAddress(OpBuilder &b, Operation *op, StringRef attribute) {
+  auto name = op->getAttrOfType<FlatSymbolRefAttr>(attribute);
+  return LLVM::AddressOfOp::create(b, op->getLoc(), LLVM::LLVMPointerType::get(b.getContext()), name.getValue());
+}
+
+/// A memref's first byte as a pointer.
+static Value address(OpBuilder &b, Location loc, Value buffer) {
+  Value index = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, buffer);
+  Value word = arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
+  return LLVM::IntToPtrOp::create(b, loc, LLVM::LLVMPointerType::get(b.getContext()), word);
+}
+
+void emitCheckFailed(OpBuilder &b, tile::CheckOp op, Value element) {
+  Location loc = op.getLoc();
+  Value arguments[] = {textAddress(b, op, "cpu.message"), textAddress(b, op, "cpu.where"), linearProgram(b, loc),
+                       element};
+  func::CallOp::create(b, loc, abi::checkFailed, TypeRange{}, arguments);
+}
+
+/// An element type as the runtime's print expects it.
+static kiln::Type abiType(mlir::Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type)) {
+    unsigned width = integer.getWidth();
+    return width == 1 ? kiln::boolean : width == 8 ? kiln::i8 : width == 32 ? kiln::i32 : kiln::i64;
+  }
+  return type.isBF16() ? kiln::bf16 : type.isF16() ? kiln::f16 : type.isF32() ? kiln::f32 : kiln::f64;
+}
+
+void emitPrint(OpBuilder &b, tile::PrintOp op, Value data) {
+  Location loc = op.getLoc();
+  auto shape = tile::shapeOf(op.getValue().getType());
+  int64_t slots = std::max<int64_t>(shape.size(), 1);
+  Value extents = memref::AllocaOp::create(b, loc, MemRefType::get({slots}, b.getI64Type()),
+                                           b.getI64IntegerAttr(abi::scratchAlignment));
+  for (auto [axis, extent] : llvm::enumerate(shape)) {
+    Value slot = arith::ConstantIndexOp::create(b, loc, axis);
+    memref::StoreOp::create(b, loc, arith::ConstantIntOp::create(b, loc, extent, 64), extents, slot);
+  }
+  kiln::Type element = abiType(getElementTypeOrSelf(op.getValue().getType()));
+  Value type = arith::ConstantIntOp::create(b, loc, static_cast<int64_t>(element), 32);
+  Value rank = arith::ConstantIntOp::create(b, loc, shape.size(), 64);
+  Value arguments[] = {textAddress(b, op, "cpu.label"), linearProgram(b, loc), type, rank,
+                       address(b, loc, extents),        address(b, loc, data)};
+  func::CallOp::create(b, loc, abi::printTile, TypeRange{}, arguments);
+}
+
+namespace {
+
+struct DeclareConsole : impl::DeclareConsoleBase<DeclareConsole> {
+  using DeclareConsoleBase::DeclareConsoleBase;
+
+  void runOnOperation() override {
+    getOperation().walk([&](Operation *op) {
+      if (auto check = dyn_cast<tile::CheckOp>(op)) {
+        op->setAttr("cpu.message", text(check.getMessage()));
+        op->setAttr("cpu.where", text(whereOf(op->getLoc())));
+        mlir::Type pointer = LLVM::LLVMPointerType::get(&getContext()), i64 = IntegerType::get(&getContext(), 64);
+        declare(abi::checkFailed, {pointer, pointer, i64, i64});
+      } else if (auto print = dyn_cast<tile::PrintOp>(op)) {
+        op->setAttr("cpu.label", text(print.getLabel()));
+        mlir::Type pointer = LLVM::LLVMPointerType::get(&getContext()), i64 = IntegerType::get(&getContext(), 64),
+                   i32 = IntegerType::get(&getContext(), 32);
+        declare(abi::printTile, {pointer, i64, i32, i64, pointer, pointer});
+      }
+    });
+  }
+
+  void declare(StringRef name, ArrayRef<mlir::Type> parameters) {
+    if (getOperation().lookupSymbol(name))
+      return;
+    auto builder = OpBuilder::atBlockBegin(getOperation().getBody());
+    auto type = builder.getFunctionType(parameters, {});
+    func::FuncOp::create(builder, builder.getUnknownLoc(), name, type).setPrivate();
+  }
+
+  /// A zero-terminated constant of the module with this text; one for equal texts.
+  FlatSymbolRefAttr text(StringRef value) {
+    FlatSymbolRefAttr &known = texts[value];
+    if (known)
+      return known;
+    std::string name;
+    do
+      name = ("text_" + Twine(count++)).str();
+    while (getOperation().lookupSymbol(name));
+    auto builder = OpBuilder::atBlockBegin(getOperation().getBody());
+    std::string bytes = value.str() + '\0';
+    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes.size());
+    LLVM::GlobalOp::create(builder, builder.getUnknownLoc(), type, /*isConstant=*/true, LLVM::Linkage::Internal, name,
+                           builder.getStringAttr(bytes));
+    return known = FlatSymbolRefAttr::get(&getContext(), name);
+  }
+
+  llvm::StringMap<FlatSymbolRefAttr> texts;
+  int count = 0;
+};
+
+} // namespace
+
+} // namespace kiln::lowering

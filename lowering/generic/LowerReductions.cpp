@@ -1,0 +1,118 @@
+// The oracle's reductions and matrix product.
+//
+// A reduction combines the elements along its axis in index order, beginning with element 0. The product adds its terms
+// in the order of k, each by fma; k is the middle loop, so that the innermost one runs along rows.
+
+#include "lowering/generic/TileBuffers.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace kiln::lowering {
+
+static Value combine(OpBuilder &b, Location loc, tile::ReduceKind kind, Value acc, Value value) {
+  bool real = isa<FloatType>(value.getType());
+  switch (kind) {
+  case tile::ReduceKind::Sum:
+    return real ? Value(arith::AddFOp::create(b, loc, acc, value)) : Value(arith::AddIOp::create(b, loc, acc, value));
+  case tile::ReduceKind::Max:
+    return real ? Value(arith::MaxNumFOp::create(b, loc, acc, value))
+                : Value(arith::MaxSIOp::create(b, loc, acc, value));
+  case tile::ReduceKind::Min:
+  case tile::ReduceKind::ArgMax:
+    break;
+  }
+  return real ? Value(arith::MinNumFOp::create(b, loc, acc, value)) : Value(arith::MinSIOp::create(b, loc, acc, value));
+}
+
+/// Whether `value` takes the place of `best`: greater, or a number where `best` is NaN.
+static Value isBetter(OpBuilder &b, Location loc, Value value, Value best) {
+  if (!isa<FloatType>(value.getType()))
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, value, best);
+  Value greater = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, value, best);
+  Value bestIsNaN = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, best, best);
+  Value isNumber = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, value, value);
+  Value replaces = arith::AndIOp::create(b, loc, bestIsNaN, isNumber);
+  return arith::OrIOp::create(b, loc, greater, replaces);
+}
+
+/// The reduction of one line of the source; `lineAt` gives the indices of its element at a position.
+static Value reduceLine(TileBuffers &tiles, tile::ReduceOp op, int64_t extent,
+                        function_ref<SmallVector<Value>(Value)> lineAt) {
+  Location loc = op.getLoc();
+  OpBuilder &b = tiles.builder;
+  Type element = getElementTypeOrSelf(op.getSource().getType());
+  Value source = tiles.of(op.getSource()), zero = tiles.index(loc, 0);
+  bool argmax = op.getKind() == tile::ReduceKind::ArgMax;
+  SmallVector<Value> initial{tiles.read(loc, element, source, lineAt(zero))};
+  if (argmax)
+    initial.push_back(arith::ConstantIntOp::create(b, loc, 0, 32));
+  auto loop = scf::ForOp::create(b, loc, tiles.index(loc, 1), tiles.index(loc, extent), tiles.index(loc, 1), initial);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value value = tiles.read(loc, element, source, lineAt(loop.getInductionVar()));
+  Value best = loop.getRegionIterArg(0);
+  SmallVector<Value> next;
+  if (argmax) {
+    Value better = isBetter(b, loc, value, best);
+    Value position = arith::IndexCastOp::create(b, loc, b.getI32Type(), loop.getInductionVar());
+    next = {arith::SelectOp::create(b, loc, better, value, best),
+            arith::SelectOp::create(b, loc, better, position, loop.getRegionIterArg(1))};
+  } else {
+    next = {combine(b, loc, op.getKind(), best, value)};
+  }
+  scf::YieldOp::create(b, loc, next);
+  return loop.getResults().back();
+}
+
+void lowerReduce(TileBuffers &tiles, tile::ReduceOp op) {
+  Location loc = op.getLoc();
+  auto shape = tile::shapeOf(op.getSource().getType());
+  int64_t axis = op.getAxis();
+  auto line = [&](ValueRange outer) {
+    return reduceLine(tiles, op, shape[axis], [&](Value position) {
+      SmallVector<Value> indices(outer);
+      indices.insert(indices.begin() + axis, position);
+      return indices;
+    });
+  };
+  if (!isa<RankedTensorType>(op.getType())) {
+    op.getResult().replaceAllUsesWith(line({}));
+    return;
+  }
+  Value result = tiles.create(op.getResult());
+  tiles.loops(loc, tile::shapeOf(op.getType()),
+              [&](ValueRange outer) { tiles.write(loc, line(outer), result, outer); });
+}
+
+/// An operand's element in the accumulator's type, which holds it exactly.
+static Value widen(OpBuilder &b, Location loc, Value value, Type type) {
+  if (value.getType() == type)
+    return value;
+  if (isa<FloatType>(type))
+    return arith::ExtFOp::create(b, loc, type, value);
+  return arith::ExtSIOp::create(b, loc, type, value);
+}
+
+void lowerDot(TileBuffers &tiles, tile::DotOp op) {
+  Location loc = op.getLoc();
+  OpBuilder &b = tiles.builder;
+  Type operand = getElementTypeOrSelf(op.getA().getType()), sum = getElementTypeOrSelf(op.getType());
+  Value a = tiles.of(op.getA()), bBuffer = tiles.of(op.getB()), result = tiles.create(op.getResult());
+  tiles.copy(loc, tiles.of(op.getAcc()), result);
+  int64_t m = tile::shapeOf(op.getA().getType())[0], k = tile::shapeOf(op.getA().getType())[1],
+          n = tile::shapeOf(op.getB().getType())[1];
+  tiles.loops(loc, {m, k, n}, [&](ValueRange at) {
+    Value left = widen(b, loc, tiles.read(loc, operand, a, {at[0], at[1]}), sum);
+    Value right = widen(b, loc, tiles.read(loc, operand, bBuffer, {at[1], at[2]}), sum);
+    Value acc = tiles.read(loc, sum, result, {at[0], at[2]});
+    if (isa<FloatType>(sum))
+      acc = math::FmaOp::create(b, loc, left, right, acc);
+    else
+      acc = arith::AddIOp::create(b, loc, acc, arith::MulIOp::create(b, loc, left, right));
+    tiles.write(loc, acc, result, {at[0], at[2]});
+  });
+}
+
+} // namespace kiln::lowering

@@ -1,0 +1,161 @@
+// Conversions and constants on scalars, tiles and vectors.
+
+#include "lowering/tile/Emit.h"
+
+#include "dialect/tile/TileDialect.h"
+
+using namespace mlir;
+
+namespace kiln::lowering {
+
+Type typeLike(Type type, Type element) {
+  if (auto shaped = dyn_cast<ShapedType>(type))
+    return shaped.clone(element);
+  return element;
+}
+
+static bool isNarrow(Type element) { return element.isBF16() || element.isF16(); }
+
+Value Emit::integer(Type type, int64_t value) {
+  Type element = getElementTypeOrSelf(type);
+  auto attr = IntegerAttr::get(element, APInt(element.getIntOrFloatBitWidth(), value, false, /*implicitTrunc=*/true));
+  if (auto shaped = dyn_cast<ShapedType>(type))
+    return make<arith::ConstantOp>(DenseElementsAttr::get(shaped, attr));
+  return make<arith::ConstantOp>(attr);
+}
+
+Value Emit::real(Type type, double value) {
+  auto attr = FloatAttr::get(getElementTypeOrSelf(type), value);
+  if (auto shaped = dyn_cast<ShapedType>(type))
+    return make<arith::ConstantOp>(DenseElementsAttr::get(shaped, attr));
+  return make<arith::ConstantOp>(attr);
+}
+
+Value Emit::bits(Value value, Type element) {
+  return make<arith::BitcastOp>(typeLike(value.getType(), element), value);
+}
+
+Value Emit::spread(Value scalar, Type type) {
+  if (scalar.getType() == type)
+    return scalar;
+  return make<tile::SplatOp>(type, scalar);
+}
+
+Value Emit::cast(Value value, Type element) {
+  Type from = getElementTypeOrSelf(value.getType());
+  if (from == element)
+    return value;
+  if (isa<IntegerType>(from))
+    return isa<IntegerType>(element) ? castInteger(value, element) : castToReal(value, element);
+  return isa<IntegerType>(element) ? castToInteger(value, element) : castReal(value, element);
+}
+
+Value Emit::castInteger(Value value, Type element) {
+  Type from = getElementTypeOrSelf(value.getType()), type = typeLike(value.getType(), element);
+  if (element.isInteger(1))
+    return compare(arith::CmpIPredicate::ne, value, integer(value.getType(), 0));
+  if (from.isInteger(1))
+    return make<arith::ExtUIOp>(type, value);
+  if (from.getIntOrFloatBitWidth() < element.getIntOrFloatBitWidth())
+    return make<arith::ExtSIOp>(type, value);
+  return make<arith::TruncIOp>(type, value);
+}
+
+/// Drops the low eleven bits of integers that f64 cannot hold and sets the lowest kept bit if one of them was set: the
+/// conversion to f64 is then exact, and rounding it to a narrow float gives what rounding the integer gives.
+Value Emit::stickyBits(Value i64) {
+  Type type = i64.getType();
+  Value low = make<arith::AndIOp>(i64, integer(type, 0x7FF));
+  Value carry = make<arith::AddIOp>(low, integer(type, 0x7FF));
+  Value sticky = make<arith::AndIOp>(make<arith::OrIOp>(i64, carry), integer(type, ~int64_t(0x7FF)));
+  Value shifted = make<arith::AddIOp>(i64, integer(type, int64_t(1) << 53)); // −2^53 … 2^53 moves to 0 … 2^54
+  Value exact = compare(arith::CmpIPredicate::ule, shifted, integer(type, int64_t(1) << 54));
+  return select(exact, i64, sticky);
+}
+
+Value Emit::castToReal(Value value, Type element) {
+  Type from = getElementTypeOrSelf(value.getType());
+  if (from.isInteger(1) || from.isInteger(8)) { // exact in f32, and so in every other float
+    value = castInteger(value, builder.getI32Type());
+    return castReal(make<arith::SIToFPOp>(typeLike(value.getType(), builder.getF32Type()), value), element);
+  }
+  if (!isNarrow(element))
+    return make<arith::SIToFPOp>(typeLike(value.getType(), element), value);
+  if (from.isInteger(64))
+    value = stickyBits(value);
+  return castReal(make<arith::SIToFPOp>(typeLike(value.getType(), builder.getF64Type()), value), element);
+}
+
+/// The conversion never sees a number that it has no result for: these are replaced before and repaired after.
+Value Emit::castToInteger(Value value, Type element) {
+  if (isNarrow(getElementTypeOrSelf(value.getType())))
+    value = castReal(value, builder.getF32Type());
+  Type type = value.getType();
+  if (element.isInteger(1))
+    return compare(arith::CmpFPredicate::UNE, value, real(type, 0));
+  unsigned width = element.getIntOrFloatBitWidth();
+  double end = std::ldexp(1.0, width - 1);
+  Value low = real(type, -end), high = real(type, end);
+  Value notBelow = select(compare(arith::CmpFPredicate::OLT, value, low), low, value);
+  Value inRange = compare(arith::CmpFPredicate::OLT, notBelow, high);
+  Value safe = select(inRange, notBelow, real(type, 0));
+  Type direct = width < 32 ? Type(builder.getI32Type()) : element;
+  Value converted = make<arith::FPToSIOp>(typeLike(type, direct), safe);
+  if (direct != element)
+    converted = make<arith::TruncIOp>(typeLike(type, element), converted);
+  Value above = compare(arith::CmpFPredicate::OGE, value, high);
+  Value largest = integer(converted.getType(), APInt::getSignedMaxValue(width).getSExtValue());
+  return select(above, largest, converted);
+}
+
+/// f64 → f32, where an inexact result takes the neighbour with an odd last bit.
+Value Emit::narrowToOdd(Value f64) {
+  Type f32Type = typeLike(f64.getType(), builder.getF32Type());
+  Value nearest = make<arith::TruncFOp>(f32Type, f64);
+  Value back = make<arith::ExtFOp>(f64.getType(), nearest);
+  Value inexact = compare(arith::CmpFPredicate::ONE, back, f64);
+  auto magnitude = [&](Value x) {
+    Value word = bits(x, builder.getI64Type());
+    return make<arith::AndIOp>(word, integer(word.getType(), INT64_MAX));
+  };
+  // In magnitude order the words of floats count up, so one less is the next value toward zero.
+  Value away = compare(arith::CmpIPredicate::ugt, magnitude(back), magnitude(f64));
+  Value word = bits(nearest, builder.getI32Type());
+  Value one = integer(word.getType(), 1);
+  Value toZero = select(away, make<arith::SubIOp>(word, one), word);
+  Value odd = make<arith::OrIOp>(toZero, one);
+  return bits(select(inexact, odd, word), builder.getF32Type());
+}
+
+Value Emit::castReal(Value value, Type element) {
+  Type from = getElementTypeOrSelf(value.getType());
+  if (from == element)
+    return value;
+  if (from.isF64() && isNarrow(element))
+    value = narrowToOdd(value);
+  else if (isNarrow(from) && !element.isF32())
+    value = make<arith::ExtFOp>(typeLike(value.getType(), builder.getF32Type()), value);
+  from = getElementTypeOrSelf(value.getType());
+  Type type = typeLike(value.getType(), element);
+  if (from.getIntOrFloatBitWidth() < element.getIntOrFloatBitWidth())
+    return make<arith::ExtFOp>(type, value);
+  return make<arith::TruncFOp>(type, value);
+}
+
+Value Emit::addToOdd(Value a, Value b) {
+  Value sum = make<arith::AddFOp>(a, b);
+  // Knuth's two-sum: the exact error of the sum.
+  Value bRounded = make<arith::SubFOp>(sum, a);
+  Value aRounded = make<arith::SubFOp>(sum, bRounded);
+  Value error = make<arith::AddFOp>(make<arith::SubFOp>(a, aRounded), make<arith::SubFOp>(b, bRounded));
+  Value word = bits(sum, builder.getI64Type()), errorWord = bits(error, builder.getI64Type());
+  Value zero = integer(word.getType(), 0), one = integer(word.getType(), 1);
+  Value inexact = compare(arith::CmpFPredicate::ONE, error, real(error.getType(), 0));
+  Value even = compare(arith::CmpIPredicate::eq, make<arith::AndIOp>(word, one), zero);
+  Value outward = compare(arith::CmpIPredicate::sge, make<arith::XOrIOp>(word, errorWord), zero);
+  Value step = select(outward, one, integer(word.getType(), -1));
+  Value odd = make<arith::AddIOp>(word, step);
+  return bits(select(make<arith::AndIOp>(inexact, even), odd, word), builder.getF64Type());
+}
+
+} // namespace kiln::lowering
