@@ -2,8 +2,6 @@
 
 #include "lowering/Diagnostics.h"
 
-#include "llvm/Support/Path.h"
-
 #include <optional>
 
 namespace kiln::lowering {
@@ -28,7 +26,12 @@ std::string sourceLine(mlir::Location loc) {
 }
 
 ErrorCollector::ErrorCollector(mlir::MLIRContext *context)
-    : handler(context, [this](mlir::Diagnostic &diagnostic) { collect(diagnostic); }) {}
+    : context(context), printedOps(context->shouldPrintOpOnDiagnostic()),
+      handler(context, [this](mlir::Diagnostic &diagnostic) { collect(diagnostic); }) {
+  context->printOpOnDiagnostic(false);
+}
+
+ErrorCollector::~ErrorCollector() { context->printOpOnDiagnostic(printedOps); }
 
 void ErrorCollector::collect(mlir::Diagnostic &diagnostic) {
   if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error)

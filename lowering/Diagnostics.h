@@ -3,6 +3,7 @@
 #pragma once
 
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Operation.h"
 
 #include <string>
@@ -16,16 +17,20 @@ mlir::InFlightDiagnostic emitUserError(mlir::Operation *op);
 /// `file:line` of the first source line that a location knows, `?` without one.
 std::string sourceLine(mlir::Location loc);
 
-/// Collects the errors of this thread in a context while it lives, with notes, one a line: `file:line: error: …`.
+/// Collects the errors of this thread in a context while it lives, with notes, one a line: `file:line: error: …`. The
+/// operation itself is not printed behind each, as MLIR does by default: it can be thousands of lines.
 class ErrorCollector {
 public:
   explicit ErrorCollector(mlir::MLIRContext *context);
+  ~ErrorCollector();
   const std::string &text() const { return collected; }
   /// Whether all of them came from emitUserError.
   bool onlyUserErrors() const { return userErrors > 0 && internalErrors == 0; }
 
 private:
   void collect(mlir::Diagnostic &diagnostic);
+  mlir::MLIRContext *const context;
+  const bool printedOps; // what the context did before
   std::string collected;
   int userErrors = 0, internalErrors = 0;
   mlir::ScopedDiagnosticHandler handler;

@@ -3,15 +3,9 @@
 #pragma once
 
 #include "runtime/Device.h"
+#include "runtime/Executable.h"
 
 namespace kiln {
-
-/// A compiled kernel. Immutable; shared by every launch with the same specialisation.
-class Executable {
-public:
-  virtual ~Executable() = default;
-  virtual const std::string &kernel() const = 0;
-};
 
 /// What compiling has cost so far in this process.
 struct CompileStatistics {
@@ -22,9 +16,10 @@ CompileStatistics compileStatistics();
 
 /// The executable of `kernel` for these arguments and config (`name=value,…`; unnamed fields keep their defaults). From
 /// memory, from disk (KILN_CACHE), or compiled now. Throws Error when the arguments do not fit the kernel's parameters or
-/// it does not compile. From any thread.
+/// it does not compile. From any thread; requests for one specialisation at the same time compile it once. Regions of a
+/// workspace begin at `workspace`.
 std::shared_ptr<const Executable> compile(Device &device, const Kernel &kernel, const std::vector<Arg> &args,
-                                          const std::string &config = "");
+                                          const std::string &config = "", void *workspace = nullptr);
 
 /// compile() and launch in one.
 void launch(Device &device, const Kernel &kernel, std::array<int64_t, 3> grid, const std::vector<Arg> &args,
@@ -35,5 +30,8 @@ void run(Device &device, const Plan &plan, const TensorRef &workspace = {});
 
 /// From now on a compile that is not in memory is an error (and back).
 void freeze(bool frozen = true);
+
+/// Forgets every executable in memory; launches in progress keep theirs.
+void forgetCompiled();
 
 } // namespace kiln

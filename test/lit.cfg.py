@@ -22,7 +22,7 @@ config.substitutions.append(("%build", config.kiln_build))
 config.environment["PATH"] = os.pathsep.join(
     [os.path.join(config.kiln_build, "bin"), config.llvm_bin, config.environment["PATH"]]
 )
-config.environment["FILECHECK_OPTS"] = "--dump-input-filter=all -dump-input-context=8"
+config.environment["FILECHECK_OPTS"] = "--dump-input-filter=error --dump-input-context=8"
 cache = os.path.join(config.kiln_build, "test-cache")
 config.environment["KILN_CACHE"] = os.environ.get("KILN_CACHE", cache)
 config.environment["OMP_WAIT_POLICY"] = "passive"

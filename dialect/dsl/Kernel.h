@@ -61,6 +61,8 @@ struct Kernel {
   std::function<void(const std::vector<View> &views, const std::vector<Tile> &scalars, const std::string &config)> call;
   /// The config text with every field, in registration order, after `overrides`: the form used in keys.
   std::function<std::string(const std::string &overrides)> configText;
+  /// One address for a kernel and its copies, for as long as anyone holds it: what caches know a kernel by.
+  std::shared_ptr<const char> identity = std::make_shared<const char>('k');
 };
 
 /// Text of a config struct, for compile() and plans: `bm=128,bn=128`.

@@ -119,6 +119,7 @@ private:
 
 /// Replaces the operations that read the grid, the program's number or an extent.
 static void lowerQueries(func::FuncOp func, Arguments &arguments) {
+  SmallVector<Operation *> lowered; // erased at the end: the first of them is where the arguments are rebuilt
   func.walk([&](Operation *op) {
     Value value;
     if (auto id = dyn_cast<tile::ProgramIdOp>(op)) {
@@ -134,8 +135,10 @@ static void lowerQueries(func::FuncOp func, Arguments &arguments) {
       return;
     }
     op->getResult(0).replaceAllUsesWith(value);
-    op->erase();
+    lowered.push_back(op);
   });
+  for (Operation *op : lowered)
+    op->erase();
 }
 
 static void emitScratchBytes(func::FuncOp func, int64_t bytes) {

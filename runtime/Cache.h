@@ -1,0 +1,49 @@
+// Compiled objects on disk, so that a program's second start compiles nothing.
+//
+// One file an entry, named by its key. A file is written under another name in the same folder, synced and renamed, so
+// that a reader sees all of an entry or none, whoever dies when. It carries its key, length and a hash of its content; an
+// entry that does not agree with them is dropped. The folder holds executable code: it must belong to the user and be
+// closed to others.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kiln {
+
+/// Tells this compiler's objects from another's: a hash of the sources that decide what a traced module becomes.
+extern const char *const compilerIdentity;
+
+/// SHA-256 as 64 hexadecimal digits.
+std::string sha256(std::string_view text);
+
+/// The cache of a folder. From any thread and any number of processes. What goes wrong with the folder is said once on
+/// stderr and the cache is done without.
+class DiskCache {
+public:
+  /// `folder` is made, with its parents, when it is not there; empty turns the cache off. `capacity` is in bytes.
+  DiskCache(std::string folder, int64_t capacity);
+  /// KILN_CACHE, else XDG_CACHE_HOME/kiln, else ~/.cache/kiln; KILN_CACHE_BYTES, else 256 MiB.
+  static DiskCache fromEnvironment();
+
+  /// The content stored under `key` (from sha256), if it is there and whole.
+  std::optional<std::vector<char>> load(const std::string &key);
+  /// Stores it; forgets the entries that were not used for longest when the folder outgrows its capacity.
+  void store(const std::string &key, const std::vector<char> &content);
+
+private:
+  void giveUp(const std::string &why);
+  void write(const std::string &key, const std::vector<char> &content);
+  void trim(const std::string &keep);
+
+  const std::string folder;
+  const int64_t capacity;
+  std::atomic<bool> off;
+};
+
+} // namespace kiln

@@ -1,0 +1,267 @@
+// From a kernel and its arguments to code.
+//
+//   1. The facts of the arguments and the extents that the kernel is known to ask for give the key: in memory, done.
+//   2. Trace the kernel. Its module without locations, the device's code key and the compiler's identity give the key of
+//      the cache on disk: there, load the object.
+//   3. Lower the module to an object, store it, load it.
+
+#include "runtime/Compile.h"
+
+#include "dialect/dsl/Trace.h"
+#include "dialect/tile/TileDialect.h"
+#include "lowering/Diagnostics.h"
+#include "lowering/Pipelines.h"
+#include "runtime/Cache.h"
+#include "runtime/MemoryCache.h"
+#include "runtime/Stages.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm-c/Core.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+
+namespace kiln {
+
+namespace {
+/// What the process has compiled. Lives as long as the process.
+struct Compiler {
+  MemoryCache memory;
+  DiskCache disk = DiskCache::fromEnvironment();
+  std::atomic<bool> frozen = false;
+  std::atomic<int64_t> compiled = 0, fromDisk = 0, fromMemory = 0, nanoseconds = 0;
+};
+
+/// A traced kernel with the context that its module lives in.
+struct TracedKernel {
+  std::unique_ptr<mlir::MLIRContext> context;
+  Traced traced;
+};
+
+/// Adds the time of its life to the statistics.
+struct Stopwatch {
+  explicit Stopwatch(std::atomic<int64_t> &total) : total(total) {}
+  ~Stopwatch() {
+    total += std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
+  }
+  std::atomic<int64_t> &total;
+  const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+};
+} // namespace
+
+static Compiler &compiler() {
+  static Compiler theCompiler;
+  return theCompiler;
+}
+
+// --- Arguments ------------------------------------------------------------------------------------------------------
+
+/// Throws Error unless the arguments can be those of the kernel.
+static void checkArguments(const Kernel &kernel, const std::vector<Arg> &args) {
+  if (args.size() != kernel.parameters.size())
+    throw Error(fmt::format("kernel '{}': expected {} arguments, but got {}", kernel.name, kernel.parameters.size(),
+                            args.size()));
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Arg &arg = args[i];
+    const bool wantsView = kernel.parameters[i] == Kernel::Parameter::view;
+    if (wantsView != (arg.kind != Arg::Kind::scalar))
+      throw Error(fmt::format("kernel '{}': expected argument {} to be a {}, but got {}", kernel.name, i,
+                              wantsView ? "tensor" : "scalar", textOf(arg)));
+    if (!wantsView)
+      continue;
+    if (arg.ref.strides.size() != arg.ref.extents.size())
+      throw Error(fmt::format("kernel '{}': expected argument {} to have a stride for each extent, but got {} strides "
+                              "for {}",
+                              kernel.name, i, arg.ref.strides.size(), textOf(arg)));
+    bool empty = false;
+    for (int64_t extent : arg.ref.extents) {
+      if (extent < 0)
+        throw Error(fmt::format("kernel '{}': expected extents from 0 in argument {}, but got {}", kernel.name, i,
+                                textOf(arg)));
+      empty |= extent == 0;
+    }
+    if (arg.kind == Arg::Kind::tensor && !arg.ref.data && !empty)
+      throw Error(fmt::format("kernel '{}': expected argument {} to have memory, but got {} without", kernel.name, i,
+                              textOf(arg)));
+  }
+}
+
+/// All arguments, as `f32[64x32], i64 scalar`.
+static std::string textOf(const std::vector<Arg> &args) {
+  std::string text;
+  for (const Arg &arg : args)
+    text += (text.empty() ? "" : ", ") + textOf(arg);
+  return text;
+}
+
+static Specialisation specialise(const std::vector<Arg> &args, const FactWords &words, void *workspace) {
+  Specialisation facts;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Fact fact = Fact::decode(words[i]);
+    facts.args.push_back({fact.isView, fact.type, args[i].ref.extents, fact.unitStride, fact.alignment,
+                          fact.stridesBy16, fact.fits32});
+  }
+  for (const std::pair<int, int> &pair : disjointPairs(args, workspace))
+    facts.disjoint.insert(pair);
+  return facts;
+}
+
+// --- Tracing and lowering -------------------------------------------------------------------------------------------
+
+static TracedKernel traceKernel(const Kernel &kernel, const Specialisation &facts, const std::string &config) {
+  mlir::DialectRegistry registry;
+  lowering::registerDialects(registry);
+  TracedKernel result;
+  result.context = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
+  result.context->loadDialect<tile::TileDialect, mlir::arith::ArithDialect, mlir::math::MathDialect,
+                              mlir::scf::SCFDialect, mlir::func::FuncDialect, mlir::memref::MemRefDialect>();
+  const lowering::ErrorCollector errors(result.context.get());
+  result.traced = trace(*result.context, kernel, facts, config);
+  if (!result.traced.module)
+    throw Error(errors.text().empty() ? fmt::format("kernel '{}' cannot be traced", kernel.name) : errors.text());
+  return result;
+}
+
+/// The slots that the traced function leaves dynamic.
+static Signature signatureOf(const Kernel &kernel, mlir::ModuleOp module, const std::vector<Arg> &args) {
+  auto function = module.lookupSymbol<mlir::func::FuncOp>(kernel.name);
+  if (!function || function.getNumArguments() != args.size())
+    throw Error(fmt::format("kernel '{}': its module lacks the function", kernel.name), Fault::internal);
+  const auto slots = [](llvm::ArrayRef<int64_t> values) {
+    Shape result;
+    for (int64_t value : values)
+      result.push_back(mlir::ShapedType::isDynamic(value) ? Signature::dynamic : value);
+    return result;
+  };
+  Signature signature;
+  for (size_t i = 0; i < args.size(); ++i) {
+    Signature::Parameter parameter{false, args[i].scalarType, {}, {}};
+    if (auto view = mlir::dyn_cast<mlir::MemRefType>(function.getArgument(i).getType())) {
+      llvm::SmallVector<int64_t> strides;
+      int64_t offset = 0;
+      if (mlir::failed(view.getStridesAndOffset(strides, offset)))
+        throw Error(fmt::format("kernel '{}': argument {} has no strides", kernel.name, i), Fault::internal);
+      parameter = {true, args[i].ref.type, slots(view.getShape()), slots(strides)};
+    }
+    signature.parameters.push_back(std::move(parameter));
+  }
+  return signature;
+}
+
+/// The module without locations: what the key is made of. The lines of checks stay, for they are part of the object.
+static std::string textOf(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  module.print(out, mlir::OpPrintingFlags().assumeVerified());
+  module.walk([&](tile::CheckOp check) { out << "// check at " << check.getLoc() << "\n"; });
+  return text;
+}
+
+static std::string diskKey(const std::string &module, const Device &device) {
+  unsigned major, minor, patch;
+  LLVMGetVersion(&major, &minor, &patch);
+  return sha256(fmt::format("{}\nllvm {}.{}.{}\n{}\n{}", compilerIdentity, major, minor, patch, device.codeKey(), module));
+}
+
+static std::vector<char> objectOf(const Kernel &kernel, mlir::ModuleOp module, const Device &device) {
+  Compiler &state = compiler();
+  const std::string text = textOf(module), key = diskKey(text, device);
+  const bool dump = !dumpFolder().empty();
+  if (!dump) // someone who wants to see the stages wants them made
+    if (std::optional<std::vector<char>> object = state.disk.load(key)) {
+      ++state.fromDisk;
+      return std::move(*object);
+    }
+  std::vector<char> object = device.compile(module, dump ? dumpStages(kernel.name, key) : StageSink());
+  ++state.compiled;
+  state.disk.store(key, object);
+  return object;
+}
+
+// --- The public functions -------------------------------------------------------------------------------------------
+
+/// Traces, and enters the specialisation among those being made; null when another thread has entered it meanwhile.
+static std::pair<PendingExecutable, TracedKernel> begin(Source &source, const Kernel &kernel,
+                                                        const std::vector<Arg> &args, const FactWords &facts,
+                                                        const std::string &config, void *workspace) {
+  const std::lock_guard lock(source.tracing);
+  if (PendingExecutable pending = source.find(facts, args))
+    return {pending, TracedKernel()};
+  TracedKernel traced = traceKernel(kernel, specialise(args, facts, workspace), config);
+  auto pending = std::make_shared<Pending>();
+  source.add(facts, args, traced.traced.asked, pending);
+  return {pending, std::move(traced)};
+}
+
+std::shared_ptr<const Executable> compile(Device &device, const Kernel &kernel, const std::vector<Arg> &args,
+                                          const std::string &config, void *workspace) {
+  Compiler &state = compiler();
+  const std::shared_ptr<Source> source = state.memory.source(device.name(), kernel, config);
+  const FactWords facts = factsOf(args, workspace);
+  if (const PendingExecutable pending = source->find(facts, args)) {
+    ++state.fromMemory;
+    return pending->executable.get();
+  }
+  checkArguments(kernel, args);
+  if (state.frozen)
+    throw Error(fmt::format("kernel '{}': expected no compilation after freeze(), but got new arguments: {} with config "
+                            "'{}'",
+                            kernel.name, textOf(args), config));
+  const Stopwatch stopwatch(state.nanoseconds);
+  auto [pending, traced] = begin(*source, kernel, args, facts, config, workspace);
+  if (!traced.context) {
+    ++state.fromMemory;
+    return pending->executable.get();
+  }
+  try {
+    const Signature signature = signatureOf(kernel, *traced.traced.module, args);
+    const std::vector<char> object = objectOf(kernel, *traced.traced.module, device);
+    pending->promise.set_value(device.load(kernel.name, signature, object));
+  } catch (...) {
+    source->remove(pending); // so that a later request tries again
+    pending->promise.set_exception(std::current_exception());
+  }
+  return pending->executable.get();
+}
+
+void launch(Device &device, const Kernel &kernel, std::array<int64_t, 3> grid, const std::vector<Arg> &args,
+            const std::string &config) {
+  device.launch(*compile(device, kernel, args, config), grid, args);
+}
+
+void run(Device &device, const Plan &plan, const TensorRef &workspace) {
+  const int64_t bytes = workspace.data ? workspace.count() * bytesOf(workspace.type) : 0;
+  if (bytes < plan.workspaceBytes)
+    throw Error(fmt::format("expected a workspace of {} bytes, but got {}", plan.workspaceBytes, bytes));
+  for (const Launch &launch : plan.launches) {
+    for (size_t i = 0; i < launch.args.size(); ++i) {
+      const Arg &arg = launch.args[i];
+      if (arg.kind == Arg::Kind::workspace &&
+          (arg.workspaceOffset < 0 ||
+           arg.workspaceOffset + arg.ref.count() * bytesOf(arg.ref.type) > plan.workspaceBytes))
+        throw Error(fmt::format("kernel '{}': expected argument {} to lie in the plan's workspace of {} bytes, but got {} "
+                                "at byte {}",
+                                launch.kernel->name, i, plan.workspaceBytes, textOf(arg), arg.workspaceOffset));
+    }
+    const auto executable = compile(device, *launch.kernel, launch.args, launch.config, workspace.data);
+    device.launch(*executable, launch.grid, launch.args, workspace.data);
+  }
+}
+
+CompileStatistics compileStatistics() {
+  const Compiler &state = compiler();
+  return {state.compiled, state.fromDisk, state.fromMemory, static_cast<double>(state.nanoseconds) * 1e-6};
+}
+
+void freeze(bool frozen) { compiler().frozen = frozen; }
+
+void forgetCompiled() { compiler().memory.clear(); }
+
+} // namespace kiln

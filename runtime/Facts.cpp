@@ -1,0 +1,127 @@
+// Computes what a specialisation may know of a launch's arguments.
+
+#include "runtime/Facts.h"
+
+#include <cstdlib>
+
+namespace kiln {
+
+uint64_t Fact::encode() const {
+  const uint64_t alignmentClass = alignment >= 64 ? 2 : alignment >= 16 ? 1 : 0;
+  return uint64_t(isView) | uint64_t(type) << 1 | uint64_t(unitStride) << 9 | alignmentClass << 10 |
+         uint64_t(stridesBy16) << 12 | uint64_t(fits32) << 13 | uint64_t(rank) << 16;
+}
+
+Fact Fact::decode(uint64_t word) {
+  static constexpr int64_t alignments[] = {1, 16, 64, 64};
+  Fact fact;
+  fact.isView = word & 1;
+  fact.type = static_cast<Type>(word >> 1 & 0xff);
+  fact.unitStride = word >> 9 & 1;
+  fact.alignment = alignments[word >> 10 & 3];
+  fact.stridesBy16 = word >> 12 & 1;
+  fact.fits32 = word >> 13 & 1;
+  fact.rank = static_cast<int>(word >> 16);
+  return fact;
+}
+
+namespace {
+/// The bytes [low, high) from the first to the last element; empty for a view without elements.
+struct Range {
+  uintptr_t low = 0, high = 0;
+};
+} // namespace
+
+/// Offset of the last element, as if every stride were positive; −1 when there are no elements.
+static int64_t reachOf(const TensorRef &ref) {
+  int64_t reach = 0;
+  for (size_t i = 0; i < ref.extents.size(); ++i) {
+    if (ref.extents[i] == 0)
+      return -1;
+    reach += (ref.extents[i] - 1) * std::abs(ref.strides[i]);
+  }
+  return reach;
+}
+
+static Range rangeOf(const Arg &arg, void *workspace) {
+  uintptr_t low = reinterpret_cast<uintptr_t>(dataOf(arg, workspace)), high = low;
+  const int64_t size = bytesOf(arg.ref.type);
+  for (size_t i = 0; i < arg.ref.extents.size(); ++i) {
+    if (arg.ref.extents[i] == 0)
+      return {};
+    const int64_t span = (arg.ref.extents[i] - 1) * arg.ref.strides[i] * size;
+    (span < 0 ? low : high) += span;
+  }
+  return {low, high + size};
+}
+
+static Fact factOf(const Arg &arg, void *workspace) {
+  Fact fact;
+  fact.isView = arg.kind != Arg::Kind::scalar;
+  fact.type = fact.isView ? arg.ref.type : arg.scalarType;
+  if (!fact.isView)
+    return fact;
+  const TensorRef &ref = arg.ref;
+  const uintptr_t address = reinterpret_cast<uintptr_t>(dataOf(arg, workspace));
+  const size_t rank = ref.extents.size();
+  fact.rank = static_cast<int>(rank);
+  fact.alignment = address % 64 == 0 ? 64 : address % 16 == 0 ? 16 : 1;
+  // The stride of a dimension without a second element is never used.
+  fact.unitStride = rank == 0 || ref.strides[rank - 1] == 1 || ref.extents[rank - 1] <= 1;
+  fact.stridesBy16 = true;
+  for (size_t i = 0; i + 1 < rank; ++i)
+    fact.stridesBy16 &= ref.strides[i] % 16 == 0;
+  fact.fits32 = reachOf(ref) <= std::numeric_limits<int32_t>::max();
+  return fact;
+}
+
+/// Calls `visit(i, j, disjoint)` for each pair of views.
+template <class Visit> static void forPairs(const std::vector<Arg> &args, void *workspace, Visit visit) {
+  llvm::SmallVector<std::pair<int, Range>, 16> views;
+  for (size_t i = 0; i < args.size(); ++i)
+    if (args[i].kind != Arg::Kind::scalar)
+      views.push_back({static_cast<int>(i), rangeOf(args[i], workspace)});
+  for (size_t a = 0; a < views.size(); ++a)
+    for (size_t b = a + 1; b < views.size(); ++b) {
+      const Range &x = views[a].second, &y = views[b].second;
+      visit(views[a].first, views[b].first, x.high <= y.low || y.high <= x.low);
+    }
+}
+
+FactWords factsOf(const std::vector<Arg> &args, void *workspace) {
+  FactWords words;
+  for (const Arg &arg : args)
+    words.push_back(factOf(arg, workspace).encode());
+  uint64_t bits = 0;
+  int used = 0;
+  forPairs(args, workspace, [&](int, int, bool disjoint) {
+    bits |= uint64_t(disjoint) << used;
+    if (++used == 64) {
+      words.push_back(bits);
+      bits = 0, used = 0;
+    }
+  });
+  if (used)
+    words.push_back(bits);
+  return words;
+}
+
+std::vector<std::pair<int, int>> disjointPairs(const std::vector<Arg> &args, void *workspace) {
+  std::vector<std::pair<int, int>> pairs;
+  forPairs(args, workspace, [&](int i, int j, bool disjoint) {
+    if (disjoint)
+      pairs.push_back({i, j});
+  });
+  return pairs;
+}
+
+uint64_t hashOf(const FactWords &words) {
+  uint64_t hash = 0x9e3779b97f4a7c15;
+  for (uint64_t word : words) {
+    hash = (hash ^ word) * 0xff51afd7ed558ccd;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+} // namespace kiln

@@ -1,0 +1,35 @@
+// What a launch's arguments tell the compiler, as a short list of words: the part of the specialisation key that is
+// computed for every launch.
+
+#pragma once
+
+#include "runtime/Signature.h"
+
+namespace kiln {
+
+/// The facts of one argument, in one word each.
+struct Fact {
+  bool isView = true;
+  Type type = Type::f32;
+  int rank = 0;
+  bool unitStride = true;
+  int64_t alignment = 1; // 1, 16 or 64
+  bool stridesBy16 = false;
+  bool fits32 = false;
+
+  uint64_t encode() const;
+  static Fact decode(uint64_t word);
+};
+
+/// One word for each argument, then one bit for each pair of views, in lexical order, that do not overlap; then the
+/// extents asked for, when there are any.
+using FactWords = llvm::SmallVector<uint64_t, 32>;
+
+/// The facts of these arguments, without extents. Workspace regions lie in `workspace`.
+FactWords factsOf(const std::vector<Arg> &args, void *workspace);
+/// The pairs (i < j) of view arguments that do not overlap.
+std::vector<std::pair<int, int>> disjointPairs(const std::vector<Arg> &args, void *workspace);
+/// A hash of the words.
+uint64_t hashOf(const FactWords &words);
+
+} // namespace kiln

@@ -1,0 +1,48 @@
+// Writes the stages of a compilation to files.
+
+#include "runtime/Stages.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace fs = std::filesystem;
+
+namespace kiln {
+
+/// Digits of a key that tell the specialisations of a kernel apart in file names.
+static constexpr size_t shortKey = 12;
+
+std::string dumpFolder() {
+  const char *folder = std::getenv("KILN_DUMP");
+  return folder ? folder : "";
+}
+
+static void writeText(const fs::path &path, const std::string &text) {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file)
+    throw Error(fmt::format("expected to write '{}', but could not", path.string()), Fault::device);
+}
+
+static const char *extensionOf(const std::string &stage) {
+  return stage == "llvm" ? "ll" : stage == "asm" ? "s" : "mlir";
+}
+
+StageSink dumpStages(const std::string &kernel, const std::string &key) {
+  const fs::path folder = fs::path(dumpFolder()) / fmt::format("{}-{}", kernel, key.substr(0, shortKey));
+  std::error_code failure;
+  fs::create_directories(folder, failure);
+  if (failure)
+    throw Error(fmt::format("expected KILN_DUMP to name a folder to write to, but got '{}': {}", dumpFolder(),
+                            failure.message()),
+                Fault::device);
+  return [folder, number = 0](const std::string &stage, const std::string &text) mutable {
+    writeText(folder / fmt::format("{:02}-{}.{}", number++, stage, extensionOf(stage)), text);
+  };
+}
+
+} // namespace kiln

@@ -1,0 +1,198 @@
+// Tensors and the conversion of their elements from and to the host's floating-point numbers.
+
+#include "runtime/Tensor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+namespace kiln {
+
+/// Elements converted at a time: a buffer of doubles this long stays in the first-level cache.
+static constexpr int64_t chunk = 1024;
+
+Tensor::Tensor(std::shared_ptr<Device> device, Type type, Shape extents) : device(std::move(device)) {
+  int64_t bytes = bytesOf(type);
+  for (int64_t extent : extents)
+    if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes))
+      throw Error(fmt::format("expected a tensor's extents to be at least 0 and to fit memory, but got {}[{}]",
+                              nameOf(type), textOf(extents)));
+  memory = TensorRef::dense(this->device->allocate(bytes), type, std::move(extents));
+  this->device->fillZero(memory.data, bytes);
+}
+
+Tensor::Tensor(Tensor &&other) noexcept
+    : device(std::move(other.device)), memory(std::exchange(other.memory, TensorRef())) {}
+
+Tensor &Tensor::operator=(Tensor &&other) noexcept {
+  std::swap(device, other.device);
+  std::swap(memory, other.memory);
+  return *this;
+}
+
+Tensor::~Tensor() {
+  if (device)
+    device->release(memory.data);
+}
+
+static void expectSize(const char *what, int64_t want, int64_t got, const char *unit) {
+  if (want != got)
+    throw Error(fmt::format("expected {} of {} {}, but got {}", what, want, unit, got));
+}
+
+static void expectSet(const std::shared_ptr<Device> &device) {
+  if (!device)
+    throw Error("expected a tensor on a device, but got one that is unset or was moved from");
+}
+
+void Tensor::upload(const void *host, int64_t size) {
+  expectSet(device);
+  expectSize("an upload", bytes(), size, "bytes");
+  if (size)
+    device->copy(memory.data, host, size);
+}
+
+void Tensor::download(void *host, int64_t size) const {
+  expectSet(device);
+  expectSize("a download", bytes(), size, "bytes");
+  if (size)
+    device->copy(host, memory.data, size);
+}
+
+void Tensor::uploadFloats(const std::vector<float> &values) {
+  expectSet(device);
+  expectSize("an upload", count(), static_cast<int64_t>(values.size()), "elements");
+  if (type() == Type::f32)
+    return upload(values.data(), bytes());
+  std::vector<char> host(bytes());
+  std::vector<double> doubles;
+  for (int64_t i = 0; i < count(); i += chunk) {
+    doubles.assign(values.begin() + i, values.begin() + std::min(i + chunk, count()));
+    fromDoubles(doubles, type(), host.data() + i * bytesOf(type()));
+  }
+  upload(host.data(), bytes());
+}
+
+std::vector<float> Tensor::downloadFloats() const {
+  expectSet(device);
+  std::vector<float> values(count());
+  if (type() == Type::f32) {
+    download(values.data(), bytes());
+    return values;
+  }
+  std::vector<char> host(bytes());
+  download(host.data(), bytes());
+  for (int64_t i = 0; i < count(); i += chunk) {
+    const std::vector<double> doubles =
+        toDoubles(host.data() + i * bytesOf(type()), type(), std::min(chunk, count() - i));
+    std::copy(doubles.begin(), doubles.end(), values.begin() + i);
+  }
+  return values;
+}
+
+void Tensor::fillZero() {
+  expectSet(device);
+  device->fillZero(memory.data, bytes());
+}
+
+// --- Conversion -----------------------------------------------------------------------------------------------------
+
+/// The bf16 nearest to a double. The double is first cut to f32 with its lowest bit telling whether anything was lost
+/// (rounding to odd), so that the second rounding sees ties as they were.
+static uint16_t toBf16(double value) {
+  if (std::isnan(value))
+    return 0x7fc0;
+  float cut = static_cast<float>(value);
+  if (std::isinf(value))
+    return std::bit_cast<uint32_t>(cut) >> 16;
+  if (std::isinf(cut) || std::fabs(static_cast<double>(cut)) > std::fabs(value))
+    cut = std::nextafter(cut, 0.0f);
+  uint32_t bits = std::bit_cast<uint32_t>(cut);
+  if (static_cast<double>(cut) != value)
+    bits |= 1;
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+template <class Integer> static Integer toInteger(double value) {
+  if (std::isnan(value))
+    return 0;
+  const double rounded = std::nearbyint(value);
+  if (rounded <= static_cast<double>(std::numeric_limits<Integer>::min()))
+    return std::numeric_limits<Integer>::min();
+  if (rounded >= static_cast<double>(std::numeric_limits<Integer>::max()))
+    return std::numeric_limits<Integer>::max();
+  return static_cast<Integer>(rounded);
+}
+
+template <class Element, class Convert>
+static std::vector<double> read(const void *data, int64_t count, Convert convert) {
+  std::vector<double> values(count);
+  const char *bytes = static_cast<const char *>(data);
+  for (int64_t i = 0; i < count; ++i) {
+    Element element;
+    std::memcpy(&element, bytes + i * sizeof(Element), sizeof(Element));
+    values[i] = convert(element);
+  }
+  return values;
+}
+
+template <class Element, class Convert>
+static void write(const std::vector<double> &values, void *data, Convert convert) {
+  char *bytes = static_cast<char *>(data);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Element element = convert(values[i]);
+    std::memcpy(bytes + i * sizeof(Element), &element, sizeof(Element));
+  }
+}
+
+std::vector<double> toDoubles(const void *data, Type type, int64_t count) {
+  const auto plain = [](auto element) { return static_cast<double>(element); };
+  switch (type) {
+  case Type::boolean:
+    return read<int8_t>(data, count, [](int8_t element) { return element ? 1.0 : 0.0; });
+  case Type::i8:
+    return read<int8_t>(data, count, plain);
+  case Type::i32:
+    return read<int32_t>(data, count, plain);
+  case Type::i64:
+    return read<int64_t>(data, count, plain);
+  case Type::bf16:
+    return read<uint16_t>(data, count,
+                          [](uint16_t element) -> double { return std::bit_cast<float>(uint32_t(element) << 16); });
+  case Type::f16:
+    return read<_Float16>(data, count, plain);
+  case Type::f32:
+    return read<float>(data, count, plain);
+  case Type::f64:
+    return read<double>(data, count, plain);
+  }
+  throw Error("no such element type", Fault::internal);
+}
+
+void fromDoubles(const std::vector<double> &values, Type type, void *data) {
+  switch (type) {
+  case Type::boolean:
+    return write<int8_t>(values, data, [](double value) { return value != 0; });
+  case Type::i8:
+    return write<int8_t>(values, data, toInteger<int8_t>);
+  case Type::i32:
+    return write<int32_t>(values, data, toInteger<int32_t>);
+  case Type::i64:
+    return write<int64_t>(values, data, toInteger<int64_t>);
+  case Type::bf16:
+    return write<uint16_t>(values, data, toBf16);
+  case Type::f16:
+    return write<_Float16>(values, data, [](double value) { return static_cast<_Float16>(value); });
+  case Type::f32:
+    return write<float>(values, data, [](double value) { return static_cast<float>(value); });
+  case Type::f64:
+    return write<double>(values, data, [](double value) { return value; });
+  }
+}
+
+} // namespace kiln

@@ -1,0 +1,213 @@
+// Specialisation, the cache in memory, and what is said about arguments that do not fit.
+
+#include "runtime/Compile.h"
+#include "runtime/Tensor.h"
+#include "test/runtime/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+class Compiling : public testing::Test {
+protected:
+  std::shared_ptr<Device> device = Device::open("cpu:generic");
+  void TearDown() override { freeze(false); }
+
+  /// The text of the error that `action` throws.
+  template <class Action> static std::string errorOf(Action action) {
+    try {
+      action();
+    } catch (const Error &error) {
+      return error.what();
+    }
+    ADD_FAILURE() << "expected an error";
+    return "";
+  }
+};
+
+// row_sums asks for the row length: another number of rows is the same executable, another length is not.
+TEST_F(Compiling, SpecialisesOnTheExtentsThatTheKernelAsksFor) {
+  const auto executableFor = [&](int64_t rows, int64_t columns) {
+    Tensor x(device, f32, {rows, columns}), y(device, f32, {rows});
+    return compile(*device, rowSumsKernel, {x.ref(), y.ref()});
+  };
+  const auto first = executableFor(32, 48);
+  EXPECT_EQ(first, executableFor(64, 48));
+  EXPECT_NE(first, executableFor(32, 64));
+  EXPECT_EQ(first, executableFor(32, 48));
+}
+
+// A trace that asks for more than an earlier one must not make the earlier executable serve other extents.
+TEST_F(Compiling, KeepsApartTracesThatAskForDifferentExtents) {
+  const Kernel branching = kernel("branching", +[](View x, View y) {
+    const int64_t rows = x.extent(0) == 1 ? 1 : x.extent(1);
+    store(y, {0}, full(f32, {}, rows));
+  });
+  const auto run = [&](int64_t m, int64_t n) {
+    Tensor x(device, f32, {m, n}), y(device, f32, {1});
+    launch(*device, branching, {1, 1, 1}, {x.ref(), y.ref()});
+    return y.downloadFloats()[0];
+  };
+  EXPECT_EQ(run(1, 5), 1);
+  EXPECT_EQ(run(2, 5), 5);
+  EXPECT_EQ(run(2, 7), 7);
+  EXPECT_EQ(run(1, 9), 1);
+  EXPECT_EQ(run(2, 5), 5);
+}
+
+// Two kernels are told apart though they agree in name, line and address.
+TEST_F(Compiling, KnowsAKernelByIdentity) {
+  using Function = void (*)(View);
+  const Function functions[] = {[](View x) { store(x, {0}, full(f32, {}, 1.0)); },
+                                [](View x) { store(x, {0}, full(f32, {}, 2.0)); }};
+  float expected = 1;
+  for (const Function function : functions) {
+    const Kernel same = kernel("same", function);
+    Tensor x(device, f32, {1});
+    launch(*device, same, {1, 1, 1}, {x.ref()});
+    EXPECT_EQ(x.downloadFloats()[0], expected++);
+  }
+}
+
+// A view that overlaps another must not be served by code that was made for disjoint ones: x[1:] += x[:-1] in one
+// program reads all before it writes.
+TEST_F(Compiling, SpecialisesOnOverlap) {
+  Tensor x(device, f32, {17}), y(device, f32, {17});
+  const auto whole = compile(*device, addKernel, {x.ref().slice(0, 0, 16), y.ref().slice(0, 0, 16)});
+  const auto shifted = compile(*device, addKernel, {x.ref().slice(0, 0, 16), x.ref().slice(0, 1, 16)});
+  EXPECT_NE(whole, shifted);
+}
+
+TEST_F(Compiling, CompilesOnceWhenManyThreadsAsk) {
+  const Kernel fresh = kernel("fresh", addInPlace, {field("block", &AddConfig::block)});
+  Tensor x(device, f32, {16}), y(device, f32, {16});
+  std::vector<std::shared_ptr<const Executable>> executables(8);
+  std::vector<std::thread> threads;
+  const CompileStatistics before = compileStatistics();
+  for (auto &executable : executables)
+    threads.emplace_back([&] { EXPECT_NO_THROW(executable = compile(*device, fresh, {x.ref(), y.ref()})); });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const auto &executable : executables)
+    EXPECT_EQ(executable, executables[0]);
+  const CompileStatistics after = compileStatistics();
+  EXPECT_EQ(after.compiled + after.fromDisk - before.compiled - before.fromDisk, 1);
+}
+
+TEST_F(Compiling, CompilesDifferentKernelsOnManyThreads) {
+  Tensor x(device, f32, {16}), y(device, f32, {16});
+  std::vector<std::thread> threads;
+  for (int block = 1; block <= 8; ++block)
+    threads.emplace_back([&, block] {
+      EXPECT_NO_THROW(compile(*device, addKernel, {x.ref(), y.ref()}, "block=" + std::to_string(block)));
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+TEST_F(Compiling, RefusesToCompileWhenFrozen) {
+  Tensor x(device, f32, {16}), y(device, f32, {16});
+  compile(*device, addKernel, {x.ref(), y.ref()}, "block=2");
+  freeze();
+  EXPECT_NO_THROW(compile(*device, addKernel, {x.ref(), y.ref()}, "block=2"));
+  EXPECT_EQ(errorOf([&] { compile(*device, addKernel, {x.ref(), y.ref()}, "block=32"); }),
+            "kernel 'add': expected no compilation after freeze(), but got new arguments: f32[16], f32[16] with config "
+            "'block=32'");
+}
+
+// --- Messages -------------------------------------------------------------------------------------------------------
+
+TEST_F(Compiling, TellsTheNumberOfArguments) {
+  Tensor x(device, f32, {16});
+  EXPECT_EQ(errorOf([&] { compile(*device, addKernel, {x.ref()}); }),
+            "kernel 'add': expected 2 arguments, but got 1");
+}
+
+TEST_F(Compiling, TellsATensorFromAScalar) {
+  Tensor x(device, f32, {16});
+  EXPECT_EQ(errorOf([&] { compile(*device, addKernel, {x.ref(), 1.0f}); }),
+            "kernel 'add': expected argument 1 to be a tensor, but got f32 scalar");
+  EXPECT_EQ(errorOf([&] { compile(*device, scaleKernel, {x.ref(), x.ref()}); }),
+            "kernel 'scale': expected argument 1 to be a scalar, but got f32[16]");
+}
+
+TEST_F(Compiling, TellsOfATensorWithoutMemory) {
+  Tensor x(device, f32, {16});
+  EXPECT_EQ(errorOf([&] { compile(*device, addKernel, {x.ref(), TensorRef::dense(nullptr, f32, {4, 2})}); }),
+            "kernel 'add': expected argument 1 to have memory, but got f32[4x2] without");
+}
+
+// An executable launched with arguments that it was not compiled for.
+TEST_F(Compiling, TellsOfArgumentsOfAnotherSpecialisation) {
+  Tensor x(device, f32, {4, 48}), y(device, f32, {4}), wide(device, f32, {4, 64}), half(device, bf16, {4, 48});
+  const auto executable = compile(*device, rowSumsKernel, {x.ref(), y.ref()});
+  EXPECT_EQ(errorOf([&] { device->launch(*executable, {4, 1, 1}, {wide.ref(), y.ref()}); }),
+            "kernel 'row_sums': expected argument 0 to be f32[?x48], as it was compiled for, but got f32[4x64]");
+  EXPECT_EQ(errorOf([&] { device->launch(*executable, {4, 1, 1}, {half.ref(), y.ref()}); }),
+            "kernel 'row_sums': expected argument 0 to be f32[?x48], as it was compiled for, but got bf16[4x48]");
+}
+
+TEST_F(Compiling, TellsTheNamesOfConfigFields) {
+  Tensor x(device, f32, {16}), y(device, f32, {16});
+  const std::string text = errorOf([&] { compile(*device, addKernel, {x.ref(), y.ref()}, "blok=4"); });
+  EXPECT_NE(text.find("blok"), std::string::npos) << text;
+  EXPECT_NE(text.find("block"), std::string::npos) << text;
+}
+
+// An error of the kernel itself is told with the line where it was written, and does not spoil later compilations.
+TEST_F(Compiling, TellsTheLineOfAMistakeInAKernel) {
+  Tensor x(device, f32, {16, 16}), y(device, f32, {16});
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const std::string text = errorOf([&] { compile(*device, addKernel, {x.ref(), y.ref()}); });
+    EXPECT_NE(text.find("kernels.h:"), std::string::npos) << text;
+  }
+  EXPECT_NO_THROW(compile(*device, addKernel, {y.ref(), y.ref()}));
+}
+
+TEST_F(Compiling, TellsOfAGridThatIsNone) {
+  Tensor x(device, f32, {16}), y(device, f32, {16});
+  EXPECT_EQ(errorOf([&] { launch(*device, addKernel, {-1, 1, 1}, {x.ref(), y.ref()}); }),
+            "kernel 'add': expected a grid of extents from 0 and less than 2^63 programs, but got -1x1x1");
+}
+
+// --- Plans ----------------------------------------------------------------------------------------------------------
+
+/// workspace[0:16] += x twice, then x += workspace.
+Plan doubling(const Tensor &x) {
+  const Arg region = Arg::workspace(64, f32, {16});
+  Plan plan;
+  plan.workspaceBytes = 128;
+  plan.launches = {{&addKernel, "", {1, 1, 1}, {region, x.ref()}},
+                   {&addKernel, "", {1, 1, 1}, {region, x.ref()}},
+                   {&addKernel, "", {1, 1, 1}, {x.ref(), region}}};
+  return plan;
+}
+
+TEST_F(Compiling, RunsThePlansLaunchesInOrderOverOneWorkspace) {
+  Tensor x(device, f32, {16}), workspace(device, i8, {128});
+  x.uploadFloats(std::vector<float>(16, 1));
+  run(*device, doubling(x), workspace);
+  EXPECT_EQ(x.downloadFloats(), std::vector<float>(16, 3));
+}
+
+TEST_F(Compiling, TellsOfAWorkspaceThatIsTooSmall) {
+  Tensor x(device, f32, {16}), workspace(device, i8, {100});
+  EXPECT_EQ(errorOf([&] { run(*device, doubling(x), workspace); }),
+            "expected a workspace of 128 bytes, but got 100");
+  EXPECT_EQ(errorOf([&] { run(*device, doubling(x)); }), "expected a workspace of 128 bytes, but got 0");
+}
+
+TEST_F(Compiling, TellsOfARegionOutsideThePlansWorkspace) {
+  Tensor x(device, f32, {16}), workspace(device, i8, {128});
+  Plan plan = doubling(x);
+  plan.launches[1].args[0].workspaceOffset = 65;
+  EXPECT_EQ(errorOf([&] { run(*device, plan, workspace); }),
+            "kernel 'add': expected argument 0 to lie in the plan's workspace of 128 bytes, but got f32[16] at byte 65");
+}
+
+} // namespace

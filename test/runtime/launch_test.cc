@@ -1,0 +1,120 @@
+// Kernels from C++ to a result: traced, lowered, loaded and run over a grid.
+
+#include "runtime/Compile.h"
+#include "runtime/Tensor.h"
+#include "test/runtime/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+class Launches : public testing::TestWithParam<std::string> {
+protected:
+  std::shared_ptr<Device> device = Device::open(GetParam());
+  Tensor tensor(const std::vector<float> &values) {
+    Tensor result(device, f32, {static_cast<int64_t>(values.size())});
+    result.uploadFloats(values);
+    return result;
+  }
+};
+
+std::vector<float> counting(int64_t count, float first = 0) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+// Integer-valued data: every sum is exact, so that any slip of an index is an inequality.
+TEST_P(Launches, AddsVectorsInPlaceAtEveryRaggedExtent) {
+  for (const int64_t count : {1, 15, 16, 17, 33, 1000}) {
+    Tensor x = tensor(counting(count)), y = tensor(counting(count, 7));
+    launch(*device, addKernel, {ceildiv(count, 16), 1, 1}, {x.ref(), y.ref()});
+    device->synchronize();
+    const std::vector<float> got = x.downloadFloats();
+    for (int64_t i = 0; i < count; ++i)
+      ASSERT_EQ(got[i], static_cast<float>(2 * i + 7)) << "at " << i << " of " << count;
+  }
+}
+
+// The part of the tensor beyond the view must stay as it was.
+TEST_P(Launches, WritesNothingBeyondAView) {
+  Tensor x = tensor(counting(40)), y = tensor(counting(40));
+  launch(*device, addKernel, {2, 1, 1}, {x.ref().slice(0, 3, 21), y.ref().slice(0, 3, 21)});
+  const std::vector<float> got = x.downloadFloats();
+  for (int i = 0; i < 40; ++i)
+    ASSERT_EQ(got[i], static_cast<float>(i >= 3 && i < 24 ? 2 * i : i)) << "at " << i;
+}
+
+// Views with a stride other than 1 in their only dimension.
+TEST_P(Launches, ReadsAndWritesStridedViews) {
+  Tensor x(device, f32, {20, 3});
+  x.uploadFloats(counting(60));
+  launch(*device, scaleKernel, {2, 1, 1}, {x.ref().select(1, 1), 3.0f});
+  const std::vector<float> got = x.downloadFloats();
+  for (int i = 0; i < 60; ++i)
+    ASSERT_EQ(got[i], static_cast<float>(i % 3 == 1 ? 3 * i : i)) << "at " << i;
+}
+
+TEST_P(Launches, RunsNothingForAnEmptyGrid) {
+  Tensor x = tensor(counting(16));
+  launch(*device, scaleKernel, {0, 5, 1}, {x.ref(), 0.0f});
+  EXPECT_EQ(x.downloadFloats(), counting(16));
+}
+
+TEST_P(Launches, DecodesTheProgramFromALinearGrid) {
+  Tensor out(device, i64, {4, 3, 2});
+  launch(*device, coordinatesKernel, {2, 3, 4}, {out.ref()});
+  const std::vector<float> got = out.downloadFloats();
+  for (int z = 0, i = 0; z < 4; ++z)
+    for (int y = 0; y < 3; ++y)
+      for (int x = 0; x < 2; ++x, ++i)
+        ASSERT_EQ(got[i], static_cast<float>(x + 10 * y + 100 * z));
+}
+
+// The first failing program and element, whatever thread met it, is told at synchronize() and only there.
+TEST_P(Launches, TellsFailedChecksWhenSynchronised) {
+  std::vector<float> values = counting(64);
+  values[22] = values[23] = values[50] = -1;
+  Tensor x = tensor(values);
+  device->setThreads(2);
+  launch(*device, checkKernel, {16, 1, 1}, {x.ref()});
+  try {
+    device->synchronize();
+    FAIL() << "expected a failed check";
+  } catch (const Error &error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("x is negative"), std::string::npos) << text;
+    EXPECT_NE(text.find("'check_positive'"), std::string::npos) << text;
+    EXPECT_NE(text.find("kernels.h:"), std::string::npos) << text;
+    EXPECT_NE(text.find("program (5, 0, 0), element 2"), std::string::npos) << text;
+  }
+  EXPECT_NO_THROW(device->synchronize());
+}
+
+// Sums of floats in an order that the kernel fixes: bit for bit the same on one thread and on many.
+TEST_P(Launches, GivesTheSameBitsAtAnyThreadCount) {
+  std::vector<std::vector<float>> results;
+  for (const int threads : {1, 2, 5}) {
+    device->setThreads(threads);
+    Tensor x(device, f32, {37, 129}), y(device, f32, {37});
+    std::vector<float> values(37 * 129);
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = 1.0f / static_cast<float>(i + 1);
+    x.uploadFloats(values);
+    launch(*device, rowSumsKernel, {37, 1, 1}, {x.ref(), y.ref()});
+    results.push_back(y.downloadFloats());
+  }
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[0], results[2]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, Launches, testing::Values("cpu", "cpu:generic"), [](const auto &info) {
+  return info.param == "cpu" ? "fast" : "generic";
+});
+
+} // namespace

@@ -1,0 +1,152 @@
+// Tensors, the conversion of their elements, and devices that cannot be had.
+
+#include "runtime/Tensor.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+using namespace kiln;
+
+namespace {
+
+template <class Action> std::string errorOf(Action action) {
+  try {
+    action();
+  } catch (const Error &error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "expected an error";
+  return "";
+}
+
+uint16_t bitsOf(double value, Type type) {
+  uint16_t bits = 0;
+  fromDoubles({value}, type, &bits);
+  return bits;
+}
+
+// Every bf16 and f16 that is a number comes back as it was.
+TEST(Conversion, ReturnsEveryHalfAsItWas) {
+  for (const Type type : {bf16, f16})
+    for (uint32_t bits = 0; bits < 65536; ++bits) {
+      const uint16_t half = static_cast<uint16_t>(bits);
+      const double value = toDoubles(&half, type, 1)[0];
+      if (std::isnan(value))
+        ASSERT_TRUE(std::isnan(toDoubles(std::vector<uint16_t>{bitsOf(value, type)}.data(), type, 1)[0]));
+      else
+        ASSERT_EQ(bitsOf(value, type), half) << nameOf(type);
+    }
+}
+
+// Halfway between two neighbours the even one is taken; the least bit beyond halfway decides otherwise, also when it
+// would be lost in a float on the way.
+TEST(Conversion, RoundsToNearestEven) {
+  const double tiny = std::ldexp(1.0, -50);
+  for (const auto &[type, step] : {std::pair(bf16, std::ldexp(1.0, -7)), std::pair(f16, std::ldexp(1.0, -10))}) {
+    const uint16_t one = bitsOf(1, type);
+    EXPECT_EQ(bitsOf(1 + step / 2, type), one);
+    EXPECT_EQ(bitsOf(1 + step / 2 + tiny, type), one + 1);
+    EXPECT_EQ(bitsOf(1 + step / 2 - tiny, type), one);
+    EXPECT_EQ(bitsOf(1 + step * 1.5, type), one + 2);
+    EXPECT_EQ(bitsOf(1 + step * 1.5 - tiny, type), one + 1);
+    EXPECT_EQ(bitsOf(-1 - step * 1.5, type), bitsOf(-1, type) + 2);
+  }
+}
+
+TEST(Conversion, OverflowsToInfinityOnlyBeyondTheLastHalfway) {
+  EXPECT_EQ(bitsOf(65504, f16), 0x7bff);
+  EXPECT_EQ(bitsOf(65519.999, f16), 0x7bff);
+  EXPECT_EQ(bitsOf(65520, f16), 0x7c00);
+  EXPECT_EQ(bitsOf(1e300, bf16), 0x7f80);
+  EXPECT_EQ(bitsOf(-infinity, bf16), 0xff80);
+  EXPECT_EQ(bitsOf(3.38953138925153547590470800371487867e38, bf16), 0x7f7f); // the largest bf16
+}
+
+TEST(Conversion, SaturatesIntegers) {
+  int8_t bytes[5];
+  fromDoubles({300, -300, std::nan(""), 2.5, 3.5}, i8, bytes);
+  EXPECT_EQ(bytes[0], 127);
+  EXPECT_EQ(bytes[1], -128);
+  EXPECT_EQ(bytes[2], 0);
+  EXPECT_EQ(bytes[3], 2);
+  EXPECT_EQ(bytes[4], 4);
+  int64_t wide[2];
+  fromDoubles({1e30, -1e30}, i64, wide);
+  EXPECT_EQ(wide[0], std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(wide[1], std::numeric_limits<int64_t>::min());
+}
+
+class Tensors : public testing::Test {
+protected:
+  std::shared_ptr<Device> device = Device::open("cpu");
+};
+
+TEST_F(Tensors, AreZeroAndAlignedWhenMade) {
+  for (const int64_t count : {1, 63, 4097}) {
+    Tensor tensor(device, f32, {count});
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(tensor.data()) % 256, 0u);
+    EXPECT_EQ(tensor.downloadFloats(), std::vector<float>(count, 0));
+  }
+}
+
+TEST_F(Tensors, ConvertFloatsOfEveryType) {
+  const std::vector<float> values = {0, 1, 2, 3, -4, 100};
+  for (const Type type : {i8, i32, i64, bf16, f16, f32, f64}) {
+    Tensor tensor(device, type, {2, 3});
+    tensor.uploadFloats(values);
+    EXPECT_EQ(tensor.downloadFloats(), values) << nameOf(type);
+  }
+}
+
+TEST_F(Tensors, ConvertMoreThanOneChunk) {
+  std::vector<float> values(5000);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(i % 251);
+  Tensor tensor(device, bf16, {5000});
+  tensor.uploadFloats(values);
+  EXPECT_EQ(tensor.downloadFloats(), values);
+}
+
+TEST_F(Tensors, MoveTheirMemory) {
+  Tensor first(device, f32, {4});
+  void *const data = first.data();
+  Tensor second = std::move(first);
+  EXPECT_EQ(second.data(), data);
+  EXPECT_EQ(errorOf([&] { first.downloadFloats(); }),
+            "expected a tensor on a device, but got one that is unset or was moved from");
+}
+
+TEST_F(Tensors, TellTheSizeOfAnUploadThatDoesNotFit) {
+  Tensor tensor(device, bf16, {2, 3});
+  EXPECT_EQ(errorOf([&] { tensor.upload("", 4); }), "expected an upload of 12 bytes, but got 4");
+  EXPECT_EQ(errorOf([&] { tensor.uploadFloats({1, 2}); }), "expected an upload of 6 elements, but got 2");
+}
+
+TEST_F(Tensors, TellTheSizeOfMemoryThatThereIsNot) {
+  EXPECT_EQ(errorOf([&] { Tensor(device, f32, {int64_t(1) << 50}); }),
+            "expected 4503599627370496 bytes of memory on device 'cpu', but it has not so much");
+  EXPECT_EQ(errorOf([&] { Tensor(device, f32, {int64_t(1) << 32, int64_t(1) << 32}); }),
+            "expected a tensor's extents to be at least 0 and to fit memory, but got f32[4294967296x4294967296]");
+}
+
+TEST(Devices, TellTheNamesThereAre) {
+  EXPECT_EQ(errorOf([] { Device::open("gpu"); }),
+            "expected a device 'cpu', 'cpu:generic', 'cpu:x86-64-v3' or 'cpu:x86-64-v4', but got 'gpu'");
+}
+
+TEST(Devices, TakeTheirThreadsFromTheEnvironment) {
+  ::setenv("KILN_THREADS", "3", 1);
+  EXPECT_EQ(Device::open("cpu")->threads(), 3);
+  for (const char *text : {"0", "two", "2x", "-1"}) {
+    ::setenv("KILN_THREADS", text, 1);
+    EXPECT_EQ(errorOf([] { Device::open("cpu"); }),
+              std::string("expected KILN_THREADS to be a number of threads from 1, but got '") + text + "'");
+  }
+  ::unsetenv("KILN_THREADS");
+  EXPECT_GE(Device::open("cpu")->threads(), 1);
+}
+
+} // namespace
