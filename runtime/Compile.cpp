@@ -125,7 +125,7 @@ static TracedKernel traceKernel(const Kernel &kernel, const Specialisation &fact
   const lowering::ErrorCollector errors(result.context.get());
   result.traced = trace(*result.context, kernel, facts, config);
   if (!result.traced.module)
-    throw Error(errors.text().empty() ? fmt::format("kernel '{}' cannot be traced", kernel.name) : errors.text());
+    throw Error(errors.text().substr(0, errors.text().find_last_not_of('\n') + 1));
   return result;
 }
 

@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "runtime/Signature.h"
+#include "runtime/Arguments.h"
 
 namespace kiln {
 

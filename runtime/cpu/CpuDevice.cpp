@@ -4,6 +4,7 @@
 #include "runtime/cpu/CpuDevice.h"
 
 #include "lowering/Pipelines.h"
+#include "runtime/Arguments.h"
 #include "runtime/Executable.h"
 #include "runtime/cpu/CheckSink.h"
 #include "runtime/cpu/ObjectLoader.h"

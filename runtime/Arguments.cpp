@@ -1,6 +1,6 @@
 // Packs the arguments of a launch into the block that a compiled kernel reads, checking them against its signature.
 
-#include "runtime/Signature.h"
+#include "runtime/Arguments.h"
 
 #include <fmt/format.h>
 
