@@ -1,0 +1,188 @@
+// The trainer's network against the reference model: gradients of every tensor, losses over steps, and sums of gradients
+// over micro-batches. The devices are a parameter; KILN_TEST_DEVICE names another one.
+
+#include "models/gpt2/model.h"
+#include "test/models/devices.h"
+#include "test/models/reference.h"
+
+#include <cmath>
+#include <random>
+
+using namespace kiln;
+
+namespace {
+
+reference::Shape shapeOf(const Gpt2Config &c) { return {c.layers, c.heads, c.width, c.context, c.vocab}; }
+
+Batch randomBatch(const Gpt2Config &c, int64_t batch, uint32_t seed) {
+  std::mt19937 engine(seed);
+  Batch b;
+  for (int64_t i = 0; i < batch * c.context; ++i) {
+    b.tokens.push_back(static_cast<int32_t>(engine() % c.vocab));
+    b.targets.push_back(static_cast<int32_t>(engine() % c.vocab));
+  }
+  return b;
+}
+
+/// Weights that leave nothing at zero or one, so that a gradient mixed up with another shows.
+HostBuffers randomBuffers(const ParameterList &list, uint32_t seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<float> normal(0, 0.1f);
+  std::vector<float> values(list.count());
+  for (const Parameter &p : list.all())
+    for (int64_t i = 0; i < p.count(); ++i)
+      values[p.offset + i] = normal(engine) + (p.init.kind == Init::Kind::ones ? 1.0f : 0.0f);
+  const char *bytes = reinterpret_cast<const char *>(values.data());
+  return {{bytes, bytes + values.size() * sizeof(float)}, std::vector<float>(list.count()), std::vector<float>(list.count())};
+}
+
+/// The part of a flat buffer that belongs to `p`.
+reference::Tensor part(const float *flat, const Parameter &p) { return {flat + p.offset, flat + p.offset + p.count()}; }
+
+reference::Tensors referenceParameters(const ParameterList &list, const HostBuffers &buffers) {
+  reference::Tensors parameters;
+  for (const Parameter &p : list.all())
+    parameters[p.name] = part(reinterpret_cast<const float *>(buffers.values.data()), p);
+  return parameters;
+}
+
+double norm(const reference::Tensor &x) {
+  double squares = 0;
+  for (double value : x)
+    squares += value * value;
+  return std::sqrt(squares);
+}
+
+void expectGradients(const std::string &device, const Gpt2Config &config, int64_t batch) {
+  Gpt2 model(Device::open(device), config, batch, 1);
+  const ParameterList &list = model.network().parameters();
+  const HostBuffers buffers = randomBuffers(list, 1);
+  model.upload(buffers);
+  const Batch b = randomBatch(config, batch, 2);
+  model.addGradient(b, 0);
+  const std::vector<float> got = model.gradients();
+  reference::Tensors want;
+  reference::gradient(shapeOf(config), referenceParameters(list, buffers), b.tokens, b.targets, batch, config.context, want);
+  for (const Parameter &p : list.all()) {
+    reference::Tensor difference = part(got.data(), p);
+    for (size_t i = 0; i < difference.size(); ++i)
+      difference[i] -= want.at(p.name)[i];
+    EXPECT_LE(norm(difference), 1e-4 * norm(want.at(p.name))) << p.name << ", of norm " << norm(want.at(p.name));
+  }
+}
+
+class GradientTest : public DeviceTest {};
+
+// The gradient of every tensor is within 1e-4 of the reference's, in norm: f32 rounds to 6e-8, and the sums of up to 4 · 16
+// rows and 4 · 32 columns through two layers lose two to three digits of that.
+TEST_P(GradientTest, MatchesTheReference) { expectGradients(GetParam(), {2, 2, 32, 16, 64}, 4); }
+
+// The same where nothing is a multiple of anything: heads of 7, sequences of 13, 37 tokens.
+TEST_P(GradientTest, MatchesTheReferenceAtRaggedSizes) { expectGradients(GetParam(), {2, 3, 21, 13, 37}, 3); }
+
+// Twenty steps of AdamW with clipping, warm-up and cosine take both models down the same path, to 1e-4 of the loss.
+TEST_P(GradientTest, TwentyStepsHaveTheReferencesLosses) {
+  const Gpt2Config config = {2, 2, 32, 16, 64};
+  TrainSettings s;
+  s.batch = 3;
+  s.steps = 20;
+  s.warmup = 5;
+  s.rate = 3e-3;
+  Gpt2 model(Device::open(GetParam()), config, s.batch, 1);
+  const ParameterList &list = model.network().parameters();
+  const HostBuffers buffers = randomBuffers(list, 1);
+  model.upload(buffers);
+  reference::Tensors parameters = referenceParameters(list, buffers), gradients;
+  reference::AdamW adam{s.beta1, s.beta2, s.epsilon, s.decay, s.clip};
+  double begin = 0, end = 0;
+  for (int64_t step = 0; step < s.steps; ++step) {
+    const Batch b = randomBatch(config, s.batch, static_cast<uint32_t>(step % 4));
+    model.addGradient(b, 0);
+    const UpdateResult got = model.update(s, learningRate(s, step), step + 1);
+    const double want = reference::gradient(shapeOf(config), parameters, b.tokens, b.targets, s.batch, config.context, gradients);
+    const double wantNorm = adam.update(parameters, gradients, learningRate(s, step));
+    EXPECT_NEAR(got.loss, want, 1e-4) << "step " << step;
+    EXPECT_NEAR(got.gradientNorm, wantNorm, 1e-3 * wantNorm) << "step " << step;
+    (step == 0 ? begin : end) = got.loss;
+  }
+  EXPECT_LT(end, begin - 0.5);
+}
+
+// Four sequences at once and twice two give one gradient, but for the order of the sums.
+TEST_P(GradientTest, DoesNotDependOnTheMicroBatches) {
+  const Gpt2Config config = {1, 2, 16, 8, 32};
+  Gpt2 whole(Device::open(GetParam()), config, 4, 1), halves(Device::open(GetParam()), config, 2, 2);
+  const HostBuffers buffers = randomBuffers(whole.network().parameters(), 1);
+  whole.upload(buffers);
+  halves.upload(buffers);
+  const Batch b = randomBatch(config, 4, 2);
+  const auto half = [&](int64_t which) {
+    const int64_t count = 2 * config.context;
+    const auto cut = [&](const std::vector<int32_t> &v) {
+      return std::vector<int32_t>(v.begin() + which * count, v.begin() + (which + 1) * count);
+    };
+    return Batch{cut(b.tokens), cut(b.targets)};
+  };
+  for (int repeat = 0; repeat < 2; ++repeat) { // the second time on top of what the first left
+    whole.addGradient(b, 0);
+    halves.addGradient(half(0), 0);
+    halves.addGradient(half(1), 1);
+  }
+  const std::vector<float> one = whole.gradients(), two = halves.gradients();
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < one.size(); ++i) {
+    difference += std::pow(double(one[i]) - two[i], 2);
+    size += std::pow(double(one[i]), 2);
+  }
+  EXPECT_LE(std::sqrt(difference), 1e-5 * std::sqrt(size));
+}
+
+// Validation adds up every loss but the ignored ones, and predictions are the reference's logits at the last token.
+TEST_P(GradientTest, LossesAndPredictionsMatchTheReference) {
+  const Gpt2Config config = {2, 3, 21, 13, 37};
+  Gpt2 model(Device::open(GetParam()), config, 2, 1), predictor(Device::open(GetParam()), config, 1);
+  const ParameterList &list = model.network().parameters();
+  const HostBuffers buffers = randomBuffers(list, 1);
+  model.upload(buffers);
+  predictor.uploadWeights(buffers.values);
+  Batch b = randomBatch(config, 2, 5);
+  const reference::Tensors parameters = referenceParameters(list, buffers);
+  const double mean = reference::loss(shapeOf(config), parameters, b.tokens, b.targets, 2, config.context);
+  EXPECT_NEAR(model.lossSum(b) / 26, mean, 1e-5);
+  const reference::Tensor logits = reference::logits(shapeOf(config), parameters, b.tokens, 2, config.context);
+  const std::vector<float> got = predictor.logitsAfter({b.tokens.begin(), b.tokens.begin() + 6});
+  for (int64_t v = 0; v < config.vocab; ++v)
+    EXPECT_NEAR(got[v], logits[5 * config.vocab + v], 1e-4) << v;
+  std::fill(b.targets.begin() + 13, b.targets.end(), ignoredTarget);
+  const double first = reference::loss(shapeOf(config), parameters, {b.tokens.begin(), b.tokens.begin() + 13},
+                                       {b.targets.begin(), b.targets.begin() + 13}, 1, config.context);
+  EXPECT_NEAR(model.lossSum(b) / 13, first, 1e-5);
+}
+
+// Whatever the number of threads, three steps leave the same bits.
+TEST_P(GradientTest, DoesNotDependOnTheThreads) {
+  const Gpt2Config config = {2, 2, 32, 16, 64};
+  TrainSettings s;
+  s.batch = 4;
+  s.steps = 3;
+  s.rate = 1e-2;
+  std::vector<std::vector<char>> results;
+  for (const int threads : {1, 2, 3}) {
+    const std::shared_ptr<Device> device = Device::open(GetParam());
+    device->setThreads(threads);
+    Gpt2 model(device, config, s.batch, 1);
+    model.initialize(7);
+    for (int64_t step = 0; step < s.steps; ++step) {
+      model.addGradient(randomBatch(config, s.batch, static_cast<uint32_t>(step)), 0);
+      model.update(s, s.rate, step + 1);
+    }
+    results.push_back(model.download().values);
+    device->setThreads(2);
+  }
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[0], results[2]);
+}
+
+KILN_ON_DEVICES(GradientTest);
+
+} // namespace

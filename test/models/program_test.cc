@@ -1,0 +1,185 @@
+// gpt2 as a user runs it: training, resuming, interrupting, sampling, and what it says to mistakes. A small model keeps
+// each run below a second or two.
+
+#include "models/gpt2/checkpoint.h"
+#include "test/models/program.h"
+#include "test/models/devices.h"
+#include "test/models/temporary_folder.h"
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+namespace {
+
+using Json = nlohmann::json;
+
+struct Result {
+  int status;
+  std::string output;
+};
+
+class ProgramTest : public testing::Test {
+protected:
+  ProgramTest() {
+    std::string text;
+    for (int i = 0; i < 400; ++i)
+      text += "line " + std::to_string(i * 7919 % 1000) + " of the text\n";
+    writeText(data, text);
+  }
+  Result gpt2(std::vector<std::string> words) {
+    words.insert(words.begin(), KILN_GPT2);
+    const int status = finish(start(words, folder / "output"));
+    return {status, readText(folder / "output")};
+  }
+  std::vector<std::string> trainWords(const std::string &out, std::vector<std::string> more) {
+    std::vector<std::string> words = {"train",   "--data", data, "--out",     out,  "--layers", "1",   "--heads",  "2",
+                                      "--width", "16",     "--context", "8", "--batch", "4",        "--device", testDevices()[0]};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  Result train(const std::string &out, std::vector<std::string> more) { return gpt2(trainWords(out, std::move(more))); }
+  std::vector<Json> rows(const std::string &out) {
+    std::istringstream lines(readText(out + "/log.jsonl"));
+    std::vector<Json> all;
+    for (std::string line; std::getline(lines, line);)
+      all.push_back(Json::parse(line));
+    return all;
+  }
+
+  const TemporaryFolder folder;
+  const std::string data = folder / "text", out = folder / "run";
+};
+
+void expectSameFile(const std::string &a, const std::string &b) {
+  EXPECT_GT(readText(a).size(), 1000u);
+  EXPECT_TRUE(readText(a) == readText(b)) << a << " and " << b << " differ";
+}
+
+TEST_F(ProgramTest, TrainingLogsEveryStepAndTheLossFalls) {
+  const Result r = train(out, {"--steps", "60", "--lr", "0.01", "--evaluate-every", "30"});
+  ASSERT_EQ(r.status, 0) << r.output;
+  const std::vector<Json> log = rows(out);
+  ASSERT_EQ(log.size(), 60u);
+  for (const char *key : {"step", "loss", "lr", "grad_norm", "tokens_per_s"})
+    EXPECT_TRUE(log[0].contains(key)) << key;
+  EXPECT_TRUE(log[29].contains("val_loss"));
+  EXPECT_LT(log[59].at("val_loss").get<double>(), log[0].at("loss").get<double>() - 1);
+}
+
+// Twenty steps, and ten and then ten more, leave the same bytes: weights, moments and the state of the run.
+TEST_F(ProgramTest, ResumingIsExact) {
+  ASSERT_EQ(train(folder / "whole", {"--steps", "20", "--accumulate", "2"}).status, 0);
+  const Result first = train(out, {"--steps", "20", "--accumulate", "2", "--stop-after", "10"});
+  ASSERT_EQ(first.status, 0) << first.output;
+  EXPECT_EQ(rows(out).size(), 10u);
+  const Result second = gpt2({"train", "--data", data, "--out", out, "--resume", "--device", testDevices()[0]});
+  ASSERT_EQ(second.status, 0) << second.output;
+  for (const char *file : {"model.safetensors", "optimizer.safetensors", "training.json"})
+    expectSameFile(folder / "whole/checkpoint-00000020/" + file, out + "/checkpoint-00000020/" + file);
+  const std::vector<Json> whole = rows(folder / "whole"), parts = rows(out);
+  ASSERT_EQ(parts.size(), 20u);
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EQ(whole[i].at("loss"), parts[i].at("loss")) << i;
+}
+
+// One seed gives one result, with one thread and with three.
+TEST_F(ProgramTest, RunsOfOneSeedAreIdentical) {
+  for (const char *threads : {"1", "3"})
+    ASSERT_EQ(train(folder / threads, {"--steps", "5", "--threads", threads}).status, 0);
+  expectSameFile(folder / "1/checkpoint-00000005/model.safetensors", folder / "3/checkpoint-00000005/model.safetensors");
+}
+
+TEST_F(ProgramTest, SavesEveryNAndKeepsTheLast) {
+  ASSERT_EQ(train(out, {"--steps", "10", "--save-every", "3", "--keep", "2"}).status, 0);
+  EXPECT_FALSE(std::filesystem::exists(out + "/checkpoint-00000006"));
+  EXPECT_TRUE(std::filesystem::exists(out + "/checkpoint-00000009"));
+  EXPECT_TRUE(std::filesystem::exists(out + "/checkpoint-00000010"));
+}
+
+// An interrupt ends the run after its step with a checkpoint of that step, and is no failure.
+TEST_F(ProgramTest, AnInterruptSavesAndExits) {
+  std::vector<std::string> words = trainWords(out, {"--steps", "1000000"});
+  words.insert(words.begin(), KILN_GPT2);
+  const pid_t child = start(words, folder / "output");
+  for (int i = 0; i < 6000 && (!std::filesystem::exists(out + "/log.jsonl") || readText(out + "/log.jsonl").empty()); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  kill(child, SIGINT);
+  EXPECT_EQ(finish(child), 0) << readText(folder / "output");
+  const auto checkpoint = kiln::newestCheckpoint(out);
+  ASSERT_TRUE(checkpoint.has_value());
+  EXPECT_EQ(kiln::readRunState(*checkpoint).step, rows(out).back().at("step").get<int64_t>());
+}
+
+TEST_F(ProgramTest, SamplesFromARun) {
+  ASSERT_EQ(train(out, {"--steps", "2"}).status, 0);
+  const std::vector<std::string> words = {"sample",  "--out", out, "--prompt", "line ",  "--tokens",
+                                          "20",      "--seed", "3", "--device", testDevices()[0]};
+  const Result once = gpt2(words), twice = gpt2(words);
+  EXPECT_EQ(once.status, 0) << once.output;
+  EXPECT_EQ(once.output.size(), 5u + 20 + 1);
+  EXPECT_EQ(once.output.substr(0, 5), "line ");
+  EXPECT_EQ(once.output, twice.output);
+}
+
+TEST_F(ProgramTest, InfoPrintsThePlan) {
+  const Result r = gpt2({"info", "--model", "d12", "--vocab", "50257", "--batch", "1", "--device", testDevices()[0]});
+  EXPECT_EQ(r.status, 0) << r.output;
+  for (const char *part : {"124439808", "activations", "workspace", "GFLOP"})
+    EXPECT_NE(r.output.find(part), std::string::npos) << part << " in\n" << r.output;
+}
+
+TEST_F(ProgramTest, MistakesExitWithTwoAndSayWhatWasExpected) {
+  const std::pair<std::vector<std::string>, const char *> cases[] = {
+      {{"train", "--data", folder / "none", "--out", out}, "expected a text file"},
+      {{"train", "--data", data, "--out", out, "--stepz", "3"}, "did you mean '--steps'?"},
+      {{"train", "--data", data, "--out", out, "--heads", "5"}, "expected the heads to divide the width"},
+      {{"train", "--data", data, "--out", out, "--resume"}, "expected a checkpoint to resume from"},
+      {{"train", "--data", data, "--out", out, "--vocab", "100"}, "expected a vocabulary of at least 256"},
+      {{"train", "--data", data, "--out", out, "--context", "100000"}, "expected at least 1000010 bytes"},
+      {{"sample", "--out", folder / "none"}, "expected checkpoints or a config.json"},
+      {{"train", "--data", data, "--out", out, "--device", "abacus"}, "abacus"}};
+  for (const auto &[words, want] : cases) {
+    const Result r = gpt2(words);
+    EXPECT_EQ(r.status, 2) << r.output;
+    EXPECT_NE(r.output.find(want), std::string::npos) << want << " in\n" << r.output;
+  }
+}
+
+// A folder with checkpoints is neither mixed with another run nor overwritten by accident.
+TEST_F(ProgramTest, ANewRunDoesNotOverwriteAnOldOne) {
+  ASSERT_EQ(train(out, {"--steps", "2"}).status, 0);
+  const Result refused = train(out, {"--steps", "3"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.output.find("--overwrite begins anew"), std::string::npos) << refused.output;
+  EXPECT_EQ(train(out, {"--steps", "3", "--overwrite"}).status, 0);
+  EXPECT_FALSE(std::filesystem::exists(out + "/checkpoint-00000002"));
+  EXPECT_EQ(rows(out).size(), 3u);
+}
+
+// Resuming with other data or another model is refused with both named.
+TEST_F(ProgramTest, ResumingSomethingElseIsRefused) {
+  ASSERT_EQ(train(out, {"--steps", "4", "--stop-after", "2"}).status, 0);
+  writeText(folder / "other", readText(data) + "more text, so that it is another file");
+  const Result other = gpt2({"train", "--data", folder / "other", "--out", out, "--resume"});
+  EXPECT_EQ(other.status, 2);
+  EXPECT_NE(other.output.find("expected the data that the checkpoint was trained on"), std::string::npos) << other.output;
+  const Result wider = train(out, {"--width", "32", "--resume"});
+  EXPECT_EQ(wider.status, 2);
+  EXPECT_NE(wider.output.find("width 16"), std::string::npos) << wider.output;
+}
+
+// On real text a few steps bring the loss well below that of guessing a byte out of 256 (5.55) or out of those that occur.
+TEST_F(ProgramTest, LearnsRealText) {
+  const char *folderOfData = std::getenv("KILN_TEST_DATA");
+  const std::string real = std::string(folderOfData ? folderOfData : "") + "/tinyshakespeare.txt";
+  if (!folderOfData || !std::filesystem::exists(real))
+    GTEST_SKIP() << "KILN_TEST_DATA names no folder with tinyshakespeare.txt";
+  writeText(data, readText(real).substr(0, 100000));
+  const Result r = train(out, {"--steps", "150", "--lr", "0.01", "--context", "16", "--width", "32", "--batch", "8"});
+  ASSERT_EQ(r.status, 0) << r.output;
+  EXPECT_LT(rows(out).back().at("val_loss").get<double>(), 3.0) << r.output;
+}
+
+} // namespace
