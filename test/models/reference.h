@@ -39,7 +39,7 @@ Tensor logits(const Shape &shape, const Tensors &parameters, const std::vector<i
 struct AdamW {
   double beta1 = 0.9, beta2 = 0.99, epsilon = 1e-8, decay = 0.1, clip = 1.0;
   int64_t steps = 0;
-  Tensors first, second;
+  Tensors first = {}, second = {};
   /// One update in place; returns the global gradient norm before clipping.
   double update(Tensors &parameters, const Tensors &gradients, double rate);
 };
