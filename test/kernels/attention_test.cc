@@ -1,0 +1,222 @@
+// Flash attention against the plain formulas in double precision, at every length round the tiles.
+//
+// Tolerances. A score is off by (D + 4) · u32 · Σ |q k| · scale and by a rounding of the difference that exp takes; a
+// probability by that much of itself and by exp's own error: `relative`. In narrow storage probabilities and score
+// gradients are rounded to the storage type before they enter the next product: `narrow`. Sums add their length times
+// u32.
+
+#include "kernels/attention.h"
+#include "test/kernels/harness.h"
+
+#include <cmath>
+
+namespace kiln {
+namespace {
+
+/// Extents of an attention problem.
+struct Size {
+  int64_t B, H, T, D;
+  int64_t count() const { return B * H * T * D; }
+};
+
+/// Probabilities of one head, (T, T), and how far off they may be, relative to themselves.
+struct Probabilities {
+  std::vector<double> p, lse;
+  double relative = 0;
+};
+
+Probabilities probabilities(const double *q, const double *k, Size s, double scale, bool causal) {
+  Probabilities r{std::vector<double>(s.T * s.T, 0), std::vector<double>(s.T), 0};
+  for (int64_t i = 0; i < s.T; ++i) {
+    const int64_t end = causal ? i + 1 : s.T;
+    double top = -INFINITY, total = 0, largest = 0;
+    for (int64_t j = 0; j < end; ++j) {
+      double sum = 0, size = 0;
+      for (int64_t d = 0; d < s.D; ++d)
+        sum += q[i * s.D + d] * k[j * s.D + d], size += std::abs(q[i * s.D + d] * k[j * s.D + d]);
+      r.p[i * s.T + j] = sum * scale;
+      top = std::max(top, sum * scale), largest = std::max(largest, size * scale);
+    }
+    for (int64_t j = 0; j < end; ++j)
+      total += r.p[i * s.T + j] = std::exp(r.p[i * s.T + j] - top);
+    for (int64_t j = 0; j < end; ++j)
+      r.p[i * s.T + j] /= total;
+    r.lse[i] = (top + std::log(total)) * M_LOG2E;
+    r.relative = std::max(r.relative, (2 * (s.D + 8) * largest + s.T) * u32 + 3 * transcendental);
+  }
+  return r;
+}
+
+class AttentionTest : public KernelTest {
+protected:
+  /// q, k, v, o, dout, lse and the gradients of one problem. q, k, v and their gradients are views into packed
+  /// (B, T, 3, H, D) arrays, o and dout into (B, T, H, D): as the model holds them.
+  struct Problem {
+    Size s;
+    bool causal;
+    Array qkv, o, dout, lse, dqkv;
+    float scale() const { return static_cast<float>(1 / std::sqrt(double(s.D))); }
+    static TensorRef heads(const TensorRef &rows) { return rows.permute({0, 2, 1, 3}); }
+    TensorRef part(const Array &packed, int i) const { return heads(packed.ref().select(2, i)); }
+  };
+  Problem problem(Size s, bool causal) {
+    return {s,
+            causal,
+            uniform({s.B, s.T, 3, s.H, s.D}, type(), 2),
+            unwritten({s.B, s.T, s.H, s.D}, type()),
+            uniform({s.B, s.T, s.H, s.D}, type()),
+            unwritten({s.B, s.H, s.T}, f32),
+            unwritten({s.B, s.T, 3, s.H, s.D}, type())};
+  }
+
+  Plan forward(const Problem &p, const std::optional<AttentionConfig> &config = {}) {
+    return planAttention(target(), p.part(p.qkv, 0), p.part(p.qkv, 1), p.part(p.qkv, 2), Problem::heads(p.o), p.lse,
+                         p.scale(), p.causal, config);
+  }
+  Plan backward(const Problem &p, const std::optional<AttentionConfig> &config = {}) {
+    const AttentionSaved saved = {p.part(p.qkv, 0),      p.part(p.qkv, 1), p.part(p.qkv, 2), Problem::heads(p.o), p.lse,
+                                  Problem::heads(p.dout)};
+    return planAttentionBackward(target(), saved, p.part(p.dqkv, 0), p.part(p.dqkv, 1), p.part(p.dqkv, 2), p.scale(),
+                                 p.causal, config);
+  }
+
+  /// One head of (B, T, parts, H, D) values as a dense (T, D).
+  static std::vector<double> head(const std::vector<double> &values, Size s, int64_t b, int64_t h, int parts,
+                                  int part) {
+    std::vector<double> dense;
+    for (int64_t t = 0; t < s.T; ++t)
+      for (int64_t d = 0; d < s.D; ++d)
+        dense.push_back(values[(((b * s.T + t) * parts + part) * s.H + h) * s.D + d]);
+    return dense;
+  }
+
+  void check(Problem &p, const std::optional<AttentionConfig> &config = {});
+  void checkForward(const Problem &p, int64_t b, int64_t h, const std::vector<double> &o,
+                    const std::vector<double> &lse);
+  void checkBackward(const Problem &p, int64_t b, int64_t h, const std::vector<double> &o,
+                     const std::vector<double> &gradients);
+};
+
+void AttentionTest::checkForward(const Problem &p, int64_t b, int64_t h, const std::vector<double> &o,
+                                 const std::vector<double> &lse) {
+  const Size s = p.s;
+  const auto q = head(p.qkv.values, s, b, h, 3, 0), k = head(p.qkv.values, s, b, h, 3, 1),
+             v = head(p.qkv.values, s, b, h, 3, 2);
+  const Probabilities P = probabilities(q.data(), k.data(), s, p.scale(), p.causal);
+  const double narrow = type() == f32 ? 0 : unit(type());
+  std::vector<Want> want(s.T * s.D), wantLse;
+  for (int64_t i = 0; i < s.T; ++i) {
+    for (int64_t j = 0; j < s.T; ++j)
+      for (int64_t d = 0; d < s.D; ++d) {
+        const double term = P.p[i * s.T + j] * v[j * s.D + d];
+        want[i * s.D + d].value += term;
+        want[i * s.D + d].slack += std::abs(term) * (2 * P.relative + narrow + (s.T + 8) * u32);
+      }
+    wantLse.push_back({P.lse[i], 2 * P.relative + 4 * u32 * std::abs(P.lse[i])});
+  }
+  expectClose("o", head(o, s, b, h, 1, 0), want, type());
+  expectClose("lse", {lse.begin() + (b * s.H + h) * s.T, lse.begin() + (b * s.H + h + 1) * s.T}, wantLse, f32);
+}
+
+void AttentionTest::checkBackward(const Problem &p, int64_t b, int64_t h, const std::vector<double> &o,
+                                  const std::vector<double> &gradients) {
+  const Size s = p.s;
+  const auto q = head(p.qkv.values, s, b, h, 3, 0), k = head(p.qkv.values, s, b, h, 3, 1),
+             v = head(p.qkv.values, s, b, h, 3, 2), out = head(o, s, b, h, 1, 0),
+             g = head(p.dout.values, s, b, h, 1, 0);
+  const Probabilities P = probabilities(q.data(), k.data(), s, p.scale(), p.causal);
+  const double narrow = type() == f32 ? 0 : unit(type()), sums = (s.T + 8) * u32, relative = 2 * P.relative;
+  std::vector<Want> dq(s.T * s.D), dk(s.T * s.D), dv(s.T * s.D);
+  auto add = [&](Want &to, double factor, double slack, double by) {
+    to.value += factor * by;
+    to.slack += (slack + std::abs(factor) * (narrow + sums)) * std::abs(by);
+  };
+  for (int64_t i = 0; i < s.T; ++i)
+    for (int64_t j = 0; j < s.T; ++j) {
+      double difference = 0, size = 0; // dP − delta
+      for (int64_t d = 0; d < s.D; ++d) {
+        const double left = g[i * s.D + d] * v[j * s.D + d], right = g[i * s.D + d] * out[i * s.D + d];
+        difference += left - right, size += std::abs(left) + std::abs(right);
+      }
+      const double prob = P.p[i * s.T + j], ds = prob * difference * p.scale();
+      const double slack = prob * p.scale() * (relative * std::abs(difference) + (s.D + 4) * u32 * size);
+      for (int64_t d = 0; d < s.D; ++d) {
+        add(dq[i * s.D + d], ds, slack, k[j * s.D + d]);
+        add(dk[j * s.D + d], ds, slack, q[i * s.D + d]);
+        add(dv[j * s.D + d], prob, prob * relative, g[i * s.D + d]);
+      }
+    }
+  expectClose("dq", head(gradients, s, b, h, 3, 0), dq, type());
+  expectClose("dk", head(gradients, s, b, h, 3, 1), dk, type());
+  expectClose("dv", head(gradients, s, b, h, 3, 2), dv, type());
+}
+
+/// Forward and backward of every head.
+void AttentionTest::check(Problem &p, const std::optional<AttentionConfig> &config) {
+  SCOPED_TRACE(testing::Message() << "T " << p.s.T << " D " << p.s.D << (p.causal ? " causal" : " full"));
+  run(forward(p, config));
+  run(backward(p, config));
+  const std::vector<double> o = p.o.read(), lse = p.lse.read(), gradients = p.dqkv.read();
+  for (int64_t b = 0; b < p.s.B; ++b)
+    for (int64_t h = 0; h < p.s.H; ++h) {
+      checkForward(p, b, h, o, lse);
+      checkBackward(p, b, h, o, gradients);
+    }
+}
+
+// Every length from 1 to past two tiles of 64, with small tiles: all edges, all numbers of blocks.
+TEST_P(AttentionTest, EveryLength) {
+  for (const bool causal : {true, false})
+    for (int64_t T = 1; T <= 130 && !HasFailure(); ++T) {
+      Problem p = problem({1, 1, T, 8}, causal);
+      check(p, AttentionConfig{.bm = 16, .bn = 16});
+    }
+}
+
+// The head sizes in use, and odd ones, with several heads and batches and the tiles that a plan picks by itself.
+TEST_P(AttentionTest, EveryHeadSize) {
+  for (const bool causal : {true, false})
+    for (const Size s :
+         {Size{2, 3, 33, 32}, {1, 2, 70, 64}, {1, 1, 65, 80}, {1, 1, 40, 128}, {1, 2, 9, 7}, {1, 1, 20, 1}}) {
+      Problem p = problem(s, causal);
+      check(p);
+    }
+}
+
+// Tiles of q and of k need not be equal: blocks on the diagonal then begin between tiles.
+TEST_P(AttentionTest, UnequalTiles) {
+  for (const AttentionConfig config :
+       {AttentionConfig{.bm = 32, .bn = 16}, {.bm = 16, .bn = 32}, {.bm = 24, .bn = 16}}) {
+    Problem p = problem({1, 2, 75, 16}, true);
+    check(p, config);
+  }
+}
+
+// Scores of several hundred: the running maximum keeps exp2 in range, also where it rises from block to block. Each
+// query sees one key far above the others, so that its output is that key's value, to the bit.
+TEST_P(AttentionTest, LargeScoresDoNotOverflow) {
+  const Size s = {1, 1, 48, 8};
+  Problem p = problem(s, true);
+  for (int64_t t = 0; t < s.T; ++t)
+    for (int64_t d = 0; d < s.D; ++d) {
+      p.qkv.values[(t * 3 + 0) * s.D + d] = 16;
+      p.qkv.values[(t * 3 + 1) * s.D + d] = 4 * t;
+    }
+  p.qkv.reset();
+  run(forward(p, AttentionConfig{.bm = 16, .bn = 16}));
+  expectEqual("o", p.o.read(), head(p.qkv.values, s, 0, 0, 3, 2));
+}
+
+// dQ is summed by one program in a written order: the same bits on any number of threads.
+TEST_P(AttentionTest, BackwardIsDeterministic) {
+  Problem p = problem({2, 2, 50, 16}, true);
+  run(forward(p));
+  p.o.values = p.o.read();
+  p.lse.values = p.lse.read();
+  expectSameBits(backward(p, AttentionConfig{.bm = 16, .bn = 16}), {&p.dqkv});
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, AttentionTest, testing::ValuesIn(machines()), machineName);
+
+} // namespace
+} // namespace kiln

@@ -1,0 +1,117 @@
+// Cross-entropy and its gradient in place against double precision, with padded vocabularies and ignored targets.
+//
+// Tolerances: exp of a difference d is off by |d| · 2 u32 and the formula's own error, the sum by (V + 1) · u32 of
+// itself. In narrow storage the exponentials are made twice from the same stored logits, which costs nothing more.
+
+#include "kernels/cross_entropy.h"
+#include "test/kernels/harness.h"
+
+#include <cmath>
+
+namespace kiln {
+namespace {
+
+class CrossEntropyTest : public KernelTest {
+protected:
+  static constexpr int64_t N = 5;
+  static constexpr float scale = 0.25f;
+
+  struct Reference {
+    std::vector<Want> losses, gradient;
+  };
+  Reference reference(const Array &logits, const Array &targets, int64_t V, int64_t padded, int64_t ignore) {
+    Reference r;
+    for (int64_t n = 0; n < N; ++n) {
+      const double *row = &logits.values[n * padded];
+      double top = -INFINITY, low = INFINITY, total = 0;
+      for (int64_t v = 0; v < V; ++v)
+        top = std::max(top, row[v]), low = std::min(low, row[v]);
+      for (int64_t v = 0; v < V; ++v)
+        total += std::exp(row[v] - top);
+      const bool ignored = targets[n] == ignore;
+      const double error = (V + 4 * (std::abs(top) + std::abs(low)) + 8) * u32 + 2 * transcendental;
+      if (ignored)
+        r.losses.push_back({0, 0});
+      else
+        r.losses.push_back({top + std::log(total) - row[int64_t(targets[n])],
+                            error + 4 * u32 * (2 * std::abs(top) + std::abs(low) + std::log(total))});
+      for (int64_t v = 0; v < padded; ++v) {
+        const double p = v < V ? std::exp(row[v] - top) / total : 0, hit = v == targets[n];
+        r.gradient.push_back({ignored ? 0 : (p - hit) * scale, ignored ? 0 : (p * error + 2 * u32 * hit) * scale});
+      }
+    }
+    return r;
+  }
+};
+
+// Vocabularies below, at and above a block, padded and not, one or several rows a program.
+TEST_P(CrossEntropyTest, LossesAndGradientInPlace) {
+  for (const auto &[V, padded] : {std::pair<int64_t, int64_t>{1, 1}, {50, 64}, {64, 64}, {65, 130}, {300, 301}}) {
+    Array logits = uniform({N, padded}, type(), 8), targets = integers({N}, i32, 0), losses = unwritten({N}, f32);
+    for (int64_t n = 0; n < N; ++n)
+      targets.values[n] = n == 2 ? ignoreIndex : n == 3 ? V - 1 : n % V;
+    targets.reset();
+    const Reference want = reference(logits, targets, V, padded, ignoreIndex);
+    SCOPED_TRACE(testing::Message() << "V " << V << " of " << padded);
+    run(planCrossEntropyLoss(target(), logits, targets, losses, V, ignoreIndex, {.block = 64, .rows = 2}));
+    expectClose("losses alone", losses, want.losses);
+    expectEqual("logits, only read", logits.read(), logits.values);
+    losses.reset();
+    run(planCrossEntropy(target(), logits, targets, losses, V, scale, ignoreIndex, {.block = 64, .rows = 2}));
+    expectClose("losses", losses, want.losses);
+    expectClose("gradient", logits, want.gradient);
+  }
+}
+
+// Padding may hold anything, even NaN.
+TEST_P(CrossEntropyTest, PaddingIsNeverRead) {
+  const int64_t V = 70, padded = 80;
+  Array clean = uniform({N, padded}, type(), 8), targets = array({N}, i32, {0, 1, 2, 69, 5});
+  Array dirty = array({N, padded}, type(), clean.values), losses = unwritten({N}, f32), other = unwritten({N}, f32);
+  for (int64_t i = 0; i < N * padded; ++i)
+    dirty.values[i] = i % padded < V ? clean[i] : NAN;
+  dirty.reset();
+  run(planCrossEntropy(target(), clean, targets, losses, V, scale, ignoreIndex, {.block = 64}));
+  run(planCrossEntropy(target(), dirty, targets, other, V, scale, ignoreIndex, {.block = 64}));
+  EXPECT_TRUE(clean.bytes() == dirty.bytes());
+  EXPECT_TRUE(losses.bytes() == other.bytes());
+}
+
+// The ignored index may be a column of the vocabulary.
+TEST_P(CrossEntropyTest, AnyIndexCanBeIgnored) {
+  const int64_t V = 20;
+  Array logits = uniform({N, V}, type(), 8), targets = array({N}, i32, {0, 3, 0, 19, 0}), losses = unwritten({N}, f32);
+  const Reference want = reference(logits, targets, V, V, 0);
+  run(planCrossEntropy(target(), logits, targets, losses, V, scale, 0, {.block = 64}));
+  expectClose("losses", losses, want.losses);
+  expectClose("gradient", logits, want.gradient);
+}
+
+// Logits of ±1000 neither overflow nor lose the loss: one column has all the probability.
+TEST_P(CrossEntropyTest, LargeLogitsDoNotOverflow) {
+  const int64_t V = 40;
+  std::vector<double> values(N * V, -1000);
+  for (int64_t n = 0; n < N; ++n)
+    values[n * V + n] = 1000;
+  Array logits = array({N, V}, type(), values), targets = array({N}, i32, {0, 1, 2, 3, 4}),
+        losses = unwritten({N}, f32);
+  run(planCrossEntropy(target(), logits, targets, losses, V, scale, ignoreIndex, {.block = 64}));
+  expectEqual("losses", losses.read(), std::vector<double>(N, 0));
+  expectEqual("gradient", logits.read(), std::vector<double>(N * V, 0));
+}
+
+// A target outside the vocabulary is reported.
+TEST_P(CrossEntropyTest, AForeignTargetFailsTheCheck) {
+  Array logits = uniform({N, 20}, type()), targets = array({N}, i32, {0, 1, 18, 3, 4}), losses = unwritten({N}, f32);
+  try {
+    run(planCrossEntropy(target(), logits, targets, losses, 18, scale));
+    FAIL() << "no error";
+  } catch (const Error &error) {
+    EXPECT_NE(std::string(error.what()).find("expected a target of the vocabulary"), std::string::npos) << error.what();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, CrossEntropyTest, testing::ValuesIn(machines()), machineName);
+
+} // namespace
+} // namespace kiln

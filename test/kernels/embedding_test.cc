@@ -1,0 +1,110 @@
+// The embedding against plain loops. Integer tables: every row that lands in the wrong place is an inequality.
+
+#include "kernels/embedding.h"
+#include "test/kernels/harness.h"
+
+#include <algorithm>
+#include <map>
+
+namespace kiln {
+namespace {
+
+class EmbeddingTest : public KernelTest {
+protected:
+  static constexpr int64_t V = 11, T = 6, B = 3, N = B * T, C = 19;
+
+  /// The index of a batch, with `spare` unused entries at the end.
+  struct Index {
+    Array tokens, starts, positions;
+    EmbeddingIndex refs() const { return {tokens, starts, positions}; }
+  };
+  Index indexOf(const Array &batch, int spare) {
+    std::map<int64_t, std::vector<double>> where;
+    for (int64_t n = 0; n < N; ++n)
+      where[batch[n]].push_back(n);
+    std::vector<double> tokens, starts = {0}, positions;
+    for (const auto &[token, list] : where) {
+      tokens.push_back(token);
+      positions.insert(positions.end(), list.begin(), list.end());
+      starts.push_back(positions.size());
+    }
+    for (int i = 0; i < spare; ++i)
+      tokens.push_back(-1), starts.push_back(N);
+    const int64_t U = tokens.size();
+    return {array({U}, i32, tokens), array({U + 1}, i32, starts), array({N}, i32, positions)};
+  }
+};
+
+// out[n] = wte[tokens[n]] + wpe[n mod T], with a number of rows that is no multiple of a program's.
+TEST_P(EmbeddingTest, GathersTokensAndPositions) {
+  Array tokens = integers({N}, i32, 0), wte = integers({V, C}, type(), 50), wpe = integers({T + 2, C}, type(), 50);
+  for (int64_t n = 0; n < N; ++n)
+    tokens.values[n] = n * 7 % V;
+  tokens.reset();
+  Array out = unwritten({N, C}, type());
+  run(planEmbedding(target(), tokens, wte, wpe, out, T));
+  std::vector<double> want;
+  for (int64_t n = 0; n < N; ++n)
+    for (int64_t c = 0; c < C; ++c)
+      want.push_back(wte[tokens[n] * C + c] + wpe[n % T * C + c]);
+  expectEqual("out", out.read(), want);
+}
+
+// A token outside the vocabulary is reported, not read.
+TEST_P(EmbeddingTest, AForeignTokenFailsTheCheck) {
+  Array tokens = array({2}, i32, {0, double(V)}), wte = integers({V, C}, type(), 5), wpe = integers({T, C}, type(), 5);
+  Array out = unwritten({2, C}, type());
+  try {
+    run(planEmbedding(target(), tokens, wte, wpe, out, T));
+    FAIL() << "no error";
+  } catch (const Error &error) {
+    EXPECT_NE(std::string(error.what()).find("expected a token of the vocabulary"), std::string::npos) << error.what();
+  }
+}
+
+// Repeated tokens are summed, spare entries ignored, rows of other tokens left alone; with and without accumulation.
+TEST_P(EmbeddingTest, TokenGradientSumsRows) {
+  std::vector<double> batch;
+  for (int64_t n = 0; n < N; ++n)
+    batch.push_back(n * n % 7);
+  const Index index = indexOf(array({N}, i32, batch), 3);
+  Array dout = integers({N, C}, type(), 5);
+  for (const bool accumulate : {false, true}) {
+    Array dwte = integers({V, C}, type(), 9);
+    run(planTokenGradient(target(), index.refs(), dout, dwte, accumulate));
+    std::vector<double> want = dwte.values;
+    for (int64_t n = 0; n < N && !accumulate; ++n)
+      std::fill_n(want.begin() + batch[n] * C, C, 0.0);
+    for (int64_t n = 0; n < N; ++n)
+      for (int64_t c = 0; c < C; ++c)
+        want[batch[n] * C + c] += dout[n * C + c];
+    expectEqual("dwte", dwte.read(), want);
+  }
+}
+
+// Sums over the batch; rows from T on are left alone.
+TEST_P(EmbeddingTest, PositionGradientSumsTheBatch) {
+  Array dout = integers({N, C}, type(), 5);
+  for (const bool accumulate : {false, true}) {
+    Array dwpe = integers({T + 2, C}, type(), 9);
+    run(planPositionGradient(target(), dout, dwpe, T, accumulate));
+    std::vector<double> want = dwpe.values;
+    for (int64_t i = 0; i < T * C && !accumulate; ++i)
+      want[i] = 0;
+    for (int64_t i = 0; i < N * C; ++i)
+      want[i % (T * C)] += dout[i];
+    expectEqual("dwpe", dwpe.read(), want);
+  }
+}
+
+// One program a token and a written order: the same bits on any number of threads.
+TEST_P(EmbeddingTest, TokenGradientIsDeterministic) {
+  const Index index = indexOf(array({N}, i32, std::vector<double>(N, 4)), 0);
+  Array dout = uniform({N, C}, type()), dwte = uniform({V, C}, type());
+  expectSameBits(planTokenGradient(target(), index.refs(), dout, dwte, true), {&dwte});
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, EmbeddingTest, testing::ValuesIn(machines()), machineName);
+
+} // namespace
+} // namespace kiln

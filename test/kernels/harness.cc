@@ -1,0 +1,122 @@
+// The shared part of the kernels' numeric tests.
+
+#include "test/kernels/harness.h"
+
+#include <cmath>
+#include <sstream>
+
+namespace kiln {
+
+std::vector<Machine> machines() {
+  std::vector<Machine> all;
+  for (const char *device : {"cpu:generic"})
+    for (const Type type : {f32, bf16})
+      all.push_back({device, type});
+  return all;
+}
+
+std::string machineName(const testing::TestParamInfo<Machine> &info) {
+  std::string name = std::string(info.param.device) + "_" + nameOf(info.param.type);
+  for (char &letter : name)
+    letter = std::isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
+  return name;
+}
+
+double unit(Type type) { return type == f32 ? 0x1p-24 : type == bf16 ? 0x1p-8 : type == f16 ? 0x1p-11 : 0; }
+
+std::vector<char> Array::bytes() const {
+  std::vector<char> host(tensor.bytes());
+  tensor.download(host.data(), tensor.bytes());
+  return host;
+}
+
+std::vector<double> Array::read() const { return toDoubles(bytes().data(), tensor.type(), tensor.count()); }
+
+void Array::reset() {
+  std::vector<char> host(tensor.bytes());
+  fromDoubles(values, tensor.type(), host.data());
+  tensor.upload(host.data(), tensor.bytes());
+}
+
+void KernelTest::SetUp() { device = Device::open(GetParam().device); }
+
+Array KernelTest::array(Shape extents, Type type, std::vector<double> values) {
+  Array made{Tensor(device, type, std::move(extents)), std::move(values)};
+  made.reset();
+  made.values = made.read();
+  return made;
+}
+
+Array KernelTest::uniform(Shape extents, Type type, double scale) {
+  std::uniform_real_distribution<double> number(-scale, scale);
+  std::vector<double> values(TensorRef::dense(nullptr, type, extents).count());
+  for (double &value : values)
+    value = number(random);
+  return array(std::move(extents), type, std::move(values));
+}
+
+Array KernelTest::integers(Shape extents, Type type, int range) {
+  std::uniform_int_distribution<int> number(-range, range);
+  std::vector<double> values(TensorRef::dense(nullptr, type, extents).count());
+  for (double &value : values)
+    value = number(random);
+  return array(std::move(extents), type, std::move(values));
+}
+
+Array KernelTest::unwritten(Shape extents, Type type) {
+  const int64_t count = TensorRef::dense(nullptr, type, extents).count();
+  return array(std::move(extents), type, std::vector<double>(count, NAN));
+}
+
+void KernelTest::run(const Plan &plan) {
+  Array workspace;
+  if (plan.workspaceBytes > 0)
+    workspace = unwritten({ceildiv(plan.workspaceBytes, bytesOf(f32))}, f32);
+  kiln::run(*device, plan, workspace.ref());
+  device->synchronize();
+}
+
+void KernelTest::expectSameBits(const Plan &plan, const std::vector<Array *> &all) {
+  const int threads = device->threads();
+  std::vector<std::vector<char>> first;
+  for (const int count : {1, 3}) {
+    device->setThreads(count);
+    for (Array *array : all)
+      array->reset();
+    run(plan);
+    for (size_t i = 0; i < all.size(); ++i)
+      if (count == 1)
+        first.push_back(all[i]->bytes());
+      else
+        EXPECT_TRUE(first[i] == all[i]->bytes()) << "array " << i << " differs between 1 and 3 threads";
+  }
+  device->setThreads(threads);
+}
+
+void expectClose(const char *what, const std::vector<double> &got, const std::vector<Want> &want, Type type) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  int bad = 0;
+  std::ostringstream first;
+  for (size_t i = 0; i < got.size(); ++i) {
+    // The slack is that of the value before rounding; rounding then adds its unit. The last term is for denormals.
+    const double bound = want[i].slack * (1 + unit(type)) + unit(type) * std::abs(want[i].value) + 1e-37;
+    if (std::abs(got[i] - want[i].value) <= bound)
+      continue;
+    if (++bad <= 5)
+      first << "\n  [" << i << "] got " << got[i] << ", want " << want[i].value << " within " << bound;
+  }
+  EXPECT_EQ(bad, 0) << what << ": " << bad << " of " << got.size() << " elements differ" << first.str();
+}
+
+void expectClose(const char *what, const Array &got, const std::vector<Want> &want) {
+  expectClose(what, got.read(), want, got.tensor.type());
+}
+
+void expectEqual(const char *what, const std::vector<double> &got, const std::vector<double> &want) {
+  std::vector<Want> exact;
+  for (const double value : want)
+    exact.push_back({value, 0});
+  expectClose(what, got, exact, i32);
+}
+
+} // namespace kiln

@@ -1,0 +1,90 @@
+// What the numeric tests of the kernels share: devices and storage types as parameters, tensors with the values that
+// they hold on the host as doubles, and comparisons that name the first bad elements.
+
+#pragma once
+
+#include "kernels/matmul.h"
+#include "runtime/Compile.h"
+#include "runtime/Tensor.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+/// Where a test runs, and the storage type of activations and parameters.
+struct Machine {
+  const char *device;
+  Type type;
+};
+/// Every device with f32 and with bf16.
+std::vector<Machine> machines();
+/// `cpu_generic_bf16`: how GoogleTest names an instance.
+std::string machineName(const testing::TestParamInfo<Machine> &info);
+
+/// Unit roundoff: the largest relative error of rounding to `type`. 2⁻²⁴ for f32, 2⁻⁸ for bf16.
+double unit(Type type);
+/// Unit roundoff of the arithmetic inside all kernels.
+inline constexpr double u32 = 0x1p-24;
+/// Relative error that the tests grant to exp, log and their kin: 4 units in the last place of f32.
+inline constexpr double transcendental = 8 * u32;
+
+/// A reference value, and how far a right answer may be from it before it is rounded to its storage type.
+struct Want {
+  double value = 0;
+  double slack = 0;
+};
+
+/// A tensor on the device and the values it was made with, as rounded to its type.
+struct Array {
+  Tensor tensor;
+  std::vector<double> values;
+
+  operator const TensorRef &() const { return tensor.ref(); }
+  const TensorRef &ref() const { return tensor.ref(); }
+  double operator[](int64_t i) const { return values[i]; }
+  /// What the device holds now.
+  std::vector<double> read() const;
+  /// The same as raw bytes, for comparisons to the bit.
+  std::vector<char> bytes() const;
+  /// Puts the first values back.
+  void reset();
+};
+
+class KernelTest : public testing::TestWithParam<Machine> {
+protected:
+  void SetUp() override;
+
+  Type type() const { return GetParam().type; }
+  const Target &target() const { return device->target(); }
+
+  /// `values`, rounded to `type`.
+  Array array(Shape extents, Type type, std::vector<double> values);
+  /// Random numbers, uniform in [−scale, scale).
+  Array uniform(Shape extents, Type type, double scale = 1);
+  /// Random integers from −range to range: sums of products of them are exact, so that a slip of layout is an
+  /// inequality.
+  Array integers(Shape extents, Type type, int range);
+  /// NaN everywhere: an element that a kernel forgets to write shows.
+  Array unwritten(Shape extents, Type type);
+
+  /// Runs a plan with a workspace full of NaN.
+  void run(const Plan &plan);
+  /// Runs a plan on one thread and on three, with every array of `all` put back in between, and expects the same bits
+  /// in all of them.
+  void expectSameBits(const Plan &plan, const std::vector<Array *> &all);
+
+  std::shared_ptr<Device> device;
+  std::mt19937 random{7};
+};
+
+/// Every element within its slack and the rounding to `type`; prints index, got and want of the first that are not.
+void expectClose(const char *what, const std::vector<double> &got, const std::vector<Want> &want, Type type);
+void expectClose(const char *what, const Array &got, const std::vector<Want> &want);
+/// Every element equal.
+void expectEqual(const char *what, const std::vector<double> &got, const std::vector<double> &want);
+
+} // namespace kiln

@@ -1,0 +1,225 @@
+// The matrix products against sums in double precision, in all layouts, with every epilogue.
+//
+// Tolerance: a sum of K products in f32, in any order, is off by at most (K + 1) · u · Σ |a · b| (Higham, "Accuracy and
+// Stability of Numerical Algorithms", §4.2), products of bf16 being exact in f32.
+
+#include "test/kernels/harness.h"
+
+#include <cmath>
+
+namespace kiln {
+namespace {
+
+class MatmulTest : public KernelTest {
+protected:
+  struct Size {
+    int64_t M, N, K;
+  };
+  /// Multiples of the tile, one less and one more, single rows and columns.
+  const std::vector<Size> sizes = {{64, 64, 64}, {65, 33, 17}, {1, 70, 40}, {31, 1, 33}, {40, 96, 1}};
+  const MatmulConfig small = {.bm = 32, .bn = 32, .bk = 16};
+
+  Shape shapeA(Layout layout, Size s) { return layout == Layout::tn ? Shape{s.K, s.M} : Shape{s.M, s.K}; }
+  Shape shapeB(Layout layout, Size s) { return layout == Layout::nt ? Shape{s.N, s.K} : Shape{s.K, s.N}; }
+
+  /// op(A) · op(B) in double.
+  std::vector<Want> product(Layout layout, const Array &a, const Array &b, Size s) {
+    std::vector<Want> c(s.M * s.N);
+    for (int64_t m = 0; m < s.M; ++m)
+      for (int64_t n = 0; n < s.N; ++n) {
+        Want &want = c[m * s.N + n];
+        for (int64_t k = 0; k < s.K; ++k) {
+          const double left = layout == Layout::tn ? a[k * s.M + m] : a[m * s.K + k];
+          const double right = layout == Layout::nt ? b[n * s.K + k] : b[k * s.N + n];
+          want.value += left * right;
+          want.slack += std::abs(left * right) * (s.K + 1) * u32;
+        }
+      }
+    return c;
+  }
+};
+
+constexpr Layout layouts[] = {Layout::nn, Layout::nt, Layout::tn};
+
+/// gelu in its tanh form, and its derivative.
+double geluOf(double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
+double geluSlopeOf(double x) {
+  const double t = std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
+  return (1 + t) / 2 + x / 2 * (1 - t * t) * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
+}
+
+// Small integers: every layout and every edge is exact.
+TEST_P(MatmulTest, ProductsOfIntegersAreExact) {
+  for (const Layout layout : layouts)
+    for (const Size s : sizes) {
+      Array a = integers(shapeA(layout, s), type(), 1), b = integers(shapeB(layout, s), type(), 1);
+      Array c = unwritten({s.M, s.N}, type());
+      run(planMatmul(target(), layout, a, b, c, false, small));
+      std::vector<double> want;
+      for (const Want &w : product(layout, a, b, s))
+        want.push_back(w.value);
+      SCOPED_TRACE(testing::Message() << "layout " << static_cast<int>(layout) << " " << s.M << "x" << s.N << "x"
+                                      << s.K);
+      expectEqual("c", c.read(), want);
+    }
+}
+
+// Random numbers, with the tile sizes that a plan picks by itself.
+TEST_P(MatmulTest, ProductsOfRandomNumbersStayWithinTheSumsBound) {
+  for (const Layout layout : layouts)
+    for (const Size s : {Size{70, 45, 130}, Size{64, 128, 48}}) {
+      Array a = uniform(shapeA(layout, s), type()), b = uniform(shapeB(layout, s), type());
+      Array c = unwritten({s.M, s.N}, f32);
+      run(planMatmul(target(), layout, a, b, c));
+      expectClose("c", c, product(layout, a, b, s));
+    }
+}
+
+// Every tile shape gives the same bits for one BK: the order of a sum depends on BK alone.
+TEST_P(MatmulTest, ResultsDoNotDependOnBMAndBN) {
+  const Size s = {70, 45, 100};
+  Array a = uniform({s.M, s.K}, type()), b = uniform({s.K, s.N}, type()), c = unwritten({s.M, s.N}, f32);
+  run(planMatmul(target(), Layout::nn, a, b, c, false, MatmulConfig{.bm = 32, .bn = 32, .bk = 32}));
+  const std::vector<char> first = c.bytes();
+  run(planMatmul(target(), Layout::nn, a, b, c, false, MatmulConfig{.bm = 24, .bn = 64, .bk = 32}));
+  EXPECT_TRUE(first == c.bytes());
+}
+
+// Matrices may be parts of wider ones; what lies beside them is neither read nor written.
+TEST_P(MatmulTest, RowStridesAreFree) {
+  const Size s = {33, 20, 40};
+  Array a = integers({s.M, s.K + 5}, type(), 1), b = integers({s.K, s.N + 3}, type(), 1);
+  Array c = integers({s.M, s.N + 9}, type(), 3);
+  run(planMatmul(target(), Layout::nn, a.ref().slice(1, 2, s.K), b.ref().slice(1, 3, s.N), c.ref().slice(1, 4, s.N),
+                 false, small));
+  std::vector<double> want = c.values;
+  for (int64_t m = 0; m < s.M; ++m)
+    for (int64_t n = 0; n < s.N; ++n) {
+      double sum = 0;
+      for (int64_t k = 0; k < s.K; ++k)
+        sum += a[m * (s.K + 5) + 2 + k] * b[k * (s.N + 3) + 3 + n];
+      want[m * (s.N + 9) + 4 + n] = sum;
+    }
+  expectEqual("c", c.read(), want);
+}
+
+// C += A · B.
+TEST_P(MatmulTest, AccumulatesIntoC) {
+  const Size s = {33, 20, 40};
+  Array a = integers({s.M, s.K}, type(), 1), b = integers({s.K, s.N}, type(), 1), c = integers({s.M, s.N}, type(), 9);
+  run(planMatmul(target(), Layout::nn, a, b, c, true, small));
+  std::vector<double> want = c.values;
+  const std::vector<Want> sum = product(Layout::nn, a, b, s);
+  for (size_t i = 0; i < want.size(); ++i)
+    want[i] += sum[i].value;
+  expectEqual("c", c.read(), want);
+}
+
+// C = A · B + bias, and with the residual in C's own place.
+TEST_P(MatmulTest, AddsBiasAndResidual) {
+  for (const Size s : {Size{33, 20, 40}, Size{64, 32, 16}}) {
+    Array a = integers({s.M, s.K}, type(), 1), b = integers({s.K, s.N}, type(), 1), bias = integers({s.N}, type(), 9);
+    Array c = unwritten({s.M, s.N}, type()), residual = integers({s.M, s.N}, type(), 9);
+    run(planMatmulBias(target(), Layout::nn, a, b, bias, c, small));
+    run(planMatmulResidual(target(), Layout::nn, a, b, bias, residual, residual, small));
+    std::vector<double> want, wantResidual;
+    const std::vector<Want> sum = product(Layout::nn, a, b, s);
+    for (size_t i = 0; i < sum.size(); ++i) {
+      want.push_back(sum[i].value + bias[i % s.N]);
+      wantResidual.push_back(want.back() + residual[i]);
+    }
+    expectEqual("bias", c.read(), want);
+    expectEqual("residual", residual.read(), wantResidual);
+  }
+}
+
+// C = gelu(A · B + bias), and the pre-activation. |gelu'| ≤ 1.13, so that the sum's error grows no more than that; the
+// formula itself costs about ten roundings of values of the argument's size.
+TEST_P(MatmulTest, AppliesGelu) {
+  const Size s = {33, 40, 24};
+  Array a = uniform({s.M, s.K}, type()), b = uniform({s.K, s.N}, type()), bias = uniform({s.N}, type());
+  Array preact = unwritten({s.M, s.N}, type()), c = unwritten({s.M, s.N}, type()),
+        alone = unwritten({s.M, s.N}, type());
+  run(planMatmulGelu(target(), Layout::nn, a, b, bias, preact.ref(), c, small));
+  run(planMatmulGelu(target(), Layout::nn, a, b, bias, {}, alone, small));
+  std::vector<Want> before = product(Layout::nn, a, b, s), after;
+  for (size_t i = 0; i < before.size(); ++i) {
+    before[i].value += bias[i % s.N];
+    before[i].slack += 2 * u32;
+    after.push_back(
+        {geluOf(before[i].value), 1.13 * before[i].slack + 10 * transcendental * std::abs(before[i].value)});
+  }
+  expectClose("preact", preact, before);
+  expectClose("c", c, after);
+  EXPECT_TRUE(c.bytes() == alone.bytes());
+}
+
+// C = (A · Bᵀ) ∘ gelu'(preact), in the place of the pre-activation.
+TEST_P(MatmulTest, CarriesAGradientThroughGelu) {
+  const Size s = {33, 40, 24};
+  Array a = uniform({s.M, s.K}, type()), b = uniform({s.N, s.K}, type()), preact = uniform({s.M, s.N}, type(), 4);
+  run(planMatmulGeluBackward(target(), Layout::nt, a, b, preact, preact, small));
+  std::vector<Want> want = product(Layout::nt, a, b, s);
+  for (size_t i = 0; i < want.size(); ++i) {
+    const double slope = geluSlopeOf(preact[i]);
+    // The slope's own error: a few roundings of terms no larger than |x| · 2u' ≈ 10 for |x| ≤ 4.
+    want[i].slack = want[i].slack * std::abs(slope) + std::abs(want[i].value) * 10 * 2 * transcendental;
+    want[i].value *= slope;
+  }
+  expectClose("c", preact, want);
+}
+
+// dW = xᵀ · dy and db in one launch; again with += on top of it.
+TEST_P(MatmulTest, WeightGradientWithColumnSums) {
+  for (const Size s : {Size{33, 70, 50}, Size{64, 32, 16}}) {
+    Array x = integers({s.K, s.M}, type(), 1), dy = integers({s.K, s.N}, type(), 1);
+    Array dw = unwritten({s.M, s.N}, f32), db = unwritten({s.N}, f32);
+    run(planWeightGradient(target(), x, dy, dw, db.ref(), false, small));
+    run(planWeightGradient(target(), x, dy, dw, db.ref(), true, small));
+    std::vector<double> want, columns(s.N, 0);
+    for (const Want &w : product(Layout::tn, x, dy, s))
+      want.push_back(2 * w.value);
+    for (int64_t i = 0; i < s.K * s.N; ++i)
+      columns[i % s.N] += 2 * dy[i];
+    expectEqual("dw", dw.read(), want);
+    expectEqual("db", db.read(), columns);
+  }
+}
+
+// K split among programs: the same sums, with and without column sums, with and without accumulation.
+TEST_P(MatmulTest, SplitWeightGradientEqualsTheWhole) {
+  const Size s = {20, 40, 100};
+  const MatmulConfig split = {.bm = 32, .bn = 32, .bk = 16, .split = 32};
+  Array x = integers({s.K, s.M}, type(), 1), dy = integers({s.K, s.N}, type(), 1);
+  for (const bool accumulate : {false, true})
+    for (const bool columns : {false, true}) {
+      Array dw = integers({s.M, s.N}, f32, 5), db = integers({s.N}, f32, 5);
+      const Plan plan =
+          planWeightGradient(target(), x, dy, dw, columns ? std::optional(db.ref()) : std::nullopt, accumulate, split);
+      EXPECT_EQ(plan.launches[0].grid[2], 4);
+      run(plan);
+      const std::vector<Want> sum = product(Layout::tn, x, dy, s);
+      std::vector<double> want(sum.size()), wantColumns(s.N, 0);
+      for (size_t i = 0; i < sum.size(); ++i)
+        want[i] = sum[i].value + (accumulate ? dw[i] : 0);
+      for (int64_t i = 0; i < s.K * s.N; ++i)
+        wantColumns[i % s.N] += dy[i];
+      for (int64_t n = 0; n < s.N; ++n)
+        wantColumns[n] = columns ? wantColumns[n] + (accumulate ? db[n] : 0) : db[n];
+      expectEqual("dw", dw.read(), want);
+      expectEqual("db", db.read(), wantColumns);
+    }
+}
+
+// Partial sums are added in a written order: any number of threads gives the same bits.
+TEST_P(MatmulTest, SplitWeightGradientIsDeterministic) {
+  Array x = uniform({100, 20}, type()), dy = uniform({100, 40}, type());
+  Array dw = uniform({20, 40}, f32), db = uniform({40}, f32);
+  const MatmulConfig split = {.bm = 32, .bn = 32, .bk = 16, .split = 32};
+  expectSameBits(planWeightGradient(target(), x, dy, dw, db.ref(), true, split), {&dw, &db});
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, MatmulTest, testing::ValuesIn(machines()), machineName);
+
+} // namespace
+} // namespace kiln

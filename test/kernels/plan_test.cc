@@ -1,0 +1,132 @@
+// Plans as plain data: what they launch, and what they say to arguments that do not fit. Nothing is compiled or run
+// here.
+
+#include "kernels/Registry.h"
+#include "kernels/adamw.h"
+#include "kernels/attention.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/embedding.h"
+#include "kernels/layernorm.h"
+#include "kernels/matmul.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace kiln {
+namespace {
+
+const Target cpu = {.name = "x86-64-v4"};
+
+TensorRef tensor(Shape extents, Type type = f32) { return TensorRef::dense(nullptr, type, std::move(extents)); }
+
+/// Expects `plan` to throw exactly `text`.
+template <class Plan> void expectError(Plan plan, const char *text) {
+  try {
+    plan();
+    ADD_FAILURE() << "no error, but expected: " << text;
+  } catch (const Error &error) {
+    EXPECT_STREQ(error.what(), text);
+  }
+}
+
+// A wrong extent names the plan, the operand, and both shapes.
+TEST(Plan, WrongShape) {
+  expectError([] { planMatmul(cpu, Layout::nn, tensor({4, 5}), tensor({6, 7}), tensor({4, 7})); },
+              "'matmul': expected 'b' of shape 5x7, but got 6x7");
+  expectError([] { planMatmul(cpu, Layout::nt, tensor({4, 5}), tensor({7, 6}), tensor({4, 7})); },
+              "'matmul': expected 'b' of shape 7x5, but got 7x6");
+  expectError([] { planMatmulBias(cpu, Layout::nn, tensor({4, 5}), tensor({5, 7}), tensor({4}), tensor({4, 7})); },
+              "'matmul_bias': expected 'bias' of shape 7, but got 4");
+  expectError(
+      [] { planLayerNorm(cpu, tensor({4, 5}), tensor({6}), tensor({5}), tensor({4, 5}), tensor({4}), tensor({4})); },
+      "'layernorm': expected 'gamma' of shape 5, but got 6");
+  expectError([] { planGradNorm(cpu, tensor({4}), tensor({2})); },
+              "'grad_norm': expected 'norm' of shape 1, but got 2");
+}
+
+// A wrong rank shows the shape that came.
+TEST(Plan, WrongRank) {
+  expectError([] { planMatmul(cpu, Layout::nn, tensor({4, 5, 6}), tensor({6, 7}), tensor({4, 7})); },
+              "'matmul': expected 'a' of rank 2, but got 4x5x6");
+}
+
+// A wrong type shows the types that are right.
+TEST(Plan, WrongType) {
+  expectError([] { planMatmul(cpu, Layout::nn, tensor({4, 5}, i32), tensor({5, 7}), tensor({4, 7})); },
+              "'matmul': expected 'a' of type f32 or bf16 or f16, but got i32");
+  expectError([] { planMatmul(cpu, Layout::nn, tensor({4, 5}, bf16), tensor({5, 7}), tensor({4, 7})); },
+              "'matmul': expected 'b' of type bf16, but got f32");
+  expectError([] { planCrossEntropyLoss(cpu, tensor({4, 5}), tensor({4}), tensor({4}), 5); },
+              "'cross_entropy_loss': expected 'targets' of type i32, but got f32");
+}
+
+// Numbers out of range.
+TEST(Plan, WrongNumber) {
+  expectError([] { planCrossEntropyLoss(cpu, tensor({4, 5}), tensor({4}, i32), tensor({4}), 6); },
+              "'cross_entropy_loss': expected a vocabulary of 1 … 5 columns, but got 6");
+  expectError([] { planAdamW(cpu, tensor({4}), tensor({4}), tensor({4}), tensor({4}), {.step = 0}); },
+              "'adamw': expected a step counted from 1, but got 0");
+  expectError([] { planPositionGradient(cpu, tensor({7, 5}), tensor({3, 5}), 3, false); },
+              "'position_gradient': expected 'dout' to have whole sequences of 3 rows, but got 7 rows");
+  expectError(
+      [] {
+        planLayerNormBackward(cpu, tensor({4, 5}), tensor({4, 5}), tensor({5}), tensor({4}), tensor({4}),
+                              tensor({4, 5}), tensor({5}), tensor({5}), {}, {.block = 2, .rows = 5});
+      },
+      "'layernorm_backward': expected 'rows' to be a multiple of 'block', but got 5 and 2");
+  expectError(
+      [] {
+        planWeightGradient(cpu, tensor({9, 4}), tensor({9, 5}), tensor({4, 5}), {}, false,
+                           MatmulConfig{.bk = 4, .split = 6});
+      },
+      "'weight_gradient': expected 'split' to be a multiple of 'bk', but got 6 and 4");
+}
+
+// The number of partial sums is a property of the shape: a machine with more threads plans the same launches.
+TEST(Plan, SplitsDoNotDependOnThreads) {
+  Target many = cpu;
+  many.sms = 64;
+  for (const int64_t K : {100, 4096, 9000}) {
+    auto text = [&](const Target &target) {
+      const Plan plan = planWeightGradient(target, tensor({K, 128}), tensor({K, 256}), tensor({128, 256}), {});
+      return plan.launches[0].config + " " + std::to_string(plan.launches[0].grid[2]);
+    };
+    EXPECT_EQ(text(cpu), text(many));
+  }
+}
+
+// K is split where a product has few tiles and long sums, and only there.
+TEST(Plan, SplitsOnlyLongSumsOfFewTiles) {
+  auto parts = [](int64_t M, int64_t N, int64_t K) {
+    return planWeightGradient(cpu, tensor({K, M}), tensor({K, N}), tensor({M, N}), {}).launches[0].grid[2];
+  };
+  EXPECT_EQ(parts(768, 3072, 8192), 1);
+  EXPECT_EQ(parts(64, 64, 256), 1);
+  EXPECT_GT(parts(64, 64, 8192), 1);
+}
+
+// Every kernel is in the registry once, and is found by its name.
+TEST(Registry, FindsEveryKernelByName) {
+  std::set<std::string> names;
+  for (const Kernel *kernel : kernels()) {
+    EXPECT_TRUE(names.insert(kernel->name).second) << kernel->name;
+    EXPECT_EQ(&kernelNamed(kernel->name), kernel);
+  }
+}
+
+// An unknown name lists those that there are.
+TEST(Registry, UnknownNameListsTheKernels) {
+  try {
+    kernelNamed("attentoin");
+    FAIL() << "no error";
+  } catch (const Error &error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("got 'attentoin'"), std::string::npos) << text;
+    EXPECT_NE(text.find("attention, attention_backward"), std::string::npos) << text;
+  }
+}
+
+} // namespace
+} // namespace kiln

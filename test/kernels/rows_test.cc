@@ -1,0 +1,116 @@
+// The small kernels: add, gelu, softmax and the ordered sums.
+
+#include "test/kernels/harness.h"
+
+#include "kernels/add.h"
+#include "kernels/gelu.h"
+#include "kernels/softmax.h"
+#include "kernels/sum.h"
+
+#include <cmath>
+
+namespace kiln {
+namespace {
+
+using RowsTest = KernelTest;
+
+// Lengths round a block, and in place.
+TEST_P(RowsTest, AddsVectorsOfAnyLength) {
+  for (const int64_t n : {1, 63, 64, 65, 200}) {
+    Array x = integers({n}, type(), 100), y = integers({n}, type(), 100);
+    run(planAdd(target(), x, y, x, {.block = 64}));
+    std::vector<double> want;
+    for (int64_t i = 0; i < n; ++i)
+      want.push_back(x[i] + y[i]);
+    expectEqual("x", x.read(), want);
+  }
+}
+
+// From the far left, where gelu vanishes, to the far right, where it is the identity. The formula's own error is some
+// ten roundings of x; and the exponent −2u carries a relative error of 4 u32, so that exp2 is off by 4 u32 · |2u| of
+// itself, which matters only while exp2 is neither far below nor far above 1: there |2u| < 20.
+TEST_P(RowsTest, GeluAndItsDerivative) {
+  std::vector<double> points;
+  for (double x = -12; x <= 12; x += 0.13)
+    points.push_back(x);
+  for (const double x : {0.0, -0.0, 1e-20, -1e-20, 100.0, -100.0, 1e6, -1e6})
+    points.push_back(x);
+  const int64_t n = points.size();
+  Array x = array({n}, type(), points), out = unwritten({n}, type());
+  Array dout = uniform({n}, type()), dx = unwritten({n}, type());
+  run(planGelu(target(), x, out, {.block = 64}));
+  run(planGeluBackward(target(), x, dout, dx, {.block = 64}));
+  std::vector<Want> want, slope;
+  for (int64_t i = 0; i < n; ++i) {
+    const double v = x[i], u = std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v), s = 1 / (1 + std::exp(-2 * u));
+    const double du = 2 * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * v * v);
+    const double error = 20 * transcendental; // of s, relative
+    want.push_back({v * s, std::abs(v) * s * error});
+    const double terms = s + std::abs(v) * du * s * (1 - s);
+    // Near s = 1 the factor 1 − s is only known to the rounding of s.
+    slope.push_back({dout[i] * (s + v * du * s * (1 - s)),
+                     std::abs(dout[i]) * (terms * error + (s < 1 - 1e-7 ? std::abs(v) * du * s * 2 * u32 : 0))});
+  }
+  expectClose("gelu", out, want);
+  expectClose("gelu'", dx, slope);
+}
+
+// Rows of any width, far from zero: the maximum must go first. exp of a difference d is off by |d| · u32, d ≤ 40 here.
+TEST_P(RowsTest, SoftmaxOfRows) {
+  for (const int64_t C : {1, 17, 64, 100}) {
+    const int64_t N = 7;
+    Array x = uniform({N, C}, type(), 20), out = unwritten({N, C}, type());
+    for (double &value : x.values)
+      value += 1000;
+    x = array({N, C}, type(), x.values);
+    run(planSoftmax(target(), x, out));
+    std::vector<Want> want;
+    for (int64_t n = 0; n < N; ++n) {
+      double top = -INFINITY, total = 0;
+      for (int64_t c = 0; c < C; ++c)
+        top = std::max(top, x[n * C + c]);
+      for (int64_t c = 0; c < C; ++c)
+        total += std::exp(x[n * C + c] - top);
+      for (int64_t c = 0; c < C; ++c) {
+        const double p = std::exp(x[n * C + c] - top) / total;
+        want.push_back({p, p * ((C + 90) * u32 + 2 * transcendental)});
+      }
+    }
+    expectClose("softmax", out, want);
+  }
+}
+
+// Partials of a matrix: the sum in the order of the parts, in f32, equals the same loop on the host to the bit.
+TEST_P(RowsTest, PartialsAreSummedInOrder) {
+  const int64_t P = 5, M = 3, N = 70;
+  Array partials = uniform({P, M, N}, f32, 100);
+  for (const bool accumulate : {false, true}) {
+    Array out = uniform({M, N}, f32);
+    run({.launches = {launchSum(partials.ref(), out, accumulate, {.rows = 2, .block = 64})}});
+    std::vector<double> want;
+    for (int64_t i = 0; i < M * N; ++i) {
+      float sum = accumulate ? static_cast<float>(out[i]) : 0;
+      for (int64_t p = 0; p < P; ++p)
+        sum += static_cast<float>(partials[p * M * N + i]);
+      want.push_back(sum);
+    }
+    expectEqual("out", out.read(), want);
+  }
+}
+
+// A total of integers is exact whatever its order.
+TEST_P(RowsTest, TotalOfAVector) {
+  for (const int64_t n : {1, 64, 65, 300}) {
+    Array x = integers({n}, type(), 50), out = unwritten({1}, f32);
+    run(planTotal(target(), x, out, 0.5f, {.block = 64}));
+    double sum = 0;
+    for (const double value : x.values)
+      sum += value;
+    expectEqual("total", out.read(), {sum / 2});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, RowsTest, testing::ValuesIn(machines()), machineName);
+
+} // namespace
+} // namespace kiln
