@@ -82,7 +82,7 @@ Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, con
   auto scalar = [](double value) { return Arg(static_cast<float>(value)); };
   return {.launches = {{&adamwKernel,
                         textOf(adamwKernel.fields, chosen),
-                        {ceildiv(p.extents[0], config.block)},
+                        programs(ceildiv(p.extents[0], config.block)),
                         {p, g, m, v, scalar(step.lr), scalar(step.beta1), scalar(1 - step.beta1), scalar(step.beta2),
                          scalar(1 - step.beta2), scalar(unbias1), scalar(unbias2), scalar(step.epsilon),
                          scalar(step.decay), step.decayed, scalar(step.gradScale)}}}};
@@ -96,8 +96,8 @@ Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &nor
   expectType(plan, "norm", norm, {f32});
   const int64_t P = ceildiv(g.extents[0], config.chunk);
   const Arg partials = Arg::workspace(0, f32, {P});
-  return {.launches = {{&squaresKernel, textOf(squaresKernel.fields, config), {P}, {g, partials}},
-                       {&normKernel, textOf(normKernel.fields, config), {1}, {partials, norm}}},
+  return {.launches = {{&squaresKernel, textOf(squaresKernel.fields, config), programs(P), {g, partials}},
+                       {&normKernel, textOf(normKernel.fields, config), programs(1), {partials, norm}}},
           .workspaceBytes = P * bytesOf(f32)};
 }
 

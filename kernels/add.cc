@@ -23,8 +23,8 @@ Plan planAdd(const Target &target, const TensorRef &x, const TensorRef &y, const
   expectRank(plan, "x", x, 1);
   expectShape(plan, "y", y, x.extents);
   expectShape(plan, "out", out, x.extents);
-  const int64_t programs = ceildiv(x.extents[0], config.block);
-  return {.launches = {{&addKernel, textOf(addKernel.fields, config), {programs}, {x, y, out}}}};
+  const int64_t count = ceildiv(x.extents[0], config.block);
+  return {.launches = {{&addKernel, textOf(addKernel.fields, config), programs(count), {x, y, out}}}};
 }
 
 } // namespace kiln

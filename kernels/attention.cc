@@ -158,7 +158,7 @@ Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k,
   const AttentionConfig chosen = choose(target, shape, causal, config);
   return {.launches = {{&attentionKernel,
                         textOf(attentionKernel.fields, chosen),
-                        {ceildiv(shape[2], chosen.bm), shape[1], shape[0]},
+                        programs(ceildiv(shape[2], chosen.bm), shape[1], shape[0]),
                         {q, k, v, o, lse, scale}}}};
 }
 
@@ -181,7 +181,7 @@ Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, co
   const Arg dqSum = direct ? Arg(dq) : Arg::workspace(deltaBytes, f32, shape);
   return {.launches = {{&attentionBackwardKernel,
                         textOf(attentionBackwardKernel.fields, chosen),
-                        {shape[1], shape[0]},
+                        programs(shape[1], shape[0]),
                         {saved.q, saved.k, saved.v, saved.o, saved.dout, saved.lse, Arg::workspace(0, f32, rows), dqSum,
                          dq, dk, dv, scale}}},
           .workspaceBytes = deltaBytes + (direct ? 0 : deltaBytes * shape[3])};

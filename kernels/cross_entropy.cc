@@ -120,7 +120,7 @@ Plan planCrossEntropy(const Target &target, const TensorRef &logits, const Tenso
   const TensorRef real = logits.slice(1, 0, V), padding = logits.slice(1, V, logits.extents[1] - V);
   return {.launches = {{&crossEntropyKernel,
                         textOf(crossEntropyKernel.fields, config),
-                        {ceildiv(logits.extents[0], config.rows)},
+                        programs(ceildiv(logits.extents[0], config.rows)),
                         {real, padding, targets, losses, scale, ignore}}}};
 }
 
@@ -129,7 +129,7 @@ Plan planCrossEntropyLoss(const Target &target, const TensorRef &logits, const T
   expectRows("cross_entropy_loss", logits, targets, losses, V);
   return {.launches = {{&crossEntropyLossKernel,
                         textOf(crossEntropyLossKernel.fields, config),
-                        {ceildiv(logits.extents[0], config.rows)},
+                        programs(ceildiv(logits.extents[0], config.rows)),
                         {logits.slice(1, 0, V), targets, losses, ignore}}}};
 }
 

@@ -76,9 +76,10 @@ Plan planEmbedding(const Target &target, const TensorRef &tokens, const TensorRe
   expectType(plan, "tokens", tokens, {i32});
   expectShape(plan, "wte", wte, {wte.extents[0], C});
   expectPositions(plan, wpe, T, C);
-  return {
-      .launches = {
-          {&embeddingKernel, textOf(configFields(), config), {ceildiv(N, config.rows)}, {tokens, wte, wpe, out, T}}}};
+  return {.launches = {{&embeddingKernel,
+                        textOf(configFields(), config),
+                        programs(ceildiv(N, config.rows)),
+                        {tokens, wte, wpe, out, T}}}};
 }
 
 Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const TensorRef &dout, const TensorRef &dwte,
@@ -97,7 +98,7 @@ Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const 
   chosen.accumulate = accumulate;
   return {.launches = {{&tokenGradientKernel,
                         textOf(configFields(), chosen),
-                        {U},
+                        programs(U),
                         {index.tokens, index.starts, index.positions, dout, dwte}}}};
 }
 
@@ -114,7 +115,7 @@ Plan planPositionGradient(const Target &target, const TensorRef &dout, const Ten
   chosen.accumulate = accumulate;
   return {.launches = {{&positionGradientKernel,
                         textOf(configFields(), chosen),
-                        {ceildiv(T, config.rows)},
+                        programs(ceildiv(T, config.rows)),
                         {dout.reshape({N / T, T, C}), dwpe.slice(0, 0, T)}}}};
 }
 

@@ -49,8 +49,8 @@ Plan planGelu(const Target &target, const TensorRef &x, const TensorRef &out, co
   expectRank(plan, "x", x, 1);
   expectFloat(plan, "x", x);
   expectShape(plan, "out", out, x.extents);
-  const int64_t programs = ceildiv(x.extents[0], config.block);
-  return {.launches = {{&geluKernel, textOf(geluKernel.fields, config), {programs}, {x, out}}}};
+  const int64_t count = ceildiv(x.extents[0], config.block);
+  return {.launches = {{&geluKernel, textOf(geluKernel.fields, config), programs(count), {x, out}}}};
 }
 
 Plan planGeluBackward(const Target &target, const TensorRef &x, const TensorRef &dout, const TensorRef &dx,
@@ -60,8 +60,9 @@ Plan planGeluBackward(const Target &target, const TensorRef &x, const TensorRef 
   expectFloat(plan, "x", x);
   expectShape(plan, "dout", dout, x.extents);
   expectShape(plan, "dx", dx, x.extents);
-  const int64_t programs = ceildiv(x.extents[0], config.block);
-  return {.launches = {{&geluBackwardKernel, textOf(geluBackwardKernel.fields, config), {programs}, {x, dout, dx}}}};
+  const int64_t count = ceildiv(x.extents[0], config.block);
+  return {
+      .launches = {{&geluBackwardKernel, textOf(geluBackwardKernel.fields, config), programs(count), {x, dout, dx}}}};
 }
 
 } // namespace kiln

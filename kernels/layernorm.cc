@@ -116,7 +116,7 @@ Plan planLayerNorm(const Target &target, const TensorRef &x, const TensorRef &ga
   expectShape(plan, "out", out, x.extents);
   return {.launches = {{&layernormKernel,
                         textOf(layernormKernel.fields, config),
-                        {ceildiv(x.extents[0], config.rows)},
+                        programs(ceildiv(x.extents[0], config.rows)),
                         {x, gamma, beta, out, mean, rstd, epsilon}}}};
 }
 
@@ -131,7 +131,7 @@ Plan planResidualLayerNorm(const Target &target, const TensorRef &x, const Tenso
   expectShape(plan, "out", out, x.extents);
   return {.launches = {{&residualLayernormKernel,
                         textOf(residualLayernormKernel.fields, config),
-                        {ceildiv(x.extents[0], config.rows)},
+                        programs(ceildiv(x.extents[0], config.rows)),
                         {x, delta, gamma, beta, sum, out, mean, rstd, epsilon}}}};
 }
 
@@ -155,7 +155,7 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
   chosen.accumulate = accumulate.dx;
   Launch rows = {&layernormBackwardKernel,
                  textOf(layernormBackwardKernel.fields, chosen),
-                 {P},
+                 programs(P),
                  {dout, x, gamma, mean, rstd, dx, Arg::workspace(0, f32, {P, C}), Arg::workspace(bytes, f32, {P, C})}};
   return {.launches = {rows,
                        launchSum(Arg::workspace(0, f32, {P, 1, C}), dgamma.reshape({1, C}), accumulate.parameters),

@@ -26,8 +26,8 @@ Plan planSoftmax(const Target &target, const TensorRef &x, const TensorRef &out,
   expectRank(plan, "x", x, 2);
   expectFloat(plan, "x", x);
   expectShape(plan, "out", out, x.extents);
-  const int64_t programs = ceildiv(x.extents[0], config.rows);
-  return {.launches = {{&softmaxKernel, textOf(softmaxKernel.fields, config), {programs}, {x, out}}}};
+  const int64_t count = ceildiv(x.extents[0], config.rows);
+  return {.launches = {{&softmaxKernel, textOf(softmaxKernel.fields, config), programs(count), {x, out}}}};
 }
 
 } // namespace kiln

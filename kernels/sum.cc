@@ -31,7 +31,7 @@ Launch launchSum(const Arg &partials, const TensorRef &out, bool accumulate, Sum
   config.accumulate = accumulate;
   return {&sumPartialsKernel,
           textOf(sumPartialsKernel.fields, config),
-          {ceildiv(N, config.block), ceildiv(M, config.rows)},
+          programs(ceildiv(N, config.block), ceildiv(M, config.rows)),
           {partials, out}};
 }
 
@@ -50,7 +50,7 @@ Plan planTotal(const Target &target, const TensorRef &x, const TensorRef &out, f
   expectRank(plan, "x", x, 1);
   expectFloat(plan, "x", x);
   expectShape(plan, "out", out, {1});
-  return {.launches = {{&totalKernel, textOf(totalKernel.fields, config), {1}, {x, out, scale}}}};
+  return {.launches = {{&totalKernel, textOf(totalKernel.fields, config), programs(1), {x, out, scale}}}};
 }
 
 } // namespace kiln

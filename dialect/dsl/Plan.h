@@ -59,6 +59,9 @@ struct Arg {
   static Arg workspace(int64_t offset, Type type, Shape extents);
 };
 
+/// Extents of a launch grid; axes that are not named have one program.
+constexpr std::array<int64_t, 3> programs(int64_t x, int64_t y = 1, int64_t z = 1) { return {x, y, z}; }
+
 /// One launch: `grid` programs of a kernel specialised by `config`.
 struct Launch {
   const Kernel *kernel = nullptr;

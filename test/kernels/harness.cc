@@ -15,6 +15,8 @@ std::vector<Machine> machines() {
   return all;
 }
 
+void PrintTo(const Machine &machine, std::ostream *out) { *out << machine.device << " " << nameOf(machine.type); }
+
 std::string machineName(const testing::TestParamInfo<Machine> &info) {
   std::string name = std::string(info.param.device) + "_" + nameOf(info.param.type);
   for (char &letter : name)

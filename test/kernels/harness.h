@@ -22,6 +22,8 @@ struct Machine {
 };
 /// Every device with f32 and with bf16.
 std::vector<Machine> machines();
+/// `cpu:generic bf16`, in GoogleTest's messages.
+void PrintTo(const Machine &machine, std::ostream *out);
 /// `cpu_generic_bf16`: how GoogleTest names an instance.
 std::string machineName(const testing::TestParamInfo<Machine> &info);
 
