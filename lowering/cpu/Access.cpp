@@ -46,8 +46,8 @@ static bool isUnitStride(Value view, int64_t axis) {
   return succeeded(type.getStridesAndOffset(strides, offset)) && strides[axis] == 1;
 }
 
-Evaluator::Access Evaluator::accessOf(Value view, ValueRange offsets, ArrayRef<int64_t> extents, const Index &index,
-                                      Value row) {
+Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offsets, ArrayRef<int64_t> extents,
+                                      const Index &index, Value row) {
   Access access;
   auto type = cast<MemRefType>(view.getType());
   Value limit, start;
@@ -61,6 +61,7 @@ Evaluator::Access Evaluator::accessOf(Value view, ValueRange offsets, ArrayRef<i
     bool isConstant = offset && matchPattern(offset, m_ConstantInt(&constant));
     bool always = isConstant && constant.isNonNegative() && !type.isDynamicDim(axis) &&
                   constant.getSExtValue() + extents[axis] <= type.getDimSize(axis);
+    always |= inside.contains({op, axis});
     Value position;
     if (isRow)
       position = asIndex(row);
@@ -176,11 +177,11 @@ static bool hasLanes(const Index &index) {
 Value Evaluator::load(tile::LoadOp op, const Index &index) {
   Type element = getElementTypeOrSelf(op.getType());
   auto extents = tile::shapeOf(op.getType());
-  Access access = accessOf(op.getView(), op.getOffsets(), extents, index);
+  Access access = accessOf(op, op.getView(), op.getOffsets(), extents, index);
   if (access.contiguous)
     return read(op.getView(), access, element, op.getPadding(), hasLanes(index));
   return laneByLane(index, element, [&](const Index &position) {
-    return read(op.getView(), accessOf(op.getView(), op.getOffsets(), extents, position), element, op.getPadding(),
+    return read(op.getView(), accessOf(op, op.getView(), op.getOffsets(), extents, position), element, op.getPadding(),
                 false);
   });
 }
@@ -190,7 +191,7 @@ Value Evaluator::gather(tile::GatherOp op, const Index &index) {
   auto extents = tile::shapeOf(op.getType());
   auto scalarRow = [&](const Index &position, bool lanes) {
     Value row = at(op.getRows(), {position[0]});
-    return read(op.getView(), accessOf(op.getView(), op.getOffsets(), extents, position, row), element, op.getPadding(),
+    return read(op.getView(), accessOf(op, op.getView(), op.getOffsets(), extents, position, row), element, op.getPadding(),
                 lanes);
   };
   bool unit = index.size() > 1 && index.back().lanes && isUnitStride(op.getView(), index.size() - 1);
@@ -249,8 +250,10 @@ void Evaluator::write(Value value, Value view, const Access &access, const Index
     });
 }
 
-void Evaluator::store(Value value, Value view, ValueRange offsets, ArrayRef<int64_t> extents, const Index &index) {
-  Access access = accessOf(view, offsets, extents, index);
+void Evaluator::store(Value value, tile::StoreOp op, const Index &index) {
+  Value view = op.getView();
+  auto extents = tile::shapeOf(op.getValue().getType());
+  Access access = accessOf(op, view, op.getOffsets(), extents, index);
   if (access.contiguous)
     return write(value, view, access, index);
   const Ix *lanes = llvm::find_if(index, [](const Ix &ix) { return ix.lanes; });
@@ -260,18 +263,18 @@ void Evaluator::store(Value value, Value view, ValueRange offsets, ArrayRef<int6
     Ix &ix = position[lanes - index.begin()];
     ix = {make<arith::AddIOp>(ix.at, constantIndex(lane)), ix.depth, false, 0};
     Value element = make<vector::ExtractOp>(value, lane);
-    write(element, view, accessOf(view, offsets, extents, position), position);
+    write(element, view, accessOf(op, view, op.getOffsets(), extents, position), position);
   }
 }
 
 void Evaluator::scatter(Value value, tile::ScatterOp op, const Index &index) {
   Value row = at(op.getRows(), {index[0]});
   write(value, op.getView(),
-        accessOf(op.getView(), op.getOffsets(), tile::shapeOf(op.getValue().getType()), index, row), index);
+        accessOf(op, op.getView(), op.getOffsets(), tile::shapeOf(op.getValue().getType()), index, row), index);
 }
 
 Value Evaluator::atomicAdd(Value value, tile::AtomicAddOp op, const Index &index) {
-  Access access = accessOf(op.getView(), op.getOffsets(), tile::shapeOf(op.getType()), index);
+  Access access = accessOf(op, op.getView(), op.getOffsets(), tile::shapeOf(op.getType()), index);
   auto kind = isa<FloatType>(value.getType()) ? arith::AtomicRMWKind::addf : arith::AtomicRMWKind::addi;
   auto add = [&](OpBuilder &b, Location l) {
     return memref::AtomicRMWOp::create(b, l, kind, value, op.getView(), access.indices).getResult();

@@ -49,6 +49,8 @@ public:
       : builder(loc.getContext()), loc(loc), machine(machine), buffers(buffers) {}
 
   llvm::SmallVector<Level> levels;
+  /// Loads and their dimensions that the code now emitted may take to lie inside their views.
+  llvm::DenseSet<std::pair<mlir::Operation *, int64_t>> inside;
   int depth() const { return static_cast<int>(levels.size()) - 1; }
 
   /// The element of `tile` at `index`: a scalar, or a vector when it differs from lane to lane.
@@ -60,9 +62,8 @@ public:
   /// Forgets what was computed at loop levels deeper than `depth`.
   void forgetBelow(int depth);
 
-  /// Writes `value` to a view; what lies outside is dropped. `extents` is the tile's shape.
-  void store(mlir::Value value, mlir::Value view, mlir::ValueRange offsets, llvm::ArrayRef<int64_t> extents,
-             const Index &index);
+  /// Writes `value` where the store says; what lies outside the view is dropped.
+  void store(mlir::Value value, tile::StoreOp op, const Index &index);
   /// The same for row `rows[i]`.
   void scatter(mlir::Value value, tile::ScatterOp op, const Index &index);
   /// Adds one element to a view indivisibly; the element as it was, 0 outside the view. No index has lanes.
@@ -117,8 +118,8 @@ private:
   mlir::Value gather(tile::GatherOp op, const Index &index);
   mlir::Value read(mlir::Value view, const Access &access, mlir::Type element, tile::Padding padding, bool lanes);
   void write(mlir::Value value, mlir::Value view, const Access &access, const Index &index);
-  Access accessOf(mlir::Value view, mlir::ValueRange offsets, llvm::ArrayRef<int64_t> extents, const Index &index,
-                  mlir::Value row = {});
+  Access accessOf(mlir::Operation *op, mlir::Value view, mlir::ValueRange offsets, llvm::ArrayRef<int64_t> extents,
+                  const Index &index, mlir::Value row = {});
   void boundLanes(Access &access, mlir::Value limit, mlir::Value start, bool canBeNegative, const Ix &position);
   /// Lane by lane: `element` gives the scalar at each valid position of the index's vector dimension.
   mlir::Value laneByLane(const Index &index, mlir::Type element, llvm::function_ref<mlir::Value(const Index &)> scalar);

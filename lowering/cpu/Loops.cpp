@@ -116,11 +116,9 @@ private:
     for (const Root &root : roots) {
       Value value = e.at(root.value, index);
       switch (root.kind) {
-      case Root::Kind::store: {
-        auto store = cast<tile::StoreOp>(root.op);
-        e.store(value, store.getView(), store.getOffsets(), shape, index);
+      case Root::Kind::store:
+        e.store(value, cast<tile::StoreOp>(root.op), index);
         break;
-      }
       case Root::Kind::scatter:
         e.scatter(value, cast<tile::ScatterOp>(root.op), index);
         break;

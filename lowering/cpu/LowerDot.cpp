@@ -40,6 +40,9 @@ void widenDotOperands(func::FuncOp function) {
   });
 }
 
+/// Steps of k in the micro-kernel's loop body.
+static constexpr int64_t kUnroll = 4;
+
 namespace {
 
 /// A load that ends at a view's edge: along `axis` of the tile only that many positions can be other than padding.
@@ -77,9 +80,16 @@ private:
         tile = transpose.getSource();
       } else if (isa<arith::ExtFOp, arith::ExtSIOp>(op)) {
         tile = op->getOperand(0);
+      } else if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) {
+        auto to = tile::shapeOf(tile.getType());
+        if (!differsByUnits(reshape.getSource().getType(), tile.getType()) || to[axis] == 1)
+          return std::nullopt;
+        int64_t skip = llvm::count_if(to.take_front(axis), [](int64_t extent) { return extent != 1; });
+        tile = reshape.getSource();
+        for (axis = 0; tile::shapeOf(tile.getType())[axis] == 1 || skip-- > 0;)
+          ++axis;
       } else if (auto load = dyn_cast<tile::LoadOp>(op)) {
-        bool zero = load.getPadding() == tile::Padding::Zero;
-        if (zero && load.getView().getType().isDynamicDim(axis))
+        if (load.getPadding() == tile::Padding::Zero)
           return Edge{load, axis};
         return std::nullopt;
       } else {
@@ -89,21 +99,23 @@ private:
     return std::nullopt;
   }
 
+  Value dimOf(tile::LoadOp load, int64_t axis) {
+    return e.asIndex(e.make<tile::DimOp>(e.builder.getI64Type(), load.getView(), e.builder.getI64IntegerAttr(axis)));
+  }
+
   /// Positions of the edge's axis that can be other than zero: min(extent, dim − offset), not below 0; else `extent`.
   Value boundOf(std::optional<Edge> edge, int64_t extent) {
     if (!edge)
       return e.constantIndex(extent);
-    Value dim = e.asIndex(
-        e.make<tile::DimOp>(e.builder.getI64Type(), edge->load.getView(), e.builder.getI64IntegerAttr(edge->axis)));
-    Value left = e.make<arith::SubIOp>(dim, e.asIndex(edge->load.getOffsets()[edge->axis]));
+    Value left = e.make<arith::SubIOp>(dimOf(edge->load, edge->axis), e.asIndex(edge->load.getOffsets()[edge->axis]));
     return e.make<arith::MaxSIOp>(e.make<arith::MinSIOp>(left, e.constantIndex(extent)), e.constantIndex(0));
   }
 
   void trim() {
-    auto edge = edgeOf(dot.getA(), 1);
-    kBound = boundOf(edge ? edge : edgeOf(dot.getB(), 0), K);
-    bool keeps = inPlace && buffers.lookup(dot.getAcc()) == result; // rows and columns left out keep what they hold
-    mBound = keeps ? boundOf(edgeOf(dot.getA(), 0), M) : e.constantIndex(M);
+    kBound = e.make<arith::MinSIOp>(boundOf(edgeOf(dot.getA(), 1), K), boundOf(edgeOf(dot.getB(), 0), K));
+    keeps = inPlace && buffers.lookup(dot.getAcc()) == result; // rows and columns left out keep what they hold
+    mEdge = edgeOf(dot.getA(), 0).has_value();
+    mBound = boundOf(edgeOf(dot.getA(), 0), M);
     nBound = keeps ? boundOf(edgeOf(dot.getB(), 1), N) : e.constantIndex(N);
   }
 
@@ -122,6 +134,7 @@ private:
     a = buffers.lookup(tile);
     if (a)
       return;
+    readsView = viewLoad(tile) != nullptr;
     if (tile::LoadOp load = viewLoad(tile))
       a = readView(load);
     else
@@ -130,7 +143,7 @@ private:
 
   tile::LoadOp viewLoad(Value tile) {
     auto load = tile.getDefiningOp<tile::LoadOp>();
-    if (!load || !load->hasAttr("cpu.view") || buffers.lookup(tile) ||
+    if (!load || !load->hasAttr("cpu.view") || load.getPadding() != tile::Padding::Zero || buffers.lookup(tile) ||
         getElementTypeOrSelf(tile.getType()) != element || load.getView().getType().getElementType() != element)
       return {};
     return load;
@@ -144,57 +157,58 @@ private:
     return copy;
   }
 
-  /// The tile inside its view as a memref of rank 2, or a padded copy where it reaches over an edge.
+  /// The tile in its view as a memref of rank 2, of which only positions below the bounds may be read. A copy, where
+  /// the tile begins before the view or its rows lie a multiple of 4 KB apart and would compete for one set of the
+  /// cache.
   Value readView(tile::LoadOp load) {
     auto view = load.getView().getType();
     auto extents = tile::shapeOf(load.getType());
-    Value inside;
+    auto [strides, start] = view.getStridesAndOffset();
+    SmallVector<int64_t> kept;
+    Value direct = e.make<arith::ConstantOp>(e.builder.getBoolAttr(true));
+    auto require = [&](arith::CmpIPredicate predicate, Value x, Value y) {
+      direct = e.make<arith::AndIOp>(direct, e.make<arith::CmpIOp>(predicate, x, y));
+    };
     SmallVector<OpFoldResult> offsets, sizes, steps(extents.size(), e.builder.getIndexAttr(1));
     for (auto [axis, extent] : llvm::enumerate(extents)) {
       Value offset = e.asIndex(load.getOffsets()[axis]);
-      Value dim =
-          e.asIndex(e.make<tile::DimOp>(e.builder.getI64Type(), load.getView(), e.builder.getI64IntegerAttr(axis)));
-      Value last = e.make<arith::SubIOp>(dim, e.constantIndex(extent));
-      Value ok = e.make<arith::CmpIOp>(arith::CmpIPredicate::sle, offset, last);
       if (!isNonNegative(load.getOffsets()[axis]))
-        ok = e.make<arith::AndIOp>(ok, e.make<arith::CmpIOp>(arith::CmpIPredicate::sge, offset, e.constantIndex(0)));
-      inside = inside ? e.make<arith::AndIOp>(inside, ok) : ok;
+        require(arith::CmpIPredicate::sge, offset, e.constantIndex(0));
+      if (extent == 1 && extents.size() != 2)
+        require(arith::CmpIPredicate::slt, offset, dimOf(load, axis));
+      else
+        kept.push_back(axis);
       offsets.push_back(offset);
       sizes.push_back(e.builder.getIndexAttr(extent));
     }
-    SmallVector<int64_t> strides, flat;
-    int64_t offset;
-    (void)view.getStridesAndOffset(strides, offset);
-    for (auto [axis, extent] : llvm::enumerate(extents))
-      if (extent != 1 || extents.size() == 2)
-        flat.push_back(strides[axis]);
+    if (ShapedType::isDynamic(strides[kept[0]])) {
+      e.moveTo(0);
+      auto facts = memref::ExtractStridedMetadataOp::create(e.builder, e.loc, load.getView());
+      Value apart = e.make<arith::RemUIOp>(facts.getStrides()[kept[0]],
+                                           e.constantIndex(4096 * 8 / element.getIntOrFloatBitWidth()));
+      require(arith::CmpIPredicate::ne, apart, e.constantIndex(0));
+    }
     SmallVector<int64_t> shape = swapped ? SmallVector<int64_t>{K, M} : SmallVector<int64_t>{M, K};
-    if (flat[1] != 1)
-      flat[1] = ShapedType::kDynamic;
-    flat[0] = ShapedType::kDynamic;
-    auto type =
-        MemRefType::get(shape, element, StridedLayoutAttr::get(e.builder.getContext(), ShapedType::kDynamic, flat));
+    const int64_t dynamic = ShapedType::kDynamic;
+    auto layout =
+        StridedLayoutAttr::get(e.builder.getContext(), dynamic, {dynamic, strides[kept[1]] == 1 ? 1 : dynamic});
+    auto type = MemRefType::get(shape, element, layout);
     e.moveTo(0);
-    auto branch = scf::IfOp::create(e.builder, e.loc, TypeRange{type}, inside, /*withElse=*/true);
-    OpBuilder then = branch.getThenBodyBuilder(), otherwise = branch.getElseBodyBuilder();
-    auto narrow = memref::SubViewOp::inferRankReducedResultType(shape, view, offsets, sizes, steps);
-    Value part =
-        memref::SubViewOp::create(then, e.loc, cast<MemRefType>(narrow), load.getView(), offsets, sizes, steps);
-    scf::YieldOp::create(then, e.loc, ValueRange{memref::CastOp::create(then, e.loc, type, part)});
+    auto choice = scf::IfOp::create(e.builder, e.loc, TypeRange{type}, direct, /*withElse=*/true);
+    OpBuilder then = choice.getThenBodyBuilder(), otherwise = choice.getElseBodyBuilder();
+    auto narrow = [&](OpBuilder &b, Value memory, ArrayRef<OpFoldResult> from) {
+      auto part =
+          memref::SubViewOp::inferRankReducedResultType(shape, cast<MemRefType>(memory.getType()), from, sizes, steps);
+      Value tile = memref::SubViewOp::create(b, e.loc, cast<MemRefType>(part), memory, from, sizes, steps);
+      return memref::CastOp::create(b, e.loc, type, tile).getResult();
+    };
+    scf::YieldOp::create(then, e.loc, narrow(then, load.getView(), offsets));
     auto yield = scf::YieldOp::create(otherwise, e.loc, ValueRange{});
     Value copy = copyOf(load.getResult(), yield);
     otherwise.setInsertionPoint(yield);
-    auto copyType = cast<MemRefType>(copy.getType());
-    if (copyType.getRank() != 2) {
-      SmallVector<OpFoldResult> zeros(extents.size(), e.builder.getIndexAttr(0));
-      auto flatCopy = memref::SubViewOp::inferRankReducedResultType(shape, copyType, zeros, sizes, steps);
-      copy = memref::SubViewOp::create(otherwise, e.loc, cast<MemRefType>(flatCopy), copy, zeros, sizes, steps);
-    } else {
-      SmallVector<OpFoldResult> zeros(2, e.builder.getIndexAttr(0));
-      copy = memref::SubViewOp::create(otherwise, e.loc, copy, zeros, sizes, steps);
-    }
-    yield->setOperands(ValueRange{memref::CastOp::create(otherwise, e.loc, type, copy).getResult()});
-    return branch.getResult(0);
+    SmallVector<OpFoldResult> zeros(extents.size(), e.builder.getIndexAttr(0));
+    yield->setOperands(ValueRange{narrow(otherwise, copy, zeros)});
+    return choice.getResult(0);
   }
 
   // --- b ------------------------------------------------------------------------------------------------------------
@@ -244,54 +258,103 @@ private:
   Ix along(Value at) { return {at, e.depthOf(at), false, 0}; }
   Ix lanesFrom(Value at, int64_t valid) { return {at, e.depthOf(at), true, valid}; }
 
-  void packB() {
-    e.moveTo(0);
-    panels =
-        memref::AllocaOp::create(e.builder, e.loc, MemRefType::get({(vectors() + 1) / 2, K + 1, 2 * lanes}, element),
-                                 e.builder.getI64IntegerAttr(64));
-    if (isTransposed(dot.getB()))
-      packTransposed();
-    else
-      packRows();
+  /// Emits a branch; the evaluator works inside it.
+  void branch(Value condition, function_ref<void()> then, function_ref<void()> otherwise) {
+    e.moveTo(e.depth());
+    int where = e.depth();
+    auto choice = scf::IfOp::create(e.builder, e.loc, condition, /*withElseRegion=*/static_cast<bool>(otherwise));
+    Operation *saved = e.levels.back().before;
+    e.levels.back().before = choice;
+    auto side = [&](Block *block, function_ref<void()> body) {
+      e.levels.push_back({block, block->getTerminator()});
+      body();
+      e.levels.pop_back();
+      e.forgetBelow(where);
+    };
+    side(choice.thenBlock(), then);
+    if (otherwise)
+      side(choice.elseBlock(), otherwise);
+    e.levels.back().before = saved;
   }
 
-  void storePanel(Value value, int64_t vector, Value k) {
-    SmallVector<Value> at = {e.constantIndex(vector / 2), k, e.constantIndex(vector % 2 * lanes)};
+  void packB() {
+    const int64_t height = llvm::divideCeil(K, lanes) * lanes + 1; // whole blocks of k fit
+    e.moveTo(0);
+    panels =
+        memref::AllocaOp::create(e.builder, e.loc, MemRefType::get({(vectors() + 1) / 2, height, 2 * lanes}, element),
+                                 e.builder.getI64IntegerAttr(64));
+    auto pack = [&] { isTransposed(dot.getB()) ? packTransposed() : packRows(); };
+    auto edge = edgeOf(dot.getB(), 1);
+    if (!edge || !isNonNegative(edge->load.getOffsets()[edge->axis]))
+      return pack();
+    Value whole = e.make<arith::CmpIOp>(arith::CmpIPredicate::eq, boundOf(edge, N), e.constantIndex(N));
+    branch(
+        whole,
+        [&] {
+          e.inside.insert({edge->load, edge->axis});
+          pack();
+          e.inside.clear();
+        },
+        pack);
+  }
+
+  /// Positions of k below the bound lie inside b's view when they do not begin before it.
+  void assumeK(bool holds) {
+    auto edge = edgeOf(dot.getB(), 0);
+    if (!edge || !isNonNegative(edge->load.getOffsets()[edge->axis]))
+      return;
+    if (holds)
+      e.inside.insert({edge->load, edge->axis});
+    else
+      e.inside.erase({edge->load, edge->axis});
+  }
+
+  void storePanel(Value value, Value panel, Value k, Value column) {
     value = e.asVector(value);
     e.moveTo(e.depth());
-    vector::StoreOp::create(e.builder, e.loc, value, panels, at);
+    vector::StoreOp::create(e.builder, e.loc, value, panels, ValueRange{panel, k, column});
   }
 
   /// Row k of b, up to 16 vectors at a time.
   void packRows() {
+    assumeK(true);
     for (int64_t first = 0; first < vectors(); first += 16)
       loop(e.constantIndex(0), kBound, 1, {}, [&](Value k, ValueRange) -> SmallVector<Value> {
         for (int64_t vector = first; vector < std::min(vectors(), first + 16); ++vector) {
           Value n = e.constantIndex(vector * lanes);
-          storePanel(e.at(dot.getB(), {along(k), lanesFrom(n, std::min(lanes, N - vector * lanes))}), vector, k);
+          Value row = e.at(dot.getB(), {along(k), lanesFrom(n, std::min(lanes, N - vector * lanes))});
+          storePanel(row, e.constantIndex(vector / 2), k, e.constantIndex(vector % 2 * lanes));
         }
         return {};
       });
+    assumeK(false);
   }
 
-  /// Blocks of lanes × lanes, read along k and turned.
+  /// Blocks of lanes × lanes, read along k and turned; the last block is bounded by its view.
   void packTransposed() {
-    const int64_t whole = K / lanes * lanes;
-    for (int64_t vector = 0; vector < vectors(); ++vector) {
-      loop(e.constantIndex(0), e.constantIndex(whole), lanes, {}, [&](Value k, ValueRange) -> SmallVector<Value> {
+    Value rest = e.make<arith::RemUIOp>(kBound, e.constantIndex(lanes));
+    Value whole = e.make<arith::SubIOp>(kBound, rest);
+    loop(e.constantIndex(0), e.constantIndex(vectors()), 1, {}, [&](Value vector, ValueRange) -> SmallVector<Value> {
+      assumeK(true);
+      loop(e.constantIndex(0), whole, lanes, {}, [&](Value k, ValueRange) -> SmallVector<Value> {
         turnBlock(vector, k, lanes);
         return {};
       });
-      if (whole < K)
-        turnBlock(vector, e.constantIndex(whole), K - whole);
-    }
+      assumeK(false);
+      Value ragged = e.make<arith::CmpIOp>(arith::CmpIPredicate::ne, rest, e.constantIndex(0));
+      branch(ragged, [&] { turnBlock(vector, whole, K % lanes ? K % lanes : lanes); }, nullptr);
+      return {};
+    });
   }
 
-  void turnBlock(int64_t vector, Value k, int64_t valid) {
+  void turnBlock(Value vector, Value k, int64_t valid) {
     SmallVector<Value> block;
+    Value first = e.make<arith::MulIOp>(vector, e.constantIndex(lanes));
     for (int64_t lane = 0; lane < lanes; ++lane) {
-      int64_t n = std::min(vector * lanes + lane, N - 1); // columns past N repeat the last one and are never stored
-      block.push_back(e.vectorAt(dot.getB(), {lanesFrom(k, valid), along(e.constantIndex(n))}));
+      Value n = e.make<arith::AddIOp>(first, e.constantIndex(lane));
+      if (N % lanes) // columns past N repeat the last one; nobody looks at them
+        n = e.make<arith::MinSIOp>(n, e.constantIndex(N - 1));
+      block.push_back(e.vectorAt(dot.getB(), {lanesFrom(k, valid), along(n)}));
     }
     for (int64_t half = 1; half < lanes; half *= 2) { // exchange off-diagonal blocks of size `half`
       SmallVector<int64_t> low, high;
@@ -307,12 +370,14 @@ private:
         }
       block = next;
     }
-    for (int64_t lane = 0; lane < valid; ++lane)
-      storePanel(block[lane], vector, e.make<arith::AddIOp>(k, e.constantIndex(lane)));
+    Value two = e.constantIndex(2);
+    Value panel = e.make<arith::DivUIOp>(vector, two);
+    Value column = e.make<arith::MulIOp>(e.make<arith::RemUIOp>(vector, two), e.constantIndex(lanes));
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      storePanel(block[lane], panel, e.make<arith::AddIOp>(k, e.constantIndex(lane)), column);
   }
 
-  // --- The micro-kernel
-  // -----------------------------------------------------------------------------------------------
+  // --- The micro-kernel ---------------------------------------------------------------------------------------------
 
   void multiply() {
     const int64_t pairs = vectors() / 2;
@@ -330,7 +395,7 @@ private:
   /// All rows against one panel.
   void column(Value panel, int64_t width) {
     const int64_t whole = M / rows * rows;
-    Value end = e.make<arith::MinSIOp>(mBound, e.constantIndex(whole));
+    Value end = e.make<arith::MinSIOp>(keeps ? mBound : e.constantIndex(M), e.constantIndex(whole));
     if (whole)
       loop(e.constantIndex(0), end, rows, {}, [&](Value m, ValueRange) -> SmallVector<Value> {
         block(panel, m, rows, width);
@@ -346,29 +411,48 @@ private:
     return e.make<arith::AddIOp>(e.make<arith::MulIOp>(x, y), sum);
   }
 
+  /// Whether a is read from a view that may end before the tile does.
+  bool isBounded() const { return mEdge && readsView; }
+
+  /// Adds column k of a times row k of b to the block's sums.
+  void rankOne(Value panel, ArrayRef<Value> row, Value k, ArrayRef<Value> starts, SmallVector<Value> &sums) {
+    const size_t width = starts.size();
+    SmallVector<Value> b;
+    for (Value start : starts)
+      b.push_back(e.make<vector::LoadOp>(e.vectorOf(element), panels, ValueRange{panel, k, start}));
+    for (auto [i, m] : llvm::enumerate(row)) {
+      SmallVector<Value, 2> at = {m, k};
+      if (swapped)
+        std::swap(at[0], at[1]);
+      Value scalar = e.asVector(e.make<memref::LoadOp>(a, at));
+      for (size_t j = 0; j < width; ++j)
+        sums[i * width + j] = multiplyAdd(scalar, b[j], sums[i * width + j]);
+    }
+  }
+
   void block(Value panel, Value m, int64_t height, int64_t width) {
-    SmallVector<Value> row;
-    for (int64_t i = 0; i < height; ++i)
+    SmallVector<Value> row, source; // rows past the bound read the last one before it, and their sums are dropped
+    Value last = e.make<arith::MaxSIOp>(e.make<arith::SubIOp>(mBound, e.constantIndex(1)), e.constantIndex(0));
+    for (int64_t i = 0; i < height; ++i) {
       row.push_back(i ? e.make<arith::AddIOp>(m, e.constantIndex(i)) : m);
+      source.push_back(isBounded() ? e.make<arith::MinSIOp>(row.back(), last) : row.back());
+    }
     Value zero = e.asVector(e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(element))));
     SmallVector<Value> zeros(height * width, zero), starts;
     for (int64_t j = 0; j < width; ++j)
       starts.push_back(e.constantIndex(j * lanes));
-    auto sums = loop(e.constantIndex(0), kBound, 1, zeros, [&](Value k, ValueRange carried) {
-      SmallVector<Value> b, next(carried);
-      for (int64_t j = 0; j < width; ++j)
-        b.push_back(e.make<vector::LoadOp>(e.vectorOf(element), panels, ValueRange{panel, k, starts[j]}));
-      for (int64_t i = 0; i < height; ++i) {
-        SmallVector<Value, 2> at = {row[i], k};
-        if (swapped)
-          std::swap(at[0], at[1]);
-        Value scalar = e.make<memref::LoadOp>(a, at);
-        Value spread = e.asVector(scalar);
-        for (int64_t j = 0; j < width; ++j)
-          next[i * width + j] = multiplyAdd(spread, b[j], next[i * width + j]);
-      }
-      return next;
-    });
+    // Four steps of k share the addresses of a's rows; what is left of K takes single steps.
+    Value whole = e.make<arith::SubIOp>(kBound, e.make<arith::RemUIOp>(kBound, e.constantIndex(kUnroll)));
+    auto steps = [&](int64_t count) {
+      return [&, count](Value k, ValueRange carried) {
+        SmallVector<Value> next(carried);
+        for (int64_t step = 0; step < count; ++step)
+          rankOne(panel, source, step ? e.make<arith::AddIOp>(k, e.constantIndex(step)) : k, starts, next);
+        return next;
+      };
+    };
+    auto sums = loop(e.constantIndex(0), whole, kUnroll, zeros, steps(kUnroll));
+    sums = loop(whole, kBound, 1, sums, steps(1));
     Value n = e.make<arith::MulIOp>(panel, e.constantIndex(2 * lanes));
     bool hasAcc = !matchPattern(dot.getAcc(), m_AnyZeroFloat()) && !matchPattern(dot.getAcc(), m_Zero());
     for (int64_t i = 0; i < height; ++i)
@@ -376,6 +460,10 @@ private:
         Value start = j ? e.make<arith::AddIOp>(n, starts[j]) : n;
         Index index = {along(row[i]), lanesFrom(start, lanes)};
         Value sum = sums[i * width + j];
+        if (isBounded()) {
+          Value counts = e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, row[i], mBound);
+          sum = e.make<arith::SelectOp>(counts, sum, zero);
+        }
         if (hasAcc) {
           Value acc = e.vectorAt(dot.getAcc(), index);
           sum = isa<FloatType>(element) ? e.make<arith::AddFOp>(acc, sum) : e.make<arith::AddIOp>(acc, sum);
@@ -394,6 +482,8 @@ private:
   const int64_t M, N, K, lanes, rows;
   Value kBound, mBound, nBound, a, panels;
   bool swapped = false; // a is read as a[k, m]
+  bool mEdge = false, readsView = false;
+  bool keeps = false; // rows and columns past the bounds stay as they are
 };
 
 } // namespace
