@@ -9,6 +9,7 @@
 //     tile.store %y, %v[%n]               // a loop nest, shared with the reduction when both have one shape
 
 #include "lowering/Passes.h"
+#include "lowering/cpu/Console.h"
 #include "lowering/cpu/Loops.h"
 #include "lowering/cpu/LowerDot.h"
 #include "lowering/cpu/Placement.h"
@@ -255,6 +256,10 @@ private:
     }
     if (auto atomic = dyn_cast<tile::AtomicAddOp>(op))
       return lowerAtomic(atomic);
+    if (auto print = dyn_cast<tile::PrintOp>(op))
+      return lowerPrint(print);
+    if (auto check = dyn_cast<tile::CheckOp>(op))
+      return lowerCheck(check);
     return op->emitOpError("is not expected among tiles on the CPU");
   }
 
@@ -291,6 +296,40 @@ private:
     });
     if (buffer)
       buffers[op.getResult()] = buffer;
+    return success();
+  }
+
+  LogicalResult lowerPrint(tile::PrintOp op) {
+    auto shape = tile::shapeOf(op.getValue().getType());
+    Type element = getElementTypeOrSelf(op.getValue().getType());
+    auto dense = MemRefType::get(shape, element.isInteger(1) ? builder.getI8Type() : element);
+    builder.setInsertionPoint(op);
+    Value data = memref::AllocaOp::create(builder, op.getLoc(), dense, builder.getI64IntegerAttr(64));
+    cpu::Evaluator e(op.getLoc(), machine, buffers);
+    e.levels.push_back({op->getBlock(), op});
+    forEachElement(e, shape, [&](const cpu::Index &index) { e.storeBuffer(e.at(op.getValue(), index), data, index); });
+    builder.setInsertionPoint(op);
+    emitPrint(builder, op, data);
+    return success();
+  }
+
+  LogicalResult lowerCheck(tile::CheckOp op) {
+    auto shape = tile::shapeOf(op.getCondition().getType());
+    cpu::Evaluator e(op.getLoc(), machine, buffers);
+    e.levels.push_back({op->getBlock(), op});
+    forEachElement(e, shape, [&](const cpu::Index &index) {
+      Value linear = e.constantIndex(0);
+      for (auto [ix, extent] : llvm::zip(index, shape))
+        linear = e.make<arith::AddIOp>(e.make<arith::MulIOp>(linear, e.constantIndex(extent)), ix.at);
+      Value element = e.make<arith::IndexCastOp>(builder.getI64Type(), linear);
+      Value yes = e.make<arith::ConstantOp>(builder.getBoolAttr(true));
+      Value fails = e.make<arith::XOrIOp>(e.at(op.getCondition(), index), yes);
+      e.moveTo(e.depth());
+      scf::IfOp::create(e.builder, op.getLoc(), fails, [&](OpBuilder &b, Location loc) {
+        emitCheckFailed(b, op, element);
+        scf::YieldOp::create(b, loc);
+      });
+    });
     return success();
   }
 
