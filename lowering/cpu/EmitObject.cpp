@@ -1,5 +1,4 @@
-// LLVM's half of the compiler: O3 without its vectorisers (our loops are vectors already), then code generation for one
-// CPU into memory.
+// LLVM's half of the compiler: a short list of optimisations, then code generation for one CPU into memory.
 //
 // Three things differ from what opt and llc do. No C library exists for LLVM here, so that it neither forms calls of
 // memset and memcpy nor relies on libm; the finished object is searched for symbols that Abi.h does not know. Triple and
@@ -103,12 +102,15 @@ static llvm::TargetLibraryInfoImpl noLibrary() {
   return library;
 }
 
+/// What is left to do for LLVM on loops that are blocked and vectorised already: clean up what the conversions repeat, put
+/// loops into the form that code generation knows, move out what does not change. On our kernels it takes a third of the
+/// time of O3, and their code is as fast.
+static constexpr llvm::StringLiteral optimisation =
+    "function(sroa,early-cse,instcombine,simplifycfg,loop-mssa(loop-rotate,licm),early-cse<memssa>,instcombine,"
+    "simplifycfg)";
+
 static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = false;
-  tuning.SLPVectorization = false;
-  tuning.LoopInterleaving = false;
-  llvm::PassBuilder builder(&machine, tuning);
+  llvm::PassBuilder builder(&machine);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager callGraph;
@@ -119,7 +121,9 @@ static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, callGraph, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+  llvm::ModulePassManager passes;
+  llvm::cantFail(builder.parsePassPipeline(passes, optimisation));
+  passes.run(module, modules);
 }
 
 static llvm::SmallVector<char, 0> generate(llvm::Module &module, llvm::TargetMachine &machine,
