@@ -508,6 +508,8 @@ private:
 struct LowerTiles : impl::LowerTilesBase<LowerTiles> {
   using LowerTilesBase::LowerTilesBase;
   void runOnOperation() override {
+    if (getOperation().isExternal())
+      return;
     if (failed(TileLowering(getOperation(), Machine{vectorBits, registers}).run()))
       signalPassFailure();
   }
