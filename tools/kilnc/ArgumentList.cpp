@@ -1,0 +1,101 @@
+// Reads the flag --args.
+
+#include "tools/kilnc/ArgumentList.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <fmt/format.h>
+
+namespace kiln::tools {
+
+/// What an unknown extent is while tracing, in case that the kernel computes with it before the mistake is told.
+static constexpr int64_t standIn = 1024;
+
+static constexpr const char *form = "such as f32[?x64] or i64";
+
+/// The facts of one argument, `f32[?x64]`; `unknown` receives the dimensions spelt `?`.
+static ArgFacts parseOne(llvm::StringRef text, std::vector<int> &unknown) {
+  const auto wrong = [&](const std::string &expected) {
+    return Error(fmt::format("expected {} in --args, but got '{}'", expected, text.str()));
+  };
+  ArgFacts facts;
+  const size_t bracket = text.find('[');
+  facts.isView = bracket != llvm::StringRef::npos;
+  const std::string type = text.substr(0, bracket).trim().str();
+  if (type.empty())
+    throw wrong(fmt::format("an argument {}", form));
+  facts.type = typeNamed(type);
+  if (!facts.isView)
+    return facts;
+  llvm::StringRef list = text.substr(bracket + 1);
+  if (!list.consume_back("]"))
+    throw wrong("a closing ']'");
+  llvm::SmallVector<llvm::StringRef> extents;
+  list.split(extents, 'x');
+  for (const llvm::StringRef extent : extents) {
+    int64_t value = standIn;
+    if (extent.trim() == "?")
+      unknown.push_back(static_cast<int>(facts.extents.size()));
+    else if (extent.trim().getAsInteger(10, value) || value < 0)
+      throw wrong("extents that are '?' or numbers from 0, with 'x' between them,");
+    facts.extents.push_back(value);
+  }
+  return facts;
+}
+
+/// What dense, aligned memory with these extents tells.
+static void setLayout(ArgFacts &facts, const std::vector<int> &unknown) {
+  facts.alignment = 64;
+  facts.fits32 = true;
+  facts.stridesBy16 = true;
+  int64_t stride = 1;
+  bool known = true;
+  for (int i = static_cast<int>(facts.extents.size()) - 1; i > 0; --i) {
+    known &= std::find(unknown.begin(), unknown.end(), i) == unknown.end();
+    stride *= facts.extents[i];
+    facts.stridesBy16 &= known && stride % 16 == 0;
+  }
+}
+
+ArgumentList ArgumentList::parse(const std::string &text) {
+  ArgumentList result;
+  llvm::SmallVector<llvm::StringRef> parts;
+  if (!llvm::StringRef(text).trim().empty())
+    llvm::StringRef(text).split(parts, ',');
+  for (const llvm::StringRef part : parts) {
+    std::vector<int> unknown;
+    ArgFacts facts = parseOne(part.trim(), unknown);
+    if (facts.isView)
+      setLayout(facts, unknown);
+    const int index = static_cast<int>(result.facts.args.size());
+    for (const int dimension : unknown)
+      result.unknown.insert({index, dimension});
+    for (int other = 0; other < index; ++other)
+      if (facts.isView && result.facts.args[other].isView)
+        result.facts.disjoint.insert({other, index});
+    result.facts.args.push_back(std::move(facts));
+  }
+  return result;
+}
+
+void ArgumentList::check(const Kernel &kernel) const {
+  std::string wanted, example;
+  for (const Kernel::Parameter parameter : kernel.parameters) {
+    const bool view = parameter == Kernel::Parameter::view;
+    wanted += std::string(wanted.empty() ? "" : ", ") + (view ? "view" : "scalar");
+    example += std::string(example.empty() ? "" : ", ") + (view ? "f32[?]" : "i64");
+  }
+  if (facts.args.size() != kernel.parameters.size())
+    throw Error(fmt::format("kernel '{}': expected {} arguments ({}) in --args, such as --args='{}', but got {}",
+                            kernel.name, kernel.parameters.size(), wanted, example, facts.args.size()));
+  for (size_t i = 0; i < facts.args.size(); ++i) {
+    const bool view = kernel.parameters[i] == Kernel::Parameter::view;
+    if (facts.args[i].isView != view)
+      throw Error(fmt::format("kernel '{}': expected argument {} in --args to be a {}, such as {}, but got a {}",
+                              kernel.name, i, view ? "view" : "scalar", view ? "f32[?]" : "i64",
+                              view ? "scalar" : "view"));
+  }
+}
+
+} // namespace kiln::tools

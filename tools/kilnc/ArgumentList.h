@@ -1,0 +1,25 @@
+// The flag --args: what a kernel is specialised for, without memory.
+//
+//     --args='f32[?x64], bf16[768], i64'
+//
+// `?` is an extent known only at launch. A number is the real extent: it is fixed in the code only if the kernel asks for
+// it. The tensors are taken to be dense, 64-byte aligned and apart from each other, and their offsets to fit 32 bits.
+
+#pragma once
+
+#include "dialect/dsl/Trace.h"
+
+namespace kiln::tools {
+
+/// Arguments as the flag spells them.
+struct ArgumentList {
+  Specialisation facts;
+  std::set<std::pair<int, int>> unknown; // (argument, dimension) spelt `?`
+
+  /// Reads the flag's text; throws Error with the part that is wrong.
+  static ArgumentList parse(const std::string &text);
+  /// Throws Error unless `kernel` has these parameters.
+  void check(const Kernel &kernel) const;
+};
+
+} // namespace kiln::tools

@@ -1,0 +1,20 @@
+// What kilnc prints: a stage of a kernel's compilation.
+
+#pragma once
+
+#include "lowering/Pipelines.h"
+
+namespace kiln::tools {
+
+/// The stages that --emit knows, in their order, with commas.
+std::string stageNames();
+
+/// The text of a stage of `module`, or the object's bytes. Compiles no further than needed. Throws Error for a stage that
+/// is none or that the pipeline does not pass through.
+std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering::CpuTarget &target,
+                 const lowering::CpuOptions &options);
+
+/// Writes to a file, aside first and renamed when whole, or to standard output for `-`. Throws Error when it cannot.
+void writeOutput(const std::string &path, const std::string &content);
+
+} // namespace kiln::tools

@@ -1,0 +1,205 @@
+// kilnc: compiles one kernel and prints a stage of it.
+//
+//     kilnc attention.cc --kernel=attention --config=bm=64,bn=64 --args='f32[?x64], f32[?x64], i64' --emit=asm
+//     kilnc --kernel=layernorm --args='f32[?x768], …' --emit=obj -o layernorm.o     a built-in kernel
+//     kilnc add.mlir --emit=llvm                                                   a module that was traced before
+//     kilnc --list
+//
+// MLIR's flags work as in mlir-opt: --mlir-print-ir-after-all, --mlir-timing, --mlir-pass-pipeline-crash-reproducer=F.
+
+#include "dialect/tile/TileDialect.h"
+#include "kernels/Registry.h"
+#include "lowering/Diagnostics.h"
+#include "tools/kilnc/ArgumentList.h"
+#include "tools/kilnc/Emit.h"
+#include "tools/kilnc/UserFile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/Support/CommandLine.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace kiln::tools {
+
+namespace {
+/// The command line.
+struct Options {
+  std::string file, kernel, config, args, emit = "tile", cpu = "native", output = "-";
+  std::vector<std::string> includes;
+  bool generic = false, list = false;
+};
+} // namespace
+
+// --- Flags ------------------------------------------------------------------------------------------------------------
+
+/// The name nearest to `name`, as a question, when one is near enough to be a slip of the finger.
+static std::string suggestion(llvm::StringRef name, const std::vector<std::string> &names) {
+  std::string nearest;
+  unsigned best = 3;
+  for (const std::string &candidate : names)
+    if (const unsigned distance = name.edit_distance(candidate, /*AllowReplacements=*/true, best); distance < best) {
+      best = distance;
+      nearest = candidate;
+    }
+  return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
+}
+
+/// Hands MLIR's flags to MLIR; throws Error for a flag that nobody knows.
+static void parseRemaining(const CLI::App &app, const std::vector<std::string> &remaining, const char *program) {
+  std::vector<std::string> known;
+  for (const CLI::Option *option : app.get_options())
+    for (const std::string &name : option->get_lnames())
+      known.push_back("--" + name);
+  const auto &theirs = llvm::cl::getRegisteredOptions();
+  for (const auto &entry : theirs)
+    if (entry.first().starts_with("mlir-"))
+      known.push_back("--" + entry.first().str());
+  std::vector<const char *> argv = {program};
+  for (const std::string &word : remaining) {
+    const llvm::StringRef name = llvm::StringRef(word).take_until([](char c) { return c == '='; });
+    if (!name.starts_with("--mlir-") || !theirs.contains(name.drop_front(2)))
+      throw Error(fmt::format("unknown {} '{}'{}", name.starts_with("-") ? "flag" : "argument", name.str(),
+                              suggestion(name, known)));
+    argv.push_back(word.c_str());
+  }
+  llvm::cl::ParseCommandLineOptions(static_cast<int>(argv.size()), argv.data());
+}
+
+// --- Kernels ----------------------------------------------------------------------------------------------------------
+
+static void listKernels() {
+  for (const Kernel *kernel : kernels()) {
+    std::string parameters;
+    for (const Kernel::Parameter parameter : kernel->parameters)
+      parameters += fmt::format("{}{}", parameters.empty() ? "" : ", ",
+                                parameter == Kernel::Parameter::view ? "view" : "scalar");
+    fmt::print("{}({}) {}\n", kernel->name, parameters, kernel->configText(""));
+  }
+}
+
+/// The kernel called `name`, or the only one when no name is given.
+static const Kernel &choose(const std::vector<const Kernel *> &kernels, const std::string &name,
+                            const std::string &place) {
+  if (name.empty() && kernels.size() == 1)
+    return *kernels[0];
+  std::string names;
+  std::vector<std::string> list;
+  for (const Kernel *kernel : kernels) {
+    if (kernel->name == name)
+      return *kernel;
+    names += (names.empty() ? "" : ", ") + kernel->name;
+    list.push_back(kernel->name);
+  }
+  if (name.empty())
+    throw Error(fmt::format("expected --kernel to name one of the kernels of {}: {}", place, names));
+  throw Error(fmt::format("expected --kernel to name one of the kernels of {}: {}, but got '{}'{}", place, names, name,
+                          suggestion(name, list)));
+}
+
+static mlir::OwningOpRef<mlir::ModuleOp> traceKernel(mlir::MLIRContext &context, const Kernel &kernel,
+                                                     const Options &options) {
+  const ArgumentList arguments = ArgumentList::parse(options.args);
+  arguments.check(kernel);
+  const lowering::ErrorCollector errors(&context);
+  Traced traced = trace(context, kernel, arguments.facts, options.config);
+  for (const std::pair<int, int> &place : traced.asked)
+    if (arguments.unknown.count(place))
+      throw Error(fmt::format("kernel '{}': expected a number for dimension {} of argument {} in --args, because the "
+                              "kernel makes it static, but got '?'",
+                              kernel.name, place.second, place.first));
+  if (!traced.module)
+    throw Error(errors.text().substr(0, errors.text().find_last_not_of('\n') + 1));
+  return std::move(traced.module);
+}
+
+static mlir::OwningOpRef<mlir::ModuleOp> parseModule(mlir::MLIRContext &context, const Options &options) {
+  for (const auto &[flag, text] : {std::pair("--kernel", options.kernel), std::pair("--config", options.config),
+                                   std::pair("--args", options.args)})
+    if (!text.empty())
+      throw Error(fmt::format("expected no {} with '{}': a module is specialised already", flag, options.file));
+  const lowering::ErrorCollector errors(&context);
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceFile<mlir::ModuleOp>(options.file, &context);
+  if (!module)
+    throw Error(errors.text().empty() ? fmt::format("expected to read '{}', but could not", options.file)
+                                      : errors.text().substr(0, errors.text().find_last_not_of('\n') + 1));
+  return module;
+}
+
+// --- The program ------------------------------------------------------------------------------------------------------
+
+static void compile(const Options &options) {
+  if (options.emit == "obj" && options.output == "-" && ::isatty(1))
+    throw Error("expected -o FILE with --emit=obj: an object is nothing for a terminal");
+  lowering::CpuOptions pipeline;
+  pipeline.generic = options.generic;
+  const lowering::CpuTarget target = lowering::cpuNamed(options.cpu);
+  mlir::DialectRegistry registry;
+  lowering::registerDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  context.loadDialect<tile::TileDialect, mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
+                      mlir::func::FuncDialect, mlir::memref::MemRefDialect>();
+  std::unique_ptr<UserFile> user; // lives as long as its kernel
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  if (options.file.ends_with(".mlir")) {
+    module = parseModule(context, options);
+  } else if (options.file.empty()) {
+    module = traceKernel(context, choose(kernels(), options.kernel, "kilnc"), options);
+  } else {
+    user = std::make_unique<UserFile>(options.file, options.includes);
+    module = traceKernel(context, choose(user->kernels(), options.kernel, "'" + options.file + "'"), options);
+  }
+  writeOutput(options.output, emit(*module, options.emit, target, pipeline));
+}
+
+static int run(int argc, char **argv) {
+  Options options;
+  CLI::App app("Compiles a kernel out of a C++ file, a .mlir file, or one of the built-in ones, and prints a stage of it.\n"
+               "MLIR's flags (--mlir-print-ir-after-all, --mlir-timing, ...) work too.",
+               "kilnc");
+  app.add_option("file", options.file, "a C++ file that registers kernels, or a .mlir file; none takes a built-in kernel");
+  app.add_option("--kernel", options.kernel, "the kernel's name; not needed when the file has one");
+  app.add_option("--config", options.config, "config fields that differ from their defaults: bm=64,bn=64");
+  app.add_option("--args", options.args, "the arguments: 'f32[?x64], i64'; '?' is an extent known only at launch");
+  app.add_option("--emit", options.emit, "what to print: " + stageNames())->capture_default_str();
+  app.add_flag("--generic", options.generic, "by the oracle's plain loops");
+  app.add_option("--target", options.cpu, "the processor, by LLVM's name")->capture_default_str();
+  app.add_option("-o", options.output, "output file; '-' is standard output")->capture_default_str();
+  app.add_option("-I,--include", options.includes, "folders of headers; the first holds the language's");
+  app.add_flag("--list", options.list, "list the built-in kernels with the defaults of their configs");
+  app.allow_extras();
+  mlir::registerMLIRContextCLOptions();
+  mlir::registerPassManagerCLOptions();
+  mlir::registerAsmPrinterCLOptions();
+  mlir::registerDefaultTimingManagerCLOptions();
+  try {
+    app.parse(argc, argv);
+    parseRemaining(app, app.remaining(), argv[0]);
+    if (options.list)
+      listKernels();
+    else if (options.file.empty() && options.kernel.empty())
+      throw Error("expected a file or --kernel (kilnc --list names the built-in ones); kilnc --help says more");
+    else
+      compile(options);
+    return 0;
+  } catch (const CLI::CallForHelp &help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError &error) {
+    fmt::print(stderr, "kilnc: error: {}\n", error.what());
+  } catch (const Error &error) {
+    fmt::print(stderr, "kilnc: error: {}\n", error.what());
+  }
+  return 1;
+}
+
+} // namespace kiln::tools
+
+int main(int argc, char **argv) { return kiln::tools::run(argc, argv); }

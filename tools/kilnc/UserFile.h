@@ -1,0 +1,38 @@
+// Kernels out of the user's own C++ file. The system's compiler builds it into a shared object, which finds the language
+// in kilnc itself. A kernel is found by the line that registers it:
+//
+//     const Kernel addKernel = kernel("add", add, {field("block", &AddConfig::block)});
+
+#pragma once
+
+#include "dialect/dsl/Kernel.h"
+
+#include <memory>
+
+namespace kiln::tools {
+
+/// A registration line: the kernel's name and the C++ name of the object, with its namespaces.
+struct Registration {
+  std::string kernel, variable;
+};
+
+/// The registration lines of a C++ text, comments and strings apart.
+std::vector<Registration> findRegistrations(const std::string &text);
+
+/// A user's file as code in this process.
+class UserFile {
+public:
+  /// Compiles `path` with $CXX or c++ and loads it. `include` is where the language's headers are; empty looks beside this
+  /// program and where it was built. Throws Error; what the compiler says goes to stderr.
+  UserFile(const std::string &path, const std::vector<std::string> &includes);
+  ~UserFile();
+  UserFile(const UserFile &) = delete;
+
+  const std::vector<const Kernel *> &kernels() const { return found; }
+
+private:
+  void *library = nullptr;
+  std::vector<const Kernel *> found;
+};
+
+} // namespace kiln::tools
