@@ -225,6 +225,8 @@ std::vector<char> compileToObject(mlir::ModuleOp module, const CpuTarget &target
   ErrorCollector errors(context);
   mlir::PassManager pm(context, mlir::ModuleOp::getOperationName());
   pm.enableVerifier(sink != nullptr);
+  (void)mlir::applyPassManagerCLOptions(pm); // what programs that registered MLIR's flags were asked for
+  mlir::applyDefaultTimingPassManagerCLOptions(pm);
   if (sink)
     pm.addInstrumentation(std::make_unique<StageInstrumentation>(sink));
   buildCpuLoopsPipeline(pm, target, options);

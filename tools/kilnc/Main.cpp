@@ -61,8 +61,8 @@ static void parseRemaining(const CLI::App &app, const std::vector<std::string> &
       known.push_back("--" + name);
   const auto &theirs = llvm::cl::getRegisteredOptions();
   for (const auto &entry : theirs)
-    if (entry.first().starts_with("mlir-"))
-      known.push_back("--" + entry.first().str());
+    if (entry.first.starts_with("mlir-"))
+      known.push_back("--" + entry.first.str());
   std::vector<const char *> argv = {program};
   for (const std::string &word : remaining) {
     const llvm::StringRef name = llvm::StringRef(word).take_until([](char c) { return c == '='; });
