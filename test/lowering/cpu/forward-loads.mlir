@@ -1,0 +1,77 @@
+// RUN: kiln-opt %s --cpu-forward-loads | FileCheck %s
+
+!v = memref<?xf32, strided<[1]>>
+
+// A load whose tile is stored at the same place is read element by element before each is overwritten.
+// CHECK-LABEL: func @in_place
+func.func @in_place(%v: !v, %n: i64) attributes {tile.kernel} {
+  // CHECK: tile.load {{.*}} {cpu.view}
+  %x = tile.load %v[%n] : !v -> tensor<64xf32>
+  %y = arith.addf %x, %x : tensor<64xf32>
+  tile.store %y, %v[%n] : tensor<64xf32>, !v
+  return
+}
+
+// A store at another offset could overwrite elements that are still to be read.
+// CHECK-LABEL: func @shifted
+func.func @shifted(%v: !v, %n: i64, %m: i64) attributes {tile.kernel} {
+  // CHECK-NOT: cpu.view
+  %x = tile.load %v[%n] : !v -> tensor<64xf32>
+  tile.store %x, %v[%m] : tensor<64xf32>, !v
+  return
+}
+
+// Two views may overlap unless the launch says that they do not.
+// CHECK-LABEL: func @other_view
+func.func @other_view(%v: !v, %w: !v, %n: i64) attributes {tile.kernel} {
+  // CHECK-NOT: cpu.view
+  %x = tile.load %v[%n] : !v -> tensor<64xf32>
+  tile.store %x, %w[%n] : tensor<64xf32>, !v
+  return
+}
+
+// CHECK-LABEL: func @disjoint_view
+func.func @disjoint_view(%v: !v, %w: !v, %n: i64, %m: i64)
+    attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>]} {
+  // CHECK: tile.load {{.*}} {cpu.view}
+  %x = tile.load %v[%n] : !v -> tensor<64xf32>
+  tile.store %x, %w[%m] : tensor<64xf32>, !v
+  return
+}
+
+// In a swap each tile is read after the other's store: the second must be a copy.
+// CHECK-LABEL: func @swap
+func.func @swap(%v: !v, %w: !v, %n: i64) attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>]} {
+  // CHECK: tile.load %arg0{{.*}} {cpu.view}
+  // CHECK: tile.load %arg1
+  // CHECK-NOT: cpu.view
+  // CHECK: tile.store
+  %x = tile.load %v[%n] : !v -> tensor<64xf32>
+  %y = tile.load %w[%n] : !v -> tensor<64xf32>
+  tile.store %x, %w[%n] : tensor<64xf32>, !v
+  tile.store %y, %v[%n] : tensor<64xf32>, !v
+  return
+}
+
+// A reversed or broadcast element is no longer the same element: in place is then unsafe.
+// CHECK-LABEL: func @moved
+func.func @moved(%v: memref<?x?xf32, strided<[?, 1]>>, %n: i64) attributes {tile.kernel} {
+  // CHECK-NOT: cpu.view
+  %x = tile.load %v[%n, %n] : memref<?x?xf32, strided<[?, 1]>> -> tensor<16x16xf32>
+  %y = tile.transpose %x [1, 0] : tensor<16x16xf32> -> tensor<16x16xf32>
+  tile.store %y, %v[%n, %n] : tensor<16x16xf32>, memref<?x?xf32, strided<[?, 1]>>
+  return
+}
+
+// A loop that writes the view lies between the load and the loop's next iteration.
+// CHECK-LABEL: func @written_in_loop
+func.func @written_in_loop(%v: !v, %n: i64) attributes {tile.kernel} {
+  // CHECK-NOT: cpu.view
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %x = tile.load %v[%c0] : !v -> tensor<64xf32>
+  scf.for %i = %c0 to %n step %c1 : i64 {
+    tile.store %x, %v[%i] : tensor<64xf32>, !v
+  }
+  return
+}

@@ -1,0 +1,96 @@
+// RUN: kiln-opt %s --cpu-lower-tiles=vector-bits=512 --canonicalize --cse | FileCheck %s
+// RUN: kiln-opt %s --cpu-lower-tiles='vector-bits=256 registers=16' --canonicalize --cse | FileCheck %s --check-prefix=AVX2
+
+// An elementwise chain is one loop: nothing is written but the result.
+// CHECK-LABEL: func @chain
+// CHECK-NOT: memref.alloca
+// CHECK: scf.for
+// CHECK: vector.maskedload
+// CHECK: arith.mulf {{.*}} : vector<16xf32>
+// CHECK: vector.maskedstore
+// CHECK-NOT: scf.for
+// AVX2-LABEL: func @chain
+// AVX2: arith.mulf {{.*}} : vector<8xf32>
+func.func @chain(%v: memref<?xf32, strided<[1]>>, %n: i64) attributes {tile.kernel} {
+  %x = tile.load %v[%n] {cpu.view} : memref<?xf32, strided<[1]>> -> tensor<1024xf32>
+  %y = arith.mulf %x, %x : tensor<1024xf32>
+  %z = arith.addf %y, %x : tensor<1024xf32>
+  tile.store %z, %v[%n] : tensor<1024xf32>, memref<?xf32, strided<[1]>>
+  return
+}
+
+// Static bounds that hold need no mask.
+// CHECK-LABEL: func @inside
+// CHECK-NOT: masked
+// CHECK: vector.store
+func.func @inside(%v: memref<2048xf32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c1024 = arith.constant 1024 : i64
+  %x = tile.load %v[%c0] {cpu.view} : memref<2048xf32, strided<[1]>> -> tensor<1024xf32>
+  tile.store %x, %v[%c1024] : tensor<1024xf32>, memref<2048xf32, strided<[1]>>
+  return
+}
+
+// Two reductions of one shape share a loop; a third that needs the first's result does not.
+// CHECK-LABEL: func @siblings
+// CHECK: scf.for {{.*}} iter_args
+// CHECK: arith.addf
+// CHECK: arith.maxnumf
+// CHECK: scf.for {{.*}} iter_args
+func.func @siblings(%v: memref<1024xf32, strided<[1]>>, %o: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %v[%c0] {cpu.view} : memref<1024xf32, strided<[1]>> -> tensor<1024xf32>
+  %s = tile.reduce sum %x axis 0 : tensor<1024xf32> -> f32
+  %m = tile.reduce max %x axis 0 : tensor<1024xf32> -> f32
+  %b = tile.splat %s : f32 -> tensor<1024xf32>
+  %d = arith.subf %x, %b : tensor<1024xf32>
+  %q = tile.reduce sum %d axis 0 : tensor<1024xf32> -> f32
+  %r = arith.addf %q, %m : f32
+  %t = tile.splat %r : f32 -> tensor<1xf32>
+  tile.store %t, %o[%c0] : tensor<1xf32>, memref<?xf32, strided<[1]>>
+  return
+}
+
+// The last vector of a row that is no multiple of the lanes takes part in a reduction with its own lanes only.
+// CHECK-LABEL: func @ragged
+// CHECK: arith.select {{.*}} : vector<16xi1>, vector<16xf32>
+func.func @ragged(%v: memref<19xf32, strided<[1]>>, %o: memref<1xf32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %v[%c0] {cpu.view} : memref<19xf32, strided<[1]>> -> tensor<19xf32>
+  %s = tile.reduce sum %x axis 0 : tensor<19xf32> -> f32
+  %t = tile.splat %s : f32 -> tensor<1xf32>
+  tile.store %t, %o[%c0] : tensor<1xf32>, memref<1xf32, strided<[1]>>
+  return
+}
+
+// A product keeps 8 x 2 vectors of sums in registers on AVX-512, and 6 x 2 on AVX2.
+// CHECK-LABEL: func @product
+// CHECK: %{{.*}}:16 = scf.for
+// AVX2-LABEL: func @product
+// AVX2: %{{.*}}:12 = scf.for
+func.func @product(%v: memref<?x?xf32, strided<[?, 1]>>, %n: i64) attributes {tile.kernel} {
+  %zero = arith.constant dense<0.0> : tensor<48x64xf32>
+  %a = tile.load %v[%n, %n] {cpu.view} : memref<?x?xf32, strided<[?, 1]>> -> tensor<48x32xf32>
+  %b = tile.load %v[%n, %n] {cpu.view} : memref<?x?xf32, strided<[?, 1]>> -> tensor<32x64xf32>
+  %d = tile.dot %a, %b, %zero : tensor<48x32xf32>, tensor<32x64xf32>, tensor<48x64xf32>
+  tile.store %d, %v[%n, %n] : tensor<48x64xf32>, memref<?x?xf32, strided<[?, 1]>>
+  return
+}
+
+// Swapped carried tiles: one waits in a buffer of its own while the other is overwritten.
+// CHECK-LABEL: func @swap
+// CHECK-COUNT-2: memref.alloca() {{.*}} memref<32xf32>
+// CHECK: scf.for
+// CHECK: memref.alloca() {{.*}} memref<32xf32>
+func.func @swap(%v: memref<?xf32, strided<[1]>>, %n: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %x = tile.load %v[%c0] {cpu.view} : memref<?xf32, strided<[1]>> -> tensor<32xf32>
+  %y = tile.load %v[%n] {cpu.view} : memref<?xf32, strided<[1]>> -> tensor<32xf32>
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%p = %x, %q = %y) -> (tensor<32xf32>, tensor<32xf32>) : i64 {
+    scf.yield %q, %p : tensor<32xf32>, tensor<32xf32>
+  }
+  tile.store %r#0, %v[%c0] : tensor<32xf32>, memref<?xf32, strided<[1]>>
+  tile.store %r#1, %v[%n] : tensor<32xf32>, memref<?xf32, strided<[1]>>
+  return
+}

@@ -1,0 +1,80 @@
+// RUN: kiln-opt %s --cpu-pin-carried-tiles | FileCheck %s
+
+!t = tensor<16x16xf32>
+
+// A product that adds to the carried tile is computed in its buffer.
+// CHECK-LABEL: func @accumulate
+func.func @accumulate(%a: !t, %b: !t, %n: i64) -> !t {
+  %zero = arith.constant dense<0.0> : !t
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  // CHECK: } {cpu.in_place = array<i1: true>}
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!t) : i64 {
+    %d = tile.dot %a, %b, %acc : !t, !t, !t
+    scf.yield %d : !t
+  }
+  return %r : !t
+}
+
+// Scaling the old value element by element on the way in changes nothing.
+// CHECK-LABEL: func @rescale
+func.func @rescale(%a: !t, %b: !t, %n: i64) -> !t {
+  %zero = arith.constant dense<0.0> : !t
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  // CHECK: } {cpu.in_place = array<i1: true>}
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!t) : i64 {
+    %s = arith.mulf %acc, %a : !t
+    %d = tile.dot %a, %b, %s : !t, !t, !t
+    scf.yield %d : !t
+  }
+  return %r : !t
+}
+
+// The old value is read after the product: it must survive.
+// CHECK-LABEL: func @read_later
+func.func @read_later(%a: !t, %b: !t, %n: i64, %v: memref<?x?xf32, strided<[?, 1]>>) -> !t {
+  %zero = arith.constant dense<0.0> : !t
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  // CHECK-NOT: cpu.in_place
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!t) : i64 {
+    %d = tile.dot %a, %b, %acc : !t, !t, !t
+    tile.store %acc, %v[%i, %i] : !t, memref<?x?xf32, strided<[?, 1]>>
+    scf.yield %d : !t
+  }
+  return %r : !t
+}
+
+// A transposed old value is needed whole while the new one is written.
+// CHECK-LABEL: func @transposed
+func.func @transposed(%a: !t, %b: !t, %n: i64) -> !t {
+  %zero = arith.constant dense<0.0> : !t
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  // CHECK-NOT: cpu.in_place
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!t) : i64 {
+    %s = tile.transpose %acc [1, 0] : !t -> !t
+    %d = tile.dot %a, %b, %s : !t, !t, !t
+    scf.yield %d : !t
+  }
+  return %r : !t
+}
+
+// An inner loop that begins with the outer loop's tile shares its buffer.
+// CHECK-LABEL: func @nested
+func.func @nested(%a: !t, %b: !t, %n: i64) -> !t {
+  %zero = arith.constant dense<0.0> : !t
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  // CHECK: } {cpu.in_place = array<i1: true>}
+  // CHECK: } {cpu.in_place = array<i1: true>}
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%outer = %zero) -> (!t) : i64 {
+    %q = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %outer) -> (!t) : i64 {
+      %d = tile.dot %a, %b, %acc : !t, !t, !t
+      scf.yield %d : !t
+    }
+    scf.yield %q : !t
+  }
+  return %r : !t
+}
