@@ -9,7 +9,7 @@ namespace kiln {
 
 std::vector<Machine> machines() {
   std::vector<Machine> all;
-  for (const char *device : {"cpu:generic"})
+  for (const char *device : {"cpu:generic", "cpu"})
     for (const Type type : {f32, bf16})
       all.push_back({device, type});
   return all;
