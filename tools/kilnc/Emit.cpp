@@ -24,6 +24,13 @@ std::string stageNames() {
   return names;
 }
 
+void checkStage(const std::string &stage, const lowering::CpuOptions &options) {
+  if (std::find(std::begin(stages), std::end(stages), stage) == std::end(stages))
+    throw Error(fmt::format("expected --emit to be one of {}, but got '{}'", stageNames(), stage));
+  if (stage == "linalg" && !options.generic)
+    throw Error("expected --generic with --emit=linalg: only the oracle passes through linalg");
+}
+
 namespace {
 /// Leaves the compiler when the stage asked for has come.
 struct StageReached {
@@ -33,10 +40,6 @@ struct StageReached {
 
 std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering::CpuTarget &target,
                  const lowering::CpuOptions &options) {
-  if (std::find(std::begin(stages), std::end(stages), stage) == std::end(stages))
-    throw Error(fmt::format("expected --emit to be one of {}, but got '{}'", stageNames(), stage));
-  if (stage == "linalg" && !options.generic)
-    throw Error("expected --generic with --emit=linalg: only the oracle passes through linalg");
   if (stage == "tile") { // as it is, with locations if --mlir-print-debuginfo asks for them
     std::string text;
     llvm::raw_string_ostream(text) << *module << "\n";

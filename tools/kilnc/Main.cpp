@@ -137,10 +137,11 @@ static mlir::OwningOpRef<mlir::ModuleOp> parseModule(mlir::MLIRContext &context,
 // --- The program ------------------------------------------------------------------------------------------------------
 
 static void compile(const Options &options) {
-  if (options.emit == "obj" && options.output == "-" && ::isatty(1))
-    throw Error("expected -o FILE with --emit=obj: an object is nothing for a terminal");
   lowering::CpuOptions pipeline;
   pipeline.generic = options.generic;
+  checkStage(options.emit, pipeline);
+  if (options.emit == "obj" && options.output == "-" && ::isatty(1))
+    throw Error("expected -o FILE with --emit=obj: an object is nothing for a terminal");
   const lowering::CpuTarget target = lowering::cpuNamed(options.cpu);
   mlir::DialectRegistry registry;
   lowering::registerDialects(registry);
