@@ -204,7 +204,7 @@ static std::string writeReproducer(mlir::PassManager &pm, mlir::ModuleOp origina
 /// Throws what a failed compilation has to say: the collected diagnostics and, for an error of the compiler's own, the
 /// way to repeat it.
 [[noreturn]] static void throwFailure(const ErrorCollector &errors, const std::string &reason, mlir::PassManager &pm,
-                                      mlir::ModuleOp original) {
+                                      mlir::ModuleOp original, const CpuTarget &target) {
   std::string text = errors.text() + reason;
   if (errors.onlyUserErrors() && reason.empty())
     throw Error(text);
@@ -212,8 +212,10 @@ static std::string writeReproducer(mlir::PassManager &pm, mlir::ModuleOp origina
     text = "a pass failed without saying why";
   if (text.back() != '\n')
     text += '\n';
-  throw Error("internal error while compiling '" + kernelName(original) + "':\n" + text + writeReproducer(pm, original),
-              Fault::internal);
+  text += writeReproducer(pm, original);
+  if (!reason.empty()) // the passes went well: LLVM's tools go on where they end
+    text += " | mlir-translate-22 --mlir-to-llvmir | llc-22 -mcpu=" + target.cpu + " -o /dev/null";
+  throw Error("internal error while compiling '" + kernelName(original) + "':\n" + text, Fault::internal);
 }
 
 std::vector<char> compileToObject(mlir::ModuleOp module, const CpuTarget &target, const CpuOptions &options,
@@ -251,7 +253,7 @@ std::vector<char> compileToObject(mlir::ModuleOp module, const CpuTarget &target
     reason = error.what();
   }
   if (failed)
-    throwFailure(errors, reason, pm, *original);
+    throwFailure(errors, reason, pm, *original, target);
   return object;
 }
 

@@ -18,6 +18,7 @@
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -69,6 +70,16 @@ public:
     if (axis < 2)
       id = arith::RemUIOp::create(builder, loc, id, numPrograms(axis));
     return ids[axis] = id;
+  }
+
+  /// What `tile.dim` says: the slot where the view's extent stands, when it is an argument itself.
+  Value extent(tile::DimOp dim) {
+    OpBuilder here(dim);
+    auto view = dim.getView().getDefiningOp<memref::ReinterpretCastOp>();
+    const OpFoldResult index = view ? view.getMixedSizes()[dim.getAxis()]
+                                    : memref::getMixedSize(here, dim.getLoc(), dim.getView(), dim.getAxis());
+    return arith::IndexCastOp::create(here, dim.getLoc(), here.getI64Type(),
+                                      getValueOrCreateConstantIndexOp(here, dim.getLoc(), index));
   }
 
 private:
@@ -127,10 +138,7 @@ static void lowerQueries(func::FuncOp func, Arguments &arguments) {
     } else if (auto count = dyn_cast<tile::NumProgramsOp>(op)) {
       value = arguments.numPrograms(count.getAxis());
     } else if (auto dim = dyn_cast<tile::DimOp>(op)) {
-      OpBuilder builder(op);
-      const Value axis = arith::ConstantIndexOp::create(builder, op->getLoc(), dim.getAxis());
-      const Value extent = memref::DimOp::create(builder, op->getLoc(), dim.getView(), axis);
-      value = arith::IndexCastOp::create(builder, op->getLoc(), builder.getI64Type(), extent);
+      value = arguments.extent(dim);
     } else {
       return;
     }

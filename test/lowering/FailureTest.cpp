@@ -90,10 +90,8 @@ TEST(Failure, CompilingGoesOnInOtherThreads) {
   expectGoodKernelCompiles();
 }
 
-/// A pass that fails on what it was given: an alloca of dynamic shape, on a line that the error must name.
-TEST(Failure, NamesTheSourceLine) {
-  const DumpFolder folder;
-  const std::string text = errorOf(R"mlir(
+/// A pass fails on this: an alloca of dynamic shape, on a line that the error must name.
+static constexpr const char *dynamicAlloca = R"mlir(
 func.func @dynamic(%v: memref<?xf32, strided<[1]>>, %n64: i64) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
   %n = arith.index_cast %n64 : i64 to index
@@ -102,24 +100,52 @@ func.func @dynamic(%v: memref<?xf32, strided<[1]>>, %n64: i64) attributes {tile.
   memref.store %x, %v[%c0] : memref<?xf32, strided<[1]>>
   return
 }
-)mlir",
-                                   Fault::internal);
+)mlir";
+
+TEST(Failure, NamesTheSourceLine) {
+  const DumpFolder folder;
+  const std::string text = errorOf(dynamicAlloca, Fault::internal);
   EXPECT_NE(text.find("softmax.cc:17: error: expected a scratch buffer of static shape"), std::string::npos) << text;
+}
+
+/// The command of an error's last line, without the words before it; empty when there is none.
+static std::string commandOf(const std::string &text) {
+  const std::string words = "run it again with: ";
+  const size_t at = text.find(words);
+  return at == std::string::npos ? "" : text.substr(at + words.size());
 }
 
 TEST(Failure, WritesAReproducerIntoTheDumpFolder) {
   const DumpFolder folder;
-  const std::string text = errorOf(unselectable, Fault::internal);
-  const std::string line = "run it again with: kiln-opt --run-reproducer ";
-  const size_t at = text.find(line);
-  ASSERT_NE(at, std::string::npos) << text;
-  const std::filesystem::path file = text.substr(at + line.size());
+  const std::string command = commandOf(errorOf(dynamicAlloca, Fault::internal)), start = "kiln-opt --run-reproducer ";
+  ASSERT_EQ(command.substr(0, start.size()), start);
+  const std::filesystem::path file = command.substr(start.size());
   EXPECT_EQ(file.parent_path(), folder.path);
   std::ifstream stream(file);
   const std::string content((std::istreambuf_iterator<char>(stream)), {});
   EXPECT_NE(content.find("cpu-allocate-scratch"), std::string::npos) << content;
-  EXPECT_NE(content.find("func.func @bad"), std::string::npos) << content;
-  EXPECT_NE(content.find("tile.kernel"), std::string::npos) << "the module before the passes, not after them";
+  EXPECT_NE(content.find("func.func @dynamic"), std::string::npos) << content;
+  EXPECT_EQ(content.find("memref<?xi8>"), std::string::npos) << "expected the module before the passes, not after them";
+}
+
+/// The printed command fails in the same way again.
+TEST(Failure, ReproducersReproduce) {
+  const DumpFolder folder;
+  const std::filesystem::path programs = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const std::filesystem::path log = folder.path / "log";
+  const std::string command = commandOf(errorOf(dynamicAlloca, Fault::internal));
+  const int status = std::system((programs.string() + "/" + command + " > /dev/null 2> " + log.string()).c_str());
+  EXPECT_NE(status, 0);
+  std::ifstream stream(log);
+  const std::string said((std::istreambuf_iterator<char>(stream)), {});
+  EXPECT_NE(said.find("expected a scratch buffer of static shape"), std::string::npos) << said;
+}
+
+/// When the passes went well and LLVM failed, the command goes on where they end.
+TEST(Failure, ReproducersOfLlvmGoOnWithLlc) {
+  const DumpFolder folder;
+  const std::string command = commandOf(errorOf(unselectable, Fault::internal));
+  EXPECT_NE(command.find(" | mlir-translate-22 --mlir-to-llvmir | llc-22 -mcpu="), std::string::npos) << command;
 }
 
 /// Too much scratch memory is the kernel's mistake, not the compiler's: no reproducer, but advice.

@@ -103,18 +103,19 @@ func.func private @use(i64, i64, i64, i64)
 
 // -----
 
-// The extent of a view.
+// The extent of a view is the value of its slot; a static one is a constant.
 
 // CHECK-LABEL: func.func @dim(
 func.func @dim(%v: memref<?x64xf32, strided<[?, 1]>>, %scratch: memref<?xi8>)
     attributes {tile.kernel, cpu.scratch_bytes = 0 : i64} {
-  // CHECK: %[[V:.*]] = memref.reinterpret_cast {{.*}} to memref<?x64xf32
-  // CHECK: %[[C0:.*]] = arith.constant 0 : index
-  // CHECK: %[[D:.*]] = memref.dim %[[V]], %[[C0]]
-  // CHECK: %[[N:.*]] = arith.index_cast %[[D]] : index to i64
-  // CHECK: call @use1(%[[N]])
+  // CHECK: memref.reinterpret_cast {{.*}}, sizes: [%[[D:.*]], 64], {{.*}} to memref<?x64xf32
+  // CHECK-DAG: %[[N:.*]] = arith.index_cast %[[D]] : index to i64
+  // CHECK-DAG: %[[C64:.*]] = arith.constant 64 : index
+  // CHECK-DAG: %[[M:.*]] = arith.index_cast %[[C64]] : index to i64
+  // CHECK: call @use2(%[[N]], %[[M]])
   %n = tile.dim %v, 0 : memref<?x64xf32, strided<[?, 1]>>
-  func.call @use1(%n) : (i64) -> ()
+  %m = tile.dim %v, 1 : memref<?x64xf32, strided<[?, 1]>>
+  func.call @use2(%n, %m) : (i64, i64) -> ()
   return
 }
-func.func private @use1(i64)
+func.func private @use2(i64, i64)
