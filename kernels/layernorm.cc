@@ -68,7 +68,11 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
     Tile xhat = (cast(load(x, {n, 0}, block), f32) - mu) * r; // (BN, C)
     Tile d = cast(load(dout, {n, 0}, block), f32);            // (BN, C)
 
-    // 2. dx = (g − mean(g) − x̂ · mean(g · x̂)) · rstd
+    // 2. This program's share of dgamma and dbeta, before dx may take the place of dout.
+    dscale += sum(d * xhat, 0); // (C)
+    dshift += sum(d, 0);        // (C)
+
+    // 3. dx = (g − mean(g) − x̂ · mean(g · x̂)) · rstd
     Tile g = d * scale;                          // (BN, C)
     Tile gMean = expand(sum(g) / C, -1);         // (BN, 1)
     Tile gxMean = expand(sum(g * xhat) / C, -1); // (BN, 1)
@@ -76,10 +80,6 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
     if (cfg.accumulate)
       grad += cast(load(dx, {n, 0}, block), f32);
     store(dx, {n, 0}, cast(grad, dx.type()));
-
-    // 3. This program's share of dgamma and dbeta.
-    dscale += sum(d * xhat, 0); // (C)
-    dshift += sum(d, 0);        // (C)
   }
   store(dgamma, {p, 0}, dscale);
   store(dbeta, {p, 0}, dshift);
