@@ -155,7 +155,7 @@ static void compile(const Options &options) {
   } else if (options.file.empty()) {
     module = traceKernel(context, choose(kernels(), options.kernel, "kilnc"), options);
   } else {
-    user = std::make_unique<UserFile>(options.file, options.includes);
+    user = std::make_unique<UserFile>(options.file, options.includes, options.kernel);
     module = traceKernel(context, choose(user->kernels(), options.kernel, "'" + options.file + "'"), options);
   }
   writeOutput(options.output, emit(*module, options.emit, target, pipeline));

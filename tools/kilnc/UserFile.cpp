@@ -199,13 +199,18 @@ static void *compileAndLoad(const std::string &path, const std::vector<std::stri
   return library;
 }
 
-UserFile::UserFile(const std::string &path, const std::vector<std::string> &includes) {
+/// The line that would register `kernel`.
+static std::string exampleLine(const std::string &kernel) {
+  std::string config = kernel + "Config";
+  config[0] = static_cast<char>(std::toupper(config[0]));
+  return fmt::format("const Kernel {0}Kernel = kernel(\"{0}\", {0}, {{field(\"block\", &{1}::block)}});", kernel, config);
+}
+
+UserFile::UserFile(const std::string &path, const std::vector<std::string> &includes, const std::string &wanted) {
   const std::vector<Registration> registrations = findRegistrations(readText(path));
   if (registrations.empty())
-    throw Error(fmt::format("expected a line that registers a kernel in '{0}', such as\n"
-                            "    const Kernel addKernel = kernel(\"add\", add, {{field(\"block\", &AddConfig::block)}});\n"
-                            "but found none",
-                            path));
+    throw Error(fmt::format("expected a line that registers a kernel in '{}', such as\n    {}\nbut found none", path,
+                            exampleLine(wanted.empty() ? "add" : wanted)));
   std::vector<std::string> folders = includes;
   if (folders.empty())
     folders.push_back(headerFolder());
