@@ -1,0 +1,26 @@
+// Tensors of random numbers and plans that run repeatedly.
+
+#include "tools/kiln-bench/bench.h"
+
+#include <random>
+
+using namespace kiln;
+
+Tensor bench::randomTensor(const Setting &setting, const Shape &extents, uint64_t seed, float scale) {
+  Tensor tensor(setting.device, Type::f32, extents);
+  std::minstd_rand generator(static_cast<uint32_t>(seed * 2654435761u + 1));
+  std::vector<float> values(static_cast<size_t>(tensor.count()));
+  for (float &value : values)
+    value = scale * (static_cast<float>(generator()) * 0x1p-30f - 1.0f);
+  tensor.uploadFloats(values);
+  return tensor;
+}
+
+Tensor bench::zeroTensor(const Setting &setting, const Shape &extents, Type type) {
+  return Tensor(setting.device, type, extents);
+}
+
+bench::Runner::Runner(const Setting &setting, Plan plan)
+    : device(setting.device), plan(std::move(plan)),
+      workspace(
+          std::make_shared<Tensor>(setting.device, Type::i8, Shape{std::max<int64_t>(1, this->plan.workspaceBytes)})) {}

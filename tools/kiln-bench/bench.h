@@ -1,0 +1,53 @@
+// The benchmarks of kiln-bench, and what they share: the device, the number of threads, the peer.
+
+#pragma once
+
+#include "runtime/Compile.h"
+#include "runtime/Tensor.h"
+#include "tools/kiln-bench/measure.h"
+#include "tools/kiln-bench/report.h"
+
+namespace kiln::bench {
+
+/// What every benchmark gets.
+struct Setting {
+  std::shared_ptr<Device> device;
+  int threads = 1;
+  Report &report;
+};
+
+/// fp32 products of a GPT-2 124M step and their ragged neighbours, beside oneDNN; and their errors.
+void benchMatmul(Setting &setting);
+/// Causal attention forward and backward on useful work, beside the product rate of the same run.
+void benchAttention(Setting &setting);
+/// LayerNorm, cross-entropy and AdamW: least bytes over time, beside a plain copy of as many bytes.
+void benchLayerNorm(Setting &setting);
+/// Training steps of GPT-2 124M, beside the multiply-add peak; peak memory beside the plan.
+void benchStep(Setting &setting);
+/// Cold and warm compile times of every kernel and of a training step.
+void benchCompile(Setting &setting);
+
+/// A tensor of `extents` filled with numbers spread evenly over (−scale, scale), the same for the same seed.
+Tensor randomTensor(const Setting &setting, const Shape &extents, uint64_t seed, float scale = 1);
+/// A tensor of zeros.
+Tensor zeroTensor(const Setting &setting, const Shape &extents, Type type = Type::f32);
+
+/// A plan with its workspace, ready to run again and again.
+class Runner {
+public:
+  Runner(const Setting &setting, Plan plan);
+  void operator()() const { run(*device, plan, *workspace); }
+
+private:
+  std::shared_ptr<Device> device;
+  Plan plan;
+  std::shared_ptr<Tensor> workspace;
+};
+
+/// Row-major fp32 product by oneDNN: C (M, N) = op(A) · op(B), op by the two flags. False when this kiln-bench was
+/// built without it.
+bool hasPeerMatmul();
+void peerMatmul(bool transposeA, bool transposeB, int64_t M, int64_t N, int64_t K, const float *a, int64_t lda,
+                const float *b, int64_t ldb, float *c, int64_t ldc);
+
+} // namespace kiln::bench

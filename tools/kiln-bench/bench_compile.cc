@@ -1,0 +1,192 @@
+// Compile times. Every kernel is compiled at the shapes of a GPT-2 124M step on 4 × 64 tokens, seven times over: cold,
+// with an empty cache on disk, and warm, from the disk. The process is warm both times: memory of earlier compilations
+// is dropped, LLVM stays initialised. A last pair of rows is a whole training step, all of its compilations together.
+
+#include "kernels/Registry.h"
+#include "kernels/adamw.h"
+#include "kernels/add.h"
+#include "kernels/attention.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/embedding.h"
+#include "kernels/gelu.h"
+#include "kernels/layernorm.h"
+#include "kernels/matmul.h"
+#include "kernels/softmax.h"
+#include "kernels/sum.h"
+#include "models/gpt2/model.h"
+#include "tools/kiln-bench/bench.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <map>
+#include <unistd.h>
+
+using namespace kiln;
+
+namespace {
+
+/// Operands at the sizes of the step; compiling looks at their addresses and extents only, but they are real memory.
+class Operands {
+public:
+  explicit Operands(std::shared_ptr<Device> device) : device(std::move(device)) {}
+  TensorRef operator()(const Shape &extents, Type type = Type::f32) {
+    tensors.push_back(std::make_unique<Tensor>(device, type, extents));
+    return tensors.back()->ref();
+  }
+
+private:
+  std::shared_ptr<Device> device;
+  std::vector<std::unique_ptr<Tensor>> tensors;
+};
+
+/// A disk cache of our own that is empty at first and gone at the end.
+class FreshCache {
+public:
+  FreshCache() {
+    std::string name = (std::filesystem::temp_directory_path() / "kiln-bench-XXXXXX").string();
+    if (!mkdtemp(name.data()))
+      throw Error("cannot make a folder for the cache in '" + name + "'", Fault::device);
+    folder = name;
+    setenv("KILN_CACHE", name.c_str(), 1); // read when the first kernel is compiled
+  }
+  ~FreshCache() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+  }
+  void empty() const {
+    for (const auto &entry : std::filesystem::directory_iterator(folder))
+      std::filesystem::remove_all(entry.path());
+  }
+
+private:
+  std::filesystem::path folder;
+};
+
+/// Median times of one thing, cold and warm, in milliseconds.
+struct Times {
+  std::vector<double> cold, warm;
+};
+
+} // namespace
+
+static constexpr int64_t B = 4, T = 64, N = B * T, C = 768, H = 12, D = 64, V = 50257;
+
+static Plan matmulPlans(const Target &target, Operands &make) {
+  TensorRef x = make({N, C}), w = make({C, 4 * C}), bias = make({4 * C}), y = make({N, 4 * C}), pre = make({N, 4 * C});
+  TensorRef back = make({4 * C, C}), out = make({N, C}), biasC = make({C}), table = make({V, C}), logits = make({N, V});
+  Plan plan = planMatmul(target, Layout::nt, x, table, logits);
+  plan += planMatmul(target, Layout::nn, logits, table, out);
+  plan += planMatmul(target, Layout::nt, y, w, out);
+  plan += planMatmulBias(target, Layout::nn, x, w, bias, y);
+  plan += planMatmulGelu(target, Layout::nn, x, w, bias, pre, y);
+  plan += planMatmulResidual(target, Layout::nn, y, back, biasC, x, out);
+  plan += planMatmulGeluBackward(target, Layout::nt, x, back, pre, y);
+  plan += planWeightGradient(target, x, y, make({C, 4 * C}), make({4 * C}));
+  return plan;
+}
+
+static Plan rowPlans(const Target &target, Operands &make) {
+  TensorRef x = make({N, C}), delta = make({N, C}), out = make({N, C}), sum = make({N, C}), dx = make({N, C});
+  TensorRef gamma = make({C}), beta = make({C}), mean = make({N}), rstd = make({N}), losses = make({N});
+  Plan plan = planLayerNorm(target, x, gamma, beta, out, mean, rstd);
+  plan += planResidualLayerNorm(target, x, delta, gamma, beta, sum, out, mean, rstd);
+  plan += planLayerNormBackward(target, out, x, gamma, mean, rstd, dx, make({C}), make({C}), {.dx = true});
+  TensorRef logits = make({N, V}), targets = make({N}, Type::i32);
+  plan += planCrossEntropy(target, logits, targets, losses, V, 1.0f / N);
+  plan += planCrossEntropyLoss(target, logits, targets, losses, V);
+  plan += planSoftmax(target, x, out);
+  plan += planTotal(target, losses, make({1}));
+  return plan;
+}
+
+static Plan otherPlans(const Target &target, Operands &make) {
+  TensorRef qkv = make({B, T, 3, H, D}), dqkv = make({B, T, 3, H, D}), o = make({B, T, H, D}), lse = make({B, H, T});
+  auto part = [](const TensorRef &packed, int which) { return packed.select(2, which).permute({0, 2, 1, 3}); };
+  TensorRef q = part(qkv, 0), k = part(qkv, 1), v = part(qkv, 2), heads = o.permute({0, 2, 1, 3});
+  AttentionSaved saved{q, k, v, heads, lse, make({B, T, H, D}).permute({0, 2, 1, 3})};
+  Plan plan = planAttention(target, q, k, v, heads, lse, 0.125f);
+  plan += planAttentionBackward(target, saved, part(dqkv, 0), part(dqkv, 1), part(dqkv, 2), 0.125f);
+  TensorRef wte = make({V, C}), wpe = make({T, C}), x = make({N, C}), tokens = make({N}, Type::i32);
+  plan += planEmbedding(target, tokens, wte, wpe, x, T);
+  EmbeddingIndex index{make({N}, Type::i32), make({N + 1}, Type::i32), make({N}, Type::i32)};
+  plan += planTokenGradient(target, index, x, wte, true);
+  plan += planPositionGradient(target, x, wpe, T, false);
+  TensorRef flat = make({1 << 20}), other = make({1 << 20});
+  plan += planAdamW(target, flat, other, make({1 << 20}), make({1 << 20}), {.decayed = 1 << 19});
+  plan += planGradNorm(target, flat, make({1}));
+  plan += planGelu(target, flat, other);
+  plan += planGeluBackward(target, flat, other, other);
+  plan += planAdd(target, flat, other, other);
+  return plan;
+}
+
+/// Compiles every launch; times by kernel, the variants of one kernel told apart by their config.
+static void compileAll(Device &device, const Plan &plan, std::vector<double> &milliseconds) {
+  for (const Launch &launch : plan.launches) {
+    auto begin = std::chrono::steady_clock::now();
+    compile(device, *launch.kernel, launch.args, launch.config);
+    milliseconds.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+  }
+}
+
+static void addTimes(bench::Setting &setting, const char *bench, const std::string &shape, const Times &times) {
+  setting.report.add({.bench = bench, .shape = shape, .metric = "cold_ms", .value = bench::median(times.cold)});
+  setting.report.add({.bench = bench, .shape = shape, .metric = "warm_ms", .value = bench::median(times.warm)});
+}
+
+static void measureKernels(bench::Setting &setting, const FreshCache &cache) {
+  Operands make(setting.device);
+  Plan plan = matmulPlans(setting.device->target(), make);
+  plan += rowPlans(setting.device->target(), make);
+  plan += otherPlans(setting.device->target(), make);
+  std::vector<Times> times(plan.launches.size());
+  for (int round = 0; round <= bench::rounds; ++round) { // the first round warms the process and is not counted
+    cache.empty();
+    for (bool cold : {true, false}) {
+      forgetCompiled();
+      std::vector<double> milliseconds;
+      compileAll(*setting.device, plan, milliseconds);
+      for (size_t i = 0; round > 0 && i < times.size(); ++i)
+        (cold ? times[i].cold : times[i].warm).push_back(milliseconds[i]);
+    }
+  }
+  std::map<std::string, int> seen;
+  std::vector<double> colds;
+  for (size_t i = 0; i < times.size(); ++i) {
+    std::string name = plan.launches[i].kernel->name;
+    int variant = ++seen[name];
+    addTimes(setting, "compile", variant == 1 ? name : fmt::format("{} #{}", name, variant), times[i]);
+    colds.push_back(bench::median(times[i].cold));
+  }
+  std::sort(colds.begin(), colds.end());
+  setting.report.add(
+      {.bench = "compile", .shape = "all kernels", .metric = "cold_ms_median", .value = colds[colds.size() / 2]});
+  setting.report.add({.bench = "compile", .shape = "all kernels", .metric = "cold_ms_max", .value = colds.back()});
+}
+
+static void measureStepCompile(bench::Setting &setting, const FreshCache &cache) {
+  Gpt2 model(setting.device, {.layers = 12, .heads = 12, .width = C, .context = T, .vocab = V}, B, 1);
+  model.initialize(1);
+  Batch batch{std::vector<int32_t>(N, 1), std::vector<int32_t>(N, 2)};
+  Times times;
+  for (int round = 0; round < bench::rounds; ++round) {
+    cache.empty();
+    for (bool cold : {true, false}) {
+      forgetCompiled();
+      double before = compileStatistics().milliseconds;
+      model.addGradient(batch, 0);
+      model.update({.batch = B, .steps = 1000}, 1e-4, 1 + round);
+      (cold ? times.cold : times.warm).push_back(compileStatistics().milliseconds - before);
+    }
+  }
+  addTimes(setting, "step", "124M B=4 T=64", times);
+}
+
+void bench::benchCompile(Setting &setting) {
+  FreshCache cache;
+  setting.report.section("compile times, cold and from the disk");
+  measureKernels(setting, cache);
+  measureStepCompile(setting, cache);
+}

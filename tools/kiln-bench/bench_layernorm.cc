@@ -1,0 +1,71 @@
+// Kernels that memory bounds: the bytes that must move at least, over time, beside a plain copy that moves as many
+// bytes (up to 1 GB) in the same run.
+
+#include "kernels/adamw.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/layernorm.h"
+#include "tools/kiln-bench/bench.h"
+#include "tools/kiln-bench/machine.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+using namespace kiln;
+
+/// Measures `plan`, which moves at least `bytes`, beside a copy.
+static void measureBytes(bench::Setting &setting, const std::string &shape, double bytes, Plan plan) {
+  int64_t count = static_cast<int64_t>(std::min(bytes, 1e9) / 8); // a copied float is read and written: 8 bytes
+  Tensor from = bench::zeroTensor(setting, {count}), to = bench::zeroTensor(setting, {count});
+  std::vector<double> seconds =
+      bench::measure({bench::Runner(setting, std::move(plan)), [&] {
+                        bench::copyFloats(static_cast<float *>(to.data()), static_cast<const float *>(from.data()),
+                                          count, setting.threads);
+                      }});
+  setting.report.add({.bench = "layernorm",
+                      .shape = shape,
+                      .metric = "gb_per_s",
+                      .value = bytes / seconds[0] / 1e9,
+                      .peer = "copy",
+                      .peerValue = 8.0 * static_cast<double>(count) / seconds[1] / 1e9});
+}
+
+static void measureLayerNorm(bench::Setting &setting, int64_t N, int64_t C) {
+  const Target &target = setting.device->target();
+  Tensor x = bench::randomTensor(setting, {N, C}, 1), dout = bench::randomTensor(setting, {N, C}, 2);
+  Tensor gamma = bench::randomTensor(setting, {C}, 3), beta = bench::randomTensor(setting, {C}, 4);
+  Tensor out = bench::zeroTensor(setting, {N, C}), dx = bench::zeroTensor(setting, {N, C});
+  Tensor mean = bench::zeroTensor(setting, {N}), rstd = bench::zeroTensor(setting, {N});
+  Tensor dgamma = bench::zeroTensor(setting, {C}), dbeta = bench::zeroTensor(setting, {C});
+  double elements = static_cast<double>(N * C);
+  measureBytes(setting, fmt::format("layernorm forward {}x{}", N, C), 8 * elements,
+               planLayerNorm(target, x, gamma, beta, out, mean, rstd));
+  // dx joins the residual's gradient: dout, x and dx are read, dx is written.
+  measureBytes(setting, fmt::format("layernorm backward {}x{}", N, C), 16 * elements,
+               planLayerNormBackward(target, dout, x, gamma, mean, rstd, dx, dgamma, dbeta, {.dx = true}));
+}
+
+static void measureCrossEntropy(bench::Setting &setting, int64_t N, int64_t V) {
+  Tensor logits = bench::randomTensor(setting, {N, V}, 1);
+  Tensor targets = bench::zeroTensor(setting, {N}, Type::i32), losses = bench::zeroTensor(setting, {N});
+  std::vector<int32_t> wanted(static_cast<size_t>(N));
+  for (size_t n = 0; n < wanted.size(); ++n)
+    wanted[n] = static_cast<int32_t>(n * 7919 % static_cast<size_t>(V));
+  targets.upload(wanted.data(), static_cast<int64_t>(wanted.size() * sizeof(int32_t)));
+  measureBytes(setting, fmt::format("cross-entropy in place {}x{}", N, V), 8.0 * static_cast<double>(N * V),
+               planCrossEntropy(setting.device->target(), logits, targets, losses, V, 1.0f / static_cast<float>(N)));
+}
+
+static void measureAdamW(bench::Setting &setting, int64_t count) {
+  Tensor p = bench::zeroTensor(setting, {count}), g = bench::zeroTensor(setting, {count});
+  Tensor m = bench::zeroTensor(setting, {count}), v = bench::zeroTensor(setting, {count});
+  // p, m and v are read and written, g is read.
+  measureBytes(setting, fmt::format("adamw {}", count), 28.0 * static_cast<double>(count),
+               planAdamW(setting.device->target(), p, g, m, v, {.decayed = count, .step = 10}));
+}
+
+void bench::benchLayerNorm(Setting &setting) {
+  setting.report.section("least bytes over time, beside a copy");
+  measureLayerNorm(setting, 8192, 768);
+  measureCrossEntropy(setting, 256, 50257);
+  measureAdamW(setting, 124439808);
+}

@@ -1,0 +1,168 @@
+// fp32 matrix products. Twelve products make the blocks of a GPT-2 124M step (forward, input gradient and weight
+// gradient of four linear layers), three more its output layer; each is measured at 256 and at 1024 tokens, and again
+// with every extent a little off what hardware likes. Then the errors: against double precision, ours and oneDNN's.
+
+#include "kernels/matmul.h"
+#include "tools/kiln-bench/bench.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+using namespace kiln;
+
+namespace {
+
+/// C (M, N), sums of length K, operands stored as `layout` says.
+struct Product {
+  std::string name;
+  Layout layout;
+  int64_t M, N, K;
+
+  bool isWeightGradient() const { return layout == Layout::tn; }
+  Shape shapeOfA() const { return layout == Layout::tn ? Shape{K, M} : Shape{M, K}; }
+  Shape shapeOfB() const { return layout == Layout::nt ? Shape{N, K} : Shape{K, N}; }
+  std::string text() const {
+    static const char *const names[] = {"nn", "nt", "tn"};
+    return fmt::format("{} {}x{}x{} {}", name, M, N, K, names[static_cast<int>(layout)]);
+  }
+  double flops() const { return 2.0 * static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K); }
+};
+
+/// Ratios to the peer, for the means at the end.
+struct Ratios {
+  std::vector<double> products, weightGradients;
+};
+
+} // namespace
+
+/// The products of a step on `tokens` tokens. With `ragged`, every extent is a little off.
+static std::vector<Product> productsOfStep(int64_t tokens, bool ragged) {
+  int64_t off = ragged ? 1 : 0, T = tokens - 5 * off;
+  std::vector<Product> products;
+  struct Layer {
+    const char *name;
+    int64_t in, out;
+  };
+  for (auto [name, in, out] :
+       {Layer{"qkv", 768, 2304}, Layer{"proj", 768, 768}, Layer{"fc", 768, 3072}, Layer{"fcproj", 3072, 768}}) {
+    int64_t I = in - off, O = out + off; // x (T, I), W (I, O)
+    products.push_back({std::string(name) + " fwd", Layout::nn, T, O, I});
+    products.push_back({std::string(name) + " dX", Layout::nt, T, I, O});
+    products.push_back({std::string(name) + " dW", Layout::tn, I, O, T});
+  }
+  int64_t V = ragged ? 50257 : 50304, C = 768 - off; // the output layer's W is the token table (V, C)
+  products.push_back({"lm head fwd", Layout::nt, T, V, C});
+  products.push_back({"lm head dX", Layout::nn, T, C, V});
+  products.push_back({"lm head dW", Layout::tn, V, C, T});
+  return products;
+}
+
+static Plan planOf(const bench::Setting &setting, const Product &p, const Tensor &a, const Tensor &b, const Tensor &c) {
+  if (p.isWeightGradient())
+    return planWeightGradient(setting.device->target(), a, b, c, {});
+  return planMatmul(setting.device->target(), p.layout, a, b, c);
+}
+
+static bench::Contender peerOf(const Product &p, const Tensor &a, const Tensor &b, Tensor &c) {
+  return [&a, &b, &c, p] {
+    bench::peerMatmul(p.layout == Layout::tn, p.layout == Layout::nt, p.M, p.N, p.K,
+                      static_cast<const float *>(a.data()), a.extents()[1], static_cast<const float *>(b.data()),
+                      b.extents()[1], static_cast<float *>(c.data()), p.N);
+  };
+}
+
+/// A speed is worth nothing when the product is wrong: both sums are within K · ε of the true one, operands being
+/// below 1.
+static void expectClose(const Product &p, const Tensor &got, const Tensor &want) {
+  std::vector<float> a = got.downloadFloats(), b = want.downloadFloats();
+  double bound = 2.0 * static_cast<double>(p.K) * 0x1p-23;
+  for (size_t i = 0; i < a.size(); ++i)
+    if (!(std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])) <= bound))
+      throw Error(fmt::format("{}: element {} is {}, but the peer's is {}", p.text(), i, a[i], b[i]), Fault::internal);
+}
+
+static void measureProduct(bench::Setting &setting, const Product &p, Ratios &ratios) {
+  Tensor a = bench::randomTensor(setting, p.shapeOfA(), 1), b = bench::randomTensor(setting, p.shapeOfB(), 2);
+  Tensor c = bench::zeroTensor(setting, {p.M, p.N}), peerC = bench::zeroTensor(setting, {p.M, p.N});
+  std::vector<bench::Contender> contenders = {bench::Runner(setting, planOf(setting, p, a, b, c))};
+  if (bench::hasPeerMatmul())
+    contenders.push_back(peerOf(p, a, b, peerC));
+  std::vector<double> seconds = bench::measure(contenders, 0.03);
+  bench::Row row{.bench = "matmul", .shape = p.text(), .metric = "gflops", .value = p.flops() / seconds[0] / 1e9};
+  if (bench::hasPeerMatmul()) {
+    expectClose(p, c, peerC);
+    row.peer = "onednn";
+    row.peerValue = p.flops() / seconds[1] / 1e9;
+    (p.isWeightGradient() ? ratios.weightGradients : ratios.products).push_back(row.value / row.peerValue);
+  }
+  setting.report.add(row);
+}
+
+static void addMeans(bench::Setting &setting, const char *name, const std::vector<double> &ratios) {
+  if (ratios.empty())
+    return;
+  setting.report.add({.bench = "matmul", .shape = name, .metric = "ratio_mean", .value = bench::geometricMean(ratios)});
+  setting.report.add({.bench = "matmul",
+                      .shape = name,
+                      .metric = "ratio_min",
+                      .value = *std::min_element(ratios.begin(), ratios.end())});
+}
+
+/// Largest distance of C from the product in double precision.
+static double largestError(const Product &p, const Tensor &a, const Tensor &b, const Tensor &c) {
+  std::vector<float> A = a.downloadFloats(), B = b.downloadFloats(), C = c.downloadFloats();
+  int64_t strideA[2] = {p.K, 1}, strideB[2] = {p.N, 1};
+  if (p.layout == Layout::tn)
+    strideA[0] = 1, strideA[1] = p.M;
+  if (p.layout == Layout::nt)
+    strideB[0] = 1, strideB[1] = p.K;
+  double largest = 0;
+  for (int64_t m = 0; m < p.M; ++m)
+    for (int64_t n = 0; n < p.N; ++n) {
+      double sum = 0;
+      for (int64_t k = 0; k < p.K; ++k)
+        sum += static_cast<double>(A[static_cast<size_t>(m * strideA[0] + k * strideA[1])]) *
+               static_cast<double>(B[static_cast<size_t>(k * strideB[0] + n * strideB[1])]);
+      largest = std::max(largest, std::abs(sum - static_cast<double>(C[static_cast<size_t>(m * p.N + n)])));
+    }
+  return largest;
+}
+
+static void measureErrors(bench::Setting &setting) {
+  setting.report.section("largest error against double precision");
+  for (int64_t K : {768, 3072, 50257})
+    for (Layout layout : {Layout::nn, Layout::nt, Layout::tn}) {
+      Product p{"error", layout, 128, 96, K};
+      Tensor a = bench::randomTensor(setting, p.shapeOfA(), 3), b = bench::randomTensor(setting, p.shapeOfB(), 4);
+      Tensor c = bench::zeroTensor(setting, {p.M, p.N}), peerC = bench::zeroTensor(setting, {p.M, p.N});
+      bench::Runner(setting, planOf(setting, p, a, b, c))();
+      bench::Row row{.bench = "matmul", .shape = p.text(), .metric = "max_error", .value = largestError(p, a, b, c)};
+      if (bench::hasPeerMatmul()) {
+        peerOf(p, a, b, peerC)();
+        row.peer = "onednn";
+        row.peerValue = largestError(p, a, b, peerC);
+      }
+      setting.report.add(row);
+    }
+}
+
+void bench::benchMatmul(Setting &setting) {
+  Ratios all;
+  for (bool ragged : {false, true}) {
+    Ratios ratios;
+    for (int64_t tokens : {256, 1024}) {
+      setting.report.section(fmt::format("products of GPT-2 124M, {} tokens{}", tokens, ragged ? ", ragged" : ""));
+      for (const Product &product : productsOfStep(tokens, ragged))
+        measureProduct(setting, product, ratios);
+    }
+    setting.report.section(ragged ? "ragged: ratios" : "aligned: ratios");
+    addMeans(setting, ragged ? "fwd and dX, ragged" : "fwd and dX, aligned", ratios.products);
+    addMeans(setting, ragged ? "dW, ragged" : "dW, aligned", ratios.weightGradients);
+    all.products.insert(all.products.end(), ratios.products.begin(), ratios.products.end());
+    all.weightGradients.insert(all.weightGradients.end(), ratios.weightGradients.begin(), ratios.weightGradients.end());
+  }
+  addMeans(setting, "fwd and dX, all", all.products);
+  addMeans(setting, "dW, all", all.weightGradients);
+  measureErrors(setting);
+}

@@ -1,0 +1,82 @@
+// Training steps of GPT-2 124M (12 layers, 12 heads, width 768, vocabulary 50257) in fp32: gradient, clipping and
+// update. Speed is counted on model FLOPs, 6 a matrix parameter and token and the causal half of attention, and stands
+// beside what the machine's multiply-adds reach in the same run. Peak memory of the process stands beside the plan.
+
+#include "models/gpt2/model.h"
+#include "tools/kiln-bench/bench.h"
+#include "tools/kiln-bench/machine.h"
+
+#include <fmt/format.h>
+#include <fstream>
+#include <random>
+
+using namespace kiln;
+
+static Gpt2Config config124M(int64_t context) {
+  return {.layers = 12, .heads = 12, .width = 768, .context = context, .vocab = 50257};
+}
+
+/// Tokens that differ as much as text does, and the ones that follow them.
+static Batch randomBatch(int64_t tokens, int64_t vocab) {
+  std::minstd_rand generator(1);
+  Batch batch;
+  for (int64_t i = 0; i <= tokens; ++i) {
+    int32_t token = static_cast<int32_t>(generator() % static_cast<uint64_t>(vocab));
+    if (i < tokens)
+      batch.tokens.push_back(token);
+    if (i > 0)
+      batch.targets.push_back(token);
+  }
+  return batch;
+}
+
+/// From now on the peak is that of what follows.
+static void resetPeakMemory() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+/// Largest resident memory since then, in bytes.
+static double peakMemory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.rfind("VmHWM:", 0) == 0)
+      return 1024.0 * std::stod(line.substr(6));
+  return 0;
+}
+
+static void measureStep(bench::Setting &setting, int64_t B, int64_t T) {
+  resetPeakMemory();
+  Gpt2Config config = config124M(T);
+  Gpt2 model(setting.device, config, B, 1);
+  model.initialize(1);
+  Batch batch = randomBatch(B * T, config.vocab);
+  TrainSettings settings{.batch = B, .steps = 1000};
+  int64_t step = 0, rounds = 20000;
+  double peakFlops = bench::runMultiplyAdds(setting.threads, rounds);
+  std::vector<double> seconds = bench::measure({[&] {
+                                                  model.addGradient(batch, 0);
+                                                  model.update(settings, 1e-4, ++step);
+                                                },
+                                                [&] { bench::runMultiplyAdds(setting.threads, rounds); }});
+  std::string shape = fmt::format("124M B={} T={}", B, T);
+  setting.report.add({.bench = "step", .shape = shape, .metric = "ms", .value = 1e3 * seconds[0]});
+  setting.report.add(
+      {.bench = "step", .shape = shape, .metric = "tokens_per_s", .value = static_cast<double>(B * T) / seconds[0]});
+  setting.report.add({.bench = "step",
+                      .shape = shape,
+                      .metric = "gflops",
+                      .value = flopsOfStep(config, B) / seconds[0] / 1e9,
+                      .peer = "fma_peak",
+                      .peerValue = peakFlops / seconds[1] / 1e9});
+  setting.report.add(
+      {.bench = "step",
+       .shape = shape,
+       .metric = "peak_mb",
+       .value = peakMemory() / 1e6,
+       .peer = "plan",
+       .peerValue = static_cast<double>(planMemory(setting.device->target(), model.network(), B).total() / 1000000)});
+}
+
+void bench::benchStep(Setting &setting) {
+  setting.report.section("training step of GPT-2 124M, beside the multiply-add peak");
+  measureStep(setting, 4, 64);
+  measureStep(setting, 1, 1024);
+}

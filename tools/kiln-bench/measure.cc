@@ -1,0 +1,48 @@
+// Turn-taking and medians.
+
+#include "tools/kiln-bench/measure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+
+using namespace kiln::bench;
+
+static double secondsOf(const Contender &contender, int64_t calls) {
+  using Clock = std::chrono::steady_clock;
+  auto begin = Clock::now();
+  for (int64_t i = 0; i < calls; ++i)
+    contender();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+std::vector<double> kiln::bench::measure(const std::vector<Contender> &contenders, double sampleSeconds) {
+  std::vector<int64_t> calls;
+  for (const Contender &contender : contenders) {
+    contender();
+    double once = secondsOf(contender, 1);
+    calls.push_back(std::max<int64_t>(1, std::llround(sampleSeconds / std::max(once, 1e-9))));
+  }
+  std::vector<std::vector<double>> samples(contenders.size());
+  for (int round = 0; round < rounds; ++round)
+    for (size_t i = 0; i < contenders.size(); ++i)
+      samples[i].push_back(secondsOf(contenders[i], calls[i]) / static_cast<double>(calls[i]));
+  std::vector<double> medians;
+  for (const std::vector<double> &sample : samples)
+    medians.push_back(median(sample));
+  return medians;
+}
+
+double kiln::bench::median(std::vector<double> values) {
+  auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double kiln::bench::geometricMean(const std::vector<double> &values) {
+  double sum = 0;
+  for (double value : values)
+    sum += std::log(value);
+  return values.empty() ? 0 : std::exp(sum / static_cast<double>(values.size()));
+}

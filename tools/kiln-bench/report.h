@@ -1,0 +1,43 @@
+// What a benchmark found: rows, printed as a table as they come and written as JSON at the end.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kiln::bench {
+
+/// One measured number, and, when something was measured beside it, that number and the ratio of the two.
+struct Row {
+  std::string bench;  // matmul, attention, …
+  std::string shape;  // `qkv 256x2304x768 nn`
+  std::string metric; // `gflops`, `gb_per_s`, `ms`, …
+  double value = 0;
+  std::string peer = {}; // what stands beside it: `onednn`, `copy`, `fma_peak`, …; empty: nothing
+  double peerValue = 0;
+  /// value / peerValue, unless the benchmark says otherwise.
+  std::optional<double> ratio = {};
+  std::string dtype = "f32";
+  int threads = 1;
+};
+
+class Report {
+public:
+  explicit Report(int threads) : threads(threads) {}
+
+  /// Adds a row and prints it.
+  void add(Row row);
+  /// A line above the rows that follow.
+  void section(const std::string &title);
+  /// All rows as a JSON array, a row a line: {bench, shape, dtype, threads, metric, value, peer, peer_value, ratio};
+  /// peer, peer_value and ratio are null where nothing was measured beside. Throws Error when the file cannot be
+  /// written.
+  void writeJson(const std::string &path) const;
+
+private:
+  int threads;
+  std::vector<Row> rows;
+};
+
+} // namespace kiln::bench
