@@ -17,6 +17,7 @@ class File(NamedTuple):
 
 
 TOP = {"CMakeLists.txt", "dialect", "lowering", "runtime", "kernels", "models", "test", "tools", "README.md", "LICENSE"}
+FOLDERS = ("dialect/", "lowering/", "runtime/", "kernels/", "models/", "tools/", "test/")
 MOST_LINES = 600
 SOURCES = (".cpp", ".cc", ".h", ".td", ".mlir", ".py")
 
@@ -64,11 +65,13 @@ def layering(files):
             if re.match(r"(mlir|llvm|clang)(-c)?/", header):
                 if not arrow[2]:
                     yield f"{path}:{number}: includes '{header}', but the compiler's headers end below this folder"
-            elif quote == '"' and header not in files and not header.endswith(".inc"):
-                yield f"{path}:{number}: expected an include spelt from the root, but got '{header}'"
-            elif header.startswith(("dialect/", "lowering/", "runtime/", "kernels/", "models/", "tools/", "test/")):
-                if not re.match(arrow[1], header):
+            elif header.startswith(FOLDERS):
+                if header not in files and not header.endswith(".inc"):
+                    yield f"{path}:{number}: includes '{header}', which does not exist"
+                elif not re.match(arrow[1], header):
                     yield f"{path}:{number}: includes '{header}', which is against the arrows"
+            elif quote == '"' and "/" not in header:
+                yield f"{path}:{number}: expected an include spelt from the root, but got '{header}'"
 
 
 def kebab(name):
