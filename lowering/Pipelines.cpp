@@ -92,6 +92,7 @@ void buildCpuLoopsPipeline(mlir::OpPassManager &pm, const CpuTarget &target, con
     pm.addNestedPass<FuncOp>(createPinCarriedTiles());
     pm.addNestedPass<FuncOp>(createLowerTiles(blockSizes(target)));
   }
+  pm.addNestedPass<FuncOp>(mlir::createCSEPass());
   LowerMathOptions math;
   math.bf16Convert = target.bf16Convert;
   pm.addNestedPass<FuncOp>(createLowerMath(math));
