@@ -97,8 +97,9 @@ def LowerMath : Pass<"cpu-lower-math", "::mlir::func::FuncOp"> {
     On scalars and vectors. f32 functions are polynomials with the error bounds that dialect/README.md states; f64 ones
     are computed to the same bounds; no call of a mathematical library is left.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
-  let options = [Option<"bf16Convert", "bf16-convert", "bool", "false", "the CPU rounds f32 to bf16 by itself">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::LLVM::LLVMDialect"];
+  let options = [Option<"scaleInstruction", "scale-instruction", "bool", "false",
+                        "the CPU has vscalef (AVX-512), which multiplies by a power of two">];
 }
 
 def AllocateScratch : Pass<"cpu-allocate-scratch", "::mlir::func::FuncOp"> {

@@ -94,7 +94,7 @@ void buildCpuLoopsPipeline(mlir::OpPassManager &pm, const CpuTarget &target, con
   }
   pm.addNestedPass<FuncOp>(mlir::createCSEPass());
   LowerMathOptions math;
-  math.bf16Convert = target.bf16Convert;
+  math.scaleInstruction = target.vectorBits == 512;
   pm.addNestedPass<FuncOp>(createLowerMath(math));
   pm.addNestedPass<FuncOp>(createAllocateScratch());
   pm.addPass(createLowerKernelArguments());

@@ -1,23 +1,104 @@
 // Spells transcendental functions and bf16 conversions in arithmetic.
+//
+// In: scalars and vectors of one dimension. Functions of f32 and f64 become the polynomials of MathFunctions.h. f32 → bf16
+// is done on the words, rounding to nearest even: compilers without the instruction call a library for each element, and
+// the instruction flushes denormals. bf16 → f32 is a shift.
+//
+//     %0 = arith.truncf %x : f32 to bf16
+//     // becomes
+//     %w = arith.bitcast %x : f32 to i32
+//     %r = (%w + 0x7FFF + (%w >> 16 & 1)) >> 16, or the upper half with the quiet bit where %x is NaN
+//     %0 = arith.bitcast (arith.trunci %r : i32 to i16) : i16 to bf16
 
 #include "lowering/Passes.h"
+#include "lowering/cpu/MathFunctions.h"
 
-#include "dialect/tile/TileDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+using namespace mlir;
 
 namespace kiln::lowering {
 
 #define GEN_PASS_DEF_LOWERMATH
 #include "lowering/Passes.h.inc"
 
+/// A scalar or a vector of rank 1 whose elements `isElement` accepts.
+static bool isNative(Type type, function_ref<bool(Type)> isElement) {
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector && isa<ShapedType>(type))
+    return false;
+  return (!vector || vector.getRank() == 1) && isElement(getElementTypeOrSelf(type));
+}
+
 namespace {
+
+/// A function of one operand.
+template <class OpTy, Value (MathFunctions::*function)(Value)> struct LowerFunction : OpRewritePattern<OpTy> {
+  LowerFunction(MLIRContext *context, bool scaleInstruction)
+      : OpRewritePattern<OpTy>(context), scaleInstruction(scaleInstruction) {}
+
+  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+    if (!isNative(op.getType(), [](Type element) { return element.isF32() || element.isF64(); }))
+      return rewriter.notifyMatchFailure(op, "not a scalar or vector of f32 or f64");
+    MathFunctions functions(rewriter, op.getLoc(), op.getType(), scaleInstruction);
+    rewriter.replaceOp(op, (functions.*function)(op.getOperand()));
+    return success();
+  }
+
+  const bool scaleInstruction;
+};
+
+struct LowerBf16Truncation : OpRewritePattern<arith::TruncFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::TruncFOp op, PatternRewriter &rewriter) const override {
+    Type from = op.getIn().getType();
+    if (!isNative(op.getType(), [](Type element) { return element.isBF16(); }) || !getElementTypeOrSelf(from).isF32())
+      return rewriter.notifyMatchFailure(op, "not f32 to bf16");
+    Emit emit(rewriter, op.getLoc());
+    Value word = emit.bits(op.getIn(), rewriter.getI32Type());
+    Type type = word.getType();
+    Value upper = emit.make<arith::ShRUIOp>(word, emit.integer(type, 16));
+    Value odd = emit.make<arith::AndIOp>(upper, emit.integer(type, 1));
+    Value bias = emit.make<arith::AddIOp>(odd, emit.integer(type, 0x7FFF));
+    Value rounded = emit.make<arith::ShRUIOp>(emit.make<arith::AddIOp>(word, bias), emit.integer(type, 16));
+    Value isNaN = emit.compare(arith::CmpFPredicate::UNO, op.getIn(), op.getIn());
+    Value quiet = emit.make<arith::OrIOp>(upper, emit.integer(type, 0x40));
+    Value half = emit.select(isNaN, quiet, rounded);
+    half = emit.make<arith::TruncIOp>(typeLike(type, rewriter.getI16Type()), half);
+    rewriter.replaceOp(op, emit.bits(half, rewriter.getBF16Type()));
+    return success();
+  }
+};
+
+struct LowerBf16Extension : OpRewritePattern<arith::ExtFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::ExtFOp op, PatternRewriter &rewriter) const override {
+    if (!isNative(op.getIn().getType(), [](Type element) { return element.isBF16(); }))
+      return rewriter.notifyMatchFailure(op, "not from bf16");
+    Emit emit(rewriter, op.getLoc());
+    Value half = emit.bits(op.getIn(), rewriter.getI16Type());
+    Value word = emit.make<arith::ExtUIOp>(typeLike(half.getType(), rewriter.getI32Type()), half);
+    Value shifted = emit.make<arith::ShLIOp>(word, emit.integer(word.getType(), 16));
+    rewriter.replaceOp(op, emit.cast(emit.bits(shifted, rewriter.getF32Type()), getElementTypeOrSelf(op.getType())));
+    return success();
+  }
+};
+
 struct LowerMath : impl::LowerMathBase<LowerMath> {
   using LowerMathBase::LowerMathBase;
-  void runOnOperation() override {}
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<LowerFunction<math::Exp2Op, &MathFunctions::exp2>, LowerFunction<math::ExpOp, &MathFunctions::exp>,
+                 LowerFunction<math::Log2Op, &MathFunctions::log2>, LowerFunction<math::LogOp, &MathFunctions::log>,
+                 LowerFunction<math::TanhOp, &MathFunctions::tanh>, LowerFunction<math::ErfOp, &MathFunctions::erf>,
+                 LowerFunction<math::RsqrtOp, &MathFunctions::rsqrt>>(&getContext(), scaleInstruction);
+    patterns.add<LowerBf16Truncation, LowerBf16Extension>(&getContext());
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
 };
+
 } // namespace
 
 } // namespace kiln::lowering

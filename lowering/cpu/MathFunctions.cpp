@@ -1,0 +1,214 @@
+// exp2, exp, log2, log and rsqrt in arithmetic; tanh and erf are in Sigmoids.cpp.
+//
+// Rounding to an integer is done by adding 1.5 · 2^23 (2^52 in f64), which leaves the integer in the low bits of the sum:
+// it can be added to an exponent from there, and no conversion sees a number out of its range.
+
+#include "lowering/cpu/MathFunctions.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace kiln::lowering {
+
+MathFunctions::MathFunctions(OpBuilder &builder, Location loc, Type type, bool scaleInstruction)
+    : emit(builder, loc), builder(builder), loc(loc), type(type), wide(getElementTypeOrSelf(type).isF64()),
+      scaleInstruction(scaleInstruction) {
+  words = typeLike(type, builder.getIntegerType(wide ? 64 : 32));
+}
+
+Value MathFunctions::fma(Value a, Value b, Value c) { return emit.make<math::FmaOp>(a, b, c); }
+Value MathFunctions::magnitude(Value x) { return emit.make<math::AbsFOp>(x); }
+Value MathFunctions::withSign(Value x, Value sign) { return emit.make<math::CopySignOp>(x, sign); }
+
+Value MathFunctions::atMost(Value x, double bound) {
+  Value limit = number(bound);
+  return emit.select(emit.compare(arith::CmpFPredicate::OGT, x, limit), limit, x);
+}
+
+Value MathFunctions::atLeast(Value x, double bound) {
+  Value limit = number(bound);
+  return emit.select(emit.compare(arith::CmpFPredicate::OLT, x, limit), limit, x);
+}
+
+Value MathFunctions::polynomial(Value x, ArrayRef<double> coefficients) {
+  Value result = number(coefficients.front());
+  for (double coefficient : coefficients.drop_front())
+    result = fma(result, x, number(coefficient));
+  return result;
+}
+
+// --- Powers -----------------------------------------------------------------------------------------------------------
+
+/// The nearest integer as a float, and a float in whose low bits it stands.
+struct MathFunctions::Rounded {
+  Value integer, carrier;
+};
+
+/// The integer nearest to x · factor, or to x without a factor.
+MathFunctions::Rounded MathFunctions::round(Value x, Value factor) {
+  Value magic = number(wide ? 0x1.8p52 : 0x1.8p23);
+  Value carrier = factor ? fma(x, factor, magic) : add(x, magic);
+  return {subtract(carrier, magic), carrier};
+}
+
+/// Whether the vector is one that vscalef takes.
+bool MathFunctions::canScale() const {
+  auto vector = dyn_cast<VectorType>(type);
+  return scaleInstruction && vector && vector.getNumElements() == (wide ? 8 : 16);
+}
+
+/// x · 2ⁿ for a whole n of any size, rounded once.
+Value MathFunctions::scale(Value x, Value n) {
+  Value all = emit.make<LLVM::ConstantOp>(builder.getIntegerType(wide ? 8 : 16), -1);
+  Value rounding = emit.make<LLVM::ConstantOp>(builder.getI32Type(), 4); // as the control register says
+  StringRef name = wide ? "llvm.x86.avx512.mask.scalef.pd.512" : "llvm.x86.avx512.mask.scalef.ps.512";
+  auto call = LLVM::CallIntrinsicOp::create(builder, loc, type, builder.getStringAttr(name),
+                                            ValueRange{x, n, x, all, rounding});
+  return call.getResult(0);
+}
+
+/// 2 · half · 2ⁿ. Below `smallBelow` results may be denormal: there the exponent is set too high by a margin, and a last
+/// product takes it off and rounds. The halves keep the other end from overflowing before that product.
+Value MathFunctions::powerOfTwo(Value half, Rounded n, Value x, double smallBelow) {
+  Value small = less(x, smallBelow);
+  int margin = wide ? 64 : 32;
+  Value integer = emit.bits(n.carrier, getElementTypeOrSelf(words));
+  integer = emit.select(small, emit.make<arith::AddIOp>(integer, word(margin)), integer);
+  Value exponent = emit.make<arith::ShLIOp>(integer, word(wide ? 52 : 23));
+  Value bits = emit.make<arith::AddIOp>(emit.bits(half, getElementTypeOrSelf(words)), exponent);
+  Value last = emit.select(small, number(std::ldexp(2.0, -margin)), number(2));
+  last = fma(x, number(0), last); // NaN, whose exponent the addition may have changed, comes back
+  return multiply(emit.bits(bits, getElementTypeOrSelf(type)), last);
+}
+
+/// 1 + r · polynomial(r), or the half of it, which is as exact.
+Value MathFunctions::nearPower(Value r, ArrayRef<double> coefficients, bool half) {
+  SmallVector<double> terms(coefficients);
+  terms.push_back(1);
+  if (half)
+    for (double &term : terms)
+      term /= 2;
+  return polynomial(r, terms);
+}
+
+// Minimax polynomials, by Remez' exchange with the last term fixed to 1; the f32 ones then searched for the coefficients
+// in f32 with the least largest error.
+static const double exp2Terms32[] = {0x1.5b992cp-10, 0x1.3cea92p-7, 0x1.c6b828p-5, 0x1.ebf9c2p-3, 0x1.62e428p-1};
+static const double expTerms32[] = {0x1.0fdbbap-7, 0x1.573938p-5, 0x1.555a56p-3, 0x1.fffddp-2, 0x1.fffff6p-1};
+static const double exp2Terms64[] = {4.4347766972044523765e-10, 7.0737830248798114595e-9,  1.0178199536639194505e-7,
+                                     1.3215435283619670926e-6,  0.000015252733493210066587, 0.00015403530457109485148,
+                                     0.0013333558146774536843,  0.0096181291075941221027,  0.055504108664820083564,
+                                     0.24022650695910131255,    0.6931471805599453258};
+static const double expTerms64[] = {2.0495067957387501189e-9, 2.5105770172466587774e-8, 2.7558666030778612007e-7,
+                                    2.7557254501068797263e-6, 0.000024801585661832685803, 0.00019841269875197474174,
+                                    0.001388888888974400837,  0.0083333333333260161902, 0.04166666666666485003,
+                                    0.16666666666666671403,   0.5000000000000000114,    1};
+
+/// 2^x = 2ⁿ · 2^f with n the nearest integer and |f| ≤ 1/2.
+Value MathFunctions::exp2(Value x) {
+  ArrayRef<double> terms = wide ? ArrayRef<double>(exp2Terms64) : ArrayRef<double>(exp2Terms32);
+  x = atMost(atLeast(x, wide ? -1076 : -151), wide ? 1024.5 : 128.5);
+  Rounded n = round(x, {});
+  Value remainder = subtract(x, n.integer);
+  if (canScale())
+    return scale(nearPower(remainder, terms, /*half=*/false), n.integer);
+  return powerOfTwo(nearPower(remainder, terms, /*half=*/true), n, x, wide ? -1020 : -124);
+}
+
+/// e^x = 2ⁿ · e^r with n the integer nearest to x / ln 2; ln 2 is taken off in two parts, the first of few bits.
+Value MathFunctions::exp(Value x) {
+  ArrayRef<double> terms = wide ? ArrayRef<double>(expTerms64) : ArrayRef<double>(expTerms32);
+  x = atMost(atLeast(x, wide ? -746 : -104.5), wide ? 709.9 : 88.8);
+  Rounded n = round(x, number(0x1.71547652b82fep0));
+  Value remainder = fma(n.integer, number(wide ? -6.93147180369123816490e-01 : -0x1.62e4p-1), x);
+  remainder = fma(n.integer, number(wide ? -1.90821492927058770002e-10 : -0x1.7f7d1cp-20), remainder);
+  if (canScale())
+    return scale(nearPower(remainder, terms, /*half=*/false), n.integer);
+  return powerOfTwo(nearPower(remainder, terms, /*half=*/true), n, x, wide ? -707 : -86);
+}
+
+// --- Logarithms -------------------------------------------------------------------------------------------------------
+
+/// x = 2ⁿ · (1 + t) with 1 + t between √½ and √2.
+struct MathFunctions::Reduced {
+  Value n, t;
+};
+
+MathFunctions::Reduced MathFunctions::reduce(Value x) {
+  int bits = wide ? 52 : 23;
+  Value denormal = less(x, wide ? 0x1p-1022 : 0x1p-126);
+  Value normal = emit.select(denormal, multiply(x, number(std::ldexp(1.0, bits + 1))), x);
+  Value raw = emit.bits(normal, getElementTypeOrSelf(words));
+  Value above = emit.make<arith::SubIOp>(raw, word(wide ? 0x3FE6A09E667F3BCD : 0x3F3504F3)); // the word of √½
+  Value exponent = emit.make<arith::ShRSIOp>(above, word(bits));
+  Value mantissa = emit.make<arith::SubIOp>(raw, emit.make<arith::ShLIOp>(exponent, word(bits)));
+  Value n = emit.make<arith::SIToFPOp>(type, exponent);
+  n = emit.select(denormal, subtract(n, number(bits + 1)), n);
+  return {n, subtract(emit.bits(mantissa, getElementTypeOrSelf(type)), number(1))};
+}
+
+/// −inf at 0, inf at inf, NaN at NaN and below 0.
+Value MathFunctions::atEndsOfLog(Value x, Value result) {
+  Value inf = number(INFINITY), zero = number(0);
+  result = emit.select(emit.compare(arith::CmpFPredicate::OEQ, x, inf), x, result);
+  Value pole = emit.select(emit.compare(arith::CmpFPredicate::OEQ, x, zero), number(-INFINITY), number(NAN));
+  return emit.select(emit.compare(arith::CmpFPredicate::ULE, x, zero), pole, result);
+}
+
+/// log(1 + t) = t − t²/2 + t³ · P(t), with the coefficients of Cephes' logf.
+Value MathFunctions::log32(Value x, bool two) {
+  auto [n, t] = reduce(x);
+  Value square = multiply(t, t);
+  Value p = polynomial(t, {7.0376836292E-2, -1.1514610310E-1, 1.1676998740E-1, -1.2420140846E-1, 1.4249322787E-1,
+                           -1.6668057665E-1, 2.0000714765E-1, -2.4999993993E-1, 3.3333331174E-1});
+  p = multiply(p, t);
+  Value result;
+  if (two) { // times log2 e = 1 + 0.44…, whose product with the small part is added in order of size
+    Value small = fma(square, number(-0.5), multiply(p, square)), rest = number(0.44269504088896340736);
+    result = fma(t, rest, multiply(small, rest));
+    result = add(add(add(result, small), t), n);
+  } else {
+    Value small = fma(p, square, multiply(n, number(-2.12194440e-4)));
+    small = add(fma(square, number(-0.5), small), t);
+    result = fma(n, number(0.693359375), small);
+  }
+  return atEndsOfLog(x, result);
+}
+
+/// log(1 + t) = t − (t²/2 − s · (t²/2 + R(s²))), s = t / (2 + t), as in FreeBSD's e_log.c and e_log2.c.
+Value MathFunctions::log64(Value x, bool two) {
+  auto [n, t] = reduce(x);
+  Value s = divide(t, add(t, number(2))), z = multiply(s, s);
+  Value r = multiply(z, polynomial(z, {1.479819860511658591e-01, 1.531383769920937332e-01, 1.818357216161805012e-01,
+                                       2.222219843214978396e-01, 2.857142874366239149e-01, 3.999999999940941908e-01,
+                                       6.666666666666735130e-01}));
+  Value halfSquare = multiply(number(0.5), multiply(t, t));
+  Value correction = multiply(s, add(halfSquare, r));
+  if (!two) {
+    Value low = fma(n, number(1.90821492927058770002e-10), correction);
+    Value small = subtract(subtract(halfSquare, low), t);
+    return atEndsOfLog(x, subtract(multiply(n, number(6.93147180369123816490e-01)), small));
+  }
+  // The product with log2 e in two parts: `high` keeps the upper half of its bits, so that its product is exact.
+  Value high = subtract(t, halfSquare);
+  Value kept = emit.make<arith::AndIOp>(emit.bits(high, getElementTypeOrSelf(words)), word(~int64_t(0xFFFFFFFF)));
+  high = emit.bits(kept, getElementTypeOrSelf(type));
+  Value low = add(subtract(subtract(t, high), halfSquare), correction);
+  Value log2eHigh = number(1.44269504072144627571e+00), log2eLow = number(1.67517131648865118353e-10);
+  Value highPart = multiply(high, log2eHigh);
+  Value lowPart = fma(add(low, high), log2eLow, multiply(low, log2eHigh));
+  Value sum = add(n, highPart);
+  lowPart = add(lowPart, add(subtract(n, sum), highPart));
+  return atEndsOfLog(x, add(lowPart, sum));
+}
+
+Value MathFunctions::log2(Value x) { return wide ? log64(x, true) : log32(x, true); }
+Value MathFunctions::log(Value x) { return wide ? log64(x, false) : log32(x, false); }
+
+Value MathFunctions::rsqrt(Value x) { return divide(number(1), emit.make<math::SqrtOp>(x)); }
+
+} // namespace kiln::lowering

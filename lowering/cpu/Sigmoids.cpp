@@ -1,0 +1,69 @@
+// tanh and erf in arithmetic.
+
+#include "lowering/cpu/MathFunctions.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace kiln::lowering {
+
+Value MathFunctions::tanh(Value x) { return wide ? tanh64(x) : tanh32(x); }
+Value MathFunctions::erf(Value x) { return wide ? erf64(x) : erf32(x); }
+
+/// x · P(x²) / Q(x²), Eigen's rational function, which is 1 from the bound on. Near 0 it is x itself.
+Value MathFunctions::tanh32(Value x) {
+  Value y = atMost(atLeast(x, -7.90531110763549805), 7.90531110763549805), z = multiply(y, y);
+  Value p = polynomial(z, {-2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08,
+                           1.48572235717979e-05, 6.37261928875436e-04, 4.89352455891786e-03});
+  Value q = polynomial(z, {1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03});
+  Value ratio = divide(multiply(p, y), q);
+  return emit.select(less(magnitude(x), 0.0004), x, ratio);
+}
+
+/// Below 0.625 Cephes' rational function, above it 1 − 2 / (e^2x + 1).
+Value MathFunctions::tanh64(Value x) {
+  Value z = multiply(x, x), size = magnitude(x);
+  Value p = polynomial(z, {-9.64399179425052238628E-1, -9.92877231001918586564E1, -1.61468768441708447952E3});
+  Value q = polynomial(z, {1, 1.12811678491632931402E2, 2.23548839060100448583E3, 4.84406305325125486048E3});
+  Value near = fma(multiply(x, z), divide(p, q), x);
+  Value power = exp(add(size, size));
+  Value far = subtract(number(1), divide(number(2), add(power, number(1))));
+  return emit.select(less(size, 0.625), near, withSign(far, x));
+}
+
+/// Near 0 a polynomial in x², further out 1 − e^q(|x|): N. Juffa's minimax polynomials for erff.
+Value MathFunctions::erf32(Value x) {
+  Value size = atMost(magnitude(x), 4), square = multiply(x, x);
+  Value near = polynomial(square, {-5.96761703e-4, 4.99119423e-3, -2.67681349e-2, 1.12819925e-1, -3.76125336e-1,
+                                   1.28379166e-1});
+  near = fma(near, x, x);
+  Value exponent = polynomial(size, {-1.72853470e-5, 3.83197126e-4, -3.88396438e-3, 2.42546219e-2, -1.06777877e-1,
+                                     -6.34846687e-1, -1.28717512e-1});
+  exponent = subtract(multiply(exponent, size), size);
+  Value far = withSign(subtract(number(1), exp(exponent)), x);
+  Value isFar = emit.compare(arith::CmpFPredicate::OGT, magnitude(x), number(0.921875));
+  return emit.select(isFar, far, near);
+}
+
+/// Cephes' rational functions: x · T(x²) / U(x²) up to 1, then 1 − e^(−x²) · P(|x|) / Q(|x|).
+Value MathFunctions::erf64(Value x) {
+  Value z = multiply(x, x), size = atMost(magnitude(x), 6.5);
+  Value t = polynomial(z, {9.60497373987051638749E0, 9.00260197203842689217E1, 2.23200534594684319226E3,
+                           7.00332514112805075473E3, 5.55923013010394962768E4});
+  Value u = polynomial(z, {1, 3.35617141647503099647E1, 5.21357949780152679795E2, 4.59432382970980127987E3,
+                           2.26290000613890934246E4, 4.92673942608635921086E4});
+  Value near = divide(multiply(x, t), u);
+  Value p = polynomial(size, {2.46196981473530512524E-10, 5.64189564831068821977E-1, 7.46321056442269912687E0,
+                              4.86371970985681366614E1, 1.96520832956077098242E2, 5.26445194995477358631E2,
+                              9.34528527171957607540E2, 1.02755188689515710272E3, 5.57535335369399327526E2});
+  Value q = polynomial(size, {1, 1.32281951154744992508E1, 8.67072140885989742329E1, 3.54937778887819891062E2,
+                              9.75708501743205489753E2, 1.82390916687909736289E3, 2.24633760818710981792E3,
+                              1.65666309194161350182E3, 5.57535340817727675546E2});
+  Value tail = multiply(exp(multiply(multiply(size, size), number(-1))), divide(p, q));
+  Value far = withSign(subtract(number(1), tail), x);
+  Value isFar = emit.compare(arith::CmpFPredicate::OGT, magnitude(x), number(1));
+  return emit.select(isFar, far, near);
+}
+
+} // namespace kiln::lowering
