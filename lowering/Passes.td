@@ -95,9 +95,10 @@ def LowerMath : Pass<"cpu-lower-math", "::mlir::func::FuncOp"> {
   let summary = "spells exp2, log2, exp, log, tanh, erf, rsqrt and bf16 conversions in arithmetic";
   let description = [{
     On scalars and vectors. f32 functions are polynomials with the error bounds that dialect/README.md states; f64 ones
-    are computed to the same bounds; no call of a mathematical library is left.
+    are computed to the same bounds; no call of a mathematical library is left. bf16 is carried as i16 from here on.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::LLVM::LLVMDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::LLVM::LLVMDialect"];
   let options = [Option<"scaleInstruction", "scale-instruction", "bool", "false",
                         "the CPU has vscalef (AVX-512), which multiplies by a power of two">];
 }

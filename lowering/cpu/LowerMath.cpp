@@ -1,20 +1,25 @@
 // Spells transcendental functions and bf16 conversions in arithmetic.
 //
-// In: scalars and vectors of one dimension. Functions of f32 and f64 become the polynomials of MathFunctions.h. f32 → bf16
-// is done on the words, rounding to nearest even: compilers without the instruction call a library for each element, and
-// the instruction flushes denormals. bf16 → f32 is a shift.
+// In: scalars and vectors of one dimension. Functions of f32 and f64 become the polynomials of MathFunctions.h. f32 →
+// bf16 is done on the words, rounding to nearest even: compilers without the instruction call a library for each
+// element, and the instruction flushes denormals. bf16 → f32 is a shift.
 //
 //     %0 = arith.truncf %x : f32 to bf16
 //     // becomes
 //     %w = arith.bitcast %x : f32 to i32
 //     %r = (%w + 0x7FFF + (%w >> 16 & 1)) >> 16, or the upper half with the quiet bit where %x is NaN
-//     %0 = arith.bitcast (arith.trunci %r : i32 to i16) : i16 to bf16
+//     %0 = arith.trunci %r : i32 to i16
+//
+// bf16 itself is then carried as i16 everywhere, in registers, in memory and in the kernel's parameters: LLVM would
+// widen a bf16 that crosses a branch or a mask to f32 and round it again by a call.
 
 #include "lowering/Passes.h"
 #include "lowering/cpu/MathFunctions.h"
 
+#include "dialect/tile/TileDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 using namespace mlir;
@@ -86,6 +91,59 @@ struct LowerBf16Extension : OpRewritePattern<arith::ExtFOp> {
   }
 };
 
+/// The type that a value of `type` has when bf16 is carried as i16.
+Type carriedType(Type type) {
+  Type word = IntegerType::get(type.getContext(), 16);
+  if (type.isBF16())
+    return word;
+  auto shaped = dyn_cast<ShapedType>(type);
+  if (!shaped || !shaped.getElementType().isBF16())
+    return type;
+  if (auto memref = dyn_cast<MemRefType>(type)) // clone() would lose the layout
+    return MemRefType::Builder(memref).setElementType(word).operator MemRefType();
+  return shaped.clone(word);
+}
+
+/// Makes every bf16 an i16. After the patterns bf16 is only moved, and converted by bitcasts, which vanish.
+void carryBf16AsWords(func::FuncOp func) {
+  SmallVector<Operation *> bitcasts;
+  func.walk([&](Operation *op) {
+    if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+      Type type = carriedType(constant.getType());
+      if (auto real = dyn_cast<FloatAttr>(constant.getValue()); real && type != constant.getType())
+        constant.setValueAttr(IntegerAttr::get(type, real.getValue().bitcastToAPInt()));
+      else if (auto dense = dyn_cast<DenseElementsAttr>(constant.getValue()); dense && type != constant.getType())
+        constant.setValueAttr(dense.bitcast(getElementTypeOrSelf(type)));
+    }
+    for (Value result : op->getResults())
+      result.setType(carriedType(result.getType()));
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (BlockArgument argument : block.getArguments())
+          argument.setType(carriedType(argument.getType()));
+    if (isa<arith::BitcastOp>(op))
+      bitcasts.push_back(op);
+  });
+  func.walk([](tile::DimOp op) { // a view of i16 is none of the dialect's
+    if (!cast<MemRefType>(op.getView().getType()).getElementType().isInteger(16))
+      return;
+    OpBuilder builder(op);
+    Value axis = arith::ConstantIndexOp::create(builder, op.getLoc(), op.getAxis());
+    Value extent = memref::DimOp::create(builder, op.getLoc(), op.getView(), axis);
+    op.getResult().replaceAllUsesWith(
+        arith::IndexCastOp::create(builder, op.getLoc(), builder.getI64Type(), extent).getResult());
+    op.erase();
+  });
+  for (Operation *op : bitcasts)
+    if (op->getOperand(0).getType() == op->getResult(0).getType()) {
+      op->getResult(0).replaceAllUsesWith(op->getOperand(0));
+      op->erase();
+    }
+  auto parameters = llvm::map_to_vector(func.getArgumentTypes(), carriedType);
+  auto results = llvm::map_to_vector(func.getResultTypes(), carriedType);
+  func.setType(FunctionType::get(func.getContext(), parameters, results));
+}
+
 struct LowerMath : impl::LowerMathBase<LowerMath> {
   using LowerMathBase::LowerMathBase;
   void runOnOperation() override {
@@ -96,6 +154,7 @@ struct LowerMath : impl::LowerMathBase<LowerMath> {
                  LowerFunction<math::RsqrtOp, &MathFunctions::rsqrt>>(&getContext(), scaleInstruction);
     patterns.add<LowerBf16Truncation, LowerBf16Extension>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
+    carryBf16AsWords(getOperation());
   }
 };
 

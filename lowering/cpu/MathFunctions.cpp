@@ -1,7 +1,7 @@
 // exp2, exp, log2, log and rsqrt in arithmetic; tanh and erf are in Sigmoids.cpp.
 //
-// Rounding to an integer is done by adding 1.5 · 2^23 (2^52 in f64), which leaves the integer in the low bits of the sum:
-// it can be added to an exponent from there, and no conversion sees a number out of its range.
+// Rounding to an integer is done by adding 1.5 · 2^23 (2^52 in f64), which leaves the integer in the low bits of the
+// sum: it can be added to an exponent from there, and no conversion sees a number out of its range.
 
 #include "lowering/cpu/MathFunctions.h"
 
@@ -41,7 +41,8 @@ Value MathFunctions::polynomial(Value x, ArrayRef<double> coefficients) {
   return result;
 }
 
-// --- Powers -----------------------------------------------------------------------------------------------------------
+// --- Powers
+// -----------------------------------------------------------------------------------------------------------
 
 /// The nearest integer as a float, and a float in whose low bits it stands.
 struct MathFunctions::Rounded {
@@ -71,8 +72,8 @@ Value MathFunctions::scale(Value x, Value n) {
   return call.getResult(0);
 }
 
-/// 2 · half · 2ⁿ. Below `smallBelow` results may be denormal: there the exponent is set too high by a margin, and a last
-/// product takes it off and rounds. The halves keep the other end from overflowing before that product.
+/// 2 · half · 2ⁿ. Below `smallBelow` results may be denormal: there the exponent is set too high by a margin, and a
+/// last product takes it off and rounds. The halves keep the other end from overflowing before that product.
 Value MathFunctions::powerOfTwo(Value half, Rounded n, Value x, double smallBelow) {
   Value small = less(x, smallBelow);
   int margin = wide ? 64 : 32;
@@ -95,18 +96,18 @@ Value MathFunctions::nearPower(Value r, ArrayRef<double> coefficients, bool half
   return polynomial(r, terms);
 }
 
-// Minimax polynomials, by Remez' exchange with the last term fixed to 1; the f32 ones then searched for the coefficients
-// in f32 with the least largest error.
+// Minimax polynomials, by Remez' exchange with the last term fixed to 1; the f32 ones then searched for the
+// coefficients in f32 with the least largest error.
 static const double exp2Terms32[] = {0x1.5b992cp-10, 0x1.3cea92p-7, 0x1.c6b828p-5, 0x1.ebf9c2p-3, 0x1.62e428p-1};
 static const double expTerms32[] = {0x1.0fdbbap-7, 0x1.573938p-5, 0x1.555a56p-3, 0x1.fffddp-2, 0x1.fffff6p-1};
-static const double exp2Terms64[] = {4.4347766972044523765e-10, 7.0737830248798114595e-9,  1.0178199536639194505e-7,
+static const double exp2Terms64[] = {4.4347766972044523765e-10, 7.0737830248798114595e-9,   1.0178199536639194505e-7,
                                      1.3215435283619670926e-6,  0.000015252733493210066587, 0.00015403530457109485148,
-                                     0.0013333558146774536843,  0.0096181291075941221027,  0.055504108664820083564,
+                                     0.0013333558146774536843,  0.0096181291075941221027,   0.055504108664820083564,
                                      0.24022650695910131255,    0.6931471805599453258};
-static const double expTerms64[] = {2.0495067957387501189e-9, 2.5105770172466587774e-8, 2.7558666030778612007e-7,
+static const double expTerms64[] = {2.0495067957387501189e-9, 2.5105770172466587774e-8,   2.7558666030778612007e-7,
                                     2.7557254501068797263e-6, 0.000024801585661832685803, 0.00019841269875197474174,
-                                    0.001388888888974400837,  0.0083333333333260161902, 0.04166666666666485003,
-                                    0.16666666666666671403,   0.5000000000000000114,    1};
+                                    0.001388888888974400837,  0.0083333333333260161902,   0.04166666666666485003,
+                                    0.16666666666666671403,   0.5000000000000000114,      1};
 
 /// 2^x = 2ⁿ · 2^f with n the nearest integer and |f| ≤ 1/2.
 Value MathFunctions::exp2(Value x) {
@@ -131,7 +132,8 @@ Value MathFunctions::exp(Value x) {
   return powerOfTwo(nearPower(remainder, terms, /*half=*/true), n, x, wide ? -707 : -86);
 }
 
-// --- Logarithms -------------------------------------------------------------------------------------------------------
+// --- Logarithms
+// -------------------------------------------------------------------------------------------------------
 
 /// x = 2ⁿ · (1 + t) with 1 + t between √½ and √2.
 struct MathFunctions::Reduced {

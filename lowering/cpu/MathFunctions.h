@@ -1,7 +1,7 @@
 // Transcendental functions of f32 and f64 spelt in arithmetic, on a scalar or a vector alike.
 //
 // All are free of branches, tables and calls; each handles ±0, ±inf, NaN, denormal arguments and denormal results.
-// Largest errors, measured by test/lowering/MathTest.cpp against the C library in the next wider type (one ulp is the
+// Largest errors, measured by test/runtime/semantics/math_test.cc against the C library in the next wider type (one ulp is the
 // spacing of floats at the exact result):
 //
 //            f32                              f64

@@ -35,8 +35,8 @@ Value MathFunctions::tanh64(Value x) {
 /// Near 0 a polynomial in x², further out 1 − e^q(|x|): N. Juffa's minimax polynomials for erff.
 Value MathFunctions::erf32(Value x) {
   Value size = atMost(magnitude(x), 4), square = multiply(x, x);
-  Value near = polynomial(square, {-5.96761703e-4, 4.99119423e-3, -2.67681349e-2, 1.12819925e-1, -3.76125336e-1,
-                                   1.28379166e-1});
+  Value near =
+      polynomial(square, {-5.96761703e-4, 4.99119423e-3, -2.67681349e-2, 1.12819925e-1, -3.76125336e-1, 1.28379166e-1});
   near = fma(near, x, x);
   Value exponent = polynomial(size, {-1.72853470e-5, 3.83197126e-4, -3.88396438e-3, 2.42546219e-2, -1.06777877e-1,
                                      -6.34846687e-1, -1.28717512e-1});
