@@ -21,6 +21,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
+#include <optional>
 #include <unistd.h>
 
 using namespace kiln;
@@ -122,13 +123,17 @@ static Plan otherPlans(const Target &target, Operands &make) {
   return plan;
 }
 
-/// Compiles every launch; times by kernel, the variants of one kernel told apart by their config.
-static void compileAll(Device &device, const Plan &plan, std::vector<double> &milliseconds) {
+/// Compiles every launch. Milliseconds of each, in order; none for a launch that an earlier one compiled as well.
+static std::vector<std::optional<double>> compileAll(Device &device, const Plan &plan) {
+  std::vector<std::optional<double>> milliseconds;
   for (const Launch &launch : plan.launches) {
+    int64_t known = compileStatistics().fromMemory;
     auto begin = std::chrono::steady_clock::now();
     compile(device, *launch.kernel, launch.args, launch.config);
-    milliseconds.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+    double spent = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    milliseconds.push_back(compileStatistics().fromMemory > known ? std::nullopt : std::optional(spent));
   }
+  return milliseconds;
 }
 
 static void addTimes(bench::Setting &setting, const char *bench, const std::string &shape, const Times &times) {
@@ -146,15 +151,17 @@ static void measureKernels(bench::Setting &setting, const FreshCache &cache) {
     cache.empty();
     for (bool cold : {true, false}) {
       forgetCompiled();
-      std::vector<double> milliseconds;
-      compileAll(*setting.device, plan, milliseconds);
+      std::vector<std::optional<double>> milliseconds = compileAll(*setting.device, plan);
       for (size_t i = 0; round > 0 && i < times.size(); ++i)
-        (cold ? times[i].cold : times[i].warm).push_back(milliseconds[i]);
+        if (milliseconds[i])
+          (cold ? times[i].cold : times[i].warm).push_back(*milliseconds[i]);
     }
   }
   std::map<std::string, int> seen;
   std::vector<double> colds;
   for (size_t i = 0; i < times.size(); ++i) {
+    if (times[i].cold.empty())
+      continue;
     std::string name = plan.launches[i].kernel->name;
     int variant = ++seen[name];
     addTimes(setting, "compile", variant == 1 ? name : fmt::format("{} #{}", name, variant), times[i]);
