@@ -1,0 +1,65 @@
+// Transcendental functions and bf16 conversions in arithmetic.
+// RUN: kiln-opt %s --cpu-lower-math | FileCheck %s
+// RUN: kiln-opt %s --cpu-lower-math="scale-instruction=true" | FileCheck %s --check-prefix=SCALE
+
+// Without the instruction the exponent is added in integers, with it the vector is scaled at once.
+// CHECK-LABEL: @exp2
+// CHECK-COUNT-5: math.fma
+// CHECK: arith.shli
+// CHECK-NOT: math.exp2
+// SCALE-LABEL: @exp2
+// SCALE-COUNT-5: math.fma
+// SCALE: llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"
+func.func @exp2(%x: vector<16xf32>) -> vector<16xf32> {
+  %0 = math.exp2 %x : vector<16xf32>
+  return %0 : vector<16xf32>
+}
+
+// A scalar does without the instruction.
+// SCALE-LABEL: @scalar
+// SCALE-NOT: call_intrinsic
+// SCALE: return
+func.func @scalar(%x: f32) -> f32 {
+  %0 = math.exp %x : f32
+  return %0 : f32
+}
+
+// CHECK-LABEL: @functions
+// CHECK-NOT: math.{{exp|log|tanh|erf|rsqrt}}
+// CHECK: return
+func.func @functions(%x: vector<8xf64>) -> vector<8xf64> {
+  %0 = math.exp %x : vector<8xf64>
+  %1 = math.log %0 : vector<8xf64>
+  %2 = math.log2 %1 : vector<8xf64>
+  %3 = math.tanh %2 : vector<8xf64>
+  %4 = math.erf %3 : vector<8xf64>
+  %5 = math.rsqrt %4 : vector<8xf64>
+  return %5 : vector<8xf64>
+}
+
+// bf16 is i16 afterwards: in parameters, memory, loops and constants.
+// CHECK-LABEL: @carried
+// CHECK-SAME: memref<?xi16, strided<[1]>>
+// CHECK-NOT: bf16
+// CHECK: arith.constant 16256 : i16
+// CHECK: %[[WORD:.*]] = memref.load
+// CHECK: %[[WIDE:.*]] = arith.extui %[[WORD]] : i16 to i32
+// CHECK: arith.shli %[[WIDE]]
+// CHECK: arith.trunci %{{.*}} : i32 to i16
+// CHECK-NOT: bf16
+// CHECK: return
+func.func @carried(%v: memref<?xbf16, strided<[1]>>, %c: i1) {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant 1.0 : bf16
+  %0 = memref.load %v[%c0] : memref<?xbf16, strided<[1]>>
+  %1 = arith.extf %0 : bf16 to f32
+  %2 = arith.addf %1, %1 : f32
+  %3 = arith.truncf %2 : f32 to bf16
+  %4 = scf.if %c -> bf16 {
+    scf.yield %3 : bf16
+  } else {
+    scf.yield %one : bf16
+  }
+  memref.store %4, %v[%c0] : memref<?xbf16, strided<[1]>>
+  return
+}
