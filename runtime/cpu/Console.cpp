@@ -46,10 +46,13 @@ std::optional<std::string> CheckSink::take() {
 static void appendElements(std::string &line, const std::vector<double> &values, Type type, const int64_t *extents,
                            int64_t rank, size_t &next) {
   if (rank == 0) {
-    if (isFloat(type))
-      fmt::format_to(std::back_inserter(line), "{:.9g}", values[next++]);
+    const double value = values[next++]; // floats by the fewest digits that tell them from their neighbours
+    if (type == Type::f64)
+      fmt::format_to(std::back_inserter(line), "{}", value);
+    else if (isFloat(type))
+      fmt::format_to(std::back_inserter(line), "{}", static_cast<float>(value));
     else
-      fmt::format_to(std::back_inserter(line), "{:.0f}", values[next++]);
+      fmt::format_to(std::back_inserter(line), "{:.0f}", value);
     return;
   }
   line += '[';

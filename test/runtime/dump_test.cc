@@ -1,0 +1,99 @@
+// What a compilation and a program write for people: the stages under KILN_DUMP, and what kernels print.
+
+#include "lowering/Abi.h"
+#include "runtime/Compile.h"
+#include "runtime/Tensor.h"
+#include "test/runtime/kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+using namespace kiln;
+namespace fs = std::filesystem;
+
+namespace {
+
+class Dumps : public testing::TestWithParam<std::string> {
+protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "kiln-dump-test-XXXXXX").string();
+    folder = ::mkdtemp(pattern.data());
+    ::setenv("KILN_DUMP", (folder + "/dump").c_str(), 1);
+    forgetCompiled();
+  }
+  void TearDown() override {
+    ::unsetenv("KILN_DUMP");
+    fs::remove_all(folder);
+  }
+  std::string folder;
+};
+
+/// Every stage of each kernel is a file, numbered in its order; a kernel in the cache on disk is compiled for it.
+TEST_P(Dumps, HoldEveryStageOfEveryKernel) {
+  const std::shared_ptr<Device> device = Device::open(GetParam());
+  Tensor x(device, f32, {16}), y(device, f32, {16}), rows(device, f32, {16, 16});
+  for (int again = 0; again < 2; ++again) {
+    forgetCompiled();
+    compile(*device, test::addKernel, {x.ref(), y.ref()});
+  }
+  compile(*device, test::rowSumsKernel, {rows.ref(), y.ref()});
+  std::set<std::string> expected = {"00-tile.mlir"};
+  if (GetParam() == "cpu")
+    expected.insert({"01-loops.mlir", "02-llvm-dialect.mlir", "03-llvm.ll", "04-asm.s"});
+  else
+    expected.insert({"01-linalg.mlir", "02-loops.mlir", "03-llvm-dialect.mlir", "04-llvm.ll", "05-asm.s"});
+  std::set<std::string> kernels;
+  for (const auto &kernel : fs::directory_iterator(folder + "/dump")) {
+    const std::string name = kernel.path().filename().string();
+    kernels.insert(name.substr(0, name.find('-')));
+    std::set<std::string> stages;
+    for (const auto &stage : fs::directory_iterator(kernel)) {
+      stages.insert(stage.path().filename().string());
+      EXPECT_GT(fs::file_size(stage), 0u) << stage.path();
+    }
+    EXPECT_EQ(stages, expected) << name;
+  }
+  EXPECT_EQ(kernels, (std::set<std::string>{"add", "row_sums"}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, Dumps, testing::Values("cpu", "cpu:generic"), [](const auto &info) {
+  return info.param == "cpu" ? "fast" : "generic";
+});
+
+// A folder that cannot be made is an error that names it.
+TEST(DumpFolder, ThatCannotBeMadeIsTold) {
+  ::setenv("KILN_DUMP", "/dev/null/dump", 1);
+  const std::shared_ptr<Device> device = Device::open("cpu:generic");
+  Tensor x(device, f32, {16}), y(device, f32, {16});
+  try {
+    compile(*device, test::addKernel, {x.ref(), y.ref()}, "block=5");
+    ADD_FAILURE() << "expected an error";
+  } catch (const Error &error) {
+    EXPECT_EQ(std::string(error.what()),
+              "expected KILN_DUMP to name a folder to write to, but got '/dev/null/dump': Not a directory");
+    EXPECT_EQ(error.fault, Fault::device);
+  }
+  ::unsetenv("KILN_DUMP");
+}
+
+// One line for each program, whatever the type; floats with the fewest digits that tell them apart.
+TEST(Prints, AreLinesWithTheElementsInBrackets) {
+  const float floats[] = {1, 0.1f, -2.5f, INFINITY};
+  const int64_t pairs[] = {2, 2}, three[] = {3};
+  const int8_t bytes[] = {-1, 0, 127};
+  const int64_t wide = int64_t(1) << 40;
+  testing::internal::CaptureStdout();
+  kiln_print("x", 3, static_cast<int32_t>(f32), 2, pairs, floats);
+  kiln_print("y", 0, static_cast<int32_t>(i8), 1, three, bytes);
+  kiln_print("z", 1, static_cast<int32_t>(i64), 0, nullptr, &wide);
+  std::fflush(stdout);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "program 3: x = [[1, 0.1], [-2.5, inf]]\n"
+                                                    "program 0: y = [-1, 0, 127]\n"
+                                                    "program 1: z = 1099511627776\n");
+}
+
+} // namespace
