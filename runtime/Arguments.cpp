@@ -66,8 +66,8 @@ ArgumentBlock pack(const std::string &kernel, const Signature &signature, std::a
     const Signature::Parameter &parameter = signature.parameters[i];
     const Arg &arg = args[i];
     if (!fits(parameter, arg))
-      throw Error(fmt::format("kernel '{}': expected argument {} to be {}, as it was compiled for, but got {}", kernel, i,
-                              textOf(parameter), textOf(arg)));
+      throw Error(fmt::format("kernel '{}': expected argument {} to be {}, as it was compiled for, but got {}", kernel,
+                              i, textOf(parameter), textOf(arg)));
     if (!parameter.isView) {
       block.push_back(bitsOf(arg));
       continue;

@@ -16,8 +16,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,8 +52,7 @@ struct File {
 } // namespace
 
 std::string sha256(std::string_view text) {
-  const auto digest =
-      llvm::SHA256::hash(llvm::ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
+  const auto digest = llvm::SHA256::hash(llvm::ArrayRef(reinterpret_cast<const uint8_t *>(text.data()), text.size()));
   return llvm::toHex(digest, /*LowerCase=*/true);
 }
 
@@ -199,8 +198,8 @@ void DiskCache::write(const std::string &key, const std::vector<char> &content) 
   giveUp(std::strerror(failure));
 }
 
-/// Removes what dead processes left, then the entries used longest ago until the rest fits. Another process may be doing
-/// the same: a file that is gone already is as good as removed.
+/// Removes what dead processes left, then the entries used longest ago until the rest fits. Another process may be
+/// doing the same: a file that is gone already is as good as removed.
 void DiskCache::trim(const std::string &keep) {
   struct Entry {
     int64_t used;

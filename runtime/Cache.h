@@ -1,9 +1,9 @@
 // Compiled objects on disk, so that a program's second start compiles nothing.
 //
 // One file an entry, named by its key. A file is written under another name in the same folder, synced and renamed, so
-// that a reader sees all of an entry or none, whoever dies when. It carries its key, length and a hash of its content; an
-// entry that does not agree with them is dropped. The folder holds executable code: it must belong to the user and be
-// closed to others.
+// that a reader sees all of an entry or none, whoever dies when. It carries its key, length and a hash of its content;
+// an entry that does not agree with them is dropped. The folder holds executable code: it must belong to the user and
+// be closed to others.
 
 #pragma once
 

@@ -1,7 +1,8 @@
 // From a kernel and its arguments to code.
 //
 //   1. The facts of the arguments and the extents that the kernel is known to ask for give the key: in memory, done.
-//   2. Trace the kernel. Its module without locations, the device's code key and the compiler's identity give the key of
+//   2. Trace the kernel. Its module without locations, the device's code key and the compiler's identity give the key
+//   of
 //      the cache on disk: there, load the object.
 //   3. Lower the module to an object, store it, load it.
 
@@ -105,8 +106,8 @@ static Specialisation specialise(const std::vector<Arg> &args, const FactWords &
   Specialisation facts;
   for (size_t i = 0; i < args.size(); ++i) {
     const Fact fact = Fact::decode(words[i]);
-    facts.args.push_back({fact.isView, fact.type, args[i].ref.extents, fact.unitStride, fact.alignment,
-                          fact.stridesBy16, fact.fits32});
+    facts.args.push_back(
+        {fact.isView, fact.type, args[i].ref.extents, fact.unitStride, fact.alignment, fact.stridesBy16, fact.fits32});
   }
   for (const std::pair<int, int> &pair : disjointPairs(args, workspace))
     facts.disjoint.insert(pair);
@@ -167,7 +168,8 @@ static std::string textOf(mlir::ModuleOp module) {
 static std::string diskKey(const std::string &module, const Device &device) {
   unsigned major, minor, patch;
   LLVMGetVersion(&major, &minor, &patch);
-  return sha256(fmt::format("{}\nllvm {}.{}.{}\n{}\n{}", compilerIdentity, major, minor, patch, device.codeKey(), module));
+  return sha256(
+      fmt::format("{}\nllvm {}.{}.{}\n{}\n{}", compilerIdentity, major, minor, patch, device.codeKey(), module));
 }
 
 static std::vector<char> objectOf(const Kernel &kernel, mlir::ModuleOp module, const Device &device) {
@@ -211,9 +213,10 @@ std::shared_ptr<const Executable> compile(Device &device, const Kernel &kernel, 
   }
   checkArguments(kernel, args);
   if (state.frozen)
-    throw Error(fmt::format("kernel '{}': expected no compilation after freeze(), but got new arguments: {} with config "
-                            "'{}'",
-                            kernel.name, textOf(args), config));
+    throw Error(
+        fmt::format("kernel '{}': expected no compilation after freeze(), but got new arguments: {} with config "
+                    "'{}'",
+                    kernel.name, textOf(args), config));
   const Stopwatch stopwatch(state.nanoseconds);
   auto [pending, traced] = begin(*source, kernel, args, facts, config, workspace);
   if (!traced.context) {
@@ -246,9 +249,10 @@ void run(Device &device, const Plan &plan, const TensorRef &workspace) {
       if (arg.kind == Arg::Kind::workspace &&
           (arg.workspaceOffset < 0 ||
            arg.workspaceOffset + arg.ref.count() * bytesOf(arg.ref.type) > plan.workspaceBytes))
-        throw Error(fmt::format("kernel '{}': expected argument {} to lie in the plan's workspace of {} bytes, but got {} "
-                                "at byte {}",
-                                launch.kernel->name, i, plan.workspaceBytes, textOf(arg), arg.workspaceOffset));
+        throw Error(
+            fmt::format("kernel '{}': expected argument {} to lie in the plan's workspace of {} bytes, but got {} "
+                        "at byte {}",
+                        launch.kernel->name, i, plan.workspaceBytes, textOf(arg), arg.workspaceOffset));
     }
     const auto executable = compile(device, *launch.kernel, launch.args, launch.config, workspace.data);
     device.launch(*executable, launch.grid, launch.args, workspace.data);

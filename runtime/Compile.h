@@ -15,9 +15,9 @@ struct CompileStatistics {
 CompileStatistics compileStatistics();
 
 /// The executable of `kernel` for these arguments and config (`name=value,…`; unnamed fields keep their defaults). From
-/// memory, from disk (KILN_CACHE), or compiled now. Throws Error when the arguments do not fit the kernel's parameters or
-/// it does not compile. From any thread; requests for one specialisation at the same time compile it once. Regions of a
-/// workspace begin at `workspace`.
+/// memory, from disk (KILN_CACHE), or compiled now. Throws Error when the arguments do not fit the kernel's parameters
+/// or it does not compile. From any thread; requests for one specialisation at the same time compile it once. Regions
+/// of a workspace begin at `workspace`.
 std::shared_ptr<const Executable> compile(Device &device, const Kernel &kernel, const std::vector<Arg> &args,
                                           const std::string &config = "", void *workspace = nullptr);
 

@@ -44,8 +44,8 @@ public:
   virtual std::shared_ptr<const Executable> load(const std::string &kernel, Signature signature,
                                                  const std::vector<char> &object) = 0;
 
-  /// Runs `grid` programs; an empty grid runs nothing. Regions of the workspace begin at `workspace`. On a CPU they have
-  /// run when it returns. Throws Error where the arguments are not those that the executable was compiled for.
+  /// Runs `grid` programs; an empty grid runs nothing. Regions of the workspace begin at `workspace`. On a CPU they
+  /// have run when it returns. Throws Error where the arguments are not those that the executable was compiled for.
   virtual void launch(const Executable &executable, std::array<int64_t, 3> grid, const std::vector<Arg> &args,
                       void *workspace = nullptr) = 0;
   /// Waits for every launch; throws Error with the first check that failed since the last call.

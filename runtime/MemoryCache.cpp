@@ -43,8 +43,7 @@ PendingExecutable Source::findAmong(const FactWords &facts, const std::vector<Ar
   return {};
 }
 
-void Source::add(const FactWords &facts, const std::vector<Arg> &args, const Asked &more,
-                 PendingExecutable pending) {
+void Source::add(const FactWords &facts, const std::vector<Arg> &args, const Asked &more, PendingExecutable pending) {
   const std::lock_guard lock(mutex);
   const size_t before = asked.size();
   asked.insert(more.begin(), more.end());

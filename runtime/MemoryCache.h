@@ -1,8 +1,8 @@
 // The executables of this process, found by kernel, config, device and the facts of the arguments.
 //
 // Which extents a kernel makes static is known only after tracing it. So a source (one kernel with one config on one
-// device) remembers every extent that any trace of it asked for, and a lookup reads just these from the arguments. When a
-// later trace asks for more, the executables made so far stay good for arguments that agree in what *they* asked for.
+// device) remembers every extent that any trace of it asked for, and a lookup reads just these from the arguments. When
+// a later trace asks for more, the executables made so far stay good for arguments that agree in what *they* asked for.
 
 #pragma once
 

@@ -1,7 +1,7 @@
 // What a compiled kernel expects of its arguments.
 //
-// A dimension or stride that the specialisation fixed has no slot in the argument block of lowering/Abi.h; it is compared
-// with the argument's own when a launch packs its arguments.
+// A dimension or stride that the specialisation fixed has no slot in the argument block of lowering/Abi.h; it is
+// compared with the argument's own when a launch packs its arguments.
 
 #pragma once
 

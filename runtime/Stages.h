@@ -9,8 +9,8 @@ namespace kiln {
 /// The folder that KILN_DUMP names, empty without it.
 std::string dumpFolder();
 
-/// Writes the stages of one compilation to `dumpFolder()/<kernel>-<key>/00-tile.mlir` and so on, in the order they come.
-/// Throws Error (device) when it cannot.
+/// Writes the stages of one compilation to `dumpFolder()/<kernel>-<key>/00-tile.mlir` and so on, in the order they
+/// come. Throws Error (device) when it cannot.
 StageSink dumpStages(const std::string &kernel, const std::string &key);
 
 } // namespace kiln

@@ -9,8 +9,8 @@
 
 namespace kiln {
 
-/// Keeps the failure that comes first in the order of launches and, within a launch, of programs: the one that one thread
-/// would meet first.
+/// Keeps the failure that comes first in the order of launches and, within a launch, of programs: the one that one
+/// thread would meet first.
 class CheckSink {
 public:
   /// Begins a launch of `kernel`.

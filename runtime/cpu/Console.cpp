@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstring>
 
 namespace kiln {
 
@@ -28,9 +29,10 @@ void CheckSink::fail(const char *message, const char *where, int64_t program, in
   // Within one program the first call is the first failure.
   if (first && (first->launch < launch || first->program <= program))
     return;
-  first = Failure{fmt::format("check failed: {}, in kernel '{}' at {}, program ({}, {}, {}), element {}", message, kernel,
-                              where, program % gridX, program / gridX % gridY, program / gridX / gridY, element),
-                  launch, program};
+  first =
+      Failure{fmt::format("check failed: {}, in kernel '{}' at {}, program ({}, {}, {}), element {}", message, kernel,
+                          where, program % gridX, program / gridX % gridY, program / gridX / gridY, element),
+              launch, program};
 }
 
 std::optional<std::string> CheckSink::take() {
@@ -42,23 +44,33 @@ std::optional<std::string> CheckSink::take() {
   return text;
 }
 
-/// Elements in nested brackets, as `[[1, 2], [3, 4]]`.
-static void appendElements(std::string &line, const std::vector<double> &values, Type type, const int64_t *extents,
-                           int64_t rank, size_t &next) {
-  if (rank == 0) {
-    const double value = values[next++]; // floats by the fewest digits that tell them from their neighbours
-    if (type == Type::f64)
-      fmt::format_to(std::back_inserter(line), "{}", value);
-    else if (isFloat(type))
-      fmt::format_to(std::back_inserter(line), "{}", static_cast<float>(value));
-    else
-      fmt::format_to(std::back_inserter(line), "{:.0f}", value);
+/// Element `index` of dense memory; floats by the fewest digits that tell them from their neighbours.
+static void appendElement(std::string &line, const char *data, Type type, int64_t index) {
+  const char *const element = data + index * bytesOf(type);
+  if (type == Type::i64) { // a double does not hold every one
+    int64_t value;
+    std::memcpy(&value, element, sizeof value);
+    line += std::to_string(value);
     return;
   }
+  const double value = toDoubles(element, type, 1)[0];
+  if (type == Type::f64)
+    line += fmt::format("{}", value);
+  else if (isFloat(type))
+    line += fmt::format("{}", static_cast<float>(value));
+  else
+    line += fmt::format("{:.0f}", value);
+}
+
+/// Elements in nested brackets, as `[[1, 2], [3, 4]]`.
+static void appendElements(std::string &line, const char *data, Type type, const int64_t *extents, int64_t rank,
+                           int64_t &next) {
+  if (rank == 0)
+    return appendElement(line, data, type, next++);
   line += '[';
   for (int64_t i = 0; i < *extents; ++i) {
     line += i ? ", " : "";
-    appendElements(line, values, type, extents + 1, rank - 1, next);
+    appendElements(line, data, type, extents + 1, rank - 1, next);
   }
   line += ']';
 }
@@ -72,13 +84,9 @@ void kiln_check_failed(const char *message, const char *where, int64_t program, 
 
 void kiln_print(const char *label, int64_t program, int32_t type, int64_t rank, const int64_t *extents,
                 const void *data) {
-  int64_t count = 1;
-  for (int64_t i = 0; i < rank; ++i)
-    count *= extents[i];
-  const kiln::Type element = static_cast<kiln::Type>(type);
   std::string line = fmt::format("program {}: {} = ", program, label);
-  size_t next = 0;
-  kiln::appendElements(line, kiln::toDoubles(data, element, count), element, extents, rank, next);
+  int64_t next = 0;
+  kiln::appendElements(line, static_cast<const char *>(data), static_cast<kiln::Type>(type), extents, rank, next);
   line += '\n';
   std::fwrite(line.data(), 1, line.size(), stdout); // one call, so that lines of several threads do not mix
 }

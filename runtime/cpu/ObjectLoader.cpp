@@ -1,5 +1,5 @@
-// Links a kernel's object with JITLink. Each object gets a symbol table of its own, so that two specialisations of a kernel
-// may have the same name, and loses its memory when the executable goes.
+// Links a kernel's object with JITLink. Each object gets a symbol table of its own, so that two specialisations of a
+// kernel may have the same name, and loses its memory when the executable goes.
 
 #include "runtime/cpu/ObjectLoader.h"
 
@@ -23,8 +23,7 @@ namespace kiln {
 
 /// The first thing that went wrong while linking; JITLink reports some of it to the session only.
 struct ObjectLoader::Linker {
-  Linker()
-      : session(cantFail(SelfExecutorProcessControl::Create())), layer(session) {
+  Linker() : session(cantFail(SelfExecutorProcessControl::Create())), layer(session) {
     session.setErrorReporter([this](llvm::Error error) {
       const std::lock_guard lock(mutex);
       reported += (reported.empty() ? "" : "; ") + toString(std::move(error));

@@ -1,4 +1,5 @@
-// Makes a kernel's object file callable in this process. An object may call what lowering/Abi.h declares and nothing else.
+// Makes a kernel's object file callable in this process. An object may call what lowering/Abi.h declares and nothing
+// else.
 
 #pragma once
 

@@ -1,4 +1,5 @@
-// The cache on disk: what it stores comes back, whatever befalls the folder, its files or the processes that write them.
+// The cache on disk: what it stores comes back, whatever befalls the folder, its files or the processes that write
+// them.
 
 #include "runtime/Cache.h"
 #include "runtime/Compile.h"
@@ -159,8 +160,8 @@ TEST_F(Caches, RemoveWhatDeadProcessesLeft) {
   EXPECT_TRUE(fs::exists(young));
 }
 
-// What is said when the folder cannot be used: once for the process, however many caches and stores. Each case runs in a
-// child, for the saying is once a process.
+// What is said when the folder cannot be used: once for the process, however many caches and stores. Each case runs in
+// a child, for the saying is once a process.
 std::string saidBy(const std::function<void()> &action) {
   int pipe[2];
   if (::pipe(pipe) != 0)
@@ -245,7 +246,8 @@ TEST_F(Caches, SurviveKillsWhileWriting) {
   EXPECT_EQ(whole, there) << "entries that were not whole";
 }
 
-// --- Through compile() --------------------------------------------------------------------------------------------------
+// --- Through compile()
+// --------------------------------------------------------------------------------------------------
 
 /// Compiles and runs four kernels with KILN_CACHE at `folder` in a child; its exit status and what it compiled.
 struct Outcome {

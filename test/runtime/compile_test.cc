@@ -44,10 +44,11 @@ TEST_F(Compiling, SpecialisesOnTheExtentsThatTheKernelAsksFor) {
 
 // A trace that asks for more than an earlier one must not make the earlier executable serve other extents.
 TEST_F(Compiling, KeepsApartTracesThatAskForDifferentExtents) {
-  const Kernel branching = kernel("branching", +[](View x, View y) {
-    const int64_t rows = x.extent(0) == 1 ? 1 : x.extent(1);
-    store(y, {0}, full(f32, {}, rows));
-  });
+  const Kernel branching = kernel(
+      "branching", +[](View x, View y) {
+        const int64_t rows = x.extent(0) == 1 ? 1 : x.extent(1);
+        store(y, {0}, full(f32, {}, rows));
+      });
   const auto run = [&](int64_t m, int64_t n) {
     Tensor x(device, f32, {m, n}), y(device, f32, {1});
     launch(*device, branching, {1, 1, 1}, {x.ref(), y.ref()});
@@ -124,8 +125,7 @@ TEST_F(Compiling, RefusesToCompileWhenFrozen) {
 
 TEST_F(Compiling, TellsTheNumberOfArguments) {
   Tensor x(device, f32, {16});
-  EXPECT_EQ(errorOf([&] { compile(*device, addKernel, {x.ref()}); }),
-            "kernel 'add': expected 2 arguments, but got 1");
+  EXPECT_EQ(errorOf([&] { compile(*device, addKernel, {x.ref()}); }), "kernel 'add': expected 2 arguments, but got 1");
 }
 
 TEST_F(Compiling, TellsATensorFromAScalar) {
@@ -197,8 +197,7 @@ TEST_F(Compiling, RunsThePlansLaunchesInOrderOverOneWorkspace) {
 
 TEST_F(Compiling, TellsOfAWorkspaceThatIsTooSmall) {
   Tensor x(device, f32, {16}), workspace(device, i8, {100});
-  EXPECT_EQ(errorOf([&] { run(*device, doubling(x), workspace); }),
-            "expected a workspace of 128 bytes, but got 100");
+  EXPECT_EQ(errorOf([&] { run(*device, doubling(x), workspace); }), "expected a workspace of 128 bytes, but got 100");
   EXPECT_EQ(errorOf([&] { run(*device, doubling(x)); }), "expected a workspace of 128 bytes, but got 0");
 }
 
@@ -206,8 +205,9 @@ TEST_F(Compiling, TellsOfARegionOutsideThePlansWorkspace) {
   Tensor x(device, f32, {16}), workspace(device, i8, {128});
   Plan plan = doubling(x);
   plan.launches[1].args[0].workspaceOffset = 65;
-  EXPECT_EQ(errorOf([&] { run(*device, plan, workspace); }),
-            "kernel 'add': expected argument 0 to lie in the plan's workspace of 128 bytes, but got f32[16] at byte 65");
+  EXPECT_EQ(
+      errorOf([&] { run(*device, plan, workspace); }),
+      "kernel 'add': expected argument 0 to lie in the plan's workspace of 128 bytes, but got f32[16] at byte 65");
 }
 
 } // namespace

@@ -113,8 +113,7 @@ TEST_P(Launches, GivesTheSameBitsAtAnyThreadCount) {
   EXPECT_EQ(results[0], results[2]);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, Launches, testing::Values("cpu", "cpu:generic"), [](const auto &info) {
-  return info.param == "cpu" ? "fast" : "generic";
-});
+INSTANTIATE_TEST_SUITE_P(Cpu, Launches, testing::Values("cpu", "cpu:generic"),
+                         [](const auto &info) { return info.param == "cpu" ? "fast" : "generic"; });
 
 } // namespace

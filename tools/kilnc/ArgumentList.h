@@ -2,8 +2,9 @@
 //
 //     --args='f32[?x64], bf16[768], i64'
 //
-// `?` is an extent known only at launch. A number is the real extent: it is fixed in the code only if the kernel asks for
-// it. The tensors are taken to be dense, 64-byte aligned and apart from each other, and their offsets to fit 32 bits.
+// `?` is an extent known only at launch. A number is the real extent: it is fixed in the code only if the kernel asks
+// for it. The tensors are taken to be dense, 64-byte aligned and apart from each other, and their offsets to fit 32
+// bits.
 
 #pragma once
 

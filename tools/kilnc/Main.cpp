@@ -39,7 +39,8 @@ struct Options {
 };
 } // namespace
 
-// --- Flags ------------------------------------------------------------------------------------------------------------
+// --- Flags
+// ------------------------------------------------------------------------------------------------------------
 
 /// The name nearest to `name`, as a question, when one is near enough to be a slip of the finger.
 static std::string suggestion(llvm::StringRef name, const std::vector<std::string> &names) {
@@ -74,14 +75,15 @@ static void parseRemaining(const CLI::App &app, const std::vector<std::string> &
   llvm::cl::ParseCommandLineOptions(static_cast<int>(argv.size()), argv.data());
 }
 
-// --- Kernels ----------------------------------------------------------------------------------------------------------
+// --- Kernels
+// ----------------------------------------------------------------------------------------------------------
 
 static void listKernels() {
   for (const Kernel *kernel : kernels()) {
     std::string parameters;
     for (const Kernel::Parameter parameter : kernel->parameters)
-      parameters += fmt::format("{}{}", parameters.empty() ? "" : ", ",
-                                parameter == Kernel::Parameter::view ? "view" : "scalar");
+      parameters +=
+          fmt::format("{}{}", parameters.empty() ? "" : ", ", parameter == Kernel::Parameter::view ? "view" : "scalar");
     fmt::print("{}({}) {}\n", kernel->name, parameters, kernel->configText(""));
   }
 }
@@ -134,7 +136,8 @@ static mlir::OwningOpRef<mlir::ModuleOp> parseModule(mlir::MLIRContext &context,
   return module;
 }
 
-// --- The program ------------------------------------------------------------------------------------------------------
+// --- The program
+// ------------------------------------------------------------------------------------------------------
 
 static void compile(const Options &options) {
   lowering::CpuOptions pipeline;
@@ -163,10 +166,12 @@ static void compile(const Options &options) {
 
 static int run(int argc, char **argv) {
   Options options;
-  CLI::App app("Compiles a kernel out of a C++ file, a .mlir file, or one of the built-in ones, and prints a stage of it.\n"
-               "MLIR's flags (--mlir-print-ir-after-all, --mlir-timing, ...) work too.",
-               "kilnc");
-  app.add_option("file", options.file, "a C++ file that registers kernels, or a .mlir file; none takes a built-in kernel");
+  CLI::App app(
+      "Compiles a kernel out of a C++ file, a .mlir file, or one of the built-in ones, and prints a stage of it.\n"
+      "MLIR's flags (--mlir-print-ir-after-all, --mlir-timing, ...) work too.",
+      "kilnc");
+  app.add_option("file", options.file,
+                 "a C++ file that registers kernels, or a .mlir file; none takes a built-in kernel");
   app.add_option("--kernel", options.kernel, "the kernel's name; not needed when the file has one");
   app.add_option("--config", options.config, "config fields that differ from their defaults: bm=64,bn=64");
   app.add_option("--args", options.args, "the arguments: 'f32[?x64], i64'; '?' is an extent known only at launch");

@@ -37,7 +37,8 @@ static std::string readText(const fs::path &path) {
   return text.str();
 }
 
-// --- Registration lines -----------------------------------------------------------------------------------------------
+// --- Registration lines
+// -----------------------------------------------------------------------------------------------
 
 /// The text with comments blanked out.
 static std::string withoutComments(std::string text) {
@@ -55,9 +56,10 @@ static std::string withoutComments(std::string text) {
 
 std::vector<Registration> findRegistrations(const std::string &source) {
   // What decides which namespace a line is in, and the lines themselves; strings are passed over whole.
-  static const std::regex part(R"re(\bnamespace\s+((?:\w+(?:::\w+)*)?)\s*\{|[{}]|)re"
-                               R"re(\bconst\s+(?:kiln\s*::\s*)?Kernel\s+(\w+)\s*=\s*(?:kiln\s*::\s*)?kernel\s*\(\s*"([^"]*)"|)re"
-                               R"re("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')re");
+  static const std::regex part(
+      R"re(\bnamespace\s+((?:\w+(?:::\w+)*)?)\s*\{|[{}]|)re"
+      R"re(\bconst\s+(?:kiln\s*::\s*)?Kernel\s+(\w+)\s*=\s*(?:kiln\s*::\s*)?kernel\s*\(\s*"([^"]*)"|)re"
+      R"re("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')re");
   const std::string text = withoutComments(source);
   std::vector<Registration> found;
   std::vector<std::string> scopes; // of every open brace: the name with `::` of a namespace, else nothing
@@ -80,7 +82,8 @@ std::vector<Registration> findRegistrations(const std::string &source) {
   return found;
 }
 
-// --- Headers ----------------------------------------------------------------------------------------------------------
+// --- Headers
+// ----------------------------------------------------------------------------------------------------------
 
 /// The folder of the language's headers: above this program's own place, else where it was built.
 static std::string headerFolder() {
@@ -107,13 +110,15 @@ static void checkHeaders(const std::string &folder) {
   for (const char *header : languageHeaders)
     hashes += sha256(readText(fs::path(folder) / header)) + "\n";
   if (sha256(hashes) != languageIdentity)
-    throw Error(fmt::format("expected the headers in '{}' to be those that kilnc was built with, but they differ; build "
-                            "kilnc again",
-                            folder),
-                Fault::device);
+    throw Error(
+        fmt::format("expected the headers in '{}' to be those that kilnc was built with, but they differ; build "
+                    "kilnc again",
+                    folder),
+        Fault::device);
 }
 
-// --- Compiling --------------------------------------------------------------------------------------------------------
+// --- Compiling
+// --------------------------------------------------------------------------------------------------------
 
 namespace {
 /// A folder that goes with its content.
@@ -146,8 +151,9 @@ static int runProgram(const std::vector<std::string> &words, const fs::path &inp
   const int failure = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (failure)
-    throw Error(fmt::format("expected to run the C++ compiler '{}', but could not: {}", words[0], std::strerror(failure)),
-                Fault::device);
+    throw Error(
+        fmt::format("expected to run the C++ compiler '{}', but could not: {}", words[0], std::strerror(failure)),
+        Fault::device);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR)
     ;
@@ -161,8 +167,8 @@ static std::vector<std::string> compilerCommand() {
   return {std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
 }
 
-/// The user's file, and a function that hands out its kernels. It is compiled from standard input so that the file's name
-/// is spelt in locations as the user spelt it.
+/// The user's file, and a function that hands out its kernels. It is compiled from standard input so that the file's
+/// name is spelt in locations as the user spelt it.
 static void writeUnit(const fs::path &unit, const std::string &path, const std::vector<Registration> &registrations) {
   std::ofstream out(unit);
   out << "#include \"" << path << "\"\n"
@@ -188,7 +194,8 @@ static void *compileAndLoad(const std::string &path, const std::vector<std::stri
     words.push_back(flag);
   for (const std::string &include : includes)
     words.push_back("-I" + include);
-  for (const std::string &word : {std::string("-o"), object.string(), std::string("-x"), std::string("c++"), std::string("-")})
+  for (const std::string &word :
+       {std::string("-o"), object.string(), std::string("-x"), std::string("c++"), std::string("-")})
     words.push_back(word);
   const int status = runProgram(words, unit);
   if (status != 0)
@@ -203,7 +210,8 @@ static void *compileAndLoad(const std::string &path, const std::vector<std::stri
 static std::string exampleLine(const std::string &kernel) {
   std::string config = kernel + "Config";
   config[0] = static_cast<char>(std::toupper(config[0]));
-  return fmt::format("const Kernel {0}Kernel = kernel(\"{0}\", {0}, {{field(\"block\", &{1}::block)}});", kernel, config);
+  return fmt::format("const Kernel {0}Kernel = kernel(\"{0}\", {0}, {{field(\"block\", &{1}::block)}});", kernel,
+                     config);
 }
 
 UserFile::UserFile(const std::string &path, const std::vector<std::string> &includes, const std::string &wanted) {

@@ -1,5 +1,5 @@
-// Kernels out of the user's own C++ file. The system's compiler builds it into a shared object, which finds the language
-// in kilnc itself. A kernel is found by the line that registers it:
+// Kernels out of the user's own C++ file. The system's compiler builds it into a shared object, which finds the
+// language in kilnc itself. A kernel is found by the line that registers it:
 //
 //     const Kernel addKernel = kernel("add", add, {field("block", &AddConfig::block)});
 
@@ -22,9 +22,9 @@ std::vector<Registration> findRegistrations(const std::string &text);
 /// A user's file as code in this process.
 class UserFile {
 public:
-  /// Compiles `path` with $CXX or c++ and loads it. The first of `includes` is where the language's headers are; without
-  /// any it is looked for above this program and where it was built. `wanted` is the kernel asked for, for the example in
-  /// the message about a file without kernels. Throws Error; what the compiler says goes to stderr.
+  /// Compiles `path` with $CXX or c++ and loads it. The first of `includes` is where the language's headers are;
+  /// without any it is looked for above this program and where it was built. `wanted` is the kernel asked for, for the
+  /// example in the message about a file without kernels. Throws Error; what the compiler says goes to stderr.
   UserFile(const std::string &path, const std::vector<std::string> &includes, const std::string &wanted);
   ~UserFile();
   UserFile(const UserFile &) = delete;
