@@ -16,7 +16,7 @@ struct Entry {
 
 static const std::vector<Entry> &entries() {
   static const std::vector<Entry> all = {
-      {"nano", {6, 6, 192, 64}},     {"d2", {2, 2, 128, 1024}},     {"d4", {4, 4, 256, 1024}},
+      {"nano", {4, 4, 128, 64}},     {"d2", {2, 2, 128, 1024}},     {"d4", {4, 4, 256, 1024}},
       {"d6", {6, 6, 384, 1024}},     {"d8", {8, 8, 512, 1024}},     {"d12", {12, 12, 768, 1024}},
       {"d24", {24, 16, 1024, 1024}}, {"d36", {36, 20, 1280, 1024}}, {"d48", {48, 25, 1600, 1024}},
   };
@@ -30,7 +30,7 @@ static TrainSettings settingsFor(const std::string &name, const Gpt2Config &conf
     s.batch = 16;
     s.steps = 2000;
     s.warmup = 100;
-    s.rate = 2e-3;
+    s.rate = 4e-3;
     s.evaluateEvery = 500;
   } else {
     s.batch = 4;
