@@ -23,6 +23,9 @@ static Tile rowMaximum(View logits, Tile n, const CrossEntropyConfig &cfg) {
   return reduce_max(top); // scalar
 }
 
+/// exp(x − top), at most 1. The difference is taken first: it is exact where it matters, near the maximum.
+static Tile relative(Tile x, Tile top) { return exp2((x - top) * M_LOG2E); }
+
 /// The loss of a row from its target's logit, its maximum and its sum of exponentials; 0 when it is ignored.
 static Tile lossOf(Tile hit, Tile top, Tile total, Tile ignored) { return where(ignored, 0.0, top + log(total) - hit); }
 
@@ -46,12 +49,11 @@ static void crossEntropy(View logits, View padding, View targets, View losses, T
 
     // 1. Maximum.
     Tile top = rowMaximum(logits, n, cfg); // scalar
-    Tile top2 = top * M_LOG2E;             // exp(x − top) = exp2(x · log2 e − top2)
 
     // 2. Sum of exponentials; they take the logits' place.
     Tile running = zeros(f32, {cfg.block}); // (BV)
     for (Tile v : range(0, V, cfg.block)) {
-      Tile e = exp2(fma(columns(logits, n, v, cfg), M_LOG2E, -top2)); // (BV)
+      Tile e = relative(columns(logits, n, v, cfg), top); // (BV)
       if (keep)
         store(logits, {n, v}, e);
       running += e;
@@ -64,11 +66,11 @@ static void crossEntropy(View logits, View padding, View targets, View losses, T
     Tile factor = weight / total;             // scalar
     for (Tile v : range(0, V, cfg.block)) {
       Tile x = columns(logits, n, v, cfg); // (BV)
-      Tile e = keep ? x : exp2(fma(x, M_LOG2E, -top2));
+      Tile e = keep ? x : relative(x, top);
       store(logits, {n, v}, cast(e * factor, logits.type()));
     }
-    Tile own = (exp2(fma(hit, M_LOG2E, -top2)) / total - 1.0) * weight; // scalar
-    store(logits, {n, target}, cast(own, logits.type()));               // outside, when ignored: nothing is written
+    Tile own = (relative(hit, top) / total - 1.0) * weight; // scalar
+    store(logits, {n, target}, cast(own, logits.type()));   // outside, when ignored: nothing is written
 
     // 4. Padding columns.
     for (Tile v : range(0, padding.dim(1), cfg.block))
@@ -84,10 +86,9 @@ static void crossEntropyLoss(View logits, View targets, View losses, Tile ignore
     Tile target = targetOf(targets, n, V, ignore);       // scalar
     Tile hit = cast(load(logits, {n, target}, {}), f32); // scalar
     Tile top = rowMaximum(logits, n, cfg);               // scalar
-    Tile top2 = top * M_LOG2E;
-    Tile running = zeros(f32, {cfg.block}); // (BV)
+    Tile running = zeros(f32, {cfg.block});              // (BV)
     for (Tile v : range(0, V, cfg.block))
-      running += exp2(fma(columns(logits, n, v, cfg), M_LOG2E, -top2));
+      running += relative(columns(logits, n, v, cfg), top);
     store(losses, {n}, lossOf(hit, top, sum(running), target == ignore));
   }
 }

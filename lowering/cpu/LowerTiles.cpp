@@ -97,6 +97,8 @@ private:
   }
 
   bool isVirtual(Operation *op) {
+    if (isa<tile::CheckOp, tile::PrintOp>(op)) // also of scalars
+      return false;
     return isScalar(op) && op->getNumRegions() == 0 ? true : isInlinable(op) || isa<tile::LoadOp, tile::GatherOp>(op);
   }
 
