@@ -55,6 +55,22 @@ template <class OpTy, Value (MathFunctions::*function)(Value)> struct LowerFunct
   const bool scaleInstruction;
 };
 
+/// An integer to a narrow float, rounded once. Canonicalisation makes such conversions out of two steps.
+template <class OpTy> struct LowerIntegerToNarrow : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+    if (!isNative(op.getType(), [](Type element) { return element.isBF16() || element.isF16(); }))
+      return rewriter.notifyMatchFailure(op, "not to a narrow float");
+    Emit emit(rewriter, op.getLoc());
+    Value integer = op.getIn();
+    const bool isUnsigned = std::is_same_v<OpTy, arith::UIToFPOp>;
+    if (isUnsigned && getElementTypeOrSelf(integer.getType()).getIntOrFloatBitWidth() < 64)
+      integer = emit.make<arith::ExtUIOp>(typeLike(integer.getType(), rewriter.getI64Type()), integer);
+    rewriter.replaceOp(op, emit.cast(integer, getElementTypeOrSelf(op.getType())));
+    return success();
+  }
+};
+
 struct LowerBf16Truncation : OpRewritePattern<arith::TruncFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::TruncFOp op, PatternRewriter &rewriter) const override {
@@ -147,6 +163,9 @@ void carryBf16AsWords(func::FuncOp func) {
 struct LowerMath : impl::LowerMathBase<LowerMath> {
   using LowerMathBase::LowerMathBase;
   void runOnOperation() override {
+    RewritePatternSet integers(&getContext()); // first: they leave conversions from f32
+    integers.add<LowerIntegerToNarrow<arith::SIToFPOp>, LowerIntegerToNarrow<arith::UIToFPOp>>(&getContext());
+    walkAndApplyPatterns(getOperation(), std::move(integers));
     RewritePatternSet patterns(&getContext());
     patterns.add<LowerFunction<math::Exp2Op, &MathFunctions::exp2>, LowerFunction<math::ExpOp, &MathFunctions::exp>,
                  LowerFunction<math::Log2Op, &MathFunctions::log2>, LowerFunction<math::LogOp, &MathFunctions::log>,

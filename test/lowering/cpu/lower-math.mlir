@@ -63,3 +63,14 @@ func.func @carried(%v: memref<?xbf16, strided<[1]>>, %c: i1) {
   memref.store %4, %v[%c0] : memref<?xbf16, strided<[1]>>
   return
 }
+
+// An integer goes to bf16 in one rounding, by way of f64 rounded to odd.
+// CHECK-LABEL: @integer
+// CHECK: arith.sitofp %arg0 : i32 to f64
+// CHECK-NOT: bf16
+func.func @integer(%x: i32, %v: memref<1xbf16>) {
+  %c0 = arith.constant 0 : index
+  %0 = arith.sitofp %x : i32 to bf16
+  memref.store %0, %v[%c0] : memref<1xbf16>
+  return
+}

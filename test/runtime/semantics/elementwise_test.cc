@@ -1,0 +1,194 @@
+// Elementwise operations × element types × extents, at special and random words.
+
+#include "test/runtime/semantics/semantics.h"
+
+#include <cmath>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+// --- Integers
+// ---------------------------------------------------------------------------------------------------------
+
+void integerOperations(View x, View y, View out, View flags, ExtentConfig cfg) {
+  Tile a = load(x, {0}, {cfg.extent}), b = load(y, {0}, {cfg.extent});
+  const Tile results[] = {a + b,
+                          a - b,
+                          a * b,
+                          a / b,
+                          a % b,
+                          a & b,
+                          a | b,
+                          a ^ b,
+                          ~a,
+                          a << b,
+                          a >> b,
+                          min(a, b),
+                          max(a, b),
+                          -a,
+                          abs(a),
+                          clamp(a, b, b + 1),
+                          where(a < b, a, b)};
+  int row = 0;
+  for (const Tile &result : results)
+    store(out, {row++, 0}, result);
+  const Tile tests[] = {a == b, a != b, a<b, a <= b, a> b, a >= b, !(a < b), (a < b) & (a != b), (a < b) ^ (b > 0)};
+  row = 0;
+  for (const Tile &test : tests)
+    store(flags, {row++, 0}, test);
+}
+const Kernel integerKernel = kernel("integers", integerOperations, extentField());
+
+/// The operations above in wrapping 128-bit arithmetic.
+std::vector<int64_t> integerResults(Type type, int64_t a, int64_t b) {
+  const int bits = static_cast<int>(bytesOf(type) * 8);
+  const auto wrap = [&](__int128 value) { return integerOf(type, rawOfInteger(type, static_cast<int64_t>(value))); };
+  const uint64_t amount = rawOfInteger(type, b);
+  const bool all = amount >= static_cast<uint64_t>(bits);
+  const int64_t above = wrap(static_cast<__int128>(b) + 1);
+  return {wrap(static_cast<__int128>(a) + b),
+          wrap(static_cast<__int128>(a) - b),
+          wrap(static_cast<__int128>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b))),
+          b == 0 ? 0 : wrap(static_cast<__int128>(a) / b),
+          b == 0 ? a : wrap(static_cast<__int128>(a) % b),
+          a & b,
+          a | b,
+          a ^ b,
+          ~a,
+          all ? 0 : wrap(static_cast<__int128>(static_cast<unsigned __int128>(a) << amount)),
+          all ? (a < 0 ? -1 : 0) : a >> amount,
+          std::min(a, b),
+          std::max(a, b),
+          wrap(-static_cast<__int128>(a)),
+          wrap(a < 0 ? -static_cast<__int128>(a) : a),
+          std::min(std::max(a, b), above),
+          a < b ? a : b};
+}
+
+class Elementwise : public Semantics {};
+
+TEST_P(Elementwise, IntegerOperationsWrapAndAreTotal) {
+  const char *const operations[] = {"+",  "-",  "*",   "/",   "%",   "&",   "|",     "^",    "~",
+                                    "<<", ">>", "min", "max", "neg", "abs", "clamp", "where"};
+  for (const Type type : integerTypes)
+    for (const int64_t extent : extents) {
+      const int64_t pairs = static_cast<int64_t>(specialWords(type).size());
+      const Raw a = words(type, extent, 1, 1), b = words(type, extent, pairs, 2);
+      const Tensor x = tensor(type, {extent}, a), y = tensor(type, {extent}, b), out(device, type, {17, extent}),
+                   flags(device, boolean, {9, extent});
+      launch(integerKernel, {x.ref(), y.ref(), out.ref(), flags.ref()}, extentText(extent));
+      const Raw got = read(out), tests = read(flags);
+      for (int64_t i = 0; i < extent; ++i) {
+        const int64_t l = integerOf(type, a[i]), r = integerOf(type, b[i]);
+        const std::vector<int64_t> want = integerResults(type, l, r);
+        for (int op = 0; op < 17; ++op)
+          ASSERT_EQ(integerOf(type, got[op * extent + i]), want[op])
+              << nameOf(type) << ": " << l << " " << operations[op] << " " << r << " at " << i << " of " << extent;
+        const bool truths[] = {l == r,   l != r,          l<r, l <= r, l> r, l >= r,
+                               !(l < r), l < r && l != r, (l < r) != (r > 0)};
+        for (int test = 0; test < 9; ++test)
+          ASSERT_EQ(tests[test * extent + i], truths[test])
+              << nameOf(type) << ": test " << test << " of " << l << ", " << r;
+      }
+    }
+}
+
+// --- Floats
+// -----------------------------------------------------------------------------------------------------------
+
+void floatOperations(View x, View y, View out, View flags, ExtentConfig cfg) {
+  Tile a = load(x, {0}, {cfg.extent}), b = load(y, {0}, {cfg.extent});
+  const Tile results[] = {a + b, a - b,  a * b,    a / b,   min(a, b), max(a, b),
+                          -a,    abs(a), floor(a), ceil(a), sqrt(a),   where(a < b, a, b)};
+  int row = 0;
+  for (const Tile &result : results)
+    store(out, {row++, 0}, result);
+  const Tile tests[] = {a == b, a != b, a<b, a <= b, a> b, a >= b};
+  row = 0;
+  for (const Tile &test : tests)
+    store(flags, {row++, 0}, test);
+}
+const Kernel floatKernel = kernel("floats", floatOperations, extentField());
+
+/// The operations above, each rounded once: f64 in the hardware's own, the others by way of f64, which has more than
+/// twice their bits.
+std::vector<double> floatResults(double a, double b) {
+  return {a + b, a - b,        a * b,         a / b,        std::fmin(a, b), std::fmax(a, b),
+          -a,    std::fabs(a), std::floor(a), std::ceil(a), std::sqrt(a),    a < b ? a : b};
+}
+
+TEST_P(Elementwise, FloatOperationsRoundOnceAndCompareAsIeee) {
+  const char *const operations[] = {"+", "-", "*", "/", "min", "max", "neg", "abs", "floor", "ceil", "sqrt", "where"};
+  for (const Type type : floatTypes)
+    for (const int64_t extent : extents) {
+      const int64_t pairs = static_cast<int64_t>(specialWords(type).size());
+      const Raw a = words(type, extent, 1, 3), b = words(type, extent, pairs, 4);
+      const Tensor x = tensor(type, {extent}, a), y = tensor(type, {extent}, b), out(device, type, {12, extent}),
+                   flags(device, boolean, {6, extent});
+      launch(floatKernel, {x.ref(), y.ref(), out.ref(), flags.ref()}, extentText(extent));
+      const Raw got = read(out), tests = read(flags);
+      for (int64_t i = 0; i < extent; ++i) {
+        const double l = realOf(type, a[i]), r = realOf(type, b[i]);
+        const std::vector<double> want = floatResults(l, r);
+        for (int op = 0; op < 12; ++op) // which zero min and max give is left open
+          ASSERT_TRUE(same(type, got[op * extent + i], rawOfReal(type, want[op]), op != 4 && op != 5))
+              << nameOf(type) << ": " << l << " " << operations[op] << " " << r << " is "
+              << realOf(type, got[op * extent + i]) << ", expected " << want[op] << ", at " << i << " of " << extent;
+        const bool truths[] = {l == r, l != r, l<r, l <= r, l> r, l >= r};
+        for (int test = 0; test < 6; ++test)
+          ASSERT_EQ(tests[test * extent + i], truths[test])
+              << nameOf(type) << ": test " << test << " of " << l << ", " << r;
+      }
+    }
+}
+
+void multiplyAdd(View x, View y, View z, View out, ExtentConfig cfg) {
+  store(out, {0}, fma(load(x, {0}, {cfg.extent}), load(y, {0}, {cfg.extent}), load(z, {0}, {cfg.extent})));
+}
+const Kernel multiplyAddKernel = kernel("multiply_add", multiplyAdd, extentField());
+
+// The third operand lies so far below a tie of the first two's product that only the exact sum shows it.
+TEST_P(Elementwise, FmaRoundsTheExactSumOnce) {
+  for (const Type type : {bf16, f16, f32}) {
+    const int digits = type == bf16 ? 8 : type == f16 ? 11 : 24;
+    // (1 + u)(1 + u) = 1 + 2u + u²; with u = 2^(1 − digits) the u² is below the last place. The addend moves the sum to
+    // a tie, from which u² decides.
+    const double u = std::ldexp(1.0, 1 - digits);
+    Raw a, b, c, want;
+    for (const double sign : {1., -1.})
+      for (const double tie : {u / 2, -u / 2, 3 * u / 2}) {
+        a.push_back(rawOfReal(type, 1 + u));
+        b.push_back(rawOfReal(type, sign * (1 + u)));
+        c.push_back(rawOfReal(type, sign * tie));
+        // The exact sum has at most 2 · 24 + 2 bits: exact in f64.
+        want.push_back(rawOfReal(type, sign * ((1 + u) * (1 + u) + tie)));
+      }
+    const int64_t count = static_cast<int64_t>(a.size());
+    const Tensor x = tensor(type, {count}, a), y = tensor(type, {count}, b), z = tensor(type, {count}, c),
+                 out(device, type, {count});
+    launch(multiplyAddKernel, {x.ref(), y.ref(), z.ref(), out.ref()}, extentText(count));
+    const Raw got = read(out);
+    for (int64_t i = 0; i < count; ++i)
+      EXPECT_EQ(got[i], want[i]) << nameOf(type) << " at " << i;
+  }
+}
+
+// Multiplication and addition stay two roundings: nothing is contracted behind the kernel's back.
+void multiplyThenAdd(View x, View y, View z, View out, ExtentConfig cfg) {
+  store(out, {0}, load(x, {0}, {cfg.extent}) * load(y, {0}, {cfg.extent}) + load(z, {0}, {cfg.extent}));
+}
+const Kernel multiplyThenAddKernel = kernel("multiply_then_add", multiplyThenAdd, extentField());
+
+TEST_P(Elementwise, ProductsAndSumsAreNotContracted) {
+  const float a = 1 + 0x1p-12f, c = -1 - 0x1p-11f;
+  const Tensor x = tensor(f32, {1}, {rawOfReal(f32, a)}), z = tensor(f32, {1}, {rawOfReal(f32, c)}),
+               out(device, f32, {1});
+  launch(multiplyThenAddKernel, {x.ref(), x.ref(), z.ref(), out.ref()}, extentText(1));
+  EXPECT_EQ(realOf(f32, read(out)[0]), 0); // with one rounding it would be 2^-24
+}
+
+KILN_ON_EVERY_DEVICE(Elementwise);
+
+} // namespace

@@ -1,0 +1,156 @@
+// Element types on the host, bit by bit, and tensors of raw words.
+
+#include "test/runtime/semantics/semantics.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace kiln::test {
+
+/// Bits of exponent and mantissa.
+struct Format {
+  int exponent, mantissa;
+};
+static Format formatOf(Type type) {
+  switch (type) {
+  case Type::bf16:
+    return {8, 7};
+  case Type::f16:
+    return {5, 10};
+  case Type::f32:
+    return {8, 23};
+  default:
+    return {11, 52};
+  }
+}
+
+double realOf(Type type, uint64_t raw) {
+  const auto [exponentBits, mantissaBits] = formatOf(type);
+  const int64_t bias = (1ll << (exponentBits - 1)) - 1, top = (1ll << exponentBits) - 1;
+  const int64_t exponent = raw >> mantissaBits & top;
+  const uint64_t mantissa = raw & ((1ull << mantissaBits) - 1);
+  const double sign = raw >> (exponentBits + mantissaBits) & 1 ? -1 : 1;
+  if (exponent == top)
+    return mantissa ? std::nan("") : sign * INFINITY;
+  if (exponent == 0)
+    return sign * std::ldexp(static_cast<double>(mantissa), static_cast<int>(1 - bias - mantissaBits));
+  const double whole = static_cast<double>(mantissa | 1ull << mantissaBits);
+  return sign * std::ldexp(whole, static_cast<int>(exponent - bias - mantissaBits));
+}
+
+int64_t integerOf(Type type, uint64_t raw) {
+  switch (type) {
+  case Type::boolean:
+    return raw != 0;
+  case Type::i8:
+    return static_cast<int8_t>(raw);
+  case Type::i32:
+    return static_cast<int32_t>(raw);
+  default:
+    return static_cast<int64_t>(raw);
+  }
+}
+
+uint64_t rawOfReal(Type type, double value) {
+  const auto [exponentBits, mantissaBits] = formatOf(type);
+  const int bias = (1 << (exponentBits - 1)) - 1;
+  const uint64_t sign = static_cast<uint64_t>(std::signbit(value)) << (exponentBits + mantissaBits);
+  const uint64_t infinityWord = ((1ull << exponentBits) - 1) << mantissaBits;
+  if (std::isnan(value))
+    return infinityWord | 1ull << (mantissaBits - 1);
+  if (std::isinf(value))
+    return sign | infinityWord;
+  if (value == 0)
+    return sign;
+  const int exponent = std::max(std::ilogb(value), 1 - bias);
+  // In units of the last place; nearbyint rounds to even. A carry moves on into the exponent by itself.
+  const double units = std::nearbyint(std::ldexp(std::fabs(value), mantissaBits - exponent));
+  const uint64_t word = static_cast<uint64_t>(units) + (static_cast<uint64_t>(exponent + bias - 1) << mantissaBits);
+  return sign | std::min(word, infinityWord);
+}
+
+uint64_t rawOfInteger(Type type, int64_t value) {
+  if (type == boolean)
+    return value != 0;
+  const int64_t bits = bytesOf(type) * 8;
+  return bits == 64 ? value : value & ((1ull << bits) - 1);
+}
+
+Raw specialWords(Type type) {
+  Raw result;
+  if (!isFloat(type)) {
+    const int64_t bits = bytesOf(type) * 8;
+    const int64_t least = -(1ll << (bits - 2)) * 2;
+    for (const int64_t value :
+         {int64_t(0), int64_t(1), int64_t(-1), int64_t(2), int64_t(-2), int64_t(3), int64_t(7), int64_t(-7),
+          int64_t(13), bits - 1, bits, bits + 1, least, least + 1, ~least, ~least - 1})
+      result.push_back(rawOfInteger(type, value));
+    return result;
+  }
+  const auto [exponentBits, mantissaBits] = formatOf(type);
+  const uint64_t top = ((1ull << exponentBits) - 1) << mantissaBits, sign = 1ull << (exponentBits + mantissaBits);
+  for (const uint64_t word : {uint64_t(0), uint64_t(1), (uint64_t(1) << mantissaBits) - 1, uint64_t(1) << mantissaBits,
+                              rawOfReal(type, 0.5), rawOfReal(type, 1), rawOfReal(type, 1) + 1, rawOfReal(type, 1.5),
+                              rawOfReal(type, 2.5), rawOfReal(type, 100), top - 1, top}) {
+    result.push_back(word);
+    result.push_back(word | sign);
+  }
+  result.push_back(top | 1ull << (mantissaBits - 1));
+  result.push_back(top | 1); // a NaN whose payload is small and signalling
+  return result;
+}
+
+Raw words(Type type, int64_t count, int64_t step, int seed) {
+  const Raw special = specialWords(type);
+  const int64_t size = static_cast<int64_t>(special.size());
+  std::mt19937_64 random(seed);
+  Raw result(count);
+  for (int64_t i = 0; i < count; ++i)
+    result[i] = i < size * size ? special[i / step % size] : rawOfInteger(type == boolean ? boolean : i64, random());
+  for (uint64_t &word : result)
+    if (type != boolean && bytesOf(type) < 8)
+      word &= (1ull << (bytesOf(type) * 8)) - 1;
+  return result;
+}
+
+bool same(Type type, uint64_t got, uint64_t want, bool signOfZero) {
+  if (got == want)
+    return true;
+  if (!isFloat(type))
+    return false;
+  const double a = realOf(type, got), b = realOf(type, want);
+  return (std::isnan(a) && std::isnan(b)) || (!signOfZero && a == 0 && b == 0);
+}
+
+Tensor Semantics::tensor(Type type, Shape extents, const Raw &raw) {
+  Tensor result(device, type, std::move(extents));
+  const int64_t size = bytesOf(type);
+  EXPECT_EQ(result.count(), static_cast<int64_t>(raw.size()));
+  std::vector<char> bytes(raw.size() * size);
+  for (size_t i = 0; i < raw.size(); ++i)
+    std::memcpy(&bytes[i * size], &raw[i], size);
+  result.upload(bytes.data(), static_cast<int64_t>(bytes.size()));
+  return result;
+}
+
+Tensor Semantics::counting(Type type, Shape extents, int64_t first) {
+  int64_t count = 1;
+  for (const int64_t extent : extents)
+    count *= extent;
+  Raw raw(count);
+  for (int64_t i = 0; i < count; ++i)
+    raw[i] = isFloat(type) ? rawOfReal(type, static_cast<double>(first + i)) : rawOfInteger(type, first + i);
+  return tensor(type, std::move(extents), raw);
+}
+
+Raw Semantics::read(const Tensor &tensor) const {
+  const int64_t size = bytesOf(tensor.type());
+  std::vector<char> bytes(tensor.bytes());
+  tensor.download(bytes.data(), tensor.bytes());
+  Raw result(tensor.count(), 0);
+  for (size_t i = 0; i < result.size(); ++i)
+    std::memcpy(&result[i], &bytes[i * size], size);
+  return result;
+}
+
+} // namespace kiln::test

@@ -1,0 +1,67 @@
+// What the semantic suite's tests share: the devices, tensors as raw words, and element types on the host.
+//
+// Every test states one rule of dialect/README.md and runs on each device. An element is a raw word, its bits in the
+// low part of a uint64_t, so that signs of zero, denormals and NaN can be asked for and seen.
+
+#pragma once
+
+#include "dialect/dsl/Kernel.h"
+#include "runtime/Compile.h"
+#include "runtime/Tensor.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace kiln::test {
+
+using Raw = std::vector<uint64_t>;
+
+inline const Type floatTypes[] = {bf16, f16, f32, f64};
+inline const Type integerTypes[] = {i8, i32, i64};
+inline const int64_t extents[] = {1, 3, 17, 64, 768};
+
+/// The number that a raw float means.
+double realOf(Type type, uint64_t raw);
+/// The number that a raw integer or bool means.
+int64_t integerOf(Type type, uint64_t raw);
+/// The float nearest to `value`, ties to even, spelt out bit by bit.
+uint64_t rawOfReal(Type type, double value);
+/// The low bits of `value`; for bool whether it is not 0.
+uint64_t rawOfInteger(Type type, int64_t value);
+
+/// Words worth trying: zeros, ones, ends, denormals, infinities, NaN for floats; ends and small numbers for integers.
+Raw specialWords(Type type);
+/// `count` words: every pair of special words meets when two lists made with `step` 1 and specialWords().size() are
+/// walked together; random words follow.
+Raw words(Type type, int64_t count, int64_t step, int seed);
+
+class Semantics : public testing::TestWithParam<std::string> {
+protected:
+  std::shared_ptr<Device> device = Device::open(GetParam());
+
+  Tensor tensor(Type type, Shape extents, const Raw &raw);
+  /// Elements first, first + 1, … as numbers of the type.
+  Tensor counting(Type type, Shape extents, int64_t first = 0);
+  Raw read(const Tensor &tensor) const;
+  void launch(const Kernel &kernel, const std::vector<Arg> &args, const std::string &config = "",
+              int64_t programs = 1) {
+    kiln::launch(*device, kernel, {programs, 1, 1}, args, config);
+  }
+};
+
+/// Whether two floats are the same word, any NaN being as good as another; `signOfZero` false also lets ±0 pass.
+bool same(Type type, uint64_t got, uint64_t want, bool signOfZero = true);
+
+struct ExtentConfig {
+  int extent = 1;
+};
+inline std::vector<Field> extentField() { return {field("extent", &ExtentConfig::extent)}; }
+inline std::string extentText(int64_t extent) { return "extent=" + std::to_string(extent); }
+
+#define KILN_ON_EVERY_DEVICE(suite)                                                                                    \
+  INSTANTIATE_TEST_SUITE_P(Cpu, suite, testing::Values("cpu:generic", "cpu", "cpu:x86-64-v3"), [](const auto &info) {  \
+    return info.param == "cpu" ? "Fast" : info.param == "cpu:generic" ? "Generic" : "Avx2";                            \
+  })
+
+} // namespace kiln::test
