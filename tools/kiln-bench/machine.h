@@ -11,6 +11,9 @@ namespace kiln::bench {
 /// Returns the floating-point operations done, two a multiply-add and lane.
 double runMultiplyAdds(int threads, int64_t rounds);
 
+/// Rounds that take some ten milliseconds: long beside what starting and joining the threads costs.
+inline constexpr int64_t peakRounds = 400000;
+
 /// Copies `count` floats with ordinary loads and stores of native vectors, each thread its own part.
 void copyFloats(float *to, const float *from, int64_t count, int threads);
 

@@ -17,10 +17,9 @@ static void benchMachine(bench::Setting &setting) {
   setting.report.section("machine");
   int64_t count = int64_t{64} << 20;
   Tensor from = bench::zeroTensor(setting, {count}), to = bench::zeroTensor(setting, {count});
-  int64_t rounds = 20000;
-  double flops = bench::runMultiplyAdds(setting.threads, rounds);
+  double flops = bench::runMultiplyAdds(setting.threads, bench::peakRounds);
   std::vector<double> seconds =
-      bench::measure({[&] { bench::runMultiplyAdds(setting.threads, rounds); },
+      bench::measure({[&] { bench::runMultiplyAdds(setting.threads, bench::peakRounds); },
                       [&] {
                         bench::copyFloats(static_cast<float *>(to.data()), static_cast<const float *>(from.data()),
                                           count, setting.threads);
@@ -36,7 +35,7 @@ static int runBench(const std::string &name, int threads, const std::string &jso
   static const std::map<std::string, void (*)(bench::Setting &)> benches = {{"matmul", bench::benchMatmul},
                                                                             {"attention", bench::benchAttention},
                                                                             {"layernorm", bench::benchLayerNorm},
-
+                                                                            {"step", bench::benchStep},
                                                                             {"compile", bench::benchCompile}};
   std::shared_ptr<Device> device = Device::open("cpu");
   if (threads > 0)
@@ -72,8 +71,8 @@ int main(int argc, char **argv) {
   CLI11_PARSE(app, argc, argv);
   try {
     return runBench(app.get_subcommands().front()->get_name(), threads, json);
-  } catch (const Error &error) {
-    fmt::print(stderr, "kiln-bench: {}\n", error.what());
+  } catch (const std::exception &error) {
+    fmt::print(stderr, "kiln-bench: error: {}\n", error.what());
     return 1;
   }
 }
