@@ -13,15 +13,11 @@
 #include "lowering/Diagnostics.h"
 #include "lowering/Pipelines.h"
 #include "runtime/Cache.h"
+#include "runtime/ContextPool.h"
 #include "runtime/MemoryCache.h"
 #include "runtime/Stages.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/MLIRContext.h"
 #include "llvm-c/Core.h"
 
 #include <fmt/format.h>
@@ -35,6 +31,7 @@ namespace {
 /// What the process has compiled. Lives as long as the process.
 struct Compiler {
   MemoryCache memory;
+  ContextPool contexts;
   DiskCache disk = DiskCache::fromEnvironment();
   std::atomic<bool> frozen = false;
   std::atomic<int64_t> compiled = 0, fromDisk = 0, fromMemory = 0, nanoseconds = 0;
@@ -42,7 +39,7 @@ struct Compiler {
 
 /// A traced kernel with the context that its module lives in.
 struct TracedKernel {
-  std::unique_ptr<mlir::MLIRContext> context;
+  std::unique_ptr<ContextPool::Context> context;
   Traced traced;
 };
 
@@ -117,14 +114,10 @@ static Specialisation specialise(const std::vector<Arg> &args, const FactWords &
 // --- Tracing and lowering -------------------------------------------------------------------------------------------
 
 static TracedKernel traceKernel(const Kernel &kernel, const Specialisation &facts, const std::string &config) {
-  mlir::DialectRegistry registry;
-  lowering::registerDialects(registry);
   TracedKernel result;
-  result.context = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
-  result.context->loadDialect<tile::TileDialect, mlir::arith::ArithDialect, mlir::math::MathDialect,
-                              mlir::scf::SCFDialect, mlir::func::FuncDialect, mlir::memref::MemRefDialect>();
-  const lowering::ErrorCollector errors(result.context.get());
-  result.traced = trace(*result.context, kernel, facts, config);
+  result.context = compiler().contexts.take();
+  const lowering::ErrorCollector errors(&result.context->context);
+  result.traced = trace(result.context->context, kernel, facts, config);
   if (!result.traced.module)
     throw Error(errors.text().substr(0, errors.text().find_last_not_of('\n') + 1));
   return result;
@@ -226,6 +219,8 @@ std::shared_ptr<const Executable> compile(Device &device, const Kernel &kernel, 
   try {
     const Signature signature = signatureOf(kernel, *traced.traced.module, args);
     const std::vector<char> object = objectOf(kernel, *traced.traced.module, device);
+    traced.traced.module = {};
+    state.contexts.give(std::move(traced.context));
     pending->promise.set_value(device.load(kernel.name, signature, object));
   } catch (...) {
     source->remove(pending); // so that a later request tries again
