@@ -13,11 +13,14 @@ namespace kiln {
 //===-- Kernels -------------------------------------------------------------------------------------------------===//
 
 /// Which of the scores of rows m … and columns n … count. Columns from T on do not exist; with `causal` a row sees its
-/// own column and those before it, and rows from T on, which do not exist either, are not stored.
+/// own column and those before it, and rows from T on, which do not exist either, are not stored. Positions are counted
+/// from the tile's corner, so that 32 bits hold them.
 static Tile visible(Tile m, Tile n, Tile T, const AttentionConfig &cfg) {
-  Tile row = expand(m + iota(cfg.bm, i64), -1);   // (BM, 1)
-  Tile column = expand(n + iota(cfg.bn, i64), 0); // (1, BN)
-  return cfg.causal ? column <= row : column < T; // (BM, BN) or (1, BN)
+  Tile row = expand(iota(cfg.bm), -1);       // (BM, 1)
+  Tile column = expand(iota(cfg.bn), 0);     // (1, BN)
+  if (cfg.causal)                            // n + column ≤ m + row
+    return column - row <= cast(m - n, i32); // (BM, BN)
+  return column < cast(T - n, i32);          // (1, BN)
 }
 
 /// q, k, v, o (B, H, T, D); lse (B, H, T).
@@ -85,10 +88,10 @@ static void attentionBackward(View q, View k, View v, View o, View dout, View ls
       first = n / cfg.bm * cfg.bm;
     for (Tile m : range(first, T, cfg.bm)) {
       // 2. The probabilities again. Rows from T on have lse = ∞, so that they are zero.
-      Tile query = load(q, {b, h, m, 0}, queries);                     // (BM, D)
-      Tile base = load(lse, {b, h, m}, {cfg.bm}, Padding::inf);        // (BM)
-      Tile s = dot(query, transpose(key)) * scale2 - expand(base, -1); // (BM, BN)
-      Tile p = where(visible(m, n, T, cfg), exp2(s), 0.0);             // (BM, BN)
+      Tile query = load(q, {b, h, m, 0}, queries);                         // (BM, D)
+      Tile base = load(lse, {b, h, m}, {cfg.bm}, Padding::inf);            // (BM)
+      Tile s = fma(dot(query, transpose(key)), scale2, -expand(base, -1)); // (BM, BN)
+      Tile p = where(visible(m, n, T, cfg), exp2(s), 0.0);                 // (BM, BN)
 
       // 3. dV, and the gradient of the scores.
       Tile grad = load(dout, {b, h, m, 0}, queries);                             // (BM, D)
@@ -121,12 +124,26 @@ const Kernel attentionBackwardKernel = kernel("attention_backward", attentionBac
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 
-AttentionConfig pickAttention(const Target &target, int64_t T, int64_t D) {
-  // 64 x 64 keeps the backward pass's seven tiles within 128 KB. Short sequences take smaller tiles, so that little of
-  // a tile lies past the end.
+/// Tiles of bm x bn, or less for short sequences, so that little of a tile lies past the end.
+static AttentionConfig tilesOf(int64_t bm, int64_t bn, int64_t T) {
+  const int64_t longest = ceildiv(T, 8) * 8;
   AttentionConfig config;
-  config.bm = config.bn = static_cast<int>(std::min<int64_t>(64, ceildiv(T, 8) * 8));
+  config.bm = static_cast<int>(std::min(bm, longest));
+  config.bn = static_cast<int>(std::min(bn, longest));
   return config;
+}
+
+// On a CPU a causal tile on the diagonal is computed whole, half of it for nothing: small tiles waste less, and the
+// scores of a small tile stay in the first-level cache between the product, the softmax and the next product.
+AttentionConfig pickAttention(const Target &target, int64_t T, int64_t D) {
+  return target.isCpu() ? tilesOf(32, 32, T) : tilesOf(64, 64, T);
+}
+
+// The backward pass reads and writes dQ once a block of keys, and long sequences are worth larger tiles.
+AttentionConfig pickAttentionBackward(const Target &target, int64_t T, int64_t D) {
+  if (!target.isCpu() || T > 128)
+    return T > 512 ? tilesOf(128, 64, T) : tilesOf(64, 64, T);
+  return tilesOf(32, 32, T);
 }
 
 /// q, k, v and o of one shape and type, lse beside them. The shape.
@@ -144,18 +161,11 @@ static Shape expectHeads(const char *plan, const TensorRef &q, const TensorRef &
   return q.extents;
 }
 
-/// The caller's tile sizes or pick()'s.
-static AttentionConfig choose(const Target &target, const Shape &shape, bool causal,
-                              const std::optional<AttentionConfig> &config) {
-  AttentionConfig chosen = config ? *config : pickAttention(target, shape[2], shape[3]);
-  chosen.causal = causal;
-  return chosen;
-}
-
 Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k, const TensorRef &v, const TensorRef &o,
                    const TensorRef &lse, float scale, bool causal, const std::optional<AttentionConfig> &config) {
   const Shape shape = expectHeads("attention", q, k, v, o, lse);
-  const AttentionConfig chosen = choose(target, shape, causal, config);
+  AttentionConfig chosen = config.value_or(pickAttention(target, shape[2], shape[3]));
+  chosen.causal = causal;
   return {.launches = {{&attentionKernel,
                         textOf(attentionKernel.fields, chosen),
                         programs(ceildiv(shape[2], chosen.bm), shape[1], shape[0]),
@@ -172,7 +182,8 @@ Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, co
   expectShape(plan, "dq", dq, shape);
   expectShape(plan, "dk", dk, shape);
   expectShape(plan, "dv", dv, shape);
-  const AttentionConfig chosen = choose(target, shape, causal, config);
+  AttentionConfig chosen = config.value_or(pickAttentionBackward(target, shape[2], shape[3]));
+  chosen.causal = causal;
 
   // Workspace: delta, then the f32 sums of dQ where dq is narrower.
   const Shape rows = {shape[0], shape[1], shape[2]};

@@ -22,8 +22,9 @@ struct AttentionConfig {
 
 extern const Kernel attentionKernel, attentionBackwardKernel;
 
-/// Tile sizes for sequences of length T and heads of size D.
+/// Tile sizes of the two passes for sequences of length T and heads of size D.
 AttentionConfig pickAttention(const Target &target, int64_t T, int64_t D);
+AttentionConfig pickAttentionBackward(const Target &target, int64_t T, int64_t D);
 
 /// o and lse from q, k, v. `scale` multiplies the scores; 1 / √D is usual.
 Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k, const TensorRef &v, const TensorRef &o,

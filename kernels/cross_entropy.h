@@ -13,8 +13,8 @@
 namespace kiln {
 
 struct CrossEntropyConfig {
-  int block = 1024; // columns a tile
-  int rows = 1;     // rows a program
+  int block = 256; // columns a tile
+  int rows = 1;    // rows a program
 };
 
 /// The target that marks a position without one, as in PyTorch.

@@ -17,8 +17,8 @@ struct LayerNormConfig {
 };
 
 struct LayerNormBackwardConfig {
-  int block = 2;           // rows a tile
-  int rows = 64;           // rows a program; each program leaves one partial row of dgamma and of dbeta
+  int block = 1;           // rows a tile
+  int rows = 32;           // rows a program; each program leaves one partial row of dgamma and of dbeta
   bool accumulate = false; // dx += …, set by the plan
 };
 
