@@ -111,8 +111,7 @@ Tile operator!(const Tile &a) {
   return value ? complement(verb, Takes::bits, At(a, verb.loc)) : verb.poison();
 }
 
-// --- Comparisons
-// ------------------------------------------------------------------------------------------------------
+// --- Comparisons -----------------------------------------------------------------------------------------------------
 
 static Tile compare(const char *name, const At &a, const At &b, arith::CmpFPredicate real, arith::CmpIPredicate integer,
                     arith::CmpIPredicate truth) {
@@ -135,8 +134,7 @@ Tile operator<=(At a, At b) { return compare("<=", a, b, F::OLE, I::sle, I::ule)
 Tile operator>(At a, At b) { return compare(">", a, b, F::OGT, I::sgt, I::ugt); }
 Tile operator>=(At a, At b) { return compare(">=", a, b, F::OGE, I::sge, I::uge); }
 
-// --- Functions
-// --------------------------------------------------------------------------------------------------------
+// --- Functions -------------------------------------------------------------------------------------------------------
 
 template <class Op> static Tile unary(const char *name, const At &x) {
   Verb verb(name, x.loc);

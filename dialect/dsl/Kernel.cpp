@@ -23,14 +23,16 @@ std::string printField(double value) {
   return text;
 }
 
-int64_t parseInteger(const std::string &field, const std::string &text) {
+int64_t parseInteger(const std::string &field, const std::string &text, int64_t least, int64_t most) {
   if (text == "true" || text == "false")
     return text == "true";
   errno = 0;
   char *end = nullptr;
   int64_t value = std::strtoll(text.c_str(), &end, 10);
-  if (text.empty() || *end != 0 || errno == ERANGE)
+  if (text.empty() || *end != 0)
     throw Error("expected an integer for '" + field + "', but got '" + text + "'");
+  if (errno == ERANGE || value < least || value > most)
+    throw Error("expected an integer that fits '" + field + "', but got '" + text + "'");
   return value;
 }
 

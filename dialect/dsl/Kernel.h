@@ -25,8 +25,8 @@ struct Field {
 
 std::string printField(int64_t value);
 std::string printField(double value);
-/// Reads an integer, a bool (0, 1, true, false) or a double; throws Error with the field's name.
-int64_t parseInteger(const std::string &field, const std::string &text);
+/// Reads an integer from `least` to `most`, a bool (0, 1, true, false) or a double; throws Error with the field's name.
+int64_t parseInteger(const std::string &field, const std::string &text, int64_t least, int64_t most);
 double parseReal(const std::string &field, const std::string &text);
 
 template <class Config, class T> Field field(const char *name, T Config::*member) {
@@ -43,7 +43,8 @@ template <class Config, class T> Field field(const char *name, T Config::*member
     if constexpr (std::is_floating_point_v<T>)
       static_cast<Config *>(config)->*member = static_cast<T>(parseReal(field, text));
     else
-      static_cast<Config *>(config)->*member = static_cast<T>(parseInteger(field, text));
+      static_cast<Config *>(config)->*member =
+          static_cast<T>(parseInteger(field, text, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
   };
   return f;
 }
@@ -79,8 +80,12 @@ void parseConfig(const std::string &kernel, const std::vector<Field> &fields, co
 namespace detail {
 template <class P> struct IsHandle : std::bool_constant<std::is_same_v<P, View> || std::is_same_v<P, Tile>> {};
 struct NoConfig {};
-template <class... P> struct LastOf { using type = NoConfig; };
-template <class P> struct LastOf<P> { using type = std::conditional_t<IsHandle<P>::value, NoConfig, P>; };
+template <class... P> struct LastOf {
+  using type = NoConfig;
+};
+template <class P> struct LastOf<P> {
+  using type = std::conditional_t<IsHandle<P>::value, NoConfig, P>;
+};
 template <class P, class Q, class... R> struct LastOf<P, Q, R...> : LastOf<Q, R...> {};
 
 struct Arguments {

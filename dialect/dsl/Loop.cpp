@@ -15,16 +15,15 @@ struct Loop::State {
   Tracer &tracer;
   Loc loc;
   mlir::Value begin, end, step;
-  Block *outside;        // where the loop will stand
-  size_t depth = 0;      // of the body among the open ones
-  mlir::Value induction; // set when the body has been opened
-  int left = 0;          // how often the body is still to be traced
-  int exceptions = 0;    // in flight when the loop began: unwinding is no mistake of the loop
+  Block *outside;             // where the loop will stand
+  size_t depth = 0;           // of the body among the open ones
+  mlir::Value induction = {}; // set when the body has been opened
+  int left = 0;               // how often the body is still to be traced
+  int exceptions = 0;         // in flight when the loop began: unwinding is no mistake of the loop
   bool isOpen = false;
 };
 
-// --- Closing a loop
-// ---------------------------------------------------------------------------------------------------
+// --- Closing a loop --------------------------------------------------------------------------------------------------
 
 /// Reports unless `now` may follow `cell` round the loop or out of the branch.
 static bool checkChange(Tracer &tracer, const FrameCell &cell, mlir::Value now, const char *body) {
@@ -97,8 +96,7 @@ static void buildLoop(const Loop::State &state, Frame &frame, ArrayRef<FrameCell
     Tracer::rebind(*cell.tile, result);
 }
 
-// --- range
-// ------------------------------------------------------------------------------------------------------------
+// --- range -----------------------------------------------------------------------------------------------------------
 
 static void openBody(Loop::State &state) {
   state.depth = state.tracer.open(/*isLoop=*/true, state.loc);
@@ -185,8 +183,7 @@ Loop::Iterator &Loop::Iterator::operator++() {
 
 bool Loop::Iterator::operator!=(const Iterator &) const { return loop && loop->state->isOpen; }
 
-// --- when
-// -------------------------------------------------------------------------------------------------------------
+// --- when ------------------------------------------------------------------------------------------------------------
 
 /// Traces one side; afterwards the cells hold what they held before, and `after` what the side left in them.
 static Frame traceSide(Tracer &tracer, const std::function<void()> &side, Loc loc,
@@ -239,8 +236,10 @@ static SmallVector<Changed> changedCells(Tracer &tracer, const Frame &frame, con
     mlir::Value a = then.lookup(cell.tile), b = otherwise.lookup(cell.tile);
     FrameCell expected = cell;
     if (!cell.before) {
-      if (!a || !b)
+      if (!a || !b) { // out of scope from here on
+        Tracer::rebind(*cell.tile, a ? a : b);
         continue;
+      }
       expected.before = a;
     }
     a = a ? a : cell.before;

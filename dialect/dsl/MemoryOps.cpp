@@ -6,8 +6,7 @@ using namespace mlir;
 
 namespace kiln {
 
-// --- View
-// -------------------------------------------------------------------------------------------------------------
+// --- View ------------------------------------------------------------------------------------------------------------
 
 Type View::type() const { return Tracer::current().factsOf(*this).type; }
 int View::rank() const { return static_cast<int>(Tracer::current().factsOf(*this).extents.size()); }
@@ -34,8 +33,7 @@ int64_t View::extent(int axis, Loc loc) const {
   return verb.tracer.factsOf(*this).extents[axis];
 }
 
-// --- Loads and stores
-// -------------------------------------------------------------------------------------------------
+// --- Loads and stores ------------------------------------------------------------------------------------------------
 
 /// The offsets as i64 values, `count` of them; nothing, reported, when they do not fit.
 static std::optional<SmallVector<mlir::Value>> offsetsOf(Verb &verb, const Offsets &offsets, int count, int rank) {
@@ -170,8 +168,7 @@ Tile atomic_add(View view, Offsets offsets, At value, Order order, Loc loc) {
   return verb.result(verb.reshape(before, shape));
 }
 
-// --- Random numbers
-// ---------------------------------------------------------------------------------------------------
+// --- Random numbers --------------------------------------------------------------------------------------------------
 
 /// The bits behind both verbs; null when an operand is poison or an error was reported.
 static mlir::Value bitsOf(Verb &verb, const At &seed, const At &index) {
@@ -207,8 +204,7 @@ Tile random(At seed, At index) {
   return verb.result(verb.emit<arith::MulFOp>(verb.cast(high, f32), verb.constant(unit, f32, shape)));
 }
 
-// --- Debugging
-// --------------------------------------------------------------------------------------------------------
+// --- Debugging -------------------------------------------------------------------------------------------------------
 
 void print(const std::string &label, At value) {
   Verb verb("print", value.loc);

@@ -60,8 +60,7 @@ Verb::Verb(const char *name, Loc loc) : tracer(Tracer::current()), name(name), l
 
 InFlightDiagnostic Verb::expected() { return std::move(tracer.error(loc) << "'" << name << "' expected "); }
 
-// --- Numbers
-// ----------------------------------------------------------------------------------------------------------
+// --- Numbers ---------------------------------------------------------------------------------------------------------
 
 /// The type of a number that no tile gives one.
 static Type naturalType(Literal number) {
@@ -86,11 +85,8 @@ static bool fits(Literal number, Type type) {
 mlir::Value Verb::constant(Literal number, Type type, const Shape &shape) {
   MLIRContext *context = tracer.builder.getContext();
   if (!fits(number, type)) {
-    auto diagnostic = expected() << "a number that fits " << nameOf(type) << ", but got ";
-    if (number.isReal)
-      diagnostic << number.real;
-    else
-      diagnostic << number.integer;
+    expected() << "a number that fits " << nameOf(type) << ", but got "
+               << (number.isReal ? printField(number.real) : printField(number.integer));
     return {};
   }
   mlir::Type scalar = typeOf(context, type);
@@ -128,8 +124,7 @@ mlir::Value Verb::index(const At &operand, const char *what) {
   return cast(value, i64);
 }
 
-// --- Types and shapes
-// -------------------------------------------------------------------------------------------------
+// --- Types and shapes ------------------------------------------------------------------------------------------------
 
 mlir::Value Verb::cast(mlir::Value value, Type type) {
   if (elementOf(value) == type)

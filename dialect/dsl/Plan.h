@@ -11,12 +11,12 @@ namespace kiln {
 
 /// What a plan may know of the machine.
 struct Target {
-  std::string name;          // "x86-64-v4", "sm_90a", …
-  int vectorBits = 256;      // width of a native vector
-  int registers = 16;        // native vector registers
-  int64_t sharedBytes = 0;   // shared memory a program may use; on a CPU the bytes of level-2 cache a core has
-  int64_t l1Bytes = 32768;   // level-1 data cache of a core
-  int sms = 1;               // programs that run at once: SMs, or threads
+  std::string name;        // "x86-64-v4", "sm_90a", …
+  int vectorBits = 256;    // width of a native vector
+  int registers = 16;      // native vector registers
+  int64_t sharedBytes = 0; // shared memory a program may use; on a CPU the bytes of level-2 cache a core has
+  int64_t l1Bytes = 32768; // level-1 data cache of a core
+  int sms = 1;             // programs that run at once: SMs, or threads
   bool isCpu() const { return name.rfind("sm_", 0) != 0; }
 };
 

@@ -24,8 +24,7 @@ Tile num_programs(int axis, Loc loc) {
   return checkGridAxis(verb, axis) ? verb.result(verb.emit<tile::NumProgramsOp>(axis)) : verb.poison();
 }
 
-// --- Creation
-// ---------------------------------------------------------------------------------------------------------
+// --- Creation --------------------------------------------------------------------------------------------------------
 
 Tile zeros(Type type, Shape shape, Loc loc) {
   Verb verb("zeros", loc);
@@ -58,8 +57,7 @@ Tile iota(int64_t count, Type type, Loc loc) {
   return verb.result(verb.emit<tile::IotaOp>(typeOf(verb.tracer.builder.getContext(), type, {count})));
 }
 
-// --- Shape
-// ------------------------------------------------------------------------------------------------------------
+// --- Shape -----------------------------------------------------------------------------------------------------------
 
 static int64_t countOf(const Shape &shape) {
   int64_t count = 1;
@@ -150,8 +148,7 @@ Tile expand(At x, int axis) {
   return verb.checkShape(shape) ? verb.result(verb.reshape(value, shape)) : verb.poison();
 }
 
-// --- Reductions
-// -------------------------------------------------------------------------------------------------------
+// --- Reductions ------------------------------------------------------------------------------------------------------
 
 static Tile reduce(const char *name, tile::ReduceKind kind, const At &x, int axis) {
   Verb verb(name, x.loc);
@@ -185,8 +182,7 @@ Tile reduce_max(At x, int axis) { return reduce("reduce_max", tile::ReduceKind::
 Tile reduce_min(At x, int axis) { return reduce("reduce_min", tile::ReduceKind::Min, x, axis); }
 Tile argmax(At x, int axis) { return reduce("argmax", tile::ReduceKind::ArgMax, x, axis); }
 
-// --- Matrix product
-// ---------------------------------------------------------------------------------------------------
+// --- Matrix product --------------------------------------------------------------------------------------------------
 
 /// The type that products of `operand` are summed in; nothing when `dot` does not take it.
 static std::optional<Type> sumType(Type operand) {

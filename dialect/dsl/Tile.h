@@ -2,8 +2,8 @@
 //
 // A kernel is a C++ function over views and tiles. Calling it once, *tracing* it, records its operations as MLIR in the
 // `tile` dialect. Host values (int, bool, config structs) are compile-time parameters: a host `for` unrolls and a host
-// `if` chooses while tracing; `range` stays a loop, `when` stays a branch. A `Tile` is a variable: assignment rebinds it,
-// and a tile that a loop body changes is carried from one iteration to the next. `auto x = acc;` is a snapshot.
+// `if` chooses while tracing; `range` stays a loop, `when` stays a branch. A `Tile` is a variable: assignment rebinds
+// it, and a tile that a loop body changes is carried from one iteration to the next. `auto x = acc;` is a snapshot.
 //
 //     void add(View x, View y, View out, AddConfig cfg) {
 //       Tile n = program_id(0) * cfg.block;
@@ -106,14 +106,14 @@ using Offsets = std::vector<At>;
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-// --- Programs -------------------------------------------------------------------------------------------------------
+// --- Programs --------------------------------------------------------------------------------------------------------
 
 /// Index of this program along a grid axis (0, 1, 2): i64.
 Tile program_id(int axis = 0, Loc loc = here());
 /// Extent of the grid along an axis: i64.
 Tile num_programs(int axis = 0, Loc loc = here());
 
-// --- Creation -------------------------------------------------------------------------------------------------------
+// --- Creation --------------------------------------------------------------------------------------------------------
 
 Tile zeros(Type type, Shape shape, Loc loc = here());
 /// Every element `value` (a number or a scalar tile), cast to `type`.
@@ -181,7 +181,7 @@ Tile where(At condition, At a, At b);
 /// Conversion: float → integer truncates and saturates, NaN gives 0; narrowing floats round to nearest even.
 Tile cast(At x, Type type);
 
-// --- Shape ----------------------------------------------------------------------------------------------------------
+// --- Shape -----------------------------------------------------------------------------------------------------------
 
 Tile reshape(At x, Shape shape);
 /// Dimension i of the result is dimension order[i] of x; without an order the last two dimensions change places.
@@ -191,7 +191,7 @@ Tile broadcast(At x, Shape shape);
 /// Inserts a dimension of extent 1 before `axis` (negative counts from the end: −1 appends).
 Tile expand(At x, int axis);
 
-// --- Reductions: the axis disappears; negative axes count from the end ------------------------------------------------
+// --- Reductions: the axis disappears; negative axes count from the end -----------------------------------------------
 
 /// bool and i8 are summed in i32.
 Tile sum(At x, int axis = -1);
@@ -200,7 +200,7 @@ Tile reduce_min(At x, int axis = -1);
 /// i32 index of the largest element, the lowest one on ties.
 Tile argmax(At x, int axis = -1);
 
-// --- Matrix product -------------------------------------------------------------------------------------------------
+// --- Matrix product --------------------------------------------------------------------------------------------------
 
 /// How exactly f32 operands are multiplied where tensor cores would round them.
 enum class Precision { ieee, tf32, tf32x3 };
@@ -209,7 +209,7 @@ Tile dot(At a, At b, At acc, Precision precision = Precision::ieee);
 /// The same from an accumulator of zeros.
 Tile dot(At a, At b, Precision precision = Precision::ieee);
 
-// --- Memory ---------------------------------------------------------------------------------------------------------
+// --- Memory ----------------------------------------------------------------------------------------------------------
 
 /// What an index outside a view reads.
 enum class Padding { zero, neg_zero, inf, neg_inf, nan };
@@ -227,21 +227,21 @@ void scatter(View view, At rows, Offsets offsets, At value, Loc loc = here());
 /// Adds indivisibly; returns the elements as they were.
 Tile atomic_add(View view, Offsets offsets, At value, Order order = Order::relaxed, Loc loc = here());
 
-// --- Random numbers -------------------------------------------------------------------------------------------------
+// --- Random numbers --------------------------------------------------------------------------------------------------
 
 /// 32 random bits for each i64 index, by Philox-4x32-10: one number for one (seed, index) under every tiling.
 Tile random_bits(At seed, At index);
 /// Uniform f32 in [0, 1), with 24 random bits.
 Tile random(At seed, At index);
 
-// --- Debugging ------------------------------------------------------------------------------------------------------
+// --- Debugging -------------------------------------------------------------------------------------------------------
 
 /// Prints a line for each program: its number, the label, the elements.
 void print(const std::string &label, At value);
 /// The launch's next synchronisation fails with `message` when an element is false.
 void check(At condition, const std::string &message);
 
-// --- Control flow ---------------------------------------------------------------------------------------------------
+// --- Control flow ----------------------------------------------------------------------------------------------------
 
 /// A loop in the program: `for (Tile k : range(0, n, step))` with i64 k from `begin` below `end`; step is at least 1.
 Loop range(At begin, At end, At step = 1, Loc loc = here());
@@ -249,7 +249,8 @@ Loop range(At end, Loc loc = here());
 
 /// A branch in the program: only the chosen side runs. `condition` is a bool scalar. Tiles assigned in either side keep
 /// the type and shape they had before.
-void when(At condition, const std::function<void()> &then, const std::function<void()> &otherwise = {}, Loc loc = here());
+void when(At condition, const std::function<void()> &then, const std::function<void()> &otherwise = {},
+          Loc loc = here());
 
 /// What `range` returns; its iterators open and close the traced body.
 class Loop {

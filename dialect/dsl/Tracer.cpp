@@ -13,8 +13,7 @@ static thread_local Tracer *activeTracer = nullptr;
 static constexpr size_t unlisted = SIZE_MAX;
 static char poisonMark; // its address is what a poison cell holds
 
-// --- Tile: a registered cell
-// ------------------------------------------------------------------------------------------
+// --- Tile: a registered cell -----------------------------------------------------------------------------------------
 
 Tile::Tile(Loc loc) : declared(loc), cell(unlisted) {
   if (activeTracer)
@@ -120,8 +119,7 @@ void Tracer::replaceInCells(const DenseMap<mlir::Value, mlir::Value> &map) {
           rebind(*tile, found->second);
 }
 
-// --- Bodies
-// -----------------------------------------------------------------------------------------------------------
+// --- Bodies ----------------------------------------------------------------------------------------------------------
 
 size_t Tracer::open(bool isLoop, Loc loc) {
   Frame frame;
@@ -170,8 +168,7 @@ bool Tracer::isOpen(Block *block) const {
          llvm::any_of(frames, [&](const Frame &frame) { return frame.body == block; });
 }
 
-// --- Errors
-// -----------------------------------------------------------------------------------------------------------
+// --- Errors ----------------------------------------------------------------------------------------------------------
 
 Location Tracer::at(Loc loc) { return FileLineColLoc::get(builder.getContext(), loc.file, loc.line, 1); }
 
@@ -180,8 +177,7 @@ InFlightDiagnostic Tracer::error(Loc loc) {
   return emitError(at(loc));
 }
 
-// --- The function
-// -----------------------------------------------------------------------------------------------------
+// --- The function ----------------------------------------------------------------------------------------------------
 
 Tracer *Tracer::active() { return activeTracer; }
 

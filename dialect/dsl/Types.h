@@ -1,4 +1,5 @@
-// Element types, shapes, source locations and errors: the plain data that the language, the plans and the runtime share.
+// Element types, shapes, source locations and errors: the plain data that the language, the plans and the runtime
+// share.
 
 #pragma once
 

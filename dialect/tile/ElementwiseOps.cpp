@@ -47,10 +47,43 @@ static Attribute castFloat(APFloat value, Type to) {
   return IntegerAttr::get(type, result);
 }
 
+/// How many bits of a number a float type holds, the implicit one included.
+static int64_t precisionOf(Type type) { return cast<FloatType>(type).getFPMantissaWidth(); }
+
+/// Whether every value of `from` is a value of `to`.
+static bool isExact(Type from, Type to) {
+  if (from == to || from.isInteger(1))
+    return true;
+  if (isa<IntegerType>(from) && isa<IntegerType>(to))
+    return from.getIntOrFloatBitWidth() <= to.getIntOrFloatBitWidth();
+  if (isa<IntegerType>(from)) // an f16 would overflow above i8, but i32 does not fit its precision either
+    return from.getIntOrFloatBitWidth() - 1 <= precisionOf(to);
+  if (isa<IntegerType>(to))
+    return false;
+  return !(from.isF16() && to.isBF16()) && !(from.isBF16() && to.isF16()) && precisionOf(from) <= precisionOf(to);
+}
+
+/// Whether cast(cast(x : from → between) → to) is cast(x : from → to): the first loses nothing, and the second does not
+/// care where the value came from (integers wrap, but floats saturate on their way to a narrower integer).
+static bool isOneCast(Type from, Type between, Type to) {
+  if (!isExact(from, between))
+    return false;
+  bool isHalf = to.isBF16() || to.isF16();
+  if (isHalf && from != to && !from.isF32())
+    return false; // machines round to 16 bits from f32: any other way there is longer than the two casts
+  bool saturates = isa<FloatType>(between) && isa<IntegerType>(to) && !to.isInteger(1);
+  return !saturates || isa<FloatType>(from) || isExact(from, to);
+}
+
 OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
   if (getSource().getType() == getType())
     return getSource();
   Type from = getElementTypeOrSelf(getSource().getType()), to = getElementTypeOrSelf(getType());
+  if (auto inner = getSource().getDefiningOp<CastOp>();
+      inner && isOneCast(getElementTypeOrSelf(inner.getSource().getType()), from, to)) {
+    getSourceMutable().assign(inner.getSource());
+    return getResult();
+  }
   Attribute source = splatOf(adaptor.getSource());
   if (auto integer = dyn_cast_or_null<IntegerAttr>(source))
     return constantOf(getType(), castInteger(integer.getValue(), from.isInteger(1), to));

@@ -140,8 +140,8 @@ def Tile_RandomOp : Tile_Op<"random", [Pure]> {
     }
     ```
   }];
-  let arguments = (ins I64:$seed, AnyTypeOf<[I64, StaticShapeTensorOf<[I64]>]>:$index);
-  let results = (outs AnyTypeOf<[I32, StaticShapeTensorOf<[I32]>]>:$result);
+  let arguments = (ins I64:$seed, AnyTypeOf<[I64, Tile_TensorOf<[I64], "i64">]>:$index);
+  let results = (outs AnyTypeOf<[I32, Tile_TensorOf<[I32], "i32">]>:$result);
   let assemblyFormat = "$seed `,` $index attr-dict `:` type($index) `->` type($result)";
 }
 

@@ -2,6 +2,8 @@
 
 #include "dialect/tile/TileDialect.h"
 
+#include "mlir/IR/PatternMatch.h"
+
 using namespace mlir;
 
 namespace kiln::tile {
@@ -17,6 +19,17 @@ LogicalResult ReduceOp::verify() {
   Type expected = shape.empty() ? element : RankedTensorType::get(shape, element);
   if (expected != getType())
     return emitOpError("expected a result of type ") << expected << ", but got " << getType();
+  return success();
+}
+
+/// Along an axis of extent 1 the one element is the sum and the extreme, and its index is 0.
+LogicalResult ReduceOp::canonicalize(ReduceOp op, PatternRewriter &rewriter) {
+  if (shapeOf(op.getSource().getType())[op.getAxis()] != 1)
+    return rewriter.notifyMatchFailure(op, "there is more than one element to combine");
+  if (op.getKind() == ReduceKind::ArgMax)
+    rewriter.replaceOpWithNewOp<arith::ConstantOp>(op, cast<TypedAttr>(rewriter.getZeroAttr(op.getType())));
+  else
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), op.getSource());
   return success();
 }
 

@@ -2,6 +2,8 @@
 
 #include "dialect/tile/TileDialect.h"
 
+#include "mlir/IR/PatternMatch.h"
+
 using namespace mlir;
 
 namespace kiln::tile {
@@ -52,11 +54,33 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
     getSourceMutable().assign(inner.getSource());
     return getResult();
   }
-  auto dense = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSource());
+  // The value behind a scalar result, so that no chain splat → reshape → splat is left.
   auto shaped = dyn_cast<RankedTensorType>(getType());
-  if (dense && shaped)
-    return dense.reshape(shaped);
+  if (auto splat = getSource().getDefiningOp<SplatOp>(); splat && !shaped)
+    return splat.getSource();
+  auto dense = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSource());
+  if (dense)
+    return shaped ? OpFoldResult(dense.reshape(shaped)) : OpFoldResult(*dense.value_begin<Attribute>());
+  if (adaptor.getSource())
+    return DenseElementsAttr::get(shaped, adaptor.getSource());
   return {};
+}
+
+/// Replaces `op` by a splat of `scalar`.
+template <class Op> static LogicalResult replaceBySplat(Op op, Value scalar, PatternRewriter &rewriter) {
+  rewriter.replaceOpWithNewOp<SplatOp>(op, op.getType(), scalar);
+  return success();
+}
+
+/// A splat stays a splat under any shape, and a scalar under a shape is a splat.
+LogicalResult ReshapeOp::canonicalize(ReshapeOp op, PatternRewriter &rewriter) {
+  if (!isa<RankedTensorType>(op.getType()))
+    return rewriter.notifyMatchFailure(op, "the result is a scalar");
+  if (!isa<RankedTensorType>(op.getSource().getType()))
+    return replaceBySplat(op, op.getSource(), rewriter);
+  if (auto splat = op.getSource().getDefiningOp<SplatOp>())
+    return replaceBySplat(op, splat.getSource(), rewriter);
+  return rewriter.notifyMatchFailure(op, "the source is no splat");
 }
 
 LogicalResult BroadcastOp::verify() {
@@ -77,10 +101,20 @@ LogicalResult BroadcastOp::verify() {
 OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   if (getSource().getType() == getType())
     return getSource();
+  if (auto inner = getSource().getDefiningOp<BroadcastOp>()) {
+    getSourceMutable().assign(inner.getSource());
+    return getResult();
+  }
   auto dense = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSource());
   if (dense && dense.isSplat())
     return dense.resizeSplat(cast<ShapedType>(getType()));
   return {};
+}
+
+LogicalResult BroadcastOp::canonicalize(BroadcastOp op, PatternRewriter &rewriter) {
+  if (auto splat = op.getSource().getDefiningOp<SplatOp>())
+    return replaceBySplat(op, splat.getSource(), rewriter);
+  return rewriter.notifyMatchFailure(op, "the source is no splat");
 }
 
 LogicalResult TransposeOp::verify() {
@@ -122,6 +156,29 @@ OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
   if (dense && dense.isSplat())
     return dense.resizeSplat(cast<ShapedType>(getType()));
   return {};
+}
+
+/// Whether the dimensions of extent above 1 keep their order, so that no element moves.
+static bool movesNothing(TransposeOp op) {
+  auto from = shapeOf(op.getSource().getType());
+  int64_t last = -1;
+  for (int64_t axis : op.getPermutation()) {
+    if (from[axis] == 1)
+      continue;
+    if (axis < last)
+      return false;
+    last = axis;
+  }
+  return true;
+}
+
+LogicalResult TransposeOp::canonicalize(TransposeOp op, PatternRewriter &rewriter) {
+  if (auto splat = op.getSource().getDefiningOp<SplatOp>())
+    return replaceBySplat(op, splat.getSource(), rewriter);
+  if (!movesNothing(op))
+    return rewriter.notifyMatchFailure(op, "elements change places");
+  rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), op.getSource());
+  return success();
 }
 
 } // namespace kiln::tile

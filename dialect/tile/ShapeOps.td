@@ -51,6 +51,7 @@ def Tile_ReshapeOp : Tile_Op<"reshape", [Pure]> {
   let results = (outs Tile_Value:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasFolder = 1;
+  let hasCanonicalizeMethod = 1;
 }
 
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
@@ -69,6 +70,7 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let results = (outs Tile_Tensor:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasFolder = 1;
+  let hasCanonicalizeMethod = 1;
 }
 
 def Tile_TransposeOp : Tile_Op<"transpose", [Pure]> {
@@ -87,6 +89,7 @@ def Tile_TransposeOp : Tile_Op<"transpose", [Pure]> {
   let results = (outs Tile_Tensor:$result);
   let assemblyFormat = "$source $permutation attr-dict `:` type($source) `->` type($result)";
   let hasFolder = 1;
+  let hasCanonicalizeMethod = 1;
 }
 
 #endif

@@ -1,0 +1,147 @@
+// Constants fold as the operations' own words say, and a cast of an exact cast is one cast.
+// RUN: kiln-opt %s --canonicalize --split-input-file | FileCheck %s
+
+// Float to integer truncates and saturates; NaN is 0.
+// CHECK-LABEL: @saturate
+func.func @saturate() -> (i8, i8, i32, i8) {
+  %big = arith.constant 1.0e+10 : f32
+  %low = arith.constant -300.5 : f32
+  %nan = arith.constant 0x7FC00000 : f32
+  %small = arith.constant -3.75 : f32
+  %0 = tile.cast %big : f32 to i8
+  %1 = tile.cast %low : f32 to i8
+  %2 = tile.cast %nan : f32 to i32
+  %3 = tile.cast %small : f32 to i8
+  // CHECK-DAG: %[[MOST:.*]] = arith.constant 127 : i8
+  // CHECK-DAG: %[[LEAST:.*]] = arith.constant -128 : i8
+  // CHECK-DAG: %[[NONE:.*]] = arith.constant 0 : i32
+  // CHECK-DAG: %[[CUT:.*]] = arith.constant -3 : i8
+  // CHECK: return %[[MOST]], %[[LEAST]], %[[NONE]], %[[CUT]]
+  return %0, %1, %2, %3 : i8, i8, i32, i8
+}
+
+// -----
+
+// Integers wrap, bool widens to 0 or 1, anything but 0 is true, NaN too.
+// CHECK-LABEL: @integers
+func.func @integers() -> (i8, i32, i1, i1, tensor<4xf32>) {
+  %n = arith.constant 300 : i32
+  %t = arith.constant true
+  %nan = arith.constant 0x7FC00000 : f32
+  %tile = arith.constant dense<true> : tensor<4xi1>
+  %0 = tile.cast %n : i32 to i8
+  %1 = tile.cast %t : i1 to i32
+  %2 = tile.cast %n : i32 to i1
+  %3 = tile.cast %nan : f32 to i1
+  %4 = tile.cast %tile : tensor<4xi1> to tensor<4xf32>
+  // CHECK-DAG: %[[LOW:.*]] = arith.constant 44 : i8
+  // CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : i32
+  // CHECK-DAG: %[[TRUE:.*]] = arith.constant true
+  // CHECK-DAG: %[[TILE:.*]] = arith.constant dense<1.000000e+00> : tensor<4xf32>
+  // CHECK: return %[[LOW]], %[[ONE]], %[[TRUE]], %[[TRUE]], %[[TILE]]
+  return %0, %1, %2, %3, %4 : i8, i32, i1, i1, tensor<4xf32>
+}
+
+// -----
+
+// Ties go to even: 257 is between 256 and 258 in bf16.
+// CHECK-LABEL: @nearest_even
+func.func @nearest_even() -> bf16 {
+  %x = arith.constant 257.0 : f32
+  %0 = tile.cast %x : f32 to bf16
+  // CHECK: arith.constant 2.560000e+02 : bf16
+  return %0 : bf16
+}
+
+// -----
+
+// CHECK-LABEL: @exact_casts
+// CHECK-SAME: (%[[X:.*]]: tensor<4xbf16>, %[[N:.*]]: i8, %[[B:.*]]: i1)
+func.func @exact_casts(%x: tensor<4xbf16>, %n: i8, %b: i1) -> (tensor<4xbf16>, i8, f32, i32) {
+  %0 = tile.cast %x : tensor<4xbf16> to tensor<4xf32>
+  %1 = tile.cast %0 : tensor<4xf32> to tensor<4xbf16>
+  %2 = tile.cast %n : i8 to i64
+  %3 = tile.cast %2 : i64 to i8
+  // CHECK: %[[F:.*]] = tile.cast %[[B]] : i1 to f32
+  %4 = tile.cast %b : i1 to i32
+  %5 = tile.cast %4 : i32 to f32
+  // CHECK: %[[I:.*]] = tile.cast %[[N]] : i8 to i32
+  %6 = tile.cast %n : i8 to f32
+  %7 = tile.cast %6 : f32 to i32
+  // CHECK: return %[[X]], %[[N]], %[[F]], %[[I]]
+  return %1, %3, %5, %7 : tensor<4xbf16>, i8, f32, i32
+}
+
+// -----
+
+// The first cast rounds, wraps or saturates: both stay.
+// CHECK-LABEL: @inexact_casts
+func.func @inexact_casts(%x: f32, %n: i32, %m: i64) -> (f32, i32, i8, f32) {
+  // CHECK: tile.cast %{{.*}} : f32 to bf16
+  // CHECK: tile.cast %{{.*}} : bf16 to f32
+  %0 = tile.cast %x : f32 to bf16
+  %1 = tile.cast %0 : bf16 to f32
+  // CHECK: tile.cast %{{.*}} : i32 to f32
+  // CHECK: tile.cast %{{.*}} : f32 to i32
+  %2 = tile.cast %n : i32 to f32
+  %3 = tile.cast %2 : f32 to i32
+  // From an integer an i8 takes the low bits, from a float it saturates.
+  // CHECK: tile.cast %{{.*}} : i32 to f64
+  // CHECK: tile.cast %{{.*}} : f64 to i8
+  %4 = tile.cast %n : i32 to f64
+  %5 = tile.cast %4 : f64 to i8
+  // CHECK: tile.cast %{{.*}} : i64 to i32
+  // CHECK: tile.cast %{{.*}} : i32 to f32
+  %6 = tile.cast %m : i64 to i32
+  %7 = tile.cast %6 : i32 to f32
+  return %1, %3, %5, %7 : f32, i32, i8, f32
+}
+
+// -----
+
+// x / 0 is 0, INT_MIN / -1 wraps, the remainder has the dividend's sign.
+// CHECK-LABEL: @division
+func.func @division(%x: i32) -> (i32, i32, i32, i32, i32, i32) {
+  %seven = arith.constant -7 : i32
+  %two = arith.constant 2 : i32
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %least = arith.constant -2147483648 : i32
+  %minus = arith.constant -1 : i32
+  %0 = tile.div %seven, %two : i32
+  %1 = tile.div %seven, %zero : i32
+  %2 = tile.div %least, %minus : i32
+  %3 = tile.rem %seven, %two : i32
+  %4 = tile.rem %seven, %zero : i32
+  %5 = tile.div %x, %one : i32
+  // CHECK-DAG: %[[Q:.*]] = arith.constant -3 : i32
+  // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : i32
+  // CHECK-DAG: %[[LEAST:.*]] = arith.constant -2147483648 : i32
+  // CHECK-DAG: %[[R:.*]] = arith.constant -1 : i32
+  // CHECK-DAG: %[[SEVEN:.*]] = arith.constant -7 : i32
+  // CHECK: return %[[Q]], %[[ZERO]], %[[LEAST]], %[[R]], %[[SEVEN]], %arg0
+  return %0, %1, %2, %3, %4, %5 : i32, i32, i32, i32, i32, i32
+}
+
+// -----
+
+// Amounts of the width or more, and negative ones (huge, unsigned), give 0 or the sign.
+// CHECK-LABEL: @shifts
+func.func @shifts(%x: tensor<4xi32>) -> (i32, i32, i32, i32, tensor<4xi32>) {
+  %n = arith.constant -5 : i32
+  %one = arith.constant 1 : i32
+  %width = arith.constant 32 : i32
+  %minus = arith.constant -1 : i32
+  %none = arith.constant dense<0> : tensor<4xi32>
+  %0 = tile.shl %n, %one : i32
+  %1 = tile.shl %n, %width : i32
+  %2 = tile.shr %n, %one : i32
+  %3 = tile.shr %n, %minus : i32
+  %4 = tile.shr %x, %none : tensor<4xi32>
+  // CHECK-DAG: %[[TEN:.*]] = arith.constant -10 : i32
+  // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : i32
+  // CHECK-DAG: %[[HALF:.*]] = arith.constant -3 : i32
+  // CHECK-DAG: %[[SIGN:.*]] = arith.constant -1 : i32
+  // CHECK: return %[[TEN]], %[[ZERO]], %[[HALF]], %[[SIGN]], %arg0
+  return %0, %1, %2, %3, %4 : i32, i32, i32, i32, tensor<4xi32>
+}

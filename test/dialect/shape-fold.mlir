@@ -1,0 +1,82 @@
+// Chains of shape operations become one, or none.
+// RUN: kiln-opt %s --canonicalize --split-input-file | FileCheck %s
+
+// Under any shape a splat stays a splat, and a scalar that gets a shape becomes one.
+// CHECK-LABEL: @splats
+// CHECK-SAME: (%[[X:.*]]: f32)
+func.func @splats(%x: f32) -> (tensor<32xf32>, tensor<4x8xf32>, tensor<8x4xf32>, tensor<1x1xf32>, f32) {
+  // CHECK-DAG: %[[R:.*]] = tile.splat %[[X]] : f32 -> tensor<32xf32>
+  %0 = tile.splat %x : f32 -> tensor<4x8xf32>
+  %1 = tile.reshape %0 : tensor<4x8xf32> -> tensor<32xf32>
+  // CHECK-DAG: %[[B:.*]] = tile.splat %[[X]] : f32 -> tensor<4x8xf32>
+  %2 = tile.splat %x : f32 -> tensor<4x1xf32>
+  %3 = tile.broadcast %2 : tensor<4x1xf32> -> tensor<4x8xf32>
+  // CHECK-DAG: %[[T:.*]] = tile.splat %[[X]] : f32 -> tensor<8x4xf32>
+  %4 = tile.transpose %0 [1, 0] : tensor<4x8xf32> -> tensor<8x4xf32>
+  // CHECK-DAG: %[[S:.*]] = tile.splat %[[X]] : f32 -> tensor<1x1xf32>
+  %5 = tile.reshape %x : f32 -> tensor<1x1xf32>
+  %6 = tile.reshape %5 : tensor<1x1xf32> -> f32
+  // CHECK: return %[[R]], %[[B]], %[[T]], %[[S]], %[[X]]
+  return %1, %3, %4, %5, %6 : tensor<32xf32>, tensor<4x8xf32>, tensor<8x4xf32>, tensor<1x1xf32>, f32
+}
+
+// -----
+
+// CHECK-LABEL: @constants
+func.func @constants() -> (tensor<4xf32>, tensor<2x2xi32>, tensor<1xi64>, i32, tensor<4x2xi8>, tensor<2x3xi8>) {
+  %x = arith.constant 2.0 : f32
+  %n = arith.constant dense<[1, 2, 3, 4]> : tensor<4xi32>
+  %s = arith.constant 7 : i64
+  %one = arith.constant dense<9> : tensor<1x1xi32>
+  %b = arith.constant dense<5> : tensor<4x1xi8>
+  %t = arith.constant dense<6> : tensor<3x2xi8>
+  %0 = tile.splat %x : f32 -> tensor<4xf32>
+  %1 = tile.reshape %n : tensor<4xi32> -> tensor<2x2xi32>
+  %2 = tile.reshape %s : i64 -> tensor<1xi64>
+  %3 = tile.reshape %one : tensor<1x1xi32> -> i32
+  %4 = tile.broadcast %b : tensor<4x1xi8> -> tensor<4x2xi8>
+  %5 = tile.transpose %t [1, 0] : tensor<3x2xi8> -> tensor<2x3xi8>
+  // CHECK-DAG: arith.constant dense<2.000000e+00> : tensor<4xf32>
+  // CHECK-DAG: arith.constant dense<{{\[\[}}1, 2], [3, 4]]> : tensor<2x2xi32>
+  // CHECK-DAG: arith.constant dense<7> : tensor<1xi64>
+  // CHECK-DAG: arith.constant 9 : i32
+  // CHECK-DAG: arith.constant dense<5> : tensor<4x2xi8>
+  // CHECK-DAG: arith.constant dense<6> : tensor<2x3xi8>
+  // CHECK-NOT: tile.
+  return %0, %1, %2, %3, %4, %5
+      : tensor<4xf32>, tensor<2x2xi32>, tensor<1xi64>, i32, tensor<4x2xi8>, tensor<2x3xi8>
+}
+
+// -----
+
+// CHECK-LABEL: @chains
+// CHECK-SAME: (%[[X:.*]]: tensor<2x3x4xf32>, %[[C:.*]]: tensor<1x1xf32>)
+func.func @chains(%x: tensor<2x3x4xf32>, %c: tensor<1x1xf32>)
+    -> (tensor<24xf32>, tensor<2x3x4xf32>, tensor<4x2x3xf32>, tensor<2x3x4xf32>, tensor<4x8xf32>) {
+  // CHECK: %[[R:.*]] = tile.reshape %[[X]] : tensor<2x3x4xf32> -> tensor<24xf32>
+  %0 = tile.reshape %x : tensor<2x3x4xf32> -> tensor<6x4xf32>
+  %1 = tile.reshape %0 : tensor<6x4xf32> -> tensor<24xf32>
+  %2 = tile.reshape %0 : tensor<6x4xf32> -> tensor<2x3x4xf32>
+  // CHECK: %[[T:.*]] = tile.transpose %[[X]] [2, 0, 1] : tensor<2x3x4xf32> -> tensor<4x2x3xf32>
+  %3 = tile.transpose %x [1, 2, 0] : tensor<2x3x4xf32> -> tensor<3x4x2xf32>
+  %4 = tile.transpose %3 [1, 2, 0] : tensor<3x4x2xf32> -> tensor<4x2x3xf32>
+  %5 = tile.transpose %4 [1, 2, 0] : tensor<4x2x3xf32> -> tensor<2x3x4xf32>
+  // CHECK: %[[B:.*]] = tile.broadcast %[[C]] : tensor<1x1xf32> -> tensor<4x8xf32>
+  %6 = tile.broadcast %c : tensor<1x1xf32> -> tensor<4x1xf32>
+  %7 = tile.broadcast %6 : tensor<4x1xf32> -> tensor<4x8xf32>
+  // CHECK: return %[[R]], %[[X]], %[[T]], %[[X]], %[[B]]
+  return %1, %2, %4, %5, %7
+      : tensor<24xf32>, tensor<2x3x4xf32>, tensor<4x2x3xf32>, tensor<2x3x4xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+// Only dimensions of extent 1 change places: no element moves.
+// CHECK-LABEL: @column_to_row
+func.func @column_to_row(%x: tensor<8x1xf32>, %y: tensor<2x1x3xf32>) -> (tensor<1x8xf32>, tensor<1x3x2xf32>) {
+  // CHECK: tile.reshape %{{.*}} : tensor<8x1xf32> -> tensor<1x8xf32>
+  %0 = tile.transpose %x [1, 0] : tensor<8x1xf32> -> tensor<1x8xf32>
+  // CHECK: tile.transpose %{{.*}} [1, 2, 0]
+  %1 = tile.transpose %y [1, 2, 0] : tensor<2x1x3xf32> -> tensor<1x3x2xf32>
+  return %0, %1 : tensor<1x8xf32>, tensor<1x3x2xf32>
+}

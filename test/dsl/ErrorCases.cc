@@ -1,0 +1,63 @@
+// Runs an error case: reads the case's lines of its C++ file and holds the diagnostics of a trace against their
+// comments.
+
+#include "test/dsl/ErrorCases.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <map>
+
+namespace kiln::testing {
+
+/// Where the last case of each file was registered: the lines after it belong to the next one.
+static std::map<std::string, int> &lastLines() {
+  static std::map<std::string, int> lines;
+  return lines;
+}
+
+/// The file with every line outside (after, upTo] left empty, so that line numbers stay.
+static std::string linesOf(const std::string &file, int after, int upTo) {
+  std::ifstream in(std::filesystem::path(KILN_COMPILED_IN) / file); // __FILE__ is relative to where the compiler ran
+  std::string text, line;
+  for (int number = 1; std::getline(in, line); ++number)
+    text += (number > after && number <= upTo ? line : "") + "\n";
+  return text;
+}
+
+class ErrorTest : public ::testing::Test {
+public:
+  ErrorTest(Kernel kernel, std::vector<ArgFacts> args, int after)
+      : kernel(std::move(kernel)), args(std::move(args)), after(after) {}
+
+  void TestBody() override {
+    std::string text = linesOf(kernel.loc.file, after, kernel.loc.line), report;
+    ASSERT_NE(text.find("expected-error"), std::string::npos) << "the case expects no error: " << kernel.loc.file;
+    auto context = makeContext();
+    llvm::SourceMgr sources;
+    sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, kernel.loc.file), llvm::SMLoc());
+    llvm::raw_string_ostream out(report);
+    mlir::SourceMgrDiagnosticVerifierHandler handler(sources, context.get(), out);
+    Traced traced = trace(*context, kernel, {args, {}}, "");
+    EXPECT_FALSE(traced.module) << "an erroneous kernel gave a module";
+    EXPECT_TRUE(succeeded(handler.verify())) << report;
+  }
+
+private:
+  Kernel kernel;
+  std::vector<ArgFacts> args;
+  int after;
+};
+
+ErrorCase::ErrorCase(const char *suite, const char *name, Kernel kernel, std::vector<ArgFacts> args) {
+  int after = std::exchange(lastLines()[kernel.loc.file], kernel.loc.line);
+  const Loc loc = kernel.loc;
+  ::testing::RegisterTest(suite, name, nullptr, nullptr, loc.file, loc.line,
+                          [=]() -> ErrorTest * { return new ErrorTest(kernel, args, after); });
+}
+
+} // namespace kiln::testing

@@ -1,0 +1,285 @@
+// Mistakes with loops, branches and the life of tiles: each is an error at the user's line.
+
+#include "test/dsl/ErrorCases.h"
+
+#include <optional>
+
+namespace kiln::testing {
+namespace {
+
+const ArgFacts row = view(f32, {64});
+
+// Reading a tile that was never assigned.
+void unset(View a) {
+  Tile x;
+  // expected-error@+1 {{expected a tile with a value, but got one that is unset}}
+  store(a, {0}, x);
+}
+const ErrorCase unsetCase("Tiles", "UnsetTileIsRead", unset, {row});
+
+// Asking an unset tile for its shape: the host cannot go on, so this is the only error.
+void unsetShape(View a) {
+  Tile x;
+  // expected-error@+1 {{expected a tile with a value, but got one that is unset}}
+  store(a, {x.extent(0)}, 1);
+  store(a, {0, 0, 0}, 1);
+}
+const ErrorCase unsetShapeCase("Tiles", "UnsetTileHasNoShape", unsetShape, {row});
+
+// An axis that the tile has not.
+void tileAxis(View a) {
+  Tile x = zeros(f32, {4, 8});
+  store(a, {x.extent(-1)}, 1);
+  // expected-error@+1 {{'extent' expected an axis of a tile of shape 4x8, but got 2}}
+  store(a, {x.extent(2)}, 1);
+}
+const ErrorCase tileAxisCase("Tiles", "AxisOutsideShape", tileAxis, {row});
+
+// A tile of an iteration kept in a container beyond the loop.
+void keptTile(View a) {
+  std::vector<Tile> kept;
+  for (Tile k : range(4))
+    kept.push_back(k + 1); // expected-note {{computed here}}
+  // expected-error@+1 {{but got one computed in a loop or branch body that has ended; assign it to a tile that has}}
+  store(a, {kept[0]}, 0);
+}
+const ErrorCase keptTileCase("Loops", "TileKeptAfterItsLoop", keptTile, {row});
+
+// A tile without a value before the loop has none after it: the loop may run no iteration.
+void onlyInside(View a) {
+  Tile last;
+  for (Tile k : range(a.dim(0)))
+    last = k * 2; // expected-note {{computed here}}
+  // expected-error@+1 {{expected a tile that is in scope}}
+  store(a, {last}, 0);
+}
+const ErrorCase onlyInsideCase("Loops", "TileSetOnlyInside", onlyInside, {row});
+
+// `break` depends on nothing that the program could decide.
+void broken(View a) {
+  Tile x = zeros(f32, {4});
+  // expected-error@+1 {{expected the body of a traced loop to reach its end, but it was left by break or return}}
+  for (Tile k : range(8)) {
+    x = x + cast(k, f32);
+    break;
+  }
+  store(a, {0}, x);
+}
+const ErrorCase brokenCase("Loops", "Break", broken, {row});
+
+void returned(View a) {
+  // expected-error@+1 {{expected the body of a traced loop to reach its end, but it was left by break or return}}
+  for (Tile k : range(8)) {
+    store(a, {k}, 1);
+    return;
+  }
+}
+const ErrorCase returnedCase("Loops", "Return", returned, {row});
+
+// The line that changes the type, and the line where the tile was declared.
+void carriedType(View a) {
+  Tile x = zeros(f32, {4}); // expected-note {{declared here}}
+  for (Tile k : range(8)) {
+    // expected-error@+1 {{expected a tile that a loop body changes to stay f32[4], but got bf16[4]}}
+    x = cast(x, bf16);
+  }
+  store(a, {0}, x);
+}
+const ErrorCase carriedTypeCase("Loops", "CarriedTypeChanges", carriedType, {row});
+
+void carriedShape(View a) {
+  Tile x = zeros(f32, {4}); // expected-note {{declared here}}
+  for (Tile k : range(8)) {
+    // expected-error@+1 {{expected a tile that a loop body changes to stay f32[4], but got f32[8x4]}}
+    x = x + zeros(f32, {8, 1});
+  }
+  store(a, {0}, x);
+}
+const ErrorCase carriedShapeCase("Loops", "CarriedShapeChanges", carriedShape, {row});
+
+void destroyed(View a) {
+  std::optional<Tile> x = zeros(f32, {4}); // expected-note {{declared here}}
+  // expected-error@+1 {{expected tiles declared before a loop body to outlive it, but one was destroyed in it}}
+  for (Tile k : range(8))
+    x.reset();
+  store(a, {0}, 1);
+}
+const ErrorCase destroyedCase("Loops", "TileDestroyedInBody", destroyed, {row});
+
+void constantStep(View a) {
+  // expected-error@+1 {{'range' expected a step of at least 1, but got 0}}
+  for (Tile k : range(0, 8, 0))
+    store(a, {k}, 1);
+  // expected-error@+1 {{'range' expected a step of at least 1, but got -2}}
+  for (Tile k : range(8, 0, -2))
+    store(a, {k}, 1);
+}
+const ErrorCase constantStepCase("Loops", "StepBelowOne", constantStep, {row});
+
+// After a mistake in a bound the body's own mistakes are reported too.
+void bounds(View a) {
+  // expected-error@+1 {{'range' expected an integer scalar as end, but got f32 scalar}}
+  for (Tile k : range(full(f32, {}, 8)))
+    // expected-error@+1 {{'store' expected 1 offset for a view of rank 1, but got 2}}
+    store(a, {k, k}, 1);
+  // expected-error@+1 {{'range' expected an integer scalar as begin, but got i32[2]}}
+  for (Tile k : range(iota(2), 8))
+    store(a, {k}, 1);
+}
+const ErrorCase boundsCase("Loops", "BoundsAreIntegerScalars", bounds, {row});
+
+void reused(View a) {
+  // expected-error@+1 {{expected a range to be looped over once, where it is written; write it in the 'for'}}
+  Loop loop = range(8);
+  for (Tile k : loop)
+    store(a, {k}, 1);
+  for (Tile k : loop)
+    store(a, {k}, 2);
+}
+const ErrorCase reusedCase("Loops", "RangeIsReused", reused, {row});
+
+void moved(View a) {
+  // expected-error@+1 {{expected a range to be looped over once, where it is written; write it in the 'for'}}
+  Loop loop = range(8);
+  for (Tile j : range(2))
+    for (Tile k : loop)
+      store(a, {k + j}, 1);
+}
+const ErrorCase movedCase("Loops", "RangeIsLoopedOverElsewhere", moved, {row});
+
+// --- Host variables that a body changes ------------------------------------------------------------------------------
+
+void hostCounter(View a) {
+  int i = 0;
+  // expected-note@+1 {{in the body of this loop or branch}}
+  for (Tile k : range(8)) {
+    // expected-error@+1 {{bodies to leave host variables alone, but this is different when a body is traced again}}
+    store(a, {k}, i);
+    i++;
+  }
+}
+const ErrorCase hostCounterCase("HostState", "CounterUsedInBody", hostCounter, {row});
+
+void hostAfter(View a) {
+  int i = 0;
+  for (Tile k : range(8)) {
+    store(a, {k}, 0);
+    i++;
+  }
+  // expected-error@+1 {{expected loop and branch bodies to leave host variables alone}}
+  store(a, {0}, i);
+}
+const ErrorCase hostAfterCase("HostState", "CounterUsedAfterLoop", hostAfter, {row});
+
+// An outer body that resets the variable does not hide the inner one that changes it.
+void hostReset(View a) {
+  for (Tile j : range(8)) {
+    int n = 0;
+    // expected-note@+1 {{in the body of this loop or branch}}
+    for (Tile k : range(8)) {
+      // expected-error@+1 {{expected loop and branch bodies to leave host variables alone}}
+      store(a, {k}, n);
+      n += 1;
+    }
+  }
+}
+const ErrorCase hostResetCase("HostState", "ResetInOuterBody", hostReset, {row});
+
+void hostStage(View a) {
+  Tile buffers[2] = {zeros(f32, {4}), zeros(f32, {4})};
+  int stage = 0;
+  // expected-error@+1 {{expected loop and branch bodies to leave host variables alone}}
+  for (Tile k : range(8)) {
+    buffers[stage] = buffers[stage] + 1;
+    stage ^= 1;
+  }
+  store(a, {0}, buffers[0]);
+}
+const ErrorCase hostStageCase("HostState", "StageFlipsInBody", hostStage, {row});
+
+void hostBranch(View a) {
+  bool seen = false;
+  when(program_id() == 0, [&] { seen = !seen; });
+  // expected-error@+1 {{expected loop and branch bodies to leave host variables alone}}
+  store(a, {0}, seen);
+}
+const ErrorCase hostBranchCase("HostState", "BranchFlipsVariable", hostBranch, {row});
+
+// --- when ------------------------------------------------------------------------------------------------------------
+
+void branchType(View a) {
+  Tile x = zeros(f32, {4}); // expected-note {{declared here}}
+  // expected-error@+1 {{expected a tile that a branch changes to stay f32[4], but got f32[2]}}
+  when(program_id() == 0, [&] { x = zeros(f32, {2}); });
+  store(a, {0}, x);
+}
+const ErrorCase branchTypeCase("Branches", "ChangedShape", branchType, {row});
+
+void branchUnset(View a) {
+  Tile x;
+  // expected-note@+1 {{computed here}}
+  when(program_id() == 0, [&] { x = zeros(f32, {4}); });
+  // expected-error@+1 {{expected a tile that is in scope}}
+  store(a, {0}, x);
+}
+const ErrorCase branchUnsetCase("Branches", "TileSetOnOneSide", branchUnset, {row});
+
+void branchKinds(View a) {
+  Tile x; // expected-note {{declared here}}
+  when(
+      program_id() == 0, [&] { x = zeros(f32, {4}); },
+      // expected-error@+1 {{expected a tile that a branch changes to stay f32[4], but got i32[4]}}
+      [&] { x = zeros(i32, {4}); });
+  store(a, {0}, 1);
+}
+const ErrorCase branchKindsCase("Branches", "SidesDisagree", branchKinds, {row});
+
+void branchDestroys(View a) {
+  std::optional<Tile> x = zeros(f32, {4}); // expected-note {{declared here}}
+  // expected-error@+1 {{expected tiles declared before a branch body to outlive it, but one was destroyed in it}}
+  when(program_id() == 0, [&] { x.reset(); });
+  store(a, {0}, 1);
+}
+const ErrorCase branchDestroysCase("Branches", "TileDestroyedInSide", branchDestroys, {row});
+
+void branchCondition(View a) {
+  // expected-error@+1 {{'when' expected a bool scalar as condition, but got i64 scalar}}
+  when(program_id(), [&] { store(a, {0}, 1); });
+  // expected-error@+1 {{'when' expected a bool scalar as condition, but got bool[4]}}
+  when(iota(4) < 2, [&] { store(a, {0}, 1); });
+}
+const ErrorCase branchConditionCase("Branches", "ConditionIsBoolScalar", branchCondition, {row});
+
+// --- Traces ----------------------------------------------------------------------------------------------------------
+
+void inner(View a) { store(a, {0}, 1); }
+// expected-error@+1 {{expected no trace within a trace, but kernel 'inner' was traced in kernel 'Nested'}}
+const Kernel innerKernel = kernel("inner", inner);
+void nested(View a) {
+  auto context = makeContext();
+  trace(*context, innerKernel, {{row}, {}}, "");
+  store(a, {0}, 1);
+}
+// expected-note@+1 {{the outer kernel is registered here}}
+const ErrorCase nestedCase("Traces", "Nested", nested, {row});
+
+void throws(View) { throw std::runtime_error("expected an even number of heads, but got 3"); }
+// expected-error@+1 {{expected an even number of heads, but got 3}}
+const ErrorCase throwsCase("Traces", "KernelThrows", throws, {row});
+
+void twoViews(View, View) {}
+// expected-error@+1 {{kernel 'ArgumentCount' expected 2 arguments, but got 1}}
+const ErrorCase countCase("Traces", "ArgumentCount", twoViews, {row});
+
+void viewAndScalar(View, Tile) {}
+// expected-error@+1 {{kernel 'ArgumentKind' expected a scalar as argument 1, but got a tensor}}
+const ErrorCase kindCase("Traces", "ArgumentKind", viewAndScalar, {row, row});
+
+// expected-error@+1 {{kernel 'TensorForScalar' expected a tensor as argument 0, but got a scalar}}
+const ErrorCase tensorCase("Traces", "TensorForScalar", inner, {scalar(f32)});
+
+// expected-error@+1 {{kernel 'ViewRank' expected a tensor of rank 1 to 5 as argument 0, but got rank 0}}
+const ErrorCase rankCase("Traces", "ViewRank", inner, {view(f32, {})});
+
+} // namespace
+} // namespace kiln::testing

@@ -1,0 +1,371 @@
+// Which tiles a loop carries and a branch returns. Each test is a small kernel and the program that it must become:
+// the operations of the function's body after canonicalisation.
+
+#include "test/dsl/Tracing.h"
+
+#include <array>
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+namespace {
+
+const ArgFacts numbers = view(i64, {64});
+
+template <class... P> std::string program(void (*function)(P...), std::vector<ArgFacts> args = {numbers}) {
+  return programOf(kernel("k", function), args);
+}
+
+// Two variables that hold one value are two variables: only the one that changes is carried.
+void alias(View v) {
+  Tile a = program_id(), b = a;
+  for (Tile k : range(8))
+    a = a + b;
+  store(v, {0}, a);
+}
+TEST(Loops, AliasIsASnapshot) {
+  EXPECT_EQ(program(alias), R"(%c1_i64 = arith.constant 1 : i64
+%c8_i64 = arith.constant 8 : i64
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.program_id 0
+%1 = scf.for %arg1 = %c0_i64 to %c8_i64 step %c1_i64 iter_args(%arg2 = %0) -> (i64)  : i64 {
+  %3 = arith.addi %arg2, %0 : i64
+  scf.yield %3 : i64
+}
+%2 = tile.splat %1 : i64 -> tensor<1xi64>
+tile.store %2, %arg0[%c0_i64] : tensor<1xi64>, memref<?xi64, strided<[1]>>
+)");
+}
+
+void swapped(View v) {
+  Tile a = program_id(0), b = program_id(1);
+  for (Tile k : range(8))
+    std::swap(a, b);
+  store(v, {0}, a);
+}
+TEST(Loops, SwapCarriesBothCrossed) {
+  EXPECT_EQ(program(swapped), R"(%c1_i64 = arith.constant 1 : i64
+%c8_i64 = arith.constant 8 : i64
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.program_id 0
+%1 = tile.program_id 1
+%2:2 = scf.for %arg1 = %c0_i64 to %c8_i64 step %c1_i64 iter_args(%arg2 = %0, %arg3 = %1) -> (i64, i64)  : i64 {
+  scf.yield %arg3, %arg2 : i64, i64
+}
+%3 = tile.splat %2#0 : i64 -> tensor<1xi64>
+tile.store %3, %arg0[%c0_i64] : tensor<1xi64>, memref<?xi64, strided<[1]>>
+)");
+}
+
+void unchanged(View v) {
+  Tile a = program_id(), b = a * 3;
+  for (Tile k : range(8))
+    store(v, {k}, b);
+}
+TEST(Loops, UnchangedTilesAreNotCarried) {
+  EXPECT_EQ(program(unchanged), R"(%c1_i64 = arith.constant 1 : i64
+%c8_i64 = arith.constant 8 : i64
+%c0_i64 = arith.constant 0 : i64
+%c3_i64 = arith.constant 3 : i64
+%0 = tile.program_id 0
+%1 = arith.muli %0, %c3_i64 : i64
+scf.for %arg1 = %c0_i64 to %c8_i64 step %c1_i64  : i64 {
+  %2 = tile.splat %1 : i64 -> tensor<1xi64>
+  tile.store %2, %arg0[%arg1] : tensor<1xi64>, memref<?xi64, strided<[1]>>
+}
+)");
+}
+
+struct State {
+  Tile sum;
+  std::array<Tile, 2> last;
+};
+void aggregate(View v) {
+  State s{program_id(0), {program_id(1), program_id(2)}};
+  for (Tile k : range(8)) {
+    s.sum = s.sum + s.last[0];
+    s.last[0] = s.last[1];
+    s.last[1] = k;
+  }
+  store(v, {0}, s.sum);
+}
+TEST(Loops, StructsAndArraysOfTiles) {
+  EXPECT_EQ(program(aggregate), R"(%c1_i64 = arith.constant 1 : i64
+%c8_i64 = arith.constant 8 : i64
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.program_id 0
+%1 = tile.program_id 1
+%2 = tile.program_id 2
+%3:3 = scf.for %arg1 = %c0_i64 to %c8_i64 step %c1_i64 iter_args(%arg2 = %0, %arg3 = %1, %arg4 = %2) -> (i64, i64, i64)  : i64 {
+  %5 = arith.addi %arg2, %arg3 : i64
+  scf.yield %5, %arg4, %arg1 : i64, i64, i64
+}
+%4 = tile.splat %3#0 : i64 -> tensor<1xi64>
+tile.store %4, %arg0[%c0_i64] : tensor<1xi64>, memref<?xi64, strided<[1]>>
+)");
+}
+
+Tile twice(Tile x) {
+  x = x + x; // a copy: the caller's tile stays
+  return x;
+}
+void grow(Tile &x) { x = x * 3; }
+void functions(View v) {
+  Tile a = program_id();
+  Tile &same = a;
+  auto add = [&](Tile by) { same = same + by; };
+  for (Tile k : range(8)) {
+    add(twice(a));
+    grow(a);
+  }
+  store(v, {0}, a);
+}
+TEST(Loops, ReferencesChangeAndCopiesDoNot) {
+  EXPECT_EQ(program(functions), R"(%c3_i64 = arith.constant 3 : i64
+%c1_i64 = arith.constant 1 : i64
+%c8_i64 = arith.constant 8 : i64
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.program_id 0
+%1 = scf.for %arg1 = %c0_i64 to %c8_i64 step %c1_i64 iter_args(%arg2 = %0) -> (i64)  : i64 {
+  %3 = arith.addi %arg2, %arg2 : i64
+  %4 = arith.addi %arg2, %3 : i64
+  %5 = arith.muli %4, %c3_i64 : i64
+  scf.yield %5 : i64
+}
+%2 = tile.splat %1 : i64 -> tensor<1xi64>
+tile.store %2, %arg0[%c0_i64] : tensor<1xi64>, memref<?xi64, strided<[1]>>
+)");
+}
+
+void nested(View v) {
+  Tile outer = program_id(0), inner = program_id(1);
+  for (Tile i : range(4)) {
+    for (Tile j : range(i, 8, 2))
+      inner = inner + j;
+    outer = outer + inner;
+  }
+  store(v, {0}, outer);
+}
+TEST(Loops, NestedLoopsCarryThrough) {
+  EXPECT_EQ(program(nested), R"(%c2_i64 = arith.constant 2 : i64
+%c8_i64 = arith.constant 8 : i64
+%c1_i64 = arith.constant 1 : i64
+%c4_i64 = arith.constant 4 : i64
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.program_id 0
+%1 = tile.program_id 1
+%2:2 = scf.for %arg1 = %c0_i64 to %c4_i64 step %c1_i64 iter_args(%arg2 = %0, %arg3 = %1) -> (i64, i64)  : i64 {
+  %4 = scf.for %arg4 = %arg1 to %c8_i64 step %c2_i64 iter_args(%arg5 = %arg3) -> (i64)  : i64 {
+    %6 = arith.addi %arg5, %arg4 : i64
+    scf.yield %6 : i64
+  }
+  %5 = arith.addi %arg2, %4 : i64
+  scf.yield %5, %4 : i64, i64
+}
+%3 = tile.splat %2#0 : i64 -> tensor<1xi64>
+tile.store %3, %arg0[%c0_i64] : tensor<1xi64>, memref<?xi64, strided<[1]>>
+)");
+}
+
+// The value of before the loop stays what it was when the inner loop did not change the tile.
+void untouchedInner(View v) {
+  Tile a = program_id(0);
+  for (Tile i : range(4)) {
+    a = a + 1;
+    for (Tile j : range(4))
+      store(v, {j}, a);
+  }
+}
+TEST(Loops, InnerLoopReadsCarriedTile) {
+  EXPECT_EQ(program(untouchedInner), R"(%c1_i64 = arith.constant 1 : i64
+%c4_i64 = arith.constant 4 : i64
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.program_id 0
+%1 = scf.for %arg1 = %c0_i64 to %c4_i64 step %c1_i64 iter_args(%arg2 = %0) -> (i64)  : i64 {
+  %2 = arith.addi %arg2, %c1_i64 : i64
+  scf.for %arg3 = %c0_i64 to %c4_i64 step %c1_i64  : i64 {
+    %3 = tile.splat %2 : i64 -> tensor<1xi64>
+    tile.store %3, %arg0[%arg3] : tensor<1xi64>, memref<?xi64, strided<[1]>>
+  }
+  scf.yield %2 : i64
+}
+)");
+}
+
+// Host control flow is decided while tracing: `for` unrolls, `continue` and `if` choose.
+void host(View v) {
+  for (Tile k : range(8)) {
+    for (int i = 0; i < 3; ++i) {
+      if (i == 1)
+        continue;
+      store(v, {k + i}, i);
+    }
+    if (v.rank() == 1)
+      continue;
+    store(v, {k}, 9);
+  }
+}
+TEST(Loops, HostControlFlowIsGone) {
+  EXPECT_EQ(program(host), R"(%cst = arith.constant dense<2> : tensor<1xi64>
+%cst_0 = arith.constant dense<0> : tensor<1xi64>
+%c2_i64 = arith.constant 2 : i64
+%c0_i64 = arith.constant 0 : i64
+%c8_i64 = arith.constant 8 : i64
+%c1_i64 = arith.constant 1 : i64
+scf.for %arg1 = %c0_i64 to %c8_i64 step %c1_i64  : i64 {
+  tile.store %cst_0, %arg0[%arg1] : tensor<1xi64>, memref<?xi64, strided<[1]>>
+  %0 = arith.addi %arg1, %c2_i64 : i64
+  tile.store %cst, %arg0[%0] : tensor<1xi64>, memref<?xi64, strided<[1]>>
+}
+)");
+}
+
+void assignedFirst(View v) {
+  Tile t;
+  for (Tile k : range(8)) {
+    t = k * 2;
+    store(v, {k}, t);
+  }
+}
+TEST(Loops, UnsetTileMayLiveInOneIteration) {
+  EXPECT_EQ(program(assignedFirst), R"(%c2_i64 = arith.constant 2 : i64
+%c0_i64 = arith.constant 0 : i64
+%c8_i64 = arith.constant 8 : i64
+%c1_i64 = arith.constant 1 : i64
+scf.for %arg1 = %c0_i64 to %c8_i64 step %c1_i64  : i64 {
+  %0 = arith.muli %arg1, %c2_i64 : i64
+  %1 = tile.splat %0 : i64 -> tensor<1xi64>
+  tile.store %1, %arg0[%arg1] : tensor<1xi64>, memref<?xi64, strided<[1]>>
+}
+)");
+}
+
+void zeroStep(View v, Tile step) {
+  for (Tile k : range(0, 8, step))
+    store(v, {k}, 1);
+}
+TEST(Loops, StepOfTheProgramIsAtLeastOne) {
+  EXPECT_EQ(program(zeroStep, {numbers, scalar(i64)}), R"(%cst = arith.constant dense<1> : tensor<1xi64>
+%c0_i64 = arith.constant 0 : i64
+%c8_i64 = arith.constant 8 : i64
+%c1_i64 = arith.constant 1 : i64
+%0 = arith.maxsi %arg1, %c1_i64 : i64
+scf.for %arg2 = %c0_i64 to %c8_i64 step %0  : i64 {
+  tile.store %cst, %arg0[%arg2] : tensor<1xi64>, memref<?xi64, strided<[1]>>
+}
+)");
+}
+
+// --- Branches --------------------------------------------------------------------------------------------------------
+
+void oneSide(View v) {
+  Tile a = program_id(0), b = program_id(1);
+  when(a == 0, [&] { b = b + 1; });
+  store(v, {a}, b);
+}
+TEST(Branches, OtherSideKeepsTheValue) {
+  EXPECT_EQ(program(oneSide), R"(%c1_i64 = arith.constant 1 : i64
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.program_id 0
+%1 = tile.program_id 1
+%2 = arith.cmpi eq, %0, %c0_i64 : i64
+%3 = scf.if %2 -> (i64) {
+  %5 = arith.addi %1, %c1_i64 : i64
+  scf.yield %5 : i64
+} else {
+  scf.yield %1 : i64
+}
+%4 = tile.splat %3 : i64 -> tensor<1xi64>
+tile.store %4, %arg0[%0] : tensor<1xi64>, memref<?xi64, strided<[1]>>
+)");
+}
+
+void bothSides(View v) {
+  Tile a = program_id(0), b, c = program_id(1);
+  when(
+      a == 0,
+      [&] {
+        b = a + 1;
+        store(v, {0}, b);
+      },
+      [&] {
+        std::swap(a, c);
+        b = a;
+      });
+  store(v, {a}, b + c);
+}
+TEST(Branches, SidesSetAnUnsetTileAndSwap) {
+  EXPECT_EQ(program(bothSides), R"(%c1_i64 = arith.constant 1 : i64
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.program_id 0
+%1 = tile.program_id 1
+%2 = arith.cmpi eq, %0, %c0_i64 : i64
+%3 = arith.select %2, %0, %1 : i64
+%4 = arith.select %2, %1, %0 : i64
+%5 = scf.if %2 -> (i64) {
+  %8 = arith.addi %0, %c1_i64 : i64
+  %9 = tile.splat %8 : i64 -> tensor<1xi64>
+  tile.store %9, %arg0[%c0_i64] : tensor<1xi64>, memref<?xi64, strided<[1]>>
+  scf.yield %8 : i64
+} else {
+  scf.yield %1 : i64
+}
+%6 = arith.addi %5, %4 : i64
+%7 = tile.splat %6 : i64 -> tensor<1xi64>
+tile.store %7, %arg0[%3] : tensor<1xi64>, memref<?xi64, strided<[1]>>
+)");
+}
+
+void effectOnly(View v) {
+  when(program_id() == 0, [&] { store(v, {0}, 1); });
+}
+TEST(Branches, NoResultNoElse) {
+  EXPECT_EQ(program(effectOnly), R"(%cst = arith.constant dense<1> : tensor<1xi64>
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.program_id 0
+%1 = arith.cmpi eq, %0, %c0_i64 : i64
+scf.if %1 {
+  tile.store %cst, %arg0[%c0_i64] : tensor<1xi64>, memref<?xi64, strided<[1]>>
+}
+)");
+}
+
+void branchInLoop(View v) {
+  Tile best = program_id(), unused = best;
+  for (Tile k : range(v.dim(0))) {
+    Tile x = load(v, {k}, {});
+    when(x > best, [&] {
+      best = x;
+      for (Tile j : range(k))
+        best = best + j;
+    });
+  }
+  store(v, {0}, best + unused);
+}
+TEST(Branches, InLoopsWithLoopsInside) {
+  EXPECT_EQ(program(branchInLoop), R"(%c1_i64 = arith.constant 1 : i64
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.program_id 0
+%1 = tile.dim %arg0, 0 : memref<?xi64, strided<[1]>>
+%2 = scf.for %arg1 = %c0_i64 to %1 step %c1_i64 iter_args(%arg2 = %0) -> (i64)  : i64 {
+  %5 = tile.load %arg0[%arg1] : memref<?xi64, strided<[1]>> -> tensor<1xi64>
+  %6 = tile.reshape %5 : tensor<1xi64> -> i64
+  %7 = arith.cmpi sgt, %6, %arg2 : i64
+  %8 = scf.if %7 -> (i64) {
+    %9 = scf.for %arg3 = %c0_i64 to %arg1 step %c1_i64 iter_args(%arg4 = %6) -> (i64)  : i64 {
+      %10 = arith.addi %arg4, %arg3 : i64
+      scf.yield %10 : i64
+    }
+    scf.yield %9 : i64
+  } else {
+    scf.yield %arg2 : i64
+  }
+  scf.yield %8 : i64
+}
+%3 = arith.addi %2, %0 : i64
+%4 = tile.splat %3 : i64 -> tensor<1xi64>
+tile.store %4, %arg0[%c0_i64] : tensor<1xi64>, memref<?xi64, strided<[1]>>
+)");
+}
+
+} // namespace
+} // namespace kiln::testing

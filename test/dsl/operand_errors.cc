@@ -1,0 +1,184 @@
+// Mistakes with types, shapes and numbers in the verbs that compute.
+
+#include "test/dsl/ErrorCases.h"
+
+namespace kiln::testing {
+namespace {
+
+const ArgFacts row = view(f32, {64});
+
+// --- Numbers and types -----------------------------------------------------------------------------------------------
+
+void numberRange(View a) {
+  Tile small = zeros(i8, {4});
+  // expected-error@+1 {{'+' expected a number that fits i8, but got 300}}
+  small + 300;
+  // expected-error@+1 {{'&' expected a number that fits bool, but got 2}}
+  (small == 0) & 2;
+  // expected-error@+1 {{'full' expected a number that fits i32, but got 2147483648}}
+  full(i32, {4}, int64_t(1) << 31);
+  small + 127;
+  small + -128;
+}
+const ErrorCase numberRangeCase("Numbers", "OutOfRange", numberRange, {row});
+
+void boolArithmetic(View a) {
+  Tile mask = iota(4) < 2;
+  // expected-error@+1 {{'+' expected numbers, but got bool; use cast()}}
+  mask + mask;
+  // expected-error@+1 {{'max' expected numbers, but got bool; use cast()}}
+  max(mask, mask);
+  // expected-error@+1 {{'-' expected numbers, but got bool; use cast()}}
+  -mask;
+  // expected-error@+1 {{'abs' expected numbers, but got bool; use cast()}}
+  abs(mask);
+  // expected-error@+1 {{'fma' expected numbers, but got bool; use cast()}}
+  fma(mask, mask, mask);
+  // expected-error@+1 {{'clamp' expected numbers, but got bool; use cast()}}
+  clamp(mask, false, true);
+  // expected-error@+1 {{'floor' expected numbers, but got bool; use cast()}}
+  floor(mask);
+}
+const ErrorCase boolArithmeticCase("Types", "ArithmeticOnBool", boolArithmetic, {row});
+
+void floatBits(View a) {
+  Tile x = zeros(f32, {4});
+  // expected-error@+1 {{'&' expected integers or bool, but got f32; use cast()}}
+  x & x;
+  // expected-error@+1 {{'<<' expected integers, but got f32; use cast()}}
+  x << 1;
+  // expected-error@+1 {{'%' expected integers, but got f32; use cast()}}
+  x % 2;
+  // expected-error@+1 {{'~' expected integers or bool, but got f32; use cast()}}
+  ~x;
+}
+const ErrorCase floatBitsCase("Types", "BitsOfFloats", floatBits, {row});
+
+void integerFunctions(View a) {
+  Tile n = iota(4);
+  // expected-error@+1 {{'exp' expected floats, but got i32; use cast()}}
+  exp(n);
+  // expected-error@+1 {{'sqrt' expected floats, but got i32; use cast()}}
+  sqrt(n);
+}
+const ErrorCase integerFunctionsCase("Types", "FunctionsOfIntegers", integerFunctions, {row});
+
+void conditions(View a) {
+  Tile x = zeros(f32, {4});
+  // expected-error@+1 {{'where' expected a bool condition, but got f32[4]}}
+  where(x, x, x);
+  // expected-error@+1 {{'check' expected a bool condition, but got f32[4]}}
+  check(x, "expected a number");
+  // expected-error@+1 {{'!' expected bool, but got i32[4]; compare it with 0}}
+  !iota(4);
+}
+const ErrorCase conditionsCase("Types", "ConditionsAreBool", conditions, {row});
+
+void randomOperands(View a) {
+  Tile seed = full(i64, {}, 7);
+  // expected-error@+1 {{'random' expected integer indices, but got f32[4]}}
+  random(seed, zeros(f32, {4}));
+  // expected-error@+1 {{'random_bits' expected an integer scalar as seed, but got i32[4]}}
+  random_bits(iota(4), iota(4));
+}
+const ErrorCase randomOperandsCase("Types", "RandomOperands", randomOperands, {row});
+
+// --- Shapes ----------------------------------------------------------------------------------------------------------
+
+void mismatched(View a) {
+  Tile x = zeros(f32, {64, 32}), y = zeros(f32, {48, 32});
+  // expected-error@+1 {{'+' expected shapes that broadcast, but got 64x32 and 48x32}}
+  x + y;
+  // expected-error@+1 {{'<' expected shapes that broadcast, but got 64x32 and 48x32}}
+  x < y;
+  // expected-error@+1 {{'where' expected shapes that broadcast, but got 64x32 and 48x32}}
+  where(true, x, y);
+  // expected-error@+1 {{'where' expected shapes that broadcast, but got a condition of shape 48x32 and values}}
+  where(y < 0, x, 0);
+}
+const ErrorCase mismatchedCase("Shapes", "DoNotBroadcast", mismatched, {row});
+
+void extents(View a) {
+  // expected-error@+1 {{'zeros' expected extents of at least 1, but got shape 4x0}}
+  zeros(f32, {4, 0});
+  // expected-error@+1 {{'full' expected a rank of at most 5, but got shape 1x1x1x1x1x1}}
+  full(f32, {1, 1, 1, 1, 1, 1}, 0);
+  // expected-error@+1 {{'iota' expected extents of at least 1, but got shape 0}}
+  iota(0);
+  // expected-error@+1 {{'load' expected extents of at least 1, but got shape -1}}
+  load(a, {0}, {-1});
+}
+const ErrorCase extentsCase("Shapes", "ExtentsAndRank", extents, {row});
+
+void creation(View a) {
+  // expected-error@+1 {{'iota' expected type i32 or i64, but got f32}}
+  iota(4, f32);
+  // expected-error@+1 {{'full' expected a number or a scalar to fill with, but got i32[4]; use broadcast()}}
+  full(i32, {4}, iota(4));
+  // expected-error@+1 {{'program_id' expected a grid axis from 0 to 2, but got 3}}
+  program_id(3);
+  // expected-error@+1 {{'num_programs' expected a grid axis from 0 to 2, but got -1}}
+  num_programs(-1);
+}
+const ErrorCase creationCase("Shapes", "Creation", creation, {row});
+
+void reshaping(View a) {
+  Tile x = zeros(f32, {4, 8});
+  // expected-error@+1 {{'reshape' expected a shape of 32 elements for f32[4x8], but got 4x9}}
+  reshape(x, {4, 9});
+  // expected-error@+1 {{'transpose' expected a tile of rank 2 or more, but got i32[4]}}
+  transpose(iota(4));
+  // expected-error@+1 {{'transpose' expected each of the 2 dimensions once, but got order [0, 0]}}
+  transpose(x, {0, 0});
+  // expected-error@+1 {{'broadcast' expected a tile that broadcasts to 4x9, but got f32[4x8]}}
+  broadcast(x, {4, 9});
+  // expected-error@+1 {{'broadcast' expected a tile that broadcasts to 8, but got f32[4x8]}}
+  broadcast(x, {8});
+  // expected-error@+1 {{'expand' expected an axis from -3 to 2, but got 3}}
+  expand(x, 3);
+}
+const ErrorCase reshapingCase("Shapes", "Reshaping", reshaping, {row});
+
+void reductions(View a) {
+  Tile x = zeros(f32, {4, 8});
+  // expected-error@+1 {{'sum' expected an axis from -2 to 1, but got 2}}
+  sum(x, 2);
+  // expected-error@+1 {{'reduce_max' expected an axis from -2 to 1, but got -3}}
+  reduce_max(x, -3);
+  // expected-error@+1 {{'argmax' expected a tile of rank 1 or more, but got i64 scalar}}
+  argmax(program_id());
+}
+const ErrorCase reductionsCase("Shapes", "Reductions", reductions, {row});
+
+// --- dot -------------------------------------------------------------------------------------------------------------
+
+void products(View a) {
+  Tile x = zeros(f32, {64, 32}), y = zeros(f32, {48, 64}), v = zeros(f32, {32});
+  // expected-error@+1 {{'dot' expected inner extents to match, but got 64x32 and 48x64}}
+  dot(x, y);
+  // expected-error@+1 {{'dot' expected tiles of rank 2, but got f32[64x32] and f32[32]}}
+  dot(x, v);
+  // expected-error@+1 {{'dot' expected operands of one type, but got f32 and bf16; use cast()}}
+  dot(y, cast(x, bf16));
+  // expected-error@+1 {{'dot' expected operands of type f32, bf16, f16, f64 or i8, but got i64}}
+  dot(cast(y, i64), cast(x, i64));
+  // expected-error@+1 {{'dot' expected an accumulator f32[48x32], but got f32[48x48]}}
+  dot(y, x, zeros(f32, {48, 48}));
+  // expected-error@+1 {{'dot' expected an accumulator f32[48x32], but got bf16[48x32]}}
+  dot(cast(y, bf16), cast(x, bf16), zeros(bf16, {48, 32}));
+}
+const ErrorCase productsCase("Dot", "Operands", products, {row});
+
+// A mistake is reported once: what is computed from it stays silent, and later mistakes are found in the same run.
+void poison(View a) {
+  // expected-error@+1 {{'dot' expected inner extents to match, but got 2x3 and 4x5}}
+  Tile x = dot(zeros(f32, {2, 3}), zeros(f32, {4, 5}));
+  Tile y = exp(transpose(x)) + zeros(i8, {9, 9});
+  for (Tile k : range(4))
+    y = y * 2;
+  store(a, {0, 1}, sum(y, 7)); // expected-error {{'store' expected 1 offset for a view of rank 1, but got 2}}
+}
+const ErrorCase poisonCase("Poison", "OneMistakeOneError", poison, {row});
+
+} // namespace
+} // namespace kiln::testing

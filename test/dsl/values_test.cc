@@ -1,0 +1,141 @@
+// The plain data of the language: element types, config text, tensors of plans. Each mistake throws kiln::Error with
+// what was expected and what it got.
+
+#include "dialect/dsl/Plan.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+namespace {
+
+/// What `action` complains of; empty when it does not.
+template <class Action> std::string complaintOf(Action action) {
+  try {
+    action();
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Types, NamesReadBack) {
+  for (Type type : {boolean, i8, i32, i64, bf16, f16, f32, f64})
+    EXPECT_EQ(typeNamed(nameOf(type)), type);
+  EXPECT_EQ(complaintOf([] { typeNamed("float"); }),
+            "expected an element type (bool, i8, i32, i64, bf16, f16, f32, f64), but got 'float'");
+}
+
+TEST(Types, BytesAreThoseOfMemory) {
+  EXPECT_EQ(bytesOf(boolean), 1);
+  EXPECT_EQ(bytesOf(bf16), 2);
+  EXPECT_EQ(bytesOf(i32), 4);
+  EXPECT_EQ(bytesOf(f64), 8);
+}
+
+TEST(Types, ShapeText) {
+  EXPECT_EQ(textOf(Shape{64, 32}), "64x32");
+  EXPECT_EQ(textOf(Shape{}), "scalar");
+}
+
+TEST(Language, OutsideATraceIsAnError) {
+  EXPECT_EQ(complaintOf([] { zeros(f32, {4}); }),
+            "expected the tile language to be used in a kernel that is being traced");
+}
+
+// --- Config text -----------------------------------------------------------------------------------------------------
+
+struct Config {
+  int bm = 128;
+  int64_t rows = 7;
+  bool causal = true;
+  double scale = 0.1;
+};
+void function(View, Config) {}
+const Kernel attention = kernel("attention", function,
+                                {field("bm", &Config::bm), field("rows", &Config::rows),
+                                 field("causal", &Config::causal), field("scale", &Config::scale)});
+
+TEST(ConfigText, HasEveryFieldInOrder) {
+  EXPECT_EQ(attention.configText(""), "bm=128,rows=7,causal=1,scale=0.1");
+  EXPECT_EQ(attention.configText("causal=false, bm = 64"), "bm=64,rows=7,causal=0,scale=0.1");
+  EXPECT_EQ(attention.configText(attention.configText("scale=0.3333333333333333")),
+            "bm=128,rows=7,causal=1,scale=0.33333333333333331");
+}
+
+TEST(ConfigText, UnknownFieldsNameTheNearest) {
+  EXPECT_EQ(
+      complaintOf([] { attention.configText("bn=64"); }),
+      "expected a config field of kernel 'attention' (bm, rows, causal, scale), but got 'bn'; did you mean 'bm'?");
+  EXPECT_EQ(complaintOf([] { attention.configText("stages=64"); }),
+            "expected a config field of kernel 'attention' (bm, rows, causal, scale), but got 'stages'");
+  EXPECT_EQ(complaintOf([] { kernel("k", +[](View) {}).configText("bm=1"); }),
+            "kernel 'k' has no config fields, but got 'bm'");
+}
+
+TEST(ConfigText, ValuesMustBeOfTheFieldsKind) {
+  EXPECT_EQ(complaintOf([] { attention.configText("bm"); }),
+            "expected 'name=value' in the config of kernel 'attention', but got 'bm'");
+  EXPECT_EQ(complaintOf([] { attention.configText("bm=6x"); }), "expected an integer for 'bm', but got '6x'");
+  EXPECT_EQ(complaintOf([] { attention.configText("bm="); }), "expected an integer for 'bm', but got ''");
+  EXPECT_EQ(complaintOf([] { attention.configText("bm=99999999999"); }),
+            "expected an integer that fits 'bm', but got '99999999999'");
+  EXPECT_EQ(complaintOf([] { attention.configText("scale=a"); }), "expected a number for 'scale', but got 'a'");
+}
+
+// --- Tensors of plans ------------------------------------------------------------------------------------------------
+
+float memory[24];
+const TensorRef cube = TensorRef::dense(memory, f32, {2, 3, 4});
+
+TEST(TensorRef, DenseIsRowMajor) {
+  EXPECT_EQ(cube.strides, (Shape{12, 4, 1}));
+  EXPECT_EQ(cube.count(), 24);
+  EXPECT_EQ(cube.rank(), 3);
+}
+
+TEST(TensorRef, SliceMovesTheStart) {
+  TensorRef part = cube.slice(1, 1, 2);
+  EXPECT_EQ(part.data, memory + 4);
+  EXPECT_EQ(part.extents, (Shape{2, 2, 4}));
+  EXPECT_EQ(part.strides, cube.strides);
+  EXPECT_EQ(complaintOf([] { cube.slice(1, 2, 2); }),
+            "expected a slice within extent 3 of dimension 1, but got 2 to 4");
+  EXPECT_EQ(complaintOf([] { cube.slice(3, 0, 1); }), "expected a dimension below the rank 3, but got 3");
+}
+
+TEST(TensorRef, SelectDropsTheDimension) {
+  TensorRef row = cube.select(1, 2);
+  EXPECT_EQ(row.data, memory + 8);
+  EXPECT_EQ(row.extents, (Shape{2, 4}));
+  EXPECT_EQ(row.strides, (Shape{12, 1}));
+}
+
+TEST(TensorRef, PermuteMovesNothing) {
+  TensorRef turned = cube.permute({2, 0, 1});
+  EXPECT_EQ(turned.data, memory);
+  EXPECT_EQ(turned.extents, (Shape{4, 2, 3}));
+  EXPECT_EQ(turned.strides, (Shape{1, 12, 4}));
+  EXPECT_EQ(complaintOf([] { cube.permute({0, 0, 1}); }),
+            "expected each of the 3 dimensions once in the order of a permutation");
+}
+
+TEST(TensorRef, ReshapeNeedsDenseMemory) {
+  EXPECT_EQ(cube.reshape({6, 4}).strides, (Shape{4, 1}));
+  EXPECT_EQ(complaintOf([] { cube.reshape({5, 5}); }), "expected a shape of 24 elements, but got 5x5");
+  EXPECT_EQ(complaintOf([] { cube.slice(2, 0, 2).reshape({12}); }),
+            "expected dense memory to reshape, but got a tensor of shape 2x3x2 with strides 12x4x1");
+}
+
+TEST(Plan, PlansInARowShareTheWorkspace) {
+  Plan first, second;
+  first.launches.resize(2);
+  first.workspaceBytes = 64;
+  second.launches.resize(1);
+  second.workspaceBytes = 256;
+  first += second;
+  EXPECT_EQ(first.launches.size(), 3u);
+  EXPECT_EQ(first.workspaceBytes, 256);
+}
+
+} // namespace
+} // namespace kiln::testing

@@ -1,0 +1,452 @@
+// What the verbs emit: promotion, broadcasting, numbers, short shapes, memory, random numbers, specialisation. Each
+// test is a kernel and the program that it becomes after canonicalisation.
+
+#include "test/dsl/Tracing.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+namespace {
+
+template <class... P> std::string program(void (*function)(P...), std::vector<ArgFacts> args) {
+  return programOf(kernel("k", function), args);
+}
+const ArgFacts vector = view(f32, {64}), matrix = view(f32, {64, 32}), integers = view(i32, {64}),
+               small = view(i8, {64}), mask = view(boolean, {64});
+
+void promotion(View a, View n, Tile h) {
+  Tile x = load(a, {0}, {8}), i = load(n, {0}, {8});
+  store(a, {0}, x * i);
+  store(a, {0}, x * cast(h, bf16));
+  store(n, {0}, i + cast(i < 3, i8));
+}
+TEST(Operands, IntegerWithFloatGivesTheFloat) {
+  EXPECT_EQ(program(promotion, {vector, integers, scalar(f32)}), R"(%cst = arith.constant dense<3> : tensor<8xi32>
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.load %arg0[%c0_i64] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
+%1 = tile.load %arg1[%c0_i64] : memref<?xi32, strided<[1]>> -> tensor<8xi32>
+%2 = tile.cast %1 : tensor<8xi32> to tensor<8xf32>
+%3 = arith.mulf %0, %2 : tensor<8xf32>
+tile.store %3, %arg0[%c0_i64] : tensor<8xf32>, memref<?xf32, strided<[1]>>
+%4 = tile.cast %arg2 : f32 to bf16
+%5 = tile.cast %4 : bf16 to f32
+%6 = tile.splat %5 : f32 -> tensor<8xf32>
+%7 = arith.mulf %0, %6 : tensor<8xf32>
+tile.store %7, %arg0[%c0_i64] : tensor<8xf32>, memref<?xf32, strided<[1]>>
+%8 = arith.cmpi slt, %1, %cst : tensor<8xi32>
+%9 = tile.cast %8 : tensor<8xi1> to tensor<8xi32>
+%10 = arith.addi %1, %9 : tensor<8xi32>
+tile.store %10, %arg1[%c0_i64] : tensor<8xi32>, memref<?xi32, strided<[1]>>
+)");
+}
+
+void literals(View a, View n) {
+  Tile x = load(a, {0}, {8}), i = load(n, {0}, {8});
+  store(a, {0}, x * 2);
+  store(a, {0}, i * 0.5);
+  store(n, {0}, i - 1);
+  store(n, {0}, where(i == 7, -1, i));
+  store(a, {0}, 1);
+}
+TEST(Operands, NumbersTakeTheTilesType) {
+  EXPECT_EQ(program(literals, {vector, integers}), R"(%cst = arith.constant dense<1.000000e+00> : tensor<1xf32>
+%cst_0 = arith.constant dense<-1> : tensor<8xi32>
+%cst_1 = arith.constant dense<7> : tensor<8xi32>
+%cst_2 = arith.constant dense<1> : tensor<8xi32>
+%cst_3 = arith.constant dense<5.000000e-01> : tensor<8xf32>
+%cst_4 = arith.constant dense<2.000000e+00> : tensor<8xf32>
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.load %arg0[%c0_i64] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
+%1 = tile.load %arg1[%c0_i64] : memref<?xi32, strided<[1]>> -> tensor<8xi32>
+%2 = arith.mulf %0, %cst_4 : tensor<8xf32>
+tile.store %2, %arg0[%c0_i64] : tensor<8xf32>, memref<?xf32, strided<[1]>>
+%3 = tile.cast %1 : tensor<8xi32> to tensor<8xf32>
+%4 = arith.mulf %3, %cst_3 : tensor<8xf32>
+tile.store %4, %arg0[%c0_i64] : tensor<8xf32>, memref<?xf32, strided<[1]>>
+%5 = arith.subi %1, %cst_2 : tensor<8xi32>
+tile.store %5, %arg1[%c0_i64] : tensor<8xi32>, memref<?xi32, strided<[1]>>
+%6 = arith.cmpi eq, %1, %cst_1 : tensor<8xi32>
+%7 = arith.select %6, %cst_0, %1 : tensor<8xi1>, tensor<8xi32>
+tile.store %7, %arg1[%c0_i64] : tensor<8xi32>, memref<?xi32, strided<[1]>>
+tile.store %cst, %arg0[%c0_i64] : tensor<1xf32>, memref<?xf32, strided<[1]>>
+)");
+}
+
+void broadcasting(View a) {
+  Tile column = load(a, {0, 0}, {8, 1}), row = load(a, {0, 0}, {4}), one = load(a, {0, 0}, {});
+  store(a, {0, 0}, column + row);
+  store(a, {0, 0}, row + one);
+  store(a, {0, 0}, broadcast(one, {2, 2}));
+}
+TEST(Operands, ShapesBroadcastAsInNumPy) {
+  EXPECT_EQ(program(broadcasting, {matrix}), R"(%c0_i64 = arith.constant 0 : i64
+%0 = tile.load %arg0[%c0_i64, %c0_i64] : memref<?x?xf32, strided<[?, 1]>> -> tensor<8x1xf32>
+%1 = tile.load %arg0[%c0_i64, %c0_i64] : memref<?x?xf32, strided<[?, 1]>> -> tensor<1x4xf32>
+%2 = tile.reshape %1 : tensor<1x4xf32> -> tensor<4xf32>
+%3 = tile.load %arg0[%c0_i64, %c0_i64] : memref<?x?xf32, strided<[?, 1]>> -> tensor<1x1xf32>
+%4 = tile.reshape %3 : tensor<1x1xf32> -> f32
+%5 = tile.broadcast %0 : tensor<8x1xf32> -> tensor<8x4xf32>
+%6 = tile.broadcast %1 : tensor<1x4xf32> -> tensor<8x4xf32>
+%7 = arith.addf %5, %6 : tensor<8x4xf32>
+tile.store %7, %arg0[%c0_i64, %c0_i64] : tensor<8x4xf32>, memref<?x?xf32, strided<[?, 1]>>
+%8 = tile.splat %4 : f32 -> tensor<4xf32>
+%9 = arith.addf %2, %8 : tensor<4xf32>
+%10 = tile.reshape %9 : tensor<4xf32> -> tensor<1x4xf32>
+tile.store %10, %arg0[%c0_i64, %c0_i64] : tensor<1x4xf32>, memref<?x?xf32, strided<[?, 1]>>
+%11 = tile.splat %4 : f32 -> tensor<2x2xf32>
+tile.store %11, %arg0[%c0_i64, %c0_i64] : tensor<2x2xf32>, memref<?x?xf32, strided<[?, 1]>>
+)");
+}
+
+void comparisons(View a, View m) {
+  Tile x = load(a, {0}, {8}), y = load(a, {8}, {8}), p = load(m, {0}, {8}), q = load(m, {8}, {8});
+  store(m, {0}, x == y);
+  store(m, {0}, x != y);
+  store(m, {0}, x <= y);
+  store(m, {0}, p < q);
+  store(m, {0}, !p);
+}
+TEST(Arithmetic, ComparisonsAreOrderedButNotEqual) {
+  EXPECT_EQ(program(comparisons, {vector, mask}), R"(%cst = arith.constant dense<true> : tensor<8xi1>
+%c8_i64 = arith.constant 8 : i64
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.load %arg0[%c0_i64] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
+%1 = tile.load %arg0[%c8_i64] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
+%2 = tile.load %arg1[%c0_i64] : memref<?xi8, strided<[1]>> -> tensor<8xi1>
+%3 = tile.load %arg1[%c8_i64] : memref<?xi8, strided<[1]>> -> tensor<8xi1>
+%4 = arith.cmpf oeq, %0, %1 : tensor<8xf32>
+tile.store %4, %arg1[%c0_i64] : tensor<8xi1>, memref<?xi8, strided<[1]>>
+%5 = arith.cmpf une, %0, %1 : tensor<8xf32>
+tile.store %5, %arg1[%c0_i64] : tensor<8xi1>, memref<?xi8, strided<[1]>>
+%6 = arith.cmpf ole, %0, %1 : tensor<8xf32>
+tile.store %6, %arg1[%c0_i64] : tensor<8xi1>, memref<?xi8, strided<[1]>>
+%7 = arith.cmpi ult, %2, %3 : tensor<8xi1>
+tile.store %7, %arg1[%c0_i64] : tensor<8xi1>, memref<?xi8, strided<[1]>>
+%8 = arith.xori %2, %cst : tensor<8xi1>
+tile.store %8, %arg1[%c0_i64] : tensor<8xi1>, memref<?xi8, strided<[1]>>
+)");
+}
+
+void integerOps(View n) {
+  Tile x = load(n, {0}, {8}), y = load(n, {8}, {8});
+  store(n, {0}, x / y + x % y);
+  store(n, {0}, (x << y) ^ (x >> 3));
+  store(n, {0}, -x + ~y);
+  store(n, {0}, clamp(abs(x), 1, 5));
+  store(n, {0}, fma(x, y, floor(x)));
+}
+TEST(Arithmetic, Integers) {
+  EXPECT_EQ(program(integerOps, {integers}), R"(%cst = arith.constant dense<5> : tensor<8xi32>
+%cst_0 = arith.constant dense<1> : tensor<8xi32>
+%cst_1 = arith.constant dense<0> : tensor<8xi32>
+%cst_2 = arith.constant dense<-1> : tensor<8xi32>
+%cst_3 = arith.constant dense<3> : tensor<8xi32>
+%c8_i64 = arith.constant 8 : i64
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.load %arg0[%c0_i64] : memref<?xi32, strided<[1]>> -> tensor<8xi32>
+%1 = tile.load %arg0[%c8_i64] : memref<?xi32, strided<[1]>> -> tensor<8xi32>
+%2 = tile.rem %0, %1 : tensor<8xi32>
+%3 = tile.div %0, %1 : tensor<8xi32>
+%4 = arith.addi %3, %2 : tensor<8xi32>
+tile.store %4, %arg0[%c0_i64] : tensor<8xi32>, memref<?xi32, strided<[1]>>
+%5 = tile.shr %0, %cst_3 : tensor<8xi32>
+%6 = tile.shl %0, %1 : tensor<8xi32>
+%7 = arith.xori %6, %5 : tensor<8xi32>
+tile.store %7, %arg0[%c0_i64] : tensor<8xi32>, memref<?xi32, strided<[1]>>
+%8 = arith.xori %1, %cst_2 : tensor<8xi32>
+%9 = arith.subi %cst_1, %0 : tensor<8xi32>
+%10 = arith.addi %9, %8 : tensor<8xi32>
+tile.store %10, %arg0[%c0_i64] : tensor<8xi32>, memref<?xi32, strided<[1]>>
+%11 = math.absi %0 : tensor<8xi32>
+%12 = arith.maxsi %11, %cst_0 : tensor<8xi32>
+%13 = arith.minsi %12, %cst : tensor<8xi32>
+tile.store %13, %arg0[%c0_i64] : tensor<8xi32>, memref<?xi32, strided<[1]>>
+%14 = arith.muli %0, %1 : tensor<8xi32>
+%15 = arith.addi %14, %0 : tensor<8xi32>
+tile.store %15, %arg0[%c0_i64] : tensor<8xi32>, memref<?xi32, strided<[1]>>
+)");
+}
+
+void floatOps(View a) {
+  Tile x = load(a, {0}, {8}), y = load(a, {8}, {8});
+  store(a, {0}, max(x, y) / -x);
+  store(a, {0}, fma(x, y, clamp(x, 0, infinity)));
+  store(a, {0}, tanh(erf(exp2(log2(rsqrt(sqrt(ceil(floor(abs(x))))))))));
+  x += 1;
+  x -= y;
+  x *= y;
+  x /= 2;
+  store(a, {0}, exp(log(x)));
+}
+TEST(Arithmetic, Floats) {
+  EXPECT_EQ(program(floatOps, {vector}), R"(%cst = arith.constant dense<2.000000e+00> : tensor<8xf32>
+%cst_0 = arith.constant dense<1.000000e+00> : tensor<8xf32>
+%cst_1 = arith.constant dense<0x7F800000> : tensor<8xf32>
+%cst_2 = arith.constant dense<0.000000e+00> : tensor<8xf32>
+%c8_i64 = arith.constant 8 : i64
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.load %arg0[%c0_i64] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
+%1 = tile.load %arg0[%c8_i64] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
+%2 = arith.negf %0 : tensor<8xf32>
+%3 = arith.maxnumf %0, %1 : tensor<8xf32>
+%4 = arith.divf %3, %2 : tensor<8xf32>
+tile.store %4, %arg0[%c0_i64] : tensor<8xf32>, memref<?xf32, strided<[1]>>
+%5 = arith.maxnumf %0, %cst_2 : tensor<8xf32>
+%6 = arith.minnumf %5, %cst_1 : tensor<8xf32>
+%7 = math.fma %0, %1, %6 : tensor<8xf32>
+tile.store %7, %arg0[%c0_i64] : tensor<8xf32>, memref<?xf32, strided<[1]>>
+%8 = math.absf %0 : tensor<8xf32>
+%9 = math.floor %8 : tensor<8xf32>
+%10 = math.ceil %9 : tensor<8xf32>
+%11 = math.sqrt %10 : tensor<8xf32>
+%12 = math.rsqrt %11 : tensor<8xf32>
+%13 = math.log2 %12 : tensor<8xf32>
+%14 = math.exp2 %13 : tensor<8xf32>
+%15 = math.erf %14 : tensor<8xf32>
+%16 = math.tanh %15 : tensor<8xf32>
+tile.store %16, %arg0[%c0_i64] : tensor<8xf32>, memref<?xf32, strided<[1]>>
+%17 = arith.addf %0, %cst_0 : tensor<8xf32>
+%18 = arith.subf %17, %1 : tensor<8xf32>
+%19 = arith.mulf %18, %1 : tensor<8xf32>
+%20 = arith.divf %19, %cst : tensor<8xf32>
+%21 = math.log %20 : tensor<8xf32>
+%22 = math.exp %21 : tensor<8xf32>
+tile.store %22, %arg0[%c0_i64] : tensor<8xf32>, memref<?xf32, strided<[1]>>
+)");
+}
+
+void shapes(View a) {
+  Tile x = load(a, {0, 0}, {4, 8});
+  store(a, {0, 0}, transpose(x));
+  store(a, {0, 0}, reshape(transpose(reshape(x, {2, 2, 8}), {2, 0, 1}), {32}));
+  store(a, {0, 0}, expand(sum(x, -1), -1) + expand(reduce_min(x, 0), 0));
+  store(a, {0, 0}, cast(argmax(x, -2), f32));
+  store(a, {0, 0}, cast(iota(8), f32));
+}
+TEST(Shapes, TransposeExpandReduce) {
+  EXPECT_EQ(program(shapes, {matrix}), R"(%c0_i64 = arith.constant 0 : i64
+%0 = tile.load %arg0[%c0_i64, %c0_i64] : memref<?x?xf32, strided<[?, 1]>> -> tensor<4x8xf32>
+%1 = tile.transpose %0 [1, 0] : tensor<4x8xf32> -> tensor<8x4xf32>
+tile.store %1, %arg0[%c0_i64, %c0_i64] : tensor<8x4xf32>, memref<?x?xf32, strided<[?, 1]>>
+%2 = tile.reshape %0 : tensor<4x8xf32> -> tensor<2x2x8xf32>
+%3 = tile.transpose %2 [2, 0, 1] : tensor<2x2x8xf32> -> tensor<8x2x2xf32>
+%4 = tile.reshape %3 : tensor<8x2x2xf32> -> tensor<1x32xf32>
+tile.store %4, %arg0[%c0_i64, %c0_i64] : tensor<1x32xf32>, memref<?x?xf32, strided<[?, 1]>>
+%5 = tile.reduce min %0 axis 0 : tensor<4x8xf32> -> tensor<8xf32>
+%6 = tile.reshape %5 : tensor<8xf32> -> tensor<1x8xf32>
+%7 = tile.reduce sum %0 axis 1 : tensor<4x8xf32> -> tensor<4xf32>
+%8 = tile.reshape %7 : tensor<4xf32> -> tensor<4x1xf32>
+%9 = tile.broadcast %8 : tensor<4x1xf32> -> tensor<4x8xf32>
+%10 = tile.broadcast %6 : tensor<1x8xf32> -> tensor<4x8xf32>
+%11 = arith.addf %9, %10 : tensor<4x8xf32>
+tile.store %11, %arg0[%c0_i64, %c0_i64] : tensor<4x8xf32>, memref<?x?xf32, strided<[?, 1]>>
+%12 = tile.reduce argmax %0 axis 0 : tensor<4x8xf32> -> tensor<8xi32>
+%13 = tile.cast %12 : tensor<8xi32> to tensor<8xf32>
+%14 = tile.reshape %13 : tensor<8xf32> -> tensor<1x8xf32>
+tile.store %14, %arg0[%c0_i64, %c0_i64] : tensor<1x8xf32>, memref<?x?xf32, strided<[?, 1]>>
+%15 = tile.iota : tensor<8xi32>
+%16 = tile.cast %15 : tensor<8xi32> to tensor<8xf32>
+%17 = tile.reshape %16 : tensor<8xf32> -> tensor<1x8xf32>
+tile.store %17, %arg0[%c0_i64, %c0_i64] : tensor<1x8xf32>, memref<?x?xf32, strided<[?, 1]>>
+)");
+}
+
+void reduceTypes(View n, View m, View s) {
+  store(n, {0}, sum(load(m, {0}, {8})));
+  store(n, {0}, sum(load(s, {0}, {8})));
+  store(m, {0}, reduce_max(load(m, {0}, {8})));
+  store(n, {0}, argmax(load(m, {0}, {8})));
+}
+TEST(Shapes, SmallTypesAreSummedInI32) {
+  EXPECT_EQ(program(reduceTypes, {integers, mask, small}), R"(%c0_i64 = arith.constant 0 : i64
+%0 = tile.load %arg1[%c0_i64] : memref<?xi8, strided<[1]>> -> tensor<8xi1>
+%1 = tile.cast %0 : tensor<8xi1> to tensor<8xi32>
+%2 = tile.reduce sum %1 axis 0 : tensor<8xi32> -> i32
+%3 = tile.splat %2 : i32 -> tensor<1xi32>
+tile.store %3, %arg0[%c0_i64] : tensor<1xi32>, memref<?xi32, strided<[1]>>
+%4 = tile.load %arg2[%c0_i64] : memref<?xi8, strided<[1]>> -> tensor<8xi8>
+%5 = tile.cast %4 : tensor<8xi8> to tensor<8xi32>
+%6 = tile.reduce sum %5 axis 0 : tensor<8xi32> -> i32
+%7 = tile.splat %6 : i32 -> tensor<1xi32>
+tile.store %7, %arg0[%c0_i64] : tensor<1xi32>, memref<?xi32, strided<[1]>>
+%8 = tile.load %arg1[%c0_i64] : memref<?xi8, strided<[1]>> -> tensor<8xi1>
+%9 = tile.cast %8 : tensor<8xi1> to tensor<8xi8>
+%10 = tile.reduce max %9 axis 0 : tensor<8xi8> -> i8
+%11 = tile.cast %10 : i8 to i1
+%12 = tile.splat %11 : i1 -> tensor<1xi1>
+tile.store %12, %arg1[%c0_i64] : tensor<1xi1>, memref<?xi8, strided<[1]>>
+%13 = tile.load %arg1[%c0_i64] : memref<?xi8, strided<[1]>> -> tensor<8xi1>
+%14 = tile.cast %13 : tensor<8xi1> to tensor<8xi8>
+%15 = tile.reduce argmax %14 axis 0 : tensor<8xi8> -> i32
+%16 = tile.splat %15 : i32 -> tensor<1xi32>
+tile.store %16, %arg0[%c0_i64] : tensor<1xi32>, memref<?xi32, strided<[1]>>
+)");
+}
+
+void dots(View a, View b) {
+  Tile x = load(a, {0, 0}, {4, 8}), y = load(a, {0, 0}, {8, 2}), n = load(b, {0, 0}, {4, 8});
+  store(a, {0, 0}, dot(x, y, Precision::tf32));
+  store(a, {0, 0}, dot(n, transpose(n), zeros(i32, {4, 4})) * 1.0);
+}
+TEST(Shapes, Dot) {
+  EXPECT_EQ(program(dots, {matrix, view(i8, {64, 32})}), R"(%cst = arith.constant dense<0> : tensor<4x4xi32>
+%cst_0 = arith.constant dense<0.000000e+00> : tensor<4x2xf32>
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.load %arg0[%c0_i64, %c0_i64] : memref<?x?xf32, strided<[?, 1]>> -> tensor<4x8xf32>
+%1 = tile.load %arg0[%c0_i64, %c0_i64] : memref<?x?xf32, strided<[?, 1]>> -> tensor<8x2xf32>
+%2 = tile.load %arg1[%c0_i64, %c0_i64] : memref<?x?xi8, strided<[?, 1]>> -> tensor<4x8xi8>
+%3 = tile.dot %0, %1, %cst_0 precision tf32 : tensor<4x8xf32>, tensor<8x2xf32>, tensor<4x2xf32>
+tile.store %3, %arg0[%c0_i64, %c0_i64] : tensor<4x2xf32>, memref<?x?xf32, strided<[?, 1]>>
+%4 = tile.transpose %2 [1, 0] : tensor<4x8xi8> -> tensor<8x4xi8>
+%5 = tile.dot %2, %4, %cst : tensor<4x8xi8>, tensor<8x4xi8>, tensor<4x4xi32>
+%6 = tile.cast %5 : tensor<4x4xi32> to tensor<4x4xf32>
+tile.store %6, %arg0[%c0_i64, %c0_i64] : tensor<4x4xf32>, memref<?x?xf32, strided<[?, 1]>>
+)");
+}
+
+// --- Memory ----------------------------------------------------------------------------------------------------------
+
+void shortShapes(View a, View n) {
+  Tile rows = load(n, {0}, {4});
+  store(a, {1, 2}, load(a, {3, 4}, {8}, Padding::neg_inf));
+  scatter(a, rows, {5}, gather(a, rows, {6}, {}, Padding::nan));
+  store(a, {0, 0}, atomic_add(a, {7, 8}, load(a, {0, 0}, {}), Order::acq_rel));
+}
+TEST(Memory, ShortShapesDropLeadingDimensions) {
+  EXPECT_EQ(program(shortShapes, {matrix, integers}), R"(%c8_i64 = arith.constant 8 : i64
+%c7_i64 = arith.constant 7 : i64
+%c5_i64 = arith.constant 5 : i64
+%c6_i64 = arith.constant 6 : i64
+%c2_i64 = arith.constant 2 : i64
+%c1_i64 = arith.constant 1 : i64
+%c4_i64 = arith.constant 4 : i64
+%c3_i64 = arith.constant 3 : i64
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.load %arg1[%c0_i64] : memref<?xi32, strided<[1]>> -> tensor<4xi32>
+%1 = tile.load %arg0[%c3_i64, %c4_i64] pad neg_inf : memref<?x?xf32, strided<[?, 1]>> -> tensor<1x8xf32>
+tile.store %1, %arg0[%c1_i64, %c2_i64] : tensor<1x8xf32>, memref<?x?xf32, strided<[?, 1]>>
+%2 = tile.gather %arg0[%0, %c6_i64] pad nan : memref<?x?xf32, strided<[?, 1]>>, tensor<4xi32> -> tensor<4x1xf32>
+tile.scatter %2, %arg0[%0, %c5_i64] : tensor<4x1xf32>, memref<?x?xf32, strided<[?, 1]>>, tensor<4xi32>
+%3 = tile.load %arg0[%c0_i64, %c0_i64] : memref<?x?xf32, strided<[?, 1]>> -> tensor<1x1xf32>
+%4 = tile.atomic_add acq_rel %3, %arg0[%c7_i64, %c8_i64] : tensor<1x1xf32>, memref<?x?xf32, strided<[?, 1]>>
+tile.store %4, %arg0[%c0_i64, %c0_i64] : tensor<1x1xf32>, memref<?x?xf32, strided<[?, 1]>>
+)");
+}
+
+void bools(View m) { store(m, {0}, load(m, {0}, {8}) & true); }
+TEST(Memory, BoolIsStoredAsI8) {
+  EXPECT_EQ(program(bools, {mask}), R"(%c0_i64 = arith.constant 0 : i64
+%0 = tile.load %arg0[%c0_i64] : memref<?xi8, strided<[1]>> -> tensor<8xi1>
+tile.store %0, %arg0[%c0_i64] : tensor<8xi1>, memref<?xi8, strided<[1]>>
+)");
+}
+
+void debugging(View a) {
+  Tile x = load(a, {0}, {8});
+  print("x", x);
+  check(x > 0, "expected a positive number");
+}
+TEST(Memory, PrintAndCheck) {
+  EXPECT_EQ(program(debugging, {vector}), R"(%cst = arith.constant dense<0.000000e+00> : tensor<8xf32>
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.load %arg0[%c0_i64] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
+tile.print "x", %0 : tensor<8xf32>
+%1 = arith.cmpf ogt, %0, %cst : tensor<8xf32>
+tile.check %1, "expected a positive number" : tensor<8xi1>
+)");
+}
+
+void randoms(View a, View n, Tile seed) {
+  store(n, {0}, random_bits(seed, iota(8)));
+  store(a, {0}, random(seed, 3));
+}
+TEST(Random, UniformUses24Bits) {
+  EXPECT_EQ(program(randoms, {vector, integers, scalar(i64)}), R"(%cst = arith.constant 5.96046448E-8 : f32
+%c8_i32 = arith.constant 8 : i32
+%c3_i64 = arith.constant 3 : i64
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.iota : tensor<8xi32>
+%1 = tile.cast %0 : tensor<8xi32> to tensor<8xi64>
+%2 = tile.random %arg2, %1 : tensor<8xi64> -> tensor<8xi32>
+tile.store %2, %arg1[%c0_i64] : tensor<8xi32>, memref<?xi32, strided<[1]>>
+%3 = tile.random %arg2, %c3_i64 : i64 -> i32
+%4 = arith.shrui %3, %c8_i32 : i32
+%5 = tile.cast %4 : i32 to f32
+%6 = arith.mulf %5, %cst : f32
+%7 = tile.splat %6 : f32 -> tensor<1xf32>
+tile.store %7, %arg0[%c0_i64] : tensor<1xf32>, memref<?xf32, strided<[1]>>
+)");
+}
+
+// --- Specialisation --------------------------------------------------------------------------------------------------
+
+void extents(View a, View b, Tile s) {
+  store(a, {0, 0}, full(f32, {a.extent(1)}, s));
+  store(b, {a.dim(1), a.dim(0)}, 0);
+}
+TEST(Specialisation, ExtentMakesStaticAndFactsBecomeAttributes) {
+  ArgFacts a = matrix, b = matrix;
+  a.alignment = 64;
+  a.stridesBy16 = a.fits32 = true;
+  b.unitStride = false;
+  EXPECT_EQ(moduleOf(kernel("k", extents), {{a, b, scalar(f32)}, {{0, 1}}}), R"(module {
+  func.func @k(%arg0: memref<?x32xf32, strided<[?, 1]>> {tile.align = 64 : i64, tile.fits_32, tile.strides_by_16}, %arg1: memref<?x?xf32, strided<[?, ?]>> {tile.align = 1 : i64}, %arg2: f32) attributes {tile.disjoint = [array<i64: 0, 1>], tile.kernel} {
+    %0 = tile.splat %arg2 : f32 -> tensor<32xf32>
+    %c0_i64 = arith.constant 0 : i64
+    %c0_i64_0 = arith.constant 0 : i64
+    %1 = tile.reshape %0 : tensor<32xf32> -> tensor<1x32xf32>
+    tile.store %1, %arg0[%c0_i64, %c0_i64_0] : tensor<1x32xf32>, memref<?x32xf32, strided<[?, 1]>>
+    %2 = tile.dim %arg0, 1 : memref<?x32xf32, strided<[?, 1]>>
+    %3 = tile.dim %arg0, 0 : memref<?x32xf32, strided<[?, 1]>>
+    %cst = arith.constant 0.000000e+00 : f32
+    %4 = tile.reshape %cst : f32 -> tensor<1x1xf32>
+    tile.store %4, %arg1[%2, %3] : tensor<1x1xf32>, memref<?x?xf32, strided<[?, ?]>>
+    return
+  }
+}
+)");
+}
+
+TEST(Specialisation, OnlyAskedExtentsAreReported) {
+  auto context = makeContext();
+  Traced traced = trace(*context, kernel("k", extents), {{matrix, matrix, scalar(f32)}, {}}, "");
+  EXPECT_EQ(traced.asked, (std::set<std::pair<int, int>>{{0, 1}}));
+}
+
+struct Config {
+  int width = 4;
+  bool negate = false;
+  double scale = 1;
+};
+void configured(View a, Tile s, Config cfg) {
+  Tile x = full(f32, {cfg.width}, cfg.scale);
+  store(a, {0}, cfg.negate ? -s * x : s * x);
+}
+TEST(Specialisation, ConfigChoosesWhileTracing) {
+  Kernel k = kernel("k", configured,
+                    {field("width", &Config::width), field("negate", &Config::negate), field("scale", &Config::scale)});
+  EXPECT_EQ(programOf(k, {vector, scalar(f32)}, "negate=1,width=2"), R"(%c0_i64 = arith.constant 0 : i64
+%0 = arith.negf %arg1 : f32
+%1 = tile.splat %0 : f32 -> tensor<2xf32>
+tile.store %1, %arg0[%c0_i64] : tensor<2xf32>, memref<?xf32, strided<[1]>>
+)");
+}
+
+// Every operation says which C++ line made it.
+void located(View a) { store(a, {0}, 1); }
+TEST(Specialisation, OperationsCarryTheUsersLine) {
+  auto context = makeContext();
+  int line = __LINE__ - 3;
+  Traced traced = trace(*context, kernel("k", located), {{vector}, {}}, "");
+  traced.module->walk([&](mlir::Operation *op) {
+    auto loc = mlir::dyn_cast<mlir::FileLineColLoc>(op->getLoc());
+    ASSERT_TRUE(loc);
+    EXPECT_EQ(loc.getFilename(), __FILE__);
+    if (op->getName().getStringRef() == "tile.store") {
+      EXPECT_EQ(static_cast<int>(loc.getLine()), line);
+    }
+  });
+}
+
+} // namespace
+} // namespace kiln::testing
