@@ -134,11 +134,57 @@ private:
     a = buffers.lookup(tile);
     if (a)
       return;
-    readsView = viewLoad(tile) != nullptr;
-    if (tile::LoadOp load = viewLoad(tile))
-      a = readView(load);
+    readsView = !swapped && viewLoad(tile);
+    if (readsView)
+      a = readView(viewLoad(tile));
+    else if (swapped && rows < lanes && lanes % rows == 0)
+      packA(tile);
     else
       a = copyOf(tile, dot);
+  }
+
+  /// A column-major operand would touch another page of memory at every k: it is packed, `rows` elements for each k.
+  void packA(Value tile) {
+    aPanels = true;
+    const int64_t count = llvm::divideCeil(M, lanes), parts = lanes / rows;
+    e.moveTo(0);
+    a = memref::AllocaOp::create(e.builder, e.loc, MemRefType::get({count * parts, K + 2, rows}, element),
+                                 e.builder.getI64IntegerAttr(64));
+    whereInside(edgeOf(dot.getA(), 0), M, [&] {
+      assumeK(edgeOf(dot.getA(), 1), true);
+      for (int64_t first = 0; first < count; first += 16)
+        loop(e.constantIndex(0), kBound, 1, {}, [&](Value k, ValueRange) -> SmallVector<Value> {
+          for (int64_t vector = first; vector < std::min(count, first + 16); ++vector) {
+            Value m = e.constantIndex(vector * lanes);
+            Value column = e.vectorAt(tile, {along(k), lanesFrom(m, std::min(lanes, M - vector * lanes))});
+            for (int64_t part = 0; part < parts; ++part)
+              storePart(column, vector * parts + part, part * rows, k);
+          }
+          return {};
+        });
+      assumeK(edgeOf(dot.getA(), 1), false);
+    });
+  }
+
+  void storePart(Value column, int64_t panel, int64_t first, Value k) {
+    Value slice = e.make<vector::ExtractStridedSliceOp>(column, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{rows},
+                                                        ArrayRef<int64_t>{1});
+    SmallVector<Value> at = {e.constantIndex(panel), k, e.constantIndex(0)};
+    e.moveTo(e.depth());
+    vector::StoreOp::create(e.builder, e.loc, slice, a, at);
+  }
+
+  /// Emits `body` twice where a load may end before the tile: once for the programs in which it does not.
+  void whereInside(std::optional<Edge> edge, int64_t extent, function_ref<void()> body) {
+    if (!edge || !isNonNegative(edge->load.getOffsets()[edge->axis]))
+      return body();
+    Value whole = e.make<arith::CmpIOp>(arith::CmpIPredicate::eq, boundOf(edge, extent), e.constantIndex(extent));
+    auto assumed = [&] {
+      e.inside.insert({edge->load, edge->axis});
+      body();
+      e.inside.clear();
+    };
+    branch(whole, assumed, body);
   }
 
   tile::LoadOp viewLoad(Value tile) {
@@ -284,23 +330,11 @@ private:
         memref::AllocaOp::create(e.builder, e.loc, MemRefType::get({(vectors() + 1) / 2, height, 2 * lanes}, element),
                                  e.builder.getI64IntegerAttr(64));
     auto pack = [&] { isTransposed(dot.getB()) ? packTransposed() : packRows(); };
-    auto edge = edgeOf(dot.getB(), 1);
-    if (!edge || !isNonNegative(edge->load.getOffsets()[edge->axis]))
-      return pack();
-    Value whole = e.make<arith::CmpIOp>(arith::CmpIPredicate::eq, boundOf(edge, N), e.constantIndex(N));
-    branch(
-        whole,
-        [&] {
-          e.inside.insert({edge->load, edge->axis});
-          pack();
-          e.inside.clear();
-        },
-        pack);
+    whereInside(edgeOf(dot.getB(), 1), N, pack);
   }
 
-  /// Positions of k below the bound lie inside b's view when they do not begin before it.
-  void assumeK(bool holds) {
-    auto edge = edgeOf(dot.getB(), 0);
+  /// Positions of k below the bound lie inside an operand's view when they do not begin before it.
+  void assumeK(std::optional<Edge> edge, bool holds) {
     if (!edge || !isNonNegative(edge->load.getOffsets()[edge->axis]))
       return;
     if (holds)
@@ -317,7 +351,7 @@ private:
 
   /// Row k of b, up to 16 vectors at a time.
   void packRows() {
-    assumeK(true);
+    assumeK(edgeOf(dot.getB(), 0), true);
     for (int64_t first = 0; first < vectors(); first += 16)
       loop(e.constantIndex(0), kBound, 1, {}, [&](Value k, ValueRange) -> SmallVector<Value> {
         for (int64_t vector = first; vector < std::min(vectors(), first + 16); ++vector) {
@@ -327,7 +361,7 @@ private:
         }
         return {};
       });
-    assumeK(false);
+    assumeK(edgeOf(dot.getB(), 0), false);
   }
 
   /// Blocks of lanes × lanes, read along k and turned; the last block is bounded by its view.
@@ -335,12 +369,12 @@ private:
     Value rest = e.make<arith::RemUIOp>(kBound, e.constantIndex(lanes));
     Value whole = e.make<arith::SubIOp>(kBound, rest);
     loop(e.constantIndex(0), e.constantIndex(vectors()), 1, {}, [&](Value vector, ValueRange) -> SmallVector<Value> {
-      assumeK(true);
+      assumeK(edgeOf(dot.getB(), 0), true);
       loop(e.constantIndex(0), whole, lanes, {}, [&](Value k, ValueRange) -> SmallVector<Value> {
         turnBlock(vector, k, lanes);
         return {};
       });
-      assumeK(false);
+      assumeK(edgeOf(dot.getB(), 0), false);
       Value ragged = e.make<arith::CmpIOp>(arith::CmpIPredicate::ne, rest, e.constantIndex(0));
       branch(ragged, [&] { turnBlock(vector, whole, K % lanes ? K % lanes : lanes); }, nullptr);
       return {};
@@ -421,8 +455,10 @@ private:
     for (Value start : starts)
       b.push_back(e.make<vector::LoadOp>(e.vectorOf(element), panels, ValueRange{panel, k, start}));
     for (auto [i, m] : llvm::enumerate(row)) {
-      SmallVector<Value, 2> at = {m, k};
-      if (swapped)
+      SmallVector<Value, 3> at = {m, k};
+      if (aPanels)
+        at = {e.make<arith::DivUIOp>(row[0], e.constantIndex(rows)), k, e.constantIndex(i)};
+      else if (swapped)
         std::swap(at[0], at[1]);
       Value scalar = e.asVector(e.make<memref::LoadOp>(a, at));
       for (size_t j = 0; j < width; ++j)
@@ -482,6 +518,7 @@ private:
   const int64_t M, N, K, lanes, rows;
   Value kBound, mBound, nBound, a, panels;
   bool swapped = false; // a is read as a[k, m]
+  bool aPanels = false; // a is packed: [m / rows][k][m % rows]
   bool mEdge = false, readsView = false;
   bool keeps = false; // rows and columns past the bounds stay as they are
 };
