@@ -3,6 +3,7 @@
 #include "lowering/tile/Emit.h"
 
 #include "dialect/tile/TileDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 
@@ -108,6 +109,15 @@ Value Emit::castToInteger(Value value, Type element) {
   return select(above, largest, converted);
 }
 
+/// `real`, kept apart from the conversion of an integer that made it: canonicalisation would merge that with a
+/// narrowing that follows, and round once where two casts round twice. A copy of its own sign changes no number.
+Value Emit::settled(Value real) {
+  auto conversion = real.getDefiningOp<arith::SIToFPOp>();
+  if (!conversion || getElementTypeOrSelf(conversion.getIn().getType()).getIntOrFloatBitWidth() < 32)
+    return real;
+  return make<math::CopySignOp>(real, real);
+}
+
 /// f64 → f32, where an inexact result takes the neighbour with an odd last bit.
 Value Emit::narrowToOdd(Value f64) {
   Type f32Type = typeLike(f64.getType(), builder.getF32Type());
@@ -131,6 +141,7 @@ Value Emit::castReal(Value value, Type element) {
   Type from = getElementTypeOrSelf(value.getType());
   if (from == element)
     return value;
+  value = settled(value);
   if (from.isF64() && isNarrow(element))
     value = narrowToOdd(value);
   else if (isNarrow(from) && !element.isF32())

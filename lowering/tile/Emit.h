@@ -48,6 +48,7 @@ private:
   mlir::Value castToReal(mlir::Value integer, mlir::Type element);
   mlir::Value castToInteger(mlir::Value real, mlir::Type element);
   mlir::Value castReal(mlir::Value real, mlir::Type element);
+  mlir::Value settled(mlir::Value real);
   mlir::Value narrowToOdd(mlir::Value f64);
   mlir::Value stickyBits(mlir::Value i64);
 

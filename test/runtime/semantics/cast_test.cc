@@ -131,6 +131,23 @@ TEST_P(Casts, RoundOnceAndSaturate) {
       check(from, to, tieWords(from));
 }
 
+void convertTwice(View x, View viaF32, View viaF64) {
+  Tile a = load(x, {0}, {3});
+  store(viaF32, {0}, cast(cast(a, f32), bf16));
+  store(viaF64, {0}, cast(cast(a, f64), f32));
+}
+const Kernel convertTwiceKernel = kernel("convert_twice", convertTwice);
+
+// A number that the first cast rounds to a tie of the second: merged into one, the casts would round it up.
+TEST_P(Casts, TwoCastsRoundTwice) {
+  const int64_t tie32 = (1 << 24) + (1 << 16), tie64 = (int64_t(1) << 60) + (int64_t(1) << 36);
+  const Raw source{static_cast<uint64_t>(tie32 + 1), static_cast<uint64_t>(tie64 + 1), 3};
+  const Tensor x = tensor(i64, {3}, source), viaF32(device, bf16, {3}), viaF64(device, f32, {3});
+  launch(convertTwiceKernel, {x.ref(), viaF32.ref(), viaF64.ref()});
+  EXPECT_EQ(realOf(bf16, read(viaF32)[0]), 0x1p24);
+  EXPECT_EQ(realOf(f32, read(viaF64)[1]), 0x1p60);
+}
+
 KILN_ON_EVERY_DEVICE(Casts);
 
 } // namespace
