@@ -5,6 +5,8 @@
 #include "kernels/sum.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace kiln {
 
@@ -20,18 +22,22 @@ MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t 
     config.bk = 32;
     return config;
   }
-  // A tile of 256 x 128 with steps of 256 keeps both operands and the sums in a second-level cache of 1 MB. Packing the
-  // right operand is paid once a tile, so a tile takes all rows when there are few; and enough tiles must remain for
-  // several cores. Tiles are no larger than the matrix, rounded to what registers hold.
-  int64_t bm = 256, bn = 128;
-  if (layout != Layout::tn && M <= 320)
-    bm = M, bn = M > 256 ? 64 : 128;
-  constexpr int64_t enough = 8; // tiles that occupy the cores of a small machine evenly
-  while (ceildiv(M, bm) * ceildiv(N, bn) < enough && bm > 64)
-    bm = std::max<int64_t>(64, bm / 2);
-  config.bm = std::min(roundUp(bm, 8), roundUp(M, 8));
-  config.bn = std::min(bn, roundUp(N, 32));
-  config.bk = std::min<int64_t>(256, roundUp(K, 16));
+  // Tiles of 256 rows with steps of 256 keep both operands and the sums in a second-level cache of 1 MB. Packing the
+  // right operand is paid once a tile, so that a tile takes all rows when there are few. The first size of the list is
+  // taken that leaves enough tiles to occupy the cores of a small machine evenly.
+  constexpr int64_t enough = 12;
+  const int64_t rows = M <= 320 ? M : 256;
+  using Sizes = std::vector<std::pair<int64_t, int64_t>>;
+  const Sizes sizes = layout == Layout::tn ? Sizes{{256, 256}, {128, 256}, {128, 128}, {64, 128}, {64, 64}}
+                                           : Sizes{{rows, 128}, {rows, 64}, {128, 64}, {64, 64}};
+  auto fits = [&](const auto &size) { return ceildiv(M, size.first) * ceildiv(N, size.second) >= enough; };
+  const auto found = std::find_if(sizes.begin(), sizes.end(), fits);
+  const auto [bm, bn] = found == sizes.end() ? sizes.back() : *found;
+
+  // No larger than the matrix, rounded to what registers hold.
+  config.bm = static_cast<int>(std::min(roundUp(bm, 8), roundUp(M, 8)));
+  config.bn = static_cast<int>(std::min(bn, roundUp(N, 32)));
+  config.bk = static_cast<int>(std::min<int64_t>(256, roundUp(K, 16)));
   return config;
 }
 
