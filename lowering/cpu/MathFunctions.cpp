@@ -62,13 +62,14 @@ bool MathFunctions::canScale() const {
   return scaleInstruction && vector && vector.getNumElements() == (wide ? 8 : 16);
 }
 
-/// x · 2ⁿ for a whole n of any size, rounded once.
-Value MathFunctions::scale(Value x, Value n) {
-  Value all = emit.make<LLVM::ConstantOp>(builder.getIntegerType(wide ? 8 : 16), -1);
+/// x · 2ⁿ for a whole n of any size, rounded once; 0 in the lanes without `keep`, which costs them nothing: a result
+/// that the instruction itself rounds to nothing takes it some hundred cycles.
+Value MathFunctions::scale(Value x, Value n, Value keep) {
+  Value lanes = LLVM::BitcastOp::create(builder, loc, builder.getIntegerType(wide ? 8 : 16), keep);
   Value rounding = emit.make<LLVM::ConstantOp>(builder.getI32Type(), 4); // as the control register says
   StringRef name = wide ? "llvm.x86.avx512.mask.scalef.pd.512" : "llvm.x86.avx512.mask.scalef.ps.512";
   auto call = LLVM::CallIntrinsicOp::create(builder, loc, type, builder.getStringAttr(name),
-                                            ValueRange{x, n, x, all, rounding});
+                                            ValueRange{x, n, number(0), lanes, rounding});
   return call.getResult(0);
 }
 
@@ -112,24 +113,28 @@ static const double expTerms64[] = {2.0495067957387501189e-9, 2.5105770172466587
 /// 2^x = 2ⁿ · 2^f with n the nearest integer and |f| ≤ 1/2.
 Value MathFunctions::exp2(Value x) {
   ArrayRef<double> terms = wide ? ArrayRef<double>(exp2Terms64) : ArrayRef<double>(exp2Terms32);
-  x = atMost(atLeast(x, wide ? -1076 : -151), wide ? 1024.5 : 128.5);
+  Value keep = above(x, wide ? -1075 : -150); // below, the result rounds to 0
+  x = atMost(canScale() ? x : emit.select(keep, x, number(0)), wide ? 1024.5 : 128.5);
   Rounded n = round(x, {});
   Value remainder = subtract(x, n.integer);
   if (canScale())
-    return scale(nearPower(remainder, terms, /*half=*/false), n.integer);
-  return powerOfTwo(nearPower(remainder, terms, /*half=*/true), n, x, wide ? -1020 : -124);
+    return scale(nearPower(remainder, terms, /*half=*/false), n.integer, keep);
+  Value power = powerOfTwo(nearPower(remainder, terms, /*half=*/true), n, x, wide ? -1020 : -124);
+  return emit.select(keep, power, number(0));
 }
 
 /// e^x = 2ⁿ · e^r with n the integer nearest to x / ln 2; ln 2 is taken off in two parts, the first of few bits.
 Value MathFunctions::exp(Value x) {
   ArrayRef<double> terms = wide ? ArrayRef<double>(expTerms64) : ArrayRef<double>(expTerms32);
-  x = atMost(atLeast(x, wide ? -746 : -104.5), wide ? 709.9 : 88.8);
+  Value keep = above(x, wide ? -745.14 : -104); // below, the result rounds to 0
+  x = atMost(canScale() ? x : emit.select(keep, x, number(0)), wide ? 709.9 : 88.8);
   Rounded n = round(x, number(0x1.71547652b82fep0));
   Value remainder = fma(n.integer, number(wide ? -6.93147180369123816490e-01 : -0x1.62e4p-1), x);
   remainder = fma(n.integer, number(wide ? -1.90821492927058770002e-10 : -0x1.7f7d1cp-20), remainder);
   if (canScale())
-    return scale(nearPower(remainder, terms, /*half=*/false), n.integer);
-  return powerOfTwo(nearPower(remainder, terms, /*half=*/true), n, x, wide ? -707 : -86);
+    return scale(nearPower(remainder, terms, /*half=*/false), n.integer, keep);
+  Value power = powerOfTwo(nearPower(remainder, terms, /*half=*/true), n, x, wide ? -707 : -86);
+  return emit.select(keep, power, number(0));
 }
 
 // --- Logarithms

@@ -44,6 +44,8 @@ private:
   Value magnitude(Value x);
   Value withSign(Value x, Value sign);
   Value word(int64_t value) { return emit.integer(words, value); }
+  /// Greater, or not a number.
+  Value above(Value a, double b) { return emit.compare(mlir::arith::CmpFPredicate::UGT, a, number(b)); }
   Value less(Value a, double b) { return emit.compare(mlir::arith::CmpFPredicate::OLT, a, number(b)); }
   /// The smaller or larger of x and a bound; NaN stays NaN.
   Value atMost(Value x, double bound);
@@ -54,7 +56,7 @@ private:
   struct Rounded;
   struct Reduced;
   Value powerOfTwo(Value half, Rounded n, Value x, double smallBelow);
-  Value scale(Value x, Value n);
+  Value scale(Value x, Value n, Value keep);
   bool canScale() const;
   Value nearPower(Value remainder, llvm::ArrayRef<double> coefficients, bool half);
   Rounded round(Value x, Value factor);
