@@ -133,18 +133,15 @@ static AttentionConfig tilesOf(int64_t bm, int64_t bn, int64_t T) {
   return config;
 }
 
-// On a CPU a causal tile on the diagonal is computed whole, half of it for nothing: small tiles waste less, and the
-// scores of a small tile stay in the first-level cache between the product, the softmax and the next product.
-AttentionConfig pickAttention(const Target &target, int64_t T, int64_t D) {
-  return target.isCpu() ? tilesOf(32, 32, T) : tilesOf(64, 64, T);
+/// Short sequences take small tiles, so that little of a tile lies past the end or above the diagonal; on long ones a
+/// larger tile packs keys and values less often.
+static AttentionConfig pickTiles(const Target &target, int64_t T) {
+  return target.isCpu() && T <= 512 ? tilesOf(32, 32, T) : tilesOf(64, 64, T);
 }
 
-// The backward pass reads and writes dQ once a block of keys, and long sequences are worth larger tiles.
-AttentionConfig pickAttentionBackward(const Target &target, int64_t T, int64_t D) {
-  if (!target.isCpu() || T > 128)
-    return T > 512 ? tilesOf(128, 64, T) : tilesOf(64, 64, T);
-  return tilesOf(32, 32, T);
-}
+AttentionConfig pickAttention(const Target &target, int64_t T, int64_t D) { return pickTiles(target, T); }
+
+AttentionConfig pickAttentionBackward(const Target &target, int64_t T, int64_t D) { return pickTiles(target, T); }
 
 /// q, k, v and o of one shape and type, lse beside them. The shape.
 static Shape expectHeads(const char *plan, const TensorRef &q, const TensorRef &k, const TensorRef &v,
