@@ -11,8 +11,8 @@
 //
 //     void k(const void *args, int64_t program, void *scratch);
 //
-// with program = x + grid[0] * (y + grid[1] * z), and `scratch` 64-byte aligned memory of the thread, as many bytes as the
-// object's constant `int64_t k_scratch_bytes` says. The functions below are all that an object may call.
+// with program = x + grid[0] * (y + grid[1] * z), and `scratch` 64-byte aligned memory of the thread, as many bytes as
+// the object's constant `int64_t k_scratch_bytes` says. The functions below are all that an object may call.
 
 #pragma once
 
@@ -31,7 +31,8 @@ extern "C" {
 /// An element of a check was false. `message` and `where` (`file:line`) are zero-terminated constants of the object;
 /// `element` is the row-major index of the first failing element. Records the first failure and returns.
 void kiln_check_failed(const char *message, const char *where, int64_t program, int64_t element);
-/// Prints a tile: `rank` extents at `extents`, elements of type `type` (kiln::Type as a number; bool and i8 as bytes, bf16 as
-/// 2 bytes, …) dense in row-major order at `data`.
-void kiln_print(const char *label, int64_t program, int32_t type, int64_t rank, const int64_t *extents, const void *data);
+/// Prints a tile: `rank` extents at `extents`, elements of type `type` (kiln::Type as a number; bool and i8 as bytes,
+/// bf16 as 2 bytes, …) dense in row-major order at `data`.
+void kiln_print(const char *label, int64_t program, int32_t type, int64_t rank, const int64_t *extents,
+                const void *data);
 }

@@ -64,7 +64,8 @@ void registerDialects(mlir::DialectRegistry &registry) {
   mlir::registerLLVMDialectTranslation(registry);
 }
 
-// --- The two pipelines ------------------------------------------------------------------------------------------------
+// --- The two pipelines
+// ------------------------------------------------------------------------------------------------
 
 /// Upstream's simplifications, safe anywhere above the loops.
 static void addSimplify(mlir::OpPassManager &pm) {
@@ -147,7 +148,8 @@ void registerPipelines() {
   registerPipeline("kiln-cpu-generic", "tile to the LLVM dialect by the oracle: plain loops", true);
 }
 
-// --- Compiling --------------------------------------------------------------------------------------------------------
+// --- Compiling
+// --------------------------------------------------------------------------------------------------------
 
 static std::string textOf(mlir::Operation *op) {
   std::string text;
@@ -198,7 +200,8 @@ static std::string writeReproducer(mlir::PassManager &pm, mlir::ModuleOp origina
     return "";
   }
   llvm::raw_fd_ostream(file, /*shouldClose=*/true).close();
-  mlir::makeReproducer("builtin.module", pm.getPasses(), original, path, /*disableThreads=*/true, /*verifyPasses=*/true);
+  mlir::makeReproducer("builtin.module", pm.getPasses(), original, path, /*disableThreads=*/true,
+                       /*verifyPasses=*/true);
   return "run it again with: kiln-opt --run-reproducer " + path.str().str();
 }
 

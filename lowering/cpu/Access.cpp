@@ -191,8 +191,8 @@ Value Evaluator::gather(tile::GatherOp op, const Index &index) {
   auto extents = tile::shapeOf(op.getType());
   auto scalarRow = [&](const Index &position, bool lanes) {
     Value row = at(op.getRows(), {position[0]});
-    return read(op.getView(), accessOf(op, op.getView(), op.getOffsets(), extents, position, row), element, op.getPadding(),
-                lanes);
+    return read(op.getView(), accessOf(op, op.getView(), op.getOffsets(), extents, position, row), element,
+                op.getPadding(), lanes);
   };
   bool unit = index.size() > 1 && index.back().lanes && isUnitStride(op.getView(), index.size() - 1);
   if (unit || !hasLanes(index))

@@ -1,7 +1,9 @@
-// Places every scratch buffer in one block of memory that the thread owns, so that a kernel needs neither stack nor heap.
+// Places every scratch buffer in one block of memory that the thread owns, so that a kernel needs neither stack nor
+// heap.
 //
 // In: kernels with `memref.alloca` of static shape anywhere in structured control flow. Out: a last argument
-// `memref<?xi8>`, views of it, and the attribute `cpu.scratch_bytes`. Buffers that are never alive together share bytes.
+// `memref<?xi8>`, views of it, and the attribute `cpu.scratch_bytes`. Buffers that are never alive together share
+// bytes.
 //
 //     %a = memref.alloca() {alignment = 64 : i64} : memref<64x64xf32>
 //     ─>
@@ -38,8 +40,8 @@ namespace {
 /// The largest scratch a kernel may ask of each thread.
 constexpr int64_t scratchLimit = int64_t(64) << 20;
 
-/// From this size on, buffers get a gap behind them: without it those whose sizes are multiples of a page would all begin
-/// at the same place in a page, and their loads and stores would wait for each other (4K aliasing).
+/// From this size on, buffers get a gap behind them: without it those whose sizes are multiples of a page would all
+/// begin at the same place in a page, and their loads and stores would wait for each other (4K aliasing).
 constexpr int64_t bigBuffer = 4096, bigBufferGap = 128;
 
 /// The first and the last operation, as numbers, while the buffer holds a value.

@@ -35,7 +35,8 @@ static void deriveNumbers(CpuTarget &target) {
   const std::unique_ptr<llvm::MCSubtargetInfo> any(backend.createMCSubtargetInfo(cpuTriple(), "", ""));
   if (!any->isCPUStringValid(target.cpu))
     throw Error("expected the name of an x86-64 CPU as LLVM spells it (\"native\", \"x86-64-v3\", \"znver4\", …), but "
-                "got '" + target.cpu + "'");
+                "got '" +
+                target.cpu + "'");
   const std::unique_ptr<llvm::MCSubtargetInfo> info(
       backend.createMCSubtargetInfo(cpuTriple(), target.cpu, target.features));
   std::string missing;
@@ -44,7 +45,8 @@ static void deriveNumbers(CpuTarget &target) {
       missing += (missing.empty() ? "" : ", ") + std::string(feature);
   if (!missing.empty())
     throw Error("expected a CPU with AVX2, FMA, F16C and BMI2 (x86-64-v3 or newer), but '" + target.cpu + "' lacks " +
-                missing, Fault::device);
+                    missing,
+                Fault::device);
   const bool avx512 = info->checkFeatures("+avx512f,+avx512bw,+avx512dq,+avx512vl");
   target.vectorBits = avx512 ? 512 : 256;
   target.registers = avx512 ? 32 : 16;

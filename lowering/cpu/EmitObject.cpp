@@ -1,8 +1,8 @@
 // LLVM's half of the compiler: a short list of optimisations, then code generation for one CPU into memory.
 //
 // Three things differ from what opt and llc do. No C library exists for LLVM here, so that it neither forms calls of
-// memset and memcpy nor relies on libm; the finished object is searched for symbols that Abi.h does not know. Triple and
-// data layout are on the module before the first pass. And a fatal error of LLVM becomes an exception: see
+// memset and memcpy nor relies on libm; the finished object is searched for symbols that Abi.h does not know. Triple
+// and data layout are on the module before the first pass. And a fatal error of LLVM becomes an exception: see
 // withFatalErrorsThrown.
 
 #include "lowering/cpu/EmitObject.h"
@@ -48,7 +48,8 @@ const llvm::Target &x86Backend() {
   return *backend;
 }
 
-// --- Fatal errors -----------------------------------------------------------------------------------------------------
+// --- Fatal errors
+// -----------------------------------------------------------------------------------------------------
 
 /// Whether a fatal error on this thread has somewhere to go.
 static thread_local bool catching = false;
@@ -88,7 +89,8 @@ static void noteError(const llvm::DiagnosticInfo *info, void *errors) {
   stream << "\n";
 }
 
-// --- Optimisation and code generation ---------------------------------------------------------------------------------
+// --- Optimisation and code generation
+// ---------------------------------------------------------------------------------
 
 static std::unique_ptr<llvm::TargetMachine> createMachine(const CpuTarget &target) {
   return std::unique_ptr<llvm::TargetMachine>(
@@ -102,9 +104,9 @@ static llvm::TargetLibraryInfoImpl noLibrary() {
   return library;
 }
 
-/// What is left to do for LLVM on loops that are blocked and vectorised already: clean up what the conversions repeat, put
-/// loops into the form that code generation knows, move out what does not change. On our kernels it takes a third of the
-/// time of O3, and their code is as fast.
+/// What is left to do for LLVM on loops that are blocked and vectorised already: clean up what the conversions repeat,
+/// put loops into the form that code generation knows, move out what does not change. On our kernels it takes a third
+/// of the time of O3, and their code is as fast.
 static constexpr llvm::StringLiteral optimisation =
     "function(sroa,early-cse,instcombine,simplifycfg,loop-mssa(loop-rotate,licm),early-cse<memssa>,instcombine,"
     "simplifycfg)";

@@ -1,8 +1,9 @@
 // Turns the kernel into the C function that Abi.h describes.
 //
 // In: a `func.func` with `tile.kernel` and `cpu.scratch_bytes`: views and scalars, then the scratch memory. Out: a
-// function of the argument block, the program's number and the scratch memory, and the constant `<kernel>_scratch_bytes`.
-// Views are read from the block at entry; what reads the grid or the program's number reads it where it stands.
+// function of the argument block, the program's number and the scratch memory, and the constant
+// `<kernel>_scratch_bytes`. Views are read from the block at entry; what reads the grid or the program's number reads
+// it where it stands.
 //
 //     func.func @k(%v: memref<?x64xf32, strided<[?, 1]>>, %n: i64, %scratch: memref<?xi8>) attributes {tile.kernel, …}
 //     ─>
@@ -152,8 +153,8 @@ static void lowerQueries(func::FuncOp func, Arguments &arguments) {
 static void emitScratchBytes(func::FuncOp func, int64_t bytes) {
   OpBuilder builder(func);
   const std::string name = (func.getName() + abi::scratchSuffix).str();
-  LLVM::GlobalOp::create(builder, func.getLoc(), builder.getI64Type(), /*isConstant=*/true, LLVM::Linkage::External, name,
-                         builder.getI64IntegerAttr(bytes));
+  LLVM::GlobalOp::create(builder, func.getLoc(), builder.getI64Type(), /*isConstant=*/true, LLVM::Linkage::External,
+                         name, builder.getI64IntegerAttr(bytes));
 }
 
 /// Facts about the three arguments: nothing else points at the block or at the scratch memory.

@@ -1,8 +1,8 @@
 // Transcendental functions of f32 and f64 spelt in arithmetic, on a scalar or a vector alike.
 //
 // All are free of branches, tables and calls; each handles ±0, ±inf, NaN, denormal arguments and denormal results.
-// Largest errors, measured by test/runtime/semantics/math_test.cc against the C library in the next wider type (one ulp is the
-// spacing of floats at the exact result):
+// Largest errors, measured by test/runtime/semantics/math_test.cc against the C library in the next wider type (one ulp
+// is the spacing of floats at the exact result):
 //
 //            f32        f64
 //     exp2   1.8 ulp    0.9 ulp

@@ -1,5 +1,5 @@
-// What a compilation that fails leaves behind: an error that says why, a reproducer that runs, and a process that goes on
-// compiling, in every thread.
+// What a compilation that fails leaves behind: an error that says why, a reproducer that runs, and a process that goes
+// on compiling, in every thread.
 
 #include "test/lowering/Loaded.h"
 
@@ -54,7 +54,8 @@ static void expectGoodKernelCompiles() {
 
 /// A folder for reproducers that disappears again.
 struct DumpFolder {
-  const std::filesystem::path path = std::filesystem::temp_directory_path() / ("kiln-failure-" + std::to_string(getpid()));
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("kiln-failure-" + std::to_string(getpid()));
   DumpFolder() { setenv("KILN_DUMP", path.c_str(), 1); }
   ~DumpFolder() {
     unsetenv("KILN_DUMP");

@@ -40,8 +40,8 @@ template <class T> static T valueOf(llvm::Expected<T> value) {
 
 Loaded::Loaded(const std::vector<char> &object, const std::string &kernel)
     : jit(valueOf(llvm::orc::LLJITBuilder().create())) {
-  llvm::cantFail(jit->addObjectFile(
-      llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(object.data(), object.size()), kernel)));
+  llvm::cantFail(
+      jit->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(object.data(), object.size()), kernel)));
   function = valueOf(jit->lookup(kernel)).toPtr<void (*)(const void *, int64_t, void *)>();
   bytes = *valueOf(jit->lookup(kernel + abi::scratchSuffix)).toPtr<const int64_t *>();
 }

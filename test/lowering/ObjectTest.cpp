@@ -16,8 +16,8 @@ using kiln::test::ArgumentBlock, kiln::test::Loaded, kiln::test::objectOf;
 
 static constexpr const char *x86v3 = "x86-64-v3";
 
-/// Copies rows through scratch: row i of `out` becomes row i of `in` times the scalar, when the flag is set. The program
-/// adds 1000 times its z index, so that the grid is seen.
+/// Copies rows through scratch: row i of `out` becomes row i of `in` times the scalar, when the flag is set. The
+/// program adds 1000 times its z index, so that the grid is seen.
 static constexpr const char *scaleRows = R"mlir(
 func.func @scale(%in: memref<?x8xf32, strided<[?, 1]>>, %out: memref<?x8xf32, strided<[?, 1]>>, %s: f32, %flag: i1)
     attributes {tile.kernel} {

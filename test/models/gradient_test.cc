@@ -1,5 +1,5 @@
-// The trainer's network against the reference model: gradients of every tensor, losses over steps, and sums of gradients
-// over micro-batches. The devices are a parameter; KILN_TEST_DEVICE names another one.
+// The trainer's network against the reference model: gradients of every tensor, losses over steps, and sums of
+// gradients over micro-batches. The devices are a parameter; KILN_TEST_DEVICE names another one.
 
 #include "models/gpt2/model.h"
 #include "test/models/devices.h"
@@ -33,7 +33,9 @@ HostBuffers randomBuffers(const ParameterList &list, uint32_t seed) {
     for (int64_t i = 0; i < p.count(); ++i)
       values[p.offset + i] = normal(engine) + (p.init.kind == Init::Kind::ones ? 1.0f : 0.0f);
   const char *bytes = reinterpret_cast<const char *>(values.data());
-  return {{bytes, bytes + values.size() * sizeof(float)}, std::vector<float>(list.count()), std::vector<float>(list.count())};
+  return {{bytes, bytes + values.size() * sizeof(float)},
+          std::vector<float>(list.count()),
+          std::vector<float>(list.count())};
 }
 
 /// The part of a flat buffer that belongs to `p`.
@@ -62,7 +64,8 @@ void expectGradients(const std::string &device, const Gpt2Config &config, int64_
   model.addGradient(b, 0);
   const std::vector<float> got = model.gradients();
   reference::Tensors want;
-  reference::gradient(shapeOf(config), referenceParameters(list, buffers), b.tokens, b.targets, batch, config.context, want);
+  reference::gradient(shapeOf(config), referenceParameters(list, buffers), b.tokens, b.targets, batch, config.context,
+                      want);
   for (const Parameter &p : list.all()) {
     reference::Tensor difference = part(got.data(), p);
     for (size_t i = 0; i < difference.size(); ++i)
@@ -73,8 +76,8 @@ void expectGradients(const std::string &device, const Gpt2Config &config, int64_
 
 class GradientTest : public DeviceTest {};
 
-// The gradient of every tensor is within 1e-4 of the reference's, in norm: f32 rounds to 6e-8, and the sums of up to 4 · 16
-// rows and 4 · 32 columns through two layers lose two to three digits of that.
+// The gradient of every tensor is within 1e-4 of the reference's, in norm: f32 rounds to 6e-8, and the sums of up to 4
+// · 16 rows and 4 · 32 columns through two layers lose two to three digits of that.
 TEST_P(GradientTest, MatchesTheReference) { expectGradients(GetParam(), {2, 2, 32, 16, 64}, 4); }
 
 // The same where nothing is a multiple of anything: heads of 7, sequences of 13, 37 tokens.
@@ -99,7 +102,8 @@ TEST_P(GradientTest, TwentyStepsHaveTheReferencesLosses) {
     const Batch b = randomBatch(config, s.batch, static_cast<uint32_t>(step % 4));
     model.addGradient(b, 0);
     const UpdateResult got = model.update(s, learningRate(s, step), step + 1);
-    const double want = reference::gradient(shapeOf(config), parameters, b.tokens, b.targets, s.batch, config.context, gradients);
+    const double want =
+        reference::gradient(shapeOf(config), parameters, b.tokens, b.targets, s.batch, config.context, gradients);
     const double wantNorm = adam.update(parameters, gradients, learningRate(s, step));
     EXPECT_NEAR(got.loss, want, 1e-4) << "step " << step;
     EXPECT_NEAR(got.gradientNorm, wantNorm, 1e-3 * wantNorm) << "step " << step;

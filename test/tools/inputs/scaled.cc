@@ -25,7 +25,6 @@ void rows(View x, View y) {
   store(y, {m}, sum(load(x, {m, 0}, {x.extent(1)})));
 }
 const char *const text = "} const Kernel norThis = kernel(";
-const Kernel rowsKernel =
-    kernel("rows", rows);
+const Kernel rowsKernel = kernel("rows", rows);
 
 } // namespace mine
