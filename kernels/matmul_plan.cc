@@ -13,9 +13,9 @@ namespace kiln {
 /// a rounded up to a multiple of b.
 static int64_t roundUp(int64_t a, int64_t b) { return ceildiv(a, b) * b; }
 
-/// Modelled cycles of one CPU core for a tile of bm × bn sums of length K. Measured on AVX-512 cores: the micro-kernel
-/// keeps 27 multiply-adds a cycle; an element of B costs 0.8 cycles to fetch and pack, one of A 0.4 to fetch; each step
-/// of bk goes through the sums once at 0.35.
+/// Modelled cycles of one CPU core for a tile of bm × bn sums of length K: 27 multiply-adds a cycle, 0.8 cycles to fetch
+/// and pack an element of B, 0.4 to fetch one of A, 0.35 for each sum in each step of bk. The four constants are estimates
+/// for AVX-512 cores, not fitted: the model ranks tiles, it does not predict times.
 static double tileCycles(int64_t bm, int64_t bn, int64_t K, int64_t bk) {
   const double sums = static_cast<double>(bm) * bn;
   return sums * K / 27 + K * (0.8 * bn + 0.4 * bm) + 0.35 * sums * (ceildiv(K, bk) + 1);
