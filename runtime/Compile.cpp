@@ -13,8 +13,8 @@
 #include "lowering/Diagnostics.h"
 #include "lowering/Pipelines.h"
 #include "runtime/Cache.h"
+#include "runtime/Compilation.h"
 #include "runtime/ContextPool.h"
-#include "runtime/MemoryCache.h"
 #include "runtime/Stages.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -27,30 +27,56 @@
 
 namespace kiln {
 
-namespace {
-/// What the process has compiled. Lives as long as the process.
-struct Compiler {
-  MemoryCache memory;
-  ContextPool contexts;
-  DiskCache disk = DiskCache::fromEnvironment();
-  std::atomic<bool> frozen = false;
-  std::atomic<int64_t> compiled = 0, fromDisk = 0, fromMemory = 0, nanoseconds = 0;
-};
-
 /// A traced kernel with the context that its module lives in.
 struct TracedKernel {
   std::unique_ptr<ContextPool::Context> context;
   Traced traced;
 };
 
-/// Adds the time of its life to the statistics.
-struct Stopwatch {
-  explicit Stopwatch(std::atomic<int64_t> &total) : total(total) {}
-  ~Stopwatch() {
-    total += std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
+namespace {
+/// The time during which at least one thread was compiling. Two at once do not count twice.
+class BusyClock {
+  using Clock = std::chrono::steady_clock;
+
+public:
+  /// Counts while it lives.
+  class Scope {
+  public:
+    explicit Scope(BusyClock &clock) : clock(clock) {
+      const std::lock_guard lock(clock.mutex);
+      if (clock.busy++ == 0)
+        clock.begin = Clock::now();
+    }
+    ~Scope() {
+      const std::lock_guard lock(clock.mutex);
+      if (--clock.busy == 0)
+        clock.total += Clock::now() - clock.begin;
+    }
+
+  private:
+    BusyClock &clock;
+  };
+
+  double milliseconds() {
+    const std::lock_guard lock(mutex);
+    return std::chrono::duration<double, std::milli>(busy ? total + (Clock::now() - begin) : total).count();
   }
-  std::atomic<int64_t> &total;
-  const std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+
+private:
+  std::mutex mutex;
+  int busy = 0; // threads that compile
+  Clock::time_point begin;
+  Clock::duration total{};
+};
+
+/// What the process has compiled. Lives as long as the process.
+struct Compiler {
+  MemoryCache memory;
+  ContextPool contexts;
+  DiskCache disk = DiskCache::fromEnvironment();
+  std::atomic<bool> frozen = false;
+  std::atomic<int64_t> compiled = 0, fromDisk = 0, fromMemory = 0;
+  BusyClock clock;
 };
 } // namespace
 
@@ -113,12 +139,13 @@ static Specialisation specialise(const std::vector<Arg> &args, const FactWords &
 
 // --- Tracing and lowering -------------------------------------------------------------------------------------------
 
-static TracedKernel traceKernel(const Kernel &kernel, const Specialisation &facts, const std::string &config) {
-  TracedKernel result;
-  result.context = compiler().contexts.take();
-  const lowering::ErrorCollector errors(&result.context->context);
-  result.traced = trace(result.context->context, kernel, facts, config);
-  if (!result.traced.module)
+static std::shared_ptr<TracedKernel> traceKernel(const Kernel &kernel, const Specialisation &facts,
+                                                 const std::string &config) {
+  auto result = std::make_shared<TracedKernel>();
+  result->context = compiler().contexts.take();
+  const lowering::ErrorCollector errors(&result->context->context);
+  result->traced = trace(result->context->context, kernel, facts, config);
+  if (!result->traced.module)
     throw Error(errors.text().substr(0, errors.text().find_last_not_of('\n') + 1));
   return result;
 }
@@ -180,29 +207,26 @@ static std::vector<char> objectOf(const Kernel &kernel, mlir::ModuleOp module, c
   return object;
 }
 
-// --- The public functions -------------------------------------------------------------------------------------------
+// --- The two halves of a compilation --------------------------------------------------------------------------------
 
-/// Traces, and enters the specialisation among those being made; null when another thread has entered it meanwhile.
-static std::pair<PendingExecutable, TracedKernel> begin(Source &source, const Kernel &kernel,
-                                                        const std::vector<Arg> &args, const FactWords &facts,
-                                                        const std::string &config, void *workspace) {
-  const std::lock_guard lock(source.tracing);
-  if (PendingExecutable pending = source.find(facts, args))
-    return {pending, TracedKernel()};
-  TracedKernel traced = traceKernel(kernel, specialise(args, facts, workspace), config);
-  auto pending = std::make_shared<Pending>();
-  source.add(facts, args, traced.traced.asked, pending);
-  return {pending, std::move(traced)};
+static std::shared_ptr<Source> sourceOf(const Request &request) {
+  return compiler().memory.source(request.device.name(), request.kernel, request.config);
 }
 
-std::shared_ptr<const Executable> compile(Device &device, const Kernel &kernel, const std::vector<Arg> &args,
-                                          const std::string &config, void *workspace) {
+PendingExecutable findCompiled(const Request &request) {
+  const PendingExecutable found = sourceOf(request)->find(factsOf(request.args, request.workspace), request.args);
+  compiler().fromMemory += found != nullptr;
+  return found;
+}
+
+Begun beginCompiling(const Request &request) {
   Compiler &state = compiler();
-  const std::shared_ptr<Source> source = state.memory.source(device.name(), kernel, config);
+  const auto &[device, kernel, args, config, workspace] = request;
+  Begun begun{{}, sourceOf(request), {}};
   const FactWords facts = factsOf(args, workspace);
-  if (const PendingExecutable pending = source->find(facts, args)) {
+  if ((begun.executable = begun.source->find(facts, args))) {
     ++state.fromMemory;
-    return pending->executable.get();
+    return begun;
   }
   checkArguments(kernel, args);
   if (state.frozen)
@@ -210,53 +234,49 @@ std::shared_ptr<const Executable> compile(Device &device, const Kernel &kernel, 
         fmt::format("kernel '{}': expected no compilation after freeze(), but got new arguments: {} with config "
                     "'{}'",
                     kernel.name, textOf(args), config));
-  const Stopwatch stopwatch(state.nanoseconds);
-  auto [pending, traced] = begin(*source, kernel, args, facts, config, workspace);
-  if (!traced.context) {
+  const BusyClock::Scope timed(state.clock);
+  const std::lock_guard lock(begun.source->tracing);
+  if ((begun.executable = begun.source->find(facts, args))) { // another thread has entered it meanwhile
     ++state.fromMemory;
-    return pending->executable.get();
+    return begun;
   }
+  begun.traced = traceKernel(kernel, specialise(args, facts, workspace), config);
+  begun.executable = std::make_shared<Pending>();
+  begun.source->add(facts, args, begun.traced->traced.asked, begun.executable);
+  return begun;
+}
+
+bool finishCompiling(const Request &request, Begun &begun) {
+  const BusyClock::Scope timed(compiler().clock);
   try {
-    const Signature signature = signatureOf(kernel, *traced.traced.module, args);
-    const std::vector<char> object = objectOf(kernel, *traced.traced.module, device);
+    TracedKernel &traced = *begun.traced;
+    const Signature signature = signatureOf(request.kernel, *traced.traced.module, request.args);
+    const std::vector<char> object = objectOf(request.kernel, *traced.traced.module, request.device);
     traced.traced.module = {};
-    state.contexts.give(std::move(traced.context));
-    pending->promise.set_value(device.load(kernel.name, signature, object));
+    compiler().contexts.give(std::move(traced.context));
+    begun.executable->promise.set_value(request.device.load(request.kernel.name, signature, object));
+    return true;
   } catch (...) {
-    source->remove(pending); // so that a later request tries again
-    pending->promise.set_exception(std::current_exception());
+    begun.source->remove(begun.executable); // so that a later request tries again
+    begun.executable->promise.set_exception(std::current_exception());
+    return false;
   }
-  return pending->executable.get();
 }
 
-void launch(Device &device, const Kernel &kernel, std::array<int64_t, 3> grid, const std::vector<Arg> &args,
-            const std::string &config) {
-  device.launch(*compile(device, kernel, args, config), grid, args);
-}
+// --- The public functions -------------------------------------------------------------------------------------------
 
-void run(Device &device, const Plan &plan, const TensorRef &workspace) {
-  const int64_t bytes = workspace.data ? workspace.count() * bytesOf(workspace.type) : 0;
-  if (bytes < plan.workspaceBytes)
-    throw Error(fmt::format("expected a workspace of {} bytes, but got {}", plan.workspaceBytes, bytes));
-  for (const Launch &launch : plan.launches) {
-    for (size_t i = 0; i < launch.args.size(); ++i) {
-      const Arg &arg = launch.args[i];
-      if (arg.kind == Arg::Kind::workspace &&
-          (arg.workspaceOffset < 0 ||
-           arg.workspaceOffset + arg.ref.count() * bytesOf(arg.ref.type) > plan.workspaceBytes))
-        throw Error(
-            fmt::format("kernel '{}': expected argument {} to lie in the plan's workspace of {} bytes, but got {} "
-                        "at byte {}",
-                        launch.kernel->name, i, plan.workspaceBytes, textOf(arg), arg.workspaceOffset));
-    }
-    const auto executable = compile(device, *launch.kernel, launch.args, launch.config, workspace.data);
-    device.launch(*executable, launch.grid, launch.args, workspace.data);
-  }
+std::shared_ptr<const Executable> compile(Device &device, const Kernel &kernel, const std::vector<Arg> &args,
+                                          const std::string &config, void *workspace) {
+  const Request request{device, kernel, args, config, workspace};
+  Begun begun = beginCompiling(request);
+  if (begun.traced)
+    finishCompiling(request, begun);
+  return begun.executable->executable.get();
 }
 
 CompileStatistics compileStatistics() {
-  const Compiler &state = compiler();
-  return {state.compiled, state.fromDisk, state.fromMemory, static_cast<double>(state.nanoseconds) * 1e-6};
+  Compiler &state = compiler();
+  return {state.compiled, state.fromDisk, state.fromMemory, state.clock.milliseconds()};
 }
 
 void freeze(bool frozen) { compiler().frozen = frozen; }

@@ -10,7 +10,7 @@ namespace kiln {
 /// What compiling has cost so far in this process.
 struct CompileStatistics {
   int64_t compiled = 0, fromDisk = 0, fromMemory = 0;
-  double milliseconds = 0; // wall clock in compile() that did not come from memory
+  double milliseconds = 0; // wall clock during which some thread compiled; several at once count once
 };
 CompileStatistics compileStatistics();
 
@@ -25,7 +25,13 @@ std::shared_ptr<const Executable> compile(Device &device, const Kernel &kernel, 
 void launch(Device &device, const Kernel &kernel, std::array<int64_t, 3> grid, const std::vector<Arg> &args,
             const std::string &config = "");
 
-/// Runs a plan's launches in order. `workspace` has at least plan.workspaceBytes bytes; throws Error when it has not.
+/// Compiles what the launches of a plan need and is not in memory, several at a time on as many threads as the device
+/// has, so that running the plan compiles nothing. Kernels are traced in the order of the launches; of several errors
+/// the one of the first launch is thrown, as if they were compiled one after the other, and later ones may be left out.
+/// `workspace` is the one the plan will run with: throws Error when it has not plan.workspaceBytes bytes.
+void prepare(Device &device, const Plan &plan, const TensorRef &workspace = {});
+
+/// Runs a plan's launches in order, prepared as by prepare(): when something does not compile, nothing runs.
 void run(Device &device, const Plan &plan, const TensorRef &workspace = {});
 
 /// From now on a compile that is not in memory is an error (and back).

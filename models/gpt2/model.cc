@@ -1,7 +1,6 @@
 // Allocation, the plans of a step, and running them.
 
 #include "models/gpt2/model.h"
-#include "kernels/adamw.h"
 #include "kernels/sum.h"
 
 #include <algorithm>
@@ -144,19 +143,42 @@ void Gpt2::uploadBatch(const Batch &b) {
   uploadAll(targets, b.targets);
 }
 
+void Gpt2::visitGradient(int64_t micro, const Visit &visit) const {
+  visit(micro == 0 ? firstMicro : laterMicro);
+  visit(
+      planTotal(device->target(), losses, totals.ref().slice(0, micro, 1), 1.0f / static_cast<float>(losses.count())));
+}
+
+void Gpt2::visitReport(const Visit &visit) const {
+  visit(planTotal(device->target(), totals, loss, 1.0f / static_cast<float>(accumulate)));
+  visit(planGradNorm(device->target(), gradient, norm));
+}
+
+void Gpt2::visitUpdate(const AdamWStep &step, const Visit &visit) const {
+  visit(planAdamW(device->target(), value, gradient, first, second, step));
+}
+
+void Gpt2::prepare() {
+  Plan step;
+  const Visit gather = [&](const Plan &plan) { step += plan; };
+  for (int64_t micro = 0; micro < accumulate; ++micro)
+    visitGradient(micro, gather);
+  visitReport(gather);
+  visitUpdate({}, gather);
+  kiln::prepare(*device, step, workspace);
+}
+
 void Gpt2::addGradient(const Batch &b, int64_t micro) {
   uploadBatch(b);
   const HostEmbeddingIndex index = indexOf(b.tokens, net.config().vocab);
   uploadAll(indexTokens, index.tokens);
   uploadAll(indexStarts, index.starts);
   uploadAll(indexPositions, index.positions);
-  run(micro == 0 ? firstMicro : laterMicro);
-  run(planTotal(device->target(), losses, totals.ref().slice(0, micro, 1), 1.0f / static_cast<float>(losses.count())));
+  visitGradient(micro, [&](const Plan &plan) { run(plan); });
 }
 
 UpdateResult Gpt2::update(const TrainSettings &s, double rate, int64_t step) {
-  run(planTotal(device->target(), totals, loss, 1.0f / static_cast<float>(accumulate)));
-  run(planGradNorm(device->target(), gradient, norm));
+  visitReport([&](const Plan &plan) { run(plan); });
   device->synchronize();
   const UpdateResult result{loss.downloadFloats()[0], norm.downloadFloats()[0]};
   AdamWStep a;
@@ -168,7 +190,7 @@ UpdateResult Gpt2::update(const TrainSettings &s, double rate, int64_t step) {
   a.decayed = net.parameters().decayedCount();
   a.step = step;
   a.gradScale = result.gradientNorm > s.clip ? s.clip / result.gradientNorm : 1;
-  run(planAdamW(device->target(), value, gradient, first, second, a));
+  visitUpdate(a, [&](const Plan &plan) { run(plan); });
   return result;
 }
 

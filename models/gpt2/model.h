@@ -2,10 +2,13 @@
 
 #pragma once
 
+#include "kernels/adamw.h"
 #include "models/data/batches.h"
 #include "models/gpt2/checkpoint.h"
 #include "models/gpt2/network.h"
 #include "runtime/Compile.h"
+
+#include <functional>
 
 namespace kiln {
 
@@ -45,6 +48,9 @@ public:
   /// The gradient buffer, for tests.
   std::vector<float> gradients() const { return gradient.downloadFloats(); }
 
+  /// Compiles the kernels of a training step, several at a time, so that the first step compiles nothing.
+  void prepare();
+
   /// Adds micro-batch number `micro` of a step to the gradients; number 0 replaces what they hold.
   void addGradient(const Batch &batch, int64_t micro);
   /// Clips and applies the gradients with the learning rate `rate`; `step` counts from 1.
@@ -59,6 +65,12 @@ private:
   /// Logits after row `row` of the batch.
   Plan planPrediction(Arena &arena, int64_t row) const;
   void uploadBatch(const Batch &batch);
+
+  /// What the parts of a training step hand their plans to, in order: run() trains, prepare() only gathers.
+  using Visit = std::function<void(const Plan &)>;
+  void visitGradient(int64_t micro, const Visit &visit) const;
+  void visitReport(const Visit &visit) const;
+  void visitUpdate(const AdamWStep &step, const Visit &visit) const;
   void run(const Plan &plan);
 
   std::shared_ptr<Device> device;

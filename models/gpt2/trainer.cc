@@ -119,6 +119,7 @@ Run::Run(const TrainOptions &given)
                     state.data.path, state.data.bytes, state.data.hash, data.path, data.bytes, data.hash));
   state.data = data;
   restore();
+  model.prepare();
   peak = measurePeak(*device);
 }
 

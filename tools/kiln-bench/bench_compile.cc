@@ -1,6 +1,7 @@
 // Compile times. Every kernel is compiled at the shapes of a GPT-2 124M step on 4 × 64 tokens, seven times over: cold,
 // with an empty cache on disk, and warm, from the disk. The process is warm both times: memory of earlier compilations
-// is dropped, LLVM stays initialised. A last pair of rows is a whole training step, all of its compilations together.
+// is dropped, LLVM stays initialised. A last pair of rows is a whole training step, all of its compilations together, on
+// as many threads as the device has.
 
 #include "kernels/Registry.h"
 #include "kernels/adamw.h"
@@ -183,6 +184,7 @@ static void measureStepCompile(bench::Setting &setting, const FreshCache &cache)
     for (bool cold : {true, false}) {
       forgetCompiled();
       double before = compileStatistics().milliseconds;
+      model.prepare();
       model.addGradient(batch, 0);
       model.update({.batch = B, .steps = 1000}, 1e-4, 1 + round);
       (cold ? times.cold : times.warm).push_back(compileStatistics().milliseconds - before);

@@ -1,0 +1,151 @@
+// Plans: finding or making the executables of all of their launches, then running them.
+//
+// Threads take the launches in order. Looking a launch up and tracing it is done by one thread at a time, for what one
+// trace asks for decides whether it serves the next launch too: so no specialisation is begun twice, and no thread
+// waits for another's. Making the code of what was traced is done by all of them at once.
+
+#include "runtime/Compilation.h"
+#include "runtime/Compile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+namespace kiln {
+
+using SharedExecutable = std::shared_future<std::shared_ptr<const Executable>>;
+
+namespace {
+/// The executables of a plan's launches, made by all who call work().
+class Preparation {
+public:
+  Preparation(Device &device, const Plan &plan, void *workspace)
+      : device(device), launches(plan.launches), workspace(workspace), executables(launches.size()) {
+    for (; next < launches.size(); ++next) {
+      const PendingExecutable found = findCompiled(request(next));
+      if (!found)
+        return;
+      executables[next] = found->executable;
+    }
+  }
+
+  /// Launches that may have to be compiled for.
+  size_t left() const { return launches.size() - next; }
+
+  /// Compiles until there is nothing more to begin.
+  void work() {
+    while (std::optional<Work> mine = begin())
+      if (!finishCompiling(request(mine->launch), mine->begun))
+        failed = true;
+  }
+
+  /// The executables in the order of the launches, once every work() has returned; throws the first error.
+  const std::vector<SharedExecutable> &result() const {
+    for (const SharedExecutable &executable : executables)
+      executable.get();
+    return executables;
+  }
+
+private:
+  struct Work {
+    size_t launch;
+    Begun begun;
+  };
+
+  Request request(size_t launch) const {
+    return {device, *launches[launch].kernel, launches[launch].args, launches[launch].config, workspace};
+  }
+
+  /// Traces the next launch that no executable serves, if there is one. After an error nothing more is begun: whatever
+  /// comes before the first one has been.
+  std::optional<Work> begin() {
+    const std::lock_guard lock(beginning);
+    while (!failed && next < launches.size()) {
+      const size_t launch = next++;
+      try {
+        Begun begun = beginCompiling(request(launch));
+        executables[launch] = begun.executable->executable;
+        if (begun.traced)
+          return Work{launch, std::move(begun)};
+      } catch (...) {
+        std::promise<std::shared_ptr<const Executable>> failure;
+        failure.set_exception(std::current_exception());
+        executables[launch] = failure.get_future().share();
+        failed = true;
+      }
+    }
+    return {};
+  }
+
+  Device &device;
+  const std::vector<Launch> &launches;
+  void *const workspace;
+  std::mutex beginning; // guards the next two
+  size_t next = 0;      // launches before it have an executable, an error, or somebody who makes one
+  std::vector<SharedExecutable> executables;
+  std::atomic<bool> failed = false;
+};
+} // namespace
+
+/// Calls work() on the calling thread and on `others` more, or as many as the system lets us have.
+static void workTogether(Preparation &preparation, size_t others) {
+  std::vector<std::jthread> threads;
+  try {
+    while (threads.size() < others)
+      threads.emplace_back([&] { preparation.work(); });
+  } catch (const std::system_error &) { // fewer threads do as well
+  }
+  preparation.work();
+}
+
+/// Throws Error unless the workspace holds what the plan wants of it.
+static void checkWorkspace(const Plan &plan, const TensorRef &workspace) {
+  const int64_t bytes = workspace.data ? workspace.count() * bytesOf(workspace.type) : 0;
+  if (bytes < plan.workspaceBytes)
+    throw Error(fmt::format("expected a workspace of {} bytes, but got {}", plan.workspaceBytes, bytes));
+  for (const Launch &launch : plan.launches)
+    for (size_t i = 0; i < launch.args.size(); ++i) {
+      const Arg &arg = launch.args[i];
+      if (arg.kind == Arg::Kind::workspace &&
+          (arg.workspaceOffset < 0 ||
+           arg.workspaceOffset + arg.ref.count() * bytesOf(arg.ref.type) > plan.workspaceBytes))
+        throw Error(
+            fmt::format("kernel '{}': expected argument {} to lie in the plan's workspace of {} bytes, but got {} "
+                        "at byte {}",
+                        launch.kernel->name, i, plan.workspaceBytes, textOf(arg), arg.workspaceOffset));
+    }
+}
+
+/// Leaves nothing of a plan to compile.
+static void compileMissing(Device &device, Preparation &preparation) {
+  if (const size_t left = preparation.left())
+    workTogether(preparation, std::min<size_t>(left, device.threads()) - 1);
+}
+
+void prepare(Device &device, const Plan &plan, const TensorRef &workspace) {
+  checkWorkspace(plan, workspace);
+  Preparation preparation(device, plan, workspace.data);
+  compileMissing(device, preparation);
+  preparation.result();
+}
+
+void run(Device &device, const Plan &plan, const TensorRef &workspace) {
+  checkWorkspace(plan, workspace);
+  Preparation preparation(device, plan, workspace.data);
+  compileMissing(device, preparation);
+  const std::vector<SharedExecutable> &executables = preparation.result();
+  for (size_t i = 0; i < executables.size(); ++i)
+    device.launch(*executables[i].get(), plan.launches[i].grid, plan.launches[i].args, workspace.data);
+}
+
+void launch(Device &device, const Kernel &kernel, std::array<int64_t, 3> grid, const std::vector<Arg> &args,
+            const std::string &config) {
+  device.launch(*compile(device, kernel, args, config), grid, args);
+}
+
+} // namespace kiln
