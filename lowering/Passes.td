@@ -10,6 +10,23 @@ include "mlir/Pass/PassBase.td"
 
 // --- tile → tile: on every machine ----------------------------------------------------------------------------------
 
+def VerifyKernels : Pass<"tile-verify-kernels", "::mlir::ModuleOp"> {
+  let summary = "rejects what is no kernel, and kernels too large to compile";
+  let description = [{
+    The gate of every pipeline. A kernel is a `func.func` with the attribute `tile.kernel` whose arguments are scalars and
+    strided views, which returns nothing, and whose body is structured control flow over scalars and tiles in operations of
+    `tile`, `arith`, `math` and `scf`. Parts of it may be lowered already. The module is not changed.
+
+    ```mlir
+    %0 = math.sin %x : f32   // error: expected an operation of the tile language, but got 'math.sin'
+    ```
+  }];
+  let options = [
+    Option<"elements", "elements", "int64_t", "1 << 24", "most elements of a tile">,
+    Option<"operations", "operations", "int64_t", "4096", "most operations of a kernel">,
+  ];
+}
+
 def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
   let summary = "spells total integer operations, casts, random numbers and narrow-float arithmetic in arith";
   let description = [{

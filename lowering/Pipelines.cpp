@@ -1,7 +1,8 @@
 // The order of all passes, from a tile module to an object.
 //
-//     tile ─> expand ops ─┬─ generic: linalg ─> plain loops ──────────────┬─> math ─> scratch ─> kernel arguments
-//                         └─ fast: forward loads, pin, loops over vectors ─┘      ─> LLVM dialect ─> LLVM ─> object
+//     tile ─> verify ─> expand ops ─┬─ generic: linalg ─> plain loops ────────────────┬─> math ─> scratch
+//                                   └─ fast: forward loads, pin, loops over vectors ─┘
+//          ─> kernel arguments ─> LLVM dialect ─> LLVM ─> object
 //
 // Nothing after our own lowering canonicalises: MLIR 22 would turn chains of vector inserts into one operation with as
 // many operands as elements, which LLVM compiles badly.
@@ -81,6 +82,7 @@ static LowerTilesOptions blockSizes(const CpuTarget &target) {
 }
 
 void buildCpuLoopsPipeline(mlir::OpPassManager &pm, const CpuTarget &target, const CpuOptions &options) {
+  pm.addPass(createVerifyKernels());
   pm.addPass(createDeclareConsole());
   addSimplify(pm);
   pm.addNestedPass<FuncOp>(createExpandOps());

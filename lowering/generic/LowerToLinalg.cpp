@@ -291,6 +291,12 @@ struct LowerToLinalg : impl::LowerToLinalgBase<LowerToLinalg> {
   void runOnOperation() override {
     Oracle oracle(&getContext());
     for (Block &block : getOperation().getBody())
+      for (Value argument : block.getArguments())
+        if (isTile(argument)) {
+          getOperation().emitOpError("expected arguments that are views and scalars, but got ") << argument.getType();
+          return signalPassFailure();
+        }
+    for (Block &block : getOperation().getBody())
       if (failed(oracle.lowerBlock(block)))
         return signalPassFailure();
     oracle.eraseReplaced();

@@ -1,0 +1,159 @@
+// Rejects what is no kernel, and kernels too large to compile: the gate of every pipeline.
+//
+// A module may come from a file that somebody wrote or edited, and a kernel from a host loop that unrolled a million
+// times. What is wrong is told here, at its line, so that the passes that follow can rely on what they get: a function
+// of views and scalars in structured control flow, whose values are tiles and scalars. Parts of a kernel may be lowered
+// already. The module is not changed.
+//
+//     func.func @f(%n: index) attributes {tile.kernel} { … math.sin … }
+//     // error: expected an operation of the tile language, but got 'math.sin'
+
+#include "lowering/Diagnostics.h"
+#include "lowering/Passes.h"
+
+#include "dialect/tile/TileDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace kiln::lowering {
+
+#define GEN_PASS_DEF_VERIFYKERNELS
+#include "lowering/Passes.h.inc"
+
+static bool isElement(Type type) {
+  return type.isInteger(1) || type.isInteger(8) || type.isInteger(16) || type.isInteger(32) || type.isInteger(64) ||
+         type.isBF16() || type.isF16() || type.isF32() || type.isF64();
+}
+
+/// A view that kernels may have as an argument: strided memory of rank 1 to 5 that begins where its pointer points.
+static bool isView(Type type) {
+  const auto view = dyn_cast<MemRefType>(type);
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+  return view && view.getRank() >= 1 && view.getRank() <= 5 && !view.getMemorySpace() &&
+         isElement(view.getElementType()) && !view.getElementType().isInteger(1) &&
+         succeeded(view.getStridesAndOffset(strides, offset)) && offset == 0 &&
+         llvm::all_of(strides, [](int64_t stride) { return stride >= 0 || ShapedType::isDynamic(stride); });
+}
+
+static bool isTile(Type type) {
+  const auto tile = dyn_cast<RankedTensorType>(type);
+  return tile && tile.hasStaticShape() && tile.getRank() >= 1 && tile.getRank() <= 5 && !tile.getEncoding() &&
+         isElement(tile.getElementType()) && !llvm::is_contained(tile.getShape(), 0);
+}
+
+/// The elements of a tile; the largest number when 64 bits do not hold them.
+static int64_t countOf(RankedTensorType tile) {
+  int64_t count = 1;
+  for (const int64_t extent : tile.getShape())
+    if (llvm::MulOverflow(count, extent, count))
+      return std::numeric_limits<int64_t>::max();
+  return count;
+}
+
+/// The elementwise functions of the language, and arithmetic.
+static bool isArithmetic(Operation *op) {
+  return isa<arith::ArithDialect>(op->getDialect()) ||
+         isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::FloorOp, math::CeilOp, math::SqrtOp, math::RsqrtOp,
+             math::ExpOp, math::Exp2Op, math::LogOp, math::Log2Op, math::TanhOp, math::ErfOp, math::RoundEvenOp,
+             math::TruncOp, math::CopySignOp>(op);
+}
+
+/// What a part of a kernel that is lowered already consists of.
+static bool isLowered(Operation *op) {
+  return isa<memref::MemRefDialect, vector::VectorDialect, LLVM::LLVMDialect>(op->getDialect());
+}
+
+static bool isKnown(Operation *op) {
+  return op->getDialect() && (isa<tile::TileDialect>(op->getDialect()) || isArithmetic(op) || isLowered(op) ||
+                              isa<scf::ForOp, scf::IfOp, scf::YieldOp, func::ReturnOp>(op));
+}
+
+namespace {
+struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
+  using VerifyKernelsBase::VerifyKernelsBase;
+
+  void runOnOperation() override {
+    bool hasKernel = false;
+    for (Operation &op : *getOperation().getBody()) {
+      auto func = dyn_cast<func::FuncOp>(op);
+      if (func && func->hasAttr("tile.kernel")) {
+        hasKernel = true;
+        if (failed(verifyInterface(func)) || failed(verifyBody(func)))
+          return signalPassFailure();
+      } else if (!isa_and_nonnull<LLVM::LLVMDialect>(op.getDialect())) {
+        emitUserError(&op) << "expected kernels only: functions with the attribute 'tile.kernel'";
+        return signalPassFailure();
+      }
+    }
+    if (!hasKernel) {
+      emitUserError(getOperation()) << "expected a module with a kernel: a function with the attribute 'tile.kernel'";
+      signalPassFailure();
+    }
+  }
+
+  static LogicalResult verifyInterface(func::FuncOp func) {
+    if (func.isExternal())
+      return emitUserError(func) << "expected a kernel to have a body";
+    if (func.getNumResults() != 0)
+      return emitUserError(func) << "expected a kernel to return nothing, but got " << func.getNumResults()
+                                 << " results";
+    for (const Type type : func.getArgumentTypes())
+      if (!isElement(type) && !isView(type))
+        return emitUserError(func) << "expected a kernel's arguments to be scalars and strided views of rank 1 to 5 "
+                                      "and offset 0, but got "
+                                   << type;
+    return success();
+  }
+
+  LogicalResult verifyBody(func::FuncOp func) const {
+    int64_t count = 0;
+    const WalkResult walk = func.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) -> WalkResult {
+      if (!isKnown(op))
+        return emitUserError(op) << "expected an operation of the tile language, but got '" << op->getName() << "'";
+      if (++count > operations)
+        return emitUserError(op) << "kernel '" << func.getName() << "' has more than " << operations.getValue()
+                                 << " operations: use range() in place of host loops, which unroll";
+      for (Region &region : op->getRegions())
+        if (failed(verifyRegion(op, region)))
+          return failure();
+      for (const Type type : op->getResultTypes())
+        if (failed(verifyValue(op, type)))
+          return failure();
+      return success();
+    });
+    return failure(walk.wasInterrupted() || failed(verifyRegion(func, func.getBody())));
+  }
+
+  LogicalResult verifyRegion(Operation *op, Region &region) const {
+    if (region.empty()) // an `else` that is not there
+      return success();
+    if (!region.hasOneBlock())
+      return emitUserError(op) << "expected structured control flow, but got a region of several blocks";
+    if (!isa<func::FuncOp>(op))
+      for (const Type type : region.getArgumentTypes())
+        if (failed(verifyValue(op, type)))
+          return failure();
+    return success();
+  }
+
+  LogicalResult verifyValue(Operation *op, Type type) const {
+    if (isElement(type) || type.isIndex() || isLowered(op) || (isArithmetic(op) && isa<VectorType>(type)))
+      return success();
+    if (!isTile(type))
+      return emitUserError(op) << "expected values to be scalars and tiles of rank 1 to 5, but got " << type;
+    if (countOf(cast<RankedTensorType>(type)) > elements)
+      return emitUserError(op) << "expected tiles of at most " << elements.getValue() << " elements, but got "
+                               << tile::shapeText(type) << ": choose a smaller tile, or loop over parts of it";
+    return success();
+  }
+};
+} // namespace
+
+} // namespace kiln::lowering

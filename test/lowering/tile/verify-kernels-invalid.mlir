@@ -1,0 +1,103 @@
+// What is no kernel is told at its line.
+// RUN: kiln-opt %s --tile-verify-kernels="operations=6" --split-input-file --verify-diagnostics
+
+// expected-error@below {{expected kernels only: functions with the attribute 'tile.kernel'}}
+func.func @plain() {
+  return
+}
+
+// -----
+
+// expected-error@below {{expected a module with a kernel: a function with the attribute 'tile.kernel'}}
+module {
+}
+
+// -----
+
+// expected-error@below {{expected a kernel to have a body}}
+func.func private @declaration() attributes {tile.kernel}
+
+// -----
+
+// expected-error@below {{expected a kernel to return nothing, but got 1 results}}
+func.func @result(%n: i64) -> i64 attributes {tile.kernel} {
+  return %n : i64
+}
+
+// -----
+
+// expected-error@below {{expected a kernel's arguments to be scalars and strided views of rank 1 to 5 and offset 0, but got 'tensor<4xf32>'}}
+func.func @tile(%x: tensor<4xf32>) attributes {tile.kernel} {
+  return
+}
+
+// -----
+
+// expected-error@below {{expected a kernel's arguments to be scalars and strided views of rank 1 to 5 and offset 0, but got 'memref<4xf32, strided<[1], offset: 8>>'}}
+func.func @offset(%x: memref<4xf32, strided<[1], offset: 8>>) attributes {tile.kernel} {
+  return
+}
+
+// -----
+
+func.func @operation(%x: f32) attributes {tile.kernel} {
+  // expected-error@below {{expected an operation of the tile language, but got 'math.sin'}}
+  %0 = math.sin %x : f32
+  return
+}
+
+// -----
+
+// expected-error@below {{expected structured control flow, but got a region of several blocks}}
+func.func @blocks(%flag: i1) attributes {tile.kernel} {
+  return
+^other:
+  return
+}
+
+// -----
+
+func.func @scalar() attributes {tile.kernel} {
+  // expected-error@below {{expected values to be scalars and tiles of rank 1 to 5, but got 'i7'}}
+  %0 = arith.constant 3 : i7
+  return
+}
+
+// -----
+
+func.func @carried(%n: i64, %x: memref<4xf32>) attributes {tile.kernel} {
+  // expected-error@below {{expected values to be scalars and tiles of rank 1 to 5, but got 'memref<4xf32>'}}
+  %0 = scf.for %i = %n to %n step %n iter_args(%y = %x) -> (memref<4xf32>) : i64 {
+    scf.yield %y : memref<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @elements() attributes {tile.kernel} {
+  // expected-error@below {{expected tiles of at most 16777216 elements, but got 4097x4096: choose a smaller tile, or loop over parts of it}}
+  %0 = arith.constant dense<0.0> : tensor<4097x4096xf32>
+  return
+}
+
+// -----
+
+func.func @overflowing() attributes {tile.kernel} {
+  // expected-error@below {{expected tiles of at most 16777216 elements, but got 4294967296x4294967296: choose a smaller tile, or loop over parts of it}}
+  %0 = arith.constant dense<0> : tensor<4294967296x4294967296xi64>
+  return
+}
+
+// -----
+
+func.func @operations(%n: i64) attributes {tile.kernel} {
+  %0 = arith.addi %n, %n : i64
+  %1 = arith.addi %0, %n : i64
+  %2 = arith.addi %1, %n : i64
+  %3 = arith.addi %2, %n : i64
+  %4 = arith.addi %3, %n : i64
+  %5 = arith.addi %4, %n : i64
+  // expected-error@below {{kernel 'operations' has more than 6 operations: use range() in place of host loops, which unroll}}
+  return
+}
