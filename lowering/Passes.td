@@ -92,6 +92,20 @@ def PinCarriedTiles : Pass<"cpu-pin-carried-tiles", "::mlir::func::FuncOp"> {
   }];
 }
 
+def FuseEpilogues : Pass<"cpu-fuse-epilogues", "::mlir::func::FuncOp"> {
+  let summary = "finds the stores that can run inside the product whose sums they write";
+  let description = [{
+    Where only stores read a product, or the sum of products that a loop carries, and nothing in between touches the same
+    memory, the stores take each block of sums straight from the registers: in the product, or in the loop's last step.
+    `cpu.epilogue` on the product or the loop names such results.
+
+    ```mlir
+    %y = scf.for … iter_args(%acc = %zero) -> (tensor<64x64xf32>) { … } {cpu.epilogue = array<i1: true>}
+    tile.store %y, %c[%m, %n]
+    ```
+  }];
+}
+
 def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
   let summary = "turns tiles into loops over native vectors and scratch memory";
   let description = [{

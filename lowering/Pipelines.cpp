@@ -93,6 +93,7 @@ void buildCpuLoopsPipeline(mlir::OpPassManager &pm, const CpuTarget &target, con
   } else {
     pm.addNestedPass<FuncOp>(createForwardLoads());
     pm.addNestedPass<FuncOp>(createPinCarriedTiles());
+    pm.addNestedPass<FuncOp>(createFuseEpilogues());
     pm.addNestedPass<FuncOp>(createLowerTiles(blockSizes(target)));
   }
   pm.addNestedPass<FuncOp>(mlir::createCSEPass());

@@ -3,6 +3,7 @@
 #include "lowering/analysis/TileUses.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -20,6 +21,13 @@ bool isInlinable(Operation *op) {
     return false;
   return isElementwise(op) || op->hasTrait<OpTrait::ConstantLike>() ||
          isa<tile::IotaOp, tile::SplatOp, tile::ReshapeOp, tile::BroadcastOp, tile::TransposeOp>(op);
+}
+
+bool differsByUnits(Type from, Type to) {
+  SmallVector<int64_t> a, b;
+  llvm::copy_if(tile::shapeOf(from), std::back_inserter(a), [](int64_t extent) { return extent != 1; });
+  llvm::copy_if(tile::shapeOf(to), std::back_inserter(b), [](int64_t extent) { return extent != 1; });
+  return a == b;
 }
 
 SmallVector<Reader> readersOf(Value value) {
@@ -41,6 +49,32 @@ SmallVector<Reader> readersOf(Value value) {
   return readers;
 }
 
+SmallVector<tile::StoreOp> storesOf(Value tile) {
+  SmallVector<tile::StoreOp> stores;
+  SmallVector<Value> work = {tile};
+  llvm::SmallDenseSet<Value> seen;
+  while (!work.empty()) {
+    Value current = work.pop_back_val();
+    if (!seen.insert(current).second)
+      continue;
+    for (OpOperand &use : current.getUses()) {
+      Operation *user = use.getOwner();
+      auto store = dyn_cast<tile::StoreOp>(user);
+      auto reshape = dyn_cast<tile::ReshapeOp>(user);
+      if (store)
+        stores.push_back(store);
+      else if (isElementwise(user) || (reshape && differsByUnits(current.getType(), reshape.getType())))
+        work.push_back(user->getResult(0));
+      else
+        return {};
+    }
+  }
+  llvm::sort(stores,
+             [](Operation *a, Operation *b) { return a->getBlock() == b->getBlock() && a->isBeforeInBlock(b); });
+  stores.erase(llvm::unique(stores), stores.end());
+  return stores;
+}
+
 bool mayOverlap(Value a, Value b) {
   auto x = dyn_cast<BlockArgument>(a), y = dyn_cast<BlockArgument>(b);
   if (a == b || !x || !y)
@@ -58,15 +92,17 @@ bool mayOverlap(Value a, Value b) {
   return true;
 }
 
+Value viewOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<tile::LoadOp, tile::GatherOp, tile::StoreOp, tile::ScatterOp, tile::AtomicAddOp>(
+          [](auto access) { return access.getView(); });
+}
+
 SmallVector<Value> writtenViews(Operation *op) {
   SmallVector<Value> views;
   op->walk([&](Operation *inner) {
-    if (auto store = dyn_cast<tile::StoreOp>(inner))
-      views.push_back(store.getView());
-    else if (auto scatter = dyn_cast<tile::ScatterOp>(inner))
-      views.push_back(scatter.getView());
-    else if (auto atomic = dyn_cast<tile::AtomicAddOp>(inner))
-      views.push_back(atomic.getView());
+    if (isa<tile::StoreOp, tile::ScatterOp, tile::AtomicAddOp>(inner))
+      views.push_back(viewOf(inner));
   });
   return views;
 }

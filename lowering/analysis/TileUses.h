@@ -23,11 +23,21 @@ bool isInlinable(mlir::Operation *op);
 /// Whether `op` computes element i from element i of its operands.
 bool isElementwise(mlir::Operation *op);
 
+/// Whether `from` and `to` hold the same extents but for extents of 1.
+bool differsByUnits(mlir::Type from, mlir::Type to);
+
 /// Readers of `value` through inlinable operations.
 llvm::SmallVector<Reader> readersOf(mlir::Value value);
 
+/// The stores that elements of `tile` reach, each for one element, through elementwise operations and reshapes that add
+/// or drop extents of 1; none when anything else reads `tile`. In program order when they stand in one block.
+llvm::SmallVector<tile::StoreOp> storesOf(mlir::Value tile);
+
 /// Whether writing through `a` may change what `b` reads; both are view arguments of the kernel.
 bool mayOverlap(mlir::Value a, mlir::Value b);
+
+/// The view that a load, gather, store, scatter or atomic addition works on.
+mlir::Value viewOf(mlir::Operation *op);
 
 /// The views that `op`, or an operation inside it, may write.
 llvm::SmallVector<mlir::Value> writtenViews(mlir::Operation *op);

@@ -267,6 +267,20 @@ void Evaluator::store(Value value, tile::StoreOp op, const Index &index) {
   }
 }
 
+void Evaluator::prefetch(tile::StoreOp op, const Index &index) {
+  Access access = accessOf(op, op.getView(), op.getOffsets(), tile::shapeOf(op.getValue().getType()), index);
+  moveTo(depth());
+  memref::PrefetchOp::create(builder, loc, op.getView(), access.indices, /*isWrite=*/true, /*localityHint=*/3,
+                             /*isDataCache=*/true);
+}
+
+void Evaluator::prefetch(tile::LoadOp op, const Index &index) {
+  Access access = accessOf(op, op.getView(), op.getOffsets(), tile::shapeOf(op.getType()), index);
+  moveTo(depth());
+  memref::PrefetchOp::create(builder, loc, op.getView(), access.indices, /*isWrite=*/false, /*localityHint=*/2,
+                             /*isDataCache=*/true);
+}
+
 void Evaluator::scatter(Value value, tile::ScatterOp op, const Index &index) {
   Value row = at(op.getRows(), {index[0]});
   write(value, op.getView(),

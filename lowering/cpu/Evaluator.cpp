@@ -14,6 +14,90 @@ void Evaluator::moveTo(int depth) {
     builder.setInsertionPointToEnd(level.block);
 }
 
+void Evaluator::within(Operation *op, Block *block, function_ref<void()> body) {
+  const int where = depth();
+  Operation *saved = levels.back().before;
+  levels.back().before = op;
+  levels.push_back({block, block->empty() ? nullptr : block->getTerminator()});
+  body();
+  levels.pop_back();
+  levels.back().before = saved;
+  forgetBelow(where);
+}
+
+SmallVector<Value> Evaluator::loop(Value from, Value to, int64_t step, ValueRange carried,
+                                   function_ref<SmallVector<Value>(Ix, ValueRange)> body) {
+  Value stride = constantIndex(step);
+  moveTo(depth());
+  auto loop = scf::ForOp::create(builder, loc, from, to, stride, carried);
+  if (!loop.getBody()->empty()) // a loop without results comes with its yield
+    loop.getBody()->back().erase();
+  within(loop, loop.getBody(), [&] {
+    noted(loop.getInductionVar(), depth());
+    for (Value argument : loop.getRegionIterArgs())
+      noted(argument, depth());
+    SmallVector<Value> yielded = body(along(loop.getInductionVar()), loop.getRegionIterArgs());
+    moveTo(depth());
+    scf::YieldOp::create(builder, loc, yielded);
+  });
+  SmallVector<Value> results;
+  for (Value result : loop.getResults())
+    results.push_back(noted(result, depth()));
+  return results;
+}
+
+void Evaluator::loop(Value from, Value to, int64_t step, function_ref<void(Ix)> body) {
+  loop(from, to, step, {}, [&](Ix position, ValueRange) -> SmallVector<Value> {
+    body(position);
+    return {};
+  });
+}
+
+SmallVector<Value> Evaluator::unrolledLoop(Value from, Value to, int64_t count, ValueRange carried,
+                                           function_ref<SmallVector<Value>(Ix, ValueRange)> body) {
+  Value left = make<arith::RemUIOp>(make<arith::SubIOp>(to, from), constantIndex(count));
+  Value whole = make<arith::SubIOp>(to, left);
+  SmallVector<Value> values = loop(from, whole, count, carried, [&](Ix at, ValueRange inner) {
+    SmallVector<Value> next(inner);
+    for (int64_t step = 0; step < count; ++step)
+      next = body(step ? along(make<arith::AddIOp>(at.at, constantIndex(step))) : at, next);
+    return next;
+  });
+  return loop(whole, to, 1, values, body);
+}
+
+void Evaluator::unrolledLoop(Value from, Value to, int64_t count, function_ref<void(Ix)> body) {
+  unrolledLoop(from, to, count, {}, [&](Ix position, ValueRange) -> SmallVector<Value> {
+    body(position);
+    return {};
+  });
+}
+
+void Evaluator::branch(Value condition, function_ref<void()> then, function_ref<void()> otherwise) {
+  moveTo(depth());
+  auto choice = scf::IfOp::create(builder, loc, condition, /*withElseRegion=*/static_cast<bool>(otherwise));
+  within(choice, choice.thenBlock(), then);
+  if (otherwise)
+    within(choice, choice.elseBlock(), otherwise);
+}
+
+SmallVector<Value> Evaluator::choose(Value condition, ArrayRef<Value> known,
+                                     function_ref<SmallVector<Value>()> compute) {
+  moveTo(depth());
+  auto choice = scf::IfOp::create(builder, loc, ValueRange(known).getTypes(), condition, /*withElseRegion=*/true);
+  builder.setInsertionPointToEnd(choice.thenBlock());
+  scf::YieldOp::create(builder, loc, known);
+  within(choice, choice.elseBlock(), [&] {
+    SmallVector<Value> computed = compute();
+    moveTo(depth());
+    scf::YieldOp::create(builder, loc, computed);
+  });
+  SmallVector<Value> results;
+  for (Value result : choice.getResults())
+    results.push_back(noted(result, depth()));
+  return results;
+}
+
 Value Evaluator::constantIndex(int64_t value) { return make<arith::ConstantIndexOp>(value); }
 
 Value Evaluator::asIndex(Value value) {
@@ -124,11 +208,19 @@ Value Evaluator::iota(tile::IotaOp op, const Ix &position) {
   return make<arith::AddIOp>(asVector(first), lanes);
 }
 
-bool differsByUnits(Type from, Type to) {
-  SmallVector<int64_t> a, b;
-  llvm::copy_if(tile::shapeOf(from), std::back_inserter(a), [](int64_t extent) { return extent != 1; });
-  llvm::copy_if(tile::shapeOf(to), std::back_inserter(b), [](int64_t extent) { return extent != 1; });
-  return a == b;
+Index Evaluator::acrossUnits(ArrayRef<int64_t> from, ArrayRef<int64_t> to, const Index &index) {
+  Index inner;
+  size_t next = 0;
+  for (int64_t extent : from) {
+    if (extent == 1) {
+      inner.push_back(fixed(0));
+      continue;
+    }
+    while (to[next] == 1)
+      ++next;
+    inner.push_back(index[next++]);
+  }
+  return inner;
 }
 
 Value Evaluator::reshape(tile::ReshapeOp op, const Index &index) {
@@ -136,20 +228,8 @@ Value Evaluator::reshape(tile::ReshapeOp op, const Index &index) {
   auto from = tile::shapeOf(source.getType()), to = tile::shapeOf(op.getType());
   if (!isa<RankedTensorType>(source.getType()))
     return source;
-  if (differsByUnits(source.getType(), op.getType())) {
-    Index inner;
-    size_t next = 0;
-    for (int64_t extent : from) {
-      if (extent == 1) {
-        inner.push_back(fixed(0));
-        continue;
-      }
-      while (to[next] == 1)
-        ++next;
-      inner.push_back(index[next++]);
-    }
-    return at(source, inner);
-  }
+  if (differsByUnits(source.getType(), op.getType()))
+    return at(source, acrossUnits(from, to, index));
   auto scalar = [&](const Index &position) {
     Value linear = constantIndex(0);
     int64_t count = 1;

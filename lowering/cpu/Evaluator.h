@@ -59,17 +59,39 @@ public:
   mlir::Value vectorAt(mlir::Value tile, const Index &index) { return asVector(at(tile, index)); }
   /// From now on `tile` at `index` is `value`, which the loop has just computed.
   void remember(mlir::Value tile, const Index &index, mlir::Value value);
-  /// Forgets what was computed at loop levels deeper than `depth`.
-  void forgetBelow(int depth);
 
   /// Writes `value` where the store says; what lies outside the view is dropped.
   void store(mlir::Value value, tile::StoreOp op, const Index &index);
-  /// The same for row `rows[i]`.
+  /// Asks for the memory that the store will write, or the load read. Harmless outside the view.
+  void prefetch(tile::StoreOp op, const Index &index);
+  void prefetch(tile::LoadOp op, const Index &index);
+  /// Writes `value` where the scatter says, to row `rows[i]`.
   void scatter(mlir::Value value, tile::ScatterOp op, const Index &index);
   /// Adds one element to a view indivisibly; the element as it was, 0 outside the view. No index has lanes.
   mlir::Value atomicAdd(mlir::Value value, tile::AtomicAddOp op, const Index &index);
   /// Writes `value` to a tile's scratch buffer.
   void storeBuffer(mlir::Value value, mlir::Value buffer, const Index &index);
+
+  // --- Structure: every nest is opened here
+  // ---------------------------------------------------------------------------
+
+  /// Opens a loop over [from, to) at the deepest level; the body gets the position and the carried values and gives the
+  /// next ones. Their last values.
+  llvm::SmallVector<mlir::Value> loop(mlir::Value from, mlir::Value to, int64_t step, mlir::ValueRange carried,
+                                      llvm::function_ref<llvm::SmallVector<mlir::Value>(Ix, mlir::ValueRange)> body);
+  /// The same without carried values.
+  void loop(mlir::Value from, mlir::Value to, int64_t step, llvm::function_ref<void(Ix)> body);
+  /// The same with a step of 1, `count` positions in one body; what is left over takes single steps.
+  llvm::SmallVector<mlir::Value>
+  unrolledLoop(mlir::Value from, mlir::Value to, int64_t count, mlir::ValueRange carried,
+               llvm::function_ref<llvm::SmallVector<mlir::Value>(Ix, mlir::ValueRange)> body);
+  void unrolledLoop(mlir::Value from, mlir::Value to, int64_t count, llvm::function_ref<void(Ix)> body);
+  /// Emits a branch at the deepest level; `otherwise` may be null.
+  void branch(mlir::Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
+
+  /// `known` where `condition` holds, else what `compute` gives, at the deepest level.
+  llvm::SmallVector<mlir::Value> choose(mlir::Value condition, llvm::ArrayRef<mlir::Value> known,
+                                        llvm::function_ref<llvm::SmallVector<mlir::Value>()> compute);
 
   mlir::Value asVector(mlir::Value value);
   /// A vector type with the machine's lanes.
@@ -77,6 +99,9 @@ public:
   mlir::Value constantIndex(int64_t value);
   /// A position known while compiling.
   Ix fixed(int64_t position) { return {constantIndex(position), 0, false, 0}; }
+  /// One position, and a vector of them of which `valid` lie in the tile.
+  Ix along(mlir::Value at) const { return {at, depthOf(at), false, 0}; }
+  Ix lanesFrom(mlir::Value at, int64_t valid) const { return {at, depthOf(at), true, valid}; }
   /// `value` (i64) as an index.
   mlir::Value asIndex(mlir::Value value);
   /// Makes an operation at the outermost level where its operands are known.
@@ -90,6 +115,8 @@ public:
       depths[value] = depth;
     return value;
   }
+  /// The index in shape `from` of what lies at `index` in shape `to`, which differs from it by extents of 1.
+  Index acrossUnits(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to, const Index &index);
   int depthOf(mlir::Value value) const { return depths.lookup(value); }
   void moveTo(int depth);
 
@@ -108,6 +135,10 @@ private:
     int depth = 0;
   };
 
+  /// Runs `body` one level deeper, in `block` of `op`, which stands at the deepest level now.
+  void within(mlir::Operation *op, mlir::Block *block, llvm::function_ref<void()> body);
+  /// Forgets what was computed at loop levels deeper than `depth`.
+  void forgetBelow(int depth);
   static Key keyOf(mlir::Value tile, const Index &index);
   mlir::Value compute(mlir::Value tile, const Index &index);
   mlir::Value elementwise(mlir::Operation *op, const Index &index);
@@ -144,8 +175,5 @@ private:
 
 /// Whether the i64 `value` is never negative, as far as simple reasoning goes.
 bool isNonNegative(mlir::Value value, int effort = 6);
-
-/// Whether `from` and `to` hold the same extents but for extents of 1.
-bool differsByUnits(mlir::Type from, mlir::Type to);
 
 } // namespace kiln::lowering::cpu

@@ -13,6 +13,15 @@ using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
+Value allocateBuffer(OpBuilder &builder, Location loc, Type tile, Machine machine, int64_t skew) {
+  SmallVector<int64_t> shape(tile::shapeOf(tile));
+  shape.back() = llvm::divideCeil(shape.back(), machine.lanes()) * machine.lanes() + skew;
+  Type element = getElementTypeOrSelf(tile);
+  if (element.isInteger(1))
+    element = builder.getI8Type();
+  return memref::AllocaOp::create(builder, loc, MemRefType::get(shape, element), builder.getI64IntegerAttr(64));
+}
+
 static constexpr int64_t unroll = 4;
 
 namespace {
@@ -39,31 +48,10 @@ public:
 private:
   using States = SmallVector<Reduction::State>; // for each reduction
 
-  /// Opens a loop over [0, extent) with `step`; the body receives the position. Carries `states`.
-  SmallVector<Value> loop(int64_t from, int64_t to, int64_t step, ValueRange carried,
+  /// A loop over [0, to); the body receives the position. Carries `carried`.
+  SmallVector<Value> loop(int64_t to, int64_t step, ValueRange carried,
                           function_ref<SmallVector<Value>(Ix, ValueRange)> body) {
-    Value low = e.constantIndex(from), high = e.constantIndex(to), stride = e.constantIndex(step);
-    int where = e.depth();
-    e.moveTo(where);
-    auto loop = scf::ForOp::create(e.builder, e.loc, low, high, stride, carried);
-    Operation *saved = e.levels.back().before;
-    e.levels.back().before = loop;
-    e.levels.push_back({loop.getBody(), nullptr});
-    if (Operation *end = loop.getBody()->empty() ? nullptr : &loop.getBody()->back())
-      end->erase(); // an scf.for without results comes with its yield
-    e.noted(loop.getInductionVar(), e.depth());
-    for (Value argument : loop.getRegionIterArgs())
-      e.noted(argument, e.depth());
-    SmallVector<Value> yielded = body({loop.getInductionVar(), e.depth(), false, 0}, loop.getRegionIterArgs());
-    e.builder.setInsertionPointToEnd(loop.getBody());
-    scf::YieldOp::create(e.builder, e.loc, yielded);
-    e.levels.pop_back();
-    e.levels.back().before = saved;
-    e.forgetBelow(where);
-    SmallVector<Value> results;
-    for (Value result : loop.getResults())
-      results.push_back(e.noted(result, where));
-    return results;
+    return e.loop(e.constantIndex(0), e.constantIndex(to), step, carried, body);
   }
 
   /// Loops over every dimension but the last and `except`.
@@ -76,10 +64,9 @@ private:
       index[axis] = e.fixed(0);
       return outer(axis + 1, index, except, body);
     }
-    loop(0, shape[axis], 1, {}, [&](Ix position, ValueRange) -> SmallVector<Value> {
+    e.loop(e.constantIndex(0), e.constantIndex(shape[axis]), 1, [&](Ix position) {
       index[axis] = position;
       outer(axis + 1, index, except, body);
-      return {};
     });
   }
 
@@ -150,7 +137,7 @@ private:
     for (int64_t copy = 0; copy < copies; ++copy)
       states.push_back(neutral());
     if (looped) {
-      auto results = loop(0, looped * lanes, unroll * lanes, flat(states), [&](Ix base, ValueRange carried) {
+      auto results = loop(looped * lanes, unroll * lanes, flat(states), [&](Ix base, ValueRange carried) {
         SmallVector<States> inner = unflat(carried, copies);
         for (int64_t copy = 0; copy < unroll; ++copy) {
           index.back() = lanesAt(base.at, copy * lanes, lanes);
@@ -198,7 +185,7 @@ private:
       SmallVector<Ix> positions;
       for (int64_t copy = 0; copy < copies; ++copy)
         positions.push_back(lanesAt(base, copy * lanes, valid));
-      auto results = loop(0, shape[axis], 1, flat(states), [&](Ix position, ValueRange carried) {
+      auto results = loop(shape[axis], 1, flat(states), [&](Ix position, ValueRange carried) {
         SmallVector<States> inner = unflat(carried, copies);
         for (int64_t copy = 0; copy < copies; ++copy) {
           index.back() = positions[copy];
@@ -217,10 +204,8 @@ private:
         }
     };
     if (looped)
-      loop(0, looped * lanes, unroll * lanes, {}, [&](Ix base, ValueRange) -> SmallVector<Value> {
-        block(base.at, unroll, lanes);
-        return {};
-      });
+      e.loop(e.constantIndex(0), e.constantIndex(looped * lanes), unroll * lanes,
+             [&](Ix base) { block(base.at, unroll, lanes); });
     if (full > looped)
       block(e.constantIndex(looped * lanes), full - looped, lanes);
     if (extent % lanes)

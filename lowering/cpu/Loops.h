@@ -7,6 +7,10 @@
 
 namespace kiln::lowering::cpu {
 
+/// Scratch memory for a tile: rows padded to whole vectors, and by `skew` elements more.
+mlir::Value allocateBuffer(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type tile, Machine machine,
+                           int64_t skew = 0);
+
 /// One operation that needs a loop nest.
 struct Root {
   enum class Kind { store, scatter, reduce, place } kind;

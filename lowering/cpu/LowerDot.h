@@ -8,16 +8,23 @@
 
 namespace kiln::lowering::cpu {
 
-/// Scratch memory for a tile: rows padded to whole vectors, and by `skew` elements more.
-mlir::Value allocateBuffer(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type tile, Machine machine,
-                           int64_t skew = 0);
-
 /// Operands narrower than the accumulator are widened on tiles, so that only one element type is left.
 void widenDotOperands(mlir::func::FuncOp function);
 
-/// Emits `dot` before itself; the result goes to `result`. With `inPlace` that is also where its accumulator's tile
-/// lies.
-void lowerDot(tile::DotOp dot, mlir::Value result, bool inPlace, Machine machine,
+/// Where a product's sums go.
+struct Destination {
+  mlir::Value buffer;            // scratch memory; null when every sum goes to the stores
+  bool holdsAccumulator = false; // the accumulator's tile lies in `buffer`
+
+  /// With stores, `tile` is what they take their elements from: the product, or the result of the loop that it is
+  /// carried in. Then `first` says (i1) that the accumulator is zero and not yet in the buffer, `last` that the stores
+  /// take the sums instead of the buffer; without a loop both are null, and the stores take all.
+  llvm::SmallVector<tile::StoreOp, 2> stores;
+  mlir::Value tile, first, last;
+};
+
+/// Emits `dot` before itself.
+void lowerDot(tile::DotOp dot, const Destination &to, Machine machine,
               const llvm::DenseMap<mlir::Value, mlir::Value> &buffers);
 
 } // namespace kiln::lowering::cpu

@@ -14,6 +14,8 @@
 #include "lowering/cpu/LowerDot.h"
 #include "lowering/cpu/Placement.h"
 
+#include "mlir/IR/IRMapping.h"
+
 using namespace mlir;
 
 namespace kiln::lowering {
@@ -33,6 +35,11 @@ struct Reads {
   SmallVector<std::pair<Operation *, bool>> loads; // and whether element i feeds element i
   SmallVector<std::pair<Value, bool>> buffered;    // the same
   SmallVector<Value> scalars;
+};
+
+/// A sum that a loop carries: `init`, when it is `empty` (i1). No sum of a loop when `empty` is null.
+struct EmptySum {
+  Value empty, tile, init;
 };
 
 class TileLowering {
@@ -80,7 +87,11 @@ private:
     for (Operation &op : block.without_terminator())
       ops.push_back(&op);
     for (Operation *op : ops) {
-      if (auto root = rootOf(op)) {
+      if (fused.contains(op)) {
+        flush();
+        if (failed(storeEmptySum(cast<tile::StoreOp>(op))))
+          return failure();
+      } else if (auto root = rootOf(op)) {
         if (!group.empty() && !canJoin(*root))
           flush();
         group.push_back(*root);
@@ -177,16 +188,6 @@ private:
     return reads;
   }
 
-  static Value viewOf(Operation *op) {
-    if (auto load = dyn_cast<tile::LoadOp>(op))
-      return load.getView();
-    if (auto gather = dyn_cast<tile::GatherOp>(op))
-      return gather.getView();
-    if (auto store = dyn_cast<tile::StoreOp>(op))
-      return store.getView();
-    return cast<tile::ScatterOp>(op).getView();
-  }
-
   static bool writes(const Root &root) { return root.kind == Root::Kind::store || root.kind == Root::Kind::scatter; }
 
   /// Whether `root` may run in the nest of the group: same shape and form, everything it needs known before the nest,
@@ -237,10 +238,16 @@ private:
   LogicalResult lowerOp(Operation *op) {
     flush();
     if (auto dot = dyn_cast<tile::DotOp>(op)) {
-      Value target = targets.lookup(dot.getResult());
-      Value result = target ? target : allocate(op, dot.getType());
-      cpu::lowerDot(dot, result, static_cast<bool>(target), machine, buffers);
-      buffers[dot.getResult()] = result;
+      cpu::Destination to = destinations.lookup(dot.getResult());
+      if (runsStores(dot, 0)) {
+        to = {.stores = storesOf(dot.getResult()), .tile = dot.getResult()};
+        for (tile::StoreOp store : to.stores)
+          fused[store] = {};
+      } else if (!to.buffer) {
+        to.buffer = allocate(op, dot.getType());
+      }
+      cpu::lowerDot(dot, to, machine, buffers);
+      buffers[dot.getResult()] = to.buffer;
       return success();
     }
     if (auto loop = dyn_cast<scf::ForOp>(op))
@@ -265,24 +272,84 @@ private:
     return op->emitOpError("is not expected among tiles on the CPU");
   }
 
+  // --- Stores that run inside a product -----------------------------------------------------------------------------
+
+  /// Whether only stores read result `index` of a product or loop, and the product can run them: what they need besides
+  /// is computed on the spot, and their columns are whole vectors.
+  bool runsStores(Operation *producer, unsigned index) {
+    auto marked = producer->getAttrOfType<DenseBoolArrayAttr>("cpu.epilogue");
+    Value tile = producer->getResult(index);
+    if (!marked || !marked[index] || tile::shapeOf(tile.getType())[1] % machine.lanes() != 0)
+      return false;
+    SmallVector<Value> work;
+    for (tile::StoreOp store : storesOf(tile))
+      work.push_back(store.getValue());
+    while (!work.empty()) {
+      Value value = work.pop_back_val();
+      Operation *op = value.getDefiningOp();
+      if (value == tile || !op || op->getBlock() != producer->getBlock() || op->isBeforeInBlock(producer))
+        continue;
+      if (placed.contains(value))
+        return false;
+      llvm::append_range(work, op->getOperands());
+    }
+    return true;
+  }
+
+  /// The loop `fresh` carries a sum in `buffer`, which starts at zero: `dot` adds to it, and runs the stores in the
+  /// last step.
+  void runStores(scf::ForOp loop, unsigned index, scf::ForOp fresh, Value buffer) {
+    Location loc = loop.getLoc();
+    builder.setInsertionPoint(fresh);
+    Value empty =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, fresh.getUpperBound(), fresh.getLowerBound());
+    builder.setInsertionPointToStart(fresh.getBody());
+    Value at = fresh.getInductionVar();
+    Value first = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, at, fresh.getLowerBound());
+    Value left = arith::SubIOp::create(builder, loc, fresh.getUpperBound(), at);
+    Value last = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, left, fresh.getStep());
+    auto dot = fresh.getBody()->getTerminator()->getOperand(index).getDefiningOp<tile::DotOp>();
+    Value tile = loop.getResult(index);
+    destinations[dot.getResult()] = {buffer, true, storesOf(tile), tile, first, last};
+    for (tile::StoreOp store : storesOf(tile))
+      fused[store] = {empty, tile, loop.getInitArgs()[index]};
+  }
+
+  /// A store that a loop's product runs has not been run when the loop has no steps: then the sum is as it began.
+  LogicalResult storeEmptySum(tile::StoreOp store) {
+    EmptySum sum = fused.lookup(store);
+    if (!sum.empty)
+      return success();
+    builder.setInsertionPoint(store);
+    auto branch = scf::IfOp::create(builder, store.getLoc(), sum.empty);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    IRMapping known;
+    known.map(sum.tile, sum.init);
+    std::function<Value(Value)> replaced = [&](Value value) {
+      Operation *op = value.getDefiningOp();
+      if (known.contains(value) || !op || !isInlinable(op))
+        return known.lookupOrDefault(value);
+      bool changes = false;
+      for (Value operand : op->getOperands())
+        changes |= replaced(operand) != operand;
+      return changes ? builder.clone(*op, known)->getResult(0) : value;
+    };
+    replaced(store.getValue());
+    builder.clone(*store, known);
+    return lowerBlock(*branch.thenBlock());
+  }
+
   /// Scalar positions of every element of `shape`, innermost fastest.
   void forEachElement(cpu::Evaluator &e, ArrayRef<int64_t> shape, function_ref<void(const cpu::Index &)> body) {
     cpu::Index index;
     std::function<void(size_t)> nest = [&](size_t axis) {
       if (axis == shape.size())
         return body(index);
-      Value low = e.constantIndex(0), high = e.constantIndex(shape[axis]), step = e.constantIndex(1);
-      e.moveTo(e.depth());
-      auto loop = scf::ForOp::create(e.builder, e.loc, low, high, step);
-      Operation *saved = e.levels.back().before;
-      e.levels.back().before = loop;
-      e.levels.push_back({loop.getBody(), loop.getBody()->getTerminator()});
-      e.noted(loop.getInductionVar(), e.depth());
-      index.push_back({loop.getInductionVar(), e.depth(), false, 0});
-      nest(axis + 1);
-      index.pop_back();
-      e.levels.pop_back();
-      e.levels.back().before = saved;
+      e.loop(e.constantIndex(0), e.constantIndex(shape[axis]), 1, [&](cpu::Ix position) {
+        index.push_back(position);
+        nest(axis + 1);
+        index.pop_back();
+      });
     };
     nest(0);
   }
@@ -335,8 +402,7 @@ private:
     return success();
   }
 
-  // --- Loops and branches
-  // ---------------------------------------------------------------------------------------------
+  // --- Loops and branches -----------------------------------------------------------------------------------------
 
   void placeInto(Value value, Value buffer, Operation *before) {
     if (buffers.lookup(value) == buffer)
@@ -356,7 +422,8 @@ private:
       Value buffer = targets.lookup(result);
       if (!buffer) {
         buffer = allocate(loop, init.getType());
-        placeInto(init, buffer, loop);
+        if (!runsStores(loop, carriedBuffers.size()))
+          placeInto(init, buffer, loop);
       }
       carriedBuffers.push_back(buffer);
       buffers[argument] = buffer;
@@ -374,7 +441,11 @@ private:
         argument.replaceAllUsesWith(fresh.getRegionIterArg(scalar));
         loop.getResult(index).replaceAllUsesWith(fresh.getResult(scalar++));
       } else if (inPlace && inPlace[index]) {
-        targets[fresh.getBody()->getTerminator()->getOperand(index)] = carriedBuffers[index];
+        Value yielded = fresh.getBody()->getTerminator()->getOperand(index);
+        targets[yielded] = carriedBuffers[index];
+        destinations[yielded] = {.buffer = carriedBuffers[index], .holdsAccumulator = true};
+        if (runsStores(loop, index))
+          runStores(loop, index, fresh, carriedBuffers[index]);
       }
     }
     if (failed(lowerBlock(*fresh.getBody())))
@@ -501,10 +572,12 @@ private:
   const Machine machine;
   OpBuilder builder;
   DenseSet<Value> placed;
-  DenseMap<Value, Value> buffers;                // tiles in scratch memory
-  DenseMap<Value, Value> targets;                // tiles to be computed in a loop's buffer
-  SmallVector<Root> group;                       // roots that will share a nest
-  SmallVector<std::pair<Value, Value>> assigned; // their tiles and buffers
+  DenseMap<Value, Value> buffers;                 // tiles in scratch memory
+  DenseMap<Value, Value> targets;                 // tiles to be computed in a loop's buffer
+  DenseMap<Value, cpu::Destination> destinations; // of products that add to a loop's buffer
+  DenseMap<Operation *, EmptySum> fused;          // stores that products run
+  SmallVector<Root> group;                        // roots that will share a nest
+  SmallVector<std::pair<Value, Value>> assigned;  // their tiles and buffers
 };
 
 struct LowerTiles : impl::LowerTilesBase<LowerTiles> {

@@ -62,8 +62,8 @@ bool MathFunctions::canScale() const {
   return scaleInstruction && vector && vector.getNumElements() == (wide ? 8 : 16);
 }
 
-/// x · 2ⁿ for a whole n of any size, rounded once; 0 in the lanes without `keep`. Causal attention, whose masked scores are
-/// −∞, is faster with those lanes masked off than with results that underflow.
+/// x · 2ⁿ for a whole n of any size, rounded once; 0 in the lanes without `keep`. Causal attention, whose masked scores
+/// are −∞, is faster with those lanes masked off than with results that underflow.
 Value MathFunctions::scale(Value x, Value n, Value keep) {
   Value lanes = LLVM::BitcastOp::create(builder, loc, builder.getIntegerType(wide ? 8 : 16), keep);
   Value rounding = emit.make<LLVM::ConstantOp>(builder.getI32Type(), 4); // as the control register says

@@ -24,6 +24,7 @@ namespace {
 struct Placement {
   DenseSet<Value> placed;
   DenseMap<Value, int64_t> costs;
+  DenseSet<Operation *> epilogues; // stores that a product runs, block by block and side by side
 
   int64_t costOf(Value value) {
     Operation *op = value.getDefiningOp();
@@ -97,7 +98,8 @@ struct Placement {
     for (const Reader &reader : readersOf(value))
       readers.insert(reader.operand->getOwner());
     int64_t cost = costOf(value);
-    if (cost >= severalReaders && users.size() > 1 && readers.size() > 1)
+    bool togetherRun = llvm::all_of(readers, [&](Operation *reader) { return epilogues.contains(reader); });
+    if (cost >= severalReaders && users.size() > 1 && readers.size() > 1 && !togetherRun)
       return true;
     if (cost >= broadcastOver && llvm::any_of(users, [&](Operation *user) { return broadcasts(user); }))
       return true;
@@ -109,6 +111,13 @@ struct Placement {
 
 DenseSet<Value> placeTiles(func::FuncOp function) {
   Placement placement;
+  function.walk([&](Operation *op) {
+    if (auto marked = op->getAttrOfType<DenseBoolArrayAttr>("cpu.epilogue"))
+      for (auto [index, fused] : llvm::enumerate(marked.asArrayRef()))
+        if (fused)
+          for (tile::StoreOp store : storesOf(op->getResult(index)))
+            placement.epilogues.insert(store);
+  });
   function.walk([&](Operation *op) { // in program order: costs count what is placed before
     for (Value result : op->getResults())
       if (isa<RankedTensorType>(result.getType()) && placement.shouldPlace(result))

@@ -200,6 +200,61 @@ TEST_P(Shapes, DotMultipliesMatricesOfEveryShape) {
       }
 }
 
+/// c = 2 · Σ_k a · b + 1 over n columns of a, eight at a time.
+void sumOfProducts(View a, View b, View c, Tile n) {
+  Tile acc = zeros(f32, {40, 64});
+  for (Tile k : range(0, n, 8))
+    acc = dot(load(a, {0, k}, {40, 8}), load(b, {k, 0}, {8, 64}), acc);
+  store(c, {0, 0}, acc * 2.0 + 1.0);
+}
+const Kernel sumOfProductsKernel = kernel("sum_of_products", sumOfProducts);
+
+// The result is larger than the operands, whose padding is zero, and the sum may have no steps.
+TEST_P(Shapes, SumsOfProductsReachEveryElementOfTheResult) {
+  const int64_t M = 19, K = 21, N = 37;
+  std::vector<int> a(M * K), b(K * N);
+  Raw rawA(a.size()), rawB(b.size());
+  for (size_t i = 0; i < a.size(); ++i)
+    rawA[i] = rawOfReal(f32, a[i] = static_cast<int>(i * 7 % 11) - 5);
+  for (size_t i = 0; i < b.size(); ++i)
+    rawB[i] = rawOfReal(f32, b[i] = static_cast<int>(i * 5 % 13) - 6);
+  const Tensor left = tensor(f32, {M, K}, rawA), right = tensor(f32, {K, N}, rawB);
+  for (const int64_t steps : {0, 8, 24}) {
+    const Tensor c = tensor(f32, {39, 50}, Raw(39 * 50, rawOfReal(f32, 7)));
+    launch(sumOfProductsKernel, {left.ref(), right.ref(), c.ref(), steps});
+    const Raw got = read(c);
+    for (int64_t m = 0; m < 39; ++m)
+      for (int64_t n = 0; n < 50; ++n) {
+        int want = 0;
+        for (int64_t k = 0; k < std::min(steps, K) && m < M && n < N; ++k)
+          want += a[m * K + k] * b[k * N + n];
+        ASSERT_TRUE(same(f32, got[m * 50 + n], rawOfReal(f32, 2 * want + 1), false)) << steps << ": " << m << ", " << n;
+      }
+  }
+}
+
+/// a = a · b, in place.
+void multiplyOver(View a, View b) {
+  store(a, {0, 0}, dot(load(a, {0, 0}, {48, 48}), load(b, {0, 0}, {48, 48}), zeros(f32, {48, 48})));
+}
+const Kernel multiplyOverKernel = kernel("multiply_over", multiplyOver);
+
+TEST_P(Shapes, AProductMayOverwriteItsOperand) {
+  const int64_t N = 48;
+  std::vector<int> a(N * N);
+  Raw raw(a.size()), turn(a.size(), rawOfReal(f32, 0));
+  for (size_t i = 0; i < a.size(); ++i)
+    raw[i] = rawOfReal(f32, a[i] = static_cast<int>(i * 7 % 97));
+  for (int64_t n = 0; n < N; ++n)
+    turn[n * N + N - 1 - n] = rawOfReal(f32, 1); // turns the columns about
+  const Tensor x = tensor(f32, {N, N}, raw), b = tensor(f32, {N, N}, turn);
+  launch(multiplyOverKernel, {x.ref(), b.ref()});
+  const Raw got = read(x);
+  for (int64_t m = 0; m < N; ++m)
+    for (int64_t n = 0; n < N; ++n)
+      ASSERT_TRUE(same(f32, got[m * N + n], rawOfReal(f32, a[m * N + N - 1 - n]), false)) << m << ", " << n;
+}
+
 KILN_ON_EVERY_DEVICE(Shapes);
 
 } // namespace

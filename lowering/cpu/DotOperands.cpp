@@ -1,0 +1,336 @@
+// Where the operands of a matrix product lie, and the code that packs them.
+
+#include "lowering/cpu/DotOperands.h"
+#include "lowering/cpu/Loops.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::cpu {
+
+/// Size of a product from which on b is prefetched: K · N · (M + N).
+static constexpr int64_t prefetchFrom = 1 << 22;
+
+DotOperands::DotOperands(tile::DotOp dot, Evaluator &e, const DenseMap<Value, Value> &buffers, int64_t rows)
+    : dot(dot), e(e), buffers(buffers), element(getElementTypeOrSelf(dot.getType())),
+      M(tile::shapeOf(dot.getType())[0]), N(tile::shapeOf(dot.getType())[1]), K(tile::shapeOf(dot.getA().getType())[1]),
+      lanes(e.machine.lanes()), rows(rows) {}
+
+void DotOperands::pack() {
+  placeA();
+  const int64_t height = llvm::divideCeil(K, lanes) * lanes; // whole blocks of k fit
+  e.moveTo(0);
+  panel = memref::AllocaOp::create(e.builder, e.loc, MemRefType::get({height, 2 * lanes}, element),
+                                   e.builder.getI64IntegerAttr(64));
+}
+
+// --- How far K, M and N really go ---------------------------------------------------------------------------------
+
+/// The load behind an operand's dimension `axis`, through transposes, if what lies outside it is zero.
+std::optional<DotOperands::Edge> DotOperands::edgeOf(Value tile, int64_t axis) {
+  while (Operation *op = tile.getDefiningOp()) {
+    if (auto transpose = dyn_cast<tile::TransposeOp>(op)) {
+      axis = transpose.getPermutation()[axis];
+      tile = transpose.getSource();
+    } else if (isa<arith::ExtFOp, arith::ExtSIOp>(op)) {
+      tile = op->getOperand(0);
+    } else if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) {
+      auto to = tile::shapeOf(tile.getType());
+      if (!differsByUnits(reshape.getSource().getType(), tile.getType()) || to[axis] == 1)
+        return std::nullopt;
+      int64_t skip = llvm::count_if(to.take_front(axis), [](int64_t extent) { return extent != 1; });
+      tile = reshape.getSource();
+      for (axis = 0; tile::shapeOf(tile.getType())[axis] == 1 || skip-- > 0;)
+        ++axis;
+    } else if (auto load = dyn_cast<tile::LoadOp>(op)) {
+      if (load.getPadding() == tile::Padding::Zero)
+        return Edge{load, axis};
+      return std::nullopt;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+/// The extent of `view` along `axis`.
+static Value dimOf(Evaluator &e, Value view, int64_t axis) {
+  return e.asIndex(e.make<tile::DimOp>(e.builder.getI64Type(), view, e.builder.getI64IntegerAttr(axis)));
+}
+
+Value DotOperands::boundIn(Value view, int64_t axis, Value offset, int64_t extent) {
+  Value left = e.make<arith::SubIOp>(dimOf(e, view, axis), e.asIndex(offset));
+  return e.make<arith::MaxSIOp>(e.make<arith::MinSIOp>(left, e.constantIndex(extent)), e.constantIndex(0));
+}
+
+Value DotOperands::boundOf(std::optional<Edge> edge, int64_t extent) {
+  if (!edge)
+    return e.constantIndex(extent);
+  return boundIn(edge->load.getView(), edge->axis, edge->load.getOffsets()[edge->axis], extent);
+}
+
+void DotOperands::bound() {
+  kBound = e.make<arith::MinSIOp>(boundOf(edgeOf(dot.getA(), 1), K), boundOf(edgeOf(dot.getB(), 0), K));
+  mEdge = edgeOf(dot.getA(), 0).has_value();
+  mBound = boundOf(edgeOf(dot.getA(), 0), M);
+  nBound = boundOf(edgeOf(dot.getB(), 1), N);
+}
+
+// --- a
+// ----------------------------------------------------------------------------------------------------------------
+
+void DotOperands::placeA() {
+  Value tile = dot.getA();
+  while (auto transpose = tile.getDefiningOp<tile::TransposeOp>()) { // of rank 2: it swaps
+    tile = transpose.getSource();
+    swapped = !swapped;
+  }
+  if (auto reshape = tile.getDefiningOp<tile::ReshapeOp>())
+    if (M != 1 && K != 1 && differsByUnits(reshape.getSource().getType(), tile.getType()) &&
+        viewLoad(reshape.getSource()))
+      tile = reshape.getSource();
+  a = buffers.lookup(tile);
+  if (a)
+    return;
+  readsView = !swapped && viewLoad(tile);
+  if (readsView)
+    a = readView(viewLoad(tile));
+  else if (swapped && rows < lanes && lanes % rows == 0)
+    packA(tile);
+  else
+    a = copyOf(tile, dot);
+}
+
+/// A column-major operand would touch another page of memory at every k: it is packed, `rows` elements for each k.
+void DotOperands::packA(Value tile) {
+  aPanels = true;
+  const int64_t count = llvm::divideCeil(M, lanes), parts = lanes / rows;
+  e.moveTo(0);
+  a = memref::AllocaOp::create(e.builder, e.loc, MemRefType::get({count * parts, K + 2, rows}, element),
+                               e.builder.getI64IntegerAttr(64));
+  whereInside(edgeOf(dot.getA(), 0), M, [&] {
+    assumeK(edgeOf(dot.getA(), 1), true);
+    for (int64_t first = 0; first < count; first += 16)
+      e.loop(e.constantIndex(0), kBound, 1, [&](Ix k) {
+        for (int64_t vector = first; vector < std::min(count, first + 16); ++vector) {
+          Value m = e.constantIndex(vector * lanes);
+          Value column = e.vectorAt(tile, {k, e.lanesFrom(m, std::min(lanes, M - vector * lanes))});
+          for (int64_t part = 0; part < parts; ++part)
+            storePart(column, vector * parts + part, part * rows, k.at);
+        }
+      });
+    assumeK(edgeOf(dot.getA(), 1), false);
+  });
+}
+
+void DotOperands::storePart(Value column, int64_t panel, int64_t first, Value k) {
+  Value slice = e.make<vector::ExtractStridedSliceOp>(column, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{rows},
+                                                      ArrayRef<int64_t>{1});
+  SmallVector<Value> at = {e.constantIndex(panel), k, e.constantIndex(0)};
+  e.moveTo(e.depth());
+  vector::StoreOp::create(e.builder, e.loc, slice, a, at);
+}
+
+/// Emits `body` twice where a load may end before the tile: once for the programs in which it does not.
+void DotOperands::whereInside(std::optional<Edge> edge, int64_t extent, function_ref<void()> body) {
+  if (!edge || !isNonNegative(edge->load.getOffsets()[edge->axis]))
+    return body();
+  Value whole = e.make<arith::CmpIOp>(arith::CmpIPredicate::eq, boundOf(edge, extent), e.constantIndex(extent));
+  auto assumed = [&] {
+    e.inside.insert({edge->load, edge->axis});
+    body();
+    e.inside.clear();
+  };
+  e.branch(whole, assumed, body);
+}
+
+tile::LoadOp DotOperands::viewLoad(Value tile) {
+  auto load = tile.getDefiningOp<tile::LoadOp>();
+  if (!load || !load->hasAttr("cpu.view") || load.getPadding() != tile::Padding::Zero || buffers.lookup(tile) ||
+      getElementTypeOrSelf(tile.getType()) != element || load.getView().getType().getElementType() != element)
+    return {};
+  return load;
+}
+
+Value DotOperands::copyOf(Value tile, Operation *before) {
+  OpBuilder b(before);
+  Value copy = allocateBuffer(b, dot.getLoc(), tile.getType(), e.machine, e.machine.lanes());
+  Root root{Root::Kind::place, before, tile, copy, -1};
+  emitLoops(root, before, e.machine, buffers);
+  return copy;
+}
+
+/// The tile in its view as a memref of rank 2, of which only positions below the bounds may be read. A copy, where
+/// the tile begins before the view or its rows lie a multiple of 4 KB apart and would compete for one set of the
+/// cache.
+Value DotOperands::readView(tile::LoadOp load) {
+  auto view = load.getView().getType();
+  auto extents = tile::shapeOf(load.getType());
+  auto [strides, start] = view.getStridesAndOffset();
+  SmallVector<int64_t> kept;
+  Value direct = e.make<arith::ConstantOp>(e.builder.getBoolAttr(true));
+  auto require = [&](arith::CmpIPredicate predicate, Value x, Value y) {
+    direct = e.make<arith::AndIOp>(direct, e.make<arith::CmpIOp>(predicate, x, y));
+  };
+  SmallVector<OpFoldResult> offsets, sizes, steps(extents.size(), e.builder.getIndexAttr(1));
+  for (auto [axis, extent] : llvm::enumerate(extents)) {
+    Value offset = e.asIndex(load.getOffsets()[axis]);
+    if (!isNonNegative(load.getOffsets()[axis]))
+      require(arith::CmpIPredicate::sge, offset, e.constantIndex(0));
+    if (extent == 1 && extents.size() != 2)
+      require(arith::CmpIPredicate::slt, offset, dimOf(e, load.getView(), axis));
+    else
+      kept.push_back(axis);
+    offsets.push_back(offset);
+    sizes.push_back(e.builder.getIndexAttr(extent));
+  }
+  if (ShapedType::isDynamic(strides[kept[0]])) {
+    e.moveTo(0);
+    auto facts = memref::ExtractStridedMetadataOp::create(e.builder, e.loc, load.getView());
+    Value apart = e.make<arith::RemUIOp>(facts.getStrides()[kept[0]],
+                                         e.constantIndex(4096 * 8 / element.getIntOrFloatBitWidth()));
+    require(arith::CmpIPredicate::ne, apart, e.constantIndex(0));
+  }
+  SmallVector<int64_t> shape = swapped ? SmallVector<int64_t>{K, M} : SmallVector<int64_t>{M, K};
+  const int64_t dynamic = ShapedType::kDynamic;
+  auto layout = StridedLayoutAttr::get(e.builder.getContext(), dynamic, {dynamic, strides[kept[1]] == 1 ? 1 : dynamic});
+  auto type = MemRefType::get(shape, element, layout);
+  e.moveTo(0);
+  auto choice = scf::IfOp::create(e.builder, e.loc, TypeRange{type}, direct, /*withElse=*/true);
+  OpBuilder then = choice.getThenBodyBuilder(), otherwise = choice.getElseBodyBuilder();
+  auto narrow = [&](OpBuilder &b, Value memory, ArrayRef<OpFoldResult> from) {
+    auto part =
+        memref::SubViewOp::inferRankReducedResultType(shape, cast<MemRefType>(memory.getType()), from, sizes, steps);
+    Value tile = memref::SubViewOp::create(b, e.loc, cast<MemRefType>(part), memory, from, sizes, steps);
+    return memref::CastOp::create(b, e.loc, type, tile).getResult();
+  };
+  scf::YieldOp::create(then, e.loc, narrow(then, load.getView(), offsets));
+  auto yield = scf::YieldOp::create(otherwise, e.loc, ValueRange{});
+  Value copy = copyOf(load.getResult(), yield);
+  otherwise.setInsertionPoint(yield);
+  SmallVector<OpFoldResult> zeros(extents.size(), e.builder.getIndexAttr(0));
+  yield->setOperands(ValueRange{narrow(otherwise, copy, zeros)});
+  return choice.getResult(0);
+}
+
+// --- b ------------------------------------------------------------------------------------------------------------
+
+/// Whether b's elements lie along k in memory: it is a transpose of what they come from.
+bool DotOperands::isTransposed(Value tile) {
+  for (;;) {
+    Operation *op = tile.getDefiningOp();
+    if (!op || buffers.lookup(tile))
+      return false;
+    if (isa<tile::TransposeOp>(op))
+      return !isTransposed(op->getOperand(0));
+    if (!isElementwise(op))
+      return false;
+    tile = op->getOperand(0);
+  }
+}
+
+void DotOperands::packPanel(Value n, ArrayRef<int64_t> valid) {
+  auto pack = [&] { isTransposed(dot.getB()) ? packTransposed(n, valid) : packRows(n, valid); };
+  whereInside(edgeOf(dot.getB(), 1), N, pack);
+}
+
+/// Positions of k below the bound lie inside an operand's view when they do not begin before it.
+void DotOperands::assumeK(std::optional<Edge> edge, bool holds) {
+  if (!edge || !isNonNegative(edge->load.getOffsets()[edge->axis]))
+    return;
+  if (holds)
+    e.inside.insert({edge->load, edge->axis});
+  else
+    e.inside.erase({edge->load, edge->axis});
+}
+
+void DotOperands::storePanel(Value value, Value k, int64_t vector) {
+  value = e.asVector(value);
+  SmallVector<Value> at = {k, e.constantIndex(vector * lanes)};
+  e.moveTo(e.depth());
+  vector::StoreOp::create(e.builder, e.loc, value, panel, at);
+}
+
+/// One row of b's columns for each k.
+void DotOperands::packRows(Value n, ArrayRef<int64_t> valid) {
+  assumeK(edgeOf(dot.getB(), 0), true);
+  e.unrolledLoop(e.constantIndex(0), kBound, 4, [&](Ix k) {
+    for (size_t vector = 0; vector < valid.size(); ++vector) {
+      Value first = e.make<arith::AddIOp>(n, e.constantIndex(vector * lanes));
+      storePanel(e.at(dot.getB(), {k, e.lanesFrom(first, valid[vector])}), k.at, vector);
+    }
+  });
+  assumeK(edgeOf(dot.getB(), 0), false);
+}
+
+/// Blocks of lanes × lanes, read along k and turned; the last block is bounded by its view.
+void DotOperands::packTransposed(Value n, ArrayRef<int64_t> valid) {
+  Value rest = e.make<arith::RemUIOp>(kBound, e.constantIndex(lanes));
+  Value whole = e.make<arith::SubIOp>(kBound, rest);
+  for (size_t vector = 0; vector < valid.size(); ++vector) {
+    Value first = e.make<arith::AddIOp>(n, e.constantIndex(vector * lanes));
+    assumeK(edgeOf(dot.getB(), 0), true);
+    e.loop(e.constantIndex(0), whole, lanes, [&](Ix k) { turnBlock(first, valid[vector], k.at, lanes, vector); });
+    assumeK(edgeOf(dot.getB(), 0), false);
+    Value ragged = e.make<arith::CmpIOp>(arith::CmpIPredicate::ne, rest, e.constantIndex(0));
+    const int64_t last = K % lanes ? K % lanes : lanes;
+    e.branch(ragged, [&] { turnBlock(first, valid[vector], whole, last, vector); }, nullptr);
+  }
+}
+
+void DotOperands::turnBlock(Value n, int64_t columns, Value k, int64_t valid, int64_t vector) {
+  SmallVector<Value> block;
+  for (int64_t lane = 0; lane < lanes; ++lane) { // columns past the last one repeat it; nobody looks at them
+    Value column = e.make<arith::AddIOp>(n, e.constantIndex(std::min(lane, columns - 1)));
+    block.push_back(e.vectorAt(dot.getB(), {e.lanesFrom(k, valid), e.along(column)}));
+  }
+  for (int64_t half = 1; half < lanes; half *= 2) { // exchange off-diagonal blocks of size `half`
+    SmallVector<int64_t> low, high;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      low.push_back(lane & half ? lanes + (lane ^ half) : lane);
+      high.push_back(lane & half ? lanes + lane : lane ^ half);
+    }
+    SmallVector<Value> next(block);
+    for (int64_t i = 0; i < lanes; ++i)
+      if (!(i & half)) {
+        next[i] = e.make<vector::ShuffleOp>(block[i], block[i | half], low);
+        next[i | half] = e.make<vector::ShuffleOp>(block[i], block[i | half], high);
+      }
+    block = next;
+  }
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    storePanel(block[lane], e.make<arith::AddIOp>(k, e.constantIndex(lane)), vector);
+}
+
+void DotOperands::prefetchPanel(Value n, Value m) {
+  auto alongK = edgeOf(dot.getB(), 0), alongN = edgeOf(dot.getB(), 1);
+  if (!alongK || !alongN || alongK->load != alongN->load || isTransposed(dot.getB()) || K * N * (M + N) < prefetchFrom)
+    return;
+  const int64_t share = llvm::divideCeil(K, llvm::divideCeil(M, rows));
+  Value from = e.make<arith::MulIOp>(e.make<arith::DivUIOp>(m, e.constantIndex(rows)), e.constantIndex(share));
+  Index index(alongK->load.getOffsets().size(), e.fixed(0));
+  for (int64_t step = 0; step < share; ++step)
+    for (int64_t at = 0; at < 2 * lanes; at += lanes) {
+      index[alongK->axis] = e.along(e.make<arith::AddIOp>(from, e.constantIndex(step)));
+      index[alongN->axis] = e.along(e.make<arith::AddIOp>(n, e.constantIndex(at)));
+      e.prefetch(alongK->load, index);
+    }
+}
+
+// --- What the micro-kernel reads
+// ----------------------------------------------------------------------------------------
+
+Value DotOperands::readA(ArrayRef<Value> row, size_t i, Value k) {
+  SmallVector<Value, 3> at = {row[i], k};
+  if (aPanels)
+    at = {e.make<arith::DivUIOp>(row[0], e.constantIndex(rows)), k, e.constantIndex(i)};
+  else if (swapped)
+    std::swap(at[0], at[1]);
+  return e.make<memref::LoadOp>(a, at);
+}
+
+Value DotOperands::readB(Value k, int64_t vector) {
+  SmallVector<Value> at = {k, e.constantIndex(vector * lanes)};
+  return e.make<vector::LoadOp>(e.vectorOf(element), panel, at);
+}
+
+} // namespace kiln::lowering::cpu

@@ -1,0 +1,79 @@
+// The operands of a matrix product, brought to where the micro-kernel streams through them.
+//
+//   1. b is packed into panels of two vectors of columns, one row of the panel for each k. Whatever b is computed from
+//   is
+//      computed while packing; a transposed b is read along its rows and turned block by block in registers.
+//   2. a is read in place, one scalar at a time, where it lies whole inside its view; else a zero-padded copy is read.
+//   A
+//      column-major a is packed, `rows` elements for each k.
+
+#pragma once
+
+#include "lowering/cpu/Evaluator.h"
+
+namespace kiln::lowering::cpu {
+
+class DotOperands {
+public:
+  /// `rows` of the result are computed at a time. Code goes where the evaluator stands, before the product.
+  DotOperands(tile::DotOp dot, Evaluator &e, const llvm::DenseMap<mlir::Value, mlir::Value> &buffers, int64_t rows);
+
+  /// Emits the bounds.
+  void bound();
+  /// Emits the copy or the packing of a, and makes room for a panel of b.
+  void pack();
+
+  /// Only k below kBound, rows below mBound and columns below nBound can give sums other than zero (index type).
+  mlir::Value kBound, mBound, nBound;
+  /// Positions below this one are inside `view` when the tile's dimension of `extent` begins at `offset` of `axis`.
+  mlir::Value boundIn(mlir::Value view, int64_t axis, mlir::Value offset, int64_t extent);
+
+  /// Emits the packing of the panel of b whose columns begin at `n`: for each of its vectors, how many lie in the tile.
+  void packPanel(mlir::Value n, llvm::ArrayRef<int64_t> valid);
+  /// Asks for the share that falls to the block of rows at `m` of the panel that begins at `n`, which is packed next. A
+  /// transposed b comes in long streams that the CPU sees by itself.
+  void prefetchPanel(mlir::Value n, mlir::Value m);
+
+  /// Whether a is read from a view that may end before the tile does.
+  bool isBounded() const { return mEdge && readsView; }
+  /// a at the block's i-th row, and k: a scalar. `row` holds positions that may be read.
+  mlir::Value readA(llvm::ArrayRef<mlir::Value> row, size_t i, mlir::Value k);
+  /// One vector of row k of the panel.
+  mlir::Value readB(mlir::Value k, int64_t vector);
+
+private:
+  /// A load that ends at a view's edge: along `axis` of the tile only that many positions can be other than padding.
+  struct Edge {
+    tile::LoadOp load;
+    int64_t axis;
+  };
+  std::optional<Edge> edgeOf(mlir::Value tile, int64_t axis);
+  mlir::Value boundOf(std::optional<Edge> edge, int64_t extent);
+  void whereInside(std::optional<Edge> edge, int64_t extent, llvm::function_ref<void()> body);
+  void assumeK(std::optional<Edge> edge, bool holds);
+
+  void placeA();
+  void packA(mlir::Value tile);
+  void storePart(mlir::Value column, int64_t panel, int64_t first, mlir::Value k);
+  tile::LoadOp viewLoad(mlir::Value tile);
+  mlir::Value copyOf(mlir::Value tile, mlir::Operation *before);
+  mlir::Value readView(tile::LoadOp load);
+
+  bool isTransposed(mlir::Value tile);
+  void storePanel(mlir::Value value, mlir::Value k, int64_t vector);
+  void packRows(mlir::Value n, llvm::ArrayRef<int64_t> valid);
+  void packTransposed(mlir::Value n, llvm::ArrayRef<int64_t> valid);
+  void turnBlock(mlir::Value n, int64_t columns, mlir::Value k, int64_t valid, int64_t vector);
+
+  tile::DotOp dot;
+  Evaluator &e;
+  const llvm::DenseMap<mlir::Value, mlir::Value> &buffers;
+  const mlir::Type element;
+  const int64_t M, N, K, lanes, rows;
+  mlir::Value a, panel;
+  bool swapped = false; // a is read as a[k, m]
+  bool aPanels = false; // a is packed: [m / rows][k][m % rows]
+  bool mEdge = false, readsView = false;
+};
+
+} // namespace kiln::lowering::cpu

@@ -1,0 +1,180 @@
+// Finds the stores that can run inside the product whose sums they write, straight from its registers.
+//
+//     %y = scf.for … iter_args(%acc = %zero) { … %d = tile.dot %a, %b, %acc … }   // gets cpu.epilogue = array<i1:
+//     true> %z = arith.addf %y, %bias tile.store %z, %c[%m, %n]                                                    //
+//     runs in the loop's last step
+//
+// Such a store runs earlier than it stands, and block by block among the reads of the product: nothing may lie in
+// between that it could change or that could change what it reads. All that it needs, but the sums, must be known
+// before the product or be computed on the spot.
+
+#include "lowering/Passes.h"
+#include "lowering/analysis/TileUses.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace kiln::lowering {
+
+#define GEN_PASS_DEF_FUSEEPILOGUES
+#include "lowering/Passes.h.inc"
+
+namespace {
+
+class Fusion {
+public:
+  /// `tile` is the result of `producer`, a product or the loop that carries one.
+  Fusion(Operation *producer, Value tile) : producer(producer), tile(tile), block(producer->getBlock()) {}
+
+  bool isPossible() {
+    auto shape = tile::shapeOf(tile.getType());
+    if (shape.size() != 2 || shape[0] == 1 || shape[1] == 1)
+      return false;
+    stores = storesOf(tile);
+    for (tile::StoreOp store : stores)
+      if (store->getBlock() != block || !isKnown(store.getValue()) || !llvm::all_of(store.getOffsets(), isKnownFn()))
+        return false;
+    return !stores.empty() && mayMoveUp();
+  }
+
+private:
+  /// Whether a value is there when the product runs: it stands before it, or is computed on the spot.
+  bool isKnown(Value value) {
+    if (value == tile || !seen.insert(value).second)
+      return true;
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getBlock() != block || op->isBeforeInBlock(producer))
+      return true;
+    if (op == producer)
+      return false;
+    if (isa<tile::LoadOp, tile::GatherOp>(op)) {
+      if (!op->hasAttr("cpu.view"))
+        return false;
+      loads.push_back(op);
+    } else if (isa<RankedTensorType>(value.getType()) ? !isInlinable(op) || movesElements(op) : !isScalar(op)) {
+      return false;
+    }
+    return llvm::all_of(op->getOperands(), isKnownFn());
+  }
+  std::function<bool(Value)> isKnownFn() {
+    return [this](Value value) { return isKnown(value); };
+  }
+
+  static bool movesElements(Operation *op) {
+    auto reshape = dyn_cast<tile::ReshapeOp>(op);
+    return reshape && isa<RankedTensorType>(reshape.getSource().getType()) &&
+           !differsByUnits(reshape.getSource().getType(), reshape.getType());
+  }
+
+  static bool isScalar(Operation *op) {
+    return op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
+           llvm::none_of(op->getOperandTypes(), [](Type type) { return isa<RankedTensorType>(type); });
+  }
+
+  /// Where in the block `op` happens; null when not in it.
+  Operation *placeOf(Operation *op) { return block->findAncestorOpInBlock(*op); }
+
+  /// Whether `op` happens in the product or after it, but before `end`.
+  bool isBetween(Operation *op, Operation *end) {
+    Operation *place = placeOf(op);
+    return place && !place->isBeforeInBlock(producer) && place != end && place->isBeforeInBlock(end);
+  }
+
+  bool mayMoveUp() {
+    auto function = producer->getParentOfType<func::FuncOp>();
+    WalkResult result = function.walk([&](Operation *op) {
+      bool allowed = isa<tile::LoadOp, tile::GatherOp>(op)                        ? mayReadBehind(op)
+                     : isa<tile::StoreOp, tile::ScatterOp, tile::AtomicAddOp>(op) ? mayWriteBehind(op)
+                                                                                  : true;
+      return allowed ? WalkResult::advance() : WalkResult::interrupt();
+    });
+    return !result.wasInterrupted();
+  }
+
+  /// Whether nothing is read after a store has moved up that was read before it.
+  bool mayReadBehind(Operation *load) {
+    Value view = viewOf(load);
+    SmallVector<Reader> readers = readersOf(load->getResult(0));
+    for (tile::StoreOp store : stores) {
+      if (!mayOverlap(view, store.getView()))
+        continue;
+      bool readsBetween = isBetween(load, store) || llvm::any_of(readers, [&](const Reader &reader) {
+                            Operation *user = reader.operand->getOwner();
+                            return isBetween(user, store) || user == store;
+                          });
+      if (readsBetween && !isSameElement(load, store))
+        return false;
+    }
+    return true;
+  }
+
+  /// Whether `load` reads what `store` overwrites, element by element and only for the element's own sum.
+  bool isSameElement(Operation *op, tile::StoreOp store) {
+    auto load = dyn_cast<tile::LoadOp>(op);
+    if (!load || stores.size() != 1 || load.getView() != store.getView() || load.getOffsets() != store.getOffsets() ||
+        load.getType().getShape() != tile::shapeOf(store.getValue().getType()))
+      return false;
+    SmallVector<Value> work = {load.getResult()};
+    while (!work.empty())
+      for (OpOperand &use : work.pop_back_val().getUses()) {
+        Operation *user = use.getOwner();
+        auto reshape = dyn_cast<tile::ReshapeOp>(user);
+        auto dot = dyn_cast<tile::DotOp>(user);
+        if (user == store || (dot && user == producer && &use == &dot.getAccMutable()))
+          continue;
+        if (!isElementwise(user) && !(reshape && !movesElements(reshape)))
+          return false;
+        work.push_back(user->getResult(0));
+      }
+    return true;
+  }
+
+  /// Whether no other write lies between that a store, or what it reads, would now meet in another order.
+  bool mayWriteBehind(Operation *write) {
+    Value view = viewOf(write);
+    for (tile::StoreOp store : stores)
+      if (write != store && isBetween(write, store) && mayOverlap(view, store.getView()))
+        return false;
+    for (Operation *load : loads)
+      if (isBetween(write, load) && mayOverlap(view, viewOf(load)))
+        return false;
+    return true;
+  }
+
+  Operation *producer;
+  Value tile;
+  Block *block;
+  SmallVector<tile::StoreOp> stores;
+  SmallVector<Operation *> loads; // that the stores' values read
+  llvm::SmallDenseSet<Value> seen;
+};
+
+/// Whether a loop carries, in its result `index`, nothing but the sum of a product that begins at zero.
+bool isSum(scf::ForOp loop, unsigned index) {
+  auto inPlace = loop->getAttrOfType<DenseBoolArrayAttr>("cpu.in_place");
+  auto dot = loop.getBody()->getTerminator()->getOperand(index).getDefiningOp<tile::DotOp>();
+  Value init = loop.getInitArgs()[index], carried = loop.getRegionIterArg(index);
+  return inPlace && inPlace[index] && dot && dot.getAcc() == carried && carried.hasOneUse() &&
+         (matchPattern(init, m_AnyZeroFloat()) || matchPattern(init, m_Zero()));
+}
+
+struct FuseEpilogues : impl::FuseEpiloguesBase<FuseEpilogues> {
+  void runOnOperation() override {
+    getOperation().walk([](Operation *op) {
+      auto loop = dyn_cast<scf::ForOp>(op);
+      if (!loop && !isa<tile::DotOp>(op))
+        return;
+      SmallVector<bool> fused;
+      for (auto [index, result] : llvm::enumerate(op->getResults()))
+        fused.push_back(isa<RankedTensorType>(result.getType()) && (!loop || isSum(loop, index)) &&
+                        Fusion(op, result).isPossible());
+      if (llvm::is_contained(fused, true))
+        op->setAttr("cpu.epilogue", DenseBoolArrayAttr::get(op->getContext(), fused));
+    });
+  }
+};
+
+} // namespace
+} // namespace kiln::lowering

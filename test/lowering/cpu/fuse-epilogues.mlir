@@ -1,0 +1,75 @@
+// RUN: kiln-opt %s --cpu-forward-loads --cpu-pin-carried-tiles --cpu-fuse-epilogues | FileCheck %s
+
+!t = tensor<16x16xf32>
+!v = memref<?x?xf32, strided<[?, 1]>>
+
+// Only a store reads the sum: it can run in the loop's last step.
+// CHECK-LABEL: func @sum
+func.func @sum(%a: !v, %c: !v, %n: i64) attributes {tile.disjoint = [array<i64: 0, 1>]} {
+  %zero = arith.constant dense<0.0> : !t
+  %c0 = arith.constant 0 : i64
+  %c16 = arith.constant 16 : i64
+  // CHECK: cpu.epilogue = array<i1: true>
+  %r = scf.for %k = %c0 to %n step %c16 iter_args(%acc = %zero) -> (!t) : i64 {
+    %x = tile.load %a[%c0, %k] : !v -> !t
+    %d = tile.dot %x, %x, %acc : !t, !t, !t
+    scf.yield %d : !t
+  }
+  %y = math.absf %r : !t
+  tile.store %y, %c[%c0, %c0] : !t, !v
+  return
+}
+
+// The store may overwrite rows that later blocks still read.
+// CHECK-LABEL: func @overlap
+// CHECK-NOT: cpu.epilogue
+func.func @overlap(%a: !v, %c: !v) {
+  %zero = arith.constant dense<0.0> : !t
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] : !v -> !t
+  %d = tile.dot %x, %x, %zero : !t, !t, !t
+  tile.store %d, %c[%c0, %c0] : !t, !v
+  return
+}
+
+// Adding to what lies where the product goes reads each element before it is overwritten.
+// CHECK-LABEL: func @accumulate
+// CHECK: cpu.epilogue = array<i1: true>
+func.func @accumulate(%a: !v, %c: !v) attributes {tile.disjoint = [array<i64: 0, 1>]} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] : !v -> !t
+  %old = tile.load %c[%c0, %c0] : !v -> !t
+  %d = tile.dot %x, %x, %old : !t, !t, !t
+  tile.store %d, %c[%c0, %c0] : !t, !v
+  return
+}
+
+// A sum along a row needs the whole tile.
+// CHECK-LABEL: func @reduced
+// CHECK-NOT: cpu.epilogue
+func.func @reduced(%a: !v, %c: !v, %s: memref<?xf32>) attributes {tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
+  %zero = arith.constant dense<0.0> : !t
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] : !v -> !t
+  %d = tile.dot %x, %x, %zero : !t, !t, !t
+  %sum = tile.reduce sum %d axis 1 : !t -> tensor<16xf32>
+  tile.store %sum, %s[%c0] : tensor<16xf32>, memref<?xf32>
+  tile.store %d, %c[%c0, %c0] : !t, !v
+  return
+}
+
+// What the store needs besides is a product that comes later.
+// CHECK-LABEL: func @later
+// CHECK: tile.dot {{.*}}, %[[zero:[a-z_0-9]+]] :
+// CHECK: tile.dot {{.*}} {cpu.epilogue = array<i1: true>}
+func.func @later(%a: !v, %c: !v) attributes {tile.disjoint = [array<i64: 0, 1>]} {
+  %zero = arith.constant dense<0.0> : !t
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] : !v -> !t
+  %first = tile.dot %x, %x, %zero : !t, !t, !t
+  %y = math.absf %x : !t
+  %second = tile.dot %y, %x, %zero : !t, !t, !t
+  %both = arith.addf %first, %second : !t
+  tile.store %both, %c[%c0, %c0] : !t, !v
+  return
+}
