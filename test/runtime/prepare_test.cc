@@ -74,7 +74,7 @@ TEST_F(Preparing, SharesASpecialisationBetweenLaunchesThatDifferInWhatIsNotAsked
 // scratch memory than there may be, which shows at the end of its compilation, the second has a mistake.
 TEST_F(Preparing, ThrowsTheFirstErrorInTheOrderOfTheLaunches) {
   Plan plan;
-  plan.launches = {adding(11), adding(1 << 28), adding(12), failing()};
+  plan.launches = {adding(11), adding(1 << 24), adding(12), failing()};
   for (int attempt = 0; attempt < 8; ++attempt) {
     const std::string text = errorOf([&] { prepare(*device, plan); });
     EXPECT_NE(text.find("scratch"), std::string::npos) << text;
