@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <fmt/format.h>
 
@@ -41,6 +42,10 @@ static ArgFacts parseOne(llvm::StringRef text, std::vector<int> &unknown) {
       throw wrong("extents that are '?' or numbers from 0, with 'x' between them,");
     facts.extents.push_back(value);
   }
+  int64_t bytes = bytesOf(facts.type);
+  for (const int64_t extent : facts.extents)
+    if (llvm::MulOverflow(bytes, extent, bytes))
+      throw wrong("extents whose product fits memory");
   return facts;
 }
 

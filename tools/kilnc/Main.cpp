@@ -10,19 +10,25 @@
 #include "dialect/tile/TileDialect.h"
 #include "kernels/Registry.h"
 #include "lowering/Diagnostics.h"
+#include "lowering/Passes.h"
 #include "tools/kilnc/ArgumentList.h"
 #include "tools/kilnc/Emit.h"
 #include "tools/kilnc/UserFile.h"
 
+#include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
+#include "mlir/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
 
 #include <CLI/CLI.hpp>
@@ -75,6 +81,16 @@ static void parseRemaining(const CLI::App &app, const std::vector<std::string> &
   llvm::cl::ParseCommandLineOptions(static_cast<int>(argv.size()), argv.data());
 }
 
+/// Lets flags such as --mlir-print-ir-after name the passes of the pipelines.
+static void registerPassNames() {
+  lowering::registerKilnPasses();
+  mlir::registerTransformsPasses();
+  mlir::registerConversionPasses();
+  mlir::arith::registerArithPasses();
+  mlir::memref::registerMemRefPasses();
+  mlir::registerLinalgPasses();
+}
+
 // --- Kernels
 // ----------------------------------------------------------------------------------------------------------
 
@@ -119,7 +135,7 @@ static mlir::OwningOpRef<mlir::ModuleOp> traceKernel(mlir::MLIRContext &context,
                               "kernel makes it static, but got '?'",
                               kernel.name, place.second, place.first));
   if (!traced.module)
-    throw Error(errors.text().substr(0, errors.text().find_last_not_of('\n') + 1));
+    throw Error(errors.text());
   return std::move(traced.module);
 }
 
@@ -132,7 +148,7 @@ static mlir::OwningOpRef<mlir::ModuleOp> parseModule(mlir::MLIRContext &context,
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceFile<mlir::ModuleOp>(options.file, &context);
   if (!module)
     throw Error(errors.text().empty() ? fmt::format("expected to read '{}', but could not", options.file)
-                                      : errors.text().substr(0, errors.text().find_last_not_of('\n') + 1));
+                                      : errors.text());
   return module;
 }
 
@@ -140,9 +156,9 @@ static mlir::OwningOpRef<mlir::ModuleOp> parseModule(mlir::MLIRContext &context,
 // ------------------------------------------------------------------------------------------------------
 
 static void compile(const Options &options) {
+  checkStage(options.emit);
   lowering::CpuOptions pipeline;
-  pipeline.generic = options.generic;
-  checkStage(options.emit, pipeline);
+  pipeline.generic = options.generic || options.emit == "linalg"; // only the oracle passes through linalg
   if (options.emit == "obj" && options.output == "-" && ::isatty(1))
     throw Error("expected -o FILE with --emit=obj: an object is nothing for a terminal");
   const lowering::CpuTarget target = lowering::cpuNamed(options.cpu);
@@ -176,12 +192,13 @@ static int run(int argc, char **argv) {
   app.add_option("--config", options.config, "config fields that differ from their defaults: bm=64,bn=64");
   app.add_option("--args", options.args, "the arguments: 'f32[?x64], i64'; '?' is an extent known only at launch");
   app.add_option("--emit", options.emit, "what to print: " + stageNames())->capture_default_str();
-  app.add_flag("--generic", options.generic, "by the oracle's plain loops");
+  app.add_flag("--generic", options.generic, "by the oracle's plain loops; --emit=linalg implies it");
   app.add_option("--target", options.cpu, "the processor, by LLVM's name")->capture_default_str();
   app.add_option("-o", options.output, "output file; '-' is standard output")->capture_default_str();
   app.add_option("-I,--include", options.includes, "folders of headers; the first holds the language's");
   app.add_flag("--list", options.list, "list the built-in kernels with the defaults of their configs");
   app.allow_extras();
+  registerPassNames();
   mlir::registerMLIRContextCLOptions();
   mlir::registerPassManagerCLOptions();
   mlir::registerAsmPrinterCLOptions();
@@ -201,7 +218,7 @@ static int run(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     fmt::print(stderr, "kilnc: error: {}\n", error.what());
   } catch (const Error &error) {
-    fmt::print(stderr, "kilnc: error: {}\n", error.what());
+    fmt::print(stderr, "kilnc: error: {}\n", llvm::StringRef(error.what()).rtrim('\n').str());
   }
   return 1;
 }

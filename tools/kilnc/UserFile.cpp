@@ -30,8 +30,9 @@ static constexpr const char *entryPoint = "kilnc_kernels";
 static std::string readText(const fs::path &path) {
   std::ifstream file(path, std::ios::binary);
   std::stringstream text;
-  text << file.rdbuf();
-  if (!file)
+  if (file.is_open() && file.peek() != std::ifstream::traits_type::eof()) // to insert nothing would count as a failure
+    text << file.rdbuf();
+  if (!file.is_open() || file.bad())
     throw Error(fmt::format("expected to read '{}', but could not: {}", path.string(), std::strerror(errno)),
                 Fault::device);
   return text.str();
