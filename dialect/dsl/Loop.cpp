@@ -20,6 +20,7 @@ struct Loop::State {
   mlir::Value induction = {}; // set when the body has been opened
   int left = 0;               // how often the body is still to be traced
   int exceptions = 0;         // in flight when the loop began: unwinding is no mistake of the loop
+  size_t cellsBefore = 0;     // how many cells there were when the loop began
   bool isOpen = false;
 };
 
@@ -92,8 +93,28 @@ static void buildLoop(const Loop::State &state, Frame &frame, ArrayRef<FrameCell
     }
   tracer.replaceInCells(replaced);
   frame.body->eraseArguments(pruned);
-  for (auto [cell, result] : llvm::zip(carried, loop.getResults()))
+  SmallVector<Tile *> changed;
+  for (auto [cell, result] : llvm::zip(carried, loop.getResults())) {
     Tracer::rebind(*cell.tile, result);
+    changed.push_back(cell.tile);
+  }
+  tracer.endBodies(changed, state.cellsBefore);
+}
+
+/// A loop that changes its cells by a body that is not traced.
+static void buildWithoutBody(const Loop::State &state, const Outcome &outcome) {
+  Tracer &tracer = state.tracer;
+  SmallVector<mlir::Value> inits;
+  SmallVector<Tile *> changed;
+  for (auto &[position, type] : outcome.changed) {
+    changed.push_back(&tracer.cellAt(position));
+    inits.push_back(Tracer::held(*changed.back()));
+  }
+  auto loop = scf::ForOp::create(tracer.builder, tracer.at(state.loc), state.begin, state.end, state.step, inits);
+  loop.getRegion().front().erase();
+  for (auto [tile, result] : llvm::zip(changed, loop.getResults()))
+    Tracer::rebind(*tile, result);
+  tracer.endBodies(changed, state.cellsBefore);
 }
 
 // --- range -----------------------------------------------------------------------------------------------------------
@@ -159,6 +180,9 @@ Loop::~Loop() {
   if (std::uncaught_exceptions() <= state->exceptions)
     state->tracer.error(state->loc) << "expected the body of a traced loop to reach its end, but it was left by "
                                        "break or return; use where(), when() or another bound";
+  else
+    state->tracer.noteThrown(state->loc);
+  state->tracer.abandonBodies();
   state->tracer.rehearsals -= state->left > 1;
   state->tracer.discard(state->depth);
 }
@@ -167,6 +191,12 @@ Loop::Iterator Loop::begin() {
   Tracer &tracer = state->tracer;
   if (state->induction || state->outside != tracer.builder.getInsertionBlock()) {
     tracer.error(state->loc) << "expected a range to be looped over once, where it is written; write it in the 'for'";
+    return end();
+  }
+  state->cellsBefore = tracer.cellCount();
+  if (const Outcome *outcome = tracer.beginBodies(/*isLoop=*/true, state->loc)) {
+    state->induction = state->begin; // it has been looped over
+    buildWithoutBody(*state, *outcome);
     return end();
   }
   state->left = tracer.bodyTraces();
@@ -197,6 +227,8 @@ static Frame traceSide(Tracer &tracer, const std::function<void()> &side, Loc lo
     } catch (...) {
       tracer.rehearsals -= left > 1;
       tracer.discard(depth);
+      tracer.noteThrown(loc);
+      tracer.abandonBodies();
       throw;
     }
     tracer.rehearsals -= left > 1;
@@ -257,6 +289,20 @@ static void endSide(Tracer &tracer, Location loc, Block *block, ArrayRef<mlir::V
   region.push_back(block);
 }
 
+/// A branch whose sides are not traced.
+static void branchWithoutSides(Tracer &tracer, Loc loc, mlir::Value condition, const Outcome &outcome, size_t before) {
+  SmallVector<mlir::Type> types;
+  SmallVector<Tile *> changed;
+  for (auto &[position, type] : outcome.changed) {
+    types.push_back(type);
+    changed.push_back(&tracer.cellAt(position));
+  }
+  auto branch = scf::IfOp::create(tracer.builder, tracer.at(loc), types, condition, false, false);
+  for (auto [tile, result] : llvm::zip(changed, branch.getResults()))
+    Tracer::rebind(*tile, result);
+  tracer.endBodies(changed, before);
+}
+
 void when(At condition, const std::function<void()> &then, const std::function<void()> &otherwise, Loc loc) {
   Verb verb("when", loc);
   Tracer &tracer = verb.tracer;
@@ -267,6 +313,9 @@ void when(At condition, const std::function<void()> &then, const std::function<v
   }
   if (!chosen)
     chosen = verb.constant({}, boolean, {});
+  const size_t cellsBefore = tracer.cellCount();
+  if (const Outcome *outcome = tracer.beginBodies(/*isLoop=*/false, loc))
+    return branchWithoutSides(tracer, loc, chosen, *outcome, cellsBefore);
   DenseMap<Tile *, mlir::Value> afterThen, afterOtherwise;
   Frame thenFrame = traceSide(tracer, then, loc, afterThen);
   Frame otherwiseFrame = traceSide(tracer, otherwise, loc, afterOtherwise);
@@ -284,8 +333,12 @@ void when(At condition, const std::function<void()> &then, const std::function<v
     endSide(tracer, verb.location, otherwiseFrame.body, otherwiseValues, branch.getElseRegion());
   else
     tracer.bury(otherwiseFrame.body);
-  for (auto [cell, result] : llvm::zip(changed, branch.getResults()))
+  SmallVector<Tile *> tiles;
+  for (auto [cell, result] : llvm::zip(changed, branch.getResults())) {
     Tracer::rebind(*cell.tile, result);
+    tiles.push_back(cell.tile);
+  }
+  tracer.endBodies(tiles, cellsBefore);
 }
 
 } // namespace kiln

@@ -71,9 +71,22 @@ static Type naturalType(Literal number) {
   return number.integer == static_cast<int32_t>(number.integer) ? i32 : i64;
 }
 
+static const llvm::fltSemantics &semanticsOf(Type type) {
+  return type == bf16  ? APFloat::BFloat()
+         : type == f16 ? APFloat::IEEEhalf()
+         : type == f32 ? APFloat::IEEEsingle()
+                       : APFloat::IEEEdouble();
+}
+
+/// Whether a constant of `type` can stand for the number: an integer that there is, or a float near to it.
 static bool fits(Literal number, Type type) {
-  if (number.isReal || isFloat(type))
-    return isFloat(type);
+  if (isFloat(type)) {
+    bool inexact;
+    return !(APFloat(number.asReal()).convert(semanticsOf(type), APFloat::rmNearestTiesToEven, &inexact) &
+             APFloat::opOverflow);
+  }
+  if (number.isReal)
+    return false;
   if (number.isTruth)
     return true;
   if (type == boolean)

@@ -1,6 +1,7 @@
-// From a kernel to a verified module. The kernel is traced twice, the second time with each loop and branch
-// body run twice: a body that changes host state (`i++` on an int) gives another module then, and that is an
-// error.
+// From a kernel to a verified module. A body of a loop or branch must leave host variables alone, and the kernel is
+// traced again to see that it does: once with each body run twice, where one that reads what it changed (`i++` on an
+// int) gives another module, and then once for each depth of nesting with the bodies there left out, where one that
+// changes what is read after it (`flag = true`) does. Either is an error.
 
 #include "dialect/dsl/Tracer.h"
 
@@ -33,7 +34,7 @@ static bool checkArguments(MLIRContext &context, const Kernel &kernel, const Spe
   return true;
 }
 
-/// Compares two traces of a kernel, operation by operation.
+/// Compares two traces of a kernel, operation by operation. Where a body was left out it says nothing of the other.
 class Comparison {
 public:
   /// The first operation of `a` that differs from its partner in `b`; null when all agree.
@@ -46,9 +47,10 @@ public:
     for (auto [x, y] : llvm::zip(a->getOperands(), b->getOperands()))
       if (partner.lookup(x) != y)
         return a;
-    for (auto [x, y] : llvm::zip(a->getRegions(), b->getRegions()))
-      if (Operation *found = differing(x, y, a))
-        return found;
+    if (!llvm::all_of(b->getRegions(), [](Region &region) { return region.empty(); }))
+      for (auto [x, y] : llvm::zip(a->getRegions(), b->getRegions()))
+        if (Operation *found = differing(x, y, a))
+          return found;
     for (auto [x, y] : llvm::zip(a->getResults(), b->getResults()))
       partner[x] = y;
     return nullptr;
@@ -75,9 +77,10 @@ private:
   DenseMap<mlir::Value, mlir::Value> partner;
 };
 
-/// Reports when a second trace, each body run twice, gives another module.
-static bool checkRepeatable(MLIRContext &context, const Kernel &kernel, const Specialisation &facts,
-                            const std::string &config, ModuleOp first) {
+/// Traces the kernel in another way and reports unless it gives the same module; `how` that way is called in the
+/// message.
+static bool checkTrace(Tracer &tracer, const std::string &config, ModuleOp first, const char *how) {
+  MLIRContext &context = *first.getContext();
   std::optional<Location> different;
   Operation *body = nullptr;
   {
@@ -86,9 +89,8 @@ static bool checkRepeatable(MLIRContext &context, const Kernel &kernel, const Sp
         different = diagnostic.getLocation();
       return success();
     });
-    Tracer second(context, kernel, facts, /*repeats=*/true);
-    if (second.run(config))
-      if (Operation *found = Comparison().differing(first, *second.module)) {
+    if (tracer.run(config))
+      if (Operation *found = Comparison().differing(first, *tracer.module)) {
         different = found->getLoc();
         body = found->getParentOfType<func::FuncOp>() == found->getParentOp() ? nullptr : found->getParentOp();
       }
@@ -97,10 +99,27 @@ static bool checkRepeatable(MLIRContext &context, const Kernel &kernel, const Sp
     return true;
   auto diagnostic = emitError(*different);
   diagnostic << "expected loop and branch bodies to leave host variables alone, but this is different when a body is "
-                "traced again; use a tile for what changes while the kernel runs";
+             << how << "; use a tile for what changes while the kernel runs";
   if (body)
     diagnostic.attachNote(body->getLoc()) << "in the body of this loop or branch";
   return false;
+}
+
+/// Reports when a body depends on a host variable that it changes, or something after a body on one that the body
+/// changes.
+static bool checkRepeatable(MLIRContext &context, const Kernel &kernel, const Specialisation &facts,
+                            const std::string &config, ModuleOp first, const Outcomes &outcomes) {
+  {
+    Tracer second(context, kernel, facts, {.twice = true});
+    if (!checkTrace(second, config, first, "traced again"))
+      return false;
+  }
+  for (size_t depth = 0; depth < outcomes.size(); ++depth) {
+    Tracer without(context, kernel, facts, {.withoutThose = &outcomes, .depth = depth});
+    if (!checkTrace(without, config, first, "left out"))
+      return false;
+  }
+  return true;
 }
 
 Traced trace(MLIRContext &context, const Kernel &kernel, const Specialisation &facts, const std::string &config) {
@@ -114,14 +133,16 @@ Traced trace(MLIRContext &context, const Kernel &kernel, const Specialisation &f
   }
   if (!checkArguments(context, kernel, facts))
     return traced;
+  Outcomes outcomes;
   {
-    Tracer tracer(context, kernel, facts, /*repeats=*/false);
+    Tracer tracer(context, kernel, facts, {});
     if (!tracer.run(config))
       return traced;
     traced.asked = tracer.asked;
     traced.module = std::move(tracer.module);
+    outcomes = std::move(tracer.outcomes);
   }
-  if (!checkRepeatable(context, kernel, facts, config, *traced.module) || failed(verify(*traced.module)))
+  if (!checkRepeatable(context, kernel, facts, config, *traced.module, outcomes) || failed(verify(*traced.module)))
     traced.module = {};
   return traced;
 }

@@ -163,6 +163,38 @@ void Tracer::discard(size_t depth) {
   }
 }
 
+const Outcome *Tracer::beginBodies(bool isLoop, Loc loc) {
+  const size_t depth = frames.size();
+  if (outcomes.size() <= depth)
+    outcomes.resize(depth + 1);
+  const size_t place = outcomes[depth].size();
+  begun.push_back(place);
+  outcomes[depth].emplace_back().isLoop = isLoop;
+  if (!bodies.withoutThose || depth != bodies.depth)
+    return nullptr;
+  const auto &known = (*bodies.withoutThose)[depth];
+  bool same = place < known.size() && known[place].isLoop == isLoop;
+  if (same && known[place].keepsTiles)
+    return nullptr;
+  if (same)
+    for (auto &[position, type] : known[place].changed)
+      same &= position < cells.size() && cells[position] &&
+              (!isLoop || (held(*cells[position]) && held(*cells[position]).getType() == type));
+  if (!same) {
+    error(loc) << "expected the same loops and branches";
+    throw Abandoned();
+  }
+  return &known[place];
+}
+
+void Tracer::endBodies(ArrayRef<Tile *> changed, size_t before) {
+  Outcome &outcome = outcomes[frames.size()][begun.back()];
+  begun.pop_back();
+  outcome.keepsTiles = cells.size() > before;
+  for (Tile *tile : changed)
+    outcome.changed.push_back({tile->cell, held(*tile).getType()});
+}
+
 bool Tracer::isOpen(Block *block) const {
   return block == &const_cast<func::FuncOp &>(function).front() ||
          llvm::any_of(frames, [&](const Frame &frame) { return frame.body == block; });
@@ -187,8 +219,8 @@ Tracer &Tracer::current() {
   return *activeTracer;
 }
 
-Tracer::Tracer(MLIRContext &context, const Kernel &kernel, const Specialisation &facts, bool repeats)
-    : kernel(kernel), repeats(repeats), builder(&context), facts(facts) {
+Tracer::Tracer(MLIRContext &context, const Kernel &kernel, const Specialisation &facts, Bodies bodies)
+    : kernel(kernel), bodies(bodies), builder(&context), facts(facts) {
   activeTracer = this;
   buildFunction();
 }
@@ -284,9 +316,14 @@ bool Tracer::run(const std::string &config) {
         scalars.push_back(make(function.getArgument(i), kernel.loc));
     try {
       kernel.call(views, scalars, config);
+      if (thrownOutOf)
+        error(*thrownOutOf) << "expected the body of a traced loop or branch to reach its end, but it was left by an "
+                               "exception that the kernel caught";
     } catch (const Abandoned &) {
     } catch (const std::exception &exception) {
       error(kernel.loc) << exception.what();
+    } catch (...) {
+      error(kernel.loc) << "expected a kernel to throw only a std::exception, but got something else";
     }
   }
   if (failed)

@@ -45,11 +45,26 @@ struct Frame {
   std::vector<Loc> destroyed;   // where cells were declared that died inside the body
 };
 
+/// What a loop or branch did to the cells that there were before it.
+struct Outcome {
+  bool isLoop = false;
+  std::vector<std::pair<size_t, mlir::Type>> changed; // positions of the cells that hold its results
+  bool keepsTiles = false;                            // a tile of its body outlived it
+};
+/// The outcomes of a trace: of the loops and branches that stand at each depth, in program order.
+using Outcomes = std::vector<std::vector<Outcome>>;
+
 class Tracer {
 public:
-  /// Builds an empty function for `kernel`. `repeats` traces each loop and branch body twice and keeps the
-  /// second.
-  Tracer(mlir::MLIRContext &context, const Kernel &kernel, const Specialisation &facts, bool repeats);
+  /// How loop and branch bodies are traced.
+  struct Bodies {
+    bool twice = false;                     // each two times, and the second is kept
+    const Outcomes *withoutThose = nullptr; // not at all at `depth`: the trace goes on with these outcomes
+    size_t depth = 0;
+  };
+
+  /// Builds an empty function for `kernel`.
+  Tracer(mlir::MLIRContext &context, const Kernel &kernel, const Specialisation &facts, Bodies bodies);
   ~Tracer();
   Tracer(const Tracer &) = delete;
 
@@ -99,7 +114,19 @@ public:
 
   /// How often a body that begins now is to be traced. Inside a rehearsal once will do: the real trace follows, and a
   /// nest of depth d costs d + 1 traces of its innermost body instead of 2 to the power d.
-  int bodyTraces() const { return repeats && rehearsals == 0 ? 2 : 1; }
+  int bodyTraces() const { return bodies.twice && rehearsals == 0 ? 2 : 1; }
+
+  /// Begins a loop or branch. Gives its outcome when its bodies are to be left out: rebind() the cells to results then.
+  /// Throws Abandoned, reported, when this trace has come to another place than the one that it should repeat.
+  const Outcome *beginBodies(bool isLoop, Loc loc);
+  /// Ends what beginBodies began: `changed` are the cells that hold its results, `before` is how many cells there were.
+  void endBodies(llvm::ArrayRef<Tile *> changed, size_t before);
+  /// Ends it where one of its bodies was left before its end.
+  void abandonBodies() { begun.pop_back(); }
+  /// Notes that an exception left the body of the loop or branch at `loc`: an error unless it ends the kernel.
+  void noteThrown(Loc loc) { thrownOutOf = loc; }
+  size_t cellCount() const { return cells.size(); }
+  Tile &cellAt(size_t position) { return *cells[position]; }
 
   // Views.
   const ArgFacts &factsOf(const View &view) const { return facts.args[view.index()]; }
@@ -107,11 +134,12 @@ public:
   void ask(const View &view, int axis) { asked.insert({view.index(), axis}); }
 
   const Kernel &kernel;
-  const bool repeats;
+  const Bodies bodies;
   mlir::OpBuilder builder;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   int rehearsals = 0; // open bodies that will be traced once more
   std::set<std::pair<int, int>> asked;
+  Outcomes outcomes;
 
 private:
   void buildFunction();
@@ -125,6 +153,8 @@ private:
   std::vector<Tile *> cells; // live cells in order of declaration; null where one has gone
   std::vector<Frame> frames;
   std::vector<mlir::Block *> graveyard; // bodies that were given up; cells may still point into them
+  std::vector<size_t> begun;            // loops and branches that have not ended: their places among the outcomes
+  std::optional<Loc> thrownOutOf;
   bool failed = false;
 };
 

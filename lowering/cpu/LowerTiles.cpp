@@ -498,7 +498,8 @@ private:
         pending.erase(pending.begin() + next);
         continue;
       }
-      Pending &first = pending.front(); // a cycle: its first value waits in a buffer of its own
+      // A cycle: one value that reads buffers waits in a buffer of its own, and then reads none.
+      Pending &first = *llvm::find_if(pending, [](const Pending &entry) { return !entry.reads.empty(); });
       Value aside = allocate(yield, first.value.getType());
       placeInto(first.value, aside, yield);
       builder.setInsertionPoint(yield);

@@ -2,6 +2,7 @@
 
 #include "test/dsl/ErrorCases.h"
 
+#include <functional>
 #include <optional>
 
 namespace kiln::testing {
@@ -147,63 +148,51 @@ void moved(View a) {
 }
 const ErrorCase movedCase("Loops", "RangeIsLoopedOverElsewhere", moved, {row});
 
-// --- Host variables that a body changes ------------------------------------------------------------------------------
-
-void hostCounter(View a) {
-  int i = 0;
-  // expected-note@+1 {{in the body of this loop or branch}}
-  for (Tile k : range(8)) {
-    // expected-error@+1 {{bodies to leave host variables alone, but this is different when a body is traced again}}
-    store(a, {k}, i);
-    i++;
-  }
-}
-const ErrorCase hostCounterCase("HostState", "CounterUsedInBody", hostCounter, {row});
-
-void hostAfter(View a) {
-  int i = 0;
-  for (Tile k : range(8)) {
-    store(a, {k}, 0);
-    i++;
-  }
-  // expected-error@+1 {{expected loop and branch bodies to leave host variables alone}}
-  store(a, {0}, i);
-}
-const ErrorCase hostAfterCase("HostState", "CounterUsedAfterLoop", hostAfter, {row});
-
-// An outer body that resets the variable does not hide the inner one that changes it.
-void hostReset(View a) {
-  for (Tile j : range(8)) {
-    int n = 0;
-    // expected-note@+1 {{in the body of this loop or branch}}
+// Each loop that is left says so.
+void leftNest(View a) {
+  // expected-error@+1 {{expected the body of a traced loop to reach its end, but it was left by break or return}}
+  for (Tile i : range(4)) {
+    // expected-error@+1 {{expected the body of a traced loop to reach its end, but it was left by break or return}}
     for (Tile k : range(8)) {
-      // expected-error@+1 {{expected loop and branch bodies to leave host variables alone}}
-      store(a, {k}, n);
-      n += 1;
+      store(a, {k + i}, 1);
+      if (a.rank() == 1)
+        return;
     }
   }
 }
-const ErrorCase hostResetCase("HostState", "ResetInOuterBody", hostReset, {row});
+const ErrorCase leftNestCase("Loops", "ReturnFromNest", leftNest, {row});
 
-void hostStage(View a) {
-  Tile buffers[2] = {zeros(f32, {4}), zeros(f32, {4})};
-  int stage = 0;
-  // expected-error@+1 {{expected loop and branch bodies to leave host variables alone}}
+// A mixed operand promotes, and the sum with it.
+void promoted(View a) {
+  Tile count = zeros(i32, {4}); // expected-note {{declared here}}
+  for (Tile k : range(8))
+    // expected-error@+1 {{expected a tile that a loop body changes to stay i32[4], but got f32[4]}}
+    count = count + 0.5;
+  store(a, {0}, cast(count, f32));
+}
+const ErrorCase promotedCase("Loops", "CarriedTypeIsPromoted", promoted, {row});
+
+// A vector that grows moves its tiles: the old ones end inside the body.
+void grown(View a) {
+  std::vector<Tile> tiles;
+  tiles.push_back(zeros(f32, {4})); // expected-note {{declared here}}
+  // expected-error@+1 {{expected tiles declared before a loop body to outlive it, but one was destroyed in it}}
+  for (Tile k : range(8))
+    tiles.push_back(tiles[0] + 1);
+  store(a, {0}, 1);
+}
+const ErrorCase grownCase("Loops", "VectorOfTilesGrowsInBody", grown, {row});
+
+// A lambda takes a tile of the iteration along by value.
+void captured(View a) {
+  std::function<Tile()> later;
   for (Tile k : range(8)) {
-    buffers[stage] = buffers[stage] + 1;
-    stage ^= 1;
+    Tile x = cast(k, f32);         // expected-note {{computed here}}
+    later = [=] { return x * 2; }; // expected-error {{but got one computed in a loop or branch body that has ended}}
   }
-  store(a, {0}, buffers[0]);
+  store(a, {0}, later());
 }
-const ErrorCase hostStageCase("HostState", "StageFlipsInBody", hostStage, {row});
-
-void hostBranch(View a) {
-  bool seen = false;
-  when(program_id() == 0, [&] { seen = !seen; });
-  // expected-error@+1 {{expected loop and branch bodies to leave host variables alone}}
-  store(a, {0}, seen);
-}
-const ErrorCase hostBranchCase("HostState", "BranchFlipsVariable", hostBranch, {row});
+const ErrorCase capturedCase("Loops", "TileCapturedBeyondItsLoop", captured, {row});
 
 // --- when ------------------------------------------------------------------------------------------------------------
 

@@ -22,6 +22,21 @@ void numberRange(View a) {
 }
 const ErrorCase numberRangeCase("Numbers", "OutOfRange", numberRange, {row});
 
+// A finite number that would become an infinity; infinity itself is one.
+void realRange(View a) {
+  Tile x = load(a, {0}, {4});
+  // expected-error@+1 {{'*' expected a number that fits f32, but got 1e+300}}
+  x * 1e300;
+  // expected-error@+1 {{'full' expected a number that fits f16, but got 70000}}
+  full(f16, {4}, 70000);
+  // expected-error@+1 {{'full' expected a number that fits bf16, but got -3.402e+38}}
+  full(bf16, {4}, -3.402e38);
+  full(bf16, {4}, -infinity);
+  full(f16, {4}, 65504);
+  x * 1e-300;
+}
+const ErrorCase realRangeCase("Numbers", "TooLargeForTheFloat", realRange, {row});
+
 void boolArithmetic(View a) {
   Tile mask = iota(4) < 2;
   // expected-error@+1 {{'+' expected numbers, but got bool; use cast()}}
@@ -44,7 +59,7 @@ const ErrorCase boolArithmeticCase("Types", "ArithmeticOnBool", boolArithmetic, 
 void floatBits(View a) {
   Tile x = zeros(f32, {4});
   // expected-error@+1 {{'&' expected integers or bool, but got f32; use cast()}}
-  x & x;
+  x &x;
   // expected-error@+1 {{'<<' expected integers, but got f32; use cast()}}
   x << 1;
   // expected-error@+1 {{'%' expected integers, but got f32; use cast()}}
