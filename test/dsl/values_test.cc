@@ -2,26 +2,17 @@
 // what was expected and what it got.
 
 #include "dialect/dsl/Plan.h"
+#include "test/expect_error.h"
 
 #include <gtest/gtest.h>
 
 namespace kiln::testing {
 namespace {
 
-/// What `action` complains of; empty when it does not.
-template <class Action> std::string complaintOf(Action action) {
-  try {
-    action();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(Types, NamesReadBack) {
   for (Type type : {boolean, i8, i32, i64, bf16, f16, f32, f64})
     EXPECT_EQ(typeNamed(nameOf(type)), type);
-  EXPECT_EQ(complaintOf([] { typeNamed("float"); }),
+  EXPECT_EQ(errorOf([] { typeNamed("float"); }),
             "expected an element type (bool, i8, i32, i64, bf16, f16, f32, f64), but got 'float'");
 }
 
@@ -38,8 +29,7 @@ TEST(Types, ShapeText) {
 }
 
 TEST(Language, OutsideATraceIsAnError) {
-  EXPECT_EQ(complaintOf([] { zeros(f32, {4}); }),
-            "expected the tile language to be used in a kernel that is being traced");
+  EXPECT_EQ(errorOf([] { zeros(f32, {4}); }), "expected the tile language to be used in a kernel that is being traced");
 }
 
 // --- Config text -----------------------------------------------------------------------------------------------------
@@ -64,22 +54,26 @@ TEST(ConfigText, HasEveryFieldInOrder) {
 
 TEST(ConfigText, UnknownFieldsNameTheNearest) {
   EXPECT_EQ(
-      complaintOf([] { attention.configText("bn=64"); }),
+      errorOf([] { attention.configText("bn=64"); }),
       "expected a config field of kernel 'attention' (bm, rows, causal, scale), but got 'bn'; did you mean 'bm'?");
-  EXPECT_EQ(complaintOf([] { attention.configText("stages=64"); }),
+  EXPECT_EQ(errorOf([] { attention.configText("stages=64"); }),
             "expected a config field of kernel 'attention' (bm, rows, causal, scale), but got 'stages'");
-  EXPECT_EQ(complaintOf([] { kernel("k", +[](View) {}).configText("bm=1"); }),
+  EXPECT_EQ(errorOf([] {
+              kernel(
+                  "k", +[](View) {})
+                  .configText("bm=1");
+            }),
             "kernel 'k' has no config fields, but got 'bm'");
 }
 
 TEST(ConfigText, ValuesMustBeOfTheFieldsKind) {
-  EXPECT_EQ(complaintOf([] { attention.configText("bm"); }),
+  EXPECT_EQ(errorOf([] { attention.configText("bm"); }),
             "expected 'name=value' in the config of kernel 'attention', but got 'bm'");
-  EXPECT_EQ(complaintOf([] { attention.configText("bm=6x"); }), "expected an integer for 'bm', but got '6x'");
-  EXPECT_EQ(complaintOf([] { attention.configText("bm="); }), "expected an integer for 'bm', but got ''");
-  EXPECT_EQ(complaintOf([] { attention.configText("bm=99999999999"); }),
+  EXPECT_EQ(errorOf([] { attention.configText("bm=6x"); }), "expected an integer for 'bm', but got '6x'");
+  EXPECT_EQ(errorOf([] { attention.configText("bm="); }), "expected an integer for 'bm', but got ''");
+  EXPECT_EQ(errorOf([] { attention.configText("bm=99999999999"); }),
             "expected an integer that fits 'bm', but got '99999999999'");
-  EXPECT_EQ(complaintOf([] { attention.configText("scale=a"); }), "expected a number for 'scale', but got 'a'");
+  EXPECT_EQ(errorOf([] { attention.configText("scale=a"); }), "expected a number for 'scale', but got 'a'");
 }
 
 // --- Tensors of plans ------------------------------------------------------------------------------------------------
@@ -98,9 +92,8 @@ TEST(TensorRef, SliceMovesTheStart) {
   EXPECT_EQ(part.data, memory + 4);
   EXPECT_EQ(part.extents, (Shape{2, 2, 4}));
   EXPECT_EQ(part.strides, cube.strides);
-  EXPECT_EQ(complaintOf([] { cube.slice(1, 2, 2); }),
-            "expected a slice within extent 3 of dimension 1, but got 2 to 4");
-  EXPECT_EQ(complaintOf([] { cube.slice(3, 0, 1); }), "expected a dimension below the rank 3, but got 3");
+  EXPECT_EQ(errorOf([] { cube.slice(1, 2, 2); }), "expected a slice within extent 3 of dimension 1, but got 2 to 4");
+  EXPECT_EQ(errorOf([] { cube.slice(3, 0, 1); }), "expected a dimension below the rank 3, but got 3");
 }
 
 TEST(TensorRef, SelectDropsTheDimension) {
@@ -115,14 +108,16 @@ TEST(TensorRef, PermuteMovesNothing) {
   EXPECT_EQ(turned.data, memory);
   EXPECT_EQ(turned.extents, (Shape{4, 2, 3}));
   EXPECT_EQ(turned.strides, (Shape{1, 12, 4}));
-  EXPECT_EQ(complaintOf([] { cube.permute({0, 0, 1}); }),
+  EXPECT_EQ(errorOf([] {
+              cube.permute({0, 0, 1});
+            }),
             "expected each of the 3 dimensions once in the order of a permutation");
 }
 
 TEST(TensorRef, ReshapeNeedsDenseMemory) {
   EXPECT_EQ(cube.reshape({6, 4}).strides, (Shape{4, 1}));
-  EXPECT_EQ(complaintOf([] { cube.reshape({5, 5}); }), "expected a shape of 24 elements, but got 5x5");
-  EXPECT_EQ(complaintOf([] { cube.slice(2, 0, 2).reshape({12}); }),
+  EXPECT_EQ(errorOf([] { cube.reshape({5, 5}); }), "expected a shape of 24 elements, but got 5x5");
+  EXPECT_EQ(errorOf([] { cube.slice(2, 0, 2).reshape({12}); }),
             "expected dense memory to reshape, but got a tensor of shape 2x3x2 with strides 12x4x1");
 }
 

@@ -1,7 +1,7 @@
 // The memory planner.
 
 #include "models/nn/arena.h"
-#include "test/models/expect_error.h"
+#include "test/expect_error.h"
 
 using namespace kiln;
 

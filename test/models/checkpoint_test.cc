@@ -3,9 +3,9 @@
 #include "models/data/safetensors.h"
 #include "models/gpt2/checkpoint.h"
 #include "models/gpt2/network.h"
-#include "test/models/expect_error.h"
+#include "test/expect_error.h"
 #include "test/models/file_size_limit.h"
-#include "test/models/temporary_folder.h"
+#include "test/temporary_folder.h"
 
 #include <algorithm>
 #include <cstring>

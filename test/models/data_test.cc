@@ -2,8 +2,8 @@
 
 #include "models/data/batches.h"
 #include "models/data/text.h"
-#include "test/models/expect_error.h"
-#include "test/models/temporary_folder.h"
+#include "test/expect_error.h"
+#include "test/temporary_folder.h"
 
 #include <algorithm>
 #include <set>

@@ -1,7 +1,7 @@
 // The command line: what it accepts, and what it says to what it does not.
 
 #include "models/gpt2/options.h"
-#include "test/models/expect_error.h"
+#include "test/expect_error.h"
 
 using namespace kiln;
 
@@ -46,8 +46,11 @@ TEST(Options, ResumingKeepsWhatIsNotGiven) {
 }
 
 TEST(Options, AnUnknownFlagSuggestsTheNearest) {
-  expectError([] { parse({"train", "--data", "d", "--out", "o", "--accumlate", "2"}); },
-              {"unknown flag '--accumlate'; did you mean '--accumulate'?"});
+  expectError(
+      [] {
+        parse({"train", "--data", "d", "--out", "o", "--accumlate", "2"});
+      },
+      {"unknown flag '--accumlate'; did you mean '--accumulate'?"});
 }
 
 // A misspelt required flag is named, not called missing.

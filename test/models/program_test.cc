@@ -4,7 +4,7 @@
 #include "models/gpt2/checkpoint.h"
 #include "test/models/devices.h"
 #include "test/models/program.h"
-#include "test/models/temporary_folder.h"
+#include "test/temporary_folder.h"
 
 #include <chrono>
 #include <nlohmann/json.hpp>

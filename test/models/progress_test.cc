@@ -2,7 +2,7 @@
 
 #include "models/gpt2/progress.h"
 #include "models/gpt2/sampler.h"
-#include "test/models/temporary_folder.h"
+#include "test/temporary_folder.h"
 
 #include <algorithm>
 #include <cmath>
@@ -52,9 +52,7 @@ TEST(RunLog, GoesOnFromAStep) {
       log.write(row(step));
   }
   std::ofstream(folder / "log.jsonl", std::ios::app) << "{\"step\": 2, \"lo";
-  {
-    RunLog log(folder / "log.jsonl", 2);
-  }
+  { RunLog log(folder / "log.jsonl", 2); }
   EXPECT_EQ(readText(folder / "log.jsonl"), jsonOf(row(1)) + "\n" + jsonOf(row(2)) + "\n");
 }
 

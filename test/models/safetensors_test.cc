@@ -1,9 +1,9 @@
 // The safetensors format: what is written is read back; a file that is damaged anywhere is refused.
 
 #include "models/data/safetensors.h"
-#include "test/models/expect_error.h"
+#include "test/expect_error.h"
 #include "test/models/file_size_limit.h"
-#include "test/models/temporary_folder.h"
+#include "test/temporary_folder.h"
 
 #include <cstring>
 
@@ -94,8 +94,11 @@ TEST(Safetensors, AFullDiskIsAnError) {
   const TemporaryFolder folder;
   const std::vector<float> values(1000);
   const FileSizeLimit limit(2000);
-  expectError([&] { writeSafetensors(folder / "f", {{"a", f32, {1000}, values.data()}}); },
-              {"cannot write", folder / "f"});
+  expectError(
+      [&] {
+        writeSafetensors(folder / "f", {{"a", f32, {1000}, values.data()}});
+      },
+      {"cannot write", folder / "f"});
   EXPECT_FALSE(std::filesystem::exists(folder / "f"));
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
 #include "test/runtime/kernels.h"
+#include "test/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -33,21 +34,15 @@ std::vector<char> contentOf(int64_t bytes, int seed) {
 
 class Caches : public testing::Test {
 protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "kiln-cache-test-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
-  }
-  void TearDown() override {
-    ::chmod(folder.c_str(), 0700);
-    fs::remove_all(folder);
-  }
+  void TearDown() override { ::chmod(folder.c_str(), 0700); }
   std::vector<fs::path> files() const {
     std::vector<fs::path> found;
     for (const auto &entry : fs::directory_iterator(folder))
       found.push_back(entry.path());
     return found;
   }
-  std::string folder;
+  const TemporaryFolder temporary;
+  const std::string folder = temporary.path;
   const std::string key = sha256("key");
 };
 

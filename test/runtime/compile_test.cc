@@ -2,6 +2,7 @@
 
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
+#include "test/expect_error.h"
 #include "test/runtime/kernels.h"
 
 #include <gtest/gtest.h>
@@ -17,17 +18,6 @@ class Compiling : public testing::Test {
 protected:
   std::shared_ptr<Device> device = Device::open("cpu:generic");
   void TearDown() override { freeze(false); }
-
-  /// The text of the error that `action` throws.
-  template <class Action> static std::string errorOf(Action action) {
-    try {
-      action();
-    } catch (const Error &error) {
-      return error.what();
-    }
-    ADD_FAILURE() << "expected an error";
-    return "";
-  }
 };
 
 // row_sums asks for the row length: another number of rows is the same executable, another length is not.
@@ -116,7 +106,9 @@ TEST_F(Compiling, RefusesToCompileWhenFrozen) {
   compile(*device, addKernel, {x.ref(), y.ref()}, "block=2");
   freeze();
   EXPECT_NO_THROW(compile(*device, addKernel, {x.ref(), y.ref()}, "block=2"));
-  EXPECT_EQ(errorOf([&] { compile(*device, addKernel, {x.ref(), y.ref()}, "block=32"); }),
+  EXPECT_EQ(errorOf([&] {
+              compile(*device, addKernel, {x.ref(), y.ref()}, "block=32");
+            }),
             "kernel 'add': expected no compilation after freeze(), but got new arguments: f32[16], f32[16] with config "
             "'block=32'");
 }
@@ -130,15 +122,21 @@ TEST_F(Compiling, TellsTheNumberOfArguments) {
 
 TEST_F(Compiling, TellsATensorFromAScalar) {
   Tensor x(device, f32, {16});
-  EXPECT_EQ(errorOf([&] { compile(*device, addKernel, {x.ref(), 1.0f}); }),
+  EXPECT_EQ(errorOf([&] {
+              compile(*device, addKernel, {x.ref(), 1.0f});
+            }),
             "kernel 'add': expected argument 1 to be a tensor, but got f32 scalar");
-  EXPECT_EQ(errorOf([&] { compile(*device, scaleKernel, {x.ref(), x.ref()}); }),
+  EXPECT_EQ(errorOf([&] {
+              compile(*device, scaleKernel, {x.ref(), x.ref()});
+            }),
             "kernel 'scale': expected argument 1 to be a scalar, but got f32[16]");
 }
 
 TEST_F(Compiling, TellsOfATensorWithoutMemory) {
   Tensor x(device, f32, {16});
-  EXPECT_EQ(errorOf([&] { compile(*device, addKernel, {x.ref(), TensorRef::dense(nullptr, f32, {4, 2})}); }),
+  EXPECT_EQ(errorOf([&] {
+              compile(*device, addKernel, {x.ref(), TensorRef::dense(nullptr, f32, {4, 2})});
+            }),
             "kernel 'add': expected argument 1 to have memory, but got f32[4x2] without");
 }
 
@@ -146,9 +144,13 @@ TEST_F(Compiling, TellsOfATensorWithoutMemory) {
 TEST_F(Compiling, TellsOfArgumentsOfAnotherSpecialisation) {
   Tensor x(device, f32, {4, 48}), y(device, f32, {4}), wide(device, f32, {4, 64}), half(device, bf16, {4, 48});
   const auto executable = compile(*device, rowSumsKernel, {x.ref(), y.ref()});
-  EXPECT_EQ(errorOf([&] { device->launch(*executable, {4, 1, 1}, {wide.ref(), y.ref()}); }),
+  EXPECT_EQ(errorOf([&] {
+              device->launch(*executable, {4, 1, 1}, {wide.ref(), y.ref()});
+            }),
             "kernel 'row_sums': expected argument 0 to be f32[?x48], as it was compiled for, but got f32[4x64]");
-  EXPECT_EQ(errorOf([&] { device->launch(*executable, {4, 1, 1}, {half.ref(), y.ref()}); }),
+  EXPECT_EQ(errorOf([&] {
+              device->launch(*executable, {4, 1, 1}, {half.ref(), y.ref()});
+            }),
             "kernel 'row_sums': expected argument 0 to be f32[?x48], as it was compiled for, but got bf16[4x48]");
 }
 
@@ -171,7 +173,9 @@ TEST_F(Compiling, TellsTheLineOfAMistakeInAKernel) {
 
 TEST_F(Compiling, TellsOfAGridThatIsNone) {
   Tensor x(device, f32, {16}), y(device, f32, {16});
-  EXPECT_EQ(errorOf([&] { launch(*device, addKernel, {-1, 1, 1}, {x.ref(), y.ref()}); }),
+  EXPECT_EQ(errorOf([&] {
+              launch(*device, addKernel, {-1, 1, 1}, {x.ref(), y.ref()});
+            }),
             "kernel 'add': expected a grid of extents from 0 and less than 2^63 programs, but got -1x1x1");
 }
 

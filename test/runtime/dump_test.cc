@@ -4,6 +4,7 @@
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
 #include "test/runtime/kernels.h"
+#include "test/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
@@ -20,16 +21,11 @@ namespace {
 class Dumps : public testing::TestWithParam<std::string> {
 protected:
   void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "kiln-dump-test-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
-    ::setenv("KILN_DUMP", (folder + "/dump").c_str(), 1);
+    ::setenv("KILN_DUMP", (folder / "dump").c_str(), 1);
     forgetCompiled();
   }
-  void TearDown() override {
-    ::unsetenv("KILN_DUMP");
-    fs::remove_all(folder);
-  }
-  std::string folder;
+  void TearDown() override { ::unsetenv("KILN_DUMP"); }
+  const TemporaryFolder folder;
 };
 
 /// Every stage of each kernel is a file, numbered in its order; a kernel in the cache on disk is compiled for it.
@@ -47,7 +43,7 @@ TEST_P(Dumps, HoldEveryStageOfEveryKernel) {
   else
     expected.insert({"01-linalg.mlir", "02-loops.mlir", "03-llvm-dialect.mlir", "04-llvm.ll", "05-asm.s"});
   std::set<std::string> kernels;
-  for (const auto &kernel : fs::directory_iterator(folder + "/dump")) {
+  for (const auto &kernel : fs::directory_iterator(folder / "dump")) {
     const std::string name = kernel.path().filename().string();
     kernels.insert(name.substr(0, name.find('-')));
     std::set<std::string> stages;

@@ -2,6 +2,7 @@
 
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
+#include "test/expect_error.h"
 #include "test/runtime/kernels.h"
 
 #include <gtest/gtest.h>
@@ -33,17 +34,6 @@ protected:
     return statistics.compiled + statistics.fromDisk;
   }
 };
-
-/// The text of the error that `action` throws.
-template <class Action> std::string errorOf(Action action) {
-  try {
-    action();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "expected an error";
-  return "";
-}
 
 // Every specialisation of a plan is made once, however many launches it serves and threads there are; none is left.
 TEST_F(Preparing, MakesEachSpecialisationOnceAndLeavesNone) {

@@ -1,6 +1,7 @@
 // Tensors, the conversion of their elements, and devices that cannot be had.
 
 #include "runtime/Tensor.h"
+#include "test/expect_error.h"
 
 #include <gtest/gtest.h>
 
@@ -11,16 +12,6 @@
 using namespace kiln;
 
 namespace {
-
-template <class Action> std::string errorOf(Action action) {
-  try {
-    action();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "expected an error";
-  return "";
-}
 
 uint16_t bitsOf(double value, Type type) {
   uint16_t bits = 0;
@@ -128,7 +119,9 @@ TEST_F(Tensors, TellTheSizeOfAnUploadThatDoesNotFit) {
 TEST_F(Tensors, TellTheSizeOfMemoryThatThereIsNot) {
   EXPECT_EQ(errorOf([&] { Tensor(device, f32, {int64_t(1) << 50}); }),
             "expected 4503599627370496 bytes of memory on device 'cpu', but it has not so much");
-  EXPECT_EQ(errorOf([&] { Tensor(device, f32, {int64_t(1) << 32, int64_t(1) << 32}); }),
+  EXPECT_EQ(errorOf([&] {
+              Tensor(device, f32, {int64_t(1) << 32, int64_t(1) << 32});
+            }),
             "expected a tensor's extents to be at least 0 and to fit memory, but got f32[4294967296x4294967296]");
 }
 
