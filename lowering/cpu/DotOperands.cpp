@@ -75,8 +75,7 @@ void DotOperands::bound() {
   nBound = boundOf(edgeOf(dot.getB(), 1), N);
 }
 
-// --- a
-// ----------------------------------------------------------------------------------------------------------------
+// --- a ------------------------------------------------------------------------------------------------------------
 
 void DotOperands::placeA() {
   Value tile = dot.getA();
@@ -301,23 +300,34 @@ void DotOperands::turnBlock(Value n, int64_t columns, Value k, int64_t valid, in
     storePanel(block[lane], e.make<arith::AddIOp>(k, e.constantIndex(lane)), vector);
 }
 
-void DotOperands::prefetchPanel(Value n, Value m) {
+SmallVector<Value> linesAt(Evaluator &e, int64_t lines, Value k, int64_t K, int64_t step) {
+  const int64_t turns = llvm::divideCeil(K, step), atOnce = llvm::divideCeil(lines, turns);
+  const int64_t pause = std::max<int64_t>(1, turns / lines);
+  Value first = e.make<arith::MulIOp>(e.make<arith::DivUIOp>(k, e.constantIndex(step * pause)), e.constantIndex(atOnce));
+  SmallVector<Value> numbers;
+  for (int64_t i = 0; i < atOnce; ++i)
+    numbers.push_back(e.make<arith::AddIOp>(first, e.constantIndex(i)));
+  return numbers;
+}
+
+void DotOperands::prefetchPanel(Value n, Value m, Value k, int64_t step) {
   auto alongK = edgeOf(dot.getB(), 0), alongN = edgeOf(dot.getB(), 1);
   if (!alongK || !alongN || alongK->load != alongN->load || isTransposed(dot.getB()) || K * N * (M + N) < prefetchFrom)
     return;
   const int64_t share = llvm::divideCeil(K, llvm::divideCeil(M, rows));
-  Value from = e.make<arith::MulIOp>(e.make<arith::DivUIOp>(m, e.constantIndex(rows)), e.constantIndex(share));
+  Value block = e.make<arith::DivUIOp>(m, e.constantIndex(rows));
+  Value first = e.make<arith::MulIOp>(block, e.constantIndex(share));
   Index index(alongK->load.getOffsets().size(), e.fixed(0));
-  for (int64_t step = 0; step < share; ++step)
-    for (int64_t at = 0; at < 2 * lanes; at += lanes) {
-      index[alongK->axis] = e.along(e.make<arith::AddIOp>(from, e.constantIndex(step)));
-      index[alongN->axis] = e.along(e.make<arith::AddIOp>(n, e.constantIndex(at)));
-      e.prefetch(alongK->load, index);
-    }
+  for (Value line : linesAt(e, 2 * share, k, K, step)) {
+    Value row = e.make<arith::AddIOp>(first, e.make<arith::DivUIOp>(line, e.constantIndex(2)));
+    Value column = e.make<arith::MulIOp>(e.make<arith::RemUIOp>(line, e.constantIndex(2)), e.constantIndex(lanes));
+    index[alongK->axis] = e.along(row);
+    index[alongN->axis] = e.along(e.make<arith::AddIOp>(n, column));
+    e.prefetch(alongK->load, index);
+  }
 }
 
-// --- What the micro-kernel reads
-// ----------------------------------------------------------------------------------------
+// --- What the micro-kernel reads ----------------------------------------------------------------------------------
 
 Value DotOperands::readA(ArrayRef<Value> row, size_t i, Value k) {
   SmallVector<Value, 3> at = {row[i], k};

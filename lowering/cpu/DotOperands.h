@@ -1,10 +1,8 @@
 // The operands of a matrix product, brought to where the micro-kernel streams through them.
 //
-//   1. b is packed into panels of two vectors of columns, one row of the panel for each k. Whatever b is computed from
-//   is
+//   1. b is packed into panels of two vectors of columns, one row of the panel for each k. Whatever b is computed from is
 //      computed while packing; a transposed b is read along its rows and turned block by block in registers.
-//   2. a is read in place, one scalar at a time, where it lies whole inside its view; else a zero-padded copy is read.
-//   A
+//   2. a is read in place, one scalar at a time, where it lies whole inside its view; else a zero-padded copy is read. A
 //      column-major a is packed, `rows` elements for each k.
 
 #pragma once
@@ -25,14 +23,17 @@ public:
 
   /// Only k below kBound, rows below mBound and columns below nBound can give sums other than zero (index type).
   mlir::Value kBound, mBound, nBound;
+  /// The length of the sums, of the tiles.
+  int64_t depth() const { return K; }
   /// Positions below this one are inside `view` when the tile's dimension of `extent` begins at `offset` of `axis`.
   mlir::Value boundIn(mlir::Value view, int64_t axis, mlir::Value offset, int64_t extent);
 
   /// Emits the packing of the panel of b whose columns begin at `n`: for each of its vectors, how many lie in the tile.
   void packPanel(mlir::Value n, llvm::ArrayRef<int64_t> valid);
-  /// Asks for the share that falls to the block of rows at `m` of the panel that begins at `n`, which is packed next. A
-  /// transposed b comes in long streams that the CPU sees by itself.
-  void prefetchPanel(mlir::Value n, mlir::Value m);
+  /// Emits a request for memory of the panel that begins at `n` and is packed next: a part of the share that falls to
+  /// the block of rows at `m`, and the whole share in a loop over k with this step. A transposed b comes in long streams
+  /// that the CPU sees by itself.
+  void prefetchPanel(mlir::Value n, mlir::Value m, mlir::Value k, int64_t step);
 
   /// Whether a is read from a view that may end before the tile does.
   bool isBounded() const { return mEdge && readsView; }
@@ -75,5 +76,9 @@ private:
   bool aPanels = false; // a is packed: [m / rows][k][m % rows]
   bool mEdge = false, readsView = false;
 };
+
+/// The numbers of those of `lines` that are to be asked for at k, in a loop over K with this step that asks for all. A
+/// burst of requests would keep the micro-kernel from its own operands: they are spread evenly.
+llvm::SmallVector<mlir::Value> linesAt(Evaluator &e, int64_t lines, mlir::Value k, int64_t K, int64_t step);
 
 } // namespace kiln::lowering::cpu

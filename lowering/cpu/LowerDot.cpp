@@ -27,8 +27,8 @@ void widenDotOperands(func::FuncOp function) {
   });
 }
 
-/// Steps of k in the micro-kernel's loop body.
-static constexpr int64_t kUnroll = 4;
+/// Steps of k in the micro-kernel's loop body, and between two requests for memory.
+static constexpr int64_t kUnroll = 4, kChunk = 64;
 
 namespace {
 
@@ -129,6 +129,13 @@ private:
     }
   }
 
+  /// Rows and columns of the result that are computed at a time; `n` is the first column of their panel.
+  struct Block {
+    Value n;
+    ArrayRef<Value> rows;
+    ArrayRef<Ix> columns;
+  };
+
   void block(Value m, int64_t height, Value n, ArrayRef<int64_t> valid) {
     SmallVector<Value> row, source; // rows past the bound read the last one before it, and their sums are dropped
     Value last = e.make<arith::MaxSIOp>(e.make<arith::SubIOp>(operands.mBound, e.constantIndex(1)), e.constantIndex(0));
@@ -139,23 +146,28 @@ private:
     SmallVector<Ix> columns;
     for (size_t j = 0; j < valid.size(); ++j)
       columns.push_back(e.lanesFrom(j ? e.make<arith::AddIOp>(n, e.constantIndex(j * lanes)) : n, valid[j]));
-    prefetchStores(row, columns);
-    operands.prefetchPanel(e.make<arith::AddIOp>(n, e.constantIndex(2 * lanes)), m);
-
+    const Block place{n, row, columns};
     Value zero = e.asVector(e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(element))));
     SmallVector<Value> zeros(height * valid.size(), zero);
-    auto sums = e.unrolledLoop(e.constantIndex(0), operands.kBound, kUnroll, zeros, [&](Ix k, ValueRange carried) {
-      SmallVector<Value> next(carried);
-      rankOne(source, k.at, next);
-      return next;
+    Value nextPanel = e.make<arith::AddIOp>(n, e.constantIndex(2 * lanes));
+    auto sums = e.loop(e.constantIndex(0), operands.kBound, kChunk, zeros, [&](Ix chunk, ValueRange carried) {
+      operands.prefetchPanel(nextPanel, m, chunk.at, kChunk);
+      prefetchStores(place, chunk.at);
+      Value end = e.make<arith::AddIOp>(chunk.at, e.constantIndex(kChunk));
+      end = e.make<arith::MinSIOp>(end, operands.kBound);
+      return e.unrolledLoop(chunk.at, end, kUnroll, carried, [&](Ix k, ValueRange carried) {
+        SmallVector<Value> next(carried);
+        rankOne(source, k.at, next);
+        return next;
+      });
     });
     if (operands.isBounded())
       for (size_t s = 0; s < sums.size(); ++s) {
         Value counts = e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, row[s / valid.size()], operands.mBound);
         sums[s] = e.make<arith::SelectOp>(counts, sums[s], zero);
       }
-    addAccumulator(row, columns, sums);
-    finish(row, columns, sums);
+    addAccumulator(place, sums);
+    finish(place, sums);
   }
 
   // --- What becomes of a block's sums -------------------------------------------------------------------------------
@@ -167,13 +179,30 @@ private:
     return e.acrossUnits(tile::shapeOf(store.getValue().getType()), {M, N}, index);
   }
 
-  void addAccumulator(ArrayRef<Value> row, ArrayRef<Ix> columns, SmallVector<Value> &sums) {
+  /// The block's s-th vector of sums in the buffer.
+  SmallVector<Value> inBuffer(const Block &at, size_t s) {
+    const size_t width = at.columns.size();
+    if (!to.first)
+      return {at.rows[s / width], at.columns[s % width].at};
+    return {e.make<arith::DivUIOp>(at.n, e.constantIndex(2 * lanes)), at.rows[s / width],
+            e.constantIndex(s % width * lanes)};
+  }
+
+  void addAccumulator(const Block &at, SmallVector<Value> &sums) {
     if (matchPattern(dot.getAcc(), m_AnyZeroFloat()) || matchPattern(dot.getAcc(), m_Zero()))
       return;
+    auto accumulator = [&](size_t s) -> Value {
+      const size_t width = at.columns.size();
+      if (!to.first)
+        return e.vectorAt(dot.getAcc(), indexOf(at.rows[s / width], at.columns[s % width]));
+      SmallVector<Value> indices = inBuffer(at, s);
+      e.moveTo(e.depth());
+      return e.noted(vector::LoadOp::create(e.builder, e.loc, e.vectorOf(element), to.buffer, indices), e.depth());
+    };
     auto add = [&](ArrayRef<Value> sums) {
       SmallVector<Value> next;
       for (size_t s = 0; s < sums.size(); ++s) {
-        Value acc = e.vectorAt(dot.getAcc(), indexOf(row[s / columns.size()], columns[s % columns.size()]));
+        Value acc = accumulator(s);
         next.push_back(isa<FloatType>(element) ? e.make<arith::AddFOp>(acc, sums[s])
                                                : e.make<arith::AddIOp>(acc, sums[s]));
       }
@@ -182,44 +211,51 @@ private:
     sums = to.first ? e.choose(to.first, sums, [&] { return add(sums); }) : add(sums);
   }
 
-  void finish(ArrayRef<Value> row, ArrayRef<Ix> columns, ArrayRef<Value> sums) {
+  void finish(const Block &at, ArrayRef<Value> sums) {
     auto keep = [&] {
-      for (size_t s = 0; s < sums.size(); ++s)
-        e.storeBuffer(sums[s], to.buffer, indexOf(row[s / columns.size()], columns[s % columns.size()]));
+      for (size_t s = 0; s < sums.size(); ++s) {
+        SmallVector<Value> indices = inBuffer(at, s);
+        e.moveTo(e.depth());
+        vector::StoreOp::create(e.builder, e.loc, sums[s], to.buffer, indices);
+      }
     };
     if (to.stores.empty())
       return keep();
-    auto store = [&] { storeThrough(row, columns, sums); };
+    auto store = [&] { storeThrough(at, sums); };
     to.last ? e.branch(to.last, store, keep) : store();
   }
 
-  /// Memory that the block will write comes while it is computed.
-  void prefetchStores(ArrayRef<Value> row, ArrayRef<Ix> columns) {
-    if (to.stores.empty())
-      return;
-    auto prefetch = [&] {
-      for (tile::StoreOp store : to.stores)
-        for (Value m : row)
-          for (Ix n : columns)
-            e.prefetch(store, indexIn(store, indexOf(m, n)));
-    };
-    to.last ? e.branch(to.last, prefetch, nullptr) : prefetch();
+  /// Memory that the block will write comes while it is computed, line by line. Before the last step, when nothing is
+  /// written, the tile's first line is asked for again and again, which costs nothing.
+  void prefetchStores(const Block &at, Value k) {
+    const int64_t width = at.columns.size();
+    for (tile::StoreOp store : to.stores)
+      for (Value line : linesAt(e, at.rows.size() * width, k, operands.depth(), kChunk)) {
+        Value row = e.make<arith::AddIOp>(at.rows[0], e.make<arith::DivUIOp>(line, e.constantIndex(width)));
+        Value column = e.make<arith::RemUIOp>(line, e.constantIndex(width));
+        column = e.make<arith::AddIOp>(at.n, e.make<arith::MulIOp>(column, e.constantIndex(lanes)));
+        if (to.last) {
+          row = e.make<arith::SelectOp>(to.last, row, e.constantIndex(0));
+          column = e.make<arith::SelectOp>(to.last, column, e.constantIndex(0));
+        }
+        e.prefetch(store, indexIn(store, indexOf(row, e.along(column))));
+      }
   }
 
   /// Runs the stores on a block. Its sums go through a corner of memory, so that the code of the stores is there once
   /// for all rows.
-  void storeThrough(ArrayRef<Value> row, ArrayRef<Ix> columns, ArrayRef<Value> sums) {
-    const size_t width = columns.size();
+  void storeThrough(const Block &block, ArrayRef<Value> sums) {
+    const size_t width = block.columns.size();
     auto cornerAt = [&](Value i, size_t j) -> SmallVector<Value> { return {i, e.constantIndex(j * lanes)}; };
     for (size_t s = 0; s < sums.size(); ++s) {
       auto at = cornerAt(e.constantIndex(s / width), s % width);
       e.moveTo(e.depth());
       vector::StoreOp::create(e.builder, e.loc, sums[s], corner, at);
     }
-    e.loop(e.constantIndex(0), e.constantIndex(row.size()), 1, [&](Ix i) {
-      Value m = e.make<arith::AddIOp>(row[0], i.at);
+    e.loop(e.constantIndex(0), e.constantIndex(block.rows.size()), 1, [&](Ix i) {
+      Value m = e.make<arith::AddIOp>(block.rows[0], i.at);
       for (size_t j = 0; j < width; ++j) {
-        const Index index = indexOf(m, columns[j]);
+        const Index index = indexOf(m, block.columns[j]);
         auto at = cornerAt(i.at, j);
         e.remember(to.tile, index, e.make<vector::LoadOp>(e.vectorOf(element), corner, at));
         for (tile::StoreOp store : to.stores) {
@@ -242,6 +278,13 @@ private:
 };
 
 } // namespace
+
+RankedTensorType panelsOf(Type tile, Machine machine) {
+  auto shape = tile::shapeOf(tile);
+  const int64_t wide = 2 * machine.lanes();
+  return RankedTensorType::get({static_cast<int64_t>(llvm::divideCeil(shape[1], wide)), shape[0], wide},
+                               getElementTypeOrSelf(tile));
+}
 
 void lowerDot(tile::DotOp dot, const Destination &to, Machine machine, const DenseMap<Value, Value> &buffers) {
   Dot(dot, to, machine, buffers).emit();

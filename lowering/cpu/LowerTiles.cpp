@@ -420,10 +420,11 @@ private:
         continue;
       }
       Value buffer = targets.lookup(result);
-      if (!buffer) {
+      if (!buffer && runsStores(loop, carriedBuffers.size())) {
+        buffer = allocate(loop, cpu::panelsOf(init.getType(), machine));
+      } else if (!buffer) {
         buffer = allocate(loop, init.getType());
-        if (!runsStores(loop, carriedBuffers.size()))
-          placeInto(init, buffer, loop);
+        placeInto(init, buffer, loop);
       }
       carriedBuffers.push_back(buffer);
       buffers[argument] = buffer;
