@@ -13,12 +13,12 @@ namespace kiln {
 /// a rounded up to a multiple of b.
 static int64_t roundUp(int64_t a, int64_t b) { return ceildiv(a, b) * b; }
 
-/// Modelled cycles of one CPU core for a tile of bm × bn sums of length K: 27 multiply-adds a cycle, 0.8 cycles to fetch
-/// and pack an element of B, 0.4 to fetch one of A, 0.35 for each sum in each step of bk. The four constants are estimates
-/// for AVX-512 cores, not fitted: the model ranks tiles, it does not predict times.
-static double tileCycles(int64_t bm, int64_t bn, int64_t K, int64_t bk) {
+/// Modelled cycles of one CPU core for a tile of bm × bn sums of length K: 27 multiply-adds a cycle, 0.5 cycles to fetch
+/// and pack an element of B, 0.4 to fetch one of A, 1 to pack it too when it is read by columns, 0.2 for each sum in each
+/// step of bk. The constants are estimates for AVX-512 cores: the model ranks tiles, it does not predict times.
+static double tileCycles(const MatmulConfig &c, int64_t bm, int64_t bn, int64_t K) {
   const double sums = static_cast<double>(bm) * bn;
-  return sums * K / 27 + K * (0.8 * bn + 0.4 * bm) + 0.35 * sums * (ceildiv(K, bk) + 1);
+  return sums * K / 27 + K * (0.5 * bn + (c.ta ? 1.0 : 0.4) * bm) + 0.2 * sums * (ceildiv(K, c.bk) + 1);
 }
 
 /// Modelled cycles of the product on `cores`: tiles in turn, the last ones no larger than what is left of the matrix.
@@ -26,23 +26,32 @@ static double productCycles(const MatmulConfig &c, int64_t M, int64_t N, int64_t
   double total = 0;
   for (int64_t m = 0; m < M; m += c.bm)
     for (int64_t n = 0; n < N; n += c.bn)
-      total += tileCycles(std::min<int64_t>(c.bm, M - m), std::min<int64_t>(c.bn, roundUp(N - n, 32)), K, c.bk);
+      total += tileCycles(c, std::min<int64_t>(c.bm, M - m), std::min<int64_t>(c.bn, roundUp(N - n, 32)), K);
   const int64_t tiles = ceildiv(M, c.bm) * ceildiv(N, c.bn);
-  const double largest = tileCycles(std::min<int64_t>(c.bm, M), std::min<int64_t>(c.bn, roundUp(N, 32)), K, c.bk);
+  const double largest = tileCycles(c, std::min<int64_t>(c.bm, M), std::min<int64_t>(c.bn, roundUp(N, 32)), K);
   return tiles <= 4 * cores ? largest * ceildiv(tiles, cores) : total / cores + largest / 2;
 }
 
-/// The tile that the model finds fastest among those whose operands and sums fit the second-level cache. Only bk, which
-/// is the same for all, decides the order of a sum: the choice never shows in a result.
+/// About `size`, a multiple of `unit`: what cuts `extent` into equal parts, so that no sliver is left at its end.
+static int64_t evenly(int64_t extent, int64_t size, int64_t unit) {
+  const int64_t parts = std::max<int64_t>(1, ceildiv(extent, size + unit));
+  return roundUp(std::max<int64_t>(1, ceildiv(extent, parts)), unit);
+}
+
+/// The tile that the model finds fastest among those whose left operand and sums fit the second-level cache. Wide tiles,
+/// which share the packing of a left operand that is read by columns, gain nothing for others. Only bk, which is the same
+/// for all, decides the order of a sum: the choice never shows in a result.
 static void pickCpuTile(const Target &target, int64_t M, int64_t N, int64_t K, MatmulConfig &config) {
-  config.bk = std::min<int64_t>(256, roundUp(K, 16));
+  config.bk = evenly(K, 256, 16);
   double best = 0;
-  for (int64_t bm : {64, 128, 256, 512})
-    for (int64_t bn : {64, 128, 192, 256, 384}) {
+  for (int64_t bm : {64, 128, 256})
+    for (int64_t bn : {64, 128, 192, 256, 384, 768}) {
+      if (bn > 384 && !config.ta)
+        break;
       MatmulConfig tile = config;
-      tile.bm = std::min(bm, roundUp(M, 8));
-      tile.bn = std::min(bn, roundUp(N, 32));
-      const int64_t bytes = 4 * (static_cast<int64_t>(tile.bm) * tile.bk + tile.bk * tile.bn + tile.bm * tile.bn);
+      tile.bm = evenly(M, bm, 8);
+      tile.bn = evenly(N, bn, 32);
+      const int64_t bytes = 4 * static_cast<int64_t>(tile.bm) * (tile.bk + tile.bn);
       const double cycles = productCycles(tile, M, N, K, std::max(1, target.sms));
       const bool fits = bytes <= target.sharedBytes * 85 / 100 || (bm == 64 && bn == 64);
       if (fits && (best == 0 || cycles < best)) {
