@@ -196,8 +196,8 @@ static std::string writeReproducer(mlir::PassManager &pm, mlir::ModuleOp origina
   int file = -1;
   const std::string pattern = kernelName(original) + "-%%%%%%.mlir";
   if (folder && *folder) {
-    llvm::sys::fs::create_directories(folder);
-    if (llvm::sys::fs::createUniqueFile(std::string(folder) + "/" + pattern, file, path))
+    if (llvm::sys::fs::create_directories(folder) ||
+        llvm::sys::fs::createUniqueFile(std::string(folder) + "/" + pattern, file, path))
       return "";
   } else if (llvm::sys::fs::createTemporaryFile("kiln-" + kernelName(original), "mlir", file, path)) {
     return "";

@@ -110,11 +110,13 @@ static std::string openFolder(const std::string &folder) {
 }
 
 DiskCache::DiskCache(std::string path, int64_t capacity)
-    : folder(std::move(path)), capacity(capacity), off(folder.empty()) {
-  if (off)
+    : folder(std::move(path)), capacity(capacity), readable(false), writable(false) {
+  if (folder.empty())
     return;
-  if (const std::string fault = openFolder(folder); !fault.empty())
-    giveUp(fault);
+  if (const std::string fault = openFolder(folder); fault.empty())
+    readable = writable = true;
+  else
+    sayNotKept(fault);
 }
 
 DiskCache DiskCache::fromEnvironment() {
@@ -130,27 +132,27 @@ DiskCache DiskCache::fromEnvironment() {
   }
   if (const auto folder = variable("KILN_CACHE"))
     return DiskCache(*folder, capacity);
-  if (const auto cache = variable("XDG_CACHE_HOME"); cache && !cache->empty())
+  if (const auto cache = variable("XDG_CACHE_HOME"); cache && cache->starts_with('/'))
     return DiskCache(*cache + "/kiln", capacity);
   if (const auto home = variable("HOME"); home && !home->empty())
     return DiskCache(*home + "/.cache/kiln", capacity);
   return DiskCache("", capacity);
 }
 
-void DiskCache::giveUp(const std::string &why) {
+void DiskCache::sayNotKept(const std::string &why) {
   static std::atomic<bool> said = false;
   if (!said.exchange(true))
     fmt::print(stderr, "kiln: warning: compiled kernels are not kept in '{}': {}\n", folder, why);
-  off = true;
 }
 
 // --- Entries --------------------------------------------------------------------------------------------------------
 
 std::optional<std::vector<char>> DiskCache::load(const std::string &key) {
-  if (off)
+  if (!readable)
     return std::nullopt;
   const std::string path = fmt::format("{}/{}{}", folder, key, suffix);
-  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  // Not blocking, lest a pipe of that name be waited for.
+  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (file.descriptor < 0)
     return std::nullopt;
   struct stat status;
@@ -173,10 +175,10 @@ std::optional<std::vector<char>> DiskCache::load(const std::string &key) {
 }
 
 void DiskCache::store(const std::string &key, const std::vector<char> &content) {
-  if (off || static_cast<int64_t>(content.size() + sizeof(Header)) > capacity)
+  if (!writable || static_cast<int64_t>(content.size() + sizeof(Header)) > capacity)
     return;
   write(key, content);
-  if (!off)
+  if (writable)
     trim(key);
 }
 
@@ -186,16 +188,15 @@ void DiskCache::write(const std::string &key, const std::vector<char> &content) 
   const std::string aside = fmt::format("{}/{}.{}.{}{}", folder, key, ::getpid(), written++, temporarySuffix);
   const Header header = headerOf(key, std::string_view(content.data(), content.size()));
   const File file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (file.descriptor < 0)
-    return giveUp(std::strerror(errno));
-  const bool done = writeAll(file.descriptor, reinterpret_cast<const char *>(&header), sizeof header) &&
-                    writeAll(file.descriptor, content.data(), content.size()) && ::fsync(file.descriptor) == 0 &&
-                    ::rename(aside.c_str(), path.c_str()) == 0;
-  if (done)
+  if (file.descriptor >= 0 && writeAll(file.descriptor, reinterpret_cast<const char *>(&header), sizeof header) &&
+      writeAll(file.descriptor, content.data(), content.size()) && ::fsync(file.descriptor) == 0 &&
+      ::rename(aside.c_str(), path.c_str()) == 0)
     return;
   const int failure = errno;
-  ::unlink(aside.c_str());
-  giveUp(std::strerror(failure));
+  if (file.descriptor >= 0)
+    ::unlink(aside.c_str());
+  writable = false;
+  sayNotKept(std::strerror(failure));
 }
 
 /// Removes what dead processes left, then the entries used longest ago until the rest fits. Another process may be

@@ -23,12 +23,13 @@ extern const char *const compilerIdentity;
 std::string sha256(std::string_view text);
 
 /// The cache of a folder. From any thread and any number of processes. What goes wrong with the folder is said once on
-/// stderr and the cache is done without.
+/// stderr and the cache is done without; when only writing goes wrong, on a full disk say, what is there still serves.
 class DiskCache {
 public:
   /// `folder` is made, with its parents, when it is not there; empty turns the cache off. `capacity` is in bytes.
   DiskCache(std::string folder, int64_t capacity);
-  /// KILN_CACHE, else XDG_CACHE_HOME/kiln, else ~/.cache/kiln; KILN_CACHE_BYTES, else 256 MiB.
+  /// KILN_CACHE, else XDG_CACHE_HOME/kiln, else ~/.cache/kiln; KILN_CACHE_BYTES, else 256 MiB. XDG_CACHE_HOME counts
+  /// when it is absolute, as its specification says.
   static DiskCache fromEnvironment();
 
   /// The content stored under `key` (from sha256), if it is there and whole.
@@ -37,13 +38,13 @@ public:
   void store(const std::string &key, const std::vector<char> &content);
 
 private:
-  void giveUp(const std::string &why);
+  void sayNotKept(const std::string &why);
   void write(const std::string &key, const std::vector<char> &content);
   void trim(const std::string &keep);
 
   const std::string folder;
   const int64_t capacity;
-  std::atomic<bool> off;
+  std::atomic<bool> readable, writable;
 };
 
 } // namespace kiln

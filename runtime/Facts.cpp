@@ -110,7 +110,7 @@ std::vector<std::pair<int, int>> disjointPairs(const std::vector<Arg> &args, voi
   std::vector<std::pair<int, int>> pairs;
   forPairs(args, workspace, [&](int i, int j, bool disjoint) {
     if (disjoint)
-      pairs.push_back({i, j});
+      pairs.emplace_back(i, j);
   });
   return pairs;
 }

@@ -51,7 +51,7 @@ void Source::add(const FactWords &facts, const std::vector<Arg> &args, const Ask
     known.clear(); // keys have become longer; find() enters the variants again as they are wanted
   Variant variant{facts, {}, std::move(pending)};
   for (const std::pair<int, int> &place : more)
-    variant.extents.push_back({place, extentOf(args, place)});
+    variant.extents.emplace_back(place, extentOf(args, place));
   variants.push_back(std::move(variant));
 }
 

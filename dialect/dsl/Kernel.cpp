@@ -2,6 +2,8 @@
 
 #include "dialect/dsl/Kernel.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <cerrno>
@@ -64,10 +66,11 @@ static Error unknownField(const std::string &kernel, const std::vector<Field> &f
 }
 
 void parseConfig(const std::string &kernel, const std::vector<Field> &fields, const std::string &text, void *config) {
-  llvm::StringRef rest(text);
-  while (!rest.empty()) {
-    auto [item, tail] = rest.split(',');
-    rest = tail;
+  llvm::SmallVector<llvm::StringRef> items;
+  if (!text.empty())
+    llvm::StringRef(text).split(items, ',');
+  llvm::SmallVector<llvm::StringRef> seen;
+  for (llvm::StringRef item : items) {
     auto [name, value] = item.split('=');
     name = name.trim();
     if (!item.contains('='))
@@ -75,6 +78,10 @@ void parseConfig(const std::string &kernel, const std::vector<Field> &fields, co
     auto at = std::find_if(fields.begin(), fields.end(), [&](const Field &f) { return name == f.name; });
     if (at == fields.end())
       throw unknownField(kernel, fields, name.str());
+    if (llvm::is_contained(seen, name))
+      throw Error("expected '" + name.str() + "' once in the config of kernel '" + kernel + "', but got '" + text +
+                  "'");
+    seen.push_back(name);
     at->parse(config, value.trim().str());
   }
 }

@@ -6,32 +6,43 @@
 #include "dialect/dsl/Tracer.h"
 
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
 namespace kiln {
 
-/// Reports unless the facts are for the kernel's parameters.
-static bool checkArguments(MLIRContext &context, const Kernel &kernel, const Specialisation &facts) {
+/// Whether a name will do everywhere: as a function's, in keys and in file names.
+static bool isIdentifier(llvm::StringRef name) {
+  return !name.empty() && !llvm::isDigit(name.front()) &&
+         llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
+/// Reports unless the kernel has a name that will do, and the facts are for its parameters.
+static bool checkKernel(MLIRContext &context, const Kernel &kernel, const Specialisation &facts) {
   Location loc = FileLineColLoc::get(&context, kernel.loc.file, kernel.loc.line, 1);
+  if (!isIdentifier(kernel.name)) {
+    emitError(loc) << "expected a kernel's name of letters, digits and '_', but got '" << kernel.name << "'";
+    return false;
+  }
   auto expected = [&] { return std::move(emitError(loc) << "kernel '" << kernel.name << "' expected "); };
   if (facts.args.size() != kernel.parameters.size()) {
     expected() << kernel.parameters.size() << " arguments, but got " << facts.args.size();
     return false;
   }
-  for (auto [i, arg] : llvm::enumerate(facts.args)) {
+  return llvm::all_of(llvm::enumerate(facts.args), [&](auto numbered) {
+    auto [i, arg] = numbered;
     bool isView = kernel.parameters[i] == Kernel::Parameter::view;
     if (arg.isView != isView) {
       expected() << (isView ? "a tensor" : "a scalar") << " as argument " << i << ", but got "
                  << (isView ? "a scalar" : "a tensor");
       return false;
     }
-    if (isView && (arg.extents.empty() || arg.extents.size() > 5)) {
+    bool ranked = !isView || (!arg.extents.empty() && arg.extents.size() <= 5);
+    if (!ranked)
       expected() << "a tensor of rank 1 to 5 as argument " << i << ", but got rank " << arg.extents.size();
-      return false;
-    }
-  }
-  return true;
+    return ranked;
+  });
 }
 
 /// Compares two traces of a kernel, operation by operation. Where a body was left out it says nothing of the other.
@@ -131,7 +142,7 @@ Traced trace(MLIRContext &context, const Kernel &kernel, const Specialisation &f
     diagnostic.attachNote(outer->at(outer->kernel.loc)) << "the outer kernel is registered here";
     return traced;
   }
-  if (!checkArguments(context, kernel, facts))
+  if (!checkKernel(context, kernel, facts))
     return traced;
   Outcomes outcomes;
   {

@@ -137,10 +137,8 @@ private:
     for (tile::StoreOp store : stores)
       if (write != store && isBetween(write, store) && mayOverlap(view, store.getView()))
         return false;
-    for (Operation *load : loads)
-      if (isBetween(write, load) && mayOverlap(view, viewOf(load)))
-        return false;
-    return true;
+    return llvm::none_of(loads,
+                         [&](Operation *load) { return isBetween(write, load) && mayOverlap(view, viewOf(load)); });
   }
 
   Operation *producer;

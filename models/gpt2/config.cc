@@ -46,7 +46,7 @@ static TrainSettings settingsFor(const std::string &name, const Gpt2Config &conf
 std::vector<std::string> gpt2Names() {
   std::vector<std::string> names;
   for (const Entry &entry : entries())
-    names.push_back(entry.name);
+    names.emplace_back(entry.name);
   return names;
 }
 

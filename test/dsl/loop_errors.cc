@@ -256,6 +256,12 @@ void throws(View) { throw std::runtime_error("expected an even number of heads, 
 // expected-error@+1 {{expected an even number of heads, but got 3}}
 const ErrorCase throwsCase("Traces", "KernelThrows", throws, {row});
 
+// expected-error@+1 {{expected a kernel's name of letters, digits and '_', but got 'a/b'}}
+const ErrorCase nameCase("Traces", "KernelName", kernel("a/b", inner), {row});
+
+// expected-error@+1 {{expected a kernel's name of letters, digits and '_', but got ''}}
+const ErrorCase noNameCase("Traces", "KernelWithoutName", kernel("", inner), {row});
+
 void twoViews(View, View) {}
 // expected-error@+1 {{kernel 'ArgumentCount' expected 2 arguments, but got 1}}
 const ErrorCase countCase("Traces", "ArgumentCount", twoViews, {row});

@@ -105,7 +105,7 @@ void mismatched(View a) {
   // expected-error@+1 {{'+' expected shapes that broadcast, but got 64x32 and 48x32}}
   x + y;
   // expected-error@+1 {{'<' expected shapes that broadcast, but got 64x32 and 48x32}}
-  x < y;
+  static_cast<void>(x < y);
   // expected-error@+1 {{'where' expected shapes that broadcast, but got 64x32 and 48x32}}
   where(true, x, y);
   // expected-error@+1 {{'where' expected shapes that broadcast, but got a condition of shape 48x32 and values}}

@@ -76,6 +76,17 @@ TEST(ConfigText, ValuesMustBeOfTheFieldsKind) {
   EXPECT_EQ(errorOf([] { attention.configText("scale=a"); }), "expected a number for 'scale', but got 'a'");
 }
 
+TEST(ConfigText, AFieldIsSetOnce) {
+  EXPECT_EQ(complaintOf([] { attention.configText("bm=64,rows=1,bm=64"); }),
+            "expected 'bm' once in the config of kernel 'attention', but got 'bm=64,rows=1,bm=64'");
+}
+
+TEST(ConfigText, CommasStandBetweenFieldsOnly) {
+  for (const char *text : {",", ",bm=64", "bm=64,", "bm=64,,rows=1"})
+    EXPECT_EQ(complaintOf([&] { attention.configText(text); }),
+              "expected 'name=value' in the config of kernel 'attention', but got ''");
+}
+
 // --- Tensors of plans ------------------------------------------------------------------------------------------------
 
 float memory[24];

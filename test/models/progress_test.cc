@@ -51,7 +51,7 @@ TEST(RunLog, GoesOnFromAStep) {
     for (int step = 1; step <= 4; ++step)
       log.write(row(step));
   }
-  std::ofstream(folder / "log.jsonl", std::ios::app) << "{\"step\": 2, \"lo";
+  std::ofstream(folder / "log.jsonl", std::ios::app) << R"({"step": 2, "lo)";
   { RunLog log(folder / "log.jsonl", 2); }
   EXPECT_EQ(readText(folder / "log.jsonl"), jsonOf(row(1)) + "\n" + jsonOf(row(2)) + "\n");
 }

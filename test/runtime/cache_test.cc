@@ -213,6 +213,44 @@ TEST_F(Caches, DoWithoutWhenTheDiskIsFull) {
   EXPECT_TRUE(files().empty());
 }
 
+// A disk that fills up takes no more entries, and the ones on it still serve.
+TEST_F(Caches, ServeFromAFullDisk) {
+  const std::string first = sha256("first");
+  saidBy([&] {
+    DiskCache cache(folder, plenty);
+    cache.store(first, contentOf(500, 2));
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{1000, 1000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    cache.store(key, contentOf(5000, 1));
+    if (cache.load(first) == contentOf(500, 2))
+      std::ofstream(folder + "/served") << "yes";
+  });
+  EXPECT_TRUE(fs::exists(folder + "/served"));
+}
+
+// Whatever stands where an entry should: nothing is read from it, and nothing waits for it.
+TEST_F(Caches, ReadNothingButFiles) {
+  const std::string entry = folder + "/" + key + ".o";
+  ASSERT_EQ(::mkfifo(entry.c_str(), 0600), 0);
+  EXPECT_FALSE(DiskCache(folder, plenty).load(key));
+  ASSERT_EQ(::mkdir(entry.c_str(), 0700), 0);
+  EXPECT_FALSE(DiskCache(folder, plenty).load(key));
+}
+
+// The XDG specification has relative paths ignored: they would be another cache in every folder.
+TEST_F(Caches, IgnoreARelativeXdgFolder) {
+  saidBy([&] {
+    ::unsetenv("KILN_CACHE");
+    ::setenv("XDG_CACHE_HOME", "relative", 1);
+    ::setenv("HOME", folder.c_str(), 1);
+    if (::chdir(folder.c_str()) == 0)
+      DiskCache::fromEnvironment().store(key, contentOf(10, 1));
+  });
+  EXPECT_FALSE(fs::exists(folder + "/relative"));
+  EXPECT_TRUE(fs::exists(folder + "/.cache/kiln/" + key + ".o"));
+}
+
 // Killed at some point of writing, 200 times; then whatever is there is whole.
 TEST_F(Caches, SurviveKillsWhileWriting) {
   const auto contentFor = [](int i) { return contentOf(30000 + i, i); };

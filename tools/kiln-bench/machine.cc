@@ -24,8 +24,8 @@ __attribute__((target("avx512f"))) static float multiplyAdds512(int64_t rounds) 
 #pragma GCC unroll 16
     for (int u = 0; u < unrolled; ++u)
 #pragma GCC unroll 12
-      for (int i = 0; i < chains; ++i)
-        sums[i] = _mm512_fmadd_ps(sums[i], factor, addend);
+      for (__m512 &sum : sums)
+        sum = _mm512_fmadd_ps(sum, factor, addend);
   __m512 total = sums[0];
   for (int i = 1; i < chains; ++i)
     total = _mm512_add_ps(total, sums[i]);
@@ -43,8 +43,8 @@ __attribute__((target("avx2,fma"))) static float multiplyAdds256(int64_t rounds)
 #pragma GCC unroll 16
     for (int u = 0; u < unrolled; ++u)
 #pragma GCC unroll 12
-      for (int i = 0; i < chains; ++i)
-        sums[i] = _mm256_fmadd_ps(sums[i], factor, addend);
+      for (__m256 &sum : sums)
+        sum = _mm256_fmadd_ps(sum, factor, addend);
   __m256 total = sums[0];
   for (int i = 1; i < chains; ++i)
     total = _mm256_add_ps(total, sums[i]);

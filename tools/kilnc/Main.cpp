@@ -30,6 +30,8 @@
 #include "mlir/Support/Timing.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -45,8 +47,7 @@ struct Options {
 };
 } // namespace
 
-// --- Flags
-// ------------------------------------------------------------------------------------------------------------
+// --- Flags -----------------------------------------------------------------------------------------------------------
 
 /// The name nearest to `name`, as a question, when one is near enough to be a slip of the finger.
 static std::string suggestion(llvm::StringRef name, const std::vector<std::string> &names) {
@@ -91,8 +92,15 @@ static void registerPassNames() {
   mlir::registerLinalgPasses();
 }
 
-// --- Kernels
-// ----------------------------------------------------------------------------------------------------------
+// --- Kernels ---------------------------------------------------------------------------------------------------------
+
+/// Throws Error when there is more on the command line than --list and flags of MLIR's.
+static void checkListAlone(const CLI::App &app) {
+  for (const CLI::Option *option : app.get_options())
+    if (option->count() > 0 && option->get_name() != "--list")
+      throw Error(fmt::format("expected nothing else with --list, but got '{}'",
+                              option->get_positional() ? option->results().front() : option->get_name()));
+}
 
 static void listKernels() {
   for (const Kernel *kernel : kernels()) {
@@ -111,12 +119,18 @@ static const Kernel &choose(const std::vector<const Kernel *> &kernels, const st
     return *kernels[0];
   std::string names;
   std::vector<std::string> list;
+  const Kernel *found = nullptr;
   for (const Kernel *kernel : kernels) {
+    if (std::find(list.begin(), list.end(), kernel->name) != list.end())
+      throw Error(
+          fmt::format("expected kernels with different names in {}, but two are called '{}'", place, kernel->name));
     if (kernel->name == name)
-      return *kernel;
+      found = kernel;
     names += (names.empty() ? "" : ", ") + kernel->name;
     list.push_back(kernel->name);
   }
+  if (found)
+    return *found;
   if (name.empty())
     throw Error(fmt::format("expected --kernel to name one of the kernels of {}: {}", place, names));
   throw Error(fmt::format("expected --kernel to name one of the kernels of {}: {}, but got '{}'{}", place, names, name,
@@ -144,16 +158,20 @@ static mlir::OwningOpRef<mlir::ModuleOp> parseModule(mlir::MLIRContext &context,
                                    std::pair("--args", options.args)})
     if (!text.empty())
       throw Error(fmt::format("expected no {} with '{}': a module is specialised already", flag, options.file));
+  auto text = llvm::MemoryBuffer::getFile(options.file);
+  if (!text)
+    throw Error(fmt::format("expected to read '{}', but could not: {}", options.file, text.getError().message()),
+                Fault::device);
+  llvm::SourceMgr source;
+  source.AddNewSourceBuffer(std::move(*text), llvm::SMLoc());
   const lowering::ErrorCollector errors(&context);
-  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceFile<mlir::ModuleOp>(options.file, &context);
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceFile<mlir::ModuleOp>(source, &context);
   if (!module)
-    throw Error(errors.text().empty() ? fmt::format("expected to read '{}', but could not", options.file)
-                                      : errors.text());
+    throw Error(errors.text());
   return module;
 }
 
-// --- The program
-// ------------------------------------------------------------------------------------------------------
+// --- The program -----------------------------------------------------------------------------------------------------
 
 static void compile(const Options &options) {
   checkStage(options.emit);
@@ -178,6 +196,12 @@ static void compile(const Options &options) {
     module = traceKernel(context, choose(user->kernels(), options.kernel, "'" + options.file + "'"), options);
   }
   writeOutput(options.output, emit(*module, options.emit, target, pipeline));
+}
+
+/// Prints an error. One that knows its line, `file:line: error: …`, stands as a compiler's does.
+static void report(llvm::StringRef text) {
+  const bool located = text.split('\n').first.contains(": error: ");
+  fmt::print(stderr, "{}{}\n", located ? "" : "kilnc: error: ", text.rtrim('\n').str());
 }
 
 static int run(int argc, char **argv) {
@@ -206,19 +230,18 @@ static int run(int argc, char **argv) {
   try {
     app.parse(argc, argv);
     parseRemaining(app, app.remaining(), argv[0]);
-    if (options.list)
+    if (options.list) {
+      checkListAlone(app);
       listKernels();
-    else if (options.file.empty() && options.kernel.empty())
+    } else if (options.file.empty() && options.kernel.empty())
       throw Error("expected a file or --kernel (kilnc --list names the built-in ones); kilnc --help says more");
     else
       compile(options);
     return 0;
   } catch (const CLI::CallForHelp &help) {
     return app.exit(help);
-  } catch (const CLI::ParseError &error) {
-    fmt::print(stderr, "kilnc: error: {}\n", error.what());
-  } catch (const Error &error) {
-    fmt::print(stderr, "kilnc: error: {}\n", llvm::StringRef(error.what()).rtrim('\n').str());
+  } catch (const std::exception &error) {
+    report(error.what());
   }
   return 1;
 }

@@ -38,8 +38,7 @@ static std::string readText(const fs::path &path) {
   return text.str();
 }
 
-// --- Registration lines
-// -----------------------------------------------------------------------------------------------
+// --- Registration lines ----------------------------------------------------------------------------------------------
 
 /// The text with comments blanked out.
 static std::string withoutComments(std::string text) {
@@ -71,11 +70,11 @@ std::vector<Registration> findRegistrations(const std::string &source) {
       std::string scope;
       for (const std::string &name : scopes)
         scope += name;
-      found.push_back({match[3].str(), scope + match[2].str()});
+      found.push_back({.kernel = match[3].str(), .variable = scope + match[2].str()});
     } else if (first == 'n') {
       scopes.push_back(match[1].length() ? match[1].str() + "::" : "");
     } else if (first == '{') {
-      scopes.push_back("");
+      scopes.emplace_back();
     } else if (first == '}' && !scopes.empty()) {
       scopes.pop_back();
     }
@@ -83,8 +82,7 @@ std::vector<Registration> findRegistrations(const std::string &source) {
   return found;
 }
 
-// --- Headers
-// ----------------------------------------------------------------------------------------------------------
+// --- Headers ---------------------------------------------------------------------------------------------------------
 
 /// The folder of the language's headers: above this program's own place, else where it was built.
 static std::string headerFolder() {
@@ -118,8 +116,7 @@ static void checkHeaders(const std::string &folder) {
         Fault::device);
 }
 
-// --- Compiling
-// --------------------------------------------------------------------------------------------------------
+// --- Compiling -------------------------------------------------------------------------------------------------------
 
 namespace {
 /// A folder that goes with its content.
@@ -184,6 +181,24 @@ static void writeUnit(const fs::path &unit, const std::string &path, const std::
       << "  return " << registrations.size() << ";\n}\n";
 }
 
+/// Loads the shared object made of `path`, which runs its static initialisers.
+static void *load(const std::string &path, const fs::path &object) {
+  void *library = nullptr;
+  // dlopen is declared to throw nothing, but lets the exceptions of initialisers pass; called by its name, the compiler
+  // would drop the handlers.
+  void *(*const volatile open)(const char *, int) = ::dlopen;
+  try {
+    library = open(object.c_str(), RTLD_NOW | RTLD_LOCAL);
+  } catch (const std::exception &exception) {
+    throw Error(fmt::format("'{}' does not load: {}", path, exception.what()));
+  } catch (...) {
+    throw Error(fmt::format("'{}' does not load: it threw something that is no std::exception", path));
+  }
+  if (!library)
+    throw Error(fmt::format("'{}' does not load: {}", path, ::dlerror()));
+  return library;
+}
+
 static void *compileAndLoad(const std::string &path, const std::vector<std::string> &includes,
                             const std::vector<Registration> &registrations) {
   const TemporaryFolder folder;
@@ -192,7 +207,7 @@ static void *compileAndLoad(const std::string &path, const std::vector<std::stri
   std::vector<std::string> words = compilerCommand();
   // The object's own definitions come before this program's: the file may be a changed copy of a built-in kernel's.
   for (const char *flag : {"-std=c++20", "-O0", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-I."})
-    words.push_back(flag);
+    words.emplace_back(flag);
   for (const std::string &include : includes)
     words.push_back("-I" + include);
   for (const std::string &word :
@@ -201,17 +216,14 @@ static void *compileAndLoad(const std::string &path, const std::vector<std::stri
   const int status = runProgram(words, unit);
   if (status != 0)
     throw Error(fmt::format("'{}' does not compile: the messages of '{}' are above", path, words[0]));
-  void *const library = ::dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    throw Error(fmt::format("'{}' does not load: {}", path, ::dlerror()));
-  return library;
+  return load(path, object);
 }
 
 /// The line that would register `kernel`.
 static std::string exampleLine(const std::string &kernel) {
   std::string config = kernel + "Config";
   config[0] = static_cast<char>(std::toupper(config[0]));
-  return fmt::format("const Kernel {0}Kernel = kernel(\"{0}\", {0}, {{field(\"block\", &{1}::block)}});", kernel,
+  return fmt::format(R"(const Kernel {0}Kernel = kernel("{0}", {0}, {{field("block", &{1}::block)}});)", kernel,
                      config);
 }
 
