@@ -2,8 +2,7 @@
 //
 //   - it is a load that cannot stay a view of memory;
 //   - computing it again would cost much: it is used by several readers, inside a loop, or once for each element that
-//   it
-//     is broadcast to;
+//     it is broadcast to;
 //   - its reader wants it in memory: the left operand of a product, or a reshape that moves elements between rows.
 //
 // Costs count native operations for one vector: 1 for arithmetic and loads, more for divisions and functions.
@@ -12,6 +11,7 @@
 #include "lowering/cpu/Evaluator.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Iterators.h"
 
 using namespace mlir;
 
@@ -21,10 +21,44 @@ static constexpr int64_t severalReaders = 6, insideLoop = 3, broadcastOver = 3;
 
 namespace {
 
+/// A summary of readersOf(value).
+struct Readers {
+  Operation *one = nullptr; // one of them
+  bool several = false;
+  bool inEpilogues = true; // all of them
+  int64_t loops = 0;       // that the innermost stands in
+
+  void add(const Readers &others) {
+    several |= others.several || (one && others.one && one != others.one);
+    one = one ? one : others.one;
+    inEpilogues &= others.inEpilogues;
+    loops = std::max(loops, others.loops);
+  }
+};
+
 struct Placement {
   DenseSet<Value> placed;
   DenseMap<Value, int64_t> costs;
+  DenseMap<Value, Readers> readers;
   DenseSet<Operation *> epilogues; // stores that a product runs, block by block and side by side
+
+  static int64_t loopsAround(Operation *op) {
+    int64_t loops = 0;
+    while ((op = op->getParentOp()))
+      loops += isa<scf::ForOp>(op);
+    return loops;
+  }
+
+  /// Finds the readers of a value, whose users have been asked before.
+  void findReaders(Value value) {
+    Readers found;
+    for (Operation *user : value.getUsers())
+      if (isInlinable(user))
+        found.add(readers.lookup(user->getResult(0)));
+      else
+        found.add({user, false, epilogues.contains(user), loopsAround(user)});
+    readers[value] = found;
+  }
 
   int64_t costOf(Value value) {
     Operation *op = value.getDefiningOp();
@@ -52,16 +86,6 @@ struct Placement {
     if (auto reshape = dyn_cast<tile::ReshapeOp>(user))
       return llvm::any_of(reshape->getUsers(), [&](Operation *next) { return broadcasts(next); });
     return broadcast && broadcast.getSource().getType().getNumElements() < broadcast.getType().getNumElements();
-  }
-
-  /// Whether a reader sits in a loop that the value's definition does not.
-  bool readInLoop(Value value) {
-    for (const Reader &reader : readersOf(value))
-      for (Operation *op = reader.operand->getOwner(); op && op->getBlock() != value.getParentBlock();
-           op = op->getParentOp())
-        if (isa_and_nonnull<scf::ForOp>(op->getParentOp()))
-          return true;
-    return false;
   }
 
   bool wants(OpOperand &use) {
@@ -92,18 +116,16 @@ struct Placement {
     for (OpOperand &use : op->getUses())
       if (wants(use))
         return true;
-    SmallPtrSet<Operation *, 4> users, readers;
+    SmallPtrSet<Operation *, 4> users;
     for (Operation *user : op->getUsers())
       users.insert(user);
-    for (const Reader &reader : readersOf(value))
-      readers.insert(reader.operand->getOwner());
+    const Readers read = readers.lookup(value);
     int64_t cost = costOf(value);
-    bool togetherRun = llvm::all_of(readers, [&](Operation *reader) { return epilogues.contains(reader); });
-    if (cost >= severalReaders && users.size() > 1 && readers.size() > 1 && !togetherRun)
+    if (cost >= severalReaders && users.size() > 1 && read.several && !read.inEpilogues)
       return true;
     if (cost >= broadcastOver && llvm::any_of(users, [&](Operation *user) { return broadcasts(user); }))
       return true;
-    return cost >= insideLoop && readInLoop(value);
+    return cost >= insideLoop && read.loops > loopsAround(op);
   }
 };
 
@@ -117,6 +139,11 @@ DenseSet<Value> placeTiles(func::FuncOp function) {
         if (fused)
           for (tile::StoreOp store : storesOf(op->getResult(index)))
             placement.epilogues.insert(store);
+  });
+  function.walk<WalkOrder::PostOrder, ReverseIterator>([&](Operation *op) { // users before what they use
+    for (Value result : op->getResults())
+      if (isa<RankedTensorType>(result.getType()))
+        placement.findReaders(result);
   });
   function.walk([&](Operation *op) { // in program order: costs count what is placed before
     for (Value result : op->getResults())

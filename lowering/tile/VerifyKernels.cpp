@@ -27,8 +27,9 @@ namespace kiln::lowering {
 #include "lowering/Passes.h.inc"
 
 static bool isElement(Type type) {
-  return type.isInteger(1) || type.isInteger(8) || type.isInteger(16) || type.isInteger(32) || type.isInteger(64) ||
-         type.isBF16() || type.isF16() || type.isF32() || type.isF64();
+  return type.isSignlessInteger(1) || type.isSignlessInteger(8) || type.isSignlessInteger(16) ||
+         type.isSignlessInteger(32) || type.isSignlessInteger(64) || type.isBF16() || type.isF16() || type.isF32() ||
+         type.isF64();
 }
 
 /// A view that kernels may have as an argument: strided memory of rank 1 to 5 that begins where its pointer points.

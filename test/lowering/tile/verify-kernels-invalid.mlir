@@ -101,3 +101,11 @@ func.func @operations(%n: i64) attributes {tile.kernel} {
   // expected-error@below {{kernel 'operations' has more than 6 operations: use range() in place of host loops, which unroll}}
   return
 }
+
+// -----
+
+// Integers are signed by what is done to them, not by their type.
+// expected-error@below {{expected a kernel's arguments to be scalars and strided views of rank 1 to 5 and offset 0, but got 'si8'}}
+func.func @signed(%n: si8) attributes {tile.kernel} {
+  return
+}
