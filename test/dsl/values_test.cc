@@ -58,11 +58,7 @@ TEST(ConfigText, UnknownFieldsNameTheNearest) {
       "expected a config field of kernel 'attention' (bm, rows, causal, scale), but got 'bn'; did you mean 'bm'?");
   EXPECT_EQ(errorOf([] { attention.configText("stages=64"); }),
             "expected a config field of kernel 'attention' (bm, rows, causal, scale), but got 'stages'");
-  EXPECT_EQ(errorOf([] {
-              kernel(
-                  "k", +[](View) {})
-                  .configText("bm=1");
-            }),
+  EXPECT_EQ(errorOf([] { kernel("k", +[](View) {}).configText("bm=1"); }),
             "kernel 'k' has no config fields, but got 'bm'");
 }
 
@@ -77,13 +73,13 @@ TEST(ConfigText, ValuesMustBeOfTheFieldsKind) {
 }
 
 TEST(ConfigText, AFieldIsSetOnce) {
-  EXPECT_EQ(complaintOf([] { attention.configText("bm=64,rows=1,bm=64"); }),
+  EXPECT_EQ(errorOf([] { attention.configText("bm=64,rows=1,bm=64"); }),
             "expected 'bm' once in the config of kernel 'attention', but got 'bm=64,rows=1,bm=64'");
 }
 
 TEST(ConfigText, CommasStandBetweenFieldsOnly) {
   for (const char *text : {",", ",bm=64", "bm=64,", "bm=64,,rows=1"})
-    EXPECT_EQ(complaintOf([&] { attention.configText(text); }),
+    EXPECT_EQ(errorOf([&] { attention.configText(text); }),
               "expected 'name=value' in the config of kernel 'attention', but got ''");
 }
 
@@ -119,9 +115,7 @@ TEST(TensorRef, PermuteMovesNothing) {
   EXPECT_EQ(turned.data, memory);
   EXPECT_EQ(turned.extents, (Shape{4, 2, 3}));
   EXPECT_EQ(turned.strides, (Shape{1, 12, 4}));
-  EXPECT_EQ(errorOf([] {
-              cube.permute({0, 0, 1});
-            }),
+  EXPECT_EQ(errorOf([] { cube.permute({0, 0, 1}); }),
             "expected each of the 3 dimensions once in the order of a permutation");
 }
 
