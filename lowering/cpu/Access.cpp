@@ -250,21 +250,28 @@ void Evaluator::write(Value value, Value view, const Access &access, const Index
     });
 }
 
+/// Calls `action` with every lane of `value` by itself, where the lanes do not lie side by side.
+static void eachLane(Evaluator &e, Value value, const Index &index,
+                     llvm::function_ref<void(Value element, const Index &position)> action) {
+  const Ix *lanes = llvm::find_if(index, [](const Ix &ix) { return ix.lanes; });
+  value = e.asVector(value);
+  for (int64_t lane = 0; lane < lanes->valid; ++lane) {
+    Index position(index);
+    Ix &ix = position[lanes - index.begin()];
+    ix = {e.make<arith::AddIOp>(ix.at, e.constantIndex(lane)), ix.depth, false, 0};
+    action(e.make<vector::ExtractOp>(value, lane), position);
+  }
+}
+
 void Evaluator::store(Value value, tile::StoreOp op, const Index &index) {
   Value view = op.getView();
   auto extents = tile::shapeOf(op.getValue().getType());
   Access access = accessOf(op, view, op.getOffsets(), extents, index);
   if (access.contiguous)
     return write(value, view, access, index);
-  const Ix *lanes = llvm::find_if(index, [](const Ix &ix) { return ix.lanes; });
-  value = asVector(value);
-  for (int64_t lane = 0; lane < lanes->valid; ++lane) {
-    Index position(index);
-    Ix &ix = position[lanes - index.begin()];
-    ix = {make<arith::AddIOp>(ix.at, constantIndex(lane)), ix.depth, false, 0};
-    Value element = make<vector::ExtractOp>(value, lane);
+  eachLane(*this, value, index, [&](Value element, const Index &position) {
     write(element, view, accessOf(op, view, op.getOffsets(), extents, position), position);
-  }
+  });
 }
 
 void Evaluator::prefetch(tile::StoreOp op, const Index &index) {
@@ -282,9 +289,15 @@ void Evaluator::prefetch(tile::LoadOp op, const Index &index) {
 }
 
 void Evaluator::scatter(Value value, tile::ScatterOp op, const Index &index) {
-  Value row = at(op.getRows(), {index[0]});
-  write(value, op.getView(),
-        accessOf(op, op.getView(), op.getOffsets(), tile::shapeOf(op.getValue().getType()), index, row), index);
+  auto extents = tile::shapeOf(op.getValue().getType());
+  auto writeAt = [&](Value written, const Index &position) {
+    Value row = at(op.getRows(), {position[0]});
+    write(written, op.getView(), accessOf(op, op.getView(), op.getOffsets(), extents, position, row), position);
+  };
+  bool unit = index.size() > 1 && index.back().lanes && isUnitStride(op.getView(), index.size() - 1);
+  if (unit || !hasLanes(index))
+    return writeAt(value, index);
+  eachLane(*this, value, index, writeAt);
 }
 
 Value Evaluator::atomicAdd(Value value, tile::AtomicAddOp op, const Index &index) {

@@ -13,7 +13,7 @@ namespace {
 // ---------------------------------------------------------------------------------------------------------
 
 void integerOperations(View x, View y, View out, View flags, ExtentConfig cfg) {
-  Tile a = load(x, {0}, {cfg.extent}), b = load(y, {0}, {cfg.extent});
+  Tile a = load(x, {0}, lineOf(cfg.extent)), b = load(y, {0}, lineOf(cfg.extent));
   const Tile results[] = {a + b,
                           a - b,
                           a * b,
@@ -30,7 +30,10 @@ void integerOperations(View x, View y, View out, View flags, ExtentConfig cfg) {
                           -a,
                           abs(a),
                           clamp(a, b, b + 1),
-                          where(a < b, a, b)};
+                          where(a < b, a, b),
+                          fma(a, b, a),
+                          floor(a),
+                          ceil(b)};
   int row = 0;
   for (const Tile &result : results)
     store(out, {row++, 0}, result);
@@ -64,26 +67,29 @@ std::vector<int64_t> integerResults(Type type, int64_t a, int64_t b) {
           wrap(-static_cast<__int128>(a)),
           wrap(a < 0 ? -static_cast<__int128>(a) : a),
           std::min(std::max(a, b), above),
-          a < b ? a : b};
+          a < b ? a : b,
+          wrap(static_cast<__int128>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b)) + a),
+          a,
+          b};
 }
 
 class Elementwise : public Semantics {};
 
 TEST_P(Elementwise, IntegerOperationsWrapAndAreTotal) {
-  const char *const operations[] = {"+",  "-",  "*",   "/",   "%",   "&",   "|",     "^",    "~",
-                                    "<<", ">>", "min", "max", "neg", "abs", "clamp", "where"};
+  const char *const operations[] = {"+",  "-",   "*",   "/",   "%",   "&",     "|",     "^",   "~",     "<<",
+                                    ">>", "min", "max", "neg", "abs", "clamp", "where", "fma", "floor", "ceil of"};
   for (const Type type : integerTypes)
-    for (const int64_t extent : extents) {
-      const int64_t pairs = static_cast<int64_t>(specialWords(type).size());
+    for (const int64_t line : scalarAndExtents) {
+      const int64_t extent = std::max<int64_t>(line, 1), pairs = static_cast<int64_t>(specialWords(type).size());
       const Raw a = words(type, extent, 1, 1), b = words(type, extent, pairs, 2);
-      const Tensor x = tensor(type, {extent}, a), y = tensor(type, {extent}, b), out(device, type, {17, extent}),
+      const Tensor x = tensor(type, {extent}, a), y = tensor(type, {extent}, b), out(device, type, {20, extent}),
                    flags(device, boolean, {9, extent});
-      launch(integerKernel, {x.ref(), y.ref(), out.ref(), flags.ref()}, extentText(extent));
+      launch(integerKernel, {x.ref(), y.ref(), out.ref(), flags.ref()}, extentText(line));
       const Raw got = read(out), tests = read(flags);
       for (int64_t i = 0; i < extent; ++i) {
         const int64_t l = integerOf(type, a[i]), r = integerOf(type, b[i]);
         const std::vector<int64_t> want = integerResults(type, l, r);
-        for (int op = 0; op < 17; ++op)
+        for (int op = 0; op < 20; ++op)
           ASSERT_EQ(integerOf(type, got[op * extent + i]), want[op])
               << nameOf(type) << ": " << l << " " << operations[op] << " " << r << " at " << i << " of " << extent;
         const bool truths[] = {l == r,   l != r,          l<r, l <= r, l> r, l >= r,
@@ -95,13 +101,49 @@ TEST_P(Elementwise, IntegerOperationsWrapAndAreTotal) {
     }
 }
 
+// --- bool
+// -----------------------------------------------------------------------------------------------------------
+
+void boolOperations(View x, View y, View out, ExtentConfig cfg) {
+  Tile a = load(x, {0}, lineOf(cfg.extent)), b = load(y, {0}, lineOf(cfg.extent));
+  const Tile results[] = {a & b,  a | b,           a ^ b,    !a,       ~b, a == b, a != b, a<b, a <= b, a> b,
+                          a >= b, where(a, b, !b), a & true, false | b};
+  int row = 0;
+  for (const Tile &result : results)
+    store(out, {row++, 0}, result);
+}
+const Kernel boolKernel = kernel("bools", boolOperations, extentField());
+
+// false < true; any byte but 0 is true.
+TEST_P(Elementwise, BoolOperationsAreLogical) {
+  for (const int64_t line : scalarAndExtents) {
+    const int64_t extent = std::max<int64_t>(line, 1);
+    Raw left(extent), right(extent);
+    for (int64_t i = 0; i < extent; ++i) {
+      left[i] = i % 2 * (1 + i % 5);
+      right[i] = i / 2 % 2 * 0x80;
+    }
+    const Tensor x = tensor(boolean, {extent}, left), y = tensor(boolean, {extent}, right),
+                 out(device, boolean, {14, extent});
+    launch(boolKernel, {x.ref(), y.ref(), out.ref()}, extentText(line));
+    const Raw got = read(out);
+    for (int64_t i = 0; i < extent; ++i) {
+      const bool a = left[i], b = right[i];
+      const bool want[] = {a && b,  a || b,  a != b,  !a,      !b,     a == b, a != b,
+                           !a && b, !a || b, a && !b, a || !b, a == b, a,      b};
+      for (int op = 0; op < 14; ++op)
+        ASSERT_EQ(got[op * extent + i], want[op]) << "operation " << op << " of " << a << ", " << b << " in " << line;
+    }
+  }
+}
+
 // --- Floats
 // -----------------------------------------------------------------------------------------------------------
 
 void floatOperations(View x, View y, View out, View flags, ExtentConfig cfg) {
-  Tile a = load(x, {0}, {cfg.extent}), b = load(y, {0}, {cfg.extent});
-  const Tile results[] = {a + b, a - b,  a * b,    a / b,   min(a, b), max(a, b),
-                          -a,    abs(a), floor(a), ceil(a), sqrt(a),   where(a < b, a, b)};
+  Tile a = load(x, {0}, lineOf(cfg.extent)), b = load(y, {0}, lineOf(cfg.extent));
+  const Tile results[] = {a + b,  a - b,    a * b,   a / b,   min(a, b),          max(a, b),        -a,
+                          abs(a), floor(a), ceil(a), sqrt(a), where(a < b, a, b), clamp(a, b, 2.5), clamp(a, -1, b)};
   int row = 0;
   for (const Tile &result : results)
     store(out, {row++, 0}, result);
@@ -115,25 +157,38 @@ const Kernel floatKernel = kernel("floats", floatOperations, extentField());
 /// The operations above, each rounded once: f64 in the hardware's own, the others by way of f64, which has more than
 /// twice their bits.
 std::vector<double> floatResults(double a, double b) {
-  return {a + b, a - b,        a * b,         a / b,        std::fmin(a, b), std::fmax(a, b),
-          -a,    std::fabs(a), std::floor(a), std::ceil(a), std::sqrt(a),    a < b ? a : b};
+  return {a + b,
+          a - b,
+          a * b,
+          a / b,
+          std::fmin(a, b),
+          std::fmax(a, b),
+          -a,
+          std::fabs(a),
+          std::floor(a),
+          std::ceil(a),
+          std::sqrt(a),
+          a < b ? a : b,
+          std::fmin(std::fmax(a, b), 2.5),
+          std::fmin(std::fmax(a, -1), b)};
 }
 
 TEST_P(Elementwise, FloatOperationsRoundOnceAndCompareAsIeee) {
-  const char *const operations[] = {"+", "-", "*", "/", "min", "max", "neg", "abs", "floor", "ceil", "sqrt", "where"};
+  const char *const operations[] = {"+",   "-",     "*",    "/",    "min",   "max",        "neg",
+                                    "abs", "floor", "ceil", "sqrt", "where", "clamp from", "clamp to"};
   for (const Type type : floatTypes)
-    for (const int64_t extent : extents) {
-      const int64_t pairs = static_cast<int64_t>(specialWords(type).size());
+    for (const int64_t line : scalarAndExtents) {
+      const int64_t extent = std::max<int64_t>(line, 1), pairs = static_cast<int64_t>(specialWords(type).size());
       const Raw a = words(type, extent, 1, 3), b = words(type, extent, pairs, 4);
-      const Tensor x = tensor(type, {extent}, a), y = tensor(type, {extent}, b), out(device, type, {12, extent}),
+      const Tensor x = tensor(type, {extent}, a), y = tensor(type, {extent}, b), out(device, type, {14, extent}),
                    flags(device, boolean, {6, extent});
-      launch(floatKernel, {x.ref(), y.ref(), out.ref(), flags.ref()}, extentText(extent));
+      launch(floatKernel, {x.ref(), y.ref(), out.ref(), flags.ref()}, extentText(line));
       const Raw got = read(out), tests = read(flags);
       for (int64_t i = 0; i < extent; ++i) {
         const double l = realOf(type, a[i]), r = realOf(type, b[i]);
         const std::vector<double> want = floatResults(l, r);
-        for (int op = 0; op < 12; ++op) // which zero min and max give is left open
-          ASSERT_TRUE(same(type, got[op * extent + i], rawOfReal(type, want[op]), op != 4 && op != 5))
+        for (int op = 0; op < 14; ++op) // which zero min and max give is left open
+          ASSERT_TRUE(same(type, got[op * extent + i], rawOfReal(type, want[op]), op != 4 && op != 5 && op < 12))
               << nameOf(type) << ": " << l << " " << operations[op] << " " << r << " is "
               << realOf(type, got[op * extent + i]) << ", expected " << want[op] << ", at " << i << " of " << extent;
         const bool truths[] = {l == r, l != r, l<r, l <= r, l> r, l >= r};
@@ -145,14 +200,15 @@ TEST_P(Elementwise, FloatOperationsRoundOnceAndCompareAsIeee) {
 }
 
 void multiplyAdd(View x, View y, View z, View out, ExtentConfig cfg) {
-  store(out, {0}, fma(load(x, {0}, {cfg.extent}), load(y, {0}, {cfg.extent}), load(z, {0}, {cfg.extent})));
+  store(out, {0},
+        fma(load(x, {0}, lineOf(cfg.extent)), load(y, {0}, lineOf(cfg.extent)), load(z, {0}, lineOf(cfg.extent))));
 }
 const Kernel multiplyAddKernel = kernel("multiply_add", multiplyAdd, extentField());
 
 // The third operand lies so far below a tie of the first two's product that only the exact sum shows it.
 TEST_P(Elementwise, FmaRoundsTheExactSumOnce) {
-  for (const Type type : {bf16, f16, f32}) {
-    const int digits = type == bf16 ? 8 : type == f16 ? 11 : 24;
+  for (const Type type : floatTypes) {
+    const int digits = type == bf16 ? 8 : type == f16 ? 11 : type == f32 ? 24 : 53;
     // (1 + u)(1 + u) = 1 + 2u + u²; with u = 2^(1 − digits) the u² is below the last place. The addend moves the sum to
     // a tie, from which u² decides.
     const double u = std::ldexp(1.0, 1 - digits);
@@ -162,8 +218,9 @@ TEST_P(Elementwise, FmaRoundsTheExactSumOnce) {
         a.push_back(rawOfReal(type, 1 + u));
         b.push_back(rawOfReal(type, sign * (1 + u)));
         c.push_back(rawOfReal(type, sign * tie));
-        // The exact sum has at most 2 · 24 + 2 bits: exact in f64.
-        want.push_back(rawOfReal(type, sign * ((1 + u) * (1 + u) + tie)));
+        // The exact sum of the narrower types has at most 2 · 24 + 2 bits: exact in f64.
+        want.push_back(rawOfReal(type, type == f64 ? std::fma(1 + u, sign * (1 + u), sign * tie)
+                                                   : sign * ((1 + u) * (1 + u) + tie)));
       }
     const int64_t count = static_cast<int64_t>(a.size());
     const Tensor x = tensor(type, {count}, a), y = tensor(type, {count}, b), z = tensor(type, {count}, c),
@@ -177,16 +234,21 @@ TEST_P(Elementwise, FmaRoundsTheExactSumOnce) {
 
 // Multiplication and addition stay two roundings: nothing is contracted behind the kernel's back.
 void multiplyThenAdd(View x, View y, View z, View out, ExtentConfig cfg) {
-  store(out, {0}, load(x, {0}, {cfg.extent}) * load(y, {0}, {cfg.extent}) + load(z, {0}, {cfg.extent}));
+  store(out, {0},
+        load(x, {0}, lineOf(cfg.extent)) * load(y, {0}, lineOf(cfg.extent)) + load(z, {0}, lineOf(cfg.extent)));
 }
 const Kernel multiplyThenAddKernel = kernel("multiply_then_add", multiplyThenAdd, extentField());
 
 TEST_P(Elementwise, ProductsAndSumsAreNotContracted) {
   const float a = 1 + 0x1p-12f, c = -1 - 0x1p-11f;
-  const Tensor x = tensor(f32, {1}, {rawOfReal(f32, a)}), z = tensor(f32, {1}, {rawOfReal(f32, c)}),
-               out(device, f32, {1});
-  launch(multiplyThenAddKernel, {x.ref(), x.ref(), z.ref(), out.ref()}, extentText(1));
-  EXPECT_EQ(realOf(f32, read(out)[0]), 0); // with one rounding it would be 2^-24
+  for (const int64_t line : scalarAndExtents) {
+    const int64_t extent = std::max<int64_t>(line, 1);
+    const Tensor x = tensor(f32, {extent}, Raw(extent, rawOfReal(f32, a))),
+                 z = tensor(f32, {extent}, Raw(extent, rawOfReal(f32, c))), out(device, f32, {extent});
+    launch(multiplyThenAddKernel, {x.ref(), x.ref(), z.ref(), out.ref()}, extentText(line));
+    for (const uint64_t got : read(out))
+      ASSERT_EQ(realOf(f32, got), 0) << line; // with one rounding it would be 2^-24
+  }
 }
 
 KILN_ON_EVERY_DEVICE(Elementwise);

@@ -20,6 +20,7 @@ using Raw = std::vector<uint64_t>;
 inline const Type floatTypes[] = {bf16, f16, f32, f64};
 inline const Type integerTypes[] = {i8, i32, i64};
 inline const int64_t extents[] = {1, 3, 17, 64, 768};
+inline const int64_t scalarAndExtents[] = {0, 1, 3, 17, 64, 768}; // 0 stands for a scalar
 
 /// The number that a raw float means.
 double realOf(Type type, uint64_t raw);
@@ -57,6 +58,8 @@ struct ExtentConfig {
   int extent = 1;
 };
 inline std::vector<Field> extentField() { return {field("extent", &ExtentConfig::extent)}; }
+/// The shape of a tile of that extent; 0 stands for a scalar.
+inline Shape lineOf(int64_t extent) { return extent == 0 ? Shape{} : Shape{extent}; }
 inline std::string extentText(int64_t extent) { return "extent=" + std::to_string(extent); }
 
 #define KILN_ON_EVERY_DEVICE(suite)                                                                                    \

@@ -1,0 +1,207 @@
+// print and check: what a program says while it runs, of scalars and tiles, in loops and branches, and which failure of
+// many is told.
+
+#include "test/expect_error.h"
+#include "test/runtime/semantics/semantics.h"
+
+#include <cmath>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+class Console : public Semantics {
+protected:
+  /// The lines that a launch prints, in any order between programs: one thread runs them in order.
+  std::string printed(const Kernel &kernel, const std::vector<Arg> &args, const std::string &config = "",
+                      int64_t programs = 1) {
+    device->setThreads(1);
+    testing::internal::CaptureStdout();
+    launch(kernel, args, config, programs);
+    device->synchronize();
+    std::fflush(stdout);
+    return testing::internal::GetCapturedStdout();
+  }
+};
+
+// --- print -----------------------------------------------------------------------------------------------------------
+
+void printRow(View x, ExtentConfig cfg) { print("row", load(x, {program_id(0), 0}, {cfg.extent})); }
+const Kernel printRowKernel = kernel("print_row", printRow, extentField());
+
+// Every type at every extent, a line for each program; a bool is 0 or 1.
+TEST_P(Console, PrintsEveryElementOfEveryType) {
+  for (const Type type : {boolean, i8, i32, i64, bf16, f16, f32, f64})
+    for (const int64_t extent : extents) {
+      Raw raw(2 * extent);
+      std::string want;
+      for (int64_t row = 0; row < 2; ++row) {
+        want += "program " + std::to_string(row) + ": row = [";
+        for (int64_t i = 0; i < extent; ++i) {
+          const int number = type == boolean ? static_cast<int>(i % 2) : static_cast<int>((i + row) % 100) - 50;
+          raw[row * extent + i] = isFloat(type) ? rawOfReal(type, number) : rawOfInteger(type, number);
+          want += (i ? ", " : "") + std::to_string(number);
+        }
+        want += "]\n";
+      }
+      EXPECT_EQ(printed(printRowKernel, {tensor(type, {2, extent}, raw).ref()}, extentText(extent), 2), want)
+          << nameOf(type);
+    }
+}
+
+void printShapes(View x, Tile n) {
+  Tile a = load(x, {0, 0}, {2, 3});
+  print("tile", a);
+  print("turned", transpose(a));
+  print("deep", reshape(a, {1, 3, 2}));
+  print("computed", a * 2 + 1);
+  print("sum", sum(a, 1));
+  print("one", sum(sum(a)));
+  print("scalar", n);
+  print("comparison", n > 3);
+  print("number", 2.5);
+  print("constant", full(i8, {2}, -7));
+}
+const Kernel printShapesKernel = kernel("print_shapes", printShapes);
+
+TEST_P(Console, PrintsWhatATileIsNotWhereItLies) {
+  EXPECT_EQ(printed(printShapesKernel, {counting(f32, {2, 3}).ref(), int64_t(1) << 40}),
+            "program 0: tile = [[0, 1, 2], [3, 4, 5]]\n"
+            "program 0: turned = [[0, 3], [1, 4], [2, 5]]\n"
+            "program 0: deep = [[[0, 1], [2, 3], [4, 5]]]\n"
+            "program 0: computed = [[1, 3, 5], [7, 9, 11]]\n"
+            "program 0: sum = [3, 12]\n"
+            "program 0: one = 15\n"
+            "program 0: scalar = 1099511627776\n"
+            "program 0: comparison = 1\n"
+            "program 0: number = 2.5\n"
+            "program 0: constant = [-7, -7]\n");
+}
+
+void printEnds(View x) {
+  print("100% \"ends\"\t{}", load(x, {-1}, {7}, Padding::nan)); // beyond the view's edge the padding is printed
+}
+const Kernel printEndsKernel = kernel("print_ends", printEnds);
+
+TEST_P(Console, PrintsTheLabelAsItIsAndEveryFloat) {
+  const Raw raw{rawOfReal(f32, -0.), rawOfReal(f32, INFINITY), rawOfReal(f32, -INFINITY), 1, rawOfReal(f32, 0.1f)};
+  EXPECT_EQ(printed(printEndsKernel, {tensor(f32, {5}, raw).ref()}),
+            "program 0: 100% \"ends\"\t{} = [nan, -0, inf, -inf, 1e-45, 0.1, nan]\n");
+}
+
+void printInOrder(View x, Tile n) {
+  Tile a = load(x, {0}, {2});
+  store(x, {0}, a + 10);
+  print("before", a);
+  for (Tile k : range(n)) {
+    when(
+        k % 2 == 1, [&] { print("odd", k); }, [&] { a = a + 1; });
+    print("k", a);
+  }
+  print("after", load(x, {0}, {2}));
+}
+const Kernel printInOrderKernel = kernel("print_in_order", printInOrder);
+
+// Program order, also round loops, branches and stores; a side that does not run prints nothing.
+TEST_P(Console, PrintsInProgramOrder) {
+  EXPECT_EQ(printed(printInOrderKernel, {counting(i32, {2}).ref(), int64_t(3)}), "program 0: before = [0, 1]\n"
+                                                                                 "program 0: k = [1, 2]\n"
+                                                                                 "program 0: odd = 1\n"
+                                                                                 "program 0: k = [1, 2]\n"
+                                                                                 "program 0: k = [2, 3]\n"
+                                                                                 "program 0: after = [10, 11]\n");
+}
+
+// --- check -----------------------------------------------------------------------------------------------------------
+
+void checkRow(View x, View y, ExtentConfig cfg) {
+  Tile a = load(x, {0}, {cfg.extent});
+  check(a != 0, "is not zero");
+  store(y, {0}, a + 1);
+}
+const Kernel checkRowKernel = kernel("check_row", checkRow, extentField());
+
+// The first false element, at every extent and position; the program goes on.
+TEST_P(Console, CheckTellsTheFirstElement) {
+  for (const Type type : {i8, i64, f32, bf16})
+    for (const int64_t extent : extents)
+      for (const int64_t place : {int64_t(0), extent / 2, extent - 1}) {
+        Raw raw(extent, isFloat(type) ? rawOfReal(type, 1) : 1);
+        raw[place] = raw[extent - 1] = 0;
+        const Tensor x = tensor(type, {extent}, raw), y(device, type, {extent});
+        launch(checkRowKernel, {x.ref(), y.ref()}, extentText(extent));
+        expectError([&] { device->synchronize(); },
+                    {"check failed: is not zero, in kernel 'check_row' at ",
+                     "console_test.cc:", ", program (0, 0, 0), element " + std::to_string(place)});
+        EXPECT_EQ(read(y)[place], isFloat(type) ? rawOfReal(type, 1) : 1u);
+        EXPECT_NO_THROW(device->synchronize()) << "told twice";
+      }
+}
+
+void checkShapes(View x, Tile which) {
+  Tile a = load(x, {0, 0}, {3, 5}); // one element past each edge of a 2 x 4 view
+  when(which == 0, [&] { check(a < 7, "matrix"); });
+  when(which == 1, [&] { check(transpose(a) < 7, "turned"); });
+  when(which == 2, [&] { check(sum(a, 1) < 10, "sums"); });
+  when(which == 3, [&] { check(which < 0, "scalar"); });
+  when(which == 4, [&] { check(sum(sum(a)) < 0, "sum"); });
+  when(which == 5, [&] { check(a > 0, "padding"); });
+  when(which == 6, [&] { check(full(boolean, {3}, which < 0), "splat"); });
+  when(which == 7, [&] { check(false, "literal"); });
+  when(which == 8, [&] {
+    check(a >= 0, "holds");
+    check(true, "holds");
+  });
+}
+const Kernel checkShapesKernel = kernel("check_shapes", checkShapes);
+
+// Elements are counted row by row in the tile that is checked; a side that does not run checks nothing.
+TEST_P(Console, CheckTakesTilesAndScalars) {
+  const std::pair<const char *, int> want[] = {{"matrix", 8}, {"turned", 10}, {"sums", 1},  {"scalar", 0},
+                                               {"sum", 0},    {"padding", 0}, {"splat", 0}, {"literal", 0}};
+  const Tensor x = counting(i32, {2, 4});
+  for (int64_t which = 0; which < 8; ++which) {
+    launch(checkShapesKernel, {x.ref(), which});
+    expectError([&] { device->synchronize(); }, {std::string("check failed: ") + want[which].first + ", in kernel",
+                                                 "program (0, 0, 0), element " + std::to_string(want[which].second)});
+  }
+  launch(checkShapesKernel, {x.ref(), int64_t(8)});
+  EXPECT_NO_THROW(device->synchronize());
+}
+
+void checkTwice(View x, Tile n) {
+  for (Tile k : range(n)) {
+    check(k < 4, "the loop");
+    check(load(x, {program_id(0), k}, {}) > 0, "the element");
+  }
+  check(n < 0, "the end");
+}
+const Kernel checkTwiceKernel = kernel("check_twice", checkTwice);
+
+void checkGrid(View x) {
+  Tile row = program_id(0) + 4 * (program_id(1) + 5 * program_id(2));
+  check(load(x, {row, 0}, {3}) > 0, "a row");
+}
+const Kernel checkGridKernel = kernel("check_grid", checkGrid);
+
+// Of many failures the one that a single thread would meet first: the first launch, its first program, its first check.
+TEST_P(Console, TheFirstFailureIsToldAtAnyThreadCount) {
+  for (const int threads : {1, 4}) {
+    device->setThreads(threads);
+    Raw raw(40 * 3, 1);
+    raw[7 * 3 + 2] = raw[7 * 3 + 1] = raw[31 * 3] = 0;
+    const Tensor x = tensor(i32, {40, 3}, raw), ones = tensor(i32, {40, 3}, Raw(120, 1));
+    launch(checkTwiceKernel, {ones.ref(), int64_t(0)}, "", 0); // an empty grid checks nothing
+    EXPECT_NO_THROW(device->synchronize());
+    launch(checkTwiceKernel, {x.ref(), int64_t(3)}, "", 40);
+    launch(checkTwiceKernel, {x.ref(), int64_t(9)}, "", 40);
+    expectError([&] { device->synchronize(); }, {"the end, in kernel 'check_twice'", "program (0, 0, 0), element 0"});
+    kiln::launch(*device, checkGridKernel, {4, 5, 2}, {x.ref()});
+    expectError([&] { device->synchronize(); }, {"a row, in kernel", "program (3, 1, 0), element 1"});
+  }
+}
+
+KILN_ON_EVERY_DEVICE(Console);
+
+} // namespace

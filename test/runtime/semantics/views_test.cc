@@ -1,0 +1,269 @@
+// Views of every rank, stride and type: what lies inside is read and written exactly, and nothing else is touched.
+
+#include "test/runtime/semantics/semantics.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+class Views : public Semantics {};
+const Type allTypes[] = {boolean, i8, i32, i64, bf16, f16, f32, f64};
+
+/// Walks all positions of `shape`, the last dimension fastest.
+template <class Action> void eachPosition(const Shape &shape, Action action) {
+  Shape at(shape.size(), 0);
+  for (;;) {
+    action(at);
+    size_t axis = shape.size();
+    while (axis > 0 && ++at[axis - 1] == shape[axis - 1])
+      at[--axis] = 0;
+    if (axis == 0)
+      return;
+  }
+}
+
+int64_t placeOf(const Shape &at, const Shape &strides) {
+  int64_t place = 0;
+  for (size_t axis = 0; axis < at.size(); ++axis)
+    place += at[axis] * strides[axis];
+  return place;
+}
+
+// --- Ranks -----------------------------------------------------------------------------------------------------------
+
+const Shape tileShape{2, 3, 1, 4, 17}; // its last dimensions are the tiles of lower ranks
+
+/// Copies one tile of the views' rank from `from` on in x to `to` on in y, in every dimension.
+void copyTile(View x, View y, Tile from, Tile to) {
+  const Offsets sources(x.rank(), from), targets(x.rank(), to);
+  store(y, targets, load(x, sources, Shape(tileShape.end() - x.rank(), tileShape.end())));
+}
+const Kernel copyTileKernel = kernel("copy_tile", copyTile);
+
+// Tiles that hang over any of a view's faces, or over all.
+TEST_P(Views, EdgesAreExactInEveryDimension) {
+  const Shape all{3, 4, 2, 5, 20};
+  for (int rank = 1; rank <= 5; ++rank) {
+    const Shape extents(all.end() - rank, all.end()), tile(tileShape.end() - rank, tileShape.end());
+    for (const Type type : {i8, f32, i64})
+      for (const int64_t from : {0, 1, -1, -2, 3, 40})
+        for (const int64_t to : {0, 1, -1}) {
+          const Tensor x = counting(type, extents, 1), y(device, type, extents);
+          launch(copyTileKernel, {x.ref(), y.ref(), from, to});
+          const Raw source = read(x), got = read(y);
+          const Shape strides = x.ref().strides;
+          eachPosition(extents, [&](const Shape &at) {
+            Shape origin = at;
+            bool inTile = true, inView = true;
+            for (int axis = 0; axis < rank; ++axis) {
+              const int64_t i = at[axis] - to;
+              origin[axis] = from + i;
+              inTile &= i >= 0 && i < tile[axis];
+              inView &= origin[axis] >= 0 && origin[axis] < extents[axis];
+            }
+            const uint64_t want = inTile && inView ? source[placeOf(origin, strides)] : 0;
+            if (got[placeOf(at, strides)] != want)
+              ADD_FAILURE() << nameOf(type) << ", rank " << rank << " from " << from << " to " << to << " at "
+                            << textOf(at) << ": got " << got[placeOf(at, strides)] << ", want " << want;
+          });
+          if (HasFailure())
+            return;
+        }
+  }
+}
+
+void extentsOf(View x, View out) {
+  for (int axis = 0; axis < 5; ++axis) {
+    store(out, {0, axis}, x.dim(axis));
+    store(out, {1, axis}, x.extent(axis));
+  }
+  for (int axis = 0; axis < 3; ++axis) {
+    store(out, {2, axis}, num_programs(axis));
+    when(program_id(axis) == num_programs(axis) - 1, [&] { store(out, {3, axis}, program_id(axis)); });
+  }
+}
+const Kernel extentsOfKernel = kernel("extents_of", extentsOf);
+
+TEST_P(Views, ExtentsOfViewsAndGridAreKnown) {
+  const Tensor x(device, f32, {2, 7, 1, 5, 3}), out(device, i64, {4, 5});
+  kiln::launch(*device, extentsOfKernel, {4, 2, 3}, {x.ref(), out.ref()});
+  EXPECT_EQ(read(out), (Raw{2, 7, 1, 5, 3, 2, 7, 1, 5, 3, 4, 2, 3, 0, 0, 3, 1, 2, 0, 0}));
+}
+
+// --- Strides ---------------------------------------------------------------------------------------------------------
+
+struct TileConfig {
+  int rows = 1, columns = 1;
+};
+
+void moveTile(View x, View y, TileConfig cfg) {
+  Tile a = load(x, {-1, 1}, {cfg.rows, cfg.columns});
+  store(y, {1, -2}, where(a == a, a, a));
+}
+const Kernel moveTileKernel =
+    kernel("move_tile", moveTile, {field("rows", &TileConfig::rows), field("columns", &TileConfig::columns)});
+
+// Columns of a matrix, every second and third element, and a turned matrix; what lies between stays.
+TEST_P(Views, AnyStridesWillDo) {
+  for (const Type type : {boolean, bf16, f32, i64})
+    for (const auto &[rows, columns] : std::vector<std::pair<int64_t, int64_t>>{{17, 3}, {33, 20}}) {
+      const Shape extents{rows, columns},
+          strides[] = {{columns * 3, 3}, {1, rows}, {columns * 2 + 5, 1}, {2, rows * 2}};
+      const int64_t size = rows * columns * 3 + 5 * rows;
+      for (const Shape &from : strides)
+        for (const Shape &to : strides) {
+          const Tensor x = counting(type, {size}, 1), y = counting(type, {size}, -3);
+          TensorRef source = x.ref(), target = y.ref();
+          source.extents = target.extents = extents;
+          source.strides = from;
+          target.strides = to;
+          Raw want = read(y);
+          const Raw numbers = read(x);
+          eachPosition(extents, [&](const Shape &at) { // a tile of the views' shape, moved by (1, −2) and (−1, 1)
+            const int64_t i = at[0] - 1, j = at[1] + 2;
+            if (i < 0 || i >= rows || j >= columns)
+              return;
+            const bool inside = i >= 1 && j + 1 < columns;
+            want[placeOf(at, to)] = inside ? numbers[placeOf({i - 1, j + 1}, from)] : 0;
+          });
+          launch(moveTileKernel, {source, target},
+                 "rows=" + std::to_string(rows) + ",columns=" + std::to_string(columns));
+          ASSERT_EQ(read(y), want) << nameOf(type) << " " << textOf(extents) << " strides " << textOf(from) << " to "
+                                   << textOf(to);
+        }
+    }
+}
+
+// --- Rows by index ---------------------------------------------------------------------------------------------------
+
+void turnRows(View x, View rows, View y, View z, ExtentConfig cfg) {
+  Tile index = load(rows, {0}, {5});
+  Tile picked = gather(x, index, {1}, {cfg.extent});
+  store(y, {0, 0}, picked);
+  scatter(z, index, {-1}, picked);
+}
+const Kernel turnRowsKernel = kernel("turn_rows", turnRows, extentField());
+
+// gather and scatter of every type and extent, from and to any strides; each index once.
+TEST_P(Views, RowsOfEveryTypeAreGatheredAndScattered) {
+  const int64_t index[] = {3, -1, 0, 6, 2};
+  for (const Type type : allTypes)
+    for (const int64_t extent : extents)
+      for (const bool turned : {false, true}) {
+        const int64_t columns = extent + 1;
+        const Tensor x = counting(type, turned ? Shape{columns, 6} : Shape{6, columns}, 1),
+                     rows = tensor(i32, {5}, {3, 0xFFFFFFFF, 0, 6, 2}), y(device, type, {5, extent}),
+                     z(device, type, turned ? Shape{extent, 4} : Shape{4, extent});
+        const TensorRef source = turned ? x.ref().permute({1, 0}) : x.ref(),
+                        target = turned ? z.ref().permute({1, 0}) : z.ref();
+        launch(turnRowsKernel, {source, rows.ref(), y.ref(), target}, extentText(extent));
+        const Raw numbers = read(x), gathered = read(y), scattered = read(z);
+        Raw want(4 * extent, 0);
+        for (int64_t i = 0; i < 5; ++i)
+          for (int64_t j = 0; j < extent; ++j) {
+            const bool inside = index[i] >= 0 && index[i] < 6;
+            const uint64_t number = inside ? numbers[placeOf({index[i], j + 1}, source.strides)] : 0;
+            ASSERT_EQ(gathered[i * extent + j], number) << nameOf(type) << " " << extent << ": " << i << ", " << j;
+            if (index[i] >= 0 && index[i] < 4 && j >= 1)
+              want[placeOf({index[i], j - 1}, target.strides)] = number;
+          }
+        ASSERT_EQ(scattered, want) << nameOf(type) << " " << extent << (turned ? " turned" : "");
+      }
+}
+
+// --- Atomics ---------------------------------------------------------------------------------------------------------
+
+struct OrderConfig {
+  int order = 0;
+};
+
+void addBlocks(View total, View before, OrderConfig cfg) {
+  const Order order = static_cast<Order>(cfg.order);
+  when(program_id() % 3 != 0, [&] {
+    Tile old = atomic_add(total, {-1, 2}, reshape(iota(15, i32) + 1, {3, 5}), order);
+    when(program_id() == 1, [&] { store(before, {0, 0}, old); });
+  });
+  atomic_add(total, {3, 7}, 1, order); // a scalar
+}
+const Kernel addBlocksKernel = kernel("add_blocks", addBlocks, {field("order", &OrderConfig::order)});
+
+// Tiles of rank 2 over an edge, scalars, under a condition, in every order.
+TEST_P(Views, AtomicsAddTilesAtTheEdgesInEveryOrder) {
+  for (int order = 0; order < 4; ++order)
+    for (const bool turned : {false, true}) {
+      device->setThreads(4);
+      const Tensor total(device, i32, turned ? Shape{8, 4} : Shape{4, 8}), before(device, i32, {3, 5});
+      const TensorRef view = turned ? total.ref().permute({1, 0}) : total.ref();
+      launch(addBlocksKernel, {view, before.ref()}, "order=" + std::to_string(order), 30);
+      const Raw got = read(total);
+      eachPosition({4, 8}, [&](const Shape &at) {
+        const int64_t i = at[0] + 1, j = at[1] - 2;
+        uint64_t want = i < 3 && j >= 0 && j < 5 ? 20 * (i * 5 + j + 1) : 0;
+        if (at == Shape{3, 7})
+          want += 30;
+        EXPECT_EQ(got[placeOf(at, view.strides)], want) << "order " << order << " at " << textOf(at);
+      });
+      const Raw old = read(before);
+      for (int64_t j = 0; j < 5; ++j)
+        EXPECT_EQ(old[j], 0u) << "outside the view an atomic returns 0";
+      for (int64_t k = 5; k < 15; ++k)
+        EXPECT_EQ(old[k] % (k + 1), 0u) << "a multiple of what each program adds";
+    }
+}
+
+// --- Memory outside --------------------------------------------------------------------------------------------------
+
+/// Two pages of memory that may not be touched, and one between them that may.
+class GuardedPage {
+public:
+  GuardedPage() {
+    pages = static_cast<char *>(::mmap(nullptr, 3 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    EXPECT_EQ(::mprotect(pages + size, size, PROT_READ | PROT_WRITE), 0);
+  }
+  ~GuardedPage() { ::munmap(pages, 3 * size); }
+  GuardedPage(const GuardedPage &) = delete;
+  char *begin() const { return pages + size; }
+  char *end() const { return pages + 2 * size; }
+
+private:
+  const int64_t size = ::sysconf(_SC_PAGESIZE);
+  char *pages;
+};
+
+void copyAround(View x, View y, Tile from, ExtentConfig cfg) {
+  store(y, {from}, load(x, {from}, {cfg.extent}));
+  atomic_add(y, {from}, full(y.type(), {cfg.extent}, 0));
+  scatter(y, iota(cfg.extent) + from, {}, gather(x, iota(cfg.extent, i64) + from, {}, {}));
+}
+const Kernel copyAroundKernel = kernel("copy_around", copyAround, extentField());
+
+// A view that ends where memory ends, and one that begins there: reading or writing a byte beyond would end the test.
+TEST_P(Views, NothingOutsideAViewIsTouched) {
+  const GuardedPage source, target;
+  for (const Type type : {i32, f32, f64})
+    for (const int64_t extent : extents)
+      for (const int64_t count : {1, 5, 16, 70}) {
+        const int64_t bytes = count * bytesOf(type);
+        const std::vector<char> pattern(bytes, 1);
+        for (const bool atEnd : {false, true})
+          for (const int64_t from : {int64_t(0), int64_t(-3), count - 1, count - extent, int64_t(1) << 40}) {
+            char *const x = atEnd ? source.end() - bytes : source.begin();
+            char *const y = atEnd ? target.end() - bytes : target.begin();
+            std::copy(pattern.begin(), pattern.end(), x);
+            std::fill(y, y + bytes, 0);
+            launch(copyAroundKernel, {TensorRef::dense(x, type, {count}), TensorRef::dense(y, type, {count}), from},
+                   extentText(extent));
+            for (int64_t i = 0; i < count; ++i)
+              ASSERT_EQ(y[i * bytesOf(type)], i >= from && i < from + extent ? 1 : 0)
+                  << nameOf(type) << ", " << extent << " from " << from << " at " << i << " of " << count;
+          }
+      }
+}
+
+KILN_ON_EVERY_DEVICE(Views);
+
+} // namespace
