@@ -58,9 +58,9 @@ static int64_t countOf(RankedTensorType tile) {
   return count;
 }
 
-/// The elementwise functions of the language, and arithmetic.
+/// The elementwise functions of the language, and arithmetic but for the one operation that needs a C library.
 static bool isArithmetic(Operation *op) {
-  return isa<arith::ArithDialect>(op->getDialect()) ||
+  return (isa<arith::ArithDialect>(op->getDialect()) && !isa<arith::RemFOp>(op)) ||
          isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::FloorOp, math::CeilOp, math::SqrtOp, math::RsqrtOp,
              math::ExpOp, math::Exp2Op, math::LogOp, math::Log2Op, math::TanhOp, math::ErfOp, math::RoundEvenOp,
              math::TruncOp, math::CopySignOp>(op);

@@ -1,7 +1,7 @@
 // Compile times. Every kernel is compiled at the shapes of a GPT-2 124M step on 4 × 64 tokens, seven times over: cold,
 // with an empty cache on disk, and warm, from the disk. The process is warm both times: memory of earlier compilations
-// is dropped, LLVM stays initialised. A last pair of rows is a whole training step, all of its compilations together, on
-// as many threads as the device has.
+// is dropped, LLVM stays initialised. A last pair of rows is a whole training step, all of its compilations together,
+// on as many threads as the device has.
 
 #include "kernels/Registry.h"
 #include "kernels/adamw.h"

@@ -2,6 +2,7 @@
 //
 //     kiln-bench matmul|attention|layernorm|step|compile [--threads N] [--json F]
 
+#include "models/gpt2/options.h"
 #include "tools/kiln-bench/bench.h"
 #include "tools/kiln-bench/machine.h"
 
@@ -31,48 +32,82 @@ static void benchMachine(bench::Setting &setting) {
                       .value = 8.0 * static_cast<double>(count) / seconds[1] / 1e9});
 }
 
-static int runBench(const std::string &name, int threads, const std::string &json) {
-  static const std::map<std::string, void (*)(bench::Setting &)> benches = {{"matmul", bench::benchMatmul},
-                                                                            {"attention", bench::benchAttention},
-                                                                            {"layernorm", bench::benchLayerNorm},
-                                                                            {"step", bench::benchStep},
-                                                                            {"compile", bench::benchCompile}};
+/// A benchmark by its name.
+struct Bench {
+  std::string name, text;
+  void (*run)(bench::Setting &);
+};
+
+static const Bench benches[] = {
+    {"matmul", "fp32 products of a GPT-2 124M step, beside oneDNN", bench::benchMatmul},
+    {"attention", "causal flash attention, beside the product rate", bench::benchAttention},
+    {"layernorm", "LayerNorm, cross-entropy, AdamW, beside a copy", bench::benchLayerNorm},
+    {"step", "GPT-2 124M training steps, beside the multiply-add peak", bench::benchStep},
+    {"compile", "compile times, cold and from disk", bench::benchCompile},
+};
+
+/// Throws Error for a word that is none of `known`, with the one most like it.
+[[noreturn]] static void rejectWord(const std::string &kind, const std::string &word,
+                                    const std::vector<std::string> &known) {
+  const std::optional<std::string> guess = nearest(word, known);
+  throw Error(fmt::format("unknown {} '{}'{}", kind, word,
+                          guess ? fmt::format("; did you mean '{}'?", *guess) : "; see --help"));
+}
+
+static const Bench &benchNamed(const std::string &name) {
+  std::vector<std::string> names;
+  for (const Bench &bench : benches) {
+    if (bench.name == name)
+      return bench;
+    names.push_back(bench.name);
+  }
+  rejectWord("benchmark", name, names);
+}
+
+static void runBench(const Bench &bench, int threads, const std::string &json) {
   std::shared_ptr<Device> device = Device::open("cpu");
   if (threads > 0)
     device->setThreads(threads);
   threads = device->threads();
   omp_set_num_threads(threads); // the peer's too
-  fmt::print("kiln-bench {} on {}, {} thread{}\n", name, device->target().name, threads, threads == 1 ? "" : "s");
-  bench::Report report(threads);
+  bench::Report report(threads, json);
+  fmt::print("kiln-bench {} on {}, {} thread{}\n", bench.name, device->target().name, threads, threads == 1 ? "" : "s");
   bench::Setting setting{device, threads, report};
-  if (name != "compile")
+  if (bench.name != "compile")
     benchMachine(setting);
-  benches.at(name)(setting);
-  if (!json.empty())
-    report.writeJson(json);
-  return 0;
+  bench.run(setting);
+  report.writeJson();
 }
 
-int main(int argc, char **argv) {
-  CLI::App app{"kiln-bench: Kiln beside its peers and beside the machine's limits"};
-  app.require_subcommand(1);
+static int runProgram(int argc, char **argv) {
+  std::string name, json, footer = "benchmarks:\n";
   int threads = 0;
-  std::string json;
-  for (auto [name, text] : {std::pair{"matmul", "fp32 products of a GPT-2 124M step, beside oneDNN"},
-                            std::pair{"attention", "causal flash attention, beside the product rate"},
-                            std::pair{"layernorm", "LayerNorm, cross-entropy, AdamW, beside a copy"},
-                            std::pair{"step", "GPT-2 124M training steps, beside the multiply-add peak"},
-                            std::pair{"compile", "compile times, cold and from disk"}}) {
-    CLI::App *command = app.add_subcommand(name, text);
-    command->add_option("--threads", threads, "threads of Kiln and of the peer (default: KILN_THREADS, else all cores)")
-        ->check(CLI::PositiveNumber);
-    command->add_option("--json", json, "also write the rows to this file");
-  }
-  CLI11_PARSE(app, argc, argv);
+  for (const Bench &bench : benches)
+    footer += fmt::format("  {:<10} {}\n", bench.name, bench.text);
+  CLI::App app("kiln-bench: Kiln beside its peers and beside the machine's limits", "kiln-bench");
+  app.add_option("benchmark", name, "which one");
+  CLI::Option *limit =
+      app.add_option("--threads", threads, "threads of Kiln and of the peer (default: KILN_THREADS, else all cores)");
+  app.add_option("--json", json, "also write the rows to this file");
+  app.footer(footer);
+  app.allow_extras();
   try {
-    return runBench(app.get_subcommands().front()->get_name(), threads, json);
+    app.parse(argc, argv);
+    for (const std::string &word : app.remaining())
+      rejectWord(word.starts_with("-") ? "flag" : "argument", word.substr(0, word.find('=')),
+                 {"--threads", "--json", "--help"});
+    if (limit->count() && threads < 1)
+      throw Error(fmt::format("expected --threads to be at least 1, but got {}", threads));
+    if (name.empty())
+      throw Error("expected a benchmark, such as 'kiln-bench matmul'; see --help");
+    runBench(benchNamed(name), threads, json);
+    return 0;
+  } catch (const CLI::CallForHelp &help) {
+    return app.exit(help);
   } catch (const std::exception &error) {
     fmt::print(stderr, "kiln-bench: error: {}\n", error.what());
     return 1;
   }
 }
+
+int main(int argc, char **argv) { return runProgram(argc, argv); }

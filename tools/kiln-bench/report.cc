@@ -17,6 +17,20 @@ static std::string numberText(double value) {
   return fmt::format("{:.{}f}", value, value < 10 ? 3 : 1);
 }
 
+static kiln::Error unwritable(const std::string &path) {
+  return kiln::Error(fmt::format("expected to write '{}', but could not: {}", path, std::strerror(errno)),
+                     kiln::Fault::device);
+}
+
+Report::Report(int threads, std::string path) : threads(threads), json(std::move(path)) {
+  if (json.empty())
+    return;
+  std::FILE *file = std::fopen(json.c_str(), "a"); // what is there stays until the rows are
+  if (!file)
+    throw unwritable(json);
+  std::fclose(file);
+}
+
 void Report::section(const std::string &title) {
   fmt::print("\n{}\n{:<38} {:>12} {:>11} {:>18} {:>7}\n", title, "shape", "metric", "kiln", "beside it", "ratio");
   std::fflush(stdout);
@@ -33,19 +47,21 @@ void Report::add(Row row) {
   rows.push_back(std::move(row));
 }
 
-void Report::writeJson(const std::string &path) const {
+void Report::writeJson() const {
+  if (json.empty())
+    return;
   std::string text;
   for (const Row &row : rows) {
-    nlohmann::ordered_json json{{"bench", row.bench},     {"shape", row.shape},   {"dtype", row.dtype},
-                                {"threads", row.threads}, {"metric", row.metric}, {"value", row.value}};
-    json["peer"] = row.peer.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(row.peer);
-    json["peer_value"] = row.peer.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(row.peerValue);
-    json["ratio"] = row.ratio ? nlohmann::ordered_json(*row.ratio) : nlohmann::ordered_json();
-    text += (text.empty() ? "[\n" : ",\n") + json.dump();
+    nlohmann::ordered_json object{{"bench", row.bench},     {"shape", row.shape},   {"dtype", row.dtype},
+                                  {"threads", row.threads}, {"metric", row.metric}, {"value", row.value}};
+    object["peer"] = row.peer.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(row.peer);
+    object["peer_value"] = row.peer.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(row.peerValue);
+    object["ratio"] = row.ratio ? nlohmann::ordered_json(*row.ratio) : nlohmann::ordered_json();
+    text += (text.empty() ? "[\n" : ",\n") + object.dump();
   }
   text = (text.empty() ? "[" : text) + "\n]\n";
-  std::FILE *file = std::fopen(path.c_str(), "w");
+  std::FILE *file = std::fopen(json.c_str(), "w");
   bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   if (!file || std::fclose(file) != 0 || !written)
-    throw Error("cannot write '" + path + "': " + std::strerror(errno), Fault::device);
+    throw unwritable(json);
 }

@@ -24,7 +24,9 @@ struct Row {
 
 class Report {
 public:
-  explicit Report(int threads) : threads(threads) {}
+  /// A report that goes to the file `json` too, if it has a name. Throws Error when that file cannot be written: now,
+  /// not when all has been measured.
+  Report(int threads, std::string json);
 
   /// Adds a row and prints it.
   void add(Row row);
@@ -33,10 +35,11 @@ public:
   /// All rows as a JSON array, a row a line: {bench, shape, dtype, threads, metric, value, peer, peer_value, ratio};
   /// peer, peer_value and ratio are null where nothing was measured beside. Throws Error when the file cannot be
   /// written.
-  void writeJson(const std::string &path) const;
+  void writeJson() const;
 
 private:
   int threads;
+  std::string json;
   std::vector<Row> rows;
 };
 

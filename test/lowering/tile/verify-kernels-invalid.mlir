@@ -109,3 +109,11 @@ func.func @operations(%n: i64) attributes {tile.kernel} {
 func.func @signed(%n: si8) attributes {tile.kernel} {
   return
 }
+
+// -----
+
+func.func @remainder(%x: f32) attributes {tile.kernel} {
+  // expected-error@below {{expected an operation of the tile language, but got 'arith.remf'}}
+  %0 = arith.remf %x, %x : f32
+  return
+}
