@@ -25,7 +25,6 @@ config.environment["PATH"] = os.pathsep.join(
 config.environment["FILECHECK_OPTS"] = "--dump-input-filter=error --dump-input-context=8"
 cache = os.path.join(config.kiln_build, "test-cache")
 config.environment["KILN_CACHE"] = os.environ.get("KILN_CACHE", cache)
-config.environment["OMP_WAIT_POLICY"] = "passive"
 for name in ("KILN_THREADS", "KILN_TEST_DATA", "ASAN_OPTIONS", "UBSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

@@ -1,4 +1,4 @@
-// The CPU as a device. A launch hands the programs of its grid to OpenMP's team of threads; each thread has an arena of
+// The CPU as a device. The threads of a launch take the programs of its grid in turn; each thread has an arena of
 // scratch memory that grows to what the kernels it runs ask for. Which thread runs a program decides nothing but time.
 
 #include "runtime/cpu/CpuDevice.h"
@@ -8,14 +8,16 @@
 #include "runtime/Executable.h"
 #include "runtime/cpu/CheckSink.h"
 #include "runtime/cpu/ObjectLoader.h"
+#include "runtime/cpu/ThreadTeam.h"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <sched.h>
+#include <thread>
 
 namespace kiln {
 
@@ -100,11 +102,18 @@ private:
 
 } // namespace
 
+static int coresOfProcess() {
+  cpu_set_t cores;
+  return sched_getaffinity(0, sizeof cores, &cores) == 0
+             ? CPU_COUNT(&cores)
+             : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
 /// KILN_THREADS, else the cores this process may use.
 static int threadsAsked() {
   const char *text = std::getenv("KILN_THREADS");
   if (!text || !*text)
-    return omp_get_num_procs();
+    return coresOfProcess();
   int threads = 0;
   const char *end = text + std::strlen(text);
   const auto [stop, failure] = std::from_chars(text, end, threads);
@@ -162,19 +171,18 @@ void CpuDevice::launch(const Executable &executable, std::array<int64_t, 3> grid
   const abi::CpuKernel function = kernel.object->function;
   const int64_t scratchBytes = kernel.object->scratchBytes;
   const int64_t team = std::min<int64_t>(facts.sms, programs), chunk = chunkOf(programs, team);
+  std::atomic<int64_t> next = 0;
   std::atomic<bool> outOfMemory = false;
-#pragma omp parallel num_threads(static_cast<int>(team)) if (team > 1)
-  {
+  ThreadTeam::ofProcess().run(static_cast<int>(team), [&] {
     static thread_local Arena arena;
     const CheckSink::Scope scope(checks);
     void *const scratch = arena.reserve(scratchBytes);
     if (scratchBytes > 0 && !scratch)
       outOfMemory = true;
-#pragma omp for schedule(dynamic, chunk) nowait
-    for (int64_t program = 0; program < programs; ++program)
-      if (!outOfMemory.load(std::memory_order_relaxed))
+    for (int64_t begin; !outOfMemory && (begin = next.fetch_add(chunk, std::memory_order_relaxed)) < programs;)
+      for (int64_t program = begin, end = std::min(begin + chunk, programs); program < end; ++program)
         function(block.data(), program, scratch);
-  }
+  });
   if (outOfMemory)
     throw Error(fmt::format("kernel '{}': expected {} bytes of scratch memory for each of {} threads, but device '{}' "
                             "has not so much",

@@ -36,10 +36,9 @@ function(kiln_program name)
   target_link_libraries(${name} PRIVATE ${ARG_LIBS})
 endfunction()
 
-# What every test sees: caches inside the build folder, OpenMP threads that sleep when they wait (tests run side by side).
+# What every test sees: caches inside the build folder.
 set(KILN_TEST_ENVIRONMENT
-  KILN_CACHE=${PROJECT_BINARY_DIR}/test-cache XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/test-cache/xdg
-  OMP_WAIT_POLICY=passive)
+  KILN_CACHE=${PROJECT_BINARY_DIR}/test-cache XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/test-cache/xdg)
 
 # kiln_gtest(NAME SOURCES... LIBS...): a GoogleTest program; each of its tests is a CTest test called FOLDER/Suite.Test,
 # FOLDER being its place below test/, by which tools/check picks it. The target test-FOLDER builds all of a folder.

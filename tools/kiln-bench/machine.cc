@@ -2,8 +2,10 @@
 // for), and picked by what the processor says it has.
 
 #include "tools/kiln-bench/machine.h"
+#include "runtime/cpu/ThreadTeam.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <immintrin.h>
 #include <numeric>
@@ -83,20 +85,28 @@ __attribute__((target("avx2"))) static void copy256(float *to, const float *from
 
 static bool isWide() { return __builtin_cpu_supports("avx512f"); }
 
+/// Calls part(0) … part(threads − 1), on as many threads.
+static void onThreads(int threads, llvm::function_ref<void(int)> part) {
+  std::atomic<int> next = 0;
+  kiln::ThreadTeam::ofProcess().run(threads, [&] {
+    for (int t; (t = next.fetch_add(1)) < threads;)
+      part(t);
+  });
+}
+
 double kiln::bench::runMultiplyAdds(int threads, int64_t rounds) {
   std::vector<float> results(static_cast<size_t>(threads));
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int t = 0; t < threads; ++t)
+  onThreads(threads, [&](int t) {
     results[static_cast<size_t>(t)] = isWide() ? multiplyAdds512(rounds) : multiplyAdds256(rounds);
+  });
   // The results are used, so that no compiler may drop the loops.
   bool finite = std::all_of(results.begin(), results.end(), [](float r) { return std::isfinite(r); });
   return finite ? 2.0 * (isWide() ? 16 : 8) * chains * unrolled * static_cast<double>(rounds) * threads : 0;
 }
 
 void kiln::bench::copyFloats(float *to, const float *from, int64_t count, int threads) {
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int t = 0; t < threads; ++t) {
+  onThreads(threads, [&](int t) {
     int64_t begin = count * t / threads, end = count * (t + 1) / threads;
     (isWide() ? copy512 : copy256)(to + begin, from + begin, end - begin);
-  }
+  });
 }

@@ -69,7 +69,7 @@ static void runBench(const Bench &bench, int threads, const std::string &json) {
   if (threads > 0)
     device->setThreads(threads);
   threads = device->threads();
-  omp_set_num_threads(threads); // the peer's too
+  omp_set_num_threads(threads); // the peer's
   bench::Report report(threads, json);
   fmt::print("kiln-bench {} on {}, {} thread{}\n", bench.name, device->target().name, threads, threads == 1 ? "" : "s");
   bench::Setting setting{device, threads, report};

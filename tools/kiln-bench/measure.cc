@@ -6,11 +6,17 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <thread>
 
 using namespace kiln::bench;
 
+/// How long a contender's threads may look out for more work: libgomp's, which oneDNN uses, some ten milliseconds. They
+/// shall not do so on the next one's time.
+static constexpr std::chrono::milliseconds rest(20);
+
 static double secondsOf(const Contender &contender, int64_t calls) {
   using Clock = std::chrono::steady_clock;
+  std::this_thread::sleep_for(rest);
   auto begin = Clock::now();
   for (int64_t i = 0; i < calls; ++i)
     contender();
