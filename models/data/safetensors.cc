@@ -1,12 +1,13 @@
-// Header by nlohmann-json, data by plain reads and writes.
+// The header is JSON; the data are read and written as they are.
 
 #include "models/data/safetensors.h"
 #include "models/data/files.h"
+#include "models/data/json.h"
 
-#include <cstring>
+#include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 namespace kiln {
 
@@ -54,7 +55,7 @@ void writeSafetensors(const std::string &path, const std::vector<HostTensor> &te
     parts.push_back({t.data, bytes});
     at += bytes;
   }
-  std::string text = header.dump();
+  std::string text = kiln::textOf(header);
   text.resize((text.size() + 7) / 8 * 8, ' '); // the data begins at a multiple of eight
   const uint64_t length = text.size();
   parts[0] = {&length, 8};
@@ -84,23 +85,19 @@ Safetensors::Safetensors(const std::string &path) : path(path) {
 
 void Safetensors::parse(const std::string &header) {
   int64_t last = 0;
-  try {
-    const Json json = Json::parse(header);
-    for (const auto &[name, value] : json.items()) {
-      if (name == "__metadata__") {
-        texts = value.get<std::map<std::string, std::string>>();
-        continue;
-      }
-      Entry e{value.at("dtype"), value.at("shape").get<Shape>(), value.at("data_offsets").at(0),
-              value.at("data_offsets").at(1)};
-      if (e.begin < 0 || e.end < e.begin)
-        throw Error(fmt::format("expected offsets in order for tensor '{}' of '{}', but got {} and {}", name, path,
-                                e.begin, e.end));
-      last = std::max(last, e.end);
-      entries.emplace(name, std::move(e));
+  const JsonObject json(path, header);
+  for (const std::string &name : json.names()) {
+    if (name == "__metadata__") {
+      texts = json.texts(name);
+      continue;
     }
-  } catch (const nlohmann::json::exception &error) {
-    throw Error(fmt::format("expected a JSON header in '{}', but got: {}", path, error.what()));
+    const JsonObject tensor = json.object(name);
+    const std::vector<int64_t> offsets = tensor.naturals("data_offsets");
+    if (offsets.size() != 2 || offsets[1] < offsets[0])
+      throw Error(fmt::format("expected two offsets in order for tensor '{}' of '{}', but got {}", name, path,
+                              fmt::join(offsets, " and ")));
+    last = std::max(last, offsets[1]);
+    entries.emplace(name, Entry{tensor.text("dtype"), tensor.naturals("shape"), offsets[0], offsets[1]});
   }
   if (last != dataBytes)
     throw Error(fmt::format("expected {} bytes of tensors in '{}', but got {}", last, path, dataBytes));

@@ -2,13 +2,13 @@
 
 #include "models/gpt2/checkpoint.h"
 #include "models/data/files.h"
+#include "models/data/json.h"
 #include "models/data/safetensors.h"
 
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace kiln {
 
@@ -54,57 +54,54 @@ static Json stateJson(const RunState &state) {
           {"data", {{"path", state.data.path}, {"train_bytes", state.data.bytes}, {"hash", state.data.hash}}}};
 }
 
-static TrainSettings settingsOf(const Json &j) {
+static TrainSettings settingsOf(const JsonObject &j) {
   TrainSettings s;
-  s.batch = j.at("batch");
-  s.accumulate = j.at("accumulate");
-  s.steps = j.at("steps");
-  s.warmup = j.at("warmup");
-  s.rate = j.at("rate");
-  s.finalRate = j.at("final_rate");
-  s.decay = j.at("decay");
-  s.beta1 = j.at("beta1");
-  s.beta2 = j.at("beta2");
-  s.epsilon = j.at("epsilon");
-  s.clip = j.at("clip");
-  s.evaluateEvery = j.at("evaluate_every");
-  s.seed = j.at("seed");
+  s.batch = j.integer("batch");
+  s.accumulate = j.integer("accumulate");
+  s.steps = j.integer("steps");
+  s.warmup = j.integer("warmup");
+  s.rate = j.number("rate");
+  s.finalRate = j.number("final_rate");
+  s.decay = j.number("decay");
+  s.beta1 = j.number("beta1");
+  s.beta2 = j.number("beta2");
+  s.epsilon = j.number("epsilon");
+  s.clip = j.number("clip");
+  s.evaluateEvery = j.integer("evaluate_every");
+  s.seed = j.natural("seed");
   return s;
 }
 
-/// Parses the file and hands it to `take`; a file that is no JSON or lacks a field becomes an Error with its name.
-template <class Take> static auto readJson(const std::string &path, Take take) {
-  const std::string text = readFile(path);
-  try {
-    return take(Json::parse(text));
-  } catch (const nlohmann::json::exception &error) {
-    throw Error(fmt::format("expected the fields of a checkpoint in '{}', but got: {}", path, error.what()));
-  }
-}
+static JsonObject readJson(const std::string &path) { return {path, readFile(path)}; }
 
 Gpt2Config readConfig(const std::string &checkpoint) {
-  const Gpt2Config config = readJson(checkpoint + "/config.json", [](const Json &j) {
-    Gpt2Config c;
-    c.layers = j.at("n_layer");
-    c.heads = j.at("n_head");
-    c.width = j.at("n_embd");
-    c.context = j.at("n_positions");
-    c.vocab = j.at("vocab_size");
-    return c;
-  });
+  const JsonObject j = readJson(checkpoint + "/config.json");
+  Gpt2Config config;
+  config.layers = j.integer("n_layer");
+  config.heads = j.integer("n_head");
+  config.width = j.integer("n_embd");
+  config.context = j.integer("n_positions");
+  config.vocab = j.integer("vocab_size");
   verify(config);
   return config;
 }
 
+/// A count that a run's state holds.
+static int64_t countOf(const JsonObject &j, const char *name, const std::string &path) {
+  const int64_t count = j.integer(name);
+  if (count < 0)
+    throw Error(fmt::format("expected field '{}' in '{}' to be at least 0, but got {}", name, path, count));
+  return count;
+}
+
 RunState readRunState(const std::string &checkpoint) {
-  RunState state = readJson(checkpoint + "/training.json", [](const Json &j) {
-    RunState s;
-    s.step = j.at("step");
-    s.settings = settingsOf(j.at("settings"));
-    s.sequences = j.at("random").at("sequences");
-    s.data = {j.at("data").at("path"), j.at("data").at("train_bytes"), j.at("data").at("hash")};
-    return s;
-  });
+  const std::string path = checkpoint + "/training.json";
+  const JsonObject j = readJson(path), data = j.object("data");
+  RunState state;
+  state.step = countOf(j, "step", path);
+  state.sequences = countOf(j.object("random"), "sequences", path);
+  state.settings = settingsOf(j.object("settings"));
+  state.data = {data.text("path"), data.integer("train_bytes"), data.natural("hash")};
   state.config = readConfig(checkpoint);
   return state;
 }
@@ -116,9 +113,8 @@ static void append(std::vector<HostTensor> &tensors, const ParameterList &list, 
     tensors.push_back({prefix + p.name, type, p.shape, static_cast<const char *>(flat) + p.offset * bytesOf(type)});
 }
 
-static std::string textOf(const Json &json) { return json.dump(2) + "\n"; }
-
-static void writeText(const std::string &path, const std::string &text) {
+static void writeJson(const std::string &path, const Json &json) {
+  const std::string text = textOf(json, 2) + "\n";
   writeSynced(path, {{text.data(), static_cast<int64_t>(text.size())}});
 }
 
@@ -130,8 +126,8 @@ static void writeAll(const std::string &folder, const RunState &state, const Par
   append(moments, list, "exp_avg_sq.", f32, buffers.second.data());
   writeSafetensors(folder + "/model.safetensors", weights, {{"format", "pt"}});
   writeSafetensors(folder + "/optimizer.safetensors", moments);
-  writeText(folder + "/config.json", textOf(configJson(state.config)));
-  writeText(folder + "/training.json", textOf(stateJson(state)));
+  writeJson(folder + "/config.json", configJson(state.config));
+  writeJson(folder + "/training.json", stateJson(state));
   syncFolder(folder);
 }
 
@@ -147,7 +143,9 @@ static std::vector<std::string> checkpoints(const std::string &folder) {
     if (!digits.empty() && digits.find_first_not_of("0123456789") == std::string::npos)
       found.push_back(entry.path());
   }
-  std::sort(found.begin(), found.end());
+  std::sort(found.begin(), found.end(), [](const std::string &a, const std::string &b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b; // steps beyond 99999999 are longer
+  });
   return found;
 }
 
@@ -156,9 +154,35 @@ std::optional<std::string> newestCheckpoint(const std::string &folder) {
   return found.empty() ? std::nullopt : std::optional(found.back());
 }
 
+/// Removes a checkpoint, under another name, so that a half of it is never taken for a whole.
+static std::error_code discard(const fs::path &path) {
+  const fs::path aside = path.parent_path() / fmt::format(".{}.removed", path.filename().string());
+  std::error_code error;
+  fs::remove_all(aside, error);
+  if (!error)
+    fs::rename(path, aside, error);
+  if (!error)
+    fs::remove_all(aside, error);
+  return error;
+}
+
 void removeCheckpoints(const std::string &folder) {
   for (const std::string &path : checkpoints(folder))
-    fs::remove_all(path);
+    if (const std::error_code error = discard(path))
+      throw Error(fmt::format("cannot remove '{}': {}", path, error.message()), Fault::device);
+}
+
+/// Removes what runs that were killed left behind in the middle of writing or removing.
+static void removeLeftovers(const std::string &folder) {
+  std::vector<fs::path> leftovers;
+  std::error_code ignored;
+  for (const fs::directory_entry &entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename(), kind = entry.path().extension();
+    if (name.rfind("." + stem, 0) == 0 && (kind == ".partial" || kind == ".removed"))
+      leftovers.push_back(entry.path());
+  }
+  for (const fs::path &path : leftovers)
+    fs::remove_all(path, ignored);
 }
 
 std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunState &state, const ParameterList &list,
@@ -166,11 +190,11 @@ std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunSta
   const std::string path = fmt::format("{}/{}{:08}", folder, stem, state.step);
   const std::string aside = fmt::format("{}/.{}{:08}.partial", folder, stem, state.step);
   std::error_code ignored;
+  removeLeftovers(folder);
   try {
-    fs::remove_all(aside);
     fs::create_directories(aside);
     writeAll(aside, state, list, buffers);
-    fs::remove_all(path); // a run that was resumed earlier and comes by here again
+    discard(path); // a run that was resumed earlier and comes by here again
     fs::rename(aside, path);
     syncFolder(folder);
   } catch (const fs::filesystem_error &error) {
@@ -182,7 +206,7 @@ std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunSta
   }
   const std::vector<std::string> all = checkpoints(folder);
   for (size_t i = 0; i + static_cast<size_t>(keep) < all.size(); ++i)
-    fs::remove_all(all[i], ignored);
+    discard(all[i]);
   return path;
 }
 

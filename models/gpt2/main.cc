@@ -5,11 +5,13 @@
 #include "models/gpt2/sampler.h"
 #include "models/gpt2/trainer.h"
 
+#include <csignal>
 #include <fmt/format.h>
 
 using namespace kiln;
 
 int main(int argc, char **argv) {
+  std::signal(SIGXFSZ, SIG_IGN); // so that a write beyond the limit on a file's size fails, and is told as any other
   try {
     const std::optional<Command> command = parseCommand(argc, argv);
     if (!command)

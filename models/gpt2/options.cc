@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <fmt/format.h>
 #include <numeric>
 
@@ -35,9 +37,31 @@ std::optional<std::string> nearest(const std::string &word, const std::vector<st
   return best;
 }
 
+/// What is wrong with `text` as a T, or nothing.
+template <class T> static std::string complaint(const std::string &text) {
+  T value{};
+  const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (stop != text.data() + text.size() || failure == std::errc::invalid_argument)
+    return std::is_floating_point_v<T> ? "a number" : std::is_signed_v<T> ? "a whole number" : "a whole number from 0";
+  if constexpr (std::is_floating_point_v<T>)
+    return failure == std::errc() && std::isfinite(value) ? "" : "a finite number";
+  else
+    return failure == std::errc() ? "" : fmt::format("a whole number that fits into {} bits", 8 * sizeof(T));
+}
+
+/// A flag with a number of type T; text that is none is told in our words.
+template <class T, class Target>
+static CLI::Option *addNumber(CLI::App *app, const std::string &flag, Target &target, const std::string &text) {
+  return app->add_option(flag, target, text)->check([flag](const std::string &got) {
+    if (const std::string expected = complaint<T>(got); !expected.empty())
+      throw Error(fmt::format("expected '{}' to be {}, but got '{}'", flag, expected, got));
+    return std::string();
+  });
+}
+
 static void addMachine(CLI::App *app, MachineOptions &o) {
   app->add_option("--device", o.device, "machine to run on")->capture_default_str();
-  app->add_option("--threads", o.threads, "threads (0: as many as there are cores, or KILN_THREADS)")
+  addNumber<int>(app, "--threads", o.threads, "threads (0: as many as there are cores, or KILN_THREADS)")
       ->capture_default_str();
 }
 
@@ -46,11 +70,11 @@ static void addModel(CLI::App *app, ModelOptions &o) {
   for (const std::string &name : gpt2Names())
     names += (names.empty() ? "" : ", ") + name;
   app->add_option("--model", o.model, "size by name: " + names + " (nano)");
-  app->add_option("--layers", o.layers, "transformer blocks");
-  app->add_option("--heads", o.heads, "attention heads; they divide the width");
-  app->add_option("--width", o.width, "channels");
-  app->add_option("--context", o.context, "positions");
-  app->add_option("--vocab", o.vocab, "tokens (bytes need 256)");
+  addNumber<int64_t>(app, "--layers", o.layers, "transformer blocks");
+  addNumber<int64_t>(app, "--heads", o.heads, "attention heads; they divide the width");
+  addNumber<int64_t>(app, "--width", o.width, "channels");
+  addNumber<int64_t>(app, "--context", o.context, "positions");
+  addNumber<int64_t>(app, "--vocab", o.vocab, "tokens (bytes need 256)");
 }
 
 static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
@@ -58,21 +82,23 @@ static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
   train->add_option("--data", o.data, "text file; its last tenth validates")->required();
   train->add_option("--out", o.out, "folder for checkpoints and log.jsonl")->required();
   addModel(train, o.model);
-  train->add_option("--batch", o.batch, "sequences in a micro-batch");
-  train->add_option("--accumulate", o.accumulate, "micro-batches in a step");
-  train->add_option("--steps", o.steps, "updates, and the length of the schedule");
-  train->add_option("--warmup", o.warmup, "steps of linear warm-up");
-  train->add_option("--lr", o.rate, "highest learning rate");
-  train->add_option("--final-lr", o.finalRate, "lowest learning rate, as a share of the highest");
-  train->add_option("--decay", o.decay, "weight decay of matrices");
-  train->add_option("--beta1", o.beta1, "AdamW's first coefficient");
-  train->add_option("--beta2", o.beta2, "AdamW's second coefficient");
-  train->add_option("--clip", o.clip, "largest gradient norm");
-  train->add_option("--evaluate-every", o.evaluateEvery, "steps between validation losses (0: at the end)");
-  train->add_option("--seed", o.seed, "seed of weights and batches");
-  train->add_option("--save-every", o.saveEvery, "steps between checkpoints (0: at the end)")->capture_default_str();
-  train->add_option("--stop-after", o.stopAfter, "save and stop after this step (0: go on)")->capture_default_str();
-  train->add_option("--keep", o.keep, "checkpoints to keep")->capture_default_str();
+  addNumber<int64_t>(train, "--batch", o.batch, "sequences in a micro-batch");
+  addNumber<int64_t>(train, "--accumulate", o.accumulate, "micro-batches in a step");
+  addNumber<int64_t>(train, "--steps", o.steps, "updates, and the length of the schedule");
+  addNumber<int64_t>(train, "--warmup", o.warmup, "steps of linear warm-up");
+  addNumber<double>(train, "--lr", o.rate, "highest learning rate");
+  addNumber<double>(train, "--final-lr", o.finalRate, "lowest learning rate, as a share of the highest");
+  addNumber<double>(train, "--decay", o.decay, "weight decay of matrices");
+  addNumber<double>(train, "--beta1", o.beta1, "AdamW's first coefficient");
+  addNumber<double>(train, "--beta2", o.beta2, "AdamW's second coefficient");
+  addNumber<double>(train, "--clip", o.clip, "largest gradient norm");
+  addNumber<int64_t>(train, "--evaluate-every", o.evaluateEvery, "steps between validation losses (0: at the end)");
+  addNumber<uint64_t>(train, "--seed", o.seed, "seed of weights and batches");
+  addNumber<int64_t>(train, "--save-every", o.saveEvery, "steps between checkpoints (0: at the end)")
+      ->capture_default_str();
+  addNumber<int64_t>(train, "--stop-after", o.stopAfter, "save and stop after this step (0: go on)")
+      ->capture_default_str();
+  addNumber<int64_t>(train, "--keep", o.keep, "checkpoints to keep")->capture_default_str();
   train->add_flag("--resume", o.resume, "go on from the newest checkpoint in --out");
   train->add_flag("--overwrite", o.overwrite, "begin anew where --out holds checkpoints");
   addMachine(train, o.machine);
@@ -85,10 +111,10 @@ static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
       ->add_option("--out,--model-dir", o.folder, "a run's folder, a checkpoint, or a folder in Hugging Face's layout")
       ->required();
   sample->add_option("--prompt", o.prompt, "text to go on from");
-  sample->add_option("--tokens", o.tokens, "tokens to write")->capture_default_str();
-  sample->add_option("--temperature", o.temperature, "0: always the likeliest token")->capture_default_str();
-  sample->add_option("--top-k", o.topK, "choose among the k likeliest (0: all)")->capture_default_str();
-  sample->add_option("--seed", o.seed, "seed of the choices")->capture_default_str();
+  addNumber<int64_t>(sample, "--tokens", o.tokens, "tokens to write")->capture_default_str();
+  addNumber<double>(sample, "--temperature", o.temperature, "0: always the likeliest token")->capture_default_str();
+  addNumber<int64_t>(sample, "--top-k", o.topK, "choose among the k likeliest (0: all)")->capture_default_str();
+  addNumber<uint64_t>(sample, "--seed", o.seed, "seed of the choices")->capture_default_str();
   addMachine(sample, o.machine);
   return sample;
 }
@@ -96,7 +122,7 @@ static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
 static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
   CLI::App *info = app.add_subcommand("info", "parameters, memory plan and FLOPs of a step");
   addModel(info, o.model);
-  info->add_option("--batch", o.batch, "sequences in a micro-batch");
+  addNumber<int64_t>(info, "--batch", o.batch, "sequences in a micro-batch");
   info->add_flag("--buffers", o.buffers, "list every buffer of the memory plan");
   addMachine(info, o.machine);
   return info;
@@ -122,11 +148,27 @@ static void rejectExtras(const CLI::App &app, const std::vector<std::string> &ex
   throw Error(fmt::format("unknown {} '{}'{}", flag ? "flag" : known.empty() ? "argument" : "command", word, hint));
 }
 
+/// Says what the library found wrong with a command's flags.
+[[noreturn]] static void reject(const CLI::App &command, const CLI::ParseError &error) {
+  if (dynamic_cast<const CLI::RequiredError *>(&error)) {
+    rejectExtras(command, command.remaining()); // a misspelt flag is the likelier cause
+    for (const CLI::Option *option : command.get_options())
+      if (option->get_required() && option->count() == 0)
+        throw Error(fmt::format("expected the flag '{}', but it is missing ({})", option->get_name(),
+                                option->get_description()));
+  }
+  const std::string text = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch *>(&error)) // "--flag: …"
+    throw Error(fmt::format("expected a value after '{}', but there is none", text.substr(0, text.find(':'))));
+  throw Error(text);
+}
+
 std::optional<Command> parseCommand(int argc, const char *const *argv) {
   CLI::App app("GPT-2, trained by kernels written in Kiln's tile language", "gpt2");
   TrainOptions train;
   SampleOptions sample;
   InfoOptions info;
+  app.option_defaults()->take_last();
   CLI::App *commands[] = {addTrain(app, train), addSample(app, sample), addInfo(app, info)};
   app.allow_extras();
   for (CLI::App *command : commands)
@@ -136,12 +178,10 @@ std::optional<Command> parseCommand(int argc, const char *const *argv) {
   } catch (const CLI::CallForHelp &help) {
     app.exit(help);
     return {};
-  } catch (const CLI::RequiredError &error) {
-    for (const CLI::App *command : commands) // a misspelt flag is the likelier cause
-      if (command->parsed())
-        rejectExtras(*command, command->remaining());
-    throw Error(error.what());
   } catch (const CLI::ParseError &error) {
+    for (const CLI::App *command : commands)
+      if (command->parsed())
+        reject(*command, error);
     throw Error(error.what());
   }
   for (const CLI::App *command : commands)

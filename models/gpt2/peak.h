@@ -5,9 +5,16 @@
 
 #include "runtime/Device.h"
 
+#include <functional>
+
 namespace kiln {
 
-/// Floating-point operations a second (two a multiply-add) in f32, over all of the device's threads; takes about 50 ms.
+/// Floating-point operations a second (two a multiply-add) in f32, over all of the device's threads. Takes about 50 ms,
+/// and up to half a second where other processes use the cores.
 double measurePeak(Device &device);
+
+/// The best of several samples of a rate: as many as it takes until the two best agree. Where other processes take the
+/// cores away now and then, most samples are too low, by any factor, and none is too high.
+double bestRate(const std::function<double()> &sample);
 
 } // namespace kiln

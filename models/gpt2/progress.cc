@@ -94,9 +94,11 @@ std::string Progress::text(const StepRow &row) const {
                             100 * row.peakShare, clockText(left));
 }
 
+void Progress::put(const std::string &text) { std::fputs(text.c_str(), out); }
+
 void Progress::clear() {
   if (drawn)
-    std::fputs("\r\x1b[K", out);
+    put("\r\x1b[K");
   drawn = false;
 }
 
@@ -108,12 +110,12 @@ void Progress::show(const StepRow &row) {
     return;
   shown = now;
   if (!terminal) {
-    fmt::print(out, "{}\n", text(row));
+    put(text(row) + "\n");
   } else {
     clear();
     if (row.validationLoss)
-      fmt::print(out, "{}\n", text(row));
-    fmt::print(out, "{} {}", barText(static_cast<double>(row.step) / static_cast<double>(last), 24), text(row));
+      put(text(row) + "\n");
+    put(barText(static_cast<double>(row.step) / static_cast<double>(last), 24) + " " + text(row));
     drawn = true;
   }
   std::fflush(out);
@@ -121,7 +123,7 @@ void Progress::show(const StepRow &row) {
 
 void Progress::note(const std::string &line) {
   clear();
-  fmt::print(out, "{}\n", line);
+  put(line + "\n");
   std::fflush(out);
 }
 

@@ -39,6 +39,7 @@ std::string clockText(double seconds);
 /// A bar of `width` characters, `done` of it (0 … 1) filled.
 std::string barText(double done, int width);
 
+/// Shows a run. Output that cannot be written is lost; the run goes on.
 class Progress {
 public:
   /// Steps go from `first` to `last`; `terminal` says whether the output can be redrawn.
@@ -51,6 +52,7 @@ public:
 
 private:
   std::string text(const StepRow &row) const;
+  void put(const std::string &text);
   void clear();
 
   int64_t first, last;

@@ -87,6 +87,8 @@ static void verify(const TrainOptions &options) {
   expect(options.saveEvery >= 0, "save-every", "at least 0", options.saveEvery);
   expect(options.stopAfter >= 0, "stop-after", "at least 0", options.stopAfter);
   expect(options.keep >= 1, "keep", "at least 1", options.keep);
+  if (options.resume && options.overwrite)
+    throw Error("expected one of --resume, which goes on, and --overwrite, which begins anew, but got both");
 }
 
 RunState Run::begin() const {
@@ -197,11 +199,19 @@ void Run::steps() {
                             newestCheckpoint(options.out).value_or(options.out)));
 }
 
-void train(const TrainOptions &options) {
+/// A reader of our output that went away ends the run like an interrupt, so that nothing is lost; a lost terminal too,
+/// unless the run was started under nohup.
+static void catchSignals() {
   interrupted = 0;
-  auto handler = [](int) { interrupted = 1; };
-  std::signal(SIGINT, handler);
-  std::signal(SIGTERM, handler);
+  const auto handler = [](int) { interrupted = 1; };
+  for (const int signal : {SIGINT, SIGTERM, SIGPIPE})
+    std::signal(signal, handler);
+  if (std::signal(SIGHUP, handler) == SIG_IGN)
+    std::signal(SIGHUP, SIG_IGN);
+}
+
+void train(const TrainOptions &options) {
+  catchSignals();
   Run run(options);
   run.steps();
 }

@@ -14,7 +14,8 @@ std::shared_ptr<Device> openDevice(const MachineOptions &options);
 /// Mean loss over every byte of `text` but the first, in sequences laid end to end.
 double validationLoss(Gpt2 &model, const std::vector<uint8_t> &text, int64_t batch);
 
-/// Trains as the options say. SIGINT and SIGTERM end it after the current step, with a checkpoint. Throws Error.
+/// Trains as the options say. SIGINT, SIGTERM, SIGHUP and SIGPIPE end it after the current step, with a checkpoint.
+/// Throws Error.
 void train(const TrainOptions &options);
 
 } // namespace kiln

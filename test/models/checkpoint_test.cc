@@ -118,6 +118,43 @@ TEST_F(CheckpointTest, FieldsThatAreMissingAreAnError) {
   expectError([&] { load(path); }, {"config.json", "n_head"});
 }
 
+TEST_F(CheckpointTest, AHeaderThatIsNoJsonIsAnError) {
+  const std::string path = save(9);
+  std::string bytes = readText(path + "/model.safetensors");
+  bytes[20] = '\x01';
+  writeText(path + "/model.safetensors", bytes);
+  expectError([&] { load(path); }, {"expected a JSON object in '" + path + "/model.safetensors', but after"});
+}
+
+TEST_F(CheckpointTest, ACountBelowZeroIsAnError) {
+  const std::string path = save(9);
+  std::string text = readText(path + "/training.json");
+  text.replace(text.find("\"step\": 9"), 9, "\"step\": -9");
+  writeText(path + "/training.json", text);
+  expectError([&] { load(path); }, {"expected field 'step' in", "training.json' to be at least 0, but got -9"});
+}
+
+// What killed runs left behind does not pile up.
+TEST_F(CheckpointTest, RemovesWhatKilledRunsLeft) {
+  std::filesystem::create_directories(folder / ".checkpoint-00000003.partial/x");
+  std::filesystem::create_directories(folder / ".checkpoint-00000002.removed/x");
+  save(9);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}), 1);
+}
+
+// Steps of nine digits come after those of eight.
+TEST_F(CheckpointTest, TheNewestHasTheLargestStep) {
+  for (int64_t step : {99999999, 100000000})
+    save(step);
+  EXPECT_EQ(newestCheckpoint(folder.path), folder / "checkpoint-100000000");
+}
+
+// A path of the data that is no UTF-8 does not keep a run from being saved.
+TEST_F(CheckpointTest, ADataPathMayBeNoUnicode) {
+  state.data.path = "a\xff";
+  EXPECT_NO_THROW(load(save(9)));
+}
+
 // On a full disk the new checkpoint fails with a message, leaves nothing behind, and the old one stays whole.
 TEST_F(CheckpointTest, AFullDiskLeavesTheOldOne) {
   const std::string old = save(9);

@@ -11,11 +11,8 @@ using namespace kiln;
 namespace {
 
 TEST(Gpt2Config, HeadsMustDivideTheWidth) {
-  expectError(
-      [] {
-        verify(Gpt2Config{2, 5, 64, 8, 256});
-      },
-      {"expected the heads to divide the width, but got 5 heads and width 64"});
+  expectError([] { verify(Gpt2Config{2, 5, 64, 8, 256}); },
+              {"expected the heads to divide the width, but got 5 heads and width 64"});
 }
 
 TEST(Gpt2Config, SizesMustBePositive) {

@@ -46,11 +46,8 @@ TEST(Options, ResumingKeepsWhatIsNotGiven) {
 }
 
 TEST(Options, AnUnknownFlagSuggestsTheNearest) {
-  expectError(
-      [] {
-        parse({"train", "--data", "d", "--out", "o", "--accumlate", "2"});
-      },
-      {"unknown flag '--accumlate'; did you mean '--accumulate'?"});
+  expectError([] { parse({"train", "--data", "d", "--out", "o", "--accumlate", "2"}); },
+              {"unknown flag '--accumlate'; did you mean '--accumulate'?"});
 }
 
 // A misspelt required flag is named, not called missing.
@@ -71,11 +68,47 @@ TEST(Options, NoCommandIsAnError) {
 }
 
 TEST(Options, AMissingFlagIsNamed) {
-  expectError([] { parse({"train", "--data", "d"}); }, {"--out", "required"});
+  expectError([] { parse({"train", "--data", "d"}); }, {"expected the flag '--out', but it is missing (folder for"});
+}
+
+TEST(Options, AMissingValueIsAnError) {
+  expectError([] { parse({"train", "--data", "d", "--out", "o", "--steps"}); },
+              {"expected a value after '--steps', but there is none"});
 }
 
 TEST(Options, TextForANumberIsAnError) {
-  expectError([] { parse({"train", "--data", "d", "--out", "o", "--steps", "many"}); }, {"--steps", "many"});
+  expectError([] { parse({"train", "--data", "d", "--out", "o", "--steps", "many"}); },
+              {"expected '--steps' to be a whole number, but got 'many'"});
+  expectError([] { parse({"train", "--data", "d", "--out", "o", "--lr", "0.1x"}); },
+              {"expected '--lr' to be a number, but got '0.1x'"});
+}
+
+TEST(Options, AFractionForAWholeNumberIsAnError) {
+  expectError([] { parse({"sample", "--out", "o", "--tokens", "2.5"}); },
+              {"expected '--tokens' to be a whole number, but got '2.5'"});
+}
+
+TEST(Options, ANumberThatDoesNotFitIsAnError) {
+  expectError([] { parse({"train", "--data", "d", "--out", "o", "--steps", "9223372036854775808"}); },
+              {"expected '--steps' to be a whole number that fits into 64 bits, but got '9223372036854775808'"});
+  expectError([] { parse({"train", "--data", "d", "--out", "o", "--lr", "inf"}); },
+              {"expected '--lr' to be a finite number, but got 'inf'"});
+}
+
+TEST(Options, ANegativeSeedIsAnError) {
+  for (const char *command : {"train", "sample"})
+    expectError([&] { parse({command, "--data", "d", "--out", "o", "--seed", "-1"}); },
+                {"expected '--seed' to be a whole number from 0, but got '-1'"});
+}
+
+TEST(Options, TheLargestSeedIsTaken) {
+  const auto command = parse({"train", "--data", "d", "--out", "o", "--seed", "18446744073709551615"});
+  EXPECT_EQ(std::get<TrainOptions>(command.value()).seed, UINT64_MAX);
+}
+
+TEST(Options, TheLastOfAFlagCounts) {
+  const auto command = parse({"train", "--data", "d", "--out", "o", "--steps", "3", "--steps", "4"});
+  EXPECT_EQ(std::get<TrainOptions>(command.value()).steps, 4);
 }
 
 TEST(Options, HeadsThatDoNotDivideTheWidthAreAnError) {

@@ -60,7 +60,7 @@ TEST_F(SafetensorsTest, AHeaderThatIsNoJsonIsRefused) {
   std::string bytes = readText(path);
   bytes[8] = '[';
   writeText(path, bytes);
-  expectError([&] { Safetensors file(path); }, {"expected a JSON header"});
+  expectError([&] { Safetensors file(path); }, {"expected a JSON object", path});
 }
 
 // A length that promises more header than there is file does not make the reader ask for that much memory.
@@ -94,11 +94,8 @@ TEST(Safetensors, AFullDiskIsAnError) {
   const TemporaryFolder folder;
   const std::vector<float> values(1000);
   const FileSizeLimit limit(2000);
-  expectError(
-      [&] {
-        writeSafetensors(folder / "f", {{"a", f32, {1000}, values.data()}});
-      },
-      {"cannot write", folder / "f"});
+  expectError([&] { writeSafetensors(folder / "f", {{"a", f32, {1000}, values.data()}}); },
+              {"cannot write", folder / "f"});
   EXPECT_FALSE(std::filesystem::exists(folder / "f"));
 }
 

@@ -1,0 +1,115 @@
+// The kinds of fields, checked before anything is converted.
+
+#include "models/data/json.h"
+#include "dialect/dsl/Types.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+
+namespace kiln {
+
+using Json = nlohmann::json;
+
+/// Bytes of a value that an error message shows.
+static constexpr size_t shownBytes = 40;
+
+std::string textOf(const nlohmann::ordered_json &json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+static std::string shown(const Json &value) {
+  const std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace); // ASCII: may be cut anywhere
+  return text.size() <= shownBytes ? text : text.substr(0, shownBytes) + "…";
+}
+
+static Json parse(const std::string &path, const std::string &text) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error &error) { // `byte` counts from 1, and lies behind the end where the text breaks off
+    const std::string got = error.byte > text.size() ? "it breaks off" : "what stands there is none";
+    throw Error(fmt::format("expected a JSON object in '{}', but after {} bytes {}", path,
+                            std::min(text.size(), error.byte - std::min<size_t>(error.byte, 1)), got));
+  } catch (const Json::exception &) { // a number that no double holds
+    throw Error(fmt::format("expected a JSON object in '{}', but a number in it is too large", path));
+  }
+}
+
+JsonObject::JsonObject(const std::string &path, const std::string &text) : JsonObject(path, "", parse(path, text)) {
+  if (!json.is_object())
+    throw Error(fmt::format("expected a JSON object in '{}', but got {}", path, shown(json)));
+}
+
+JsonObject::JsonObject(std::string path, std::string place, Json json)
+    : path(std::move(path)), place(std::move(place)), json(std::move(json)) {}
+
+const Json &JsonObject::at(const std::string &name) const {
+  const auto found = json.find(name);
+  if (found == json.end())
+    throw Error(fmt::format("expected a field '{}{}' in '{}', but there is none", place, name, path));
+  return *found;
+}
+
+void JsonObject::reject(const std::string &name, const char *kind) const {
+  throw Error(
+      fmt::format("expected field '{}{}' in '{}' to be {}, but got {}", place, name, path, kind, shown(at(name))));
+}
+
+static bool isInteger(const Json &value) {
+  return value.is_number_integer() &&
+         (!value.is_number_unsigned() || value.get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()});
+}
+
+int64_t JsonObject::integer(const std::string &name) const {
+  if (!isInteger(at(name)))
+    reject(name, "an integer");
+  return at(name).get<int64_t>();
+}
+
+uint64_t JsonObject::natural(const std::string &name) const {
+  if (!at(name).is_number_unsigned())
+    reject(name, "an integer from 0");
+  return at(name).get<uint64_t>();
+}
+
+double JsonObject::number(const std::string &name) const {
+  if (!at(name).is_number())
+    reject(name, "a number");
+  return at(name).get<double>();
+}
+
+std::string JsonObject::text(const std::string &name) const {
+  if (!at(name).is_string())
+    reject(name, "a text");
+  return at(name).get<std::string>();
+}
+
+std::vector<int64_t> JsonObject::naturals(const std::string &name) const {
+  const Json &list = at(name);
+  if (!list.is_array() || !std::all_of(list.begin(), list.end(),
+                                       [](const Json &item) { return item.is_number_unsigned() && isInteger(item); }))
+    reject(name, "a list of integers from 0");
+  return list.get<std::vector<int64_t>>();
+}
+
+std::map<std::string, std::string> JsonObject::texts(const std::string &name) const {
+  const Json &object = at(name);
+  if (!object.is_object() || !std::all_of(object.begin(), object.end(), [](const Json &v) { return v.is_string(); }))
+    reject(name, "an object of texts");
+  return object.get<std::map<std::string, std::string>>();
+}
+
+JsonObject JsonObject::object(const std::string &name) const {
+  if (!at(name).is_object())
+    reject(name, "an object");
+  return {path, place + name + ".", at(name)};
+}
+
+std::vector<std::string> JsonObject::names() const {
+  std::vector<std::string> all;
+  for (const auto &[name, value] : json.items())
+    all.push_back(name);
+  return all;
+}
+
+} // namespace kiln

@@ -1,0 +1,43 @@
+// JSON files with a known set of fields. What a file lacks, or has of another kind, ends in an error that names the
+// file, the field, what was expected there and what was found; the JSON library's own words never reach a user.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+/// One object of a JSON file. Fields are asked for by name and kind; each throws Error when there is no such field, or
+/// its value is of another kind.
+class JsonObject {
+public:
+  /// Parses `text`, read from `path`, which must be one object.
+  JsonObject(const std::string &path, const std::string &text);
+
+  int64_t integer(const std::string &name) const;
+  /// An integer from 0, up to 2^64 − 1.
+  uint64_t natural(const std::string &name) const;
+  double number(const std::string &name) const;
+  std::string text(const std::string &name) const;
+  std::vector<int64_t> naturals(const std::string &name) const;
+  std::map<std::string, std::string> texts(const std::string &name) const;
+  JsonObject object(const std::string &name) const;
+  std::vector<std::string> names() const;
+
+private:
+  JsonObject(std::string path, std::string place, nlohmann::json json);
+  const nlohmann::json &at(const std::string &name) const;
+  [[noreturn]] void reject(const std::string &name, const char *kind) const;
+
+  std::string path, place; // `place`: the way to this object in its file, "" or "settings."
+  nlohmann::json json;
+};
+
+/// JSON as files hold it: a text that is no UTF-8 (a path may be) keeps its valid parts. Negative `indent`: one line.
+std::string textOf(const nlohmann::ordered_json &json, int indent = -1);
+
+} // namespace kiln

@@ -1,0 +1,76 @@
+// JSON files: fields are read by kind, and everything else is told with the file, the field, what was expected and what
+// was found.
+
+#include "models/data/json.h"
+#include "test/expect_error.h"
+
+#include <limits>
+
+using namespace kiln;
+
+namespace {
+
+JsonObject parse(const std::string &text) { return {"F", text}; }
+
+TEST(Json, ReadsFieldsOfEveryKind) {
+  const JsonObject j = parse(R"({"i": -3, "n": 18446744073709551615, "x": 2.5, "t": "text", "l": [1, 2],
+                                 "m": {"a": "b"}, "o": {"i": 7}})");
+  EXPECT_EQ(j.integer("i"), -3);
+  EXPECT_EQ(j.natural("n"), std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(j.number("x"), 2.5);
+  EXPECT_EQ(j.number("i"), -3.0);
+  EXPECT_EQ(j.text("t"), "text");
+  EXPECT_EQ(j.naturals("l"), (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(j.texts("m"), (std::map<std::string, std::string>{{"a", "b"}}));
+  EXPECT_EQ(j.object("o").integer("i"), 7);
+  EXPECT_EQ(j.names().size(), 7u);
+}
+
+TEST(Json, TextThatBreaksOffIsAnError) {
+  expectError([] { parse(R"({"step": )"); }, {"expected a JSON object in 'F', but after 9 bytes it breaks off"});
+}
+
+TEST(Json, AnEmptyTextIsAnError) {
+  expectError([] { parse(""); }, {"expected a JSON object in 'F', but after 0 bytes it breaks off"});
+}
+
+TEST(Json, TextThatIsNoJsonIsAnError) {
+  expectError([] { parse("{\"step\": ?}"); }, {"expected a JSON object in 'F', but after 9 bytes what stands there"});
+}
+
+TEST(Json, ANumberBeyondDoublesIsAnError) {
+  expectError([] { parse(R"({"step": 1e999})"); }, {"expected a JSON object in 'F', but a number in it is too large"});
+}
+
+TEST(Json, AListIsNoObject) {
+  expectError([] { parse("[1, 2]"); }, {"expected a JSON object in 'F', but got [1,2]"});
+}
+
+TEST(Json, AMissingFieldIsNamedWithItsPlace) {
+  expectError([] { parse(R"({"settings": {}})").object("settings").integer("batch"); },
+              {"expected a field 'settings.batch' in 'F', but there is none"});
+}
+
+TEST(Json, AnotherKindIsToldWithTheValue) {
+  const JsonObject j = parse(R"({"t": "abc", "x": 2.5, "i": -1, "n": 18446744073709551615, "l": [1, -2]})");
+  expectError([&] { j.integer("t"); }, {"expected field 't' in 'F' to be an integer, but got \"abc\""});
+  expectError([&] { j.integer("x"); }, {"to be an integer, but got 2.5"});
+  expectError([&] { j.integer("n"); }, {"to be an integer, but got 18446744073709551615"});
+  expectError([&] { j.natural("i"); }, {"to be an integer from 0, but got -1"});
+  expectError([&] { j.number("t"); }, {"to be a number, but got \"abc\""});
+  expectError([&] { j.text("x"); }, {"to be a text, but got 2.5"});
+  expectError([&] { j.naturals("l"); }, {"to be a list of integers from 0, but got [1,-2]"});
+  expectError([&] { j.texts("l"); }, {"to be an object of texts, but got [1,-2]"});
+  expectError([&] { j.object("t"); }, {"to be an object, but got \"abc\""});
+}
+
+// A long value is cut short in the message.
+TEST(Json, ALongValueIsCut) {
+  const JsonObject j = parse("{\"t\": \"" + std::string(1000, 'a') + "\"}");
+  expectError([&] { j.integer("t"); }, {"but got \"" + std::string(39, 'a') + "…"});
+}
+
+// A path in a file need not be UTF-8; writing it must not fail.
+TEST(Json, TextThatIsNoUnicodeIsWritten) { EXPECT_EQ(textOf({{"path", "a\xff"}}), "{\"path\":\"a\xEF\xBF\xBD\"}"); }
+
+} // namespace

@@ -1,0 +1,47 @@
+// The best of several samples of a rate, some of which were disturbed by other processes.
+
+#include "models/gpt2/peak.h"
+
+#include <gtest/gtest.h>
+#include <vector>
+
+using namespace kiln;
+
+namespace {
+
+/// Serves `rates` in turn, the last one for ever, and counts.
+struct Samples {
+  std::vector<double> rates;
+  size_t taken = 0;
+  double operator()() { return rates[std::min(taken++, rates.size() - 1)]; }
+};
+
+// However many samples lose their cores, and however much they lose, the undisturbed ones decide.
+TEST(Peak, DisturbedSamplesDoNotCount) {
+  Samples samples{{0.01, 3, 20, 1, 40, 2, 5, 8, 7, 30, 100, 1, 2, 99, 50}};
+  EXPECT_EQ(bestRate(std::ref(samples)), 100);
+  EXPECT_EQ(samples.taken, 14u); // until the two best agree
+}
+
+TEST(Peak, UndisturbedItTakesFewSamples) {
+  Samples samples{{100}};
+  EXPECT_EQ(bestRate(std::ref(samples)), 100);
+  EXPECT_LE(samples.taken, 10u);
+}
+
+// Samples that never agree come to an end.
+TEST(Peak, ItEnds) {
+  double rate = 1;
+  EXPECT_GT(bestRate([&] { return rate *= 1.5; }), 1e3);
+}
+
+// A multiply-add is counted as two operations on every thread: a machine that runs this test does more than a million a
+// second, and none does 10^17.
+TEST(Peak, IsARate) {
+  const std::shared_ptr<Device> device = Device::open("cpu");
+  const double peak = measurePeak(*device);
+  EXPECT_GT(peak, 1e6);
+  EXPECT_LT(peak, 1e17);
+}
+
+} // namespace
