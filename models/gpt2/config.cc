@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <fmt/format.h>
+#include <tuple>
 
 namespace kiln {
 
@@ -60,15 +61,20 @@ NamedGpt2 gpt2Named(const std::string &name) {
   throw Error(fmt::format("expected a model out of {}, but got '{}'", names, name));
 }
 
+/// Sizes beyond these are slips of the hand: planning such a model takes all memory before anything is said. Their
+/// products fit into 64 bits.
+static constexpr int64_t mostLayers = 1000, largestSize = int64_t{1} << 20;
+
 void verify(const Gpt2Config &config) {
-  const std::pair<const char *, int64_t> sizes[] = {{"layers", config.layers},
-                                                    {"heads", config.heads},
-                                                    {"width", config.width},
-                                                    {"context", config.context},
-                                                    {"vocab", config.vocab}};
-  for (const auto &[name, value] : sizes)
-    if (value < 1)
-      throw Error(fmt::format("expected '{}' to be at least 1, but got {}", name, value));
+  const std::tuple<const char *, int64_t, int64_t> sizes[] = {{"layers", config.layers, mostLayers},
+                                                              {"heads", config.heads, largestSize},
+                                                              {"width", config.width, largestSize},
+                                                              {"context", config.context, largestSize},
+                                                              {"vocab", config.vocab, largestSize}};
+  for (const auto &[name, value, most] : sizes)
+    if (value < 1 || value > most)
+      throw Error(fmt::format("expected '{}' to be at {} {}, but got {}", name, value < 1 ? "least" : "most",
+                              value < 1 ? 1 : most, value));
   if (config.width % config.heads != 0)
     throw Error(fmt::format("expected the heads to divide the width, but got {} heads and width {}", config.heads,
                             config.width));
@@ -80,6 +86,7 @@ void verify(const TrainSettings &s) {
       throw Error(fmt::format("expected '{}' to be {}, but got {}", name, range, value));
   };
   expect(s.batch >= 1, "batch", "at least 1", static_cast<double>(s.batch));
+  expect(s.batch <= largestSize, "batch", "at most 1048576", static_cast<double>(s.batch));
   expect(s.accumulate >= 1, "accumulate", "at least 1", static_cast<double>(s.accumulate));
   expect(s.steps >= 1, "steps", "at least 1", static_cast<double>(s.steps));
   expect(s.warmup >= 0 && s.warmup <= s.steps, "warmup", "between 0 and the steps", static_cast<double>(s.warmup));
