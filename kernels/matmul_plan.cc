@@ -13,9 +13,9 @@ namespace kiln {
 /// a rounded up to a multiple of b.
 static int64_t roundUp(int64_t a, int64_t b) { return ceildiv(a, b) * b; }
 
-/// Modelled cycles of one CPU core for a tile of bm × bn sums of length K: 27 multiply-adds a cycle, 0.5 cycles to fetch
-/// and pack an element of B, 0.4 to fetch one of A, 1 to pack it too when it is read by columns, 0.2 for each sum in each
-/// step of bk. The constants are estimates for AVX-512 cores: the model ranks tiles, it does not predict times.
+/// Modelled cycles of one CPU core for a tile of bm × bn sums of length K: 27 multiply-adds a cycle, 0.5 cycles to
+/// fetch and pack an element of B, 0.4 to fetch one of A, 1 to pack it too when it is read by columns, 0.2 for each sum
+/// in each step of bk. The constants are estimates for AVX-512 cores: the model ranks tiles, it does not predict times.
 static double tileCycles(const MatmulConfig &c, int64_t bm, int64_t bn, int64_t K) {
   const double sums = static_cast<double>(bm) * bn;
   return sums * K / 27 + K * (0.5 * bn + (c.ta ? 1.0 : 0.4) * bm) + 0.2 * sums * (ceildiv(K, c.bk) + 1);
@@ -38,9 +38,9 @@ static int64_t evenly(int64_t extent, int64_t size, int64_t unit) {
   return roundUp(std::max<int64_t>(1, ceildiv(extent, parts)), unit);
 }
 
-/// The tile that the model finds fastest among those whose left operand and sums fit the second-level cache. Wide tiles,
-/// which share the packing of a left operand that is read by columns, gain nothing for others. Only bk, which is the same
-/// for all, decides the order of a sum: the choice never shows in a result.
+/// The tile that the model finds fastest among those whose left operand and sums fit the second-level cache. Wide
+/// tiles, which share the packing of a left operand that is read by columns, gain nothing for others. Only bk, which is
+/// the same for all, decides the order of a sum: the choice never shows in a result.
 static void pickCpuTile(const Target &target, int64_t M, int64_t N, int64_t K, MatmulConfig &config) {
   config.bk = evenly(K, 256, 16);
   double best = 0;
