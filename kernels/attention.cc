@@ -91,13 +91,15 @@ static void attentionBackward(View q, View k, View v, View o, View dout, View ls
       Tile query = load(q, {b, h, m, 0}, queries);                         // (BM, D)
       Tile base = load(lse, {b, h, m}, {cfg.bm}, Padding::inf);            // (BM)
       Tile s = fma(dot(query, transpose(key)), scale2, -expand(base, -1)); // (BM, BN)
-      Tile p = where(visible(m, n, T, cfg), exp2(s), 0.0);                 // (BM, BN)
+      Tile seen = visible(m, n, T, cfg);                                   // (BM, BN)
+      Tile p = where(seen, exp2(s), 0.0);                                  // (BM, BN)
 
-      // 3. dV, and the gradient of the scores.
-      Tile grad = load(dout, {b, h, m, 0}, queries);                             // (BM, D)
-      Tile dp = dot(grad, transpose(value));                                     // (BM, BN)
-      Tile ds = p * (dp - expand(load(delta, {b, h, m}, {cfg.bm}), -1)) * scale; // (BM, BN)
-      dvalue = dot(transpose(cast(p, dout.type())), grad, dvalue);               // (BN, D)
+      // 3. dV, and the gradient of the scores: masked too, so that nobody needs dP where P is zero.
+      Tile grad = load(dout, {b, h, m, 0}, queries);                   // (BM, D)
+      Tile dp = dot(grad, transpose(value));                           // (BM, BN)
+      Tile change = dp - expand(load(delta, {b, h, m}, {cfg.bm}), -1); // (BM, BN)
+      Tile ds = where(seen, p * change * scale, 0.0);                  // (BM, BN)
+      dvalue = dot(transpose(cast(p, dout.type())), grad, dvalue);     // (BN, D)
 
       // 4. dK, and this block of keys' share of dQ. The order of the shares is that of the outer loop.
       Tile dscore = cast(ds, q.type());           // (BM, BN)

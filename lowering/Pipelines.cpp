@@ -65,8 +65,7 @@ void registerDialects(mlir::DialectRegistry &registry) {
   mlir::registerLLVMDialectTranslation(registry);
 }
 
-// --- The two pipelines
-// ------------------------------------------------------------------------------------------------
+// --- The two pipelines -----------------------------------------------------------------------------------------------
 
 /// Upstream's simplifications, safe anywhere above the loops.
 static void addSimplify(mlir::OpPassManager &pm) {
@@ -151,8 +150,7 @@ void registerPipelines() {
   registerPipeline("kiln-cpu-generic", "tile to the LLVM dialect by the oracle: plain loops", true);
 }
 
-// --- Compiling
-// --------------------------------------------------------------------------------------------------------
+// --- Compiling -------------------------------------------------------------------------------------------------------
 
 static std::string textOf(mlir::Operation *op) {
   std::string text;

@@ -17,10 +17,10 @@ DotOperands::DotOperands(tile::DotOp dot, Evaluator &e, const DenseMap<Value, Va
 
 void DotOperands::pack() {
   placeA();
-  const int64_t height = llvm::divideCeil(K, lanes) * lanes; // whole blocks of k fit
-  e.moveTo(0);
-  panel = memref::AllocaOp::create(e.builder, e.loc, MemRefType::get({height, 2 * lanes}, element),
-                                   e.builder.getI64IntegerAttr(64));
+  if (scf::ForOp loop = loopsOfSameB())
+    packBefore(loop);
+  else
+    panels = makePanels(e, 1);
 }
 
 // --- How far K, M and N really go ---------------------------------------------------------------------------------
@@ -227,6 +227,68 @@ bool DotOperands::isTransposed(Value tile) {
   }
 }
 
+Value DotOperands::makePanels(Evaluator &at, int64_t count) {
+  const int64_t height = llvm::divideCeil(K, lanes) * lanes; // whole blocks of k fit
+  at.moveTo(0);
+  return memref::AllocaOp::create(at.builder, at.loc, MemRefType::get({count, height, 2 * lanes}, element),
+                                  at.builder.getI64IntegerAttr(64));
+}
+
+/// Whether the elements of `tile` can be computed before `loop`, which stands around their reader.
+static bool isKnownBefore(Value tile, scf::ForOp loop) {
+  if (!loop->isAncestor(tile.getParentRegion()->getParentOp()))
+    return true;
+  Operation *op = tile.getDefiningOp();
+  return op && isInlinable(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
+           return isa<RankedTensorType>(operand.getType())
+                      ? isKnownBefore(operand, loop)
+                      : !loop->isAncestor(operand.getParentRegion()->getParentOp());
+         });
+}
+
+/// The outermost of the loops around the product that do not change b; null when the innermost does.
+scf::ForOp DotOperands::loopsOfSameB() {
+  scf::ForOp found;
+  for (auto loop = dyn_cast<scf::ForOp>(dot->getParentOp()); loop && isKnownBefore(dot.getB(), loop);
+       loop = dyn_cast<scf::ForOp>(loop->getParentOp()))
+    found = loop;
+  return found;
+}
+
+void DotOperands::packBefore(scf::ForOp loop) {
+  packedBefore = true;
+  const int64_t wide = 2 * lanes, count = llvm::divideCeil(N, wide);
+  Evaluator outside(dot.getLoc(), e.machine, buffers);
+  outside.levels.push_back({loop->getBlock(), loop});
+  panels = makePanels(outside, count);
+  DotOperands before(dot, outside, buffers, rows);
+  before.panels = panels;
+  before.packedBefore = true;
+  before.kBound = before.boundOf(before.edgeOf(dot.getB(), 0), K);
+  forPanels(outside, N, outside.constantIndex(N), [&](Value n, ArrayRef<int64_t> valid) {
+    before.slot = outside.make<arith::DivUIOp>(n, outside.constantIndex(wide));
+    before.packPanel(n, valid);
+  });
+}
+
+void forPanels(Evaluator &e, int64_t N, Value end, function_ref<void(Value, ArrayRef<int64_t>)> body) {
+  const int64_t lanes = e.machine.lanes(), wide = 2 * lanes, whole = N / wide * wide;
+  if (whole)
+    e.loop(e.constantIndex(0), e.make<arith::MinSIOp>(end, e.constantIndex(whole)), wide,
+           [&](Ix n) { body(n.at, {lanes, lanes}); });
+  SmallVector<int64_t> rest;
+  for (int64_t left = N - whole; left > 0; left -= lanes)
+    rest.push_back(std::min(left, lanes));
+  if (!rest.empty())
+    body(e.constantIndex(whole), rest);
+}
+
+void DotOperands::turnTo(Value n, ArrayRef<int64_t> valid) {
+  slot = packedBefore ? e.make<arith::DivUIOp>(n, e.constantIndex(2 * lanes)) : e.constantIndex(0);
+  if (!packedBefore)
+    packPanel(n, valid);
+}
+
 void DotOperands::packPanel(Value n, ArrayRef<int64_t> valid) {
   auto pack = [&] { isTransposed(dot.getB()) ? packTransposed(n, valid) : packRows(n, valid); };
   whereInside(edgeOf(dot.getB(), 1), N, pack);
@@ -244,9 +306,9 @@ void DotOperands::assumeK(std::optional<Edge> edge, bool holds) {
 
 void DotOperands::storePanel(Value value, Value k, int64_t vector) {
   value = e.asVector(value);
-  SmallVector<Value> at = {k, e.constantIndex(vector * lanes)};
+  SmallVector<Value> at = {slot, k, e.constantIndex(vector * lanes)};
   e.moveTo(e.depth());
-  vector::StoreOp::create(e.builder, e.loc, value, panel, at);
+  vector::StoreOp::create(e.builder, e.loc, value, panels, at);
 }
 
 /// One row of b's columns for each k.
@@ -303,17 +365,24 @@ void DotOperands::turnBlock(Value n, int64_t columns, Value k, int64_t valid, in
 SmallVector<Value> linesAt(Evaluator &e, int64_t lines, Value k, int64_t K, int64_t step) {
   const int64_t turns = llvm::divideCeil(K, step), atOnce = llvm::divideCeil(lines, turns);
   const int64_t pause = std::max<int64_t>(1, turns / lines);
-  Value first = e.make<arith::MulIOp>(e.make<arith::DivUIOp>(k, e.constantIndex(step * pause)), e.constantIndex(atOnce));
+  Value first =
+      e.make<arith::MulIOp>(e.make<arith::DivUIOp>(k, e.constantIndex(step * pause)), e.constantIndex(atOnce));
   SmallVector<Value> numbers;
   for (int64_t i = 0; i < atOnce; ++i)
     numbers.push_back(e.make<arith::AddIOp>(first, e.constantIndex(i)));
   return numbers;
 }
 
-void DotOperands::prefetchPanel(Value n, Value m, Value k, int64_t step) {
+bool DotOperands::prefetches() {
   auto alongK = edgeOf(dot.getB(), 0), alongN = edgeOf(dot.getB(), 1);
-  if (!alongK || !alongN || alongK->load != alongN->load || isTransposed(dot.getB()) || K * N * (M + N) < prefetchFrom)
+  return alongK && alongN && alongK->load == alongN->load && !isTransposed(dot.getB()) && !packedBefore &&
+         K * N * (M + N) >= prefetchFrom;
+}
+
+void DotOperands::prefetchPanel(Value n, Value m, Value k, int64_t step) {
+  if (!prefetches())
     return;
+  auto alongK = edgeOf(dot.getB(), 0), alongN = edgeOf(dot.getB(), 1);
   const int64_t share = llvm::divideCeil(K, llvm::divideCeil(M, rows));
   Value block = e.make<arith::DivUIOp>(m, e.constantIndex(rows));
   Value first = e.make<arith::MulIOp>(block, e.constantIndex(share));
@@ -339,8 +408,8 @@ Value DotOperands::readA(ArrayRef<Value> row, size_t i, Value k) {
 }
 
 Value DotOperands::readB(Value k, int64_t vector) {
-  SmallVector<Value> at = {k, e.constantIndex(vector * lanes)};
-  return e.make<vector::LoadOp>(e.vectorOf(element), panel, at);
+  SmallVector<Value> at = {slot, k, e.constantIndex(vector * lanes)};
+  return e.make<vector::LoadOp>(e.vectorOf(element), panels, at);
 }
 
 } // namespace kiln::lowering::cpu

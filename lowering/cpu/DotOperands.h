@@ -1,8 +1,11 @@
 // The operands of a matrix product, brought to where the micro-kernel streams through them.
 //
-//   1. b is packed into panels of two vectors of columns, one row of the panel for each k. Whatever b is computed from is
-//      computed while packing; a transposed b is read along its rows and turned block by block in registers.
-//   2. a is read in place, one scalar at a time, where it lies whole inside its view; else a zero-padded copy is read. A
+//   1. b is packed into panels of two vectors of columns, one row of the panel for each k. Whatever b is computed from
+//   is
+//      computed while packing; a transposed b is read along its rows and turned block by block in registers. A b that
+//      is the same in every step of the loops around the product is packed once, before them.
+//   2. a is read in place, one scalar at a time, where it lies whole inside its view; else a zero-padded copy is read.
+//   A
 //      column-major a is packed, `rows` elements for each k.
 
 #pragma once
@@ -28,12 +31,14 @@ public:
   /// Positions below this one are inside `view` when the tile's dimension of `extent` begins at `offset` of `axis`.
   mlir::Value boundIn(mlir::Value view, int64_t axis, mlir::Value offset, int64_t extent);
 
-  /// Emits the packing of the panel of b whose columns begin at `n`: for each of its vectors, how many lie in the tile.
-  void packPanel(mlir::Value n, llvm::ArrayRef<int64_t> valid);
+  /// From here on the panel of b whose columns begin at `n` is read; `valid` says how many columns lie in the tile, for
+  /// each of its vectors. Emits its packing, if it is not packed already.
+  void turnTo(mlir::Value n, llvm::ArrayRef<int64_t> valid);
   /// Emits a request for memory of the panel that begins at `n` and is packed next: a part of the share that falls to
-  /// the block of rows at `m`, and the whole share in a loop over k with this step. A transposed b comes in long streams
-  /// that the CPU sees by itself.
+  /// the block of rows at `m`, and the whole share in a loop over k with this step. A transposed b comes in long
+  /// streams that the CPU sees by itself.
   void prefetchPanel(mlir::Value n, mlir::Value m, mlir::Value k, int64_t step);
+  bool prefetches();
 
   /// Whether a is read from a view that may end before the tile does.
   bool isBounded() const { return mEdge && readsView; }
@@ -60,6 +65,10 @@ private:
   mlir::Value copyOf(mlir::Value tile, mlir::Operation *before);
   mlir::Value readView(tile::LoadOp load);
 
+  mlir::scf::ForOp loopsOfSameB();
+  void packBefore(mlir::scf::ForOp loop);
+  mlir::Value makePanels(Evaluator &at, int64_t count);
+  void packPanel(mlir::Value n, llvm::ArrayRef<int64_t> valid);
   bool isTransposed(mlir::Value tile);
   void storePanel(mlir::Value value, mlir::Value k, int64_t vector);
   void packRows(mlir::Value n, llvm::ArrayRef<int64_t> valid);
@@ -71,11 +80,18 @@ private:
   const llvm::DenseMap<mlir::Value, mlir::Value> &buffers;
   const mlir::Type element;
   const int64_t M, N, K, lanes, rows;
-  mlir::Value a, panel;
-  bool swapped = false; // a is read as a[k, m]
-  bool aPanels = false; // a is packed: [m / rows][k][m % rows]
+  mlir::Value a;
+  mlir::Value panels;        // of b: [slot][k][column]
+  mlir::Value slot;          // of the panel that is read or written
+  bool packedBefore = false; // every panel has its slot, else they take turns in one
+  bool swapped = false;      // a is read as a[k, m]
+  bool aPanels = false;      // a is packed: [m / rows][k][m % rows]
   bool mEdge = false, readsView = false;
 };
+
+/// Emits `body` for every panel of N columns that begins below `end`; `valid` as for `turnTo`.
+void forPanels(Evaluator &e, int64_t N, mlir::Value end,
+               llvm::function_ref<void(mlir::Value n, llvm::ArrayRef<int64_t> valid)> body);
 
 /// The numbers of those of `lines` that are to be asked for at k, in a loop over K with this step that asks for all. A
 /// burst of requests would keep the micro-kernel from its own operands: they are spread evenly.

@@ -48,8 +48,7 @@ const llvm::Target &x86Backend() {
   return *backend;
 }
 
-// --- Fatal errors
-// -----------------------------------------------------------------------------------------------------
+// --- Fatal errors ----------------------------------------------------------------------------------------------------
 
 /// Whether a fatal error on this thread has somewhere to go.
 static thread_local bool catching = false;
@@ -89,8 +88,7 @@ static void noteError(const llvm::DiagnosticInfo *info, void *errors) {
   stream << "\n";
 }
 
-// --- Optimisation and code generation
-// ---------------------------------------------------------------------------------
+// --- Optimisation and code generation --------------------------------------------------------------------------------
 
 static std::unique_ptr<llvm::TargetMachine> createMachine(const CpuTarget &target) {
   return std::unique_ptr<llvm::TargetMachine>(

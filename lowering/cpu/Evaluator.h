@@ -72,8 +72,7 @@ public:
   /// Writes `value` to a tile's scratch buffer.
   void storeBuffer(mlir::Value value, mlir::Value buffer, const Index &index);
 
-  // --- Structure: every nest is opened here
-  // ---------------------------------------------------------------------------
+  // --- Structure: every nest is opened here --------------------------------------------------------------------------
 
   /// Opens a loop over [from, to) at the deepest level; the body gets the position and the carried values and gives the
   /// next ones. Their last values.

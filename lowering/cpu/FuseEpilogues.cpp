@@ -1,8 +1,8 @@
 // Finds the stores that can run inside the product whose sums they write, straight from its registers.
 //
-//     %y = scf.for … iter_args(%acc = %zero) { … %d = tile.dot %a, %b, %acc … }   // gets cpu.epilogue = array<i1:
-//     true> %z = arith.addf %y, %bias tile.store %z, %c[%m, %n]                                                    //
-//     runs in the loop's last step
+//     %y = scf.for … iter_args(%acc = %zero) { … %d = tile.dot %a, %b, %acc … }  // gets cpu.epilogue = array<i1: true>
+//     %z = arith.addf %y, %bias
+//     tile.store %z, %c[%m, %n]                                                  // runs in the loop's last step
 //
 // Such a store runs earlier than it stands, and block by block among the reads of the product: nothing may lie in
 // between that it could change or that could change what it reads. All that it needs, but the sums, must be known

@@ -1,7 +1,7 @@
 // Loop nests. Two forms:
 //
-//   rows:     for each row { for each step of 4 vectors { stores, placed tiles, partial reductions }; finish reductions
-//   } columns:  for each step of 4 vectors of columns { for each position of the axis { partial reductions }; finish }
+//   rows:     for each row { for each step of 4 vectors { stores, placed tiles, partial reductions }; finish }
+//   columns:  for each step of 4 vectors of columns { for each position of the axis { partial reductions }; finish }
 //
 // The last vector of a row that is no multiple of the lanes is peeled; scratch rows are padded, so only views and
 // reductions look at its mask.

@@ -6,6 +6,7 @@
 // their views; then the scratch memory is not touched in the first step either, where the accumulator is zero.
 
 #include "lowering/cpu/LowerDot.h"
+#include "lowering/analysis/Triangles.h"
 #include "lowering/cpu/DotOperands.h"
 
 using namespace mlir;
@@ -88,26 +89,50 @@ private:
   // --- The micro-kernel ---------------------------------------------------------------------------------------------
 
   void multiply() {
-    const int64_t wide = 2 * lanes, whole = N / wide * wide;
-    Value end = e.make<arith::MinSIOp>(nEnd, e.constantIndex(whole));
-    if (whole)
-      e.loop(e.constantIndex(0), end, wide, [&](Ix n) { column(n.at, {lanes, lanes}); });
-    SmallVector<int64_t> rest;
-    for (int64_t left = N - whole; left > 0; left -= lanes)
-      rest.push_back(std::min(left, lanes));
-    if (!rest.empty())
-      column(e.constantIndex(whole), rest);
+    forPanels(e, N, nEnd, [&](Value n, ArrayRef<int64_t> valid) { column(n, valid); });
   }
 
   /// All rows against the panel of b that begins at column n: vectors of which `valid` columns lie in the tile.
   void column(Value n, ArrayRef<int64_t> valid) {
     const int64_t whole = M / rows * rows;
-    operands.packPanel(n, valid);
-    Value end = e.make<arith::MinSIOp>(mEnd, e.constantIndex(whole));
+    operands.turnTo(n, valid);
+    Value begin = e.constantIndex(0), end = e.make<arith::MinSIOp>(mEnd, e.constantIndex(whole));
+    if (auto triangle = readInside(dot.getResult())) {
+      Value shift = shiftOf(*triangle);
+      if (triangle->transposed)
+        end = e.make<arith::MinSIOp>(end, after(n, 2 * lanes, shift));
+      else
+        begin =
+            e.make<arith::MulIOp>(e.make<arith::DivUIOp>(from(n, shift), e.constantIndex(rows)), e.constantIndex(rows));
+    }
     if (whole)
-      e.loop(e.constantIndex(0), end, rows, [&](Ix m) { block(m.at, rows, n, valid); });
+      e.loop(begin, end, rows, [&](Ix m) { block(m.at, rows, n, valid); });
     if (whole < M)
       block(e.constantIndex(whole), M - whole, n, valid);
+  }
+
+  // Of a line along a triangle's edge, positions `from` one axis to `after` the other can lie inside.
+  Value shiftOf(const Triangle &triangle) {
+    Value limit = e.make<arith::IndexCastOp>(e.builder.getIndexType(), triangle.limit);
+    return e.make<arith::AddIOp>(limit, e.constantIndex(triangle.offset));
+  }
+  Value from(Value position, Value shift) {
+    return e.make<arith::MaxSIOp>(e.make<arith::SubIOp>(position, shift), e.constantIndex(0));
+  }
+  Value after(Value position, int64_t count, Value shift) {
+    Value last = e.make<arith::AddIOp>(position, e.constantIndex(count));
+    return e.make<arith::MaxSIOp>(e.make<arith::AddIOp>(last, shift), e.constantIndex(0));
+  }
+
+  /// Where the block of rows at m begins and ends to find other than zeros in a.
+  std::pair<Value, Value> termsOf(Value m, int64_t height) {
+    auto triangle = zeroOutside(dot.getA());
+    if (!triangle)
+      return {e.constantIndex(0), operands.kBound};
+    Value shift = shiftOf(*triangle);
+    if (!triangle->transposed)
+      return {e.constantIndex(0), e.make<arith::MinSIOp>(operands.kBound, after(m, height, shift))};
+    return {e.make<arith::MinSIOp>(operands.kBound, from(m, shift)), operands.kBound};
   }
 
   Value multiplyAdd(Value x, Value y, Value sum) {
@@ -150,17 +175,22 @@ private:
     Value zero = e.asVector(e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(element))));
     SmallVector<Value> zeros(height * valid.size(), zero);
     Value nextPanel = e.make<arith::AddIOp>(n, e.constantIndex(2 * lanes));
-    auto sums = e.loop(e.constantIndex(0), operands.kBound, kChunk, zeros, [&](Ix chunk, ValueRange carried) {
-      operands.prefetchPanel(nextPanel, m, chunk.at, kChunk);
-      prefetchStores(place, chunk.at);
-      Value end = e.make<arith::AddIOp>(chunk.at, e.constantIndex(kChunk));
-      end = e.make<arith::MinSIOp>(end, operands.kBound);
-      return e.unrolledLoop(chunk.at, end, kUnroll, carried, [&](Ix k, ValueRange carried) {
+    const auto [kBegin, kEnd] = termsOf(m, height);
+    auto steps = [&](Value from, Value to, ValueRange sums) {
+      return e.unrolledLoop(from, to, kUnroll, sums, [&](Ix k, ValueRange carried) {
         SmallVector<Value> next(carried);
         rankOne(source, k.at, next);
         return next;
       });
-    });
+    };
+    auto chunk = [&, kEnd = kEnd](Ix k, ValueRange carried) {
+      operands.prefetchPanel(nextPanel, m, k.at, kChunk);
+      prefetchStores(place, k.at);
+      Value end = e.make<arith::AddIOp>(k.at, e.constantIndex(kChunk));
+      return steps(k.at, e.make<arith::MinSIOp>(end, kEnd), carried);
+    };
+    const bool prefetches = !to.stores.empty() || operands.prefetches();
+    SmallVector<Value> sums = prefetches ? e.loop(kBegin, kEnd, kChunk, zeros, chunk) : steps(kBegin, kEnd, zeros);
     if (operands.isBounded())
       for (size_t s = 0; s < sums.size(); ++s) {
         Value counts = e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, row[s / valid.size()], operands.mBound);

@@ -41,8 +41,7 @@ Value MathFunctions::polynomial(Value x, ArrayRef<double> coefficients) {
   return result;
 }
 
-// --- Powers
-// -----------------------------------------------------------------------------------------------------------
+// --- Powers ----------------------------------------------------------------------------------------------------------
 
 /// The nearest integer as a float, and a float in whose low bits it stands.
 struct MathFunctions::Rounded {
@@ -137,8 +136,7 @@ Value MathFunctions::exp(Value x) {
   return emit.select(keep, power, number(0));
 }
 
-// --- Logarithms
-// -------------------------------------------------------------------------------------------------------
+// --- Logarithms ------------------------------------------------------------------------------------------------------
 
 /// x = 2ⁿ · (1 + t) with 1 + t between √½ and √2.
 struct MathFunctions::Reduced {

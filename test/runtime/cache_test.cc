@@ -279,8 +279,7 @@ TEST_F(Caches, SurviveKillsWhileWriting) {
   EXPECT_EQ(whole, there) << "entries that were not whole";
 }
 
-// --- Through compile()
-// --------------------------------------------------------------------------------------------------
+// --- Through compile() -----------------------------------------------------------------------------------------------
 
 /// Compiles and runs four kernels with KILN_CACHE at `folder` in a child; its exit status and what it compiled.
 struct Outcome {

@@ -9,8 +9,7 @@ namespace {
 
 class Control : public Semantics {};
 
-// --- Carried values
-// ---------------------------------------------------------------------------------------------------
+// --- Carried values --------------------------------------------------------------------------------------------------
 
 void fibonacci(View out, Tile count, ExtentConfig cfg) {
   Tile a = zeros(i64, {cfg.extent}), b = full(i64, {cfg.extent}, 1);
@@ -71,8 +70,7 @@ void nested(View out, Tile n) {
     row = row + 1;
     for (Tile j : range(i)) {
       acc = acc + row;
-      when(
-          j == 1, [&] { acc = acc * 2; }, [&] { row = row + cast(i, i32); });
+      when(j == 1, [&] { acc = acc * 2; }, [&] { row = row + cast(i, i32); });
     }
   }
   store(out, {0, 0}, acc);
@@ -101,8 +99,7 @@ TEST_P(Control, LoopsAndBranchesNest) {
 
 void branch(View x, View out) {
   Tile a = load(x, {program_id(0), 0}, {1, 17}), b = a;
-  when(
-      sum(reshape(a, {17})) > 0.0, [&] { a = a * 2.0; }, [&] { b = b - 1.0; });
+  when(sum(reshape(a, {17})) > 0.0, [&] { a = a * 2.0; }, [&] { b = b - 1.0; });
   store(out, {program_id(0), 0}, a + b);
 }
 const Kernel branchKernel = kernel("branch", branch);
@@ -116,8 +113,7 @@ TEST_P(Control, OneSideOfABranchRuns) {
     ASSERT_EQ(realOf(f32, got[i]), i < 17 ? 2 * (i - 17) - 1 : 3 * (i - 17)) << "at " << i;
 }
 
-// --- Bounds
-// -----------------------------------------------------------------------------------------------------------
+// --- Bounds ----------------------------------------------------------------------------------------------------------
 
 void collect(View out, Tile begin, Tile end, Tile step) {
   Tile at = cast(0, i64) + program_id(0);
@@ -149,8 +145,7 @@ TEST_P(Control, LoopsRunOver64BitBounds) {
   }
 }
 
-// --- Random numbers
-// ---------------------------------------------------------------------------------------------------
+// --- Random numbers --------------------------------------------------------------------------------------------------
 
 /// Philox-4x32-10 as its authors wrote it down: counter and key of 32-bit words.
 uint32_t philox(uint64_t seed, uint64_t index) {

@@ -9,8 +9,7 @@ using namespace kiln::test;
 
 namespace {
 
-// --- Integers
-// ---------------------------------------------------------------------------------------------------------
+// --- Integers --------------------------------------------------------------------------------------------------------
 
 void integerOperations(View x, View y, View out, View flags, ExtentConfig cfg) {
   Tile a = load(x, {0}, lineOf(cfg.extent)), b = load(y, {0}, lineOf(cfg.extent));
@@ -101,8 +100,7 @@ TEST_P(Elementwise, IntegerOperationsWrapAndAreTotal) {
     }
 }
 
-// --- bool
-// -----------------------------------------------------------------------------------------------------------
+// --- bool ------------------------------------------------------------------------------------------------------------
 
 void boolOperations(View x, View y, View out, ExtentConfig cfg) {
   Tile a = load(x, {0}, lineOf(cfg.extent)), b = load(y, {0}, lineOf(cfg.extent));
@@ -137,8 +135,7 @@ TEST_P(Elementwise, BoolOperationsAreLogical) {
   }
 }
 
-// --- Floats
-// -----------------------------------------------------------------------------------------------------------
+// --- Floats ----------------------------------------------------------------------------------------------------------
 
 void floatOperations(View x, View y, View out, View flags, ExtentConfig cfg) {
   Tile a = load(x, {0}, lineOf(cfg.extent)), b = load(y, {0}, lineOf(cfg.extent));

@@ -11,8 +11,7 @@ namespace {
 
 class Memory : public Semantics {};
 
-// --- Edges
-// ------------------------------------------------------------------------------------------------------------
+// --- Edges -----------------------------------------------------------------------------------------------------------
 
 struct EdgeConfig {
   int extent = 1;
@@ -131,8 +130,7 @@ TEST_P(Memory, ViewsMayHaveMoreRowsThan32BitsCount) {
       EXPECT_EQ(realOf(f32, got[i * 8 + j]), i < 2 ? 4 + j : -INFINITY) << i << ", " << j;
 }
 
-// --- Order and aliasing
-// -----------------------------------------------------------------------------------------------
+// --- Order and aliasing ----------------------------------------------------------------------------------------------
 
 void sumAndDifference(View x, View y, ExtentConfig cfg) {
   Tile a = load(x, {0}, {cfg.extent}), b = load(y, {0}, {cfg.extent});
@@ -198,8 +196,7 @@ TEST_P(Memory, ALoadSeesTheStoresBeforeIt) {
   EXPECT_EQ(read(x), (Raw{0, 1, 2, 3, 4, 210, 212, 7, 8, 218, 220, 11}));
 }
 
-// --- bool
-// -------------------------------------------------------------------------------------------------------------
+// --- bool ------------------------------------------------------------------------------------------------------------
 
 void invert(View x, View y) { store(y, {0}, !load(x, {0}, {256})); }
 const Kernel invertKernel = kernel("invert", invert);
@@ -216,8 +213,7 @@ TEST_P(Memory, BoolIsAByteThatIsNotZero) {
     ASSERT_EQ(got[i], i == 0 ? 1u : 0u) << "byte " << i;
 }
 
-// --- Rows by index
-// ----------------------------------------------------------------------------------------------------
+// --- Rows by index ---------------------------------------------------------------------------------------------------
 
 struct RowsConfig {
   int rows = 6, columns = 17;
@@ -271,8 +267,7 @@ TEST_P(Memory, ScatterDropsRowsAndColumnsOutside) {
     }
 }
 
-// --- Atomics
-// ----------------------------------------------------------------------------------------------------------
+// --- Atomics ---------------------------------------------------------------------------------------------------------
 
 void count(View total, View before, ExtentConfig cfg) {
   Tile old = atomic_add(total, {-1}, full(total.type(), {cfg.extent}, 3));

@@ -1,0 +1,57 @@
+// RUN: kiln-opt %s --cpu-lower-tiles=vector-bits=512 --canonicalize --cse | FileCheck %s
+
+// A right operand that no step of the loop changes is packed before it, also when it is turned over inside.
+// CHECK-LABEL: func @same_right_operand
+// CHECK: %[[PANELS:.*]] = memref.alloca() {{.*}} : memref<2x64x32xf32>
+// CHECK: vector.shuffle
+// CHECK: vector.store {{.*}}, %[[PANELS]]
+// CHECK: scf.for {{.*}} : i64 {
+// CHECK-NOT: vector.shuffle
+// CHECK: vector.load %[[PANELS]]
+// CHECK: math.fma
+func.func @same_right_operand(%a: memref<?x64xf32, strided<[64, 1]>>, %b: memref<64x64xf32, strided<[64, 1]>>,
+                              %c: memref<?x64xf32, strided<[64, 1]>>, %n: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c64 = arith.constant 64 : i64
+  %y = tile.load %b[%c0, %c0] {cpu.view} : memref<64x64xf32, strided<[64, 1]>> -> tensor<64x64xf32>
+  scf.for %m = %c0 to %n step %c64 : i64 {
+    %x = tile.load %a[%m, %c0] {cpu.view} : memref<?x64xf32, strided<[64, 1]>> -> tensor<64x64xf32>
+    %t = tile.transpose %y [1, 0] : tensor<64x64xf32> -> tensor<64x64xf32>
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+    %d = tile.dot %x, %t, %zero : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+    tile.store %d, %c[%m, %c0] : tensor<64x64xf32>, memref<?x64xf32, strided<[64, 1]>>
+  }
+  return
+}
+
+// Blocks of rows above the diagonal, at which nobody looks, are not computed: the loop over them begins at the panel's
+// first column minus the limit.
+// CHECK-LABEL: func @under_a_mask
+// CHECK-SAME: %[[LIMIT:[a-z0-9]+]]: i32
+// CHECK: %[[SHIFT:.*]] = arith.index_cast %[[LIMIT]] : i32 to index
+// CHECK: scf.for %[[N:.*]] = %{{.*}} to %{{.*}} step %{{.*}} {
+// CHECK: %[[FROM:.*]] = arith.subi %[[N]], %[[SHIFT]] : index
+// CHECK: %[[CLAMPED:.*]] = arith.maxsi %[[FROM]]
+// CHECK: %[[BLOCK:.*]] = arith.divui %[[CLAMPED]], %[[ROWS:.*]] : index
+// CHECK: %[[BEGIN:.*]] = arith.muli %[[BLOCK]], %[[ROWS]]
+// CHECK: scf.for %{{.*}} = %[[BEGIN]] to
+// CHECK: math.fma
+func.func @under_a_mask(%a: memref<64x64xf32, strided<[64, 1]>>, %b: memref<64x64xf32, strided<[64, 1]>>,
+                        %c: memref<64x64xf32, strided<[64, 1]>>, %limit: i32) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] {cpu.view} : memref<64x64xf32, strided<[64, 1]>> -> tensor<64x64xf32>
+  %y = tile.load %b[%c0, %c0] {cpu.view} : memref<64x64xf32, strided<[64, 1]>> -> tensor<64x64xf32>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %d = tile.dot %x, %y, %zero : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+  %i = tile.iota : tensor<64xi32>
+  %r = tile.reshape %i : tensor<64xi32> -> tensor<64x1xi32>
+  %s = tile.reshape %i : tensor<64xi32> -> tensor<1x64xi32>
+  %row = tile.broadcast %r : tensor<64x1xi32> -> tensor<64x64xi32>
+  %column = tile.broadcast %s : tensor<1x64xi32> -> tensor<64x64xi32>
+  %distance = arith.subi %column, %row : tensor<64x64xi32>
+  %bound = tile.splat %limit : i32 -> tensor<64x64xi32>
+  %mask = arith.cmpi sle, %distance, %bound : tensor<64x64xi32>
+  %p = arith.select %mask, %d, %zero : tensor<64x64xi1>, tensor<64x64xf32>
+  tile.store %p, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32, strided<[64, 1]>>
+  return
+}

@@ -1,0 +1,138 @@
+// Products beside triangular masks: what a target leaves out because it is known to be zero, or because nobody looks at
+// it, must not be missed.
+
+#include "test/runtime/semantics/semantics.h"
+
+namespace {
+
+using namespace kiln;
+using namespace kiln::test;
+
+constexpr int64_t M = 43, N = 50, K = 19;
+
+/// The ways to write one mask: column − row ≤ limit (0 to 2), and row − column ≤ limit (3 and 4).
+struct MaskConfig {
+  int form = 0;
+};
+const std::vector<Field> maskFields = {field("form", &MaskConfig::form)};
+
+Tile maskOf(Tile limit, MaskConfig cfg) {
+  Tile row = expand(iota(M), -1), column = expand(iota(N), 0); // (M, 1), (1, N)
+  switch (cfg.form) {
+  case 0:
+    return column - row <= limit;
+  case 1:
+    return column - row < limit + 1;
+  case 2:
+    return limit >= column - row;
+  case 3:
+    return row - column <= limit;
+  default:
+    return (limit + 1 > row - column) & (column >= 0);
+  }
+}
+
+bool isInside(int64_t row, int64_t column, int64_t limit, int form) {
+  return form < 3 ? column - row <= limit : row - column <= limit;
+}
+
+/// masked = where(mask, a · b, −1); over = P · c and turned = Pᵀ · d, where P = where(mask, a · b, 0).
+void underMasks(View a, View b, View c, View d, View masked, View over, View turned, Tile limit, MaskConfig cfg) {
+  Tile mask = maskOf(limit, cfg);
+  Tile s = dot(load(a, {0, 0}, {M, K}), load(b, {0, 0}, {K, N})); // (M, N)
+  store(masked, {0, 0}, where(mask, s * 2.0, -1.0));
+  Tile p = where(mask, s, 0.0);                                      // (M, N)
+  store(over, {0, 0}, dot(p, load(c, {0, 0}, {N, K})));              // (M, K)
+  store(turned, {0, 0}, dot(transpose(p), load(d, {0, 0}, {M, K}))); // (N, K)
+}
+const Kernel underMasksKernel = kernel("under_masks", underMasks, maskFields);
+
+/// Both halves are looked at: one under the mask, one without it.
+void withAndWithout(View a, View b, View masked, View all, Tile limit, MaskConfig cfg) {
+  Tile s = dot(load(a, {0, 0}, {M, K}), load(b, {0, 0}, {K, N})); // (M, N)
+  store(masked, {0, 0}, where(maskOf(limit, cfg), s, -1.0));
+  store(all, {0, 0}, where(maskOf(limit, cfg), 1.0, s));
+}
+const Kernel withAndWithoutKernel = kernel("with_and_without", withAndWithout, maskFields);
+
+class Triangles : public Semantics {
+protected:
+  /// Small whole numbers, whose sums of products are exact.
+  std::vector<double> numbers(int64_t count, int64_t step) {
+    std::vector<double> values(count);
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = static_cast<double>(i * step % 7 - 3);
+    return values;
+  }
+  Tensor floats(Shape shape, const std::vector<double> &values) {
+    Raw raw;
+    for (double value : values)
+      raw.push_back(rawOfReal(f32, value));
+    return tensor(f32, shape, raw);
+  }
+  void expectEqual(const Tensor &got, const std::vector<double> &want, const std::string &what) {
+    const Raw raw = read(got);
+    for (size_t i = 0; i < want.size(); ++i)
+      ASSERT_TRUE(same(f32, raw[i], rawOfReal(f32, want[i]), false))
+          << what << ", element " << i << ": expected " << want[i] << ", but got " << realOf(f32, raw[i]);
+  }
+  const std::vector<double> a = numbers(M * K, 5), b = numbers(K * N, 3), c = numbers(N * K, 2), d = numbers(M * K, 4);
+  double product(int64_t m, int64_t n) const {
+    double sum = 0;
+    for (int64_t k = 0; k < K; ++k)
+      sum += a[m * K + k] * b[k * N + n];
+    return sum;
+  }
+};
+
+TEST_P(Triangles, ProductsUnderAMaskAreThoseOfTheWholeTile) {
+  const Tensor left = floats({M, K}, a), right = floats({K, N}, b), below = floats({N, K}, c),
+               beside = floats({M, K}, d);
+  for (int form = 0; form < 5; ++form)
+    for (const int limit : {-100, -50, -42, -9, -1, 0, 1, 8, 31, 48, 200}) {
+      const Tensor masked = floats({M, N}, std::vector<double>(M * N)),
+                   over = floats({M, K}, std::vector<double>(M * K)),
+                   turned = floats({N, K}, std::vector<double>(N * K));
+      launch(underMasksKernel,
+             {left.ref(), right.ref(), below.ref(), beside.ref(), masked.ref(), over.ref(), turned.ref(), limit},
+             "form=" + std::to_string(form));
+      std::vector<double> wantMasked, wantOver(M * K), wantTurned(N * K);
+      for (int64_t m = 0; m < M; ++m)
+        for (int64_t n = 0; n < N; ++n) {
+          const bool inside = isInside(m, n, limit, form);
+          const double s = product(m, n), p = inside ? s : 0;
+          wantMasked.push_back(inside ? 2 * s : -1);
+          for (int64_t k = 0; k < K; ++k) {
+            wantOver[m * K + k] += p * c[n * K + k];
+            wantTurned[n * K + k] += p * d[m * K + k];
+          }
+        }
+      const std::string where = "form " + std::to_string(form) + ", limit " + std::to_string(limit);
+      expectEqual(masked, wantMasked, "masked, " + where);
+      expectEqual(over, wantOver, "over, " + where);
+      expectEqual(turned, wantTurned, "turned, " + where);
+    }
+}
+
+TEST_P(Triangles, AProductThatIsAlsoReadOutsideTheMaskIsWhole) {
+  const Tensor left = floats({M, K}, a), right = floats({K, N}, b);
+  for (int form = 0; form < 5; ++form)
+    for (const int limit : {-9, 0, 31}) {
+      const Tensor masked = floats({M, N}, std::vector<double>(M * N)),
+                   all = floats({M, N}, std::vector<double>(M * N));
+      launch(withAndWithoutKernel, {left.ref(), right.ref(), masked.ref(), all.ref(), limit},
+             "form=" + std::to_string(form));
+      std::vector<double> wantMasked, wantAll;
+      for (int64_t m = 0; m < M; ++m)
+        for (int64_t n = 0; n < N; ++n) {
+          wantMasked.push_back(isInside(m, n, limit, form) ? product(m, n) : -1);
+          wantAll.push_back(isInside(m, n, limit, form) ? 1 : product(m, n));
+        }
+      expectEqual(masked, wantMasked, "masked");
+      expectEqual(all, wantAll, "all");
+    }
+}
+
+KILN_ON_EVERY_DEVICE(Triangles);
+
+} // namespace
