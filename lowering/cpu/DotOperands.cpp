@@ -235,11 +235,13 @@ Value DotOperands::makePanels(Evaluator &at, int64_t count) {
 }
 
 /// Whether the elements of `tile` can be computed before `loop`, which stands around their reader.
-static bool isKnownBefore(Value tile, scf::ForOp loop) {
-  if (!loop->isAncestor(tile.getParentRegion()->getParentOp()))
-    return true;
+bool DotOperands::isKnownBefore(Value tile, scf::ForOp loop) {
   Operation *op = tile.getDefiningOp();
-  return op && isInlinable(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
+  if (!op) // carried by some loop
+    return false;
+  if (!loop->isAncestor(op))
+    return true;
+  return isInlinable(op) && !buffers.contains(tile) && llvm::all_of(op->getOperands(), [&](Value operand) {
            return isa<RankedTensorType>(operand.getType())
                       ? isKnownBefore(operand, loop)
                       : !loop->isAncestor(operand.getParentRegion()->getParentOp());

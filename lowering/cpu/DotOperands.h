@@ -65,6 +65,7 @@ private:
   mlir::Value copyOf(mlir::Value tile, mlir::Operation *before);
   mlir::Value readView(tile::LoadOp load);
 
+  bool isKnownBefore(mlir::Value tile, mlir::scf::ForOp loop);
   mlir::scf::ForOp loopsOfSameB();
   void packBefore(mlir::scf::ForOp loop);
   mlir::Value makePanels(Evaluator &at, int64_t count);

@@ -168,7 +168,7 @@ TEST(Object, RefusesCallsOfLibraries) {
     objectOf(R"mlir(
 func.func @k(%a: memref<?xf32, strided<[1]>>, %x: f32) attributes {tile.kernel} {
   %c0 = arith.constant 0 : index
-  %y = arith.remf %x, %x : f32
+  %y = llvm.intr.pow(%x, %x) : (f32, f32) -> f32
   memref.store %y, %a[%c0] : memref<?xf32, strided<[1]>>
   return
 }
@@ -176,7 +176,7 @@ func.func @k(%a: memref<?xf32, strided<[1]>>, %x: f32) attributes {tile.kernel} 
     FAIL() << "compiled";
   } catch (const Error &error) {
     EXPECT_EQ(error.fault, Fault::internal);
-    EXPECT_NE(std::string(error.what()).find("it calls 'fmodf'"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("it calls 'powf'"), std::string::npos) << error.what();
   }
 }
 

@@ -252,6 +252,45 @@ TEST_P(Shapes, AProductMayOverwriteItsOperand) {
       ASSERT_TRUE(same(f32, got[m * N + n], rawOfReal(f32, a[m * N + N - 1 - n]), false)) << m << ", " << n;
 }
 
+/// c = x after n steps of x = y · (xᵀ + y) + a · y, where y = max(a, 0): operands that change and that do not.
+void repeatedProduct(View a, View c, Tile n) {
+  Tile left = load(a, {0, 0}, {16, 16}), x = left;
+  for (Tile i : range(n)) {
+    Tile y = max(left, 0.0);
+    x = dot(y, transpose(x) + y) + dot(left, y);
+  }
+  store(c, {0, 0}, x);
+}
+const Kernel repeatedProductKernel = kernel("repeated_product", repeatedProduct);
+
+// A right operand may change from step to step, or be the same in all.
+TEST_P(Shapes, ProductsInALoopReadTheRightOperandOfTheirStep) {
+  const int64_t N = 16;
+  std::vector<int> a(N * N);
+  Raw raw(a.size());
+  for (size_t i = 0; i < a.size(); ++i)
+    raw[i] = rawOfReal(f32, a[i] = static_cast<int>(i * 7 % 3) - 1);
+  const Tensor left = tensor(f32, {N, N}, raw);
+  for (const int64_t steps : {0, 1, 3}) {
+    std::vector<int> x = a;
+    for (int64_t step = 0; step < steps; ++step) {
+      std::vector<int> next(N * N);
+      for (int64_t m = 0; m < N; ++m)
+        for (int64_t n = 0; n < N; ++n)
+          for (int64_t k = 0; k < N; ++k) {
+            const int y = std::max(a[k * N + n], 0);
+            next[m * N + n] += std::max(a[m * N + k], 0) * (x[n * N + k] + y) + a[m * N + k] * y;
+          }
+      x = next;
+    }
+    const Tensor c = tensor(f32, {N, N}, Raw(N * N));
+    launch(repeatedProductKernel, {left.ref(), c.ref(), steps});
+    const Raw got = read(c);
+    for (int64_t i = 0; i < N * N; ++i)
+      ASSERT_TRUE(same(f32, got[i], rawOfReal(f32, x[i]), false)) << steps << " steps, element " << i;
+  }
+}
+
 KILN_ON_EVERY_DEVICE(Shapes);
 
 } // namespace
