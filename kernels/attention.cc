@@ -135,15 +135,17 @@ static AttentionConfig tilesOf(int64_t bm, int64_t bn, int64_t T) {
   return config;
 }
 
-/// Short sequences take small tiles, so that little of a tile lies past the end or above the diagonal; on long ones a
-/// larger tile packs keys and values less often.
-static AttentionConfig pickTiles(const Target &target, int64_t T) {
+/// On a CPU short sequences take small tiles, so that little of a tile lies past the end; on long ones a larger tile
+/// reads keys and values less often, and the backward pass, which keeps a block of keys at hand, queries.
+AttentionConfig pickAttention(const Target &target, int64_t T, int64_t D) {
   return target.isCpu() && T <= 512 ? tilesOf(32, 32, T) : tilesOf(64, 64, T);
 }
 
-AttentionConfig pickAttention(const Target &target, int64_t T, int64_t D) { return pickTiles(target, T); }
-
-AttentionConfig pickAttentionBackward(const Target &target, int64_t T, int64_t D) { return pickTiles(target, T); }
+AttentionConfig pickAttentionBackward(const Target &target, int64_t T, int64_t D) {
+  if (target.isCpu() && T <= 128)
+    return tilesOf(32, 32, T);
+  return target.isCpu() && T > 512 ? tilesOf(64, 128, T) : tilesOf(64, 64, T);
+}
 
 /// q, k, v and o of one shape and type, lse beside them. The shape.
 static Shape expectHeads(const char *plan, const TensorRef &q, const TensorRef &k, const TensorRef &v,
