@@ -159,8 +159,8 @@ Value DotOperands::copyOf(Value tile, Operation *before) {
 }
 
 /// The tile in its view as a memref of rank 2, of which only positions below the bounds may be read. A copy, where
-/// the tile begins before the view or its rows lie a multiple of 4 KB apart and would compete for one set of the
-/// cache.
+/// the tile begins before the view or its rows lie a multiple of 4 KB apart, give or take a line, and would compete
+/// for one set of the cache.
 Value DotOperands::readView(tile::LoadOp load) {
   auto view = load.getView().getType();
   auto extents = tile::shapeOf(load.getType());
@@ -185,9 +185,10 @@ Value DotOperands::readView(tile::LoadOp load) {
   if (ShapedType::isDynamic(strides[kept[0]])) {
     e.moveTo(0);
     auto facts = memref::ExtractStridedMetadataOp::create(e.builder, e.loc, load.getView());
-    Value apart = e.make<arith::RemUIOp>(facts.getStrides()[kept[0]],
-                                         e.constantIndex(4096 * 8 / element.getIntOrFloatBitWidth()));
-    require(arith::CmpIPredicate::ne, apart, e.constantIndex(0));
+    const int64_t bytes = element.getIntOrFloatBitWidth() / 8, page = 4096 / bytes, line = 64 / bytes;
+    Value near = e.make<arith::AddIOp>(facts.getStrides()[kept[0]], e.constantIndex(line));
+    Value apart = e.make<arith::RemUIOp>(near, e.constantIndex(page));
+    require(arith::CmpIPredicate::ugt, apart, e.constantIndex(2 * line));
   }
   SmallVector<int64_t> shape = swapped ? SmallVector<int64_t>{K, M} : SmallVector<int64_t>{M, K};
   const int64_t dynamic = ShapedType::kDynamic;
