@@ -394,6 +394,7 @@ void DotOperands::prefetchPanel(Value n, Value m, Value k, int64_t step) {
     Value row = e.make<arith::AddIOp>(first, e.make<arith::DivUIOp>(line, e.constantIndex(2)));
     Value column = e.make<arith::MulIOp>(e.make<arith::RemUIOp>(line, e.constantIndex(2)), e.constantIndex(lanes));
     index[alongK->axis] = e.along(row);
+    column = e.make<arith::AddIOp>(column, e.constantIndex(lanes - 1));
     index[alongN->axis] = e.along(e.make<arith::AddIOp>(n, column));
     e.prefetch(alongK->load, index);
   }

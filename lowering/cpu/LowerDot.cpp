@@ -264,6 +264,7 @@ private:
         Value row = e.make<arith::AddIOp>(at.rows[0], e.make<arith::DivUIOp>(line, e.constantIndex(width)));
         Value column = e.make<arith::RemUIOp>(line, e.constantIndex(width));
         column = e.make<arith::AddIOp>(at.n, e.make<arith::MulIOp>(column, e.constantIndex(lanes)));
+        column = e.make<arith::AddIOp>(column, e.constantIndex(lanes - 1));
         if (to.last) {
           row = e.make<arith::SelectOp>(to.last, row, e.constantIndex(0));
           column = e.make<arith::SelectOp>(to.last, column, e.constantIndex(0));
