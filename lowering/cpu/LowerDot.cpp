@@ -97,7 +97,8 @@ private:
     const int64_t whole = M / rows * rows;
     operands.turnTo(n, valid);
     Value begin = e.constantIndex(0), end = e.make<arith::MinSIOp>(mEnd, e.constantIndex(whole));
-    if (auto triangle = readInside(dot.getResult())) {
+    auto triangle = readInside(dot.getResult());
+    if (triangle && to.stores.empty()) { // a store also writes what the mask puts in place of the sums
       Value shift = shiftOf(*triangle);
       if (triangle->transposed)
         end = e.make<arith::MinSIOp>(end, after(n, 2 * lanes, shift));

@@ -55,6 +55,14 @@ void withAndWithout(View a, View b, View masked, View all, Tile limit, MaskConfi
 }
 const Kernel withAndWithoutKernel = kernel("with_and_without", withAndWithout, maskFields);
 
+/// Nothing but the masked store reads the product.
+void onlyMasked(View a, View b, View masked, Tile limit, MaskConfig cfg) {
+  Tile s = dot(load(a, {0, 0}, {M, K}), load(b, {0, 0}, {K, 64})); // (M, 64)
+  Tile row = expand(iota(M), -1), column = expand(iota(64), 0);
+  store(masked, {0, 0}, where(column - row <= limit, s, -1.0));
+}
+const Kernel onlyMaskedKernel = kernel("only_masked", onlyMasked, maskFields);
+
 class Triangles : public Semantics {
 protected:
   /// Small whole numbers, whose sums of products are exact.
@@ -131,6 +139,19 @@ TEST_P(Triangles, AProductThatIsAlsoReadOutsideTheMaskIsWhole) {
       expectEqual(masked, wantMasked, "masked");
       expectEqual(all, wantAll, "all");
     }
+}
+
+TEST_P(Triangles, AStoreUnderAMaskWritesTheWholeTile) {
+  const Tensor left = floats({M, K}, a), right = floats({K, N}, b);
+  for (const int limit : {-50, -9, 0, 31}) {
+    const Tensor masked = floats({M, N}, std::vector<double>(M * N));
+    launch(onlyMaskedKernel, {left.ref(), right.ref(), masked.ref(), limit}, "form=0");
+    std::vector<double> want;
+    for (int64_t m = 0; m < M; ++m)
+      for (int64_t n = 0; n < N; ++n)
+        want.push_back(isInside(m, n, limit, 0) ? product(m, n) : -1);
+    expectEqual(masked, want, "limit " + std::to_string(limit));
+  }
 }
 
 KILN_ON_EVERY_DEVICE(Triangles);
