@@ -138,7 +138,9 @@ static AttentionConfig tilesOf(int64_t bm, int64_t bn, int64_t T) {
 /// On a CPU short sequences take small tiles, so that little of a tile lies past the end; on long ones a larger tile
 /// reads keys and values less often, and the backward pass, which keeps a block of keys at hand, queries.
 AttentionConfig pickAttention(const Target &target, int64_t T, int64_t D) {
-  return target.isCpu() && T <= 512 ? tilesOf(32, 32, T) : tilesOf(64, 64, T);
+  if (target.isCpu() && T <= 512)
+    return tilesOf(32, 32, T);
+  return target.isCpu() ? tilesOf(128, 64, T) : tilesOf(64, 64, T);
 }
 
 AttentionConfig pickAttentionBackward(const Target &target, int64_t T, int64_t D) {

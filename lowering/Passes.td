@@ -123,7 +123,7 @@ def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
 // --- Shared by both CPU pipelines --------------------------------------------------------------------------------------
 
 def LowerMath : Pass<"cpu-lower-math", "::mlir::func::FuncOp"> {
-  let summary = "spells exp2, log2, exp, log, tanh, erf, rsqrt and bf16 conversions in arithmetic";
+  let summary = "spells exp2, log2, exp, log, tanh, erf, rsqrt, extrema and bf16 conversions in arithmetic";
   let description = [{
     On scalars and vectors. f32 functions are polynomials with the error bounds that dialect/README.md states; f64 ones
     are computed to the same bounds; no call of a mathematical library is left. bf16 is carried as i16 from here on.

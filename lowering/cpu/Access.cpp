@@ -281,8 +281,8 @@ void Evaluator::prefetch(tile::StoreOp op, const Index &index) {
                              /*isDataCache=*/true);
 }
 
-void Evaluator::prefetch(tile::LoadOp op, const Index &index) {
-  Access access = accessOf(op, op.getView(), op.getOffsets(), tile::shapeOf(op.getType()), index);
+void Evaluator::prefetch(tile::LoadOp op, ValueRange offsets, const Index &index) {
+  Access access = accessOf(op, op.getView(), offsets, tile::shapeOf(op.getType()), index);
   moveTo(depth());
   memref::PrefetchOp::create(builder, loc, op.getView(), access.indices, /*isWrite=*/false, /*localityHint=*/2,
                              /*isDataCache=*/true);

@@ -2,6 +2,7 @@
 
 #include "lowering/cpu/DotOperands.h"
 #include "lowering/cpu/Loops.h"
+#include "lowering/cpu/Prefetch.h"
 
 using namespace mlir;
 
@@ -365,17 +366,6 @@ void DotOperands::turnBlock(Value n, int64_t columns, Value k, int64_t valid, in
     storePanel(block[lane], e.make<arith::AddIOp>(k, e.constantIndex(lane)), vector);
 }
 
-SmallVector<Value> linesAt(Evaluator &e, int64_t lines, Value k, int64_t K, int64_t step) {
-  const int64_t turns = llvm::divideCeil(K, step), atOnce = llvm::divideCeil(lines, turns);
-  const int64_t pause = std::max<int64_t>(1, turns / lines);
-  Value first =
-      e.make<arith::MulIOp>(e.make<arith::DivUIOp>(k, e.constantIndex(step * pause)), e.constantIndex(atOnce));
-  SmallVector<Value> numbers;
-  for (int64_t i = 0; i < atOnce; ++i)
-    numbers.push_back(e.make<arith::AddIOp>(first, e.constantIndex(i)));
-  return numbers;
-}
-
 bool DotOperands::prefetches() {
   auto alongK = edgeOf(dot.getB(), 0), alongN = edgeOf(dot.getB(), 1);
   return alongK && alongN && alongK->load == alongN->load && !isTransposed(dot.getB()) && !packedBefore &&
@@ -396,7 +386,7 @@ void DotOperands::prefetchPanel(Value n, Value m, Value k, int64_t step) {
     index[alongK->axis] = e.along(row);
     column = e.make<arith::AddIOp>(column, e.constantIndex(lanes - 1));
     index[alongN->axis] = e.along(e.make<arith::AddIOp>(n, column));
-    e.prefetch(alongK->load, index);
+    e.prefetch(alongK->load, alongK->load.getOffsets(), index);
   }
 }
 

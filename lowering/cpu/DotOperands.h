@@ -94,9 +94,4 @@ private:
 void forPanels(Evaluator &e, int64_t N, mlir::Value end,
                llvm::function_ref<void(mlir::Value n, llvm::ArrayRef<int64_t> valid)> body);
 
-/// The numbers of those of `lines` that are to be asked for at k, in a loop over K with this step that asks for all. A
-/// burst of requests would keep the micro-kernel from its own operands: they are spread evenly. A line is a vector,
-/// asked for by its last element: where rows are not aligned, its first came with the vector before it.
-llvm::SmallVector<mlir::Value> linesAt(Evaluator &e, int64_t lines, mlir::Value k, int64_t K, int64_t step);
-
 } // namespace kiln::lowering::cpu

@@ -62,9 +62,9 @@ public:
 
   /// Writes `value` where the store says; what lies outside the view is dropped.
   void store(mlir::Value value, tile::StoreOp op, const Index &index);
-  /// Asks for the memory that the store will write, or the load read. Harmless outside the view.
+  /// Asks for the memory that the store will write, or the load read at these offsets. Harmless outside the view.
   void prefetch(tile::StoreOp op, const Index &index);
-  void prefetch(tile::LoadOp op, const Index &index);
+  void prefetch(tile::LoadOp op, mlir::ValueRange offsets, const Index &index);
   /// Writes `value` where the scatter says, to row `rows[i]`.
   void scatter(mlir::Value value, tile::ScatterOp op, const Index &index);
   /// Adds one element to a view indivisibly; the element as it was, 0 outside the view. No index has lanes.

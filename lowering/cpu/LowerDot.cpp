@@ -8,6 +8,7 @@
 #include "lowering/cpu/LowerDot.h"
 #include "lowering/analysis/Triangles.h"
 #include "lowering/cpu/DotOperands.h"
+#include "lowering/cpu/Prefetch.h"
 
 using namespace mlir;
 
@@ -28,8 +29,11 @@ void widenDotOperands(func::FuncOp function) {
   });
 }
 
-/// Steps of k in the micro-kernel's loop body, and between two requests for memory.
-static constexpr int64_t kUnroll = 4, kChunk = 64;
+/// Steps of k in the micro-kernel's loop body.
+static constexpr int64_t kUnroll = 4;
+
+/// Steps of k between two requests for memory, in a sum of K terms: a few requests even in a short one.
+static int64_t chunkOf(int64_t K) { return K < 128 ? 32 : 64; }
 
 namespace {
 
@@ -39,13 +43,15 @@ public:
       : dot(dot), to(to), machine(machine), buffers(buffers), e(dot.getLoc(), machine, buffers),
         element(getElementTypeOrSelf(dot.getType())), M(tile::shapeOf(dot.getType())[0]),
         N(tile::shapeOf(dot.getType())[1]), lanes(machine.lanes()),
-        rows(std::min<int64_t>(M, machine.registers >= 32 ? 8 : 6)), operands(dot, e, buffers, rows) {
+        rows(std::min<int64_t>(M, machine.registers >= 32 ? 8 : 6)), operands(dot, e, buffers, rows),
+        kChunk(chunkOf(operands.depth())) {
     e.levels.push_back({dot->getBlock(), dot});
   }
 
   void emit() {
     operands.bound();
     boundResult();
+    nextStep.emplace(dot, e);
     operands.pack();
     if (!to.stores.empty()) {
       e.moveTo(0);
@@ -187,10 +193,11 @@ private:
     auto chunk = [&, kEnd = kEnd](Ix k, ValueRange carried) {
       operands.prefetchPanel(nextPanel, m, k.at, kChunk);
       prefetchStores(place, k.at);
+      prefetchNextStep(n, m, k.at);
       Value end = e.make<arith::AddIOp>(k.at, e.constantIndex(kChunk));
       return steps(k.at, e.make<arith::MinSIOp>(end, kEnd), carried);
     };
-    const bool prefetches = !to.stores.empty() || operands.prefetches();
+    const bool prefetches = !to.stores.empty() || operands.prefetches() || !nextStep->empty();
     SmallVector<Value> sums = prefetches ? e.loop(kBegin, kEnd, kChunk, zeros, chunk) : steps(kBegin, kEnd, zeros);
     if (operands.isBounded())
       for (size_t s = 0; s < sums.size(); ++s) {
@@ -274,6 +281,15 @@ private:
       }
   }
 
+  /// The same for what the operands read in the next step of the loop around the product.
+  void prefetchNextStep(Value n, Value m, Value k) {
+    const int64_t inPanel = llvm::divideCeil(M, rows), panels = llvm::divideCeil(N, 2 * lanes);
+    Value block =
+        e.make<arith::MulIOp>(e.make<arith::DivUIOp>(n, e.constantIndex(2 * lanes)), e.constantIndex(inPanel));
+    block = e.make<arith::AddIOp>(block, e.make<arith::DivUIOp>(m, e.constantIndex(rows)));
+    nextStep->prefetch(block, inPanel * panels, k, operands.depth(), kChunk);
+  }
+
   /// Runs the stores on a block. Its sums go through a corner of memory, so that the code of the stores is there once
   /// for all rows.
   void storeThrough(const Block &block, ArrayRef<Value> sums) {
@@ -306,6 +322,8 @@ private:
   const Type element;
   const int64_t M, N, lanes, rows;
   DotOperands operands;
+  const int64_t kChunk;
+  std::optional<NextStep> nextStep;
   Value mEnd, nEnd, corner;
 };
 

@@ -1,4 +1,4 @@
-// Spells transcendental functions and bf16 conversions in arithmetic.
+// Spells transcendental functions, extrema and bf16 conversions in arithmetic.
 //
 // In: scalars and vectors of one dimension. Functions of f32 and f64 become the polynomials of MathFunctions.h. f32 →
 // bf16 is done on the words, rounding to nearest even: compilers without the instruction call a library for each
@@ -53,6 +53,26 @@ template <class OpTy, Value (MathFunctions::*function)(Value)> struct LowerFunct
   }
 
   const bool scaleInstruction;
+};
+
+/// The larger or smaller of two numbers; of a number and a NaN, the number. LLVM's own way orders zeros too, and takes
+/// twice as long.
+///
+///     %0 = arith.maxnumf %a, %b : f32
+///     // becomes
+///     %m = %a > %b ? %a : %b      // x86's max instruction: %b where %a is NaN
+///     %0 = %b == %b ? %m : %a
+template <class OpTy, arith::CmpFPredicate first> struct LowerExtremum : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+    if (!isNative(op.getType(), [](Type element) { return element.isF32() || element.isF64(); }))
+      return rewriter.notifyMatchFailure(op, "not a scalar or vector of f32 or f64");
+    Emit emit(rewriter, op.getLoc());
+    Value a = op.getLhs(), b = op.getRhs();
+    Value extremum = emit.select(emit.compare(first, a, b), a, b);
+    rewriter.replaceOp(op, emit.select(emit.compare(arith::CmpFPredicate::ORD, b, b), extremum, a));
+    return success();
+  }
 };
 
 /// An integer to a narrow float, rounded once. Canonicalisation makes such conversions out of two steps.
@@ -171,7 +191,9 @@ struct LowerMath : impl::LowerMathBase<LowerMath> {
                  LowerFunction<math::Log2Op, &MathFunctions::log2>, LowerFunction<math::LogOp, &MathFunctions::log>,
                  LowerFunction<math::TanhOp, &MathFunctions::tanh>, LowerFunction<math::ErfOp, &MathFunctions::erf>,
                  LowerFunction<math::RsqrtOp, &MathFunctions::rsqrt>>(&getContext(), scaleInstruction);
-    patterns.add<LowerBf16Truncation, LowerBf16Extension>(&getContext());
+    patterns.add<LowerExtremum<arith::MaxNumFOp, arith::CmpFPredicate::OGT>,
+                 LowerExtremum<arith::MinNumFOp, arith::CmpFPredicate::OLT>, LowerBf16Truncation, LowerBf16Extension>(
+        &getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     carryBf16AsWords(getOperation());
   }

@@ -7,6 +7,7 @@
 #include "runtime/Arguments.h"
 #include "runtime/Executable.h"
 #include "runtime/cpu/CheckSink.h"
+#include "runtime/cpu/Memory.h"
 #include "runtime/cpu/ObjectLoader.h"
 #include "runtime/cpu/ThreadTeam.h"
 
@@ -47,9 +48,8 @@ public:
   void *reserve(int64_t bytes) {
     if (bytes > size) {
       std::free(memory);
-      size = (bytes + abi::scratchAlignment - 1) / abi::scratchAlignment * abi::scratchAlignment;
-      memory = std::aligned_alloc(abi::scratchAlignment, size);
-      size = memory ? size : 0;
+      memory = allocateMemory(bytes, abi::scratchAlignment);
+      size = memory ? bytes : 0;
     }
     return memory;
   }
@@ -136,10 +136,7 @@ CpuDevice::CpuDevice(std::string name, lowering::CpuTarget target, lowering::Cpu
 }
 
 void *CpuDevice::allocate(int64_t bytes) {
-  void *memory = nullptr;
-  const int64_t most = std::numeric_limits<int64_t>::max() - tensorAlignment;
-  if (bytes >= 0 && bytes <= most) // never of size 0, so that null means failure
-    memory = std::aligned_alloc(tensorAlignment, (bytes / tensorAlignment + 1) * tensorAlignment);
+  void *const memory = allocateMemory(bytes, tensorAlignment);
   if (!memory)
     throw Error(fmt::format("expected {} bytes of memory on device '{}', but it has not so much", bytes, deviceName),
                 Fault::device);

@@ -7,7 +7,9 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 
 using namespace kiln;
 
@@ -76,11 +78,38 @@ protected:
 };
 
 TEST_F(Tensors, AreZeroAndAlignedWhenMade) {
-  for (const int64_t count : {1, 63, 4097}) {
+  for (const int64_t count : {1, 63, 4097, 1500001}) {
     Tensor tensor(device, f32, {count});
     EXPECT_EQ(reinterpret_cast<uintptr_t>(tensor.data()) % 256, 0u);
     EXPECT_EQ(tensor.downloadFloats(), std::vector<float>(count, 0));
   }
+}
+
+/// What /proc/self/smaps says of the mapping that holds `address`: whether large pages were asked for.
+bool asksForLargePages(uintptr_t address) {
+  std::ifstream maps("/proc/self/smaps");
+  bool holds = false;
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2)
+      holds = begin <= address && address < end;
+    else if (holds && line.starts_with("VmFlags:"))
+      return line.find(" hg") != std::string::npos;
+  }
+  return false;
+}
+
+// Whole pages of 2 MB only: the rest of a tensor takes no more memory than it needs.
+TEST_F(Tensors, LieOnLargePagesAsFarAsWholeOnesFit) {
+  if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled"))
+    GTEST_SKIP() << "the system has no large pages";
+  constexpr int64_t page = 2 << 20;
+  Tensor large(device, i8, {40 * page + page / 2});
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(large.data());
+  EXPECT_EQ(begin % page, 0u);
+  EXPECT_TRUE(asksForLargePages(begin));
+  EXPECT_TRUE(asksForLargePages(begin + 40 * page - 1));
+  EXPECT_FALSE(asksForLargePages(begin + 40 * page));
 }
 
 TEST_F(Tensors, ConvertFloatsOfEveryType) {
@@ -119,9 +148,7 @@ TEST_F(Tensors, TellTheSizeOfAnUploadThatDoesNotFit) {
 TEST_F(Tensors, TellTheSizeOfMemoryThatThereIsNot) {
   EXPECT_EQ(errorOf([&] { Tensor(device, f32, {int64_t(1) << 50}); }),
             "expected 4503599627370496 bytes of memory on device 'cpu', but it has not so much");
-  EXPECT_EQ(errorOf([&] {
-              Tensor(device, f32, {int64_t(1) << 32, int64_t(1) << 32});
-            }),
+  EXPECT_EQ(errorOf([&] { Tensor(device, f32, {int64_t(1) << 32, int64_t(1) << 32}); }),
             "expected a tensor's extents to be at least 0 and to fit memory, but got f32[4294967296x4294967296]");
 }
 

@@ -55,3 +55,28 @@ func.func @under_a_mask(%a: memref<64x64xf32, strided<[64, 1]>>, %b: memref<64x6
   tile.store %p, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32, strided<[64, 1]>>
   return
 }
+
+// Short rows are asked for one step of the loop ahead, by the first product that reads them; long rows are not.
+// CHECK-LABEL: func @next_step
+// CHECK-SAME: %[[SHORT:[a-z0-9]+]]: memref<?x64xf32, strided<[?, 1]>>, %[[LONG:[a-z0-9]+]]: memref<?x256xf32
+// CHECK: scf.for %[[K:[a-z0-9]+]] = %{{.*}} to %{{.*}} step %[[STEP:[a-z0-9_]+]] : i64 {
+// CHECK: %[[NEXT:.*]] = arith.addi %[[K]], %[[STEP]] : i64
+// CHECK: %[[ROW:.*]] = arith.index_cast %[[NEXT]] : i64 to index
+// CHECK: %[[AHEAD:.*]] = arith.addi %[[ROW]], %{{.*}} : index
+// CHECK: memref.prefetch %[[SHORT]][%[[AHEAD]], %{{.*}}], read
+// CHECK-NOT: memref.prefetch %[[LONG]]
+// CHECK: return
+func.func @next_step(%a: memref<?x64xf32, strided<[?, 1]>>, %b: memref<?x256xf32, strided<[?, 1]>>,
+                     %c: memref<64x64xf32, strided<[64, 1]>>, %n: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c256 = arith.constant 256 : i64
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %sum = scf.for %k = %c0 to %n step %c256 iter_args(%acc = %zero) -> tensor<64x64xf32> : i64 {
+    %x = tile.load %b[%c0, %k] {cpu.view} : memref<?x256xf32, strided<[?, 1]>> -> tensor<64x256xf32>
+    %y = tile.load %a[%k, %c0] {cpu.view} : memref<?x64xf32, strided<[?, 1]>> -> tensor<256x64xf32>
+    %d = tile.dot %x, %y, %acc : tensor<64x256xf32>, tensor<256x64xf32>, tensor<64x64xf32>
+    scf.yield %d : tensor<64x64xf32>
+  }
+  tile.store %sum, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32, strided<[64, 1]>>
+  return
+}

@@ -1,4 +1,4 @@
-// Transcendental functions and bf16 conversions in arithmetic.
+// Transcendental functions, extrema and bf16 conversions in arithmetic.
 // RUN: kiln-opt %s --cpu-lower-math | FileCheck %s
 // RUN: kiln-opt %s --cpu-lower-math="scale-instruction=true" | FileCheck %s --check-prefix=SCALE
 
@@ -35,6 +35,26 @@ func.func @functions(%x: vector<8xf64>) -> vector<8xf64> {
   %4 = math.erf %3 : vector<8xf64>
   %5 = math.rsqrt %4 : vector<8xf64>
   return %5 : vector<8xf64>
+}
+
+// The x86 instruction gives %b where either is NaN: where %b is, %a must come back.
+// CHECK-LABEL: @larger
+// CHECK-SAME: %[[A:.*]]: vector<16xf32>, %[[B:.*]]: vector<16xf32>
+// CHECK: %[[GREATER:.*]] = arith.cmpf ogt, %[[A]], %[[B]]
+// CHECK: %[[MAX:.*]] = arith.select %[[GREATER]], %[[A]], %[[B]]
+// CHECK: %[[NUMBER:.*]] = arith.cmpf ord, %[[B]], %[[B]]
+// CHECK: %[[RESULT:.*]] = arith.select %[[NUMBER]], %[[MAX]], %[[A]]
+// CHECK: return %[[RESULT]]
+func.func @larger(%a: vector<16xf32>, %b: vector<16xf32>) -> vector<16xf32> {
+  %0 = arith.maxnumf %a, %b : vector<16xf32>
+  return %0 : vector<16xf32>
+}
+
+// CHECK-LABEL: @smaller
+// CHECK: arith.cmpf olt, %arg0, %arg1 : f64
+func.func @smaller(%a: f64, %b: f64) -> f64 {
+  %0 = arith.minnumf %a, %b : f64
+  return %0 : f64
 }
 
 // bf16 is i16 afterwards: in parameters, memory, loops and constants.

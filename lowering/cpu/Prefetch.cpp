@@ -1,0 +1,107 @@
+// Which memory is asked for, and when.
+
+#include "lowering/cpu/Prefetch.h"
+
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::cpu {
+
+SmallVector<Value> linesAt(Evaluator &e, int64_t lines, Value k, int64_t K, int64_t step) {
+  const int64_t turns = llvm::divideCeil(K, step), atOnce = llvm::divideCeil(lines, turns);
+  const int64_t pause = std::max<int64_t>(1, turns / lines);
+  Value first =
+      e.make<arith::MulIOp>(e.make<arith::DivUIOp>(k, e.constantIndex(step * pause)), e.constantIndex(atOnce));
+  SmallVector<Value> numbers;
+  for (int64_t i = 0; i < atOnce; ++i)
+    numbers.push_back(e.make<arith::AddIOp>(first, e.constantIndex(i)));
+  return numbers;
+}
+
+/// The longest row, in vectors, that is asked for.
+static constexpr int64_t longestRow = 8;
+
+/// Whether `dot` is the first product of its block that reads elements of `load`.
+static bool readsFirst(tile::DotOp dot, tile::LoadOp load) {
+  bool reads = false;
+  for (const Reader &reader : readersOf(load.getResult())) {
+    auto other = dyn_cast<tile::DotOp>(reader.operand->getOwner());
+    if (!other || other->getBlock() != dot->getBlock())
+      continue;
+    reads |= other == dot;
+    if (other->isBeforeInBlock(dot))
+      return false;
+  }
+  return reads;
+}
+
+NextStep::NextStep(tile::DotOp dot, Evaluator &e) : e(e) {
+  auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
+  if (!loop)
+    return;
+  for (tile::LoadOp load : dot->getBlock()->getOps<tile::LoadOp>())
+    if (readsFirst(dot, load))
+      if (auto tile = nextOf(load, loop))
+        tiles.push_back(std::move(*tile));
+}
+
+/// The tile that `load` will read after this step of `loop`, if that is another one and is made of short rows.
+std::optional<NextStep::Tile> NextStep::nextOf(tile::LoadOp load, scf::ForOp loop) {
+  auto [strides, start] = load.getView().getType().getStridesAndOffset();
+  auto extents = tile::shapeOf(load.getType());
+  const int64_t last = static_cast<int64_t>(extents.size()) - 1;
+  const auto isWide = [&](int64_t axis) { return extents[axis] > 1; };
+  const auto rows = llvm::to_vector(llvm::make_filter_range(llvm::seq<int64_t>(0, std::max<int64_t>(last, 0)), isWide));
+  if (rows.size() != 1 || strides[last] != 1 || extents[last] > longestRow * e.machine.lanes())
+    return std::nullopt;
+
+  IRMapping next;
+  e.moveTo(0);
+  Value position = loop.getInductionVar();
+  next.map(position, e.make<arith::AddIOp>(position, loop.getStep()));
+  Tile tile{load, {}, rows[0]};
+  bool changes = false;
+  std::function<bool(Value)> advance = [&](Value value) {
+    if (next.contains(value))
+      return true;
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getBlock() != loop.getBody())
+      return !loop->isAncestor(value.getParentRegion()->getParentOp()); // known before the loop
+    if (!isPure(op) || op->getNumRegions() || op->getNumResults() != 1 || !llvm::all_of(op->getOperands(), advance))
+      return false;
+    e.moveTo(0);
+    e.builder.clone(*op, next);
+    return true;
+  };
+  for (Value offset : load.getOffsets()) {
+    if (!advance(offset))
+      return std::nullopt;
+    tile.offsets.push_back(next.lookupOrDefault(offset));
+    changes |= tile.offsets.back() != offset;
+  }
+  if (!changes)
+    return std::nullopt;
+  return tile;
+}
+
+void NextStep::prefetch(Value block, int64_t blocks, Value k, int64_t K, int64_t step) {
+  const int64_t lanes = e.machine.lanes();
+  for (Tile &tile : tiles) {
+    auto extents = tile::shapeOf(tile.load.getType());
+    const int64_t width = llvm::divideCeil(extents.back(), lanes);
+    const int64_t share = llvm::divideCeil(extents[tile.axis] * width, blocks);
+    Value first = e.make<arith::MulIOp>(block, e.constantIndex(share));
+    for (Value number : linesAt(e, share, k, K, step)) {
+      Value line = e.make<arith::AddIOp>(first, number);
+      Value column =
+          e.make<arith::MulIOp>(e.make<arith::RemUIOp>(line, e.constantIndex(width)), e.constantIndex(lanes));
+      Index index(extents.size(), e.fixed(0));
+      index[tile.axis] = e.along(e.make<arith::DivUIOp>(line, e.constantIndex(width)));
+      index.back() = e.along(e.make<arith::AddIOp>(column, e.constantIndex(lanes - 1)));
+      e.prefetch(tile.load, tile.offsets, index);
+    }
+  }
+}
+
+} // namespace kiln::lowering::cpu

@@ -1,0 +1,38 @@
+// Requests for memory that is not needed yet, spread over the loops of a product's micro-kernel: a burst of requests
+// would keep the micro-kernel from its own operands.
+
+#pragma once
+
+#include "lowering/cpu/Evaluator.h"
+
+namespace kiln::lowering::cpu {
+
+/// The numbers of those of `lines` that are to be asked for at k, in a loop over K with this step that asks for all. A
+/// line is a vector, asked for by its last element: where rows are not aligned, its first came with the vector before
+/// it.
+llvm::SmallVector<mlir::Value> linesAt(Evaluator &e, int64_t lines, mlir::Value k, int64_t K, int64_t step);
+
+/// The tiles of short rows that a product, as the first one to do so, reads in each step of the loop that it stands in:
+/// during one step the memory of the next one's tiles comes to the second-level cache. Along a long row the CPU looks
+/// ahead by itself; where rows are short and far apart, as those of a head of attention, it does so in vain.
+class NextStep {
+public:
+  NextStep(tile::DotOp dot, Evaluator &e);
+  bool empty() const { return tiles.empty(); }
+  /// Emits the requests that fall to the `block`-th of `blocks` parts of the product at k, in a loop over K with this
+  /// step.
+  void prefetch(mlir::Value block, int64_t blocks, mlir::Value k, int64_t K, int64_t step);
+
+private:
+  struct Tile {
+    tile::LoadOp load;
+    llvm::SmallVector<mlir::Value> offsets; // in the next step
+    int64_t axis;                           // of its rows
+  };
+  std::optional<Tile> nextOf(tile::LoadOp load, mlir::scf::ForOp loop);
+
+  Evaluator &e;
+  llvm::SmallVector<Tile> tiles;
+};
+
+} // namespace kiln::lowering::cpu

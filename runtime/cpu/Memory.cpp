@@ -1,0 +1,25 @@
+// Large blocks begin at a large page, and the system is asked for large pages as far as whole ones fit: the last part
+// of a block lies on small pages, so that a block never takes more memory than was asked for.
+
+#include "runtime/cpu/Memory.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <sys/mman.h>
+
+namespace kiln {
+
+static constexpr int64_t largePage = int64_t(2) << 20;
+
+void *allocateMemory(int64_t bytes, int64_t alignment) {
+  const int64_t boundary = bytes >= largePage ? std::max(largePage, alignment) : alignment;
+  if (bytes < 0 || bytes > std::numeric_limits<int64_t>::max() - boundary)
+    return nullptr;
+  void *const memory = std::aligned_alloc(boundary, (bytes / alignment + 1) * alignment);
+  if (memory && bytes >= largePage)
+    madvise(memory, bytes / largePage * largePage, MADV_HUGEPAGE); // advice: small pages do as well
+  return memory;
+}
+
+} // namespace kiln
