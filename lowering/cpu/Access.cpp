@@ -95,32 +95,38 @@ Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offs
   return access;
 }
 
+/// Compares the number of each lane with n, an i32.
+Value Evaluator::compareLanes(arith::CmpIPredicate predicate, Value n) {
+  SmallVector<Attribute> numbers;
+  for (int64_t lane = 0; lane < machine.lanes(); ++lane)
+    numbers.push_back(builder.getI32IntegerAttr(lane));
+  Value lane = make<arith::ConstantOp>(DenseElementsAttr::get(vectorOf(builder.getI32Type()), numbers));
+  return make<arith::CmpIOp>(predicate, lane, asVector(n));
+}
+
+/// n, an index, as an i32 between 0 and the number of lanes.
+Value Evaluator::countOfLanes(Value n) {
+  n = make<arith::MaxSIOp>(make<arith::MinSIOp>(n, constantIndex(machine.lanes())), constantIndex(0));
+  return make<arith::IndexCastOp>(builder.getI32Type(), n);
+}
+
+Value Evaluator::lanesBelow(Value n) { return compareLanes(arith::CmpIPredicate::slt, countOfLanes(n)); }
+
 /// The lanes [low, high) that lie inside: as few operations as the facts allow.
 void Evaluator::boundLanes(Access &access, Value limit, Value start, bool canBeNegative, const Ix &position) {
-  const int64_t count = machine.lanes();
-  Type i32 = builder.getI32Type();
-  SmallVector<Attribute> numbers;
-  for (int64_t lane = 0; lane < count; ++lane)
-    numbers.push_back(builder.getI32IntegerAttr(lane));
-  Value lane = make<arith::ConstantOp>(DenseElementsAttr::get(vectorOf(i32), numbers));
-  auto clamped = [&](Value n) {
-    n = make<arith::MaxSIOp>(make<arith::MinSIOp>(n, constantIndex(count)), constantIndex(0));
-    return asVector(make<arith::IndexCastOp>(i32, n));
-  };
   auto also = [&](Value mask) { access.mask = access.mask ? make<arith::AndIOp>(access.mask, mask) : mask; };
   if (limit) {
     Value high = make<arith::SubIOp>(limit, start);
-    also(make<arith::CmpIOp>(arith::CmpIPredicate::slt, lane, clamped(high)));
+    also(lanesBelow(high));
     if (canBeNegative) {
       Value low = make<arith::SubIOp>(constantIndex(0), start);
-      also(make<arith::CmpIOp>(arith::CmpIPredicate::sge, lane, clamped(low)));
+      also(compareLanes(arith::CmpIPredicate::sge, countOfLanes(low)));
     }
   }
   if (access.inside)
     also(asVector(access.inside));
-  if (position.valid < count)
-    also(make<arith::CmpIOp>(arith::CmpIPredicate::slt, lane,
-                             asVector(make<arith::ConstantOp>(builder.getI32IntegerAttr(position.valid)))));
+  if (position.valid < machine.lanes())
+    also(compareLanes(arith::CmpIPredicate::slt, make<arith::ConstantOp>(builder.getI32IntegerAttr(position.valid))));
 }
 
 Value Evaluator::paddingOf(Type element, tile::Padding padding) {

@@ -269,6 +269,7 @@ void DotOperands::packBefore(scf::ForOp loop) {
   before.panels = panels;
   before.packedBefore = true;
   before.kBound = before.boundOf(before.edgeOf(dot.getB(), 0), K);
+  before.nBound = before.boundOf(before.edgeOf(dot.getB(), 1), N);
   forPanels(outside, N, outside.constantIndex(N), [&](Value n, ArrayRef<int64_t> valid) {
     before.slot = outside.make<arith::DivUIOp>(n, outside.constantIndex(wide));
     before.packPanel(n, valid);
@@ -294,8 +295,10 @@ void DotOperands::turnTo(Value n, ArrayRef<int64_t> valid) {
 }
 
 void DotOperands::packPanel(Value n, ArrayRef<int64_t> valid) {
-  auto pack = [&] { isTransposed(dot.getB()) ? packTransposed(n, valid) : packRows(n, valid); };
-  whereInside(edgeOf(dot.getB(), 1), N, pack);
+  if (isTransposed(dot.getB()))
+    return packTransposed(n, valid.size());
+  const bool masksAreFree = e.machine.vectorBits == 512;
+  whereInside(masksAreFree ? std::nullopt : edgeOf(dot.getB(), 1), N, [&] { packRows(n, valid); });
 }
 
 /// Positions of k below the bound lie inside an operand's view when they do not begin before it.
@@ -308,9 +311,10 @@ void DotOperands::assumeK(std::optional<Edge> edge, bool holds) {
     e.inside.erase({edge->load, edge->axis});
 }
 
-void DotOperands::storePanel(Value value, Value k, int64_t vector) {
+/// To row k of the panel, from `column` of it on.
+void DotOperands::storePanel(Value value, Value k, Value column) {
   value = e.asVector(value);
-  SmallVector<Value> at = {slot, k, e.constantIndex(vector * lanes)};
+  SmallVector<Value> at = {slot, k, column};
   e.moveTo(e.depth());
   vector::StoreOp::create(e.builder, e.loc, value, panels, at);
 }
@@ -320,33 +324,48 @@ void DotOperands::packRows(Value n, ArrayRef<int64_t> valid) {
   assumeK(edgeOf(dot.getB(), 0), true);
   e.unrolledLoop(e.constantIndex(0), kBound, 4, [&](Ix k) {
     for (size_t vector = 0; vector < valid.size(); ++vector) {
-      Value first = e.make<arith::AddIOp>(n, e.constantIndex(vector * lanes));
-      storePanel(e.at(dot.getB(), {k, e.lanesFrom(first, valid[vector])}), k.at, vector);
+      Value column = e.constantIndex(vector * lanes), first = e.make<arith::AddIOp>(n, column);
+      storePanel(e.at(dot.getB(), {k, e.lanesFrom(first, valid[vector])}), k.at, column);
     }
   });
   assumeK(edgeOf(dot.getB(), 0), false);
 }
 
-/// Blocks of lanes × lanes, read along k and turned; the last block is bounded by its view.
-void DotOperands::packTransposed(Value n, ArrayRef<int64_t> valid) {
-  Value rest = e.make<arith::RemUIOp>(kBound, e.constantIndex(lanes));
-  Value whole = e.make<arith::SubIOp>(kBound, rest);
-  for (size_t vector = 0; vector < valid.size(); ++vector) {
-    Value first = e.make<arith::AddIOp>(n, e.constantIndex(vector * lanes));
-    assumeK(edgeOf(dot.getB(), 0), true);
-    e.loop(e.constantIndex(0), whole, lanes, [&](Ix k) { turnBlock(first, valid[vector], k.at, lanes, vector); });
-    assumeK(edgeOf(dot.getB(), 0), false);
-    Value ragged = e.make<arith::CmpIOp>(arith::CmpIPredicate::ne, rest, e.constantIndex(0));
-    const int64_t last = K % lanes ? K % lanes : lanes;
-    e.branch(ragged, [&] { turnBlock(first, valid[vector], whole, last, vector); }, nullptr);
-  }
+/// Blocks of lanes × lanes, read along k and turned.
+void DotOperands::packTransposed(Value n, int64_t vectors) {
+  auto edge = edgeOf(dot.getB(), 1);
+  const bool clamps = edge && isNonNegative(edge->load.getOffsets()[edge->axis]);
+  Value bound = clamps ? nBound : e.constantIndex(N), whole = e.constantIndex(K / lanes * lanes);
+  e.loop(e.constantIndex(0), e.constantIndex(vectors * lanes), lanes, [&](Ix column) {
+    Value first = e.make<arith::AddIOp>(n, column.at);
+    auto blocks = [&] {
+      if (clamps)
+        e.inside.insert({edge->load, edge->axis});
+      e.loop(e.constantIndex(0), e.make<arith::MinSIOp>(kBound, whole), lanes,
+             [&](Ix k) { turnBlock(first, column.at, bound, k.at, lanes); });
+      if (K % lanes)
+        turnBlock(first, column.at, bound, whole, K % lanes);
+      e.inside.clear();
+    };
+    auto zeros = [&] {
+      Value zero = e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(element)));
+      e.loop(e.constantIndex(0), kBound, 1, [&](Ix k) { storePanel(zero, k.at, column.at); });
+    };
+    if (clamps)
+      e.branch(e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, first, bound), blocks, zeros);
+    else
+      blocks();
+  });
 }
 
-void DotOperands::turnBlock(Value n, int64_t columns, Value k, int64_t valid, int64_t vector) {
+/// The block of b at row k, of which `valid` rows lie in the tile, and column n, to `column` of the panel. Columns from
+/// `bound` on are zero, or past the tile's last one, at which nobody looks: in their place the last one is read.
+void DotOperands::turnBlock(Value n, Value column, Value bound, Value k, int64_t valid) {
   SmallVector<Value> block;
-  for (int64_t lane = 0; lane < lanes; ++lane) { // columns past the last one repeat it; nobody looks at them
-    Value column = e.make<arith::AddIOp>(n, e.constantIndex(std::min(lane, columns - 1)));
-    block.push_back(e.vectorAt(dot.getB(), {e.lanesFrom(k, valid), e.along(column)}));
+  Value last = e.make<arith::SubIOp>(bound, e.constantIndex(1));
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    Value at = e.make<arith::MinSIOp>(e.make<arith::AddIOp>(n, e.constantIndex(lane)), last);
+    block.push_back(e.vectorAt(dot.getB(), {e.lanesFrom(k, valid), e.along(at)}));
   }
   for (int64_t half = 1; half < lanes; half *= 2) { // exchange off-diagonal blocks of size `half`
     SmallVector<int64_t> low, high;
@@ -362,8 +381,11 @@ void DotOperands::turnBlock(Value n, int64_t columns, Value k, int64_t valid, in
       }
     block = next;
   }
+  Value inside = e.lanesBelow(e.make<arith::SubIOp>(bound, n));
+  Value zero = e.asVector(e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(element))));
   for (int64_t lane = 0; lane < lanes; ++lane)
-    storePanel(block[lane], e.make<arith::AddIOp>(k, e.constantIndex(lane)), vector);
+    storePanel(e.make<arith::SelectOp>(inside, block[lane], zero), e.make<arith::AddIOp>(k, e.constantIndex(lane)),
+               column);
 }
 
 bool DotOperands::prefetches() {
@@ -380,14 +402,12 @@ void DotOperands::prefetchPanel(Value n, Value m, Value k, int64_t step) {
   Value block = e.make<arith::DivUIOp>(m, e.constantIndex(rows));
   Value first = e.make<arith::MulIOp>(block, e.constantIndex(share));
   Index index(alongK->load.getOffsets().size(), e.fixed(0));
-  for (Value line : linesAt(e, 2 * share, k, K, step)) {
-    Value row = e.make<arith::AddIOp>(first, e.make<arith::DivUIOp>(line, e.constantIndex(2)));
-    Value column = e.make<arith::MulIOp>(e.make<arith::RemUIOp>(line, e.constantIndex(2)), e.constantIndex(lanes));
-    index[alongK->axis] = e.along(row);
-    column = e.make<arith::AddIOp>(column, e.constantIndex(lanes - 1));
-    index[alongN->axis] = e.along(e.make<arith::AddIOp>(n, column));
-    e.prefetch(alongK->load, alongK->load.getOffsets(), index);
-  }
+  for (Value number : rowsAt(e, share, k, K, step))
+    for (int64_t vector = 0; vector < 2; ++vector) {
+      index[alongK->axis] = e.along(e.make<arith::AddIOp>(first, number));
+      index[alongN->axis] = e.along(e.make<arith::AddIOp>(n, requestFor(e, vector)));
+      e.prefetch(alongK->load, alongK->load.getOffsets(), index);
+    }
 }
 
 // --- What the micro-kernel reads ----------------------------------------------------------------------------------

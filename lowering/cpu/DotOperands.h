@@ -71,10 +71,10 @@ private:
   mlir::Value makePanels(Evaluator &at, int64_t count);
   void packPanel(mlir::Value n, llvm::ArrayRef<int64_t> valid);
   bool isTransposed(mlir::Value tile);
-  void storePanel(mlir::Value value, mlir::Value k, int64_t vector);
+  void storePanel(mlir::Value value, mlir::Value k, mlir::Value column);
   void packRows(mlir::Value n, llvm::ArrayRef<int64_t> valid);
-  void packTransposed(mlir::Value n, llvm::ArrayRef<int64_t> valid);
-  void turnBlock(mlir::Value n, int64_t columns, mlir::Value k, int64_t valid, int64_t vector);
+  void packTransposed(mlir::Value n, int64_t vectors);
+  void turnBlock(mlir::Value n, mlir::Value column, mlir::Value bound, mlir::Value k, int64_t valid);
 
   tile::DotOp dot;
   Evaluator &e;

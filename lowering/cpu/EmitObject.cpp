@@ -106,8 +106,8 @@ static llvm::TargetLibraryInfoImpl noLibrary() {
 /// put loops into the form that code generation knows, move out what does not change. On our kernels it takes a third
 /// of the time of O3, and their code is as fast.
 static constexpr llvm::StringLiteral optimisation =
-    "function(sroa,early-cse,instcombine,simplifycfg,loop-mssa(loop-rotate,licm),early-cse<memssa>,instcombine,"
-    "simplifycfg)";
+    "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),early-cse<memssa>,"
+    "instcombine<no-verify-fixpoint>,simplifycfg)";
 
 static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PassBuilder builder(&machine);

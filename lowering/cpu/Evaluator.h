@@ -101,6 +101,8 @@ public:
   /// One position, and a vector of them of which `valid` lie in the tile.
   Ix along(mlir::Value at) const { return {at, depthOf(at), false, 0}; }
   Ix lanesFrom(mlir::Value at, int64_t valid) const { return {at, depthOf(at), true, valid}; }
+  /// A vector of i1: the first n lanes, none below 0, all from their number on.
+  mlir::Value lanesBelow(mlir::Value n);
   /// `value` (i64) as an index.
   mlir::Value asIndex(mlir::Value value);
   /// Makes an operation at the outermost level where its operands are known.
@@ -150,6 +152,8 @@ private:
   void write(mlir::Value value, mlir::Value view, const Access &access, const Index &index);
   Access accessOf(mlir::Operation *op, mlir::Value view, mlir::ValueRange offsets, llvm::ArrayRef<int64_t> extents,
                   const Index &index, mlir::Value row = {});
+  mlir::Value compareLanes(mlir::arith::CmpIPredicate predicate, mlir::Value n);
+  mlir::Value countOfLanes(mlir::Value n);
   void boundLanes(Access &access, mlir::Value limit, mlir::Value start, bool canBeNegative, const Ix &position);
   /// Lane by lane: `element` gives the scalar at each valid position of the index's vector dimension.
   mlir::Value laneByLane(const Index &index, mlir::Type element, llvm::function_ref<mlir::Value(const Index &)> scalar);

@@ -266,18 +266,17 @@ private:
   /// Memory that the block will write comes while it is computed, line by line. Before the last step, when nothing is
   /// written, the tile's first line is asked for again and again, which costs nothing.
   void prefetchStores(const Block &at, Value k) {
-    const int64_t width = at.columns.size();
     for (tile::StoreOp store : to.stores)
-      for (Value line : linesAt(e, at.rows.size() * width, k, operands.depth(), kChunk)) {
-        Value row = e.make<arith::AddIOp>(at.rows[0], e.make<arith::DivUIOp>(line, e.constantIndex(width)));
-        Value column = e.make<arith::RemUIOp>(line, e.constantIndex(width));
-        column = e.make<arith::AddIOp>(at.n, e.make<arith::MulIOp>(column, e.constantIndex(lanes)));
-        column = e.make<arith::AddIOp>(column, e.constantIndex(lanes - 1));
+      for (Value number : rowsAt(e, at.rows.size(), k, operands.depth(), kChunk)) {
+        Value row = e.make<arith::AddIOp>(at.rows[0], number), first = at.n;
         if (to.last) {
           row = e.make<arith::SelectOp>(to.last, row, e.constantIndex(0));
-          column = e.make<arith::SelectOp>(to.last, column, e.constantIndex(0));
+          first = e.make<arith::SelectOp>(to.last, first, e.constantIndex(0));
         }
-        e.prefetch(store, indexIn(store, indexOf(row, e.along(column))));
+        for (size_t vector = 0; vector < at.columns.size(); ++vector) {
+          Value column = e.make<arith::AddIOp>(first, requestFor(e, vector));
+          e.prefetch(store, indexIn(store, indexOf(row, e.along(column))));
+        }
       }
   }
 

@@ -8,9 +8,9 @@ using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
-SmallVector<Value> linesAt(Evaluator &e, int64_t lines, Value k, int64_t K, int64_t step) {
-  const int64_t turns = llvm::divideCeil(K, step), atOnce = llvm::divideCeil(lines, turns);
-  const int64_t pause = std::max<int64_t>(1, turns / lines);
+SmallVector<Value> rowsAt(Evaluator &e, int64_t rows, Value k, int64_t K, int64_t step) {
+  const int64_t turns = llvm::divideCeil(K, step), atOnce = llvm::divideCeil(rows, turns);
+  const int64_t pause = std::max<int64_t>(1, turns / rows);
   Value first =
       e.make<arith::MulIOp>(e.make<arith::DivUIOp>(k, e.constantIndex(step * pause)), e.constantIndex(atOnce));
   SmallVector<Value> numbers;
@@ -19,21 +19,23 @@ SmallVector<Value> linesAt(Evaluator &e, int64_t lines, Value k, int64_t K, int6
   return numbers;
 }
 
+Value requestFor(Evaluator &e, int64_t vector) { return e.constantIndex((vector + 1) * e.machine.lanes() - 1); }
+
 /// The longest row, in vectors, that is asked for.
 static constexpr int64_t longestRow = 8;
 
-/// Whether `dot` is the first product of its block that reads elements of `load`.
-static bool readsFirst(tile::DotOp dot, tile::LoadOp load) {
-  bool reads = false;
+/// Whether `dot` is the first product of its block that reads elements of `load`, and reads them as its right operand.
+static bool packsFirst(tile::DotOp dot, tile::LoadOp load) {
+  bool packs = false;
   for (const Reader &reader : readersOf(load.getResult())) {
     auto other = dyn_cast<tile::DotOp>(reader.operand->getOwner());
     if (!other || other->getBlock() != dot->getBlock())
       continue;
-    reads |= other == dot;
+    packs |= reader.operand == &dot.getBMutable();
     if (other->isBeforeInBlock(dot))
       return false;
   }
-  return reads;
+  return packs;
 }
 
 NextStep::NextStep(tile::DotOp dot, Evaluator &e) : e(e) {
@@ -41,7 +43,7 @@ NextStep::NextStep(tile::DotOp dot, Evaluator &e) : e(e) {
   if (!loop)
     return;
   for (tile::LoadOp load : dot->getBlock()->getOps<tile::LoadOp>())
-    if (readsFirst(dot, load))
+    if (packsFirst(dot, load))
       if (auto tile = nextOf(load, loop))
         tiles.push_back(std::move(*tile));
 }
@@ -86,21 +88,17 @@ std::optional<NextStep::Tile> NextStep::nextOf(tile::LoadOp load, scf::ForOp loo
 }
 
 void NextStep::prefetch(Value block, int64_t blocks, Value k, int64_t K, int64_t step) {
-  const int64_t lanes = e.machine.lanes();
   for (Tile &tile : tiles) {
     auto extents = tile::shapeOf(tile.load.getType());
-    const int64_t width = llvm::divideCeil(extents.back(), lanes);
-    const int64_t share = llvm::divideCeil(extents[tile.axis] * width, blocks);
+    const int64_t share = llvm::divideCeil(extents[tile.axis], blocks);
     Value first = e.make<arith::MulIOp>(block, e.constantIndex(share));
-    for (Value number : linesAt(e, share, k, K, step)) {
-      Value line = e.make<arith::AddIOp>(first, number);
-      Value column =
-          e.make<arith::MulIOp>(e.make<arith::RemUIOp>(line, e.constantIndex(width)), e.constantIndex(lanes));
-      Index index(extents.size(), e.fixed(0));
-      index[tile.axis] = e.along(e.make<arith::DivUIOp>(line, e.constantIndex(width)));
-      index.back() = e.along(e.make<arith::AddIOp>(column, e.constantIndex(lanes - 1)));
-      e.prefetch(tile.load, tile.offsets, index);
-    }
+    Index index(extents.size(), e.fixed(0));
+    for (Value number : rowsAt(e, share, k, K, step))
+      for (int64_t vector = 0; vector * e.machine.lanes() < extents.back(); ++vector) {
+        index[tile.axis] = e.along(e.make<arith::AddIOp>(first, number));
+        index.back() = e.along(requestFor(e, vector));
+        e.prefetch(tile.load, tile.offsets, index);
+      }
   }
 }
 

@@ -7,14 +7,16 @@
 
 namespace kiln::lowering::cpu {
 
-/// The numbers of those of `lines` that are to be asked for at k, in a loop over K with this step that asks for all. A
-/// line is a vector, asked for by its last element: where rows are not aligned, its first came with the vector before
-/// it.
-llvm::SmallVector<mlir::Value> linesAt(Evaluator &e, int64_t lines, mlir::Value k, int64_t K, int64_t step);
+/// The numbers of those of `rows` that are to be asked for at k, in a loop over K with this step that asks for all.
+llvm::SmallVector<mlir::Value> rowsAt(Evaluator &e, int64_t rows, mlir::Value k, int64_t K, int64_t step);
 
-/// The tiles of short rows that a product, as the first one to do so, reads in each step of the loop that it stands in:
-/// during one step the memory of the next one's tiles comes to the second-level cache. Along a long row the CPU looks
-/// ahead by itself; where rows are short and far apart, as those of a head of attention, it does so in vain.
+/// The position in its row of what asks for the `vector`-th vector: the last element, for where rows are not aligned,
+/// the first came with the vector before it.
+mlir::Value requestFor(Evaluator &e, int64_t vector);
+
+/// The tiles of short rows that a product packs in each step of the loop that it stands in, and no product before it
+/// reads: during one step the memory of the next one's tiles comes to the second-level cache. Along a long row the CPU
+/// looks ahead by itself; where rows are short and far apart, as those of a head of attention, it does so in vain.
 class NextStep {
 public:
   NextStep(tile::DotOp dot, Evaluator &e);
