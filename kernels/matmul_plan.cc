@@ -38,15 +38,15 @@ static int64_t evenly(int64_t extent, int64_t size, int64_t unit) {
   return roundUp(std::max<int64_t>(1, ceildiv(extent, parts)), unit);
 }
 
-/// The tile that the model finds fastest among those whose left operand and sums fit the second-level cache. Wide
-/// tiles, which share the packing of a left operand that is read by columns, gain nothing for others. Only bk, which is
-/// the same for all, decides the order of a sum: the choice never shows in a result.
+/// The tile that the model finds fastest among those whose left operand and sums fit the second-level cache. Wide tiles
+/// pay where they share the packing of a left operand that is read by columns, or read a left operand once in all. Only
+/// bk, which is the same for all, decides the order of a sum: the choice never shows in a result.
 static void pickCpuTile(const Target &target, int64_t M, int64_t N, int64_t K, MatmulConfig &config) {
   config.bk = evenly(K, 256, 16);
   double best = 0;
   for (int64_t bm : {64, 128, 256})
     for (int64_t bn : {64, 128, 192, 256, 384, 768}) {
-      if (bn > 384 && !config.ta)
+      if (bn > 384 && bn < N && !config.ta)
         break;
       MatmulConfig tile = config;
       tile.bm = evenly(M, bm, 8);
