@@ -59,6 +59,10 @@ static Value dimOf(Evaluator &e, Value view, int64_t axis) {
 }
 
 Value DotOperands::boundIn(Value view, int64_t axis, Value offset, int64_t extent) {
+  auto type = cast<MemRefType>(view.getType());
+  APInt begin;
+  if (!type.isDynamicDim(axis) && matchPattern(offset, m_ConstantInt(&begin)))
+    return e.constantIndex(std::clamp<int64_t>(type.getDimSize(axis) - begin.getSExtValue(), 0, extent));
   Value left = e.make<arith::SubIOp>(dimOf(e, view, axis), e.asIndex(offset));
   return e.make<arith::MaxSIOp>(e.make<arith::MinSIOp>(left, e.constantIndex(extent)), e.constantIndex(0));
 }
@@ -70,7 +74,7 @@ Value DotOperands::boundOf(std::optional<Edge> edge, int64_t extent) {
 }
 
 void DotOperands::bound() {
-  kBound = e.make<arith::MinSIOp>(boundOf(edgeOf(dot.getA(), 1), K), boundOf(edgeOf(dot.getB(), 0), K));
+  kBound = e.least(boundOf(edgeOf(dot.getA(), 1), K), boundOf(edgeOf(dot.getB(), 0), K));
   mEdge = edgeOf(dot.getA(), 0).has_value();
   mBound = boundOf(edgeOf(dot.getA(), 0), M);
   nBound = boundOf(edgeOf(dot.getB(), 1), N);
@@ -279,8 +283,7 @@ void DotOperands::packBefore(scf::ForOp loop) {
 void forPanels(Evaluator &e, int64_t N, Value end, function_ref<void(Value, ArrayRef<int64_t>)> body) {
   const int64_t lanes = e.machine.lanes(), wide = 2 * lanes, whole = N / wide * wide;
   if (whole)
-    e.loop(e.constantIndex(0), e.make<arith::MinSIOp>(end, e.constantIndex(whole)), wide,
-           [&](Ix n) { body(n.at, {lanes, lanes}); });
+    e.loop(e.constantIndex(0), e.least(end, e.constantIndex(whole)), wide, [&](Ix n) { body(n.at, {lanes, lanes}); });
   SmallVector<int64_t> rest;
   for (int64_t left = N - whole; left > 0; left -= lanes)
     rest.push_back(std::min(left, lanes));
@@ -341,7 +344,7 @@ void DotOperands::packTransposed(Value n, int64_t vectors) {
     auto blocks = [&] {
       if (clamps)
         e.inside.insert({edge->load, edge->axis});
-      e.loop(e.constantIndex(0), e.make<arith::MinSIOp>(kBound, whole), lanes,
+      e.loop(e.constantIndex(0), e.least(kBound, whole), lanes,
              [&](Ix k) { turnBlock(first, column.at, bound, k.at, lanes); });
       if (K % lanes)
         turnBlock(first, column.at, bound, whole, K % lanes);

@@ -55,15 +55,18 @@ void Evaluator::loop(Value from, Value to, int64_t step, function_ref<void(Ix)> 
 
 SmallVector<Value> Evaluator::unrolledLoop(Value from, Value to, int64_t count, ValueRange carried,
                                            function_ref<SmallVector<Value>(Ix, ValueRange)> body) {
+  APInt begin, end;
+  const bool divides = matchPattern(from, m_ConstantInt(&begin)) && matchPattern(to, m_ConstantInt(&end)) &&
+                       (end.getSExtValue() - begin.getSExtValue()) % count == 0;
   Value left = make<arith::RemUIOp>(make<arith::SubIOp>(to, from), constantIndex(count));
-  Value whole = make<arith::SubIOp>(to, left);
+  Value whole = divides ? to : make<arith::SubIOp>(to, left);
   SmallVector<Value> values = loop(from, whole, count, carried, [&](Ix at, ValueRange inner) {
     SmallVector<Value> next(inner);
     for (int64_t step = 0; step < count; ++step)
       next = body(step ? along(make<arith::AddIOp>(at.at, constantIndex(step))) : at, next);
     return next;
   });
-  return loop(whole, to, 1, values, body);
+  return divides ? values : loop(whole, to, 1, values, body);
 }
 
 void Evaluator::unrolledLoop(Value from, Value to, int64_t count, function_ref<void(Ix)> body) {
@@ -99,6 +102,13 @@ SmallVector<Value> Evaluator::choose(Value condition, ArrayRef<Value> known,
 }
 
 Value Evaluator::constantIndex(int64_t value) { return make<arith::ConstantIndexOp>(value); }
+
+Value Evaluator::least(Value a, Value b) {
+  APInt x, y;
+  if (matchPattern(a, m_ConstantInt(&x)) && matchPattern(b, m_ConstantInt(&y)))
+    return x.sle(y) ? a : b;
+  return make<arith::MinSIOp>(a, b);
+}
 
 Value Evaluator::asIndex(Value value) {
   if (value.getType().isIndex())

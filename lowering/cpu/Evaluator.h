@@ -96,6 +96,8 @@ public:
   /// A vector type with the machine's lanes.
   mlir::VectorType vectorOf(mlir::Type element) const { return mlir::VectorType::get({machine.lanes()}, element); }
   mlir::Value constantIndex(int64_t value);
+  /// The smaller index; a constant when both are.
+  mlir::Value least(mlir::Value a, mlir::Value b);
   /// A position known while compiling.
   Ix fixed(int64_t position) { return {constantIndex(position), 0, false, 0}; }
   /// One position, and a vector of them of which `valid` lie in the tile.

@@ -102,7 +102,7 @@ private:
   void column(Value n, ArrayRef<int64_t> valid) {
     const int64_t whole = M / rows * rows;
     operands.turnTo(n, valid);
-    Value begin = e.constantIndex(0), end = e.make<arith::MinSIOp>(mEnd, e.constantIndex(whole));
+    Value begin = e.constantIndex(0), end = e.least(mEnd, e.constantIndex(whole));
     auto triangle = readInside(dot.getResult());
     if (triangle && to.stores.empty()) { // a store also writes what the mask puts in place of the sums
       Value shift = shiftOf(*triangle);
