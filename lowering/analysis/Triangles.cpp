@@ -48,6 +48,8 @@ static std::optional<Triangle> triangleOf(Value mask) {
                 : predicate == arith::CmpIPredicate::sgt ? arith::CmpIPredicate::slt
                                                          : arith::CmpIPredicate::eq;
   }
+  while (auto wide = difference.getDefiningOp<arith::ExtSIOp>()) // beside a limit of 64 bits
+    difference = wide.getIn();
   auto subtract = difference.getDefiningOp<arith::SubIOp>();
   if (!subtract || !scalarOf(limit) ||
       (predicate != arith::CmpIPredicate::sle && predicate != arith::CmpIPredicate::slt))
