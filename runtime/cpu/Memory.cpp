@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <limits>
 #include <sys/mman.h>
 
 namespace kiln {
@@ -14,10 +13,12 @@ static constexpr int64_t largePage = int64_t(2) << 20;
 
 void *allocateMemory(int64_t bytes, int64_t alignment) {
   const int64_t boundary = bytes >= largePage ? std::max(largePage, alignment) : alignment;
-  if (bytes < 0 || bytes > std::numeric_limits<int64_t>::max() - boundary)
+  if (bytes < 0)
     return nullptr;
-  void *const memory = std::aligned_alloc(boundary, (bytes / alignment + 1) * alignment);
-  if (memory && bytes >= largePage)
+  void *memory = nullptr;
+  if (posix_memalign(&memory, boundary, std::max<int64_t>(1, bytes)) != 0)
+    return nullptr;
+  if (bytes >= largePage)
     madvise(memory, bytes / largePage * largePage, MADV_HUGEPAGE); // advice: small pages do as well
   return memory;
 }
