@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <fmt/format.h>
-#include <tuple>
 
 namespace kiln {
 
@@ -65,16 +64,20 @@ NamedGpt2 gpt2Named(const std::string &name) {
 /// products fit into 64 bits.
 static constexpr int64_t mostLayers = 1000, largestSize = int64_t{1} << 20;
 
+static void expectBetween(const char *name, int64_t value, int64_t most) {
+  if (value < 1 || value > most)
+    throw Error(fmt::format("expected '{}' to be at {} {}, but got {}", name, value < 1 ? "least" : "most",
+                            value < 1 ? 1 : most, value));
+}
+
+void verifyBatch(int64_t sequences) { expectBetween("batch", sequences, largestSize); }
+
 void verify(const Gpt2Config &config) {
-  const std::tuple<const char *, int64_t, int64_t> sizes[] = {{"layers", config.layers, mostLayers},
-                                                              {"heads", config.heads, largestSize},
-                                                              {"width", config.width, largestSize},
-                                                              {"context", config.context, largestSize},
-                                                              {"vocab", config.vocab, largestSize}};
-  for (const auto &[name, value, most] : sizes)
-    if (value < 1 || value > most)
-      throw Error(fmt::format("expected '{}' to be at {} {}, but got {}", name, value < 1 ? "least" : "most",
-                              value < 1 ? 1 : most, value));
+  expectBetween("layers", config.layers, mostLayers);
+  expectBetween("heads", config.heads, largestSize);
+  expectBetween("width", config.width, largestSize);
+  expectBetween("context", config.context, largestSize);
+  expectBetween("vocab", config.vocab, largestSize);
   if (config.width % config.heads != 0)
     throw Error(fmt::format("expected the heads to divide the width, but got {} heads and width {}", config.heads,
                             config.width));
@@ -85,8 +88,7 @@ void verify(const TrainSettings &s) {
     if (!right)
       throw Error(fmt::format("expected '{}' to be {}, but got {}", name, range, value));
   };
-  expect(s.batch >= 1, "batch", "at least 1", static_cast<double>(s.batch));
-  expect(s.batch <= largestSize, "batch", "at most 1048576", static_cast<double>(s.batch));
+  verifyBatch(s.batch);
   expect(s.accumulate >= 1, "accumulate", "at least 1", static_cast<double>(s.accumulate));
   expect(s.steps >= 1, "steps", "at least 1", static_cast<double>(s.steps));
   expect(s.warmup >= 0 && s.warmup <= s.steps, "warmup", "between 0 and the steps", static_cast<double>(s.warmup));

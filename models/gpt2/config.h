@@ -44,6 +44,8 @@ struct TrainSettings {
 
 /// Throws Error for a setting out of its range.
 void verify(const TrainSettings &settings);
+/// Throws Error for a number of sequences that no step can have.
+void verifyBatch(int64_t sequences);
 
 /// A size with a name, and settings that train it reasonably.
 struct NamedGpt2 {

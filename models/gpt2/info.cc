@@ -21,8 +21,7 @@ static void printBuffers(const MemoryPlan &memory) {
 void info(const InfoOptions &options) {
   const Gpt2Config config = modelOf(options.model);
   const int64_t batch = options.batch.value_or(gpt2Named(nameOf(options.model)).settings.batch);
-  if (batch < 1)
-    throw Error(fmt::format("expected 'batch' to be at least 1, but got {}", batch));
+  verifyBatch(batch);
   const std::shared_ptr<Device> device = openDevice(options.machine);
   const Network network(config);
   const MemoryPlan memory = planMemory(device->target(), network, batch);
