@@ -126,12 +126,12 @@ const Kernel attentionBackwardKernel = kernel("attention_backward", attentionBac
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 
-/// Tiles of bm x bn, or less for short sequences, so that little of a tile lies past the end.
+/// Tiles of about bm queries, of one height so that little of the last one lies past the end, and at most bn keys.
 static AttentionConfig tilesOf(int64_t bm, int64_t bn, int64_t T) {
-  const int64_t longest = ceildiv(T, 8) * 8;
+  const auto eights = [](int64_t rows) { return std::max<int64_t>(8, ceildiv(rows, 8) * 8); };
   AttentionConfig config;
-  config.bm = static_cast<int>(std::min(bm, longest));
-  config.bn = static_cast<int>(std::min(bn, longest));
+  config.bm = static_cast<int>(eights(ceildiv(T, std::max<int64_t>(1, ceildiv(T, bm)))));
+  config.bn = static_cast<int>(std::min(bn, eights(T)));
   return config;
 }
 
