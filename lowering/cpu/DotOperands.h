@@ -1,12 +1,10 @@
 // The operands of a matrix product, brought to where the micro-kernel streams through them.
 //
 //   1. b is packed into panels of two vectors of columns, one row of the panel for each k. Whatever b is computed from
-//   is
-//      computed while packing; a transposed b is read along its rows and turned block by block in registers. A b that
-//      is the same in every step of the loops around the product is packed once, before them.
+//      is computed while packing; a transposed b is read along its rows and turned block by block in registers. A b
+//      that is the same in every step of the loops around the product is packed once, before them.
 //   2. a is read in place, one scalar at a time, where it lies whole inside its view; else a zero-padded copy is read.
-//   A
-//      column-major a is packed, `rows` elements for each k.
+//      A column-major a is packed, `rows` elements for each k.
 
 #pragma once
 
