@@ -57,7 +57,7 @@ struct ReduceConfig {
 };
 
 void reductions(View x, View overColumns, View overRows, View best, ReduceConfig cfg) {
-  Tile a = load(x, {0, 0}, {cfg.rows, cfg.columns});
+  Tile a = load(x, {0, 0}, {cfg.rows, cfg.columns}) - 9; // what lies outside is not zero either
   int kind = 0;
   for (int axis : {1, 0}) {
     View out = axis == 1 ? overColumns : overRows;
@@ -75,7 +75,7 @@ const Kernel reductionsKernel =
 TEST_P(Shapes, ReductionsGoAlongTheirAxisAtEveryExtent) {
   std::mt19937 random(5);
   for (const Type type : {i8, i32, i64, bf16, f16, f32, f64})
-    for (const int64_t extent : extents)
+    for (const int64_t extent : {1, 3, 7, 15, 17, 64, 768})
       for (const int64_t other : {1, 3, 16}) {
         const Type out = type == i8 ? i32 : type;
         Raw raw(extent * other);
@@ -96,7 +96,7 @@ TEST_P(Shapes, ReductionsGoAlongTheirAxisAtEveryExtent) {
             int total = 0, most = INT32_MIN, least = INT32_MAX;
             int64_t place = 0;
             for (int64_t i = 0; i < length; ++i) {
-              const int value = numbers[line * lineStride + i * step];
+              const int value = numbers[line * lineStride + i * step] - 9;
               total += value;
               least = std::min(least, value);
               if (value > most) {
