@@ -61,8 +61,10 @@ static Value dimOf(Evaluator &e, Value view, int64_t axis) {
 Value DotOperands::boundIn(Value view, int64_t axis, Value offset, int64_t extent) {
   auto type = cast<MemRefType>(view.getType());
   APInt begin;
-  if (!type.isDynamicDim(axis) && matchPattern(offset, m_ConstantInt(&begin)))
-    return e.constantIndex(std::clamp<int64_t>(type.getDimSize(axis) - begin.getSExtValue(), 0, extent));
+  if (!type.isDynamicDim(axis) && matchPattern(offset, m_ConstantInt(&begin))) {
+    const int64_t start = std::max(begin.getSExtValue(), -extent); // before that nothing changes, and nothing overflows
+    return e.constantIndex(std::clamp<int64_t>(type.getDimSize(axis) - start, 0, extent));
+  }
   Value left = e.make<arith::SubIOp>(dimOf(e, view, axis), e.asIndex(offset));
   return e.make<arith::MaxSIOp>(e.make<arith::MinSIOp>(left, e.constantIndex(extent)), e.constantIndex(0));
 }
