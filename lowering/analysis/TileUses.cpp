@@ -49,8 +49,7 @@ SmallVector<Reader> readersOf(Value value) {
   return readers;
 }
 
-SmallVector<tile::StoreOp> storesOf(Value tile) {
-  SmallVector<tile::StoreOp> stores;
+bool walkUses(Value tile, function_ref<Walk(OpOperand &)> visit) {
   SmallVector<Value> work = {tile};
   llvm::SmallDenseSet<Value> seen;
   while (!work.empty()) {
@@ -58,17 +57,29 @@ SmallVector<tile::StoreOp> storesOf(Value tile) {
     if (!seen.insert(current).second)
       continue;
     for (OpOperand &use : current.getUses()) {
-      Operation *user = use.getOwner();
-      auto store = dyn_cast<tile::StoreOp>(user);
-      auto reshape = dyn_cast<tile::ReshapeOp>(user);
-      if (store)
-        stores.push_back(store);
-      else if (isElementwise(user) || (reshape && differsByUnits(current.getType(), reshape.getType())))
-        work.push_back(user->getResult(0));
-      else
-        return {};
+      const Walk next = visit(use);
+      if (next == Walk::giveUp)
+        return false;
+      if (next == Walk::follow)
+        work.push_back(use.getOwner()->getResult(0));
     }
   }
+  return true;
+}
+
+SmallVector<tile::StoreOp> storesOf(Value tile) {
+  SmallVector<tile::StoreOp> stores;
+  const bool onlyStores = walkUses(tile, [&](OpOperand &use) {
+    if (auto store = dyn_cast<tile::StoreOp>(use.getOwner())) {
+      stores.push_back(store);
+      return Walk::leave;
+    }
+    auto reshape = dyn_cast<tile::ReshapeOp>(use.getOwner());
+    const bool keepsOrder = reshape && differsByUnits(use.get().getType(), reshape.getType());
+    return keepsOrder || isElementwise(use.getOwner()) ? Walk::follow : Walk::giveUp;
+  });
+  if (!onlyStores)
+    return {};
   llvm::sort(stores,
              [](Operation *a, Operation *b) { return a->getBlock() == b->getBlock() && a->isBeforeInBlock(b); });
   stores.erase(llvm::unique(stores), stores.end());

@@ -29,6 +29,13 @@ bool differsByUnits(mlir::Type from, mlir::Type to);
 /// Readers of `value` through inlinable operations.
 llvm::SmallVector<Reader> readersOf(mlir::Value value);
 
+/// What comes after a use: the uses of what it computes, other uses only, or none at all.
+enum class Walk { follow, leave, giveUp };
+
+/// Visits the uses of `tile`, and those of the results that `visit` wants followed, each value's once. Whether none of
+/// them gave up.
+bool walkUses(mlir::Value tile, llvm::function_ref<Walk(mlir::OpOperand &use)> visit);
+
 /// The stores that elements of `tile` reach, each for one element, through elementwise operations and reshapes that add
 /// or drop extents of 1; none when anything else reads `tile`. In program order when they stand in one block.
 llvm::SmallVector<tile::StoreOp> storesOf(mlir::Value tile);

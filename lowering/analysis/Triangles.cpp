@@ -81,25 +81,17 @@ std::optional<Triangle> zeroOutside(Value tile) {
 
 std::optional<Triangle> readInside(Value tile) {
   std::optional<Triangle> found;
-  SmallVector<Value> work = {tile};
-  llvm::SmallDenseSet<Value> seen;
-  while (!work.empty()) {
-    Value current = work.pop_back_val();
-    if (!seen.insert(current).second)
-      continue;
-    for (OpOperand &use : current.getUses()) {
-      Operation *user = use.getOwner();
-      auto select = dyn_cast<arith::SelectOp>(user);
-      auto triangle = select && use.getOperandNumber() == 1 ? triangleOf(select.getCondition()) : std::nullopt;
-      if (triangle && (!found || *found == *triangle))
-        found = triangle;
-      else if (!triangle && isElementwise(user))
-        work.push_back(user->getResult(0));
-      else
-        return std::nullopt;
-    }
-  }
-  return found;
+  const bool allInside = walkUses(tile, [&](OpOperand &use) {
+    auto select = dyn_cast<arith::SelectOp>(use.getOwner());
+    auto triangle = select && use.getOperandNumber() == 1 ? triangleOf(select.getCondition()) : std::nullopt;
+    if (!triangle)
+      return isElementwise(use.getOwner()) ? Walk::follow : Walk::giveUp;
+    if (found && *found != *triangle)
+      return Walk::giveUp;
+    found = triangle;
+    return Walk::leave;
+  });
+  return allInside ? found : std::nullopt;
 }
 
 } // namespace kiln::lowering
