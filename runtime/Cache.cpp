@@ -17,37 +17,24 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
-#include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace fs = std::filesystem;
-
 namespace kiln {
 
-static constexpr std::string_view suffix = ".o", temporarySuffix = ".tmp";
 static constexpr int64_t defaultCapacity = int64_t(256) << 20;
+/// No kernel's object comes near. What claims to be larger is not read.
+static constexpr int64_t largestEntry = int64_t(64) << 20;
 /// A temporary file that nobody has written to for so many seconds was left by a process that died.
 static constexpr int64_t abandonedSeconds = 600;
 
 namespace {
 /// What an entry begins with; the content follows.
 struct Header {
-  char magic[8] = {'K', 'I', 'L', 'N', 'O', 'B', 'J', '1'};
+  char magic[8] = {'K', 'I', 'L', 'N', 'K', 'R', 'N', '2'};
   char key[64] = {};
   char hash[64] = {}; // of the content
   uint64_t length = 0;
-};
-
-/// A file descriptor that closes itself.
-struct File {
-  explicit File(int descriptor) : descriptor(descriptor) {}
-  ~File() {
-    if (descriptor >= 0)
-      ::close(descriptor);
-  }
-  File(const File &) = delete;
-  const int descriptor;
 };
 } // namespace
 
@@ -65,9 +52,9 @@ static Header headerOf(const std::string &key, std::string_view content) {
   return header;
 }
 
-static bool readAll(int file, char *to, size_t bytes) {
+static bool readAll(const Descriptor &file, char *to, size_t bytes) {
   while (bytes) {
-    const ssize_t got = ::read(file, to, bytes);
+    const ssize_t got = ::read(file.get(), to, bytes);
     if (got < 0 && errno == EINTR)
       continue;
     if (got <= 0)
@@ -78,9 +65,9 @@ static bool readAll(int file, char *to, size_t bytes) {
   return true;
 }
 
-static bool writeAll(int file, const char *from, size_t bytes) {
+static bool writeAll(const Descriptor &file, const char *from, size_t bytes) {
   while (bytes) {
-    const ssize_t put = ::write(file, from, bytes);
+    const ssize_t put = ::write(file.get(), from, bytes);
     if (put < 0 && errno == EINTR)
       continue;
     if (put <= 0)
@@ -91,32 +78,49 @@ static bool writeAll(int file, const char *from, size_t bytes) {
   return true;
 }
 
-// --- The folder -----------------------------------------------------------------------------------------------------
+// --- Names -----------------------------------------------------------------------------------------------------------
+//
+// An entry is kiln-KEY.kernel, and while it is written kiln-KEY.PROCESS.NUMBER.tmp. No file of another form is touched.
 
-/// Makes the folder; what keeps it from holding code that is run, or nothing.
-static std::string openFolder(const std::string &folder) {
-  std::error_code failure;
-  fs::create_directories(fs::path(folder).parent_path(), failure);
-  struct stat status;
-  if ((::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) || ::stat(folder.c_str(), &status) != 0)
-    return std::strerror(errno);
-  if (!S_ISDIR(status.st_mode))
-    return "it is not a folder";
-  if (status.st_uid != ::geteuid())
-    return "it belongs to another user";
-  if ((status.st_mode & 022) != 0)
-    return "others may write to it (chmod 700 makes it private)";
-  return "";
+static constexpr std::string_view prefix = "kiln-", suffix = ".kernel", temporarySuffix = ".tmp";
+static constexpr size_t keyDigits = 64;
+
+static std::string entryName(std::string_view key) { return fmt::format("{}{}{}", prefix, key, suffix); }
+
+static bool isAll(std::string_view text, std::string_view digits) {
+  return !text.empty() && text.find_first_not_of(digits) == std::string_view::npos;
 }
 
-DiskCache::DiskCache(std::string path, int64_t capacity)
-    : folder(std::move(path)), capacity(capacity), readable(false), writable(false) {
-  if (folder.empty())
+/// The name without `kiln-KEY` and without `ending`; nothing when it has another form.
+static std::optional<std::string_view> afterKey(std::string_view name, std::string_view ending) {
+  if (!name.starts_with(prefix) || !name.ends_with(ending) || name.size() < prefix.size() + keyDigits + ending.size() ||
+      !isAll(name.substr(prefix.size(), keyDigits), "0123456789abcdef"))
+    return std::nullopt;
+  name.remove_prefix(prefix.size() + keyDigits);
+  name.remove_suffix(ending.size());
+  return name;
+}
+
+static bool isEntry(std::string_view name) { return afterKey(name, suffix) == ""; }
+
+static bool isTemporary(std::string_view name) {
+  const std::optional<std::string_view> numbers = afterKey(name, temporarySuffix); // .PROCESS.NUMBER
+  const size_t dot = numbers ? numbers->rfind('.') : std::string_view::npos;
+  return dot != std::string_view::npos && dot > 0 && numbers->front() == '.' &&
+         isAll(numbers->substr(1, dot - 1), "0123456789") && isAll(numbers->substr(dot + 1), "0123456789");
+}
+
+// --- The folder -----------------------------------------------------------------------------------------------------
+
+DiskCache::DiskCache(std::string path, int64_t capacity) : path(std::move(path)), capacity(capacity), writable(false) {
+  if (this->path.empty())
     return;
-  if (const std::string fault = openFolder(folder); fault.empty())
-    readable = writable = true;
-  else
-    sayNotKept(fault);
+  try {
+    folder.emplace(this->path);
+    writable = true;
+  } catch (const Error &fault) {
+    sayNotKept(fault.what());
+  }
 }
 
 DiskCache DiskCache::fromEnvironment() {
@@ -142,59 +146,78 @@ DiskCache DiskCache::fromEnvironment() {
 void DiskCache::sayNotKept(const std::string &why) {
   static std::atomic<bool> said = false;
   if (!said.exchange(true))
-    fmt::print(stderr, "kiln: warning: compiled kernels are not kept in '{}': {}\n", folder, why);
+    fmt::print(stderr, "kiln: warning: compiled kernels are not kept in '{}': {}\n", path, why);
 }
 
 // --- Entries --------------------------------------------------------------------------------------------------------
 
-std::optional<std::vector<char>> DiskCache::load(const std::string &key) {
-  if (!readable)
-    return std::nullopt;
-  const std::string path = fmt::format("{}/{}{}", folder, key, suffix);
-  // Not blocking, lest a pipe of that name be waited for.
-  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (file.descriptor < 0)
-    return std::nullopt;
-  struct stat status;
+/// The content of an open entry, when it is all that was stored under `key`, and by nobody else.
+static std::optional<std::vector<char>> readEntry(const Descriptor &file, const std::string &key,
+                                                  const struct stat &status) {
   Header header;
-  std::vector<char> content;
-  bool whole = ::fstat(file.descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
-               readAll(file.descriptor, reinterpret_cast<char *>(&header), sizeof header) &&
-               header.length == static_cast<uint64_t>(status.st_size) - sizeof header;
-  if (whole) {
-    content.resize(header.length);
-    whole = readAll(file.descriptor, content.data(), content.size());
-  }
-  const Header expected = headerOf(key, std::string_view(content.data(), content.size()));
-  if (!whole || std::memcmp(&header, &expected, sizeof header) != 0) {
-    ::unlink(path.c_str());
+  if (status.st_uid != ::geteuid() || (status.st_mode & 022) != 0 || status.st_size > largestEntry ||
+      !readAll(file, reinterpret_cast<char *>(&header), sizeof header) ||
+      header.length != static_cast<uint64_t>(status.st_size) - sizeof header)
     return std::nullopt;
-  }
-  ::futimens(file.descriptor, nullptr); // used now: the time that trim() goes by
+  std::vector<char> content(header.length);
+  if (!readAll(file, content.data(), content.size()))
+    return std::nullopt;
+  const Header expected = headerOf(key, std::string_view(content.data(), content.size()));
+  if (std::memcmp(&header, &expected, sizeof header) != 0)
+    return std::nullopt;
+  return content;
+}
+
+std::optional<std::vector<char>> DiskCache::load(const std::string &key) {
+  if (!folder)
+    return std::nullopt;
+  const std::string name = entryName(key);
+  // Not blocking, lest a pipe of that name be waited for.
+  const Descriptor file = folder->open(name, O_RDONLY | O_NONBLOCK);
+  struct stat status;
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
+    return std::nullopt;
+  std::optional<std::vector<char>> content = readEntry(file, key, status);
+  if (content)
+    ::futimens(file.get(), nullptr); // used now: the time that trim() goes by
+  else
+    folder->remove(name);
   return content;
 }
 
 void DiskCache::store(const std::string &key, const std::vector<char> &content) {
-  if (!writable || static_cast<int64_t>(content.size() + sizeof(Header)) > capacity)
+  const int64_t bytes = static_cast<int64_t>(content.size() + sizeof(Header));
+  if (!writable || bytes > capacity || bytes > largestEntry)
     return;
   write(key, content);
   if (writable)
     trim(key);
 }
 
-void DiskCache::write(const std::string &key, const std::vector<char> &content) {
+/// Makes the file that an entry is written to, with a name that no other writer has: processes of two machines may have
+/// one number.
+Descriptor DiskCache::openAside(const std::string &key, std::string &name) const {
   static std::atomic<int64_t> written = 0;
-  const std::string path = fmt::format("{}/{}{}", folder, key, suffix);
-  const std::string aside = fmt::format("{}/{}.{}.{}{}", folder, key, ::getpid(), written++, temporarySuffix);
+  constexpr int mostTries = 100;
+  Descriptor file;
+  for (int i = 0; i < mostTries && !file && (i == 0 || errno == EEXIST); ++i) {
+    name = fmt::format("{}{}.{}.{}{}", prefix, key, ::getpid(), written++, temporarySuffix);
+    file = folder->open(name, O_WRONLY | O_CREAT | O_EXCL);
+  }
+  return file;
+}
+
+void DiskCache::write(const std::string &key, const std::vector<char> &content) {
+  std::string aside;
   const Header header = headerOf(key, std::string_view(content.data(), content.size()));
-  const File file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (file.descriptor >= 0 && writeAll(file.descriptor, reinterpret_cast<const char *>(&header), sizeof header) &&
-      writeAll(file.descriptor, content.data(), content.size()) && ::fsync(file.descriptor) == 0 &&
-      ::rename(aside.c_str(), path.c_str()) == 0)
+  const Descriptor file = openAside(key, aside);
+  if (file && writeAll(file, reinterpret_cast<const char *>(&header), sizeof header) &&
+      writeAll(file, content.data(), content.size()) && ::fsync(file.get()) == 0 &&
+      folder->rename(aside, entryName(key)))
     return;
   const int failure = errno;
-  if (file.descriptor >= 0)
-    ::unlink(aside.c_str());
+  if (file)
+    folder->remove(aside);
   writable = false;
   sayNotKept(std::strerror(failure));
 }
@@ -202,32 +225,23 @@ void DiskCache::write(const std::string &key, const std::vector<char> &content) 
 /// Removes what dead processes left, then the entries used longest ago until the rest fits. Another process may be
 /// doing the same: a file that is gone already is as good as removed.
 void DiskCache::trim(const std::string &keep) {
-  struct Entry {
-    int64_t used;
-    int64_t bytes;
-    fs::path path;
-  };
-  std::vector<Entry> entries;
+  const time_t abandoned = std::time(nullptr) - abandonedSeconds;
+  std::vector<PrivateFolder::Entry> entries;
   int64_t total = 0;
-  std::error_code failure;
-  for (fs::directory_iterator it(folder, failure), end; !failure && it != end; it.increment(failure)) {
-    struct stat status;
-    if (::stat(it->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode))
+  for (PrivateFolder::Entry &file : folder->files()) {
+    if (isTemporary(file.name) && file.modified.first < abandoned)
+      folder->remove(file.name);
+    if (!isEntry(file.name))
       continue;
-    const std::string name = it->path().filename().string();
-    if (name.ends_with(temporarySuffix) && std::time(nullptr) - status.st_mtim.tv_sec > abandonedSeconds) {
-      ::unlink(it->path().c_str());
-      continue;
-    }
-    total += status.st_size;
-    if (name.ends_with(suffix) && !name.starts_with(keep))
-      entries.push_back({status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec, status.st_size, it->path()});
+    total += file.bytes;
+    if (file.name != entryName(keep))
+      entries.push_back(std::move(file));
   }
-  std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) { return a.used < b.used; });
-  for (const Entry &entry : entries) {
+  std::sort(entries.begin(), entries.end(), [](const auto &a, const auto &b) { return a.modified < b.modified; });
+  for (const PrivateFolder::Entry &entry : entries) {
     if (total <= capacity)
       return;
-    ::unlink(entry.path.c_str());
+    folder->remove(entry.name);
     total -= entry.bytes;
   }
 }

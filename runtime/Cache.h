@@ -1,11 +1,14 @@
 // Compiled objects on disk, so that a program's second start compiles nothing.
 //
-// One file an entry, named by its key. A file is written under another name in the same folder, synced and renamed, so
-// that a reader sees all of an entry or none, whoever dies when. It carries its key, length and a hash of its content;
-// an entry that does not agree with them is dropped. The folder holds executable code: it must belong to the user and
-// be closed to others.
+// One file an entry, kiln-KEY.kernel. It is written under another name in the same folder, synced and renamed, so that
+// a reader sees all of an entry or none, whoever dies when. It carries its key, length and a hash of its content; an
+// entry that does not agree with them is dropped. Entries are executable code: they and their folder must belong to the
+// user and be closed to the writes of others (PrivateFolder.h). Other files in the folder are neither touched nor
+// counted.
 
 #pragma once
+
+#include "runtime/PrivateFolder.h"
 
 #include <atomic>
 #include <cstdint>
@@ -26,8 +29,9 @@ std::string sha256(std::string_view text);
 /// stderr and the cache is done without; when only writing goes wrong, on a full disk say, what is there still serves.
 class DiskCache {
 public:
-  /// `folder` is made, with its parents, when it is not there; empty turns the cache off. `capacity` is in bytes.
-  DiskCache(std::string folder, int64_t capacity);
+  /// The folder `path` is made, with its parents, when it is not there; empty turns the cache off. `capacity` is in
+  /// bytes, of entries.
+  DiskCache(std::string path, int64_t capacity);
   /// KILN_CACHE, else XDG_CACHE_HOME/kiln, else ~/.cache/kiln; KILN_CACHE_BYTES, else 256 MiB. XDG_CACHE_HOME counts
   /// when it is absolute, as its specification says.
   static DiskCache fromEnvironment();
@@ -39,12 +43,14 @@ public:
 
 private:
   void sayNotKept(const std::string &why);
+  Descriptor openAside(const std::string &key, std::string &name) const;
   void write(const std::string &key, const std::vector<char> &content);
   void trim(const std::string &keep);
 
-  const std::string folder;
+  const std::string path;
   const int64_t capacity;
-  std::atomic<bool> readable, writable;
+  std::optional<PrivateFolder> folder; // none when the cache is off
+  std::atomic<bool> writable;
 };
 
 } // namespace kiln

@@ -1,50 +1,15 @@
-// The cache on disk: what it stores comes back, whatever befalls the folder, its files or the processes that write
-// them.
+// The entries of the cache on disk: what is stored comes back, and nothing else does, whatever befalls the files.
 
-#include "runtime/Cache.h"
-#include "runtime/Compile.h"
-#include "runtime/Tensor.h"
-#include "test/runtime/kernels.h"
-#include "test/temporary_folder.h"
+#include "test/runtime/caches.h"
 
-#include <gtest/gtest.h>
-
-#include <csignal>
-#include <filesystem>
+#include <algorithm>
 #include <fstream>
-#include <numeric>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 using namespace kiln;
+using namespace kiln::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr int64_t plenty = int64_t(1) << 30;
-
-std::vector<char> contentOf(int64_t bytes, int seed) {
-  std::vector<char> content(bytes);
-  for (int64_t i = 0; i < bytes; ++i)
-    content[i] = static_cast<char>(i * 31 + seed);
-  return content;
-}
-
-class Caches : public testing::Test {
-protected:
-  void TearDown() override { ::chmod(folder.c_str(), 0700); }
-  std::vector<fs::path> files() const {
-    std::vector<fs::path> found;
-    for (const auto &entry : fs::directory_iterator(folder))
-      found.push_back(entry.path());
-    return found;
-  }
-  const TemporaryFolder temporary;
-  const std::string folder = temporary.path;
-  const std::string key = sha256("key");
-};
 
 TEST_F(Caches, HashAsTheStandardSays) {
   EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -59,14 +24,6 @@ TEST_F(Caches, GiveBackWhatTheyWereGiven) {
     EXPECT_EQ(DiskCache(folder, plenty).load(key), contentOf(bytes, 3)) << "in another process";
   }
   EXPECT_FALSE(cache.load(sha256("another")));
-}
-
-TEST_F(Caches, MakeTheirFolderForTheUserAlone) {
-  const std::string inner = folder + "/a/b";
-  DiskCache(inner, plenty).store(key, contentOf(10, 0));
-  struct stat status;
-  ASSERT_EQ(::stat(inner.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777, 0700u);
 }
 
 // Every place where a file can be cut, in the header and in the content.
@@ -145,7 +102,7 @@ TEST_F(Caches, DoNotStoreWhatIsLargerThanAll) {
 
 // Temporary files of processes that died are removed once they are old; young ones may belong to a living writer.
 TEST_F(Caches, RemoveWhatDeadProcessesLeft) {
-  const std::string old = folder + "/" + key + ".1.0.tmp", young = folder + "/" + key + ".2.0.tmp";
+  const std::string old = folder + "/kiln-" + key + ".1.0.tmp", young = folder + "/kiln-" + key + ".2.0.tmp";
   std::ofstream(old) << "half";
   std::ofstream(young) << "half";
   fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(1));
@@ -155,208 +112,95 @@ TEST_F(Caches, RemoveWhatDeadProcessesLeft) {
   EXPECT_TRUE(fs::exists(young));
 }
 
-// What is said when the folder cannot be used: once for the process, however many caches and stores. Each case runs in
-// a child, for the saying is once a process.
-std::string saidBy(const std::function<void()> &action) {
-  int pipe[2];
-  if (::pipe(pipe) != 0)
-    return "no pipe";
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::dup2(pipe[1], 2);
-    action();
-    ::_exit(0);
-  }
-  ::close(pipe[1]);
-  std::string text;
-  char buffer[4096];
-  for (ssize_t got; (got = ::read(pipe[0], buffer, sizeof buffer)) > 0;)
-    text.append(buffer, got);
-  ::close(pipe[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return status == 0 ? text : text + " (died)";
-}
-
-TEST_F(Caches, SayOnceThatTheirFolderCannotBeUsed) {
-  const std::string file = folder + "/file";
-  std::ofstream(file) << "not a folder";
-  const std::string text = saidBy([&] {
-    for (int i = 0; i < 3; ++i) {
-      DiskCache cache(file, plenty);
-      cache.store(key, contentOf(10, 1));
-      if (cache.load(key))
-        ::_exit(1);
-    }
-  });
-  EXPECT_EQ(text, "kiln: warning: compiled kernels are not kept in '" + file + "': it is not a folder\n");
-}
-
-TEST_F(Caches, RefuseAFolderThatOthersMayWriteTo) {
-  ::chmod(folder.c_str(), 0777);
-  const std::string text = saidBy([&] { DiskCache(folder, plenty).store(key, contentOf(10, 1)); });
-  EXPECT_NE(text.find("others may write to it"), std::string::npos) << text;
-  EXPECT_TRUE(files().empty());
-}
-
-// A full disk, as a limit on the size of files: the write fails half way.
-TEST_F(Caches, DoWithoutWhenTheDiskIsFull) {
-  const std::string text = saidBy([&] {
-    ::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{1000, 1000};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-    DiskCache cache(folder, plenty);
-    cache.store(key, contentOf(5000, 1));
-    cache.store(key, contentOf(5000, 1));
-  });
-  EXPECT_EQ(text, "kiln: warning: compiled kernels are not kept in '" + folder + "': File too large\n");
-  EXPECT_TRUE(files().empty());
-}
-
-// A disk that fills up takes no more entries, and the ones on it still serve.
-TEST_F(Caches, ServeFromAFullDisk) {
-  const std::string first = sha256("first");
-  saidBy([&] {
-    DiskCache cache(folder, plenty);
-    cache.store(first, contentOf(500, 2));
-    ::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{1000, 1000};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-    cache.store(key, contentOf(5000, 1));
-    if (cache.load(first) == contentOf(500, 2))
-      std::ofstream(folder + "/served") << "yes";
-  });
-  EXPECT_TRUE(fs::exists(folder + "/served"));
-}
-
 // Whatever stands where an entry should: nothing is read from it, and nothing waits for it.
 TEST_F(Caches, ReadNothingButFiles) {
-  const std::string entry = folder + "/" + key + ".o";
+  const std::string entry = folder + "/" + entryOf(key);
   ASSERT_EQ(::mkfifo(entry.c_str(), 0600), 0);
   EXPECT_FALSE(DiskCache(folder, plenty).load(key));
+  fs::remove(entry);
   ASSERT_EQ(::mkdir(entry.c_str(), 0700), 0);
   EXPECT_FALSE(DiskCache(folder, plenty).load(key));
 }
 
-// The XDG specification has relative paths ignored: they would be another cache in every folder.
-TEST_F(Caches, IgnoreARelativeXdgFolder) {
-  saidBy([&] {
-    ::unsetenv("KILN_CACHE");
-    ::setenv("XDG_CACHE_HOME", "relative", 1);
-    ::setenv("HOME", folder.c_str(), 1);
-    if (::chdir(folder.c_str()) == 0)
-      DiskCache::fromEnvironment().store(key, contentOf(10, 1));
-  });
-  EXPECT_FALSE(fs::exists(folder + "/relative"));
-  EXPECT_TRUE(fs::exists(folder + "/.cache/kiln/" + key + ".o"));
+/// Names that are nearly an entry's or a temporary file's, and those of a build and of an earlier cache.
+std::vector<std::string> foreignNames(const std::string &key) {
+  return {"main.o",
+          "notes.tmp",
+          key + ".o",
+          key + ".1.0.tmp",
+          "kiln-" + key,
+          entryOf(key) + ".bak",
+          "my-" + entryOf(key),
+          entryOf(key.substr(1)),
+          entryOf(key + "0"),
+          entryOf(std::string(64, 'x')),
+          "kiln-" + key + ".tmp",
+          "kiln-" + key + ".1.tmp",
+          "kiln-" + key + "1.2.tmp",
+          "kiln-" + key + ".a.0.tmp",
+          "kiln-" + key + ".1..tmp"};
 }
 
-// Killed at some point of writing, 200 times; then whatever is there is whole.
-TEST_F(Caches, SurviveKillsWhileWriting) {
-  const auto contentFor = [](int i) { return contentOf(30000 + i, i); };
-  for (int round = 0; round < 200; ++round) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      DiskCache cache(folder, plenty);
-      for (int i = round;; ++i)
-        cache.store(sha256(std::to_string(i % 50)), contentFor(i % 50));
-    }
-    ::usleep(500 + round * 97 % 4000);
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
+// The folder may hold other files, old or large: they stay as they are, and take nothing of the capacity.
+TEST_F(Caches, LeaveFilesThatAreNotTheirsAlone) {
+  const std::string stored = sha256("stored");
+  for (const std::string &name : foreignNames(key)) {
+    writeText(folder + "/" + name, std::string(20000, 'x'));
+    fs::last_write_time(folder + "/" + name, fs::file_time_type::clock::now() - std::chrono::hours(1));
   }
+  DiskCache cache(folder, 10000);
+  for (const char *other : {"a", "b", "c", "d", "e", "f"})
+    cache.store(sha256(other), contentOf(1000, 2));
+  cache.store(stored, contentOf(1000, 1));
+  for (const std::string &name : foreignNames(key))
+    EXPECT_EQ(readText(folder + "/" + name), std::string(20000, 'x')) << name;
+  EXPECT_TRUE(cache.load(sha256("a"))) << "the files of others were counted";
+  EXPECT_TRUE(cache.load(stored));
+}
+
+// A file that claims to be larger than any entry is not read, not even when its length agrees with its header: it may
+// have holes, and be more than memory.
+TEST_F(Caches, DropEntriesThatAreTooLarge) {
+  constexpr int64_t lengthPlace = 136, header = 144, huge = int64_t(1) << 42;
   DiskCache cache(folder, plenty);
-  int there = 0;
-  for (const fs::path &file : files())
-    there += file.extension() == ".o";
-  ASSERT_GT(there, 0);
-  int whole = 0;
-  for (int i = 0; i < 50; ++i)
-    if (const auto content = cache.load(sha256(std::to_string(i)))) {
-      ASSERT_EQ(*content, contentFor(i));
-      ++whole;
-    }
-  EXPECT_EQ(whole, there) << "entries that were not whole";
+  cache.store(key, contentOf(400, 1));
+  const fs::path file = files().at(0);
+  fs::resize_file(file, header + huge);
+  std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+  stream.seekp(lengthPlace).write(reinterpret_cast<const char *>(&huge), sizeof huge);
+  stream.close();
+  EXPECT_FALSE(cache.load(key));
+  EXPECT_TRUE(files().empty());
 }
 
-// --- Through compile() -----------------------------------------------------------------------------------------------
-
-/// Compiles and runs four kernels with KILN_CACHE at `folder` in a child; its exit status and what it compiled.
-struct Outcome {
-  int status = 0, compiled = 0, fromDisk = 0;
-};
-
-pid_t compileInChild(const std::string &folder, const std::string &report) {
-  const pid_t child = ::fork();
-  if (child != 0)
-    return child;
-  ::setenv("KILN_CACHE", folder.c_str(), 1);
-  ::unsetenv("KILN_DUMP");
-  ::setenv("KILN_THREADS", "1", 1);
-  int status = 1;
-  try {
-    const auto device = Device::open("cpu:generic");
-    Tensor x(device, f32, {33}), y(device, f32, {33});
-    std::vector<float> values(33);
-    std::iota(values.begin(), values.end(), 0.0f);
-    y.uploadFloats(values);
-    for (const char *block : {"1", "3", "16", "33"})
-      launch(*device, test::addKernel, {ceildiv(33, std::stoi(block)), 1, 1}, {x.ref(), y.ref()},
-             std::string("block=") + block);
-    for (float &value : values)
-      value *= 4;
-    status = x.downloadFloats() == values ? 0 : 2;
-    const CompileStatistics statistics = compileStatistics();
-    std::ofstream(report) << statistics.compiled << " " << statistics.fromDisk;
-  } catch (const std::exception &error) {
-    std::fprintf(stderr, "%s\n", error.what());
+// Entries are code that is run: nobody else may have had a hand in one.
+TEST_F(Caches, DropEntriesThatOthersMayWriteTo) {
+  DiskCache cache(folder, plenty);
+  for (const mode_t mode : {0620, 0602, 0666}) {
+    cache.store(key, contentOf(400, 1));
+    ASSERT_EQ(::chmod(files().at(0).c_str(), mode), 0);
+    EXPECT_FALSE(cache.load(key)) << std::oct << mode;
+    EXPECT_TRUE(files().empty());
   }
-  ::_exit(status);
 }
 
-Outcome join(pid_t child, const std::string &report) {
-  Outcome outcome;
-  ::waitpid(child, &outcome.status, 0);
-  std::ifstream(report) >> outcome.compiled >> outcome.fromDisk;
-  return outcome;
+TEST_F(Caches, DropEntriesOfOtherUsers) {
+  if (::geteuid() != 0)
+    GTEST_SKIP() << "only root can give a file away";
+  DiskCache cache(folder, plenty);
+  cache.store(key, contentOf(400, 1));
+  ASSERT_EQ(::chown(files().at(0).c_str(), 12345, 12345), 0);
+  EXPECT_FALSE(cache.load(key));
 }
 
-TEST_F(Caches, SpareTheSecondProcessTheCompilations) {
-  const std::string cache = folder + "/cache", report = folder + "/report";
-  const Outcome first = join(compileInChild(cache, report), report);
-  EXPECT_EQ(first.status, 0);
-  EXPECT_EQ(first.compiled, 4);
-  const Outcome second = join(compileInChild(cache, report), report);
-  EXPECT_EQ(second.status, 0);
-  EXPECT_EQ(second.compiled, 0);
-  EXPECT_EQ(second.fromDisk, 4);
-}
-
-TEST_F(Caches, ServeSixteenProcessesAtOnce) {
-  const std::string cache = folder + "/cache";
-  std::vector<pid_t> children;
-  for (int i = 0; i < 16; ++i)
-    children.push_back(compileInChild(cache, folder + "/report" + std::to_string(i)));
-  for (int i = 0; i < 16; ++i)
-    EXPECT_EQ(join(children[i], folder + "/report" + std::to_string(i)).status, 0);
-  int entries = 0;
-  for (const auto &entry : fs::directory_iterator(cache))
-    entries += entry.path().extension() == ".o";
-  EXPECT_EQ(entries, 4);
-}
-
-// A damaged entry is compiled again and replaced.
-TEST_F(Caches, RebuildADamagedEntry) {
-  const std::string cache = folder + "/cache", report = folder + "/report";
-  join(compileInChild(cache, report), report);
-  for (const auto &entry : fs::directory_iterator(cache)) {
-    fs::resize_file(entry.path(), fs::file_size(entry.path()) / 2);
-    break;
-  }
-  const Outcome second = join(compileInChild(cache, report), report);
-  EXPECT_EQ(second.status, 0);
-  EXPECT_EQ(second.compiled, 1);
-  EXPECT_EQ(second.fromDisk, 3);
+// A link where an entry should be is not followed, whatever it leads to.
+TEST_F(Caches, FollowNoLinks) {
+  DiskCache cache(folder, plenty);
+  cache.store(key, contentOf(400, 1));
+  fs::rename(files().at(0), folder + "/elsewhere");
+  fs::create_symlink(folder + "/elsewhere", folder + "/" + entryOf(key));
+  EXPECT_FALSE(cache.load(key));
+  EXPECT_TRUE(fs::exists(folder + "/elsewhere"));
 }
 
 } // namespace
