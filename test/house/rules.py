@@ -142,11 +142,12 @@ def scripts(files):
 
 
 def readme(files):
-    """The commands that a README shows exist, and so do the files that it links to."""
-    programs = set()
+    """The commands that a README shows exist, and so do the files that it links to, or the build writes them."""
+    programs, pages = set(), set()
     for path, file in files.items():
         if path.endswith("CMakeLists.txt"):
             programs.update(re.findall(r"kiln_(?:program|gtest)\(\s*([\w-]+)", file.text))
+            pages.update(f"build/reference/{page}.md" for page in re.findall(r"kiln_reference\(\s*([\w-]+)", file.text))
     for path, file in files.items():
         if not path.endswith("README.md"):
             continue
@@ -158,11 +159,27 @@ def readme(files):
                 yield f"{path}: names '{name}', which does not exist"
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", file.text):
             target = os.path.normpath(os.path.join(os.path.dirname(path), link))
-            if target not in files and not any(other.startswith(target + "/") for other in files):
+            if target not in files and target not in pages and not any(other.startswith(target + "/") for other in files):
                 yield f"{path}: links to '{link}', which does not exist"
 
 
-RULES = {rule.__name__: rule for rule in (top, layering, naming, size, words, scripts, readme)}
+def variables(files):
+    """Every environment variable that the sources read is in README.md's table, and every one there is read."""
+    table = files.get("README.md")
+    listed = set(re.findall(r"^\| `([A-Z_]+)` \|", table.text, re.M)) if table else set()
+    read = {}
+    for path, file in files.items():
+        if path.endswith(SOURCES) or path.startswith("tools/") and file.executable:
+            for number, line in enumerate(file.text.splitlines(), 1):
+                for name in re.findall(r'getenv\("(\w+)"\)|"(KILN_[A-Z_]+)"|\$\{?(KILN_[A-Z_]+)', line):
+                    read.setdefault("".join(name), f"{path}:{number}")
+    for name in sorted(set(read) - listed):
+        yield f"{read[name]}: reads '{name}', which README.md's table of variables does not name"
+    for name in sorted(listed - set(read)):
+        yield f"README.md: names the variable '{name}', which nothing reads"
+
+
+RULES = {rule.__name__: rule for rule in (top, layering, naming, size, words, scripts, readme, variables)}
 
 
 def read(root):

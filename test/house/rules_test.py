@@ -86,6 +86,17 @@ class RulesTest(unittest.TestCase):
         self.expect("readme", {**files, "README.md": "`tools/teach`"}, "tools/teach")
         self.expect("readme", {**files, "README.md": "`build/bin/gpt3 train`"}, "build/bin/gpt3")
         self.expect("readme", {**files, "kernels/README.md": "[m](matmul.cc) [n](norm.cc)"}, "norm.cc")
+        page = {"README.md": "[passes](build/reference/passes.md)"}
+        self.expect("readme", {**page, "lowering/CMakeLists.txt": "kiln_reference(passes Passes -gen-pass-doc)"})
+        self.expect("readme", page, "build/reference/passes.md")
+
+    def test_variables_are_written_down(self):
+        table = {"README.md": "| `KILN_DUMP` | a folder |\n| `CXX` | the compiler |\n"}
+        reads = {"runtime/A.cpp": 'std::getenv("CXX");\nvariable("KILN_DUMP");\n'}
+        self.expect("variables", {**table, **reads})
+        self.expect("variables", {**table, **reads, "runtime/B.cpp": '\nstd::get' 'env("TMPDIR")'}, "runtime/B.cpp:2")
+        self.expect("variables", {**table, **reads, "tools/t": File("echo ${KILN" "_X:-}", True)}, "tools/t:1")
+        self.expect("variables", table, "'CXX'", "'KILN_DUMP'")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,18 @@ function(kiln_passes target file name)
   add_public_tablegen_target(${target})
 endfunction()
 
+# kiln_reference(PAGE FILE GENERATOR): the page build/reference/PAGE.md of what FILE.td documents, by a generator of
+# mlir-tblgen, such as -gen-op-doc.
+function(kiln_reference page file generator)
+  set(LLVM_TARGET_DEFINITIONS ${file}.td)
+  mlir_tablegen(${file}.md ${generator})
+  set(output ${PROJECT_BINARY_DIR}/reference/${page}.md)
+  add_custom_command(OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_CURRENT_BINARY_DIR}/${file}.md ${output}
+    DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${file}.md VERBATIM)
+  add_custom_target(reference-${page} ALL DEPENDS ${output})
+endfunction()
+
 # kiln_program(NAME SOURCES... LIBS...): an executable in build/bin.
 function(kiln_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})

@@ -14,6 +14,14 @@ struct Setting {
   std::shared_ptr<Device> device;
   int threads = 1;
   Report &report;
+  /// Small shapes, measured once: that every row comes, not how fast anything is.
+  bool quick = false;
+
+  int rounds() const { return quick ? 1 : usualRounds; }
+  /// Median seconds a call for each contender, as bench::measure says; `sampleSeconds` is the usual length of a sample.
+  std::vector<double> measure(const std::vector<Contender> &contenders, double sampleSeconds = 0.05) const {
+    return bench::measure(contenders, rounds(), quick ? 0 : sampleSeconds);
+  }
 };
 
 /// fp32 products of a GPT-2 124M step and their ragged neighbours, beside oneDNN; and their errors.

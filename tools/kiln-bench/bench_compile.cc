@@ -148,7 +148,7 @@ static void measureKernels(bench::Setting &setting, const FreshCache &cache) {
   plan += rowPlans(setting.device->target(), make);
   plan += otherPlans(setting.device->target(), make);
   std::vector<Times> times(plan.launches.size());
-  for (int round = 0; round <= bench::rounds; ++round) { // the first round warms the process and is not counted
+  for (int round = 0; round <= setting.rounds(); ++round) { // the first round warms the process and is not counted
     cache.empty();
     for (bool cold : {true, false}) {
       forgetCompiled();
@@ -175,11 +175,12 @@ static void measureKernels(bench::Setting &setting, const FreshCache &cache) {
 }
 
 static void measureStepCompile(bench::Setting &setting, const FreshCache &cache) {
-  Gpt2 model(setting.device, {.layers = 12, .heads = 12, .width = C, .context = T, .vocab = V}, B, 1);
+  const int64_t layers = setting.quick ? 1 : 12, vocab = setting.quick ? 256 : V;
+  Gpt2 model(setting.device, {.layers = layers, .heads = 12, .width = C, .context = T, .vocab = vocab}, B, 1);
   model.initialize(1);
   Batch batch{std::vector<int32_t>(N, 1), std::vector<int32_t>(N, 2)};
   Times times;
-  for (int round = 0; round < bench::rounds; ++round) {
+  for (int round = 0; round < setting.rounds(); ++round) {
     cache.empty();
     for (bool cold : {true, false}) {
       forgetCompiled();
@@ -190,7 +191,7 @@ static void measureStepCompile(bench::Setting &setting, const FreshCache &cache)
       (cold ? times.cold : times.warm).push_back(compileStatistics().milliseconds - before);
     }
   }
-  addTimes(setting, "step", "124M B=4 T=64", times);
+  addTimes(setting, "step", setting.quick ? "1 layer B=4 T=64" : "124M B=4 T=64", times);
 }
 
 void bench::benchCompile(Setting &setting) {

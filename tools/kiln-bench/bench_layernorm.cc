@@ -17,10 +17,10 @@ static void measureBytes(bench::Setting &setting, const std::string &shape, doub
   int64_t count = static_cast<int64_t>(std::min(bytes, 1e9) / 8); // a copied float is read and written: 8 bytes
   Tensor from = bench::zeroTensor(setting, {count}), to = bench::zeroTensor(setting, {count});
   std::vector<double> seconds =
-      bench::measure({bench::Runner(setting, std::move(plan)), [&] {
-                        bench::copyFloats(static_cast<float *>(to.data()), static_cast<const float *>(from.data()),
-                                          count, setting.threads);
-                      }});
+      setting.measure({bench::Runner(setting, std::move(plan)), [&] {
+                         bench::copyFloats(static_cast<float *>(to.data()), static_cast<const float *>(from.data()),
+                                           count, setting.threads);
+                       }});
   setting.report.add({.bench = "layernorm",
                       .shape = shape,
                       .metric = "gb_per_s",
@@ -65,7 +65,7 @@ static void measureAdamW(bench::Setting &setting, int64_t count) {
 
 void bench::benchLayerNorm(Setting &setting) {
   setting.report.section("least bytes over time, beside a copy");
-  measureLayerNorm(setting, 8192, 768);
-  measureCrossEntropy(setting, 256, 50257);
-  measureAdamW(setting, 124439808);
+  measureLayerNorm(setting, setting.quick ? 256 : 8192, 768);
+  measureCrossEntropy(setting, setting.quick ? 16 : 256, 50257);
+  measureAdamW(setting, setting.quick ? 1 << 20 : 124439808);
 }

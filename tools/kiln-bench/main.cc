@@ -1,6 +1,6 @@
 // kiln-bench: how fast Kiln is, beside a peer or beside what the machine can do at best, in the same run.
 //
-//     kiln-bench matmul|attention|layernorm|step|compile [--threads N] [--json F]
+//     kiln-bench matmul|attention|layernorm|step|compile [--threads N] [--json F] [--quick]
 
 #include "models/gpt2/options.h"
 #include "tools/kiln-bench/bench.h"
@@ -16,18 +16,18 @@ using namespace kiln;
 /// The machine's own limits, in the units that the other rows use.
 static void benchMachine(bench::Setting &setting) {
   setting.report.section("machine");
-  int64_t count = int64_t{64} << 20;
+  const int64_t megabytes = setting.quick ? 1 : 256, count = megabytes << 18;
   Tensor from = bench::zeroTensor(setting, {count}), to = bench::zeroTensor(setting, {count});
   double flops = bench::runMultiplyAdds(setting.threads, bench::peakRounds);
   std::vector<double> seconds =
-      bench::measure({[&] { bench::runMultiplyAdds(setting.threads, bench::peakRounds); },
-                      [&] {
-                        bench::copyFloats(static_cast<float *>(to.data()), static_cast<const float *>(from.data()),
-                                          count, setting.threads);
-                      }});
+      setting.measure({[&] { bench::runMultiplyAdds(setting.threads, bench::peakRounds); },
+                       [&] {
+                         bench::copyFloats(static_cast<float *>(to.data()), static_cast<const float *>(from.data()),
+                                           count, setting.threads);
+                       }});
   setting.report.add({.bench = "machine", .shape = "fma", .metric = "gflops", .value = flops / seconds[0] / 1e9});
   setting.report.add({.bench = "machine",
-                      .shape = "copy 256 MB",
+                      .shape = fmt::format("copy {} MB", megabytes),
                       .metric = "gb_per_s",
                       .value = 8.0 * static_cast<double>(count) / seconds[1] / 1e9});
 }
@@ -64,7 +64,7 @@ static const Bench &benchNamed(const std::string &name) {
   rejectWord("benchmark", name, names);
 }
 
-static void runBench(const Bench &bench, int threads, const std::string &json) {
+static void runBench(const Bench &bench, int threads, const std::string &json, bool quick) {
   std::shared_ptr<Device> device = Device::open("cpu");
   if (threads > 0)
     device->setThreads(threads);
@@ -72,7 +72,7 @@ static void runBench(const Bench &bench, int threads, const std::string &json) {
   omp_set_num_threads(threads); // the peer's
   bench::Report report(threads, json);
   fmt::print("kiln-bench {} on {}, {} thread{}\n", bench.name, device->target().name, threads, threads == 1 ? "" : "s");
-  bench::Setting setting{device, threads, report};
+  bench::Setting setting{device, threads, report, quick};
   if (bench.name != "compile")
     benchMachine(setting);
   bench.run(setting);
@@ -82,6 +82,7 @@ static void runBench(const Bench &bench, int threads, const std::string &json) {
 static int runProgram(int argc, char **argv) {
   std::string name, json, footer = "benchmarks:\n";
   int threads = 0;
+  bool quick = false;
   for (const Bench &bench : benches)
     footer += fmt::format("  {:<10} {}\n", bench.name, bench.text);
   CLI::App app("kiln-bench: Kiln beside its peers and beside the machine's limits", "kiln-bench");
@@ -89,18 +90,19 @@ static int runProgram(int argc, char **argv) {
   CLI::Option *limit =
       app.add_option("--threads", threads, "threads of Kiln and of the peer (default: KILN_THREADS, else all cores)");
   app.add_option("--json", json, "also write the rows to this file");
+  app.add_flag("--quick", quick, "small shapes, measured once: whether it works, not how fast");
   app.footer(footer);
   app.allow_extras();
   try {
     app.parse(argc, argv);
     for (const std::string &word : app.remaining())
       rejectWord(word.starts_with("-") ? "flag" : "argument", word.substr(0, word.find('=')),
-                 {"--threads", "--json", "--help"});
+                 {"--threads", "--json", "--quick", "--help"});
     if (limit->count() && threads < 1)
       throw Error(fmt::format("expected --threads to be at least 1, but got {}", threads));
     if (name.empty())
       throw Error("expected a benchmark, such as 'kiln-bench matmul'; see --help");
-    runBench(benchNamed(name), threads, json);
+    runBench(benchNamed(name), threads, json, quick);
     return 0;
   } catch (const CLI::CallForHelp &help) {
     return app.exit(help);

@@ -23,7 +23,7 @@ static double secondsOf(const Contender &contender, int64_t calls) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-std::vector<double> kiln::bench::measure(const std::vector<Contender> &contenders, double sampleSeconds) {
+std::vector<double> kiln::bench::measure(const std::vector<Contender> &contenders, int rounds, double sampleSeconds) {
   std::vector<int64_t> calls;
   for (const Contender &contender : contenders) {
     contender();

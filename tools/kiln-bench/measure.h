@@ -12,11 +12,11 @@ namespace kiln::bench {
 using Contender = std::function<void()>;
 
 /// Rounds, each of which times every contender once.
-inline constexpr int rounds = 7;
+inline constexpr int usualRounds = 7;
 
 /// Median seconds a call for each contender. Every contender is called once before, unmeasured (it compiles, and
-/// touches its memory); then a sample is as many calls as take `sampleSeconds`, at least one.
-std::vector<double> measure(const std::vector<Contender> &contenders, double sampleSeconds = 0.05);
+/// touches its memory); then a sample is as many calls as take `sampleSeconds`, at least one. `rounds` is odd.
+std::vector<double> measure(const std::vector<Contender> &contenders, int rounds, double sampleSeconds);
 
 /// Middle of an odd number of values.
 double median(std::vector<double> values);

@@ -1,0 +1,105 @@
+"""Runs the commands that a README shows, each as it stands there.
+
+`commands.py ROOT BUILD README FOLDER` takes the lines of every ```sh block, and the inline code that calls one of the
+programs with flags, in the README's order, and runs them in the new folder FOLDER, in which `build` and `tools` are the
+real ones and the files that READMEs speak of exist: texts FILE and tinyshakespeare.txt, a kernel FILE.cc, modules FILE.mlir
+and k.mlir, REPRODUCER; DIR and run are theirs to make. Long work is made short by flags that SHORTER adds, nothing else is changed. Ends with a
+message at the first command that fails; a README without commands is a failure, too.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+PROGRAMS = ("kilnc", "kiln-opt", "gpt2", "kiln-bench")
+# What a command begins with, and what makes it short. Most precise first.
+TINY = "--layers 1 --heads 2 --width 32 --context 16 --batch 2"
+SHORTER = [
+    (r"gpt2 train .*--resume", "--steps 3"),
+    (r"gpt2 train .*", f"{TINY} --steps 2"),
+    (r"gpt2 sample ", "--tokens 4"),
+    (r"kiln-bench ", "--quick"),
+]
+# Scripts that build or test everything, this test among it: that they exist is the `readme` rule's business.
+NOT_RUN = re.compile(r"tools/(train|test|build|check|setup|fuzz|faults)\b")
+SECONDS = 120
+# What makes a module a reproducer.
+PIPELINE = """
+{-#
+  external_resources: {
+    mlir_reproducer: { pipeline: "builtin.module(tile-verify-kernels)", disable_threading: true, verify_each: true }
+  }
+#-}
+"""
+
+
+def commands(text):
+    """The commands of a README, without their comments and with continued lines joined."""
+    for block, inline in re.findall(r"^```sh\n(.*?)^```|(?<!`)`([^`\n]+)`(?!`)", text, re.S | re.M):
+        if inline:
+            words = inline.split()
+            if os.path.basename(words[0]) in PROGRAMS and any(word.startswith("-") for word in words[1:]) and "…" not in inline:
+                yield inline
+            continue
+        for line in block.replace("\\\n", " ").splitlines():
+            command = re.sub(r"\s+#.*$", "", line).strip()
+            if command and not command.startswith("#"):
+                yield command
+
+
+def shortened(command):
+    for pattern, flags in SHORTER:
+        if re.match(r"(\w+=\S+ )*(build/bin/)?" + pattern, command):
+            # Before what the shell itself reads.
+            head, pipe, tail = command.partition(" | ")
+            return f"{head} {flags}{pipe}{tail}"
+    return command
+
+
+def prepare(root, build, folder):
+    """Makes the folder that the commands run in."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    os.symlink(build, os.path.join(folder, "build"))
+    os.symlink(os.path.join(root, "tools"), os.path.join(folder, "tools"))
+    with open(os.path.join(root, "README.md"), encoding="utf-8") as stream:
+        kernel = re.search(r"^```cpp\n(.*?)^```", stream.read(), re.S | re.M)[1]
+    text = "To be, or not to be, that is the question.\n" * 60
+    files = {"FILE": text, "tinyshakespeare.txt": text, "FILE.cc": kernel}
+    for name, content in files.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as stream:
+            stream.write(content)
+    with open(os.path.join(root, "test/lowering/centre.mlir"), encoding="utf-8") as stream:
+        module = stream.read()
+    for name, tail in {"FILE.mlir": "", "k.mlir": "", "REPRODUCER": PIPELINE}.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as stream:
+            stream.write(module + tail)
+
+
+def main():
+    root, build, readme, folder = sys.argv[1:]
+    prepare(root, build, folder)
+    environment = dict(os.environ)
+    environment["PATH"] = os.pathsep.join([os.path.join(build, "bin"), environment["PATH"]])
+    ran = 0
+    with open(os.path.join(root, readme), encoding="utf-8") as stream:
+        text = stream.read()
+    for command in commands(text):
+        if NOT_RUN.search(command):
+            continue
+        command = shortened(command)
+        print("$", command, flush=True)
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder, env=environment, timeout=SECONDS,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        ran += 1
+        if done.returncode != 0:
+            sys.exit(f"{readme}: '{command}' ended with status {done.returncode}:\n{done.stdout.decode(errors='replace')[-4000:]}")
+    if not ran:
+        sys.exit(f"{readme}: expected commands, but found none")
+    print(f"{readme}: {ran} commands ran")
+
+
+if __name__ == "__main__":
+    main()
