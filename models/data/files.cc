@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
-#include <sstream>
 #include <unistd.h>
 
 namespace kiln {
@@ -67,13 +66,18 @@ void syncFolder(const std::string &path) {
     fail("sync folder", path, error);
 }
 
-std::string readFile(const std::string &path) {
+std::string readFile(const std::string &path, int64_t most) {
   std::ifstream in(path, std::ios::binary);
   if (!in)
     fail("read", path, errno);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
+  std::string text;
+  for (char part[1 << 16]; in;) {
+    in.read(part, sizeof part);
+    text.append(part, in.gcount());
+    if (static_cast<int64_t>(text.size()) > most)
+      throw Error(fmt::format("expected at most {} bytes in '{}', but it has more", most, path));
+  }
+  return text;
 }
 
 } // namespace kiln

@@ -2,6 +2,7 @@
 
 #include "models/data/json.h"
 #include "dialect/dsl/Types.h"
+#include "models/data/files.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -24,8 +25,17 @@ static std::string shown(const Json &value) {
 }
 
 static Json parse(const std::string &path, const std::string &text) {
+  if (text.size() > static_cast<size_t>(mostJsonBytes))
+    throw Error(fmt::format("expected at most {} bytes of JSON in '{}', but got {}", mostJsonBytes, path, text.size()));
+  const auto bounded = [&](int around, Json::parse_event_t event, const Json &) { // `around`: levels around the value
+    const bool begins = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+    if (begins && around >= mostJsonLevels)
+      throw Error(
+          fmt::format("expected JSON in '{}' to be nested at most {} deep, but it is deeper", path, mostJsonLevels));
+    return true;
+  };
   try {
-    return Json::parse(text);
+    return Json::parse(text, bounded);
   } catch (const Json::parse_error &error) { // `byte` counts from 1, and lies behind the end where the text breaks off
     const std::string got = error.byte > text.size() ? "it breaks off" : "what stands there is none";
     throw Error(fmt::format("expected a JSON object in '{}', but after {} bytes {}", path,
@@ -104,6 +114,8 @@ JsonObject JsonObject::object(const std::string &name) const {
     reject(name, "an object");
   return {path, place + name + ".", at(name)};
 }
+
+JsonObject readJsonObject(const std::string &path) { return {path, readFile(path, mostJsonBytes)}; }
 
 std::vector<std::string> JsonObject::names() const {
   std::vector<std::string> all;

@@ -1,5 +1,6 @@
 // JSON files with a known set of fields. What a file lacks, or has of another kind, ends in an error that names the
-// file, the field, what was expected there and what was found; the JSON library's own words never reach a user.
+// file, the field, what was expected there and what was found; the JSON library's own words never reach a user. Size
+// and nesting are bounded while a text is read, so that no file takes the memory or the stack of the program.
 
 #pragma once
 
@@ -11,11 +12,16 @@
 
 namespace kiln {
 
+/// Bytes of the largest text, and levels of the deepest nesting, that are read as JSON. The header of a safetensors
+/// file with a thousand blocks has 2 MiB and three levels.
+inline constexpr int64_t mostJsonBytes = int64_t{16} << 20;
+inline constexpr int mostJsonLevels = 64;
+
 /// One object of a JSON file. Fields are asked for by name and kind; each throws Error when there is no such field, or
 /// its value is of another kind.
 class JsonObject {
 public:
-  /// Parses `text`, read from `path`, which must be one object.
+  /// Parses `text`, read from `path`, which must be one object within the bounds above.
   JsonObject(const std::string &path, const std::string &text);
 
   int64_t integer(const std::string &name) const;
@@ -36,6 +42,9 @@ private:
   std::string path, place; // `place`: the way to this object in its file, "" or "settings."
   nlohmann::json json;
 };
+
+/// The JSON file `path`, which must be one object.
+JsonObject readJsonObject(const std::string &path);
 
 /// JSON as files hold it: a text that is no UTF-8 (a path may be) keeps its valid parts. Negative `indent`: one line.
 std::string textOf(const nlohmann::ordered_json &json, int indent = -1);

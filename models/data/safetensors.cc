@@ -76,6 +76,8 @@ Safetensors::Safetensors(const std::string &path) : path(path) {
   if (length > static_cast<uint64_t>(size - 8))
     throw Error(fmt::format("expected a header of {} bytes in '{}', but the file ends {} bytes after its length",
                             length, path, size - 8));
+  if (length > static_cast<uint64_t>(mostJsonBytes))
+    throw Error(fmt::format("expected a header of at most {} bytes in '{}', but got {}", mostJsonBytes, path, length));
   std::string header(length, '\0');
   in.read(header.data(), static_cast<std::streamsize>(length));
   dataBegin = 8 + static_cast<int64_t>(length);

@@ -1,9 +1,10 @@
-// Writing and reading checkpoints, and the two JSON files in them.
+// Writing and reading checkpoints, and training.json in them.
 
 #include "models/gpt2/checkpoint.h"
 #include "models/data/files.h"
 #include "models/data/json.h"
-#include "models/data/safetensors.h"
+#include "models/gpt2/config_json.h"
+#include "models/gpt2/weights.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,23 +21,6 @@ uint64_t hashOf(const std::vector<uint8_t> &bytes) {
   for (uint8_t byte : bytes)
     hash = (hash ^ byte) * 0x100000001b3;
   return hash;
-}
-
-static Json configJson(const Gpt2Config &c) {
-  return {{"architectures", {"GPT2LMHeadModel"}},
-          {"model_type", "gpt2"},
-          {"activation_function", "gelu_new"},
-          {"layer_norm_epsilon", 1e-5},
-          {"n_layer", c.layers},
-          {"n_head", c.heads},
-          {"n_embd", c.width},
-          {"n_positions", c.context},
-          {"n_ctx", c.context},
-          {"vocab_size", c.vocab},
-          {"tie_word_embeddings", true},
-          {"torch_dtype", c.type == Type::bf16  ? "bfloat16"
-                          : c.type == Type::f16 ? "float16"
-                                                : "float32"}};
 }
 
 static Json settingsJson(const TrainSettings &s) {
@@ -72,20 +56,6 @@ static TrainSettings settingsOf(const JsonObject &j) {
   return s;
 }
 
-static JsonObject readJson(const std::string &path) { return {path, readFile(path)}; }
-
-Gpt2Config readConfig(const std::string &checkpoint) {
-  const JsonObject j = readJson(checkpoint + "/config.json");
-  Gpt2Config config;
-  config.layers = j.integer("n_layer");
-  config.heads = j.integer("n_head");
-  config.width = j.integer("n_embd");
-  config.context = j.integer("n_positions");
-  config.vocab = j.integer("vocab_size");
-  verify(config);
-  return config;
-}
-
 /// A count that a run's state holds.
 static int64_t countOf(const JsonObject &j, const char *name, const std::string &path) {
   const int64_t count = j.integer(name);
@@ -96,7 +66,7 @@ static int64_t countOf(const JsonObject &j, const char *name, const std::string 
 
 RunState readRunState(const std::string &checkpoint) {
   const std::string path = checkpoint + "/training.json";
-  const JsonObject j = readJson(path), data = j.object("data");
+  const JsonObject j = readJsonObject(path), data = j.object("data");
   RunState state;
   state.step = countOf(j, "step", path);
   state.sequences = countOf(j.object("random"), "sequences", path);
@@ -210,27 +180,12 @@ std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunSta
   return path;
 }
 
-static void readFlat(const Safetensors &file, const ParameterList &list, const std::string &prefix, Type type,
-                     void *flat) {
-  for (const Parameter &p : list.all())
-    file.read(prefix + p.name, type, p.shape, static_cast<char *>(flat) + p.offset * bytesOf(type));
-}
-
-std::vector<char> readWeights(const std::string &checkpoint, const ParameterList &list, Type type) {
-  const Safetensors file(checkpoint + "/model.safetensors");
-  const std::vector<std::string> names = file.names();
-  const bool prefixed = std::find(names.begin(), names.end(), "transformer.wte.weight") != names.end();
-  std::vector<char> values(list.count() * bytesOf(type));
-  readFlat(file, list, prefixed ? "transformer." : "", type, values.data());
-  return values;
-}
-
 HostBuffers readBuffers(const std::string &checkpoint, const ParameterList &list, Type type) {
   HostBuffers buffers{readWeights(checkpoint, list, type), std::vector<float>(list.count()),
                       std::vector<float>(list.count())};
   const Safetensors moments(checkpoint + "/optimizer.safetensors");
-  readFlat(moments, list, "exp_avg.", f32, buffers.first.data());
-  readFlat(moments, list, "exp_avg_sq.", f32, buffers.second.data());
+  readTensors(moments, list, "exp_avg.", f32, buffers.first.data());
+  readTensors(moments, list, "exp_avg_sq.", f32, buffers.second.data());
   return buffers;
 }
 

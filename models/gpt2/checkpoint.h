@@ -51,10 +51,6 @@ void removeCheckpoints(const std::string &folder);
 
 /// What training.json of a checkpoint says.
 RunState readRunState(const std::string &checkpoint);
-/// What config.json of a checkpoint, or of a model from Hugging Face, says.
-Gpt2Config readConfig(const std::string &checkpoint);
-/// The weights; names may have Hugging Face's prefix `transformer.`.
-std::vector<char> readWeights(const std::string &checkpoint, const ParameterList &list, Type type);
 /// Weights and moments.
 HostBuffers readBuffers(const std::string &checkpoint, const ParameterList &list, Type type);
 

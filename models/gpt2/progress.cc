@@ -3,6 +3,7 @@
 #include "models/gpt2/progress.h"
 #include "dialect/dsl/Types.h"
 #include "models/data/files.h"
+#include "models/data/json.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -10,7 +11,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 namespace kiln {
@@ -30,20 +30,25 @@ std::string jsonOf(const StepRow &row) {
 }
 
 /// The lines of a log whose step is at most `step`; a line cut short by a crash is no JSON and goes too.
-static std::string rowsUpTo(const std::string &text, int64_t step) {
-  std::istringstream lines(text);
+static std::string rowsUpTo(const std::string &path, int64_t step) {
+  const auto isRow = [&](const std::string &line) {
+    try {
+      return JsonObject(path, line).integer("step") <= step;
+    } catch (const Error &) {
+      return false;
+    }
+  };
+  std::istringstream lines(readFile(path));
   std::string line, kept;
-  while (std::getline(lines, line)) {
-    const auto row = nlohmann::json::parse(line, nullptr, false);
-    if (row.is_object() && row.contains("step") && row["step"].is_number() && row["step"].get<int64_t>() <= step)
+  while (std::getline(lines, line))
+    if (isRow(line))
       kept += line + "\n";
-  }
   return kept;
 }
 
 RunLog::RunLog(const std::string &path, int64_t step) : path(path) {
   if (std::filesystem::exists(path))
-    replaceFile(path, rowsUpTo(readFile(path), step));
+    replaceFile(path, rowsUpTo(path, step));
   file = std::fopen(path.c_str(), "a");
   if (!file)
     throw Error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)), Fault::device);

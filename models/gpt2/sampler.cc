@@ -1,7 +1,9 @@
 // Choosing the next byte, and the loop around it. Choosing is no arithmetic of a training step: it is done on the host.
 
 #include "models/gpt2/sampler.h"
+#include "models/gpt2/config_json.h"
 #include "models/gpt2/trainer.h"
+#include "models/gpt2/weights.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,6 +3,7 @@
 
 #include "models/data/json.h"
 #include "test/expect_error.h"
+#include "test/temporary_folder.h"
 
 #include <limits>
 
@@ -40,6 +41,51 @@ TEST(Json, TextThatIsNoJsonIsAnError) {
 
 TEST(Json, ANumberBeyondDoublesIsAnError) {
   expectError([] { parse(R"({"step": 1e999})"); }, {"expected a JSON object in 'F', but a number in it is too large"});
+}
+
+std::string nested(int levels, const char *open, const char *core, const char *close) {
+  std::string text = core;
+  for (int i = 0; i < levels; ++i)
+    text = open + text + close;
+  return text;
+}
+
+// The deepest nesting that is taken, by lists and by objects, counted with the object around; one level more is an
+// error.
+TEST(Json, NestingIsBounded) {
+  for (const auto &[open, close] : {std::pair("[", "]"), std::pair("{\"a\": ", "}")})
+    for (const char *core : {"1", "[]", "{}"}) {
+      const int within = mostJsonLevels - 1 - (*core == '1' ? 0 : 1);
+      EXPECT_NO_THROW(parse("{\"x\": " + nested(within, open, core, close) + "}")) << open << core;
+      expectError([&] { parse("{\"x\": " + nested(within + 1, open, core, close) + "}"); },
+                  {"expected JSON in 'F' to be nested at most 64 deep, but it is deeper"});
+    }
+}
+
+// Nesting that would overflow the stack where a value is copied or shown ends in the same error.
+TEST(Json, AHundredThousandLevelsAreAnError) {
+  for (const auto &[open, close] : {std::pair('[', ']'), std::pair('{', '}')}) {
+    std::string text = "{\"x\": ";
+    for (int i = 0; i < 100000; ++i)
+      text += open == '{' ? "{\"a\":" : "[";
+    text += "1" + std::string(100000, close) + "}";
+    expectError([&] { parse(text).integer("x"); }, {"to be nested at most 64 deep"});
+  }
+}
+
+TEST(Json, TextBeyondItsBoundIsAnError) {
+  const std::string end(mostJsonBytes - 2, ' ');
+  EXPECT_NO_THROW(parse("{}" + end));
+  expectError([&] { parse("{} " + end); }, {"expected at most 16777216 bytes of JSON in 'F', but got 16777217"});
+}
+
+// A file is not read beyond the bound.
+TEST(Json, AFileBeyondItsBoundIsAnError) {
+  const TemporaryFolder folder;
+  writeText(folder / "f", "{\"i\": 3}");
+  EXPECT_EQ(readJsonObject(folder / "f").integer("i"), 3);
+  std::filesystem::resize_file(folder / "f", uint64_t{1} << 40);
+  expectError([&] { readJsonObject(folder / "f"); }, {"expected at most 16777216 bytes in", folder / "f"});
 }
 
 TEST(Json, AListIsNoObject) {

@@ -43,7 +43,7 @@ TEST(RunLog, WritesOneObjectALine) {
   EXPECT_FALSE(std::getline(in, line));
 }
 
-// A run that goes on from step 2 drops what was logged after it, and a line that a crash cut.
+// A run that goes on from step 2 drops what was logged after it, a line that a crash cut, and one that is no row.
 TEST(RunLog, GoesOnFromAStep) {
   const TemporaryFolder folder;
   {
@@ -51,8 +51,12 @@ TEST(RunLog, GoesOnFromAStep) {
     for (int step = 1; step <= 4; ++step)
       log.write(row(step));
   }
-  std::ofstream(folder / "log.jsonl", std::ios::app) << R"({"step": 2, "lo)";
-  { RunLog log(folder / "log.jsonl", 2); }
+  std::ofstream(folder / "log.jsonl", std::ios::app)
+      << R"({"step": 1, "x": )" << std::string(100000, '[') << std::string(100000, ']') << "}\n"
+      << R"({"step": 2, "lo)";
+  {
+    RunLog log(folder / "log.jsonl", 2);
+  }
   EXPECT_EQ(readText(folder / "log.jsonl"), jsonOf(row(1)) + "\n" + jsonOf(row(2)) + "\n");
 }
 

@@ -71,6 +71,17 @@ TEST_F(SafetensorsTest, AnAbsurdHeaderLengthIsRefused) {
   expectError([&] { Safetensors file(path); }, {"expected a header of 18446744073709551615 bytes"});
 }
 
+// A header that a file does hold is bounded too, and so is its nesting.
+TEST_F(SafetensorsTest, AHeaderBeyondReasonIsRefused) {
+  const auto refuse = [&](const std::string &header, const char *message) {
+    const uint64_t length = header.size();
+    writeText(path, std::string(reinterpret_cast<const char *>(&length), 8) + header);
+    expectError([&] { Safetensors file(path); }, {message, path});
+  };
+  refuse("{}" + std::string(16 << 20, ' '), "expected a header of at most 16777216 bytes");
+  refuse("{\"a\": " + std::string(100000, '['), "to be nested at most 64 deep");
+}
+
 TEST_F(SafetensorsTest, AnotherShapeIsAnError) {
   const Safetensors file(path);
   float got[6];
