@@ -90,16 +90,16 @@ void DotOperands::placeA() {
     tile = transpose.getSource();
     swapped = !swapped;
   }
-  if (auto reshape = tile.getDefiningOp<tile::ReshapeOp>())
-    if (M != 1 && K != 1 && differsByUnits(reshape.getSource().getType(), tile.getType()) &&
-        viewLoad(reshape.getSource()))
-      tile = reshape.getSource();
   a = buffers.lookup(tile);
   if (a)
     return;
-  readsView = !swapped && viewLoad(tile);
+  tile::LoadOp load = viewLoad(tile);
+  if (auto reshape = tile.getDefiningOp<tile::ReshapeOp>();
+      reshape && M != 1 && K != 1 && differsByUnits(reshape.getSource().getType(), tile.getType()))
+    load = viewLoad(reshape.getSource());
+  readsView = !swapped && load;
   if (readsView)
-    a = readView(viewLoad(tile));
+    a = readView(load);
   else if (swapped && rows < lanes && lanes % rows == 0)
     packA(tile);
   else
@@ -165,9 +165,9 @@ Value DotOperands::copyOf(Value tile, Operation *before) {
   return copy;
 }
 
-/// The tile in its view as a memref of rank 2, of which only positions below the bounds may be read. A copy, where
-/// the tile begins before the view or its rows lie a multiple of 4 KB apart, give or take a line, and would compete
-/// for one set of the cache.
+/// The tile in its view as a memref of rank 2 (M, K), of which only positions below the bounds may be read. A copy,
+/// where the tile begins before the view or its rows lie a multiple of 4 KB apart, give or take a line, and would
+/// compete for one set of the cache.
 Value DotOperands::readView(tile::LoadOp load) {
   auto view = load.getView().getType();
   auto extents = tile::shapeOf(load.getType());
@@ -197,7 +197,7 @@ Value DotOperands::readView(tile::LoadOp load) {
     Value apart = e.make<arith::RemUIOp>(near, e.constantIndex(page));
     require(arith::CmpIPredicate::ugt, apart, e.constantIndex(2 * line));
   }
-  SmallVector<int64_t> shape = swapped ? SmallVector<int64_t>{K, M} : SmallVector<int64_t>{M, K};
+  SmallVector<int64_t> shape = {M, K};
   const int64_t dynamic = ShapedType::kDynamic;
   auto layout = StridedLayoutAttr::get(e.builder.getContext(), dynamic, {dynamic, strides[kept[1]] == 1 ? 1 : dynamic});
   auto type = MemRefType::get(shape, element, layout);

@@ -88,16 +88,25 @@ struct Placement {
     return broadcast && broadcast.getSource().getType().getNumElements() < broadcast.getType().getNumElements();
   }
 
+  /// Whether `tile` is a load that stays a view, with or without extents of 1: a product reads it where it lies.
+  static bool liesInView(Value tile) {
+    if (auto reshape = tile.getDefiningOp<tile::ReshapeOp>())
+      if (differsByUnits(reshape.getSource().getType(), tile.getType()))
+        tile = reshape.getSource();
+    auto load = tile.getDefiningOp<tile::LoadOp>();
+    return load && load->hasAttr("cpu.view");
+  }
+
   bool wants(OpOperand &use) {
     Operation *user = use.getOwner();
     if (auto dot = dyn_cast<tile::DotOp>(user))
-      return use.getOperandNumber() == 0 ||
+      return (use.getOperandNumber() == 0 && !liesInView(use.get())) ||
              (use.getOperandNumber() == 2 && !matchPattern(use.get(), m_AnyZeroFloat()) &&
               !matchPattern(use.get(), m_Zero()) && tile::shapeOf(dot.getType())[1] % 16 != 0);
     if (auto reshape = dyn_cast<tile::ReshapeOp>(user))
       return isa<RankedTensorType>(reshape.getType()) && !differsByUnits(use.get().getType(), reshape.getType());
     if (isa<tile::TransposeOp>(user)) // a product reads a transposed left operand as it lies
-      return llvm::any_of(user->getUses(), [&](OpOperand &next) {
+      return !liesInView(use.get()) && llvm::any_of(user->getUses(), [&](OpOperand &next) {
         return isa<tile::DotOp>(next.getOwner()) && next.getOperandNumber() == 0;
       });
     return isa<tile::PrintOp, tile::CheckOp>(user);

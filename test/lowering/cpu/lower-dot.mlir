@@ -80,3 +80,20 @@ func.func @next_step(%a: memref<?x64xf32, strided<[?, 1]>>, %b: memref<?x256xf32
   tile.store %sum, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32, strided<[64, 1]>>
   return
 }
+
+// A left factor with further extents of 1 is read where it lies, as one without: nothing copies it first.
+// CHECK-LABEL: func @of_rank_three
+// CHECK-SAME: %[[A:[a-z0-9]+]]: memref<8x64x64xf32
+// CHECK-NOT: vector.store
+// CHECK: memref.subview %[[A]][%{{.*}}, 0, 0] [1, 64, 64]
+func.func @of_rank_three(%a: memref<8x64x64xf32, strided<[4096, 64, 1]>>, %b: memref<64x64xf32, strided<[64, 1]>>,
+                         %c: memref<64x64xf32, strided<[64, 1]>>, %z: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%z, %c0, %c0] {cpu.view} : memref<8x64x64xf32, strided<[4096, 64, 1]>> -> tensor<1x64x64xf32>
+  %l = tile.reshape %x : tensor<1x64x64xf32> -> tensor<64x64xf32>
+  %y = tile.load %b[%c0, %c0] {cpu.view} : memref<64x64xf32, strided<[64, 1]>> -> tensor<64x64xf32>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %d = tile.dot %l, %y, %zero : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+  tile.store %d, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32, strided<[64, 1]>>
+  return
+}
