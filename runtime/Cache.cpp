@@ -3,6 +3,7 @@
 #include "runtime/Cache.h"
 
 #include "dialect/dsl/Types.h"
+#include "runtime/Streams.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA256.h"
@@ -146,7 +147,7 @@ DiskCache DiskCache::fromEnvironment() {
 void DiskCache::sayNotKept(const std::string &why) {
   static std::atomic<bool> said = false;
   if (!said.exchange(true))
-    fmt::print(stderr, "kiln: warning: compiled kernels are not kept in '{}': {}\n", path, why);
+    say(fmt::format("kiln: warning: compiled kernels are not kept in '{}': {}\n", path, why));
 }
 
 // --- Entries --------------------------------------------------------------------------------------------------------

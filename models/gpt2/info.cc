@@ -2,6 +2,7 @@
 
 #include "models/gpt2/info.h"
 #include "models/gpt2/trainer.h"
+#include "runtime/Streams.h"
 
 #include <fmt/format.h>
 
@@ -11,11 +12,12 @@ static std::string megabytes(int64_t bytes) {
   return fmt::format("{:10.2f} MiB", static_cast<double>(bytes) / 1048576);
 }
 
-static void printBuffers(const MemoryPlan &memory) {
-  fmt::print("\n{:>12} {:>12} {:>6} {:>6}  buffer\n", "offset", "bytes", "from", "to");
+static std::string buffersText(const MemoryPlan &memory) {
+  std::string text = fmt::format("\n{:>12} {:>12} {:>6} {:>6}  buffer\n", "offset", "bytes", "from", "to");
   for (const Arena::Entry &e : memory.buffers)
-    fmt::print("{:12} {:12} {:6} {:6}  {} {} {}\n", e.offset, e.bytes, e.begin, e.end, e.name, nameOf(e.type),
-               textOf(e.extents));
+    text += fmt::format("{:12} {:12} {:6} {:6}  {} {} {}\n", e.offset, e.bytes, e.begin, e.end, e.name, nameOf(e.type),
+                        textOf(e.extents));
+  return text;
 }
 
 void info(const InfoOptions &options) {
@@ -28,19 +30,21 @@ void info(const InfoOptions &options) {
   int64_t unshared = 0;
   for (const Arena::Entry &e : memory.buffers)
     unshared += e.bytes;
-  fmt::print("model        {}\n", textOf(config));
-  fmt::print("parameters   {} in {} tensors ({} of {} elements decay)\n", parameterCount(config),
-             network.parameters().all().size(), network.parameters().decayedCount(), network.parameters().count());
-  fmt::print("step         {} sequences, {} tokens, {:.3f} GFLOP, {} launches\n", batch, batch * config.context,
-             flopsOfStep(config, batch) / 1e9, memory.launches);
-  fmt::print("memory\n  weights    {}\n  gradients  {}\n  moments    {}\n", megabytes(memory.parameters),
-             megabytes(memory.gradients), megabytes(memory.moments));
-  fmt::print("  activations{}  ({} buffers of {} in all share it)\n", megabytes(memory.activations),
-             memory.buffers.size(), megabytes(unshared));
-  fmt::print("  workspace  {}\n  batch      {}\n  total      {}\n", megabytes(memory.workspace),
-             megabytes(memory.batch), megabytes(memory.total()));
+  std::string text = fmt::format("model        {}\n", textOf(config));
+  text +=
+      fmt::format("parameters   {} in {} tensors ({} of {} elements decay)\n", parameterCount(config),
+                  network.parameters().all().size(), network.parameters().decayedCount(), network.parameters().count());
+  text += fmt::format("step         {} sequences, {} tokens, {:.3f} GFLOP, {} launches\n", batch,
+                      batch * config.context, flopsOfStep(config, batch) / 1e9, memory.launches);
+  text += fmt::format("memory\n  weights    {}\n  gradients  {}\n  moments    {}\n", megabytes(memory.parameters),
+                      megabytes(memory.gradients), megabytes(memory.moments));
+  text += fmt::format("  activations{}  ({} buffers of {} in all share it)\n", megabytes(memory.activations),
+                      memory.buffers.size(), megabytes(unshared));
+  text += fmt::format("  workspace  {}\n  batch      {}\n  total      {}\n", megabytes(memory.workspace),
+                      megabytes(memory.batch), megabytes(memory.total()));
   if (options.buffers)
-    printBuffers(memory);
+    text += buffersText(memory);
+  writeResult(text);
 }
 
 } // namespace kiln

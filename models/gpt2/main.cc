@@ -4,14 +4,12 @@
 #include "models/gpt2/info.h"
 #include "models/gpt2/sampler.h"
 #include "models/gpt2/trainer.h"
-
-#include <csignal>
-#include <fmt/format.h>
+#include "runtime/Streams.h"
 
 using namespace kiln;
 
 int main(int argc, char **argv) {
-  std::signal(SIGXFSZ, SIG_IGN); // so that a write beyond the limit on a file's size fails, and is told as any other
+  openStandardStreams();
   try {
     const std::optional<Command> command = parseCommand(argc, argv);
     if (!command)
@@ -23,11 +21,7 @@ int main(int argc, char **argv) {
     if (const auto *options = std::get_if<InfoOptions>(&*command))
       info(*options);
     return 0;
-  } catch (const Error &error) {
-    fmt::print(stderr, "gpt2: error: {}\n", error.what());
-    return error.fault == Fault::user ? 2 : error.fault == Fault::device ? 3 : 4;
   } catch (const std::exception &error) {
-    fmt::print(stderr, "gpt2: internal error: {}\n", error.what());
-    return 4;
+    return report("gpt2", error);
   }
 }

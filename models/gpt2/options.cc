@@ -1,6 +1,7 @@
 // Flags by CLI11; the suggestions by edit distance.
 
 #include "models/gpt2/options.h"
+#include "runtime/Streams.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <numeric>
+#include <sstream>
 
 namespace kiln {
 
@@ -176,7 +178,9 @@ std::optional<Command> parseCommand(int argc, const char *const *argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp &help) {
-    app.exit(help);
+    std::ostringstream text;
+    app.exit(help, text, text);
+    writeResult(text.str());
     return {};
   } catch (const CLI::ParseError &error) {
     for (const CLI::App *command : commands)

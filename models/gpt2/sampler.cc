@@ -4,6 +4,7 @@
 #include "models/gpt2/config_json.h"
 #include "models/gpt2/trainer.h"
 #include "models/gpt2/weights.h"
+#include "runtime/Streams.h"
 
 #include <algorithm>
 #include <cmath>
@@ -63,16 +64,15 @@ void sample(const SampleOptions &options) {
   std::vector<int32_t> tokens;
   for (char c : options.prompt)
     tokens.push_back(static_cast<uint8_t>(c));
-  std::fwrite(options.prompt.data(), 1, options.prompt.size(), stdout);
+  writeResult(options.prompt);
   for (int64_t i = 0; i < options.tokens; ++i) {
     const int64_t seen = std::min<int64_t>(config.context, static_cast<int64_t>(tokens.size()));
     std::vector<float> logits = model.logitsAfter({tokens.end() - seen, tokens.end()});
     logits.resize(256);
     tokens.push_back(static_cast<int32_t>(choose(logits, options.temperature, options.topK, random.uniform(i))));
-    std::fputc(tokens.back(), stdout);
-    std::fflush(stdout);
+    writeResult(std::string(1, static_cast<char>(tokens.back())));
   }
-  std::fputc('\n', stdout);
+  writeResult("\n");
 }
 
 } // namespace kiln

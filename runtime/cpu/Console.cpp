@@ -1,12 +1,12 @@
 // What kernels call: failed checks and prints (see lowering/Abi.h).
 
 #include "lowering/Abi.h"
+#include "runtime/Streams.h"
 #include "runtime/Tensor.h"
 #include "runtime/cpu/CheckSink.h"
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <cstring>
 
 namespace kiln {
@@ -88,5 +88,5 @@ void kiln_print(const char *label, int64_t program, int32_t type, int64_t rank, 
   int64_t next = 0;
   kiln::appendElements(line, static_cast<const char *>(data), static_cast<kiln::Type>(type), extents, rank, next);
   line += '\n';
-  std::fwrite(line.data(), 1, line.size(), stdout); // one call, so that lines of several threads do not mix
+  kiln::show(line);
 }

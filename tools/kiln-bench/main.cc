@@ -3,6 +3,7 @@
 //     kiln-bench matmul|attention|layernorm|step|compile [--threads N] [--json F] [--quick]
 
 #include "models/gpt2/options.h"
+#include "runtime/Streams.h"
 #include "tools/kiln-bench/bench.h"
 #include "tools/kiln-bench/machine.h"
 
@@ -71,7 +72,8 @@ static void runBench(const Bench &bench, int threads, const std::string &json, b
   threads = device->threads();
   omp_set_num_threads(threads); // the peer's
   bench::Report report(threads, json);
-  fmt::print("kiln-bench {} on {}, {} thread{}\n", bench.name, device->target().name, threads, threads == 1 ? "" : "s");
+  writeResult(fmt::format("kiln-bench {} on {}, {} thread{}\n", bench.name, device->target().name, threads,
+                          threads == 1 ? "" : "s"));
   bench::Setting setting{device, threads, report, quick};
   if (bench.name != "compile")
     benchMachine(setting);
@@ -79,7 +81,7 @@ static void runBench(const Bench &bench, int threads, const std::string &json, b
   report.writeJson();
 }
 
-static int runProgram(int argc, char **argv) {
+static void runProgram(int argc, char **argv) {
   std::string name, json, footer = "benchmarks:\n";
   int threads = 0;
   bool quick = false;
@@ -103,13 +105,19 @@ static int runProgram(int argc, char **argv) {
     if (name.empty())
       throw Error("expected a benchmark, such as 'kiln-bench matmul'; see --help");
     runBench(benchNamed(name), threads, json, quick);
-    return 0;
-  } catch (const CLI::CallForHelp &help) {
-    return app.exit(help);
-  } catch (const std::exception &error) {
-    fmt::print(stderr, "kiln-bench: error: {}\n", error.what());
-    return 1;
+  } catch (const CLI::CallForHelp &) {
+    writeResult(app.help());
+  } catch (const CLI::ParseError &error) {
+    throw Error(error.what());
   }
 }
 
-int main(int argc, char **argv) { return runProgram(argc, argv); }
+int main(int argc, char **argv) {
+  openStandardStreams();
+  try {
+    runProgram(argc, argv);
+    return 0;
+  } catch (const std::exception &error) {
+    return report("kiln-bench", error);
+  }
+}

@@ -2,6 +2,7 @@
 
 #include "tools/kiln-bench/report.h"
 #include "dialect/dsl/Types.h"
+#include "runtime/Streams.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -32,8 +33,8 @@ Report::Report(int threads, std::string path) : threads(threads), json(std::move
 }
 
 void Report::section(const std::string &title) {
-  fmt::print("\n{}\n{:<38} {:>12} {:>11} {:>18} {:>7}\n", title, "shape", "metric", "kiln", "beside it", "ratio");
-  std::fflush(stdout);
+  writeResult(
+      fmt::format("\n{}\n{:<38} {:>12} {:>11} {:>18} {:>7}\n", title, "shape", "metric", "kiln", "beside it", "ratio"));
 }
 
 void Report::add(Row row) {
@@ -42,8 +43,8 @@ void Report::add(Row row) {
     row.ratio = row.value / row.peerValue;
   std::string beside = row.peer.empty() ? "" : row.peer + " " + numberText(row.peerValue);
   std::string ratio = row.ratio ? fmt::format("{:.3f}", *row.ratio) : "";
-  fmt::print("{:<38} {:>12} {:>11} {:>18} {:>7}\n", row.shape, row.metric, numberText(row.value), beside, ratio);
-  std::fflush(stdout);
+  writeResult(
+      fmt::format("{:<38} {:>12} {:>11} {:>18} {:>7}\n", row.shape, row.metric, numberText(row.value), beside, ratio));
   rows.push_back(std::move(row));
 }
 

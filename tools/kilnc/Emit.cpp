@@ -3,11 +3,11 @@
 #include "tools/kilnc/Emit.h"
 
 #include "dialect/dsl/Types.h"
+#include "runtime/Streams.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -61,11 +61,8 @@ void writeOutput(const std::string &path, const std::string &content) {
   const auto fail = [&](const std::string &why) {
     throw Error(fmt::format("expected to write '{}', but could not: {}", path, why), Fault::device);
   };
-  if (path == "-") {
-    if (std::fwrite(content.data(), 1, content.size(), stdout) != content.size() || std::fflush(stdout) != 0)
-      fail(std::strerror(errno));
-    return;
-  }
+  if (path == "-")
+    return writeResult(content);
   std::error_code failure;
   if (std::filesystem::exists(path, failure) && !std::filesystem::is_regular_file(path, failure)) {
     std::ofstream device(path, std::ios::binary); // a device such as /dev/null is not replaced

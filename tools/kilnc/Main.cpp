@@ -11,6 +11,7 @@
 #include "kernels/Registry.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/Passes.h"
+#include "runtime/Streams.h"
 #include "tools/kilnc/ArgumentList.h"
 #include "tools/kilnc/Emit.h"
 #include "tools/kilnc/UserFile.h"
@@ -103,13 +104,15 @@ static void checkListAlone(const CLI::App &app) {
 }
 
 static void listKernels() {
+  std::string list;
   for (const Kernel *kernel : kernels()) {
     std::string parameters;
     for (const Kernel::Parameter parameter : kernel->parameters)
       parameters +=
           fmt::format("{}{}", parameters.empty() ? "" : ", ", parameter == Kernel::Parameter::view ? "view" : "scalar");
-    fmt::print("{}({}) {}\n", kernel->name, parameters, kernel->configText(""));
+    list += fmt::format("{}({}) {}\n", kernel->name, parameters, kernel->configText(""));
   }
+  writeResult(list);
 }
 
 /// The kernel called `name`, or the only one when no name is given.
@@ -198,13 +201,7 @@ static void compile(const Options &options) {
   writeOutput(options.output, emit(*module, options.emit, target, pipeline));
 }
 
-/// Prints an error. One that knows its line, `file:line: error: …`, stands as a compiler's does.
-static void report(llvm::StringRef text) {
-  const bool located = text.split('\n').first.contains(": error: ");
-  fmt::print(stderr, "{}{}\n", located ? "" : "kilnc: error: ", text.rtrim('\n').str());
-}
-
-static int run(int argc, char **argv) {
+static void run(int argc, char **argv) {
   Options options;
   CLI::App app(
       "Compiles a kernel out of a C++ file, a .mlir file, or one of the built-in ones, and prints a stage of it.\n"
@@ -237,15 +234,21 @@ static int run(int argc, char **argv) {
       throw Error("expected a file or --kernel (kilnc --list names the built-in ones); kilnc --help says more");
     else
       compile(options);
-    return 0;
-  } catch (const CLI::CallForHelp &help) {
-    return app.exit(help);
-  } catch (const std::exception &error) {
-    report(error.what());
+  } catch (const CLI::CallForHelp &) {
+    writeResult(app.help());
+  } catch (const CLI::ParseError &error) {
+    throw Error(error.what());
   }
-  return 1;
 }
 
 } // namespace kiln::tools
 
-int main(int argc, char **argv) { return kiln::tools::run(argc, argv); }
+int main(int argc, char **argv) {
+  kiln::openStandardStreams();
+  try {
+    kiln::tools::run(argc, argv);
+    return 0;
+  } catch (const std::exception &error) {
+    return kiln::report("kilnc", error);
+  }
+}

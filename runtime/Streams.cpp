@@ -1,0 +1,145 @@
+// Standard streams, and what becomes of an error.
+
+#include "runtime/Streams.h"
+
+#include "dialect/dsl/Types.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <new>
+#include <poll.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace kiln {
+
+namespace {
+/// While it lives, a write of this thread to a pipe without a reader fails with EPIPE and raises nothing.
+class WithoutPipeSignal {
+public:
+  WithoutPipeSignal() {
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigset_t waiting;
+    pending = sigpending(&waiting) == 0 && sigismember(&waiting, SIGPIPE) == 1;
+    blocked = pthread_sigmask(SIG_BLOCK, &pipe, &before) == 0;
+  }
+  ~WithoutPipeSignal() {
+    if (!blocked)
+      return;
+    const int kept = errno;
+    const timespec none = {};
+    while (!pending && sigtimedwait(&pipe, nullptr, &none) < 0 && errno == EINTR)
+      ;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    errno = kept;
+  }
+  WithoutPipeSignal(const WithoutPipeSignal &) = delete;
+
+private:
+  sigset_t pipe, before;
+  bool pending, blocked; // a signal from before stays; what the guard could not block it does not take
+};
+} // namespace
+
+/// Writes all of `text`, waiting where the stream does not; 0, or what the system said.
+static int writeAll(int stream, std::string_view text) noexcept {
+  while (!text.empty()) {
+    const ssize_t wrote = ::write(stream, text.data(), text.size());
+    if (wrote >= 0) {
+      text.remove_prefix(static_cast<size_t>(wrote));
+    } else if (errno == EAGAIN) {
+      pollfd ready = {stream, POLLOUT, 0};
+      ::poll(&ready, 1, -1);
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
+void openStandardStreams() noexcept {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
+      // The lowest free number is this stream's. Opened the wrong way round, so that using it fails.
+      (void)!::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  // LLVM's streams, when they are destroyed with an error untold, end the program with status 1. They are made before
+  // this is registered, so it runs first.
+  llvm::outs();
+  llvm::errs();
+  std::atexit([] {
+    llvm::outs().flush();
+    llvm::outs().clear_error();
+    llvm::errs().clear_error();
+  });
+}
+
+void say(std::string_view message) noexcept {
+  const WithoutPipeSignal guard;
+  writeAll(STDERR_FILENO, message);
+}
+
+void show(std::string_view text) noexcept {
+  const WithoutPipeSignal guard;
+  std::fwrite(text.data(), 1, text.size(), stdout); // one call, so that lines of several threads do not mix
+}
+
+void writeResult(std::string_view text) {
+  const WithoutPipeSignal guard;
+  int error = std::fflush(stdout) != 0 || std::ferror(stdout) ? (errno ? errno : EIO) : 0;
+  if (!error)
+    error = writeAll(STDOUT_FILENO, text);
+  if (error)
+    throw Error(std::string("cannot write to standard output: ") + std::strerror(error), Fault::device);
+}
+
+std::string messageOf(const std::exception &error) {
+  if (dynamic_cast<const std::bad_alloc *>(&error))
+    return "expected more memory, but the system has none left";
+  if (const auto *system = dynamic_cast<const std::system_error *>(&error))
+    return std::string("the system failed: ") + system->what();
+  return error.what();
+}
+
+int exitStatus(const std::exception &error) noexcept {
+  if (const auto *ours = dynamic_cast<const Error *>(&error))
+    switch (ours->fault) {
+    case Fault::user:
+      return 2;
+    case Fault::device:
+      return 3;
+    case Fault::internal:
+      return 4;
+    }
+  const bool environment =
+      dynamic_cast<const std::bad_alloc *>(&error) || dynamic_cast<const std::system_error *>(&error);
+  return environment ? 3 : 4;
+}
+
+int report(std::string_view program, const std::exception &error) noexcept {
+  const int status = exitStatus(error);
+  try {
+    std::string text = messageOf(error);
+    text.erase(text.find_last_not_of('\n') + 1);
+    const bool located = text.substr(0, text.find('\n')).find(": error: ") != std::string::npos;
+    // Kiln's own errors say by themselves that they are internal.
+    const bool foreign = status == 4 && !dynamic_cast<const Error *>(&error);
+    const std::string prefix = std::string(program) + (foreign ? ": internal error: " : ": error: ");
+    say((located ? "" : prefix) + text + "\n");
+  } catch (...) { // no memory for the text
+    say(error.what());
+    say("\n");
+  }
+  return status;
+}
+
+} // namespace kiln
