@@ -60,9 +60,17 @@ const Json &JsonObject::at(const std::string &name) const {
   return *found;
 }
 
-void JsonObject::reject(const std::string &name, const char *kind) const {
+bool JsonObject::has(const std::string &name) const { return json.contains(name) && !json[name].is_null(); }
+
+void JsonObject::reject(const std::string &name, const std::string &expected) const {
   throw Error(
-      fmt::format("expected field '{}{}' in '{}' to be {}, but got {}", place, name, path, kind, shown(at(name))));
+      fmt::format("expected field '{}{}' in '{}' to be {}, but got {}", place, name, path, expected, shown(at(name))));
+}
+
+bool JsonObject::truth(const std::string &name) const {
+  if (!at(name).is_boolean())
+    reject(name, "true or false");
+  return at(name).get<bool>();
 }
 
 static bool isInteger(const Json &value) {
@@ -100,6 +108,13 @@ std::vector<int64_t> JsonObject::naturals(const std::string &name) const {
                                        [](const Json &item) { return item.is_number_unsigned() && isInteger(item); }))
     reject(name, "a list of integers from 0");
   return list.get<std::vector<int64_t>>();
+}
+
+std::vector<std::string> JsonObject::textList(const std::string &name) const {
+  const Json &list = at(name);
+  if (!list.is_array() || !std::all_of(list.begin(), list.end(), [](const Json &item) { return item.is_string(); }))
+    reject(name, "a list of texts");
+  return list.get<std::vector<std::string>>();
 }
 
 std::map<std::string, std::string> JsonObject::texts(const std::string &name) const {

@@ -24,20 +24,25 @@ public:
   /// Parses `text`, read from `path`, which must be one object within the bounds above.
   JsonObject(const std::string &path, const std::string &text);
 
+  /// Whether there is such a field and it is not null.
+  bool has(const std::string &name) const;
+  bool truth(const std::string &name) const;
   int64_t integer(const std::string &name) const;
   /// An integer from 0, up to 2^64 − 1.
   uint64_t natural(const std::string &name) const;
   double number(const std::string &name) const;
   std::string text(const std::string &name) const;
   std::vector<int64_t> naturals(const std::string &name) const;
+  std::vector<std::string> textList(const std::string &name) const;
   std::map<std::string, std::string> texts(const std::string &name) const;
   JsonObject object(const std::string &name) const;
   std::vector<std::string> names() const;
+  /// Throws that the field was expected to be `expected`, with what it is.
+  [[noreturn]] void reject(const std::string &name, const std::string &expected) const;
 
 private:
   JsonObject(std::string path, std::string place, nlohmann::json json);
   const nlohmann::json &at(const std::string &name) const;
-  [[noreturn]] void reject(const std::string &name, const char *kind) const;
 
   std::string path, place; // `place`: the way to this object in its file, "" or "settings."
   nlohmann::json json;

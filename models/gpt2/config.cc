@@ -70,6 +70,11 @@ static void expectBetween(const char *name, int64_t value, int64_t most) {
                             value < 1 ? 1 : most, value));
 }
 
+double Gpt2Config::scaleOf(int64_t layer) const {
+  return (scalesScores ? 1 / std::sqrt(static_cast<double>(headWidth())) : 1) /
+         static_cast<double>(scalesByLayer ? layer + 1 : 1);
+}
+
 void verifyBatch(int64_t sequences) { expectBetween("batch", sequences, largestSize); }
 
 void verify(const Gpt2Config &config) {
@@ -81,6 +86,8 @@ void verify(const Gpt2Config &config) {
   if (config.width % config.heads != 0)
     throw Error(fmt::format("expected the heads to divide the width, but got {} heads and width {}", config.heads,
                             config.width));
+  if (!(config.epsilon > 0 && config.epsilon <= 1))
+    throw Error(fmt::format("expected LayerNorm's epsilon to be above 0 and at most 1, but got {}", config.epsilon));
 }
 
 void verify(const TrainSettings &s) {

@@ -9,15 +9,20 @@ namespace kiln {
 /// Sizes of a model.
 struct Gpt2Config {
   int64_t layers = 0, heads = 0, width = 0;
-  int64_t context = 0; // positions
-  int64_t vocab = 256; // one token a byte
-  Type type = f32;     // of weights and activations
+  int64_t context = 0;        // positions
+  int64_t vocab = 256;        // one token a byte
+  Type type = f32;            // of weights and activations
+  double epsilon = 1e-5;      // LayerNorm adds it to the variance
+  bool scalesScores = true;   // attention's, by 1/√headWidth
+  bool scalesByLayer = false; // attention's scores, by 1/(block, counted from 1)
 
   int64_t headWidth() const { return width / heads; }
+  /// What attention's scores are multiplied by in block `layer`, counted from 0.
+  double scaleOf(int64_t layer) const;
   bool operator==(const Gpt2Config &) const = default;
 };
 
-/// Throws Error unless every size is positive and the heads divide the width.
+/// Throws Error unless every size and the epsilon is positive and the heads divide the width.
 void verify(const Gpt2Config &config);
 /// `4 layers, 4 heads, width 128, context 64, vocabulary 256`.
 std::string textOf(const Gpt2Config &config);

@@ -1,7 +1,14 @@
-// The fields of config.json, by the names of Hugging Face's GPT2Config.
+// The fields of config.json, by the names of Hugging Face's GPT2Config: those that a model is made from, those that
+// must say what this network does anyway, and those that say nothing about what a model computes.
 
 #include "models/gpt2/config_json.h"
 #include "models/data/json.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <iterator>
+#include <sstream>
 
 namespace kiln {
 
@@ -9,29 +16,145 @@ nlohmann::ordered_json configJson(const Gpt2Config &c) {
   return {{"architectures", {"GPT2LMHeadModel"}},
           {"model_type", "gpt2"},
           {"activation_function", "gelu_new"},
-          {"layer_norm_epsilon", 1e-5},
+          {"layer_norm_epsilon", c.epsilon},
+          {"scale_attn_weights", c.scalesScores},
+          {"scale_attn_by_inverse_layer_idx", c.scalesByLayer},
           {"n_layer", c.layers},
           {"n_head", c.heads},
           {"n_embd", c.width},
+          {"n_inner", nullptr},
           {"n_positions", c.context},
           {"n_ctx", c.context},
           {"vocab_size", c.vocab},
           {"tie_word_embeddings", true},
+          {"attn_pdrop", 0.0},
+          {"embd_pdrop", 0.0},
+          {"resid_pdrop", 0.0},
+          {"bos_token_id", nullptr},
+          {"eos_token_id", nullptr},
           {"torch_dtype", c.type == Type::bf16  ? "bfloat16"
                           : c.type == Type::f16 ? "float16"
                                                 : "float32"}};
 }
 
+// --- Reading --------------------------------------------------------------------------------------------------------
+
+using Names = std::vector<std::string>;
+
+static Names wordsOf(const std::string &text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+/// Fields that the model is made from.
+static const Names made = wordsOf(R"(n_layer n_head n_embd n_positions vocab_size layer_norm_epsilon scale_attn_weights
+  scale_attn_by_inverse_layer_idx n_inner n_ctx)");
+
+static const Names dropouts = {"attn_pdrop", "embd_pdrop", "resid_pdrop"};
+
+/// Fields that may be missing, and else have one of the texts. Weights of any of the types are read, and computing is
+/// in f32 whatever they are.
+static const std::vector<std::pair<const char *, Names>> texts = {
+    {"model_type", {"gpt2"}},
+    {"activation_function", {"gelu_new", "gelu_pytorch_tanh"}},
+    {"dtype", {"auto", "float32", "float16", "bfloat16", "float64"}},
+    {"torch_dtype", {"auto", "float32", "float16", "bfloat16", "float64"}},
+};
+
+/// Fields that may be missing, and else have this value.
+static const std::vector<std::pair<const char *, bool>> truths = {
+    {"tie_word_embeddings", true}, {"add_cross_attention", false}, {"is_encoder_decoder", false}};
+
+static const Names architectures = {"GPT2LMHeadModel", "GPT2Model"};
+
+/// Fields about the library, the tokenizer, other heads than the language model's, how random weights begin, and how to
+/// generate text, which `gpt2 sample` has flags for. Scores are f32 with and without reorder_and_upcast_attn.
+static const Names silent = wordsOf(R"(
+  architectures transformers_version use_cache gradient_checkpointing reorder_and_upcast_attn return_dict
+  output_attentions output_hidden_states output_past torchscript use_bfloat16 tf_legacy_loss chunk_size_feed_forward
+  is_decoder tie_encoder_decoder
+  bos_token_id eos_token_id pad_token_id sep_token_id decoder_start_token_id tokenizer_class prefix
+  id2label label2id num_labels problem_type finetuning_task task_specific_params predict_special_tokens n_special
+  summary_activation summary_first_dropout summary_proj_to_labels summary_type summary_use_proj
+  initializer_range
+  max_length min_length do_sample early_stopping num_beams num_beam_groups diversity_penalty temperature top_k top_p
+  typical_p repetition_penalty length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size bad_words_ids
+  num_return_sequences output_scores return_dict_in_generate forced_bos_token_id forced_eos_token_id
+  remove_invalid_values exponential_decay_length_penalty suppress_tokens begin_suppress_tokens)");
+
+static bool contains(const Names &names, const std::string &name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Whether `name` is none of the fields above.
+static bool isUnknown(const std::string &name) {
+  const auto named = [&](const auto &entry) { return entry.first == name; };
+  return name.front() != '_' && !contains(made, name) && !contains(dropouts, name) && !contains(silent, name) &&
+         std::none_of(texts.begin(), texts.end(), named) && std::none_of(truths.begin(), truths.end(), named);
+}
+
+static void verifyTexts(const JsonObject &json) {
+  for (const auto &[name, values] : texts)
+    if (json.has(name) && !contains(values, json.text(name)))
+      json.reject(name, fmt::format("{}", fmt::join(values, " or ")));
+  if (json.has("architectures"))
+    for (const std::string &name : json.textList("architectures"))
+      if (!contains(architectures, name))
+        json.reject("architectures", fmt::format("{}", fmt::join(architectures, " or ")));
+}
+
+static void verifyTruths(const JsonObject &json) {
+  for (const auto &[name, value] : truths)
+    if (json.has(name) && json.truth(name) != value)
+      json.reject(name, fmt::format("{}", value));
+}
+
+/// Sizes that this network takes from others.
+static void verifySizes(const JsonObject &json) {
+  if (json.has("n_inner") && json.integer("n_inner") != 4 * json.integer("n_embd"))
+    json.reject("n_inner", fmt::format("4 times 'n_embd' of {}", json.integer("n_embd")));
+  if (json.has("n_ctx") && json.integer("n_ctx") != json.integer("n_positions"))
+    json.reject("n_ctx", fmt::format("'n_positions' of {}", json.integer("n_positions")));
+}
+
+static void verifyNames(const JsonObject &json, const std::string &path) {
+  for (const std::string &name : json.names())
+    if (json.has(name) && isUnknown(name))
+      throw Error(fmt::format("expected fields of a GPT-2 in '{}', but got '{}', which is not known; remove it if the "
+                              "model computes the same without it",
+                              path, name));
+}
+
 Gpt2Config readConfig(const std::string &folder) {
-  const JsonObject j = readJsonObject(folder + "/config.json");
+  const std::string path = folder + "/config.json";
+  const JsonObject json = readJsonObject(path);
+  verifyTexts(json); // first of all another kind of model, whose other fields are not known either
+  verifyTruths(json);
+  verifyNames(json, path);
   Gpt2Config config;
-  config.layers = j.integer("n_layer");
-  config.heads = j.integer("n_head");
-  config.width = j.integer("n_embd");
-  config.context = j.integer("n_positions");
-  config.vocab = j.integer("vocab_size");
+  config.layers = json.integer("n_layer");
+  config.heads = json.integer("n_head");
+  config.width = json.integer("n_embd");
+  config.context = json.integer("n_positions");
+  config.vocab = json.integer("vocab_size");
+  if (json.has("layer_norm_epsilon"))
+    config.epsilon = json.number("layer_norm_epsilon");
+  if (json.has("scale_attn_weights"))
+    config.scalesScores = json.truth("scale_attn_weights");
+  if (json.has("scale_attn_by_inverse_layer_idx"))
+    config.scalesByLayer = json.truth("scale_attn_by_inverse_layer_idx");
   verify(config);
+  verifySizes(json);
   return config;
+}
+
+std::vector<std::string> dropoutsIn(const std::string &folder) {
+  const JsonObject json = readJsonObject(folder + "/config.json");
+  std::vector<std::string> asked;
+  for (const std::string &name : dropouts)
+    if (json.has(name) && json.number(name) != 0)
+      asked.push_back(fmt::format("{} {}", name, json.number(name)));
+  return asked;
 }
 
 } // namespace kiln

@@ -1,4 +1,4 @@
-// config.json, the file with a model's sizes that Hugging Face's library writes and reads beside the weights.
+// config.json, the file beside a model's weights in which Hugging Face's library writes and reads what the model is.
 
 #pragma once
 
@@ -8,10 +8,14 @@
 
 namespace kiln {
 
-/// What config.json of a model with these sizes says.
+/// What config.json of such a model says: no dropout, no special tokens.
 nlohmann::ordered_json configJson(const Gpt2Config &config);
 
-/// What config.json in `folder`, a checkpoint or a model from Hugging Face, says. Throws Error.
+/// The model that config.json in `folder`, a checkpoint or a model from Hugging Face, describes. What it asks for is
+/// done, or refused with an Error that names the field; a field that is not known is refused too.
 Gpt2Config readConfig(const std::string &folder);
+
+/// The fields of config.json in `folder` that ask for dropout while training, as `attn_pdrop 0.1`. Training has none.
+std::vector<std::string> dropoutsIn(const std::string &folder);
 
 } // namespace kiln

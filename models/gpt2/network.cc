@@ -15,13 +15,14 @@ static std::vector<Block> makeBlocks(ParameterList &list, const Gpt2Config &c) {
   std::vector<Block> blocks;
   const double residual = deviation / std::sqrt(2.0 * static_cast<double>(c.layers));
   for (int64_t l = 0; l < c.layers; ++l)
-    blocks.emplace_back(list, "h." + std::to_string(l), c.heads, c.width, deviation, residual);
+    blocks.emplace_back(list, "h." + std::to_string(l), BlockSettings{c.heads, c.width, c.epsilon, c.scaleOf(l)},
+                        deviation, residual);
   return blocks;
 }
 
 Network::Network(const Gpt2Config &config)
     : sizes(config), embedding(list, config.vocab, config.context, config.width, deviation),
-      blocks(makeBlocks(list, config)), last(list, "ln_f", config.width) {
+      blocks(makeBlocks(list, config)), last(list, "ln_f", config.width, config.epsilon) {
   verify(config);
   list.place();
 }

@@ -3,13 +3,12 @@
 #include "models/nn/attention.h"
 #include "kernels/attention.h"
 
-#include <cmath>
-
 namespace kiln {
 
-Attention::Attention(ParameterList &list, const std::string &name, int64_t heads, int64_t width, double deviation,
-                     double residualDeviation)
-    : heads(heads), width(width), input(list, name + ".c_attn", width, 3 * width, deviation),
+Attention::Attention(ParameterList &list, const std::string &name, int64_t heads, int64_t width, double scale,
+                     double deviation, double residualDeviation)
+    : heads(heads), width(width), scale(static_cast<float>(scale)),
+      input(list, name + ".c_attn", width, 3 * width, deviation),
       output(list, name + ".c_proj", width, width, residualDeviation) {}
 
 Attention::Saved Attention::take(Build &b, int64_t batch, int64_t time) const {
@@ -33,15 +32,11 @@ TensorRef Attention::byHeads(const TensorRef &x, const TensorRef &lse) const {
   return x.reshape({lse.extents[0], lse.extents[2], heads, width / heads}).permute({0, 2, 1, 3});
 }
 
-static float scaleOf(int64_t width, int64_t heads) {
-  return static_cast<float>(1 / std::sqrt(static_cast<double>(width / heads)));
-}
-
 void Attention::forward(Build &b, const TensorRef &x, const TensorRef &residual, const Saved &s,
                         const TensorRef &y) const {
   input.forward(b, x, s.qkv);
   b.plan += planAttention(b.target, part(s.qkv, s.lse, 0), part(s.qkv, s.lse, 1), part(s.qkv, s.lse, 2),
-                          byHeads(s.mixed, s.lse), s.lse, scaleOf(width, heads));
+                          byHeads(s.mixed, s.lse), s.lse, scale);
   output.forwardResidual(b, s.mixed, residual, y);
 }
 
@@ -49,11 +44,10 @@ void Attention::backward(Build &b, const TensorRef &dy, const TensorRef &x, cons
   output.weightGradient(b, s.mixed, dy);
   const TensorRef dmixed = b.take("d attention", s.mixed.extents), dqkv = b.take("d qkv", s.qkv.extents);
   output.inputGradient(b, dy, dmixed);
-  b.plan +=
-      planAttentionBackward(b.target,
-                            {part(s.qkv, s.lse, 0), part(s.qkv, s.lse, 1), part(s.qkv, s.lse, 2),
-                             byHeads(s.mixed, s.lse), s.lse, byHeads(dmixed, s.lse)},
-                            part(dqkv, s.lse, 0), part(dqkv, s.lse, 1), part(dqkv, s.lse, 2), scaleOf(width, heads));
+  b.plan += planAttentionBackward(b.target,
+                                  {part(s.qkv, s.lse, 0), part(s.qkv, s.lse, 1), part(s.qkv, s.lse, 2),
+                                   byHeads(s.mixed, s.lse), s.lse, byHeads(dmixed, s.lse)},
+                                  part(dqkv, s.lse, 0), part(dqkv, s.lse, 1), part(dqkv, s.lse, 2), scale);
   b.release(dmixed);
   release(b, s);
   input.weightGradient(b, x, dqkv);

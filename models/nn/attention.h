@@ -9,8 +9,8 @@ namespace kiln {
 
 class Attention {
 public:
-  /// Parameters NAME.c_attn (C → 3C) and NAME.c_proj (C → C).
-  Attention(ParameterList &list, const std::string &name, int64_t heads, int64_t width, double deviation,
+  /// Parameters NAME.c_attn (C → 3C) and NAME.c_proj (C → C). `scale` multiplies the scores.
+  Attention(ParameterList &list, const std::string &name, int64_t heads, int64_t width, double scale, double deviation,
             double residualDeviation);
 
   struct Saved {
@@ -34,6 +34,7 @@ private:
   TensorRef byHeads(const TensorRef &x, const TensorRef &lse) const;
 
   int64_t heads, width;
+  float scale;
   Linear input, output;
 };
 

@@ -4,11 +4,11 @@
 
 namespace kiln {
 
-Block::Block(ParameterList &list, const std::string &name, int64_t heads, int64_t width, double deviation,
+Block::Block(ParameterList &list, const std::string &name, const BlockSettings &s, double deviation,
              double residualDeviation)
-    : width(width), norm1(list, name + ".ln_1", width),
-      attention(list, name + ".attn", heads, width, deviation, residualDeviation), norm2(list, name + ".ln_2", width),
-      mlp(list, name + ".mlp", width, deviation, residualDeviation) {}
+    : width(s.width), norm1(list, name + ".ln_1", width, s.epsilon),
+      attention(list, name + ".attn", s.heads, width, s.scale, deviation, residualDeviation),
+      norm2(list, name + ".ln_2", width, s.epsilon), mlp(list, name + ".mlp", width, deviation, residualDeviation) {}
 
 TensorRef Block::forward(Build &b, const TensorRef &x, int64_t batch, int64_t time, Saved &s) const {
   const int64_t rows = batch * time;

@@ -8,9 +8,17 @@
 
 namespace kiln {
 
+/// What a block computes.
+struct BlockSettings {
+  int64_t heads = 0, width = 0;
+  double epsilon = 0; // of its norms
+  double scale = 0;   // of attention's scores
+};
+
 class Block {
 public:
-  Block(ParameterList &list, const std::string &name, int64_t heads, int64_t width, double deviation,
+  /// Weights begin with `deviation`, those that add to the residual stream with `residualDeviation`.
+  Block(ParameterList &list, const std::string &name, const BlockSettings &settings, double deviation,
         double residualDeviation);
 
   struct Saved {

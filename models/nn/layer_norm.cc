@@ -5,9 +5,9 @@
 
 namespace kiln {
 
-LayerNorm::LayerNorm(ParameterList &list, const std::string &name, int64_t width)
+LayerNorm::LayerNorm(ParameterList &list, const std::string &name, int64_t width, double epsilon)
     : weight(list.add(name + ".weight", {width}, {Init::Kind::ones})),
-      bias(list.add(name + ".bias", {width}, {Init::Kind::zeros})) {}
+      bias(list.add(name + ".bias", {width}, {Init::Kind::zeros})), epsilon(static_cast<float>(epsilon)) {}
 
 LayerNorm::Saved LayerNorm::take(Build &b, int64_t rows) const {
   TensorRef mean = b.takeStatistics("mean", {rows});
@@ -20,7 +20,7 @@ void LayerNorm::release(Build &b, const Saved &saved) const {
 }
 
 void LayerNorm::forward(Build &b, const TensorRef &x, const Saved &saved, const TensorRef &y) const {
-  b.plan += planLayerNorm(b.target, x, b.value(weight), b.value(bias), y, saved.mean, saved.rstd);
+  b.plan += planLayerNorm(b.target, x, b.value(weight), b.value(bias), y, saved.mean, saved.rstd, epsilon);
 }
 
 void LayerNorm::backward(Build &b, const TensorRef &dy, const TensorRef &x, const Saved &saved, const TensorRef &dx,

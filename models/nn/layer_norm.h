@@ -8,8 +8,8 @@ namespace kiln {
 
 class LayerNorm {
 public:
-  /// Parameters NAME.weight, ones, and NAME.bias, zeros, both (width).
-  LayerNorm(ParameterList &list, const std::string &name, int64_t width);
+  /// Parameters NAME.weight, ones, and NAME.bias, zeros, both (width). `epsilon` is added to the variance.
+  LayerNorm(ParameterList &list, const std::string &name, int64_t width, double epsilon);
 
   /// What the backward pass needs beside the input.
   struct Saved {
@@ -26,6 +26,7 @@ public:
 
 private:
   int weight, bias;
+  float epsilon;
 };
 
 } // namespace kiln

@@ -12,7 +12,9 @@ using namespace kiln;
 
 namespace {
 
-reference::Shape shapeOf(const Gpt2Config &c) { return {c.layers, c.heads, c.width, c.context, c.vocab}; }
+reference::Shape shapeOf(const Gpt2Config &c) {
+  return {c.layers, c.heads, c.width, c.context, c.vocab, c.epsilon, c.scalesScores, c.scalesByLayer};
+}
 
 Batch randomBatch(const Gpt2Config &c, int64_t batch, uint32_t seed) {
   std::mt19937 engine(seed);
@@ -82,6 +84,13 @@ TEST_P(GradientTest, MatchesTheReference) { expectGradients(GetParam(), {2, 2, 3
 
 // The same where nothing is a multiple of anything: heads of 7, sequences of 13, 37 tokens.
 TEST_P(GradientTest, MatchesTheReferenceAtRaggedSizes) { expectGradients(GetParam(), {2, 3, 21, 13, 37}, 3); }
+
+// What config.json may ask for beside the sizes: another epsilon, scores that are scaled by the block's number, or not
+// at all.
+TEST_P(GradientTest, MatchesTheReferenceWithOtherScalings) {
+  expectGradients(GetParam(), {2, 2, 32, 16, 64, f32, 0.5, true, true}, 4);
+  expectGradients(GetParam(), {2, 2, 32, 16, 64, f32, 1e-12, false, false}, 4);
+}
 
 // Twenty steps of AdamW with clipping, warm-up and cosine take both models down the same path, to 1e-4 of the loss.
 TEST_P(GradientTest, TwentyStepsHaveTheReferencesLosses) {

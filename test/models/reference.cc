@@ -10,7 +10,6 @@
 namespace reference {
 namespace {
 
-constexpr double epsilon = 1e-5; // of LayerNorm
 const double geluScale = std::sqrt(2.0 / M_PI);
 
 /// y (rows, out) = x (rows, in) · w (in, out) + b (out); `b` may be empty.
@@ -42,7 +41,8 @@ Tensor linearBackward(const Tensor &dy, const Tensor &x, const Tensor &w, Tensor
   return dx;
 }
 
-Tensor layerNorm(const Tensor &x, const Tensor &gain, const Tensor &bias, int64_t rows, int64_t width) {
+Tensor layerNorm(const Shape &shape, const Tensor &x, const Tensor &gain, const Tensor &bias, int64_t rows) {
+  const int64_t width = shape.width;
   Tensor y(rows * width);
   for (int64_t r = 0; r < rows; ++r) {
     double mean = 0, variance = 0;
@@ -51,14 +51,15 @@ Tensor layerNorm(const Tensor &x, const Tensor &gain, const Tensor &bias, int64_
     for (int64_t i = 0; i < width; ++i)
       variance += (x[r * width + i] - mean) * (x[r * width + i] - mean) / width;
     for (int64_t i = 0; i < width; ++i)
-      y[r * width + i] = (x[r * width + i] - mean) / std::sqrt(variance + epsilon) * gain[i] + bias[i];
+      y[r * width + i] = (x[r * width + i] - mean) / std::sqrt(variance + shape.epsilon) * gain[i] + bias[i];
   }
   return y;
 }
 
 /// dx from dy; dgain and dbias are added to.
-Tensor layerNormBackward(const Tensor &dy, const Tensor &x, const Tensor &gain, Tensor &dgain, Tensor &dbias,
-                         int64_t rows, int64_t width) {
+Tensor layerNormBackward(const Shape &shape, const Tensor &dy, const Tensor &x, const Tensor &gain, Tensor &dgain,
+                         Tensor &dbias, int64_t rows) {
+  const int64_t width = shape.width;
   Tensor dx(rows * width);
   for (int64_t r = 0; r < rows; ++r) {
     const double *xr = &x[r * width], *dyr = &dy[r * width];
@@ -67,7 +68,7 @@ Tensor layerNormBackward(const Tensor &dy, const Tensor &x, const Tensor &gain, 
       mean += xr[i] / width;
     for (int64_t i = 0; i < width; ++i)
       variance += (xr[i] - mean) * (xr[i] - mean) / width;
-    const double scale = 1 / std::sqrt(variance + epsilon);
+    const double scale = 1 / std::sqrt(variance + shape.epsilon);
     double sum = 0, product = 0; // means of dxhat and of dxhat * xhat
     for (int64_t i = 0; i < width; ++i) {
       const double xhat = (xr[i] - mean) * scale;
@@ -102,17 +103,18 @@ Tensor geluBackward(const Tensor &dy, const Tensor &x) {
 struct Head {
   int64_t time, width, size;
   int64_t b, h;
+  double scale; // of the scores
   int64_t at(int part, int64_t t, int64_t i) const { return ((b * time + t) * 3 + part) * width + h * size + i; }
   int64_t out(int64_t t, int64_t i) const { return (b * time + t) * width + h * size + i; }
 };
 
-/// Causal softmax(q · kᵀ / sqrt(size)) of row t, over positions 0 … t.
+/// Causal softmax(q · kᵀ · scale) of row t, over positions 0 … t.
 Tensor probabilities(const Tensor &qkv, const Head &head, int64_t t) {
   Tensor p(t + 1);
   double largest = -INFINITY, sum = 0;
   for (int64_t s = 0; s <= t; ++s) {
     for (int64_t i = 0; i < head.size; ++i)
-      p[s] += qkv[head.at(0, t, i)] * qkv[head.at(1, s, i)] / std::sqrt(double(head.size));
+      p[s] += qkv[head.at(0, t, i)] * qkv[head.at(1, s, i)] * head.scale;
     largest = std::max(largest, p[s]);
   }
   for (double &value : p)
@@ -122,15 +124,18 @@ Tensor probabilities(const Tensor &qkv, const Head &head, int64_t t) {
   return p;
 }
 
-template <class Body> void eachHead(const Shape &shape, int64_t batch, int64_t time, Body body) {
+template <class Body> void eachHead(const Shape &shape, int64_t layer, int64_t batch, int64_t time, Body body) {
+  const int64_t size = shape.width / shape.heads;
+  const double scale =
+      (shape.scalesScores ? 1 / std::sqrt(double(size)) : 1) / double(shape.scalesByLayer ? layer + 1 : 1);
   for (int64_t b = 0; b < batch; ++b)
     for (int64_t h = 0; h < shape.heads; ++h)
-      body(Head{time, shape.width, shape.width / shape.heads, b, h});
+      body(Head{time, shape.width, size, b, h, scale});
 }
 
-Tensor attention(const Shape &shape, const Tensor &qkv, int64_t batch, int64_t time) {
+Tensor attention(const Shape &shape, int64_t layer, const Tensor &qkv, int64_t batch, int64_t time) {
   Tensor y(batch * time * shape.width);
-  eachHead(shape, batch, time, [&](const Head &head) {
+  eachHead(shape, layer, batch, time, [&](const Head &head) {
     for (int64_t t = 0; t < time; ++t) {
       const Tensor p = probabilities(qkv, head, t);
       for (int64_t s = 0; s <= t; ++s)
@@ -141,10 +146,10 @@ Tensor attention(const Shape &shape, const Tensor &qkv, int64_t batch, int64_t t
   return y;
 }
 
-Tensor attentionBackward(const Shape &shape, const Tensor &dy, const Tensor &qkv, int64_t batch, int64_t time) {
+Tensor attentionBackward(const Shape &shape, int64_t layer, const Tensor &dy, const Tensor &qkv, int64_t batch,
+                         int64_t time) {
   Tensor d(qkv.size());
-  eachHead(shape, batch, time, [&](const Head &head) {
-    const double scale = 1 / std::sqrt(double(head.size));
+  eachHead(shape, layer, batch, time, [&](const Head &head) {
     for (int64_t t = 0; t < time; ++t) {
       const Tensor p = probabilities(qkv, head, t);
       Tensor dp(t + 1);
@@ -158,7 +163,7 @@ Tensor attentionBackward(const Shape &shape, const Tensor &dy, const Tensor &qkv
       }
       for (int64_t s = 0; s <= t; ++s)
         for (int64_t i = 0; i < head.size; ++i) {
-          const double ds = p[s] * (dp[s] - mean) * scale;
+          const double ds = p[s] * (dp[s] - mean) * head.scale;
           d[head.at(0, t, i)] += ds * qkv[head.at(1, s, i)];
           d[head.at(1, s, i)] += ds * qkv[head.at(0, t, i)];
         }
@@ -211,18 +216,18 @@ Forward forward(const Shape &shape, const Tensors &p, const std::vector<int> &to
     auto of = [&](const char *rest) -> const Tensor & { return p.at(name(l, rest)); };
     Block b;
     b.input = x;
-    b.norm1 = layerNorm(x, of("ln_1.weight"), of("ln_1.bias"), rows, width);
+    b.norm1 = layerNorm(shape, x, of("ln_1.weight"), of("ln_1.bias"), rows);
     b.qkv = linear(b.norm1, of("attn.c_attn.weight"), of("attn.c_attn.bias"), rows, width, 3 * width);
-    b.mixed = attention(shape, b.qkv, batch, time);
+    b.mixed = attention(shape, l, b.qkv, batch, time);
     b.middle = add(x, linear(b.mixed, of("attn.c_proj.weight"), of("attn.c_proj.bias"), rows, width, width));
-    b.norm2 = layerNorm(b.middle, of("ln_2.weight"), of("ln_2.bias"), rows, width);
+    b.norm2 = layerNorm(shape, b.middle, of("ln_2.weight"), of("ln_2.bias"), rows);
     b.wide = linear(b.norm2, of("mlp.c_fc.weight"), of("mlp.c_fc.bias"), rows, width, 4 * width);
     b.active = gelu(b.wide);
     x = add(b.middle, linear(b.active, of("mlp.c_proj.weight"), of("mlp.c_proj.bias"), rows, 4 * width, width));
     f.blocks.push_back(std::move(b));
   }
   f.last = x;
-  f.normed = layerNorm(x, p.at("ln_f.weight"), p.at("ln_f.bias"), rows, width);
+  f.normed = layerNorm(shape, x, p.at("ln_f.weight"), p.at("ln_f.bias"), rows);
   f.logits = linear(f.normed, transposed(p.at("wte.weight"), shape.vocab, width), {}, rows, width, shape.vocab);
   return f;
 }
@@ -256,15 +261,15 @@ Tensor blockBackward(const Shape &shape, const Tensors &p, const Block &b, int64
   const Tensor dwide = geluBackward(dactive, b.wide);
   const Tensor dnorm2 = linearBackward(dwide, b.norm2, of("mlp.c_fc.weight"), grad("mlp.c_fc.weight"),
                                        grad("mlp.c_fc.bias"), rows, width, 4 * width);
-  const Tensor dmiddle = add(dout, layerNormBackward(dnorm2, b.middle, of("ln_2.weight"), grad("ln_2.weight"),
-                                                     grad("ln_2.bias"), rows, width));
+  const Tensor dmiddle = add(dout, layerNormBackward(shape, dnorm2, b.middle, of("ln_2.weight"), grad("ln_2.weight"),
+                                                     grad("ln_2.bias"), rows));
   const Tensor dmixed = linearBackward(dmiddle, b.mixed, of("attn.c_proj.weight"), grad("attn.c_proj.weight"),
                                        grad("attn.c_proj.bias"), rows, width, width);
-  const Tensor dqkv = attentionBackward(shape, dmixed, b.qkv, batch, time);
+  const Tensor dqkv = attentionBackward(shape, l, dmixed, b.qkv, batch, time);
   const Tensor dnorm1 = linearBackward(dqkv, b.norm1, of("attn.c_attn.weight"), grad("attn.c_attn.weight"),
                                        grad("attn.c_attn.bias"), rows, width, 3 * width);
-  return add(dmiddle, layerNormBackward(dnorm1, b.input, of("ln_1.weight"), grad("ln_1.weight"), grad("ln_1.bias"),
-                                        rows, width));
+  return add(dmiddle, layerNormBackward(shape, dnorm1, b.input, of("ln_1.weight"), grad("ln_1.weight"),
+                                        grad("ln_1.bias"), rows));
 }
 
 } // namespace
@@ -313,7 +318,7 @@ double gradient(const Shape &shape, const Tensors &p, const std::vector<int> &to
   const Tensor dnormed = linearBackward(f.logits, f.normed, transposed(p.at("wte.weight"), shape.vocab, width), dhead,
                                         unused, rows, width, shape.vocab);
   g["wte.weight"] = transposed(dhead, width, shape.vocab);
-  Tensor dx = layerNormBackward(dnormed, f.last, p.at("ln_f.weight"), g["ln_f.weight"], g["ln_f.bias"], rows, width);
+  Tensor dx = layerNormBackward(shape, dnormed, f.last, p.at("ln_f.weight"), g["ln_f.weight"], g["ln_f.bias"], rows);
   for (int64_t l = shape.layers; l-- > 0;)
     dx = blockBackward(shape, p, f.blocks[l], l, dx, g, batch, time);
   for (int64_t r = 0; r < rows; ++r)

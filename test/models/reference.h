@@ -18,6 +18,9 @@ using Tensors = std::map<std::string, Tensor>;
 
 struct Shape {
   int64_t layers = 2, heads = 2, width = 8, context = 6, vocab = 11;
+  double epsilon = 1e-5;      // of LayerNorm
+  bool scalesScores = true;   // by 1/√(width / heads)
+  bool scalesByLayer = false; // by 1/(layer + 1)
 };
 
 /// Zeros of every parameter's size.

@@ -26,11 +26,10 @@ std::vector<int> randomTokens(int64_t count, int64_t vocab, uint32_t seed) {
   return tokens;
 }
 
-// Every entry of the gradient equals the central difference of the loss. With a step of 1e-4 the difference's own error
-// is about h² f''' = 1e-8 and 1e-16 / h = 1e-12 of rounding, on entries of the order 1e-3 … 1; 1e-7 leaves a factor of
-// ten.
-TEST(ReferenceModel, GradientIsTheSlopeOfTheLoss) {
-  const reference::Shape shape;
+// Every entry of the gradient equals the central difference of the loss. With a step of 3e-5 the difference's own error
+// is about h² f''' = 1e-9, up to 2e-8 where scores are not scaled, and 1e-16 / h = 3e-12 of rounding, on entries of the
+// order 1e-3 … 1; 1e-7 leaves a factor of five.
+void expectSlope(const reference::Shape &shape) {
   const int64_t batch = 2, time = 5;
   reference::Tensors p = randomParameters(shape, 1), g;
   const std::vector<int> tokens = randomTokens(batch * time, shape.vocab, 2),
@@ -38,7 +37,7 @@ TEST(ReferenceModel, GradientIsTheSlopeOfTheLoss) {
   reference::gradient(shape, p, tokens, targets, batch, time, g);
   for (auto &[key, tensor] : p)
     for (size_t i = 0; i < tensor.size(); i += 1 + tensor.size() / 40) {
-      const double value = tensor[i], h = 1e-4;
+      const double value = tensor[i], h = 3e-5;
       tensor[i] = value + h;
       const double above = reference::loss(shape, p, tokens, targets, batch, time);
       tensor[i] = value - h;
@@ -46,6 +45,13 @@ TEST(ReferenceModel, GradientIsTheSlopeOfTheLoss) {
       tensor[i] = value;
       EXPECT_NEAR(g.at(key)[i], (above - below) / (2 * h), 1e-7) << key << "[" << i << "]";
     }
+}
+
+TEST(ReferenceModel, GradientIsTheSlopeOfTheLoss) { expectSlope({}); }
+
+TEST(ReferenceModel, GradientIsTheSlopeWithOtherScalings) {
+  expectSlope({.epsilon = 0.5, .scalesByLayer = true});
+  expectSlope({.scalesScores = false});
 }
 
 // A model whose weights are all zero but the gains predicts every token alike: its loss is log(vocab).

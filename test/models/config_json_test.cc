@@ -1,0 +1,130 @@
+// config.json: what our models write, and what is honoured, ignored or refused in those of others.
+
+#include "models/data/json.h"
+#include "models/gpt2/config_json.h"
+#include "test/expect_error.h"
+#include "test/temporary_folder.h"
+
+using namespace kiln;
+
+namespace {
+
+using Json = nlohmann::json;
+
+class ConfigJsonTest : public testing::Test {
+protected:
+  /// config.json with the sizes of a small model and `fields`, of which a size replaces the small model's.
+  void write(const Json &fields) {
+    Json json = {{"n_layer", 3}, {"n_head", 2}, {"n_embd", 8}, {"n_positions", 16}, {"vocab_size", 256}};
+    json.update(fields);
+    writeText(folder / "config.json", json.dump());
+  }
+  Gpt2Config read(const Json &fields) {
+    write(fields);
+    return readConfig(folder.path);
+  }
+  void refuse(const Json &fields, std::initializer_list<std::string> parts) {
+    write(fields);
+    expectError([&] { readConfig(folder.path); }, parts);
+    expectError([&] { readConfig(folder.path); }, {folder / "config.json"});
+  }
+
+  const TemporaryFolder folder;
+  const Gpt2Config small = {3, 2, 8, 16, 256};
+};
+
+// What a checkpoint says is read back, the scalings with it.
+TEST_F(ConfigJsonTest, ReadsWhatIsWritten) {
+  const Gpt2Config config = {3, 2, 8, 16, 300, f32, 0x1p-30, false, true};
+  writeText(folder / "config.json", configJson(config).dump());
+  EXPECT_EQ(readConfig(folder.path), config);
+}
+
+// Bytes have no special tokens and training drops nothing out, which the library must not have to guess: its own
+// defaults are token 50256 and a tenth.
+TEST_F(ConfigJsonTest, SaysWhatWasTrained) {
+  const Json json = Json::parse(configJson(small).dump());
+  for (const char *name : {"bos_token_id", "eos_token_id"})
+    EXPECT_TRUE(json.at(name).is_null()) << name;
+  for (const char *name : {"attn_pdrop", "embd_pdrop", "resid_pdrop"})
+    EXPECT_EQ(json.at(name), 0) << name;
+  EXPECT_EQ(json.at("model_type"), "gpt2");
+  EXPECT_EQ(json.at("architectures"), Json({"GPT2LMHeadModel"}));
+}
+
+// What the library leaves out, or writes as null, are its defaults, and the model is ours.
+TEST_F(ConfigJsonTest, FieldsThatAreMissingOrNullAreTheDefaults) {
+  EXPECT_EQ(read(Json::object()), small);
+  EXPECT_EQ(read({{"n_inner", nullptr}, {"activation_function", nullptr}, {"unheard_of", nullptr}}), small);
+}
+
+TEST_F(ConfigJsonTest, HonoursTheScalings) {
+  EXPECT_EQ(read({{"layer_norm_epsilon", 0.25}}).epsilon, 0.25);
+  EXPECT_FALSE(read({{"scale_attn_weights", false}}).scalesScores);
+  EXPECT_TRUE(read({{"scale_attn_by_inverse_layer_idx", true}}).scalesByLayer);
+}
+
+// Head width 4: 1/2 unless scores are not scaled, and a third of that in the third block.
+TEST_F(ConfigJsonTest, ScalingsMultiply) {
+  EXPECT_EQ(read(Json::object()).scaleOf(2), 0.5);
+  EXPECT_EQ(read({{"scale_attn_by_inverse_layer_idx", true}}).scaleOf(2), 0.5 / 3);
+  EXPECT_EQ(read({{"scale_attn_by_inverse_layer_idx", true}, {"scale_attn_weights", false}}).scaleOf(2), 1.0 / 3);
+}
+
+// Other spellings of what the network does, and what says nothing about it.
+TEST_F(ConfigJsonTest, TakesWhatChangesNothing) {
+  for (const char *fields :
+       {R"({"activation_function": "gelu_pytorch_tanh"})", R"({"n_inner": 32})", R"({"n_ctx": 16})",
+        R"({"dtype": "bfloat16"})", R"({"torch_dtype": "float16"})", R"({"architectures": ["GPT2Model"]})",
+        R"({"reorder_and_upcast_attn": true})", R"({"attn_pdrop": 0.1})", R"({"eos_token_id": 50256})",
+        R"({"_name_or_path": "gpt2"})", R"({"task_specific_params": {"text-generation": {"do_sample": true}}})"})
+    EXPECT_EQ(read(Json::parse(fields)), small) << fields;
+}
+
+// What the network does not do is refused by the field's name, with what is done.
+TEST_F(ConfigJsonTest, RefusesWhatIsNotDone) {
+  refuse({{"activation_function", "relu"}},
+         {"expected field 'activation_function'", "to be gelu_new or gelu_pytorch_tanh, but got \"relu\""});
+  refuse({{"model_type", "llama"}}, {"expected field 'model_type'", "to be gpt2, but got \"llama\""});
+  refuse({{"architectures", {"GPT2LMHeadModel", "GPT2ForSequenceClassification"}}},
+         {"expected field 'architectures'", "to be GPT2LMHeadModel or GPT2Model"});
+  refuse({{"tie_word_embeddings", false}}, {"expected field 'tie_word_embeddings'", "to be true, but got false"});
+  refuse({{"add_cross_attention", true}}, {"expected field 'add_cross_attention'", "to be false, but got true"});
+  refuse({{"is_encoder_decoder", true}}, {"'is_encoder_decoder'", "to be false"});
+  refuse({{"n_inner", 24}}, {"expected field 'n_inner'", "to be 4 times 'n_embd' of 8, but got 24"});
+  refuse({{"n_ctx", 8}}, {"expected field 'n_ctx'", "to be 'n_positions' of 16, but got 8"});
+  refuse({{"dtype", "float8_e4m3fn"}}, {"expected field 'dtype'", "float32 or float16 or bfloat16"});
+  refuse({{"torch_dtype", "int8"}}, {"expected field 'torch_dtype'"});
+}
+
+// A field that is not known might ask for anything.
+TEST_F(ConfigJsonTest, RefusesWhatIsNotKnown) {
+  refuse({{"quantization_config", {{"bits", 4}}}}, {"but got 'quantization_config', which is not known"});
+  refuse({{"hidden_size", 8}}, {"but got 'hidden_size'", "remove it if the model computes the same without it"});
+}
+
+// Another kind of model is told by its kind, not by the first of its sizes that is missing.
+TEST_F(ConfigJsonTest, AnotherModelIsToldByItsType) {
+  writeText(folder / "config.json", R"({"model_type": "opt", "hidden_size": 8, "ffn_dim": 32})");
+  expectError([&] { readConfig(folder.path); }, {"to be gpt2, but got \"opt\""});
+}
+
+TEST_F(ConfigJsonTest, AnotherKindOfValueIsAnError) {
+  refuse({{"n_layer", "3"}}, {"expected field 'n_layer'", "to be an integer"});
+  refuse({{"scale_attn_weights", 1}}, {"expected field 'scale_attn_weights'", "to be true or false, but got 1"});
+  refuse({{"architectures", "GPT2Model"}}, {"expected field 'architectures'", "to be a list of texts"});
+}
+
+TEST_F(ConfigJsonTest, AnEpsilonOutOfRangeIsAnError) {
+  for (const double epsilon : {0.0, -1.0, 2.0}) {
+    write({{"layer_norm_epsilon", epsilon}});
+    expectError([&] { readConfig(folder.path); }, {"expected LayerNorm's epsilon to be above 0 and at most 1"});
+  }
+}
+
+TEST_F(ConfigJsonTest, NamesTheDropoutsThatAreAskedFor) {
+  write({{"attn_pdrop", 0.25}, {"embd_pdrop", 0}, {"resid_pdrop", 0.5}});
+  EXPECT_EQ(dropoutsIn(folder.path), (std::vector<std::string>{"attn_pdrop 0.25", "resid_pdrop 0.5"}));
+}
+
+} // namespace
