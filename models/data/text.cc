@@ -1,40 +1,105 @@
-// Reading and splitting a text file.
+// Reading and splitting a text.
 
 #include "models/data/text.h"
 #include "dialect/dsl/Types.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <fstream>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace kiln {
 
-static std::vector<uint8_t> readBytes(const std::string &path) {
-  const std::filesystem::file_status status = std::filesystem::status(path);
-  if (!std::filesystem::exists(status))
-    throw Error(fmt::format("expected a text file, but '{}' does not exist", path));
-  if (std::filesystem::is_directory(status))
-    throw Error(fmt::format("expected a text file, but '{}' is a folder", path));
-  std::ifstream in(path, std::ios::binary);
-  if (!in)
-    throw Error(fmt::format("cannot read '{}': {}", path, std::strerror(errno)), Fault::device);
-  return {std::istreambuf_iterator<char>(in), {}};
+/// Bytes that one read asks for.
+static constexpr int64_t mostAtOnce = int64_t{1} << 20;
+
+int64_t mostTextBytes() { return ::sysconf(_SC_PHYS_PAGES) / 4 * ::sysconf(_SC_PAGESIZE); }
+
+namespace {
+/// An open file that closes itself.
+struct Input {
+  explicit Input(const std::string &path) : descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~Input() {
+    if (descriptor >= 0)
+      ::close(descriptor);
+  }
+  Input(const Input &) = delete;
+  const int descriptor;
+};
+} // namespace
+
+/// Throws unless `mode` is that of a file or a pipe: a folder has no text, and a device's has no end.
+static void verifyKind(const std::string &path, mode_t mode) {
+  const char *const kind = S_ISDIR(mode)    ? "a folder"
+                           : S_ISCHR(mode)  ? "a device"
+                           : S_ISBLK(mode)  ? "a device"
+                           : S_ISSOCK(mode) ? "a socket"
+                                            : nullptr;
+  if (kind)
+    throw Error(fmt::format("expected a text file or a pipe, but '{}' is {}", path, kind));
 }
 
-Text readText(const std::string &path, int64_t context) {
-  const std::vector<uint8_t> bytes = readBytes(path);
-  if (bytes.empty())
+[[noreturn]] static void fail(const std::string &path) {
+  throw Error(fmt::format("cannot read '{}': {}", path, std::strerror(errno)), Fault::device);
+}
+
+[[noreturn]] static void rejectLength(const std::string &path, int64_t most, const std::string &got) {
+  throw Error(fmt::format("expected at most {} bytes of text (a quarter of this machine's memory), but '{}' has {}",
+                          most, path, got));
+}
+
+/// All that comes out of `file`, probably `likely` bytes.
+static std::vector<uint8_t> readToEnd(const std::string &path, int file, int64_t likely, int64_t most) {
+  std::vector<uint8_t> bytes(likely + 1); // one more, so that the end is seen without making it longer
+  int64_t size = 0;
+  while (true) {
+    if (size == static_cast<int64_t>(bytes.size()))
+      bytes.resize(size + mostAtOnce);
+    const ssize_t got = ::read(file, bytes.data() + size, std::min<int64_t>(mostAtOnce, std::ssize(bytes) - size));
+    if (got == 0)
+      break;
+    if (got < 0 && errno != EINTR)
+      fail(path);
+    size += std::max<ssize_t>(got, 0);
+    if (size > most)
+      rejectLength(path, most, "more");
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+static std::vector<uint8_t> readBytes(const std::string &path, int64_t most) {
+  struct stat status;
+  if (::stat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR)
+      throw Error(fmt::format("expected a text file, but '{}' does not exist", path));
+    fail(path);
+  }
+  verifyKind(path, status.st_mode); // before it is opened: opening some devices does something
+  const Input in(path);
+  if (in.descriptor < 0 || ::fstat(in.descriptor, &status) != 0)
+    fail(path);
+  verifyKind(path, status.st_mode);
+  if (status.st_size > most)
+    rejectLength(path, most, std::to_string(status.st_size));
+  return readToEnd(path, in.descriptor, status.st_size, most);
+}
+
+Text readText(const std::string &path, int64_t context, int64_t most) {
+  Text text;
+  text.train = readBytes(path, most);
+  if (text.train.empty())
     throw Error(fmt::format("expected text in '{}', but the file is empty", path));
-  const int64_t size = bytes.size(), validation = size / 10, least = 10 * (context + 1);
+  const int64_t size = text.train.size(), validation = size / 10, least = 10 * (context + 1);
   if (validation < context + 1)
     throw Error(
         fmt::format("expected at least {} bytes in '{}' for a context of {} (the last tenth validates), but got {}",
                     least, path, context, size));
-  Text text;
-  text.train.assign(bytes.begin(), bytes.end() - validation);
-  text.validation.assign(bytes.end() - validation, bytes.end());
+  text.validation.assign(text.train.end() - validation, text.train.end());
+  text.train.resize(size - validation);
   return text;
 }
 

@@ -1,4 +1,4 @@
-// A text file as bytes, one token a byte: the first nine tenths to train on, the last tenth to validate on.
+// A text as bytes, one token a byte: the first nine tenths to train on, the last tenth to validate on.
 
 #pragma once
 
@@ -12,8 +12,12 @@ struct Text {
   std::vector<uint8_t> train, validation;
 };
 
-/// Reads `path`. Throws Error when it is missing, no regular file, empty, or when either part is too short for one
+/// The longest text that is read: a quarter of the machine's memory.
+int64_t mostTextBytes();
+
+/// Reads `path`, a regular file, or a pipe until its end. Throws Error when it is missing, something else (a folder, a
+/// device), empty, longer than `most` bytes, of which it reads no more, or when either part is too short for one
 /// sequence of `context` bytes and the byte after it.
-Text readText(const std::string &path, int64_t context);
+Text readText(const std::string &path, int64_t context, int64_t most = mostTextBytes());
 
 } // namespace kiln

@@ -6,7 +6,10 @@
 #include "test/temporary_folder.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <set>
+#include <sys/stat.h>
+#include <thread>
 
 using namespace kiln;
 
@@ -39,6 +42,37 @@ TEST(Text, AMissingFileIsAnError) {
 TEST(Text, AFolderIsAnError) {
   const TemporaryFolder folder;
   expectError([&] { kiln::readText(folder.path, 4); }, {"expected a text file", "is a folder"});
+}
+
+// What has no end, or none that reading finds, is no text.
+TEST(Text, ADeviceIsAnError) {
+  expectError([&] { kiln::readText("/dev/zero", 4); }, {"expected a text file", "'/dev/zero' is a device"});
+}
+
+// What comes out of a pipe is a text like a file's, however it is cut into pieces.
+TEST(Text, ComesOutOfAPipe) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const std::vector<uint8_t> bytes = counting(3 << 20);
+  std::thread writer(
+      [&] { std::ofstream(folder / "pipe").write(reinterpret_cast<const char *>(bytes.data()), 3 << 20); });
+  const Text text = kiln::readText(folder / "pipe", 4);
+  writer.join();
+  std::vector<uint8_t> got = text.train;
+  got.insert(got.end(), text.validation.begin(), text.validation.end());
+  EXPECT_TRUE(got == bytes);
+}
+
+// No more than the bound is read, whether the length is known before or not.
+TEST(Text, TooLongATextIsAnError) {
+  const TemporaryFolder folder;
+  writeText(folder / "text", std::string(101, 'x'));
+  EXPECT_NO_THROW(kiln::readText(folder / "text", 4, 101));
+  expectError([&] { kiln::readText(folder / "text", 4, 100); }, {"at most 100 bytes", "has 101"});
+  std::FILE *const endless = popen("yes", "r");
+  expectError([&] { kiln::readText("/proc/self/fd/" + std::to_string(fileno(endless)), 4, 1 << 20); },
+              {"at most 1048576 bytes", "has more"});
+  pclose(endless);
 }
 
 TEST(Text, AnEmptyFileIsAnError) {

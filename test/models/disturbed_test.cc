@@ -1,0 +1,187 @@
+// Runs of gpt2 that are disturbed: by signals, by a second trainer, by a disk that is full, by a folder that goes away
+// and by streams that are closed. Steps that were taken are saved, and the exit status says what happened.
+
+#include "models/gpt2/checkpoint.h"
+#include "test/models/program.h"
+
+#include <linux/fs.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+namespace {
+
+class Disturbed : public ProgramTest {
+protected:
+  int64_t newestStep() const {
+    const auto checkpoint = kiln::newestCheckpoint(out);
+    return checkpoint ? kiln::readRunState(*checkpoint).step : -1;
+  }
+  std::string output() const { return readText(folder / "output"); }
+  void expectOutput(const std::string &part) const {
+    EXPECT_NE(output().find(part), std::string::npos) << part << " in\n" << output();
+  }
+};
+
+// --- Signals ---------------------------------------------------------------------------------------------------------
+
+// An interrupt, a request to end, a lost terminal and a reader that went away end the run after its step with a
+// checkpoint of that step, and are no failure.
+TEST_F(Disturbed, SignalsSaveAndExit) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+    std::signal(SIGHUP, SIG_DFL); // these tests may run under nohup
+    const pid_t child = startEndless();
+    ASSERT_TRUE(waitForRows());
+    kill(child, signal);
+    EXPECT_EQ(finish(child), 0) << strsignal(signal) << "\n" << readText(folder / "output");
+    const auto checkpoint = kiln::newestCheckpoint(out);
+    ASSERT_TRUE(checkpoint.has_value()) << strsignal(signal);
+    EXPECT_EQ(kiln::readRunState(*checkpoint).step, rows(out).back().at("step").get<int64_t>());
+  }
+}
+
+// Under nohup a run outlives its terminal.
+TEST_F(Disturbed, AnIgnoredHangupStaysIgnored) {
+  std::signal(SIGHUP, SIG_IGN);
+  const pid_t child = startEndless();
+  ASSERT_TRUE(waitForRows());
+  std::signal(SIGHUP, SIG_DFL);
+  kill(child, SIGHUP);
+  const size_t before = rows(out).size();
+  EXPECT_TRUE(waitUntil([&] { return rows(out).size() >= before + 50; }));
+  EXPECT_EQ(waitpid(child, nullptr, WNOHANG), 0);
+  kill(child, SIGTERM);
+  EXPECT_EQ(finish(child), 0);
+}
+
+// A write beyond the limit on a file's size is told as a full disk is, and the old checkpoint stays.
+TEST_F(Disturbed, AFileSizeLimitLeavesTheOldCheckpoint) {
+  ASSERT_EQ(train(out, {"--steps", "4", "--stop-after", "2"}).status, 0);
+  rlimit before;
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit limit = {10000, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &limit);
+  const Result r = gpt2({"train", "--data", data, "--out", out, "--resume", "--device", testDevices()[0]});
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(r.status, 3) << r.output;
+  EXPECT_NE(r.output.find("File too large (earlier checkpoints are untouched)"), std::string::npos) << r.output;
+  const auto checkpoint = kiln::newestCheckpoint(out);
+  ASSERT_TRUE(checkpoint.has_value());
+  EXPECT_EQ(kiln::readRunState(*checkpoint).step, 2);
+}
+
+// A step of many micro-batches ends between two of them. What it had of the step is dropped, so that resuming is exact.
+TEST_F(Disturbed, AnInterruptEndsALongStep) {
+  ASSERT_EQ(train(out, {"--steps", "4", "--stop-after", "2"}).status, 0);
+  std::vector<std::string> words = {KILN_GPT2,  "train",    "--data",         data,           "--out",  out,
+                                    "--resume", "--device", testDevices()[0], "--accumulate", "1000000"};
+  const pid_t child = start(words, folder / "second");
+  ASSERT_TRUE(waitUntil([&] { return readText(folder / "second").find("going on from") != std::string::npos; }));
+  kill(child, SIGINT);
+  EXPECT_EQ(finish(child), 0);
+  EXPECT_NE(readText(folder / "second").find("stopped after step 2"), std::string::npos) << readText(folder / "second");
+  EXPECT_EQ(newestStep(), 2);
+}
+
+// Before the first step there is nothing to save, so an interrupt ends the program as it does any: while it waits for a
+// pipe to be opened or to say more.
+TEST_F(Disturbed, AnInterruptEndsWaitingForAPipe) {
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const pid_t child = start({KILN_GPT2, "train", "--data", folder / "pipe", "--out", out}, folder / "output");
+  int pipe = -1; // opens when the other side has
+  ASSERT_TRUE(waitUntil([&] { return (pipe = open((folder / "pipe").c_str(), O_WRONLY | O_NONBLOCK)) >= 0; }));
+  kill(child, SIGINT);
+  EXPECT_EQ(finish(child), 128 + SIGINT);
+  close(pipe);
+  EXPECT_EQ(train(out, {"--steps", "1"}).status, 0); // what it left is not in the way
+}
+
+// --- Another trainer -------------------------------------------------------------------------------------------------
+
+// A folder has one trainer; a second is told which process that is, and changes nothing. Sampling is for everybody,
+// while checkpoints come and go.
+TEST_F(Disturbed, ASecondTrainerIsRefused) {
+  const pid_t child = startEndless({"--save-every", "1"});
+  ASSERT_TRUE(waitUntil([&] { return kiln::newestCheckpoint(out).has_value(); }));
+  for (const char *flag : {"--overwrite", "--resume"}) {
+    std::vector<std::string> words = trainWords(out, {flag});
+    words.insert(words.begin(), KILN_GPT2);
+    EXPECT_EQ(finish(start(words, folder / "second")), 2);
+    const std::string said = readText(folder / "second");
+    EXPECT_NE(said.find("but process " + std::to_string(child)), std::string::npos) << said;
+  }
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(finish(start({KILN_GPT2, "sample", "--out", out, "--tokens", "1"}, folder / "sample")), 0)
+        << readText(folder / "sample");
+  }
+  kill(child, SIGTERM);
+  EXPECT_EQ(finish(child), 0);
+  const std::vector<Json> log = rows(out);
+  for (size_t i = 0; i < log.size(); ++i)
+    ASSERT_EQ(log[i].at("step"), i + 1);
+}
+
+// --- The folder ------------------------------------------------------------------------------------------------------
+
+// A log that cannot grow ends the run, and its steps are saved first. (A limit on the size of files stands for a disk:
+// the log passes it before the checkpoint does.)
+TEST_F(Disturbed, AFullLogSavesFirst) {
+  rlimit before;
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit limit = {100000, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &limit);
+  const Result r = train(out, {"--steps", "100000"});
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(r.status, 3) << r.output;
+  EXPECT_NE(r.output.find("log.jsonl': File too large; step"), std::string::npos) << r.output;
+  EXPECT_NE(r.output.find("is saved"), std::string::npos) << r.output;
+  EXPECT_EQ(newestStep(), static_cast<int64_t>(rows(out).size()) + 1);
+}
+
+// A run whose folder is renamed makes it anew, saves there, and says so.
+TEST_F(Disturbed, AFolderThatGoesAwayIsTold) {
+  const pid_t child = startEndless();
+  ASSERT_TRUE(waitForRows());
+  std::filesystem::rename(out, folder / "elsewhere");
+  EXPECT_EQ(finish(child), 3);
+  expectOutput("expected '" + out + "' to stay in place while a run writes to it, but it was removed or renamed; step");
+  expectOutput("is saved");
+  EXPECT_GT(newestStep(), 0);
+  EXPECT_GE(static_cast<int64_t>(rows(folder / "elsewhere").size()) + 1, newestStep());
+}
+
+// So does a run whose log is removed.
+TEST_F(Disturbed, ALogThatGoesAwayIsTold) {
+  const pid_t child = startEndless();
+  ASSERT_TRUE(waitForRows());
+  std::filesystem::remove(out + "/log.jsonl");
+  EXPECT_EQ(finish(child), 3);
+  expectOutput("log.jsonl' to stay in place");
+  EXPECT_GT(newestStep(), 0);
+}
+
+// Where another run's folder took its place, nothing is written to that.
+TEST_F(Disturbed, AnotherRunsFolderIsLeftAlone) {
+  ASSERT_EQ(train(folder / "other", {"--steps", "1"}).status, 0);
+  const pid_t child = startEndless();
+  ASSERT_TRUE(waitForRows());
+  ASSERT_EQ(renameat2(AT_FDCWD, out.c_str(), AT_FDCWD, (folder / "other").c_str(), RENAME_EXCHANGE), 0);
+  EXPECT_EQ(finish(child), 3);
+  expectOutput("are lost: another run's '" + out + "/checkpoint-00000001' is there now");
+  EXPECT_EQ(newestStep(), 1);
+  EXPECT_EQ(rows(out).size(), 1u);
+}
+
+// --- Streams ---------------------------------------------------------------------------------------------------------
+
+// No line of progress gets into a file of the run when the streams for it are closed, and none is missed by it.
+TEST_F(Disturbed, ClosedStreamsAreNoFiles) {
+  for (const char *closed : {"<&-", ">&-", "2>&-", "<&- >&- 2>&-", "> /dev/full 2> /dev/full"}) {
+    std::vector<std::string> words = trainWords(out, {"--steps", "3", "--overwrite"});
+    words.insert(words.begin(), {"/bin/sh", "-c", std::string(R"(exec "$0" "$@" )") + closed, KILN_GPT2});
+    EXPECT_EQ(finish(start(words, folder / "output")), 0) << closed;
+    EXPECT_EQ(rows(out).size(), 3u) << closed;
+    EXPECT_EQ(newestStep(), 3) << closed;
+  }
+}
+
+} // namespace

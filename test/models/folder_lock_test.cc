@@ -1,0 +1,132 @@
+// One owner a folder: a second one is refused, a dead one is not in the way, and the folder may be removed or replaced
+// under either.
+
+#include "models/data/folder_lock.h"
+#include "test/expect_error.h"
+#include "test/temporary_folder.h"
+
+#include <csignal>
+#include <fcntl.h>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace kiln;
+
+namespace {
+
+/// Starts a process that does `action` and ends with its status.
+pid_t inProcess(const std::function<int()> &action) {
+  const pid_t child = fork();
+  if (child == 0)
+    _exit(action());
+  return child;
+}
+
+int statusOf(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+TEST(FolderLock, ASecondOwnerIsRefusedAndToldOfTheFirst) {
+  const TemporaryFolder folder;
+  const FolderLock first(folder.path);
+  expectError([&] { FolderLock second(folder.path); },
+              {"expected a folder that no other run writes to, but process " + std::to_string(getpid()), folder.path});
+  EXPECT_TRUE(first.holds()); // the refused one has not taken the file away
+  expectError([&] { FolderLock third(folder.path); }, {"process " + std::to_string(getpid())});
+}
+
+TEST(FolderLock, IsFreeWhenGivenBack) {
+  const TemporaryFolder folder;
+  {
+    const FolderLock first(folder.path);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path));
+  EXPECT_NO_THROW(FolderLock second(folder.path));
+}
+
+// A process that is killed leaves its file, and no lock.
+TEST(FolderLock, DiesWithItsProcess) {
+  const TemporaryFolder folder;
+  const pid_t child = inProcess([&] {
+    const FolderLock lock(folder.path);
+    return raise(SIGKILL);
+  });
+  EXPECT_EQ(statusOf(child), 128 + SIGKILL);
+  EXPECT_TRUE(std::filesystem::exists(folder / ".lock"));
+  EXPECT_NO_THROW(FolderLock next(folder.path));
+}
+
+// What was made for a lock goes with it, unless something came into it.
+TEST(FolderLock, RemovesTheFoldersItMade) {
+  const TemporaryFolder folder;
+  {
+    const FolderLock lock(folder / "a/b/c/");
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path));
+  {
+    const FolderLock lock(folder / "a/b/c");
+    writeText(folder / "a/b/file", "x");
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "a/b/c"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "a/b/file"));
+}
+
+// An owner whose folder was removed or renamed knows it, and does not take away the lock of the folder in its place.
+TEST(FolderLock, NoticesThatItsFolderWasReplaced) {
+  const TemporaryFolder folder;
+  std::optional<FolderLock> first(folder / "run");
+  EXPECT_TRUE(first->holds());
+  std::filesystem::rename(folder / "run", folder / "elsewhere");
+  EXPECT_FALSE(first->holds());
+  const FolderLock second(folder / "run");
+  EXPECT_FALSE(first->holds());
+  first.reset();
+  EXPECT_TRUE(second.holds());
+}
+
+TEST(FolderLock, AFolderThatCannotBeWrittenIsTheMachinesFault) {
+  const TemporaryFolder folder;
+  writeText(folder / "file", "x");
+  for (const std::string &path : {folder / "file", folder / "file/run", std::string("/proc/run")})
+    try {
+      FolderLock lock(path);
+      ADD_FAILURE() << path;
+    } catch (const Error &error) {
+      EXPECT_EQ(error.fault, Fault::device) << error.what();
+    }
+}
+
+// Processes that come and go at once, each making and removing the folder and the file, are never two at a time.
+TEST(FolderLock, ThereIsNeverASecondOwner) {
+  const TemporaryFolder folder;
+  const auto work = [&] {
+    for (int owned = 0; owned < 20;)
+      try {
+        const FolderLock lock(folder / "run");
+        const int mark = open((folder / "mark").c_str(), O_CREAT | O_EXCL | O_WRONLY, 0600);
+        if (mark < 0)
+          return 1;
+        std::this_thread::yield();
+        unlink((folder / "mark").c_str());
+        close(mark);
+        ++owned;
+      } catch (const Error &error) {
+        if (error.fault != Fault::user)
+          return 2;
+      }
+    return 0;
+  };
+  std::vector<pid_t> children;
+  for (int i = 0; i < 8; ++i)
+    children.push_back(inProcess(work));
+  for (const pid_t child : children)
+    EXPECT_EQ(statusOf(child), 0);
+}
+
+} // namespace

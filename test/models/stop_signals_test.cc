@@ -1,0 +1,91 @@
+// Signals that ask a run to stop.
+
+#include "models/gpt2/stop_signals.h"
+
+#include <functional>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace kiln;
+
+namespace {
+
+/// The exit status of a process that does `action`, or 128 + the signal that ended it.
+int statusOf(const std::function<int()> &action) {
+  const pid_t child = fork();
+  if (child == 0) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE})
+      std::signal(signal, SIG_DFL);
+    _exit(action());
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// Any of them asks and ends nothing, as often as it comes.
+TEST(StopSignals, TheyAsk) {
+  for (const int signal : {SIGTERM, SIGHUP, SIGPIPE})
+    EXPECT_EQ(statusOf([&] {
+                const StopSignals signals;
+                const bool before = signals.asked();
+                raise(signal);
+                raise(signal);
+                return !before && signals.asked() ? 0 : 1;
+              }),
+              0)
+        << strsignal(signal);
+}
+
+// Whoever presses Ctrl-C again, or after another request, does not want to wait.
+TEST(StopSignals, ASecondInterruptEndsAtOnce) {
+  for (const int first : {SIGINT, SIGTERM})
+    EXPECT_EQ(statusOf([&] {
+                const StopSignals signals;
+                raise(first);
+                if (!signals.asked())
+                  return 1;
+                raise(SIGINT);
+                return 0;
+              }),
+              128 + SIGINT)
+        << strsignal(first);
+}
+
+TEST(StopSignals, IgnoredOnesStayIgnored) {
+  EXPECT_EQ(statusOf([] {
+              std::signal(SIGHUP, SIG_IGN);
+              std::signal(SIGINT, SIG_IGN);
+              const StopSignals signals;
+              raise(SIGHUP);
+              raise(SIGINT);
+              raise(SIGINT);
+              return signals.asked() ? 1 : 0;
+            }),
+            0);
+}
+
+// Programs ignore SIGPIPE from their start; a run takes it as a request all the same.
+TEST(StopSignals, AReaderThatWentAwayAsks) {
+  EXPECT_EQ(statusOf([] {
+              std::signal(SIGPIPE, SIG_IGN);
+              const StopSignals signals;
+              raise(SIGPIPE);
+              return signals.asked() ? 0 : 1;
+            }),
+            0);
+}
+
+TEST(StopSignals, AfterwardsTheyEndAProgramAgain) {
+  EXPECT_EQ(statusOf([] {
+              {
+                const StopSignals signals;
+              }
+              raise(SIGTERM);
+              return 0;
+            }),
+            128 + SIGTERM);
+}
+
+} // namespace
