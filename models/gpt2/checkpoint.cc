@@ -103,6 +103,10 @@ static void writeAll(const std::string &folder, const RunState &state, const Par
 
 static const std::string stem = "checkpoint-";
 
+std::string checkpointPath(const std::string &folder, int64_t step) {
+  return fmt::format("{}/{}{:08}", folder, stem, step);
+}
+
 /// Checkpoints below `folder`, oldest first.
 static std::vector<std::string> checkpoints(const std::string &folder) {
   std::vector<std::string> found;
@@ -157,12 +161,12 @@ static void removeLeftovers(const std::string &folder) {
 
 std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunState &state, const ParameterList &list,
                            const HostBuffers &buffers) {
-  const std::string path = fmt::format("{}/{}{:08}", folder, stem, state.step);
+  const std::string path = checkpointPath(folder, state.step);
   const std::string aside = fmt::format("{}/.{}{:08}.partial", folder, stem, state.step);
   std::error_code ignored;
   removeLeftovers(folder);
   try {
-    fs::create_directories(aside);
+    fs::create_directory(aside); // not its parents: a folder that went away is told
     writeAll(aside, state, list, buffers);
     discard(path); // a run that was resumed earlier and comes by here again
     fs::rename(aside, path);

@@ -43,6 +43,9 @@ struct RunState {
 std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunState &state, const ParameterList &list,
                            const HostBuffers &buffers);
 
+/// Path of the checkpoint of `step` below `folder`.
+std::string checkpointPath(const std::string &folder, int64_t step);
+
 /// Path of the newest checkpoint below `folder`, if there is one.
 std::optional<std::string> newestCheckpoint(const std::string &folder);
 

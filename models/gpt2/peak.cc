@@ -17,6 +17,8 @@ static constexpr double sampleSeconds = 2e-3;
 static constexpr int64_t mostRounds = int64_t{1} << 30;
 /// Between samples, so that they do not all fall into one slice of another process.
 static constexpr std::chrono::milliseconds pauseBefore(3);
+/// Between the samples of a run.
+static constexpr std::chrono::seconds pauseBetween(1);
 static constexpr int leastSamples = 8, mostSamples = 100;
 /// The two best samples are this close to each other, or more are taken.
 static constexpr double agreement = 0.97;
@@ -46,18 +48,19 @@ const Kernel fmaPeakKernel =
     kernel("fma_peak", fmaPeak, {field("width", &PeakConfig::width), field("chains", &PeakConfig::chains)});
 } // namespace
 
-double measurePeak(Device &device) {
+std::function<double()> peakSampler(Device &device) {
   const Target &target = device.target();
   PeakConfig config;
   config.width = std::max(1, target.vectorBits / 32);
   const std::string text = textOf(fmaPeakKernel.fields, config);
   const std::shared_ptr<Device> handle(&device, [](Device *) {});
   const int64_t programs = std::max(target.sms, device.threads());
-  Tensor factors(handle, f32, {2, config.width}), out(handle, f32, {programs, config.width});
-  factors.uploadFloats(std::vector<float>(2 * config.width, 0.5f));
-  const auto run = [&](int64_t rounds) {
+  const auto factors = std::make_shared<Tensor>(handle, f32, Shape{2, config.width});
+  const auto out = std::make_shared<Tensor>(handle, f32, Shape{programs, config.width});
+  factors->uploadFloats(std::vector<float>(2 * config.width, 0.5f));
+  const auto run = [&device, factors, out, programs, text](int64_t rounds) {
     const auto begin = std::chrono::steady_clock::now();
-    launch(device, fmaPeakKernel, {programs, 1, 1}, {factors.ref(), out.ref(), rounds}, text);
+    launch(device, fmaPeakKernel, {programs, 1, 1}, {factors->ref(), out->ref(), rounds}, text);
     device.synchronize();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
@@ -68,10 +71,24 @@ double measurePeak(Device &device) {
     rounds *= 2;
   const double operations =
       2.0 * static_cast<double>(rounds) * config.chains * config.width * static_cast<double>(programs);
-  return bestRate([&] {
-    std::this_thread::sleep_for(pauseBefore);
-    return operations / run(rounds);
-  });
+  return [run, rounds, operations] { return operations / run(rounds); };
+}
+
+Peak::Peak(std::function<double()> given)
+    : sample(std::move(given)), highest(bestRate([this] {
+        std::this_thread::sleep_for(pauseBefore);
+        return sample();
+      })),
+      next(Clock::now() + pauseBetween) {}
+
+double Peak::shareOf(double rate, Clock::time_point now) {
+  if (now >= next) {
+    const Clock::time_point begin = Clock::now();
+    highest = std::max(highest, sample());
+    next = now + std::max<Clock::duration>(pauseBetween, 200 * (Clock::now() - begin));
+  }
+  highest = std::max(highest, rate);
+  return rate / highest;
 }
 
 double bestRate(const std::function<double()> &sample) {

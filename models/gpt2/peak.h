@@ -5,16 +5,40 @@
 
 #include "runtime/Device.h"
 
+#include <chrono>
 #include <functional>
+#include <memory>
 
 namespace kiln {
-
-/// Floating-point operations a second (two a multiply-add) in f32, over all of the device's threads. Takes about 50 ms,
-/// and up to half a second where other processes use the cores.
-double measurePeak(Device &device);
 
 /// The best of several samples of a rate: as many as it takes until the two best agree. Where other processes take the
 /// cores away now and then, most samples are too low, by any factor, and none is too high.
 double bestRate(const std::function<double()> &sample);
+
+/// A sampler of the device's rate: floating-point operations a second (two a multiply-add) in f32, over all of its
+/// threads. Making it takes some 20 ms, a sample 2 ms, after which the device is idle. The device must outlive it.
+std::function<double()> peakSampler(Device &device);
+
+/// The highest rate seen so far: at the beginning, by samples spread over the run, and by the run itself. A machine
+/// that was busy or slow when the run began does not make the share of its peak misleading for long, and no share is
+/// over 1.
+class Peak {
+public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Takes samples now: about 50 ms, and up to half a second where other processes use the cores.
+  explicit Peak(std::function<double()> sample);
+
+  /// The share of the peak that `rate`, which was reached just now, is. At times it takes a sample before it answers;
+  /// they cost the run at most one part in two hundred.
+  double shareOf(double rate, Clock::time_point now = Clock::now());
+  /// Floating-point operations a second.
+  double best() const { return highest; }
+
+private:
+  std::function<double()> sample;
+  double highest;
+  Clock::time_point next;
+};
 
 } // namespace kiln

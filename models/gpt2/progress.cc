@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <sstream>
+#include <sys/stat.h>
 
 namespace kiln {
 
@@ -60,6 +61,10 @@ void RunLog::write(const StepRow &row) {
   const std::string line = jsonOf(row) + "\n";
   if (std::fwrite(line.data(), 1, line.size(), file) != line.size() || std::fflush(file) != 0)
     throw Error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)), Fault::device);
+  struct stat status;
+  if (::fstat(fileno(file), &status) == 0 && status.st_nlink == 0)
+    throw Error(fmt::format("expected '{}' to stay in place while a run writes to it, but it was removed", path),
+                Fault::device);
 }
 
 std::string clockText(double seconds) {
@@ -95,7 +100,7 @@ std::string Progress::text(const StepRow &row) const {
   std::string text = fmt::format("step {}/{}  loss {:.4f}", row.step, last, row.loss);
   if (row.validationLoss)
     text += fmt::format("  val {:.4f}", *row.validationLoss);
-  return text + fmt::format("  {:.1f}k tokens/s  {:.0f} % of peak  {} left", row.tokensPerSecond / 1000,
+  return text + fmt::format("  {:.1f}k tokens/s  {:.0f} % of measured peak  {} left", row.tokensPerSecond / 1000,
                             100 * row.peakShare, clockText(left));
 }
 

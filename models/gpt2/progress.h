@@ -21,7 +21,8 @@ struct StepRow {
 /// The row as a line of log.jsonl.
 std::string jsonOf(const StepRow &row);
 
-/// log.jsonl of a run. Opening it for a run that goes on from `step` drops the rows after that step.
+/// log.jsonl of a run. Opening it for a run that goes on from `step` drops the rows after that step. Writing throws
+/// Error (device) when the row is not in the file of that name afterwards.
 class RunLog {
 public:
   RunLog(const std::string &path, int64_t step);

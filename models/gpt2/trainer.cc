@@ -1,12 +1,12 @@
 // The training loop and what surrounds it.
 
 #include "models/gpt2/trainer.h"
+#include "models/data/folder_lock.h"
 #include "models/data/text.h"
 #include "models/gpt2/peak.h"
+#include "models/gpt2/stop_signals.h"
 
-#include <atomic>
 #include <cmath>
-#include <csignal>
 #include <filesystem>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,8 +14,6 @@
 namespace kiln {
 
 using Clock = std::chrono::steady_clock;
-
-static volatile std::sig_atomic_t interrupted = 0;
 
 static double secondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -30,15 +28,6 @@ std::shared_ptr<Device> openDevice(const MachineOptions &options) {
   return device;
 }
 
-double validationLoss(Gpt2 &model, const std::vector<uint8_t> &text, int64_t batch) {
-  const int64_t context = model.network().config().context;
-  const int64_t bytes = static_cast<int64_t>(text.size()), sequences = validationSequences(bytes, context);
-  double sum = 0;
-  for (int64_t first = 0; first < sequences; first += batch)
-    sum += model.lossSum(validationBatch(text, context, first, batch));
-  return sum / static_cast<double>(bytes - 1);
-}
-
 namespace {
 
 /// A run in progress.
@@ -50,17 +39,23 @@ public:
 private:
   RunState begin() const;
   void restore();
-  StepRow step();
+  std::optional<StepRow> step();
+  std::optional<double> validate();
+  void record(const StepRow &row);
+  std::string rescue();
   void save();
 
   const TrainOptions &options;
+  std::optional<FolderLock> folder;
   std::optional<std::string> checkpoint; // that the run goes on from
   RunState state;
   Text text;
   std::shared_ptr<Device> device;
   Gpt2 model;
   TrainBatches batches;
-  double peak = 0;
+  Peak peak;
+  std::optional<StopSignals> signals; // while there are steps to lose
+  std::optional<RunLog> log;
   int64_t saved = -1; // step of the last checkpoint
   Clock::time_point start = Clock::now();
 };
@@ -89,6 +84,8 @@ static void verify(const TrainOptions &options) {
   expect(options.keep >= 1, "keep", "at least 1", options.keep);
   if (options.resume && options.overwrite)
     throw Error("expected one of --resume, which goes on, and --overwrite, which begins anew, but got both");
+  if (options.resume)
+    checkpointFor(options); // before a folder is made of a name that was meant otherwise
 }
 
 RunState Run::begin() const {
@@ -109,10 +106,10 @@ RunState Run::begin() const {
 }
 
 Run::Run(const TrainOptions &given)
-    : options((verify(given), given)), checkpoint(checkpointFor(given)), state(begin()),
+    : options((verify(given), given)), folder(given.out), checkpoint(checkpointFor(given)), state(begin()),
       text(readText(given.data, state.config.context)), device(openDevice(given.machine)),
       model(device, state.config, state.settings.batch, state.settings.accumulate),
-      batches(text.train, state.config.context, state.settings.seed) {
+      batches(text.train, state.config.context, state.settings.seed), peak(peakSampler(*device)) {
   const DataIdentity data = {given.data, static_cast<int64_t>(text.train.size()), hashOf(text.train)};
   if (checkpoint && !data.sameContent(state.data))
     throw Error(
@@ -122,7 +119,6 @@ Run::Run(const TrainOptions &given)
   state.data = data;
   restore();
   model.prepare();
-  peak = measurePeak(*device);
 }
 
 void Run::restore() {
@@ -132,66 +128,113 @@ void Run::restore() {
     return;
   }
   model.initialize(state.settings.seed);
-  std::error_code error;
-  std::filesystem::create_directories(options.out, error);
-  if (error)
-    throw Error(fmt::format("cannot make folder '{}': {}", options.out, error.message()), Fault::device);
   removeCheckpoints(options.out);
 }
 
-StepRow Run::step() {
+/// Nothing when the run was asked to stop before the step was done; then it is where it was before.
+std::optional<StepRow> Run::step() {
   const TrainSettings &s = state.settings;
   const Clock::time_point begin = Clock::now();
+  const int64_t sequences = s.batch * s.accumulate;
   for (int64_t micro = 0; micro < s.accumulate; ++micro) {
-    model.addGradient(batches.sequences(state.sequences, s.batch), micro);
-    state.sequences += s.batch;
+    if (signals->asked())
+      return {};
+    model.addGradient(batches.sequences(state.sequences + micro * s.batch, s.batch), micro);
   }
+  state.sequences += sequences;
   StepRow row;
   row.rate = learningRate(s, state.step);
   row.step = ++state.step;
   const UpdateResult result = model.update(s, row.rate, row.step);
   const double seconds = secondsSince(begin);
-  const int64_t sequences = s.batch * s.accumulate;
   row.loss = result.loss;
   row.gradientNorm = result.gradientNorm;
   row.tokensPerSecond = static_cast<double>(sequences * state.config.context) / seconds;
-  row.peakShare = flopsOfStep(state.config, sequences) / seconds / peak;
+  row.peakShare = peak.shareOf(flopsOfStep(state.config, sequences) / seconds);
   if (!std::isfinite(row.loss) || !std::isfinite(row.gradientNorm))
     throw Error(fmt::format("expected a finite loss and gradient at step {}, but got {} and {}; a lower --lr may help",
                             row.step, row.loss, row.gradientNorm));
   const bool due = s.evaluateEvery > 0 && row.step % s.evaluateEvery == 0;
   if (due || row.step == s.steps)
-    row.validationLoss = validationLoss(model, text.validation, s.batch);
+    row.validationLoss = validate();
   row.seconds = secondsSince(start);
   return row;
 }
 
+/// Mean loss over every byte of the validation text but the first, in sequences laid end to end; nothing when the run
+/// was asked to stop before it was known.
+std::optional<double> Run::validate() {
+  const int64_t context = state.config.context, batch = state.settings.batch;
+  const int64_t bytes = std::ssize(text.validation), sequences = validationSequences(bytes, context);
+  double sum = 0;
+  for (int64_t first = 0; first < sequences; first += batch) {
+    if (signals->asked())
+      return {};
+    sum += model.lossSum(validationBatch(text.validation, context, first, batch));
+  }
+  return sum / static_cast<double>(bytes - 1);
+}
+
 void Run::save() {
-  if (saved == state.step)
+  if (saved == state.step || state.step == 0)
     return;
   saveCheckpoint(options.out, options.keep, state, model.network().parameters(), model.download());
   saved = state.step;
 }
 
+/// Writes the row to the log. When that cannot be done, or the folder went away, the run ends, but not without its
+/// steps.
+void Run::record(const StepRow &row) {
+  try {
+    if (!folder->holds())
+      throw Error(fmt::format("expected '{}' to stay in place while a run writes to it, but it was removed or renamed",
+                              options.out));
+    log->write(row);
+  } catch (const Error &error) {
+    throw Error(fmt::format("{}; {}", error.what(), rescue()), Fault::device);
+  }
+}
+
+/// Saves what can be saved, in a folder made anew if need be, and says what came of it.
+std::string Run::rescue() {
+  const int64_t kept = std::max<int64_t>(saved, 0);
+  try {
+    if (!folder->holds()) {
+      folder.emplace(options.out);
+      const std::optional<std::string> newest = newestCheckpoint(options.out);
+      if (newest && (saved < 0 || *newest != checkpointPath(options.out, saved)))
+        throw Error(fmt::format("another run's '{}' is there now", *newest));
+    }
+    save();
+    return fmt::format("step {} is saved in '{}', and --resume goes on from it", state.step, options.out);
+  } catch (const Error &error) {
+    return fmt::format("and the steps after {} are lost: {}", kept, error.what());
+  }
+}
+
 void Run::steps() {
   const TrainSettings &s = state.settings;
-  RunLog log(options.out + "/log.jsonl", state.step);
+  log.emplace(options.out + "/log.jsonl", state.step);
+  signals.emplace();
   Progress progress(state.step, s.steps, isatty(STDOUT_FILENO));
-  progress.note(fmt::format("{}: {} parameters; {} steps of {} tokens on {} ({} threads, {:.0f} GFLOP/s peak)",
+  progress.note(fmt::format("{}: {} parameters; {} steps of {} tokens on {} ({} threads, {:.0f} GFLOP/s measured peak)",
                             textOf(state.config), parameterCount(state.config), s.steps,
                             s.batch * s.accumulate * state.config.context, device->name(), device->threads(),
-                            peak / 1e9));
+                            peak.best() / 1e9));
   if (checkpoint)
     progress.note(fmt::format("going on from '{}'", *checkpoint));
   while (state.step < s.steps) {
-    const StepRow row = step();
-    log.write(row);
-    progress.show(row);
-    const bool stop = interrupted || state.step == options.stopAfter;
+    const std::optional<StepRow> row = step();
+    if (row) {
+      record(*row);
+      progress.show(*row);
+    }
+    const bool stop = signals->asked() || state.step == options.stopAfter;
     if (stop || state.step == s.steps || (options.saveEvery > 0 && state.step % options.saveEvery == 0))
       save();
     if (stop && state.step < s.steps) {
-      progress.note(fmt::format("stopped after step {}; --resume goes on", state.step));
+      progress.note(state.step == 0 ? "stopped before the first step"
+                                    : fmt::format("stopped after step {}; --resume goes on", state.step));
       return;
     }
   }
@@ -199,19 +242,7 @@ void Run::steps() {
                             newestCheckpoint(options.out).value_or(options.out)));
 }
 
-/// A reader of our output that went away ends the run like an interrupt, so that nothing is lost; a lost terminal too,
-/// unless the run was started under nohup.
-static void catchSignals() {
-  interrupted = 0;
-  const auto handler = [](int) { interrupted = 1; };
-  for (const int signal : {SIGINT, SIGTERM, SIGPIPE})
-    std::signal(signal, handler);
-  if (std::signal(SIGHUP, handler) == SIG_IGN)
-    std::signal(SIGHUP, SIG_IGN);
-}
-
 void train(const TrainOptions &options) {
-  catchSignals();
   Run run(options);
   run.steps();
 }

@@ -11,11 +11,9 @@ namespace kiln {
 /// Opens the device that the options name.
 std::shared_ptr<Device> openDevice(const MachineOptions &options);
 
-/// Mean loss over every byte of `text` but the first, in sequences laid end to end.
-double validationLoss(Gpt2 &model, const std::vector<uint8_t> &text, int64_t batch);
-
-/// Trains as the options say. SIGINT, SIGTERM, SIGHUP and SIGPIPE end it after the current step, with a checkpoint.
-/// Throws Error.
+/// Trains as the options say, alone in its folder. Once it takes steps, SIGINT, SIGTERM, SIGHUP and SIGPIPE end it
+/// after the micro-batch that it is at, with a checkpoint of the last whole step. So does a log that cannot be written,
+/// or the folder when it was removed, but with an error. Throws Error.
 void train(const TrainOptions &options);
 
 } // namespace kiln

@@ -35,11 +35,43 @@ TEST(Peak, ItEnds) {
   EXPECT_GT(bestRate([&] { return rate *= 1.5; }), 1e3);
 }
 
+// A machine that was busy when the run began gets its peak later; one that becomes busy keeps it.
+TEST(Peak, SamplesSpreadOverTheRunRaiseIt) {
+  double rate = 10;
+  Peak peak([&] { return rate; });
+  EXPECT_EQ(peak.shareOf(5), 0.5);
+  rate = 100;
+  const auto later = [](int seconds) { return Peak::Clock::now() + std::chrono::seconds(seconds); };
+  EXPECT_EQ(peak.shareOf(5, later(100)), 0.05);
+  rate = 1;
+  EXPECT_EQ(peak.shareOf(5, later(200)), 0.05);
+  EXPECT_EQ(peak.best(), 100);
+}
+
+// Samples cost next to nothing: steps of a microsecond do not each have one.
+TEST(Peak, SamplesAreRare) {
+  int taken = 0;
+  Peak peak([&] { return ++taken, 10.0; });
+  const int atFirst = taken;
+  const Peak::Clock::time_point begin = Peak::Clock::now();
+  for (int i = 0; i < 10000000; i += 1000)
+    peak.shareOf(5, begin + std::chrono::microseconds(i));
+  EXPECT_LE(taken - atFirst, 10);
+  EXPECT_GE(taken - atFirst, 1);
+}
+
+// A run that is faster than any sample is the peak.
+TEST(Peak, NoShareIsOverOne) {
+  Peak peak([] { return 10.0; });
+  EXPECT_EQ(peak.shareOf(20), 1);
+  EXPECT_EQ(peak.shareOf(10), 0.5);
+}
+
 // A multiply-add is counted as two operations on every thread: a machine that runs this test does more than a million a
 // second, and none does 10^17.
 TEST(Peak, IsARate) {
   const std::shared_ptr<Device> device = Device::open("cpu");
-  const double peak = measurePeak(*device);
+  const double peak = Peak(peakSampler(*device)).best();
   EXPECT_GT(peak, 1e6);
   EXPECT_LT(peak, 1e17);
 }

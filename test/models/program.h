@@ -1,12 +1,20 @@
-// Running a program as a user would: its exit status and what it printed.
+// Running a program as a user would: its exit status and what it printed; and gpt2 on a text and a model so small that
+// a run takes a second or two.
 
 #pragma once
 
+#include "test/models/devices.h"
+#include "test/temporary_folder.h"
+
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -32,3 +40,63 @@ inline int finish(pid_t child) {
   waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
+
+/// What a program that ended left.
+struct Result {
+  int status;
+  std::string output;
+};
+
+/// A folder with a text to train on, and runs of gpt2 in it.
+class ProgramTest : public testing::Test {
+protected:
+  using Json = nlohmann::json;
+
+  ProgramTest() {
+    std::string text;
+    for (int i = 0; i < 400; ++i)
+      text += "line " + std::to_string(i * 7919 % 1000) + " of the text\n";
+    writeText(data, text);
+  }
+  Result gpt2(std::vector<std::string> words) {
+    words.insert(words.begin(), KILN_GPT2);
+    const int status = finish(start(words, folder / "output"));
+    return {status, readText(folder / "output")};
+  }
+  std::vector<std::string> trainWords(const std::string &out, std::vector<std::string> more) {
+    std::vector<std::string> words = {
+        "train",   "--data", data,        "--out", out,       "--layers", "1",        "--heads",       "2",
+        "--width", "16",     "--context", "8",     "--batch", "4",        "--device", testDevices()[0]};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  Result train(const std::string &out, std::vector<std::string> more) { return gpt2(trainWords(out, std::move(more))); }
+  /// Starts a run that goes on for ever, with `more` flags.
+  pid_t startEndless(const std::vector<std::string> &more = {}) {
+    std::vector<std::string> words = trainWords(out, {"--steps", "1000000", "--overwrite"});
+    words.insert(words.begin(), KILN_GPT2);
+    words.insert(words.end(), more.begin(), more.end());
+    std::filesystem::remove_all(out);
+    return start(words, folder / "output");
+  }
+  /// Waits until `holds()`, at most a minute; whether it came to be.
+  template <class Condition> static bool waitUntil(Condition holds) {
+    for (int i = 0; i < 6000 && !holds(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return holds();
+  }
+  bool waitForRows() {
+    return waitUntil(
+        [&] { return std::filesystem::exists(out + "/log.jsonl") && !readText(out + "/log.jsonl").empty(); });
+  }
+  static std::vector<Json> rows(const std::string &out) {
+    std::istringstream lines(readText(out + "/log.jsonl"));
+    std::vector<Json> all;
+    for (std::string line; std::getline(lines, line) && !lines.eof();) // the last line may be in the making
+      all.push_back(Json::parse(line));
+    return all;
+  }
+
+  const TemporaryFolder folder;
+  const std::string data = folder / "text", out = folder / "run";
+};

@@ -2,69 +2,12 @@
 // each run below a second or two.
 
 #include "models/gpt2/checkpoint.h"
-#include "test/models/devices.h"
 #include "test/models/program.h"
-#include "test/temporary_folder.h"
 
-#include <chrono>
 #include <cstring>
-#include <nlohmann/json.hpp>
-#include <sstream>
 #include <sys/resource.h>
-#include <thread>
 
 namespace {
-
-using Json = nlohmann::json;
-
-struct Result {
-  int status;
-  std::string output;
-};
-
-class ProgramTest : public testing::Test {
-protected:
-  ProgramTest() {
-    std::string text;
-    for (int i = 0; i < 400; ++i)
-      text += "line " + std::to_string(i * 7919 % 1000) + " of the text\n";
-    writeText(data, text);
-  }
-  Result gpt2(std::vector<std::string> words) {
-    words.insert(words.begin(), KILN_GPT2);
-    const int status = finish(start(words, folder / "output"));
-    return {status, readText(folder / "output")};
-  }
-  std::vector<std::string> trainWords(const std::string &out, std::vector<std::string> more) {
-    std::vector<std::string> words = {
-        "train",   "--data", data,        "--out", out,       "--layers", "1",        "--heads",       "2",
-        "--width", "16",     "--context", "8",     "--batch", "4",        "--device", testDevices()[0]};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  }
-  /// Starts a run that would go on for ever, and waits for its first step.
-  pid_t startEndless() {
-    std::vector<std::string> words = trainWords(out, {"--steps", "1000000", "--overwrite"});
-    words.insert(words.begin(), KILN_GPT2);
-    std::filesystem::remove_all(out);
-    const pid_t child = start(words, folder / "output");
-    const std::string log = out + "/log.jsonl";
-    for (int i = 0; i < 6000 && (!std::filesystem::exists(log) || readText(log).empty()); ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    return child;
-  }
-  Result train(const std::string &out, std::vector<std::string> more) { return gpt2(trainWords(out, std::move(more))); }
-  std::vector<Json> rows(const std::string &out) {
-    std::istringstream lines(readText(out + "/log.jsonl"));
-    std::vector<Json> all;
-    for (std::string line; std::getline(lines, line) && !lines.eof();) // the last line may be in the making
-      all.push_back(Json::parse(line));
-    return all;
-  }
-
-  const TemporaryFolder folder;
-  const std::string data = folder / "text", out = folder / "run";
-};
 
 void expectSameFile(const std::string &a, const std::string &b) {
   EXPECT_GT(readText(a).size(), 100u);
@@ -111,50 +54,6 @@ TEST_F(ProgramTest, SavesEveryNAndKeepsTheLast) {
   EXPECT_FALSE(std::filesystem::exists(out + "/checkpoint-00000006"));
   EXPECT_TRUE(std::filesystem::exists(out + "/checkpoint-00000009"));
   EXPECT_TRUE(std::filesystem::exists(out + "/checkpoint-00000010"));
-}
-
-// An interrupt, a request to end, a lost terminal and a reader that went away end the run after its step with a
-// checkpoint of that step, and are no failure.
-TEST_F(ProgramTest, SignalsSaveAndExit) {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
-    std::signal(SIGHUP, SIG_DFL); // these tests may run under nohup
-    const pid_t child = startEndless();
-    kill(child, signal);
-    EXPECT_EQ(finish(child), 0) << strsignal(signal) << "\n" << readText(folder / "output");
-    const auto checkpoint = kiln::newestCheckpoint(out);
-    ASSERT_TRUE(checkpoint.has_value()) << strsignal(signal);
-    EXPECT_EQ(kiln::readRunState(*checkpoint).step, rows(out).back().at("step").get<int64_t>());
-  }
-}
-
-// Under nohup a run outlives its terminal.
-TEST_F(ProgramTest, AnIgnoredHangupStaysIgnored) {
-  std::signal(SIGHUP, SIG_IGN);
-  const pid_t child = startEndless();
-  std::signal(SIGHUP, SIG_DFL);
-  kill(child, SIGHUP);
-  const size_t before = rows(out).size();
-  for (int i = 0; i < 6000 && rows(out).size() < before + 50; ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_EQ(waitpid(child, nullptr, WNOHANG), 0);
-  kill(child, SIGTERM);
-  EXPECT_EQ(finish(child), 0);
-}
-
-// A write beyond the limit on a file's size is told as a full disk is, and the old checkpoint stays.
-TEST_F(ProgramTest, AFileSizeLimitLeavesTheOldCheckpoint) {
-  ASSERT_EQ(train(out, {"--steps", "4", "--stop-after", "2"}).status, 0);
-  rlimit before;
-  getrlimit(RLIMIT_FSIZE, &before);
-  const rlimit limit = {10000, before.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &limit);
-  const Result r = gpt2({"train", "--data", data, "--out", out, "--resume", "--device", testDevices()[0]});
-  setrlimit(RLIMIT_FSIZE, &before);
-  EXPECT_EQ(r.status, 3) << r.output;
-  EXPECT_NE(r.output.find("File too large (earlier checkpoints are untouched)"), std::string::npos) << r.output;
-  const auto checkpoint = kiln::newestCheckpoint(out);
-  ASSERT_TRUE(checkpoint.has_value());
-  EXPECT_EQ(kiln::readRunState(*checkpoint).step, 2);
 }
 
 TEST_F(ProgramTest, SamplesFromARun) {
