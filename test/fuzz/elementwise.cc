@@ -1,0 +1,189 @@
+// The table of elementwise verbs.
+
+#include "test/fuzz/elementwise.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace kiln::fuzz {
+
+using Operands = std::span<const At>;
+using Known = std::span<const Facts>;
+using Result = std::optional<Facts>;
+
+static bool numbers(Type type) { return type != boolean; }
+static bool integers(Type type) { return type != boolean && !isFloat(type); }
+static bool floats(Type type) { return isFloat(type); }
+static bool bits(Type type) { return !isFloat(type); }
+static bool all(Type) { return true; }
+
+static bool allExact(Known known) {
+  return std::ranges::all_of(known, [](const Facts &facts) { return facts.exact(); });
+}
+static bool anyOpenZero(Known known) {
+  return std::ranges::any_of(known, [](const Facts &facts) { return facts.openZero; });
+}
+
+/// Exact results of exact operands, of unknown magnitude.
+static Result opaque(Type type, Known known) {
+  if (!allExact(known))
+    return {};
+  Facts facts = anything(type);
+  facts.openZero &= anyOpenZero(known);
+  return facts;
+}
+
+static Result truth(Type, Known known) {
+  return allExact(known) ? Result(Facts{.bound = 1, .openZero = false}) : Result();
+}
+
+/// The result of a rounded operation whose operands' errors make `error` and whose magnitude is at most `bound`.
+static Result rounded(Type type, Known known, double bound, bool whole, double error) {
+  Facts facts{.bound = bound, .whole = whole, .openZero = anyOpenZero(known)};
+  if (!allExact(known)) {
+    facts.absolute = error + unitOf(type) * bound;
+    facts.whole = false;
+    if (facts = within(type, facts); !facts.bounded())
+      return {};
+    return facts;
+  }
+  return within(type, facts);
+}
+
+static Result sumFacts(Type type, Known known) {
+  return rounded(type, known, known[0].bound + known[1].bound, known[0].whole && known[1].whole,
+                 known[0].error() + known[1].error());
+}
+
+static Result productFacts(Type type, Known known) {
+  const Facts &a = known[0], &b = known[1];
+  const double error = allExact(known) ? 0 : a.error() * b.bound + b.error() * a.bound + a.error() * b.error();
+  const double bound = a.bound == 0 || b.bound == 0 ? std::max(a.bound, b.bound) : a.bound * b.bound;
+  return rounded(type, known, bound, a.whole && b.whole, error);
+}
+
+static Result fmaFacts(Type type, Known known) {
+  const Facts factors[] = {known[0], known[1]};
+  const Result product = productFacts(type, factors);
+  if (!product)
+    return {};
+  const Facts terms[] = {*product, known[2]};
+  return sumFacts(type, terms);
+}
+
+/// min and max: which zero they give is open.
+static Result extremeFacts(Type type, Known known) {
+  Facts facts = either(known[0], known[1]);
+  if (!facts.exact() && !facts.bounded())
+    return {};
+  if (!facts.exact())
+    facts.absolute = facts.error(), facts.relative = 0;
+  facts.openZero = isFloat(type);
+  return within(type, facts);
+}
+
+/// max of the lower limit, then min of the upper one: NaN gives the lower limit.
+static Result clampedFacts(Type type, Known known) {
+  if (!allExact(known))
+    return {};
+  return within(type, {.bound = std::max(known[1].bound, known[2].bound),
+                       .whole = known[0].whole && known[1].whole && known[2].whole,
+                       .openZero = isFloat(type)});
+}
+
+static Result magnitudeFacts(Type type, Known known) { return within(type, known[0]); }
+
+static Result wholeFacts(Type type, Known known) {
+  if (!allExact(known))
+    return {};
+  Facts facts = known[0];
+  facts.bound += 1;
+  facts.whole = true;
+  return within(type, facts);
+}
+
+static Result selectFacts(Type type, Known known) {
+  if (!known[0].exact())
+    return {};
+  return within(type, either(known[1], known[2]));
+}
+
+/// Division, square root: any operand may give infinity or NaN, and the sign of a zero below may decide which.
+static Result quotientFacts(Type type, Known known) {
+  return isFloat(type) && known[1].openZero ? Result() : opaque(type, known);
+}
+
+/// A function within `ulps` units of the exact result in f32, or f64; narrow floats are computed in f32 and rounded.
+static auto function(double narrow, double wide, double (*bound)(double)) {
+  return [=](Type type, Known known) -> Result {
+    const Facts &x = known[0];
+    if (!x.exact())
+      return {};
+    Facts facts{.bound = bound(x.bound), .whole = false, .openZero = x.openZero};
+    const double ulps = type == f64 ? wide : type == f32 ? narrow : 1;
+    facts.relative = 2 * ulps * unitOf(type);
+    facts.absolute = 2 * ulps * (type == f16 ? 0x1p-24 : type == f64 ? 0x1p-1074 : 0x1p-133);
+    return within(type, facts);
+  };
+}
+static double oneOrMore(double bound) { return std::isfinite(bound) ? 1.01 : bound; }
+/// exp and exp2 are drawn on small operands only: near overflow one machine may give infinity and another not.
+static double grown(double bound) { return bound <= 9 ? 1.01 * std::exp(bound) : INFINITY; }
+static double unknown(double) { return INFINITY; }
+
+static Result grownFacts(Type type, Known known, double narrow, double wide) {
+  return known[0].bound <= 9 ? function(narrow, wide, grown)(type, known) : Result();
+}
+
+static Result inverseRootFacts(Type type, Known known) {
+  return known[0].openZero ? Result() : function(1.5, 1.5, unknown)(type, known);
+}
+
+std::span<const Elementwise> elementwise() {
+  static const std::vector<Elementwise> table = {
+      {"$0 + $1", 2, numbers, false, [](Operands x) { return x[0] + x[1]; }, sumFacts},
+      {"$0 - $1", 2, numbers, false, [](Operands x) { return x[0] - x[1]; }, sumFacts},
+      {"$0 * $1", 2, numbers, false, [](Operands x) { return x[0] * x[1]; }, productFacts},
+      {"$0 / $1", 2, numbers, false, [](Operands x) { return x[0] / x[1]; }, quotientFacts},
+      {"$0 % $1", 2, integers, false, [](Operands x) { return x[0] % x[1]; }, opaque},
+      {"-$0", 1, numbers, false, [](Operands x) { return -x[0]; }, magnitudeFacts},
+      {"abs($0)", 1, numbers, false, [](Operands x) { return abs(x[0]); }, magnitudeFacts},
+      {"min($0, $1)", 2, numbers, false, [](Operands x) { return min(x[0], x[1]); }, extremeFacts},
+      {"max($0, $1)", 2, numbers, false, [](Operands x) { return max(x[0], x[1]); }, extremeFacts},
+      {"fma($0, $1, $2)", 3, numbers, false, [](Operands x) { return fma(x[0], x[1], x[2]); }, fmaFacts},
+      {"clamp($0, $1, $2)", 3, numbers, false, [](Operands x) { return clamp(x[0], x[1], x[2]); }, clampedFacts},
+      {"where($0, $1, $2)", 3, all, false, [](Operands x) { return where(x[0], x[1], x[2]); }, selectFacts},
+      {"$0 == $1", 2, all, true, [](Operands x) { return x[0] == x[1]; }, truth},
+      {"$0 != $1", 2, all, true, [](Operands x) { return x[0] != x[1]; }, truth},
+      {"$0 < $1", 2, all, true, [](Operands x) { return x[0] < x[1]; }, truth},
+      {"$0 <= $1", 2, all, true, [](Operands x) { return x[0] <= x[1]; }, truth},
+      {"$0 > $1", 2, all, true, [](Operands x) { return x[0] > x[1]; }, truth},
+      {"$0 >= $1", 2, all, true, [](Operands x) { return x[0] >= x[1]; }, truth},
+      {"$0 & $1", 2, bits, false, [](Operands x) { return x[0] & x[1]; }, opaque},
+      {"$0 | $1", 2, bits, false, [](Operands x) { return x[0] | x[1]; }, opaque},
+      {"$0 ^ $1", 2, bits, false, [](Operands x) { return x[0] ^ x[1]; }, opaque},
+      {"~$0", 1, bits, false, [](Operands x) { return ~x[0]; }, opaque},
+      {"$0 << $1", 2, integers, false, [](Operands x) { return x[0] << x[1]; }, opaque},
+      {"$0 >> $1", 2, integers, false, [](Operands x) { return x[0] >> x[1]; }, opaque},
+      {"floor($0)", 1, numbers, false, [](Operands x) { return floor(x[0]); }, wholeFacts},
+      {"ceil($0)", 1, numbers, false, [](Operands x) { return ceil(x[0]); }, wholeFacts},
+      {"sqrt($0)", 1, floats, false, [](Operands x) { return sqrt(x[0]); }, opaque},
+      {"rsqrt($0)", 1, floats, false, [](Operands x) { return rsqrt(x[0]); }, inverseRootFacts},
+      {"exp($0)", 1, floats, false, [](Operands x) { return exp(x[0]); },
+       [](Type type, Known known) { return grownFacts(type, known, 2.3, 0.9); }},
+      {"exp2($0)", 1, floats, false, [](Operands x) { return exp2(x[0]); },
+       [](Type type, Known known) { return grownFacts(type, known, 2.0, 0.9); }},
+      {"log($0)", 1, floats, false, [](Operands x) { return log(x[0]); }, function(1.5, 0.8, unknown)},
+      {"log2($0)", 1, floats, false, [](Operands x) { return log2(x[0]); }, function(2.2, 0.7, unknown)},
+      {"tanh($0)", 1, floats, false, [](Operands x) { return tanh(x[0]); }, function(3.4, 1.2, oneOrMore)},
+      {"erf($0)", 1, floats, false, [](Operands x) { return erf(x[0]); }, function(1.7, 2.5, oneOrMore)},
+  };
+  return table;
+}
+
+int elementwiseRow(std::string_view text) {
+  const auto row = std::ranges::find(elementwise(), text, &Elementwise::text);
+  return static_cast<int>(row - elementwise().begin());
+}
+
+} // namespace kiln::fuzz

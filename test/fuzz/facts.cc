@@ -1,0 +1,141 @@
+// Bounds and errors of sums, products and conversions, from the bounds of dialect/README.md.
+
+#include "test/fuzz/facts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace kiln::fuzz {
+
+static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+bool Facts::bounded() const { return std::isfinite(bound); }
+
+double Facts::error() const { return exact() ? 0 : relative == 0 ? absolute : relative * bound + absolute; }
+
+bool Facts::implies(const Facts &other) const {
+  return bound <= other.bound && (whole || !other.whole) && (!openZero || other.openZero) &&
+         relative <= other.relative && absolute <= other.absolute;
+}
+
+double largestOf(Type type) {
+  switch (type) {
+  case Type::bf16:
+    return 3.3895e38;
+  case Type::f16:
+    return 65504;
+  case Type::f32:
+    return std::numeric_limits<float>::max();
+  default:
+    return std::numeric_limits<double>::max();
+  }
+}
+
+double unitOf(Type type) { return type == bf16 ? 0x1p-7 : type == f16 ? 0x1p-10 : type == f32 ? 0x1p-23 : 0x1p-52; }
+
+/// The smallest positive number: what two roundings of a denormal may differ by.
+static double leastOf(Type type) {
+  return type == bf16 ? 0x1p-133 : type == f16 ? 0x1p-24 : type == f32 ? 0x1p-149 : 0x1p-1074;
+}
+
+/// The largest magnitude of an integer type.
+static double endOf(Type type) {
+  return type == boolean ? 1 : std::ldexp(1.0, static_cast<int>(bytesOf(type)) * 8 - 1);
+}
+
+Facts anything(Type type) {
+  if (isFloat(type))
+    return {.bound = infinity, .whole = false};
+  return {.bound = endOf(type), .openZero = false};
+}
+
+Facts wholeNumbers(double bound) { return {.bound = bound}; }
+
+Facts within(Type type, Facts facts) {
+  if (!isFloat(type))
+    return {.bound = facts.bound <= endOf(type) ? facts.bound : endOf(type), .openZero = false};
+  if (!(facts.bound < 0.99 * largestOf(type)))
+    facts.bound = infinity;
+  facts.whole &= facts.bounded();
+  return facts;
+}
+
+Facts either(const Facts &a, const Facts &b) {
+  return {.bound = std::max(a.bound, b.bound),
+          .whole = a.whole && b.whole,
+          .openZero = a.openZero || b.openZero,
+          .relative = std::max(a.relative, b.relative),
+          .absolute = std::max(a.absolute, b.absolute)};
+}
+
+/// A sum of `count` terms of magnitude `term`, in `sums`, then rounded to `type`. `carried` is what the terms bring
+/// along.
+static Facts summed(Type type, Type sums, double term, double count, bool whole, double carried) {
+  Facts result{.bound = count * term, .whole = whole};
+  // Every partial sum is a whole number that the type of the sum holds: exact in any order.
+  if (whole && carried == 0 && result.bound <= 1 / unitOf(sums))
+    return within(type, result);
+  // n · ε · Σ|terms| on each of two machines, a rounding of each product, and a last one that may fall otherwise.
+  result.whole = false;
+  result.absolute = carried + (count + 2) * unitOf(sums) * result.bound + leastOf(sums);
+  if (sums != type)
+    result.absolute += unitOf(type) * result.bound + leastOf(type);
+  return within(type, result);
+}
+
+std::optional<Facts> sumOf(Type type, const Facts &terms, int64_t count) {
+  if (!isFloat(type)) {
+    const Type sums = type == boolean || type == i8 ? i32 : type;
+    return within(sums, {.bound = terms.bound * static_cast<double>(count)});
+  }
+  if (!terms.bounded())
+    return {};
+  const auto n = static_cast<double>(count);
+  Facts result = summed(type, type == f64 ? f64 : f32, terms.bound, n, terms.whole, n * terms.error());
+  if (!result.bounded() && !result.exact())
+    return {};
+  return result;
+}
+
+std::optional<Facts> productOf(Type type, const Facts &left, const Facts &right, const Facts &acc, int64_t count) {
+  if (!isFloat(type))
+    return within(i32, {.bound = left.bound * right.bound * static_cast<double>(count) + acc.bound});
+  if (!left.bounded() || !right.bounded() || !acc.bounded())
+    return {};
+  const Type sums = type == f64 ? f64 : f32;
+  const auto n = static_cast<double>(count);
+  const double a = left.error(), b = right.error();
+  const double carried = n * (a * right.bound + b * left.bound + a * b) + acc.error();
+  // The accumulator counts as as many terms as make up its magnitude.
+  const double term = left.bound * right.bound + acc.bound / n;
+  Facts result = summed(sums, sums, term, n, left.whole && right.whole && acc.whole, carried);
+  if (!result.bounded())
+    return {};
+  return result;
+}
+
+std::optional<Facts> castOf(Type from, Type to, const Facts &facts) {
+  if (!isFloat(to)) {
+    if (!facts.exact())
+      return {};
+    if (to == boolean)
+      return Facts{.bound = 1, .openZero = false};
+    return within(to, {.bound = facts.bound}); // saturates, or wraps
+  }
+  Facts result = facts;
+  if (!isFloat(from))
+    result.openZero = false;
+  result.bound *= 1 + unitOf(to);
+  result = within(to, result);
+  const bool narrows = isFloat(from) && unitOf(to) > unitOf(from);
+  if (!facts.exact() && narrows) {
+    result.relative += 2 * unitOf(to);
+    result.absolute += 2 * leastOf(to);
+  }
+  if (!result.exact() && !result.bounded())
+    return {};
+  return result;
+}
+
+} // namespace kiln::fuzz

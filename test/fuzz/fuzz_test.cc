@@ -1,0 +1,115 @@
+// Random programs: a fixed part of them agrees with the oracle, and the generator, the comparison and the shrinking of
+// programs do what they say.
+
+#include "test/fuzz/run.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace kiln;
+using namespace kiln::fuzz;
+
+namespace {
+
+constexpr int parts = 4, programsOfPart = 80;
+
+class Programs : public testing::TestWithParam<int> {};
+
+// Every program gives on the fast pipeline what the oracle gives, and leaves alone what its views do not reach.
+TEST_P(Programs, AgreeWithTheOracle) {
+  const auto oracle = Device::open("cpu:generic");
+  const std::shared_ptr<Device> devices[] = {Device::open("cpu"), Device::open("cpu:x86-64-v3")};
+  for (int number = GetParam(); number < parts * programsOfPart; number += parts) {
+    const Program program = generate(2026, number);
+    const auto &device = devices[number / parts % 2];
+    EXPECT_EQ(difference(program, run(oracle, program), run(device, program)), "")
+        << listing(program) << "kiln-fuzz --seed 2026 --program " << number << " --devices " << device->name();
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Fuzz, Programs, testing::Range(0, parts));
+
+// A program is a function of its seed and its number.
+TEST(Generate, FollowsFromSeedAndNumber) {
+  EXPECT_EQ(listing(generate(3, 5)), listing(generate(3, 5)));
+  EXPECT_NE(listing(generate(3, 5)), listing(generate(3, 6)));
+  EXPECT_NE(listing(generate(3, 5)), listing(generate(4, 5)));
+}
+
+/// x + 1 from one view to another, both of four i32 within a buffer of six.
+Program addOne() {
+  Program program;
+  Buffer buffer{.type = i32, .elements = 6, .facts = anything(i32), .written = true};
+  program.buffers = {buffer, buffer};
+  program.windows = {{.buffer = 0, .offset = 1, .extents = {4}, .strides = {1}},
+                     {.buffer = 1, .offset = 1, .extents = {4}, .strides = {1}}};
+  program.values = 2;
+  const Operand zero = Operand::number(int64_t(0)), one = Operand::number(int64_t(1));
+  program.ops = {
+      {.verb = Verb::load, .result = 0, .type = i32, .shape = {4}, .window = 0, .offsets = {zero}},
+      {.verb = Verb::elementwise, .result = 1, .type = i32, .shape = {4}, .operands = {Operand::of(0), one}},
+      {.verb = Verb::store, .type = i32, .shape = {4}, .operands = {Operand::of(1)}, .window = 1, .offsets = {zero}}};
+  return program;
+}
+
+// An element that differs is named, whether a view reaches it or none does.
+TEST(Difference, SeesElementsInsideAndOutsideOfViews) {
+  const Program program = addOne();
+  const Outcome want = run(Device::open("cpu:generic"), program);
+  ASSERT_EQ(want.error, "");
+  EXPECT_EQ(difference(program, want, want), "");
+  for (const int element : {0, 1, 4, 5}) {
+    Outcome got = want;
+    got.buffers[1][element * 4] ^= 1;
+    EXPECT_NE(difference(program, want, got).find("element " + std::to_string(element) + " of buffer 1"),
+              std::string::npos);
+    EXPECT_NE(difference(program, got, got).empty(), element == 0 || element == 5) << "what no view reaches must stay";
+  }
+}
+
+// Floats may differ within the facts of their buffer and no further; NaN is NaN.
+TEST(Difference, KeepsToTheBound) {
+  Program program = addOne();
+  Buffer &buffer = program.buffers[1];
+  buffer.type = f32;
+  buffer.facts = {.bound = infinity, .whole = false, .relative = 0x1p-20};
+  const auto outcome = [&](float value) {
+    Outcome result{.buffers = {std::vector<char>(24), std::vector<char>(24)}};
+    std::copy_n(reinterpret_cast<const char *>(&value), 4, result.buffers[1].data() + 4);
+    return result;
+  };
+  const auto says = [&](float want, float got) {
+    return difference(program, outcome(want), outcome(got)).find("element 1 of buffer 1") != std::string::npos;
+  };
+  EXPECT_FALSE(says(8, 8 * (1 + 0x1p-21F)));
+  EXPECT_TRUE(says(8, 8 * (1 + 0x1p-19F)));
+  EXPECT_FALSE(says(NAN, -NAN));
+  EXPECT_TRUE(says(NAN, 8));
+  EXPECT_TRUE(says(INFINITY, 3e38F));
+}
+
+// Shrinking keeps what the failure needs and nothing else.
+TEST(Shrink, LeavesTheOperationsThatMatter) {
+  const auto scatters = [](const Program &program) { return listing(program).find("scatter(") != std::string::npos; };
+  const auto statements = [](const Program &program) { return std::ranges::count(listing(program), ';'); };
+  int number = 0;
+  while (!scatters(generate(9, number)) || statements(generate(9, number)) < 40)
+    ++number;
+  const Program small = shrink(generate(9, number), scatters);
+  EXPECT_TRUE(scatters(small));
+  EXPECT_LT(statements(small), 15) << listing(small);
+  EXPECT_LE(small.windows.size(), 2U);
+}
+
+// Sums of whole numbers that the type of the sum holds are exact in any order; others have the bound of the language.
+TEST(Facts, SumsAreExactWhileTheyFit) {
+  EXPECT_TRUE(sumOf(f32, wholeNumbers(1024), 1 << 13)->exact());
+  EXPECT_FALSE(sumOf(f32, wholeNumbers(1024), 1 << 15)->exact());
+  EXPECT_FALSE(sumOf(f32, {.bound = 1, .whole = false}, 8)->exact());
+  EXPECT_TRUE(sumOf(bf16, wholeNumbers(4), 1000)->exact()); // summed in f32
+  EXPECT_FALSE(sumOf(f32, anything(f32), 2).has_value());
+  EXPECT_TRUE(productOf(f16, wholeNumbers(8), wholeNumbers(8), wholeNumbers(0), 1024)->exact());
+}
+
+} // namespace

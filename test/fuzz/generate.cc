@@ -1,0 +1,129 @@
+// The whole of a program: its types and extents, statements drawn by weight, and stores of what would be lost.
+
+#include "test/fuzz/generator.h"
+
+#include <algorithm>
+
+namespace kiln::fuzz {
+
+static constexpr int mostValues = 70;
+
+Generator::Generator(uint64_t seed, int number) : random(seed * 1000003 + static_cast<uint64_t>(number)) {
+  program.seed = seed;
+  program.number = number;
+  program.grid = chance(75) ? 1 : between(2, 5);
+  block = &program.ops;
+  static const std::vector<Type> all = {f32, f32, f32, f64, bf16, f16, i64, i32, i32, i8, boolean};
+  for (int i = 0; i < 2; ++i)
+    types.push_back(pick(all));
+  static const std::vector<int64_t> lengths = {1, 2, 3, 4, 5, 7, 8, 8, 9, 15, 16, 16, 17, 24, 31, 32, 33, 48, 64};
+  for (int i = 0; i < 3; ++i)
+    palette.push_back(pick(lengths));
+  for (int64_t count = between(0, 3); count > 0; --count) {
+    const int64_t value = chance(85) ? between(0, 24) : between(-20, 60);
+    known.push_back(
+        {.value = program.values++, .type = i64, .facts = wholeNumbers(static_cast<double>(std::abs(value)))});
+    program.scalars.push_back(value);
+  }
+  uses.resize(program.values);
+  if (program.grid > 1)
+    programNumber = emit({.verb = Verb::programId, .type = i64, .axes = {0}}, wholeNumbers(4));
+  for (const Type type : types)
+    load(type, drawShape(static_cast<int>(between(1, 2))));
+  for (int64_t count = between(1, 6); count > 0; --count)
+    statement();
+  finish();
+}
+
+/// A shape of the program's extents, of not too many elements.
+Shape Generator::drawShape(int rank) {
+  Shape shape;
+  int64_t count = 1;
+  for (int axis = 0; axis < rank; ++axis) {
+    const int64_t extent = chance(90) ? pick(palette) : between(1, 6);
+    shape.push_back(count * extent <= 2048 ? extent : 1);
+    count *= shape.back();
+  }
+  if (rank > 0 && rank < 4 && chance(8))
+    shape.insert(shape.begin() + below(rank + 1), 1);
+  return shape;
+}
+
+void Generator::use(const std::vector<Operand> &operands) {
+  for (const Operand &operand : operands)
+    if (operand.value >= 0)
+      ++uses[operand.value];
+}
+
+Known Generator::emit(Op op, const Facts &facts) {
+  use(op.operands);
+  use(op.offsets);
+  Known result{.type = op.type, .shape = op.shape, .facts = facts};
+  result.facts.openZero &= isFloat(op.type);
+  const bool givesValue = op.verb != Verb::store && op.verb != Verb::scatter && op.verb != Verb::assign &&
+                          op.verb != Verb::loop && op.verb != Verb::when;
+  if (givesValue) {
+    op.result = result.value = program.values++;
+    uses.resize(program.values);
+    known.push_back(result);
+  }
+  block->push_back(std::move(op));
+  return result;
+}
+
+void Generator::statement() {
+  struct Choice {
+    int weight;
+    bool (Generator::*draw)();
+  };
+  static const Choice choices[] = {{34, &Generator::elementwiseStatement},
+                                   {12, &Generator::reshapeStatement},
+                                   {10, &Generator::reduceStatement},
+                                   {8, &Generator::castStatement},
+                                   {4, &Generator::creationStatement},
+                                   {9, &Generator::dotStatement},
+                                   {4, &Generator::dotLoop},
+                                   {7, &Generator::loopStatement},
+                                   {5, &Generator::whenStatement},
+                                   {3, &Generator::gather},
+                                   {3, &Generator::scatter},
+                                   {2, &Generator::atomic},
+                                   {9, &Generator::loadStatement},
+                                   {9, &Generator::storeStatement}};
+  int total = 0;
+  for (const Choice &choice : choices)
+    total += choice.weight;
+  for (int tries = 0; tries < 8 && program.values < mostValues; ++tries) {
+    int64_t draw = below(total);
+    const Choice *choice = choices;
+    while (draw >= choice->weight)
+      draw -= (choice++)->weight;
+    if ((this->*choice->draw)())
+      return;
+  }
+}
+
+bool Generator::loadStatement() {
+  load(pick(types), drawShape(static_cast<int>(between(0, 4))));
+  return true;
+}
+
+bool Generator::storeStatement() {
+  const auto value = find([](const Known &k) { return k.shape.size() <= 4; });
+  return value && store(*value);
+}
+
+/// Stores what nothing has used: the last values, and those of variables.
+void Generator::finish() {
+  int left = 6;
+  const std::vector<Known> inScope = known;
+  for (auto value = inScope.rbegin(); value != inScope.rend() && left > 0; ++value)
+    if ((uses[value->value] == 0 || (value->isVariable && chance(60))) && value->shape.size() <= 4) {
+      store(*value);
+      --left;
+    }
+}
+
+Program generate(uint64_t seed, int number) { return Generator(seed, number).take(); }
+
+} // namespace kiln::fuzz

@@ -1,0 +1,123 @@
+// Loops and branches with the variables that they change.
+
+#include "test/fuzz/generator.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kiln::fuzz {
+
+void Generator::scope(std::vector<Op> &into, const std::function<void()> &body) {
+  const size_t before = known.size();
+  std::vector<Op> *const outer = std::exchange(block, &into);
+  ++depth;
+  body();
+  --depth;
+  block = outer;
+  known.resize(before);
+}
+
+/// Bounds of a loop of a few iterations: numbers, or known only when the program runs.
+void Generator::drawRange(Op &loop, double &bound) {
+  int64_t begin = chance(60) ? 0 : between(-5, 5), step = chance(50) ? 1 : between(2, 9);
+  int64_t end = begin + between(0, 4) * step - (step > 1 ? below(step) : 0);
+  Operand from = Operand::number(begin), to = Operand::number(end), by = Operand::number(step);
+  if (chance(40) && !program.scalars.empty()) {
+    const int which = static_cast<int>(below(program.scalars.size()));
+    const int64_t value = program.scalars[which];
+    if (chance(60)) { // the end
+      to = Operand::of(which);
+      end = value;
+      by = Operand::number(step = std::max<int64_t>(1, (end - begin) / between(1, 4)));
+    } else if (value >= 1 || end - begin <= 6) { // the step; below 1 it counts as 1
+      by = Operand::of(which);
+      step = value;
+    }
+  } else if (chance(20) && !program.windows.empty()) {
+    const int index = static_cast<int>(below(program.windows.size()));
+    end = program.windows[index].extents[0];
+    Op dim{.verb = Verb::dim, .type = i64, .window = index, .axes = {0}};
+    to = emit(dim, wholeNumbers(static_cast<double>(end))).operand();
+    by = Operand::number(step = std::max<int64_t>(1, (end - begin) / between(1, 4)));
+  }
+  bound = static_cast<double>(std::max({std::abs(begin), std::abs(end)}));
+  loop.operands = {from, to, by};
+}
+
+Known Generator::openLoop(Op &loop, double bound) {
+  loop.result = program.values++;
+  uses.resize(program.values);
+  known.push_back({.value = loop.result, .type = i64, .facts = {.bound = bound, .openZero = false}});
+  return known.back();
+}
+
+Known Generator::variable(const Known &value, const Facts &facts) {
+  Op op{.verb = Verb::copy, .type = value.type, .shape = value.shape, .operands = {value.operand()}};
+  emit(op, facts);
+  known.back().isVariable = true;
+  return known.back();
+}
+
+/// One or two variables for a loop or a branch to change, and perhaps one that there is.
+std::vector<Known> Generator::variables() {
+  std::vector<Known> result;
+  for (int64_t count = between(1, 2); count > 0; --count) {
+    const auto value = find([](const Known &k) { return k.facts.exact(); });
+    if (!value)
+      break;
+    const bool isSmall = isFloat(value->type) && chance(40);
+    const Facts facts = isSmall ? wholeNumbers(32) : anything(value->type);
+    result.push_back(variable(fit(*value, facts), facts));
+  }
+  if (const auto other = find([](const Known &k) { return k.isVariable; }); other && chance(40))
+    result.push_back(*other);
+  return result;
+}
+
+void Generator::assign(const Known &variable, const Known &value) {
+  Op op{.verb = Verb::assign, .result = variable.value, .type = variable.type, .shape = variable.shape};
+  op.operands = {value.operand()};
+  emit(op, {});
+}
+
+void Generator::drawBody(const std::vector<Known> &changed) {
+  for (int64_t count = between(1, depth > 1 ? 2 : 3); count > 0; --count)
+    statement();
+  const Known last = known.back();
+  if (uses[last.value] == 0 && last.shape.size() <= 4 && chance(60))
+    store(last);
+  for (const Known &variable : changed)
+    assign(variable, fit(valueOf(variable.type, variable.shape), variable.facts));
+}
+
+bool Generator::loopStatement() {
+  if (depth > 2)
+    return false;
+  const std::vector<Known> changed = variables();
+  Op loop{.verb = Verb::loop, .type = i64};
+  double bound = 0;
+  drawRange(loop, bound);
+  scope(loop.body, [&] {
+    openLoop(loop, bound);
+    drawBody(changed);
+  });
+  emit(loop, {});
+  return true;
+}
+
+bool Generator::whenStatement() {
+  if (depth > 2)
+    return false;
+  const std::vector<Known> changed = variables();
+  const Known condition = chance(60) ? apply("$0 < $1", {scalar().operand(), Operand::number(between(-2, 20))}, boolean,
+                                             {}, anything(boolean))
+                                     : this->condition({});
+  Op when{.verb = Verb::when, .type = boolean, .operands = {condition.operand()}};
+  scope(when.body, [&] { drawBody(changed); });
+  if (chance(50))
+    scope(when.otherwise, [&] { drawBody(changed); });
+  emit(when, {});
+  return true;
+}
+
+} // namespace kiln::fuzz

@@ -1,0 +1,102 @@
+// Matrix products: every type, factors read straight from views of rank 2 to 5, turned over, masked, computed or at
+// hand, alone and in a loop over K.
+
+#include "dialect/dsl/Plan.h"
+#include "test/fuzz/generator.h"
+
+#include <algorithm>
+
+namespace kiln::fuzz {
+
+/// A factor of that shape. In a loop over K its offset along `kAxis` is `k`; `k` is null where there is no such loop.
+Known Generator::factor(Type type, const Shape &shape, const Operand *k, int kAxis) {
+  const bool turns = chance(35);
+  const Shape read = turns ? Shape{shape[1], shape[0]} : shape;
+  Known result;
+  if (!k && chance(20)) {
+    result = valueOf(type, read);
+  } else {
+    const int index = window(Access::read, type, read);
+    std::vector<Operand> at = offsets(index, read);
+    if (k)
+      at[at.size() - 2 + (turns ? 1 - kAxis : kAxis)] = *k;
+    result = loadAt(index, read, at);
+    result = fit(result, {.bound = 8, .whole = false});
+  }
+  if (!result.facts.bounded())
+    result = fit(result, wholeNumbers(4));
+  if (chance(15)) {
+    const Operand zero = isFloat(type) ? Operand::number(0.0) : Operand::number(int64_t(0));
+    Facts masked = result.facts;
+    result = apply("where($0, $1, $2)", {mask(read).operand(), result.operand(), zero}, type, read, masked);
+  }
+  if (type != i8 && chance(15)) {
+    Facts doubled = result.facts;
+    doubled.bound *= 2;
+    result = apply("$0 * $1", {result.operand(), Operand::number(2.0)}, type, read, doubled);
+  }
+  if (!turns)
+    return result;
+  return emit({.verb = Verb::transpose, .type = type, .shape = shape, .operands = {result.operand()}, .axes = {1, 0}},
+              result.facts);
+}
+
+static Type sumType(Type type) { return type == f64 ? f64 : type == i8 ? i32 : f32; }
+
+static const std::vector<Type> factorTypes = {f32, f32, f32, f32, bf16, bf16, f16, f64, i8};
+
+bool Generator::dotStatement() {
+  const Type type = pick(factorTypes);
+  const int64_t m = pick(palette), k = pick(palette), n = pick(palette);
+  const Known left = factor(type, {m, k}, nullptr, 1), right = factor(type, {k, n}, nullptr, 0);
+  Op op{.verb = Verb::dot, .type = sumType(type), .shape = {m, n}, .operands = {left.operand(), right.operand()}};
+  Facts acc{.bound = 0};
+  if (chance(40)) {
+    const Known sum = fit(valueOf(op.type, op.shape), wholeNumbers(256));
+    op.operands.push_back(sum.operand());
+    acc = sum.facts;
+  }
+  const auto facts = productOf(type, left.facts, right.facts, acc, k);
+  if (!facts)
+    return false;
+  emit(op, *facts);
+  return true;
+}
+
+bool Generator::dotLoop() {
+  const Type type = pick(factorTypes), sums = sumType(type);
+  const int64_t m = pick(palette), k = pick(palette), n = pick(palette);
+  // The whole length is a multiple of the tile's or not, and known while tracing or when the program runs.
+  int64_t length = std::max<int64_t>(1, between(1, 3) * k - (chance(50) ? below(k) : 0));
+  Operand end = Operand::number(length);
+  if (chance(50)) {
+    const int index = window(Access::read, type, {m, k});
+    const Shape &extents = program.windows[index].extents;
+    if (extents.back() <= 4 * k) {
+      length = extents.back();
+      const int axis = static_cast<int>(extents.size()) - 1;
+      end = emit({.verb = Verb::dim, .type = i64, .window = index, .axes = {axis}}, wholeNumbers(1e3)).operand();
+    }
+  }
+  const Operand zero = isFloat(sums) ? Operand::number(0.0) : Operand::number(int64_t(0));
+  const Known start = chance(70) ? emit({.verb = Verb::full, .type = sums, .shape = {m, n}, .operands = {zero}}, {})
+                                 : fit(valueOf(sums, {m, n}), wholeNumbers(64));
+  const Known acc = variable(start, start.facts);
+  Facts ends = acc.facts; // nothing else reads the accumulator before the loop is done
+  Op loop{.verb = Verb::loop, .type = i64, .operands = {Operand::number(int64_t(0)), end, Operand::number(k)}};
+  scope(loop.body, [&] {
+    const Operand at = openLoop(loop, static_cast<double>(length)).operand();
+    const Known left = factor(type, {m, k}, &at, 1), right = factor(type, {k, n}, &at, 0);
+    ends = *productOf(type, left.facts, right.facts, start.facts, ceildiv(std::max<int64_t>(1, length), k) * k);
+    Op op{.verb = Verb::dot, .type = sums, .shape = {m, n}};
+    op.operands = {left.operand(), right.operand(), acc.operand()};
+    assign(acc, emit(op, ends));
+  });
+  emit(loop, {});
+  const auto after = std::ranges::find(known, acc.value, &Known::value);
+  after->facts = ends;
+  after->isVariable = false;
+  return true;
+}
+
+} // namespace kiln::fuzz

@@ -1,0 +1,290 @@
+// Values: elementwise operations, shapes, reductions, casts, masks and numbers.
+
+#include "test/fuzz/elementwise.h"
+#include "test/fuzz/generator.h"
+
+#include <algorithm>
+
+namespace kiln::fuzz {
+
+static int64_t countOf(const Shape &shape) {
+  int64_t count = 1;
+  for (const int64_t extent : shape)
+    count *= extent;
+  return count;
+}
+
+std::optional<Known> Generator::find(const std::function<bool(const Known &)> &wanted) {
+  std::vector<Known> fitting;
+  for (const Known &candidate : known)
+    if (wanted(candidate))
+      fitting.push_back(candidate);
+  if (fitting.empty())
+    return {};
+  // Rather one of the last: programs get deep, not only wide.
+  return chance(50) ? fitting[fitting.size() - 1 - below(std::min<int64_t>(3, fitting.size()))] : pick(fitting);
+}
+
+Known Generator::scalar() {
+  const auto found = find([](const Known &k) { return k.type == i64 && k.shape.empty() && k.facts.bound < 1e6; });
+  if (found && chance(85))
+    return *found;
+  if (!program.windows.empty() && chance(60)) {
+    const int index = static_cast<int>(below(program.windows.size()));
+    const Shape &extents = program.windows[index].extents;
+    const int axis = static_cast<int>(below(extents.size()));
+    Op op{.verb = Verb::dim, .type = i64, .window = index, .axes = {axis}};
+    return emit(op, wholeNumbers(static_cast<double>(extents[axis])));
+  }
+  return cast(fit(load(chance(50) ? i32 : i64, {}), wholeNumbers(20)), i64);
+}
+
+Operand Generator::literal(Type type) {
+  if (type == boolean)
+    return Operand::number(below(2));
+  if (!isFloat(type))
+    return Operand::number(chance(80) ? between(-4, 8) : between(-128, 127));
+  return chance(70) ? Operand::number(static_cast<double>(between(-3, 4)))
+                    : Operand::number(static_cast<double>(between(-40, 40)) * 0.125);
+}
+
+Facts Generator::literalFacts(Type type, const Operand &literal) const {
+  const double value = literal.isReal ? literal.real : static_cast<double>(literal.integer);
+  return within(type, {.bound = std::abs(value), .whole = value == static_cast<int64_t>(value), .openZero = false});
+}
+
+Known Generator::apply(const char *text, const std::vector<Operand> &operands, Type type, const Shape &shape,
+                       const Facts &facts) {
+  Op op{.verb = Verb::elementwise, .type = type, .shape = shape, .operands = operands, .which = elementwiseRow(text)};
+  return emit(op, within(type, facts));
+}
+
+Known Generator::fit(const Known &value, const Facts &facts) {
+  Known result = value;
+  const auto limit = [&](double number) {
+    return isFloat(value.type) ? Operand::number(number) : Operand::number(static_cast<int64_t>(number));
+  };
+  if (result.facts.bound > facts.bound) {
+    Facts clamped = result.facts;
+    clamped.bound = facts.bound;
+    clamped.openZero = true;
+    result = apply("clamp($0, $1, $2)", {result.operand(), limit(-facts.bound), limit(facts.bound)}, value.type,
+                   value.shape, clamped);
+  }
+  if (facts.whole && !result.facts.whole) {
+    Facts rounded = result.facts;
+    rounded.whole = true;
+    result = apply("floor($0)", {result.operand()}, value.type, value.shape, rounded);
+  }
+  return result;
+}
+
+Known Generator::cast(const Known &value, Type type) {
+  if (value.type == type)
+    return value;
+  Op op{.verb = Verb::cast, .type = type, .shape = value.shape, .operands = {value.operand()}};
+  return emit(op, *castOf(value.type, type, value.facts));
+}
+
+/// A tile of numbers that nothing was read for.
+Known Generator::number(Type type, const Shape &shape) {
+  if (shape.size() == 1 && chance(60)) {
+    Op op{.verb = Verb::iota, .type = chance(50) ? i32 : i64, .shape = shape};
+    return cast(emit(op, wholeNumbers(static_cast<double>(shape[0]))), type);
+  }
+  const Operand value = literal(type);
+  Op op{.verb = Verb::full, .type = type, .shape = shape, .operands = {value}};
+  return emit(op, literalFacts(type, value));
+}
+
+Known Generator::valueOf(Type type, const Shape &shape, bool exact) {
+  const auto found =
+      find([&](const Known &k) { return k.type == type && k.shape == shape && (!exact || k.facts.exact()); });
+  if (found && chance(80))
+    return *found;
+  if (chance(75))
+    return load(type, shape);
+  const auto other = find([&](const Known &k) { return k.shape == shape && k.facts.exact(); });
+  return other ? cast(*other, type) : number(type, shape);
+}
+
+/// A triangle, or a band's edge: rows compared with columns, shifted.
+Known Generator::mask(const Shape &shape) {
+  const size_t rank = shape.size();
+  const Type type = chance(70) ? i32 : i64;
+  Known sides[2];
+  for (int side = 0; side < 2; ++side) {
+    const int64_t count = shape[rank - 2 + side];
+    Known line = emit({.verb = Verb::iota, .type = type, .shape = {count}}, wholeNumbers(static_cast<double>(count)));
+    if (chance(40))
+      line = apply("$0 + $1", {line.operand(), Operand::number(between(-9, 17))}, type, {count}, wholeNumbers(1e4));
+    else if (chance(30))
+      line = apply("$0 + $1", {line.operand(), cast(scalar(), type).operand()}, type, {count}, anything(type));
+    Op op{.verb = Verb::expand, .type = type, .shape = {count, 1}, .operands = {line.operand()}, .axes = {1 - side}};
+    if (side == 1)
+      op.shape = {1, count};
+    sides[side] = emit(op, line.facts);
+  }
+  static const std::vector<const char *> orders = {"$0 < $1", "$0 <= $1", "$0 > $1", "$0 >= $1", "$0 == $1"};
+  return apply(pick(orders), {sides[0].operand(), sides[1].operand()}, boolean, {shape[rank - 2], shape[rank - 1]},
+               anything(boolean));
+}
+
+/// A bool tile that broadcasts to `shape`.
+Known Generator::condition(const Shape &shape) {
+  if (shape.size() >= 2 && chance(40))
+    return mask(shape);
+  if (const auto found = find([&](const Known &k) { return k.type == boolean && k.shape == shape; });
+      found && chance(60))
+    return *found;
+  const Known left = valueOf(pick(types), shape);
+  const Operand right = chance(50) ? literal(left.type) : valueOf(left.type, shape).operand();
+  static const std::vector<const char *> orders = {"$0 < $1",  "$0 <= $1", "$0 > $1",
+                                                   "$0 >= $1", "$0 == $1", "$0 != $1"};
+  return apply(pick(orders), {left.operand(), right}, boolean, shape, anything(boolean));
+}
+
+bool Generator::elementwiseStatement() {
+  const int row = static_cast<int>(below(elementwise().size()));
+  const Elementwise &verb = elementwise()[row];
+  const bool selects = std::string_view(verb.text).starts_with("where");
+  auto first = find([&](const Known &k) { return verb.takes(k.type); });
+  if (!first)
+    return false;
+  if (first->facts.exact() && std::string_view(verb.text).starts_with("exp"))
+    first = fit(*first, {.bound = 8, .whole = false});
+  Op op{
+      .verb = Verb::elementwise, .type = verb.comparison ? boolean : first->type, .shape = first->shape, .which = row};
+  std::vector<Facts> facts;
+  if (selects) {
+    op.operands.push_back(condition(first->shape).operand());
+    facts.push_back(anything(boolean));
+  }
+  op.operands.push_back(first->operand());
+  facts.push_back(first->facts);
+  while (static_cast<int>(op.operands.size()) < verb.operands) {
+    const Shape &shape = first->shape;
+    Shape other = shape;
+    if (!other.empty() && chance(15)) { // repeated along a dimension, or along leading ones
+      if (chance(50))
+        other[below(other.size())] = 1;
+      else
+        other.erase(other.begin());
+    }
+    if (first->type != boolean && chance(30)) {
+      op.operands.push_back(literal(first->type));
+      facts.push_back(literalFacts(first->type, op.operands.back()));
+      continue;
+    }
+    const Known next = valueOf(first->type, other, first->facts.exact());
+    op.operands.push_back(next.operand());
+    facts.push_back(next.facts);
+  }
+  if (verb.operands == 2 && chance(25)) {
+    std::swap(op.operands[0], op.operands[1]);
+    std::swap(facts[0], facts[1]);
+  }
+  const auto result = verb.facts(first->type, facts);
+  if (!result)
+    return false;
+  emit(op, *result);
+  return true;
+}
+
+bool Generator::reshapeStatement() {
+  const auto found = find([](const Known &k) { return !k.shape.empty(); });
+  if (!found)
+    return false;
+  const int rank = static_cast<int>(found->shape.size());
+  Op op{.type = found->type, .shape = found->shape, .operands = {found->operand()}};
+  const int64_t draw = below(10);
+  if (draw < 4 && rank >= 2) {
+    op.verb = Verb::transpose;
+    for (int axis = 0; axis < rank; ++axis)
+      op.axes.push_back(axis);
+    if (chance(50))
+      std::swap(op.axes[rank - 1], op.axes[rank - 2]);
+    else
+      std::shuffle(op.axes.begin(), op.axes.end(), random);
+    for (int axis = 0; axis < rank; ++axis)
+      op.shape[axis] = found->shape[op.axes[axis]];
+  } else if (draw < 7) {
+    op.verb = Verb::reshape;
+    op.shape.clear();
+    int64_t left = countOf(found->shape);
+    for (const int64_t part : {pick(palette), pick(palette), int64_t(2)})
+      if (left % part == 0 && op.shape.size() < 3)
+        op.shape.push_back(part), left /= part;
+    op.shape.insert(op.shape.begin() + below(op.shape.size() + 1), left);
+  } else if (rank <= 3) {
+    op.verb = Verb::expand;
+    const int axis = static_cast<int>(below(rank + 1));
+    op.axes = {axis};
+    op.shape.insert(op.shape.begin() + axis, 1);
+    const Known expanded = emit(op, found->facts);
+    op = {.verb = Verb::broadcast, .type = found->type, .shape = op.shape, .operands = {expanded.operand()}};
+    op.shape[axis] = countOf(found->shape) <= 512 ? pick(palette) : 1;
+  } else {
+    return false;
+  }
+  emit(op, found->facts);
+  return true;
+}
+
+bool Generator::reduceStatement() {
+  static const std::vector<Verb> verbs = {Verb::sum, Verb::sum, Verb::reduceMax, Verb::reduceMin, Verb::argmax};
+  const Verb verb = pick(verbs);
+  auto found = find([&](const Known &k) { return !k.shape.empty() && (verb == Verb::sum || k.facts.exact()); });
+  if (!found)
+    return false;
+  if (verb == Verb::sum && isFloat(found->type) && found->facts.exact() && !found->facts.bounded())
+    found = fit(*found, chance(70) ? wholeNumbers(8) : Facts{.bound = 8, .whole = false});
+  const int axis = static_cast<int>(below(found->shape.size()));
+  const int64_t count = found->shape[axis];
+  Op op{.verb = verb, .type = found->type, .shape = found->shape, .operands = {found->operand()}, .axes = {axis}};
+  op.shape.erase(op.shape.begin() + axis);
+  Facts facts = found->facts;
+  if (verb == Verb::sum) {
+    const auto total = sumOf(found->type, found->facts, count);
+    if (!total)
+      return false;
+    op.type = found->type == boolean || found->type == i8 ? i32 : found->type;
+    facts = *total;
+  } else if (verb == Verb::argmax) {
+    op.type = i32;
+    facts = wholeNumbers(static_cast<double>(count));
+  } else {
+    facts.openZero = isFloat(found->type);
+  }
+  emit(op, facts);
+  return true;
+}
+
+bool Generator::castStatement() {
+  static const std::vector<Type> all = {boolean, i8, i32, i64, bf16, f16, f32, f64};
+  const Type type = chance(60) ? pick(types) : pick(all);
+  const auto found = find([&](const Known &k) { return k.type != type && castOf(k.type, type, k.facts); });
+  if (!found)
+    return false;
+  cast(*found, type);
+  return true;
+}
+
+bool Generator::creationStatement() {
+  if (chance(50)) {
+    number(pick(types), drawShape(static_cast<int>(between(0, 3))));
+    return true;
+  }
+  const auto index = find([](const Known &k) { return k.type == i64 || k.type == i32; });
+  const Known counter = index ? *index : load(i64, drawShape(1));
+  const Operand seed = chance(50) ? Operand::number(below(1000)) : scalar().operand();
+  if (chance(50))
+    emit({.verb = Verb::randomBits, .type = i32, .shape = counter.shape, .operands = {seed, counter.operand()}},
+         anything(i32));
+  else
+    emit({.verb = Verb::random, .type = f32, .shape = counter.shape, .operands = {seed, counter.operand()}},
+         {.bound = 1, .whole = false, .openZero = false});
+  return true;
+}
+
+} // namespace kiln::fuzz

@@ -1,0 +1,115 @@
+// Draws a program statement by statement. Whatever is drawn is well typed and has the same meaning on every machine:
+// nothing is read that another program of the grid writes, no row is scattered twice, no sum is taken without a bound.
+
+#pragma once
+
+#include "test/fuzz/program.h"
+
+#include <functional>
+#include <random>
+
+namespace kiln::fuzz {
+
+/// A value that is in scope.
+struct Known {
+  int value = -1;
+  Type type = Type::f32;
+  Shape shape;
+  Facts facts;
+  bool isVariable = false; // may be assigned whatever implies `facts`
+  Operand operand() const { return Operand::of(value); }
+};
+
+/// What a window is wanted for. Values that machines may differ in go to memory that is never read.
+enum class Access { read, write, writeLoose, atomic };
+
+class Generator {
+public:
+  Generator(uint64_t seed, int number);
+  Program take() { return std::move(program); }
+
+private:
+  std::mt19937_64 random;
+  Program program;
+  std::vector<Op> *block; // where operations are appended
+  std::vector<Known> known;
+  std::vector<int> uses;        // of each value
+  std::vector<int64_t> palette; // extents that this program's tiles are made of
+  std::vector<Type> types;      // and their types
+  std::vector<Access> purposes; // of each window
+  Known programNumber;          // in a grid: selects the part of what is written that is this program's
+  int depth = 0;                // of loops and branches
+
+  // --- generate.cc: choices and statements
+  int64_t below(int64_t count) { return static_cast<int64_t>(random() % static_cast<uint64_t>(count)); }
+  bool chance(int percent) { return below(100) < percent; }
+  template <class T> const T &pick(const std::vector<T> &list) { return list[below(list.size())]; }
+  int64_t between(int64_t low, int64_t high) { return low + below(high - low + 1); }
+  Shape drawShape(int rank);
+  Known emit(Op op, const Facts &facts);
+  void use(const std::vector<Operand> &operands);
+  void statement();
+  bool loadStatement();
+  bool storeStatement();
+  void finish();
+
+  // --- generate_memory.cc
+  bool isOwn(Access access) const;
+  int window(Access access, Type type, const Shape &tile);
+  int newWindow(Access access, Type type, const Shape &tile);
+  int newBuffer(Access access, Type type);
+  void drawStrides(Window &result, bool writable, bool leads);
+  void place(Window &window, bool isNew);
+  Operand offset(int64_t tile, int64_t extent);
+  std::vector<Operand> offsets(int window, const Shape &tile, int skip = 0);
+  int padding(Type type);
+  Facts padded(const Facts &facts, int padding) const;
+  Known load(Type type, const Shape &shape);
+  Known loadAt(int window, const Shape &shape, std::vector<Operand> offsets);
+  bool store(const Known &value);
+  bool gather();
+  bool scatter();
+  bool atomic();
+  Known rows(int64_t count, int64_t extent, bool unique);
+
+  // --- generate_values.cc
+  /// A value in scope of that type and shape, or a new one; `exact` asks for one that machines agree on.
+  Known valueOf(Type type, const Shape &shape, bool exact = true);
+  std::optional<Known> find(const std::function<bool(const Known &)> &wanted);
+  Known scalar(); // an i64 scalar
+  Known number(Type type, const Shape &shape);
+  Operand literal(Type type);
+  Facts literalFacts(Type type, const Operand &literal) const;
+  /// `value`, clamped and rounded as far as `facts` ask for it.
+  Known fit(const Known &value, const Facts &facts);
+  Known apply(const char *text, const std::vector<Operand> &operands, Type type, const Shape &shape,
+              const Facts &facts);
+  Known condition(const Shape &shape);
+  Known mask(const Shape &shape);
+  Known cast(const Known &value, Type type);
+  bool elementwiseStatement();
+  bool reshapeStatement();
+  bool reduceStatement();
+  bool castStatement();
+  bool creationStatement();
+
+  // --- generate_dots.cc
+  Known factor(Type type, const Shape &shape, const Operand *k, int kAxis);
+  bool dotStatement();
+  bool dotLoop();
+
+  // --- generate_control.cc
+  void drawRange(Op &loop, double &bound);
+  /// The number of the iteration, in the body of `loop`; its magnitude is at most `bound`.
+  Known openLoop(Op &loop, double bound);
+  Known variable(const Known &value, const Facts &facts);
+  std::vector<Known> variables();
+  void assign(const Known &variable, const Known &value);
+  /// Runs `body` with operations going to `into`; what becomes known in it is forgotten afterwards.
+  void scope(std::vector<Op> &into, const std::function<void()> &body);
+  void drawBody(const std::vector<Known> &changed);
+  bool loopStatement();
+  bool whenStatement();
+};
+
+} // namespace kiln::fuzz

@@ -1,0 +1,177 @@
+// A random program as text: C++ that `kilnc` takes, with the memory that it ran on in comments.
+
+#include "test/fuzz/elementwise.h"
+#include "test/fuzz/program.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace kiln::fuzz {
+
+static std::string textOf(const Operand &operand) {
+  if (operand.value >= 0)
+    return fmt::format("t{}", operand.value);
+  if (!operand.isReal)
+    return operand.integer == INT64_MIN ? "INT64_MIN" : fmt::format("{}", operand.integer);
+  const std::string text = fmt::format("{}", operand.real);
+  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+}
+
+static std::string textOf(const std::vector<Operand> &operands) {
+  std::vector<std::string> texts;
+  for (const Operand &operand : operands)
+    texts.push_back(textOf(operand));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+static std::string list(const std::string &text) { return "{" + text + "}"; }
+static std::string list(const Shape &shape) { return fmt::format("{{{}}}", fmt::join(shape, ", ")); }
+
+/// A row of elementwise() with its operands filled in.
+static std::string filled(const char *pattern, const std::vector<Operand> &operands) {
+  std::string text;
+  for (const char *c = pattern; *c; ++c)
+    text += *c == '$' ? textOf(operands[*++c - '0']) : std::string(1, *c);
+  return text;
+}
+
+static std::string paddingOf(const Op &op) {
+  static const char *const names[] = {"", ", Padding::neg_zero", ", Padding::inf", ", Padding::neg_inf",
+                                      ", Padding::nan"};
+  return names[op.which];
+}
+
+static std::string accessText(const Op &op) {
+  const std::string place = fmt::format("v{}, ", op.window), offsets = list(textOf(op.offsets));
+  switch (op.verb) {
+  case Verb::load:
+    return "load(" + place + offsets + ", " + list(op.shape) + paddingOf(op) + ")";
+  case Verb::gather:
+    return "gather(" + place + textOf(op.operands[0]) + ", " + offsets + ", " +
+           list(Shape(op.shape.begin() + 1, op.shape.end())) + paddingOf(op) + ")";
+  case Verb::scatter:
+    return "scatter(" + place + textOf(op.operands[0]) + ", " + offsets + ", " + textOf(op.operands[1]) + ")";
+  case Verb::store:
+    return "store(" + place + offsets + ", " + textOf(op.operands[0]) + ")";
+  case Verb::atomicAdd: {
+    static const char *const orders[] = {"relaxed", "acquire", "release", "acq_rel"};
+    return "atomic_add(" + place + offsets + ", " + textOf(op.operands[0]) + ", Order::" + orders[op.which] + ")";
+  }
+  default:
+    return fmt::format("v{}.dim({})", op.window, op.axes[0]);
+  }
+}
+
+static std::string expression(const Op &op) {
+  const std::string x = textOf(op.operands);
+  switch (op.verb) {
+  case Verb::copy:
+    return x;
+  case Verb::elementwise:
+    return filled(elementwise()[op.which].text, op.operands);
+  case Verb::cast:
+    return fmt::format("cast({}, {})", x, op.type == boolean ? "boolean" : nameOf(op.type));
+  case Verb::full:
+    return fmt::format("full({}, {}, {})", op.type == boolean ? "boolean" : nameOf(op.type), list(op.shape), x);
+  case Verb::iota:
+    return fmt::format("iota({}, {})", op.shape[0], nameOf(op.type));
+  case Verb::programId:
+    return fmt::format("program_id({})", op.axes[0]);
+  case Verb::numPrograms:
+    return fmt::format("num_programs({})", op.axes[0]);
+  case Verb::reshape:
+  case Verb::broadcast:
+    return fmt::format("{}({}, {})", op.verb == Verb::reshape ? "reshape" : "broadcast", x, list(op.shape));
+  case Verb::transpose:
+    return fmt::format("transpose({}, {{{}}})", x, fmt::join(op.axes, ", "));
+  case Verb::expand:
+    return fmt::format("expand({}, {})", x, op.axes[0]);
+  case Verb::sum:
+    return fmt::format("sum({}, {})", x, op.axes[0]);
+  case Verb::reduceMax:
+    return fmt::format("reduce_max({}, {})", x, op.axes[0]);
+  case Verb::reduceMin:
+    return fmt::format("reduce_min({}, {})", x, op.axes[0]);
+  case Verb::argmax:
+    return fmt::format("argmax({}, {})", x, op.axes[0]);
+  case Verb::dot:
+    return "dot(" + x + ")";
+  case Verb::randomBits:
+    return "random_bits(" + x + ")";
+  case Verb::random:
+    return "random(" + x + ")";
+  default:
+    return accessText(op);
+  }
+}
+
+static void write(std::string &text, const std::vector<Op> &ops, int depth) {
+  const std::string indent(2 * depth, ' ');
+  for (const Op &op : ops) {
+    switch (op.verb) {
+    case Verb::store:
+    case Verb::scatter:
+      text += indent + accessText(op) + ";\n";
+      break;
+    case Verb::assign:
+      text += indent + fmt::format("t{} = {};\n", op.result, textOf(op.operands[0]));
+      break;
+    case Verb::loop:
+      text += indent + fmt::format("for (Tile t{} : range({})) {{\n", op.result, textOf(op.operands));
+      write(text, op.body, depth + 1);
+      text += indent + "}\n";
+      break;
+    case Verb::when:
+      text += indent + fmt::format("when({}, [&] {{\n", textOf(op.operands[0]));
+      write(text, op.body, depth + 1);
+      if (!op.otherwise.empty()) {
+        text += indent + "}, [&] {\n";
+        write(text, op.otherwise, depth + 1);
+      }
+      text += indent + "});\n";
+      break;
+    default:
+      text += indent + fmt::format("Tile t{} = {}; // {} {}\n", op.result, expression(op), nameOf(op.type),
+                                   kiln::textOf(op.shape));
+    }
+  }
+}
+
+/// The kernel's arguments as kilnc takes them; an extent that the kernel asks for is a number.
+static std::string argumentsOf(const Program &program) {
+  std::vector<std::string> arguments;
+  for (const Window &window : program.windows) {
+    std::vector<std::string> extents(window.extents.size(), "?");
+    for (const int axis : window.asked)
+      extents[axis] = std::to_string(window.extents[axis]);
+    arguments.push_back(fmt::format("{}[{}]", nameOf(program.buffers[window.buffer].type), fmt::join(extents, "x")));
+  }
+  arguments.insert(arguments.end(), program.scalars.size(), "i64");
+  return fmt::format("{}", fmt::join(arguments, ", "));
+}
+
+std::string listing(const Program &program) {
+  std::string text, parameters;
+  for (size_t i = 0; i < program.windows.size(); ++i) {
+    const Window &window = program.windows[i];
+    const Buffer &buffer = program.buffers[window.buffer];
+    static const char *const fills[] = {"small whole numbers", "real numbers", "any bits"};
+    text += fmt::format("// v{}: {} {}, strides {}, element {} of the {} of buffer {} ({})\n", i, nameOf(buffer.type),
+                        list(window.extents), list(window.strides), window.offset, buffer.elements, window.buffer,
+                        fills[static_cast<int>(buffer.fill)]);
+    parameters += fmt::format("{}View v{}", i ? ", " : "", i);
+  }
+  for (size_t i = 0; i < program.scalars.size(); ++i) {
+    text += fmt::format("// t{} = {}\n", i, program.scalars[i]);
+    parameters += fmt::format(", Tile t{}", i);
+  }
+  text += fmt::format("// grid of {}; kilnc FILE --args='{}'\n", program.grid, argumentsOf(program));
+  text += "#include \"dialect/dsl/Kernel.h\"\nusing namespace kiln;\nvoid program(" + parameters + ") {\n";
+  for (size_t i = 0; i < program.windows.size(); ++i)
+    for (const int axis : program.windows[i].asked)
+      text += fmt::format("  v{}.extent({});\n", i, axis);
+  write(text, program.ops, 1);
+  return text + "}\nconst Kernel programKernel = kernel(\"program\", program);\n";
+}
+
+} // namespace kiln::fuzz

@@ -1,0 +1,103 @@
+// A random program as data: memory, views of it, and operations. It can be traced as a kernel, printed as C++, and made
+// smaller; all of it follows from a seed.
+
+#pragma once
+
+#include "dialect/dsl/Kernel.h"
+#include "test/fuzz/facts.h"
+
+namespace kiln::fuzz {
+
+/// Memory of one element type with a margin of other elements on both sides of what its views reach.
+struct Buffer {
+  /// What its elements are when the program begins.
+  enum class Fill { small, real, wild } fill = Fill::small;
+  Type type = Type::f32;
+  int64_t elements = 0;
+  Facts facts;          // of its elements at all times
+  bool written = false; // by some operation, at some time
+  bool loaded = true;   // false: only written, with values that may differ within `facts`
+};
+
+/// A view of a buffer. Strides may be 0 or negative where nothing is written.
+struct Window {
+  int buffer = 0;
+  int64_t offset = 0; // of its first element in the buffer
+  Shape extents, strides;
+  std::vector<int> asked; // dimensions whose extents the kernel asks for: part of its specialisation
+  bool writable = true;
+};
+
+/// What an operation reads: a value of the program, or a number.
+struct Operand {
+  int value = -1;
+  bool isReal = false;
+  int64_t integer = 0;
+  double real = 0;
+  static Operand of(int value) { return {.value = value}; }
+  static Operand number(int64_t integer) { return {.integer = integer}; }
+  static Operand number(double real) { return {.isReal = true, .real = real}; }
+};
+
+enum class Verb {
+  elementwise, // `which` is the row of elementwise()
+  cast,
+  full,
+  iota,
+  programId,
+  numPrograms,
+  dim,
+  reshape,
+  transpose,
+  broadcast,
+  expand, // `axes` is the order, or the axis
+  sum,
+  reduceMax,
+  reduceMin,
+  argmax, // over axes[0]
+  dot,
+  load,
+  store,
+  gather,
+  scatter,
+  atomicAdd, // `which` is the padding, or the order
+  randomBits,
+  random,
+  copy,   // a variable of its own that begins as operands[0]
+  assign, // operands[0] becomes the value of `result`, which has one already
+  loop,   // `result` runs from operands[0] below operands[1] in steps of operands[2] through `body`
+  when    // `body` where operands[0] holds, else `otherwise`
+};
+
+struct Op {
+  Verb verb = Verb::full;
+  int result = -1; // the value that it gives, if any
+  Type type = Type::f32;
+  Shape shape; // of the result
+  std::vector<Operand> operands = {};
+  int which = 0;
+  int window = -1;
+  std::vector<Operand> offsets = {};
+  std::vector<int> axes = {};
+  std::vector<Op> body = {}, otherwise = {};
+};
+
+struct Program {
+  uint64_t seed = 0;
+  int number = 0;
+  int64_t grid = 1;
+  std::vector<Buffer> buffers;
+  std::vector<Window> windows;  // the kernel's views, in order …
+  std::vector<int64_t> scalars; // … and its i64 scalars: values 0, 1, …
+  int values = 0;
+  std::vector<Op> ops;
+};
+
+/// The program of that number: a function of both alone.
+Program generate(uint64_t seed, int number);
+/// The program as a kernel, which keeps a copy of it. Its parameters are the windows, then the scalars.
+Kernel kernelOf(const Program &program);
+/// The program as a C++ kernel, with its memory in comments.
+std::string listing(const Program &program);
+
+} // namespace kiln::fuzz

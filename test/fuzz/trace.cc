@@ -1,0 +1,151 @@
+// Tracing a random program: each operation calls its verb of the language.
+
+#include "test/fuzz/elementwise.h"
+#include "test/fuzz/program.h"
+
+namespace kiln::fuzz {
+
+namespace {
+
+class Tracing {
+public:
+  Tracing(const Program &program, const std::vector<View> &views, const std::vector<Tile> &scalars)
+      : views(views), values(program.values) {
+    std::ranges::copy(scalars, values.begin());
+    for (size_t i = 0; i < views.size(); ++i)
+      for (const int axis : program.windows[i].asked)
+        views[i].extent(axis);
+    run(program.ops);
+  }
+
+private:
+  const std::vector<View> &views;
+  std::vector<std::optional<Tile>> values; // a tile lives as long as the variable of that name would in C++
+
+  At at(const Operand &operand) const {
+    if (operand.value >= 0)
+      return At(*values[operand.value]);
+    return operand.isReal ? At(operand.real) : At(operand.integer);
+  }
+  std::vector<At> at(const std::vector<Operand> &operands) const {
+    std::vector<At> result;
+    for (const Operand &operand : operands)
+      result.push_back(at(operand));
+    return result;
+  }
+  void run(const std::vector<Op> &ops) {
+    for (const Op &op : ops)
+      run(op);
+  }
+  /// The body of a loop or branch: its variables end with it.
+  void runBody(const std::vector<Op> &ops) {
+    run(ops);
+    for (const Op &op : ops)
+      if (op.verb != Verb::assign && op.result >= 0)
+        values[op.result].reset();
+  }
+  void run(const Op &op);
+  Tile resultOf(const Op &op) const;
+  Tile accessed(const Op &op) const;
+};
+
+} // namespace
+
+/// Operations that read or write memory and give a tile.
+Tile Tracing::accessed(const Op &op) const {
+  const View &view = views[op.window];
+  const auto padding = static_cast<Padding>(op.which);
+  switch (op.verb) {
+  case Verb::load:
+    return load(view, at(op.offsets), op.shape, padding);
+  case Verb::gather:
+    return gather(view, at(op.operands[0]), at(op.offsets), {op.shape.begin() + 1, op.shape.end()}, padding);
+  case Verb::atomicAdd:
+    return atomic_add(view, at(op.offsets), at(op.operands[0]), static_cast<Order>(op.which));
+  default:
+    return view.dim(op.axes[0]);
+  }
+}
+
+Tile Tracing::resultOf(const Op &op) const {
+  const std::vector<At> x = at(op.operands);
+  switch (op.verb) {
+  case Verb::elementwise:
+    return elementwise()[op.which].trace(x);
+  case Verb::cast:
+    return cast(x[0], op.type);
+  case Verb::full:
+    return full(op.type, op.shape, x[0]);
+  case Verb::iota:
+    return iota(op.shape[0], op.type);
+  case Verb::programId:
+    return program_id(op.axes[0]);
+  case Verb::numPrograms:
+    return num_programs(op.axes[0]);
+  case Verb::reshape:
+    return reshape(x[0], op.shape);
+  case Verb::transpose:
+    return transpose(x[0], op.axes);
+  case Verb::broadcast:
+    return broadcast(x[0], op.shape);
+  case Verb::expand:
+    return expand(x[0], op.axes[0]);
+  case Verb::sum:
+    return sum(x[0], op.axes[0]);
+  case Verb::reduceMax:
+    return reduce_max(x[0], op.axes[0]);
+  case Verb::reduceMin:
+    return reduce_min(x[0], op.axes[0]);
+  case Verb::argmax:
+    return argmax(x[0], op.axes[0]);
+  case Verb::dot:
+    return x.size() == 3 ? dot(x[0], x[1], x[2]) : dot(x[0], x[1]);
+  case Verb::randomBits:
+    return random_bits(x[0], x[1]);
+  case Verb::random:
+    return random(x[0], x[1]);
+  default:
+    return accessed(op);
+  }
+}
+
+void Tracing::run(const Op &op) {
+  switch (op.verb) {
+  case Verb::store:
+    return store(views[op.window], at(op.offsets), at(op.operands[0]));
+  case Verb::scatter:
+    return scatter(views[op.window], at(op.operands[0]), at(op.offsets), at(op.operands[1]));
+  case Verb::copy:
+  case Verb::assign:
+    values[op.result] = *values[op.operands[0].value];
+    return;
+  case Verb::loop:
+    for (Tile i : range(at(op.operands[0]), at(op.operands[1]), at(op.operands[2]))) {
+      values[op.result] = i;
+      runBody(op.body);
+      values[op.result].reset();
+    }
+    return;
+  case Verb::when:
+    if (op.otherwise.empty())
+      return when(at(op.operands[0]), [&] { runBody(op.body); });
+    return when(at(op.operands[0]), [&] { runBody(op.body); }, [&] { runBody(op.otherwise); });
+  default:
+    values[op.result] = resultOf(op);
+  }
+}
+
+Kernel kernelOf(const Program &program) {
+  Kernel kernel;
+  kernel.name = "program";
+  kernel.loc = here();
+  kernel.parameters.assign(program.windows.size(), Kernel::Parameter::view);
+  kernel.parameters.insert(kernel.parameters.end(), program.scalars.size(), Kernel::Parameter::scalar);
+  kernel.call = [program](const std::vector<View> &views, const std::vector<Tile> &scalars, const std::string &) {
+    Tracing(program, views, scalars);
+  };
+  kernel.configText = [](const std::string &) { return std::string(); };
+  return kernel;
+}
+
+} // namespace kiln::fuzz
