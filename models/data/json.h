@@ -26,6 +26,7 @@ public:
 
   /// Whether there is such a field and it is not null.
   bool has(const std::string &name) const;
+  bool isNumber(const std::string &name) const { return at(name).is_number(); }
   bool truth(const std::string &name) const;
   int64_t integer(const std::string &name) const;
   /// An integer from 0, up to 2^64 − 1.

@@ -1,13 +1,15 @@
-// The header is JSON; the data are read and written as they are.
+// The header is JSON; the data are written as they are, and converted while they are read where that is asked for.
 
 #include "models/data/safetensors.h"
 #include "models/data/files.h"
 #include "models/data/json.h"
+#include "runtime/Tensor.h"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
+#include <optional>
 
 namespace kiln {
 
@@ -33,6 +35,13 @@ static const char *spelling(Type type) {
     return "F64";
   }
   return "";
+}
+
+static std::optional<Type> typeSpelt(const std::string &name) {
+  for (const Type type : {boolean, i8, i32, i64, bf16, f16, f32, f64})
+    if (name == spelling(type))
+      return type;
+  return {};
 }
 
 static int64_t count(const Shape &extents) {
@@ -86,7 +95,6 @@ Safetensors::Safetensors(const std::string &path) : path(path) {
 }
 
 void Safetensors::parse(const std::string &header) {
-  int64_t last = 0;
   const JsonObject json(path, header);
   for (const std::string &name : json.names()) {
     if (name == "__metadata__") {
@@ -98,11 +106,27 @@ void Safetensors::parse(const std::string &header) {
     if (offsets.size() != 2 || offsets[1] < offsets[0])
       throw Error(fmt::format("expected two offsets in order for tensor '{}' of '{}', but got {}", name, path,
                               fmt::join(offsets, " and ")));
-    last = std::max(last, offsets[1]);
     entries.emplace(name, Entry{tensor.text("dtype"), tensor.naturals("shape"), offsets[0], offsets[1]});
   }
-  if (last != dataBytes)
-    throw Error(fmt::format("expected {} bytes of tensors in '{}', but got {}", last, path, dataBytes));
+  verifyPlaces();
+}
+
+/// Tensors lie one behind the other, to the file's end: none has bytes of another.
+void Safetensors::verifyPlaces() const {
+  std::vector<std::pair<std::string, Entry>> inOrder(entries.begin(), entries.end());
+  std::sort(inOrder.begin(), inOrder.end(), [](const auto &a, const auto &b) {
+    return std::pair(a.second.begin, a.second.end) < std::pair(b.second.begin, b.second.end);
+  });
+  int64_t end = 0;
+  for (const auto &[name, entry] : inOrder) {
+    if (entry.begin != end)
+      throw Error(fmt::format("expected tensor '{}' of '{}' to begin at byte {}, where the one before it ends, but got "
+                              "{}",
+                              name, path, end, entry.begin));
+    end = entry.end;
+  }
+  if (end != dataBytes)
+    throw Error(fmt::format("expected {} bytes of tensors in '{}', but got {}", end, path, dataBytes));
 }
 
 std::vector<std::string> Safetensors::names() const {
@@ -112,20 +136,36 @@ std::vector<std::string> Safetensors::names() const {
   return all;
 }
 
+/// Elements that are converted at a time.
+static constexpr int64_t chunk = int64_t{1} << 16;
+
 void Safetensors::read(const std::string &name, Type type, const Shape &extents, void *to) const {
   const auto found = entries.find(name);
   if (found == entries.end())
     throw Error(fmt::format("expected a tensor '{}' in '{}', but there is none", name, path));
   const Entry &e = found->second;
-  const int64_t bytes = count(extents) * bytesOf(type);
-  if (e.type != spelling(type) || e.extents != extents || e.end - e.begin != bytes)
+  const std::optional<Type> held = typeSpelt(e.type);
+  const bool converts = held && *held != type && isFloat(*held) && isFloat(type);
+  if (!held || (*held != type && !converts) || e.extents != extents ||
+      e.end - e.begin != count(extents) * bytesOf(*held))
     throw Error(fmt::format("expected tensor '{}' of '{}' to be {} {}, but got {} {} of {} bytes", name, path,
                             spelling(type), textOf(extents), e.type, textOf(e.extents), e.end - e.begin));
   std::ifstream in(path, std::ios::binary);
   in.seekg(dataBegin + e.begin);
-  in.read(static_cast<char *>(to), bytes);
-  if (in.gcount() != bytes)
-    throw Error(fmt::format("expected {} bytes of tensor '{}' in '{}', but got {}", bytes, name, path, in.gcount()));
+  const auto readBytes = [&](void *data, int64_t bytes) {
+    in.read(static_cast<char *>(data), bytes);
+    if (in.gcount() != bytes)
+      throw Error(
+          fmt::format("expected {} bytes of tensor '{}' in '{}', but it breaks off", e.end - e.begin, name, path));
+  };
+  if (!converts)
+    return readBytes(to, e.end - e.begin);
+  std::vector<char> part(chunk * bytesOf(*held));
+  for (int64_t i = 0; i < count(extents); i += chunk) {
+    const int64_t size = std::min(chunk, count(extents) - i);
+    readBytes(part.data(), size * bytesOf(*held));
+    fromDoubles(toDoubles(part.data(), *held, size), type, static_cast<char *>(to) + i * bytesOf(type));
+  }
 }
 
 } // namespace kiln

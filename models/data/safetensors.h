@@ -27,8 +27,10 @@ class Safetensors {
 public:
   explicit Safetensors(const std::string &path);
 
-  /// Copies the tensor `name` to `to`; throws Error when it is missing or has another type or shape.
+  /// Copies the tensor `name` to `to` as `type`: floating-point numbers of another type are converted, rounding to
+  /// nearest even. Throws Error when it is missing, has another shape, or is of a type that is not converted.
   void read(const std::string &name, Type type, const Shape &extents, void *to) const;
+  bool has(const std::string &name) const { return entries.count(name) > 0; }
   std::vector<std::string> names() const;
   const std::map<std::string, std::string> &metadata() const { return texts; }
 
@@ -39,6 +41,7 @@ private:
     int64_t begin, end; // within the data
   };
   void parse(const std::string &header);
+  void verifyPlaces() const;
 
   std::string path;
   int64_t dataBegin = 0, dataBytes = 0;

@@ -4,12 +4,16 @@
 #include "models/data/files.h"
 #include "models/data/json.h"
 #include "models/gpt2/config_json.h"
+#include "models/gpt2/model_links.h"
 #include "models/gpt2/weights.h"
 
 #include <algorithm>
-#include <cstring>
+#include <charconv>
+#include <cstdio>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <tuple>
 
 namespace kiln {
 
@@ -35,7 +39,10 @@ static Json stateJson(const RunState &state) {
           {"step", state.step},
           {"settings", settingsJson(state.settings)},
           {"random", {{"generator", "philox4x32-10"}, {"seed", state.settings.seed}, {"sequences", state.sequences}}},
-          {"data", {{"path", state.data.path}, {"train_bytes", state.data.bytes}, {"hash", state.data.hash}}}};
+          {"data",
+           {{"path", state.data.path},
+            {"train_bytes", state.data.bytes},
+            {"hash", fmt::format("{:016x}", state.data.hash)}}}};
 }
 
 static TrainSettings settingsOf(const JsonObject &j) {
@@ -64,6 +71,18 @@ static int64_t countOf(const JsonObject &j, const char *name, const std::string 
   return count;
 }
 
+/// The data's hash: 16 hexadecimal digits, which every reader of JSON keeps as they are; a number in older checkpoints.
+static uint64_t hashIn(const JsonObject &data) {
+  if (data.isNumber("hash"))
+    return data.natural("hash");
+  const std::string digits = data.text("hash");
+  uint64_t hash = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), hash, 16);
+  if (error != std::errc() || end != digits.data() + digits.size() || digits.size() != 16)
+    data.reject("hash", "16 hexadecimal digits");
+  return hash;
+}
+
 RunState readRunState(const std::string &checkpoint) {
   const std::string path = checkpoint + "/training.json";
   const JsonObject j = readJsonObject(path), data = j.object("data");
@@ -71,7 +90,7 @@ RunState readRunState(const std::string &checkpoint) {
   state.step = countOf(j, "step", path);
   state.sequences = countOf(j.object("random"), "sequences", path);
   state.settings = settingsOf(j.object("settings"));
-  state.data = {data.text("path"), data.integer("train_bytes"), data.natural("hash")};
+  state.data = {data.text("path"), data.integer("train_bytes"), hashIn(data)};
   state.config = readConfig(checkpoint);
   return state;
 }
@@ -114,7 +133,8 @@ static std::vector<std::string> checkpoints(const std::string &folder) {
   for (const fs::directory_entry &entry : fs::directory_iterator(folder, none)) {
     const std::string name = entry.path().filename();
     const std::string digits = name.substr(0, stem.size()) == stem ? name.substr(stem.size()) : "";
-    if (!digits.empty() && digits.find_first_not_of("0123456789") == std::string::npos)
+    const bool padded = digits.size() == 8 || (digits.size() > 8 && digits[0] != '0'); // other trainers do not pad
+    if (padded && digits.find_first_not_of("0123456789") == std::string::npos)
       found.push_back(entry.path());
   }
   std::sort(found.begin(), found.end(), [](const std::string &a, const std::string &b) {
@@ -141,6 +161,7 @@ static std::error_code discard(const fs::path &path) {
 }
 
 void removeCheckpoints(const std::string &folder) {
+  unlinkModel(folder);
   for (const std::string &path : checkpoints(folder))
     if (const std::error_code error = discard(path))
       throw Error(fmt::format("cannot remove '{}': {}", path, error.message()), Fault::device);
@@ -159,6 +180,27 @@ static void removeLeftovers(const std::string &folder) {
     fs::remove_all(path, ignored);
 }
 
+/// Gives what was written at `aside` its name. Where a checkpoint has it already (a run that was resumed earlier comes
+/// by again) the two change places in one step, so that a link to it never leads nowhere.
+static void install(const std::string &aside, const std::string &path) {
+  std::error_code error;
+  if (!fs::exists(path))
+    return fs::rename(aside, path);
+  if (renameat2(AT_FDCWD, aside.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) {
+    fs::remove_all(aside, error); // what stays of the old one goes with the next save
+    return;
+  }
+  error = discard(path); // on a file system that cannot exchange
+  if (error)
+    throw fs::filesystem_error("remove", path, error);
+  fs::rename(aside, path);
+}
+
+void linkNewest(const std::string &folder) {
+  if (const std::optional<std::string> newest = newestCheckpoint(folder))
+    linkModel(folder, fs::path(*newest).filename());
+}
+
 std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunState &state, const ParameterList &list,
                            const HostBuffers &buffers) {
   const std::string path = checkpointPath(folder, state.step);
@@ -168,8 +210,7 @@ std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunSta
   try {
     fs::create_directory(aside); // not its parents: a folder that went away is told
     writeAll(aside, state, list, buffers);
-    discard(path); // a run that was resumed earlier and comes by here again
-    fs::rename(aside, path);
+    install(aside, path);
     syncFolder(folder);
   } catch (const fs::filesystem_error &error) {
     fs::remove_all(aside, ignored);
@@ -178,14 +219,15 @@ std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunSta
     fs::remove_all(aside, ignored);
     throw Error(fmt::format("{} (earlier checkpoints are untouched)", error.what()), error.fault);
   }
+  linkNewest(folder); // before what the links point at is removed
   const std::vector<std::string> all = checkpoints(folder);
   for (size_t i = 0; i + static_cast<size_t>(keep) < all.size(); ++i)
-    discard(all[i]);
+    std::ignore = discard(all[i]); // what cannot be removed now is tried again next time
   return path;
 }
 
 HostBuffers readBuffers(const std::string &checkpoint, const ParameterList &list, Type type) {
-  HostBuffers buffers{readWeights(checkpoint, list, type), std::vector<float>(list.count()),
+  HostBuffers buffers{readWeights(checkpoint + "/model.safetensors", list, type), std::vector<float>(list.count()),
                       std::vector<float>(list.count())};
   const Safetensors moments(checkpoint + "/optimizer.safetensors");
   readTensors(moments, list, "exp_avg.", f32, buffers.first.data());

@@ -4,6 +4,7 @@
 //   optimizer.safetensors  AdamW's two moments, as exp_avg.NAME and exp_avg_sq.NAME
 //   training.json          step, settings, random state, data and the position in it
 // It is written under another name, synced and renamed: a folder of that name is whole. Reading checks every size.
+// Links in the run's folder show the newest one's model there.
 
 #pragma once
 
@@ -38,8 +39,8 @@ struct RunState {
   DataIdentity data;
 };
 
-/// Writes the checkpoint of `state.step` below `folder`, then removes all but the newest `keep`. On an error the old
-/// ones stay. Returns its path.
+/// Writes the checkpoint of `state.step` below `folder`, links the newest, then removes all but the newest `keep`. On
+/// an error the old ones stay. Returns its path.
 std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunState &state, const ParameterList &list,
                            const HostBuffers &buffers);
 
@@ -49,7 +50,10 @@ std::string checkpointPath(const std::string &folder, int64_t step);
 /// Path of the newest checkpoint below `folder`, if there is one.
 std::optional<std::string> newestCheckpoint(const std::string &folder);
 
-/// Removes all checkpoints below `folder`.
+/// Points the links in `folder` (model_links.h) at the newest checkpoint there.
+void linkNewest(const std::string &folder);
+
+/// Removes all checkpoints below `folder`, and the links to them.
 void removeCheckpoints(const std::string &folder);
 
 /// What training.json of a checkpoint says.

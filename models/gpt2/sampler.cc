@@ -59,7 +59,7 @@ void sample(const SampleOptions &options) {
   if (config.vocab < 256)
     throw Error(fmt::format("expected a vocabulary of at least 256 for bytes, but got {}", config.vocab));
   Gpt2 model(openDevice(options.machine), config, 1);
-  model.uploadWeights(readWeights(folder, model.network().parameters(), config.type));
+  model.uploadWeights(readWeights(folder + "/model.safetensors", model.network().parameters(), config.type));
   const Random random(options.seed, Stream::sampling);
   std::vector<int32_t> tokens;
   for (char c : options.prompt)

@@ -11,7 +11,10 @@ namespace kiln {
 /// `type`. Throws Error that names the first tensor that is missing or other than the model wants it.
 void readTensors(const Safetensors &file, const ParameterList &list, const std::string &prefix, Type type, void *to);
 
-/// The weights in `folder`; names may have Hugging Face's prefix `transformer.`.
-std::vector<char> readWeights(const std::string &folder, const ParameterList &list, Type type);
+/// The weights in the safetensors file `path`, as a flat buffer of `type`. Names may have Hugging Face's prefix
+/// `transformer.`. Beside the parameters there may be the masks that GPT-2's older files hold (h.0.attn.bias,
+/// h.0.attn.masked_bias), which are constants, and a `lm_head.weight` that equals wte.weight. Throws Error with the
+/// names of tensors that are missing, or that are not the model's.
+std::vector<char> readWeights(const std::string &path, const ParameterList &list, Type type);
 
 } // namespace kiln

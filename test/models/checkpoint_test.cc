@@ -41,6 +41,13 @@ protected:
     state.step = step;
     return saveCheckpoint(folder.path, keep, state, network.parameters(), buffers);
   }
+  /// Number of entries in the run's folder beside its links.
+  int64_t held() const {
+    int64_t count = 0;
+    for (const auto &entry : std::filesystem::directory_iterator(folder.path))
+      count += !entry.is_symlink();
+    return count;
+  }
   /// Everything that resuming reads.
   void load(const std::string &path) {
     readRunState(path);
@@ -139,7 +146,7 @@ TEST_F(CheckpointTest, RemovesWhatKilledRunsLeft) {
   std::filesystem::create_directories(folder / ".checkpoint-00000003.partial/x");
   std::filesystem::create_directories(folder / ".checkpoint-00000002.removed/x");
   save(9);
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}), 1);
+  EXPECT_EQ(held(), 1);
 }
 
 // Steps of nine digits come after those of eight.
@@ -164,7 +171,49 @@ TEST_F(CheckpointTest, AFullDiskLeavesTheOldOne) {
   }
   EXPECT_EQ(newestCheckpoint(folder.path), old);
   EXPECT_NO_THROW(load(old));
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}), 1);
+  EXPECT_EQ(held(), 1);
+}
+
+// A hash is text: numbers beyond 2⁵³ are not safe in JSON. Checkpoints that hold a number are read all the same.
+TEST_F(CheckpointTest, TheDatasHashIsText) {
+  const std::string path = save(9) + "/training.json", text = readText(path), hash = "\"fedcba9876543210\"";
+  const size_t at = text.find(hash);
+  ASSERT_NE(at, std::string::npos) << text;
+  const auto with = [&](const char *other) {
+    writeText(path, std::string(text).replace(at, hash.size(), other));
+    return readRunState(folder / "checkpoint-00000009").data.hash;
+  };
+  EXPECT_EQ(with("18364758544493064720"), 0xfedcba9876543210);
+  for (const char *bad : {"\"fedcba987654321\"", "\"fedcba987654321g\"", "\"0xfedcba98765432\""})
+    expectError([&] { with(bad); }, {"expected field 'data.hash' in", "to be 16 hexadecimal digits"});
+}
+
+// The run's folder shows the newest checkpoint's model, whatever else is kept or written again.
+TEST_F(CheckpointTest, TheRunsFolderIsTheNewestModel) {
+  for (const int64_t step : {9, 10, 11, 10, 12, 12}) {
+    const std::string saved = save(step), newest = *newestCheckpoint(folder.path);
+    for (const char *name : {"/config.json", "/model.safetensors"})
+      EXPECT_EQ(std::filesystem::canonical(folder.path + name), std::filesystem::canonical(newest + name)) << saved;
+  }
+  EXPECT_EQ(held(), 2);
+}
+
+// Beginning anew leaves no link without its checkpoint.
+TEST_F(CheckpointTest, RemovingThemRemovesTheLinks) {
+  save(9);
+  removeCheckpoints(folder.path);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path));
+}
+
+// Another trainer's checkpoint-500 is not ours to go on from, and not ours to remove.
+TEST_F(CheckpointTest, OtherTrainersCheckpointsAreLeftAlone) {
+  std::filesystem::create_directories(folder / "checkpoint-500");
+  std::filesystem::create_directories(folder / "checkpoint-000000500");
+  EXPECT_FALSE(newestCheckpoint(folder.path).has_value());
+  save(9, 1);
+  EXPECT_EQ(newestCheckpoint(folder.path), folder / "checkpoint-00000009");
+  removeCheckpoints(folder.path);
+  EXPECT_EQ(held(), 2);
 }
 
 TEST_F(CheckpointTest, KeepsTheNewest) {
@@ -172,7 +221,7 @@ TEST_F(CheckpointTest, KeepsTheNewest) {
     save(step);
   EXPECT_EQ(newestCheckpoint(folder.path), folder / "checkpoint-00000100");
   EXPECT_TRUE(std::filesystem::exists(folder / "checkpoint-00000011"));
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}), 2);
+  EXPECT_EQ(held(), 2);
 }
 
 // What an interrupted write left under its other name is neither taken for a checkpoint nor in the way.
@@ -189,7 +238,7 @@ TEST_F(CheckpointTest, ReadsTheLanguageModelsPrefix) {
   for (const Parameter &p : network.parameters().all())
     tensors.push_back({"transformer." + p.name, f32, p.shape, &buffers.values[p.offset * 4]});
   writeSafetensors(path + "/model.safetensors", tensors);
-  EXPECT_EQ(readWeights(path, network.parameters(), f32), buffers.values);
+  EXPECT_EQ(readWeights(path + "/model.safetensors", network.parameters(), f32), buffers.values);
 }
 
 } // namespace

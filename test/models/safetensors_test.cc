@@ -5,6 +5,7 @@
 #include "test/models/file_size_limit.h"
 #include "test/temporary_folder.h"
 
+#include <cmath>
 #include <cstring>
 
 using namespace kiln;
@@ -92,6 +93,49 @@ TEST_F(SafetensorsTest, AnotherTypeIsAnError) {
   const Safetensors file(path);
   float got[4];
   expectError([&] { file.read("b", f32, {4}, got); }, {"F32 4", "but got I32 4"});
+}
+
+// Numbers of another floating-point type are converted, nearest even where they do not fit: 1 + 2⁻²⁴ lies half way
+// between two f32, and 1 + 3 · 2⁻²⁴ too.
+TEST_F(SafetensorsTest, ConvertsFloats) {
+  const double wide[4] = {1 + 0x1p-24, 1 + 0x3p-24, -0x1p-149, 1e300};
+  const uint16_t half[4] = {0x3c01, 0x0001, 0xfc00, 0x8000}, brain[4] = {0x3f81, 0x0001, 0xff80, 0x8000};
+  writeSafetensors(path, {{"f64", f64, {4}, wide}, {"f16", f16, {4}, half}, {"bf16", bf16, {4}, brain}});
+  const Safetensors file(path);
+  const auto read = [&](const char *name) {
+    std::vector<float> got(4);
+    file.read(name, f32, {4}, got.data());
+    return got;
+  };
+  EXPECT_EQ(read("f64"), (std::vector<float>{1, 1 + 0x1p-22, -0x1p-149, INFINITY}));
+  EXPECT_EQ(read("f16"), (std::vector<float>{1 + 0x1p-10, 0x1p-24, -INFINITY, -0.0f}));
+  EXPECT_EQ(read("bf16"), (std::vector<float>{1 + 0x1p-7, 0x1p-133, -INFINITY, -0.0f}));
+  EXPECT_TRUE(std::signbit(read("f16")[3]) && std::signbit(read("bf16")[3]));
+}
+
+// A tensor longer than what is converted at a time.
+TEST_F(SafetensorsTest, ConvertsLongTensors) {
+  std::vector<double> wide(200001);
+  for (size_t i = 0; i < wide.size(); ++i)
+    wide[i] = static_cast<double>(i);
+  writeSafetensors(path, {{"a", f32, {2, 3}, a}, {"x", f64, {200001}, wide.data()}});
+  std::vector<float> got(wide.size());
+  Safetensors(path).read("x", f32, {200001}, got.data());
+  EXPECT_EQ(got, std::vector<float>(wide.begin(), wide.end()));
+}
+
+// Tensors neither share bytes nor leave any out.
+TEST_F(SafetensorsTest, TensorsThatOverlapOrLeaveGapsAreRefused) {
+  const auto refuse = [&](const char *second, const char *message) {
+    const std::string header = std::string(R"({"a":{"dtype":"I8","shape":[4],"data_offsets":[0,4]},)") +
+                               R"("b":{"dtype":"I8","shape":[4],"data_offsets":)" + second + "}}";
+    const uint64_t length = header.size();
+    writeText(path, std::string(reinterpret_cast<const char *>(&length), 8) + header + "12345678");
+    expectError([&] { Safetensors file(path); }, {message, path});
+  };
+  refuse("[3,8]", "to begin at byte 4, where the one before it ends, but got 3");
+  refuse("[5,8]", "to begin at byte 4, where the one before it ends, but got 5");
+  refuse("[4,7]", "expected 7 bytes of tensors");
 }
 
 TEST_F(SafetensorsTest, AMissingTensorIsAnError) {
