@@ -1,6 +1,9 @@
-// Packs the arguments of a launch into the block that a compiled kernel reads, checking them against its signature.
+// Checks the arguments of a launch, and packs them into the block that a compiled kernel reads. Every launch comes
+// through here, with a kernel that may not be compiled yet and then with the executable.
 
 #include "runtime/Arguments.h"
+#include "runtime/Facts.h"
+#include "runtime/Tensor.h"
 
 #include <fmt/format.h>
 
@@ -24,11 +27,70 @@ static std::string textOf(const Signature::Parameter &parameter) {
   return fmt::format("{}[{}]", nameOf(parameter.type), extents);
 }
 
+// --- What every argument must be -------------------------------------------------------------------------------------
+
+/// Throws Error unless the view's extents, strides and memory are ones.
+static void checkView(const std::string &kernel, size_t i, const Arg &arg, void *workspace) {
+  const TensorRef &ref = arg.ref;
+  const auto wrong = [&](const std::string &expected, const std::string &got) {
+    return Error(fmt::format("kernel '{}': expected argument {} to {}, but got {}", kernel, i, expected, got));
+  };
+  if (ref.strides.size() != ref.extents.size())
+    throw wrong("have a stride for each extent", fmt::format("{} strides for {}", ref.strides.size(), textOf(arg)));
+  const int64_t size = bytesOf(ref.type);
+  int64_t bytes = size, low = 0, high = size; // the first byte of the lowest element, the last of the highest
+  bool empty = false, tooLarge = false, tooFar = false;
+  for (size_t d = 0; d < ref.extents.size(); ++d) {
+    const int64_t extent = ref.extents[d];
+    if (extent < 0)
+      throw wrong("have extents from 0", textOf(arg));
+    empty |= extent == 0;
+    tooLarge |= __builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes);
+    if (extent <= 1)
+      continue; // its stride is never used
+    int64_t span = 0;
+    tooFar |= __builtin_mul_overflow(extent - 1, ref.strides[d], &span) || __builtin_mul_overflow(span, size, &span);
+    int64_t &end = span < 0 ? low : high;
+    tooFar |= __builtin_add_overflow(end, span, &end);
+  }
+  if (tooLarge)
+    throw wrong("take less than 2^63 bytes", textOf(arg));
+  const auto outside = [&] {
+    return wrong("lie within the machine's addresses",
+                 fmt::format("{} with strides {}", textOf(arg), textOf(ref.strides)));
+  };
+  if (tooFar)
+    throw outside();
+  if (empty)
+    return;
+  if (arg.kind == Arg::Kind::workspace && !workspace)
+    throw Error(
+        fmt::format("kernel '{}': expected argument {} to lie in a workspace, but the launch has none", kernel, i));
+  if (arg.kind == Arg::Kind::tensor && !ref.data)
+    throw wrong("have memory", textOf(arg) + " without");
+  const auto first = reinterpret_cast<intptr_t>(dataOf(arg, workspace));
+  if (first + low < 0 || __builtin_add_overflow(first, high, &high))
+    throw outside();
+}
+
+void checkArguments(const Kernel &kernel, const std::vector<Arg> &args, void *workspace) {
+  if (args.size() != kernel.parameters.size())
+    throw Error(fmt::format("kernel '{}': expected {} arguments, but got {}", kernel.name, kernel.parameters.size(),
+                            args.size()));
+  for (size_t i = 0; i < args.size(); ++i) {
+    const bool wantsView = kernel.parameters[i] == Kernel::Parameter::view;
+    if (wantsView != (args[i].kind != Arg::Kind::scalar))
+      throw Error(fmt::format("kernel '{}': expected argument {} to be a {}, but got {}", kernel.name, i,
+                              wantsView ? "tensor" : "scalar", textOf(args[i])));
+    if (wantsView)
+      checkView(kernel.name, i, args[i], workspace);
+  }
+}
+
+// --- What an executable was made for ---------------------------------------------------------------------------------
+
 static bool fits(const Signature::Parameter &parameter, const Arg &arg) {
-  const bool isView = arg.kind != Arg::Kind::scalar;
-  if (isView != parameter.isView)
-    return false;
-  if (!isView)
+  if (arg.kind == Arg::Kind::scalar)
     return arg.scalarType == parameter.type;
   if (arg.ref.type != parameter.type || arg.ref.extents.size() != parameter.extents.size())
     return false;
@@ -43,21 +105,76 @@ static bool fits(const Signature::Parameter &parameter, const Arg &arg) {
   return true;
 }
 
+/// Throws Error unless an argument is what the executable was compiled for.
+static void checkFits(const std::string &kernel, const Signature &signature, size_t i, const Arg &arg,
+                      void *workspace) {
+  const Signature::Parameter &parameter = signature.parameters[i];
+  const bool isView = arg.kind != Arg::Kind::scalar;
+  if (isView)
+    checkView(kernel, i, arg, workspace);
+  if (isView != parameter.isView || !fits(parameter, arg))
+    throw Error(fmt::format("kernel '{}': expected argument {} to be {}, as it was compiled for, but got {}", kernel, i,
+                            textOf(parameter), textOf(arg)));
+  if (!isView)
+    return;
+  const Fact fact = factOf(arg, workspace);
+  if (fact.alignment < parameter.alignment)
+    throw Error(fmt::format("kernel '{}': expected argument {} to be aligned to {} bytes, as it was compiled for, but "
+                            "got {} aligned to {}",
+                            kernel, i, parameter.alignment, textOf(arg), fact.alignment));
+  if (fact.stridesBy16 < parameter.stridesBy16)
+    throw Error(
+        fmt::format("kernel '{}': expected argument {} to have outer strides that 16 divides, as it was compiled "
+                    "for, but got {} with strides {}",
+                    kernel, i, textOf(arg), textOf(arg.ref.strides)));
+  if (fact.fits32 < parameter.fits32)
+    throw Error(fmt::format("kernel '{}': expected argument {} to have offsets of 32 bits, as it was compiled for, but "
+                            "got {} with strides {}",
+                            kernel, i, textOf(arg), textOf(arg.ref.strides)));
+}
+
+/// Throws Error where views overlap that the executable takes to lie apart.
+static void checkDisjoint(const std::string &kernel, const Signature &signature, const std::vector<Arg> &args,
+                          void *workspace) {
+  if (signature.disjoint.empty())
+    return;
+  llvm::SmallVector<Range, 16> ranges(args.size());
+  for (size_t i = 0; i < args.size(); ++i)
+    if (args[i].kind != Arg::Kind::scalar)
+      ranges[i] = rangeOf(args[i], workspace);
+  for (const auto &[i, j] : signature.disjoint)
+    if (ranges[i].overlaps(ranges[j]))
+      throw Error(
+          fmt::format("kernel '{}': expected arguments {} and {} to lie apart, as it was compiled for, but they "
+                      "overlap",
+                      kernel, i, j));
+}
+
+// --- The block -------------------------------------------------------------------------------------------------------
+
+/// A scalar's slot: a narrower value lies in the low bytes.
 static uint64_t bitsOf(const Arg &arg) {
+  uint64_t bits = 0;
   switch (arg.scalarType) {
   case Type::f32:
     return std::bit_cast<uint32_t>(static_cast<float>(arg.real));
   case Type::f64:
     return std::bit_cast<uint64_t>(arg.real);
+  case Type::bf16:
+  case Type::f16:
+    fromDoubles({arg.real}, arg.scalarType, &bits);
+    return bits;
+  case Type::boolean:
+  case Type::i8:
   case Type::i32:
-    return static_cast<uint32_t>(arg.integer);
-  default:
+  case Type::i64:
     return static_cast<uint64_t>(arg.integer);
   }
+  throw Error("no such element type", Fault::internal);
 }
 
-ArgumentBlock pack(const std::string &kernel, const Signature &signature, std::array<int64_t, 3> grid,
-                   const std::vector<Arg> &args, void *workspace) {
+ArgumentBlock pack(const std::string &kernel, const Signature &signature, Grid grid, const std::vector<Arg> &args,
+                   void *workspace) {
   if (args.size() != signature.parameters.size())
     throw Error(fmt::format("kernel '{}': expected {} arguments, but got {}", kernel, signature.parameters.size(),
                             args.size()));
@@ -65,9 +182,7 @@ ArgumentBlock pack(const std::string &kernel, const Signature &signature, std::a
   for (size_t i = 0; i < args.size(); ++i) {
     const Signature::Parameter &parameter = signature.parameters[i];
     const Arg &arg = args[i];
-    if (!fits(parameter, arg))
-      throw Error(fmt::format("kernel '{}': expected argument {} to be {}, as it was compiled for, but got {}", kernel,
-                              i, textOf(parameter), textOf(arg)));
+    checkFits(kernel, signature, i, arg, workspace);
     if (!parameter.isView) {
       block.push_back(bitsOf(arg));
       continue;
@@ -80,6 +195,7 @@ ArgumentBlock pack(const std::string &kernel, const Signature &signature, std::a
       if (parameter.strides[d] == Signature::dynamic)
         block.push_back(arg.ref.strides[d]);
   }
+  checkDisjoint(kernel, signature, args, workspace);
   return block;
 }
 

@@ -17,9 +17,15 @@ inline char *dataOf(const Arg &arg, void *workspace) {
                                           : static_cast<char *>(arg.ref.data);
 }
 
-/// The argument block of a launch of `kernel`. Throws Error where an argument does not fit the signature.
-ArgumentBlock pack(const std::string &kernel, const Signature &signature, std::array<int64_t, 3> grid,
-                   const std::vector<Arg> &args, void *workspace);
+/// Throws Error unless these can be arguments of the kernel: as many, tensors and scalars where it wants them, and
+/// every tensor with a stride for each extent, extents from 0, memory unless it has no elements, and no byte count or
+/// address beyond 64 bits. Nothing else may be computed from arguments before this has looked at them.
+void checkArguments(const Kernel &kernel, const std::vector<Arg> &args, void *workspace);
+
+/// The argument block of a launch of `kernel`. Throws Error where an argument cannot be one or does not fit the
+/// signature.
+ArgumentBlock pack(const std::string &kernel, const Signature &signature, Grid grid, const std::vector<Arg> &args,
+                   void *workspace);
 
 /// `f32[64x32]`, or the scalar's type: an argument as messages name it.
 std::string textOf(const Arg &arg);

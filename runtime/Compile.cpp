@@ -87,36 +87,6 @@ static Compiler &compiler() {
 
 // --- Arguments ------------------------------------------------------------------------------------------------------
 
-/// Throws Error unless the arguments can be those of the kernel.
-static void checkArguments(const Kernel &kernel, const std::vector<Arg> &args) {
-  if (args.size() != kernel.parameters.size())
-    throw Error(fmt::format("kernel '{}': expected {} arguments, but got {}", kernel.name, kernel.parameters.size(),
-                            args.size()));
-  for (size_t i = 0; i < args.size(); ++i) {
-    const Arg &arg = args[i];
-    const bool wantsView = kernel.parameters[i] == Kernel::Parameter::view;
-    if (wantsView != (arg.kind != Arg::Kind::scalar))
-      throw Error(fmt::format("kernel '{}': expected argument {} to be a {}, but got {}", kernel.name, i,
-                              wantsView ? "tensor" : "scalar", textOf(arg)));
-    if (!wantsView)
-      continue;
-    if (arg.ref.strides.size() != arg.ref.extents.size())
-      throw Error(fmt::format("kernel '{}': expected argument {} to have a stride for each extent, but got {} strides "
-                              "for {}",
-                              kernel.name, i, arg.ref.strides.size(), textOf(arg)));
-    bool empty = false;
-    for (int64_t extent : arg.ref.extents) {
-      if (extent < 0)
-        throw Error(fmt::format("kernel '{}': expected extents from 0 in argument {}, but got {}", kernel.name, i,
-                                textOf(arg)));
-      empty |= extent == 0;
-    }
-    if (arg.kind == Arg::Kind::tensor && !arg.ref.data && !empty)
-      throw Error(fmt::format("kernel '{}': expected argument {} to have memory, but got {} without", kernel.name, i,
-                              textOf(arg)));
-  }
-}
-
 /// All arguments, as `f32[64x32], i64 scalar`.
 static std::string textOf(const std::vector<Arg> &args) {
   std::string text;
@@ -139,6 +109,20 @@ static Specialisation specialise(const std::vector<Arg> &args, const FactWords &
 
 // --- Tracing and lowering -------------------------------------------------------------------------------------------
 
+/// What may help with a kernel that has a mistake: a double among f32 views is more often a slip than meant.
+static std::string hintFor(const Specialisation &facts) {
+  std::string hint;
+  for (size_t i = 0; i < facts.args.size(); ++i) {
+    if (facts.args[i].type != Type::f64)
+      continue;
+    if (facts.args[i].isView)
+      return "";
+    hint = fmt::format("\nhint: argument {} is a C++ double and so an f64 scalar; write a float, such as 2.0f, for f32",
+                       i);
+  }
+  return hint;
+}
+
 static std::shared_ptr<TracedKernel> traceKernel(const Kernel &kernel, const Specialisation &facts,
                                                  const std::string &config) {
   auto result = std::make_shared<TracedKernel>();
@@ -146,12 +130,13 @@ static std::shared_ptr<TracedKernel> traceKernel(const Kernel &kernel, const Spe
   const lowering::ErrorCollector errors(&result->context->context);
   result->traced = trace(result->context->context, kernel, facts, config);
   if (!result->traced.module)
-    throw Error(errors.text().substr(0, errors.text().find_last_not_of('\n') + 1));
+    throw Error(errors.text().substr(0, errors.text().find_last_not_of('\n') + 1) + hintFor(facts));
   return result;
 }
 
-/// The slots that the traced function leaves dynamic.
-static Signature signatureOf(const Kernel &kernel, mlir::ModuleOp module, const std::vector<Arg> &args) {
+/// The slots that the traced function leaves dynamic, and the facts that it was traced for.
+static Signature signatureOf(const Request &request, mlir::ModuleOp module) {
+  const auto &[device, kernel, args, config, workspace] = request;
   auto function = module.lookupSymbol<mlir::func::FuncOp>(kernel.name);
   if (!function || function.getNumArguments() != args.size())
     throw Error(fmt::format("kernel '{}': its module lacks the function", kernel.name), Fault::internal);
@@ -163,16 +148,19 @@ static Signature signatureOf(const Kernel &kernel, mlir::ModuleOp module, const 
   };
   Signature signature;
   for (size_t i = 0; i < args.size(); ++i) {
-    Signature::Parameter parameter{false, args[i].scalarType, {}, {}};
+    const Fact fact = factOf(args[i], workspace);
+    Signature::Parameter parameter{.isView = fact.isView, .type = fact.type};
     if (auto view = mlir::dyn_cast<mlir::MemRefType>(function.getArgument(i).getType())) {
       llvm::SmallVector<int64_t> strides;
       int64_t offset = 0;
       if (mlir::failed(view.getStridesAndOffset(strides, offset)))
         throw Error(fmt::format("kernel '{}': argument {} has no strides", kernel.name, i), Fault::internal);
-      parameter = {true, args[i].ref.type, slots(view.getShape()), slots(strides)};
+      parameter = {fact.isView,      fact.type,  slots(view.getShape()), slots(strides), fact.alignment,
+                   fact.stridesBy16, fact.fits32};
     }
     signature.parameters.push_back(std::move(parameter));
   }
+  signature.disjoint = disjointPairs(args, workspace);
   return signature;
 }
 
@@ -214,6 +202,7 @@ static std::shared_ptr<Source> sourceOf(const Request &request) {
 }
 
 PendingExecutable findCompiled(const Request &request) {
+  checkArguments(request.kernel, request.args, request.workspace);
   const PendingExecutable found = sourceOf(request)->find(factsOf(request.args, request.workspace), request.args);
   compiler().fromMemory += found != nullptr;
   return found;
@@ -222,13 +211,13 @@ PendingExecutable findCompiled(const Request &request) {
 Begun beginCompiling(const Request &request) {
   Compiler &state = compiler();
   const auto &[device, kernel, args, config, workspace] = request;
+  checkArguments(kernel, args, workspace);
   Begun begun{{}, sourceOf(request), {}};
   const FactWords facts = factsOf(args, workspace);
   if ((begun.executable = begun.source->find(facts, args))) {
     ++state.fromMemory;
     return begun;
   }
-  checkArguments(kernel, args);
   if (state.frozen)
     throw Error(
         fmt::format("kernel '{}': expected no compilation after freeze(), but got new arguments: {} with config "
@@ -250,7 +239,7 @@ bool finishCompiling(const Request &request, Begun &begun) {
   const BusyClock::Scope timed(compiler().clock);
   try {
     TracedKernel &traced = *begun.traced;
-    const Signature signature = signatureOf(request.kernel, *traced.traced.module, request.args);
+    const Signature signature = signatureOf(request, *traced.traced.module);
     const std::vector<char> object = objectOf(request.kernel, *traced.traced.module, request.device);
     traced.traced.module = {};
     compiler().contexts.give(std::move(traced.context));

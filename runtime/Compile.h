@@ -22,7 +22,7 @@ std::shared_ptr<const Executable> compile(Device &device, const Kernel &kernel, 
                                           const std::string &config = "", void *workspace = nullptr);
 
 /// compile() and launch in one.
-void launch(Device &device, const Kernel &kernel, std::array<int64_t, 3> grid, const std::vector<Arg> &args,
+void launch(Device &device, const Kernel &kernel, Grid grid, const std::vector<Arg> &args,
             const std::string &config = "");
 
 /// Compiles what the launches of a plan need and is not in memory, several at a time on as many threads as the device

@@ -46,7 +46,7 @@ public:
 
   /// Runs `grid` programs; an empty grid runs nothing. Regions of the workspace begin at `workspace`. On a CPU they
   /// have run when it returns. Throws Error where the arguments are not those that the executable was compiled for.
-  virtual void launch(const Executable &executable, std::array<int64_t, 3> grid, const std::vector<Arg> &args,
+  virtual void launch(const Executable &executable, Grid grid, const std::vector<Arg> &args,
                       void *workspace = nullptr) = 0;
   /// Waits for every launch; throws Error with the first check that failed since the last call.
   virtual void synchronize() = 0;

@@ -25,13 +25,6 @@ Fact Fact::decode(uint64_t word) {
   return fact;
 }
 
-namespace {
-/// The bytes [low, high) from the first to the last element; empty for a view without elements.
-struct Range {
-  uintptr_t low = 0, high = 0;
-};
-} // namespace
-
 /// Offset of the last element, as if every stride were positive; −1 when there are no elements.
 static int64_t reachOf(const TensorRef &ref) {
   int64_t reach = 0;
@@ -43,7 +36,7 @@ static int64_t reachOf(const TensorRef &ref) {
   return reach;
 }
 
-static Range rangeOf(const Arg &arg, void *workspace) {
+Range rangeOf(const Arg &arg, void *workspace) {
   uintptr_t low = reinterpret_cast<uintptr_t>(dataOf(arg, workspace)), high = low;
   const int64_t size = bytesOf(arg.ref.type);
   for (size_t i = 0; i < arg.ref.extents.size(); ++i) {
@@ -55,7 +48,7 @@ static Range rangeOf(const Arg &arg, void *workspace) {
   return {low, high + size};
 }
 
-static Fact factOf(const Arg &arg, void *workspace) {
+Fact factOf(const Arg &arg, void *workspace) {
   Fact fact;
   fact.isView = arg.kind != Arg::Kind::scalar;
   fact.type = fact.isView ? arg.ref.type : arg.scalarType;
@@ -82,10 +75,8 @@ template <class Visit> static void forPairs(const std::vector<Arg> &args, void *
     if (args[i].kind != Arg::Kind::scalar)
       views.push_back({static_cast<int>(i), rangeOf(args[i], workspace)});
   for (size_t a = 0; a < views.size(); ++a)
-    for (size_t b = a + 1; b < views.size(); ++b) {
-      const Range &x = views[a].second, &y = views[b].second;
-      visit(views[a].first, views[b].first, x.high <= y.low || y.high <= x.low);
-    }
+    for (size_t b = a + 1; b < views.size(); ++b)
+      visit(views[a].first, views[b].first, !views[a].second.overlaps(views[b].second));
 }
 
 FactWords factsOf(const std::vector<Arg> &args, void *workspace) {

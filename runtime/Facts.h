@@ -25,6 +25,16 @@ struct Fact {
 /// extents asked for, when there are any.
 using FactWords = llvm::SmallVector<uint64_t, 32>;
 
+/// The facts of one argument.
+Fact factOf(const Arg &arg, void *workspace);
+
+/// The bytes [low, high) from a view's first element to its last; empty for a view without elements.
+struct Range {
+  uintptr_t low = 0, high = 0;
+  bool overlaps(const Range &other) const { return low < other.high && other.low < high; }
+};
+Range rangeOf(const Arg &arg, void *workspace);
+
 /// The facts of these arguments, without extents. Workspace regions lie in `workspace`.
 FactWords factsOf(const std::vector<Arg> &args, void *workspace);
 /// The pairs (i < j) of view arguments that do not overlap.

@@ -103,22 +103,34 @@ static void workTogether(Preparation &preparation, size_t others) {
   preparation.work();
 }
 
-/// Throws Error unless the workspace holds what the plan wants of it.
-static void checkWorkspace(const Plan &plan, const TensorRef &workspace) {
-  const int64_t bytes = workspace.data ? workspace.count() * bytesOf(workspace.type) : 0;
-  if (bytes < plan.workspaceBytes)
+/// The bytes of a workspace; throws Error when it has gaps.
+static int64_t bytesOfWorkspace(const TensorRef &workspace) {
+  if (!workspace.data)
+    return 0;
+  if (!workspace.isDense())
+    throw Error(fmt::format("expected a workspace of dense memory, but got one of shape {} with strides {}",
+                            textOf(workspace.extents), textOf(workspace.strides)));
+  return workspace.bytes();
+}
+
+/// Throws Error unless every launch has a kernel and the workspace holds what the plan wants of it.
+static void checkPlan(const Plan &plan, const TensorRef &workspace) {
+  if (const int64_t bytes = bytesOfWorkspace(workspace); bytes < plan.workspaceBytes)
     throw Error(fmt::format("expected a workspace of {} bytes, but got {}", plan.workspaceBytes, bytes));
-  for (const Launch &launch : plan.launches)
+  for (size_t at = 0; at < plan.launches.size(); ++at) {
+    const Launch &launch = plan.launches[at];
+    if (!launch.kernel)
+      throw Error(fmt::format("expected launch {} of a plan to have a kernel, but got none", at));
     for (size_t i = 0; i < launch.args.size(); ++i) {
       const Arg &arg = launch.args[i];
       if (arg.kind == Arg::Kind::workspace &&
-          (arg.workspaceOffset < 0 ||
-           arg.workspaceOffset + arg.ref.count() * bytesOf(arg.ref.type) > plan.workspaceBytes))
+          (arg.workspaceOffset < 0 || arg.ref.bytes() > plan.workspaceBytes - arg.workspaceOffset))
         throw Error(
             fmt::format("kernel '{}': expected argument {} to lie in the plan's workspace of {} bytes, but got {} "
                         "at byte {}",
                         launch.kernel->name, i, plan.workspaceBytes, textOf(arg), arg.workspaceOffset));
     }
+  }
 }
 
 /// Leaves nothing of a plan to compile.
@@ -128,14 +140,14 @@ static void compileMissing(Device &device, Preparation &preparation) {
 }
 
 void prepare(Device &device, const Plan &plan, const TensorRef &workspace) {
-  checkWorkspace(plan, workspace);
+  checkPlan(plan, workspace);
   Preparation preparation(device, plan, workspace.data);
   compileMissing(device, preparation);
   preparation.result();
 }
 
 void run(Device &device, const Plan &plan, const TensorRef &workspace) {
-  checkWorkspace(plan, workspace);
+  checkPlan(plan, workspace);
   Preparation preparation(device, plan, workspace.data);
   compileMissing(device, preparation);
   const std::vector<SharedExecutable> &executables = preparation.result();
@@ -143,8 +155,7 @@ void run(Device &device, const Plan &plan, const TensorRef &workspace) {
     device.launch(*executables[i].get(), plan.launches[i].grid, plan.launches[i].args, workspace.data);
 }
 
-void launch(Device &device, const Kernel &kernel, std::array<int64_t, 3> grid, const std::vector<Arg> &args,
-            const std::string &config) {
+void launch(Device &device, const Kernel &kernel, Grid grid, const std::vector<Arg> &args, const std::string &config) {
   device.launch(*compile(device, kernel, args, config), grid, args);
 }
 

@@ -1,7 +1,7 @@
 // What a compiled kernel expects of its arguments.
 //
-// A dimension or stride that the specialisation fixed has no slot in the argument block of lowering/Abi.h; it is
-// compared with the argument's own when a launch packs its arguments.
+// A dimension or stride that the specialisation fixed has no slot in the argument block of lowering/Abi.h; it, and
+// every fact that the code was made for, is compared with the argument's own when a launch packs its arguments.
 
 #pragma once
 
@@ -19,9 +19,13 @@ struct Signature {
   struct Parameter {
     bool isView = true;
     Type type = Type::f32;
-    Shape extents, strides; // views only
+    // Views only: these, and what else the code may rely on (see ArgFacts in dialect/dsl/Trace.h).
+    Shape extents, strides;
+    int64_t alignment = 1;
+    bool stridesBy16 = false, fits32 = false;
   };
   std::vector<Parameter> parameters;
+  std::vector<std::pair<int, int>> disjoint; // views that must not overlap
 };
 
 } // namespace kiln

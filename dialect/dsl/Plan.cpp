@@ -2,9 +2,20 @@
 
 #include "dialect/dsl/Plan.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 namespace kiln {
 
+static void checkStrides(const TensorRef &tensor) {
+  if (tensor.strides.size() != tensor.extents.size())
+    throw Error("expected a stride for each extent, but got " + std::to_string(tensor.strides.size()) +
+                " strides for shape " + textOf(tensor.extents));
+}
+
 static void checkAxis(const TensorRef &tensor, int axis) {
+  checkStrides(tensor);
   if (axis < 0 || axis >= tensor.rank())
     throw Error("expected a dimension below the rank " + std::to_string(tensor.rank()) + ", but got " +
                 std::to_string(axis));
@@ -15,25 +26,39 @@ static void *advance(const TensorRef &tensor, int64_t elements) {
   return tensor.data ? static_cast<char *>(tensor.data) + elements * bytesOf(tensor.type) : nullptr;
 }
 
-static bool isDense(const TensorRef &tensor) {
+bool TensorRef::isDense() const {
+  checkStrides(*this);
   int64_t stride = 1;
-  for (int axis = tensor.rank() - 1; axis >= 0; --axis) {
-    if (tensor.extents[axis] != 1 && tensor.strides[axis] != stride)
+  for (int axis = rank() - 1; axis >= 0; --axis) {
+    if (extents[axis] != 1 && strides[axis] != stride)
       return false;
-    stride *= tensor.extents[axis];
+    stride *= extents[axis];
   }
   return true;
 }
 
-int64_t TensorRef::count() const {
-  int64_t count = 1;
-  for (int64_t extent : extents)
-    count *= extent;
-  return count;
+/// `unit` times the product of the extents; throws Error when there is no such number. Extents of 0 hide no overflow
+/// of the others, for strides are products too.
+static int64_t product(const TensorRef &tensor, int64_t unit) {
+  int64_t least = unit;
+  bool empty = false, wrong = false;
+  for (int64_t extent : tensor.extents) {
+    wrong |= extent < 0 || __builtin_mul_overflow(least, std::max<int64_t>(extent, 1), &least);
+    empty |= extent == 0;
+  }
+  if (wrong)
+    throw Error(std::string("expected extents from 0 whose bytes fit 64 bits, but got ") + nameOf(tensor.type) + "[" +
+                textOf(tensor.extents) + "]");
+  return empty ? 0 : least;
 }
+
+int64_t TensorRef::count() const { return product(*this, 1); }
+
+int64_t TensorRef::bytes() const { return product(*this, bytesOf(type)); }
 
 TensorRef TensorRef::dense(void *data, Type type, Shape extents) {
   TensorRef tensor{data, type, std::move(extents), {}};
+  tensor.bytes();
   tensor.strides.resize(tensor.extents.size());
   int64_t stride = 1;
   for (int axis = tensor.rank() - 1; axis >= 0; --axis) {
@@ -45,9 +70,9 @@ TensorRef TensorRef::dense(void *data, Type type, Shape extents) {
 
 TensorRef TensorRef::slice(int axis, int64_t begin, int64_t extent) const {
   checkAxis(*this, axis);
-  if (begin < 0 || extent < 0 || begin + extent > extents[axis])
+  if (begin < 0 || extent < 0 || begin > extents[axis] || extent > extents[axis] - begin)
     throw Error("expected a slice within extent " + std::to_string(extents[axis]) + " of dimension " +
-                std::to_string(axis) + ", but got " + std::to_string(begin) + " to " + std::to_string(begin + extent));
+                std::to_string(axis) + ", but got extent " + std::to_string(extent) + " from " + std::to_string(begin));
   TensorRef result = *this;
   result.data = advance(*this, begin * strides[axis]);
   result.extents[axis] = extent;
@@ -62,6 +87,7 @@ TensorRef TensorRef::select(int axis, int64_t at) const {
 }
 
 TensorRef TensorRef::permute(std::vector<int> order) const {
+  checkStrides(*this);
   TensorRef result = *this;
   std::vector<bool> seen(rank(), false);
   bool complete = static_cast<int>(order.size()) == rank();
@@ -79,7 +105,7 @@ TensorRef TensorRef::permute(std::vector<int> order) const {
 }
 
 TensorRef TensorRef::reshape(Shape shape) const {
-  if (!isDense(*this))
+  if (!isDense())
     throw Error("expected dense memory to reshape, but got a tensor of shape " + textOf(extents) + " with strides " +
                 textOf(strides));
   TensorRef result = dense(data, type, std::move(shape));
@@ -93,6 +119,32 @@ Arg Arg::workspace(int64_t offset, Type type, Shape extents) {
   arg.kind = Kind::workspace;
   arg.workspaceOffset = offset;
   return arg;
+}
+
+int64_t Arg::signedOf(uint64_t value) {
+  if (value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+    throw Error("expected an integer argument below 2^63, but got " + std::to_string(value));
+  return static_cast<int64_t>(value);
+}
+
+Arg Arg::as(Type type) const {
+  if (kind != Kind::scalar)
+    throw Error(std::string("expected a scalar to give the type ") + nameOf(type) + ", but got a tensor");
+  const bool wasFloat = isFloat(scalarType);
+  Arg result = *this;
+  result.scalarType = type;
+  if (isFloat(type)) {
+    result.real = wasFloat ? real : static_cast<double>(integer);
+    return result;
+  }
+  // In steps that no number overflows: −2^63 is a double, 2^63 − 1 is not.
+  const bool whole = !wasFloat || (real == std::trunc(real) && real >= -0x1p63 && real < 0x1p63);
+  result.integer = !whole ? 0 : wasFloat ? static_cast<int64_t>(real) : integer;
+  const int64_t most = type == boolean ? 1 : static_cast<int64_t>(~uint64_t(0) >> (65 - 8 * bytesOf(type)));
+  if (!whole || result.integer > most || result.integer < (type == boolean ? 0 : -most - 1))
+    throw Error(std::string("expected a number that ") + nameOf(type) + " has, but got " +
+                (wasFloat ? printField(real) : printField(integer)));
+  return result;
 }
 
 Plan &Plan::operator+=(const Plan &other) {

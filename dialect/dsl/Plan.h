@@ -28,8 +28,12 @@ struct TensorRef {
   Shape strides;
 
   int rank() const { return static_cast<int>(extents.size()); }
+  /// Elements, and the bytes that so many take; both throw Error for negative extents and beyond 64 bits.
   int64_t count() const;
-  /// Dense row-major memory at `data`.
+  int64_t bytes() const;
+  /// Whether the elements lie in row-major order without gaps.
+  bool isDense() const;
+  /// Dense row-major memory at `data`. Throws Error for extents below 0 and bytes beyond 64 bits.
   static TensorRef dense(void *data, Type type, Shape extents);
   /// Rows `begin` … `begin + extent` of dimension `axis`.
   TensorRef slice(int axis, int64_t begin, int64_t extent) const;
@@ -42,31 +46,58 @@ struct TensorRef {
 };
 
 /// One argument of a launch: a tensor, a region of the plan's workspace, or a scalar.
+///
+/// Whatever converts to a TensorRef is a tensor, so that `{x, y, 2.0f}` is a list of arguments. A C++ number is a
+/// scalar of the type nearest to its own: float gives f32, double and long double f64, bool a bool, and every integer
+/// i64. Nothing is guessed from the kernel: with an f32 view, write `2.0f` and not `2.0`, or as().
 struct Arg {
   enum class Kind { tensor, workspace, scalar } kind = Kind::tensor;
   TensorRef ref;               // a workspace region has no data here …
   int64_t workspaceOffset = 0; // … but begins this many bytes into the workspace
-  Type scalarType = Type::i64; // f32, f64, i32 or i64
+  Type scalarType = Type::i64;
   union {
-    int64_t integer = 0;
-    double real;
+    int64_t integer = 0; // of bool and the integer types
+    double real;         // of the floating-point types
   };
 
   Arg(TensorRef tensor) : ref(std::move(tensor)) {}
-  Arg(float value) : kind(Kind::scalar), scalarType(Type::f32), real(value) {}
-  Arg(int64_t value) : kind(Kind::scalar), scalarType(Type::i64), integer(value) {}
-  Arg(int value) : Arg(static_cast<int64_t>(value)) {}
+  template <class Tensor>
+    requires(!std::is_same_v<Tensor, TensorRef> && std::is_convertible_v<const Tensor &, const TensorRef &>)
+  Arg(const Tensor &tensor) : ref(static_cast<const TensorRef &>(tensor)) {}
+  /// Throws Error for an unsigned number from 2^63.
+  template <class Number>
+    requires std::is_arithmetic_v<Number>
+  Arg(Number value) : kind(Kind::scalar) {
+    if constexpr (std::is_floating_point_v<Number>) {
+      scalarType = std::is_same_v<Number, float> ? Type::f32 : Type::f64;
+      real = static_cast<double>(value);
+    } else {
+      scalarType = std::is_same_v<Number, bool> ? Type::boolean : Type::i64;
+      integer = std::is_unsigned_v<Number> ? signedOf(value) : static_cast<int64_t>(value);
+    }
+  }
   static Arg workspace(int64_t offset, Type type, Shape extents);
+
+  /// This scalar as one of another type: `Arg(3).as(i32)`, `Arg(0.5).as(bf16)`. Floats are rounded to nearest. Throws
+  /// Error for a tensor, and for a number that an integer type does not have.
+  Arg as(Type type) const;
+
+private:
+  static int64_t signedOf(uint64_t value);
 };
 
-/// Extents of a launch grid; axes that are not named have one program.
-constexpr std::array<int64_t, 3> programs(int64_t x, int64_t y = 1, int64_t z = 1) { return {x, y, z}; }
+/// Extents of a launch grid, from 0: `8`, `{8, 4}` or `{8, 4, 2}`. Axes that are not named have one program.
+struct Grid : std::array<int64_t, 3> {
+  constexpr Grid(int64_t x = 1, int64_t y = 1, int64_t z = 1) : array{x, y, z} {}
+};
+/// The same where a type must be named.
+constexpr Grid programs(int64_t x, int64_t y = 1, int64_t z = 1) { return {x, y, z}; }
 
 /// One launch: `grid` programs of a kernel specialised by `config`.
 struct Launch {
   const Kernel *kernel = nullptr;
   std::string config; // `name=value,…`
-  std::array<int64_t, 3> grid = {1, 1, 1};
+  Grid grid;
   std::vector<Arg> args; // in the order of the kernel's parameters
 };
 

@@ -80,8 +80,7 @@ public:
     return std::make_shared<CpuExecutable>(kernel, std::move(signature), loader->load(kernel, object));
   }
 
-  void launch(const Executable &executable, std::array<int64_t, 3> grid, const std::vector<Arg> &args,
-              void *workspace) override;
+  void launch(const Executable &executable, Grid grid, const std::vector<Arg> &args, void *workspace) override;
   void synchronize() override {
     if (const auto failure = checks.take())
       throw Error(*failure);
@@ -152,8 +151,7 @@ void CpuDevice::setThreads(int threads) {
 /// Programs that a thread takes at a time: one, unless there are so many that fetching the next would cost.
 static int64_t chunkOf(int64_t programs, int64_t threads) { return std::max<int64_t>(1, programs / (threads * 64)); }
 
-void CpuDevice::launch(const Executable &executable, std::array<int64_t, 3> grid, const std::vector<Arg> &args,
-                       void *workspace) {
+void CpuDevice::launch(const Executable &executable, Grid grid, const std::vector<Arg> &args, void *workspace) {
   const auto &kernel = static_cast<const CpuExecutable &>(executable);
   const ArgumentBlock block = pack(kernel.kernel(), kernel.signature(), grid, args, workspace);
   int64_t programs = 1;

@@ -99,7 +99,7 @@ TEST(TensorRef, SliceMovesTheStart) {
   EXPECT_EQ(part.data, memory + 4);
   EXPECT_EQ(part.extents, (Shape{2, 2, 4}));
   EXPECT_EQ(part.strides, cube.strides);
-  EXPECT_EQ(errorOf([] { cube.slice(1, 2, 2); }), "expected a slice within extent 3 of dimension 1, but got 2 to 4");
+  EXPECT_EQ(errorOf([] { cube.slice(1, 2, 2); }), "expected a slice within extent 3 of dimension 1, but got extent 2 from 2");
   EXPECT_EQ(errorOf([] { cube.slice(3, 0, 1); }), "expected a dimension below the rank 3, but got 3");
 }
 

@@ -32,6 +32,8 @@ void benchAttention(Setting &setting);
 void benchLayerNorm(Setting &setting);
 /// Training steps of GPT-2 124M, beside the multiply-add peak; peak memory beside the plan.
 void benchStep(Setting &setting);
+/// Host time of a launch, beside its budget.
+void benchLaunch(Setting &setting);
 /// Cold and warm compile times of every kernel and of a training step.
 void benchCompile(Setting &setting);
 

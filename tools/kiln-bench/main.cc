@@ -1,6 +1,6 @@
 // kiln-bench: how fast Kiln is, beside a peer or beside what the machine can do at best, in the same run.
 //
-//     kiln-bench matmul|attention|layernorm|step|compile [--threads N] [--json F] [--quick]
+//     kiln-bench matmul|attention|layernorm|step|launch|compile [--threads N] [--json F] [--quick]
 
 #include "models/gpt2/options.h"
 #include "runtime/Streams.h"
@@ -44,6 +44,7 @@ static const Bench benches[] = {
     {"attention", "causal flash attention, beside the product rate", bench::benchAttention},
     {"layernorm", "LayerNorm, cross-entropy, AdamW, beside a copy", bench::benchLayerNorm},
     {"step", "GPT-2 124M training steps, beside the multiply-add peak", bench::benchStep},
+    {"launch", "host time of a launch, beside its budget", bench::benchLaunch},
     {"compile", "compile times, cold and from disk", bench::benchCompile},
 };
 
@@ -75,7 +76,7 @@ static void runBench(const Bench &bench, int threads, const std::string &json, b
   writeResult(fmt::format("kiln-bench {} on {}, {} thread{}\n", bench.name, device->target().name, threads,
                           threads == 1 ? "" : "s"));
   bench::Setting setting{device, threads, report, quick};
-  if (bench.name != "compile")
+  if (bench.name != "launch" && bench.name != "compile")
     benchMachine(setting);
   bench.run(setting);
   report.writeJson();

@@ -1,0 +1,47 @@
+// What a launch costs the host: a kernel of six matrices that does nothing, one program, on one thread, so that all
+// that is left is checking the arguments, finding the executable, packing and calling it. The budget is 2 µs.
+
+#include "tools/kiln-bench/bench.h"
+
+#include <fmt/format.h>
+
+using namespace kiln;
+
+static void touchNothing(View, View, View, View, View, View) {}
+static const Kernel idle = kernel("idle", touchNothing);
+
+/// Seconds that a launch may take.
+static constexpr double budget = 2e-6;
+/// Launches of a plan, and of one timed call: a clock reading costs little beside them.
+static constexpr int launches = 100;
+
+void bench::benchLaunch(Setting &setting) {
+  setting.report.section("host time of a launch of six matrices, beside its budget");
+  std::vector<Tensor> tensors;
+  std::vector<Arg> args;
+  for (int i = 0; i < 6; ++i)
+    args.emplace_back(tensors.emplace_back(zeroTensor(setting, {16, 64})).ref());
+  const std::shared_ptr<const Executable> executable = compile(*setting.device, idle, args);
+  Plan plan;
+  plan.launches.assign(launches, {&idle, "", programs(1), args});
+  const std::vector<double> seconds = setting.measure({[&] {
+                                                         for (int i = 0; i < launches; ++i)
+                                                           launch(*setting.device, idle, programs(1), args);
+                                                       },
+                                                       [&] { run(*setting.device, plan); },
+                                                       [&] {
+                                                         for (int i = 0; i < launches; ++i)
+                                                           setting.device->launch(*executable, programs(1), args);
+                                                       }});
+  const char *const names[] = {"launch(kernel)", "run(plan), each of its launches", "Device::launch(executable)"};
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    const double each = seconds[i] / launches;
+    setting.report.add({.bench = "launch",
+                        .shape = names[i],
+                        .metric = "us",
+                        .value = each * 1e6,
+                        .peer = "budget",
+                        .peerValue = budget * 1e6,
+                        .ratio = budget / each});
+  }
+}
