@@ -4,6 +4,7 @@
 
 #include "dialect/dsl/Types.h"
 
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cerrno>
@@ -80,6 +81,10 @@ void openStandardStreams() noexcept {
     llvm::outs().flush();
     llvm::outs().clear_error();
     llvm::errs().clear_error();
+  });
+  llvm::install_bad_alloc_error_handler([](void *, const char *, bool) {
+    say("error: expected more memory, but the system has none left\n");
+    _exit(3);
   });
 }
 

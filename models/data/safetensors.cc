@@ -3,6 +3,7 @@
 #include "models/data/safetensors.h"
 #include "models/data/files.h"
 #include "models/data/json.h"
+#include "runtime/Checksum.h"
 #include "runtime/Tensor.h"
 
 #include <algorithm>
@@ -49,6 +50,17 @@ static int64_t count(const Shape &extents) {
   for (int64_t extent : extents)
     n *= extent;
   return n;
+}
+
+static std::string checksumKey(const std::string &name) { return "kiln.xxh3." + name; }
+
+std::map<std::string, std::string> checksumsOf(const std::vector<HostTensor> &tensors) {
+  std::map<std::string, std::string> checksums;
+  for (const HostTensor &t : tensors) {
+    const size_t bytes = count(t.extents) * bytesOf(t.type);
+    checksums.emplace(checksumKey(t.name), checksum({static_cast<const char *>(t.data), bytes}));
+  }
+  return checksums;
 }
 
 void writeSafetensors(const std::string &path, const std::vector<HostTensor> &tensors,
@@ -158,13 +170,36 @@ void Safetensors::read(const std::string &name, Type type, const Shape &extents,
       throw Error(
           fmt::format("expected {} bytes of tensor '{}' in '{}', but it breaks off", e.end - e.begin, name, path));
   };
-  if (!converts)
-    return readBytes(to, e.end - e.begin);
+  if (!converts) {
+    readBytes(to, e.end - e.begin);
+    return verify(name, {static_cast<const char *>(to), static_cast<size_t>(e.end - e.begin)});
+  }
   std::vector<char> part(chunk * bytesOf(*held));
   for (int64_t i = 0; i < count(extents); i += chunk) {
     const int64_t size = std::min(chunk, count(extents) - i);
     readBytes(part.data(), size * bytesOf(*held));
     fromDoubles(toDoubles(part.data(), *held, size), type, static_cast<char *>(to) + i * bytesOf(type));
+  }
+}
+
+void Safetensors::verify(const std::string &name, std::string_view bytes) const {
+  const auto written = texts.find(checksumKey(name));
+  if (written == texts.end())
+    return;
+  if (const std::string got = checksum(bytes); got != written->second)
+    throw Error(fmt::format("expected tensor '{}' of '{}' to have the checksum {}, but got {}: the file is damaged",
+                            name, path, written->second, got));
+}
+
+void Safetensors::verify() const {
+  std::ifstream in(path, std::ios::binary);
+  std::string bytes;
+  for (const auto &[name, entry] : entries) {
+    bytes.resize(entry.end - entry.begin);
+    in.seekg(dataBegin + entry.begin);
+    in.read(bytes.data(), std::ssize(bytes));
+    bytes.resize(in.gcount());
+    verify(name, bytes);
   }
 }
 

@@ -17,6 +17,9 @@ struct HostTensor {
   const void *data;
 };
 
+/// Metadata with a checksum for each of `tensors`. Safetensors compares what it reads with those that a file has.
+std::map<std::string, std::string> checksumsOf(const std::vector<HostTensor> &tensors);
+
 /// Writes and syncs `path`, in the order given.
 void writeSafetensors(const std::string &path, const std::vector<HostTensor> &tensors,
                       const std::map<std::string, std::string> &metadata = {});
@@ -31,6 +34,8 @@ public:
   /// nearest even. Throws Error when it is missing, has another shape, or is of a type that is not converted.
   void read(const std::string &name, Type type, const Shape &extents, void *to) const;
   bool has(const std::string &name) const { return entries.count(name) > 0; }
+  /// Reads every tensor that has a checksum; throws Error that names the first one that is damaged.
+  void verify() const;
   std::vector<std::string> names() const;
   const std::map<std::string, std::string> &metadata() const { return texts; }
 
@@ -42,6 +47,7 @@ private:
   };
   void parse(const std::string &header);
   void verifyPlaces() const;
+  void verify(const std::string &name, std::string_view bytes) const;
 
   std::string path;
   int64_t dataBegin = 0, dataBytes = 0;

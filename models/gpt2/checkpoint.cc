@@ -4,6 +4,7 @@
 #include "models/data/files.h"
 #include "models/data/json.h"
 #include "models/gpt2/config_json.h"
+#include "models/gpt2/identity.h"
 #include "models/gpt2/model_links.h"
 #include "models/gpt2/weights.h"
 
@@ -35,7 +36,8 @@ static Json settingsJson(const TrainSettings &s) {
 }
 
 static Json stateJson(const RunState &state) {
-  return {{"format", 1},
+  return {{"format", 2},
+          {"checkpoint", noIdentity},
           {"step", state.step},
           {"settings", settingsJson(state.settings)},
           {"random", {{"generator", "philox4x32-10"}, {"seed", state.settings.seed}, {"sequences", state.sequences}}},
@@ -92,6 +94,7 @@ RunState readRunState(const std::string &checkpoint) {
   state.settings = settingsOf(j.object("settings"));
   state.data = {data.text("path"), data.integer("train_bytes"), hashIn(data)};
   state.config = readConfig(checkpoint);
+  verifyParts(checkpoint);
   return state;
 }
 
@@ -102,8 +105,7 @@ static void append(std::vector<HostTensor> &tensors, const ParameterList &list, 
     tensors.push_back({prefix + p.name, type, p.shape, static_cast<const char *>(flat) + p.offset * bytesOf(type)});
 }
 
-static void writeJson(const std::string &path, const Json &json) {
-  const std::string text = textOf(json, 2) + "\n";
+static void writeText(const std::string &path, const std::string &text) {
   writeSynced(path, {{text.data(), static_cast<int64_t>(text.size())}});
 }
 
@@ -113,10 +115,17 @@ static void writeAll(const std::string &folder, const RunState &state, const Par
   append(weights, list, "", state.config.type, buffers.values.data());
   append(moments, list, "exp_avg.", f32, buffers.first.data());
   append(moments, list, "exp_avg_sq.", f32, buffers.second.data());
-  writeSafetensors(folder + "/model.safetensors", weights, {{"format", "pt"}});
-  writeSafetensors(folder + "/optimizer.safetensors", moments);
-  writeJson(folder + "/config.json", configJson(state.config));
-  writeJson(folder + "/training.json", stateJson(state));
+  IdentifiedParts parts;
+  parts.config = textOf(configJson(state.config), 2) + "\n";
+  parts.training = textOf(stateJson(state), 2) + "\n";
+  parts.weights = checksumsOf(weights);
+  parts.weights.emplace("format", "pt"); // as Hugging Face's library wants it
+  parts.moments = checksumsOf(moments);
+  identify(parts, state.step, state.settings.seed);
+  writeSafetensors(folder + "/model.safetensors", weights, parts.weights);
+  writeSafetensors(folder + "/optimizer.safetensors", moments, parts.moments);
+  writeText(folder + "/config.json", parts.config);
+  writeText(folder + "/training.json", parts.training);
   syncFolder(folder);
 }
 
@@ -160,11 +169,44 @@ static std::error_code discard(const fs::path &path) {
   return error;
 }
 
+std::optional<std::string> wholeCheckpointBefore(const std::string &checkpoint) {
+  std::vector<std::string> all = checkpoints(fs::path(checkpoint).parent_path());
+  const auto place = std::find(all.begin(), all.end(), checkpoint);
+  if (place == all.end())
+    return {};
+  all.erase(place, all.end());
+  for (; !all.empty(); all.pop_back())
+    try {
+      readRunState(all.back());
+      for (const char *name : {"/model.safetensors", "/optimizer.safetensors"})
+        Safetensors(all.back() + name).verify();
+      return all.back();
+    } catch (const Error &) {
+      continue; // damaged as well
+    }
+  return {};
+}
+
+/// Removes a checkpoint, or says why not.
+static void remove(const std::string &checkpoint) {
+  if (const std::error_code error = discard(checkpoint))
+    throw Error(fmt::format("cannot remove '{}': {}", checkpoint, error.message()), Fault::device);
+}
+
+void removeCheckpointsAfter(const std::string &checkpoint) {
+  const fs::path folder = fs::path(checkpoint).parent_path();
+  const std::vector<std::string> all = checkpoints(folder);
+  if (all.empty() || all.back() == checkpoint)
+    return;
+  linkModel(folder, fs::path(checkpoint).filename()); // before what the links point at is removed
+  for (auto path = all.rbegin(); path != all.rend() && *path != checkpoint; ++path)
+    remove(*path);
+}
+
 void removeCheckpoints(const std::string &folder) {
   unlinkModel(folder);
   for (const std::string &path : checkpoints(folder))
-    if (const std::error_code error = discard(path))
-      throw Error(fmt::format("cannot remove '{}': {}", path, error.message()), Fault::device);
+    remove(path);
 }
 
 /// Removes what runs that were killed left behind in the middle of writing or removing.

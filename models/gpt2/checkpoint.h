@@ -3,7 +3,8 @@
 //   model.safetensors      the weights, by Hugging Face's GPT-2 names and shapes
 //   optimizer.safetensors  AdamW's two moments, as exp_avg.NAME and exp_avg_sq.NAME
 //   training.json          step, settings, random state, data and the position in it
-// It is written under another name, synced and renamed: a folder of that name is whole. Reading checks every size.
+// It is written under another name, synced and renamed: a folder of that name is whole. Reading checks every
+// size and every tensor's checksum, and that the parts are of one checkpoint.
 // Links in the run's folder show the newest one's model there.
 
 #pragma once
@@ -50,13 +51,19 @@ std::string checkpointPath(const std::string &folder, int64_t step);
 /// Path of the newest checkpoint below `folder`, if there is one.
 std::optional<std::string> newestCheckpoint(const std::string &folder);
 
+/// The newest checkpoint that is older than `checkpoint`, in its folder, and undamaged. Reads all of it.
+std::optional<std::string> wholeCheckpointBefore(const std::string &checkpoint);
+
+/// Removes the checkpoints in the folder of `checkpoint` that are newer.
+void removeCheckpointsAfter(const std::string &checkpoint);
+
 /// Points the links in `folder` (model_links.h) at the newest checkpoint there.
 void linkNewest(const std::string &folder);
 
 /// Removes all checkpoints below `folder`, and the links to them.
 void removeCheckpoints(const std::string &folder);
 
-/// What training.json of a checkpoint says.
+/// What training.json of a checkpoint says. Throws Error too when the checkpoint's parts do not belong together.
 RunState readRunState(const std::string &checkpoint);
 /// Weights and moments.
 HostBuffers readBuffers(const std::string &checkpoint, const ParameterList &list, Type type);

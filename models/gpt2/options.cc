@@ -102,6 +102,7 @@ static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
       ->capture_default_str();
   addNumber<int64_t>(train, "--keep", o.keep, "checkpoints to keep")->capture_default_str();
   train->add_flag("--resume", o.resume, "go on from the newest checkpoint in --out");
+  addNumber<int64_t>(train, "--resume-step", o.resumeStep, "go on from this step's checkpoint; newer ones are removed");
   train->add_flag("--overwrite", o.overwrite, "begin anew where --out holds checkpoints");
   addMachine(train, o.machine);
   return train;
@@ -192,6 +193,7 @@ std::optional<Command> parseCommand(int argc, const char *const *argv) {
     if (command->parsed())
       rejectExtras(*command, command->remaining());
   rejectExtras(app, app.remaining());
+  train.resume = train.resume || train.resumeStep;
   if (commands[0]->parsed())
     return train;
   if (commands[1]->parsed())

@@ -32,7 +32,8 @@ struct TrainOptions {
   int64_t stopAfter = 0; // 0: go on to the last step
   int64_t keep = 2;
   bool resume = false;
-  bool overwrite = false; // of the checkpoints in `out`
+  std::optional<int64_t> resumeStep; // of the checkpoint to go on from; the newest when not given
+  bool overwrite = false;            // of the checkpoints in `out`
 };
 
 struct SampleOptions {

@@ -5,6 +5,7 @@
 #include "models/gpt2/trainer.h"
 #include "models/gpt2/weights.h"
 #include "runtime/Streams.h"
+#include "runtime/Tensor.h"
 
 #include <algorithm>
 #include <cmath>
@@ -52,14 +53,57 @@ static void verify(const SampleOptions &o) {
     throw Error(fmt::format("expected 'top-k' to be at least 0, but got {}", o.topK));
 }
 
+namespace {
+/// A model in host memory.
+struct HostModel {
+  Gpt2Config config;
+  std::vector<char> weights;
+};
+} // namespace
+
+/// Throws for weights that nothing can be computed with.
+static void verifyFinite(const HostModel &model, const ParameterList &list, const std::string &folder) {
+  const int64_t bytes = bytesOf(model.config.type);
+  for (const Parameter &p : list.all())
+    for (const double value : toDoubles(model.weights.data() + p.offset * bytes, model.config.type, p.count()))
+      if (!std::isfinite(value))
+        throw Error(fmt::format("expected finite weights in '{}', but tensor '{}' has {}", folder, p.name, value));
+}
+
+static HostModel readModel(const std::string &folder) {
+  HostModel model = {readConfig(folder), {}};
+  if (model.config.vocab < 256)
+    throw Error(fmt::format("expected a vocabulary of at least 256 for bytes, but got {}", model.config.vocab));
+  const Network network(model.config);
+  model.weights = readWeights(folder + "/model.safetensors", network.parameters(), model.config.type);
+  verifyFinite(model, network.parameters(), folder);
+  return model;
+}
+
+/// The model in `folder`. A run that goes on may remove its newest checkpoint while it is read: then there is a newer
+/// one. Where it is damaged, the error names one before it that is not.
+static HostModel readNewest(const std::string &folder) {
+  while (true) {
+    const std::string place = weightsFolder(folder);
+    try {
+      return readModel(place);
+    } catch (const Error &error) {
+      if (const std::optional<std::string> newest = newestCheckpoint(folder); newest && *newest != place)
+        continue;
+      const std::optional<std::string> older = wholeCheckpointBefore(place);
+      if (!older)
+        throw;
+      throw Error(fmt::format("{}; '{}' is whole", error.what(), *older), error.fault);
+    }
+  }
+}
+
 void sample(const SampleOptions &options) {
   verify(options);
-  const std::string folder = weightsFolder(options.folder);
-  const Gpt2Config config = readConfig(folder);
-  if (config.vocab < 256)
-    throw Error(fmt::format("expected a vocabulary of at least 256 for bytes, but got {}", config.vocab));
+  const HostModel read = readNewest(options.folder);
+  const Gpt2Config &config = read.config;
   Gpt2 model(openDevice(options.machine), config, 1);
-  model.uploadWeights(readWeights(folder + "/model.safetensors", model.network().parameters(), config.type));
+  model.uploadWeights(read.weights);
   const Random random(options.seed, Stream::sampling);
   std::vector<int32_t> tokens;
   for (char c : options.prompt)

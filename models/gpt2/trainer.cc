@@ -65,6 +65,13 @@ private:
 /// The checkpoint to go on from, if any; throws when that and the folder's content contradict.
 static std::optional<std::string> checkpointFor(const TrainOptions &options) {
   const std::optional<std::string> newest = newestCheckpoint(options.out);
+  if (options.resumeStep) {
+    const std::string path = checkpointPath(options.out, *options.resumeStep);
+    if (!std::filesystem::exists(path))
+      throw Error(fmt::format("expected a checkpoint of step {} in '{}', but there is none{}", *options.resumeStep,
+                              options.out, newest ? fmt::format("; the newest is '{}'", *newest) : ""));
+    return path;
+  }
   if (options.resume && !newest)
     throw Error(fmt::format("expected a checkpoint to resume from in '{}', but there is none", options.out));
   if (!options.resume && newest && !options.overwrite)
@@ -88,10 +95,24 @@ static void verify(const TrainOptions &options) {
     checkpointFor(options); // before a folder is made of a name that was meant otherwise
 }
 
+/// What `read` makes of `checkpoint`. When that is damaged, the error names the checkpoint before it that is not.
+template <class Read> static auto readOrNameOlder(const std::string &checkpoint, Read read) {
+  try {
+    return read(checkpoint);
+  } catch (const Error &error) {
+    const std::optional<std::string> older =
+        error.fault == Fault::user ? wholeCheckpointBefore(checkpoint) : std::nullopt;
+    if (!older)
+      throw;
+    throw Error(fmt::format("{}; '{}' is whole, and --resume-step {} goes on from it", error.what(), *older,
+                            readRunState(*older).step));
+  }
+}
+
 RunState Run::begin() const {
   RunState s;
   if (checkpoint) {
-    s = readRunState(*checkpoint);
+    s = readOrNameOlder(*checkpoint, readRunState);
     const Gpt2Config asked = modelOf(options.model, s.config);
     if (!(asked == s.config))
       throw Error(fmt::format("expected the checkpoint's model of {}, but got {}", textOf(s.config), textOf(asked)));
@@ -123,7 +144,10 @@ Run::Run(const TrainOptions &given)
 
 void Run::restore() {
   if (checkpoint) {
-    model.upload(readBuffers(*checkpoint, model.network().parameters(), state.config.type));
+    model.upload(readOrNameOlder(*checkpoint, [&](const std::string &path) {
+      return readBuffers(path, model.network().parameters(), state.config.type);
+    }));
+    removeCheckpointsAfter(*checkpoint);
     saved = state.step;
     return;
   }

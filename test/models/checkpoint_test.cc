@@ -48,6 +48,22 @@ protected:
       count += !entry.is_symlink();
     return count;
   }
+  /// Makes a checkpoint what it was before there were identities and checksums.
+  void makeFirstFormat(const std::string &path) {
+    std::string training = readText(path + "/training.json");
+    const size_t field = training.find("\"checkpoint\"");
+    training.erase(field, training.find('\n', field) - field);
+    training.replace(training.find("\"format\": 2"), 11, "\"format\": 1");
+    writeText(path + "/training.json", training);
+    std::vector<HostTensor> weights, moments;
+    for (const Parameter &p : network.parameters().all()) {
+      weights.push_back({p.name, f32, p.shape, &buffers.values[p.offset * 4]});
+      moments.push_back({"exp_avg." + p.name, f32, p.shape, &buffers.first[p.offset]});
+      moments.push_back({"exp_avg_sq." + p.name, f32, p.shape, &buffers.second[p.offset]});
+    }
+    writeSafetensors(path + "/model.safetensors", weights);
+    writeSafetensors(path + "/optimizer.safetensors", moments);
+  }
   /// Everything that resuming reads.
   void load(const std::string &path) {
     readRunState(path);
@@ -104,6 +120,84 @@ TEST_F(CheckpointTest, CutAnywhereItIsRefused) {
     writeText(path + name, whole);
   }
   EXPECT_NO_THROW(load(path));
+}
+
+// Each file with one bit of it flipped, anywhere: nothing is read that was not written. Bits that make or unmake a
+// space are left out: the header of a safetensors file may be spaced otherwise.
+TEST_F(CheckpointTest, DamagedAnywhereItIsRefused) {
+  const std::string path = save(9);
+  for (const char *name : {"/config.json", "/training.json", "/model.safetensors", "/optimizer.safetensors"}) {
+    const std::string whole = readText(path + name);
+    for (size_t at = 0; at < whole.size(); at += 1 + whole.size() / 397) {
+      std::string damaged = whole;
+      damaged[at] = static_cast<char>(damaged[at] ^ 1 << at % 8);
+      if (whole[at] == ' ' || damaged[at] == ' ')
+        continue;
+      writeText(path + name, damaged);
+      expectError([&] { load(path); }, {"expected"});
+    }
+    writeText(path + name, whole);
+  }
+  EXPECT_NO_THROW(load(path));
+}
+
+// A flipped bit of a tensor is found by its checksum, and the tensor named.
+TEST_F(CheckpointTest, ADamagedTensorIsNamed) {
+  const std::string path = save(9);
+  std::string bytes = readText(path + "/model.safetensors");
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  writeText(path + "/model.safetensors", bytes);
+  expectError([&] { load(path); },
+              {"expected tensor '" + network.parameters().all().back().name + "'", "the file is damaged"});
+}
+
+// A part of another checkpoint does not pass for this one's, be it of the same run or of the same sizes and another
+// model.
+TEST_F(CheckpointTest, PartsOfTwoAreRefused) {
+  const std::string first = save(8), second = save(9);
+  for (const char *name : {"/training.json", "/model.safetensors", "/optimizer.safetensors"}) {
+    const std::string own = readText(second + name);
+    writeText(second + name, readText(first + name));
+    expectError([&] { load(second); },
+                {"expected the parts of '" + second + "' to belong together", "step 8", "step 9"});
+    writeText(second + name, own);
+  }
+  EXPECT_NO_THROW(load(second));
+  state.config.heads = 1;
+  writeText(second + "/config.json", readText(save(10) + "/config.json"));
+  expectError([&] { load(second); }, {"as they were written"});
+}
+
+// Two saves of one state are the same bytes: the identity depends on nothing else.
+TEST_F(CheckpointTest, OneStateHasOneIdentity) {
+  const std::string path = save(9);
+  const std::string training = readText(path + "/training.json"), weights = readText(path + "/model.safetensors");
+  save(9);
+  EXPECT_EQ(readText(path + "/training.json"), training);
+  EXPECT_EQ(readText(path + "/model.safetensors"), weights);
+}
+
+// Checkpoints from before there were identities are read as they always were.
+TEST_F(CheckpointTest, ReadsTheFirstFormat) {
+  const std::string path = save(9);
+  makeFirstFormat(path);
+  EXPECT_NO_THROW(load(path));
+  EXPECT_EQ(readBuffers(path, network.parameters(), f32).values, buffers.values);
+}
+
+// Among the older ones the newest that is whole is found, and none newer or damaged.
+TEST_F(CheckpointTest, FindsTheNewestWholeOneBeforeIt) {
+  for (const int64_t step : {1, 2, 3, 4, 5})
+    save(step, 9);
+  for (const int64_t step : {3, 4}) {
+    const std::string file = checkpointPath(folder.path, step) + "/optimizer.safetensors";
+    std::string bytes = readText(file);
+    bytes.back() = static_cast<char>(bytes.back() ^ 1);
+    writeText(file, bytes);
+  }
+  EXPECT_EQ(wholeCheckpointBefore(checkpointPath(folder.path, 4)), checkpointPath(folder.path, 2));
+  EXPECT_EQ(wholeCheckpointBefore(checkpointPath(folder.path, 1)), std::nullopt);
+  EXPECT_EQ(wholeCheckpointBefore(folder / "elsewhere"), std::nullopt);
 }
 
 TEST_F(CheckpointTest, AMissingFileIsAnError) {
@@ -176,12 +270,14 @@ TEST_F(CheckpointTest, AFullDiskLeavesTheOldOne) {
 
 // A hash is text: numbers beyond 2⁵³ are not safe in JSON. Checkpoints that hold a number are read all the same.
 TEST_F(CheckpointTest, TheDatasHashIsText) {
-  const std::string path = save(9) + "/training.json", text = readText(path), hash = "\"fedcba9876543210\"";
+  const std::string checkpoint = save(9);
+  makeFirstFormat(checkpoint);
+  const std::string path = checkpoint + "/training.json", text = readText(path), hash = "\"fedcba9876543210\"";
   const size_t at = text.find(hash);
   ASSERT_NE(at, std::string::npos) << text;
   const auto with = [&](const char *other) {
     writeText(path, std::string(text).replace(at, hash.size(), other));
-    return readRunState(folder / "checkpoint-00000009").data.hash;
+    return readRunState(checkpoint).data.hash;
   };
   EXPECT_EQ(with("18364758544493064720"), 0xfedcba9876543210);
   for (const char *bad : {"\"fedcba987654321\"", "\"fedcba987654321g\"", "\"0xfedcba98765432\""})

@@ -2,8 +2,13 @@
 // and by streams that are closed. Steps that were taken are saved, and the exit status says what happened.
 
 #include "models/gpt2/checkpoint.h"
+#include "models/gpt2/config_json.h"
+#include "models/gpt2/network.h"
+#include "models/gpt2/weights.h"
 #include "test/models/program.h"
 
+#include <cmath>
+#include <cstring>
 #include <linux/fs.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -169,6 +174,52 @@ TEST_F(Disturbed, AnotherRunsFolderIsLeftAlone) {
   expectOutput("are lost: another run's '" + out + "/checkpoint-00000001' is there now");
   EXPECT_EQ(newestStep(), 1);
   EXPECT_EQ(rows(out).size(), 1u);
+}
+
+// --- Damage ----------------------------------------------------------------------------------------------------------
+
+// A damaged newest checkpoint is neither used nor passed over: the error names the one before it and how to go on from
+// that, which then replaces what came after.
+TEST_F(Disturbed, ADamagedCheckpointNamesTheOneBefore) {
+  ASSERT_EQ(train(out, {"--steps", "6", "--save-every", "2", "--stop-after", "4"}).status, 0);
+  const std::string newest = out + "/checkpoint-00000004";
+  std::string bytes = readText(newest + "/model.safetensors");
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  writeText(newest + "/model.safetensors", bytes);
+  const std::vector<std::string> resume = {"train", "--data",   data,       "--out",
+                                           out,     "--resume", "--device", testDevices()[0]};
+  const Result refused = gpt2(resume);
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.output.find("the file is damaged; '" + out + "/checkpoint-00000002' is whole, and --resume-step 2"),
+            std::string::npos)
+      << refused.output;
+  const Result sampled = gpt2({"sample", "--out", out, "--tokens", "1"});
+  EXPECT_EQ(sampled.status, 2);
+  EXPECT_NE(sampled.output.find("/checkpoint-00000002' is whole"), std::string::npos) << sampled.output;
+  std::vector<std::string> earlier = resume;
+  earlier.insert(earlier.end(), {"--resume-step", "2", "--stop-after", "3"});
+  EXPECT_EQ(gpt2(earlier).status, 0) << output();
+  EXPECT_EQ(newestStep(), 3);
+  EXPECT_EQ(rows(out).size(), 3u);
+  earlier[earlier.size() - 3] = "5";
+  EXPECT_EQ(gpt2(earlier).status, 2);
+  expectOutput("expected a checkpoint of step 5");
+}
+
+// Weights that are not finite make no text.
+TEST_F(Disturbed, WeightsThatAreNotNumbersAreRefused) {
+  ASSERT_EQ(train(out, {"--steps", "1"}).status, 0);
+  const std::string path = out + "/checkpoint-00000001";
+  const kiln::Network network(kiln::readConfig(path));
+  std::vector<char> weights = kiln::readWeights(path + "/model.safetensors", network.parameters(), kiln::f32);
+  std::vector<kiln::HostTensor> tensors;
+  for (const kiln::Parameter &p : network.parameters().all())
+    tensors.push_back({p.name, kiln::f32, p.shape, weights.data() + p.offset * 4});
+  const float bad = NAN;
+  std::memcpy(weights.data() + network.parameters().all().back().offset * 4, &bad, 4);
+  kiln::writeSafetensors(path + "/model.safetensors", tensors);
+  EXPECT_EQ(gpt2({"sample", "--out", out}).status, 2);
+  expectOutput("expected finite weights in '" + path + "', but tensor '");
 }
 
 // --- Streams ---------------------------------------------------------------------------------------------------------

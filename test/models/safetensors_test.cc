@@ -83,6 +83,29 @@ TEST_F(SafetensorsTest, AHeaderBeyondReasonIsRefused) {
   refuse("{\"a\": " + std::string(100000, '['), "to be nested at most 64 deep");
 }
 
+// A tensor with a checksum is compared with it when it is read, and by verify(); one without is not.
+TEST_F(SafetensorsTest, ChecksumsFindDamage) {
+  const std::vector<HostTensor> tensors = {{"a", f32, {2, 3}, a}, {"b", i32, {4}, b}};
+  writeSafetensors(path, tensors, checksumsOf({tensors[0]}));
+  EXPECT_NO_THROW(Safetensors(path).verify());
+  const std::string whole = readText(path);
+  float gotA[6];
+  int32_t gotB[4];
+  for (size_t at = whole.size() - 40; at < whole.size(); ++at) {
+    std::string bytes = whole;
+    bytes[at] = static_cast<char>(bytes[at] ^ 0x10);
+    writeText(path, bytes);
+    const Safetensors file(path);
+    EXPECT_NO_THROW(file.read("b", i32, {4}, gotB));
+    if (at < whole.size() - 16) {
+      expectError([&] { file.read("a", f32, {2, 3}, gotA); }, {"expected tensor 'a'", "the file is damaged"});
+      expectError([&] { file.verify(); }, {"expected tensor 'a'"});
+    } else {
+      EXPECT_NO_THROW(file.verify());
+    }
+  }
+}
+
 TEST_F(SafetensorsTest, AnotherShapeIsAnError) {
   const Safetensors file(path);
   float got[6];
