@@ -2,6 +2,7 @@
 
 #include "models/data/files.h"
 #include "dialect/dsl/Types.h"
+#include "models/data/input_file.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -9,7 +10,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fstream>
 #include <unistd.h>
 
 namespace kiln {
@@ -67,16 +67,11 @@ void syncFolder(const std::string &path) {
 }
 
 std::string readFile(const std::string &path, int64_t most) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in)
-    fail("read", path, errno);
-  std::string text;
-  for (char part[1 << 16]; in;) {
-    in.read(part, sizeof part);
-    text.append(part, in.gcount());
-    if (static_cast<int64_t>(text.size()) > most)
-      throw Error(fmt::format("expected at most {} bytes in '{}', but it has more", most, path));
-  }
+  const InputFile file(path);
+  if (file.size() > most)
+    throw Error(fmt::format("expected at most {} bytes in '{}', but it has {}", most, path, file.size()));
+  std::string text(file.size(), '\0');
+  file.read(0, text.data(), file.size());
   return text;
 }
 

@@ -23,7 +23,7 @@ void writeSynced(const std::string &path, const std::vector<Bytes> &parts);
 void replaceFile(const std::string &path, const std::string &text);
 /// Makes a folder's entries durable.
 void syncFolder(const std::string &path);
-/// The whole file; throws Error when it cannot be read or has more than `most` bytes, of which it reads no more.
+/// All of a regular file; throws Error when there is none, it cannot be read, or it has more than `most` bytes.
 std::string readFile(const std::string &path, int64_t most = std::numeric_limits<int64_t>::max());
 
 } // namespace kiln

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
 #include <optional>
 
 namespace kiln {
@@ -84,23 +83,19 @@ void writeSafetensors(const std::string &path, const std::vector<HostTensor> &te
   writeSynced(path, parts);
 }
 
-Safetensors::Safetensors(const std::string &path) : path(path) {
-  std::ifstream in(path, std::ios::binary | std::ios::ate);
-  if (!in)
-    throw Error(fmt::format("expected a safetensors file, but '{}' cannot be read", path));
-  const int64_t size = in.tellg();
+Safetensors::Safetensors(const std::string &path) : path(path), file(std::make_shared<const InputFile>(path)) {
+  const int64_t size = file->size();
   if (size < 8)
     throw Error(fmt::format("expected the 8 bytes of a header's length in '{}', but the file has {}", path, size));
   uint64_t length = 0;
-  in.seekg(0);
-  in.read(reinterpret_cast<char *>(&length), 8);
+  file->read(0, &length, 8);
   if (length > static_cast<uint64_t>(size - 8))
     throw Error(fmt::format("expected a header of {} bytes in '{}', but the file ends {} bytes after its length",
                             length, path, size - 8));
   if (length > static_cast<uint64_t>(mostJsonBytes))
     throw Error(fmt::format("expected a header of at most {} bytes in '{}', but got {}", mostJsonBytes, path, length));
   std::string header(length, '\0');
-  in.read(header.data(), static_cast<std::streamsize>(length));
+  file->read(8, header.data(), static_cast<int64_t>(length));
   dataBegin = 8 + static_cast<int64_t>(length);
   dataBytes = size - dataBegin;
   parse(header);
@@ -162,22 +157,14 @@ void Safetensors::read(const std::string &name, Type type, const Shape &extents,
       e.end - e.begin != count(extents) * bytesOf(*held))
     throw Error(fmt::format("expected tensor '{}' of '{}' to be {} {}, but got {} {} of {} bytes", name, path,
                             spelling(type), textOf(extents), e.type, textOf(e.extents), e.end - e.begin));
-  std::ifstream in(path, std::ios::binary);
-  in.seekg(dataBegin + e.begin);
-  const auto readBytes = [&](void *data, int64_t bytes) {
-    in.read(static_cast<char *>(data), bytes);
-    if (in.gcount() != bytes)
-      throw Error(
-          fmt::format("expected {} bytes of tensor '{}' in '{}', but it breaks off", e.end - e.begin, name, path));
-  };
   if (!converts) {
-    readBytes(to, e.end - e.begin);
+    file->read(dataBegin + e.begin, to, e.end - e.begin);
     return verify(name, {static_cast<const char *>(to), static_cast<size_t>(e.end - e.begin)});
   }
   std::vector<char> part(chunk * bytesOf(*held));
   for (int64_t i = 0; i < count(extents); i += chunk) {
     const int64_t size = std::min(chunk, count(extents) - i);
-    readBytes(part.data(), size * bytesOf(*held));
+    file->read(dataBegin + e.begin + i * bytesOf(*held), part.data(), size * bytesOf(*held));
     fromDoubles(toDoubles(part.data(), *held, size), type, static_cast<char *>(to) + i * bytesOf(type));
   }
 }
@@ -192,13 +179,10 @@ void Safetensors::verify(const std::string &name, std::string_view bytes) const 
 }
 
 void Safetensors::verify() const {
-  std::ifstream in(path, std::ios::binary);
   std::string bytes;
   for (const auto &[name, entry] : entries) {
     bytes.resize(entry.end - entry.begin);
-    in.seekg(dataBegin + entry.begin);
-    in.read(bytes.data(), std::ssize(bytes));
-    bytes.resize(in.gcount());
+    file->read(dataBegin + entry.begin, bytes.data(), std::ssize(bytes));
     verify(name, bytes);
   }
 }

@@ -4,8 +4,10 @@
 #pragma once
 
 #include "dialect/dsl/Types.h"
+#include "models/data/input_file.h"
 
 #include <map>
+#include <memory>
 
 namespace kiln {
 
@@ -50,6 +52,7 @@ private:
   void verify(const std::string &name, std::string_view bytes) const;
 
   std::string path;
+  std::shared_ptr<const InputFile> file;
   int64_t dataBegin = 0, dataBytes = 0;
   std::map<std::string, Entry> entries;
   std::map<std::string, std::string> texts;

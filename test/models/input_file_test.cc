@@ -1,0 +1,78 @@
+// Files that are read: what is no file is refused without being waited for.
+
+#include "models/data/files.h"
+#include "models/data/input_file.h"
+#include "models/data/safetensors.h"
+#include "test/expect_error.h"
+#include "test/temporary_folder.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+using namespace kiln;
+
+namespace {
+
+/// The fault of the Error that `action` throws, whose text must have `part` in it.
+template <class Action> Fault faultOf(Action action, const std::string &part) {
+  try {
+    action();
+  } catch (const Error &error) {
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    return error.fault;
+  }
+  ADD_FAILURE() << "expected an error with '" << part << "'";
+  return Fault::internal;
+}
+
+TEST(InputFile, ReadsAnyPart) {
+  const TemporaryFolder folder;
+  writeText(folder / "file", "0123456789");
+  const InputFile file(folder / "file");
+  EXPECT_EQ(file.size(), 10);
+  std::string got(4, ' ');
+  file.read(3, got.data(), 4);
+  EXPECT_EQ(got, "3456");
+  EXPECT_EQ(faultOf([&] { file.read(8, got.data(), 4); }, "became shorter"), Fault::device);
+}
+
+// A run removes old checkpoints while others read them.
+TEST(InputFile, OutlivesItsName) {
+  const TemporaryFolder folder;
+  writeText(folder / "file", "0123456789");
+  const InputFile file(folder / "file");
+  std::filesystem::remove(folder / "file");
+  std::string got(10, ' ');
+  file.read(0, got.data(), 10);
+  EXPECT_EQ(got, "0123456789");
+}
+
+// By every way in which the models read a file.
+TEST(InputFile, WhatIsNoFileIsTheCallersFault) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const std::pair<std::string, std::string> cases[] = {{folder / "none", "but there is none"},
+                                                       {folder / "pipe/x", "but there is none"},
+                                                       {folder.path, "but it is a folder"},
+                                                       {folder / "pipe", "but it is a pipe"},
+                                                       {"/dev/zero", "but it is a device"}};
+  for (const auto &[path, part] : cases) {
+    EXPECT_EQ(faultOf([&] { InputFile file(path); }, part), Fault::user);
+    EXPECT_EQ(faultOf([&] { readFile(path); }, part), Fault::user);
+    EXPECT_EQ(faultOf([&] { Safetensors file(path); }, part), Fault::user);
+  }
+}
+
+TEST(InputFile, TooManyOpenFilesIsTheMachinesFault) {
+  const TemporaryFolder folder;
+  writeText(folder / "file", "x");
+  rlimit before;
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none = {0, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  const Fault fault = faultOf([&] { InputFile file(folder / "file"); }, "Too many open files");
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(fault, Fault::device);
+}
+
+} // namespace
