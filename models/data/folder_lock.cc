@@ -23,6 +23,8 @@ namespace fs = std::filesystem;
 static constexpr int mostTries = 1000;
 
 [[noreturn]] static void fail(const char *verb, const std::string &path) {
+  if (errno == ENOTDIR)
+    throw Error(fmt::format("expected '{}' to be in a folder, but it is below a file", path));
   throw Error(fmt::format("cannot {} '{}': {}", verb, path, std::strerror(errno)), Fault::device);
 }
 
@@ -80,6 +82,8 @@ void FolderLock::makeFolder() {
   for (; !missing.empty(); missing.pop_back())
     if (::mkdir(missing.back().c_str(), 0777) == 0)
       made.push_back(missing.back());
+    else if (fs::is_symlink(missing.back()))
+      throw Error(fmt::format("expected '{}' to be a folder, but it is a link that leads nowhere", missing.back()));
     else if (errno != EEXIST && errno != ENOENT) // another has made it, or removed its parent
       fail("make folder", missing.back());
 }

@@ -11,9 +11,9 @@ namespace kiln {
 /// A folder that this process alone writes to while the object lives. Reading takes no lock.
 class FolderLock {
 public:
-  /// Makes `folder` with its parents where it is missing, and takes its lock. Throws Error (user) that names the
-  /// process which has it, or (device) when there can be no lock file. Where the file system has no locks, that is said
-  /// as a warning and the folder used without.
+  /// Makes `folder` with its parents where it is missing, and takes its lock. Throws Error: (user) when another process
+  /// has it, which is named, or no folder can have that name; (device) when there can be no lock file. Where the file
+  /// system has no locks, that is said as a warning and the folder used without.
   explicit FolderLock(const std::string &folder);
   /// Gives the lock back. A folder that was made for it and is empty goes too.
   ~FolderLock();

@@ -169,22 +169,26 @@ static std::error_code discard(const fs::path &path) {
   return error;
 }
 
+/// Whether all of a checkpoint is as it was written.
+static bool isWhole(const std::string &checkpoint) {
+  try {
+    readRunState(checkpoint);
+    for (const char *name : {"/model.safetensors", "/optimizer.safetensors"})
+      Safetensors(checkpoint + name).verify();
+    return true;
+  } catch (const Error &) {
+    return false;
+  }
+}
+
 std::optional<std::string> wholeCheckpointBefore(const std::string &checkpoint) {
   std::vector<std::string> all = checkpoints(fs::path(checkpoint).parent_path());
   const auto place = std::find(all.begin(), all.end(), checkpoint);
-  if (place == all.end())
+  if (place == all.end() || isWhole(checkpoint))
     return {};
   all.erase(place, all.end());
-  for (; !all.empty(); all.pop_back())
-    try {
-      readRunState(all.back());
-      for (const char *name : {"/model.safetensors", "/optimizer.safetensors"})
-        Safetensors(all.back() + name).verify();
-      return all.back();
-    } catch (const Error &) {
-      continue; // damaged as well
-    }
-  return {};
+  const auto whole = std::find_if(all.rbegin(), all.rend(), isWhole);
+  return whole == all.rend() ? std::nullopt : std::optional(*whole);
 }
 
 /// Removes a checkpoint, or says why not.

@@ -51,7 +51,7 @@ std::string checkpointPath(const std::string &folder, int64_t step);
 /// Path of the newest checkpoint below `folder`, if there is one.
 std::optional<std::string> newestCheckpoint(const std::string &folder);
 
-/// The newest checkpoint that is older than `checkpoint`, in its folder, and undamaged. Reads all of it.
+/// Where `checkpoint` is damaged: the newest one before it in its folder that is not. Reads all of them.
 std::optional<std::string> wholeCheckpointBefore(const std::string &checkpoint);
 
 /// Removes the checkpoints in the folder of `checkpoint` that are newer.

@@ -196,7 +196,8 @@ TEST_F(CheckpointTest, FindsTheNewestWholeOneBeforeIt) {
     writeText(file, bytes);
   }
   EXPECT_EQ(wholeCheckpointBefore(checkpointPath(folder.path, 4)), checkpointPath(folder.path, 2));
-  EXPECT_EQ(wholeCheckpointBefore(checkpointPath(folder.path, 1)), std::nullopt);
+  EXPECT_EQ(wholeCheckpointBefore(checkpointPath(folder.path, 3)), checkpointPath(folder.path, 2));
+  EXPECT_EQ(wholeCheckpointBefore(checkpointPath(folder.path, 5)), std::nullopt); // it is whole itself
   EXPECT_EQ(wholeCheckpointBefore(folder / "elsewhere"), std::nullopt);
 }
 

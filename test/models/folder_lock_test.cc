@@ -90,15 +90,21 @@ TEST(FolderLock, NoticesThatItsFolderWasReplaced) {
   EXPECT_TRUE(second.holds());
 }
 
-TEST(FolderLock, AFolderThatCannotBeWrittenIsTheMachinesFault) {
+// A name that leads to no folder is the caller's fault, a folder that cannot be written the machine's.
+TEST(FolderLock, SaysWhoseFaultItIs) {
   const TemporaryFolder folder;
   writeText(folder / "file", "x");
-  for (const std::string &path : {folder / "file", folder / "file/run", std::string("/proc/run")})
+  std::filesystem::create_symlink(folder / "none", folder / "link");
+  const std::pair<std::string, Fault> cases[] = {{folder / "file", Fault::user},
+                                                 {folder / "file/run", Fault::user},
+                                                 {folder / "link", Fault::user},
+                                                 {"/proc/run", Fault::device}};
+  for (const auto &[path, fault] : cases)
     try {
       FolderLock lock(path);
       ADD_FAILURE() << path;
     } catch (const Error &error) {
-      EXPECT_EQ(error.fault, Fault::device) << error.what();
+      EXPECT_EQ(error.fault, fault) << error.what();
     }
 }
 
@@ -106,7 +112,7 @@ TEST(FolderLock, AFolderThatCannotBeWrittenIsTheMachinesFault) {
 TEST(FolderLock, ThereIsNeverASecondOwner) {
   const TemporaryFolder folder;
   const auto work = [&] {
-    for (int owned = 0; owned < 20;)
+    for (int owned = 0; owned < 10;)
       try {
         const FolderLock lock(folder / "run");
         const int mark = open((folder / "mark").c_str(), O_CREAT | O_EXCL | O_WRONLY, 0600);
@@ -123,7 +129,7 @@ TEST(FolderLock, ThereIsNeverASecondOwner) {
     return 0;
   };
   std::vector<pid_t> children;
-  for (int i = 0; i < 8; ++i)
+  for (int i = 0; i < 6; ++i)
     children.push_back(inProcess(work));
   for (const pid_t child : children)
     EXPECT_EQ(statusOf(child), 0);
