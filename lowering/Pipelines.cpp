@@ -13,6 +13,7 @@
 #include "dialect/tile/TileDialect.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/Passes.h"
+#include "lowering/Reproducer.h"
 #include "lowering/cpu/EmitObject.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
@@ -47,10 +48,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
-
-#include <cstdlib>
 
 namespace kiln::lowering {
 
@@ -131,18 +129,38 @@ struct CpuPipelineOptions : mlir::PassPipelineOptions<CpuPipelineOptions> {
 };
 } // namespace
 
+/// Adds the pipeline that `text` asks for, or reports which of its options is wrong.
+static mlir::LogicalResult addPipeline(mlir::OpPassManager &pm, llvm::StringRef text, bool generic,
+                                       llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)> report) {
+  CpuPipelineOptions flags;
+  std::string unknown;
+  llvm::raw_string_ostream stream(unknown);
+  if (mlir::failed(flags.parseFromString(text, stream)))
+    return report(llvm::StringRef(unknown).trim());
+  if (flags.until != "loops" && flags.until != "llvm")
+    return report("for the --until option: expected loops or llvm, but got '" + flags.until + "'");
+  CpuTarget target;
+  try { // LLVM's frames are between here and whoever could catch it
+    target = cpuNamed(flags.cpu);
+  } catch (const Error &error) {
+    return report(llvm::Twine("for the --cpu option: ") + error.what());
+  }
+  CpuOptions options;
+  options.generic = generic;
+  buildCpuLoopsPipeline(pm, target, options);
+  if (flags.until == "llvm")
+    buildCpuLlvmPipeline(pm, target);
+  return mlir::success();
+}
+
 static void registerPipeline(llvm::StringRef name, llvm::StringRef description, bool generic) {
-  mlir::PassPipelineRegistration<CpuPipelineOptions>(
-      name, description, [generic](mlir::OpPassManager &pm, const CpuPipelineOptions &flags) {
-        CpuOptions options;
-        options.generic = generic;
-        const CpuTarget target = cpuNamed(flags.cpu);
-        buildCpuLoopsPipeline(pm, target, options);
-        if (flags.until == "llvm")
-          buildCpuLlvmPipeline(pm, target);
-        else if (flags.until != "loops")
-          throw Error("expected until=loops or until=llvm, but got '" + flags.until + "'");
-      });
+  mlir::registerPassPipeline(
+      name, description,
+      [generic](mlir::OpPassManager &pm, llvm::StringRef text,
+                llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)> report) {
+        return addPipeline(pm, text, generic, report);
+      },
+      [](llvm::function_ref<void(const mlir::detail::PassOptions &)> show) { show(CpuPipelineOptions()); });
 }
 
 void registerPipelines() {
@@ -187,25 +205,6 @@ static std::string kernelName(mlir::ModuleOp module) {
   return name;
 }
 
-/// Writes a file that repeats the compilation and returns the sentence that says how; empty when it cannot be written.
-static std::string writeReproducer(mlir::PassManager &pm, mlir::ModuleOp original) {
-  const char *folder = std::getenv("KILN_DUMP");
-  llvm::SmallString<128> path;
-  int file = -1;
-  const std::string pattern = kernelName(original) + "-%%%%%%.mlir";
-  if (folder && *folder) {
-    if (llvm::sys::fs::create_directories(folder) ||
-        llvm::sys::fs::createUniqueFile(std::string(folder) + "/" + pattern, file, path))
-      return "";
-  } else if (llvm::sys::fs::createTemporaryFile("kiln-" + kernelName(original), "mlir", file, path)) {
-    return "";
-  }
-  llvm::raw_fd_ostream(file, /*shouldClose=*/true).close();
-  mlir::makeReproducer("builtin.module", pm.getPasses(), original, path, /*disableThreads=*/true,
-                       /*verifyPasses=*/true);
-  return "run it again with: kiln-opt --run-reproducer " + path.str().str();
-}
-
 /// Throws what a failed compilation has to say: the collected diagnostics and, for an error of the compiler's own, the
 /// way to repeat it.
 [[noreturn]] static void throwFailure(const ErrorCollector &errors, const std::string &reason, mlir::PassManager &pm,
@@ -217,8 +216,10 @@ static std::string writeReproducer(mlir::PassManager &pm, mlir::ModuleOp origina
     text = "a pass failed without saying why";
   if (text.back() != '\n')
     text += '\n';
-  text += writeReproducer(pm, original);
-  if (!reason.empty()) // the passes went well: LLVM's tools go on where they end
+  const std::string line = writeReproducer(pm, original, kernelName(original), text);
+  text += line;
+  if (!reason.empty() &&
+      llvm::StringRef(line).starts_with("run")) // the passes went well: LLVM's tools go on where they end
     text += " | mlir-translate-22 --mlir-to-llvmir | llc-22 -mcpu=" + target.cpu + " -o /dev/null";
   throw Error("internal error while compiling '" + kernelName(original) + "':\n" + text, Fault::internal);
 }

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -25,7 +27,9 @@ static void writeText(const fs::path &path, const std::string &text) {
   file << text;
   file.close();
   if (!file)
-    throw Error(fmt::format("expected to write '{}', but could not", path.string()), Fault::device);
+    throw Error(
+        fmt::format("expected to write '{}' for KILN_DUMP, but could not: {}", path.string(), std::strerror(errno)),
+        Fault::device);
 }
 
 static const char *extensionOf(const std::string &stage) {

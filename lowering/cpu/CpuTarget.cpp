@@ -28,8 +28,8 @@ static std::string hostFeatures() {
   return text;
 }
 
-/// Sets what follows from name and features; throws when the CPU is unknown or too old.
-static void deriveNumbers(CpuTarget &target) {
+/// Sets what follows from name and features; throws when the CPU is unknown, or too old, which is the fault of `whose`.
+static void deriveNumbers(CpuTarget &target, Fault whose) {
   const llvm::Target &backend = x86Backend();
   // Asked of a CPU without a name first: LLVM prints a warning of its own when made for an unknown one.
   const std::unique_ptr<llvm::MCSubtargetInfo> any(backend.createMCSubtargetInfo(cpuTriple(), "", ""));
@@ -46,7 +46,7 @@ static void deriveNumbers(CpuTarget &target) {
   if (!missing.empty())
     throw Error("expected a CPU with AVX2, FMA, F16C and BMI2 (x86-64-v3 or newer), but '" + target.cpu + "' lacks " +
                     missing,
-                Fault::device);
+                whose);
   const bool avx512 = info->checkFeatures("+avx512f,+avx512bw,+avx512dq,+avx512vl");
   target.vectorBits = avx512 ? 512 : 256;
   target.registers = avx512 ? 32 : 16;
@@ -66,7 +66,7 @@ CpuTarget hostCpu() {
     target.features = hostFeatures();
     target.l1Bytes = cacheBytes(_SC_LEVEL1_DCACHE_SIZE, target.l1Bytes);
     target.l2Bytes = cacheBytes(_SC_LEVEL2_CACHE_SIZE, target.l2Bytes);
-    deriveNumbers(target);
+    deriveNumbers(target, Fault::device);
     return target;
   }();
   return host;
@@ -77,7 +77,7 @@ CpuTarget cpuNamed(const std::string &name) {
     return hostCpu();
   CpuTarget target;
   target.cpu = name;
-  deriveNumbers(target);
+  deriveNumbers(target, Fault::user);
   return target;
 }
 

@@ -28,6 +28,7 @@
 
 #include <memory>
 #include <mutex>
+#include <new>
 
 namespace kiln::lowering {
 
@@ -60,9 +61,15 @@ static void throwFatalError(void *, const char *reason, bool) {
   llvm::errs() << "LLVM ERROR: " << reason << "\n";
 }
 
+/// LLVM's own containers ask malloc; what new says, LLVM's frames let pass.
+static void throwNoMemory(void *, const char *, bool) { throw std::bad_alloc(); }
+
 void withFatalErrorsThrown(const std::function<void()> &body) {
   static std::once_flag installed;
-  std::call_once(installed, [] { llvm::install_fatal_error_handler(throwFatalError); });
+  std::call_once(installed, [] {
+    llvm::install_fatal_error_handler(throwFatalError);
+    llvm::install_bad_alloc_error_handler(throwNoMemory);
+  });
   // LLVM is built without landing pads: its frames vanish without running destructors. The list of what it was doing
   // (for crash reports) lives on those frames and has to be cut back by hand.
   const void *stack = llvm::SavePrettyStackState();

@@ -27,7 +27,8 @@ struct BackendError : std::runtime_error {
 };
 
 /// Runs `body`; a fatal error of LLVM on this thread in the meantime leaves it as a BackendError instead of ending the
-/// process. What LLVM had on its stack then is leaked; its context must not be used for anything but destruction.
+/// process, and memory that is not to be had as std::bad_alloc. What LLVM had on its stack then is leaked; its context
+/// must not be used for anything but destruction.
 void withFatalErrorsThrown(const std::function<void()> &body);
 
 /// Optimises `module` and emits it for `target`; `sink` gets the stages "llvm" and "asm". Throws BackendError.

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <thread>
 
 using namespace kiln;
@@ -147,6 +148,100 @@ TEST(Failure, ReproducersOfLlvmGoOnWithLlc) {
   const DumpFolder folder;
   const std::string command = commandOf(errorOf(unselectable, Fault::internal));
   EXPECT_NE(command.find(" | mlir-translate-22 --mlir-to-llvmir | llc-22 -mcpu="), std::string::npos) << command;
+}
+
+/// The reproducers in a folder.
+static std::vector<std::filesystem::path> reproducersIn(const std::filesystem::path &folder) {
+  std::vector<std::filesystem::path> found;
+  for (const auto &entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().filename().string().starts_with("kiln-reproducer-"))
+      found.push_back(entry.path());
+  return found;
+}
+
+/// A kernel of its own for each line, that fails there.
+static std::string failingAt(int line) {
+  std::string text = dynamicAlloca;
+  text.replace(text.find(":17:"), 4, ":" + std::to_string(line) + ":");
+  text.replace(text.find("@dynamic"), 8, "@dynamic" + std::to_string(line));
+  return text;
+}
+
+/// A mistake that a program runs into again and again fills no disk.
+TEST(Failure, WritesOneReproducerForEachError) {
+  const DumpFolder folder;
+  const std::string command = commandOf(errorOf(unselectable, Fault::internal)); // has another address every time
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(commandOf(errorOf(unselectable, Fault::internal)), command);
+  EXPECT_EQ(reproducersIn(folder.path).size(), 1u);
+  errorOf(dynamicAlloca, Fault::internal);
+  EXPECT_EQ(reproducersIn(folder.path).size(), 2u);
+}
+
+/// In a child, whose reproducers are not counted among those of the tests after this one, as those before it are.
+TEST(Failure, WritesFewReproducers) {
+  const DumpFolder folder;
+  const auto failTwelveTimes = [] {
+    std::string last;
+    for (int line = 100; line < 112; ++line)
+      last = errorOf(failingAt(line), Fault::internal);
+    std::cerr << last;
+    std::exit(0);
+  };
+  EXPECT_EXIT(failTwelveTimes(), testing::ExitedWithCode(0), "no reproducer was written: this process has written 8");
+  EXPECT_GE(reproducersIn(folder.path).size(), 2u);
+  EXPECT_LE(reproducersIn(folder.path).size(), 8u);
+}
+
+TEST(Failure, FillsNoFolderWithReproducers) {
+  const DumpFolder folder;
+  std::filesystem::create_directories(folder.path);
+  for (int i = 0; i < 32; ++i)
+    std::ofstream(folder.path / ("kiln-reproducer-" + std::to_string(i) + ".mlir")) << "an earlier one";
+  const std::string text = errorOf(dynamicAlloca, Fault::internal);
+  EXPECT_NE(text.find("has 32 of them; remove those called kiln-reproducer-*"), std::string::npos) << text;
+  EXPECT_EQ(reproducersIn(folder.path).size(), 32u);
+}
+
+/// A reproducer is its user's alone, and what stands at its name is neither followed nor written to.
+TEST(Failure, WritesReproducersForItsUserAlone) {
+  const DumpFolder folder;
+  const std::filesystem::path file = commandOf(errorOf(dynamicAlloca, Fault::internal)).substr(26);
+  EXPECT_EQ(std::filesystem::status(file).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write)
+      << file;
+  std::filesystem::remove(file);
+  std::filesystem::create_symlink(folder.path / "elsewhere", file);
+  const std::string text = errorOf(dynamicAlloca, Fault::internal);
+  EXPECT_NE(text.find("no reproducer was written: '" + file.string() + "': File exists"), std::string::npos) << text;
+  EXPECT_FALSE(std::filesystem::exists(folder.path / "elsewhere"));
+}
+
+TEST(Failure, WritesNoLargeReproducers) {
+  const DumpFolder folder;
+  std::string text = dynamicAlloca;
+  text.replace(text.find("tile.kernel"), 11, "tile.kernel, note = \"" + std::string(5 << 20, 'x') + "\"");
+  const std::string error = errorOf(text, Fault::internal);
+  EXPECT_NE(error.find("no reproducer was written: the module takes 52"), std::string::npos) << error;
+  EXPECT_TRUE(!std::filesystem::exists(folder.path) || reproducersIn(folder.path).empty());
+}
+
+/// A kernel may be called anything; its reproducer stays in the folder.
+TEST(Failure, WritesReproducersIntoTheFolderOnly) {
+  const DumpFolder folder;
+  std::string text = dynamicAlloca;
+  text.replace(text.find("@dynamic"), 8, "@\"../../a b\"");
+  const std::filesystem::path file = commandOf(errorOf(text, Fault::internal)).substr(26);
+  EXPECT_EQ(file.parent_path(), folder.path) << file;
+}
+
+/// Without a folder to write to the error is told all the same.
+TEST(Failure, SaysWhyThereIsNoReproducer) {
+  setenv("KILN_DUMP", "/dev/null/folder", 1);
+  const std::string text = errorOf(dynamicAlloca, Fault::internal);
+  unsetenv("KILN_DUMP");
+  EXPECT_NE(text.find("softmax.cc:17: error: expected a scratch buffer"), std::string::npos) << text;
+  EXPECT_NE(text.find("no reproducer was written: Not a directory"), std::string::npos) << text;
 }
 
 /// Too much scratch memory is the kernel's mistake, not the compiler's: no reproducer, but advice.

@@ -9,9 +9,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <sys/resource.h>
 
 using namespace kiln;
 namespace fs = std::filesystem;
@@ -73,6 +75,31 @@ TEST(DumpFolder, ThatCannotBeMadeIsTold) {
     EXPECT_EQ(error.fault, Fault::device);
   }
   ::unsetenv("KILN_DUMP");
+}
+
+// A disk that takes no more is told with the system's word for it.
+TEST(DumpFolder, ThatIsFullIsTold) {
+  const TemporaryFolder folder;
+  const std::shared_ptr<Device> device = Device::open("cpu:generic");
+  Tensor x(device, f32, {16}), y(device, f32, {16});
+  ::setenv("KILN_DUMP", folder.path.c_str(), 1);
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit;
+  ::getrlimit(RLIMIT_FSIZE, &limit);
+  const rlimit none = {100, limit.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &none);
+  std::string text;
+  try {
+    compile(*device, test::addKernel, {x.ref(), y.ref()}, "block=6");
+  } catch (const Error &error) {
+    text = error.what();
+    EXPECT_EQ(error.fault, Fault::device);
+  }
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, before);
+  ::unsetenv("KILN_DUMP");
+  EXPECT_TRUE(text.starts_with("expected to write '" + folder.path + "/add-")) << text;
+  EXPECT_TRUE(text.ends_with("/00-tile.mlir' for KILN_DUMP, but could not: File too large")) << text;
 }
 
 // One line for each program, whatever the type; floats with the fewest digits that tell them apart.
