@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include "lowering/PassOptions.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 

@@ -22,8 +22,8 @@ def VerifyKernels : Pass<"tile-verify-kernels", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"elements", "elements", "int64_t", "1 << 24", "most elements of a tile">,
-    Option<"operations", "operations", "int64_t", "4096", "most operations of a kernel">,
+    Option<"elements", "elements", "UpTo<1 << 30>", "1 << 24", "most elements of a tile">,
+    Option<"operations", "operations", "UpTo<1 << 30>", "4096", "most operations of a kernel">,
   ];
 }
 
@@ -115,8 +115,8 @@ def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
   let options = [
-    Option<"vectorBits", "vector-bits", "int64_t", "512", "width of a native vector">,
-    Option<"registers", "registers", "int64_t", "32", "native vector registers">,
+    Option<"vectorBits", "vector-bits", "OneOf<256, 512>", "512", "width of a native vector">,
+    Option<"registers", "registers", "OneOf<16, 32>", "32", "native vector registers">,
   ];
 }
 

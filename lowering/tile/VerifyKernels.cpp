@@ -119,7 +119,7 @@ struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
       if (!isKnown(op))
         return emitUserError(op) << "expected an operation of the tile language, but got '" << op->getName() << "'";
       if (++count > operations)
-        return emitUserError(op) << "kernel '" << func.getName() << "' has more than " << operations.getValue()
+        return emitUserError(op) << "kernel '" << func.getName() << "' has more than " << operations.getValue().value
                                  << " operations: use range() in place of host loops, which unroll";
       for (Region &region : op->getRegions())
         if (failed(verifyRegion(op, region)))
@@ -150,7 +150,7 @@ struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
     if (!isTile(type))
       return emitUserError(op) << "expected values to be scalars and tiles of rank 1 to 5, but got " << type;
     if (countOf(cast<RankedTensorType>(type)) > elements)
-      return emitUserError(op) << "expected tiles of at most " << elements.getValue() << " elements, but got "
+      return emitUserError(op) << "expected tiles of at most " << elements.getValue().value << " elements, but got "
                                << tile::shapeText(type) << ": choose a smaller tile, or loop over parts of it";
     return success();
   }

@@ -3,44 +3,119 @@
 //     kiln-opt add.mlir --kiln-cpu="cpu=x86-64-v3 until=loops" --mlir-print-ir-after-all
 //     kiln-opt --run-reproducer crash.mlir
 //
-// It is mlir-opt with the tile dialect and Kiln's passes: every flag of mlir-opt works.
+// It is mlir-opt with the tile dialect and Kiln's passes: every flag of mlir-opt works. What differs is that its input
+// is looked at before MLIR's parser sees it, that passes run on one thread, and that its exit status says whose fault
+// an error was: 2 for flags and modules, 3 for files and memory, 4 for LLVM's fatal errors.
 
+#include "dialect/dsl/Types.h"
+#include "lowering/ModuleText.h"
 #include "lowering/Passes.h"
 #include "lowering/Pipelines.h"
 #include "runtime/Streams.h"
+#include "tools/files/Files.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
+#include "mlir/Pass/PassManager.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <csignal>
+#include <unistd.h>
+
+namespace kiln::tools {
+
+/// The exit status after a mistake of the user's that has been told.
+static constexpr int userStatus = 2;
 
 /// What LLVM cannot go on after; the one such error that an input cannot cause is a file that takes no more.
 static void endFatally(void *, const char *reason, bool) {
   const std::string_view text = reason;
-  kiln::say("kiln-opt: error: " + std::string(text) + "\n");
+  say("kiln-opt: error: " + std::string(text) + "\n");
   _exit(text.starts_with("IO failure") ? 3 : 4);
 }
+
+static void endWithoutMemory(void *, const char *, bool) {
+  say("kiln-opt: error: expected more memory, but the system has none left\n");
+  _exit(3);
+}
+
+static mlir::DialectRegistry registerAll() {
+  mlir::DialectRegistry registry;
+  mlir::registerAllDialects(registry);
+  mlir::registerAllExtensions(registry);
+  lowering::registerDialects(registry);
+  mlir::registerAllPasses();
+  lowering::registerKilnPasses();
+  lowering::registerPipelines();
+  return registry;
+}
+
+/// mlir-opt's configuration as the flags say, with errors in the options of passes told as errors of the command line,
+/// which they are, and without threads: one kernel gives them nothing to do.
+static mlir::MlirOptMainConfig configuration(const mlir::MlirOptMainConfig &flags) {
+  mlir::MlirOptMainConfig config = flags;
+  config.setPassPipelineSetupFn([&flags](mlir::PassManager &pm) {
+    pm.getContext()->disableMultithreading();
+    const mlir::ScopedDiagnosticHandler handler(pm.getContext(), [](mlir::Diagnostic &diagnostic) {
+      const std::string text = diagnostic.str();
+      llvm::StringRef error = llvm::StringRef(text).trim();
+      error.consume_front("<Pass-Options-Parser>: ");
+      if (!error.empty()) // empty: llvm::cl has told it
+        say(("kiln-opt: error: " + error + "\n").str());
+    });
+    return flags.setupPassPipeline(pm);
+  });
+  return config;
+}
+
+static int run(int argc, char **argv) {
+  llvm::cl::opt<std::string> input(llvm::cl::Positional, llvm::cl::desc("<input file>"), llvm::cl::init("-"));
+  llvm::cl::opt<std::string> output("o", llvm::cl::desc("Output filename"), llvm::cl::value_desc("filename"),
+                                    llvm::cl::init("-"));
+  mlir::DialectRegistry registry = registerAll();
+  const std::string help = mlir::registerCLIOptions("Kiln's compiler, pass by pass", registry);
+  if (!llvm::cl::ParseCommandLineOptions(argc, argv, help, &llvm::errs()))
+    return userStatus;
+  const mlir::MlirOptMainConfig flags = mlir::MlirOptMainConfig::createFromCLOptions();
+  if (flags.shouldListPasses()) {
+    mlir::printRegisteredPasses();
+    return 0;
+  }
+  if (flags.shouldShowDialects()) {
+    for (const llvm::StringRef dialect : registry.getDialectNames())
+      show((dialect + "\n").str());
+    writeResult("");
+    return 0;
+  }
+  const std::string text = readInput(input, lowering::mostModuleBytes);
+  lowering::checkModuleText(text, input);
+  std::string result;
+  llvm::raw_string_ostream stream(result);
+  if (mlir::failed(
+          mlir::MlirOptMain(stream, llvm::MemoryBuffer::getMemBuffer(text, input), registry, configuration(flags))))
+    return userStatus;
+  writeOutput(output, result);
+  return 0;
+}
+
+} // namespace kiln::tools
 
 int main(int argc, char **argv) {
   kiln::openStandardStreams();
   // Before mlir-opt's own, which would end on a broken pipe with a status of its own.
   const llvm::InitLLVM signals(argc, argv, /*InstallPipeSignalExitHandler=*/false);
-  llvm::install_fatal_error_handler(endFatally);
-  mlir::DialectRegistry registry;
-  mlir::registerAllDialects(registry);
-  mlir::registerAllExtensions(registry);
-  kiln::lowering::registerDialects(registry);
-  mlir::registerAllPasses();
-  kiln::lowering::registerKilnPasses();
-  kiln::lowering::registerPipelines();
-  const mlir::LogicalResult result = mlir::MlirOptMain(argc, argv, "Kiln's compiler, pass by pass\n", registry);
-  llvm::outs().flush();
-  if (llvm::outs().has_error()) {
-    kiln::say("kiln-opt: error: cannot write to standard output: " + llvm::outs().error().message() + "\n");
-    return 3;
+  std::signal(SIGXFSZ, SIG_IGN); // which it takes for a crash
+  llvm::install_fatal_error_handler(kiln::tools::endFatally);
+  llvm::install_bad_alloc_error_handler(kiln::tools::endWithoutMemory);
+  try {
+    return kiln::tools::run(argc, argv);
+  } catch (const std::exception &error) {
+    return kiln::report("kiln-opt", error);
   }
-  return succeeded(result) ? 0 : 2;
 }

@@ -3,15 +3,10 @@
 #include "tools/kilnc/Emit.h"
 
 #include "dialect/dsl/Types.h"
-#include "runtime/Streams.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <unistd.h>
 
 namespace kiln::tools {
 
@@ -55,33 +50,6 @@ std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering
   } catch (StageReached &reached) {
     return reached.text.ends_with('\n') ? reached.text : reached.text + '\n';
   }
-}
-
-void writeOutput(const std::string &path, const std::string &content) {
-  const auto fail = [&](const std::string &why) {
-    throw Error(fmt::format("expected to write '{}', but could not: {}", path, why), Fault::device);
-  };
-  if (path == "-")
-    return writeResult(content);
-  std::error_code failure;
-  if (std::filesystem::exists(path, failure) && !std::filesystem::is_regular_file(path, failure)) {
-    std::ofstream device(path, std::ios::binary); // a device such as /dev/null is not replaced
-    if (!(device << content).flush())
-      fail(std::strerror(errno));
-    return;
-  }
-  const std::string aside = fmt::format("{}.{}.tmp", path, ::getpid());
-  std::ofstream out(aside, std::ios::binary);
-  out << content;
-  out.close();
-  if (!out) {
-    const std::string why = std::strerror(errno);
-    std::filesystem::remove(aside, failure);
-    fail(why);
-  }
-  std::filesystem::rename(aside, path, failure);
-  if (failure)
-    fail(failure.message());
 }
 
 } // namespace kiln::tools

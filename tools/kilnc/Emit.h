@@ -15,7 +15,4 @@ void checkStage(const std::string &stage);
 std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering::CpuTarget &target,
                  const lowering::CpuOptions &options);
 
-/// Writes to a file, aside first and renamed when whole, or to standard output for `-`. Throws Error when it cannot.
-void writeOutput(const std::string &path, const std::string &content);
-
 } // namespace kiln::tools

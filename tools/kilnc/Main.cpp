@@ -10,8 +10,10 @@
 #include "dialect/tile/TileDialect.h"
 #include "kernels/Registry.h"
 #include "lowering/Diagnostics.h"
+#include "lowering/ModuleText.h"
 #include "lowering/Passes.h"
 #include "runtime/Streams.h"
+#include "tools/files/Files.h"
 #include "tools/kilnc/ArgumentList.h"
 #include "tools/kilnc/Emit.h"
 #include "tools/kilnc/UserFile.h"
@@ -161,12 +163,10 @@ static mlir::OwningOpRef<mlir::ModuleOp> parseModule(mlir::MLIRContext &context,
                                    std::pair("--args", options.args)})
     if (!text.empty())
       throw Error(fmt::format("expected no {} with '{}': a module is specialised already", flag, options.file));
-  auto text = llvm::MemoryBuffer::getFile(options.file);
-  if (!text)
-    throw Error(fmt::format("expected to read '{}', but could not: {}", options.file, text.getError().message()),
-                Fault::device);
+  const std::string text = readInput(options.file, lowering::mostModuleBytes);
+  lowering::checkModuleText(text, options.file);
   llvm::SourceMgr source;
-  source.AddNewSourceBuffer(std::move(*text), llvm::SMLoc());
+  source.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, options.file), llvm::SMLoc());
   const lowering::ErrorCollector errors(&context);
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::parseSourceFile<mlir::ModuleOp>(source, &context);
   if (!module)

@@ -28,7 +28,7 @@ done
 for stream in '2> /dev/full' '2>&-' '2>&broken' '0>&- 1>&- 2>&-'; do
   expect 2 "gpt2 trian $stream"
   expect 2 "kiln-bench sorting $stream"
-  expect 2 "kiln-opt $1.none $stream"
+  expect 3 "kiln-opt $1.none $stream"
   expect 2 "kilnc --list more $stream"
 done
 for stream in '2> /dev/full' '2>&-' '2>&broken'; do
