@@ -23,11 +23,15 @@ static double tileCycles(const MatmulConfig &c, int64_t bm, int64_t bn, int64_t 
 
 /// Modelled cycles of the product on `cores`: tiles in turn, the last ones no larger than what is left of the matrix.
 static double productCycles(const MatmulConfig &c, int64_t M, int64_t N, int64_t K, int64_t cores) {
-  double total = 0;
-  for (int64_t m = 0; m < M; m += c.bm)
-    for (int64_t n = 0; n < N; n += c.bn)
-      total += tileCycles(c, std::min<int64_t>(c.bm, M - m), std::min<int64_t>(c.bn, roundUp(N - n, 32)), K);
-  const int64_t tiles = ceildiv(M, c.bm) * ceildiv(N, c.bn);
+  // All tiles are alike but those of the last row and of the last column: no loop, for there may be billions.
+  const int64_t rows = ceildiv(M, c.bm), columns = ceildiv(N, c.bn), tiles = rows * columns;
+  if (tiles == 0)
+    return 0;
+  const int64_t lastM = M - (rows - 1) * c.bm, lastN = std::min<int64_t>(c.bn, roundUp(N - (columns - 1) * c.bn, 32));
+  const auto across = [&](int64_t bm) {
+    return static_cast<double>(columns - 1) * tileCycles(c, bm, c.bn, K) + tileCycles(c, bm, lastN, K);
+  };
+  const double total = static_cast<double>(rows - 1) * across(c.bm) + across(lastM);
   const double largest = tileCycles(c, std::min<int64_t>(c.bm, M), std::min<int64_t>(c.bn, roundUp(N, 32)), K);
   return tiles <= 4 * cores ? largest * ceildiv(tiles, cores) : total / cores + largest / 2;
 }

@@ -51,6 +51,16 @@ TEST(Plan, WrongShape) {
                 "'grad_norm': expected 'norm' of shape 1, but got 2");
 }
 
+// Choosing tiles takes no longer for a product of billions of tiles: `gpt2 info` plans models that no machine holds.
+TEST(Plan, TilesOfAProductOfAnySizeAreChosenAtOnce) {
+  constexpr int64_t huge = int64_t{1} << 30;
+  for (const Layout layout : {Layout::nn, Layout::nt, Layout::tn}) {
+    const MatmulConfig config = pickMatmul(cpu, layout, huge, huge, huge);
+    EXPECT_GE(config.bm, 32);
+    EXPECT_LE(config.bm, 512);
+  }
+}
+
 // A wrong rank shows the shape that came.
 TEST(Plan, WrongRank) {
   expectMessage(
