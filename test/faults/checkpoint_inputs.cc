@@ -1,0 +1,117 @@
+// Checkpoints and JSON with damage.
+
+#include "models/data/json.h"
+#include "models/gpt2/checkpoint.h"
+#include "models/gpt2/config_json.h"
+#include "models/gpt2/network.h"
+#include "test/faults/inputs.h"
+#include "test/temporary_folder.h"
+
+namespace kiln::faults {
+
+namespace {
+
+class CheckpointInputs : public Inputs {
+public:
+  explicit CheckpointInputs(const std::string &folder) : network(state().config) {
+    const ParameterList &list = network.parameters();
+    buffers.values.resize(list.count() * sizeof(float));
+    buffers.first.resize(list.count());
+    buffers.second.resize(list.count());
+    for (int64_t i = 0; i < list.count(); ++i) {
+      reinterpret_cast<float *>(buffers.values.data())[i] = static_cast<float>(i % 1000);
+      buffers.first[i] = static_cast<float>(i);
+      buffers.second[i] = static_cast<float>(i) / 2;
+    }
+    checkpoint = saveCheckpoint(folder, 1, state(), list, buffers);
+    for (const char *name : {"training.json", "config.json", "model.safetensors", "optimizer.safetensors"})
+      files.push_back(readText(checkpoint + "/" + name));
+  }
+
+  std::string run(Chance &chance) override {
+    static const std::vector<std::string> names = {"training.json", "config.json", "model.safetensors",
+                                                   "optimizer.safetensors"};
+    const size_t which = chance.below(names.size());
+    const std::string path = checkpoint + "/" + names[which], text = damagedFile(which, chance);
+    show(names[which] + ": " + text);
+    writeText(path, text);
+    std::string complaint = complaintOf([&] { readRunState(checkpoint); });
+    if (complaint.empty())
+      complaint = complaintOf([&] { readConfig(checkpoint); });
+    if (complaint.empty())
+      complaint = complaintOf([&] { readAll(which, text); });
+    writeText(path, files[which]);
+    return complaint.empty() ? "" : names[which] + ": " + complaint;
+  }
+
+private:
+  static RunState state() {
+    RunState state;
+    state.config = {1, 2, 16, 8};
+    state.settings = gpt2Named("nano").settings;
+    state.step = 7;
+    state.data = {"a text", 1000, 99};
+    return state;
+  }
+
+  /// Of tensors the header is hit as often as the bytes behind it, though it is shorter.
+  std::string damagedFile(size_t which, Chance &chance) {
+    const std::string &text = files[which];
+    const size_t header = text.find("  ");
+    if (which < 2 || chance.below(2) == 0 || header == std::string::npos)
+      return damaged(text, files, chance);
+    return damaged(text.substr(0, header), files, chance) + text.substr(header);
+  }
+
+  /// What is taken is what was saved, unless the damage is in a file of settings.
+  void readAll(size_t which, const std::string &text) {
+    const HostBuffers got = readBuffers(checkpoint, network.parameters(), f32);
+    if (which >= 2 && text != files[which] &&
+        (got.values != buffers.values || got.first != buffers.first || got.second != buffers.second))
+      throw std::runtime_error("damaged tensors were taken for whole");
+  }
+
+  const Network network;
+  HostBuffers buffers;
+  std::string checkpoint;
+  std::vector<std::string> files;
+};
+
+class JsonInputs : public Inputs {
+public:
+  std::string run(Chance &chance) override {
+    static const std::vector<std::string> texts = {
+        R"({"a": 1, "b": [1, 2, 3], "c": {"d": "text", "e": -1.5e3}, "f": null, "g": true, "h": "\u00e9\n"})",
+        R"({"__metadata__": {"format": "pt"}, "wte.weight": {"dtype": "F32", "shape": [256, 16], "data_offsets": [0, 16384]}})",
+        R"({"n_layer": 1, "n_head": 2, "n_embd": 16, "n_positions": 8, "vocab_size": 256, "layer_norm_epsilon": 1e-5})"};
+    const std::string text = damaged(chance.oneOf(texts), texts, chance);
+    show(text);
+    return complaintOf([&] {
+      const JsonObject object("file.json", text);
+      for (const std::string &name : object.names())
+        ask(object, name);
+    });
+  }
+
+private:
+  /// Asks for a field as each kind that there is.
+  static void ask(const JsonObject &object, const std::string &name) {
+    for (const std::string &complaint :
+         {complaintOf([&] { object.integer(name); }), complaintOf([&] { object.natural(name); }),
+          complaintOf([&] { object.number(name); }), complaintOf([&] { object.text(name); }),
+          complaintOf([&] { object.naturals(name); }), complaintOf([&] { object.texts(name); }),
+          complaintOf([&] { object.object(name); })})
+      if (!complaint.empty())
+        throw std::runtime_error(complaint);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Inputs> checkpointInputs(const std::string &folder) {
+  return std::make_unique<CheckpointInputs>(folder);
+}
+
+std::unique_ptr<Inputs> jsonInputs() { return std::make_unique<JsonInputs>(); }
+
+} // namespace kiln::faults

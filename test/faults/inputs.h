@@ -1,0 +1,53 @@
+// Inputs that are damaged and then given to the code that reads them, in this process. Whatever they hold, that code
+// takes them or refuses them with an error of the user's; it never crashes, hangs, or lets another exception out.
+
+#pragma once
+
+#include "dialect/dsl/Types.h"
+#include "test/faults/mutation.h"
+
+#include <cstdio>
+#include <memory>
+
+namespace kiln::faults {
+
+/// One kind of input.
+class Inputs {
+public:
+  virtual ~Inputs() = default;
+  /// Damages one input and reads it; what was wrong with how that went, or nothing.
+  virtual std::string run(Chance &chance) = 0;
+
+  bool showing = false; // whether inputs are printed before they are read
+
+protected:
+  void show(const std::string &input) const {
+    if (showing)
+      std::fprintf(stderr, "%s\n", input.c_str());
+  }
+};
+
+/// The four files of a checkpoint, written and read below `folder`.
+std::unique_ptr<Inputs> checkpointInputs(const std::string &folder);
+/// JSON texts.
+std::unique_ptr<Inputs> jsonInputs();
+/// Modules of the tile dialect out of the .mlir files below `sources`: parsed, verified, compiled.
+std::unique_ptr<Inputs> moduleInputs(const std::string &sources);
+/// Entries of the compile cache; the kernel's result must be right, and no damaged entry may be its code.
+std::unique_ptr<Inputs> cacheInputs(const std::string &folder);
+/// Command lines of gpt2.
+std::unique_ptr<Inputs> commandInputs();
+
+/// Calls `action`, which may refuse what it is given: what else it did, or nothing.
+template <class Action> std::string complaintOf(Action action) {
+  try {
+    action();
+    return "";
+  } catch (const Error &error) {
+    return error.fault == Fault::user ? "" : std::string("expected an error of the user's, but got: ") + error.what();
+  } catch (const std::exception &error) {
+    return std::string("expected an error of Kiln's, but got another exception: ") + error.what();
+  }
+}
+
+} // namespace kiln::faults
