@@ -53,12 +53,22 @@ static void norm(View partials, View out, SquaresConfig cfg) {
 }
 
 const Kernel adamwKernel =
-    kernel("adamw", adamw, {field("block", &AdamWConfig::block), field("zero_grad", &AdamWConfig::zeroGrad)});
+    kernel("adamw", adamw,
+           {"p (n) f32, the parameters", "g (n), their gradient", "m (n) f32, its running average",
+            "v (n) f32, the running average of its square", "lr f32, the learning rate", "keep1 f32, β1",
+            "fresh1 f32, 1 − β1", "keep2 f32, β2", "fresh2 f32, 1 − β2", "unbias1 f32, 1 / (1 − β1ᵗ)",
+            "unbias2 f32, 1 / (1 − β2ᵗ)", "epsilon f32", "decay f32, the weight decay",
+            "decayed i64, how many of the first parameters decay", "grad_scale f32, what g is multiplied by"},
+           {field("block", &AdamWConfig::block, "elements a program"),
+            field("zero_grad", &AdamWConfig::zeroGrad, "leaves zeros in g")});
 static std::vector<Field> squaresFields() {
-  return {field("block", &SquaresConfig::block), field("chunk", &SquaresConfig::chunk)};
+  return {field("block", &SquaresConfig::block, "running sums side by side"),
+          field("chunk", &SquaresConfig::chunk, "elements a program")};
 }
-const Kernel squaresKernel = kernel("squares", squares, squaresFields());
-const Kernel normKernel = kernel("norm", norm, squaresFields());
+const Kernel squaresKernel =
+    kernel("squares", squares, {"g (n)", "partials (P) f32, sums of the squares of chunks"}, squaresFields());
+const Kernel normKernel =
+    kernel("norm", norm, {"partials (P) f32", "out (1) f32, the root of their sum"}, squaresFields());
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 

@@ -15,7 +15,8 @@ static void add(View x, View y, View out, AddConfig cfg) {
   store(out, {n}, cast(a + b, out.type())); // (BLOCK)
 }
 
-const Kernel addKernel = kernel("add", add, {field("block", &AddConfig::block)});
+const Kernel addKernel = kernel("add", add, {"x (N)", "y (N)", "out (N), their sum"},
+                                {field("block", &AddConfig::block, "elements a program adds")});
 
 Plan planAdd(const Target &target, const TensorRef &x, const TensorRef &y, const TensorRef &out,
              const AddConfig &config) {

@@ -118,11 +118,22 @@ static void attentionBackward(View q, View k, View v, View o, View dout, View ls
 }
 
 static std::vector<Field> fields() {
-  return {field("bm", &AttentionConfig::bm), field("bn", &AttentionConfig::bn),
-          field("causal", &AttentionConfig::causal)};
+  return {field("bm", &AttentionConfig::bm, "rows of q a tile"),
+          field("bn", &AttentionConfig::bn, "rows of k and v a tile"),
+          field("causal", &AttentionConfig::causal, "row i sees columns 0 to i only")};
 }
-const Kernel attentionKernel = kernel("attention", attention, fields());
-const Kernel attentionBackwardKernel = kernel("attention_backward", attentionBackward, fields());
+const Kernel attentionKernel =
+    kernel("attention", attention,
+           {"q (B, H, T, D)", "k (B, H, T, D)", "v (B, H, T, D)", "o (B, H, T, D), softmax(q · kᵀ · scale) · v",
+            "lse (B, H, T) f32, base-2 logarithms of the sums of exponentials", "scale f32"},
+           fields());
+const Kernel attentionBackwardKernel =
+    kernel("attention_backward", attentionBackward,
+           {"q (B, H, T, D)", "k (B, H, T, D)", "v (B, H, T, D)", "o (B, H, T, D), the forward pass's",
+            "dout (B, H, T, D)", "lse (B, H, T) f32, the forward pass's", "delta (B, H, T) f32, scratch",
+            "dq_sum (B, H, T, D) f32, scratch, or dq itself", "dq (B, H, T, D)", "dk (B, H, T, D)", "dv (B, H, T, D)",
+            "scale f32"},
+           fields());
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 

@@ -94,10 +94,17 @@ static void crossEntropyLoss(View logits, View targets, View losses, Tile ignore
 }
 
 static std::vector<Field> fields() {
-  return {field("block", &CrossEntropyConfig::block), field("rows", &CrossEntropyConfig::rows)};
+  return {field("block", &CrossEntropyConfig::block, "columns a tile"),
+          field("rows", &CrossEntropyConfig::rows, "rows a program")};
 }
-const Kernel crossEntropyKernel = kernel("cross_entropy", crossEntropy, fields());
-const Kernel crossEntropyLossKernel = kernel("cross_entropy_loss", crossEntropyLoss, fields());
+const Kernel crossEntropyKernel = kernel(
+    "cross_entropy", crossEntropy,
+    {"logits (N, V), replaced by their gradient", "padding (N, P), the columns after V, set to 0", "targets (N) i32",
+     "losses (N) f32", "scale f32, of the gradient", "ignore i64, the target of a row without one"},
+    fields());
+const Kernel crossEntropyLossKernel = kernel(
+    "cross_entropy_loss", crossEntropyLoss,
+    {"logits (N, V)", "targets (N) i32", "losses (N) f32", "ignore i64, the target of a row without one"}, fields());
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 

@@ -52,13 +52,23 @@ static void positionGradient(View dout, View dwpe, EmbeddingConfig cfg) {
 }
 
 static const std::vector<Field> &configFields() {
-  static const std::vector<Field> fields = {field("rows", &EmbeddingConfig::rows),
-                                            field("accumulate", &EmbeddingConfig::accumulate)};
+  static const std::vector<Field> fields = {
+      field("rows", &EmbeddingConfig::rows, "rows a program"),
+      field("accumulate", &EmbeddingConfig::accumulate, "adds to what the gradients hold")};
   return fields;
 }
-const Kernel embeddingKernel = kernel("embedding", embedding, configFields());
-const Kernel tokenGradientKernel = kernel("token_gradient", tokenGradient, configFields());
-const Kernel positionGradientKernel = kernel("position_gradient", positionGradient, configFields());
+const Kernel embeddingKernel =
+    kernel("embedding", embedding,
+           {"tokens (N) i32", "wte (V, C), a row for each token", "wpe (T, C), a row for each position", "out (N, C)",
+            "T i64, positions of a sequence"},
+           configFields());
+const Kernel tokenGradientKernel =
+    kernel("token_gradient", tokenGradient,
+           {"tokens (U) i32, the distinct ones", "starts (U + 1) i32, where those of each begin in positions",
+            "positions (N) i32, grouped by token", "dout (N, C)", "dwte (V, C)"},
+           configFields());
+const Kernel positionGradientKernel =
+    kernel("position_gradient", positionGradient, {"dout (B, T, C)", "dwpe (T, C)"}, configFields());
 
 /// Position tables have at least T rows of C.
 static void expectPositions(const char *plan, const TensorRef &wpe, int64_t T, int64_t C) {

@@ -41,8 +41,10 @@ static void geluBackward(View x, View dout, View dx, GeluConfig cfg) {
   store(dx, {n}, cast(g * geluGradient(value), dx.type()));
 }
 
-const Kernel geluKernel = kernel("gelu", geluForward, {field("block", &GeluConfig::block)});
-const Kernel geluBackwardKernel = kernel("gelu_backward", geluBackward, {field("block", &GeluConfig::block)});
+static std::vector<Field> fields() { return {field("block", &GeluConfig::block, "elements a program")}; }
+const Kernel geluKernel = kernel("gelu", geluForward, {"x (N)", "out (N)"}, fields());
+const Kernel geluBackwardKernel =
+    kernel("gelu_backward", geluBackward, {"x (N), what gelu was applied to", "dout (N)", "dx (N)"}, fields());
 
 Plan planGelu(const Target &target, const TensorRef &x, const TensorRef &out, const GeluConfig &config) {
   const char *plan = "gelu";

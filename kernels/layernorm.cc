@@ -85,14 +85,27 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
   store(dbeta, {p, 0}, dshift);
 }
 
-static std::vector<Field> forwardFields() { return {field("rows", &LayerNormConfig::rows)}; }
+static std::vector<Field> forwardFields() { return {field("rows", &LayerNormConfig::rows, "rows a program")}; }
 static std::vector<Field> backwardFields() {
-  return {field("block", &LayerNormBackwardConfig::block), field("rows", &LayerNormBackwardConfig::rows),
-          field("accumulate", &LayerNormBackwardConfig::accumulate)};
+  return {field("block", &LayerNormBackwardConfig::block, "rows a tile"),
+          field("rows", &LayerNormBackwardConfig::rows, "rows a program, which leaves one partial row of the sums"),
+          field("accumulate", &LayerNormBackwardConfig::accumulate, "adds to what dx holds")};
 }
-const Kernel layernormKernel = kernel("layernorm", layernorm, forwardFields());
-const Kernel residualLayernormKernel = kernel("residual_layernorm", residualLayernorm, forwardFields());
-const Kernel layernormBackwardKernel = kernel("layernorm_backward", layernormBackward, backwardFields());
+const Kernel layernormKernel = kernel("layernorm", layernorm,
+                                      {"x (N, C)", "gamma (C)", "beta (C)", "out (N, C)", "mean (N) f32",
+                                       "rstd (N) f32, 1 / √(variance + epsilon)", "epsilon f32"},
+                                      forwardFields());
+const Kernel residualLayernormKernel =
+    kernel("residual_layernorm", residualLayernorm,
+           {"x (N, C)", "delta (N, C)", "gamma (C)", "beta (C)", "sum (N, C), x + delta", "out (N, C)", "mean (N) f32",
+            "rstd (N) f32, 1 / √(variance + epsilon)", "epsilon f32"},
+           forwardFields());
+const Kernel layernormBackwardKernel =
+    kernel("layernorm_backward", layernormBackward,
+           {"dout (N, C)", "x (N, C)", "gamma (C)", "mean (N) f32, the forward pass's",
+            "rstd (N) f32, the forward pass's", "dx (N, C)", "dgamma (P, C) f32, a partial sum of each program",
+            "dbeta (P, C) f32, a partial sum of each program"},
+           backwardFields());
 
 /// The operands that all three plans share.
 static void expectRows(const char *plan, const TensorRef &x, const TensorRef &gamma, const TensorRef &mean,

@@ -103,16 +103,31 @@ static void weightGradient(View x, View dy, View dw, View db, MatmulConfig cfg) 
 }
 
 static std::vector<Field> fields() {
-  return {field("bm", &MatmulConfig::bm),     field("bn", &MatmulConfig::bn),
-          field("bk", &MatmulConfig::bk),     field("split", &MatmulConfig::split),
-          field("ta", &MatmulConfig::ta),     field("tb", &MatmulConfig::tb),
-          field("keep", &MatmulConfig::keep), field("accumulate", &MatmulConfig::accumulate)};
+  return {field("bm", &MatmulConfig::bm, "rows of a tile of C"),
+          field("bn", &MatmulConfig::bn, "columns of a tile of C"),
+          field("bk", &MatmulConfig::bk, "length of the sum that one step of the loop adds"),
+          field("split", &MatmulConfig::split, "rows of A and B that a program of weight_gradient sums (0: all)"),
+          field("ta", &MatmulConfig::ta, "A is stored transposed, (K, M)"),
+          field("tb", &MatmulConfig::tb, "B is stored transposed, (N, K)"),
+          field("keep", &MatmulConfig::keep, "matmul_gelu stores preact; weight_gradient stores db"),
+          field("accumulate", &MatmulConfig::accumulate, "adds to what the results hold")};
 }
-const Kernel matmulKernel = kernel("matmul", matmul, fields());
-const Kernel matmulBiasKernel = kernel("matmul_bias", matmulBias, fields());
-const Kernel matmulGeluKernel = kernel("matmul_gelu", matmulGelu, fields());
-const Kernel matmulResidualKernel = kernel("matmul_residual", matmulResidual, fields());
-const Kernel matmulGeluBackwardKernel = kernel("matmul_gelu_backward", matmulGeluBackward, fields());
-const Kernel weightGradientKernel = kernel("weight_gradient", weightGradient, fields());
+const Kernel matmulKernel = kernel("matmul", matmul, {"a (M, K)", "b (K, N)", "c (M, N), a · b"}, fields());
+const Kernel matmulBiasKernel =
+    kernel("matmul_bias", matmulBias, {"a (M, K)", "b (K, N)", "bias (N)", "c (M, N), a · b + bias"}, fields());
+const Kernel matmulGeluKernel = kernel(
+    "matmul_gelu", matmulGelu,
+    {"a (M, K)", "b (K, N)", "bias (N)", "preact (M, N), a · b + bias when kept", "c (M, N), gelu(a · b + bias)"},
+    fields());
+const Kernel matmulResidualKernel =
+    kernel("matmul_residual", matmulResidual,
+           {"a (M, K)", "b (K, N)", "bias (N)", "residual (M, N)", "c (M, N), a · b + bias + residual"}, fields());
+const Kernel matmulGeluBackwardKernel = kernel(
+    "matmul_gelu_backward", matmulGeluBackward,
+    {"a (M, K)", "b (K, N)", "preact (M, N), what gelu was applied to", "c (M, N), a · b · gelu'(preact)"}, fields());
+const Kernel weightGradientKernel = kernel(
+    "weight_gradient", weightGradient,
+    {"x (K, M)", "dy (K, N)", "dw (S, M, N), xᵀ · dy of each part of the rows", "db (S, N), the column sums of dy"},
+    fields());
 
 } // namespace kiln

@@ -19,7 +19,8 @@ static void softmax(View x, View out, SoftmaxConfig cfg) {
   store(out, {n, 0}, cast(p, out.type()));
 }
 
-const Kernel softmaxKernel = kernel("softmax", softmax, {field("rows", &SoftmaxConfig::rows)});
+const Kernel softmaxKernel =
+    kernel("softmax", softmax, {"x (N, C)", "out (N, C)"}, {field("rows", &SoftmaxConfig::rows, "rows a program")});
 
 Plan planSoftmax(const Target &target, const TensorRef &x, const TensorRef &out, const SoftmaxConfig &config) {
   const char *plan = "softmax";

@@ -17,9 +17,10 @@ static void sumPartials(View partials, View out, SumConfig cfg) {
   store(out, {m, n}, cast(total, out.type()));
 }
 
-const Kernel sumPartialsKernel = kernel(
-    "sum_partials", sumPartials,
-    {field("rows", &SumConfig::rows), field("block", &SumConfig::block), field("accumulate", &SumConfig::accumulate)});
+const Kernel sumPartialsKernel =
+    kernel("sum_partials", sumPartials, {"partials (P, M, N) f32", "out (M, N)"},
+           {field("rows", &SumConfig::rows, "rows a program"), field("block", &SumConfig::block, "columns a program"),
+            field("accumulate", &SumConfig::accumulate, "adds to what out holds")});
 
 Launch launchSum(const Arg &partials, const TensorRef &out, bool accumulate, SumConfig config) {
   const char *plan = "sum_partials";
@@ -43,7 +44,8 @@ static void total(View x, View out, Tile scale, TotalConfig cfg) {
   store(out, {0}, cast(sum(running) * scale, out.type()));
 }
 
-const Kernel totalKernel = kernel("total", total, {field("block", &TotalConfig::block)});
+const Kernel totalKernel = kernel("total", total, {"x (N)", "out (1)", "scale f32, what the sum is multiplied by"},
+                                  {field("block", &TotalConfig::block, "running sums side by side")});
 
 Plan planTotal(const Target &target, const TensorRef &x, const TensorRef &out, float scale, const TotalConfig &config) {
   const char *plan = "total";

@@ -30,10 +30,11 @@ static std::string textOf(const Signature::Parameter &parameter) {
 // --- What every argument must be -------------------------------------------------------------------------------------
 
 /// Throws Error unless the view's extents, strides and memory are ones.
-static void checkView(const std::string &kernel, size_t i, const Arg &arg, void *workspace) {
+static void checkView(const std::string &kernel, const std::string &name, size_t i, const Arg &arg, void *workspace) {
   const TensorRef &ref = arg.ref;
   const auto wrong = [&](const std::string &expected, const std::string &got) {
-    return Error(fmt::format("kernel '{}': expected argument {} to {}, but got {}", kernel, i, expected, got));
+    return Error(
+        fmt::format("kernel '{}': expected {} to {}, but got {}", kernel, calledArgument(name, i), expected, got));
   };
   if (ref.strides.size() != ref.extents.size())
     throw wrong("have a stride for each extent", fmt::format("{} strides for {}", ref.strides.size(), textOf(arg)));
@@ -64,8 +65,8 @@ static void checkView(const std::string &kernel, size_t i, const Arg &arg, void 
   if (empty)
     return;
   if (arg.kind == Arg::Kind::workspace && !workspace)
-    throw Error(
-        fmt::format("kernel '{}': expected argument {} to lie in a workspace, but the launch has none", kernel, i));
+    throw Error(fmt::format("kernel '{}': expected {} to lie in a workspace, but the launch has none", kernel,
+                            calledArgument(name, i)));
   if (arg.kind == Arg::Kind::tensor && !ref.data)
     throw wrong("have memory", textOf(arg) + " without");
   const auto first = reinterpret_cast<intptr_t>(dataOf(arg, workspace));
@@ -78,12 +79,12 @@ void checkArguments(const Kernel &kernel, const std::vector<Arg> &args, void *wo
     throw Error(fmt::format("kernel '{}': expected {} arguments, but got {}", kernel.name, kernel.parameters.size(),
                             args.size()));
   for (size_t i = 0; i < args.size(); ++i) {
-    const bool wantsView = kernel.parameters[i] == Kernel::Parameter::view;
+    const bool wantsView = kernel.parameters[i].isView();
     if (wantsView != (args[i].kind != Arg::Kind::scalar))
-      throw Error(fmt::format("kernel '{}': expected argument {} to be a {}, but got {}", kernel.name, i,
+      throw Error(fmt::format("kernel '{}': expected {} to be a {}, but got {}", kernel.name, kernel.called(i),
                               wantsView ? "tensor" : "scalar", textOf(args[i])));
     if (wantsView)
-      checkView(kernel.name, i, args[i], workspace);
+      checkView(kernel.name, kernel.parameters[i].name, i, args[i], workspace);
   }
 }
 
@@ -111,26 +112,24 @@ static void checkFits(const std::string &kernel, const Signature &signature, siz
   const Signature::Parameter &parameter = signature.parameters[i];
   const bool isView = arg.kind != Arg::Kind::scalar;
   if (isView)
-    checkView(kernel, i, arg, workspace);
+    checkView(kernel, parameter.name, i, arg, workspace);
+  const auto wrong = [&](const std::string &expected, const std::string &got) {
+    return Error(fmt::format("kernel '{}': expected {} to {}, as it was compiled for, but got {}", kernel,
+                             calledArgument(parameter.name, i), expected, got));
+  };
   if (isView != parameter.isView || !fits(parameter, arg))
-    throw Error(fmt::format("kernel '{}': expected argument {} to be {}, as it was compiled for, but got {}", kernel, i,
-                            textOf(parameter), textOf(arg)));
+    throw wrong("be " + textOf(parameter), textOf(arg));
   if (!isView)
     return;
   const Fact fact = factOf(arg, workspace);
   if (fact.alignment < parameter.alignment)
-    throw Error(fmt::format("kernel '{}': expected argument {} to be aligned to {} bytes, as it was compiled for, but "
-                            "got {} aligned to {}",
-                            kernel, i, parameter.alignment, textOf(arg), fact.alignment));
+    throw wrong(fmt::format("be aligned to {} bytes", parameter.alignment),
+                fmt::format("{} aligned to {}", textOf(arg), fact.alignment));
+  const auto withStrides = [&] { return fmt::format("{} with strides {}", textOf(arg), textOf(arg.ref.strides)); };
   if (fact.stridesBy16 < parameter.stridesBy16)
-    throw Error(
-        fmt::format("kernel '{}': expected argument {} to have outer strides that 16 divides, as it was compiled "
-                    "for, but got {} with strides {}",
-                    kernel, i, textOf(arg), textOf(arg.ref.strides)));
+    throw wrong("have outer strides that 16 divides", withStrides());
   if (fact.fits32 < parameter.fits32)
-    throw Error(fmt::format("kernel '{}': expected argument {} to have offsets of 32 bits, as it was compiled for, but "
-                            "got {} with strides {}",
-                            kernel, i, textOf(arg), textOf(arg.ref.strides)));
+    throw wrong("have offsets of 32 bits", withStrides());
 }
 
 /// Throws Error where views overlap that the executable takes to lie apart.
@@ -144,10 +143,9 @@ static void checkDisjoint(const std::string &kernel, const Signature &signature,
       ranges[i] = rangeOf(args[i], workspace);
   for (const auto &[i, j] : signature.disjoint)
     if (ranges[i].overlaps(ranges[j]))
-      throw Error(
-          fmt::format("kernel '{}': expected arguments {} and {} to lie apart, as it was compiled for, but they "
-                      "overlap",
-                      kernel, i, j));
+      throw Error(fmt::format("kernel '{}': expected {} and {} to lie apart, as it was compiled for, but they overlap",
+                              kernel, calledArgument(signature.parameters[i].name, i),
+                              calledArgument(signature.parameters[j].name, j)));
 }
 
 // --- The block -------------------------------------------------------------------------------------------------------

@@ -110,15 +110,15 @@ static Specialisation specialise(const std::vector<Arg> &args, const FactWords &
 // --- Tracing and lowering -------------------------------------------------------------------------------------------
 
 /// What may help with a kernel that has a mistake: a double among f32 views is more often a slip than meant.
-static std::string hintFor(const Specialisation &facts) {
+static std::string hintFor(const Kernel &kernel, const Specialisation &facts) {
   std::string hint;
   for (size_t i = 0; i < facts.args.size(); ++i) {
     if (facts.args[i].type != Type::f64)
       continue;
     if (facts.args[i].isView)
       return "";
-    hint = fmt::format("\nhint: argument {} is a C++ double and so an f64 scalar; write a float, such as 2.0f, for f32",
-                       i);
+    hint = fmt::format("\nhint: {} is a C++ double and so an f64 scalar; write a float, such as 2.0f, for f32",
+                       kernel.called(i));
   }
   return hint;
 }
@@ -130,7 +130,7 @@ static std::shared_ptr<TracedKernel> traceKernel(const Kernel &kernel, const Spe
   const lowering::ErrorCollector errors(&result->context->context);
   result->traced = trace(result->context->context, kernel, facts, config);
   if (!result->traced.module)
-    throw Error(errors.text().substr(0, errors.text().find_last_not_of('\n') + 1) + hintFor(facts));
+    throw Error(errors.text().substr(0, errors.text().find_last_not_of('\n') + 1) + hintFor(kernel, facts));
   return result;
 }
 
@@ -149,14 +149,14 @@ static Signature signatureOf(const Request &request, mlir::ModuleOp module) {
   Signature signature;
   for (size_t i = 0; i < args.size(); ++i) {
     const Fact fact = factOf(args[i], workspace);
-    Signature::Parameter parameter{.isView = fact.isView, .type = fact.type};
+    Signature::Parameter parameter{.name = kernel.parameters[i].name, .isView = fact.isView, .type = fact.type};
     if (auto view = mlir::dyn_cast<mlir::MemRefType>(function.getArgument(i).getType())) {
       llvm::SmallVector<int64_t> strides;
       int64_t offset = 0;
       if (mlir::failed(view.getStridesAndOffset(strides, offset)))
-        throw Error(fmt::format("kernel '{}': argument {} has no strides", kernel.name, i), Fault::internal);
-      parameter = {fact.isView,      fact.type,  slots(view.getShape()), slots(strides), fact.alignment,
-                   fact.stridesBy16, fact.fits32};
+        throw Error(fmt::format("kernel '{}': {} has no strides", kernel.name, kernel.called(i)), Fault::internal);
+      parameter = {parameter.name, fact.isView,    fact.type,        slots(view.getShape()),
+                   slots(strides), fact.alignment, fact.stridesBy16, fact.fits32};
     }
     signature.parameters.push_back(std::move(parameter));
   }

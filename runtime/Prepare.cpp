@@ -125,10 +125,9 @@ static void checkPlan(const Plan &plan, const TensorRef &workspace) {
       const Arg &arg = launch.args[i];
       if (arg.kind == Arg::Kind::workspace &&
           (arg.workspaceOffset < 0 || arg.ref.bytes() > plan.workspaceBytes - arg.workspaceOffset))
-        throw Error(
-            fmt::format("kernel '{}': expected argument {} to lie in the plan's workspace of {} bytes, but got {} "
-                        "at byte {}",
-                        launch.kernel->name, i, plan.workspaceBytes, textOf(arg), arg.workspaceOffset));
+        throw Error(fmt::format(
+            "kernel '{}': expected {} to lie in the plan's workspace of {} bytes, but got {} at byte {}",
+            launch.kernel->name, launch.kernel->called(i), plan.workspaceBytes, textOf(arg), arg.workspaceOffset));
     }
   }
 }

@@ -17,6 +17,7 @@ struct Signature {
   static constexpr int64_t dynamic = std::numeric_limits<int64_t>::min();
 
   struct Parameter {
+    std::string name; // empty when the kernel's registration names no arguments
     bool isView = true;
     Type type = Type::f32;
     // Views only: these, and what else the code may rely on (see ArgFacts in dialect/dsl/Trace.h).

@@ -1,10 +1,12 @@
-// Config text: `bm=128,bn=64` to and from a config struct, by the fields that a kernel registered.
+// Config text, `bm=128,bn=64`, to and from a config struct by the fields that a kernel registered; and the checks of a
+// registration.
 
-#include "dialect/dsl/Kernel.h"
+#include "dialect/dsl/Nearest.h"
+#include "dialect/dsl/Registrations.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <cerrno>
 #include <cmath>
@@ -46,23 +48,22 @@ double parseReal(const std::string &field, const std::string &text) {
   return value;
 }
 
+std::string calledArgument(const std::string &name, size_t index) {
+  return name.empty() ? "argument " + std::to_string(index) : "'" + name + "'";
+}
+
 /// What to say of a field that a kernel has not: the fields it has, and the one most like it.
 static Error unknownField(const std::string &kernel, const std::vector<Field> &fields, const std::string &name) {
   if (fields.empty())
     return Error("kernel '" + kernel + "' has no config fields, but got '" + name + "'");
   std::string all;
-  const Field *nearest = nullptr;
-  unsigned least = 3; // farther than two edits is no misspelling
+  std::vector<std::string> names;
   for (const Field &field : fields) {
     all += (all.empty() ? "" : ", ") + field.name;
-    unsigned distance = llvm::StringRef(field.name).edit_distance(name);
-    if (distance < least) {
-      least = distance;
-      nearest = &field;
-    }
+    names.push_back(field.name);
   }
   return Error("expected a config field of kernel '" + kernel + "' (" + all + "), but got '" + name + "'" +
-               (nearest ? "; did you mean '" + nearest->name + "'?" : ""));
+               didYouMean(name, names));
 }
 
 void parseConfig(const std::string &kernel, const std::vector<Field> &fields, const std::string &text, void *config) {
@@ -84,6 +85,61 @@ void parseConfig(const std::string &kernel, const std::vector<Field> &fields, co
     seen.push_back(name);
     at->parse(config, value.trim().str());
   }
+}
+
+// --- Registration ----------------------------------------------------------------------------------------------------
+
+static thread_local Registrations *activeRegistrations = nullptr;
+
+Registrations::Registrations() : outer(std::exchange(activeRegistrations, this)) {}
+Registrations::~Registrations() { activeRegistrations = outer; }
+
+/// Whether a name will do everywhere: as a function's, in keys, in flags and in file names.
+static bool isIdentifier(llvm::StringRef name) {
+  return !name.empty() && !llvm::isDigit(name.front()) &&
+         llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
+namespace {
+/// The mistakes of one registration line.
+struct Registration {
+  const Kernel &kernel;
+
+  Error expected(const std::string &text) const {
+    return Error(kernel.loc.file + (":" + std::to_string(kernel.loc.line)) + ": error: expected " + text);
+  }
+  /// Throws unless `name` is an identifier and none of `seen`, which receives it. `things` are what it is a name of.
+  void checkName(const std::string &name, const std::string &things, std::vector<std::string> &seen) const {
+    const std::string of = things + " of kernel '" + kernel.name + "'";
+    if (!isIdentifier(name))
+      throw expected("names of letters, digits and '_' for the " + of + ", but got '" + name + "'");
+    if (llvm::is_contained(seen, name))
+      throw expected("different names for the " + of + ", but two are called '" + name + "'");
+    seen.push_back(name);
+  }
+};
+} // namespace
+
+void detail::enrol(Kernel &kernel, const std::vector<std::string> &arguments, const void *config) {
+  const Registration line{kernel};
+  if (!isIdentifier(kernel.name))
+    throw line.expected("a kernel's name of letters, digits and '_', but got '" + kernel.name + "'");
+  std::vector<std::string> seen;
+  for (auto [parameter, text] : llvm::zip(kernel.parameters, arguments)) {
+    auto [name, about] = llvm::StringRef(text).split(' ');
+    line.checkName(name.str(), "arguments", seen);
+    parameter.name = name.str();
+    parameter.about = about.trim().str();
+  }
+  seen.clear();
+  for (const Field &field : kernel.fields) {
+    line.checkName(field.name, "config fields", seen);
+    if (field.of != config)
+      throw line.expected("the fields of kernel '" + kernel.name + "' to be of the config struct that it takes, but '" +
+                          field.name + "' is not");
+  }
+  if (activeRegistrations)
+    activeRegistrations->kernels.push_back(kernel);
 }
 
 } // namespace kiln

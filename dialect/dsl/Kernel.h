@@ -1,24 +1,31 @@
-// Registration of a kernel: its name, its parameters and the fields of its config.
+// Registration of a kernel: its name, its arguments by name, and the fields of its config.
 //
-//     const Kernel addKernel = kernel("add", add, {field("block", &AddConfig::block)});
+//     const Kernel addKernel = kernel("add", add, {"x (N)", "y (N)", "out (N), their sum"},
+//                                     {field("block", &AddConfig::block, "elements a program adds")});
 //
-// A kernel's parameters are views, then scalar tiles, in any order, and at most one config struct, last.
+// A kernel's parameters are views and scalar tiles, in any order, and then at most one config struct. Messages, stages
+// and `kilnc --list` call an argument by its name; a kernel registered without names has arguments 0, 1, ….
 
 #pragma once
 
 #include "dialect/dsl/Tile.h"
 
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace kiln {
 
-/// One field of a config struct, by name: how `bm=64` is read and printed. Fields are int, int64_t, bool or double.
+/// One field of a config struct: its name, what it is, and how `bm=64` is read and printed.
 struct Field {
-  std::string name;
+  std::string name, about;
+  std::string byDefault; // its text in a config that does not name it; set by kernel()
+  const void *of;        // marks the config struct that it is a field of
   std::function<std::string(const void *config)> print;
   std::function<void(void *config, const std::string &text)> parse; // throws Error on text that is no value
 };
@@ -29,9 +36,22 @@ std::string printField(double value);
 int64_t parseInteger(const std::string &field, const std::string &text, int64_t least, int64_t most);
 double parseReal(const std::string &field, const std::string &text);
 
-template <class Config, class T> Field field(const char *name, T Config::*member) {
+namespace detail {
+/// Its address tells one config struct from another.
+template <class Config> inline constexpr char configMark = 0;
+template <class T, class... Any> inline constexpr bool isOneOf = (std::is_same_v<T, Any> || ...);
+} // namespace detail
+
+/// The field `member` of a config struct, called `name` (letters, digits and '_'): an int, int64_t, bool, double or
+/// float. `about` is what `kilnc --list` says of it.
+template <class Config, class T> Field field(const char *name, T Config::*member, const char *about = "") {
+  static_assert(detail::isOneOf<T, int, int64_t, bool, double, float>,
+                "a field of a kernel's config is an int, int64_t, bool, double or float: register an enum as the int "
+                "that the kernel casts, and keep strings out of kernels");
   Field f;
   f.name = name;
+  f.about = about;
+  f.of = &detail::configMark<Config>;
   f.print = [member](const void *config) {
     T value = static_cast<const Config *>(config)->*member;
     if constexpr (std::is_floating_point_v<T>)
@@ -49,10 +69,20 @@ template <class Config, class T> Field field(const char *name, T Config::*member
   return f;
 }
 
+/// An argument of a kernel: a view of a tensor, or a scalar.
+struct Parameter {
+  enum class Kind { view, scalar } kind = Kind::view;
+  std::string name;  // empty when the registration names no arguments
+  std::string about; // what the registration says after the name, such as its shape
+
+  bool isView() const { return kind == Kind::view; }
+};
+
+/// How messages call an argument: `'b'`, or `argument 1` where it has no name.
+std::string calledArgument(const std::string &name, size_t index);
+
 /// A kernel as written: what `compile` specialises.
 struct Kernel {
-  enum class Parameter { view, scalar };
-
   std::string name;
   Loc loc; // the registration line
   std::vector<Parameter> parameters;
@@ -64,6 +94,11 @@ struct Kernel {
   std::function<std::string(const std::string &overrides)> configText;
   /// One address for a kernel and its copies, for as long as anyone holds it: what caches know a kernel by.
   std::shared_ptr<const char> identity = std::make_shared<const char>('k');
+
+  /// How messages call argument `index`, which may be one too many.
+  std::string called(size_t index) const {
+    return calledArgument(index < parameters.size() ? parameters[index].name : "", index);
+  }
 };
 
 /// Text of a config struct, for compile() and plans: `bm=128,bn=128`.
@@ -78,16 +113,50 @@ template <class Config> std::string textOf(const std::vector<Field> &fields, con
 void parseConfig(const std::string &kernel, const std::vector<Field> &fields, const std::string &text, void *config);
 
 namespace detail {
-template <class P> struct IsHandle : std::bool_constant<std::is_same_v<P, View> || std::is_same_v<P, Tile>> {};
-struct NoConfig {};
-template <class... P> struct LastOf {
-  using type = NoConfig;
-};
-template <class P> struct LastOf<P> {
-  using type = std::conditional_t<IsHandle<P>::value, NoConfig, P>;
-};
-template <class P, class Q, class... R> struct LastOf<P, Q, R...> : LastOf<Q, R...> {};
+/// What a parameter of a kernel's function is: the first three are right, the others have a message each.
+enum class Fit { view, scalar, config, reference, pointer, number, early, opaque };
 
+template <class P, bool isLast> consteval Fit fitOf() {
+  if constexpr (std::is_same_v<P, View>)
+    return Fit::view;
+  else if constexpr (std::is_same_v<P, Tile>)
+    return Fit::scalar;
+  else if constexpr (std::is_reference_v<P>)
+    return Fit::reference;
+  else if constexpr (std::is_pointer_v<P>)
+    return Fit::pointer;
+  else if constexpr (!std::is_class_v<P>)
+    return Fit::number;
+  else if constexpr (!std::is_trivially_copyable_v<P> || !std::is_default_constructible_v<P>)
+    return Fit::opaque;
+  else
+    return isLast ? Fit::config : Fit::early;
+}
+
+struct NoConfig {};
+
+/// The parameters of a kernel's function.
+template <class... P> struct Signature {
+  static constexpr std::array<Fit, sizeof...(P)> fits = []<size_t... I>(std::index_sequence<I...>) {
+    return std::array<Fit, sizeof...(P)>{fitOf<P, I + 1 == sizeof...(P)>()...};
+  }(std::index_sequence_for<P...>());
+  static consteval bool has(Fit fit) { return std::find(fits.begin(), fits.end(), fit) != fits.end(); }
+
+  static constexpr size_t arguments = sizeof...(P) - has(Fit::config); // views and scalars
+  static constexpr bool fine =
+      !has(Fit::reference) && !has(Fit::pointer) && !has(Fit::number) && !has(Fit::early) && !has(Fit::opaque);
+  using Last = typename decltype((std::type_identity<NoConfig>(), ..., std::type_identity<P>()))::type;
+  using Config = std::conditional_t<has(Fit::config), Last, NoConfig>;
+
+  static std::vector<Parameter> list() {
+    std::vector<Parameter> parameters;
+    for (size_t i = 0; i < arguments; ++i)
+      parameters.push_back({fits[i] == Fit::view ? Parameter::Kind::view : Parameter::Kind::scalar});
+    return parameters;
+  }
+};
+
+/// Hands out what a kernel's function is called with, from left to right.
 struct Arguments {
   const std::vector<View> &views;
   const std::vector<Tile> &scalars;
@@ -102,36 +171,68 @@ struct Arguments {
       return *static_cast<const P *>(config);
   }
 };
-} // namespace detail
+
+/// Completes the registration of `kernel`: checks its names, takes those of its arguments out of their texts, and hands
+/// a copy to the thread's Registrations, if any. `config` marks its config struct. Throws Error at the registration
+/// line.
+void enrol(Kernel &kernel, const std::vector<std::string> &arguments, const void *config);
 
 template <class... P>
-Kernel kernel(const char *name, void (*function)(P...), std::vector<Field> fields = {}, Loc loc = here()) {
-  using Config = typename detail::LastOf<P...>::type;
+Kernel makeKernel(const char *name, void (*function)(P...), const std::vector<std::string> &arguments,
+                  std::vector<Field> fields, Loc loc) {
+  using Taken = Signature<P...>;
+  static_assert(!Taken::has(Fit::reference), "a kernel takes its parameters by value: write 'View x', 'Tile n' or "
+                                             "'Config cfg', without '&'");
+  static_assert(!Taken::has(Fit::pointer), "a kernel takes memory as a View, and never a pointer");
+  static_assert(!Taken::has(Fit::number), "a kernel takes a number as a Tile when launches give it, and as a field of "
+                                          "its config struct when it is known while compiling");
+  static_assert(!Taken::has(Fit::early), "a kernel takes at most one config struct, and as its last parameter: put all "
+                                         "fields into one");
+  static_assert(!Taken::has(Fit::opaque), "a kernel's config struct holds numbers with defaults: views and tiles are "
+                                          "parameters of their own, and strings stay outside");
   Kernel k;
-  k.name = name;
-  k.loc = loc;
-  k.fields = fields;
-  (
-      [&] {
-        if constexpr (std::is_same_v<P, View>)
-          k.parameters.push_back(Kernel::Parameter::view);
-        else if constexpr (std::is_same_v<P, Tile>)
-          k.parameters.push_back(Kernel::Parameter::scalar);
-      }(),
-      ...);
-  k.call = [=](const std::vector<View> &views, const std::vector<Tile> &scalars, const std::string &text) {
-    Config config{};
-    parseConfig(name, fields, text, &config);
-    detail::Arguments arguments{views, scalars, &config};
-    std::tuple<P...> values{arguments.next<P>()...}; // braces: left to right
-    std::apply(function, values);
-  };
-  k.configText = [=](const std::string &overrides) {
-    Config config{};
-    parseConfig(name, fields, overrides, &config);
-    return textOf(fields, config);
-  };
+  if constexpr (Taken::fine) {
+    using Config = typename Taken::Config;
+    k.name = name;
+    k.loc = loc;
+    k.parameters = Taken::list();
+    const Config defaults{};
+    for (Field &field : fields)
+      if (field.of == &configMark<Config>)
+        field.byDefault = field.print(&defaults);
+    k.fields = fields;
+    k.call = [function, fields, name = k.name](const std::vector<View> &views, const std::vector<Tile> &scalars,
+                                               const std::string &text) {
+      Config config{};
+      parseConfig(name, fields, text, &config);
+      Arguments values{views, scalars, &config};
+      std::apply(function, std::tuple<P...>{values.template next<P>()...}); // braces: left to right
+    };
+    k.configText = [fields, name = k.name](const std::string &overrides) {
+      Config config{};
+      parseConfig(name, fields, overrides, &config);
+      return textOf(fields, config);
+    };
+    enrol(k, arguments, &configMark<Config>);
+  }
   return k;
+}
+} // namespace detail
+
+/// Registers `function`. The kernel's name and those of its arguments are of letters, digits and '_'; `arguments` has a
+/// text for each view and scalar: its name, and after a space what it is. Throws Error on a name that will not do.
+template <class... P, size_t N>
+Kernel kernel(const char *name, void (*function)(P...), const char *const (&arguments)[N],
+              std::vector<Field> fields = {}, Loc loc = here()) {
+  static_assert(!detail::Signature<P...>::fine || N == detail::Signature<P...>::arguments,
+                "a kernel's registration names each of its views and tiles, and nothing else");
+  return detail::makeKernel(name, function, {std::begin(arguments), std::end(arguments)}, std::move(fields), loc);
+}
+
+/// Registers `function`, whose arguments are known by their positions.
+template <class... P>
+Kernel kernel(const char *name, void (*function)(P...), std::vector<Field> fields = {}, Loc loc = here()) {
+  return detail::makeKernel(name, function, {}, std::move(fields), loc);
 }
 
 } // namespace kiln

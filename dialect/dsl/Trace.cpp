@@ -12,35 +12,25 @@ using namespace mlir;
 
 namespace kiln {
 
-/// Whether a name will do everywhere: as a function's, in keys and in file names.
-static bool isIdentifier(llvm::StringRef name) {
-  return !name.empty() && !llvm::isDigit(name.front()) &&
-         llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
-}
-
-/// Reports unless the kernel has a name that will do, and the facts are for its parameters.
+/// Reports unless the facts are for the kernel's parameters.
 static bool checkKernel(MLIRContext &context, const Kernel &kernel, const Specialisation &facts) {
   Location loc = FileLineColLoc::get(&context, kernel.loc.file, kernel.loc.line, 1);
-  if (!isIdentifier(kernel.name)) {
-    emitError(loc) << "expected a kernel's name of letters, digits and '_', but got '" << kernel.name << "'";
-    return false;
-  }
-  auto expected = [&] { return std::move(emitError(loc) << "kernel '" << kernel.name << "' expected "); };
+  auto expected = [&] { return std::move(emitError(loc) << "kernel '" << kernel.name << "': expected "); };
   if (facts.args.size() != kernel.parameters.size()) {
     expected() << kernel.parameters.size() << " arguments, but got " << facts.args.size();
     return false;
   }
   return llvm::all_of(llvm::enumerate(facts.args), [&](auto numbered) {
     auto [i, arg] = numbered;
-    bool isView = kernel.parameters[i] == Kernel::Parameter::view;
+    bool isView = kernel.parameters[i].isView();
     if (arg.isView != isView) {
-      expected() << (isView ? "a tensor" : "a scalar") << " as argument " << i << ", but got "
+      expected() << kernel.called(i) << " to be " << (isView ? "a tensor" : "a scalar") << ", but got "
                  << (isView ? "a scalar" : "a tensor");
       return false;
     }
     bool ranked = !isView || (!arg.extents.empty() && arg.extents.size() <= 5);
     if (!ranked)
-      expected() << "a tensor of rank 1 to 5 as argument " << i << ", but got rank " << arg.extents.size();
+      expected() << kernel.called(i) << " to be of rank 1 to 5, but got rank " << arg.extents.size();
     return ranked;
   });
 }

@@ -1,6 +1,7 @@
-// Flags by CLI11; the suggestions by edit distance.
+// Flags by CLI11.
 
 #include "models/gpt2/options.h"
+#include "dialect/dsl/Nearest.h"
 #include "runtime/Streams.h"
 
 #include <CLI/CLI.hpp>
@@ -8,36 +9,9 @@
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
-#include <numeric>
 #include <sstream>
 
 namespace kiln {
-
-static size_t editDistance(const std::string &a, const std::string &b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
-
-std::optional<std::string> nearest(const std::string &word, const std::vector<std::string> &candidates) {
-  std::optional<std::string> best;
-  size_t least = std::max<size_t>(2, word.size() / 2) + 1;
-  for (const std::string &candidate : candidates)
-    if (const size_t distance = editDistance(word, candidate); distance < least) {
-      least = distance;
-      best = candidate;
-    }
-  return best;
-}
 
 /// What is wrong with `text` as a T, or nothing.
 template <class T> static std::string complaint(const std::string &text) {
@@ -146,9 +120,12 @@ static void rejectExtras(const CLI::App &app, const std::vector<std::string> &ex
     for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
       known.push_back(command->get_name());
   }
-  const std::optional<std::string> guess = nearest(word, known);
-  const std::string hint = guess ? fmt::format("; did you mean '{}'?", *guess) : "; see --help";
-  throw Error(fmt::format("unknown {} '{}'{}", flag ? "flag" : known.empty() ? "argument" : "command", word, hint));
+  const std::string hint = didYouMean(word, known);
+  throw Error(fmt::format("unknown {} '{}'{}",
+                          flag            ? "flag"
+                          : known.empty() ? "argument"
+                                          : "command",
+                          word, hint.empty() ? "; see --help" : hint));
 }
 
 /// Says what the library found wrong with a command's flags.

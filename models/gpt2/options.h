@@ -59,9 +59,6 @@ using Command = std::variant<TrainOptions, SampleOptions, InfoOptions>;
 /// For --help it prints the help and returns nothing.
 std::optional<Command> parseCommand(int argc, const char *const *argv);
 
-/// The candidate with the smallest edit distance to `word`, unless all are too far to be meant.
-std::optional<std::string> nearest(const std::string &word, const std::vector<std::string> &candidates);
-
 /// The name that the options give, or nano.
 std::string nameOf(const ModelOptions &options);
 /// The model that the options describe; sizes that they do not give come from `base`, or from the named model.

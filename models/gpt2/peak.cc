@@ -44,8 +44,10 @@ void fmaPeak(View factors, View out, Tile rounds, PeakConfig cfg) {
   store(out, {program_id(0), 0}, total);
 }
 
-const Kernel fmaPeakKernel =
-    kernel("fma_peak", fmaPeak, {field("width", &PeakConfig::width), field("chains", &PeakConfig::chains)});
+const Kernel fmaPeakKernel = kernel(
+    "fma_peak", fmaPeak, {"factors (2, W)", "out (P, W), the sums of the chains", "rounds i64, of multiply-adds"},
+    {field("width", &PeakConfig::width, "elements of a native vector"),
+     field("chains", &PeakConfig::chains, "results in flight")});
 } // namespace
 
 std::function<double()> peakSampler(Device &device) {

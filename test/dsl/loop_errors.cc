@@ -256,24 +256,21 @@ void throws(View) { throw std::runtime_error("expected an even number of heads, 
 // expected-error@+1 {{expected an even number of heads, but got 3}}
 const ErrorCase throwsCase("Traces", "KernelThrows", throws, {row});
 
-// expected-error@+1 {{expected a kernel's name of letters, digits and '_', but got 'a/b'}}
-const ErrorCase nameCase("Traces", "KernelName", kernel("a/b", inner), {row});
-
-// expected-error@+1 {{expected a kernel's name of letters, digits and '_', but got ''}}
-const ErrorCase noNameCase("Traces", "KernelWithoutName", kernel("", inner), {row});
-
 void twoViews(View, View) {}
-// expected-error@+1 {{kernel 'ArgumentCount' expected 2 arguments, but got 1}}
+// expected-error@+1 {{kernel 'ArgumentCount': expected 2 arguments, but got 1}}
 const ErrorCase countCase("Traces", "ArgumentCount", twoViews, {row});
 
 void viewAndScalar(View, Tile) {}
-// expected-error@+1 {{kernel 'ArgumentKind' expected a scalar as argument 1, but got a tensor}}
-const ErrorCase kindCase("Traces", "ArgumentKind", viewAndScalar, {row, row});
+// expected-error@+1 {{kernel 'k': expected 'factor' to be a scalar, but got a tensor}}
+const ErrorCase kindCase("Traces", "ArgumentKind", kernel("k", viewAndScalar, {"x", "factor"}), {row, row});
 
-// expected-error@+1 {{kernel 'TensorForScalar' expected a tensor as argument 0, but got a scalar}}
+// expected-error@+1 {{kernel 'NamelessKind': expected argument 1 to be a scalar, but got a tensor}}
+const ErrorCase namelessCase("Traces", "NamelessKind", viewAndScalar, {row, row});
+
+// expected-error@+1 {{kernel 'TensorForScalar': expected argument 0 to be a tensor, but got a scalar}}
 const ErrorCase tensorCase("Traces", "TensorForScalar", inner, {scalar(f32)});
 
-// expected-error@+1 {{kernel 'ViewRank' expected a tensor of rank 1 to 5 as argument 0, but got rank 0}}
+// expected-error@+1 {{kernel 'ViewRank': expected argument 0 to be of rank 1 to 5, but got rank 0}}
 const ErrorCase rankCase("Traces", "ViewRank", inner, {view(f32, {})});
 
 } // namespace

@@ -139,8 +139,9 @@ Kernel kernelOf(const Program &program) {
   Kernel kernel;
   kernel.name = "program";
   kernel.loc = here();
-  kernel.parameters.assign(program.windows.size(), Kernel::Parameter::view);
-  kernel.parameters.insert(kernel.parameters.end(), program.scalars.size(), Kernel::Parameter::scalar);
+  const Kernel::Parameter view = {Kernel::Parameter::Kind::view}, scalar = {Kernel::Parameter::Kind::scalar};
+  kernel.parameters.assign(program.windows.size(), view);
+  kernel.parameters.insert(kernel.parameters.end(), program.scalars.size(), scalar);
   kernel.call = [program](const std::vector<View> &views, const std::vector<Tile> &scalars, const std::string &) {
     Tracing(program, views, scalars);
   };

@@ -153,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(Cpu, Scalars, testing::Values("cpu", "cpu:generic"),
 // A double with an f32 view is an f64 scalar; the message of the mistake that follows says how to write an f32 one.
 TEST_F(ArgumentLists, HintAtADoubleAmongFloats) {
   expectError([&] { launch(*device, scaleKernel, 1, {x, 2.0}); },
-              {"kernels.h:", "hint: argument 1 is a C++ double and so an f64 scalar; write a float, such as 2.0f"});
+              {"kernels.h:", "hint: 's' is a C++ double and so an f64 scalar; write a float, such as 2.0f"});
   const std::string text = errorOf([&] { launch(*device, addKernel, 1, {x, Tensor(device, f64, {16})}); });
   EXPECT_EQ(text.find("hint"), std::string::npos) << text;
 }

@@ -125,11 +125,11 @@ TEST_F(Compiling, TellsATensorFromAScalar) {
   EXPECT_EQ(errorOf([&] {
               compile(*device, addKernel, {x.ref(), 1.0f});
             }),
-            "kernel 'add': expected argument 1 to be a tensor, but got f32 scalar");
+            "kernel 'add': expected 'y' to be a tensor, but got f32 scalar");
   EXPECT_EQ(errorOf([&] {
               compile(*device, scaleKernel, {x.ref(), x.ref()});
             }),
-            "kernel 'scale': expected argument 1 to be a scalar, but got f32[16]");
+            "kernel 'scale': expected 's' to be a scalar, but got f32[16]");
 }
 
 TEST_F(Compiling, TellsOfATensorWithoutMemory) {
@@ -137,7 +137,7 @@ TEST_F(Compiling, TellsOfATensorWithoutMemory) {
   EXPECT_EQ(errorOf([&] {
               compile(*device, addKernel, {x.ref(), TensorRef::dense(nullptr, f32, {4, 2})});
             }),
-            "kernel 'add': expected argument 1 to have memory, but got f32[4x2] without");
+            "kernel 'add': expected 'y' to have memory, but got f32[4x2] without");
 }
 
 // An executable launched with arguments that it was not compiled for.
@@ -147,11 +147,11 @@ TEST_F(Compiling, TellsOfArgumentsOfAnotherSpecialisation) {
   EXPECT_EQ(errorOf([&] {
               device->launch(*executable, {4, 1, 1}, {wide.ref(), y.ref()});
             }),
-            "kernel 'row_sums': expected argument 0 to be f32[?x48], as it was compiled for, but got f32[4x64]");
+            "kernel 'row_sums': expected 'x' to be f32[?x48], as it was compiled for, but got f32[4x64]");
   EXPECT_EQ(errorOf([&] {
               device->launch(*executable, {4, 1, 1}, {half.ref(), y.ref()});
             }),
-            "kernel 'row_sums': expected argument 0 to be f32[?x48], as it was compiled for, but got bf16[4x48]");
+            "kernel 'row_sums': expected 'x' to be f32[?x48], as it was compiled for, but got bf16[4x48]");
 }
 
 TEST_F(Compiling, TellsTheNamesOfConfigFields) {
@@ -211,7 +211,7 @@ TEST_F(Compiling, TellsOfARegionOutsideThePlansWorkspace) {
   plan.launches[1].args[0].workspaceOffset = 65;
   EXPECT_EQ(
       errorOf([&] { run(*device, plan, workspace); }),
-      "kernel 'add': expected argument 0 to lie in the plan's workspace of 128 bytes, but got f32[16] at byte 65");
+      "kernel 'add': expected 'x' to lie in the plan's workspace of 128 bytes, but got f32[16] at byte 65");
 }
 
 } // namespace

@@ -24,12 +24,12 @@ class LaunchChecks : public testing::TestWithParam<std::string> {
 protected:
   std::shared_ptr<Device> device = Device::open(GetParam());
   Tensor x{device, f32, {16, 16}}, y{device, f32, {16, 16}};
-  const Kernel adding = kernel("adding", addMatrices);
+  const Kernel adding = kernel("adding", addMatrices, {"out", "in"});
   const Grid grid = 4;
 
   /// Calls `action(args, launch)` with each way of launching `adding` there is.
   template <class Action> void onEveryWay(const std::vector<Arg> &args, Action action) {
-    const Kernel fresh = kernel("adding", addMatrices);
+    const Kernel fresh = kernel("adding", addMatrices, {"out", "in"});
     const auto executable = compile(*device, adding, {x, y});
     Plan plan;
     plan.launches = {{&adding, "", grid, {x, y}}, {&adding, "", grid, args}};
@@ -48,7 +48,7 @@ protected:
   /// Every way of launching with x and `wrong` refuses `wrong` with what is `said`.
   void expectRefused(const Arg &wrong, const std::string &said) {
     onEveryWay({x, wrong}, [&](const std::function<void()> &way) {
-      expectError(way, {"kernel 'adding': expected argument 1 ", said});
+      expectError(way, {"kernel 'adding': expected 'in' ", said});
     });
   }
 
@@ -95,7 +95,7 @@ TEST_P(LaunchChecks, RefuseAScalarForATensor) {
   Tensor line(device, f32, {16});
   launch(*device, scaleKernel, 1, {line, 2.0f});
   expectError([&] { launch(*device, scaleKernel, 1, {line, line}); },
-              {"kernel 'scale': expected argument 1 to be a scalar, but got f32[16]"});
+              {"kernel 'scale': expected 's' to be a scalar, but got f32[16]"});
 }
 
 TEST_P(LaunchChecks, RefuseAnotherNumberOfArguments) {
@@ -109,7 +109,7 @@ TEST_P(LaunchChecks, RefuseARegionWithoutWorkspace) {
   const Arg region = Arg::workspace(64, f32, {16, 16});
   launch(*device, adding, grid, {x, y});
   const auto executable = compile(*device, adding, {x, y});
-  const std::string said = "kernel 'adding': expected argument 1 to lie in a workspace, but the launch has none";
+  const std::string said = "kernel 'adding': expected 'in' to lie in a workspace, but the launch has none";
   EXPECT_EQ(errorOf([&] { launch(*device, adding, grid, {x, region}); }), said);
   EXPECT_EQ(errorOf([&] { compile(*device, adding, {x, region}); }), said);
   EXPECT_EQ(errorOf([&] { device->launch(*executable, grid, {x, region}); }), said);
@@ -125,7 +125,7 @@ TEST_P(LaunchChecks, RefuseRegionsOutsideTheWorkspace) {
     expectError([&] { run(*device, plan, workspace); }, {said});
   };
   run(*device, plan, workspace);
-  const std::string said = "kernel 'adding': expected argument 1 to lie in the plan's workspace of 2048 bytes, but got";
+  const std::string said = "kernel 'adding': expected 'in' to lie in the plan's workspace of 2048 bytes, but got";
   expectRefused(Arg::workspace(1028, f32, {16, 16}), said);
   expectRefused(Arg::workspace(-4, f32, {16, 16}), said);
   expectRefused(Arg::workspace(std::numeric_limits<int64_t>::max(), f32, {16, 16}), said);
@@ -157,7 +157,7 @@ TEST_P(LaunchChecks, LetEmptyViewsPass) {
 TEST_P(LaunchChecks, RefuseViewsThatAnExecutableIsNotFor) {
   const auto apart = compile(*device, adding, {x, y}), overlapping = compile(*device, adding, {x, x});
   EXPECT_EQ(errorOf([&] { device->launch(*apart, grid, {x, x}); }),
-            "kernel 'adding': expected arguments 0 and 1 to lie apart, as it was compiled for, but they overlap");
+            "kernel 'adding': expected 'out' and 'in' to lie apart, as it was compiled for, but they overlap");
   EXPECT_NO_THROW(device->launch(*overlapping, grid, {x, y}));
 }
 

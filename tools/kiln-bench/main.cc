@@ -2,7 +2,7 @@
 //
 //     kiln-bench matmul|attention|layernorm|step|launch|compile [--threads N] [--json F] [--quick]
 
-#include "models/gpt2/options.h"
+#include "dialect/dsl/Nearest.h"
 #include "runtime/Streams.h"
 #include "tools/kiln-bench/bench.h"
 #include "tools/kiln-bench/machine.h"
@@ -51,9 +51,8 @@ static const Bench benches[] = {
 /// Throws Error for a word that is none of `known`, with the one most like it.
 [[noreturn]] static void rejectWord(const std::string &kind, const std::string &word,
                                     const std::vector<std::string> &known) {
-  const std::optional<std::string> guess = nearest(word, known);
-  throw Error(fmt::format("unknown {} '{}'{}", kind, word,
-                          guess ? fmt::format("; did you mean '{}'?", *guess) : "; see --help"));
+  const std::string hint = didYouMean(word, known);
+  throw Error(fmt::format("unknown {} '{}'{}", kind, word, hint.empty() ? "; see --help" : hint));
 }
 
 static const Bench &benchNamed(const std::string &name) {

@@ -86,19 +86,20 @@ ArgumentList ArgumentList::parse(const std::string &text) {
 
 void ArgumentList::check(const Kernel &kernel) const {
   std::string wanted, example;
-  for (const Kernel::Parameter parameter : kernel.parameters) {
-    const bool view = parameter == Kernel::Parameter::view;
-    wanted += std::string(wanted.empty() ? "" : ", ") + (view ? "view" : "scalar");
-    example += std::string(example.empty() ? "" : ", ") + (view ? "f32[?]" : "i64");
+  for (const Parameter &parameter : kernel.parameters) {
+    const char *kind = parameter.isView() ? "view" : "scalar";
+    const std::string name = parameter.name.empty() ? kind : fmt::format("{} {}", kind, parameter.name);
+    wanted += (wanted.empty() ? "" : ", ") + name;
+    example += std::string(example.empty() ? "" : ", ") + (parameter.isView() ? "f32[?]" : "i64");
   }
   if (facts.args.size() != kernel.parameters.size())
     throw Error(fmt::format("kernel '{}': expected {} arguments ({}) in --args, such as --args='{}', but got {}",
                             kernel.name, kernel.parameters.size(), wanted, example, facts.args.size()));
   for (size_t i = 0; i < facts.args.size(); ++i) {
-    const bool view = kernel.parameters[i] == Kernel::Parameter::view;
+    const bool view = kernel.parameters[i].isView();
     if (facts.args[i].isView != view)
-      throw Error(fmt::format("kernel '{}': expected argument {} in --args to be a {}, such as {}, but got a {}",
-                              kernel.name, i, view ? "view" : "scalar", view ? "f32[?]" : "i64",
+      throw Error(fmt::format("kernel '{}': expected {} in --args to be a {}, such as {}, but got a {}", kernel.name,
+                              kernel.called(i), view ? "view" : "scalar", view ? "f32[?]" : "i64",
                               view ? "scalar" : "view"));
   }
 }

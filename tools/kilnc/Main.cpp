@@ -7,6 +7,7 @@
 //
 // MLIR's flags work as in mlir-opt: --mlir-print-ir-after-all, --mlir-timing, --mlir-pass-pipeline-crash-reproducer=F.
 
+#include "dialect/dsl/Nearest.h"
 #include "dialect/tile/TileDialect.h"
 #include "kernels/Registry.h"
 #include "lowering/Diagnostics.h"
@@ -52,18 +53,6 @@ struct Options {
 
 // --- Flags -----------------------------------------------------------------------------------------------------------
 
-/// The name nearest to `name`, as a question, when one is near enough to be a slip of the finger.
-static std::string suggestion(llvm::StringRef name, const std::vector<std::string> &names) {
-  std::string nearest;
-  unsigned best = 3;
-  for (const std::string &candidate : names)
-    if (const unsigned distance = name.edit_distance(candidate, /*AllowReplacements=*/true, best); distance < best) {
-      best = distance;
-      nearest = candidate;
-    }
-  return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
-}
-
 /// Hands MLIR's flags to MLIR; throws Error for a flag that nobody knows.
 static void parseRemaining(const CLI::App &app, const std::vector<std::string> &remaining, const char *program) {
   std::vector<std::string> known;
@@ -79,7 +68,7 @@ static void parseRemaining(const CLI::App &app, const std::vector<std::string> &
     const llvm::StringRef name = llvm::StringRef(word).take_until([](char c) { return c == '='; });
     if (!name.starts_with("--mlir-") || !theirs.contains(name.drop_front(2)))
       throw Error(fmt::format("unknown {} '{}'{}", name.starts_with("-") ? "flag" : "argument", name.str(),
-                              suggestion(name, known)));
+                              didYouMean(name.str(), known)));
     argv.push_back(word.c_str());
   }
   llvm::cl::ParseCommandLineOptions(static_cast<int>(argv.size()), argv.data());
@@ -109,9 +98,8 @@ static void listKernels() {
   std::string list;
   for (const Kernel *kernel : kernels()) {
     std::string parameters;
-    for (const Kernel::Parameter parameter : kernel->parameters)
-      parameters +=
-          fmt::format("{}{}", parameters.empty() ? "" : ", ", parameter == Kernel::Parameter::view ? "view" : "scalar");
+    for (const Parameter &parameter : kernel->parameters)
+      parameters += fmt::format("{}{}", parameters.empty() ? "" : ", ", parameter.isView() ? "view" : "scalar");
     list += fmt::format("{}({}) {}\n", kernel->name, parameters, kernel->configText(""));
   }
   writeResult(list);
@@ -139,7 +127,7 @@ static const Kernel &choose(const std::vector<const Kernel *> &kernels, const st
   if (name.empty())
     throw Error(fmt::format("expected --kernel to name one of the kernels of {}: {}", place, names));
   throw Error(fmt::format("expected --kernel to name one of the kernels of {}: {}, but got '{}'{}", place, names, name,
-                          suggestion(name, list)));
+                          didYouMean(name, list)));
 }
 
 static mlir::OwningOpRef<mlir::ModuleOp> traceKernel(mlir::MLIRContext &context, const Kernel &kernel,
@@ -150,9 +138,9 @@ static mlir::OwningOpRef<mlir::ModuleOp> traceKernel(mlir::MLIRContext &context,
   Traced traced = trace(context, kernel, arguments.facts, options.config);
   for (const std::pair<int, int> &place : traced.asked)
     if (arguments.unknown.count(place))
-      throw Error(fmt::format("kernel '{}': expected a number for dimension {} of argument {} in --args, because the "
-                              "kernel makes it static, but got '?'",
-                              kernel.name, place.second, place.first));
+      throw Error(fmt::format("kernel '{}': expected a number for dimension {} of {} in --args, because the kernel "
+                              "makes it static, but got '?'",
+                              kernel.name, place.second, kernel.called(place.first)));
   if (!traced.module)
     throw Error(errors.text());
   return std::move(traced.module);

@@ -1,0 +1,45 @@
+// Guesses at what a misspelt word was meant to be.
+
+#include "dialect/dsl/Nearest.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+namespace {
+
+const std::vector<std::string> flags = {"--data", "--out", "--batch", "--steps", "--evaluate-every", "--bm"};
+
+/// A letter too many, one missing, one wrong, and two that changed places are one slip each.
+TEST(Nearest, OneSlipLeadsToTheWord) {
+  for (const char *word : {"--stepss", "--stps", "--stepz", "--setps"})
+    EXPECT_EQ(nearest(word, flags), "--steps") << word;
+  EXPECT_EQ(nearest("trian", {"sample", "train"}), "train");
+}
+
+/// A long word may have several slips, a short one has one.
+TEST(Nearest, LongerWordsMayHaveMoreSlips) {
+  EXPECT_EQ(nearest("--evalute-evry", flags), "--evaluate-every");
+  EXPECT_EQ(nearest("--bn", flags), "--bm");
+  EXPECT_EQ(nearest("--stpz", flags), std::nullopt);
+}
+
+/// What is far from every candidate has no guess, however close the nearest of them is by comparison.
+TEST(Nearest, FarWordsLeadNowhere) {
+  for (const char *word : {"--batch-size", "--learning-rate", "--dropout", "--cat", "-x", "-", ""})
+    EXPECT_EQ(nearest(word, flags), std::nullopt) << word;
+}
+
+/// Of several candidates the one with the fewest slips wins, and of equals the first.
+TEST(Nearest, TheNearestWins) {
+  EXPECT_EQ(nearest("layer", {"layers", "player"}), "layers");
+  EXPECT_EQ(nearest("layers", {"layout", "layers"}), "layers");
+}
+
+/// Messages end with the guess, or with nothing.
+TEST(Nearest, MessagesEndWithTheGuess) {
+  EXPECT_EQ(didYouMean("--stepz", flags), "; did you mean '--steps'?");
+  EXPECT_EQ(didYouMean("--dropout", flags), "");
+}
+
+} // namespace
+} // namespace kiln::testing

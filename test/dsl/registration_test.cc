@@ -1,0 +1,109 @@
+// Registration: what a kernel knows of its arguments and fields afterwards, and the names that it refuses.
+
+#include "dialect/dsl/Registrations.h"
+#include "test/expect_error.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+namespace {
+
+struct Config {
+  int bm = 128;
+  double scale = 0.5;
+};
+void scaled(View, Tile, View, Config) {}
+void plain(View, View) {}
+const Kernel scaledKernel = kernel("scaled", scaled, {"x (M, N)", "factor", "out (M, N), x · factor"},
+                                   {field("bm", &Config::bm, "rows of a tile"), field("scale", &Config::scale)});
+
+/// A text's name ends at its first space; the rest says what the argument is.
+TEST(Registration, ArgumentsHaveNamesAndWhatTheyAre) {
+  ASSERT_EQ(scaledKernel.parameters.size(), 3u);
+  EXPECT_EQ(scaledKernel.parameters[0].name, "x");
+  EXPECT_EQ(scaledKernel.parameters[0].about, "(M, N)");
+  EXPECT_TRUE(scaledKernel.parameters[0].isView());
+  EXPECT_EQ(scaledKernel.parameters[1].name, "factor");
+  EXPECT_EQ(scaledKernel.parameters[1].about, "");
+  EXPECT_FALSE(scaledKernel.parameters[1].isView());
+  EXPECT_EQ(scaledKernel.parameters[2].about, "(M, N), x · factor");
+}
+
+/// Messages quote a name, and count where there is none.
+TEST(Registration, MessagesCallArgumentsByName) {
+  EXPECT_EQ(scaledKernel.called(1), "'factor'");
+  EXPECT_EQ(kernel("plain", plain).called(1), "argument 1");
+}
+
+TEST(Registration, FieldsKnowTheirDefaults) {
+  EXPECT_EQ(scaledKernel.fields[0].about, "rows of a tile");
+  EXPECT_EQ(scaledKernel.fields[0].byDefault, "128");
+  EXPECT_EQ(scaledKernel.fields[1].byDefault, "0.5");
+}
+
+/// The error of a registration, without the place that it begins with.
+template <class Call> std::string mistakeOf(Call call, int line = __builtin_LINE()) {
+  const std::string text = errorOf(call), place = __FILE__ ":" + std::to_string(line) + ": error: ";
+  EXPECT_EQ(text.substr(0, place.size()), place);
+  return text.substr(std::min(text.size(), place.size()));
+}
+
+/// Names become symbols, keys, flags and file names.
+TEST(Registration, NamesAreIdentifiers) {
+  EXPECT_EQ(mistakeOf([] { kernel("a/b", plain); }),
+            "expected a kernel's name of letters, digits and '_', but got 'a/b'");
+  EXPECT_EQ(mistakeOf([] { kernel("", plain); }), "expected a kernel's name of letters, digits and '_', but got ''");
+  EXPECT_EQ(mistakeOf([] { kernel("2d", plain); }),
+            "expected a kernel's name of letters, digits and '_', but got '2d'");
+  EXPECT_EQ(mistakeOf([] { kernel("k", plain, {"x: in", "y"}); }),
+            "expected names of letters, digits and '_' for the arguments of kernel 'k', but got 'x:'");
+  EXPECT_EQ(mistakeOf([] { kernel("k", plain, {"x", ""}); }),
+            "expected names of letters, digits and '_' for the arguments of kernel 'k', but got ''");
+  EXPECT_EQ(mistakeOf([] { kernel("k", scaled, {field("b m", &Config::bm)}); }),
+            "expected names of letters, digits and '_' for the config fields of kernel 'k', but got 'b m'");
+}
+
+TEST(Registration, NamesAreDifferent) {
+  EXPECT_EQ(mistakeOf([] { kernel("k", plain, {"x", "x (N)"}); }),
+            "expected different names for the arguments of kernel 'k', but two are called 'x'");
+  EXPECT_EQ(mistakeOf([] { kernel("k", scaled, {field("bm", &Config::bm), field("bm", &Config::scale)}); }),
+            "expected different names for the config fields of kernel 'k', but two are called 'bm'");
+}
+
+/// A field of another struct would read and write memory that is not its own.
+TEST(Registration, FieldsAreOfTheKernelsConfig) {
+  struct Other {
+    int rows = 1;
+  };
+  EXPECT_EQ(mistakeOf([] { kernel("k", scaled, {field("rows", &Other::rows)}); }),
+            "expected the fields of kernel 'k' to be of the config struct that it takes, but 'rows' is not");
+  EXPECT_EQ(mistakeOf([] { kernel("k", plain, {field("rows", &Other::rows)}); }),
+            "expected the fields of kernel 'k' to be of the config struct that it takes, but 'rows' is not");
+}
+
+/// The name that a kernel was registered under may be gone when it is used.
+TEST(Registration, KeepsItsName) {
+  std::string name = "temporary";
+  const Kernel k = kernel(name.c_str(), plain);
+  name.assign("overwritten");
+  EXPECT_EQ(errorOf([&] { k.configText("bm=1"); }), "kernel 'temporary' has no config fields, but got 'bm'");
+}
+
+/// Copies come in the order of registration, know the same identity, and only while someone listens.
+TEST(Registration, ReachesTheYoungestListener) {
+  Registrations outer;
+  const Kernel first = kernel("first", plain);
+  {
+    Registrations inner;
+    const Kernel second[] = {kernel("second", plain), kernel("third", plain)};
+    ASSERT_EQ(inner.kernels.size(), 2u);
+    EXPECT_EQ(inner.kernels[1].name, "third");
+    EXPECT_EQ(inner.kernels[1].identity, second[1].identity);
+  }
+  EXPECT_ANY_THROW(kernel("a b", plain));
+  ASSERT_EQ(outer.kernels.size(), 1u);
+  EXPECT_EQ(outer.kernels[0].identity, first.identity);
+}
+
+} // namespace
+} // namespace kiln::testing
