@@ -69,20 +69,20 @@ template <class Config, class T> Field field(const char *name, T Config::*member
   return f;
 }
 
-/// An argument of a kernel: a view of a tensor, or a scalar.
-struct Parameter {
-  enum class Kind { view, scalar } kind = Kind::view;
-  std::string name;  // empty when the registration names no arguments
-  std::string about; // what the registration says after the name, such as its shape
-
-  bool isView() const { return kind == Kind::view; }
-};
-
 /// How messages call an argument: `'b'`, or `argument 1` where it has no name.
 std::string calledArgument(const std::string &name, size_t index);
 
 /// A kernel as written: what `compile` specialises.
 struct Kernel {
+  /// An argument: a view of a tensor, or a scalar.
+  struct Parameter {
+    enum class Kind { view, scalar } kind = Kind::view;
+    std::string name;  // empty when the registration names no arguments
+    std::string about; // what the registration says after the name, such as its shape
+
+    bool isView() const { return kind == Kind::view; }
+  };
+
   std::string name;
   Loc loc; // the registration line
   std::vector<Parameter> parameters;
@@ -148,10 +148,10 @@ template <class... P> struct Signature {
   using Last = typename decltype((std::type_identity<NoConfig>(), ..., std::type_identity<P>()))::type;
   using Config = std::conditional_t<has(Fit::config), Last, NoConfig>;
 
-  static std::vector<Parameter> list() {
-    std::vector<Parameter> parameters;
+  static std::vector<Kernel::Parameter> list() {
+    std::vector<Kernel::Parameter> parameters(arguments);
     for (size_t i = 0; i < arguments; ++i)
-      parameters.push_back({fits[i] == Fit::view ? Parameter::Kind::view : Parameter::Kind::scalar});
+      parameters[i].kind = fits[i] == Fit::view ? Kernel::Parameter::Kind::view : Kernel::Parameter::Kind::scalar;
     return parameters;
   }
 };
@@ -205,7 +205,7 @@ Kernel makeKernel(const char *name, void (*function)(P...), const std::vector<st
                                                const std::string &text) {
       Config config{};
       parseConfig(name, fields, text, &config);
-      Arguments values{views, scalars, &config};
+      [[maybe_unused]] Arguments values{views, scalars, &config};
       std::apply(function, std::tuple<P...>{values.template next<P>()...}); // braces: left to right
     };
     k.configText = [fields, name = k.name](const std::string &overrides) {

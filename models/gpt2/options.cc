@@ -105,6 +105,51 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
   return info;
 }
 
+/// What other trainers call a flag, with dashes, and what it is called here.
+static const std::pair<const char *, const char *> namesElsewhere[] = {
+    {"--batch-size", "--batch"},
+    {"--micro-batch-size", "--batch"},
+    {"--block-size", "--context"},
+    {"--checkpoint-interval", "--save-every"},
+    {"--context-length", "--context"},
+    {"--dataset", "--data"},
+    {"--eval-every", "--evaluate-every"},
+    {"--eval-interval", "--evaluate-every"},
+    {"--grad-clip", "--clip"},
+    {"--gradient-accumulation-steps", "--accumulate"},
+    {"--init-from", "--init"},
+    {"--learning-rate", "--lr"},
+    {"--max-iters", "--steps"},
+    {"--max-new-tokens", "--tokens"},
+    {"--max-steps", "--steps"},
+    {"--min-lr", "--final-lr"},
+    {"--n-embd", "--width"},
+    {"--n-head", "--heads"},
+    {"--n-layer", "--layers"},
+    {"--num-steps", "--steps"},
+    {"--out-dir", "--out"},
+    {"--output-dir", "--out"},
+    {"--save-interval", "--save-every"},
+    {"--seq-len", "--context"},
+    {"--sequence-length", "--context"},
+    {"--start", "--prompt"},
+    {"--train-data", "--data"},
+    {"--vocab-size", "--vocab"},
+    {"--warmup-iters", "--warmup"},
+    {"--warmup-steps", "--warmup"},
+    {"--weight-decay", "--decay"},
+};
+
+/// The end of a message about an unknown `word`: what other trainers mean by it, or the nearest of `known`.
+static std::string hintFor(std::string word, const std::vector<std::string> &known) {
+  std::replace(word.begin(), word.end(), '_', '-');
+  for (const auto &[elsewhere, here] : namesElsewhere)
+    if (word == elsewhere && std::find(known.begin(), known.end(), here) != known.end())
+      return fmt::format("; did you mean '{}'?", here);
+  const std::string hint = didYouMean(word, known);
+  return hint.empty() ? "; see --help" : hint;
+}
+
 /// Throws for the first word that no option or command took.
 static void rejectExtras(const CLI::App &app, const std::vector<std::string> &extras) {
   if (extras.empty())
@@ -120,12 +165,11 @@ static void rejectExtras(const CLI::App &app, const std::vector<std::string> &ex
     for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
       known.push_back(command->get_name());
   }
-  const std::string hint = didYouMean(word, known);
   throw Error(fmt::format("unknown {} '{}'{}",
                           flag            ? "flag"
                           : known.empty() ? "argument"
                                           : "command",
-                          word, hint.empty() ? "; see --help" : hint));
+                          word, hintFor(word, known)));
 }
 
 /// Says what the library found wrong with a command's flags.

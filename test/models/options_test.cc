@@ -3,6 +3,8 @@
 #include "models/gpt2/options.h"
 #include "test/expect_error.h"
 
+#include <fmt/format.h>
+
 using namespace kiln;
 
 namespace {
@@ -57,6 +59,41 @@ TEST(Options, AMisspeltRequiredFlagSuggestsIt) {
 
 TEST(Options, AFlagLikeNoneSuggestsNothing) {
   expectError([] { parse({"info", "--zzzzzzzzzz"}); }, {"unknown flag '--zzzzzzzzzz'; see --help"});
+}
+
+// A flag that shares letters with one of ours by chance is not taken for it.
+TEST(Options, AFarFlagSuggestsNothing) {
+  for (const char *flag : {"--dropout", "--cat", "--use-ema"})
+    expectError([&] { parse({"train", "--data", "d", "--out", "o", flag}); },
+                {fmt::format("unknown flag '{}'; see --help", flag)});
+}
+
+// The flags of nanoGPT, llm.c and Hugging Face's trainer lead to ours, in either spelling.
+TEST(Options, TheNamesOfOtherTrainersLeadToOurs) {
+  const std::pair<const char *, const char *> names[] = {{"--batch-size", "--batch"},
+                                                         {"--batch_size=12", "--batch"},
+                                                         {"--learning-rate", "--lr"},
+                                                         {"--block-size", "--context"},
+                                                         {"--seq-len", "--context"},
+                                                         {"--eval-interval", "--evaluate-every"},
+                                                         {"--max_iters", "--steps"},
+                                                         {"--weight-decay", "--decay"},
+                                                         {"--grad-clip", "--clip"},
+                                                         {"--warmup-iters", "--warmup"},
+                                                         {"--gradient-accumulation-steps", "--accumulate"},
+                                                         {"--n_layer", "--layers"},
+                                                         {"--n_head", "--heads"},
+                                                         {"--n_embd", "--width"},
+                                                         {"--out-dir", "--out"}};
+  for (const auto &[theirs, ours] : names)
+    expectError([&] { parse({"train", "--data", "d", "--out", "o", theirs, "12"}); },
+                {fmt::format("; did you mean '{}'?", ours)});
+}
+
+// A flag that this command has not is not suggested.
+TEST(Options, OnlyTheCommandsOwnFlagsAreSuggested) {
+  expectError([] { parse({"sample", "--out", "o", "--learning-rate", "1"}); },
+              {"unknown flag '--learning-rate'; see --help"});
 }
 
 TEST(Options, AnUnknownCommandSuggestsTheNearest) {

@@ -86,7 +86,7 @@ ArgumentList ArgumentList::parse(const std::string &text) {
 
 void ArgumentList::check(const Kernel &kernel) const {
   std::string wanted, example;
-  for (const Parameter &parameter : kernel.parameters) {
+  for (const Kernel::Parameter &parameter : kernel.parameters) {
     const char *kind = parameter.isView() ? "view" : "scalar";
     const std::string name = parameter.name.empty() ? kind : fmt::format("{} {}", kind, parameter.name);
     wanted += (wanted.empty() ? "" : ", ") + name;

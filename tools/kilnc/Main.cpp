@@ -3,7 +3,7 @@
 //     kilnc attention.cc --kernel=attention --config=bm=64,bn=64 --args='f32[?x64], f32[?x64], i64' --emit=asm
 //     kilnc --kernel=layernorm --args='f32[?x768], …' --emit=obj -o layernorm.o     a built-in kernel
 //     kilnc add.mlir --emit=llvm                                                   a module that was traced before
-//     kilnc --list
+//     kilnc --list                                                                 what there is, and its arguments
 //
 // MLIR's flags work as in mlir-opt: --mlir-print-ir-after-all, --mlir-timing, --mlir-pass-pipeline-crash-reproducer=F.
 
@@ -17,6 +17,7 @@
 #include "tools/files/Files.h"
 #include "tools/kilnc/ArgumentList.h"
 #include "tools/kilnc/Emit.h"
+#include "tools/kilnc/List.h"
 #include "tools/kilnc/UserFile.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -86,25 +87,6 @@ static void registerPassNames() {
 
 // --- Kernels ---------------------------------------------------------------------------------------------------------
 
-/// Throws Error when there is more on the command line than --list and flags of MLIR's.
-static void checkListAlone(const CLI::App &app) {
-  for (const CLI::Option *option : app.get_options())
-    if (option->count() > 0 && option->get_name() != "--list")
-      throw Error(fmt::format("expected nothing else with --list, but got '{}'",
-                              option->get_positional() ? option->results().front() : option->get_name()));
-}
-
-static void listKernels() {
-  std::string list;
-  for (const Kernel *kernel : kernels()) {
-    std::string parameters;
-    for (const Parameter &parameter : kernel->parameters)
-      parameters += fmt::format("{}{}", parameters.empty() ? "" : ", ", parameter.isView() ? "view" : "scalar");
-    list += fmt::format("{}({}) {}\n", kernel->name, parameters, kernel->configText(""));
-  }
-  writeResult(list);
-}
-
 /// The kernel called `name`, or the only one when no name is given.
 static const Kernel &choose(const std::vector<const Kernel *> &kernels, const std::string &name,
                             const std::string &place) {
@@ -162,6 +144,27 @@ static mlir::OwningOpRef<mlir::ModuleOp> parseModule(mlir::MLIRContext &context,
   return module;
 }
 
+/// Throws Error when there is more on the command line than --list goes with.
+static void checkList(const CLI::App &app) {
+  for (const CLI::Option *option : app.get_options())
+    if (option->count() > 0 && !option->get_positional() &&
+        !llvm::is_contained({"--list", "--kernel", "--include"}, option->get_name()))
+      throw Error(
+          fmt::format("expected only a file, --kernel and --include with --list, but got '{}'", option->get_name()));
+}
+
+static void list(const Options &options) {
+  if (options.file.ends_with(".mlir"))
+    throw Error(fmt::format("expected a C++ file with --list, but got '{}'", options.file));
+  std::unique_ptr<UserFile> user;
+  if (!options.file.empty())
+    user = std::make_unique<UserFile>(options.file, options.includes, options.kernel);
+  std::vector<const Kernel *> listed = user ? user->kernels() : kernels();
+  if (!options.kernel.empty())
+    listed = {&choose(listed, options.kernel, user ? "'" + options.file + "'" : "kilnc")};
+  writeResult(listOf(listed));
+}
+
 // --- The program -----------------------------------------------------------------------------------------------------
 
 static void compile(const Options &options) {
@@ -205,7 +208,8 @@ static void run(int argc, char **argv) {
   app.add_option("--target", options.cpu, "the processor, by LLVM's name")->capture_default_str();
   app.add_option("-o", options.output, "output file; '-' is standard output")->capture_default_str();
   app.add_option("-I,--include", options.includes, "folders of headers; the first holds the language's");
-  app.add_flag("--list", options.list, "list the built-in kernels with the defaults of their configs");
+  app.add_flag("--list", options.list,
+               "list the kernels of kilnc or of the file, with what each argument and field is");
   app.allow_extras();
   registerPassNames();
   mlir::registerMLIRContextCLOptions();
@@ -216,8 +220,8 @@ static void run(int argc, char **argv) {
     app.parse(argc, argv);
     parseRemaining(app, app.remaining(), argv[0]);
     if (options.list) {
-      checkListAlone(app);
-      listKernels();
+      checkList(app);
+      list(options);
     } else if (options.file.empty() && options.kernel.empty())
       throw Error("expected a file or --kernel (kilnc --list names the built-in ones); kilnc --help says more");
     else

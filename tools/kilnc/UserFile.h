@@ -1,7 +1,8 @@
 // Kernels out of the user's own C++ file. The system's compiler builds it into a shared object, which finds the
-// language in kilnc itself. A kernel is found by the line that registers it:
+// language in kilnc itself; loading that object runs its static initialisers, and the kernels are those that it
+// registers meanwhile:
 //
-//     const Kernel addKernel = kernel("add", add, {field("block", &AddConfig::block)});
+//     const Kernel addKernel = kernel("add", add, {"x", "y", "out"}, {field("block", &AddConfig::block)});
 
 #pragma once
 
@@ -11,14 +12,6 @@
 
 namespace kiln::tools {
 
-/// A registration line: the kernel's name and the C++ name of the object, with its namespaces.
-struct Registration {
-  std::string kernel, variable;
-};
-
-/// The registration lines of a C++ text, comments and strings apart.
-std::vector<Registration> findRegistrations(const std::string &text);
-
 /// A user's file as code in this process.
 class UserFile {
 public:
@@ -26,14 +19,16 @@ public:
   /// without any it is looked for above this program and where it was built. `wanted` is the kernel asked for, for the
   /// example in the message about a file without kernels. Throws Error; what the compiler says goes to stderr.
   UserFile(const std::string &path, const std::vector<std::string> &includes, const std::string &wanted);
-  ~UserFile();
-  UserFile(const UserFile &) = delete;
 
-  const std::vector<const Kernel *> &kernels() const { return found; }
+  /// What the file registers, in its order. They live as long as this does.
+  std::vector<const Kernel *> kernels() const;
 
 private:
-  void *library = nullptr;
-  std::vector<const Kernel *> found;
+  struct Unload {
+    void operator()(void *library) const;
+  };
+  std::unique_ptr<void, Unload> library;
+  std::vector<Kernel> registered; // their code is in the library: it must go after them
 };
 
 } // namespace kiln::tools

@@ -16,7 +16,8 @@ void scaled(View x, Tile s, ScaledConfig cfg) {
   store(x, {n}, load(x, {n}, {cfg.block}) * s);
 }
 // const Kernel notThis = kernel("not_this", scaled);
-const Kernel scaledKernel = kernel("scaled", scaled, {field("block", &ScaledConfig::block)});
+const Kernel scaledKernel =
+    kernel("scaled", scaled, {"x (N), scaled in place", "s"}, {field("block", &ScaledConfig::block)});
 
 } // namespace
 
