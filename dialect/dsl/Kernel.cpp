@@ -18,13 +18,19 @@ std::string printField(int64_t value) { return std::to_string(value); }
 
 std::string printField(double value) {
   char text[32];
-  // The shortest of these that reads back as the same number: it stands in cache keys.
+  // The shortest of these that reads back as the same number: it stands in cache keys. A NaN never equals itself.
   for (int digits : {6, 9, 17}) {
     std::snprintf(text, sizeof text, "%.*g", digits, value);
-    if (std::strtod(text, nullptr) == value)
+    if (std::isnan(value) || std::strtod(text, nullptr) == value)
       break;
   }
   return text;
+}
+
+/// A value as messages show it: no longer than a line.
+static std::string shown(const std::string &text) {
+  constexpr size_t most = 60;
+  return text.size() <= most ? text : text.substr(0, most) + "…";
 }
 
 int64_t parseInteger(const std::string &field, const std::string &text, int64_t least, int64_t most) {
@@ -34,17 +40,20 @@ int64_t parseInteger(const std::string &field, const std::string &text, int64_t 
   char *end = nullptr;
   int64_t value = std::strtoll(text.c_str(), &end, 10);
   if (text.empty() || *end != 0)
-    throw Error("expected an integer for '" + field + "', but got '" + text + "'");
+    throw Error("expected an integer for '" + field + "', but got '" + shown(text) + "'");
   if (errno == ERANGE || value < least || value > most)
-    throw Error("expected an integer that fits '" + field + "', but got '" + text + "'");
+    throw Error("expected an integer that fits '" + field + "', but got '" + shown(text) + "'");
   return value;
 }
 
 double parseReal(const std::string &field, const std::string &text) {
+  errno = 0;
   char *end = nullptr;
   double value = std::strtod(text.c_str(), &end);
   if (text.empty() || *end != 0)
-    throw Error("expected a number for '" + field + "', but got '" + text + "'");
+    throw Error("expected a number for '" + field + "', but got '" + shown(text) + "'");
+  if (std::isinf(value) && errno == ERANGE)
+    throw Error("expected a number that fits '" + field + "', but got '" + shown(text) + "'");
   return value;
 }
 
@@ -75,13 +84,14 @@ void parseConfig(const std::string &kernel, const std::vector<Field> &fields, co
     auto [name, value] = item.split('=');
     name = name.trim();
     if (!item.contains('='))
-      throw Error("expected 'name=value' in the config of kernel '" + kernel + "', but got '" + item.str() + "'");
+      throw Error("expected 'name=value' in the config of kernel '" + kernel + "', but got '" + shown(item.str()) +
+                  "'");
     auto at = std::find_if(fields.begin(), fields.end(), [&](const Field &f) { return name == f.name; });
     if (at == fields.end())
-      throw unknownField(kernel, fields, name.str());
+      throw unknownField(kernel, fields, shown(name.str()));
     if (llvm::is_contained(seen, name))
-      throw Error("expected '" + name.str() + "' once in the config of kernel '" + kernel + "', but got '" + text +
-                  "'");
+      throw Error("expected '" + name.str() + "' once in the config of kernel '" + kernel + "', but got '" +
+                  shown(text) + "'");
     seen.push_back(name);
     at->parse(config, value.trim().str());
   }

@@ -56,7 +56,9 @@ std::string describe(mlir::Value value) {
   return shape.empty() ? element + " scalar" : element + "[" + textOf(shape) + "]";
 }
 
-Verb::Verb(const char *name, Loc loc) : tracer(Tracer::current()), name(name), loc(loc), location(tracer.at(loc)) {}
+Verb::Verb(const char *name, Loc loc) : tracer(Tracer::current()), name(name), loc(loc), location(tracer.at(loc)) {
+  tracer.countVerb(loc);
+}
 
 InFlightDiagnostic Verb::expected() { return std::move(tracer.error(loc) << "'" << name << "' expected "); }
 

@@ -13,6 +13,10 @@ static thread_local Tracer *activeTracer = nullptr;
 static constexpr size_t unlisted = SIZE_MAX;
 static char poisonMark; // its address is what a poison cell holds
 
+/// How far a kernel may go: many times what compiles in a moment, and a fraction of the smallest usual stack.
+static constexpr int64_t mostVerbs = 1 << 14, mostStack = 2 << 20;
+static constexpr size_t mostNesting = 64;
+
 // --- Tile: a registered cell -----------------------------------------------------------------------------------------
 
 Tile::Tile(Loc loc) : declared(loc), cell(unlisted) {
@@ -165,6 +169,12 @@ void Tracer::discard(size_t depth) {
 
 const Outcome *Tracer::beginBodies(bool isLoop, Loc loc) {
   const size_t depth = frames.size();
+  if (depth >= mostNesting) {
+    error(loc) << "kernel '" << kernel.name << "' nests loops and branches more than " << mostNesting
+               << " deep: tracing takes every branch, so that recursion under a traced condition never ends; use "
+                  "range(), or a host condition";
+    throw Abandoned();
+  }
   if (outcomes.size() <= depth)
     outcomes.resize(depth + 1);
   const size_t place = outcomes[depth].size();
@@ -203,6 +213,22 @@ bool Tracer::isOpen(Block *block) const {
 // --- Errors ----------------------------------------------------------------------------------------------------------
 
 Location Tracer::at(Loc loc) { return FileLineColLoc::get(builder.getContext(), loc.file, loc.line, 1); }
+
+/// An address in the caller's frame. Stacks grow downwards.
+static const char *stackHere() { return static_cast<const char *>(__builtin_frame_address(0)); }
+
+void Tracer::countVerb(Loc loc) {
+  verbs += rehearsals == 0;
+  if (verbs > mostVerbs)
+    error(loc) << "kernel '" << kernel.name << "' has more than " << mostVerbs
+               << " operations: use range() in place of host loops, which unroll";
+  else if (stack - stackHere() > mostStack)
+    error(loc) << "kernel '" << kernel.name << "' calls its functions more than " << mostStack
+               << " bytes of stack deep: end the recursion by a host condition";
+  else
+    return;
+  throw Abandoned();
+}
 
 InFlightDiagnostic Tracer::error(Loc loc) {
   failed = true;
@@ -272,6 +298,9 @@ void Tracer::buildFunction() {
     types.push_back(argumentType(i));
   function = func::FuncOp::create(builder, loc, kernel.name, builder.getFunctionType(types, {}));
   builder.setInsertionPointToEnd(function.addEntryBlock());
+  for (auto [argument, parameter] : llvm::zip(function.getArguments(), kernel.parameters))
+    if (!parameter.name.empty()) // printed as %a; keys of caches are made without locations
+      argument.setLoc(NameLoc::get(builder.getStringAttr(parameter.name), loc));
 }
 
 /// Extents that View::extent asked for become part of the argument types; operations on a view follow their
@@ -306,6 +335,7 @@ void Tracer::attachFacts() {
 }
 
 bool Tracer::run(const std::string &config) {
+  stack = stackHere();
   std::vector<View> views;
   {
     std::vector<Tile> scalars;

@@ -78,6 +78,9 @@ public:
 
   mlir::Location at(Loc loc);
   mlir::InFlightDiagnostic error(Loc loc);
+  /// Counts one more use of the language, at `loc`. Throws Abandoned, reported, when there are more than any kernel
+  /// needs or the kernel's functions call each other too deeply: such a trace would not end.
+  void countVerb(Loc loc);
   void fail() { failed = true; }
 
   // Cells.
@@ -155,6 +158,8 @@ private:
   std::vector<mlir::Block *> graveyard; // bodies that were given up; cells may still point into them
   std::vector<size_t> begun;            // loops and branches that have not ended: their places among the outcomes
   std::optional<Loc> thrownOutOf;
+  int64_t verbs = 0;
+  const char *stack = nullptr; // where the kernel was called
   bool failed = false;
 };
 

@@ -239,6 +239,43 @@ void branchCondition(View a) {
 }
 const ErrorCase branchConditionCase("Branches", "ConditionIsBoolScalar", branchCondition, {row});
 
+// --- Traces without an end -------------------------------------------------------------------------------------------
+
+// Tracing takes every branch, whatever its condition will be.
+Tile countDown(Tile x, Tile n) {
+  Tile result = x;
+  // expected-error@+1 {{kernel 'RecursionInBranch' nests loops and branches more than 64 deep}}
+  when(n > 0, [&] { result = countDown(x + 1, n - 1); });
+  return result;
+}
+void recursionInBranch(View a) { store(a, {0}, countDown(load(a, {0}, {4}), program_id())); }
+const ErrorCase recursionInBranchCase("Endless", "RecursionInBranch", recursionInBranch, {row});
+
+void descend(View a, Tile n) {
+  // expected-error@+1 {{kernel 'RecursionInLoop' nests loops and branches more than 64 deep}}
+  for (Tile k : range(n))
+    descend(a, k);
+}
+void recursionInLoop(View a) { descend(a, a.dim(0)); }
+const ErrorCase recursionInLoopCase("Endless", "RecursionInLoop", recursionInLoop, {row});
+
+void hostLoop(View a) {
+  Tile x = zeros(f32, {4});
+  while (a.rank() == 1)
+    x = x + 1; // expected-error {{has more than 16384 operations: use range() in place of host loops, which unroll}}
+}
+const ErrorCase hostLoopCase("Endless", "HostLoop", hostLoop, {row});
+
+// Each call takes 4 KB of stack: it would end before the operations do.
+Tile deeper(Tile x, int depth) {
+  volatile char room[4096] = {};
+  // expected-error@+1 {{bytes of stack deep: end the recursion by a host condition}}
+  x = x + room[0];
+  return depth < 0 ? x : deeper(x, depth + 1) + room[1];
+}
+void hostRecursion(View a) { store(a, {0}, deeper(zeros(i32, {4}), 0)); }
+const ErrorCase hostRecursionCase("Endless", "HostRecursion", hostRecursion, {row});
+
 // --- Traces ----------------------------------------------------------------------------------------------------------
 
 void inner(View a) { store(a, {0}, 1); }

@@ -367,5 +367,20 @@ tile.store %4, %arg0[%c0_i64] : tensor<1xi64>, memref<?xi64, strided<[1]>>
 )");
 }
 
+/// As deep as loops and branches may be; a body's three traces do not multiply.
+void nestTo(View a, int depth) {
+  if (depth == 0)
+    store(a, {0}, 1);
+  else if (depth % 2)
+    when(program_id() > depth, [&] { nestTo(a, depth - 1); });
+  else
+    for (Tile k : range(depth))
+      nestTo(a, depth - 1);
+}
+TEST(Loops, NestDeeply) {
+  EXPECT_NE(
+      programOf(kernel("k", +[](View a) { nestTo(a, 64); }), {view(f32, {8})}).find("tile.store"), std::string::npos);
+}
+
 } // namespace
 } // namespace kiln::testing

@@ -72,6 +72,27 @@ TEST(ConfigText, ValuesMustBeOfTheFieldsKind) {
   EXPECT_EQ(errorOf([] { attention.configText("scale=a"); }), "expected a number for 'scale', but got 'a'");
 }
 
+TEST(ConfigText, RealsReadBack) {
+  for (const char *text : {"inf", "-inf", "nan", "-0", "1.7976931348623157e+308", "0.33333333333333331"})
+    EXPECT_EQ(attention.configText(std::string("scale=") + text), std::string("bm=128,rows=7,causal=1,scale=") + text);
+  EXPECT_EQ(errorOf([] { attention.configText("scale=1e999"); }),
+            "expected a number that fits 'scale', but got '1e999'");
+}
+
+TEST(ConfigText, SpacesAroundNamesAndValuesAreIgnored) {
+  EXPECT_EQ(attention.configText(" bm =  64 ,\trows= 3 "), "bm=64,rows=3,causal=1,scale=0.1");
+  EXPECT_EQ(errorOf([] { attention.configText("bm=6 4"); }), "expected an integer for 'bm', but got '6 4'");
+}
+
+/// A message stays a line, whatever it quotes.
+TEST(ConfigText, LongValuesAreShortened) {
+  const std::string digits(1 << 20, '9');
+  EXPECT_EQ(errorOf([&] { attention.configText("bm=" + digits); }),
+            "expected an integer that fits 'bm', but got '" + digits.substr(0, 60) + "…'");
+  EXPECT_LT(errorOf([&] { attention.configText(digits); }).size(), 200u);
+  EXPECT_LT(errorOf([&] { attention.configText(digits + "=1"); }).size(), 200u);
+}
+
 TEST(ConfigText, AFieldIsSetOnce) {
   EXPECT_EQ(errorOf([] { attention.configText("bm=64,rows=1,bm=64"); }),
             "expected 'bm' once in the config of kernel 'attention', but got 'bm=64,rows=1,bm=64'");

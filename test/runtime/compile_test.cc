@@ -65,6 +65,20 @@ TEST_F(Compiling, KnowsAKernelByIdentity) {
   }
 }
 
+// What arguments are called changes no code: the second is loaded from the disk.
+TEST_F(Compiling, NamesOfArgumentsAreInNoKey) {
+  const auto compileAs = [&](const char *x, const char *y) {
+    const Kernel named = kernel("renamed", addInPlace, {x, y}, {field("block", &AddConfig::block)});
+    Tensor a(device, f32, {16}), b(device, f32, {16});
+    compile(*device, named, {a.ref(), b.ref()});
+  };
+  compileAs("x", "y");
+  const CompileStatistics before = compileStatistics();
+  compileAs("sum", "addend");
+  EXPECT_EQ(compileStatistics().compiled, before.compiled);
+  EXPECT_EQ(compileStatistics().fromDisk, before.fromDisk + 1);
+}
+
 // A view that overlaps another must not be served by code that was made for disjoint ones: x[1:] += x[:-1] in one
 // program reads all before it writes.
 TEST_F(Compiling, SpecialisesOnOverlap) {
