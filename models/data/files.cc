@@ -18,7 +18,7 @@ namespace kiln {
   throw Error(fmt::format("cannot {} '{}': {}", verb, path, std::strerror(error)), Fault::device);
 }
 
-static int writeAll(int file, const char *data, int64_t size) {
+int writeAll(int file, const char *data, int64_t size) {
   while (size > 0) {
     const ssize_t wrote = write(file, data, static_cast<size_t>(std::min<int64_t>(size, int64_t{1} << 30)));
     if (wrote < 0 && errno == EINTR)

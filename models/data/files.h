@@ -16,6 +16,8 @@ struct Bytes {
   int64_t size;
 };
 
+/// Writes `size` bytes to an open file, however often that is interrupted; 0, or what the system said.
+int writeAll(int file, const char *data, int64_t size);
 /// Writes `parts` one after the other to a new file `path` and syncs it. Throws Error (device), with the file removed,
 /// when the disk is full or the folder unwritable.
 void writeSynced(const std::string &path, const std::vector<Bytes> &parts);

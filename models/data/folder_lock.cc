@@ -28,11 +28,14 @@ static constexpr int mostTries = 1000;
   throw Error(fmt::format("cannot {} '{}': {}", verb, path, std::strerror(errno)), Fault::device);
 }
 
-/// Whether `path` leads to the open `file`.
+/// Whether `path` leads to the open `file`. Where the system does not know, it is taken to.
 static bool leadsTo(const std::string &path, int file) {
   struct stat ours, there;
-  return ::fstat(file, &ours) == 0 && ::lstat(path.c_str(), &there) == 0 && ours.st_dev == there.st_dev &&
-         ours.st_ino == there.st_ino;
+  if (::fstat(file, &ours) != 0)
+    return errno != ESTALE;
+  if (::lstat(path.c_str(), &there) != 0)
+    return errno != ENOENT && errno != ENOTDIR && errno != ESTALE;
+  return ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
 /// `process 123 on 'host'`, which the file says.

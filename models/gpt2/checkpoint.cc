@@ -135,17 +135,20 @@ std::string checkpointPath(const std::string &folder, int64_t step) {
   return fmt::format("{}/{}{:08}", folder, stem, step);
 }
 
-/// Checkpoints below `folder`, oldest first.
+/// Checkpoints below `folder`, oldest first; none where there is no such folder. Throws Error (device) when that cannot
+/// be known.
 static std::vector<std::string> checkpoints(const std::string &folder) {
   std::vector<std::string> found;
-  std::error_code none;
-  for (const fs::directory_entry &entry : fs::directory_iterator(folder, none)) {
-    const std::string name = entry.path().filename();
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename();
     const std::string digits = name.substr(0, stem.size()) == stem ? name.substr(stem.size()) : "";
     const bool padded = digits.size() == 8 || (digits.size() > 8 && digits[0] != '0'); // other trainers do not pad
     if (padded && digits.find_first_not_of("0123456789") == std::string::npos)
-      found.push_back(entry.path());
+      found.push_back(entry->path());
   }
+  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
+    throw Error(fmt::format("cannot read folder '{}': {}", folder, error.message()), Fault::device);
   std::sort(found.begin(), found.end(), [](const std::string &a, const std::string &b) {
     return a.size() != b.size() ? a.size() < b.size() : a < b; // steps beyond 99999999 are longer
   });

@@ -9,10 +9,12 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <sstream>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace kiln {
 
@@ -50,19 +52,19 @@ static std::string rowsUpTo(const std::string &path, int64_t step) {
 RunLog::RunLog(const std::string &path, int64_t step) : path(path) {
   if (std::filesystem::exists(path))
     replaceFile(path, rowsUpTo(path, step));
-  file = std::fopen(path.c_str(), "a");
-  if (!file)
+  file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (file < 0)
     throw Error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)), Fault::device);
 }
 
-RunLog::~RunLog() { std::fclose(file); }
+RunLog::~RunLog() { ::close(file); }
 
 void RunLog::write(const StepRow &row) {
   const std::string line = jsonOf(row) + "\n";
-  if (std::fwrite(line.data(), 1, line.size(), file) != line.size() || std::fflush(file) != 0)
-    throw Error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)), Fault::device);
+  if (const int error = writeAll(file, line.data(), std::ssize(line)))
+    throw Error(fmt::format("cannot write '{}': {}", path, std::strerror(error)), Fault::device);
   struct stat status;
-  if (::fstat(fileno(file), &status) == 0 && status.st_nlink == 0)
+  if (::fstat(file, &status) == 0 && status.st_nlink == 0)
     throw Error(fmt::format("expected '{}' to stay in place while a run writes to it, but it was removed", path),
                 Fault::device);
 }

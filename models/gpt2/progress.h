@@ -32,7 +32,7 @@ public:
 
 private:
   std::string path;
-  std::FILE *file;
+  int file;
 };
 
 /// `3:07`, `1:02:45`.

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <sys/resource.h>
 
 using namespace kiln;
 
@@ -183,6 +184,19 @@ TEST_F(CheckpointTest, ReadsTheFirstFormat) {
   makeFirstFormat(path);
   EXPECT_NO_THROW(load(path));
   EXPECT_EQ(readBuffers(path, network.parameters(), f32).values, buffers.values);
+}
+
+// That a folder cannot be read does not make it one without checkpoints.
+TEST_F(CheckpointTest, AFolderThatCannotBeReadIsAnError) {
+  save(9);
+  rlimit before;
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none = {0, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  const std::string text = errorOf([&] { newestCheckpoint(folder.path); });
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(text, "cannot read folder '" + folder.path + "': Too many open files");
+  EXPECT_EQ(newestCheckpoint(folder / "none"), std::nullopt);
 }
 
 // Among the older ones the newest that is whole is found, and none newer or damaged.
