@@ -1,10 +1,24 @@
 # The few build rules that the folders share: a library, a dialect's generated code, a pass declaration file.
 
-# kiln_library(NAME SOURCES... LIBS...): one static library of the project.
+# kiln_library(NAME [EXPORTED] SOURCES... HEADERS... LIBS...): one static library of the project. An exported one, kiln_X,
+# is Kiln::X to other projects, here and installed; HEADERS are those that they include, by their places in this tree.
 function(kiln_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "EXPORTED" "" "SOURCES;HEADERS;LIBS;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC ${ARG_LIBS})
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  target_include_directories(${name} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/kiln>)
+  if(NOT PROJECT_IS_TOP_LEVEL) # the project above does not see our include_directories
+    target_include_directories(${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+  endif()
+  if(ARG_EXPORTED)
+    string(REPLACE kiln_ "" short ${name})
+    add_library(Kiln::${short} ALIAS ${name})
+    set_target_properties(${name} PROPERTIES EXPORT_NAME ${short})
+    install(TARGETS ${name} EXPORT KilnTargets)
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+    install(FILES ${ARG_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kiln/${folder})
+  endif()
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
@@ -32,6 +46,9 @@ endfunction()
 # kiln_reference(PAGE FILE GENERATOR): the page build/reference/PAGE.md of what FILE.td documents, by a generator of
 # mlir-tblgen, such as -gen-op-doc.
 function(kiln_reference page file generator)
+  if(NOT PROJECT_IS_TOP_LEVEL)
+    return()
+  endif()
   set(LLVM_TARGET_DEFINITIONS ${file}.td)
   mlir_tablegen(${file}.md ${generator})
   set(output ${PROJECT_BINARY_DIR}/reference/${page}.md)
@@ -41,54 +58,24 @@ function(kiln_reference page file generator)
   add_custom_target(reference-${page} ALL DEPENDS ${output})
 endfunction()
 
-# kiln_program(NAME SOURCES... LIBS...): an executable in build/bin.
+# kiln_program(NAME [INSTALLED] SOURCES... LIBS...): an executable in build/bin.
 function(kiln_program name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "INSTALLED" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS})
-endfunction()
-
-# What every test sees: caches inside the build folder.
-set(KILN_TEST_ENVIRONMENT
-  KILN_CACHE=${PROJECT_BINARY_DIR}/test-cache XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/test-cache/xdg)
-
-# kiln_gtest(NAME SOURCES... LIBS...): a GoogleTest program; each of its tests is a CTest test called FOLDER/Suite.Test,
-# FOLDER being its place below test/, by which tools/check picks it. The target test-FOLDER builds all of a folder.
-include(GoogleTest)
-find_package(GTest REQUIRED)
-function(kiln_gtest name)
-  kiln_program(${name} ${ARGN})
-  target_link_libraries(${name} PRIVATE GTest::gtest GTest::gtest_main)
-  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/test ${CMAKE_CURRENT_SOURCE_DIR})
-  set(place ${folder})
-  while(place) # test-runtime builds what test-runtime-semantics does, too
-    string(REPLACE / - group test-${place})
-    if(NOT TARGET ${group})
-      add_custom_target(${group})
-    endif()
-    add_dependencies(${group} ${name})
-    cmake_path(GET place PARENT_PATH place)
-  endwhile()
-  gtest_discover_tests(${name} TEST_PREFIX ${folder}/ DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT 600 ENVIRONMENT "${KILN_TEST_ENVIRONMENT}")
-endfunction()
-
-# kiln_lit(FOLDER [SUFFIXES...]): every .mlir and .test file (or other SUFFIXES) of FOLDER and below is one lit test and
-# one CTest test, called after its path below test/. Folders called inputs are left out. A new file is seen by the next
-# build.
-function(kiln_lit folder)
-  set(suffixes ${ARGN})
-  if(NOT suffixes)
-    set(suffixes .mlir .test)
+  if(ARG_INSTALLED)
+    install(TARGETS ${name})
   endif()
-  cmake_path(ABSOLUTE_PATH folder NORMALIZE)
-  list(TRANSFORM suffixes PREPEND ${folder}/*)
-  file(GLOB_RECURSE files RELATIVE ${PROJECT_SOURCE_DIR}/test CONFIGURE_DEPENDS ${suffixes})
-  list(FILTER files EXCLUDE REGEX "(^|/)inputs/")
-  foreach(file ${files})
-    # Not the times: all lits of a run would read and write them in one file.
-    add_test(NAME ${file} COMMAND ${KILN_LLVM_BIN}/lit -v -j1 --skip-test-time-recording ${PROJECT_BINARY_DIR}/test/${file})
-    set_tests_properties(${file} PROPERTIES TIMEOUT 600 SKIP_REGULAR_EXPRESSION "UNSUPPORTED: kiln"
-      ENVIRONMENT "${KILN_TEST_ENVIRONMENT}")
-  endforeach()
+endfunction()
+
+# kiln_install_package(): what find_package(Kiln) reads of an installed copy.
+include(CMakePackageConfigHelpers)
+function(kiln_install_package)
+  set(place ${CMAKE_INSTALL_LIBDIR}/cmake/Kiln)
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/tools/cmake/KilnConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/KilnConfig.cmake INSTALL_DESTINATION ${place})
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/KilnConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/KilnConfig.cmake ${PROJECT_BINARY_DIR}/KilnConfigVersion.cmake
+    DESTINATION ${place})
+  install(EXPORT KilnTargets NAMESPACE Kiln:: DESTINATION ${place})
 endfunction()

@@ -41,7 +41,7 @@ static std::string headerFolder() {
   std::error_code failure;
   for (fs::path folder = fs::read_symlink("/proc/self/exe", failure).parent_path(); !folder.empty();
        folder = folder.parent_path()) {
-    for (const fs::path &candidate : {folder, folder / "include"})
+    for (const fs::path &candidate : {folder, folder / "include/kiln"})
       if (fs::exists(candidate / languageHeaders[0], failure))
         return candidate.string();
     if (folder == folder.root_path())

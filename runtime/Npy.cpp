@@ -1,0 +1,294 @@
+// Reads and writes .npy files. Nothing in a file is believed: every length is compared with what is there.
+
+#include "runtime/Npy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fcntl.h>
+#include <memory>
+#include <optional>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace kiln {
+
+static constexpr std::string_view magic("\x93NUMPY", 6);
+/// The longest header that is read: NumPy's own have some hundred bytes.
+static constexpr size_t longestHeader = 1 << 16;
+/// The most dimensions that NumPy gives an array.
+static constexpr size_t mostDimensions = 64;
+/// What the header and what is before it fill a multiple of.
+static constexpr size_t headerAlignment = 64;
+
+/// A type's `descr`, after the byte order.
+static const char *codeOf(Type type) {
+  switch (type) {
+  case Type::boolean:
+    return "b1";
+  case Type::i8:
+    return "i1";
+  case Type::i32:
+    return "i4";
+  case Type::i64:
+    return "i8";
+  case Type::bf16:
+    return "V2";
+  case Type::f16:
+    return "f2";
+  case Type::f32:
+    return "f4";
+  case Type::f64:
+    return "f8";
+  }
+  throw Error("no such element type", Fault::internal);
+}
+
+/// `|` where bytes have no order, `<` where the lowest comes first.
+static char orderOf(Type type) { return bytesOf(type) == 1 || type == Type::bf16 ? '|' : '<'; }
+
+// --- The header ------------------------------------------------------------------------------------------------------
+
+namespace {
+/// What the dictionary says.
+struct Header {
+  std::optional<Type> type;
+  std::optional<bool> columnMajor;
+  std::optional<Shape> extents;
+};
+
+/// Reads the dictionary `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`, its keys in any order.
+class HeaderReader {
+public:
+  HeaderReader(std::string_view text, const std::string &name) : text(text), name(name) {}
+
+  Header read() {
+    Header header;
+    expect('{');
+    while (!accept('}')) {
+      const std::string key = readString();
+      expect(':');
+      if (key == "descr" && !header.type)
+        header.type = readType();
+      else if (key == "fortran_order" && !header.columnMajor)
+        header.columnMajor = readTruth();
+      else if (key == "shape" && !header.extents)
+        header.extents = readExtents();
+      else
+        throw wrong("the keys 'descr', 'fortran_order' and 'shape', each once, in the header", quoted(key));
+      if (!accept(',')) {
+        expect('}');
+        break;
+      }
+    }
+    if (!header.type || !header.columnMajor || !header.extents)
+      throw wrong("the keys 'descr', 'fortran_order' and 'shape' in the header", "fewer");
+    skipSpaces();
+    if (at != text.size())
+      throw wrong("nothing after the header's dictionary", quoted(text.substr(at)));
+    return header;
+  }
+
+private:
+  Error wrong(const std::string &expected, const std::string &got) const {
+    return Error(fmt::format("'{}': expected {}, but got {}", name, expected, got));
+  }
+  /// A piece of the file as a message may show it: short, and without control characters.
+  static std::string quoted(std::string_view piece) {
+    std::string shown(piece.substr(0, 40));
+    std::replace_if(shown.begin(), shown.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
+    return "'" + shown + (piece.size() > 40 ? "…'" : "'");
+  }
+  std::string rest() const { return at < text.size() ? quoted(text.substr(at)) : "its end"; }
+
+  void skipSpaces() {
+    while (at < text.size() && (text[at] == ' ' || text[at] == '\n' || text[at] == '\t'))
+      ++at;
+  }
+  bool accept(char c) {
+    skipSpaces();
+    if (at == text.size() || text[at] != c)
+      return false;
+    ++at;
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c))
+      throw wrong(fmt::format("'{}' in the header", c), rest());
+  }
+  std::string readString() {
+    skipSpaces();
+    const char quote = at < text.size() ? text[at] : 0;
+    const size_t end = quote == '\'' || quote == '"' ? text.find(quote, at + 1) : std::string_view::npos;
+    if (end == std::string_view::npos)
+      throw wrong("a string in the header", rest());
+    const std::string result(text.substr(at + 1, end - at - 1));
+    at = end + 1;
+    return result;
+  }
+  bool readTruth() {
+    skipSpaces();
+    for (const auto &[word, value] : {std::pair("True", true), std::pair("False", false)})
+      if (text.substr(at).starts_with(word)) {
+        at += std::strlen(word);
+        return value;
+      }
+    throw wrong("True or False for 'fortran_order'", rest());
+  }
+  Type readType() {
+    skipSpaces();
+    if (at < text.size() && text[at] == '[')
+      throw wrong("elements of one type, without fields", rest());
+    const std::string descr = readString();
+    std::string all;
+    for (const Type type : {boolean, i8, i32, i64, bf16, f16, f32, f64}) {
+      const std::string code = codeOf(type);
+      if (descr == '<' + code || descr == orderOf(type) + code)
+        return type;
+      all += fmt::format("{}{}{} ({})", all.empty() ? "" : ", ", orderOf(type), code, nameOf(type));
+    }
+    throw wrong("elements of a type " + all, quoted(descr));
+  }
+  Shape readExtents() {
+    Shape extents;
+    expect('(');
+    while (!accept(')')) {
+      skipSpaces();
+      int64_t extent = 0;
+      const auto [end, failure] = std::from_chars(text.data() + at, text.data() + text.size(), extent);
+      if (failure != std::errc() || extent < 0)
+        throw wrong("extents from 0 to 2^63 - 1 in 'shape'", rest());
+      at = static_cast<size_t>(end - text.data());
+      extents.push_back(extent);
+      if (extents.size() > mostDimensions)
+        throw wrong(fmt::format("at most {} dimensions", mostDimensions), "more");
+      if (!accept(',')) {
+        expect(')');
+        break;
+      }
+    }
+    return extents;
+  }
+
+  const std::string_view text;
+  const std::string &name;
+  size_t at = 0;
+};
+} // namespace
+
+/// Where the header begins, and its length, by what stands before it.
+static std::pair<size_t, size_t> findHeader(std::string_view file, const std::string &name) {
+  if (!file.starts_with(magic))
+    throw Error(fmt::format("'{}': expected a .npy file, but it does not begin as one", name));
+  const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(file[i])); };
+  const auto truncated = [&] {
+    return Error(fmt::format("'{}': expected a whole .npy file, but it ends within the header", name));
+  };
+  if (file.size() < magic.size() + 4)
+    throw truncated();
+  const size_t version = byte(6);
+  if (version < 1 || version > 3)
+    throw Error(fmt::format("'{}': expected version 1, 2 or 3 of .npy, but got {}.{}", name, version, byte(7)));
+  const size_t begin = version == 1 ? 10 : 12;
+  if (file.size() < begin)
+    throw truncated();
+  size_t length = byte(8) | byte(9) << 8;
+  if (version > 1)
+    length |= byte(10) << 16 | byte(11) << 24;
+  if (length > longestHeader)
+    throw Error(fmt::format("'{}': expected a header of at most {} bytes, but got {}", name, longestHeader, length));
+  if (length > file.size() - begin)
+    throw truncated();
+  return {begin, length};
+}
+
+/// The bytes of the elements; throws Error when there is no such number.
+static int64_t bytesOf(Type type, const Shape &extents, const std::string &name) {
+  int64_t bytes = bytesOf(type);
+  for (const int64_t extent : extents)
+    if (__builtin_mul_overflow(bytes, extent, &bytes))
+      throw Error(fmt::format("'{}': expected an array of less than 2^63 bytes, but got {}[{}]", name, nameOf(type),
+                              textOf(extents)));
+  return bytes;
+}
+
+// --- Files -----------------------------------------------------------------------------------------------------------
+
+NpyArray parseNpy(std::string_view file, const std::string &name) {
+  const auto [begin, length] = findHeader(file, name);
+  const Header header = HeaderReader(file.substr(begin, length), name).read();
+  if (*header.columnMajor)
+    throw Error(fmt::format("'{}': expected an array in row-major order, but its 'fortran_order' is True; save "
+                            "np.ascontiguousarray of it",
+                            name));
+  const int64_t bytes = bytesOf(*header.type, *header.extents, name);
+  const std::string_view data = file.substr(begin + length);
+  if (static_cast<uint64_t>(bytes) != data.size())
+    throw Error(fmt::format("'{}': expected {} bytes of data for {}[{}], but got {}", name, bytes, nameOf(*header.type),
+                            textOf(*header.extents), data.size()));
+  return {*header.type, *header.extents, std::vector<char>(data.begin(), data.end())};
+}
+
+static Error unreadable(const std::string &path, const std::string &why) {
+  return Error(fmt::format("expected to read '{}', but could not: {}", path, why), Fault::device);
+}
+
+/// The bytes of a regular file: of one whose size is not known before there may be no end.
+static std::string readFile(const std::string &path) {
+  const auto close = [](const int *file) { ::close(*file); };
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO without writer is not waited for
+  if (file < 0)
+    throw unreadable(path, std::strerror(errno));
+  const std::unique_ptr<const int, decltype(close)> closing(&file, close);
+  struct stat status{};
+  if (::fstat(file, &status) != 0)
+    throw unreadable(path, std::strerror(errno));
+  if (!S_ISREG(status.st_mode))
+    throw unreadable(path, "it is not a regular file");
+  // A file may be longer than memory where it has holes, or lies on a large disk.
+  const int64_t memory = int64_t(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+  if (status.st_size > memory)
+    throw unreadable(path, fmt::format("it has {} bytes, and the machine {} of memory", status.st_size, memory));
+  std::string bytes(static_cast<size_t>(status.st_size), '\0');
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t got = ::read(file, bytes.data() + done, bytes.size() - done);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      throw unreadable(path, std::strerror(errno));
+    if (got == 0)
+      break; // it has become shorter
+    done += static_cast<size_t>(got);
+  }
+  bytes.resize(done);
+  return bytes;
+}
+
+NpyArray readNpy(const std::string &path) { return parseNpy(readFile(path), path); }
+
+std::string npyFile(const NpyArray &array) {
+  const int64_t bytes = bytesOf(array.type, array.extents, "array");
+  if (static_cast<uint64_t>(bytes) != array.data.size())
+    throw Error(fmt::format("expected {} bytes of data for {}[{}], but got {}", bytes, nameOf(array.type),
+                            textOf(array.extents), array.data.size()));
+  std::string shape = fmt::format("{}", fmt::join(array.extents, ", "));
+  if (array.extents.size() == 1)
+    shape += ','; // which makes it a tuple
+  std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}", orderOf(array.type),
+                                   codeOf(array.type), shape);
+  const size_t before = magic.size() + 4; // version 1.0 and a length of two bytes
+  while ((before + header.size() + 1) % headerAlignment != 0)
+    header += ' ';
+  header += '\n';
+  std::string file(magic);
+  file += {'\x01', '\x00', static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
+  file += header;
+  file.append(array.data.begin(), array.data.end());
+  return file;
+}
+
+} // namespace kiln

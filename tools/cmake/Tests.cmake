@@ -1,0 +1,46 @@
+# The rules of the tests: GoogleTest programs, and text files that lit runs.
+
+# What every test sees: caches inside the build folder.
+set(KILN_TEST_ENVIRONMENT
+  KILN_CACHE=${PROJECT_BINARY_DIR}/test-cache XDG_CACHE_HOME=${PROJECT_BINARY_DIR}/test-cache/xdg)
+
+# kiln_gtest(NAME SOURCES... LIBS...): a GoogleTest program; each of its tests is a CTest test called FOLDER/Suite.Test,
+# FOLDER being its place below test/, by which tools/check picks it. The target test-FOLDER builds all of a folder.
+include(GoogleTest)
+find_package(GTest REQUIRED)
+function(kiln_gtest name)
+  kiln_program(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE GTest::gtest GTest::gtest_main)
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/test ${CMAKE_CURRENT_SOURCE_DIR})
+  set(place ${folder})
+  while(place) # test-runtime builds what test-runtime-semantics does, too
+    string(REPLACE / - group test-${place})
+    if(NOT TARGET ${group})
+      add_custom_target(${group})
+    endif()
+    add_dependencies(${group} ${name})
+    cmake_path(GET place PARENT_PATH place)
+  endwhile()
+  gtest_discover_tests(${name} TEST_PREFIX ${folder}/ DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT 600 ENVIRONMENT "${KILN_TEST_ENVIRONMENT}")
+endfunction()
+
+# kiln_lit(FOLDER [SUFFIXES...]): every .mlir and .test file (or other SUFFIXES) of FOLDER and below is one lit test and
+# one CTest test, called after its path below test/. Folders called inputs are left out. A new file is seen by the next
+# build.
+function(kiln_lit folder)
+  set(suffixes ${ARGN})
+  if(NOT suffixes)
+    set(suffixes .mlir .test)
+  endif()
+  cmake_path(ABSOLUTE_PATH folder NORMALIZE)
+  list(TRANSFORM suffixes PREPEND ${folder}/*)
+  file(GLOB_RECURSE files RELATIVE ${PROJECT_SOURCE_DIR}/test CONFIGURE_DEPENDS ${suffixes})
+  list(FILTER files EXCLUDE REGEX "(^|/)inputs/")
+  foreach(file ${files})
+    # Not the times: all lits of a run would read and write them in one file.
+    add_test(NAME ${file} COMMAND ${KILN_LLVM_BIN}/lit -v -j1 --skip-test-time-recording ${PROJECT_BINARY_DIR}/test/${file})
+    set_tests_properties(${file} PROPERTIES TIMEOUT 600 SKIP_REGULAR_EXPRESSION "UNSUPPORTED: kiln"
+      ENVIRONMENT "${KILN_TEST_ENVIRONMENT}")
+  endforeach()
+endfunction()
