@@ -124,13 +124,14 @@ static Plan otherPlans(const Target &target, Operands &make) {
   return plan;
 }
 
-/// Compiles every launch. Milliseconds of each, in order; none for a launch that an earlier one compiled as well.
-static std::vector<std::optional<double>> compileAll(Device &device, const Plan &plan) {
+/// Compiles every launch, regions of the workspace beginning at `workspace`. Milliseconds of each, in order; none for a
+/// launch that an earlier one compiled as well.
+static std::vector<std::optional<double>> compileAll(Device &device, const Plan &plan, void *workspace) {
   std::vector<std::optional<double>> milliseconds;
   for (const Launch &launch : plan.launches) {
     int64_t known = compileStatistics().fromMemory;
     auto begin = std::chrono::steady_clock::now();
-    compile(device, *launch.kernel, launch.args, launch.config);
+    compile(device, *launch.kernel, launch.args, launch.config, workspace);
     double spent = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
     milliseconds.push_back(compileStatistics().fromMemory > known ? std::nullopt : std::optional(spent));
   }
@@ -147,12 +148,13 @@ static void measureKernels(bench::Setting &setting, const FreshCache &cache) {
   Plan plan = matmulPlans(setting.device->target(), make);
   plan += rowPlans(setting.device->target(), make);
   plan += otherPlans(setting.device->target(), make);
+  void *const workspace = make({plan.workspaceBytes}, Type::i8).data;
   std::vector<Times> times(plan.launches.size());
   for (int round = 0; round <= setting.rounds(); ++round) { // the first round warms the process and is not counted
     cache.empty();
     for (bool cold : {true, false}) {
       forgetCompiled();
-      std::vector<std::optional<double>> milliseconds = compileAll(*setting.device, plan);
+      std::vector<std::optional<double>> milliseconds = compileAll(*setting.device, plan, workspace);
       for (size_t i = 0; round > 0 && i < times.size(); ++i)
         if (milliseconds[i])
           (cold ? times[i].cold : times[i].warm).push_back(*milliseconds[i]);
