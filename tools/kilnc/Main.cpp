@@ -3,6 +3,7 @@
 //     kilnc attention.cc --kernel=attention --config=bm=64,bn=64 --args='f32[?x64], f32[?x64], i64' --emit=asm
 //     kilnc --kernel=layernorm --args='f32[?x768], …' --emit=obj -o layernorm.o     a built-in kernel
 //     kilnc add.mlir --emit=llvm                                                   a module that was traced before
+//     kilnc axpy.cc --run --grid=64 --args='x.npy, y.npy->y.npy, 0.5'              launches it (see Run.h)
 //     kilnc --list                                                                 what there is, and its arguments
 //
 // MLIR's flags work as in mlir-opt: --mlir-print-ir-after-all, --mlir-timing, --mlir-pass-pipeline-crash-reproducer=F.
@@ -18,6 +19,7 @@
 #include "tools/kilnc/ArgumentList.h"
 #include "tools/kilnc/Emit.h"
 #include "tools/kilnc/List.h"
+#include "tools/kilnc/Run.h"
 #include "tools/kilnc/UserFile.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -48,7 +50,8 @@ namespace {
 struct Options {
   std::string file, kernel, config, args, emit = "tile", cpu = "native", output = "-";
   std::vector<std::string> includes;
-  bool generic = false, list = false;
+  RunOptions launch;
+  bool generic = false, list = false, run = false;
 };
 } // namespace
 
@@ -165,6 +168,31 @@ static void list(const Options &options) {
   writeResult(listOf(listed));
 }
 
+/// Throws Error where flags of --run stand without it, and where flags of compiling stand with it.
+static void checkRun(const CLI::App &app, const Options &options) {
+  const std::vector<std::string> compiling = {"--emit", "--generic", "--target", "-o"},
+                                 running = {"--grid", "--device", "--repeat"};
+  for (const CLI::Option *option : app.get_options())
+    if (option->count() > 0 && llvm::is_contained(options.run ? compiling : running, option->get_name()))
+      throw Error((options.run ? "expected --run without " : "expected --run with ") + option->get_name());
+  if (options.run && options.launch.grid.empty())
+    throw Error("expected --grid with --run: the numbers of programs, such as --grid=8,4");
+  if (options.run && options.file.ends_with(".mlir"))
+    throw Error(fmt::format("expected a C++ file or --kernel with --run, but got '{}'", options.file));
+}
+
+static void launch(const Options &options) {
+  std::unique_ptr<UserFile> user; // lives as long as its kernel
+  if (!options.file.empty())
+    user = std::make_unique<UserFile>(options.file, options.includes, options.kernel);
+  const Kernel &kernel = user ? choose(user->kernels(), options.kernel, "'" + options.file + "'")
+                              : choose(kernels(), options.kernel, "kilnc");
+  RunOptions settings = options.launch;
+  settings.args = options.args;
+  settings.config = options.config;
+  writeResult(runKernel(kernel, settings));
+}
+
 // --- The program -----------------------------------------------------------------------------------------------------
 
 static void compile(const Options &options) {
@@ -208,6 +236,13 @@ static void run(int argc, char **argv) {
   app.add_option("--target", options.cpu, "the processor, by LLVM's name")->capture_default_str();
   app.add_option("-o", options.output, "output file; '-' is standard output")->capture_default_str();
   app.add_option("-I,--include", options.includes, "folders of headers; the first holds the language's");
+  app.add_flag("--run", options.run,
+               "launch the kernel and print its time; --args are then .npy files ('a.npy'), zeros ('f32[64x128]'), "
+               "numbers ('3', '0.5', 'bf16(2)'); 'name=' may precede, and '->c.npy' writes a tensor afterwards");
+  app.add_option("--grid", options.launch.grid, "with --run: the numbers of programs, such as 8,4");
+  app.add_option("--device", options.launch.device, "with --run: the device")->capture_default_str();
+  app.add_option("--repeat", options.launch.repeat, "with --run: launches to take the median time of, after the first")
+      ->check(CLI::Range(0, 1000000));
   app.add_flag("--list", options.list,
                "list the kernels of kilnc or of the file, with what each argument and field is");
   app.allow_extras();
@@ -219,11 +254,14 @@ static void run(int argc, char **argv) {
   try {
     app.parse(argc, argv);
     parseRemaining(app, app.remaining(), argv[0]);
+    checkRun(app, options);
     if (options.list) {
       checkList(app);
       list(options);
     } else if (options.file.empty() && options.kernel.empty())
       throw Error("expected a file or --kernel (kilnc --list names the built-in ones); kilnc --help says more");
+    else if (options.run)
+      launch(options);
     else
       compile(options);
   } catch (const CLI::CallForHelp &) {

@@ -2,8 +2,8 @@
 
 `commands.py ROOT BUILD README FOLDER` takes the lines of every ```sh block, and the inline code that calls one of the
 programs with flags, in the README's order, and runs them in the new folder FOLDER, in which `build` and `tools` are the
-real ones and the files that READMEs speak of exist: texts FILE and tinyshakespeare.txt, a kernel FILE.cc, modules FILE.mlir
-and k.mlir, REPRODUCER; DIR and run are theirs to make. Long work is made short by flags that SHORTER adds, nothing else is changed. Ends with a
+real ones and the files that READMEs speak of exist: texts FILE and tinyshakespeare.txt, a kernel FILE.cc, matrices a.npy
+and b.npy, modules FILE.mlir and k.mlir, REPRODUCER; DIR and run are theirs to make. Long work is made short by flags that SHORTER adds, nothing else is changed. Ends with a
 message at the first command that fails; a README without commands is a failure, too.
 """
 
@@ -12,6 +12,10 @@ import re
 import shutil
 import subprocess
 import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../tools/inputs"))
+import npy  # noqa: E402
 
 PROGRAMS = ("kilnc", "kiln-opt", "gpt2", "kiln-bench")
 # What a command begins with, and what makes it short. Most precise first.
@@ -73,6 +77,8 @@ def prepare(root, build, folder):
             stream.write(content)
     with open(os.path.join(root, "test/lowering/centre.mlir"), encoding="utf-8") as stream:
         module = stream.read()
+    for name in ("a.npy", "b.npy"):
+        npy.write(os.path.join(folder, name), "<f4", "256x256", *range(256 * 256))
     for name, tail in {"FILE.mlir": "", "k.mlir": "", "REPRODUCER": PIPELINE}.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as stream:
             stream.write(module + tail)
