@@ -2,6 +2,7 @@
 
 #include "models/gpt2/config.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -90,6 +91,14 @@ void verify(const Gpt2Config &config) {
     throw Error(fmt::format("expected LayerNorm's epsilon to be above 0 and at most 1, but got {}", config.epsilon));
 }
 
+void verifyBytes(const Gpt2Config &config) {
+  if (config.vocab != 256)
+    throw Error(
+        fmt::format("expected a vocabulary of 256 for text, one token a byte, but got {}; there is no tokenizer "
+                    "yet",
+                    config.vocab));
+}
+
 void verify(const TrainSettings &s) {
   auto expect = [](bool right, const char *name, const char *range, double value) {
     if (!right)
@@ -111,6 +120,15 @@ void verify(const TrainSettings &s) {
 std::string textOf(const Gpt2Config &c) {
   return fmt::format("{} layers, {} heads, width {}, context {}, vocabulary {}", c.layers, c.heads, c.width, c.context,
                      c.vocab);
+}
+
+std::string nearestGpt2(const Gpt2Config &config) {
+  const auto distance = [&](const Entry &entry) {
+    return std::abs(std::log(static_cast<double>(parameterCount(entry.config)) / parameterCount(config)));
+  };
+  return std::min_element(entries().begin(), entries().end(),
+                          [&](const Entry &a, const Entry &b) { return distance(a) < distance(b); })
+      ->name;
 }
 
 int64_t parameterCount(const Gpt2Config &c) {

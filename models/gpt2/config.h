@@ -24,6 +24,8 @@ struct Gpt2Config {
 
 /// Throws Error unless every size and the epsilon is positive and the heads divide the width.
 void verify(const Gpt2Config &config);
+/// Throws Error unless one token is one byte. Text needs that: there is no tokenizer yet.
+void verifyBytes(const Gpt2Config &config);
 /// `4 layers, 4 heads, width 128, context 64, vocabulary 256`.
 std::string textOf(const Gpt2Config &config);
 
@@ -59,6 +61,8 @@ struct NamedGpt2 {
 };
 /// `nano`, or `d2` … `d48` by depth (d12, d24, d36 and d48 are OpenAI's four); throws Error with the names there are.
 NamedGpt2 gpt2Named(const std::string &name);
+/// The name of the model whose number of parameters is nearest, by ratio.
+std::string nearestGpt2(const Gpt2Config &config);
 /// All names that gpt2Named knows.
 std::vector<std::string> gpt2Names();
 

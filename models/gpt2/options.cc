@@ -75,6 +75,9 @@ static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
   addNumber<int64_t>(train, "--stop-after", o.stopAfter, "save and stop after this step (0: go on)")
       ->capture_default_str();
   addNumber<int64_t>(train, "--keep", o.keep, "checkpoints to keep")->capture_default_str();
+  train->add_option("--init", o.init,
+                    "weights to begin with: a run's folder, a checkpoint, a folder in Hugging Face's layout, or a "
+                    "safetensors file, whose sizes the flags give");
   train->add_flag("--resume", o.resume, "go on from the newest checkpoint in --out");
   addNumber<int64_t>(train, "--resume-step", o.resumeStep, "go on from this step's checkpoint; newer ones are removed");
   train->add_flag("--overwrite", o.overwrite, "begin anew where --out holds checkpoints");
@@ -227,7 +230,14 @@ std::optional<Command> parseCommand(int argc, const char *const *argv) {
 std::string nameOf(const ModelOptions &options) { return options.model.value_or("nano"); }
 
 Gpt2Config modelOf(const ModelOptions &options, const std::optional<Gpt2Config> &base) {
-  Gpt2Config config = base && !options.model ? *base : gpt2Named(nameOf(options)).config;
+  const Gpt2Config named = gpt2Named(nameOf(options)).config;
+  Gpt2Config config = base.value_or(named);
+  if (options.model) {
+    config.layers = named.layers;
+    config.heads = named.heads;
+    config.width = named.width;
+    config.context = named.context;
+  }
   config.layers = options.layers.value_or(config.layers);
   config.heads = options.heads.value_or(config.heads);
   config.width = options.width.value_or(config.width);

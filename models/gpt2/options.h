@@ -34,6 +34,7 @@ struct TrainOptions {
   bool resume = false;
   std::optional<int64_t> resumeStep; // of the checkpoint to go on from; the newest when not given
   bool overwrite = false;            // of the checkpoints in `out`
+  std::optional<std::string> init;   // weights to begin with: a run's or a model's folder, or a safetensors file
 };
 
 struct SampleOptions {
@@ -61,7 +62,7 @@ std::optional<Command> parseCommand(int argc, const char *const *argv);
 
 /// The name that the options give, or nano.
 std::string nameOf(const ModelOptions &options);
-/// The model that the options describe; sizes that they do not give come from `base`, or from the named model.
+/// The model that the options describe; what they do not give comes from `base`, or from the named model.
 Gpt2Config modelOf(const ModelOptions &options, const std::optional<Gpt2Config> &base = {});
 /// The settings that the options describe; what they do not give comes from `base`, or from the named model.
 TrainSettings settingsOf(const TrainOptions &options, const std::optional<TrainSettings> &base = {});

@@ -2,6 +2,7 @@
 
 #include "models/gpt2/sampler.h"
 #include "models/gpt2/config_json.h"
+#include "models/gpt2/pretrained.h"
 #include "models/gpt2/trainer.h"
 #include "models/gpt2/weights.h"
 #include "runtime/Streams.h"
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <fmt/format.h>
 #include <numeric>
 
@@ -33,13 +33,13 @@ int64_t choose(const std::vector<float> &logits, double temperature, int64_t top
   return order.back();
 }
 
-/// The folder with the weights: a run's newest checkpoint, or the folder itself.
-static std::string weightsFolder(const std::string &folder) {
-  if (const std::optional<std::string> newest = newestCheckpoint(folder))
-    return *newest;
-  if (!std::filesystem::exists(folder + "/config.json"))
-    throw Error(fmt::format("expected checkpoints or a config.json in '{}', but there are none", folder));
-  return folder;
+/// The model to sample from, with its config.json.
+static Pretrained modelIn(const SampleOptions &options) {
+  const Pretrained found = pretrainedAt(options.folder);
+  if (!found.folder)
+    throw Error(fmt::format("expected a folder with a config.json, but got the file '{}'", options.folder));
+  verifyNoTokenizer(found);
+  return found;
 }
 
 static void verify(const SampleOptions &o) {
@@ -70,27 +70,27 @@ static void verifyFinite(const HostModel &model, const ParameterList &list, cons
         throw Error(fmt::format("expected finite weights in '{}', but tensor '{}' has {}", folder, p.name, value));
 }
 
-static HostModel readModel(const std::string &folder) {
-  HostModel model = {readConfig(folder), {}};
-  if (model.config.vocab < 256)
-    throw Error(fmt::format("expected a vocabulary of at least 256 for bytes, but got {}", model.config.vocab));
+static HostModel readModel(const Pretrained &source) {
+  HostModel model = {readConfig(*source.folder), {}};
+  verifyBytes(model.config);
   const Network network(model.config);
-  model.weights = readWeights(folder + "/model.safetensors", network.parameters(), model.config.type);
-  verifyFinite(model, network.parameters(), folder);
+  model.weights = readWeights(source.weights, network.parameters(), model.config.type);
+  verifyFinite(model, network.parameters(), *source.folder);
   return model;
 }
 
-/// The model in `folder`. A run that goes on may remove its newest checkpoint while it is read: then there is a newer
-/// one. Where it is damaged, the error names one before it that is not.
-static HostModel readNewest(const std::string &folder) {
+/// The model in the folder that the options name. A run that goes on may remove its newest checkpoint while it is read:
+/// then there is a newer one. Where it is damaged, the error names one before it that is not.
+static HostModel readNewest(const SampleOptions &options) {
   while (true) {
-    const std::string place = weightsFolder(folder);
+    const Pretrained source = modelIn(options);
     try {
-      return readModel(place);
+      return readModel(source);
     } catch (const Error &error) {
-      if (const std::optional<std::string> newest = newestCheckpoint(folder); newest && *newest != place)
+      if (const std::optional<std::string> newest = newestCheckpoint(options.folder);
+          newest && *newest != *source.folder)
         continue;
-      const std::optional<std::string> older = wholeCheckpointBefore(place);
+      const std::optional<std::string> older = wholeCheckpointBefore(*source.folder);
       if (!older)
         throw;
       throw Error(fmt::format("{}; '{}' is whole", error.what(), *older), error.fault);
@@ -100,7 +100,7 @@ static HostModel readNewest(const std::string &folder) {
 
 void sample(const SampleOptions &options) {
   verify(options);
-  const HostModel read = readNewest(options.folder);
+  const HostModel read = readNewest(options);
   const Gpt2Config &config = read.config;
   Gpt2 model(openDevice(options.machine), config, 1);
   model.uploadWeights(read.weights);
@@ -111,8 +111,7 @@ void sample(const SampleOptions &options) {
   writeResult(options.prompt);
   for (int64_t i = 0; i < options.tokens; ++i) {
     const int64_t seen = std::min<int64_t>(config.context, static_cast<int64_t>(tokens.size()));
-    std::vector<float> logits = model.logitsAfter({tokens.end() - seen, tokens.end()});
-    logits.resize(256);
+    const std::vector<float> logits = model.logitsAfter({tokens.end() - seen, tokens.end()});
     tokens.push_back(static_cast<int32_t>(choose(logits, options.temperature, options.topK, random.uniform(i))));
     writeResult(std::string(1, static_cast<char>(tokens.back())));
   }

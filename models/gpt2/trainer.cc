@@ -3,6 +3,8 @@
 #include "models/gpt2/trainer.h"
 #include "models/data/folder_lock.h"
 #include "models/data/text.h"
+#include "models/gpt2/init.h"
+#include "models/gpt2/model_links.h"
 #include "models/gpt2/peak.h"
 #include "models/gpt2/stop_signals.h"
 
@@ -46,6 +48,7 @@ private:
   void save();
 
   const TrainOptions &options;
+  std::optional<Beginning> beginning; // of a run that is not resumed
   std::optional<FolderLock> folder;
   std::optional<std::string> checkpoint; // that the run goes on from
   RunState state;
@@ -91,8 +94,11 @@ static void verify(const TrainOptions &options) {
   expect(options.keep >= 1, "keep", "at least 1", options.keep);
   if (options.resume && options.overwrite)
     throw Error("expected one of --resume, which goes on, and --overwrite, which begins anew, but got both");
+  if (options.resume && options.init)
+    throw Error("expected one of --resume, which goes on, and --init, which begins anew, but got both");
   if (options.resume)
     checkpointFor(options); // before a folder is made of a name that was meant otherwise
+  verifyNoOtherModel(options.out);
 }
 
 /// What `read` makes of `checkpoint`. When that is damaged, the error names the checkpoint before it that is not.
@@ -116,18 +122,18 @@ RunState Run::begin() const {
     const Gpt2Config asked = modelOf(options.model, s.config);
     if (!(asked == s.config))
       throw Error(fmt::format("expected the checkpoint's model of {}, but got {}", textOf(s.config), textOf(asked)));
+    verifyBytes(s.config);
     s.settings = settingsOf(options, s.settings);
   } else {
-    s.config = modelOf(options.model);
-    s.settings = settingsOf(options);
+    s.config = beginning->config();
+    s.settings = beginning->settings();
   }
-  if (s.config.vocab < 256)
-    throw Error(fmt::format("expected a vocabulary of at least 256 for bytes, but got {}", s.config.vocab));
   return s;
 }
 
 Run::Run(const TrainOptions &given)
-    : options((verify(given), given)), folder(given.out), checkpoint(checkpointFor(given)), state(begin()),
+    : options((verify(given), given)), beginning(given.resume ? std::nullopt : std::optional<Beginning>(given)),
+      folder(given.out), checkpoint(checkpointFor(given)), state(begin()),
       text(readText(given.data, state.config.context)), device(openDevice(given.machine)),
       model(device, state.config, state.settings.batch, state.settings.accumulate),
       batches(text.train, state.config.context, state.settings.seed), peak(peakSampler(*device)) {
@@ -149,9 +155,10 @@ void Run::restore() {
     }));
     removeCheckpointsAfter(*checkpoint);
     saved = state.step;
+    linkNewest(options.out); // to which a run that was killed may not have come
     return;
   }
-  model.initialize(state.settings.seed);
+  beginning->fill(model, state.settings.seed);
   removeCheckpoints(options.out);
 }
 
@@ -247,6 +254,9 @@ void Run::steps() {
                             peak.best() / 1e9));
   if (checkpoint)
     progress.note(fmt::format("going on from '{}'", *checkpoint));
+  if (beginning)
+    for (const std::string &line : beginning->notes())
+      progress.note(line);
   while (state.step < s.steps) {
     const std::optional<StepRow> row = step();
     if (row) {

@@ -60,6 +60,21 @@ TEST(ParameterList, DecayedTensorsComeFirst) {
   EXPECT_LE(end, list.count());
 }
 
+TEST(Gpt2Config, TextNeedsBytes) {
+  EXPECT_NO_THROW(verifyBytes(gpt2Named("nano").config));
+  for (const int64_t vocab : {255, 257, 50257})
+    expectError([&] { verifyBytes({4, 4, 64, 8, vocab}); },
+                {"expected a vocabulary of 256 for text, one token a byte, but got " + std::to_string(vocab)});
+}
+
+// Every name is nearest to itself, and what lies between two to the one with fewer times its parameters.
+TEST(Gpt2Config, FindsTheNearestName) {
+  for (const std::string &name : gpt2Names())
+    EXPECT_EQ(nearestGpt2(gpt2Named(name).config), name);
+  EXPECT_EQ(nearestGpt2({12, 12, 700, 1024}), "d12");
+  EXPECT_EQ(nearestGpt2({1, 1, 4, 8}), "d2");
+}
+
 // A slip of the hand is told before it takes all memory.
 TEST(Gpt2Config, SizesBeyondReasonAreAnError) {
   expectError([] { verify(Gpt2Config{1001, 4, 64, 8, 256}); }, {"expected 'layers' to be at most 1000, but got 1001"});

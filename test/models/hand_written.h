@@ -16,14 +16,14 @@ struct HandWritten {
   std::string bytes;
 };
 
-/// The bytes of a small whole number above zero, which every type holds exactly.
-inline std::string bytesOfNumber(int number, const std::string &dtype) {
+/// The bytes of `number` / 1024, for a number from 1 to 255, which every type holds exactly.
+inline std::string bytesOfShare(int number, const std::string &dtype) {
   const auto copied = [](const auto &value) {
     return std::string(reinterpret_cast<const char *>(&value), sizeof value);
   };
-  const float single = static_cast<float>(number);
+  const float single = static_cast<float>(number) / 1024;
   if (dtype == "F64")
-    return copied(static_cast<double>(number));
+    return copied(static_cast<double>(number) / 1024);
   if (dtype == "F32")
     return copied(single);
   if (dtype == "BF16") // the upper half of an f32
@@ -31,7 +31,7 @@ inline std::string bytesOfNumber(int number, const std::string &dtype) {
   int exponent = 0; // F16: 5 bits of exponent + 15, 10 bits behind the leading one
   while (number >> (exponent + 1))
     ++exponent;
-  return copied(static_cast<uint16_t>((exponent + 15) << 10 | (number << (10 - exponent) & 0x3ff)));
+  return copied(static_cast<uint16_t>((exponent - 10 + 15) << 10 | (number << (10 - exponent) & 0x3ff)));
 }
 
 /// The file: eight bytes of length, the header, the tensors' bytes without gaps.
@@ -50,7 +50,7 @@ inline std::string handWrittenFile(const std::vector<HandWritten> &tensors) {
   return file + header + data;
 }
 
-/// Element `i` of a model's hand-written tensor number `tensor`: up to 251, so that bf16 holds it.
+/// 1024 times element `i` of a model's hand-written tensor number `tensor`.
 inline int handWrittenNumber(size_t tensor, int64_t i) { return static_cast<int>(1 + (tensor * 37 + i) % 251); }
 
 /// Every parameter of a model, named with `prefix`.
@@ -62,7 +62,7 @@ inline std::vector<HandWritten> handWrittenModel(const kiln::ParameterList &list
     for (const int64_t extent : p.shape)
       shape += (shape.empty() ? "" : ",") + std::to_string(extent);
     for (int64_t i = 0; i < p.count(); ++i)
-      bytes += bytesOfNumber(handWrittenNumber(tensors.size(), i), dtype);
+      bytes += bytesOfShare(handWrittenNumber(tensors.size(), i), dtype);
     tensors.push_back({prefix + p.name, dtype, "[" + shape + "]", bytes});
   }
   return tensors;
@@ -73,7 +73,7 @@ inline std::vector<char> handWrittenBuffer(const kiln::ParameterList &list) {
   std::vector<char> flat(list.count() * sizeof(float));
   for (size_t t = 0; t < list.all().size(); ++t)
     for (int64_t i = 0; i < list.all()[t].count(); ++i) {
-      const float value = static_cast<float>(handWrittenNumber(t, i));
+      const float value = static_cast<float>(handWrittenNumber(t, i)) / 1024;
       std::memcpy(&flat[(list.all()[t].offset + i) * sizeof(float)], &value, sizeof value);
     }
   return flat;

@@ -34,6 +34,19 @@ TEST(Options, NumbersReplaceTheNamedSizes) {
   EXPECT_EQ(config.width, 768);
 }
 
+TEST(Options, TrainTakesWeightsToBeginWith) {
+  const auto command = parse({"train", "--data", "d", "--out", "o", "--init", "w"});
+  EXPECT_EQ(std::get<TrainOptions>(command.value()).init, "w");
+}
+
+// A name replaces the sizes of another model, and nothing else that it says.
+TEST(Options, ANameReplacesSizesAlone) {
+  const Gpt2Config base = {3, 2, 64, 16, 256, f32, 0.5, false, true};
+  const auto command = parse({"info", "--model", "d12"});
+  const Gpt2Config config = modelOf(std::get<InfoOptions>(command.value()).model, base);
+  EXPECT_EQ(config, (Gpt2Config{12, 12, 768, 1024, 256, f32, 0.5, false, true}));
+}
+
 // Settings that a resumed run is not given stay as they were.
 TEST(Options, ResumingKeepsWhatIsNotGiven) {
   const auto command = parse({"train", "--data", "d", "--out", "o", "--steps", "20", "--resume"});

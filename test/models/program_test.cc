@@ -81,9 +81,9 @@ TEST_F(ProgramTest, MistakesExitWithTwoAndSayWhatWasExpected) {
       {{"train", "--data", data, "--out", out, "--heads", "5"}, "expected the heads to divide the width"},
       {{"train", "--data", data, "--out", out, "--resume"}, "expected a checkpoint to resume from"},
       {{"train", "--data", data, "--out", out, "--resume", "--overwrite"}, "expected one of --resume"},
-      {{"train", "--data", data, "--out", out, "--vocab", "100"}, "expected a vocabulary of at least 256"},
+      {{"train", "--data", data, "--out", out, "--vocab", "100"}, "expected a vocabulary of 256 for text"},
       {{"train", "--data", data, "--out", out, "--context", "100000"}, "expected at least 1000010 bytes"},
-      {{"sample", "--out", folder / "none"}, "expected checkpoints or a config.json"},
+      {{"sample", "--out", folder / "none"}, "expected a folder with a model"},
       {{"train", "--data", data, "--out", out, "--device", "abacus"}, "abacus"}};
   for (const auto &[words, want] : cases) {
     const Result r = gpt2(words);

@@ -75,7 +75,7 @@ TEST_F(WeightsTest, ThatAreNoneOfTheModelsAreNamed) {
 // GPT-2's files of old hold attention's mask, of any type, and the number that stands for what it hides.
 TEST_F(WeightsTest, MasksAreIgnored) {
   tensors.push_back({"h.0.attn.bias", "U8", "[1,1,3,3]", std::string(9, 1)});
-  tensors.push_back({"h.1.attn.masked_bias", "F32", "[]", bytesOfNumber(5, "F32")});
+  tensors.push_back({"h.1.attn.masked_bias", "F32", "[]", bytesOfShare(5, "F32")});
   EXPECT_EQ(read(), handWrittenBuffer(list()));
 }
 

@@ -1,0 +1,76 @@
+// Random weights, or those of a folder or a file.
+
+#include "models/gpt2/init.h"
+#include "models/gpt2/config_json.h"
+#include "models/gpt2/weights.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace kiln {
+
+namespace fs = std::filesystem;
+
+/// Whether `path` is within `folder`.
+static bool isWithin(const std::string &path, const std::string &folder) {
+  std::error_code none;
+  const fs::path inner = fs::weakly_canonical(path, none), outer = fs::weakly_canonical(folder, none);
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+static std::optional<Pretrained> sourceOf(const TrainOptions &options) {
+  if (!options.init)
+    return {};
+  const Pretrained source = pretrainedAt(*options.init);
+  if (options.overwrite && isWithin(source.weights, options.out))
+    throw Error(
+        fmt::format("expected --init to name weights outside of '{}', whose checkpoints --overwrite removes, but "
+                    "got '{}'",
+                    options.out, source.weights));
+  return source;
+}
+
+static Gpt2Config sizesOf(const TrainOptions &options, const std::optional<Pretrained> &source) {
+  if (!source || !source->folder)
+    return modelOf(options.model);
+  const Gpt2Config held = readConfig(*source->folder), asked = modelOf(options.model, held);
+  if (!(asked == held))
+    throw Error(
+        fmt::format("expected the model in '{}' of {}, but got {}", *source->folder, textOf(held), textOf(asked)));
+  return held;
+}
+
+Beginning::Beginning(const TrainOptions &options)
+    : options(options), source(sourceOf(options)), sizes(sizesOf(options, source)) {
+  verifyBytes(sizes);
+  if (source)
+    verifyNoTokenizer(*source);
+}
+
+TrainSettings Beginning::settings() const {
+  TrainOptions named = options;
+  if (source && source->folder && !named.model.model)
+    named.model.model = nearestGpt2(sizes);
+  return settingsOf(named);
+}
+
+void Beginning::fill(Gpt2 &model, uint64_t seed) const {
+  model.initialize(seed);
+  if (source)
+    model.uploadWeights(readWeights(source->weights, model.network().parameters(), sizes.type));
+}
+
+std::vector<std::string> Beginning::notes() const {
+  if (!source)
+    return {};
+  std::vector<std::string> lines = {fmt::format("beginning with the weights in '{}'", source->weights)};
+  const std::vector<std::string> asked = source->folder ? dropoutsIn(*source->folder) : std::vector<std::string>{};
+  if (!asked.empty())
+    lines.push_back(
+        fmt::format("training without dropout, which its config.json asks for ({})", fmt::join(asked, ", ")));
+  return lines;
+}
+
+} // namespace kiln

@@ -1,0 +1,33 @@
+// How a run that is not resumed begins: with random weights, or with those that --init names.
+
+#pragma once
+
+#include "models/gpt2/model.h"
+#include "models/gpt2/options.h"
+#include "models/gpt2/pretrained.h"
+
+namespace kiln {
+
+class Beginning {
+public:
+  /// Throws Error when --init contradicts another flag or names no model of bytes.
+  explicit Beginning(const TrainOptions &options);
+
+  /// The model's sizes: those of the folder that --init names, which flags may repeat and not change; for a file or
+  /// without --init those of the flags.
+  const Gpt2Config &config() const { return sizes; }
+  /// The settings that the flags describe. What they do not give is the named model's, which for a folder without
+  /// --model is the one nearest in size.
+  TrainSettings settings() const;
+  /// Gives `model` its weights, and an optimiser that has seen nothing.
+  void fill(Gpt2 &model, uint64_t seed) const;
+  /// What there is to say about it, a line each.
+  std::vector<std::string> notes() const;
+
+private:
+  const TrainOptions &options;
+  std::optional<Pretrained> source;
+  Gpt2Config sizes;
+};
+
+} // namespace kiln

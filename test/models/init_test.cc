@@ -1,0 +1,156 @@
+// gpt2 on models that others trained: beginning with their weights, sampling from them, and leaving their folders
+// alone.
+
+#include "models/gpt2/checkpoint.h"
+#include "models/gpt2/network.h"
+#include "models/gpt2/weights.h"
+#include "test/models/hand_written.h"
+#include "test/models/program.h"
+
+namespace {
+
+using kiln::f32;
+
+/// A model in Hugging Face's layout, of the sizes that ProgramTest trains, whose files are written by hand.
+class InitTest : public ProgramTest {
+protected:
+  InitTest() : network({1, 2, 16, 8, 256}) {
+    std::filesystem::create_directory(model);
+    writeConfig(256, "");
+    writeText(model + "/model.safetensors", handWrittenFile(handWrittenModel(network.parameters(), "transformer.")));
+  }
+  void writeConfig(int vocab, const std::string &more) {
+    writeText(model + "/config.json", R"({"model_type": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": 16, )"
+                                      R"("n_positions": 8, "vocab_size": )" +
+                                          std::to_string(vocab) + more + "}");
+  }
+  /// Trains without a word about sizes.
+  Result trainFrom(const std::string &init, std::vector<std::string> more) {
+    std::vector<std::string> words = {"train",  "--data", data,       "--out",         out,
+                                      "--init", init,     "--device", testDevices()[0]};
+    words.insert(words.end(), more.begin(), more.end());
+    return gpt2(words);
+  }
+  Result sample(const std::string &from) {
+    return gpt2({"sample", "--out", from, "--prompt", "line ", "--tokens", "20", "--device", testDevices()[0]});
+  }
+  /// The flat buffer of the run's checkpoint of `step`.
+  std::vector<char> trained(int64_t step) {
+    return kiln::readWeights(kiln::checkpointPath(out, step) + "/model.safetensors", network.parameters(), f32);
+  }
+  void expectMistake(const Result &result, const std::string &message) {
+    EXPECT_EQ(result.status, 2) << result.output;
+    EXPECT_NE(result.output.find(message), std::string::npos) << message << " in\n" << result.output;
+  }
+
+  const kiln::Network network;
+  const std::string model = folder / "model";
+  /// A step whose changes are too small for f32 to hold.
+  const std::vector<std::string> still = {"--steps", "1", "--lr", "1e-30"};
+};
+
+// The weights come through loading, a step that changes nothing and saving to the bit.
+TEST_F(InitTest, BeginsWithAFoldersWeights) {
+  const Result r = trainFrom(model, still);
+  ASSERT_EQ(r.status, 0) << r.output;
+  EXPECT_EQ(trained(1), handWrittenBuffer(network.parameters()));
+  EXPECT_EQ(kiln::readRunState(kiln::checkpointPath(out, 1)).config, network.config());
+}
+
+TEST_F(InitTest, BeginsWithHalfPrecision) {
+  writeText(model + "/model.safetensors", handWrittenFile(handWrittenModel(network.parameters(), "", "BF16")));
+  const Result r = trainFrom(model, still);
+  ASSERT_EQ(r.status, 0) << r.output;
+  EXPECT_EQ(trained(1), handWrittenBuffer(network.parameters()));
+}
+
+// Of a file alone the flags say the sizes.
+TEST_F(InitTest, BeginsWithAFilesWeights) {
+  const std::string file = model + "/model.safetensors";
+  ASSERT_EQ(train(out, {"--steps", "1", "--lr", "1e-30", "--init", file}).status, 0);
+  EXPECT_EQ(trained(1), handWrittenBuffer(network.parameters()));
+  expectMistake(train(folder / "other", {"--width", "32", "--init", file}),
+                "expected tensor 'transformer.wte.weight' of '" + file + "' to be F32 256x32, but got F32 256x16");
+}
+
+// Weights alone are taken over, no optimiser and no position: a run's folder and the file in it begin alike.
+TEST_F(InitTest, TheOptimiserIsFresh) {
+  ASSERT_EQ(trainFrom(model, {"--steps", "3"}).status, 0);
+  const std::string file = kiln::checkpointPath(out, 3) + "/model.safetensors";
+  ASSERT_EQ(train(folder / "a", {"--model", "nano", "--steps", "2", "--init", out}).status, 0);
+  ASSERT_EQ(train(folder / "b", {"--model", "nano", "--steps", "2", "--init", file}).status, 0);
+  for (const char *name : {"/model.safetensors", "/optimizer.safetensors", "/training.json"})
+    EXPECT_TRUE(readText(kiln::checkpointPath(folder / "a", 2) + name) ==
+                readText(kiln::checkpointPath(folder / "b", 2) + name))
+        << name;
+  EXPECT_EQ(rows(folder / "a").at(0).at("step"), 1);
+}
+
+// A run goes on from its own checkpoint, not from what it began with.
+TEST_F(InitTest, ARunThatBeganSoIsResumed) {
+  ASSERT_EQ(trainFrom(model, {"--steps", "4", "--stop-after", "2"}).status, 0);
+  const std::vector<std::string> resume = {"train", "--data",   data,       "--out",
+                                           out,     "--resume", "--device", testDevices()[0]};
+  const Result r = gpt2(resume);
+  ASSERT_EQ(r.status, 0) << r.output;
+  EXPECT_EQ(rows(out).size(), 4u);
+}
+
+// What a config.json asks for beside sizes comes back in that of the checkpoint.
+TEST_F(InitTest, KeepsTheScalings) {
+  writeConfig(256, R"(, "layer_norm_epsilon": 0.25, "scale_attn_weights": false)");
+  ASSERT_EQ(trainFrom(model, still).status, 0);
+  const kiln::Gpt2Config config = kiln::readRunState(kiln::checkpointPath(out, 1)).config;
+  EXPECT_EQ(config.epsilon, 0.25);
+  EXPECT_FALSE(config.scalesScores);
+}
+
+// Dropout is not done in training, and the run says so.
+TEST_F(InitTest, SaysThatItDropsNothingOut) {
+  writeConfig(256, R"(, "attn_pdrop": 0.1)");
+  const Result r = trainFrom(model, still);
+  EXPECT_EQ(r.status, 0);
+  EXPECT_NE(r.output.find("without dropout, which its config.json asks for (attn_pdrop 0.1)"), std::string::npos)
+      << r.output;
+}
+
+TEST_F(InitTest, FlagsThatContradictItAreRefused) {
+  expectMistake(trainFrom(model, {"--layers", "2"}), "of 1 layers, 2 heads, width 16");
+  expectMistake(trainFrom(model, {"--resume"}), "expected one of --resume, which goes on, and --init");
+  expectMistake(trainFrom(folder / "none", {}), "expected a folder with a model");
+  ASSERT_EQ(trainFrom(model, still).status, 0);
+  expectMistake(trainFrom(out, {"--overwrite"}), "whose checkpoints --overwrite removes");
+  EXPECT_TRUE(kiln::newestCheckpoint(out).has_value());
+}
+
+// A run in a folder with a model of another would hide that from those who sample from there.
+TEST_F(InitTest, AnothersFolderIsLeftAlone) {
+  const std::string before = readText(model + "/model.safetensors");
+  for (const char *how : {"--steps=1", "--overwrite"})
+    expectMistake(train(model, {how}), "config.json' is of another model");
+  EXPECT_EQ(readText(model + "/model.safetensors"), before);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(model), {}), 2);
+}
+
+// The run's folder, its checkpoint and the folder that it began with hold one model.
+TEST_F(InitTest, SamplesFromAnothersFolder) {
+  ASSERT_EQ(trainFrom(model, still).status, 0);
+  const Result text = sample(model);
+  EXPECT_EQ(text.status, 0) << text.output;
+  EXPECT_EQ(text.output.size(), 5u + 20 + 1);
+  EXPECT_EQ(text.output, sample(out).output);
+  EXPECT_EQ(text.output, sample(kiln::checkpointPath(out, 1)).output);
+}
+
+// Text is bytes until there is a tokenizer: other vocabularies, and models with a tokenizer, are refused.
+TEST_F(InitTest, AVocabularyThatIsNotBytesIsRefused) {
+  writeConfig(257, "");
+  for (const Result &r : {sample(model), trainFrom(model, {})})
+    expectMistake(r, "expected a vocabulary of 256 for text, one token a byte, but got 257");
+  writeConfig(256, "");
+  writeText(model + "/tokenizer.json", "{}");
+  for (const Result &r : {sample(model), trainFrom(model, {})})
+    expectMistake(r, "tokenizer.json' is a tokenizer");
+}
+
+} // namespace

@@ -1,0 +1,76 @@
+// Finding the model that a path names, and refusing the forms that are not read.
+
+#include "models/gpt2/pretrained.h"
+#include "test/expect_error.h"
+#include "test/temporary_folder.h"
+
+using namespace kiln;
+
+namespace {
+
+class PretrainedTest : public testing::Test {
+protected:
+  /// Makes files of no content.
+  void touch(std::initializer_list<const char *> names) {
+    for (const std::string name : names) {
+      std::filesystem::create_directories(std::filesystem::path(folder / name).parent_path());
+      writeText(folder / name, "");
+    }
+  }
+
+  const TemporaryFolder folder;
+};
+
+TEST_F(PretrainedTest, AFolderWithAConfigIsAModel) {
+  touch({"config.json", "model.safetensors"});
+  const Pretrained found = pretrainedAt(folder.path);
+  EXPECT_EQ(found.folder, folder.path);
+  EXPECT_EQ(found.weights, folder / "model.safetensors");
+}
+
+TEST_F(PretrainedTest, OfARunItIsTheNewestCheckpoint) {
+  touch({"checkpoint-00000009/config.json", "checkpoint-00000010/config.json", "config.json"});
+  EXPECT_EQ(pretrainedAt(folder.path).weights, folder / "checkpoint-00000010/model.safetensors");
+}
+
+TEST_F(PretrainedTest, AFileIsWeightsAlone) {
+  touch({"w.safetensors"});
+  const Pretrained found = pretrainedAt(folder / "w.safetensors");
+  EXPECT_EQ(found.folder, std::nullopt);
+  EXPECT_EQ(found.weights, folder / "w.safetensors");
+}
+
+TEST_F(PretrainedTest, WhereThereIsNothingIsAnError) {
+  expectError([&] { pretrainedAt(folder / "none"); }, {"expected a folder with a model, but", "none' does not exist"});
+  expectError([&] { pretrainedAt(folder.path); }, {"expected checkpoints or a config.json in", folder.path});
+}
+
+// Shards and pickles are told as what they are, with what makes weights of them that are read: in a folder, and as
+// files.
+TEST_F(PretrainedTest, OtherFormsAreRefusedWithAdvice) {
+  const std::pair<const char *, const char *> cases[] = {{"model.safetensors.index.json", "holds weights in shards"},
+                                                         {"pytorch_model.bin", "holds pickled weights"},
+                                                         {"pytorch_model.bin.index.json", "holds pickled weights in"}};
+  for (const auto &[name, message] : cases) {
+    touch({"config.json", name});
+    for (const std::string &path : {folder.path, folder / name})
+      expectError([&] { pretrainedAt(path); }, {folder / name, message, "save_pretrained("});
+    std::filesystem::remove(folder / name);
+  }
+}
+
+// Where the weights are there as one file too, the other forms of them do not matter.
+TEST_F(PretrainedTest, OneFileIsEnough) {
+  touch({"config.json", "model.safetensors", "pytorch_model.bin"});
+  EXPECT_EQ(pretrainedAt(folder.path).weights, folder / "model.safetensors");
+}
+
+TEST_F(PretrainedTest, ATokenizerIsRefused) {
+  touch({"config.json", "model.safetensors"});
+  EXPECT_NO_THROW(verifyNoTokenizer(pretrainedAt(folder.path)));
+  touch({"vocab.json"});
+  expectError([&] { verifyNoTokenizer(pretrainedAt(folder.path)); },
+              {"expected a model whose tokens are bytes, but", folder / "vocab.json", "is a tokenizer"});
+}
+
+} // namespace
