@@ -24,6 +24,8 @@ def VerifyKernels : Pass<"tile-verify-kernels", "::mlir::ModuleOp"> {
   let options = [
     Option<"elements", "elements", "UpTo<1 << 30>", "1 << 24", "most elements of a tile">,
     Option<"operations", "operations", "UpTo<1 << 30>", "4096", "most operations of a kernel">,
+    Option<"nesting", "nesting", "UpTo<1 << 30>", "64", "most loops and branches round an operation">,
+    Option<"lanes", "lanes", "UpTo<1 << 30>", "1024", "most elements of a vector, in parts that are lowered already">,
   ];
 }
 

@@ -46,6 +46,10 @@ static bool isUnitStride(Value view, int64_t axis) {
   return succeeded(type.getStridesAndOffset(strides, offset)) && strides[axis] == 1;
 }
 
+/// An offset from which every tile lies outside of every view; from nearer ones a tile's last position does not
+/// overflow.
+static constexpr int64_t farthest = int64_t(1) << 61;
+
 Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offsets, ArrayRef<int64_t> extents,
                                       const Index &index, Value row) {
   Access access;
@@ -59,16 +63,17 @@ Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offs
     Value offset = isRow ? Value() : offsets[next++];
     APInt constant;
     bool isConstant = offset && matchPattern(offset, m_ConstantInt(&constant));
-    bool always = isConstant && constant.isNonNegative() && !type.isDynamicDim(axis) &&
-                  constant.getSExtValue() + extents[axis] <= type.getDimSize(axis);
+    const int64_t begin = isConstant ? std::clamp(constant.getSExtValue(), -farthest, farthest) : 0;
+    bool always =
+        isConstant && begin >= 0 && !type.isDynamicDim(axis) && begin + extents[axis] <= type.getDimSize(axis);
     always |= inside.contains({op, axis});
     Value position;
     if (isRow)
       position = asIndex(row);
-    else if (isConstant && constant.isZero())
+    else if (isConstant && begin == 0)
       position = index[axis].at;
     else
-      position = make<arith::AddIOp>(asIndex(offset), index[axis].at);
+      position = make<arith::AddIOp>(isConstant ? constantIndex(begin) : asIndex(offset), index[axis].at);
     access.indices.push_back(position);
     access.depth = std::max({access.depth, depthOf(position), index[axis].depth});
     if (index[axis].lanes && !isRow) {

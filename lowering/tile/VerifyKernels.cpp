@@ -8,6 +8,7 @@
 //     func.func @f(%n: index) attributes {tile.kernel} { … math.sin … }
 //     // error: expected an operation of the tile language, but got 'math.sin'
 
+#include "lowering/Abi.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/Passes.h"
 
@@ -71,6 +72,19 @@ static bool isLowered(Operation *op) {
   return isa<memref::MemRefDialect, vector::VectorDialect, LLVM::LLVMDialect>(op->getDialect());
 }
 
+/// Parts that are lowered already may ask for memory as `cpu-allocate-scratch` gives it.
+static LogicalResult verifyMemory(Operation *op) {
+  if (isa<memref::AllocOp>(op))
+    return emitUserError(op) << "expected 'memref.alloca' for scratch memory, but got 'memref.alloc'";
+  auto buffer = dyn_cast<memref::AllocaOp>(op);
+  if (buffer && buffer.getAlignment().value_or(1) > static_cast<uint64_t>(abi::scratchAlignment))
+    return emitUserError(op) << "expected an alignment of at most " << abi::scratchAlignment << " bytes, but got "
+                             << *buffer.getAlignment();
+  if (buffer && !buffer.getType().hasStaticShape())
+    return emitUserError(op) << "expected scratch memory of a size known while compiling, but got " << buffer.getType();
+  return success();
+}
+
 static bool isKnown(Operation *op) {
   return op->getDialect() && (isa<tile::TileDialect>(op->getDialect()) || isArithmetic(op) || isLowered(op) ||
                               isa<scf::ForOp, scf::IfOp, scf::YieldOp, func::ReturnOp>(op));
@@ -121,6 +135,8 @@ struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
       if (++count > operations)
         return emitUserError(op) << "kernel '" << func.getName() << "' has more than " << operations.getValue().value
                                  << " operations: use range() in place of host loops, which unroll";
+      if (failed(verifyMemory(op)) || failed(verifyDepth(op)))
+        return failure();
       for (Region &region : op->getRegions())
         if (failed(verifyRegion(op, region)))
           return failure();
@@ -130,6 +146,18 @@ struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
       return success();
     });
     return failure(walk.wasInterrupted() || failed(verifyRegion(func, func.getBody())));
+  }
+
+  LogicalResult verifyDepth(Operation *op) const {
+    if (op->getNumRegions() == 0)
+      return success();
+    int64_t depth = 1;
+    for (Operation *parent = op->getParentOp(); !isa<func::FuncOp>(parent); parent = parent->getParentOp())
+      ++depth;
+    if (depth > nesting)
+      return emitUserError(op) << "expected loops and branches at most " << nesting.getValue()
+                               << " deep: make one loop of several and compute their positions from its own";
+    return success();
   }
 
   LogicalResult verifyRegion(Operation *op, Region &region) const {
@@ -145,6 +173,9 @@ struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
   }
 
   LogicalResult verifyValue(Operation *op, Type type) const {
+    if (auto vector = dyn_cast<VectorType>(type); vector && vector.getNumElements() > lanes)
+      return emitUserError(op) << "expected vectors of at most " << lanes.getValue() << " elements, but got " << type
+                               << ": use tiles, or loop over parts of it";
     if (isElement(type) || type.isIndex() || isLowered(op) || (isArithmetic(op) && isa<VectorType>(type)))
       return success();
     if (!isTile(type))

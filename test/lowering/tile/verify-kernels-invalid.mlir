@@ -1,5 +1,5 @@
 // What is no kernel is told at its line.
-// RUN: kiln-opt %s --tile-verify-kernels="operations=6" --split-input-file --verify-diagnostics
+// RUN: kiln-opt %s --tile-verify-kernels="operations=6 nesting=2 lanes=16" --split-input-file --verify-diagnostics
 
 // expected-error@below {{expected kernels only: functions with the attribute 'tile.kernel'}}
 func.func @plain() {
@@ -115,5 +115,53 @@ func.func @signed(%n: si8) attributes {tile.kernel} {
 func.func @remainder(%x: f32) attributes {tile.kernel} {
   // expected-error@below {{expected an operation of the tile language, but got 'arith.remf'}}
   %0 = arith.remf %x, %x : f32
+  return
+}
+
+// -----
+
+func.func @nesting(%n: index, %flag: i1) attributes {tile.kernel} {
+  scf.for %i = %n to %n step %n {
+    scf.if %flag {
+      // expected-error@below {{expected loops and branches at most 2 deep: make one loop of several and compute their positions from its own}}
+      scf.for %j = %n to %n step %n {
+      }
+    }
+  }
+  return
+}
+
+// -----
+
+// Vectors are what a part that is lowered already may have.
+func.func @lanes(%x: memref<?xf32, strided<[1]>>, %n: index) attributes {tile.kernel} {
+  %a = vector.load %x[%n] : memref<?xf32, strided<[1]>>, vector<16xf32>
+  // expected-error@below {{expected vectors of at most 16 elements, but got 'vector<17xf32>': use tiles, or loop over parts of it}}
+  %b = vector.load %x[%n] : memref<?xf32, strided<[1]>>, vector<17xf32>
+  return
+}
+
+// -----
+
+func.func @heap() attributes {tile.kernel} {
+  // expected-error@below {{expected 'memref.alloca' for scratch memory, but got 'memref.alloc'}}
+  %a = memref.alloc() : memref<16xf32>
+  return
+}
+
+// -----
+
+func.func @alignment() attributes {tile.kernel} {
+  %a = memref.alloca() {alignment = 64 : i64} : memref<16xf32>
+  // expected-error@below {{expected an alignment of at most 64 bytes, but got 128}}
+  %b = memref.alloca() {alignment = 128 : i64} : memref<16xf32>
+  return
+}
+
+// -----
+
+func.func @size(%n: index) attributes {tile.kernel} {
+  // expected-error@below {{expected scratch memory of a size known while compiling, but got 'memref<?xf32>'}}
+  %a = memref.alloca(%n) : memref<?xf32>
   return
 }

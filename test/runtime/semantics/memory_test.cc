@@ -25,6 +25,42 @@ void shift(View x, View y, Tile from, Tile to, EdgeConfig cfg) {
 const Kernel shiftKernel =
     kernel("shift", shift, {field("extent", &EdgeConfig::extent), field("padding", &EdgeConfig::padding)});
 
+struct FarConfig {
+  int64_t offset = 0;
+  int extent = 1;
+  bool asks = false; // for the views' extents: part of the specialisation
+};
+
+/// Reads and writes at an offset that is known while tracing.
+void far(View x, View y, FarConfig cfg) {
+  if (cfg.asks) {
+    x.extent(0);
+    y.extent(0);
+  }
+  store(y, {0}, load(x, {cfg.offset}, {cfg.extent}));
+  store(y, {cfg.offset}, full(y.type(), {cfg.extent}, 7));
+}
+const Kernel farKernel =
+    kernel("far", far,
+           {field("offset", &FarConfig::offset), field("extent", &FarConfig::extent), field("asks", &FarConfig::asks)});
+
+// An offset and the extent of a tile together may be more than 64 bits hold: the tile still lies outside.
+TEST_P(Memory, ConstantOffsetsAtTheEndsOf64BitsLieOutside) {
+  const int64_t size = 5;
+  for (const Type type : {i8, i32, f64})
+    for (const int64_t extent : {1, 7, 33})
+      for (const int64_t offset : {INT64_MIN, INT64_MIN + 1, INT64_MAX, INT64_MAX - 7, INT64_MAX / 2})
+        for (const char *asks : {"0", "1"}) {
+          const Tensor x = counting(type, {size}, 1), y = counting(type, {size}, 1);
+          launch(farKernel, {x.ref(), y.ref()},
+                 "offset=" + std::to_string(offset) + "," + extentText(extent) + ",asks=" + asks);
+          const Raw got = read(y);
+          for (int64_t j = 0; j < size; ++j)
+            ASSERT_EQ(isFloat(type) ? realOf(type, got[j]) : integerOf(type, got[j]), j < extent ? 0 : j + 1)
+                << nameOf(type) << " at " << offset << ", element " << j << " of " << extent;
+        }
+}
+
 // Integer-valued data: any slip is an exact inequality. What is not written must stay as it was.
 TEST_P(Memory, EdgesAreExactOnBothSidesAtEveryExtent) {
   const int64_t size = 40;
