@@ -12,6 +12,7 @@
 
 #include <csignal>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,13 +61,22 @@ static void report(const Options &options, const Program &program, const std::st
   std::fflush(stdout);
 }
 
+/// From now on the process may use that many seconds of the processor, and twenty times as many in all: else a signal
+/// ends it.
+static void limit(int seconds) {
+  itimerval timer{};
+  timer.it_value.tv_sec = seconds;
+  setitimer(ITIMER_PROF, &timer, nullptr);
+  alarm(20 * seconds);
+}
+
 /// Runs programs from `first` on; never returns.
 [[noreturn]] static void work(const Options &options, int first, int end, Progress &progress) {
   const std::shared_ptr<Device> oracle = Device::open(options.oracle);
   const std::vector<std::shared_ptr<Device>> devices = open(options.devices, false);
   for (int number = first; number < end; ++number) {
     progress.current = number;
-    alarm(options.seconds);
+    limit(options.seconds);
     const Program program = generate(options.seed, number);
     if (options.list)
       fmt::print("{}", listing(program));
@@ -76,7 +86,7 @@ static void report(const Options &options, const Program &program, const std::st
       if (what.empty())
         continue;
       ++progress.failed;
-      alarm(20 * options.seconds);
+      limit(20 * options.seconds);
       report(options, program, device->name(), what,
              [&](const Program &smaller) { return !compare(smaller, oracle, device).empty(); });
       break; // the others would most likely say the same
@@ -92,7 +102,7 @@ static bool isFatal(const Options &options, const Program &program) {
   std::fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(options.seconds);
+    limit(options.seconds);
     (void)std::freopen("/dev/null", "w", stderr);
     (void)run(Device::open(options.oracle), program);
     for (const auto &device : open(options.devices, false))
@@ -121,11 +131,12 @@ static int watch(const Options &options) {
       break;
     ++progress->failed, ++progress->ran;
     const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    const std::string what = signal == SIGALRM ? fmt::format("it took more than {} seconds\n", options.seconds)
-                             : signal          ? fmt::format("it ended the process: {}\n", strsignal(signal))
-                                               : fmt::format("it left the process with {}\n", WEXITSTATUS(status));
+    const bool isSlow = signal == SIGALRM || signal == SIGPROF;
+    const std::string what = isSlow   ? fmt::format("it took more than {} seconds\n", options.seconds)
+                             : signal ? fmt::format("it ended the process: {}\n", strsignal(signal))
+                                      : fmt::format("it left the process with {}\n", WEXITSTATUS(status));
     report(options, generate(options.seed, progress->current), fmt::format("{}", fmt::join(options.devices, ",")), what,
-           [&](const Program &smaller) { return signal != SIGALRM && isFatal(options, smaller); });
+           [&](const Program &smaller) { return !isSlow && isFatal(options, smaller); });
     first = progress->current + 1;
   }
   fmt::print("seed {}: {} programs on {} beside {}, {} failures\n", options.seed, progress->ran,
@@ -142,7 +153,8 @@ int main(int count, char **arguments) {
   app.add_option("--program", options.program, "only the program of that number");
   app.add_option("--devices", options.devices, "names of devices")->delimiter(',')->capture_default_str();
   app.add_option("--oracle", options.oracle, "the device that is right")->capture_default_str();
-  app.add_option("--seconds", options.seconds, "the longest that a program may take")->capture_default_str();
+  app.add_option("--seconds", options.seconds, "the longest that a program may take, on the processor")
+      ->capture_default_str();
   app.add_flag("--list", options.list, "prints every program");
   app.add_flag("--keep", options.keep, "prints failing programs as they are, not made smaller");
   CLI11_PARSE(app, count, arguments);

@@ -120,7 +120,8 @@ func.func @remainder(%x: f32) attributes {tile.kernel} {
 
 // -----
 
-func.func @nesting(%n: index, %flag: i1) attributes {tile.kernel} {
+func.func @nesting(%flag: i1) attributes {tile.kernel} {
+  %n = arith.constant 1 : index
   scf.for %i = %n to %n step %n {
     scf.if %flag {
       // expected-error@below {{expected loops and branches at most 2 deep: make one loop of several and compute their positions from its own}}
@@ -134,7 +135,8 @@ func.func @nesting(%n: index, %flag: i1) attributes {tile.kernel} {
 // -----
 
 // Vectors are what a part that is lowered already may have.
-func.func @lanes(%x: memref<?xf32, strided<[1]>>, %n: index) attributes {tile.kernel} {
+func.func @lanes(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  %n = arith.constant 1 : index
   %a = vector.load %x[%n] : memref<?xf32, strided<[1]>>, vector<16xf32>
   // expected-error@below {{expected vectors of at most 16 elements, but got 'vector<17xf32>': use tiles, or loop over parts of it}}
   %b = vector.load %x[%n] : memref<?xf32, strided<[1]>>, vector<17xf32>
@@ -160,7 +162,8 @@ func.func @alignment() attributes {tile.kernel} {
 
 // -----
 
-func.func @size(%n: index) attributes {tile.kernel} {
+func.func @size() attributes {tile.kernel} {
+  %n = arith.constant 1 : index
   // expected-error@below {{expected scratch memory of a size known while compiling, but got 'memref<?xf32>'}}
   %a = memref.alloca(%n) : memref<?xf32>
   return
