@@ -75,7 +75,8 @@ static void parseRemaining(const CLI::App &app, const std::vector<std::string> &
                               didYouMean(name.str(), known)));
     argv.push_back(word.c_str());
   }
-  llvm::cl::ParseCommandLineOptions(static_cast<int>(argv.size()), argv.data());
+  if (!llvm::cl::ParseCommandLineOptions(static_cast<int>(argv.size()), argv.data(), "", &llvm::errs()))
+    throw Error("expected flags of MLIR's that it can read, but got the one above");
 }
 
 /// Lets flags such as --mlir-print-ir-after name the passes of the pipelines.
