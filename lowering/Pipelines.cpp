@@ -196,6 +196,16 @@ struct StageInstrumentation : mlir::PassInstrumentation {
 };
 } // namespace
 
+namespace {
+/// Notes the pass that is running.
+struct CurrentPass : mlir::PassInstrumentation {
+  explicit CurrentPass(llvm::StringRef &name) : name(name) {}
+  void runBeforePass(mlir::Pass *pass, mlir::Operation *) override { name = pass->getArgument(); }
+  void runAfterPass(mlir::Pass *, mlir::Operation *) override { name = ""; }
+  llvm::StringRef &name;
+};
+} // namespace
+
 static std::string kernelName(mlir::ModuleOp module) {
   std::string name = "kernel";
   module.walk([&](FuncOp func) {
@@ -205,11 +215,13 @@ static std::string kernelName(mlir::ModuleOp module) {
   return name;
 }
 
-/// Throws what a failed compilation has to say: the collected diagnostics and, for an error of the compiler's own, the
-/// way to repeat it.
-[[noreturn]] static void throwFailure(const ErrorCollector &errors, const std::string &reason, mlir::PassManager &pm,
-                                      mlir::ModuleOp original, const CpuTarget &target) {
-  std::string text = errors.text() + reason;
+/// Throws what a failed compilation has to say: the collected diagnostics, for an error of the compiler's own the way
+/// to repeat it. `reason` is what stopped the compiler, if something did, and `pass` where.
+[[noreturn]] static void throwFailure(const ErrorCollector &errors, const std::string &reason, llvm::StringRef pass,
+                                      mlir::PassManager &pm, mlir::ModuleOp original, const CpuTarget &target) {
+  std::string text = errors.text();
+  if (!reason.empty())
+    text += (pass.empty() ? "" : "in the pass '" + pass.str() + "': ") + reason;
   if (errors.onlyUserErrors() && reason.empty())
     throw Error(text);
   if (text.empty())
@@ -218,7 +230,7 @@ static std::string kernelName(mlir::ModuleOp module) {
     text += '\n';
   const std::string line = writeReproducer(pm, original, kernelName(original), text);
   text += line;
-  if (!reason.empty() &&
+  if (!reason.empty() && pass.empty() &&
       llvm::StringRef(line).starts_with("run")) // the passes went well: LLVM's tools go on where they end
     text += " | mlir-translate-22 --mlir-to-llvmir | llc-22 -mcpu=" + target.cpu + " -o /dev/null";
   throw Error("internal error while compiling '" + kernelName(original) + "':\n" + text, Fault::internal);
@@ -229,12 +241,15 @@ std::vector<char> compileToObject(mlir::ModuleOp module, const CpuTarget &target
   mlir::MLIRContext *const context = module.getContext();
   if (sink)
     sink("tile", textOf(module));
-  const mlir::OwningOpRef<mlir::ModuleOp> original(module.clone());
+  // The passes change a copy, which a crash leaves in a state that nobody can even destroy. The caller's stays whole.
+  mlir::OwningOpRef<mlir::ModuleOp> work(module.clone());
   ErrorCollector errors(context);
   mlir::PassManager pm(context, mlir::ModuleOp::getOperationName());
   pm.enableVerifier(sink != nullptr);
   (void)mlir::applyPassManagerCLOptions(pm); // what programs that registered MLIR's flags were asked for
   mlir::applyDefaultTimingPassManagerCLOptions(pm);
+  llvm::StringRef pass;
+  pm.addInstrumentation(std::make_unique<CurrentPass>(pass));
   if (sink)
     pm.addInstrumentation(std::make_unique<StageInstrumentation>(sink));
   buildCpuLoopsPipeline(pm, target, options);
@@ -244,12 +259,12 @@ std::vector<char> compileToObject(mlir::ModuleOp module, const CpuTarget &target
   bool failed = false;
   try {
     withFatalErrorsThrown([&] {
-      failed = mlir::failed(pm.run(module));
+      failed = mlir::failed(pm.run(*work));
       if (failed)
         return;
       llvm::LLVMContext llvmContext;
       const std::unique_ptr<llvm::Module> llvmModule =
-          mlir::translateModuleToLLVMIR(module, llvmContext, kernelName(*original));
+          mlir::translateModuleToLLVMIR(*work, llvmContext, kernelName(module));
       failed = !llvmModule;
       if (!failed)
         object = emitObject(*llvmModule, target, sink);
@@ -257,9 +272,13 @@ std::vector<char> compileToObject(mlir::ModuleOp module, const CpuTarget &target
   } catch (const BackendError &error) {
     failed = true;
     reason = error.what();
+    (void)work.release();
+  } catch (...) { // no memory, or what a stage's receiver has thrown
+    (void)work.release();
+    throw;
   }
   if (failed)
-    throwFailure(errors, reason, pm, *original, target);
+    throwFailure(errors, reason, pass, pm, module, target);
   return object;
 }
 

@@ -2,12 +2,13 @@
 //
 // Three things differ from what opt and llc do. No C library exists for LLVM here, so that it neither forms calls of
 // memset and memcpy nor relies on libm; the finished object is searched for symbols that Abi.h does not know. Triple
-// and data layout are on the module before the first pass. And a fatal error of LLVM becomes an exception: see
-// withFatalErrorsThrown.
+// and data layout are on the module before the first pass. And a fatal error of LLVM, or a crash, becomes an exception:
+// see withFatalErrorsThrown.
 
 #include "lowering/cpu/EmitObject.h"
 
 #include "lowering/Abi.h"
+#include "lowering/Crashes.h"
 
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -27,6 +28,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -75,21 +77,28 @@ static void throwFatalError(void *, const char *reason, bool) {
 /// LLVM's own containers ask malloc; what new says, LLVM's frames let pass.
 static void throwNoMemory(void *, const char *, bool) { throw std::bad_alloc(); }
 
+/// Runs `body`; a crash leaves it as a BackendError.
+static void withCrashesThrown(const std::function<void()> &body) {
+  if (const int signal = crashOf([&] { body(); }))
+    throw BackendError(std::string("the compiler crashed: SIG") + sigabbrev_np(signal) + " (" + strsignal(signal) +
+                       ")");
+}
+
 void withFatalErrorsThrown(const std::function<void()> &body) {
   static std::once_flag installed;
   std::call_once(installed, [] {
     llvm::install_fatal_error_handler(throwFatalError);
     llvm::install_bad_alloc_error_handler(throwNoMemory);
   });
-  // LLVM is built without landing pads: its frames vanish without running destructors. The list of what it was doing
-  // (for crash reports) lives on those frames and has to be cut back by hand.
+  // LLVM is built without landing pads: its frames vanish without running destructors, as all do after a crash. The
+  // list of what it was doing (for crash reports) lives on those frames and has to be cut back by hand.
   const void *stack = llvm::SavePrettyStackState();
   struct Catching {
     const bool outer = std::exchange(catching, true);
     ~Catching() { catching = outer; }
   } scope;
   try {
-    body();
+    withCrashesThrown(body);
   } catch (...) {
     llvm::RestorePrettyStackState(stack);
     throw;

@@ -21,14 +21,15 @@ const llvm::Target &x86Backend();
 /// The triple of all generated code.
 const llvm::Triple &cpuTriple();
 
-/// LLVM could not go on: what report_fatal_error said, or an error in its diagnostics.
+/// The compiler could not go on: what LLVM's report_fatal_error said, an error in its diagnostics, or a crash.
 struct BackendError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Runs `body`; a fatal error of LLVM on this thread in the meantime leaves it as a BackendError instead of ending the
-/// process, and memory that is not to be had as std::bad_alloc. What LLVM had on its stack then is leaked; its context
-/// must not be used for anything but destruction.
+/// Runs `body`; a fatal error of LLVM, a failed assertion or another crash (Crashes.h) on this thread in the meantime
+/// leaves it as a BackendError instead of ending the process, and memory that is not to be had as std::bad_alloc. What
+/// was on the stack then is leaked. LLVM's or MLIR's context must not be used for anything but destruction, and a
+/// module that was being changed not even for that.
 void withFatalErrorsThrown(const std::function<void()> &body);
 
 /// Optimises `module` and emits it for `target`; `sink` gets the stages "llvm" and "asm". Throws BackendError.
