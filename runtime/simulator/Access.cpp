@@ -1,0 +1,292 @@
+// ld and st in every space; the resolution of addresses.
+
+#include "runtime/simulator/Access.h"
+
+#include "runtime/simulator/CodeBuilder.h"
+#include "runtime/simulator/Cta.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace kiln::simulator {
+
+using ptx::Operand;
+using ptx::Space;
+using ptx::Type;
+
+// --- Addresses -----------------------------------------------------------------------------------------------------
+
+std::array<uint64_t, lanesOfWarp> addressesOf(Warp &warp, const Step &step, const AccessShape &shape) {
+  std::array<uint64_t, lanesOfWarp> addresses;
+  if (step.slots[0] == Step::none) {
+    addresses.fill(step.detail);
+  } else if (shape.wideAddress) {
+    const auto *base = warp.reg<uint64_t>(step.slots[0]);
+    for (size_t lane = 0; lane < lanesOfWarp; ++lane)
+      addresses[lane] = base[lane] + step.detail;
+  } else {
+    const auto *base = warp.reg<uint32_t>(step.slots[0]);
+    for (size_t lane = 0; lane < lanesOfWarp; ++lane)
+      addresses[lane] = static_cast<uint32_t>(base[lane] + step.detail);
+  }
+  return addresses;
+}
+
+void setAddress(Step &step, AccessShape &shape, const Decoder::Address &address) {
+  step.slots[0] = address.slot;
+  step.detail = static_cast<uint64_t>(address.offset);
+  shape.space = address.space;
+  shape.wideAddress = address.wide;
+  step.target = shape.pack();
+}
+
+static const char *verb(AccessKind kind) {
+  return kind == AccessKind::read ? "reads" : kind == AccessKind::write ? "writes" : "updates";
+}
+
+/// Offsets into a window of `size` bytes that begins at `base` on the host; lanes have `stride` bytes each.
+static void resolveWindow(Warp &warp, const Step &step, Space space, const std::array<uint64_t, lanesOfWarp> &addresses,
+                          int bytes, AccessKind kind, char *base, uint64_t size, uint64_t stride, Mask lanes,
+                          LanePointers &pointers) {
+  for (int lane = 0; lane < lanesOfWarp; ++lane) {
+    if (!(lanes >> lane & 1))
+      continue;
+    const uint64_t offset = addresses[static_cast<size_t>(lane)] & ~windowMask;
+    if (offset + static_cast<uint64_t>(bytes) <= size) {
+      pointers.at[static_cast<size_t>(lane)] = base + offset + static_cast<uint64_t>(lane) * stride;
+      pointers.valid |= Mask{1} << lane;
+    } else {
+      warp.report(
+          Check::bounds, step, lane,
+          fmt::format("{} {} bytes at {} in .{}, which has {} bytes", verb(kind), bytes, offset, nameOf(space), size));
+    }
+  }
+}
+
+static void resolveGlobal(Warp &warp, const Step &step, const std::array<uint64_t, lanesOfWarp> &addresses, int width,
+                          AccessKind kind, Mask lanes, LanePointers &pointers,
+                          const std::array<uint32_t, lanesOfWarp> *sizes) {
+  Allocation &recent = warp.recent;
+  for (int lane = 0; lane < lanesOfWarp; ++lane) {
+    if (!(lanes >> lane & 1))
+      continue;
+    const int bytes = sizes ? static_cast<int>((*sizes)[static_cast<size_t>(lane)]) : width;
+    const uint64_t address = addresses[static_cast<size_t>(lane)];
+    if (!recent.holds(address, static_cast<uint64_t>(bytes)))
+      recent = warp.cta.grid.memory.find(address);
+    if (!recent.holds(address, static_cast<uint64_t>(bytes))) {
+      const Allocation near = warp.cta.grid.memory.nearest(address);
+      const int64_t beyond = address < near.begin
+                                 ? static_cast<int64_t>(address - near.begin)
+                                 : static_cast<int64_t>(address + static_cast<uint64_t>(bytes) - near.end);
+      warp.report(Check::bounds, step, lane,
+                  near.end
+                      ? fmt::format("{} {} bytes at {:#x}, {} bytes {} an allocation of {} bytes", verb(kind), bytes,
+                                    address, std::abs(beyond), beyond < 0 ? "before" : "beyond", near.end - near.begin)
+                      : fmt::format("{} {} bytes at {:#x}, where no memory is", verb(kind), bytes, address));
+      continue;
+    }
+    if (recent.isConstant && kind != AccessKind::read) {
+      warp.report(Check::readOnly, step, lane, fmt::format("writes {} bytes of constant memory", bytes));
+      continue;
+    }
+    pointers.at[static_cast<size_t>(lane)] = reinterpret_cast<char *>(address);
+    pointers.valid |= Mask{1} << lane;
+  }
+}
+
+static void resolveIn(Warp &warp, const Step &step, Space space, const std::array<uint64_t, lanesOfWarp> &addresses,
+                      int bytes, AccessKind kind, Mask lanes, LanePointers &pointers,
+                      const std::array<uint32_t, lanesOfWarp> *sizes) {
+  switch (space) {
+  case Space::shared:
+    return resolveWindow(warp, step, space, addresses, bytes, kind, warp.cta.shared(), warp.cta.sharedBytes(), 0, lanes,
+                         pointers);
+  case Space::local: {
+    // An address within a function's frame is relative to it; a generic one was made so by cvta.
+    return resolveWindow(warp, step, space, addresses, bytes, kind, warp.localOf(0), warp.localBytes(),
+                         warp.localBytes(), lanes, pointers);
+  }
+  case Space::param:
+    if (kind != AccessKind::read)
+      warp.report(Check::readOnly, step, std::countr_zero(lanes), "writes a parameter of the kernel");
+    else
+      resolveWindow(warp, step, space, addresses, bytes, kind, const_cast<char *>(warp.cta.grid.parameters),
+                    warp.program.parameterBytes, 0, lanes, pointers);
+    return;
+  default:
+    resolveGlobal(warp, step, addresses, bytes, kind, lanes, pointers, sizes);
+  }
+}
+
+LanePointers resolve(Warp &warp, const Step &step, Space space, const std::array<uint64_t, lanesOfWarp> &addresses,
+                     int bytes, AccessKind kind, const std::array<uint32_t, lanesOfWarp> *sizes) {
+  LanePointers pointers;
+  Mask aligned = 0, shared = 0, local = 0, param = 0;
+  for (int lane = 0; lane < lanesOfWarp; ++lane) {
+    const uint64_t address = addresses[static_cast<size_t>(lane)], window = address & windowMask;
+    aligned |= static_cast<Mask>((address & static_cast<uint64_t>(bytes - 1)) == 0) << lane;
+    shared |= static_cast<Mask>(window == sharedWindow) << lane;
+    local |= static_cast<Mask>(window == localWindow) << lane;
+    param |= static_cast<Mask>(window == paramWindow) << lane;
+  }
+  Mask lanes = warp.exec;
+  if (const Mask crooked = lanes & ~aligned) {
+    const int lane = std::countr_zero(crooked);
+    warp.report(Check::alignment, step, lane,
+                fmt::format("{} {} bytes at {:#x}, which is no multiple of {}", verb(kind), bytes,
+                            addresses[static_cast<size_t>(lane)], bytes));
+    lanes &= aligned;
+  }
+  if (space != Space::generic) {
+    resolveIn(warp, step, space, addresses, bytes, kind, lanes, pointers, sizes);
+    return pointers;
+  }
+  if (const Mask part = lanes & shared)
+    resolveIn(warp, step, Space::shared, addresses, bytes, kind, part, pointers, sizes);
+  if (const Mask part = lanes & local)
+    resolveIn(warp, step, Space::local, addresses, bytes, kind, part, pointers, sizes);
+  if (const Mask part = lanes & param)
+    resolveIn(warp, step, Space::param, addresses, bytes, kind, part, pointers, sizes);
+  if (const Mask part = lanes & ~(shared | local | param))
+    resolveIn(warp, step, Space::global, addresses, bytes, kind, part, pointers, sizes);
+  return pointers;
+}
+
+// --- Loads and stores ----------------------------------------------------------------------------------------------
+
+/// Element by element, so that the width is known in the inner loop.
+template <class T>
+static void readElements(Warp &warp, const Step &step, const AccessShape &shape, const LanePointers &pointers) {
+  const uint32_t *slots = warp.list(step);
+  for (uint32_t element = 0; element < step.count; ++element) {
+    if (slots[element] == Step::none)
+      continue;
+    for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
+      if (!(warp.exec >> lane & 1))
+        continue;
+      std::make_signed_t<T> value = 0; // what must not be read is 0
+      if (pointers.valid >> lane & 1)
+        std::memcpy(&value, pointers.at[lane] + element * sizeof(T), sizeof(T));
+      const uint64_t word = shape.isSigned ? static_cast<uint64_t>(static_cast<int64_t>(value)) : static_cast<T>(value);
+      if (shape.wideData)
+        warp.reg<uint64_t>(slots[element])[lane] = word;
+      else
+        warp.reg<uint32_t>(slots[element])[lane] = static_cast<uint32_t>(word);
+    }
+  }
+}
+
+template <class T>
+static void writeElements(Warp &warp, const Step &step, const AccessShape &shape, const LanePointers &pointers) {
+  const uint32_t *slots = warp.list(step);
+  for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
+    if (!(pointers.valid >> lane & 1))
+      continue;
+    for (uint32_t element = 0; element < step.count; ++element) {
+      const T value = static_cast<T>(shape.wideData ? warp.reg<uint64_t>(slots[element])[lane]
+                                                    : warp.reg<uint32_t>(slots[element])[lane]);
+      std::memcpy(pointers.at[lane] + element * sizeof(T), &value, sizeof(T));
+    }
+  }
+}
+
+template <class T> static void load(Warp &warp, const Step &step) {
+  const AccessShape shape = AccessShape::unpack(step.target);
+  readElements<T>(warp, step, shape,
+                  resolve(warp, step, shape.space, addressesOf(warp, step, shape), shape.total(), AccessKind::read));
+}
+
+template <class T> static void store(Warp &warp, const Step &step) {
+  const AccessShape shape = AccessShape::unpack(step.target);
+  writeElements<T>(warp, step, shape,
+                   resolve(warp, step, shape.space, addressesOf(warp, step, shape), shape.total(), AccessKind::write));
+}
+
+static Handler pickWidth(Decoder &d, int bytes, bool isStore) {
+  switch (bytes) {
+  case 1:
+    return isStore ? store<uint8_t> : load<uint8_t>;
+  case 2:
+    return isStore ? store<uint16_t> : load<uint16_t>;
+  case 4:
+    return isStore ? store<uint32_t> : load<uint32_t>;
+  case 8:
+    return isStore ? store<uint64_t> : load<uint64_t>;
+  default:
+    d.unsupported();
+  }
+}
+
+/// Takes what says how an access is ordered and cached: no program may depend on it but through races, which are found.
+static void takeHints(Decoder &d) {
+  while (d.takeOne({"volatile",
+                    "weak",
+                    "relaxed",
+                    "acquire",
+                    "release",
+                    "cta",
+                    "gpu",
+                    "sys",
+                    "cluster",
+                    "nc",
+                    "ca",
+                    "cg",
+                    "cs",
+                    "cv",
+                    "lu",
+                    "wb",
+                    "wt",
+                    "L1::evict_first",
+                    "L1::evict_last",
+                    "L1::evict_normal",
+                    "L1::evict_unchanged",
+                    "L1::no_allocate",
+                    "L2::cache_hint",
+                    "L2::64B",
+                    "L2::128B",
+                    "L2::256B",
+                    "L2::evict_first",
+                    "L2::evict_last",
+                    "unified"}) >= 0)
+    continue;
+}
+
+static void decodeAccess(Decoder &d, bool isStore) {
+  takeHints(d);
+  const Space space = d.space();
+  const int vector = d.takeOne({"v2", "v4", "v8"});
+  const Type type = d.type();
+  d.expectCount(2, 3); // the third is a cache policy
+  const Operand &data = d.operand(isStore ? 1 : 0);
+  const auto elements = d.elements(data);
+  if (elements.size() != (vector < 0 ? 1u : 2u << vector) || type == Type::pred)
+    d.wrong(fmt::format("{} elements, but got {},", vector < 0 ? 1 : 2 << vector, elements.size()));
+  AccessShape shape;
+  shape.bytes = ptx::bytesOf(type);
+  shape.elements = static_cast<int>(elements.size());
+  shape.isSigned = ptx::isSigned(type);
+  std::vector<uint32_t> slots;
+  for (const Operand &element : elements) {
+    // A register may be wider than what is loaded or stored.
+    const Type declared = element.kind == Operand::Kind::reg ? d.registerType(element) : type;
+    const Type word = ptx::bitsOf(declared) > ptx::bitsOf(type) ? declared : type;
+    shape.wideData |= laneBytes(word) == 8;
+    if (element.kind == Operand::Kind::sink && !isStore)
+      slots.push_back(Step::none);
+    else
+      slots.push_back(isStore ? d.source(element, word) : d.result(element, word));
+  }
+  const Decoder::Address address = d.address(d.operand(isStore ? 0 : 1), space);
+  Step &step = d.emit(pickWidth(d, shape.bytes, isStore));
+  setAddress(step, shape, address);
+  d.giveList(step, slots);
+}
+
+void addAccess(InstructionTable &table) {
+  table["ld"] = [](Decoder &d) { decodeAccess(d, false); };
+  table["ldu"] = table["ld"];
+  table["st"] = [](Decoder &d) { decodeAccess(d, true); };
+}
+
+} // namespace kiln::simulator

@@ -1,0 +1,50 @@
+// From the addresses of 32 lanes to host memory, with every check that memory has.
+
+#pragma once
+
+#include "runtime/simulator/Decoder.h"
+#include "runtime/simulator/Warp.h"
+
+namespace kiln::simulator {
+
+enum class AccessKind : uint8_t { read, write, atomic };
+
+/// What a memory instruction does, beside its address: kept in Step::target.
+struct AccessShape {
+  ptx::Space space = ptx::Space::generic;
+  int bytes = 4; // of an element
+  int elements = 1;
+  bool wideAddress = false, wideData = false, isSigned = false;
+
+  int pack() const {
+    return static_cast<int>(space) | bytes << 4 | elements << 10 | wideAddress << 16 | wideData << 17 | isSigned << 18;
+  }
+  static AccessShape unpack(int bits) {
+    return {.space = static_cast<ptx::Space>(bits & 15),
+            .bytes = bits >> 4 & 63,
+            .elements = bits >> 10 & 63,
+            .wideAddress = (bits >> 16 & 1) != 0,
+            .wideData = (bits >> 17 & 1) != 0,
+            .isSigned = (bits >> 18 & 1) != 0};
+  }
+  int total() const { return bytes * elements; }
+};
+
+/// Host addresses of what the executing lanes access; `valid` are those that may.
+struct LanePointers {
+  std::array<char *, lanesOfWarp> at;
+  Mask valid = 0;
+};
+
+/// The lanes' addresses: of slot 0 and Step::detail.
+std::array<uint64_t, lanesOfWarp> addressesOf(Warp &warp, const Step &step, const AccessShape &shape);
+
+/// Finds and checks `bytes` bytes at each executing lane's address, which is a multiple of that; what is wrong is
+/// reported, and such lanes are left out. `sizes`: how many of the bytes each lane touches, all of them without it.
+LanePointers resolve(Warp &warp, const Step &step, ptx::Space space, const std::array<uint64_t, lanesOfWarp> &addresses,
+                     int bytes, AccessKind kind, const std::array<uint32_t, lanesOfWarp> *sizes = nullptr);
+
+/// Sets slot 0 and detail of a step from a decoded address, and the address fields of its shape.
+void setAddress(Step &step, AccessShape &shape, const Decoder::Address &address);
+
+} // namespace kiln::simulator

@@ -1,0 +1,394 @@
+// add, sub, mul, mad, fma, div, rem, abs, neg, min, max, sad, with and without carry.
+
+#include "runtime/simulator/CodeBuilder.h"
+#include "runtime/simulator/FloatArithmetic.h"
+#include "runtime/simulator/Lanes.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace kiln::simulator {
+
+using ptx::Type;
+
+template <class T> using Unsigned = std::make_unsigned_t<T>;
+template <class T>
+using Wide =
+    std::conditional_t<sizeof(T) == 8, std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>,
+                       std::conditional_t<sizeof(T) == 4, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>,
+                                          std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>>>;
+
+/// The handler of an instruction on two or three integers of one type; none for another type.
+template <class Function> static Handler onIntegers2(Type type, Function f) {
+  switch (type) {
+  case Type::u16:
+    return elementwise<uint16_t, uint16_t, uint16_t>(f);
+  case Type::s16:
+    return elementwise<int16_t, int16_t, int16_t>(f);
+  case Type::u32:
+    return elementwise<uint32_t, uint32_t, uint32_t>(f);
+  case Type::s32:
+    return elementwise<int32_t, int32_t, int32_t>(f);
+  case Type::u64:
+    return elementwise<uint64_t, uint64_t, uint64_t>(f);
+  case Type::s64:
+    return elementwise<int64_t, int64_t, int64_t>(f);
+  default:
+    return nullptr;
+  }
+}
+
+template <class Function> static Handler onIntegers3(Type type, Function f) {
+  switch (type) {
+  case Type::u16:
+    return elementwise<uint16_t, uint16_t, uint16_t, uint16_t>(f);
+  case Type::s16:
+    return elementwise<int16_t, int16_t, int16_t, int16_t>(f);
+  case Type::u32:
+    return elementwise<uint32_t, uint32_t, uint32_t, uint32_t>(f);
+  case Type::s32:
+    return elementwise<int32_t, int32_t, int32_t, int32_t>(f);
+  case Type::u64:
+    return elementwise<uint64_t, uint64_t, uint64_t, uint64_t>(f);
+  case Type::s64:
+    return elementwise<int64_t, int64_t, int64_t, int64_t>(f);
+  default:
+    return nullptr;
+  }
+}
+
+/// d = a ∘ b, all of `type`.
+static void emit2(Decoder &d, Type type, Handler handler) {
+  if (!handler)
+    d.unsupported(std::string("not for .") + ptx::nameOf(type));
+  d.expectCount(3, 3);
+  d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, type)});
+}
+
+// --- Carries -------------------------------------------------------------------------------------------------------
+
+/// d = a + b (+ carry), with the carry out when asked for. `detail`: bit 0 carry in, bit 1 carry out, bit 2 subtract.
+template <class T> static void addWithCarry(Warp &warp, const Step &step) {
+  auto *result = warp.reg<WordOf<T>>(step.slots[0]);
+  const auto *a = warp.reg<WordOf<T>>(step.slots[1]), *b = warp.reg<WordOf<T>>(step.slots[2]);
+  Mask &carry = warp.predicate(step.slots[3]);
+  for (int lane = 0; lane < lanesOfWarp; ++lane) {
+    if (!(warp.exec >> lane & 1))
+      continue;
+    const bool subtract = step.detail & 4;
+    const unsigned in = step.detail & 1 ? carry >> lane & 1 : 0;
+    const auto left = static_cast<T>(a[lane]), right = static_cast<T>(b[lane]);
+    const unsigned __int128 sum = subtract ? static_cast<unsigned __int128>(left) - right - in
+                                           : static_cast<unsigned __int128>(left) + right + in;
+    result[lane] = static_cast<T>(sum);
+    if (step.detail & 2)
+      carry = (carry & ~(Mask{1} << lane)) | static_cast<Mask>(sum >> (8 * sizeof(T)) & 1) << lane;
+  }
+}
+
+static bool decodeCarry(Decoder &d, bool carryIn, bool subtract) {
+  const bool carryOut = d.take("cc");
+  if (!carryIn && !carryOut)
+    return false;
+  const Type type = d.type();
+  if (ptx::isFloat(type) || ptx::bitsOf(type) < 32)
+    d.unsupported();
+  d.expectCount(3, 3);
+  d.emit(ptx::bitsOf(type) == 32 ? addWithCarry<uint32_t> : addWithCarry<uint64_t>,
+         {d.result(0, type), d.source(1, type), d.source(2, type), d.builder.carrySlot()},
+         uint64_t{carryIn} | uint64_t{carryOut} << 1 | uint64_t{subtract} << 2);
+  return true;
+}
+
+// --- Sums ----------------------------------------------------------------------------------------------------------
+
+template <bool Subtract> static void decodeSum(Decoder &d) {
+  if (decodeCarry(d, false, Subtract))
+    return;
+  const bool saturate = d.take("sat");
+  if (saturate && d.take("s32")) {
+    emit2(d, Type::s32, elementwise<int32_t, int32_t, int32_t>([](int32_t a, int32_t b) {
+            const int64_t sum = Subtract ? int64_t{a} - b : int64_t{a} + b;
+            return static_cast<int32_t>(
+                std::clamp<int64_t>(sum, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
+          }));
+    return;
+  }
+  const FloatModifiers modifiers = takeFloatModifiers(d, saturate);
+  const Type type = d.type();
+  if (ptx::isFloat(type))
+    return emitFloat(d, Subtract ? FloatOperation::subtract : FloatOperation::add, type, modifiers);
+  emit2(d, type, onIntegers2(type, [](auto a, auto b) {
+          using T = decltype(a);
+          return Subtract ? static_cast<T>(static_cast<Unsigned<T>>(a) - static_cast<Unsigned<T>>(b))
+                          : static_cast<T>(static_cast<Unsigned<T>>(a) + static_cast<Unsigned<T>>(b));
+        }));
+}
+
+// --- Products ------------------------------------------------------------------------------------------------------
+
+/// The type twice as wide.
+static Type widened(const Decoder &d, Type type) {
+  switch (type) {
+  case Type::u16:
+    return Type::u32;
+  case Type::s16:
+    return Type::s32;
+  case Type::u32:
+    return Type::u64;
+  case Type::s32:
+    return Type::s64;
+  default:
+    d.unsupported();
+  }
+}
+
+template <class T> static T lowProduct(T a, T b) {
+  return static_cast<T>(static_cast<uint64_t>(static_cast<Unsigned<T>>(a)) * static_cast<Unsigned<T>>(b));
+}
+template <class T> static T highProduct(T a, T b) {
+  return static_cast<T>(static_cast<Wide<T>>(a) * static_cast<Wide<T>>(b) >> (8 * sizeof(T)));
+}
+
+static void decodeMul(Decoder &d) {
+  const int part = d.takeOne({"lo", "hi", "wide"});
+  if (part < 0) {
+    const FloatModifiers modifiers = takeFloatModifiers(d, d.take("sat"));
+    return emitFloat(d, FloatOperation::multiply, d.type(), modifiers);
+  }
+  const Type type = d.type();
+  if (part == 0)
+    return emit2(d, type, onIntegers2(type, [](auto a, auto b) { return lowProduct(a, b); }));
+  if (part == 1)
+    return emit2(d, type, onIntegers2(type, [](auto a, auto b) { return highProduct(a, b); }));
+  const auto product = [](auto a, auto b) { return static_cast<Wide<decltype(a)>>(a) * b; };
+  Handler handler = nullptr;
+  switch (type) {
+  case Type::u16:
+    handler = elementwise<uint32_t, uint16_t, uint16_t>(product);
+    break;
+  case Type::s16:
+    handler = elementwise<int32_t, int16_t, int16_t>(product);
+    break;
+  case Type::u32:
+    handler = elementwise<uint64_t, uint32_t, uint32_t>(product);
+    break;
+  case Type::s32:
+    handler = elementwise<int64_t, int32_t, int32_t>(product);
+    break;
+  default:
+    d.unsupported();
+  }
+  d.expectCount(3, 3);
+  d.emit(handler, {d.result(0, widened(d, type)), d.source(1, type), d.source(2, type)});
+}
+
+/// d = low or high part of a · b, plus c, with carries. `detail` as in addWithCarry, bit 3: high part.
+template <class T> static void multiplyAddWithCarry(Warp &warp, const Step &step) {
+  auto *result = warp.reg<WordOf<T>>(step.slots[0]);
+  const auto *a = warp.reg<WordOf<T>>(step.slots[1]), *b = warp.reg<WordOf<T>>(step.slots[2]),
+             *c = warp.reg<WordOf<T>>(step.slots[3]);
+  Mask &carry = warp.predicate(step.slots[4]);
+  for (int lane = 0; lane < lanesOfWarp; ++lane) {
+    if (!(warp.exec >> lane & 1))
+      continue;
+    const auto left = static_cast<T>(a[lane]), right = static_cast<T>(b[lane]);
+    const auto part = static_cast<Unsigned<T>>(step.detail & 8 ? highProduct(left, right) : lowProduct(left, right));
+    const unsigned __int128 sum = static_cast<unsigned __int128>(part) + static_cast<Unsigned<T>>(c[lane]) +
+                                  (step.detail & 1 ? carry >> lane & 1 : 0);
+    result[lane] = static_cast<Unsigned<T>>(sum);
+    if (step.detail & 2)
+      carry = (carry & ~(Mask{1} << lane)) | static_cast<Mask>(sum >> (8 * sizeof(T)) & 1) << lane;
+  }
+}
+
+static void decodeMadCarry(Decoder &d, int part, bool carryIn, bool carryOut) {
+  const Type type = d.type();
+  Handler handler = nullptr;
+  switch (type) {
+  case Type::u32:
+    handler = multiplyAddWithCarry<uint32_t>;
+    break;
+  case Type::s32:
+    handler = multiplyAddWithCarry<int32_t>;
+    break;
+  case Type::u64:
+    handler = multiplyAddWithCarry<uint64_t>;
+    break;
+  case Type::s64:
+    handler = multiplyAddWithCarry<int64_t>;
+    break;
+  default:
+    d.unsupported();
+  }
+  if (part == 2)
+    d.unsupported();
+  d.expectCount(4, 4);
+  d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, type), d.source(3, type), d.builder.carrySlot()},
+         uint64_t{carryIn} | uint64_t{carryOut} << 1 | uint64_t{part == 1} << 3);
+}
+
+template <bool CarryIn> static void decodeMad(Decoder &d) {
+  const int part = d.takeOne({"lo", "hi", "wide"});
+  const bool carryOut = d.take("cc");
+  if (part < 0) { // mad.f32 is fma
+    const FloatModifiers modifiers = takeFloatModifiers(d, d.take("sat"));
+    return emitFloat(d, FloatOperation::fma, d.type(), modifiers);
+  }
+  if (CarryIn || carryOut)
+    return decodeMadCarry(d, part, CarryIn, carryOut);
+  const Type type = d.type();
+  d.expectCount(4, 4);
+  if (part != 2) {
+    const Handler handler =
+        part == 0 ? onIntegers3(type,
+                                [](auto a, auto b, auto c) {
+                                  return static_cast<decltype(a)>(static_cast<Unsigned<decltype(a)>>(lowProduct(a, b)) +
+                                                                  static_cast<Unsigned<decltype(a)>>(c));
+                                })
+                  : onIntegers3(type, [](auto a, auto b, auto c) {
+                      return static_cast<decltype(a)>(static_cast<Unsigned<decltype(a)>>(highProduct(a, b)) +
+                                                      static_cast<Unsigned<decltype(a)>>(c));
+                    });
+    if (!handler)
+      d.unsupported();
+    d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, type), d.source(3, type)});
+    return;
+  }
+  const auto fused = [](auto a, auto b, auto c) {
+    return static_cast<decltype(c)>(
+        static_cast<Unsigned<decltype(c)>>(static_cast<decltype(c)>(a) * static_cast<decltype(c)>(b)) +
+        static_cast<Unsigned<decltype(c)>>(c));
+  };
+  Handler handler = nullptr;
+  switch (type) {
+  case Type::u16:
+    handler = elementwise<uint32_t, uint16_t, uint16_t, uint32_t>(fused);
+    break;
+  case Type::s16:
+    handler = elementwise<int32_t, int16_t, int16_t, int32_t>(fused);
+    break;
+  case Type::u32:
+    handler = elementwise<uint64_t, uint32_t, uint32_t, uint64_t>(fused);
+    break;
+  case Type::s32:
+    handler = elementwise<int64_t, int32_t, int32_t, int64_t>(fused);
+    break;
+  default:
+    d.unsupported();
+  }
+  const Type wide = widened(d, type);
+  d.emit(handler, {d.result(0, wide), d.source(1, type), d.source(2, type), d.source(3, wide)});
+}
+
+static void decodeFma(Decoder &d) {
+  const FloatModifiers modifiers = takeFloatModifiers(d, d.take("sat"));
+  emitFloat(d, FloatOperation::fma, d.type(), modifiers);
+}
+
+// --- Quotients and the rest ----------------------------------------------------------------------------------------
+
+/// What the hardware gives for x / 0 is open in PTX: all ones, as NVIDIA's do.
+static void decodeDiv(Decoder &d) {
+  const bool full = d.take("full"), approximate = d.take("approx");
+  const FloatModifiers modifiers = takeFloatModifiers(d, false);
+  const Type type = d.type();
+  if (ptx::isFloat(type))
+    return emitFloat(d, full || approximate ? FloatOperation::divideApproximately : FloatOperation::divide, type,
+                     modifiers);
+  emit2(d, type, onIntegers2(type, [](auto a, auto b) {
+          using T = decltype(a);
+          if (b == 0)
+            return static_cast<T>(-1);
+          if (std::is_signed_v<T> && b == static_cast<T>(-1))
+            return static_cast<T>(0 - static_cast<Unsigned<T>>(a));
+          return static_cast<T>(a / b);
+        }));
+}
+
+static void decodeRem(Decoder &d) {
+  const Type type = d.type();
+  emit2(d, type, onIntegers2(type, [](auto a, auto b) {
+          using T = decltype(a);
+          if (b == 0)
+            return a;
+          if (std::is_signed_v<T> && b == static_cast<T>(-1))
+            return static_cast<T>(0);
+          return static_cast<T>(a % b);
+        }));
+}
+
+template <bool Maximum> static void decodeExtremum(Decoder &d) {
+  const bool nan = d.take("NaN"), xorsign = d.take("xorsign"), relu = d.take("relu");
+  if (xorsign)
+    d.unsupported();
+  FloatModifiers modifiers = takeFloatModifiers(d, false);
+  modifiers.nan = nan;
+  modifiers.relu = relu;
+  const Type type = d.type();
+  if (ptx::isFloat(type))
+    return emitFloat(d, Maximum ? FloatOperation::maximum : FloatOperation::minimum, type, modifiers);
+  if (nan || relu)
+    d.unsupported();
+  emit2(d, type, onIntegers2(type, [](auto a, auto b) { return Maximum ? std::max(a, b) : std::min(a, b); }));
+}
+
+template <bool Negate> static void decodeSign(Decoder &d) {
+  const FloatModifiers modifiers = takeFloatModifiers(d, false);
+  const Type type = d.type();
+  if (ptx::isFloat(type))
+    return emitFloat(d, Negate ? FloatOperation::negate : FloatOperation::absolute, type, modifiers);
+  const auto f = [](auto a) {
+    using T = decltype(a);
+    return Negate || a < 0 ? static_cast<T>(0 - static_cast<Unsigned<T>>(a)) : a;
+  };
+  Handler handler = nullptr;
+  switch (type) {
+  case Type::s16:
+    handler = elementwise<int16_t, int16_t>(f);
+    break;
+  case Type::s32:
+    handler = elementwise<int32_t, int32_t>(f);
+    break;
+  case Type::s64:
+    handler = elementwise<int64_t, int64_t>(f);
+    break;
+  default:
+    d.unsupported();
+  }
+  d.expectCount(2, 2);
+  d.emit(handler, {d.result(0, type), d.source(1, type)});
+}
+
+static void decodeSad(Decoder &d) {
+  const Type type = d.type();
+  d.expectCount(4, 4);
+  const Handler handler = onIntegers3(type, [](auto a, auto b, auto c) {
+    using T = decltype(a);
+    const auto x = static_cast<Unsigned<T>>(a), y = static_cast<Unsigned<T>>(b);
+    return static_cast<T>(static_cast<Unsigned<T>>(c) + static_cast<Unsigned<T>>(a < b ? y - x : x - y));
+  });
+  if (!handler)
+    d.unsupported();
+  d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, type), d.source(3, type)});
+}
+
+void addArithmetic(InstructionTable &table) {
+  table["add"] = decodeSum<false>;
+  table["sub"] = decodeSum<true>;
+  table["addc"] = [](Decoder &d) { decodeCarry(d, true, false); };
+  table["subc"] = [](Decoder &d) { decodeCarry(d, true, true); };
+  table["mul"] = decodeMul;
+  table["mad"] = decodeMad<false>;
+  table["madc"] = decodeMad<true>;
+  table["fma"] = decodeFma;
+  table["div"] = decodeDiv;
+  table["rem"] = decodeRem;
+  table["min"] = decodeExtremum<false>;
+  table["max"] = decodeExtremum<true>;
+  table["neg"] = decodeSign<true>;
+  table["abs"] = decodeSign<false>;
+  table["sad"] = decodeSad;
+}
+
+} // namespace kiln::simulator

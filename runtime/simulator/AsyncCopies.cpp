@@ -1,0 +1,150 @@
+// The queue of copies, and cp.async with its groups.
+
+#include "runtime/simulator/AsyncCopies.h"
+
+#include "runtime/simulator/Access.h"
+#include "runtime/simulator/CodeBuilder.h"
+#include "runtime/simulator/Cta.h"
+
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
+
+namespace kiln::simulator {
+
+using ptx::Operand;
+using ptx::Space;
+using ptx::Type;
+
+static constexpr int poison = 0xff; // NaN in every float type
+
+static void land(const AsyncCopies::Copy &copy, size_t lane) {
+  std::memcpy(copy.to[lane], copy.from[lane], copy.sizes[lane]);
+  std::memset(copy.to[lane] + copy.sizes[lane], 0, copy.bytes - copy.sizes[lane]);
+}
+
+void AsyncCopies::issue(Copy copy, Delivery delivery, uint64_t seed) {
+  copy.groups = committed;
+  Mask now = delivery == Delivery::early ? allLanes : 0;
+  if (delivery == Delivery::random)
+    now = static_cast<Mask>((seed + copies.size()) * 0x9e3779b97f4a7c15 >> 32);
+  for (size_t lane = 0; lane < lanesOfWarp; ++lane)
+    if (copy.lanes >> lane & 1) {
+      if (now >> lane & 1)
+        simulator::land(copy, lane);
+      else
+        std::memset(copy.to[lane], poison, copy.bytes);
+    }
+  copy.lanes &= ~now;
+  if (copy.lanes)
+    copies.push_back(copy);
+}
+
+void AsyncCopies::commit(Mask lanes) {
+  for (size_t lane = 0; lane < lanesOfWarp; ++lane)
+    committed[lane] += lanes >> lane & 1;
+}
+
+template <class Due> void AsyncCopies::land(Mask lanes, Due due) {
+  for (Copy &copy : copies)
+    for (size_t lane = 0; lane < lanesOfWarp; ++lane)
+      if ((copy.lanes & lanes) >> lane & 1 && due(copy, lane)) {
+        simulator::land(copy, lane);
+        copy.lanes &= ~(Mask{1} << lane);
+      }
+  std::erase_if(copies, [](const Copy &copy) { return copy.lanes == 0; });
+}
+
+void AsyncCopies::wait(Mask lanes, uint32_t pending) {
+  land(lanes, [&](const Copy &copy, size_t lane) { return copy.groups[lane] + pending < committed[lane]; });
+}
+
+void AsyncCopies::waitAll(Mask lanes) {
+  land(lanes, [](const Copy &, size_t) { return true; });
+}
+
+// --- cp.async ------------------------------------------------------------------------------------------------------
+
+/// slots: 0 destination, 1 source, 2 bytes of the source or none; list: the source's offset (two words), bytes, wide
+/// addresses.
+static void issueCopies(Warp &warp, const Step &step) {
+  const uint32_t *list = warp.list(step);
+  const AccessShape to = AccessShape::unpack(step.target);
+  const auto bytes = static_cast<int>(list[2]);
+  const LanePointers targets =
+      resolve(warp, step, Space::shared, addressesOf(warp, step, to), bytes, AccessKind::write);
+  Step source = step;
+  source.slots[0] = step.slots[1];
+  source.detail = list[0] | static_cast<uint64_t>(list[1]) << 32;
+  AccessShape from = to;
+  from.wideAddress = list[3] != 0;
+  AsyncCopies::Copy copy;
+  copy.bytes = static_cast<uint32_t>(bytes);
+  for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
+    const uint32_t wanted = step.slots[2] == Step::none ? copy.bytes : warp.reg<uint32_t>(step.slots[2])[lane];
+    copy.sizes[lane] = std::min(wanted, copy.bytes);
+  }
+  // A lane that copies nothing may have any address.
+  Mask reading = 0;
+  for (size_t lane = 0; lane < lanesOfWarp; ++lane)
+    reading |= static_cast<Mask>(copy.sizes[lane] > 0) << lane;
+  const Mask executing = warp.exec;
+  warp.exec &= reading;
+  const LanePointers sources =
+      resolve(warp, step, Space::global, addressesOf(warp, source, from), bytes, AccessKind::read, &copy.sizes);
+  warp.exec = executing;
+  copy.lanes = targets.valid & (sources.valid | ~reading);
+  for (size_t lane = 0; lane < lanesOfWarp; ++lane)
+    if (copy.lanes >> lane & 1) {
+      copy.to[lane] = targets.at[lane];
+      copy.from[lane] = sources.valid >> lane & 1 ? sources.at[lane] : nullptr;
+    }
+  warp.asyncCopies.issue(copy, warp.cta.grid.delivery, warp.cta.grid.seed + static_cast<uint64_t>(warp.index));
+}
+
+static void decodeCopy(Decoder &d) {
+  if (d.takeOne({"ca", "cg"}) < 0 || (!d.take("shared") && !d.take("shared::cta")) || !d.take("global"))
+    d.unsupported();
+  while (d.takeOne({"L2::cache_hint", "L2::64B", "L2::128B", "L2::256B"}) >= 0)
+    continue;
+  d.expectCount(3, 5);
+  const Operand &size = d.operand(2);
+  if (size.kind != Operand::Kind::integer || (size.bits != 4 && size.bits != 8 && size.bits != 16))
+    d.wrong("4, 8 or 16 bytes");
+  const Decoder::Address to = d.address(d.operand(0), Space::shared), from = d.address(d.operand(1), Space::global);
+  Step &step = d.emit(issueCopies);
+  AccessShape shape;
+  setAddress(step, shape, to);
+  step.slots[1] = from.slot;
+  if (d.count() > 3)
+    step.slots[2] = d.source(3, Type::b32);
+  const auto offset = static_cast<uint64_t>(from.offset);
+  d.giveList(step, {static_cast<uint32_t>(offset), static_cast<uint32_t>(offset >> 32),
+                    static_cast<uint32_t>(size.bits), from.wide});
+}
+
+static void decodeCp(Decoder &d) {
+  if (!d.take("async"))
+    d.unsupported();
+  switch (d.takeOne({"commit_group", "wait_group", "wait_all"})) {
+  case 0:
+    d.emit([](Warp &warp, const Step &) { warp.asyncCopies.commit(warp.exec); });
+    return;
+  case 1:
+    d.expectCount(1, 1);
+    if (d.operand(0).kind != Operand::Kind::integer)
+      d.wrong("a number of groups");
+    d.emit([](Warp &warp, const Step &step) { warp.asyncCopies.wait(warp.exec, static_cast<uint32_t>(step.detail)); },
+           {}, d.operand(0).bits);
+    return;
+  case 2:
+    d.emit([](Warp &warp, const Step &) { warp.asyncCopies.waitAll(warp.exec); });
+    return;
+  default:
+    decodeCopy(d);
+  }
+}
+
+void addAsyncCopies(InstructionTable &table) { table["cp"] = decodeCp; }
+
+} // namespace kiln::simulator

@@ -1,0 +1,43 @@
+// cp.async: copies from global to shared memory that land later.
+//
+// Each thread has groups of its own. A copy lands when its thread waits for its group at the latest (`late`), when it
+// is issued (`early`), or at a random moment between. Until then its bytes hold a pattern that no right program reads.
+
+#pragma once
+
+#include "runtime/simulator/Program.h"
+
+#include <array>
+#include <vector>
+
+namespace kiln::simulator {
+
+/// When asynchronous copies land.
+enum class Delivery : uint8_t { late, early, random };
+
+class AsyncCopies {
+public:
+  /// One instruction's copies, of `bytes` bytes a lane; of which the first `sizes[lane]` come from `from`, the rest are
+  /// 0.
+  struct Copy {
+    Mask lanes = 0;
+    uint32_t bytes = 0;
+    std::array<char *, lanesOfWarp> to;
+    std::array<const char *, lanesOfWarp> from;
+    std::array<uint32_t, lanesOfWarp> sizes, groups;
+  };
+  /// Takes a copy, whose groups are set here.
+  void issue(Copy copy, Delivery delivery, uint64_t seed);
+  void commit(Mask lanes);
+  /// The lanes wait until at most `pending` of their groups have not landed.
+  void wait(Mask lanes, uint32_t pending);
+  /// Lands everything of the lanes, in groups or not.
+  void waitAll(Mask lanes);
+
+private:
+  template <class Due> void land(Mask lanes, Due due);
+  std::vector<Copy> copies;                      // in the order of their issue
+  std::array<uint32_t, lanesOfWarp> committed{}; // groups of each lane
+};
+
+} // namespace kiln::simulator

@@ -1,0 +1,92 @@
+// bar and barrier with their reductions, bar.warp.sync, and the fences, which lockstep execution makes orders already.
+
+#include "runtime/simulator/CodeBuilder.h"
+#include "runtime/simulator/Cta.h"
+
+#include <bit>
+#include <fmt/format.h>
+
+namespace kiln::simulator {
+
+using ptx::Operand;
+using ptx::Type;
+
+/// The one value of a source among the executing lanes.
+static uint32_t uniform(Warp &warp, const Step &step, uint32_t slot, const char *what) {
+  const auto *values = warp.reg<uint32_t>(slot);
+  const int first = std::countr_zero(warp.exec);
+  for (int lane = first; lane < lanesOfWarp; ++lane)
+    if (warp.exec >> lane & 1 && values[lane] != values[first])
+      warp.report(Check::barrier, step, lane,
+                  fmt::format("{} is {} in one lane and {} in another", what, values[first], values[lane]));
+  return values[first];
+}
+
+enum BarrierDetail : uint64_t { arriveOnly = 1, isAligned = 2 };
+
+static void runBarrier(Warp &warp, const Step &step) {
+  const uint32_t number = uniform(warp, step, step.slots[0], "the barrier's number");
+  const uint32_t threads =
+      step.slots[1] == Step::none ? 0 : uniform(warp, step, step.slots[1], "the number of threads");
+  const int first = std::countr_zero(warp.exec);
+  if (number >= Cta::barriers || threads % lanesOfWarp != 0) {
+    warp.report(
+        Check::barrier, step, first,
+        fmt::format("expected a barrier from 0 to 15 and a multiple of 32 threads, but got barrier {} and {} threads",
+                    number, threads));
+    return;
+  }
+  if ((step.detail & isAligned) && warp.exec != warp.alive)
+    warp.report(
+        Check::barrier, step, std::countr_zero(warp.alive & ~warp.exec),
+        fmt::format("lanes {:#x} are at the barrier, but {:#x} of the warp are elsewhere: all must come together",
+                    warp.exec, warp.alive & ~warp.exec));
+  warp.cta.arrive(warp, step, static_cast<int>(number), static_cast<int>(threads), (step.detail & arriveOnly) != 0);
+}
+
+static void emitBarrier(Decoder &d, size_t firstOperand, uint64_t detail) {
+  Step &step = d.emit(runBarrier, {d.source(firstOperand, Type::u32)}, detail);
+  if (d.count() > firstOperand + 1)
+    step.slots[1] = d.source(firstOperand + 1, Type::u32);
+}
+
+static void decodeBarrier(Decoder &d, bool aligned) {
+  if (d.take("warp")) { // lanes of a warp run in lockstep already
+    d.take("sync");
+    d.expectCount(1, 1);
+    return;
+  }
+  if (d.take("cluster")) { // a cluster is one block
+    const bool arrives = d.take("arrive");
+    d.take("wait");
+    while (d.takeOne({"aligned", "acquire", "release", "relaxed"}) >= 0)
+      continue;
+    if (arrives)
+      d.emit([](Warp &warp, const Step &step) { warp.cta.arrive(warp, step, Cta::clusterBarrier, 0, false); });
+    return;
+  }
+  d.take("cta");
+  const int kind = d.takeOne({"sync", "arrive", "red"});
+  aligned |= d.take("aligned");
+  if (kind < 0)
+    d.wrong("'.sync' or '.arrive'");
+  if (kind == 2)
+    d.unsupported("barrier reductions");
+  d.expectCount(1, 2);
+  emitBarrier(d, 0, (kind == 1 ? uint64_t{arriveOnly} : 0) | (aligned ? uint64_t{isAligned} : 0));
+}
+
+static void decodeFence(Decoder &d) {
+  while (d.takeOne({"sc", "acq_rel", "acquire", "release", "cta", "gpu", "sys", "cluster", "gl", "proxy", "alias",
+                    "async", "async::global", "async::shared::cta", "mbarrier_init", "global", "shared::cta"}) >= 0)
+    continue;
+}
+
+void addBarriers(InstructionTable &table) {
+  table["bar"] = [](Decoder &d) { decodeBarrier(d, true); };
+  table["barrier"] = [](Decoder &d) { decodeBarrier(d, false); };
+  table["membar"] = decodeFence;
+  table["fence"] = decodeFence;
+}
+
+} // namespace kiln::simulator

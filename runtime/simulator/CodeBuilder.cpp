@@ -1,0 +1,315 @@
+// Frame layout: constants first, so that entering a function is one copy; then special registers, then registers.
+
+#include "runtime/simulator/CodeBuilder.h"
+
+#include "dialect/dsl/Types.h"
+#include "runtime/simulator/Warp.h"
+#include "runtime/simulator/ptx/Flow.h"
+
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
+
+namespace kiln::simulator {
+
+using ptx::Operand;
+using ptx::Space;
+
+static const InstructionTable &instructions() {
+  static const InstructionTable table = [] {
+    InstructionTable all;
+    addArithmetic(all);
+    addFloatFunctions(all);
+    addLogic(all);
+    addCompare(all);
+    addConvert(all);
+    addMoves(all);
+    addControl(all);
+    addAccess(all);
+    addAtomics(all);
+    addExchange(all);
+    addBarriers(all);
+    addMatrix(all);
+    addAsyncCopies(all);
+    addWmma(all);
+    return all;
+  }();
+  return table;
+}
+
+// --- Storage -------------------------------------------------------------------------------------------------------
+
+static int64_t roundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+void Storage::initialise(char *to, const ptx::Variable &variable) {
+  const int bytes = std::max(1, ptx::bytesOf(variable.type));
+  int64_t at = 0;
+  for (const ptx::Initialiser &value : variable.values) {
+    uint64_t bits = value.bits;
+    if (value.variable >= 0)
+      bits += static_cast<uint64_t>(addressOf(-1, value.variable));
+    if (at + bytes > variable.bytes())
+      throw Error(fmt::format("expected at most {} values for variable '{}', but got {}", variable.count, variable.name,
+                              variable.values.size()));
+    std::memcpy(to + at, &bits, static_cast<size_t>(std::min(bytes, 8)));
+    at += bytes;
+  }
+}
+
+const ptx::Variable &Storage::variableAt(std::pair<int, int> key) const {
+  return key.first < 0 ? module.variables[static_cast<size_t>(key.second)]
+                       : module.functions[static_cast<size_t>(key.first)].variables[static_cast<size_t>(key.second)];
+}
+
+Storage::Storage(const ptx::Module &module, Memory &memory, const std::vector<int> &functions)
+    : module(module), memory(memory) {
+  std::vector<std::pair<int, int>> dynamic;
+  for (const int function : functions)
+    for (const Operand &operand : module.functions[static_cast<size_t>(function)].pool) {
+      if (operand.kind != Operand::Kind::variable && operand.base != Operand::Kind::variable)
+        continue;
+      const std::pair key(operand.isLocal ? function : -1, operand.index);
+      const ptx::Variable &variable = variableAt(key);
+      if (variable.space != Space::shared || !addresses.try_emplace(key, 0).second)
+        continue;
+      if (variable.count == 0) {
+        dynamic.push_back(key);
+        continue;
+      }
+      addresses[key] = shared = roundUp(shared, variable.align);
+      shared += variable.bytes();
+    }
+  if (!dynamic.empty())
+    shared = roundUp(shared, 1024);
+  for (const std::pair<int, int> &key : dynamic)
+    addresses[key] = shared;
+}
+
+int64_t Storage::addressOf(int function, int index) {
+  const auto [at, isNew] = addresses.try_emplace({function, index}, 0);
+  if (!isNew)
+    return at->second;
+  const ptx::Variable &variable = variableAt({function, index});
+  if (variable.isExternal)
+    throw Error(fmt::format("expected a definition of variable '{}', but it is only declared", variable.name));
+  char *storage = static_cast<char *>(memory.allocate(variable.bytes(), variable.space == Space::constant));
+  const auto address = static_cast<int64_t>(reinterpret_cast<uint64_t>(storage));
+  at->second = address;
+  initialise(storage, variable);
+  return address;
+}
+
+// --- A program -----------------------------------------------------------------------------------------------------
+
+static void layOutParameters(Program &program, const ptx::Function &kernel) {
+  for (const int index : kernel.parameters) {
+    const ptx::Variable &variable = kernel.variables[static_cast<size_t>(index)];
+    const auto offset = static_cast<uint32_t>(roundUp(program.parameterBytes, variable.align));
+    program.parameters.push_back({std::string(variable.name), offset, static_cast<uint32_t>(variable.bytes())});
+    program.parameterBytes = offset + static_cast<uint32_t>(variable.bytes());
+  }
+}
+
+/// The kernel and every function that it names, or that those name.
+static std::vector<int> reachableFrom(const ptx::Module &module, int entry) {
+  std::vector<int> reached = {entry};
+  for (size_t i = 0; i < reached.size(); ++i)
+    for (const Operand &operand : module.functions[static_cast<size_t>(reached[i])].pool)
+      if (operand.kind == Operand::Kind::function &&
+          std::find(reached.begin(), reached.end(), operand.index) == reached.end())
+        reached.push_back(operand.index);
+  return reached;
+}
+
+std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> module, const std::string &name,
+                                            Memory &memory) {
+  const int entry = module->find(name);
+  if (entry < 0 || !module->functions[static_cast<size_t>(entry)].isEntry) {
+    std::string names;
+    for (const ptx::Function &function : module->functions)
+      if (function.isEntry)
+        names += (names.empty() ? "" : ", ") + std::string(function.name);
+    throw Error(fmt::format("expected a kernel out of {}, but got '{}'", names.empty() ? "none" : names, name));
+  }
+  auto program = std::make_shared<Program>();
+  program->name = name;
+  program->module = module;
+  const ptx::Function &kernel = module->functions[static_cast<size_t>(entry)];
+  layOutParameters(*program, kernel);
+  if (kernel.maxThreads)
+    program->maxThreads = kernel.maxThreads;
+  const std::vector<int> reached = reachableFrom(*module, entry);
+  Storage storage(*module, memory, reached);
+  program->sharedBytes = storage.sharedBytes();
+  for (const int function : reached)
+    program->codes.push_back(CodeBuilder(*module, function, *program, storage, reached).build());
+  return program;
+}
+
+// --- A function ----------------------------------------------------------------------------------------------------
+
+LocalLayout layOutLocals(const ptx::Function &function) {
+  LocalLayout layout;
+  layout.offsets.assign(function.variables.size(), -1);
+  for (size_t i = 0; i < function.variables.size(); ++i) {
+    const ptx::Variable &variable = function.variables[i];
+    const bool ofKernel = function.isEntry && std::find(function.parameters.begin(), function.parameters.end(),
+                                                        static_cast<int>(i)) != function.parameters.end();
+    if (ofKernel || (variable.space != Space::local && variable.space != Space::param))
+      continue;
+    const int64_t offset = roundUp(layout.bytes, variable.align);
+    layout.offsets[i] = offset;
+    layout.bytes = static_cast<uint32_t>(offset + variable.bytes());
+  }
+  layout.bytes = static_cast<uint32_t>(roundUp(layout.bytes, 16));
+  return layout;
+}
+
+CodeBuilder::CodeBuilder(const ptx::Module &module, int functionIndex, Program &program, Storage &storage,
+                         const std::vector<int> &reached)
+    : module(module), function(module.functions[static_cast<size_t>(functionIndex)]), functionIndex(functionIndex),
+      program(program), storage(storage), reached(reached), registers(function.registers.size(), Step::none),
+      locals(layOutLocals(function)) {
+  code.localBytes = locals.bytes;
+}
+
+/// Takes `bytes` a lane at the frame's end.
+static uint32_t extend(Code &code, int bytes) {
+  const uint32_t slot = code.frameBytes;
+  code.frameBytes += bytes ? static_cast<uint32_t>(bytes) * lanesOfWarp : 64;
+  return slot;
+}
+
+uint32_t CodeBuilder::registerSlot(int index) {
+  uint32_t &slot = registers[static_cast<size_t>(index)];
+  if (slot == Step::none)
+    slot = extend(code, laneBytes(function.registers[static_cast<size_t>(index)].type));
+  return slot;
+}
+
+uint32_t CodeBuilder::constantSlot(uint64_t bits, int bytes) {
+  const auto [at, isNew] = constants.try_emplace({bits, bytes}, 0);
+  if (isNew)
+    at->second = extend(code, bytes);
+  return at->second;
+}
+
+uint32_t CodeBuilder::specialSlot(int index, bool wide) {
+  const auto [at, isNew] = specials.try_emplace({index, wide}, 0);
+  if (isNew) {
+    at->second = extend(code, wide ? 8 : 4);
+    code.specials.push_back({index, at->second, wide});
+  }
+  return at->second;
+}
+
+uint32_t CodeBuilder::frameAddressSlot(uint64_t offset, bool wide) {
+  const auto [at, isNew] = frameAddresses.try_emplace({offset, wide}, 0);
+  if (isNew) {
+    at->second = extend(code, wide ? 8 : 4);
+    code.frameAddresses.push_back({offset, at->second, wide});
+  }
+  return at->second;
+}
+
+uint32_t CodeBuilder::scratchSlot(int bytes) { return extend(code, bytes); }
+
+uint32_t CodeBuilder::carrySlot() {
+  if (carry == Step::none)
+    carry = extend(code, 0);
+  return carry;
+}
+
+uint32_t CodeBuilder::localOffset(int variable) const {
+  const int64_t offset = locals.offsets[static_cast<size_t>(variable)];
+  return offset < 0 ? Step::none : static_cast<uint32_t>(offset);
+}
+
+int CodeBuilder::codeOf(int wanted) const {
+  return static_cast<int>(std::find(reached.begin(), reached.end(), wanted) - reached.begin());
+}
+
+void CodeBuilder::decode(const ptx::Instruction &instruction) {
+  const auto found = instructions().find(instruction.opcode);
+  Decoder decoder(*this, instruction);
+  if (found == instructions().end())
+    decoder.unsupported();
+  found->second(decoder);
+  decoder.finish();
+}
+
+/// The constants' values, which entering the function copies into its frame.
+void CodeBuilder::placeImage() {
+  uint32_t end = 0;
+  for (const auto &[key, slot] : constants)
+    end = std::max(end, slot + std::max(static_cast<uint32_t>(key.second) * lanesOfWarp, 8u));
+  code.image.assign(end, 0);
+  for (const auto &[key, slot] : constants)
+    if (key.second == 0) // a predicate: one word
+      std::memcpy(code.image.data() + slot, &key.first, sizeof(Mask));
+    else
+      for (int lane = 0; lane < lanesOfWarp; ++lane)
+        std::memcpy(code.image.data() + slot + static_cast<size_t>(lane) * key.second, &key.first,
+                    static_cast<size_t>(key.second));
+}
+
+Code CodeBuilder::build() {
+  code.name = function.name;
+  if (!function.hasBody) { // a function of the system's, such as __assertfail: it matters only when it is called
+    code.steps.push_back({.run = [](Warp &warp, const Step &step) {
+      warp.report(
+          Check::trap, step, std::countr_zero(warp.exec),
+          fmt::format("calls '{}', which has no body", warp.program.codes[static_cast<size_t>(warp.path.code)].name));
+      warp.exitLanes();
+    }});
+    code.places.push_back(function.place);
+    return std::move(code);
+  }
+  const std::vector<int> meetings = ptx::meetingPoints(function);
+  std::vector<bool> meetsBefore(function.instructions.size() + 1, false);
+  for (const int meeting : meetings)
+    if (meeting >= 0)
+      meetsBefore[static_cast<size_t>(meeting)] = true;
+  std::vector<int> stepOf(function.instructions.size() + 1);
+  std::vector<int> instructionOf;
+  for (size_t i = 0; i <= function.instructions.size(); ++i) {
+    stepOf[i] = static_cast<int>(code.steps.size());
+    if (meetsBefore[i]) {
+      code.steps.push_back({.run = [](Warp &warp, const Step &step) { warp.arriveAtJoin(step); }});
+      code.places.push_back(function.instructions[i].place);
+    }
+    if (i < function.instructions.size())
+      decode(function.instructions[i]);
+    instructionOf.resize(code.steps.size(), static_cast<int>(i));
+  }
+  code.steps.push_back({.run = [](Warp &warp, const Step &) { warp.returnLanes(); }});
+  code.places.push_back(function.instructions.empty() ? function.place : function.instructions.back().place);
+  const auto stepAt = [&](int label) {
+    return stepOf[static_cast<size_t>(function.labels[static_cast<size_t>(label)])];
+  };
+  for (size_t i = 0; i < instructionOf.size(); ++i) {
+    Step &step = code.steps[i];
+    const int meeting =
+        instructionOf[i] < static_cast<int>(meetings.size()) ? meetings[static_cast<size_t>(instructionOf[i])] : -1;
+    if (step.isBranch) {
+      step.join = meeting < 0 ? -1 : stepOf[static_cast<size_t>(meeting)];
+      if (step.target >= 0)
+        step.target = stepAt(step.target);
+    }
+  }
+  for (const std::vector<int> &labels : function.branchTargets) {
+    code.targets.emplace_back();
+    for (const int label : labels)
+      code.targets.back().push_back(stepAt(label));
+  }
+  placeImage();
+  return std::move(code);
+}
+
+std::string Program::textOf(const ptx::Place &place) const {
+  if (place.file > 0 && static_cast<size_t>(place.file) < module->files.size())
+    return fmt::format("{}:{}", module->files[static_cast<size_t>(place.file)], place.sourceLine);
+  return fmt::format("PTX line {}", place.line);
+}
+
+} // namespace kiln::simulator

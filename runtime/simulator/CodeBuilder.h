@@ -1,0 +1,81 @@
+// Decodes a kernel and the functions that it can reach.
+
+#pragma once
+
+#include "runtime/simulator/Decoder.h"
+#include "runtime/simulator/Memory.h"
+
+namespace kiln::simulator {
+
+/// Where the variables of a module and of its kernels lie.
+class Storage {
+public:
+  /// Places the shared variables that `functions` name: static ones, then, at a multiple of 1024, the dynamic ones.
+  Storage(const ptx::Module &module, Memory &memory, const std::vector<int> &functions);
+  /// Address of a variable of the module (function −1) or of a function, in its own space; what is not shared is made
+  /// at the first use.
+  int64_t addressOf(int function, int variable);
+  uint32_t sharedBytes() const { return static_cast<uint32_t>(shared); }
+
+private:
+  const ptx::Variable &variableAt(std::pair<int, int> key) const;
+  void initialise(char *to, const ptx::Variable &variable);
+  const ptx::Module &module;
+  Memory &memory;
+  std::map<std::pair<int, int>, int64_t> addresses;
+  int64_t shared = 0;
+};
+
+/// Decodes the kernel called `name`. Throws Error with the PTX line for what is no kernel or not supported.
+std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> module, const std::string &name,
+                                            Memory &memory);
+
+/// Where the .local and .param variables of a function lie in a lane's memory.
+struct LocalLayout {
+  std::vector<int64_t> offsets; // −1: it lies elsewhere
+  uint32_t bytes = 0;
+};
+LocalLayout layOutLocals(const ptx::Function &function);
+
+class CodeBuilder {
+public:
+  /// `reached`: the functions of the module that the program has, by their index in it.
+  CodeBuilder(const ptx::Module &module, int functionIndex, Program &program, Storage &storage,
+              const std::vector<int> &reached);
+  /// Decodes the body.
+  Code build();
+
+  const ptx::Module &module;
+  const ptx::Function &function;
+  const int functionIndex;
+  Program &program;
+  Storage &storage;
+  Code code;
+
+  uint32_t registerSlot(int index);
+  uint32_t constantSlot(uint64_t bits, int bytes);
+  uint32_t specialSlot(int index, bool wide);
+  /// The address of a byte of the function's part of local memory; `offset` may have a window's bits.
+  uint32_t frameAddressSlot(uint64_t offset, bool wide);
+  uint32_t scratchSlot(int bytes);
+  /// The condition-code register: a carry a lane.
+  uint32_t carrySlot();
+  /// Byte offset of a .local or .param variable in a lane's local memory; Step::none for a kernel's parameter.
+  uint32_t localOffset(int variable) const;
+  /// Index in the program of a function of the module.
+  int codeOf(int function) const;
+
+private:
+  void decode(const ptx::Instruction &instruction);
+  void placeImage();
+
+  const std::vector<int> &reached;
+  std::vector<uint32_t> registers;
+  std::map<std::pair<uint64_t, int>, uint32_t> constants;
+  std::map<std::pair<int, bool>, uint32_t> specials;
+  std::map<std::pair<uint64_t, bool>, uint32_t> frameAddresses;
+  uint32_t carry = Step::none;
+  LocalLayout locals;
+};
+
+} // namespace kiln::simulator

@@ -1,0 +1,380 @@
+// cvt: between integers, between floats, and across; cvta and isspacep, between address spaces.
+
+#include "runtime/simulator/CodeBuilder.h"
+#include "runtime/simulator/Lanes.h"
+#include "runtime/simulator/Numbers.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace kiln::simulator {
+
+using ptx::Type;
+
+namespace {
+/// What a conversion does to one element, as a step's detail.
+struct Conversion {
+  Type to = Type::b32, from = Type::b32;
+  Rounding rounding = Rounding::nearest;
+  bool toInteger = false; // round a float to an integral value
+  bool flush = false, saturate = false, relu = false, finite = false;
+
+  uint64_t pack() const {
+    return static_cast<uint64_t>(to) | static_cast<uint64_t>(from) << 8 | static_cast<uint64_t>(rounding) << 16 |
+           uint64_t{toInteger} << 24 | uint64_t{flush} << 25 | uint64_t{saturate} << 26 | uint64_t{relu} << 27 |
+           uint64_t{finite} << 28;
+  }
+  static Conversion unpack(uint64_t detail) {
+    return {.to = static_cast<Type>(detail & 0xff),
+            .from = static_cast<Type>(detail >> 8 & 0xff),
+            .rounding = static_cast<Rounding>(detail >> 16 & 0xff),
+            .toInteger = (detail >> 24 & 1) != 0,
+            .flush = (detail >> 25 & 1) != 0,
+            .saturate = (detail >> 26 & 1) != 0,
+            .relu = (detail >> 27 & 1) != 0,
+            .finite = (detail >> 28 & 1) != 0};
+  }
+};
+} // namespace
+
+// --- One element ---------------------------------------------------------------------------------------------------
+
+static double floatOf(Type type, uint64_t bits) {
+  switch (type) {
+  case Type::f16:
+    return fromHalf(static_cast<uint16_t>(bits));
+  case Type::bf16:
+    return fromBf16(static_cast<uint16_t>(bits));
+  case Type::f64:
+    return std::bit_cast<double>(bits);
+  default:
+    return std::bit_cast<float>(static_cast<uint32_t>(bits));
+  }
+}
+
+static uint64_t bitsOfFloat(Type type, double value, Rounding rounding) {
+  switch (type) {
+  case Type::f16:
+    return toHalf(value, rounding);
+  case Type::bf16:
+    return toBf16(value, rounding);
+  case Type::f64:
+    return std::bit_cast<uint64_t>(value);
+  case Type::tf32:
+    return std::isnan(value) ? 0x7fffffff
+                             : std::bit_cast<uint32_t>(static_cast<float>(roundTo(value, tf32Format, rounding)));
+  default:
+    if (std::isnan(value))
+      return 0x7fffffff;
+    return std::bit_cast<uint32_t>(rounding == Rounding::nearest
+                                       ? static_cast<float>(value)
+                                       : static_cast<float>(roundTo(value, singleFormat, rounding)));
+  }
+}
+
+static double integral(double value, Rounding rounding) {
+  switch (rounding) {
+  case Rounding::nearest:
+    return std::nearbyint(value);
+  case Rounding::zero:
+    return std::trunc(value);
+  case Rounding::down:
+    return std::floor(value);
+  case Rounding::up:
+    return std::ceil(value);
+  case Rounding::away:
+    return std::round(value);
+  }
+  return value;
+}
+
+/// The integer of `bits` bits nearest in the mode; out of range saturates, NaN gives 0.
+static uint64_t integerOf(double value, Type to, Rounding rounding) {
+  const int bits = ptx::bitsOf(to);
+  if (std::isnan(value))
+    return 0;
+  value = integral(value, rounding);
+  if (ptx::isSigned(to)) {
+    const double end = std::ldexp(1.0, bits - 1);
+    if (value >= end)
+      return (uint64_t{1} << (bits - 1)) - 1;
+    return static_cast<uint64_t>(value < -end ? std::numeric_limits<int64_t>::min() >> (64 - bits)
+                                              : static_cast<int64_t>(value));
+  }
+  if (value >= std::ldexp(1.0, bits))
+    return bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+  return value <= 0 ? 0 : static_cast<uint64_t>(value);
+}
+
+/// An integer register's number, sign- or zero-extended.
+static int64_t extended(Type type, uint64_t bits) {
+  const int shift = 64 - ptx::bitsOf(type);
+  return ptx::isSigned(type) ? static_cast<int64_t>(bits << shift) >> shift
+                             : static_cast<int64_t>(bits << shift >> shift);
+}
+
+static uint64_t integerToFloat(const Conversion &c, uint64_t bits) {
+  const int64_t value = extended(c.from, bits);
+  const bool isUnsigned = !ptx::isSigned(c.from);
+  if (c.to == Type::f64) { // one rounding, in the mode asked for
+    if (c.rounding == Rounding::nearest)
+      return std::bit_cast<uint64_t>(isUnsigned ? static_cast<double>(static_cast<uint64_t>(value))
+                                                : static_cast<double>(value));
+    const double high = static_cast<double>(value >> 32) * 0x1p32;
+    const double top = isUnsigned ? static_cast<double>(static_cast<uint64_t>(value) >> 32) * 0x1p32 : high;
+    return std::bit_cast<uint64_t>(addIn(top, static_cast<double>(static_cast<uint32_t>(value)), c.rounding));
+  }
+  // To narrower floats by way of a double that keeps the lost bits in its last one, so that there is one rounding.
+  const uint64_t magnitude = isUnsigned || value >= 0 ? static_cast<uint64_t>(value) : 0 - static_cast<uint64_t>(value);
+  const int excess = std::max(0, 64 - std::countl_zero(magnitude) - 50);
+  const uint64_t sticky = excess && (magnitude & ((uint64_t{1} << excess) - 1)) ? 1 : 0;
+  double wide = std::ldexp(static_cast<double>((magnitude >> excess) | sticky), excess);
+  if (!isUnsigned && value < 0)
+    wide = -wide;
+  return bitsOfFloat(c.to, wide, c.rounding);
+}
+
+/// A double to a narrower float with one rounding and the modifiers.
+static uint64_t narrowed(const Conversion &c, double value) {
+  if (c.relu && value < 0)
+    value = 0;
+  if (c.saturate)
+    value = saturated(value);
+  uint64_t bits = bitsOfFloat(c.to, value, c.rounding);
+  if (c.flush && c.to == Type::f32)
+    bits = std::bit_cast<uint32_t>(flushed(std::bit_cast<float>(static_cast<uint32_t>(bits))));
+  return bits;
+}
+
+static uint64_t convert(const Conversion &c, uint64_t bits) {
+  const bool fromFloat = ptx::isFloat(c.from), toFloat = ptx::isFloat(c.to);
+  if (!fromFloat && !toFloat) {
+    const int64_t value = extended(c.from, bits);
+    if (!c.saturate)
+      return static_cast<uint64_t>(value);
+    const int width = ptx::bitsOf(c.to);
+    const __int128 exact =
+        ptx::isSigned(c.from) ? static_cast<__int128>(value) : static_cast<__int128>(static_cast<uint64_t>(value));
+    const __int128 least = ptx::isSigned(c.to) ? -(static_cast<__int128>(1) << (width - 1)) : 0;
+    const __int128 most = (static_cast<__int128>(1) << (ptx::isSigned(c.to) ? width - 1 : width)) - 1;
+    return static_cast<uint64_t>(std::clamp(exact, least, most));
+  }
+  if (!fromFloat) {
+    const uint64_t converted = integerToFloat(c, bits);
+    return c.saturate ? narrowed(c, floatOf(c.to, converted)) : converted;
+  }
+  double value = floatOf(c.from, bits);
+  if (c.flush && c.from == Type::f32)
+    value = flushed(static_cast<float>(value));
+  if (!toFloat)
+    return integerOf(value, c.to, c.rounding);
+  if (c.toInteger) {
+    Conversion exact = c;
+    exact.rounding = Rounding::nearest;
+    return narrowed(exact, std::isnan(value) ? value : std::copysign(integral(value, c.rounding), value));
+  }
+  return narrowed(c, value);
+}
+
+// --- 8-bit floats --------------------------------------------------------------------------------------------------
+
+static double fromEighth(bool isE5m2, uint8_t bits) {
+  if (isE5m2)
+    return fromHalf(static_cast<uint16_t>(bits << 8));
+  const int exponent = bits >> 3 & 15, mantissa = bits & 7;
+  if (exponent == 15 && mantissa == 7)
+    return std::numeric_limits<double>::quiet_NaN();
+  const double value = exponent ? std::ldexp(8 + mantissa, exponent - 10) : std::ldexp(mantissa, -9);
+  return bits & 0x80 ? -value : value;
+}
+
+/// To nearest even; what is too large becomes the largest number (`.satfinite`, which PTX demands).
+static uint8_t toEighth(bool isE5m2, double value) {
+  const uint8_t sign = std::signbit(value) ? 0x80 : 0;
+  if (std::isnan(value))
+    return 0x7f;
+  const Format format = isE5m2 ? Format{2, -14, 15} : Format{3, -6, 8};
+  const double largest = isE5m2 ? 57344 : 448;
+  const double rounded = std::min(std::fabs(roundTo(std::clamp(value, -1e6, 1e6), format, Rounding::nearest)), largest);
+  if (rounded == 0)
+    return sign;
+  const int exponent = std::max(std::ilogb(rounded), format.leastExponent);
+  const auto scaled = static_cast<int>(std::ldexp(rounded, format.mantissa - exponent));
+  const int biased = scaled >> format.mantissa ? exponent - format.leastExponent + 1 : 0;
+  return static_cast<uint8_t>(sign | biased << format.mantissa | (scaled & ((1 << format.mantissa) - 1)));
+}
+
+// --- Handlers ------------------------------------------------------------------------------------------------------
+
+template <class To, class From> static void convertLanes(Warp &warp, const Step &step) {
+  const Conversion c = Conversion::unpack(step.detail);
+  To *result = warp.reg<To>(step.slots[0]);
+  const From *source = warp.reg<From>(step.slots[1]);
+  const uint64_t mask = ptx::bitsOf(c.to) >= 64 ? ~uint64_t{0} : (uint64_t{1} << ptx::bitsOf(c.to)) - 1;
+  // A result wider than its type is the register's: integers are extended to it.
+  const bool extend = !ptx::isFloat(c.to) && ptx::isSigned(c.to);
+  for (int lane = 0; lane < lanesOfWarp; ++lane)
+    if (warp.exec >> lane & 1) {
+      const uint64_t bits = convert(c, source[lane]) & mask;
+      result[lane] =
+          static_cast<To>(extend && sizeof(To) * 8 > 32 ? static_cast<uint64_t>(extended(c.to, bits)) : bits);
+    }
+}
+
+/// cvt.rn.f16x2.f32 d, a, b: a becomes the high half.
+static void convertPair(Warp &warp, const Step &step) {
+  const Conversion c = Conversion::unpack(step.detail);
+  auto *result = warp.reg<uint32_t>(step.slots[0]);
+  const auto *high = warp.reg<uint32_t>(step.slots[1]), *low = warp.reg<uint32_t>(step.slots[2]);
+  for (int lane = 0; lane < lanesOfWarp; ++lane)
+    if (warp.exec >> lane & 1)
+      result[lane] = static_cast<uint32_t>(convert(c, high[lane]) << 16 | convert(c, low[lane]));
+}
+
+/// Two 8-bit floats from two f32 (slots 1 and 2) or from the halves of a word (slot 1), and back.
+static void convertEighths(Warp &warp, const Step &step) {
+  const Conversion c = Conversion::unpack(step.detail);
+  const bool isE5m2 = c.to == Type::e5m2 || c.from == Type::e5m2;
+  auto *result = warp.reg<uint32_t>(step.slots[0]);
+  const auto *a = warp.reg<uint32_t>(step.slots[1]);
+  const auto *b = step.slots[2] == Step::none ? a : warp.reg<uint32_t>(step.slots[2]);
+  const auto eighth = [&](double value) {
+    return static_cast<uint32_t>(toEighth(isE5m2, c.relu && value < 0 ? 0.0 : value));
+  };
+  for (int lane = 0; lane < lanesOfWarp; ++lane) {
+    if (!(warp.exec >> lane & 1))
+      continue;
+    if (c.from == Type::f32)
+      result[lane] = eighth(fromWord<float>(a[lane])) << 8 | eighth(fromWord<float>(b[lane]));
+    else if (c.from == Type::f16x2)
+      result[lane] = eighth(fromHalf(static_cast<uint16_t>(a[lane] >> 16))) << 8 |
+                     eighth(fromHalf(static_cast<uint16_t>(a[lane])));
+    else
+      result[lane] =
+          static_cast<uint32_t>(toHalf(static_cast<float>(fromEighth(isE5m2, static_cast<uint8_t>(a[lane] >> 8)))))
+              << 16 |
+          toHalf(static_cast<float>(fromEighth(isE5m2, static_cast<uint8_t>(a[lane]))));
+  }
+}
+
+/// The conversions that nearly all code is made of, vectorised; none for others.
+static Handler fastConversion(const Conversion &c) {
+  if (c.saturate || c.flush || c.relu || c.toInteger)
+    return nullptr;
+  if (c.to == Type::f32 && c.from == Type::s32 && c.rounding == Rounding::nearest)
+    return elementwise<float, int32_t>([](int32_t a) { return static_cast<float>(a); });
+  if (c.to == Type::f32 && c.from == Type::f16)
+    return elementwise<float, uint16_t>([](uint16_t a) { return fromHalf(a); });
+  if (c.to == Type::f32 && c.from == Type::bf16)
+    return elementwise<float, uint16_t>([](uint16_t a) { return fromBf16(a); });
+  if (c.to == Type::bf16 && c.from == Type::f32 && c.rounding == Rounding::nearest)
+    return elementwise<uint16_t, float>([](float a) { return toBf16(a); });
+  if (c.to == Type::f16 && c.from == Type::f32 && c.rounding == Rounding::nearest)
+    return elementwise<uint16_t, float>([](float a) { return std::isnan(a) ? uint16_t{0x7fff} : toHalf(a); });
+  if ((c.to == Type::u64 || c.to == Type::s64) && c.from == Type::u32)
+    return elementwise<uint64_t, uint32_t>([](uint32_t a) { return uint64_t{a}; });
+  if ((c.to == Type::u64 || c.to == Type::s64) && c.from == Type::s32)
+    return elementwise<int64_t, int32_t>([](int32_t a) { return int64_t{a}; });
+  if ((c.to == Type::u32 || c.to == Type::s32) && ptx::bitsOf(c.from) == 64 && !ptx::isFloat(c.from))
+    return elementwise<uint32_t, uint64_t>([](uint64_t a) { return static_cast<uint32_t>(a); });
+  return nullptr;
+}
+
+// --- Decoding ------------------------------------------------------------------------------------------------------
+
+/// A conversion from or to a pair of 8-bit floats.
+static void decodeEighths(Decoder &d, Conversion c, int to, int from) {
+  c.to = to == 0 ? Type::e4m3 : to == 1 ? Type::e5m2 : d.type();
+  c.from = from == 0 ? Type::e4m3 : from == 1 ? Type::e5m2 : d.type();
+  const bool narrowing = to >= 0;
+  if (narrowing ? (!c.finite || (c.from != Type::f32 && c.from != Type::f16x2)) : c.to != Type::f16x2)
+    d.unsupported();
+  Step &step = d.emit(convertEighths, {d.result(0, narrowing ? Type::b16 : Type::b32)}, c.pack());
+  step.slots[1] = d.source(1, narrowing ? Type::b32 : Type::b16);
+  if (c.from == Type::f32)
+    step.slots[2] = d.source(2, Type::b32);
+  d.expectCount(c.from == Type::f32 ? 3 : 2, c.from == Type::f32 ? 3 : 2);
+}
+
+static void decodeCvt(Decoder &d) {
+  Conversion c;
+  const int toIntegral = d.takeOne({"rni", "rzi", "rmi", "rpi"});
+  const int rounding = d.takeOne({"rn", "rz", "rm", "rp", "rna"});
+  c.toInteger = toIntegral >= 0;
+  c.rounding = static_cast<Rounding>(std::max(0, std::max(toIntegral, rounding)));
+  c.flush = d.take("ftz");
+  c.saturate = d.take("sat");
+  c.relu = d.take("relu");
+  c.finite = d.take("satfinite");
+  const int firstEighth = d.takeOne({"e4m3x2", "e5m2x2"});
+  if (firstEighth >= 0) { // the first type is the result's
+    const bool toEighths = d.count() == 3 || laneBytes(d.registerType(d.operand(0))) == 4;
+    const bool narrows = toEighths && ptx::bitsOf(d.registerType(d.operand(0))) == 16;
+    return decodeEighths(d, c, narrows ? firstEighth : -1, narrows ? -1 : firstEighth);
+  }
+  if (c.finite)
+    d.unsupported();
+  c.to = d.type();
+  c.from = d.type();
+  if (c.to == Type::f16x2 || c.to == Type::bf16x2) {
+    if (c.from != Type::f32)
+      d.unsupported();
+    Conversion half = c;
+    half.to = c.to == Type::f16x2 ? Type::f16 : Type::bf16;
+    d.expectCount(3, 3);
+    d.emit(convertPair, {d.result(0, Type::b32), d.source(1, Type::f32), d.source(2, Type::f32)}, half.pack());
+    return;
+  }
+  d.expectCount(2, 2);
+  // The registers may be wider than the types.
+  const Type result = d.operand(0).kind == ptx::Operand::Kind::sink ? c.to : d.registerType(d.operand(0));
+  const Type source = d.operand(1).kind == ptx::Operand::Kind::reg ? d.registerType(d.operand(1)) : c.from;
+  const bool wideTo = laneBytes(result) == 8, wideFrom = laneBytes(source) == 8;
+  const bool exact = wideTo == (laneBytes(c.to) == 8) && wideFrom == (laneBytes(c.from) == 8);
+  Handler handler = exact ? fastConversion(c) : nullptr;
+  if (!handler)
+    handler = wideTo ? (wideFrom ? convertLanes<uint64_t, uint64_t> : convertLanes<uint64_t, uint32_t>)
+                     : (wideFrom ? convertLanes<uint32_t, uint64_t> : convertLanes<uint32_t, uint32_t>);
+  d.emit(handler, {d.result(0, result), d.source(1, source)}, c.pack());
+}
+
+// --- Address spaces ------------------------------------------------------------------------------------------------
+
+static uint64_t windowOf(ptx::Space space) {
+  return space == ptx::Space::shared  ? sharedWindow
+         : space == ptx::Space::local ? localWindow
+         : space == ptx::Space::param ? paramWindow
+                                      : 0;
+}
+
+/// An address of a space to a generic one by its window's bits; back by taking them off.
+static void decodeCvta(Decoder &d) {
+  const bool to = d.take("to");
+  const ptx::Space space = d.space();
+  const Type type = d.type();
+  d.expectCount(2, 2);
+  if (type != Type::u64 || space == ptx::Space::generic)
+    d.unsupported();
+  const ptx::Operand &source = d.operand(1);
+  const uint32_t slot = d.source(source, type);
+  if (to)
+    d.emit(elementwise<uint64_t, uint64_t>([](uint64_t a) { return a & ~windowMask; }), {d.result(0, type), slot});
+  else
+    d.emit(elementwise<uint64_t, uint64_t, uint64_t>([](uint64_t a, uint64_t window) { return a | window; }),
+           {d.result(0, type), slot, d.constant(windowOf(space), 8)});
+}
+
+static void decodeIsspacep(Decoder &d) {
+  const ptx::Space space = d.space();
+  d.expectCount(2, 2);
+  d.emit(testing<uint64_t, uint64_t>([](uint64_t a, uint64_t window) { return (a & windowMask) == window; }),
+         {d.result(0, Type::pred), d.source(1, Type::u64), d.constant(windowOf(space), 8)});
+}
+
+void addConvert(InstructionTable &table) {
+  table["cvt"] = decodeCvt;
+  table["cvta"] = decodeCvta;
+  table["isspacep"] = decodeIsspacep;
+}
+
+} // namespace kiln::simulator

@@ -1,0 +1,169 @@
+// Turns, barriers, special registers.
+
+#include "runtime/simulator/Cta.h"
+
+#include "runtime/simulator/ptx/Parser.h"
+
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
+#include <numeric>
+
+namespace kiln::simulator {
+
+/// Swizzles of asynchronous copies look at address bits below this.
+static constexpr uint32_t sharedAlignment = 1024;
+
+Cta::Cta(const Grid &grid, const Extents &coordinates) : grid(grid), coordinates(coordinates), findings(grid.findings) {
+  sharedSize = grid.program.sharedBytes + grid.dynamicShared;
+  sharedStorage.resize(sharedSize + sharedAlignment);
+  const auto address = reinterpret_cast<uint64_t>(sharedStorage.data());
+  sharedMemory = sharedStorage.data() + (sharedAlignment - address % sharedAlignment) % sharedAlignment;
+  const int count = (grid.threads() + lanesOfWarp - 1) / lanesOfWarp;
+  left.resize(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i)
+    warps.emplace_back(*this, grid.program, i, grid.threads());
+}
+
+bool Cta::run(int64_t budget, bool reversed) {
+  bool any = false;
+  for (size_t i = 0; i < warps.size(); ++i) {
+    Warp &warp = warps[reversed ? warps.size() - 1 - i : i];
+    if (warp.finished())
+      continue;
+    warp.run(budget);
+    any |= !warp.finished();
+  }
+  return any;
+}
+
+bool Cta::stuck() {
+  if (!std::all_of(warps.begin(), warps.end(), [](const Warp &warp) { return warp.finished() || warp.waiting(); }))
+    return false;
+  for (int i = 0; i <= clusterBarrier; ++i) {
+    const Barrier &barrier = states[static_cast<size_t>(i)];
+    if (barrier.arrived)
+      findings.add(
+          Check::deadlock, barrier.place,
+          fmt::format("barrier {} waits for {} threads, but only {} have come and no thread can go on (block {},{},{})",
+                      i, barrier.expected, barrier.arrived, coordinates[0], coordinates[1], coordinates[2]));
+  }
+  return true;
+}
+
+// --- Barriers ------------------------------------------------------------------------------------------------------
+
+int Cta::threadsLeft() const { return std::accumulate(left.begin(), left.end(), 0); }
+
+void Cta::completeIfDue(Barrier &barrier) {
+  if (barrier.expected == 0 ||
+      barrier.arrived + (barrier.expected == grid.threads() ? threadsLeft() : 0) < barrier.expected)
+    return;
+  barrier.arrived = barrier.expected = 0;
+  ++barrier.phase;
+}
+
+void Cta::arrive(Warp &warp, const Step &step, int index, int threads, bool arriveOnly) {
+  Barrier &barrier = states[static_cast<size_t>(index)];
+  const int expected = threads ? threads : grid.threads();
+  if (barrier.arrived == 0) {
+    barrier.expected = expected;
+    barrier.place = warp.place(step);
+  } else if (barrier.expected != expected) {
+    warp.report(
+        Check::barrier, step, std::countr_zero(warp.exec),
+        fmt::format("barrier {} was begun for {} threads, but is joined for {}", index, barrier.expected, expected));
+  }
+  barrier.arrived += std::popcount(warp.exec);
+  const uint64_t phase = barrier.phase;
+  completeIfDue(barrier);
+  if (!arriveOnly && barrier.phase == phase)
+    warp.waitAtBarrier(index, phase);
+}
+
+void Cta::lanesLeft(const Warp &warp) {
+  left[static_cast<size_t>(warp.index)] = std::popcount(warp.started & ~warp.alive);
+  for (Barrier &barrier : states)
+    if (barrier.arrived)
+      completeIfDue(barrier);
+}
+
+// --- Special registers ---------------------------------------------------------------------------------------------
+
+Extents Cta::threadCoordinates(int thread) const {
+  return {thread % grid.block[0], thread / grid.block[0] % grid.block[1], thread / grid.block[0] / grid.block[1]};
+}
+
+/// The value of a special register that is the same in all lanes.
+static uint64_t uniformSpecial(const Cta &cta, const Warp &warp, ptx::Special special) {
+  using S = ptx::Special;
+  const auto between = [&](S first) { return static_cast<size_t>(special) - static_cast<size_t>(first); };
+  const auto dimension = [](const Extents &extents, size_t i) { return static_cast<uint64_t>(extents[i]); };
+  if (special >= S::ntidX && special <= S::ntidZ)
+    return dimension(cta.grid.block, between(S::ntidX));
+  if (special >= S::ctaidX && special <= S::ctaidZ)
+    return dimension(cta.coordinates, between(S::ctaidX));
+  if (special >= S::nctaidX && special <= S::nctaidZ)
+    return dimension(cta.grid.grid, between(S::nctaidX));
+  if (special >= S::clusteridX && special <= S::clusteridZ) // a cluster is one block
+    return dimension(cta.coordinates, between(S::clusteridX));
+  if (special >= S::nclusteridX && special <= S::nclusteridZ)
+    return dimension(cta.grid.grid, between(S::nclusteridX));
+  switch (special) {
+  case S::warpid:
+    return static_cast<uint64_t>(warp.index);
+  case S::nwarpid:
+    return static_cast<uint64_t>((cta.grid.threads() + lanesOfWarp - 1) / lanesOfWarp);
+  case S::nsmid:
+  case S::clusterNctaidX:
+  case S::clusterNctaidY:
+  case S::clusterNctaidZ:
+  case S::clusterNctarank:
+    return 1;
+  case S::dynamicSmemSize:
+    return cta.grid.dynamicShared;
+  case S::totalSmemSize:
+    return cta.sharedBytes();
+  case S::warpSize:
+    return lanesOfWarp;
+  default:
+    return 0;
+  }
+}
+
+static uint32_t laneSpecial(const Cta &cta, const Warp &warp, ptx::Special special, int lane) {
+  using S = ptx::Special;
+  const Mask bit = Mask{1} << lane;
+  switch (special) {
+  case S::tidX:
+  case S::tidY:
+  case S::tidZ:
+    return static_cast<uint32_t>(
+        cta.threadCoordinates(warp.threadOf(lane))[static_cast<size_t>(special) - static_cast<size_t>(S::tidX)]);
+  case S::laneid:
+    return static_cast<uint32_t>(lane);
+  case S::lanemaskEq:
+    return bit;
+  case S::lanemaskLe:
+    return bit | (bit - 1);
+  case S::lanemaskLt:
+    return bit - 1;
+  case S::lanemaskGe:
+    return ~(bit - 1);
+  case S::lanemaskGt:
+    return ~(bit | (bit - 1));
+  default:
+    return static_cast<uint32_t>(uniformSpecial(cta, warp, special));
+  }
+}
+
+void Cta::fillSpecial(const Warp &warp, int special, bool wide, char *to) const {
+  const auto name = static_cast<ptx::Special>(special);
+  for (int lane = 0; lane < lanesOfWarp; ++lane)
+    if (wide)
+      reinterpret_cast<uint64_t *>(to)[lane] = uniformSpecial(*this, warp, name);
+    else
+      reinterpret_cast<uint32_t *>(to)[lane] = laneSpecial(*this, warp, name, lane);
+}
+
+} // namespace kiln::simulator

@@ -1,0 +1,111 @@
+// What decoding an instruction needs: its modifiers, each of which must be asked for, and places for its operands.
+//
+// A family of instructions is a file with handlers and the functions that decode to them; each adds its opcodes to the
+// table. A modifier that nobody asked for is an error: what is not understood is not run.
+
+#pragma once
+
+#include "runtime/simulator/Program.h"
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <unordered_map>
+
+namespace kiln::simulator {
+
+/// Lays out the frame of one function and collects its steps.
+class CodeBuilder;
+
+class Decoder {
+public:
+  Decoder(CodeBuilder &builder, const ptx::Instruction &instruction);
+
+  // --- Modifiers ---------------------------------------------------------------------------------------------------
+  /// Takes `name` off the modifiers; false when it is not there.
+  bool take(std::string_view name);
+  /// Takes the one of `names` that is there: its number, or `otherwise`.
+  int takeOne(std::initializer_list<std::string_view> names, int otherwise = -1);
+  /// Takes the next modifier that is a type, in the text's order; throws without one.
+  ptx::Type type();
+  std::optional<ptx::Type> optionalType();
+  /// Takes a state space with or without `::cta`; generic without one.
+  ptx::Space space();
+  /// The modifiers that are left, in order.
+  std::vector<std::string_view> rest() const;
+  /// Throws for a modifier that was not taken.
+  void finish() const;
+  /// Throws: this instruction is not known.
+  [[noreturn]] void unsupported(const std::string &why = "") const;
+  [[noreturn]] void wrong(const std::string &expected) const;
+  std::string spelling() const;
+
+  // --- Operands ----------------------------------------------------------------------------------------------------
+  std::span<const ptx::Operand> operands() const { return list; }
+  size_t count() const { return list.size(); }
+  void expectCount(size_t least, size_t most) const;
+  const ptx::Operand &operand(size_t i) const;
+  std::span<const ptx::Operand> elements(const ptx::Operand &group) const;
+  /// Frame offset of a source read as `type`: a register, or a constant made for it.
+  uint32_t source(const ptx::Operand &operand, ptx::Type type);
+  uint32_t source(size_t i, ptx::Type type) { return source(operand(i), type); }
+  /// Frame offset of a register to be written as `type`; a sink gets one that nobody reads.
+  uint32_t result(const ptx::Operand &operand, ptx::Type type);
+  uint32_t result(size_t i, ptx::Type type) { return result(operand(i), type); }
+  /// Frame offset of a predicate to be read; `negated` says that it must be inverted.
+  uint32_t predicate(const ptx::Operand &operand, bool &negated);
+  /// A constant of 32 equal lanes of `bytes` bytes (4 or 8).
+  uint32_t constant(uint64_t bits, int bytes);
+  /// The declared type of a register operand; throws when it is none.
+  ptx::Type registerType(const ptx::Operand &operand) const;
+  /// Where the lanes' addresses come from, and what is added to them.
+  struct Address {
+    uint32_t slot = Step::none; // none: the offset is all
+    bool wide = false;          // 8-byte lanes
+    int64_t offset = 0;
+    ptx::Space space = ptx::Space::generic;
+  };
+  Address address(const ptx::Operand &operand, ptx::Space space);
+  /// The address of a variable in its space (`isGeneric`: as a generic address).
+  int64_t variableAddress(const ptx::Operand &operand, bool isGeneric);
+  /// Whether a variable lies in the function's own part of local memory, so that its address depends on the call.
+  bool isInFrame(const ptx::Operand &operand) const;
+
+  /// Adds a step; the guard is set for it.
+  Step &emit(Handler handler, std::initializer_list<uint32_t> slots = {}, uint64_t detail = 0);
+  /// Adds slots to the code's lists and gives them to the step.
+  void giveList(Step &step, const std::vector<uint32_t> &slots);
+  const ptx::Instruction &instruction;
+  CodeBuilder &builder;
+
+private:
+  std::span<const ptx::Operand> list;
+  std::span<const std::string_view> modifiers;
+  uint32_t taken = 0; // a bit a modifier
+};
+
+using DecodeFunction = void (*)(Decoder &);
+using InstructionTable = std::unordered_map<std::string_view, DecodeFunction>;
+
+// One of each family.
+void addArithmetic(InstructionTable &table);
+void addFloatFunctions(InstructionTable &table);
+void addLogic(InstructionTable &table);
+void addCompare(InstructionTable &table);
+void addConvert(InstructionTable &table);
+void addMoves(InstructionTable &table);
+void addControl(InstructionTable &table);
+void addAccess(InstructionTable &table);
+void addAtomics(InstructionTable &table);
+void addExchange(InstructionTable &table);
+void addBarriers(InstructionTable &table);
+void addMatrix(InstructionTable &table);
+void addAsyncCopies(InstructionTable &table);
+void addWmma(InstructionTable &table);
+
+/// The constant that a number means as `type`: integers as they are, floats converted to its width.
+uint64_t constantBits(const ptx::Operand &number, ptx::Type type);
+/// Bytes that a lane of a register of this type takes: 4 or 8; 0 for a predicate.
+inline int laneBytes(ptx::Type type) { return type == ptx::Type::pred ? 0 : ptx::bitsOf(type) <= 32 ? 4 : 8; }
+
+} // namespace kiln::simulator

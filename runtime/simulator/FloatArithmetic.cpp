@@ -1,0 +1,211 @@
+// One function computes one element in a wider type and rounds it; the fast cases, f32 and f64 to nearest without
+// flushing, have handlers of their own that the compiler vectorises.
+
+#include "runtime/simulator/FloatArithmetic.h"
+
+#include "runtime/simulator/CodeBuilder.h"
+#include "runtime/simulator/Lanes.h"
+
+#include <limits>
+
+namespace kiln::simulator {
+
+using ptx::Type;
+using Op = FloatOperation;
+
+FloatModifiers takeFloatModifiers(Decoder &decoder, bool saturate) {
+  FloatModifiers modifiers;
+  modifiers.saturate = saturate;
+  modifiers.rounding = static_cast<Rounding>(decoder.takeOne({"rn", "rz", "rm", "rp"}, 0));
+  modifiers.flush = decoder.take("ftz");
+  return modifiers;
+}
+
+// --- One element ---------------------------------------------------------------------------------------------------
+
+template <class T> static T extremum(T a, T b, bool maximum, bool nan) {
+  if (std::isnan(a) || std::isnan(b))
+    return nan || (std::isnan(a) && std::isnan(b)) ? std::numeric_limits<T>::quiet_NaN() : std::isnan(a) ? b : a;
+  if (a == b) // +0 is above −0
+    return std::signbit(a) == maximum ? b : a;
+  return (a < b) == maximum ? b : a;
+}
+
+/// f32 or f64 by the operation's definition.
+template <class T> static T compute(Op operation, const FloatModifiers &m, T a, T b, T c) {
+  switch (operation) {
+  case Op::add:
+    return m.rounding == Rounding::nearest ? a + b : addIn(a, b, m.rounding);
+  case Op::subtract:
+    return m.rounding == Rounding::nearest ? a - b : addIn(a, -b, m.rounding);
+  case Op::multiply:
+    return m.rounding == Rounding::nearest ? a * b : multiplyIn(a, b, m.rounding);
+  case Op::divide:
+    return m.rounding == Rounding::nearest ? a / b : divideIn(a, b, m.rounding);
+  case Op::divideApproximately:
+    return a / b;
+  case Op::fma:
+    return m.rounding == Rounding::nearest ? std::fma(a, b, c) : fmaIn(a, b, c, m.rounding);
+  case Op::minimum:
+  case Op::maximum:
+    return extremum(a, b, operation == Op::maximum, m.nan);
+  case Op::negate:
+    return -a;
+  case Op::absolute:
+    return std::fabs(a);
+  }
+  return 0;
+}
+
+/// Modifiers as a step's detail, and back.
+static uint64_t pack(Op operation, const FloatModifiers &m) {
+  return static_cast<uint64_t>(operation) | static_cast<uint64_t>(m.rounding) << 8 | uint64_t{m.flush} << 16 |
+         uint64_t{m.saturate} << 17 | uint64_t{m.nan} << 18 | uint64_t{m.relu} << 19;
+}
+static FloatModifiers unpack(uint64_t detail) {
+  return {.rounding = static_cast<Rounding>(detail >> 8 & 0xff),
+          .flush = (detail >> 16 & 1) != 0,
+          .saturate = (detail >> 17 & 1) != 0,
+          .nan = (detail >> 18 & 1) != 0,
+          .relu = (detail >> 19 & 1) != 0};
+}
+
+static float finish(float value, const FloatModifiers &m) {
+  if (m.flush)
+    value = flushed(value);
+  if (m.relu && !std::isnan(value))
+    value = std::max(value, 0.0f);
+  return m.saturate ? saturated(value) : value;
+}
+
+static float computeSingle(Op operation, const FloatModifiers &m, float a, float b, float c) {
+  if (m.flush)
+    a = flushed(a), b = flushed(b), c = flushed(c);
+  return finish(compute(operation, m, a, b, c), m);
+}
+
+static double computeDouble(Op operation, const FloatModifiers &m, double a, double b, double c) {
+  const double value = compute(operation, m, a, b, c);
+  return m.saturate ? saturated(value) : value;
+}
+
+/// Narrow floats: exact or nearly so in double (products have 22 bits, and a sum that is rounded to 53 bits is not near
+/// the middle of two narrow ones), then rounded once.
+static uint16_t computeNarrow(Op operation, const FloatModifiers &m, bool isBf16, uint16_t a, uint16_t b, uint16_t c) {
+  if (operation == Op::negate)
+    return a ^ 0x8000;
+  if (operation == Op::absolute)
+    return a & 0x7fff;
+  const auto wide = [&](uint16_t bits) {
+    float value = isBf16 ? fromBf16(bits) : fromHalf(bits);
+    if (m.flush && std::fabs(value) < (isBf16 ? 0x1p-126f : 0x1p-14f))
+      value = std::copysign(0.0f, value);
+    return static_cast<double>(value);
+  };
+  FloatModifiers exact = m;
+  exact.rounding = Rounding::nearest;
+  double value = compute(operation, exact, wide(a), wide(b), wide(c));
+  if (m.relu && !std::isnan(value))
+    value = std::max(value, 0.0);
+  if (m.saturate)
+    value = saturated(value);
+  const uint16_t bits = isBf16 ? toBf16(value, m.rounding) : toHalf(value, m.rounding);
+  const bool isDenormal = (bits & (isBf16 ? 0x7f80 : 0x7c00)) == 0;
+  return m.flush && isDenormal ? bits & 0x8000 : bits;
+}
+
+// --- Handlers ------------------------------------------------------------------------------------------------------
+
+/// Any operation, operand by operand: `Element` computes one lane's word.
+template <class Word, class Element> static void onEach(Warp &warp, const Step &step, Element element) {
+  const FloatModifiers modifiers = unpack(step.detail);
+  const auto operation = static_cast<Op>(step.detail & 0xff);
+  auto *result = warp.reg<Word>(step.slots[0]);
+  const Word *a = warp.reg<Word>(step.slots[1]);
+  const Word *b = step.slots[2] == Step::none ? a : warp.reg<Word>(step.slots[2]);
+  const Word *c = step.slots[3] == Step::none ? a : warp.reg<Word>(step.slots[3]);
+  for (int lane = 0; lane < lanesOfWarp; ++lane)
+    if (warp.exec >> lane & 1)
+      result[lane] = element(operation, modifiers, a[lane], b[lane], c[lane]);
+}
+
+static void runSingle(Warp &warp, const Step &step) {
+  onEach<uint32_t>(warp, step, [](Op op, const FloatModifiers &m, uint32_t a, uint32_t b, uint32_t c) {
+    return toWord(computeSingle(op, m, fromWord<float>(a), fromWord<float>(b), fromWord<float>(c)));
+  });
+}
+static void runDouble(Warp &warp, const Step &step) {
+  onEach<uint64_t>(warp, step, [](Op op, const FloatModifiers &m, uint64_t a, uint64_t b, uint64_t c) {
+    return toWord(computeDouble(op, m, fromWord<double>(a), fromWord<double>(b), fromWord<double>(c)));
+  });
+}
+template <bool IsBf16, bool Packed> static void runNarrow(Warp &warp, const Step &step) {
+  onEach<uint32_t>(warp, step, [](Op op, const FloatModifiers &m, uint32_t a, uint32_t b, uint32_t c) {
+    const auto half = [&](int shift) {
+      return static_cast<uint32_t>(computeNarrow(op, m, IsBf16, static_cast<uint16_t>(a >> shift),
+                                                 static_cast<uint16_t>(b >> shift), static_cast<uint16_t>(c >> shift)));
+    };
+    return half(0) | (Packed ? half(16) << 16 : 0);
+  });
+}
+
+/// The vectorised handler of an operation on f32 or f64 to nearest, or none.
+template <class T> static Handler fastHandler(Op operation) {
+  switch (operation) {
+  case Op::add:
+    return elementwise<T, T, T>([](T a, T b) { return a + b; });
+  case Op::subtract:
+    return elementwise<T, T, T>([](T a, T b) { return a - b; });
+  case Op::multiply:
+    return elementwise<T, T, T>([](T a, T b) { return a * b; });
+  case Op::divide:
+  case Op::divideApproximately:
+    return elementwise<T, T, T>([](T a, T b) { return a / b; });
+  case Op::fma:
+    return elementwise<T, T, T, T>([](T a, T b, T c) { return std::fma(a, b, c); });
+  case Op::negate:
+    return elementwise<T, T>([](T a) { return -a; });
+  case Op::absolute:
+    return elementwise<T, T>([](T a) { return std::fabs(a); });
+  default:
+    return nullptr;
+  }
+}
+
+static Handler handlerFor(const Decoder &decoder, Op operation, Type type, const FloatModifiers &m) {
+  const bool plain = m.rounding == Rounding::nearest && !m.flush && !m.saturate && !m.nan && !m.relu;
+  switch (type) {
+  case Type::f32:
+    if (const Handler fast = plain ? fastHandler<float>(operation) : nullptr)
+      return fast;
+    return runSingle;
+  case Type::f64:
+    if (const Handler fast = plain ? fastHandler<double>(operation) : nullptr)
+      return fast;
+    return runDouble;
+  case Type::f16:
+    return runNarrow<false, false>;
+  case Type::bf16:
+    return runNarrow<true, false>;
+  case Type::f16x2:
+    return runNarrow<false, true>;
+  case Type::bf16x2:
+    return runNarrow<true, true>;
+  default:
+    decoder.unsupported();
+  }
+}
+
+void emitFloat(Decoder &d, Op operation, Type type, const FloatModifiers &modifiers) {
+  const bool narrow = ptx::bitsOf(type) == 16 || type == Type::f16x2 || type == Type::bf16x2;
+  if (narrow &&
+      (operation == Op::divide || operation == Op::divideApproximately || modifiers.rounding != Rounding::nearest))
+    d.unsupported();
+  const size_t sources = operation == Op::fma ? 3 : operation == Op::negate || operation == Op::absolute ? 1 : 2;
+  d.expectCount(sources + 1, sources + 1);
+  Step &step = d.emit(handlerFor(d, operation, type, modifiers), {d.result(0, type)}, pack(operation, modifiers));
+  for (size_t i = 1; i <= sources; ++i)
+    step.slots[i] = d.source(i, type);
+}
+
+} // namespace kiln::simulator

@@ -1,0 +1,36 @@
+// Floating-point arithmetic on scalar and packed types, in every rounding mode.
+
+#pragma once
+
+#include "runtime/simulator/Decoder.h"
+#include "runtime/simulator/Numbers.h"
+
+namespace kiln::simulator {
+
+enum class FloatOperation : uint8_t {
+  add,
+  subtract,
+  multiply,
+  divide,
+  divideApproximately,
+  fma,
+  minimum,
+  maximum,
+  negate,
+  absolute
+};
+
+struct FloatModifiers {
+  Rounding rounding = Rounding::nearest;
+  bool flush = false, saturate = false;
+  bool nan = false;  // a NaN operand makes the extremum NaN
+  bool relu = false; // negative results become 0
+};
+
+/// Takes the rounding mode and `.ftz`.
+FloatModifiers takeFloatModifiers(Decoder &decoder, bool saturate);
+
+/// Emits d = operation(a, b, c) on `type`; throws Error for what that type has not.
+void emitFloat(Decoder &decoder, FloatOperation operation, ptx::Type type, const FloatModifiers &modifiers);
+
+} // namespace kiln::simulator

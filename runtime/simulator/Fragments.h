@@ -1,0 +1,20 @@
+// What instructions on matrices share: shapes, fragments of registers, and that the whole warp takes part.
+
+#pragma once
+
+#include "runtime/simulator/Decoder.h"
+#include "runtime/simulator/Warp.h"
+
+namespace kiln::simulator {
+
+/// Complains when lanes of the warp are missing.
+void expectWholeWarp(Warp &warp, const Step &step);
+
+/// Takes `m16n8k16` off the modifiers: M, N, K; throws without one.
+std::array<int, 3> takeShape(Decoder &decoder);
+
+/// Appends the registers of a fragment operand, which must be `count`.
+void addFragment(Decoder &decoder, const ptx::Operand &operand, size_t count, ptx::Type type, bool isResult,
+                 std::vector<uint32_t> &slots);
+
+} // namespace kiln::simulator

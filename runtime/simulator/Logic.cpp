@@ -1,0 +1,379 @@
+// Bits: and, or, xor, not, cnot, lop3, shifts, funnel shifts, fields, counts, permutations.
+
+#include "runtime/simulator/Lanes.h"
+
+#include <algorithm>
+
+namespace kiln::simulator {
+
+using ptx::Type;
+
+/// d = a ∘ b on untyped words; on predicates the same on masks.
+template <class Function> static void decodeBitwise(Decoder &d, Function f) {
+  const Type type = d.type();
+  d.expectCount(3, 3);
+  if (type == Type::pred) {
+    bool notA = false, notB = false;
+    const uint32_t a = d.predicate(d.operand(1), notA), b = d.predicate(d.operand(2), notB);
+    d.emit(
+        [](Warp &warp, const Step &step) {
+          Mask &result = warp.predicate(step.slots[0]);
+          const Mask left = warp.predicate(step.slots[1]) ^ (step.detail & 1 ? allLanes : 0);
+          const Mask right = warp.predicate(step.slots[2]) ^ (step.detail & 2 ? allLanes : 0);
+          result = (result & ~warp.exec) | (static_cast<Mask>(Function()(left, right)) & warp.exec);
+        },
+        {d.result(0, type), a, b}, uint64_t{notA} | uint64_t{notB} << 1);
+    return;
+  }
+  const Handler handler = laneBytes(type) == 8 ? elementwise<uint64_t, uint64_t, uint64_t>(f)
+                                               : elementwise<uint32_t, uint32_t, uint32_t>(f);
+  d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, type)});
+}
+
+static void decodeNot(Decoder &d) {
+  const Type type = d.type();
+  d.expectCount(2, 2);
+  switch (ptx::bitsOf(type)) {
+  case 1: {
+    bool negated = false;
+    const uint32_t source = d.predicate(d.operand(1), negated);
+    d.emit(
+        [](Warp &warp, const Step &step) {
+          Mask &result = warp.predicate(step.slots[0]);
+          const Mask value = warp.predicate(step.slots[1]) ^ (step.detail ? 0 : allLanes);
+          result = (result & ~warp.exec) | (value & warp.exec);
+        },
+        {d.result(0, type), source}, negated);
+    return;
+  }
+  case 16:
+    d.emit(elementwise<uint16_t, uint16_t>([](uint16_t a) { return static_cast<uint16_t>(~a); }),
+           {d.result(0, type), d.source(1, type)});
+    return;
+  case 32:
+    d.emit(elementwise<uint32_t, uint32_t>([](uint32_t a) { return ~a; }), {d.result(0, type), d.source(1, type)});
+    return;
+  default:
+    d.emit(elementwise<uint64_t, uint64_t>([](uint64_t a) { return ~a; }), {d.result(0, type), d.source(1, type)});
+  }
+}
+
+static void decodeCnot(Decoder &d) {
+  const Type type = d.type();
+  d.expectCount(2, 2);
+  const auto f = [](auto a) { return static_cast<decltype(a)>(a == 0); };
+  d.emit(laneBytes(type) == 8 ? elementwise<uint64_t, uint64_t>(f) : elementwise<uint32_t, uint32_t>(f),
+         {d.result(0, type), d.source(1, type)});
+}
+
+/// d = the function of three bits whose table is the immediate, bit by bit.
+static void decodeLop3(Decoder &d) {
+  if (d.type() != Type::b32)
+    d.unsupported();
+  d.expectCount(5, 5);
+  const ptx::Operand &table = d.operand(4);
+  if (table.kind != ptx::Operand::Kind::integer || table.bits > 255)
+    d.wrong("a table from 0 to 255");
+  d.emit(
+      [](Warp &warp, const Step &step) {
+        auto *result = warp.reg<uint32_t>(step.slots[0]);
+        const auto *a = warp.reg<uint32_t>(step.slots[1]), *b = warp.reg<uint32_t>(step.slots[2]),
+                   *c = warp.reg<uint32_t>(step.slots[3]);
+        for (int lane = 0; lane < lanesOfWarp; ++lane) {
+          if (!(warp.exec >> lane & 1))
+            continue;
+          uint32_t bits = 0;
+          for (unsigned row = 0; row < 8; ++row)
+            if (step.detail >> row & 1)
+              bits |= (row & 4 ? a[lane] : ~a[lane]) & (row & 2 ? b[lane] : ~b[lane]) & (row & 1 ? c[lane] : ~c[lane]);
+          result[lane] = bits;
+        }
+      },
+      {d.result(0, Type::b32), d.source(1, Type::b32), d.source(2, Type::b32), d.source(3, Type::b32)}, table.bits);
+}
+
+// --- Shifts: an amount of the width or more gives 0, or the sign -----------------------------------------------------
+
+template <class T> static T shiftedLeft(T a, uint32_t n) { return n >= 8 * sizeof(T) ? T(0) : static_cast<T>(a << n); }
+template <class T> static T shiftedRight(T a, uint32_t n) {
+  constexpr uint32_t width = 8 * sizeof(T);
+  if constexpr (std::is_signed_v<T>)
+    return static_cast<T>(a >> std::min(n, width - 1));
+  else
+    return n >= width ? T(0) : static_cast<T>(a >> n);
+}
+
+static void decodeShl(Decoder &d) {
+  const Type type = d.type();
+  d.expectCount(3, 3);
+  const auto f = [](auto a, uint32_t n) { return shiftedLeft(a, n); };
+  const Handler handler = ptx::bitsOf(type) == 16   ? elementwise<uint16_t, uint16_t, uint32_t>(f)
+                          : ptx::bitsOf(type) == 32 ? elementwise<uint32_t, uint32_t, uint32_t>(f)
+                                                    : elementwise<uint64_t, uint64_t, uint32_t>(f);
+  d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, Type::u32)});
+}
+
+static void decodeShr(Decoder &d) {
+  const Type type = d.type();
+  d.expectCount(3, 3);
+  const auto f = [](auto a, uint32_t n) { return shiftedRight(a, n); };
+  Handler handler = nullptr;
+  switch (type) {
+  case Type::s16:
+    handler = elementwise<int16_t, int16_t, uint32_t>(f);
+    break;
+  case Type::s32:
+    handler = elementwise<int32_t, int32_t, uint32_t>(f);
+    break;
+  case Type::s64:
+    handler = elementwise<int64_t, int64_t, uint32_t>(f);
+    break;
+  case Type::b16:
+  case Type::u16:
+    handler = elementwise<uint16_t, uint16_t, uint32_t>(f);
+    break;
+  case Type::b32:
+  case Type::u32:
+    handler = elementwise<uint32_t, uint32_t, uint32_t>(f);
+    break;
+  case Type::b64:
+  case Type::u64:
+    handler = elementwise<uint64_t, uint64_t, uint32_t>(f);
+    break;
+  default:
+    d.unsupported();
+  }
+  d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, Type::u32)});
+}
+
+/// A 64-bit shift of {b, a}, of which the high (left) or low (right) word is the result.
+static void decodeShf(Decoder &d) {
+  const bool left = d.take("l");
+  if (!left && !d.take("r"))
+    d.wrong("'.l' or '.r'");
+  const bool wrap = d.take("wrap");
+  if (!wrap && !d.take("clamp"))
+    d.wrong("'.wrap' or '.clamp'");
+  if (d.type() != Type::b32)
+    d.unsupported();
+  d.expectCount(4, 4);
+  const auto amount = [](uint32_t n, bool wraps) { return wraps ? n & 31 : std::min(n, 32u); };
+  const auto pair = [](uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; };
+  Handler handler = nullptr;
+  if (left)
+    handler = wrap ? elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t n) {
+      return static_cast<uint32_t>(decltype(pair)()(a, b) << decltype(amount)()(n, true) >> 32);
+    })
+                   : elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t n) {
+                       return static_cast<uint32_t>(decltype(pair)()(a, b) << decltype(amount)()(n, false) >> 32);
+                     });
+  else
+    handler = wrap ? elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t n) {
+      return static_cast<uint32_t>(decltype(pair)()(a, b) >> decltype(amount)()(n, true));
+    })
+                   : elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t n) {
+                       return static_cast<uint32_t>(decltype(pair)()(a, b) >> decltype(amount)()(n, false));
+                     });
+  d.emit(handler, {d.result(0, Type::b32), d.source(1, Type::b32), d.source(2, Type::b32), d.source(3, Type::u32)});
+}
+
+// --- Fields --------------------------------------------------------------------------------------------------------
+
+/// Bits [start, start + length) of a; beyond the top, and for a signed field above its own sign, copies of the sign.
+template <class T> static T field(T a, uint32_t start, uint32_t length) {
+  constexpr int width = 8 * sizeof(T);
+  const int begin = static_cast<int>(start & 0xff), count = static_cast<int>(length & 0xff);
+  const int top = std::min(begin + count - 1, width - 1);
+  const bool sign = std::is_signed_v<T> && count != 0 && (static_cast<std::make_unsigned_t<T>>(a) >> top & 1);
+  std::make_unsigned_t<T> result = 0;
+  for (int i = 0; i < width; ++i) {
+    const bool inside = i < count && begin + i < width;
+    const bool bit = inside ? static_cast<std::make_unsigned_t<T>>(a) >> (begin + i) & 1 : sign;
+    result |= static_cast<std::make_unsigned_t<T>>(static_cast<std::make_unsigned_t<T>>(bit) << i);
+  }
+  return static_cast<T>(result);
+}
+
+static void decodeBfe(Decoder &d) {
+  const Type type = d.type();
+  d.expectCount(4, 4);
+  const auto f = [](auto a, uint32_t start, uint32_t length) { return field(a, start, length); };
+  Handler handler = nullptr;
+  switch (type) {
+  case Type::u32:
+    handler = elementwise<uint32_t, uint32_t, uint32_t, uint32_t>(f);
+    break;
+  case Type::s32:
+    handler = elementwise<int32_t, int32_t, uint32_t, uint32_t>(f);
+    break;
+  case Type::u64:
+    handler = elementwise<uint64_t, uint64_t, uint32_t, uint32_t>(f);
+    break;
+  case Type::s64:
+    handler = elementwise<int64_t, int64_t, uint32_t, uint32_t>(f);
+    break;
+  default:
+    d.unsupported();
+  }
+  d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, Type::u32), d.source(3, Type::u32)});
+}
+
+static void decodeBfi(Decoder &d) {
+  const Type type = d.type();
+  d.expectCount(5, 5);
+  const auto f = [](auto a, auto b, uint32_t start, uint32_t length) {
+    using T = decltype(a);
+    const uint32_t begin = start & 0xff, count = length & 0xff, width = 8 * sizeof(T);
+    if (begin >= width || count == 0)
+      return b;
+    const T ones = count >= width ? static_cast<T>(~T(0)) : static_cast<T>((T(1) << count) - 1);
+    return static_cast<T>((b & ~(ones << begin)) | ((a & ones) << begin));
+  };
+  const Handler handler = ptx::bitsOf(type) == 64 ? elementwise<uint64_t, uint64_t, uint64_t, uint32_t, uint32_t>(f)
+                                                  : elementwise<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>(f);
+  d.emit(handler,
+         {d.result(0, type), d.source(1, type), d.source(2, type), d.source(3, Type::u32), d.source(4, Type::u32)});
+}
+
+// --- Counts --------------------------------------------------------------------------------------------------------
+
+template <class Function> static void decodeCount(Decoder &d, Function f) {
+  const Type type = d.type();
+  d.expectCount(2, 2);
+  const Handler handler =
+      ptx::bitsOf(type) == 64 ? elementwise<uint32_t, uint64_t>(f) : elementwise<uint32_t, uint32_t>(f);
+  d.emit(handler, {d.result(0, Type::u32), d.source(1, type)});
+}
+
+/// Position of the highest bit that is not a copy of the sign; all ones when there is none.
+static void decodeBfind(Decoder &d) {
+  const bool amount = d.take("shiftamt");
+  const Type type = d.type();
+  d.expectCount(2, 2);
+  const auto position = [](auto a) {
+    using T = decltype(a);
+    const auto bits = static_cast<std::make_unsigned_t<T>>(a < 0 ? ~a : a);
+    return bits ? static_cast<uint32_t>(8 * sizeof(T) - 1 - std::countl_zero(bits)) : ~0u;
+  };
+  const auto shift = [](auto a) {
+    const uint32_t at = decltype(position)()(a);
+    return at == ~0u ? at : static_cast<uint32_t>(8 * sizeof(a) - 1 - at);
+  };
+  const auto pick = [&]<class T>(T) {
+    return amount ? elementwise<uint32_t, T>(shift) : elementwise<uint32_t, T>(position);
+  };
+  Handler handler = nullptr;
+  switch (type) {
+  case Type::u32:
+    handler = pick(uint32_t{});
+    break;
+  case Type::s32:
+    handler = pick(int32_t{});
+    break;
+  case Type::u64:
+    handler = pick(uint64_t{});
+    break;
+  case Type::s64:
+    handler = pick(int64_t{});
+    break;
+  default:
+    d.unsupported();
+  }
+  d.emit(handler, {d.result(0, Type::u32), d.source(1, type)});
+}
+
+static void decodeBrev(Decoder &d) {
+  const Type type = d.type();
+  d.expectCount(2, 2);
+  const auto f = [](auto a) {
+    decltype(a) result = 0;
+    for (size_t i = 0; i < 8 * sizeof(a); ++i)
+      result = static_cast<decltype(a)>(result << 1 | (a >> i & 1));
+    return result;
+  };
+  d.emit(ptx::bitsOf(type) == 64 ? elementwise<uint64_t, uint64_t>(f) : elementwise<uint32_t, uint32_t>(f),
+         {d.result(0, type), d.source(1, type)});
+}
+
+/// Each byte of the result is one of the eight of {b, a}, or eight copies of its sign.
+static uint32_t permuted(uint32_t a, uint32_t b, uint32_t selectors) {
+  const uint64_t bytes = uint64_t{b} << 32 | a;
+  uint32_t result = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    const uint32_t selector = selectors >> (4 * i) & 15;
+    uint32_t byte = bytes >> (8 * (selector & 7)) & 255;
+    if (selector & 8)
+      byte = byte & 128 ? 255 : 0;
+    result |= byte << (8 * i);
+  }
+  return result;
+}
+
+static void decodePrmt(Decoder &d) {
+  if (d.type() != Type::b32)
+    d.unsupported();
+  d.expectCount(4, 4);
+  Handler handler = nullptr;
+  // The modes choose by the two low bits of c; as selectors of the general form.
+  switch (d.takeOne({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"})) {
+  case -1:
+    handler = elementwise<uint32_t, uint32_t, uint32_t, uint32_t>(
+        [](uint32_t a, uint32_t b, uint32_t c) { return permuted(a, b, c); });
+    break;
+  case 0:
+    handler = elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t c) {
+      constexpr uint32_t rows[] = {0x3210, 0x4321, 0x5432, 0x6543};
+      return permuted(a, b, rows[c & 3]);
+    });
+    break;
+  case 1:
+    handler = elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t c) {
+      constexpr uint32_t rows[] = {0x5670, 0x6701, 0x7012, 0x0123};
+      return permuted(a, b, rows[c & 3]);
+    });
+    break;
+  case 2:
+    handler = elementwise<uint32_t, uint32_t, uint32_t, uint32_t>(
+        [](uint32_t a, uint32_t b, uint32_t c) { return permuted(a, b, 0x1111 * (c & 3)); });
+    break;
+  case 3:
+    handler = elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t c) {
+      constexpr uint32_t rows[] = {0x3210, 0x3211, 0x3222, 0x3333};
+      return permuted(a, b, rows[c & 3]);
+    });
+    break;
+  case 4:
+    handler = elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t c) {
+      constexpr uint32_t rows[] = {0x0000, 0x1110, 0x2210, 0x3210};
+      return permuted(a, b, rows[c & 3]);
+    });
+    break;
+  default:
+    handler = elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t c) {
+      constexpr uint32_t rows[] = {0x1010, 0x3232, 0x1010, 0x3232};
+      return permuted(a, b, rows[c & 3]);
+    });
+  }
+  d.emit(handler, {d.result(0, Type::b32), d.source(1, Type::b32), d.source(2, Type::b32), d.source(3, Type::b32)});
+}
+
+void addLogic(InstructionTable &table) {
+  table["and"] = [](Decoder &d) { decodeBitwise(d, [](auto a, auto b) { return static_cast<decltype(a)>(a & b); }); };
+  table["or"] = [](Decoder &d) { decodeBitwise(d, [](auto a, auto b) { return static_cast<decltype(a)>(a | b); }); };
+  table["xor"] = [](Decoder &d) { decodeBitwise(d, [](auto a, auto b) { return static_cast<decltype(a)>(a ^ b); }); };
+  table["not"] = decodeNot;
+  table["cnot"] = decodeCnot;
+  table["lop3"] = decodeLop3;
+  table["shl"] = decodeShl;
+  table["shr"] = decodeShr;
+  table["shf"] = decodeShf;
+  table["bfe"] = decodeBfe;
+  table["bfi"] = decodeBfi;
+  table["bfind"] = decodeBfind;
+  table["brev"] = decodeBrev;
+  table["popc"] = [](Decoder &d) { decodeCount(d, [](auto a) { return static_cast<uint32_t>(std::popcount(a)); }); };
+  table["clz"] = [](Decoder &d) { decodeCount(d, [](auto a) { return static_cast<uint32_t>(std::countl_zero(a)); }); };
+  table["prmt"] = decodePrmt;
+}
+
+} // namespace kiln::simulator

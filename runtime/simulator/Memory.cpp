@@ -1,0 +1,61 @@
+// Allocations with at least a kilobyte of nothing on either side.
+
+#include "runtime/simulator/Memory.h"
+
+#include "dialect/dsl/Types.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace kiln::simulator {
+
+static constexpr int64_t redzone = 1024, alignment = 256;
+
+Memory::~Memory() {
+  for (const auto &[begin, block] : blocks)
+    std::free(block.base);
+}
+
+void *Memory::allocate(int64_t bytes, bool isConstant) {
+  void *base = nullptr;
+  if (bytes >= 0 && bytes < int64_t{1} << 46)
+    base = std::calloc(1, static_cast<size_t>(bytes + 2 * redzone + alignment));
+  if (!base)
+    throw Error(fmt::format("expected {} bytes of simulated memory, but there are none", bytes), Fault::device);
+  const uint64_t begin = (reinterpret_cast<uint64_t>(base) + redzone + alignment - 1) / alignment * alignment;
+  const std::unique_lock lock(mutex);
+  blocks[begin] = {{begin, begin + static_cast<uint64_t>(bytes), isConstant}, base};
+  return reinterpret_cast<void *>(begin);
+}
+
+void Memory::release(void *memory) {
+  const std::unique_lock lock(mutex);
+  const auto at = blocks.find(reinterpret_cast<uint64_t>(memory));
+  if (at == blocks.end())
+    return;
+  std::free(at->second.base);
+  blocks.erase(at);
+}
+
+Allocation Memory::find(uint64_t address) const {
+  const std::shared_lock lock(mutex);
+  auto at = blocks.upper_bound(address);
+  if (at == blocks.begin())
+    return {};
+  --at;
+  return address < at->second.allocation.end ? at->second.allocation : Allocation{};
+}
+
+Allocation Memory::nearest(uint64_t address) const {
+  const std::shared_lock lock(mutex);
+  auto after = blocks.upper_bound(address);
+  if (after == blocks.begin())
+    return after == blocks.end() ? Allocation{} : after->second.allocation;
+  const Allocation before = std::prev(after)->second.allocation;
+  if (after == blocks.end() || address - before.end <= after->second.allocation.begin - address)
+    return before;
+  return after->second.allocation;
+}
+
+} // namespace kiln::simulator

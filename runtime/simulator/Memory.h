@@ -1,0 +1,55 @@
+// What a launch can address: device allocations with redzones round them, and the windows through which generic
+// addresses reach shared, local and parameter memory. A global address is the host's own, so that tensors need no
+// translation; it is looked up in the table of allocations before anything is touched.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+
+namespace kiln::simulator {
+
+/// A generic address in one of these windows means an offset into that space.
+inline constexpr uint64_t windowShift = 56;
+inline constexpr uint64_t sharedWindow = uint64_t{1} << windowShift, localWindow = uint64_t{2} << windowShift,
+                          paramWindow = uint64_t{3} << windowShift;
+inline constexpr uint64_t windowMask = ~uint64_t{0} << windowShift;
+
+/// Bytes [begin, end) that a kernel may touch.
+struct Allocation {
+  uint64_t begin = 0, end = 0;
+  bool isConstant = false;
+
+  bool holds(uint64_t address, uint64_t bytes) const {
+    return address >= begin && address < end && bytes <= end - address;
+  }
+};
+
+/// The device's memory. Thread-safe.
+class Memory {
+public:
+  Memory() = default;
+  ~Memory();
+  Memory(const Memory &) = delete;
+
+  /// `bytes` of zeroed memory at a multiple of 256; throws Error (device) when there is none. The bytes round it belong
+  /// to nobody.
+  void *allocate(int64_t bytes, bool isConstant = false);
+  void release(void *memory);
+  /// The allocation that holds `address`, or an empty one.
+  Allocation find(uint64_t address) const;
+  /// The allocation nearest to an address that none holds, for messages.
+  Allocation nearest(uint64_t address) const;
+
+private:
+  struct Block {
+    Allocation allocation;
+    void *base;
+  };
+  mutable std::shared_mutex mutex;
+  std::map<uint64_t, Block> blocks; // by begin
+};
+
+} // namespace kiln::simulator

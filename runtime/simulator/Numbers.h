@@ -1,0 +1,56 @@
+// Narrow floats on the host, and rounding in the modes that PTX names.
+
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <immintrin.h>
+
+namespace kiln::simulator {
+
+/// To nearest even, towards zero, −∞, +∞, to nearest with ties away.
+enum class Rounding : uint8_t { nearest, zero, down, up, away };
+
+/// A binary float format: explicit mantissa bits and the exponents of its normal numbers.
+struct Format {
+  int mantissa, leastExponent, mostExponent;
+};
+inline constexpr Format halfFormat{10, -14, 15}, bf16Format{7, -126, 127}, singleFormat{23, -126, 127},
+    tf32Format{10, -126, 127};
+
+/// `x` rounded once to a format's numbers; what is too large becomes infinity, or the largest number where the mode
+/// says so.
+double roundTo(double x, const Format &format, Rounding rounding);
+
+inline float fromHalf(uint16_t bits) { return _cvtsh_ss(bits); }
+inline uint16_t toHalf(float value) { return _cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+inline float fromBf16(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+inline uint16_t toBf16(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  if ((bits & 0x7fffffff) > 0x7f800000)
+    return 0x7fff; // the NaN that PTX makes
+  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+/// A double to the nearest half or bf16, rounded once.
+uint16_t toHalf(double value, Rounding rounding);
+uint16_t toBf16(double value, Rounding rounding);
+
+/// Denormals become zeros of their sign.
+inline float flushed(float value) { return std::fabs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value; }
+/// Clamped to [0, 1]; NaN gives 0.
+template <class T> T saturated(T value) { return value > 0 ? (value < 1 ? value : T(1)) : T(0); }
+
+/// a + b, a · b, a / b, √a, a · b + c in a rounding mode, each rounded once; for modes other than nearest.
+float addIn(float a, float b, Rounding rounding);
+double addIn(double a, double b, Rounding rounding);
+float multiplyIn(float a, float b, Rounding rounding);
+double multiplyIn(double a, double b, Rounding rounding);
+float divideIn(float a, float b, Rounding rounding);
+double divideIn(double a, double b, Rounding rounding);
+float fmaIn(float a, float b, float c, Rounding rounding);
+double fmaIn(double a, double b, double c, Rounding rounding);
+float rootIn(float a, Rounding rounding);
+double rootIn(double a, Rounding rounding);
+
+} // namespace kiln::simulator

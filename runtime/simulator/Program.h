@@ -1,0 +1,85 @@
+// A kernel made ready to run: its instructions decoded once into steps that name a handler and places in a warp's
+// registers.
+//
+// A register is 32 lanes of 4 bytes (types up to 32 bits, in the low bits, the rest 0) or 8 bytes; a predicate is one
+// word with a bit a lane. Immediates and special registers are registers like others, filled before the first step, so
+// that an operand is always a byte offset into the frame.
+
+#pragma once
+
+#include "runtime/simulator/ptx/Module.h"
+
+#include <array>
+#include <cstring>
+#include <memory>
+
+namespace kiln::simulator {
+
+inline constexpr int lanesOfWarp = 32;
+using Mask = uint32_t;
+inline constexpr Mask allLanes = ~Mask{0};
+
+class Warp;
+struct Step;
+using Handler = void (*)(Warp &, const Step &);
+
+/// One decoded instruction. What a handler finds in `slots` and `detail` is its own business.
+struct Step {
+  static constexpr uint32_t none = ~uint32_t{0};
+  Handler run = nullptr;
+  std::array<uint32_t, 5> slots = {none, none, none, none, none}; // byte offsets in the frame, results first
+  uint32_t guard = none;
+  bool guardNegated = false;
+  bool isBranch = false;
+  uint32_t list = 0, count = 0; // more slots, in Code::lists
+  uint64_t detail = 0;
+  int target = -1; // of a branch: a step; of a call: a function of the program
+  int join = -1;   // of a branch: the step where its sides meet again, −1 at the function's end
+};
+
+/// A decoded function.
+struct Code {
+  std::string name;
+  std::vector<Step> steps;
+  std::vector<ptx::Place> places; // of each step
+  std::vector<uint32_t> lists;
+  std::vector<std::vector<int>> targets; // of brx.idx
+  std::vector<char> image;               // the frame's first bytes: immediates
+  uint32_t frameBytes = 0;
+  uint32_t localBytes = 0; // of each lane: .local and .param variables
+  struct SpecialSlot {
+    int special;
+    uint32_t slot;
+    bool wide;
+  };
+  std::vector<SpecialSlot> specials;
+  /// Addresses of variables in the function's own part of local memory: where that part begins, plus an offset.
+  struct FrameAddress {
+    uint64_t offset;
+    uint32_t slot;
+    bool wide;
+  };
+  std::vector<FrameAddress> frameAddresses;
+};
+
+/// A parameter of a kernel: where its bytes lie in the parameter block.
+struct Parameter {
+  std::string name;
+  uint32_t offset = 0, bytes = 0;
+};
+
+/// A kernel with all functions that it can reach.
+struct Program {
+  std::string name;
+  std::vector<Code> codes; // the kernel first
+  std::vector<Parameter> parameters;
+  uint32_t parameterBytes = 0;
+  uint32_t sharedBytes = 0; // static; dynamic shared memory begins here, at a multiple of 1024 when there is any
+  int maxThreads = 1024;
+  std::shared_ptr<const ptx::Module> module;
+
+  /// `file:line` of the C++ source if the text has it, else the PTX line.
+  std::string textOf(const ptx::Place &place) const;
+};
+
+} // namespace kiln::simulator

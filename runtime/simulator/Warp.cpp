@@ -1,0 +1,312 @@
+// Paths and joins.
+
+#include "runtime/simulator/Warp.h"
+
+#include "runtime/simulator/Cta.h"
+
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
+
+namespace kiln::simulator {
+
+Warp::Warp(Cta &cta, const Program &program, int index, int threads) : cta(cta), program(program), index(index) {
+  const int lanes = std::min(lanesOfWarp, threads - index * lanesOfWarp);
+  alive = started = lanes == lanesOfWarp ? allLanes : (Mask{1} << lanes) - 1;
+  path.mask = alive;
+  enterFrame(0);
+}
+
+// --- Frames --------------------------------------------------------------------------------------------------------
+
+/// Gives the running path the frame that its fields name, with the function's constants in it.
+void Warp::enterFrame(int codeIndex) {
+  path.code = codeIndex;
+  code = &program.codes[static_cast<size_t>(codeIndex)];
+  if (registers.size() < path.frame + code->frameBytes)
+    registers.resize(path.frame + code->frameBytes + code->frameBytes / 2);
+  frame = registers.data() + path.frame;
+  std::memcpy(frame, code->image.data(), code->image.size());
+  for (const Code::SpecialSlot &special : code->specials)
+    cta.fillSpecial(*this, special.special, special.wide, frame + special.slot);
+  for (const Code::FrameAddress &address : code->frameAddresses)
+    for (int lane = 0; lane < lanesOfWarp; ++lane)
+      if (address.wide)
+        reinterpret_cast<uint64_t *>(frame + address.slot)[lane] = address.offset + path.local;
+      else
+        reinterpret_cast<uint32_t *>(frame + address.slot)[lane] = static_cast<uint32_t>(address.offset + path.local);
+  growLocal(path.local + code->localBytes);
+}
+
+void Warp::growLocal(uint32_t bytes) {
+  if (bytes <= localStride)
+    return;
+  const uint32_t stride = std::max(bytes, localStride + localStride / 2);
+  std::vector<char> grown(static_cast<size_t>(stride) * lanesOfWarp);
+  for (int lane = 0; lane < lanesOfWarp && localStride; ++lane)
+    std::memcpy(grown.data() + static_cast<size_t>(lane) * stride, localOf(lane), localStride);
+  localMemory = std::move(grown);
+  localStride = stride;
+}
+
+void Warp::resume(const Path &resumed) {
+  path = resumed;
+  path.barrier = -1;
+  code = &program.codes[static_cast<size_t>(path.code)];
+  frame = registers.data() + path.frame;
+}
+
+// --- Running -------------------------------------------------------------------------------------------------------
+
+/// Steps that a path has before another one of its warp gets its turn.
+static constexpr int64_t turnOfPath = 2000;
+/// Steps after which a path that has come nowhere may be waiting for a lane that waits for it at a join.
+static constexpr int64_t patience = 50000;
+
+/// The lanes that wait at the nearest join for a path that spins go on without it: one of them may be what it spins
+/// for.
+void Warp::goOnWithout(int index) {
+  for (; index >= 0; index = joins[static_cast<size_t>(index)].parent) {
+    Join &join = joins[static_cast<size_t>(index)];
+    if (!join.arrived)
+      continue;
+    paths.push_back({.pc = join.pc,
+                     .mask = join.arrived,
+                     .code = join.code,
+                     .frame = join.frame,
+                     .local = join.local,
+                     .join = join.parent});
+    join.arrived = 0;
+    return;
+  }
+}
+
+int64_t Warp::run(int64_t budget) {
+  int64_t done = 0;
+  while (done < budget && (path.mask != 0 || next())) {
+    pathEnded = false;
+    const int64_t begin = done;
+    // A path that spins must not keep its siblings from running.
+    const int64_t turn = paths.empty() ? budget : std::min<int64_t>(budget, done + turnOfPath);
+    while (!pathEnded && done < turn) {
+      const Step &step = code->steps[static_cast<size_t>(path.pc)];
+      exec = path.mask;
+      if (step.guard != Step::none)
+        exec &= step.guardNegated ? ~predicate(step.guard) : predicate(step.guard);
+      ++path.pc;
+      ++done;
+      if (exec)
+        step.run(*this, step);
+    }
+    if (pathEnded || path.mask == 0) {
+      path.mask = 0;
+      continue;
+    }
+    path.steps += done - begin;
+    if (path.steps >= patience) {
+      goOnWithout(path.join);
+      path.steps = 0;
+    }
+    if (!paths.empty()) {
+      paths.push_back(path);
+      path.mask = 0;
+    }
+  }
+  return done;
+}
+
+/// Takes the next path that can run; false when there is none.
+bool Warp::next() {
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (paths[i].barrier >= 0 && cta.phaseOf(paths[i].barrier) == paths[i].barrierPhase)
+      continue;
+    const Path chosen = paths[i];
+    paths.erase(paths.begin() + static_cast<std::ptrdiff_t>(i));
+    resume(chosen);
+    return true;
+  }
+  return false;
+}
+
+bool Warp::waiting() const {
+  return !finished() && path.mask == 0 && std::all_of(paths.begin(), paths.end(), [&](const Path &other) {
+    return other.barrier >= 0 && cta.phaseOf(other.barrier) == other.barrierPhase;
+  });
+}
+
+void Warp::waitAtBarrier(int barrier, uint64_t phase) {
+  Path waiting = path;
+  waiting.mask = exec;
+  waiting.barrier = barrier;
+  waiting.barrierPhase = phase;
+  paths.push_back(waiting);
+  path.mask &= ~exec;
+  pathEnded = path.mask == 0;
+}
+
+// --- Control flow --------------------------------------------------------------------------------------------------
+
+int Warp::newJoin(Join join) {
+  join.used = true;
+  for (size_t i = 0; i < joins.size(); ++i)
+    if (!joins[i].used) {
+      joins[i] = join;
+      return static_cast<int>(i);
+    }
+  joins.push_back(join);
+  return static_cast<int>(joins.size()) - 1;
+}
+
+void Warp::branch(const Step &step) {
+  if (exec == path.mask) {
+    path.pc = step.target;
+    return;
+  }
+  // The two sides meet at step.join; where they are on their way there already, no other join is needed.
+  const bool sameJoin = step.join < 0 || (path.join >= 0 && !joins[static_cast<size_t>(path.join)].isCall &&
+                                          joins[static_cast<size_t>(path.join)].pc == step.join);
+  if (!sameJoin)
+    path.join = newJoin({.pc = step.join,
+                         .outstanding = path.mask,
+                         .parent = path.join,
+                         .code = path.code,
+                         .frame = path.frame,
+                         .local = path.local});
+  Path taken = path;
+  taken.pc = step.target;
+  taken.mask = exec;
+  path.mask &= ~exec;
+  // The side that is there already (a loop's exit, the end of an if) arrives at its first step.
+  paths.push_back(taken);
+}
+
+void Warp::branchIndexed(const Step &step) {
+  const std::vector<int> &targets = code->targets[static_cast<size_t>(step.detail)];
+  const auto *selector = reg<uint32_t>(step.slots[0]);
+  const int join = step.join < 0 ? path.join
+                                 : newJoin({.pc = step.join,
+                                            .outstanding = exec,
+                                            .parent = path.join,
+                                            .code = path.code,
+                                            .frame = path.frame,
+                                            .local = path.local});
+  const Mask rest = path.mask & ~exec;
+  if (rest && join != path.join) // lanes whose guard is false take part in the meeting, too
+    joins[static_cast<size_t>(join)].outstanding |= rest;
+  for (size_t target = 0; target < targets.size(); ++target) {
+    Mask mask = 0;
+    for (int lane = 0; lane < lanesOfWarp; ++lane)
+      if (exec >> lane & 1 && std::min<uint64_t>(selector[lane], targets.size() - 1) == target)
+        mask |= Mask{1} << lane;
+    if (!mask)
+      continue;
+    Path side = path;
+    side.pc = targets[target];
+    side.mask = mask;
+    side.join = join;
+    paths.push_back(side);
+  }
+  path.mask = rest;
+  path.join = join;
+  pathEnded = rest == 0;
+}
+
+void Warp::arriveAtJoin(const Step &) {
+  const int pc = path.pc - 1;
+  if (path.join < 0 || joins[static_cast<size_t>(path.join)].isCall || joins[static_cast<size_t>(path.join)].pc != pc)
+    return;
+  const int join = path.join;
+  joins[static_cast<size_t>(join)].arrived |= path.mask;
+  joins[static_cast<size_t>(join)].outstanding &= ~path.mask;
+  path.mask = 0;
+  pathEnded = true;
+  release(join);
+}
+
+/// When nobody is on the way to a join any more, those who have arrived go on as one path.
+void Warp::release(int index) {
+  Join &join = joins[static_cast<size_t>(index)];
+  if (join.outstanding)
+    return;
+  const Join done = join;
+  join.used = false;
+  if (!done.arrived)
+    return;
+  paths.push_back({.pc = done.pc,
+                   .mask = done.arrived,
+                   .code = done.code,
+                   .frame = done.frame,
+                   .local = done.local,
+                   .join = done.parent});
+}
+
+void Warp::call(const Step &, int target) {
+  const int join = newJoin({.pc = path.pc,
+                            .isCall = true,
+                            .outstanding = exec,
+                            .parent = path.join,
+                            .code = path.code,
+                            .frame = path.frame,
+                            .local = path.local});
+  const Mask rest = path.mask & ~exec;
+  if (rest) { // whose guard is false goes on, and the others come after it: they meet at the next join
+    Path other = path;
+    other.mask = rest;
+    paths.push_back(other);
+  }
+  path.mask = exec;
+  path.join = join;
+  path.frame += code->frameBytes;
+  path.local += code->localBytes;
+  path.pc = 0;
+  enterFrame(target);
+}
+
+/// Takes lanes off every join from `join` outwards.
+void Warp::leave(Mask lanes, int join) {
+  while (join >= 0) {
+    const int parent = joins[static_cast<size_t>(join)].parent;
+    joins[static_cast<size_t>(join)].outstanding &= ~lanes;
+    release(join);
+    join = parent;
+  }
+}
+
+void Warp::returnLanes() {
+  int call = path.join;
+  // Joins within the function wait no longer for lanes that return.
+  std::vector<int> within;
+  for (; call >= 0 && !joins[static_cast<size_t>(call)].isCall; call = joins[static_cast<size_t>(call)].parent)
+    within.push_back(call);
+  if (call < 0)
+    return exitLanes();
+  const Mask lanes = exec;
+  path.mask &= ~lanes;
+  pathEnded = path.mask == 0;
+  for (const int join : within) {
+    joins[static_cast<size_t>(join)].outstanding &= ~lanes;
+    release(join);
+  }
+  joins[static_cast<size_t>(call)].arrived |= lanes;
+  joins[static_cast<size_t>(call)].outstanding &= ~lanes;
+  release(call);
+}
+
+void Warp::exitLanes() {
+  const Mask lanes = exec;
+  alive &= ~lanes;
+  path.mask &= ~lanes;
+  pathEnded = path.mask == 0;
+  leave(lanes, path.join);
+  cta.lanesLeft(*this);
+}
+
+void Warp::report(Check check, const Step &step, int lane, const std::string &text) {
+  const std::array<int, 3> thread = cta.threadCoordinates(threadOf(lane));
+  const std::array<int, 3> block = cta.coordinates;
+  cta.findings.add(check, place(step),
+                   fmt::format("{} (block {},{},{}, thread {},{},{})", text, block[0], block[1], block[2], thread[0],
+                               thread[1], thread[2]));
+}
+
+} // namespace kiln::simulator

@@ -1,0 +1,107 @@
+// 32 lanes that run in lockstep, and the programs' state round them.
+//
+// Where lanes part, each side becomes a *path* with its own position, and a *join* waits where they meet again (the
+// branch's immediate post-dominator). One path runs at a time; when it has arrived, waits at a barrier or has had its
+// turn, another one does, so that a lane may wait for another lane of its warp. A call is a join at the return address.
+
+#pragma once
+
+#include "runtime/simulator/AsyncCopies.h"
+#include "runtime/simulator/Findings.h"
+#include "runtime/simulator/Memory.h"
+#include "runtime/simulator/Program.h"
+
+namespace kiln::simulator {
+
+class Cta;
+
+/// Lanes at one position.
+struct Path {
+  int pc = 0;
+  Mask mask = 0;
+  int code = 0;
+  uint32_t frame = 0; // where the registers of the function begin, in bytes
+  uint32_t local = 0; // where its local memory begins, in bytes of each lane
+  int join = -1;      // where it goes when it arrives
+  int barrier = -1;   // waits there until the barrier's phase changes
+  uint64_t barrierPhase = 0;
+  int64_t steps = 0; // without coming anywhere
+};
+
+/// Where paths meet.
+struct Join {
+  int pc = 0; // of the step at which they meet, or of the step after a call
+  bool isCall = false;
+  Mask outstanding = 0, arrived = 0;
+  int parent = -1;
+  int code = 0;
+  uint32_t frame = 0, local = 0;
+  bool used = false;
+};
+
+class Warp {
+public:
+  Warp(Cta &cta, const Program &program, int index, int threads);
+  /// Runs until all lanes have left, every path waits, or about `budget` steps are done. Returns the steps done.
+  int64_t run(int64_t budget);
+  bool finished() const { return alive == 0; }
+  /// Whether every path waits at a barrier whose phase has not changed.
+  bool waiting() const;
+
+  // --- What handlers use -------------------------------------------------------------------------------------------
+  /// The lanes that execute the step: those of the path whose guard holds.
+  Mask exec = 0;
+  Path path; // the one that runs
+  Cta &cta;
+  const Program &program;
+  const int index; // in the CTA
+  Mask alive = 0;  // lanes that have not left
+  Mask started = 0;
+  Allocation recent; // the allocation that was found last
+  AsyncCopies asyncCopies;
+
+  template <class Word> Word *reg(uint32_t slot) { return reinterpret_cast<Word *>(frame + slot); }
+  Mask &predicate(uint32_t slot) { return *reinterpret_cast<Mask *>(frame + slot); }
+  const uint32_t *list(const Step &step) const { return code->lists.data() + step.list; }
+  const ptx::Place &place(const Step &step) const {
+    return code->places[static_cast<size_t>(&step - code->steps.data())];
+  }
+  /// Local memory of a lane.
+  char *localOf(int lane) { return localMemory.data() + static_cast<size_t>(lane) * localStride; }
+  uint32_t localBytes() const { return localStride; }
+  /// Makes local memory at least so large for each lane; pointers into it change.
+  void growLocal(uint32_t bytes);
+
+  void branch(const Step &step);
+  void branchIndexed(const Step &step);
+  void call(const Step &step, int target);
+  void returnLanes();
+  void exitLanes();
+  void arriveAtJoin(const Step &step);
+  /// The executing lanes wait at a barrier of the CTA.
+  void waitAtBarrier(int barrier, uint64_t phase);
+  /// Reports what a lane did at the step.
+  void report(Check check, const Step &step, int lane, const std::string &text);
+  /// Thread number in the CTA.
+  int threadOf(int lane) const { return index * lanesOfWarp + lane; }
+
+private:
+  bool next();
+  void resume(const Path &resumed);
+  void release(int join);
+  void goOnWithout(int join);
+  void leave(Mask lanes, int join);
+  int newJoin(Join join);
+  void enterFrame(int codeIndex);
+
+  const Code *code = nullptr;
+  char *frame = nullptr;
+  std::vector<char> registers;
+  std::vector<char> localMemory;
+  uint32_t localStride = 0;
+  std::vector<Path> paths; // that do not run now
+  std::vector<Join> joins;
+  bool pathEnded = false; // the running path has arrived, left or begun to wait
+};
+
+} // namespace kiln::simulator

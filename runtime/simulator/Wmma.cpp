@@ -1,0 +1,246 @@
+// wmma: whole matrices whose fragments only wmma instructions may look into. Here a lane holds a run of elements, in
+// the order of the rows (A and C) or columns (B): element e of lane l is number (count · l + e) modulo all, so that
+// types with room for two copies hold two.
+
+#include "runtime/simulator/Access.h"
+#include "runtime/simulator/CodeBuilder.h"
+#include "runtime/simulator/Fragments.h"
+#include "runtime/simulator/Lanes.h"
+#include "runtime/simulator/Numbers.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace kiln::simulator {
+
+using ptx::Operand;
+using ptx::Space;
+using ptx::Type;
+
+namespace {
+/// A matrix of a wmma instruction: its extents in the order in which its elements are numbered, and how a lane holds
+/// them.
+struct Matrix {
+  int major = 16, minor = 16; // rows and columns of A and C, columns and rows of B
+  Type type = Type::f16;
+  int registers = 8;
+
+  int perRegister() const { return std::max(1, 32 / ptx::bitsOf(type)); }
+  int count() const { return registers * perRegister(); }
+  int numberOf(int lane, int element) const { return (count() * lane + element) % (major * minor); }
+
+  uint64_t pack() const {
+    return static_cast<uint64_t>(major) | static_cast<uint64_t>(minor) << 8 | static_cast<uint64_t>(type) << 16 |
+           static_cast<uint64_t>(registers) << 24;
+  }
+  static Matrix unpack(uint64_t bits) {
+    return {static_cast<int>(bits & 255), static_cast<int>(bits >> 8 & 255), static_cast<Type>(bits >> 16 & 255),
+            static_cast<int>(bits >> 24 & 255)};
+  }
+};
+} // namespace
+
+/// The matrix of role 'a', 'b', 'c' or 'd' under a shape.
+static Matrix matrixOf(char role, const std::array<int, 3> &shape, Type type, size_t registers) {
+  const auto [M, N, K] = shape;
+  Matrix matrix{role == 'b' ? N : M, role == 'a' || role == 'b' ? K : N, type, static_cast<int>(registers)};
+  return matrix;
+}
+
+static bool holdsAll(const Matrix &matrix) {
+  const int all = matrix.major * matrix.minor, room = matrix.count() * lanesOfWarp;
+  return all > 0 && room % all == 0;
+}
+
+// --- Loads and stores ----------------------------------------------------------------------------------------------
+
+/// list: the matrix (two words), the stride's slot or none, whether the minor dimension is the one whose elements lie
+/// together, then the fragment.
+template <bool IsStore> static void moveMatrix(Warp &warp, const Step &step) {
+  expectWholeWarp(warp, step);
+  const uint32_t *list = warp.list(step);
+  const Matrix matrix = Matrix::unpack(list[0] | static_cast<uint64_t>(list[1]) << 32);
+  const AccessShape shape = AccessShape::unpack(step.target);
+  const std::array<uint64_t, lanesOfWarp> bases = addressesOf(warp, step, shape);
+  const int bytes = ptx::bytesOf(matrix.type), perRegister = matrix.perRegister();
+  const int64_t stride =
+      list[2] == Step::none ? (list[3] ? matrix.minor : matrix.major) : warp.reg<uint32_t>(list[2])[0];
+  for (int element = 0; element < matrix.count(); ++element) {
+    std::array<uint64_t, lanesOfWarp> addresses;
+    for (int lane = 0; lane < lanesOfWarp; ++lane) {
+      const int number = matrix.numberOf(lane, element), major = number / matrix.minor, minor = number % matrix.minor;
+      const int64_t offset = list[3] ? major * stride + minor : minor * stride + major;
+      addresses[static_cast<size_t>(lane)] = bases[static_cast<size_t>(lane)] + static_cast<uint64_t>(offset * bytes);
+    }
+    const LanePointers pointers =
+        resolve(warp, step, shape.space, addresses, bytes, IsStore ? AccessKind::write : AccessKind::read);
+    auto *words = warp.reg<uint32_t>(list[4 + element / perRegister]);
+    const int shift = element % perRegister * ptx::bitsOf(matrix.type) % 32;
+    const uint32_t mask = bytes == 4 ? ~0u : ((1u << ptx::bitsOf(matrix.type)) - 1) << shift;
+    for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
+      if (!(pointers.valid >> lane & 1))
+        continue;
+      uint32_t value = words[lane] >> shift;
+      if constexpr (IsStore) {
+        std::memcpy(pointers.at[lane], &value, static_cast<size_t>(bytes));
+      } else {
+        value = 0;
+        std::memcpy(&value, pointers.at[lane], static_cast<size_t>(bytes));
+        words[lane] = (words[lane] & ~mask) | value << shift;
+      }
+    }
+  }
+}
+
+template <bool IsStore> static void decodeMove(Decoder &d) {
+  const int role = d.takeOne({"a", "b", "c", "d"});
+  if (!d.take("sync") || role < 0 || (role == 3) != IsStore)
+    d.unsupported();
+  d.take("aligned");
+  const bool rows = d.take("row");
+  if (!rows && !d.take("col"))
+    d.wrong("'.row' or '.col'");
+  const std::array<int, 3> extents = takeShape(d);
+  const Space space = d.space();
+  const Type type = d.type();
+  d.expectCount(2, 3);
+  const Operand &fragment = d.operand(IsStore ? 1 : 0);
+  const Matrix matrix = matrixOf("abcd"[role], extents, type, d.elements(fragment).size());
+  if (!holdsAll(matrix) || ptx::bitsOf(type) > 32)
+    d.unsupported();
+  const bool together = rows == (role != 1); // B is numbered by columns
+  std::vector<uint32_t> list = {static_cast<uint32_t>(matrix.pack()), static_cast<uint32_t>(matrix.pack() >> 32),
+                                Step::none, together};
+  if (d.count() == 3)
+    list[2] = d.source(2, Type::u32);
+  addFragment(d, fragment, d.elements(fragment).size(), Type::b32, !IsStore, list);
+  AccessShape shape;
+  shape.bytes = ptx::bytesOf(type);
+  const Decoder::Address address = d.address(d.operand(IsStore ? 0 : 1), space);
+  Step &step = d.emit(moveMatrix<IsStore>);
+  setAddress(step, shape, address);
+  d.giveList(step, list);
+}
+
+// --- Products ------------------------------------------------------------------------------------------------------
+
+static double numberOf(Type type, uint32_t word, int index) {
+  switch (type) {
+  case Type::f16:
+    return fromHalf(static_cast<uint16_t>(word >> (16 * index)));
+  case Type::bf16:
+    return fromBf16(static_cast<uint16_t>(word >> (16 * index)));
+  case Type::s8:
+    return static_cast<int8_t>(word >> (8 * index));
+  case Type::u8:
+    return static_cast<uint8_t>(word >> (8 * index));
+  case Type::s32:
+    return static_cast<int32_t>(word);
+  case Type::tf32:
+    return std::bit_cast<float>(word & 0xffffe000);
+  default:
+    return std::bit_cast<float>(word);
+  }
+}
+
+static void gather(Warp &warp, const Matrix &matrix, const uint32_t *slots, std::vector<double> &elements) {
+  elements.resize(static_cast<size_t>(matrix.major) * static_cast<size_t>(matrix.minor));
+  for (int element = 0; element < matrix.count(); ++element)
+    for (int lane = 0; lane < lanesOfWarp; ++lane)
+      elements[static_cast<size_t>(matrix.numberOf(lane, element))] = numberOf(
+          matrix.type, warp.reg<uint32_t>(slots[element / matrix.perRegister()])[lane], element % matrix.perRegister());
+}
+
+static uint32_t wordOf(Type type, double value) {
+  switch (type) {
+  case Type::f16:
+    return toHalf(value, Rounding::nearest);
+  case Type::s32:
+    return static_cast<uint32_t>(static_cast<int64_t>(value));
+  default:
+    return std::bit_cast<uint32_t>(static_cast<float>(value));
+  }
+}
+
+/// list: the matrices A, B, C, D (two words each), then their fragments.
+static void multiplyMatrices(Warp &warp, const Step &step) {
+  expectWholeWarp(warp, step);
+  const uint32_t *list = warp.list(step);
+  std::array<Matrix, 4> matrices;
+  for (size_t i = 0; i < 4; ++i)
+    matrices[i] = Matrix::unpack(list[2 * i] | static_cast<uint64_t>(list[2 * i + 1]) << 32);
+  std::array<std::vector<double>, 3> elements;
+  const uint32_t *slots = list + 8;
+  for (size_t i = 0; i < 3; ++i) {
+    gather(warp, matrices[i], slots, elements[i]);
+    slots += matrices[i].registers;
+  }
+  const int K = matrices[0].minor, N = matrices[2].minor;
+  std::vector<double> &sums = elements[2];
+  for (int m = 0; m < matrices[0].major; ++m)
+    for (int n = 0; n < N; ++n) {
+      double sum = sums[static_cast<size_t>(m * N + n)];
+      for (int k = 0; k < K; ++k) { // each step rounded as f32 rounds it; integers are exact
+        sum += elements[0][static_cast<size_t>(m * K + k)] * elements[1][static_cast<size_t>(n * K + k)];
+        if (matrices[3].type != Type::s32)
+          sum = static_cast<float>(sum);
+      }
+      sums[static_cast<size_t>(m * N + n)] = sum;
+    }
+  const Matrix &result = matrices[3];
+  for (int element = 0; element < result.count(); ++element)
+    for (int lane = 0; lane < lanesOfWarp; ++lane) {
+      uint32_t &word = warp.reg<uint32_t>(slots[element / result.perRegister()])[lane];
+      const int shift = element % result.perRegister() * 16;
+      const uint32_t value = wordOf(result.type, sums[static_cast<size_t>(result.numberOf(lane, element))]);
+      word = result.perRegister() == 1 ? value : (word & ~(0xffffu << shift)) | value << shift;
+    }
+}
+
+static void decodeProduct(Decoder &d) {
+  if (!d.take("sync"))
+    d.unsupported();
+  d.take("aligned");
+  for (int i = 0; i < 2; ++i) // how A and B were stored: their loads have seen to that
+    if (d.takeOne({"row", "col"}) < 0)
+      d.wrong("'.row' or '.col' twice");
+  const std::array<int, 3> extents = takeShape(d);
+  std::vector<Type> types;
+  while (const std::optional<Type> type = d.optionalType())
+    types.push_back(*type);
+  if (types.size() == 2) // D and C; A and B are f16
+    types = {types[0], Type::f16, Type::f16, types[1]};
+  if (types.size() != 4)
+    d.wrong("two or four types");
+  d.expectCount(4, 4);
+  std::vector<uint32_t> list;
+  const std::array<Type, 4> byRole = {types[1], types[2], types[3], types[0]};
+  const std::array<size_t, 4> operandOf = {1, 2, 3, 0};
+  for (size_t i = 0; i < 4; ++i) {
+    const Matrix matrix = matrixOf("abcd"[i], extents, byRole[i], d.elements(d.operand(operandOf[i])).size());
+    if (!holdsAll(matrix) || ptx::bitsOf(matrix.type) > 32)
+      d.unsupported();
+    list.push_back(static_cast<uint32_t>(matrix.pack()));
+    list.push_back(static_cast<uint32_t>(matrix.pack() >> 32));
+  }
+  for (size_t i = 0; i < 4; ++i)
+    addFragment(d, d.operand(operandOf[i]), d.elements(d.operand(operandOf[i])).size(), Type::b32, i == 3, list);
+  d.giveList(d.emit(multiplyMatrices), list);
+}
+
+void addWmma(InstructionTable &table) {
+  table["wmma"] = [](Decoder &d) {
+    switch (d.takeOne({"load", "store", "mma"})) {
+    case 0:
+      return decodeMove<false>(d);
+    case 1:
+      return decodeMove<true>(d);
+    case 2:
+      return decodeProduct(d);
+    default:
+      d.unsupported();
+    }
+  };
+}
+
+} // namespace kiln::simulator

@@ -1,0 +1,158 @@
+// PTX as a data structure: what the parser makes and the decoder reads. Names are resolved: a register, variable, label
+// or function is an index. Text is that of the source, which the module owns.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kiln::ptx {
+
+/// Fundamental types, with the packed ones that registers never have.
+enum class Type : uint8_t {
+  pred,
+  b8,
+  b16,
+  b32,
+  b64,
+  b128,
+  u8,
+  u16,
+  u32,
+  u64,
+  s8,
+  s16,
+  s32,
+  s64,
+  f16,
+  bf16,
+  f32,
+  f64,
+  tf32,
+  f16x2,
+  bf16x2,
+  e4m3,
+  e5m2
+};
+int bitsOf(Type type); // 1 for pred
+const char *nameOf(Type type);
+std::optional<Type> typeNamed(std::string_view name);
+inline int bytesOf(Type type) { return bitsOf(type) / 8; }
+inline bool isFloat(Type type) { return type >= Type::f16; }
+inline bool isSigned(Type type) { return type >= Type::s8 && type <= Type::s64; }
+inline bool isUntyped(Type type) { return type <= Type::b128; }
+
+/// State spaces of memory.
+enum class Space : uint8_t { generic, global, shared, local, constant, param };
+const char *nameOf(Space space);
+
+/// A place in the text, and in the C++ source when `.loc` says so.
+struct Place {
+  int line = 0;
+  int file = 0, sourceLine = 0; // of `.loc`; file 0: none
+};
+
+struct Register {
+  std::string_view name;
+  Type type = Type::b32;
+  int number = -1; // of `%r<10>`; −1: the name stands alone
+};
+
+/// A number in an initialiser, or the address of a variable.
+struct Initialiser {
+  uint64_t bits = 0;
+  int variable = -1; // its address, `bits` beyond
+};
+
+struct Variable {
+  std::string_view name;
+  Space space = Space::global;
+  Type type = Type::b8;
+  int64_t count = 1; // elements; 0: `[]`, dynamic shared memory
+  int64_t align = 1;
+  std::vector<Initialiser> values;
+  bool isExternal = false;
+
+  int64_t bytes() const { return count * bytesOf(type); }
+};
+
+struct Operand {
+  enum class Kind : uint8_t {
+    none,
+    reg,
+    special,
+    integer,
+    single,
+    real,
+    variable,
+    function,
+    label,
+    address,
+    vector,
+    list,
+    pair,
+    sink
+  };
+  Kind kind = Kind::none;
+  bool negated = false;   // `!%p`
+  bool isLocal = false;   // a variable of the function rather than of the module
+  Kind base = Kind::none; // of an address: reg, variable or integer
+  int index = -1;         // register, special register, variable, function, label; the base of an address
+  uint32_t first = 0,
+           count = 0; // elements of a vector, list or pair, or an address's coordinates, in the function's pool
+  uint64_t bits = 0;  // of a number; bytes that an address is beyond its base
+};
+
+struct Instruction {
+  std::string_view opcode;                       // `ld` of `ld.global.b32`
+  uint32_t firstModifier = 0, modifierCount = 0; // `global`, `b32`: in the function's list
+  Place place;
+  int guard = -1; // register
+  bool guardNegated = false;
+  uint32_t first = 0, count = 0; // operands in the function's pool
+};
+
+struct Function {
+  std::string_view name;
+  bool isEntry = false, hasBody = false;
+  std::vector<int> parameters, results; // variables (or, with registerParameters, registers) of the function
+  bool registerParameters = false;
+  std::vector<Register> registers;
+  std::vector<Variable> variables; // its own, parameters among them
+  std::vector<Operand> pool;
+  std::vector<std::string_view> modifiers;
+  std::vector<Instruction> instructions;
+  std::vector<int> labels;                     // label → index of the instruction that it stands before
+  std::vector<std::vector<int>> branchTargets; // of `.branchtargets`: lists of labels
+  Place place;
+  int maxThreads = 0; // .maxntid or .reqntid, 0: open
+
+  std::span<const Operand> operandsOf(const Instruction &instruction) const {
+    return {pool.data() + instruction.first, instruction.count};
+  }
+  std::span<const Operand> elementsOf(const Operand &operand) const {
+    return {pool.data() + operand.first, operand.count};
+  }
+  std::span<const std::string_view> modifiersOf(const Instruction &instruction) const {
+    return {modifiers.data() + instruction.firstModifier, instruction.modifierCount};
+  }
+};
+
+struct Module {
+  std::unique_ptr<const std::string> text;
+  std::string_view version, target;
+  int addressBits = 64;
+  std::vector<Variable> variables;
+  std::vector<Function> functions;
+  std::vector<std::string_view> files; // of `.file`, by number; 0 is none
+
+  /// Index of a function, −1 when there is none.
+  int find(std::string_view name) const;
+};
+
+} // namespace kiln::ptx

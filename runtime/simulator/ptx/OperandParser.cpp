@@ -1,0 +1,288 @@
+// Operands: registers, special registers, numbers, addresses, vectors, lists of a call, labels.
+
+#include "runtime/simulator/ptx/OperandParser.h"
+
+#include "dialect/dsl/Types.h"
+#include "runtime/simulator/ptx/Parser.h"
+
+#include <array>
+#include <fmt/format.h>
+
+namespace kiln::ptx {
+
+// --- Tokens --------------------------------------------------------------------------------------------------------
+
+void Tokens::fail(const std::string &expected) const {
+  throw Error(fmt::format("PTX line {}: expected {}, but got {}", token.line, expected,
+                          token.kind == Token::Kind::end ? "the end of the text" : fmt::format("'{}'", token.text)));
+}
+
+void Tokens::expect(char mark) {
+  if (!accept(mark))
+    fail(fmt::format("'{}'", mark));
+}
+
+void Tokens::skipBraces() {
+  if (!token.is('{'))
+    fail("'{'");
+  lexer.skipBraces();
+  advance();
+}
+
+Operand Tokens::number() {
+  Operand operand;
+  const bool negative = accept('-');
+  operand.bits = token.bits;
+  switch (token.kind) {
+  case Token::Kind::integer:
+    operand.kind = Operand::Kind::integer;
+    operand.bits = negative ? 0 - token.bits : token.bits;
+    break;
+  case Token::Kind::single:
+    operand.kind = Operand::Kind::single;
+    operand.bits ^= negative ? uint64_t{1} << 31 : 0;
+    break;
+  case Token::Kind::real:
+    operand.kind = Operand::Kind::real;
+    operand.bits ^= negative ? uint64_t{1} << 63 : 0;
+    break;
+  default:
+    fail("a number");
+  }
+  advance();
+  return operand;
+}
+
+Initialiser Tokens::initialiser(const Module &module) {
+  Initialiser value;
+  if (token.kind != Token::Kind::word) {
+    value.bits = number().bits;
+    return value;
+  }
+  const bool generic = token.isWord("generic");
+  if (generic) {
+    advance();
+    expect('(');
+  }
+  for (size_t i = 0; i < module.variables.size(); ++i)
+    if (module.variables[i].name == token.text)
+      value.variable = static_cast<int>(i);
+  if (value.variable < 0)
+    fail("a variable that stands before");
+  advance();
+  if (generic)
+    expect(')');
+  if (accept('+'))
+    value.bits = number().bits;
+  return value;
+}
+
+// --- Special registers ---------------------------------------------------------------------------------------------
+
+static constexpr std::array<std::string_view, specialCount> specials = {"tid.x",
+                                                                        "tid.y",
+                                                                        "tid.z",
+                                                                        "ntid.x",
+                                                                        "ntid.y",
+                                                                        "ntid.z",
+                                                                        "ctaid.x",
+                                                                        "ctaid.y",
+                                                                        "ctaid.z",
+                                                                        "nctaid.x",
+                                                                        "nctaid.y",
+                                                                        "nctaid.z",
+                                                                        "laneid",
+                                                                        "warpid",
+                                                                        "nwarpid",
+                                                                        "smid",
+                                                                        "nsmid",
+                                                                        "gridid",
+                                                                        "cluster_ctaid.x",
+                                                                        "cluster_ctaid.y",
+                                                                        "cluster_ctaid.z",
+                                                                        "cluster_nctaid.x",
+                                                                        "cluster_nctaid.y",
+                                                                        "cluster_nctaid.z",
+                                                                        "clusterid.x",
+                                                                        "clusterid.y",
+                                                                        "clusterid.z",
+                                                                        "nclusterid.x",
+                                                                        "nclusterid.y",
+                                                                        "nclusterid.z",
+                                                                        "cluster_ctarank",
+                                                                        "cluster_nctarank",
+                                                                        "lanemask_eq",
+                                                                        "lanemask_le",
+                                                                        "lanemask_lt",
+                                                                        "lanemask_ge",
+                                                                        "lanemask_gt",
+                                                                        "clock",
+                                                                        "clock64",
+                                                                        "globaltimer",
+                                                                        "dynamic_smem_size",
+                                                                        "total_smem_size",
+                                                                        "reserved_smem_offset_0",
+                                                                        "reserved_smem_offset_1",
+                                                                        "reserved_smem_offset_begin",
+                                                                        "reserved_smem_offset_end",
+                                                                        "reserved_smem_offset_cap",
+                                                                        "aggr_smem_size",
+                                                                        "WARP_SZ"};
+
+const char *nameOf(Special special) { return specials[static_cast<size_t>(special)].data(); }
+
+/// Number of the special register whose name without `%` is `name`, and after the dot `part`; −1: none.
+static int specialNamed(std::string_view name, std::string_view part) {
+  for (size_t i = 0; i < specials.size(); ++i) {
+    const std::string_view full = specials[i];
+    if (part.empty() ? full == name
+                     : full.size() == name.size() + 1 + part.size() && full.starts_with(name) &&
+                           full[name.size()] == '.' && full.ends_with(part))
+      return static_cast<int>(i);
+  }
+  return -1;
+}
+
+// --- Operands ------------------------------------------------------------------------------------------------------
+
+bool isBranch(std::string_view opcode) { return opcode == "bra" || opcode == "brx"; }
+
+void OperandParser::parse(Instruction &instruction) {
+  std::vector<Operand> operands;
+  while (!tokens.current().is(';')) {
+    operands.push_back(operand());
+    if (tokens.accept('|')) { // two results: `%p|%q`, `%r|%p`
+      Operand pair;
+      pair.kind = Operand::Kind::pair;
+      finish(pair, {operands.back(), operand()});
+      operands.back() = pair;
+    }
+    if (!tokens.current().is(';'))
+      tokens.expect(',');
+  }
+  instruction.first = static_cast<uint32_t>(function.pool.size());
+  instruction.count = static_cast<uint32_t>(operands.size());
+  function.pool.insert(function.pool.end(), operands.begin(), operands.end());
+}
+
+void OperandParser::finish(Operand &group, const std::vector<Operand> &elements) {
+  group.first = static_cast<uint32_t>(function.pool.size());
+  group.count = static_cast<uint32_t>(elements.size());
+  function.pool.insert(function.pool.end(), elements.begin(), elements.end());
+}
+
+Operand OperandParser::group(char close, Operand::Kind kind) {
+  if (++depth > 8)
+    tokens.fail("groups at most 8 deep");
+  std::vector<Operand> elements;
+  while (!tokens.accept(close)) {
+    elements.push_back(operand());
+    if (!tokens.current().is(close))
+      tokens.expect(',');
+  }
+  --depth;
+  Operand group;
+  group.kind = kind;
+  finish(group, elements);
+  return group;
+}
+
+Operand OperandParser::operand() {
+  if (tokens.accept('{'))
+    return group('}', Operand::Kind::vector);
+  if (tokens.accept('('))
+    return group(')', Operand::Kind::list);
+  if (tokens.accept('['))
+    return address();
+  if (tokens.accept('!')) {
+    Operand operand = name();
+    if (operand.kind != Operand::Kind::reg)
+      tokens.fail("a predicate after '!'");
+    operand.negated = true;
+    return operand;
+  }
+  if (tokens.current().kind == Token::Kind::word)
+    return name();
+  return tokens.number();
+}
+
+Operand OperandParser::name() {
+  const std::string_view name = tokens.current().text;
+  if (tokens.current().kind != Token::Kind::word)
+    tokens.fail("an operand");
+  Operand operand;
+  if (name == "_") {
+    tokens.advance();
+    operand.kind = Operand::Kind::sink;
+    return operand;
+  }
+  operand = scopes.find(name);
+  if (operand.kind == Operand::Kind::none && (name.starts_with('%') || name == "WARP_SZ")) {
+    tokens.advance();
+    std::string_view part;
+    if (tokens.current().kind == Token::Kind::suffix) {
+      part = tokens.current().text;
+      tokens.advance();
+    }
+    operand.kind = Operand::Kind::special;
+    operand.index = specialNamed(name.substr(name.starts_with('%')), part);
+    if (operand.index < 0)
+      throw Error(fmt::format("PTX line {}: expected a register, but '{}{}{}' is declared nowhere",
+                              tokens.previousLine(), name, part.empty() ? "" : ".", part));
+    return operand;
+  }
+  for (size_t i = 0; operand.kind == Operand::Kind::none && i < module.variables.size(); ++i)
+    if (module.variables[i].name == name) {
+      operand.kind = Operand::Kind::variable;
+      operand.index = static_cast<int>(i);
+    }
+  if (operand.kind == Operand::Kind::none) {
+    if (const std::optional<int> list = scopes.findTargets(name)) {
+      operand.kind = *list < 0 ? Operand::Kind::sink : Operand::Kind::list;
+      operand.index = *list;
+    } else if (branch) {
+      operand.kind = Operand::Kind::label;
+      operand.index = scopes.label(name);
+    } else if (const int index = module.find(name); index >= 0) {
+      operand.kind = Operand::Kind::function;
+      operand.index = index;
+    } else {
+      tokens.fail("an operand that is declared");
+    }
+  }
+  tokens.advance();
+  if (operand.kind == Operand::Kind::variable && tokens.accept('+'))
+    operand.bits = tokens.number().bits;
+  return operand;
+}
+
+Operand OperandParser::address() {
+  Operand address;
+  address.kind = Operand::Kind::address;
+  if (tokens.current().kind == Token::Kind::word) {
+    const Operand base = name();
+    if (base.kind != Operand::Kind::reg && base.kind != Operand::Kind::variable)
+      tokens.fail("an address");
+    address.base = base.kind;
+    address.index = base.index;
+    address.isLocal = base.isLocal;
+    address.bits = base.bits;
+  } else {
+    address.base = Operand::Kind::integer;
+    address.bits = tokens.number().bits;
+  }
+  if (tokens.accept('+'))
+    address.bits += tokens.number().bits;
+  else if (tokens.current().is('-'))
+    address.bits += tokens.number().bits;
+  if (tokens.accept(',')) { // coordinates of a tensor
+    tokens.expect('{');
+    const Operand coordinates = group('}', Operand::Kind::vector);
+    address.first = coordinates.first;
+    address.count = coordinates.count;
+  }
+  tokens.expect(']');
+  return address;
+}
+
+} // namespace kiln::ptx

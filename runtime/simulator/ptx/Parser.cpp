@@ -1,0 +1,431 @@
+// Recursive descent over directives and statements; OperandParser reads what stands between an opcode and its
+// semicolon.
+
+#include "runtime/simulator/ptx/Parser.h"
+
+#include "dialect/dsl/Types.h"
+#include "runtime/simulator/ptx/OperandParser.h"
+
+#include <fmt/format.h>
+
+namespace kiln::ptx {
+
+namespace {
+
+class Parser {
+public:
+  explicit Parser(Module &module) : module(module), tokens(*module.text) {}
+  void parseModule();
+
+private:
+  // --- Words -------------------------------------------------------------------------------------------------------
+  [[noreturn]] void fail(const std::string &expected) const { tokens.fail(expected); }
+  const Token &token() const { return tokens.current(); }
+  void advance() { tokens.advance(); }
+  bool accept(char mark) { return tokens.accept(mark); }
+  void expect(char mark) { tokens.expect(mark); }
+  int64_t integer(const char *what);
+
+  // --- Module ------------------------------------------------------------------------------------------------------
+  void parseDirective();
+  void parseFile();
+  void parseFunction(bool isEntry, bool isExternal);
+  void parseParameters(Function &function, Scopes &scopes, std::vector<int> &list);
+  void parsePerformance(Function &function);
+  Variable parseVariable(Space space, bool isParameter);
+  void parseInitialiser(Variable &variable);
+  void addVariable(Variable variable);
+
+  // --- Body --------------------------------------------------------------------------------------------------------
+  void parseBody(Function &function, Scopes &scopes);
+  void parseBodyDirective(Scopes &scopes);
+  void parseRegisters(Scopes &scopes);
+  void parseLoc();
+  void parseInstruction(Function &function, Scopes &scopes);
+  void parseTargets(Scopes &scopes, std::string_view name);
+
+  Module &module;
+  Tokens tokens;
+  Place place; // what `.loc` said last
+};
+
+} // namespace
+
+int64_t Parser::integer(const char *what) {
+  const bool negative = accept('-');
+  if (token().kind != Token::Kind::integer)
+    fail(what);
+  const auto value = static_cast<int64_t>(token().bits);
+  advance();
+  return negative ? -value : value;
+}
+
+static std::optional<Space> spaceNamed(std::string_view name) {
+  for (const Space space : {Space::global, Space::shared, Space::local, Space::constant, Space::param})
+    if (name == nameOf(space))
+      return space;
+  return std::nullopt;
+}
+
+// --- Module --------------------------------------------------------------------------------------------------------
+
+void Parser::parseModule() {
+  while (token().kind != Token::Kind::end)
+    parseDirective();
+}
+
+void Parser::parseDirective() {
+  bool isExternal = false;
+  while (token().isSuffix("visible") || token().isSuffix("extern") || token().isSuffix("weak") ||
+         token().isSuffix("common")) {
+    isExternal |= token().isSuffix("extern");
+    advance();
+  }
+  if (token().kind != Token::Kind::suffix)
+    fail("a directive");
+  const std::string_view name = token().text;
+  advance();
+  if (name == "version") {
+    module.version = token().text;
+    advance();
+  } else if (name == "target") {
+    module.target = token().text;
+    do
+      advance();
+    while (accept(',') || token().kind == Token::Kind::word);
+  } else if (name == "address_size") {
+    module.addressBits = static_cast<int>(integer("32 or 64"));
+  } else if (name == "file") {
+    parseFile();
+  } else if (name == "section") {
+    advance();
+    tokens.skipBraces();
+  } else if (name == "pragma" || name == "alias") {
+    while (!accept(';'))
+      tokens.advanceWithin("';'");
+  } else if (name == "entry" || name == "func") {
+    parseFunction(name == "entry", isExternal);
+  } else if (const std::optional<Space> space = spaceNamed(name)) {
+    do {
+      Variable variable = parseVariable(*space, false);
+      variable.isExternal = isExternal;
+      addVariable(std::move(variable));
+    } while (accept(','));
+    expect(';');
+  } else {
+    fail("a directive");
+  }
+}
+
+void Parser::parseFile() {
+  const int64_t number = integer("the number of a file");
+  if (number < 1 || number > 1 << 20 || token().kind != Token::Kind::text)
+    fail("a file's number, from 1, and its name");
+  if (module.files.size() <= static_cast<size_t>(number))
+    module.files.resize(static_cast<size_t>(number) + 1);
+  module.files[static_cast<size_t>(number)] = token().text;
+  advance();
+  while (accept(','))
+    integer("a time or size");
+}
+
+void Parser::addVariable(Variable variable) {
+  for (const Variable &other : module.variables)
+    if (other.name == variable.name) {
+      if (other.isExternal || variable.isExternal)
+        return; // declared and defined
+      fail(fmt::format("one variable '{}'", variable.name));
+    }
+  module.variables.push_back(std::move(variable));
+}
+
+Variable Parser::parseVariable(Space space, bool isParameter) {
+  Variable variable;
+  variable.space = space;
+  bool typed = false;
+  int64_t vector = 1, align = 0;
+  while (token().kind == Token::Kind::suffix) {
+    const std::string_view word = token().text;
+    advance();
+    if (word == "align") {
+      align = integer("an alignment");
+      if (align < 1 || (align & (align - 1)) || align > 1 << 20)
+        fail("an alignment that is a power of two");
+    } else if (word == "v2" || word == "v4" || word == "v8") {
+      vector = word[1] - '0';
+    } else if (const std::optional<Type> type = typeNamed(word); type && !typed) {
+      variable.type = *type;
+      typed = true;
+    } else if (!(isParameter && (word == "ptr" || word == "noalias" || spaceNamed(word))) && word != "attribute") {
+      fail("a variable's type or alignment");
+    }
+  }
+  if (!typed || variable.type == Type::pred || token().kind != Token::Kind::word)
+    fail("a variable's type and name");
+  variable.name = token().text;
+  advance();
+  while (accept('[')) {
+    const int64_t extent = token().is(']') ? 0 : integer("an extent");
+    if (extent < 0 || extent > int64_t{1} << 32)
+      fail("an extent from 0 to 2^32");
+    variable.count *= extent;
+    expect(']');
+  }
+  variable.count *= vector;
+  if (variable.count > int64_t{1} << 36)
+    fail("a variable that fits memory");
+  variable.align = align ? align : vector * std::max(1, bytesOf(variable.type));
+  if (accept('='))
+    parseInitialiser(variable);
+  return variable;
+}
+
+void Parser::parseInitialiser(Variable &variable) {
+  if (accept('{')) {
+    while (!accept('}')) {
+      if (token().is('{'))
+        parseInitialiser(variable);
+      else
+        variable.values.push_back(tokens.initialiser(module));
+      if (!token().is('}'))
+        expect(',');
+    }
+    return;
+  }
+  variable.values.push_back(tokens.initialiser(module));
+}
+
+// --- Functions -----------------------------------------------------------------------------------------------------
+
+void Parser::parseParameters(Function &function, Scopes &scopes, std::vector<int> &list) {
+  expect('(');
+  while (!accept(')')) {
+    if (token().isSuffix("reg")) {
+      advance();
+      const std::optional<Type> type = typeNamed(token().text);
+      advance();
+      if (!type || token().kind != Token::Kind::word || !scopes.addRegister(token().text, *type))
+        fail("a register's type and a new name");
+      function.registerParameters = true;
+      list.push_back(static_cast<int>(function.registers.size()) - 1);
+      advance();
+    } else {
+      if (!token().isSuffix("param"))
+        fail("'.param' or '.reg'");
+      advance();
+      list.push_back(static_cast<int>(function.variables.size()));
+      if (!scopes.addVariable(parseVariable(Space::param, true)))
+        fail("a new name");
+    }
+    if (!token().is(')'))
+      expect(',');
+  }
+}
+
+void Parser::parsePerformance(Function &function) {
+  while (token().kind == Token::Kind::suffix) {
+    const std::string_view name = token().text;
+    advance();
+    if (name == "noreturn" || name == "explicitcluster" || name == "abi_preserve" || name == "abi_preserve_control")
+      continue;
+    if (name == "pragma") {
+      while (!accept(';'))
+        tokens.advanceWithin("';'");
+      continue;
+    }
+    int64_t product = 1;
+    do
+      product *= integer("a number");
+    while (accept(','));
+    if (name == "maxntid" || name == "reqntid")
+      function.maxThreads = static_cast<int>(std::min<int64_t>(product, 1 << 20));
+    else if (name != "minnctapersm" && name != "maxnreg" && name != "reqnctapercluster" && name != "maxclusterrank" &&
+             name != "maxnctapersm")
+      fail("a performance directive");
+  }
+}
+
+void Parser::parseFunction(bool isEntry, bool isExternal) {
+  Function function;
+  function.isEntry = isEntry;
+  function.place.line = token().line;
+  place = {};
+  Scopes scopes(function);
+  if (token().is('('))
+    parseParameters(function, scopes, function.results);
+  if (token().kind != Token::Kind::word)
+    fail("a function's name");
+  function.name = token().text;
+  advance();
+  if (token().is('('))
+    parseParameters(function, scopes, function.parameters);
+  parsePerformance(function);
+  // Known before its body, so that it can call itself.
+  int index = module.find(function.name);
+  if (index < 0) {
+    index = static_cast<int>(module.functions.size());
+    module.functions.emplace_back();
+    module.functions.back().name = function.name;
+  } else if (module.functions[static_cast<size_t>(index)].hasBody && !accept(';')) {
+    fail(fmt::format("one function '{}'", function.name));
+  }
+  if (accept(';') || isExternal) {
+    if (!module.functions[static_cast<size_t>(index)].hasBody)
+      module.functions[static_cast<size_t>(index)] = std::move(function);
+    return;
+  }
+  function.hasBody = true;
+  expect('{');
+  parseBody(function, scopes);
+  if (const std::string_view label = scopes.resolveLabels(); !label.empty())
+    throw Error(fmt::format("PTX line {}: expected a label '{}' in function '{}', but there is none",
+                            function.place.line, label, function.name));
+  module.functions[static_cast<size_t>(index)] = std::move(function);
+}
+
+// --- Body ----------------------------------------------------------------------------------------------------------
+
+void Parser::parseBody(Function &function, Scopes &scopes) {
+  for (int depth = 1; depth > 0;) {
+    if (accept('{')) {
+      if (++depth > 256)
+        fail("braces at most 256 deep");
+      scopes.open();
+    } else if (accept('}')) {
+      --depth;
+      scopes.close();
+    } else if (token().kind == Token::Kind::suffix) {
+      parseBodyDirective(scopes);
+    } else if (token().kind == Token::Kind::word || token().is('@')) {
+      parseInstruction(function, scopes);
+    } else if (!accept(';')) {
+      fail("an instruction");
+    }
+  }
+}
+
+void Parser::parseBodyDirective(Scopes &scopes) {
+  const std::string_view name = token().text;
+  advance();
+  if (name == "reg")
+    return parseRegisters(scopes);
+  if (name == "loc")
+    return parseLoc();
+  if (name == "pragma") {
+    while (!accept(';'))
+      tokens.advanceWithin("';'");
+    return;
+  }
+  const std::optional<Space> space = spaceNamed(name);
+  if (!space)
+    fail("a directive of a function's body");
+  do {
+    Variable variable = parseVariable(*space, false);
+    // What all threads share lives as long as the module; its name is known in these braces only.
+    if (!scopes.addVariable(std::move(variable)))
+      fail("a new name");
+  } while (accept(','));
+  expect(';');
+}
+
+void Parser::parseRegisters(Scopes &scopes) {
+  std::optional<Type> type;
+  while (token().kind == Token::Kind::suffix) {
+    type = typeNamed(token().text);
+    if (!type)
+      fail("a register's type");
+    advance();
+  }
+  if (!type)
+    fail("a register's type");
+  do {
+    const std::string_view name = token().text;
+    if (token().kind != Token::Kind::word)
+      fail("a register's name");
+    advance();
+    if (accept('<')) {
+      const int64_t count = integer("a number of registers");
+      expect('>');
+      if (count < 0 || !scopes.addRegisters(name, count, *type))
+        fail(fmt::format("new registers instead of '{}'", name));
+    } else if (!scopes.addRegister(name, *type)) {
+      fail(fmt::format("a new register instead of '{}'", name));
+    }
+  } while (accept(','));
+  expect(';');
+}
+
+void Parser::parseLoc() {
+  place.file = static_cast<int>(integer("a file's number"));
+  place.sourceLine = static_cast<int>(integer("a line"));
+  integer("a column");
+  while (accept(',')) { // function_name LABEL + N, inlined_at FILE LINE COLUMN
+    advance();
+    while (token().kind == Token::Kind::word || token().kind == Token::Kind::integer || token().is('+'))
+      if (token().line == tokens.previousLine())
+        advance();
+      else
+        break;
+  }
+}
+
+void Parser::parseTargets(Scopes &scopes, std::string_view name) {
+  std::vector<int> labels;
+  do {
+    labels.push_back(scopes.label(token().text));
+    advance();
+  } while (accept(','));
+  expect(';');
+  scopes.addTargets(name, std::move(labels));
+}
+
+void Parser::parseInstruction(Function &function, Scopes &scopes) {
+  Instruction instruction;
+  instruction.place = place;
+  if (accept('@')) {
+    instruction.guardNegated = accept('!');
+    const Operand guard = scopes.find(token().text);
+    if (guard.kind != Operand::Kind::reg || function.registers[static_cast<size_t>(guard.index)].type != Type::pred)
+      fail("a predicate");
+    instruction.guard = guard.index;
+    advance();
+  }
+  if (token().kind != Token::Kind::word)
+    fail("an instruction");
+  const std::string_view name = token().text;
+  instruction.place.line = token().line;
+  advance();
+  if (instruction.guard < 0 && accept(':')) {
+    if (token().isSuffix("branchtargets")) {
+      advance();
+      return parseTargets(scopes, name);
+    }
+    if (token().isSuffix("callprototype")) { // what an indirect call checks; the called function says the same
+      scopes.addPrototype(name);
+      while (!accept(';'))
+        tokens.advanceWithin("';'");
+      return;
+    }
+    if (!scopes.placeLabel(name))
+      fail(fmt::format("one label '{}' in these braces", name));
+    return;
+  }
+  instruction.opcode = name;
+  instruction.firstModifier = static_cast<uint32_t>(function.modifiers.size());
+  for (; token().kind == Token::Kind::suffix; advance())
+    function.modifiers.push_back(token().text);
+  instruction.modifierCount = static_cast<uint32_t>(function.modifiers.size()) - instruction.firstModifier;
+  OperandParser operands(module, function, scopes, tokens, isBranch(name));
+  operands.parse(instruction);
+  expect(';');
+  function.instructions.push_back(instruction);
+}
+
+Module parse(std::string text) {
+  Module module;
+  module.text = std::make_unique<const std::string>(std::move(text));
+  Parser(module).parseModule();
+  return module;
+}
+
+} // namespace kiln::ptx

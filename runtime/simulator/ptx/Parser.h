@@ -1,0 +1,68 @@
+// From PTX text to a Module.
+
+#pragma once
+
+#include "runtime/simulator/ptx/Module.h"
+
+namespace kiln::ptx {
+
+/// Parses a whole file. Throws Error, `PTX line N: expected …, but got …`, for what is no PTX; instructions are not
+/// looked into beyond their operands' form.
+Module parse(std::string text);
+
+/// Special registers by number, as Operand::index has them.
+enum class Special : uint8_t {
+  tidX,
+  tidY,
+  tidZ,
+  ntidX,
+  ntidY,
+  ntidZ,
+  ctaidX,
+  ctaidY,
+  ctaidZ,
+  nctaidX,
+  nctaidY,
+  nctaidZ,
+  laneid,
+  warpid,
+  nwarpid,
+  smid,
+  nsmid,
+  gridid,
+  clusterCtaidX,
+  clusterCtaidY,
+  clusterCtaidZ,
+  clusterNctaidX,
+  clusterNctaidY,
+  clusterNctaidZ,
+  clusteridX,
+  clusteridY,
+  clusteridZ,
+  nclusteridX,
+  nclusteridY,
+  nclusteridZ,
+  clusterCtarank,
+  clusterNctarank,
+  lanemaskEq,
+  lanemaskLe,
+  lanemaskLt,
+  lanemaskGe,
+  lanemaskGt,
+  clock,
+  clock64,
+  globaltimer,
+  dynamicSmemSize,
+  totalSmemSize,
+  reservedSmemOffset0,
+  reservedSmemOffset1,
+  reservedSmemOffsetBegin,
+  reservedSmemOffsetEnd,
+  reservedSmemOffsetCap,
+  aggrSmemSize,
+  warpSize
+};
+inline constexpr int specialCount = static_cast<int>(Special::warpSize) + 1;
+const char *nameOf(Special special);
+
+} // namespace kiln::ptx

@@ -1,0 +1,59 @@
+// The names of a function body: registers, variables and labels, in nested braces. A label may be used before it
+// stands, and from inner braces; the same name may stand in several braces.
+
+#pragma once
+
+#include "runtime/simulator/ptx/Module.h"
+
+#include <unordered_map>
+
+namespace kiln::ptx {
+
+class Scopes {
+public:
+  struct Name {
+    enum class Kind : uint8_t { reg, range, variable } kind;
+    int index = -1; // of the first register of a range
+    int64_t count = 0;
+    Type type = Type::b32;
+  };
+
+  explicit Scopes(Function &function) : function(function) { open(); }
+  void open();
+  void close() { current = scopes[static_cast<size_t>(current)].parent; }
+
+  /// Declares; false when the braces have that name already.
+  bool addRegister(std::string_view name, Type type);
+  bool addRegisters(std::string_view prefix, int64_t count, Type type);
+  bool addVariable(Variable variable);
+  /// Operand that `name` means, or one of kind none.
+  Operand find(std::string_view name);
+
+  /// The label's number; the first use makes it.
+  int label(std::string_view name);
+  /// Declares a list of branch targets or, with none, what an indirect call looks like; such names are the function's.
+  void addTargets(std::string_view name, std::vector<int> labels);
+  void addPrototype(std::string_view name) { targets[name] = -1; }
+  /// Number of a list of branch targets, −1 for a prototype, or nothing.
+  std::optional<int> findTargets(std::string_view name) const;
+  /// Says that the label stands before the next instruction; false when it stood in these braces already.
+  bool placeLabel(std::string_view name);
+  /// Moves uses in inner braces to the label of the braces around; the name of a label that stands nowhere, or nothing.
+  std::string_view resolveLabels();
+
+private:
+  struct Scope {
+    int parent;
+    std::unordered_map<std::string_view, Name> names;
+    std::unordered_map<std::string_view, int> labels; // used or placed here
+  };
+  Scope &top() { return scopes[static_cast<size_t>(current)]; }
+  int makeRegister(std::string_view name, Type type, int number);
+
+  Function &function;
+  std::vector<Scope> scopes;
+  std::unordered_map<std::string_view, int> targets; // number of a list, −1 for a prototype
+  int current = -1;
+};
+
+} // namespace kiln::ptx

@@ -1,0 +1,46 @@
+// cp.async: what a thread sees before and after it waits, under every delivery.
+
+#include "test/runtime/simulator/machine.h"
+
+namespace kiln::simulator::test {
+
+static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
+
+/// Runs one thread that copies 4 bytes twice, in two groups, and reads both places after `wait`.
+static std::vector<uint32_t> afterWaiting(const std::string &wait, Delivery delivery) {
+  Machine machine(kernel(
+      2, ".shared .align 16 .b32 place[4];\n.reg .b32 %r<3>;",
+      "mov.u32 %r0, place;\ncp.async.ca.shared.global [%r0], [%p0], 4;\ncp.async.commit_group;\n"
+      "cp.async.ca.shared.global [%r0+4], [%p0+4], 4;\ncp.async.commit_group;\n" +
+          wait + "\nld.shared.u32 %r1, [%r0];\nld.shared.u32 %r2, [%r0+4];\nst.global.v2.u32 [%p1], {%r1, %r2};"));
+  const uint32_t *in = machine.buffer<uint32_t>({11, 22});
+  const uint32_t *out = machine.buffer<uint32_t>({0, 0});
+  machine.run("k", {1, 1, 1}, {1, 1, 1}, {address(in), address(out)}, 0, {.delivery = delivery});
+  return {out, out + 2};
+}
+
+// Waiting for all but one group lands the first; without waiting a late copy has not landed.
+TEST(AsyncCopyTest, LandsWhenItsGroupIsWaitedFor) {
+  const uint32_t poison = 0xffffffff;
+  EXPECT_EQ(afterWaiting("", Delivery::late), (std::vector<uint32_t>{poison, poison}));
+  EXPECT_EQ(afterWaiting("cp.async.wait_group 1;", Delivery::late), (std::vector<uint32_t>{11, poison}));
+  EXPECT_EQ(afterWaiting("cp.async.wait_group 0;", Delivery::late), (std::vector<uint32_t>{11, 22}));
+  EXPECT_EQ(afterWaiting("cp.async.wait_all;", Delivery::late), (std::vector<uint32_t>{11, 22}));
+  EXPECT_EQ(afterWaiting("", Delivery::early), (std::vector<uint32_t>{11, 22}));
+  EXPECT_EQ(afterWaiting("cp.async.wait_group 0;", Delivery::random), (std::vector<uint32_t>{11, 22}));
+}
+
+// A source size below the copy's fills the rest with zeros, and nothing beyond it is read.
+TEST(AsyncCopyTest, FillsWithZeros) {
+  Machine machine(kernel(
+      2, ".shared .align 16 .b32 place[4];\n.reg .b32 %r<6>;",
+      "mov.u32 %r0, place;\nmov.u32 %r5, 8;\ncp.async.cg.shared.global [%r0], [%p0], 16, %r5;\ncp.async.wait_all;\n"
+      "ld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [%r0];\nst.global.v4.u32 [%p1], {%r1, %r2, %r3, %r4};"));
+  const uint32_t *in = machine.buffer<uint32_t>({5, 6}); // 16 bytes are not there
+  const uint32_t *out = machine.buffer<uint32_t>({9, 9, 9, 9});
+  machine.run("k", {1, 1, 1}, {1, 1, 1}, {address(in), address(out)});
+  EXPECT_EQ(machine.found(), std::vector<std::string>{});
+  EXPECT_EQ(std::vector<uint32_t>(out, out + 4), (std::vector<uint32_t>{5, 6, 0, 0}));
+}
+
+} // namespace kiln::simulator::test

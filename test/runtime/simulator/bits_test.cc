@@ -1,0 +1,112 @@
+// Instructions on bits, against loops over bits.
+
+#include "test/runtime/simulator/machine.h"
+
+#include <bit>
+#include <fmt/format.h>
+
+namespace kiln::simulator::test {
+
+// A shift by the width or more gives 0, or the sign; the amount is unsigned.
+TEST(ShiftTest, AmountsAreNotTakenModuloTheWidth) {
+  expectEach("shl.b32 %d, %a, %b;", "b32", {"b32", "b32"}, words32,
+             [](const Column &row) { return row[1] > 31 ? 0 : row[0] << row[1] & 0xffffffff; });
+  expectEach("shr.u32 %d, %a, %b;", "b32", {"b32", "b32"}, words32,
+             [](const Column &row) { return row[1] > 31 ? 0 : row[0] >> row[1]; });
+  expectEach("shr.s32 %d, %a, %b;", "b32", {"b32", "b32"}, words32, [](const Column &row) {
+    return static_cast<uint32_t>(static_cast<int32_t>(row[0]) >> std::min<uint64_t>(row[1], 31));
+  });
+}
+
+// The table of lop3 is indexed by the bits of a, b and c, a's highest.
+TEST(LogicTest, TableOfThreeOperands) {
+  for (const unsigned table : {0x80u, 0xfeu, 0x96u, 0xe8u, 0x1fu})
+    expectEach(fmt::format("lop3.b32 %d, %a, %b, %c, {};", table), "b32", {"b32", "b32", "b32"}, words32,
+               [&](const Column &row) {
+                 uint64_t result = 0;
+                 for (int bit = 0; bit < 32; ++bit)
+                   result |=
+                       uint64_t{table >> ((row[0] >> bit & 1) * 4 + (row[1] >> bit & 1) * 2 + (row[2] >> bit & 1)) & 1}
+                       << bit;
+                 return result;
+               });
+}
+
+// bfe takes `length` bits from `start` on; a signed field repeats its sign, an empty one is 0.
+TEST(FieldTest, ExtractsAndExtends) {
+  const Column values = {0, 1, 4, 8, 31, 32, 40, 255, 0x80000000, 0xffffffff, 0x12345678, 0x00ff0080};
+  for (const bool isSigned : {false, true})
+    expectEach(fmt::format("bfe.{}32 %d, %a, %b, %c;", isSigned ? 's' : 'u'), "b32", {"b32", "b32", "b32"}, values,
+               [&](const Column &row) {
+                 const uint64_t start = row[1] & 255, length = row[2] & 255;
+                 const uint64_t top = std::min<uint64_t>(start + length - 1, 31);
+                 const bool sign = isSigned && length != 0 && (row[0] >> top & 1);
+                 uint64_t result = 0;
+                 for (uint64_t bit = 0; bit < 32; ++bit) {
+                   const bool inside = bit < length && start + bit <= 31;
+                   result |= static_cast<uint64_t>(inside ? row[0] >> (start + bit) & 1 : sign) << bit;
+                 }
+                 return result;
+               });
+}
+
+// bfi puts the low bits of a into b.
+TEST(FieldTest, Inserts) {
+  const Column values = {0, 1, 4, 8, 31, 32, 0xffffffff, 0x12345678};
+  expectEach("bfi.b32 %d, %a, %b, %c, 5;", "b32", {"b32", "b32", "b32"}, values, [](const Column &row) {
+    uint64_t result = row[1];
+    for (uint64_t bit = 0; bit < 5; ++bit)
+      if (const uint64_t at = (row[2] & 255) + bit; at < 32)
+        result = (result & ~(uint64_t{1} << at)) | (row[0] >> bit & 1) << at;
+    return result;
+  });
+}
+
+// Counts of bits, and the place of the highest that is no copy of the sign.
+TEST(CountTest, CountsBits) {
+  expectEach("popc.b32 %d, %a;", "b32", {"b32"}, words32, [](const Column &row) { return std::popcount(row[0]); });
+  expectEach("clz.b32 %d, %a;", "b32", {"b32"}, words32,
+             [](const Column &row) { return std::countl_zero(static_cast<uint32_t>(row[0])); });
+  expectEach("clz.b64 %d, %a;", "b32", {"b64"}, words64, [](const Column &row) { return std::countl_zero(row[0]); });
+  expectEach("bfind.s32 %d, %a;", "b32", {"b32"}, words32, [](const Column &row) {
+    const auto value = static_cast<int32_t>(row[0]);
+    for (int bit = 30; bit >= 0; --bit)
+      if ((value >> bit & 1) != (value < 0))
+        return static_cast<uint64_t>(bit);
+    return uint64_t{0xffffffff};
+  });
+}
+
+// brev turns the word round.
+TEST(CountTest, ReversesBits) {
+  expectEach("brev.b32 %d, %a;", "b32", {"b32"}, words32, [](const Column &row) {
+    uint64_t result = 0;
+    for (int bit = 0; bit < 32; ++bit)
+      result |= (row[0] >> bit & 1) << (31 - bit);
+    return result;
+  });
+}
+
+// prmt picks bytes of {b, a}; a selector's fourth bit asks for copies of the byte's sign.
+TEST(PermuteTest, PicksBytesAndSigns) {
+  const Column values = {0x12345678, 0x80ff7f01, 0x3210, 0x7654, 0xba98, 0xfedc, 0x5140};
+  expectEach("prmt.b32 %d, %a, %b, %c;", "b32", {"b32", "b32", "b32"}, values, [](const Column &row) {
+    const uint64_t bytes = row[1] << 32 | row[0];
+    uint64_t result = 0;
+    for (int i = 0; i < 4; ++i) {
+      const uint64_t selector = row[2] >> (4 * i) & 15, byte = bytes >> (8 * (selector & 7)) & 255;
+      result |= (selector & 8 ? (byte & 128 ? 255 : 0) : byte) << (8 * i);
+    }
+    return result;
+  });
+}
+
+// A funnel shift takes 32 bits out of {b, a}; `.wrap` takes the amount modulo 32, `.clamp` stops at 32.
+TEST(FunnelTest, ShiftsAPair) {
+  expectEach("shf.l.wrap.b32 %d, %a, %b, %c;", "b32", {"b32", "b32", "b32"}, words32,
+             [](const Column &row) { return (row[1] << 32 | row[0]) << (row[2] & 31) >> 32 & 0xffffffff; });
+  expectEach("shf.r.clamp.b32 %d, %a, %b, %c;", "b32", {"b32", "b32", "b32"}, words32,
+             [](const Column &row) { return (row[1] << 32 | row[0]) >> std::min<uint64_t>(row[2], 32) & 0xffffffff; });
+}
+
+} // namespace kiln::simulator::test

@@ -1,0 +1,152 @@
+// Branches, loops, calls and barriers where lanes part.
+
+#include "test/runtime/simulator/machine.h"
+
+#include <fmt/format.h>
+
+namespace kiln::simulator::test {
+
+static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
+
+/// Results, one word a thread, of a kernel body that leaves them in %r0.
+static std::vector<uint64_t> results(const std::string &body, int threads = 64, Order order = Order::forward) {
+  Machine machine(kernel(1, ".reg .b32 %r<8>; .reg .pred %q<4>; .reg .b64 %w, %at;",
+                         body + "\ncvt.u64.u32 %w, %r0;\nadd.u64 %at, %p0, %o;\nst.global.u64 [%at], %w;"));
+  const uint64_t *out = machine.buffer(std::vector<uint64_t>(static_cast<size_t>(threads)));
+  machine.run("k", {1, 1, 1}, {threads, 1, 1}, {address(out)}, 0, {.order = order});
+  EXPECT_EQ(machine.found(), std::vector<std::string>{});
+  return {out, out + threads};
+}
+
+// A loop whose length differs by lane, with a break in the middle.
+TEST(BranchTest, LoopsOfDifferentLength) {
+  const std::vector<uint64_t> got = results(
+      "mov.u32 %r0, 0;\nmov.u32 %r1, 0;\nloop:\nsetp.ge.u32 %q0, %r1, %t;\n@%q0 bra done;\nadd.u32 %r0, %r0, %r1;\n"
+      "setp.eq.u32 %q1, %r0, 21;\n@%q1 bra done;\nadd.u32 %r1, %r1, 1;\nbra loop;\ndone:");
+  for (uint32_t t = 0; t < 64; ++t) {
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < t && sum != 21; ++i)
+      sum += i;
+    EXPECT_EQ(got[t], sum) << t;
+  }
+}
+
+// Both sides of a branch run, and what follows runs once for all lanes together: activemask tells.
+TEST(BranchTest, SidesMeetAgain) {
+  const std::vector<uint64_t> got =
+      results("setp.lt.u32 %q0, %t, 10;\n@%q0 bra low;\nmov.u32 %r1, 1;\nbra both;\nlow:\nmov.u32 %r1, 2;\nboth:\n"
+              "activemask.b32 %r0;",
+              32);
+  EXPECT_EQ(got, std::vector<uint64_t>(32, 0xffffffff));
+}
+
+// A table of targets, by lane.
+TEST(BranchTest, IndexedBranch) {
+  const std::vector<uint64_t> got = results(
+      "rem.u32 %r1, %t, 3;\ntable: .branchtargets a, b, c;\nbrx.idx %r1, table;\na: mov.u32 %r0, 100; bra end;\n"
+      "b: mov.u32 %r0, 200; bra end;\nc: mov.u32 %r0, 300;\nend:");
+  for (uint32_t t = 0; t < 64; ++t)
+    EXPECT_EQ(got[t], (t % 3 + 1) * 100) << t;
+}
+
+// Lanes that leave early are missed by nobody.
+TEST(BranchTest, EarlyExit) {
+  Machine machine(kernel(1, ".reg .pred %q; .reg .b64 %at;",
+                         "setp.lt.u32 %q, %t, 5;\n@%q ret;\nsetp.eq.u32 %q, %t, 40;\n@%q exit;\nbar.sync 0;\nadd.u64 "
+                         "%at, %p0, %o;\nst.global.u64 [%at], 1;"));
+  const uint64_t *out = machine.buffer(std::vector<uint64_t>(64));
+  machine.run("k", {1, 1, 1}, {64, 1, 1}, {address(out)});
+  EXPECT_EQ(machine.found(), std::vector<std::string>{});
+  for (uint32_t t = 0; t < 64; ++t)
+    EXPECT_EQ(out[t], t >= 5 && t != 40) << t;
+}
+
+// A function that calls itself to a depth of its own in each lane, with locals and parameters.
+TEST(CallTest, RecursionOfDivergentDepth) {
+  Machine machine(
+      module(".func (.param .b32 result) factorial(.param .b32 n) {\n.reg .b32 %r<4>; .reg .pred %q;\n.local .align 4 "
+             ".b32 kept;\n"
+             "ld.param.u32 %r0, [n];\nst.local.u32 [kept], %r0;\nmov.u32 %r1, 1;\nsetp.le.u32 %q, %r0, 1;\n@%q bra "
+             "done;\n{\n.param .b32 argument;\n"
+             ".param .b32 back;\nsub.u32 %r2, %r0, 1;\nst.param.b32 [argument], %r2;\ncall (back), factorial, "
+             "(argument);\nld.param.b32 %r1, [back];\n}\n"
+             "ld.local.u32 %r3, [kept];\nmul.lo.u32 %r1, %r1, %r3;\ndone:\nst.param.b32 [result], %r1;\nret;\n}\n"
+             ".visible .entry k(.param .u64 k0) {\n.reg .b32 %r<3>; .reg .b64 %rd<2>;\nmov.u32 %r0, %tid.x;\nrem.u32 "
+             "%r1, %r0, 11;\n{\n"
+             ".param .b32 argument;\n.param .b32 back;\nst.param.b32 [argument], %r1;\ncall (back), factorial, "
+             "(argument);\nld.param.b32 %r2, [back];\n}\n"
+             "ld.param.u64 %rd0, [k0];\nmul.wide.u32 %rd1, %r0, 4;\nadd.u64 %rd0, %rd0, %rd1;\nst.global.u32 [%rd0], "
+             "%r2;\nret;\n}\n"));
+  const uint32_t *out = machine.buffer(std::vector<uint32_t>(32));
+  machine.run("k", {1, 1, 1}, {32, 1, 1}, {address(out)});
+  EXPECT_EQ(machine.found(), std::vector<std::string>{});
+  for (uint32_t t = 0; t < 32; ++t) {
+    uint32_t want = 1;
+    for (uint32_t i = 2; i <= t % 11; ++i)
+      want *= i;
+    EXPECT_EQ(out[t], want) << t;
+  }
+}
+
+// A barrier lets every thread see what the others stored before it, whichever warp runs first.
+TEST(BarrierTest, OrdersAllWarps) {
+  for (const Order order : {Order::forward, Order::reverse, Order::random}) {
+    const std::vector<uint64_t> got =
+        results("{ .shared .b32 place[128];\nmov.u32 %r1, place;\nmad.lo.u32 %r2, %t, 4, %r1;\nst.shared.u32 [%r2], "
+                "%t;\nbar.sync 0;\n"
+                "sub.u32 %r3, 127, %t;\nmad.lo.u32 %r2, %r3, 4, %r1;\nld.shared.u32 %r0, [%r2]; }",
+                128, order);
+    for (uint32_t t = 0; t < 128; ++t)
+      EXPECT_EQ(got[t], 127 - t) << t;
+  }
+}
+
+// A named barrier for two warps does not wait for the others.
+TEST(BarrierTest, NamedBarriers) {
+  const std::vector<uint64_t> got = results("{ .shared .b32 place;\nmov.u32 %r1, place;\nmov.u32 %r0, 0;\nsetp.ge.u32 "
+                                            "%q0, %t, 64;\n@%q0 bra end;\nsetp.ge.u32 %q1, %t, 32;\n"
+                                            "@%q1 bra second;\nst.shared.u32 [%r1], 77;\nbar.arrive 3, 64;\nbra "
+                                            "end;\nsecond:\nbar.sync 3, 64;\nld.shared.u32 %r0, [%r1];\nend: }",
+                                            96);
+  for (uint32_t t = 0; t < 96; ++t)
+    EXPECT_EQ(got[t], t >= 32 && t < 64 ? 77u : 0u) << t;
+}
+
+// A barrier that only some lanes of a warp reach is found.
+TEST(BarrierTest, DivergentBarrierIsFound) {
+  Machine machine(kernel(1, ".reg .pred %q;", "setp.lt.u32 %q, %t, 7;\n@%q bar.sync 0;\nbar.sync 0;"));
+  machine.run("k", {1, 1, 1}, {32, 1, 1}, {0});
+  ASSERT_FALSE(machine.found().empty());
+  EXPECT_EQ(machine.found()[0].substr(0, 7), "barrier");
+}
+
+// When nobody can go on, the launch ends and says who waits for what.
+TEST(BarrierTest, DeadlockIsFound) {
+  Machine machine(kernel(1, ".reg .pred %q;", "setp.lt.u32 %q, %t, 32;\n@%q bra wait;\nret;\nwait:\nbar.sync 2, 64;"));
+  machine.run("k", {1, 1, 1}, {96, 1, 1}, {0});
+  EXPECT_EQ(machine.found(),
+            std::vector<std::string>{
+                "deadlock: barrier 2 waits for 64 threads, but only 32 have come and no thread can go on"});
+}
+
+// A kernel that never ends is given up.
+TEST(LaunchTest, GivesUpWhatNeverEnds) {
+  Machine machine(kernel(1, "", "again:\nbra again;"));
+  EXPECT_THROW(machine.run("k", {1, 1, 1}, {32, 1, 1}, {0}, 0, {.mostSteps = 100000}), Error);
+}
+
+// Blocks that wait for one another all get their turn, even when there are more of them than threads and they start
+// last to first.
+TEST(LaunchTest, BlocksCanWaitForEachOther) {
+  for (const Order order : {Order::forward, Order::reverse}) {
+    Machine machine(kernel(
+        1, ".reg .b32 %r<2>; .reg .pred %q;",
+        "again:\nld.volatile.global.u32 %r0, [%p0];\nsetp.ne.u32 %q, %r0, %n0;\n@%q bra again;\nadd.u32 %r0, %r0, 1;\n"
+        "st.volatile.global.u32 [%p0], %r0;"));
+    const uint32_t *turn = machine.buffer<uint32_t>({0});
+    machine.run("k", {6, 1, 1}, {1, 1, 1}, {address(turn)}, 0, {.order = order, .threads = 2});
+    EXPECT_EQ(turn[0], 6u);
+  }
+}
+
+} // namespace kiln::simulator::test

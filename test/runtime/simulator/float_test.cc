@@ -1,0 +1,183 @@
+// Floating-point arithmetic against C++ on the same numbers: to nearest by the operators, in other modes by enclosing
+// the exact result, which a wider type holds.
+
+#include "test/runtime/simulator/machine.h"
+
+#include <bit>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace kiln::simulator::test {
+
+static float single(uint64_t word) { return std::bit_cast<float>(static_cast<uint32_t>(word)); }
+static double real(uint64_t word) { return std::bit_cast<double>(word); }
+static uint64_t word(float value) { return std::bit_cast<uint32_t>(value); }
+static uint64_t word(double value) { return std::bit_cast<uint64_t>(value); }
+static float flush(float value) { return std::fabs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value; }
+
+// Sums, products and quotients to nearest are C++'s, denormals and all.
+TEST(FloatTest, NearestIsTheDefault) {
+  expectEach(
+      "add.f32 %d, %a, %b;", "b32", {"b32", "b32"}, floats32,
+      [](const Column &r) { return word(single(r[0]) + single(r[1])); }, sameFloat);
+  expectEach(
+      "sub.rn.f32 %d, %a, %b;", "b32", {"b32", "b32"}, floats32,
+      [](const Column &r) { return word(single(r[0]) - single(r[1])); }, sameFloat);
+  expectEach(
+      "mul.f32 %d, %a, %b;", "b32", {"b32", "b32"}, floats32,
+      [](const Column &r) { return word(single(r[0]) * single(r[1])); }, sameFloat);
+  expectEach(
+      "div.rn.f32 %d, %a, %b;", "b32", {"b32", "b32"}, floats32,
+      [](const Column &r) { return word(single(r[0]) / single(r[1])); }, sameFloat);
+  expectEach(
+      "add.f64 %d, %a, %b;", "b64", {"b64", "b64"}, floats64,
+      [](const Column &r) { return word(real(r[0]) + real(r[1])); }, sameDouble);
+  expectEach(
+      "div.rn.f64 %d, %a, %b;", "b64", {"b64", "b64"}, floats64,
+      [](const Column &r) { return word(real(r[0]) / real(r[1])); }, sameDouble);
+}
+
+// fma rounds once.
+TEST(FloatTest, FusedMultiplyAddRoundsOnce) {
+  expectEach(
+      "fma.rn.f32 %d, %a, %b, %c;", "b32", {"b32", "b32", "b32"}, floats32,
+      [](const Column &r) { return word(std::fma(single(r[0]), single(r[1]), single(r[2]))); }, sameFloat);
+}
+
+// `.ftz` takes denormal operands and results as zeros of their sign.
+TEST(FloatTest, FlushesDenormals) {
+  expectEach(
+      "mul.ftz.f32 %d, %a, %b;", "b32", {"b32", "b32"}, floats32,
+      [](const Column &r) { return word(flush(flush(single(r[0])) * flush(single(r[1])))); }, sameFloat);
+}
+
+// `.sat` clamps to [0, 1], and NaN gives 0.
+TEST(FloatTest, Saturates) {
+  expectEach("add.sat.f32 %d, %a, %b;", "b32", {"b32", "b32"}, floats32, [](const Column &r) {
+    const float sum = single(r[0]) + single(r[1]);
+    return word(std::isnan(sum) || sum <= 0 ? 0.0f : std::min(sum, 1.0f));
+  });
+}
+
+// Towards zero, down and up: the exact sum of two f32 that lie near each other fits a double, and the result is its
+// neighbour on the right side.
+TEST(FloatTest, RoundsInEveryMode) {
+  const Column near = {word(1.0f),        word(-1.0f),      word(0.1f),  word(3.0f),
+                       word(16777217.0f), word(1.0000001f), word(-0.3f), word(1e-7f)};
+  for (const std::string mode : {"rz", "rm", "rp"})
+    for (const bool multiply : {false, true})
+      expectEach(fmt::format("{}.{}.f32 %d, %a, %b;", multiply ? "mul" : "add", mode), "b32", {"b32", "b32"}, near,
+                 [&](const Column &r) {
+                   const double exact =
+                       multiply ? double{single(r[0])} * single(r[1]) : double{single(r[0])} + single(r[1]);
+                   auto result = static_cast<float>(exact);
+                   const bool down = mode == "rm" || (mode == "rz" && exact > 0);
+                   if (down && result > exact)
+                     result = std::nextafter(result, -INFINITY);
+                   if (!down && result < exact)
+                     result = std::nextafter(result, INFINITY);
+                   return word(result == 0 ? (mode == "rm" && !multiply ? -0.0f : 0.0f) : result);
+                 });
+}
+
+// Extrema pass NaN over unless both are NaN; +0 is above −0; `.NaN` keeps it.
+TEST(FloatTest, ExtremaOfNaN) {
+  expectEach(
+      "max.f32 %d, %a, %b;", "b32", {"b32", "b32"}, floats32,
+      [](const Column &r) {
+        const float a = single(r[0]), b = single(r[1]);
+        if (a == 0 && b == 0)
+          return word(std::signbit(a) && std::signbit(b) ? -0.0f : 0.0f);
+        return word(std::fmax(a, b));
+      },
+      sameFloat);
+  expectEach(
+      "min.NaN.f32 %d, %a, %b;", "b32", {"b32", "b32"}, floats32,
+      [](const Column &r) {
+        const float a = single(r[0]), b = single(r[1]);
+        if (std::isnan(a) || std::isnan(b))
+          return word(NAN);
+        if (a == 0 && b == 0)
+          return word(std::signbit(a) || std::signbit(b) ? -0.0f : 0.0f);
+        return word(std::fmin(a, b));
+      },
+      sameFloat);
+}
+
+// Signs are bits: neg and abs of NaN, zeros and infinities too.
+TEST(FloatTest, SignsAreBits) {
+  expectEach("neg.f32 %d, %a;", "b32", {"b32"}, floats32, [](const Column &r) { return r[0] ^ 0x80000000; });
+  expectEach("abs.f32 %d, %a;", "b32", {"b32"}, floats32, [](const Column &r) { return r[0] & 0x7fffffff; });
+  expectEach("copysign.f32 %d, %a, %b;", "b32", {"b32", "b32"}, floats32,
+             [](const Column &r) { return (r[0] & 0x80000000) | (r[1] & 0x7fffffff); });
+}
+
+// Halves: sums and products are exact in double and rounded once. 65504 is the largest, 2^-24 the smallest.
+TEST(HalfTest, RoundsOnce) {
+  const Column halves = {0x0000, 0x8000, 0x3c00, 0xbc00, 0x0001, 0x03ff, 0x0400,
+                         0x7bff, 0x3555, 0x4248, 0x7c00, 0xfc00, 0x1401};
+  const auto value = [](uint64_t bits) {
+    const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+    const double magnitude = exponent == 31 ? INFINITY
+                             : exponent     ? std::ldexp(1024 + mantissa, exponent - 25)
+                                            : std::ldexp(mantissa, -24);
+    return bits & 0x8000 ? -magnitude : magnitude;
+  };
+  const auto nearest = [&](double exact) -> uint64_t {
+    if (std::isnan(exact))
+      return 0x7fff;
+    const uint64_t sign = std::signbit(exact) ? 0x8000 : 0;
+    uint64_t best = 0x7c00;
+    if (std::fabs(exact) < 65520) { // half way from the largest to what would follow it
+      best = 0;
+      for (uint64_t bits = 0; bits < 0x7c00; ++bits) {
+        const double distance = std::fabs(value(bits) - std::fabs(exact)),
+                     least = std::fabs(value(best) - std::fabs(exact));
+        if (distance < least || (distance == least && bits % 2 == 0))
+          best = bits;
+      }
+    }
+    return sign | best;
+  };
+  const auto sameHalf = [](uint64_t got, uint64_t want) {
+    return got == want || ((got & 0x7fff) > 0x7c00 && (want & 0x7fff) > 0x7c00);
+  };
+  expectEach(
+      "add.rn.f16 %d, %a, %b;", "b16", {"b16", "b16"}, halves,
+      [&](const Column &r) { return nearest(value(r[0]) + value(r[1])); }, sameHalf);
+  expectEach(
+      "mul.rn.f16 %d, %a, %b;", "b16", {"b16", "b16"}, halves,
+      [&](const Column &r) { return nearest(value(r[0]) * value(r[1])); }, sameHalf);
+  expectEach(
+      "fma.rn.f16 %d, %a, %b, %c;", "b16", {"b16", "b16", "b16"}, Column(halves.begin(), halves.begin() + 8),
+      [&](const Column &r) { return nearest(value(r[0]) * value(r[1]) + value(r[2])); }, sameHalf);
+}
+
+// A packed operation is the same on each half.
+TEST(HalfTest, PackedHalvesAreIndependent) {
+  expectEach("{ .reg .b32 %x, %y, %z; mov.b32 %x, {%a, %b}; mov.b32 %y, {%b, %a}; add.rn.f16x2 %z, %x, %y; mov.b32 "
+             "{%d, _}, %z; }",
+             "b16", {"b16", "b16"}, {0x3c00, 0x4000, 0x4200}, [](const Column &r) {
+               const auto number = [](uint64_t bits) { return bits == 0x3c00 ? 1.0 : bits == 0x4000 ? 2.0 : 3.0; };
+               const double sum = number(r[0]) + number(r[1]);
+               return sum == 2 ? 0x4000 : sum == 3 ? 0x4200 : sum == 4 ? 0x4400 : sum == 5 ? 0x4500 : 0x4600;
+             });
+}
+
+// Square roots and reciprocals to nearest are IEEE's; approximate functions keep their exact cases.
+TEST(FunctionTest, ExactCases) {
+  expectEach(
+      "sqrt.rn.f32 %d, %a;", "b32", {"b32"}, floats32, [](const Column &r) { return word(std::sqrt(single(r[0]))); },
+      sameFloat);
+  expectEach(
+      "rcp.rn.f32 %d, %a;", "b32", {"b32"}, floats32, [](const Column &r) { return word(1 / single(r[0])); },
+      sameFloat);
+  expectEach("ex2.approx.f32 %d, %a;", "b32", {"b32"},
+             {word(0.0f), word(3.0f), word(-2.0f), word(INFINITY), word(-INFINITY)},
+             [](const Column &r) { return word(std::exp2(single(r[0]))); });
+  expectEach("lg2.approx.f32 %d, %a;", "b32", {"b32"},
+             {word(1.0f), word(8.0f), word(0.25f), word(0.0f), word(INFINITY)},
+             [](const Column &r) { return word(std::log2(single(r[0]))); });
+}
+
+} // namespace kiln::simulator::test

@@ -1,0 +1,115 @@
+// Integer arithmetic, bit by bit against C++, at the ends of every type.
+
+#include "test/runtime/simulator/machine.h"
+
+#include <algorithm>
+
+namespace kiln::simulator::test {
+
+template <class T> static T as(uint64_t word) { return static_cast<T>(word); }
+template <class T> static uint64_t word(T value) { return static_cast<std::make_unsigned_t<T>>(value); }
+
+/// Register type and edge values for a C++ type.
+template <class T> static std::string registerOf() { return "b" + std::to_string(8 * sizeof(T)); }
+template <class T> static const Column &valuesOf() {
+  return sizeof(T) == 2 ? words16 : sizeof(T) == 4 ? words32 : words64;
+}
+template <class T> static std::string nameOf() {
+  return (std::is_signed_v<T> ? "s" : "u") + std::to_string(8 * sizeof(T));
+}
+
+template <class T, class Function> static void expectBinary(const std::string &opcode, Function f) {
+  expectEach(opcode + "." + nameOf<T>() + " %d, %a, %b;", registerOf<T>(), {registerOf<T>(), registerOf<T>()},
+             valuesOf<T>(), [&](const Column &row) { return word(static_cast<T>(f(as<T>(row[0]), as<T>(row[1])))); });
+}
+
+template <class T> class IntegerTest : public testing::Test {};
+using Integers = testing::Types<uint16_t, int16_t, uint32_t, int32_t, uint64_t, int64_t>;
+TYPED_TEST_SUITE(IntegerTest, Integers);
+
+// Sums, differences and the low halves of products wrap.
+TYPED_TEST(IntegerTest, ArithmeticWraps) {
+  using T = TypeParam;
+  using U = std::make_unsigned_t<T>;
+  expectBinary<T>("add", [](T a, T b) { return static_cast<U>(a) + static_cast<U>(b); });
+  expectBinary<T>("sub", [](T a, T b) { return static_cast<U>(a) - static_cast<U>(b); });
+  expectBinary<T>("mul.lo", [](T a, T b) { return static_cast<uint64_t>(a) * static_cast<uint64_t>(b); });
+}
+
+// The high half of a product is that of the exact one.
+TYPED_TEST(IntegerTest, HighProductIsExact) {
+  using T = TypeParam;
+  expectBinary<T>("mul.hi", [](T a, T b) {
+    const __int128 left = a, right = b;
+    const unsigned __int128 product = std::is_signed_v<T>
+                                          ? static_cast<unsigned __int128>(left * right)
+                                          : static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b);
+    return static_cast<T>(product >> (8 * sizeof(T)));
+  });
+}
+
+// Extrema compare as the type says.
+TYPED_TEST(IntegerTest, ExtremaFollowTheType) {
+  using T = TypeParam;
+  expectBinary<T>("min", [](T a, T b) { return std::min(a, b); });
+  expectBinary<T>("max", [](T a, T b) { return std::max(a, b); });
+}
+
+// Division truncates and the remainder has the dividend's sign, wherever PTX says what comes out.
+TYPED_TEST(IntegerTest, DivisionTruncates) {
+  using T = TypeParam;
+  const std::vector<Column> all = combinations(valuesOf<T>(), 2);
+  std::vector<Column> defined(2);
+  for (size_t i = 0; i < all[0].size(); ++i)
+    if (as<T>(all[1][i]) != 0 && !(std::is_signed_v<T> && as<T>(all[1][i]) == static_cast<T>(-1))) {
+      defined[0].push_back(all[0][i]);
+      defined[1].push_back(all[1][i]);
+    }
+  const std::string type = registerOf<T>();
+  const Column quotients = evaluate("div." + nameOf<T>() + " %d, %a, %b;", type, {type, type}, defined);
+  const Column remainders = evaluate("rem." + nameOf<T>() + " %d, %a, %b;", type, {type, type}, defined);
+  for (size_t i = 0; i < defined[0].size(); ++i) {
+    const T a = as<T>(defined[0][i]), b = as<T>(defined[1][i]);
+    EXPECT_EQ(quotients[i], word(static_cast<T>(a / b))) << a << " / " << b;
+    EXPECT_EQ(remainders[i], word(static_cast<T>(a % b))) << a << " % " << b;
+  }
+}
+
+// mad adds to the low half.
+TYPED_TEST(IntegerTest, MadAddsToTheLowHalf) {
+  using T = TypeParam;
+  expectEach("mad.lo." + nameOf<T>() + " %d, %a, %b, %c;", registerOf<T>(),
+             {registerOf<T>(), registerOf<T>(), registerOf<T>()}, valuesOf<T>(),
+             [](const Column &row) { return word(static_cast<T>(row[0] * row[1] + row[2])); });
+}
+
+// A wide product has all its bits.
+TEST(WideProductTest, HasAllBits) {
+  expectEach("mul.wide.u32 %d, %a, %b;", "b64", {"b32", "b32"}, words32,
+             [](const Column &row) { return uint64_t{as<uint32_t>(row[0])} * as<uint32_t>(row[1]); });
+  expectEach("mul.wide.s32 %d, %a, %b;", "b64", {"b32", "b32"}, words32,
+             [](const Column &row) { return word(int64_t{as<int32_t>(row[0])} * as<int32_t>(row[1])); });
+  expectEach("mul.wide.s16 %d, %a, %b;", "b32", {"b16", "b16"}, words16,
+             [](const Column &row) { return word(int32_t{as<int16_t>(row[0])} * as<int16_t>(row[1])); });
+}
+
+// A saturating sum stops at the ends.
+TEST(SaturatingSumTest, StopsAtTheEnds) {
+  for (const bool subtract : {false, true})
+    expectEach(std::string(subtract ? "sub" : "add") + ".sat.s32 %d, %a, %b;", "b32", {"b32", "b32"}, words32,
+               [&](const Column &row) {
+                 const int64_t a = as<int32_t>(row[0]), b = as<int32_t>(row[1]);
+                 return word(static_cast<int32_t>(std::clamp<int64_t>(subtract ? a - b : a + b, INT32_MIN, INT32_MAX)));
+               });
+}
+
+// Sums with carry make a wide sum of two narrow ones, and differences with borrow likewise.
+TEST(CarryTest, JoinsTwoWords) {
+  const std::string split = "{ .reg .b32 %l<2>, %h<2>, %s<2>;\nmov.b64 {%l0, %h0}, %a;\nmov.b64 {%l1, %h1}, %b;\n";
+  expectEach(split + "add.cc.u32 %s0, %l0, %l1;\naddc.u32 %s1, %h0, %h1;\nmov.b64 %d, {%s0, %s1}; }", "b64",
+             {"b64", "b64"}, words64, [](const Column &row) { return row[0] + row[1]; });
+  expectEach(split + "sub.cc.u32 %s0, %l0, %l1;\nsubc.u32 %s1, %h0, %h1;\nmov.b64 %d, {%s0, %s1}; }", "b64",
+             {"b64", "b64"}, words64, [](const Column &row) { return row[0] - row[1]; });
+}
+
+} // namespace kiln::simulator::test

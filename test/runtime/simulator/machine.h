@@ -1,0 +1,86 @@
+// What the simulator's tests share: running PTX text on buffers, and one instruction on many operands.
+
+#pragma once
+
+#include "dialect/dsl/Types.h"
+#include "runtime/simulator/CodeBuilder.h"
+#include "runtime/simulator/Launch.h"
+#include "runtime/simulator/ptx/Parser.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace kiln::simulator::test {
+
+using Column = std::vector<uint64_t>;
+
+/// A module and the memory that its kernels run on.
+class Machine {
+public:
+  explicit Machine(const std::string &text) : module(std::make_shared<ptx::Module>(ptx::parse(text))) {}
+
+  /// Device memory with these elements.
+  template <class T> T *buffer(const std::vector<T> &values) {
+    auto *place = static_cast<T *>(memory.allocate(static_cast<int64_t>(values.size() * sizeof(T))));
+    std::copy(values.begin(), values.end(), place);
+    return place;
+  }
+  /// Runs the kernel with 8-byte or 4-byte parameters, as the kernel declares them.
+  void run(const std::string &kernel, const Extents &grid, const Extents &block, const std::vector<uint64_t> &arguments,
+           uint32_t dynamicShared = 0, Schedule schedule = {});
+  /// `check: text` of each finding, without the thread.
+  std::vector<std::string> found() const;
+
+  Memory memory;
+  Findings findings;
+
+private:
+  std::shared_ptr<const ptx::Module> module;
+};
+
+/// `.version` and `.target` lines before `body`.
+std::string module(const std::string &body);
+/// A kernel `k` with pointers %p0, %p1, … as 8-byte parameters; thread number in %t, and its eightfold in %o.
+std::string kernel(int pointers, const std::string &registers, const std::string &body);
+
+/// The results of one instruction, `add.s32 %d, %a, %b;`, for every row of the operands' columns. Types are those of
+/// the registers: `b16`, `b32`, `b64` or `pred`.
+Column evaluate(const std::string &instruction, const std::string &resultType, const std::vector<std::string> &types,
+                const std::vector<Column> &operands);
+
+/// Every pair (triple) of the values: the first, second (and third) column.
+std::vector<Column> combinations(const Column &values, size_t columns);
+
+/// Runs the instruction on all combinations of `values` and compares with `want` of the same operands; names the first
+/// that differ. `same` decides, equality without it.
+void expectEach(const std::string &instruction, const std::string &resultType, const std::vector<std::string> &types,
+                const Column &values, const std::function<uint64_t(const Column &row)> &want,
+                const std::function<bool(uint64_t got, uint64_t want)> &same = {});
+
+inline const Column words16 = {0, 1, 2, 7, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xfffe, 0xffff, 0x1234};
+inline const Column words32 = {0,      1,      2,       31,         32,         33,         0x7f,       0xff,
+                               0x8000, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff, 0x12345678};
+inline const Column words64 = {0,
+                               1,
+                               2,
+                               63,
+                               64,
+                               0x7fffffff,
+                               0x80000000,
+                               0xffffffff,
+                               0x100000000,
+                               0x7fffffffffffffff,
+                               0x8000000000000000,
+                               0xfffffffffffffffe,
+                               0xffffffffffffffff,
+                               0x123456789abcdef0};
+/// f32 and f64 words: zeros, ones, denormals, ends, infinities, NaN, numbers that round.
+extern const Column floats32, floats64;
+/// Whether two f32 (f64) words are the same number; all NaN are.
+bool sameFloat(uint64_t got, uint64_t want);
+bool sameDouble(uint64_t got, uint64_t want);
+
+} // namespace kiln::simulator::test

@@ -1,0 +1,133 @@
+// PTX text: what is easily read wrong, and that what is no PTX is told with its line.
+
+#include "runtime/simulator/ptx/Flow.h"
+#include "test/runtime/simulator/machine.h"
+
+#include <fmt/format.h>
+
+namespace kiln::simulator::test {
+
+using ptx::Operand;
+
+static ptx::Function onlyFunction(const std::string &body) {
+  static std::vector<std::unique_ptr<ptx::Module>> kept; // a function's names lie in its module's text
+  kept.push_back(std::make_unique<ptx::Module>(ptx::parse(module(".visible .entry k() {\n" + body + "\n}\n"))));
+  return kept.back()->functions.at(0);
+}
+
+static std::string spelling(const ptx::Function &function, const ptx::Instruction &instruction) {
+  std::string text(instruction.opcode);
+  for (const std::string_view modifier : function.modifiersOf(instruction))
+    text += fmt::format("|{}", modifier);
+  return text;
+}
+
+// A modifier may begin with a digit and have parts; a number before a dot is still a modifier's.
+TEST(ParserTest, Modifiers) {
+  const ptx::Function f = onlyFunction(
+      ".reg .b64 %rd<2>; .reg .b32 %r<4>;\n"
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], [%rd0, {%r1, %r2}], [%r3];\n"
+      "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r0], 32;");
+  EXPECT_EQ(spelling(f, f.instructions[0]),
+            "cp|async|bulk|tensor|2d|shared::cluster|global|mbarrier::complete_tx::bytes");
+  EXPECT_EQ(spelling(f, f.instructions[1]), "tcgen05|alloc|cta_group::1|sync|aligned|shared::cta|b32");
+  const Operand &tensor = f.operandsOf(f.instructions[0])[1];
+  EXPECT_EQ(tensor.kind, Operand::Kind::address);
+  EXPECT_EQ(f.elementsOf(tensor).size(), 2u);
+}
+
+// Numbers keep their bits: hexadecimal floats of both widths, hexadecimal, octal and binary integers, signs.
+TEST(ParserTest, Numbers) {
+  const ptx::Function f =
+      onlyFunction(".reg .b64 %x; \nfoo 0f3F800000, 0d3FF0000000000000, 0x1F, 017, 0b101, -5, 7U, 1.5;");
+  const auto operands = f.operandsOf(f.instructions[0]);
+  const std::vector<uint64_t> want = {0x3f800000, 0x3ff0000000000000,        31, 15,
+                                      5,          static_cast<uint64_t>(-5), 7,  0x3ff8000000000000};
+  ASSERT_EQ(operands.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i)
+    EXPECT_EQ(operands[i].bits, want[i]) << i;
+  EXPECT_EQ(operands[0].kind, Operand::Kind::single);
+  EXPECT_EQ(operands[1].kind, Operand::Kind::real);
+}
+
+// Addresses have offsets of either sign, spaces anywhere; names need no percent sign.
+TEST(ParserTest, Addresses) {
+  const ptx::Function f = onlyFunction(
+      ".reg .b64 %rd<8>; .reg .b32 value;\nld.global.u32 value, [ %rd7 + 0x10 ];\nld.global.u32 value, [%rd7+-4];\n"
+      "ld.global.b32 { value }, [%rd7];");
+  EXPECT_EQ(f.operandsOf(f.instructions[0])[1].bits, 16u);
+  EXPECT_EQ(static_cast<int64_t>(f.operandsOf(f.instructions[1])[1].bits), -4);
+  EXPECT_EQ(f.operandsOf(f.instructions[2])[0].kind, Operand::Kind::vector);
+}
+
+// Braces scope registers and labels: the same label may stand twice.
+TEST(ParserTest, BracesScopeLabels) {
+  const ptx::Function f = onlyFunction(".reg .pred %p;\n{ .reg .pred done; wait: @!done bra.uni wait; }\n{ .reg .pred "
+                                       "done; wait: @done bra wait; bra out; }\nout: ret;");
+  EXPECT_EQ(f.labels[static_cast<size_t>(f.operandsOf(f.instructions[0])[0].index)], 0);
+  EXPECT_EQ(f.labels[static_cast<size_t>(f.operandsOf(f.instructions[1])[0].index)], 1);
+  EXPECT_EQ(f.labels[static_cast<size_t>(f.operandsOf(f.instructions[2])[0].index)], 3);
+  EXPECT_TRUE(f.instructions[0].guardNegated);
+}
+
+// Lines of the C++ source come from .loc, with or without an inlined place.
+TEST(ParserTest, SourceLines) {
+  const ptx::Module m = ptx::parse(module(".file 1 \"a.cc\"\n.visible .entry k() {\n.loc 1 22 10\nret;\n.loc 1 30 3, "
+                                          "function_name $info+5, inlined_at 1 40 2\nret;\n}\n"));
+  EXPECT_EQ(m.functions[0].instructions[0].place.sourceLine, 22);
+  EXPECT_EQ(m.functions[0].instructions[1].place.sourceLine, 30);
+  EXPECT_EQ(m.files.at(1), "a.cc");
+}
+
+// What is no PTX is told with its line.
+TEST(ParserTest, MistakesHaveALine) {
+  for (const auto &[body, want] : std::vector<std::pair<std::string, std::string>>{
+           {"mov.u32 %r0, 1;", "line 5: expected a register, but '%r0' is declared nowhere"},
+           {"bra nowhere;\n}", "expected a label 'nowhere'"},
+           {".reg .b32 %r;\nadd.u32 %r, %r 1;", "line 6: expected ',', but got '1'"},
+           {".reg .b32 %r;\n.reg .b32 %r;", "line 6: expected a new register instead of '%r'"},
+           {".reg .b99 %r;", "line 5: expected a register's type, but got 'b99'"},
+           {"/* no end", "line 5: expected '*/'"},
+           {"{", "expected an instruction, but got the end of the text"}})
+    try {
+      ptx::parse(module(".visible .entry k() {\n" + body + "\n"));
+      ADD_FAILURE() << body;
+    } catch (const Error &error) {
+      EXPECT_NE(std::string(error.what()).find(want), std::string::npos) << error.what();
+    }
+}
+
+// A modifier or an instruction that nothing knows is refused where a kernel can reach it, and nowhere else.
+TEST(DecoderTest, RefusesWhatItDoesNotKnow) {
+  for (const std::string line : {"add.magic.u32 %r, %r, 1;", "conjure.u32 %r, %r, 1;", "ld.global.v3.u32 %r, [%p0];",
+                                 "mma.sync.aligned.m7n7k7.row.col.f32.f16.f16.f32 {%r}, {%r}, {%r}, {%r};"}) {
+    Machine machine(kernel(1, ".reg .b32 %r;", line));
+    EXPECT_THROW(machine.run("k", {1, 1, 1}, {1, 1, 1}, {0}), Error) << line;
+  }
+  Machine machine(module(".func unused() { conjure.u32; ret; }\n.visible .entry k() { ret; }\n"));
+  machine.run("k", {1, 1, 1}, {1, 1, 1}, {});
+}
+
+// Widths are checked: an operand of another size is an error.
+TEST(DecoderTest, ChecksWidths) {
+  for (const std::string line :
+       {"add.u32 %w, %r, 1;", "add.u64 %w, %r, 1;", "mov.b64 %r, %w;", "setp.eq.u32 %r, %r, 1;"}) {
+    Machine machine(kernel(1, ".reg .b32 %r; .reg .b64 %w;", line));
+    EXPECT_THROW(machine.run("k", {1, 1, 1}, {1, 1, 1}, {0}), Error) << line;
+  }
+}
+
+// The sides of a branch meet at its immediate post-dominator: behind an if, at a loop's exit, nowhere when one side
+// returns.
+TEST(FlowTest, MeetingPoints) {
+  const ptx::Function f = onlyFunction(".reg .pred %p;\n"
+                                       "@%p bra other;\nfoo;\nbra both;\nother: foo;\nboth: foo;\n" // 0 … 4
+                                       "loop: @%p bra out;\nfoo;\nbra loop;\nout: foo;\n"           // 5 … 8
+                                       "@%p bra leave;\nret;\nleave: ret;");                        // 9 … 11
+  const std::vector<int> points = ptx::meetingPoints(f);
+  EXPECT_EQ(points[0], 4);
+  EXPECT_EQ(points[5], 8);
+  EXPECT_EQ(points[9], -1);
+}
+
+} // namespace kiln::simulator::test
