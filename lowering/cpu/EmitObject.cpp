@@ -9,6 +9,7 @@
 
 #include "lowering/Abi.h"
 #include "lowering/Crashes.h"
+#include "lowering/cpu/SplitMaskedLoads.h"
 
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -194,6 +195,8 @@ std::vector<char> emitObject(llvm::Module &module, const CpuTarget &target, cons
   module.setTargetTriple(cpuTriple());
   module.setDataLayout(machine->createDataLayout());
   optimise(module, *machine);
+  if (target.vectorBits == 256)
+    splitMaskedLoads(module, target.vectorBits);
   if (sink) {
     std::string text;
     llvm::raw_string_ostream(text) << module;

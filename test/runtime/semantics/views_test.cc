@@ -1,9 +1,7 @@
 // Views of every rank, stride and type: what lies inside is read and written exactly, and nothing else is touched.
 
+#include "test/runtime/semantics/guarded_page.h"
 #include "test/runtime/semantics/semantics.h"
-
-#include <sys/mman.h>
-#include <unistd.h>
 
 using namespace kiln;
 using namespace kiln::test;
@@ -216,23 +214,6 @@ TEST_P(Views, AtomicsAddTilesAtTheEdgesInEveryOrder) {
 }
 
 // --- Memory outside --------------------------------------------------------------------------------------------------
-
-/// Two pages of memory that may not be touched, and one between them that may.
-class GuardedPage {
-public:
-  GuardedPage() {
-    pages = static_cast<char *>(::mmap(nullptr, 3 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    EXPECT_EQ(::mprotect(pages + size, size, PROT_READ | PROT_WRITE), 0);
-  }
-  ~GuardedPage() { ::munmap(pages, 3 * size); }
-  GuardedPage(const GuardedPage &) = delete;
-  char *begin() const { return pages + size; }
-  char *end() const { return pages + 2 * size; }
-
-private:
-  const int64_t size = ::sysconf(_SC_PAGESIZE);
-  char *pages;
-};
 
 void copyAround(View x, View y, Tile from, ExtentConfig cfg) {
   store(y, {from}, load(x, {from}, {cfg.extent}));
