@@ -100,7 +100,7 @@ static Specialisation specialise(const std::vector<Arg> &args, const FactWords &
   for (size_t i = 0; i < args.size(); ++i) {
     const Fact fact = Fact::decode(words[i]);
     facts.args.push_back(
-        {fact.isView, fact.type, args[i].ref.extents, fact.unitStride, fact.alignment, fact.stridesBy16, fact.fits32});
+        {fact.isView, fact.type, args[i].ref.extents, fact.innerStride, fact.alignment, fact.stridesBy16, fact.fits32});
   }
   for (const std::pair<int, int> &pair : disjointPairs(args, workspace))
     facts.disjoint.insert(pair);

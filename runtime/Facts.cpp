@@ -8,8 +8,8 @@ namespace kiln {
 
 uint64_t Fact::encode() const {
   const uint64_t alignmentClass = alignment >= 64 ? 2 : alignment >= 16 ? 1 : 0;
-  return uint64_t(isView) | uint64_t(type) << 1 | uint64_t(unitStride) << 9 | alignmentClass << 10 |
-         uint64_t(stridesBy16) << 12 | uint64_t(fits32) << 13 | uint64_t(rank) << 16;
+  return uint64_t(isView) | uint64_t(type) << 1 | alignmentClass << 10 | uint64_t(stridesBy16) << 12 |
+         uint64_t(fits32) << 13 | uint64_t(rank) << 16 | uint64_t(innerStride) << 24;
 }
 
 Fact Fact::decode(uint64_t word) {
@@ -17,11 +17,11 @@ Fact Fact::decode(uint64_t word) {
   Fact fact;
   fact.isView = word & 1;
   fact.type = static_cast<Type>(word >> 1 & 0xff);
-  fact.unitStride = word >> 9 & 1;
   fact.alignment = alignments[word >> 10 & 3];
   fact.stridesBy16 = word >> 12 & 1;
   fact.fits32 = word >> 13 & 1;
-  fact.rank = static_cast<int>(word >> 16);
+  fact.rank = static_cast<int>(word >> 16 & 0xff);
+  fact.innerStride = static_cast<int64_t>(word >> 24);
   return fact;
 }
 
@@ -60,7 +60,8 @@ Fact factOf(const Arg &arg, void *workspace) {
   fact.rank = static_cast<int>(rank);
   fact.alignment = address % 64 == 0 ? 64 : address % 16 == 0 ? 16 : 1;
   // The stride of a dimension without a second element is never used.
-  fact.unitStride = rank == 0 || ref.strides[rank - 1] == 1 || ref.extents[rank - 1] <= 1;
+  const int64_t inner = rank == 0 || ref.extents[rank - 1] <= 1 ? 1 : ref.strides[rank - 1];
+  fact.innerStride = inner >= 1 && inner <= maxInnerStride ? inner : 0;
   fact.stridesBy16 = true;
   for (size_t i = 0; i + 1 < rank; ++i)
     fact.stridesBy16 &= ref.strides[i] % 16 == 0;

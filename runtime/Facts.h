@@ -7,13 +7,17 @@
 
 namespace kiln {
 
+/// Innermost strides up to this one are part of a specialisation: a vector of such elements is read by as many vectors
+/// as the stride says and shuffles. Elements further apart are read one by one, whatever their stride is.
+inline constexpr int64_t maxInnerStride = 4;
+
 /// The facts of one argument, in one word each.
 struct Fact {
   bool isView = true;
   Type type = Type::f32;
   int rank = 0;
-  bool unitStride = true;
-  int64_t alignment = 1; // 1, 16 or 64
+  int64_t innerStride = 1; // from 1 to maxInnerStride, or 0: another one
+  int64_t alignment = 1;   // 1, 16 or 64
   bool stridesBy16 = false;
   bool fits32 = false;
 

@@ -19,7 +19,7 @@ struct ArgFacts {
   Type type = Type::f32;
   // Views only. Extents are the real ones: tracing asks for those that the kernel makes static, by View::extent.
   Shape extents;
-  bool unitStride = true;   // the innermost stride is 1
+  int64_t innerStride = 1;  // of the innermost dimension: 0 where it is not part of the specialisation
   int64_t alignment = 1;    // bytes: 1, 16 or 64
   bool stridesBy16 = false; // every other stride is a multiple of 16 elements
   bool fits32 = false;      // every element's offset fits a signed 32-bit number
@@ -32,9 +32,9 @@ struct Specialisation {
 };
 
 /// A traced kernel. The module holds one `func.func` named as the kernel, with the attribute `tile.kernel`. A view
-/// becomes `memref<…, strided<[?, …, 1]>>`, a scalar a builtin scalar. Argument attributes: `tile.align` (i64 bytes),
-/// `tile.strides_by_16`, `tile.fits_32` (unit); function attribute `tile.disjoint`: an array of index pairs (i64
-/// arrays).
+/// becomes `memref<…, strided<[?, …, 1]>>` (or with another innermost stride), a scalar a builtin scalar. Argument
+/// attributes: `tile.align` (i64 bytes), `tile.strides_by_16`, `tile.fits_32` (unit); function attribute
+/// `tile.disjoint`: an array of index pairs (i64 arrays).
 struct Traced {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::set<std::pair<int, int>> asked; // (argument, dimension) made static by View::extent

@@ -283,8 +283,8 @@ mlir::Type Tracer::argumentType(size_t index) const {
   for (size_t axis = 0; axis < rank; ++axis)
     if (asked.count({static_cast<int>(index), static_cast<int>(axis)}))
       extents[axis] = arg.extents[axis];
-  if (arg.unitStride)
-    strides.back() = 1;
+  if (arg.innerStride != 0)
+    strides.back() = arg.innerStride;
   mlir::Type element = typeOf(context, arg.type == boolean ? i8 : arg.type);
   return MemRefType::get(extents, element, StridedLayoutAttr::get(context, 0, strides));
 }

@@ -79,6 +79,7 @@ Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offs
     if (index[axis].lanes && !isRow) {
       lanes = &index[axis];
       access.contiguous = isUnitStride(view, axis);
+      access.axis = axis;
       if (!always) {
         limit = extentOf(*this, view, axis);
         start = position;
@@ -93,10 +94,11 @@ Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offs
   }
   if (lanes && access.contiguous)
     boundLanes(access, limit, start, canBeNegative, *lanes);
-  if (access.inside)
-    access.depth = std::max(access.depth, depthOf(access.inside));
-  if (access.mask)
-    access.depth = std::max(access.depth, depthOf(access.mask));
+  else if (lanes)
+    boundWhole(access, limit, start, canBeNegative, *lanes);
+  for (Value bound : {access.inside, access.mask, access.whole})
+    if (bound)
+      access.depth = std::max(access.depth, depthOf(bound));
   return access;
 }
 
@@ -134,6 +136,18 @@ void Evaluator::boundLanes(Access &access, Value limit, Value start, bool canBeN
     also(compareLanes(arith::CmpIPredicate::slt, make<arith::ConstantOp>(builder.getI32IntegerAttr(position.valid))));
 }
 
+/// Whether the first and the last valid lane lie inside.
+void Evaluator::boundWhole(Access &access, Value limit, Value start, bool canBeNegative, const Ix &position) {
+  access.whole = access.inside;
+  auto also = [&](Value holds) { access.whole = access.whole ? make<arith::AndIOp>(access.whole, holds) : holds; };
+  if (!limit)
+    return;
+  Value last = make<arith::AddIOp>(start, constantIndex(position.valid - 1));
+  also(make<arith::CmpIOp>(arith::CmpIPredicate::slt, last, limit));
+  if (canBeNegative)
+    also(make<arith::CmpIOp>(arith::CmpIPredicate::sge, start, constantIndex(0)));
+}
+
 Value Evaluator::paddingOf(Type element, tile::Padding padding) {
   auto real = dyn_cast<FloatType>(element);
   if (!real)
@@ -147,28 +161,30 @@ Value Evaluator::paddingOf(Type element, tile::Padding padding) {
   return make<arith::ConstantOp>(builder.getFloatAttr(element, value));
 }
 
+/// What memory holds as an element of a tile: a byte that is not 0 is true.
+Value Evaluator::asElement(Value stored, Type element) {
+  if (getElementTypeOrSelf(stored.getType()) == element)
+    return stored;
+  Value zero = make<arith::ConstantOp>(cast<TypedAttr>(builder.getZeroAttr(stored.getType())));
+  return make<arith::CmpIOp>(arith::CmpIPredicate::ne, stored, zero);
+}
+
 Value Evaluator::read(Value view, const Access &access, Type element, tile::Padding padding, bool lanes) {
   Type stored = cast<MemRefType>(view.getType()).getElementType();
-  auto asElement = [&](Value value) {
-    if (stored == element)
-      return value;
-    Value zero = make<arith::ConstantOp>(cast<TypedAttr>(builder.getZeroAttr(value.getType())));
-    return make<arith::CmpIOp>(arith::CmpIPredicate::ne, value, zero);
-  };
   if (lanes) {
     if (!access.mask) {
       moveTo(access.depth);
       return asElement(
-          noted(vector::LoadOp::create(builder, loc, vectorOf(stored), view, access.indices), access.depth));
+          noted(vector::LoadOp::create(builder, loc, vectorOf(stored), view, access.indices), access.depth), element);
     }
     Value pad = asVector(paddingOf(stored, padding));
     moveTo(access.depth);
     Value value = vector::MaskedLoadOp::create(builder, loc, vectorOf(stored), view, access.indices, access.mask, pad);
-    return asElement(noted(value, access.depth));
+    return asElement(noted(value, access.depth), element);
   }
   if (!access.inside) {
     moveTo(access.depth);
-    return asElement(noted(memref::LoadOp::create(builder, loc, view, access.indices), access.depth));
+    return asElement(noted(memref::LoadOp::create(builder, loc, view, access.indices), access.depth), element);
   }
   Value pad = paddingOf(stored, padding);
   moveTo(access.depth);
@@ -178,7 +194,7 @@ Value Evaluator::read(Value view, const Access &access, Type element, tile::Padd
         scf::YieldOp::create(b, l, memref::LoadOp::create(b, l, view, access.indices).getResult());
       },
       [&](OpBuilder &b, Location l) { scf::YieldOp::create(b, l, pad); });
-  return asElement(noted(branch.getResult(0), access.depth));
+  return asElement(noted(branch.getResult(0), access.depth), element);
 }
 
 static bool hasLanes(const Index &index) {
@@ -191,10 +207,16 @@ Value Evaluator::load(tile::LoadOp op, const Index &index) {
   Access access = accessOf(op, op.getView(), op.getOffsets(), extents, index);
   if (access.contiguous)
     return read(op.getView(), access, element, op.getPadding(), hasLanes(index));
-  return laneByLane(index, element, [&](const Index &position) {
-    return read(op.getView(), accessOf(op, op.getView(), op.getOffsets(), extents, position), element, op.getPadding(),
-                false);
-  });
+  const int64_t valid = llvm::find_if(index, [](const Ix &ix) { return ix.lanes; })->valid;
+  return eitherWay(
+      access.depth, access.whole, vectorOf(element), index,
+      [&] { return asElement(readApart(op.getView(), access, valid), element); },
+      [&](const Index &deeper) {
+        return laneByLane(deeper, element, [&](const Index &position) {
+          return read(op.getView(), accessOf(op, op.getView(), op.getOffsets(), extents, position), element,
+                      op.getPadding(), false);
+        });
+      });
 }
 
 Value Evaluator::gather(tile::GatherOp op, const Index &index) {
@@ -280,9 +302,26 @@ void Evaluator::store(Value value, tile::StoreOp op, const Index &index) {
   Access access = accessOf(op, view, op.getOffsets(), extents, index);
   if (access.contiguous)
     return write(value, view, access, index);
-  eachLane(*this, value, index, [&](Value element, const Index &position) {
-    write(element, view, accessOf(op, view, op.getOffsets(), extents, position), position);
-  });
+  const int64_t valid = llvm::find_if(index, [](const Ix &ix) { return ix.lanes; })->valid;
+  value = asVector(value);
+  eitherWay(
+      depth(), access.whole, {}, index,
+      [&] {
+        writeApart(value, view, access, valid);
+        return Value();
+      },
+      [&](const Index &deeper) {
+        loop(constantIndex(0), constantIndex(valid), 1, [&](Ix lane) {
+          Index position(deeper);
+          for (Ix &ix : position)
+            if (ix.lanes)
+              ix = along(make<arith::AddIOp>(ix.at, lane.at));
+          moveTo(depth());
+          Value element = vector::ExtractOp::create(builder, loc, value, OpFoldResult(lane.at));
+          write(noted(element, depth()), view, accessOf(op, view, op.getOffsets(), extents, position), position);
+        });
+        return Value();
+      });
 }
 
 void Evaluator::prefetch(tile::StoreOp op, const Index &index) {

@@ -137,6 +137,11 @@ void Evaluator::forgetBelow(int depth) {
   std::erase_if(known, [&](const auto &entry) { return depthOf(entry.second) > depth; });
 }
 
+void Evaluator::forgetWithin(Operation *op) {
+  std::erase_if(known,
+                [&](const auto &entry) { return op->isAncestor(Value(entry.second).getParentBlock()->getParentOp()); });
+}
+
 Value Evaluator::at(Value tile, const Index &index) {
   if (!isa<RankedTensorType>(tile.getType()))
     return tile;
@@ -290,11 +295,8 @@ Value Evaluator::laneByLane(const Index &index, Type element, llvm::function_ref
   Value next =
       vector::InsertOp::create(builder, loc, lane, loop.getRegionIterArg(0), OpFoldResult(loop.getInductionVar()));
   scf::YieldOp::create(builder, loc, next);
-  int inside = depth();
   levels = saved;
-  std::erase_if(known, [&](const auto &entry) {
-    return Value(entry.second).getParentBlock() == loop.getBody() || depthOf(entry.second) >= inside;
-  });
+  forgetWithin(loop);
   return noted(loop.getResult(0), where);
 }
 

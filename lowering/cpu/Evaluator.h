@@ -128,6 +128,9 @@ public:
   const Machine machine;
 
 private:
+  /// Strides up to this one are read by whole vectors: every one of them is loaded, and a shuffle takes what it needs.
+  static constexpr int64_t widestStride = 4;
+
   using Key = std::pair<void *, llvm::SmallVector<void *, 6>>;
   /// An element of memory: its position, and where it counts as outside.
   struct Access {
@@ -135,6 +138,9 @@ private:
     mlir::Value inside;                     // i1: the position lies in the view as far as the scalar dimensions go
     mlir::Value mask;                       // vector of i1, when lanes can lie outside
     bool contiguous = true;                 // the lanes are neighbours in memory
+    // Where they are not: the dimension that they run along, and i1 whether all lie in the view, null if they must.
+    int64_t axis = 0;
+    mlir::Value whole;
     int depth = 0;
   };
 
@@ -150,16 +156,39 @@ private:
   mlir::Value readBuffer(mlir::Value buffer, mlir::Type element, const Index &index);
   mlir::Value load(tile::LoadOp op, const Index &index);
   mlir::Value gather(tile::GatherOp op, const Index &index);
+  mlir::Value asElement(mlir::Value stored, mlir::Type element);
   mlir::Value read(mlir::Value view, const Access &access, mlir::Type element, tile::Padding padding, bool lanes);
   void write(mlir::Value value, mlir::Value view, const Access &access, const Index &index);
   Access accessOf(mlir::Operation *op, mlir::Value view, mlir::ValueRange offsets, llvm::ArrayRef<int64_t> extents,
                   const Index &index, mlir::Value row = {});
+  void boundWhole(Access &access, mlir::Value limit, mlir::Value start, bool canBeNegative, const Ix &position);
   mlir::Value compareLanes(mlir::arith::CmpIPredicate predicate, mlir::Value n);
   mlir::Value countOfLanes(mlir::Value n);
   void boundLanes(Access &access, mlir::Value limit, mlir::Value start, bool canBeNegative, const Ix &position);
   /// Lane by lane: `element` gives the scalar at each valid position of the index's vector dimension.
   mlir::Value laneByLane(const Index &index, mlir::Type element, llvm::function_ref<mlir::Value(const Index &)> scalar);
   mlir::Value paddingOf(mlir::Type element, tile::Padding padding);
+
+  // --- Lanes that lie apart (Strided.cpp) ---------------------------------------------------------------------------
+
+  /// Memory from the first lane on, as a view of stride 1.
+  mlir::Value lineAt(mlir::Value view, const Access &access);
+  /// The distance from lane to lane in a view's elements (index type).
+  mlir::Value strideAlong(mlir::Value view, int64_t axis);
+  /// Where lane number `lane` lies in the line.
+  mlir::Value placeInLine(mlir::Value view, const Access &access, int64_t lane);
+  /// The first `valid` lanes, which all lie in the view, as the view's elements; the others are 0.
+  mlir::Value readApart(mlir::Value view, const Access &access, int64_t valid);
+  mlir::Value readWide(mlir::Value line, int64_t stride, int64_t valid);
+  mlir::Value readPart(mlir::Value line, int64_t begin, int64_t needed);
+  /// Writes them.
+  void writeApart(mlir::Value value, mlir::Value view, const Access &access, int64_t valid);
+  /// `then` where `condition` holds and else `otherwise`, one level deeper than `where`, to which the index that it
+  /// gets belongs; without a condition `then` alone, at that level. What they give, of type `result`, if it is set.
+  mlir::Value eitherWay(int where, mlir::Value condition, mlir::Type result, const Index &index,
+                        llvm::function_ref<mlir::Value()> then,
+                        llvm::function_ref<mlir::Value(const Index &)> otherwise);
+  void forgetWithin(mlir::Operation *op);
 
   template <class T> int depthOfArgument(const T &argument) {
     if constexpr (std::is_convertible_v<T, mlir::Value>)

@@ -409,7 +409,7 @@ TEST(Specialisation, ExtentMakesStaticAndFactsBecomeAttributes) {
   ArgFacts a = matrix, b = matrix;
   a.alignment = 64;
   a.stridesBy16 = a.fits32 = true;
-  b.unitStride = false;
+  b.innerStride = 0;
   EXPECT_EQ(moduleOf(kernel("k", extents), {{a, b, scalar(f32)}, {{0, 1}}}), R"(module {
   func.func @k(%arg0: memref<?x32xf32, strided<[?, 1]>> {tile.align = 64 : i64, tile.fits_32, tile.strides_by_16}, %arg1: memref<?x?xf32, strided<[?, ?]>> {tile.align = 1 : i64}, %arg2: f32) attributes {tile.disjoint = [array<i64: 0, 1>], tile.kernel} {
     %0 = tile.splat %arg2 : f32 -> tensor<32xf32>

@@ -30,6 +30,8 @@ void benchMatmul(Setting &setting);
 void benchAttention(Setting &setting);
 /// LayerNorm, cross-entropy and AdamW: least bytes over time, beside a plain copy of as many bytes.
 void benchLayerNorm(Setting &setting);
+/// Sums of rows by the stride of their elements, beside rows of stride 1.
+void benchViews(Setting &setting);
 /// Training steps of GPT-2 124M, beside the multiply-add peak; peak memory beside the plan.
 void benchStep(Setting &setting);
 /// Host time of a launch, beside its budget.

@@ -1,6 +1,6 @@
 // kiln-bench: how fast Kiln is, beside a peer or beside what the machine can do at best, in the same run.
 //
-//     kiln-bench matmul|attention|layernorm|step|launch|compile [--threads N] [--json F] [--quick]
+//     kiln-bench matmul|attention|layernorm|views|step|launch|compile [--threads N] [--json F] [--quick]
 
 #include "dialect/dsl/Nearest.h"
 #include "runtime/Streams.h"
@@ -43,6 +43,7 @@ static const Bench benches[] = {
     {"matmul", "fp32 products of a GPT-2 124M step, beside oneDNN", bench::benchMatmul},
     {"attention", "causal flash attention, beside the product rate", bench::benchAttention},
     {"layernorm", "LayerNorm, cross-entropy, AdamW, beside a copy", bench::benchLayerNorm},
+    {"views", "sums of rows by the stride of their elements, beside stride 1", bench::benchViews},
     {"step", "GPT-2 124M training steps, beside the multiply-add peak", bench::benchStep},
     {"launch", "host time of a launch, beside its budget", bench::benchLaunch},
     {"compile", "compile times, cold and from disk", bench::benchCompile},

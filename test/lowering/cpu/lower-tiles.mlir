@@ -94,3 +94,22 @@ func.func @swap(%v: memref<?xf32, strided<[1]>>, %n: i64) attributes {tile.kerne
   tile.store %r#1, %v[%n] : tensor<32xf32>, memref<?xf32, strided<[1]>>
   return
 }
+
+// Elements of which every second is read come by whole vectors, which end with the last one, and a shuffle; at the
+// view's edge each is asked for by itself.
+// CHECK-LABEL: func @every_second
+// CHECK: %[[WHOLE:.*]] = arith.andi
+// CHECK: scf.if %[[WHOLE]] -> (vector<16xf32>) {
+// CHECK: vector.load %[[LINE:.*]][%{{.*}}] : memref<?xf32, strided<[1], offset: ?>>, vector<16xf32>
+// CHECK: vector.load %[[LINE]][%c15]
+// CHECK: vector.shuffle {{.*}} [0, 1, 2, 3, 4, 5, 6, 7, 17, 19, 21, 23, 25, 27, 29, 31]
+// CHECK: } else {
+// CHECK: scf.for
+func.func @every_second(%v: memref<?x?xf32, strided<[?, 2]>>, %o: memref<16xf32, strided<[1]>>, %m: i64, %n: i64)
+    attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %v[%m, %n] {cpu.view} : memref<?x?xf32, strided<[?, 2]>> -> tensor<1x16xf32>
+  %y = tile.reshape %x : tensor<1x16xf32> -> tensor<16xf32>
+  tile.store %y, %o[%c0] : tensor<16xf32>, memref<16xf32, strided<[1]>>
+  return
+}

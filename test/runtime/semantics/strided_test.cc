@@ -1,0 +1,90 @@
+// Views whose elements lie apart, every second one or more: all that lies in the view is moved, the elements between
+// stay, and nothing before the first or after the last is touched.
+
+#include "test/runtime/semantics/guarded_page.h"
+#include "test/runtime/semantics/semantics.h"
+
+namespace {
+
+using namespace kiln;
+using namespace kiln::test;
+
+/// x from `from` on to y from `to` on, in each of two rows.
+void moveRows(View x, View y, Tile from, Tile to, ExtentConfig cfg) {
+  store(y, {0, to}, load(x, {0, from}, {2, cfg.extent}));
+}
+const Kernel moveRowsKernel = kernel("move_rows", moveRows, extentField());
+
+class Strided : public Semantics {
+protected:
+  /// Two rows of `count` elements `stride` apart; the first begins, or the last ends, where memory does.
+  static TensorRef rows(const GuardedPage &page, Type type, int64_t count, int64_t stride, bool atEnd) {
+    const int64_t pitch = count * stride + 3, needed = pitch + (count - 1) * stride + 1;
+    char *const first = atEnd ? page.end() - needed * bytesOf(type) : page.begin();
+    return {first, type, {2, count}, {pitch, stride}};
+  }
+  static uint8_t *bytesAt(const TensorRef &view, int64_t row, int64_t column) {
+    const int64_t element = row * view.strides[0] + column * view.strides[1];
+    return static_cast<uint8_t *>(view.data) + element * bytesOf(view.type);
+  }
+};
+
+TEST_P(Strided, RowsMoveWithinTheirViews) {
+  const GuardedPage source, target;
+  constexpr int64_t count = 41;
+  for (const Type type : {i8, bf16, f32, i64})
+    for (const int64_t stride : {2, 3, 4, 5})
+      for (const int64_t extent : {5, 37})
+        for (const bool atEnd : {false, true}) {
+          const TensorRef x = rows(source, type, count, stride, atEnd), y = rows(target, type, count, stride, atEnd);
+          for (const auto &[from, to] : {std::pair<int64_t, int64_t>{0, count - extent}, {-3, 2}, {count - 4, -1}}) {
+            std::fill(source.begin(), source.end(), 0x55); // what lies between, and must not be seen
+            std::fill(target.begin(), target.end(), 0x66);
+            for (int64_t i = 0; i < 2 * count; ++i)
+              std::fill_n(bytesAt(x, i / count, i % count), bytesOf(type),
+                          static_cast<uint8_t>(i / count * 41 + i % count + 1));
+            launch(moveRowsKernel, {x, y, from, to}, extentText(extent));
+            std::vector<uint8_t> want(source.end() - source.begin(), 0x66);
+            for (int64_t i = 0; i < 2 * extent; ++i) {
+              const int64_t row = i / extent, lane = i % extent, left = from + lane, right = to + lane;
+              if (right < 0 || right >= count)
+                continue;
+              const int64_t place = bytesAt(y, row, right) - reinterpret_cast<uint8_t *>(target.begin());
+              std::fill_n(&want[place], bytesOf(type),
+                          left < 0 || left >= count ? 0 : static_cast<uint8_t>(row * 41 + left + 1));
+            }
+            ASSERT_TRUE(std::equal(want.begin(), want.end(), reinterpret_cast<uint8_t *>(target.begin())))
+                << nameOf(type) << " stride " << stride << ", tile of " << extent << " from " << from << " to " << to;
+          }
+        }
+}
+
+/// A product whose sums a store writes after a row whose elements lie apart has been added to them.
+void addRow(View a, View b, View row, View c) {
+  Tile sums = dot(load(a, {0, 0}, {32, 32}), load(b, {0, 0}, {32, 32}));
+  store(c, {0, 0}, broadcast(load(row, {0, 0}, {1, 32}), {32, 32}) + sums);
+}
+const Kernel addRowKernel = kernel("add_row", addRow);
+
+TEST_P(Strided, RowsAreAddedToSumsInRegisters) {
+  const Tensor a = counting(f32, {32, 32}), b = counting(f32, {32, 32}), c(device, f32, {32, 32});
+  for (const int64_t stride : {1, 2, 7}) {
+    const Tensor memory = counting(f32, {32 * stride});
+    TensorRef row = memory.ref();
+    row.extents = {1, 32};
+    row.strides = {32 * stride, stride};
+    launch(addRowKernel, {a.ref(), b.ref(), row, c.ref()});
+    const Raw got = read(c);
+    for (int64_t m = 0; m < 32; ++m)
+      for (int64_t n = 0; n < 32; ++n) {
+        double want = static_cast<double>(n * stride);
+        for (int64_t k = 0; k < 32; ++k)
+          want += static_cast<double>((m * 32 + k) * (k * 32 + n));
+        ASSERT_NEAR(realOf(f32, got[m * 32 + n]), want, want * 32 * 0x1p-24) << m << ", " << n << " stride " << stride;
+      }
+  }
+}
+
+KILN_ON_EVERY_DEVICE(Strided);
+
+} // namespace
