@@ -142,8 +142,8 @@ void Evaluator::boundWhole(Access &access, Value limit, Value start, bool canBeN
   auto also = [&](Value holds) { access.whole = access.whole ? make<arith::AndIOp>(access.whole, holds) : holds; };
   if (!limit)
     return;
-  Value last = make<arith::AddIOp>(start, constantIndex(position.valid - 1));
-  also(make<arith::CmpIOp>(arith::CmpIPredicate::slt, last, limit));
+  Value end = make<arith::SubIOp>(limit, constantIndex(position.valid - 1)); // start + … could overflow
+  also(make<arith::CmpIOp>(arith::CmpIPredicate::slt, start, end));
   if (canBeNegative)
     also(make<arith::CmpIOp>(arith::CmpIPredicate::sge, start, constantIndex(0)));
 }

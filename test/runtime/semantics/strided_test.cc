@@ -4,6 +4,8 @@
 #include "test/runtime/semantics/guarded_page.h"
 #include "test/runtime/semantics/semantics.h"
 
+#include <limits>
+
 namespace {
 
 using namespace kiln;
@@ -31,13 +33,14 @@ protected:
 
 TEST_P(Strided, RowsMoveWithinTheirViews) {
   const GuardedPage source, target;
-  constexpr int64_t count = 41;
+  constexpr int64_t count = 41, farthest = std::numeric_limits<int64_t>::max() - 2;
   for (const Type type : {i8, bf16, f32, i64})
     for (const int64_t stride : {2, 3, 4, 5})
       for (const int64_t extent : {5, 37})
         for (const bool atEnd : {false, true}) {
           const TensorRef x = rows(source, type, count, stride, atEnd), y = rows(target, type, count, stride, atEnd);
-          for (const auto &[from, to] : {std::pair<int64_t, int64_t>{0, count - extent}, {-3, 2}, {count - 4, -1}}) {
+          for (const auto &[from, to] :
+               {std::pair<int64_t, int64_t>{0, count - extent}, {-3, 2}, {count - 4, -1}, {farthest, 0}}) {
             std::fill(source.begin(), source.end(), 0x55); // what lies between, and must not be seen
             std::fill(target.begin(), target.end(), 0x66);
             for (int64_t i = 0; i < 2 * count; ++i)
@@ -46,7 +49,7 @@ TEST_P(Strided, RowsMoveWithinTheirViews) {
             launch(moveRowsKernel, {x, y, from, to}, extentText(extent));
             std::vector<uint8_t> want(source.end() - source.begin(), 0x66);
             for (int64_t i = 0; i < 2 * extent; ++i) {
-              const int64_t row = i / extent, lane = i % extent, left = from + lane, right = to + lane;
+              const int64_t row = i / extent, lane = i % extent, left = std::min(from, count) + lane, right = to + lane;
               if (right < 0 || right >= count)
                 continue;
               const int64_t place = bytesAt(y, row, right) - reinterpret_cast<uint8_t *>(target.begin());
