@@ -105,7 +105,7 @@ void verify(const TrainSettings &s) {
       throw Error(fmt::format("expected '{}' to be {}, but got {}", name, range, value));
   };
   verifyBatch(s.batch);
-  expect(s.accumulate >= 1, "accumulate", "at least 1", static_cast<double>(s.accumulate));
+  expectBetween("accumulate", s.accumulate, largestSize); // the sequences of a step fit into 64 bits
   expect(s.steps >= 1, "steps", "at least 1", static_cast<double>(s.steps));
   expect(s.warmup >= 0 && s.warmup <= s.steps, "warmup", "between 0 and the steps", static_cast<double>(s.warmup));
   expect(s.rate > 0, "lr", "above 0", s.rate);

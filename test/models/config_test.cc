@@ -5,6 +5,7 @@
 #include "test/expect_error.h"
 
 #include <algorithm>
+#include <limits>
 
 using namespace kiln;
 
@@ -103,6 +104,13 @@ TEST(LearningRate, FallsToItsShare) {
   for (int step = 5; step < 10; ++step)
     EXPECT_LT(learningRate(tenSteps(), step), learningRate(tenSteps(), step - 1));
   EXPECT_NEAR(learningRate(tenSteps(), 9), 0.1, 1e-15);
+}
+
+// The sequences of a step are the product of two sizes: it fits into 64 bits.
+TEST(TrainSettings, MicroBatchesBeyondReasonAreAnError) {
+  TrainSettings s = gpt2Named("nano").settings;
+  s.accumulate = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(errorOf([&] { verify(s); }), "expected 'accumulate' to be at most 1048576, but got 9223372036854775807");
 }
 
 TEST(TrainSettings, OutOfRangeIsAnError) {
