@@ -4,6 +4,7 @@
 #include "models/gpt2/checkpoint.h"
 #include "models/gpt2/config_json.h"
 #include "models/gpt2/network.h"
+#include "models/gpt2/weights.h"
 #include "test/faults/inputs.h"
 #include "test/temporary_folder.h"
 
@@ -35,11 +36,9 @@ public:
     const std::string path = checkpoint + "/" + names[which], text = damagedFile(which, chance);
     show(names[which] + ": " + text);
     writeText(path, text);
-    std::string complaint = complaintOf([&] { readRunState(checkpoint); });
+    std::string complaint = complaintOf([&] { goOn(which, text); });
     if (complaint.empty())
-      complaint = complaintOf([&] { readConfig(checkpoint); });
-    if (complaint.empty())
-      complaint = complaintOf([&] { readAll(which, text); });
+      complaint = complaintOf([&] { readForSampling(); });
     writeText(path, files[which]);
     return complaint.empty() ? "" : names[which] + ": " + complaint;
   }
@@ -63,12 +62,19 @@ private:
     return damaged(text.substr(0, header), files, chance) + text.substr(header);
   }
 
-  /// What is taken is what was saved, unless the damage is in a file of settings.
-  void readAll(size_t which, const std::string &text) {
+  /// As a run that goes on reads it. Tensors that are taken are those that were saved.
+  void goOn(size_t which, const std::string &text) const {
+    readRunState(checkpoint);
     const HostBuffers got = readBuffers(checkpoint, network.parameters(), f32);
     if (which >= 2 && text != files[which] &&
         (got.values != buffers.values || got.first != buffers.first || got.second != buffers.second))
       throw std::runtime_error("damaged tensors were taken for whole");
+  }
+
+  /// As `gpt2 sample` reads it.
+  void readForSampling() const {
+    readConfig(checkpoint);
+    readWeights(checkpoint + "/model.safetensors", network.parameters(), f32);
   }
 
   const Network network;

@@ -35,14 +35,14 @@ MLIR = ("--mlir-print-ir-after-all", "--mlir-print-ir-after=", "--mlir-print-ir-
 UNKNOWN = ("--nosuch", "-x", "--", "---", "-", "--=1", "--nosuch=1", "--\udcff", "extra", "--he", "--" + "x" * 5000,
            "--Help", "-h=0", "--version=1", "")
 
-INTEGERS_OF_TRAIN = ("--layers", "--heads", "--width", "--context", "--vocab", "--batch", "--accumulate", "--steps",
+INTEGERS_OF_TRAIN = ("--layers", "--heads", "--width", "--context", "--vocab", "--batch", "--steps",
                      "--warmup", "--evaluate-every", "--seed", "--save-every", "--stop-after", "--keep", "--threads")
 REALS_OF_TRAIN = ("--lr", "--final-lr", "--decay", "--beta1", "--beta2", "--clip")
 SIZES = ("--layers", "--heads", "--width", "--context", "--vocab", "--batch", "--threads")
 
 
 class Flags:
-    name, count_of_quick = "flags", 60
+    name, count_of_quick = "flags", 40
     memory = 3 << 30
 
     def __init__(self, setting):
@@ -87,6 +87,7 @@ class Flags:
         words = ["train", "--data", self.training.data, "--out", "OUT", "--layers", "1", "--heads", "1", "--width", "16",
                  "--context", "8", "--batch", "2", "--threads", "1", "--steps", "2", "--stop-after", "1"]
         yield from self.each("gpt2", words, INTEGERS_OF_TRAIN + REALS_OF_TRAIN, NUMBERS)
+        yield from self.each("gpt2", words, ("--accumulate",), [n for n in NUMBERS if n not in ("65536", "1048576")])
         yield from self.each("gpt2", words, ("--device", "--model"), [text for text in TEXTS if text != "d2"])
         yield from self.each("gpt2", words, ("--data", "--out"), self.paths)
         yield from self.unknown("gpt2", words)

@@ -23,7 +23,7 @@ public:
 protected:
   void show(const std::string &input) const {
     if (showing)
-      std::fprintf(stderr, "%s\n", input.c_str());
+      std::fwrite((input + "\n").data(), 1, input.size() + 1, stderr);
   }
 };
 

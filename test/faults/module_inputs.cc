@@ -2,6 +2,7 @@
 
 #include "dialect/tile/TileDialect.h"
 #include "lowering/Diagnostics.h"
+#include "lowering/ModuleText.h"
 #include "lowering/Pipelines.h"
 #include "test/faults/inputs.h"
 #include "test/temporary_folder.h"
@@ -62,7 +63,9 @@ private:
     return kept;
   }
 
+  /// As kilnc does.
   void compile(const std::string &text, bool generic) const {
+    lowering::checkModuleText(text, "module.mlir");
     mlir::DialectRegistry registry;
     lowering::registerDialects(registry);
     mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);

@@ -77,8 +77,8 @@ class Rivals:
                               time.monotonic() - begin)
         if writer is not None:
             os.close(writer)
-        # A compiler has nothing to save: an interrupt may end it as it ends any program.
-        if words[0].endswith("gpt2") or outcome.status != -signal.SIGINT:
+        # Who has nothing to save yet may end by the interrupt, as any program does.
+        if outcome.status != -signal.SIGINT:
             yield from faults_of(outcome, (0, 2, 3), f"{reader} from {kind}, interrupted")
 
     def reader(self, folder, reader):
