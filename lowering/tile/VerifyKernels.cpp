@@ -155,7 +155,7 @@ struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
     for (Operation *parent = op->getParentOp(); !isa<func::FuncOp>(parent); parent = parent->getParentOp())
       ++depth;
     if (depth > nesting)
-      return emitUserError(op) << "expected loops and branches at most " << nesting.getValue()
+      return emitUserError(op) << "expected loops and branches at most " << nesting.getValue().value
                                << " deep: make one loop of several and compute their positions from its own";
     return success();
   }
@@ -174,8 +174,8 @@ struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
 
   LogicalResult verifyValue(Operation *op, Type type) const {
     if (auto vector = dyn_cast<VectorType>(type); vector && vector.getNumElements() > lanes)
-      return emitUserError(op) << "expected vectors of at most " << lanes.getValue() << " elements, but got " << type
-                               << ": use tiles, or loop over parts of it";
+      return emitUserError(op) << "expected vectors of at most " << lanes.getValue().value << " elements, but got "
+                               << type << ": use tiles, or loop over parts of it";
     if (isElement(type) || type.isIndex() || isLowered(op) || (isArithmetic(op) && isa<VectorType>(type)))
       return success();
     if (!isTile(type))
