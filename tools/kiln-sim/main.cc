@@ -81,7 +81,8 @@ static uint64_t numberNamed(const std::string &text, uint32_t bytes) {
     return static_cast<uint64_t>(integer);
   double real = 0;
   if (const auto [stop, failure] = std::from_chars(text.data(), end, real); failure != std::errc() || stop != end)
-    throw Error(fmt::format("expected a .npy file, zeros such as f32[64]=out.npy, or a number in --args, but got '{}'", text));
+    throw Error(
+        fmt::format("expected a .npy file, zeros such as f32[64]=out.npy, or a number in --args, but got '{}'", text));
   return bytes == 4 ? std::bit_cast<uint32_t>(static_cast<float>(real)) : std::bit_cast<uint64_t>(real);
 }
 
@@ -111,8 +112,8 @@ static std::vector<Argument> parseArguments(const Program &program, const std::s
     std::string names;
     for (const Parameter &parameter : program.parameters)
       names += fmt::format("{}{} ({} bytes)", names.empty() ? "" : ", ", parameter.name, parameter.bytes);
-    throw Error(fmt::format("kernel '{}': expected {} arguments in --args, {}, but got {}", program.name, program.parameters.size(),
-                            names, parts.size()));
+    throw Error(fmt::format("kernel '{}': expected {} arguments in --args, {}, but got {}", program.name,
+                            program.parameters.size(), names, parts.size()));
   }
   std::vector<Argument> arguments;
   for (size_t i = 0; i < parts.size(); ++i)
@@ -149,7 +150,8 @@ static std::string onlyKernel(const ptx::Module &module) {
       names += (names.empty() ? "" : ", ") + name;
     }
   if (name != names || name.empty())
-    throw Error(fmt::format("expected --kernel to name one of the file's kernels: {}", names.empty() ? "it has none" : names));
+    throw Error(
+        fmt::format("expected --kernel to name one of the file's kernels: {}", names.empty() ? "it has none" : names));
   return name;
 }
 
@@ -160,10 +162,11 @@ static int simulate(const Options &options) {
   const std::vector<Argument> arguments = parseArguments(*program, options.args, memory);
   std::vector<char> block(program->parameterBytes);
   for (size_t i = 0; i < arguments.size(); ++i)
-    std::memcpy(block.data() + program->parameters[i].offset, &arguments[i].bits, std::min<size_t>(8, program->parameters[i].bytes));
+    std::memcpy(block.data() + program->parameters[i].offset, &arguments[i].bits,
+                std::min<size_t>(8, program->parameters[i].bytes));
   Findings findings;
-  launch(*program, extentsOf(options.grid, "--grid"), extentsOf(options.block, "--block"), options.shared, block.data(), memory, findings,
-         options.schedule);
+  launch(*program, extentsOf(options.grid, "--grid"), extentsOf(options.block, "--block"), options.shared, block.data(),
+         memory, findings, options.schedule);
   for (const Argument &argument : arguments) {
     if (!argument.memory || argument.output.empty())
       continue;
@@ -172,7 +175,8 @@ static int simulate(const Options &options) {
     std::ofstream file(argument.output, std::ios::binary);
     file << npyFile(after);
     if (!file.flush())
-      throw Error(fmt::format("expected to write '{}', but could not: {}", argument.output, std::strerror(errno)), Fault::device);
+      throw Error(fmt::format("expected to write '{}', but could not: {}", argument.output, std::strerror(errno)),
+                  Fault::device);
   }
   std::string text;
   for (const Finding &finding : findings.list())
@@ -193,14 +197,20 @@ static int runProgram(int argc, char **argv) {
   app.add_option("--block", options.block, "threads of a block: 128 or 32,4")->delimiter(',');
   app.add_option("--shared", options.shared, "bytes of dynamic shared memory");
   app.add_option("--args", options.args, "arguments: x.npy, x.npy=out.npy, f32[4x500]=out.npy, 5, 2.5");
-  app.add_option("--order", options.order, "in which order blocks and warps run")->check(CLI::IsMember({"forward", "reverse", "random"}));
-  app.add_option("--delivery", options.delivery, "when asynchronous copies land")->check(CLI::IsMember({"late", "early", "random"}));
+  app.add_option("--order", options.order, "in which order blocks and warps run")
+      ->check(CLI::IsMember({"forward", "reverse", "random"}));
+  app.add_option("--delivery", options.delivery, "when asynchronous copies land")
+      ->check(CLI::IsMember({"late", "early", "random"}));
   app.add_option("--seed", options.schedule.seed, "of the random orders");
-  app.add_option("--threads", options.schedule.threads, "threads of this machine; 0: all cores")->check(CLI::Range(0, 1024));
-  app.add_option("--steps", options.schedule.mostSteps, "give up after so many instructions of a warp; 0: never")->check(CLI::NonNegativeNumber);
+  app.add_option("--threads", options.schedule.threads, "threads of this machine; 0: all cores")
+      ->check(CLI::Range(0, 1024));
+  app.add_option("--steps", options.schedule.mostSteps, "give up after so many instructions of a warp; 0: never")
+      ->check(CLI::NonNegativeNumber);
   try {
     app.parse(argc, argv);
-    options.schedule.order = options.order == "forward" ? Order::forward : options.order == "reverse" ? Order::reverse : Order::random;
+    options.schedule.order = options.order == "forward"   ? Order::forward
+                             : options.order == "reverse" ? Order::reverse
+                                                          : Order::random;
     options.schedule.delivery = options.delivery == "late"    ? Delivery::late
                                 : options.delivery == "early" ? Delivery::early
                                                               : Delivery::random;

@@ -29,7 +29,7 @@ for stream in '2> /dev/full' '2>&-' '2>&broken' '0>&- 1>&- 2>&-'; do
   expect 2 "gpt2 trian $stream"
   expect 2 "kiln-bench sorting $stream"
   expect 3 "kiln-opt $1.none $stream"
-  expect 2 "kilnc --list more $stream"
+  expect 2 "kilnc --emit=more $stream"
 done
 for stream in '2> /dev/full' '2>&-' '2>&broken'; do
   expect 0 "$add --emit=llvm --mlir-print-ir-after-all $stream > /dev/null"
