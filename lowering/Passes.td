@@ -29,6 +29,24 @@ def VerifyKernels : Pass<"tile-verify-kernels", "::mlir::ModuleOp"> {
   ];
 }
 
+def CountLoops : Pass<"tile-count-loops", "::mlir::func::FuncOp"> {
+  let summary = "counts the iterations of loops whose positions might overflow";
+  let description = [{
+    A loop runs for begin, begin + step, … below end, whatever these are. Where they are known to be far from the ends of
+    their type, as extents and what is made of them are, the loop stays. Any other counts its iterations from 0 and computes
+    the position: the one after the last, which may lie past the largest integer, is never made.
+
+    ```mlir
+    scf.for %i = %begin to %end step %step : i64 { … }
+    // becomes
+    scf.for %n = %c0 to %count step %c1 : i64 {
+      %distance = arith.muli %n, %step : i64
+      %i = arith.addi %begin, %distance : i64
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
   let summary = "spells total integer operations, casts, random numbers and narrow-float arithmetic in arith";
   let description = [{

@@ -1,8 +1,8 @@
 // The order of all passes, from a tile module to an object.
 //
-//     tile ─> verify ─> expand ops ─┬─ generic: linalg ─> plain loops ────────────────┬─> math ─> scratch
-//                                   └─ fast: forward loads, pin, loops over vectors ─┘
-//          ─> kernel arguments ─> LLVM dialect ─> LLVM ─> object
+//     tile ─> verify ─> count loops ─> expand ops ─┬─ generic: linalg ─> plain loops ────────────────┬─> math
+//                                                  └─ fast: forward loads, pin, loops over vectors ─┘
+//          ─> scratch ─> kernel arguments ─> LLVM dialect ─> LLVM ─> object
 //
 // Nothing after our own lowering canonicalises: MLIR 22 would turn chains of vector inserts into one operation with as
 // many operands as elements, which LLVM compiles badly.
@@ -81,6 +81,7 @@ static LowerTilesOptions blockSizes(const CpuTarget &target) {
 void buildCpuLoopsPipeline(mlir::OpPassManager &pm, const CpuTarget &target, const CpuOptions &options) {
   pm.addPass(createVerifyKernels());
   pm.addPass(createDeclareConsole());
+  pm.addNestedPass<FuncOp>(createCountLoops());
   addSimplify(pm);
   pm.addNestedPass<FuncOp>(createExpandOps());
   addSimplify(pm);
@@ -170,12 +171,14 @@ void registerPipelines() {
 
 // --- Compiling -------------------------------------------------------------------------------------------------------
 
-static std::string textOf(mlir::Operation *op) {
+std::string stageText(mlir::Operation *op, mlir::OpPrintingFlags flags) {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  op->print(stream, mlir::OpPrintingFlags().enableDebugInfo(false));
+  op->print(stream, flags.printNameLocAsPrefix());
   return text;
 }
+
+static mlir::OpPrintingFlags withoutLocations() { return mlir::OpPrintingFlags().enableDebugInfo(false); }
 
 namespace {
 /// Hands the module to the sink after the passes that end a stage.
@@ -190,7 +193,7 @@ struct StageInstrumentation : mlir::PassInstrumentation {
     if (stage.empty())
       return;
     const auto module = llvm::dyn_cast<mlir::ModuleOp>(op);
-    sink(stage.str(), textOf(module ? module : op->getParentOfType<mlir::ModuleOp>()));
+    sink(stage.str(), stageText(module ? module : op->getParentOfType<mlir::ModuleOp>(), withoutLocations()));
   }
   const StageSink &sink;
 };
@@ -240,7 +243,7 @@ std::vector<char> compileToObject(mlir::ModuleOp module, const CpuTarget &target
                                   const StageSink &sink) {
   mlir::MLIRContext *const context = module.getContext();
   if (sink)
-    sink("tile", textOf(module));
+    sink("tile", stageText(module, withoutLocations()));
   // The passes change a copy, which a crash leaves in a state that nobody can even destroy. The caller's stays whole.
   mlir::OwningOpRef<mlir::ModuleOp> work(module.clone());
   ErrorCollector errors(context);

@@ -43,6 +43,9 @@ void registerPipelines();
 /// Called after each named stage ("tile", "linalg", "loops", "llvm-dialect", "llvm", "asm") with its text, when set.
 using StageSink = std::function<void(const std::string &stage, const std::string &text)>;
 
+/// The text of an operation as stages show it: arguments are called by their names.
+std::string stageText(mlir::Operation *op, mlir::OpPrintingFlags flags = {});
+
 /// Runs everything and returns an ELF object (see Abi.h); `module` stays as it is. On failure throws kiln::Error (user or
 /// internal) with the diagnostics. LLVM's fatal errors, failed assertions and crashes are turned into such an error too,
 /// and the process lives on (Crashes.h says what it does with signals meanwhile). From any thread, a context each.

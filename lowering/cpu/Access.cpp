@@ -1,35 +1,14 @@
 // Reading and writing scratch buffers and views at an index. Views are bounded on both sides, in 64 bits; a bound that
 // holds for every position of the tile costs nothing.
 
+#include "lowering/analysis/Ranges.h"
 #include "lowering/cpu/Evaluator.h"
 
 using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
-bool isNonNegative(Value value, int effort) {
-  APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return constant.isNonNegative();
-  if (effort == 0)
-    return false;
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto loop = dyn_cast_or_null<scf::ForOp>(argument.getOwner()->getParentOp());
-    return loop && loop.getInductionVar() == value && isNonNegative(loop.getLowerBound(), effort - 1);
-  }
-  Operation *op = value.getDefiningOp();
-  if (isa<tile::ProgramIdOp, tile::NumProgramsOp, tile::DimOp>(op))
-    return true;
-  if (isa<arith::AddIOp, arith::MulIOp, arith::MinSIOp, tile::DivOp>(op))
-    return isNonNegative(op->getOperand(0), effort - 1) && isNonNegative(op->getOperand(1), effort - 1);
-  if (isa<arith::MaxSIOp>(op))
-    return isNonNegative(op->getOperand(0), effort - 1) || isNonNegative(op->getOperand(1), effort - 1);
-  if (isa<arith::ExtUIOp>(op))
-    return true;
-  if (isa<arith::ExtSIOp, arith::IndexCastOp>(op))
-    return isNonNegative(op->getOperand(0), effort - 1);
-  return false;
-}
+bool isNonNegative(Value value, int effort) { return rangeOf(value, effort).isAllNonNegative(); }
 
 /// Extent of a view along `axis`, for comparison with positions.
 static Value extentOf(Evaluator &e, Value view, int64_t axis) {

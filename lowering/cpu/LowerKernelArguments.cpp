@@ -205,13 +205,18 @@ struct LowerKernelArguments : impl::LowerKernelArgumentsBase<LowerKernelArgument
     const auto pointer = LLVM::LLVMPointerType::get(func.getContext());
     Block &entry = func.front();
     const unsigned count = entry.getNumArguments();
-    const Value args = entry.addArgument(pointer, func.getLoc());
-    const Value program = entry.addArgument(builder.getI64Type(), func.getLoc());
-    const Value scratch = entry.addArgument(pointer, func.getLoc());
+    const auto named = [&](StringRef name) { return NameLoc::get(builder.getStringAttr(name), func.getLoc()); };
+    const Value args = entry.addArgument(pointer, named("args"));
+    const Value program = entry.addArgument(builder.getI64Type(), named("program"));
+    const Value scratch = entry.addArgument(pointer, named("scratch"));
 
     Arguments arguments(func, args, program);
-    for (BlockArgument old : entry.getArguments().take_front(count - 1))
-      old.replaceAllUsesWith(arguments.next(old.getType()));
+    for (BlockArgument old : entry.getArguments().take_front(count - 1)) {
+      Value argument = arguments.next(old.getType());
+      if (isa<NameLoc>(old.getLoc())) // stages go on calling it by its name
+        argument.setLoc(old.getLoc());
+      old.replaceAllUsesWith(argument);
+    }
     BlockArgument old = entry.getArgument(count - 1);
     old.replaceAllUsesWith(arguments.scratchMemory(scratch, cast<MemRefType>(old.getType()), bytes));
     lowerQueries(func, arguments);

@@ -33,11 +33,8 @@ struct StageReached {
 
 std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering::CpuTarget &target,
                  const lowering::CpuOptions &options) {
-  if (stage == "tile") { // as it is, with locations if --mlir-print-debuginfo asks for them
-    std::string text;
-    llvm::raw_string_ostream(text) << *module << "\n";
-    return text;
-  }
+  if (stage == "tile") // as it is, with locations if --mlir-print-debuginfo asks for them
+    return lowering::stageText(module) + "\n";
   try {
     const std::vector<char> object =
         lowering::compileToObject(module, target, options, [&](const std::string &name, const std::string &text) {

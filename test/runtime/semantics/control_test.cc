@@ -2,6 +2,8 @@
 
 #include "test/runtime/semantics/semantics.h"
 
+#include <fmt/format.h>
+
 using namespace kiln;
 using namespace kiln::test;
 
@@ -124,25 +126,119 @@ void collect(View out, Tile begin, Tile end, Tile step) {
 }
 const Kernel collectKernel = kernel("collect", collect);
 
+/// What a loop counts, by arithmetic that cannot overflow.
+std::vector<int64_t> counted(__int128 begin, __int128 end, __int128 step) {
+  std::vector<int64_t> values;
+  for (__int128 i = begin; i < end; i += step)
+    values.push_back(static_cast<int64_t>(i));
+  return values;
+}
+
+/// The first elements of `got` are what the loop counts, and the others were left alone.
+void expectCounted(const Raw &got, int64_t begin, int64_t end, int64_t step) {
+  const std::vector<int64_t> want = counted(begin, end, step);
+  for (size_t i = 0; i < got.size(); ++i)
+    ASSERT_EQ(static_cast<int64_t>(got[i]), i < want.size() ? want[i] : 77)
+        << "iteration " << i << " of range(" << begin << ", " << end << ", " << step << ")";
+}
+
+constexpr int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();
+constexpr int64_t far = int64_t{1} << 35;
+const std::vector<std::array<int64_t, 3>> bounds{{far, far + 20, 3},
+                                                 {-far - 5, -far, 2},
+                                                 {-3, 4, 1},
+                                                 {5, 5, 1},
+                                                 {7, 5, 1},
+                                                 {0, far, far / 4},
+                                                 {most - 10, most - 2, 4},
+                                                 // The position after the last would lie past the largest integer.
+                                                 {most - 10, most, 3},
+                                                 {most - 1, most, 10},
+                                                 {most - 5, most, most},
+                                                 {0, most, int64_t{1} << 62},
+                                                 {-1, most, most},
+                                                 // So would the distance from the first to the end.
+                                                 {least, most, int64_t{1} << 62},
+                                                 {least, most, most},
+                                                 {least + 1, most - 1, int64_t{1} << 61},
+                                                 {most, most, 1},
+                                                 {most, least, 1},
+                                                 {least, least + 5, 2}};
+
 TEST_P(Control, LoopsRunOver64BitBounds) {
-  const int64_t far = int64_t(1) << 35;
-  const std::vector<std::array<int64_t, 3>> cases{{far, far + 20, 3},
-                                                  {-far - 5, -far, 2},
-                                                  {-3, 4, 1},
-                                                  {5, 5, 1},
-                                                  {7, 5, 1},
-                                                  {0, far, far / 4},
-                                                  {INT64_MAX - 10, INT64_MAX - 2, 4}};
-  for (const auto &[begin, end, step] : cases) {
+  for (const auto &[begin, end, step] : bounds) {
     const Tensor out = tensor(i64, {16}, Raw(16, 77));
     launch(collectKernel, {out.ref(), begin, end, step});
-    const Raw got = read(out);
-    size_t at = 0;
-    for (int64_t i = begin; i < end; i += step)
-      ASSERT_EQ(static_cast<int64_t>(got[at++]), i) << begin << " to " << end;
-    for (; at < 16; ++at)
-      ASSERT_EQ(got[at], 77u) << begin << " to " << end << ": too many iterations";
+    expectCounted(read(out), begin, end, step);
   }
+}
+
+struct RangeConfig {
+  int64_t begin = 0, end = 0, step = 1;
+};
+
+void collectKnown(View out, RangeConfig cfg) {
+  Tile at = cast(0, i64) + program_id(0);
+  for (Tile i : range(cfg.begin, cfg.end, cfg.step)) {
+    store(out, {at}, i);
+    at = at + 1;
+  }
+}
+const Kernel collectKnownKernel =
+    kernel("collect_known", collectKnown, {"out"},
+           {field("begin", &RangeConfig::begin), field("end", &RangeConfig::end), field("step", &RangeConfig::step)});
+
+TEST_P(Control, LoopsRunOverBoundsKnownWhileCompiling) {
+  for (const auto &[begin, end, step] : bounds) {
+    const Tensor out = tensor(i64, {16}, Raw(16, 77));
+    launch(collectKnownKernel, {out.ref()}, textOf(collectKnownKernel.fields, RangeConfig{begin, end, step}));
+    expectCounted(read(out), begin, end, step);
+  }
+}
+
+/// Sums the 16 elements that begin `shift` after each position.
+template <class Number> void addAlong(View x, View out, Number begin, Number end, Number step, Number shift) {
+  Tile total = zeros(f32, {16});
+  for (Tile i : range(begin, end, step))
+    total = total + load(x, {i + shift}, {16});
+  store(out, {0}, total);
+}
+void addAlongScalars(View x, View out, Tile begin, Tile end, Tile step, Tile shift) {
+  addAlong(x, out, begin, end, step, shift);
+}
+const Kernel addAlongKernel = kernel("add_along", addAlongScalars, {"x", "out", "begin", "end", "step", "shift"});
+
+struct ShiftedConfig {
+  int64_t begin = 0, end = 0, step = 1, shift = 0;
+};
+void addAlongKnown(View x, View out, ShiftedConfig cfg) { addAlong(x, out, cfg.begin, cfg.end, cfg.step, cfg.shift); }
+const Kernel addAlongKnownKernel = kernel("add_along_known", addAlongKnown, {"x", "out"},
+                                          {field("begin", &ShiftedConfig::begin), field("end", &ShiftedConfig::end),
+                                           field("step", &ShiftedConfig::step), field("shift", &ShiftedConfig::shift)});
+
+// Positions near the ends of 64 bits, and those that wrap there, are outside every view.
+TEST_P(Control, LoadsFarOutsideReadPadding) {
+  const Tensor x = counting(f32, {40}, 1);
+  for (const auto &[begin, end, step] : bounds)
+    for (const int64_t shift : {0, 100}) {
+      float want[16] = {};
+      for (int64_t lane = 0; lane < 16; ++lane)
+        for (const int64_t i : counted(begin, end, step))
+          if (const uint64_t at = static_cast<uint64_t>(i) + shift + lane; at < 40)
+            want[lane] += static_cast<float>(at) + 1;
+      for (const bool known : {false, true}) {
+        const Tensor out(device, f32, {16});
+        if (known)
+          launch(addAlongKnownKernel, {x.ref(), out.ref()},
+                 fmt::format("begin={},end={},step={},shift={}", begin, end, step, shift));
+        else
+          launch(addAlongKernel, {x.ref(), out.ref(), begin, end, step, shift});
+        const Raw got = read(out);
+        for (int64_t lane = 0; lane < 16; ++lane)
+          ASSERT_EQ(realOf(f32, got[lane]), want[lane])
+              << "lane " << lane << " of range(" << begin << ", " << end << ", " << step << ") + " << shift;
+      }
+    }
 }
 
 // --- Random numbers --------------------------------------------------------------------------------------------------

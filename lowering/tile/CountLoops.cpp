@@ -1,0 +1,78 @@
+// Makes the arithmetic of every loop safe: a loop counts from `begin` by `step`, and where that might go past the
+// largest integer before it reaches `end`, it would begin anew at the smallest one and never end.
+//
+// Loops whose bounds are known to be far from the ends of their type stay as they are: those over extents, parts of
+// extents and constants, which are nearly all. Any other counts its iterations.
+//
+//     scf.for %i = %begin to %end step %step : i64 { … }
+//     // becomes
+//     %more = arith.cmpi slt, %begin, %end : i64
+//     %count = (%end - %begin - 1) / %step + 1 if %more, else 0     // all unsigned: exact for any i64
+//     scf.for %n = %c0 to %count step %c1 : i64 { %i = %begin + %n * %step … }
+
+#include "lowering/Passes.h"
+#include "lowering/analysis/Ranges.h"
+#include "lowering/tile/Emit.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace kiln::lowering {
+
+#define GEN_PASS_DEF_COUNTLOOPS
+#include "lowering/Passes.h.inc"
+
+/// Whether no sum or difference of two values of these ranges wraps.
+static bool areSmall(ArrayRef<llvm::ConstantRange> ranges) {
+  return llvm::all_of(ranges, [](const llvm::ConstantRange &range) {
+    return range.getSignedMin().getNumSignBits() > 2 && range.getSignedMax().getNumSignBits() > 2;
+  });
+}
+
+/// How many iterations the loop has, up to the largest integer of its type: nobody would see the end of more.
+static Value countOf(Emit &emit, scf::ForOp loop, Value step) {
+  const Type type = step.getType();
+  Value one = emit.integer(type, 1);
+  Value more = emit.compare(arith::CmpIPredicate::slt, loop.getLowerBound(), loop.getUpperBound());
+  Value span = emit.make<arith::SubIOp>(emit.make<arith::SubIOp>(loop.getUpperBound(), loop.getLowerBound()), one);
+  Value count = emit.make<arith::AddIOp>(emit.make<arith::DivUIOp>(span, step), one);
+  Value most = emit.integer(type, APInt::getSignedMaxValue(type.getIntOrFloatBitWidth()).getSExtValue());
+  return emit.select(more, emit.make<arith::MinUIOp>(count, most), emit.integer(type, 0));
+}
+
+static void countIterations(scf::ForOp loop, bool stepIsPositive) {
+  OpBuilder builder(loop);
+  Emit emit(builder, loop.getLoc());
+  Value begin = loop.getLowerBound(), step = loop.getStep(), number = loop.getInductionVar();
+  const Type type = step.getType();
+  if (!stepIsPositive)
+    step = emit.make<arith::MaxSIOp>(step, emit.integer(type, 1));
+  loop.setUpperBound(countOf(emit, loop, step));
+  loop.setLowerBound(emit.integer(type, 0));
+  loop.setStep(emit.integer(type, 1));
+  builder.setInsertionPointToStart(loop.getBody());
+  // From a negative beginning the distance may need one bit more, which the sum gives back.
+  const auto flags =
+      rangeOf(begin).isAllNonNegative() ? arith::IntegerOverflowFlags::nsw : arith::IntegerOverflowFlags::none;
+  Value distance = emit.make<arith::MulIOp>(number, step, flags);
+  number.replaceAllUsesExcept(emit.make<arith::AddIOp>(begin, distance, flags), distance.getDefiningOp());
+}
+
+namespace {
+struct CountLoops : impl::CountLoopsBase<CountLoops> {
+  using CountLoopsBase::CountLoopsBase;
+  void runOnOperation() override {
+    getOperation().walk([](scf::ForOp loop) {
+      if (loop.getUnsignedCmp() || loop.getStep().getType().isIndex()) // of a part that is lowered already
+        return;
+      const llvm::ConstantRange step = rangeOf(loop.getStep());
+      const bool stepIsPositive = step.getSignedMin().isStrictlyPositive();
+      if (!stepIsPositive || !areSmall({rangeOf(loop.getLowerBound()), rangeOf(loop.getUpperBound()), step}))
+        countIterations(loop, stepIsPositive);
+    });
+  }
+};
+} // namespace
+
+} // namespace kiln::lowering

@@ -1,0 +1,76 @@
+// Loops whose arithmetic might wrap count their iterations; the others stay as they are.
+// RUN: kiln-opt %s --tile-count-loops | FileCheck %s
+
+// Over an extent, over a part of it that a program works on, and inside another loop.
+// CHECK-LABEL: @extents
+// CHECK-NOT: arith.divui
+// CHECK: return
+func.func @extents(%x: memref<?xf32>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %c64 = arith.constant 64 : i64
+  %c4096 = arith.constant 4096 : i64
+  %n = tile.dim %x, 0 : memref<?xf32>
+  %p = tile.program_id 0
+  %begin = arith.muli %p, %c4096 : i64
+  %past = arith.addi %begin, %c4096 : i64
+  %end = arith.minsi %past, %n : i64
+  scf.for %i = %c0 to %n step %c64 : i64 {
+    scf.for %j = %i to %n step %c1 : i64 {
+    }
+  }
+  scf.for %i = %begin to %end step %c64 : i64 {
+  }
+  return
+}
+
+// Nothing is known of a scalar argument.
+// CHECK-LABEL: @scalar
+// CHECK-SAME: (%[[X:.*]]: memref<?xi64>, %[[END:.*]]: i64)
+// CHECK: %[[MORE:.*]] = arith.cmpi slt, %[[BEGIN:.*]], %[[END]]
+// CHECK: %[[DISTANCE:.*]] = arith.subi %[[END]], %[[BEGIN]]
+// CHECK: %[[SPAN:.*]] = arith.subi %[[DISTANCE]], %[[ONE:.*]] : i64
+// CHECK: %[[STEPS:.*]] = arith.divui %[[SPAN]], %[[STEP:.*]] : i64
+// CHECK: %[[COUNT:.*]] = arith.addi %[[STEPS]], %[[ONE]]
+// CHECK: %[[BOUNDED:.*]] = arith.minui %[[COUNT]], %{{.*}}
+// CHECK: %[[LAST:.*]] = arith.select %[[MORE]], %[[BOUNDED]], %{{.*}}
+// CHECK: scf.for %[[N:.*]] = %{{.*}} to %[[LAST]] step
+// CHECK: %[[FAR:.*]] = arith.muli %[[N]], %[[STEP]]
+// CHECK: %[[I:.*]] = arith.addi %[[BEGIN]], %[[FAR]]
+// CHECK: tile.store %[[I]], %[[X]][%[[I]]]
+func.func @scalar(%x: memref<?xi64>, %end: i64) attributes {tile.kernel} {
+  %c2 = arith.constant 2 : i64
+  %c3 = arith.constant 3 : i64
+  scf.for %i = %c2 to %end step %c3 : i64 {
+    tile.store %i, %x[%i] : i64, memref<?xi64>
+  }
+  return
+}
+
+// A step that may be below 1 counts as 1.
+// CHECK-LABEL: @step
+// CHECK: arith.maxsi %arg1
+func.func @step(%x: memref<?xf32>, %step: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %n = tile.dim %x, 0 : memref<?xf32>
+  scf.for %i = %c0 to %n step %step : i64 {
+  }
+  return
+}
+
+// Constants near the largest integer.
+// CHECK-LABEL: @constants
+// CHECK-COUNT-1: arith.divui
+// CHECK-NOT: arith.divui
+func.func @constants() attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c7 = arith.constant 7 : i64
+  %near = arith.constant 9223372036854775800 : i64
+  %most = arith.constant 9223372036854775807 : i64
+  %small = arith.constant 1152921504606846976 : i64
+  scf.for %i = %near to %most step %c7 : i64 {
+  }
+  scf.for %i = %c0 to %small step %c7 : i64 {
+  }
+  return
+}
