@@ -2,6 +2,7 @@
 // through here, with a kernel that may not be compiled yet and then with the executable.
 
 #include "runtime/Arguments.h"
+#include "lowering/Abi.h"
 #include "runtime/Facts.h"
 #include "runtime/Tensor.h"
 
@@ -43,8 +44,8 @@ static void checkView(const std::string &kernel, const std::string &name, size_t
   bool empty = false, tooLarge = false, tooFar = false;
   for (size_t d = 0; d < ref.extents.size(); ++d) {
     const int64_t extent = ref.extents[d];
-    if (extent < 0)
-      throw wrong("have extents from 0", textOf(arg));
+    if (extent < 0 || extent > int64_t{1} << abi::extentBits)
+      throw wrong(fmt::format("have extents from 0 to 2^{}", abi::extentBits), textOf(arg));
     empty |= extent == 0;
     tooLarge |= __builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes);
     if (extent <= 1)

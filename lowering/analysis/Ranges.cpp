@@ -3,6 +3,7 @@
 #include "lowering/analysis/Ranges.h"
 
 #include "dialect/tile/TileDialect.h"
+#include "lowering/Abi.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -52,8 +53,8 @@ ConstantRange rangeOf(Value value, int effort) {
   Operation *op = value.getDefiningOp();
   const auto operand = [&](unsigned i) { return rangeOf(op->getOperand(i), effort - 1); };
   return llvm::TypeSwitch<Operation *, ConstantRange>(op)
-      .Case([](tile::DimOp) { return upTo(extentBits); })
-      .Case<tile::ProgramIdOp, tile::NumProgramsOp>([](auto) { return upTo(gridBits); })
+      .Case([](tile::DimOp) { return upTo(abi::extentBits); })
+      .Case<tile::ProgramIdOp, tile::NumProgramsOp>([](auto) { return upTo(abi::gridBits); })
       .Case([&](arith::AddIOp add) {
         return isExact(add) ? operand(0).sadd_sat(operand(1)) : operand(0).add(operand(1));
       })

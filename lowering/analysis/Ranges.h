@@ -8,10 +8,6 @@
 
 namespace kiln::lowering {
 
-/// Bits that an extent of a view, and the number of a program along an axis of the grid, may have: sums of a few of
-/// them with constants stay far from 63.
-inline constexpr int extentBits = 56, gridBits = 40;
-
 /// A range that holds every value of `value`, an integer or index scalar, by its type's width (64 for an index). Looks
 /// through `effort` operations.
 llvm::ConstantRange rangeOf(mlir::Value value, int effort = 8);

@@ -10,6 +10,7 @@
 #include "lowering/Abi.h"
 #include "lowering/Crashes.h"
 #include "lowering/cpu/SplitMaskedLoads.h"
+#include "lowering/cpu/StoreSingleLanes.h"
 
 #include "llvm/Analysis/AliasAnalysis.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -195,6 +196,7 @@ std::vector<char> emitObject(llvm::Module &module, const CpuTarget &target, cons
   module.setTargetTriple(cpuTriple());
   module.setDataLayout(machine->createDataLayout());
   optimise(module, *machine);
+  storeSingleLanes(module);
   if (target.vectorBits == 256)
     splitMaskedLoads(module, target.vectorBits);
   if (sink) {

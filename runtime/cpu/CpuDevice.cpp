@@ -3,6 +3,7 @@
 
 #include "runtime/cpu/CpuDevice.h"
 
+#include "lowering/Abi.h"
 #include "lowering/Pipelines.h"
 #include "runtime/Arguments.h"
 #include "runtime/Executable.h"
@@ -156,10 +157,10 @@ void CpuDevice::launch(const Executable &executable, Grid grid, const std::vecto
   const ArgumentBlock block = pack(kernel.kernel(), kernel.signature(), grid, args, workspace);
   int64_t programs = 1;
   for (int64_t extent : grid)
-    if (extent < 0 || __builtin_mul_overflow(programs, extent, &programs))
-      throw Error(fmt::format("kernel '{}': expected a grid of extents from 0 and less than 2^63 programs, but got "
-                              "{}x{}x{}",
-                              kernel.kernel(), grid[0], grid[1], grid[2]));
+    if (extent < 0 || extent > int64_t{1} << abi::gridBits || __builtin_mul_overflow(programs, extent, &programs))
+      throw Error(fmt::format("kernel '{}': expected a grid of extents from 0 to 2^{} and less than 2^63 programs, but "
+                              "got {}x{}x{}",
+                              kernel.kernel(), abi::gridBits, grid[0], grid[1], grid[2]));
   if (programs == 0)
     return;
   checks.beginLaunch(kernel.kernel(), grid[0], grid[1]);

@@ -120,9 +120,7 @@ TEST_F(Compiling, RefusesToCompileWhenFrozen) {
   compile(*device, addKernel, {x.ref(), y.ref()}, "block=2");
   freeze();
   EXPECT_NO_THROW(compile(*device, addKernel, {x.ref(), y.ref()}, "block=2"));
-  EXPECT_EQ(errorOf([&] {
-              compile(*device, addKernel, {x.ref(), y.ref()}, "block=32");
-            }),
+  EXPECT_EQ(errorOf([&] { compile(*device, addKernel, {x.ref(), y.ref()}, "block=32"); }),
             "kernel 'add': expected no compilation after freeze(), but got new arguments: f32[16], f32[16] with config "
             "'block=32'");
 }
@@ -136,21 +134,15 @@ TEST_F(Compiling, TellsTheNumberOfArguments) {
 
 TEST_F(Compiling, TellsATensorFromAScalar) {
   Tensor x(device, f32, {16});
-  EXPECT_EQ(errorOf([&] {
-              compile(*device, addKernel, {x.ref(), 1.0f});
-            }),
+  EXPECT_EQ(errorOf([&] { compile(*device, addKernel, {x.ref(), 1.0f}); }),
             "kernel 'add': expected 'y' to be a tensor, but got f32 scalar");
-  EXPECT_EQ(errorOf([&] {
-              compile(*device, scaleKernel, {x.ref(), x.ref()});
-            }),
+  EXPECT_EQ(errorOf([&] { compile(*device, scaleKernel, {x.ref(), x.ref()}); }),
             "kernel 'scale': expected 's' to be a scalar, but got f32[16]");
 }
 
 TEST_F(Compiling, TellsOfATensorWithoutMemory) {
   Tensor x(device, f32, {16});
-  EXPECT_EQ(errorOf([&] {
-              compile(*device, addKernel, {x.ref(), TensorRef::dense(nullptr, f32, {4, 2})});
-            }),
+  EXPECT_EQ(errorOf([&] { compile(*device, addKernel, {x.ref(), TensorRef::dense(nullptr, f32, {4, 2})}); }),
             "kernel 'add': expected 'y' to have memory, but got f32[4x2] without");
 }
 
@@ -158,13 +150,9 @@ TEST_F(Compiling, TellsOfATensorWithoutMemory) {
 TEST_F(Compiling, TellsOfArgumentsOfAnotherSpecialisation) {
   Tensor x(device, f32, {4, 48}), y(device, f32, {4}), wide(device, f32, {4, 64}), half(device, bf16, {4, 48});
   const auto executable = compile(*device, rowSumsKernel, {x.ref(), y.ref()});
-  EXPECT_EQ(errorOf([&] {
-              device->launch(*executable, {4, 1, 1}, {wide.ref(), y.ref()});
-            }),
+  EXPECT_EQ(errorOf([&] { device->launch(*executable, {4, 1, 1}, {wide.ref(), y.ref()}); }),
             "kernel 'row_sums': expected 'x' to be f32[?x48], as it was compiled for, but got f32[4x64]");
-  EXPECT_EQ(errorOf([&] {
-              device->launch(*executable, {4, 1, 1}, {half.ref(), y.ref()});
-            }),
+  EXPECT_EQ(errorOf([&] { device->launch(*executable, {4, 1, 1}, {half.ref(), y.ref()}); }),
             "kernel 'row_sums': expected 'x' to be f32[?x48], as it was compiled for, but got bf16[4x48]");
 }
 
@@ -187,10 +175,8 @@ TEST_F(Compiling, TellsTheLineOfAMistakeInAKernel) {
 
 TEST_F(Compiling, TellsOfAGridThatIsNone) {
   Tensor x(device, f32, {16}), y(device, f32, {16});
-  EXPECT_EQ(errorOf([&] {
-              launch(*device, addKernel, {-1, 1, 1}, {x.ref(), y.ref()});
-            }),
-            "kernel 'add': expected a grid of extents from 0 and less than 2^63 programs, but got -1x1x1");
+  EXPECT_EQ(errorOf([&] { launch(*device, addKernel, {-1, 1, 1}, {x.ref(), y.ref()}); }),
+            "kernel 'add': expected a grid of extents from 0 to 2^40 and less than 2^63 programs, but got -1x1x1");
 }
 
 // --- Plans ----------------------------------------------------------------------------------------------------------
@@ -223,9 +209,8 @@ TEST_F(Compiling, TellsOfARegionOutsideThePlansWorkspace) {
   Tensor x(device, f32, {16}), workspace(device, i8, {128});
   Plan plan = doubling(x);
   plan.launches[1].args[0].workspaceOffset = 65;
-  EXPECT_EQ(
-      errorOf([&] { run(*device, plan, workspace); }),
-      "kernel 'add': expected 'x' to lie in the plan's workspace of 128 bytes, but got f32[16] at byte 65");
+  EXPECT_EQ(errorOf([&] { run(*device, plan, workspace); }),
+            "kernel 'add': expected 'x' to lie in the plan's workspace of 128 bytes, but got f32[16] at byte 65");
 }
 
 } // namespace

@@ -47,9 +47,8 @@ protected:
 
   /// Every way of launching with x and `wrong` refuses `wrong` with what is `said`.
   void expectRefused(const Arg &wrong, const std::string &said) {
-    onEveryWay({x, wrong}, [&](const std::function<void()> &way) {
-      expectError(way, {"kernel 'adding': expected 'in' ", said});
-    });
+    onEveryWay({x, wrong},
+               [&](const std::function<void()> &way) { expectError(way, {"kernel 'adding': expected 'in' ", said}); });
   }
 
   /// y's memory with these extents and strides.
@@ -68,8 +67,9 @@ TEST_P(LaunchChecks, RefuseStridesThatAreNotOneForEachExtent) {
 }
 
 TEST_P(LaunchChecks, RefuseNegativeExtents) {
-  expectRefused(view({-1, 16}, {16, 1}), "to have extents from 0, but got f32[-1x16]");
-  expectRefused(view({0, -1}, {16, 1}), "to have extents from 0, but got f32[0x-1]");
+  expectRefused(view({-1, 16}, {16, 1}), "to have extents from 0 to 2^56, but got f32[-1x16]");
+  expectRefused(view({0, -1}, {16, 1}), "to have extents from 0 to 2^56, but got f32[0x-1]");
+  expectRefused(view({0, (int64_t{1} << 56) + 1}, {0, 0}), "to have extents from 0 to 2^56, but got");
 }
 
 // Strides of 0 make many elements of little memory; an extent of 0 makes none of much.

@@ -37,12 +37,13 @@ func.func @extents(%x: memref<?xf32>) attributes {tile.kernel} {
 // CHECK: scf.for %[[N:.*]] = %{{.*}} to %[[LAST]] step
 // CHECK: %[[FAR:.*]] = arith.muli %[[N]], %[[STEP]]
 // CHECK: %[[I:.*]] = arith.addi %[[BEGIN]], %[[FAR]]
-// CHECK: tile.store %[[I]], %[[X]][%[[I]]]
+// CHECK: tile.store %{{.*}}, %[[X]][%[[I]]]
 func.func @scalar(%x: memref<?xi64>, %end: i64) attributes {tile.kernel} {
   %c2 = arith.constant 2 : i64
   %c3 = arith.constant 3 : i64
   scf.for %i = %c2 to %end step %c3 : i64 {
-    tile.store %i, %x[%i] : i64, memref<?xi64>
+    %t = tile.splat %i : i64 -> tensor<1xi64>
+    tile.store %t, %x[%i] : tensor<1xi64>, memref<?xi64>
   }
   return
 }
