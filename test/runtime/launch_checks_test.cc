@@ -75,9 +75,8 @@ TEST_P(LaunchChecks, RefuseNegativeExtents) {
 // Strides of 0 make many elements of little memory; an extent of 0 makes none of much.
 TEST_P(LaunchChecks, RefuseByteCountsBeyond64Bits) {
   const std::string said = "to take less than 2^63 bytes, but got f32[";
-  expectRefused(view({huge, 16}, {0, 0}), said);
-  expectRefused(view({huge / 2, 1}, {0, 0}), said);
-  expectRefused(view({0, huge}, {0, 1}), said);
+  expectRefused(view({int64_t{1} << 40, int64_t{1} << 40}, {0, 0}), said);
+  expectRefused(view({int64_t{1} << 50, int64_t{1} << 11}, {0, 0}), said); // 2^63 bytes
 }
 
 TEST_P(LaunchChecks, RefuseElementsBeyondTheAddressesOfTheMachine) {

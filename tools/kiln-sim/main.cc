@@ -1,11 +1,11 @@
 // kiln-sim: runs a kernel of a PTX file without a GPU, and says what it did wrong.
 //
-//     kiln-sim scale.ptx --kernel scale --grid 4 --block 128 --args 'x.npy, f32[500]=y.npy, 500, 2.5'
+//     kiln-sim scale.ptx --kernel scale --grid 4 --block 128 --args 'x.npy, f32[500]->y.npy, 500, 2.5'
 //
 // Arguments in the order of the kernel's parameters:
 //     x.npy             the array's address; its contents before the launch
-//     x.npy=y.npy       the same, and what it holds afterwards goes to y.npy
-//     f32[4x500]=y.npy  zeros, and what they have become
+//     x.npy->y.npy      the same, and what it holds afterwards goes to y.npy
+//     f32[4x500]->y.npy zeros, and what they have become
 //     5, 2.5            a number, of as many bytes as the parameter has
 //
 // Exit status: 0; 1 when the kernel did something wrong; 2, 3, 4 as all programs have.
@@ -82,16 +82,16 @@ static uint64_t numberNamed(const std::string &text, uint32_t bytes) {
   double real = 0;
   if (const auto [stop, failure] = std::from_chars(text.data(), end, real); failure != std::errc() || stop != end)
     throw Error(
-        fmt::format("expected a .npy file, zeros such as f32[64]=out.npy, or a number in --args, but got '{}'", text));
+        fmt::format("expected a .npy file, zeros such as f32[64]->out.npy, or a number in --args, but got '{}'", text));
   return bytes == 4 ? std::bit_cast<uint32_t>(static_cast<float>(real)) : std::bit_cast<uint64_t>(real);
 }
 
 static Argument parseArgument(const std::string &text, uint32_t bytes, Memory &memory) {
   Argument argument;
-  const size_t equals = text.find('=');
-  const std::string input = text.substr(0, equals);
-  if (equals != std::string::npos)
-    argument.output = text.substr(equals + 1);
+  const size_t arrow = text.find("->");
+  const std::string input = text.substr(0, arrow);
+  if (arrow != std::string::npos)
+    argument.output = text.substr(arrow + 2);
   if (input.ends_with(".npy"))
     argument.array = readNpy(input);
   else if (input.ends_with(']') && input.find('[') != std::string::npos)
@@ -189,14 +189,14 @@ static int simulate(const Options &options) {
 static int runProgram(int argc, char **argv) {
   Options options;
   CLI::App app("Runs a kernel of a PTX file without a GPU, and says what it did wrong.\n"
-               "Example: kiln-sim scale.ptx --grid 4 --block 128 --args 'x.npy, f32[500]=y.npy, 500, 2.5'",
+               "Example: kiln-sim scale.ptx --grid 4 --block 128 --args 'x.npy, f32[500]->y.npy, 500, 2.5'",
                "kiln-sim");
   app.add_option("file", options.file, "PTX text")->required();
   app.add_option("--kernel", options.kernel, "the kernel's name; not needed when the file has one");
   app.add_option("--grid", options.grid, "blocks: 4 or 4,2,1")->delimiter(',');
   app.add_option("--block", options.block, "threads of a block: 128 or 32,4")->delimiter(',');
   app.add_option("--shared", options.shared, "bytes of dynamic shared memory");
-  app.add_option("--args", options.args, "arguments: x.npy, x.npy=out.npy, f32[4x500]=out.npy, 5, 2.5");
+  app.add_option("--args", options.args, "arguments: x.npy, x.npy->out.npy, f32[4x500]->out.npy, 5, 2.5");
   app.add_option("--order", options.order, "in which order blocks and warps run")
       ->check(CLI::IsMember({"forward", "reverse", "random"}));
   app.add_option("--delivery", options.delivery, "when asynchronous copies land")

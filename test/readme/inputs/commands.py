@@ -2,9 +2,10 @@
 
 `commands.py ROOT BUILD README FOLDER` takes the lines of every ```sh block, and the inline code that calls one of the
 programs with flags, in the README's order, and runs them in the new folder FOLDER, in which `build` and `tools` are the
-real ones and the files that READMEs speak of exist: texts FILE and tinyshakespeare.txt, a kernel FILE.cc, matrices a.npy
-and b.npy, modules FILE.mlir and k.mlir, REPRODUCER; DIR and run are theirs to make. Long work is made short by flags that SHORTER adds, nothing else is changed. Ends with a
-message at the first command that fails; a README without commands is a failure, too.
+real ones and the files that READMEs speak of exist: texts FILE and tinyshakespeare.txt, a kernel FILE.cc, arrays a.npy,
+b.npy and x.npy, modules FILE.mlir and k.mlir, PTX FILE.ptx, REPRODUCER; DIR and run are theirs to make. Long work is made
+short by flags that SHORTER adds, nothing else is changed. Ends with a message at the first command that fails; a README
+without commands is a failure, too.
 """
 
 import os
@@ -79,6 +80,8 @@ def prepare(root, build, folder):
         module = stream.read()
     for name in ("a.npy", "b.npy"):
         npy.write(os.path.join(folder, name), "<f4", "256x256", *range(256 * 256))
+    npy.write(os.path.join(folder, "x.npy"), "<f4", "5", *range(5))
+    shutil.copy(os.path.join(root, "test/tools/inputs/scale.ptx"), os.path.join(folder, "FILE.ptx"))
     for name, tail in {"FILE.mlir": "", "k.mlir": "", "REPRODUCER": PIPELINE}.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as stream:
             stream.write(module + tail)
