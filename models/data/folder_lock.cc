@@ -3,6 +3,7 @@
 
 #include "models/data/folder_lock.h"
 #include "dialect/dsl/Types.h"
+#include "models/data/files.h"
 #include "runtime/Streams.h"
 
 #include <array>
@@ -118,8 +119,12 @@ bool FolderLock::tryLock() {
   }
   file = opened;
   const std::string owner = thisProcess();
-  if (::ftruncate(file, 0) != 0 || ::pwrite(file, owner.data(), owner.size(), 0) < 0)
+  if (::ftruncate(file, 0) != 0) // at its beginning: nothing was read or written yet
     fail("write", path);
+  if (const int error = writeAll(file, owner.data(), std::ssize(owner))) {
+    errno = error;
+    fail("write", path);
+  }
   return true;
 }
 

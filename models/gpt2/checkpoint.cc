@@ -220,10 +220,10 @@ void removeCheckpoints(const std::string &folder) {
 static void removeLeftovers(const std::string &folder) {
   std::vector<fs::path> leftovers;
   std::error_code ignored;
-  for (const fs::directory_entry &entry : fs::directory_iterator(folder, ignored)) {
-    const std::string name = entry.path().filename(), kind = entry.path().extension();
+  for (fs::directory_iterator entry(folder, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
+    const std::string name = entry->path().filename(), kind = entry->path().extension();
     if (name.rfind("." + stem, 0) == 0 && (kind == ".partial" || kind == ".removed"))
-      leftovers.push_back(entry.path());
+      leftovers.push_back(entry->path());
   }
   for (const fs::path &path : leftovers)
     fs::remove_all(path, ignored);

@@ -109,6 +109,9 @@ static int coresOfProcess() {
              : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
+/// More threads than any machine has are a slip of the hand: to make them takes minutes.
+static constexpr int mostThreads = 4096;
+
 /// KILN_THREADS, else the cores this process may use.
 static int threadsAsked() {
   const char *text = std::getenv("KILN_THREADS");
@@ -117,8 +120,9 @@ static int threadsAsked() {
   int threads = 0;
   const char *end = text + std::strlen(text);
   const auto [stop, failure] = std::from_chars(text, end, threads);
-  if (failure != std::errc() || stop != end || threads < 1)
-    throw Error(fmt::format("expected KILN_THREADS to be a number of threads from 1, but got '{}'", text));
+  if (failure != std::errc() || stop != end || threads < 1 || threads > mostThreads)
+    throw Error(
+        fmt::format("expected KILN_THREADS to be a number of threads from 1 to {}, but got '{}'", mostThreads, text));
   return threads;
 }
 
@@ -144,8 +148,8 @@ void *CpuDevice::allocate(int64_t bytes) {
 }
 
 void CpuDevice::setThreads(int threads) {
-  if (threads < 1)
-    throw Error(fmt::format("expected a number of threads from 1, but got {}", threads));
+  if (threads < 1 || threads > mostThreads)
+    throw Error(fmt::format("expected a number of threads from 1 to {}, but got {}", mostThreads, threads));
   facts.sms = threads;
 }
 

@@ -67,7 +67,7 @@ class Begins(Scene):
 
     def after(self, folder):
         yield from self.training.losses(folder + "/run", 0, "after the error")
-        yield from self.training.finish(folder + "/run", "after the error")
+        yield from self.training.finish(folder + "/run", "after the error", unlogged=1)  # which could not be written
 
 
 class GoesOn(Begins):
@@ -81,7 +81,7 @@ class GoesOn(Begins):
 
     def after(self, folder):
         yield from self.training.losses(folder + "/run", 2, "after the error")
-        yield from self.training.finish(folder + "/run", "after the error")
+        yield from self.training.finish(folder + "/run", "after the error", unlogged=1)  # which could not be written
 
 
 class ReadsText(Begins):

@@ -49,7 +49,8 @@ private:
     for (size_t from = 0, to = 0; to != std::string::npos; from = to + split.size()) {
       to = text.find(split, from);
       const std::string module = withoutComments(text.substr(from, to == std::string::npos ? to : to - from));
-      if (module.find("func") != std::string::npos)
+      // Tests of internal errors call what no CPU has: those end as they should.
+      if (module.find("func") != std::string::npos && module.find("llvm.call_intrinsic") == std::string::npos)
         modules.push_back(module);
     }
   }

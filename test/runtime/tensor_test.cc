@@ -160,10 +160,10 @@ TEST(Devices, TellTheNamesThereAre) {
 TEST(Devices, TakeTheirThreadsFromTheEnvironment) {
   ::setenv("KILN_THREADS", "3", 1);
   EXPECT_EQ(Device::open("cpu")->threads(), 3);
-  for (const char *text : {"0", "two", "2x", "-1"}) {
+  for (const char *text : {"0", "two", "2x", "-1", "4097", "99999999999"}) {
     ::setenv("KILN_THREADS", text, 1);
     EXPECT_EQ(errorOf([] { Device::open("cpu"); }),
-              std::string("expected KILN_THREADS to be a number of threads from 1, but got '") + text + "'");
+              std::string("expected KILN_THREADS to be a number of threads from 1 to 4096, but got '") + text + "'");
   }
   ::unsetenv("KILN_THREADS");
   EXPECT_GE(Device::open("cpu")->threads(), 1);
