@@ -70,7 +70,7 @@ class Flags:
         os.symlink("loop", folder + "/loop")
         os.symlink("nowhere", folder + "/dangling")
         names = ("folder", "text", "empty", "bytes", "loop", "dangling", "missing", "missing/below", "text/below", "",
-                 "folder/.", "x" * 300, "x/" * 3000, "\udcff\udcfe", "new\nline")
+                 "folder/.", "x" * 300, ("y" * 200 + "/") * 25, "\udcff\udcfe", "new\nline")
         return ["", ".", "/", "/dev/null", "/dev/full", "/proc/self/mem", "/proc/1/nosuch",
                 *(f"{folder}/{name}" for name in names)]
 
