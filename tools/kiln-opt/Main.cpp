@@ -26,6 +26,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <csignal>
+#include <cstdlib>
 #include <unistd.h>
 
 namespace kiln::tools {
@@ -43,6 +44,15 @@ static void endFatally(void *, const char *reason, bool) {
 static void endWithoutMemory(void *, const char *, bool) {
   say("kiln-opt: error: expected more memory, but the system has none left\n");
   _exit(3);
+}
+
+/// LLVM prints --help and --version itself and ends with 0: what was not written makes it 3.
+static void endWithResultOf(llvm::raw_fd_ostream &output) {
+  output.flush();
+  if (output.has_error()) {
+    output.clear_error();
+    _exit(3);
+  }
 }
 
 static mlir::DialectRegistry registerAll() {
@@ -111,6 +121,8 @@ int main(int argc, char **argv) {
   // Before mlir-opt's own, which would end on a broken pipe with a status of its own.
   const llvm::InitLLVM signals(argc, argv, /*InstallPipeSignalExitHandler=*/false);
   std::signal(SIGXFSZ, SIG_IGN); // which it takes for a crash
+  llvm::outs();                  // made before the handler is registered, so that it outlives it
+  std::atexit([] { kiln::tools::endWithResultOf(llvm::outs()); });
   llvm::install_fatal_error_handler(kiln::tools::endFatally);
   llvm::install_bad_alloc_error_handler(kiln::tools::endWithoutMemory);
   try {
