@@ -9,25 +9,34 @@ namespace kiln {
 
 //===-- Kernels -------------------------------------------------------------------------------------------------===//
 
-/// One block of elements a program. Scalars come ready for use: keep = β, fresh = 1 − β, unbias = 1 / (1 − βᵗ).
-static void adamw(View p, View g, View m, View v, Tile lr, Tile keep1, Tile fresh1, Tile keep2, Tile fresh2,
-                  Tile unbias1, Tile unbias2, Tile epsilon, Tile decay, Tile decayed, Tile gradScale, AdamWConfig cfg) {
+/// A field of a step's record.
+static Tile field(View record, StepField name) { return load(record, {static_cast<int>(name)}, {}); } // scalar
+
+static void setField(View record, StepField name, Tile value) { store(record, {static_cast<int>(name)}, value); }
+
+/// One block of elements a program. Scalars come ready for use: keep = β, fresh = 1 − β.
+static void adamw(View p, View g, View m, View v, View record, Tile keep1, Tile fresh1, Tile keep2, Tile fresh2,
+                  Tile epsilon, Tile decay, Tile decayed, AdamWConfig cfg) {
   const Shape block = {cfg.block};
   Tile n = program_id() * cfg.block;
-  Tile grad = cast(load(g, {n}, block), f32) * gradScale; // (BLOCK)
-  Tile weight = load(p, {n}, block);                      // (BLOCK)
+  when(field(record, StepField::applied) > 0.0, [&] {
+    Tile rate = field(record, StepField::rate);                                                    // scalar
+    Tile unbias1 = field(record, StepField::unbias1), unbias2 = field(record, StepField::unbias2); // scalars
+    Tile grad = cast(load(g, {n}, block), f32) * field(record, StepField::factor);                 // (BLOCK)
+    Tile weight = load(p, {n}, block);                                                             // (BLOCK)
 
-  // 1. Running averages of the gradient and of its square.
-  Tile m1 = load(m, {n}, block) * keep1 + grad * fresh1;        // (BLOCK)
-  Tile v1 = load(v, {n}, block) * keep2 + grad * grad * fresh2; // (BLOCK)
+    // 1. Running averages of the gradient and of its square.
+    Tile m1 = load(m, {n}, block) * keep1 + grad * fresh1;        // (BLOCK)
+    Tile v1 = load(v, {n}, block) * keep2 + grad * grad * fresh2; // (BLOCK)
 
-  // 2. The step. Only the first `decayed` elements of all decay; of this block they are the first `count`.
-  Tile count = cast(clamp(decayed - n, 0, cfg.block), i32);  // scalar
-  Tile shrink = where(iota(cfg.block) < count, decay, 0.0);  // (BLOCK)
-  Tile step = m1 * unbias1 / (sqrt(v1 * unbias2) + epsilon); // (BLOCK)
-  store(p, {n}, weight - lr * (step + shrink * weight));
-  store(m, {n}, m1);
-  store(v, {n}, v1);
+    // 2. The step. Only the first `decayed` elements of all decay; of this block they are the first `count`.
+    Tile count = cast(clamp(decayed - n, 0, cfg.block), i32);  // scalar
+    Tile shrink = where(iota(cfg.block) < count, decay, 0.0);  // (BLOCK)
+    Tile step = m1 * unbias1 / (sqrt(v1 * unbias2) + epsilon); // (BLOCK)
+    store(p, {n}, weight - rate * (step + shrink * weight));
+    store(m, {n}, m1);
+    store(v, {n}, v1);
+  });
   if (cfg.zeroGrad)
     store(g, {n}, zeros(g.type(), block));
 }
@@ -44,21 +53,24 @@ static void squares(View g, View partials, SquaresConfig cfg) {
   store(partials, {p}, sum(running));
 }
 
-/// out[0] = √Σ partials.
-static void norm(View partials, View out, SquaresConfig cfg) {
+/// The record's norm, and what follows from it.
+static void norm(View partials, View record, SquaresConfig cfg) {
   Tile running = zeros(f32, {cfg.block}); // (BLOCK)
   for (Tile n : range(0, partials.dim(0), cfg.block))
     running += load(partials, {n}, {cfg.block});
-  store(out, {0}, sqrt(sum(running)));
+  Tile unscale = field(record, StepField::unscale), clip = field(record, StepField::clip); // scalars
+  Tile total = sqrt(sum(running)) * unscale;                                               // scalar
+  setField(record, StepField::norm, total);
+  setField(record, StepField::factor, where(total > clip, clip / total, 1.0) * unscale);
+  setField(record, StepField::applied, where(total < infinity, 1.0, 0.0)); // 0 for NaN too
 }
 
 const Kernel adamwKernel =
     kernel("adamw", adamw,
            {"p (n) f32, the parameters", "g (n), their gradient", "m (n) f32, its running average",
-            "v (n) f32, the running average of its square", "lr f32, the learning rate", "keep1 f32, β1",
-            "fresh1 f32, 1 − β1", "keep2 f32, β2", "fresh2 f32, 1 − β2", "unbias1 f32, 1 / (1 − β1ᵗ)",
-            "unbias2 f32, 1 / (1 − β2ᵗ)", "epsilon f32", "decay f32, the weight decay",
-            "decayed i64, how many of the first parameters decay", "grad_scale f32, what g is multiplied by"},
+            "v (n) f32, the running average of its square", "record (16) f32, what changes from step to step",
+            "keep1 f32, β1", "fresh1 f32, 1 − β1", "keep2 f32, β2", "fresh2 f32, 1 − β2", "epsilon f32",
+            "decay f32, the weight decay", "decayed i64, how many of the first parameters decay"},
            {field("block", &AdamWConfig::block, "elements a program"),
             field("zero_grad", &AdamWConfig::zeroGrad, "leaves zeros in g")});
 static std::vector<Field> squaresFields() {
@@ -68,12 +80,31 @@ static std::vector<Field> squaresFields() {
 const Kernel squaresKernel =
     kernel("squares", squares, {"g (n)", "partials (P) f32, sums of the squares of chunks"}, squaresFields());
 const Kernel normKernel =
-    kernel("norm", norm, {"partials (P) f32", "out (1) f32, the root of their sum"}, squaresFields());
+    kernel("norm", norm, {"partials (P) f32", "record (16) f32, whose norm and factor are set"}, squaresFields());
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 
+static void expectRecord(const char *plan, const TensorRef &record) {
+  expectShape(plan, "record", record, {stepFields});
+  expectType(plan, "record", record, {f32});
+}
+
+StepRecord recordOf(const AdamWSettings &settings, const AdamWStep &step) {
+  if (step.step < 1)
+    throw Error("'adamw': expected a step counted from 1, but got " + std::to_string(step.step));
+  const auto unbias = [&](double beta) { return static_cast<float>(1 / (1 - std::pow(beta, step.step))); };
+  StepRecord record;
+  record[StepField::factor] = record[StepField::unscale] = static_cast<float>(step.unscale);
+  record[StepField::applied] = 1;
+  record[StepField::rate] = static_cast<float>(step.rate);
+  record[StepField::unbias1] = unbias(settings.beta1);
+  record[StepField::unbias2] = unbias(settings.beta2);
+  record[StepField::clip] = static_cast<float>(step.clip);
+  return record;
+}
+
 Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, const TensorRef &m, const TensorRef &v,
-               const AdamWStep &step, const AdamWConfig &config) {
+               const TensorRef &record, const AdamWSettings &settings, const AdamWConfig &config) {
   const char *plan = "adamw";
   expectRank(plan, "p", p, 1);
   expectShape(plan, "g", g, p.extents);
@@ -82,32 +113,29 @@ Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, con
   expectFloat(plan, "g", g);
   for (const TensorRef *state : {&p, &m, &v})
     expectType(plan, "p, m, v", *state, {f32});
-  if (step.step < 1)
-    throw Error("'adamw': expected a step counted from 1, but got " + std::to_string(step.step));
+  expectRecord(plan, record);
   AdamWConfig chosen = config;
-  chosen.zeroGrad = step.zeroGrad;
+  chosen.zeroGrad = settings.zeroGrad;
 
   // Differences from 1 are taken in double: 1 − 0.999f is off by 5e-5 of itself.
-  const double unbias1 = 1 / (1 - std::pow(step.beta1, step.step)), unbias2 = 1 / (1 - std::pow(step.beta2, step.step));
   auto scalar = [](double value) { return Arg(static_cast<float>(value)); };
-  return {.launches = {{&adamwKernel,
-                        textOf(adamwKernel.fields, chosen),
-                        programs(ceildiv(p.extents[0], config.block)),
-                        {p, g, m, v, scalar(step.lr), scalar(step.beta1), scalar(1 - step.beta1), scalar(step.beta2),
-                         scalar(1 - step.beta2), scalar(unbias1), scalar(unbias2), scalar(step.epsilon),
-                         scalar(step.decay), step.decayed, scalar(step.gradScale)}}}};
+  return {
+      .launches = {{&adamwKernel,
+                    textOf(adamwKernel.fields, chosen),
+                    programs(ceildiv(p.extents[0], config.block)),
+                    {p, g, m, v, record, scalar(settings.beta1), scalar(1 - settings.beta1), scalar(settings.beta2),
+                     scalar(1 - settings.beta2), scalar(settings.epsilon), scalar(settings.decay), settings.decayed}}}};
 }
 
-Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &norm, const SquaresConfig &config) {
+Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &record, const SquaresConfig &config) {
   const char *plan = "grad_norm";
   expectRank(plan, "g", g, 1);
   expectFloat(plan, "g", g);
-  expectShape(plan, "norm", norm, {1});
-  expectType(plan, "norm", norm, {f32});
+  expectRecord(plan, record);
   const int64_t P = ceildiv(g.extents[0], config.chunk);
   const Arg partials = Arg::workspace(0, f32, {P});
   return {.launches = {{&squaresKernel, textOf(squaresKernel.fields, config), programs(P), {g, partials}},
-                       {&normKernel, textOf(normKernel.fields, config), programs(1), {partials, norm}}},
+                       {&normKernel, textOf(normKernel.fields, config), programs(1), {partials, record}}},
           .workspaceBytes = P * bytesOf(f32)};
 }
 

@@ -1,4 +1,6 @@
-// The optimiser: AdamW over flat buffers in one launch, and the global gradient norm that clipping needs.
+// The optimiser: AdamW over flat buffers in one launch, and the global gradient norm that clipping needs. What changes
+// from step to step reaches the kernels through a record in device memory, so that the launches of a step are the same
+// every step and nothing is read back before its end.
 // Loshchilov & Hutter, "Decoupled Weight Decay Regularization", 2019, algorithm 2:
 //
 //     m = β₁ m + (1 − β₁) g          p = p − lr · (m̂ / (√v̂ + ε) + λ p)
@@ -7,6 +9,9 @@
 #pragma once
 
 #include "dialect/dsl/Plan.h"
+
+#include <array>
+#include <limits>
 
 namespace kiln {
 
@@ -22,21 +27,56 @@ struct SquaresConfig {
 
 extern const Kernel adamwKernel, squaresKernel, normKernel;
 
-/// One step's scalars.
-struct AdamWStep {
-  double lr = 3e-4, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+/// The fields of a step's record, f32 each. recordOf() fills it before the step, the norm's last kernel completes it.
+enum class StepField : int {
+  loss,      // of the step; kept for whoever reports it, who may have the mean loss written here
+  norm,      // √Σ g² · unscale, written by the norm's kernel
+  factor,    // what g is multiplied by: unscale, and clipping; written by the norm's kernel
+  applied,   // 1, or 0 when the norm is not finite, and then the step changes nothing; written by the norm's kernel
+  rate,      // the learning rate
+  unbias1,   // 1 / (1 − β₁ᵗ)
+  unbias2,   // 1 / (1 − β₂ᵗ)
+  clip,      // largest norm that is not clipped
+  unscale,   // 1 / loss scale
+  count = 16 // numbers in a record; those without a name are 0
+};
+inline constexpr int64_t stepFields = static_cast<int64_t>(StepField::count);
+
+/// A record in host memory, to be uploaded to a tensor (stepFields) f32.
+struct StepRecord {
+  std::array<float, stepFields> numbers = {};
+  float operator[](StepField field) const { return numbers[static_cast<size_t>(field)]; }
+  float &operator[](StepField field) { return numbers[static_cast<size_t>(field)]; }
+};
+
+/// What stays the same from step to step.
+struct AdamWSettings {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double decay = 0.1;    // λ, for the first `decayed` elements; 0 for the rest
   int64_t decayed = 0;   // models lay the tensors that decay first
-  int64_t step = 1;      // t, counted from 1
-  double gradScale = 1;  // multiplies g first: clipping, and 1 / loss scale
   bool zeroGrad = false; // leaves zeros in g for the next step's sums
 };
 
-/// p, m, v (and g) updated in place. p, g, m, v (n), dense; g may be bf16 or f16, the others are f32.
-Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, const TensorRef &m, const TensorRef &v,
-               const AdamWStep &step, const AdamWConfig &config = {});
+/// What does not.
+struct AdamWStep {
+  double rate = 3e-4;                                    // the learning rate
+  int64_t step = 1;                                      // t, counted from 1
+  double clip = std::numeric_limits<double>::infinity(); // larger norms are scaled to this one
+  double unscale = 1;                                    // multiplies g first: 1 / loss scale
+};
 
-/// norm[0] = √Σ g². g (n), norm (1) f32. Workspace: ⌈n / config.chunk⌉ f32.
-Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &norm, const SquaresConfig &config = {});
+/// The record of a step, each number rounded to f32 once. As it is, without a norm, nothing is clipped. Throws Error
+/// for a step below 1.
+StepRecord recordOf(const AdamWSettings &settings, const AdamWStep &step);
+
+/// p, m, v (and g) updated in place as `record` says. p, g, m, v (n), dense; g may be bf16 or f16, the others are f32;
+/// record (stepFields) f32.
+Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, const TensorRef &m, const TensorRef &v,
+               const TensorRef &record, const AdamWSettings &settings, const AdamWConfig &config = {});
+
+/// Completes `record` (stepFields) f32 from the gradient g (n): norm = √Σ g² · unscale, factor = unscale · min(1, clip
+/// / norm), and whether the step is applied. The quotient is f32's, of f32's numbers: where `clip` is one it is the
+/// nearest to the true quotient. Workspace: ⌈n / config.chunk⌉ f32.
+Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &record, const SquaresConfig &config = {});
 
 } // namespace kiln

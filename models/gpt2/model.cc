@@ -33,7 +33,7 @@ MemoryPlan planMemory(const Target &target, const Network &net, int64_t batch) {
   memory.parameters = memory.gradients = count * bytesOf(c.type);
   memory.moments = 2 * count * bytesOf(f32);
   memory.activations = arena.peak();
-  const Plan normPlan = planGradNorm(target, imagined(3, c.type, {count}), imagined(10, f32, {1}));
+  const Plan normPlan = planGradNorm(target, imagined(3, c.type, {count}), imagined(10, f32, {stepFields}));
   memory.workspace = std::max(build.plan.workspaceBytes, normPlan.workspaceBytes);
   memory.batch = (3 * rows + 2 * distinct + 1) * bytesOf(i32) + rows * bytesOf(f32);
   return memory;
@@ -72,7 +72,7 @@ Gpt2::Gpt2(std::shared_ptr<Device> opened, const Gpt2Config &c, int64_t batch, i
     : device(std::move(opened)), net(c), batch(batch), accumulate(accumulate),
       value(device, c.type, {net.parameters().count()}), gradient(device, c.type, {net.parameters().count()}),
       first(device, f32, {net.parameters().count()}), second(device, f32, {net.parameters().count()}),
-      totals(device, f32, {accumulate}), loss(device, f32, {1}), norm(device, f32, {1}) {
+      totals(device, f32, {accumulate}), record(device, f32, {stepFields}) {
   allocateBatch();
   const MemoryPlan memory = planMemory(device->target(), net, batch);
   arena = Tensor(device, i8, {memory.activations});
@@ -149,13 +149,11 @@ void Gpt2::visitGradient(int64_t micro, const Visit &visit) const {
       planTotal(device->target(), losses, totals.ref().slice(0, micro, 1), 1.0f / static_cast<float>(losses.count())));
 }
 
-void Gpt2::visitReport(const Visit &visit) const {
+void Gpt2::visitUpdate(const Visit &visit) const {
+  const TensorRef loss = record.ref().slice(0, static_cast<int64_t>(StepField::loss), 1);
   visit(planTotal(device->target(), totals, loss, 1.0f / static_cast<float>(accumulate)));
-  visit(planGradNorm(device->target(), gradient, norm));
-}
-
-void Gpt2::visitUpdate(const AdamWStep &step, const Visit &visit) const {
-  visit(planAdamW(device->target(), value, gradient, first, second, step));
+  visit(planGradNorm(device->target(), gradient, record));
+  visit(planAdamW(device->target(), value, gradient, first, second, record, adamw));
 }
 
 /// Micro-batches after the first differ in where their total goes; how that is aligned repeats after 64 bytes.
@@ -166,8 +164,7 @@ void Gpt2::prepare() {
   const Visit gather = [&](const Plan &plan) { step += plan; };
   for (int64_t micro = 0; micro < std::min(accumulate, differentMicros); ++micro)
     visitGradient(micro, gather);
-  visitReport(gather);
-  visitUpdate({}, gather);
+  visitUpdate(gather);
   kiln::prepare(*device, step, workspace);
 }
 
@@ -180,21 +177,22 @@ void Gpt2::addGradient(const Batch &b, int64_t micro) {
   visitGradient(micro, [&](const Plan &plan) { run(plan); });
 }
 
-UpdateResult Gpt2::update(const TrainSettings &s, double rate, int64_t step) {
-  visitReport([&](const Plan &plan) { run(plan); });
+void Gpt2::beginStep(const TrainSettings &s, double rate, int64_t step) {
+  adamw = {.beta1 = s.beta1,
+           .beta2 = s.beta2,
+           .epsilon = s.epsilon,
+           .decay = s.decay,
+           .decayed = net.parameters().decayedCount()};
+  const StepRecord host = recordOf(adamw, {.rate = rate, .step = step, .clip = s.clip});
+  record.upload(host.numbers.data(), record.bytes());
+}
+
+UpdateResult Gpt2::update() {
+  visitUpdate([&](const Plan &plan) { run(plan); });
   device->synchronize();
-  const UpdateResult result{loss.downloadFloats()[0], norm.downloadFloats()[0]};
-  AdamWStep a;
-  a.lr = rate;
-  a.beta1 = s.beta1;
-  a.beta2 = s.beta2;
-  a.epsilon = s.epsilon;
-  a.decay = s.decay;
-  a.decayed = net.parameters().decayedCount();
-  a.step = step;
-  a.gradScale = result.gradientNorm > s.clip ? s.clip / result.gradientNorm : 1;
-  visitUpdate(a, [&](const Plan &plan) { run(plan); });
-  return result;
+  StepRecord host;
+  record.download(host.numbers.data(), record.bytes());
+  return {host[StepField::loss], host[StepField::norm]};
 }
 
 double Gpt2::lossSum(const Batch &b) {

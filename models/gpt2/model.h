@@ -25,10 +25,10 @@ struct MemoryPlan {
 /// The plan of training with `batch` sequences, without allocating anything.
 MemoryPlan planMemory(const Target &target, const Network &network, int64_t batch);
 
-/// What an update reports.
+/// What a step reports.
 struct UpdateResult {
   double loss = 0;         // mean over the step's tokens, before the update
-  double gradientNorm = 0; // before clipping
+  double gradientNorm = 0; // before clipping; where it is not finite the update was left out
 };
 
 class Gpt2 {
@@ -48,13 +48,15 @@ public:
   /// The gradient buffer, for tests.
   std::vector<float> gradients() const { return gradient.downloadFloats(); }
 
+  /// Begins update number `step`, counted from 1, with the learning rate `rate`: all that the host has to say about it.
+  void beginStep(const TrainSettings &settings, double rate, int64_t step);
   /// Compiles the kernels of a training step, several at a time, so that the first step compiles nothing.
   void prepare();
 
   /// Adds micro-batch number `micro` of a step to the gradients; number 0 replaces what they hold.
   void addGradient(const Batch &batch, int64_t micro);
-  /// Clips and applies the gradients with the learning rate `rate`; `step` counts from 1.
-  UpdateResult update(const TrainSettings &settings, double rate, int64_t step);
+  /// Clips and applies the gradients, and waits for the end of the step, where alone the device is read.
+  UpdateResult update();
   /// Sum of the losses of a batch's targets; ignored ones count nothing.
   double lossSum(const Batch &batch);
   /// Logits of the token after `tokens`, of which there are 1 … context; batch size 1.
@@ -69,8 +71,7 @@ private:
   /// What the parts of a training step hand their plans to, in order: run() trains, prepare() only gathers.
   using Visit = std::function<void(const Plan &)>;
   void visitGradient(int64_t micro, const Visit &visit) const;
-  void visitReport(const Visit &visit) const;
-  void visitUpdate(const AdamWStep &step, const Visit &visit) const;
+  void visitUpdate(const Visit &visit) const;
   void run(const Plan &plan);
 
   std::shared_ptr<Device> device;
@@ -78,8 +79,10 @@ private:
   int64_t batch, accumulate;
   Tensor value, gradient, first, second; // flat, laid out as net.parameters()
   Tensor tokens, targets, indexTokens, indexStarts, indexPositions, losses;
-  Tensor totals, loss, norm; // (accumulate), (1), (1)
-  Tensor logits;             // (1, vocab)
+  Tensor totals;       // (accumulate)
+  Tensor record;       // (stepFields)
+  Tensor logits;       // (1, vocab)
+  AdamWSettings adamw; // of the step that began last
   Tensor arena, workspace;
   BatchRefs refs;
   Plan firstMicro, laterMicro, evaluation;

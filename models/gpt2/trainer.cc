@@ -167,24 +167,26 @@ std::optional<StepRow> Run::step() {
   const TrainSettings &s = state.settings;
   const Clock::time_point begin = Clock::now();
   const int64_t sequences = s.batch * s.accumulate;
+  StepRow row;
+  row.step = state.step + 1;
+  row.rate = learningRate(s, state.step);
+  model.beginStep(s, row.rate, row.step);
   for (int64_t micro = 0; micro < s.accumulate; ++micro) {
     if (signals->asked())
       return {};
     model.addGradient(batches.sequences(state.sequences + micro * s.batch, s.batch), micro);
   }
-  state.sequences += sequences;
-  StepRow row;
-  row.rate = learningRate(s, state.step);
-  row.step = ++state.step;
-  const UpdateResult result = model.update(s, row.rate, row.step);
+  const UpdateResult result = model.update();
   const double seconds = secondsSince(begin);
   row.loss = result.loss;
   row.gradientNorm = result.gradientNorm;
-  row.tokensPerSecond = static_cast<double>(sequences * state.config.context) / seconds;
-  row.peakShare = peak.shareOf(flopsOfStep(state.config, sequences) / seconds);
   if (!std::isfinite(row.loss) || !std::isfinite(row.gradientNorm))
     throw Error(fmt::format("expected a finite loss and gradient at step {}, but got {} and {}; a lower --lr may help",
                             row.step, row.loss, row.gradientNorm));
+  state.sequences += sequences;
+  state.step = row.step;
+  row.tokensPerSecond = static_cast<double>(sequences * state.config.context) / seconds;
+  row.peakShare = peak.shareOf(flopsOfStep(state.config, sequences) / seconds);
   const bool due = s.evaluateEvery > 0 && row.step % s.evaluateEvery == 0;
   if (due || row.step == s.steps)
     row.validationLoss = validate();

@@ -8,7 +8,15 @@
 namespace kiln {
 namespace {
 
-using AdamWTest = KernelTest;
+class AdamWTest : public KernelTest {
+protected:
+  /// A record on the device.
+  Array recordOn(const AdamWSettings &settings, const AdamWStep &step) {
+    const StepRecord record = recordOf(settings, step);
+    return array({stepFields}, f32, {record.numbers.begin(), record.numbers.end()});
+  }
+  static double field(const Array &record, StepField name) { return record.read()[static_cast<size_t>(name)]; }
+};
 
 // Three steps over two and a half blocks; decay ends inside the second block. Each step's quantities are made of a
 // dozen roundings, relative to terms no larger than the ones summed here; scalars rounded to f32 count as roundings
@@ -16,23 +24,23 @@ using AdamWTest = KernelTest;
 TEST_P(AdamWTest, StepsLikeTheFormula) {
   const int64_t n = 160;
   Array p = uniform({n}, f32), g = uniform({n}, type()), m = uniform({n}, f32, 0), v = uniform({n}, f32, 0);
-  AdamWStep step = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.95, .decay = 0.5, .decayed = 100, .gradScale = 0.75};
+  AdamWSettings s = {.beta1 = 0.9, .beta2 = 0.95, .decay = 0.5, .decayed = 100};
+  AdamWStep step = {.rate = 0.01, .unscale = 0.75};
   std::vector<double> P = p.values, M(n), V(n);
   for (step.step = 1; step.step <= 3; ++step.step) {
-    step.zeroGrad = step.step == 3;
-    run(planAdamW(target(), p, g, m, v, step, {.block = 64}));
+    s.zeroGrad = step.step == 3;
+    run(planAdamW(target(), p, g, m, v, recordOn(s, step), s, {.block = 64}));
     for (int64_t i = 0; i < n; ++i) {
-      const double grad = g[i] * step.gradScale;
-      M[i] = step.beta1 * M[i] + (1 - step.beta1) * grad;
-      V[i] = step.beta2 * V[i] + (1 - step.beta2) * grad * grad;
-      const double mHat = M[i] / (1 - std::pow(step.beta1, step.step)),
-                   vHat = V[i] / (1 - std::pow(step.beta2, step.step));
-      P[i] -= step.lr * (mHat / (std::sqrt(vHat) + step.epsilon) + (i < step.decayed ? step.decay : 0) * P[i]);
+      const double grad = g[i] * step.unscale;
+      M[i] = s.beta1 * M[i] + (1 - s.beta1) * grad;
+      V[i] = s.beta2 * V[i] + (1 - s.beta2) * grad * grad;
+      const double mHat = M[i] / (1 - std::pow(s.beta1, step.step)), vHat = V[i] / (1 - std::pow(s.beta2, step.step));
+      P[i] -= step.rate * (mHat / (std::sqrt(vHat) + s.epsilon) + (i < s.decayed ? s.decay : 0) * P[i]);
     }
   }
   std::vector<Want> wantP, wantM, wantV;
   for (int64_t i = 0; i < n; ++i) {
-    wantP.push_back({P[i], 3 * (4 * u32 * std::abs(P[i]) + 2 * step.lr * 20 * u32)});
+    wantP.push_back({P[i], 3 * (4 * u32 * std::abs(P[i]) + 2 * step.rate * 20 * u32)});
     wantM.push_back({M[i], 12 * u32 * std::abs(M[i])});
     wantV.push_back({V[i], 15 * u32 * std::abs(V[i])});
   }
@@ -45,7 +53,7 @@ TEST_P(AdamWTest, StepsLikeTheFormula) {
 // Without being asked it leaves the gradient as it is.
 TEST_P(AdamWTest, KeepsTheGradient) {
   Array p = uniform({70}, f32), g = uniform({70}, type()), m = uniform({70}, f32, 0), v = uniform({70}, f32, 0);
-  run(planAdamW(target(), p, g, m, v, {}, {.block = 64}));
+  run(planAdamW(target(), p, g, m, v, recordOn({}, {}), {}, {.block = 64}));
   expectEqual("g", g.read(), g.values);
 }
 
@@ -54,10 +62,29 @@ TEST_P(AdamWTest, DecayEndsAtItsBoundary) {
   for (const int64_t decayed : {0, 1, 63, 64, 65, 130}) {
     Array p = array({130}, f32, std::vector<double>(130, 1)), zero = array({130}, type(), std::vector<double>(130, 0));
     Array m = array({130}, f32, zero.values), v = array({130}, f32, zero.values);
-    run(planAdamW(target(), p, zero, m, v, {.lr = 0.5, .decay = 0.5, .decayed = decayed}, {.block = 64}));
+    const AdamWSettings s = {.decay = 0.5, .decayed = decayed};
+    run(planAdamW(target(), p, zero, m, v, recordOn(s, {.rate = 0.5}), s, {.block = 64}));
     std::vector<double> want(130, 1);
     std::fill_n(want.begin(), decayed, 0.75);
     expectEqual("p", p.read(), want);
+  }
+}
+
+// A step that is not applied changes nothing but the gradient that it was asked to zero: infinity in one element of a
+// hundred, or NaN, leaves parameters and moments to the bit.
+TEST_P(AdamWTest, LeavesOutAStepWhoseNormIsNotFinite) {
+  for (const double bad : {infinity, -infinity, nan}) {
+    Array p = uniform({130}, f32), m = uniform({130}, f32), v = array({130}, f32, std::vector<double>(130, 0.5));
+    std::vector<double> values(130, 1);
+    values[77] = bad;
+    Array g = array({130}, type(), values), record = recordOn({}, {.clip = 1});
+    run(planGradNorm(target(), g, record, {.block = 64, .chunk = 64}));
+    run(planAdamW(target(), p, g, m, v, record, {.zeroGrad = true}, {.block = 64}));
+    EXPECT_EQ(field(record, StepField::applied), 0);
+    expectEqual("p", p.read(), p.values);
+    expectEqual("m", m.read(), m.values);
+    expectEqual("v", v.read(), v.values);
+    expectEqual("g", g.read(), std::vector<double>(130, 0));
   }
 }
 
@@ -65,19 +92,37 @@ TEST_P(AdamWTest, DecayEndsAtItsBoundary) {
 // and the root to half of that.
 TEST_P(AdamWTest, NormOfAVector) {
   for (const int64_t n : {1, 64, 65, 256, 700}) {
-    Array g = uniform({n}, type(), 3), out = unwritten({1}, f32);
-    run(planGradNorm(target(), g, out, {.block = 64, .chunk = 256}));
+    Array g = uniform({n}, type(), 3), record = recordOn({}, {.unscale = 0.25});
+    run(planGradNorm(target(), g, record, {.block = 64, .chunk = 256}));
     double sum = 0;
     for (const double value : g.values)
       sum += value * value;
-    expectClose("norm", out, {{std::sqrt(sum), std::sqrt(sum) * (n + 4) * u32}});
+    const double want = 0.25 * std::sqrt(sum);
+    expectClose("norm", {field(record, StepField::norm)}, {{want, want * (n + 4) * u32}}, f32);
   }
+}
+
+// The factor brings a norm above the limit down to it, and leaves one at it or below alone. Of 3 and 4 the norm is 5
+// exactly, so the factor is the f32 nearest to unscale · min(1, clip / (5 · unscale)): one rounding, and the same bits
+// as a quotient of doubles that is rounded at last. Only the three named fields change.
+TEST_P(AdamWTest, ClipsToTheLimit) {
+  for (const double unscale : {1.0, 0.25})
+    for (const double clip : {0.125, 1.0, 3.0, 5 * unscale, 7.0, infinity}) {
+      Array g = array({2}, type(), {3, 4}), record = recordOn({}, {.clip = clip, .unscale = unscale});
+      run(planGradNorm(target(), g, record));
+      const double norm = 5 * unscale, factor = norm > clip ? clip / norm : 1;
+      std::vector<double> want = record.values;
+      want[static_cast<size_t>(StepField::norm)] = norm;
+      want[static_cast<size_t>(StepField::factor)] = static_cast<float>(factor * unscale);
+      want[static_cast<size_t>(StepField::applied)] = 1;
+      EXPECT_EQ(record.read(), want) << "clip " << clip << ", unscale " << unscale;
+    }
 }
 
 // Partial sums in a written order.
 TEST_P(AdamWTest, NormIsDeterministic) {
-  Array g = uniform({3000}, type()), out = unwritten({1}, f32);
-  expectSameBits(planGradNorm(target(), g, out, {.block = 64, .chunk = 256}), {&out});
+  Array g = uniform({3000}, type()), record = recordOn({}, {});
+  expectSameBits(planGradNorm(target(), g, record, {.block = 64, .chunk = 256}), {&record});
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, AdamWTest, testing::ValuesIn(machines()), machineName);

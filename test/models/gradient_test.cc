@@ -109,8 +109,9 @@ TEST_P(GradientTest, TwentyStepsHaveTheReferencesLosses) {
   double begin = 0, end = 0;
   for (int64_t step = 0; step < s.steps; ++step) {
     const Batch b = randomBatch(config, s.batch, static_cast<uint32_t>(step % 4));
+    model.beginStep(s, learningRate(s, step), step + 1);
     model.addGradient(b, 0);
-    const UpdateResult got = model.update(s, learningRate(s, step), step + 1);
+    const UpdateResult got = model.update();
     const double want =
         reference::gradient(shapeOf(config), parameters, b.tokens, b.targets, s.batch, config.context, gradients);
     const double wantNorm = adam.update(parameters, gradients, learningRate(s, step));
@@ -186,8 +187,9 @@ TEST_P(GradientTest, DoesNotDependOnTheThreads) {
     Gpt2 model(device, config, s.batch, 1);
     model.initialize(7);
     for (int64_t step = 0; step < s.steps; ++step) {
+      model.beginStep(s, s.rate, step + 1);
       model.addGradient(randomBatch(config, s.batch, static_cast<uint32_t>(step)), 0);
-      model.update(s, s.rate, step + 1);
+      model.update();
     }
     results.push_back(model.download().values);
     device->setThreads(2);

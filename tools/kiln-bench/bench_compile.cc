@@ -116,8 +116,8 @@ static Plan otherPlans(const Target &target, Operands &make) {
   plan += planTokenGradient(target, index, x, wte, true);
   plan += planPositionGradient(target, x, wpe, T, false);
   TensorRef flat = make({1 << 20}), other = make({1 << 20});
-  plan += planAdamW(target, flat, other, make({1 << 20}), make({1 << 20}), {.decayed = 1 << 19});
-  plan += planGradNorm(target, flat, make({1}));
+  plan += planAdamW(target, flat, other, make({1 << 20}), make({1 << 20}), make({stepFields}), {.decayed = 1 << 19});
+  plan += planGradNorm(target, flat, make({stepFields}));
   plan += planGelu(target, flat, other);
   plan += planGeluBackward(target, flat, other, other);
   plan += planAdd(target, flat, other, other);
@@ -188,8 +188,9 @@ static void measureStepCompile(bench::Setting &setting, const FreshCache &cache)
       forgetCompiled();
       double before = compileStatistics().milliseconds;
       model.prepare();
+      model.beginStep({.batch = B, .steps = 1000}, 1e-4, 1 + round);
       model.addGradient(batch, 0);
-      model.update({.batch = B, .steps = 1000}, 1e-4, 1 + round);
+      model.update();
       (cold ? times.cold : times.warm).push_back(compileStatistics().milliseconds - before);
     }
   }

@@ -58,9 +58,12 @@ static void measureCrossEntropy(bench::Setting &setting, int64_t N, int64_t V) {
 static void measureAdamW(bench::Setting &setting, int64_t count) {
   Tensor p = bench::zeroTensor(setting, {count}), g = bench::zeroTensor(setting, {count});
   Tensor m = bench::zeroTensor(setting, {count}), v = bench::zeroTensor(setting, {count});
+  Tensor record(setting.device, f32, {stepFields});
+  const AdamWSettings settings = {.decayed = count};
+  record.upload(recordOf(settings, {.step = 10}).numbers.data(), record.bytes());
   // p, m and v are read and written, g is read.
   measureBytes(setting, fmt::format("adamw {}", count), 28.0 * static_cast<double>(count),
-               planAdamW(setting.device->target(), p, g, m, v, {.decayed = count, .step = 10}));
+               planAdamW(setting.device->target(), p, g, m, v, record, settings));
 }
 
 void bench::benchLayerNorm(Setting &setting) {

@@ -53,8 +53,9 @@ static void measureStep(bench::Setting &setting, const std::string &name, const 
   int64_t step = 0;
   double peakFlops = bench::runMultiplyAdds(setting.threads, bench::peakRounds);
   std::vector<double> seconds = setting.measure({[&] {
+                                                   model.beginStep(settings, 1e-4, ++step);
                                                    model.addGradient(batch, 0);
-                                                   model.update(settings, 1e-4, ++step);
+                                                   model.update();
                                                  },
                                                  [&] { bench::runMultiplyAdds(setting.threads, bench::peakRounds); }});
   std::string shape = fmt::format("{} B={} T={}", name, B, T);
