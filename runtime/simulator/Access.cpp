@@ -4,6 +4,7 @@
 
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Cta.h"
+#include "runtime/simulator/Shadow.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -41,7 +42,7 @@ void setAddress(Step &step, AccessShape &shape, const Decoder::Address &address)
 }
 
 static const char *verb(AccessKind kind) {
-  return kind == AccessKind::read ? "reads" : kind == AccessKind::write ? "writes" : "updates";
+  return isRead(kind) ? "reads" : kind == AccessKind::atomic ? "updates" : "writes";
 }
 
 /// Offsets into a window of `size` bytes that begins at `base` on the host; lanes have `stride` bytes each.
@@ -86,7 +87,7 @@ static void resolveGlobal(Warp &warp, const Step &step, const std::array<uint64_
                       : fmt::format("{} {} bytes at {:#x}, where no memory is", verb(kind), bytes, address));
       continue;
     }
-    if (recent.isConstant && kind != AccessKind::read) {
+    if (recent.isConstant && !isRead(kind)) {
       warp.report(Check::readOnly, step, lane, fmt::format("writes {} bytes of constant memory", bytes));
       continue;
     }
@@ -108,7 +109,7 @@ static void resolveIn(Warp &warp, const Step &step, Space space, const std::arra
                          warp.localBytes(), lanes, pointers);
   }
   case Space::param:
-    if (kind != AccessKind::read)
+    if (!isRead(kind))
       warp.report(Check::readOnly, step, std::countr_zero(lanes), "writes a parameter of the kernel");
     else
       resolveWindow(warp, step, space, addresses, bytes, kind, const_cast<char *>(warp.cta.grid.parameters),
@@ -120,7 +121,8 @@ static void resolveIn(Warp &warp, const Step &step, Space space, const std::arra
 }
 
 LanePointers resolve(Warp &warp, const Step &step, Space space, const std::array<uint64_t, lanesOfWarp> &addresses,
-                     int bytes, AccessKind kind, const std::array<uint32_t, lanesOfWarp> *sizes) {
+                     int bytes, AccessKind kind, const std::array<uint32_t, lanesOfWarp> *sizes,
+                     const StoredBytes *stored) {
   LanePointers pointers;
   Mask aligned = 0, shared = 0, local = 0, param = 0;
   for (int lane = 0; lane < lanesOfWarp; ++lane) {
@@ -140,6 +142,9 @@ LanePointers resolve(Warp &warp, const Step &step, Space space, const std::array
   }
   if (space != Space::generic) {
     resolveIn(warp, step, space, addresses, bytes, kind, lanes, pointers, sizes);
+    if (warp.cta.shadow && (space == Space::shared || space == Space::global))
+      warp.cta.shadow->access(
+          {warp, step, pointers, pointers.valid, static_cast<uint32_t>(bytes), kind, sizes, stored});
     return pointers;
   }
   if (const Mask part = lanes & shared)
@@ -150,6 +155,8 @@ LanePointers resolve(Warp &warp, const Step &step, Space space, const std::array
     resolveIn(warp, step, Space::param, addresses, bytes, kind, part, pointers, sizes);
   if (const Mask part = lanes & ~(shared | local | param))
     resolveIn(warp, step, Space::global, addresses, bytes, kind, part, pointers, sizes);
+  if (const Mask part = pointers.valid & ~(local | param); part && warp.cta.shadow)
+    warp.cta.shadow->access({warp, step, pointers, part, static_cast<uint32_t>(bytes), kind, sizes, stored});
   return pointers;
 }
 
@@ -193,14 +200,31 @@ static void writeElements(Warp &warp, const Step &step, const AccessShape &shape
 
 template <class T> static void load(Warp &warp, const Step &step) {
   const AccessShape shape = AccessShape::unpack(step.target);
-  readElements<T>(warp, step, shape,
-                  resolve(warp, step, shape.space, addressesOf(warp, step, shape), shape.total(), AccessKind::read));
+  const LanePointers pointers = resolve(warp, step, shape.space, addressesOf(warp, step, shape), shape.total(),
+                                        shape.ordering ? AccessKind::strongRead : AccessKind::read);
+  readElements<T>(warp, step, shape, pointers);
+  if (shape.ordering && warp.cta.shadow)
+    warp.cta.shadow->collect(warp, pointers, *shape.ordering);
+}
+
+/// A byte of what a lane stores.
+template <class T> static uint8_t storedByte(const void *context, int lane, uint32_t byte) {
+  auto &[warp, step] = *static_cast<const std::pair<Warp &, const Step &> *>(context);
+  const uint32_t slot = warp.list(step)[byte / sizeof(T)];
+  const uint64_t word =
+      AccessShape::unpack(step.target).wideData ? warp.reg<uint64_t>(slot)[lane] : warp.reg<uint32_t>(slot)[lane];
+  return static_cast<uint8_t>(word >> (8 * (byte % sizeof(T))));
 }
 
 template <class T> static void store(Warp &warp, const Step &step) {
   const AccessShape shape = AccessShape::unpack(step.target);
-  writeElements<T>(warp, step, shape,
-                   resolve(warp, step, shape.space, addressesOf(warp, step, shape), shape.total(), AccessKind::write));
+  const std::pair<Warp &, const Step &> context(warp, step);
+  const StoredBytes stored{&context, storedByte<T>};
+  const LanePointers pointers = resolve(warp, step, shape.space, addressesOf(warp, step, shape), shape.total(),
+                                        shape.ordering ? AccessKind::strongWrite : AccessKind::write, nullptr, &stored);
+  if (shape.ordering && warp.cta.shadow)
+    warp.cta.shadow->publish(warp, pointers, *shape.ordering);
+  writeElements<T>(warp, step, shape, pointers);
 }
 
 static Handler pickWidth(Decoder &d, int bytes, bool isStore) {
@@ -218,13 +242,16 @@ static Handler pickWidth(Decoder &d, int bytes, bool isStore) {
   }
 }
 
-/// Takes what says how an access is ordered and cached: no program may depend on it but through races, which are found.
-static void takeHints(Decoder &d) {
-  while (d.takeOne({"volatile",
-                    "weak",
-                    "relaxed",
-                    "acquire",
-                    "release",
+/// Takes what says how an access is ordered and cached; caches change nothing.
+static std::optional<Ordering> takeHints(Decoder &d) {
+  std::optional<Ordering> ordering;
+  if (d.take("volatile") || d.take("relaxed"))
+    ordering = Ordering::relaxed;
+  else if (d.take("acquire"))
+    ordering = Ordering::acquire;
+  else if (d.take("release"))
+    ordering = Ordering::release;
+  while (d.takeOne({"weak",
                     "cta",
                     "gpu",
                     "sys",
@@ -250,10 +277,11 @@ static void takeHints(Decoder &d) {
                     "L2::evict_last",
                     "unified"}) >= 0)
     continue;
+  return ordering;
 }
 
 static void decodeAccess(Decoder &d, bool isStore) {
-  takeHints(d);
+  const std::optional<Ordering> ordering = takeHints(d);
   const Space space = d.space();
   const int vector = d.takeOne({"v2", "v4", "v8"});
   const Type type = d.type();
@@ -266,6 +294,7 @@ static void decodeAccess(Decoder &d, bool isStore) {
   shape.bytes = ptx::bytesOf(type);
   shape.elements = static_cast<int>(elements.size());
   shape.isSigned = ptx::isSigned(type);
+  shape.ordering = ordering;
   std::vector<uint32_t> slots;
   for (const Operand &element : elements) {
     // A register may be wider than what is loaded or stored.

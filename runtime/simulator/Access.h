@@ -2,12 +2,23 @@
 
 #pragma once
 
+#include "runtime/simulator/Causality.h"
 #include "runtime/simulator/Decoder.h"
 #include "runtime/simulator/Warp.h"
 
 namespace kiln::simulator {
 
-enum class AccessKind : uint8_t { read, write, atomic };
+/// Strong accesses synchronise, and do not race with each other; those of a warp belong to all its lanes.
+enum class AccessKind : uint8_t { read, write, atomic, strongRead, strongWrite, warpRead, warpWrite, asyncWrite };
+inline bool isRead(AccessKind kind) {
+  return kind == AccessKind::read || kind == AccessKind::strongRead || kind == AccessKind::warpRead;
+}
+
+/// What a store is about to write, for those who must know it.
+struct StoredBytes {
+  const void *context;
+  uint8_t (*byteOf)(const void *context, int lane, uint32_t byte);
+};
 
 /// What a memory instruction does, beside its address: kept in Step::target.
 struct AccessShape {
@@ -15,9 +26,11 @@ struct AccessShape {
   int bytes = 4; // of an element
   int elements = 1;
   bool wideAddress = false, wideData = false, isSigned = false;
+  std::optional<Ordering> ordering = {}; // of a strong access
 
   int pack() const {
-    return static_cast<int>(space) | bytes << 4 | elements << 10 | wideAddress << 16 | wideData << 17 | isSigned << 18;
+    return static_cast<int>(space) | bytes << 4 | elements << 10 | wideAddress << 16 | wideData << 17 | isSigned << 18 |
+           (ordering ? static_cast<int>(*ordering) + 1 : 0) << 19;
   }
   static AccessShape unpack(int bits) {
     return {.space = static_cast<ptx::Space>(bits & 15),
@@ -25,7 +38,8 @@ struct AccessShape {
             .elements = bits >> 10 & 63,
             .wideAddress = (bits >> 16 & 1) != 0,
             .wideData = (bits >> 17 & 1) != 0,
-            .isSigned = (bits >> 18 & 1) != 0};
+            .isSigned = (bits >> 18 & 1) != 0,
+            .ordering = bits >> 19 & 7 ? std::optional(static_cast<Ordering>((bits >> 19 & 7) - 1)) : std::nullopt};
   }
   int total() const { return bytes * elements; }
 };
@@ -42,7 +56,8 @@ std::array<uint64_t, lanesOfWarp> addressesOf(Warp &warp, const Step &step, cons
 /// Finds and checks `bytes` bytes at each executing lane's address, which is a multiple of that; what is wrong is
 /// reported, and such lanes are left out. `sizes`: how many of the bytes each lane touches, all of them without it.
 LanePointers resolve(Warp &warp, const Step &step, ptx::Space space, const std::array<uint64_t, lanesOfWarp> &addresses,
-                     int bytes, AccessKind kind, const std::array<uint32_t, lanesOfWarp> *sizes = nullptr);
+                     int bytes, AccessKind kind, const std::array<uint32_t, lanesOfWarp> *sizes = nullptr,
+                     const StoredBytes *stored = nullptr);
 
 /// Sets slot 0 and detail of a step from a decoded address, and the address fields of its shape.
 void setAddress(Step &step, AccessShape &shape, const Decoder::Address &address);

@@ -5,6 +5,7 @@
 #include "runtime/simulator/Access.h"
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Cta.h"
+#include "runtime/simulator/Shadow.h"
 
 #include <algorithm>
 #include <bit>
@@ -35,7 +36,7 @@ void AsyncCopies::issue(Copy copy, Delivery delivery, uint64_t seed) {
       else
         std::memset(copy.to[lane], poison, copy.bytes);
     }
-  copy.lanes &= ~now;
+  copy.pending = copy.lanes & ~now;
   if (copy.lanes)
     copies.push_back(copy);
 }
@@ -45,22 +46,25 @@ void AsyncCopies::commit(Mask lanes) {
     committed[lane] += lanes >> lane & 1;
 }
 
-template <class Due> void AsyncCopies::land(Mask lanes, Due due) {
+template <class Due> void AsyncCopies::land(Warp &warp, Mask lanes, Due due) {
   for (Copy &copy : copies)
     for (size_t lane = 0; lane < lanesOfWarp; ++lane)
       if ((copy.lanes & lanes) >> lane & 1 && due(copy, lane)) {
-        simulator::land(copy, lane);
+        if (copy.pending >> lane & 1)
+          simulator::land(copy, lane);
+        if (warp.cta.shadow)
+          warp.cta.shadow->endWrite(warp.index, static_cast<int>(lane), copy.to[lane], copy.bytes);
         copy.lanes &= ~(Mask{1} << lane);
       }
   std::erase_if(copies, [](const Copy &copy) { return copy.lanes == 0; });
 }
 
-void AsyncCopies::wait(Mask lanes, uint32_t pending) {
-  land(lanes, [&](const Copy &copy, size_t lane) { return copy.groups[lane] + pending < committed[lane]; });
+void AsyncCopies::wait(Warp &warp, Mask lanes, uint32_t pending) {
+  land(warp, lanes, [&](const Copy &copy, size_t lane) { return copy.groups[lane] + pending < committed[lane]; });
 }
 
-void AsyncCopies::waitAll(Mask lanes) {
-  land(lanes, [](const Copy &, size_t) { return true; });
+void AsyncCopies::waitAll(Warp &warp, Mask lanes) {
+  land(warp, lanes, [](const Copy &, size_t) { return true; });
 }
 
 // --- cp.async ------------------------------------------------------------------------------------------------------
@@ -72,7 +76,7 @@ static void issueCopies(Warp &warp, const Step &step) {
   const AccessShape to = AccessShape::unpack(step.target);
   const auto bytes = static_cast<int>(list[2]);
   const LanePointers targets =
-      resolve(warp, step, Space::shared, addressesOf(warp, step, to), bytes, AccessKind::write);
+      resolve(warp, step, Space::shared, addressesOf(warp, step, to), bytes, AccessKind::asyncWrite);
   Step source = step;
   source.slots[0] = step.slots[1];
   source.detail = list[0] | static_cast<uint64_t>(list[1]) << 32;
@@ -134,11 +138,12 @@ static void decodeCp(Decoder &d) {
     d.expectCount(1, 1);
     if (d.operand(0).kind != Operand::Kind::integer)
       d.wrong("a number of groups");
-    d.emit([](Warp &warp, const Step &step) { warp.asyncCopies.wait(warp.exec, static_cast<uint32_t>(step.detail)); },
+    d.emit([](Warp &warp,
+              const Step &step) { warp.asyncCopies.wait(warp, warp.exec, static_cast<uint32_t>(step.detail)); },
            {}, d.operand(0).bits);
     return;
   case 2:
-    d.emit([](Warp &warp, const Step &) { warp.asyncCopies.waitAll(warp.exec); });
+    d.emit([](Warp &warp, const Step &) { warp.asyncCopies.waitAll(warp, warp.exec); });
     return;
   default:
     decodeCopy(d);

@@ -20,22 +20,23 @@ public:
   /// One instruction's copies, of `bytes` bytes a lane; of which the first `sizes[lane]` come from `from`, the rest are
   /// 0.
   struct Copy {
-    Mask lanes = 0;
+    Mask lanes = 0;   // that have not waited for it
+    Mask pending = 0; // of these, those whose bytes have not landed
     uint32_t bytes = 0;
     std::array<char *, lanesOfWarp> to;
     std::array<const char *, lanesOfWarp> from;
     std::array<uint32_t, lanesOfWarp> sizes, groups;
   };
-  /// Takes a copy, whose groups are set here.
+  /// Takes a copy of the warp's, whose groups are set here.
   void issue(Copy copy, Delivery delivery, uint64_t seed);
   void commit(Mask lanes);
-  /// The lanes wait until at most `pending` of their groups have not landed.
-  void wait(Mask lanes, uint32_t pending);
+  /// The lanes of the warp wait until at most `pending` of their groups have not landed.
+  void wait(Warp &warp, Mask lanes, uint32_t pending);
   /// Lands everything of the lanes, in groups or not.
-  void waitAll(Mask lanes);
+  void waitAll(Warp &warp, Mask lanes);
 
 private:
-  template <class Due> void land(Mask lanes, Due due);
+  template <class Due> void land(Warp &warp, Mask lanes, Due due);
   std::vector<Copy> copies;                      // in the order of their issue
   std::array<uint32_t, lanesOfWarp> committed{}; // groups of each lane
 };

@@ -2,8 +2,10 @@
 
 #include "runtime/simulator/Access.h"
 #include "runtime/simulator/CodeBuilder.h"
+#include "runtime/simulator/Cta.h"
 #include "runtime/simulator/Lanes.h"
 #include "runtime/simulator/Numbers.h"
+#include "runtime/simulator/Shadow.h"
 
 #include <algorithm>
 #include <atomic>
@@ -82,6 +84,9 @@ template <class Word, class Next> static void updateLanes(Warp &warp, const Step
   const AccessShape shape = AccessShape::unpack(step.target);
   const LanePointers pointers =
       resolve(warp, step, shape.space, addressesOf(warp, step, shape), sizeof(Word), AccessKind::atomic);
+  Shadow *const shadow = warp.cta.shadow.get();
+  if (shadow)
+    shadow->publish(warp, pointers, *shape.ordering);
   for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
     if (!(warp.exec >> lane & 1))
       continue;
@@ -95,6 +100,8 @@ template <class Word, class Next> static void updateLanes(Warp &warp, const Step
     if (step.slots[1] != Step::none)
       warp.reg<WordOf<Word>>(step.slots[1])[lane] = old;
   }
+  if (shadow)
+    shadow->collect(warp, pointers, *shape.ordering);
 }
 
 template <class T> static void runAtomic(Warp &warp, const Step &step) {
@@ -172,8 +179,8 @@ static Handler pickHandler(Decoder &d, AtomicOperation operation, Type type) {
 }
 
 template <bool Returns> static void decodeAtomic(Decoder &d) {
-  while (d.takeOne({"sem", "relaxed", "acquire", "release", "acq_rel", "cta", "gpu", "sys", "cluster",
-                    "L2::cache_hint"}) >= 0)
+  const int order = d.takeOne({"relaxed", "acquire", "release", "acq_rel"}, 0);
+  while (d.takeOne({"sem", "cta", "gpu", "sys", "cluster", "L2::cache_hint"}) >= 0)
     continue;
   const Space space = d.space();
   const int number = d.takeOne({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"});
@@ -187,6 +194,7 @@ template <bool Returns> static void decodeAtomic(Decoder &d) {
   d.expectCount(first + (compares ? 3 : 2), first + (compares ? 3 : 2));
   AccessShape shape;
   shape.bytes = ptx::bytesOf(type);
+  shape.ordering = static_cast<Ordering>(order);
   const Decoder::Address address = d.address(d.operand(first), space);
   Step &step = d.emit(pickHandler(d, operation, type));
   setAddress(step, shape, address);

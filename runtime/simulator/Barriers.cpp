@@ -2,6 +2,7 @@
 
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Cta.h"
+#include "runtime/simulator/Shadow.h"
 
 #include <bit>
 #include <fmt/format.h>
@@ -51,9 +52,13 @@ static void emitBarrier(Decoder &d, size_t firstOperand, uint64_t detail) {
 }
 
 static void decodeBarrier(Decoder &d, bool aligned) {
-  if (d.take("warp")) { // lanes of a warp run in lockstep already
+  if (d.take("warp")) { // lanes of a warp run in lockstep already: only what they may know of each other changes
     d.take("sync");
     d.expectCount(1, 1);
+    d.emit([](Warp &warp, const Step &) {
+      if (warp.cta.shadow)
+        warp.cta.shadow->order.joinLanes(warp.index, warp.exec);
+    });
     return;
   }
   if (d.take("cluster")) { // a cluster is one block
@@ -77,8 +82,19 @@ static void decodeBarrier(Decoder &d, bool aligned) {
 }
 
 static void decodeFence(Decoder &d) {
-  while (d.takeOne({"sc", "acq_rel", "acquire", "release", "cta", "gpu", "sys", "cluster", "gl", "proxy", "alias",
-                    "async", "async::global", "async::shared::cta", "mbarrier_init", "global", "shared::cta"}) >= 0)
+  if (d.take("proxy")) {
+    if (d.takeOne({"async", "async::global", "async::shared::cta", "alias"}) != 3)
+      d.emit([](Warp &warp, const Step &) {
+        if (warp.cta.shadow)
+          warp.cta.shadow->order.proxyFence(warp.index);
+      });
+    return;
+  }
+  d.emit([](Warp &warp, const Step &) {
+    if (warp.cta.shadow)
+      warp.cta.shadow->order.fence(warp.index, warp.exec);
+  });
+  while (d.takeOne({"sc", "acq_rel", "acquire", "release", "cta", "gpu", "sys", "cluster", "gl", "mbarrier_init"}) >= 0)
     continue;
 }
 

@@ -306,6 +306,14 @@ Code CodeBuilder::build() {
   return std::move(code);
 }
 
+ptx::Place Program::placeOf(int line) const {
+  for (const Code &each : codes)
+    for (const ptx::Place &place : each.places)
+      if (place.line == line)
+        return place;
+  return {.line = line};
+}
+
 std::string Program::textOf(const ptx::Place &place) const {
   if (place.file > 0 && static_cast<size_t>(place.file) < module->files.size())
     return fmt::format("{}:{}", module->files[static_cast<size_t>(place.file)], place.sourceLine);

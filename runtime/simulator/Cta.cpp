@@ -2,6 +2,7 @@
 
 #include "runtime/simulator/Cta.h"
 
+#include "runtime/simulator/Shadow.h"
 #include "runtime/simulator/ptx/Parser.h"
 
 #include <algorithm>
@@ -21,9 +22,16 @@ Cta::Cta(const Grid &grid, const Extents &coordinates) : grid(grid), coordinates
   sharedMemory = sharedStorage.data() + (sharedAlignment - address % sharedAlignment) % sharedAlignment;
   const int count = (grid.threads() + lanesOfWarp - 1) / lanesOfWarp;
   left.resize(static_cast<size_t>(count));
+  if (grid.globalShadow) {
+    const int number = coordinates[0] + grid.grid[0] * (coordinates[1] + grid.grid[1] * coordinates[2]);
+    shadow = std::make_unique<Shadow>(*grid.globalShadow, static_cast<uint32_t>(number), grid.threads(), sharedMemory,
+                                      sharedSize);
+  }
   for (int i = 0; i < count; ++i)
     warps.emplace_back(*this, grid.program, i, grid.threads());
 }
+
+Cta::~Cta() = default;
 
 bool Cta::run(int64_t budget, bool reversed) {
   bool any = false;
@@ -59,8 +67,17 @@ void Cta::completeIfDue(Barrier &barrier) {
   if (barrier.expected == 0 ||
       barrier.arrived + (barrier.expected == grid.threads() ? threadsLeft() : 0) < barrier.expected)
     return;
+  const bool ofAll = barrier.expected == grid.threads();
   barrier.arrived = barrier.expected = 0;
   ++barrier.phase;
+  if (!shadow)
+    return;
+  if (ofAll)
+    barrier.clock.join(leftClock); // what threads that have left did came before
+  for (uint32_t left = barrier.waiting; left; left &= left - 1)
+    shadow->order.acquire(std::countr_zero(left), allLanes, barrier.clock);
+  barrier.clock.clear();
+  barrier.waiting = 0;
 }
 
 void Cta::arrive(Warp &warp, const Step &step, int index, int threads, bool arriveOnly) {
@@ -75,6 +92,10 @@ void Cta::arrive(Warp &warp, const Step &step, int index, int threads, bool arri
         fmt::format("barrier {} was begun for {} threads, but is joined for {}", index, barrier.expected, expected));
   }
   barrier.arrived += std::popcount(warp.exec);
+  if (shadow)
+    shadow->order.release(warp.index, barrier.clock);
+  if (!arriveOnly)
+    barrier.waiting |= 1u << warp.index;
   const uint64_t phase = barrier.phase;
   completeIfDue(barrier);
   if (!arriveOnly && barrier.phase == phase)
@@ -83,6 +104,10 @@ void Cta::arrive(Warp &warp, const Step &step, int index, int threads, bool arri
 
 void Cta::lanesLeft(const Warp &warp) {
   left[static_cast<size_t>(warp.index)] = std::popcount(warp.started & ~warp.alive);
+  if (shadow) {
+    shadow->order.release(warp.index, leftClock);
+    shadow->order.leave(warp.index, ~warp.alive);
+  }
   for (Barrier &barrier : states)
     if (barrier.arrived)
       completeIfDue(barrier);

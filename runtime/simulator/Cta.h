@@ -2,11 +2,15 @@
 
 #pragma once
 
+#include "runtime/simulator/Clock.h"
 #include "runtime/simulator/Warp.h"
 
 #include <deque>
 
 namespace kiln::simulator {
+
+class GlobalShadow;
+class Shadow;
 
 /// Extents of a grid or a block.
 using Extents = std::array<int, 3>;
@@ -21,6 +25,8 @@ struct Grid {
   Findings &findings;
   Delivery delivery = Delivery::late;
   uint64_t seed = 0;
+  Checks checks = {};
+  GlobalShadow *globalShadow = nullptr; // null: no check needs it
 
   int threads() const { return block[0] * block[1] * block[2]; }
 };
@@ -28,6 +34,7 @@ struct Grid {
 class Cta {
 public:
   Cta(const Grid &grid, const Extents &coordinates);
+  ~Cta();
 
   /// Gives every warp a turn, in `order`'s direction. False when all have finished.
   bool run(int64_t budget, bool reversed);
@@ -39,6 +46,7 @@ public:
   const Grid &grid;
   const Extents coordinates;
   Findings &findings;
+  std::unique_ptr<Shadow> shadow; // null: no check needs it
 
   /// Writes the 32 lanes of a special register, 8 bytes each when `wide`, else 4.
   void fillSpecial(const Warp &warp, int special, bool wide, char *to) const;
@@ -56,7 +64,9 @@ private:
   struct Barrier {
     int arrived = 0, expected = 0;
     uint64_t phase = 0;
-    ptx::Place place; // of the first that arrived
+    ptx::Place place;     // of the first that arrived
+    Clock clock;          // of those that have arrived
+    uint32_t waiting = 0; // warps
   };
   void completeIfDue(Barrier &barrier);
   int threadsLeft() const;
@@ -66,6 +76,7 @@ private:
   char *sharedMemory = nullptr;
   uint32_t sharedSize = 0;
   std::array<Barrier, barriers + 1> states;
+  Clock leftClock;       // of threads that have left
   std::vector<int> left; // by warp: lanes that have left
 };
 

@@ -2,12 +2,51 @@
 
 #include "runtime/simulator/Findings.h"
 
+#include "dialect/dsl/Types.h"
+
+#include <array>
+#include <fmt/format.h>
+#include <sstream>
+
 namespace kiln::simulator {
 
 const char *nameOf(Check check) {
-  static constexpr const char *names[] = {"bounds",  "alignment", "uninitialised", "race",      "in-flight",
-                                          "barrier", "shuffle",   "deadlock",      "read-only", "trap"};
-  return names[static_cast<int>(check)];
+  static constexpr std::array<const char *, checkCount> names = {
+      "bounds", "alignment", "uninitialised", "race",    "race-lanes", "race-programs", "in-flight",
+      "proxy",  "barrier",   "uniform",       "shuffle", "deadlock",   "read-only",     "trap"};
+  return names[static_cast<size_t>(check)];
+}
+
+bool Checks::needShadow() const {
+  return has(Check::uninitialised) || has(Check::race) || has(Check::raceLanes) || has(Check::racePrograms) ||
+         has(Check::inFlight) || has(Check::proxy);
+}
+
+Checks Checks::named(const std::string &text) {
+  Checks checks;
+  std::stringstream stream(text);
+  bool isFirst = true;
+  for (std::string name; std::getline(stream, name, ','); isFirst = false) {
+    const bool on = !name.starts_with('-');
+    const std::string bare = on ? name : name.substr(1);
+    if (bare == "all") {
+      checks.bits = on ? ~uint32_t{0} : 0;
+      continue;
+    }
+    if (isFirst && on)
+      checks.bits = 0;
+    int number = 0;
+    while (number < checkCount && bare != nameOf(static_cast<Check>(number)))
+      ++number;
+    if (number == checkCount) {
+      std::string names = "all";
+      for (int i = 0; i < checkCount; ++i)
+        names += fmt::format(", {}", nameOf(static_cast<Check>(i)));
+      throw Error(fmt::format("expected checks out of {}, but got '{}'", names, bare));
+    }
+    checks.set(static_cast<Check>(number), on);
+  }
+  return checks;
 }
 
 void Findings::add(Check check, const ptx::Place &place, const std::string &text) {

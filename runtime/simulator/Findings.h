@@ -7,6 +7,7 @@
 
 #include <map>
 #include <mutex>
+#include <string>
 
 namespace kiln::simulator {
 
@@ -16,8 +17,12 @@ enum class Check : uint8_t {
   alignment,
   uninitialised,
   race,
+  raceLanes,
+  racePrograms,
   inFlight,
+  proxy,
   barrier,
+  uniform,
   shuffle,
   deadlock,
   readOnly,
@@ -25,6 +30,23 @@ enum class Check : uint8_t {
 };
 inline constexpr int checkCount = static_cast<int>(Check::trap) + 1;
 const char *nameOf(Check check);
+
+/// A set of checks.
+class Checks {
+public:
+  bool has(Check check) const { return bits >> static_cast<int>(check) & 1; }
+  void set(Check check, bool on) {
+    bits = on ? bits | 1u << static_cast<int>(check) : bits & ~(1u << static_cast<int>(check));
+  }
+  /// Whether any needs to know what happened to memory before.
+  bool needShadow() const;
+  /// Names with commas, taken in order; `all` is all, `-race` or `-all` takes away: "all,-race", "bounds,alignment". A
+  /// text that begins with `-` takes away from all. Throws Error for a name that is no check's.
+  static Checks named(const std::string &text);
+
+private:
+  uint32_t bits = ~uint32_t{0};
+};
 
 struct Finding {
   Check check = Check::bounds;

@@ -4,6 +4,7 @@
 #include "runtime/simulator/Launch.h"
 
 #include "dialect/dsl/Types.h"
+#include "runtime/simulator/Shadow.h"
 
 #include <atomic>
 #include <deque>
@@ -122,7 +123,11 @@ static void checkExtents(const Program &program, const Extents &grid, const Exte
 void launch(const Program &program, const Extents &grid, const Extents &block, uint32_t dynamicShared,
             const char *parameters, const Memory &memory, Findings &findings, const Schedule &schedule) {
   checkExtents(program, grid, block, dynamicShared);
-  const Grid all{program, grid, block, dynamicShared, parameters, memory, findings, schedule.delivery, schedule.seed};
+  std::unique_ptr<GlobalShadow> shadow;
+  if (schedule.checks.needShadow())
+    shadow = std::make_unique<GlobalShadow>();
+  const Grid all{program,           grid,          block,           dynamicShared, parameters, memory, findings,
+                 schedule.delivery, schedule.seed, schedule.checks, shadow.get()};
   Queue queue(all, schedule);
   const int64_t blocks = int64_t{grid[0]} * grid[1] * grid[2];
   const int64_t cores = schedule.threads > 0 ? schedule.threads : std::max(1u, std::thread::hardware_concurrency());

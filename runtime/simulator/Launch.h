@@ -14,6 +14,7 @@ struct Schedule {
   Order order = Order::forward;
   Delivery delivery = Delivery::late;
   uint64_t seed = 0;
+  Checks checks = {};
   int threads = 0; // of the host; 0: as many as there are cores
   /// Steps after which a launch that has not ended is given up, and counted as hanging; 0: none.
   int64_t mostSteps = 0;

@@ -256,7 +256,7 @@ template <bool IsStore> static void moveMatrices(Warp &warp, const Step &step) {
   const Mask executing = warp.exec;
   warp.exec &= lanes == lanesOfWarp ? allLanes : (Mask{1} << lanes) - 1; // the others' addresses do not count
   const LanePointers rows = resolve(warp, step, shape.space, addressesOf(warp, step, shape), 16,
-                                    IsStore ? AccessKind::write : AccessKind::read);
+                                    IsStore ? AccessKind::warpWrite : AccessKind::warpRead);
   warp.exec = executing;
   for (uint32_t matrix = 0; matrix < step.count; ++matrix) {
     auto *words = warp.reg<uint32_t>(slots[matrix]);

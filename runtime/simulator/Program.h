@@ -80,6 +80,8 @@ struct Program {
 
   /// `file:line` of the C++ source if the text has it, else the PTX line.
   std::string textOf(const ptx::Place &place) const;
+  /// The place of a step on a line of the PTX text.
+  ptx::Place placeOf(int line) const;
 };
 
 } // namespace kiln::simulator

@@ -302,6 +302,8 @@ void Warp::exitLanes() {
 }
 
 void Warp::report(Check check, const Step &step, int lane, const std::string &text) {
+  if (!cta.grid.checks.has(check))
+    return;
   const std::array<int, 3> thread = cta.threadCoordinates(threadOf(lane));
   const std::array<int, 3> block = cta.coordinates;
   cta.findings.add(check, place(step),

@@ -73,7 +73,7 @@ template <bool IsStore> static void moveMatrix(Warp &warp, const Step &step) {
       addresses[static_cast<size_t>(lane)] = bases[static_cast<size_t>(lane)] + static_cast<uint64_t>(offset * bytes);
     }
     const LanePointers pointers =
-        resolve(warp, step, shape.space, addresses, bytes, IsStore ? AccessKind::write : AccessKind::read);
+        resolve(warp, step, shape.space, addresses, bytes, IsStore ? AccessKind::warpWrite : AccessKind::warpRead);
     auto *words = warp.reg<uint32_t>(list[4 + element / perRegister]);
     const int shift = element % perRegister * ptx::bitsOf(matrix.type) % 32;
     const uint32_t mask = bytes == 4 ? ~0u : ((1u << ptx::bitsOf(matrix.type)) - 1) << shift;

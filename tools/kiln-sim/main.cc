@@ -31,6 +31,7 @@ struct Options {
   std::string file, kernel, args, order = "forward", delivery = "late";
   std::vector<int> grid = {1}, block = {1};
   uint32_t shared = 0;
+  std::string checks = "all";
   Schedule schedule;
 };
 
@@ -201,6 +202,7 @@ static int runProgram(int argc, char **argv) {
       ->check(CLI::IsMember({"forward", "reverse", "random"}));
   app.add_option("--delivery", options.delivery, "when asynchronous copies land")
       ->check(CLI::IsMember({"late", "early", "random"}));
+  app.add_option("--check", options.checks, "what to look for: all, -race, bounds,alignment, ...");
   app.add_option("--seed", options.schedule.seed, "of the random orders");
   app.add_option("--threads", options.schedule.threads, "threads of this machine; 0: all cores")
       ->check(CLI::Range(0, 1024));
@@ -214,6 +216,7 @@ static int runProgram(int argc, char **argv) {
     options.schedule.delivery = options.delivery == "late"    ? Delivery::late
                                 : options.delivery == "early" ? Delivery::early
                                                               : Delivery::random;
+    options.schedule.checks = Checks::named(options.checks);
     return simulate(options);
   } catch (const CLI::CallForHelp &) {
     try {

@@ -1,0 +1,115 @@
+// Vector clocks of a block.
+
+#include "runtime/simulator/Causality.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace kiln::simulator {
+
+Causality::Causality(uint32_t firstAgent, int threads)
+    : first(firstAgent), warpCount((threads + lanesOfWarp - 1) / lanesOfWarp),
+      agents(static_cast<size_t>(warpCount) + engines) {
+  for (Agent &agent : agents) {
+    agent.clock.seen.resize(agents.size());
+    agent.clock.fenced.resize(agents.size());
+  }
+  if (const int rest = threads % lanesOfWarp)
+    leave(warpCount - 1, allLanes << rest);
+}
+
+void Causality::updateFloor(Agent &agent, int number) {
+  agent.clock.seen[static_cast<size_t>(number)] = *std::min_element(agent.lanes.begin(), agent.lanes.end());
+  agent.floor = *std::min_element(agent.clock.seen.begin(), agent.clock.seen.begin() + warpCount);
+}
+
+// --- Synchronising -------------------------------------------------------------------------------------------------
+
+void Causality::release(int number, Clock &into) {
+  const Agent &agent = agents[static_cast<size_t>(number)];
+  into.join(agent.clock);
+  into.seen[static_cast<size_t>(number)] = time++;
+}
+
+void Causality::acquire(int warp, Mask lanes, const Clock &from) {
+  if (from.empty())
+    return;
+  Agent &agent = agents[static_cast<size_t>(warp)];
+  agent.clock.join(from);
+  if (!from.seen.empty())
+    for (size_t lane = 0; lane < lanesOfWarp; ++lane)
+      if (lanes >> lane & 1)
+        agent.lanes[lane] = std::max(agent.lanes[lane], from.seen[static_cast<size_t>(warp)]);
+  updateFloor(agent, warp);
+}
+
+void Causality::joinLanes(int warp, Mask lanes) {
+  Agent &agent = agents[static_cast<size_t>(warp)];
+  for (size_t lane = 0; lane < lanesOfWarp; ++lane)
+    if (lanes >> lane & 1)
+      agent.lanes[lane] = std::max(agent.lanes[lane], time);
+  ++time;
+  updateFloor(agent, warp);
+}
+
+void Causality::leave(int warp, Mask lanes) {
+  Agent &agent = agents[static_cast<size_t>(warp)];
+  for (size_t lane = 0; lane < lanesOfWarp; ++lane)
+    if (lanes >> lane & 1)
+      agent.lanes[lane] = std::numeric_limits<Time>::max();
+  updateFloor(agent, warp);
+}
+
+void Causality::fence(int warp, Mask lanes) {
+  Agent &agent = agents[static_cast<size_t>(warp)];
+  const Clock read = std::move(agent.read);
+  agent.read.clear();
+  acquire(warp, lanes, read);
+  agent.atFence.clear();
+  release(warp, agent.atFence);
+}
+
+void Causality::proxyFence(int warp) {
+  Clock &clock = agents[static_cast<size_t>(warp)].clock;
+  for (size_t i = 0; i < agents.size(); ++i)
+    clock.fenced[i] = std::max(clock.fenced[i], clock.seen[i]);
+  clock.fenced[static_cast<size_t>(warp)] = time++;
+}
+
+const Clock &Causality::published(int warp, Ordering ordering) {
+  Agent &agent = agents[static_cast<size_t>(warp)];
+  if (ordering == Ordering::relaxed || ordering == Ordering::acquire)
+    return agent.atFence;
+  agent.released.clear();
+  release(warp, agent.released);
+  return agent.released;
+}
+
+void Causality::collect(int warp, Mask lanes, Ordering ordering, const Clock &from) {
+  if (ordering == Ordering::acquire || ordering == Ordering::both)
+    acquire(warp, lanes, from);
+  else
+    agents[static_cast<size_t>(warp)].read.join(from);
+}
+
+// --- Asking --------------------------------------------------------------------------------------------------------
+
+bool Causality::isBefore(const Epoch &epoch, int warp, int lane) const {
+  const Agent &agent = agents[static_cast<size_t>(warp)];
+  const uint32_t local = epoch.agent - first;
+  if (local == static_cast<uint32_t>(warp) && lane >= 0)
+    return epoch.time <= agent.lanes[static_cast<size_t>(lane)];
+  if (local < agents.size())
+    return epoch.time <= agent.clock.seen[local];
+  if (!agent.clock.others)
+    return epoch.time == 0;
+  const auto at = std::lower_bound(agent.clock.others->begin(), agent.clock.others->end(), Epoch{epoch.agent, 0});
+  return epoch.time == 0 || (at != agent.clock.others->end() && at->agent == epoch.agent && epoch.time <= at->time);
+}
+
+bool Causality::isFenced(const Epoch &epoch, int warp) const {
+  const uint32_t local = epoch.agent - first;
+  return local >= agents.size() || epoch.time <= agents[static_cast<size_t>(warp)].clock.fenced[local];
+}
+
+} // namespace kiln::simulator

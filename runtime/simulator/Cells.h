@@ -1,0 +1,70 @@
+// What is known of each byte of memory: which threads wrote and read it last, whether it has a value, whether an
+// asynchronous copy is on its way to it or from it.
+//
+// A cell stands for 4 bytes, which threads mostly access together. At the first access to a part of them it is split
+// into four cells, one a byte; a store of all of them makes it whole again. Several readers that are not ordered among
+// each other are a list.
+
+#pragma once
+
+#include "runtime/simulator/Clock.h"
+
+#include <array>
+#include <cstdlib>
+
+namespace kiln::simulator {
+
+/// A lane of an agent, in the low bits; `allOfThem` means several or all of them.
+inline constexpr int laneBits = 6;
+inline constexpr uint32_t allOfThem = (1u << laneBits) - 1;
+
+struct Cell {
+  enum State : uint16_t {
+    valid = 0xf,          // the bytes that have a value
+    landing = 0xf0,       // the bytes that an asynchronous copy will write
+    isSplit = 0x100,      // `writer` is the index of the cells of the bytes, and nothing else holds
+    manyReaders = 0x200,  // `reader` is the index of their list, `read` the latest time
+    strongWrite = 0x400,  // the last write was an atomic or strong one
+    strongRead = 0x800,   // all reads were
+    engineWrote = 0x1000, // an asynchronous engine wrote last
+  };
+  Time written = 0, read = 0;           // 0: never
+  uint32_t writer = 0, reader = 0;      // agent of the launch << laneBits | lane
+  uint16_t writeLine = 0, readLine = 0; // of the PTX text; 0: beyond what these hold
+  uint16_t state = 0;                   // of State
+  uint16_t leaving = 0;                 // asynchronous reads under way
+};
+
+/// The cells of consecutive memory.
+class Cells {
+public:
+  /// `bytes` of memory, uninitialised unless `hasValues`; lists hold up to `readers` readers, further ones are not
+  /// kept.
+  Cells(uint64_t bytes, bool hasValues, uint32_t readers);
+  Cells(Cells &&) = default;
+
+  Cell &operator[](uint64_t word) { return cells.get()[word]; }
+  /// The cells of a split cell's bytes.
+  std::array<Cell, 4> &bytesOf(const Cell &cell) { return parts[cell.writer]; }
+  void split(Cell &cell);
+  /// Makes a split cell whole; the caller sets what it holds.
+  void unite(Cell &cell);
+  /// The readers of a cell with manyReaders, up to the first without a time.
+  Epoch *readersOf(const Cell &cell) { return lists.data() + size_t{cell.reader} * capacity; }
+  uint32_t mostReaders() const { return capacity; }
+  /// Turns a cell's one reader into a list.
+  void listReaders(Cell &cell);
+  void forgetReaders(Cell &cell);
+
+private:
+  struct Free {
+    void operator()(Cell *cells) const { std::free(cells); }
+  };
+  std::unique_ptr<Cell, Free> cells;
+  std::vector<std::array<Cell, 4>> parts;
+  std::vector<Epoch> lists; // whose agents are agent << laneBits | lane
+  std::vector<uint32_t> freeParts, freeLists;
+  uint32_t capacity;
+};
+
+} // namespace kiln::simulator

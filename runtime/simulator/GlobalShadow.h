@@ -1,0 +1,39 @@
+// What all blocks of a launch know of global memory: cells by page, made when a page is first touched, and the clocks
+// of the words that threads synchronise by. Blocks run on several of the host's threads: a page is held while its cells
+// are looked at.
+
+#pragma once
+
+#include "runtime/simulator/Cells.h"
+
+#include <atomic>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace kiln::simulator {
+
+class GlobalShadow {
+public:
+  static constexpr int pageBits = 12;
+  struct Page {
+    Page() : cells(uint64_t{1} << pageBits, true, 6) {}
+    Cells cells;
+    std::atomic_flag held;
+  };
+
+  /// The page of an address; it stays where it is.
+  Page &pageOf(uint64_t address);
+  /// Adds what a thread releases to the clock of a word.
+  void publish(uint64_t address, const Others &released);
+  /// The clock of a word.
+  Others clockOf(uint64_t address) const;
+
+private:
+  mutable std::shared_mutex pagesMutex, wordsMutex;
+  std::unordered_map<uint64_t, std::unique_ptr<Page>> pages;
+  std::unordered_map<uint64_t, Others> words;
+  std::atomic<bool> anyWords = false;
+};
+
+} // namespace kiln::simulator

@@ -1,0 +1,280 @@
+// Cells are looked at, judged and changed.
+
+#include "runtime/simulator/Shadow.h"
+
+#include "runtime/simulator/Cta.h"
+
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
+
+namespace kiln::simulator {
+
+Shadow::Shadow(GlobalShadow &global, uint32_t number, int threads, char *sharedMemory, uint32_t sharedBytes)
+    : order(number * (static_cast<uint32_t>(threads + lanesOfWarp - 1) / lanesOfWarp + Causality::engines), threads),
+      global(global), sharedMemory(sharedMemory), sharedBytes(sharedBytes),
+      shared(sharedBytes, false, static_cast<uint32_t>(order.warps()) + Causality::engines) {}
+
+// --- Cells of an address -------------------------------------------------------------------------------------------
+
+GlobalShadow::Page &Shadow::pageOf(const char *at) {
+  const uint64_t number = reinterpret_cast<uint64_t>(at) >> GlobalShadow::pageBits;
+  auto &[known, page] = recentPages[number % recentPages.size()];
+  if (known != number)
+    known = number, page = &global.pageOf(reinterpret_cast<uint64_t>(at));
+  return *page;
+}
+
+/// Calls function(cells, cell, its bytes, its first byte's address) for all cells that the bytes lie in.
+template <class Function> void Shadow::forCells(char *at, uint32_t bytes, Function function) {
+  const auto walk = [&](Cells &cells, uint64_t first, uint32_t length) {
+    for (uint64_t offset = first; offset < first + length;) {
+      const uint64_t stop = std::min((offset | 3) + 1, first + length);
+      function(cells, cells[offset >> 2], ((1u << (stop - offset)) - 1) << (offset & 3), at);
+      at += stop - offset;
+      offset = stop;
+    }
+  };
+  if (isShared(at))
+    return walk(shared, static_cast<uint64_t>(at - sharedMemory), bytes);
+  while (bytes > 0) {
+    constexpr uint64_t pageBytes = uint64_t{1} << GlobalShadow::pageBits;
+    const uint64_t first = reinterpret_cast<uint64_t>(at) % pageBytes;
+    const auto length = static_cast<uint32_t>(std::min<uint64_t>(bytes, pageBytes - first));
+    GlobalShadow::Page &page = pageOf(at);
+    while (page.held.test_and_set(std::memory_order_acquire))
+      continue;
+    walk(page.cells, first, length);
+    page.held.clear(std::memory_order_release);
+    bytes -= length;
+  }
+}
+
+// --- Accesses ------------------------------------------------------------------------------------------------------
+
+static uint16_t shortLine(int line) { return static_cast<uint16_t>(line <= 0xffff ? line : 0); }
+
+void Shadow::access(const Accesses &a) {
+  Visit visit{.accesses = &a, .warp = a.warp, .step = a.step};
+  visit.agent = a.warp.index;
+  visit.kind = a.kind;
+  visit.reads = isRead(a.kind) || a.kind == AccessKind::atomic;
+  visit.writes = !isRead(a.kind);
+  visit.strong = a.kind == AccessKind::atomic || a.kind == AccessKind::strongRead || a.kind == AccessKind::strongWrite;
+  visit.line = shortLine(a.warp.place(a.step).line);
+  const bool together = a.kind == AccessKind::warpRead || a.kind == AccessKind::warpWrite;
+  const uint32_t agent = (order.firstAgent() + static_cast<uint32_t>(visit.agent)) << laneBits;
+  for (Mask left = a.lanes; left; left &= left - 1) {
+    visit.lane = std::countr_zero(left);
+    visit.self = agent | (together ? allOfThem : static_cast<uint32_t>(visit.lane));
+    visit.bytes = a.sizes ? (*a.sizes)[static_cast<size_t>(visit.lane)] : a.bytes;
+    char *const begin = a.pointers.at[static_cast<size_t>(visit.lane)];
+    visit.begin = begin;
+    forCells(begin, visit.bytes,
+             [&](Cells &cells, Cell &cell, unsigned bytes, char *at) { this->visit(visit, cells, cell, bytes, at); });
+  }
+}
+
+void Shadow::visit(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes, char *at) {
+  if (bytes == Cell::valid && !(cell.state & Cell::isSplit))
+    return visitPart(visit, cells, cell, bytes, at);
+  if (!(cell.state & Cell::isSplit))
+    cells.split(cell);
+  for (unsigned byte = 0; byte < 4; ++byte)
+    if (bytes >> byte & 1) {
+      visitPart(visit, cells, cells.bytesOf(cell)[byte], 1, at);
+      ++at;
+    }
+  if (visit.writes && bytes == Cell::valid) {
+    Cell whole = cells.bytesOf(cell)[0];
+    whole.state |= Cell::valid;
+    const bool landing = whole.state & Cell::landing;
+    cells.unite(cell);
+    cell = whole;
+    if (landing)
+      cell.state |= Cell::landing;
+  }
+}
+
+/// A cell that is not split, of which the bytes are accessed.
+void Shadow::visitPart(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes, char *at) {
+  if (cell.state >> 4 & bytes)
+    report(visit, Check::inFlight, at, "to which an asynchronous copy is under way that nobody has waited for");
+  else if (visit.writes && cell.leaving)
+    report(visit, Check::inFlight, at, "which an asynchronous instruction reads that nobody has waited for");
+  else if (visit.reads && (~cell.state & bytes))
+    report(visit, Check::uninitialised, at, "to which nothing was written");
+  else
+    checkRaces(visit, cells, cell, bytes, at);
+  if (visit.writes)
+    noteWrite(visit, cells, cell, bytes);
+  else
+    noteRead(visit, cells, cell);
+  cell.state |= static_cast<uint16_t>(bytes); // what was reported is not reported again
+}
+
+// --- Races ---------------------------------------------------------------------------------------------------------
+
+bool Shadow::isBefore(const Visit &visit, Time time, uint32_t who) const {
+  if (time == 0)
+    return true;
+  const uint32_t lane = visit.self & allOfThem;
+  return (who == visit.self && lane != allOfThem) ||
+         order.isBefore({who >> laneBits, time}, visit.agent, lane == allOfThem ? -1 : static_cast<int>(lane));
+}
+
+/// Whether a store writes what is there, or what another lane writes at once.
+bool Shadow::storesTheSame(const Visit &visit, const Cell &cell, unsigned bytes, const char *at) const {
+  const Accesses &all = *visit.accesses;
+  if (!all.stored)
+    return false;
+  size_t other = lanesOfWarp; // a lane that writes there at once
+  if (cell.writer >> laneBits == visit.self >> laneBits)
+    for (Mask left = all.lanes & ((Mask{1} << visit.lane) - 1); left; left &= left - 1)
+      if (const auto lane = static_cast<size_t>(std::countr_zero(left));
+          at >= all.pointers.at[lane] && at < all.pointers.at[lane] + all.bytes)
+        other = lane;
+  for (uint32_t i = 0; i < static_cast<uint32_t>(std::popcount(bytes)); ++i) {
+    const char *byte = at + i;
+    const uint8_t mine = all.stored->byteOf(all.stored->context, visit.lane, static_cast<uint32_t>(byte - visit.begin));
+    const uint8_t theirs = other < lanesOfWarp
+                               ? all.stored->byteOf(all.stored->context, static_cast<int>(other),
+                                                    static_cast<uint32_t>(byte - all.pointers.at[other]))
+                               : static_cast<uint8_t>(*byte);
+    if (mine != theirs)
+      return false;
+  }
+  return true;
+}
+
+void Shadow::checkRaces(const Visit &visit, Cells &cells, const Cell &cell, unsigned bytes, char *at) {
+  if (!isBefore(visit, cell.written, cell.writer) && !(visit.strong && cell.state & Cell::strongWrite) &&
+      !(visit.writes && storesTheSame(visit, cell, bytes, at)))
+    return reportRace(visit, at, cell.writer, true, cell.writeLine);
+  if (visit.byEngine && !(cell.state & Cell::engineWrote) &&
+      !order.isFenced({cell.writer >> laneBits, cell.written}, visit.agent))
+    return report(visit, Check::proxy, at,
+                  "for an asynchronous engine, with no fence.proxy.async since they were written");
+  if (!visit.writes || (visit.strong && cell.state & Cell::strongRead))
+    return;
+  if (!(cell.state & Cell::manyReaders)) {
+    if (!isBefore(visit, cell.read, cell.reader))
+      reportRace(visit, at, cell.reader, false, cell.readLine);
+    return;
+  }
+  const Epoch *readers = cells.readersOf(cell);
+  for (uint32_t i = 0; i < cells.mostReaders() && readers[i].time; ++i)
+    if (!isBefore(visit, readers[i].time, readers[i].agent))
+      return reportRace(visit, at, readers[i].agent, false, cell.readLine);
+}
+
+void Shadow::noteWrite(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes) {
+  cells.forgetReaders(cell);
+  const bool together = cell.written == order.now() && (cell.writer ^ visit.self) >> laneBits == 0;
+  cell.written = order.now();
+  cell.writer = together && cell.writer != visit.self ? visit.self | allOfThem : visit.self;
+  cell.writeLine = visit.line;
+  cell.state &= static_cast<uint16_t>(~(Cell::strongWrite | Cell::engineWrote));
+  cell.state |= static_cast<uint16_t>(bytes | (visit.strong ? Cell::strongWrite : 0) |
+                                      (visit.kind == AccessKind::asyncWrite ? bytes << 4 : 0));
+}
+
+void Shadow::noteRead(const Visit &visit, Cells &cells, Cell &cell) {
+  bool allBefore = true;
+  if (!(cell.state & Cell::manyReaders)) {
+    allBefore = isBefore(visit, cell.read, cell.reader);
+  } else {
+    const Epoch *readers = cells.readersOf(cell);
+    for (uint32_t i = 0; i < cells.mostReaders() && readers[i].time && allBefore; ++i)
+      allBefore = isBefore(visit, readers[i].time, readers[i].agent);
+  }
+  const bool strongOnly = cell.state & Cell::strongRead;
+  if (!allBefore && visit.strong && !strongOnly)
+    return; // plain reads count more
+  cell.readLine = visit.line;
+  if (allBefore || (strongOnly && !visit.strong)) {
+    cells.forgetReaders(cell);
+    cell.reader = visit.self;
+    if (visit.strong)
+      cell.state |= Cell::strongRead;
+  } else if (!(cell.state & Cell::manyReaders) && (cell.reader ^ visit.self) >> laneBits == 0) {
+    if (cell.reader != visit.self)
+      cell.reader |= allOfThem;
+  } else {
+    if (!(cell.state & Cell::manyReaders))
+      cells.listReaders(cell);
+    Epoch *readers = cells.readersOf(cell);
+    uint32_t i = 0;
+    while (i < cells.mostReaders() && readers[i].time && (readers[i].agent ^ visit.self) >> laneBits != 0)
+      ++i;
+    if (i == cells.mostReaders())
+      return;
+    readers[i] = {readers[i].time && readers[i].agent != visit.self ? visit.self | allOfThem : visit.self, order.now()};
+  }
+  cell.read = order.now();
+}
+
+// --- Asynchronous copies -------------------------------------------------------------------------------------------
+
+void Shadow::beginWrite(Warp &warp, const Step &step, int lane, char *at, uint32_t bytes) {
+  LanePointers pointers;
+  pointers.at[static_cast<size_t>(lane)] = at;
+  access({warp, step, pointers, Mask{1} << lane, bytes, AccessKind::asyncWrite});
+}
+
+void Shadow::endWrite(int agent, int lane, char *at, uint32_t bytes) {
+  const bool engine = agent >= order.warps();
+  const uint32_t who = (order.firstAgent() + static_cast<uint32_t>(agent)) << laneBits | static_cast<uint32_t>(lane);
+  const auto land = [&](Cell &cell, unsigned landed) {
+    cell.state &= static_cast<uint16_t>(~(landed << 4));
+    cell.state |= static_cast<uint16_t>(landed | (engine ? Cell::engineWrote : 0));
+    cell.writer = who;
+    cell.written = order.now();
+  };
+  forCells(at, bytes, [&](Cells &cells, Cell &cell, unsigned landed, char *) {
+    if (!(cell.state & Cell::isSplit))
+      return land(cell, landed);
+    for (unsigned byte = 0; byte < 4; ++byte)
+      if (landed >> byte & 1)
+        land(cells.bytesOf(cell)[byte], 1);
+  });
+}
+
+void Shadow::beginRead(Warp &warp, const Step &step, int lane, char *at, uint32_t bytes) {
+  LanePointers pointers;
+  pointers.at[static_cast<size_t>(lane)] = at;
+  const Accesses accesses{warp, step, pointers, Mask{1} << lane, bytes};
+  Visit visit{.accesses = &accesses, .warp = warp, .step = step, .lane = lane};
+  visit.agent = warp.index;
+  visit.self = (order.firstAgent() + static_cast<uint32_t>(warp.index)) << laneBits | static_cast<uint32_t>(lane);
+  visit.reads = visit.byEngine = true;
+  visit.line = shortLine(warp.place(step).line);
+  visit.bytes = bytes;
+  visit.begin = at;
+  forCells(at, bytes, [&](Cells &cells, Cell &cell, unsigned read, char *place) {
+    this->visit(visit, cells, cell, read, place);
+    if (!(cell.state & Cell::isSplit))
+      ++cell.leaving;
+    else
+      for (unsigned byte = 0; byte < 4; ++byte)
+        cells.bytesOf(cell)[byte].leaving += read >> byte & 1;
+  });
+}
+
+void Shadow::endRead(int warp, int lane, char *at, uint32_t bytes) {
+  const uint32_t who = (order.firstAgent() + static_cast<uint32_t>(warp)) << laneBits | static_cast<uint32_t>(lane);
+  const auto leave = [&](Cell &cell) {
+    cell.leaving -= cell.leaving > 0;
+    if (!(cell.state & Cell::manyReaders) && cell.reader == who)
+      cell.read = order.now();
+  };
+  forCells(at, bytes, [&](Cells &cells, Cell &cell, unsigned read, char *) {
+    if (!(cell.state & Cell::isSplit))
+      return leave(cell);
+    for (unsigned byte = 0; byte < 4; ++byte)
+      if (read >> byte & 1)
+        leave(cells.bytesOf(cell)[byte]);
+  });
+}
+
+} // namespace kiln::simulator

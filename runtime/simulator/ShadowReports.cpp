@@ -1,0 +1,107 @@
+// What the shadow says, and the clocks of words.
+
+#include "runtime/simulator/Cta.h"
+#include "runtime/simulator/Shadow.h"
+
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
+
+namespace kiln::simulator {
+
+// --- Reports -------------------------------------------------------------------------------------------------------
+
+void Shadow::report(const Visit &visit, Check check, const char *at, const char *what) {
+  if (visit.warp.cta.grid.checks.has(check))
+    visit.warp.report(check, visit.step, visit.lane,
+                      fmt::format("{} {}, {}", visit.reads ? "reads" : "writes", placeText(at), what));
+}
+
+void Shadow::reportRace(const Visit &visit, const char *at, uint32_t other, bool otherWrote, uint16_t line) {
+  const uint32_t perBlock = static_cast<uint32_t>(order.warps()) + Causality::engines;
+  const uint32_t agent = other >> laneBits, block = agent / perBlock, lane = other & allOfThem;
+  const auto warp = static_cast<int>(agent % perBlock);
+  const bool sameBlock = block == order.firstAgent() / perBlock;
+  const Check check = !sameBlock ? Check::racePrograms : warp == visit.agent ? Check::raceLanes : Check::race;
+  Cta &cta = visit.warp.cta;
+  if (!cta.grid.checks.has(check))
+    return;
+  std::string who = warp >= order.warps() ? "an asynchronous copy"
+                    : lane == allOfThem   ? fmt::format("several threads of warp {}", warp)
+                                          : fmt::format("thread {}", warp * lanesOfWarp + static_cast<int>(lane));
+  if (!sameBlock)
+    who += fmt::format(" of block {}", block);
+  const std::string where =
+      line ? fmt::format(" ({})", visit.warp.program.textOf(visit.warp.program.placeOf(line))) : "";
+  visit.warp.report(check, visit.step, visit.lane,
+                    fmt::format("{} {}, which {} has {}{}, and nothing orders the two",
+                                visit.writes ? "writes" : "reads", placeText(at), who, otherWrote ? "written" : "read",
+                                where));
+}
+
+std::string Shadow::placeText(const char *at) const {
+  return isShared(at) ? fmt::format("byte {} of .shared", at - sharedMemory)
+                      : fmt::format("the byte at {:#x}", reinterpret_cast<uint64_t>(at));
+}
+
+// --- Words that threads synchronise by -----------------------------------------------------------------------------
+
+/// A clock as other blocks know it.
+Others Shadow::othersFrom(const Clock &clock) const {
+  if (clock.empty())
+    return nullptr;
+  std::vector<Epoch> own;
+  for (uint32_t i = 0; i < clock.seen.size(); ++i)
+    if (clock.seen[i])
+      own.push_back({order.firstAgent() + i, clock.seen[i]});
+  return join(clock.others, std::make_shared<const std::vector<Epoch>>(std::move(own)));
+}
+
+/// What another block released, some of which may be this block's.
+Clock Shadow::clockFrom(const Others &others) const {
+  Clock clock{.others = others};
+  const auto agents = static_cast<uint32_t>(order.warps()) + Causality::engines;
+  for (const Epoch &epoch : *others)
+    if (epoch.agent - order.firstAgent() < agents) {
+      clock.seen.resize(agents);
+      clock.seen[epoch.agent - order.firstAgent()] = epoch.time;
+    }
+  return clock;
+}
+
+/// Calls function(word) for the words at which the lanes' accesses begin.
+template <class Function> static void forWords(const LanePointers &words, Function function) {
+  for (Mask left = words.valid; left; left &= left - 1)
+    function(words.at[static_cast<size_t>(std::countr_zero(left))]);
+}
+
+void Shadow::publish(Warp &warp, const LanePointers &words, Ordering ordering) {
+  const Clock &clock = order.published(warp.index, ordering);
+  if (clock.empty())
+    return;
+  Others others; // made once
+  forWords(words, [&](const char *word) {
+    if (isShared(word)) {
+      sharedWords[word].join(clock);
+      return;
+    }
+    if (!others)
+      others = othersFrom(clock);
+    global.publish(reinterpret_cast<uint64_t>(word), others);
+  });
+}
+
+void Shadow::collect(Warp &warp, const LanePointers &words, Ordering ordering) {
+  Others last; // many lanes meet the same
+  forWords(words, [&](const char *word) {
+    if (isShared(word)) {
+      if (const auto at = sharedWords.find(word); at != sharedWords.end())
+        order.collect(warp.index, warp.exec, ordering, at->second);
+    } else if (const Others others = global.clockOf(reinterpret_cast<uint64_t>(word)); others && others != last) {
+      last = others;
+      order.collect(warp.index, warp.exec, ordering, clockFrom(others));
+    }
+  });
+}
+
+} // namespace kiln::simulator

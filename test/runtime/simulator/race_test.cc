@@ -1,0 +1,148 @@
+// Races: who may touch the same bytes without anything between.
+
+#include "test/runtime/simulator/machine.h"
+
+#include <algorithm>
+
+namespace kiln::simulator::test {
+
+static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
+
+/// The kinds, each once, of what a kernel of one pointer does wrong, in blocks of `threads` threads.
+static std::vector<std::string> kinds(const std::string &registers, const std::string &body, int threads,
+                                      int blocks = 1, uint64_t bytes = 4096) {
+  Machine machine(kernel(1, registers, body));
+  const uint8_t *memory = machine.buffer(std::vector<uint8_t>(bytes));
+  machine.run("k", {blocks, 1, 1}, {threads, 1, 1}, {address(memory)});
+  std::vector<std::string> names;
+  for (const std::string &text : machine.found())
+    names.push_back(text.substr(0, text.find(':')));
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+static const std::string place = ".shared .align 16 .b8 place[1024];\n.reg .b32 %r<8>; .reg .pred %q; .reg .b64 %g;\n";
+/// Thread i writes word i of shared memory, which holds 0; then `between`; then it reads word i ^ `other`.
+static std::string exchange(const std::string &between, int other) {
+  return "mov.u32 %r0, place;\nshl.b32 %r1, %t, 2;\nadd.u32 %r2, %r0, %r1;\nst.shared.u32 [%r2], 0;\nbar.sync "
+         "0;\nst.shared.u32 [%r2], %t;\n" +
+         between + "\nxor.b32 %r3, %r1, " + std::to_string(4 * other) +
+         ";\nadd.u32 %r2, %r0, %r3;\nld.shared.u32 %r4, [%r2];";
+}
+
+// What another warp wrote may be read after a barrier, not without one.
+TEST(RaceTest, BetweenWarps) {
+  EXPECT_EQ(kinds(place, exchange("", 32), 64), Names{"race"});
+  EXPECT_EQ(kinds(place, exchange("bar.sync 0;", 32), 64), Names{});
+  EXPECT_EQ(kinds(place, exchange("bar.warp.sync -1;", 32), 64), Names{"race"});
+}
+
+// Within a warp lanes need bar.warp.sync or a barrier; a lane needs nothing for what is its own.
+TEST(RaceTest, BetweenLanes) {
+  EXPECT_EQ(kinds(place, exchange("", 1), 32), Names{"race-lanes"});
+  EXPECT_EQ(kinds(place, exchange("bar.warp.sync -1;", 1), 32), Names{});
+  EXPECT_EQ(kinds(place, exchange("bar.sync 0;", 1), 32), Names{});
+  EXPECT_EQ(kinds(place, exchange("", 0), 64), Names{});
+}
+
+// A write after another thread's read races as the read after the write does.
+TEST(RaceTest, WriteAfterRead) {
+  const std::string again = "\nst.shared.u32 [%r2], 7;";
+  EXPECT_EQ(kinds(place, exchange("bar.sync 0;", 32) + "bar.sync 0;" + again, 64), Names{});
+  EXPECT_EQ(kinds(place, exchange("bar.sync 0;", 32) + "mov.u32 %r2, place;\nadd.u32 %r2, %r2, %r1;" + again, 64),
+            Names{"race"});
+}
+
+// Two barriers with numbers order only those who come to the same one.
+TEST(RaceTest, NamedBarriers) {
+  const std::string apart = "setp.lt.u32 %q, %t, 64;\n@%q bar.sync 1, 64;\n@!%q bar.sync 2, 64;";
+  EXPECT_EQ(kinds(place, exchange(apart, 32), 128), Names{});
+  EXPECT_EQ(kinds(place, exchange(apart, 64), 128), Names{"race"});
+}
+
+// Whoever only arrives is before those who wait, and they are not before it.
+TEST(RaceTest, ArrivingOrdersOneWay) {
+  const std::string head = "setp.ge.u32 %q, %t, 64;\n@%q exit;\nsetp.lt.u32 %q, %t, 32;\nmov.u32 %r0, place;\nshl.b32 "
+                           "%r1, %t, 2;\nand.b32 %r1, %r1, "
+                           "127;\nadd.u32 %r2, %r0, %r1;\n";
+  const std::string forth = "@%q st.shared.u32 [%r2], %t;\n@%q bar.arrive 1, 64;\n@!%q bar.sync 1, 64;\n@!%q "
+                            "ld.shared.u32 %r3, [%r2];\n";
+  EXPECT_EQ(kinds(place, head + forth, 96), Names{});
+  EXPECT_EQ(kinds(place, head + forth + "@%q st.shared.u32 [%r2], 5;", 96), Names{"race"});
+}
+
+// Threads that write different bytes of one word do not race, threads that write the same byte do, unless they write
+// the same.
+TEST(RaceTest, IsExactToTheByte) {
+  const auto store = [](const std::string &address, const std::string &value) {
+    return "mov.u32 %r0, place;\n" + address + "\nadd.u32 %r0, %r0, %r1;\ncvt.u16.u32 %h, " + value +
+           ";\nst.shared.b8 [%r0], %h;";
+  };
+  const std::string registers = place + ".reg .b16 %h;";
+  EXPECT_EQ(kinds(registers, store("mov.u32 %r1, %t;", "%t"), 64), Names{});
+  EXPECT_EQ(kinds(registers, store("shr.u32 %r1, %t, 1;", "%t"), 64), Names{"race-lanes"});
+  EXPECT_EQ(kinds(registers, store("shr.u32 %r1, %t, 1;", "7"), 64), Names{});
+  EXPECT_EQ(kinds(registers, store("and.b32 %r1, %t, 31;", "%t"), 64), Names{"race"});
+}
+
+// Atomic updates do not race with each other; a plain read beside them does.
+TEST(RaceTest, Atomics) {
+  const std::string set = "mov.u32 %r0, place;\nsetp.eq.u32 %q, %t, 0;\n@%q st.shared.u32 [%r0], 0;\nbar.sync 0;\n";
+  EXPECT_EQ(kinds(place, set + "red.shared.add.u32 [%r0], 1;\nbar.sync 0;\nld.shared.u32 %r1, [%r0];", 64), Names{});
+  EXPECT_EQ(kinds(place, set + "red.shared.add.u32 [%r0], 1;\nld.shared.u32 %r1, [%r0];", 64),
+            (Names{"race", "race-lanes"}));
+}
+
+// Blocks of a launch are ordered by nothing but atomics: a flag with fences on both sides.
+TEST(RaceTest, BetweenPrograms) {
+  const std::string registers = ".reg .b32 %r<8>; .reg .pred %q; .reg .b64 %g;\n";
+  EXPECT_EQ(kinds(registers, "mov.u32 %r0, %ctaid.x;\nst.global.u32 [%p0], %r0;", 1, 2), Names{"race-programs"});
+  EXPECT_EQ(kinds(registers, "red.global.add.u32 [%p0], 1;", 1, 2), Names{});
+  const auto handOver = [&](const std::string &before, const std::string &after) {
+    return kinds(registers,
+                 "mov.u32 %r0, %ctaid.x;\nsetp.eq.u32 %q, %r0, 0;\n@!%q bra wait;\nst.global.u32 [%p0+64], 5;\n" +
+                     before +
+                     "atom.global.exch.b32 %r1, [%p0], 1;\nret;\nwait:\natom.global.add.u32 %r1, [%p0], 0;\n"
+                     "setp.ne.u32 %q, %r1, 1;\n@%q bra wait;\n" +
+                     after + "ld.global.u32 %r2, [%p0+64];",
+                 1, 2);
+  };
+  EXPECT_EQ(handOver("membar.gl;\n", "membar.gl;\n"), Names{});
+  EXPECT_EQ(handOver("", "membar.gl;\n"), Names{"race-programs"});
+  EXPECT_EQ(handOver("membar.gl;\n", ""), Names{"race-programs"});
+}
+
+// The barrier that keeps a block's other warps before the thread that hands over counts as well.
+TEST(RaceTest, BarrierBeforeAtomicHandOver) {
+  const std::string registers = ".reg .b32 %r<8>; .reg .pred %q, %u; .reg .b64 %g;\n";
+  const auto handOver = [&](const std::string &barrier) {
+    return kinds(registers,
+                 "mov.u32 %r0, %tid.x;\nmul.wide.u32 %g, %r0, 8;\nadd.u64 %g, %p0, %g;\nsetp.eq.u32 %u, %r0, 0;\n"
+                 "mov.u32 %r0, %ctaid.x;\nsetp.eq.u32 %q, %r0, 0;\n"
+                 "@!%q bra wait;\nst.global.u32 [%g+64], 5;\n" +
+                     barrier +
+                     "@%u atom.global.acq_rel.gpu.exch.b32 %r1, [%p0], 1;\nret;\nwait:\n"
+                     "atom.global.acq_rel.gpu.add.u32 %r1, [%p0], 0;\nsetp.ne.u32 %q, %r1, 1;\n@%q bra wait;\n"
+                     "ld.global.u32 %r2, [%g+64];",
+                 64, 2);
+  };
+  EXPECT_EQ(handOver("bar.sync 0;\n"), Names{});
+  EXPECT_EQ(handOver(""), Names{"race-programs"});
+}
+
+// Checks are named, and taken away one by one.
+TEST(RaceTest, ChecksAreSwitched) {
+  EXPECT_FALSE(Checks::named("all,-race").has(Check::race));
+  EXPECT_TRUE(Checks::named("all,-race").has(Check::raceLanes));
+  EXPECT_FALSE(Checks::named("-race").has(Check::race));
+  EXPECT_TRUE(Checks::named("-race").has(Check::bounds));
+  EXPECT_TRUE(Checks::named("race,bounds").has(Check::bounds));
+  EXPECT_FALSE(Checks::named("race,bounds").has(Check::inFlight));
+  EXPECT_FALSE(Checks::named("bounds,alignment").needShadow());
+  EXPECT_THROW(Checks::named("all,raze"), Error);
+}
+
+} // namespace kiln::simulator::test

@@ -1,0 +1,59 @@
+// Bytes without a value, and bytes in flight.
+
+#include "test/runtime/simulator/machine.h"
+
+#include <fmt/format.h>
+
+namespace kiln::simulator::test {
+
+static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
+
+static std::vector<std::string> found(const std::string &body, int threads, Schedule schedule = {}) {
+  Machine machine(kernel(1, ".shared .align 16 .b8 place[1024];\n.reg .b32 %r<8>; .reg .b16 %h; .reg .pred %q;\n",
+                         "mov.u32 %r0, place;\nshl.b32 %r1, %t, 4;\nadd.u32 %r1, %r0, %r1;\n" + body));
+  const uint8_t *memory = machine.buffer(std::vector<uint8_t>(1024));
+  machine.run("k", {1, 1, 1}, {threads, 1, 1}, {address(memory)}, 0, schedule);
+  return machine.found();
+}
+
+using Texts = std::vector<std::string>;
+
+// Shared memory has no value before it is written, byte by byte.
+TEST(ShadowTest, UninitialisedSharedMemory) {
+  EXPECT_EQ(found("ld.shared.u32 %r2, [place+8];", 1),
+            Texts{"uninitialised: reads byte 8 of .shared, to which nothing was written"});
+  EXPECT_EQ(found("st.shared.u32 [place+8], 1;\nld.shared.u32 %r2, [place+8];", 1), Texts{});
+  EXPECT_EQ(found("mov.u16 %h, 1;\nst.shared.b8 [place+8], %h;\nld.shared.u16 %h, [place+8];", 1),
+            Texts{"uninitialised: reads byte 9 of .shared, to which nothing was written"});
+  EXPECT_EQ(found("mov.u16 %h, 1;\nst.shared.b8 [place+8], %h;\nst.shared.b8 [place+9], %h;\nld.shared.u16 %h, "
+                  "[place+8];",
+                  1),
+            Texts{});
+}
+
+static const std::string copy = "cp.async.cg.shared.global [%r1], [%p0], 16;\ncp.async.commit_group;\n";
+
+// What cp.async brings may be touched when its thread has waited, whenever it lands.
+TEST(ShadowTest, BytesInFlight) {
+  for (const Delivery delivery : {Delivery::late, Delivery::early, Delivery::random}) {
+    const Schedule schedule{.delivery = delivery};
+    const std::string inFlight =
+        "in-flight: {} byte 0 of .shared, to which an asynchronous copy is under way that nobody has waited for";
+    EXPECT_EQ(found(copy + "ld.shared.u32 %r2, [%r1];", 1, schedule),
+              Texts{fmt::format(fmt::runtime(inFlight), "reads")});
+    EXPECT_EQ(found(copy + "st.shared.u32 [%r1], 1;", 1, schedule),
+              Texts{fmt::format(fmt::runtime(inFlight), "writes")});
+    EXPECT_EQ(found(copy + "cp.async.wait_group 0;\nld.shared.u32 %r2, [%r1];", 1, schedule), Texts{});
+    EXPECT_EQ(found(copy + "cp.async.wait_group 1;\nld.shared.u32 %r2, [%r1];", 1, schedule).size(), 1u);
+  }
+}
+
+// Other threads see it after a barrier that comes after the wait.
+TEST(ShadowTest, WaitingIsForOneThread) {
+  const std::string read = "xor.b32 %r1, %r1, 512;\nld.shared.u32 %r2, [%r1];";
+  EXPECT_EQ(found(copy + "cp.async.wait_group 0;\nbar.sync 0;\n" + read, 64), Texts{});
+  EXPECT_NE(found(copy + "cp.async.wait_group 0;\n" + read, 64), Texts{});
+  EXPECT_NE(found(copy + "bar.sync 0;\ncp.async.wait_group 0;\n" + read, 64), Texts{});
+}
+
+} // namespace kiln::simulator::test
