@@ -83,7 +83,9 @@ static void decodeBarrier(Decoder &d, bool aligned) {
 
 static void decodeFence(Decoder &d) {
   if (d.take("proxy")) {
-    if (d.takeOne({"async", "async::global", "async::shared::cta", "alias"}) != 3)
+    const int kind = d.takeOne({"async", "async::global", "async::shared::cta", "alias"});
+    d.takeOne({"shared::cta", "shared::cluster", "global"});
+    if (kind != 3)
       d.emit([](Warp &warp, const Step &) {
         if (warp.cta.shadow)
           warp.cta.shadow->order.proxyFence(warp.index);

@@ -8,17 +8,18 @@
 //     f32[4x500]->y.npy zeros, and what they have become
 //     5, 2.5            a number, of as many bytes as the parameter has
 //
+// `kiln-sim --case FOLDER` runs a case of a corpus (case.h) and compares what comes out.
+//
 // Exit status: 0; 1 when the kernel did something wrong; 2, 3, 4 as all programs have.
 
-#include "runtime/Npy.h"
 #include "runtime/Streams.h"
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Launch.h"
 #include "runtime/simulator/ptx/Parser.h"
+#include "tools/kiln-sim/arguments.h"
+#include "tools/kiln-sim/case.h"
 
 #include <CLI/CLI.hpp>
-#include <bit>
-#include <charconv>
 #include <fmt/format.h>
 #include <fstream>
 #include <sstream>
@@ -28,99 +29,13 @@ using namespace kiln::simulator;
 
 namespace {
 struct Options {
-  std::string file, kernel, args, order = "forward", delivery = "late";
+  std::string file, caseFolder, kernel, args, order = "forward", delivery = "late";
   std::vector<int> grid = {1}, block = {1};
   uint32_t shared = 0;
   std::string checks = "all";
   Schedule schedule;
 };
-
-/// An argument: an array on the simulated device, or a number.
-struct Argument {
-  NpyArray array;
-  void *memory = nullptr; // null for a number
-  std::string output;     // where the array goes afterwards, if anywhere
-  uint64_t bits = 0;
-};
 } // namespace
-
-// --- Arguments -----------------------------------------------------------------------------------------------------
-
-static std::vector<std::string> split(const std::string &text, char at) {
-  std::vector<std::string> parts;
-  std::stringstream stream(text);
-  for (std::string part; std::getline(stream, part, at);) {
-    const size_t begin = part.find_first_not_of(" \t"), end = part.find_last_not_of(" \t");
-    parts.push_back(begin == std::string::npos ? "" : part.substr(begin, end - begin + 1));
-  }
-  return parts;
-}
-
-/// Zeros, from `f32[4x500]`.
-static NpyArray zerosNamed(const std::string &text) {
-  const size_t bracket = text.find('[');
-  NpyArray array;
-  array.type = typeNamed(text.substr(0, bracket));
-  int64_t count = 1;
-  for (const std::string &extent : split(text.substr(bracket + 1, text.size() - bracket - 2), 'x')) {
-    int64_t value = -1;
-    const auto [stop, failure] = std::from_chars(extent.data(), extent.data() + extent.size(), value);
-    if (failure != std::errc() || stop != extent.data() + extent.size() || value < 0 ||
-        __builtin_mul_overflow(count, value, &count) || count > int64_t{1} << 36)
-      throw Error(fmt::format("expected extents such as 4x500 in --args, but got '{}'", text));
-    array.extents.push_back(value);
-  }
-  array.data.resize(static_cast<size_t>(count * bytesOf(array.type)));
-  return array;
-}
-
-/// A number for a parameter of `bytes` bytes: with a dot or an exponent a float.
-static uint64_t numberNamed(const std::string &text, uint32_t bytes) {
-  const char *const end = text.data() + text.size();
-  int64_t integer = 0;
-  if (const auto [stop, failure] = std::from_chars(text.data(), end, integer); failure == std::errc() && stop == end)
-    return static_cast<uint64_t>(integer);
-  double real = 0;
-  if (const auto [stop, failure] = std::from_chars(text.data(), end, real); failure != std::errc() || stop != end)
-    throw Error(
-        fmt::format("expected a .npy file, zeros such as f32[64]->out.npy, or a number in --args, but got '{}'", text));
-  return bytes == 4 ? std::bit_cast<uint32_t>(static_cast<float>(real)) : std::bit_cast<uint64_t>(real);
-}
-
-static Argument parseArgument(const std::string &text, uint32_t bytes, Memory &memory) {
-  Argument argument;
-  const size_t arrow = text.find("->");
-  const std::string input = text.substr(0, arrow);
-  if (arrow != std::string::npos)
-    argument.output = text.substr(arrow + 2);
-  if (input.ends_with(".npy"))
-    argument.array = readNpy(input);
-  else if (input.ends_with(']') && input.find('[') != std::string::npos)
-    argument.array = zerosNamed(input);
-  else {
-    argument.bits = numberNamed(text, bytes);
-    return argument;
-  }
-  argument.memory = memory.allocate(static_cast<int64_t>(argument.array.data.size()));
-  std::copy(argument.array.data.begin(), argument.array.data.end(), static_cast<char *>(argument.memory));
-  argument.bits = reinterpret_cast<uint64_t>(argument.memory);
-  return argument;
-}
-
-static std::vector<Argument> parseArguments(const Program &program, const std::string &text, Memory &memory) {
-  const std::vector<std::string> parts = split(text, ',');
-  if (parts.size() != program.parameters.size()) {
-    std::string names;
-    for (const Parameter &parameter : program.parameters)
-      names += fmt::format("{}{} ({} bytes)", names.empty() ? "" : ", ", parameter.name, parameter.bytes);
-    throw Error(fmt::format("kernel '{}': expected {} arguments in --args, {}, but got {}", program.name,
-                            program.parameters.size(), names, parts.size()));
-  }
-  std::vector<Argument> arguments;
-  for (size_t i = 0; i < parts.size(); ++i)
-    arguments.push_back(parseArgument(parts[i], program.parameters[i].bytes, memory));
-  return arguments;
-}
 
 // --- The program ---------------------------------------------------------------------------------------------------
 
@@ -156,6 +71,26 @@ static std::string onlyKernel(const ptx::Module &module) {
   return name;
 }
 
+static std::string textOf(const Findings &findings, const Program &program) {
+  std::string text;
+  for (const Finding &finding : findings.list())
+    text += fmt::format("{}: {}: {}{}\n", program.textOf(finding.place), nameOf(finding.check), finding.text,
+                        finding.count > 1 ? fmt::format(", {} times in all", finding.count) : "");
+  return text;
+}
+
+static int simulateCase(const Options &options) {
+  Case item = readCase(options.caseFolder);
+  Memory memory;
+  const auto program = buildProgram(std::make_shared<ptx::Module>(ptx::parse(item.text)), item.kernel, memory);
+  const std::vector<char> block = placeCase(item, *program, memory);
+  Findings findings;
+  launch(*program, item.grid, item.block, item.shared, block.data(), memory, findings, options.schedule);
+  const std::string text = textOf(findings, *program) + compareCase(item);
+  writeResult(text);
+  return text.empty() ? 0 : 1;
+}
+
 static int simulate(const Options &options) {
   const auto module = std::make_shared<ptx::Module>(ptx::parse(readText(options.file)));
   Memory memory;
@@ -179,10 +114,7 @@ static int simulate(const Options &options) {
       throw Error(fmt::format("expected to write '{}', but could not: {}", argument.output, std::strerror(errno)),
                   Fault::device);
   }
-  std::string text;
-  for (const Finding &finding : findings.list())
-    text += fmt::format("{}: {}: {}{}\n", program->textOf(finding.place), nameOf(finding.check), finding.text,
-                        finding.count > 1 ? fmt::format(", {} times in all", finding.count) : "");
+  const std::string text = textOf(findings, *program);
   writeResult(text);
   return text.empty() ? 0 : 1;
 }
@@ -192,7 +124,10 @@ static int runProgram(int argc, char **argv) {
   CLI::App app("Runs a kernel of a PTX file without a GPU, and says what it did wrong.\n"
                "Example: kiln-sim scale.ptx --grid 4 --block 128 --args 'x.npy, f32[500]->y.npy, 500, 2.5'",
                "kiln-sim");
-  app.add_option("file", options.file, "PTX text")->required();
+  CLI::Option *const file = app.add_option("file", options.file, "PTX text");
+  CLI::Option *const folder =
+      app.add_option("--case", options.caseFolder, "run a case of a corpus, and compare what comes out");
+  file->excludes(folder);
   app.add_option("--kernel", options.kernel, "the kernel's name; not needed when the file has one");
   app.add_option("--grid", options.grid, "blocks: 4 or 4,2,1")->delimiter(',');
   app.add_option("--block", options.block, "threads of a block: 128 or 32,4")->delimiter(',');
@@ -217,6 +152,10 @@ static int runProgram(int argc, char **argv) {
                                 : options.delivery == "early" ? Delivery::early
                                                               : Delivery::random;
     options.schedule.checks = Checks::named(options.checks);
+    if (!options.caseFolder.empty())
+      return simulateCase(options);
+    if (options.file.empty())
+      throw Error("expected a file of PTX text or --case, but got neither");
     return simulate(options);
   } catch (const CLI::CallForHelp &) {
     try {

@@ -1,0 +1,88 @@
+// Numbers and arrays from text.
+
+#include "tools/kiln-sim/arguments.h"
+
+#include <bit>
+#include <charconv>
+#include <fmt/format.h>
+#include <sstream>
+
+namespace kiln::simulator {
+
+static std::vector<std::string> split(const std::string &text, char at) {
+  std::vector<std::string> parts;
+  std::stringstream stream(text);
+  for (std::string part; std::getline(stream, part, at);) {
+    const size_t begin = part.find_first_not_of(" \t"), end = part.find_last_not_of(" \t");
+    parts.push_back(begin == std::string::npos ? "" : part.substr(begin, end - begin + 1));
+  }
+  return parts;
+}
+
+/// Zeros, from `f32[4x500]`.
+static NpyArray zerosNamed(const std::string &text) {
+  const size_t bracket = text.find('[');
+  NpyArray array;
+  array.type = typeNamed(text.substr(0, bracket));
+  int64_t count = 1;
+  for (const std::string &extent : split(text.substr(bracket + 1, text.size() - bracket - 2), 'x')) {
+    int64_t value = -1;
+    const auto [stop, failure] = std::from_chars(extent.data(), extent.data() + extent.size(), value);
+    if (failure != std::errc() || stop != extent.data() + extent.size() || value < 0 ||
+        __builtin_mul_overflow(count, value, &count) || count > int64_t{1} << 36)
+      throw Error(fmt::format("expected extents such as 4x500 in --args, but got '{}'", text));
+    array.extents.push_back(value);
+  }
+  array.data.resize(static_cast<size_t>(count * bytesOf(array.type)));
+  return array;
+}
+
+/// A number for a parameter of `bytes` bytes: with a dot or an exponent a float.
+static uint64_t numberNamed(const std::string &text, uint32_t bytes) {
+  const char *const end = text.data() + text.size();
+  int64_t integer = 0;
+  if (const auto [stop, failure] = std::from_chars(text.data(), end, integer); failure == std::errc() && stop == end)
+    return static_cast<uint64_t>(integer);
+  double real = 0;
+  if (const auto [stop, failure] = std::from_chars(text.data(), end, real); failure != std::errc() || stop != end)
+    throw Error(
+        fmt::format("expected a .npy file, zeros such as f32[64]->out.npy, or a number in --args, but got '{}'", text));
+  return bytes == 4 ? std::bit_cast<uint32_t>(static_cast<float>(real)) : std::bit_cast<uint64_t>(real);
+}
+
+static Argument parseArgument(const std::string &text, uint32_t bytes, Memory &memory) {
+  Argument argument;
+  const size_t arrow = text.find("->");
+  const std::string input = text.substr(0, arrow);
+  if (arrow != std::string::npos)
+    argument.output = text.substr(arrow + 2);
+  if (input.ends_with(".npy"))
+    argument.array = readNpy(input);
+  else if (input.ends_with(']') && input.find('[') != std::string::npos)
+    argument.array = zerosNamed(input);
+  else {
+    argument.bits = numberNamed(text, bytes);
+    return argument;
+  }
+  argument.memory = memory.allocate(static_cast<int64_t>(argument.array.data.size()));
+  std::copy(argument.array.data.begin(), argument.array.data.end(), static_cast<char *>(argument.memory));
+  argument.bits = reinterpret_cast<uint64_t>(argument.memory);
+  return argument;
+}
+
+std::vector<Argument> parseArguments(const Program &program, const std::string &text, Memory &memory) {
+  const std::vector<std::string> parts = split(text, ',');
+  if (parts.size() != program.parameters.size()) {
+    std::string names;
+    for (const Parameter &parameter : program.parameters)
+      names += fmt::format("{}{} ({} bytes)", names.empty() ? "" : ", ", parameter.name, parameter.bytes);
+    throw Error(fmt::format("kernel '{}': expected {} arguments in --args, {}, but got {}", program.name,
+                            program.parameters.size(), names, parts.size()));
+  }
+  std::vector<Argument> arguments;
+  for (size_t i = 0; i < parts.size(); ++i)
+    arguments.push_back(parseArgument(parts[i], program.parameters[i].bytes, memory));
+  return arguments;
+}
+
+} // namespace kiln::simulator

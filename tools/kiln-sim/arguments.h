@@ -1,0 +1,23 @@
+// The arguments of --args.
+
+#pragma once
+
+#include "runtime/Npy.h"
+#include "runtime/simulator/Memory.h"
+#include "runtime/simulator/Program.h"
+
+namespace kiln::simulator {
+
+/// An argument: an array on the simulated device, or a number.
+struct Argument {
+  NpyArray array;
+  void *memory = nullptr; // null for a number
+  std::string output;     // where the array goes afterwards, if anywhere
+  uint64_t bits = 0;
+};
+
+/// The arguments that `text` names, in the order of the program's parameters, with their arrays in `memory`. Throws
+/// Error for a text that is none, too few or too many, and files that cannot be read.
+std::vector<Argument> parseArguments(const Program &program, const std::string &text, Memory &memory);
+
+} // namespace kiln::simulator
