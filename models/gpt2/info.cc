@@ -1,7 +1,7 @@
 // Printing a model's plan.
 
 #include "models/gpt2/info.h"
-#include "models/gpt2/trainer.h"
+#include "models/train/loop.h"
 #include "runtime/Streams.h"
 
 #include <fmt/format.h>

@@ -2,9 +2,9 @@
 
 #pragma once
 
-#include "models/gpt2/model.h"
 #include "models/gpt2/options.h"
 #include "models/gpt2/pretrained.h"
+#include "models/train/trainer.h"
 
 namespace kiln {
 

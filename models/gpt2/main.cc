@@ -3,7 +3,7 @@
 
 #include "models/gpt2/info.h"
 #include "models/gpt2/sampler.h"
-#include "models/gpt2/trainer.h"
+#include "models/train/loop.h"
 #include "runtime/Streams.h"
 
 using namespace kiln;

@@ -1,7 +1,7 @@
 // Telling the forms of a model apart by the files that are there.
 
 #include "models/gpt2/pretrained.h"
-#include "models/gpt2/checkpoint.h"
+#include "models/train/checkpoint.h"
 
 #include <filesystem>
 #include <fmt/format.h>

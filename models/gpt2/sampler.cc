@@ -3,8 +3,8 @@
 #include "models/gpt2/sampler.h"
 #include "models/gpt2/config_json.h"
 #include "models/gpt2/pretrained.h"
-#include "models/gpt2/trainer.h"
 #include "models/gpt2/weights.h"
+#include "models/train/loop.h"
 #include "runtime/Streams.h"
 #include "runtime/Tensor.h"
 

@@ -14,7 +14,7 @@
 #include "kernels/matmul.h"
 #include "kernels/softmax.h"
 #include "kernels/sum.h"
-#include "models/gpt2/model.h"
+#include "models/train/trainer.h"
 #include "tools/kiln-bench/bench.h"
 
 #include <chrono>

@@ -3,7 +3,7 @@
 // beside what the machine's multiply-adds reach in the same run. Peak memory of the process during the steps stands
 // beside the plan.
 
-#include "models/gpt2/model.h"
+#include "models/train/trainer.h"
 #include "tools/kiln-bench/bench.h"
 #include "tools/kiln-bench/machine.h"
 

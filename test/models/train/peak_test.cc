@@ -1,6 +1,6 @@
 // The best of several samples of a rate, some of which were disturbed by other processes.
 
-#include "models/gpt2/peak.h"
+#include "models/train/peak.h"
 
 #include <gtest/gtest.h>
 #include <vector>

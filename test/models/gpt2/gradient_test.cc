@@ -1,9 +1,9 @@
 // The trainer's network against the reference model: gradients of every tensor, losses over steps, and sums of
 // gradients over micro-batches. The devices are a parameter; KILN_TEST_DEVICE names another one.
 
-#include "models/gpt2/model.h"
+#include "models/train/trainer.h"
 #include "test/models/devices.h"
-#include "test/models/reference.h"
+#include "test/models/gpt2/reference.h"
 
 #include <cmath>
 #include <random>

@@ -1,12 +1,12 @@
 // The training loop and what surrounds it.
 
-#include "models/gpt2/trainer.h"
+#include "models/train/loop.h"
 #include "models/data/folder_lock.h"
 #include "models/data/text.h"
 #include "models/gpt2/init.h"
-#include "models/gpt2/model_links.h"
-#include "models/gpt2/peak.h"
-#include "models/gpt2/stop_signals.h"
+#include "models/train/model_links.h"
+#include "models/train/peak.h"
+#include "models/train/stop_signals.h"
 
 #include <cmath>
 #include <filesystem>

@@ -1,12 +1,12 @@
 // Writing and reading checkpoints, and training.json in them.
 
-#include "models/gpt2/checkpoint.h"
+#include "models/train/checkpoint.h"
 #include "models/data/files.h"
 #include "models/data/json.h"
 #include "models/gpt2/config_json.h"
-#include "models/gpt2/identity.h"
-#include "models/gpt2/model_links.h"
 #include "models/gpt2/weights.h"
+#include "models/train/identity.h"
+#include "models/train/model_links.h"
 
 #include <algorithm>
 #include <charconv>

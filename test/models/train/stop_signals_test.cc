@@ -1,6 +1,6 @@
 // Signals that ask a run to stop.
 
-#include "models/gpt2/stop_signals.h"
+#include "models/train/stop_signals.h"
 
 #include <functional>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // A handler that notes.
 
-#include "models/gpt2/stop_signals.h"
+#include "models/train/stop_signals.h"
 
 #include <iterator>
 

@@ -1,11 +1,11 @@
 // Runs of gpt2 that are disturbed: by signals, by a second trainer, by a disk that is full, by a folder that goes away
 // and by streams that are closed. Steps that were taken are saved, and the exit status says what happened.
 
-#include "models/gpt2/checkpoint.h"
 #include "models/gpt2/config_json.h"
 #include "models/gpt2/network.h"
 #include "models/gpt2/weights.h"
-#include "test/models/program.h"
+#include "models/train/checkpoint.h"
+#include "test/models/gpt2/program.h"
 
 #include <cmath>
 #include <cstring>

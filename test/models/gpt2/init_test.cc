@@ -1,11 +1,11 @@
 // gpt2 on models that others trained: beginning with their weights, sampling from them, and leaving their folders
 // alone.
 
-#include "models/gpt2/checkpoint.h"
 #include "models/gpt2/network.h"
 #include "models/gpt2/weights.h"
-#include "test/models/hand_written.h"
-#include "test/models/program.h"
+#include "models/train/checkpoint.h"
+#include "test/models/gpt2/hand_written.h"
+#include "test/models/gpt2/program.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Independent chains of multiply-adds on native vectors: as many chains as hide the latency and still fit the
 // registers.
 
-#include "models/gpt2/peak.h"
+#include "models/train/peak.h"
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
 

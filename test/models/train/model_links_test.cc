@@ -1,6 +1,6 @@
 // The links in a run's folder: where they point, how they move, and what they leave alone.
 
-#include "models/gpt2/model_links.h"
+#include "models/train/model_links.h"
 #include "test/expect_error.h"
 #include "test/temporary_folder.h"
 

@@ -4,8 +4,8 @@
 
 #include "kernels/adamw.h"
 #include "models/data/batches.h"
-#include "models/gpt2/checkpoint.h"
 #include "models/gpt2/network.h"
+#include "models/train/checkpoint.h"
 #include "runtime/Compile.h"
 
 #include <functional>

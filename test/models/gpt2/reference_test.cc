@@ -1,6 +1,6 @@
 // The reference model against itself: its gradient must be the slope of its loss.
 
-#include "test/models/reference.h"
+#include "test/models/gpt2/reference.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

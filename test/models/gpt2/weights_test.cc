@@ -3,7 +3,7 @@
 #include "models/gpt2/network.h"
 #include "models/gpt2/weights.h"
 #include "test/expect_error.h"
-#include "test/models/hand_written.h"
+#include "test/models/gpt2/hand_written.h"
 #include "test/temporary_folder.h"
 
 #include <algorithm>

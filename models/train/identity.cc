@@ -1,6 +1,6 @@
 // Hashing the parts, and comparing what they say.
 
-#include "models/gpt2/identity.h"
+#include "models/train/identity.h"
 #include "models/data/files.h"
 #include "models/data/json.h"
 #include "runtime/Checksum.h"

@@ -1,7 +1,7 @@
 // Rows of the log, the bar, and the log of a resumed run.
 
-#include "models/gpt2/progress.h"
 #include "models/gpt2/sampler.h"
+#include "models/train/progress.h"
 #include "test/temporary_folder.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // The formulas of GPT-2, one after the other: LayerNorm, linear, causal attention, GELU (tanh form), cross-entropy,
 // each with its derivative written out. Nothing is fused and nothing is fast.
 
-#include "test/models/reference.h"
+#include "test/models/gpt2/reference.h"
 
 #include <algorithm>
 #include <cmath>

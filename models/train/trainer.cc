@@ -1,6 +1,6 @@
 // Allocation, the plans of a step, and running them.
 
-#include "models/gpt2/model.h"
+#include "models/train/trainer.h"
 #include "kernels/sum.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Drawing the bar and writing the log.
 
-#include "models/gpt2/progress.h"
+#include "models/train/progress.h"
 #include "dialect/dsl/Types.h"
 #include "models/data/files.h"
 #include "models/data/json.h"

@@ -1,8 +1,8 @@
 // Checkpoints: a round trip, damage in every file, a full disk, and which ones are kept.
 
-#include "models/gpt2/checkpoint.h"
 #include "models/gpt2/network.h"
 #include "models/gpt2/weights.h"
+#include "models/train/checkpoint.h"
 #include "test/expect_error.h"
 #include "test/models/file_size_limit.h"
 #include "test/temporary_folder.h"

@@ -1,6 +1,6 @@
 // Symbolic links, made aside and renamed.
 
-#include "models/gpt2/model_links.h"
+#include "models/train/model_links.h"
 #include "dialect/dsl/Types.h"
 #include "models/data/files.h"
 

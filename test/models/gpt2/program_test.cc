@@ -1,8 +1,8 @@
 // gpt2 as a user runs it: training, resuming, interrupting, sampling, and what it says to mistakes. A small model keeps
 // each run below a second or two.
 
-#include "models/gpt2/checkpoint.h"
-#include "test/models/program.h"
+#include "models/train/checkpoint.h"
+#include "test/models/gpt2/program.h"
 
 #include <cstring>
 #include <sys/resource.h>
