@@ -1,4 +1,4 @@
-// Named sizes, their checks, counts and the learning-rate schedule.
+// Named sizes, their checks and counts.
 
 #include "models/gpt2/config.h"
 
@@ -61,22 +61,13 @@ NamedGpt2 gpt2Named(const std::string &name) {
   throw Error(fmt::format("expected a model out of {}, but got '{}'", names, name));
 }
 
-/// Sizes beyond these are slips of the hand: planning such a model takes all memory before anything is said. Their
-/// products fit into 64 bits.
-static constexpr int64_t mostLayers = 1000, largestSize = int64_t{1} << 20;
-
-static void expectBetween(const char *name, int64_t value, int64_t most) {
-  if (value < 1 || value > most)
-    throw Error(fmt::format("expected '{}' to be at {} {}, but got {}", name, value < 1 ? "least" : "most",
-                            value < 1 ? 1 : most, value));
-}
+/// No network is deeper, unless by a slip of the hand.
+static constexpr int64_t mostLayers = 1000;
 
 double Gpt2Config::scaleOf(int64_t layer) const {
   return (scalesScores ? 1 / std::sqrt(static_cast<double>(headWidth())) : 1) /
          static_cast<double>(scalesByLayer ? layer + 1 : 1);
 }
-
-void verifyBatch(int64_t sequences) { expectBetween("batch", sequences, largestSize); }
 
 void verify(const Gpt2Config &config) {
   expectBetween("layers", config.layers, mostLayers);
@@ -97,24 +88,6 @@ void verifyBytes(const Gpt2Config &config) {
         fmt::format("expected a vocabulary of 256 for text, one token a byte, but got {}; there is no tokenizer "
                     "yet",
                     config.vocab));
-}
-
-void verify(const TrainSettings &s) {
-  auto expect = [](bool right, const char *name, const char *range, double value) {
-    if (!right)
-      throw Error(fmt::format("expected '{}' to be {}, but got {}", name, range, value));
-  };
-  verifyBatch(s.batch);
-  expectBetween("accumulate", s.accumulate, largestSize); // the sequences of a step fit into 64 bits
-  expect(s.steps >= 1, "steps", "at least 1", static_cast<double>(s.steps));
-  expect(s.warmup >= 0 && s.warmup <= s.steps, "warmup", "between 0 and the steps", static_cast<double>(s.warmup));
-  expect(s.rate > 0, "lr", "above 0", s.rate);
-  expect(s.finalRate >= 0 && s.finalRate <= 1, "final-lr", "between 0 and 1", s.finalRate);
-  expect(s.decay >= 0, "decay", "at least 0", s.decay);
-  expect(s.beta1 >= 0 && s.beta1 < 1, "beta1", "at least 0 and below 1", s.beta1);
-  expect(s.beta2 >= 0 && s.beta2 < 1, "beta2", "at least 0 and below 1", s.beta2);
-  expect(s.clip > 0, "clip", "above 0", s.clip);
-  expect(s.evaluateEvery >= 0, "evaluate-every", "at least 0", static_cast<double>(s.evaluateEvery));
 }
 
 std::string textOf(const Gpt2Config &c) {
@@ -141,15 +114,6 @@ double flopsOfStep(const Gpt2Config &c, int64_t sequences) {
   const double products = 12.0 * c.layers * c.width * c.width + static_cast<double>(c.vocab) * c.width;
   const double attention = static_cast<double>(c.layers) * c.width * c.context; // q·kᵀ and p·v, half of each
   return 6 * tokens * (products + attention);
-}
-
-double learningRate(const TrainSettings &s, int64_t step) {
-  if (step < s.warmup)
-    return s.rate * static_cast<double>(step + 1) / static_cast<double>(s.warmup);
-  const int64_t span = s.steps - s.warmup;
-  const double done =
-      span > 1 ? std::min(1.0, static_cast<double>(step - s.warmup) / static_cast<double>(span - 1)) : 1.0;
-  return s.rate * (s.finalRate + (1 - s.finalRate) * 0.5 * (1 + std::cos(M_PI * done)));
 }
 
 } // namespace kiln

@@ -1,8 +1,9 @@
-// The size of a GPT-2 and the names of the usual ones, and the settings of a training run.
+// The size of a GPT-2, and the names of the usual ones with settings that train them.
 
 #pragma once
 
 #include "dialect/dsl/Types.h"
+#include "models/train/settings.h"
 
 namespace kiln {
 
@@ -35,25 +36,6 @@ int64_t parameterCount(const Gpt2Config &config);
 /// head included, the embeddings not) and the causal half of attention's products, forward and backward.
 double flopsOfStep(const Gpt2Config &config, int64_t sequences);
 
-/// Settings of a training run. Everything that its result depends on is here.
-struct TrainSettings {
-  int64_t batch = 0;      // sequences in a micro-batch
-  int64_t accumulate = 1; // micro-batches in a step
-  int64_t steps = 0;
-  int64_t warmup = 0;     // steps of linear warm-up
-  double rate = 0;        // highest learning rate
-  double finalRate = 0.1; // lowest, as a share of the highest
-  double decay = 0.1, beta1 = 0.9, beta2 = 0.99, epsilon = 1e-8;
-  double clip = 1.0;         // largest gradient norm
-  int64_t evaluateEvery = 0; // steps between validation losses; 0: at the end only
-  uint64_t seed = 1;
-};
-
-/// Throws Error for a setting out of its range.
-void verify(const TrainSettings &settings);
-/// Throws Error for a number of sequences that no step can have.
-void verifyBatch(int64_t sequences);
-
 /// A size with a name, and settings that train it reasonably.
 struct NamedGpt2 {
   Gpt2Config config;
@@ -65,8 +47,5 @@ NamedGpt2 gpt2Named(const std::string &name);
 std::string nearestGpt2(const Gpt2Config &config);
 /// All names that gpt2Named knows.
 std::vector<std::string> gpt2Names();
-
-/// Learning rate of update `step` (from 0): linear warm-up, then a cosine down to finalRate · rate at the last step.
-double learningRate(const TrainSettings &settings, int64_t step);
 
 } // namespace kiln

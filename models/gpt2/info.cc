@@ -1,7 +1,8 @@
 // Printing a model's plan.
 
 #include "models/gpt2/info.h"
-#include "models/train/loop.h"
+#include "models/gpt2/network.h"
+#include "models/train/memory.h"
 #include "runtime/Streams.h"
 
 #include <fmt/format.h>

@@ -56,10 +56,10 @@ TrainSettings Beginning::settings() const {
   return settingsOf(named);
 }
 
-void Beginning::fill(Gpt2 &model, uint64_t seed) const {
-  model.initialize(seed);
+void Beginning::fill(Trainer &trainer, const Network &network, uint64_t seed) const {
+  trainer.initialize(seed);
   if (source)
-    model.uploadWeights(readWeights(source->weights, model.network().parameters(), sizes.type));
+    trainer.uploadWeights(readWeights(source->weights, network.parameters(), network.type()));
 }
 
 std::vector<std::string> Beginning::notes() const {

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "models/gpt2/network.h"
 #include "models/gpt2/options.h"
 #include "models/gpt2/pretrained.h"
 #include "models/train/trainer.h"
@@ -19,8 +20,8 @@ public:
   /// The settings that the flags describe. What they do not give is the named model's, which for a folder without
   /// --model is the one nearest in size.
   TrainSettings settings() const;
-  /// Gives `model` its weights, and an optimiser that has seen nothing.
-  void fill(Gpt2 &model, uint64_t seed) const;
+  /// Gives the trainer of `network` its weights, and an optimiser that has seen nothing.
+  void fill(Trainer &trainer, const Network &network, uint64_t seed) const;
   /// What there is to say about it, a line each.
   std::vector<std::string> notes() const;
 

@@ -3,7 +3,7 @@
 
 #include "models/gpt2/info.h"
 #include "models/gpt2/sampler.h"
-#include "models/train/loop.h"
+#include "models/gpt2/train.h"
 #include "runtime/Streams.h"
 
 using namespace kiln;

@@ -3,35 +3,72 @@
 #include "models/gpt2/network.h"
 #include "kernels/cross_entropy.h"
 #include "models/data/batches.h"
+#include "models/gpt2/config_json.h"
 
+#include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 namespace kiln {
 
 /// GPT-2's initialisation: 0.02, and 0.02 / √(2L) for what adds to the residual stream.
 static constexpr double deviation = 0.02;
 
+/// Hugging Face's names.
+static const EmbeddingNames tables = {"wte.weight", "wpe.weight"};
+static BlockNames namesOf(int64_t layer) {
+  const std::string block = "h." + std::to_string(layer);
+  return {block + ".ln_1",
+          {block + ".attn.c_attn", block + ".attn.c_proj"},
+          block + ".ln_2",
+          {block + ".mlp.c_fc", block + ".mlp.c_proj"}};
+}
+
 static std::vector<Block> makeBlocks(ParameterList &list, const Gpt2Config &c) {
   std::vector<Block> blocks;
   const double residual = deviation / std::sqrt(2.0 * static_cast<double>(c.layers));
   for (int64_t l = 0; l < c.layers; ++l)
-    blocks.emplace_back(list, "h." + std::to_string(l), BlockSettings{c.heads, c.width, c.epsilon, c.scaleOf(l)},
-                        deviation, residual);
+    blocks.emplace_back(list, namesOf(l), BlockSettings{c.heads, c.width, c.epsilon, c.scaleOf(l)}, deviation,
+                        residual);
   return blocks;
 }
 
 Network::Network(const Gpt2Config &config)
-    : sizes(config), embedding(list, config.vocab, config.context, config.width, deviation),
+    : sizes(config), embedding(list, tables, config.vocab, config.context, config.width, deviation),
       blocks(makeBlocks(list, config)), last(list, "ln_f", config.width, config.epsilon) {
   verify(config);
   list.place();
 }
 
-void Network::gradient(Build &b, const BatchRefs &refs, int64_t batch, float scale) const {
+std::vector<Shape> Network::inputs(int64_t sequences) const {
+  const int64_t rows = targets(sequences), distinct = std::min(sizes.vocab, rows);
+  return {{rows}, {rows}, {distinct}, {distinct + 1}, {rows}};
+}
+
+HostBatch Network::derived(const HostBatch &batch) const {
+  HostEmbeddingIndex index = indexOf(batch.at(0), sizes.vocab);
+  return {std::move(index.tokens), std::move(index.starts), std::move(index.positions)};
+}
+
+namespace {
+/// The inputs by name.
+struct Named {
+  TensorRef tokens, targets; // (N) i32
+  EmbeddingIndex index;      // over `tokens`
+  int64_t batch;             // sequences
+};
+} // namespace
+
+static Named named(const std::vector<TensorRef> &inputs, const Gpt2Config &c) {
+  return {inputs.at(0), inputs.at(1), {inputs.at(2), inputs.at(3), inputs.at(4)}, inputs.at(0).count() / c.context};
+}
+
+void Network::gradient(Build &b, const MicroBatch &micro, float scale) const {
+  const auto [tokens, targets, index, batch] = named(micro.inputs, sizes);
   const int64_t rows = batch * sizes.context;
   // Forward.
   TensorRef x = b.take("embedding", {rows, sizes.width});
-  embedding.forward(b, refs.tokens, sizes.context, x);
+  embedding.forward(b, tokens, sizes.context, x);
   std::vector<Block::Saved> saved(blocks.size());
   for (size_t l = 0; l < blocks.size(); ++l)
     x = blocks[l].forward(b, x, batch, sizes.context, saved[l]);
@@ -41,7 +78,7 @@ void Network::gradient(Build &b, const BatchRefs &refs, int64_t batch, float sca
   const TensorRef logits = b.take("logits", {rows, sizes.vocab});
   embedding.head(b, normed, logits);
   // The loss; the logits become their gradient.
-  b.plan += planCrossEntropy(b.target, logits, refs.targets, refs.losses, sizes.vocab, scale, ignoredTarget);
+  b.plan += planCrossEntropy(b.target, logits, targets, micro.losses, sizes.vocab, scale, ignoredTarget);
   // Backward.
   const TensorRef dx = b.take("d block output", {rows, sizes.width});
   embedding.headBackward(b, logits, normed, dx);
@@ -52,12 +89,13 @@ void Network::gradient(Build &b, const BatchRefs &refs, int64_t batch, float sca
   b.release(x);
   for (size_t l = blocks.size(); l-- > 0;)
     blocks[l].backward(b, dx, saved[l]);
-  embedding.backward(b, refs.index, dx, sizes.context);
+  embedding.backward(b, index, dx, sizes.context);
   b.release(dx);
 }
 
-TensorRef Network::hidden(Build &b, const TensorRef &tokens, int64_t batch) const {
-  const TensorRef x = b.take("hidden", {batch * sizes.context, sizes.width});
+TensorRef Network::hidden(Build &b, const TensorRef &tokens) const {
+  const int64_t batch = tokens.count() / sizes.context;
+  const TensorRef x = b.take("hidden", {tokens.count(), sizes.width});
   embedding.forward(b, tokens, sizes.context, x);
   for (const Block &block : blocks)
     block.infer(b, x, batch, sizes.context);
@@ -73,13 +111,16 @@ void Network::logits(Build &b, const TensorRef &rows, const TensorRef &logits) c
   b.release(normed);
 }
 
-void Network::losses(Build &b, const BatchRefs &refs, int64_t batch) const {
-  const TensorRef x = hidden(b, refs.tokens, batch);
-  const TensorRef out = b.take("logits", {batch * sizes.context, sizes.vocab});
+void Network::losses(Build &b, const MicroBatch &micro) const {
+  const TensorRef &tokens = micro.inputs.at(0), &targets = micro.inputs.at(1);
+  const TensorRef x = hidden(b, tokens);
+  const TensorRef out = b.take("logits", {tokens.count(), sizes.vocab});
   logits(b, x, out);
-  b.plan += planCrossEntropyLoss(b.target, out, refs.targets, refs.losses, sizes.vocab, ignoredTarget);
+  b.plan += planCrossEntropyLoss(b.target, out, targets, micro.losses, sizes.vocab, ignoredTarget);
   b.release(out);
   b.release(x);
 }
+
+nlohmann::ordered_json Network::configJson() const { return kiln::configJson(sizes); }
 
 } // namespace kiln

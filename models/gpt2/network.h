@@ -1,34 +1,36 @@
-// GPT-2 as layers: which parameters it has, and the launches of a training micro-batch, of an evaluation and of a
-// prediction. No memory and no device here; a Build brings both as addresses.
+// GPT-2 as layers: which parameters it has, by Hugging Face's names, and the launches of a training micro-batch, of an
+// evaluation and of a prediction.
 
 #pragma once
 
 #include "models/gpt2/config.h"
 #include "models/nn/block.h"
 #include "models/nn/embedding.h"
+#include "models/train/model.h"
 
 namespace kiln {
 
-/// What a micro-batch of N = batch · context tokens brings, and where its losses go.
-struct BatchRefs {
-  TensorRef tokens, targets; // (N) i32
-  EmbeddingIndex index;      // over `tokens`
-  TensorRef losses;          // (N) f32
-};
-
-class Network {
+class Network : public Model {
 public:
   explicit Network(const Gpt2Config &config);
 
   const Gpt2Config &config() const { return sizes; }
-  const ParameterList &parameters() const { return list; }
+  const ParameterList &parameters() const override { return list; }
+  Type type() const override { return sizes.type; }
 
-  /// Losses, and the gradient of `scale` times their sum by every parameter.
-  void gradient(Build &build, const BatchRefs &refs, int64_t batch, float scale) const;
-  /// Losses alone; targets of ignoredTarget have none.
-  void losses(Build &build, const BatchRefs &refs, int64_t batch) const;
-  /// The last block's output (batch · context, width), taken from the arena.
-  TensorRef hidden(Build &build, const TensorRef &tokens, int64_t batch) const;
+  /// Tokens and targets (N) of N = sequences · context, and the three arrays of the tokens' index.
+  std::vector<Shape> inputs(int64_t sequences) const override;
+  int64_t targets(int64_t sequences) const override { return sequences * sizes.context; }
+  HostBatch derived(const HostBatch &batch) const override;
+  void gradient(Build &build, const MicroBatch &batch, float scale) const override;
+  /// Targets of ignoredTarget are missing.
+  void losses(Build &build, const MicroBatch &batch) const override;
+  double flops(int64_t sequences) const override { return flopsOfStep(sizes, sequences); }
+  std::string text() const override { return textOf(sizes); }
+  nlohmann::ordered_json configJson() const override;
+
+  /// The last block's output (N, width), taken from the arena; tokens (N), whole sequences.
+  TensorRef hidden(Build &build, const TensorRef &tokens) const;
   /// Logits (N, vocab) of rows of hidden().
   void logits(Build &build, const TensorRef &rows, const TensorRef &logits) const;
 

@@ -3,17 +3,11 @@
 #pragma once
 
 #include "models/gpt2/config.h"
+#include "models/train/options.h"
 
-#include <optional>
 #include <variant>
 
 namespace kiln {
-
-/// Which machine runs the model.
-struct MachineOptions {
-  std::string device = "cpu";
-  int threads = 0; // 0: the device's own choice
-};
 
 /// Sizes given by name, by numbers, or by name with some numbers replaced.
 struct ModelOptions {
@@ -21,20 +15,10 @@ struct ModelOptions {
   std::optional<int64_t> layers, heads, width, context, vocab;
 };
 
-struct TrainOptions {
-  std::string data, out;
+struct TrainOptions : RunOptions, SettingOptions {
+  std::string data;
   ModelOptions model;
-  MachineOptions machine;
-  std::optional<int64_t> batch, accumulate, steps, warmup, evaluateEvery;
-  std::optional<double> rate, finalRate, decay, beta1, beta2, clip;
-  std::optional<uint64_t> seed;
-  int64_t saveEvery = 0; // 0: at the end only
-  int64_t stopAfter = 0; // 0: go on to the last step
-  int64_t keep = 2;
-  bool resume = false;
-  std::optional<int64_t> resumeStep; // of the checkpoint to go on from; the newest when not given
-  bool overwrite = false;            // of the checkpoints in `out`
-  std::optional<std::string> init;   // weights to begin with: a run's or a model's folder, or a safetensors file
+  std::optional<std::string> init; // weights to begin with: a run's or a model's folder, or a safetensors file
 };
 
 struct SampleOptions {

@@ -2,9 +2,10 @@
 
 #include "models/gpt2/sampler.h"
 #include "models/gpt2/config_json.h"
+#include "models/gpt2/predictor.h"
 #include "models/gpt2/pretrained.h"
 #include "models/gpt2/weights.h"
-#include "models/train/loop.h"
+#include "models/train/checkpoint.h"
 #include "runtime/Streams.h"
 #include "runtime/Tensor.h"
 
@@ -102,8 +103,8 @@ void sample(const SampleOptions &options) {
   verify(options);
   const HostModel read = readNewest(options);
   const Gpt2Config &config = read.config;
-  Gpt2 model(openDevice(options.machine), config, 1);
-  model.uploadWeights(read.weights);
+  const Network network(config);
+  Predictor predictor(openDevice(options.machine), network, read.weights);
   const Random random(options.seed, Stream::sampling);
   std::vector<int32_t> tokens;
   for (char c : options.prompt)
@@ -111,7 +112,7 @@ void sample(const SampleOptions &options) {
   writeResult(options.prompt);
   for (int64_t i = 0; i < options.tokens; ++i) {
     const int64_t seen = std::min<int64_t>(config.context, static_cast<int64_t>(tokens.size()));
-    const std::vector<float> logits = model.logitsAfter({tokens.end() - seen, tokens.end()});
+    const std::vector<float> logits = predictor.logitsAfter({tokens.end() - seen, tokens.end()});
     tokens.push_back(static_cast<int32_t>(choose(logits, options.temperature, options.topK, random.uniform(i))));
     writeResult(std::string(1, static_cast<char>(tokens.back())));
   }

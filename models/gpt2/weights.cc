@@ -5,15 +5,9 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <set>
 
 namespace kiln {
-
-void readTensors(const Safetensors &file, const ParameterList &list, const std::string &prefix, Type type, void *to) {
-  for (const Parameter &p : list.all())
-    file.read(prefix + p.name, type, p.shape, static_cast<char *>(to) + p.offset * bytesOf(type));
-}
 
 static const std::string head = "lm_head.weight", tokenTable = "wte.weight";
 
@@ -23,33 +17,6 @@ static bool isMask(const std::string &name, const std::set<std::string> &paramet
     if (name.size() > kind.size() && name.compare(name.size() - kind.size(), kind.size(), kind) == 0)
       return parameters.count(name.substr(0, name.size() - kind.size()) + ".c_attn.weight") > 0;
   return false;
-}
-
-/// `'a', 'b', 'c' and 4 more`.
-static std::string listed(const std::vector<std::string> &names) {
-  constexpr size_t shown = 3;
-  const std::vector<std::string> first(names.begin(), names.begin() + std::min(shown, names.size()));
-  const std::string more = names.size() > shown ? fmt::format(" and {} more", names.size() - shown) : "";
-  return fmt::format("'{}'{}", fmt::join(first, "', '"), more);
-}
-
-/// Throws unless `held`, the names in the file, are the parameters and what may be beside them.
-static void verifyNames(const std::string &path, const std::vector<std::string> &held, const ParameterList &list,
-                        const std::string &prefix) {
-  std::set<std::string> wanted, missing;
-  for (const Parameter &p : list.all())
-    wanted.insert(prefix + p.name);
-  missing = wanted;
-  std::vector<std::string> extra;
-  for (const std::string &name : held)
-    if (missing.erase(name) == 0 && name != head && !isMask(name, wanted))
-      extra.push_back(name);
-  if (!missing.empty())
-    throw Error(fmt::format("expected the {} tensors of the model in '{}', but there is no {}", wanted.size(), path,
-                            listed({missing.begin(), missing.end()})));
-  if (!extra.empty())
-    throw Error(fmt::format("expected the {} tensors of the model in '{}', but there is also {}", wanted.size(), path,
-                            listed(extra)));
 }
 
 /// Throws unless the file's head, if it has one, is the table of tokens, which this network uses for both.
@@ -69,7 +36,11 @@ static void verifyHead(const std::string &path, const Safetensors &file, const P
 std::vector<char> readWeights(const std::string &path, const ParameterList &list, Type type) {
   const Safetensors file(path);
   const std::string prefix = file.has("transformer." + tokenTable) ? "transformer." : "";
-  verifyNames(path, file.names(), list, prefix);
+  std::set<std::string> parameters;
+  for (const Parameter &p : list.all())
+    parameters.insert(prefix + p.name);
+  verifyNames(path, file.names(), list, prefix,
+              [&](const std::string &name) { return name == head || isMask(name, parameters); });
   std::vector<char> values(list.count() * bytesOf(type));
   readTensors(file, list, prefix, type, values.data());
   verifyHead(path, file, list, type, values);

@@ -2,14 +2,9 @@
 
 #pragma once
 
-#include "models/data/safetensors.h"
-#include "models/nn/parameters.h"
+#include "models/train/tensors.h"
 
 namespace kiln {
-
-/// Copies every parameter of `list`, named PREFIX and its own name in the file, to its place in the flat buffer `to` of
-/// `type`. Throws Error that names the first tensor that is missing or other than the model wants it.
-void readTensors(const Safetensors &file, const ParameterList &list, const std::string &prefix, Type type, void *to);
 
 /// The weights in the safetensors file `path`, as a flat buffer of `type`. Names may have Hugging Face's prefix
 /// `transformer.`. Beside the parameters there may be the masks that GPT-2's older files hold (h.0.attn.bias,

@@ -5,11 +5,11 @@
 
 namespace kiln {
 
-Attention::Attention(ParameterList &list, const std::string &name, int64_t heads, int64_t width, double scale,
+Attention::Attention(ParameterList &list, const AttentionNames &names, int64_t heads, int64_t width, double scale,
                      double deviation, double residualDeviation)
     : heads(heads), width(width), scale(static_cast<float>(scale)),
-      input(list, name + ".c_attn", width, 3 * width, deviation),
-      output(list, name + ".c_proj", width, width, residualDeviation) {}
+      input(list, names.input, width, 3 * width, deviation),
+      output(list, names.output, width, width, residualDeviation) {}
 
 Attention::Saved Attention::take(Build &b, int64_t batch, int64_t time) const {
   TensorRef qkv = b.take("qkv", {batch * time, 3 * width});

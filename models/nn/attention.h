@@ -7,11 +7,16 @@
 
 namespace kiln {
 
+/// Names of the two projections.
+struct AttentionNames {
+  std::string input, output;
+};
+
 class Attention {
 public:
-  /// Parameters NAME.c_attn (C → 3C) and NAME.c_proj (C → C). `scale` multiplies the scores.
-  Attention(ParameterList &list, const std::string &name, int64_t heads, int64_t width, double scale, double deviation,
-            double residualDeviation);
+  /// Projections (C → 3C) and (C → C). `scale` multiplies the scores.
+  Attention(ParameterList &list, const AttentionNames &names, int64_t heads, int64_t width, double scale,
+            double deviation, double residualDeviation);
 
   struct Saved {
     TensorRef qkv;   // (N, 3C)

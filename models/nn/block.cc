@@ -4,11 +4,11 @@
 
 namespace kiln {
 
-Block::Block(ParameterList &list, const std::string &name, const BlockSettings &s, double deviation,
+Block::Block(ParameterList &list, const BlockNames &names, const BlockSettings &s, double deviation,
              double residualDeviation)
-    : width(s.width), norm1(list, name + ".ln_1", width, s.epsilon),
-      attention(list, name + ".attn", s.heads, width, s.scale, deviation, residualDeviation),
-      norm2(list, name + ".ln_2", width, s.epsilon), mlp(list, name + ".mlp", width, deviation, residualDeviation) {}
+    : width(s.width), norm1(list, names.norm1, width, s.epsilon),
+      attention(list, names.attention, s.heads, width, s.scale, deviation, residualDeviation),
+      norm2(list, names.norm2, width, s.epsilon), mlp(list, names.mlp, width, deviation, residualDeviation) {}
 
 TensorRef Block::forward(Build &b, const TensorRef &x, int64_t batch, int64_t time, Saved &s) const {
   const int64_t rows = batch * time;

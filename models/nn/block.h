@@ -15,10 +15,18 @@ struct BlockSettings {
   double scale = 0;   // of attention's scores
 };
 
+/// Names of a block's layers.
+struct BlockNames {
+  std::string norm1;
+  AttentionNames attention;
+  std::string norm2;
+  MlpNames mlp;
+};
+
 class Block {
 public:
   /// Weights begin with `deviation`, those that add to the residual stream with `residualDeviation`.
-  Block(ParameterList &list, const std::string &name, const BlockSettings &settings, double deviation,
+  Block(ParameterList &list, const BlockNames &names, const BlockSettings &settings, double deviation,
         double residualDeviation);
 
   struct Saved {

@@ -7,9 +7,10 @@
 
 namespace kiln {
 
-Embedding::Embedding(ParameterList &list, int64_t vocab, int64_t context, int64_t width, double deviation)
-    : tokenTable(list.add("wte.weight", {vocab, width}, {Init::Kind::normal, deviation})),
-      positionTable(list.add("wpe.weight", {context, width}, {Init::Kind::normal, deviation})) {}
+Embedding::Embedding(ParameterList &list, const EmbeddingNames &names, int64_t vocab, int64_t context, int64_t width,
+                     double deviation)
+    : tokenTable(list.add(names.tokens, {vocab, width}, {Init::Kind::normal, deviation})),
+      positionTable(list.add(names.positions, {context, width}, {Init::Kind::normal, deviation})) {}
 
 void Embedding::forward(Build &b, const TensorRef &tokens, int64_t time, const TensorRef &x) const {
   b.plan += planEmbedding(b.target, tokens, b.value(tokenTable), b.value(positionTable), x, time);

@@ -7,19 +7,25 @@
 
 namespace kiln {
 
+/// Names of the two tables, whole.
+struct EmbeddingNames {
+  std::string tokens, positions;
+};
+
 class Embedding {
 public:
-  /// Parameters wte.weight (vocab, width) and wpe.weight (context, width), drawn with `deviation`.
-  Embedding(ParameterList &list, int64_t vocab, int64_t context, int64_t width, double deviation);
+  /// Tables of tokens (vocab, width) and of positions (context, width), drawn with `deviation`.
+  Embedding(ParameterList &list, const EmbeddingNames &names, int64_t vocab, int64_t context, int64_t width,
+            double deviation);
 
-  /// x[n] = wte[tokens[n]] + wpe[n mod time].
+  /// x[n] = token table[tokens[n]] + position table[n mod time].
   void forward(Build &build, const TensorRef &tokens, int64_t time, const TensorRef &x) const;
   /// Gradients of both tables. That of the token table is added to what headBackward() left there.
   void backward(Build &build, const EmbeddingIndex &index, const TensorRef &dx, int64_t time) const;
 
-  /// logits (N, vocab) = x · wteᵀ.
+  /// logits (N, vocab) = x · token tableᵀ.
   void head(Build &build, const TensorRef &x, const TensorRef &logits) const;
-  /// dx = dlogits · wte, and the token table's gradient (+)= dlogitsᵀ · x.
+  /// dx = dlogits · token table, and the token table's gradient (+)= dlogitsᵀ · x.
   void headBackward(Build &build, const TensorRef &dlogits, const TensorRef &x, const TensorRef &dx) const;
 
 private:

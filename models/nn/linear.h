@@ -1,4 +1,4 @@
-// y = x · W + b with W stored (in, out) as in Hugging Face's Conv1D, and the fusions that GPT-2 needs.
+// y = x · W + b with W stored (in, out), and the fusions that a transformer needs.
 
 #pragma once
 

@@ -4,9 +4,9 @@
 
 namespace kiln {
 
-Mlp::Mlp(ParameterList &list, const std::string &name, int64_t width, double deviation, double residualDeviation)
-    : width(width), input(list, name + ".c_fc", width, 4 * width, deviation),
-      output(list, name + ".c_proj", 4 * width, width, residualDeviation) {}
+Mlp::Mlp(ParameterList &list, const MlpNames &names, int64_t width, double deviation, double residualDeviation)
+    : width(width), input(list, names.input, width, 4 * width, deviation),
+      output(list, names.output, 4 * width, width, residualDeviation) {}
 
 Mlp::Saved Mlp::take(Build &b, int64_t rows) const {
   TensorRef preact = b.take("mlp preact", {rows, 4 * width});

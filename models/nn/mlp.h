@@ -6,10 +6,15 @@
 
 namespace kiln {
 
+/// Names of the two layers.
+struct MlpNames {
+  std::string input, output;
+};
+
 class Mlp {
 public:
-  /// Parameters NAME.c_fc (C → 4C) and NAME.c_proj (4C → C).
-  Mlp(ParameterList &list, const std::string &name, int64_t width, double deviation, double residualDeviation);
+  /// Layers (C → 4C) and (4C → C).
+  Mlp(ParameterList &list, const MlpNames &names, int64_t width, double deviation, double residualDeviation);
 
   struct Saved {
     TensorRef preact, active; // (N, 4C) before and after GELU

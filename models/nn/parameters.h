@@ -13,7 +13,7 @@ struct Init {
   double deviation = 0;
 };
 
-/// One parameter: its Hugging Face name, its shape and its place.
+/// One parameter: its name in files, its shape and its place.
 struct Parameter {
   std::string name;
   Shape shape;

@@ -1,15 +1,13 @@
-// Writing and reading checkpoints, and training.json in them.
+// Writing, finding and reading checkpoints.
 
 #include "models/train/checkpoint.h"
 #include "models/data/files.h"
 #include "models/data/json.h"
-#include "models/gpt2/config_json.h"
-#include "models/gpt2/weights.h"
 #include "models/train/identity.h"
 #include "models/train/model_links.h"
+#include "models/train/tensors.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
@@ -19,84 +17,6 @@
 namespace kiln {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
-uint64_t hashOf(const std::vector<uint8_t> &bytes) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (uint8_t byte : bytes)
-    hash = (hash ^ byte) * 0x100000001b3;
-  return hash;
-}
-
-static Json settingsJson(const TrainSettings &s) {
-  return {{"batch", s.batch}, {"accumulate", s.accumulate}, {"steps", s.steps}, {"warmup", s.warmup},
-          {"rate", s.rate},   {"final_rate", s.finalRate},  {"decay", s.decay}, {"beta1", s.beta1},
-          {"beta2", s.beta2}, {"epsilon", s.epsilon},       {"clip", s.clip},   {"evaluate_every", s.evaluateEvery},
-          {"seed", s.seed}};
-}
-
-static Json stateJson(const RunState &state) {
-  return {{"format", 2},
-          {"checkpoint", noIdentity},
-          {"step", state.step},
-          {"settings", settingsJson(state.settings)},
-          {"random", {{"generator", "philox4x32-10"}, {"seed", state.settings.seed}, {"sequences", state.sequences}}},
-          {"data",
-           {{"path", state.data.path},
-            {"train_bytes", state.data.bytes},
-            {"hash", fmt::format("{:016x}", state.data.hash)}}}};
-}
-
-static TrainSettings settingsOf(const JsonObject &j) {
-  TrainSettings s;
-  s.batch = j.integer("batch");
-  s.accumulate = j.integer("accumulate");
-  s.steps = j.integer("steps");
-  s.warmup = j.integer("warmup");
-  s.rate = j.number("rate");
-  s.finalRate = j.number("final_rate");
-  s.decay = j.number("decay");
-  s.beta1 = j.number("beta1");
-  s.beta2 = j.number("beta2");
-  s.epsilon = j.number("epsilon");
-  s.clip = j.number("clip");
-  s.evaluateEvery = j.integer("evaluate_every");
-  s.seed = j.natural("seed");
-  return s;
-}
-
-/// A count that a run's state holds.
-static int64_t countOf(const JsonObject &j, const char *name, const std::string &path) {
-  const int64_t count = j.integer(name);
-  if (count < 0)
-    throw Error(fmt::format("expected field '{}' in '{}' to be at least 0, but got {}", name, path, count));
-  return count;
-}
-
-/// The data's hash: 16 hexadecimal digits, which every reader of JSON keeps as they are; a number in older checkpoints.
-static uint64_t hashIn(const JsonObject &data) {
-  if (data.isNumber("hash"))
-    return data.natural("hash");
-  const std::string digits = data.text("hash");
-  uint64_t hash = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), hash, 16);
-  if (error != std::errc() || end != digits.data() + digits.size() || digits.size() != 16)
-    data.reject("hash", "16 hexadecimal digits");
-  return hash;
-}
-
-RunState readRunState(const std::string &checkpoint) {
-  const std::string path = checkpoint + "/training.json";
-  const JsonObject j = readJsonObject(path), data = j.object("data");
-  RunState state;
-  state.step = countOf(j, "step", path);
-  state.sequences = countOf(j.object("random"), "sequences", path);
-  state.settings = settingsOf(j.object("settings"));
-  state.data = {data.text("path"), data.integer("train_bytes"), hashIn(data)};
-  state.config = readConfig(checkpoint);
-  verifyParts(checkpoint);
-  return state;
-}
 
 /// The tensors of a flat buffer, named with `prefix`.
 static void append(std::vector<HostTensor> &tensors, const ParameterList &list, const char *prefix, Type type,
@@ -109,14 +29,14 @@ static void writeText(const std::string &path, const std::string &text) {
   writeSynced(path, {{text.data(), static_cast<int64_t>(text.size())}});
 }
 
-static void writeAll(const std::string &folder, const RunState &state, const ParameterList &list,
-                     const HostBuffers &buffers) {
+static void writeAll(const std::string &folder, const RunState &state, const Model &model, const HostBuffers &buffers) {
+  const ParameterList &list = model.parameters();
   std::vector<HostTensor> weights, moments;
-  append(weights, list, "", state.config.type, buffers.values.data());
+  append(weights, list, "", model.type(), buffers.values.data());
   append(moments, list, "exp_avg.", f32, buffers.first.data());
   append(moments, list, "exp_avg_sq.", f32, buffers.second.data());
   IdentifiedParts parts;
-  parts.config = textOf(configJson(state.config), 2) + "\n";
+  parts.config = textOf(model.configJson(), 2) + "\n";
   parts.training = textOf(stateJson(state), 2) + "\n";
   parts.weights = checksumsOf(weights);
   parts.weights.emplace("format", "pt"); // as Hugging Face's library wants it
@@ -250,7 +170,7 @@ void linkNewest(const std::string &folder) {
     linkModel(folder, fs::path(*newest).filename());
 }
 
-std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunState &state, const ParameterList &list,
+std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunState &state, const Model &model,
                            const HostBuffers &buffers) {
   const std::string path = checkpointPath(folder, state.step);
   const std::string aside = fmt::format("{}/.{}{:08}.partial", folder, stem, state.step);
@@ -258,7 +178,7 @@ std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunSta
   removeLeftovers(folder);
   try {
     fs::create_directory(aside); // not its parents: a folder that went away is told
-    writeAll(aside, state, list, buffers);
+    writeAll(aside, state, model, buffers);
     install(aside, path);
     syncFolder(folder);
   } catch (const fs::filesystem_error &error) {
@@ -275,10 +195,13 @@ std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunSta
   return path;
 }
 
-HostBuffers readBuffers(const std::string &checkpoint, const ParameterList &list, Type type) {
-  HostBuffers buffers{readWeights(checkpoint + "/model.safetensors", list, type), std::vector<float>(list.count()),
+HostBuffers readBuffers(const std::string &checkpoint, const Model &model) {
+  const ParameterList &list = model.parameters();
+  HostBuffers buffers{std::vector<char>(list.count() * bytesOf(model.type())), std::vector<float>(list.count()),
                       std::vector<float>(list.count())};
-  const Safetensors moments(checkpoint + "/optimizer.safetensors");
+  const Safetensors weights(checkpoint + "/model.safetensors"), moments(checkpoint + "/optimizer.safetensors");
+  verifyNames(checkpoint + "/model.safetensors", weights.names(), list, "");
+  readTensors(weights, list, "", model.type(), buffers.values.data());
   readTensors(moments, list, "exp_avg.", f32, buffers.first.data());
   readTensors(moments, list, "exp_avg_sq.", f32, buffers.second.data());
   return buffers;

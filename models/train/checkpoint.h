@@ -1,6 +1,6 @@
 // Checkpoints: a folder `checkpoint-00000100` in the run's folder, with
-//   config.json            the model's sizes as Hugging Face writes them
-//   model.safetensors      the weights, by Hugging Face's GPT-2 names and shapes
+//   config.json            what the model is
+//   model.safetensors      the weights, by the names and shapes of its parameters
 //   optimizer.safetensors  AdamW's two moments, as exp_avg.NAME and exp_avg_sq.NAME
 //   training.json          step, settings, random state, data and the position in it
 // It is written under another name, synced and renamed: a folder of that name is whole. Reading checks every
@@ -9,8 +9,8 @@
 
 #pragma once
 
-#include "models/gpt2/config.h"
-#include "models/nn/parameters.h"
+#include "models/train/model.h"
+#include "models/train/run_state.h"
 
 #include <optional>
 
@@ -22,27 +22,9 @@ struct HostBuffers {
   std::vector<float> first, second; // AdamW's moments
 };
 
-/// Which file a run trains on.
-struct DataIdentity {
-  std::string path;
-  int64_t bytes = 0;
-  uint64_t hash = 0; // FNV-1a of the training part
-  bool sameContent(const DataIdentity &other) const { return bytes == other.bytes && hash == other.hash; }
-};
-uint64_t hashOf(const std::vector<uint8_t> &bytes);
-
-/// All of a run that is no tensor.
-struct RunState {
-  Gpt2Config config;
-  TrainSettings settings;
-  int64_t step = 0;      // updates made
-  int64_t sequences = 0; // training sequences seen: the position in the data and in the random stream
-  DataIdentity data;
-};
-
 /// Writes the checkpoint of `state.step` below `folder`, links the newest, then removes all but the newest `keep`. On
 /// an error the old ones stay. Returns its path.
-std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunState &state, const ParameterList &list,
+std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunState &state, const Model &model,
                            const HostBuffers &buffers);
 
 /// Path of the checkpoint of `step` below `folder`.
@@ -63,9 +45,7 @@ void linkNewest(const std::string &folder);
 /// Removes all checkpoints below `folder`, and the links to them.
 void removeCheckpoints(const std::string &folder);
 
-/// What training.json of a checkpoint says. Throws Error too when the checkpoint's parts do not belong together.
-RunState readRunState(const std::string &checkpoint);
-/// Weights and moments.
-HostBuffers readBuffers(const std::string &checkpoint, const ParameterList &list, Type type);
+/// Weights and moments of `model`. Throws Error where they are not its own.
+HostBuffers readBuffers(const std::string &checkpoint, const Model &model);
 
 } // namespace kiln

@@ -1,19 +1,31 @@
-// `gpt2 train`: the run from its first step, or from a checkpoint, to its last.
+// The training loop, for any model: from the first step, or from a checkpoint, to the last.
 
 #pragma once
 
-#include "models/gpt2/options.h"
-#include "models/train/progress.h"
+#include "models/train/run_folder.h"
+#include "models/train/train_data.h"
 #include "models/train/trainer.h"
 
 namespace kiln {
 
-/// Opens the device that the options name.
-std::shared_ptr<Device> openDevice(const MachineOptions &options);
+/// What a run is made of. All that it refers to must outlive it.
+struct Run {
+  const RunOptions &options;
+  RunFolder &folder;
+  const Model &model;
+  TrainData &data;
+  /// Of a run that goes on from a checkpoint what that says, with the settings that go for the rest; of a new one the
+  /// settings.
+  RunState state;
+  /// Gives a new run's model what it begins with.
+  std::function<void(Trainer &)> begin;
+  /// What there is to say before the first step, a line each.
+  std::vector<std::string> notes;
+};
 
-/// Trains as the options say, alone in its folder. Once it takes steps, SIGINT, SIGTERM, SIGHUP and SIGPIPE end it
-/// after the micro-batch that it is at, with a checkpoint of the last whole step. So does a log that cannot be written,
-/// or the folder when it was removed, but with an error. Throws Error.
-void train(const TrainOptions &options);
+/// Trains, and shows, records and saves it in the run's folder. Once it takes steps, SIGINT, SIGTERM, SIGHUP and
+/// SIGPIPE end it after the micro-batch that it is at, with a checkpoint of the last whole step. So does a log that
+/// cannot be written, or the folder when it was removed, but with an error. Throws Error.
+void train(Run run);
 
 } // namespace kiln

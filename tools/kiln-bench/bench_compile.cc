@@ -14,6 +14,7 @@
 #include "kernels/matmul.h"
 #include "kernels/softmax.h"
 #include "kernels/sum.h"
+#include "models/gpt2/network.h"
 #include "models/train/trainer.h"
 #include "tools/kiln-bench/bench.h"
 
@@ -178,19 +179,20 @@ static void measureKernels(bench::Setting &setting, const FreshCache &cache) {
 
 static void measureStepCompile(bench::Setting &setting, const FreshCache &cache) {
   const int64_t layers = setting.quick ? 1 : 12, vocab = setting.quick ? 256 : V;
-  Gpt2 model(setting.device, {.layers = layers, .heads = 12, .width = C, .context = T, .vocab = vocab}, B, 1);
-  model.initialize(1);
-  Batch batch{std::vector<int32_t>(N, 1), std::vector<int32_t>(N, 2)};
+  const Network network({.layers = layers, .heads = 12, .width = C, .context = T, .vocab = vocab});
+  Trainer trainer(setting.device, network, {.batch = B, .steps = 1000});
+  trainer.initialize(1);
+  const HostBatch batch = {std::vector<int32_t>(N, 1), std::vector<int32_t>(N, 2)};
   Times times;
   for (int round = 0; round < setting.rounds(); ++round) {
     cache.empty();
     for (bool cold : {true, false}) {
       forgetCompiled();
       double before = compileStatistics().milliseconds;
-      model.prepare();
-      model.beginStep({.batch = B, .steps = 1000}, 1e-4, 1 + round);
-      model.addGradient(batch, 0);
-      model.update();
+      trainer.prepare();
+      trainer.beginStep(1e-4, 1 + round);
+      trainer.addGradient(batch, 0);
+      trainer.update();
       (cold ? times.cold : times.warm).push_back(compileStatistics().milliseconds - before);
     }
   }

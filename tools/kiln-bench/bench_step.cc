@@ -3,6 +3,8 @@
 // beside what the machine's multiply-adds reach in the same run. Peak memory of the process during the steps stands
 // beside the plan.
 
+#include "models/gpt2/network.h"
+#include "models/train/memory.h"
 #include "models/train/trainer.h"
 #include "tools/kiln-bench/bench.h"
 #include "tools/kiln-bench/machine.h"
@@ -18,15 +20,15 @@ static Gpt2Config config124M(int64_t context) {
 }
 
 /// Tokens that differ as much as text does, and the ones that follow them.
-static Batch randomBatch(int64_t tokens, int64_t vocab) {
+static HostBatch randomBatch(int64_t tokens, int64_t vocab) {
   std::minstd_rand generator(1);
-  Batch batch;
+  HostBatch batch(2);
   for (int64_t i = 0; i <= tokens; ++i) {
     int32_t token = static_cast<int32_t>(generator() % static_cast<uint64_t>(vocab));
     if (i < tokens)
-      batch.tokens.push_back(token);
+      batch[0].push_back(token);
     if (i > 0)
-      batch.targets.push_back(token);
+      batch[1].push_back(token);
   }
   return batch;
 }
@@ -45,17 +47,17 @@ static double peakMemory() {
 
 static void measureStep(bench::Setting &setting, const std::string &name, const Gpt2Config &config, int64_t B) {
   const int64_t T = config.context;
-  Gpt2 model(setting.device, config, B, 1);
-  model.initialize(1);
+  const Network network(config);
+  Trainer trainer(setting.device, network, {.batch = B, .steps = 1000});
+  trainer.initialize(1);
   resetPeakMemory(); // making random weights on the host takes more for a moment
-  Batch batch = randomBatch(B * T, config.vocab);
-  TrainSettings settings{.batch = B, .steps = 1000};
+  HostBatch batch = randomBatch(B * T, config.vocab);
   int64_t step = 0;
   double peakFlops = bench::runMultiplyAdds(setting.threads, bench::peakRounds);
   std::vector<double> seconds = setting.measure({[&] {
-                                                   model.beginStep(settings, 1e-4, ++step);
-                                                   model.addGradient(batch, 0);
-                                                   model.update();
+                                                   trainer.beginStep(1e-4, ++step);
+                                                   trainer.addGradient(batch, 0);
+                                                   trainer.update();
                                                  },
                                                  [&] { bench::runMultiplyAdds(setting.threads, bench::peakRounds); }});
   std::string shape = fmt::format("{} B={} T={}", name, B, T);
@@ -74,7 +76,7 @@ static void measureStep(bench::Setting &setting, const std::string &name, const 
        .metric = "peak_mb",
        .value = peakMemory() / 1e6,
        .peer = "plan",
-       .peerValue = static_cast<double>(planMemory(setting.device->target(), model.network(), B).total() / 1000000)});
+       .peerValue = static_cast<double>(planMemory(setting.device->target(), network, B).total() / 1000000)});
 }
 
 void bench::benchStep(Setting &setting) {

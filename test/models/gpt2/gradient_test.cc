@@ -1,6 +1,8 @@
 // The trainer's network against the reference model: gradients of every tensor, losses over steps, and sums of
 // gradients over micro-batches. The devices are a parameter; KILN_TEST_DEVICE names another one.
 
+#include "models/data/batches.h"
+#include "models/gpt2/predictor.h"
 #include "models/train/trainer.h"
 #include "test/models/devices.h"
 #include "test/models/gpt2/reference.h"
@@ -25,6 +27,11 @@ Batch randomBatch(const Gpt2Config &c, int64_t batch, uint32_t seed) {
   }
   return b;
 }
+
+HostBatch inputsOf(const Batch &b) { return {b.tokens, b.targets}; }
+
+/// The settings of a run of `accumulate` micro-batches of `batch` sequences.
+TrainSettings settingsOf(int64_t batch, int64_t accumulate = 1) { return {.batch = batch, .accumulate = accumulate}; }
 
 /// Weights that leave nothing at zero or one, so that a gradient mixed up with another shows.
 HostBuffers randomBuffers(const ParameterList &list, uint32_t seed) {
@@ -58,12 +65,13 @@ double norm(const reference::Tensor &x) {
 }
 
 void expectGradients(const std::string &device, const Gpt2Config &config, int64_t batch) {
-  Gpt2 model(Device::open(device), config, batch, 1);
-  const ParameterList &list = model.network().parameters();
+  const Network network(config);
+  Trainer model(Device::open(device), network, settingsOf(batch));
+  const ParameterList &list = network.parameters();
   const HostBuffers buffers = randomBuffers(list, 1);
   model.upload(buffers);
   const Batch b = randomBatch(config, batch, 2);
-  model.addGradient(b, 0);
+  model.addGradient(inputsOf(b), 0);
   const std::vector<float> got = model.gradients();
   reference::Tensors want;
   reference::gradient(shapeOf(config), referenceParameters(list, buffers), b.tokens, b.targets, batch, config.context,
@@ -100,8 +108,9 @@ TEST_P(GradientTest, TwentyStepsHaveTheReferencesLosses) {
   s.steps = 20;
   s.warmup = 5;
   s.rate = 3e-3;
-  Gpt2 model(Device::open(GetParam()), config, s.batch, 1);
-  const ParameterList &list = model.network().parameters();
+  const Network network(config);
+  Trainer model(Device::open(GetParam()), network, s);
+  const ParameterList &list = network.parameters();
   const HostBuffers buffers = randomBuffers(list, 1);
   model.upload(buffers);
   reference::Tensors parameters = referenceParameters(list, buffers), gradients;
@@ -109,9 +118,9 @@ TEST_P(GradientTest, TwentyStepsHaveTheReferencesLosses) {
   double begin = 0, end = 0;
   for (int64_t step = 0; step < s.steps; ++step) {
     const Batch b = randomBatch(config, s.batch, static_cast<uint32_t>(step % 4));
-    model.beginStep(s, learningRate(s, step), step + 1);
-    model.addGradient(b, 0);
-    const UpdateResult got = model.update();
+    model.beginStep(learningRate(s, step), step + 1);
+    model.addGradient(inputsOf(b), 0);
+    const StepResult got = model.update();
     const double want =
         reference::gradient(shapeOf(config), parameters, b.tokens, b.targets, s.batch, config.context, gradients);
     const double wantNorm = adam.update(parameters, gradients, learningRate(s, step));
@@ -125,8 +134,10 @@ TEST_P(GradientTest, TwentyStepsHaveTheReferencesLosses) {
 // Four sequences at once and twice two give one gradient, but for the order of the sums.
 TEST_P(GradientTest, DoesNotDependOnTheMicroBatches) {
   const Gpt2Config config = {1, 2, 16, 8, 32};
-  Gpt2 whole(Device::open(GetParam()), config, 4, 1), halves(Device::open(GetParam()), config, 2, 2);
-  const HostBuffers buffers = randomBuffers(whole.network().parameters(), 1);
+  const Network network(config);
+  Trainer whole(Device::open(GetParam()), network, settingsOf(4));
+  Trainer halves(Device::open(GetParam()), network, settingsOf(2, 2));
+  const HostBuffers buffers = randomBuffers(network.parameters(), 1);
   whole.upload(buffers);
   halves.upload(buffers);
   const Batch b = randomBatch(config, 4, 2);
@@ -135,10 +146,10 @@ TEST_P(GradientTest, DoesNotDependOnTheMicroBatches) {
     const auto cut = [&](const std::vector<int32_t> &v) {
       return std::vector<int32_t>(v.begin() + which * count, v.begin() + (which + 1) * count);
     };
-    return Batch{cut(b.tokens), cut(b.targets)};
+    return HostBatch{cut(b.tokens), cut(b.targets)};
   };
   for (int repeat = 0; repeat < 2; ++repeat) { // the second time on top of what the first left
-    whole.addGradient(b, 0);
+    whole.addGradient(inputsOf(b), 0);
     halves.addGradient(half(0), 0);
     halves.addGradient(half(1), 1);
   }
@@ -154,15 +165,16 @@ TEST_P(GradientTest, DoesNotDependOnTheMicroBatches) {
 // Validation adds up every loss but the ignored ones, and predictions are the reference's logits at the last token.
 TEST_P(GradientTest, LossesAndPredictionsMatchTheReference) {
   const Gpt2Config config = {2, 3, 21, 13, 37};
-  Gpt2 model(Device::open(GetParam()), config, 2, 1), predictor(Device::open(GetParam()), config, 1);
-  const ParameterList &list = model.network().parameters();
+  const Network network(config);
+  Trainer model(Device::open(GetParam()), network, settingsOf(2));
+  const ParameterList &list = network.parameters();
   const HostBuffers buffers = randomBuffers(list, 1);
   model.upload(buffers);
-  predictor.uploadWeights(buffers.values);
+  Predictor predictor(Device::open(GetParam()), network, buffers.values);
   Batch b = randomBatch(config, 2, 5);
   const reference::Tensors parameters = referenceParameters(list, buffers);
   const double mean = reference::loss(shapeOf(config), parameters, b.tokens, b.targets, 2, config.context);
-  EXPECT_NEAR(model.lossSum(b) / 26, mean, 1e-5);
+  EXPECT_NEAR(model.lossSum(inputsOf(b)) / 26, mean, 1e-5);
   const reference::Tensor logits = reference::logits(shapeOf(config), parameters, b.tokens, 2, config.context);
   const std::vector<float> got = predictor.logitsAfter({b.tokens.begin(), b.tokens.begin() + 6});
   for (int64_t v = 0; v < config.vocab; ++v)
@@ -170,7 +182,7 @@ TEST_P(GradientTest, LossesAndPredictionsMatchTheReference) {
   std::fill(b.targets.begin() + 13, b.targets.end(), ignoredTarget);
   const double first = reference::loss(shapeOf(config), parameters, {b.tokens.begin(), b.tokens.begin() + 13},
                                        {b.targets.begin(), b.targets.begin() + 13}, 1, config.context);
-  EXPECT_NEAR(model.lossSum(b) / 13, first, 1e-5);
+  EXPECT_NEAR(model.lossSum(inputsOf(b)) / 13, first, 1e-5);
 }
 
 // Whatever the number of threads, three steps leave the same bits.
@@ -180,15 +192,16 @@ TEST_P(GradientTest, DoesNotDependOnTheThreads) {
   s.batch = 4;
   s.steps = 3;
   s.rate = 1e-2;
+  const Network network(config);
   std::vector<std::vector<char>> results;
   for (const int threads : {1, 2, 3}) {
     const std::shared_ptr<Device> device = Device::open(GetParam());
     device->setThreads(threads);
-    Gpt2 model(device, config, s.batch, 1);
+    Trainer model(device, network, s);
     model.initialize(7);
     for (int64_t step = 0; step < s.steps; ++step) {
-      model.beginStep(s, s.rate, step + 1);
-      model.addGradient(randomBatch(config, s.batch, static_cast<uint32_t>(step)), 0);
+      model.beginStep(s.rate, step + 1);
+      model.addGradient(inputsOf(randomBatch(config, s.batch, static_cast<uint32_t>(step))), 0);
       model.update();
     }
     results.push_back(model.download().values);

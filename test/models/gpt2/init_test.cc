@@ -1,6 +1,7 @@
 // gpt2 on models that others trained: beginning with their weights, sampling from them, and leaving their folders
 // alone.
 
+#include "models/gpt2/config_json.h"
 #include "models/gpt2/network.h"
 #include "models/gpt2/weights.h"
 #include "models/train/checkpoint.h"
@@ -54,7 +55,7 @@ TEST_F(InitTest, BeginsWithAFoldersWeights) {
   const Result r = trainFrom(model, still);
   ASSERT_EQ(r.status, 0) << r.output;
   EXPECT_EQ(trained(1), handWrittenBuffer(network.parameters()));
-  EXPECT_EQ(kiln::readRunState(kiln::checkpointPath(out, 1)).config, network.config());
+  EXPECT_EQ(kiln::readConfig(kiln::checkpointPath(out, 1)), network.config());
 }
 
 TEST_F(InitTest, BeginsWithHalfPrecision) {
@@ -100,7 +101,7 @@ TEST_F(InitTest, ARunThatBeganSoIsResumed) {
 TEST_F(InitTest, KeepsTheScalings) {
   writeConfig(256, R"(, "layer_norm_epsilon": 0.25, "scale_attn_weights": false)");
   ASSERT_EQ(trainFrom(model, still).status, 0);
-  const kiln::Gpt2Config config = kiln::readRunState(kiln::checkpointPath(out, 1)).config;
+  const kiln::Gpt2Config config = kiln::readConfig(kiln::checkpointPath(out, 1));
   EXPECT_EQ(config.epsilon, 0.25);
   EXPECT_FALSE(config.scalesScores);
 }

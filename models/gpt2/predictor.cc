@@ -1,0 +1,39 @@
+// One sequence, padded to the context: what stands behind a token changes nothing before it.
+
+#include "models/gpt2/predictor.h"
+#include "models/train/memory.h"
+#include "models/train/trainer.h"
+
+namespace kiln {
+
+Predictor::Predictor(std::shared_ptr<Device> opened, const Network &network, const std::vector<char> &weights)
+    : device(std::move(opened)), network(network), value(device, network.type(), {network.parameters().count()}),
+      tokens(device, i32, {network.config().context}), logits(device, network.type(), {1, network.config().vocab}) {
+  value.upload(weights.data(), std::ssize(weights));
+  Arena measured(imagined(1, f32, {1}).data);
+  const Plan any = plan(measured, 0);
+  arena = Tensor(device, i8, {measured.peak()});
+  workspace = Tensor(device, i8, {any.workspaceBytes});
+}
+
+Plan Predictor::plan(Arena &placed, int64_t row) const {
+  Build b{device->target(), placed, network.parameters(), ParameterBuffers{value, value}, network.type()};
+  const TensorRef hidden = network.hidden(b, tokens);
+  network.logits(b, hidden.slice(0, row, 1), logits);
+  return std::move(b.plan);
+}
+
+std::vector<float> Predictor::logitsAfter(const std::vector<int32_t> &given) {
+  const int64_t context = network.config().context;
+  if (given.empty() || std::ssize(given) > context)
+    throw Error("expected 1 to " + std::to_string(context) + " tokens, but got " + std::to_string(given.size()));
+  std::vector<int32_t> padded = given;
+  padded.resize(context, 0);
+  uploadAll(tokens, padded);
+  Arena placed(arena.data());
+  run(*device, plan(placed, std::ssize(given) - 1), workspace);
+  device->synchronize();
+  return logits.downloadFloats();
+}
+
+} // namespace kiln

@@ -1,0 +1,28 @@
+// A GPT-2 on a device that predicts: the logits of the token after those that it is given.
+
+#pragma once
+
+#include "models/gpt2/network.h"
+#include "runtime/Compile.h"
+#include "runtime/Tensor.h"
+
+namespace kiln {
+
+class Predictor {
+public:
+  /// `weights` is the flat buffer of the network's parameters. The network must outlive it.
+  Predictor(std::shared_ptr<Device> device, const Network &network, const std::vector<char> &weights);
+
+  /// Logits (vocab) of the token after `tokens`, of which there are 1 … context.
+  std::vector<float> logitsAfter(const std::vector<int32_t> &tokens);
+
+private:
+  /// Logits after row `row`.
+  Plan plan(Arena &arena, int64_t row) const;
+
+  std::shared_ptr<Device> device;
+  const Network &network;
+  Tensor value, tokens, logits, arena, workspace;
+};
+
+} // namespace kiln

@@ -1,0 +1,152 @@
+// The flags, and the words for what CLI11 finds wrong with them.
+
+#include "models/train/flags.h"
+#include "dialect/dsl/Nearest.h"
+#include "runtime/Streams.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace kiln {
+
+void addMachineFlags(CLI::App *app, MachineOptions &o) {
+  app->add_option("--device", o.device, "machine to run on")->capture_default_str();
+  addNumber<int>(app, "--threads", o.threads, "threads (0: as many as there are cores, or KILN_THREADS)")
+      ->capture_default_str();
+}
+
+void addRunFlags(CLI::App *app, RunOptions &o) {
+  app->add_option("--out", o.out, "folder for checkpoints and log.jsonl")->required();
+  addNumber<int64_t>(app, "--save-every", o.saveEvery, "steps between checkpoints (0: at the end)")
+      ->capture_default_str();
+  addNumber<int64_t>(app, "--stop-after", o.stopAfter, "save and stop after this step (0: go on)")
+      ->capture_default_str();
+  addNumber<int64_t>(app, "--keep", o.keep, "checkpoints to keep")->capture_default_str();
+  app->add_flag("--resume", o.resume, "go on from the newest checkpoint in --out");
+  addNumber<int64_t>(app, "--resume-step", o.resumeStep, "go on from this step's checkpoint; newer ones are removed");
+  app->add_flag("--overwrite", o.overwrite, "begin anew where --out holds checkpoints");
+  addMachineFlags(app, o.machine);
+}
+
+void addSettingFlags(CLI::App *app, SettingOptions &o) {
+  addNumber<int64_t>(app, "--batch", o.batch, "sequences in a micro-batch");
+  addNumber<int64_t>(app, "--accumulate", o.accumulate, "micro-batches in a step");
+  addNumber<int64_t>(app, "--steps", o.steps, "updates, and the length of the schedule");
+  addNumber<int64_t>(app, "--warmup", o.warmup, "steps of linear warm-up");
+  addNumber<double>(app, "--lr", o.rate, "highest learning rate");
+  addNumber<double>(app, "--final-lr", o.finalRate, "lowest learning rate, as a share of the highest");
+  addNumber<double>(app, "--decay", o.decay, "weight decay of matrices");
+  addNumber<double>(app, "--beta1", o.beta1, "AdamW's first coefficient");
+  addNumber<double>(app, "--beta2", o.beta2, "AdamW's second coefficient");
+  addNumber<double>(app, "--clip", o.clip, "largest gradient norm");
+  addNumber<int64_t>(app, "--evaluate-every", o.evaluateEvery, "steps between validation losses (0: at the end)");
+  addNumber<uint64_t>(app, "--seed", o.seed, "seed of weights and batches");
+}
+
+/// What other trainers call a flag, with dashes, and what it is called here.
+static const std::pair<const char *, const char *> namesElsewhere[] = {
+    {"--batch-size", "--batch"},
+    {"--micro-batch-size", "--batch"},
+    {"--block-size", "--context"},
+    {"--checkpoint-interval", "--save-every"},
+    {"--context-length", "--context"},
+    {"--dataset", "--data"},
+    {"--eval-every", "--evaluate-every"},
+    {"--eval-interval", "--evaluate-every"},
+    {"--grad-clip", "--clip"},
+    {"--gradient-accumulation-steps", "--accumulate"},
+    {"--init-from", "--init"},
+    {"--learning-rate", "--lr"},
+    {"--max-iters", "--steps"},
+    {"--max-new-tokens", "--tokens"},
+    {"--max-steps", "--steps"},
+    {"--min-lr", "--final-lr"},
+    {"--n-embd", "--width"},
+    {"--n-head", "--heads"},
+    {"--n-layer", "--layers"},
+    {"--num-steps", "--steps"},
+    {"--out-dir", "--out"},
+    {"--output-dir", "--out"},
+    {"--save-interval", "--save-every"},
+    {"--seq-len", "--context"},
+    {"--sequence-length", "--context"},
+    {"--start", "--prompt"},
+    {"--train-data", "--data"},
+    {"--vocab-size", "--vocab"},
+    {"--warmup-iters", "--warmup"},
+    {"--warmup-steps", "--warmup"},
+    {"--weight-decay", "--decay"},
+};
+
+/// The end of a message about an unknown `word`: what other trainers mean by it, or the nearest of `known`.
+static std::string hintFor(std::string word, const std::vector<std::string> &known) {
+  std::replace(word.begin(), word.end(), '_', '-');
+  for (const auto &[elsewhere, here] : namesElsewhere)
+    if (word == elsewhere && std::find(known.begin(), known.end(), here) != known.end())
+      return fmt::format("; did you mean '{}'?", here);
+  const std::string hint = didYouMean(word, known);
+  return hint.empty() ? "; see --help" : hint;
+}
+
+/// Throws for the first word that no option or command took.
+static void rejectExtras(const CLI::App &app, const std::vector<std::string> &extras) {
+  if (extras.empty())
+    return;
+  const std::string word = extras.front().substr(0, extras.front().find('='));
+  std::vector<std::string> known;
+  const bool flag = word.rfind("-", 0) == 0;
+  if (flag) {
+    for (const CLI::Option *option : app.get_options())
+      for (const std::string &name : option->get_lnames())
+        known.push_back("--" + name);
+  } else {
+    for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
+      known.push_back(command->get_name());
+  }
+  throw Error(fmt::format("unknown {} '{}'{}",
+                          flag            ? "flag"
+                          : known.empty() ? "argument"
+                                          : "command",
+                          word, hintFor(word, known)));
+}
+
+/// Says what the library found wrong with a command's flags.
+[[noreturn]] static void reject(const CLI::App &command, const CLI::ParseError &error) {
+  if (dynamic_cast<const CLI::RequiredError *>(&error)) {
+    rejectExtras(command, command.remaining()); // a misspelt flag is the likelier cause
+    for (const CLI::Option *option : command.get_options())
+      if (option->get_required() && option->count() == 0)
+        throw Error(fmt::format("expected the flag '{}', but it is missing ({})", option->get_name(),
+                                option->get_description()));
+  }
+  const std::string text = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch *>(&error)) // "--flag: …"
+    throw Error(fmt::format("expected a value after '{}', but there is none", text.substr(0, text.find(':'))));
+  throw Error(text);
+}
+
+bool parseFlags(CLI::App &app, const std::vector<CLI::App *> &commands, int argc, const char *const *argv) {
+  app.allow_extras();
+  for (CLI::App *command : commands)
+    command->allow_extras();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp &help) {
+    std::ostringstream text;
+    app.exit(help, text, text);
+    writeResult(text.str());
+    return false;
+  } catch (const CLI::ParseError &error) {
+    for (const CLI::App *command : commands)
+      if (command->parsed())
+        reject(*command, error);
+    throw Error(error.what());
+  }
+  for (const CLI::App *command : commands)
+    if (command->parsed())
+      rejectExtras(*command, command->remaining());
+  rejectExtras(app, app.remaining());
+  return true;
+}
+
+} // namespace kiln

@@ -1,0 +1,35 @@
+// What a run records: DIR/log.jsonl with one JSON object a step.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace kiln {
+
+/// One step's numbers. `loss` is the mean over the step's tokens, before its update.
+struct StepRow {
+  int64_t step = 0; // updates made, this one included
+  double loss = 0, rate = 0, gradientNorm = 0, tokensPerSecond = 0, peakShare = 0, seconds = 0;
+  std::optional<double> validationLoss;
+};
+
+/// The row as a line of log.jsonl.
+std::string jsonOf(const StepRow &row);
+
+/// log.jsonl of a run. Opening it for a run that goes on from `step` drops the rows after that step. Writing throws
+/// Error (device) when the row is not in the file of that name afterwards.
+class RunLog {
+public:
+  RunLog(const std::string &path, int64_t step);
+  ~RunLog();
+  RunLog(const RunLog &) = delete;
+  void write(const StepRow &row);
+
+private:
+  std::string path;
+  int file;
+};
+
+} // namespace kiln

@@ -1,0 +1,63 @@
+// What options and a folder's content say to each other.
+
+#include "models/train/run_folder.h"
+#include "models/train/model_links.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+
+namespace kiln {
+
+/// The checkpoint to go on from, if any; throws when that and the folder's content contradict.
+static std::optional<std::string> checkpointFor(const RunOptions &options) {
+  const std::optional<std::string> newest = newestCheckpoint(options.out);
+  if (options.resumeStep) {
+    const std::string path = checkpointPath(options.out, *options.resumeStep);
+    if (!std::filesystem::exists(path))
+      throw Error(fmt::format("expected a checkpoint of step {} in '{}', but there is none{}", *options.resumeStep,
+                              options.out, newest ? fmt::format("; the newest is '{}'", *newest) : ""));
+    return path;
+  }
+  if (options.resume && !newest)
+    throw Error(fmt::format("expected a checkpoint to resume from in '{}', but there is none", options.out));
+  if (!options.resume && newest && !options.overwrite)
+    throw Error(fmt::format("expected a folder without checkpoints, but '{}' exists; --resume goes on from it, "
+                            "--overwrite begins anew",
+                            *newest));
+  return options.resume ? newest : std::nullopt;
+}
+
+void verify(const RunOptions &options) {
+  auto expect = [](bool right, const char *name, const char *range, int64_t value) {
+    if (!right)
+      throw Error(fmt::format("expected '{}' to be {}, but got {}", name, range, value));
+  };
+  expect(options.saveEvery >= 0, "save-every", "at least 0", options.saveEvery);
+  expect(options.stopAfter >= 0, "stop-after", "at least 0", options.stopAfter);
+  expect(options.keep >= 1, "keep", "at least 1", options.keep);
+  if (options.resume && options.overwrite)
+    throw Error("expected one of --resume, which goes on, and --overwrite, which begins anew, but got both");
+  if (options.resume)
+    checkpointFor(options); // before a folder is made of a name that was meant otherwise
+  verifyNoOtherModel(options.out);
+}
+
+RunFolder::RunFolder(const RunOptions &options)
+    : options(options), lock(std::in_place, options.out), begin(checkpointFor(options)) {}
+
+void RunFolder::nameOlder(const Error &error) const {
+  const std::optional<std::string> older = error.fault == Fault::user ? wholeCheckpointBefore(*begin) : std::nullopt;
+  if (!older)
+    throw;
+  throw Error(fmt::format("{}; '{}' is whole, and --resume-step {} goes on from it", error.what(), *older,
+                          readRunState(*older).step));
+}
+
+void RunFolder::takeAgain(int64_t saved) {
+  lock.emplace(options.out);
+  const std::optional<std::string> newest = newestCheckpoint(options.out);
+  if (newest && (saved < 0 || *newest != checkpointPath(options.out, saved)))
+    throw Error(fmt::format("another run's '{}' is there now", *newest));
+}
+
+} // namespace kiln

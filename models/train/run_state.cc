@@ -1,0 +1,63 @@
+// Writing and reading training.json.
+
+#include "models/train/run_state.h"
+#include "models/data/json.h"
+#include "models/train/identity.h"
+
+#include <charconv>
+#include <fmt/format.h>
+
+namespace kiln {
+
+uint64_t hashOf(const std::vector<uint8_t> &bytes) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (uint8_t byte : bytes)
+    hash = (hash ^ byte) * 0x100000001b3;
+  return hash;
+}
+
+nlohmann::ordered_json stateJson(const RunState &state) {
+  return {{"format", 2},
+          {"checkpoint", noIdentity},
+          {"step", state.step},
+          {"settings", settingsJson(state.settings)},
+          {"random", {{"generator", "philox4x32-10"}, {"seed", state.settings.seed}, {"sequences", state.sequences}}},
+          {"data",
+           {{"path", state.data.path},
+            {"train_bytes", state.data.bytes},
+            {"hash", fmt::format("{:016x}", state.data.hash)}}}};
+}
+
+/// A count that a run's state holds.
+static int64_t countOf(const JsonObject &j, const char *name, const std::string &path) {
+  const int64_t count = j.integer(name);
+  if (count < 0)
+    throw Error(fmt::format("expected field '{}' in '{}' to be at least 0, but got {}", name, path, count));
+  return count;
+}
+
+/// The data's hash: 16 hexadecimal digits, which every reader of JSON keeps as they are; a number in older checkpoints.
+static uint64_t hashIn(const JsonObject &data) {
+  if (data.isNumber("hash"))
+    return data.natural("hash");
+  const std::string digits = data.text("hash");
+  uint64_t hash = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), hash, 16);
+  if (error != std::errc() || end != digits.data() + digits.size() || digits.size() != 16)
+    data.reject("hash", "16 hexadecimal digits");
+  return hash;
+}
+
+RunState readRunState(const std::string &checkpoint) {
+  const std::string path = checkpoint + "/training.json";
+  const JsonObject j = readJsonObject(path), data = j.object("data");
+  RunState state;
+  state.step = countOf(j, "step", path);
+  state.sequences = countOf(j.object("random"), "sequences", path);
+  state.settings = settingsFrom(j.object("settings"));
+  state.data = {data.text("path"), data.integer("train_bytes"), hashIn(data)};
+  verifyParts(checkpoint);
+  return state;
+}
+
+} // namespace kiln

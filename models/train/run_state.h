@@ -1,0 +1,35 @@
+// Where a run is, and training.json, the file of a checkpoint that says it.
+
+#pragma once
+
+#include "models/train/settings.h"
+
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+/// Which file a run trains on.
+struct DataIdentity {
+  std::string path;
+  int64_t bytes = 0;
+  uint64_t hash = 0; // FNV-1a of the training part
+  bool sameContent(const DataIdentity &other) const { return bytes == other.bytes && hash == other.hash; }
+};
+uint64_t hashOf(const std::vector<uint8_t> &bytes);
+
+/// All of a run that is no tensor, beside what its model is.
+struct RunState {
+  TrainSettings settings;
+  int64_t step = 0;      // updates made
+  int64_t sequences = 0; // training sequences seen: the position in the data and in the random stream
+  DataIdentity data;
+};
+
+/// The state as training.json holds it, with noIdentity for the checkpoint's.
+nlohmann::ordered_json stateJson(const RunState &state);
+
+/// What training.json of a checkpoint says. Throws Error too when the checkpoint's parts do not belong together.
+RunState readRunState(const std::string &checkpoint);
+
+} // namespace kiln

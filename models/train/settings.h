@@ -1,0 +1,43 @@
+// The settings of a training run: all that its result depends on beside model and data.
+
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+
+namespace kiln {
+
+class JsonObject;
+
+struct TrainSettings {
+  int64_t batch = 0;      // sequences in a micro-batch
+  int64_t accumulate = 1; // micro-batches in a step
+  int64_t steps = 0;
+  int64_t warmup = 0;     // steps of linear warm-up
+  double rate = 0;        // highest learning rate
+  double finalRate = 0.1; // lowest, as a share of the highest
+  double decay = 0.1, beta1 = 0.9, beta2 = 0.99, epsilon = 1e-8;
+  double clip = 1.0;         // largest gradient norm
+  int64_t evaluateEvery = 0; // steps between validation losses; 0: at the end only
+  uint64_t seed = 1;
+};
+
+/// Throws Error for a setting out of its range.
+void verify(const TrainSettings &settings);
+/// Throws Error for a number of sequences that no step can have.
+void verifyBatch(int64_t sequences);
+
+/// Sizes beyond this are slips of the hand: planning such a model takes all memory before anything is said. Products of
+/// three of them fit into 64 bits.
+inline constexpr int64_t largestSize = int64_t{1} << 20;
+/// Throws Error unless `value`, called `name` in the message, is from 1 to `most`.
+void expectBetween(const char *name, int64_t value, int64_t most);
+
+/// The settings as a checkpoint holds them, and back. Throws Error for a field that is missing or of another kind.
+nlohmann::ordered_json settingsJson(const TrainSettings &settings);
+TrainSettings settingsFrom(const JsonObject &json);
+
+/// Learning rate of update `step` (from 0): linear warm-up, then a cosine down to finalRate · rate at the last step.
+double learningRate(const TrainSettings &settings, int64_t step);
+
+} // namespace kiln

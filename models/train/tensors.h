@@ -1,0 +1,21 @@
+// A model's tensors in a safetensors file: all of its parameters, by their names.
+
+#pragma once
+
+#include "models/data/safetensors.h"
+#include "models/nn/parameters.h"
+
+#include <functional>
+
+namespace kiln {
+
+/// Copies every parameter of `list`, named PREFIX and its own name in the file, to its place in the flat buffer `to` of
+/// `type`. Throws Error that names the first tensor that is missing or other than the model wants it.
+void readTensors(const Safetensors &file, const ParameterList &list, const std::string &prefix, Type type, void *to);
+
+/// Throws Error unless `held`, the names in the file `path`, are the parameters of `list`, each with `prefix`, and
+/// beside them only names that `mayBeThere`.
+void verifyNames(const std::string &path, const std::vector<std::string> &held, const ParameterList &list,
+                 const std::string &prefix, const std::function<bool(const std::string &)> &mayBeThere = {});
+
+} // namespace kiln

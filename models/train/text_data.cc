@@ -1,0 +1,26 @@
+// A text's sequences as inputs.
+
+#include "models/train/text_data.h"
+
+namespace kiln {
+
+TextData::TextData(const std::string &path, int64_t context, uint64_t seed)
+    : path(path), context(context), text(readText(path, context)), batches(text.train, context, seed) {}
+
+DataIdentity TextData::identity() const { return {path, std::ssize(text.train), hashOf(text.train)}; }
+
+static HostBatch inputsOf(Batch batch) { return {std::move(batch.tokens), std::move(batch.targets)}; }
+
+HostBatch TextData::training(int64_t first, int64_t count) { return inputsOf(batches.sequences(first, count)); }
+
+int64_t TextData::validationSequences() const {
+  return kiln::validationSequences(std::ssize(text.validation), context);
+}
+
+int64_t TextData::validationTargets() const { return std::ssize(text.validation) - 1; } // every byte but the first
+
+HostBatch TextData::validation(int64_t first, int64_t count) const {
+  return inputsOf(validationBatch(text.validation, context, first, count));
+}
+
+} // namespace kiln

@@ -1,0 +1,26 @@
+// What a run trains on: sequences, as the first inputs of a model.
+
+#pragma once
+
+#include "models/train/model.h"
+#include "models/train/run_state.h"
+
+namespace kiln {
+
+class TrainData {
+public:
+  virtual ~TrainData() = default;
+
+  /// What tells this data from other data.
+  virtual DataIdentity identity() const = 0;
+  /// Sequences `first` … `first + count` of the endless stream to train on. Which they are is a function of the run's
+  /// seed and their numbers alone.
+  virtual HostBatch training(int64_t first, int64_t count) = 0;
+  /// Sequences to validate on, and the targets in all of them.
+  virtual int64_t validationSequences() const = 0;
+  virtual int64_t validationTargets() const = 0;
+  /// `count` of them from number `first` on; targets behind the last are missing.
+  virtual HostBatch validation(int64_t first, int64_t count) const = 0;
+};
+
+} // namespace kiln

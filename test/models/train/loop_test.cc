@@ -1,0 +1,189 @@
+// The loop on a model that is no GPT-2: a residual layer of two products on tokens, with names and data of its own.
+// What holds here holds for any model: it learns, it is saved under its own names, and it goes on to the bit.
+
+#include "kernels/add.h"
+#include "kernels/cross_entropy.h"
+#include "models/data/json.h"
+#include "models/data/random.h"
+#include "models/data/safetensors.h"
+#include "models/nn/embedding.h"
+#include "models/nn/mlp.h"
+#include "models/train/loop.h"
+#include "test/expect_error.h"
+#include "test/models/devices.h"
+#include "test/temporary_folder.h"
+
+#include <sstream>
+
+using namespace kiln;
+
+namespace {
+
+constexpr int64_t vocab = 11, width = 8, context = 5;
+
+/// logits = table · (x + down · gelu(up · x)) with x = table[token] + places[position].
+class TokenMlp : public Model {
+public:
+  TokenMlp()
+      : embedding(list, {"table", "places"}, vocab, context, width, 0.5), mlp(list, {"up", "down"}, width, 0.3, 0.3) {
+    list.place();
+  }
+  const ParameterList &parameters() const override { return list; }
+  Type type() const override { return f32; }
+  std::vector<Shape> inputs(int64_t sequences) const override {
+    const int64_t rows = targets(sequences), distinct = std::min(vocab, rows);
+    return {{rows}, {rows}, {distinct}, {distinct + 1}, {rows}};
+  }
+  int64_t targets(int64_t sequences) const override { return sequences * context; }
+  HostBatch derived(const HostBatch &batch) const override {
+    const HostEmbeddingIndex index = indexOf(batch[0], vocab);
+    return {index.tokens, index.starts, index.positions};
+  }
+
+  void gradient(Build &b, const MicroBatch &micro, float scale) const override {
+    const int64_t rows = micro.losses.count();
+    const TensorRef x = b.take("x", {rows, width}), y = b.take("y", {rows, width}), logits = take(b, rows);
+    const TensorRef dx = b.take("dx", {rows, width}), dy = b.take("dy", {rows, width});
+    const Mlp::Saved saved = mlp.take(b, rows);
+    embedding.forward(b, micro.inputs[0], context, x);
+    mlp.forward(b, x, x, saved, y);
+    embedding.head(b, y, logits);
+    b.plan += planCrossEntropy(b.target, logits, micro.inputs[1], micro.losses, vocab, scale, missing);
+    embedding.headBackward(b, logits, y, dy);
+    mlp.backward(b, dy, x, saved, dx);
+    b.plan += planAdd(b.target, dx.reshape({rows * width}), dy.reshape({rows * width}), dx.reshape({rows * width}));
+    embedding.backward(b, {micro.inputs[2], micro.inputs[3], micro.inputs[4]}, dx, context);
+    for (const TensorRef &taken : {x, y, logits, dx, dy})
+      b.release(taken);
+  }
+  void losses(Build &b, const MicroBatch &micro) const override {
+    const int64_t rows = micro.losses.count();
+    const TensorRef x = b.take("x", {rows, width}), logits = take(b, rows);
+    embedding.forward(b, micro.inputs[0], context, x);
+    mlp.infer(b, x, x, x);
+    embedding.head(b, x, logits);
+    b.plan += planCrossEntropyLoss(b.target, logits, micro.inputs[1], micro.losses, vocab, missing);
+    b.release(x);
+    b.release(logits);
+  }
+
+  double flops(int64_t sequences) const override { return 6.0 * targets(sequences) * (8 * width * width); }
+  std::string text() const override { return "a layer on tokens"; }
+  nlohmann::ordered_json configJson() const override { return {{"kind", "token_mlp"}, {"width", width}}; }
+
+  static constexpr int32_t missing = -1;
+
+private:
+  static TensorRef take(Build &b, int64_t rows) { return b.take("logits", {rows, vocab}); }
+
+  ParameterList list;
+  Embedding embedding;
+  Mlp mlp;
+};
+
+/// Sequences in which a token t is followed by 3 t + `shift`, modulo the vocabulary, from a random first token.
+class Counting : public TrainData {
+public:
+  explicit Counting(uint64_t seed, int32_t shift = 1) : random(seed, Stream::batches), shift(shift) {}
+  DataIdentity identity() const override { return {"counting", 7, static_cast<uint64_t>(shift)}; }
+  HostBatch training(int64_t first, int64_t count) override { return batch(first, count, count); }
+  int64_t validationSequences() const override { return 3; }
+  int64_t validationTargets() const override { return 3 * context; }
+  HostBatch validation(int64_t first, int64_t count) const override {
+    return batch(1000 + first, std::min<int64_t>(count, 3 - first), count);
+  }
+
+private:
+  /// `present` sequences from number `first` on, and behind them some without targets up to `count`.
+  HostBatch batch(int64_t first, int64_t present, int64_t count) const {
+    HostBatch b = {std::vector<int32_t>(count * context, 0), std::vector<int32_t>(count * context, TokenMlp::missing)};
+    for (int64_t s = 0; s < present; ++s)
+      for (int64_t i = 0, t = static_cast<int64_t>(random.below(vocab, first + s)); i < context; ++i) {
+        b[0][s * context + i] = static_cast<int32_t>(t);
+        b[1][s * context + i] = static_cast<int32_t>(t = (3 * t + shift) % vocab);
+      }
+    return b;
+  }
+  Random random;
+  int32_t shift;
+};
+
+class LoopTest : public testing::Test {
+protected:
+  /// 24 steps of two micro-batches each, or those that `o` lets it take.
+  void run(RunOptions o, int32_t shift = 1) {
+    o.machine = {.device = testDevices()[0], .threads = 2};
+    o.saveEvery = 5;
+    verify(o);
+    RunFolder held(o);
+    RunState state{.settings = settings};
+    if (held.checkpoint())
+      state = held.read(readRunState);
+    Counting data(settings.seed, shift);
+    train(kiln::Run{.options = o,
+                    .folder = held,
+                    .model = model,
+                    .data = data,
+                    .state = state,
+                    .begin = [](Trainer &trainer) { trainer.initialize(settings.seed); },
+                    .notes = {}});
+  }
+  /// The log but for what depends on the clock.
+  static std::vector<std::string> rows(const std::string &out) {
+    std::istringstream lines(readText(out + "/log.jsonl"));
+    std::vector<std::string> all;
+    for (std::string line; std::getline(lines, line);) {
+      nlohmann::json row = nlohmann::json::parse(line);
+      for (const char *clock : {"tokens_per_s", "peak_share", "seconds"})
+        row.erase(clock);
+      all.push_back(row.dump());
+    }
+    return all;
+  }
+  static double loss(const std::string &row) { return nlohmann::json::parse(row).at("loss"); }
+
+  inline static const TrainSettings settings = {
+      .batch = 2, .accumulate = 2, .steps = 24, .warmup = 2, .rate = 0.1, .evaluateEvery = 8, .seed = 3};
+  const TokenMlp model;
+  const TemporaryFolder folder;
+};
+
+// It begins near the loss of guessing, ln 11, and learns what follows what.
+TEST_F(LoopTest, LearnsAndValidates) {
+  run({.out = folder / "run"});
+  const std::vector<std::string> log = rows(folder / "run");
+  ASSERT_EQ(log.size(), 24u);
+  EXPECT_GT(loss(log.front()), 1.5);
+  EXPECT_LT(loss(log.back()), 0.5 * loss(log.front()));
+  EXPECT_LT(nlohmann::json::parse(log.back()).at("val_loss").get<double>(), 0.5 * loss(log.front()));
+}
+
+// A run that stopped after step 7 and goes on ends with the bits of one that did not stop, in every file and every row.
+TEST_F(LoopTest, GoesOnToTheBit) {
+  run({.out = folder / "whole"});
+  run({.out = folder / "parts", .stopAfter = 7});
+  EXPECT_EQ(rows(folder / "parts").size(), 7u);
+  run({.out = folder / "parts", .resume = true});
+  for (const char *name : {"config.json", "model.safetensors", "optimizer.safetensors", "training.json"})
+    EXPECT_TRUE(readText(checkpointPath(folder / "whole", 24) + "/" + name) ==
+                readText(checkpointPath(folder / "parts", 24) + "/" + name))
+        << name;
+  EXPECT_EQ(rows(folder / "whole"), rows(folder / "parts"));
+}
+
+// A checkpoint speaks of the model in the model's words.
+TEST_F(LoopTest, SavesUnderTheModelsNames) {
+  run({.out = folder / "run", .stopAfter = 1});
+  const std::string checkpoint = checkpointPath(folder / "run", 1);
+  EXPECT_EQ(Safetensors(checkpoint + "/model.safetensors").names(),
+            (std::vector<std::string>{"down.bias", "down.weight", "places", "table", "up.bias", "up.weight"}));
+  EXPECT_EQ(readJsonObject(checkpoint + "/config.json").text("kind"), "token_mlp");
+}
+
+TEST_F(LoopTest, GoesOnWithTheSameDataOnly) {
+  run({.out = folder / "run", .stopAfter = 1});
+  expectError([&] { run({.out = folder / "run", .resume = true}, /*shift=*/2); },
+              {"expected the data that the checkpoint was trained on ('counting', 7 bytes, hash 0000000000000001)"});
+}
+
+} // namespace
