@@ -77,14 +77,12 @@ static void resolveGlobal(Warp &warp, const Step &step, const std::array<uint64_
       recent = warp.cta.grid.memory.find(address);
     if (!recent.holds(address, static_cast<uint64_t>(bytes))) {
       const Allocation near = warp.cta.grid.memory.nearest(address);
-      const int64_t beyond = address < near.begin
-                                 ? static_cast<int64_t>(address - near.begin)
-                                 : static_cast<int64_t>(address + static_cast<uint64_t>(bytes) - near.end);
+      const bool before = address < near.begin;
+      const uint64_t beyond = before ? near.begin - address : address + static_cast<uint64_t>(bytes) - near.end;
       warp.report(Check::bounds, step, lane,
-                  near.end
-                      ? fmt::format("{} {} bytes at {:#x}, {} bytes {} an allocation of {} bytes", verb(kind), bytes,
-                                    address, std::abs(beyond), beyond < 0 ? "before" : "beyond", near.end - near.begin)
-                      : fmt::format("{} {} bytes at {:#x}, where no memory is", verb(kind), bytes, address));
+                  near.end ? fmt::format("{} {} bytes at {:#x}, {} bytes {} an allocation of {} bytes", verb(kind),
+                                         bytes, address, beyond, before ? "before" : "beyond", near.end - near.begin)
+                           : fmt::format("{} {} bytes at {:#x}, where no memory is", verb(kind), bytes, address));
       continue;
     }
     if (recent.isConstant && !isRead(kind)) {

@@ -20,7 +20,8 @@ using ptx::Type;
 static constexpr int poison = 0xff; // NaN in every float type
 
 static void land(const AsyncCopies::Copy &copy, size_t lane) {
-  std::memcpy(copy.to[lane], copy.from[lane], copy.sizes[lane]);
+  if (copy.sizes[lane] > 0) // else there may be no source
+    std::memcpy(copy.to[lane], copy.from[lane], copy.sizes[lane]);
   std::memset(copy.to[lane] + copy.sizes[lane], 0, copy.bytes - copy.sizes[lane]);
 }
 

@@ -49,8 +49,8 @@ void Storage::initialise(char *to, const ptx::Variable &variable) {
     if (value.variable >= 0)
       bits += static_cast<uint64_t>(addressOf(-1, value.variable));
     if (at + bytes > variable.bytes())
-      throw Error(fmt::format("expected at most {} values for variable '{}', but got {}", variable.count, variable.name,
-                              variable.values.size()));
+      throw Error(fmt::format("PTX line {}: expected at most {} values for variable '{}', but got {}", variable.line,
+                              variable.count, variable.name, variable.values.size()));
     std::memcpy(to + at, &bits, static_cast<size_t>(std::min(bytes, 8)));
     at += bytes;
   }
@@ -78,6 +78,10 @@ Storage::Storage(const ptx::Module &module, Memory &memory, const std::vector<in
       }
       addresses[key] = shared = roundUp(shared, variable.align);
       shared += variable.bytes();
+      if (shared > mostSharedBytes)
+        throw Error(
+            fmt::format("PTX line {}: expected at most {} bytes of shared memory, but got {} with variable '{}'",
+                        variable.line, mostSharedBytes, shared, variable.name));
     }
   if (!dynamic.empty())
     shared = roundUp(shared, 1024);
@@ -91,7 +95,8 @@ int64_t Storage::addressOf(int function, int index) {
     return at->second;
   const ptx::Variable &variable = variableAt({function, index});
   if (variable.isExternal)
-    throw Error(fmt::format("expected a definition of variable '{}', but it is only declared", variable.name));
+    throw Error(fmt::format("PTX line {}: expected a definition of variable '{}', but it is only declared",
+                            variable.line, variable.name));
   char *storage = static_cast<char *>(memory.allocate(variable.bytes(), variable.space == Space::constant));
   const auto address = static_cast<int64_t>(reinterpret_cast<uint64_t>(storage));
   at->second = address;
@@ -104,9 +109,13 @@ int64_t Storage::addressOf(int function, int index) {
 static void layOutParameters(Program &program, const ptx::Function &kernel) {
   for (const int index : kernel.parameters) {
     const ptx::Variable &variable = kernel.variables[static_cast<size_t>(index)];
-    const auto offset = static_cast<uint32_t>(roundUp(program.parameterBytes, variable.align));
-    program.parameters.push_back({std::string(variable.name), offset, static_cast<uint32_t>(variable.bytes())});
-    program.parameterBytes = offset + static_cast<uint32_t>(variable.bytes());
+    const int64_t offset = roundUp(program.parameterBytes, variable.align), end = offset + variable.bytes();
+    if (end > mostParameterBytes)
+      throw Error(fmt::format("PTX line {}: expected at most {} bytes of parameters, but got {} with '{}'",
+                              variable.line, mostParameterBytes, end, variable.name));
+    program.parameters.push_back(
+        {std::string(variable.name), static_cast<uint32_t>(offset), static_cast<uint32_t>(variable.bytes())});
+    program.parameterBytes = static_cast<uint32_t>(end);
   }
 }
 
@@ -158,6 +167,9 @@ LocalLayout layOutLocals(const ptx::Function &function) {
     if (ofKernel || (variable.space != Space::local && variable.space != Space::param))
       continue;
     const int64_t offset = roundUp(layout.bytes, variable.align);
+    if (offset + variable.bytes() > mostLocalBytes)
+      throw Error(fmt::format("PTX line {}: expected at most {} bytes of local memory a thread, but got {} with '{}'",
+                              variable.line, mostLocalBytes, offset + variable.bytes(), variable.name));
     layout.offsets[i] = offset;
     layout.bytes = static_cast<uint32_t>(offset + variable.bytes());
   }

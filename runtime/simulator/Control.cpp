@@ -64,8 +64,8 @@ static std::vector<uint32_t> copiesFor(Decoder &d, std::span<const Operand> actu
     d.wrong(fmt::format("{} arguments for function '{}', but got {},", formal.size(), callee.name, actual.size()));
   std::vector<uint32_t> list;
   for (size_t i = 0; i < actual.size(); ++i) {
-    if (actual[i].kind != Operand::Kind::variable || !actual[i].isLocal)
-      d.unsupported("arguments that are no .param variables");
+    if (actual[i].kind != Operand::Kind::variable || !d.isInFrame(actual[i]))
+      d.unsupported("arguments that are no .param variables of the function");
     const ptx::Variable &from = d.builder.function.variables[static_cast<size_t>(actual[i].index)];
     const ptx::Variable &to = callee.variables[static_cast<size_t>(formal[i])];
     list.insert(list.end(), {d.builder.localOffset(actual[i].index),
@@ -87,6 +87,8 @@ static void decodeCall(Decoder &d) {
   if (target.kind != Operand::Kind::function)
     d.unsupported("an indirect call");
   const ptx::Function &callee = d.builder.module.functions[static_cast<size_t>(target.index)];
+  if (callee.isEntry)
+    d.unsupported("a call of a kernel");
   if (callee.registerParameters)
     d.unsupported("parameters in registers");
   const uint32_t distance = d.builder.code.localBytes;
@@ -94,7 +96,7 @@ static void decodeCall(Decoder &d) {
   const std::vector<uint32_t> in = copiesFor(d, arguments, callee, layout, callee.parameters);
   const std::vector<uint32_t> out = copiesFor(d, results, callee, layout, callee.results);
   // The callee's memory must be there before its arguments are.
-  d.emit([](Warp &warp, const Step &step) { warp.growLocal(warp.path.local + static_cast<uint32_t>(step.detail)); }, {},
+  d.emit([](Warp &warp, const Step &step) { warp.makeRoomForCall(step, static_cast<uint32_t>(step.detail)); }, {},
          distance + layout.bytes);
   d.giveList(d.emit(copyLocals<false>, {}, distance), in);
   Step &call = d.emit([](Warp &warp, const Step &step) { warp.call(step, step.target); });

@@ -5,6 +5,7 @@
 #include "dialect/dsl/Types.h"
 #include "runtime/simulator/CodeBuilder.h"
 
+#include <algorithm>
 #include <bit>
 #include <fmt/format.h>
 
@@ -201,7 +202,9 @@ int64_t Decoder::variableAddress(const Operand &operand, bool isGeneric) {
     address += builder.localOffset(operand.index);
     window = localWindow;
   } else if (variable.space == ptx::Space::param) {
-    address += builder.program.parameters[static_cast<size_t>(operand.index)].offset;
+    const std::vector<int> &parameters = builder.function.parameters;
+    const auto at = std::find(parameters.begin(), parameters.end(), operand.index);
+    address += builder.program.parameters[static_cast<size_t>(at - parameters.begin())].offset;
     window = paramWindow;
   } else {
     address += builder.storage.addressOf(operand.isLocal ? builder.functionIndex : -1, operand.index);

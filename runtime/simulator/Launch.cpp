@@ -114,10 +114,9 @@ static void checkExtents(const Program &program, const Extents &grid, const Exte
     throw Error(
         fmt::format("kernel '{}': expected a grid of at least one block and at most 2147483647x65535x65535, but got {}",
                     program.name, text(grid)));
-  if (program.sharedBytes + uint64_t{dynamicShared} > 232448)
-    throw Error(
-        fmt::format("kernel '{}': expected at most 232448 bytes of shared memory, but got {} static and {} dynamic",
-                    program.name, program.sharedBytes, dynamicShared));
+  if (program.sharedBytes + int64_t{dynamicShared} > mostSharedBytes)
+    throw Error(fmt::format("kernel '{}': expected at most {} bytes of shared memory, but got {} static and {} dynamic",
+                            program.name, mostSharedBytes, program.sharedBytes, dynamicShared));
 }
 
 void launch(const Program &program, const Extents &grid, const Extents &block, uint32_t dynamicShared,

@@ -178,13 +178,18 @@ std::array<int, 3> takeShape(Decoder &d) {
     if (!modifier.starts_with('m') || modifier.size() < 6 || modifier[1] < '0' || modifier[1] > '9')
       continue;
     std::array<int, 3> shape{};
-    const char *at = modifier.data() + 1, *end = modifier.data() + modifier.size();
+    const char *at = modifier.data();
+    const char *const end = at + modifier.size();
     for (size_t i = 0; i < 3; ++i) {
-      const auto [stop, failure] = std::from_chars(at, end, shape[i]);
-      at = stop + 1;
-      if (failure != std::errc())
+      if (at == end || *at != "mnk"[i])
         d.wrong("a shape");
+      const auto [stop, failure] = std::from_chars(at + 1, end, shape[i]);
+      if (failure != std::errc() || shape[i] < 1 || shape[i] > 255)
+        d.wrong("extents of a matrix from 1 to 255");
+      at = stop;
     }
+    if (at != end)
+      d.wrong("a shape");
     d.take(modifier);
     return shape;
   }

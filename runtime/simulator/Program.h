@@ -15,6 +15,9 @@
 
 namespace kiln::simulator {
 
+/// What the largest GPU has: of shared memory a block, of a kernel's parameters, of local memory a thread.
+inline constexpr int64_t mostSharedBytes = 232448, mostParameterBytes = 32764, mostLocalBytes = 512 << 10;
+
 inline constexpr int lanesOfWarp = 32;
 using Mask = uint32_t;
 inline constexpr Mask allLanes = ~Mask{0};

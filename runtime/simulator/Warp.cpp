@@ -10,6 +10,11 @@
 
 namespace kiln::simulator {
 
+/// Registers that the functions of a warp have at once: a recursion 1000 deep has some 10 MB.
+static constexpr uint32_t mostFrameBytes = 32 << 20;
+/// Places where paths of a warp meet: calls within each other, and branches round them.
+static constexpr size_t mostJoins = 8192;
+
 Warp::Warp(Cta &cta, const Program &program, int index, int threads) : cta(cta), program(program), index(index) {
   const int lanes = std::min(lanesOfWarp, threads - index * lanesOfWarp);
   alive = started = lanes == lanesOfWarp ? allLanes : (Mask{1} << lanes) - 1;
@@ -47,6 +52,34 @@ void Warp::growLocal(uint32_t bytes) {
     std::memcpy(grown.data() + static_cast<size_t>(lane) * stride, localOf(lane), localStride);
   localMemory = std::move(grown);
   localStride = stride;
+}
+
+void Warp::makeRoomForCall(const Step &step, uint32_t bytes) {
+  if (path.local + int64_t{bytes} > mostLocalBytes || freeFrame() > mostFrameBytes || joins.size() > mostJoins) {
+    report(
+        Check::bounds, step, std::countr_zero(exec),
+        fmt::format("calls lie within each other too deep: {} of them, or beyond {} bytes of local memory a thread or "
+                    "{} bytes of registers a warp",
+                    mostJoins, mostLocalBytes, mostFrameBytes));
+    exitLanes();
+    return;
+  }
+  growLocal(path.local + bytes);
+}
+
+/// Where the registers of a function that is called now may begin: behind those of all functions that paths are in or
+/// will come back to. Paths that lie beside each other may be in different functions.
+uint32_t Warp::freeFrame() const {
+  const auto end = [&](uint32_t frame, int code) {
+    return frame + program.codes[static_cast<size_t>(code)].frameBytes;
+  };
+  uint32_t free = end(path.frame, path.code);
+  for (const Path &other : paths)
+    free = std::max(free, end(other.frame, other.code));
+  for (const Join &join : joins)
+    if (join.used)
+      free = std::max(free, end(join.frame, join.code));
+  return free;
 }
 
 void Warp::resume(const Path &resumed) {
@@ -241,6 +274,7 @@ void Warp::release(int index) {
 }
 
 void Warp::call(const Step &, int target) {
+  const uint32_t calleeFrame = freeFrame();
   const int join = newJoin({.pc = path.pc,
                             .isCall = true,
                             .outstanding = exec,
@@ -256,7 +290,7 @@ void Warp::call(const Step &, int target) {
   }
   path.mask = exec;
   path.join = join;
-  path.frame += code->frameBytes;
+  path.frame = calleeFrame;
   path.local += code->localBytes;
   path.pc = 0;
   enterFrame(target);

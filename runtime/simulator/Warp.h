@@ -69,8 +69,9 @@ public:
   /// Local memory of a lane.
   char *localOf(int lane) { return localMemory.data() + static_cast<size_t>(lane) * localStride; }
   uint32_t localBytes() const { return localStride; }
-  /// Makes local memory at least so large for each lane; pointers into it change.
-  void growLocal(uint32_t bytes);
+  /// Makes local memory so large that a function which is called has it up to `bytes` beyond the caller's; pointers
+  /// into it change. Lanes whose calls lie too deep are reported, and leave.
+  void makeRoomForCall(const Step &step, uint32_t bytes);
 
   void branch(const Step &step);
   void branchIndexed(const Step &step);
@@ -93,6 +94,8 @@ private:
   void leave(Mask lanes, int join);
   int newJoin(Join join);
   void enterFrame(int codeIndex);
+  void growLocal(uint32_t bytes);
+  uint32_t freeFrame() const;
 
   const Code *code = nullptr;
   char *frame = nullptr;

@@ -1,6 +1,6 @@
 // fault-inputs: gives damaged inputs to the code that reads them, and says which it did not stand.
 //
-//     fault-inputs checkpoint|json|module|cache|command --seed S --from A --to B [--sources FOLDER] [--show]
+//     fault-inputs checkpoint|json|module|cache|array|ptx|command --seed S --from A --to B [--sources FOLDER] [--show]
 //
 // Prints `at N` before case N, `wrong N: …` when something was wrong with it, `done` at the end. A case is bound to 20
 // seconds of processor time; a crash or SIGPROF is the fault of the last case named.
@@ -31,9 +31,13 @@ static std::unique_ptr<Inputs> inputsOf(const std::string &kind, const std::stri
     return moduleInputs(sources);
   if (kind == "cache")
     return cacheInputs(folder);
+  if (kind == "array")
+    return arrayInputs(folder);
+  if (kind == "ptx")
+    return ptxInputs(sources);
   if (kind == "command")
     return commandInputs();
-  throw Error("expected a kind out of checkpoint, json, module, cache, command, but got '" + kind + "'");
+  throw Error("expected a kind out of checkpoint, json, module, cache, array, ptx, command, but got '" + kind + "'");
 }
 
 static void runCases(Inputs &inputs, uint64_t seed, uint64_t from, uint64_t to) {
@@ -60,7 +64,7 @@ int main(int argc, char **argv) {
   app.add_option("--seed", seed);
   app.add_option("--from", from);
   app.add_option("--to", to);
-  app.add_option("--sources", sources, "the folder with .mlir files");
+  app.add_option("--sources", sources, "the folder with .mlir and .ptx files");
   app.add_flag("--show", showing, "print the inputs, too");
   CLI11_PARSE(app, argc, argv);
   std::string folder = (std::filesystem::temp_directory_path() / "fault-inputs-XXXXXX").string();

@@ -35,6 +35,10 @@ std::unique_ptr<Inputs> jsonInputs();
 std::unique_ptr<Inputs> moduleInputs(const std::string &sources);
 /// Entries of the compile cache; the kernel's result must be right, and no damaged entry may be its code.
 std::unique_ptr<Inputs> cacheInputs(const std::string &folder);
+/// Files of NumPy's arrays, in memory and below `folder`.
+std::unique_ptr<Inputs> arrayInputs(const std::string &folder);
+/// PTX out of the .ptx files below `sources`: parsed, decoded, run by the simulator.
+std::unique_ptr<Inputs> ptxInputs(const std::string &sources);
 /// Command lines of gpt2.
 std::unique_ptr<Inputs> commandInputs();
 
@@ -44,6 +48,8 @@ template <class Action> std::string complaintOf(Action action) {
     action();
     return "";
   } catch (const Error &error) {
+    if (!error.what()[0])
+      return "refused without a word";
     return error.fault == Fault::user ? "" : std::string("expected an error of the user's, but got: ") + error.what();
   } catch (const std::exception &error) {
     return std::string("expected an error of Kiln's, but got another exception: ") + error.what();

@@ -77,6 +77,7 @@ struct Variable {
   int64_t align = 1;
   std::vector<Initialiser> values;
   bool isExternal = false;
+  int line = 0;
 
   int64_t bytes() const { return count * bytesOf(type); }
 };

@@ -10,6 +10,10 @@
 
 namespace kiln::ptx {
 
+/// Elements of the largest variable, and how deep the braces of its values may lie.
+static constexpr int64_t mostElements = int64_t{1} << 36;
+static constexpr int mostExtents = 64;
+
 namespace {
 
 class Parser {
@@ -33,7 +37,7 @@ private:
   void parseParameters(Function &function, Scopes &scopes, std::vector<int> &list);
   void parsePerformance(Function &function);
   Variable parseVariable(Space space, bool isParameter);
-  void parseInitialiser(Variable &variable);
+  void parseInitialiser(Variable &variable, int depth = 0);
   void addVariable(Variable variable);
 
   // --- Body --------------------------------------------------------------------------------------------------------
@@ -55,9 +59,9 @@ int64_t Parser::integer(const char *what) {
   const bool negative = accept('-');
   if (token().kind != Token::Kind::integer)
     fail(what);
-  const auto value = static_cast<int64_t>(token().bits);
+  const uint64_t value = token().bits;
   advance();
-  return negative ? -value : value;
+  return static_cast<int64_t>(negative ? 0 - value : value);
 }
 
 static std::optional<Space> spaceNamed(std::string_view name) {
@@ -106,6 +110,8 @@ void Parser::parseDirective() {
   } else if (name == "entry" || name == "func") {
     parseFunction(name == "entry", isExternal);
   } else if (const std::optional<Space> space = spaceNamed(name)) {
+    if (*space == Space::local || *space == Space::param)
+      fail(fmt::format("variables in .{} within a function", name));
     do {
       Variable variable = parseVariable(*space, false);
       variable.isExternal = isExternal;
@@ -163,28 +169,30 @@ Variable Parser::parseVariable(Space space, bool isParameter) {
   if (!typed || variable.type == Type::pred || token().kind != Token::Kind::word)
     fail("a variable's type and name");
   variable.name = token().text;
+  variable.line = token().line;
   advance();
   while (accept('[')) {
     const int64_t extent = token().is(']') ? 0 : integer("an extent");
     if (extent < 0 || extent > int64_t{1} << 32)
       fail("an extent from 0 to 2^32");
-    variable.count *= extent;
+    if (__builtin_mul_overflow(variable.count, extent, &variable.count) || variable.count > mostElements)
+      fail("a variable that fits memory");
     expect(']');
   }
   variable.count *= vector;
-  if (variable.count > int64_t{1} << 36)
-    fail("a variable that fits memory");
   variable.align = align ? align : vector * std::max(1, bytesOf(variable.type));
   if (accept('='))
     parseInitialiser(variable);
   return variable;
 }
 
-void Parser::parseInitialiser(Variable &variable) {
+void Parser::parseInitialiser(Variable &variable, int depth) {
   if (accept('{')) {
+    if (depth == mostExtents)
+      fail(fmt::format("braces at most {} deep", mostExtents));
     while (!accept('}')) {
       if (token().is('{'))
-        parseInitialiser(variable);
+        parseInitialiser(variable, depth + 1);
       else
         variable.values.push_back(tokens.initialiser(module));
       if (!token().is('}'))
@@ -234,11 +242,14 @@ void Parser::parsePerformance(Function &function) {
       continue;
     }
     int64_t product = 1;
-    do
-      product *= integer("a number");
-    while (accept(','));
+    do {
+      const int64_t factor = integer("a number");
+      if (factor < 0 || factor > 1 << 20)
+        fail("a number up to 2^20");
+      product = std::min<int64_t>(product * factor, 1 << 20); // more than any block has
+    } while (accept(','));
     if (name == "maxntid" || name == "reqntid")
-      function.maxThreads = static_cast<int>(std::min<int64_t>(product, 1 << 20));
+      function.maxThreads = static_cast<int>(product);
     else if (name != "minnctapersm" && name != "maxnreg" && name != "reqnctapercluster" && name != "maxclusterrank" &&
              name != "maxnctapersm")
       fail("a performance directive");

@@ -56,8 +56,8 @@ Operand Scopes::find(std::string_view name) {
       if (at == names.end() || at->second.kind != Name::Kind::range || (name[split] == '0' && split + 1 < name.size()))
         continue;
       int64_t number = 0;
-      std::from_chars(name.data() + split, name.data() + name.size(), number);
-      if (number >= at->second.count)
+      const auto [stop, failure] = std::from_chars(name.data() + split, name.data() + name.size(), number);
+      if (failure != std::errc() || number >= at->second.count)
         continue;
       Operand operand;
       operand.kind = Operand::Kind::reg;
