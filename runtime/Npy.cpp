@@ -9,7 +9,7 @@
 #include <charconv>
 #include <cstring>
 #include <fcntl.h>
-#include <memory>
+#include <new>
 #include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -217,58 +217,103 @@ static int64_t bytesOf(Type type, const Shape &extents, const std::string &name)
 
 // --- Files -----------------------------------------------------------------------------------------------------------
 
-NpyArray parseNpy(std::string_view file, const std::string &name) {
-  const auto [begin, length] = findHeader(file, name);
-  const Header header = HeaderReader(file.substr(begin, length), name).read();
+/// The array that a file of `size` bytes holds, still without data, and where its data begins; `begin` is the file's
+/// first bytes, the header among them.
+static std::pair<NpyArray, size_t> parseHeader(std::string_view begin, uint64_t size, const std::string &name) {
+  const auto [at, length] = findHeader(begin, name);
+  const Header header = HeaderReader(begin.substr(at, length), name).read();
   if (*header.columnMajor)
     throw Error(fmt::format("'{}': expected an array in row-major order, but its 'fortran_order' is True; save "
                             "np.ascontiguousarray of it",
                             name));
   const int64_t bytes = bytesOf(*header.type, *header.extents, name);
-  const std::string_view data = file.substr(begin + length);
-  if (static_cast<uint64_t>(bytes) != data.size())
+  if (static_cast<uint64_t>(bytes) != size - at - length)
     throw Error(fmt::format("'{}': expected {} bytes of data for {}[{}], but got {}", name, bytes, nameOf(*header.type),
-                            textOf(*header.extents), data.size()));
-  return {*header.type, *header.extents, std::vector<char>(data.begin(), data.end())};
+                            textOf(*header.extents), size - at - length));
+  return {NpyArray{*header.type, *header.extents, {}}, at + length};
+}
+
+NpyArray parseNpy(std::string_view file, const std::string &name) {
+  auto [array, at] = parseHeader(file, file.size(), name);
+  array.data.assign(file.begin() + static_cast<std::ptrdiff_t>(at), file.end());
+  return array;
 }
 
 static Error unreadable(const std::string &path, const std::string &why) {
   return Error(fmt::format("expected to read '{}', but could not: {}", path, why), Fault::device);
 }
 
-/// The bytes of a regular file: of one whose size is not known before there may be no end.
-static std::string readFile(const std::string &path) {
-  const auto close = [](const int *file) { ::close(*file); };
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO without writer is not waited for
-  if (file < 0)
-    throw unreadable(path, std::strerror(errno));
-  const std::unique_ptr<const int, decltype(close)> closing(&file, close);
-  struct stat status{};
-  if (::fstat(file, &status) != 0)
-    throw unreadable(path, std::strerror(errno));
-  if (!S_ISREG(status.st_mode))
-    throw unreadable(path, "it is not a regular file");
-  // A file may be longer than memory where it has holes, or lies on a large disk.
-  const int64_t memory = int64_t(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
-  if (status.st_size > memory)
-    throw unreadable(path, fmt::format("it has {} bytes, and the machine {} of memory", status.st_size, memory));
-  std::string bytes(static_cast<size_t>(status.st_size), '\0');
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t got = ::read(file, bytes.data() + done, bytes.size() - done);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got < 0)
+namespace {
+/// A regular file that is read from its beginning: of one whose size is not known before there may be no end.
+class File {
+public:
+  explicit File(const std::string &path) : path(path) {
+    handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO without writer is not waited for
+    if (handle < 0)
       throw unreadable(path, std::strerror(errno));
-    if (got == 0)
-      break; // it has become shorter
-    done += static_cast<size_t>(got);
+    try {
+      struct stat status{};
+      if (::fstat(handle, &status) != 0)
+        throw unreadable(path, std::strerror(errno));
+      if (!S_ISREG(status.st_mode))
+        throw unreadable(path, "it is not a regular file");
+      size = static_cast<uint64_t>(status.st_size);
+    } catch (...) {
+      ::close(handle);
+      throw;
+    }
   }
-  bytes.resize(done);
-  return bytes;
+  ~File() { ::close(handle); }
+  File(const File &) = delete;
+
+  /// Reads up to `count` bytes; how many there were.
+  size_t read(char *to, size_t count) const {
+    size_t done = 0;
+    while (done < count) {
+      const ssize_t got = ::read(handle, to + done, count - done);
+      if (got < 0 && errno == EINTR)
+        continue;
+      if (got < 0)
+        throw unreadable(path, std::strerror(errno));
+      if (got == 0)
+        break;
+      done += static_cast<size_t>(got);
+    }
+    return done;
+  }
+
+  uint64_t size = 0;
+
+private:
+  const std::string &path;
+  int handle = -1;
+};
+} // namespace
+
+/// As many bytes; a file may be longer than memory where it has holes, or lies on a large disk.
+static std::vector<char> memoryFor(uint64_t bytes, const std::string &path) {
+  const uint64_t memory = uint64_t(::sysconf(_SC_PHYS_PAGES)) * uint64_t(::sysconf(_SC_PAGESIZE));
+  if (bytes > memory)
+    throw unreadable(path, fmt::format("it has {} bytes, and the machine {} of memory", bytes, memory));
+  try {
+    return std::vector<char>(bytes);
+  } catch (const std::bad_alloc &) {
+    throw unreadable(path, fmt::format("there is no memory for its {} bytes", bytes));
+  }
 }
 
-NpyArray readNpy(const std::string &path) { return parseNpy(readFile(path), path); }
+NpyArray readNpy(const std::string &path) {
+  const File file(path);
+  std::string begin(static_cast<size_t>(std::min<uint64_t>(file.size, longestHeader + 12)), '\0');
+  begin.resize(file.read(begin.data(), begin.size()));
+  auto [array, at] = parseHeader(begin, file.size, path);
+  array.data = memoryFor(file.size - at, path);
+  const auto rest = std::copy(begin.begin() + static_cast<std::ptrdiff_t>(at), begin.end(), array.data.begin());
+  const size_t wanted = static_cast<size_t>(array.data.end() - rest);
+  if (const size_t got = file.read(array.data.data() + (rest - array.data.begin()), wanted); got != wanted)
+    throw unreadable(path, fmt::format("it has become {} bytes shorter", wanted - got));
+  return array;
+}
 
 std::string npyFile(const NpyArray &array) {
   const int64_t bytes = bytesOf(array.type, array.extents, "array");

@@ -135,6 +135,20 @@ TEST(Npy, RefusesAnArrayThatIsNotAsLongAsItSays) {
             "expected 12 bytes of data for f32[3], but got 8");
 }
 
+// What a file begins with is looked at before the rest is read: one of 2^40 bytes that is none is refused at once,
+// where reading it would take minutes, and more memory than there is.
+TEST(NpyFiles, AreReadWhenTheirHeadersAreGood) {
+  const TemporaryFolder folder;
+  const std::string text = folder / "text.npy", other = folder / "other.npy";
+  std::ofstream(text) << "x";
+  ASSERT_EQ(::truncate(text.c_str(), int64_t(1) << 40), 0);
+  expectError([&] { readNpy(text); }, {"expected a .npy file, but it does not begin as one"});
+  const std::string start = fileOf(headerOf("<f4", "(3,)"));
+  std::ofstream(other, std::ios::binary) << start;
+  ASSERT_EQ(::truncate(other.c_str(), static_cast<int64_t>(start.size()) + (int64_t(1) << 40)), 0);
+  expectError([&] { readNpy(other); }, {"expected 12 bytes of data for f32[3], but got 1099511627776"});
+}
+
 // A file is a regular one and no longer than memory: nothing is waited for, and nothing allocated that cannot be.
 TEST(NpyFiles, AreRegularAndFitMemory) {
   const TemporaryFolder folder;
@@ -147,8 +161,9 @@ TEST(NpyFiles, AreRegularAndFitMemory) {
   refused(folder.path, "it is not a regular file");
   refused(fifo, "it is not a regular file");
   refused("/dev/zero", "it is not a regular file");
-  std::ofstream(sparse) << "x";
-  ASSERT_EQ(::truncate(sparse.c_str(), int64_t(1) << 42), 0);
+  const std::string start = fileOf(headerOf("|i1", "(4398046511104,)"));
+  std::ofstream(sparse, std::ios::binary) << start;
+  ASSERT_EQ(::truncate(sparse.c_str(), static_cast<int64_t>(start.size()) + (int64_t(1) << 42)), 0);
   refused(sparse, "it has 4398046511104 bytes, and the machine");
   std::ofstream(fine, std::ios::binary) << npyFile({i8, {3}, {'a', 'b', 'c'}});
   EXPECT_EQ(readNpy(fine).data, (std::vector<char>{'a', 'b', 'c'}));
