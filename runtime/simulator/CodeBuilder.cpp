@@ -130,6 +130,16 @@ static std::vector<int> reachableFrom(const ptx::Module &module, int entry) {
   return reached;
 }
 
+/// A function's code. Where a register may be read before it is written, it is decoded again with steps that look.
+static Code decodeFunction(const ptx::Module &module, int function, Program &program, Storage &storage,
+                           const std::vector<int> &reached) {
+  CodeBuilder builder(module, function, program, storage, reached);
+  Code code = builder.build();
+  const std::vector<ptx::Use> unsure =
+      ptx::unsureReads(module.functions[static_cast<size_t>(function)], std::move(builder.uses));
+  return unsure.empty() ? std::move(code) : CodeBuilder(module, function, program, storage, reached).build(unsure);
+}
+
 std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> module, const std::string &name,
                                             Memory &memory) {
   const int entry = module->find(name);
@@ -151,7 +161,7 @@ std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> m
   Storage storage(*module, memory, reached);
   program->sharedBytes = storage.sharedBytes();
   for (const int function : reached)
-    program->codes.push_back(CodeBuilder(*module, function, *program, storage, reached).build());
+    program->codes.push_back(decodeFunction(*module, function, *program, storage, reached));
   return program;
 }
 
@@ -197,6 +207,16 @@ uint32_t CodeBuilder::registerSlot(int index) {
   if (slot == Step::none)
     slot = extend(code, laneBytes(function.registers[static_cast<size_t>(index)].type));
   return slot;
+}
+
+uint32_t CodeBuilder::readSlot(int index) {
+  uses.push_back({current, index, false});
+  return registerSlot(index);
+}
+
+uint32_t CodeBuilder::writeSlot(int index) {
+  uses.push_back({current, index, true});
+  return registerSlot(index);
 }
 
 uint32_t CodeBuilder::constantSlot(uint64_t bits, int bytes) {
@@ -265,7 +285,69 @@ void CodeBuilder::placeImage() {
                     static_cast<size_t>(key.second));
 }
 
-Code CodeBuilder::build() {
+// --- Registers that may not have been written ----------------------------------------------------------------------
+
+/// At the function's beginning nobody has written any.
+void CodeBuilder::emitClearing() {
+  if (writtenSlots.empty())
+    return;
+  Step step{.run = [](Warp &warp, const Step &step) {
+    for (uint32_t i = 0; i < step.count; ++i)
+      warp.predicate(warp.list(step)[i]) = 0;
+  }};
+  step.list = static_cast<uint32_t>(code.lists.size());
+  step.count = static_cast<uint32_t>(writtenSlots.size());
+  for (const auto &[reg, slot] : writtenSlots)
+    code.lists.push_back(slot);
+  code.steps.push_back(step);
+  code.places.push_back(function.place);
+}
+
+/// Looks whether the lanes that are about to read a register have written it.
+void CodeBuilder::emitLooking(const ptx::Use &use) {
+  const ptx::Instruction &instruction = function.instructions[static_cast<size_t>(use.instruction)];
+  Step step{.run = [](Warp &warp, const Step &step) {
+    Mask &written = warp.predicate(step.slots[0]);
+    if (const Mask missing = warp.exec & ~written) {
+      const auto &registers = warp.program.module->functions[static_cast<size_t>(step.target)].registers;
+      const ptx::Register &read = registers[step.detail];
+      warp.report(Check::uninitialised, step, std::countr_zero(missing),
+                  fmt::format("reads register '{}{}', to which nothing was written", read.name,
+                              read.number < 0 ? "" : std::to_string(read.number)));
+      written |= missing; // once is enough
+    }
+  }};
+  step.slots[0] = writtenSlots.at(use.reg);
+  step.detail = static_cast<uint64_t>(use.reg);
+  step.target = functionIndex;
+  // Whoever reads the guard itself does so in every lane.
+  if (instruction.guard >= 0 && instruction.guard != use.reg) {
+    step.guard = registerSlot(instruction.guard);
+    step.guardNegated = instruction.guardNegated;
+  }
+  code.steps.push_back(step);
+  code.places.push_back(instruction.place);
+}
+
+/// Notes who has written the watched registers among `uses` from `firstUse` on.
+void CodeBuilder::emitNoting(size_t firstUse) {
+  for (size_t i = firstUse; i < uses.size(); ++i) {
+    const auto watched = writtenSlots.find(uses[i].reg);
+    if (!uses[i].isWrite || watched == writtenSlots.end())
+      continue;
+    const ptx::Instruction &instruction = function.instructions[static_cast<size_t>(current)];
+    Step step{.run = [](Warp &warp, const Step &step) { warp.predicate(step.slots[0]) |= warp.exec; }};
+    step.slots[0] = watched->second;
+    if (instruction.guard >= 0 && instruction.guard != uses[i].reg) {
+      step.guard = registerSlot(instruction.guard);
+      step.guardNegated = instruction.guardNegated;
+    }
+    code.steps.push_back(step);
+    code.places.push_back(instruction.place);
+  }
+}
+
+Code CodeBuilder::build(const std::vector<ptx::Use> &unsure) {
   code.name = function.name;
   if (!function.hasBody) { // a function of the system's, such as __assertfail: it matters only when it is called
     code.steps.push_back({.run = [](Warp &warp, const Step &step) {
@@ -282,6 +364,11 @@ Code CodeBuilder::build() {
   for (const int meeting : meetings)
     if (meeting >= 0)
       meetsBefore[static_cast<size_t>(meeting)] = true;
+  for (const ptx::Use &use : unsure)
+    if (const auto [at, isNew] = writtenSlots.try_emplace(use.reg, 0); isNew)
+      at->second = extend(code, 0);
+  emitClearing();
+  auto looked = unsure.begin();
   std::vector<int> stepOf(function.instructions.size() + 1);
   std::vector<int> instructionOf;
   for (size_t i = 0; i <= function.instructions.size(); ++i) {
@@ -290,8 +377,17 @@ Code CodeBuilder::build() {
       code.steps.push_back({.run = [](Warp &warp, const Step &step) { warp.arriveAtJoin(step); }});
       code.places.push_back(function.instructions[i].place);
     }
-    if (i < function.instructions.size())
+    if (i < function.instructions.size()) {
+      current = static_cast<int>(i);
+      for (; looked != unsure.end() && looked->instruction == current; ++looked)
+        emitLooking(*looked);
+      const size_t firstUse = uses.size();
       decode(function.instructions[i]);
+      if (!writtenSlots.empty())
+        emitNoting(firstUse);
+      std::stable_sort(uses.begin() + static_cast<std::ptrdiff_t>(firstUse), uses.end(),
+                       [](const ptx::Use &a, const ptx::Use &b) { return a.isWrite < b.isWrite; });
+    }
     instructionOf.resize(code.steps.size(), static_cast<int>(i));
   }
   code.steps.push_back({.run = [](Warp &warp, const Step &) { warp.returnLanes(); }});

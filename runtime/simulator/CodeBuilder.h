@@ -4,6 +4,7 @@
 
 #include "runtime/simulator/Decoder.h"
 #include "runtime/simulator/Memory.h"
+#include "runtime/simulator/ptx/Flow.h"
 
 namespace kiln::simulator {
 
@@ -42,8 +43,11 @@ public:
   /// `reached`: the functions of the module that the program has, by their index in it.
   CodeBuilder(const ptx::Module &module, int functionIndex, Program &program, Storage &storage,
               const std::vector<int> &reached);
-  /// Decodes the body.
-  Code build();
+  /// Decodes the body. Where `unsure` says that an instruction reads a register which may not have been written, a step
+  /// before it looks.
+  Code build(const std::vector<ptx::Use> &unsure = {});
+  /// What the instructions that were decoded read and write, in their order.
+  std::vector<ptx::Use> uses;
 
   const ptx::Module &module;
   const ptx::Function &function;
@@ -53,6 +57,9 @@ public:
   Code code;
 
   uint32_t registerSlot(int index);
+  /// The same for a register that the instruction being decoded reads or writes.
+  uint32_t readSlot(int index);
+  uint32_t writeSlot(int index);
   uint32_t constantSlot(uint64_t bits, int bytes);
   uint32_t specialSlot(int index, bool wide);
   /// The address of a byte of the function's part of local memory; `offset` may have a window's bits.
@@ -68,6 +75,12 @@ public:
 private:
   void decode(const ptx::Instruction &instruction);
   void placeImage();
+  void emitClearing();
+  void emitLooking(const ptx::Use &use);
+  void emitNoting(size_t firstUse);
+
+  std::map<int, uint32_t> writtenSlots; // of registers that are watched: the lanes that have written them
+  int current = 0;                      // the instruction that is decoded
 
   const std::vector<int> &reached;
   std::vector<uint32_t> registers;

@@ -153,7 +153,7 @@ uint32_t Decoder::source(const Operand &operand, Type type) {
     if (laneBytes(declared) != bytes)
       wrong(fmt::format("an operand of {} bits, but '{}' is .{},", ptx::bitsOf(type),
                         builder.function.registers[static_cast<size_t>(operand.index)].name, ptx::nameOf(declared)));
-    return builder.registerSlot(operand.index);
+    return builder.readSlot(operand.index);
   }
   case Operand::Kind::special:
     return builder.specialSlot(operand.index, bytes == 8);
@@ -181,7 +181,7 @@ uint32_t Decoder::result(const Operand &operand, Type type) {
   if (laneBytes(declared) != laneBytes(type))
     wrong(fmt::format("a result of {} bits, but '{}' is .{},", ptx::bitsOf(type),
                       builder.function.registers[static_cast<size_t>(operand.index)].name, ptx::nameOf(declared)));
-  return builder.registerSlot(operand.index);
+  return builder.writeSlot(operand.index);
 }
 
 uint32_t Decoder::predicate(const Operand &operand, bool &negated) {
@@ -222,7 +222,7 @@ Decoder::Address Decoder::address(const Operand &operand, ptx::Space space) {
   if (operand.base == Operand::Kind::reg) {
     const Type declared = builder.function.registers[static_cast<size_t>(operand.index)].type;
     address.wide = laneBytes(declared) == 8;
-    address.slot = builder.registerSlot(operand.index);
+    address.slot = builder.readSlot(operand.index);
   } else if (operand.base == Operand::Kind::variable) {
     address.offset = variableAddress(operand, space == ptx::Space::generic);
     if (isInFrame(operand)) { // a parameter of a function, and of a call, lies there, too
@@ -242,7 +242,7 @@ Step &Decoder::emit(Handler handler, std::initializer_list<uint32_t> slots, uint
   std::copy(slots.begin(), slots.end(), step.slots.begin());
   step.detail = detail;
   if (instruction.guard >= 0) {
-    step.guard = builder.registerSlot(instruction.guard);
+    step.guard = builder.readSlot(instruction.guard);
     step.guardNegated = instruction.guardNegated;
   }
   builder.code.steps.push_back(step);

@@ -54,6 +54,43 @@ template <class Function> void Shadow::forCells(char *at, uint32_t bytes, Functi
 
 static uint16_t shortLine(int line) { return static_cast<uint16_t>(line <= 0xffff ? line : 0); }
 
+namespace {
+/// The usual cases, decided at once: whole words of shared memory, in which nothing is under way, last touched by this
+/// lane or before everything that all lanes of the warp have seen.
+struct Glance {
+  const Time *seen;
+  const Time floor, now;
+  const uint32_t first; // agent of the block
+  const uint16_t line;
+  const uint16_t landing; // the state's bits that a write sets
+  const bool together, strong;
+
+  bool isBefore(Time time, uint32_t who, uint32_t self) const {
+    return time <= floor || (who == self && !together) || time <= seen[(who >> laneBits) - first];
+  }
+  bool read(Cell &cell, uint32_t self) const {
+    if (cell.state != Cell::valid || strong || !isBefore(cell.written, cell.writer, self))
+      return false;
+    if (isBefore(cell.read, cell.reader, self))
+      cell.reader = self;
+    else if ((cell.reader ^ self) >> laneBits == 0)
+      cell.reader |= cell.reader == self ? 0 : allOfThem;
+    else
+      return false;
+    cell.read = now;
+    cell.readLine = line;
+    return true;
+  }
+  bool write(Cell &cell, uint32_t self) const {
+    if ((cell.state & ~Cell::valid) || cell.leaving || strong || !isBefore(cell.written, cell.writer, self) ||
+        !isBefore(cell.read, cell.reader, self))
+      return false;
+    cell = {.written = now, .writer = self, .writeLine = line, .state = static_cast<uint16_t>(Cell::valid | landing)};
+    return true;
+  }
+};
+} // namespace
+
 void Shadow::access(const Accesses &a) {
   Visit visit{.accesses = &a, .warp = a.warp, .step = a.step};
   visit.agent = a.warp.index;
@@ -63,6 +100,14 @@ void Shadow::access(const Accesses &a) {
   visit.strong = a.kind == AccessKind::atomic || a.kind == AccessKind::strongRead || a.kind == AccessKind::strongWrite;
   visit.line = shortLine(a.warp.place(a.step).line);
   const bool together = a.kind == AccessKind::warpRead || a.kind == AccessKind::warpWrite;
+  const Glance glance{.seen = order.seenBy(visit.agent),
+                      .floor = order.floorOf(visit.agent),
+                      .now = order.now(),
+                      .first = order.firstAgent(),
+                      .line = visit.line,
+                      .landing = static_cast<uint16_t>(a.kind == AccessKind::asyncWrite ? Cell::landing : 0),
+                      .together = together,
+                      .strong = visit.strong};
   const uint32_t agent = (order.firstAgent() + static_cast<uint32_t>(visit.agent)) << laneBits;
   for (Mask left = a.lanes; left; left &= left - 1) {
     visit.lane = std::countr_zero(left);
@@ -70,6 +115,13 @@ void Shadow::access(const Accesses &a) {
     visit.bytes = a.sizes ? (*a.sizes)[static_cast<size_t>(visit.lane)] : a.bytes;
     char *const begin = a.pointers.at[static_cast<size_t>(visit.lane)];
     visit.begin = begin;
+    if (isShared(begin) && visit.bytes % 4 == 0) {
+      Cell *cell = &shared[static_cast<uint64_t>(begin - sharedMemory) >> 2];
+      for (uint32_t word = 0; word < visit.bytes / 4; ++word, ++cell)
+        if (!(visit.writes ? glance.write(*cell, visit.self) : glance.read(*cell, visit.self)))
+          this->visit(visit, shared, *cell, Cell::valid, begin + size_t{4} * word);
+      continue;
+    }
     forCells(begin, visit.bytes,
              [&](Cells &cells, Cell &cell, unsigned bytes, char *at) { this->visit(visit, cells, cell, bytes, at); });
   }
@@ -162,6 +214,8 @@ void Shadow::checkRaces(const Visit &visit, Cells &cells, const Cell &cell, unsi
       reportRace(visit, at, cell.reader, false, cell.readLine);
     return;
   }
+  if (cell.read <= order.floorOf(visit.agent) && isShared(visit.begin))
+    return;
   const Epoch *readers = cells.readersOf(cell);
   for (uint32_t i = 0; i < cells.mostReaders() && readers[i].time; ++i)
     if (!isBefore(visit, readers[i].time, readers[i].agent))
@@ -181,7 +235,9 @@ void Shadow::noteWrite(const Visit &visit, Cells &cells, Cell &cell, unsigned by
 
 void Shadow::noteRead(const Visit &visit, Cells &cells, Cell &cell) {
   bool allBefore = true;
-  if (!(cell.state & Cell::manyReaders)) {
+  if (cell.state & Cell::manyReaders && cell.read <= order.floorOf(visit.agent) && isShared(visit.begin)) {
+    allBefore = true; // all of them came before a barrier of the whole block
+  } else if (!(cell.state & Cell::manyReaders)) {
     allBefore = isBefore(visit, cell.read, cell.reader);
   } else {
     const Epoch *readers = cells.readersOf(cell);

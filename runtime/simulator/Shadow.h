@@ -1,8 +1,8 @@
 // The checks of memory accesses of a block: races, bytes without a value, bytes in flight, missing proxy fences.
 //
-// Each access is held against what its bytes' cells say (Cells.h) and what the thread has seen (Causality.h), then noted
-// there. Asynchronous copies have two ends: from the first on, their bytes are in flight, and whoever touches them is
-// wrong; at the second they count as accesses of a thread or an engine. When they move data is another matter.
+// Each access is held against what its bytes' cells say (Cells.h) and what the thread has seen (Causality.h), then
+// noted there. Asynchronous copies have two ends: from the first on, their bytes are in flight, and whoever touches
+// them is wrong; at the second they count as accesses of a thread or an engine. When they move data is another matter.
 //
 //     barrier                      order.release(warp, clock) … order.acquire(warp, lanes, clock)
 //     cp.async                     beginWrite(…) at its issue, endWrite(…, the warp, lane) when its thread has waited
@@ -12,8 +12,8 @@
 #pragma once
 
 #include "runtime/simulator/Access.h"
-#include "runtime/simulator/GlobalShadow.h"
 #include "runtime/simulator/Causality.h"
+#include "runtime/simulator/GlobalShadow.h"
 
 namespace kiln::simulator {
 

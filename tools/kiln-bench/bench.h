@@ -38,6 +38,8 @@ void benchStep(Setting &setting);
 void benchLaunch(Setting &setting);
 /// Cold and warm compile times of every kernel and of a training step.
 void benchCompile(Setting &setting);
+/// The simulator of PTX: products, instructions, decoding; with its checks off and on, beside their budgets.
+void benchSimulator(Setting &setting);
 
 /// A tensor of `extents` filled with numbers spread evenly over (−scale, scale), the same for the same seed.
 Tensor randomTensor(const Setting &setting, const Shape &extents, uint64_t seed, float scale = 1);

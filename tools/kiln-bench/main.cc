@@ -1,6 +1,6 @@
 // kiln-bench: how fast Kiln is, beside a peer or beside what the machine can do at best, in the same run.
 //
-//     kiln-bench matmul|attention|layernorm|views|step|launch|compile [--threads N] [--json F] [--quick]
+//     kiln-bench matmul|attention|layernorm|views|step|launch|compile|simulator [--threads N] [--json F] [--quick]
 
 #include "dialect/dsl/Nearest.h"
 #include "runtime/Streams.h"
@@ -47,6 +47,7 @@ static const Bench benches[] = {
     {"step", "GPT-2 124M training steps, beside the multiply-add peak", bench::benchStep},
     {"launch", "host time of a launch, beside its budget", bench::benchLaunch},
     {"compile", "compile times, cold and from disk", bench::benchCompile},
+    {"simulator", "the simulator of PTX, its checks off and on, beside budgets", bench::benchSimulator},
 };
 
 /// Throws Error for a word that is none of `known`, with the one most like it.
@@ -76,7 +77,7 @@ static void runBench(const Bench &bench, int threads, const std::string &json, b
   writeResult(fmt::format("kiln-bench {} on {}, {} thread{}\n", bench.name, device->target().name, threads,
                           threads == 1 ? "" : "s"));
   bench::Setting setting{device, threads, report, quick};
-  if (bench.name != "launch" && bench.name != "compile")
+  if (bench.name != "launch" && bench.name != "compile" && bench.name != "simulator")
     benchMachine(setting);
   bench.run(setting);
   report.writeJson();

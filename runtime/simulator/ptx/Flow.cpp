@@ -98,6 +98,78 @@ static std::vector<int> orderFromEnd(const Graph &graph) {
   return order;
 }
 
+// --- Registers -----------------------------------------------------------------------------------------------------
+
+namespace {
+/// A set of registers.
+class Registers {
+public:
+  explicit Registers(size_t count, bool all = false) : words((count + 63) / 64, all ? ~uint64_t{0} : 0) {}
+  bool has(int reg) const { return words[static_cast<size_t>(reg) / 64] >> (reg % 64) & 1; }
+  void add(int reg) { words[static_cast<size_t>(reg) / 64] |= uint64_t{1} << (reg % 64); }
+  void add(const Registers &other) {
+    for (size_t i = 0; i < words.size(); ++i)
+      words[i] |= other.words[i];
+  }
+  /// Keeps what the other has, too; whether any went.
+  bool keep(const Registers &other) {
+    bool went = false;
+    for (size_t i = 0; i < words.size(); ++i) {
+      went |= (words[i] & ~other.words[i]) != 0;
+      words[i] &= other.words[i];
+    }
+    return went;
+  }
+
+private:
+  std::vector<uint64_t> words;
+};
+} // namespace
+
+std::vector<Use> unsureReads(const Function &function, const std::vector<Use> &uses) {
+  if (function.instructions.empty())
+    return {};
+  const Graph graph = makeGraph(function);
+  const size_t count = function.registers.size();
+  std::vector<Registers> written(graph.blocks.size(), Registers(count)); // by each block
+  std::vector<Registers> before(graph.blocks.size(), Registers(count, true));
+  const auto counts = [&](const Use &use) {
+    return use.isWrite && function.instructions[static_cast<size_t>(use.instruction)].guard < 0;
+  };
+  for (const Use &use : uses)
+    if (counts(use))
+      written[static_cast<size_t>(graph.blockOf[static_cast<size_t>(use.instruction)])].add(use.reg);
+  before[0] = Registers(count);
+  std::vector<int> changed = {0};
+  std::vector<bool> visited(graph.blocks.size(), false);
+  while (!changed.empty()) {
+    const auto block = static_cast<size_t>(changed.back());
+    changed.pop_back();
+    visited[block] = true;
+    Registers after = before[block];
+    after.add(written[block]);
+    for (const int successor : graph.blocks[block].successors)
+      if (before[static_cast<size_t>(successor)].keep(after) || !visited[static_cast<size_t>(successor)])
+        changed.push_back(successor);
+  }
+  std::vector<Use> unsure;
+  int current = -1;
+  Registers here(count);
+  for (const Use &use : uses) {
+    const int block = graph.blockOf[static_cast<size_t>(use.instruction)];
+    if (block != current)
+      here = before[static_cast<size_t>(current = block)];
+    if (!use.isWrite && !here.has(use.reg) && visited[static_cast<size_t>(block)] &&
+        (unsure.empty() || unsure.back().instruction != use.instruction || unsure.back().reg != use.reg))
+      unsure.push_back(use);
+    if (counts(use))
+      here.add(use.reg);
+  }
+  return unsure;
+}
+
+// --- Meeting points ------------------------------------------------------------------------------------------------
+
 std::vector<int> meetingPoints(const Function &function) {
   std::vector<int> points(function.instructions.size(), -1);
   if (points.empty())

@@ -10,4 +10,14 @@ namespace kiln::ptx {
 /// (its immediate post-dominator's); −1 where there is none but the end, and for all other instructions.
 std::vector<int> meetingPoints(const Function &function);
 
+/// A register that an instruction reads or writes.
+struct Use {
+  int instruction = 0, reg = 0;
+  bool isWrite = false;
+};
+
+/// The reads, each once, of registers that some way through the function has not written by then; what a guarded
+/// instruction writes does not count. `uses` are in the order of the instructions.
+std::vector<Use> unsureReads(const Function &function, const std::vector<Use> &uses);
+
 } // namespace kiln::ptx
