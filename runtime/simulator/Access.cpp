@@ -118,10 +118,45 @@ static void resolveIn(Warp &warp, const Step &step, Space space, const std::arra
   }
 }
 
+/// The usual case: the whole warp, aligned, within shared memory or, for reading and writing, one allocation. False for
+/// all others.
+static bool resolveAll(Warp &warp, Space space, const std::array<uint64_t, lanesOfWarp> &addresses, uint64_t bytes,
+                       LanePointers &pointers) {
+  if (space != Space::shared && space != Space::global)
+    return false;
+  uint64_t any = 0, least = ~uint64_t{0}, most = 0;
+  const uint64_t mask = space == Space::shared ? ~windowMask : ~uint64_t{0};
+  for (const uint64_t address : addresses) {
+    const uint64_t offset = address & mask;
+    any |= offset;
+    least = std::min(least, offset);
+    most = std::max(most, offset);
+  }
+  if (any & (bytes - 1))
+    return false;
+  uint64_t base = 0;
+  if (space == Space::shared) {
+    if (most + bytes > warp.cta.sharedBytes())
+      return false;
+    base = reinterpret_cast<uint64_t>(warp.cta.shared());
+  } else if (!warp.recent.holds(least, 1) || !warp.recent.holds(most, bytes) || warp.recent.isConstant) {
+    return false;
+  }
+  for (size_t lane = 0; lane < lanesOfWarp; ++lane)
+    pointers.at[lane] = reinterpret_cast<char *>(base + (addresses[lane] & mask));
+  pointers.valid = allLanes;
+  return true;
+}
+
 LanePointers resolve(Warp &warp, const Step &step, Space space, const std::array<uint64_t, lanesOfWarp> &addresses,
                      int bytes, AccessKind kind, const std::array<uint32_t, lanesOfWarp> *sizes,
                      const StoredBytes *stored) {
   LanePointers pointers;
+  if (warp.exec == allLanes && !sizes && resolveAll(warp, space, addresses, static_cast<uint64_t>(bytes), pointers)) {
+    if (warp.cta.shadow)
+      warp.cta.shadow->access({warp, step, pointers, allLanes, static_cast<uint32_t>(bytes), kind, sizes, stored});
+    return pointers;
+  }
   Mask aligned = 0, shared = 0, local = 0, param = 0;
   for (int lane = 0; lane < lanesOfWarp; ++lane) {
     const uint64_t address = addresses[static_cast<size_t>(lane)], window = address & windowMask;
@@ -164,9 +199,19 @@ LanePointers resolve(Warp &warp, const Step &step, Space space, const std::array
 template <class T>
 static void readElements(Warp &warp, const Step &step, const AccessShape &shape, const LanePointers &pointers) {
   const uint32_t *slots = warp.list(step);
+  const bool narrow = !shape.wideData && !shape.isSigned && (warp.exec & pointers.valid) == allLanes;
   for (uint32_t element = 0; element < step.count; ++element) {
     if (slots[element] == Step::none)
       continue;
+    if (narrow) {
+      auto *words = warp.reg<uint32_t>(slots[element]);
+      for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
+        T value;
+        std::memcpy(&value, pointers.at[lane] + element * sizeof(T), sizeof(T));
+        words[lane] = static_cast<uint32_t>(value);
+      }
+      continue;
+    }
     for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
       if (!(warp.exec >> lane & 1))
         continue;
@@ -185,6 +230,16 @@ static void readElements(Warp &warp, const Step &step, const AccessShape &shape,
 template <class T>
 static void writeElements(Warp &warp, const Step &step, const AccessShape &shape, const LanePointers &pointers) {
   const uint32_t *slots = warp.list(step);
+  if (!shape.wideData && pointers.valid == allLanes) {
+    for (uint32_t element = 0; element < step.count; ++element) {
+      const auto *words = warp.reg<uint32_t>(slots[element]);
+      for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
+        const T value = static_cast<T>(words[lane]);
+        std::memcpy(pointers.at[lane] + element * sizeof(T), &value, sizeof(T));
+      }
+    }
+    return;
+  }
   for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
     if (!(pointers.valid >> lane & 1))
       continue;

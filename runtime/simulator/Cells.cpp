@@ -57,8 +57,9 @@ void Cells::listReaders(Cell &cell) {
   const uint32_t index = take(freeLists, size);
   lists.resize(size * capacity);
   Epoch *readers = lists.data() + size_t{index} * capacity;
-  std::fill_n(readers, capacity, Epoch{});
-  *readers = {cell.reader, cell.read};
+  readers[0] = {cell.reader, cell.read};
+  if (capacity > 1)
+    readers[1] = {};
   cell.reader = index;
   cell.state |= Cell::manyReaders;
 }

@@ -310,10 +310,8 @@ void CodeBuilder::emitLooking(const ptx::Use &use) {
     Mask &written = warp.predicate(step.slots[0]);
     if (const Mask missing = warp.exec & ~written) {
       const auto &registers = warp.program.module->functions[static_cast<size_t>(step.target)].registers;
-      const ptx::Register &read = registers[step.detail];
       warp.report(Check::uninitialised, step, std::countr_zero(missing),
-                  fmt::format("reads register '{}{}', to which nothing was written", read.name,
-                              read.number < 0 ? "" : std::to_string(read.number)));
+                  fmt::format("reads register '{}', to which nothing was written", registers[step.detail].name));
       written |= missing; // once is enough
     }
   }};

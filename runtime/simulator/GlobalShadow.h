@@ -17,7 +17,8 @@ class GlobalShadow {
 public:
   static constexpr int pageBits = 12;
   struct Page {
-    Page() : cells(uint64_t{1} << pageBits, true, 6) {}
+    /// Two readers that nothing orders are enough to find whoever writes with nothing between, mostly.
+    Page() : cells(uint64_t{1} << pageBits, true, 2) {}
     Cells cells;
     std::atomic_flag held;
   };

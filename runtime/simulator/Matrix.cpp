@@ -15,6 +15,7 @@
 #include "runtime/simulator/Fragments.h"
 #include "runtime/simulator/Lanes.h"
 #include "runtime/simulator/Numbers.h"
+#include "runtime/simulator/Products.h"
 
 #include <algorithm>
 #include <charconv>
@@ -120,6 +121,15 @@ template <class T, Type A> static void runMma(Warp &warp, const Step &step) {
   const int perWord = 32 / std::min(32, ptx::bitsOf(typeOfA));
   const int wordsOfA = 16 * K / (32 * perWord), wordsOfB = 8 * K / (32 * perWord);
   const uint32_t *slots = warp.list(step);
+  if constexpr (std::is_same_v<T, float>)
+    if (!packedC && !packedD) {
+      std::array<uint32_t *, 14> words; // of A, B, C and D
+      const size_t count = static_cast<size_t>(wordsOfA + wordsOfB) + 8;
+      for (size_t i = 0; i < count; ++i)
+        words[i] = warp.reg<uint32_t>(slots[i]);
+      uint32_t *const *const c = words.data() + wordsOfA + wordsOfB;
+      return multiplyFragments(A, K, words.data(), words.data() + wordsOfA, c, c + 4);
+    }
   T a[16][mostK], b[mostK][8], c[16][8];
   if constexpr (std::is_same_v<T, float>)
     gatherOperands(
@@ -265,6 +275,15 @@ template <bool IsStore> static void moveMatrices(Warp &warp, const Step &step) {
   warp.exec = executing;
   for (uint32_t matrix = 0; matrix < step.count; ++matrix) {
     auto *words = warp.reg<uint32_t>(slots[matrix]);
+    if (!IsStore && (rows.valid >> (8 * matrix) & 0xff) == 0xff) { // four lanes' words are a row
+      const auto *const first = rows.at.data() + size_t{8} * matrix;
+      if (turned)
+        turn16(first, reinterpret_cast<char *>(words));
+      else
+        for (size_t row = 0; row < 8; ++row)
+          std::memcpy(words + 4 * row, first[row], 16);
+      continue;
+    }
     uint16_t elements[8][8] = {};
     if constexpr (!IsStore)
       for (size_t row = 0; row < 8; ++row)

@@ -13,7 +13,7 @@ namespace kiln::simulator {
 Shadow::Shadow(GlobalShadow &global, uint32_t number, int threads, char *sharedMemory, uint32_t sharedBytes)
     : order(number * (static_cast<uint32_t>(threads + lanesOfWarp - 1) / lanesOfWarp + Causality::engines), threads),
       global(global), sharedMemory(sharedMemory), sharedBytes(sharedBytes),
-      shared(sharedBytes, false, static_cast<uint32_t>(order.warps()) + Causality::engines) {}
+      shared(sharedBytes, false, static_cast<uint32_t>(order.warps())) {}
 
 // --- Cells of an address -------------------------------------------------------------------------------------------
 
@@ -24,6 +24,28 @@ GlobalShadow::Page &Shadow::pageOf(const char *at) {
     known = number, page = &global.pageOf(reinterpret_cast<uint64_t>(at));
   return *page;
 }
+
+namespace {
+constexpr uint64_t pageBytes = uint64_t{1} << GlobalShadow::pageBits;
+
+/// A page that no other thread of the host looks at meanwhile.
+struct HeldPage {
+  GlobalShadow::Page *page = nullptr;
+  HeldPage() = default;
+  HeldPage(const HeldPage &) = delete;
+  ~HeldPage() { take(nullptr); }
+  /// Lets go of the page, and takes another one.
+  void take(GlobalShadow::Page *other) {
+    if (other == page)
+      return;
+    if (page)
+      page->held.clear(std::memory_order_release);
+    page = other;
+    while (page && page->held.test_and_set(std::memory_order_acquire))
+      continue;
+  }
+};
+} // namespace
 
 /// Calls function(cells, cell, its bytes, its first byte's address) for all cells that the bytes lie in.
 template <class Function> void Shadow::forCells(char *at, uint32_t bytes, Function function) {
@@ -38,14 +60,11 @@ template <class Function> void Shadow::forCells(char *at, uint32_t bytes, Functi
   if (isShared(at))
     return walk(shared, static_cast<uint64_t>(at - sharedMemory), bytes);
   while (bytes > 0) {
-    constexpr uint64_t pageBytes = uint64_t{1} << GlobalShadow::pageBits;
     const uint64_t first = reinterpret_cast<uint64_t>(at) % pageBytes;
     const auto length = static_cast<uint32_t>(std::min<uint64_t>(bytes, pageBytes - first));
-    GlobalShadow::Page &page = pageOf(at);
-    while (page.held.test_and_set(std::memory_order_acquire))
-      continue;
-    walk(page.cells, first, length);
-    page.held.clear(std::memory_order_release);
+    HeldPage held;
+    held.take(&pageOf(at));
+    walk(held.page->cells, first, length);
     bytes -= length;
   }
 }
@@ -55,36 +74,65 @@ template <class Function> void Shadow::forCells(char *at, uint32_t bytes, Functi
 static uint16_t shortLine(int line) { return static_cast<uint16_t>(line <= 0xffff ? line : 0); }
 
 namespace {
-/// The usual cases, decided at once: whole words of shared memory, in which nothing is under way, last touched by this
-/// lane or before everything that all lanes of the warp have seen.
+/// The usual cases, decided at once: whole words, in which nothing is under way, last touched by this lane or before
+/// what all lanes of the warp have seen. False for all others, of which nothing is noted.
 struct Glance {
   const Time *seen;
-  const Time floor, now;
-  const uint32_t first; // agent of the block
+  const Time now;
+  const uint32_t first, agents; // of the block
   const uint16_t line;
   const uint16_t landing; // the state's bits that a write sets
-  const bool together, strong;
+  const bool together;
+  Time floor = 0; // of memory that only this block has
 
   bool isBefore(Time time, uint32_t who, uint32_t self) const {
-    return time <= floor || (who == self && !together) || time <= seen[(who >> laneBits) - first];
+    if (time <= floor || (who == self && !together))
+      return true;
+    const uint32_t agent = (who >> laneBits) - first;
+    return agent < agents && time <= seen[agent];
   }
-  bool read(Cell &cell, uint32_t self) const {
-    if (cell.state != Cell::valid || strong || !isBefore(cell.written, cell.writer, self))
+  bool read(Cells &cells, Cell &cell, uint32_t self) const {
+    if ((cell.state & ~Cell::manyReaders) != Cell::valid || !isBefore(cell.written, cell.writer, self))
       return false;
-    if (isBefore(cell.read, cell.reader, self))
-      cell.reader = self;
-    else if ((cell.reader ^ self) >> laneBits == 0)
-      cell.reader |= cell.reader == self ? 0 : allOfThem;
-    else
-      return false;
+    if (!(cell.state & Cell::manyReaders)) {
+      if (isBefore(cell.read, cell.reader, self))
+        cell.reader = self;
+      else if ((cell.reader ^ self) >> laneBits == 0)
+        cell.reader |= cell.reader == self ? 0 : allOfThem;
+      else
+        cells.listReaders(cell);
+    }
+    if (cell.state & Cell::manyReaders && !readWithOthers(cells, cell, self))
+      return true;
     cell.read = now;
     cell.readLine = line;
     return true;
   }
-  bool write(Cell &cell, uint32_t self) const {
-    if ((cell.state & ~Cell::valid) || cell.leaving || strong || !isBefore(cell.written, cell.writer, self) ||
-        !isBefore(cell.read, cell.reader, self))
+  /// Adds a reader to the list of a cell; false when it has as many as it holds.
+  bool readWithOthers(Cells &cells, Cell &cell, uint32_t self) const {
+    if (cell.read <= floor) {
+      cells.forgetReaders(cell);
+      cell.reader = self;
+      return true;
+    }
+    Epoch *readers = cells.readersOf(cell);
+    uint32_t i = 0;
+    while (i < cells.mostReaders() && readers[i].time && (readers[i].agent ^ self) >> laneBits != 0)
+      ++i;
+    if (i == cells.mostReaders())
       return false;
+    if (!readers[i].time && i + 1 < cells.mostReaders())
+      readers[i + 1] = {};
+    readers[i] = {readers[i].time && readers[i].agent != self ? self | allOfThem : self, now};
+    return true;
+  }
+  bool write(Cells &cells, Cell &cell, uint32_t self) const {
+    if ((cell.state & ~(Cell::valid | Cell::manyReaders)) || cell.leaving || !isBefore(cell.written, cell.writer, self))
+      return false;
+    if (cell.state & Cell::manyReaders ? cell.read > floor : !isBefore(cell.read, cell.reader, self))
+      return false;
+    if (cell.state & Cell::manyReaders)
+      cells.forgetReaders(cell);
     cell = {.written = now, .writer = self, .writeLine = line, .state = static_cast<uint16_t>(Cell::valid | landing)};
     return true;
   }
@@ -100,30 +148,37 @@ void Shadow::access(const Accesses &a) {
   visit.strong = a.kind == AccessKind::atomic || a.kind == AccessKind::strongRead || a.kind == AccessKind::strongWrite;
   visit.line = shortLine(a.warp.place(a.step).line);
   const bool together = a.kind == AccessKind::warpRead || a.kind == AccessKind::warpWrite;
-  const Glance glance{.seen = order.seenBy(visit.agent),
-                      .floor = order.floorOf(visit.agent),
-                      .now = order.now(),
-                      .first = order.firstAgent(),
-                      .line = visit.line,
-                      .landing = static_cast<uint16_t>(a.kind == AccessKind::asyncWrite ? Cell::landing : 0),
-                      .together = together,
-                      .strong = visit.strong};
+  Glance glance{.seen = order.seenBy(visit.agent),
+                .now = order.now(),
+                .first = order.firstAgent(),
+                .agents = static_cast<uint32_t>(order.warps()) + Causality::engines,
+                .line = visit.line,
+                .landing = static_cast<uint16_t>(a.kind == AccessKind::asyncWrite ? Cell::landing : 0),
+                .together = together};
   const uint32_t agent = (order.firstAgent() + static_cast<uint32_t>(visit.agent)) << laneBits;
+  HeldPage held; // neighbouring lanes mostly want the same
   for (Mask left = a.lanes; left; left &= left - 1) {
     visit.lane = std::countr_zero(left);
     visit.self = agent | (together ? allOfThem : static_cast<uint32_t>(visit.lane));
     visit.bytes = a.sizes ? (*a.sizes)[static_cast<size_t>(visit.lane)] : a.bytes;
     char *const begin = a.pointers.at[static_cast<size_t>(visit.lane)];
     visit.begin = begin;
-    if (isShared(begin) && visit.bytes % 4 == 0) {
-      Cell *cell = &shared[static_cast<uint64_t>(begin - sharedMemory) >> 2];
-      for (uint32_t word = 0; word < visit.bytes / 4; ++word, ++cell)
-        if (!(visit.writes ? glance.write(*cell, visit.self) : glance.read(*cell, visit.self)))
-          this->visit(visit, shared, *cell, Cell::valid, begin + size_t{4} * word);
+    const uint64_t inPage = reinterpret_cast<uint64_t>(begin) % pageBytes;
+    const bool inShared = isShared(begin);
+    if (visit.bytes % 4 || visit.strong || (!inShared && inPage + visit.bytes > pageBytes)) {
+      held.take(nullptr);
+      forCells(begin, visit.bytes,
+               [&](Cells &cells, Cell &cell, unsigned bytes, char *at) { this->visit(visit, cells, cell, bytes, at); });
       continue;
     }
-    forCells(begin, visit.bytes,
-             [&](Cells &cells, Cell &cell, unsigned bytes, char *at) { this->visit(visit, cells, cell, bytes, at); });
+    if (!inShared)
+      held.take(&pageOf(begin));
+    Cells &cells = inShared ? shared : held.page->cells;
+    glance.floor = inShared ? order.floorOf(visit.agent) : 0;
+    Cell *cell = &cells[(inShared ? static_cast<uint64_t>(begin - sharedMemory) : inPage) >> 2];
+    for (uint32_t word = 0; word < visit.bytes / 4; ++word, ++cell)
+      if (!(visit.writes ? glance.write(cells, *cell, visit.self) : glance.read(cells, *cell, visit.self)))
+        this->visit(visit, cells, *cell, Cell::valid, begin + size_t{4} * word);
   }
 }
 
@@ -265,6 +320,8 @@ void Shadow::noteRead(const Visit &visit, Cells &cells, Cell &cell) {
       ++i;
     if (i == cells.mostReaders())
       return;
+    if (!readers[i].time && i + 1 < cells.mostReaders())
+      readers[i + 1] = {};
     readers[i] = {readers[i].time && readers[i].agent != visit.self ? visit.self | allOfThem : visit.self, order.now()};
   }
   cell.read = order.now();

@@ -31,6 +31,24 @@ TEST(ShadowTest, UninitialisedSharedMemory) {
             Texts{});
 }
 
+// A register has no value before it is written: on every way there, by every lane that reads it.
+TEST(ShadowTest, UninitialisedRegisters) {
+  const auto reads = [](int number) {
+    return Texts{fmt::format("uninitialised: reads register '%r{}', to which nothing was written", number)};
+  };
+  EXPECT_EQ(found("add.u32 %r3, %r2, 1;", 1), reads(2));
+  EXPECT_EQ(found("setp.lt.u32 %q, %t, 5;\n@%q mov.u32 %r2, 1;\n@%q add.u32 %r3, %r2, 1;", 32), Texts{});
+  EXPECT_EQ(found("setp.lt.u32 %q, %t, 5;\n@%q mov.u32 %r2, 1;\nadd.u32 %r3, %r2, 1;", 32), reads(2));
+  EXPECT_EQ(found("setp.lt.u32 %q, %t, 5;\n@%q mov.u32 %r2, 1;\nadd.u32 %r3, %r2, 1;", 5), Texts{});
+  const std::string branch = "setp.lt.u32 %q, %t, 5;\n@%q bra less;\nmov.u32 %r2, 1;\n";
+  EXPECT_EQ(found(branch + "less:\nadd.u32 %r3, %r2, 1;", 32), reads(2));
+  EXPECT_EQ(found(branch + "bra both;\nless:\nmov.u32 %r2, 2;\nboth:\nadd.u32 %r3, %r2, 1;", 32), Texts{});
+  EXPECT_EQ(found("mov.u32 %r3, 0;\nagain:\n@%q add.u32 %r4, %r2, 1;\nmov.u32 %r2, 1;\nsetp.eq.u32 %q, %r3, 0;\n"
+                  "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %q, %r3, 3;\n@%q bra again;",
+                  1),
+            (Texts{"uninitialised: reads register '%q', to which nothing was written"}));
+}
+
 static const std::string copy = "cp.async.cg.shared.global [%r1], [%p0], 16;\ncp.async.commit_group;\n";
 
 // What cp.async brings may be touched when its thread has waited, whenever it lands.
