@@ -12,13 +12,13 @@
 //
 // Liveness: operations are numbered in program order. A buffer lives from its first to its last use, in which each loop
 // that holds a use but not the buffer's definition counts as a whole: the next round may read what this one wrote. A
-// buffer made inside a loop body therefore lives within one round. Then each buffer, larger ones first, goes to the
-// lowest gap between those that it shares time with.
+// buffer made inside a loop body therefore lives within one round. analysis/Lifetimes.h makes offsets of that.
 
 #include "lowering/Passes.h"
 
 #include "lowering/Abi.h"
 #include "lowering/Diagnostics.h"
+#include "lowering/analysis/Lifetimes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
@@ -44,21 +44,9 @@ constexpr int64_t scratchLimit = int64_t(64) << 20;
 /// begin at the same place in a page, and their loads and stores would wait for each other (4K aliasing).
 constexpr int64_t bigBuffer = 4096, bigBufferGap = 128;
 
-/// The first and the last operation, as numbers, while the buffer holds a value.
-struct Interval {
-  int64_t first = std::numeric_limits<int64_t>::max(), last = -1;
-  void add(int64_t from, int64_t to) {
-    first = std::min(first, from);
-    last = std::max(last, to);
-  }
-  bool meets(const Interval &other) const { return first <= other.last && other.first <= last; }
-};
-
 struct Buffer {
   memref::AllocaOp op;
-  int64_t bytes = 0; // rounded up, with the gap
-  Interval life;
-  int64_t offset = 0;
+  Lifetime life; // its bytes rounded up, with the gap; moments are numbers of operations
 };
 
 /// Numbers of an operation and everything in it: the smallest and the largest.
@@ -116,8 +104,9 @@ static std::pair<Operation *, Operation *> liftTo(Region *region, Operation *op)
   return {op, loop};
 }
 
-static Interval lifeOf(memref::AllocaOp buffer, const Numbers &numbers) {
-  Interval life;
+/// From the first to the last use.
+static Lifetime lifeOf(memref::AllocaOp buffer, const Numbers &numbers) {
+  Lifetime life = {.first = std::numeric_limits<int64_t>::max(), .last = -1};
   SmallVector<Value> aliases = {buffer.getResult()};
   DenseSet<Value> seen;
   while (!aliases.empty()) {
@@ -135,7 +124,8 @@ static Interval lifeOf(memref::AllocaOp buffer, const Numbers &numbers) {
         if (end == buffer.getOperation() && lifted == end)
           continue; // the definition itself holds no value yet
         const auto [first, last] = numbers.lookup(loop ? loop : end);
-        life.add(first, last);
+        life.first = std::min(life.first, first);
+        life.last = std::max(life.last, last);
       }
       aliasesThrough(use, aliases);
     }
@@ -160,31 +150,6 @@ static FailureOr<int64_t> bytesOf(memref::AllocaOp op) {
   return count * (element.isIndex() ? 8 : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
 }
 
-/// Gives every buffer an offset and returns the bytes that all need together.
-static int64_t place(MutableArrayRef<Buffer> buffers) {
-  SmallVector<Buffer *> order;
-  for (Buffer &buffer : buffers)
-    order.push_back(&buffer);
-  llvm::stable_sort(order, [](Buffer *a, Buffer *b) { return a->bytes > b->bytes; });
-  int64_t total = 0;
-  SmallVector<Buffer *> placed; // by offset
-  for (Buffer *buffer : order) {
-    int64_t offset = 0;
-    for (Buffer *other : placed) {
-      if (!other->life.meets(buffer->life))
-        continue;
-      if (offset + buffer->bytes <= other->offset)
-        break;
-      offset = std::max(offset, other->offset + other->bytes);
-    }
-    buffer->offset = offset;
-    total = std::max(total, offset + buffer->bytes);
-    placed.insert(llvm::upper_bound(placed, buffer, [](Buffer *a, Buffer *b) { return a->offset < b->offset; }),
-                  buffer);
-  }
-  return total;
-}
-
 static FailureOr<SmallVector<Buffer>> collectBuffers(func::FuncOp func) {
   Numbers numbers;
   number(func, 0, numbers);
@@ -200,8 +165,8 @@ static FailureOr<SmallVector<Buffer>> collectBuffers(func::FuncOp func) {
       return WalkResult::interrupt();
     Buffer buffer;
     buffer.op = alloca;
-    buffer.bytes = llvm::alignTo(*bytes, abi::scratchAlignment) + (*bytes >= bigBuffer ? bigBufferGap : 0);
     buffer.life = lifeOf(alloca, numbers);
+    buffer.life.bytes = llvm::alignTo(*bytes, abi::scratchAlignment) + (*bytes >= bigBuffer ? bigBufferGap : 0);
     buffers.push_back(buffer);
     return WalkResult::advance();
   });
@@ -223,31 +188,35 @@ struct AllocateScratch : impl::AllocateScratchBase<AllocateScratch> {
     FailureOr<SmallVector<Buffer>> buffers = collectBuffers(func);
     if (failed(buffers))
       return signalPassFailure();
-    const int64_t total = place(*buffers);
+    std::vector<Lifetime> lives;
+    for (const Buffer &buffer : *buffers)
+      lives.push_back(buffer.life);
+    const Placement placement = place(lives);
+    const int64_t total = placement.bytes;
     if (total > scratchLimit) {
       emitUserError(func) << "kernel '" << func.getName() << "' needs " << mebibytes(total)
                           << " of scratch memory for its tiles, but at most " << mebibytes(scratchLimit)
                           << " are possible: choose smaller tiles, or loop over parts of them";
       return signalPassFailure();
     }
-    rewrite(func, *buffers, total);
+    rewrite(func, *buffers, placement);
   }
 
-  static void rewrite(func::FuncOp func, ArrayRef<Buffer> buffers, int64_t total) {
+  static void rewrite(func::FuncOp func, ArrayRef<Buffer> buffers, const Placement &placement) {
     OpBuilder builder(func.getContext());
     const auto bytesType = MemRefType::get({ShapedType::kDynamic}, builder.getI8Type());
     const unsigned index = func.getNumArguments();
     (void)func.insertArgument(index, bytesType, builder.getDictionaryAttr({}), func.getLoc());
     const Value scratch = func.getArgument(index);
-    for (const Buffer &buffer : buffers) {
+    for (const auto &[buffer, place] : llvm::zip_equal(buffers, placement.offsets)) {
       memref::AllocaOp op = buffer.op;
       builder.setInsertionPoint(op);
-      const Value offset = arith::ConstantIndexOp::create(builder, op.getLoc(), buffer.offset);
+      const Value offset = arith::ConstantIndexOp::create(builder, op.getLoc(), place);
       op.replaceAllUsesWith(
           memref::ViewOp::create(builder, op.getLoc(), op.getType(), scratch, offset, ValueRange()).getResult());
       op.erase();
     }
-    func->setAttr("cpu.scratch_bytes", builder.getI64IntegerAttr(total));
+    func->setAttr("cpu.scratch_bytes", builder.getI64IntegerAttr(placement.bytes));
   }
 };
 } // namespace

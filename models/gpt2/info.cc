@@ -15,7 +15,7 @@ static std::string megabytes(int64_t bytes) {
 
 static std::string buffersText(const MemoryPlan &memory) {
   std::string text = fmt::format("\n{:>12} {:>12} {:>6} {:>6}  buffer\n", "offset", "bytes", "from", "to");
-  for (const Arena::Entry &e : memory.buffers)
+  for (const ArenaPlan::Entry &e : memory.training.entries)
     text += fmt::format("{:12} {:12} {:6} {:6}  {} {} {}\n", e.offset, e.bytes, e.begin, e.end, e.name, nameOf(e.type),
                         textOf(e.extents));
   return text;
@@ -29,7 +29,7 @@ void info(const InfoOptions &options) {
   const Network network(config);
   const MemoryPlan memory = planMemory(device->target(), network, batch);
   int64_t unshared = 0;
-  for (const Arena::Entry &e : memory.buffers)
+  for (const ArenaPlan::Entry &e : memory.training.entries)
     unshared += e.bytes;
   std::string text = fmt::format("model        {}\n", textOf(config));
   text +=
@@ -40,7 +40,7 @@ void info(const InfoOptions &options) {
   text += fmt::format("memory\n  weights    {}\n  gradients  {}\n  moments    {}\n", megabytes(memory.parameters),
                       megabytes(memory.gradients), megabytes(memory.moments));
   text += fmt::format("  activations{}  ({} buffers of {} in all share it)\n", megabytes(memory.activations),
-                      memory.buffers.size(), megabytes(unshared));
+                      memory.training.entries.size(), megabytes(unshared));
   text += fmt::format("  workspace  {}\n  batch      {}\n  total      {}\n", megabytes(memory.workspace),
                       megabytes(memory.batch), megabytes(memory.total()));
   if (options.buffers)

@@ -1,7 +1,6 @@
 // One sequence, padded to the context: what stands behind a token changes nothing before it.
 
 #include "models/gpt2/predictor.h"
-#include "models/train/memory.h"
 #include "models/train/trainer.h"
 
 namespace kiln {
@@ -10,9 +9,10 @@ Predictor::Predictor(std::shared_ptr<Device> opened, const Network &network, con
     : device(std::move(opened)), network(network), value(device, network.type(), {network.parameters().count()}),
       tokens(device, i32, {network.config().context}), logits(device, network.type(), {1, network.config().vocab}) {
   value.upload(weights.data(), std::ssize(weights));
-  Arena measured(imagined(1, f32, {1}).data);
+  Arena measured;
   const Plan any = plan(measured, 0);
-  arena = Tensor(device, i8, {measured.peak()});
+  places = measured.plan();
+  arena = Tensor(device, i8, {places.bytes});
   workspace = Tensor(device, i8, {any.workspaceBytes});
 }
 
@@ -30,7 +30,7 @@ std::vector<float> Predictor::logitsAfter(const std::vector<int32_t> &given) {
   std::vector<int32_t> padded = given;
   padded.resize(context, 0);
   uploadAll(tokens, padded);
-  Arena placed(arena.data());
+  Arena placed(places, arena.data());
   run(*device, plan(placed, std::ssize(given) - 1), workspace);
   device->synchronize();
   return logits.downloadFloats();

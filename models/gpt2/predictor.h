@@ -18,11 +18,12 @@ public:
 
 private:
   /// Logits after row `row`.
-  Plan plan(Arena &arena, int64_t row) const;
+  Plan plan(Arena &placed, int64_t row) const;
 
   std::shared_ptr<Device> device;
   const Network &network;
   Tensor value, tokens, logits, arena, workspace;
+  ArenaPlan places;
 };
 
 } // namespace kiln

@@ -1,6 +1,7 @@
-// First fit among the live buffers, which are kept in order of their offsets.
+// Measuring lifetimes, and giving out the places that they lead to.
 
 #include "models/nn/arena.h"
+#include "lowering/analysis/Lifetimes.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -10,28 +11,42 @@ namespace kiln {
 static constexpr int64_t alignment = 256;
 
 TensorRef Arena::take(const std::string &name, Type type, Shape extents) {
-  int64_t count = 1;
-  for (int64_t extent : extents)
-    count *= extent;
-  const int64_t bytes = ceildiv(count * bytesOf(type), alignment) * alignment;
-  int64_t offset = 0;
-  auto place = live.begin();
-  for (; place != live.end() && all[*place].offset < offset + bytes; ++place)
-    offset = all[*place].offset + all[*place].bytes;
-  live.insert(place, all.size());
-  const int64_t now = static_cast<int64_t>(all.size());
-  all.push_back({name, type, extents, offset, bytes, now, -1});
-  highest = std::max(highest, offset + bytes);
+  const int64_t bytes = ceildiv(TensorRef::dense(nullptr, type, extents).bytes(), alignment) * alignment;
+  const size_t now = taken.size();
+  int64_t offset = static_cast<int64_t>(now) * alignment; // a name for the buffer, while there are no places
+  if (planned) {
+    if (now >= planned->entries.size() || planned->entries[now].bytes != bytes)
+      throw Error(fmt::format("took buffer {} ('{}') of {} bytes, which is not the planned one", now, name, bytes),
+                  Fault::internal);
+    offset = planned->entries[now].offset;
+  }
+  live.push_back(now);
+  taken.push_back({name, type, extents, offset, bytes, static_cast<int64_t>(now), -1});
   return TensorRef::dense(reinterpret_cast<void *>(base + static_cast<uintptr_t>(offset)), type, std::move(extents));
 }
 
 void Arena::release(const TensorRef &tensor) {
   const int64_t offset = static_cast<int64_t>(reinterpret_cast<uintptr_t>(tensor.data) - base);
-  const auto found = std::find_if(live.begin(), live.end(), [&](size_t i) { return all[i].offset == offset; });
+  const auto found = std::find_if(live.begin(), live.end(), [&](size_t i) { return taken[i].offset == offset; });
   if (found == live.end())
     throw Error(fmt::format("released a buffer at offset {} that is not in use", offset), Fault::internal);
-  all[*found].end = static_cast<int64_t>(all.size());
+  taken[*found].end = static_cast<int64_t>(taken.size());
   live.erase(found);
+}
+
+ArenaPlan Arena::plan() const {
+  ArenaPlan plan{taken, 0};
+  std::vector<lowering::Lifetime> lives;
+  for (ArenaPlan::Entry &entry : plan.entries) {
+    if (entry.end < 0)
+      entry.end = std::ssize(taken);
+    lives.push_back({entry.bytes, entry.begin, entry.end - 1});
+  }
+  const lowering::Placement placement = lowering::place(lives);
+  for (size_t i = 0; i < lives.size(); ++i)
+    plan.entries[i].offset = placement.offsets[i];
+  plan.bytes = placement.bytes;
+  return plan;
 }
 
 } // namespace kiln

@@ -1,7 +1,6 @@
 // Memory for activations, planned before anything runs: building a model's plans takes and releases buffers in the
-// order of the step, each at the lowest offset that is free for as long as it is needed. The peak is the size of the
-// one buffer that backs them all. A first build over a null address finds the peak, a second one over real memory gives
-// the addresses.
+// order of the step. A first build measures how long each is needed; that gives every buffer its place in the one that
+// backs them all. A second build, over that and real memory, gets the addresses.
 
 #pragma once
 
@@ -9,19 +8,10 @@
 
 namespace kiln {
 
-class Arena {
-public:
-  explicit Arena(void *base = nullptr) : base(reinterpret_cast<uintptr_t>(base)) {}
-
-  /// Dense memory at a multiple of 256 bytes. `name` is for the printed plan.
-  TensorRef take(const std::string &name, Type type, Shape extents);
-  /// Gives back what take() returned.
-  void release(const TensorRef &tensor);
-
-  /// Largest end of any buffer so far, in bytes.
-  int64_t peak() const { return highest; }
-
-  /// One buffer of the plan, in the order taken; `end` counts takes and is when it was released.
+/// Where buffers lie that a build takes, and for how long.
+struct ArenaPlan {
+  /// One buffer, in the order taken; `begin` and `end` count takes: the buffer is in use from its own until the one
+  /// numbered `end`.
   struct Entry {
     std::string name;
     Type type;
@@ -29,13 +19,31 @@ public:
     int64_t offset, bytes;
     int64_t begin, end;
   };
-  const std::vector<Entry> &entries() const { return all; }
+  std::vector<Entry> entries;
+  int64_t bytes = 0; // largest end of any
+};
+
+class Arena {
+public:
+  /// For measuring: what it gives out tells buffers apart, and is no memory.
+  Arena() = default;
+  /// The places of `plan` at `base`, for a build that takes and releases as the one that was measured.
+  Arena(const ArenaPlan &plan, void *base) : planned(&plan), base(reinterpret_cast<uintptr_t>(base)) {}
+
+  /// Dense memory at a multiple of 256 bytes. `name` is for the printed plan. Throws Error (internal) for a buffer
+  /// other than the planned one.
+  TensorRef take(const std::string &name, Type type, Shape extents);
+  /// Gives back what take() returned. Throws Error (internal) for what is not in use.
+  void release(const TensorRef &tensor);
+
+  /// What was taken so far, each buffer in its place; those that were not released stay to the end.
+  ArenaPlan plan() const;
 
 private:
-  uintptr_t base;
-  int64_t highest = 0;
-  std::vector<Entry> all;
-  std::vector<size_t> live; // indices into `all`, by offset
+  const ArenaPlan *planned = nullptr;
+  uintptr_t base = 0;
+  std::vector<ArenaPlan::Entry> taken;
+  std::vector<size_t> live; // indices into `taken`
 };
 
 } // namespace kiln

@@ -7,16 +7,15 @@
 
 namespace kiln {
 
-TensorRef imagined(int region, Type type, Shape extents) {
+/// An address that is never read, for plans made only to be measured. Regions are 2⁴⁰ bytes apart.
+static TensorRef imagined(int region, Type type, Shape extents) {
   return TensorRef::dense(reinterpret_cast<void *>(static_cast<uintptr_t>(region) << 40), type, std::move(extents));
 }
 
 MemoryPlan planMemory(const Target &target, const Model &model, int64_t sequences) {
   const int64_t count = model.parameters().count();
   const TensorRef gradient = imagined(3, model.type(), {count});
-  Arena arena(imagined(1, f32, {1}).data);
-  Build build{target, arena, model.parameters(), ParameterBuffers{imagined(2, model.type(), {count}), gradient},
-              model.type()};
+  const ParameterBuffers buffers = {imagined(2, model.type(), {count}), gradient};
   MemoryPlan memory;
   MicroBatch batch;
   int region = 4;
@@ -26,15 +25,19 @@ MemoryPlan planMemory(const Target &target, const Model &model, int64_t sequence
     batch.inputs.push_back(imagined(region++, i32, std::move(extents)));
     memory.batch += batch.inputs.back().bytes();
   }
-  model.gradient(build, batch, 1);
-  memory.buffers = arena.entries();
-  memory.launches = build.plan.launches.size();
-  model.losses(build, batch);
+  Arena training, evaluation;
+  Build adds{target, training, model.parameters(), buffers, model.type()};
+  model.gradient(adds, batch, 1);
+  memory.training = training.plan();
+  memory.launches = adds.plan.launches.size();
+  Build reads{target, evaluation, model.parameters(), buffers, model.type()};
+  model.losses(reads, batch);
+  memory.evaluation = evaluation.plan();
   memory.parameters = memory.gradients = gradient.bytes();
   memory.moments = 2 * count * bytesOf(f32);
-  memory.activations = arena.peak();
+  memory.activations = std::max(memory.training.bytes, memory.evaluation.bytes);
   const Plan norm = planGradNorm(target, gradient, imagined(region, f32, {stepFields}));
-  memory.workspace = std::max(build.plan.workspaceBytes, norm.workspaceBytes);
+  memory.workspace = std::max({adds.plan.workspaceBytes, reads.plan.workspaceBytes, norm.workspaceBytes});
   return memory;
 }
 

@@ -10,17 +10,14 @@ namespace kiln {
 /// the device while it runs.
 struct MemoryPlan {
   int64_t parameters = 0, gradients = 0, moments = 0; // flat buffers
-  int64_t activations = 0;                            // the arena
+  int64_t activations = 0;                            // the arena, the larger of the next two
+  ArenaPlan training, evaluation;                     // of a training micro-batch, of an evaluation
   int64_t workspace = 0;                              // of the kernels
   int64_t batch = 0;                                  // inputs and losses
-  std::vector<Arena::Entry> buffers;                  // of the arena, in the order of a training step
   size_t launches = 0;                                // in a micro-batch
   int64_t total() const { return parameters + gradients + moments + activations + workspace + batch; }
 };
 /// The plan of training with micro-batches of so many sequences.
 MemoryPlan planMemory(const Target &target, const Model &model, int64_t sequences);
-
-/// An address that is never read, for plans made only to be measured. Regions are 2⁴⁰ bytes apart.
-TensorRef imagined(int region, Type type, Shape extents);
 
 } // namespace kiln

@@ -25,18 +25,18 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
   const MemoryPlan memory = planMemory(device->target(), model, s.batch);
   arena = Tensor(device, i8, {memory.activations});
   workspace = Tensor(device, i8, {memory.workspace});
-  firstMicro = planGradient(false);
+  firstMicro = planGradient(memory.training, false);
   if (s.accumulate > 1)
-    laterMicro = planGradient(true);
+    laterMicro = planGradient(memory.training, true);
   optimise = planUpdate();
-  Arena placed(arena.data());
+  Arena placed(memory.evaluation, arena.data());
   Build b{device->target(), placed, model.parameters(), ParameterBuffers{value, gradient}, model.type()};
   model.losses(b, refs);
   evaluation = std::move(b.plan);
 }
 
-Plan Trainer::planGradient(bool adds) const {
-  Arena placed(arena.data());
+Plan Trainer::planGradient(const ArenaPlan &places, bool adds) const {
+  Arena placed(places, arena.data());
   Build b{device->target(), placed, model.parameters(), ParameterBuffers{value, gradient}, model.type(), adds};
   model.gradient(b, refs, 1.0f / static_cast<float>(losses.count() * settings.accumulate));
   return std::move(b.plan);

@@ -44,7 +44,7 @@ public:
   double lossSum(const HostBatch &batch);
 
 private:
-  Plan planGradient(bool adds) const;
+  Plan planGradient(const ArenaPlan &places, bool adds) const;
   Plan planUpdate() const;
   void uploadInputs(const HostBatch &batch, size_t first);
   /// What a micro-batch hands its plans to, in order: run() trains, prepare() only gathers.

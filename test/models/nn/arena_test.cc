@@ -1,4 +1,4 @@
-// The memory planner.
+// The memory planner of a step: measuring, and giving out the places.
 
 #include "models/nn/arena.h"
 #include "test/expect_error.h"
@@ -9,40 +9,63 @@ namespace {
 
 int64_t offsetOf(const TensorRef &t) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(t.data)); }
 
-// Buffers in use at one time do not overlap and begin at multiples of 256 bytes.
-TEST(Arena, LiveBuffersAreApart) {
-  Arena arena;
-  const TensorRef a = arena.take("a", f32, {3}), b = arena.take("b", f32, {100}), c = arena.take("c", i8, {1});
-  EXPECT_EQ(offsetOf(a), 0);
-  EXPECT_EQ(offsetOf(b), 256);
-  EXPECT_EQ(offsetOf(c), 256 + 512);
-  EXPECT_EQ(arena.peak(), 1024);
+/// Two small buffers one after the other while a large one lives, and one more at the end.
+std::vector<TensorRef> build(Arena &arena) {
+  std::vector<TensorRef> all = {arena.take("large", f32, {1000}), arena.take("first", f32, {64})};
+  arena.release(all[1]);
+  all.push_back(arena.take("second", f32, {3}));
+  arena.release(all[0]);
+  all.push_back(arena.take("last", i8, {1}));
+  arena.release(all[2]);
+  arena.release(all[3]);
+  return all;
 }
 
-// A released place is used again where the new buffer fits, and passed over where it does not.
-TEST(Arena, ReusesReleasedPlaces) {
+// A buffer lives from its take to the last take before its release. What is never alive together shares bytes, so the
+// whole is the large buffer of 4096 bytes and a small one.
+TEST(Arena, PlansByLifetimes) {
   Arena arena;
-  const TensorRef a = arena.take("a", f32, {64}), b = arena.take("b", f32, {64});
-  arena.release(a);
-  const TensorRef large = arena.take("large", f32, {65});
-  EXPECT_EQ(offsetOf(large), 512);
-  const TensorRef small = arena.take("small", f32, {64});
-  EXPECT_EQ(offsetOf(small), 0);
-  EXPECT_EQ(offsetOf(b), 256);
-}
-
-// The same takes over another address give the same offsets: the plan that was measured is the plan that runs.
-TEST(Arena, OffsetsDoNotDependOnTheAddress) {
-  Arena zero, high(reinterpret_cast<void *>(uintptr_t{1} << 40));
-  for (Arena *arena : {&zero, &high}) {
-    const TensorRef a = arena->take("a", f32, {64});
-    arena->take("b", f32, {200});
-    arena->release(a);
-    arena->take("c", f32, {10});
+  build(arena);
+  const ArenaPlan plan = arena.plan();
+  ASSERT_EQ(plan.entries.size(), 4u);
+  const std::pair<int64_t, int64_t> lives[] = {{0, 3}, {1, 2}, {2, 4}, {3, 4}};
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(std::pair(plan.entries[i].begin, plan.entries[i].end), lives[i]) << i;
+    EXPECT_EQ(plan.entries[i].bytes, i == 0 ? 4096 : 256) << i;
+    EXPECT_EQ(plan.entries[i].offset % 256, 0) << i;
   }
-  ASSERT_EQ(zero.entries().size(), high.entries().size());
-  for (size_t i = 0; i < zero.entries().size(); ++i)
-    EXPECT_EQ(zero.entries()[i].offset, high.entries()[i].offset);
+  EXPECT_EQ(plan.bytes, 4096 + 256);
+}
+
+// A build over the plan gets its places, from whatever address on.
+TEST(Arena, GivesOutThePlannedPlaces) {
+  Arena measured;
+  build(measured);
+  const ArenaPlan plan = measured.plan();
+  for (const uintptr_t base : {uintptr_t{0}, uintptr_t{1} << 40}) {
+    Arena arena(plan, reinterpret_cast<void *>(base));
+    const std::vector<TensorRef> got = build(arena);
+    for (size_t i = 0; i < got.size(); ++i)
+      EXPECT_EQ(offsetOf(got[i]), static_cast<int64_t>(base) + plan.entries[i].offset) << i;
+  }
+}
+
+// What is never released keeps its place to itself from its take on.
+TEST(Arena, WhatIsKeptIsKeptToTheEnd) {
+  Arena arena;
+  arena.take("a", f32, {64});
+  arena.take("b", f32, {64});
+  EXPECT_EQ(arena.plan().bytes, 512);
+}
+
+TEST(Arena, AnotherBuildThanThePlannedOneIsAnError) {
+  Arena measured;
+  measured.take("a", f32, {64});
+  const ArenaPlan plan = measured.plan();
+  Arena larger(plan, nullptr), longer(plan, nullptr);
+  expectError([&] { larger.take("a", f32, {65}); }, {"took buffer 0 ('a') of 512 bytes", "not the planned one"});
+  longer.take("a", f32, {64});
+  expectError([&] { longer.take("b", f32, {64}); }, {"took buffer 1 ('b')"});
 }
 
 TEST(Arena, ReleasingTwiceIsAnError) {

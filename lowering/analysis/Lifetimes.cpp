@@ -1,0 +1,71 @@
+// Greedy placement in several orders.
+
+#include "lowering/analysis/Lifetimes.h"
+
+#include <functional>
+#include <numeric>
+
+namespace kiln::lowering {
+
+/// Each buffer of `order` in turn, in the lowest gap between those placed before it that it shares a moment with.
+static Placement placeInOrder(const std::vector<Lifetime> &lifetimes, const std::vector<size_t> &order) {
+  Placement result{std::vector<int64_t>(lifetimes.size()), 0};
+  std::vector<size_t> placed; // by offset
+  for (const size_t buffer : order) {
+    const Lifetime &life = lifetimes[buffer];
+    int64_t offset = 0;
+    for (const size_t other : placed) {
+      if (!lifetimes[other].meets(life))
+        continue;
+      if (offset + life.bytes <= result.offsets[other])
+        break;
+      offset = std::max(offset, result.offsets[other] + lifetimes[other].bytes);
+    }
+    result.offsets[buffer] = offset;
+    result.bytes = std::max(result.bytes, offset + life.bytes);
+    const auto behind = [&](int64_t at, size_t other) { return at < result.offsets[other]; };
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), offset, behind), buffer);
+  }
+  return result;
+}
+
+int64_t mostAlive(const std::vector<Lifetime> &lifetimes) {
+  std::vector<std::pair<int64_t, int64_t>> changes; // at a moment, of the bytes alive
+  for (const Lifetime &life : lifetimes)
+    if (life.first <= life.last) {
+      changes.emplace_back(life.first, life.bytes);
+      changes.emplace_back(life.last + 1, -life.bytes);
+    }
+  std::sort(changes.begin(), changes.end()); // at one moment what ends goes first
+  int64_t alive = 0, most = 0;
+  for (const auto &[moment, bytes] : changes)
+    most = std::max(most, alive += bytes);
+  return most;
+}
+
+Placement place(const std::vector<Lifetime> &lifetimes) {
+  // What goes first, as the smaller key; of equal ones the first of the list does.
+  using Key = std::pair<int64_t, int64_t>;
+  static const std::function<Key(const Lifetime &)> keys[] = {
+      [](const Lifetime &life) { return Key(-life.bytes, 0); },
+      [](const Lifetime &life) { return Key(life.first, 0); },
+      [](const Lifetime &life) { return Key(-life.last, life.first); },
+      [](const Lifetime &life) { return Key(life.first - life.last, -life.bytes); },
+  };
+  const int64_t least = mostAlive(lifetimes);
+  Placement best;
+  for (const auto &key : keys) {
+    std::vector<size_t> order(lifetimes.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return key(lifetimes[a]) < key(lifetimes[b]); });
+    Placement placed = placeInOrder(lifetimes, order);
+    if (best.offsets.empty() || placed.bytes < best.bytes)
+      best = std::move(placed);
+    if (best.bytes <= least)
+      break;
+  }
+  return best;
+}
+
+} // namespace kiln::lowering
