@@ -76,7 +76,7 @@ Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, con
 
 /// Completes `record` (stepFields) f32 from the gradient g (n): norm = √Σ g² · unscale, factor = unscale · min(1, clip
 /// / norm), and whether the step is applied. The quotient is f32's, of f32's numbers: where `clip` is one it is the
-/// nearest to the true quotient. Workspace: ⌈n / config.chunk⌉ f32.
+/// nearest to the true quotient, else within 2⁻²³ of it. Workspace: ⌈n / config.chunk⌉ f32.
 Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &record, const SquaresConfig &config = {});
 
 } // namespace kiln

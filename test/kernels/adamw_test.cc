@@ -119,6 +119,15 @@ TEST_P(AdamWTest, ClipsToTheLimit) {
     }
 }
 
+// A limit that is no f32 is rounded to one, and the quotient is rounded: two roundings of the true factor.
+TEST_P(AdamWTest, ClipsToALimitBetweenTwoFloats) {
+  for (const double clip : {0.1, 0.3, 4.9}) {
+    Array g = array({2}, type(), {3, 4}), record = recordOn({}, {.clip = clip});
+    run(planGradNorm(target(), g, record));
+    EXPECT_NEAR(field(record, StepField::factor), clip / 5, 2.01 * u32 * clip / 5);
+  }
+}
+
 // Partial sums in a written order.
 TEST_P(AdamWTest, NormIsDeterministic) {
   Array g = uniform({3000}, type()), record = recordOn({}, {});
