@@ -1,6 +1,7 @@
 // AdamW and the gradient norm, over the flat buffers that hold all parameters one after the other.
 
 #include "kernels/adamw.h"
+#include "kernels/blocks.h"
 #include "kernels/expect.h"
 
 #include <cmath>
@@ -103,8 +104,12 @@ StepRecord recordOf(const AdamWSettings &settings, const AdamWStep &step) {
   return record;
 }
 
+AdamWConfig pickAdamW(const Target &target, int64_t n) { return {.block = pickBlock(target, n, 8192)}; }
+
+SquaresConfig pickSquares(const Target &target) { return {.block = pickBlock(target, 65536, 1024)}; }
+
 Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, const TensorRef &m, const TensorRef &v,
-               const TensorRef &record, const AdamWSettings &settings, const AdamWConfig &config) {
+               const TensorRef &record, const AdamWSettings &settings, const std::optional<AdamWConfig> &config) {
   const char *plan = "adamw";
   expectRank(plan, "p", p, 1);
   expectShape(plan, "g", g, p.extents);
@@ -114,7 +119,7 @@ Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, con
   for (const TensorRef *state : {&p, &m, &v})
     expectType(plan, "p, m, v", *state, {f32});
   expectRecord(plan, record);
-  AdamWConfig chosen = config;
+  AdamWConfig chosen = config.value_or(pickAdamW(target, p.extents[0]));
   chosen.zeroGrad = settings.zeroGrad;
 
   // Differences from 1 are taken in double: 1 − 0.999f is off by 5e-5 of itself.
@@ -122,20 +127,22 @@ Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, con
   return {
       .launches = {{&adamwKernel,
                     textOf(adamwKernel.fields, chosen),
-                    programs(ceildiv(p.extents[0], config.block)),
+                    programs(ceildiv(p.extents[0], chosen.block)),
                     {p, g, m, v, record, scalar(settings.beta1), scalar(1 - settings.beta1), scalar(settings.beta2),
                      scalar(1 - settings.beta2), scalar(settings.epsilon), scalar(settings.decay), settings.decayed}}}};
 }
 
-Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &record, const SquaresConfig &config) {
+Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &record,
+                  const std::optional<SquaresConfig> &config) {
   const char *plan = "grad_norm";
   expectRank(plan, "g", g, 1);
   expectFloat(plan, "g", g);
   expectRecord(plan, record);
-  const int64_t P = ceildiv(g.extents[0], config.chunk);
+  const SquaresConfig chosen = config.value_or(pickSquares(target));
+  const int64_t P = ceildiv(g.extents[0], chosen.chunk);
   const Arg partials = Arg::workspace(0, f32, {P});
-  return {.launches = {{&squaresKernel, textOf(squaresKernel.fields, config), programs(P), {g, partials}},
-                       {&normKernel, textOf(normKernel.fields, config), programs(1), {partials, record}}},
+  return {.launches = {{&squaresKernel, textOf(squaresKernel.fields, chosen), programs(P), {g, partials}},
+                       {&normKernel, textOf(normKernel.fields, chosen), programs(1), {partials, record}}},
           .workspaceBytes = P * bytesOf(f32)};
 }
 

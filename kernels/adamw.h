@@ -12,6 +12,7 @@
 
 #include <array>
 #include <limits>
+#include <optional>
 
 namespace kiln {
 
@@ -24,6 +25,10 @@ struct SquaresConfig {
   int block = 1024;      // running sums side by side
   int64_t chunk = 65536; // elements a program
 };
+
+/// The blocks for n elements on a machine. A norm's chunks, and so its rounding, are the same on every machine.
+AdamWConfig pickAdamW(const Target &target, int64_t n);
+SquaresConfig pickSquares(const Target &target);
 
 extern const Kernel adamwKernel, squaresKernel, normKernel;
 
@@ -72,11 +77,12 @@ StepRecord recordOf(const AdamWSettings &settings, const AdamWStep &step);
 /// p, m, v (and g) updated in place as `record` says. p, g, m, v (n), dense; g may be bf16 or f16, the others are f32;
 /// record (stepFields) f32.
 Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, const TensorRef &m, const TensorRef &v,
-               const TensorRef &record, const AdamWSettings &settings, const AdamWConfig &config = {});
+               const TensorRef &record, const AdamWSettings &settings, const std::optional<AdamWConfig> &config = {});
 
 /// Completes `record` (stepFields) f32 from the gradient g (n): norm = √Σ g² · unscale, factor = unscale · min(1, clip
 /// / norm), and whether the step is applied. The quotient is f32's, of f32's numbers: where `clip` is one it is the
-/// nearest to the true quotient, else within 2⁻²³ of it. Workspace: ⌈n / config.chunk⌉ f32.
-Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &record, const SquaresConfig &config = {});
+/// nearest to the true quotient. Workspace: ⌈n / config.chunk⌉ f32.
+Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &record,
+                  const std::optional<SquaresConfig> &config = {});
 
 } // namespace kiln

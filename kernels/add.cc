@@ -1,6 +1,7 @@
 // Vector addition, the tutorial kernel. See dialect/dsl/Tile.h for everything a kernel may say.
 
 #include "kernels/add.h"
+#include "kernels/blocks.h"
 #include "kernels/expect.h"
 
 namespace kiln {
@@ -18,14 +19,17 @@ static void add(View x, View y, View out, AddConfig cfg) {
 const Kernel addKernel = kernel("add", add, {"x (N)", "y (N)", "out (N), their sum"},
                                 {field("block", &AddConfig::block, "elements a program adds")});
 
+AddConfig pickAdd(const Target &target, int64_t n) { return {.block = pickBlock(target, n, 1024)}; }
+
 Plan planAdd(const Target &target, const TensorRef &x, const TensorRef &y, const TensorRef &out,
-             const AddConfig &config) {
+             const std::optional<AddConfig> &config) {
   const char *plan = "add";
   expectRank(plan, "x", x, 1);
   expectShape(plan, "y", y, x.extents);
   expectShape(plan, "out", out, x.extents);
-  const int64_t count = ceildiv(x.extents[0], config.block);
-  return {.launches = {{&addKernel, textOf(addKernel.fields, config), programs(count), {x, y, out}}}};
+  const AddConfig chosen = config.value_or(pickAdd(target, x.extents[0]));
+  const int64_t count = ceildiv(x.extents[0], chosen.block);
+  return {.launches = {{&addKernel, textOf(addKernel.fields, chosen), programs(count), {x, y, out}}}};
 }
 
 } // namespace kiln

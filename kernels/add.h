@@ -4,6 +4,8 @@
 
 #include "dialect/dsl/Plan.h"
 
+#include <optional>
+
 namespace kiln {
 
 struct AddConfig {
@@ -12,8 +14,11 @@ struct AddConfig {
 
 extern const Kernel addKernel;
 
+/// The block for n elements on a machine.
+AddConfig pickAdd(const Target &target, int64_t n);
+
 /// out = x + y, elementwise over vectors of one length. `out` may be `x` or `y`.
 Plan planAdd(const Target &target, const TensorRef &x, const TensorRef &y, const TensorRef &out,
-             const AddConfig &config = {});
+             const std::optional<AddConfig> &config = {});
 
 } // namespace kiln

@@ -146,18 +146,25 @@ static AttentionConfig tilesOf(int64_t bm, int64_t bn, int64_t T) {
   return config;
 }
 
+/// Square tiles of 64 rows, or of 32 where `buffers` f32 tiles of D columns would not fit a program's shared memory.
+static AttentionConfig gpuTilesOf(const GpuFacts &gpu, int64_t buffers, int64_t T, int64_t D) {
+  const int64_t rows = buffers * 64 * D * bytesOf(f32) <= gpu.ctaSharedBytes ? 64 : 32;
+  return tilesOf(rows, rows, T);
+}
+
 /// On a CPU short sequences take small tiles, so that little of a tile lies past the end; on long ones a larger tile
 /// reads keys and values less often, and the backward pass, which keeps a block of keys at hand, queries.
 AttentionConfig pickAttention(const Target &target, int64_t T, int64_t D) {
-  if (target.isCpu() && T <= 512)
-    return tilesOf(32, 32, T);
-  return target.isCpu() ? tilesOf(128, 64, T) : tilesOf(64, 64, T);
+  return target.visit([=](const CpuFacts &) { return T <= 512 ? tilesOf(32, 32, T) : tilesOf(128, 64, T); },
+                      [=](const GpuFacts &gpu) { return gpuTilesOf(gpu, 3, T, D); });
 }
 
 AttentionConfig pickAttentionBackward(const Target &target, int64_t T, int64_t D) {
-  if (target.isCpu() && T <= 128)
-    return tilesOf(32, 32, T);
-  return target.isCpu() && T > 512 ? tilesOf(64, 128, T) : tilesOf(64, 64, T);
+  return target.visit(
+      [=](const CpuFacts &) {
+        return T <= 128 ? tilesOf(32, 32, T) : T <= 512 ? tilesOf(64, 64, T) : tilesOf(64, 128, T);
+      },
+      [=](const GpuFacts &gpu) { return gpuTilesOf(gpu, 6, T, D); });
 }
 
 /// q, k, v and o of one shape and type, lse beside them. The shape.

@@ -2,6 +2,7 @@
 // its maximum, for its sum, and once more to become its own gradient.
 
 #include "kernels/cross_entropy.h"
+#include "kernels/blocks.h"
 #include "kernels/expect.h"
 
 #include <cmath>
@@ -122,22 +123,29 @@ static void expectRows(const char *plan, const TensorRef &logits, const TensorRe
                 " columns, but got " + std::to_string(V));
 }
 
+CrossEntropyConfig pickCrossEntropy(const Target &target, int64_t V) {
+  return {.block = pickBlock(target, V, 256), .rows = pickRows(target, 1)};
+}
+
 Plan planCrossEntropy(const Target &target, const TensorRef &logits, const TensorRef &targets, const TensorRef &losses,
-                      int64_t V, float scale, int64_t ignore, const CrossEntropyConfig &config) {
+                      int64_t V, float scale, int64_t ignore, const std::optional<CrossEntropyConfig> &config) {
   expectRows("cross_entropy", logits, targets, losses, V);
+  const CrossEntropyConfig chosen = config.value_or(pickCrossEntropy(target, V));
   const TensorRef real = logits.slice(1, 0, V), padding = logits.slice(1, V, logits.extents[1] - V);
   return {.launches = {{&crossEntropyKernel,
-                        textOf(crossEntropyKernel.fields, config),
-                        programs(ceildiv(logits.extents[0], config.rows)),
+                        textOf(crossEntropyKernel.fields, chosen),
+                        programs(ceildiv(logits.extents[0], chosen.rows)),
                         {real, padding, targets, losses, scale, ignore}}}};
 }
 
 Plan planCrossEntropyLoss(const Target &target, const TensorRef &logits, const TensorRef &targets,
-                          const TensorRef &losses, int64_t V, int64_t ignore, const CrossEntropyConfig &config) {
+                          const TensorRef &losses, int64_t V, int64_t ignore,
+                          const std::optional<CrossEntropyConfig> &config) {
   expectRows("cross_entropy_loss", logits, targets, losses, V);
+  const CrossEntropyConfig chosen = config.value_or(pickCrossEntropy(target, V));
   return {.launches = {{&crossEntropyLossKernel,
-                        textOf(crossEntropyLossKernel.fields, config),
-                        programs(ceildiv(logits.extents[0], config.rows)),
+                        textOf(crossEntropyLossKernel.fields, chosen),
+                        programs(ceildiv(logits.extents[0], chosen.rows)),
                         {logits.slice(1, 0, V), targets, losses, ignore}}}};
 }
 

@@ -10,6 +10,8 @@
 
 #include "dialect/dsl/Plan.h"
 
+#include <optional>
+
 namespace kiln {
 
 struct CrossEntropyConfig {
@@ -22,15 +24,19 @@ inline constexpr int64_t ignoreIndex = -100;
 
 extern const Kernel crossEntropyKernel, crossEntropyLossKernel;
 
+/// The columns of a tile and the rows of a program on a machine, for V columns.
+CrossEntropyConfig pickCrossEntropy(const Target &target, int64_t V);
+
 /// Losses, and logits replaced by their gradient times `scale` (1 / tokens for a mean).
 /// logits (N, Vpadded) f32, bf16 or f16, any row stride; targets (N) i32; losses (N) f32; V ≤ Vpadded real
 /// columns. A target that is neither in [0, V) nor `ignore` fails a check.
 Plan planCrossEntropy(const Target &target, const TensorRef &logits, const TensorRef &targets, const TensorRef &losses,
-                      int64_t V, float scale, int64_t ignore = ignoreIndex, const CrossEntropyConfig &config = {});
+                      int64_t V, float scale, int64_t ignore = ignoreIndex,
+                      const std::optional<CrossEntropyConfig> &config = {});
 
 /// Losses alone; the logits are only read.
 Plan planCrossEntropyLoss(const Target &target, const TensorRef &logits, const TensorRef &targets,
                           const TensorRef &losses, int64_t V, int64_t ignore = ignoreIndex,
-                          const CrossEntropyConfig &config = {});
+                          const std::optional<CrossEntropyConfig> &config = {});
 
 } // namespace kiln

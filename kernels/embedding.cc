@@ -1,6 +1,7 @@
 // Token and position embedding: a gather forward, ordered sums backward.
 
 #include "kernels/embedding.h"
+#include "kernels/blocks.h"
 #include "kernels/expect.h"
 #include "kernels/rows.h"
 
@@ -76,8 +77,10 @@ static void expectPositions(const char *plan, const TensorRef &wpe, int64_t T, i
   expectShape(plan, "wpe", wpe, {std::max(T, wpe.extents[0]), C});
 }
 
+EmbeddingConfig pickEmbedding(const Target &target) { return {.rows = pickRows(target, 4)}; }
+
 Plan planEmbedding(const Target &target, const TensorRef &tokens, const TensorRef &wte, const TensorRef &wpe,
-                   const TensorRef &out, int64_t T, const EmbeddingConfig &config) {
+                   const TensorRef &out, int64_t T, const std::optional<EmbeddingConfig> &config) {
   const char *plan = "embedding";
   expectRank(plan, "out", out, 2);
   expectRank(plan, "wte", wte, 2);
@@ -86,14 +89,15 @@ Plan planEmbedding(const Target &target, const TensorRef &tokens, const TensorRe
   expectType(plan, "tokens", tokens, {i32});
   expectShape(plan, "wte", wte, {wte.extents[0], C});
   expectPositions(plan, wpe, T, C);
+  const EmbeddingConfig chosen = config.value_or(pickEmbedding(target));
   return {.launches = {{&embeddingKernel,
-                        textOf(configFields(), config),
-                        programs(ceildiv(N, config.rows)),
+                        textOf(configFields(), chosen),
+                        programs(ceildiv(N, chosen.rows)),
                         {tokens, wte, wpe, out, T}}}};
 }
 
 Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const TensorRef &dout, const TensorRef &dwte,
-                       bool accumulate, const EmbeddingConfig &config) {
+                       bool accumulate, const std::optional<EmbeddingConfig> &config) {
   const char *plan = "token_gradient";
   expectRank(plan, "dout", dout, 2);
   expectRank(plan, "dwte", dwte, 2);
@@ -104,7 +108,7 @@ Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const 
   for (const TensorRef *list : {&index.tokens, &index.starts, &index.positions})
     expectType(plan, "index", *list, {i32});
   expectShape(plan, "dwte", dwte, {dwte.extents[0], dout.extents[1]});
-  EmbeddingConfig chosen = config;
+  EmbeddingConfig chosen = config.value_or(pickEmbedding(target));
   chosen.accumulate = accumulate;
   return {.launches = {{&tokenGradientKernel,
                         textOf(configFields(), chosen),
@@ -113,7 +117,7 @@ Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const 
 }
 
 Plan planPositionGradient(const Target &target, const TensorRef &dout, const TensorRef &dwpe, int64_t T,
-                          bool accumulate, const EmbeddingConfig &config) {
+                          bool accumulate, const std::optional<EmbeddingConfig> &config) {
   const char *plan = "position_gradient";
   expectRank(plan, "dout", dout, 2);
   const int64_t N = dout.extents[0], C = dout.extents[1];
@@ -121,11 +125,11 @@ Plan planPositionGradient(const Target &target, const TensorRef &dout, const Ten
   if (N % T != 0)
     throw Error("'position_gradient': expected 'dout' to have whole sequences of " + std::to_string(T) +
                 " rows, but got " + std::to_string(N) + " rows");
-  EmbeddingConfig chosen = config;
+  EmbeddingConfig chosen = config.value_or(pickEmbedding(target));
   chosen.accumulate = accumulate;
   return {.launches = {{&positionGradientKernel,
                         textOf(configFields(), chosen),
-                        programs(ceildiv(T, config.rows)),
+                        programs(ceildiv(T, chosen.rows)),
                         {dout.reshape({N / T, T, C}), dwpe.slice(0, 0, T)}}}};
 }
 

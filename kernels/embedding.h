@@ -8,6 +8,8 @@
 
 #include "dialect/dsl/Plan.h"
 
+#include <optional>
+
 namespace kiln {
 
 struct EmbeddingConfig {
@@ -24,21 +26,24 @@ struct EmbeddingIndex {
 
 extern const Kernel embeddingKernel, tokenGradientKernel, positionGradientKernel;
 
+/// The rows of a program on a machine.
+EmbeddingConfig pickEmbedding(const Target &target);
+
 /// out[n] = wte[tokens[n]] + wpe[n mod T].
 /// tokens (N) i32, wte (V, C), wpe (T', C) with T' ≥ T, out (N, C). A token outside the vocabulary fails a
 /// check.
 Plan planEmbedding(const Target &target, const TensorRef &tokens, const TensorRef &wte, const TensorRef &wpe,
-                   const TensorRef &out, int64_t T, const EmbeddingConfig &config = {});
+                   const TensorRef &out, int64_t T, const std::optional<EmbeddingConfig> &config = {});
 
 /// dwte[v] (+)= Σ dout[n] over the positions n of token v. dout (N, C), dwte (V, C).
 /// With `accumulate` the sums are added to what the rows hold (a table tied to the output layer already holds that
 /// layer's gradient); without it they replace it. Rows of tokens that do not occur are left alone either way.
 Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const TensorRef &dout, const TensorRef &dwte,
-                       bool accumulate, const EmbeddingConfig &config = {});
+                       bool accumulate, const std::optional<EmbeddingConfig> &config = {});
 
 /// dwpe[t] (+)= Σ_b dout[b · T + t], in the order of the batch. dout (B · T, C), dwpe (T', C) with T' ≥ T. Rows from T
 /// on are left alone.
 Plan planPositionGradient(const Target &target, const TensorRef &dout, const TensorRef &dwpe, int64_t T,
-                          bool accumulate, const EmbeddingConfig &config = {});
+                          bool accumulate, const std::optional<EmbeddingConfig> &config = {});
 
 } // namespace kiln

@@ -1,6 +1,7 @@
 // GELU and its derivative, as formulas and as elementwise kernels.
 
 #include "kernels/gelu.h"
+#include "kernels/blocks.h"
 #include "kernels/expect.h"
 
 #include <cmath>
@@ -46,25 +47,29 @@ const Kernel geluKernel = kernel("gelu", geluForward, {"x (N)", "out (N)"}, fiel
 const Kernel geluBackwardKernel =
     kernel("gelu_backward", geluBackward, {"x (N), what gelu was applied to", "dout (N)", "dx (N)"}, fields());
 
-Plan planGelu(const Target &target, const TensorRef &x, const TensorRef &out, const GeluConfig &config) {
+GeluConfig pickGelu(const Target &target, int64_t n) { return {.block = pickBlock(target, n, 4096)}; }
+
+Plan planGelu(const Target &target, const TensorRef &x, const TensorRef &out, const std::optional<GeluConfig> &config) {
   const char *plan = "gelu";
   expectRank(plan, "x", x, 1);
   expectFloat(plan, "x", x);
   expectShape(plan, "out", out, x.extents);
-  const int64_t count = ceildiv(x.extents[0], config.block);
-  return {.launches = {{&geluKernel, textOf(geluKernel.fields, config), programs(count), {x, out}}}};
+  const GeluConfig chosen = config.value_or(pickGelu(target, x.extents[0]));
+  const int64_t count = ceildiv(x.extents[0], chosen.block);
+  return {.launches = {{&geluKernel, textOf(geluKernel.fields, chosen), programs(count), {x, out}}}};
 }
 
 Plan planGeluBackward(const Target &target, const TensorRef &x, const TensorRef &dout, const TensorRef &dx,
-                      const GeluConfig &config) {
+                      const std::optional<GeluConfig> &config) {
   const char *plan = "gelu_backward";
   expectRank(plan, "x", x, 1);
   expectFloat(plan, "x", x);
   expectShape(plan, "dout", dout, x.extents);
   expectShape(plan, "dx", dx, x.extents);
-  const int64_t count = ceildiv(x.extents[0], config.block);
+  const GeluConfig chosen = config.value_or(pickGelu(target, x.extents[0]));
+  const int64_t count = ceildiv(x.extents[0], chosen.block);
   return {
-      .launches = {{&geluBackwardKernel, textOf(geluBackwardKernel.fields, config), programs(count), {x, dout, dx}}}};
+      .launches = {{&geluBackwardKernel, textOf(geluBackwardKernel.fields, chosen), programs(count), {x, dout, dx}}}};
 }
 
 } // namespace kiln

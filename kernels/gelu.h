@@ -10,6 +10,8 @@
 
 #include "dialect/dsl/Plan.h"
 
+#include <optional>
+
 namespace kiln {
 
 /// gelu(x), elementwise; x is an f32 tile of any shape.
@@ -23,10 +25,14 @@ struct GeluConfig {
 
 extern const Kernel geluKernel, geluBackwardKernel;
 
+/// The block for n elements on a machine.
+GeluConfig pickGelu(const Target &target, int64_t n);
+
 /// out = gelu(x) over vectors of one length. `out` may be `x`.
-Plan planGelu(const Target &target, const TensorRef &x, const TensorRef &out, const GeluConfig &config = {});
+Plan planGelu(const Target &target, const TensorRef &x, const TensorRef &out,
+              const std::optional<GeluConfig> &config = {});
 /// dx = dout · gelu'(x) over vectors of one length. `dx` may be `dout`.
 Plan planGeluBackward(const Target &target, const TensorRef &x, const TensorRef &dout, const TensorRef &dx,
-                      const GeluConfig &config = {});
+                      const std::optional<GeluConfig> &config = {});
 
 } // namespace kiln

@@ -2,6 +2,7 @@
 // first-level cache or in registers between the passes over them.
 
 #include "kernels/layernorm.h"
+#include "kernels/blocks.h"
 #include "kernels/expect.h"
 #include "kernels/rows.h"
 #include "kernels/sum.h"
@@ -120,60 +121,73 @@ static void expectRows(const char *plan, const TensorRef &x, const TensorRef &ga
   expectType(plan, "rstd", rstd, {f32});
 }
 
+LayerNormConfig pickLayerNorm(const Target &target) { return {.rows = pickRows(target, 4)}; }
+
+/// 32 rows a program on a CPU: a partial row costs the memory traffic of two rows. 8 on a GPU, whose SMs would else be
+/// without work on short batches.
+LayerNormBackwardConfig pickLayerNormBackward(const Target &target) {
+  return target.visit([](const CpuFacts &) { return LayerNormBackwardConfig{}; },
+                      [](const GpuFacts &) { return LayerNormBackwardConfig{.rows = 8}; });
+}
+
 Plan planLayerNorm(const Target &target, const TensorRef &x, const TensorRef &gamma, const TensorRef &beta,
                    const TensorRef &out, const TensorRef &mean, const TensorRef &rstd, float epsilon,
-                   const LayerNormConfig &config) {
+                   const std::optional<LayerNormConfig> &config) {
   const char *plan = "layernorm";
   expectRows(plan, x, gamma, mean, rstd);
   expectShape(plan, "beta", beta, gamma.extents);
   expectShape(plan, "out", out, x.extents);
+  const LayerNormConfig chosen = config.value_or(pickLayerNorm(target));
   return {.launches = {{&layernormKernel,
-                        textOf(layernormKernel.fields, config),
-                        programs(ceildiv(x.extents[0], config.rows)),
+                        textOf(layernormKernel.fields, chosen),
+                        programs(ceildiv(x.extents[0], chosen.rows)),
                         {x, gamma, beta, out, mean, rstd, epsilon}}}};
 }
 
 Plan planResidualLayerNorm(const Target &target, const TensorRef &x, const TensorRef &delta, const TensorRef &gamma,
                            const TensorRef &beta, const TensorRef &sum, const TensorRef &out, const TensorRef &mean,
-                           const TensorRef &rstd, float epsilon, const LayerNormConfig &config) {
+                           const TensorRef &rstd, float epsilon, const std::optional<LayerNormConfig> &config) {
   const char *plan = "residual_layernorm";
   expectRows(plan, x, gamma, mean, rstd);
   expectShape(plan, "beta", beta, gamma.extents);
   expectShape(plan, "delta", delta, x.extents);
   expectShape(plan, "sum", sum, x.extents);
   expectShape(plan, "out", out, x.extents);
+  const LayerNormConfig chosen = config.value_or(pickLayerNorm(target));
   return {.launches = {{&residualLayernormKernel,
-                        textOf(residualLayernormKernel.fields, config),
-                        programs(ceildiv(x.extents[0], config.rows)),
+                        textOf(residualLayernormKernel.fields, chosen),
+                        programs(ceildiv(x.extents[0], chosen.rows)),
                         {x, delta, gamma, beta, sum, out, mean, rstd, epsilon}}}};
 }
 
 Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const TensorRef &x, const TensorRef &gamma,
                            const TensorRef &mean, const TensorRef &rstd, const TensorRef &dx, const TensorRef &dgamma,
                            const TensorRef &dbeta, LayerNormAccumulate accumulate,
-                           const LayerNormBackwardConfig &config) {
+                           const std::optional<LayerNormBackwardConfig> &config) {
   const char *plan = "layernorm_backward";
   expectRows(plan, x, gamma, mean, rstd);
   expectShape(plan, "dout", dout, x.extents);
   expectShape(plan, "dx", dx, x.extents);
   expectShape(plan, "dgamma", dgamma, gamma.extents);
   expectShape(plan, "dbeta", dbeta, gamma.extents);
-  if (config.rows % config.block != 0)
+  LayerNormBackwardConfig chosen = config.value_or(pickLayerNormBackward(target));
+  if (chosen.rows % chosen.block != 0)
     throw Error("'layernorm_backward': expected 'rows' to be a multiple of 'block', but got " +
-                std::to_string(config.rows) + " and " + std::to_string(config.block));
+                std::to_string(chosen.rows) + " and " + std::to_string(chosen.block));
 
   // One partial row a program; the second launch adds them in the order of the programs.
-  const int64_t C = x.extents[1], P = ceildiv(x.extents[0], config.rows), bytes = P * C * bytesOf(f32);
-  LayerNormBackwardConfig chosen = config;
+  const int64_t C = x.extents[1], P = ceildiv(x.extents[0], chosen.rows), bytes = P * C * bytesOf(f32);
   chosen.accumulate = accumulate.dx;
   Launch rows = {&layernormBackwardKernel,
                  textOf(layernormBackwardKernel.fields, chosen),
                  programs(P),
                  {dout, x, gamma, mean, rstd, dx, Arg::workspace(0, f32, {P, C}), Arg::workspace(bytes, f32, {P, C})}};
-  return {.launches = {rows,
-                       launchSum(Arg::workspace(0, f32, {P, 1, C}), dgamma.reshape({1, C}), accumulate.parameters),
-                       launchSum(Arg::workspace(bytes, f32, {P, 1, C}), dbeta.reshape({1, C}), accumulate.parameters)},
-          .workspaceBytes = 2 * bytes};
+  return {
+      .launches = {rows,
+                   launchSum(target, Arg::workspace(0, f32, {P, 1, C}), dgamma.reshape({1, C}), accumulate.parameters),
+                   launchSum(target, Arg::workspace(bytes, f32, {P, 1, C}), dbeta.reshape({1, C}),
+                             accumulate.parameters)},
+      .workspaceBytes = 2 * bytes};
 }
 
 } // namespace kiln

@@ -10,6 +10,8 @@
 
 #include "dialect/dsl/Plan.h"
 
+#include <optional>
+
 namespace kiln {
 
 struct LayerNormConfig {
@@ -24,16 +26,21 @@ struct LayerNormBackwardConfig {
 
 extern const Kernel layernormKernel, residualLayernormKernel, layernormBackwardKernel;
 
+/// The rows of a program on a machine, and those of its tiles.
+LayerNormConfig pickLayerNorm(const Target &target);
+LayerNormBackwardConfig pickLayerNormBackward(const Target &target);
+
 /// out = (x − mean) · rstd · gamma + beta, row by row, with rstd = 1 / √(variance + epsilon).
 /// x, out (N, C) f32, bf16 or f16; gamma, beta (C); mean, rstd (N) f32, kept for the backward pass.
 Plan planLayerNorm(const Target &target, const TensorRef &x, const TensorRef &gamma, const TensorRef &beta,
                    const TensorRef &out, const TensorRef &mean, const TensorRef &rstd, float epsilon = 1e-5f,
-                   const LayerNormConfig &config = {});
+                   const std::optional<LayerNormConfig> &config = {});
 
 /// sum = x + delta; out = LayerNorm(sum), of the sum as stored. x, delta, sum, out (N, C); `sum` may be `x`.
 Plan planResidualLayerNorm(const Target &target, const TensorRef &x, const TensorRef &delta, const TensorRef &gamma,
                            const TensorRef &beta, const TensorRef &sum, const TensorRef &out, const TensorRef &mean,
-                           const TensorRef &rstd, float epsilon = 1e-5f, const LayerNormConfig &config = {});
+                           const TensorRef &rstd, float epsilon = 1e-5f,
+                           const std::optional<LayerNormConfig> &config = {});
 
 /// What the backward pass does with what its outputs hold.
 struct LayerNormAccumulate {
@@ -47,6 +54,6 @@ struct LayerNormAccumulate {
 Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const TensorRef &x, const TensorRef &gamma,
                            const TensorRef &mean, const TensorRef &rstd, const TensorRef &dx, const TensorRef &dgamma,
                            const TensorRef &dbeta, LayerNormAccumulate accumulate,
-                           const LayerNormBackwardConfig &config = {});
+                           const std::optional<LayerNormBackwardConfig> &config = {});
 
 } // namespace kiln

@@ -45,7 +45,7 @@ static int64_t evenly(int64_t extent, int64_t size, int64_t unit) {
 /// The tile that the model finds fastest among those whose left operand and sums fit the second-level cache. Wide tiles
 /// pay where they share the packing of a left operand that is read by columns, or read a left operand once in all. Only
 /// bk, which is the same for all, decides the order of a sum: the choice never shows in a result.
-static void pickCpuTile(const Target &target, int64_t M, int64_t N, int64_t K, MatmulConfig &config) {
+static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, MatmulConfig &config) {
   config.bk = evenly(K, 256, 16);
   double best = 0;
   for (int64_t bm : {64, 128, 256})
@@ -56,8 +56,8 @@ static void pickCpuTile(const Target &target, int64_t M, int64_t N, int64_t K, M
       tile.bm = evenly(M, bm, 8);
       tile.bn = evenly(N, bn, 32);
       const int64_t bytes = 4 * static_cast<int64_t>(tile.bm) * (tile.bk + tile.bn);
-      const double cycles = productCycles(tile, M, N, K, std::max(1, target.sms));
-      const bool fits = bytes <= target.sharedBytes * 85 / 100 || (bm == 64 && bn == 64);
+      const double cycles = productCycles(tile, M, N, K, std::max(1, cpu.cores));
+      const bool fits = bytes <= cpu.l2Bytes * 85 / 100 || (bm == 64 && bn == 64);
       if (fits && (best == 0 || cycles < best)) {
         best = cycles;
         config = tile;
@@ -65,16 +65,20 @@ static void pickCpuTile(const Target &target, int64_t M, int64_t N, int64_t K, M
     }
 }
 
+/// The largest square tile that gives every SM one, down to 64: large tiles read less. Two stages of bf16 operands, and
+/// of f32 ones at half the depth, fit the shared memory of every architecture from sm_80.
+static void pickGpuTile(const GpuFacts &gpu, int64_t M, int64_t N, MatmulConfig &config) {
+  const bool enough = ceildiv(M, 128) * ceildiv(N, 128) >= gpu.sms;
+  config.bm = config.bn = enough ? 128 : 64;
+  config.bk = 32;
+}
+
 MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K) {
   MatmulConfig config;
   config.ta = layout == Layout::tn;
   config.tb = layout == Layout::nt;
-  if (target.isCpu()) {
-    pickCpuTile(target, M, N, K, config);
-  } else {
-    config.bm = config.bn = 128;
-    config.bk = 32;
-  }
+  target.visit([&](const CpuFacts &cpu) { pickCpuTile(cpu, M, N, K, config); },
+               [&](const GpuFacts &gpu) { pickGpuTile(gpu, M, N, config); });
   return config;
 }
 
@@ -199,9 +203,10 @@ Plan planWeightGradient(const Target &target, const TensorRef &x, const TensorRe
   Plan split = tiles(weightGradientKernel, e, chosen,
                      {x, dy, Arg::workspace(0, f32, {parts, e.M, e.N}), Arg::workspace(bytes, f32, {parts, e.N})});
   split.launches[0].grid[2] = parts;
-  split.launches.push_back(launchSum(Arg::workspace(0, f32, {parts, e.M, e.N}), dw, accumulate));
+  split.launches.push_back(launchSum(target, Arg::workspace(0, f32, {parts, e.M, e.N}), dw, accumulate));
   if (db)
-    split.launches.push_back(launchSum(Arg::workspace(bytes, f32, {parts, 1, e.N}), db->reshape({1, e.N}), accumulate));
+    split.launches.push_back(
+        launchSum(target, Arg::workspace(bytes, f32, {parts, 1, e.N}), db->reshape({1, e.N}), accumulate));
   split.workspaceBytes = bytes + parts * e.N * bytesOf(f32);
   return split;
 }

@@ -1,6 +1,7 @@
 // Row softmax. A row is one tile of exactly its own width, so that nothing is padded or masked inside a row.
 
 #include "kernels/softmax.h"
+#include "kernels/blocks.h"
 #include "kernels/expect.h"
 #include "kernels/rows.h"
 
@@ -22,13 +23,17 @@ static void softmax(View x, View out, SoftmaxConfig cfg) {
 const Kernel softmaxKernel =
     kernel("softmax", softmax, {"x (N, C)", "out (N, C)"}, {field("rows", &SoftmaxConfig::rows, "rows a program")});
 
-Plan planSoftmax(const Target &target, const TensorRef &x, const TensorRef &out, const SoftmaxConfig &config) {
+SoftmaxConfig pickSoftmax(const Target &target) { return {.rows = pickRows(target, 4)}; }
+
+Plan planSoftmax(const Target &target, const TensorRef &x, const TensorRef &out,
+                 const std::optional<SoftmaxConfig> &config) {
   const char *plan = "softmax";
   expectRank(plan, "x", x, 2);
   expectFloat(plan, "x", x);
   expectShape(plan, "out", out, x.extents);
-  const int64_t count = ceildiv(x.extents[0], config.rows);
-  return {.launches = {{&softmaxKernel, textOf(softmaxKernel.fields, config), programs(count), {x, out}}}};
+  const SoftmaxConfig chosen = config.value_or(pickSoftmax(target));
+  const int64_t count = ceildiv(x.extents[0], chosen.rows);
+  return {.launches = {{&softmaxKernel, textOf(softmaxKernel.fields, chosen), programs(count), {x, out}}}};
 }
 
 } // namespace kiln

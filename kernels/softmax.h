@@ -4,6 +4,8 @@
 
 #include "dialect/dsl/Plan.h"
 
+#include <optional>
+
 namespace kiln {
 
 struct SoftmaxConfig {
@@ -12,7 +14,11 @@ struct SoftmaxConfig {
 
 extern const Kernel softmaxKernel;
 
+/// The rows of a program on a machine.
+SoftmaxConfig pickSoftmax(const Target &target);
+
 /// out[n, c] = exp(x[n, c]) / Σ_c exp(x[n, c]). x, out (N, C), f32, bf16 or f16; `out` may be `x`.
-Plan planSoftmax(const Target &target, const TensorRef &x, const TensorRef &out, const SoftmaxConfig &config = {});
+Plan planSoftmax(const Target &target, const TensorRef &x, const TensorRef &out,
+                 const std::optional<SoftmaxConfig> &config = {});
 
 } // namespace kiln

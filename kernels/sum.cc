@@ -1,6 +1,7 @@
 // Ordered sums. Every output element is summed by one program, front to back.
 
 #include "kernels/sum.h"
+#include "kernels/blocks.h"
 #include "kernels/expect.h"
 
 namespace kiln {
@@ -22,17 +23,21 @@ const Kernel sumPartialsKernel =
            {field("rows", &SumConfig::rows, "rows a program"), field("block", &SumConfig::block, "columns a program"),
             field("accumulate", &SumConfig::accumulate, "adds to what out holds")});
 
-Launch launchSum(const Arg &partials, const TensorRef &out, bool accumulate, SumConfig config) {
+SumConfig pickSum(const Target &target, int64_t N) { return {.block = pickBlock(target, N, 1024)}; }
+
+Launch launchSum(const Target &target, const Arg &partials, const TensorRef &out, bool accumulate,
+                 const std::optional<SumConfig> &config) {
   const char *plan = "sum_partials";
   expectRank(plan, "out", out, 2);
   expectRank(plan, "partials", partials.ref, 3);
   expectType(plan, "partials", partials.ref, {f32});
   const int64_t M = out.extents[0], N = out.extents[1];
   expectShape(plan, "partials", partials.ref, {partials.ref.extents[0], M, N});
-  config.accumulate = accumulate;
+  SumConfig chosen = config.value_or(pickSum(target, N));
+  chosen.accumulate = accumulate;
   return {&sumPartialsKernel,
-          textOf(sumPartialsKernel.fields, config),
-          programs(ceildiv(N, config.block), ceildiv(M, config.rows)),
+          textOf(sumPartialsKernel.fields, chosen),
+          programs(ceildiv(N, chosen.block), ceildiv(M, chosen.rows)),
           {partials, out}};
 }
 
@@ -47,12 +52,18 @@ static void total(View x, View out, Tile scale, TotalConfig cfg) {
 const Kernel totalKernel = kernel("total", total, {"x (N)", "out (1)", "scale f32, what the sum is multiplied by"},
                                   {field("block", &TotalConfig::block, "running sums side by side")});
 
-Plan planTotal(const Target &target, const TensorRef &x, const TensorRef &out, float scale, const TotalConfig &config) {
+TotalConfig pickTotal(const Target &target, int64_t n) { return {.block = pickBlock(target, n, 1024)}; }
+
+Plan planTotal(const Target &target, const TensorRef &x, const TensorRef &out, float scale,
+               const std::optional<TotalConfig> &config) {
   const char *plan = "total";
   expectRank(plan, "x", x, 1);
   expectFloat(plan, "x", x);
   expectShape(plan, "out", out, {1});
-  return {.launches = {{&totalKernel, textOf(totalKernel.fields, config), programs(1), {x, out, scale}}}};
+  return {.launches = {{&totalKernel,
+                        textOf(totalKernel.fields, config.value_or(pickTotal(target, x.extents[0]))),
+                        programs(1),
+                        {x, out, scale}}}};
 }
 
 } // namespace kiln

@@ -6,6 +6,8 @@
 
 #include "dialect/dsl/Plan.h"
 
+#include <optional>
+
 namespace kiln {
 
 struct SumConfig {
@@ -20,13 +22,18 @@ struct TotalConfig {
 
 extern const Kernel sumPartialsKernel, totalKernel;
 
+/// The columns of a program for N of them, and the sums side by side of a total of n, on a machine.
+SumConfig pickSum(const Target &target, int64_t N);
+TotalConfig pickTotal(const Target &target, int64_t n);
+
 /// out[m, n] (+)= partials[0, m, n] + partials[1, m, n] + …, in that order, in f32.
 /// partials (P, M, N) f32, a tensor or a region of workspace; out (M, N). `accumulate` adds to what `out`
 /// holds.
-Launch launchSum(const Arg &partials, const TensorRef &out, bool accumulate, SumConfig config = {});
+Launch launchSum(const Target &target, const Arg &partials, const TensorRef &out, bool accumulate,
+                 const std::optional<SumConfig> &config = {});
 
 /// out[0] = scale · Σ x. x (N), out (1): the mean loss of a batch, for one.
 Plan planTotal(const Target &target, const TensorRef &x, const TensorRef &out, float scale = 1,
-               const TotalConfig &config = {});
+               const std::optional<TotalConfig> &config = {});
 
 } // namespace kiln

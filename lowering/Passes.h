@@ -1,4 +1,4 @@
-// Declarations of the passes in Passes.td.
+// Declarations of the passes of every target in Passes.td.
 
 #pragma once
 

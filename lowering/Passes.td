@@ -1,13 +1,16 @@
 // Every pass of the compiler, in pipeline order: the table of contents of lowering/.
 //
 // A pass `FoldMasks` of the folder tile/ is lowering/tile/FoldMasks.cpp, `--tile-fold-masks`, and
-// test/lowering/tile/fold-masks.mlir.
+// test/lowering/tile/fold-masks.mlir. Each folder's passes have a namespace of their own (those of tile/ are
+// kiln::lowering's), which is why the parts of this file are generated from one by one: two targets may both have a
+// `LowerMath`.
 
 #ifndef KILN_LOWERING_PASSES_TD
 #define KILN_LOWERING_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
 
+#ifdef KILN_TILE_PASSES
 // --- tile → tile: on every machine ----------------------------------------------------------------------------------
 
 def VerifyKernels : Pass<"tile-verify-kernels", "::mlir::ModuleOp"> {
@@ -27,6 +30,22 @@ def VerifyKernels : Pass<"tile-verify-kernels", "::mlir::ModuleOp"> {
     Option<"nesting", "nesting", "UpTo<1 << 30>", "64", "most loops and branches round an operation">,
     Option<"lanes", "lanes", "UpTo<1 << 30>", "1024", "most elements of a vector, in parts that are lowered already">,
   ];
+}
+
+def DeclareConsole : Pass<"tile-declare-console", "::mlir::ModuleOp"> {
+  let summary = "declares what `tile.check` and `tile.print` will call, and the texts that they pass";
+  let description = [{
+    Each text becomes a constant of the module, named by an attribute of the operation (`tile.message` and `tile.where` of a
+    check, `tile.label` of a print). The function passes that lower the operations call through lowering/tile/Console.h and
+    need not touch the module.
+
+    ```mlir
+    tile.check %ok, "out of range" : i1
+    // becomes
+    tile.check %ok, "out of range" {tile.message = @text_0, tile.where = @text_1} : i1
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
 def CountLoops : Pass<"tile-count-loops", "::mlir::func::FuncOp"> {
@@ -64,24 +83,9 @@ def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
-// --- Before either CPU pipeline ------------------------------------------------------------------------------------------
+#endif // KILN_TILE_PASSES
 
-def DeclareConsole : Pass<"cpu-declare-console", "::mlir::ModuleOp"> {
-  let summary = "declares what `tile.check` and `tile.print` will call, and the texts that they pass";
-  let description = [{
-    Each text becomes a constant of the module, named by an attribute of the operation (`cpu.message` and `cpu.where` of a
-    check, `cpu.label` of a print). The function passes that lower the operations call through lowering/cpu/Console.h and
-    need not touch the module.
-
-    ```mlir
-    tile.check %ok, "out of range" : i1
-    // becomes
-    tile.check %ok, "out of range" {cpu.message = @text_0, cpu.where = @text_1} : i1
-    ```
-  }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
-}
-
+#ifdef KILN_GENERIC_PASSES
 // --- The oracle: tile → linalg on memrefs → plain loops --------------------------------------------------------------
 
 def LowerToLinalg : Pass<"generic-lower-to-linalg", "::mlir::func::FuncOp"> {
@@ -94,6 +98,9 @@ def LowerToLinalg : Pass<"generic-lower-to-linalg", "::mlir::func::FuncOp"> {
                            "::mlir::scf::SCFDialect", "::mlir::math::MathDialect"];
 }
 
+#endif // KILN_GENERIC_PASSES
+
+#ifdef KILN_CPU_PASSES
 // --- The fast CPU pipeline: tile → loops over native vectors ----------------------------------------------------------
 
 def ForwardLoads : Pass<"cpu-forward-loads", "::mlir::func::FuncOp"> {
@@ -171,4 +178,6 @@ def LowerKernelArguments : Pass<"cpu-lower-kernel-arguments", "::mlir::ModuleOp"
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect"];
 }
 
-#endif
+#endif // KILN_CPU_PASSES
+
+#endif // KILN_LOWERING_PASSES_TD

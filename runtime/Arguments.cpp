@@ -122,7 +122,9 @@ static void checkFits(const std::string &kernel, const Signature &signature, siz
     throw wrong("be " + textOf(parameter), textOf(arg));
   if (!isView)
     return;
-  const Fact fact = factOf(arg, workspace);
+  const Fact fact =
+      factOf(arg, workspace,
+             {.alignment = parameter.alignment > 1, .stridesBy16 = parameter.stridesBy16, .fits32 = parameter.fits32});
   if (fact.alignment < parameter.alignment)
     throw wrong(fmt::format("be aligned to {} bytes", parameter.alignment),
                 fmt::format("{} aligned to {}", textOf(arg), fact.alignment));
@@ -149,27 +151,26 @@ static void checkDisjoint(const std::string &kernel, const Signature &signature,
                               calledArgument(signature.parameters[j].name, j)));
 }
 
+static void checkGrid(const std::string &kernel, Grid grid) {
+  int64_t programs = 1;
+  for (int64_t extent : grid)
+    if (extent < 0 || extent > int64_t{1} << abi::gridBits || __builtin_mul_overflow(programs, extent, &programs))
+      throw Error(fmt::format("kernel '{}': expected a grid of extents from 0 to 2^{} and less than 2^63 programs, but "
+                              "got {}x{}x{}",
+                              kernel, abi::gridBits, grid[0], grid[1], grid[2]));
+}
+
 // --- The block -------------------------------------------------------------------------------------------------------
 
 /// A scalar's slot: a narrower value lies in the low bytes.
 static uint64_t bitsOf(const Arg &arg) {
-  uint64_t bits = 0;
-  switch (arg.scalarType) {
-  case Type::f32:
-    return std::bit_cast<uint32_t>(static_cast<float>(arg.real));
-  case Type::f64:
-    return std::bit_cast<uint64_t>(arg.real);
-  case Type::bf16:
-  case Type::f16:
-    fromDoubles({arg.real}, arg.scalarType, &bits);
-    return bits;
-  case Type::boolean:
-  case Type::i8:
-  case Type::i32:
-  case Type::i64:
+  if (!isFloat(arg.scalarType))
     return static_cast<uint64_t>(arg.integer);
-  }
-  throw Error("no such element type", Fault::internal);
+  if (arg.scalarType == Type::f32) // the usual one, without a detour
+    return std::bit_cast<uint32_t>(static_cast<float>(arg.real));
+  uint64_t bits = 0;
+  fromDoubles({arg.real}, arg.scalarType, &bits);
+  return bits;
 }
 
 ArgumentBlock pack(const std::string &kernel, const Signature &signature, Grid grid, const std::vector<Arg> &args,
@@ -177,6 +178,7 @@ ArgumentBlock pack(const std::string &kernel, const Signature &signature, Grid g
   if (args.size() != signature.parameters.size())
     throw Error(fmt::format("kernel '{}': expected {} arguments, but got {}", kernel, signature.parameters.size(),
                             args.size()));
+  checkGrid(kernel, grid);
   ArgumentBlock block(grid.begin(), grid.end());
   for (size_t i = 0; i < args.size(); ++i) {
     const Signature::Parameter &parameter = signature.parameters[i];

@@ -11,6 +11,9 @@ namespace kiln {
 /// The slots of an argument block, 8 bytes each.
 using ArgumentBlock = llvm::SmallVector<uint64_t, 96>;
 
+/// The programs of the grid that a block begins with.
+inline int64_t programsOf(const uint64_t *block) { return static_cast<int64_t>(block[0] * block[1] * block[2]); }
+
 /// First byte of an argument's memory; a workspace region lies in `workspace`.
 inline char *dataOf(const Arg &arg, void *workspace) {
   return arg.kind == Arg::Kind::workspace ? static_cast<char *>(workspace) + arg.workspaceOffset
@@ -22,8 +25,8 @@ inline char *dataOf(const Arg &arg, void *workspace) {
 /// address beyond 64 bits. Nothing else may be computed from arguments before this has looked at them.
 void checkArguments(const Kernel &kernel, const std::vector<Arg> &args, void *workspace);
 
-/// The argument block of a launch of `kernel`. Throws Error where an argument cannot be one or does not fit the
-/// signature.
+/// The argument block of a launch of `kernel`. Throws Error for a grid with negative extents, one beyond 2^40, or 2^63
+/// programs, and where an argument cannot be one or does not fit the signature.
 ArgumentBlock pack(const std::string &kernel, const Signature &signature, Grid grid, const std::vector<Arg> &args,
                    void *workspace);
 

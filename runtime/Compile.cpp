@@ -1,7 +1,7 @@
 // From a kernel and its arguments to code.
 //
 //   1. The facts of the arguments and the extents that the kernel is known to ask for give the key: in memory, done.
-//   2. Trace the kernel. Its module without locations, the device's code key and the compiler's identity give the key
+//   2. Trace the kernel. Its module without locations, the backend's key and the compiler's identity give the key
 //   of
 //      the cache on disk: there, load the object.
 //   3. Lower the module to an object, store it, load it.
@@ -11,7 +11,7 @@
 #include "dialect/dsl/Trace.h"
 #include "dialect/tile/TileDialect.h"
 #include "lowering/Diagnostics.h"
-#include "lowering/Pipelines.h"
+#include "lowering/Driver.h"
 #include "runtime/Cache.h"
 #include "runtime/Compilation.h"
 #include "runtime/ContextPool.h"
@@ -148,7 +148,7 @@ static Signature signatureOf(const Request &request, mlir::ModuleOp module) {
   };
   Signature signature;
   for (size_t i = 0; i < args.size(); ++i) {
-    const Fact fact = factOf(args[i], workspace);
+    const Fact fact = factOf(args[i], workspace, device.backend().facts());
     Signature::Parameter parameter{.name = kernel.parameters[i].name, .isView = fact.isView, .type = fact.type};
     if (auto view = mlir::dyn_cast<mlir::MemRefType>(function.getArgument(i).getType())) {
       llvm::SmallVector<int64_t> strides;
@@ -177,7 +177,7 @@ static std::string diskKey(const std::string &module, const Device &device) {
   unsigned major, minor, patch;
   LLVMGetVersion(&major, &minor, &patch);
   return sha256(
-      fmt::format("{}\nllvm {}.{}.{}\n{}\n{}", compilerIdentity, major, minor, patch, device.codeKey(), module));
+      fmt::format("{}\nllvm {}.{}.{}\n{}\n{}", compilerIdentity, major, minor, patch, device.backend().key(), module));
 }
 
 static std::vector<char> objectOf(const Kernel &kernel, mlir::ModuleOp module, const Device &device) {
@@ -189,7 +189,8 @@ static std::vector<char> objectOf(const Kernel &kernel, mlir::ModuleOp module, c
       ++state.fromDisk;
       return std::move(*object);
     }
-  std::vector<char> object = device.compile(module, dump ? dumpStages(kernel.name, key) : StageSink());
+  std::vector<char> object =
+      lowering::compile(module, device.backend(), dump ? dumpStages(kernel.name, key) : lowering::StageSink());
   ++state.compiled;
   state.disk.store(key, object);
   return object;
@@ -203,7 +204,8 @@ static std::shared_ptr<Source> sourceOf(const Request &request) {
 
 PendingExecutable findCompiled(const Request &request) {
   checkArguments(request.kernel, request.args, request.workspace);
-  const PendingExecutable found = sourceOf(request)->find(factsOf(request.args, request.workspace), request.args);
+  const PendingExecutable found =
+      sourceOf(request)->find(factsOf(request.args, request.workspace, request.device.backend().facts()), request.args);
   compiler().fromMemory += found != nullptr;
   return found;
 }
@@ -213,7 +215,7 @@ Begun beginCompiling(const Request &request) {
   const auto &[device, kernel, args, config, workspace] = request;
   checkArguments(kernel, args, workspace);
   Begun begun{{}, sourceOf(request), {}};
-  const FactWords facts = factsOf(args, workspace);
+  const FactWords facts = factsOf(args, workspace, device.backend().facts());
   if ((begun.executable = begun.source->find(facts, args))) {
     ++state.fromMemory;
     return begun;

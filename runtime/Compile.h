@@ -25,14 +25,37 @@ std::shared_ptr<const Executable> compile(Device &device, const Kernel &kernel, 
 void launch(Device &device, const Kernel &kernel, Grid grid, const std::vector<Arg> &args,
             const std::string &config = "");
 
-/// Compiles what the launches of a plan need and is not in memory, several at a time on as many threads as the device
-/// has, so that running the plan compiles nothing. Kernels are traced in the order of the launches; of several errors
-/// the one of the first launch is thrown, as if they were compiled one after the other, and later ones may be left out.
-/// `workspace` is the one the plan will run with: throws Error when it has not plan.workspaceBytes bytes.
-void prepare(Device &device, const Plan &plan, const TensorRef &workspace = {});
+/// A plan whose executables are there and whose arguments are packed: running it looks nothing up. The memory that its
+/// arguments lie in, its workspace and its device must outlive it.
+class PreparedPlan {
+public:
+  PreparedPlan() = default;
+  /// Launches everything in order.
+  void run() const;
 
-/// Runs a plan's launches in order, prepared as by prepare(): when something does not compile, nothing runs.
+private:
+  friend PreparedPlan prepare(Device &device, const Plan &plan, const TensorRef &workspace);
+  struct Ready {
+    std::shared_ptr<const Executable> executable;
+    std::vector<uint64_t> block; // see lowering/Abi.h
+  };
+  Device *device = nullptr; // null when there is nothing to launch
+  std::vector<Ready> launches;
+};
+
+/// Makes a plan ready to run with `workspace`. What its launches need and is not in memory is compiled, several at a
+/// time on compileThreads() threads. Kernels are traced in the order of the launches; of several errors the one of the
+/// first launch is thrown, as if they were compiled one after the other, and later ones may be left out. Throws Error
+/// when the workspace has not plan.workspaceBytes bytes.
+PreparedPlan prepare(Device &device, const Plan &plan, const TensorRef &workspace = {});
+
+/// Runs a plan's launches in order: prepare() and PreparedPlan::run() in one. When something does not compile, nothing
+/// runs.
 void run(Device &device, const Plan &plan, const TensorRef &workspace = {});
+
+/// Threads that compile at once: KILN_THREADS, else all cores. What they make never depends on it.
+int compileThreads();
+void setCompileThreads(int threads);
 
 /// From now on a compile that is not in memory is an error (and back).
 void freeze(bool frozen = true);

@@ -3,7 +3,7 @@
 #include "runtime/ContextPool.h"
 
 #include "dialect/tile/TileDialect.h"
-#include "lowering/Pipelines.h"
+#include "lowering/Driver.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

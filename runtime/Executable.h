@@ -6,12 +6,20 @@
 
 namespace kiln {
 
-/// A compiled kernel. Immutable; shared by every launch with the same specialisation.
+/// A compiled kernel. Immutable; shared by every launch with the same specialisation on devices of one name.
 class Executable {
 public:
+  Executable(std::string device, std::string kernel, Signature signature)
+      : deviceName(std::move(device)), kernelName(std::move(kernel)), parameters(std::move(signature)) {}
   virtual ~Executable() = default;
-  virtual const std::string &kernel() const = 0;
-  virtual const Signature &signature() const = 0;
+  /// The name of the device that it was made for.
+  const std::string &device() const { return deviceName; }
+  const std::string &kernel() const { return kernelName; }
+  const Signature &signature() const { return parameters; }
+
+private:
+  const std::string deviceName, kernelName;
+  const Signature parameters;
 };
 
 } // namespace kiln

@@ -48,24 +48,26 @@ Range rangeOf(const Arg &arg, void *workspace) {
   return {low, high + size};
 }
 
-Fact factOf(const Arg &arg, void *workspace) {
+Fact factOf(const Arg &arg, void *workspace, const lowering::FactKinds &kinds) {
   Fact fact;
   fact.isView = arg.kind != Arg::Kind::scalar;
   fact.type = fact.isView ? arg.ref.type : arg.scalarType;
   if (!fact.isView)
     return fact;
   const TensorRef &ref = arg.ref;
-  const uintptr_t address = reinterpret_cast<uintptr_t>(dataOf(arg, workspace));
   const size_t rank = ref.extents.size();
   fact.rank = static_cast<int>(rank);
-  fact.alignment = address % 64 == 0 ? 64 : address % 16 == 0 ? 16 : 1;
+  if (kinds.alignment) {
+    const uintptr_t address = reinterpret_cast<uintptr_t>(dataOf(arg, workspace));
+    fact.alignment = address % 64 == 0 ? 64 : address % 16 == 0 ? 16 : 1;
+  }
   // The stride of a dimension without a second element is never used.
   const int64_t inner = rank == 0 || ref.extents[rank - 1] <= 1 ? 1 : ref.strides[rank - 1];
-  fact.innerStride = inner >= 1 && inner <= maxInnerStride ? inner : 0;
-  fact.stridesBy16 = true;
+  fact.innerStride = inner >= 1 && inner <= kinds.innerStrides ? inner : 0;
+  fact.stridesBy16 = kinds.stridesBy16;
   for (size_t i = 0; i + 1 < rank; ++i)
     fact.stridesBy16 &= ref.strides[i] % 16 == 0;
-  fact.fits32 = reachOf(ref) <= std::numeric_limits<int32_t>::max();
+  fact.fits32 = kinds.fits32 && reachOf(ref) <= std::numeric_limits<int32_t>::max();
   return fact;
 }
 
@@ -80,10 +82,10 @@ template <class Visit> static void forPairs(const std::vector<Arg> &args, void *
       visit(views[a].first, views[b].first, !views[a].second.overlaps(views[b].second));
 }
 
-FactWords factsOf(const std::vector<Arg> &args, void *workspace) {
+FactWords factsOf(const std::vector<Arg> &args, void *workspace, const lowering::FactKinds &kinds) {
   FactWords words;
   for (const Arg &arg : args)
-    words.push_back(factOf(arg, workspace).encode());
+    words.push_back(factOf(arg, workspace, kinds).encode());
   uint64_t bits = 0;
   int used = 0;
   forPairs(args, workspace, [&](int, int, bool disjoint) {

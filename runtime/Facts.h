@@ -3,20 +3,17 @@
 
 #pragma once
 
+#include "lowering/Backend.h"
 #include "runtime/Arguments.h"
 
 namespace kiln {
-
-/// Innermost strides up to this one are part of a specialisation: a vector of such elements is read by as many vectors
-/// as the stride says and shuffles. Elements further apart are read one by one, whatever their stride is.
-inline constexpr int64_t maxInnerStride = 4;
 
 /// The facts of one argument, in one word each.
 struct Fact {
   bool isView = true;
   Type type = Type::f32;
   int rank = 0;
-  int64_t innerStride = 1; // from 1 to maxInnerStride, or 0: another one
+  int64_t innerStride = 1; // 0: one that is not told
   int64_t alignment = 1;   // 1, 16 or 64
   bool stridesBy16 = false;
   bool fits32 = false;
@@ -29,8 +26,8 @@ struct Fact {
 /// extents asked for, when there are any.
 using FactWords = llvm::SmallVector<uint64_t, 32>;
 
-/// The facts of one argument.
-Fact factOf(const Arg &arg, void *workspace);
+/// The facts of one argument, of the kinds that somebody reads. The others are as if nothing were known.
+Fact factOf(const Arg &arg, void *workspace, const lowering::FactKinds &kinds);
 
 /// The bytes [low, high) from a view's first element to its last; empty for a view without elements.
 struct Range {
@@ -40,7 +37,7 @@ struct Range {
 Range rangeOf(const Arg &arg, void *workspace);
 
 /// The facts of these arguments, without extents. Workspace regions lie in `workspace`.
-FactWords factsOf(const std::vector<Arg> &args, void *workspace);
+FactWords factsOf(const std::vector<Arg> &args, void *workspace, const lowering::FactKinds &kinds);
 /// The pairs (i < j) of view arguments that do not overlap.
 std::vector<std::pair<int, int>> disjointPairs(const std::vector<Arg> &args, void *workspace);
 /// A hash of the words.

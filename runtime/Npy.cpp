@@ -24,29 +24,6 @@ static constexpr size_t mostDimensions = 64;
 /// What the header and what is before it fill a multiple of.
 static constexpr size_t headerAlignment = 64;
 
-/// A type's `descr`, after the byte order.
-static const char *codeOf(Type type) {
-  switch (type) {
-  case Type::boolean:
-    return "b1";
-  case Type::i8:
-    return "i1";
-  case Type::i32:
-    return "i4";
-  case Type::i64:
-    return "i8";
-  case Type::bf16:
-    return "V2";
-  case Type::f16:
-    return "f2";
-  case Type::f32:
-    return "f4";
-  case Type::f64:
-    return "f8";
-  }
-  throw Error("no such element type", Fault::internal);
-}
-
 /// `|` where bytes have no order, `<` where the lowest comes first.
 static char orderOf(Type type) { return bytesOf(type) == 1 || type == Type::bf16 ? '|' : '<'; }
 
@@ -144,8 +121,8 @@ private:
       throw wrong("elements of one type, without fields", rest());
     const std::string descr = readString();
     std::string all;
-    for (const Type type : {boolean, i8, i32, i64, bf16, f16, f32, f64}) {
-      const std::string code = codeOf(type);
+    for (const Type type : everyType) {
+      const std::string code = infoOf(type).numPy;
       if (descr == '<' + code || descr == orderOf(type) + code)
         return type;
       all += fmt::format("{}{}{} ({})", all.empty() ? "" : ", ", orderOf(type), code, nameOf(type));
@@ -324,7 +301,7 @@ std::string npyFile(const NpyArray &array) {
   if (array.extents.size() == 1)
     shape += ','; // which makes it a tuple
   std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}", orderOf(array.type),
-                                   codeOf(array.type), shape);
+                                   infoOf(array.type).numPy, shape);
   const size_t before = magic.size() + 4; // version 1.0 and a length of two bytes
   while ((before + header.size() + 1) % headerAlignment != 0)
     header += ' ';

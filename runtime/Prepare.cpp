@@ -4,8 +4,10 @@
 // trace asks for decides whether it serves the next launch too: so no specialisation is begun twice, and no thread
 // waits for another's. Making the code of what was traced is done by all of them at once.
 
+#include "runtime/Arguments.h"
 #include "runtime/Compilation.h"
 #include "runtime/Compile.h"
+#include "runtime/Threads.h"
 
 #include <fmt/format.h>
 
@@ -132,27 +134,41 @@ static void checkPlan(const Plan &plan, const TensorRef &workspace) {
   }
 }
 
-/// Leaves nothing of a plan to compile.
-static void compileMissing(Device &device, Preparation &preparation) {
+static std::atomic<int> &threadsToCompile() {
+  static std::atomic<int> threads = threadsAsked();
+  return threads;
+}
+
+int compileThreads() { return threadsToCompile(); }
+
+void setCompileThreads(int threads) {
+  checkThreads(threads);
+  threadsToCompile() = threads;
+}
+
+PreparedPlan prepare(Device &device, const Plan &plan, const TensorRef &workspace) {
+  checkPlan(plan, workspace);
+  Preparation preparation(device, plan, workspace.data);
   if (const size_t left = preparation.left())
-    workTogether(preparation, std::min<size_t>(left, device.threads()) - 1);
-}
-
-void prepare(Device &device, const Plan &plan, const TensorRef &workspace) {
-  checkPlan(plan, workspace);
-  Preparation preparation(device, plan, workspace.data);
-  compileMissing(device, preparation);
-  preparation.result();
-}
-
-void run(Device &device, const Plan &plan, const TensorRef &workspace) {
-  checkPlan(plan, workspace);
-  Preparation preparation(device, plan, workspace.data);
-  compileMissing(device, preparation);
+    workTogether(preparation, std::min<size_t>(left, compileThreads()) - 1);
   const std::vector<SharedExecutable> &executables = preparation.result();
-  for (size_t i = 0; i < executables.size(); ++i)
-    device.launch(*executables[i].get(), plan.launches[i].grid, plan.launches[i].args, workspace.data);
+  PreparedPlan ready;
+  ready.device = &device;
+  for (size_t i = 0; i < executables.size(); ++i) {
+    const std::shared_ptr<const Executable> &executable = executables[i].get();
+    const auto &[kernel, config, grid, args] = plan.launches[i];
+    const ArgumentBlock block = pack(kernel->name, executable->signature(), grid, args, workspace.data);
+    ready.launches.push_back({executable, {block.begin(), block.end()}});
+  }
+  return ready;
 }
+
+void PreparedPlan::run() const {
+  for (const Ready &launch : launches)
+    device->launch(*launch.executable, launch.block.data());
+}
+
+void run(Device &device, const Plan &plan, const TensorRef &workspace) { prepare(device, plan, workspace).run(); }
 
 void launch(Device &device, const Kernel &kernel, Grid grid, const std::vector<Arg> &args, const std::string &config) {
   device.launch(*compile(device, kernel, args, config), grid, args);

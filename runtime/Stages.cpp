@@ -2,6 +2,8 @@
 
 #include "runtime/Stages.h"
 
+#include "dialect/dsl/Types.h"
+
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -36,7 +38,7 @@ static const char *extensionOf(const std::string &stage) {
   return stage == "llvm" ? "ll" : stage == "asm" ? "s" : "mlir";
 }
 
-StageSink dumpStages(const std::string &kernel, const std::string &key) {
+lowering::StageSink dumpStages(const std::string &kernel, const std::string &key) {
   const fs::path folder = fs::path(dumpFolder()) / fmt::format("{}-{}", kernel, key.substr(0, shortKey));
   std::error_code failure;
   fs::create_directories(folder, failure);

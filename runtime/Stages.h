@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "runtime/Device.h"
+#include "lowering/Backend.h"
 
 namespace kiln {
 
@@ -11,6 +11,6 @@ std::string dumpFolder();
 
 /// Writes the stages of one compilation to `dumpFolder()/<kernel>-<key>/00-tile.mlir` and so on, in the order they
 /// come. Throws Error (device) when it cannot.
-StageSink dumpStages(const std::string &kernel, const std::string &key);
+lowering::StageSink dumpStages(const std::string &kernel, const std::string &key);
 
 } // namespace kiln

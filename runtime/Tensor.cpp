@@ -54,14 +54,14 @@ void Tensor::upload(const void *host, int64_t size) {
   expectSet(device);
   expectSize("an upload", bytes(), size, "bytes");
   if (size)
-    device->copy(memory.data, host, size);
+    device->upload(memory.data, host, size);
 }
 
 void Tensor::download(void *host, int64_t size) const {
   expectSet(device);
   expectSize("a download", bytes(), size, "bytes");
   if (size)
-    device->copy(host, memory.data, size);
+    device->download(host, memory.data, size);
 }
 
 void Tensor::uploadFloats(const std::vector<float> &values) {

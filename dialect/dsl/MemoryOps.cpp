@@ -2,6 +2,8 @@
 
 #include "dialect/dsl/Tracer.h"
 
+#include "dialect/tile/TypeRules.h"
+
 using namespace mlir;
 
 namespace kiln {
@@ -155,8 +157,8 @@ Tile atomic_add(View view, Offsets offsets, At value, Order order, Loc loc) {
   if (!at || !added)
     return verb.poison();
   Type type = view.type();
-  if (type != i32 && type != i64 && type != f32 && type != f64) {
-    verb.expected() << "a view of i32, i64, f32 or f64, but got " << nameOf(type);
+  if (!tile::isAtomic(getElementTypeOrSelf(added.getType()))) {
+    verb.expected() << "a view of " << tile::atomicElements << ", but got " << nameOf(type);
     return verb.poison();
   }
   Shape shape = shapeOf(added);

@@ -2,15 +2,14 @@
 
 #include "dialect/dsl/Tracer.h"
 
+#include "dialect/tile/TypeRules.h"
+
 using namespace mlir;
 
 namespace kiln {
 
 Type elementOf(mlir::Value value) {
-  mlir::Type type = getElementTypeOrSelf(value.getType());
-  if (auto integer = dyn_cast<IntegerType>(type))
-    return integer.getWidth() == 1 ? boolean : integer.getWidth() == 8 ? i8 : integer.getWidth() == 32 ? i32 : i64;
-  return type.isBF16() ? bf16 : type.isF16() ? f16 : type.isF32() ? f32 : f64;
+  return static_cast<Type>(*tile::numberOf(getElementTypeOrSelf(value.getType())));
 }
 
 Shape shapeOf(mlir::Value value) {
@@ -19,34 +18,7 @@ Shape shapeOf(mlir::Value value) {
 }
 
 mlir::Type typeOf(MLIRContext *context, Type element, const Shape &shape) {
-  Builder builder(context);
-  mlir::Type scalar;
-  switch (element) {
-  case Type::boolean:
-    scalar = builder.getI1Type();
-    break;
-  case Type::i8:
-    scalar = builder.getI8Type();
-    break;
-  case Type::i32:
-    scalar = builder.getI32Type();
-    break;
-  case Type::i64:
-    scalar = builder.getI64Type();
-    break;
-  case Type::bf16:
-    scalar = builder.getBF16Type();
-    break;
-  case Type::f16:
-    scalar = builder.getF16Type();
-    break;
-  case Type::f32:
-    scalar = builder.getF32Type();
-    break;
-  case Type::f64:
-    scalar = builder.getF64Type();
-    break;
-  }
+  mlir::Type scalar = tile::typeNumbered(context, static_cast<unsigned>(element));
   return shape.empty() ? scalar : RankedTensorType::get(shape, scalar);
 }
 
@@ -73,18 +45,11 @@ static Type naturalType(Literal number) {
   return number.integer == static_cast<int32_t>(number.integer) ? i32 : i64;
 }
 
-static const llvm::fltSemantics &semanticsOf(Type type) {
-  return type == bf16  ? APFloat::BFloat()
-         : type == f16 ? APFloat::IEEEhalf()
-         : type == f32 ? APFloat::IEEEsingle()
-                       : APFloat::IEEEdouble();
-}
-
 /// Whether a constant of `type` can stand for the number: an integer that there is, or a float near to it.
-static bool fits(Literal number, Type type) {
+static bool fits(MLIRContext *context, Literal number, Type type) {
   if (isFloat(type)) {
     bool inexact;
-    return !(APFloat(number.asReal()).convert(semanticsOf(type), APFloat::rmNearestTiesToEven, &inexact) &
+    return !(APFloat(number.asReal()).convert(cast<FloatType>(typeOf(context, type)).getFloatSemantics(), APFloat::rmNearestTiesToEven, &inexact) &
              APFloat::opOverflow);
   }
   if (number.isReal)
@@ -99,7 +64,7 @@ static bool fits(Literal number, Type type) {
 
 mlir::Value Verb::constant(Literal number, Type type, const Shape &shape) {
   MLIRContext *context = tracer.builder.getContext();
-  if (!fits(number, type)) {
+  if (!fits(context, number, type)) {
     expected() << "a number that fits " << nameOf(type) << ", but got "
                << (number.isReal ? printField(number.real) : printField(number.integer));
     return {};

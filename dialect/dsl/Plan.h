@@ -6,18 +6,41 @@
 #include "dialect/dsl/Kernel.h"
 
 #include <array>
+#include <variant>
 
 namespace kiln {
 
-/// What a plan may know of the machine.
+/// What is known of a CPU.
+struct CpuFacts {
+  int vectorBits = 256;                       // width of a native vector
+  int registers = 16;                         // native vector registers
+  int64_t l1Bytes = 32768, l2Bytes = 1 << 20; // data caches of a core
+  int cores = 1;                              // programs that run at once
+};
+
+/// What is known of a GPU.
+struct GpuFacts {
+  int architecture = 80;               // compute capability, times ten
+  int sms = 108;                       // streaming multiprocessors
+  int64_t ctaSharedBytes = 163 << 10;  // shared memory that a program may use
+  int64_t smSharedBytes = 164 << 10;   // shared memory of an SM, which its programs divide
+  int registers = 65536;               // 4-byte registers of an SM
+  int64_t l2Bytes = int64_t{40} << 20; // level-2 cache
+};
+
+/// What a plan may know of the machine: the facts of its kind. A plan visits them, so that it has an answer for every
+/// kind there is, and compares no names.
 struct Target {
-  std::string name;        // "x86-64-v4", "sm_90a", …
-  int vectorBits = 256;    // width of a native vector
-  int registers = 16;      // native vector registers
-  int64_t sharedBytes = 0; // shared memory a program may use; on a CPU the bytes of level-2 cache a core has
-  int64_t l1Bytes = 32768; // level-1 data cache of a core
-  int sms = 1;             // programs that run at once: SMs, or threads
-  bool isCpu() const { return name.rfind("sm_", 0) != 0; }
+  std::string name; // for people
+  std::variant<CpuFacts, GpuFacts> facts;
+
+  /// The result of the visitor that takes facts of this kind, one for each kind.
+  template <class... Visitors> auto visit(Visitors... visitors) const {
+    struct All : Visitors... {
+      using Visitors::operator()...;
+    };
+    return std::visit(All{visitors...}, facts);
+  }
 };
 
 /// Memory with a type, extents and strides, owned elsewhere. Strides count elements.

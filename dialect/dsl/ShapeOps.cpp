@@ -2,6 +2,8 @@
 
 #include "dialect/dsl/Tracer.h"
 
+#include "dialect/tile/TypeRules.h"
+
 using namespace mlir;
 
 namespace kiln {
@@ -169,10 +171,8 @@ static Tile reduce(const char *name, tile::ReduceKind kind, const At &x, int axi
     value = verb.cast(value, i32);
   else if (from == boolean)
     value = verb.cast(value, i8);
-  shape.erase(shape.begin() + *at);
-  Type element = kind == tile::ReduceKind::ArgMax ? i32 : elementOf(value);
-  mlir::Value result =
-      verb.emit<tile::ReduceOp>(typeOf(value.getContext(), element, shape), kind, value, *at).getResult();
+  mlir::Type type = tile::ReduceOp::resultType(kind, cast<RankedTensorType>(value.getType()), *at);
+  mlir::Value result = verb.emit<tile::ReduceOp>(type, kind, value, *at).getResult();
   bool isExtreme = kind == tile::ReduceKind::Max || kind == tile::ReduceKind::Min;
   return verb.result(isExtreme ? verb.cast(result, from) : result);
 }
@@ -183,22 +183,6 @@ Tile reduce_min(At x, int axis) { return reduce("reduce_min", tile::ReduceKind::
 Tile argmax(At x, int axis) { return reduce("argmax", tile::ReduceKind::ArgMax, x, axis); }
 
 // --- Matrix product --------------------------------------------------------------------------------------------------
-
-/// The type that products of `operand` are summed in; nothing when `dot` does not take it.
-static std::optional<Type> sumType(Type operand) {
-  switch (operand) {
-  case Type::bf16:
-  case Type::f16:
-  case Type::f32:
-    return f32;
-  case Type::f64:
-    return f64;
-  case Type::i8:
-    return i32;
-  default:
-    return {};
-  }
-}
 
 /// Reports unless `a` and `b` can be multiplied; gives the type of the sum.
 static std::optional<Type> checkFactors(Verb &verb, mlir::Value a, mlir::Value b) {
@@ -216,10 +200,12 @@ static std::optional<Type> checkFactors(Verb &verb, mlir::Value a, mlir::Value b
                     << "; use cast()";
     return {};
   }
-  auto type = sumType(elementOf(a));
-  if (!type)
-    verb.expected() << "operands of type f32, bf16, f16, f64 or i8, but got " << nameOf(elementOf(a));
-  return type;
+  mlir::Type type = tile::sumTypeOf(getElementTypeOrSelf(a.getType()));
+  if (!type) {
+    verb.expected() << "operands of type " << tile::dotOperands << ", but got " << nameOf(elementOf(a));
+    return {};
+  }
+  return static_cast<Type>(*tile::numberOf(type));
 }
 
 static Tile product(Verb &verb, mlir::Value a, mlir::Value b, mlir::Value acc, Precision precision) {

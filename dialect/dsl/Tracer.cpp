@@ -305,7 +305,7 @@ void Tracer::buildFunction() {
 
 /// Extents that View::extent asked for become part of the argument types; operations on a view follow their
 /// operand.
-void Tracer::finishFunction() {
+void Tracer::finishFunction(const std::string &config) {
   func::ReturnOp::create(builder, at(kernel.loc));
   SmallVector<mlir::Type> types;
   for (size_t i = 0; i < facts.args.size(); ++i) {
@@ -313,15 +313,31 @@ void Tracer::finishFunction() {
     function.getArgument(i).setType(types.back());
   }
   function.setFunctionType(builder.getFunctionType(types, {}));
-  attachFacts();
+  attachFacts(config);
 }
 
-void Tracer::attachFacts() {
+/// The value of an integer field of the kernel's config, if it has one of that name.
+static std::optional<int64_t> integerField(const Kernel &kernel, StringRef config, StringRef name) {
+  if (llvm::none_of(kernel.fields, [&](const Field &field) { return field.name == name; }))
+    return {};
+  for (StringRef entry : llvm::split(config, ',')) {
+    int64_t value = 0;
+    if (entry.consume_front(name) && entry.consume_front("=") && !entry.getAsInteger(10, value))
+      return value;
+  }
+  return {};
+}
+
+void Tracer::attachFacts(const std::string &config) {
   function->setAttr("tile.kernel", builder.getUnitAttr());
+  for (auto [name, attribute] : {std::pair("warps", "tile.warps"), std::pair("stages", "tile.stages")})
+    if (auto value = integerField(kernel, config, name))
+      function->setAttr(attribute, builder.getI64IntegerAttr(*value));
   for (auto [i, arg] : llvm::enumerate(facts.args)) {
     if (!arg.isView)
       continue;
-    function.setArgAttr(i, "tile.align", builder.getI64IntegerAttr(arg.alignment));
+    if (arg.alignment > 1)
+      function.setArgAttr(i, "tile.align", builder.getI64IntegerAttr(arg.alignment));
     if (arg.stridesBy16)
       function.setArgAttr(i, "tile.strides_by_16", builder.getUnitAttr());
     if (arg.fits32)
@@ -358,7 +374,7 @@ bool Tracer::run(const std::string &config) {
   }
   if (failed)
     return false;
-  finishFunction();
+  finishFunction(kernel.configText(config));
   return true;
 }
 

@@ -146,9 +146,9 @@ public:
 
 private:
   void buildFunction();
-  void finishFunction();
+  void finishFunction(const std::string &config);
   mlir::Type argumentType(size_t index) const;
-  void attachFacts();
+  void attachFacts(const std::string &config);
   void releaseCells();
 
   const Specialisation &facts;

@@ -2,41 +2,30 @@
 
 #include "dialect/dsl/Types.h"
 
+#include <iterator>
+
 namespace kiln {
 
-static constexpr Type allTypes[] = {boolean, i8, i32, i64, bf16, f16, f32, f64};
-
-int64_t bytesOf(Type type) {
-  switch (type) {
-  case Type::boolean:
-  case Type::i8:
-    return 1;
-  case Type::bf16:
-  case Type::f16:
-    return 2;
-  case Type::i32:
-  case Type::f32:
-    return 4;
-  case Type::i64:
-  case Type::f64:
-    return 8;
-  }
-  throw Error("expected an element type, but got number " + std::to_string(static_cast<int>(type)));
+const TypeInfo &infoOf(Type type) {
+  const auto number = static_cast<size_t>(type);
+  if (number >= std::size(allTypes))
+    throw Error("expected an element type, but got number " + std::to_string(number));
+  return allTypes[number];
 }
 
-const char *nameOf(Type type) {
-  static constexpr const char *names[] = {"bool", "i8", "i32", "i64", "bf16", "f16", "f32", "f64"};
-  auto number = static_cast<size_t>(type);
-  return number < std::size(names) ? names[number] : "unknown";
+std::optional<Type> typeSpelt(const char *TypeInfo::*spelling, std::string_view name) {
+  for (const Type type : everyType)
+    if (name == infoOf(type).*spelling)
+      return type;
+  return std::nullopt;
 }
 
 Type typeNamed(const std::string &name) {
+  if (const auto type = typeSpelt(&TypeInfo::spelling, name))
+    return *type;
   std::string all;
-  for (Type type : allTypes) {
-    if (name == nameOf(type))
-      return type;
-    all += (all.empty() ? "" : ", ") + std::string(nameOf(type));
-  }
+  for (const TypeInfo &info : allTypes)
+    all += (all.empty() ? "" : ", ") + std::string(info.spelling);
   throw Error("expected an element type (" + all + "), but got '" + name + "'");
 }
 

@@ -4,24 +4,50 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kiln {
 
 /// Element type of a tile or a tensor. bool takes one byte in memory, 0 or 1.
-enum class Type : uint8_t { boolean, i8, i32, i64, bf16, f16, f32, f64 };
-inline constexpr Type boolean = Type::boolean, i8 = Type::i8, i32 = Type::i32, i64 = Type::i64, bf16 = Type::bf16,
-                      f16 = Type::f16, f32 = Type::f32, f64 = Type::f64;
+enum class Type : uint8_t {
+#define KILN_TYPE(name, spelling, bytes, kind, MLIR, NumPy, safetensors) name,
+#include "dialect/tile/ElementTypes.def"
+};
+#define KILN_TYPE(name, spelling, bytes, kind, MLIR, NumPy, safetensors) inline constexpr Type name = Type::name;
+#include "dialect/tile/ElementTypes.def"
 
-/// Bytes that one element takes in memory.
-int64_t bytesOf(Type type);
-/// `f32`, `bool`, …: the spelling used in messages, flags and files.
-const char *nameOf(Type type);
+inline constexpr Type everyType[] = {
+#define KILN_TYPE(name, spelling, bytes, kind, MLIR, NumPy, safetensors) Type::name,
+#include "dialect/tile/ElementTypes.def"
+};
+
+/// What ElementTypes.def says of a type.
+struct TypeInfo {
+  enum Kind { truth, integer, real };
+  const char *spelling; // in messages, flags and files: `f32`, `bool`
+  int64_t bytes;        // of an element in memory
+  Kind kind;
+  const char *numPy, *safetensors; // its spellings in these formats
+};
+inline constexpr TypeInfo allTypes[] = {
+#define KILN_TYPE(name, spelling, bytes, kind, MLIR, NumPy, safetensors)                                               \
+  {spelling, bytes, TypeInfo::kind, NumPy, safetensors},
+#include "dialect/tile/ElementTypes.def"
+};
+/// Throws Error for a number that is no type's.
+const TypeInfo &infoOf(Type type);
+
+inline int64_t bytesOf(Type type) { return infoOf(type).bytes; }
+inline const char *nameOf(Type type) { return infoOf(type).spelling; }
+inline bool isFloat(Type type) { return infoOf(type).kind == TypeInfo::real; }
 /// The type spelt `name`; throws Error when there is none.
 Type typeNamed(const std::string &name);
-inline bool isFloat(Type type) { return type >= Type::bf16; }
+/// The type whose `spelling`, a member of TypeInfo, is `name`, if there is one.
+std::optional<Type> typeSpelt(const char *TypeInfo::*spelling, std::string_view name);
 
 /// Extents of a tile or tensor, outermost first; empty for a scalar.
 using Shape = std::vector<int64_t>;

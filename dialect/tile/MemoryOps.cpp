@@ -1,6 +1,7 @@
 // Verifiers, effects and folds of the memory operations.
 
 #include "dialect/tile/TileDialect.h"
+#include "dialect/tile/TypeRules.h"
 
 using namespace mlir;
 
@@ -85,8 +86,8 @@ LogicalResult ScatterOp::verify() {
 
 LogicalResult AtomicAddOp::verify() {
   Type element = getElementTypeOrSelf(getValue().getType());
-  if (!element.isInteger(32) && !element.isInteger(64) && !element.isF32() && !element.isF64())
-    return emitOpError("expected elements of type i32, i64, f32 or f64, but got ") << element;
+  if (!isAtomic(element))
+    return emitOpError("expected elements of type ") << atomicElements << ", but got " << element;
   return verifyAccess(*this, getView().getType(), getValue().getType(), getOffsets().size(), 0);
 }
 

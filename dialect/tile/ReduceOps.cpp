@@ -1,6 +1,7 @@
 // Verifiers of reductions and the matrix product.
 
 #include "dialect/tile/TileDialect.h"
+#include "dialect/tile/TypeRules.h"
 
 #include "mlir/IR/PatternMatch.h"
 
@@ -8,15 +9,19 @@ using namespace mlir;
 
 namespace kiln::tile {
 
+Type ReduceOp::resultType(ReduceKind kind, RankedTensorType source, int64_t axis) {
+  SmallVector<int64_t> shape(source.getShape());
+  shape.erase(shape.begin() + axis);
+  Type element = kind == ReduceKind::ArgMax ? IntegerType::get(source.getContext(), 32) : source.getElementType();
+  return shape.empty() ? element : RankedTensorType::get(shape, element);
+}
+
 LogicalResult ReduceOp::verify() {
   auto source = cast<RankedTensorType>(getSource().getType());
   int64_t axis = getAxis(), rank = source.getRank();
   if (axis < 0 || axis >= rank)
     return emitOpError("expected an axis from 0 to ") << rank - 1 << ", but got " << axis;
-  SmallVector<int64_t> shape(source.getShape());
-  shape.erase(shape.begin() + axis);
-  Type element = getKind() == ReduceKind::ArgMax ? IntegerType::get(getContext(), 32) : source.getElementType();
-  Type expected = shape.empty() ? element : RankedTensorType::get(shape, element);
+  Type expected = resultType(getKind(), source, axis);
   if (expected != getType())
     return emitOpError("expected a result of type ") << expected << ", but got " << getType();
   return success();
@@ -47,12 +52,9 @@ LogicalResult DotOp::verify() {
   Type operand = a.getElementType();
   if (operand != b.getElementType())
     return emitOpError("expected operands of one element type, but got ") << operand << " and " << b.getElementType();
-  Type sum = operand.isInteger(8)                                     ? Type(IntegerType::get(getContext(), 32))
-             : operand.isF32() || operand.isF16() || operand.isBF16() ? Type(Float32Type::get(getContext()))
-             : operand.isF64()                                        ? operand
-                                                                      : Type();
+  Type sum = sumTypeOf(operand);
   if (!sum)
-    return emitOpError("expected operands of type f32, bf16, f16, f64 or i8, but got ") << operand;
+    return emitOpError("expected operands of type ") << dotOperands << ", but got " << operand;
   if (acc.getElementType() != sum)
     return emitOpError("expected an accumulator of ")
            << sum << " for operands of " << operand << ", but got " << acc.getElementType();

@@ -34,6 +34,10 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   }];
   let arguments = (ins Tile_ReduceKind:$kind, Tile_Tensor:$source, I64Attr:$axis);
   let results = (outs Tile_Value:$result);
+  let extraClassDeclaration = [{
+    /// The type of what is left of `source` (checked) when the axis is gone.
+    static ::mlir::Type resultType(ReduceKind kind, ::mlir::RankedTensorType source, int64_t axis);
+  }];
   let assemblyFormat = "$kind $source `axis` $axis attr-dict `:` type($source) `->` type($result)";
   let hasCanonicalizeMethod = 1;
 }

@@ -37,6 +37,43 @@ OpFoldResult SplatOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
+/// Every element is the scalar.
+AffineMap SplatOp::getMoveMap() { return AffineMap::get(shapeOf(getType()).size(), 0, getContext()); }
+
+/// The dimensions whose extents are not 1.
+static SmallVector<unsigned> properDimensions(ArrayRef<int64_t> shape) {
+  SmallVector<unsigned> proper;
+  for (auto [axis, extent] : llvm::enumerate(shape))
+    if (extent != 1)
+      proper.push_back(axis);
+  return proper;
+}
+
+/// The row-major order stays. Where only extents of 1 come and go, dimensions stay dimensions; else the position in the
+/// order is taken apart.
+AffineMap ReshapeOp::getMoveMap() {
+  auto from = shapeOf(getSource().getType()), to = shapeOf(getType());
+  SmallVector<unsigned> fromProper = properDimensions(from), toProper = properDimensions(to);
+  AffineExpr zero = getAffineConstantExpr(0, getContext());
+  SmallVector<AffineExpr> position(from.size(), zero);
+  auto extents = [](ArrayRef<int64_t> shape, ArrayRef<unsigned> axes) {
+    return llvm::map_to_vector(axes, [&](unsigned axis) { return shape[axis]; });
+  };
+  if (extents(from, fromProper) == extents(to, toProper)) {
+    for (auto [inner, outer] : llvm::zip(fromProper, toProper))
+      position[inner] = getAffineDimExpr(outer, getContext());
+    return AffineMap::get(to.size(), 0, position, getContext());
+  }
+  AffineExpr linear = zero;
+  for (auto [axis, extent] : llvm::enumerate(to))
+    linear = linear * extent + getAffineDimExpr(axis, getContext());
+  for (unsigned axis : llvm::reverse(fromProper)) {
+    position[axis] = axis == fromProper.front() ? linear : linear % from[axis];
+    linear = linear.floorDiv(from[axis]);
+  }
+  return AffineMap::get(to.size(), 0, position, getContext());
+}
+
 LogicalResult ReshapeOp::verify() {
   if (failed(verifySameElement(*this, getSource().getType(), getType())))
     return failure();
@@ -83,6 +120,15 @@ LogicalResult ReshapeOp::canonicalize(ReshapeOp op, PatternRewriter &rewriter) {
   return rewriter.notifyMatchFailure(op, "the source is no splat");
 }
 
+AffineMap BroadcastOp::getMoveMap() {
+  SmallVector<AffineExpr> position;
+  auto from = shapeOf(getSource().getType()), to = shapeOf(getType());
+  for (auto [axis, extent] : llvm::enumerate(from))
+    position.push_back(extent == to[axis] ? getAffineDimExpr(axis, getContext())
+                                          : getAffineConstantExpr(0, getContext()));
+  return AffineMap::get(to.size(), 0, position, getContext());
+}
+
 LogicalResult BroadcastOp::verify() {
   if (failed(verifySameElement(*this, getSource().getType(), getType())))
     return failure();
@@ -115,6 +161,13 @@ LogicalResult BroadcastOp::canonicalize(BroadcastOp op, PatternRewriter &rewrite
   if (auto splat = op.getSource().getDefiningOp<SplatOp>())
     return replaceBySplat(op, splat.getSource(), rewriter);
   return rewriter.notifyMatchFailure(op, "the source is no splat");
+}
+
+AffineMap TransposeOp::getMoveMap() {
+  SmallVector<unsigned> order(getPermutation().size());
+  for (auto [axis, source] : llvm::enumerate(getPermutation()))
+    order[source] = axis;
+  return AffineMap::getPermutationMap(order, getContext());
 }
 
 LogicalResult TransposeOp::verify() {

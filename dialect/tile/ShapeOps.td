@@ -3,6 +3,7 @@
 #ifndef KILN_DIALECT_TILE_SHAPEOPS_TD
 #define KILN_DIALECT_TILE_SHAPEOPS_TD
 
+include "dialect/tile/Interfaces.td"
 include "dialect/tile/TileDialect.td"
 
 def Tile_IotaOp : Tile_Op<"iota", [Pure]> {
@@ -19,7 +20,15 @@ def Tile_IotaOp : Tile_Op<"iota", [Pure]> {
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
-def Tile_SplatOp : Tile_Op<"splat", [Pure]> {
+/// An operation whose elements are its source's, at other positions.
+class Tile_ElementMove<string mnemonic>
+    : Tile_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<Tile_MoveOp>]> {
+  let extraClassDefinition = [{
+    ::mlir::Value $cppClass::getMoved() { return getSource(); }
+  }];
+}
+
+def Tile_SplatOp : Tile_ElementMove<"splat"> {
   let summary = "a tile whose every element is one scalar";
   let description = [{
     ```mlir
@@ -35,7 +44,7 @@ def Tile_SplatOp : Tile_Op<"splat", [Pure]> {
   let hasFolder = 1;
 }
 
-def Tile_ReshapeOp : Tile_Op<"reshape", [Pure]> {
+def Tile_ReshapeOp : Tile_ElementMove<"reshape"> {
   let summary = "the same elements in row-major order under another shape";
   let description = [{
     The number of elements stays; a tile of one element may become a scalar and back.
@@ -54,7 +63,7 @@ def Tile_ReshapeOp : Tile_Op<"reshape", [Pure]> {
   let hasCanonicalizeMethod = 1;
 }
 
-def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
+def Tile_BroadcastOp : Tile_ElementMove<"broadcast"> {
   let summary = "repetition along the dimensions of extent 1";
   let description = [{
     Rank stays; each extent of the source is 1 or that of the result.
@@ -73,7 +82,7 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let hasCanonicalizeMethod = 1;
 }
 
-def Tile_TransposeOp : Tile_Op<"transpose", [Pure]> {
+def Tile_TransposeOp : Tile_ElementMove<"transpose"> {
   let summary = "dimensions in another order";
   let description = [{
     Dimension i of the result is dimension `permutation[i]` of the source.

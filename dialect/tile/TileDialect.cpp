@@ -10,6 +10,8 @@ using namespace mlir;
 #include "dialect/tile/TileOpsEnums.cpp.inc"
 
 #include "dialect/tile/TileOpsDialect.cpp.inc"
+
+#include "dialect/tile/Interfaces.cpp.inc"
 #define GET_OP_CLASSES
 #include "dialect/tile/TileOps.cpp.inc"
 

@@ -10,6 +10,7 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/IR/AffineMap.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace kiln::tile {
@@ -30,5 +31,6 @@ std::string shapeText(mlir::Type type);
 #include "dialect/tile/TileOpsEnums.h.inc"
 
 #include "dialect/tile/TileOpsDialect.h.inc"
+#include "dialect/tile/Interfaces.h.inc"
 #define GET_OP_CLASSES
 #include "dialect/tile/TileOps.h.inc"

@@ -18,6 +18,8 @@ def Tile_Dialect : Dialect {
   let summary = "tiles, views and programs, free of hardware";
   let dependentDialects = ["::mlir::arith::ArithDialect"];
   let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
 }
 
 class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemonic, traits> {
@@ -26,16 +28,18 @@ class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemo
 
 def Tile_Float : AnyTypeOf<[BF16, F16, F32, F64], "float">;
 def Tile_Integer : AnyTypeOf<[I1, I8, I32, I64], "integer">;
-def Tile_Element : AnyTypeOf<[I1, I8, I32, I64, BF16, F16, F32, F64], "element type">;
+/// Those of ElementTypes.def.
+defvar Tile_Elements = [I1, I8, I32, I64, BF16, F16, F32, F64];
+def Tile_Element : AnyTypeOf<Tile_Elements, "element type">;
 
 /// A tile of rank 1 to 5 whose extents are static and at least 1.
 class Tile_TensorOf<list<Type> elements, string names> : Type<And<[
     StaticShapeTensorOf<elements>.predicate, HasAnyRankOfPred<[1, 2, 3, 4, 5]>,
     CPred<"!::llvm::is_contained(::llvm::cast<::mlir::ShapedType>($_self).getShape(), 0)">]>,
     "tile of rank 1 to 5 of " # names # " with extents of at least 1", "::mlir::RankedTensorType">;
-def Tile_Tensor : Tile_TensorOf<[I1, I8, I32, I64, BF16, F16, F32, F64], "any element type">;
+def Tile_Tensor : Tile_TensorOf<Tile_Elements, "any element type">;
 /// A tile of any rank; rank 0 is a builtin scalar.
-def Tile_Value : AnyTypeOf<[I1, I8, I32, I64, BF16, F16, F32, F64, Tile_Tensor], "tile or scalar">;
+def Tile_Value : AnyTypeOf<Tile_Elements # [Tile_Tensor], "tile or scalar">;
 def Tile_IntegerValue : AnyTypeOf<[I8, I32, I64, Tile_TensorOf<[I8, I32, I64], "i8, i32 or i64">],
                                   "integer tile or scalar">;
 def Tile_IntegerTensor : Tile_TensorOf<[I32, I64], "i32 or i64">;

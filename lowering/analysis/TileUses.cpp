@@ -19,8 +19,19 @@ bool isElementwise(Operation *op) {
 bool isInlinable(Operation *op) {
   if (op->getNumResults() != 1 || !isa<RankedTensorType>(op->getResult(0).getType()))
     return false;
-  return isElementwise(op) || op->hasTrait<OpTrait::ConstantLike>() ||
-         isa<tile::IotaOp, tile::SplatOp, tile::ReshapeOp, tile::BroadcastOp, tile::TransposeOp>(op);
+  return isElementwise(op) || op->hasTrait<OpTrait::ConstantLike>() || isa<tile::IotaOp, tile::MoveOp>(op);
+}
+
+bool isPlain(tile::MoveOp op) {
+  return llvm::all_of(op.getMoveMap().getResults(),
+                      [](AffineExpr expr) { return isa<AffineDimExpr, AffineConstantExpr>(expr); });
+}
+
+std::optional<int64_t> axisBelow(tile::MoveOp op, int64_t axis) {
+  for (auto [inner, expr] : llvm::enumerate(op.getMoveMap().getResults()))
+    if (auto dim = dyn_cast<AffineDimExpr>(expr); dim && dim.getPosition() == axis)
+      return inner;
+  return std::nullopt;
 }
 
 bool differsByUnits(Type from, Type to) {

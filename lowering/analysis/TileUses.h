@@ -23,6 +23,12 @@ bool isInlinable(mlir::Operation *op);
 /// Whether `op` computes element i from element i of its operands.
 bool isElementwise(mlir::Operation *op);
 
+/// Whether `op` takes elements by dimensions as they are: no position has to be computed from others.
+bool isPlain(tile::MoveOp op);
+
+/// The dimension of the source that dimension `axis` of the result alone runs along, if there is one.
+std::optional<int64_t> axisBelow(tile::MoveOp op, int64_t axis);
+
 /// Whether `from` and `to` hold the same extents but for extents of 1.
 bool differsByUnits(mlir::Type from, mlir::Type to);
 

@@ -11,24 +11,25 @@ using namespace mlir;
 
 namespace kiln::lowering {
 
-/// The axis along which `tile`, of rank 2, holds its own position; -1 if it does not.
+/// The axis along which `tile` holds its own position; -1 if it does not.
 static int positionAxis(Value tile) {
-  while (auto broadcast = tile.getDefiningOp<tile::BroadcastOp>())
-    tile = broadcast.getSource();
-  auto reshape = tile.getDefiningOp<tile::ReshapeOp>();
-  if (!reshape || !reshape.getSource().getDefiningOp<tile::IotaOp>())
+  auto rank = static_cast<unsigned>(tile::shapeOf(tile.getType()).size());
+  AffineMap map = AffineMap::getMultiDimIdentityMap(rank, tile.getContext());
+  while (auto move = tile.getDefiningOp<tile::MoveOp>()) {
+    map = move.getMoveMap().compose(map);
+    tile = move.getMoved();
+  }
+  if (!tile.getDefiningOp<tile::IotaOp>())
     return -1;
-  auto shape = tile::shapeOf(tile.getType());
-  if (shape.size() != 2 || (shape[0] != 1 && shape[1] != 1))
-    return -1;
-  return shape[0] == 1 ? 1 : 0;
+  auto axis = dyn_cast<AffineDimExpr>(map.getResult(0));
+  return axis ? static_cast<int>(axis.getPosition()) : -1;
 }
 
+/// The scalar that every element of `tile` is, if there is one.
 static Value scalarOf(Value tile) {
-  while (auto broadcast = tile.getDefiningOp<tile::BroadcastOp>())
-    tile = broadcast.getSource();
-  auto splat = tile.getDefiningOp<tile::SplatOp>();
-  return splat ? Value(splat.getSource()) : Value();
+  while (auto move = tile.getDefiningOp<tile::MoveOp>())
+    tile = move.getMoved();
+  return isa<RankedTensorType>(tile.getType()) ? Value() : tile;
 }
 
 /// The triangle outside which `mask` is false.
@@ -54,6 +55,8 @@ static std::optional<Triangle> triangleOf(Value mask) {
   if (!subtract || !scalarOf(limit) ||
       (predicate != arith::CmpIPredicate::sle && predicate != arith::CmpIPredicate::slt))
     return std::nullopt;
+  if (tile::shapeOf(subtract.getType()).size() != 2)
+    return std::nullopt;
   const int plus = positionAxis(subtract.getLhs()), minus = positionAxis(subtract.getRhs());
   if (plus < 0 || minus < 0 || plus == minus)
     return std::nullopt;
@@ -66,9 +69,10 @@ std::optional<Triangle> zeroOutside(Value tile) {
     return std::nullopt;
   if (isa<arith::ExtFOp, arith::TruncFOp, arith::ExtSIOp, arith::TruncIOp>(op))
     return zeroOutside(op->getOperand(0));
-  if (auto transpose = dyn_cast<tile::TransposeOp>(op)) {
-    auto triangle = zeroOutside(transpose.getSource());
-    if (triangle) // of rank 2: it swaps
+  if (auto move = dyn_cast<tile::MoveOp>(op)) {
+    AffineMap map = move.getMoveMap();
+    auto triangle = map.isPermutation() ? zeroOutside(move.getMoved()) : std::nullopt;
+    if (triangle && !map.isIdentity()) // of rank 2: it swaps
       triangle->transposed = !triangle->transposed;
     return triangle;
   }

@@ -14,7 +14,7 @@
 // that holds a use but not the buffer's definition counts as a whole: the next round may read what this one wrote. A
 // buffer made inside a loop body therefore lives within one round. analysis/Lifetimes.h makes offsets of that.
 
-#include "lowering/Passes.h"
+#include "lowering/cpu/Passes.h"
 
 #include "lowering/Abi.h"
 #include "lowering/Diagnostics.h"
@@ -28,10 +28,10 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
-namespace kiln::lowering {
+namespace kiln::lowering::cpu {
 
 #define GEN_PASS_DEF_ALLOCATESCRATCH
-#include "lowering/Passes.h.inc"
+#include "lowering/cpu/Passes.h.inc"
 
 using namespace mlir;
 
@@ -221,4 +221,4 @@ struct AllocateScratch : impl::AllocateScratchBase<AllocateScratch> {
 };
 } // namespace
 
-} // namespace kiln::lowering
+} // namespace kiln::lowering::cpu

@@ -1,7 +1,7 @@
 // What CPU code is generated for: LLVM's name and features of the host or of a named CPU, and the few numbers that our
 // own passes choose block sizes by. AVX2, FMA and F16C (x86-64-v3) are the least that Kiln runs on.
 
-#include "lowering/Pipelines.h"
+#include "lowering/cpu/CpuTarget.h"
 
 #include "dialect/dsl/Types.h"
 #include "lowering/cpu/EmitObject.h"
@@ -15,7 +15,7 @@
 #include <memory>
 #include <unistd.h>
 
-namespace kiln::lowering {
+namespace kiln::lowering::cpu {
 
 static std::string hostFeatures() {
   std::vector<std::string> features;
@@ -50,7 +50,6 @@ static void deriveNumbers(CpuTarget &target, Fault whose) {
   const bool avx512 = info->checkFeatures("+avx512f,+avx512bw,+avx512dq,+avx512vl");
   target.vectorBits = avx512 ? 512 : 256;
   target.registers = avx512 ? 32 : 16;
-  target.bf16Convert = avx512 && info->checkFeatures("+avx512bf16");
 }
 
 /// The bytes that sysconf knows under `name`, or `otherwise`: virtual machines often say 0.
@@ -81,4 +80,4 @@ CpuTarget cpuNamed(const std::string &name) {
   return target;
 }
 
-} // namespace kiln::lowering
+} // namespace kiln::lowering::cpu

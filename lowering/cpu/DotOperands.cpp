@@ -26,22 +26,18 @@ void DotOperands::pack() {
 
 // --- How far K, M and N really go ---------------------------------------------------------------------------------
 
-/// The load behind an operand's dimension `axis`, through transposes, if what lies outside it is zero.
+/// The load behind an operand's dimension `axis`, through operations that only move elements, if what lies outside it
+/// is zero.
 std::optional<DotOperands::Edge> DotOperands::edgeOf(Value tile, int64_t axis) {
   while (Operation *op = tile.getDefiningOp()) {
-    if (auto transpose = dyn_cast<tile::TransposeOp>(op)) {
-      axis = transpose.getPermutation()[axis];
-      tile = transpose.getSource();
+    if (auto move = dyn_cast<tile::MoveOp>(op)) {
+      auto inner = axisBelow(move, axis);
+      if (!inner)
+        return std::nullopt;
+      axis = *inner;
+      tile = move.getMoved();
     } else if (isa<arith::ExtFOp, arith::ExtSIOp>(op)) {
       tile = op->getOperand(0);
-    } else if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) {
-      auto to = tile::shapeOf(tile.getType());
-      if (!differsByUnits(reshape.getSource().getType(), tile.getType()) || to[axis] == 1)
-        return std::nullopt;
-      int64_t skip = llvm::count_if(to.take_front(axis), [](int64_t extent) { return extent != 1; });
-      tile = reshape.getSource();
-      for (axis = 0; tile::shapeOf(tile.getType())[axis] == 1 || skip-- > 0;)
-        ++axis;
     } else if (auto load = dyn_cast<tile::LoadOp>(op)) {
       if (load.getPadding() == tile::Padding::Zero)
         return Edge{load, axis};

@@ -1,14 +1,13 @@
 // LLVM's half of the compiler: a short list of optimisations, then code generation for one CPU into memory.
 //
-// Three things differ from what opt and llc do. No C library exists for LLVM here, so that it neither forms calls of
+// Two things differ from what opt and llc do. No C library exists for LLVM here, so that it neither forms calls of
 // memset and memcpy nor relies on libm; the finished object is searched for symbols that Abi.h does not know. Triple
-// and data layout are on the module before the first pass. And a fatal error of LLVM, or a crash, becomes an exception:
-// see withFatalErrorsThrown.
+// and data layout are on the module before the first pass.
 
 #include "lowering/cpu/EmitObject.h"
 
 #include "lowering/Abi.h"
-#include "lowering/Crashes.h"
+#include "lowering/FatalErrors.h"
 #include "lowering/cpu/SplitMaskedLoads.h"
 #include "lowering/cpu/StoreSingleLanes.h"
 
@@ -35,7 +34,7 @@
 #include <mutex>
 #include <new>
 
-namespace kiln::lowering {
+namespace kiln::lowering::cpu {
 
 const llvm::Triple &cpuTriple() {
   static const llvm::Triple triple("x86_64-unknown-linux-gnu");
@@ -62,49 +61,6 @@ const llvm::Target &x86Backend() {
     return llvm::TargetRegistry::lookupTarget(cpuTriple(), error);
   }();
   return *backend;
-}
-
-// --- Fatal errors ----------------------------------------------------------------------------------------------------
-
-/// Whether a fatal error on this thread has somewhere to go.
-static thread_local bool catching = false;
-
-static void throwFatalError(void *, const char *reason, bool) {
-  if (catching)
-    throw BackendError(reason);
-  // Not ours: LLVM ends the process when this returns, as it would have done without us.
-  llvm::errs() << "LLVM ERROR: " << reason << "\n";
-}
-
-/// LLVM's own containers ask malloc; what new says, LLVM's frames let pass.
-static void throwNoMemory(void *, const char *, bool) { throw std::bad_alloc(); }
-
-/// Runs `body`; a crash leaves it as a BackendError.
-static void withCrashesThrown(const std::function<void()> &body) {
-  if (const int signal = crashOf([&] { body(); }))
-    throw BackendError(std::string("the compiler crashed: SIG") + sigabbrev_np(signal) + " (" + strsignal(signal) +
-                       ")");
-}
-
-void withFatalErrorsThrown(const std::function<void()> &body) {
-  static std::once_flag installed;
-  std::call_once(installed, [] {
-    llvm::install_fatal_error_handler(throwFatalError);
-    llvm::install_bad_alloc_error_handler(throwNoMemory);
-  });
-  // LLVM is built without landing pads: its frames vanish without running destructors, as all do after a crash. The
-  // list of what it was doing (for crash reports) lives on those frames and has to be cut back by hand.
-  const void *stack = llvm::SavePrettyStackState();
-  struct Catching {
-    const bool outer = std::exchange(catching, true);
-    ~Catching() { catching = outer; }
-  } scope;
-  try {
-    withCrashesThrown(body);
-  } catch (...) {
-    llvm::RestorePrettyStackState(stack);
-    throw;
-  }
 }
 
 /// Notes the errors that LLVM reports without stopping; remarks and warnings are dropped.
@@ -216,4 +172,4 @@ std::vector<char> emitObject(llvm::Module &module, const CpuTarget &target, cons
   return std::vector<char>(bytes.begin(), bytes.end());
 }
 
-} // namespace kiln::lowering
+} // namespace kiln::lowering::cpu

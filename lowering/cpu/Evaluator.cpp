@@ -163,29 +163,14 @@ Value Evaluator::compute(Value tile, const Index &index) {
     auto dense = cast<DenseElementsAttr>(constant.getValue());
     return make<arith::ConstantOp>(cast<TypedAttr>(dense.getSplatValue<Attribute>()));
   }
-  if (auto splat = dyn_cast<tile::SplatOp>(op))
-    return splat.getSource();
   if (auto iotaOp = dyn_cast<tile::IotaOp>(op))
     return iota(iotaOp, index[0]);
   if (auto loadOp = dyn_cast<tile::LoadOp>(op))
     return load(loadOp, index);
   if (auto gatherOp = dyn_cast<tile::GatherOp>(op))
     return gather(gatherOp, index);
-  if (auto reshapeOp = dyn_cast<tile::ReshapeOp>(op))
-    return reshape(reshapeOp, index);
-  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
-    Index inner(index);
-    for (auto [axis, extent] : llvm::enumerate(tile::shapeOf(broadcast.getSource().getType())))
-      if (extent == 1 && tile::shapeOf(broadcast.getType())[axis] != 1)
-        inner[axis] = fixed(0);
-    return at(broadcast.getSource(), inner);
-  }
-  if (auto transpose = dyn_cast<tile::TransposeOp>(op)) {
-    Index inner(index);
-    for (auto [axis, source] : llvm::enumerate(transpose.getPermutation()))
-      inner[source] = index[axis];
-    return at(transpose.getSource(), inner);
-  }
+  if (auto moveOp = dyn_cast<tile::MoveOp>(op))
+    return move(moveOp, index);
   return elementwise(op, index);
 }
 
@@ -238,32 +223,45 @@ Index Evaluator::acrossUnits(ArrayRef<int64_t> from, ArrayRef<int64_t> to, const
   return inner;
 }
 
-Value Evaluator::reshape(tile::ReshapeOp op, const Index &index) {
-  Value source = op.getSource();
-  auto from = tile::shapeOf(source.getType()), to = tile::shapeOf(op.getType());
+Value Evaluator::positionOf(AffineExpr expr, const Index &index) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return index[dim.getPosition()].at;
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constantIndex(constant.getValue());
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  Value lhs = positionOf(binary.getLHS(), index), rhs = positionOf(binary.getRHS(), index);
+  switch (expr.getKind()) { // positions are never negative
+  case AffineExprKind::Add:
+    return make<arith::AddIOp>(lhs, rhs);
+  case AffineExprKind::Mul:
+    return make<arith::MulIOp>(lhs, rhs);
+  case AffineExprKind::Mod:
+    return make<arith::RemUIOp>(lhs, rhs);
+  default:
+    return make<arith::DivUIOp>(lhs, rhs);
+  }
+}
+
+Value Evaluator::move(tile::MoveOp op, const Index &index) {
+  Value source = op.getMoved();
   if (!isa<RankedTensorType>(source.getType()))
     return source;
-  if (differsByUnits(source.getType(), op.getType()))
-    return at(source, acrossUnits(from, to, index));
-  auto scalar = [&](const Index &position) {
-    Value linear = constantIndex(0);
-    int64_t count = 1;
-    for (auto [ix, extent] : llvm::zip(position, to)) {
-      linear = make<arith::AddIOp>(make<arith::MulIOp>(linear, constantIndex(extent)), ix.at);
-      count *= extent;
-    }
-    Index inner(from.size());
-    for (int64_t axis = from.size() - 1; axis >= 0; --axis) {
-      Value extent = constantIndex(from[axis]);
-      Value part = axis == 0 ? linear : make<arith::RemUIOp>(linear, extent);
-      linear = make<arith::DivUIOp>(linear, extent);
-      inner[axis] = {part, depthOf(part), false, 0};
+  AffineMap map = op.getMoveMap();
+  auto element = [&](const Index &position) {
+    Index inner;
+    for (AffineExpr expr : map.getResults()) {
+      if (auto dim = dyn_cast<AffineDimExpr>(expr))
+        inner.push_back(position[dim.getPosition()]);
+      else if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+        inner.push_back(fixed(constant.getValue()));
+      else
+        inner.push_back(along(positionOf(expr, position)));
     }
     return at(source, inner);
   };
-  if (llvm::none_of(index, [](const Ix &ix) { return ix.lanes; }))
-    return scalar(index);
-  return laneByLane(index, op.getType().isIntOrFloat() ? op.getType() : getElementTypeOrSelf(op.getType()), scalar);
+  if (isPlain(op) || llvm::none_of(index, [](const Ix &ix) { return ix.lanes; }))
+    return element(index);
+  return laneByLane(index, getElementTypeOrSelf(source.getType()), element);
 }
 
 Value Evaluator::laneByLane(const Index &index, Type element, llvm::function_ref<Value(const Index &)> scalar) {

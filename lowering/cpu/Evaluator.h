@@ -151,7 +151,9 @@ private:
   static Key keyOf(mlir::Value tile, const Index &index);
   mlir::Value compute(mlir::Value tile, const Index &index);
   mlir::Value elementwise(mlir::Operation *op, const Index &index);
-  mlir::Value reshape(tile::ReshapeOp op, const Index &index);
+  mlir::Value move(tile::MoveOp op, const Index &index);
+  /// A position that a map computes from others.
+  mlir::Value positionOf(mlir::AffineExpr expr, const Index &index);
   mlir::Value iota(tile::IotaOp op, const Ix &position);
   mlir::Value readBuffer(mlir::Value buffer, mlir::Type element, const Index &index);
   mlir::Value load(tile::LoadOp op, const Index &index);

@@ -9,15 +9,15 @@
 //
 // Every other load is copied into scratch memory where it stands.
 
-#include "lowering/Passes.h"
 #include "lowering/analysis/TileUses.h"
+#include "lowering/cpu/Passes.h"
 
 using namespace mlir;
 
-namespace kiln::lowering {
+namespace kiln::lowering::cpu {
 
 #define GEN_PASS_DEF_FORWARDLOADS
-#include "lowering/Passes.h.inc"
+#include "lowering/cpu/Passes.h.inc"
 
 namespace {
 
@@ -61,4 +61,4 @@ struct ForwardLoads : impl::ForwardLoadsBase<ForwardLoads> {
 };
 
 } // namespace
-} // namespace kiln::lowering
+} // namespace kiln::lowering::cpu

@@ -8,18 +8,18 @@
 // between that it could change or that could change what it reads. All that it needs, but the sums, must be known
 // before the product or be computed on the spot.
 
-#include "lowering/Passes.h"
 #include "lowering/analysis/TileUses.h"
+#include "lowering/cpu/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 
-namespace kiln::lowering {
+namespace kiln::lowering::cpu {
 
 #define GEN_PASS_DEF_FUSEEPILOGUES
-#include "lowering/Passes.h.inc"
+#include "lowering/cpu/Passes.h.inc"
 
 namespace {
 
@@ -175,4 +175,4 @@ struct FuseEpilogues : impl::FuseEpiloguesBase<FuseEpilogues> {
 };
 
 } // namespace
-} // namespace kiln::lowering
+} // namespace kiln::lowering::cpu

@@ -11,7 +11,7 @@
 //       %data = llvm.load (slot 3); %extent = llvm.load (slot 4); %stride = llvm.load (slot 5); %n = llvm.load (slot 6)
 //       %v = memref.reinterpret_cast … to offset: [0], sizes: [%extent, 64], strides: [%stride, 1]
 
-#include "lowering/Passes.h"
+#include "lowering/cpu/Passes.h"
 
 #include "dialect/tile/TileDialect.h"
 #include "lowering/Abi.h"
@@ -23,10 +23,10 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
-namespace kiln::lowering {
+namespace kiln::lowering::cpu {
 
 #define GEN_PASS_DEF_LOWERKERNELARGUMENTS
-#include "lowering/Passes.h.inc"
+#include "lowering/cpu/Passes.h.inc"
 
 using namespace mlir;
 
@@ -232,4 +232,4 @@ struct LowerKernelArguments : impl::LowerKernelArgumentsBase<LowerKernelArgument
 };
 } // namespace
 
-} // namespace kiln::lowering
+} // namespace kiln::lowering::cpu

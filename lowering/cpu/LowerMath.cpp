@@ -13,10 +13,11 @@
 // bf16 itself is then carried as i16 everywhere, in registers, in memory and in the kernel's parameters: LLVM would
 // widen a bf16 that crosses a branch or a mask to f32 and round it again by a call.
 
-#include "lowering/Passes.h"
 #include "lowering/cpu/MathFunctions.h"
+#include "lowering/cpu/Passes.h"
 
 #include "dialect/tile/TileDialect.h"
+#include "dialect/tile/TypeRules.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -24,10 +25,10 @@
 
 using namespace mlir;
 
-namespace kiln::lowering {
+namespace kiln::lowering::cpu {
 
 #define GEN_PASS_DEF_LOWERMATH
-#include "lowering/Passes.h.inc"
+#include "lowering/cpu/Passes.h.inc"
 
 /// A scalar or a vector of rank 1 whose elements `isElement` accepts.
 static bool isNative(Type type, function_ref<bool(Type)> isElement) {
@@ -79,7 +80,7 @@ template <class OpTy, arith::CmpFPredicate first> struct LowerExtremum : OpRewri
 template <class OpTy> struct LowerIntegerToNarrow : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
-    if (!isNative(op.getType(), [](Type element) { return element.isBF16() || element.isF16(); }))
+    if (!isNative(op.getType(), tile::isNarrowFloat))
       return rewriter.notifyMatchFailure(op, "not to a narrow float");
     Emit emit(rewriter, op.getLoc());
     Value integer = op.getIn();
@@ -201,4 +202,4 @@ struct LowerMath : impl::LowerMathBase<LowerMath> {
 
 } // namespace
 
-} // namespace kiln::lowering
+} // namespace kiln::lowering::cpu

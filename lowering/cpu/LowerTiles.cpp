@@ -8,20 +8,20 @@
 //     %y = arith.mulf %x, %b              // nothing: computed in the store's nest
 //     tile.store %y, %v[%n]               // a loop nest, shared with the reduction when both have one shape
 
-#include "lowering/Passes.h"
-#include "lowering/cpu/Console.h"
 #include "lowering/cpu/Loops.h"
 #include "lowering/cpu/LowerDot.h"
+#include "lowering/cpu/Passes.h"
 #include "lowering/cpu/Placement.h"
+#include "lowering/tile/Console.h"
 
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 
-namespace kiln::lowering {
+namespace kiln::lowering::cpu {
 
 #define GEN_PASS_DEF_LOWERTILES
-#include "lowering/Passes.h.inc"
+#include "lowering/cpu/Passes.h.inc"
 
 namespace {
 
@@ -593,4 +593,4 @@ struct LowerTiles : impl::LowerTilesBase<LowerTiles> {
 };
 
 } // namespace
-} // namespace kiln::lowering
+} // namespace kiln::lowering::cpu

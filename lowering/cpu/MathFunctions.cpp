@@ -12,7 +12,7 @@
 
 using namespace mlir;
 
-namespace kiln::lowering {
+namespace kiln::lowering::cpu {
 
 MathFunctions::MathFunctions(OpBuilder &builder, Location loc, Type type, bool scaleInstruction)
     : emit(builder, loc), builder(builder), loc(loc), type(type), wide(getElementTypeOrSelf(type).isF64()),
@@ -219,4 +219,4 @@ Value MathFunctions::log(Value x) { return wide ? log64(x, false) : log32(x, fal
 /// Two roundings: half an ulp of the root, which is up to one of the quotient, and half an ulp of that.
 Value MathFunctions::rsqrt(Value x) { return divide(number(1), emit.make<math::SqrtOp>(x)); }
 
-} // namespace kiln::lowering
+} // namespace kiln::lowering::cpu

@@ -2,9 +2,9 @@
 //
 // All are free of branches, tables and calls; each handles ±0, ±inf, NaN, denormal arguments and denormal results.
 // Errors in ulp, the spacing of floats at the exact result. The bounds of f32 are derived beside each function: the
-// error of its polynomial, and half an ulp of each rounded intermediate result carried on to the end. Beside them stands
-// the largest error found in sweeps over the floats (of tanh's, every 64th), against the C library in f64. The limits of
-// f64 are measured on random arguments only. test/runtime/semantics/math_test.cc holds all of them.
+// error of its polynomial, and half an ulp of each rounded intermediate result carried on to the end. Beside them
+// stands the largest error found in sweeps over the floats (of tanh's, every 64th), against the C library in f64. The
+// limits of f64 are measured on random arguments only. test/runtime/semantics/math_test.cc holds all of them.
 //
 //            f32: bound  found      f64: limit
 //     exp2          2.0     1.93           0.9
@@ -19,7 +19,7 @@
 
 #include "lowering/tile/Emit.h"
 
-namespace kiln::lowering {
+namespace kiln::lowering::cpu {
 
 class MathFunctions {
 public:
@@ -82,4 +82,4 @@ private:
   bool scaleInstruction;
 };
 
-} // namespace kiln::lowering
+} // namespace kiln::lowering::cpu

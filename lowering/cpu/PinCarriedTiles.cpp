@@ -9,17 +9,17 @@
 //       scf.yield %new
 //     } {cpu.in_place = array<i1: true>}
 
-#include "lowering/Passes.h"
 #include "lowering/analysis/TileUses.h"
+#include "lowering/cpu/Passes.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 
-namespace kiln::lowering {
+namespace kiln::lowering::cpu {
 
 #define GEN_PASS_DEF_PINCARRIEDTILES
-#include "lowering/Passes.h.inc"
+#include "lowering/cpu/Passes.h.inc"
 
 namespace {
 
@@ -68,4 +68,4 @@ struct PinCarriedTiles : impl::PinCarriedTilesBase<PinCarriedTiles> {
 };
 
 } // namespace
-} // namespace kiln::lowering
+} // namespace kiln::lowering::cpu

@@ -103,8 +103,8 @@ struct Placement {
       return (use.getOperandNumber() == 0 && !liesInView(use.get())) ||
              (use.getOperandNumber() == 2 && !matchPattern(use.get(), m_AnyZeroFloat()) &&
               !matchPattern(use.get(), m_Zero()) && tile::shapeOf(dot.getType())[1] % 16 != 0);
-    if (auto reshape = dyn_cast<tile::ReshapeOp>(user))
-      return isa<RankedTensorType>(reshape.getType()) && !differsByUnits(use.get().getType(), reshape.getType());
+    if (auto move = dyn_cast<tile::MoveOp>(user); move && !isPlain(move))
+      return isa<RankedTensorType>(user->getResult(0).getType());
     if (isa<tile::TransposeOp>(user)) // a product reads a transposed left operand as it lies
       return !liesInView(use.get()) && llvm::any_of(user->getUses(), [&](OpOperand &next) {
         return isa<tile::DotOp>(next.getOwner()) && next.getOperandNumber() == 0;

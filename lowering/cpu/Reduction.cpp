@@ -2,6 +2,8 @@
 
 #include "lowering/cpu/Reduction.h"
 
+#include "dialect/tile/TypeRules.h"
+
 using namespace mlir;
 
 namespace kiln::lowering::cpu {
@@ -14,7 +16,7 @@ static IntegerType keyType(Type element) {
 Type Reduction::accumulated() const {
   if (kind == tile::ReduceKind::ArgMax)
     return keyType(element);
-  return element.isBF16() || element.isF16() ? Type(Float32Type::get(element.getContext())) : element;
+  return tile::isNarrowFloat(element) ? Type(Float32Type::get(element.getContext())) : element;
 }
 
 static TypedAttr neutralOf(tile::ReduceKind kind, Type type) {
@@ -62,7 +64,7 @@ Value Reduction::keyOf(Value elements) {
     return e.make<arith::ExtUIOp>(keys, elements);
   if (!isa<FloatType>(element))
     return element == type ? elements : e.make<arith::ExtSIOp>(keys, elements);
-  if (element.isBF16() || element.isF16())
+  if (tile::isNarrowFloat(element))
     elements = e.make<arith::ExtFOp>(e.vectorOf(e.builder.getF32Type()), elements);
   Type real = getElementTypeOrSelf(elements.getType());
   Value zero = e.asVector(e.make<arith::ConstantOp>(e.builder.getFloatAttr(real, 0.0)));

@@ -7,7 +7,7 @@
 
 using namespace mlir;
 
-namespace kiln::lowering {
+namespace kiln::lowering::cpu {
 
 // The minimax polynomial of (e^r − 1 − r) / r² over |r| ≤ ln 2 / 2, its coefficients searched in f32: the error of
 // e^r − 1 is 0.23 · 2^-24 of it.
@@ -78,4 +78,4 @@ Value MathFunctions::erf64(Value x) {
   return emit.select(isFar, far, near);
 }
 
-} // namespace kiln::lowering
+} // namespace kiln::lowering::cpu

@@ -25,7 +25,7 @@
 
 #include <numeric>
 
-namespace kiln::lowering {
+namespace kiln::lowering::cpu {
 
 /// The lanes of a mask that are known to be off.
 static llvm::SmallBitVector lanesOff(llvm::Value *mask, int effort = 6) {
@@ -89,4 +89,4 @@ void splitMaskedLoads(llvm::Module &module, int64_t registerBits) {
     }
 }
 
-} // namespace kiln::lowering
+} // namespace kiln::lowering::cpu

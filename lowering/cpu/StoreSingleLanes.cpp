@@ -17,7 +17,7 @@
 
 #include <optional>
 
-namespace kiln::lowering {
+namespace kiln::lowering::cpu {
 
 /// The one lane that a constant mask has on, or nothing.
 static std::optional<unsigned> onlyLane(llvm::Value *mask) {
@@ -56,4 +56,4 @@ void storeSingleLanes(llvm::Module &module) {
     }
 }
 
-} // namespace kiln::lowering
+} // namespace kiln::lowering::cpu

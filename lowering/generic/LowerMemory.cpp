@@ -1,11 +1,11 @@
 // The oracle's memory operations: one element after another, each compared with the view's extents in 64 bits.
 
-#include "lowering/cpu/Console.h"
 #include "lowering/generic/TileBuffers.h"
+#include "lowering/tile/Console.h"
 
 using namespace mlir;
 
-namespace kiln::lowering {
+namespace kiln::lowering::generic {
 
 /// What an index outside a view reads.
 static Value paddingValue(OpBuilder &builder, Location loc, tile::Padding padding, Type element) {
@@ -200,4 +200,4 @@ void lowerPrint(TileBuffers &tiles, tile::PrintOp op) {
   emitPrint(tiles.builder, op, buffer);
 }
 
-} // namespace kiln::lowering
+} // namespace kiln::lowering::generic

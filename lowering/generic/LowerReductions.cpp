@@ -9,7 +9,7 @@
 
 using namespace mlir;
 
-namespace kiln::lowering {
+namespace kiln::lowering::generic {
 
 static Value combine(OpBuilder &b, Location loc, tile::ReduceKind kind, Value acc, Value value) {
   bool real = isa<FloatType>(value.getType());
@@ -115,4 +115,4 @@ void lowerDot(TileBuffers &tiles, tile::DotOp op) {
   });
 }
 
-} // namespace kiln::lowering
+} // namespace kiln::lowering::generic

@@ -9,7 +9,7 @@
 //     %b1 = memref.alloca() {alignment = 64} : memref<8xf32>
 //     linalg.generic {…} ins(%b0, %b0 : …) outs(%b1 : memref<8xf32>) { … arith.addf … : f32 … }
 
-#include "lowering/Passes.h"
+#include "lowering/generic/Passes.h"
 #include "lowering/generic/TileBuffers.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -20,10 +20,10 @@
 
 using namespace mlir;
 
-namespace kiln::lowering {
+namespace kiln::lowering::generic {
 
 #define GEN_PASS_DEF_LOWERTOLINALG
-#include "lowering/Passes.h.inc"
+#include "lowering/generic/Passes.h.inc"
 
 static bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 
@@ -88,11 +88,8 @@ private:
         .Case([&](tile::PrintOp print) { return lowerPrint(tiles, print), success(); })
         .Case([&](tile::ReduceOp reduce) { return lowerReduce(tiles, reduce), success(); })
         .Case([&](tile::DotOp dot) { return lowerDot(tiles, dot), success(); })
-        .Case([&](tile::ReshapeOp reshape) { return lowerReshape(reshape), success(); })
         .Case([&](tile::IotaOp iota) { return lowerIota(iota), success(); })
-        .Case([&](tile::SplatOp splat) { return fill(splat.getResult(), splat.getSource()), success(); })
-        .Case([&](tile::TransposeOp transpose) { return lowerTranspose(transpose), success(); })
-        .Case([&](tile::BroadcastOp broadcast) { return lowerBroadcast(broadcast), success(); })
+        .Case([&](tile::MoveOp move) { return lowerMove(move), success(); })
         .Case([&](arith::ConstantOp constant) { return lowerConstant(constant); })
         .Default([&](Operation *other) { return lowerElementwise(other); });
   }
@@ -143,20 +140,6 @@ private:
     return success();
   }
 
-  void lowerReshape(tile::ReshapeOp op) {
-    Location loc = op.getLoc();
-    Value source = op.getSource(), result = op.getResult();
-    if (!isTile(result)) {
-      SmallVector<Value> origin(tile::shapeOf(source.getType()).size(), tiles.index(loc, 0));
-      result.replaceAllUsesWith(tiles.read(loc, result.getType(), tiles.of(source), origin));
-    } else if (!isTile(source)) {
-      fill(result, source);
-    } else {
-      Value to = tiles.flat(loc, tiles.create(result));
-      tiles.copy(loc, tiles.flat(loc, tiles.of(source)), to);
-    }
-  }
-
   void lowerIota(tile::IotaOp op) {
     Location loc = op.getLoc();
     auto type = cast<RankedTensorType>(op.getType());
@@ -166,26 +149,23 @@ private:
     });
   }
 
-  /// A move whose input is read through `map`.
-  void lowerMove(Value source, Value result, AffineMap map) {
-    tiles.generic(result.getLoc(), tile::shapeOf(result.getType()), tiles.of(source), map, tiles.create(result),
-                  [](ValueRange args) { return SmallVector<Value>{args[0]}; });
-  }
-
-  /// Dimension `permutation[i]` of the source runs with dimension i of the result.
-  void lowerTranspose(tile::TransposeOp op) {
-    SmallVector<unsigned> order(op.getPermutation().size());
-    for (auto [axis, source] : llvm::enumerate(op.getPermutation()))
-      order[source] = axis;
-    lowerMove(op.getSource(), op.getResult(), AffineMap::getPermutationMap(order, op.getContext()));
-  }
-
-  void lowerBroadcast(tile::BroadcastOp op) {
-    SmallVector<AffineExpr> exprs;
-    auto from = tile::shapeOf(op.getSource().getType()), to = tile::shapeOf(op.getType());
-    for (auto [axis, extent] : llvm::enumerate(from))
-      exprs.push_back(extent == to[axis] ? b.getAffineDimExpr(axis) : b.getAffineConstantExpr(0));
-    lowerMove(op.getSource(), op.getResult(), AffineMap::get(to.size(), 0, exprs, op.getContext()));
+  /// Each element from where the operation's map says.
+  void lowerMove(tile::MoveOp op) {
+    Location loc = op.getLoc();
+    Value source = op.getMoved(), result = op->getResult(0);
+    if (!isTile(source) && !isTile(result)) {
+      result.replaceAllUsesWith(source);
+    } else if (!isTile(source)) {
+      fill(result, source);
+    } else if (!isTile(result)) {
+      SmallVector<Value> position;
+      for (AffineExpr expr : op.getMoveMap().getResults())
+        position.push_back(tiles.index(loc, cast<AffineConstantExpr>(expr).getValue()));
+      result.replaceAllUsesWith(tiles.read(loc, result.getType(), tiles.of(source), position));
+    } else {
+      tiles.generic(loc, tile::shapeOf(result.getType()), tiles.of(source), op.getMoveMap(), tiles.create(result),
+                    [](ValueRange args) { return SmallVector<Value>{args[0]}; });
+    }
   }
 
   /// Puts `scalars` in place of the yielded values and copies the yielded tiles into `slots`, one for each tile. Tiles
@@ -305,4 +285,4 @@ struct LowerToLinalg : impl::LowerToLinalgBase<LowerToLinalg> {
 
 } // namespace
 
-} // namespace kiln::lowering
+} // namespace kiln::lowering::generic

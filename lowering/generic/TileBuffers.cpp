@@ -8,7 +8,7 @@
 
 using namespace mlir;
 
-namespace kiln::lowering {
+namespace kiln::lowering::generic {
 
 Value TileBuffers::index(Location loc, int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
 
@@ -92,4 +92,4 @@ Value TileBuffers::flat(Location loc, Value buffer) {
                                            /*strides=*/ArrayRef<int64_t>{1});
 }
 
-} // namespace kiln::lowering
+} // namespace kiln::lowering::generic

@@ -10,7 +10,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 
-namespace kiln::lowering {
+namespace kiln::lowering::generic {
 
 class TileBuffers {
 public:
@@ -62,4 +62,4 @@ void lowerPrint(TileBuffers &tiles, tile::PrintOp op);
 void lowerReduce(TileBuffers &tiles, tile::ReduceOp op);
 void lowerDot(TileBuffers &tiles, tile::DotOp op);
 
-} // namespace kiln::lowering
+} // namespace kiln::lowering::generic

@@ -3,6 +3,7 @@
 #include "lowering/tile/Emit.h"
 
 #include "dialect/tile/TileDialect.h"
+#include "dialect/tile/TypeRules.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -14,8 +15,6 @@ Type typeLike(Type type, Type element) {
     return shaped.clone(element);
   return element;
 }
-
-static bool isNarrow(Type element) { return element.isBF16() || element.isF16(); }
 
 Value Emit::integer(Type type, int64_t value) {
   Type element = getElementTypeOrSelf(type);
@@ -80,7 +79,7 @@ Value Emit::castToReal(Value value, Type element) {
     value = castInteger(value, builder.getI32Type());
     return castReal(make<arith::SIToFPOp>(typeLike(value.getType(), builder.getF32Type()), value), element);
   }
-  if (!isNarrow(element))
+  if (!tile::isNarrowFloat(element))
     return make<arith::SIToFPOp>(typeLike(value.getType(), element), value);
   if (from.isInteger(64))
     value = stickyBits(value);
@@ -89,7 +88,7 @@ Value Emit::castToReal(Value value, Type element) {
 
 /// The conversion never sees a number that it has no result for: these are replaced before and repaired after.
 Value Emit::castToInteger(Value value, Type element) {
-  if (isNarrow(getElementTypeOrSelf(value.getType())))
+  if (tile::isNarrowFloat(getElementTypeOrSelf(value.getType())))
     value = castReal(value, builder.getF32Type());
   Type type = value.getType();
   if (element.isInteger(1))
@@ -142,9 +141,9 @@ Value Emit::castReal(Value value, Type element) {
   if (from == element)
     return value;
   value = settled(value);
-  if (from.isF64() && isNarrow(element))
+  if (from.isF64() && tile::isNarrowFloat(element))
     value = narrowToOdd(value);
-  else if (isNarrow(from) && !element.isF32())
+  else if (tile::isNarrowFloat(from) && !element.isF32())
     value = make<arith::ExtFOp>(typeLike(value.getType(), builder.getF32Type()), value);
   from = getElementTypeOrSelf(value.getType());
   Type type = typeLike(value.getType(), element);

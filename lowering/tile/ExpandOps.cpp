@@ -16,6 +16,7 @@
 #include "lowering/tile/Emit.h"
 
 #include "dialect/tile/TileDialect.h"
+#include "dialect/tile/TypeRules.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -36,8 +37,7 @@ static std::optional<APInt> constantOf(Value value) {
   return std::nullopt;
 }
 
-static bool isNarrow(Type element) { return element.isBF16() || element.isF16(); }
-static bool isNarrow(Value value) { return isNarrow(getElementTypeOrSelf(value.getType())); }
+static bool isNarrow(Value value) { return tile::isNarrowFloat(getElementTypeOrSelf(value.getType())); }
 
 namespace {
 
@@ -168,8 +168,8 @@ struct WidenNarrowFloats : RewritePattern {
       return failure();
     if (isa<arith::ExtFOp, arith::TruncFOp, arith::BitcastOp, arith::SelectOp, math::FmaOp>(op))
       return rewriter.notifyMatchFailure(op, "moves or converts, or has its own pattern");
-    if (llvm::none_of(op->getOperands(), [](Value v) { return isNarrow(v); }) &&
-        llvm::none_of(op->getResults(), [](Value v) { return isNarrow(v); }))
+    if (llvm::none_of(op->getOperands(), isNarrow) &&
+        llvm::none_of(op->getResults(), isNarrow))
       return rewriter.notifyMatchFailure(op, "no bf16 or f16");
     Emit emit(rewriter, op->getLoc());
     IRMapping wide;
@@ -180,7 +180,7 @@ struct WidenNarrowFloats : RewritePattern {
     SmallVector<Value> results;
     for (Value result : widened->getResults()) {
       Type element = getElementTypeOrSelf(result.getType());
-      if (!isNarrow(element)) {
+      if (!tile::isNarrowFloat(element)) {
         results.push_back(result);
         continue;
       }
@@ -213,10 +213,10 @@ struct WidenReduce : OpRewritePattern<tile::ReduceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(tile::ReduceOp op, PatternRewriter &rewriter) const override {
     Type element = getElementTypeOrSelf(op.getSource().getType());
-    if (!isNarrow(element) && !element.isInteger(1))
+    if (!tile::isNarrowFloat(element) && !element.isInteger(1))
       return rewriter.notifyMatchFailure(op, "reduced as it is");
     Emit emit(rewriter, op.getLoc());
-    Type wide = isNarrow(element) ? Type(rewriter.getF32Type()) : Type(rewriter.getI8Type());
+    Type wide = tile::isNarrowFloat(element) ? Type(rewriter.getF32Type()) : Type(rewriter.getI8Type());
     Value source = emit.cast(op.getSource(), wide);
     bool index = op.getKind() == tile::ReduceKind::ArgMax;
     Type result = index ? op.getType() : typeLike(op.getType(), wide);

@@ -13,6 +13,7 @@
 #include "lowering/Passes.h"
 
 #include "dialect/tile/TileDialect.h"
+#include "dialect/tile/TypeRules.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -28,9 +29,7 @@ namespace kiln::lowering {
 #include "lowering/Passes.h.inc"
 
 static bool isElement(Type type) {
-  return type.isSignlessInteger(1) || type.isSignlessInteger(8) || type.isSignlessInteger(16) ||
-         type.isSignlessInteger(32) || type.isSignlessInteger(64) || type.isBF16() || type.isF16() || type.isF32() ||
-         type.isF64();
+  return tile::numberOf(type) || type.isSignlessInteger(16); // which carries bf16 in parts that are lowered already
 }
 
 /// A view that kernels may have as an argument: strided memory of rank 1 to 5 that begins where its pointer points.

@@ -15,35 +15,6 @@ namespace kiln {
 
 using Json = nlohmann::ordered_json;
 
-static const char *spelling(Type type) {
-  switch (type) {
-  case Type::boolean:
-    return "BOOL";
-  case Type::i8:
-    return "I8";
-  case Type::i32:
-    return "I32";
-  case Type::i64:
-    return "I64";
-  case Type::bf16:
-    return "BF16";
-  case Type::f16:
-    return "F16";
-  case Type::f32:
-    return "F32";
-  case Type::f64:
-    return "F64";
-  }
-  return "";
-}
-
-static std::optional<Type> typeSpelt(const std::string &name) {
-  for (const Type type : {boolean, i8, i32, i64, bf16, f16, f32, f64})
-    if (name == spelling(type))
-      return type;
-  return {};
-}
-
 static int64_t count(const Shape &extents) {
   int64_t n = 1;
   for (int64_t extent : extents)
@@ -71,7 +42,7 @@ void writeSafetensors(const std::string &path, const std::vector<HostTensor> &te
   int64_t at = 0;
   for (const HostTensor &t : tensors) {
     const int64_t bytes = count(t.extents) * bytesOf(t.type);
-    header[t.name] = {{"dtype", spelling(t.type)}, {"shape", t.extents}, {"data_offsets", {at, at + bytes}}};
+    header[t.name] = {{"dtype", infoOf(t.type).safetensors}, {"shape", t.extents}, {"data_offsets", {at, at + bytes}}};
     parts.push_back({t.data, bytes});
     at += bytes;
   }
@@ -151,12 +122,12 @@ void Safetensors::read(const std::string &name, Type type, const Shape &extents,
   if (found == entries.end())
     throw Error(fmt::format("expected a tensor '{}' in '{}', but there is none", name, path));
   const Entry &e = found->second;
-  const std::optional<Type> held = typeSpelt(e.type);
+  const std::optional<Type> held = typeSpelt(&TypeInfo::safetensors, e.type);
   const bool converts = held && *held != type && isFloat(*held) && isFloat(type);
   if (!held || (*held != type && !converts) || e.extents != extents ||
       e.end - e.begin != count(extents) * bytesOf(*held))
     throw Error(fmt::format("expected tensor '{}' of '{}' to be {} {}, but got {} {} of {} bytes", name, path,
-                            spelling(type), textOf(extents), e.type, textOf(e.extents), e.end - e.begin));
+                            infoOf(type).safetensors, textOf(extents), e.type, textOf(e.extents), e.end - e.begin));
   if (!converts) {
     file->read(dataBegin + e.begin, to, e.end - e.begin);
     return verify(name, {static_cast<const char *>(to), static_cast<size_t>(e.end - e.begin)});

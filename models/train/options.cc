@@ -1,6 +1,7 @@
 // Settings that options replace, and the device that they name.
 
 #include "models/train/options.h"
+#include "runtime/Compile.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +11,10 @@ std::shared_ptr<Device> openDevice(const MachineOptions &options) {
   if (options.threads < 0)
     throw Error(fmt::format("expected 'threads' to be at least 0, but got {}", options.threads));
   std::shared_ptr<Device> device = Device::open(options.device);
-  if (options.threads > 0)
+  if (options.threads > 0) {
     device->setThreads(options.threads);
+    setCompileThreads(options.threads);
+  }
   return device;
 }
 

@@ -51,12 +51,13 @@ const Kernel fmaPeakKernel = kernel(
 } // namespace
 
 std::function<double()> peakSampler(Device &device) {
-  const Target &target = device.target();
   PeakConfig config;
-  config.width = std::max(1, target.vectorBits / 32);
+  config.width = device.target().visit([](const CpuFacts &cpu) { return cpu.vectorBits / 32; },
+                                       [](const GpuFacts &) { return 128; }); // a warp for each scheduler of an SM
   const std::string text = textOf(fmaPeakKernel.fields, config);
   const std::shared_ptr<Device> handle(&device, [](Device *) {});
-  const int64_t programs = std::max(target.sms, device.threads());
+  const int64_t programs =
+      device.target().visit([](const CpuFacts &cpu) { return cpu.cores; }, [](const GpuFacts &gpu) { return gpu.sms; });
   const auto factors = std::make_shared<Tensor>(handle, f32, Shape{2, config.width});
   const auto out = std::make_shared<Tensor>(handle, f32, Shape{programs, config.width});
   factors->uploadFloats(std::vector<float>(2 * config.width, 0.5f));

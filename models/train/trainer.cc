@@ -22,17 +22,9 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
   for (Shape &extents : model.inputs(s.batch))
     inputs.emplace_back(device, i32, std::move(extents));
   refs = {{inputs.begin(), inputs.end()}, losses};
-  const MemoryPlan memory = planMemory(device->target(), model, s.batch);
+  memory = planMemory(device->target(), model, s.batch);
   arena = Tensor(device, i8, {memory.activations});
   workspace = Tensor(device, i8, {memory.workspace});
-  firstMicro = planGradient(memory.training, false);
-  if (s.accumulate > 1)
-    laterMicro = planGradient(memory.training, true);
-  optimise = planUpdate();
-  Arena placed(memory.evaluation, arena.data());
-  Build b{device->target(), placed, model.parameters(), ParameterBuffers{value, gradient}, model.type()};
-  model.losses(b, refs);
-  evaluation = std::move(b.plan);
 }
 
 Plan Trainer::planGradient(const ArenaPlan &places, bool adds) const {
@@ -50,7 +42,9 @@ Plan Trainer::planUpdate() const {
   return plan;
 }
 
-void Trainer::run(const Plan &plan) { kiln::run(*device, plan, workspace); }
+Plan Trainer::planMean(int64_t micro) const {
+  return planTotal(device->target(), losses, totals.ref().slice(0, micro, 1), 1.0f / static_cast<float>(losses.count()));
+}
 
 void Trainer::initialize(uint64_t seed) {
   const Random random(seed, Stream::weights);
@@ -99,36 +93,43 @@ void Trainer::uploadInputs(const HostBatch &batch, size_t first) {
     uploadAll(inputs.at(first + i), batch[i]);
 }
 
-void Trainer::visitGradient(int64_t micro, const Visit &visit) const {
-  visit(micro == 0 ? firstMicro : laterMicro);
-  visit(
-      planTotal(device->target(), losses, totals.ref().slice(0, micro, 1), 1.0f / static_cast<float>(losses.count())));
-}
-
-/// Micro-batches after the first differ in where their total goes; how that is aligned repeats after 64 bytes.
-static constexpr int64_t differentMicros = 1 + 64 / 4;
+/// Micro-batches whose means are kept ready; those after them, if there are so many, are looked up.
+static constexpr int64_t mostReadyMeans = 256;
 
 void Trainer::prepare() {
-  Plan step;
-  for (int64_t micro = 0; micro < std::min(settings.accumulate, differentMicros); ++micro)
-    visitGradient(micro, [&](const Plan &plan) { step += plan; });
-  step += optimise;
-  kiln::prepare(*device, step, workspace);
+  if (step)
+    return;
+  const Plan first = planGradient(memory.training, false), later = settings.accumulate > 1 ? planGradient(memory.training, true) : Plan(),
+             update = planUpdate();
+  Plan whole = first; // together, so that their kernels are compiled side by side
+  whole += later;
+  whole += planMean(0);
+  whole += update;
+  kiln::prepare(*device, whole, workspace);
+  step = Step{ready(first), ready(later), ready(update), {}};
+  for (int64_t micro = 0; micro < std::min(settings.accumulate, mostReadyMeans); ++micro)
+    step->means.push_back(ready(planMean(micro)));
 }
 
-void Trainer::beginStep(double rate, int64_t step) {
-  const StepRecord host = recordOf(adamw, {.rate = rate, .step = step, .clip = settings.clip});
+void Trainer::beginStep(double rate, int64_t number) {
+  const StepRecord host = recordOf(adamw, {.rate = rate, .step = number, .clip = settings.clip});
   record.upload(host.numbers.data(), record.bytes());
 }
 
 void Trainer::addGradient(const HostBatch &batch, int64_t micro) {
   uploadInputs(batch, 0);
   uploadInputs(model.derived(batch), batch.size());
-  visitGradient(micro, [&](const Plan &plan) { run(plan); });
+  prepare();
+  (micro == 0 ? step->firstMicro : step->laterMicro).run();
+  if (micro < std::ssize(step->means))
+    step->means[micro].run();
+  else
+    ready(planMean(micro)).run();
 }
 
 StepResult Trainer::update() {
-  run(optimise);
+  prepare();
+  step->update.run();
   device->synchronize();
   StepRecord host;
   record.download(host.numbers.data(), record.bytes());
@@ -137,8 +138,14 @@ StepResult Trainer::update() {
 
 double Trainer::lossSum(const HostBatch &batch) {
   uploadInputs(batch, 0);
-  run(evaluation);
-  run(planTotal(device->target(), losses, totals.ref().slice(0, 0, 1)));
+  if (!evaluation) {
+    Arena placed(memory.evaluation, arena.data());
+    Build b{device->target(), placed, model.parameters(), ParameterBuffers{value, gradient}, model.type()};
+    model.losses(b, refs);
+    b.plan += planTotal(device->target(), losses, totals.ref().slice(0, 0, 1));
+    evaluation = ready(b.plan);
+  }
+  evaluation->run();
   device->synchronize();
   return totals.downloadFloats()[0];
 }

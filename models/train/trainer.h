@@ -1,13 +1,14 @@
-// A model on a device, being trained: its flat buffers, its activation arena, and the plans of a step, made once and
-// run every step.
+// A model on a device, being trained: its flat buffers, its activation arena, and the plans of a step, made ready once
+// and then run every step without looking anything up.
 
 #pragma once
 
 #include "kernels/adamw.h"
 #include "models/train/checkpoint.h"
+#include "models/train/memory.h"
 #include "runtime/Compile.h"
 
-#include <functional>
+#include <optional>
 
 namespace kiln {
 
@@ -31,11 +32,12 @@ public:
   /// The gradient buffer, for tests.
   std::vector<float> gradients() const { return gradient.downloadFloats(); }
 
-  /// Compiles the kernels of a training step, several at a time, so that the first step compiles nothing.
+  /// Makes the launches of a training step ready, their kernels compiled several at a time, so that the first step
+  /// compiles nothing. Without it the first step does.
   void prepare();
 
-  /// Begins update number `step`, counted from 1, with the learning rate `rate`: all that the host has to say about it.
-  void beginStep(double rate, int64_t step);
+  /// Begins update `number`, counted from 1, with the learning rate `rate`: all that the host has to say about it.
+  void beginStep(double rate, int64_t number);
   /// Adds micro-batch number `micro` of a step to the gradients; number 0 replaces what they hold.
   void addGradient(const HostBatch &batch, int64_t micro);
   /// Clips and applies the gradients, and waits for the end of the step, where alone the device is read.
@@ -47,10 +49,15 @@ private:
   Plan planGradient(const ArenaPlan &places, bool adds) const;
   Plan planUpdate() const;
   void uploadInputs(const HostBatch &batch, size_t first);
-  /// What a micro-batch hands its plans to, in order: run() trains, prepare() only gathers.
-  using Visit = std::function<void(const Plan &)>;
-  void visitGradient(int64_t micro, const Visit &visit) const;
-  void run(const Plan &plan);
+  /// The mean of a micro-batch's losses, to its place.
+  Plan planMean(int64_t micro) const;
+  PreparedPlan ready(const Plan &plan) { return kiln::prepare(*device, plan, workspace); }
+
+  /// The launches of a step, ready.
+  struct Step {
+    PreparedPlan firstMicro, laterMicro, update;
+    std::vector<PreparedPlan> means; // of the first micro-batches
+  };
 
   std::shared_ptr<Device> device;
   const Model &model;
@@ -60,9 +67,11 @@ private:
   std::vector<Tensor> inputs;
   Tensor losses, totals; // of a micro-batch, and the mean of each
   Tensor record;         // (stepFields)
+  MemoryPlan memory;
   Tensor arena, workspace;
   MicroBatch refs;
-  Plan firstMicro, laterMicro, optimise, evaluation;
+  std::optional<Step> step;
+  std::optional<PreparedPlan> evaluation;
 };
 
 /// The bytes of `from` into a tensor of i32.

@@ -4,7 +4,6 @@
 #include "runtime/simulator/Launch.h"
 
 #include "dialect/dsl/Types.h"
-#include "runtime/simulator/Metrics.h"
 #include "runtime/simulator/Shadow.h"
 
 #include <atomic>
@@ -59,8 +58,7 @@ private:
 /// One thread's blocks.
 class Worker {
 public:
-  Worker(const Grid &grid, const Schedule &schedule, Queue &queue, Metrics *metrics)
-      : grid(grid), schedule(schedule), queue(queue), metrics(metrics) {}
+  Worker(const Grid &grid, const Schedule &schedule, Queue &queue) : grid(grid), schedule(schedule), queue(queue) {}
   void run();
 
 private:
@@ -68,7 +66,6 @@ private:
   const Grid &grid;
   const Schedule &schedule;
   Queue &queue;
-  Metrics *metrics;
   int64_t turns = 0;
 };
 } // namespace
@@ -93,7 +90,7 @@ void Worker::run() {
   for (bool more = true; more || !resident.empty();) {
     if (more && (resident.empty() || (resident.size() < mostResident && resident.front().second >= patience))) {
       if (const std::optional<Extents> coordinates = queue.next())
-        resident.emplace_front(std::make_unique<Cta>(grid, *coordinates), 0), resident.front().first->metrics = metrics;
+        resident.emplace_front(std::make_unique<Cta>(grid, *coordinates), 0);
       else
         more = false;
       continue;
@@ -123,16 +120,13 @@ static void checkExtents(const Program &program, const Extents &grid, const Exte
 }
 
 void launch(const Program &program, const Extents &grid, const Extents &block, uint32_t dynamicShared,
-            const char *parameters, const Memory &memory, Findings &findings, const Schedule &schedule,
-            Metrics *metrics) {
+            const char *parameters, const Memory &memory, Findings &findings, const Schedule &schedule) {
   checkExtents(program, grid, block, dynamicShared);
   std::unique_ptr<GlobalShadow> shadow;
   if (schedule.checks.needShadow())
     shadow = std::make_unique<GlobalShadow>();
-  Grid all{program,           grid,          block,           dynamicShared, parameters, memory, findings,
-           schedule.delivery, schedule.seed, schedule.checks, shadow.get()};
-  all.errorTimes = schedule.errorTimes;
-  all.counts = metrics != nullptr;
+  const Grid all{program,           grid,          block,           dynamicShared, parameters, memory, findings,
+                 schedule.delivery, schedule.seed, schedule.checks, shadow.get()};
   Queue queue(all, schedule);
   const int64_t blocks = int64_t{grid[0]} * grid[1] * grid[2];
   const int64_t cores = schedule.threads > 0 ? schedule.threads : std::max(1u, std::thread::hardware_concurrency());
@@ -140,12 +134,7 @@ void launch(const Program &program, const Extents &grid, const Extents &block, u
   std::mutex mutex;
   const auto work = [&] {
     try {
-      std::optional<Metrics> counts;
-      if (metrics)
-        counts.emplace(program);
-      Worker(all, schedule, queue, counts ? &*counts : nullptr).run();
-      if (metrics)
-        metrics->add(*counts);
+      Worker(all, schedule, queue).run();
     } catch (...) {
       const std::lock_guard lock(mutex);
       failure = std::current_exception();

@@ -9,7 +9,7 @@ const ArgFacts row = view(f32, {64});
 
 // --- Numbers and types -----------------------------------------------------------------------------------------------
 
-void numberRange(View a) {
+void numberRange(View) {
   Tile small = zeros(i8, {4});
   // expected-error@+1 {{'+' expected a number that fits i8, but got 300}}
   small + 300;
@@ -37,7 +37,7 @@ void realRange(View a) {
 }
 const ErrorCase realRangeCase("Numbers", "TooLargeForTheFloat", realRange, {row});
 
-void boolArithmetic(View a) {
+void boolArithmetic(View) {
   Tile mask = iota(4) < 2;
   // expected-error@+1 {{'+' expected numbers, but got bool; use cast()}}
   mask + mask;
@@ -56,7 +56,7 @@ void boolArithmetic(View a) {
 }
 const ErrorCase boolArithmeticCase("Types", "ArithmeticOnBool", boolArithmetic, {row});
 
-void floatBits(View a) {
+void floatBits(View) {
   Tile x = zeros(f32, {4});
   // expected-error@+1 {{'&' expected integers or bool, but got f32; use cast()}}
   x &x;
@@ -69,7 +69,7 @@ void floatBits(View a) {
 }
 const ErrorCase floatBitsCase("Types", "BitsOfFloats", floatBits, {row});
 
-void integerFunctions(View a) {
+void integerFunctions(View) {
   Tile n = iota(4);
   // expected-error@+1 {{'exp' expected floats, but got i32; use cast()}}
   exp(n);
@@ -78,7 +78,7 @@ void integerFunctions(View a) {
 }
 const ErrorCase integerFunctionsCase("Types", "FunctionsOfIntegers", integerFunctions, {row});
 
-void conditions(View a) {
+void conditions(View) {
   Tile x = zeros(f32, {4});
   // expected-error@+1 {{'where' expected a bool condition, but got f32[4]}}
   where(x, x, x);
@@ -89,7 +89,7 @@ void conditions(View a) {
 }
 const ErrorCase conditionsCase("Types", "ConditionsAreBool", conditions, {row});
 
-void randomOperands(View a) {
+void randomOperands(View) {
   Tile seed = full(i64, {}, 7);
   // expected-error@+1 {{'random' expected integer indices, but got f32[4]}}
   random(seed, zeros(f32, {4}));
@@ -100,7 +100,7 @@ const ErrorCase randomOperandsCase("Types", "RandomOperands", randomOperands, {r
 
 // --- Shapes ----------------------------------------------------------------------------------------------------------
 
-void mismatched(View a) {
+void mismatched(View) {
   Tile x = zeros(f32, {64, 32}), y = zeros(f32, {48, 32});
   // expected-error@+1 {{'+' expected shapes that broadcast, but got 64x32 and 48x32}}
   x + y;
@@ -125,7 +125,7 @@ void extents(View a) {
 }
 const ErrorCase extentsCase("Shapes", "ExtentsAndRank", extents, {row});
 
-void creation(View a) {
+void creation(View) {
   // expected-error@+1 {{'iota' expected type i32 or i64, but got f32}}
   iota(4, f32);
   // expected-error@+1 {{'full' expected a number or a scalar to fill with, but got i32[4]; use broadcast()}}
@@ -137,7 +137,7 @@ void creation(View a) {
 }
 const ErrorCase creationCase("Shapes", "Creation", creation, {row});
 
-void reshaping(View a) {
+void reshaping(View) {
   Tile x = zeros(f32, {4, 8});
   // expected-error@+1 {{'reshape' expected a shape of 32 elements for f32[4x8], but got 4x9}}
   reshape(x, {4, 9});
@@ -154,7 +154,7 @@ void reshaping(View a) {
 }
 const ErrorCase reshapingCase("Shapes", "Reshaping", reshaping, {row});
 
-void reductions(View a) {
+void reductions(View) {
   Tile x = zeros(f32, {4, 8});
   // expected-error@+1 {{'sum' expected an axis from -2 to 1, but got 2}}
   sum(x, 2);
@@ -167,7 +167,7 @@ const ErrorCase reductionsCase("Shapes", "Reductions", reductions, {row});
 
 // --- dot -------------------------------------------------------------------------------------------------------------
 
-void products(View a) {
+void products(View) {
   Tile x = zeros(f32, {64, 32}), y = zeros(f32, {48, 64}), v = zeros(f32, {32});
   // expected-error@+1 {{'dot' expected inner extents to match, but got 64x32 and 48x64}}
   dot(x, y);

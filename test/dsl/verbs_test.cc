@@ -405,13 +405,30 @@ void extents(View a, View b, Tile s) {
   store(a, {0, 0}, full(f32, {a.extent(1)}, s));
   store(b, {a.dim(1), a.dim(0)}, 0);
 }
+struct LaunchShape {
+  int warps = 4, block = 16;
+  int64_t stages = 2;
+};
+void shaped(View a, LaunchShape shape) { store(a, {0}, zeros(f32, {shape.block})); }
+// A target may read how many warps and stages a config asks for: the default, or what the launch says.
+TEST(Specialisation, WarpsAndStagesOfAConfigAreAttributes) {
+  const Kernel k = kernel("k", shaped,
+                          {field("warps", &LaunchShape::warps), field("block", &LaunchShape::block),
+                           field("stages", &LaunchShape::stages)});
+  const Specialisation facts = {{vector}, {}};
+  EXPECT_NE(moduleOf(k, facts).find("attributes {tile.kernel, tile.stages = 2 : i64, tile.warps = 4 : i64}"),
+            std::string::npos);
+  EXPECT_NE(moduleOf(k, facts, "block=8,warps=8").find("tile.stages = 2 : i64, tile.warps = 8 : i64}"),
+            std::string::npos);
+}
+
 TEST(Specialisation, ExtentMakesStaticAndFactsBecomeAttributes) {
   ArgFacts a = matrix, b = matrix;
   a.alignment = 64;
   a.stridesBy16 = a.fits32 = true;
   b.innerStride = 0;
   EXPECT_EQ(moduleOf(kernel("k", extents), {{a, b, scalar(f32)}, {{0, 1}}}), R"(module {
-  func.func @k(%arg0: memref<?x32xf32, strided<[?, 1]>> {tile.align = 64 : i64, tile.fits_32, tile.strides_by_16}, %arg1: memref<?x?xf32, strided<[?, ?]>> {tile.align = 1 : i64}, %arg2: f32) attributes {tile.disjoint = [array<i64: 0, 1>], tile.kernel} {
+  func.func @k(%arg0: memref<?x32xf32, strided<[?, 1]>> {tile.align = 64 : i64, tile.fits_32, tile.strides_by_16}, %arg1: memref<?x?xf32, strided<[?, ?]>>, %arg2: f32) attributes {tile.disjoint = [array<i64: 0, 1>], tile.kernel} {
     %0 = tile.splat %arg2 : f32 -> tensor<32xf32>
     %c0_i64 = arith.constant 0 : i64
     %c0_i64_0 = arith.constant 0 : i64

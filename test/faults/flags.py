@@ -26,9 +26,9 @@ CONFIGS = ("block=1", "block=0", "block=-1", "block=3", "block=1000000", "block=
            "block=2147483647", "block=2147483648", "block=9223372036854775807", "block=-2147483648", "block=",
            "block", "=1", "blok=1", "block=1,block=2", "block=1,", ",", "block=1;x", "block=nan", "block=1.5",
            "block= 1", "block=0x10", "block=" + "9" * 400, "x" * 5000)
-PIPELINES = ("until=loops", "until=llvm", "until=x", "until=", "until", "cpu=x", "cpu=", "cpu=native", "cpu=x86-64",
-             "cpu=x86-64-v3 until=loops", "cpu=generic", "x=1", "=", "{", "}", "cpu=\udcff", "until=loops until=llvm",
-             "cpu=" + "x" * 5000, "cpu='x y'", "cpu=\"", "cpu={a}")
+PIPELINES = ("until=loops", "until=llvm-dialect", "until=x", "until=", "until", "target=x", "target=", "target=cpu",
+             "target=x86-64", "target=x86-64-v3 until=loops", "target=cpu:generic", "target=generic", "cpu=native", "x=1", "=", "{", "}", "target=\udcff", "until=loops until=linalg",
+             "target=" + "x" * 5000, "target='x y'", "target=\"", "target={a}")
 MLIR = ("--mlir-print-ir-after-all", "--mlir-print-ir-after=", "--mlir-print-ir-after=nosuch", "--mlir-timing",
         "--mlir-timing=x", "--mlir-nosuch", "--mlir-", "--mlir-elide-elementsattrs-if-larger=-1",
         "--mlir-print-debuginfo", "--mlir-print-debuginfo=maybe", "--mlir-elide-elementsattrs-if-larger=" + "9" * 30)
@@ -123,9 +123,8 @@ class Flags:
 
     def of_kiln_opt(self):
         program = self.setting.program("kiln-opt")
-        for pipeline in ("kiln-cpu", "kiln-cpu-generic"):
-            for options in PIPELINES:
-                yield [program, self.model, f"--{pipeline}={options}"], {}
+        for options in PIPELINES:
+            yield [program, self.model, f"--kiln={options}"], {}
         for flag, option in (("cpu-lower-tiles", "vector-bits"), ("cpu-lower-tiles", "registers"),
                              ("cpu-lower-math", "scale-instruction"), ("tile-verify-kernels", "elements"),
                              ("tile-verify-kernels", "operations")):

@@ -2,8 +2,8 @@
 
 #include "dialect/tile/TileDialect.h"
 #include "lowering/Diagnostics.h"
+#include "lowering/Driver.h"
 #include "lowering/ModuleText.h"
-#include "lowering/Pipelines.h"
 #include "test/faults/inputs.h"
 #include "test/temporary_folder.h"
 
@@ -23,7 +23,8 @@ namespace {
 
 class ModuleInputs : public Inputs {
 public:
-  explicit ModuleInputs(const std::string &sources) : target(lowering::cpuNamed("x86-64-v3")) {
+  explicit ModuleInputs(const std::string &sources)
+      : fast(lowering::openBackend("x86-64-v3")), oracle(lowering::openBackend("x86-64-v3:generic")) {
     std::vector<std::string> paths;
     for (const auto &entry : std::filesystem::recursive_directory_iterator(sources))
       if (entry.path().extension() == ".mlir")
@@ -80,10 +81,10 @@ private:
         throw std::runtime_error("refused without a word");
     }
     if (module)
-      lowering::compileToObject(*module, target, {generic});
+      lowering::compile(*module, generic ? *oracle : *fast);
   }
 
-  const lowering::CpuTarget target;
+  const std::shared_ptr<const lowering::Backend> fast, oracle;
   std::vector<std::string> modules;
 };
 

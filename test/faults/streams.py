@@ -41,7 +41,7 @@ class Streams:
             (["kilnc", "--help"], 0, True), (["kilnc", "--nosuch"], 2, False),
             (["kilnc", *gelu, "-o", "OUT"], 0, False),
             (["kiln-opt", model], 0, True), (["kiln-opt", "--help"], 0, True), (["kiln-opt", "--nosuch"], 2, False),
-            (["kiln-opt", model, "--kiln-cpu=until=llvm"], 0, True), (["kiln-opt", model, "-o", "OUT"], 0, False),
+            (["kiln-opt", model, "--kiln=until=llvm-dialect"], 0, True), (["kiln-opt", model, "-o", "OUT"], 0, False),
             (["kiln-bench", "--help"], 0, True), (["kiln-bench", "nosuch"], 2, False),
             (["kiln-bench", "compile", "--quick", "--threads", "1"], 0, True),
             # A cache that cannot be used is said, and is no failure.

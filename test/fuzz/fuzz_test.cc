@@ -1,6 +1,7 @@
 // Random programs: a fixed part of them agrees with the oracle, and the generator, the comparison and the shrinking of
 // programs do what they say.
 
+#include "test/devices.h"
 #include "test/fuzz/run.h"
 
 #include <gtest/gtest.h>
@@ -19,11 +20,14 @@ class Programs : public testing::TestWithParam<int> {};
 
 // Every program gives on the fast pipeline what the oracle gives, and leaves alone what its views do not reach.
 TEST_P(Programs, AgreeWithTheOracle) {
-  const auto oracle = Device::open("cpu:generic");
-  const std::shared_ptr<Device> devices[] = {Device::open("cpu"), Device::open("cpu:x86-64-v3")};
+  const auto oracle = Device::open(test::oracleDevice);
+  std::vector<std::shared_ptr<Device>> devices;
+  for (const std::string &name : test::testDevices(true))
+    if (name != test::oracleDevice)
+      devices.push_back(Device::open(name));
   for (int number = GetParam(); number < parts * programsOfPart; number += parts) {
     const Program program = generate(2026, number);
-    const auto &device = devices[number / parts % 2];
+    const auto &device = devices[number / parts % devices.size()];
     EXPECT_EQ(difference(program, run(oracle, program), run(device, program)), "")
         << listing(program) << "kiln-fuzz --seed 2026 --program " << number << " --devices " << device->name();
   }

@@ -261,7 +261,7 @@ bool Generator::reduceStatement() {
 }
 
 bool Generator::castStatement() {
-  static const std::vector<Type> all = {boolean, i8, i32, i64, bf16, f16, f32, f64};
+  static const std::vector<Type> all(std::begin(everyType), std::end(everyType));
   const Type type = chance(60) ? pick(types) : pick(all);
   const auto found = find([&](const Known &k) { return k.type != type && castOf(k.type, type, k.facts); });
   if (!found)

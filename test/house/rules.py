@@ -23,7 +23,7 @@ SOURCES = (".cpp", ".cc", ".h", ".td", ".mlir", ".py")
 
 # Who may include what: the first entry whose pattern fits the including file says which headers it may name.
 # MLIR's and LLVM's own headers are the compiler's business: `compiler` says who may include them.
-DSL_DATA = r"dialect/dsl/(Types|Nearest|Tile|Kernel|Plan)\.h"
+DSL_DATA = r"dialect/dsl/(Types|Nearest|Tile|Kernel|Plan)\.h|dialect/tile/ElementTypes\.def"
 ARROWS = [
     # including file, project headers it may include, compiler headers allowed
     (r"dialect/tile/", r"dialect/tile/", True),
@@ -149,6 +149,8 @@ def readme(files):
         if path.endswith("CMakeLists.txt"):
             programs.update(re.findall(r"kiln_(?:program|gtest)\(\s*([\w-]+)", file.text))
             pages.update(f"build/reference/{page}.md" for page in re.findall(r"kiln_reference\(\s*([\w-]+)", file.text))
+            if "kiln_passes(" in file.text:
+                pages.add("build/reference/passes.md")
     for path, file in files.items():
         if not path.endswith("README.md"):
             continue

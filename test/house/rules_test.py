@@ -87,7 +87,7 @@ class RulesTest(unittest.TestCase):
         self.expect("readme", {**files, "README.md": "`build/bin/gpt3 train`"}, "build/bin/gpt3")
         self.expect("readme", {**files, "kernels/README.md": "[m](matmul.cc) [n](norm.cc)"}, "norm.cc")
         page = {"README.md": "[passes](build/reference/passes.md)"}
-        self.expect("readme", {**page, "lowering/CMakeLists.txt": "kiln_reference(passes Passes -gen-pass-doc)"})
+        self.expect("readme", {**page, "lowering/CMakeLists.txt": "kiln_passes(kiln_passes_gen Passes tile cpu)"})
         self.expect("readme", page, "build/reference/passes.md")
 
     def test_variables_are_written_down(self):

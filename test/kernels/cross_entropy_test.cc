@@ -54,11 +54,13 @@ TEST_P(CrossEntropyTest, LossesAndGradientInPlace) {
     targets.reset();
     const Reference want = reference(logits, targets, V, padded, ignoreIndex);
     SCOPED_TRACE(testing::Message() << "V " << V << " of " << padded);
-    run(planCrossEntropyLoss(target(), logits, targets, losses, V, ignoreIndex, {.block = 64, .rows = 2}));
+    run(planCrossEntropyLoss(target(), logits, targets, losses, V, ignoreIndex,
+                             CrossEntropyConfig{.block = 64, .rows = 2}));
     expectClose("losses alone", losses, want.losses);
     expectEqual("logits, only read", logits.read(), logits.values);
     losses.reset();
-    run(planCrossEntropy(target(), logits, targets, losses, V, scale, ignoreIndex, {.block = 64, .rows = 2}));
+    run(planCrossEntropy(target(), logits, targets, losses, V, scale, ignoreIndex,
+                         CrossEntropyConfig{.block = 64, .rows = 2}));
     expectClose("losses", losses, want.losses);
     expectClose("gradient", logits, want.gradient);
   }
@@ -72,8 +74,8 @@ TEST_P(CrossEntropyTest, PaddingIsNeverRead) {
   for (int64_t i = 0; i < N * padded; ++i)
     dirty.values[i] = i % padded < V ? clean[i] : NAN;
   dirty.reset();
-  run(planCrossEntropy(target(), clean, targets, losses, V, scale, ignoreIndex, {.block = 64}));
-  run(planCrossEntropy(target(), dirty, targets, other, V, scale, ignoreIndex, {.block = 64}));
+  run(planCrossEntropy(target(), clean, targets, losses, V, scale, ignoreIndex, CrossEntropyConfig{.block = 64}));
+  run(planCrossEntropy(target(), dirty, targets, other, V, scale, ignoreIndex, CrossEntropyConfig{.block = 64}));
   EXPECT_TRUE(clean.bytes() == dirty.bytes());
   EXPECT_TRUE(losses.bytes() == other.bytes());
 }
@@ -83,7 +85,7 @@ TEST_P(CrossEntropyTest, AnyIndexCanBeIgnored) {
   const int64_t V = 20;
   Array logits = uniform({N, V}, type(), 8), targets = array({N}, i32, {0, 3, 0, 19, 0}), losses = unwritten({N}, f32);
   const Reference want = reference(logits, targets, V, V, 0);
-  run(planCrossEntropy(target(), logits, targets, losses, V, scale, 0, {.block = 64}));
+  run(planCrossEntropy(target(), logits, targets, losses, V, scale, 0, CrossEntropyConfig{.block = 64}));
   expectClose("losses", losses, want.losses);
   expectClose("gradient", logits, want.gradient);
 }
@@ -96,7 +98,7 @@ TEST_P(CrossEntropyTest, LargeLogitsDoNotOverflow) {
     values[n * V + n] = 1000;
   Array logits = array({N, V}, type(), values), targets = array({N}, i32, {0, 1, 2, 3, 4}),
         losses = unwritten({N}, f32);
-  run(planCrossEntropy(target(), logits, targets, losses, V, scale, ignoreIndex, {.block = 64}));
+  run(planCrossEntropy(target(), logits, targets, losses, V, scale, ignoreIndex, CrossEntropyConfig{.block = 64}));
   expectEqual("losses", losses.read(), std::vector<double>(N, 0));
   expectEqual("gradient", logits.read(), std::vector<double>(N * V, 0));
 }

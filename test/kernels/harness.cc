@@ -2,6 +2,8 @@
 
 #include "test/kernels/harness.h"
 
+#include "test/devices.h"
+
 #include <cmath>
 #include <sstream>
 
@@ -9,7 +11,7 @@ namespace kiln {
 
 std::vector<Machine> machines() {
   std::vector<Machine> all;
-  for (const char *device : {"cpu:generic", "cpu"})
+  for (const std::string &device : test::testDevices())
     for (const Type type : {f32, bf16})
       all.push_back({device, type});
   return all;
@@ -18,10 +20,7 @@ std::vector<Machine> machines() {
 void PrintTo(const Machine &machine, std::ostream *out) { *out << machine.device << " " << nameOf(machine.type); }
 
 std::string machineName(const testing::TestParamInfo<Machine> &info) {
-  std::string name = std::string(info.param.device) + "_" + nameOf(info.param.type);
-  for (char &letter : name)
-    letter = std::isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
-  return name;
+  return test::deviceLabel(info.param.device + "_" + nameOf(info.param.type));
 }
 
 double unit(Type type) { return type == f32 ? 0x1p-24 : type == bf16 ? 0x1p-8 : type == f16 ? 0x1p-11 : 0; }

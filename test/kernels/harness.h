@@ -17,7 +17,7 @@ namespace kiln {
 
 /// Where a test runs, and the storage type of activations and parameters.
 struct Machine {
-  const char *device;
+  std::string device;
   Type type;
 };
 /// Every device with f32 and with bf16.

@@ -6,8 +6,10 @@
 #include "kernels/attention.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/embedding.h"
+#include "kernels/gelu.h"
 #include "kernels/layernorm.h"
 #include "kernels/matmul.h"
+#include "kernels/softmax.h"
 #include "test/expect_error.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +20,8 @@
 namespace kiln {
 namespace {
 
-const Target cpu = {.name = "x86-64-v4"};
+const Target cpu = {"x86-64-v4", CpuFacts{.vectorBits = 512, .registers = 32}};
+const Target gpu = {"sm_80", GpuFacts{}};
 
 TensorRef tensor(Shape extents, Type type = f32) { return TensorRef::dense(nullptr, type, std::move(extents)); }
 
@@ -27,25 +30,14 @@ template <class Plan> void expectMessage(Plan plan, const char *text) { EXPECT_E
 
 // A wrong extent names the plan, the operand, and both shapes.
 TEST(Plan, WrongShape) {
+  expectMessage([] { planMatmul(cpu, Layout::nn, tensor({4, 5}), tensor({6, 7}), tensor({4, 7})); },
+                "'matmul': expected 'b' of shape 5x7, but got 6x7");
+  expectMessage([] { planMatmul(cpu, Layout::nt, tensor({4, 5}), tensor({7, 6}), tensor({4, 7})); },
+                "'matmul': expected 'b' of shape 7x5, but got 7x6");
+  expectMessage([] { planMatmulBias(cpu, Layout::nn, tensor({4, 5}), tensor({5, 7}), tensor({4}), tensor({4, 7})); },
+                "'matmul_bias': expected 'bias' of shape 7, but got 4");
   expectMessage(
-      [] {
-        planMatmul(cpu, Layout::nn, tensor({4, 5}), tensor({6, 7}), tensor({4, 7}));
-      },
-      "'matmul': expected 'b' of shape 5x7, but got 6x7");
-  expectMessage(
-      [] {
-        planMatmul(cpu, Layout::nt, tensor({4, 5}), tensor({7, 6}), tensor({4, 7}));
-      },
-      "'matmul': expected 'b' of shape 7x5, but got 7x6");
-  expectMessage(
-      [] {
-        planMatmulBias(cpu, Layout::nn, tensor({4, 5}), tensor({5, 7}), tensor({4}), tensor({4, 7}));
-      },
-      "'matmul_bias': expected 'bias' of shape 7, but got 4");
-  expectMessage(
-      [] {
-        planLayerNorm(cpu, tensor({4, 5}), tensor({6}), tensor({5}), tensor({4, 5}), tensor({4}), tensor({4}));
-      },
+      [] { planLayerNorm(cpu, tensor({4, 5}), tensor({6}), tensor({5}), tensor({4, 5}), tensor({4}), tensor({4})); },
       "'layernorm': expected 'gamma' of shape 5, but got 6");
   expectMessage([] { planGradNorm(cpu, tensor({4}), tensor({2})); },
                 "'grad_norm': expected 'record' of shape 16, but got 2");
@@ -63,50 +55,32 @@ TEST(Plan, TilesOfAProductOfAnySizeAreChosenAtOnce) {
 
 // A wrong rank shows the shape that came.
 TEST(Plan, WrongRank) {
-  expectMessage(
-      [] {
-        planMatmul(cpu, Layout::nn, tensor({4, 5, 6}), tensor({6, 7}), tensor({4, 7}));
-      },
-      "'matmul': expected 'a' of rank 2, but got 4x5x6");
+  expectMessage([] { planMatmul(cpu, Layout::nn, tensor({4, 5, 6}), tensor({6, 7}), tensor({4, 7})); },
+                "'matmul': expected 'a' of rank 2, but got 4x5x6");
 }
 
 // A wrong type shows the types that are right.
 TEST(Plan, WrongType) {
-  expectMessage(
-      [] {
-        planMatmul(cpu, Layout::nn, tensor({4, 5}, i32), tensor({5, 7}), tensor({4, 7}));
-      },
-      "'matmul': expected 'a' of type f32 or bf16 or f16, but got i32");
-  expectMessage(
-      [] {
-        planMatmul(cpu, Layout::nn, tensor({4, 5}, bf16), tensor({5, 7}), tensor({4, 7}));
-      },
-      "'matmul': expected 'b' of type bf16, but got f32");
-  expectMessage(
-      [] {
-        planCrossEntropyLoss(cpu, tensor({4, 5}), tensor({4}), tensor({4}), 5);
-      },
-      "'cross_entropy_loss': expected 'targets' of type i32, but got f32");
+  expectMessage([] { planMatmul(cpu, Layout::nn, tensor({4, 5}, i32), tensor({5, 7}), tensor({4, 7})); },
+                "'matmul': expected 'a' of type f32 or bf16 or f16, but got i32");
+  expectMessage([] { planMatmul(cpu, Layout::nn, tensor({4, 5}, bf16), tensor({5, 7}), tensor({4, 7})); },
+                "'matmul': expected 'b' of type bf16, but got f32");
+  expectMessage([] { planCrossEntropyLoss(cpu, tensor({4, 5}), tensor({4}), tensor({4}), 5); },
+                "'cross_entropy_loss': expected 'targets' of type i32, but got f32");
 }
 
 // Numbers out of range.
 TEST(Plan, WrongNumber) {
-  expectMessage(
-      [] {
-        planCrossEntropyLoss(cpu, tensor({4, 5}), tensor({4}, i32), tensor({4}), 6);
-      },
-      "'cross_entropy_loss': expected a vocabulary of 1 … 5 columns, but got 6");
-  expectMessage([] { recordOf({}, {.step = 0}); },
-                "'adamw': expected a step counted from 1, but got 0");
-  expectMessage(
-      [] {
-        planPositionGradient(cpu, tensor({7, 5}), tensor({3, 5}), 3, false);
-      },
-      "'position_gradient': expected 'dout' to have whole sequences of 3 rows, but got 7 rows");
+  expectMessage([] { planCrossEntropyLoss(cpu, tensor({4, 5}), tensor({4}, i32), tensor({4}), 6); },
+                "'cross_entropy_loss': expected a vocabulary of 1 … 5 columns, but got 6");
+  expectMessage([] { recordOf({}, {.step = 0}); }, "'adamw': expected a step counted from 1, but got 0");
+  expectMessage([] { planPositionGradient(cpu, tensor({7, 5}), tensor({3, 5}), 3, false); },
+                "'position_gradient': expected 'dout' to have whole sequences of 3 rows, but got 7 rows");
   expectMessage(
       [] {
         planLayerNormBackward(cpu, tensor({4, 5}), tensor({4, 5}), tensor({5}), tensor({4}), tensor({4}),
-                              tensor({4, 5}), tensor({5}), tensor({5}), {}, {.block = 2, .rows = 5});
+                              tensor({4, 5}), tensor({5}), tensor({5}), {},
+                              LayerNormBackwardConfig{.block = 2, .rows = 5});
       },
       "'layernorm_backward': expected 'rows' to be a multiple of 'block', but got 5 and 2");
   expectMessage(
@@ -117,17 +91,37 @@ TEST(Plan, WrongNumber) {
       "'weight_gradient': expected 'split' to be a multiple of 'bk', but got 6 and 4");
 }
 
-// The number of partial sums is a property of the shape: a machine with more threads plans the same launches.
+// How a long sum is split is a property of the shape: a machine with more threads adds in the same order.
 TEST(Plan, SplitsDoNotDependOnThreads) {
   Target many = cpu;
-  many.sms = 64;
+  std::get<CpuFacts>(many.facts).cores = 64;
   for (const int64_t K : {100, 4096, 9000}) {
     auto text = [&](const Target &target) {
       const Plan plan = planWeightGradient(target, tensor({K, 128}), tensor({K, 256}), tensor({128, 256}), {});
-      return plan.launches[0].config + " " + std::to_string(plan.launches[0].grid[2]);
+      const std::string &config = plan.launches[0].config;
+      const size_t split = config.find("split="), bk = config.find("bk=");
+      return config.substr(split, config.find(',', split) - split) + " " + config.substr(bk, config.find(',', bk) - bk) +
+             " " + std::to_string(plan.launches[0].grid[2]);
     };
     EXPECT_EQ(text(cpu), text(many));
   }
+}
+
+// Every operator has a choice for a GPU: no more rows a program than its threads share, and tiles that fit.
+TEST(Plan, GpusHaveChoicesOfTheirOwn) {
+  EXPECT_EQ(pickLayerNorm(gpu).rows, 1);
+  EXPECT_EQ(pickSoftmax(gpu).rows, 1);
+  EXPECT_EQ(pickEmbedding(gpu).rows, 1);
+  EXPECT_EQ(pickCrossEntropy(gpu, 50257).rows, 1);
+  EXPECT_EQ(pickAdamW(gpu, 1 << 20).block, 1024);
+  EXPECT_EQ(pickGelu(gpu, 108 * 200).block, 256); // a block for every SM
+  EXPECT_EQ(pickMatmul(gpu, Layout::nn, 4096, 4096, 64).bm, 128);
+  EXPECT_EQ(pickMatmul(gpu, Layout::nn, 512, 512, 64).bm, 64);
+  EXPECT_EQ(pickAttention(gpu, 1024, 64).bm, 64);
+  Target small = gpu;
+  std::get<GpuFacts>(small.facts).ctaSharedBytes = 48 << 10;
+  EXPECT_EQ(pickAttention(small, 1024, 64).bm, 64);
+  EXPECT_EQ(pickAttentionBackward(small, 1024, 64).bm, 32);
 }
 
 // K is split where a product has few tiles and long sums, and only there.

@@ -18,7 +18,7 @@ using RowsTest = KernelTest;
 TEST_P(RowsTest, AddsVectorsOfAnyLength) {
   for (const int64_t n : {1, 63, 64, 65, 200}) {
     Array x = integers({n}, type(), 100), y = integers({n}, type(), 100);
-    run(planAdd(target(), x, y, x, {.block = 64}));
+    run(planAdd(target(), x, y, x, AddConfig{.block = 64}));
     std::vector<double> want;
     for (int64_t i = 0; i < n; ++i)
       want.push_back(x[i] + y[i]);
@@ -38,8 +38,8 @@ TEST_P(RowsTest, GeluAndItsDerivative) {
   const int64_t n = points.size();
   Array x = array({n}, type(), points), out = unwritten({n}, type());
   Array dout = uniform({n}, type()), dx = unwritten({n}, type());
-  run(planGelu(target(), x, out, {.block = 64}));
-  run(planGeluBackward(target(), x, dout, dx, {.block = 64}));
+  run(planGelu(target(), x, out, GeluConfig{.block = 64}));
+  run(planGeluBackward(target(), x, dout, dx, GeluConfig{.block = 64}));
   std::vector<Want> want, slope;
   for (int64_t i = 0; i < n; ++i) {
     const double v = x[i], u = std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v), s = 1 / (1 + std::exp(-2 * u));
@@ -87,7 +87,7 @@ TEST_P(RowsTest, PartialsAreSummedInOrder) {
   Array partials = uniform({P, M, N}, f32, 100);
   for (const bool accumulate : {false, true}) {
     Array out = uniform({M, N}, f32);
-    run({.launches = {launchSum(partials.ref(), out, accumulate, {.rows = 2, .block = 64})}});
+    run({.launches = {launchSum(target(), partials.ref(), out, accumulate, SumConfig{.rows = 2, .block = 64})}});
     std::vector<double> want;
     for (int64_t i = 0; i < M * N; ++i) {
       float sum = accumulate ? static_cast<float>(out[i]) : 0;
@@ -103,7 +103,7 @@ TEST_P(RowsTest, PartialsAreSummedInOrder) {
 TEST_P(RowsTest, TotalOfAVector) {
   for (const int64_t n : {1, 64, 65, 300}) {
     Array x = integers({n}, type(), 50), out = unwritten({1}, f32);
-    run(planTotal(target(), x, out, 0.5f, {.block = 64}));
+    run(planTotal(target(), x, out, 0.5f, TotalConfig{.block = 64}));
     double sum = 0;
     for (const double value : x.values)
       sum += value;

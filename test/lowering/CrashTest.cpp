@@ -44,7 +44,7 @@ static void expectGoodKernelCompiles() {
 
 /// Compiles, and does `what` in the middle of it, where the compiler's own passes would have crashed.
 static void compileAnd(const std::function<void()> &what) {
-  objectOf(store42, lowering::hostCpu(), {}, [&](const std::string &stage, const std::string &) {
+  objectOf(store42, "cpu", [&](const std::string &stage, const std::string &) {
     if (stage == "loops")
       what();
   });

@@ -262,9 +262,9 @@ func.func @huge(%v: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
 }
 
 TEST(Failure, UnknownAndOldCpusAreErrors) {
-  EXPECT_THROW(lowering::cpuNamed("zn4"), Error);
+  EXPECT_THROW(lowering::openBackend("zn4"), Error);
   try {
-    lowering::cpuNamed("x86-64-v2");
+    lowering::openBackend("x86-64-v2");
     FAIL();
   } catch (const Error &error) {
     EXPECT_NE(std::string(error.what()).find("'x86-64-v2' lacks avx2, fma, f16c, bmi2"), std::string::npos)

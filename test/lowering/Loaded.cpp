@@ -15,15 +15,14 @@
 
 namespace kiln::test {
 
-std::vector<char> objectOf(const std::string &mlir, const lowering::CpuTarget &target,
-                           const lowering::CpuOptions &options, const lowering::StageSink &sink) {
+std::vector<char> objectOf(const std::string &mlir, const std::string &target, const lowering::StageSink &sink) {
   mlir::DialectRegistry registry;
   lowering::registerDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   const auto module = mlir::parseSourceString<mlir::ModuleOp>(mlir, &context);
   if (!module)
     throw Error("expected a module that parses");
-  return lowering::compileToObject(*module, target, options, sink);
+  return lowering::compile(*module, *lowering::openBackend(target), sink);
 }
 
 ArgumentBlock &ArgumentBlock::real(float value) {

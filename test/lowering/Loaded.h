@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "lowering/Pipelines.h"
+#include "lowering/Driver.h"
 
 #include <cstdint>
 #include <memory>
@@ -15,9 +15,10 @@ class LLJIT;
 
 namespace kiln::test {
 
-/// The object that a module becomes. Throws kiln::Error as compileToObject does; a parse error is one, too.
-std::vector<char> objectOf(const std::string &mlir, const lowering::CpuTarget &target = lowering::hostCpu(),
-                           const lowering::CpuOptions &options = {}, const lowering::StageSink &sink = {});
+/// The object that a module becomes on a target. Throws kiln::Error as lowering::compile does; a parse error is one,
+/// too.
+std::vector<char> objectOf(const std::string &mlir, const std::string &target = "cpu",
+                           const lowering::StageSink &sink = {});
 
 /// The argument block of lowering/Abi.h, slot by slot.
 struct ArgumentBlock {

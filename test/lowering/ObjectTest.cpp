@@ -62,7 +62,7 @@ static void expectScaled(const Loaded &kernel) {
 
 TEST(Object, LoadsAndRuns) { expectScaled(Loaded(objectOf(scaleRows), "scale")); }
 
-TEST(Object, RunsWhenMadeForAvx2) { expectScaled(Loaded(objectOf(scaleRows, lowering::cpuNamed(x86v3)), "scale")); }
+TEST(Object, RunsWhenMadeForAvx2) { expectScaled(Loaded(objectOf(scaleRows, x86v3), "scale")); }
 
 TEST(Object, ReadsBoolScalars) {
   const Loaded kernel(objectOf(scaleRows), "scale");
@@ -152,7 +152,7 @@ static std::set<std::string> undefinedSymbols(const std::vector<char> &bytes) {
 
 TEST(Object, CallsNoLibraryToFillAndCopy) {
   for (const char *cpu : {"native", x86v3}) {
-    const std::vector<char> object = objectOf(fillAndCopy, lowering::cpuNamed(cpu));
+    const std::vector<char> object = objectOf(fillAndCopy, cpu);
     EXPECT_EQ(undefinedSymbols(object), std::set<std::string>()) << cpu;
     std::vector<int8_t> a(1000, 1), b(1000, 2);
     ArgumentBlock block;
@@ -184,7 +184,7 @@ func.func @k(%a: memref<?xf32, strided<[1]>>, %x: f32) attributes {tile.kernel} 
 TEST(Object, ShowsItsStages) {
   std::vector<std::string> stages;
   std::map<std::string, std::string> text;
-  objectOf(scaleRows, lowering::hostCpu(), {}, [&](const std::string &stage, const std::string &content) {
+  objectOf(scaleRows, "cpu", [&](const std::string &stage, const std::string &content) {
     stages.push_back(stage);
     text[stage] = content;
   });

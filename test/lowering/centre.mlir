@@ -1,11 +1,11 @@
 // The kernel that lowering/README.md follows through the pipeline; each RUN line shows one of the stages printed there.
 //
-// RUN: kiln-opt %s --kiln-cpu="cpu=x86-64-v4 until=loops" --mlir-print-ir-after=cpu-forward-loads -o /dev/null 2>&1 | FileCheck %s --check-prefix=FORWARD
-// RUN: kiln-opt %s --kiln-cpu="cpu=x86-64-v4 until=loops" --mlir-print-ir-before=cpu-allocate-scratch -o /dev/null 2>&1 | FileCheck %s --check-prefix=TILES
-// RUN: kiln-opt %s --kiln-cpu="cpu=x86-64-v4 until=loops" | FileCheck %s --check-prefix=LOOPS
-// RUN: kiln-opt %s --kiln-cpu="cpu=x86-64-v3 until=loops" | FileCheck %s --check-prefix=AVX2
-// RUN: kiln-opt %s --kiln-cpu="cpu=x86-64-v4" | FileCheck %s --check-prefix=LLVM
-// RUN: kiln-opt %s --kiln-cpu-generic="until=loops" --mlir-print-ir-after=generic-lower-to-linalg -o /dev/null 2>&1 | FileCheck %s --check-prefix=LINALG
+// RUN: kiln-opt %s --kiln="target=x86-64-v4 until=loops" --mlir-print-ir-after=cpu-forward-loads -o /dev/null 2>&1 | FileCheck %s --check-prefix=FORWARD
+// RUN: kiln-opt %s --kiln="target=x86-64-v4 until=loops" --mlir-print-ir-before=cpu-allocate-scratch -o /dev/null 2>&1 | FileCheck %s --check-prefix=TILES
+// RUN: kiln-opt %s --kiln="target=x86-64-v4 until=loops" | FileCheck %s --check-prefix=LOOPS
+// RUN: kiln-opt %s --kiln="target=x86-64-v3 until=loops" | FileCheck %s --check-prefix=AVX2
+// RUN: kiln-opt %s --kiln="target=x86-64-v4" | FileCheck %s --check-prefix=LLVM
+// RUN: kiln-opt %s --kiln="target=cpu:generic until=loops" --mlir-print-ir-after=generic-lower-to-linalg -o /dev/null 2>&1 | FileCheck %s --check-prefix=LINALG
 
 // Subtracts from each row its mean, four rows a program, in place.
 func.func @centre(%x: memref<?x16xf32, strided<[?, 1]>>) attributes {tile.kernel} {

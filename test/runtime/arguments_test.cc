@@ -2,6 +2,7 @@
 
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
+#include "test/devices.h"
 #include "test/expect_error.h"
 #include "test/runtime/kernels.h"
 
@@ -147,8 +148,7 @@ TEST_P(Scalars, ReachTheKernelInEveryType) {
   EXPECT_EQ(kept(Arg(0.1).as(bf16)), 0.10009765625); // 205 · 2^−11
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, Scalars, testing::Values("cpu", "cpu:generic"),
-                         [](const auto &info) { return info.param == "cpu" ? "fast" : "generic"; });
+KILN_ON_DEVICES(Scalars);
 
 // A double with an f32 view is an f64 scalar; the message of the mistake that follows says how to write an f32 one.
 TEST_F(ArgumentLists, HintAtADoubleAmongFloats) {

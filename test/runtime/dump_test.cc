@@ -3,6 +3,7 @@
 #include "lowering/Abi.h"
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
+#include "test/devices.h"
 #include "test/runtime/kernels.h"
 #include "test/temporary_folder.h"
 
@@ -40,10 +41,10 @@ TEST_P(Dumps, HoldEveryStageOfEveryKernel) {
   }
   compile(*device, test::rowSumsKernel, {rows.ref(), y.ref()});
   std::set<std::string> expected = {"00-tile.mlir"};
-  if (GetParam() == "cpu")
-    expected.insert({"01-loops.mlir", "02-llvm-dialect.mlir", "03-llvm.ll", "04-asm.s"});
-  else
+  if (GetParam() == test::oracleDevice)
     expected.insert({"01-linalg.mlir", "02-loops.mlir", "03-llvm-dialect.mlir", "04-llvm.ll", "05-asm.s"});
+  else
+    expected.insert({"01-loops.mlir", "02-llvm-dialect.mlir", "03-llvm.ll", "04-asm.s"});
   std::set<std::string> kernels;
   for (const auto &kernel : fs::directory_iterator(folder / "dump")) {
     const std::string name = kernel.path().filename().string();
@@ -58,8 +59,7 @@ TEST_P(Dumps, HoldEveryStageOfEveryKernel) {
   EXPECT_EQ(kernels, (std::set<std::string>{"add", "row_sums"}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, Dumps, testing::Values("cpu", "cpu:generic"),
-                         [](const auto &info) { return info.param == "cpu" ? "fast" : "generic"; });
+KILN_ON_DEVICES(Dumps);
 
 // A folder that cannot be made is an error that names it.
 TEST(DumpFolder, ThatCannotBeMadeIsTold) {

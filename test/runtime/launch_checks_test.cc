@@ -2,6 +2,7 @@
 
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
+#include "test/devices.h"
 #include "test/expect_error.h"
 #include "test/runtime/kernels.h"
 
@@ -160,7 +161,6 @@ TEST_P(LaunchChecks, RefuseViewsThatAnExecutableIsNotFor) {
   EXPECT_NO_THROW(device->launch(*overlapping, grid, {x, y}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, LaunchChecks, testing::Values("cpu", "cpu:generic"),
-                         [](const auto &info) { return info.param == "cpu" ? "fast" : "generic"; });
+KILN_ON_DEVICES(LaunchChecks);
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
+#include "test/devices.h"
 #include "test/expect_error.h"
 #include "test/runtime/kernels.h"
 
@@ -106,7 +107,17 @@ TEST_P(Launches, GivesTheSameBitsAtAnyThreadCount) {
   EXPECT_EQ(results[0], results[2]);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, Launches, testing::Values("cpu", "cpu:generic"),
-                         [](const auto &info) { return info.param == "cpu" ? "fast" : "generic"; });
+/// An executable runs on devices of the name it was made for, and no other takes it.
+TEST(Launching, RefusesAnExecutableOfAnotherDevice) {
+  const std::shared_ptr<Device> fast = Device::open("cpu"), oracle = Device::open("cpu:generic"),
+                                again = Device::open("cpu");
+  Tensor x(fast, f32, {16}), y(fast, f32, {16});
+  const auto executable = compile(*fast, test::addKernel, {x, y});
+  EXPECT_NO_THROW(again->launch(*executable, {1}, {x, y}));
+  EXPECT_EQ(errorOf([&] { oracle->launch(*executable, {1}, {x, y}); }),
+            "kernel 'add': expected an executable of device 'cpu:generic', but got one of 'cpu'");
+}
+
+KILN_ON_DEVICES(Launches);
 
 } // namespace

@@ -42,7 +42,7 @@ TEST(Npy, IsWhatNumPyWrites) {
 
 // Every type and rank comes back as it was; the header fills a multiple of 64 bytes.
 TEST(Npy, ReturnsWhatItWrote) {
-  for (const Type type : {boolean, i8, i32, i64, bf16, f16, f32, f64})
+  for (const Type type : everyType)
     for (const Shape &extents : {Shape{}, Shape{0}, Shape{5}, Shape{2, 3}, Shape{3, 0, 2}, Shape{1, 2, 1, 2, 3, 1}}) {
       NpyArray array{type, extents, {}};
       int64_t bytes = bytesOf(type);

@@ -22,7 +22,7 @@ protected:
   // A kernel of this test alone: nothing of it is in memory.
   const Kernel fresh = kernel("fresh", addInPlace, {field("block", &AddConfig::block)});
 
-  void SetUp() override { device->setThreads(4); }
+  void SetUp() override { setCompileThreads(4); }
   void TearDown() override { freeze(false); }
 
   Launch adding(int block) const { return {&fresh, "block=" + std::to_string(block), {1, 1, 1}, {x.ref(), y.ref()}}; }
@@ -99,6 +99,24 @@ TEST_F(Preparing, ServesManyThreadsAtOnce) {
   for (std::thread &thread : threads)
     thread.join();
   EXPECT_EQ(made() - before, 6);
+}
+
+// A prepared plan needs neither the caches nor the plan any more, and runs as often as it is asked to.
+TEST_F(Preparing, APreparedPlanLooksNothingUp) {
+  x.uploadFloats(std::vector<float>(16, 1));
+  y.uploadFloats(std::vector<float>(16, 2));
+  PreparedPlan ready;
+  ready.run(); // nothing
+  ready = prepare(*device, {.launches = {adding(16), adding(8)}});
+  forgetCompiled();
+  const CompileStatistics before = compileStatistics();
+  ready.run();
+  ready.run();
+  const CompileStatistics after = compileStatistics();
+  EXPECT_EQ(before.compiled + before.fromDisk + before.fromMemory, after.compiled + after.fromDisk + after.fromMemory);
+  std::vector<float> want(8, 9); // y is added to all of x by one launch, and to its first half by another, twice
+  want.resize(16, 5);
+  EXPECT_EQ(x.downloadFloats(), want);
 }
 
 // Nothing may be compiled after freeze(), by prepare() neither.

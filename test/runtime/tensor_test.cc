@@ -154,7 +154,7 @@ TEST_F(Tensors, TellTheSizeOfMemoryThatThereIsNot) {
 
 TEST(Devices, TellTheNamesThereAre) {
   EXPECT_EQ(errorOf([] { Device::open("gpu"); }),
-            "expected a device 'cpu', 'cpu:generic', 'cpu:x86-64-v3' or 'cpu:x86-64-v4', but got 'gpu'");
+            "expected a device out of cpu, cpu:generic, cpu:x86-64-v3, cpu:x86-64-v4, but got 'gpu'");
 }
 
 TEST(Devices, TakeTheirThreadsFromTheEnvironment) {

@@ -24,7 +24,8 @@ function(kiln_library name)
   endif()
 endfunction()
 
-# kiln_dialect(TARGET FILE DIALECT): declarations and definitions of a dialect and its operations from FILE.td.
+# kiln_dialect(TARGET FILE DIALECT): declarations and definitions of a dialect and its operations from FILE.td, and of
+# their interfaces from Interfaces.td.
 function(kiln_dialect target file dialect)
   set(LLVM_TARGET_DEFINITIONS ${file}.td)
   mlir_tablegen(${file}.h.inc -gen-op-decls -dialect=${dialect})
@@ -33,28 +34,53 @@ function(kiln_dialect target file dialect)
   mlir_tablegen(${file}Dialect.cpp.inc -gen-dialect-defs -dialect=${dialect})
   mlir_tablegen(${file}Enums.h.inc -gen-enum-decls)
   mlir_tablegen(${file}Enums.cpp.inc -gen-enum-defs)
+  set(LLVM_TARGET_DEFINITIONS Interfaces.td)
+  mlir_tablegen(Interfaces.h.inc -gen-op-interface-decls)
+  mlir_tablegen(Interfaces.cpp.inc -gen-op-interface-defs)
   add_public_tablegen_target(${target})
 endfunction()
 
-# kiln_passes(TARGET FILE NAME): declarations of the passes in FILE.td.
-function(kiln_passes target file name)
+# kiln_passes(TARGET FILE FOLDER...): for each folder, declarations of its passes in FILE.td, as FOLDER/FILE.h.inc (those
+# of tile/, which every target runs, as FILE.h.inc), and all of them as the page build/reference/passes.md.
+function(kiln_passes target file)
   set(LLVM_TARGET_DEFINITIONS ${file}.td)
-  mlir_tablegen(${file}.h.inc -gen-pass-decls -name ${name})
+  foreach(folder ${ARGN})
+    string(TOUPPER ${folder} part)
+    string(SUBSTRING ${folder} 0 1 initial)
+    string(TOUPPER ${initial} initial)
+    string(SUBSTRING ${folder} 1 -1 rest)
+    set(output ${folder}/${file})
+    if(folder STREQUAL tile)
+      set(output ${file})
+    endif()
+    file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${folder})
+    mlir_tablegen(${output}.h.inc -gen-pass-decls -name ${initial}${rest} -DKILN_${part}_PASSES)
+    mlir_tablegen(${folder}/${file}.md -gen-pass-doc -DKILN_${part}_PASSES)
+    list(APPEND pages ${folder}/${file}.md)
+  endforeach()
   add_public_tablegen_target(${target})
+  kiln_reference_page(passes ${pages})
 endfunction()
 
 # kiln_reference(PAGE FILE GENERATOR): the page build/reference/PAGE.md of what FILE.td documents, by a generator of
 # mlir-tblgen, such as -gen-op-doc.
 function(kiln_reference page file generator)
+  set(LLVM_TARGET_DEFINITIONS ${file}.td)
+  mlir_tablegen(${file}.md ${generator})
+  kiln_reference_page(${page} ${file}.md)
+endfunction()
+
+# kiln_reference_page(PAGE PART...): build/reference/PAGE.md out of generated files of this folder, one after the other.
+function(kiln_reference_page page)
   if(NOT PROJECT_IS_TOP_LEVEL)
     return()
   endif()
-  set(LLVM_TARGET_DEFINITIONS ${file}.td)
-  mlir_tablegen(${file}.md ${generator})
+  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_BINARY_DIR}/ OUTPUT_VARIABLE parts)
   set(output ${PROJECT_BINARY_DIR}/reference/${page}.md)
   add_custom_command(OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_CURRENT_BINARY_DIR}/${file}.md ${output}
-    DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${file}.md VERBATIM)
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/reference
+    COMMAND ${CMAKE_COMMAND} -E cat ${parts} > ${output}
+    DEPENDS ${parts} VERBATIM)
   add_custom_target(reference-${page} ALL DEPENDS ${output})
 endfunction()
 

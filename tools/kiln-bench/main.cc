@@ -69,8 +69,10 @@ static const Bench &benchNamed(const std::string &name) {
 
 static void runBench(const Bench &bench, int threads, const std::string &json, bool quick) {
   std::shared_ptr<Device> device = Device::open("cpu");
-  if (threads > 0)
+  if (threads > 0) {
     device->setThreads(threads);
+    setCompileThreads(threads);
+  }
   threads = device->threads();
   omp_set_num_threads(threads); // the peer's
   bench::Report report(threads, json);

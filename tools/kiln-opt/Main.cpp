@@ -1,6 +1,6 @@
-// kiln-opt: runs any of our passes, MLIR's own, and the pipelines `kiln-cpu` and `kiln-cpu-generic` on a .mlir file.
+// kiln-opt: runs any of our passes, MLIR's own, and the whole pipeline of a target on a .mlir file.
 //
-//     kiln-opt add.mlir --kiln-cpu="cpu=x86-64-v3 until=loops" --mlir-print-ir-after-all
+//     kiln-opt add.mlir --kiln="target=x86-64-v3 until=loops" --mlir-print-ir-after-all
 //     kiln-opt --run-reproducer crash.mlir
 //
 // It is mlir-opt with the tile dialect and Kiln's passes: every flag of mlir-opt works. What differs is that its input
@@ -8,9 +8,8 @@
 // an error was: 2 for flags and modules, 3 for files and memory, 4 for LLVM's fatal errors.
 
 #include "dialect/dsl/Types.h"
+#include "lowering/Driver.h"
 #include "lowering/ModuleText.h"
-#include "lowering/Passes.h"
-#include "lowering/Pipelines.h"
 #include "runtime/Streams.h"
 #include "tools/files/Files.h"
 
@@ -18,6 +17,7 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -61,8 +61,8 @@ static mlir::DialectRegistry registerAll() {
   mlir::registerAllExtensions(registry);
   lowering::registerDialects(registry);
   mlir::registerAllPasses();
-  lowering::registerKilnPasses();
-  lowering::registerPipelines();
+  lowering::registerPasses();
+  lowering::registerPipeline();
   return registry;
 }
 

@@ -49,11 +49,11 @@ static ArgFacts parseOne(llvm::StringRef text, std::vector<int> &unknown) {
   return facts;
 }
 
-/// What dense, aligned memory with these extents tells.
-static void setLayout(ArgFacts &facts, const std::vector<int> &unknown) {
-  facts.alignment = 64;
-  facts.fits32 = true;
-  facts.stridesBy16 = true;
+/// What dense, aligned memory with these extents tells somebody who wants facts of these kinds.
+static void setLayout(ArgFacts &facts, const std::vector<int> &unknown, const lowering::FactKinds &kinds) {
+  facts.alignment = kinds.alignment ? 64 : 1;
+  facts.fits32 = kinds.fits32;
+  facts.stridesBy16 = kinds.stridesBy16;
   int64_t stride = 1;
   bool known = true;
   for (int i = static_cast<int>(facts.extents.size()) - 1; i > 0; --i) {
@@ -63,7 +63,7 @@ static void setLayout(ArgFacts &facts, const std::vector<int> &unknown) {
   }
 }
 
-ArgumentList ArgumentList::parse(const std::string &text) {
+ArgumentList ArgumentList::parse(const std::string &text, const lowering::FactKinds &kinds) {
   ArgumentList result;
   llvm::SmallVector<llvm::StringRef> parts;
   if (!llvm::StringRef(text).trim().empty())
@@ -72,7 +72,7 @@ ArgumentList ArgumentList::parse(const std::string &text) {
     std::vector<int> unknown;
     ArgFacts facts = parseOne(part.trim(), unknown);
     if (facts.isView)
-      setLayout(facts, unknown);
+      setLayout(facts, unknown, kinds);
     const int index = static_cast<int>(result.facts.args.size());
     for (const int dimension : unknown)
       result.unknown.insert({index, dimension});

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "dialect/dsl/Trace.h"
+#include "lowering/Backend.h"
 
 namespace kiln::tools {
 
@@ -17,8 +18,8 @@ struct ArgumentList {
   Specialisation facts;
   std::set<std::pair<int, int>> unknown; // (argument, dimension) spelt `?`
 
-  /// Reads the flag's text; throws Error with the part that is wrong.
-  static ArgumentList parse(const std::string &text);
+  /// Reads the flag's text; throws Error with the part that is wrong. Facts of other kinds than these are left out.
+  static ArgumentList parse(const std::string &text, const lowering::FactKinds &kinds);
   /// Throws Error unless `kernel` has these parameters.
   void check(const Kernel &kernel) const;
 };

@@ -3,6 +3,7 @@
 #include "tools/kilnc/Emit.h"
 
 #include "dialect/dsl/Types.h"
+#include "lowering/Driver.h"
 
 #include <fmt/format.h>
 
@@ -10,18 +11,17 @@
 
 namespace kiln::tools {
 
-static constexpr const char *stages[] = {"tile", "linalg", "loops", "llvm-dialect", "llvm", "asm", "obj"};
-
-std::string stageNames() {
-  std::string names;
-  for (const char *stage : stages)
-    names += std::string(names.empty() ? "" : ", ") + stage;
+std::string stageNames(const lowering::Backend &backend) {
+  std::string names = "tile";
+  for (const lowering::Stage &stage : backend.stages())
+    names += std::string(", ") + stage.name;
   return names;
 }
 
-void checkStage(const std::string &stage) {
-  if (std::find(std::begin(stages), std::end(stages), stage) == std::end(stages))
-    throw Error(fmt::format("expected --emit to be one of {}, but got '{}'", stageNames(), stage));
+void checkStage(const std::string &stage, const lowering::Backend &backend) {
+  const auto stages = backend.stages();
+  if (stage != "tile" && std::none_of(stages.begin(), stages.end(), [&](const auto &one) { return stage == one.name; }))
+    throw Error(fmt::format("expected --emit to be one of {}, but got '{}'", stageNames(backend), stage));
 }
 
 namespace {
@@ -31,19 +31,18 @@ struct StageReached {
 };
 } // namespace
 
-std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering::CpuTarget &target,
-                 const lowering::CpuOptions &options) {
+std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering::Backend &backend) {
   if (stage == "tile") // as it is, with locations if --mlir-print-debuginfo asks for them
     return lowering::stageText(module) + "\n";
   try {
-    const std::vector<char> object =
-        lowering::compileToObject(module, target, options, [&](const std::string &name, const std::string &text) {
+    const std::vector<char> code =
+        lowering::compile(module, backend, [&](const std::string &name, const std::string &text) {
           if (name == stage)
             throw StageReached{text};
         });
-    if (stage != "obj")
+    if (stage != backend.stages().back().name)
       throw Error(fmt::format("the compiler passed no stage '{}'", stage), Fault::internal);
-    return std::string(object.begin(), object.end());
+    return std::string(code.begin(), code.end());
   } catch (StageReached &reached) {
     return reached.text.ends_with('\n') ? reached.text : reached.text + '\n';
   }

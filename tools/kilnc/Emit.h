@@ -2,17 +2,16 @@
 
 #pragma once
 
-#include "lowering/Pipelines.h"
+#include "lowering/Backend.h"
 
 namespace kiln::tools {
 
-/// The stages that --emit knows, in their order, with commas.
-std::string stageNames();
-/// Throws Error for a stage that is none.
-void checkStage(const std::string &stage);
+/// The stages of a target, in their order, with commas; the last is its code.
+std::string stageNames(const lowering::Backend &backend);
+/// Throws Error for a stage that the target has not.
+void checkStage(const std::string &stage, const lowering::Backend &backend);
 
-/// The text of a stage of `module`, or the object's bytes. Compiles no further than needed.
-std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering::CpuTarget &target,
-                 const lowering::CpuOptions &options);
+/// The text of a stage of `module`, or the code's bytes. Compiles no further than needed.
+std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering::Backend &backend);
 
 } // namespace kiln::tools

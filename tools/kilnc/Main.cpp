@@ -12,8 +12,8 @@
 #include "dialect/tile/TileDialect.h"
 #include "kernels/Registry.h"
 #include "lowering/Diagnostics.h"
+#include "lowering/Driver.h"
 #include "lowering/ModuleText.h"
-#include "lowering/Passes.h"
 #include "runtime/Streams.h"
 #include "tools/files/Files.h"
 #include "tools/kilnc/ArgumentList.h"
@@ -48,7 +48,7 @@ namespace kiln::tools {
 namespace {
 /// The command line.
 struct Options {
-  std::string file, kernel, config, args, emit = "tile", cpu = "native", output = "-";
+  std::string file, kernel, config, args, emit = "tile", target = "cpu", output = "-";
   std::vector<std::string> includes;
   RunOptions launch;
   bool generic = false, list = false, run = false;
@@ -81,7 +81,7 @@ static void parseRemaining(const CLI::App &app, const std::vector<std::string> &
 
 /// Lets flags such as --mlir-print-ir-after name the passes of the pipelines.
 static void registerPassNames() {
-  lowering::registerKilnPasses();
+  lowering::registerPasses();
   mlir::registerTransformsPasses();
   mlir::registerConversionPasses();
   mlir::arith::registerArithPasses();
@@ -117,8 +117,8 @@ static const Kernel &choose(const std::vector<const Kernel *> &kernels, const st
 }
 
 static mlir::OwningOpRef<mlir::ModuleOp> traceKernel(mlir::MLIRContext &context, const Kernel &kernel,
-                                                     const Options &options) {
-  const ArgumentList arguments = ArgumentList::parse(options.args);
+                                                     const Options &options, const lowering::FactKinds &kinds) {
+  const ArgumentList arguments = ArgumentList::parse(options.args, kinds);
   arguments.check(kernel);
   const lowering::ErrorCollector errors(&context);
   Traced traced = trace(context, kernel, arguments.facts, options.config);
@@ -197,12 +197,11 @@ static void launch(const Options &options) {
 // --- The program -----------------------------------------------------------------------------------------------------
 
 static void compile(const Options &options) {
-  checkStage(options.emit);
-  lowering::CpuOptions pipeline;
-  pipeline.generic = options.generic || options.emit == "linalg"; // only the oracle passes through linalg
+  const bool isOracle = options.generic || options.emit == "linalg"; // only the oracle passes through linalg
+  const auto backend = lowering::openBackend(options.target + (isOracle ? ":generic" : ""));
+  checkStage(options.emit, *backend);
   if (options.emit == "obj" && options.output == "-" && ::isatty(1))
     throw Error("expected -o FILE with --emit=obj: an object is nothing for a terminal");
-  const lowering::CpuTarget target = lowering::cpuNamed(options.cpu);
   mlir::DialectRegistry registry;
   lowering::registerDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
@@ -213,12 +212,13 @@ static void compile(const Options &options) {
   if (options.file.ends_with(".mlir")) {
     module = parseModule(context, options);
   } else if (options.file.empty()) {
-    module = traceKernel(context, choose(kernels(), options.kernel, "kilnc"), options);
+    module = traceKernel(context, choose(kernels(), options.kernel, "kilnc"), options, backend->facts());
   } else {
     user = std::make_unique<UserFile>(options.file, options.includes, options.kernel);
-    module = traceKernel(context, choose(user->kernels(), options.kernel, "'" + options.file + "'"), options);
+    module = traceKernel(context, choose(user->kernels(), options.kernel, "'" + options.file + "'"), options,
+                         backend->facts());
   }
-  writeOutput(options.output, emit(*module, options.emit, target, pipeline));
+  writeOutput(options.output, emit(*module, options.emit, *backend));
 }
 
 static void run(int argc, char **argv) {
@@ -232,9 +232,11 @@ static void run(int argc, char **argv) {
   app.add_option("--kernel", options.kernel, "the kernel's name; not needed when the file has one");
   app.add_option("--config", options.config, "config fields that differ from their defaults: bm=64,bn=64");
   app.add_option("--args", options.args, "the arguments: 'f32[?x64], i64'; '?' is an extent known only at launch");
-  app.add_option("--emit", options.emit, "what to print: " + stageNames())->capture_default_str();
+  app.add_option("--emit", options.emit, "what to print: " + stageNames(*lowering::allBackends().front()))
+      ->capture_default_str();
   app.add_flag("--generic", options.generic, "by the oracle's plain loops; --emit=linalg implies it");
-  app.add_option("--target", options.cpu, "the processor, by LLVM's name")->capture_default_str();
+  app.add_option("--target", options.target, "what to compile for: cpu (this machine), or a CPU by LLVM's name")
+      ->capture_default_str();
   app.add_option("-o", options.output, "output file; '-' is standard output")->capture_default_str();
   app.add_option("-I,--include", options.includes, "folders of headers; the first holds the language's");
   app.add_flag("--run", options.run,

@@ -4,7 +4,7 @@
 #include "models/data/batches.h"
 #include "models/gpt2/predictor.h"
 #include "models/train/trainer.h"
-#include "test/models/devices.h"
+#include "test/devices.h"
 #include "test/models/gpt2/reference.h"
 
 #include <cmath>
@@ -84,7 +84,7 @@ void expectGradients(const std::string &device, const Gpt2Config &config, int64_
   }
 }
 
-class GradientTest : public DeviceTest {};
+class GradientTest : public test::DeviceTest {};
 
 // The gradient of every tensor is within 1e-4 of the reference's, in norm: f32 rounds to 6e-8, and the sums of up to 4
 // · 16 rows and 4 · 32 columns through two layers lose two to three digits of that.

@@ -27,13 +27,14 @@ protected:
   }
   /// Trains without a word about sizes.
   Result trainFrom(const std::string &init, std::vector<std::string> more) {
-    std::vector<std::string> words = {"train",  "--data", data,       "--out",         out,
-                                      "--init", init,     "--device", testDevices()[0]};
+    std::vector<std::string> words = {
+        "train", "--data", data, "--out", out, "--init", init, "--device", kiln::test::testDevices()[0]};
     words.insert(words.end(), more.begin(), more.end());
     return gpt2(words);
   }
   Result sample(const std::string &from) {
-    return gpt2({"sample", "--out", from, "--prompt", "line ", "--tokens", "20", "--device", testDevices()[0]});
+    return gpt2(
+        {"sample", "--out", from, "--prompt", "line ", "--tokens", "20", "--device", kiln::test::testDevices()[0]});
   }
   /// The flat buffer of the run's checkpoint of `step`.
   std::vector<char> trained(int64_t step) {
@@ -91,7 +92,7 @@ TEST_F(InitTest, TheOptimiserIsFresh) {
 TEST_F(InitTest, ARunThatBeganSoIsResumed) {
   ASSERT_EQ(trainFrom(model, {"--steps", "4", "--stop-after", "2"}).status, 0);
   const std::vector<std::string> resume = {"train", "--data",   data,       "--out",
-                                           out,     "--resume", "--device", testDevices()[0]};
+                                           out,     "--resume", "--device", kiln::test::testDevices()[0]};
   const Result r = gpt2(resume);
   ASSERT_EQ(r.status, 0) << r.output;
   EXPECT_EQ(rows(out).size(), 4u);

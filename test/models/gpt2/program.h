@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "test/models/devices.h"
+#include "test/devices.h"
 #include "test/temporary_folder.h"
 
 #include <chrono>
@@ -64,9 +64,23 @@ protected:
     return {status, readText(folder / "output")};
   }
   std::vector<std::string> trainWords(const std::string &out, std::vector<std::string> more) {
-    std::vector<std::string> words = {
-        "train",   "--data", data,        "--out", out,       "--layers", "1",        "--heads",       "2",
-        "--width", "16",     "--context", "8",     "--batch", "4",        "--device", testDevices()[0]};
+    std::vector<std::string> words = {"train",
+                                      "--data",
+                                      data,
+                                      "--out",
+                                      out,
+                                      "--layers",
+                                      "1",
+                                      "--heads",
+                                      "2",
+                                      "--width",
+                                      "16",
+                                      "--context",
+                                      "8",
+                                      "--batch",
+                                      "4",
+                                      "--device",
+                                      kiln::test::testDevices()[0]};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }

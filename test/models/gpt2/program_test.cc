@@ -31,7 +31,8 @@ TEST_F(ProgramTest, ResumingIsExact) {
   const Result first = train(out, {"--steps", "20", "--accumulate", "2", "--stop-after", "10"});
   ASSERT_EQ(first.status, 0) << first.output;
   EXPECT_EQ(rows(out).size(), 10u);
-  const Result second = gpt2({"train", "--data", data, "--out", out, "--resume", "--device", testDevices()[0]});
+  const Result second =
+      gpt2({"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::testDevices()[0]});
   ASSERT_EQ(second.status, 0) << second.output;
   for (const char *file : {"model.safetensors", "optimizer.safetensors", "training.json"})
     expectSameFile(folder / "whole/checkpoint-00000020/" + file, out + "/checkpoint-00000020/" + file);
@@ -58,8 +59,17 @@ TEST_F(ProgramTest, SavesEveryNAndKeepsTheLast) {
 
 TEST_F(ProgramTest, SamplesFromARun) {
   ASSERT_EQ(train(out, {"--steps", "2"}).status, 0);
-  const std::vector<std::string> words = {"sample", "--out",  out, "--prompt", "line ",         "--tokens",
-                                          "20",     "--seed", "3", "--device", testDevices()[0]};
+  const std::vector<std::string> words = {"sample",
+                                          "--out",
+                                          out,
+                                          "--prompt",
+                                          "line ",
+                                          "--tokens",
+                                          "20",
+                                          "--seed",
+                                          "3",
+                                          "--device",
+                                          kiln::test::testDevices()[0]};
   const Result once = gpt2(words), twice = gpt2(words);
   EXPECT_EQ(once.status, 0) << once.output;
   EXPECT_EQ(once.output.size(), 5u + 20 + 1);
@@ -68,7 +78,8 @@ TEST_F(ProgramTest, SamplesFromARun) {
 }
 
 TEST_F(ProgramTest, InfoPrintsThePlan) {
-  const Result r = gpt2({"info", "--model", "d12", "--vocab", "50257", "--batch", "1", "--device", testDevices()[0]});
+  const Result r =
+      gpt2({"info", "--model", "d12", "--vocab", "50257", "--batch", "1", "--device", kiln::test::testDevices()[0]});
   EXPECT_EQ(r.status, 0) << r.output;
   for (const char *part : {"124439808", "activations", "workspace", "GFLOP"})
     EXPECT_NE(r.output.find(part), std::string::npos) << part << " in\n" << r.output;

@@ -65,7 +65,7 @@ TEST_F(Disturbed, AFileSizeLimitLeavesTheOldCheckpoint) {
   getrlimit(RLIMIT_FSIZE, &before);
   const rlimit limit = {10000, before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &limit);
-  const Result r = gpt2({"train", "--data", data, "--out", out, "--resume", "--device", testDevices()[0]});
+  const Result r = gpt2({"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::testDevices()[0]});
   setrlimit(RLIMIT_FSIZE, &before);
   EXPECT_EQ(r.status, 3) << r.output;
   EXPECT_NE(r.output.find("File too large (earlier checkpoints are untouched)"), std::string::npos) << r.output;
@@ -77,8 +77,9 @@ TEST_F(Disturbed, AFileSizeLimitLeavesTheOldCheckpoint) {
 // A step of many micro-batches ends between two of them. What it had of the step is dropped, so that resuming is exact.
 TEST_F(Disturbed, AnInterruptEndsALongStep) {
   ASSERT_EQ(train(out, {"--steps", "4", "--stop-after", "2"}).status, 0);
-  std::vector<std::string> words = {KILN_GPT2,  "train",    "--data",         data,           "--out",  out,
-                                    "--resume", "--device", testDevices()[0], "--accumulate", "1000000"};
+  std::vector<std::string> words = {
+      KILN_GPT2,      "train",  "--data", data, "--out", out, "--resume", "--device", kiln::test::testDevices()[0],
+      "--accumulate", "1000000"};
   const pid_t child = start(words, folder / "second");
   ASSERT_TRUE(waitUntil([&] { return readText(folder / "second").find("going on from") != std::string::npos; }));
   kill(child, SIGINT);
@@ -187,7 +188,7 @@ TEST_F(Disturbed, ADamagedCheckpointNamesTheOneBefore) {
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
   writeText(newest + "/model.safetensors", bytes);
   const std::vector<std::string> resume = {"train", "--data",   data,       "--out",
-                                           out,     "--resume", "--device", testDevices()[0]};
+                                           out,     "--resume", "--device", kiln::test::testDevices()[0]};
   const Result refused = gpt2(resume);
   EXPECT_EQ(refused.status, 2);
   EXPECT_NE(refused.output.find("the file is damaged; '" + out + "/checkpoint-00000002' is whole, and --resume-step 2"),

@@ -10,7 +10,7 @@
 #include "models/nn/mlp.h"
 #include "models/train/loop.h"
 #include "test/expect_error.h"
-#include "test/models/devices.h"
+#include "test/devices.h"
 #include "test/temporary_folder.h"
 
 #include <sstream>
@@ -112,7 +112,7 @@ class LoopTest : public testing::Test {
 protected:
   /// 24 steps of two micro-batches each, or those that `o` lets it take.
   void run(RunOptions o, int32_t shift = 1) {
-    o.machine = {.device = testDevices()[0], .threads = 2};
+    o.machine = {.device = kiln::test::testDevices()[0], .threads = 2};
     o.saveEvery = 5;
     verify(o);
     RunFolder held(o);

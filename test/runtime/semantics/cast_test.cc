@@ -9,7 +9,6 @@ using namespace kiln::test;
 
 namespace {
 
-const Type types[] = {boolean, i8, i32, i64, bf16, f16, f32, f64};
 
 /// Converts in blocks, to the type of the output.
 void convert(View x, View y) {
@@ -119,7 +118,7 @@ TEST_P(Casts, AreRightForEveryNarrowWord) {
     Raw source(from == boolean ? 2 : 1ll << (8 * bytesOf(from)));
     for (size_t i = 0; i < source.size(); ++i)
       source[i] = i;
-    for (const Type to : types)
+    for (const Type to : everyType)
       check(from, to, source);
   }
 }
@@ -127,7 +126,7 @@ TEST_P(Casts, AreRightForEveryNarrowWord) {
 // Ties, their neighbours, ends of ranges, NaN and infinities of the wide types to every type.
 TEST_P(Casts, RoundOnceAndSaturate) {
   for (const Type from : {i32, i64, f32, f64})
-    for (const Type to : types)
+    for (const Type to : everyType)
       check(from, to, tieWords(from));
 }
 

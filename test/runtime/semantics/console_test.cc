@@ -32,7 +32,7 @@ const Kernel printRowKernel = kernel("print_row", printRow, extentField());
 
 // Every type at every extent, a line for each program; a bool is 0 or 1.
 TEST_P(Console, PrintsEveryElementOfEveryType) {
-  for (const Type type : {boolean, i8, i32, i64, bf16, f16, f32, f64})
+  for (const Type type : everyType)
     for (const int64_t extent : extents) {
       Raw raw(2 * extent);
       std::string want;

@@ -13,7 +13,6 @@ using namespace kiln::test;
 
 constexpr int64_t reach = 17, offsets = 2 * reach + 1, width = 16; // a native vector of 32 bits at its widest
 constexpr int64_t extent = 24;
-const Type everyType[] = {boolean, i8, i32, i64, bf16, f16, f32, f64};
 
 struct EndConfig {
   bool known = false; // the view's extent is known while compiling
@@ -181,7 +180,6 @@ TEST_P(Ends, ConvertedTilesLeaveTheNextElement) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, Ends, testing::Values("cpu", "cpu:x86-64-v3"),
-                         [](const auto &info) { return info.param == "cpu" ? "Fast" : "Avx2"; });
+KILN_ON_EVERY_DEVICE(Ends);
 
 } // namespace

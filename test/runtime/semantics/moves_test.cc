@@ -150,7 +150,7 @@ const Kernel fillKernel = kernel("fill", fill, extentField());
 
 // zeros, full of a number and of a scalar that is cast, and iota.
 TEST_P(Moves, TilesAreMadeAtEveryTypeAndExtent) {
-  for (const Type type : {boolean, i8, i32, i64, bf16, f16, f32, f64})
+  for (const Type type : everyType)
     for (const int64_t extent : extents) {
       const Tensor zero = tensor(type, {extent}, Raw(extent, 1)), constant(device, type, {extent}),
                    scalar(device, type, {extent}), counts(device, i64, {extent});

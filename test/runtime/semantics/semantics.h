@@ -8,6 +8,7 @@
 #include "dialect/dsl/Kernel.h"
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
+#include "test/devices.h"
 
 #include <gtest/gtest.h>
 
@@ -61,10 +62,5 @@ inline std::vector<Field> extentField() { return {field("extent", &ExtentConfig:
 /// The shape of a tile of that extent; 0 stands for a scalar.
 inline Shape lineOf(int64_t extent) { return extent == 0 ? Shape{} : Shape{extent}; }
 inline std::string extentText(int64_t extent) { return "extent=" + std::to_string(extent); }
-
-#define KILN_ON_EVERY_DEVICE(suite)                                                                                    \
-  INSTANTIATE_TEST_SUITE_P(Cpu, suite, testing::Values("cpu:generic", "cpu", "cpu:x86-64-v3"), [](const auto &info) {  \
-    return info.param == "cpu" ? "Fast" : info.param == "cpu:generic" ? "Generic" : "Avx2";                            \
-  })
 
 } // namespace kiln::test

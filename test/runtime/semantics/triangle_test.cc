@@ -56,7 +56,7 @@ void withAndWithout(View a, View b, View masked, View all, Tile limit, MaskConfi
 const Kernel withAndWithoutKernel = kernel("with_and_without", withAndWithout, maskFields);
 
 /// Nothing but the masked store reads the product.
-void onlyMasked(View a, View b, View masked, Tile limit, MaskConfig cfg) {
+void onlyMasked(View a, View b, View masked, Tile limit, MaskConfig) {
   Tile s = dot(load(a, {0, 0}, {M, K}), load(b, {0, 0}, {K, 64})); // (M, 64)
   Tile row = expand(iota(M), -1), column = expand(iota(64), 0);
   store(masked, {0, 0}, where(column - row <= limit, s, -1.0));

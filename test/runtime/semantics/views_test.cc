@@ -9,7 +9,6 @@ using namespace kiln::test;
 namespace {
 
 class Views : public Semantics {};
-const Type allTypes[] = {boolean, i8, i32, i64, bf16, f16, f32, f64};
 
 /// Walks all positions of `shape`, the last dimension fastest.
 template <class Action> void eachPosition(const Shape &shape, Action action) {
@@ -149,7 +148,7 @@ const Kernel turnRowsKernel = kernel("turn_rows", turnRows, extentField());
 // gather and scatter of every type and extent, from and to any strides; each index once.
 TEST_P(Views, RowsOfEveryTypeAreGatheredAndScattered) {
   const int64_t index[] = {3, -1, 0, 6, 2};
-  for (const Type type : allTypes)
+  for (const Type type : everyType)
     for (const int64_t extent : extents)
       for (const bool turned : {false, true}) {
         const int64_t columns = extent + 1;

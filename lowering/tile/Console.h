@@ -1,6 +1,6 @@
 // Calls of the runtime's check and print, for the passes that lower `tile.check` and `tile.print`.
 //
-// The operations must have been through `cpu-declare-console`, which leaves the constants and declarations in the
+// The operations must have been through `tile-declare-console`, which leaves the constants and declarations in the
 // module.
 
 #pragma once

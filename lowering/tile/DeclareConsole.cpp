@@ -4,10 +4,10 @@
 
 #include "lowering/Abi.h"
 #include "lowering/Passes.h"
-#include "lowering/cpu/Console.h"
+#include "lowering/tile/Console.h"
 
-#include "dialect/dsl/Types.h"
 #include "dialect/tile/TileDialect.h"
+#include "dialect/tile/TypeRules.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -53,18 +53,9 @@ static Value address(OpBuilder &b, Location loc, Value buffer) {
 
 void emitCheckFailed(OpBuilder &b, tile::CheckOp op, Value element) {
   Location loc = op.getLoc();
-  Value arguments[] = {textAddress(b, op, "cpu.message"), textAddress(b, op, "cpu.where"), linearProgram(b, loc),
+  Value arguments[] = {textAddress(b, op, "tile.message"), textAddress(b, op, "tile.where"), linearProgram(b, loc),
                        element};
   func::CallOp::create(b, loc, abi::checkFailed, TypeRange{}, arguments);
-}
-
-/// An element type as the runtime's print expects it.
-static kiln::Type abiType(mlir::Type type) {
-  if (auto integer = dyn_cast<IntegerType>(type)) {
-    unsigned width = integer.getWidth();
-    return width == 1 ? kiln::boolean : width == 8 ? kiln::i8 : width == 32 ? kiln::i32 : kiln::i64;
-  }
-  return type.isBF16() ? kiln::bf16 : type.isF16() ? kiln::f16 : type.isF32() ? kiln::f32 : kiln::f64;
 }
 
 void emitPrint(OpBuilder &b, tile::PrintOp op, Value data) {
@@ -77,11 +68,11 @@ void emitPrint(OpBuilder &b, tile::PrintOp op, Value data) {
     Value slot = arith::ConstantIndexOp::create(b, loc, axis);
     memref::StoreOp::create(b, loc, arith::ConstantIntOp::create(b, loc, extent, 64), extents, slot);
   }
-  kiln::Type element = abiType(getElementTypeOrSelf(op.getValue().getType()));
-  Value type = arith::ConstantIntOp::create(b, loc, static_cast<int64_t>(element), 32);
+  unsigned number = *tile::numberOf(getElementTypeOrSelf(op.getValue().getType()));
+  Value type = arith::ConstantIntOp::create(b, loc, number, 32);
   Value rank = arith::ConstantIntOp::create(b, loc, shape.size(), 64);
-  Value arguments[] = {textAddress(b, op, "cpu.label"), linearProgram(b, loc), type, rank,
-                       address(b, loc, extents),        address(b, loc, data)};
+  Value arguments[] = {textAddress(b, op, "tile.label"), linearProgram(b, loc), type, rank,
+                       address(b, loc, extents),         address(b, loc, data)};
   func::CallOp::create(b, loc, abi::printTile, TypeRange{}, arguments);
 }
 
@@ -93,12 +84,12 @@ struct DeclareConsole : impl::DeclareConsoleBase<DeclareConsole> {
   void runOnOperation() override {
     getOperation().walk([&](Operation *op) {
       if (auto check = dyn_cast<tile::CheckOp>(op)) {
-        op->setAttr("cpu.message", text(check.getMessage()));
-        op->setAttr("cpu.where", text(whereOf(op->getLoc())));
+        op->setAttr("tile.message", text(check.getMessage()));
+        op->setAttr("tile.where", text(whereOf(op->getLoc())));
         mlir::Type pointer = LLVM::LLVMPointerType::get(&getContext()), i64 = IntegerType::get(&getContext(), 64);
         declare(abi::checkFailed, {pointer, pointer, i64, i64});
       } else if (auto print = dyn_cast<tile::PrintOp>(op)) {
-        op->setAttr("cpu.label", text(print.getLabel()));
+        op->setAttr("tile.label", text(print.getLabel()));
         mlir::Type pointer = LLVM::LLVMPointerType::get(&getContext()), i64 = IntegerType::get(&getContext(), 64),
                    i32 = IntegerType::get(&getContext(), 32);
         declare(abi::printTile, {pointer, i64, i32, i64, pointer, pointer});

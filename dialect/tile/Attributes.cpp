@@ -1,0 +1,67 @@
+// What the attributes named tile.… may say, and where they may stand.
+
+#include "dialect/tile/TileDialect.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+
+namespace kiln::tile {
+
+/// A pair of arguments (i < j), both views.
+static bool isPairOfViews(Attribute attribute, FunctionOpInterface function) {
+  auto pair = dyn_cast<DenseI64ArrayAttr>(attribute);
+  if (!pair || pair.size() != 2 || pair[0] < 0 || pair[0] >= pair[1] || pair[1] >= function.getNumArguments())
+    return false;
+  return llvm::all_of(pair.asArrayRef(), [&](int64_t i) { return isa<MemRefType>(function.getArgumentTypes()[i]); });
+}
+
+static bool isPositive(Attribute attribute) {
+  auto number = dyn_cast<IntegerAttr>(attribute);
+  return number && number.getType().isInteger(64) && number.getInt() >= 1;
+}
+
+LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  auto expected = [&](const char *what) {
+    return op->emitError() << "expected '" << name << "' to be " << what << ", but got " << attribute.getValue();
+  };
+  if (name == "tile.message" || name == "tile.where" || name == "tile.label") {
+    bool belongs = name == "tile.label" ? isa<PrintOp>(op) : isa<CheckOp>(op);
+    return belongs && isa<FlatSymbolRefAttr>(attribute.getValue())
+               ? success()
+               : expected(name == "tile.label" ? "a symbol on a 'tile.print'" : "a symbol on a 'tile.check'");
+  }
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (name == "tile.kernel")
+    return function && isa<UnitAttr>(attribute.getValue()) ? success() : expected("a unit on a function");
+  if (name == "tile.warps" || name == "tile.stages")
+    return function && isPositive(attribute.getValue()) ? success() : expected("an i64 from 1 on a function");
+  if (name == "tile.disjoint") {
+    auto pairs = dyn_cast<ArrayAttr>(attribute.getValue());
+    bool good = function && pairs && llvm::all_of(pairs, [&](Attribute pair) { return isPairOfViews(pair, function); });
+    return good ? success() : expected("pairs of views on a function, each pair in order");
+  }
+  return op->emitError() << "expected an attribute that the 'tile' dialect has, but got '" << name << "'";
+}
+
+LogicalResult TileDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argument,
+                                                    NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  bool isView = function && isa<MemRefType>(function.getArgumentTypes()[argument]);
+  auto expected = [&](const char *what) {
+    return op->emitError() << "expected '" << name << "' of argument " << argument << " to be " << what << ", but got "
+                           << attribute.getValue();
+  };
+  if (name == "tile.align") {
+    bool good = isView && isPositive(attribute.getValue()) &&
+                llvm::isPowerOf2_64(cast<IntegerAttr>(attribute.getValue()).getInt());
+    return good ? success() : expected("a power of two in i64 on a view");
+  }
+  if (name == "tile.strides_by_16" || name == "tile.fits_32")
+    return isView && isa<UnitAttr>(attribute.getValue()) ? success() : expected("a unit on a view");
+  return op->emitError() << "expected an attribute of arguments that the 'tile' dialect has, but got '" << name << "'";
+}
+
+} // namespace kiln::tile

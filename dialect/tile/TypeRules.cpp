@@ -1,0 +1,52 @@
+// Element types by number, and what operations make of them.
+
+#include "dialect/tile/TypeRules.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+using namespace mlir;
+
+namespace kiln::tile {
+
+namespace {
+enum class Number : unsigned {
+#define KILN_TYPE(name, spelling, bytes, kind, MLIR, NumPy, safetensors) name,
+#include "dialect/tile/ElementTypes.def"
+};
+} // namespace
+
+Type typeNumbered(MLIRContext *context, unsigned number) {
+  Builder builder(context);
+  switch (static_cast<Number>(number)) {
+#define KILN_TYPE(name, spelling, bytes, kind, MLIR, NumPy, safetensors)                                               \
+  case Number::name:                                                                                                   \
+    return builder.get##MLIR##Type();
+#include "dialect/tile/ElementTypes.def"
+  }
+  return {};
+}
+
+std::optional<unsigned> numberOf(Type type) {
+  for (unsigned number = 0; Type candidate = typeNumbered(type.getContext(), number); ++number)
+    if (candidate == type)
+      return number;
+  return std::nullopt;
+}
+
+bool isNarrowFloat(Type type) { return isa<FloatType>(type) && type.getIntOrFloatBitWidth() == 16; }
+
+Type sumTypeOf(Type operand) {
+  Builder builder(operand.getContext());
+  if (operand.isInteger(8))
+    return builder.getI32Type();
+  if (isNarrowFloat(operand))
+    return builder.getF32Type();
+  return operand.isF32() || operand.isF64() ? operand : Type();
+}
+
+bool isAtomic(Type type) {
+  return type.isSignlessInteger(32) || type.isSignlessInteger(64) || type.isF32() || type.isF64();
+}
+
+} // namespace kiln::tile

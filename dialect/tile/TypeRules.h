@@ -1,0 +1,29 @@
+// Rules about element types that the dialect's verifiers and the language share.
+
+#pragma once
+
+#include "mlir/IR/Types.h"
+
+#include <optional>
+
+namespace kiln::tile {
+
+/// The number of an element type in the list of ElementTypes.def, which is that of kiln::Type; none for another type.
+std::optional<unsigned> numberOf(mlir::Type type);
+/// The element type of a number in that list.
+mlir::Type typeNumbered(mlir::MLIRContext *context, unsigned number);
+
+/// A float of 16 bits, whose arithmetic is done in f32 and rounded once.
+bool isNarrowFloat(mlir::Type type);
+
+/// What products of `operand` are summed in; null when `dot` does not take it.
+mlir::Type sumTypeOf(mlir::Type operand);
+/// The operands that `dot` takes, for messages.
+inline constexpr const char *dotOperands = "f32, bf16, f16, f64 or i8";
+
+/// Whether a view of these elements can be added to indivisibly.
+bool isAtomic(mlir::Type type);
+/// Those that can, for messages.
+inline constexpr const char *atomicElements = "i32, i64, f32 or f64";
+
+} // namespace kiln::tile

@@ -1,0 +1,28 @@
+// How much of a vector or of rows a program takes, for the kernels whose only choice that is.
+
+#pragma once
+
+#include "dialect/dsl/Plan.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace kiln {
+
+/// Elements of n that a program takes: on a CPU `onCpu`, so that fetching the next program costs little beside it. On a
+/// GPU 8 a thread of 4 warps, which is 16 bytes at a time even of bf16, and fewer where SMs would be without work.
+inline int pickBlock(const Target &target, int64_t n, int onCpu) {
+  return target.visit([=](const CpuFacts &) { return onCpu; },
+                      [=](const GpuFacts &gpu) {
+                        const auto share = static_cast<uint64_t>(ceildiv(std::max<int64_t>(n, 1), gpu.sms));
+                        return static_cast<int>(std::clamp<uint64_t>(std::bit_ceil(share), 128, 1024));
+                      });
+}
+
+/// Rows that a program takes: on a CPU `onCpu`, so that fetching the next program costs little beside them; on a GPU
+/// one, which its threads share.
+inline int pickRows(const Target &target, int onCpu) {
+  return target.visit([=](const CpuFacts &) { return onCpu; }, [](const GpuFacts &) { return 1; });
+}
+
+} // namespace kiln

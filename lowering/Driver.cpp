@@ -1,0 +1,229 @@
+// What every compilation does, whatever its target: the passes that all share, the stages, and turning what goes wrong
+// into errors.
+//
+//     tile ─> verify ─> console ─> count loops ─> expand ops ─> the backend's passes ─> LLVM IR ─> the backend's code
+
+#include "lowering/Driver.h"
+
+#include "dialect/dsl/Types.h"
+#include "dialect/tile/TileDialect.h"
+#include "lowering/Diagnostics.h"
+#include "lowering/FatalErrors.h"
+#include "lowering/Passes.h"
+#include "lowering/Reproducer.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace kiln::lowering {
+
+using mlir::func::FuncOp;
+
+void registerDialects(mlir::DialectRegistry &registry) {
+  registry.insert<tile::TileDialect, mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
+                  mlir::func::FuncDialect, mlir::memref::MemRefDialect, mlir::LLVM::LLVMDialect>();
+  mlir::registerBuiltinDialectTranslation(registry);
+  mlir::registerLLVMDialectTranslation(registry);
+  for (const auto &backend : allBackends())
+    backend->registerDialects(registry);
+}
+
+void registerPasses() {
+  registerTilePasses();
+  for (const auto &backend : allBackends())
+    backend->registerPasses();
+}
+
+// --- The pipeline ----------------------------------------------------------------------------------------------------
+
+/// Upstream's simplifications, safe anywhere above the loops.
+static void addSimplify(mlir::OpPassManager &pm) {
+  pm.addNestedPass<FuncOp>(mlir::createCanonicalizerPass());
+  pm.addNestedPass<FuncOp>(mlir::createCSEPass());
+}
+
+void buildPipeline(mlir::OpPassManager &pm, const Backend &backend, llvm::StringRef until) {
+  pm.addPass(createVerifyKernels());
+  pm.addPass(createDeclareConsole());
+  pm.addNestedPass<FuncOp>(createCountLoops());
+  addSimplify(pm);
+  pm.addNestedPass<FuncOp>(createExpandOps());
+  addSimplify(pm);
+  backend.addPasses(pm, until);
+}
+
+namespace {
+/// What `--kiln="target=x86-64-v3 until=loops"` can say.
+struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
+  Option<std::string> target{*this, "target", llvm::cl::desc("what to compile for"), llvm::cl::init("cpu")};
+  Option<std::string> until{*this, "until", llvm::cl::desc("the last stage that passes make; without it all do"),
+                            llvm::cl::init("")};
+};
+} // namespace
+
+/// The stages that passes make, as `linalg, loops or llvm-dialect`; null `stage` or one of them is fine.
+static bool isPassStage(const Backend &backend, llvm::StringRef stage, std::string &known) {
+  llvm::SmallVector<llvm::StringRef> names;
+  for (const Stage &candidate : backend.stages())
+    if (candidate.after)
+      names.push_back(candidate.name);
+  known = llvm::join(llvm::ArrayRef(names).drop_back(), ", ") + " or " + names.back().str();
+  return llvm::is_contained(names, stage);
+}
+
+/// Adds the pipeline that `text` asks for, or reports which of its options is wrong.
+static mlir::LogicalResult addPipeline(mlir::OpPassManager &pm, llvm::StringRef text,
+                                       llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)> report) {
+  PipelineOptions flags;
+  std::string unknown;
+  llvm::raw_string_ostream stream(unknown);
+  if (mlir::failed(flags.parseFromString(text, stream)))
+    return report(llvm::StringRef(unknown).trim());
+  std::shared_ptr<const Backend> backend;
+  try { // LLVM's frames are between here and whoever could catch it
+    backend = openBackend(flags.target);
+  } catch (const Error &error) {
+    return report(llvm::Twine("for the --target option: ") + error.what());
+  }
+  std::string known;
+  if (!flags.until.empty() && !isPassStage(*backend, flags.until, known))
+    return report("for the --until option: expected " + known + ", but got '" + flags.until + "'");
+  buildPipeline(pm, *backend, flags.until);
+  return mlir::success();
+}
+
+void registerPipeline() {
+  mlir::registerPassPipeline(
+      "kiln", "from the tile dialect to a module that translates to LLVM, for any target",
+      [](mlir::OpPassManager &pm, llvm::StringRef text,
+         llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)> report) { return addPipeline(pm, text, report); },
+      [](llvm::function_ref<void(const mlir::detail::PassOptions &)> show) { show(PipelineOptions()); });
+}
+
+// --- Compiling -------------------------------------------------------------------------------------------------------
+
+std::string stageText(mlir::Operation *op, mlir::OpPrintingFlags flags) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  op->print(stream, flags.printNameLocAsPrefix());
+  return text;
+}
+
+static mlir::OpPrintingFlags withoutLocations() { return mlir::OpPrintingFlags().enableDebugInfo(false); }
+
+namespace {
+/// Hands the module to the sink after the passes that end a stage.
+struct StageInstrumentation : mlir::PassInstrumentation {
+  StageInstrumentation(const Backend &backend, const StageSink &sink) : backend(backend), sink(sink) {}
+  void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override {
+    const auto stages = backend.stages();
+    const auto *const stage = llvm::find_if(
+        stages, [&](const Stage &candidate) { return candidate.after && pass->getArgument() == candidate.after; });
+    if (stage == stages.end())
+      return;
+    const auto module = llvm::dyn_cast<mlir::ModuleOp>(op);
+    sink(stage->name, stageText(module ? module : op->getParentOfType<mlir::ModuleOp>(), withoutLocations()));
+  }
+  const Backend &backend;
+  const StageSink &sink;
+};
+} // namespace
+
+namespace {
+/// Notes the pass that is running.
+struct CurrentPass : mlir::PassInstrumentation {
+  explicit CurrentPass(llvm::StringRef &name) : name(name) {}
+  void runBeforePass(mlir::Pass *pass, mlir::Operation *) override { name = pass->getArgument(); }
+  void runAfterPass(mlir::Pass *, mlir::Operation *) override { name = ""; }
+  llvm::StringRef &name;
+};
+} // namespace
+
+static std::string kernelName(mlir::ModuleOp module) {
+  std::string name = "kernel";
+  module.walk([&](FuncOp func) {
+    if (func->hasAttr("tile.kernel"))
+      name = func.getName().str();
+  });
+  return name;
+}
+
+/// Throws what a failed compilation has to say: the collected diagnostics, for an error of the compiler's own the way
+/// to repeat it. `reason` is what stopped the compiler, if something did, and `pass` where.
+[[noreturn]] static void throwFailure(const ErrorCollector &errors, const std::string &reason, llvm::StringRef pass,
+                                      mlir::PassManager &pm, mlir::ModuleOp original, const Backend &backend) {
+  std::string text = errors.text();
+  if (!reason.empty())
+    text += (pass.empty() ? "" : "in the pass '" + pass.str() + "': ") + reason;
+  if (errors.onlyUserErrors() && reason.empty())
+    throw Error(text);
+  if (text.empty())
+    text = "a pass failed without saying why";
+  if (text.back() != '\n')
+    text += '\n';
+  const std::string line = writeReproducer(pm, original, kernelName(original), text);
+  text += line;
+  if (!reason.empty() && pass.empty() &&
+      llvm::StringRef(line).starts_with("run")) // the passes went well: LLVM's tools go on where they end
+    text += " | mlir-translate-22 --mlir-to-llvmir | " + backend.emitCommand();
+  throw Error("internal error while compiling '" + kernelName(original) + "':\n" + text, Fault::internal);
+}
+
+std::vector<char> compile(mlir::ModuleOp module, const Backend &backend, const StageSink &sink) {
+  mlir::MLIRContext *const context = module.getContext();
+  if (sink)
+    sink("tile", stageText(module, withoutLocations()));
+  // The passes change a copy, which a crash leaves in a state that nobody can even destroy. The caller's stays whole.
+  mlir::OwningOpRef<mlir::ModuleOp> work(module.clone());
+  ErrorCollector errors(context);
+  mlir::PassManager pm(context, mlir::ModuleOp::getOperationName());
+  pm.enableVerifier(sink != nullptr);
+  (void)mlir::applyPassManagerCLOptions(pm); // what programs that registered MLIR's flags were asked for
+  mlir::applyDefaultTimingPassManagerCLOptions(pm);
+  llvm::StringRef pass;
+  pm.addInstrumentation(std::make_unique<CurrentPass>(pass));
+  if (sink)
+    pm.addInstrumentation(std::make_unique<StageInstrumentation>(backend, sink));
+  buildPipeline(pm, backend);
+  std::vector<char> code;
+  std::string reason;
+  bool failed = false;
+  try {
+    withFatalErrorsThrown([&] {
+      failed = mlir::failed(pm.run(*work));
+      if (failed)
+        return;
+      llvm::LLVMContext llvmContext;
+      const std::unique_ptr<llvm::Module> llvmModule =
+          mlir::translateModuleToLLVMIR(*work, llvmContext, kernelName(module));
+      failed = !llvmModule;
+      if (!failed)
+        code = backend.emit(*llvmModule, sink);
+    });
+  } catch (const BackendError &error) {
+    failed = true;
+    reason = error.what();
+    (void)work.release();
+  } catch (...) { // no memory, or what a stage's receiver has thrown
+    (void)work.release();
+    throw;
+  }
+  if (failed)
+    throwFailure(errors, reason, pass, pm, module, backend);
+  return code;
+}
+
+} // namespace kiln::lowering

@@ -1,0 +1,159 @@
+// The order of the CPU's passes, and what its code depends on.
+//
+//     tile ─┬─ the oracle: linalg ─> plain loops ──────────────────────┬─> math ─> scratch ─> kernel arguments
+//           └─ fast: forward loads, pin, fuse, loops over vectors ─────┘      ─> LLVM dialect ─> LLVM ─> ELF object
+//
+// Nothing after our own lowering canonicalises: MLIR 22 would turn chains of vector inserts into one operation with as
+// many operands as elements, which LLVM compiles badly.
+
+#include "lowering/cpu/CpuBackend.h"
+
+#include "lowering/cpu/CpuTarget.h"
+#include "lowering/cpu/EmitObject.h"
+#include "lowering/cpu/Passes.h"
+#include "lowering/generic/Passes.h"
+
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <optional>
+
+namespace kiln::lowering::cpu {
+
+using mlir::func::FuncOp;
+
+/// An innermost stride up to this one is worth knowing: a vector of such elements is read by as many vectors as the
+/// stride says and shuffles. Elements further apart are read one by one, whatever their stride is.
+static constexpr int64_t shuffledStrides = 4;
+
+static constexpr Stage cpuStages[] = {{"linalg", "generic-lower-to-linalg"},
+                                      {"loops", "cpu-lower-kernel-arguments"},
+                                      {"llvm-dialect", "reconcile-unrealized-casts"},
+                                      {"llvm"},
+                                      {"asm"},
+                                      {"obj"}};
+
+namespace {
+class CpuBackend : public Backend {
+public:
+  CpuBackend(std::string name, CpuTarget target, bool isOracle)
+      : target(std::move(target)), isOracle(isOracle), targetName(std::move(name)), codeKey(keyOf()) {}
+
+  const std::string &name() const override { return targetName; }
+  const std::string &key() const override { return codeKey; }
+  FactKinds facts() const override { return {.innerStrides = shuffledStrides}; }
+  llvm::ArrayRef<Stage> stages() const override { return cpuStages; }
+  void registerDialects(mlir::DialectRegistry &registry) const override;
+  void registerPasses() const override {
+    generic::registerGenericPasses();
+    registerCpuPasses();
+  }
+  void addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const override;
+  std::vector<char> emit(llvm::Module &module, const StageSink &sink) const override {
+    return emitObject(module, target, sink);
+  }
+  std::string emitCommand() const override { return "llc-22 -mcpu=" + target.cpu + " -o /dev/null"; }
+
+private:
+  std::string keyOf() const {
+    return llvm::join(llvm::ArrayRef<std::string>{isOracle ? "generic" : "fast", target.cpu, target.features,
+                                                  std::to_string(target.vectorBits), std::to_string(target.registers)},
+                      ";");
+  }
+  void addLoopPasses(mlir::OpPassManager &pm) const;
+  void addLlvmPasses(mlir::OpPassManager &pm) const;
+
+  const CpuTarget target;
+  const bool isOracle;
+  const std::string targetName, codeKey;
+};
+} // namespace
+
+void CpuBackend::registerDialects(mlir::DialectRegistry &registry) const {
+  registry.insert<mlir::linalg::LinalgDialect, mlir::vector::VectorDialect, mlir::x86vector::X86VectorDialect,
+                  mlir::cf::ControlFlowDialect, mlir::affine::AffineDialect, mlir::ub::UBDialect>();
+}
+
+void CpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const {
+  if (isOracle) {
+    pm.addNestedPass<FuncOp>(generic::createLowerToLinalg());
+    if (until == "linalg")
+      return;
+    pm.addNestedPass<FuncOp>(mlir::createConvertLinalgToLoopsPass());
+  } else {
+    pm.addNestedPass<FuncOp>(createForwardLoads());
+    pm.addNestedPass<FuncOp>(createPinCarriedTiles());
+    pm.addNestedPass<FuncOp>(createFuseEpilogues());
+    LowerTilesOptions blocks;
+    blocks.vectorBits = target.vectorBits;
+    blocks.registers = target.registers;
+    pm.addNestedPass<FuncOp>(createLowerTiles(blocks));
+  }
+  addLoopPasses(pm);
+  if (until != "loops")
+    addLlvmPasses(pm);
+}
+
+/// Tensors are gone: functions, scratch memory and arguments.
+void CpuBackend::addLoopPasses(mlir::OpPassManager &pm) const {
+  pm.addNestedPass<FuncOp>(mlir::createCSEPass());
+  LowerMathOptions math;
+  math.scaleInstruction = target.vectorBits == 512;
+  pm.addNestedPass<FuncOp>(createLowerMath(math));
+  pm.addNestedPass<FuncOp>(createAllocateScratch());
+  pm.addPass(createLowerKernelArguments());
+}
+
+void CpuBackend::addLlvmPasses(mlir::OpPassManager &pm) const {
+  pm.addPass(mlir::memref::createExpandStridedMetadataPass());
+  pm.addPass(mlir::createLowerAffinePass());
+  pm.addNestedPass<FuncOp>(mlir::createCSEPass());
+  pm.addNestedPass<FuncOp>(mlir::createLoopInvariantCodeMotionPass());
+  pm.addPass(mlir::arith::createArithExpandOpsPass());
+  pm.addPass(mlir::createSCFToControlFlowPass());
+  mlir::ConvertVectorToLLVMPassOptions vectors;
+  vectors.force32BitVectorIndices = false; // 32 bits would make a mask of a large offset wrong
+  vectors.x86Vector = true;
+  pm.addPass(mlir::createConvertVectorToLLVMPass(vectors));
+  pm.addPass(mlir::createConvertMathToLLVMPass());
+  pm.addPass(mlir::createFinalizeMemRefToLLVMConversionPass());
+  pm.addPass(mlir::createArithToLLVMConversionPass());
+  pm.addPass(mlir::createUBToLLVMConversionPass());
+  pm.addPass(mlir::createConvertControlFlowToLLVMPass());
+  pm.addPass(mlir::createConvertFuncToLLVMPass());
+  pm.addPass(mlir::createReconcileUnrealizedCastsPass());
+}
+
+std::shared_ptr<const Backend> openBackend(const std::string &name) {
+  llvm::StringRef processor = name;
+  const bool isOracle = processor.consume_back(":generic");
+  if (!processor.consume_front("cpu:") && processor == "cpu")
+    processor = "native";
+  return std::make_shared<CpuBackend>(name, cpuNamed(processor.str()), isOracle);
+}
+
+} // namespace kiln::lowering::cpu

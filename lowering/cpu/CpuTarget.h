@@ -1,0 +1,23 @@
+// The CPU that code is generated for.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace kiln::lowering::cpu {
+
+struct CpuTarget {
+  std::string cpu;      // LLVM's name: "sapphirerapids", "x86-64-v3"
+  std::string features; // LLVM's feature string: "+avx512f,+fma,…"
+  int vectorBits = 256; // width of a native vector
+  int registers = 16;   // native vector registers
+  int64_t l1Bytes = 32768, l2Bytes = 1 << 20;
+};
+
+/// The machine this runs on; throws kiln::Error below x86-64-v3.
+CpuTarget hostCpu();
+/// A CPU by LLVM's name ("native" is the host); throws kiln::Error for an unknown one or one below x86-64-v3.
+CpuTarget cpuNamed(const std::string &name);
+
+} // namespace kiln::lowering::cpu

@@ -1,0 +1,46 @@
+// The devices that tests run on: this list, or the one device that KILN_TEST_DEVICE names. A new target joins it here.
+
+#pragma once
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+namespace kiln::test {
+
+/// The oracle, which the others are compared with.
+inline const std::string oracleDevice = "cpu:generic";
+
+/// One device of each pipeline that there is; with `everyProcessor` also those that differ in the processor alone, for
+/// tests of what the processor's instructions decide. The fastest comes first, the oracle last.
+inline std::vector<std::string> testDevices(bool everyProcessor = false) {
+  if (const char *name = std::getenv("KILN_TEST_DEVICE"))
+    return {name};
+  std::vector<std::string> devices = {"cpu"};
+  if (everyProcessor)
+    devices.push_back("cpu:x86-64-v3");
+  devices.push_back(oracleDevice);
+  return devices;
+}
+
+/// `cpu:generic` as a part of a test's name.
+inline std::string deviceLabel(std::string name) {
+  std::replace_if(name.begin(), name.end(), [](unsigned char letter) { return !std::isalnum(letter); }, '_');
+  return name;
+}
+
+/// A test that runs on each of them; its parameter is the device's name.
+class DeviceTest : public testing::TestWithParam<std::string> {};
+
+} // namespace kiln::test
+
+#define KILN_ON_THESE(suite, devices)                                                                                  \
+  INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(devices),                                                      \
+                           [](const auto &info) { return kiln::test::deviceLabel(info.param); })
+/// Instantiates a suite, whose parameter is a device's name, for one device of each pipeline.
+#define KILN_ON_DEVICES(suite) KILN_ON_THESE(suite, kiln::test::testDevices())
+/// The same for every processor, too.
+#define KILN_ON_EVERY_DEVICE(suite) KILN_ON_THESE(suite, kiln::test::testDevices(true))

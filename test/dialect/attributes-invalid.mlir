@@ -1,0 +1,72 @@
+// Each attribute of the dialect's stands where it means something, and says nothing else.
+
+// RUN: kiln-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @+1 {{expected 'tile.kernel' to be a unit on a function, but got 1 : i64}}
+func.func @kernel(%a: f32) attributes {tile.kernel = 1} { return }
+
+// -----
+
+// expected-error @+1 {{expected 'tile.warps' to be an i64 from 1 on a function, but got 0 : i64}}
+func.func @warps(%a: f32) attributes {tile.warps = 0} { return }
+
+// -----
+
+// expected-error @+1 {{expected 'tile.stages' to be an i64 from 1 on a function, but got 2 : i32}}
+func.func @stages(%a: f32) attributes {tile.stages = 2 : i32} { return }
+
+// -----
+
+// expected-error @+1 {{expected 'tile.disjoint' to be pairs of views on a function, each pair in order, but got [array<i64: 1, 0>]}}
+func.func @order(%a: memref<?xf32>, %b: memref<?xf32>) attributes {tile.disjoint = [array<i64: 1, 0>]} { return }
+
+// -----
+
+// expected-error @+1 {{expected 'tile.disjoint' to be pairs of views on a function, each pair in order, but got [array<i64: 0, 1>]}}
+func.func @scalar(%a: memref<?xf32>, %b: f32) attributes {tile.disjoint = [array<i64: 0, 1>]} { return }
+
+// -----
+
+// expected-error @+1 {{expected 'tile.disjoint' to be pairs of views on a function, each pair in order, but got [array<i64: 0, 2>]}}
+func.func @outside(%a: memref<?xf32>, %b: memref<?xf32>) attributes {tile.disjoint = [array<i64: 0, 2>]} { return }
+
+// -----
+
+// expected-error @+1 {{expected an attribute that the 'tile' dialect has, but got 'tile.warp'}}
+func.func @unknown(%a: f32) attributes {tile.warp = 4} { return }
+
+// -----
+
+// expected-error @+1 {{expected 'tile.align' of argument 0 to be a power of two in i64 on a view, but got 48 : i64}}
+func.func @align(%a: memref<?xf32> {tile.align = 48}) { return }
+
+// -----
+
+// expected-error @+1 {{expected 'tile.align' of argument 0 to be a power of two in i64 on a view, but got 64 : i64}}
+func.func @alignedScalar(%a: f32 {tile.align = 64}) { return }
+
+// -----
+
+// expected-error @+1 {{expected 'tile.fits_32' of argument 1 to be a unit on a view, but got 1 : i64}}
+func.func @fits(%a: f32, %b: memref<?xf32> {tile.fits_32 = 1}) { return }
+
+// -----
+
+// expected-error @+1 {{expected an attribute of arguments that the 'tile' dialect has, but got 'tile.aligned'}}
+func.func @unknownOfArgument(%a: memref<?xf32> {tile.aligned}) { return }
+
+// -----
+
+func.func @console(%a: i1) {
+  // expected-error @+1 {{expected 'tile.label' to be a symbol on a 'tile.print', but got @text}}
+  tile.check %a, "no" {tile.label = @text} : i1
+  return
+}
+
+// -----
+
+func.func @text(%a: i1) {
+  // expected-error @+1 {{expected 'tile.where' to be a symbol on a 'tile.check', but got "text"}}
+  tile.check %a, "no" {tile.where = "text"} : i1
+  return
+}
