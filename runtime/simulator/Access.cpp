@@ -4,6 +4,7 @@
 
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Cta.h"
+#include "runtime/simulator/Metrics.h"
 #include "runtime/simulator/Shadow.h"
 
 #include <algorithm>
@@ -94,6 +95,21 @@ static void resolveGlobal(Warp &warp, const Step &step, const std::array<uint64_
   }
 }
 
+/// Reads of local memory to which the lane has not written.
+static void checkLocal(Warp &warp, const Step &step, const LanePointers &pointers, Mask lanes, size_t bytes,
+                       AccessKind kind) {
+  for (int lane = 0; lane < lanesOfWarp; ++lane) {
+    if (!(lanes >> lane & 1))
+      continue;
+    const std::ptrdiff_t offset = pointers.at[static_cast<size_t>(lane)] - warp.localOf(lane);
+    char *const written = warp.localWritten(lane) + offset;
+    if (isRead(kind) && kind != AccessKind::copyRead && std::memchr(written, 0, bytes))
+      warp.report(Check::uninitialised, step, lane,
+                  fmt::format("reads {} bytes at {} in .local, to which nothing was written", bytes, offset));
+    std::memset(written, 1, bytes);
+  }
+}
+
 static void resolveIn(Warp &warp, const Step &step, Space space, const std::array<uint64_t, lanesOfWarp> &addresses,
                       int bytes, AccessKind kind, Mask lanes, LanePointers &pointers,
                       const std::array<uint32_t, lanesOfWarp> *sizes) {
@@ -103,8 +119,9 @@ static void resolveIn(Warp &warp, const Step &step, Space space, const std::arra
                          pointers);
   case Space::local: {
     // An address within a function's frame is relative to it; a generic one was made so by cvta.
-    return resolveWindow(warp, step, space, addresses, bytes, kind, warp.localOf(0), warp.localBytes(),
-                         warp.localBytes(), lanes, pointers);
+    resolveWindow(warp, step, space, addresses, bytes, kind, warp.localOf(0), warp.localBytes(), warp.localBytes(),
+                  lanes, pointers);
+    return checkLocal(warp, step, pointers, lanes & pointers.valid, static_cast<size_t>(bytes), kind);
   }
   case Space::param:
     if (!isRead(kind))
@@ -152,9 +169,18 @@ LanePointers resolve(Warp &warp, const Step &step, Space space, const std::array
                      int bytes, AccessKind kind, const std::array<uint32_t, lanesOfWarp> *sizes,
                      const StoredBytes *stored) {
   LanePointers pointers;
+  const auto note = [&](Mask part) { // what the shadow and the metrics want to know
+    if (part && warp.cta.shadow)
+      warp.cta.shadow->access({warp, step, pointers, part, static_cast<uint32_t>(bytes), kind, sizes, stored});
+    if (part && warp.cta.metrics) {
+      const char *const first = pointers.at[static_cast<size_t>(std::countr_zero(part))];
+      const bool isShared = first >= warp.cta.shared() && first < warp.cta.shared() + warp.cta.sharedBytes();
+      warp.cta.metrics->addAccess(warp.cta.metrics->at(warp.path.code, warp.path.pc - 1), isShared, pointers.at, part,
+                                  bytes);
+    }
+  };
   if (warp.exec == allLanes && !sizes && resolveAll(warp, space, addresses, static_cast<uint64_t>(bytes), pointers)) {
-    if (warp.cta.shadow)
-      warp.cta.shadow->access({warp, step, pointers, allLanes, static_cast<uint32_t>(bytes), kind, sizes, stored});
+    note(allLanes);
     return pointers;
   }
   Mask aligned = 0, shared = 0, local = 0, param = 0;
@@ -175,9 +201,8 @@ LanePointers resolve(Warp &warp, const Step &step, Space space, const std::array
   }
   if (space != Space::generic) {
     resolveIn(warp, step, space, addresses, bytes, kind, lanes, pointers, sizes);
-    if (warp.cta.shadow && (space == Space::shared || space == Space::global))
-      warp.cta.shadow->access(
-          {warp, step, pointers, pointers.valid, static_cast<uint32_t>(bytes), kind, sizes, stored});
+    if (space == Space::shared || space == Space::global)
+      note(pointers.valid);
     return pointers;
   }
   if (const Mask part = lanes & shared)
@@ -188,8 +213,7 @@ LanePointers resolve(Warp &warp, const Step &step, Space space, const std::array
     resolveIn(warp, step, Space::param, addresses, bytes, kind, part, pointers, sizes);
   if (const Mask part = lanes & ~(shared | local | param))
     resolveIn(warp, step, Space::global, addresses, bytes, kind, part, pointers, sizes);
-  if (const Mask part = pointers.valid & ~(local | param); part && warp.cta.shadow)
-    warp.cta.shadow->access({warp, step, pointers, part, static_cast<uint32_t>(bytes), kind, sizes, stored});
+  note(pointers.valid & ~(local | param));
   return pointers;
 }
 
@@ -254,7 +278,9 @@ static void writeElements(Warp &warp, const Step &step, const AccessShape &shape
 template <class T> static void load(Warp &warp, const Step &step) {
   const AccessShape shape = AccessShape::unpack(step.target);
   const LanePointers pointers = resolve(warp, step, shape.space, addressesOf(warp, step, shape), shape.total(),
-                                        shape.ordering ? AccessKind::strongRead : AccessKind::read);
+                                        shape.ordering ? AccessKind::strongRead
+                                        : shape.isCopy ? AccessKind::copyRead
+                                                       : AccessKind::read);
   readElements<T>(warp, step, shape, pointers);
   if (shape.ordering && warp.cta.shadow)
     warp.cta.shadow->collect(warp, pointers, *shape.ordering);
@@ -363,6 +389,34 @@ static void decodeAccess(Decoder &d, bool isStore) {
   Step &step = d.emit(pickWidth(d, shape.bytes, isStore));
   setAddress(step, shape, address);
   d.giveList(step, slots);
+}
+
+void markCopies(const ptx::Function &function, const std::vector<ptx::Use> &uses, Code &code) {
+  std::vector<bool> isComputedWith(function.registers.size());
+  for (const ptx::Use &use : uses) {
+    const ptx::Instruction &instruction = function.instructions[static_cast<size_t>(use.instruction)];
+    if (use.isWrite)
+      continue;
+    bool isData = instruction.opcode == "st" && instruction.guard != use.reg;
+    if (isData) {
+      const Operand &to = function.operandsOf(instruction)[0];
+      isData = !(to.kind == Operand::Kind::address && to.base == Operand::Kind::reg && to.index == use.reg);
+    }
+    if (!isData)
+      isComputedWith[static_cast<size_t>(use.reg)] = true;
+  }
+  std::vector<bool> isCopy(function.instructions.size(), true);
+  for (const ptx::Use &use : uses)
+    if (use.isWrite && isComputedWith[static_cast<size_t>(use.reg)])
+      isCopy[static_cast<size_t>(use.instruction)] = false;
+  for (size_t i = 0; i < code.steps.size(); ++i)
+    if (const int number = code.instructions[i]; number >= 0 &&
+                                                 function.instructions[static_cast<size_t>(number)].opcode == "ld" &&
+                                                 isCopy[static_cast<size_t>(number)]) {
+      AccessShape shape = AccessShape::unpack(code.steps[i].target);
+      shape.isCopy = true;
+      code.steps[i].target = shape.pack();
+    }
 }
 
 void addAccess(InstructionTable &table) {

@@ -5,13 +5,26 @@
 #include "runtime/simulator/Causality.h"
 #include "runtime/simulator/Decoder.h"
 #include "runtime/simulator/Warp.h"
+#include "runtime/simulator/ptx/Flow.h"
 
 namespace kiln::simulator {
 
-/// Strong accesses synchronise, and do not race with each other; those of a warp belong to all its lanes.
-enum class AccessKind : uint8_t { read, write, atomic, strongRead, strongWrite, warpRead, warpWrite, asyncWrite };
+/// Strong accesses synchronise, and do not race with each other; those of a warp belong to all its lanes;
+/// a copyRead is of bytes that are only stored again, which may be the padding of a structure.
+enum class AccessKind : uint8_t {
+  read,
+  copyRead,
+  write,
+  atomic,
+  strongRead,
+  strongWrite,
+  warpRead,
+  warpWrite,
+  asyncWrite
+};
 inline bool isRead(AccessKind kind) {
-  return kind == AccessKind::read || kind == AccessKind::strongRead || kind == AccessKind::warpRead;
+  return kind == AccessKind::read || kind == AccessKind::copyRead || kind == AccessKind::strongRead ||
+         kind == AccessKind::warpRead;
 }
 
 /// What a store is about to write, for those who must know it.
@@ -26,11 +39,12 @@ struct AccessShape {
   int bytes = 4; // of an element
   int elements = 1;
   bool wideAddress = false, wideData = false, isSigned = false;
+  bool isCopy = false;                   // a load of what is only stored again
   std::optional<Ordering> ordering = {}; // of a strong access
 
   int pack() const {
     return static_cast<int>(space) | bytes << 4 | elements << 10 | wideAddress << 16 | wideData << 17 | isSigned << 18 |
-           (ordering ? static_cast<int>(*ordering) + 1 : 0) << 19;
+           (ordering ? static_cast<int>(*ordering) + 1 : 0) << 19 | isCopy << 22;
   }
   static AccessShape unpack(int bits) {
     return {.space = static_cast<ptx::Space>(bits & 15),
@@ -39,6 +53,7 @@ struct AccessShape {
             .wideAddress = (bits >> 16 & 1) != 0,
             .wideData = (bits >> 17 & 1) != 0,
             .isSigned = (bits >> 18 & 1) != 0,
+            .isCopy = (bits >> 22 & 1) != 0,
             .ordering = bits >> 19 & 7 ? std::optional(static_cast<Ordering>((bits >> 19 & 7) - 1)) : std::nullopt};
   }
   int total() const { return bytes * elements; }
@@ -58,6 +73,9 @@ std::array<uint64_t, lanesOfWarp> addressesOf(Warp &warp, const Step &step, cons
 LanePointers resolve(Warp &warp, const Step &step, ptx::Space space, const std::array<uint64_t, lanesOfWarp> &addresses,
                      int bytes, AccessKind kind, const std::array<uint32_t, lanesOfWarp> *sizes = nullptr,
                      const StoredBytes *stored = nullptr);
+
+/// Marks the loads of a function whose results are only stored again; `uses` are its instructions'.
+void markCopies(const ptx::Function &function, const std::vector<ptx::Use> &uses, Code &code);
 
 /// Sets slot 0 and detail of a step from a decoded address, and the address fields of its shape.
 void setAddress(Step &step, AccessShape &shape, const Decoder::Address &address);

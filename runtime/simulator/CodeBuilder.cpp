@@ -3,6 +3,7 @@
 #include "runtime/simulator/CodeBuilder.h"
 
 #include "dialect/dsl/Types.h"
+#include "runtime/simulator/Access.h"
 #include "runtime/simulator/Warp.h"
 #include "runtime/simulator/ptx/Flow.h"
 
@@ -133,11 +134,14 @@ static std::vector<int> reachableFrom(const ptx::Module &module, int entry) {
 /// A function's code. Where a register may be read before it is written, it is decoded again with steps that look.
 static Code decodeFunction(const ptx::Module &module, int function, Program &program, Storage &storage,
                            const std::vector<int> &reached) {
+  const ptx::Function &text = module.functions[static_cast<size_t>(function)];
   CodeBuilder builder(module, function, program, storage, reached);
   Code code = builder.build();
-  const std::vector<ptx::Use> unsure =
-      ptx::unsureReads(module.functions[static_cast<size_t>(function)], std::move(builder.uses));
-  return unsure.empty() ? std::move(code) : CodeBuilder(module, function, program, storage, reached).build(unsure);
+  if (const std::vector<ptx::Use> unsure = ptx::unsureReads(text, builder.uses); !unsure.empty())
+    code = CodeBuilder(module, function, program, storage, reached).build(unsure);
+  if (text.hasBody)
+    markCopies(text, builder.uses, code);
+  return code;
 }
 
 std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> module, const std::string &name,
@@ -380,7 +384,11 @@ Code CodeBuilder::build(const std::vector<ptx::Use> &unsure) {
       for (; looked != unsure.end() && looked->instruction == current; ++looked)
         emitLooking(*looked);
       const size_t firstUse = uses.size();
+      const size_t firstStep = code.steps.size();
       decode(function.instructions[i]);
+      code.instructions.resize(code.steps.size(), -1);
+      if (code.steps.size() > firstStep)
+        code.instructions.back() = current; // its last step stands for it
       if (!writtenSlots.empty())
         emitNoting(firstUse);
       std::stable_sort(uses.begin() + static_cast<std::ptrdiff_t>(firstUse), uses.end(),
@@ -390,6 +398,7 @@ Code CodeBuilder::build(const std::vector<ptx::Use> &unsure) {
   }
   code.steps.push_back({.run = [](Warp &warp, const Step &) { warp.returnLanes(); }});
   code.places.push_back(function.instructions.empty() ? function.place : function.instructions.back().place);
+  code.instructions.resize(code.steps.size(), -1);
   const auto stepAt = [&](int label) {
     return stepOf[static_cast<size_t>(function.labels[static_cast<size_t>(label)])];
   };

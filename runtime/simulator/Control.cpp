@@ -12,11 +12,18 @@ using ptx::Operand;
 using ptx::Type;
 
 static void decodeBra(Decoder &d) {
-  d.take("uni"); // what is uniform needs no promise
+  const bool uniform = d.take("uni");
   d.expectCount(1, 1);
   if (d.operand(0).kind != Operand::Kind::label)
     d.wrong("a label");
-  Step &step = d.emit([](Warp &warp, const Step &step) { warp.branch(step); });
+  Step &step = d.emit(uniform ? Handler([](Warp &warp, const Step &step) {
+    if (warp.exec != warp.path.mask)
+      warp.report(Check::uniform, step, std::countr_zero(warp.exec),
+                  fmt::format("lanes {:#x} branch and {:#x} do not, where '.uni' says that all do the same", warp.exec,
+                              warp.path.mask & ~warp.exec));
+    warp.branch(step);
+  })
+                              : Handler([](Warp &warp, const Step &step) { warp.branch(step); }));
   step.isBranch = true;
   step.target = d.operand(0).index;
 }
@@ -53,6 +60,9 @@ template <bool Back> static void copyLocals(Warp &warp, const Step &step) {
       char *base = warp.localOf(lane) + warp.path.local;
       char *caller = base + copy.caller, *callee = base + step.detail + copy.callee;
       std::memcpy(Back ? caller : callee, Back ? callee : caller, copy.bytes);
+      char *const written = warp.localWritten(lane) + warp.path.local;
+      char *const ofCaller = written + copy.caller, *const ofCallee = written + step.detail + copy.callee;
+      std::memcpy(Back ? ofCaller : ofCallee, Back ? ofCallee : ofCaller, copy.bytes);
     }
   }
 }

@@ -10,6 +10,7 @@
 namespace kiln::simulator {
 
 class GlobalShadow;
+class Metrics;
 class Shadow;
 
 /// Extents of a grid or a block.
@@ -27,6 +28,8 @@ struct Grid {
   uint64_t seed = 0;
   Checks checks = {};
   GlobalShadow *globalShadow = nullptr; // null: no check needs it
+  int errorTimes = 0;                   // of what approximate instructions may err
+  bool counts = false;                  // whether metrics are wanted
 
   int threads() const { return block[0] * block[1] * block[2]; }
 };
@@ -47,6 +50,7 @@ public:
   const Extents coordinates;
   Findings &findings;
   std::unique_ptr<Shadow> shadow; // null: no check needs it
+  Metrics *metrics = nullptr;     // null: nobody counts
 
   /// Writes the 32 lanes of a special register, 8 bytes each when `wide`, else 4.
   void fillSpecial(const Warp &warp, int special, bool wide, char *to) const;

@@ -3,7 +3,9 @@
 
 #include "runtime/simulator/FloatArithmetic.h"
 
+#include "runtime/simulator/Approximation.h"
 #include "runtime/simulator/CodeBuilder.h"
+#include "runtime/simulator/Cta.h"
 #include "runtime/simulator/Lanes.h"
 
 #include <limits>
@@ -172,10 +174,25 @@ template <class T> static Handler fastHandler(Op operation) {
   }
 }
 
+/// div.full and div.approx.
+static void divideApproximately(Warp &warp, const Step &step) {
+  runSingle(warp, step);
+  const int times = warp.cta.grid.errorTimes;
+  if (!times)
+    return;
+  auto *result = warp.reg<uint32_t>(step.slots[0]);
+  for (int lane = 0; lane < lanesOfWarp; ++lane)
+    if (warp.exec >> lane & 1)
+      result[lane] = toWord(static_cast<float>(
+          withError(fromWord<float>(result[lane]), ofDivision, times, warp.cta.grid.seed, result[lane])));
+}
+
 static Handler handlerFor(const Decoder &decoder, Op operation, Type type, const FloatModifiers &m) {
   const bool plain = m.rounding == Rounding::nearest && !m.flush && !m.saturate && !m.nan && !m.relu;
   switch (type) {
   case Type::f32:
+    if (operation == Op::divideApproximately)
+      return divideApproximately;
     if (const Handler fast = plain ? fastHandler<float>(operation) : nullptr)
       return fast;
     return runSingle;

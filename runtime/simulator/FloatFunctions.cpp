@@ -1,6 +1,8 @@
 // rcp, sqrt, rsqrt, ex2, lg2, sin, cos, tanh: exact where PTX says so; approximate ones by the host's library, rounded
 // to f32.
 
+#include "runtime/simulator/Approximation.h"
+#include "runtime/simulator/Cta.h"
 #include "runtime/simulator/Lanes.h"
 #include "runtime/simulator/Numbers.h"
 
@@ -32,11 +34,33 @@ static double compute(FloatFunction function, double x) {
   return x;
 }
 
-/// detail: the function, bit 8 flush, bits 16… the rounding.
+static AllowedError errorOf(FloatFunction function) {
+  switch (function) {
+  case FloatFunction::reciprocal:
+    return ofReciprocal;
+  case FloatFunction::root:
+    return ofRoot;
+  case FloatFunction::reciprocalRoot:
+    return ofReciprocalRoot;
+  case FloatFunction::exp2:
+    return ofExp2;
+  case FloatFunction::log2:
+    return ofLog2;
+  case FloatFunction::sine:
+  case FloatFunction::cosine:
+    return ofSine;
+  case FloatFunction::tanh:
+    return ofTanh;
+  }
+  return {};
+}
+
+/// detail: the function, bit 8 flush, bit 9 approximate, bits 16… the rounding.
 static void runSingle(Warp &warp, const Step &step) {
   const auto function = static_cast<FloatFunction>(step.detail & 0xff);
   const bool flush = step.detail >> 8 & 1;
   const auto rounding = static_cast<Rounding>(step.detail >> 16);
+  const int times = step.detail >> 9 & 1 ? warp.cta.grid.errorTimes : 0;
   auto *result = warp.reg<uint32_t>(step.slots[0]);
   const auto *source = warp.reg<uint32_t>(step.slots[1]);
   for (int lane = 0; lane < lanesOfWarp; ++lane) {
@@ -50,7 +74,9 @@ static void runSingle(Warp &warp, const Step &step) {
     else if (rounding != Rounding::nearest && function == FloatFunction::root)
       y = rootIn(x, rounding);
     else
-      y = static_cast<float>(compute(function, x));
+      y = static_cast<float>(
+          times ? withError(compute(function, x), errorOf(function), times, warp.cta.grid.seed, source[lane])
+                : compute(function, x));
     result[lane] = std::isnan(y) ? 0x7fffffff : toWord(flush ? flushed(y) : y);
   }
 }
@@ -91,7 +117,7 @@ template <bool IsBf16, bool Packed> static void runNarrow(Warp &warp, const Step
 }
 
 template <FloatFunction F> static void decodeFunction(Decoder &d) {
-  d.take("approx");
+  const bool approximate = d.take("approx");
   const auto rounding = static_cast<uint64_t>(d.takeOne({"rn", "rz", "rm", "rp"}, 0));
   const bool flush = d.take("ftz");
   const Type type = d.type();
@@ -123,7 +149,7 @@ template <FloatFunction F> static void decodeFunction(Decoder &d) {
     d.unsupported();
   d.expectCount(2, 2);
   d.emit(handler, {d.result(0, type), d.source(1, type)},
-         static_cast<uint64_t>(F) | uint64_t{flush} << 8 | rounding << 16);
+         static_cast<uint64_t>(F) | uint64_t{flush} << 8 | uint64_t{approximate} << 9 | rounding << 16);
 }
 
 void addFloatFunctions(InstructionTable &table) {

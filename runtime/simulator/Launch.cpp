@@ -4,6 +4,7 @@
 #include "runtime/simulator/Launch.h"
 
 #include "dialect/dsl/Types.h"
+#include "runtime/simulator/Metrics.h"
 #include "runtime/simulator/Shadow.h"
 
 #include <atomic>
@@ -58,7 +59,8 @@ private:
 /// One thread's blocks.
 class Worker {
 public:
-  Worker(const Grid &grid, const Schedule &schedule, Queue &queue) : grid(grid), schedule(schedule), queue(queue) {}
+  Worker(const Grid &grid, const Schedule &schedule, Queue &queue, Metrics *metrics)
+      : grid(grid), schedule(schedule), queue(queue), metrics(metrics) {}
   void run();
 
 private:
@@ -66,6 +68,7 @@ private:
   const Grid &grid;
   const Schedule &schedule;
   Queue &queue;
+  Metrics *metrics;
   int64_t turns = 0;
 };
 } // namespace
@@ -90,7 +93,7 @@ void Worker::run() {
   for (bool more = true; more || !resident.empty();) {
     if (more && (resident.empty() || (resident.size() < mostResident && resident.front().second >= patience))) {
       if (const std::optional<Extents> coordinates = queue.next())
-        resident.emplace_front(std::make_unique<Cta>(grid, *coordinates), 0);
+        resident.emplace_front(std::make_unique<Cta>(grid, *coordinates), 0), resident.front().first->metrics = metrics;
       else
         more = false;
       continue;
@@ -120,13 +123,16 @@ static void checkExtents(const Program &program, const Extents &grid, const Exte
 }
 
 void launch(const Program &program, const Extents &grid, const Extents &block, uint32_t dynamicShared,
-            const char *parameters, const Memory &memory, Findings &findings, const Schedule &schedule) {
+            const char *parameters, const Memory &memory, Findings &findings, const Schedule &schedule,
+            Metrics *metrics) {
   checkExtents(program, grid, block, dynamicShared);
   std::unique_ptr<GlobalShadow> shadow;
   if (schedule.checks.needShadow())
     shadow = std::make_unique<GlobalShadow>();
-  const Grid all{program,           grid,          block,           dynamicShared, parameters, memory, findings,
-                 schedule.delivery, schedule.seed, schedule.checks, shadow.get()};
+  Grid all{program,           grid,          block,           dynamicShared, parameters, memory, findings,
+           schedule.delivery, schedule.seed, schedule.checks, shadow.get()};
+  all.errorTimes = schedule.errorTimes;
+  all.counts = metrics != nullptr;
   Queue queue(all, schedule);
   const int64_t blocks = int64_t{grid[0]} * grid[1] * grid[2];
   const int64_t cores = schedule.threads > 0 ? schedule.threads : std::max(1u, std::thread::hardware_concurrency());
@@ -134,7 +140,12 @@ void launch(const Program &program, const Extents &grid, const Extents &block, u
   std::mutex mutex;
   const auto work = [&] {
     try {
-      Worker(all, schedule, queue).run();
+      std::optional<Metrics> counts;
+      if (metrics)
+        counts.emplace(program);
+      Worker(all, schedule, queue, counts ? &*counts : nullptr).run();
+      if (metrics)
+        metrics->add(*counts);
     } catch (...) {
       const std::lock_guard lock(mutex);
       failure = std::current_exception();

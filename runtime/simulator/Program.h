@@ -45,6 +45,8 @@ struct Code {
   std::string name;
   std::vector<Step> steps;
   std::vector<ptx::Place> places; // of each step
+  /// The instruction of its function that each step is; −1 for steps beside it.
+  std::vector<int> instructions;
   std::vector<uint32_t> lists;
   std::vector<std::vector<int>> targets; // of brx.idx
   std::vector<char> image;               // the frame's first bytes: immediates

@@ -3,6 +3,7 @@
 #include "runtime/simulator/Warp.h"
 
 #include "runtime/simulator/Cta.h"
+#include "runtime/simulator/Metrics.h"
 
 #include <algorithm>
 #include <bit>
@@ -47,9 +48,9 @@ void Warp::growLocal(uint32_t bytes) {
   if (bytes <= localStride)
     return;
   const uint32_t stride = std::max(bytes, localStride + localStride / 2);
-  std::vector<char> grown(static_cast<size_t>(stride) * lanesOfWarp);
-  for (int lane = 0; lane < lanesOfWarp && localStride; ++lane)
-    std::memcpy(grown.data() + static_cast<size_t>(lane) * stride, localOf(lane), localStride);
+  std::vector<char> grown(size_t{2} * stride * lanesOfWarp); // the bytes, then whether they have values
+  for (int row = 0; row < 2 * lanesOfWarp && localStride; ++row)
+    std::memcpy(grown.data() + static_cast<size_t>(row) * stride, localOf(row), localStride);
   localMemory = std::move(grown);
   localStride = stride;
 }
@@ -116,6 +117,7 @@ void Warp::goOnWithout(int index) {
 
 int64_t Warp::run(int64_t budget) {
   int64_t done = 0;
+  const bool counting = cta.metrics != nullptr;
   while (done < budget && (path.mask != 0 || next())) {
     pathEnded = false;
     const int64_t begin = done;
@@ -128,8 +130,11 @@ int64_t Warp::run(int64_t budget) {
         exec &= step.guardNegated ? ~predicate(step.guard) : predicate(step.guard);
       ++path.pc;
       ++done;
-      if (exec)
+      if (exec) {
+        if (counting)
+          ++cta.metrics->at(path.code, path.pc - 1).instructions;
         step.run(*this, step);
+      }
     }
     if (pathEnded || path.mask == 0) {
       path.mask = 0;

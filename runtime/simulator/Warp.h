@@ -68,6 +68,8 @@ public:
   }
   /// Local memory of a lane.
   char *localOf(int lane) { return localMemory.data() + static_cast<size_t>(lane) * localStride; }
+  /// For each of its bytes whether anything was written to it.
+  char *localWritten(int lane) { return localOf(lane + lanesOfWarp); }
   uint32_t localBytes() const { return localStride; }
   /// Makes local memory so large that a function which is called has it up to `bytes` beyond the caller's; pointers
   /// into it change. Lanes whose calls lie too deep are reported, and leave.

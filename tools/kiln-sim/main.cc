@@ -16,8 +16,10 @@
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Launch.h"
 #include "runtime/simulator/ptx/Parser.h"
+#include "tools/files/Files.h"
 #include "tools/kiln-sim/arguments.h"
 #include "tools/kiln-sim/case.h"
+#include "tools/kiln-sim/report.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -32,7 +34,8 @@ struct Options {
   std::string file, caseFolder, kernel, args, order = "forward", delivery = "late";
   std::vector<int> grid = {1}, block = {1};
   uint32_t shared = 0;
-  std::string checks = "all";
+  std::string checks = "all", report;
+  bool reports = false;
   Schedule schedule;
 };
 } // namespace
@@ -79,16 +82,31 @@ static std::string textOf(const Findings &findings, const Program &program) {
   return text;
 }
 
+/// Runs the kernel; prints what it did wrong, and the report when it is wanted. Returns whether anything was wrong.
+static bool runKernel(const Options &options, const Program &program, const Extents &grid, const Extents &block,
+                      uint32_t shared, const std::vector<char> &parameters, const Memory &memory) {
+  Findings findings;
+  Metrics metrics(program);
+  launch(program, grid, block, shared, parameters.data(), memory, findings, options.schedule,
+         options.reports ? &metrics : nullptr);
+  std::string text = textOf(findings, program);
+  if (options.reports && options.report.empty())
+    text += reportTable(program, metrics);
+  else if (options.reports)
+    tools::writeOutput(options.report, reportPicture(program, metrics));
+  writeResult(text);
+  return !findings.empty();
+}
+
 static int simulateCase(const Options &options) {
   Case item = readCase(options.caseFolder);
   Memory memory;
   const auto program = buildProgram(std::make_shared<ptx::Module>(ptx::parse(item.text)), item.kernel, memory);
   const std::vector<char> block = placeCase(item, *program, memory);
-  Findings findings;
-  launch(*program, item.grid, item.block, item.shared, block.data(), memory, findings, options.schedule);
-  const std::string text = textOf(findings, *program) + compareCase(item);
-  writeResult(text);
-  return text.empty() ? 0 : 1;
+  const bool isWrong = runKernel(options, *program, item.grid, item.block, item.shared, block, memory);
+  const std::string differences = compareCase(item);
+  writeResult(differences);
+  return isWrong || !differences.empty() ? 1 : 0;
 }
 
 static int simulate(const Options &options) {
@@ -100,9 +118,8 @@ static int simulate(const Options &options) {
   for (size_t i = 0; i < arguments.size(); ++i)
     std::memcpy(block.data() + program->parameters[i].offset, &arguments[i].bits,
                 std::min<size_t>(8, program->parameters[i].bytes));
-  Findings findings;
-  launch(*program, extentsOf(options.grid, "--grid"), extentsOf(options.block, "--block"), options.shared, block.data(),
-         memory, findings, options.schedule);
+  const bool isWrong = runKernel(options, *program, extentsOf(options.grid, "--grid"),
+                                 extentsOf(options.block, "--block"), options.shared, block, memory);
   for (const Argument &argument : arguments) {
     if (!argument.memory || argument.output.empty())
       continue;
@@ -114,9 +131,7 @@ static int simulate(const Options &options) {
       throw Error(fmt::format("expected to write '{}', but could not: {}", argument.output, std::strerror(errno)),
                   Fault::device);
   }
-  const std::string text = textOf(findings, *program);
-  writeResult(text);
-  return text.empty() ? 0 : 1;
+  return isWrong ? 1 : 0;
 }
 
 static int runProgram(int argc, char **argv) {
@@ -138,6 +153,14 @@ static int runProgram(int argc, char **argv) {
   app.add_option("--delivery", options.delivery, "when asynchronous copies land")
       ->check(CLI::IsMember({"late", "early", "random"}));
   app.add_option("--check", options.checks, "what to look for: all, -race, bounds,alignment, ...");
+  app.add_option("--ulp", options.schedule.errorTimes,
+                 "approximate f32 instructions err by up to so many times what the PTX ISA allows")
+      ->check(CLI::Range(0, 1 << 20));
+  CLI::Option *const picture =
+      app.add_option("--report", options.report,
+                     "print instructions, wavefronts and sectors by line; with a name that ends "
+                     "in .svg, write a picture of where they are lost there")
+          ->expected(0, 1);
   app.add_option("--seed", options.schedule.seed, "of the random orders");
   app.add_option("--threads", options.schedule.threads, "threads of this machine; 0: all cores")
       ->check(CLI::Range(0, 1024));
@@ -152,6 +175,9 @@ static int runProgram(int argc, char **argv) {
                                 : options.delivery == "early" ? Delivery::early
                                                               : Delivery::random;
     options.schedule.checks = Checks::named(options.checks);
+    options.reports = picture->count() > 0;
+    if (!options.report.empty() && !options.report.ends_with(".svg"))
+      throw Error(fmt::format("expected a name that ends in .svg after --report, but got '{}'", options.report));
     if (!options.caseFolder.empty())
       return simulateCase(options);
     if (options.file.empty())

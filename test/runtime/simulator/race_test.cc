@@ -133,6 +133,16 @@ TEST(RaceTest, BarrierBeforeAtomicHandOver) {
   EXPECT_EQ(handOver(""), Names{"race-programs"});
 }
 
+// A branch that says that it is uniform is found when lanes part there.
+TEST(RaceTest, UniformBranches) {
+  const auto branch = [](const std::string &limit) {
+    return kinds(place, "setp.lt.u32 %q, %t, " + limit + ";\n@%q bra.uni low;\nmov.u32 %r1, 1;\nlow:\nmov.u32 %r2, 2;",
+                 32);
+  };
+  EXPECT_EQ(branch("32"), Names{});
+  EXPECT_EQ(branch("5"), Names{"uniform"});
+}
+
 // Checks are named, and taken away one by one.
 TEST(RaceTest, ChecksAreSwitched) {
   EXPECT_FALSE(Checks::named("all,-race").has(Check::race));

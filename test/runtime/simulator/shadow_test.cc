@@ -49,6 +49,14 @@ TEST(ShadowTest, UninitialisedRegisters) {
             (Texts{"uninitialised: reads register '%q', to which nothing was written"}));
 }
 
+// Nor has a thread's local memory.
+TEST(ShadowTest, UninitialisedLocalMemory) {
+  const std::string address = ".local .b32 mine[2];\n";
+  EXPECT_EQ(found(address + "st.local.u32 [mine], 1;\nld.local.u32 %r2, [mine];", 1), Texts{});
+  EXPECT_EQ(found(address + "st.local.u32 [mine], 1;\nld.local.u32 %r2, [mine+4];", 1),
+            Texts{"uninitialised: reads 4 bytes at 4 in .local, to which nothing was written"});
+}
+
 static const std::string copy = "cp.async.cg.shared.global [%r1], [%p0], 16;\ncp.async.commit_group;\n";
 
 // What cp.async brings may be touched when its thread has waited, whenever it lands.

@@ -1,0 +1,154 @@
+// Steps gathered by line, as a table and as bars.
+
+#include "tools/kiln-sim/report.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+
+namespace kiln::simulator {
+
+namespace {
+enum class Class : uint8_t { memory, matrix, floating, integer, control, other };
+constexpr std::array<const char *, 6> classNames = {"memory", "matrix", "float", "integer", "control", "other"};
+
+/// A line of the source.
+struct Row {
+  std::string line;
+  StepMetrics total;
+  std::array<int64_t, classNames.size()> ofClass{};
+};
+} // namespace
+
+static Class classOf(const ptx::Function &function, const ptx::Instruction &instruction) {
+  const std::string_view opcode = instruction.opcode;
+  const auto modifiers = function.modifiersOf(instruction);
+  const auto isOne = [&](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), opcode) != names.end();
+  };
+  const auto has = [&](std::string_view name) {
+    return std::find(modifiers.begin(), modifiers.end(), name) != modifiers.end();
+  };
+  if (opcode == "wmma")
+    return has("mma") ? Class::matrix : Class::memory;
+  if (isOne({"mma", "wgmma"}))
+    return Class::matrix;
+  if (isOne({"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "prefetch"}))
+    return Class::memory;
+  if (isOne(
+          {"bra", "brx", "call", "ret", "exit", "bar", "barrier", "membar", "fence", "mbarrier", "nanosleep", "trap"}))
+    return Class::control;
+  if (isOne({"cvt", "cvta", "mov", "shfl", "vote", "match", "redux", "elect", "activemask", "movmatrix"}))
+    return Class::other;
+  for (const std::string_view modifier : modifiers)
+    if (const std::optional<ptx::Type> type = ptx::typeNamed(modifier); type && ptx::isFloat(*type))
+      return Class::floating;
+  return Class::integer;
+}
+
+/// Rows of all lines on which anything ran.
+static std::vector<Row> gatherRows(const Program &program, const Metrics &metrics) {
+  std::map<std::tuple<int, int, int>, Row> rows; // by file, line, PTX line where there is no file
+  for (size_t code = 0; code < program.codes.size(); ++code) {
+    const Code &each = program.codes[code];
+    const int number = program.module->find(each.name);
+    for (size_t step = 0; step < each.instructions.size(); ++step) {
+      const StepMetrics &counts = metrics.at(static_cast<int>(code), static_cast<int>(step));
+      if (each.instructions[step] < 0 || counts.instructions == 0)
+        continue;
+      const ptx::Place &place = each.places[step];
+      Row &row = rows[{place.file, place.file ? place.sourceLine : 0, place.file ? 0 : place.line}];
+      row.line = program.textOf(place);
+      row.total.add(counts);
+      const ptx::Function &function = program.module->functions[static_cast<size_t>(number)];
+      const Class kind = classOf(function, function.instructions[static_cast<size_t>(each.instructions[step])]);
+      row.ofClass[static_cast<size_t>(kind)] += counts.instructions;
+    }
+  }
+  std::vector<Row> all;
+  for (auto &[key, row] : rows)
+    all.push_back(std::move(row));
+  return all;
+}
+
+static std::string ratio(int64_t count, int64_t ideal) {
+  return ideal ? fmt::format("{:.2f}", static_cast<double>(count) / static_cast<double>(ideal)) : "";
+}
+
+static std::string textOf(const Row &row) {
+  std::string text = fmt::format("{:28} {:>12}", row.line, row.total.instructions);
+  for (const int64_t count : row.ofClass)
+    text += fmt::format(" {:>9}", count);
+  const StepMetrics &t = row.total;
+  return text + fmt::format(" {:>9} {:>10} {:>10} {:>6} {:>9} {:>10} {:>10} {:>6}\n", t.sharedAccesses, t.wavefronts,
+                            t.idealWavefronts, ratio(t.wavefronts, t.idealWavefronts), t.globalAccesses, t.sectors,
+                            t.idealSectors, ratio(t.sectors, t.idealSectors));
+}
+
+std::string reportTable(const Program &program, const Metrics &metrics) {
+  std::string text = fmt::format("{:28} {:>12}", "line", "instructions");
+  for (const char *name : classNames)
+    text += fmt::format(" {:>9}", name);
+  text += fmt::format(" {:>9} {:>10} {:>10} {:>6} {:>9} {:>10} {:>10} {:>6}\n", "shared", "wavefronts", "ideal",
+                      "ratio", "global", "sectors", "ideal", "ratio");
+  Row total{.line = "all"};
+  for (const Row &row : gatherRows(program, metrics)) {
+    text += textOf(row);
+    total.total.add(row.total);
+    for (size_t i = 0; i < total.ofClass.size(); ++i)
+      total.ofClass[i] += row.ofClass[i];
+  }
+  return text + textOf(total);
+}
+
+// --- The picture ---------------------------------------------------------------------------------------------------
+
+static std::string escaped(const std::string &text) {
+  std::string safe;
+  for (const char c : text)
+    safe += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
+  return safe;
+}
+
+/// A bar of `ideal` and, beyond it, what is lost.
+static std::string bar(int y, int64_t ideal, int64_t count, double scale, const char *color, const char *unit) {
+  const double needed = static_cast<double>(ideal) * scale, lost = static_cast<double>(count - ideal) * scale;
+  return fmt::format("<rect x=\"260\" y=\"{}\" width=\"{:.1f}\" height=\"10\" fill=\"{}\"/>"
+                     "<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"10\" fill=\"#c33\"/>"
+                     "<text x=\"{:.1f}\" y=\"{}\">{} {}, {} would do</text>\n",
+                     y, needed, color, 260 + needed, y, lost, 266 + needed + lost, y + 9, count, unit, ideal);
+}
+
+std::string reportPicture(const Program &program, const Metrics &metrics) {
+  std::vector<Row> rows = gatherRows(program, metrics);
+  std::erase_if(rows, [](const Row &row) { return row.total.wavefronts + row.total.sectors == 0; });
+  const auto lost = [](const Row &row) {
+    return row.total.wavefronts - row.total.idealWavefronts + row.total.sectors - row.total.idealSectors;
+  };
+  std::stable_sort(rows.begin(), rows.end(), [&](const Row &a, const Row &b) { return lost(a) > lost(b); });
+  rows.resize(std::min<size_t>(rows.size(), 30));
+  int64_t most = 1;
+  for (const Row &row : rows)
+    most = std::max({most, row.total.wavefronts, row.total.sectors});
+  const double scale = 500.0 / static_cast<double>(most);
+  std::string bars;
+  int y = 30;
+  for (const Row &row : rows) {
+    bars += fmt::format("<text x=\"4\" y=\"{}\">{}</text>\n", y + 9, escaped(row.line));
+    if (row.total.sharedAccesses) {
+      bars += bar(y, row.total.idealWavefronts, row.total.wavefronts, scale, "#37a", "wavefronts");
+      y += 14;
+    }
+    if (row.total.globalAccesses) {
+      bars += bar(y, row.total.idealSectors, row.total.sectors, scale, "#3a7", "sectors");
+      y += 14;
+    }
+    y += 6;
+  }
+  return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1000\" height=\"{}\" font-family=\"monospace\" "
+                     "font-size=\"11\">\n<text x=\"4\" y=\"16\">{}: lines by what they lose (red) of shared memory's "
+                     "wavefronts (blue) and global memory's sectors (green)</text>\n{}</svg>\n",
+                     y + 10, escaped(program.name), bars);
+}
+
+} // namespace kiln::simulator

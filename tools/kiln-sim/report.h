@@ -1,0 +1,19 @@
+// What --report says: instructions and memory traffic by line of the source.
+
+#pragma once
+
+#include "runtime/simulator/Metrics.h"
+
+#include <string>
+
+namespace kiln::simulator {
+
+/// A table with a row for each line of the source (of the PTX where the text has no `.loc`), in their order: the
+/// instructions that warps ran, by class; wavefronts of shared memory and sectors of global memory beside the fewest
+/// that would do.
+std::string reportTable(const Program &program, const Metrics &metrics);
+
+/// A picture (SVG) of the lines that lose most wavefronts and sectors: bars of what is needed and what is lost.
+std::string reportPicture(const Program &program, const Metrics &metrics);
+
+} // namespace kiln::simulator
