@@ -392,7 +392,7 @@ static void decodeAccess(Decoder &d, bool isStore) {
 }
 
 void markCopies(const ptx::Function &function, const std::vector<ptx::Use> &uses, Code &code) {
-  std::vector<bool> isComputedWith(function.registers.size());
+  std::vector<bool> isComputedWith(function.registers.size()), isStored(function.registers.size());
   for (const ptx::Use &use : uses) {
     const ptx::Instruction &instruction = function.instructions[static_cast<size_t>(use.instruction)];
     if (use.isWrite)
@@ -402,12 +402,11 @@ void markCopies(const ptx::Function &function, const std::vector<ptx::Use> &uses
       const Operand &to = function.operandsOf(instruction)[0];
       isData = !(to.kind == Operand::Kind::address && to.base == Operand::Kind::reg && to.index == use.reg);
     }
-    if (!isData)
-      isComputedWith[static_cast<size_t>(use.reg)] = true;
+    (isData ? isStored : isComputedWith)[static_cast<size_t>(use.reg)] = true;
   }
   std::vector<bool> isCopy(function.instructions.size(), true);
   for (const ptx::Use &use : uses)
-    if (use.isWrite && isComputedWith[static_cast<size_t>(use.reg)])
+    if (use.isWrite && (isComputedWith[static_cast<size_t>(use.reg)] || !isStored[static_cast<size_t>(use.reg)]))
       isCopy[static_cast<size_t>(use.instruction)] = false;
   for (size_t i = 0; i < code.steps.size(); ++i)
     if (const int number = code.instructions[i]; number >= 0 &&
