@@ -26,9 +26,10 @@ void Causality::updateFloor(Agent &agent, int number) {
 // --- Synchronising -------------------------------------------------------------------------------------------------
 
 void Causality::release(int number, Clock &into) {
-  const Agent &agent = agents[static_cast<size_t>(number)];
+  Agent &agent = agents[static_cast<size_t>(number)];
   into.join(agent.clock);
   into.seen[static_cast<size_t>(number)] = time++;
+  agent.stamp = time;
 }
 
 void Causality::acquire(int warp, Mask lanes, const Clock &from) {
@@ -36,10 +37,12 @@ void Causality::acquire(int warp, Mask lanes, const Clock &from) {
     return;
   Agent &agent = agents[static_cast<size_t>(warp)];
   agent.clock.join(from);
-  if (!from.seen.empty())
+  if (!from.seen.empty()) {
+    agent.stamp = std::max(agent.stamp, *std::max_element(from.seen.begin(), from.seen.end()) + 1);
     for (size_t lane = 0; lane < lanesOfWarp; ++lane)
       if (lanes >> lane & 1)
         agent.lanes[lane] = std::max(agent.lanes[lane], from.seen[static_cast<size_t>(warp)]);
+  }
   updateFloor(agent, warp);
 }
 
@@ -48,7 +51,7 @@ void Causality::joinLanes(int warp, Mask lanes) {
   for (size_t lane = 0; lane < lanesOfWarp; ++lane)
     if (lanes >> lane & 1)
       agent.lanes[lane] = std::max(agent.lanes[lane], time);
-  ++time;
+  agent.stamp = ++time;
   updateFloor(agent, warp);
 }
 
@@ -70,10 +73,12 @@ void Causality::fence(int warp, Mask lanes) {
 }
 
 void Causality::proxyFence(int warp) {
-  Clock &clock = agents[static_cast<size_t>(warp)].clock;
+  Agent &agent = agents[static_cast<size_t>(warp)];
+  Clock &clock = agent.clock;
   for (size_t i = 0; i < agents.size(); ++i)
     clock.fenced[i] = std::max(clock.fenced[i], clock.seen[i]);
   clock.fenced[static_cast<size_t>(warp)] = time++;
+  agent.stamp = time;
 }
 
 const Clock &Causality::published(int warp, Ordering ordering) {

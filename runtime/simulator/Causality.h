@@ -24,7 +24,8 @@ public:
   /// The agent that stands for an engine; `key` picks it, say the offset of the barrier that it completes.
   int engine(uint32_t key) const { return warpCount + static_cast<int>(key % engines); }
   uint32_t firstAgent() const { return first; } // of the block, in the launch
-  Time now() const { return time; }
+  /// The time that what an agent does now gets: one since it last released, the same for all who came from one barrier.
+  Time stampOf(int agent) const { return agents[static_cast<size_t>(agent)].stamp; }
 
   // --- Synchronising ---------------------------------------------------------------------------------------------
   /// All that the agent has done or seen goes into the clock.
@@ -59,7 +60,7 @@ private:
   struct Agent {
     Clock clock;
     std::array<Time, lanesOfWarp> lanes{}; // up to which each lane has seen the others of its warp
-    Time floor = 0;
+    Time floor = 0, stamp = 1;
     Clock atFence; // what the last fence released
     Clock released;
     Clock read; // what relaxed reads have met since

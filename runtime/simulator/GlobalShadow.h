@@ -27,6 +27,8 @@ public:
   Page &pageOf(uint64_t address);
   /// Adds what a thread releases to the clock of a word.
   void publish(uint64_t address, const Others &released);
+  /// Whether anything orders blocks so far.
+  bool ordersBlocks() const { return anyWords; }
   /// The clock of a word.
   Others clockOf(uint64_t address) const;
 

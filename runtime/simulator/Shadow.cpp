@@ -83,7 +83,8 @@ struct Glance {
   const uint16_t line;
   const uint16_t landing; // the state's bits that a write sets
   const bool together;
-  Time floor = 0; // of memory that only this block has
+  const bool blocksAreApart; // nothing has ordered blocks so far
+  Time floor = 0;            // of memory that only this block has
 
   bool isBefore(Time time, uint32_t who, uint32_t self) const {
     if (time <= floor || (who == self && !together))
@@ -91,14 +92,35 @@ struct Glance {
     const uint32_t agent = (who >> laneBits) - first;
     return agent < agents && time <= seen[agent];
   }
-  bool read(Cells &cells, Cell &cell, uint32_t self) const {
-    if ((cell.state & ~Cell::manyReaders) != Cell::valid || !isBefore(cell.written, cell.writer, self))
+  bool read(Cells &cells, Cell &cell, uint32_t self, bool mayList = true) const {
+    if ((cell.state & ~(Cell::manyReaders | Cell::readerMask | Cell::manyBlocks)) != Cell::valid ||
+        !isBefore(cell.written, cell.writer, self))
       return false;
-    if (!(cell.state & Cell::manyReaders)) {
+    if (cell.state & Cell::manyBlocks)
+      return true;
+    if (cell.state & Cell::readerMask) {
+      const uint32_t bit = 1u << ((self >> laneBits) - first);
+      if (cell.read == now) {
+        cell.reader |= bit;
+        return true;
+      }
+      if (cell.read > floor)
+        return false;
+      cell.state = Cell::valid;
+      cell.reader = self;
+    } else if (!(cell.state & Cell::manyReaders)) {
       if (isBefore(cell.read, cell.reader, self))
         cell.reader = self;
       else if ((cell.reader ^ self) >> laneBits == 0)
         cell.reader |= cell.reader == self ? 0 : allOfThem;
+      else if (cell.read == now && floor) { // both came from one barrier
+        cell.reader = 1u << ((cell.reader >> laneBits) - first) | 1u << ((self >> laneBits) - first);
+        cell.state |= Cell::readerMask;
+      } else if (blocksAreApart && (cell.reader >> laneBits) - first >= agents) {
+        cell.state |= Cell::manyBlocks;
+        return true;
+      } else if (!mayList)
+        return false;
       else
         cells.listReaders(cell);
     }
@@ -127,9 +149,11 @@ struct Glance {
     return true;
   }
   bool write(Cells &cells, Cell &cell, uint32_t self) const {
-    if ((cell.state & ~(Cell::valid | Cell::manyReaders)) || cell.leaving || !isBefore(cell.written, cell.writer, self))
+    if ((cell.state & ~(Cell::valid | Cell::manyReaders | Cell::readerMask)) || cell.leaving ||
+        !isBefore(cell.written, cell.writer, self))
       return false;
-    if (cell.state & Cell::manyReaders ? cell.read > floor : !isBefore(cell.read, cell.reader, self))
+    if (cell.state & (Cell::manyReaders | Cell::readerMask) ? cell.read > floor
+                                                            : !isBefore(cell.read, cell.reader, self))
       return false;
     if (cell.state & Cell::manyReaders)
       cells.forgetReaders(cell);
@@ -138,6 +162,19 @@ struct Glance {
   }
 };
 } // namespace
+
+/// Whether four cells say the same, and have no list of readers.
+static bool sameFour(const Cell *cells) {
+  if (cells->state & (Cell::manyReaders | Cell::isSplit))
+    return false;
+  std::array<uint64_t, 12> words;
+  static_assert(sizeof(words) == 4 * sizeof(Cell));
+  std::memcpy(words.data(), cells, sizeof(words));
+  uint64_t differences = 0;
+  for (size_t i = 0; i < 9; ++i)
+    differences |= words[i] ^ words[i + 3];
+  return differences == 0;
+}
 
 void Shadow::access(const Accesses &a) {
   Visit visit{.accesses = &a, .warp = a.warp, .step = a.step};
@@ -149,12 +186,13 @@ void Shadow::access(const Accesses &a) {
   visit.line = shortLine(a.warp.place(a.step).line);
   const bool together = a.kind == AccessKind::warpRead || a.kind == AccessKind::warpWrite;
   Glance glance{.seen = order.seenBy(visit.agent),
-                .now = order.now(),
+                .now = order.stampOf(visit.agent),
                 .first = order.firstAgent(),
                 .agents = static_cast<uint32_t>(order.warps()) + Causality::engines,
                 .line = visit.line,
                 .landing = static_cast<uint16_t>(a.kind == AccessKind::asyncWrite ? Cell::landing : 0),
-                .together = together};
+                .together = together,
+                .blocksAreApart = !global.ordersBlocks()};
   const uint32_t agent = (order.firstAgent() + static_cast<uint32_t>(visit.agent)) << laneBits;
   HeldPage held; // neighbouring lanes mostly want the same
   for (Mask left = a.lanes; left; left &= left - 1) {
@@ -176,7 +214,16 @@ void Shadow::access(const Accesses &a) {
     Cells &cells = inShared ? shared : held.page->cells;
     glance.floor = inShared ? order.floorOf(visit.agent) : 0;
     Cell *cell = &cells[(inShared ? static_cast<uint64_t>(begin - sharedMemory) : inPage) >> 2];
-    for (uint32_t word = 0; word < visit.bytes / 4; ++word, ++cell)
+    const uint32_t words = visit.bytes / 4;
+    if (words == 4 && sameFour(cell)) { // rows of 16 bytes are mostly written and read as such
+      Cell one = *cell;
+      if (visit.writes ? glance.write(cells, one, visit.self) : glance.read(cells, one, visit.self, false)) {
+        for (uint32_t word = 0; word < 4; ++word)
+          cell[word] = one;
+        continue;
+      }
+    }
+    for (uint32_t word = 0; word < words; ++word, ++cell)
       if (!(visit.writes ? glance.write(cells, *cell, visit.self) : glance.read(cells, *cell, visit.self)))
         this->visit(visit, cells, *cell, Cell::valid, begin + size_t{4} * word);
   }
@@ -264,23 +311,46 @@ void Shadow::checkRaces(const Visit &visit, Cells &cells, const Cell &cell, unsi
                   "for an asynchronous engine, with no fence.proxy.async since they were written");
   if (!visit.writes || (visit.strong && cell.state & Cell::strongRead))
     return;
-  if (!(cell.state & Cell::manyReaders)) {
+  if (cell.state & Cell::manyBlocks && !global.ordersBlocks())
+    return report(visit, Check::racePrograms, at, "which several blocks have read, and nothing orders them");
+  if (!(cell.state & (Cell::manyReaders | Cell::readerMask))) {
     if (!isBefore(visit, cell.read, cell.reader))
       reportRace(visit, at, cell.reader, false, cell.readLine);
     return;
   }
   if (cell.read <= order.floorOf(visit.agent) && isShared(visit.begin))
     return;
+  if (cell.state & Cell::readerMask) {
+    for (uint32_t left = cell.reader; left; left &= left - 1)
+      if (const uint32_t who = readerOf(static_cast<uint32_t>(std::countr_zero(left)));
+          !isBefore(visit, cell.read, who))
+        return reportRace(visit, at, who, false, cell.readLine);
+    return;
+  }
   const Epoch *readers = cells.readersOf(cell);
   for (uint32_t i = 0; i < cells.mostReaders() && readers[i].time; ++i)
     if (!isBefore(visit, readers[i].time, readers[i].agent))
       return reportRace(visit, at, readers[i].agent, false, cell.readLine);
 }
 
+/// The readers of a mask as a list.
+void Shadow::listMask(Cells &cells, Cell &cell) const {
+  uint32_t left = cell.reader;
+  cell.state &= static_cast<uint16_t>(~Cell::readerMask);
+  cell.reader = readerOf(static_cast<uint32_t>(std::countr_zero(left)));
+  cells.listReaders(cell);
+  Epoch *const readers = cells.readersOf(cell);
+  for (uint32_t i = 0; left; left &= left - 1, ++i) {
+    readers[i] = {readerOf(static_cast<uint32_t>(std::countr_zero(left))), cell.read};
+    if (i + 1 < cells.mostReaders())
+      readers[i + 1] = {};
+  }
+}
+
 void Shadow::noteWrite(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes) {
   cells.forgetReaders(cell);
-  const bool together = cell.written == order.now() && (cell.writer ^ visit.self) >> laneBits == 0;
-  cell.written = order.now();
+  const bool together = cell.written == order.stampOf(visit.agent) && (cell.writer ^ visit.self) >> laneBits == 0;
+  cell.written = order.stampOf(visit.agent);
   cell.writer = together && cell.writer != visit.self ? visit.self | allOfThem : visit.self;
   cell.writeLine = visit.line;
   cell.state &= static_cast<uint16_t>(~(Cell::strongWrite | Cell::engineWrote));
@@ -289,6 +359,10 @@ void Shadow::noteWrite(const Visit &visit, Cells &cells, Cell &cell, unsigned by
 }
 
 void Shadow::noteRead(const Visit &visit, Cells &cells, Cell &cell) {
+  if (cell.state & Cell::manyBlocks)
+    return;
+  if (cell.state & Cell::readerMask)
+    listMask(cells, cell);
   bool allBefore = true;
   if (cell.state & Cell::manyReaders && cell.read <= order.floorOf(visit.agent) && isShared(visit.begin)) {
     allBefore = true; // all of them came before a barrier of the whole block
@@ -322,9 +396,10 @@ void Shadow::noteRead(const Visit &visit, Cells &cells, Cell &cell) {
       return;
     if (!readers[i].time && i + 1 < cells.mostReaders())
       readers[i + 1] = {};
-    readers[i] = {readers[i].time && readers[i].agent != visit.self ? visit.self | allOfThem : visit.self, order.now()};
+    readers[i] = {readers[i].time && readers[i].agent != visit.self ? visit.self | allOfThem : visit.self,
+                  order.stampOf(visit.agent)};
   }
-  cell.read = order.now();
+  cell.read = order.stampOf(visit.agent);
 }
 
 // --- Asynchronous copies -------------------------------------------------------------------------------------------
@@ -342,7 +417,7 @@ void Shadow::endWrite(int agent, int lane, char *at, uint32_t bytes) {
     cell.state &= static_cast<uint16_t>(~(landed << 4));
     cell.state |= static_cast<uint16_t>(landed | (engine ? Cell::engineWrote : 0));
     cell.writer = who;
-    cell.written = order.now();
+    cell.written = order.stampOf(agent);
   };
   forCells(at, bytes, [&](Cells &cells, Cell &cell, unsigned landed, char *) {
     if (!(cell.state & Cell::isSplit))
@@ -378,8 +453,8 @@ void Shadow::endRead(int warp, int lane, char *at, uint32_t bytes) {
   const uint32_t who = (order.firstAgent() + static_cast<uint32_t>(warp)) << laneBits | static_cast<uint32_t>(lane);
   const auto leave = [&](Cell &cell) {
     cell.leaving -= cell.leaving > 0;
-    if (!(cell.state & Cell::manyReaders) && cell.reader == who)
-      cell.read = order.now();
+    if (!(cell.state & (Cell::manyReaders | Cell::readerMask)) && cell.reader == who)
+      cell.read = order.stampOf(warp);
   };
   forCells(at, bytes, [&](Cells &cells, Cell &cell, unsigned read, char *) {
     if (!(cell.state & Cell::isSplit))

@@ -76,6 +76,9 @@ private:
   void visitPart(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes, char *at);
   void checkRaces(const Visit &visit, Cells &cells, const Cell &cell, unsigned bytes, char *at);
   void noteWrite(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes);
+  void listMask(Cells &cells, Cell &cell) const;
+  /// A warp of the block as a reader, any of its lanes.
+  uint32_t readerOf(uint32_t warp) const { return (order.firstAgent() + warp) << laneBits | allOfThem; }
   void noteRead(const Visit &visit, Cells &cells, Cell &cell);
   bool isBefore(const Visit &visit, Time time, uint32_t who) const;
   bool storesTheSame(const Visit &visit, const Cell &cell, unsigned bytes, const char *at) const;

@@ -115,6 +115,25 @@ TEST(RaceTest, BetweenPrograms) {
   EXPECT_EQ(handOver("membar.gl;\n", ""), Names{"race-programs"});
 }
 
+// What several blocks, or several warps, have read may not be written by one of them; the first of them included.
+TEST(RaceTest, WritesOfWhatManyHaveRead) {
+  const std::string global = ".reg .b32 %r<8>; .reg .pred %q; .reg .b64 %g;\n";
+  const std::string read = "ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%p0];\nmov.u32 %r4, %ctaid.x;\n";
+  EXPECT_EQ(kinds(global, read, 1, 4), Names{});
+  for (const char *block : {"0", "2", "3"})
+    EXPECT_EQ(kinds(global, read + "setp.eq.u32 %q, %r4, " + block + ";\n@%q st.global.u32 [%p0+4], 9;", 1, 4),
+              Names{"race-programs"})
+        << block;
+  const std::string shared = "mov.u32 %r0, place;\nsetp.eq.u32 %q, %t, 0;\n@%q st.shared.v4.u32 [%r0], {%t, %t, %t, "
+                             "%t};\nbar.sync 0;\nld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [%r0];\n";
+  for (const int thread : {0, 32, 64, 96}) {
+    const std::string write = "setp.eq.u32 %q, %t, " + std::to_string(thread) + ";\n@%q st.shared.u32 [%r0+8], 9;";
+    EXPECT_EQ(kinds(place, shared + "bar.sync 0;\n" + write, 128), Names{}) << thread;
+    const Names found = kinds(place, shared + write, 128);
+    EXPECT_NE(std::find(found.begin(), found.end(), "race"), found.end()) << thread;
+  }
+}
+
 // The barrier that keeps a block's other warps before the thread that hands over counts as well.
 TEST(RaceTest, BarrierBeforeAtomicHandOver) {
   const std::string registers = ".reg .b32 %r<8>; .reg .pred %q, %u; .reg .b64 %g;\n";
