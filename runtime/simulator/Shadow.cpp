@@ -218,8 +218,8 @@ void Shadow::access(const Accesses &a) {
     if (words == 4 && sameFour(cell)) { // rows of 16 bytes are mostly written and read as such
       Cell one = *cell;
       if (visit.writes ? glance.write(cells, one, visit.self) : glance.read(cells, one, visit.self, false)) {
-        for (uint32_t word = 0; word < 4; ++word)
-          cell[word] = one;
+        for (uint32_t word = 0; word < 4 && std::memcmp(&cell[word], &one, sizeof one) != 0; ++word)
+          cell[word] = one; // what is the same is left alone, for the caches' sake
         continue;
       }
     }

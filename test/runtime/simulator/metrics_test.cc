@@ -35,6 +35,10 @@ TEST(MetricsTest, WideAccesses) {
   EXPECT_EQ(wavefrontsOf(apart(128), allLanes, 16), 32); // each pass has 8 rows in the same 4 banks
   EXPECT_EQ(idealWavefrontsOf(apart(128), allLanes, 16), 4);
   EXPECT_EQ(wavefrontsOf(apart(128), 0xff, 16), 8);
+  LaneAddresses again = apart(16); // eight lanes' rows, which the other passes want, too
+  for (size_t lane = 8; lane < lanesOfWarp; ++lane)
+    again[lane] = again[lane % 8];
+  EXPECT_EQ(wavefrontsOf(again, allLanes, 16), 4);
 }
 
 // Sectors are those of 32 bytes that are touched.
