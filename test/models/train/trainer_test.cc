@@ -1,0 +1,101 @@
+// What a step asks of a device, seen by a device that writes everything down.
+
+#include "models/gpt2/network.h"
+#include "models/train/trainer.h"
+#include "runtime/Executable.h"
+#include "test/devices.h"
+
+using namespace kiln;
+
+namespace {
+
+/// Another device and a list of what it was asked to do: u(pload), d(ownload), c(opy), z(ero), l(aunch), s(ynchronize).
+class Recorder : public Device {
+public:
+  explicit Recorder(std::shared_ptr<Device> device) : device(std::move(device)) {}
+
+  const std::string &name() const override { return device->name(); }
+  const Target &target() const override { return device->target(); }
+  void *allocate(int64_t bytes) override { return device->allocate(bytes); }
+  void release(void *memory) override { device->release(memory); }
+  void upload(void *to, const void *from, int64_t bytes) override {
+    events += 'u';
+    device->upload(to, from, bytes);
+  }
+  void download(void *to, const void *from, int64_t bytes) override {
+    events += 'd';
+    device->download(to, from, bytes);
+  }
+  void copy(void *to, const void *from, int64_t bytes) override {
+    events += 'c';
+    device->copy(to, from, bytes);
+  }
+  void fillZero(void *memory, int64_t bytes) override {
+    events += 'z';
+    device->fillZero(memory, bytes);
+  }
+  const lowering::Backend &backend() const override { return device->backend(); }
+  std::shared_ptr<const Executable> load(const std::string &kernel, Signature signature,
+                                         const std::vector<char> &code) override {
+    return device->load(kernel, std::move(signature), code);
+  }
+  void launch(const Executable &executable, const uint64_t *block) override {
+    events += 'l';
+    launched.push_back(&executable);
+    device->launch(executable, block);
+  }
+  void synchronize() override {
+    events += 's';
+    device->synchronize();
+  }
+  int threads() const override { return device->threads(); }
+  void setThreads(int threads) override { device->setThreads(threads); }
+
+  std::string events;
+  std::vector<const Executable *> launched;
+
+private:
+  const std::shared_ptr<Device> device;
+};
+
+class TrainerTest : public test::DeviceTest {
+protected:
+  /// One step of two micro-batches; small gradients are clipped with a limit of 1e-3.
+  void step(int64_t number) {
+    device->events.clear();
+    device->launched.clear();
+    trainer.beginStep(1e-3, number);
+    for (int64_t micro = 0; micro < 2; ++micro)
+      trainer.addGradient({std::vector<int32_t>(16, 3), std::vector<int32_t>(16, 5)}, micro);
+    norm = trainer.update().gradientNorm;
+  }
+
+  const Network network{{1, 2, 16, 8, 32}};
+  const std::shared_ptr<Recorder> device = std::make_shared<Recorder>(Device::open(GetParam()));
+  Trainer trainer{device, network, {.batch = 2, .accumulate = 2, .clip = 1e-3}};
+  double norm = 0;
+};
+
+// Nothing is waited for and nothing read until the last launch of a step, though it clips; then once.
+TEST_P(TrainerTest, AStepReadsTheDeviceAtItsEndOnly) {
+  trainer.initialize(1);
+  step(1);
+  EXPECT_GT(norm, 1e-3);
+  const size_t last = device->events.find_last_of('l');
+  ASSERT_NE(last, std::string::npos);
+  EXPECT_EQ(device->events.find_first_not_of("ul"), last + 1) << device->events;
+  EXPECT_EQ(device->events.substr(last + 1), "sd");
+}
+
+// Every step launches the same code in the same order, whatever its rate and norm.
+TEST_P(TrainerTest, StepsAreTheSameLaunches) {
+  trainer.initialize(1);
+  step(1);
+  const std::vector<const Executable *> first = device->launched;
+  step(2);
+  EXPECT_EQ(device->launched, first);
+}
+
+KILN_ON_DEVICES(TrainerTest);
+
+} // namespace
