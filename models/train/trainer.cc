@@ -43,7 +43,8 @@ Plan Trainer::planUpdate() const {
 }
 
 Plan Trainer::planMean(int64_t micro) const {
-  return planTotal(device->target(), losses, totals.ref().slice(0, micro, 1), 1.0f / static_cast<float>(losses.count()));
+  return planTotal(device->target(), losses, totals.ref().slice(0, micro, 1),
+                   1.0f / static_cast<float>(losses.count()));
 }
 
 void Trainer::initialize(uint64_t seed) {
@@ -99,8 +100,8 @@ static constexpr int64_t mostReadyMeans = 256;
 void Trainer::prepare() {
   if (step)
     return;
-  const Plan first = planGradient(memory.training, false), later = settings.accumulate > 1 ? planGradient(memory.training, true) : Plan(),
-             update = planUpdate();
+  const Plan first = planGradient(memory.training, false),
+             later = settings.accumulate > 1 ? planGradient(memory.training, true) : Plan(), update = planUpdate();
   Plan whole = first; // together, so that their kernels are compiled side by side
   whole += later;
   whole += planMean(0);
