@@ -75,6 +75,8 @@ static void resolveGlobal(Warp &warp, const Step &step, const std::array<uint64_
     const int bytes = sizes ? static_cast<int>((*sizes)[static_cast<size_t>(lane)]) : width;
     const uint64_t address = addresses[static_cast<size_t>(lane)];
     if (!recent.holds(address, static_cast<uint64_t>(bytes)))
+      std::swap(recent, warp.older);
+    if (!recent.holds(address, static_cast<uint64_t>(bytes)))
       recent = warp.cta.grid.memory.find(address);
     if (!recent.holds(address, static_cast<uint64_t>(bytes))) {
       const Allocation near = warp.cta.grid.memory.nearest(address);
@@ -156,9 +158,12 @@ static bool resolveAll(Warp &warp, Space space, const std::array<uint64_t, lanes
     if (most + bytes > warp.cta.sharedBytes())
       return false;
     base = reinterpret_cast<uint64_t>(warp.cta.shared());
-  } else if (!warp.recent.holds(least, 1) || !warp.recent.holds(most, bytes) || warp.recent.isConstant) {
-    return false;
+  } else if (!warp.recent.holds(least, 1) && warp.older.holds(least, 1)) {
+    std::swap(warp.recent, warp.older);
   }
+  if (space == Space::global &&
+      (!warp.recent.holds(least, 1) || !warp.recent.holds(most, bytes) || warp.recent.isConstant))
+    return false;
   for (size_t lane = 0; lane < lanesOfWarp; ++lane)
     pointers.at[lane] = reinterpret_cast<char *>(base + (addresses[lane] & mask));
   pointers.valid = allLanes;

@@ -95,7 +95,7 @@ private:
   uint32_t sharedBytes;
   Cells shared;
   std::unordered_map<const char *, Clock> sharedWords; // that strong accesses synchronise by
-  std::array<std::pair<uint64_t, GlobalShadow::Page *>, 64> recentPages{};
+  std::array<std::pair<uint64_t, GlobalShadow::Page *>, 512> recentPages{};
 };
 
 } // namespace kiln::simulator

@@ -57,7 +57,7 @@ public:
   const int index; // in the CTA
   Mask alive = 0;  // lanes that have not left
   Mask started = 0;
-  Allocation recent; // the allocation that was found last
+  Allocation recent, older; // the allocations that were found last, the last one first
   AsyncCopies asyncCopies;
 
   template <class Word> Word *reg(uint32_t slot) { return reinterpret_cast<Word *>(frame + slot); }
