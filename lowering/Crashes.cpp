@@ -6,6 +6,7 @@
 #include <csignal>
 #include <memory>
 #include <mutex>
+#include <sys/mman.h>
 #include <unistd.h>
 
 namespace kiln::lowering {
@@ -130,6 +131,14 @@ int crashOf(llvm::function_ref<void()> body) {
     return signal;
   body();
   return 0;
+}
+
+bool hasRoom(size_t bytes) {
+  void *const place = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (place == MAP_FAILED)
+    return false;
+  ::munmap(place, bytes);
+  return true;
 }
 
 } // namespace kiln::lowering

@@ -5,6 +5,8 @@
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
+#include <cstddef>
+
 namespace kiln::lowering {
 
 /// Runs `body` on this thread. 0 when it came to its end; when it crashed instead, the signal (SIGABRT, SIGSEGV,
@@ -16,5 +18,9 @@ namespace kiln::lowering {
 /// that handler is in its place again, unless somebody has put another one there meanwhile. Threads may be in here at
 /// once, and a body may call this again.
 int crashOf(llvm::function_ref<void()> body);
+
+/// Whether so many more bytes of addresses can be had. LLVM and MLIR go on with null pointers where malloc gave none,
+/// so that a lack of memory (a limit on addresses, mostly) looks like a crash.
+bool hasRoom(size_t bytes);
 
 } // namespace kiln::lowering

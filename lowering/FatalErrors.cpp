@@ -28,9 +28,15 @@ static void throwFatalError(void *, const char *reason, bool) {
 /// LLVM's own containers ask malloc; what new says, LLVM's frames let pass.
 static void throwNoMemory(void *, const char *, bool) { throw std::bad_alloc(); }
 
+/// What is left of addresses when a crash is the lack of them: the largest piece that malloc asks the system for.
+static constexpr size_t shortage = size_t{128} << 20;
+
 /// Runs `body`; a crash leaves it as a BackendError.
 static void withCrashesThrown(const std::function<void()> &body) {
-  if (const int signal = crashOf([&] { body(); }))
+  const int signal = crashOf([&] { body(); });
+  if (signal && !hasRoom(shortage))
+    throw std::bad_alloc();
+  if (signal)
     throw BackendError(std::string("the compiler crashed: SIG") + sigabbrev_np(signal) + " (" + strsignal(signal) +
                        ")");
 }

@@ -10,6 +10,7 @@
 
 #include "dialect/dsl/Trace.h"
 #include "dialect/tile/TileDialect.h"
+#include "lowering/Crashes.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/Driver.h"
 #include "runtime/Cache.h"
@@ -123,8 +124,13 @@ static std::string hintFor(const Kernel &kernel, const Specialisation &facts) {
   return hint;
 }
 
+/// Addresses without which nothing is traced: MLIR looks at no null pointer of malloc's.
+static constexpr size_t roomToTrace = size_t{24} << 20;
+
 static std::shared_ptr<TracedKernel> traceKernel(const Kernel &kernel, const Specialisation &facts,
                                                  const std::string &config) {
+  if (!lowering::hasRoom(roomToTrace))
+    throw std::bad_alloc();
   auto result = std::make_shared<TracedKernel>();
   result->context = compiler().contexts.take();
   const lowering::ErrorCollector errors(&result->context->context);

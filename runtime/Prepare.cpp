@@ -4,6 +4,7 @@
 // trace asks for decides whether it serves the next launch too: so no specialisation is begun twice, and no thread
 // waits for another's. Making the code of what was traced is done by all of them at once.
 
+#include "lowering/Crashes.h"
 #include "runtime/Arguments.h"
 #include "runtime/Compilation.h"
 #include "runtime/Compile.h"
@@ -94,11 +95,14 @@ private:
 };
 } // namespace
 
+/// Addresses that a thread takes when it compiles: its stack, a heap of its own, and what it keeps there.
+static constexpr size_t roomOfThread = size_t{160} << 20;
+
 /// Calls work() on the calling thread and on `others` more, or as many as the system lets us have.
 static void workTogether(Preparation &preparation, size_t others) {
   std::vector<std::jthread> threads;
   try {
-    while (threads.size() < others)
+    while (threads.size() < others && lowering::hasRoom((threads.size() + 2) * roomOfThread))
       threads.emplace_back([&] { preparation.work(); });
   } catch (const std::system_error &) { // fewer threads do as well
   }
