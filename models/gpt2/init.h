@@ -20,6 +20,8 @@ public:
   /// The settings that the flags describe. What they do not give is the named model's, which for a folder without
   /// --model is the one nearest in size.
   TrainSettings settings() const;
+  /// The file of the weights that it begins with; empty when they are random.
+  std::string weights() const { return source ? source->weights : ""; }
   /// Gives the trainer of `network` its weights, and an optimiser that has seen nothing.
   void fill(Trainer &trainer, const Network &network, uint64_t seed) const;
   /// What there is to say about it, a line each.

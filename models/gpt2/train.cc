@@ -36,7 +36,8 @@ void train(const TrainOptions &options) {
   const std::optional<Beginning> beginning = options.resume ? std::nullopt : std::optional<Beginning>(options);
   RunFolder folder(options);
   const Resumed begun =
-      beginning ? Resumed{beginning->config(), {.settings = beginning->settings()}} : resume(options, folder);
+      beginning ? Resumed{beginning->config(), {.settings = beginning->settings(), .init = beginning->weights()}}
+                : resume(options, folder);
   const Network network(begun.config);
   const uint64_t seed = begun.state.settings.seed;
   TextData data(options.data, begun.config.context, seed);

@@ -33,6 +33,7 @@ private:
   void record(const StepRow &row);
   std::string rescue();
   void save();
+  void saveOnTheWay(Progress &progress);
 
   Run run;
   RunState &state = run.state;
@@ -91,11 +92,15 @@ std::optional<StepRow> Training::step() {
   const double seconds = secondsSince(begin);
   row.loss = result.loss;
   row.gradientNorm = result.gradientNorm;
-  if (!std::isfinite(row.loss) || !std::isfinite(row.gradientNorm))
-    throw Error(fmt::format("expected a finite loss and gradient at step {}, but got {} and {}; a lower --lr may help",
-                            row.step, row.loss, row.gradientNorm));
-  state.sequences += sequences;
-  state.step = row.step;
+  const bool updated = std::isfinite(row.gradientNorm);
+  if (updated) {
+    state.sequences += sequences;
+    state.step = row.step;
+  }
+  if (!updated || !std::isfinite(row.loss))
+    throw Error(
+        fmt::format("expected a finite loss and gradient at step {}, but got {} and {}; a lower --lr may help; {}",
+                    row.step, row.loss, row.gradientNorm, rescue()));
   row.tokensPerSecond = static_cast<double>(run.model.targets(sequences)) / seconds;
   row.peakShare = peak.shareOf(run.model.flops(sequences) / seconds);
   const bool due = s.evaluateEvery > 0 && row.step % s.evaluateEvery == 0;
@@ -124,6 +129,18 @@ void Training::save() {
   saved = state.step;
 }
 
+/// A save on the way: when it fails (a full disk, say) the run goes on, and the next save is the next chance.
+void Training::saveOnTheWay(Progress &progress) {
+  try {
+    save();
+  } catch (const Error &error) {
+    if (error.fault != Fault::device)
+      throw;
+    progress.note(
+        fmt::format("warning: step {} is not saved: {}; the run goes on to the next save", state.step, error.what()));
+  }
+}
+
 /// Writes the row to the log. When that cannot be done, or the folder went away, the run ends, but not without its
 /// steps.
 void Training::record(const StepRow &row) {
@@ -140,6 +157,8 @@ void Training::record(const StepRow &row) {
 /// Saves what can be saved, in a folder made anew if need be, and says what came of it.
 std::string Training::rescue() {
   const int64_t kept = std::max<int64_t>(saved, 0);
+  if (state.step == 0)
+    return "there is no step to save";
   try {
     if (!run.folder.holds())
       run.folder.takeAgain(saved);
@@ -178,8 +197,10 @@ void Training::steps() {
       progress.show(*row);
     }
     const bool stop = signals->asked() || state.step == run.options.stopAfter;
-    if (stop || state.step == s.steps || (run.options.saveEvery > 0 && state.step % run.options.saveEvery == 0))
+    if (stop || state.step == s.steps)
       save();
+    else if (run.options.saveEvery > 0 && state.step % run.options.saveEvery == 0)
+      saveOnTheWay(progress);
     if (stop && state.step < s.steps) {
       progress.note(state.step == 0 ? "stopped before the first step"
                                     : fmt::format("stopped after step {}; --resume goes on", state.step));

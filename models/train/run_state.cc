@@ -20,6 +20,7 @@ nlohmann::ordered_json stateJson(const RunState &state) {
   return {{"format", 2},
           {"checkpoint", noIdentity},
           {"step", state.step},
+          {"init", state.init.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(state.init)},
           {"settings", settingsJson(state.settings)},
           {"random", {{"generator", "philox4x32-10"}, {"seed", state.settings.seed}, {"sequences", state.sequences}}},
           {"data",
@@ -56,6 +57,8 @@ RunState readRunState(const std::string &checkpoint) {
   state.sequences = countOf(j.object("random"), "sequences", path);
   state.settings = settingsFrom(j.object("settings"));
   state.data = {data.text("path"), data.integer("train_bytes"), hashIn(data)};
+  if (j.has("init"))
+    state.init = j.text("init");
   verifyParts(checkpoint);
   return state;
 }

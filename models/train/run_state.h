@@ -24,6 +24,7 @@ struct RunState {
   int64_t step = 0;      // updates made
   int64_t sequences = 0; // training sequences seen: the position in the data and in the random stream
   DataIdentity data;
+  std::string init; // the weights that the run began with, when they were not random
 };
 
 /// The state as training.json holds it, with noIdentity for the checkpoint's.

@@ -106,6 +106,23 @@ TEST_F(SafetensorsTest, ChecksumsFindDamage) {
   }
 }
 
+// So is one that is converted on the way, whatever its size beside what is converted at a time.
+TEST_F(SafetensorsTest, ChecksumsFindDamageInWhatIsConverted) {
+  for (const int64_t count : {4, 65536, 200000}) {
+    const std::vector<uint16_t> ones(count, 0x3f80);
+    const std::vector<HostTensor> tensors = {{"a", bf16, {count}, ones.data()}};
+    writeSafetensors(path, tensors, checksumsOf(tensors));
+    std::vector<float> got(count);
+    Safetensors(path).read("a", f32, {count}, got.data());
+    EXPECT_EQ(got, std::vector<float>(count, 1.0f));
+    std::string bytes = readText(path);
+    bytes.back() = static_cast<char>(bytes.back() ^ 1);
+    writeText(path, bytes);
+    expectError([&] { Safetensors(path).read("a", f32, {count}, got.data()); },
+                {"expected tensor 'a'", "the file is damaged"});
+  }
+}
+
 TEST_F(SafetensorsTest, AnotherShapeIsAnError) {
   const Safetensors file(path);
   float got[6];

@@ -5,6 +5,7 @@
 #include "models/gpt2/network.h"
 #include "models/gpt2/weights.h"
 #include "models/train/checkpoint.h"
+#include "test/models/file_size_limit.h"
 #include "test/models/gpt2/program.h"
 
 #include <cmath>
@@ -72,6 +73,33 @@ TEST_F(Disturbed, AFileSizeLimitLeavesTheOldCheckpoint) {
   const auto checkpoint = kiln::newestCheckpoint(out);
   ASSERT_TRUE(checkpoint.has_value());
   EXPECT_EQ(kiln::readRunState(*checkpoint).step, 2);
+}
+
+// A save on the way that fails is told, and the run goes on: its last save decides how it ends.
+TEST_F(Disturbed, AFailingSaveOnTheWayIsTold) {
+  const FileSizeLimit limit(10000);
+  const Result r = train(out, {"--steps", "6", "--save-every", "2"});
+  EXPECT_EQ(r.status, 3) << r.output;
+  for (const char *step : {"step 2", "step 4"})
+    EXPECT_NE(r.output.find(std::string("warning: ") + step + " is not saved: "), std::string::npos) << r.output;
+  EXPECT_EQ(rows(out).size(), 6u);
+  EXPECT_EQ(newestStep(), -1);
+}
+
+// A loss that is no number ends the run, with the weights before it saved, and they are numbers.
+TEST_F(Disturbed, ADivergedRunKeepsItsLastGoodWeights) {
+  const Result r = train(out, {"--steps", "400", "--warmup", "0", "--lr", "1e30", "--clip", "1e30"});
+  ASSERT_EQ(r.status, 2) << r.output;
+  EXPECT_NE(r.output.find("expected a finite loss and gradient at step"), std::string::npos) << r.output;
+  EXPECT_NE(r.output.find("is saved in '" + out + "', and --resume goes on from it"), std::string::npos) << r.output;
+  EXPECT_EQ(newestStep(), static_cast<int64_t>(rows(out).size()));
+  const std::string path = *kiln::newestCheckpoint(out);
+  const kiln::Network network(kiln::readConfig(path));
+  const std::vector<char> bytes = kiln::readWeights(path + "/model.safetensors", network.parameters(), kiln::f32);
+  std::vector<float> weights(bytes.size() / 4);
+  std::memcpy(weights.data(), bytes.data(), bytes.size());
+  for (const float weight : weights)
+    ASSERT_TRUE(std::isfinite(weight));
 }
 
 // A step of many micro-batches ends between two of them. What it had of the step is dropped, so that resuming is exact.
@@ -221,6 +249,22 @@ TEST_F(Disturbed, WeightsThatAreNotNumbersAreRefused) {
   kiln::writeSafetensors(path + "/model.safetensors", tensors);
   EXPECT_EQ(gpt2({"sample", "--out", out}).status, 2);
   expectOutput("expected finite weights in '" + path + "', but tensor '");
+}
+
+// --- Memory ----------------------------------------------------------------------------------------------------------
+
+// With few addresses many threads compile nothing that is not there: the run takes fewer, or says that there is no
+// memory.
+TEST_F(Disturbed, FewAddressesAreNoCrash) {
+  for (const char *limit : {"400000", "550000", "700000", "1000000", "2500000"}) {
+    const std::string cache = folder / ("cache-" + std::string(limit)); // where nothing is compiled yet
+    std::vector<std::string> words = trainWords(out, {"--steps", "2", "--overwrite", "--threads", "16"});
+    words.insert(words.begin(),
+                 {"/bin/sh", "-c", R"(ulimit -v "$0"; KILN_CACHE="$1"; export KILN_CACHE; shift; exec "$@")", limit,
+                  cache, KILN_GPT2});
+    const int status = finish(start(words, folder / "output"));
+    EXPECT_TRUE(status == 0 || status == 3) << limit << ": " << status << "\n" << output();
+  }
 }
 
 // --- Streams ---------------------------------------------------------------------------------------------------------
