@@ -34,11 +34,11 @@ namespace kiln::tools {
 /// The exit status after a mistake of the user's that has been told.
 static constexpr int userStatus = 2;
 
-/// What LLVM cannot go on after; the one such error that an input cannot cause is a file that takes no more.
+/// What LLVM cannot go on after: a file that takes no more, a flag that MLIR reads late, and faults of its own.
 static void endFatally(void *, const char *reason, bool) {
   const std::string_view text = reason;
   say("kiln-opt: error: " + std::string(text) + "\n");
-  _exit(text.starts_with("IO failure") ? 3 : 4);
+  _exit(text.starts_with("IO failure") ? 3 : text.find("command-line") != text.npos ? userStatus : 4);
 }
 
 static void endWithoutMemory(void *, const char *, bool) {
@@ -46,8 +46,11 @@ static void endWithoutMemory(void *, const char *, bool) {
   _exit(3);
 }
 
-/// LLVM prints --help and --version itself and ends with 0: what was not written makes it 3.
-static void endWithResultOf(llvm::raw_fd_ostream &output) {
+/// LLVM prints --help and --version itself and ends with 0: what was not written makes it 3. It ends with 1 for flags
+/// that it does not take, and has told them.
+static void endWithResultOf(llvm::raw_fd_ostream &output, int status) {
+  if (status == 1)
+    _exit(userStatus);
   output.flush();
   if (output.has_error()) {
     output.clear_error();
@@ -122,7 +125,7 @@ int main(int argc, char **argv) {
   const llvm::InitLLVM signals(argc, argv, /*InstallPipeSignalExitHandler=*/false);
   std::signal(SIGXFSZ, SIG_IGN); // which it takes for a crash
   llvm::outs();                  // made before the handler is registered, so that it outlives it
-  std::atexit([] { kiln::tools::endWithResultOf(llvm::outs()); });
+  ::on_exit([](int status, void *) { kiln::tools::endWithResultOf(llvm::outs(), status); }, nullptr);
   llvm::install_fatal_error_handler(kiln::tools::endFatally);
   llvm::install_bad_alloc_error_handler(kiln::tools::endWithoutMemory);
   try {
