@@ -309,51 +309,31 @@ static uint32_t permuted(uint32_t a, uint32_t b, uint32_t selectors) {
   return result;
 }
 
+/// The modes of prmt choose by the two low bits of c; here as selectors of the general form.
+static constexpr uint32_t permutations[][4] = {
+    {0x3210, 0x4321, 0x5432, 0x6543}, // f4e
+    {0x5670, 0x6701, 0x7012, 0x0123}, // b4e
+    {0x0000, 0x1111, 0x2222, 0x3333}, // rc8
+    {0x3210, 0x3211, 0x3222, 0x3333}, // ecl
+    {0x0000, 0x1110, 0x2210, 0x3210}, // ecr
+    {0x1010, 0x3232, 0x1010, 0x3232}, // rc16
+};
+
+template <size_t Mode> static Handler permutingBy() {
+  return elementwise<uint32_t, uint32_t, uint32_t, uint32_t>(
+      [](uint32_t a, uint32_t b, uint32_t c) { return permuted(a, b, permutations[Mode][c & 3]); });
+}
+
 static void decodePrmt(Decoder &d) {
   if (d.type() != Type::b32)
     d.unsupported();
   d.expectCount(4, 4);
-  Handler handler = nullptr;
-  // The modes choose by the two low bits of c; as selectors of the general form.
-  switch (d.takeOne({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"})) {
-  case -1:
-    handler = elementwise<uint32_t, uint32_t, uint32_t, uint32_t>(
-        [](uint32_t a, uint32_t b, uint32_t c) { return permuted(a, b, c); });
-    break;
-  case 0:
-    handler = elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t c) {
-      constexpr uint32_t rows[] = {0x3210, 0x4321, 0x5432, 0x6543};
-      return permuted(a, b, rows[c & 3]);
-    });
-    break;
-  case 1:
-    handler = elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t c) {
-      constexpr uint32_t rows[] = {0x5670, 0x6701, 0x7012, 0x0123};
-      return permuted(a, b, rows[c & 3]);
-    });
-    break;
-  case 2:
-    handler = elementwise<uint32_t, uint32_t, uint32_t, uint32_t>(
-        [](uint32_t a, uint32_t b, uint32_t c) { return permuted(a, b, 0x1111 * (c & 3)); });
-    break;
-  case 3:
-    handler = elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t c) {
-      constexpr uint32_t rows[] = {0x3210, 0x3211, 0x3222, 0x3333};
-      return permuted(a, b, rows[c & 3]);
-    });
-    break;
-  case 4:
-    handler = elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t c) {
-      constexpr uint32_t rows[] = {0x0000, 0x1110, 0x2210, 0x3210};
-      return permuted(a, b, rows[c & 3]);
-    });
-    break;
-  default:
-    handler = elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t c) {
-      constexpr uint32_t rows[] = {0x1010, 0x3232, 0x1010, 0x3232};
-      return permuted(a, b, rows[c & 3]);
-    });
-  }
+  static const Handler modes[] = {permutingBy<0>(), permutingBy<1>(), permutingBy<2>(),
+                                  permutingBy<3>(), permutingBy<4>(), permutingBy<5>()};
+  const int mode = d.takeOne({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"});
+  const Handler general = elementwise<uint32_t, uint32_t, uint32_t, uint32_t>(
+      [](uint32_t a, uint32_t b, uint32_t c) { return permuted(a, b, c); });
+  const Handler handler = mode < 0 ? general : modes[static_cast<size_t>(mode)];
   d.emit(handler, {d.result(0, Type::b32), d.source(1, Type::b32), d.source(2, Type::b32), d.source(3, Type::b32)});
 }
 

@@ -1,9 +1,8 @@
 // Crashes of the compiler: each becomes an internal error, in the thread that compiles and nowhere else, and signals
 // that are not the compiler's own go where they went before.
 
-#include "test/lowering/Loaded.h"
+#include "test/lowering/GoodKernel.h"
 
-#include "dialect/dsl/Types.h"
 #include "lowering/Crashes.h"
 
 #include "gtest/gtest.h"
@@ -20,27 +19,7 @@
 #include <unistd.h>
 
 using namespace kiln;
-using kiln::test::ArgumentBlock, kiln::test::Loaded, kiln::test::objectOf;
-
-static constexpr const char *store42 = R"mlir(
-func.func @good(%a: memref<?xi64, strided<[1]>>) attributes {tile.kernel} {
-  %c0 = arith.constant 0 : index
-  %c42 = arith.constant 42 : i64
-  memref.store %c42, %a[%c0] : memref<?xi64, strided<[1]>>
-  return
-}
-)mlir";
-
-static void expectGoodKernelCompiles() {
-  int64_t a = 0;
-  ArgumentBlock block;
-  try {
-    Loaded(objectOf(store42), "good").run(block.pointer(&a).integer(1));
-  } catch (const Error &error) { // on a thread it would end the test
-    ADD_FAILURE() << error.what();
-  }
-  EXPECT_EQ(a, 42);
-}
+using kiln::test::expectGoodKernelCompiles, kiln::test::objectOf, kiln::test::store42;
 
 /// Compiles, and does `what` in the middle of it, where the compiler's own passes would have crashed.
 static void compileAnd(const std::function<void()> &what) {

@@ -1,9 +1,7 @@
 // What a compilation that fails leaves behind: an error that says why, a reproducer that runs, and a process that goes
 // on compiling, in every thread.
 
-#include "test/lowering/Loaded.h"
-
-#include "dialect/dsl/Types.h"
+#include "test/lowering/GoodKernel.h"
 
 #include "gtest/gtest.h"
 
@@ -14,16 +12,7 @@
 #include <thread>
 
 using namespace kiln;
-using kiln::test::ArgumentBlock, kiln::test::Loaded, kiln::test::objectOf;
-
-static constexpr const char *store42 = R"mlir(
-func.func @good(%a: memref<?xi64, strided<[1]>>) attributes {tile.kernel} {
-  %c0 = arith.constant 0 : index
-  %c42 = arith.constant 42 : i64
-  memref.store %c42, %a[%c0] : memref<?xi64, strided<[1]>>
-  return
-}
-)mlir";
+using kiln::test::expectGoodKernelCompiles, kiln::test::objectOf;
 
 /// LLVM's x86 backend cannot select an instruction of another machine: a fatal error deep inside code generation.
 static constexpr const char *unselectable = R"mlir(
@@ -44,13 +33,6 @@ static std::string errorOf(const std::string &mlir, Fault fault) {
   }
   ADD_FAILURE() << "compiled";
   return "";
-}
-
-static void expectGoodKernelCompiles() {
-  int64_t a = 0;
-  ArgumentBlock block;
-  Loaded(objectOf(store42), "good").run(block.pointer(&a).integer(1));
-  EXPECT_EQ(a, 42);
 }
 
 /// A folder for reproducers that disappears again.
