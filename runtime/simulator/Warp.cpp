@@ -32,7 +32,7 @@ void Warp::enterFrame(int codeIndex) {
   if (registers.size() < path.frame + code->frameBytes)
     registers.resize(path.frame + code->frameBytes + code->frameBytes / 2);
   frame = registers.data() + path.frame;
-  std::memcpy(frame, code->image.data(), code->image.size());
+  std::copy(code->image.begin(), code->image.end(), frame); // a kernel of few words has no registers
   for (const Code::SpecialSlot &special : code->specials)
     cta.fillSpecial(*this, special.special, special.wide, frame + special.slot);
   for (const Code::FrameAddress &address : code->frameAddresses)

@@ -1,5 +1,5 @@
-"""What finds faults must be able to find some: trainers with a fault of their own in the place of gpt2, and system calls
-that fail below a program whose behaviour is known."""
+"""What finds faults must be able to find some: trainers with a fault of their own in the place of gpt2, and system
+calls that fail below a program whose behaviour is known."""
 
 import errno
 import os

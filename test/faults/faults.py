@@ -1,8 +1,8 @@
 """The faults that Kiln must stand, one kind a module: `faults.py --build FOLDER [--quick] [KIND…]`.
 
 A kind is a class with a name, the cases there are, and `run`, which runs one of them in a folder of its own and returns
-what it found and how many it counts for. Every case depends on nothing but the seed and its number. Prints the counts, and for each case that
-failed the line that runs it again; the exit status is 1 when there is one.
+what it found and how many it counts for. Every case depends on nothing but the seed and its number. Prints the counts,
+and for each case that failed the line that runs it again; the exit status is 1 when there is one.
 """
 
 import argparse

@@ -13,9 +13,9 @@ NUMBERS = ("", "0", "1", "-1", "2", "3", "-2", "007", "+1", "16", "255", "256", 
            "18446744073709551616", "9" * 500, "0.5", "1.5", "1e3", "1e-3", "1e-320", "1e308", "1e309", "-1e309", "nan",
            "-nan", "inf", "-inf", "0x10", "1,5", "1 ", " 1", "1\n", "1a", "--", "-", "=", "%s%n", "\udcff\udcfe", "²",
            "true", "{}", "[1,2]")
-TEXTS = ("", "a", "-", "--", "=", ",", "cpu", "cpu:", "cpu:generic", "cpu:nosuch", "gpu", "nano", "d2", "NANO", "native",
-         "tile", "llvm", "asm", "x86-64", "x86-64-v3", "%s%n%n", "\udcff\udcfe", "é", "a b", "a\nb", "'", "\"", "\\", "*",
-         "x" * 5000, "true", "0", "-1", "[", "{}", "bm=1", "matmul", "matmull")
+TEXTS = ("", "a", "-", "--", "=", ",", "cpu", "cpu:", "cpu:generic", "cpu:nosuch", "gpu", "nano", "d2", "NANO",
+         "native", "tile", "llvm", "asm", "x86-64", "x86-64-v3", "%s%n%n", "\udcff\udcfe", "é", "a b", "a\nb", "'",
+         "\"", "\\", "*", "x" * 5000, "true", "0", "-1", "[", "{}", "bm=1", "matmul", "matmull")
 ARGUMENTS = ("f32[?]", "f32[?], f32[?]", "f32[4], f32[4]", "f32[0], f32[0]", "f32[-1], f32[1]", "f32[?x?], f32[?]",
              "f32[9223372036854775807], f32[?]", "f32[9223372036854775808], f32[?]",
              "f32[4294967296x4294967296], f32[?]", "f32[], f32[]", "f32, f32", "f32[?], f32[?],", ",", "f32[", "f32]",
@@ -84,8 +84,8 @@ class Flags:
         return lines
 
     def of_train(self):
-        words = ["train", "--data", self.training.data, "--out", "OUT", "--layers", "1", "--heads", "1", "--width", "16",
-                 "--context", "8", "--batch", "2", "--threads", "1", "--steps", "2", "--stop-after", "1"]
+        words = ["train", "--data", self.training.data, "--out", "OUT", "--layers", "1", "--heads", "1", "--width",
+                 "16", "--context", "8", "--batch", "2", "--threads", "1", "--steps", "2", "--stop-after", "1"]
         yield from self.each("gpt2", words, INTEGERS_OF_TRAIN + REALS_OF_TRAIN, NUMBERS)
         yield from self.each("gpt2", words, ("--accumulate",), [n for n in NUMBERS if n not in ("65536", "1048576")])
         yield from self.each("gpt2", words, ("--device", "--model"), [text for text in TEXTS if text != "d2"])
@@ -149,7 +149,8 @@ class Flags:
     def of_environment(self):
         sample = [self.setting.program("gpt2"), "sample", "--out", self.training.undisturbed, "--tokens", "2"]
         for variable, values in (("KILN_THREADS", NUMBERS), ("KILN_CACHE_BYTES", NUMBERS), ("KILN_CACHE", self.paths),
-                                 ("KILN_DUMP", self.paths), ("HOME", self.paths[:8]), ("XDG_CACHE_HOME", self.paths[:8])):
+                                 ("KILN_DUMP", self.paths), ("HOME", self.paths[:8]),
+                                 ("XDG_CACHE_HOME", self.paths[:8])):
             for value in values:
                 yield sample, {variable: value, **({} if variable.startswith("KILN") else {"KILN_CACHE": None})}
 

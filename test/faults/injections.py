@@ -1,9 +1,10 @@
 """Errors of the operating system, at every system call of a save, a log, a cache write, and what else the programs read
 and write: the calls are counted in a run without errors, then each fails in a run of its own (see failing_calls.c).
 
-A program that cannot do what it was asked for ends with 3 and a message that names the file's folder and the reason; what
-it can do without (the cache, the removal of old checkpoints) it does without. Either way earlier checkpoints are whole
-and the run goes on to the undisturbed end. A call that was interrupted, or did half of its work, is made again.
+A program that cannot do what it was asked for ends with 3 and a message that names the file's folder and the reason;
+what it can do without (the cache, the removal of old checkpoints, a save on the way) it does without. Either way
+earlier checkpoints are whole and the run goes on to the undisturbed end. A call that was interrupted, or did half of
+its work, is made again.
 """
 
 import errno
@@ -242,14 +243,16 @@ class Injections:
         yield from faults_of(outcome, (0,) if harmless else (0, 3), scene.name)
         if outcome.status == 0:
             yield from scene.right(folder, outcome)
-        elif outcome.status == 3:
+        if outcome.status == 3 or "is not saved" in outcome.out:  # a save on the way, after which the run goes on
             yield from self.message(scene, folder, outcome, what)
+        if outcome.status == 3:
             yield from scene.after(folder)
 
     @staticmethod
     def message(scene, folder, outcome, what):
         """A failure names the place and the reason."""
         reason = os.strerror(errno.ENOSPC if what == "full" else getattr(errno, what, 0))
-        if os.path.dirname(scene.watched(folder)) not in outcome.err or (what != "short" and reason not in outcome.err):
+        said = outcome.out + outcome.err
+        if os.path.dirname(scene.watched(folder)) not in said or (what != "short" and reason not in said):
             yield Fault("wrong", f"expected a message that names the file and '{reason}', but got "
-                                 f"{outcome.err.strip()[-300:]!r}")
+                                 f"{said.strip()[-300:]!r}")

@@ -1,8 +1,8 @@
 """Two trainers, and five, that begin in one folder at the same time; and files that never end, or never begin, with an
 interrupt.
 
-One of the trainers owns the folder: it runs to its end as if it were alone, and the others say so and end with 2. Ctrl-C
-ends a program that waits for a pipe or reads an endless file.
+One of the trainers owns the folder: it runs to its end as if it were alone, and the others say so and end with 2.
+Ctrl-C ends a program that waits for a pipe or reads an endless file.
 """
 
 import os
@@ -47,7 +47,8 @@ class Rivals:
         for outcome in outcomes:
             yield from faults_of(outcome, (0, 2), what)
             if outcome.status == 2 and out not in outcome.err:
-                yield Fault("wrong", f"{what}: expected a message that names the folder, but got {outcome.err[-200:]!r}")
+                yield Fault("wrong", f"{what}: expected a message that names the folder, but got "
+                                         f"{outcome.err[-200:]!r}")
         winners = [i for i, outcome in enumerate(outcomes) if outcome.status == 0]
         if len(winners) != 1 and not resume:  # one that comes when the other is done may resume what is done
             yield Fault("wrong", f"{what}: expected one to win, but {len(winners)} did")

@@ -1,8 +1,8 @@
 """Standard streams that are closed, full, or whose reader went away, for every program and every kind of its output.
 
-A closed stream is no harm to what needs none. A result that could not be written (`sample`, `info`,
-lists, stages) is a failure of the machine, 3; a run of training goes on without its progress, and ends as at an interrupt
-when its reader went away. No file of the program's takes the number of a closed stream.
+A closed stream is no harm to what needs none. A result that could not be written (`sample`, `info`, lists, stages) is a
+failure of the machine, 3; a run of training goes on without its progress, and ends as at an interrupt when its reader
+went away. No file of the program's takes the number of a closed stream.
 """
 
 import os

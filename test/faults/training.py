@@ -84,7 +84,8 @@ class Training:
             files = digests(self.checkpoint(out, step))
             for file in sorted(set(files) | set(self.whole.get(step, {}))):
                 if files.get(file) != self.whole.get(step, {}).get(file):
-                    yield Fault("lost", f"{what}: '{file}' of the checkpoint of step {step} is not the undisturbed run's")
+                    yield Fault("lost", f"{what}: '{file}' of the checkpoint of step {step} is not the undisturbed "
+                                        "run's")
 
     def finish(self, out, what, unlogged=0):
         """Lets the run go on to its end; what then differs from the undisturbed one, but for as many as `unlogged` rows

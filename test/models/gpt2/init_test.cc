@@ -103,7 +103,8 @@ TEST_F(InitTest, ARunThatBeganSoIsResumed) {
 TEST_F(InitTest, CheckpointsSayWhatTheRunBeganWith) {
   ASSERT_EQ(trainFrom(model, {"--steps", "4", "--stop-after", "2"}).status, 0);
   EXPECT_EQ(kiln::readRunState(kiln::checkpointPath(out, 2)).init, model + "/model.safetensors");
-  ASSERT_EQ(gpt2({"train", "--data", data, "--out", out, "--resume", "--device", testDevices()[0]}).status, 0);
+  ASSERT_EQ(gpt2({"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::testDevices()[0]}).status,
+            0);
   EXPECT_EQ(kiln::readRunState(kiln::checkpointPath(out, 4)).init, model + "/model.safetensors");
   ASSERT_EQ(train(folder / "random", {"--steps", "1"}).status, 0);
   EXPECT_EQ(kiln::readRunState(kiln::checkpointPath(folder / "random", 1)).init, "");

@@ -90,6 +90,13 @@ TEST(LimitsTest, RecursionIsBounded) {
   }
 }
 
+// A kernel without registers runs.
+TEST(LimitsTest, KernelsOfNothing) {
+  Machine machine(module(".visible .entry k() { ret; }\n"));
+  machine.run("k", {2, 1, 1}, {40, 1, 1}, {});
+  EXPECT_EQ(machine.found(), std::vector<std::string>{});
+}
+
 // An asynchronous copy of no bytes needs no source.
 TEST(LimitsTest, CopiesOfNothing) {
   for (const Delivery delivery : {Delivery::late, Delivery::early}) {
