@@ -109,6 +109,7 @@ def ForwardLoads : Pass<"cpu-forward-loads", "::mlir::func::FuncOp"> {
     A loaded tile is a value. It may stay a view of the memory only when no write that could overlap it lies between the
     load and its last use; such loads get the unit attribute `cpu.view`, all others are copied into scratch memory.
   }];
+  let dependentDialects = ["::kiln::lowering::cpu::CpuDialect"];
 }
 
 def PinCarriedTiles : Pass<"cpu-pin-carried-tiles", "::mlir::func::FuncOp"> {
@@ -117,6 +118,7 @@ def PinCarriedTiles : Pass<"cpu-pin-carried-tiles", "::mlir::func::FuncOp"> {
     A loop keeps one buffer for each carried tile. The value yielded for it is computed straight into that buffer when the
     old value has no later use in the body (`cpu.in_place` names the operand); otherwise it is copied at the yield.
   }];
+  let dependentDialects = ["::kiln::lowering::cpu::CpuDialect"];
 }
 
 def FuseEpilogues : Pass<"cpu-fuse-epilogues", "::mlir::func::FuncOp"> {
@@ -131,13 +133,61 @@ def FuseEpilogues : Pass<"cpu-fuse-epilogues", "::mlir::func::FuncOp"> {
     tile.store %y, %c[%m, %n]
     ```
   }];
+  let dependentDialects = ["::kiln::lowering::cpu::CpuDialect"];
+  let options = [Option<"vectorBits", "vector-bits", "OneOf<256, 512>", "512", "width of a native vector">];
+}
+
+def WidenDots : Pass<"cpu-widen-dots", "::mlir::func::FuncOp"> {
+  let summary = "widens the operands of products to the type of their sums";
+  let description = [{
+    ```mlir
+    %0 = tile.dot %a, %b, %acc : tensor<8x16xbf16>, tensor<16x32xbf16>, tensor<8x32xf32>
+    // becomes
+    %1 = arith.extf %a : tensor<8x16xbf16> to tensor<8x16xf32>
+    %2 = arith.extf %b : tensor<16x32xbf16> to tensor<16x32xf32>
+    %0 = tile.dot %1, %2, %acc : tensor<8x16xf32>, tensor<16x32xf32>, tensor<8x32xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
+  let summary = "decides which tiles get scratch memory";
+  let description = [{
+    A tile lies in scratch memory (`cpu.placed` on what makes it) when it is a load that must be copied, when it would cost
+    too much to compute it again, or when its reader wants it in memory. Every other tile is computed where it is used. An
+    epilogue that needs a placed tile is given up: its mark is taken away.
+
+    ```mlir
+    %0 = math.exp %x {cpu.placed} : tensor<64x32xf32>   // read by two products
+    ```
+  }];
+  let dependentDialects = ["::kiln::lowering::cpu::CpuDialect"];
+}
+
+def PackOperands : Pass<"cpu-pack-operands", "::mlir::func::FuncOp"> {
+  let summary = "decides how the operands of products reach the micro-kernel";
+  let description = [{
+    `cpu.left` says where the scalars of a are read (`placed`, `view`, `panels` or `copy`), `cpu.right_turned` that b is read
+    by rows and turned while it is packed, `cpu.right_before` before how many of the loops around the product that is done.
+
+    ```mlir
+    %0 = tile.dot %a, %b, %acc {cpu.left = "view", cpu.right_turned} : …
+    ```
+  }];
+  let dependentDialects = ["::kiln::lowering::cpu::CpuDialect"];
+  let options = [
+    Option<"vectorBits", "vector-bits", "OneOf<256, 512>", "512", "width of a native vector">,
+    Option<"registers", "registers", "OneOf<16, 32>", "32", "native vector registers">,
+  ];
 }
 
 def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
   let summary = "turns tiles into loops over native vectors and scratch memory";
   let description = [{
     Stores, reductions, products, carried tiles and costly values used twice get loops; everything else is computed where
-    it is used. Neighbouring loops over one shape run as one.
+    it is used. Neighbouring loops over one shape run as one. What is placed, packed and fused is what the attributes of the
+    passes above say.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];

@@ -52,7 +52,8 @@ LogicalResult DotOp::verify() {
   Type operand = a.getElementType();
   if (operand != b.getElementType())
     return emitOpError("expected operands of one element type, but got ") << operand << " and " << b.getElementType();
-  Type sum = sumTypeOf(operand);
+  // Integers that a machine has widened already are no operands of the language's, but of the dialect's.
+  Type sum = operand.isInteger(32) ? operand : sumTypeOf(operand);
   if (!sum)
     return emitOpError("expected operands of type ") << dotOperands << ", but got " << operand;
   if (acc.getElementType() != sum)

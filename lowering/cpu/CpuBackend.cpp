@@ -1,13 +1,14 @@
 // The order of the CPU's passes, and what its code depends on.
 //
 //     tile ─┬─ the oracle: linalg ─> plain loops ──────────────────────┬─> math ─> scratch ─> kernel arguments
-//           └─ fast: forward loads, pin, fuse, loops over vectors ─────┘      ─> LLVM dialect ─> LLVM ─> ELF object
+//           └─ fast: forward, pin, fuse, widen, place, pack ─> loops ──┘      ─> LLVM dialect ─> LLVM ─> ELF object
 //
 // Nothing after our own lowering canonicalises: MLIR 22 would turn chains of vector inserts into one operation with as
 // many operands as elements, which LLVM compiles badly.
 
 #include "lowering/cpu/CpuBackend.h"
 
+#include "lowering/cpu/CpuDialect.h"
 #include "lowering/cpu/CpuTarget.h"
 #include "lowering/cpu/EmitObject.h"
 #include "lowering/cpu/Passes.h"
@@ -94,8 +95,9 @@ private:
 } // namespace
 
 void CpuBackend::registerDialects(mlir::DialectRegistry &registry) const {
-  registry.insert<mlir::linalg::LinalgDialect, mlir::vector::VectorDialect, mlir::x86vector::X86VectorDialect,
-                  mlir::cf::ControlFlowDialect, mlir::affine::AffineDialect, mlir::ub::UBDialect>();
+  registry
+      .insert<CpuDialect, mlir::linalg::LinalgDialect, mlir::vector::VectorDialect, mlir::x86vector::X86VectorDialect,
+              mlir::cf::ControlFlowDialect, mlir::affine::AffineDialect, mlir::ub::UBDialect>();
 }
 
 void CpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const {
@@ -107,11 +109,11 @@ void CpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const
   } else {
     pm.addNestedPass<FuncOp>(createForwardLoads());
     pm.addNestedPass<FuncOp>(createPinCarriedTiles());
-    pm.addNestedPass<FuncOp>(createFuseEpilogues());
-    LowerTilesOptions blocks;
-    blocks.vectorBits = target.vectorBits;
-    blocks.registers = target.registers;
-    pm.addNestedPass<FuncOp>(createLowerTiles(blocks));
+    pm.addNestedPass<FuncOp>(createFuseEpilogues({target.vectorBits}));
+    pm.addNestedPass<FuncOp>(createWidenDots());
+    pm.addNestedPass<FuncOp>(createPlaceTiles());
+    pm.addNestedPass<FuncOp>(createPackOperands({target.vectorBits, target.registers}));
+    pm.addNestedPass<FuncOp>(createLowerTiles({target.vectorBits, target.registers}));
   }
   addLoopPasses(pm);
   if (until != "loops")

@@ -14,12 +14,22 @@ static constexpr int64_t prefetchFrom = 1 << 22;
 DotOperands::DotOperands(tile::DotOp dot, Evaluator &e, const DenseMap<Value, Value> &buffers, int64_t rows)
     : dot(dot), e(e), buffers(buffers), element(getElementTypeOrSelf(dot.getType())),
       M(tile::shapeOf(dot.getType())[0]), N(tile::shapeOf(dot.getType())[1]), K(tile::shapeOf(dot.getA().getType())[1]),
-      lanes(e.machine.lanes()), rows(rows) {}
+      lanes(e.machine.lanes()), rows(rows), turned(dot->hasAttr("cpu.right_turned")) {}
+
+DotOperands::DotOperands(tile::DotOp dot, Evaluator &before, const DenseMap<Value, Value> &buffers, int64_t rows,
+                         Value panels)
+    : DotOperands(dot, before, buffers, rows) {
+  this->panels = panels;
+  packedBefore = true;
+  kBound = boundOf(edgeOf(dot.getB(), 0), K);
+  nBound = boundOf(edgeOf(dot.getB(), 1), N);
+}
 
 void DotOperands::pack() {
   placeA();
-  if (scf::ForOp loop = loopsOfSameB())
-    packBefore(loop);
+  auto loops = dot->getAttrOfType<IntegerAttr>("cpu.right_before");
+  if (loops)
+    packBefore(loops.getInt());
   else
     panels = makePanels(e, 1);
 }
@@ -86,20 +96,18 @@ void DotOperands::placeA() {
     tile = transpose.getSource();
     swapped = !swapped;
   }
-  a = buffers.lookup(tile);
-  if (a)
-    return;
-  tile::LoadOp load = viewLoad(tile);
-  if (auto reshape = tile.getDefiningOp<tile::ReshapeOp>();
-      reshape && M != 1 && K != 1 && differsByUnits(reshape.getSource().getType(), tile.getType()))
-    load = viewLoad(reshape.getSource());
-  readsView = !swapped && load;
-  if (readsView)
-    a = readView(load);
-  else if (swapped && rows < lanes && lanes % rows == 0)
+  StringRef place = dot->getAttrOfType<StringAttr>("cpu.left").getValue();
+  readsView = place == "view";
+  if (readsView) {
+    auto reshape = tile.getDefiningOp<tile::ReshapeOp>();
+    a = readView((reshape ? reshape.getSource() : tile).getDefiningOp<tile::LoadOp>());
+  } else if (place == "placed") {
+    a = buffers.lookup(tile);
+  } else if (place == "panels") {
     packA(tile);
-  else
+  } else {
     a = copyOf(tile, dot);
+  }
 }
 
 /// A column-major operand would touch another page of memory at every k: it is packed, `rows` elements for each k.
@@ -143,14 +151,6 @@ void DotOperands::whereInside(std::optional<Edge> edge, int64_t extent, function
     e.inside.clear();
   };
   e.branch(whole, assumed, body);
-}
-
-tile::LoadOp DotOperands::viewLoad(Value tile) {
-  auto load = tile.getDefiningOp<tile::LoadOp>();
-  if (!load || !load->hasAttr("cpu.view") || load.getPadding() != tile::Padding::Zero || buffers.lookup(tile) ||
-      getElementTypeOrSelf(tile.getType()) != element || load.getView().getType().getElementType() != element)
-    return {};
-  return load;
 }
 
 Value DotOperands::copyOf(Value tile, Operation *before) {
@@ -217,20 +217,6 @@ Value DotOperands::readView(tile::LoadOp load) {
 
 // --- b ------------------------------------------------------------------------------------------------------------
 
-/// Whether b's elements lie along k in memory: it is a transpose of what they come from.
-bool DotOperands::isTransposed(Value tile) {
-  for (;;) {
-    Operation *op = tile.getDefiningOp();
-    if (!op || buffers.lookup(tile))
-      return false;
-    if (isa<tile::TransposeOp>(op))
-      return !isTransposed(op->getOperand(0));
-    if (!isElementwise(op))
-      return false;
-    tile = op->getOperand(0);
-  }
-}
-
 Value DotOperands::makePanels(Evaluator &at, int64_t count) {
   const int64_t height = llvm::divideCeil(K, lanes) * lanes; // whole blocks of k fit
   at.moveTo(0);
@@ -238,40 +224,16 @@ Value DotOperands::makePanels(Evaluator &at, int64_t count) {
                                   at.builder.getI64IntegerAttr(64));
 }
 
-/// Whether the elements of `tile` can be computed before `loop`, which stands around their reader.
-bool DotOperands::isKnownBefore(Value tile, scf::ForOp loop) {
-  Operation *op = tile.getDefiningOp();
-  if (!op) // carried by some loop
-    return false;
-  if (!loop->isAncestor(op))
-    return true;
-  return isInlinable(op) && !buffers.contains(tile) && llvm::all_of(op->getOperands(), [&](Value operand) {
-           return isa<RankedTensorType>(operand.getType())
-                      ? isKnownBefore(operand, loop)
-                      : !loop->isAncestor(operand.getParentRegion()->getParentOp());
-         });
-}
-
-/// The outermost of the loops around the product that do not change b; null when the innermost does.
-scf::ForOp DotOperands::loopsOfSameB() {
-  scf::ForOp found;
-  for (auto loop = dyn_cast<scf::ForOp>(dot->getParentOp()); loop && isKnownBefore(dot.getB(), loop);
-       loop = dyn_cast<scf::ForOp>(loop->getParentOp()))
-    found = loop;
-  return found;
-}
-
-void DotOperands::packBefore(scf::ForOp loop) {
+void DotOperands::packBefore(int64_t loops) {
   packedBefore = true;
+  Operation *outermost = dot;
+  for (int64_t i = 0; i < loops; ++i)
+    outermost = outermost->getParentOp();
   const int64_t wide = 2 * lanes, count = llvm::divideCeil(N, wide);
   Evaluator outside(dot.getLoc(), e.machine, buffers);
-  outside.levels.push_back({loop->getBlock(), loop});
+  outside.levels.push_back({outermost->getBlock(), outermost});
   panels = makePanels(outside, count);
-  DotOperands before(dot, outside, buffers, rows);
-  before.panels = panels;
-  before.packedBefore = true;
-  before.kBound = before.boundOf(before.edgeOf(dot.getB(), 0), K);
-  before.nBound = before.boundOf(before.edgeOf(dot.getB(), 1), N);
+  DotOperands before(dot, outside, buffers, rows, panels);
   forPanels(outside, N, outside.constantIndex(N), [&](Value n, ArrayRef<int64_t> valid) {
     before.slot = outside.make<arith::DivUIOp>(n, outside.constantIndex(wide));
     before.packPanel(n, valid);
@@ -296,7 +258,7 @@ void DotOperands::turnTo(Value n, ArrayRef<int64_t> valid) {
 }
 
 void DotOperands::packPanel(Value n, ArrayRef<int64_t> valid) {
-  if (isTransposed(dot.getB()))
+  if (turned)
     return packTransposed(n, valid.size());
   const bool masksAreFree = e.machine.vectorBits == 512;
   whereInside(masksAreFree ? std::nullopt : edgeOf(dot.getB(), 1), N, [&] { packRows(n, valid); });
@@ -391,7 +353,7 @@ void DotOperands::turnBlock(Value n, Value column, Value bound, Value k, int64_t
 
 bool DotOperands::prefetches() {
   auto alongK = edgeOf(dot.getB(), 0), alongN = edgeOf(dot.getB(), 1);
-  return alongK && alongN && alongK->load == alongN->load && !isTransposed(dot.getB()) && !packedBefore &&
+  return alongK && alongN && alongK->load == alongN->load && !turned && !packedBefore &&
          K * N * (M + N) >= prefetchFrom;
 }
 

@@ -1,4 +1,5 @@
-// The operands of a matrix product, brought to where the micro-kernel streams through them.
+// The operands of a matrix product, brought to where the micro-kernel streams through them, as the attributes of
+// `cpu-pack-operands` say (PackOperands.cpp).
 //
 //   1. b is packed into panels of two vectors of columns, one row of the panel for each k. Whatever b is computed from
 //      is computed while packing; a transposed b is read along its rows and turned block by block in registers. A b
@@ -46,6 +47,10 @@ public:
   mlir::Value readB(mlir::Value k, int64_t vector);
 
 private:
+  /// The part of them that packs b before the loops that do not change it, into `panels`, where `before` stands.
+  DotOperands(tile::DotOp dot, Evaluator &before, const llvm::DenseMap<mlir::Value, mlir::Value> &buffers, int64_t rows,
+              mlir::Value panels);
+
   /// A load that ends at a view's edge: along `axis` of the tile only that many positions can be other than padding.
   struct Edge {
     tile::LoadOp load;
@@ -59,16 +64,12 @@ private:
   void placeA();
   void packA(mlir::Value tile);
   void storePart(mlir::Value column, int64_t panel, int64_t first, mlir::Value k);
-  tile::LoadOp viewLoad(mlir::Value tile);
   mlir::Value copyOf(mlir::Value tile, mlir::Operation *before);
   mlir::Value readView(tile::LoadOp load);
 
-  bool isKnownBefore(mlir::Value tile, mlir::scf::ForOp loop);
-  mlir::scf::ForOp loopsOfSameB();
-  void packBefore(mlir::scf::ForOp loop);
+  void packBefore(int64_t loops);
   mlir::Value makePanels(Evaluator &at, int64_t count);
   void packPanel(mlir::Value n, llvm::ArrayRef<int64_t> valid);
-  bool isTransposed(mlir::Value tile);
   void storePanel(mlir::Value value, mlir::Value k, mlir::Value column);
   void packRows(mlir::Value n, llvm::ArrayRef<int64_t> valid);
   void packTransposed(mlir::Value n, int64_t vectors);
@@ -79,6 +80,7 @@ private:
   const llvm::DenseMap<mlir::Value, mlir::Value> &buffers;
   const mlir::Type element;
   const int64_t M, N, K, lanes, rows;
+  const bool turned; // b lies along k in memory
   mlir::Value a;
   mlir::Value panels;        // of b: [slot][k][column]
   mlir::Value slot;          // of the panel that is read or written

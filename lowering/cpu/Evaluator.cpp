@@ -191,8 +191,6 @@ Value Evaluator::elementwise(Operation *op, const Index &index) {
   Type element = getElementTypeOrSelf(op->getResult(0).getType());
   OperationState state(op->getLoc(), op->getName(), operands, lanes ? Type(vectorOf(element)) : element);
   state.propertiesAttr = op->getPropertiesAsAttribute();
-  for (NamedAttribute attr : op->getDiscardableAttrs())
-    state.addAttribute(attr.getName(), attr.getValue());
   return noted(builder.create(state)->getResult(0), where);
 }
 

@@ -24,6 +24,8 @@ struct Machine {
   int64_t registers = 32;
   /// Lanes of a native vector of 32-bit elements: the step of every vector loop.
   int64_t lanes() const { return vectorBits / 32; }
+  /// Rows of a product that are computed at a time: their sums, two vectors each, leave room for b and a scalar.
+  int64_t rows() const { return registers >= 32 ? 8 : 6; }
 };
 
 /// A position along one dimension of a tile. `depth` is the loop level where `at` is defined. With `lanes` it stands

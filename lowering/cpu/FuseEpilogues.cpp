@@ -159,15 +159,20 @@ bool isSum(scf::ForOp loop, unsigned index) {
 }
 
 struct FuseEpilogues : impl::FuseEpiloguesBase<FuseEpilogues> {
+  using FuseEpiloguesBase::FuseEpiloguesBase;
+
+  /// Whether the columns of a product are whole vectors of 32-bit lanes: only such sums leave the registers one by one.
+  bool hasWholeColumns(Value tile) { return tile::shapeOf(tile.getType()).back() % (vectorBits / 32) == 0; }
+
   void runOnOperation() override {
-    getOperation().walk([](Operation *op) {
+    getOperation().walk([&](Operation *op) {
       auto loop = dyn_cast<scf::ForOp>(op);
       if (!loop && !isa<tile::DotOp>(op))
         return;
       SmallVector<bool> fused;
       for (auto [index, result] : llvm::enumerate(op->getResults()))
         fused.push_back(isa<RankedTensorType>(result.getType()) && (!loop || isSum(loop, index)) &&
-                        Fusion(op, result).isPossible());
+                        hasWholeColumns(result) && Fusion(op, result).isPossible());
       if (llvm::is_contained(fused, true))
         op->setAttr("cpu.epilogue", DenseBoolArrayAttr::get(op->getContext(), fused));
     });

@@ -14,21 +14,6 @@ using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
-void widenDotOperands(func::FuncOp function) {
-  function.walk([](tile::DotOp dot) {
-    Type element = cast<RankedTensorType>(dot.getType()).getElementType();
-    OpBuilder b(dot);
-    for (OpOperand *operand : {&dot.getAMutable(), &dot.getBMutable()}) {
-      auto type = cast<RankedTensorType>(operand->get().getType());
-      if (type.getElementType() == element)
-        continue;
-      auto wide = RankedTensorType::get(type.getShape(), element);
-      operand->set(isa<FloatType>(element) ? arith::ExtFOp::create(b, dot.getLoc(), wide, operand->get()).getResult()
-                                           : arith::ExtSIOp::create(b, dot.getLoc(), wide, operand->get()).getResult());
-    }
-  });
-}
-
 /// Steps of k in the micro-kernel's loop body.
 static constexpr int64_t kUnroll = 4;
 
@@ -42,9 +27,8 @@ public:
   Dot(tile::DotOp dot, const Destination &to, Machine machine, const DenseMap<Value, Value> &buffers)
       : dot(dot), to(to), machine(machine), buffers(buffers), e(dot.getLoc(), machine, buffers),
         element(getElementTypeOrSelf(dot.getType())), M(tile::shapeOf(dot.getType())[0]),
-        N(tile::shapeOf(dot.getType())[1]), lanes(machine.lanes()),
-        rows(std::min<int64_t>(M, machine.registers >= 32 ? 8 : 6)), operands(dot, e, buffers, rows),
-        kChunk(chunkOf(operands.depth())) {
+        N(tile::shapeOf(dot.getType())[1]), lanes(machine.lanes()), rows(std::min<int64_t>(M, machine.rows())),
+        operands(dot, e, buffers, rows), kChunk(chunkOf(operands.depth())) {
     e.levels.push_back({dot->getBlock(), dot});
   }
 

@@ -4,12 +4,7 @@
 
 #include "lowering/cpu/Evaluator.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-
 namespace kiln::lowering::cpu {
-
-/// Operands narrower than the accumulator are widened on tiles, so that only one element type is left.
-void widenDotOperands(mlir::func::FuncOp function);
 
 /// Where a product's sums go.
 struct Destination {
@@ -18,8 +13,8 @@ struct Destination {
 
   /// With stores, `tile` is what they take their elements from: the product, or the result of the loop that it is
   /// carried in. Then `first` says (i1) that the accumulator is zero and not yet in the buffer, `last` that the stores
-  /// take the sums instead of the buffer, which nobody else reads: it is of `panelsOf` the tile. Without a loop both are
-  /// null, and the stores take all.
+  /// take the sums instead of the buffer, which nobody else reads: it is of `panelsOf` the tile. Without a loop both
+  /// are null, and the stores take all.
   llvm::SmallVector<tile::StoreOp, 2> stores;
   mlir::Value tile, first, last;
 };

@@ -11,7 +11,6 @@
 #include "lowering/cpu/Loops.h"
 #include "lowering/cpu/LowerDot.h"
 #include "lowering/cpu/Passes.h"
-#include "lowering/cpu/Placement.h"
 #include "lowering/tile/Console.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -47,8 +46,6 @@ public:
   TileLowering(func::FuncOp function, Machine machine) : function(function), machine(machine), builder(function) {}
 
   LogicalResult run() {
-    cpu::widenDotOperands(function);
-    placed = cpu::placeTiles(function);
     if (failed(lowerBlock(function.getBody().front())))
       return failure();
     eraseTiles();
@@ -128,7 +125,7 @@ private:
       Value buffer = isTile(reduce.getResult()) ? allocate(anchor(op), reduce.getType()) : Value();
       return Root{Root::Kind::reduce, op, reduce.getSource(), buffer, static_cast<int64_t>(reduce.getAxis())};
     }
-    if (op->getNumResults() == 1 && placed.contains(op->getResult(0)))
+    if (op->getNumResults() == 1 && op->hasAttr("cpu.placed"))
       return Root{Root::Kind::place, op, op->getResult(0), allocate(anchor(op), op->getResult(0).getType()), -1};
     return std::nullopt;
   }
@@ -274,26 +271,10 @@ private:
 
   // --- Stores that run inside a product -----------------------------------------------------------------------------
 
-  /// Whether only stores read result `index` of a product or loop, and the product can run them: what they need besides
-  /// is computed on the spot, and their columns are whole vectors.
-  bool runsStores(Operation *producer, unsigned index) {
+  /// Whether the stores that read result `index` of a product or loop run inside the product.
+  static bool runsStores(Operation *producer, unsigned index) {
     auto marked = producer->getAttrOfType<DenseBoolArrayAttr>("cpu.epilogue");
-    Value tile = producer->getResult(index);
-    if (!marked || !marked[index] || tile::shapeOf(tile.getType())[1] % machine.lanes() != 0)
-      return false;
-    SmallVector<Value> work;
-    for (tile::StoreOp store : storesOf(tile))
-      work.push_back(store.getValue());
-    while (!work.empty()) {
-      Value value = work.pop_back_val();
-      Operation *op = value.getDefiningOp();
-      if (value == tile || !op || op->getBlock() != producer->getBlock() || op->isBeforeInBlock(producer))
-        continue;
-      if (placed.contains(value))
-        return false;
-      llvm::append_range(work, op->getOperands());
-    }
-    return true;
+    return marked && marked[index];
   }
 
   /// The loop `fresh` carries a sum in `buffer`, which starts at zero: `dot` adds to it, and runs the stores in the
@@ -573,7 +554,6 @@ private:
   func::FuncOp function;
   const Machine machine;
   OpBuilder builder;
-  DenseSet<Value> placed;
   DenseMap<Value, Value> buffers;                 // tiles in scratch memory
   DenseMap<Value, Value> targets;                 // tiles to be computed in a loop's buffer
   DenseMap<Value, cpu::Destination> destinations; // of products that add to a loop's buffer
@@ -584,9 +564,25 @@ private:
 
 struct LowerTiles : impl::LowerTilesBase<LowerTiles> {
   using LowerTilesBase::LowerTilesBase;
+
+  /// Where loads and operands lie has been decided before.
+  LogicalResult checkDecisions() {
+    WalkResult result = getOperation().walk([](Operation *op) -> WalkResult {
+      bool isLoad = isa<tile::LoadOp, tile::GatherOp>(op) && isTile(op->getResult(0));
+      if (isLoad && !op->hasAttr("cpu.view") && !op->hasAttr("cpu.placed"))
+        return op->emitOpError("expected 'cpu.view' or 'cpu.placed'; run cpu-place-tiles first");
+      if (isa<tile::DotOp>(op) && !op->hasAttr("cpu.left"))
+        return op->emitOpError("expected 'cpu.left'; run cpu-pack-operands first");
+      return WalkResult::advance();
+    });
+    return failure(result.wasInterrupted());
+  }
+
   void runOnOperation() override {
     if (getOperation().isExternal())
       return;
+    if (failed(checkDecisions()))
+      return signalPassFailure();
     if (failed(TileLowering(getOperation(), Machine{vectorBits, registers}).run()))
       signalPassFailure();
   }

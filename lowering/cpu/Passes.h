@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lowering/PassOptions.h"
+#include "lowering/cpu/CpuDialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"

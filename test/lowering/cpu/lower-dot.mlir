@@ -1,4 +1,4 @@
-// RUN: kiln-opt %s --cpu-lower-tiles=vector-bits=512 --canonicalize --cse | FileCheck %s
+// RUN: kiln-opt %s --cpu-widen-dots --cpu-place-tiles --cpu-pack-operands --cpu-lower-tiles --canonicalize --cse | FileCheck %s
 
 // A right operand that no step of the loop changes is packed before it, also when it is turned over inside.
 // CHECK-LABEL: func @same_right_operand

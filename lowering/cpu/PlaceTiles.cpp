@@ -1,4 +1,5 @@
-// A tile is placed in scratch memory when
+// Decides which tiles get scratch memory at their definition; all other inlinable ones are computed where they are
+// used. A tile is placed when
 //
 //   - it is a load that cannot stay a view of memory;
 //   - computing it again would cost much: it is used by several readers, inside a loop, or once for each element that
@@ -7,8 +8,13 @@
 //
 // Costs count native operations for one vector: 1 for arithmetic and loads, more for divisions and functions.
 
-#include "lowering/cpu/Placement.h"
-#include "lowering/cpu/Evaluator.h"
+#include "lowering/cpu/Passes.h"
+
+#include "lowering/analysis/TileUses.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Iterators.h"
@@ -16,6 +22,9 @@
 using namespace mlir;
 
 namespace kiln::lowering::cpu {
+
+#define GEN_PASS_DEF_PLACETILES
+#include "lowering/cpu/Passes.h.inc"
 
 static constexpr int64_t severalReaders = 6, insideLoop = 3, broadcastOver = 3;
 
@@ -138,28 +147,67 @@ struct Placement {
   }
 };
 
-} // namespace
-
-DenseSet<Value> placeTiles(func::FuncOp function) {
-  Placement placement;
-  function.walk([&](Operation *op) {
-    if (auto marked = op->getAttrOfType<DenseBoolArrayAttr>("cpu.epilogue"))
-      for (auto [index, fused] : llvm::enumerate(marked.asArrayRef()))
-        if (fused)
-          for (tile::StoreOp store : storesOf(op->getResult(index)))
-            placement.epilogues.insert(store);
-  });
-  function.walk<WalkOrder::PostOrder, ReverseIterator>([&](Operation *op) { // users before what they use
-    for (Value result : op->getResults())
-      if (isa<RankedTensorType>(result.getType()))
-        placement.findReaders(result);
-  });
-  function.walk([&](Operation *op) { // in program order: costs count what is placed before
-    for (Value result : op->getResults())
-      if (isa<RankedTensorType>(result.getType()) && placement.shouldPlace(result))
-        placement.placed.insert(result);
-  });
-  return placement.placed;
+/// Whether what the stores of a product take besides its sums is computed on the spot: a placed tile has a nest of its
+/// own between the product and the stores.
+bool isComputedOnTheSpot(Operation *producer, Value sums) {
+  SmallVector<Value> work;
+  for (tile::StoreOp store : storesOf(sums))
+    work.push_back(store.getValue());
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (value == sums || !op || op->getBlock() != producer->getBlock() || op->isBeforeInBlock(producer))
+      continue;
+    if (op->hasAttr("cpu.placed"))
+      return false;
+    llvm::append_range(work, op->getOperands());
+  }
+  return true;
 }
 
+struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
+  using PlaceTilesBase::PlaceTilesBase;
+
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    Placement placement;
+    forEpilogues(function, [&](Operation *, Value sums) {
+      for (tile::StoreOp store : storesOf(sums))
+        placement.epilogues.insert(store);
+      return true;
+    });
+    function.walk<WalkOrder::PostOrder, ReverseIterator>([&](Operation *op) { // users before what they use
+      for (Value result : op->getResults())
+        if (isa<RankedTensorType>(result.getType()))
+          placement.findReaders(result);
+    });
+    function.walk([&](Operation *op) { // in program order: costs count what is placed before
+      if (op->getNumResults() != 1 || !isa<RankedTensorType>(op->getResult(0).getType()))
+        return;
+      if (placement.shouldPlace(op->getResult(0))) {
+        placement.placed.insert(op->getResult(0));
+        op->setAttr("cpu.placed", UnitAttr::get(&getContext()));
+      }
+    });
+    forEpilogues(function, isComputedOnTheSpot);
+  }
+
+  /// Calls `keep` for each product or loop and the sums that its stores take, and forgets those for which it is false.
+  static void forEpilogues(func::FuncOp function, function_ref<bool(Operation *producer, Value sums)> keep) {
+    function.walk([&](Operation *op) {
+      auto marked = op->getAttrOfType<DenseBoolArrayAttr>("cpu.epilogue");
+      if (!marked)
+        return;
+      SmallVector<bool> kept;
+      for (auto [index, fused] : llvm::enumerate(marked.asArrayRef()))
+        kept.push_back(fused && keep(op, op->getResult(index)));
+      if (llvm::is_contained(kept, true))
+        op->setAttr("cpu.epilogue", DenseBoolArrayAttr::get(op->getContext(), kept));
+      else
+        op->removeAttr("cpu.epilogue");
+    });
+  }
+};
+
+} // namespace
 } // namespace kiln::lowering::cpu

@@ -1,0 +1,70 @@
+// What the attributes of the CPU's passes may say, and where.
+
+#include "lowering/cpu/CpuDialect.h"
+
+#include "dialect/tile/TileDialect.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::cpu {
+
+CpuDialect::CpuDialect(MLIRContext *context) : Dialect(getDialectNamespace(), context, TypeID::get<CpuDialect>()) {}
+
+/// A bool for each result of `op`.
+static bool isFlagOfResults(Operation *op, Attribute attribute) {
+  auto flags = dyn_cast<DenseBoolArrayAttr>(attribute);
+  return flags && flags.size() == op->getNumResults();
+}
+
+static bool isNumberFrom(int64_t least, Attribute attribute) {
+  auto number = dyn_cast<IntegerAttr>(attribute);
+  return number && number.getType().isInteger(64) && number.getInt() >= least;
+}
+
+/// Whether so many loops stand one in the other around the product, from the innermost on.
+static bool hasLoops(tile::DotOp dot, Attribute count) {
+  Operation *op = dot;
+  for (int64_t i = isNumberFrom(1, count) ? cast<IntegerAttr>(count).getInt() : 0; i > 0; --i)
+    if (!(op = dyn_cast<scf::ForOp>(op->getParentOp())))
+      return false;
+  return isNumberFrom(1, count);
+}
+
+LogicalResult CpuDialect::verifyOperationAttribute(Operation *op, NamedAttribute named) {
+  StringRef name = named.getName();
+  Attribute value = named.getValue();
+  auto expect = [&](bool holds, const char *what) -> LogicalResult {
+    if (holds)
+      return success();
+    return op->emitError() << "expected '" << name << "' to be " << what << ", but got " << value << " on '"
+                           << op->getName() << "'";
+  };
+  auto dot = dyn_cast<tile::DotOp>(op);
+  bool makesTile = op->getNumResults() == 1 && isa<RankedTensorType>(op->getResult(0).getType());
+  if (name == "cpu.view")
+    return expect(isa<tile::LoadOp, tile::GatherOp>(op) && isa<UnitAttr>(value), "a unit on a load");
+  if (name == "cpu.in_place")
+    return expect(isa<scf::ForOp>(op) && isFlagOfResults(op, value), "a bool for each result of a loop");
+  if (name == "cpu.epilogue")
+    return expect((dot || isa<scf::ForOp>(op)) && isFlagOfResults(op, value),
+                  "a bool for each result of a loop or product");
+  if (name == "cpu.placed")
+    return expect(makesTile && isa<UnitAttr>(value), "a unit on what makes a tile");
+  if (name == "cpu.left") {
+    auto place = dyn_cast<StringAttr>(value);
+    return expect(dot && place && llvm::is_contained({"placed", "view", "panels", "copy"}, place.getValue()),
+                  "'placed', 'view', 'panels' or 'copy' on a product");
+  }
+  if (name == "cpu.right_turned")
+    return expect(dot && isa<UnitAttr>(value), "a unit on a product");
+  if (name == "cpu.right_before")
+    return expect(dot && hasLoops(dot, value), "a number of loops around a product");
+  if (name == "cpu.scratch_bytes")
+    return expect(isa<FunctionOpInterface>(op) && isNumberFrom(0, value), "an i64 from 0 on a function");
+  return op->emitError() << "expected an attribute that passes of the CPU make, but got '" << name << "'";
+}
+
+} // namespace kiln::lowering::cpu

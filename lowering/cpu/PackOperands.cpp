@@ -1,0 +1,112 @@
+// Decides how a product's operands reach its micro-kernel, and writes it on the product.
+//
+//     cpu.left            where the scalars of a are read:
+//       "placed"          in the scratch memory that a, or what a is the transpose of, has anyway
+//       "view"            in the view that a is loaded from; a copy of it where it begins outside or its rows compete
+//       "panels"          in panels of a few rows each: a column-major a would touch another page at every k
+//       "copy"            in a copy, zero where a is padded
+//     cpu.right_turned    b lies along k in memory: it is read by rows and turned in registers while it is packed
+//     cpu.right_before    b is the same in every step of so many loops around the product: it is packed before them
+//
+//     %0 = tile.dot %a, %b, %acc {cpu.left = "view", cpu.right_turned} : …
+
+#include "lowering/cpu/Passes.h"
+
+#include "lowering/cpu/Evaluator.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::cpu {
+
+#define GEN_PASS_DEF_PACKOPERANDS
+#include "lowering/cpu/Passes.h.inc"
+
+/// Whether `tile` will lie in scratch memory: it is carried, a result of what has a nest of its own, or placed.
+static bool isPlaced(Value tile) {
+  Operation *op = tile.getDefiningOp();
+  if (!op || op->hasAttr("cpu.placed"))
+    return true;
+  return !isInlinable(op) && !isa<tile::LoadOp, tile::GatherOp>(op);
+}
+
+/// Whether a product can read `tile` of `element`s where it was loaded from.
+static bool liesInView(Value tile, Type element) {
+  auto load = tile.getDefiningOp<tile::LoadOp>();
+  return load && load->hasAttr("cpu.view") && load.getPadding() == tile::Padding::Zero && !isPlaced(tile) &&
+         getElementTypeOrSelf(tile.getType()) == element && load.getView().getType().getElementType() == element;
+}
+
+static StringRef placeOfLeft(tile::DotOp dot, int64_t lanes, int64_t mostRows) {
+  Value tile = dot.getA();
+  auto shape = tile::shapeOf(tile.getType());
+  const int64_t M = shape[0], K = shape[1], rows = std::min(M, mostRows);
+  bool swapped = false;
+  while (auto transpose = tile.getDefiningOp<tile::TransposeOp>()) { // of rank 2: it swaps
+    tile = transpose.getSource();
+    swapped = !swapped;
+  }
+  if (isPlaced(tile))
+    return "placed";
+  Type element = getElementTypeOrSelf(dot.getType());
+  bool inView = liesInView(tile, element);
+  if (auto reshape = tile.getDefiningOp<tile::ReshapeOp>(); reshape && M != 1 && K != 1 && isPlain(reshape))
+    inView = liesInView(reshape.getSource(), element);
+  if (inView && !swapped)
+    return "view";
+  return swapped && rows < lanes && lanes % rows == 0 ? "panels" : "copy";
+}
+
+/// Whether b's elements lie along k in memory: it is a transpose of what they come from.
+static bool isTurned(Value tile) {
+  Operation *op = tile.getDefiningOp();
+  if (isPlaced(tile))
+    return false;
+  if (isa<tile::TransposeOp>(op))
+    return !isTurned(op->getOperand(0));
+  return isElementwise(op) && isTurned(op->getOperand(0));
+}
+
+/// Whether the elements of `tile` can be computed before `loop`, which stands around their reader.
+static bool isKnownBefore(Value tile, scf::ForOp loop) {
+  Operation *op = tile.getDefiningOp();
+  if (!op) // carried by some loop
+    return false;
+  if (!loop->isAncestor(op))
+    return true;
+  return isInlinable(op) && !isPlaced(tile) && llvm::all_of(op->getOperands(), [&](Value operand) {
+           return isa<RankedTensorType>(operand.getType())
+                      ? isKnownBefore(operand, loop)
+                      : !loop->isAncestor(operand.getParentRegion()->getParentOp());
+         });
+}
+
+/// How many of the loops around the product, from the innermost on, do not change b.
+static int64_t loopsOfSameB(tile::DotOp dot) {
+  int64_t count = 0;
+  for (auto loop = dyn_cast<scf::ForOp>(dot->getParentOp()); loop && isKnownBefore(dot.getB(), loop);
+       loop = dyn_cast<scf::ForOp>(loop->getParentOp()))
+    ++count;
+  return count;
+}
+
+namespace {
+struct PackOperands : impl::PackOperandsBase<PackOperands> {
+  using PackOperandsBase::PackOperandsBase;
+
+  void runOnOperation() override {
+    Builder builder(&getContext());
+    const Machine machine = {vectorBits, registers};
+    getOperation().walk([&](tile::DotOp dot) {
+      dot->setAttr("cpu.left", builder.getStringAttr(placeOfLeft(dot, machine.lanes(), machine.rows())));
+      if (isTurned(dot.getB()))
+        dot->setAttr("cpu.right_turned", builder.getUnitAttr());
+      if (int64_t loops = loopsOfSameB(dot))
+        dot->setAttr("cpu.right_before", builder.getI64IntegerAttr(loops));
+    });
+  }
+};
+} // namespace
+
+} // namespace kiln::lowering::cpu

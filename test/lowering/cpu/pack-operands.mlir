@@ -1,0 +1,71 @@
+// RUN: kiln-opt %s --cpu-pack-operands | FileCheck %s
+// RUN: kiln-opt %s --cpu-pack-operands='vector-bits=256 registers=16' | FileCheck %s --check-prefix=AVX2
+
+!t = tensor<16x16xf32>
+!v = memref<?x?xf32, strided<[?, 1]>>
+
+// Each place that a left operand can have. Eight rows fit vectors of 16 lanes, and six do not fit those of 8.
+// CHECK-LABEL: func @left
+// CHECK: tile.dot {{.*}} {cpu.left = "view"}
+// CHECK: tile.dot {{.*}} {cpu.left = "placed"}
+// CHECK: tile.dot {{.*}} {cpu.left = "panels"}
+// CHECK: tile.dot {{.*}} {cpu.left = "copy"}
+// CHECK: tile.dot {{.*}} {cpu.left = "placed"}
+// AVX2-LABEL: func @left
+// AVX2: tile.dot {{.*}} {cpu.left = "view"}
+// AVX2: tile.dot {{.*}} {cpu.left = "placed"}
+// AVX2: tile.dot {{.*}} {cpu.left = "copy"}
+func.func @left(%a: !v, %b: !t, %c: !v) {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> !t
+  %y = tile.load %a[%c0, %c0] {cpu.placed} : !v -> !t
+  %turned = tile.transpose %x [1, 0] : !t -> !t
+  %padded = tile.load %a[%c0, %c0] pad neg_inf {cpu.view} : !v -> !t
+  %0 = tile.dot %x, %b, %b : !t, !t, !t
+  %1 = tile.dot %y, %b, %0 : !t, !t, !t
+  %2 = tile.dot %turned, %b, %1 : !t, !t, !t
+  %3 = tile.dot %padded, %b, %2 : !t, !t, !t
+  %4 = tile.dot %3, %b, %3 : !t, !t, !t
+  tile.store %4, %c[%c0, %c0] : !t, !v
+  return
+}
+
+// A right operand that lies along k, and one that is turned twice.
+// CHECK-LABEL: func @right
+// CHECK: tile.dot {{.*}} cpu.right_turned
+// CHECK-NOT: cpu.right_turned
+// CHECK: return
+func.func @right(%a: !v, %b: !t, %c: !v) {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> !t
+  %turned = tile.transpose %x [1, 0] : !t -> !t
+  %scaled = arith.negf %turned : !t
+  %back = tile.transpose %scaled [1, 0] : !t -> !t
+  %0 = tile.dot %b, %scaled, %b : !t, !t, !t
+  %1 = tile.dot %b, %back, %0 : !t, !t, !t
+  tile.store %1, %c[%c0, %c0] : !t, !v
+  return
+}
+
+// Packed before the loops that do not change it: two, one, none.
+// CHECK-LABEL: func @before
+// CHECK: tile.dot {{.*}} cpu.right_before = 2
+// CHECK: tile.dot {{.*}} cpu.right_before = 1
+// CHECK: tile.dot {{.*}} {cpu.left = "view"}
+func.func @before(%a: !v, %c: !v, %n: i64) {
+  %c0 = arith.constant 0 : i64
+  %c16 = arith.constant 16 : i64
+  %zero = arith.constant dense<0.0> : !t
+  %same = tile.load %a[%c0, %c0] {cpu.view} : !v -> !t
+  scf.for %i = %c0 to %n step %c16 : i64 {
+    %row = tile.load %a[%i, %c0] {cpu.view} : !v -> !t
+    scf.for %j = %c0 to %n step %c16 : i64 {
+      %x = tile.load %a[%i, %j] {cpu.view} : !v -> !t
+      %0 = tile.dot %x, %same, %zero : !t, !t, !t
+      %1 = tile.dot %x, %row, %0 : !t, !t, !t
+      %2 = tile.dot %x, %x, %1 : !t, !t, !t
+      tile.store %2, %c[%i, %j] : !t, !v
+    }
+  }
+  return
+}

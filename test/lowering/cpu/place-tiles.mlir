@@ -1,0 +1,71 @@
+// RUN: kiln-opt %s --cpu-place-tiles | FileCheck %s
+
+!t = tensor<16x32xf32>
+!v = memref<?x?xf32, strided<[?, 1]>>
+
+// A load that cannot stay a view is copied; one that can is not.
+// CHECK-LABEL: func @loads
+// CHECK: tile.load {{.*}} {cpu.placed}
+// CHECK: tile.load {{.*}} {cpu.view} :
+func.func @loads(%a: !v, %b: !v) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] : !v -> !t
+  %y = tile.load %a[%c0, %c0] {cpu.view} : !v -> !t
+  %z = arith.addf %x, %y : !t
+  tile.store %z, %b[%c0, %c0] : !t, !v
+  return
+}
+
+// What costs little is computed again by each reader; an exponential that two readers want is not.
+// CHECK-LABEL: func @twice
+// CHECK: math.exp {{.*}} {cpu.placed}
+// CHECK-NOT: cpu.placed
+// CHECK: return
+func.func @twice(%a: !v, %b: !v) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c16 = arith.constant 16 : i64
+  %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> !t
+  %cheap = arith.addf %x, %x : !t
+  %dear = math.exp %cheap : !t
+  tile.store %dear, %b[%c0, %c0] : !t, !v
+  tile.store %dear, %b[%c16, %c0] : !t, !v
+  tile.store %cheap, %b[%c16, %c16] : !t, !v
+  return
+}
+
+// The left operand of a product is wanted in memory, unless it lies in a view.
+// CHECK-LABEL: func @left
+// CHECK: arith.mulf {{.*}} {cpu.placed}
+// CHECK-NOT: cpu.placed
+// CHECK: return
+func.func @left(%a: !v, %b: !v, %acc: !v) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> tensor<16x16xf32>
+  %two = arith.constant dense<2.0> : tensor<16x16xf32>
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+  %scaled = arith.mulf %x, %two : tensor<16x16xf32>
+  %0 = tile.dot %scaled, %x, %zero : tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>
+  %1 = tile.dot %x, %scaled, %zero : tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>
+  %sum = arith.addf %0, %1 : tensor<16x16xf32>
+  tile.store %sum, %acc[%c0, %c0] : tensor<16x16xf32>, !v
+  return
+}
+
+// An epilogue that takes a placed tile, computed after the product, is given up.
+// CHECK-LABEL: func @spoilt
+// CHECK: tile.dot
+// CHECK-NOT: cpu.epilogue
+// CHECK: math.exp {{.*}} {cpu.placed}
+func.func @spoilt(%a: !v, %b: !v, %c: !v) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c64 = arith.constant 64 : i64
+  %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> tensor<16x16xf32>
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+  %0 = tile.dot %x, %x, %zero {cpu.epilogue = array<i1: true>} : tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>
+  %dear = math.exp %x : tensor<16x16xf32>
+  %y = arith.addf %0, %dear : tensor<16x16xf32>
+  tile.store %y, %b[%c0, %c0] : tensor<16x16xf32>, !v
+  tile.store %dear, %c[%c0, %c0] : tensor<16x16xf32>, !v
+  tile.store %dear, %c[%c64, %c0] : tensor<16x16xf32>, !v
+  return
+}
