@@ -16,6 +16,8 @@
 
 #pragma once
 
+#include "dialect/tile/Limits.h"
+
 #include <cstdint>
 
 namespace kiln::abi {
@@ -23,7 +25,7 @@ inline constexpr int64_t gridSlots = 3;
 inline constexpr int64_t scratchAlignment = 64;
 /// What a launch may ask for, so that generated code need not fear overflow in sums of a few of these and constants:
 /// the largest extent of a view is 2^extentBits, and the largest extent of a grid 2^gridBits.
-inline constexpr int extentBits = 56, gridBits = 40;
+inline constexpr int extentBits = tile::extentBits, gridBits = tile::gridBits;
 using CpuKernel = void (*)(const void *args, int64_t program, void *scratch);
 inline constexpr const char *scratchSuffix = "_scratch_bytes";
 inline constexpr const char *checkFailed = "kiln_check_failed";

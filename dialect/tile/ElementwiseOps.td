@@ -5,7 +5,7 @@
 
 include "dialect/tile/TileDialect.td"
 
-def Tile_ProgramIdOp : Tile_Op<"program_id", [Pure]> {
+def Tile_ProgramIdOp : Tile_Op<"program_id", [Pure, Tile_HasRange]> {
   let summary = "index of this program along one axis of the launch grid";
   let description = [{
     0 ≤ result < `tile.num_programs` of the same axis. Axis is 0, 1 or 2.
@@ -23,7 +23,7 @@ def Tile_ProgramIdOp : Tile_Op<"program_id", [Pure]> {
   let hasVerifier = 0;
 }
 
-def Tile_NumProgramsOp : Tile_Op<"num_programs", [Pure]> {
+def Tile_NumProgramsOp : Tile_Op<"num_programs", [Pure, Tile_HasRange]> {
   let summary = "extent of the launch grid along one axis";
   let description = [{
     At least 1 in a program that runs: an empty grid runs no program.
@@ -41,7 +41,7 @@ def Tile_NumProgramsOp : Tile_Op<"num_programs", [Pure]> {
   let hasVerifier = 0;
 }
 
-def Tile_CastOp : Tile_Op<"cast", [Pure, SameOperandsAndResultShape]> {
+def Tile_CastOp : Tile_Op<"cast", [Pure, SameOperandsAndResultShape, Tile_HasRange]> {
   let summary = "conversion to another element type, with a result for every input";
   let description = [{
     float → float rounds to nearest even; NaN stays NaN, overflow becomes infinity. float → integer truncates toward zero,
@@ -62,7 +62,8 @@ def Tile_CastOp : Tile_Op<"cast", [Pure, SameOperandsAndResultShape]> {
   let hasVerifier = 0;
 }
 
-class Tile_IntegerBinaryOp<string mnemonic> : Tile_Op<mnemonic, [Pure, SameOperandsAndResultType]> {
+class Tile_IntegerBinaryOp<string mnemonic, list<Trait> traits = []>
+    : Tile_Op<mnemonic, [Pure, SameOperandsAndResultType] # traits> {
   let arguments = (ins Tile_IntegerValue:$lhs, Tile_IntegerValue:$rhs);
   let results = (outs Tile_IntegerValue:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
@@ -70,7 +71,7 @@ class Tile_IntegerBinaryOp<string mnemonic> : Tile_Op<mnemonic, [Pure, SameOpera
   let hasFolder = 1;
 }
 
-def Tile_DivOp : Tile_IntegerBinaryOp<"div"> {
+def Tile_DivOp : Tile_IntegerBinaryOp<"div", [Tile_HasRange]> {
   let summary = "signed integer division, total";
   let description = [{
     Truncates toward zero. x / 0 is 0, and INT_MIN / −1 wraps to INT_MIN. Float division is `arith.divf`.
@@ -84,7 +85,7 @@ def Tile_DivOp : Tile_IntegerBinaryOp<"div"> {
   }];
 }
 
-def Tile_RemOp : Tile_IntegerBinaryOp<"rem"> {
+def Tile_RemOp : Tile_IntegerBinaryOp<"rem", [Tile_HasRange]> {
   let summary = "signed integer remainder, total";
   let description = [{
     `a - div(a, b) * b`: it has the sign of the dividend; x rem 0 is x, and INT_MIN rem −1 is 0.

@@ -20,7 +20,7 @@ def Tile_MemoryOrder : I32EnumAttr<"MemoryOrder", "how an atomic orders the memo
 
 def Tile_Console : Resource<"::kiln::tile::ConsoleResource">;
 
-def Tile_DimOp : Tile_Op<"dim", [Pure]> {
+def Tile_DimOp : Tile_Op<"dim", [Pure, Tile_HasRange]> {
   let summary = "extent of a view along one dimension";
   let description = [{
     ```mlir

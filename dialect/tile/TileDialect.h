@@ -4,13 +4,14 @@
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/AffineMap.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "mlir/Interfaces/InferIntRangeInterface.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
-#include "mlir/IR/AffineMap.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace kiln::tile {
@@ -30,7 +31,7 @@ std::string shapeText(mlir::Type type);
 
 #include "dialect/tile/TileOpsEnums.h.inc"
 
-#include "dialect/tile/TileOpsDialect.h.inc"
 #include "dialect/tile/Interfaces.h.inc"
+#include "dialect/tile/TileOpsDialect.h.inc"
 #define GET_OP_CLASSES
 #include "dialect/tile/TileOps.h.inc"

@@ -9,6 +9,7 @@
 
 include "mlir/IR/OpBase.td"
 include "mlir/IR/EnumAttr.td"
+include "mlir/Interfaces/InferIntRangeInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
@@ -25,6 +26,9 @@ def Tile_Dialect : Dialect {
 class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemonic, traits> {
   let hasVerifier = 1;
 }
+
+/// What is known of the integers that an operation makes.
+def Tile_HasRange : DeclareOpInterfaceMethods<InferIntRangeInterface, ["inferResultRanges"]>;
 
 def Tile_Float : AnyTypeOf<[BF16, F16, F32, F64], "float">;
 def Tile_Integer : AnyTypeOf<[I1, I8, I32, I64], "integer">;

@@ -3,13 +3,15 @@
 
 #pragma once
 
-#include "mlir/IR/Value.h"
-#include "llvm/IR/ConstantRange.h"
+#include "mlir/Interfaces/InferIntRangeInterface.h"
 
 namespace kiln::lowering {
 
-/// A range that holds every value of `value`, an integer or index scalar, by its type's width (64 for an index). Looks
-/// through `effort` operations.
-llvm::ConstantRange rangeOf(mlir::Value value, int effort = 8);
+/// A range that holds every value of `value`, an integer or index scalar, as operations' own interface for ranges says.
+/// Looks through `effort` operations.
+mlir::ConstantIntRanges rangeOf(mlir::Value value, int effort = 8);
+
+/// Whether no value is negative.
+inline bool isNonNegative(const mlir::ConstantIntRanges &range) { return range.smin().isNonNegative(); }
 
 } // namespace kiln::lowering

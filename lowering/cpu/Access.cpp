@@ -8,7 +8,7 @@ using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
-bool isNonNegative(Value value, int effort) { return rangeOf(value, effort).isAllNonNegative(); }
+bool isNonNegative(Value value, int effort) { return lowering::isNonNegative(rangeOf(value, effort)); }
 
 /// Extent of a view along `axis`, for comparison with positions.
 static Value extentOf(Evaluator &e, Value view, int64_t axis) {

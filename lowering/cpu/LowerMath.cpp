@@ -13,8 +13,8 @@
 // bf16 itself is then carried as i16 everywhere, in registers, in memory and in the kernel's parameters: LLVM would
 // widen a bf16 that crosses a branch or a mask to f32 and round it again by a call.
 
-#include "lowering/cpu/MathFunctions.h"
 #include "lowering/cpu/Passes.h"
+#include "lowering/math/MathFunctions.h"
 
 #include "dialect/tile/TileDialect.h"
 #include "dialect/tile/TypeRules.h"
@@ -40,6 +40,26 @@ static bool isNative(Type type, function_ref<bool(Type)> isElement) {
 
 namespace {
 
+/// Whether AVX-512's vscalef takes values of `type`: vectors that fill a register.
+bool fillsRegister(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector && vector.getNumElements() * vector.getElementTypeBitWidth() == 512;
+}
+
+/// vscalef: x · 2ⁿ, 0 in the lanes without `keep`. Causal attention, whose masked scores are −∞, is faster with those
+/// lanes masked off than with results that underflow.
+Value scaleByInstruction(OpBuilder &builder, Location loc, Value x, Value n, Value keep) {
+  auto type = cast<VectorType>(x.getType());
+  const bool wide = type.getElementType().isF64();
+  Value lanes = LLVM::BitcastOp::create(builder, loc, builder.getIntegerType(type.getNumElements()), keep);
+  Value rounding = LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), 4); // as the control register says
+  Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  StringRef name = wide ? "llvm.x86.avx512.mask.scalef.pd.512" : "llvm.x86.avx512.mask.scalef.ps.512";
+  auto call = LLVM::CallIntrinsicOp::create(builder, loc, type, builder.getStringAttr(name),
+                                            ValueRange{x, n, zero, lanes, rounding});
+  return call.getResult(0);
+}
+
 /// A function of one operand.
 template <class OpTy, Value (MathFunctions::*function)(Value)> struct LowerFunction : OpRewritePattern<OpTy> {
   LowerFunction(MLIRContext *context, bool scaleInstruction)
@@ -48,7 +68,9 @@ template <class OpTy, Value (MathFunctions::*function)(Value)> struct LowerFunct
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
     if (!isNative(op.getType(), [](Type element) { return element.isF32() || element.isF64(); }))
       return rewriter.notifyMatchFailure(op, "not a scalar or vector of f32 or f64");
-    MathFunctions functions(rewriter, op.getLoc(), op.getType(), scaleInstruction);
+    auto scale = [&](Value x, Value n, Value keep) { return scaleByInstruction(rewriter, op.getLoc(), x, n, keep); };
+    const bool canScale = scaleInstruction && fillsRegister(op.getType());
+    MathFunctions functions(rewriter, op.getLoc(), op.getType(), canScale ? MathFunctions::Scale(scale) : nullptr);
     rewriter.replaceOp(op, (functions.*function)(op.getOperand()));
     return success();
   }

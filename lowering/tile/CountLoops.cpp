@@ -24,9 +24,9 @@ namespace kiln::lowering {
 #include "lowering/Passes.h.inc"
 
 /// Whether no sum or difference of two values of these ranges wraps.
-static bool areSmall(ArrayRef<llvm::ConstantRange> ranges) {
-  return llvm::all_of(ranges, [](const llvm::ConstantRange &range) {
-    return range.getSignedMin().getNumSignBits() > 2 && range.getSignedMax().getNumSignBits() > 2;
+static bool areSmall(ArrayRef<ConstantIntRanges> ranges) {
+  return llvm::all_of(ranges, [](const ConstantIntRanges &range) {
+    return range.smin().getNumSignBits() > 2 && range.smax().getNumSignBits() > 2;
   });
 }
 
@@ -54,7 +54,7 @@ static void countIterations(scf::ForOp loop, bool stepIsPositive) {
   builder.setInsertionPointToStart(loop.getBody());
   // From a negative beginning the distance may need one bit more, which the sum gives back.
   const auto flags =
-      rangeOf(begin).isAllNonNegative() ? arith::IntegerOverflowFlags::nsw : arith::IntegerOverflowFlags::none;
+      isNonNegative(rangeOf(begin)) ? arith::IntegerOverflowFlags::nsw : arith::IntegerOverflowFlags::none;
   Value distance = emit.make<arith::MulIOp>(number, step, flags);
   number.replaceAllUsesExcept(emit.make<arith::AddIOp>(begin, distance, flags), distance.getDefiningOp());
 }
@@ -66,8 +66,8 @@ struct CountLoops : impl::CountLoopsBase<CountLoops> {
     getOperation().walk([](scf::ForOp loop) {
       if (loop.getUnsignedCmp() || loop.getStep().getType().isIndex()) // of a part that is lowered already
         return;
-      const llvm::ConstantRange step = rangeOf(loop.getStep());
-      const bool stepIsPositive = step.getSignedMin().isStrictlyPositive();
+      const ConstantIntRanges step = rangeOf(loop.getStep());
+      const bool stepIsPositive = step.smin().isStrictlyPositive();
       if (!stepIsPositive || !areSmall({rangeOf(loop.getLowerBound()), rangeOf(loop.getUpperBound()), step}))
         countIterations(loop, stepIsPositive);
     });

@@ -107,7 +107,7 @@ Raw sampledWords32() {
   return result;
 }
 
-// The bounds that lowering/cpu/MathFunctions.h states and derives; of f64 the limits measured.
+// The bounds that lowering/math/MathFunctions.h states and derives; of f64 the limits measured.
 TEST_P(Math, FunctionsOfF32StayWithinTheirBounds) {
   const double bounds[functionCount] = {2.0, 2.3, 2.2, 1.5, 3.4, 1.7, 1.5};
   const Raw arguments = sampledWords32();

@@ -3,20 +3,19 @@
 // Rounding to an integer is done by adding 1.5 · 2^23 (2^52 in f64), which leaves the integer in the low bits of the
 // sum: it can be added to an exponent from there, and no conversion sees a number out of its range.
 
-#include "lowering/cpu/MathFunctions.h"
+#include "lowering/math/MathFunctions.h"
 
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 #include <cmath>
 
 using namespace mlir;
 
-namespace kiln::lowering::cpu {
+namespace kiln::lowering {
 
-MathFunctions::MathFunctions(OpBuilder &builder, Location loc, Type type, bool scaleInstruction)
+MathFunctions::MathFunctions(OpBuilder &builder, Location loc, Type type, Scale scale)
     : emit(builder, loc), builder(builder), loc(loc), type(type), wide(getElementTypeOrSelf(type).isF64()),
-      scaleInstruction(scaleInstruction) {
+      scale(scale) {
   words = typeLike(type, builder.getIntegerType(wide ? 64 : 32));
 }
 
@@ -49,23 +48,6 @@ MathFunctions::Rounded MathFunctions::round(Value x, Value factor) {
 Value MathFunctions::reduceByLn2(Value x, Value n) {
   Value remainder = fma(n, number(wide ? -6.93147180369123816490e-01 : -0x1.62e4p-1), x);
   return fma(n, number(wide ? -1.90821492927058770002e-10 : -0x1.7f7d1cp-20), remainder);
-}
-
-/// Whether the vector is one that vscalef takes.
-bool MathFunctions::canScale() const {
-  auto vector = dyn_cast<VectorType>(type);
-  return scaleInstruction && vector && vector.getNumElements() == (wide ? 8 : 16);
-}
-
-/// x · 2ⁿ for a whole n of any size, rounded once; 0 in the lanes without `keep`. Causal attention, whose masked scores
-/// are −∞, is faster with those lanes masked off than with results that underflow.
-Value MathFunctions::scale(Value x, Value n, Value keep) {
-  Value lanes = LLVM::BitcastOp::create(builder, loc, builder.getIntegerType(wide ? 8 : 16), keep);
-  Value rounding = emit.make<LLVM::ConstantOp>(builder.getI32Type(), 4); // as the control register says
-  StringRef name = wide ? "llvm.x86.avx512.mask.scalef.pd.512" : "llvm.x86.avx512.mask.scalef.ps.512";
-  auto call = LLVM::CallIntrinsicOp::create(builder, loc, type, builder.getStringAttr(name),
-                                            ValueRange{x, n, number(0), lanes, rounding});
-  return call.getResult(0);
 }
 
 /// 2 · half · 2ⁿ. Below `smallBelow` results may be denormal: there the exponent is set too high by a margin, and a
@@ -111,10 +93,10 @@ static const double expTerms64[] = {2.0495067957387501189e-9, 2.5105770172466587
 Value MathFunctions::exp2(Value x) {
   ArrayRef<double> terms = wide ? ArrayRef<double>(exp2Terms64) : ArrayRef<double>(exp2Terms32);
   Value keep = above(x, wide ? -1075 : -150); // below, the result rounds to 0
-  x = atMost(canScale() ? x : emit.select(keep, x, number(0)), wide ? 1024.5 : 128.5);
+  x = atMost(scale ? x : emit.select(keep, x, number(0)), wide ? 1024.5 : 128.5);
   Rounded n = round(x, {});
   Value remainder = subtract(x, n.integer);
-  if (canScale())
+  if (scale)
     return scale(nearPower(remainder, terms, /*half=*/false), n.integer, keep);
   Value power = powerOfTwo(nearPower(remainder, terms, /*half=*/true), n, x, wide ? -1020 : -124);
   return emit.select(keep, power, number(0));
@@ -126,10 +108,10 @@ Value MathFunctions::exp2(Value x) {
 Value MathFunctions::exp(Value x) {
   ArrayRef<double> terms = wide ? ArrayRef<double>(expTerms64) : ArrayRef<double>(expTerms32);
   Value keep = above(x, wide ? -745.14 : -104); // below, the result rounds to 0
-  x = atMost(canScale() ? x : emit.select(keep, x, number(0)), wide ? 709.9 : 88.8);
+  x = atMost(scale ? x : emit.select(keep, x, number(0)), wide ? 709.9 : 88.8);
   Rounded n = round(x, number(0x1.71547652b82fep0));
   Value remainder = reduceByLn2(x, n.integer);
-  if (canScale())
+  if (scale)
     return scale(nearPower(remainder, terms, /*half=*/false), n.integer, keep);
   Value power = powerOfTwo(nearPower(remainder, terms, /*half=*/true), n, x, wide ? -707 : -86);
   return emit.select(keep, power, number(0));
@@ -219,4 +201,4 @@ Value MathFunctions::log(Value x) { return wide ? log64(x, false) : log32(x, fal
 /// Two roundings: half an ulp of the root, which is up to one of the quotient, and half an ulp of that.
 Value MathFunctions::rsqrt(Value x) { return divide(number(1), emit.make<math::SqrtOp>(x)); }
 
-} // namespace kiln::lowering::cpu
+} // namespace kiln::lowering

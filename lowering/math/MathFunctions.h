@@ -19,13 +19,15 @@
 
 #include "lowering/tile/Emit.h"
 
-namespace kiln::lowering::cpu {
+namespace kiln::lowering {
 
 class MathFunctions {
 public:
-  /// Functions of values of `type`: f32, f64 or a vector of one of them. `scaleInstruction`: AVX-512's vscalef, which
-  /// multiplies by a power of two at any range, may be used where the vector fills a register.
-  MathFunctions(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, bool scaleInstruction);
+  /// A machine's own x · 2ⁿ, for a whole n of any size, rounded once; 0 in the lanes without `keep`.
+  using Scale = llvm::function_ref<mlir::Value(mlir::Value x, mlir::Value n, mlir::Value keep)>;
+  /// Functions of values of `type`: f32, f64 or a vector of one of them. `scale` where the machine has it for the type;
+  /// it must outlive this.
+  MathFunctions(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, Scale scale = {});
 
   mlir::Value exp2(mlir::Value x);
   mlir::Value exp(mlir::Value x);
@@ -60,8 +62,6 @@ private:
   };
   struct Reduced;
   Value powerOfTwo(Value half, Rounded n, Value x, double smallBelow);
-  Value scale(Value x, Value n, Value keep);
-  bool canScale() const;
   Value nearPower(Value remainder, llvm::ArrayRef<double> coefficients, bool half);
   Rounded round(Value x, Value factor);
   Value reduceByLn2(Value x, Value n);
@@ -79,7 +79,7 @@ private:
   mlir::Location loc;
   mlir::Type type, words; // words: integers of the same width
   bool wide;              // f64
-  bool scaleInstruction;
+  Scale scale;
 };
 
-} // namespace kiln::lowering::cpu
+} // namespace kiln::lowering

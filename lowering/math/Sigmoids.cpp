@@ -1,13 +1,13 @@
 // tanh and erf in arithmetic.
 
-#include "lowering/cpu/MathFunctions.h"
+#include "lowering/math/MathFunctions.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 
-namespace kiln::lowering::cpu {
+namespace kiln::lowering {
 
 // The minimax polynomial of (e^r − 1 − r) / r² over |r| ≤ ln 2 / 2, its coefficients searched in f32: the error of
 // e^r − 1 is 0.23 · 2^-24 of it.
@@ -78,4 +78,4 @@ Value MathFunctions::erf64(Value x) {
   return emit.select(isFar, far, near);
 }
 
-} // namespace kiln::lowering::cpu
+} // namespace kiln::lowering

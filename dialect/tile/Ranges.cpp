@@ -1,0 +1,60 @@
+// What is known of the integers that operations make, for MLIR's analyses of ranges.
+
+#include "dialect/tile/Limits.h"
+#include "dialect/tile/TileDialect.h"
+
+#include "llvm/IR/ConstantRange.h"
+
+using namespace mlir;
+
+namespace kiln::tile {
+
+/// 0 … 2^bits of an i64.
+static ConstantIntRanges upTo(int bits) {
+  return ConstantIntRanges::fromUnsigned(APInt(64, 0), APInt::getOneBitSet(64, bits));
+}
+
+void DimOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn set) { set(getResult(), upTo(extentBits)); }
+
+void ProgramIdOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn set) {
+  set(getResult(), upTo(gridBits));
+}
+
+void NumProgramsOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn set) {
+  set(getResult(), upTo(gridBits));
+}
+
+/// The values of a signed range, and back.
+static llvm::ConstantRange valuesOf(const ConstantIntRanges &range) {
+  return llvm::ConstantRange::getNonEmpty(range.smin(), range.smax() + 1);
+}
+static ConstantIntRanges rangeOf(const llvm::ConstantRange &values) {
+  return ConstantIntRanges::fromSigned(values.getSignedMin(), values.getSignedMax());
+}
+
+/// Between integers; a bool is 0 or 1.
+void CastOp::inferResultRanges(ArrayRef<ConstantIntRanges> sources, SetIntRangeFn set) {
+  Type from = getElementTypeOrSelf(getSource().getType()), to = getElementTypeOrSelf(getType());
+  if (!isa<IntegerType>(to))
+    return;
+  unsigned width = to.getIntOrFloatBitWidth();
+  if (!isa<IntegerType>(from) || width == 1)
+    return set(getResult(), ConstantIntRanges::maxRange(width));
+  if (from.isInteger(1))
+    return set(getResult(), ConstantIntRanges::fromUnsigned(APInt(width, 0), APInt(width, 1)));
+  set(getResult(), rangeOf(valuesOf(sources[0]).sextOrTrunc(width)));
+}
+
+/// x / 0 is 0.
+void DivOp::inferResultRanges(ArrayRef<ConstantIntRanges> operands, SetIntRangeFn set) {
+  llvm::ConstantRange quotient = valuesOf(operands[0]).sdiv(valuesOf(operands[1]));
+  set(getResult(), rangeOf(quotient.unionWith(APInt(quotient.getBitWidth(), 0))));
+}
+
+/// x rem 0 is x.
+void RemOp::inferResultRanges(ArrayRef<ConstantIntRanges> operands, SetIntRangeFn set) {
+  llvm::ConstantRange dividend = valuesOf(operands[0]);
+  set(getResult(), rangeOf(dividend.srem(valuesOf(operands[1])).unionWith(dividend)));
+}
+
+} // namespace kiln::tile
