@@ -22,10 +22,13 @@
 
 namespace kiln::abi {
 inline constexpr int64_t gridSlots = 3;
+/// What a slot after the grid holds: the pointer, an extent or a stride of a view, or a scalar. Slots.h lists a kernel's.
+struct Slot {
+  enum Kind : uint8_t { pointer, extent, stride, scalar } kind = pointer;
+  int argument = 0;
+  int dimension = 0; // of an extent or stride
+};
 inline constexpr int64_t scratchAlignment = 64;
-/// What a launch may ask for, so that generated code need not fear overflow in sums of a few of these and constants:
-/// the largest extent of a view is 2^extentBits, and the largest extent of a grid 2^gridBits.
-inline constexpr int extentBits = tile::extentBits, gridBits = tile::gridBits;
 using CpuKernel = void (*)(const void *args, int64_t program, void *scratch);
 inline constexpr const char *scratchSuffix = "_scratch_bytes";
 inline constexpr const char *checkFailed = "kiln_check_failed";

@@ -173,6 +173,21 @@ static uint64_t bitsOf(const Arg &arg) {
   return bits;
 }
 
+/// What a slot holds of its argument.
+static uint64_t wordOf(const abi::Slot &slot, const Arg &arg, void *workspace) {
+  switch (slot.kind) {
+  case abi::Slot::pointer:
+    return reinterpret_cast<uintptr_t>(dataOf(arg, workspace));
+  case abi::Slot::extent:
+    return arg.ref.extents[slot.dimension];
+  case abi::Slot::stride:
+    return arg.ref.strides[slot.dimension];
+  case abi::Slot::scalar:
+    return bitsOf(arg);
+  }
+  throw Error("no such kind of slot", Fault::internal);
+}
+
 ArgumentBlock pack(const std::string &kernel, const Signature &signature, Grid grid, const std::vector<Arg> &args,
                    void *workspace) {
   if (args.size() != signature.parameters.size())
@@ -180,22 +195,10 @@ ArgumentBlock pack(const std::string &kernel, const Signature &signature, Grid g
                             args.size()));
   checkGrid(kernel, grid);
   ArgumentBlock block(grid.begin(), grid.end());
-  for (size_t i = 0; i < args.size(); ++i) {
-    const Signature::Parameter &parameter = signature.parameters[i];
-    const Arg &arg = args[i];
-    checkFits(kernel, signature, i, arg, workspace);
-    if (!parameter.isView) {
-      block.push_back(bitsOf(arg));
-      continue;
-    }
-    block.push_back(reinterpret_cast<uintptr_t>(dataOf(arg, workspace)));
-    for (size_t d = 0; d < parameter.extents.size(); ++d)
-      if (parameter.extents[d] == Signature::dynamic)
-        block.push_back(arg.ref.extents[d]);
-    for (size_t d = 0; d < parameter.strides.size(); ++d)
-      if (parameter.strides[d] == Signature::dynamic)
-        block.push_back(arg.ref.strides[d]);
-  }
+  for (size_t i = 0; i < args.size(); ++i)
+    checkFits(kernel, signature, i, args[i], workspace);
+  for (const abi::Slot &slot : signature.slots)
+    block.push_back(wordOf(slot, args[slot.argument], workspace));
   checkDisjoint(kernel, signature, args, workspace);
   return block;
 }

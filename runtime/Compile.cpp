@@ -13,6 +13,7 @@
 #include "lowering/Crashes.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/Driver.h"
+#include "lowering/Slots.h"
 #include "runtime/Cache.h"
 #include "runtime/Compilation.h"
 #include "runtime/ContextPool.h"
@@ -166,6 +167,7 @@ static Signature signatureOf(const Request &request, mlir::ModuleOp module) {
     }
     signature.parameters.push_back(std::move(parameter));
   }
+  signature.slots = lowering::slotsOf(function.getArgumentTypes());
   signature.disjoint = disjointPairs(args, workspace);
   return signature;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "dialect/dsl/Plan.h"
+#include "lowering/Abi.h"
 
 #include <limits>
 
@@ -26,6 +27,7 @@ struct Signature {
     bool stridesBy16 = false, fits32 = false;
   };
   std::vector<Parameter> parameters;
+  std::vector<abi::Slot> slots;              // of the argument block, after the grid
   std::vector<std::pair<int, int>> disjoint; // views that must not overlap
 };
 

@@ -1,10 +1,11 @@
-// How large a launch may be, so that what is made of extents and program numbers need not fear overflow.
+// What a launch may ask for, so that generated code need not fear overflow in sums of a few extents or program numbers
+// and constants.
 
 #pragma once
 
-namespace kiln::tile {
+namespace kiln::abi {
 
 /// The largest extent of a view is 2^extentBits, and the largest extent of a grid 2^gridBits.
 inline constexpr int extentBits = 56, gridBits = 40;
 
-} // namespace kiln::tile
+} // namespace kiln::abi

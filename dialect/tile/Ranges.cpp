@@ -14,14 +14,16 @@ static ConstantIntRanges upTo(int bits) {
   return ConstantIntRanges::fromUnsigned(APInt(64, 0), APInt::getOneBitSet(64, bits));
 }
 
-void DimOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn set) { set(getResult(), upTo(extentBits)); }
+void DimOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn set) {
+  set(getResult(), upTo(abi::extentBits));
+}
 
 void ProgramIdOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn set) {
-  set(getResult(), upTo(gridBits));
+  set(getResult(), upTo(abi::gridBits));
 }
 
 void NumProgramsOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn set) {
-  set(getResult(), upTo(gridBits));
+  set(getResult(), upTo(abi::gridBits));
 }
 
 /// The values of a signed range, and back.

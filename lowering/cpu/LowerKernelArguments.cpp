@@ -14,7 +14,7 @@
 #include "lowering/cpu/Passes.h"
 
 #include "dialect/tile/TileDialect.h"
-#include "lowering/Abi.h"
+#include "lowering/Slots.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
@@ -35,17 +35,19 @@ namespace {
 /// Rebuilds the arguments of one kernel, at the entry of its function.
 class Arguments {
 public:
-  Arguments(func::FuncOp func, Value args, Value program)
+  /// `types` are those of the kernel's arguments.
+  Arguments(func::FuncOp func, TypeRange types, Value args, Value program)
       : builder(OpBuilder::atBlockBegin(&func.front())), converter(func.getContext()), loc(func.getLoc()), args(args),
-        program(program) {}
+        program(program), slots(slotsOf(types)) {}
 
-  /// The view or scalar that the block holds next.
-  Value next(Type type) {
+  /// The view or scalar that is argument `number`, of this type.
+  Value argument(int number, Type type) {
     if (const auto view = dyn_cast<MemRefType>(type))
-      return nextView(view);
+      return viewArgument(number, view);
+    const int64_t slot = slotOf(abi::Slot::scalar, number);
     if (!type.isInteger(1))
-      return load(slot++, type);
-    const Value byte = load(slot++, builder.getI8Type());
+      return load(slot, type);
+    const Value byte = load(slot, builder.getI8Type());
     const Value zero = arith::ConstantIntOp::create(builder, loc, 0, 8);
     return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, byte, zero);
   }
@@ -92,21 +94,30 @@ private:
                                 /*isNonTemporal=*/false, /*isInvariant=*/true);
   }
 
-  OpFoldResult nextIndex() {
-    return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), load(slot++, builder.getI64Type()))
-        .getResult();
+  /// Where in the block something stands.
+  int64_t slotOf(abi::Slot::Kind kind, int argument, int dimension = 0) const {
+    const auto found = llvm::find_if(slots, [&](const abi::Slot &slot) {
+      return slot.kind == kind && slot.argument == argument && slot.dimension == dimension;
+    });
+    return abi::gridSlots + (found - slots.begin());
   }
 
-  Value nextView(MemRefType type) {
-    const Value data = load(slot++, args.getType());
-    const auto [strides, offset] = type.getStridesAndOffset();
-    const auto known = [&](ArrayRef<int64_t> values) {
+  Value viewArgument(int number, MemRefType type) {
+    const Value data = load(slotOf(abi::Slot::pointer, number), args.getType());
+    const auto known = [&](abi::Slot::Kind kind, ArrayRef<int64_t> values) {
       SmallVector<OpFoldResult> result;
-      for (const int64_t value : values)
-        result.push_back(ShapedType::isDynamic(value) ? nextIndex() : OpFoldResult(builder.getIndexAttr(value)));
+      for (const auto [dimension, value] : llvm::enumerate(values)) {
+        if (!ShapedType::isDynamic(value)) {
+          result.push_back(builder.getIndexAttr(value));
+          continue;
+        }
+        const Value word = load(slotOf(kind, number, static_cast<int>(dimension)), builder.getI64Type());
+        result.push_back(arith::IndexCastOp::create(builder, loc, builder.getIndexType(), word).getResult());
+      }
       return result;
     };
-    const SmallVector<OpFoldResult> extents = known(type.getShape()), steps = known(strides);
+    const SmallVector<OpFoldResult> extents = known(abi::Slot::extent, type.getShape()),
+                                    steps = known(abi::Slot::stride, type.getStridesAndOffset().first);
     return viewOf(data, type, extents, steps);
   }
 
@@ -123,7 +134,7 @@ private:
   LLVMTypeConverter converter;
   const Location loc;
   const Value args, program;
-  int64_t slot = abi::gridSlots;
+  const std::vector<abi::Slot> slots;
   Value grid[3], ids[3];
 };
 
@@ -210,9 +221,9 @@ struct LowerKernelArguments : impl::LowerKernelArgumentsBase<LowerKernelArgument
     const Value program = entry.addArgument(builder.getI64Type(), named("program"));
     const Value scratch = entry.addArgument(pointer, named("scratch"));
 
-    Arguments arguments(func, args, program);
+    Arguments arguments(func, func.getArgumentTypes().drop_back(), args, program);
     for (BlockArgument old : entry.getArguments().take_front(count - 1)) {
-      Value argument = arguments.next(old.getType());
+      Value argument = arguments.argument(static_cast<int>(old.getArgNumber()), old.getType());
       if (isa<NameLoc>(old.getLoc())) // stages go on calling it by its name
         argument.setLoc(old.getLoc());
       old.replaceAllUsesWith(argument);
@@ -224,8 +235,8 @@ struct LowerKernelArguments : impl::LowerKernelArgumentsBase<LowerKernelArgument
 
     func.setType(builder.getFunctionType({pointer, builder.getI64Type(), pointer}, {}));
     func.setArgAttrsAttr(argumentFacts(builder));
-    for (const StringRef name : {"tile.kernel", "tile.disjoint", "cpu.scratch_bytes"})
-      func->removeAttr(name);
+    for (const NamedAttribute attribute : llvm::to_vector(func->getDiscardableAttrs()))
+      func->removeDiscardableAttr(attribute.getName()); // facts and decisions, which nobody reads from here on
     emitScratchBytes(func, bytes);
     return success();
   }

@@ -6,6 +6,7 @@
 #include "lowering/math/MathFunctions.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/TypeUtilities.h"
 
 #include <cmath>
 
