@@ -182,7 +182,18 @@ def variables(files):
         yield f"README.md: names the variable '{name}', which nothing reads"
 
 
-RULES = {rule.__name__: rule for rule in (top, layering, naming, size, words, scripts, readme, variables)}
+def registry(files):
+    """Every kernel that a file of kernels/ makes is in the registry, and in it once."""
+    listed = re.findall(r"&(\w+)", files["kernels/Registry.cc"].text) if "kernels/Registry.cc" in files else []
+    for path, file in files.items():
+        if not re.match(r"kernels/\w+\.cc$", path):
+            continue
+        for name in re.findall(r"^const Kernel (\w+)\s*=", file.text, re.M):
+            if listed.count(name) != 1:
+                yield f"{path}: expected kernel '{name}' once in kernels/Registry.cc, but found it {listed.count(name)} times"
+
+
+RULES = {rule.__name__: rule for rule in (top, layering, naming, size, words, scripts, readme, variables, registry)}
 
 
 def read(root):

@@ -90,6 +90,11 @@ class RulesTest(unittest.TestCase):
         self.expect("readme", {**page, "lowering/CMakeLists.txt": "kiln_passes(kiln_passes_gen Passes tile cpu)"})
         self.expect("readme", page, "build/reference/passes.md")
 
+    def test_kernels_are_registered(self):
+        files = {"kernels/Registry.cc": "  &addKernel,\n  &geluKernel,\n", "kernels/add.cc": "const Kernel addKernel = kernel("}
+        self.expect("registry", files)
+        self.expect("registry", {**files, "kernels/sum.cc": "const Kernel sumKernel =\n    kernel("}, "'sumKernel'")
+
     def test_variables_are_written_down(self):
         table = {"README.md": "| `KILN_DUMP` | a folder |\n| `CXX` | the compiler |\n"}
         reads = {"runtime/A.cpp": 'std::getenv("CXX");\nvariable("KILN_DUMP");\n'}
