@@ -9,6 +9,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 
@@ -16,16 +17,12 @@ namespace kiln {
 
 std::string printField(int64_t value) { return std::to_string(value); }
 
-std::string printField(double value) {
+template <class T> static std::string shortest(T value) {
   char text[32];
-  // The shortest of these that reads back as the same number: it stands in cache keys. A NaN never equals itself.
-  for (int digits : {6, 9, 17}) {
-    std::snprintf(text, sizeof text, "%.*g", digits, value);
-    if (std::isnan(value) || std::strtod(text, nullptr) == value)
-      break;
-  }
-  return text;
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
+std::string printField(double value) { return shortest(value); }
+std::string printField(float value) { return shortest(value); }
 
 /// A value as messages show it: no longer than a line.
 static std::string shown(const std::string &text) {
@@ -46,15 +43,22 @@ int64_t parseInteger(const std::string &field, const std::string &text, int64_t 
   return value;
 }
 
-double parseReal(const std::string &field, const std::string &text) {
+template <class T>
+static T parseAs(const std::string &field, const std::string &text, T (*convert)(const char *text, char **end)) {
   errno = 0;
   char *end = nullptr;
-  double value = std::strtod(text.c_str(), &end);
+  const T value = convert(text.c_str(), &end);
   if (text.empty() || *end != 0)
     throw Error("expected a number for '" + field + "', but got '" + shown(text) + "'");
   if (std::isinf(value) && errno == ERANGE)
     throw Error("expected a number that fits '" + field + "', but got '" + shown(text) + "'");
   return value;
+}
+void parseReal(const std::string &field, const std::string &text, double &value) {
+  value = parseAs(field, text, std::strtod);
+}
+void parseReal(const std::string &field, const std::string &text, float &value) {
+  value = parseAs(field, text, std::strtof);
 }
 
 std::string calledArgument(const std::string &name, size_t index) {

@@ -31,10 +31,14 @@ struct Field {
 };
 
 std::string printField(int64_t value);
+/// The shortest text that reads back as the same number.
 std::string printField(double value);
-/// Reads an integer from `least` to `most`, a bool (0, 1, true, false) or a double; throws Error with the field's name.
+std::string printField(float value);
+/// Reads an integer from `least` to `most`, a bool (0, 1, true, false) or a number that the type of `value` holds;
+/// throws Error with the field's name.
 int64_t parseInteger(const std::string &field, const std::string &text, int64_t least, int64_t most);
-double parseReal(const std::string &field, const std::string &text);
+void parseReal(const std::string &field, const std::string &text, double &value);
+void parseReal(const std::string &field, const std::string &text, float &value);
 
 namespace detail {
 /// Its address tells one config struct from another.
@@ -55,13 +59,13 @@ template <class Config, class T> Field field(const char *name, T Config::*member
   f.print = [member](const void *config) {
     T value = static_cast<const Config *>(config)->*member;
     if constexpr (std::is_floating_point_v<T>)
-      return printField(static_cast<double>(value));
+      return printField(value);
     else
       return printField(static_cast<int64_t>(value));
   };
   f.parse = [member, field = std::string(name)](void *config, const std::string &text) {
     if constexpr (std::is_floating_point_v<T>)
-      static_cast<Config *>(config)->*member = static_cast<T>(parseReal(field, text));
+      parseReal(field, text, static_cast<Config *>(config)->*member);
     else
       static_cast<Config *>(config)->*member =
           static_cast<T>(parseInteger(field, text, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
