@@ -2,6 +2,7 @@
 
 #include "runtime/simulator/Access.h"
 
+#include "runtime/simulator/BulkCopies.h"
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Cta.h"
 #include "runtime/simulator/Metrics.h"
@@ -43,7 +44,19 @@ void setAddress(Step &step, AccessShape &shape, const Decoder::Address &address)
 }
 
 static const char *verb(AccessKind kind) {
-  return isRead(kind) ? "reads" : kind == AccessKind::atomic ? "updates" : "writes";
+  return isRead(kind) ? "reads" : kind == AccessKind::atomic || kind == AccessKind::mbarrier ? "updates" : "writes";
+}
+
+std::optional<uint32_t> sharedPlace(const Warp &warp, const char *at) {
+  const auto offset = static_cast<uint64_t>(at - warp.cta.shared());
+  return offset < warp.cta.sharedBytes() ? std::optional(static_cast<uint32_t>(offset)) : std::nullopt;
+}
+
+/// Complains about a lane that touches an mbarrier with an instruction that is none of an mbarrier's.
+static void expectNoMbarrier(Warp &warp, const Step &step, int lane, uint32_t offset, int bytes, AccessKind kind) {
+  if (const auto place = warp.cta.mbarriers.overlapping(offset, static_cast<uint32_t>(bytes)))
+    warp.report(Check::mbarrier, step, lane,
+                fmt::format("{} {} bytes at {}, where the mbarrier at {} lies", verb(kind), bytes, offset, *place));
 }
 
 /// Offsets into a window of `size` bytes that begins at `base` on the host; lanes have `stride` bytes each.
@@ -57,6 +70,9 @@ static void resolveWindow(Warp &warp, const Step &step, Space space, const std::
     if (offset + static_cast<uint64_t>(bytes) <= size) {
       pointers.at[static_cast<size_t>(lane)] = base + offset + static_cast<uint64_t>(lane) * stride;
       pointers.valid |= Mask{1} << lane;
+      if (space == Space::shared && kind != AccessKind::mbarrier && kind != AccessKind::mbarrierWrite &&
+          warp.cta.mbarriers.mayOverlap(offset, static_cast<uint64_t>(bytes)))
+        expectNoMbarrier(warp, step, lane, static_cast<uint32_t>(offset), bytes, kind);
     } else {
       warp.report(
           Check::bounds, step, lane,
@@ -220,6 +236,29 @@ LanePointers resolve(Warp &warp, const Step &step, Space space, const std::array
     resolveIn(warp, step, Space::global, addresses, bytes, kind, part, pointers, sizes);
   note(pointers.valid & ~(local | param));
   return pointers;
+}
+
+char *locate(Warp &warp, const Step &step, int lane, Space space, uint64_t address, uint32_t bytes, uint32_t alignment,
+             AccessKind kind, bool isLater) {
+  if (address % alignment != 0) {
+    warp.report(Check::alignment, step, lane,
+                fmt::format("{} {} bytes at {:#x}, which is no multiple of {}", verb(kind), bytes, address, alignment));
+    return nullptr;
+  }
+  if (space == Space::generic) {
+    const uint64_t window = address & windowMask;
+    space = window == sharedWindow  ? Space::shared
+            : window == localWindow ? Space::local
+            : window == paramWindow ? Space::param
+                                    : Space::global;
+  }
+  LanePointers pointers;
+  std::array<uint64_t, lanesOfWarp> addresses{};
+  addresses[static_cast<size_t>(lane)] = address;
+  resolveIn(warp, step, space, addresses, static_cast<int>(bytes), kind, Mask{1} << lane, pointers, nullptr);
+  if (pointers.valid && warp.cta.shadow && !isLater && (space == Space::shared || space == Space::global))
+    warp.cta.shadow->access({warp, step, pointers, pointers.valid, bytes, kind});
+  return pointers.valid ? pointers.at[static_cast<size_t>(lane)] : nullptr;
 }
 
 // --- Loads and stores ----------------------------------------------------------------------------------------------
@@ -426,7 +465,7 @@ void markCopies(const ptx::Function &function, const std::vector<ptx::Use> &uses
 void addAccess(InstructionTable &table) {
   table["ld"] = [](Decoder &d) { decodeAccess(d, false); };
   table["ldu"] = table["ld"];
-  table["st"] = [](Decoder &d) { decodeAccess(d, true); };
+  table["st"] = [](Decoder &d) { d.take("async") ? decodeAsyncStore(d) : decodeAccess(d, true); };
 }
 
 } // namespace kiln::simulator

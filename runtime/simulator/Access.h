@@ -7,10 +7,13 @@
 #include "runtime/simulator/Warp.h"
 #include "runtime/simulator/ptx/Flow.h"
 
+#include <optional>
+
 namespace kiln::simulator {
 
 /// Strong accesses synchronise, and do not race with each other; those of a warp belong to all its lanes;
-/// a copyRead is of bytes that are only stored again, which may be the padding of a structure.
+/// a copyRead is of bytes that are only stored again, which may be the padding of a structure. mbarrierWrite makes or
+/// ends an mbarrier, mbarrier uses one: nothing else may touch it.
 enum class AccessKind : uint8_t {
   read,
   copyRead,
@@ -20,7 +23,9 @@ enum class AccessKind : uint8_t {
   strongWrite,
   warpRead,
   warpWrite,
-  asyncWrite
+  asyncWrite,
+  mbarrierWrite,
+  mbarrier
 };
 inline bool isRead(AccessKind kind) {
   return kind == AccessKind::read || kind == AccessKind::copyRead || kind == AccessKind::strongRead ||
@@ -76,6 +81,14 @@ LanePointers resolve(Warp &warp, const Step &step, ptx::Space space, const std::
 
 /// Marks the loads of a function whose results are only stored again; `uses` are its instructions'.
 void markCopies(const ptx::Function &function, const std::vector<ptx::Use> &uses, Code &code);
+
+/// Finds and checks `bytes` bytes, of any number, at one lane's address, which is a multiple of `alignment`; null when
+/// something was wrong, which is reported. `isLater`: it is an asynchronous unit that will touch them.
+char *locate(Warp &warp, const Step &step, int lane, ptx::Space space, uint64_t address, uint32_t bytes,
+             uint32_t alignment, AccessKind kind, bool isLater = false);
+
+/// Where in shared memory a lane's access lies that `resolve` found; nothing when it is elsewhere.
+std::optional<uint32_t> sharedPlace(const Warp &warp, const char *at);
 
 /// Sets slot 0 and detail of a step from a decoded address, and the address fields of its shape.
 void setAddress(Step &step, AccessShape &shape, const Decoder::Address &address);

@@ -1,8 +1,10 @@
-// The queue of copies, and cp.async with its groups.
+// The queue of copies, and cp.async with its groups. Bulk copies, which begin with the same word, have files of their
+// own.
 
 #include "runtime/simulator/AsyncCopies.h"
 
 #include "runtime/simulator/Access.h"
+#include "runtime/simulator/BulkCopies.h"
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Cta.h"
 #include "runtime/simulator/Shadow.h"
@@ -27,6 +29,7 @@ static void land(const AsyncCopies::Copy &copy, size_t lane) {
 
 void AsyncCopies::issue(Copy copy, Delivery delivery, uint64_t seed) {
   copy.groups = committed;
+  copy.number = number++;
   Mask now = delivery == Delivery::early ? allLanes : 0;
   if (delivery == Delivery::random)
     now = static_cast<Mask>((seed + copies.size()) * 0x9e3779b97f4a7c15 >> 32);
@@ -47,14 +50,15 @@ void AsyncCopies::commit(Mask lanes) {
     committed[lane] += lanes >> lane & 1;
 }
 
-template <class Due> void AsyncCopies::land(Warp &warp, Mask lanes, Due due) {
+template <class Due> void AsyncCopies::land(Warp &warp, Mask lanes, Due due, std::optional<int> engine) {
   for (Copy &copy : copies)
     for (size_t lane = 0; lane < lanesOfWarp; ++lane)
       if ((copy.lanes & lanes) >> lane & 1 && due(copy, lane)) {
         if (copy.pending >> lane & 1)
           simulator::land(copy, lane);
         if (warp.cta.shadow)
-          warp.cta.shadow->endWrite(warp.index, static_cast<int>(lane), copy.to[lane], copy.bytes);
+          warp.cta.shadow->endWrite(engine.value_or(warp.index), engine ? 0 : static_cast<int>(lane), copy.to[lane],
+                                    copy.bytes);
         copy.lanes &= ~(Mask{1} << lane);
       }
   std::erase_if(copies, [](const Copy &copy) { return copy.lanes == 0; });
@@ -66,6 +70,10 @@ void AsyncCopies::wait(Warp &warp, Mask lanes, uint32_t pending) {
 
 void AsyncCopies::waitAll(Warp &warp, Mask lanes) {
   land(warp, lanes, [](const Copy &, size_t) { return true; });
+}
+
+void AsyncCopies::landFirst(Warp &warp, Mask lanes, uint64_t count, int engine) {
+  land(warp, lanes, [&](const Copy &copy, size_t) { return copy.number < count; }, engine);
 }
 
 // --- cp.async ------------------------------------------------------------------------------------------------------
@@ -129,8 +137,15 @@ static void decodeCopy(Decoder &d) {
 }
 
 static void decodeCp(Decoder &d) {
+  const bool reduces = d.take("reduce");
   if (!d.take("async"))
     d.unsupported();
+  if (d.take("bulk"))
+    return d.take("tensor") ? decodeTensorCopy(d, reduces) : decodeBulkCopy(d, reduces);
+  if (reduces)
+    d.unsupported();
+  if (d.take("mbarrier"))
+    return decodeCopyArrival(d);
   switch (d.takeOne({"commit_group", "wait_group", "wait_all"})) {
   case 0:
     d.emit([](Warp &warp, const Step &) { warp.asyncCopies.commit(warp.exec); });

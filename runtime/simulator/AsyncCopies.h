@@ -8,6 +8,7 @@
 #include "runtime/simulator/Program.h"
 
 #include <array>
+#include <optional>
 #include <vector>
 
 namespace kiln::simulator {
@@ -26,19 +27,25 @@ public:
     std::array<char *, lanesOfWarp> to;
     std::array<const char *, lanesOfWarp> from;
     std::array<uint32_t, lanesOfWarp> sizes, groups;
+    uint64_t number = 0;
   };
-  /// Takes a copy of the warp's, whose groups are set here.
+  /// Takes a copy of the warp's, whose groups and number are set here.
   void issue(Copy copy, Delivery delivery, uint64_t seed);
   void commit(Mask lanes);
   /// The lanes of the warp wait until at most `pending` of their groups have not landed.
   void wait(Warp &warp, Mask lanes, uint32_t pending);
   /// Lands everything of the lanes, in groups or not.
   void waitAll(Warp &warp, Mask lanes);
+  /// Copies issued so far.
+  uint64_t issued() const { return number; }
+  /// Lands those of the first `count` copies that are of the lanes, for an engine that completes a barrier.
+  void landFirst(Warp &warp, Mask lanes, uint64_t count, int engine);
 
 private:
-  template <class Due> void land(Warp &warp, Mask lanes, Due due);
+  template <class Due> void land(Warp &warp, Mask lanes, Due due, std::optional<int> engine = std::nullopt);
   std::vector<Copy> copies;                      // in the order of their issue
   std::array<uint32_t, lanesOfWarp> committed{}; // groups of each lane
+  uint64_t number = 0;
 };
 
 } // namespace kiln::simulator

@@ -1,13 +1,12 @@
 // atom and red: lane by lane, in lane order, each indivisible on the host, too, since blocks run on several threads.
 
 #include "runtime/simulator/Access.h"
+#include "runtime/simulator/AtomicOperations.h"
+#include "runtime/simulator/BulkCopies.h"
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Cta.h"
-#include "runtime/simulator/Lanes.h"
-#include "runtime/simulator/Numbers.h"
 #include "runtime/simulator/Shadow.h"
 
-#include <algorithm>
 #include <atomic>
 
 namespace kiln::simulator {
@@ -15,56 +14,6 @@ namespace kiln::simulator {
 using ptx::Operand;
 using ptx::Space;
 using ptx::Type;
-
-enum class AtomicOperation : uint8_t { add, min, max, and_, or_, xor_, exchange, compare, increment, decrement };
-
-/// What memory holds after an operation on `old` with b (and c).
-template <class T> static T updated(AtomicOperation operation, T old, T b, T c) {
-  using Op = AtomicOperation;
-  if constexpr (std::is_floating_point_v<T>) {
-    switch (operation) {
-    case Op::add:
-      return old + b;
-    case Op::exchange:
-      return b;
-    default:
-      return old;
-    }
-  } else {
-    using U = std::make_unsigned_t<T>;
-    const auto x = static_cast<U>(old), y = static_cast<U>(b);
-    switch (operation) {
-    case Op::add:
-      return static_cast<T>(x + y);
-    case Op::min:
-      return std::min(old, b);
-    case Op::max:
-      return std::max(old, b);
-    case Op::and_:
-      return static_cast<T>(x & y);
-    case Op::or_:
-      return static_cast<T>(x | y);
-    case Op::xor_:
-      return static_cast<T>(x ^ y);
-    case Op::exchange:
-      return b;
-    case Op::compare:
-      return old == b ? c : old;
-    case Op::increment:
-      return x >= y ? T(0) : static_cast<T>(x + 1);
-    case Op::decrement:
-      return x == 0 || x > y ? b : static_cast<T>(x - 1);
-    }
-    return old;
-  }
-}
-
-/// A number that memory holds as a word of its own width.
-template <class T> struct AtomicWord {
-  using Word = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
-  static T number(Word word) { return fromWord<T>(word); }
-  static Word word(T number) { return static_cast<Word>(toWord<T>(number)); }
-};
 
 static uint32_t addHalves(uint32_t a, uint32_t b, bool isBf16, bool flush) {
   uint32_t result = 0;
@@ -179,6 +128,8 @@ static Handler pickHandler(Decoder &d, AtomicOperation operation, Type type) {
 }
 
 template <bool Returns> static void decodeAtomic(Decoder &d) {
+  if (!Returns && d.take("async"))
+    return decodeAsyncReduction(d);
   const int order = d.takeOne({"relaxed", "acquire", "release", "acq_rel"}, 0);
   while (d.takeOne({"sem", "cta", "gpu", "sys", "cluster", "L2::cache_hint"}) >= 0)
     continue;

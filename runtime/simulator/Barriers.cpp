@@ -1,5 +1,6 @@
 // bar and barrier with their reductions, bar.warp.sync, and the fences, which lockstep execution makes orders already.
 
+#include "runtime/simulator/BulkCopies.h"
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Cta.h"
 #include "runtime/simulator/Shadow.h"
@@ -25,6 +26,15 @@ static uint32_t uniform(Warp &warp, const Step &step, uint32_t slot, const char 
 
 enum BarrierDetail : uint64_t { arriveOnly = 1, isAligned = 2 };
 
+/// Complains when an instruction that is `.aligned` does not have all lanes of the warp that are left.
+static void expectConverged(Warp &warp, const Step &step) {
+  if ((step.detail & isAligned) && warp.exec != warp.alive)
+    warp.report(
+        Check::barrier, step, std::countr_zero(warp.alive & ~warp.exec),
+        fmt::format("lanes {:#x} are at the barrier, but {:#x} of the warp are elsewhere: all must come together",
+                    warp.exec, warp.alive & ~warp.exec));
+}
+
 static void runBarrier(Warp &warp, const Step &step) {
   const uint32_t number = uniform(warp, step, step.slots[0], "the barrier's number");
   const uint32_t threads =
@@ -37,11 +47,7 @@ static void runBarrier(Warp &warp, const Step &step) {
                     number, threads));
     return;
   }
-  if ((step.detail & isAligned) && warp.exec != warp.alive)
-    warp.report(
-        Check::barrier, step, std::countr_zero(warp.alive & ~warp.exec),
-        fmt::format("lanes {:#x} are at the barrier, but {:#x} of the warp are elsewhere: all must come together",
-                    warp.exec, warp.alive & ~warp.exec));
+  expectConverged(warp, step);
   warp.cta.arrive(warp, step, static_cast<int>(number), static_cast<int>(threads), (step.detail & arriveOnly) != 0);
 }
 
@@ -49,6 +55,43 @@ static void emitBarrier(Decoder &d, size_t firstOperand, uint64_t detail) {
   Step &step = d.emit(runBarrier, {d.source(firstOperand, Type::u32)}, detail);
   if (d.count() > firstOperand + 1)
     step.slots[1] = d.source(firstOperand + 1, Type::u32);
+}
+
+/// barrier.cluster: arriving and waiting are two instructions. A cluster is one block.
+static void decodeClusterBarrier(Decoder &d) {
+  const int kind = d.takeOne({"arrive", "wait"});
+  if (kind < 0)
+    d.wrong("'.arrive' or '.wait'");
+  d.takeOne({kind == 0 ? "release" : "acquire", "relaxed"});
+  const uint64_t detail = d.take("aligned") ? uint64_t{isAligned} : 0;
+  d.expectCount(0, 0);
+  if (kind == 0)
+    d.emit(
+        [](Warp &warp, const Step &step) {
+          expectConverged(warp, step);
+          const uint64_t phase = warp.cta.phaseOf(Cta::clusterBarrier);
+          for (size_t lane = 0; lane < lanesOfWarp; ++lane)
+            if (warp.exec >> lane & 1)
+              warp.clusterPhases[lane] = phase + 1;
+          warp.cta.arrive(warp, step, Cta::clusterBarrier, 0, true);
+        },
+        {}, detail);
+  else
+    d.emit(
+        [](Warp &warp, const Step &step) {
+          expectConverged(warp, step);
+          const auto lane = static_cast<size_t>(std::countr_zero(warp.exec));
+          const uint64_t arrived = warp.clusterPhases[lane];
+          for (size_t other = 0; other < lanesOfWarp; ++other)
+            if (warp.exec >> other & 1)
+              warp.clusterPhases[other] = 0;
+          if (arrived == 0)
+            warp.report(Check::barrier, step, static_cast<int>(lane),
+                        "waits at the cluster's barrier without arriving");
+          else
+            warp.cta.waitFor(warp, Cta::clusterBarrier, arrived - 1);
+        },
+        {}, detail);
 }
 
 static void decodeBarrier(Decoder &d, bool aligned) {
@@ -61,15 +104,8 @@ static void decodeBarrier(Decoder &d, bool aligned) {
     });
     return;
   }
-  if (d.take("cluster")) { // a cluster is one block
-    const bool arrives = d.take("arrive");
-    d.take("wait");
-    while (d.takeOne({"aligned", "acquire", "release", "relaxed"}) >= 0)
-      continue;
-    if (arrives)
-      d.emit([](Warp &warp, const Step &step) { warp.cta.arrive(warp, step, Cta::clusterBarrier, 0, false); });
-    return;
-  }
+  if (d.take("cluster"))
+    return decodeClusterBarrier(d);
   d.take("cta");
   const int kind = d.takeOne({"sync", "arrive", "red"});
   aligned |= d.take("aligned");
@@ -83,21 +119,39 @@ static void decodeBarrier(Decoder &d, bool aligned) {
 
 static void decodeFence(Decoder &d) {
   if (d.take("proxy")) {
-    const int kind = d.takeOne({"async", "async::global", "async::shared::cta", "alias"});
-    d.takeOne({"shared::cta", "shared::cluster", "global"});
-    if (kind != 3)
-      d.emit([](Warp &warp, const Step &) {
-        if (warp.cta.shadow)
-          warp.cta.shadow->order.proxyFence(warp.index);
-      });
+    if (d.take("tensormap::generic"))
+      return decodeTensorMapFence(d);
+    d.expectCount(0, 0);
+    if (d.take("alias"))
+      return;
+    if (d.take("async::generic")) {
+      if (d.takeOne({"acquire", "release"}) < 0 ||
+          d.takeOne({"sync_restrict::shared::cluster", "sync_restrict::shared::cta"}) < 0 || !d.take("cluster"))
+        d.unsupported();
+    } else if (d.take("async")) {
+      d.takeOne({"global", "shared::cta", "shared::cluster"});
+    } else {
+      d.unsupported();
+    }
+    d.emit([](Warp &warp, const Step &) {
+      if (warp.cta.shadow)
+        warp.cta.shadow->order.proxyFence(warp.index);
+    });
     return;
   }
+  d.expectCount(0, 0);
   d.emit([](Warp &warp, const Step &) {
     if (warp.cta.shadow)
       warp.cta.shadow->order.fence(warp.index, warp.exec);
   });
-  while (d.takeOne({"sc", "acq_rel", "acquire", "release", "cta", "gpu", "sys", "cluster", "gl", "mbarrier_init"}) >= 0)
-    continue;
+  if (d.take("mbarrier_init"))
+    d.emit([](Warp &warp, const Step &) {
+      if (warp.cta.shadow)
+        warp.cta.mbarriers.fenceInits(warp.cta.shadow->order.firstAgent() + static_cast<uint32_t>(warp.index));
+    });
+  if (d.takeOne({"sc", "acq_rel", "acquire", "release"}) >= 0)
+    d.takeOne({"sync_restrict::shared::cluster", "sync_restrict::shared::cta"});
+  d.takeOne({"cta", "cluster", "gpu", "sys", "gl"});
 }
 
 void addBarriers(InstructionTable &table) {

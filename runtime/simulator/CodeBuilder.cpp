@@ -4,12 +4,14 @@
 
 #include "dialect/dsl/Types.h"
 #include "runtime/simulator/Access.h"
-#include "runtime/simulator/Warp.h"
+#include "runtime/simulator/Wgmma.h"
 #include "runtime/simulator/ptx/Flow.h"
 
 #include <algorithm>
 #include <bit>
 #include <fmt/format.h>
+#include <set>
+#include <utility>
 
 namespace kiln::simulator {
 
@@ -33,6 +35,10 @@ static const InstructionTable &instructions() {
     addMatrix(all);
     addAsyncCopies(all);
     addWmma(all);
+    addMbarriers(all);
+    addTensorMaps(all);
+    addWgmma(all);
+    addClusters(all);
     return all;
   }();
   return table;
@@ -161,6 +167,12 @@ std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> m
   layOutParameters(*program, kernel);
   if (kernel.maxThreads)
     program->maxThreads = kernel.maxThreads;
+  if (kernel.clusterBlocks > 1)
+    throw Error(
+        fmt::format("PTX line {}: expected clusters of one block, which are all that the simulator knows, but got "
+                    "{} blocks",
+                    kernel.place.line, kernel.clusterBlocks));
+  program->maxRegisters = kernel.maxRegisters;
   const std::vector<int> reached = reachableFrom(*module, entry);
   Storage storage(*module, memory, reached);
   program->sharedBytes = storage.sharedBytes();
@@ -272,6 +284,30 @@ void CodeBuilder::decode(const ptx::Instruction &instruction) {
     decoder.unsupported();
   found->second(decoder);
   decoder.finish();
+}
+
+/// Has the steps watched that touch a register of a wgmma, other than the wgmmas themselves.
+void CodeBuilder::watchRegisters() {
+  const auto isWgmma = [&](int instruction) {
+    return function.instructions[static_cast<size_t>(instruction)].opcode == "wgmma";
+  };
+  std::set<int> ofWgmma;
+  for (const ptx::Use &use : uses)
+    if (isWgmma(use.instruction))
+      ofWgmma.insert(use.reg);
+  if (ofWgmma.empty())
+    return;
+  std::vector<std::vector<Code::Touch>> touches(function.instructions.size());
+  for (const ptx::Use &use : uses)
+    if (!isWgmma(use.instruction) && ofWgmma.contains(use.reg))
+      touches[static_cast<size_t>(use.instruction)].push_back({registerSlot(use.reg), use.isWrite});
+  code.watched.resize(code.steps.size());
+  for (size_t i = 0; i < code.steps.size(); ++i) {
+    const int instruction = code.instructions[i];
+    if (instruction < 0 || touches[static_cast<size_t>(instruction)].empty())
+      continue;
+    code.watched[i] = {std::exchange(code.steps[i].run, runWatched), touches[static_cast<size_t>(instruction)]};
+  }
 }
 
 /// The constants' values, which entering the function copies into its frame.
@@ -417,6 +453,7 @@ Code CodeBuilder::build(const std::vector<ptx::Use> &unsure) {
     for (const int label : labels)
       code.targets.back().push_back(stepAt(label));
   }
+  watchRegisters();
   placeImage();
   return std::move(code);
 }

@@ -6,6 +6,7 @@
 #include "runtime/simulator/Memory.h"
 #include "runtime/simulator/ptx/Flow.h"
 
+
 namespace kiln::simulator {
 
 /// Where the variables of a module and of its kernels lie.
@@ -74,6 +75,7 @@ public:
 
 private:
   void decode(const ptx::Instruction &instruction);
+  void watchRegisters();
   void placeImage();
   void emitClearing();
   void emitLooking(const ptx::Use &use);

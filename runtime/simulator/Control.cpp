@@ -130,8 +130,7 @@ void addControl(InstructionTable &table) {
     });
   };
   // Hints, and waits that no result depends on.
-  for (const char *name :
-       {"nanosleep", "prefetch", "prefetchu", "applypriority", "discard", "pmevent", "brkpt", "setmaxnreg"})
+  for (const char *name : {"nanosleep", "prefetch", "prefetchu", "applypriority", "discard", "pmevent", "brkpt"})
     table[name] = [](Decoder &d) {
       while (d.takeOne({"u32", "global", "local", "L1", "L2", "inc", "dec", "sync", "aligned", "L2::evict_last",
                         "L2::evict_normal"}) >= 0)

@@ -178,16 +178,6 @@ static uint64_t convert(const Conversion &c, uint64_t bits) {
 
 // --- 8-bit floats --------------------------------------------------------------------------------------------------
 
-static double fromEighth(bool isE5m2, uint8_t bits) {
-  if (isE5m2)
-    return fromHalf(static_cast<uint16_t>(bits << 8));
-  const int exponent = bits >> 3 & 15, mantissa = bits & 7;
-  if (exponent == 15 && mantissa == 7)
-    return std::numeric_limits<double>::quiet_NaN();
-  const double value = exponent ? std::ldexp(8 + mantissa, exponent - 10) : std::ldexp(mantissa, -9);
-  return bits & 0x80 ? -value : value;
-}
-
 /// To nearest even; what is too large becomes the largest number (`.satfinite`, which PTX demands).
 static uint8_t toEighth(bool isE5m2, double value) {
   const uint8_t sign = std::signbit(value) ? 0x80 : 0;

@@ -22,6 +22,7 @@ Cta::Cta(const Grid &grid, const Extents &coordinates) : grid(grid), coordinates
   sharedMemory = sharedStorage.data() + (sharedAlignment - address % sharedAlignment) % sharedAlignment;
   const int count = (grid.threads() + lanesOfWarp - 1) / lanesOfWarp;
   left.resize(static_cast<size_t>(count));
+  warpgroups.resize(static_cast<size_t>((count + warpsOfGroup - 1) / warpsOfGroup));
   if (grid.globalShadow) {
     const int number = coordinates[0] + grid.grid[0] * (coordinates[1] + grid.grid[1] * coordinates[2]);
     shadow = std::make_unique<Shadow>(*grid.globalShadow, static_cast<uint32_t>(number), grid.threads(), sharedMemory,
@@ -40,23 +41,10 @@ bool Cta::run(int64_t budget, bool reversed) {
     if (warp.finished())
       continue;
     warp.run(budget);
+    bulk.advanceAtRandom();
     any |= !warp.finished();
   }
   return any;
-}
-
-bool Cta::stuck() {
-  if (!std::all_of(warps.begin(), warps.end(), [](const Warp &warp) { return warp.finished() || warp.waiting(); }))
-    return false;
-  for (int i = 0; i <= clusterBarrier; ++i) {
-    const Barrier &barrier = states[static_cast<size_t>(i)];
-    if (barrier.arrived)
-      findings.add(
-          Check::deadlock, barrier.place,
-          fmt::format("barrier {} waits for {} threads, but only {} have come and no thread can go on (block {},{},{})",
-                      i, barrier.expected, barrier.arrived, coordinates[0], coordinates[1], coordinates[2]));
-  }
-  return true;
 }
 
 // --- Barriers ------------------------------------------------------------------------------------------------------
@@ -70,12 +58,14 @@ void Cta::completeIfDue(Barrier &barrier) {
   const bool ofAll = barrier.expected == grid.threads();
   barrier.arrived = barrier.expected = 0;
   ++barrier.phase;
+  ++barriersEnded;
   if (!shadow)
     return;
   if (ofAll)
     barrier.clock.join(leftClock); // what threads that have left did came before
   for (uint32_t left = barrier.waiting; left; left &= left - 1)
     shadow->order.acquire(std::countr_zero(left), allLanes, barrier.clock);
+  barrier.ended = std::move(barrier.clock);
   barrier.clock.clear();
   barrier.waiting = 0;
 }
@@ -100,6 +90,16 @@ void Cta::arrive(Warp &warp, const Step &step, int index, int threads, bool arri
   completeIfDue(barrier);
   if (!arriveOnly && barrier.phase == phase)
     warp.waitAtBarrier(index, phase);
+}
+
+void Cta::waitFor(Warp &warp, int index, uint64_t phase) {
+  Barrier &barrier = states[static_cast<size_t>(index)];
+  if (barrier.phase == phase) {
+    barrier.waiting |= 1u << warp.index;
+    warp.waitAtBarrier(index, phase);
+  } else if (shadow) {
+    shadow->order.acquire(warp.index, warp.exec, barrier.ended);
+  }
 }
 
 void Cta::lanesLeft(const Warp &warp) {

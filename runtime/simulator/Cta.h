@@ -2,8 +2,12 @@
 
 #pragma once
 
+#include "runtime/simulator/BulkQueue.h"
 #include "runtime/simulator/Clock.h"
+#include "runtime/simulator/Mbarriers.h"
+#include "runtime/simulator/TensorMap.h"
 #include "runtime/simulator/Warp.h"
+#include "runtime/simulator/Warpgroup.h"
 
 #include <deque>
 
@@ -26,6 +30,7 @@ struct Grid {
   Findings &findings;
   Delivery delivery = Delivery::late;
   uint64_t seed = 0;
+  TensorMapChanges &tensorMaps;
   Checks checks = {};
   GlobalShadow *globalShadow = nullptr; // null: no check needs it
   int errorTimes = 0;                   // of what approximate instructions may err
@@ -41,8 +46,11 @@ public:
 
   /// Gives every warp a turn, in `order`'s direction. False when all have finished.
   bool run(int64_t budget, bool reversed);
-  /// Whether no warp can ever go on: says who waits for what.
-  bool stuck();
+  /// When no warp can go on, does what has been put off. False when nothing is left that could help: says who waits
+  /// for what.
+  bool goOn();
+  /// All threads have left: what they began is done.
+  void finish() { bulk.finish(); }
 
   char *shared() { return sharedMemory; }
   uint32_t sharedBytes() const { return sharedSize; }
@@ -61,27 +69,58 @@ public:
   uint64_t phaseOf(int barrier) const { return states[static_cast<size_t>(barrier)].phase; }
   /// The executing lanes of a warp arrive; `threads` 0 means all of the block. They wait unless `arriveOnly`.
   void arrive(Warp &warp, const Step &step, int barrier, int threads, bool arriveOnly);
+  /// Lanes that have arrived in a phase wait for its end.
+  void waitFor(Warp &warp, int barrier, uint64_t phase);
   /// Threads that have left count as arrived.
   void lanesLeft(const Warp &warp);
+  /// Whether what a path of a warp waits for has not come.
+  bool stillWaits(const Warp &warp, const Wait &wait) const;
+  /// How often all who wait for an mbarrier have been woken since nothing else could go on.
+  uint64_t wakings() const { return round; }
+
+  // --- Asynchronous units ------------------------------------------------------------------------------------------
+  mutable Mbarriers mbarriers;
+  BulkQueue bulk{*this};
+  /// Versions of the tensor maps that its threads have acquired, by address.
+  std::map<uint64_t, int64_t> acquiredMaps;
+  /// Copies of a thread have landed behind which it arrives at an mbarrier.
+  void arriveBehindCopies(uint32_t mbarrier, const ptx::Place &place, const Clock &clock);
+  /// The agent that stands for what lands through an mbarrier.
+  int engineOf(uint32_t mbarrier) const;
+  /// Reports what happened to nobody in particular.
+  void report(Check check, const ptx::Place &place, const std::string &text);
+  /// Bytes that an mbarrier expects have come.
+  void completeTransactions(uint32_t mbarrier, int64_t bytes, const ptx::Place &place);
+  /// The warpgroup that a warp is of.
+  Warpgroup &warpgroupOf(const Warp &warp) { return warpgroups[static_cast<size_t>(warp.index / warpsOfGroup)]; }
+  /// Registers that warps have given back and that others may take.
+  int64_t freeRegisters = 0;
 
 private:
+  int64_t progress() const;
+  void reportDeadlock();
   struct Barrier {
     int arrived = 0, expected = 0;
     uint64_t phase = 0;
     ptx::Place place;     // of the first that arrived
-    Clock clock;          // of those that have arrived
+    Clock clock, ended;   // of those that have arrived; of the last phase that has ended
     uint32_t waiting = 0; // warps
   };
   void completeIfDue(Barrier &barrier);
   int threadsLeft() const;
 
   std::deque<Warp> warps;
+  std::vector<Warpgroup> warpgroups;
   std::vector<char> sharedStorage;
   char *sharedMemory = nullptr;
   uint32_t sharedSize = 0;
   std::array<Barrier, barriers + 1> states;
   Clock leftClock;       // of threads that have left
   std::vector<int> left; // by warp: lanes that have left
+  int64_t barriersEnded = 0;
+  uint64_t round = 0;
+  int64_t roundProgress = -1; // when the round began
+  int fruitless = 0;          // rounds since then
 };
 
 } // namespace kiln::simulator

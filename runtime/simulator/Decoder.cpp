@@ -80,7 +80,7 @@ ptx::Space Decoder::space() {
        {ptx::Space::global, ptx::Space::shared, ptx::Space::local, ptx::Space::constant, ptx::Space::param})
     if (take(nameOf(space)))
       return space;
-  if (take("shared::cta"))
+  if (take("shared::cta") || take("shared::cluster")) // a cluster is one block
     return ptx::Space::shared;
   if (take("param::entry") || take("param::func"))
     return ptx::Space::param;

@@ -29,7 +29,7 @@ public:
   /// Takes the next modifier that is a type, in the text's order; throws without one.
   ptx::Type type();
   std::optional<ptx::Type> optionalType();
-  /// Takes a state space with or without `::cta`; generic without one.
+  /// Takes a state space with or without `::cta` or `::cluster`; generic without one.
   ptx::Space space();
   /// The modifiers that are left, in order.
   std::vector<std::string_view> rest() const;
@@ -102,6 +102,10 @@ void addBarriers(InstructionTable &table);
 void addMatrix(InstructionTable &table);
 void addAsyncCopies(InstructionTable &table);
 void addWmma(InstructionTable &table);
+void addMbarriers(InstructionTable &table);
+void addTensorMaps(InstructionTable &table);
+void addWgmma(InstructionTable &table);
+void addClusters(InstructionTable &table);
 
 /// The constant that a number means as `type`: integers as they are, floats converted to its width.
 uint64_t constantBits(const ptx::Operand &number, ptx::Type type);

@@ -12,8 +12,9 @@ namespace kiln::simulator {
 
 const char *nameOf(Check check) {
   static constexpr std::array<const char *, checkCount> names = {
-      "bounds", "alignment", "uninitialised", "race",    "race-lanes", "race-programs", "in-flight",
-      "proxy",  "barrier",   "uniform",       "shuffle", "deadlock",   "read-only",     "trap"};
+      "bounds",    "alignment", "uninitialised", "race",       "race-lanes", "race-programs",
+      "in-flight", "proxy",     "barrier",       "uniform",    "shuffle",    "deadlock",
+      "read-only", "trap",      "mbarrier",      "tensor-map", "wgmma",      "registers"};
   return names[static_cast<size_t>(check)];
 }
 

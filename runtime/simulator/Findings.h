@@ -26,9 +26,13 @@ enum class Check : uint8_t {
   shuffle,
   deadlock,
   readOnly,
-  trap
+  trap,
+  mbarrier,
+  tensorMap,
+  wgmma,
+  registers
 };
-inline constexpr int checkCount = static_cast<int>(Check::trap) + 1;
+inline constexpr int checkCount = static_cast<int>(Check::registers) + 1;
 const char *nameOf(Check check);
 
 /// A set of checks.

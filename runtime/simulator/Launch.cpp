@@ -79,9 +79,11 @@ bool Worker::turn(Cta &cta) {
       schedule.order == Order::reverse ||
       (schedule.order == Order::random && ((schedule.seed + static_cast<uint64_t>(turns)) * 0x9e3779b97f4a7c15 >> 63));
   ++turns;
-  if (!cta.run(turnSteps, reversed))
+  if (!cta.run(turnSteps, reversed)) {
+    cta.finish();
     return false;
-  if (cta.stuck())
+  }
+  if (!cta.goOn())
     return false;
   if (schedule.mostSteps && turns * turnSteps > schedule.mostSteps)
     throw Error(fmt::format("kernel '{}' has not ended after {} steps", grid.program.name, turns * turnSteps));
@@ -129,8 +131,9 @@ void launch(const Program &program, const Extents &grid, const Extents &block, u
   std::unique_ptr<GlobalShadow> shadow;
   if (schedule.checks.needShadow())
     shadow = std::make_unique<GlobalShadow>();
+  TensorMapChanges tensorMaps;
   Grid all{program,           grid,          block,           dynamicShared, parameters, memory, findings,
-           schedule.delivery, schedule.seed, schedule.checks, shadow.get()};
+           schedule.delivery, schedule.seed, tensorMaps, schedule.checks, shadow.get()};
   all.errorTimes = schedule.errorTimes;
   all.counts = metrics != nullptr;
   Queue queue(all, schedule);

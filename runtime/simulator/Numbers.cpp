@@ -3,6 +3,7 @@
 #include "runtime/simulator/Numbers.h"
 
 #include <cfenv>
+#include <limits>
 
 namespace kiln::simulator {
 
@@ -98,6 +99,16 @@ uint16_t toHalf(double value, Rounding rounding) {
 
 uint16_t toBf16(double value, Rounding rounding) {
   return toBf16(static_cast<float>(roundTo(value, bf16Format, rounding)));
+}
+
+double fromEighth(bool isE5m2, uint8_t bits) {
+  if (isE5m2)
+    return fromHalf(static_cast<uint16_t>(bits << 8));
+  const int exponent = bits >> 3 & 15, mantissa = bits & 7;
+  if (exponent == 15 && mantissa == 7)
+    return std::numeric_limits<double>::quiet_NaN();
+  const double value = exponent ? std::ldexp(8 + mantissa, exponent - 10) : std::ldexp(mantissa, -9);
+  return bits & 0x80 ? -value : value;
 }
 
 } // namespace kiln::simulator

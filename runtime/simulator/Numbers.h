@@ -36,6 +36,9 @@ inline uint16_t toBf16(float value) {
 uint16_t toHalf(double value, Rounding rounding);
 uint16_t toBf16(double value, Rounding rounding);
 
+/// The number of an 8-bit float: e5m2, else e4m3.
+double fromEighth(bool isE5m2, uint8_t bits);
+
 /// Denormals become zeros of their sign.
 inline float flushed(float value) { return std::fabs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value; }
 /// Clamped to [0, 1]; NaN gives 0.

@@ -65,6 +65,17 @@ struct Code {
     bool wide;
   };
   std::vector<FrameAddress> frameAddresses;
+  /// A register that a step reads or writes.
+  struct Touch {
+    uint32_t slot;
+    bool isResult;
+  };
+  /// A step that touches registers of a wgmma: what it would run, and these registers.
+  struct Watched {
+    Handler run = nullptr;
+    std::vector<Touch> touches;
+  };
+  std::vector<Watched> watched; // by step; empty in a function without wgmma
 };
 
 /// A parameter of a kernel: where its bytes lie in the parameter block.
@@ -81,6 +92,7 @@ struct Program {
   uint32_t parameterBytes = 0;
   uint32_t sharedBytes = 0; // static; dynamic shared memory begins here, at a multiple of 1024 when there is any
   int maxThreads = 1024;
+  int maxRegisters = 0; // of a thread, as the text says; 0: it does not
   std::shared_ptr<const ptx::Module> module;
 
   /// `file:line` of the C++ source if the text has it, else the PTX line.

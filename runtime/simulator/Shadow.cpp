@@ -180,9 +180,10 @@ void Shadow::access(const Accesses &a) {
   Visit visit{.accesses = &a, .warp = a.warp, .step = a.step};
   visit.agent = a.warp.index;
   visit.kind = a.kind;
+  const bool updates = a.kind == AccessKind::atomic || a.kind == AccessKind::mbarrier;
   visit.reads = isRead(a.kind) || a.kind == AccessKind::atomic;
   visit.writes = !isRead(a.kind);
-  visit.strong = a.kind == AccessKind::atomic || a.kind == AccessKind::strongRead || a.kind == AccessKind::strongWrite;
+  visit.strong = updates || a.kind == AccessKind::strongRead || a.kind == AccessKind::strongWrite;
   visit.line = shortLine(a.warp.place(a.step).line);
   const bool together = a.kind == AccessKind::warpRead || a.kind == AccessKind::warpWrite;
   Glance glance{.seen = order.seenBy(visit.agent),
@@ -428,13 +429,15 @@ void Shadow::endWrite(int agent, int lane, char *at, uint32_t bytes) {
   });
 }
 
-void Shadow::beginRead(Warp &warp, const Step &step, int lane, char *at, uint32_t bytes) {
+void Shadow::beginRead(Warp &warp, const Step &step, int lane, char *at, uint32_t bytes, int engine) {
   LanePointers pointers;
   pointers.at[static_cast<size_t>(lane)] = at;
   const Accesses accesses{warp, step, pointers, Mask{1} << lane, bytes};
   Visit visit{.accesses = &accesses, .warp = warp, .step = step, .lane = lane};
   visit.agent = warp.index;
-  visit.self = (order.firstAgent() + static_cast<uint32_t>(warp.index)) << laneBits | static_cast<uint32_t>(lane);
+  visit.self = engine < 0
+                   ? (order.firstAgent() + static_cast<uint32_t>(warp.index)) << laneBits | static_cast<uint32_t>(lane)
+                   : (order.firstAgent() + static_cast<uint32_t>(engine)) << laneBits;
   visit.reads = visit.byEngine = true;
   visit.line = shortLine(warp.place(step).line);
   visit.bytes = bytes;
@@ -449,8 +452,8 @@ void Shadow::beginRead(Warp &warp, const Step &step, int lane, char *at, uint32_
   });
 }
 
-void Shadow::endRead(int warp, int lane, char *at, uint32_t bytes) {
-  const uint32_t who = (order.firstAgent() + static_cast<uint32_t>(warp)) << laneBits | static_cast<uint32_t>(lane);
+void Shadow::endRead(int agent, int lane, char *at, uint32_t bytes) {
+  const uint32_t who = (order.firstAgent() + static_cast<uint32_t>(agent)) << laneBits | static_cast<uint32_t>(lane);
   const auto leave = [&](Cell &cell) {
     cell.leaving -= cell.leaving > 0;
     if (!(cell.state & (Cell::manyReaders | Cell::readerMask)) && cell.reader == who)

@@ -50,10 +50,11 @@ public:
   void beginWrite(Warp &warp, const Step &step, int lane, char *at, uint32_t bytes);
   /// It has landed: they were written, with values, by a lane of a warp or (lane 0) by an engine.
   void endWrite(int agent, int lane, char *at, uint32_t bytes);
-  /// A lane starts an asynchronous read of these bytes, by another proxy than loads and stores.
-  void beginRead(Warp &warp, const Step &step, int lane, char *at, uint32_t bytes);
-  /// It is done; what this lane does from here on comes after it.
-  void endRead(int warp, int lane, char *at, uint32_t bytes);
+  /// A lane starts an asynchronous read of these bytes, by another proxy than loads and stores; an engine does it, or
+  /// (−1) the lane's warp.
+  void beginRead(Warp &warp, const Step &step, int lane, char *at, uint32_t bytes, int engine = -1);
+  /// It is done; what this lane of a warp, or (lane 0) the engine, does from here on comes after it.
+  void endRead(int agent, int lane, char *at, uint32_t bytes);
 
 private:
   /// One lane's access.

@@ -85,7 +85,9 @@ uint32_t Warp::freeFrame() const {
 
 void Warp::resume(const Path &resumed) {
   path = resumed;
-  path.barrier = -1;
+  path.woken = path.wait;
+  path.wait = {};
+  path.polls = false;
   code = &program.codes[static_cast<size_t>(path.code)];
   frame = registers.data() + path.frame;
 }
@@ -99,7 +101,7 @@ static constexpr int64_t patience = 50000;
 
 /// The lanes that wait at the nearest join for a path that spins go on without it: one of them may be what it spins
 /// for.
-void Warp::goOnWithout(int index) {
+bool Warp::goOnWithout(int index) {
   for (; index >= 0; index = joins[static_cast<size_t>(index)].parent) {
     Join &join = joins[static_cast<size_t>(index)];
     if (!join.arrived)
@@ -111,14 +113,23 @@ void Warp::goOnWithout(int index) {
                      .local = join.local,
                      .join = join.parent});
     join.arrived = 0;
-    return;
+    return true;
   }
+  return false;
+}
+
+bool Warp::goOnAtJoins() {
+  for (size_t i = 0; i < paths.size(); ++i)
+    if (paths[i].wait.kind != Wait::Kind::none && goOnWithout(paths[i].join))
+      return true;
+  return false;
 }
 
 int64_t Warp::run(int64_t budget) {
   int64_t done = 0;
+  polled = false;
   const bool counting = cta.metrics != nullptr;
-  while (done < budget && (path.mask != 0 || next())) {
+  while (done < budget && !polled && (path.mask != 0 || next())) {
     pathEnded = false;
     const int64_t begin = done;
     // A path that spins must not keep its siblings from running.
@@ -156,7 +167,7 @@ int64_t Warp::run(int64_t budget) {
 /// Takes the next path that can run; false when there is none.
 bool Warp::next() {
   for (size_t i = 0; i < paths.size(); ++i) {
-    if (paths[i].barrier >= 0 && cta.phaseOf(paths[i].barrier) == paths[i].barrierPhase)
+    if (cta.stillWaits(*this, paths[i].wait))
       continue;
     const Path chosen = paths[i];
     paths.erase(paths.begin() + static_cast<std::ptrdiff_t>(i));
@@ -167,19 +178,34 @@ bool Warp::next() {
 }
 
 bool Warp::waiting() const {
-  return !finished() && path.mask == 0 && std::all_of(paths.begin(), paths.end(), [&](const Path &other) {
-    return other.barrier >= 0 && cta.phaseOf(other.barrier) == other.barrierPhase;
-  });
+  return !finished() && path.mask == 0 &&
+         std::all_of(paths.begin(), paths.end(), [&](const Path &other) { return cta.stillWaits(*this, other.wait); });
 }
 
 void Warp::waitAtBarrier(int barrier, uint64_t phase) {
   Path waiting = path;
   waiting.mask = exec;
-  waiting.barrier = barrier;
-  waiting.barrierPhase = phase;
+  waiting.wait = {.kind = Wait::Kind::barrier, .index = static_cast<uint32_t>(barrier), .phase = phase};
   paths.push_back(waiting);
   path.mask &= ~exec;
   pathEnded = path.mask == 0;
+}
+
+void Warp::waitFor(const Wait &wait) {
+  Path waiting = path;
+  --waiting.pc;
+  waiting.wait = wait;
+  paths.push_back(waiting);
+  path.mask = 0;
+  pathEnded = true;
+}
+
+void Warp::poll() {
+  polled = true;
+  paths.push_back(path);
+  paths.back().polls = true;
+  path.mask = 0;
+  pathEnded = true;
 }
 
 // --- Control flow --------------------------------------------------------------------------------------------------
@@ -338,6 +364,15 @@ void Warp::exitLanes() {
   pathEnded = path.mask == 0;
   leave(lanes, path.join);
   cta.lanesLeft(*this);
+}
+
+void Warp::reportPolling() const {
+  for (const Path &other : paths)
+    if (other.polls)
+      cta.findings.add(
+          Check::deadlock, placeOf(other),
+          fmt::format("lanes {:#x} of warp {} ask again and again, but no thread can go on (block {},{},{})",
+                      other.mask, index, cta.coordinates[0], cta.coordinates[1], cta.coordinates[2]));
 }
 
 void Warp::report(Check check, const Step &step, int lane, const std::string &text) {

@@ -10,10 +10,22 @@
 #include "runtime/simulator/Findings.h"
 #include "runtime/simulator/Memory.h"
 #include "runtime/simulator/Program.h"
+#include "runtime/simulator/WgmmaRules.h"
 
 namespace kiln::simulator {
 
 class Cta;
+
+/// What a path waits for before it goes on.
+struct Wait {
+  enum class Kind : uint8_t { none, barrier, mbarrier, bulkGroups, registers };
+  Kind kind = Kind::none;
+  bool onlyReads = false; // bulkGroups: until the sources have been read
+  uint32_t index = 0;     // of a barrier; an mbarrier's place in shared memory; groups that may be pending; registers
+  uint64_t phase = 0;     // that ends: of a barrier or mbarrier
+  uint64_t round = 0;     // mbarrier: wakings without a reason, when it began to wait
+  Mask lanes = 0;         // bulkGroups: whose groups
+};
 
 /// Lanes at one position.
 struct Path {
@@ -23,9 +35,10 @@ struct Path {
   uint32_t frame = 0; // where the registers of the function begin, in bytes
   uint32_t local = 0; // where its local memory begins, in bytes of each lane
   int join = -1;      // where it goes when it arrives
-  int barrier = -1;   // waits there until the barrier's phase changes
-  uint64_t barrierPhase = 0;
-  int64_t steps = 0; // without coming anywhere
+  int64_t steps = 0;  // without coming anywhere
+  Wait wait;          // what it waits for
+  Wait woken;         // what it waited for before it went on
+  bool polls = false; // ended its turn by asking in vain
 };
 
 /// Where paths meet.
@@ -45,8 +58,19 @@ public:
   /// Runs until all lanes have left, every path waits, or about `budget` steps are done. Returns the steps done.
   int64_t run(int64_t budget);
   bool finished() const { return alive == 0; }
-  /// Whether every path waits at a barrier whose phase has not changed.
+  /// Whether every path waits for something that has not come.
   bool waiting() const;
+  /// Whether it can do nothing but wait or ask again.
+  bool idle() const { return finished() || polled || waiting(); }
+  bool hasPolled() const { return polled; }
+  /// Reports that all paths ask for what will never come.
+  void reportPolling() const;
+  /// Calls `visit(path)` for each path that waits.
+  template <class Visit> void forEachWaiting(Visit visit) const {
+    for (const Path &other : paths)
+      if (other.wait.kind != Wait::Kind::none)
+        visit(other);
+  }
 
   // --- What handlers use -------------------------------------------------------------------------------------------
   /// The lanes that execute the step: those of the path whose guard holds.
@@ -59,12 +83,23 @@ public:
   Mask started = 0;
   Allocation recent, older; // the allocations that were found last, the last one first
   AsyncCopies asyncCopies;
+  WgmmaRules wgmmaRules;
+  int registersOfLane = 0;                           // that setmaxnreg has left it; 0: as at the launch
+  std::array<uint64_t, lanesOfWarp> clusterPhases{}; // of the cluster's barrier at which a lane has arrived, plus 1
 
+  /// What a watched step would run.
+  const Code::Watched &watched(const Step &step) const {
+    return code->watched[static_cast<size_t>(&step - code->steps.data())];
+  }
   template <class Word> Word *reg(uint32_t slot) { return reinterpret_cast<Word *>(frame + slot); }
   Mask &predicate(uint32_t slot) { return *reinterpret_cast<Mask *>(frame + slot); }
   const uint32_t *list(const Step &step) const { return code->lists.data() + step.list; }
   const ptx::Place &place(const Step &step) const {
     return code->places[static_cast<size_t>(&step - code->steps.data())];
+  }
+  /// Where the step lies that a path waits at.
+  const ptx::Place &placeOf(const Path &waiting) const {
+    return program.codes[static_cast<size_t>(waiting.code)].places[static_cast<size_t>(waiting.pc)];
   }
   /// Local memory of a lane.
   char *localOf(int lane) { return localMemory.data() + static_cast<size_t>(lane) * localStride; }
@@ -83,6 +118,12 @@ public:
   void arriveAtJoin(const Step &step);
   /// The executing lanes wait at a barrier of the CTA.
   void waitAtBarrier(int barrier, uint64_t phase);
+  /// The path waits, and then runs the step again.
+  void waitFor(const Wait &wait);
+  /// The path has asked in vain whether something has come, and ends its turn.
+  void poll();
+  /// Lanes that wait at a join for a path that waits go on without it: one may be what it waits for. False without any.
+  bool goOnAtJoins();
   /// Reports what a lane did at the step.
   void report(Check check, const Step &step, int lane, const std::string &text);
   /// Thread number in the CTA.
@@ -92,7 +133,7 @@ private:
   bool next();
   void resume(const Path &resumed);
   void release(int join);
-  void goOnWithout(int join);
+  bool goOnWithout(int join);
   void leave(Mask lanes, int join);
   int newJoin(Join join);
   void enterFrame(int codeIndex);
@@ -107,6 +148,7 @@ private:
   std::vector<Path> paths; // that do not run now
   std::vector<Join> joins;
   bool pathEnded = false; // the running path has arrived, left or begun to wait
+  bool polled = false;    // in this turn
 };
 
 } // namespace kiln::simulator

@@ -131,7 +131,9 @@ struct Function {
   std::vector<int> labels;                     // label → index of the instruction that it stands before
   std::vector<std::vector<int>> branchTargets; // of `.branchtargets`: lists of labels
   Place place;
-  int maxThreads = 0; // .maxntid or .reqntid, 0: open
+  int maxThreads = 0;    // .maxntid or .reqntid, 0: open
+  int maxRegisters = 0;  // .maxnreg, 0: open
+  int clusterBlocks = 1; // .reqnctapercluster
 
   std::span<const Operand> operandsOf(const Instruction &instruction) const {
     return {pool.data() + instruction.first, instruction.count};

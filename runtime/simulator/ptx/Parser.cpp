@@ -6,6 +6,7 @@
 #include "dialect/dsl/Types.h"
 #include "runtime/simulator/ptx/OperandParser.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace kiln::ptx {
@@ -148,21 +149,25 @@ void Parser::addVariable(Variable variable) {
 Variable Parser::parseVariable(Space space, bool isParameter) {
   Variable variable;
   variable.space = space;
-  bool typed = false;
+  bool typed = false, ofPointee = false; // `.ptr .align 16` speaks of what the parameter points to
   int64_t vector = 1, align = 0;
   while (token().kind == Token::Kind::suffix) {
     const std::string_view word = token().text;
     advance();
     if (word == "align") {
-      align = integer("an alignment");
-      if (align < 1 || (align & (align - 1)) || align > 1 << 20)
+      const int64_t multiple = integer("an alignment");
+      if (multiple < 1 || (multiple & (multiple - 1)) || multiple > 1 << 20)
         fail("an alignment that is a power of two");
+      if (!ofPointee)
+        align = multiple;
     } else if (word == "v2" || word == "v4" || word == "v8") {
       vector = word[1] - '0';
     } else if (const std::optional<Type> type = typeNamed(word); type && !typed) {
       variable.type = *type;
       typed = true;
-    } else if (!(isParameter && (word == "ptr" || word == "noalias" || spaceNamed(word))) && word != "attribute") {
+    } else if (isParameter && word == "ptr") {
+      ofPointee = true;
+    } else if (!(isParameter && (word == "noalias" || spaceNamed(word))) && word != "attribute") {
       fail("a variable's type or alignment");
     }
   }
@@ -250,8 +255,11 @@ void Parser::parsePerformance(Function &function) {
     } while (accept(','));
     if (name == "maxntid" || name == "reqntid")
       function.maxThreads = static_cast<int>(product);
-    else if (name != "minnctapersm" && name != "maxnreg" && name != "reqnctapercluster" && name != "maxclusterrank" &&
-             name != "maxnctapersm")
+    else if (name == "maxnreg")
+      function.maxRegisters = static_cast<int>(product);
+    else if (name == "reqnctapercluster")
+      function.clusterBlocks = static_cast<int>(product);
+    else if (name != "minnctapersm" && name != "maxclusterrank" && name != "maxnctapersm")
       fail("a performance directive");
   }
 }

@@ -1,0 +1,67 @@
+// What memory holds after an atomic operation, for atom, red and the bulk reductions.
+
+#pragma once
+
+#include "runtime/simulator/Lanes.h"
+#include "runtime/simulator/Numbers.h"
+
+#include <algorithm>
+
+namespace kiln::simulator {
+
+/// What an atomic instruction does to memory.
+enum class AtomicOperation : uint8_t { add, min, max, and_, or_, xor_, exchange, compare, increment, decrement };
+
+/// What memory holds after an operation on `old` with b (and c).
+template <class T> T updated(AtomicOperation operation, T old, T b, T c) {
+  using Op = AtomicOperation;
+  if constexpr (std::is_floating_point_v<T>) {
+    switch (operation) {
+    case Op::add:
+      return old + b;
+    case Op::min: // of a number and NaN, the number
+      return std::fmin(old, b);
+    case Op::max:
+      return std::fmax(old, b);
+    case Op::exchange:
+      return b;
+    default:
+      return old;
+    }
+  } else {
+    using U = std::make_unsigned_t<T>;
+    const auto x = static_cast<U>(old), y = static_cast<U>(b);
+    switch (operation) {
+    case Op::add:
+      return static_cast<T>(x + y);
+    case Op::min:
+      return std::min(old, b);
+    case Op::max:
+      return std::max(old, b);
+    case Op::and_:
+      return static_cast<T>(x & y);
+    case Op::or_:
+      return static_cast<T>(x | y);
+    case Op::xor_:
+      return static_cast<T>(x ^ y);
+    case Op::exchange:
+      return b;
+    case Op::compare:
+      return old == b ? c : old;
+    case Op::increment:
+      return x >= y ? T(0) : static_cast<T>(x + 1);
+    case Op::decrement:
+      return x == 0 || x > y ? b : static_cast<T>(x - 1);
+    }
+    return old;
+  }
+}
+
+/// A number that memory holds as a word of its own width.
+template <class T> struct AtomicWord {
+  using Word = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
+  static T number(Word word) { return fromWord<T>(word); }
+  static Word word(T number) { return static_cast<Word>(toWord<T>(number)); }
+};
+
+} // namespace kiln::simulator
