@@ -114,7 +114,27 @@ static void decodeCall(Decoder &d) {
   d.giveList(d.emit(copyLocals<true>, {}, distance), out);
 }
 
+/// A cache policy is a number that nobody looks at.
+static void decodePolicy(Decoder &d) {
+  if (d.takeOne({"fractional", "range", "cvt"}) < 0)
+    d.unsupported();
+  while (d.takeOne({"global", "L2", "L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged"}) >=
+         0)
+    continue;
+  if (d.type() != Type::b64)
+    d.wrong("'.b64'");
+  d.expectCount(1, 4);
+  d.emit(
+      [](Warp &warp, const Step &step) {
+        for (int lane = 0; lane < lanesOfWarp; ++lane)
+          if (warp.exec >> lane & 1)
+            warp.reg<uint64_t>(step.slots[0])[lane] = 0;
+      },
+      {d.result(0, Type::b64)});
+}
+
 void addControl(InstructionTable &table) {
+  table["createpolicy"] = decodePolicy;
   table["bra"] = decodeBra;
   table["brx"] = decodeBrx;
   table["call"] = decodeCall;

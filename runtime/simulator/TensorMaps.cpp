@@ -5,6 +5,7 @@
 
 #include "runtime/simulator/BulkCopies.h"
 #include "runtime/simulator/Cta.h"
+#include "runtime/simulator/Shadow.h"
 #include "runtime/simulator/TensorMap.h"
 
 #include <bit>
@@ -133,6 +134,8 @@ static void runCopyAndFence(Warp &warp, const Step &step) {
   const uint32_t *source = list + AddressOperand::words;
   const char *from = locate(warp, step, lane, AddressOperand::space(source), AddressOperand::of(warp, source, lane),
                             sizeof(TensorMap), 64, AccessKind::warpRead);
+  if (warp.cta.shadow)
+    warp.cta.shadow->order.joinLanes(warp.index, warp.exec);
   if (!to || !from)
     return;
   std::memcpy(to, from, sizeof(TensorMap));
@@ -173,7 +176,7 @@ void decodeTensorMapFence(Decoder &d) {
       if (!(warp.exec >> lane & 1))
         continue;
       if (const char *at = locate(warp, step, lane, AddressOperand::space(list), AddressOperand::of(warp, list, lane),
-                                  sizeof(TensorMap), 64, AccessKind::read)) {
+                                  sizeof(TensorMap), 64, AccessKind::read, true)) {
         const auto address = reinterpret_cast<uint64_t>(at);
         warp.cta.acquiredMaps[address] = warp.cta.grid.tensorMaps.version(address);
       }

@@ -2,6 +2,8 @@
 
 #include "test/runtime/simulator/machine.h"
 
+#include "test/temporary_folder.h"
+
 #include <bit>
 #include <cmath>
 #include <fmt/format.h>
@@ -43,9 +45,16 @@ void Machine::run(const std::string &kernel, const Extents &grid, const Extents 
   for (size_t i = 0; i < arguments.size(); ++i)
     std::memcpy(block0.data() + program->parameters[i].offset, &arguments[i],
                 std::min<size_t>(8, program->parameters[i].bytes));
+  runBlock(kernel, grid, block, block0, dynamicShared, schedule);
+}
+
+void Machine::runBlock(const std::string &kernel, const Extents &grid, const Extents &block,
+                       const std::vector<char> &parameters, uint32_t dynamicShared, Schedule schedule) {
+  const std::shared_ptr<const Program> program = buildProgram(module, kernel, memory);
+  ASSERT_EQ(program->parameterBytes, parameters.size());
   if (!schedule.mostSteps)
     schedule.mostSteps = 50'000'000; // a test ends
-  launch(*program, grid, block, dynamicShared, block0.data(), memory, findings, schedule);
+  launch(*program, grid, block, dynamicShared, parameters.data(), memory, findings, schedule);
 }
 
 std::vector<std::string> Machine::found() const {
@@ -70,6 +79,33 @@ std::string kernel(int pointers, const std::string &registers, const std::string
                   "mov.u32 %n0, %ctaid.x;\nmov.u32 %n1, %ntid.x;\nmov.u32 %n2, %tid.x;\nmad.lo.u32 %t, %n0, %n1, %n2;\n"
                   "mul.wide.u32 %o, %t, 8;\n{}\nret;\n}}\n",
                   std::max(pointers, 1), registers, loads, body));
+}
+
+bool hasPtxas() {
+  static const bool is = std::system("ptxas --version >/dev/null 2>&1") == 0;
+  return is;
+}
+
+/// Complains when ptxas refuses a text.
+static void expectAccepted(const std::string &text) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "text.ptx";
+  writeText(file, text);
+  const int status = std::system(fmt::format("ptxas -arch sm_90a -o {0}.cubin {0} >{0}.log 2>&1", file).c_str());
+  EXPECT_EQ(status, 0) << readText(file + ".log") << text;
+}
+
+std::string hopperKernel(int pointers, const std::string &registers, const std::string &body) {
+  const std::string old = module(""), plain = kernel(pointers, registers, body);
+  const std::string text = ".version 8.6\n.target sm_90a\n.address_size 64\n" + plain.substr(old.size());
+  if (hasPtxas())
+    expectAccepted(text);
+  return text;
+}
+
+TEST(AcceptanceTest, PtxasReadsTheTexts) {
+  if (!hasPtxas())
+    GTEST_SKIP() << "there is no ptxas on the path, so nobody has looked at the PTX of these tests";
 }
 
 Column evaluate(const std::string &instruction, const std::string &resultType, const std::vector<std::string> &types,

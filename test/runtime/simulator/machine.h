@@ -31,6 +31,9 @@ public:
   /// Runs the kernel with 8-byte or 4-byte parameters, as the kernel declares them.
   void run(const std::string &kernel, const Extents &grid, const Extents &block, const std::vector<uint64_t> &arguments,
            uint32_t dynamicShared = 0, Schedule schedule = {});
+  /// The same with a parameter block as it lies in memory.
+  void runBlock(const std::string &kernel, const Extents &grid, const Extents &block,
+                const std::vector<char> &parameters, uint32_t dynamicShared = 0, Schedule schedule = {});
   /// `check: text` of each finding, without the thread.
   std::vector<std::string> found() const;
 
@@ -45,6 +48,11 @@ private:
 std::string module(const std::string &body);
 /// A kernel `k` with pointers %p0, %p1, … as 8-byte parameters; thread number in %t, and its eightfold in %o.
 std::string kernel(int pointers, const std::string &registers, const std::string &body);
+
+/// The same for sm_90a. Where there is a ptxas it must accept the text; AcceptanceTest says when there is none.
+std::string hopperKernel(int pointers, const std::string &registers, const std::string &body);
+/// Whether there is a ptxas.
+bool hasPtxas();
 
 /// The results of one instruction, `add.s32 %d, %a, %b;`, for every row of the operands' columns. Types are those of
 /// the registers: `b16`, `b32`, `b64` or `pred`.

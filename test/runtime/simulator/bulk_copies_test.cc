@@ -1,0 +1,266 @@
+// Bulk copies of plain bytes: in, out, within shared memory; reductions; groups; single elements.
+
+#include "test/runtime/simulator/machine.h"
+
+#include <fmt/format.h>
+#include <numeric>
+
+namespace kiln::simulator::test {
+
+static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
+
+static const char *const registers =
+    ".shared .align 8 .b64 bar[2];\n.shared .align 128 .b32 data[64];\n.reg .b64 %s<6>;\n"
+    ".reg .b32 %r<12>;\n.reg .b16 %h;\n.reg .pred %q<6>;";
+static const std::string makeBarrier = "mbarrier.init.shared::cta.b64 [bar], 1;\nfence.proxy.async.shared::cta;\n"
+                                       "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 64;\n";
+static const std::string waitBarrier = "W:\nmbarrier.try_wait.parity.shared::cta.b64 %q0, [bar], 0;\n@!%q0 bra W;\n";
+static const std::vector<Delivery> deliveries = {Delivery::late, Delivery::early, Delivery::random};
+
+/// One thread's run on 16 words in and 16 words out.
+struct Outcome {
+  std::vector<uint32_t> out;
+  std::vector<std::string> found;
+};
+static Outcome run(const std::string &body, Delivery delivery, std::vector<uint32_t> out = std::vector<uint32_t>(16)) {
+  Machine machine(hopperKernel(2, registers, body));
+  std::vector<uint32_t> words(16);
+  std::iota(words.begin(), words.end(), 100);
+  const uint32_t *in = machine.buffer(words), *result = machine.buffer(out);
+  machine.run("k", {1, 1, 1}, {1, 1, 1}, {address(in), address(result)}, 0, {.delivery = delivery});
+  return {{result, result + 16}, machine.found()};
+}
+static std::vector<uint32_t> counting(uint32_t first) {
+  std::vector<uint32_t> words(16);
+  std::iota(words.begin(), words.end(), first);
+  return words;
+}
+
+static const std::string out = "cp.async.bulk.global.shared::cta.bulk_group [%p1], [data], 64;\n"
+                               "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n";
+
+// What a thread waits for at an mbarrier has come; then it goes out again, whenever copies are done.
+TEST(BulkCopyTest, MovesBytes) {
+  for (const char *spelling :
+       {"shared::cluster.global.mbarrier::complete_tx::bytes", "shared::cta.global.mbarrier::complete_tx::bytes"})
+    for (const Delivery delivery : deliveries) {
+      const Outcome got =
+          run(makeBarrier + fmt::format("cp.async.bulk.{} [data], [%p0], 64, [bar];\n", spelling) + waitBarrier + out,
+              delivery);
+      EXPECT_EQ(got.found, std::vector<std::string>{}) << spelling;
+      EXPECT_EQ(got.out, counting(100)) << spelling;
+    }
+}
+
+// Hints for caches change nothing; a multicast goes to the cluster's only block.
+TEST(BulkCopyTest, TakesHintsAndMasks) {
+  const Outcome got =
+      run("createpolicy.fractional.L2::evict_last.b64 %s0, 1.0;\nmov.u16 %h, 1;\n"
+          "cp.async.bulk.prefetch.L2.global.L2::cache_hint [%p0], 64, %s0;\n"
+          "cp.async.bulk.prefetch.L2.global [%p0], 64;\n" +
+              makeBarrier +
+              "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint "
+              "[data], [%p0], 64, [bar], %h, %s0;\n" +
+              waitBarrier +
+              "cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%p1], [data], 64, %s0;\n"
+              "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n",
+          Delivery::late);
+  EXPECT_EQ(got.found, std::vector<std::string>{});
+  EXPECT_EQ(got.out, counting(100));
+}
+
+// From shared memory to the shared memory of a block of the cluster, which is the block itself.
+TEST(BulkCopyTest, MovesWithinShared) {
+  const Outcome got = run(
+      makeBarrier + "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [data], [%p0], 64, [bar];\n" +
+          waitBarrier +
+          "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 32;\n"
+          "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [data+64], [data+32], 32, [bar];\n"
+          "V:\nmbarrier.try_wait.parity.shared::cta.b64 %q0, [bar], 1;\n@!%q0 bra V;\n"
+          "ld.shared.v4.u32 {%r0, %r1, %r2, %r3}, [data+64];\nst.global.v4.u32 [%p1], {%r0, %r1, %r2, %r3};\n",
+      Delivery::late);
+  EXPECT_EQ(got.found, std::vector<std::string>{});
+  EXPECT_EQ(std::vector<uint32_t>(got.out.begin(), got.out.begin() + 4), (std::vector<uint32_t>{108, 109, 110, 111}));
+}
+
+/// Fills `data` with words and shows them to the engines.
+static std::string fill(uint32_t (*word)(uint32_t)) {
+  std::string text;
+  for (uint32_t i = 0; i < 16; ++i)
+    text += fmt::format("st.shared.u32 [data+{}], {};\n", 4 * i, word(i));
+  return text + "fence.proxy.async.shared::cta;\n";
+}
+
+// A thread that waits for the reads alone may overwrite the source, and what was read before goes out.
+TEST(BulkCopyTest, ReadsBeforeItWrites) {
+  for (const Delivery delivery : deliveries) {
+    const Outcome got =
+        run(fill([](uint32_t i) { return 7 + i; }) +
+                "cp.async.bulk.global.shared::cta.bulk_group [%p1], [data], 64;\ncp.async.bulk.commit_group;\n"
+                "cp.async.bulk.wait_group.read 0;\nst.shared.u32 [data], 1;\ncp.async.bulk.wait_group 0;\n",
+            delivery);
+    EXPECT_EQ(got.found, std::vector<std::string>{});
+    EXPECT_EQ(got.out, counting(7));
+  }
+}
+
+// Waiting for all but one group waits for the older one only.
+TEST(BulkCopyTest, WaitsByGroups) {
+  const Outcome got =
+      run(fill([](uint32_t i) { return 7 + i; }) +
+              "cp.async.bulk.global.shared::cta.bulk_group [%p1], [data], 16;\ncp.async.bulk.commit_group;\n"
+              "cp.async.bulk.global.shared::cta.bulk_group [%p1+32], [data+16], 16;\n"
+              "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 1;\nld.global.u32 %r0, [%p1];\n"
+              "st.shared.u32 [data], %r0;\ncp.async.bulk.wait_group 0;\n"
+              "ld.shared.u32 %r0, [data];\nst.global.u32 [%p1+16], %r0;\n",
+          Delivery::late);
+  EXPECT_EQ(got.found, std::vector<std::string>{});
+  EXPECT_EQ(got.out[4], 7u);
+  EXPECT_EQ(got.out[8], 11u);
+}
+
+// --- Reductions ----------------------------------------------------------------------------------------------------
+
+// Each operation, on words in global memory.
+TEST(BulkCopyTest, ReducesIntoGlobal) {
+  struct Case {
+    const char *operation;
+    uint32_t (*word)(uint32_t old, uint32_t with);
+  };
+  const Case cases[] = {
+      {"add.u32", [](uint32_t a, uint32_t b) { return a + b; }},
+      {"add.s32", [](uint32_t a, uint32_t b) { return a + b; }},
+      {"min.u32", [](uint32_t a, uint32_t b) { return std::min(a, b); }},
+      {"max.s32",
+       [](uint32_t a, uint32_t b) {
+         return static_cast<uint32_t>(std::max(static_cast<int32_t>(a), static_cast<int32_t>(b)));
+       }},
+      {"inc.u32", [](uint32_t a, uint32_t b) { return a >= b ? 0 : a + 1; }},
+      {"dec.u32", [](uint32_t a, uint32_t b) { return a == 0 || a > b ? b : a - 1; }},
+      {"and.b32", [](uint32_t a, uint32_t b) { return a & b; }},
+      {"or.b32", [](uint32_t a, uint32_t b) { return a | b; }},
+      {"xor.b32", [](uint32_t a, uint32_t b) { return a ^ b; }},
+      {"add.f32",
+       [](uint32_t a, uint32_t b) {
+         return std::bit_cast<uint32_t>(std::bit_cast<float>(a) + std::bit_cast<float>(b));
+       }},
+  };
+  const auto with = [](uint32_t i) { return 0x3f000000 ^ (i << 23); };
+  for (const Case &each : cases) {
+    std::vector<uint32_t> old(16), want(16);
+    for (uint32_t i = 0; i < 16; ++i) {
+      old[i] = 0x3f800000 + (i << 21);
+      want[i] = each.word(old[i], with(i));
+    }
+    const Outcome got =
+        run(fill(with) + fmt::format("cp.reduce.async.bulk.global.shared::cta.bulk_group.{} [%p1], [data], 64;\n"
+                                     "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n",
+                                     each.operation),
+            Delivery::random, old);
+    EXPECT_EQ(got.found, std::vector<std::string>{}) << each.operation;
+    EXPECT_EQ(got.out, want) << each.operation;
+  }
+}
+
+// Halves are added two bytes at a time, each rounded: 1 + 2 = 3, in f16 and in bf16; 64-bit words carry.
+TEST(BulkCopyTest, ReducesOtherWidths) {
+  struct Case {
+    const char *operation;
+    uint32_t old, with, want;
+  };
+  for (const Case &each :
+       {Case{"add.noftz.f16", 0x40003c00, 0x3c004000, 0x42004200}, Case{"max.f16", 0x40003c00, 0x3c004000, 0x40004000},
+        Case{"add.noftz.bf16", 0x40003f80, 0x3f804000, 0x40404040}}) {
+    std::string text;
+    for (int i = 0; i < 16; ++i)
+      text += fmt::format("st.shared.u32 [data+{}], {};\n", 4 * i, each.with);
+    const Outcome got = run(text + "fence.proxy.async.shared::cta;\n" +
+                                fmt::format("cp.reduce.async.bulk.global.shared::cta.bulk_group.{} [%p1], [data], 64;\n"
+                                            "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n",
+                                            each.operation),
+                            Delivery::late, std::vector<uint32_t>(16, each.old));
+    EXPECT_EQ(got.found, std::vector<std::string>{}) << each.operation;
+    EXPECT_EQ(got.out, std::vector<uint32_t>(16, each.want)) << each.operation;
+  }
+  const Outcome wide = run(fill([](uint32_t i) { return i % 2 ? 0 : ~0u; }) +
+                               "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u64 [%p1], [data], 64;\n"
+                               "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\n",
+                           Delivery::late, std::vector<uint32_t>(16, 1));
+  for (size_t i = 0; i < 16; ++i) // 2^32 + 1 + 2^32 − 1 = 2 · 2^32
+    EXPECT_EQ(wide.out[i], i % 2 ? 2u : 0u) << i;
+}
+
+// Stores and reductions of single elements come later, and an mbarrier counts their bytes.
+TEST(BulkCopyTest, StoresElements) {
+  for (const Delivery delivery : deliveries) {
+    const Outcome got =
+        run("st.shared.u32 [data+16], 40;\nmbarrier.init.shared::cta.b64 [bar], 1;\nfence.proxy.async.shared::cta;\n"
+            "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 20;\nmov.u32 %r8, data;\nmov.u32 %r9, bar;\nmov.u32 "
+            "%r0, 2;\n"
+            "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.u32 [%r8], {%r0, %r0, 3, 4}, [%r9];\n"
+            "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r8+16], %r0, [%r9];\n" +
+                waitBarrier +
+                "ld.shared.v4.u32 {%r0, %r1, %r2, %r3}, [data];\nst.global.v4.u32 [%p1], {%r0, %r1, %r2, %r3};\n"
+                "ld.shared.u32 %r0, [data+16];\nst.global.u32 [%p1+16], %r0;\n",
+            delivery);
+    EXPECT_EQ(got.found, std::vector<std::string>{});
+    EXPECT_EQ(std::vector<uint32_t>(got.out.begin(), got.out.begin() + 5), (std::vector<uint32_t>{2, 2, 3, 4, 42}));
+  }
+}
+
+// --- What is wrong -------------------------------------------------------------------------------------------------
+
+/// The kinds of what was found, whenever copies are done.
+static std::vector<std::string> kindsOf(const std::string &body, Delivery delivery) {
+  std::vector<std::string> kinds;
+  for (const std::string &text : run(body, delivery).found)
+    kinds.push_back(text.substr(0, text.find(':')));
+  return kinds;
+}
+
+TEST(BulkCopyTest, FindsWhatNobodyWaitedFor) {
+  const std::string copy =
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [data], [%p0], 64, [bar];\n";
+  const std::string read = "ld.shared.u32 %r0, [data];\nst.global.u32 [%p1], %r0;\n";
+  for (const Delivery delivery : deliveries) {
+    // Read before the wait: of bytes under way, or of bytes that came and that the thread does not know of.
+    EXPECT_FALSE(kindsOf(makeBarrier + copy + read + waitBarrier, delivery).empty());
+    // The source is overwritten before anybody waited.
+    EXPECT_EQ(
+        kindsOf(fill([](uint32_t i) { return i; }) +
+                    "cp.async.bulk.global.shared::cta.bulk_group [%p1], [data], 64;\ncp.async.bulk.commit_group;\n"
+                    "st.shared.u32 [data], 1;\ncp.async.bulk.wait_group 0;\n",
+                delivery),
+        std::vector<std::string>{"in-flight"});
+    // The block ends while its memory is being read.
+    EXPECT_EQ(
+        kindsOf(fill([](uint32_t i) { return i; }) +
+                    "cp.async.bulk.global.shared::cta.bulk_group [%p1], [data], 64;\ncp.async.bulk.commit_group;\n",
+                delivery),
+        std::vector<std::string>{"in-flight"});
+  }
+}
+
+TEST(BulkCopyTest, FindsMissingProxyFence) {
+  std::string text;
+  for (int i = 0; i < 16; ++i)
+    text += fmt::format("st.shared.u32 [data+{}], {};\n", 4 * i, i);
+  EXPECT_EQ(kindsOf(text + out, Delivery::late), std::vector<std::string>{"proxy"});
+  EXPECT_EQ(kindsOf(text + "fence.proxy.async;\n" + out, Delivery::late), std::vector<std::string>{});
+}
+
+TEST(BulkCopyTest, WantsMultiplesOf16) {
+  const auto copy = [](const std::string &operands) {
+    return run("mbarrier.init.shared::cta.b64 [bar], 1;\nfence.proxy.async;\nmov.u32 %r1, 8;\n"
+               "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes " +
+                   operands + ", [bar];\n",
+               Delivery::early)
+        .found;
+  };
+  EXPECT_EQ(copy("[data], [%p0], %r1").at(0),
+            "alignment: expected a number of bytes that is a multiple of 16, but got 8");
+  EXPECT_EQ(copy("[data+8], [%p0], 16").at(0), "alignment: writes 16 bytes at 0x88, which is no multiple of 16");
+  EXPECT_TRUE(copy("[data], [%p0+64], 16").at(0).starts_with("bounds: reads 16 bytes"));
+}
+
+} // namespace kiln::simulator::test
