@@ -141,7 +141,7 @@ static void decodeCp(Decoder &d) {
   if (!d.take("async"))
     d.unsupported();
   if (d.take("bulk"))
-    return d.take("tensor") ? decodeTensorCopy(d, reduces) : decodeBulkCopy(d, reduces);
+    return decodeBulkCopy(d, reduces);
   if (reduces)
     d.unsupported();
   if (d.take("mbarrier"))

@@ -175,6 +175,8 @@ void decodeBulkCopy(Decoder &d, bool reduces) {
     if (const int group = d.takeOne({"commit_group", "wait_group"}); group >= 0)
       return decodeGroups(d, group == 1);
   }
+  if (d.take("tensor"))
+    return decodeTensorCopy(d, reduces);
   const auto [to, from] = takeSpaces(d);
   if (to == from && to == Space::global)
     d.unsupported();

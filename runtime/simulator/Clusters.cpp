@@ -75,11 +75,13 @@ static void runSetRegisters(Warp &warp, const Step &step) {
     return warp.waitFor({.kind = Wait::Kind::registers, .index = static_cast<uint32_t>(more)});
   agree(warp, step, step.detail, static_cast<uint64_t>(step.target));
   warp.cta.warpgroupOf(warp).done(warp.index % warpsOfGroup);
-  const bool isKnown = warp.registersOfLane || warp.program.maxRegisters;
-  if (isKnown && (takes ? more < 0 : more > 0))
-    warp.report(Check::registers, step, 0,
-                fmt::format("asks for {} registers instead of {}, which is no {}", wanted, had,
-                            takes ? "increase" : "decrease"));
+  if (takes ? more < 0 : more > 0) {
+    if (warp.registersOfLane || warp.program.maxRegisters) // else nobody knows how many it has
+      warp.report(Check::registers, step, 0,
+                  fmt::format("asks for {} registers instead of {}, which is no {}", wanted, had,
+                              takes ? "increase" : "decrease"));
+    return;
+  }
   warp.cta.freeRegisters -= int64_t{more} * lanesOfWarp;
   warp.registersOfLane = wanted;
 }

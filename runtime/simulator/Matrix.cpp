@@ -194,8 +194,8 @@ std::array<int, 3> takeShape(Decoder &d) {
       if (at == end || *at != "mnk"[i])
         d.wrong("a shape");
       const auto [stop, failure] = std::from_chars(at + 1, end, shape[i]);
-      if (failure != std::errc() || shape[i] < 1 || shape[i] > 255)
-        d.wrong("extents of a matrix from 1 to 255");
+      if (failure != std::errc() || shape[i] < 1 || shape[i] > 256)
+        d.wrong("extents of a matrix from 1 to 256");
       at = stop;
     }
     if (at != end)

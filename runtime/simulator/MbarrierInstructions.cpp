@@ -223,8 +223,8 @@ static void decodeArrive(Decoder &d, bool isDrop, bool isRelaxed) {
   d.expectCount(expectsBytes || incomplete ? 3 : 2, 3);
   const Operand &state = d.operand(0);
   const uint32_t result = state.kind == Operand::Kind::sink ? Step::none : d.result(0, Type::b64);
-  const uint32_t flags =
-      (isDrop ? uint32_t{drops} : 0) | (incomplete ? uint32_t{noComplete} : 0) | (expectsBytes ? uint32_t{expects} : 0);
+  const uint32_t flags = (isRelaxed ? 0 : uint32_t{releases}) | (isDrop ? uint32_t{drops} : 0) |
+                         (incomplete ? uint32_t{noComplete} : 0) | (expectsBytes ? uint32_t{expects} : 0);
   emitAt(d, runArrive, space, 1, Type::u32, flags).slots[1] = result;
 }
 

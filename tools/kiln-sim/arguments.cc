@@ -2,6 +2,8 @@
 
 #include "tools/kiln-sim/arguments.h"
 
+#include "tools/kiln-sim/tensor_map.h"
+
 #include <bit>
 #include <charconv>
 #include <fmt/format.h>
@@ -70,6 +72,26 @@ static Argument parseArgument(const std::string &text, uint32_t bytes, Memory &m
   return argument;
 }
 
+// --- Tensor maps ---------------------------------------------------------------------------------------------------
+
+static bool isTensorMap(const std::string &text) { return text.starts_with("tensormap "); }
+
+/// The map itself for a parameter of 128 bytes; for an address it lies in memory.
+static void placeTensorMap(const std::string &text, const Parameter &parameter, const std::vector<Argument> &arguments,
+                           Memory &memory, Argument &argument) {
+  const NamedTensorMap map = tensorMapNamed(text);
+  if (map.array >= arguments.size() || !arguments[map.array].memory)
+    throw Error(fmt::format("expected the tensor map of an array, but argument {} is none", map.array));
+  const std::string bytes = tensorMapBytes(map.description, arguments[map.array].bits);
+  if (parameter.bytes == bytes.size()) {
+    argument.bytes = bytes;
+    return;
+  }
+  char *place = static_cast<char *>(memory.allocate(static_cast<int64_t>(bytes.size())));
+  std::copy(bytes.begin(), bytes.end(), place);
+  argument.bits = reinterpret_cast<uint64_t>(place);
+}
+
 std::vector<Argument> parseArguments(const Program &program, const std::string &text, Memory &memory) {
   const std::vector<std::string> parts = split(text, ',');
   if (parts.size() != program.parameters.size()) {
@@ -81,7 +103,12 @@ std::vector<Argument> parseArguments(const Program &program, const std::string &
   }
   std::vector<Argument> arguments;
   for (size_t i = 0; i < parts.size(); ++i)
-    arguments.push_back(parseArgument(parts[i], program.parameters[i].bytes, memory));
+    arguments.push_back(isTensorMap(parts[i]) ? Argument()
+                                              : parseArgument(parts[i], program.parameters[i].bytes, memory));
+  // Once all arrays lie somewhere.
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (isTensorMap(parts[i]))
+      placeTensorMap(parts[i], program.parameters[i], arguments, memory, arguments[i]);
   return arguments;
 }
 

@@ -8,12 +8,13 @@
 
 namespace kiln::simulator {
 
-/// An argument: an array on the simulated device, or a number.
+/// An argument: an array on the simulated device, a number, or bytes that the parameter block holds.
 struct Argument {
   NpyArray array;
   void *memory = nullptr; // null for a number
   std::string output;     // where the array goes afterwards, if anywhere
   uint64_t bits = 0;
+  std::string bytes; // of a tensor map
 };
 
 /// The arguments that `text` names, in the order of the program's parameters, with their arrays in `memory`. Throws

@@ -2,6 +2,8 @@
 
 #include "tools/kiln-sim/case.h"
 
+#include "tools/kiln-sim/tensor_map.h"
+
 #include "dialect/dsl/Types.h"
 #include "tools/files/Files.h"
 
@@ -77,7 +79,11 @@ static CaseArray readArray(const std::string &path) {
 
 static CaseArgument readArgument(const nlohmann::json &json, const std::string &folder) {
   CaseArgument argument{.kind = json.at("kind").get<std::string>()};
-  if (argument.kind == "buffer") {
+  if (argument.kind == "tensormap") {
+    argument.map = tensorMapOf(json);
+    argument.mapped = json.value("buffer", int64_t{-1});
+  }
+  if (argument.kind == "buffer" || (argument.kind == "tensormap" && argument.mapped < 0)) {
     argument.name = json.at("file").get<std::string>();
     argument.before = readArray(folder + "/" + argument.name);
     argument.bits = json.value("bits", "");
@@ -92,9 +98,9 @@ static CaseArgument readArgument(const nlohmann::json &json, const std::string &
     argument.value = static_cast<uint64_t>(json.at("value").get<int64_t>());
   } else if (argument.kind == "f32") {
     argument.value = std::bit_cast<uint32_t>(static_cast<float>(json.at("value").get<double>()));
-  } else if (argument.kind != "null") {
-    throw Error(fmt::format("expected an argument of kind buffer, scratch, i32, i64, f32 or null, but got '{}'",
-                            argument.kind));
+  } else if (argument.kind != "null" && argument.kind != "tensormap") {
+    throw Error(fmt::format(
+        "expected an argument of kind buffer, scratch, i32, i64, f32, null or tensormap, but got '{}'", argument.kind));
   }
   return argument;
 }
@@ -118,6 +124,23 @@ Case readCase(const std::string &folder) {
   return item;
 }
 
+/// Puts tensor maps into the parameter block, once the arrays lie somewhere.
+static void placeTensorMaps(const Case &item, const Program &program, std::vector<char> &block) {
+  for (size_t i = 0; i < item.arguments.size(); ++i) {
+    const CaseArgument &argument = item.arguments[i];
+    if (argument.kind != "tensormap")
+      continue;
+    const auto mapped = argument.mapped < 0 ? i : static_cast<size_t>(argument.mapped);
+    if (mapped >= item.arguments.size() || (mapped != i && item.arguments[mapped].kind != "buffer"))
+      throw Error(fmt::format("expected a tensor map of an array, but argument {} is none", mapped));
+    const std::string bytes = tensorMapBytes(argument.map, item.arguments[mapped].value);
+    if (program.parameters[i].bytes != bytes.size())
+      throw Error(fmt::format("expected a parameter of {} bytes for a tensor map, but '{}' has {}", bytes.size(),
+                              program.parameters[i].name, program.parameters[i].bytes));
+    std::copy(bytes.begin(), bytes.end(), block.begin() + program.parameters[i].offset);
+  }
+}
+
 std::vector<char> placeCase(Case &item, const Program &program, Memory &memory) {
   if (item.arguments.size() != program.parameters.size())
     throw Error(fmt::format("kernel '{}': expected {} arguments, but the case has {}", program.name,
@@ -125,15 +148,17 @@ std::vector<char> placeCase(Case &item, const Program &program, Memory &memory) 
   std::vector<char> block(program.parameterBytes);
   for (size_t i = 0; i < item.arguments.size(); ++i) {
     CaseArgument &argument = item.arguments[i];
-    if (argument.kind == "buffer" || argument.kind == "scratch") {
+    const bool ownsArray = argument.kind == "tensormap" && argument.mapped < 0;
+    if (argument.kind == "buffer" || argument.kind == "scratch" || ownsArray) {
       const std::string &data = argument.before.data;
-      void *place = memory.allocate(argument.kind == "buffer" ? static_cast<int64_t>(data.size()) : argument.bytes);
+      void *place = memory.allocate(argument.kind == "scratch" ? argument.bytes : static_cast<int64_t>(data.size()));
       std::memcpy(place, data.data(), data.size());
       argument.value = reinterpret_cast<uint64_t>(place);
     }
     std::memcpy(block.data() + program.parameters[i].offset, &argument.value,
                 std::min<size_t>(8, program.parameters[i].bytes));
   }
+  placeTensorMaps(item, program, block);
   return block;
 }
 

@@ -5,11 +5,13 @@
 //
 // An argument's `kind` is `buffer` (a `file` in the folder: what it holds before the launch; with `want`, `atol` and
 // `rtol` what it must hold afterwards; `bits` names a format that NumPy lacks: bf16, e4m3, e5m2), `scratch` (`bytes`),
-// `i32`, `i64`, `f32` (a `value`) or `null`.
+// `i32`, `i64`, `f32` (a `value`), `null`, or `tensormap` (tensor_map.h; of the array of argument `buffer`, or of one
+// that the fields of a `buffer` describe).
 
 #pragma once
 
 #include "runtime/simulator/Launch.h"
+#include "runtime/simulator/TensorMap.h"
 
 #include <string>
 #include <vector>
@@ -30,6 +32,8 @@ struct CaseArgument {
   double atol = 0, rtol = 0;
   uint64_t value = 0; // of a number; of an array its address, once it is placed
   int64_t bytes = 0;  // of a scratch
+  TensorMapDescription map;
+  int64_t mapped = -1; // argument whose array a tensor map describes; −1: its own
 };
 
 struct Case {

