@@ -6,7 +6,6 @@
 #include "runtime/simulator/Memory.h"
 #include "runtime/simulator/ptx/Flow.h"
 
-
 namespace kiln::simulator {
 
 /// Where the variables of a module and of its kernels lie.

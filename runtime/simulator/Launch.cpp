@@ -132,7 +132,7 @@ void launch(const Program &program, const Extents &grid, const Extents &block, u
   if (schedule.checks.needShadow())
     shadow = std::make_unique<GlobalShadow>();
   TensorMapChanges tensorMaps;
-  Grid all{program,           grid,          block,           dynamicShared, parameters, memory, findings,
+  Grid all{program,           grid,          block,      dynamicShared,   parameters,  memory, findings,
            schedule.delivery, schedule.seed, tensorMaps, schedule.checks, shadow.get()};
   all.errorTimes = schedule.errorTimes;
   all.counts = metrics != nullptr;
