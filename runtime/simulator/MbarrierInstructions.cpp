@@ -59,7 +59,7 @@ static void runInit(Warp &warp, const Step &step) {
     reportFault(warp, step, lane, place, warp.cta.mbarriers.init(place, operandOf(warp, step, lane)));
     if (const Shadow *shadow = warp.cta.shadow.get())
       warp.cta.mbarriers.find(place)->made = {shadow->order.firstAgent() + static_cast<uint32_t>(warp.index),
-                                              shadow->order.now()};
+                                              shadow->order.stampOf(warp.index)};
   });
 }
 

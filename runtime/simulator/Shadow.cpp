@@ -457,7 +457,7 @@ void Shadow::endRead(int agent, int lane, char *at, uint32_t bytes) {
   const auto leave = [&](Cell &cell) {
     cell.leaving -= cell.leaving > 0;
     if (!(cell.state & (Cell::manyReaders | Cell::readerMask)) && cell.reader == who)
-      cell.read = order.stampOf(warp);
+      cell.read = order.stampOf(agent);
   };
   forCells(at, bytes, [&](Cells &cells, Cell &cell, unsigned read, char *) {
     if (!(cell.state & Cell::isSplit))
