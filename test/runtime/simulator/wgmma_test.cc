@@ -2,8 +2,6 @@
 
 #include "test/runtime/simulator/machine.h"
 
-#include "runtime/simulator/Numbers.h"
-
 #include <algorithm>
 #include <bit>
 #include <fmt/format.h>
@@ -37,7 +35,7 @@ static int valueD(int m, int n) { return (m + 2 * n) % 9 - 4; }
 static uint32_t encoded(const std::string &type, int value) {
   const auto single = std::bit_cast<uint32_t>(static_cast<float>(value));
   if (type == "f16")
-    return toHalf(static_cast<float>(value));
+    return std::bit_cast<uint16_t>(static_cast<_Float16>(value));
   if (type == "bf16")
     return single >> 16;
   if (type == "tf32")
@@ -215,9 +213,10 @@ static void expectProduct(const Product &p) {
     for (int k = 0; k < p.K(); ++k)
       sum += valueA(p, m, k) * valueB(p, k, n) * (p.negateA != p.negateB ? -1 : 1);
     const uint32_t word = got[static_cast<size_t>(t * p.registersOfD() + r)];
-    const float value = p.isInteger()  ? static_cast<float>(static_cast<int32_t>(word))
-                        : p.d == "f16" ? fromHalf(static_cast<uint16_t>(word >> (16 * half)))
-                                       : std::bit_cast<float>(word);
+    const float value = p.isInteger() ? static_cast<float>(static_cast<int32_t>(word))
+                        : p.d == "f16"
+                            ? static_cast<float>(std::bit_cast<_Float16>(static_cast<uint16_t>(word >> (16 * half))))
+                            : std::bit_cast<float>(word);
     if (value != static_cast<float>(sum) && ++wrong <= 3)
       ADD_FAILURE() << fmt::format("{}.{}.{} n{} swizzle {} turned {}{}: D({}, {}): got {}, want {}", p.d, p.a, p.b,
                                    p.N, p.swizzle, int{p.turnA}, int{p.turnB}, m, n, value, sum);
