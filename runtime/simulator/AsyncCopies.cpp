@@ -30,6 +30,7 @@ static void land(const AsyncCopies::Copy &copy, size_t lane) {
 void AsyncCopies::issue(Copy copy, Delivery delivery, uint64_t seed) {
   copy.groups = committed;
   copy.number = number++;
+  copy.engines.fill(-1);
   Mask now = delivery == Delivery::early ? allLanes : 0;
   if (delivery == Delivery::random)
     now = static_cast<Mask>((seed + copies.size()) * 0x9e3779b97f4a7c15 >> 32);
@@ -50,30 +51,46 @@ void AsyncCopies::commit(Mask lanes) {
     committed[lane] += lanes >> lane & 1;
 }
 
-template <class Due> void AsyncCopies::land(Warp &warp, Mask lanes, Due due, std::optional<int> engine) {
+template <class Due> void AsyncCopies::land(Warp &warp, Mask lanes, bool waits, Due due) {
   for (Copy &copy : copies)
     for (size_t lane = 0; lane < lanesOfWarp; ++lane)
       if ((copy.lanes & lanes) >> lane & 1 && due(copy, lane)) {
         if (copy.pending >> lane & 1)
           simulator::land(copy, lane);
+        const int engine = copy.engines[lane];
         if (warp.cta.shadow)
-          warp.cta.shadow->endWrite(engine.value_or(warp.index), engine ? 0 : static_cast<int>(lane), copy.to[lane],
-                                    copy.bytes);
+          warp.cta.shadow->endWrite(engine < 0 ? warp.index : engine, engine < 0 ? static_cast<int>(lane) : 0,
+                                    copy.to[lane], copy.bytes);
+        if (warp.cta.shadow && engine >= 0 && waits) {
+          Clock landed;
+          warp.cta.shadow->order.release(engine, landed);
+          warp.cta.shadow->order.acquire(warp.index, Mask{1} << lane, landed);
+        }
         copy.lanes &= ~(Mask{1} << lane);
       }
   std::erase_if(copies, [](const Copy &copy) { return copy.lanes == 0; });
 }
 
 void AsyncCopies::wait(Warp &warp, Mask lanes, uint32_t pending) {
-  land(warp, lanes, [&](const Copy &copy, size_t lane) { return copy.groups[lane] + pending < committed[lane]; });
+  land(warp, lanes, true, [&](const Copy &copy, size_t lane) { return copy.groups[lane] + pending < committed[lane]; });
 }
 
 void AsyncCopies::waitAll(Warp &warp, Mask lanes) {
-  land(warp, lanes, [](const Copy &, size_t) { return true; });
+  land(warp, lanes, true, [](const Copy &, size_t) { return true; });
 }
 
-void AsyncCopies::landFirst(Warp &warp, Mask lanes, uint64_t count, int engine) {
-  land(warp, lanes, [&](const Copy &copy, size_t) { return copy.number < count; }, engine);
+const std::vector<int> &AsyncCopies::assign(size_t lane, int engine) {
+  for (Copy &copy : copies)
+    if (copy.lanes >> lane & 1 && copy.engines[lane] < 0)
+      copy.engines[lane] = engine;
+  std::vector<int> &all = engines[lane];
+  if (std::find(all.begin(), all.end(), engine) == all.end())
+    all.push_back(engine);
+  return all;
+}
+
+void AsyncCopies::landFirst(Warp &warp, Mask lanes, uint64_t count) {
+  land(warp, lanes, false, [&](const Copy &copy, size_t) { return copy.number < count; });
 }
 
 // --- cp.async ------------------------------------------------------------------------------------------------------

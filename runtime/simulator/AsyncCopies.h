@@ -27,6 +27,7 @@ public:
     std::array<char *, lanesOfWarp> to;
     std::array<const char *, lanesOfWarp> from;
     std::array<uint32_t, lanesOfWarp> sizes, groups;
+    std::array<int, lanesOfWarp> engines; // that lands a lane's part, −1: nobody but the lane itself
     uint64_t number = 0;
   };
   /// Takes a copy of the warp's, whose groups and number are set here.
@@ -38,13 +39,18 @@ public:
   void waitAll(Warp &warp, Mask lanes);
   /// Copies issued so far.
   uint64_t issued() const { return number; }
-  /// Lands those of the first `count` copies that are of the lanes, for an engine that completes a barrier.
-  void landFirst(Warp &warp, Mask lanes, uint64_t count, int engine);
+  /// From here on `engine`, which completes a barrier, lands what the lane has issued and no other engine lands. All
+  /// engines that land copies of the lane: whoever has waited for the barrier may read what each of them wrote.
+  const std::vector<int> &assign(size_t lane, int engine);
+  /// Lands those of the first `count` copies that are of the lanes.
+  void landFirst(Warp &warp, Mask lanes, uint64_t count);
 
 private:
-  template <class Due> void land(Warp &warp, Mask lanes, Due due, std::optional<int> engine = std::nullopt);
-  std::vector<Copy> copies;                      // in the order of their issue
-  std::array<uint32_t, lanesOfWarp> committed{}; // groups of each lane
+  /// Lands what is due; lanes that wait for it themselves see what engines wrote.
+  template <class Due> void land(Warp &warp, Mask lanes, bool waits, Due due);
+  std::vector<Copy> copies;                          // in the order of their issue
+  std::array<uint32_t, lanesOfWarp> committed{};     // groups of each lane
+  std::array<std::vector<int>, lanesOfWarp> engines; // of each lane
   uint64_t number = 0;
 };
 

@@ -84,7 +84,8 @@ public:
   /// Versions of the tensor maps that its threads have acquired, by address.
   std::map<uint64_t, int64_t> acquiredMaps;
   /// Copies of a thread have landed behind which it arrives at an mbarrier.
-  void arriveBehindCopies(uint32_t mbarrier, const ptx::Place &place, const Clock &clock);
+  void arriveBehindCopies(uint32_t mbarrier, const ptx::Place &place, const Clock &clock,
+                          const std::vector<int> &engines);
   /// The agent that stands for what lands through an mbarrier.
   int engineOf(uint32_t mbarrier) const;
   /// Reports what happened to nobody in particular.

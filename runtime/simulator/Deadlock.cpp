@@ -52,14 +52,16 @@ void Cta::completeTransactions(uint32_t mbarrier, int64_t bytes, const ptx::Plac
     report(Check::mbarrier, place, fault);
 }
 
-void Cta::arriveBehindCopies(uint32_t mbarrier, const ptx::Place &place, const Clock &clock) {
+void Cta::arriveBehindCopies(uint32_t mbarrier, const ptx::Place &place, const Clock &clock,
+                             const std::vector<int> &engines) {
   Mbarriers::Object *object = mbarriers.find(mbarrier);
   if (!object)
     return report(Check::mbarrier, place,
                   fmt::format("arrives behind copies at an mbarrier at {}, {}", mbarrier, mbarriers.absence(mbarrier)));
   if (shadow) {
     object->clock.join(clock);
-    shadow->order.release(engineOf(mbarrier), object->clock);
+    for (const int engine : engines)
+      shadow->order.release(engine, object->clock);
   }
   const std::string fault = mbarriers.arrive(*object, 1, false);
   mbarriers.endIfDue(*object);

@@ -21,7 +21,7 @@ GlobalShadow::Page &GlobalShadow::pageOf(uint64_t address) {
 void GlobalShadow::publish(uint64_t address, const Others &released) {
   if (!released)
     return;
-  const std::unique_lock lock(wordsMutex);
+  const std::lock_guard lock(wordsLock);
   Others &word = words[address];
   word = join(word, released);
   anyWords = true;
@@ -30,7 +30,7 @@ void GlobalShadow::publish(uint64_t address, const Others &released) {
 Others GlobalShadow::clockOf(uint64_t address) const {
   if (!anyWords)
     return nullptr;
-  const std::shared_lock lock(wordsMutex);
+  const std::lock_guard lock(wordsLock);
   const auto at = words.find(address);
   return at == words.end() ? nullptr : at->second;
 }

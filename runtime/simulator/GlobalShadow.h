@@ -9,9 +9,25 @@
 #include <atomic>
 #include <mutex>
 #include <shared_mutex>
+#include <thread>
 #include <unordered_map>
 
 namespace kiln::simulator {
+
+/// Held for a few instructions at a time, by threads that ask again at once: to sleep, as a mutex does, would cost more
+/// than all that it guards.
+class BriefLock {
+public:
+  void lock() {
+    for (int tries = 0; held.test_and_set(std::memory_order_acquire); ++tries)
+      if (tries % 64 == 63)
+        std::this_thread::yield();
+  }
+  void unlock() { held.clear(std::memory_order_release); }
+
+private:
+  std::atomic_flag held;
+};
 
 class GlobalShadow {
 public:
@@ -33,7 +49,8 @@ public:
   Others clockOf(uint64_t address) const;
 
 private:
-  mutable std::shared_mutex pagesMutex, wordsMutex;
+  std::shared_mutex pagesMutex;
+  mutable BriefLock wordsLock;
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages;
   std::unordered_map<uint64_t, Others> words;
   std::atomic<bool> anyWords = false;

@@ -178,9 +178,10 @@ static void runCopyArrival(Warp &warp, const Step &step) {
     Clock clock; // of the thread, for which the copies arrive
     if (warp.cta.shadow)
       warp.cta.shadow->order.release(warp.index, clock);
-    operation.run = [&warp, place, lane, clock, where = operation.place, before = warp.asyncCopies.issued()] {
-      warp.asyncCopies.landFirst(warp, Mask{1} << lane, before, warp.cta.engineOf(place));
-      warp.cta.arriveBehindCopies(place, where, clock);
+    operation.run = [&warp, place, lane, clock, where = operation.place, before = warp.asyncCopies.issued(),
+                     engines = warp.asyncCopies.assign(static_cast<size_t>(lane), warp.cta.engineOf(place))] {
+      warp.asyncCopies.landFirst(warp, Mask{1} << lane, before);
+      warp.cta.arriveBehindCopies(place, where, clock, engines);
     };
     warp.cta.bulk.issue(warp, step, std::move(operation));
   });

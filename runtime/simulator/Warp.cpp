@@ -16,7 +16,12 @@ static constexpr uint32_t mostFrameBytes = 32 << 20;
 /// Places where paths of a warp meet: calls within each other, and branches round them.
 static constexpr size_t mostJoins = 8192;
 
-Warp::Warp(Cta &cta, const Program &program, int index, int threads) : cta(cta), program(program), index(index) {
+/// Steps after which a path that has come nowhere may be waiting for a lane that waits for it at a join: so many at
+/// first, and fewer in a warp where that has been so, down to one turn.
+static constexpr int64_t firstPatience = 50000;
+
+Warp::Warp(Cta &cta, const Program &program, int index, int threads)
+    : cta(cta), program(program), index(index), patience(firstPatience) {
   const int lanes = std::min(lanesOfWarp, threads - index * lanesOfWarp);
   alive = started = lanes == lanesOfWarp ? allLanes : (Mask{1} << lanes) - 1;
   path.mask = alive;
@@ -96,8 +101,6 @@ void Warp::resume(const Path &resumed) {
 
 /// Steps that a path has before another one of its warp gets its turn.
 static constexpr int64_t turnOfPath = 2000;
-/// Steps after which a path that has come nowhere may be waiting for a lane that waits for it at a join.
-static constexpr int64_t patience = 50000;
 
 /// The lanes that wait at the nearest join for a path that spins go on without it: one of them may be what it spins
 /// for.
@@ -153,7 +156,8 @@ int64_t Warp::run(int64_t budget) {
     }
     path.steps += done - begin;
     if (path.steps >= patience) {
-      goOnWithout(path.join);
+      if (goOnWithout(path.join)) // it will be needed again
+        patience = std::max(turnOfPath, patience / 4);
       path.steps = 0;
     }
     if (!paths.empty()) {

@@ -147,6 +147,7 @@ private:
   uint32_t localStride = 0;
   std::vector<Path> paths; // that do not run now
   std::vector<Join> joins;
+  int64_t patience;       // steps that a path spins before those at its join go on without it
   bool pathEnded = false; // the running path has arrived, left or begun to wait
   bool polled = false;    // in this turn
 };

@@ -117,7 +117,7 @@ TEST(Arg, BecomesAScalarOfAnotherTypeThatHasTheNumber) {
   EXPECT_EQ(errorOf([] { Arg(int64_t(1) << 31).as(i32); }), "expected a number that i32 has, but got 2147483648");
   EXPECT_EQ(errorOf([] { Arg(2).as(boolean); }), "expected a number that bool has, but got 2");
   EXPECT_EQ(errorOf([] { Arg(1.5).as(i64); }), "expected a number that i64 has, but got 1.5");
-  EXPECT_EQ(errorOf([] { Arg(0x1p63).as(i64); }), "expected a number that i64 has, but got 9.2233720368547758e+18");
+  EXPECT_EQ(errorOf([] { Arg(0x1p63).as(i64); }), "expected a number that i64 has, but got 9223372036854775808");
   EXPECT_EQ(errorOf([] { Arg(nan).as(i64); }), "expected a number that i64 has, but got nan");
   EXPECT_EQ(errorOf([] { Arg(TensorRef()).as(i64); }), "expected a scalar to give the type i64, but got a tensor");
 }
