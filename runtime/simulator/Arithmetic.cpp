@@ -373,6 +373,44 @@ static void decodeSad(Decoder &d) {
   d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, type), d.source(3, type)});
 }
 
+// --- Sums of products of bytes -------------------------------------------------------------------------------------
+
+/// Part `index` of a word that holds parts of `bits` bits.
+template <bool isSigned> static int64_t partOf(uint32_t word, int bits, int index) {
+  const uint32_t part = word >> (bits * index) & ((uint32_t{1} << bits) - 1);
+  return isSigned && part >> (bits - 1) ? static_cast<int64_t>(part) - (int64_t{1} << bits) : part;
+}
+
+/// c + Σ a[i] · b[i], wrapping: of four bytes each, or of two halves of a and two bytes of b from `first` on.
+template <bool aIsSigned, bool bIsSigned, int terms, int first> static Handler sumOfProducts() {
+  return elementwise<uint32_t, uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b, uint32_t c) {
+    uint32_t sum = c;
+    for (int i = 0; i < terms; ++i)
+      sum += static_cast<uint32_t>(partOf<aIsSigned>(a, 32 / terms, i) * partOf<bIsSigned>(b, 8, first + i));
+    return sum;
+  });
+}
+
+template <int terms, int first> static Handler sumOfProducts(bool aIsSigned, bool bIsSigned) {
+  return aIsSigned
+             ? (bIsSigned ? sumOfProducts<true, true, terms, first>() : sumOfProducts<true, false, terms, first>())
+             : (bIsSigned ? sumOfProducts<false, true, terms, first>() : sumOfProducts<false, false, terms, first>());
+}
+
+/// dp4a, dp2a.
+template <int terms> static void decodeSumOfProducts(Decoder &d) {
+  const int half = terms == 2 ? d.takeOne({"lo", "hi"}) : 0;
+  const Type a = d.type(), b = d.type();
+  d.expectCount(4, 4);
+  if (half < 0 || (a != Type::s32 && a != Type::u32) || (b != Type::s32 && b != Type::u32))
+    d.unsupported();
+  const bool aIsSigned = a == Type::s32, bIsSigned = b == Type::s32;
+  const Handler handler =
+      half == 1 ? sumOfProducts<terms, 2>(aIsSigned, bIsSigned) : sumOfProducts<terms, 0>(aIsSigned, bIsSigned);
+  const Type sum = aIsSigned || bIsSigned ? Type::s32 : Type::u32;
+  d.emit(handler, {d.result(0, sum), d.source(1, a), d.source(2, b), d.source(3, sum)});
+}
+
 void addArithmetic(InstructionTable &table) {
   table["add"] = decodeSum<false>;
   table["sub"] = decodeSum<true>;
@@ -389,6 +427,8 @@ void addArithmetic(InstructionTable &table) {
   table["neg"] = decodeSign<true>;
   table["abs"] = decodeSign<false>;
   table["sad"] = decodeSad;
+  table["dp4a"] = decodeSumOfProducts<4>;
+  table["dp2a"] = decodeSumOfProducts<2>;
 }
 
 } // namespace kiln::simulator

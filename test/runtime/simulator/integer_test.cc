@@ -48,6 +48,27 @@ TYPED_TEST(IntegerTest, HighProductIsExact) {
   });
 }
 
+/// Part `index` of a word of parts of `bits` bits, as the type says.
+static int64_t partOf(uint64_t word, const std::string &type, int bits, int index) {
+  const int64_t part = static_cast<int64_t>(word >> (bits * index) & ((uint64_t{1} << bits) - 1));
+  return type == "s32" && part >= int64_t{1} << (bits - 1) ? part - (int64_t{1} << bits) : part;
+}
+
+// dp4a adds four products of bytes to a word, dp2a two of halves and bytes; each operand has its own sign, and sums
+// wrap.
+TEST(DotTest, AddsProductsOfParts) {
+  for (const std::string a : {"u32", "s32"})
+    for (const std::string b : {"u32", "s32"})
+      for (const auto &[name, terms, first] : {std::tuple{"dp4a", 4, 0}, {"dp2a.lo", 2, 0}, {"dp2a.hi", 2, 2}})
+        expectEach(std::string(name) + "." + a + "." + b + " %d, %a, %b, %c;", "b32", {"b32", "b32", "b32"},
+                   {0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 0x80ff7f01, 0x0102fffe}, [&](const Column &row) {
+                     auto sum = static_cast<int64_t>(row[2]);
+                     for (int i = 0; i < terms; ++i)
+                       sum += partOf(row[0], a, 32 / terms, i) * partOf(row[1], b, 8, first + i);
+                     return static_cast<uint64_t>(static_cast<uint32_t>(sum));
+                   });
+}
+
 // Extrema compare as the type says.
 TYPED_TEST(IntegerTest, ExtremaFollowTheType) {
   using T = TypeParam;
