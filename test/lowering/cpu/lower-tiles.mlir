@@ -35,6 +35,7 @@ func.func @inside(%v: memref<2048xf32, strided<[1]>>) attributes {tile.kernel} {
 // CHECK-LABEL: func @siblings
 // CHECK: scf.for {{.*}} iter_args
 // CHECK: arith.addf
+// CHECK-NOT: scf.for
 // CHECK: arith.maxnumf
 // CHECK: scf.for {{.*}} iter_args
 func.func @siblings(%v: memref<1024xf32, strided<[1]>>, %o: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
