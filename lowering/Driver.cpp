@@ -74,7 +74,7 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
 };
 } // namespace
 
-/// The stages that passes make, as `linalg, loops or llvm-dialect`; null `stage` or one of them is fine.
+/// Whether passes of the backend make the stage; `known` receives those they make, as `linalg, loops or llvm-dialect`.
 static bool isPassStage(const Backend &backend, llvm::StringRef stage, std::string &known) {
   llvm::SmallVector<llvm::StringRef> names;
   for (const Stage &candidate : backend.stages())

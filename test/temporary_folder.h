@@ -2,17 +2,21 @@
 
 #pragma once
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <system_error>
 
 class TemporaryFolder {
 public:
   TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "kiln-test-XXXXXX").string();
-    path = mkdtemp(name.data());
+    path = (std::filesystem::temp_directory_path() / "kiln-test-XXXXXX").string(); // mkdtemp fills in the end
+    if (!mkdtemp(path.data()))
+      throw std::filesystem::filesystem_error("expected to make a folder, but could not", path,
+                                              std::error_code(errno, std::generic_category()));
   }
   ~TemporaryFolder() {
     std::error_code ignored;

@@ -6,6 +6,7 @@
 // seconds of processor time; a crash or SIGPROF is the fault of the last case named.
 
 #include "test/faults/inputs.h"
+#include "test/temporary_folder.h"
 
 #include <CLI/CLI.hpp>
 
@@ -67,19 +68,14 @@ int main(int argc, char **argv) {
   app.add_option("--sources", sources, "the folder with .mlir and .ptx files");
   app.add_flag("--show", showing, "print the inputs, too");
   CLI11_PARSE(app, argc, argv);
-  std::string folder = (std::filesystem::temp_directory_path() / "fault-inputs-XXXXXX").string();
-  if (!mkdtemp(folder.data()))
-    return 3;
-  int status = 0;
   try {
-    const std::unique_ptr<Inputs> inputs = inputsOf(kind, folder, sources);
+    const TemporaryFolder folder;
+    const std::unique_ptr<Inputs> inputs = inputsOf(kind, folder.path, sources);
     inputs->showing = showing;
     runCases(*inputs, seed, from, to);
+    return 0;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "fault-inputs: %s\n", error.what());
-    status = 1;
+    return 1;
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
-  return status;
 }

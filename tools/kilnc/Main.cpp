@@ -232,7 +232,7 @@ static void run(int argc, char **argv) {
   app.add_option("--kernel", options.kernel, "the kernel's name; not needed when the file has one");
   app.add_option("--config", options.config, "config fields that differ from their defaults: bm=64,bn=64");
   app.add_option("--args", options.args, "the arguments: 'f32[?x64], i64'; '?' is an extent known only at launch");
-  app.add_option("--emit", options.emit, "what to print: " + stageNames(*lowering::allBackends().front()))
+  app.add_option("--emit", options.emit, "what to print: " + stageNames(*lowering::openBackend("cpu:generic")))
       ->capture_default_str();
   app.add_flag("--generic", options.generic, "by the oracle's plain loops; --emit=linalg implies it");
   app.add_option("--target", options.target, "what to compile for: cpu (this machine), or a CPU by LLVM's name")
