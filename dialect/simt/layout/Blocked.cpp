@@ -1,0 +1,70 @@
+// Units dealt to registers, lanes and warps in the order of memory.
+
+#include "dialect/simt/layout/Blocked.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cassert>
+#include <numeric>
+
+namespace kiln::simt {
+
+TileLayout blocked(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<unsigned> order, llvm::ArrayRef<int64_t> perThread,
+                   unsigned numWarps) {
+  assert(order.size() == sizes.size() && perThread.size() == sizes.size() && llvm::has_single_bit(numWarps));
+  const TileShape tile(sizes);
+  Vecs regs, others;
+  for (const unsigned dim : order) {
+    const Vecs units = tile.unitsOf(dim);
+    const auto own = std::min<size_t>(units.size(), llvm::Log2_64(static_cast<uint64_t>(perThread[dim])));
+    regs.append(units.begin(), units.begin() + own);
+    others.append(units.begin() + own, units.end());
+  }
+  const size_t warpBits = llvm::Log2_32(numWarps);
+  if (others.size() < laneBits + warpBits)
+    others.resize(laneBits + warpBits, 0);
+  const llvm::ArrayRef<Vec> rest(others);
+  const llvm::ArrayRef<Vec> lanes = rest.take_front(laneBits), warps = rest.slice(laneBits, warpBits);
+  regs.append(rest.drop_front(laneBits + warpBits).begin(), rest.end());
+  return TileLayout::get(sizes, {regs, Vecs(lanes), Vecs(warps), Vecs()});
+}
+
+llvm::SmallVector<unsigned> orderOf(const Access &access) {
+  const auto key = [&](unsigned dim) {
+    const int64_t stride = access.strides[dim];
+    return std::pair(access.sizes[dim] == 1, stride == unknownStride ? INT64_MAX : std::abs(stride));
+  };
+  auto order = llvm::to_vector(llvm::reverse(llvm::seq(static_cast<unsigned>(access.sizes.size()))));
+  llvm::stable_sort(order, [&](unsigned a, unsigned b) { return key(a) < key(b); });
+  return order;
+}
+
+int64_t vectorWidth(const Access &access, unsigned numWarps) {
+  const llvm::SmallVector<unsigned> order = orderOf(access);
+  if (order.empty() || access.strides[order.front()] != 1)
+    return 1;
+  const TileShape tile(access.sizes);
+  int64_t divisor = access.divisibility;
+  for (const unsigned dim : llvm::drop_begin(order))
+    if (access.sizes[dim] > 1 && access.strides[dim] != unknownStride)
+      divisor = std::gcd(divisor, access.strides[dim]);
+  const Extent &fastest = tile[order.front()];
+  divisor = std::gcd(divisor, fastest.size);
+  const auto aligned = static_cast<int64_t>(Vec{1} << llvm::countr_zero(static_cast<uint64_t>(divisor)));
+  const unsigned threadBits = laneBits + llvm::Log2_32(numWarps);
+  const int64_t share = int64_t{1} << (std::max(tile.coreBits(), threadBits) - threadBits);
+  return std::min({int64_t{128 / access.bits}, aligned, fastest.core(), share});
+}
+
+TileLayout coalesced(const Access &access, unsigned numWarps) {
+  const llvm::SmallVector<unsigned> order = orderOf(access);
+  llvm::SmallVector<int64_t> perThread(order.size(), 1);
+  if (!order.empty())
+    perThread[order.front()] = vectorWidth(access, numWarps);
+  return blocked(access.sizes, order, perThread, numWarps);
+}
+
+} // namespace kiln::simt

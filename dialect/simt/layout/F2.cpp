@@ -1,0 +1,93 @@
+// Gaussian elimination that remembers which vectors it added up.
+
+#include "dialect/simt/layout/F2.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
+
+#include <cassert>
+
+namespace kiln::simt {
+
+Span::Span(llvm::ArrayRef<Vec> vectors) {
+  for (const Vec vector : vectors)
+    add(vector);
+}
+
+Span::Row Span::reduce(Vec vector) const {
+  Row rest{vector, 0};
+  for (const Row &row : rows)
+    if (rest.vector & llvm::bit_floor(row.vector))
+      rest = {rest.vector ^ row.vector, rest.sum ^ row.sum};
+  return rest;
+}
+
+bool Span::add(Vec vector) {
+  const Vec own = Vec{1} << added++;
+  Row rest = reduce(vector);
+  if (rest.vector == 0)
+    return false;
+  rest.sum ^= own;
+  const Vec highest = llvm::bit_floor(rest.vector);
+  for (Row &row : rows)
+    if (row.vector & highest)
+      row = {row.vector ^ rest.vector, row.sum ^ rest.sum};
+  rows.push_back(rest);
+  return true;
+}
+
+std::optional<Vec> Span::solve(Vec vector) const {
+  const Row rest = reduce(vector);
+  if (rest.vector != 0)
+    return std::nullopt;
+  return rest.sum;
+}
+
+Vecs kernelOf(llvm::ArrayRef<Vec> vectors) {
+  Vecs kernel;
+  Span span;
+  for (const auto [index, vector] : llvm::enumerate(vectors)) {
+    if (const std::optional<Vec> sum = span.solve(vector))
+      kernel.push_back(*sum | Vec{1} << index);
+    span.add(vector);
+  }
+  return kernel;
+}
+
+Vecs extensionOf(llvm::ArrayRef<Vec> base, llvm::ArrayRef<Vec> candidates) {
+  Vecs taken;
+  Span span(base);
+  for (const Vec candidate : candidates)
+    if (span.add(candidate))
+      taken.push_back(candidate);
+  return taken;
+}
+
+Vecs intersectionOf(llvm::ArrayRef<Vec> p, llvm::ArrayRef<Vec> q) {
+  // A sum of p's that equals a sum of q's is a sum of both lists that is zero.
+  const Vecs basisOfP = extensionOf({}, p), basisOfQ = extensionOf({}, q);
+  Vecs both = basisOfP;
+  both.append(basisOfQ);
+  Vecs common;
+  for (const Vec zero : kernelOf(both)) {
+    Vec sum = 0;
+    for (const auto [index, vector] : llvm::enumerate(basisOfP))
+      if (zero >> index & 1)
+        sum ^= vector;
+    common.push_back(sum);
+  }
+  return common;
+}
+
+Vecs commonComplement(llvm::ArrayRef<Vec> p, llvm::ArrayRef<Vec> q, llvm::ArrayRef<Vec> whole) {
+  assert(p.size() == q.size() && "expected bases of equal size");
+  const Vecs common = intersectionOf(p, q), onlyP = extensionOf(common, p), onlyQ = extensionOf(common, q);
+  Vecs both(p);
+  both.append(onlyQ);
+  Vecs complement = extensionOf(both, whole);
+  for (const auto [a, b] : llvm::zip_equal(onlyP, onlyQ))
+    complement.push_back(a ^ b);
+  return complement;
+}
+
+} // namespace kiln::simt

@@ -1,0 +1,50 @@
+// Linear maps over F2, given by the images of the input bits: a tile's layout, and the way from a tile to shared
+// memory.
+
+#pragma once
+
+#include "dialect/simt/layout/F2.h"
+
+namespace kiln::simt {
+
+/// L(x) = the sum of the columns of the bits set in x. At most 64 inputs and 64 outputs.
+class F2Map {
+public:
+  F2Map() = default;
+  F2Map(unsigned outputs, llvm::ArrayRef<Vec> columns) : outputs(outputs), images(columns) {}
+  static F2Map identity(unsigned size);
+
+  unsigned numInputs() const { return static_cast<unsigned>(images.size()); }
+  unsigned numOutputs() const { return outputs; }
+  llvm::ArrayRef<Vec> columns() const { return images; }
+  Vec operator()(Vec input) const;
+
+  /// x ↦ outer(this(x)). `outer` takes what this map gives.
+  F2Map then(const F2Map &outer) const;
+  /// The map C with target(C(x)) = this(x): the inverse of `target` after this map. Of several, the one that uses the
+  /// lowest inputs of `target`; nothing when this map reaches what `target` does not.
+  std::optional<F2Map> solveInto(const F2Map &target) const;
+  /// The inverse of a bijection.
+  F2Map inverse() const;
+
+  unsigned rank() const { return Span(images).rank(); }
+  bool isInjective() const { return rank() == numInputs(); }
+  bool isSurjective() const { return rank() == numOutputs(); }
+  /// A basis of the inputs that map to zero.
+  Vecs kernel() const { return kernelOf(images); }
+
+  /// The direct sum: `low` on the lower inputs gives the lower outputs, `high` on the rest the rest.
+  static F2Map sum(const F2Map &low, const F2Map &high);
+  /// The `high` with sum(low, high) = this; nothing when this map is no such sum.
+  std::optional<F2Map> withoutLow(const F2Map &low) const;
+  /// The `low` with sum(low, high) = this; nothing when this map is no such sum.
+  std::optional<F2Map> withoutHigh(const F2Map &high) const;
+
+  bool operator==(const F2Map &other) const { return outputs == other.outputs && images == other.images; }
+
+private:
+  unsigned outputs = 0;
+  Vecs images;
+};
+
+} // namespace kiln::simt

@@ -1,0 +1,100 @@
+// The table of Fragments.h, continued over tiles of any size: units that one instruction has not go to registers.
+
+#include "dialect/simt/layout/Fragments.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cassert>
+
+namespace kiln::simt {
+
+static constexpr unsigned mBits = 4, nBits = 3; // of an instruction's rows and columns
+
+std::optional<MmaShape> mmaShapeFor(unsigned bits, int64_t K) {
+  const int64_t core = Extent::of(K).core();
+  for (const unsigned k : {256 / bits, 128 / bits})
+    if (core >= k)
+      return MmaShape{bits, k};
+  return std::nullopt;
+}
+
+std::optional<WarpSplit> warpSplit(int64_t M, int64_t N, int64_t K, unsigned numWarps, bool rowsInWarp) {
+  const Extent m = Extent::of(M), n = Extent::of(N);
+  const int64_t mostM = m.core() >> mBits, mostN = n.core() >> nBits;
+  std::optional<WarpSplit> best;
+  int64_t reads = 0;
+  for (unsigned alongM = 1; alongM <= std::min<int64_t>(mostM, numWarps); alongM *= 2)
+    for (unsigned alongN = 1; alongN <= std::min<int64_t>(mostN, numWarps / alongM); alongN *= 2) {
+      if (rowsInWarp && (alongN != 1 || alongM != numWarps))
+        continue;
+      const int64_t here = m.padded * K * alongN + n.padded * K * alongM;
+      const unsigned used = alongM * alongN, usedByBest = best ? best->m * best->n : 0;
+      if (used > usedByBest || (used == usedByBest && here < reads)) {
+        best = {alongM, alongN};
+        reads = here;
+      }
+    }
+  return best;
+}
+
+/// Fills up with bits that stand for nothing.
+static Vecs padded(Vecs bases, unsigned numWarps) {
+  bases.resize(llvm::Log2_32(numWarps), 0);
+  return bases;
+}
+
+TileLayout mmaAcc(int64_t M, int64_t N, WarpSplit split, unsigned numWarps) {
+  const TileShape tile({M, N});
+  const Vecs m = tile.unitsOf(0), n = tile.unitsOf(1);
+  const unsigned warpM = llvm::Log2_32(split.m), warpN = llvm::Log2_32(split.n);
+  assert(m.size() >= mBits + warpM && n.size() >= nBits + warpN && split.m * split.n <= numWarps);
+  Vecs regs = {n[0], m[3]};
+  regs.append(n.begin() + nBits + warpN, n.end());
+  regs.append(m.begin() + mBits + warpM, m.end());
+  Vecs warps(m.begin() + mBits, m.begin() + mBits + warpM);
+  warps.append(n.begin() + nBits, n.begin() + nBits + warpN);
+  return TileLayout::get({M, N}, {regs, Vecs{n[1], n[2], m[0], m[1], m[2]}, padded(warps, numWarps), Vecs()});
+}
+
+TileLayout mmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K, MmaShape mma) {
+  const bool isA = operand == MmaOperand::A;
+  const unsigned outer = isA ? 0 : 1; // the dimension of D that the operand has
+  const int64_t size = acc.shape()[outer].size;
+  const llvm::SmallVector<int64_t, 2> sizes =
+      isA ? llvm::SmallVector<int64_t, 2>{size, K} : llvm::SmallVector<int64_t, 2>{K, size};
+  const TileShape tile(sizes);
+  const Vecs k = tile.unitsOf(isA ? 1 : 0), o = tile.unitsOf(outer);
+  const unsigned word = llvm::Log2_32(32 / mma.bits), kBits = llvm::Log2_32(mma.k);
+  assert(k.size() >= kBits && "expected the core of K to hold the instruction's");
+
+  Vecs regs(k.begin(), k.begin() + word);
+  if (isA)
+    regs.push_back(o[3]);
+  regs.append(k.begin() + word + 2, k.end());
+  // Where the accumulator has the outer dimension in its registers, past one instruction, so has the operand; and so
+  // for its warps. What its warps have of the other dimension, the operand holds once for each.
+  const auto bitOfOuter = [&](Vec basis) -> std::optional<unsigned> {
+    if (basis == 0 || acc.shape().unitOf(basis).dim != outer)
+      return std::nullopt;
+    return acc.shape().unitOf(basis).bit;
+  };
+  for (const Vec basis : acc.bases(Hw::reg))
+    if (const std::optional<unsigned> bit = bitOfOuter(basis); bit && *bit >= (isA ? mBits : nBits))
+      regs.push_back(o[*bit]);
+  Vecs warps;
+  for (const Vec basis : acc.bases(Hw::warp)) {
+    const std::optional<unsigned> bit = bitOfOuter(basis);
+    warps.push_back(bit ? o[*bit] : 0);
+  }
+  return TileLayout::get(sizes, {regs, Vecs{k[word], k[word + 1], o[0], o[1], o[2]}, warps, Vecs()});
+}
+
+TileLayout wgmmaAcc(int64_t M, int64_t N, unsigned numWarps) {
+  const int64_t mostWarps = Extent::of(M).core() >> mBits;
+  assert(mostWarps >= 4 && numWarps % 4 == 0 && "expected 64 rows and a group of four warps");
+  return mmaAcc(M, N, {static_cast<unsigned>(std::min<int64_t>(mostWarps, numWarps)), 1}, numWarps);
+}
+
+} // namespace kiln::simt

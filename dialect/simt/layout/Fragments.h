@@ -1,0 +1,60 @@
+// The operands of tensor-core instructions as layouts.
+//
+// mma.sync multiplies A (16 × K) by B (K × 8) into D (16 × 8), wgmma 64 rows by any multiple of 8 columns. The PTX ISA
+// gives a formula for each type; with w = log2(elements in a 32-bit word) they are one table, of units, lowest bit
+// first:
+//
+//              reg                                    lane                            warp
+//     D        n:1 m:8, then n:8 n:16 …               n:2 n:4 m:1 m:2 m:4             m:16 m:32 (wgmma)
+//     A        k: the lowest w; m:8; k from w + 2     k: w, w + 1; m:1 m:2 m:4        m:16 m:32 (wgmma)
+//     B        k: the lowest w; k from w + 2          k: w, w + 1; n:1 n:2 n:4
+//
+// So A's registers along k are D's along n when w = 1, with 16-bit operands: D of one product is, rounded, A of the
+// next without a move, which attention is made of.
+
+#pragma once
+
+#include "dialect/simt/layout/TileLayout.h"
+
+namespace kiln::simt {
+
+/// An mma.sync instruction: m16n8kK on operands of so many bits.
+struct MmaShape {
+  unsigned bits = 16; // 8, 16 or 32 (tf32)
+  unsigned k = 16;    // 256 / bits or 128 / bits
+
+  static constexpr unsigned m = 16, n = 8;
+  bool operator==(const MmaShape &) const = default;
+};
+
+/// The operands of D = A · B + D.
+enum class MmaOperand : uint8_t { A, B };
+
+/// The longest instruction for operands of `bits` bits in a sum of length `K`; nothing when K's core is too short, so
+/// that the operands must be extended with zeros.
+std::optional<MmaShape> mmaShapeFor(unsigned bits, int64_t K);
+
+/// How the warps of a program share a product: `m` times `n` of them, each with a part of D. When that is less than
+/// there are, others compute the same.
+struct WarpSplit {
+  unsigned m = 1, n = 1;
+  bool operator==(const WarpSplit &) const = default;
+};
+
+/// The split of D (M, N) = A (M, K) · B (K, N) that uses most of the warps and, of these, reads the fewest operand
+/// elements. With `rowsInWarp`, for a reduction along the rows: one with n = 1 that uses all warps. Nothing when D's
+/// core is smaller than an instruction, or there is no such split.
+std::optional<WarpSplit> warpSplit(int64_t M, int64_t N, int64_t K, unsigned numWarps, bool rowsInWarp);
+
+/// The accumulator D (M, N): M's core is a multiple of 16 · split.m, N's of 8 · split.n.
+TileLayout mmaAcc(int64_t M, int64_t N, WarpSplit split, unsigned numWarps);
+/// A (M, K) or B (K, N) for an accumulator that mmaAcc or wgmmaAcc made: the warps hold what they need, each its own
+/// copy. K's core is a multiple of `mma.k`.
+TileLayout mmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K, MmaShape mma);
+
+/// The accumulator of wgmma: warps in groups of four along M, whose core is at least 64; groups that M has no more rows
+/// for compute the same. N is padded to a multiple of 8 by the rule of Extent.h. The stored index is the number of the
+/// instruction's register where M is 64 a group.
+TileLayout wgmmaAcc(int64_t M, int64_t N, unsigned numWarps);
+
+} // namespace kiln::simt
