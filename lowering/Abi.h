@@ -13,6 +13,11 @@
 //
 // with program = x + grid[0] * (y + grid[1] * z), and `scratch` 64-byte aligned memory of the thread, as many bytes as
 // the object's constant `int64_t k_scratch_bytes` says. The functions below are all that an object may call.
+//
+// On a GPU it is an entry of a PTX module with one 8-byte parameter for each slot, in the same order. A program is a
+// block, of as many threads as `.reqntid` says; its coordinates are %ctaid. Beside the shared variables of the module
+// it has as many bytes of dynamic shared memory as the module's constant `k_shared_bytes` (.b64) says, none without
+// one.
 
 #pragma once
 
@@ -22,7 +27,8 @@
 
 namespace kiln::abi {
 inline constexpr int64_t gridSlots = 3;
-/// What a slot after the grid holds: the pointer, an extent or a stride of a view, or a scalar. Slots.h lists a kernel's.
+/// What a slot after the grid holds: the pointer, an extent or a stride of a view, or a scalar. Slots.h lists a
+/// kernel's.
 struct Slot {
   enum Kind : uint8_t { pointer, extent, stride, scalar } kind = pointer;
   int argument = 0;
@@ -31,6 +37,7 @@ struct Slot {
 inline constexpr int64_t scratchAlignment = 64;
 using CpuKernel = void (*)(const void *args, int64_t program, void *scratch);
 inline constexpr const char *scratchSuffix = "_scratch_bytes";
+inline constexpr const char *sharedSuffix = "_shared_bytes";
 inline constexpr const char *checkFailed = "kiln_check_failed";
 inline constexpr const char *printTile = "kiln_print";
 } // namespace kiln::abi

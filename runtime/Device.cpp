@@ -3,18 +3,26 @@
 #include "runtime/Device.h"
 #include "runtime/Arguments.h"
 #include "runtime/cpu/CpuDevice.h"
+#include "runtime/simulator/SimulatorDevice.h"
 
 #include <fmt/format.h>
 
 namespace kiln {
 
 const std::vector<std::string> &Device::names() {
-  static const std::vector<std::string> all = cpuDevices();
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> names = cpuDevices();
+    for (std::string &name : simulatorDevices())
+      names.push_back(std::move(name));
+    return names;
+  }();
   return all;
 }
 
 std::shared_ptr<Device> Device::open(const std::string &name) {
   if (std::shared_ptr<Device> device = openCpu(name))
+    return device;
+  if (std::shared_ptr<Device> device = openSimulator(name))
     return device;
   throw Error(fmt::format("expected a device out of {}, but got '{}'", fmt::join(names(), ", "), name));
 }

@@ -14,7 +14,8 @@ class Backend;
 namespace kiln {
 
 /// A device: "cpu" (the fast pipeline), "cpu:generic" (the oracle), "cpu:x86-64-v3" and "cpu:x86-64-v4" (the fast
-/// pipeline restricted to that instruction set).
+/// pipeline restricted to that instruction set); "simulator:sm_80" and other architectures (a GPU that is simulated and
+/// checked, see runtime/simulator/SimulatorDevice.h).
 ///
 /// Copies, fills and launches happen in the order they were asked for, each after the one before; whoever asks may go
 /// on meanwhile. What they read and write on the host (the source of an upload too) is done with when the call returns.

@@ -95,13 +95,9 @@ static void resolveGlobal(Warp &warp, const Step &step, const std::array<uint64_
     if (!recent.holds(address, static_cast<uint64_t>(bytes)))
       recent = warp.cta.grid.memory.find(address);
     if (!recent.holds(address, static_cast<uint64_t>(bytes))) {
-      const Allocation near = warp.cta.grid.memory.nearest(address);
-      const bool before = address < near.begin;
-      const uint64_t beyond = before ? near.begin - address : address + static_cast<uint64_t>(bytes) - near.end;
       warp.report(Check::bounds, step, lane,
-                  near.end ? fmt::format("{} {} bytes at {:#x}, {} bytes {} an allocation of {} bytes", verb(kind),
-                                         bytes, address, beyond, before ? "before" : "beyond", near.end - near.begin)
-                           : fmt::format("{} {} bytes at {:#x}, where no memory is", verb(kind), bytes, address));
+                  fmt::format("{} {} bytes at {:#x}, {}", verb(kind), bytes, address,
+                              warp.cta.grid.memory.describe(address, static_cast<uint64_t>(bytes))));
       continue;
     }
     if (recent.isConstant && !isRead(kind)) {

@@ -105,6 +105,7 @@ int64_t Storage::addressOf(int function, int index) {
     throw Error(fmt::format("PTX line {}: expected a definition of variable '{}', but it is only declared",
                             variable.line, variable.name));
   char *storage = static_cast<char *>(memory.allocate(variable.bytes(), variable.space == Space::constant));
+  variables.push_back(storage);
   const auto address = static_cast<int64_t>(reinterpret_cast<uint64_t>(storage));
   at->second = address;
   initialise(storage, variable);
@@ -165,19 +166,20 @@ std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> m
   program->module = module;
   const ptx::Function &kernel = module->functions[static_cast<size_t>(entry)];
   layOutParameters(*program, kernel);
-  if (kernel.maxThreads)
-    program->maxThreads = kernel.maxThreads;
-  if (kernel.clusterBlocks > 1)
+  program->block = kernel.block;
+  program->blockIsFixed = kernel.blockIsFixed;
+  if (*std::max_element(kernel.cluster.begin(), kernel.cluster.end()) > 1)
     throw Error(
         fmt::format("PTX line {}: expected clusters of one block, which are all that the simulator knows, but got "
-                    "{} blocks",
-                    kernel.place.line, kernel.clusterBlocks));
+                    "{}x{}x{}",
+                    kernel.place.line, kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]));
   program->maxRegisters = kernel.maxRegisters;
   const std::vector<int> reached = reachableFrom(*module, entry);
   Storage storage(*module, memory, reached);
   program->sharedBytes = storage.sharedBytes();
   for (const int function : reached)
     program->codes.push_back(decodeFunction(*module, function, *program, storage, reached));
+  program->variables = storage.allocated();
   return program;
 }
 

@@ -17,6 +17,8 @@ public:
   /// at the first use.
   int64_t addressOf(int function, int variable);
   uint32_t sharedBytes() const { return static_cast<uint32_t>(shared); }
+  /// What was allocated for those that are not shared.
+  const std::vector<void *> &allocated() const { return variables; }
 
 private:
   const ptx::Variable &variableAt(std::pair<int, int> key) const;
@@ -24,6 +26,7 @@ private:
   const ptx::Module &module;
   Memory &memory;
   std::map<std::pair<int, int>, int64_t> addresses;
+  std::vector<void *> variables;
   int64_t shared = 0;
 };
 

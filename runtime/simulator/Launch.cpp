@@ -7,6 +7,7 @@
 #include "runtime/simulator/Metrics.h"
 #include "runtime/simulator/Shadow.h"
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <exception>
@@ -111,10 +112,15 @@ void Worker::run() {
 
 static void checkExtents(const Program &program, const Extents &grid, const Extents &block, uint32_t dynamicShared) {
   const auto text = [](const Extents &extents) { return fmt::format("{}x{}x{}", extents[0], extents[1], extents[2]); };
-  const int64_t threads = int64_t{block[0]} * block[1] * block[2];
-  if (block[0] < 1 || block[1] < 1 || block[2] < 1 || threads > program.maxThreads || threads > 1024)
-    throw Error(fmt::format("kernel '{}': expected a block of 1 to {} threads, but got {}", program.name,
-                            std::min(program.maxThreads, 1024), text(block)));
+  const auto volume = [](const Extents &extents) { return int64_t{extents[0]} * extents[1] * extents[2]; };
+  const int64_t stated = volume(program.block), most = stated ? std::min<int64_t>(stated, 1024) : 1024;
+  const auto [narrowest, widest] = std::minmax_element(block.begin(), block.end());
+  if (*narrowest < 1 || *widest > 1024 || volume(block) > most)
+    throw Error(
+        fmt::format("kernel '{}': expected a block of 1 to {} threads, but got {}", program.name, most, text(block)));
+  if (program.blockIsFixed && block != program.block)
+    throw Error(fmt::format("kernel '{}': expected a block of {} threads, as its .reqntid says, but got {}",
+                            program.name, text(program.block), text(block)));
   if (grid[0] < 1 || grid[1] < 1 || grid[2] < 1 || grid[1] > 65535 || grid[2] > 65535)
     throw Error(
         fmt::format("kernel '{}': expected a grid of at least one block and at most 2147483647x65535x65535, but got {}",

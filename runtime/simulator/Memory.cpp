@@ -11,9 +11,13 @@
 namespace kiln::simulator {
 
 static constexpr int64_t redzone = 1024, alignment = 256;
+/// Of memory that has been released and that nobody gets again yet.
+static constexpr uint64_t mostReleasedBytes = uint64_t{64} << 20;
 
 Memory::~Memory() {
   for (const auto &[begin, block] : blocks)
+    std::free(block.base);
+  for (const Block &block : released)
     std::free(block.base);
 }
 
@@ -29,13 +33,20 @@ void *Memory::allocate(int64_t bytes, bool isConstant) {
   return reinterpret_cast<void *>(begin);
 }
 
-void Memory::release(void *memory) {
+bool Memory::release(void *memory) {
   const std::unique_lock lock(mutex);
   const auto at = blocks.find(reinterpret_cast<uint64_t>(memory));
   if (at == blocks.end())
-    return;
-  std::free(at->second.base);
+    return false;
+  std::memset(memory, poison, at->second.bytes());
+  released.push_back(at->second);
+  releasedBytes += at->second.bytes();
   blocks.erase(at);
+  for (; releasedBytes > mostReleasedBytes; released.pop_front()) {
+    releasedBytes -= released.front().bytes();
+    std::free(released.front().base);
+  }
+  return true;
 }
 
 Allocation Memory::find(uint64_t address) const {
@@ -47,8 +58,8 @@ Allocation Memory::find(uint64_t address) const {
   return address < at->second.allocation.end ? at->second.allocation : Allocation{};
 }
 
+/// The allocation nearest to an address that none holds; the caller has the lock.
 Allocation Memory::nearest(uint64_t address) const {
-  const std::shared_lock lock(mutex);
   auto after = blocks.upper_bound(address);
   if (after == blocks.begin())
     return after == blocks.end() ? Allocation{} : after->second.allocation;
@@ -56,6 +67,20 @@ Allocation Memory::nearest(uint64_t address) const {
   if (after == blocks.end() || address - before.end <= after->second.allocation.begin - address)
     return before;
   return after->second.allocation;
+}
+
+std::string Memory::describe(uint64_t address, uint64_t bytes) const {
+  const std::shared_lock lock(mutex);
+  for (const Block &block : released)
+    if (address >= block.allocation.begin && address < block.allocation.end)
+      return fmt::format("{} bytes into {} bytes that were released", address - block.allocation.begin, block.bytes());
+  const Allocation near = nearest(address);
+  if (!near.end)
+    return "where no memory is";
+  const bool before = address < near.begin;
+  return fmt::format("{} bytes {} an allocation of {} bytes",
+                     before ? near.begin - address : address + bytes - near.end, before ? "before" : "beyond",
+                     near.end - near.begin);
 }
 
 } // namespace kiln::simulator

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
+#include <string>
 
 namespace kiln::simulator {
 
@@ -37,19 +39,28 @@ public:
   /// `bytes` of zeroed memory at a multiple of 256; throws Error (device) when there is none. The bytes round it belong
   /// to nobody.
   void *allocate(int64_t bytes, bool isConstant = false);
-  void release(void *memory);
+  /// Gives memory back. For a while nobody gets it again, and it holds the poison. False when it is no allocation.
+  bool release(void *memory);
   /// The allocation that holds `address`, or an empty one.
   Allocation find(uint64_t address) const;
-  /// The allocation nearest to an address that none holds, for messages.
-  Allocation nearest(uint64_t address) const;
+  /// Where bytes lie that no allocation holds: "4 bytes beyond an allocation of 64 bytes", "16 bytes into 64 bytes that
+  /// were released".
+  std::string describe(uint64_t address, uint64_t bytes) const;
+
+  /// What bytes without a value hold: in every float format a NaN.
+  static constexpr int poison = 0xff;
 
 private:
   struct Block {
     Allocation allocation;
     void *base;
+    uint64_t bytes() const { return allocation.end - allocation.begin; }
   };
+  Allocation nearest(uint64_t address) const;
   mutable std::shared_mutex mutex;
   std::map<uint64_t, Block> blocks; // by begin
+  std::deque<Block> released;       // the oldest first
+  uint64_t releasedBytes = 0;
 };
 
 } // namespace kiln::simulator

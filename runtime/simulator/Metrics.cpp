@@ -89,6 +89,14 @@ void Metrics::addAccess(StepMetrics &step, bool isShared, const LaneAddresses &a
   }
 }
 
+StepMetrics Metrics::total() const {
+  StepMetrics all;
+  for (const std::vector<StepMetrics> &code : steps)
+    for (const StepMetrics &step : code)
+      all.add(step);
+  return all;
+}
+
 void Metrics::add(const Metrics &other) {
   const std::lock_guard lock(mutex);
   for (size_t code = 0; code < steps.size(); ++code)

@@ -43,6 +43,7 @@ public:
     return steps[static_cast<size_t>(code)][static_cast<size_t>(step)];
   }
   void addAccess(StepMetrics &step, bool isShared, const LaneAddresses &at, Mask lanes, int bytes);
+  StepMetrics total() const;
   /// Thread-safe.
   void add(const Metrics &other);
 

@@ -91,8 +91,10 @@ struct Program {
   std::vector<Parameter> parameters;
   uint32_t parameterBytes = 0;
   uint32_t sharedBytes = 0; // static; dynamic shared memory begins here, at a multiple of 1024 when there is any
-  int maxThreads = 1024;
-  int maxRegisters = 0; // of a thread, as the text says; 0: it does not
+  std::array<int, 3> block = {0, 0, 0}; // as the text says: exactly, or at most so many threads; zeros: it does not
+  bool blockIsFixed = false;
+  int maxRegisters = 0;          // of a thread, as the text says; 0: it does not
+  std::vector<void *> variables; // allocated for those of the module; whoever built the program may release them
   std::shared_ptr<const ptx::Module> module;
 
   /// `file:line` of the C++ source if the text has it, else the PTX line.

@@ -17,11 +17,11 @@
 #include "runtime/Streams.h"
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Launch.h"
+#include "runtime/simulator/Report.h"
 #include "runtime/simulator/ptx/Parser.h"
 #include "tools/files/Files.h"
 #include "tools/kiln-sim/arguments.h"
 #include "tools/kiln-sim/case.h"
-#include "tools/kiln-sim/report.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -33,10 +33,10 @@ using namespace kiln::simulator;
 
 namespace {
 struct Options {
-  std::string file, caseFolder, kernel, args, order = "forward", delivery = "late";
+  std::string file, caseFolder, kernel, args;
   std::vector<int> grid = {1}, block = {1};
   uint32_t shared = 0;
-  std::string checks = "all", report;
+  std::string report;
   bool reports = false;
   Schedule schedule;
 };
@@ -74,14 +74,6 @@ static std::string onlyKernel(const ptx::Module &module) {
     throw Error(
         fmt::format("expected --kernel to name one of the file's kernels: {}", names.empty() ? "it has none" : names));
   return name;
-}
-
-static std::string textOf(const Findings &findings, const Program &program) {
-  std::string text;
-  for (const Finding &finding : findings.list())
-    text += fmt::format("{}: {}: {}{}\n", program.textOf(finding.place), nameOf(finding.check), finding.text,
-                        finding.count > 1 ? fmt::format(", {} times in all", finding.count) : "");
-  return text;
 }
 
 /// Runs the kernel; prints what it did wrong, and the report when it is wanted. Returns whether anything was wrong.
@@ -152,33 +144,19 @@ static int runProgram(int argc, char **argv) {
   app.add_option("--block", options.block, "threads of a block: 128 or 32,4")->delimiter(',');
   app.add_option("--shared", options.shared, "bytes of dynamic shared memory");
   app.add_option("--args", options.args, "arguments: x.npy, x.npy->out.npy, f32[4x500]->out.npy, 5, 2.5");
-  app.add_option("--order", options.order, "in which order blocks and warps run")
-      ->check(CLI::IsMember({"forward", "reverse", "random"}));
-  app.add_option("--delivery", options.delivery, "when asynchronous copies land")
-      ->check(CLI::IsMember({"late", "early", "random"}));
-  app.add_option("--check", options.checks, "what to look for: all, -race, bounds,alignment, ...");
-  app.add_option("--ulp", options.schedule.errorTimes,
-                 "approximate f32 instructions err by up to so many times what the PTX ISA allows")
-      ->check(CLI::Range(0, 1 << 20));
+  for (const Setting &setting : settings())
+    app.add_option_function<std::string>(
+        fmt::format("--{}", setting.name),
+        [&options, &setting](const std::string &value) { setting.set(options.schedule, value); }, setting.help);
   CLI::Option *const picture =
       app.add_option("--report", options.report,
                      "print instructions, wavefronts and sectors by line; with a name that ends "
                      "in .svg, write a picture of where they are lost there")
           ->expected(0, 1);
-  app.add_option("--seed", options.schedule.seed, "of the random orders");
   app.add_option("--threads", options.schedule.threads, "threads of this machine; 0: all cores")
       ->check(CLI::Range(0, 1024));
-  app.add_option("--steps", options.schedule.mostSteps, "give up after so many instructions of a warp; 0: never")
-      ->check(CLI::NonNegativeNumber);
   try {
     app.parse(argc, argv);
-    options.schedule.order = options.order == "forward"   ? Order::forward
-                             : options.order == "reverse" ? Order::reverse
-                                                          : Order::random;
-    options.schedule.delivery = options.delivery == "late"    ? Delivery::late
-                                : options.delivery == "early" ? Delivery::early
-                                                              : Delivery::random;
-    options.schedule.checks = Checks::named(options.checks);
     options.reports = picture->count() > 0;
     if (!options.report.empty() && !options.report.ends_with(".svg"))
       throw Error(fmt::format("expected a name that ends in .svg after --report, but got '{}'", options.report));

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -131,9 +132,10 @@ struct Function {
   std::vector<int> labels;                     // label → index of the instruction that it stands before
   std::vector<std::vector<int>> branchTargets; // of `.branchtargets`: lists of labels
   Place place;
-  int maxThreads = 0;    // .maxntid or .reqntid, 0: open
-  int maxRegisters = 0;  // .maxnreg, 0: open
-  int clusterBlocks = 1; // .reqnctapercluster
+  std::array<int, 3> block = {0, 0, 0};   // .maxntid or .reqntid, zeros: open
+  bool blockIsFixed = false;              // .reqntid
+  int maxRegisters = 0;                   // .maxnreg, 0: open
+  std::array<int, 3> cluster = {1, 1, 1}; // .reqnctapercluster
 
   std::span<const Operand> operandsOf(const Instruction &instruction) const {
     return {pool.data() + instruction.first, instruction.count};

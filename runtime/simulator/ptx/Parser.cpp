@@ -246,20 +246,22 @@ void Parser::parsePerformance(Function &function) {
         tokens.advanceWithin("';'");
       continue;
     }
-    int64_t product = 1;
+    std::array<int, 3> extents = {1, 1, 1};
+    size_t count = 0;
     do {
-      const int64_t factor = integer("a number");
-      if (factor < 0 || factor > 1 << 20)
-        fail("a number up to 2^20");
-      product = std::min<int64_t>(product * factor, 1 << 20); // more than any block has
+      const int64_t extent = integer("a number");
+      if (extent < 0 || extent > 1 << 20 || count == extents.size())
+        fail("one to three numbers up to 2^20");
+      extents[count++] = static_cast<int>(extent);
     } while (accept(','));
-    if (name == "maxntid" || name == "reqntid")
-      function.maxThreads = static_cast<int>(product);
-    else if (name == "maxnreg")
-      function.maxRegisters = static_cast<int>(product);
-    else if (name == "reqnctapercluster")
-      function.clusterBlocks = static_cast<int>(product);
-    else if (name != "minnctapersm" && name != "maxclusterrank" && name != "maxnctapersm")
+    if (name == "maxntid" || name == "reqntid") {
+      function.block = extents;
+      function.blockIsFixed = name == "reqntid";
+    } else if (name == "maxnreg") {
+      function.maxRegisters = extents[0];
+    } else if (name == "reqnctapercluster") {
+      function.cluster = extents;
+    } else if (name != "minnctapersm" && name != "maxclusterrank" && name != "maxnctapersm")
       fail("a performance directive");
   }
 }

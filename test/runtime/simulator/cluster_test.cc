@@ -71,7 +71,7 @@ TEST(ClusterTest, RefusesMoreBlocks) {
   two.insert(two.find('{'), ".reqnctapercluster 2, 1, 1\n");
   Memory memory;
   const auto parsed = std::make_shared<ptx::Module>(ptx::parse(two));
-  expectError([&] { buildProgram(parsed, "k", memory); }, {"expected clusters of one block", "but got 2 blocks"});
+  expectError([&] { buildProgram(parsed, "k", memory); }, {"expected clusters of one block", "but got 2x1x1"});
 }
 
 // Kernels that overlap others, and what waits for these, run as if they did not.

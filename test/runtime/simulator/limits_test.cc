@@ -33,7 +33,8 @@ TEST(LimitsTest, VariablesHaveBounds) {
            {kernel + ".local .b8 x[4294967297]; ret; }", "line 5: expected an extent from 0 to 2^32"},
            {".visible .entry k(\n.param .b8 x[32765]) { ret; }", "line 5: expected at most 32764 bytes of parameters"},
            {".visible .entry k(.param .b8 x[4294967296]) { ret; }", "line 4: expected at most 32764 bytes of param"},
-           {".visible .entry k() .maxntid 4294967296, 4294967296, 4294967296 { ret; }", "line 4: expected a number"},
+           {".visible .entry k() .maxntid 4294967296, 4294967296, 4294967296 { ret; }",
+            "line 4: expected one to three numbers up to 2^20"},
            {".local .b32 x;", "expected variables in .local within a function"},
            {".param .b32 x;", "expected variables in .param within a function"},
            {".global .b32 x[2] = {1, 2, 3};\n" + kernel + ".reg .b64 %d; mov.u64 %d, x; ret; }",
@@ -46,6 +47,24 @@ TEST(LimitsTest, VariablesHaveBounds) {
   EXPECT_EQ(refusal(kernel + ".reg .b32 %r; .shared .b8 x[232448];" + use), "");
   EXPECT_EQ(refusal(kernel + ".local .b8 x[524288]; ret; }"), "");
   EXPECT_EQ(refusal(".visible .entry k(.param .b8 x[32764]) { ret; }"), "");
+}
+
+// A kernel runs in blocks of just the extents that .reqntid says, and of at most as many threads as .maxntid says.
+TEST(LimitsTest, BlocksAreAsStated) {
+  const auto refusalOf = [](const std::string &stated, const Extents &block) -> std::string {
+    Machine machine(module(".visible .entry k() " + stated + " { ret; }"));
+    try {
+      machine.run("k", {1, 1, 1}, block, {});
+    } catch (const Error &error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusalOf(".reqntid 16, 4", {16, 4, 1}), "");
+  EXPECT_EQ(refusalOf(".reqntid 16, 4", {64, 1, 1}),
+            "kernel 'k': expected a block of 16x4x1 threads, as its .reqntid says, but got 64x1x1");
+  EXPECT_EQ(refusalOf(".maxntid 16, 4", {64, 1, 1}), "");
+  EXPECT_EQ(refusalOf(".maxntid 16, 4", {65, 1, 1}), "kernel 'k': expected a block of 1 to 64 threads, but got 65x1x1");
 }
 
 // The extents of a matrix are what a shape names, and nothing else is a shape.

@@ -1,12 +1,20 @@
 // Steps gathered by line, as a table and as bars.
 
-#include "tools/kiln-sim/report.h"
+#include "runtime/simulator/Report.h"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
 
 namespace kiln::simulator {
+
+std::string textOf(const Findings &findings, const Program &program) {
+  std::string text;
+  for (const Finding &finding : findings.list())
+    text += fmt::format("{}: {}: {}{}\n", program.textOf(finding.place), nameOf(finding.check), finding.text,
+                        finding.count > 1 ? fmt::format(", {} times in all", finding.count) : "");
+  return text;
+}
 
 namespace {
 enum class Class : uint8_t { memory, matrix, floating, integer, control, other };

@@ -1,12 +1,16 @@
-// What --report says: instructions and memory traffic by line of the source.
+// What is said after a launch: what it did wrong, and its instructions and memory traffic by line of the source.
 
 #pragma once
 
+#include "runtime/simulator/Findings.h"
 #include "runtime/simulator/Metrics.h"
 
 #include <string>
 
 namespace kiln::simulator {
+
+/// A line for each finding: the place in the source, the check, what happened and to whom first, how often.
+std::string textOf(const Findings &findings, const Program &program);
 
 /// A table with a row for each line of the source (of the PTX where the text has no `.loc`), in their order: the
 /// instructions that warps ran, by class; wavefronts of shared memory and sectors of global memory beside the fewest

@@ -1,0 +1,287 @@
+// A simulated GPU as a device. All devices of one name share their memory, as they share executables.
+
+#include "runtime/simulator/SimulatorDevice.h"
+
+#include "lowering/Backend.h"
+#include "runtime/Arguments.h"
+#include "runtime/Threads.h"
+#include "runtime/simulator/Architectures.h"
+#include "runtime/simulator/CodeBuilder.h"
+#include "runtime/simulator/Launch.h"
+#include "runtime/simulator/Report.h"
+#include "runtime/simulator/ptx/Parser.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+namespace kiln {
+
+using namespace simulator;
+
+static const std::string prefix = "simulator:";
+
+// --- Executables -----------------------------------------------------------------------------------------------------
+
+namespace {
+
+class SimulatorExecutable : public Executable {
+public:
+  SimulatorExecutable(std::string device, std::string kernel, Signature signature, const Architecture &architecture,
+                      const std::vector<char> &text, std::shared_ptr<Memory> memory);
+  ~SimulatorExecutable() override {
+    for (void *const variable : program->variables)
+      memory->release(variable);
+  }
+
+  Extents block() const { return program->block; }
+
+  const std::shared_ptr<Memory> memory; // where the program's variables lie
+  std::shared_ptr<const Program> program;
+  uint32_t dynamicShared = 0;
+
+private:
+  void checkParameters() const;
+  void findSharedBytes(const Architecture &architecture);
+};
+
+} // namespace
+
+SimulatorExecutable::SimulatorExecutable(std::string device, std::string name, Signature signature,
+                                         const Architecture &architecture, const std::vector<char> &text,
+                                         std::shared_ptr<Memory> shared)
+    : Executable(std::move(device), std::move(name), std::move(signature)), memory(std::move(shared)) {
+  const auto module = std::make_shared<const ptx::Module>(ptx::parse({text.begin(), text.end()}));
+  if (!takes(architecture, module->target))
+    throw Error(fmt::format("kernel '{}': expected PTX that device '{}' takes, but got some for {}", kernel(),
+                            this->device(), module->target));
+  program = buildProgram(module, kernel(), *memory);
+  if (program->block[0] == 0)
+    throw Error(fmt::format("kernel '{}': expected .reqntid or .maxntid to say how many threads a program has, but "
+                            "there is neither",
+                            kernel()));
+  checkParameters();
+  findSharedBytes(architecture);
+}
+
+/// Throws Error unless the kernel has one parameter of 8 bytes for each slot of an argument block.
+void SimulatorExecutable::checkParameters() const {
+  const size_t slots = abi::gridSlots + signature().slots.size();
+  if (program->parameters.size() != slots || program->parameterBytes != slots * sizeof(uint64_t))
+    throw Error(fmt::format("kernel '{}': expected {} parameters of 8 bytes, one for each slot of its arguments, but "
+                            "got {} of {} bytes together",
+                            kernel(), slots, program->parameters.size(), program->parameterBytes));
+}
+
+/// Reads how much dynamic shared memory a launch needs, where the text says so.
+void SimulatorExecutable::findSharedBytes(const Architecture &architecture) {
+  const std::string symbol = kernel() + abi::sharedSuffix;
+  for (const ptx::Variable &variable : program->module->variables)
+    if (variable.name == symbol && !variable.values.empty())
+      dynamicShared = static_cast<uint32_t>(std::min<uint64_t>(variable.values[0].bits, mostSharedBytes + 1));
+  if (const int64_t bytes = int64_t{program->sharedBytes} + dynamicShared; bytes > architecture.facts.ctaSharedBytes)
+    throw Error(fmt::format("kernel '{}': expected at most {} bytes of shared memory, which is what device '{}' has "
+                            "for a program, but got {}",
+                            kernel(), architecture.facts.ctaSharedBytes, device(), bytes));
+}
+
+// --- The device ------------------------------------------------------------------------------------------------------
+
+/// The memory of all devices of one name, for as long as one of them or of their executables lives.
+static std::shared_ptr<Memory> memoryOf(const std::string &name) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<Memory>> all;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<Memory> memory = all[name].lock();
+  if (!memory)
+    all[name] = memory = std::make_shared<Memory>();
+  return memory;
+}
+
+static Schedule scheduleAsked() {
+  const char *const text = std::getenv("KILN_SIM");
+  try {
+    return Schedule::named(text ? text : "");
+  } catch (const Error &error) {
+    throw Error(fmt::format("KILN_SIM: {}", error.what()));
+  }
+}
+
+namespace {
+
+class Simulator : public SimulatorDevice {
+public:
+  Simulator(const std::string &name, const Architecture &architecture)
+      : deviceName(name), architecture(architecture), machine{architecture.name, architecture.facts},
+        memory(memoryOf(name)) {}
+
+  const std::string &name() const override { return deviceName; }
+  const Target &target() const override { return machine; }
+
+  void *allocate(int64_t bytes) override;
+  void release(void *place) override;
+  void upload(void *to, const void *from, int64_t bytes) override { move(own(to, bytes), from, bytes); }
+  void download(void *to, const void *from, int64_t bytes) override { move(to, own(from, bytes), bytes); }
+  void copy(void *to, const void *from, int64_t bytes) override { move(own(to, bytes), own(from, bytes), bytes); }
+  void fillZero(void *place, int64_t bytes) override { std::memset(own(place, bytes), 0, static_cast<size_t>(bytes)); }
+
+  const lowering::Backend &backend() const override;
+  std::shared_ptr<const Executable> load(const std::string &kernel, Signature signature,
+                                         const std::vector<char> &text) override {
+    return std::make_shared<SimulatorExecutable>(deviceName, kernel, std::move(signature), architecture, text, memory);
+  }
+
+  using Device::launch;
+  void launch(const Executable &executable, const uint64_t *block) override;
+  void synchronize() override;
+
+  int threads() const override { return hostThreads; }
+  void setThreads(int threads) override {
+    checkThreads(threads);
+    hostThreads = threads;
+  }
+
+  void setSchedule(const std::string &settings) override { schedule = Schedule::named(settings); }
+  void setCounting(bool on) override { counting = on; }
+  const LaunchCounts &lastLaunch() const override;
+
+private:
+  template <class Byte> Byte *own(Byte *place, int64_t bytes) const;
+  static void move(void *to, const void *from, int64_t bytes) { std::memmove(to, from, static_cast<size_t>(bytes)); }
+  void note(const SimulatorExecutable &kernel, const Findings &findings);
+  void note(const SimulatorExecutable &kernel, const Metrics &metrics);
+
+  const std::string deviceName;
+  const Architecture &architecture;
+  const Target machine;
+  const std::shared_ptr<Memory> memory;
+  mutable std::once_flag opening;
+  mutable std::shared_ptr<const lowering::Backend> compiler;
+  Schedule schedule = scheduleAsked();
+  int hostThreads = threadsAsked();
+  int64_t launches = 0;
+  std::string faults;      // of the first launch that had any since the last synchronize()
+  int64_t laterFaulty = 0; // launches with faults after that
+  bool counting = false;
+  LaunchCounts counts;
+};
+
+} // namespace
+
+const lowering::Backend &Simulator::backend() const {
+  std::call_once(opening, [&] { compiler = lowering::openBackend(architecture.name); });
+  return *compiler;
+}
+
+void *Simulator::allocate(int64_t bytes) {
+  void *const place = memory->allocate(bytes);
+  std::memset(place, Memory::poison, static_cast<size_t>(bytes));
+  return place;
+}
+
+void Simulator::release(void *place) {
+  if (place && !memory->release(place))
+    throw Error(fmt::format("expected memory of device '{}' to release, but {} lies {}", deviceName, place,
+                            memory->describe(reinterpret_cast<uint64_t>(place), 1)));
+}
+
+/// The same place; throws Error unless the device owns so many bytes from there on.
+template <class Byte> Byte *Simulator::own(Byte *place, int64_t bytes) const {
+  const auto address = reinterpret_cast<uint64_t>(place);
+  if (bytes > 0 && !memory->find(address).holds(address, static_cast<uint64_t>(bytes)))
+    throw Error(fmt::format("expected {} bytes of device '{}' at {:#x}, but they lie {}", bytes, deviceName, address,
+                            memory->describe(address, static_cast<uint64_t>(bytes))));
+  return place;
+}
+
+void Simulator::launch(const Executable &executable, const uint64_t *block) {
+  const auto &kernel = static_cast<const SimulatorExecutable &>(executable);
+  if (programsOf(block) == 0)
+    return;
+  constexpr std::array<uint64_t, 3> most = {0x7fffffff, 65535, 65535}; // of a GPU
+  if (block[0] > most[0] || block[1] > most[1] || block[2] > most[2])
+    throw Error(fmt::format("kernel '{}': expected a grid of at most 2147483647x65535x65535 programs on device '{}', "
+                            "but got {}x{}x{}",
+                            kernel.kernel(), deviceName, block[0], block[1], block[2]));
+  ++launches;
+  Schedule mine = schedule;
+  mine.threads = hostThreads;
+  Findings findings;
+  std::optional<Metrics> metrics;
+  if (counting)
+    metrics.emplace(*kernel.program);
+  const Extents grid = {static_cast<int>(block[0]), static_cast<int>(block[1]), static_cast<int>(block[2])};
+  simulator::launch(*kernel.program, grid, kernel.block(), kernel.dynamicShared, reinterpret_cast<const char *>(block),
+                    *memory, findings, mine, metrics ? &*metrics : nullptr);
+  if (!findings.empty())
+    note(kernel, findings);
+  if (metrics)
+    note(kernel, *metrics);
+}
+
+void Simulator::note(const SimulatorExecutable &kernel, const Findings &findings) {
+  if (!faults.empty()) {
+    ++laterFaulty;
+    return;
+  }
+  faults = fmt::format("kernel '{}', launch {} on device '{}', whose blocks are programs:\n{}", kernel.kernel(),
+                       launches, deviceName, textOf(findings, *kernel.program));
+  faults.pop_back(); // the last line's end
+}
+
+void Simulator::note(const SimulatorExecutable &kernel, const Metrics &metrics) {
+  const StepMetrics all = metrics.total();
+  counts = {.kernel = kernel.kernel(),
+            .launch = launches,
+            .instructions = all.instructions,
+            .sharedAccesses = all.sharedAccesses,
+            .globalAccesses = all.globalAccesses,
+            .wavefronts = all.wavefronts,
+            .idealWavefronts = all.idealWavefronts,
+            .sectors = all.sectors,
+            .idealSectors = all.idealSectors,
+            .table = reportTable(*kernel.program, metrics)};
+}
+
+const LaunchCounts &Simulator::lastLaunch() const {
+  if (counts.launch == 0)
+    throw Error(
+        fmt::format("expected a launch on device '{}' since setCounting(true), but there was none", deviceName));
+  return counts;
+}
+
+void Simulator::synchronize() {
+  if (faults.empty())
+    return;
+  std::string text = std::exchange(faults, {});
+  if (const int64_t later = std::exchange(laterFaulty, 0))
+    text += fmt::format("\nand faults in {} later launch{}", later, later == 1 ? "" : "es");
+  throw Error(text);
+}
+
+// --- By name ---------------------------------------------------------------------------------------------------------
+
+std::vector<std::string> simulatorDevices() {
+  std::vector<std::string> names;
+  for (const Architecture &each : architectures())
+    names.push_back(prefix + each.name);
+  return names;
+}
+
+std::shared_ptr<SimulatorDevice> openSimulator(const std::string &name) {
+  if (!name.starts_with(prefix))
+    return nullptr;
+  const Architecture *const architecture = architectureNamed(std::string_view(name).substr(prefix.size()));
+  return architecture ? std::make_shared<Simulator>(name, *architecture) : nullptr;
+}
+
+std::shared_ptr<SimulatorDevice> SimulatorDevice::open(const std::string &name) {
+  if (std::shared_ptr<SimulatorDevice> device = openSimulator(name))
+    return device;
+  throw Error(fmt::format("expected a device out of {}, but got '{}'", fmt::join(simulatorDevices(), ", "), name));
+}
+
+} // namespace kiln
