@@ -90,4 +90,11 @@ Vecs commonComplement(llvm::ArrayRef<Vec> p, llvm::ArrayRef<Vec> q, llvm::ArrayR
   return complement;
 }
 
+Vec depositBits(Vec value, llvm::ArrayRef<unsigned> places) {
+  Vec result = 0;
+  for (const auto [bit, place] : llvm::enumerate(places))
+    result |= (value >> bit & 1) << place;
+  return result;
+}
+
 } // namespace kiln::simt

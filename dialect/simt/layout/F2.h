@@ -55,4 +55,7 @@ Vecs intersectionOf(llvm::ArrayRef<Vec> p, llvm::ArrayRef<Vec> q);
 /// to the whole, S = {c…, a₀ + b₀, a₁ + b₁, …}.
 Vecs commonComplement(llvm::ArrayRef<Vec> p, llvm::ArrayRef<Vec> q, llvm::ArrayRef<Vec> whole);
 
+/// Bit i of `value` moved to bit `places[i]`.
+Vec depositBits(Vec value, llvm::ArrayRef<unsigned> places);
+
 } // namespace kiln::simt

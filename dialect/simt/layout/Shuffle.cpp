@@ -146,12 +146,7 @@ std::optional<ShufflePlan> planShuffle(const TileLayout &from, const TileLayout 
 // --- What a plan says ----------------------------------------------------------------------------------------------
 
 unsigned ShufflePlan::Registers::of(unsigned word, unsigned element) const {
-  unsigned reg = 0;
-  for (const auto [bit, place] : llvm::enumerate(this->element))
-    reg |= (element >> bit & 1) << place;
-  for (const auto [bit, place] : llvm::enumerate(this->word))
-    reg |= (word >> bit & 1) << place;
-  return reg;
+  return static_cast<unsigned>(depositBits(word, this->word) | depositBits(element, this->element));
 }
 
 unsigned ShufflePlan::receivesFrom(unsigned round, unsigned lane) const {

@@ -1,0 +1,247 @@
+// Candidates for what lies side by side, each with the best lines for it, and a choice by simulated wavefronts.
+
+#include "dialect/simt/layout/SharedPlan.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cassert>
+#include <tuple>
+
+namespace kiln::simt {
+
+namespace {
+/// What lies side by side, and by which instructions it is written and read.
+struct Candidate {
+  Vecs side; // V: units, lowest first
+  SharedOp store = SharedOp::vector, load = SharedOp::vector;
+};
+
+/// Builds plans for two layouts.
+class Planner {
+public:
+  Planner(const TileLayout &from, const TileLayout &to, unsigned bits, const SharedLimits &limits);
+  SharedPlan best() const;
+
+private:
+  void addVectors();
+  void addMatrices();
+  std::optional<SharedPlan> plan(const Candidate &candidate) const;
+  Vecs roundsOf(llvm::ArrayRef<Vec> kept) const;
+
+  const TileLayout &from, &to;
+  const unsigned bits;
+  const SharedLimits &limits;
+  Vecs units;  // of the core
+  Vecs common; // those that both layouts have in registers, in the order of the destination's
+  std::vector<Candidate> candidates;
+};
+} // namespace
+
+// --- Candidates ----------------------------------------------------------------------------------------------------
+
+Planner::Planner(const TileLayout &from, const TileLayout &to, unsigned bits, const SharedLimits &limits)
+    : from(from), to(to), bits(bits), limits(limits) {
+  for (const unsigned bit : llvm::seq(from.shape().coreBits()))
+    units.push_back(Vec{1} << bit);
+  for (const Vec unit : to.bases(Hw::reg))
+    if (llvm::is_contained(from.bases(Hw::reg), unit))
+      common.push_back(unit);
+  addVectors();
+  addMatrices();
+}
+
+/// Appends units of `more` that are not there, up to a size.
+static void fill(Vecs &side, llvm::ArrayRef<Vec> more, size_t size) {
+  for (const Vec unit : more)
+    if (side.size() < size && unit != 0 && !llvm::is_contained(side, unit))
+      side.push_back(unit);
+}
+
+/// Vectors of every length: of units that both have in registers, then of one side's, so that the other gets shorter
+/// ones. What is shorter than a bank is filled up: lanes that write parts of one word do not conflict.
+void Planner::addVectors() {
+  const auto bitsOfWord = bits < 32 ? llvm::Log2_32(32 / bits) : 0;
+  for (unsigned size = llvm::Log2_32(128 / bits) + 1; size-- > 0;)
+    for (const TileLayout *first : {&to, &from}) {
+      Vecs side;
+      fill(side, common, size);
+      fill(side, first->bases(Hw::reg), size);
+      if (side.size() < size)
+        continue;
+      candidates.push_back({side});
+      if (size >= bitsOfWord)
+        continue;
+      for (const Hw part : {Hw::warp, Hw::lane}) {
+        Vecs padded = side;
+        fill(padded, first->bases(part), bitsOfWord);
+        candidates.push_back({padded});
+      }
+    }
+}
+
+/// The rows of 16 bytes that `op` moves for a layout, one for each choice of registers within a word.
+static llvm::SmallVector<Vecs> rowsOf(const TileLayout &layout, SharedOp op, unsigned bits) {
+  const llvm::ArrayRef<Vec> regs = layout.bases(Hw::reg), lanes = layout.bases(Hw::lane);
+  if (op == SharedOp::columns)
+    return {Vecs(lanes.drop_front(2))};
+  constexpr size_t mostTried = 6; // of 8-bit elements, these are 30 choices
+  llvm::SmallVector<Vecs> words = {{}};
+  for (unsigned wordBits = llvm::Log2_32(32 / bits); wordBits > 0; --wordBits) {
+    llvm::SmallVector<Vecs> longer;
+    for (const Vecs &word : words)
+      for (const Vec reg : regs.take_front(mostTried))
+        if (!llvm::is_contained(word, reg)) {
+          longer.push_back(word);
+          longer.back().push_back(reg);
+        }
+    words = std::move(longer);
+  }
+  for (Vecs &word : words)
+    word.append({lanes[0], lanes[1]});
+  return words;
+}
+
+void Planner::addMatrices() {
+  constexpr SharedOp everyOp[] = {SharedOp::vector, SharedOp::rows, SharedOp::columns};
+  const auto isMatrix = [&](SharedOp op, bool has) {
+    return has && op != SharedOp::vector && bits <= 32 && (op == SharedOp::rows || bits == 16);
+  };
+  for (const SharedOp load : everyOp)
+    if (isMatrix(load, limits.hasLoadMatrix))
+      for (const Vecs &row : rowsOf(to, load, bits))
+        for (const SharedOp store : everyOp)
+          if (store == SharedOp::vector || isMatrix(store, limits.hasStoreMatrix))
+            candidates.push_back({row, store, load});
+  for (const SharedOp store : everyOp)
+    if (isMatrix(store, limits.hasStoreMatrix))
+      for (const Vecs &row : rowsOf(from, store, bits))
+        candidates.push_back({row, store, SharedOp::vector});
+  llvm::erase_if(candidates, [](const Candidate &candidate) { return llvm::is_contained(candidate.side, Vec{0}); });
+}
+
+// --- A plan for a candidate ----------------------------------------------------------------------------------------
+
+/// What the lanes that are served at once differ in.
+static Vecs phaseOf(const TileLayout &layout, SharedOp op, llvm::ArrayRef<Vec> side, unsigned bits) {
+  const llvm::ArrayRef<Vec> regs = layout.bases(Hw::reg), lanes = layout.bases(Hw::lane);
+  Vecs phase;
+  switch (op) {
+  case SharedOp::rows:
+    phase = Vecs(lanes.drop_front(2));
+    break;
+  case SharedOp::columns:
+    phase = {regs.empty() ? 0 : regs.front(), lanes[0], lanes[1]};
+    break;
+  case SharedOp::vector: {
+    unsigned vectorBits = bits; // of one lane
+    for (const Vec unit : side) {
+      if (!llvm::is_contained(regs, unit))
+        break;
+      vectorBits *= 2;
+    }
+    phase = Vecs(lanes.take_front(std::min(laneBits, llvm::Log2_32(1024 / std::max(vectorBits, 32u)))));
+  }
+  }
+  llvm::erase_if(phase, [&](Vec unit) { return unit == 0 || llvm::is_contained(side, unit); });
+  return phase;
+}
+
+/// As few units as bring one round's memory down to the limit, of those in both register files that are not `kept`.
+Vecs Planner::roundsOf(llvm::ArrayRef<Vec> kept) const {
+  Vecs rounds;
+  for (const Vec unit : llvm::reverse(common)) {
+    const int64_t bytes = (int64_t{bits} << (units.size() - rounds.size())) / 8;
+    if (bytes <= limits.bytes)
+      break;
+    if (!llvm::is_contained(kept, unit))
+      rounds.push_back(unit);
+  }
+  return rounds;
+}
+
+/// The bits of a register number that stand for these units.
+static llvm::SmallVector<unsigned, 8> registersOf(const TileLayout &layout, llvm::ArrayRef<Vec> units) {
+  llvm::SmallVector<unsigned, 8> bits;
+  for (const Vec unit : units)
+    bits.push_back(static_cast<unsigned>(llvm::find(layout.bases(Hw::reg), unit) - layout.bases(Hw::reg).begin()));
+  return bits;
+}
+
+std::optional<SharedPlan> Planner::plan(const Candidate &candidate) const {
+  const Vecs &side = candidate.side;
+  Vecs p = phaseOf(from, candidate.store, side, bits), q = phaseOf(to, candidate.load, side, bits);
+  Vecs kept = side;
+  kept.append(p);
+  kept.append(q);
+  SharedPlan plan;
+  plan.rounds = roundsOf(kept);
+
+  // The units that have a place, outside V; the banks' share of them; P and Q brought to its size, with each other's
+  // units first.
+  Vecs whole;
+  for (const Vec unit : units)
+    if (!llvm::is_contained(side, unit) && !llvm::is_contained(plan.rounds, unit))
+      whole.push_back(unit);
+  const size_t bankBits = llvm::Log2_32(1024 / bits);
+  const size_t size = std::min(whole.size(), bankBits - std::min(bankBits, side.size()));
+  p.resize(std::min(p.size(), size));
+  q.resize(std::min(q.size(), size));
+  fill(p, q, size);
+  fill(q, p, size);
+  fill(p, whole, size);
+  fill(q, p, size);
+
+  Vecs columns = side;
+  columns.append(p);
+  columns.append(commonComplement(p, q, whole));
+  const auto outputs = static_cast<unsigned>(columns.size());
+  Vecs images;
+  const Span placed(columns);
+  for (const Vec unit : units)
+    images.push_back(placed.solve(unit).value_or(0));
+  plan.offset = F2Map(outputs, images);
+  plan.bytes = (int64_t{bits} << outputs) / 8;
+
+  const auto access = [&](const TileLayout &layout, SharedOp op) {
+    return op == SharedOp::vector ? vectorAccess(layout, plan.offset, bits)
+                                  : matrixAccess(layout, plan.offset, bits, op);
+  };
+  const std::optional<SharedAccess> store = access(from, candidate.store), load = access(to, candidate.load);
+  if (!store || !load)
+    return std::nullopt;
+  plan.store = *store;
+  plan.load = *load;
+  plan.store.round = registersOf(from, plan.rounds);
+  plan.load.round = registersOf(to, plan.rounds);
+  return plan;
+}
+
+SharedPlan Planner::best() const {
+  const auto cost = [&](const SharedPlan &plan) {
+    const int64_t excess = std::max<int64_t>(plan.bytes - limits.bytes, 0);
+    return std::tuple(excess, plan.wavefronts(), plan.store.instructions() + plan.load.instructions(), plan.bytes);
+  };
+  std::optional<SharedPlan> best;
+  decltype(cost(*best)) costOfBest;
+  for (const Candidate &candidate : candidates) {
+    std::optional<SharedPlan> next = plan(candidate);
+    if (!next)
+      continue;
+    const auto costOfNext = cost(*next);
+    if (!best || costOfNext < costOfBest) {
+      best = std::move(next);
+      costOfBest = costOfNext;
+    }
+  }
+  best->isWithinWarps = from.bases(Hw::warp) == to.bases(Hw::warp) && from.replicated(Hw::warp) == 0;
+  return *best;
+}
+
+SharedPlan planShared(const TileLayout &from, const TileLayout &to, unsigned bits, const SharedLimits &limits) {
+  assert(from.shape() == to.shape() && from.numWarps() == to.numWarps() && "expected layouts of one tile");
+  return Planner(from, to, bits, limits).best();
+}
+
+} // namespace kiln::simt
