@@ -1,0 +1,65 @@
+// Rows, chunks and repeats, and the swizzle over them.
+
+#include "dialect/simt/layout/SharedImage.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace kiln::simt {
+
+F2Map swizzle(unsigned width, unsigned addressBits) {
+  constexpr unsigned rowBit = 7, pieceBit = 4;
+  const Vec pieces = std::max(width / 16, 1u) - 1; // a mask
+  Vecs columns = Vecs(F2Map::identity(addressBits).columns());
+  for (Vec &address : columns)
+    address ^= (address >> rowBit & pieces) << pieceBit;
+  return {addressBits, columns};
+}
+
+std::optional<SharedImage> sharedImage(llvm::ArrayRef<int64_t> sizes, unsigned inner, unsigned bits) {
+  assert(sizes.size() == 2 && inner < 2 && "expected a tile of rank 2");
+  SharedImage image{.tile = TileShape(sizes), .inner = inner, .bits = bits};
+  const Extent &columns = image.tile[inner], &rows = image.tile[1 - inner];
+  if (rows.core() < 8 && rows.repeats > 1)
+    return std::nullopt;
+  image.width = static_cast<unsigned>(std::min<int64_t>(128, columns.core() * bits / 8));
+  const unsigned perRow = image.width * 8 / bits, rowBits = llvm::Log2_32(perRow);
+  image.chunkBits = rowBits + rows.coreBits;
+  image.chunkStride = rows.padded * perRow;
+  image.repeatStride[1 - inner] = rows.core() * perRow;
+  image.repeatStride[inner] = columns.core() / perRow * image.chunkStride;
+
+  // Without the swizzle: columns within a row, then the rows, then the chunks.
+  Vecs order = image.tile.unitsOf(inner), above(order.begin() + rowBits, order.end());
+  order.truncate(rowBits);
+  order.append(image.tile.unitsOf(1 - inner));
+  order.append(above);
+  const auto size = static_cast<unsigned>(order.size());
+  const F2Map plain = F2Map(size, order).inverse();
+  // Swizzled as bytes: its pieces are whole elements, so that the offsets' low bits stay zero.
+  const unsigned byteBits = llvm::Log2_32(bits / 8);
+  Vecs offsets;
+  for (const Vec unit : plain.columns())
+    offsets.push_back(swizzle(image.width, size + byteBits)(unit << byteBits) >> byteBits);
+  image.core = F2Map(size, offsets);
+  return image;
+}
+
+int64_t SharedImage::bytes() const { return tile[0].padded * tile[1].padded * bits / 8; }
+
+int64_t SharedImage::offsetOf(llvm::ArrayRef<int64_t> position) const {
+  Vec at = 0;
+  int64_t offset = 0;
+  for (const unsigned dim : {0u, 1u}) {
+    at |= tile.vectorAt(dim, position[dim] % tile[dim].core());
+    offset += position[dim] / tile[dim].core() * repeatStride[dim];
+  }
+  const Vec within = core(at);
+  return offset + static_cast<int64_t>(within & llvm::maskTrailingOnes<Vec>(chunkBits)) +
+         static_cast<int64_t>(within >> chunkBits) * chunkStride;
+}
+
+} // namespace kiln::simt

@@ -1,0 +1,148 @@
+// Swizzled tiles in shared memory, and the addresses that ldmatrix takes for tensor-core operands in them.
+
+#include "dialect/simt/layout/SharedImage.h"
+#include "dialect/simt/layout/Fragments.h"
+#include "dialect/simt/layout/SharedAccess.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+using namespace kiln::simt;
+
+namespace {
+
+// A swizzle undoes itself.
+TEST(Swizzle, IsAnInvolution) {
+  for (const unsigned width : {16, 32, 64, 128}) {
+    const F2Map map = swizzle(width, 12);
+    EXPECT_EQ(map.then(map), F2Map::identity(12));
+    EXPECT_EQ(map == F2Map::identity(12), width == 16);
+  }
+}
+
+// The same 16-byte column of eight rows lies in all 32 banks.
+TEST(Swizzle, EightRowsCoverAllBanks) {
+  for (const unsigned width : {16, 32, 64, 128}) {
+    const F2Map map = swizzle(width, 12);
+    for (Vec piece = 0; piece < width; piece += 16) {
+      std::set<Vec> banks;
+      for (Vec row = 0; row < 8; ++row)
+        banks.insert(map(row * width + piece) % 128);
+      EXPECT_EQ(banks.size(), 8u) << width << ", " << piece;
+    }
+  }
+}
+
+// A tile's elements have places of their own that fill the memory, and a position's is where the core's map and the
+// strides say; where rows have no repeats the core's map says it alone.
+TEST(SharedImage, EveryElementHasItsPlace) {
+  struct Tile {
+    int64_t rows, columns;
+    unsigned bits;
+  };
+  for (const Tile &tile : {Tile{64, 64, 16},
+                           {64, 32, 16},
+                           {64, 128, 16},
+                           {96, 80, 16},
+                           {48, 192, 16},
+                           {33, 100, 8},
+                           {208, 24, 32},
+                           {16, 8, 16},
+                           {6, 64, 16},
+                           {1, 64, 8}})
+    for (const unsigned inner : {0, 1}) {
+      const int64_t sizes[] = {inner ? tile.rows : tile.columns, inner ? tile.columns : tile.rows};
+      const std::optional<SharedImage> image = sharedImage(sizes, inner, tile.bits);
+      ASSERT_EQ(image.has_value(), tile.rows != 6) << tile.rows; // 3 repeats of 2 rows
+      if (!image)
+        continue;
+      std::set<int64_t> offsets;
+      for (int64_t i = 0; i < image->tile[0].padded; ++i)
+        for (int64_t j = 0; j < image->tile[1].padded; ++j) {
+          const int64_t position[] = {i, j};
+          offsets.insert(image->offsetOf(position));
+        }
+      const int64_t count = image->tile[0].padded * image->tile[1].padded;
+      EXPECT_EQ(static_cast<int64_t>(offsets.size()), count);
+      EXPECT_EQ(*offsets.rbegin(), count - 1);
+      EXPECT_EQ(image->bytes(), count * tile.bits / 8);
+    }
+}
+
+/// Units of the address lanes: which position's row each lane bit's lane begins at, `d0:4 d1:8 …`.
+std::string addressLanes(const SharedAccess &access, const SharedImage &image, const TileLayout &layout) {
+  const F2Map back = image.core.inverse();
+  std::string text;
+  for (unsigned bit = 0; bit < laneBits; ++bit) {
+    const Vec position = back(access.offsetOf(0, {1u << bit}));
+    if (position == 0)
+      continue;
+    const Unit unit = layout.shape().unitOf(position);
+    text += (text.empty() ? "d" : " d") + std::to_string(unit.dim) + ":" + std::to_string(unit.weight());
+  }
+  return text;
+}
+
+struct Operand {
+  MmaOperand operand;
+  MmaShape mma;
+  unsigned inner; // the dimension that is stored contiguously
+  SharedOp op;
+  std::string lanes;
+};
+
+// Operands of one product of 32 × 16 … elements: which row's address each lane gives. Dimensions are (M, K) and (K, N).
+TEST(SharedImage, AddressesOfLdmatrix) {
+  for (const Operand &example : {Operand{MmaOperand::A, {16, 16}, 1, SharedOp::rows, "d0:1 d0:2 d0:4 d0:8 d1:8"},
+                                 {MmaOperand::A, {16, 16}, 0, SharedOp::columns, "d1:1 d1:2 d1:4 d0:8 d1:8"},
+                                 {MmaOperand::B, {16, 16}, 0, SharedOp::rows, "d1:1 d1:2 d1:4 d0:8 d1:8"},
+                                 {MmaOperand::B, {16, 16}, 1, SharedOp::columns, "d0:1 d0:2 d0:4 d0:8 d1:8"},
+                                 {MmaOperand::A, {8, 32}, 1, SharedOp::rows, "d0:1 d0:2 d0:4 d0:8 d1:16"},
+                                 {MmaOperand::B, {8, 32}, 0, SharedOp::rows, "d1:1 d1:2 d1:4 d0:16 d1:8"},
+                                 {MmaOperand::A, {32, 8}, 1, SharedOp::rows, "d0:1 d0:2 d0:4 d0:8 d1:4"},
+                                 {MmaOperand::B, {32, 8}, 0, SharedOp::rows, "d1:1 d1:2 d1:4 d0:4 d1:8"}}) {
+    const TileLayout layout = mmaOperand(mmaAcc(16, 16, {}, 1), example.operand, example.mma.k, example.mma);
+    const auto image = sharedImage(layout.shape().sizes(), example.inner, example.mma.bits);
+    const auto access = matrixAccess(layout, image->core, example.mma.bits, example.op);
+    ASSERT_TRUE(access) << layout.text();
+    EXPECT_EQ(addressLanes(*access, *image, layout), example.lanes) << layout.text();
+    EXPECT_EQ(access->wavefronts(), 1u << access->matrix.size());
+    const SharedOp other = example.op == SharedOp::rows ? SharedOp::columns : SharedOp::rows;
+    EXPECT_EQ(matrixAccess(layout, image->core, example.mma.bits, other), std::nullopt);
+  }
+}
+
+// Reading operands of any extent takes a wavefront a matrix, by ldmatrix and by vectors of 16 bytes.
+TEST(SharedImage, OperandsDoNotConflict) {
+  for (const int64_t K : {16, 32, 48, 64, 80, 96, 128, 192}) {
+    const TileLayout A = mmaOperand(mmaAcc(64, 32, {4, 1}, 4), MmaOperand::A, K, {16, 16});
+    const auto image = sharedImage({64, K}, 1, 16);
+    const auto access = matrixAccess(A, image->core, 16, SharedOp::rows);
+    ASSERT_TRUE(access) << K;
+    EXPECT_EQ(access->matrix.size(), 2u);
+    EXPECT_EQ(access->wavefronts(), 4 * access->instructions()) << K;
+  }
+}
+
+// Rows that are not 16 bytes, aligned, are not read by ldmatrix, and vectors are as short as the alignment demands.
+TEST(SharedAccess, RowsMustBeAligned) {
+  const TileLayout A = mmaOperand(mmaAcc(16, 8, {}, 1), MmaOperand::A, 16, {16, 16});
+  const unsigned bits = A.shape().coreBits();
+  EXPECT_TRUE(matrixAccess(A, F2Map::identity(bits), 16, SharedOp::rows)); // row-major
+  Vecs crooked(F2Map::identity(bits).columns());
+  crooked[4] |= 4; // row 1 begins 8 bytes into a piece
+  EXPECT_EQ(matrixAccess(A, F2Map(bits, crooked), 16, SharedOp::rows), std::nullopt);
+  EXPECT_EQ(vectorAccess(A, F2Map(bits, crooked), 16).element.size(), 1u);
+  crooked[4] ^= 4 | 1; // 2 bytes
+  EXPECT_EQ(vectorAccess(A, F2Map(bits, crooked), 16).element.size(), 0u);
+}
+
+// Lanes that stand for nothing are not read by ldmatrix: two of them would ask for one row.
+TEST(SharedAccess, LanesMustStandForUnits) {
+  const auto layout = TileLayout::parse("8x8, reg [d1:1], lane [d1:2 d1:4 d0:1 d0:2 *], warp [d0:4]",
+                                        [](const llvm::Twine &reason) { ADD_FAILURE() << reason.str(); });
+  EXPECT_EQ(matrixAccess(*layout, F2Map::identity(6), 16, SharedOp::rows), std::nullopt);
+}
+
+} // namespace
