@@ -227,8 +227,8 @@ void expectConverts(const TileLayout &from, const TileLayout &to, unsigned bits)
   Machine machine(text);
   const uint32_t *places[] = {machine.buffer(before), machine.buffer(offsetsOf(plan.store, 4)),
                               machine.buffer(offsetsOf(plan.load, 4)), machine.buffer(Words(want.size()))};
-  const auto program = simulator::buildProgram(std::make_shared<kiln::ptx::Module>(kiln::ptx::parse(text)),
-                                               "k", machine.memory);
+  const auto program =
+      simulator::buildProgram(std::make_shared<kiln::ptx::Module>(kiln::ptx::parse(text)), "k", machine.memory);
   simulator::Metrics metrics(*program);
   simulator::launch(*program, {1, 1, 1}, {128, 1, 1}, 0, reinterpret_cast<const char *>(places), machine.memory,
                     machine.findings, {}, &metrics);
