@@ -1,7 +1,10 @@
 // LLVM 22 legalises a masked load of two AVX2 registers by halving it. Where the mask is known to be off in one half
 // but not known in the other, it loads the half that is off without a mask: eight i64 at column −6 of a row that may
-// lie outside the view read the four elements before the view. `llc-22 -mcpu=x86-64-v3` shows it on the first two lines
-// below, and on masks of `select`. So such loads are halved here, and what is off is not loaded:
+// lie outside the view read the four elements before the view. Only the sign of a mask's lane counts there, so X86's
+// `combineMaskedLoad` lets `SimplifyDemandedBits` write the lanes that are off as 1; then
+// `combineMaskedLoadConstantMask`, which takes every lane that is not 0 for on, sees the first and the last one on and
+// loads the whole half. `llc-22 -mcpu=x86-64-v3` shows it on the first two lines below, and on masks of `select`. So
+// such loads are halved here, and what is off is not loaded:
 //
 //     %m = and <8 x i1> %row_inside, <i1 0, i1 0, i1 0, i1 0, i1 0, i1 0, i1 1, i1 1>
 //     %v = call <8 x i64> @llvm.masked.load(ptr %p, %m, zeroinitializer)
