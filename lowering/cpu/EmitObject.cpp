@@ -41,13 +41,20 @@ const llvm::Triple &cpuTriple() {
   return triple;
 }
 
-/// LLVM 22's pass against blocked store forwarding asks memory operands for sizes that those of a masked store which
-/// became a plain one do not have, a fatal error: a tile copied where its mask is known is enough. It is left out.
-static void leaveOutStoreForwarding() {
-  constexpr llvm::StringLiteral name = "x86-disable-avoid-SFB";
+/// Sets one of LLVM's options for the whole process.
+static void setOption(llvm::StringRef name, llvm::StringRef value) {
   auto &options = llvm::cl::getRegisteredOptions();
   if (const auto option = options.find(name); option != options.end())
-    option->second->addOccurrence(1, name, "true");
+    option->second->addOccurrence(1, name, value);
+}
+
+static void setOptions() {
+  // LLVM 22's pass against blocked store forwarding asks memory operands for sizes that those of a masked store which
+  // became a plain one do not have, a fatal error: a tile copied where its mask is known is enough. It is left out.
+  setOption("x86-disable-avoid-SFB", "true");
+  // The schedulers compare each access of a block with all others, up to this many: with LLVM's 1000 that is half of
+  // the time of a kernel that a host loop unrolls, such as a Cholesky factorisation. `kernels/` compile to the same.
+  setOption("dag-maps-huge-region", "100");
 }
 
 const llvm::Target &x86Backend() {
@@ -56,7 +63,7 @@ const llvm::Target &x86Backend() {
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
-    leaveOutStoreForwarding();
+    setOptions();
     std::string error;
     return llvm::TargetRegistry::lookupTarget(cpuTriple(), error);
   }();
