@@ -16,6 +16,7 @@
 #include "kernels/sum.h"
 #include "models/gpt2/network.h"
 #include "models/train/trainer.h"
+#include "tools/files/TemporaryFolder.h"
 #include "tools/kiln-bench/bench.h"
 
 #include <chrono>
@@ -24,7 +25,6 @@
 #include <fmt/format.h>
 #include <map>
 #include <optional>
-#include <unistd.h>
 
 using namespace kiln;
 
@@ -47,24 +47,14 @@ private:
 /// A disk cache of our own that is empty at first and gone at the end.
 class FreshCache {
 public:
-  FreshCache() {
-    std::string name = (std::filesystem::temp_directory_path() / "kiln-bench-XXXXXX").string();
-    if (!mkdtemp(name.data()))
-      throw Error("cannot make a folder for the cache in '" + name + "'", Fault::device);
-    folder = name;
-    setenv("KILN_CACHE", name.c_str(), 1); // read when the first kernel is compiled
-  }
-  ~FreshCache() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder, ignored);
-  }
+  FreshCache() { setenv("KILN_CACHE", folder.path().c_str(), 1); } // read when the first kernel is compiled
   void empty() const {
-    for (const auto &entry : std::filesystem::directory_iterator(folder))
+    for (const auto &entry : std::filesystem::directory_iterator(folder.path()))
       std::filesystem::remove_all(entry.path());
   }
 
 private:
-  std::filesystem::path folder;
+  tools::TemporaryFolder folder{"kiln-bench"};
 };
 
 /// Median times of one thing, cold and warm, in milliseconds.

@@ -4,6 +4,7 @@
 
 #include "dialect/dsl/Registrations.h"
 #include "runtime/Cache.h"
+#include "tools/files/TemporaryFolder.h"
 #include "tools/kilnc/Identity.h"
 
 #include <fmt/format.h>
@@ -70,24 +71,6 @@ static void checkHeaders(const std::string &folder) {
 
 // --- Compiling -------------------------------------------------------------------------------------------------------
 
-namespace {
-/// A folder that goes with its content.
-struct TemporaryFolder {
-  TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "kilnc-XXXXXX").string();
-    if (!::mkdtemp(pattern.data()))
-      throw Error(fmt::format("expected to make a folder '{}', but could not: {}", pattern, std::strerror(errno)),
-                  Fault::device);
-    path = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code failure;
-    fs::remove_all(path, failure);
-  }
-  fs::path path;
-};
-} // namespace
-
 /// Runs a program; its exit status.
 static int runProgram(const std::vector<std::string> &words) {
   std::vector<char *> argv;
@@ -134,8 +117,8 @@ static void *load(const std::string &path, const fs::path &object) {
 }
 
 static void *compileAndLoad(const std::string &path, const std::vector<std::string> &includes) {
-  const TemporaryFolder folder;
-  const fs::path object = folder.path / "unit.so";
+  const TemporaryFolder folder("kilnc");
+  const fs::path object = folder.path() / "unit.so";
   std::vector<std::string> words = compilerCommand();
   // The object's own definitions come before this program's: the file may be a changed copy of a built-in kernel's.
   for (const char *flag : {"-std=c++20", "-O0", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-I."})
