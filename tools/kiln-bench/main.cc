@@ -1,6 +1,7 @@
 // kiln-bench: how fast Kiln is, beside a peer or beside what the machine can do at best, in the same run.
 //
-//     kiln-bench matmul|attention|layernorm|views|step|launch|compile|simulator [--threads N] [--json F] [--quick]
+//     kiln-bench matmul|attention|layernorm|views|step|launch|compile|simulator
+//         [--device D] [--threads N] [--json F] [--quick]
 
 #include "dialect/dsl/Nearest.h"
 #include "runtime/Streams.h"
@@ -67,8 +68,8 @@ static const Bench &benchNamed(const std::string &name) {
   rejectWord("benchmark", name, names);
 }
 
-static void runBench(const Bench &bench, int threads, const std::string &json, bool quick) {
-  std::shared_ptr<Device> device = Device::open("cpu");
+static void runBench(const Bench &bench, const std::string &name, int threads, const std::string &json, bool quick) {
+  std::shared_ptr<Device> device = Device::open(name);
   if (threads > 0) {
     device->setThreads(threads);
     setCompileThreads(threads);
@@ -76,7 +77,7 @@ static void runBench(const Bench &bench, int threads, const std::string &json, b
   threads = device->threads();
   omp_set_num_threads(threads); // the peer's
   bench::Report report(threads, json);
-  writeResult(fmt::format("kiln-bench {} on {}, {} thread{}\n", bench.name, device->target().name, threads,
+  writeResult(fmt::format("kiln-bench {} on {} ({}), {} thread{}\n", bench.name, name, device->target().name, threads,
                           threads == 1 ? "" : "s"));
   bench::Setting setting{device, threads, report, quick};
   if (bench.name != "launch" && bench.name != "compile" && bench.name != "simulator")
@@ -86,13 +87,14 @@ static void runBench(const Bench &bench, int threads, const std::string &json, b
 }
 
 static void runProgram(int argc, char **argv) {
-  std::string name, json, footer = "benchmarks:\n";
+  std::string name, deviceName = "cpu", json, footer = "benchmarks:\n";
   int threads = 0;
   bool quick = false;
   for (const Bench &bench : benches)
     footer += fmt::format("  {:<10} {}\n", bench.name, bench.text);
   CLI::App app("kiln-bench: Kiln beside its peers and beside the machine's limits", "kiln-bench");
   app.add_option("benchmark", name, "which one");
+  app.add_option("--device", deviceName, "the device that Kiln runs on")->capture_default_str();
   CLI::Option *limit =
       app.add_option("--threads", threads, "threads of Kiln and of the peer (default: KILN_THREADS, else all cores)");
   app.add_option("--json", json, "also write the rows to this file");
@@ -103,12 +105,12 @@ static void runProgram(int argc, char **argv) {
     app.parse(argc, argv);
     for (const std::string &word : app.remaining())
       rejectWord(word.starts_with("-") ? "flag" : "argument", word.substr(0, word.find('=')),
-                 {"--threads", "--json", "--quick", "--help"});
+                 {"--device", "--threads", "--json", "--quick", "--help"});
     if (limit->count() && threads < 1)
       throw Error(fmt::format("expected --threads to be at least 1, but got {}", threads));
     if (name.empty())
       throw Error("expected a benchmark, such as 'kiln-bench matmul'; see --help");
-    runBench(benchNamed(name), threads, json, quick);
+    runBench(benchNamed(name), deviceName, threads, json, quick);
   } catch (const CLI::CallForHelp &) {
     writeResult(app.help());
   } catch (const CLI::ParseError &error) {
