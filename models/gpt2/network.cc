@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace kiln {
@@ -16,26 +17,27 @@ static constexpr double deviation = 0.02;
 
 /// Hugging Face's names.
 static const EmbeddingNames tables = {"wte.weight", "wpe.weight"};
-static BlockNames namesOf(int64_t layer) {
-  const std::string block = "h." + std::to_string(layer);
-  return {block + ".ln_1",
-          {block + ".attn.c_attn", block + ".attn.c_proj"},
-          block + ".ln_2",
-          {block + ".mlp.c_fc", block + ".mlp.c_proj"}};
+static LayerNames layerNames(const std::string &layer) { return {layer + ".weight", layer + ".bias"}; }
+static BlockNames blockNames(int64_t number) {
+  const auto layer = [&](const char *name) { return layerNames(fmt::format("h.{}.{}", number, name)); };
+  return {layer("ln_1"),
+          {layer("attn.c_attn"), layer("attn.c_proj")},
+          layer("ln_2"),
+          {layer("mlp.c_fc"), layer("mlp.c_proj")}};
 }
 
 static std::vector<Block> makeBlocks(ParameterList &list, const Gpt2Config &c) {
   std::vector<Block> blocks;
   const double residual = deviation / std::sqrt(2.0 * static_cast<double>(c.layers));
   for (int64_t l = 0; l < c.layers; ++l)
-    blocks.emplace_back(list, namesOf(l), BlockSettings{c.heads, c.width, c.epsilon, c.scaleOf(l)}, deviation,
+    blocks.emplace_back(list, blockNames(l), BlockSettings{c.heads, c.width, c.epsilon, c.scaleOf(l)}, deviation,
                         residual);
   return blocks;
 }
 
 Network::Network(const Gpt2Config &config)
     : sizes(config), embedding(list, tables, config.vocab, config.context, config.width, deviation),
-      blocks(makeBlocks(list, config)), last(list, "ln_f", config.width, config.epsilon) {
+      blocks(makeBlocks(list, config)), last(list, layerNames("ln_f"), config.width, config.epsilon) {
   verify(config);
   list.place();
 }

@@ -9,7 +9,7 @@ namespace kiln {
 
 /// Names of the two projections.
 struct AttentionNames {
-  std::string input, output;
+  LayerNames input, output;
 };
 
 class Attention {

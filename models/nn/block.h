@@ -17,9 +17,9 @@ struct BlockSettings {
 
 /// Names of a block's layers.
 struct BlockNames {
-  std::string norm1;
+  LayerNames norm1;
   AttentionNames attention;
-  std::string norm2;
+  LayerNames norm2;
   MlpNames mlp;
 };
 

@@ -5,9 +5,9 @@
 
 namespace kiln {
 
-LayerNorm::LayerNorm(ParameterList &list, const std::string &name, int64_t width, double epsilon)
-    : weight(list.add(name + ".weight", {width}, {Init::Kind::ones})),
-      bias(list.add(name + ".bias", {width}, {Init::Kind::zeros})), epsilon(static_cast<float>(epsilon)) {}
+LayerNorm::LayerNorm(ParameterList &list, const LayerNames &names, int64_t width, double epsilon)
+    : weight(list.add(names.weight, {width}, {Init::Kind::ones})),
+      bias(list.add(names.bias, {width}, {Init::Kind::zeros})), epsilon(static_cast<float>(epsilon)) {}
 
 LayerNorm::Saved LayerNorm::take(Build &b, int64_t rows) const {
   TensorRef mean = b.takeStatistics("mean", {rows});

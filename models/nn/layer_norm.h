@@ -8,8 +8,8 @@ namespace kiln {
 
 class LayerNorm {
 public:
-  /// Parameters NAME.weight, ones, and NAME.bias, zeros, both (width). `epsilon` is added to the variance.
-  LayerNorm(ParameterList &list, const std::string &name, int64_t width, double epsilon);
+  /// The weight, ones, and the bias, zeros, both (width). `epsilon` is added to the variance.
+  LayerNorm(ParameterList &list, const LayerNames &names, int64_t width, double epsilon);
 
   /// What the backward pass needs beside the input.
   struct Saved {

@@ -5,9 +5,9 @@
 
 namespace kiln {
 
-Linear::Linear(ParameterList &list, const std::string &name, int64_t in, int64_t out, double deviation)
-    : weight(list.add(name + ".weight", {in, out}, {Init::Kind::normal, deviation})),
-      bias(list.add(name + ".bias", {out}, {Init::Kind::zeros})) {}
+Linear::Linear(ParameterList &list, const LayerNames &names, int64_t in, int64_t out, double deviation)
+    : weight(list.add(names.weight, {in, out}, {Init::Kind::normal, deviation})),
+      bias(list.add(names.bias, {out}, {Init::Kind::zeros})) {}
 
 void Linear::forward(Build &b, const TensorRef &x, const TensorRef &y) const {
   b.plan += planMatmulBias(b.target, Layout::nn, x, b.value(weight), b.value(bias), y);

@@ -10,8 +10,8 @@ namespace kiln {
 
 class Linear {
 public:
-  /// Parameters NAME.weight (in, out), drawn with `deviation`, and NAME.bias (out), zero.
-  Linear(ParameterList &list, const std::string &name, int64_t in, int64_t out, double deviation);
+  /// The weight (in, out), drawn with `deviation`, and the bias (out), zero.
+  Linear(ParameterList &list, const LayerNames &names, int64_t in, int64_t out, double deviation);
 
   /// y = x · W + b. x (N, in), y (N, out).
   void forward(Build &build, const TensorRef &x, const TensorRef &y) const;

@@ -8,7 +8,7 @@ namespace kiln {
 
 /// Names of the two layers.
 struct MlpNames {
-  std::string input, output;
+  LayerNames input, output;
 };
 
 class Mlp {

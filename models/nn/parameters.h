@@ -24,6 +24,11 @@ struct Parameter {
   int64_t count() const;
 };
 
+/// Names of the two parameters that most layers have, whole.
+struct LayerNames {
+  std::string weight, bias;
+};
+
 /// The list of parameters, in the order of their making, and the layout over the flat buffers.
 class ParameterList {
 public:

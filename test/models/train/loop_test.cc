@@ -9,8 +9,8 @@
 #include "models/nn/embedding.h"
 #include "models/nn/mlp.h"
 #include "models/train/loop.h"
-#include "test/expect_error.h"
 #include "test/devices.h"
+#include "test/expect_error.h"
 #include "test/temporary_folder.h"
 
 #include <sstream>
@@ -25,7 +25,8 @@ constexpr int64_t vocab = 11, width = 8, context = 5;
 class TokenMlp : public Model {
 public:
   TokenMlp()
-      : embedding(list, {"table", "places"}, vocab, context, width, 0.5), mlp(list, {"up", "down"}, width, 0.3, 0.3) {
+      : embedding(list, {"table", "places"}, vocab, context, width, 0.5),
+        mlp(list, {{"up", "up offset"}, {"down", "down offset"}}, width, 0.3, 0.3) {
     list.place();
   }
   const ParameterList &parameters() const override { return list; }
@@ -176,7 +177,7 @@ TEST_F(LoopTest, SavesUnderTheModelsNames) {
   run({.out = folder / "run", .stopAfter = 1});
   const std::string checkpoint = checkpointPath(folder / "run", 1);
   EXPECT_EQ(Safetensors(checkpoint + "/model.safetensors").names(),
-            (std::vector<std::string>{"down.bias", "down.weight", "places", "table", "up.bias", "up.weight"}));
+            (std::vector<std::string>{"down", "down offset", "places", "table", "up", "up offset"}));
   EXPECT_EQ(readJsonObject(checkpoint + "/config.json").text("kind"), "token_mlp");
 }
 
