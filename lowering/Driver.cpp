@@ -28,6 +28,8 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <exception>
+
 namespace kiln::lowering {
 
 using mlir::func::FuncOp;
@@ -125,20 +127,29 @@ std::string stageText(mlir::Operation *op, mlir::OpPrintingFlags flags) {
 static mlir::OpPrintingFlags withoutLocations() { return mlir::OpPrintingFlags().enableDebugInfo(false); }
 
 namespace {
-/// Hands the module to the sink after the passes that end a stage.
+/// Hands the module to the sink after the passes that end a stage, until it throws: that stays here, since MLIR's
+/// frames, which know no exceptions, would vanish without running their destructors.
 struct StageInstrumentation : mlir::PassInstrumentation {
-  StageInstrumentation(const Backend &backend, const StageSink &sink) : backend(backend), sink(sink) {}
+  StageInstrumentation(const Backend &backend, const StageSink &sink, std::exception_ptr &thrown)
+      : backend(backend), sink(sink), thrown(thrown) {}
   void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override {
+    if (thrown)
+      return;
     const auto stages = backend.stages();
     const auto *const stage = llvm::find_if(
         stages, [&](const Stage &candidate) { return candidate.after && pass->getArgument() == candidate.after; });
     if (stage == stages.end())
       return;
     const auto module = llvm::dyn_cast<mlir::ModuleOp>(op);
-    sink(stage->name, stageText(module ? module : op->getParentOfType<mlir::ModuleOp>(), withoutLocations()));
+    try {
+      sink(stage->name, stageText(module ? module : op->getParentOfType<mlir::ModuleOp>(), withoutLocations()));
+    } catch (...) {
+      thrown = std::current_exception();
+    }
   }
   const Backend &backend;
   const StageSink &sink;
+  std::exception_ptr &thrown;
 };
 } // namespace
 
@@ -195,8 +206,9 @@ std::vector<char> compile(mlir::ModuleOp module, const Backend &backend, const S
   mlir::applyDefaultTimingPassManagerCLOptions(pm);
   llvm::StringRef pass;
   pm.addInstrumentation(std::make_unique<CurrentPass>(pass));
+  std::exception_ptr thrown;
   if (sink)
-    pm.addInstrumentation(std::make_unique<StageInstrumentation>(backend, sink));
+    pm.addInstrumentation(std::make_unique<StageInstrumentation>(backend, sink, thrown));
   buildPipeline(pm, backend);
   std::vector<char> code;
   std::string reason;
@@ -204,7 +216,7 @@ std::vector<char> compile(mlir::ModuleOp module, const Backend &backend, const S
   try {
     withFatalErrorsThrown([&] {
       failed = mlir::failed(pm.run(*work));
-      if (failed)
+      if (failed || thrown)
         return;
       llvm::LLVMContext llvmContext;
       const std::unique_ptr<llvm::Module> llvmModule =
@@ -221,6 +233,8 @@ std::vector<char> compile(mlir::ModuleOp module, const Backend &backend, const S
     (void)work.release();
     throw;
   }
+  if (thrown)
+    std::rethrow_exception(thrown);
   if (failed)
     throwFailure(errors, reason, pass, pm, module, backend);
   return code;

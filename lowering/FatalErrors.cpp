@@ -1,4 +1,6 @@
-// A fatal error of LLVM, or a crash of the compiler, leaves the body that it happened in as an exception.
+// A fatal error of LLVM, or a crash of the compiler, leaves the body that it happened in as an exception. None is
+// thrown through LLVM's frames, which are built without landing pads: what LLVM says last is noted, and crashOf takes
+// its frames down. The exception begins in our own. Only std::bad_alloc of operator new begins elsewhere.
 
 #include "lowering/FatalErrors.h"
 
@@ -8,58 +10,72 @@
 #include "llvm/Support/PrettyStackTrace.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
-#include <utility>
+#include <string>
 
 namespace kiln::lowering {
 
-/// Whether a fatal error on this thread has somewhere to go.
-static thread_local bool catching = false;
+namespace {
+/// What LLVM says on this thread before it gives up, and where it is heard.
+class LastWords {
+public:
+  LastWords() { innermost = this; }
+  ~LastWords() {
+    innermost = outer;
+    // What LLVM was doing (for crash reports) is listed on its own frames, which may be gone.
+    llvm::RestorePrettyStackState(stack);
+  }
+  LastWords(const LastWords &) = delete;
 
-static void throwFatalError(void *, const char *reason, bool) {
-  if (catching)
-    throw BackendError(reason);
-  // Not ours: LLVM ends the process when this returns, as it would have done without us.
-  llvm::errs() << "LLVM ERROR: " << reason << "\n";
+  static thread_local LastWords *innermost; // null when nobody listens
+
+  std::string reason;    // of a fatal error
+  bool noMemory = false; // malloc had none for LLVM's containers
+
+private:
+  LastWords *const outer = innermost;
+  const void *const stack = llvm::SavePrettyStackState();
+};
+thread_local LastWords *LastWords::innermost = nullptr;
+} // namespace
+
+static void onFatalError(void *, const char *reason, bool) {
+  if (!LastWords::innermost) { // not ours: LLVM ends the process when this returns, as it would have done without us
+    llvm::errs() << "LLVM ERROR: " << reason << "\n";
+    return;
+  }
+  LastWords::innermost->reason = reason;
+  std::abort();
 }
 
-/// LLVM's own containers ask malloc; what new says, LLVM's frames let pass.
-static void throwNoMemory(void *, const char *, bool) { throw std::bad_alloc(); }
+static void onNoMemory(void *, const char *, bool) {
+  if (!LastWords::innermost)
+    throw std::bad_alloc(); // LLVM would end the process
+  LastWords::innermost->noMemory = true;
+  std::abort();
+}
 
 /// What is left of addresses when a crash is the lack of them: the largest piece that malloc asks the system for.
 static constexpr size_t shortage = size_t{128} << 20;
 
-/// Runs `body`; a crash leaves it as a BackendError.
-static void withCrashesThrown(const std::function<void()> &body) {
-  const int signal = crashOf([&] { body(); });
-  if (signal && !hasRoom(shortage))
-    throw std::bad_alloc();
-  if (signal)
-    throw BackendError(std::string("the compiler crashed: SIG") + sigabbrev_np(signal) + " (" + strsignal(signal) +
-                       ")");
-}
-
 void withFatalErrorsThrown(const std::function<void()> &body) {
   static std::once_flag installed;
   std::call_once(installed, [] {
-    llvm::install_fatal_error_handler(throwFatalError);
-    llvm::install_bad_alloc_error_handler(throwNoMemory);
+    llvm::install_fatal_error_handler(onFatalError);
+    llvm::install_bad_alloc_error_handler(onNoMemory);
   });
-  // LLVM is built without landing pads: its frames vanish without running destructors, as all do after a crash. The
-  // list of what it was doing (for crash reports) lives on those frames and has to be cut back by hand.
-  const void *stack = llvm::SavePrettyStackState();
-  struct Catching {
-    const bool outer = std::exchange(catching, true);
-    ~Catching() { catching = outer; }
-  } scope;
-  try {
-    withCrashesThrown(body);
-  } catch (...) {
-    llvm::RestorePrettyStackState(stack);
-    throw;
-  }
+  const LastWords words;
+  const int signal = crashOf([&] { body(); });
+  if (!signal)
+    return;
+  if (!words.reason.empty())
+    throw BackendError(words.reason);
+  if (words.noMemory || !hasRoom(shortage))
+    throw std::bad_alloc();
+  throw BackendError(std::string("the compiler crashed: SIG") + sigabbrev_np(signal) + " (" + strsignal(signal) + ")");
 }
 
 } // namespace kiln::lowering

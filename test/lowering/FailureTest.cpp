@@ -3,12 +3,16 @@
 
 #include "test/lowering/GoodKernel.h"
 
+#include "lowering/Driver.h"
+
+#include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <stdexcept>
 #include <thread>
 
 using namespace kiln;
@@ -51,6 +55,33 @@ TEST(Failure, FatalErrorOfLlvmIsAnError) {
   const std::string text = errorOf(unselectable, Fault::internal);
   EXPECT_NE(text.find("internal error while compiling 'bad'"), std::string::npos) << text;
   EXPECT_NE(text.find("Cannot select"), std::string::npos) << text;
+}
+
+/// MLIR's frames would vanish without a word when an exception went through them: each action that is begun ends.
+TEST(Failure, WhatAStagesReceiverThrowsCrossesNoFrameOfMlir) {
+  mlir::DialectRegistry registry;
+  lowering::registerDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  int begun = 0, ended = 0;
+  context.registerActionHandler([&](llvm::function_ref<void()> action, const mlir::tracing::Action &) {
+    ++begun;
+    action();
+    ++ended;
+  });
+  const auto module = mlir::parseSourceString<mlir::ModuleOp>(test::store42, &context);
+  const auto backend = lowering::openBackend("cpu:generic"); // whose stages include one of a single function's passes
+  for (const lowering::Stage &stage : backend->stages().drop_back()) { // the last is what compile returns
+    int heard = 0;
+    const auto throwAt = [&](const std::string &name, const std::string &) {
+      heard += heard > 0 || name == stage.name;
+      if (name == stage.name)
+        throw std::out_of_range(name);
+    };
+    EXPECT_THROW(lowering::compile(*module, *backend, throwAt), std::out_of_range) << stage.name;
+    EXPECT_EQ(heard, 1) << stage.name;
+    EXPECT_GT(begun, 0) << stage.name;
+    EXPECT_EQ(begun, ended) << stage.name;
+  }
 }
 
 TEST(Failure, CompilingGoesOnAfterFatalErrors) {
