@@ -17,7 +17,8 @@
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
-#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
+#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
@@ -99,6 +100,12 @@ void CpuBackend::registerDialects(mlir::DialectRegistry &registry) const {
   registry
       .insert<CpuDialect, mlir::linalg::LinalgDialect, mlir::vector::VectorDialect, mlir::x86vector::X86VectorDialect,
               mlir::cf::ControlFlowDialect, mlir::affine::AffineDialect, mlir::ub::UBDialect>();
+  mlir::arith::registerConvertArithToLLVMInterface(registry);
+  mlir::cf::registerConvertControlFlowToLLVMInterface(registry);
+  mlir::registerConvertFuncToLLVMInterface(registry);
+  mlir::registerConvertMathToLLVMInterface(registry);
+  mlir::registerConvertMemRefToLLVMInterface(registry);
+  mlir::ub::registerConvertUBToLLVMInterface(registry);
 }
 
 void CpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const {
@@ -142,12 +149,7 @@ void CpuBackend::addLlvmPasses(mlir::OpPassManager &pm) const {
   vectors.force32BitVectorIndices = false; // 32 bits would make a mask of a large offset wrong
   vectors.x86Vector = true;
   pm.addPass(mlir::createConvertVectorToLLVMPass(vectors));
-  pm.addPass(mlir::createConvertMathToLLVMPass());
-  pm.addPass(mlir::createFinalizeMemRefToLLVMConversionPass());
-  pm.addPass(mlir::createArithToLLVMConversionPass());
-  pm.addPass(mlir::createUBToLLVMConversionPass());
-  pm.addPass(mlir::createConvertControlFlowToLLVMPass());
-  pm.addPass(mlir::createConvertFuncToLLVMPass());
+  pm.addPass(mlir::createConvertToLLVMPass()); // all other dialects in one walk
   pm.addPass(mlir::createReconcileUnrealizedCastsPass());
 }
 
