@@ -38,6 +38,20 @@ template <class Function> static Handler onIntegers2(Type type, Function f) {
   }
 }
 
+/// The same, and for pairs of integers in the halves of a word.
+template <class Function> static Handler onPairsToo(Type type, Function f) {
+  const auto pairs = []<class T>(T) -> Handler {
+    return elementwise<uint32_t, uint32_t, uint32_t>([](uint32_t a, uint32_t b) {
+      const auto half = [&](int shift) {
+        return uint32_t{static_cast<uint16_t>(Function()(static_cast<T>(a >> shift), static_cast<T>(b >> shift)))}
+               << shift;
+      };
+      return half(0) | half(16);
+    });
+  };
+  return type == Type::u16x2 ? pairs(uint16_t()) : type == Type::s16x2 ? pairs(int16_t()) : onIntegers2(type, f);
+}
+
 template <class Function> static Handler onIntegers3(Type type, Function f) {
   switch (type) {
   case Type::u16:
@@ -118,11 +132,14 @@ template <bool Subtract> static void decodeSum(Decoder &d) {
   const Type type = d.type();
   if (ptx::isFloat(type))
     return emitFloat(d, Subtract ? FloatOperation::subtract : FloatOperation::add, type, modifiers);
-  emit2(d, type, onIntegers2(type, [](auto a, auto b) {
-          using T = decltype(a);
-          return Subtract ? static_cast<T>(static_cast<Unsigned<T>>(a) - static_cast<Unsigned<T>>(b))
-                          : static_cast<T>(static_cast<Unsigned<T>>(a) + static_cast<Unsigned<T>>(b));
-        }));
+  if (modifiers.saturate || modifiers.flush)
+    d.unsupported();
+  const auto f = [](auto a, auto b) {
+    using T = decltype(a);
+    return Subtract ? static_cast<T>(static_cast<Unsigned<T>>(a) - static_cast<Unsigned<T>>(b))
+                    : static_cast<T>(static_cast<Unsigned<T>>(a) + static_cast<Unsigned<T>>(b));
+  };
+  emit2(d, type, Subtract ? onIntegers2(type, f) : onPairsToo(type, f));
 }
 
 // --- Products ------------------------------------------------------------------------------------------------------
@@ -282,7 +299,8 @@ template <bool CarryIn> static void decodeMad(Decoder &d) {
 }
 
 static void decodeFma(Decoder &d) {
-  const FloatModifiers modifiers = takeFloatModifiers(d, d.take("sat"));
+  FloatModifiers modifiers = takeFloatModifiers(d, d.take("sat"));
+  modifiers.relu = d.take("relu");
   emitFloat(d, FloatOperation::fma, d.type(), modifiers);
 }
 
@@ -319,18 +337,24 @@ static void decodeRem(Decoder &d) {
 }
 
 template <bool Maximum> static void decodeExtremum(Decoder &d) {
-  const bool nan = d.take("NaN"), xorsign = d.take("xorsign"), relu = d.take("relu");
-  if (xorsign)
-    d.unsupported();
   FloatModifiers modifiers = takeFloatModifiers(d, false);
-  modifiers.nan = nan;
-  modifiers.relu = relu;
+  modifiers.nan = d.take("NaN");
+  const bool relu = d.take("relu"); // of integers
+  modifiers.xorsign = d.take("xorsign");
+  if (modifiers.xorsign && !d.take("abs"))
+    d.wrong("'.xorsign.abs'");
   const Type type = d.type();
-  if (ptx::isFloat(type))
+  if (ptx::isFloat(type) && !relu)
     return emitFloat(d, Maximum ? FloatOperation::maximum : FloatOperation::minimum, type, modifiers);
-  if (nan || relu)
+  if (modifiers.nan || modifiers.xorsign || modifiers.flush || (relu && type != Type::s32 && type != Type::s16x2))
     d.unsupported();
-  emit2(d, type, onIntegers2(type, [](auto a, auto b) { return Maximum ? std::max(a, b) : std::min(a, b); }));
+  emit2(d, type,
+        relu ? onPairsToo(type,
+                          [](auto a, auto b) {
+                            using T = decltype(a);
+                            return std::max(Maximum ? std::max(a, b) : std::min(a, b), T(0));
+                          })
+             : onPairsToo(type, [](auto a, auto b) { return Maximum ? std::max(a, b) : std::min(a, b); }));
 }
 
 template <bool Negate> static void decodeSign(Decoder &d) {

@@ -24,7 +24,7 @@ static uint32_t uniform(Warp &warp, const Step &step, uint32_t slot, const char 
   return values[first];
 }
 
-enum BarrierDetail : uint64_t { arriveOnly = 1, isAligned = 2 };
+enum BarrierDetail : uint64_t { onlyArrives = 1, isAligned = 2, reduces = 4, inverts = 8 };
 
 /// Complains when an instruction that is `.aligned` does not have all lanes of the warp that are left.
 static void expectConverged(Warp &warp, const Step &step) {
@@ -48,13 +48,54 @@ static void runBarrier(Warp &warp, const Step &step) {
     return;
   }
   expectConverged(warp, step);
-  warp.cta.arrive(warp, step, static_cast<int>(number), static_cast<int>(threads), (step.detail & arriveOnly) != 0);
+  Arrival arrival = {.barrier = static_cast<int>(number),
+                     .threads = static_cast<int>(threads),
+                     .onlyArrives = (step.detail & onlyArrives) != 0,
+                     .reduces = (step.detail & reduces) != 0};
+  if (arrival.reduces)
+    arrival.predicate = warp.predicate(step.slots[2]) ^ (step.detail & inverts ? allLanes : 0);
+  warp.cta.arrive(warp, step, arrival);
 }
 
-static void emitBarrier(Decoder &d, size_t firstOperand, uint64_t detail) {
-  Step &step = d.emit(runBarrier, {d.source(firstOperand, Type::u32)}, detail);
-  if (d.count() > firstOperand + 1)
-    step.slots[1] = d.source(firstOperand + 1, Type::u32);
+/// The number of a barrier, and for how many of the `count` operands from it on the threads are given, too.
+static Step &emitBarrier(Decoder &d, size_t firstOperand, size_t count, uint64_t detail) {
+  const uint32_t number = d.source(firstOperand, Type::u32);
+  const uint32_t threads = count > 1 ? d.source(firstOperand + 1, Type::u32) : Step::none;
+  return d.emit(runBarrier, {number, threads}, detail);
+}
+
+/// Arriving and waiting is one step, and taking the result, when the path goes on, another.
+static void decodeReduction(Decoder &d, bool aligned) {
+  const int operation = d.takeOne({"popc", "and", "or"});
+  aligned |= d.take("aligned");
+  const Type type = d.type();
+  if (operation < 0 || type != (operation == 0 ? Type::u32 : Type::pred))
+    d.unsupported();
+  d.expectCount(3, 4);
+  bool inverted = false;
+  const uint32_t predicate = d.predicate(d.operand(d.count() - 1), inverted);
+  emitBarrier(d, 1, d.count() - 2,
+              uint64_t{reduces} | (aligned ? uint64_t{isAligned} : 0) | (inverted ? uint64_t{inverts} : 0))
+      .slots[2] = predicate;
+  const uint32_t result = d.result(0, type);
+  if (operation == 0)
+    d.emit(
+        [](Warp &warp, const Step &step) {
+          auto *counts = warp.reg<uint32_t>(step.slots[0]);
+          for (int lane = 0; lane < lanesOfWarp; ++lane)
+            if (warp.exec >> lane & 1)
+              counts[lane] = static_cast<uint32_t>(warp.path.woken.tally.held);
+        },
+        {result});
+  else
+    d.emit(
+        [](Warp &warp, const Step &step) {
+          const Tally &tally = warp.path.woken.tally;
+          const bool holds = step.detail ? tally.held > 0 : tally.lacked == 0;
+          Mask &predicate = warp.predicate(step.slots[0]);
+          predicate = (predicate & ~warp.exec) | (holds ? warp.exec : 0);
+        },
+        {result}, uint64_t{operation == 2});
 }
 
 /// barrier.cluster: arriving and waiting are two instructions. A cluster is one block.
@@ -73,7 +114,7 @@ static void decodeClusterBarrier(Decoder &d) {
           for (size_t lane = 0; lane < lanesOfWarp; ++lane)
             if (warp.exec >> lane & 1)
               warp.clusterPhases[lane] = phase + 1;
-          warp.cta.arrive(warp, step, Cta::clusterBarrier, 0, true);
+          warp.cta.arrive(warp, step, {.barrier = Cta::clusterBarrier, .onlyArrives = true});
         },
         {}, detail);
   else
@@ -108,13 +149,13 @@ static void decodeBarrier(Decoder &d, bool aligned) {
     return decodeClusterBarrier(d);
   d.take("cta");
   const int kind = d.takeOne({"sync", "arrive", "red"});
+  if (kind == 2)
+    return decodeReduction(d, aligned);
   aligned |= d.take("aligned");
   if (kind < 0)
-    d.wrong("'.sync' or '.arrive'");
-  if (kind == 2)
-    d.unsupported("barrier reductions");
+    d.wrong("'.sync', '.arrive' or '.red'");
   d.expectCount(1, 2);
-  emitBarrier(d, 0, (kind == 1 ? uint64_t{arriveOnly} : 0) | (aligned ? uint64_t{isAligned} : 0));
+  emitBarrier(d, 0, d.count(), (kind == 1 ? uint64_t{onlyArrives} : 0) | (aligned ? uint64_t{isAligned} : 0));
 }
 
 static void decodeFence(Decoder &d) {

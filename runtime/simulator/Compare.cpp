@@ -84,7 +84,22 @@ template <class T> static Mask compareLanes(Warp &warp, Comparison comparison, u
   }
 }
 
-/// The comparison of a step's two sources, by type. `flush`: f32 denormals count as 0.
+/// The same for the narrow floats `shift` bits up in the lanes' words. Their denormals count as 0 when `flush`.
+static Mask compareNarrow(Warp &warp, bool isBf16, int shift, bool flush, Comparison comparison, uint32_t a,
+                          uint32_t b) {
+  return compareLanes<uint32_t>(warp, comparison, a, b, [=](uint32_t word) {
+    const auto bits = static_cast<uint16_t>(word >> shift);
+    const bool isDenormal = (bits & (isBf16 ? 0x7f80 : 0x7c00)) == 0;
+    if (flush && isDenormal)
+      return 0.0f;
+    return isBf16 ? fromBf16(bits) : fromHalf(bits);
+  });
+}
+
+static bool isPacked(Type type) { return type == Type::f16x2 || type == Type::bf16x2; }
+
+/// The comparison of a step's two sources, by type; of packed ones, of their low halves. `flush`: denormals of f32 and
+/// narrow floats count as 0.
 static Mask compared(Warp &warp, Type type, bool flush, Comparison comparison, uint32_t a, uint32_t b) {
   switch (type) {
   case Type::b16:
@@ -110,32 +125,36 @@ static Mask compared(Warp &warp, Type type, bool flush, Comparison comparison, u
   case Type::f64:
     return compareLanes<double>(warp, comparison, a, b);
   case Type::f16:
-    return compareLanes<uint32_t>(warp, comparison, a, b,
-                                  [](uint32_t word) { return fromHalf(static_cast<uint16_t>(word)); });
+  case Type::f16x2:
+    return compareNarrow(warp, false, 0, flush, comparison, a, b);
   case Type::bf16:
-    return compareLanes<uint32_t>(warp, comparison, a, b,
-                                  [](uint32_t word) { return fromBf16(static_cast<uint16_t>(word)); });
+  case Type::bf16x2:
+    return compareNarrow(warp, true, 0, flush, comparison, a, b);
   default:
     return 0;
   }
 }
 
-/// A comparison's step: detail = comparison | type << 8 | flush << 16 | how a third predicate joins << 17 | its
-/// inversion << 19.
+/// What a step of setp or set holds beside its operands.
 struct CompareDetail {
   Comparison comparison;
   Type type;
   bool flush;
   int join; // −1 none, 0 and, 1 or, 2 xor
   bool negated;
+  uint32_t truth; // of set: what a lane, or each half of one, is where the comparison holds
 
   uint64_t pack() const {
     return static_cast<uint64_t>(comparison) | static_cast<uint64_t>(type) << 8 | uint64_t{flush} << 16 |
-           static_cast<uint64_t>(join + 1) << 17 | uint64_t{negated} << 20;
+           static_cast<uint64_t>(join + 1) << 17 | uint64_t{negated} << 20 | uint64_t{truth} << 32;
   }
   static CompareDetail unpack(uint64_t detail) {
-    return {static_cast<Comparison>(detail & 0xff), static_cast<Type>(detail >> 8 & 0xff), (detail >> 16 & 1) != 0,
-            static_cast<int>(detail >> 17 & 7) - 1, (detail >> 20 & 1) != 0};
+    return {static_cast<Comparison>(detail & 0xff),
+            static_cast<Type>(detail >> 8 & 0xff),
+            (detail >> 16 & 1) != 0,
+            static_cast<int>(detail >> 17 & 7) - 1,
+            (detail >> 20 & 1) != 0,
+            static_cast<uint32_t>(detail >> 32)};
   }
 };
 
@@ -143,30 +162,50 @@ static Mask joined(int join, Mask compared, Mask other) {
   return join == 0 ? compared & other : join == 1 ? compared | other : join == 2 ? compared ^ other : compared;
 }
 
-static void setPredicates(Warp &warp, const Step &step) {
-  const CompareDetail detail = CompareDetail::unpack(step.detail);
-  const Mask holding = compared(warp, detail.type, detail.flush, detail.comparison, step.slots[2], step.slots[3]);
-  Mask third = 0;
-  if (detail.join >= 0)
-    third = warp.predicate(step.slots[4]) ^ (detail.negated ? allLanes : 0);
-  Mask &first = warp.predicate(step.slots[0]);
-  first = (first & ~warp.exec) | (joined(detail.join, holding, third) & warp.exec);
-  if (step.slots[1] != Step::none) {
-    Mask &second = warp.predicate(step.slots[1]);
-    second = (second & ~warp.exec) | (joined(detail.join, ~holding, third) & warp.exec);
-  }
+/// Where a step's comparison holds, joined with its third operand: of the whole sources, or of the low and the high
+/// halves of packed ones.
+struct Holding {
+  Mask low, high;
+};
+
+static Holding holding(Warp &warp, const CompareDetail &detail, uint32_t a, uint32_t b, uint32_t third) {
+  const Mask other = detail.join < 0 ? 0 : warp.predicate(third) ^ (detail.negated ? allLanes : 0);
+  const Mask low = compared(warp, detail.type, detail.flush, detail.comparison, a, b);
+  const Mask high = isPacked(detail.type)
+                        ? compareNarrow(warp, detail.type == Type::bf16x2, 16, detail.flush, detail.comparison, a, b)
+                        : ~low; // the opposite, as the second result of setp is
+  return {joined(detail.join, low, other), joined(detail.join, high, other)};
 }
 
-static void decodeSetp(Decoder &d) {
+static void setPredicates(Warp &warp, const Step &step) {
+  const Holding holds = holding(warp, CompareDetail::unpack(step.detail), step.slots[2], step.slots[3], step.slots[4]);
+  const auto set = [&](uint32_t slot, Mask mask) {
+    Mask &result = warp.predicate(slot);
+    result = (result & ~warp.exec) | (mask & warp.exec);
+  };
+  set(step.slots[0], holds.low);
+  if (step.slots[1] != Step::none)
+    set(step.slots[1], holds.high);
+}
+
+/// Takes what setp and set have in common, but for the types.
+static CompareDetail takeCompare(Decoder &d) {
   CompareDetail detail{};
   detail.comparison = takeComparison(d);
   detail.join = d.takeOne({"and", "or", "xor"});
   detail.flush = d.take("ftz");
+  return detail;
+}
+
+static void decodeSetp(Decoder &d) {
+  CompareDetail detail = takeCompare(d);
   detail.type = d.type();
-  if (detail.type == Type::f16x2 || detail.type == Type::bf16x2 || laneBytes(detail.type) == 0)
+  if (laneBytes(detail.type) == 0)
     d.unsupported();
   d.expectCount(detail.join < 0 ? 3 : 4, detail.join < 0 ? 3 : 4);
   const auto results = d.elements(d.operand(0));
+  if (isPacked(detail.type) && results.size() != 2)
+    d.wrong("two predicates, one for each half,");
   Step &step = d.emit(setPredicates, {d.result(results[0], Type::pred)});
   if (results.size() == 2)
     step.slots[1] = d.result(results[1], Type::pred);
@@ -177,49 +216,47 @@ static void decodeSetp(Decoder &d) {
   step.detail = detail.pack();
 }
 
-/// set: all ones, or 1.0, where the comparison holds.
-template <bool Packed> static void setWords(Warp &warp, const Step &step) {
+static void setWords(Warp &warp, const Step &step) {
   const CompareDetail detail = CompareDetail::unpack(step.detail);
+  const Holding holds = holding(warp, detail, step.slots[1], step.slots[2], step.slots[3]);
   auto *result = warp.reg<uint32_t>(step.slots[0]);
-  const bool isFloat = detail.join >= 0;
-  if constexpr (Packed) { // f16x2 to f16x2: 1.0 or 0 in each half
-    const auto *a = warp.reg<uint32_t>(step.slots[1]), *b = warp.reg<uint32_t>(step.slots[2]);
-    const bool isBf16 = detail.type == Type::bf16x2;
-    for (int lane = 0; lane < lanesOfWarp; ++lane) {
-      if (!(warp.exec >> lane & 1))
-        continue;
-      uint32_t word = 0;
-      for (const int shift : {0, 16}) {
-        const auto number = [&](uint32_t bits) {
-          return isBf16 ? fromBf16(static_cast<uint16_t>(bits >> shift))
-                        : fromHalf(static_cast<uint16_t>(bits >> shift));
-        };
-        if (holds(detail.comparison, number(a[lane]), number(b[lane])))
-          word |= (isFloat ? (isBf16 ? 0x3f80u : 0x3c00u) : 0xffffu) << shift;
-      }
-      result[lane] = word;
-    }
-  } else {
-    const Mask holding = compared(warp, detail.type, detail.flush, detail.comparison, step.slots[1], step.slots[2]);
-    for (int lane = 0; lane < lanesOfWarp; ++lane)
-      if (warp.exec >> lane & 1)
-        result[lane] = holding >> lane & 1 ? (isFloat ? 0x3f800000u : ~0u) : 0;
+  const bool packed = isPacked(detail.type);
+  for (int lane = 0; lane < lanesOfWarp; ++lane)
+    if (warp.exec >> lane & 1)
+      result[lane] =
+          (holds.low >> lane & 1 ? detail.truth : 0) | (packed && holds.high >> lane & 1 ? detail.truth << 16 : 0);
+}
+
+/// What set gives where the comparison holds: 1.0 in a float type, else all ones.
+static uint32_t truthOf(Type type, bool inHalves) {
+  switch (type) {
+  case Type::f32:
+    return 0x3f800000;
+  case Type::f16:
+  case Type::f16x2:
+    return 0x3c00;
+  case Type::bf16:
+  case Type::bf16x2:
+    return 0x3f80;
+  default:
+    return inHalves || ptx::bitsOf(type) == 16 ? 0xffff : ~0u;
   }
 }
 
 static void decodeSet(Decoder &d) {
-  CompareDetail detail{};
-  detail.comparison = takeComparison(d);
-  detail.flush = d.take("ftz");
+  CompareDetail detail = takeCompare(d);
   const Type to = d.type();
   detail.type = d.type();
-  detail.join = ptx::isFloat(to) ? 0 : -1; // of `set`: whether the result is a float
-  const bool packed = detail.type == Type::f16x2 || detail.type == Type::bf16x2;
-  if (laneBytes(to) != 4 || ptx::bitsOf(to) != 32 || (packed && ptx::isFloat(to) && to != detail.type))
+  const bool packed = isPacked(detail.type);
+  if (laneBytes(to) != 4 || laneBytes(detail.type) == 0 || ptx::bitsOf(to) < (packed ? 32 : 16) ||
+      (packed ? ptx::isFloat(to) && to != detail.type : isPacked(to)))
     d.unsupported();
-  d.expectCount(3, 3);
-  d.emit(packed ? setWords<true> : setWords<false>,
-         {d.result(0, to), d.source(1, detail.type), d.source(2, detail.type)}, detail.pack());
+  detail.truth = truthOf(to, packed);
+  d.expectCount(detail.join < 0 ? 3 : 4, detail.join < 0 ? 3 : 4);
+  Step &step = d.emit(setWords, {d.result(0, to), d.source(1, detail.type), d.source(2, detail.type)});
+  if (detail.join >= 0)
+    step.slots[3] = d.predicate(d.operand(3), detail.negated);
+  step.detail = detail.pack();
 }
 
 template <class Word> static void select(Warp &warp, const Step &step) {

@@ -51,45 +51,55 @@ bool Cta::run(int64_t budget, bool reversed) {
 
 int Cta::threadsLeft() const { return std::accumulate(left.begin(), left.end(), 0); }
 
-void Cta::completeIfDue(Barrier &barrier) {
-  if (barrier.expected == 0 ||
-      barrier.arrived + (barrier.expected == grid.threads() ? threadsLeft() : 0) < barrier.expected)
-    return;
+bool Cta::endPhaseIfDue(int index) {
+  Barrier &barrier = states[static_cast<size_t>(index)];
   const bool ofAll = barrier.expected == grid.threads();
-  barrier.arrived = barrier.expected = 0;
-  ++barrier.phase;
+  if (barrier.expected == 0 || barrier.arrived + (ofAll ? threadsLeft() : 0) < barrier.expected)
+    return false;
+  if (shadow) {
+    if (ofAll)
+      barrier.clock.join(leftClock); // what threads that have left did came before
+    for (uint32_t left = barrier.waiting; left; left &= left - 1)
+      shadow->order.acquire(std::countr_zero(left), allLanes, barrier.clock);
+  }
+  if (barrier.reduces)
+    for (uint32_t left = barrier.waiting; left; left &= left - 1)
+      warps[static_cast<size_t>(std::countr_zero(left))].giveTally(index, barrier.phase, barrier.tally);
+  barrier = {.phase = barrier.phase + 1, .ended = std::move(barrier.clock)};
   ++barriersEnded;
-  if (!shadow)
-    return;
-  if (ofAll)
-    barrier.clock.join(leftClock); // what threads that have left did came before
-  for (uint32_t left = barrier.waiting; left; left &= left - 1)
-    shadow->order.acquire(std::countr_zero(left), allLanes, barrier.clock);
-  barrier.ended = std::move(barrier.clock);
-  barrier.clock.clear();
-  barrier.waiting = 0;
+  return true;
 }
 
-void Cta::arrive(Warp &warp, const Step &step, int index, int threads, bool arriveOnly) {
-  Barrier &barrier = states[static_cast<size_t>(index)];
-  const int expected = threads ? threads : grid.threads();
+void Cta::arrive(Warp &warp, const Step &step, const Arrival &arrival) {
+  Barrier &barrier = states[static_cast<size_t>(arrival.barrier)];
+  const int expected = arrival.threads ? arrival.threads : grid.threads();
+  const auto complain = [&](const std::string &text) {
+    warp.report(Check::barrier, step, std::countr_zero(warp.exec), text);
+  };
   if (barrier.arrived == 0) {
     barrier.expected = expected;
     barrier.place = warp.place(step);
+    barrier.reduces = arrival.reduces;
   } else if (barrier.expected != expected) {
-    warp.report(
-        Check::barrier, step, std::countr_zero(warp.exec),
-        fmt::format("barrier {} was begun for {} threads, but is joined for {}", index, barrier.expected, expected));
+    complain(fmt::format("barrier {} was begun for {} threads, but is joined for {}", arrival.barrier, barrier.expected,
+                         expected));
+  } else if (barrier.reduces != arrival.reduces) {
+    complain(fmt::format("barrier {} was begun with{} a reduction, but is joined with{}", arrival.barrier,
+                         barrier.reduces ? "" : "out", arrival.reduces ? " one" : "out"));
   }
   barrier.arrived += std::popcount(warp.exec);
+  barrier.tally.held += std::popcount(warp.exec & arrival.predicate);
+  barrier.tally.lacked += std::popcount(warp.exec & ~arrival.predicate);
   if (shadow)
     shadow->order.release(warp.index, barrier.clock);
-  if (!arriveOnly)
+  if (!arrival.onlyArrives)
     barrier.waiting |= 1u << warp.index;
+  const Tally tally = barrier.tally;
   const uint64_t phase = barrier.phase;
-  completeIfDue(barrier);
-  if (!arriveOnly && barrier.phase == phase)
-    warp.waitAtBarrier(index, phase);
+  if (endPhaseIfDue(arrival.barrier))
+    warp.path.woken.tally = tally;
+  else if (!arrival.onlyArrives)
+    warp.waitAtBarrier(arrival.barrier, phase);
 }
 
 void Cta::waitFor(Warp &warp, int index, uint64_t phase) {
@@ -108,9 +118,9 @@ void Cta::lanesLeft(const Warp &warp) {
     shadow->order.release(warp.index, leftClock);
     shadow->order.leave(warp.index, ~warp.alive);
   }
-  for (Barrier &barrier : states)
-    if (barrier.arrived)
-      completeIfDue(barrier);
+  for (int i = 0; i <= clusterBarrier; ++i)
+    if (states[static_cast<size_t>(i)].arrived)
+      endPhaseIfDue(i);
 }
 
 // --- Special registers ---------------------------------------------------------------------------------------------

@@ -39,6 +39,15 @@ struct Grid {
   int threads() const { return block[0] * block[1] * block[2]; }
 };
 
+/// How lanes come to a barrier.
+struct Arrival {
+  int barrier = 0;
+  int threads = 0; // that it is for; 0: all of the block
+  bool onlyArrives = false;
+  bool reduces = false;
+  Mask predicate = 0; // that the reduction counts
+};
+
 class Cta {
 public:
   Cta(const Grid &grid, const Extents &coordinates);
@@ -67,8 +76,9 @@ public:
   // --- Barriers ----------------------------------------------------------------------------------------------------
   static constexpr int barriers = 16, clusterBarrier = barriers;
   uint64_t phaseOf(int barrier) const { return states[static_cast<size_t>(barrier)].phase; }
-  /// The executing lanes of a warp arrive; `threads` 0 means all of the block. They wait unless `arriveOnly`.
-  void arrive(Warp &warp, const Step &step, int barrier, int threads, bool arriveOnly);
+  /// The executing lanes of a warp arrive, and wait unless they only arrive. With a reduction, Path::woken has its
+  /// tally when they go on.
+  void arrive(Warp &warp, const Step &step, const Arrival &arrival);
   /// Lanes that have arrived in a phase wait for its end.
   void waitFor(Warp &warp, int barrier, uint64_t phase);
   /// Threads that have left count as arrived.
@@ -106,8 +116,11 @@ private:
     ptx::Place place;     // of the first that arrived
     Clock clock, ended;   // of those that have arrived; of the last phase that has ended
     uint32_t waiting = 0; // warps
+    bool reduces = false; // all who arrive, or nobody
+    Tally tally;
   };
-  void completeIfDue(Barrier &barrier);
+  /// Ends a barrier's phase when all have arrived; whether it has ended.
+  bool endPhaseIfDue(int barrier);
   int threadsLeft() const;
 
   std::deque<Warp> warps;

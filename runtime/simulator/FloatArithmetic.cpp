@@ -33,6 +33,11 @@ template <class T> static T extremum(T a, T b, bool maximum, bool nan) {
   return (a < b) == maximum ? b : a;
 }
 
+template <class T> static T extremumOfMagnitudes(T a, T b, bool maximum, bool nan) {
+  const T magnitude = extremum(std::fabs(a), std::fabs(b), maximum, nan);
+  return std::isnan(magnitude) || std::signbit(a) == std::signbit(b) ? magnitude : -magnitude;
+}
+
 /// f32 or f64 by the operation's definition.
 template <class T> static T compute(Op operation, const FloatModifiers &m, T a, T b, T c) {
   switch (operation) {
@@ -50,7 +55,8 @@ template <class T> static T compute(Op operation, const FloatModifiers &m, T a, 
     return m.rounding == Rounding::nearest ? std::fma(a, b, c) : fmaIn(a, b, c, m.rounding);
   case Op::minimum:
   case Op::maximum:
-    return extremum(a, b, operation == Op::maximum, m.nan);
+    return m.xorsign ? extremumOfMagnitudes(a, b, operation == Op::maximum, m.nan)
+                     : extremum(a, b, operation == Op::maximum, m.nan);
   case Op::negate:
     return -a;
   case Op::absolute:
@@ -62,14 +68,15 @@ template <class T> static T compute(Op operation, const FloatModifiers &m, T a, 
 /// Modifiers as a step's detail, and back.
 static uint64_t pack(Op operation, const FloatModifiers &m) {
   return static_cast<uint64_t>(operation) | static_cast<uint64_t>(m.rounding) << 8 | uint64_t{m.flush} << 16 |
-         uint64_t{m.saturate} << 17 | uint64_t{m.nan} << 18 | uint64_t{m.relu} << 19;
+         uint64_t{m.saturate} << 17 | uint64_t{m.nan} << 18 | uint64_t{m.relu} << 19 | uint64_t{m.xorsign} << 20;
 }
 static FloatModifiers unpack(uint64_t detail) {
   return {.rounding = static_cast<Rounding>(detail >> 8 & 0xff),
           .flush = (detail >> 16 & 1) != 0,
           .saturate = (detail >> 17 & 1) != 0,
           .nan = (detail >> 18 & 1) != 0,
-          .relu = (detail >> 19 & 1) != 0};
+          .relu = (detail >> 19 & 1) != 0,
+          .xorsign = (detail >> 20 & 1) != 0};
 }
 
 static float finish(float value, const FloatModifiers &m) {
@@ -94,15 +101,16 @@ static double computeDouble(Op operation, const FloatModifiers &m, double a, dou
 /// Narrow floats: exact or nearly so in double (products have 22 bits, and a sum that is rounded to 53 bits is not near
 /// the middle of two narrow ones), then rounded once.
 static uint16_t computeNarrow(Op operation, const FloatModifiers &m, bool isBf16, uint16_t a, uint16_t b, uint16_t c) {
+  const auto flushing = [&](uint16_t bits) {
+    const bool isDenormal = (bits & (isBf16 ? 0x7f80 : 0x7c00)) == 0;
+    return static_cast<uint16_t>(m.flush && isDenormal ? bits & 0x8000 : bits);
+  };
   if (operation == Op::negate)
-    return a ^ 0x8000;
+    return flushing(a) ^ 0x8000;
   if (operation == Op::absolute)
-    return a & 0x7fff;
+    return flushing(a) & 0x7fff;
   const auto wide = [&](uint16_t bits) {
-    float value = isBf16 ? fromBf16(bits) : fromHalf(bits);
-    if (m.flush && std::fabs(value) < (isBf16 ? 0x1p-126f : 0x1p-14f))
-      value = std::copysign(0.0f, value);
-    return static_cast<double>(value);
+    return static_cast<double>(isBf16 ? fromBf16(flushing(bits)) : fromHalf(flushing(bits)));
   };
   FloatModifiers exact = m;
   exact.rounding = Rounding::nearest;
@@ -111,9 +119,7 @@ static uint16_t computeNarrow(Op operation, const FloatModifiers &m, bool isBf16
     value = std::max(value, 0.0);
   if (m.saturate)
     value = saturated(value);
-  const uint16_t bits = isBf16 ? toBf16(value, m.rounding) : toHalf(value, m.rounding);
-  const bool isDenormal = (bits & (isBf16 ? 0x7f80 : 0x7c00)) == 0;
-  return m.flush && isDenormal ? bits & 0x8000 : bits;
+  return flushing(isBf16 ? toBf16(value, m.rounding) : toHalf(value, m.rounding));
 }
 
 // --- Handlers ------------------------------------------------------------------------------------------------------
@@ -188,7 +194,7 @@ static void divideApproximately(Warp &warp, const Step &step) {
 }
 
 static Handler handlerFor(const Decoder &decoder, Op operation, Type type, const FloatModifiers &m) {
-  const bool plain = m.rounding == Rounding::nearest && !m.flush && !m.saturate && !m.nan && !m.relu;
+  const bool plain = m.rounding == Rounding::nearest && !m.flush && !m.saturate && !m.nan && !m.relu && !m.xorsign;
   switch (type) {
   case Type::f32:
     if (operation == Op::divideApproximately)
@@ -217,6 +223,8 @@ void emitFloat(Decoder &d, Op operation, Type type, const FloatModifiers &modifi
   const bool narrow = ptx::bitsOf(type) == 16 || type == Type::f16x2 || type == Type::bf16x2;
   if (narrow &&
       (operation == Op::divide || operation == Op::divideApproximately || modifiers.rounding != Rounding::nearest))
+    d.unsupported();
+  if ((modifiers.relu && !narrow) || (modifiers.xorsign && type == Type::f64))
     d.unsupported();
   const size_t sources = operation == Op::fma ? 3 : operation == Op::negate || operation == Op::absolute ? 1 : 2;
   d.expectCount(sources + 1, sources + 1);

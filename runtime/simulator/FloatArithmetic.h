@@ -23,8 +23,9 @@ enum class FloatOperation : uint8_t {
 struct FloatModifiers {
   Rounding rounding = Rounding::nearest;
   bool flush = false, saturate = false;
-  bool nan = false;  // a NaN operand makes the extremum NaN
-  bool relu = false; // negative results become 0
+  bool nan = false;     // a NaN operand makes the extremum NaN
+  bool relu = false;    // negative results become 0
+  bool xorsign = false; // an extremum of magnitudes, with the product's sign
 };
 
 /// Takes the rounding mode and `.ftz`.

@@ -195,6 +195,13 @@ void Warp::waitAtBarrier(int barrier, uint64_t phase) {
   pathEnded = path.mask == 0;
 }
 
+void Warp::giveTally(int barrier, uint64_t phase, const Tally &tally) {
+  for (Path &other : paths)
+    if (other.wait.kind == Wait::Kind::barrier && other.wait.index == static_cast<uint32_t>(barrier) &&
+        other.wait.phase == phase)
+      other.wait.tally = tally;
+}
+
 void Warp::waitFor(const Wait &wait) {
   Path waiting = path;
   --waiting.pc;

@@ -16,6 +16,11 @@ namespace kiln::simulator {
 
 class Cta;
 
+/// What a barrier's reduction counts: lanes whose predicate held, and the others.
+struct Tally {
+  int held = 0, lacked = 0;
+};
+
 /// What a path waits for before it goes on.
 struct Wait {
   enum class Kind : uint8_t { none, barrier, mbarrier, bulkGroups, registers };
@@ -25,6 +30,7 @@ struct Wait {
   uint64_t phase = 0;     // that ends: of a barrier or mbarrier
   uint64_t round = 0;     // mbarrier: wakings without a reason, when it began to wait
   Mask lanes = 0;         // bulkGroups: whose groups
+  Tally tally;            // barrier: of its reduction, when the phase has ended
 };
 
 /// Lanes at one position.
@@ -118,6 +124,8 @@ public:
   void arriveAtJoin(const Step &step);
   /// The executing lanes wait at a barrier of the CTA.
   void waitAtBarrier(int barrier, uint64_t phase);
+  /// Gives those who wait for the end of a barrier's phase what its reduction has counted.
+  void giveTally(int barrier, uint64_t phase, const Tally &tally);
   /// The path waits, and then runs the step again.
   void waitFor(const Wait &wait);
   /// The path has asked in vain whether something has come, and ends its turn.

@@ -30,6 +30,8 @@ enum class Type : uint8_t {
   s16,
   s32,
   s64,
+  u16x2,
+  s16x2,
   f16,
   bf16,
   f32,

@@ -2,6 +2,7 @@
 
 #include "test/runtime/simulator/machine.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <fmt/format.h>
@@ -48,6 +49,78 @@ TEST(CompareTest, TwoResultsAndAJoin) {
              {"b32", "b32", "pred"}, {0, 1, 2}, [](const Column &) { return 0; });
   expectEach("{ .reg .pred %p; setp.lt.and.s32 %p|%d, %a, %b, !%c; }", "pred", {"b32", "b32", "pred"}, {0, 1},
              [](const Column &r) { return !(r[0] < r[1]) && r[2] == 0; });
+}
+
+/// A half or bf16 word as a number; denormals are 0 when `flush`.
+static float narrow(uint64_t bits, bool isBf16, bool flush) {
+  const int mantissaBits = isBf16 ? 7 : 10, bias = isBf16 ? 127 : 15;
+  const auto mantissa = static_cast<int>(bits & ((1u << mantissaBits) - 1));
+  const int exponent = static_cast<int>(bits >> mantissaBits) & (2 * bias + 1);
+  float value = std::ldexp(static_cast<float>(mantissa + (exponent ? 1 << mantissaBits : 0)),
+                           std::max(exponent, 1) - bias - mantissaBits);
+  if (exponent == 2 * bias + 1)
+    value = mantissa ? NAN : INFINITY;
+  else if (exponent == 0 && flush)
+    value = 0;
+  return bits & 0x8000 ? -value : value;
+}
+
+/// Zeros, denormals, ones, infinities and NaN of both narrow formats, some of them other numbers in the other one.
+static const Column narrows = {0x0000, 0x8000, 0x0001, 0x8001, 0x3c00, 0xbc00, 0x3f80, 0x7c00, 0xff80, 0x7fff};
+
+/// The pairs (a, b) and (b, a) in %x and %y: what holds of the low halves holds of the high ones with a and b
+/// exchanged.
+static const std::string pairs = "{ .reg .b32 %x, %y; .reg .pred %p, %o; mov.b32 %x, {%a, %b}; mov.b32 %y, {%b, %a};\n";
+
+// setp on packed floats gives a predicate for each half.
+TEST(CompareTest, HalvesOfPackedFloats) {
+  for (const std::string type : {"f16x2", "ftz.f16x2", "bf16x2"}) {
+    const auto below = [&](uint64_t a, uint64_t b) {
+      const bool isBf16 = type == "bf16x2", flush = type == "ftz.f16x2";
+      return narrow(a, isBf16, flush) < narrow(b, isBf16, flush);
+    };
+    expectEach(pairs + "setp.lt." + type + " %d|%p, %x, %y; }", "pred", {"b16", "b16"}, narrows,
+               [&](const Column &r) { return below(r[0], r[1]); });
+    expectEach(pairs + "setp.lt." + type + " %p|%d, %x, %y; }", "pred", {"b16", "b16"}, narrows,
+               [&](const Column &r) { return below(r[1], r[0]); });
+  }
+}
+
+// A third operand joins the predicate of each half.
+TEST(CompareTest, JoinsHalvesOfPackedFloats) {
+  for (const bool other : {false, true})
+    expectEach(fmt::format("{}setp.eq.u32 %o, {}, 1;\nsetp.lt.xor.f16x2 %p|%d, %x, %y, !%o; }}", pairs, other ? 1 : 0),
+               "pred", {"b16", "b16"}, narrows,
+               [&](const Column &r) { return (narrow(r[1], false, false) < narrow(r[0], false, false)) != !other; });
+}
+
+// set gives each half 1.0 of its type, or all ones.
+TEST(CompareTest, SetsHalvesOfPackedFloats) {
+  for (const bool isBf16 : {false, true})
+    for (const bool toFloat : {false, true}) {
+      const std::string type = isBf16 ? "bf16x2" : "f16x2";
+      const uint64_t truth = !toFloat ? 0xffff : isBf16 ? 0x3f80 : 0x3c00;
+      expectEach(fmt::format("{}set.geu.{}.{} %d, %x, %y; }}", pairs, toFloat ? type : "u32", type), "b32",
+                 {"b16", "b16"}, narrows, [&](const Column &r) {
+                   const float a = narrow(r[0], isBf16, false), b = narrow(r[1], isBf16, false);
+                   return (a < b ? 0 : truth) | (b < a ? 0 : truth) << 16;
+                 });
+    }
+}
+
+// set to 16 bits, and with a third operand.
+TEST(CompareTest, SetsSixteenBits) {
+  for (const auto &[type, truth] : {std::pair("f16", 0x3c00), std::pair("bf16", 0x3f80), std::pair("s16", 0xffff)})
+    expectEach(
+        fmt::format("set.gt.and.{}.f16 %d, %a, %b, %c;", type), "b16", {"b16", "b16", "pred"}, narrows,
+        [&](const Column &r) { return narrow(r[0], false, false) > narrow(r[1], false, false) && r[2] ? truth : 0; });
+}
+
+// Denormal halves compare as zeros with .ftz alone.
+TEST(CompareTest, FlushesHalves) {
+  for (const bool flush : {false, true})
+    expectEach(fmt::format("setp.eq{}.f16 %d, %a, %b;", flush ? ".ftz" : ""), "pred", {"b16", "b16"}, narrows,
+               [&](const Column &r) { return narrow(r[0], false, flush) == narrow(r[1], false, flush); });
 }
 
 // selp takes the first where the predicate holds.

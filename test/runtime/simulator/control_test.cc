@@ -112,6 +112,50 @@ TEST(BarrierTest, NamedBarriers) {
     EXPECT_EQ(got[t], t >= 32 && t < 64 ? 77u : 0u) << t;
 }
 
+/// What thread t gets from a reduction of `threads` threads, of which those below `held` have a predicate that holds.
+static std::vector<uint64_t> reduced(const std::string &reduction, uint32_t threads, uint32_t held, Order order) {
+  return results(fmt::format("setp.lt.u32 %q0, %t, {};\n{}", held, reduction), threads, order);
+}
+
+// All threads of the block get what all of them said: how many, whether all, whether any.
+TEST(BarrierTest, Reduces) {
+  for (const Order order : {Order::forward, Order::reverse, Order::random})
+    for (const uint32_t held : {0u, 1u, 70u, 96u}) {
+      const auto expectAll = [&](const std::string &reduction, uint64_t want) {
+        for (const uint64_t got : reduced(reduction, 96, held, order))
+          ASSERT_EQ(got, want) << reduction << " of " << held;
+      };
+      expectAll("bar.red.popc.u32 %r0, 0, %q0;", held);
+      expectAll("barrier.cta.red.popc.aligned.u32 %r0, 0, 96, !%q0;", 96 - held);
+      expectAll("bar.red.and.pred %q1, 0, %q0;\nselp.u32 %r0, 1, 0, %q1;", held == 96);
+      expectAll("bar.red.or.pred %q1, 0, %q0;\nselp.u32 %r0, 1, 0, %q1;", held > 0);
+      expectAll("bar.red.or.pred %q0, 0, !%q0;\nselp.u32 %r0, 1, 0, %q0;", held < 96);
+    }
+}
+
+// Each phase has a result of its own, though a warp that goes on late finds the next one begun: 1, 2 and 3 warps.
+TEST(BarrierTest, ReductionsFollowEachOther) {
+  for (const Order order : {Order::forward, Order::reverse, Order::random}) {
+    const std::vector<uint64_t> got =
+        results("mov.u32 %r0, 0;\nmov.u32 %r1, 0;\nagain:\nadd.u32 %r1, %r1, 32;\nsetp.lt.u32 %q0, %t, %r1;\n"
+                "bar.red.popc.u32 %r2, 0, %q0;\nmad.lo.u32 %r0, %r0, 100, %r2;\nsetp.lt.u32 %q1, %r1, 96;\n"
+                "@%q1 bra again;",
+                96, order);
+    for (const uint64_t each : got)
+      EXPECT_EQ(each, 326496u);
+  }
+}
+
+// A phase is with or without a reduction for all who come.
+TEST(BarrierTest, MixedReductionIsFound) {
+  Machine machine(kernel(1, ".reg .pred %q<2>; .reg .b32 %r;",
+                         "setp.lt.u32 %q0, %t, 32;\n@%q0 bra plain;\nbar.red.popc.u32 %r, 1, 64, %q0;\nret;\n"
+                         "plain:\nbar.sync 1, 64;"));
+  machine.run("k", {1, 1, 1}, {64, 1, 1}, {0});
+  EXPECT_EQ(machine.found(),
+            std::vector<std::string>{"barrier: barrier 1 was begun without a reduction, but is joined with one"});
+}
+
 // A barrier that only some lanes of a warp reach is found.
 TEST(BarrierTest, DivergentBarrierIsFound) {
   Machine machine(kernel(1, ".reg .pred %q;", "setp.lt.u32 %q, %t, 7;\n@%q bar.sync 0;\nbar.sync 0;"));
