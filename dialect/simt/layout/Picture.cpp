@@ -1,0 +1,101 @@
+// Grids of coloured cells.
+
+#include "dialect/simt/layout/Picture.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace kiln::simt {
+
+namespace {
+/// A picture that grows by cells, under a caption.
+class Grid {
+public:
+  explicit Grid(unsigned cellWidth) : cellWidth(cellWidth), os(cells) {}
+
+  /// A cell with a text, and a longer one that shows when it is pointed at. `hue` in degrees, `light` in percent.
+  void add(int64_t row, int64_t column, unsigned hue, unsigned light, const std::string &text,
+           const std::string &explanation) {
+    rows = std::max(rows, row + 1);
+    columns = std::max(columns, column + 1);
+    const int64_t x = column * cellWidth, y = top + row * cellHeight;
+    os << llvm::formatv("<g><title>{0}</title><rect x=\"{1}\" y=\"{2}\" width=\"{3}\" height=\"{4}\" "
+                        "fill=\"hsl({5},70%,{6}%)\" stroke=\"#888\"/><text x=\"{7}\" y=\"{8}\">{9}</text></g>\n",
+                        explanation, x, y, cellWidth, cellHeight, hue, light, x + cellWidth / 2, y + 13, text);
+  }
+  std::string finish(const std::string &caption) const {
+    const int64_t width = std::max<int64_t>(columns * cellWidth, static_cast<int64_t>(caption.size()) * 7 + 8);
+    return llvm::formatv("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
+                         "font-family=\"monospace\" font-size=\"10\" text-anchor=\"middle\">\n"
+                         "<text x=\"4\" y=\"16\" font-size=\"12\" text-anchor=\"start\">{2}</text>\n{3}</svg>\n",
+                         width, top + rows * cellHeight, caption, cells)
+        .str();
+  }
+
+private:
+  static constexpr int64_t top = 24, cellHeight = 18;
+
+  unsigned cellWidth;
+  int64_t rows = 0, columns = 0;
+  std::string cells;
+  llvm::raw_string_ostream os;
+};
+} // namespace
+
+/// `(3, 4)`.
+static std::string textOf(llvm::ArrayRef<int64_t> position) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << '(';
+  llvm::interleaveComma(position, os);
+  os << ')';
+  return text;
+}
+
+std::string picture(const TileLayout &layout) {
+  const llvm::SmallVector<int64_t> sizes = layout.shape().sizes();
+  Grid grid(44);
+  const auto addPlace = [&](int64_t stored, unsigned lane, unsigned warp) {
+    const llvm::SmallVector<int64_t> position = layout.positionOf(stored, {lane, warp});
+    int64_t row = 0, column = 0;
+    for (const auto [dim, at, size] : llvm::enumerate(position, sizes)) {
+      if (at >= size)
+        return; // padding
+      const bool isLast = dim + 1 == layout.rank();
+      row = isLast ? row : row * size + at;
+      column = isLast ? at : 0;
+    }
+    grid.add(row, column, 360 * lane / numLanes, 88 - 40 * warp / layout.numWarps(),
+             llvm::formatv("{0}:{1}", warp * numLanes + lane, stored),
+             llvm::formatv("{0}: lane {1} of warp {2}, stored value {3}", textOf(position), lane, warp, stored));
+  };
+  const Vec copyLanes = layout.replicated(Hw::lane), copyWarps = layout.replicated(Hw::warp);
+  for (unsigned warp = 0; warp < layout.numWarps(); ++warp)
+    for (unsigned lane = 0; lane < numLanes; ++lane)
+      for (int64_t stored = 0; stored < layout.numStored(); ++stored)
+        if (!(lane & copyLanes) && !(warp & copyWarps))
+          addPlace(stored, lane, warp);
+  const unsigned holders = 1u << (llvm::popcount(copyLanes) + llvm::popcount(copyWarps));
+  return grid.finish(layout.text() + (holders == 1 ? "" : llvm::formatv("; {0} threads hold each", holders).str()));
+}
+
+std::string picture(const SharedImage &image) {
+  const unsigned perPiece = 128 / image.bits, perLine = 8; // pieces in 32 banks
+  const unsigned rowDim = 1 - image.inner;
+  Grid grid(44);
+  for (int64_t row = 0; row < image.tile[rowDim].padded; ++row)
+    for (int64_t column = 0; column < image.tile[image.inner].padded; column += perPiece) {
+      llvm::SmallVector<int64_t, 2> position = {row, row};
+      position[image.inner] = column;
+      const int64_t offset = image.offsetOf(position) * image.bits / 8;
+      const auto banks = static_cast<unsigned>(offset / 16 % perLine);
+      grid.add(row, column / perPiece, 360 * banks / perLine, 80, std::to_string(offset),
+               llvm::formatv("{0}: bytes {1} to {2}, banks {3} to {4}", textOf(position), offset, offset + 15,
+                             4 * banks, 4 * banks + 3));
+    }
+  return grid.finish(llvm::formatv("{0}x{1} of {2} bits, rows along dimension {3}, swizzled by {4} bytes",
+                                   image.tile[0].size, image.tile[1].size, image.bits, image.inner, image.width));
+}
+
+} // namespace kiln::simt
