@@ -2,7 +2,7 @@
 
 #include "dialect/simt/layout/Fragments.h"
 
-#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -58,37 +58,57 @@ TileLayout mmaAcc(int64_t M, int64_t N, WarpSplit split, unsigned numWarps) {
   return TileLayout::get({M, N}, {regs, Vecs{n[1], n[2], m[0], m[1], m[2]}, padded(warps, numWarps), Vecs()});
 }
 
+namespace {
+/// An operand's tile, seen from the accumulator.
+struct OperandTile {
+  unsigned outer; // the dimension that it shares with the accumulator, in either
+  llvm::SmallVector<int64_t, 2> sizes;
+  Vecs k, o; // units along K, and along the outer dimension
+
+  OperandTile(const TileLayout &acc, MmaOperand operand, int64_t K) : outer(operand == MmaOperand::A ? 0 : 1) {
+    sizes = {K, K};
+    sizes[outer] = acc.shape()[outer].size;
+    const TileShape tile(sizes);
+    k = tile.unitsOf(1 - outer);
+    o = tile.unitsOf(outer);
+  }
+  /// What stands, in the operand, where `basis` does in the accumulator: nothing for units of the other dimension.
+  Vec of(const TileLayout &acc, Vec basis) const {
+    if (basis == 0 || acc.shape().unitOf(basis).dim != outer)
+      return 0;
+    return o[acc.shape().unitOf(basis).bit];
+  }
+  Vecs of(const TileLayout &acc, Hw part) const {
+    return llvm::map_to_vector<8>(acc.bases(part), [&](Vec basis) { return of(acc, basis); });
+  }
+};
+} // namespace
+
 TileLayout mmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K, MmaShape mma) {
+  const OperandTile tile(acc, operand, K);
   const bool isA = operand == MmaOperand::A;
-  const unsigned outer = isA ? 0 : 1; // the dimension of D that the operand has
-  const int64_t size = acc.shape()[outer].size;
-  const llvm::SmallVector<int64_t, 2> sizes =
-      isA ? llvm::SmallVector<int64_t, 2>{size, K} : llvm::SmallVector<int64_t, 2>{K, size};
-  const TileShape tile(sizes);
-  const Vecs k = tile.unitsOf(isA ? 1 : 0), o = tile.unitsOf(outer);
-  const unsigned word = llvm::Log2_32(32 / mma.bits), kBits = llvm::Log2_32(mma.k);
-  assert(k.size() >= kBits && "expected the core of K to hold the instruction's");
+  const Vecs &k = tile.k, &o = tile.o;
+  const unsigned word = llvm::Log2_32(32 / mma.bits);
+  assert(k.size() >= llvm::Log2_32(mma.k) && "expected the core of K to hold the instruction's");
 
   Vecs regs(k.begin(), k.begin() + word);
   if (isA)
     regs.push_back(o[3]);
   regs.append(k.begin() + word + 2, k.end());
-  // Where the accumulator has the outer dimension in its registers, past one instruction, so has the operand; and so
-  // for its warps. What its warps have of the other dimension, the operand holds once for each.
-  const auto bitOfOuter = [&](Vec basis) -> std::optional<unsigned> {
-    if (basis == 0 || acc.shape().unitOf(basis).dim != outer)
-      return std::nullopt;
-    return acc.shape().unitOf(basis).bit;
-  };
-  for (const Vec basis : acc.bases(Hw::reg))
-    if (const std::optional<unsigned> bit = bitOfOuter(basis); bit && *bit >= (isA ? mBits : nBits))
-      regs.push_back(o[*bit]);
-  Vecs warps;
-  for (const Vec basis : acc.bases(Hw::warp)) {
-    const std::optional<unsigned> bit = bitOfOuter(basis);
-    warps.push_back(bit ? o[*bit] : 0);
-  }
-  return TileLayout::get(sizes, {regs, Vecs{k[word], k[word + 1], o[0], o[1], o[2]}, warps, Vecs()});
+  // Past one instruction, the operand has the outer dimension in registers where the accumulator has.
+  const llvm::ArrayRef<Vec> further = llvm::ArrayRef<Vec>(o).drop_front(isA ? mBits : nBits);
+  for (const Vec unit : tile.of(acc, Hw::reg))
+    if (llvm::is_contained(further, unit))
+      regs.push_back(unit);
+  return TileLayout::get(tile.sizes, {regs, Vecs{k[word], k[word + 1], o[0], o[1], o[2]}, tile.of(acc, Hw::warp),
+                                      tile.of(acc, Hw::block)});
+}
+
+TileLayout fmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K) {
+  const OperandTile tile(acc, operand, K);
+  Vecs regs = tile.k;
+  llvm::copy_if(tile.of(acc, Hw::reg), std::back_inserter(regs), [](Vec unit) { return unit != 0; });
+  return TileLayout::get(tile.sizes, {regs, tile.of(acc, Hw::lane), tile.of(acc, Hw::warp), tile.of(acc, Hw::block)});
 }
 
 TileLayout wgmmaAcc(int64_t M, int64_t N, unsigned numWarps) {

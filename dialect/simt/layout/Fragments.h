@@ -1,4 +1,4 @@
-// The operands of tensor-core instructions as layouts.
+// The operands of products as layouts: those of tensor-core instructions, and of multiply-adds.
 //
 // mma.sync multiplies A (16 × K) by B (K × 8) into D (16 × 8), wgmma 64 rows by any multiple of 8 columns. The PTX ISA
 // gives a formula for each type; with w = log2(elements in a 32-bit word) they are one table, of units, lowest bit
@@ -51,6 +51,10 @@ TileLayout mmaAcc(int64_t M, int64_t N, WarpSplit split, unsigned numWarps);
 /// A (M, K) or B (K, N) for an accumulator that mmaAcc or wgmmaAcc made: the warps hold what they need, each its own
 /// copy. K's core is a multiple of `mma.k`.
 TileLayout mmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K, MmaShape mma);
+
+/// A (M, K) or B (K, N) for an accumulator of any layout whose products each thread adds by itself: every thread has,
+/// for each of its rows (columns), the whole of K in registers, K's units first.
+TileLayout fmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K);
 
 /// The accumulator of wgmma: warps in groups of four along M, whose core is at least 64; groups that M has no more rows
 /// for compute the same. N is padded to a multiple of 8 by the rule of Extent.h. The stored index is the number of the

@@ -33,7 +33,7 @@ private:
   const TileLayout &from, &to;
   const unsigned bits;
   const SharedLimits &limits;
-  Vecs units;  // of the core
+  Vecs units;  // of the core, as far as it lies in one block
   Vecs common; // those that both layouts have in registers, in the order of the destination's
   std::vector<Candidate> candidates;
 };
@@ -44,7 +44,8 @@ private:
 Planner::Planner(const TileLayout &from, const TileLayout &to, unsigned bits, const SharedLimits &limits)
     : from(from), to(to), bits(bits), limits(limits) {
   for (const unsigned bit : llvm::seq(from.shape().coreBits()))
-    units.push_back(Vec{1} << bit);
+    if (const Vec unit = Vec{1} << bit; !llvm::is_contained(from.bases(Hw::block), unit))
+      units.push_back(unit);
   for (const Vec unit : to.bases(Hw::reg))
     if (llvm::is_contained(from.bases(Hw::reg), unit))
       common.push_back(unit);
@@ -199,8 +200,8 @@ std::optional<SharedPlan> Planner::plan(const Candidate &candidate) const {
   const auto outputs = static_cast<unsigned>(columns.size());
   Vecs images;
   const Span placed(columns);
-  for (const Vec unit : units)
-    images.push_back(placed.solve(unit).value_or(0));
+  for (const unsigned bit : llvm::seq(from.shape().coreBits()))
+    images.push_back(placed.solve(Vec{1} << bit).value_or(0));
   plan.offset = F2Map(outputs, images);
   plan.bytes = (int64_t{bits} << outputs) / 8;
 
@@ -240,7 +241,8 @@ SharedPlan Planner::best() const {
 }
 
 SharedPlan planShared(const TileLayout &from, const TileLayout &to, unsigned bits, const SharedLimits &limits) {
-  assert(from.shape() == to.shape() && from.numWarps() == to.numWarps() && "expected layouts of one tile");
+  assert(from.shape() == to.shape() && from.numWarps() == to.numWarps() &&
+         from.bases(Hw::block) == to.bases(Hw::block) && "expected layouts of one tile, whose blocks keep their parts");
   return Planner(from, to, bits, limits).best();
 }
 

@@ -22,7 +22,7 @@ struct SharedLimits {
 };
 
 struct SharedPlan {
-  F2Map offset; // core position to element offset, 0 for units that count rounds
+  F2Map offset; // core position to element offset, 0 for units that count rounds or blocks
   Vecs rounds;  // those units; bit i of a round's number is bit `round[i]` of the register in either access
   SharedAccess store, load;
   int64_t bytes = 0;          // of memory for one round, a core
@@ -33,8 +33,9 @@ struct SharedPlan {
 };
 
 /// The plan with the fewest wavefronts, of those the one with the fewest instructions, of those the one with the fewest
-/// bytes. Layouts are of one shape and one number of warps, `bits` of an element 8 to 64. When none fits
-/// `limits.bytes`, a plan with the fewest bytes.
+/// bytes. Layouts are of one shape and one number of warps, with the same bases of blocks, `bits` of an element 8
+/// to 64. When none fits `limits.bytes`, a plan with the fewest bytes. Threads whose values are copies may store or
+/// not.
 SharedPlan planShared(const TileLayout &from, const TileLayout &to, unsigned bits, const SharedLimits &limits);
 
 } // namespace kiln::simt

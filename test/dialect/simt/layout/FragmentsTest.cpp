@@ -2,6 +2,7 @@
 // the tiles that are made of them.
 
 #include "dialect/simt/layout/Fragments.h"
+#include "dialect/simt/layout/Blocked.h"
 
 #include <gtest/gtest.h>
 
@@ -127,6 +128,21 @@ TEST(Fragments, WarpgroupsFollowAlongM) {
   EXPECT_EQ(wgmmaAcc(64, 16, 8).positionOf(0, {0, 4}), (Position{0, 0}));
   const TileLayout tall = wgmmaAcc(128, 16, 4);
   EXPECT_EQ(tall.positionOf(tall.numStored() / 2), (Position{64, 0}));
+}
+
+// Where each thread adds products by itself, it has every row of A and column of B that its sums need, and all of K.
+TEST(Fragments, OperandsOfMultiplyAdds) {
+  const int64_t K = 12;
+  const TileLayout acc = blocked({48, 32}, {1, 0}, {4, 4}, 4);
+  const TileLayout A = fmaOperand(acc, MmaOperand::A, K), B = fmaOperand(acc, MmaOperand::B, K);
+  for (unsigned lane = 0; lane < numLanes; ++lane)
+    for (int64_t stored = 0; stored < acc.numStored(); ++stored) {
+      const Position at = acc.positionOf(stored, {lane, 3}), own = acc.positionOf(stored);
+      for (int64_t k = 0; k < K; ++k) {
+        EXPECT_EQ(A.positionOf(*A.storedAt({own[0], k}), {lane, 3}), (Position{at[0], k}));
+        EXPECT_EQ(B.positionOf(*B.storedAt({k, own[1]}), {lane, 3}), (Position{k, at[1]}));
+      }
+    }
 }
 
 // Attention: D of S = Q·Kᵀ is, element by element of every lane, A of the next product, for any number of columns that

@@ -234,6 +234,19 @@ TEST(SharedPlan, RoundsFitTheMemory) {
   }
 }
 
+// Each block of a cluster has memory for its own part.
+TEST(SharedPlan, BlocksKeepTheirParts) {
+  const auto clustered = [](const std::string &reg, const std::string &lane) {
+    return *TileLayout::parse("16x32, reg [" + reg + "], lane [" + lane + "], warp [d0:4 d1:16], block [d0:8]",
+                              [](const llvm::Twine &reason) { ADD_FAILURE() << reason.str(); });
+  };
+  const TileLayout from = clustered("d1:1", "d1:2 d1:4 d1:8 d0:1 d0:2"),
+                   to = clustered("d0:1", "d0:2 d1:1 d1:2 d1:4 d1:8");
+  const SharedPlan plan = planShared(from, to, 32, ample);
+  EXPECT_EQ(plan.bytes, 8 * 32 * 4);
+  expectConverts(plan, from, to, 32);
+}
+
 // A barrier of the warp suffices just when no warp reads what another wrote.
 TEST(SharedPlan, WarpsThatReadTheirOwn) {
   const auto own = [](const TileLayout &from, const TileLayout &to) {
