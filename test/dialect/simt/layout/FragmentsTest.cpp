@@ -135,6 +135,7 @@ TEST(Fragments, OperandsOfMultiplyAdds) {
   const int64_t K = 12;
   const TileLayout acc = blocked({48, 32}, {1, 0}, {4, 4}, 4);
   const TileLayout A = fmaOperand(acc, MmaOperand::A, K), B = fmaOperand(acc, MmaOperand::B, K);
+  EXPECT_EQ(A.text(), "48x12, rep 3x3, reg [d1:1 d1:2 d0:1 d0:2], lane [* * * d0:4 d0:8], warp [* *]");
   for (unsigned lane = 0; lane < numLanes; ++lane)
     for (int64_t stored = 0; stored < acc.numStored(); ++stored) {
       const Position at = acc.positionOf(stored, {lane, 3}), own = acc.positionOf(stored);
