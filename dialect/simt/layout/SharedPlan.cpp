@@ -82,11 +82,19 @@ void Planner::addVectors() {
     }
 }
 
-/// The rows of 16 bytes that `op` moves for a layout, one for each choice of registers within a word.
-static llvm::SmallVector<Vecs> rowsOf(const TileLayout &layout, SharedOp op, unsigned bits) {
+namespace {
+/// A row of 16 bytes that a matrix instruction moves for a layout: its units, lowest first.
+struct MatrixRow {
+  SharedOp op;
+  Vecs units;
+};
+} // namespace
+
+/// Every way in which a layout's lanes and registers make such rows; registers within a word come in any order.
+static llvm::SmallVector<MatrixRow> matrixRowsOf(const TileLayout &layout, unsigned bits) {
   const llvm::ArrayRef<Vec> regs = layout.bases(Hw::reg), lanes = layout.bases(Hw::lane);
-  if (op == SharedOp::columns)
-    return {Vecs(lanes.drop_front(2))};
+  if (bits > 32 || llvm::is_contained(lanes, Vec{0}))
+    return {};
   constexpr size_t mostTried = 6; // of 8-bit elements, these are 30 choices
   llvm::SmallVector<Vecs> words = {{}};
   for (unsigned wordBits = llvm::Log2_32(32 / bits); wordBits > 0; --wordBits) {
@@ -99,27 +107,30 @@ static llvm::SmallVector<Vecs> rowsOf(const TileLayout &layout, SharedOp op, uns
         }
     words = std::move(longer);
   }
-  for (Vecs &word : words)
+  llvm::SmallVector<MatrixRow> rows;
+  for (Vecs &word : words) {
     word.append({lanes[0], lanes[1]});
-  return words;
+    rows.push_back({SharedOp::rows, word});
+  }
+  if (bits == 16)
+    rows.push_back({SharedOp::columns, Vecs(lanes.drop_front(2))});
+  return rows;
 }
 
 void Planner::addMatrices() {
-  constexpr SharedOp everyOp[] = {SharedOp::vector, SharedOp::rows, SharedOp::columns};
-  const auto isMatrix = [&](SharedOp op, bool has) {
-    return has && op != SharedOp::vector && bits <= 32 && (op == SharedOp::rows || bits == 16);
-  };
-  for (const SharedOp load : everyOp)
-    if (isMatrix(load, limits.hasLoadMatrix))
-      for (const Vecs &row : rowsOf(to, load, bits))
-        for (const SharedOp store : everyOp)
-          if (store == SharedOp::vector || isMatrix(store, limits.hasStoreMatrix))
-            candidates.push_back({row, store, load});
-  for (const SharedOp store : everyOp)
-    if (isMatrix(store, limits.hasStoreMatrix))
-      for (const Vecs &row : rowsOf(from, store, bits))
-        candidates.push_back({row, store, SharedOp::vector});
-  llvm::erase_if(candidates, [](const Candidate &candidate) { return llvm::is_contained(candidate.side, Vec{0}); });
+  llvm::SmallVector<MatrixRow> stores, loads;
+  if (limits.hasStoreMatrix)
+    stores = matrixRowsOf(from, bits);
+  if (limits.hasLoadMatrix)
+    loads = matrixRowsOf(to, bits);
+  for (const MatrixRow &load : loads) {
+    candidates.push_back({load.units, SharedOp::vector, load.op});
+    for (const MatrixRow &store : stores)
+      if (store.units == load.units)
+        candidates.push_back({load.units, store.op, load.op});
+  }
+  for (const MatrixRow &store : stores)
+    candidates.push_back({store.units, store.op, SharedOp::vector});
 }
 
 // --- A plan for a candidate ----------------------------------------------------------------------------------------
