@@ -43,6 +43,14 @@ std::optional<Vec> Span::solve(Vec vector) const {
   return rest.sum;
 }
 
+Vec sumOf(llvm::ArrayRef<Vec> vectors, Vec which) {
+  Vec sum = 0;
+  for (const auto [index, vector] : llvm::enumerate(vectors))
+    if (which >> index & 1)
+      sum ^= vector;
+  return sum;
+}
+
 Vecs kernelOf(llvm::ArrayRef<Vec> vectors) {
   Vecs kernel;
   Span span;
@@ -69,13 +77,8 @@ Vecs intersectionOf(llvm::ArrayRef<Vec> p, llvm::ArrayRef<Vec> q) {
   Vecs both = basisOfP;
   both.append(basisOfQ);
   Vecs common;
-  for (const Vec zero : kernelOf(both)) {
-    Vec sum = 0;
-    for (const auto [index, vector] : llvm::enumerate(basisOfP))
-      if (zero >> index & 1)
-        sum ^= vector;
-    common.push_back(sum);
-  }
+  for (const Vec zero : kernelOf(both))
+    common.push_back(sumOf(basisOfP, zero));
   return common;
 }
 

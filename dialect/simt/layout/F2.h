@@ -41,6 +41,9 @@ private:
   unsigned added = 0;
 };
 
+/// The sum of those vectors whose bits are set in `which`.
+Vec sumOf(llvm::ArrayRef<Vec> vectors, Vec which);
+
 /// A basis of the sums of `vectors` that are zero: bit i of each stands for the i-th vector.
 Vecs kernelOf(llvm::ArrayRef<Vec> vectors);
 

@@ -16,14 +16,6 @@ F2Map F2Map::identity(unsigned size) {
   return {size, columns};
 }
 
-Vec F2Map::operator()(Vec input) const {
-  Vec output = 0;
-  for (const auto [bit, image] : llvm::enumerate(images))
-    if (input >> bit & 1)
-      output ^= image;
-  return output;
-}
-
 F2Map F2Map::then(const F2Map &outer) const {
   assert(outer.numInputs() == outputs && "expected a map of what this one gives");
   return {outer.outputs, llvm::map_to_vector(images, [&](Vec image) { return outer(image); })};

@@ -17,7 +17,7 @@ public:
   unsigned numInputs() const { return static_cast<unsigned>(images.size()); }
   unsigned numOutputs() const { return outputs; }
   llvm::ArrayRef<Vec> columns() const { return images; }
-  Vec operator()(Vec input) const;
+  Vec operator()(Vec input) const { return sumOf(images, input); }
 
   /// x ↦ outer(this(x)). `outer` takes what this map gives.
   F2Map then(const F2Map &outer) const;

@@ -120,8 +120,6 @@ F2Map TileLayout::core() const {
   return {tile.coreBits(), columns};
 }
 
-Vec TileLayout::coreOf(Hw part, unsigned number) const { return F2Map(tile.coreBits(), bases(part))(number); }
-
 int64_t TileLayout::repeatOf(int64_t stored, unsigned dim) const {
   int64_t repeat = stored >> regBits();
   for (const Extent &inner : llvm::drop_begin(tile.dims(), dim + 1))
@@ -131,8 +129,8 @@ int64_t TileLayout::repeatOf(int64_t stored, unsigned dim) const {
 
 llvm::SmallVector<int64_t> TileLayout::positionOf(int64_t stored, Thread thread) const {
   const auto reg = static_cast<unsigned>(stored & llvm::maskTrailingOnes<uint64_t>(regBits()));
-  const Vec core = coreOf(Hw::reg, reg) ^ coreOf(Hw::lane, thread.lane) ^ coreOf(Hw::warp, thread.warp) ^
-                   coreOf(Hw::block, thread.block);
+  const Vec core = sumOf(bases(Hw::reg), reg) ^ sumOf(bases(Hw::lane), thread.lane) ^
+                   sumOf(bases(Hw::warp), thread.warp) ^ sumOf(bases(Hw::block), thread.block);
   llvm::SmallVector<int64_t> position;
   for (unsigned dim = 0; dim < rank(); ++dim)
     position.push_back(repeatOf(stored, dim) * tile[dim].core() + tile.positionIn(dim, core));

@@ -125,8 +125,6 @@ public:
 private:
   TileLayout(TileShape tile, Bases images) : tile(std::move(tile)), images(std::move(images)) {}
   static llvm::LogicalResult checkShape(llvm::ArrayRef<int64_t> sizes, Complain complain);
-  /// The core position that the bits of one part add.
-  Vec coreOf(Hw part, unsigned number) const;
   /// Which repeat in `dim` a stored index belongs to.
   int64_t repeatOf(int64_t stored, unsigned dim) const;
 
