@@ -19,7 +19,7 @@ inline constexpr int64_t unknownStride = INT64_MIN;
 struct Access {
   llvm::ArrayRef<int64_t> sizes;   // of the tile
   llvm::ArrayRef<int64_t> strides; // between elements of a dimension; `unknownStride`
-  int64_t divisibility = 1;        // a number that divides the address of the tile, and all strides that are unknown
+  int64_t divisibility = 1;        // divides the tile's address, strides that are unknown, and where the view ends
   unsigned bits = 32;              // of an element
 };
 

@@ -122,6 +122,16 @@ std::optional<SharedAccess> matrixAccess(const TileLayout &layout, const F2Map &
   return access;
 }
 
+SharedAccess bestAccess(const TileLayout &layout, const F2Map &offset, unsigned bits, bool hasMatrix) {
+  const auto cost = [](const SharedAccess &access) { return std::pair(access.wavefronts(), access.instructions()); };
+  SharedAccess best = vectorAccess(layout, offset, bits);
+  for (const SharedOp op : {SharedOp::rows, SharedOp::columns})
+    if (const std::optional<SharedAccess> access = matrixAccess(layout, offset, bits, op);
+        hasMatrix && access && cost(*access) < cost(best))
+      best = *access;
+  return best;
+}
+
 // --- What an access says -------------------------------------------------------------------------------------------
 
 unsigned SharedAccess::registerOf(unsigned round, unsigned instruction, unsigned matrix, unsigned element) const {

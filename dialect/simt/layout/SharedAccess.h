@@ -57,4 +57,8 @@ SharedAccess vectorAccess(const TileLayout &layout, const F2Map &offset, unsigne
 /// The access by `rows` or `columns`; nothing where the layout's lanes are not so, or rows are not 16 bytes, aligned.
 std::optional<SharedAccess> matrixAccess(const TileLayout &layout, const F2Map &offset, unsigned bits, SharedOp op);
 
+/// Of these accesses the one with the fewest wavefronts, and of those the one with the fewest instructions; by vectors
+/// if there are no matrix instructions.
+SharedAccess bestAccess(const TileLayout &layout, const F2Map &offset, unsigned bits, bool hasMatrix);
+
 } // namespace kiln::simt

@@ -125,6 +125,21 @@ TEST(SharedImage, OperandsDoNotConflict) {
   }
 }
 
+// The best access is by ldmatrix where the operand lies as it takes it, of whichever kind, and there is such a thing.
+TEST(SharedAccess, TheBestOfAll) {
+  const auto best = [](MmaOperand operand, MmaShape mma, unsigned inner, bool hasMatrix) {
+    const TileLayout layout = mmaOperand(mmaAcc(64, 64, {2, 2}, 4), operand, 64, mma);
+    return bestAccess(layout, sharedImage({64, 64}, inner, mma.bits)->core, mma.bits, hasMatrix).op;
+  };
+  EXPECT_EQ(best(MmaOperand::A, {16, 16}, 1, true), SharedOp::rows);
+  EXPECT_EQ(best(MmaOperand::A, {16, 16}, 0, true), SharedOp::columns);
+  EXPECT_EQ(best(MmaOperand::B, {16, 16}, 0, true), SharedOp::rows);
+  EXPECT_EQ(best(MmaOperand::B, {16, 16}, 1, true), SharedOp::columns);
+  EXPECT_EQ(best(MmaOperand::B, {16, 16}, 1, false), SharedOp::vector);
+  EXPECT_EQ(best(MmaOperand::A, {32, 8}, 1, true), SharedOp::rows);
+  EXPECT_EQ(best(MmaOperand::A, {32, 8}, 0, true), SharedOp::vector);
+}
+
 // Rows that are not 16 bytes, aligned, are not read by ldmatrix, and vectors are as short as the alignment demands.
 TEST(SharedAccess, RowsMustBeAligned) {
   const TileLayout A = mmaOperand(mmaAcc(16, 8, {}, 1), MmaOperand::A, 16, {16, 16});
