@@ -67,7 +67,8 @@ void Cells::listReaders(Cell &cell) {
 void Cells::forgetReaders(Cell &cell) {
   if (cell.state & Cell::manyReaders)
     freeLists.push_back(cell.reader);
-  cell.state &= static_cast<uint16_t>(~(Cell::manyReaders | Cell::readerMask | Cell::manyBlocks | Cell::strongRead));
+  cell.state &= static_cast<uint16_t>(
+      ~(Cell::manyReaders | Cell::readerMask | Cell::manyBlocks | Cell::strongRead | Cell::engineRead));
   cell.reader = 0;
   cell.read = 0;
 }

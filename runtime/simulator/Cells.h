@@ -29,6 +29,7 @@ struct Cell {
     engineWrote = 0x1000, // an asynchronous engine wrote last
     manyBlocks = 0x4000,  // several blocks have read it, of which `reader` is one
     readerMask = 0x2000,  // `reader` is a bit for each warp of the block that read it at the time `read`
+    engineRead = 0x8000,  // of shared memory: an asynchronous engine is among the readers
   };
   Time written = 0, read = 0;           // 0: never
   uint32_t writer = 0, reader = 0;      // agent of the launch << laneBits | lane

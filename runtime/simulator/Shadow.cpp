@@ -13,7 +13,7 @@ namespace kiln::simulator {
 Shadow::Shadow(GlobalShadow &global, uint32_t number, int threads, char *sharedMemory, uint32_t sharedBytes)
     : order(number * (static_cast<uint32_t>(threads + lanesOfWarp - 1) / lanesOfWarp + Causality::engines), threads),
       global(global), sharedMemory(sharedMemory), sharedBytes(sharedBytes),
-      shared(sharedBytes, false, static_cast<uint32_t>(order.warps())) {}
+      shared(sharedBytes, false, static_cast<uint32_t>(order.warps()) + Causality::engines) {}
 
 // --- Cells of an address -------------------------------------------------------------------------------------------
 
@@ -302,6 +302,11 @@ bool Shadow::storesTheSame(const Visit &visit, const Cell &cell, unsigned bytes,
   return true;
 }
 
+/// Whether a barrier of all warps came after the last read; what engines read is not behind it.
+bool Shadow::allReadBefore(const Visit &visit, const Cell &cell) const {
+  return cell.read <= order.floorOf(visit.agent) && isShared(visit.begin) && !(cell.state & Cell::engineRead);
+}
+
 void Shadow::checkRaces(const Visit &visit, Cells &cells, const Cell &cell, unsigned bytes, char *at) {
   if (!isBefore(visit, cell.written, cell.writer) && !(visit.strong && cell.state & Cell::strongWrite) &&
       !(visit.writes && storesTheSame(visit, cell, bytes, at)))
@@ -319,7 +324,7 @@ void Shadow::checkRaces(const Visit &visit, Cells &cells, const Cell &cell, unsi
       reportRace(visit, at, cell.reader, false, cell.readLine);
     return;
   }
-  if (cell.read <= order.floorOf(visit.agent) && isShared(visit.begin))
+  if (allReadBefore(visit, cell))
     return;
   if (cell.state & Cell::readerMask) {
     for (uint32_t left = cell.reader; left; left &= left - 1)
@@ -365,8 +370,8 @@ void Shadow::noteRead(const Visit &visit, Cells &cells, Cell &cell) {
   if (cell.state & Cell::readerMask)
     listMask(cells, cell);
   bool allBefore = true;
-  if (cell.state & Cell::manyReaders && cell.read <= order.floorOf(visit.agent) && isShared(visit.begin)) {
-    allBefore = true; // all of them came before a barrier of the whole block
+  if (cell.state & Cell::manyReaders && allReadBefore(visit, cell)) {
+    allBefore = true;
   } else if (!(cell.state & Cell::manyReaders)) {
     allBefore = isBefore(visit, cell.read, cell.reader);
   } else {
@@ -401,6 +406,8 @@ void Shadow::noteRead(const Visit &visit, Cells &cells, Cell &cell) {
                   order.stampOf(visit.agent)};
   }
   cell.read = order.stampOf(visit.agent);
+  if (visit.self >> laneBits >= order.firstAgent() + static_cast<uint32_t>(order.warps()) && isShared(visit.begin))
+    cell.state |= Cell::engineRead;
 }
 
 // --- Asynchronous copies -------------------------------------------------------------------------------------------

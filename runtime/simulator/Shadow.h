@@ -76,6 +76,7 @@ private:
   void visit(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes, char *at);
   void visitPart(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes, char *at);
   void checkRaces(const Visit &visit, Cells &cells, const Cell &cell, unsigned bytes, char *at);
+  bool allReadBefore(const Visit &visit, const Cell &cell) const;
   void noteWrite(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes);
   void listMask(Cells &cells, Cell &cell) const;
   /// A warp of the block as a reader, any of its lanes.

@@ -2,6 +2,7 @@
 
 #include "test/runtime/simulator/machine.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
 
@@ -81,6 +82,53 @@ TEST(BulkCopyTest, MovesWithinShared) {
       Delivery::late);
   EXPECT_EQ(got.found, std::vector<std::string>{});
   EXPECT_EQ(std::vector<uint32_t>(got.out.begin(), got.out.begin() + 4), (std::vector<uint32_t>{108, 109, 110, 111}));
+}
+
+/// `data` has values, and thread 0 copies its first 32 bytes to the last ones, which completes at the second mbarrier;
+/// then `body`.
+static std::vector<std::string> besideACopy(const std::string &body, int threads, Delivery delivery) {
+  Machine machine(hopperKernel(1, registers,
+                               "setp.lt.u32 %q1, %t, 64;\nmul.lo.u32 %r1, %t, 4;\nmov.u32 %r2, data;\n"
+                               "add.u32 %r1, %r1, %r2;\n@%q1 st.shared.u32 [%r1], %t;\n"
+                               "setp.eq.u32 %q2, %t, 0;\n@%q2 mbarrier.init.shared::cta.b64 [bar+8], 1;\n"
+                               "fence.proxy.async.shared::cta;\nbar.sync 0;\n"
+                               "@%q2 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar+8], 32;\n"
+                               "@%q2 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes "
+                               "[data+224], [data], 32, [bar+8];\n" +
+                                   body));
+  machine.run("k", {1, 1, 1}, {threads, 1, 1}, {0}, 0, {.delivery = delivery});
+  return machine.found();
+}
+static const std::string waitSecond = "W:\nmbarrier.try_wait.parity.shared::cta.b64 %q0, [bar+8], 0;\n@!%q0 bra W;\n";
+
+// A barrier says nothing about what an engine has read: only the copy's mbarrier does. Whether the copy is done already
+// changes nothing, nor does a large block.
+TEST(BulkCopyTest, SourcesAreReadUntilTheMbarrierIsWaitedFor) {
+  for (const int threads : {64, 512, 544, 1024})
+    for (const Delivery delivery : deliveries) {
+      const std::string write = "setp.eq.u32 %q3, %t, 32;\n@%q3 st.shared.u32 [data+4], 9;\n";
+      const std::vector<std::string> got =
+          besideACopy("ld.shared.u32 %r3, [data+4];\nbar.sync 0;\n" + write, threads, delivery);
+      EXPECT_EQ(std::count_if(got.begin(), got.end(),
+                              [](const std::string &text) {
+                                return text.find("writes byte 4 of .shared, which an asynchronous ") !=
+                                       std::string::npos;
+                              }),
+                1)
+          << threads << " threads, delivery " << static_cast<int>(delivery);
+      EXPECT_EQ(besideACopy("ld.shared.u32 %r3, [data+4];\n" + waitSecond + "bar.sync 0;\n" + write, threads, delivery),
+                std::vector<std::string>{})
+          << threads;
+    }
+}
+
+// Nor does an engine's read make a thread's own one another thread's.
+TEST(BulkCopyTest, WhoReadsBesideACopyMayWriteAfterIt) {
+  for (const Delivery delivery : deliveries)
+    EXPECT_EQ(
+        besideACopy("@!%q2 bra E;\nld.shared.u32 %r3, [data+4];\n" + waitSecond + "st.shared.u32 [data+4], 9;\nE:\n",
+                    64, delivery),
+        std::vector<std::string>{});
 }
 
 /// Fills `data` with words and shows them to the engines.
