@@ -18,7 +18,8 @@ namespace kiln::simulator {
 using ptx::Operand;
 using ptx::Space;
 
-static const InstructionTable &instructions() {
+/// Instructions whose handlers touch nothing but the registers of their lanes.
+static const InstructionTable &onLanes() {
   static const InstructionTable table = [] {
     InstructionTable all;
     addArithmetic(all);
@@ -27,6 +28,14 @@ static const InstructionTable &instructions() {
     addCompare(all);
     addConvert(all);
     addMoves(all);
+    return all;
+  }();
+  return table;
+}
+
+static const InstructionTable &instructions() {
+  static const InstructionTable table = [] {
+    InstructionTable all = onLanes();
     addControl(all);
     addAccess(all);
     addAtomics(all);
@@ -312,6 +321,20 @@ void CodeBuilder::watchRegisters() {
   }
 }
 
+/// Lets the steps that are plain run without looking at anything else between them.
+void CodeBuilder::markPlain() {
+  for (size_t i = code.steps.size(); i-- > 0;) {
+    Step &step = code.steps[i];
+    const int instruction = code.instructions[i];
+    const bool isPlain = instruction >= 0 && step.guard == Step::none && !step.isBranch &&
+                         onLanes().contains(function.instructions[static_cast<size_t>(instruction)].opcode);
+    step.plain =
+        isPlain
+            ? static_cast<uint16_t>(1 + (i + 1 < code.steps.size() ? std::min<int>(code.steps[i + 1].plain, 255) : 0))
+            : 0;
+  }
+}
+
 /// The constants' values, which entering the function copies into its frame.
 void CodeBuilder::placeImage() {
   uint32_t end = 0;
@@ -456,6 +479,7 @@ Code CodeBuilder::build(const std::vector<ptx::Use> &unsure) {
       code.targets.back().push_back(stepAt(label));
   }
   watchRegisters();
+  markPlain();
   placeImage();
   return std::move(code);
 }

@@ -78,6 +78,7 @@ public:
 private:
   void decode(const ptx::Instruction &instruction);
   void watchRegisters();
+  void markPlain();
   void placeImage();
   void emitClearing();
   void emitLooking(const ptx::Use &use);

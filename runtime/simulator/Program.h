@@ -34,6 +34,8 @@ struct Step {
   uint32_t guard = none;
   bool guardNegated = false;
   bool isBranch = false;
+  /// So many steps from this one on have no guard and touch nothing but their lanes' registers.
+  uint16_t plain = 0;
   uint32_t list = 0, count = 0; // more slots, in Code::lists
   uint64_t detail = 0;
   int target = -1; // of a branch: a step; of a call: a function of the program

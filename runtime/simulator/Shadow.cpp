@@ -73,6 +73,20 @@ template <class Function> void Shadow::forCells(char *at, uint32_t bytes, Functi
 
 static uint16_t shortLine(int line) { return static_cast<uint16_t>(line <= 0xffff ? line : 0); }
 
+/// Whether four cells say the same.
+static bool sameFour(const Cell *cells) {
+  const auto word = [&](size_t i) {
+    uint64_t bytes;
+    std::memcpy(&bytes, reinterpret_cast<const char *>(cells) + i * sizeof(bytes), sizeof(bytes));
+    return bytes;
+  };
+  static_assert(sizeof(Cell) == 3 * sizeof(uint64_t));
+  uint64_t differences = 0;
+  for (size_t i = 0; i < 9; ++i)
+    differences |= word(i) ^ word(i + 3);
+  return differences == 0;
+}
+
 namespace {
 /// The usual cases, decided at once: whole words, in which nothing is under way, last touched by this lane or before
 /// what all lanes of the warp have seen. False for all others, of which nothing is noted.
@@ -92,42 +106,57 @@ struct Glance {
     const uint32_t agent = (who >> laneBits) - first;
     return agent < agents && time <= seen[agent];
   }
-  bool read(Cells &cells, Cell &cell, uint32_t self, bool mayList = true) const {
-    if ((cell.state & ~(Cell::manyReaders | Cell::readerMask | Cell::manyBlocks)) != Cell::valid ||
+  enum class Outcome : uint8_t { notUsual, noted, needsList };
+  /// A read of a cell that has no list of readers.
+  Outcome readAlone(Cell &cell, uint32_t self) const {
+    if ((cell.state & ~(Cell::readerMask | Cell::manyBlocks)) != Cell::valid ||
         !isBefore(cell.written, cell.writer, self))
-      return false;
+      return Outcome::notUsual;
     if (cell.state & Cell::manyBlocks)
-      return true;
+      return Outcome::noted;
     if (cell.state & Cell::readerMask) {
       const uint32_t bit = 1u << ((self >> laneBits) - first);
       if (cell.read == now) {
         cell.reader |= bit;
-        return true;
+        return Outcome::noted;
       }
       if (cell.read > floor)
-        return false;
+        return Outcome::notUsual;
       cell.state = Cell::valid;
       cell.reader = self;
-    } else if (!(cell.state & Cell::manyReaders)) {
-      if (isBefore(cell.read, cell.reader, self))
-        cell.reader = self;
-      else if ((cell.reader ^ self) >> laneBits == 0)
-        cell.reader |= cell.reader == self ? 0 : allOfThem;
-      else if (cell.read == now && floor) { // both came from one barrier
-        cell.reader = 1u << ((cell.reader >> laneBits) - first) | 1u << ((self >> laneBits) - first);
-        cell.state |= Cell::readerMask;
-      } else if (blocksAreApart && (cell.reader >> laneBits) - first >= agents) {
-        cell.state |= Cell::manyBlocks;
-        return true;
-      } else if (!mayList)
-        return false;
-      else
-        cells.listReaders(cell);
+    } else if (isBefore(cell.read, cell.reader, self)) {
+      cell.reader = self;
+    } else if ((cell.reader ^ self) >> laneBits == 0) {
+      cell.reader |= cell.reader == self ? 0 : allOfThem;
+    } else if (cell.read == now && floor) { // both came from one barrier
+      cell.reader = 1u << ((cell.reader >> laneBits) - first) | 1u << ((self >> laneBits) - first);
+      cell.state |= Cell::readerMask;
+    } else if (blocksAreApart && (cell.reader >> laneBits) - first >= agents) {
+      cell.state |= Cell::manyBlocks;
+      return Outcome::noted;
+    } else {
+      return Outcome::needsList;
     }
-    if (cell.state & Cell::manyReaders && !readWithOthers(cells, cell, self))
-      return true;
     cell.read = now;
     cell.readLine = line;
+    return Outcome::noted;
+  }
+  bool read(Cells &cells, Cell &cell, uint32_t self) const {
+    if (!(cell.state & Cell::manyReaders)) {
+      const Outcome outcome = readAlone(cell, self);
+      if (outcome != Outcome::needsList)
+        return outcome == Outcome::noted;
+      cells.listReaders(cell);
+    } else if ((cell.state & ~(Cell::manyReaders | Cell::manyBlocks)) != Cell::valid ||
+               !isBefore(cell.written, cell.writer, self)) {
+      return false;
+    } else if (cell.state & Cell::manyBlocks) {
+      return true;
+    }
+    if (readWithOthers(cells, cell, self)) {
+      cell.read = now;
+      cell.readLine = line;
+    }
     return true;
   }
   /// Adds a reader to the list of a cell; false when it has as many as it holds.
@@ -148,33 +177,38 @@ struct Glance {
     readers[i] = {readers[i].time && readers[i].agent != self ? self | allOfThem : self, now};
     return true;
   }
-  bool write(Cells &cells, Cell &cell, uint32_t self) const {
-    if ((cell.state & ~(Cell::valid | Cell::manyReaders | Cell::readerMask)) || cell.leaving ||
-        !isBefore(cell.written, cell.writer, self))
+  /// A write of a cell that has no list of readers; whether it was a usual one.
+  bool writeAlone(Cell &cell, uint32_t self) const {
+    if ((cell.state & ~(Cell::valid | Cell::readerMask)) || cell.leaving || !isBefore(cell.written, cell.writer, self))
       return false;
-    if (cell.state & (Cell::manyReaders | Cell::readerMask) ? cell.read > floor
-                                                            : !isBefore(cell.read, cell.reader, self))
+    if (cell.state & Cell::readerMask ? cell.read > floor : !isBefore(cell.read, cell.reader, self))
       return false;
-    if (cell.state & Cell::manyReaders)
-      cells.forgetReaders(cell);
     cell = {.written = now, .writer = self, .writeLine = line, .state = static_cast<uint16_t>(Cell::valid | landing)};
+    return true;
+  }
+  bool write(Cells &cells, Cell &cell, uint32_t self) const {
+    if (cell.state & Cell::manyReaders) {
+      if ((cell.state & ~(Cell::valid | Cell::manyReaders)) || cell.read > floor)
+        return false;
+      cells.forgetReaders(cell);
+    }
+    return writeAlone(cell, self);
+  }
+  /// Four cells that say the same, as one; what stays the same is left alone, for the caches' sake. False when they do
+  /// not, or the access is no usual one.
+  bool row(Cell *cells, uint32_t self, bool writes) const {
+    Cell one = *cells;
+    if (one.state & (Cell::manyReaders | Cell::isSplit) || !sameFour(cells))
+      return false;
+    if (writes ? !writeAlone(one, self) : readAlone(one, self) != Outcome::noted)
+      return false;
+    if (writes || one.read != cells->read || one.reader != cells->reader || one.state != cells->state ||
+        one.readLine != cells->readLine)
+      std::fill_n(cells, 4, one);
     return true;
   }
 };
 } // namespace
-
-/// Whether four cells say the same, and have no list of readers.
-static bool sameFour(const Cell *cells) {
-  if (cells->state & (Cell::manyReaders | Cell::isSplit))
-    return false;
-  std::array<uint64_t, 12> words;
-  static_assert(sizeof(words) == 4 * sizeof(Cell));
-  std::memcpy(words.data(), cells, sizeof(words));
-  uint64_t differences = 0;
-  for (size_t i = 0; i < 9; ++i)
-    differences |= words[i] ^ words[i + 3];
-  return differences == 0;
-}
 
 void Shadow::access(const Accesses &a) {
   Visit visit{.accesses = &a, .warp = a.warp, .step = a.step};
@@ -216,14 +250,8 @@ void Shadow::access(const Accesses &a) {
     glance.floor = inShared ? order.floorOf(visit.agent) : 0;
     Cell *cell = &cells[(inShared ? static_cast<uint64_t>(begin - sharedMemory) : inPage) >> 2];
     const uint32_t words = visit.bytes / 4;
-    if (words == 4 && sameFour(cell)) { // rows of 16 bytes are mostly written and read as such
-      Cell one = *cell;
-      if (visit.writes ? glance.write(cells, one, visit.self) : glance.read(cells, one, visit.self, false)) {
-        for (uint32_t word = 0; word < 4 && std::memcmp(&cell[word], &one, sizeof one) != 0; ++word)
-          cell[word] = one; // what is the same is left alone, for the caches' sake
-        continue;
-      }
-    }
+    if (words == 4 && glance.row(cell, visit.self, visit.writes)) // as rows of 16 bytes mostly are
+      continue;
     for (uint32_t word = 0; word < words; ++word, ++cell)
       if (!(visit.writes ? glance.write(cells, *cell, visit.self) : glance.read(cells, *cell, visit.self)))
         this->visit(visit, cells, *cell, Cell::valid, begin + size_t{4} * word);

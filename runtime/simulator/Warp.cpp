@@ -140,6 +140,13 @@ int64_t Warp::run(int64_t budget) {
     while (!pathEnded && done < turn) {
       const Step &step = code->steps[static_cast<size_t>(path.pc)];
       exec = path.mask;
+      if (step.plain && !counting) {
+        path.pc += step.plain;
+        done += step.plain;
+        for (const Step *next = &step, *const end = next + step.plain; next != end; ++next)
+          next->run(*this, *next);
+        continue;
+      }
       if (step.guard != Step::none)
         exec &= step.guardNegated ? ~predicate(step.guard) : predicate(step.guard);
       ++path.pc;
