@@ -1,6 +1,6 @@
 // How fast the simulator runs PTX on one core, with its checks off and on: a product by mma.sync with asynchronous
-// copies in two stages, a loop of loads and stores of shared memory, float arithmetic; what reading a text takes; and
-// what a second core brings.
+// copies in two stages, a warpgroup's products by wgmma, a loop of loads and stores of shared memory, float arithmetic;
+// what reading a text takes; and what a second core brings.
 
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Launch.h"
@@ -142,6 +142,33 @@ static std::string floatBody() {
   return text;
 }
 
+static constexpr int warpgroupProducts = 4;
+
+/// `turns` times a step of 64 × 64 × 64 by a warpgroup: 4 products of which both operands lie in shared memory.
+static std::string warpgroupText(int turns) {
+  std::string accumulators,
+      text = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry loop(.param .u64 out) {\n"
+             ".shared .align 1024 .b8 place[16384];\n.reg .b32 %t, %n, %at; .reg .b64 %da, %db; .reg .f32 %c<32>; .reg "
+             ".pred "
+             "%p;\nmov.u32 %t, %tid.x; mov.u32 %at, place; mad.lo.u32 %at, %t, 16, %at; mov.u32 %n, 0;\n";
+  for (int i = 0; i < 8; ++i)
+    text += fmt::format("st.shared.v4.b32 [%at+{}], {{0, 0, 0, 0}};\n", 2048 * i);
+  for (int i = 0; i < 32; ++i) {
+    text += fmt::format("mov.f32 %c{}, 0f00000000;\n", i);
+    accumulators += fmt::format("{}%c{}", i ? ", " : "", i);
+  }
+  text += "fence.proxy.async.shared::cta;\nbar.sync 0;\nagain:\nwgmma.fence.sync.aligned;\n";
+  for (int i = 0; i < warpgroupProducts; ++i) { // rows of 128 bytes, swizzled; eights of them lie 1024 bytes apart
+    const uint64_t a = uint64_t{1} << 62 | uint64_t{64} << 32 | uint64_t{1} << 16 | static_cast<uint64_t>(2 * i);
+    text += fmt::format("mov.b64 %da, {}; mov.b64 %db, {};\nwgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {{{}}}, "
+                        "%da, %db, 1, 1, 1, 0, 0;\n",
+                        a, a + 8192 / 16, accumulators);
+  }
+  return text + fmt::format("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\nadd.u32 %n, %n, 1; "
+                            "setp.lt.u32 %p, %n, {};\n@%p bra again;\nret;\n}}\n",
+                            turns);
+}
+
 // --- Measuring -----------------------------------------------------------------------------------------------------
 
 namespace {
@@ -208,9 +235,19 @@ static void benchLoop(bench::Setting &setting, const std::string &shape, const s
           false);
 }
 
+static void benchWarpgroup(bench::Setting &setting) {
+  const int turns = setting.quick ? 2 : 200;
+  Ready ready(warpgroupText(turns), "loop");
+  const std::vector<double> seconds =
+      setting.measure({[&] { ready.run({1, 1, 1}, 0, false, 1); }, [&] { ready.run({1, 1, 1}, 0, true, 1); }});
+  const double scale = 1e6 / (warpgroupProducts * turns);
+  addPair(setting, "wgmma m64n64k16", "us", seconds[0] * scale, seconds[1] * scale, 5, 20, false);
+}
+
 void bench::benchSimulator(Setting &setting) {
   setting.report.section("the simulator: products, instructions of a warp, reading a kernel; beside their budgets");
   benchProduct(setting);
+  benchWarpgroup(setting);
   benchLoop(setting, "shared loads, adds and stores", sharedBody(), 30, 120);
   benchLoop(setting, "float arithmetic", floatBody(), 3.5, 3.5);
   const std::string text = productText();
