@@ -1,6 +1,7 @@
 // A fatal error of LLVM, or a crash of the compiler, leaves the body that it happened in as an exception. None is
 // thrown through LLVM's frames, which are built without landing pads: what LLVM says last is noted, and crashOf takes
-// its frames down. The exception begins in our own. Only std::bad_alloc of operator new begins elsewhere.
+// its frames down. The exception begins in our own. Only std::bad_alloc may begin in LLVM's: operator new throws it,
+// and so do we outside of any body, where a lack of memory would end the process.
 
 #include "lowering/FatalErrors.h"
 
@@ -53,7 +54,7 @@ static void onFatalError(void *, const char *reason, bool) {
 
 static void onNoMemory(void *, const char *, bool) {
   if (!LastWords::innermost)
-    throw std::bad_alloc(); // LLVM would end the process
+    throw std::bad_alloc();
   LastWords::innermost->noMemory = true;
   std::abort();
 }
