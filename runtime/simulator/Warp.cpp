@@ -34,9 +34,9 @@ Warp::Warp(Cta &cta, const Program &program, int index, int threads)
 void Warp::enterFrame(int codeIndex) {
   path.code = codeIndex;
   code = &program.codes[static_cast<size_t>(codeIndex)];
-  if (registers.size() < path.frame + code->frameBytes)
-    registers.resize(path.frame + code->frameBytes + code->frameBytes / 2);
-  frame = registers.data() + path.frame;
+  if (registers.size() * sizeof(Line) < path.frame + code->frameBytes)
+    registers.resize((path.frame + code->frameBytes + code->frameBytes / 2) / sizeof(Line) + 1);
+  frame = reinterpret_cast<char *>(registers.data()) + path.frame;
   std::copy(code->image.begin(), code->image.end(), frame); // a kernel of few words has no registers
   for (const Code::SpecialSlot &special : code->specials)
     cta.fillSpecial(*this, special.special, special.wide, frame + special.slot);
@@ -94,7 +94,7 @@ void Warp::resume(const Path &resumed) {
   path.wait = {};
   path.polls = false;
   code = &program.codes[static_cast<size_t>(path.code)];
-  frame = registers.data() + path.frame;
+  frame = reinterpret_cast<char *>(registers.data()) + path.frame;
 }
 
 // --- Running -------------------------------------------------------------------------------------------------------

@@ -150,7 +150,11 @@ private:
 
   const Code *code = nullptr;
   char *frame = nullptr;
-  std::vector<char> registers;
+  /// Frames begin at a line of the caches, and so do their registers: an access to one that did not would be two.
+  struct alignas(64) Line {
+    char bytes[64];
+  };
+  std::vector<Line> registers;
   std::vector<char> localMemory;
   uint32_t localStride = 0;
   std::vector<Path> paths; // that do not run now

@@ -131,12 +131,12 @@ static void multiplySingles(Warp &warp, const uint32_t *slots, const Product &pr
     const uint32_t first = pair / 2 * 4 + pair % 2;
     auto *low = warp.reg<float>(slots[first]), *high = warp.reg<float>(slots[first + 2]);
     if (keeps) {
-      std::copy_n(low, lanesOfWarp, sums[0]);
-      std::copy_n(high, lanesOfWarp, sums[1]);
+      std::memcpy(sums[0], low, sizeof(sums[0]));
+      std::memcpy(sums[1], high, sizeof(sums[1]));
     }
     accumulate(rows, columns, static_cast<int>(product.K), sums);
-    std::copy_n(sums[0], lanesOfWarp, low);
-    std::copy_n(sums[1], lanesOfWarp, high);
+    std::memcpy(low, sums[0], sizeof(sums[0]));
+    std::memcpy(high, sums[1], sizeof(sums[1]));
   }
 }
 
@@ -183,6 +183,8 @@ static void multiplyIntegers(Warp &warp, const uint32_t *slots, const Product &p
 // --- wgmma.mma_async -----------------------------------------------------------------------------------------------
 
 static void checkRegisters(Warp &warp, const Step &step, const Product &product, const uint32_t *slots, bool keeps) {
+  if (!warp.cta.grid.checks.has(Check::wgmma))
+    return;
   WgmmaRules &rules = warp.wgmmaRules;
   std::string fault = rules.everFenced() ? "" : "comes before any wgmma.fence";
   const uint32_t shape = product.N << 8 | product.typeOfD;
