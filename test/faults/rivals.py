@@ -68,10 +68,10 @@ class Rivals:
         words, path = self.reader(folder, reader)
         writer = make_endless(path, kind)
         with tempfile.TemporaryFile() as err:
-            process = start(words, self.setting.environment(), stderr=err, memory=2 << 30)
+            process = start(words, self.setting.environment(), stderr=err, prepare=os.setpgrp, memory=2 << 30)
             begin = time.monotonic()
             time.sleep(random.Random(kind).uniform(0.3, 0.6))
-            process.send_signal(signal.SIGINT)
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to kilnc's compiler, too
             hung = wait(process)
             err.seek(0)
             outcome = Outcome(process.returncode, hung, "", err.read().decode("utf-8", "replace"),
