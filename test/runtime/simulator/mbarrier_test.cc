@@ -172,19 +172,22 @@ TEST(MbarrierTest, FollowsCopies) {
 }
 
 // Copies of two stages land in any order, also before the arrival at the first barrier has been made: who has waited
-// for a barrier may read what lies behind it, whichever engine has written it.
+// for a barrier may read what lies behind it, whichever engine has written it: the second one stands behind both
+// stages.
 TEST(MbarrierTest, FollowsCopiesOfSeveralStages) {
   const auto stage = [](int number) {
     return fmt::format("cp.async.ca.shared.global [%r1+{0}], [%s1], 4;\n"
                        "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [two+{1}];\n",
                        256 * number, 8 * number);
   };
-  const auto read = [](int number) {
-    return fmt::format("W{0}:\nmbarrier.test_wait.parity.shared::cta.b64 %q0, [two+{1}], 0;\n@!%q0 bra W{0};\n"
-                       "ld.shared.u32 %r3, [%r2+{2}];\nadd.u32 %r4, %r4, %r3;\n",
-                       number, 8 * number, 256 * number);
+  const auto wait = [](int number) {
+    return fmt::format("W{0}:\nmbarrier.test_wait.parity.shared::cta.b64 %q0, [two+{1}], 0;\n@!%q0 bra W{0};\n", number,
+                       8 * number);
   };
-  const std::string body =
+  const auto read = [](int number) {
+    return fmt::format("ld.shared.u32 %r3, [%r2+{}];\nadd.u32 %r4, %r4, %r3;\n", 256 * number);
+  };
+  const std::string begin =
       ".shared .align 8 .b64 two[2];\n.shared .align 16 .b32 stages[128];\n"
       "mov.u32 %r0, %tid.x;\nsetp.eq.u32 %q1, %r0, 0;\n"
       "@%q1 mbarrier.init.shared::cta.b64 [two], 64;\n@%q1 mbarrier.init.shared::cta.b64 [two+8], 64;\nbar.sync 0;\n"
@@ -192,10 +195,12 @@ TEST(MbarrierTest, FollowsCopiesOfSeveralStages) {
       "mov.u32 %r5, stages;\nmad.lo.u32 %r1, %r0, 4, %r5;\n"
       "xor.b32 %r6, %r0, 32;\nmad.lo.u32 %r2, %r6, 4, %r5;\nmov.u32 %r4, 0;\n" + // the same lane of the other warp
       stage(0) +
-      stage(1) + read(0) + read(1) + "st.global.u32 [%s2], %r4;\n";
+      stage(1);
+  const std::string oneByOne = wait(0) + read(0) + wait(1) + read(1), atOnce = wait(1) + read(0) + read(1);
   for (const Delivery delivery : {Delivery::late, Delivery::early, Delivery::random})
-    for (uint64_t seed = 0; seed < 5; ++seed) {
-      Machine machine(hopperKernel(2, registers, body));
+    for (uint64_t seed = 0; seed < 10; ++seed) {
+      Machine machine(
+          hopperKernel(2, registers, begin + (seed % 2 ? oneByOne : atOnce) + "st.global.u32 [%s2], %r4;\n"));
       std::vector<uint32_t> numbers(64);
       for (uint32_t i = 0; i < 64; ++i)
         numbers[i] = 3 * i + 1;
