@@ -18,11 +18,12 @@ struct Conversion {
   Rounding rounding = Rounding::nearest;
   bool toInteger = false; // round a float to an integral value
   bool flush = false, saturate = false, relu = false, finite = false;
+  int registerBits = 64; // of the result
 
   uint64_t pack() const {
     return static_cast<uint64_t>(to) | static_cast<uint64_t>(from) << 8 | static_cast<uint64_t>(rounding) << 16 |
            uint64_t{toInteger} << 24 | uint64_t{flush} << 25 | uint64_t{saturate} << 26 | uint64_t{relu} << 27 |
-           uint64_t{finite} << 28;
+           uint64_t{finite} << 28 | static_cast<uint64_t>(registerBits) << 32;
   }
   static Conversion unpack(uint64_t detail) {
     return {.to = static_cast<Type>(detail & 0xff),
@@ -32,7 +33,8 @@ struct Conversion {
             .flush = (detail >> 25 & 1) != 0,
             .saturate = (detail >> 26 & 1) != 0,
             .relu = (detail >> 27 & 1) != 0,
-            .finite = (detail >> 28 & 1) != 0};
+            .finite = (detail >> 28 & 1) != 0,
+            .registerBits = static_cast<int>(detail >> 32)};
   }
 };
 } // namespace
@@ -200,14 +202,13 @@ template <class To, class From> static void convertLanes(Warp &warp, const Step 
   const Conversion c = Conversion::unpack(step.detail);
   To *result = warp.reg<To>(step.slots[0]);
   const From *source = warp.reg<From>(step.slots[1]);
-  const uint64_t mask = ptx::bitsOf(c.to) >= 64 ? ~uint64_t{0} : (uint64_t{1} << ptx::bitsOf(c.to)) - 1;
-  // A result wider than its type is the register's: integers are extended to it.
-  const bool extend = !ptx::isFloat(c.to) && ptx::isSigned(c.to);
+  const auto lowest = [](int bits) { return bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; };
+  const uint64_t mask = lowest(ptx::bitsOf(c.to)), whole = lowest(c.registerBits);
+  const bool extend = !ptx::isFloat(c.to) && ptx::isSigned(c.to); // to a register wider than the type
   for (int lane = 0; lane < lanesOfWarp; ++lane)
     if (warp.exec >> lane & 1) {
       const uint64_t bits = convert(c, source[lane]) & mask;
-      result[lane] =
-          static_cast<To>(extend && sizeof(To) * 8 > 32 ? static_cast<uint64_t>(extended(c.to, bits)) : bits);
+      result[lane] = static_cast<To>(extend ? static_cast<uint64_t>(extended(c.to, bits)) & whole : bits);
     }
 }
 
@@ -319,6 +320,7 @@ static void decodeCvt(Decoder &d) {
   // The registers may be wider than the types.
   const Type result = d.operand(0).kind == ptx::Operand::Kind::sink ? c.to : d.registerType(d.operand(0));
   const Type source = d.operand(1).kind == ptx::Operand::Kind::reg ? d.registerType(d.operand(1)) : c.from;
+  c.registerBits = ptx::bitsOf(result);
   const bool wideTo = laneBytes(result) == 8, wideFrom = laneBytes(source) == 8;
   const bool exact = wideTo == (laneBytes(c.to) == 8) && wideFrom == (laneBytes(c.from) == 8);
   Handler handler = exact ? fastConversion(c) : nullptr;

@@ -174,7 +174,8 @@ struct Glance {
       return false;
     if (!readers[i].time && i + 1 < cells.mostReaders())
       readers[i + 1] = {};
-    readers[i] = {readers[i].time && readers[i].agent != self ? self | allOfThem : self, now};
+    const bool isAlone = isBefore(readers[i].time, readers[i].agent, self);
+    readers[i] = {isAlone ? self : self | allOfThem, now};
     return true;
   }
   /// A write of a cell that has no list of readers; whether it was a usual one.
@@ -430,8 +431,8 @@ void Shadow::noteRead(const Visit &visit, Cells &cells, Cell &cell) {
       return;
     if (!readers[i].time && i + 1 < cells.mostReaders())
       readers[i + 1] = {};
-    readers[i] = {readers[i].time && readers[i].agent != visit.self ? visit.self | allOfThem : visit.self,
-                  order.stampOf(visit.agent)};
+    const bool isAlone = isBefore(visit, readers[i].time, readers[i].agent);
+    readers[i] = {isAlone ? visit.self : visit.self | allOfThem, order.stampOf(visit.agent)};
   }
   cell.read = order.stampOf(visit.agent);
   if (visit.self >> laneBits >= order.firstAgent() + static_cast<uint32_t>(order.warps()) && isShared(visit.begin))

@@ -22,6 +22,18 @@ TEST(ConvertTest, IntegersWidenByTheirSign) {
   expectEach("cvt.u16.u32 %d, %a;", "b16", {"b32"}, words32, [](const Column &r) { return r[0] & 0xffff; });
 }
 
+// A result that is narrower than its register fills it, by its sign.
+TEST(ConvertTest, NarrowResultsFillTheirRegisters) {
+  const auto low = [](const Column &r) { return static_cast<int8_t>(r[0]); };
+  expectEach("cvt.s8.s32 %d, %a;", "b16", {"b32"}, words32,
+             [&](const Column &r) { return static_cast<uint16_t>(int16_t{low(r)}); });
+  expectEach("cvt.s8.s32 %d, %a;", "b32", {"b32"}, words32,
+             [&](const Column &r) { return static_cast<uint32_t>(int32_t{low(r)}); });
+  expectEach("cvt.s8.s64 %d, %a;", "b64", {"b64"}, words64,
+             [&](const Column &r) { return static_cast<uint64_t>(int64_t{low(r)}); });
+  expectEach("cvt.u8.s32 %d, %a;", "b32", {"b32"}, words32, [](const Column &r) { return r[0] & 0xff; });
+}
+
 // `.sat` clamps to the range of the result.
 TEST(ConvertTest, IntegersSaturateWhenAsked) {
   expectEach("cvt.sat.u8.s32 %d, %a;", "b32", {"b32"}, words32, [](const Column &r) {

@@ -56,6 +56,16 @@ TEST(RaceTest, WriteAfterRead) {
             Names{"race"});
 }
 
+// What many warps have read before a barrier, one thread may read and write after it; without it not.
+TEST(RaceTest, ReadsOfManyBeforeABarrier) {
+  const auto readAll = [](const std::string &between) {
+    return "ld.global.u32 %r0, [%p0 + 12];\n" + between +
+           "\nmul.wide.u32 %g, %t, 4;\nadd.u64 %g, %g, %p0;\nld.global.u32 %r1, [%g];\nst.global.u32 [%g], %r1;";
+  };
+  EXPECT_EQ(kinds(place, readAll("bar.sync 0;"), 96), Names{});
+  EXPECT_EQ(kinds(place, readAll(""), 96), (Names{"race", "race-lanes"}));
+}
+
 // Two barriers with numbers order only those who come to the same one.
 TEST(RaceTest, NamedBarriers) {
   const std::string apart = "setp.lt.u32 %q, %t, 64;\n@%q bar.sync 1, 64;\n@!%q bar.sync 2, 64;";
