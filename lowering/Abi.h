@@ -17,7 +17,8 @@
 // On a GPU it is an entry of a PTX module with one 8-byte parameter for each slot, in the same order. A program is a
 // block, of as many threads as `.reqntid` says; its coordinates are %ctaid. Beside the shared variables of the module
 // it has as many bytes of dynamic shared memory as the module's constant `k_shared_bytes` (.b64) says, none without
-// one.
+// one. A module whose kernel checks or prints has a variable `kiln_console`, a GpuConsole, and its texts, variables
+// `text_N` of bytes that end with a zero.
 
 #pragma once
 
@@ -40,6 +41,28 @@ inline constexpr const char *scratchSuffix = "_scratch_bytes";
 inline constexpr const char *sharedSuffix = "_shared_bytes";
 inline constexpr const char *checkFailed = "kiln_check_failed";
 inline constexpr const char *printTile = "kiln_print";
+
+inline constexpr const char *consoleVariable = "kiln_console", *textPrefix = "text_";
+/// What programs of a GPU say, in memory of the device, until the host reads it. All zero at first.
+struct GpuConsole {
+  static constexpr uint64_t lineBytes = 1 << 20;
+  uint64_t launch = 0; // the number of the launch that runs, from 1; the host writes it before
+  // The check that failed first: in the first launch, of that in the lowest program.
+  uint32_t lock = 0, unused = 0; // 1 while a program writes what follows
+  uint64_t failedLaunch = 0;     // 0: none
+  uint64_t program = 0, element = 0;
+  uint32_t message = 0, where = 0; // numbers of texts
+  /// Bytes of lines that there was or would have been room for: GpuLine, then its elements, dense, then up to a
+  /// multiple of 8.
+  uint64_t printed = 0;
+  char lines[lineBytes] = {};
+};
+/// The head of a line.
+struct GpuLine {
+  uint64_t launch, program;
+  uint32_t label, type, rank, bytes; // bytes: of the whole line; type: kiln::Type as a number
+  int64_t extents[5];
+};
 } // namespace kiln::abi
 
 extern "C" {

@@ -138,7 +138,8 @@ struct StageInstrumentation : mlir::PassInstrumentation {
     const auto stages = backend.stages();
     const auto *const stage = llvm::find_if(
         stages, [&](const Stage &candidate) { return candidate.after && pass->getArgument() == candidate.after; });
-    if (stage == stages.end())
+    auto func = llvm::dyn_cast<FuncOp>(op);
+    if (stage == stages.end() || (func && func.isDeclaration()))
       return;
     const auto module = llvm::dyn_cast<mlir::ModuleOp>(op);
     try {

@@ -230,4 +230,138 @@ def LowerKernelArguments : Pass<"cpu-lower-kernel-arguments", "::mlir::ModuleOp"
 
 #endif // KILN_CPU_PASSES
 
+#ifdef KILN_GPU_PASSES
+// --- The GPU: tiles get layouts -----------------------------------------------------------------------------------------
+
+def CoalesceAccesses : Pass<"gpu-coalesce-accesses", "::mlir::func::FuncOp"> {
+  let summary = "chooses a layout for each load, store and atomic addition";
+  let description = [{
+    Neighbouring threads take neighbouring elements, and a thread as many in a row as one instruction moves: up to 16 bytes
+    where strides, offsets, extents and the view's alignment allow. `simt.layout` and `simt.vector` on the operation say what
+    was chosen.
+
+    ```mlir
+    %0 = tile.load %x[%m, %k] : … -> tensor<64x64xf16>
+    // becomes
+    %0 = tile.load %x[%m, %k] {simt.layout = #simt.layout<64x64, reg [d1:1 d1:2 d1:4 …], …>, simt.vector = 8 : i64} : …
+    ```
+  }];
+  let dependentDialects = ["::kiln::simt::SimtDialect"];
+}
+
+def SelectInstructions : Pass<"gpu-select-instructions", "::mlir::func::FuncOp"> {
+  let summary = "chooses the instructions of products, and with them the layout of their sums";
+  let description = [{
+    Products of bf16, f16, i8, and of f32 that may be rounded to tf32, go to the tensor cores, when the extents fill their
+    fragments; all others are outer products in registers. `simt.layout` on the product is the layout of its sums.
+  }];
+  let dependentDialects = ["::kiln::simt::SimtDialect"];
+}
+
+def PropagateLayouts : Pass<"gpu-propagate-layouts", "::mlir::func::FuncOp"> {
+  let summary = "gives every tile a layout";
+  let description = [{
+    From what accesses and products want: forwards along the operations, then backwards, each once. Where two layouts meet
+    there is a `simt.convert`; what is made of constants and positions alone is computed again in each layout that somebody
+    wants.
+
+    ```mlir
+    %0 = arith.addf %x, %y : tensor<64x64xf32>
+    // becomes
+    %1 = simt.convert %y : tensor<64x64xf32, #b> -> tensor<64x64xf32, #a>
+    %0 = arith.addf %x, %1 : tensor<64x64xf32, #a>
+    ```
+  }];
+  let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::arith::ArithDialect"];
+}
+
+// --- The GPU: memory becomes explicit -----------------------------------------------------------------------------------
+
+def ExpandExchanges : Pass<"gpu-expand-exchanges", "::mlir::func::FuncOp"> {
+  let summary = "spells what crosses warps as writes to and reads from shared memory";
+  let description = [{
+    Conversions between layouts that are more than other registers for the same elements, reductions along an axis that several warps
+    share, operands of outer products, and reshapes that move elements.
+
+    ```mlir
+    %0 = simt.convert %x : tensor<8x32xf32, #a> -> tensor<8x32xf32, #b>
+    // becomes
+    %1 = simt.buffer : memref<1152xi8, 3>
+    simt.write %x, %1 strides [144, 4] : …
+    %0 = simt.read %1 strides [144, 4] : …
+    ```
+  }];
+  let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::scf::SCFDialect"];
+}
+
+def AllocateShared : Pass<"gpu-allocate-shared", "::mlir::func::FuncOp"> {
+  let summary = "places every buffer in the program's shared memory";
+  let description = [{
+    Buffers that are never alive together share bytes. `offset` of each `simt.buffer` is its place, `simt.shared_bytes` of
+    the function the sum.
+  }];
+  let dependentDialects = ["::kiln::simt::SimtDialect"];
+  let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes that a program may use">];
+}
+
+def InsertBarriers : Pass<"gpu-insert-barriers", "::mlir::func::FuncOp"> {
+  let summary = "puts a barrier between accesses of one program that must not overtake each other";
+  let description = [{
+    Between a write and a later access of the same bytes of shared memory, and between accesses of global memory of which
+    one writes and that may touch the same elements from different threads. What a barrier guards is its text.
+
+    ```mlir
+    simt.write %x, %1 …
+    simt.barrier "write of %1, then read"
+    %0 = simt.read %1 …
+    ```
+  }];
+  let dependentDialects = ["::kiln::simt::SimtDialect"];
+}
+
+// --- The GPU: threads -----------------------------------------------------------------------------------------------------
+
+def Distribute : Pass<"gpu-distribute", "::mlir::func::FuncOp"> {
+  let summary = "turns tiles into the vectors of values that one thread holds";
+  let description = [{
+    The only pass that goes from tiles to threads. A tile becomes a vector of as many elements as its layout stores in a
+    thread; elementwise operations stay what they are. Loads, stores, reductions, products and conversions become
+    operations of one thread with addresses, predicates and shuffles.
+  }];
+  let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+def LowerMath : Pass<"gpu-lower-math", "::mlir::func::FuncOp"> {
+  let summary = "spells exp2, log2, exp, log, tanh, erf and rsqrt in arithmetic";
+  let description = [{
+    By the same polynomials as on the CPU, with the bounds that dialect/README.md states.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def LowerKernelArguments : Pass<"gpu-lower-kernel-arguments", "::mlir::ModuleOp"> {
+  let summary = "turns the kernel into the entry function that lowering/Abi.h describes";
+  let description = [{
+    One parameter of 8 bytes for each slot of the argument block. `tile.program_id`, `tile.num_programs` and `tile.dim` read
+    them and the special registers.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"];
+}
+
+def SpellPtx : Pass<"gpu-spell-ptx", "::mlir::ModuleOp"> {
+  let summary = "spells what one thread does as intrinsics of LLVM and as inline PTX";
+  let description = [{
+    ```mlir
+    %0 = simt.ld global %address + 16 if %p else %other : vector<2xf32> : i64, vector<2xf32>
+    // becomes
+    %1 = llvm.inline_asm "mov.b32 $0, $4; … @$3 ld.global.v2.b32 {$0, $1}, [$2 + 16];" …
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // KILN_GPU_PASSES
+
 #endif // KILN_LOWERING_PASSES_TD

@@ -22,6 +22,7 @@ inline std::vector<std::string> testDevices(bool everyProcessor = false) {
   std::vector<std::string> devices = {"cpu"};
   if (everyProcessor)
     devices.push_back("cpu:x86-64-v3");
+  devices.push_back("simulator:sm_80");
   devices.push_back(oracleDevice);
   return devices;
 }

@@ -6,6 +6,7 @@ lit is pointed at the build folder: `lit -v build/test/dialect/round-trip.mlir`.
 """
 
 import os
+import shutil
 
 import lit.formats
 
@@ -36,3 +37,9 @@ if "avx512vl" in flags:
     config.available_features.add("avx512")
 if "avx512_bf16" in flags:
     config.available_features.add("avx512-bf16")
+
+# NVIDIA's assembler, from PATH or from where its toolkit goes: `REQUIRES: ptxas`, and the substitution %ptxas.
+ptxas = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
+if ptxas:
+    config.available_features.add("ptxas")
+    config.substitutions.append(("%ptxas", ptxas))

@@ -22,7 +22,10 @@ LogicalResult ReduceOp::verify() {
   if (axis < 0 || axis >= rank)
     return emitOpError("expected an axis from 0 to ") << rank - 1 << ", but got " << axis;
   Type expected = resultType(getKind(), source, axis);
-  if (expected != getType())
+  const bool isExpected = getElementTypeOrSelf(expected) == getElementTypeOrSelf(getType()) && // whatever encodes them
+                          isa<RankedTensorType>(expected) == isa<RankedTensorType>(getType()) &&
+                          shapeOf(expected) == shapeOf(getType());
+  if (!isExpected)
     return emitOpError("expected a result of type ") << expected << ", but got " << getType();
   return success();
 }

@@ -14,7 +14,7 @@
 // widen a bf16 that crosses a branch or a mask to f32 and round it again by a call.
 
 #include "lowering/cpu/Passes.h"
-#include "lowering/math/MathFunctions.h"
+#include "lowering/math/FunctionPatterns.h"
 
 #include "dialect/tile/TileDialect.h"
 #include "dialect/tile/TypeRules.h"
@@ -29,14 +29,6 @@ namespace kiln::lowering::cpu {
 
 #define GEN_PASS_DEF_LOWERMATH
 #include "lowering/cpu/Passes.h.inc"
-
-/// A scalar or a vector of rank 1 whose elements `isElement` accepts.
-static bool isNative(Type type, function_ref<bool(Type)> isElement) {
-  auto vector = dyn_cast<VectorType>(type);
-  if (!vector && isa<ShapedType>(type))
-    return false;
-  return (!vector || vector.getRank() == 1) && isElement(getElementTypeOrSelf(type));
-}
 
 namespace {
 
@@ -60,24 +52,6 @@ Value scaleByInstruction(OpBuilder &builder, Location loc, Value x, Value n, Val
   return call.getResult(0);
 }
 
-/// A function of one operand.
-template <class OpTy, Value (MathFunctions::*function)(Value)> struct LowerFunction : OpRewritePattern<OpTy> {
-  LowerFunction(MLIRContext *context, bool scaleInstruction)
-      : OpRewritePattern<OpTy>(context), scaleInstruction(scaleInstruction) {}
-
-  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
-    if (!isNative(op.getType(), [](Type element) { return element.isF32() || element.isF64(); }))
-      return rewriter.notifyMatchFailure(op, "not a scalar or vector of f32 or f64");
-    auto scale = [&](Value x, Value n, Value keep) { return scaleByInstruction(rewriter, op.getLoc(), x, n, keep); };
-    const bool canScale = scaleInstruction && fillsRegister(op.getType());
-    MathFunctions functions(rewriter, op.getLoc(), op.getType(), canScale ? MathFunctions::Scale(scale) : nullptr);
-    rewriter.replaceOp(op, (functions.*function)(op.getOperand()));
-    return success();
-  }
-
-  const bool scaleInstruction;
-};
-
 /// The larger or smaller of two numbers; of a number and a NaN, the number. LLVM's own way orders zeros too, and takes
 /// twice as long.
 ///
@@ -88,7 +62,7 @@ template <class OpTy, Value (MathFunctions::*function)(Value)> struct LowerFunct
 template <class OpTy, arith::CmpFPredicate first> struct LowerExtremum : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
-    if (!isNative(op.getType(), [](Type element) { return element.isF32() || element.isF64(); }))
+    if (!isScalarOrVector(op.getType(), [](Type element) { return element.isF32() || element.isF64(); }))
       return rewriter.notifyMatchFailure(op, "not a scalar or vector of f32 or f64");
     Emit emit(rewriter, op.getLoc());
     Value a = op.getLhs(), b = op.getRhs();
@@ -102,7 +76,7 @@ template <class OpTy, arith::CmpFPredicate first> struct LowerExtremum : OpRewri
 template <class OpTy> struct LowerIntegerToNarrow : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
-    if (!isNative(op.getType(), tile::isNarrowFloat))
+    if (!isScalarOrVector(op.getType(), tile::isNarrowFloat))
       return rewriter.notifyMatchFailure(op, "not to a narrow float");
     Emit emit(rewriter, op.getLoc());
     Value integer = op.getIn();
@@ -118,7 +92,8 @@ struct LowerBf16Truncation : OpRewritePattern<arith::TruncFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::TruncFOp op, PatternRewriter &rewriter) const override {
     Type from = op.getIn().getType();
-    if (!isNative(op.getType(), [](Type element) { return element.isBF16(); }) || !getElementTypeOrSelf(from).isF32())
+    if (!isScalarOrVector(op.getType(), [](Type element) { return element.isBF16(); }) ||
+        !getElementTypeOrSelf(from).isF32())
       return rewriter.notifyMatchFailure(op, "not f32 to bf16");
     Emit emit(rewriter, op.getLoc());
     Value word = emit.bits(op.getIn(), rewriter.getI32Type());
@@ -139,7 +114,7 @@ struct LowerBf16Truncation : OpRewritePattern<arith::TruncFOp> {
 struct LowerBf16Extension : OpRewritePattern<arith::ExtFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::ExtFOp op, PatternRewriter &rewriter) const override {
-    if (!isNative(op.getIn().getType(), [](Type element) { return element.isBF16(); }))
+    if (!isScalarOrVector(op.getIn().getType(), [](Type element) { return element.isBF16(); }))
       return rewriter.notifyMatchFailure(op, "not from bf16");
     Emit emit(rewriter, op.getLoc());
     Value half = emit.bits(op.getIn(), rewriter.getI16Type());
@@ -210,10 +185,7 @@ struct LowerMath : impl::LowerMathBase<LowerMath> {
     integers.add<LowerIntegerToNarrow<arith::SIToFPOp>, LowerIntegerToNarrow<arith::UIToFPOp>>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(integers));
     RewritePatternSet patterns(&getContext());
-    patterns.add<LowerFunction<math::Exp2Op, &MathFunctions::exp2>, LowerFunction<math::ExpOp, &MathFunctions::exp>,
-                 LowerFunction<math::Log2Op, &MathFunctions::log2>, LowerFunction<math::LogOp, &MathFunctions::log>,
-                 LowerFunction<math::TanhOp, &MathFunctions::tanh>, LowerFunction<math::ErfOp, &MathFunctions::erf>,
-                 LowerFunction<math::RsqrtOp, &MathFunctions::rsqrt>>(&getContext(), scaleInstruction);
+    addFunctionPatterns(patterns, scaleInstruction ? scaleByInstruction : nullptr, fillsRegister);
     patterns.add<LowerExtremum<arith::MaxNumFOp, arith::CmpFPredicate::OGT>,
                  LowerExtremum<arith::MinNumFOp, arith::CmpFPredicate::OLT>, LowerBf16Truncation, LowerBf16Extension>(
         &getContext());

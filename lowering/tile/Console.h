@@ -10,6 +10,13 @@
 
 namespace kiln::lowering {
 
+/// The program's linear number, as lowering/Abi.h counts, as i64.
+mlir::Value emitLinearProgram(mlir::OpBuilder &builder, mlir::Location loc);
+
+/// The number N of the text `text_N` that an attribute of the operation names: `tile.message`, `tile.where` or
+/// `tile.label`.
+int64_t textNumber(mlir::Operation *op, llvm::StringRef attribute);
+
 /// Calls `kiln_check_failed` for the i64 row-major `element` of the check's condition.
 void emitCheckFailed(mlir::OpBuilder &builder, tile::CheckOp op, mlir::Value element);
 

@@ -31,12 +31,20 @@ static std::string whereOf(Location loc) {
   return where;
 }
 
-/// The program's linear number, as lowering/Abi.h counts: x + grid[0] * (y + grid[1] * z).
-static Value linearProgram(OpBuilder &b, Location loc) {
+/// x + grid[0] * (y + grid[1] * z).
+Value emitLinearProgram(OpBuilder &b, Location loc) {
   auto id = [&](int64_t axis) -> Value { return tile::ProgramIdOp::create(b, loc, axis); };
   auto count = [&](int64_t axis) -> Value { return tile::NumProgramsOp::create(b, loc, axis); };
   Value plane = arith::AddIOp::create(b, loc, id(1), arith::MulIOp::create(b, loc, count(1), id(2)));
   return arith::AddIOp::create(b, loc, id(0), arith::MulIOp::create(b, loc, count(0), plane));
+}
+
+int64_t textNumber(Operation *op, StringRef attribute) {
+  StringRef name = op->getAttrOfType<FlatSymbolRefAttr>(attribute).getValue();
+  int64_t number = 0;
+  name.consume_front(abi::textPrefix);
+  name.getAsInteger(10, number);
+  return number;
 }
 
 static Value textAddress(OpBuilder &b, Operation *op, StringRef attribute) {
@@ -53,7 +61,7 @@ static Value address(OpBuilder &b, Location loc, Value buffer) {
 
 void emitCheckFailed(OpBuilder &b, tile::CheckOp op, Value element) {
   Location loc = op.getLoc();
-  Value arguments[] = {textAddress(b, op, "tile.message"), textAddress(b, op, "tile.where"), linearProgram(b, loc),
+  Value arguments[] = {textAddress(b, op, "tile.message"), textAddress(b, op, "tile.where"), emitLinearProgram(b, loc),
                        element};
   func::CallOp::create(b, loc, abi::checkFailed, TypeRange{}, arguments);
 }
@@ -71,7 +79,7 @@ void emitPrint(OpBuilder &b, tile::PrintOp op, Value data) {
   unsigned number = *tile::numberOf(getElementTypeOrSelf(op.getValue().getType()));
   Value type = arith::ConstantIntOp::create(b, loc, number, 32);
   Value rank = arith::ConstantIntOp::create(b, loc, shape.size(), 64);
-  Value arguments[] = {textAddress(b, op, "tile.label"), linearProgram(b, loc), type, rank,
+  Value arguments[] = {textAddress(b, op, "tile.label"), emitLinearProgram(b, loc), type, rank,
                        address(b, loc, extents),         address(b, loc, data)};
   func::CallOp::create(b, loc, abi::printTile, TypeRange{}, arguments);
 }
@@ -112,7 +120,7 @@ struct DeclareConsole : impl::DeclareConsoleBase<DeclareConsole> {
       return known;
     std::string name;
     do
-      name = ("text_" + Twine(count++)).str();
+      name = (abi::textPrefix + Twine(count++)).str();
     while (getOperation().lookupSymbol(name));
     auto builder = OpBuilder::atBlockBegin(getOperation().getBody());
     std::string bytes = value.str() + '\0';

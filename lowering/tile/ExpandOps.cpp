@@ -168,8 +168,7 @@ struct WidenNarrowFloats : RewritePattern {
       return failure();
     if (isa<arith::ExtFOp, arith::TruncFOp, arith::BitcastOp, arith::SelectOp, math::FmaOp>(op))
       return rewriter.notifyMatchFailure(op, "moves or converts, or has its own pattern");
-    if (llvm::none_of(op->getOperands(), isNarrow) &&
-        llvm::none_of(op->getResults(), isNarrow))
+    if (llvm::none_of(op->getOperands(), isNarrow) && llvm::none_of(op->getResults(), isNarrow))
       return rewriter.notifyMatchFailure(op, "no bf16 or f16");
     Emit emit(rewriter, op->getLoc());
     IRMapping wide;

@@ -114,7 +114,7 @@ int64_t Storage::addressOf(int function, int index) {
     throw Error(fmt::format("PTX line {}: expected a definition of variable '{}', but it is only declared",
                             variable.line, variable.name));
   char *storage = static_cast<char *>(memory.allocate(variable.bytes(), variable.space == Space::constant));
-  variables.push_back(storage);
+  variables.push_back({variable.name, storage});
   const auto address = static_cast<int64_t>(reinterpret_cast<uint64_t>(storage));
   at->second = address;
   initialise(storage, variable);

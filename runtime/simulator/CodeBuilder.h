@@ -18,7 +18,7 @@ public:
   int64_t addressOf(int function, int variable);
   uint32_t sharedBytes() const { return static_cast<uint32_t>(shared); }
   /// What was allocated for those that are not shared.
-  const std::vector<void *> &allocated() const { return variables; }
+  const std::vector<PlacedVariable> &allocated() const { return variables; }
 
 private:
   const ptx::Variable &variableAt(std::pair<int, int> key) const;
@@ -26,7 +26,7 @@ private:
   const ptx::Module &module;
   Memory &memory;
   std::map<std::pair<int, int>, int64_t> addresses;
-  std::vector<void *> variables;
+  std::vector<PlacedVariable> variables;
   int64_t shared = 0;
 };
 

@@ -86,6 +86,12 @@ struct Parameter {
   uint32_t offset = 0, bytes = 0;
 };
 
+/// A variable of a module, and its memory.
+struct PlacedVariable {
+  std::string_view name; // in the module's text
+  void *place = nullptr;
+};
+
 /// A kernel with all functions that it can reach.
 struct Program {
   std::string name;
@@ -95,8 +101,9 @@ struct Program {
   uint32_t sharedBytes = 0; // static; dynamic shared memory begins here, at a multiple of 1024 when there is any
   std::array<int, 3> block = {0, 0, 0}; // as the text says: exactly, or at most so many threads; zeros: it does not
   bool blockIsFixed = false;
-  int maxRegisters = 0;          // of a thread, as the text says; 0: it does not
-  std::vector<void *> variables; // allocated for those of the module; whoever built the program may release them
+  int maxRegisters = 0; // of a thread, as the text says; 0: it does not
+  std::vector<PlacedVariable>
+      variables; // those of the module that are used; whoever built the program may release them
   std::shared_ptr<const ptx::Module> module;
 
   /// `file:line` of the C++ source if the text has it, else the PTX line.

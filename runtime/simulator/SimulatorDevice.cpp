@@ -4,6 +4,7 @@
 
 #include "lowering/Backend.h"
 #include "runtime/Arguments.h"
+#include "runtime/GpuConsole.h"
 #include "runtime/Threads.h"
 #include "runtime/simulator/Architectures.h"
 #include "runtime/simulator/CodeBuilder.h"
@@ -33,11 +34,15 @@ public:
   SimulatorExecutable(std::string device, std::string kernel, Signature signature, const Architecture &architecture,
                       const std::vector<char> &text, std::shared_ptr<Memory> memory);
   ~SimulatorExecutable() override {
-    for (void *const variable : program->variables)
-      memory->release(variable);
+    for (const PlacedVariable &variable : program->variables)
+      memory->release(variable.place);
   }
 
   Extents block() const { return program->block; }
+  /// What programs write down what they say in; null when the kernel neither checks nor prints.
+  abi::GpuConsole *console() const;
+  /// A text of the module.
+  std::string text(uint32_t number) const;
 
   const std::shared_ptr<Memory> memory; // where the program's variables lie
   std::shared_ptr<const Program> program;
@@ -65,6 +70,24 @@ SimulatorExecutable::SimulatorExecutable(std::string device, std::string name, S
                             kernel()));
   checkParameters();
   findSharedBytes(architecture);
+}
+
+abi::GpuConsole *SimulatorExecutable::console() const {
+  for (const PlacedVariable &variable : program->variables)
+    if (variable.name == abi::consoleVariable)
+      return static_cast<abi::GpuConsole *>(variable.place);
+  return nullptr;
+}
+
+std::string SimulatorExecutable::text(uint32_t number) const {
+  const std::string name = abi::textPrefix + std::to_string(number);
+  std::string text;
+  for (const ptx::Variable &variable : program->module->variables)
+    if (variable.name == name)
+      for (const ptx::Initialiser &value : variable.values)
+        if (value.bits)
+          text += static_cast<char>(value.bits);
+  return text;
 }
 
 /// Throws Error unless the kernel has one parameter of 8 bytes for each slot of an argument block.
@@ -152,6 +175,7 @@ private:
   template <class Byte> Byte *own(Byte *place, int64_t bytes) const;
   static void move(void *to, const void *from, int64_t bytes) { std::memmove(to, from, static_cast<size_t>(bytes)); }
   void note(const SimulatorExecutable &kernel, const Findings &findings);
+  void readConsole(const SimulatorExecutable &kernel, const kiln::Grid &grid);
   void note(const SimulatorExecutable &kernel, const Metrics &metrics);
 
   const std::string deviceName;
@@ -163,8 +187,9 @@ private:
   Schedule schedule = scheduleAsked();
   int hostThreads = threadsAsked();
   int64_t launches = 0;
-  std::string faults;      // of the first launch that had any since the last synchronize()
-  int64_t laterFaulty = 0; // launches with faults after that
+  std::optional<std::string> failedCheck; // of the first launch that had one
+  std::string faults;                     // of the first launch that had any since the last synchronize()
+  int64_t laterFaulty = 0;                // launches with faults after that
   bool counting = false;
   LaunchCounts counts;
 };
@@ -214,12 +239,27 @@ void Simulator::launch(const Executable &executable, const uint64_t *block) {
   if (counting)
     metrics.emplace(*kernel.program);
   const Extents grid = {static_cast<int>(block[0]), static_cast<int>(block[1]), static_cast<int>(block[2])};
+  if (abi::GpuConsole *const console = kernel.console())
+    console->launch = static_cast<uint64_t>(launches);
   simulator::launch(*kernel.program, grid, kernel.block(), kernel.dynamicShared, reinterpret_cast<const char *>(block),
                     *memory, findings, mine, metrics ? &*metrics : nullptr);
   if (!findings.empty())
     note(kernel, findings);
+  readConsole(kernel, {static_cast<int64_t>(block[0]), static_cast<int64_t>(block[1]), static_cast<int64_t>(block[2])});
   if (metrics)
     note(kernel, *metrics);
+}
+
+/// Prints what there is to print; the first failed check of all stays.
+void Simulator::readConsole(const SimulatorExecutable &kernel, const kiln::Grid &grid) {
+  abi::GpuConsole *const console = kernel.console();
+  if (!console || (console->printed == 0 && console->failedLaunch == 0))
+    return;
+  const auto failed = kiln::readConsole(
+      *console, kernel.kernel(), [&](uint32_t number) { return kernel.text(number); }, [&](int64_t) { return grid; });
+  if (failed && !failedCheck)
+    failedCheck = failed->text;
+  *console = {};
 }
 
 void Simulator::note(const SimulatorExecutable &kernel, const Findings &findings) {
@@ -254,6 +294,9 @@ const LaunchCounts &Simulator::lastLaunch() const {
 }
 
 void Simulator::synchronize() {
+  const std::optional<std::string> failed = std::exchange(failedCheck, {});
+  if (faults.empty() && failed)
+    throw Error(*failed);
   if (faults.empty())
     return;
   std::string text = std::exchange(faults, {});

@@ -235,7 +235,8 @@ static void run(int argc, char **argv) {
   app.add_option("--emit", options.emit, "what to print: " + stageNames(*lowering::openBackend("cpu:generic")))
       ->capture_default_str();
   app.add_flag("--generic", options.generic, "by the oracle's plain loops; --emit=linalg implies it");
-  app.add_option("--target", options.target, "what to compile for: cpu (this machine), or a CPU by LLVM's name")
+  app.add_option("--target", options.target,
+                 "what to compile for: cpu (this machine), a CPU by LLVM's name, or a GPU such as sm_80")
       ->capture_default_str();
   app.add_option("-o", options.output, "output file; '-' is standard output")->capture_default_str();
   app.add_option("-I,--include", options.includes, "folders of headers; the first holds the language's");

@@ -2,6 +2,8 @@
 
 #include "dialect/simt/layout/Fragments.h"
 
+#include "dialect/simt/layout/Blocked.h"
+
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
@@ -102,6 +104,14 @@ TileLayout mmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K, MmaS
       regs.push_back(unit);
   return TileLayout::get(tile.sizes, {regs, Vecs{k[word], k[word + 1], o[0], o[1], o[2]}, tile.of(acc, Hw::warp),
                                       tile.of(acc, Hw::block)});
+}
+
+TileLayout fmaAcc(int64_t M, int64_t N, unsigned numWarps) {
+  const TileShape tile({M, N});
+  const int64_t threads = int64_t{numLanes} * numWarps;
+  const int64_t share = std::max<int64_t>(1, (int64_t{1} << tile.coreBits()) / threads);
+  const int64_t columns = std::min({int64_t{4}, share, tile[1].core()}), rows = std::min(int64_t{8}, share / columns);
+  return blocked({M, N}, {1, 0}, {rows, columns}, numWarps);
 }
 
 TileLayout fmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K) {

@@ -52,6 +52,8 @@ TileLayout mmaAcc(int64_t M, int64_t N, WarpSplit split, unsigned numWarps);
 /// copy. K's core is a multiple of `mma.k`.
 TileLayout mmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K, MmaShape mma);
 
+/// The accumulator D (M, N) of products that each thread adds by itself: up to 8 × 4 of the sums in a block of each.
+TileLayout fmaAcc(int64_t M, int64_t N, unsigned numWarps);
 /// A (M, K) or B (K, N) for an accumulator of any layout whose products each thread adds by itself: every thread has,
 /// for each of its rows (columns), the whole of K in registers, K's units first.
 TileLayout fmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K);

@@ -14,9 +14,10 @@ for path in sys.argv[1:]:
     # One definition reaches to the next `def` or `class` at the beginning of a line.
     for definition in re.split(r"^(?=def |class )", text, flags=re.M):
         blocks = re.findall(r"```mlir\n(.*?)```", definition, re.S)
-        operation = re.match(r'def Tile_\w+Op : Tile_\w*Op<"(\w+)"', definition)
-        if operation and not any(f"tile.{operation[1]} " in block for block in blocks):
-            missing.append(f"{path}: expected an example that uses tile.{operation[1]}")
+        operation = re.match(r'def (Tile|Simt)_\w+Op : \1_\w*Op<"(\w+)"', definition)
+        name = operation and f"{operation[1].lower()}.{operation[2]}"
+        if operation and not any(re.search(rf"\b{name}\s", block) for block in blocks):
+            missing.append(f"{path}: expected an example that uses {name}")
         for block in blocks:
             print(f"// {path}\n{block}\n// -----")
 if missing:

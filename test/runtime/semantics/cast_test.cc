@@ -9,7 +9,6 @@ using namespace kiln::test;
 
 namespace {
 
-
 /// Converts in blocks, to the type of the output.
 void convert(View x, View y) {
   constexpr int block = 512;

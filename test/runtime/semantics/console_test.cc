@@ -95,8 +95,7 @@ void printInOrder(View x, Tile n) {
   store(x, {0}, a + 10);
   print("before", a);
   for (Tile k : range(n)) {
-    when(
-        k % 2 == 1, [&] { print("odd", k); }, [&] { a = a + 1; });
+    when(k % 2 == 1, [&] { print("odd", k); }, [&] { a = a + 1; });
     print("k", a);
   }
   print("after", load(x, {0}, {2}));

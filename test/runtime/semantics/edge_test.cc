@@ -90,7 +90,7 @@ protected:
 };
 
 TEST_P(Ends, ReadZeroOutsideWhateverIsKnown) {
-  const GuardedPage page;
+  const GuardedPage page(*device);
   for (const Type type : everyType)
     for (const bool known : {false, true}) {
       const TensorRef x = rows(page, type);
@@ -110,7 +110,7 @@ TEST_P(Ends, ReadZeroOutsideWhateverIsKnown) {
 }
 
 TEST_P(Ends, OfNarrowTilesTouchNothingOutside) {
-  const GuardedPage page;
+  const GuardedPage page(*device);
   for (const Type type : everyType) {
     const TensorRef x = rows(page, type);
     for (const int64_t row : {0, 1}) {

@@ -295,8 +295,7 @@ TEST_P(Language, BranchesChainAndNestInLoops) {
 
 void constantCondition(View out, Tile n) {
   Tile x = cast(n, f32);
-  when(
-      true, [&] { x = x + 1; }, [&] { x = x + 100; });
+  when(true, [&] { x = x + 1; }, [&] { x = x + 100; });
   when(false, [&] { x = x * 100; });
   for (Tile k : range(0))
     x = x * 1000;

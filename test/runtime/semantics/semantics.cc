@@ -144,6 +144,7 @@ Tensor Semantics::counting(Type type, Shape extents, int64_t first) {
 }
 
 Raw Semantics::read(const Tensor &tensor) const {
+  EXPECT_NO_THROW(device->synchronize()); // a simulated GPU tells of races and the like
   const int64_t size = bytesOf(tensor.type());
   std::vector<char> bytes(tensor.bytes());
   tensor.download(bytes.data(), tensor.bytes());

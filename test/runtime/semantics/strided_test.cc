@@ -32,7 +32,7 @@ protected:
 };
 
 TEST_P(Strided, RowsMoveWithinTheirViews) {
-  const GuardedPage source, target;
+  const GuardedPage source(*device), target(*device);
   constexpr int64_t count = 41, farthest = std::numeric_limits<int64_t>::max() - 2;
   for (const Type type : {i8, bf16, f32, i64})
     for (const int64_t stride : {2, 3, 4, 5})

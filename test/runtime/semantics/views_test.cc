@@ -223,7 +223,7 @@ const Kernel copyAroundKernel = kernel("copy_around", copyAround, extentField())
 
 // A view that ends where memory ends, and one that begins there: reading or writing a byte beyond would end the test.
 TEST_P(Views, NothingOutsideAViewIsTouched) {
-  const GuardedPage source, target;
+  const GuardedPage source(*device), target(*device);
   for (const Type type : {i32, f32, f64})
     for (const int64_t extent : extents)
       for (const int64_t count : {1, 5, 16, 70}) {

@@ -1,0 +1,103 @@
+// Verifiers and folds of the operations on tiles with layouts.
+
+#include "dialect/simt/SimtDialect.h"
+
+#include "mlir/IR/OpImplementation.h"
+
+using namespace mlir;
+
+static ParseResult parseReduceKind(OpAsmParser &parser, kiln::tile::ReduceKindAttr &kind) {
+  StringRef word;
+  const SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&word))
+    return failure();
+  const auto known = kiln::tile::symbolizeReduceKind(word);
+  if (!known)
+    return parser.emitError(loc, "expected sum, max, min or argmax, but got '") << word << "'";
+  kind = kiln::tile::ReduceKindAttr::get(parser.getContext(), *known);
+  return success();
+}
+
+static void printReduceKind(OpAsmPrinter &printer, Operation *, kiln::tile::ReduceKindAttr kind) {
+  printer << kiln::tile::stringifyReduceKind(kind.getValue());
+}
+
+#define GET_OP_CLASSES
+#include "dialect/simt/SimtOps.cpp.inc"
+
+namespace kiln::simt {
+
+LogicalResult ConvertOp::verify() {
+  auto from = cast<RankedTensorType>(getSource().getType()), to = cast<RankedTensorType>(getType());
+  if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
+    return emitOpError("expected the same tile in another layout, but got ") << from << " and " << to;
+  return success();
+}
+
+OpFoldResult ConvertOp::fold(FoldAdaptor) {
+  if (getSource().getType() == getType())
+    return getSource();
+  if (auto inner = getSource().getDefiningOp<ConvertOp>()) {
+    getSourceMutable().assign(inner.getSource());
+    return getResult();
+  }
+  return {};
+}
+
+LogicalResult ReduceOp::verify() {
+  const unsigned count = getKind() == tile::ReduceKind::ArgMax ? 2 : 1;
+  if (getSources().size() != count || getResults().size() != count)
+    return emitOpError("expected ") << count << " sources and results, but got " << getSources().size() << " and "
+                                    << getResults().size();
+  auto source = cast<RankedTensorType>(getSources()[0].getType());
+  const int64_t axis = getAxis();
+  if (axis < 0 || axis >= source.getRank())
+    return emitOpError("expected an axis from 0 to ") << source.getRank() - 1 << ", but got " << axis;
+  for (auto [from, to] : llvm::zip(getSources(), getResults())) {
+    auto type = cast<RankedTensorType>(to.getType());
+    SmallVector<int64_t> rest(cast<RankedTensorType>(from.getType()).getShape());
+    if (type.getRank() == source.getRank())
+      rest[axis] = type.getDimSize(axis);
+    if (type.getShape() != ArrayRef<int64_t>(rest) || getElementTypeOrSelf(from) != type.getElementType())
+      return emitOpError("expected a result like its source but for the axis, but got ")
+             << from.getType() << " and " << type;
+  }
+  return success();
+}
+
+LogicalResult BufferOp::verify() {
+  auto type = cast<MemRefType>(getType());
+  if (!type.hasStaticShape() || !type.getLayout().isIdentity())
+    return emitOpError("expected a buffer of a known number of bytes, but got ") << type;
+  if (getOffsetAttr() && getOffsetAttr().getInt() < 0)
+    return emitOpError("expected an offset from 0, but got ") << getOffsetAttr().getInt();
+  return success();
+}
+
+/// The tile's elements, without those that its layout pads it with, lie in the buffer.
+static LogicalResult verifyPlace(Operation *op, RankedTensorType tile, MemRefType buffer, ArrayRef<int64_t> strides) {
+  if (static_cast<int64_t>(strides.size()) != tile.getRank())
+    return op->emitOpError("expected a stride for each of ")
+           << tile.getRank() << " dimensions, but got " << strides.size();
+  const int64_t bytes = std::max(1u, tile.getElementTypeBitWidth() / 8);
+  int64_t end = bytes;
+  for (auto [extent, stride] : llvm::zip(tile.getShape(), strides)) {
+    if (stride < 0 || stride % bytes != 0)
+      return op->emitOpError("expected strides that are multiples of ") << bytes << " bytes, but got " << stride;
+    end += (extent - 1) * stride;
+  }
+  if (end > buffer.getDimSize(0))
+    return op->emitOpError("expected a buffer of at least ") << end << " bytes, but got " << buffer.getDimSize(0);
+  return success();
+}
+
+LogicalResult WriteOp::verify() {
+  return verifyPlace(*this, cast<RankedTensorType>(getValue().getType()), cast<MemRefType>(getBuffer().getType()),
+                     getStrides());
+}
+
+LogicalResult ReadOp::verify() {
+  return verifyPlace(*this, cast<RankedTensorType>(getType()), cast<MemRefType>(getBuffer().getType()), getStrides());
+}
+
+} // namespace kiln::simt

@@ -1,0 +1,185 @@
+// Operations on tiles with layouts: elements go from thread to thread.
+
+#ifndef KILN_DIALECT_SIMT_EXCHANGEOPS_TD
+#define KILN_DIALECT_SIMT_EXCHANGEOPS_TD
+
+include "dialect/simt/SimtDialect.td"
+
+def Simt_Element : AnyTypeOf<[I1, I8, I32, I64, BF16, F16, F32, F64], "element type">;
+/// A tile with a layout.
+def Simt_Tile : Type<And<[StaticShapeTensorOf<[Simt_Element]>.predicate,
+    CPred<"::llvm::isa_and_present<::kiln::simt::LayoutAttr>(::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding())">]>,
+    "tile with a layout", "::mlir::RankedTensorType">;
+/// Shared memory of the program, as bytes.
+def Simt_Buffer : Type<And<[MemRefRankOf<[I8], [1]>.predicate,
+    CPred<"::llvm::cast<::mlir::MemRefType>($_self).getMemorySpaceAsInt() == 3">]>, "buffer in shared memory",
+    "::mlir::MemRefType">;
+/// tile::ReduceKind, whose definition belongs to the other dialect.
+def Simt_ReduceKind : Attr<CPred<"::llvm::isa<::kiln::tile::ReduceKindAttr>($_self)">, "kind of reduction"> {
+  let storageType = "::kiln::tile::ReduceKindAttr";
+  let returnType = "::kiln::tile::ReduceKind";
+  let convertFromStorage = "$_self.getValue()";
+}
+
+def Simt_ConvertOp : Simt_Op<"convert", [Pure]> {
+  let summary = "the same tile in another layout";
+  let description = [{
+    Costs nothing where threads keep their elements, in other registers, and a store to and a load from shared memory where
+    they do not.
+
+    ```mlir
+    #rows = #simt.layout<8x32, reg [d0:1], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:2 d0:4]>
+    #columns = #simt.layout<8x32, reg [d1:1], lane [d0:1 d0:2 d0:4 d1:2 d1:4], warp [d1:8 d1:16]>
+    func.func @example(%x: tensor<8x32xf32, #rows>) -> tensor<8x32xf32, #columns> {
+      %0 = simt.convert %x : tensor<8x32xf32, #rows> -> tensor<8x32xf32, #columns>
+      return %0 : tensor<8x32xf32, #columns>
+    }
+    ```
+  }];
+  let arguments = (ins Simt_Tile:$source);
+  let results = (outs Simt_Tile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasFolder = 1;
+}
+
+def Simt_ReduceOp : Simt_Op<"reduce", [Pure]> {
+  let summary = "combines the elements along an axis that one warp holds";
+  let description = [{
+    The axis keeps an extent: the number of warps that share it, 1 where each warp has all of it. `argmax` takes the
+    elements' indices, too, and gives value and index of the largest, the lowest index on ties; NaN counts as smaller than
+    any number.
+
+    ```mlir
+    #wide = #simt.layout<4x64, reg [d0:1 d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32]>
+    #parts = #simt.layout<4x2, reg [d0:1 d0:2], lane [* * * * *], warp [d1:1]>
+    func.func @example(%x: tensor<4x64xf32, #wide>) -> tensor<4x2xf32, #parts> {
+      %0 = simt.reduce sum %x axis 1 : (tensor<4x64xf32, #wide>) -> tensor<4x2xf32, #parts>
+      return %0 : tensor<4x2xf32, #parts>
+    }
+    ```
+  }];
+  let arguments = (ins Simt_ReduceKind:$kind, Variadic<Simt_Tile>:$sources, I64Attr:$axis);
+  let results = (outs Variadic<Simt_Tile>:$results);
+  let assemblyFormat = [{
+    custom<ReduceKind>($kind) $sources `axis` $axis attr-dict `:` functional-type($sources, $results)
+  }];
+}
+
+def Simt_BufferOp : Simt_Op<"buffer", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "shared memory for a while";
+  let description = [{
+    Alive from its first write to its last read. `offset`, from gpu-allocate-shared, is its place in the program's shared
+    memory, in bytes.
+
+    ```mlir
+    func.func @example() -> memref<4096xi8, 3> {
+      %0 = simt.buffer {offset = 1024 : i64} : memref<4096xi8, 3>
+      return %0 : memref<4096xi8, 3>
+    }
+    ```
+  }];
+  let arguments = (ins OptionalAttr<I64Attr>:$offset);
+  let results = (outs Simt_Buffer:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Simt_WriteOp : Simt_Op<"write"> {
+  let summary = "each thread writes its elements of a tile to shared memory";
+  let description = [{
+    The element at position (i, j, …) goes to byte i · strides₀ + j · strides₁ + … of the buffer. Of threads that hold the
+    same elements one writes. What lies past the tile's extents, in registers that its layout pads with, is not written.
+
+    ```mlir
+    #rows = #simt.layout<8x32, reg [d0:1], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:2 d0:4]>
+    func.func @example(%x: tensor<8x32xf32, #rows>, %buffer: memref<1152xi8, 3>) {
+      simt.write %x, %buffer strides [144, 4] : tensor<8x32xf32, #rows>, memref<1152xi8, 3>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins Simt_Tile:$value, Arg<Simt_Buffer, "", [MemWrite]>:$buffer, DenseI64ArrayAttr:$strides);
+  let assemblyFormat = "$value `,` $buffer `strides` $strides attr-dict `:` type($value) `,` type($buffer)";
+}
+
+def Simt_ReadOp : Simt_Op<"read"> {
+  let summary = "each thread reads its elements of a tile from shared memory";
+  let description = [{
+    The element at position (i, j, …) comes from byte `offset` + i · strides₀ + j · strides₁ + …; what the layout pads the
+    tile with is read as 0.
+
+    ```mlir
+    #columns = #simt.layout<8x32, reg [d1:1], lane [d0:1 d0:2 d0:4 d1:2 d1:4], warp [d1:8 d1:16]>
+    func.func @example(%buffer: memref<1152xi8, 3>, %offset: i32) -> tensor<8x32xf32, #columns> {
+      %0 = simt.read %buffer[%offset] strides [144, 4] : memref<1152xi8, 3> -> tensor<8x32xf32, #columns>
+      return %0 : tensor<8x32xf32, #columns>
+    }
+    ```
+  }];
+  let arguments = (ins Arg<Simt_Buffer, "", [MemRead]>:$buffer, Optional<I32>:$offset, DenseI64ArrayAttr:$strides);
+  let results = (outs Simt_Tile:$result);
+  let assemblyFormat = [{
+    $buffer (`[` $offset^ `]`)? `strides` $strides attr-dict `:` type($buffer) `->` type($result)
+  }];
+}
+
+def Simt_ReserveOp : Simt_Op<"reserve", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "takes room for a line in the console";
+  let description = [{
+    One thread of the program asks; the result, which that thread alone knows, is where the line begins, in bytes from the
+    first line's begin.
+
+    ```mlir
+    #all = #simt.layout<1, reg [], lane [* * * * *], warp [* *]>
+    func.func @example() -> tensor<1xi64, #all> {
+      %0 = simt.reserve 128 : tensor<1xi64, #all>
+      return %0 : tensor<1xi64, #all>
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$bytes);
+  let results = (outs Simt_Tile:$result);
+  let assemblyFormat = "$bytes attr-dict `:` type($result)";
+  let hasVerifier = 0;
+}
+
+def Simt_PrintOp : Simt_Op<"print", [MemoryEffects<[MemWrite]>]> {
+  let summary = "writes a line into the console";
+  let description = [{
+    The record that lowering/Abi.h describes, at `place`, if there is room: label number `label`, extents `shape`, then
+    the elements.
+
+    ```mlir
+    #all = #simt.layout<1, reg [], lane [* * * * *], warp [* *]>
+    #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
+    func.func @example(%x: tensor<32xf32, #row>, %place: tensor<1xi64, #all>, %program: i64) {
+      simt.print %x at %place of %program label 0 shape [32] : tensor<32xf32, #row>, tensor<1xi64, #all>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins Simt_Tile:$value, Simt_Tile:$place, I64:$program, I64Attr:$label, DenseI64ArrayAttr:$shape);
+  let assemblyFormat = [{
+    $value `at` $place `of` $program `label` $label `shape` $shape attr-dict `:` type($value) `,` type($place)
+  }];
+  let hasVerifier = 0;
+}
+
+def Simt_BarrierOp : Simt_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "no thread goes on before all have come";
+  let description = [{
+    What any of them wrote before it, to shared or global memory, is there for all of them after it. `guards` says what
+    would go wrong without it.
+
+    ```mlir
+    func.func @example() {
+      simt.barrier
+      return
+    }
+    ```
+  }];
+  let arguments = (ins OptionalAttr<StrAttr>:$guards);
+  let assemblyFormat = "($guards^)? attr-dict";
+  let hasVerifier = 0;
+}
+
+#endif

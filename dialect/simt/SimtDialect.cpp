@@ -1,0 +1,66 @@
+// Registration of the `simt` dialect, and the attributes in which passes write down what they decided.
+
+#include "dialect/simt/SimtDialect.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+#include "dialect/simt/SimtOpsEnums.cpp.inc"
+
+#include "dialect/simt/SimtOpsDialect.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialect/simt/SimtOpsAttributes.cpp.inc"
+
+namespace kiln::simt {
+
+void SimtDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialect/simt/SimtOpsAttributes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialect/simt/SimtOps.cpp.inc"
+      >();
+}
+
+LayoutAttr layoutOf(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_or_null<LayoutAttr>(tensor.getEncoding()) : LayoutAttr();
+}
+
+RankedTensorType withLayout(Type tile, LayoutAttr layout) {
+  auto tensor = cast<RankedTensorType>(tile);
+  return RankedTensorType::get(tensor.getShape(), tensor.getElementType(), layout);
+}
+
+/// simt.layout        a layout, on an operation of `tile` that it is chosen for      (gpu-coalesce-accesses, …)
+/// simt.vector        i64 from 1, an access: elements that lie together in a thread  (gpu-coalesce-accesses)
+/// simt.mma           unit, a product that the tensor core computes                  (gpu-select-instructions)
+/// simt.shared_bytes  i64 from 0, a function                                         (gpu-allocate-shared)
+LogicalResult SimtDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  auto expected = [&](const char *what) {
+    return op->emitError() << "expected '" << name << "' to be " << what << ", but got " << attribute.getValue();
+  };
+  auto isNumber = [&](int64_t least) {
+    auto number = dyn_cast<IntegerAttr>(attribute.getValue());
+    return number && number.getType().isInteger(64) && number.getInt() >= least;
+  };
+  if (name == "simt.layout")
+    return isa<LayoutAttr>(attribute.getValue()) ? success() : expected("a layout");
+  if (name == "simt.vector")
+    return isNumber(1) ? success() : expected("an i64 from 1");
+  if (name == "simt.mma")
+    return isa<tile::DotOp>(op) && isa<UnitAttr>(attribute.getValue()) ? success() : expected("a unit on a 'tile.dot'");
+  if (name == "simt.shared_bytes")
+    return isa<FunctionOpInterface>(op) && isNumber(0) ? success() : expected("an i64 from 0 on a function");
+  return op->emitError() << "expected an attribute that the 'simt' dialect has, but got '" << name << "'";
+}
+
+} // namespace kiln::simt

@@ -1,0 +1,57 @@
+// Verifiers and effects of what one thread does.
+
+#include "dialect/simt/SimtDialect.h"
+
+using namespace mlir;
+
+namespace kiln::simt {
+
+/// A packet has 1, 2, 4, 8 or 16 bytes, and an address the width of its space.
+static LogicalResult verifyAccess(Operation *op, Space space, Type packet, Type address, int64_t displacement) {
+  auto vector = cast<VectorType>(packet);
+  const int64_t bits = vector.getNumElements() * vector.getElementTypeBitWidth();
+  if (bits < 8 || bits > 128 || !llvm::isPowerOf2_64(bits))
+    return op->emitOpError("expected a vector of 1, 2, 4, 8 or 16 bytes, but got ") << packet;
+  const unsigned width = space == Space::Global ? 64 : 32;
+  if (!address.isInteger(width))
+    return op->emitOpError("expected an address of i")
+           << width << " in " << stringifySpace(space) << " memory, but got " << address;
+  if (!llvm::isInt<32>(displacement))
+    return op->emitOpError("expected a displacement of 32 bits, but got ") << displacement;
+  return success();
+}
+
+LogicalResult LoadOp::verify() {
+  if (getOther() && getOther().getType() != getType())
+    return emitOpError("expected 'else' to be of the result's type ")
+           << getType() << ", but got " << getOther().getType();
+  return verifyAccess(*this, getSpace(), getType(), getAddress().getType(), getDisplacement());
+}
+
+void LoadOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  if (!getReadonly())
+    effects.emplace_back(MemoryEffects::Read::get());
+}
+
+LogicalResult StoreOp::verify() {
+  return verifyAccess(*this, getSpace(), getValue().getType(), getAddress().getType(), getDisplacement());
+}
+
+LogicalResult MmaOp::verify() {
+  auto a = cast<VectorType>(getA().getType()), b = cast<VectorType>(getB().getType()),
+       acc = cast<VectorType>(getAcc().getType());
+  const Type element = a.getElementType();
+  const int64_t k = 256 / element.getIntOrFloatBitWidth();
+  if (b.getElementType() != element || a.getNumElements() != 16 * k / 32 || b.getNumElements() != 8 * k / 32)
+    return emitOpError("expected ") << 16 * k / 32 << " and " << 8 * k / 32 << " elements of one type, but got " << a
+                                    << " and " << b;
+  if (acc.getNumElements() != 4 || acc.getElementType().isInteger() != element.isInteger())
+    return emitOpError("expected an accumulator of 4 ") << (element.isInteger() ? "i32" : "f32") << ", but got " << acc;
+  return success();
+}
+
+void ThreadOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn set) {
+  set(getResult(), ConstantIntRanges::fromUnsigned(APInt(32, 0), APInt(32, 32 * getWarps() - 1)));
+}
+
+} // namespace kiln::simt

@@ -1,0 +1,224 @@
+// What one thread does: operations on scalars and vectors of one dimension, each an instruction or a few of PTX.
+
+#ifndef KILN_DIALECT_SIMT_THREADOPS_TD
+#define KILN_DIALECT_SIMT_THREADOPS_TD
+
+include "dialect/simt/SimtDialect.td"
+
+def Simt_Space : I32EnumAttr<"Space", "memory of a GPU", [
+    I32EnumAttrCase<"Global", 0, "global">, I32EnumAttrCase<"Shared", 1, "shared">]> {
+  let cppNamespace = "::kiln::simt";
+}
+
+/// What is loaded or stored at once: a vector of 8 to 128 bits.
+def Simt_Packet : VectorOfRankAndType<[1], [I8, I32, I64, BF16, F16, F32, F64]>;
+/// An address: 64 bits of global memory, 32 bits of shared memory.
+def Simt_Address : AnyTypeOf<[I32, I64], "address">;
+
+def Simt_ThreadOp : Simt_Op<"thread", [Pure, DeclareOpInterfaceMethods<InferIntRangeInterface, ["inferResultRanges"]>]> {
+  let summary = "the thread's number in its program";
+  let description = [{
+    32 · warp + lane, below 32 times the program's `warps`.
+
+    ```mlir
+    func.func @example() -> i32 {
+      %0 = simt.thread {warps = 4 : i64}
+      return %0 : i32
+    }
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<1>, IntMaxValue<32>]>:$warps);
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 0;
+}
+
+def Simt_SharedBaseOp : Simt_Op<"shared_base", [Pure]> {
+  let summary = "the address of the program's shared memory";
+  let description = [{
+    A multiple of 128. `bytes` is how much there is of it.
+
+    ```mlir
+    func.func @example() -> i32 {
+      %0 = simt.shared_base {bytes = 4096 : i64}
+      return %0 : i32
+    }
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<1>]>:$bytes);
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 0;
+}
+
+def Simt_LoadOp : Simt_Op<"ld", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "loads one to sixteen bytes";
+  let description = [{
+    From address + `displacement`, which is a multiple of the bytes loaded, if the predicate is true; else the result is
+    `other`. `readonly`: nothing writes there while the kernel runs.
+
+    ```mlir
+    func.func @example(%address: i64, %p: i1, %other: vector<4xf32>) -> vector<4xf32> {
+      %0 = simt.ld global %address + 16 if %p else %other : vector<4xf32> {readonly} : i64, vector<4xf32>
+      %1 = simt.ld global %address + 32 : i64, vector<4xf32>
+      %2 = arith.addf %0, %1 : vector<4xf32>
+      return %2 : vector<4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Simt_Space:$space, Simt_Address:$address, I64Attr:$displacement, Optional<I1>:$predicate,
+                       Optional<Simt_Packet>:$other, UnitAttr:$readonly);
+  let results = (outs Simt_Packet:$result);
+  let assemblyFormat = [{
+    $space $address `+` $displacement (`if` $predicate^ `else` $other `:` type($other))? attr-dict
+    `:` type($address) `,` type($result)
+  }];
+}
+
+def Simt_StoreOp : Simt_Op<"st", [MemoryEffects<[MemWrite]>]> {
+  let summary = "stores one to sixteen bytes";
+  let description = [{
+    To address + `displacement`, which is a multiple of the bytes stored, if the predicate is true.
+
+    ```mlir
+    func.func @example(%address: i32, %x: vector<2xf16>, %p: i1) {
+      simt.st shared %x, %address + 4 if %p : vector<2xf16>, i32
+      return
+    }
+    ```
+  }];
+  let arguments = (ins Simt_Space:$space, Simt_Packet:$value, Simt_Address:$address, I64Attr:$displacement,
+                       Optional<I1>:$predicate);
+  let assemblyFormat = [{
+    $space $value `,` $address `+` $displacement (`if` $predicate^)? attr-dict `:` type($value) `,` type($address)
+  }];
+}
+
+def Simt_AtomicAddOp : Simt_Op<"atomic_add", [AllTypesMatch<["value", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "adds to one element of global memory, indivisibly";
+  let description = [{
+    At address + `displacement`, if the predicate is true, in no order with other accesses. The result is what was there,
+    or 0.
+
+    ```mlir
+    func.func @example(%address: i64, %x: f32, %p: i1) -> f32 {
+      %0 = simt.atomic_add %x, %address + 4 if %p : f32
+      return %0 : f32
+    }
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[I32, I64, F32, F64]>:$value, I64:$address, I64Attr:$displacement,
+                       Optional<I1>:$predicate);
+  let results = (outs AnyTypeOf<[I32, I64, F32, F64]>:$result);
+  let assemblyFormat = "$value `,` $address `+` $displacement (`if` $predicate^)? attr-dict `:` type($result)";
+  let hasVerifier = 0;
+}
+
+def Simt_FenceOp : Simt_Op<"fence", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "orders this thread's accesses of global memory for the whole GPU";
+  let description = [{
+    ```mlir
+    func.func @example() {
+      simt.fence
+      return
+    }
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 0;
+}
+
+def Simt_ConsoleOp : Simt_Op<"console", [Pure]> {
+  let summary = "the address of the module's console";
+  let description = [{
+    lowering/Abi.h says what is there.
+
+    ```mlir
+    func.func @example() -> i64 {
+      %0 = simt.console : i64
+      return %0 : i64
+    }
+    ```
+  }];
+  let results = (outs I64:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 0;
+}
+
+def Simt_ReportOp : Simt_Op<"report", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "tells the console of a failed check";
+  let description = [{
+    When the condition is true, which it is in all threads of the program or in none, one of them tells. The console keeps
+    the failure of the first launch, of that the lowest program, and of that the first. `message` and `where` are
+    numbers of the module's texts.
+
+    ```mlir
+    func.func @example(%failed: i1, %program: i64, %element: i64) {
+      simt.report element %element of %program message 0 where 1 if %failed
+      return
+    }
+    ```
+  }];
+  let arguments = (ins I64:$element, I64:$program, I64Attr:$message, I64Attr:$where, I1:$condition);
+  let assemblyFormat = [{
+    `element` $element `of` $program `message` $message `where` $where `if` $condition attr-dict
+  }];
+  let hasVerifier = 0;
+}
+
+def Simt_ShuffleOp : Simt_Op<"shuffle", [Pure, AllTypesMatch<["value", "result"]>]> {
+  let summary = "the value of another lane of the warp";
+  let description = [{
+    That whose number differs from the thread's own in the bits of `mask`; all 32 lanes take part.
+
+    ```mlir
+    func.func @example(%x: i32) -> i32 {
+      %0 = simt.shuffle %x xor 16 : i32
+      return %0 : i32
+    }
+    ```
+  }];
+  let arguments = (ins I32:$value, ConfinedAttr<I32Attr, [IntMinValue<1>, IntMaxValue<31>]>:$mask);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$value `xor` $mask attr-dict `:` type($result)";
+  let hasVerifier = 0;
+}
+
+def Simt_ShuffleFromOp : Simt_Op<"shuffle_from", [Pure, AllTypesMatch<["value", "result"]>]> {
+  let summary = "the value of the lane with a number of its own";
+  let description = [{
+    `lane` is from 0 to 31; all 32 lanes take part, each asking whom it likes.
+
+    ```mlir
+    func.func @example(%x: i32, %lane: i32) -> i32 {
+      %0 = simt.shuffle_from %x, %lane : i32
+      return %0 : i32
+    }
+    ```
+  }];
+  let arguments = (ins I32:$value, I32:$lane);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$value `,` $lane attr-dict `:` type($result)";
+  let hasVerifier = 0;
+}
+
+def Simt_MmaOp : Simt_Op<"mma", [Pure, AllTypesMatch<["acc", "result"]>]> {
+  let summary = "one product of small matrices by a warp's tensor core: a · b + acc";
+  let description = [{
+    a is 16 × k by rows, b k × 8 by columns, acc 16 × 8; each thread gives its fragments, in the order of PTX's
+    `mma.sync`. k is 16 for f16 and bf16, 8 for f32 (rounded to tf32), 32 for i8.
+
+    ```mlir
+    func.func @example(%a: vector<8xbf16>, %b: vector<4xbf16>, %c: vector<4xf32>) -> vector<4xf32> {
+      %0 = simt.mma %a, %b, %c : vector<8xbf16>, vector<4xbf16>, vector<4xf32>
+      return %0 : vector<4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins VectorOfRankAndType<[1], [I8, BF16, F16, F32]>:$a, VectorOfRankAndType<[1], [I8, BF16, F16, F32]>:$b,
+                       VectorOfRankAndType<[1], [I32, F32]>:$acc);
+  let results = (outs VectorOfRankAndType<[1], [I32, F32]>:$result);
+  let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc)";
+}
+
+#endif

@@ -1,0 +1,41 @@
+// Powers of two, from the operations that make a scalar.
+
+#include "lowering/analysis/Divisibility.h"
+
+#include "dialect/tile/TileDialect.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace kiln::lowering {
+
+static constexpr unsigned mostBits = 30;
+
+/// How many of the lowest bits of every value are known to be zero.
+static unsigned zeroBits(Value value, int effort) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant.isZero() ? mostBits : std::min(mostBits, constant.countr_zero());
+  if (effort == 0)
+    return 0;
+  const auto of = [&](Value operand) { return zeroBits(operand, effort - 1); };
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto loop = dyn_cast_or_null<scf::ForOp>(argument.getOwner()->getParentOp());
+    return loop && loop.getInductionVar() == value ? std::min(of(loop.getLowerBound()), of(loop.getStep())) : 0;
+  }
+  return llvm::TypeSwitch<Operation *, unsigned>(value.getDefiningOp())
+      .Case<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp>(
+          [&](auto op) { return std::min(of(op.getLhs()), of(op.getRhs())); })
+      .Case([&](arith::MulIOp op) { return std::min(mostBits, of(op.getLhs()) + of(op.getRhs())); })
+      .Case([&](arith::SelectOp op) { return std::min(of(op.getTrueValue()), of(op.getFalseValue())); })
+      .Case<arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>([&](auto op) { return of(op.getIn()); })
+      .Default(0u);
+}
+
+int64_t divisorOf(Value value, int effort) { return int64_t{1} << zeroBits(value, effort); }
+
+} // namespace kiln::lowering

@@ -1,0 +1,13 @@
+// Which powers of two divide a scalar: what tells how wide a load at an offset may be.
+
+#pragma once
+
+#include "mlir/IR/Value.h"
+
+namespace kiln::lowering {
+
+/// The largest power of two, up to 2³⁰, that is known to divide every value of an integer; 2³⁰ for 0. Looks through
+/// `effort` operations.
+int64_t divisorOf(mlir::Value value, int effort = 8);
+
+} // namespace kiln::lowering

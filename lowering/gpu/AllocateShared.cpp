@@ -1,0 +1,91 @@
+// Places every buffer in the program's shared memory.
+//
+// Operations are numbered in program order. A buffer lives from its first to its last use; a loop that holds a use but
+// not the buffer counts as a whole: the next round may read what this one wrote. analysis/Lifetimes.h makes offsets of
+// that.
+
+#include "lowering/gpu/Passes.h"
+
+#include "lowering/Diagnostics.h"
+#include "lowering/analysis/Lifetimes.h"
+
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::gpu {
+
+#define GEN_PASS_DEF_ALLOCATESHARED
+#include "lowering/gpu/Passes.h.inc"
+
+namespace {
+
+/// Where buffers begin: what the widest access and the hardware's copies need.
+constexpr int64_t alignment = 128;
+
+/// Numbers of the operations in program order, an operation's own and its last inner one's.
+class ProgramOrder {
+public:
+  explicit ProgramOrder(Operation *root) { number(root); }
+
+  /// The moments from the first to the last use of a buffer.
+  Lifetime lifeOf(simt::BufferOp buffer) const {
+    Lifetime life = {
+        .bytes = static_cast<int64_t>(llvm::alignTo(cast<MemRefType>(buffer.getType()).getDimSize(0), alignment)),
+        .first = INT64_MAX,
+        .last = -1};
+    for (Operation *user : buffer->getUsers()) {
+      Operation *whole = user;
+      for (Operation *op = user; op->getBlock() != buffer->getBlock(); op = op->getParentOp())
+        if (isa<LoopLikeOpInterface>(op->getParentOp()))
+          whole = op->getParentOp();
+      const auto [first, last] = numbers.lookup(whole);
+      life.first = std::min(life.first, first);
+      life.last = std::max(life.last, last);
+    }
+    return life;
+  }
+
+private:
+  void number(Operation *op) {
+    const int64_t first = next++;
+    for (Region &region : op->getRegions())
+      for (Operation &inner : region.getOps())
+        number(&inner);
+    numbers[op] = {first, next - 1};
+  }
+
+  DenseMap<Operation *, std::pair<int64_t, int64_t>> numbers;
+  int64_t next = 0;
+};
+
+struct AllocateShared : impl::AllocateSharedBase<AllocateShared> {
+  using AllocateSharedBase::AllocateSharedBase;
+
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (!func->hasAttr("tile.kernel"))
+      return;
+    SmallVector<simt::BufferOp> buffers;
+    func.walk([&](simt::BufferOp buffer) { buffers.push_back(buffer); });
+    const ProgramOrder order(func);
+    std::vector<Lifetime> lives;
+    for (simt::BufferOp buffer : buffers)
+      lives.push_back(order.lifeOf(buffer));
+    const Placement placement = place(lives);
+    if (placement.bytes > limit) {
+      emitUserError(func) << "kernel '" << func.getName() << "' needs " << placement.bytes
+                          << " bytes of shared memory for its tiles, but a program may use at most " << int64_t(limit)
+                          << ": choose smaller tiles, or loop over parts of them";
+      return signalPassFailure();
+    }
+    for (const auto &[buffer, offset] : llvm::zip_equal(buffers, placement.offsets))
+      buffer.setOffset(offset);
+    func->setAttr("simt.shared_bytes", Builder(func.getContext()).getI64IntegerAttr(placement.bytes));
+  }
+};
+
+} // namespace
+
+} // namespace kiln::lowering::gpu

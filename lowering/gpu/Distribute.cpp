@@ -1,0 +1,240 @@
+// From tiles to threads: control flow, elementwise operations and what moves elements from register to register.
+//
+// In: a kernel whose tiles all have layouts, with everything that crosses threads in `simt`. Out: scalars and vectors
+// of one dimension. The kernel is written anew, operation by operation in program order.
+
+#include "lowering/gpu/Passes.h"
+#include "lowering/gpu/ThreadCode.h"
+
+#include "lowering/analysis/TileUses.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::gpu {
+
+#define GEN_PASS_DEF_DISTRIBUTE
+#include "lowering/gpu/Passes.h.inc"
+
+using simt::LayoutAttr;
+using simt::TileLayout;
+
+namespace {
+
+/// Writes one thread's operations for those of a block and what is in it.
+class Distributor {
+public:
+  Distributor(func::FuncOp func, OpBuilder &builder) : code(func, builder) {}
+
+  /// Adds what a thread does for the operations of `from` at the end of `to`.
+  LogicalResult lowerBlock(Block &from, Block &to);
+  /// The arguments of a block as those of another one.
+  void mapArguments(Block &from, Block &to) { code.mapping.map(from.getArguments(), to.getArguments()); }
+
+  void finish(Block &kernel) { code.finish(kernel); }
+
+private:
+  LogicalResult lower(Operation &op);
+  LogicalResult lowerFor(scf::ForOp op);
+  LogicalResult lowerIf(scf::IfOp op);
+  LogicalResult lowerConstant(arith::ConstantOp op);
+  /// The same operation on what a thread holds of its operands.
+  void copy(Operation &op);
+  void lowerIota(tile::IotaOp op);
+  LogicalResult lowerMove(tile::MoveOp op);
+  void lowerConvert(simt::ConvertOp op);
+  void lowerBuffer(simt::BufferOp op);
+
+  ThreadCode code;
+};
+
+} // namespace
+
+// --- Control flow ----------------------------------------------------------------------------------------------------
+
+LogicalResult Distributor::lowerBlock(Block &from, Block &to) {
+  code.builder.setInsertionPointToEnd(&to);
+  for (Operation &op : from) {
+    code.loc = op.getLoc();
+    if (failed(lower(op)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult Distributor::lowerFor(scf::ForOp op) {
+  const auto held = llvm::map_to_vector(op.getInitArgs(), [&](Value init) { return code.held(init); });
+  auto loop = scf::ForOp::create(code.builder, op.getLoc(), code.held(op.getLowerBound()),
+                                 code.held(op.getUpperBound()), code.held(op.getStep()), held);
+  if (loop.getBody()->mightHaveTerminator() && !loop.getBody()->empty())
+    loop.getBody()->getTerminator()->erase(); // there is one when nothing is carried
+  mapArguments(*op.getBody(), *loop.getBody());
+  if (failed(lowerBlock(*op.getBody(), *loop.getBody())))
+    return failure();
+  code.builder.setInsertionPointAfter(loop);
+  code.mapping.map(op.getResults(), loop.getResults());
+  return success();
+}
+
+LogicalResult Distributor::lowerIf(scf::IfOp op) {
+  const auto types = llvm::map_to_vector(op.getResultTypes(), ThreadCode::heldType);
+  const bool hasElse = !op.getElseRegion().empty();
+  auto branch = scf::IfOp::create(code.builder, op.getLoc(), types, code.held(op.getCondition()), hasElse);
+  const auto side = [&](Region &from, Region &to) {
+    if (!to.front().empty())
+      to.front().getTerminator()->erase();
+    return lowerBlock(from.front(), to.front());
+  };
+  if (failed(side(op.getThenRegion(), branch.getThenRegion())) ||
+      (hasElse && failed(side(op.getElseRegion(), branch.getElseRegion()))))
+    return failure();
+  code.builder.setInsertionPointAfter(branch);
+  code.mapping.map(op.getResults(), branch.getResults());
+  return success();
+}
+
+// --- Elementwise -----------------------------------------------------------------------------------------------------
+
+void Distributor::copy(Operation &op) {
+  Operation *const made = code.builder.clone(op, code.mapping);
+  for (Value result : made->getResults())
+    result.setType(ThreadCode::heldType(result.getType()));
+}
+
+LogicalResult Distributor::lowerConstant(arith::ConstantOp op) {
+  auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
+  if (!dense) {
+    copy(*op);
+    return success();
+  }
+  if (!dense.isSplat())
+    return op.emitError("expected a constant tile of one value");
+  auto type = cast<VectorType>(ThreadCode::heldType(op.getType()));
+  code.set(op.getResult(), code.make<arith::ConstantOp>(dense.resizeSplat(type)));
+  return success();
+}
+
+void Distributor::lowerIota(tile::IotaOp op) {
+  const LayoutAttr attribute = simt::layoutOf(op.getResult());
+  const TileLayout layout = attribute.getLayout();
+  const auto type = cast<VectorType>(ThreadCode::heldType(op.getType()));
+  SmallVector<APInt> known;
+  for (int64_t stored = 0; stored < layout.numStored(); ++stored)
+    known.emplace_back(type.getElementTypeBitWidth(), layout.positionOf(stored)[0]);
+  Value positions = code.make<arith::ConstantOp>(DenseElementsAttr::get(type, known));
+  if (Value share = code.shareOf(attribute, 0)) {
+    if (type.getElementType().isInteger(64))
+      share = code.make<arith::ExtUIOp>(type.getElementType(), share);
+    positions = code.add(positions, code.make<vector::BroadcastOp>(type, share));
+  }
+  code.set(op.getResult(), positions);
+}
+
+// --- From register to register ---------------------------------------------------------------------------------------
+
+/// Layouts were chosen so that a thread holds the elements that it needs; the map says in which registers.
+LogicalResult Distributor::lowerMove(tile::MoveOp op) {
+  const Value source = op.getMoved(), result = op->getResult(0);
+  const auto type = ThreadCode::heldType(result.getType());
+  if (!simt::layoutOf(source)) {
+    const Value scalar = code.held(source);
+    code.set(result, isa<VectorType>(type) ? code.make<vector::BroadcastOp>(type, scalar) : scalar);
+    return success();
+  }
+  if (!simt::layoutOf(result)) { // one element, which every thread holds
+    code.set(result, code.make<vector::ExtractOp>(code.held(source), 0));
+    return success();
+  }
+  const TileLayout from = simt::layoutOf(source).getLayout(), to = simt::layoutOf(result).getLayout();
+  const auto refuse = [&] {
+    return op->emitOpError("expected layouts in which a thread holds what it needs, but got ")
+           << source.getType() << " and " << result.getType();
+  };
+  if (isa<tile::ReshapeOp>(*op)) { // every element stays at its stored index
+    code.set(result, code.held(source));
+    return from.reshape(to.shape().sizes()) == to ? success() : LogicalResult(refuse());
+  }
+  Indices indices;
+  for (int64_t stored = 0; stored < to.numStored(); ++stored) {
+    const auto at = from.storedAt(op.getMoveMap().compose(to.positionOf(stored)));
+    if (!at)
+      return refuse();
+    indices.push_back(*at);
+  }
+  code.set(result, code.pick(code.held(source), indices));
+  return success();
+}
+
+void Distributor::lowerConvert(simt::ConvertOp op) {
+  const TileLayout from = simt::layoutOf(op.getSource()).getLayout(), to = simt::layoutOf(op.getResult()).getLayout();
+  Indices indices;
+  for (int64_t stored = 0; stored < to.numStored(); ++stored)
+    indices.push_back(*from.storedAt(to.positionOf(stored)));
+  code.set(op.getResult(), code.pick(code.held(op.getSource()), indices));
+}
+
+void Distributor::lowerBuffer(simt::BufferOp op) {
+  code.set(op.getResult(), code.add(code.sharedBase(), code.i32(op.getOffset().value_or(0))));
+}
+
+// --- The pass --------------------------------------------------------------------------------------------------------
+
+LogicalResult Distributor::lower(Operation &op) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+      .Case([&](scf::ForOp loop) { return lowerFor(loop); })
+      .Case([&](scf::IfOp branch) { return lowerIf(branch); })
+      .Case([&](arith::ConstantOp constant) { return lowerConstant(constant); })
+      .Case([&](tile::MoveOp move) { return lowerMove(move); })
+      .Case([&](tile::IotaOp iota) { return lowerIota(iota), success(); })
+      .Case([&](tile::LoadOp load) { return distributeLoad(code, load), success(); })
+      .Case([&](tile::StoreOp store) { return distributeStore(code, store), success(); })
+      .Case([&](tile::GatherOp gather) { return distributeGather(code, gather), success(); })
+      .Case([&](tile::ScatterOp scatter) { return distributeScatter(code, scatter), success(); })
+      .Case([&](tile::AtomicAddOp add) { return distributeAtomicAdd(code, add), success(); })
+      .Case([&](tile::DotOp dot) { return distributeDot(code, dot), success(); })
+      .Case([&](simt::ConvertOp convert) { return lowerConvert(convert), success(); })
+      .Case([&](simt::BufferOp buffer) { return lowerBuffer(buffer), success(); })
+      .Case([&](simt::WriteOp write) { return distributeWrite(code, write), success(); })
+      .Case([&](simt::ReadOp read) { return distributeRead(code, read), success(); })
+      .Case([&](simt::ReserveOp reserve) { return distributeReserve(code, reserve), success(); })
+      .Case([&](simt::PrintOp print) { return distributePrint(code, print), success(); })
+      .Case([&](simt::ReduceOp reduce) { return distributeReduce(code, reduce), success(); })
+      .Default([&](Operation *other) {
+        if (isa<tile::TileDialect>(other->getDialect()) &&
+            !isa<tile::DimOp, tile::ProgramIdOp, tile::NumProgramsOp>(other))
+          return LogicalResult(other->emitOpError("expected an operation that threads can do"));
+        copy(*other);
+        return success();
+      });
+}
+
+namespace {
+struct Distribute : impl::DistributeBase<Distribute> {
+  using DistributeBase::DistributeBase;
+
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (!func->hasAttr("tile.kernel"))
+      return;
+    Block *const from = &func.front();
+    Block *const to = new Block;
+    func.getBody().push_back(to);
+    for (BlockArgument argument : from->getArguments())
+      to->addArgument(argument.getType(), argument.getLoc());
+    OpBuilder builder(func.getContext());
+    Distributor distributor(func, builder);
+    distributor.mapArguments(*from, *to);
+    if (failed(distributor.lowerBlock(*from, *to)))
+      return signalPassFailure();
+    distributor.finish(*to);
+    from->dropAllReferences();
+    from->erase();
+  }
+};
+} // namespace
+
+} // namespace kiln::lowering::gpu

@@ -1,0 +1,106 @@
+// A product by one thread's share of it: as instructions of the tensor core, or as outer products in registers.
+
+#include "lowering/gpu/ThreadCode.h"
+
+#include "dialect/simt/layout/Fragments.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace kiln::lowering::gpu {
+
+using simt::LayoutAttr;
+using simt::TileLayout;
+
+static TileLayout layoutOf(Value tile) { return simt::layoutOf(tile).getLayout(); }
+
+/// An operand with zeros past the end of K, where its layout pads it: 0 · NaN would not be 0.
+static Value withoutPadding(ThreadCode &code, Value operand, unsigned axis) {
+  const LayoutAttr attribute = simt::layoutOf(operand);
+  const TileLayout layout = attribute.getLayout();
+  const Value vector = code.held(operand);
+  if (!layout.shape()[axis].isPadded())
+    return vector;
+  Values within;
+  for (int64_t stored = 0; stored < layout.numStored(); ++stored) {
+    const Value is = code.isWithin(attribute, stored, axis);
+    within.push_back(is ? is : code.make<arith::ConstantIntOp>(!layout.isDead(stored), 1));
+  }
+  const auto type = cast<VectorType>(vector.getType());
+  const Value mask =
+      code.make<vector::FromElementsOp>(cast<VectorType>(typeLike(type, code.builder.getI1Type())), within);
+  return code.make<arith::SelectOp>(mask, vector, code.make<arith::ConstantOp>(code.builder.getZeroAttr(type)));
+}
+
+/// Fragments lie together in registers: those of the sums four by four, those of operands as many as an instruction
+/// takes.
+static void multiplyByTensorCore(ThreadCode &code, tile::DotOp op) {
+  const TileLayout a = layoutOf(op.getA()), b = layoutOf(op.getB()), acc = layoutOf(op.getAcc());
+  const int64_t K = a.shape()[1].size;
+  const unsigned bits = cast<RankedTensorType>(op.getA().getType()).getElementTypeBitWidth();
+  const unsigned k = simt::mmaShapeFor(bits, K)->k;
+  const auto fragments = [&](Value vector, const TileLayout &layout, unsigned size) {
+    return [&code, &layout, vector, size, known = std::map<int64_t, Value>()](int64_t row, int64_t column) mutable {
+      const int64_t first = *layout.storedAt({row, column});
+      Value &fragment = known[first];
+      if (!fragment)
+        fragment = code.make<vector::ExtractStridedSliceOp>(vector, first, size, 1);
+      return fragment;
+    };
+  };
+  auto left = fragments(withoutPadding(code, op.getA(), 1), a, 16 * k / simt::numLanes);
+  auto right = fragments(withoutPadding(code, op.getB(), 0), b, 8 * k / simt::numLanes);
+  const Value sums = code.held(op.getAcc());
+  Values results;
+  for (int64_t stored = 0; stored < acc.numStored(); stored += 4) {
+    const SmallVector<int64_t> position = acc.positionOf(stored);
+    Value sum = code.make<vector::ExtractStridedSliceOp>(sums, stored, 4, 1);
+    for (int64_t step = 0; step < a.shape()[1].padded; step += k) {
+      const Value x = left(position[0], step), y = right(step, position[1]);
+      sum = code.make<simt::MmaOp>(sum.getType(), x, y, sum);
+    }
+    auto parts = vector::ToElementsOp::create(code.builder, code.loc, sum);
+    llvm::append_range(results, parts.getResults());
+  }
+  code.set(op.getResult(), ArrayRef<Value>(results));
+}
+
+/// Operands as what products are summed in.
+static Value widened(ThreadCode &code, Value vector, Type sum) {
+  const auto type = cast<VectorType>(vector.getType());
+  if (type.getElementType() == sum)
+    return vector;
+  if (sum.isInteger())
+    return code.make<arith::ExtSIOp>(typeLike(type, sum), vector);
+  return code.make<arith::ExtFOp>(typeLike(type, sum), vector);
+}
+
+static void multiplyInRegisters(ThreadCode &code, tile::DotOp op) {
+  const TileLayout a = layoutOf(op.getA()), b = layoutOf(op.getB()), acc = layoutOf(op.getAcc());
+  const Type type = cast<RankedTensorType>(op.getType()).getElementType();
+  const Value left = widened(code, code.held(op.getA()), type), right = widened(code, code.held(op.getB()), type);
+  Value sum = code.held(op.getAcc());
+  for (int64_t step = 0; step < a.shape()[1].size; ++step) {
+    Indices rows, columns;
+    for (int64_t stored = 0; stored < acc.numStored(); ++stored) {
+      const SmallVector<int64_t> position = acc.positionOf(stored);
+      rows.push_back(*a.storedAt({position[0], step}));
+      columns.push_back(*b.storedAt({step, position[1]}));
+    }
+    const Value x = code.pick(left, rows), y = code.pick(right, columns);
+    sum = type.isInteger() ? code.add(sum, code.make<arith::MulIOp>(x, y)) : code.make<math::FmaOp>(x, y, sum);
+  }
+  code.set(op.getResult(), sum);
+}
+
+void distributeDot(ThreadCode &code, tile::DotOp op) {
+  if (op->hasAttr("simt.mma"))
+    multiplyByTensorCore(code, op);
+  else
+    multiplyInRegisters(code, op);
+}
+
+} // namespace kiln::lowering::gpu

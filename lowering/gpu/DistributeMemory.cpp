@@ -1,0 +1,345 @@
+// Accesses of global memory by one thread: addresses, predicates, packets.
+//
+// A tile at offsets o of a view with strides s has, at position p, the element at byte (Σ (oᵈ + pᵈ) · sᵈ) · size from
+// the view's first. A thread's p is its share plus a known number, so that an address is computed once for the tile and
+// once for each distinct number in dimensions of unknown stride; the rest is a displacement in the instruction.
+//
+// An element is inside where low ≤ pᵈ < high in every dimension, with
+//
+//     low = max(0, −oᵈ)      high = min(tile's extent, view's extent − oᵈ)
+//
+// computed in 64 bits once for the tile; positions are compared in 32. Packets lie inside or outside as a whole:
+// gpu-coalesce-accesses has seen to it.
+
+#include "lowering/gpu/ThreadCode.h"
+
+#include "lowering/analysis/Ranges.h"
+#include "lowering/analysis/TileUses.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace kiln::lowering::gpu {
+
+using simt::LayoutAttr;
+using simt::TileLayout;
+
+namespace {
+
+/// One tile in one view.
+class GlobalTile {
+public:
+  /// `offsets` of all dimensions; of a gather or scatter, those behind the first, and `rows`, the tile of row numbers.
+  GlobalTile(ThreadCode &code, Value view, OperandRange offsets, RankedTensorType tile, Value rows = {});
+
+  /// Elements of a packet.
+  int64_t vector = 1;
+  /// Stored indices at which packets begin, without those that no thread has in the tile.
+  Indices packets() const;
+  Value address(int64_t stored);
+  int64_t displacement(int64_t stored) const;
+  /// Whether a packet lies inside; null when all do.
+  Value isInside(int64_t stored);
+
+  const LayoutAttr attribute;
+  const TileLayout layout;
+  const Type element; // as memory has it: bool is i8
+
+private:
+  /// What a position in one dimension must be from and below. `low` is null where it is 0, `high` where no bound is
+  /// nearer than the tile's own end.
+  struct Bounds {
+    Value low, high;
+  };
+  void findStrides(MemRefType type);
+  void findBounds(MemRefType type, OperandRange offsets);
+  Value strideBytes(unsigned dim);
+  Value rowOf(int64_t stored);
+  bool isRowDim(unsigned dim) const { return rows && dim == 0; }
+
+  ThreadCode &code;
+  const Value view, rows;
+  const int64_t bytes;
+  SmallVector<int64_t> strides; // in elements; kDynamic
+  SmallVector<Value> unknownStrides, rowElements;
+  SmallVector<Bounds> bounds;
+  Value rowCount, base;
+  DenseMap<std::pair<unsigned, int64_t>, Value> insides; // by dimension and known part of the position
+  std::map<Indices, Value> addresses;                    // by known parts in dimensions of unknown stride
+};
+
+Type storedType(Type element) { return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element; }
+
+GlobalTile::GlobalTile(ThreadCode &code, Value view, OperandRange offsets, RankedTensorType tile, Value rows)
+    : attribute(simt::layoutOf(tile)), layout(attribute.getLayout()), element(storedType(tile.getElementType())),
+      code(code), view(code.held(view)), rows(rows), bytes(element.getIntOrFloatBitWidth() / 8) {
+  const auto type = cast<MemRefType>(view.getType());
+  findStrides(type);
+  findBounds(type, offsets);
+  const Value pointer = code.make<memref::ExtractAlignedPointerAsIndexOp>(this->view);
+  base = code.make<arith::IndexCastOp>(code.builder.getI64Type(), pointer);
+  for (unsigned dim = 0; dim < layout.rank(); ++dim) {
+    if (isRowDim(dim))
+      continue;
+    Value position = code.held(offsets[dim - (rows ? 1 : 0)]);
+    if (const Value share = code.shareOf(attribute, dim))
+      position = code.add(position, code.make<arith::ExtUIOp>(code.builder.getI64Type(), share));
+    base = code.add(base, code.make<arith::MulIOp>(position, strideBytes(dim)));
+  }
+  if (rows)
+    for (const Value row : code.elementsOf(rows))
+      rowElements.push_back(row.getType().isInteger(64) ? row
+                                                        : code.make<arith::ExtSIOp>(code.builder.getI64Type(), row));
+}
+
+void GlobalTile::findStrides(MemRefType type) {
+  strides.assign(type.getStridesAndOffset().first);
+  unknownStrides.resize(strides.size());
+  if (llvm::none_of(strides, ShapedType::isDynamic))
+    return;
+  auto metadata = memref::ExtractStridedMetadataOp::create(code.builder, code.loc, view);
+  for (const auto [dim, stride] : llvm::enumerate(strides))
+    if (ShapedType::isDynamic(stride))
+      unknownStrides[dim] = code.make<arith::IndexCastOp>(code.builder.getI64Type(), metadata.getStrides()[dim]);
+}
+
+Value GlobalTile::strideBytes(unsigned dim) {
+  if (!unknownStrides[dim])
+    return code.i64(strides[dim] * bytes);
+  return code.times(unknownStrides[dim], bytes);
+}
+
+void GlobalTile::findBounds(MemRefType type, OperandRange offsets) {
+  const auto extentOf = [&](unsigned dim) {
+    return type.isDynamicDim(dim) ? code.make<tile::DimOp>(code.builder.getI64Type(), view, int64_t(dim))
+                                  : code.i64(type.getDimSize(dim));
+  };
+  const auto narrow = [&](Value word) { return code.make<arith::TruncIOp>(code.builder.getI32Type(), word); };
+  for (unsigned dim = 0; dim < layout.rank(); ++dim) {
+    Bounds &bound = bounds.emplace_back();
+    if (isRowDim(dim)) {
+      rowCount = extentOf(dim);
+      continue;
+    }
+    const simt::Extent &own = layout.shape()[dim];
+    const Value offset = offsets[dim - (rows ? 1 : 0)];
+    APInt known;
+    if (matchPattern(offset, m_ConstantInt(&known)) && !type.isDynamicDim(dim) && known.isNonNegative() &&
+        known.sle(type.getDimSize(dim) - own.size)) { // the whole tile, wherever
+      continue;
+    }
+    // The offset is brought near first, so that no difference overflows.
+    const Value extent = extentOf(dim);
+    const bool isFromZero = isNonNegative(rangeOf(offset));
+    Value near = code.make<arith::MinSIOp>(code.held(offset), extent);
+    if (!isFromZero) {
+      near = code.make<arith::MaxSIOp>(near, code.i64(-own.padded));
+      bound.low = narrow(code.make<arith::SubIOp>(code.i64(0), near)); // below 0 it holds of every position
+      bound.low = code.make<arith::SelectOp>(code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, near, code.i64(0)),
+                                             bound.low, code.i32(0));
+    }
+    const Value left = code.make<arith::SubIOp>(extent, near);
+    bound.high = narrow(code.make<arith::MinSIOp>(left, code.i64(own.size)));
+  }
+}
+
+Indices GlobalTile::packets() const {
+  Indices result;
+  for (int64_t stored = 0; stored < layout.numStored(); stored += vector)
+    if (!layout.isDead(stored))
+      result.push_back(stored);
+  return result;
+}
+
+int64_t GlobalTile::displacement(int64_t stored) const {
+  int64_t sum = 0;
+  for (const auto [dim, position] : llvm::enumerate(layout.positionOf(stored)))
+    if (!unknownStrides[dim] && !isRowDim(dim))
+      sum += position * strides[dim] * bytes;
+  return llvm::isInt<32>(sum) ? sum : 0;
+}
+
+Value GlobalTile::rowOf(int64_t stored) {
+  const TileLayout rowLayout = simt::layoutOf(rows).getLayout();
+  return rowElements[*rowLayout.storedAt({layout.positionOf(stored)[0]})];
+}
+
+Value GlobalTile::address(int64_t stored) {
+  const SmallVector<int64_t> position = layout.positionOf(stored);
+  SmallVector<int64_t> key;
+  int64_t far = 0; // what does not fit the displacement
+  for (unsigned dim = 0; dim < layout.rank(); ++dim) {
+    if (unknownStrides[dim] || isRowDim(dim))
+      key.push_back(position[dim]);
+    else
+      far += position[dim] * strides[dim] * bytes;
+  }
+  key.push_back(llvm::isInt<32>(far) ? 0 : far);
+  Value &address = addresses[key];
+  if (address)
+    return address;
+  address = base;
+  for (unsigned dim = 0; dim < layout.rank(); ++dim)
+    if (isRowDim(dim))
+      address = code.add(address, code.make<arith::MulIOp>(rowOf(stored), strideBytes(dim)));
+    else if (unknownStrides[dim] && position[dim])
+      address = code.add(address, code.times(unknownStrides[dim], position[dim] * bytes));
+  if (key.back())
+    address = code.add(address, code.i64(key.back()));
+  return address;
+}
+
+Value GlobalTile::isInside(int64_t stored) {
+  const SmallVector<int64_t> position = layout.positionOf(stored);
+  Value inside;
+  for (unsigned dim = 0; dim < layout.rank(); ++dim) {
+    const auto [entry, isNew] = insides.try_emplace({dim, position[dim]});
+    if (isNew) {
+      Value here;
+      if (isRowDim(dim)) {
+        const Value row = rowOf(stored); // as a number without sign, a negative one is too large
+        here = code.both(code.isWithin(attribute, stored, dim),
+                         code.make<arith::CmpIOp>(arith::CmpIPredicate::ult, row, rowCount));
+      } else if (!bounds[dim].high) {
+        here = code.isWithin(attribute, stored, dim);
+      } else {
+        const Value at = code.add(code.shareOf(attribute, dim), code.i32(position[dim]));
+        here = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, at, bounds[dim].high);
+        if (bounds[dim].low)
+          here = code.both(here, code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, at, bounds[dim].low));
+      }
+      insides[{dim, position[dim]}] = here;
+    }
+    inside = code.both(inside, insides[{dim, position[dim]}]);
+  }
+  return inside;
+}
+
+TypedAttr paddingOf(tile::Padding padding, Type element) {
+  Builder builder(element.getContext());
+  auto type = dyn_cast<FloatType>(element);
+  if (!type)
+    return builder.getIntegerAttr(element, 0);
+  const llvm::fltSemantics &semantics = type.getFloatSemantics();
+  switch (padding) {
+  case tile::Padding::Zero:
+    return builder.getFloatAttr(type, APFloat::getZero(semantics));
+  case tile::Padding::NegZero:
+    return builder.getFloatAttr(type, APFloat::getZero(semantics, true));
+  case tile::Padding::Inf:
+    return builder.getFloatAttr(type, APFloat::getInf(semantics));
+  case tile::Padding::NegInf:
+    return builder.getFloatAttr(type, APFloat::getInf(semantics, true));
+  case tile::Padding::NaN:
+    return builder.getFloatAttr(type, APFloat::getNaN(semantics));
+  }
+  llvm_unreachable("a padding that is none");
+}
+
+int64_t vectorOf(Operation *op) {
+  auto vector = op->getAttrOfType<IntegerAttr>("simt.vector");
+  return vector ? vector.getInt() : 1;
+}
+
+/// Nothing that the kernel may write overlaps the view.
+bool isReadOnly(Operation *op, Value view) {
+  return llvm::none_of(writtenViews(op->getParentOfType<func::FuncOp>()),
+                       [&](Value written) { return mayOverlap(written, view); });
+}
+
+} // namespace
+
+/// A bool is any byte but 0.
+static Value asTile(ThreadCode &code, ArrayRef<Value> elements, Type element) {
+  const auto type = VectorType::get({static_cast<int64_t>(elements.size())}, elements[0].getType());
+  const Value vector = code.make<vector::FromElementsOp>(type, elements);
+  if (!element.isInteger(1))
+    return vector;
+  return code.make<arith::CmpIOp>(arith::CmpIPredicate::ne, vector,
+                                  code.make<arith::ConstantOp>(code.builder.getZeroAttr(type)));
+}
+
+static void load(ThreadCode &code, Operation *op, GlobalTile &tile, Value view, tile::Padding padding) {
+  tile.vector = vectorOf(op);
+  const TypedAttr pad = paddingOf(padding, tile.element);
+  const auto packet = VectorType::get({tile.vector}, tile.element);
+  const Value other = code.make<arith::ConstantOp>(DenseElementsAttr::get(packet, Attribute(pad)));
+  const Value padded = code.make<arith::ConstantOp>(pad);
+  const bool readonly = isReadOnly(op, view);
+  Values elements(tile.layout.numStored(), padded);
+  for (const int64_t stored : tile.packets()) {
+    const Value inside = tile.isInside(stored);
+    const Value loaded = code.make<simt::LoadOp>(packet, simt::Space::Global, tile.address(stored),
+                                                 tile.displacement(stored), inside, inside ? other : Value(), readonly);
+    auto parts = vector::ToElementsOp::create(code.builder, code.loc, loaded);
+    llvm::copy(parts.getResults(), elements.begin() + stored);
+  }
+  code.set(op->getResult(0), asTile(code, elements, getElementTypeOrSelf(op->getResult(0).getType())));
+}
+
+/// What a thread holds of a tile, as memory has it.
+static Values storedElements(ThreadCode &code, Value value) {
+  Value vector = code.held(value);
+  const auto type = cast<VectorType>(vector.getType());
+  if (type.getElementType().isInteger(1))
+    vector = code.make<arith::ExtUIOp>(typeLike(type, code.builder.getI8Type()), vector);
+  return Values(vector::ToElementsOp::create(code.builder, code.loc, vector).getResults());
+}
+
+static void store(ThreadCode &code, Operation *op, GlobalTile &tile, Value value) {
+  tile.vector = vectorOf(op);
+  const Values elements = storedElements(code, value);
+  const auto packet = VectorType::get({tile.vector}, tile.element);
+  const Value owner = code.isOwner(tile.layout);
+  for (const int64_t stored : tile.packets()) {
+    const Value part = code.make<vector::FromElementsOp>(packet, ArrayRef(elements).slice(stored, tile.vector));
+    const Value predicate = code.both(tile.isInside(stored), owner);
+    simt::StoreOp::create(code.builder, code.loc, simt::Space::Global, part, tile.address(stored),
+                          tile.displacement(stored), predicate);
+  }
+}
+
+void distributeLoad(ThreadCode &code, tile::LoadOp op) {
+  GlobalTile tile(code, op.getView(), op.getOffsets(), cast<RankedTensorType>(op.getType()));
+  load(code, op, tile, op.getView(), op.getPadding());
+}
+
+void distributeGather(ThreadCode &code, tile::GatherOp op) {
+  GlobalTile tile(code, op.getView(), op.getOffsets(), cast<RankedTensorType>(op.getType()), op.getRows());
+  load(code, op, tile, op.getView(), op.getPadding());
+}
+
+void distributeStore(ThreadCode &code, tile::StoreOp op) {
+  GlobalTile tile(code, op.getView(), op.getOffsets(), cast<RankedTensorType>(op.getValue().getType()));
+  store(code, op, tile, op.getValue());
+}
+
+void distributeScatter(ThreadCode &code, tile::ScatterOp op) {
+  GlobalTile tile(code, op.getView(), op.getOffsets(), cast<RankedTensorType>(op.getValue().getType()), op.getRows());
+  store(code, op, tile, op.getValue());
+}
+
+/// An order that releases or acquires is a fence before or after; gpu-insert-barriers makes the other threads wait.
+void distributeAtomicAdd(ThreadCode &code, tile::AtomicAddOp op) {
+  GlobalTile tile(code, op.getView(), op.getOffsets(), cast<RankedTensorType>(op.getType()));
+  const bool acquires = op.getOrder() == tile::MemoryOrder::Acquire || op.getOrder() == tile::MemoryOrder::AcqRel,
+             releases = op.getOrder() == tile::MemoryOrder::Release || op.getOrder() == tile::MemoryOrder::AcqRel;
+  Values elements = code.elementsOf(op.getValue());
+  const Value zero = code.make<arith::ConstantOp>(cast<TypedAttr>(code.builder.getZeroAttr(tile.element)));
+  const Value owner = code.isOwner(tile.layout);
+  if (releases)
+    simt::FenceOp::create(code.builder, code.loc);
+  Values before(elements.size(), zero);
+  for (const int64_t stored : tile.packets())
+    before[stored] = code.make<simt::AtomicAddOp>(tile.element, elements[stored], tile.address(stored),
+                                                  tile.displacement(stored), code.both(tile.isInside(stored), owner));
+  if (acquires)
+    simt::FenceOp::create(code.builder, code.loc);
+  code.set(op.getResult(), before);
+}
+
+} // namespace kiln::lowering::gpu

@@ -1,0 +1,141 @@
+// LLVM's half of the GPU compiler: from vectors to scalars first, then a short list of optimisations, then PTX.
+//
+// A thread's share of a tile is one vector until here, so that all passes above deal with one operation where the
+// thread will have one for each element. LLVM's scalarizer takes them apart; vectors of PTX are in inline assembly,
+// which lists its operands. Nothing may contract: mul.rn and add.rn stay two.
+
+#include "lowering/gpu/EmitPtx.h"
+
+#include "lowering/FatalErrors.h"
+
+#include "llvm/Analysis/AliasAnalysis.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace kiln::lowering::gpu {
+
+static const llvm::Triple &gpuTriple() {
+  static const llvm::Triple triple("nvptx64-nvidia-cuda");
+  return triple;
+}
+
+static const llvm::Target &nvptxBackend() {
+  static const llvm::Target *const backend = [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    std::string error;
+    return llvm::TargetRegistry::lookupTarget(gpuTriple(), error);
+  }();
+  return *backend;
+}
+
+static std::unique_ptr<llvm::TargetMachine> createMachine(const GpuTarget &target) {
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  return std::unique_ptr<llvm::TargetMachine>(nvptxBackend().createTargetMachine(
+      gpuTriple(), target.architecture, "", options, {}, {}, llvm::CodeGenOptLevel::Default));
+}
+
+/// Notes the errors that LLVM reports without stopping; remarks and warnings are dropped.
+static void noteError(const llvm::DiagnosticInfo *info, void *errors) {
+  if (info->getSeverity() != llvm::DS_Error)
+    return;
+  llvm::raw_string_ostream stream(*static_cast<std::string *>(errors));
+  llvm::DiagnosticPrinterRawOStream printer(stream);
+  info->print(printer);
+  stream << "\n";
+}
+
+static constexpr llvm::StringLiteral optimisation =
+    "function(scalarizer,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),"
+    "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)";
+
+static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::PassBuilder builder(&machine);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager callGraph;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(callGraph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, callGraph, modules);
+  llvm::ModulePassManager passes;
+  llvm::cantFail(builder.parsePassPipeline(passes, optimisation));
+  passes.run(module, modules);
+}
+
+/// What `insert` adds its element to, when that is a vector of one element in other clothes:
+///
+///     bitcast (insertelement <2 x i16> poison, i16 %x, 0) to <2 x half>
+static llvm::InsertElementInst *beginningBehindCast(llvm::InsertElementInst *insert) {
+  auto *cast = llvm::dyn_cast<llvm::BitCastInst>(insert->getOperand(0));
+  auto *first = cast ? llvm::dyn_cast<llvm::InsertElementInst>(cast->getOperand(0)) : nullptr;
+  const auto lanes = [](llvm::Value *vector) {
+    return llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
+  };
+  return first && lanes(first) == lanes(insert) && llvm::isa<llvm::UndefValue>(first->getOperand(0)) ? first : nullptr;
+}
+
+/// Code generation spells a vector of two elements by one instruction when they are inserted one right after the other.
+/// With a cast between it spells one that is half built, and reads a register that nobody wrote. So the cast goes to
+/// the element.
+static void buildVectorsWhole(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
+      auto *insert = llvm::dyn_cast<llvm::InsertElementInst>(&instruction);
+      llvm::InsertElementInst *const first = insert ? beginningBehindCast(insert) : nullptr;
+      if (!first)
+        continue;
+      llvm::IRBuilder<> builder(insert);
+      llvm::Type *const element = llvm::cast<llvm::VectorType>(insert->getType())->getElementType();
+      llvm::Value *const begun =
+          builder.CreateInsertElement(llvm::PoisonValue::get(insert->getType()),
+                                      builder.CreateBitCast(first->getOperand(1), element), first->getOperand(2));
+      insert->setOperand(0, begun);
+    }
+}
+
+std::vector<char> emitPtx(llvm::Module &module, const GpuTarget &target, const StageSink &sink) {
+  std::string errors;
+  module.getContext().setDiagnosticHandlerCallBack(noteError, &errors);
+  const std::unique_ptr<llvm::TargetMachine> machine = createMachine(target);
+  module.setTargetTriple(gpuTriple());
+  module.setDataLayout(machine->createDataLayout());
+  optimise(module, *machine);
+  buildVectorsWhole(module);
+  if (sink) {
+    std::string text;
+    llvm::raw_string_ostream(text) << module;
+    sink("llvm", text);
+  }
+  llvm::SmallVector<char, 0> ptx;
+  llvm::raw_svector_ostream stream(ptx);
+  llvm::legacy::PassManager passes;
+  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile,
+                                   /*DisableVerify=*/true))
+    throw BackendError("the NVPTX backend cannot write text");
+  passes.run(module);
+  module.getContext().setDiagnosticHandlerCallBack(nullptr);
+  if (!errors.empty())
+    throw BackendError(errors);
+  if (sink)
+    sink("ptx", std::string(ptx.begin(), ptx.end()));
+  return {ptx.begin(), ptx.end()};
+}
+
+} // namespace kiln::lowering::gpu

@@ -1,0 +1,14 @@
+// LLVM's half of the GPU compiler.
+
+#pragma once
+
+#include "lowering/Backend.h"
+#include "lowering/gpu/GpuTarget.h"
+
+namespace kiln::lowering::gpu {
+
+/// The module as PTX text, without a zero at its end. `sink`, when set, gets the stages "llvm" and "ptx". Throws
+/// BackendError.
+std::vector<char> emitPtx(llvm::Module &module, const GpuTarget &target, const StageSink &sink);
+
+} // namespace kiln::lowering::gpu

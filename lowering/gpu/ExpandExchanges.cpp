@@ -1,0 +1,372 @@
+// Spells what crosses warps as writes to and reads from shared memory.
+//
+// A tile lies in a buffer in row-major order; where rows fill a whole number of times the 32 banks, each row begins 16
+// bytes further on, so that a column does not lie in one bank.
+
+#include "lowering/gpu/Passes.h"
+
+#include "dialect/simt/layout/Blocked.h"
+#include "dialect/simt/layout/Fragments.h"
+#include "lowering/Abi.h"
+#include "lowering/gpu/ThreadCode.h"
+#include "lowering/gpu/Threads.h"
+#include "lowering/tile/Console.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::gpu {
+
+#define GEN_PASS_DEF_EXPANDEXCHANGES
+#include "lowering/gpu/Passes.h.inc"
+
+using simt::Hw;
+using simt::LayoutAttr;
+using simt::TileLayout;
+
+namespace {
+
+/// Bytes in one turn through the banks of shared memory, and what moves a row to other banks.
+constexpr int64_t bankBytes = 128, skewBytes = 16;
+
+/// Where the elements of a tile are in a buffer.
+struct Place {
+  SmallVector<int64_t> strides; // in bytes
+  int64_t bytes = 0;
+};
+
+int64_t elementBytes(RankedTensorType tile) { return std::max(1u, tile.getElementTypeBitWidth() / 8); }
+
+Place placeOf(RankedTensorType tile, bool isDense) {
+  Place place{SmallVector<int64_t>(tile.getRank()), elementBytes(tile)};
+  bool isRow = true; // within the last dimension of extent above 1
+  for (int64_t dim = tile.getRank() - 1; dim >= 0; --dim) {
+    place.strides[dim] = place.bytes;
+    place.bytes *= tile.getDimSize(dim);
+    if (tile.getDimSize(dim) == 1 || !isRow)
+      continue;
+    isRow = false;
+    const bool hasRows = tile.getNumElements() > tile.getDimSize(dim);
+    if (!isDense && hasRows && place.bytes >= skewBytes)
+      place.bytes =
+          llvm::alignTo(place.bytes, skewBytes) + (llvm::alignTo(place.bytes, skewBytes) % bankBytes ? 0 : skewBytes);
+  }
+  return place;
+}
+
+/// Writes what stands for one operation, in its place.
+class Expander {
+public:
+  explicit Expander(Operation *op) : builder(op), loc(op->getLoc()) {}
+
+  Value write(Value tile, const Place &place) {
+    const auto type =
+        MemRefType::get({place.bytes}, builder.getI8Type(), MemRefLayoutAttrInterface(), builder.getI64IntegerAttr(3));
+    const Value buffer = simt::BufferOp::create(builder, loc, type, IntegerAttr());
+    simt::WriteOp::create(builder, loc, tile, buffer, place.strides);
+    return buffer;
+  }
+  Value read(Value buffer, RankedTensorType tile, const Place &place, Value offset = {}) {
+    return simt::ReadOp::create(builder, loc, tile, buffer, offset, place.strides);
+  }
+  /// The tile in another layout.
+  Value moved(Value tile, LayoutAttr layout) {
+    const auto type = simt::withLayout(tile.getType(), layout);
+    const Place place = placeOf(type, /*isDense=*/false);
+    return read(write(tile, place), type, place);
+  }
+
+  Value reshaped(tile::ReshapeOp op) {
+    const auto from = cast<RankedTensorType>(op.getSource().getType()), to = cast<RankedTensorType>(op.getType());
+    return read(write(op.getSource(), placeOf(from, true)), to, placeOf(to, true));
+  }
+  Value reduced(tile::ReduceOp op);
+  Value multiplied(tile::DotOp op);
+  void report(tile::CheckOp op);
+  void print(tile::PrintOp op);
+
+  OpBuilder builder;
+
+private:
+  SmallVector<Value> reduceInWarps(tile::ReduceKind kind, ValueRange sources, unsigned axis);
+  Value indicesAlong(RankedTensorType tile, unsigned axis);
+  Value linearIndices(RankedTensorType tile);
+  LayoutAttr attribute(const TileLayout &layout) { return LayoutAttr::get(builder.getContext(), layout); }
+
+  const Location loc;
+};
+
+// --- Reductions
+// --------------------------------------------------------------------------------------------------------
+
+/// The bits of the warps' number that stand for positions along the axis, lowest position first.
+SmallVector<simt::AxisBit> warpBits(const TileLayout &layout, unsigned axis) {
+  SmallVector<simt::AxisBit> bits;
+  for (const simt::AxisBit &bit : layout.axisBits(axis))
+    if (bit.part == Hw::warp)
+      bits.push_back(bit);
+  return bits;
+}
+
+/// The layout with the axis of extent `extent`, whose units are where `place` says: it gets a part, the index of a bit
+/// of it and what stood there, a position along the axis.
+TileLayout withAxis(const TileLayout &layout, unsigned axis, int64_t extent,
+                    function_ref<std::optional<unsigned>(Hw part, unsigned index)> place) {
+  SmallVector<int64_t> sizes = layout.shape().sizes();
+  sizes[axis] = extent;
+  const simt::TileShape shape(sizes);
+  TileLayout::Bases bases;
+  for (const Hw part : simt::everyHw)
+    for (const auto [index, basis] : llvm::enumerate(layout.bases(part))) {
+      simt::Vec mapped = 0;
+      if (basis && layout.shape().unitOf(basis).dim != axis)
+        mapped = shape.vectorOf(layout.shape().unitOf(basis));
+      else if (basis)
+        if (const auto bit = place(part, static_cast<unsigned>(index)))
+          mapped = shape.vectorOf({axis, *bit});
+      if (mapped || part != Hw::reg)
+        bases[static_cast<size_t>(part)].push_back(mapped);
+    }
+  return TileLayout::get(sizes, bases);
+}
+
+/// The parts that warps share the axis in stay, as an axis of so many.
+TileLayout afterWarps(const TileLayout &layout, unsigned axis) {
+  const auto bits = warpBits(layout, axis);
+  return withAxis(layout, axis, int64_t{1} << bits.size(), [&](Hw part, unsigned index) -> std::optional<unsigned> {
+    for (const auto [order, bit] : llvm::enumerate(bits))
+      if (part == Hw::warp && bit.index == index)
+        return static_cast<unsigned>(order);
+    return std::nullopt;
+  });
+}
+
+/// The same parts, all in each thread's registers.
+TileLayout partsInRegisters(const TileLayout &parts, unsigned axis) {
+  TileLayout::Bases bases;
+  for (const Hw part : simt::everyHw)
+    for (const simt::Vec basis : parts.bases(part))
+      bases[static_cast<size_t>(part)].push_back(basis && parts.shape().unitOf(basis).dim == axis ? 0 : basis);
+  bases[static_cast<size_t>(Hw::reg)].append(parts.shape().unitsOf(axis));
+  return TileLayout::get(parts.shape().sizes(), bases);
+}
+
+/// Positions along the axis, as a tile of i32 in the layout of `tile`.
+Value Expander::indicesAlong(RankedTensorType tile, unsigned axis) {
+  const Type i32 = builder.getI32Type();
+  TileLayout layout = simt::layoutOf(tile).getLayout();
+  for (unsigned dim = layout.rank(); dim-- > 0;)
+    if (dim != axis)
+      layout = layout.slice(dim);
+  const auto row = RankedTensorType::get({tile.getDimSize(axis)}, i32, attribute(layout));
+  Value indices = tile::IotaOp::create(builder, loc, row);
+  SmallVector<int64_t> shape(tile.getRank(), 1);
+  for (unsigned dim = 0; dim < tile.getRank(); ++dim)
+    if (dim != axis)
+      layout = layout.expand(dim);
+  shape[axis] = tile.getDimSize(axis);
+  indices = tile::ReshapeOp::create(builder, loc, RankedTensorType::get(shape, i32, attribute(layout)), indices);
+  return tile::BroadcastOp::create(builder, loc, RankedTensorType::get(tile.getShape(), i32, tile.getEncoding()),
+                                   indices);
+}
+
+SmallVector<Value> Expander::reduceInWarps(tile::ReduceKind kind, ValueRange sources, unsigned axis) {
+  const LayoutAttr layout = attribute(afterWarps(simt::layoutOf(sources[0]).getLayout(), axis));
+  SmallVector<Type> types;
+  for (const Value source : sources) {
+    const auto type = cast<RankedTensorType>(source.getType());
+    SmallVector<int64_t> shape(type.getShape());
+    shape[axis] = layout.getShape()[axis];
+    types.push_back(RankedTensorType::get(shape, type.getElementType(), layout));
+  }
+  auto op = simt::ReduceOp::create(builder, loc, types, tile::ReduceKindAttr::get(builder.getContext(), kind), sources,
+                                   builder.getI64IntegerAttr(axis));
+  return SmallVector<Value>(op.getResults());
+}
+
+/// Within warps; what several warps have left of an axis goes to all of them, and each combines it in the same order.
+Value Expander::reduced(tile::ReduceOp op) {
+  const auto axis = static_cast<unsigned>(op.getAxis());
+  const auto source = cast<RankedTensorType>(op.getSource().getType());
+  SmallVector<Value> parts = {op.getSource()};
+  if (op.getKind() == tile::ReduceKind::ArgMax)
+    parts.push_back(indicesAlong(source, axis));
+  parts = reduceInWarps(op.getKind(), parts, axis);
+  const TileLayout shared = simt::layoutOf(parts[0]).getLayout();
+  if (shared.shape()[axis].size > 1) {
+    const LayoutAttr all = attribute(partsInRegisters(shared, axis));
+    for (Value &part : parts)
+      part = moved(part, all);
+    parts = reduceInWarps(op.getKind(), parts, axis);
+  }
+  return tile::ReshapeOp::create(builder, loc, op.getType(), parts.back());
+}
+
+// --- Products
+// ----------------------------------------------------------------------------------------------------------
+
+/// Steps along K whose operands a thread holds at once: a power of two that divides K.
+int64_t stepsAtOnce(int64_t K) { return std::min<int64_t>(8, K & -K); }
+
+/// An outer product for each step along K, its operands read from shared memory a few steps at a time.
+Value Expander::multiplied(tile::DotOp op) {
+  const auto a = cast<RankedTensorType>(op.getA().getType()), b = cast<RankedTensorType>(op.getB().getType());
+  const TileLayout acc = simt::layoutOf(op.getAcc()).getLayout();
+  const int64_t K = a.getDimSize(1), steps = stepsAtOnce(K);
+  const auto part = [&](RankedTensorType tile, bool isRight) {
+    SmallVector<int64_t> shape(tile.getShape());
+    shape[isRight ? 0 : 1] = steps;
+    return RankedTensorType::get(
+        shape, tile.getElementType(),
+        attribute(simt::fmaOperand(acc, isRight ? simt::MmaOperand::B : simt::MmaOperand::A, steps)));
+  };
+  const Place left = placeOf(a, false), right = placeOf(b, false);
+  const Value leftBuffer = write(op.getA(), left), rightBuffer = write(op.getB(), right);
+  const auto step = [&](Value k, Value sum) {
+    const auto offset = [&](int64_t stride) -> Value {
+      if (!k)
+        return {};
+      return arith::MulIOp::create(builder, loc, k, arith::ConstantIntOp::create(builder, loc, stride, 32));
+    };
+    const Value x = read(leftBuffer, part(a, false), left, offset(left.strides[1])),
+                y = read(rightBuffer, part(b, true), right, offset(right.strides[0]));
+    return tile::DotOp::create(builder, loc, x, y, sum, op.getPrecision()).getResult();
+  };
+  if (steps == K)
+    return step({}, op.getAcc());
+  const auto constant = [&](int64_t value) { return arith::ConstantIntOp::create(builder, loc, value, 32); };
+  auto loop = scf::ForOp::create(builder, loc, constant(0), constant(K), constant(steps), op.getAcc());
+  builder.setInsertionPointToStart(loop.getBody());
+  scf::YieldOp::create(builder, loc, step(loop.getInductionVar(), loop.getRegionIterArg(0)));
+  builder.setInsertionPointAfter(loop);
+  return loop.getResult(0);
+}
+
+// --- The console
+// -------------------------------------------------------------------------------------------------------
+
+/// The position of each element in row-major order, i32, as a tile like `tile`.
+Value Expander::linearIndices(RankedTensorType tile) {
+  Value sum;
+  int64_t stride = 1;
+  for (unsigned axis = tile.getRank(); axis-- > 0; stride *= tile.getDimSize(axis)) {
+    Value term = indicesAlong(tile, axis);
+    const auto factor = DenseElementsAttr::get(cast<ShapedType>(term.getType()), builder.getI32IntegerAttr(stride));
+    term = arith::MulIOp::create(builder, loc, term, arith::ConstantOp::create(builder, loc, factor));
+    sum = sum ? arith::AddIOp::create(builder, loc, sum, term).getResult() : term;
+  }
+  return sum;
+}
+
+/// The first element that is false, by its index.
+void Expander::report(tile::CheckOp op) {
+  const Value condition = op.getCondition();
+  const auto constant = [&](int64_t value, Type type) {
+    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value)).getResult();
+  };
+  Value failed, element = constant(0, builder.getI64Type());
+  if (auto tile = dyn_cast<RankedTensorType>(condition.getType())) {
+    const Value indices = linearIndices(tile);
+    const auto none = builder.getI32IntegerAttr(INT32_MAX);
+    const Value nowhere = arith::ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(cast<ShapedType>(indices.getType()), Attribute(none)));
+    Value first = arith::SelectOp::create(builder, loc, condition, nowhere, indices);
+    while (isa<RankedTensorType>(first.getType())) {
+      const auto type = cast<RankedTensorType>(first.getType());
+      const int64_t axis = type.getRank() - 1;
+      const Type rest = axis == 0
+                            ? builder.getI32Type()
+                            : Type(RankedTensorType::get(
+                                  type.getShape().drop_back(), builder.getI32Type(),
+                                  attribute(simt::layoutOf(type).getLayout().slice(static_cast<unsigned>(axis)))));
+      auto reduce = tile::ReduceOp::create(builder, loc, rest, tile::ReduceKind::Min, first, axis);
+      first = reduced(reduce);
+      reduce.erase();
+    }
+    failed =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, first, constant(INT32_MAX, builder.getI32Type()));
+    element = arith::ExtSIOp::create(builder, loc, builder.getI64Type(), first);
+  } else {
+    failed = arith::XOrIOp::create(builder, loc, condition, constant(1, builder.getI1Type()));
+  }
+  simt::ReportOp::create(builder, loc, element, emitLinearProgram(builder, loc), textNumber(op, "tile.message"),
+                         textNumber(op, "tile.where"), failed);
+}
+
+/// One thread takes room for the line, and tells the others where it is.
+void Expander::print(tile::PrintOp op) {
+  Value value = op.getValue();
+  const auto warps = static_cast<unsigned>(warpsOf(op->getParentOfType<func::FuncOp>()));
+  const LayoutAttr single = attribute(simt::blocked({1}, {0}, {1}, warps));
+  SmallVector<int64_t> shape(tile::shapeOf(value.getType()));
+  if (shape.empty())
+    value = tile::SplatOp::create(builder, loc, RankedTensorType::get({1}, value.getType(), single), value);
+  const auto type = cast<RankedTensorType>(value.getType());
+  const int64_t bytes = sizeof(abi::GpuLine) + llvm::alignTo(type.getNumElements() * elementBytes(type), 8);
+  const Value taken =
+      simt::ReserveOp::create(builder, loc, RankedTensorType::get({1}, builder.getI64Type(), single), bytes);
+  simt::PrintOp::create(builder, loc, value, moved(taken, single), emitLinearProgram(builder, loc),
+                        textNumber(op, "tile.label"), shape);
+}
+
+} // namespace
+
+namespace {
+struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
+  using ExpandExchangesBase::ExpandExchangesBase;
+
+  void runOnOperation() override {
+    if (!getOperation()->hasAttr("tile.kernel"))
+      return;
+    SmallVector<Operation *> operations;
+    getOperation().walk([&](Operation *op) { operations.push_back(op); });
+    for (Operation *op : operations)
+      if (auto check = dyn_cast<tile::CheckOp>(op)) {
+        Expander(op).report(check);
+        op->erase();
+      } else if (auto print = dyn_cast<tile::PrintOp>(op)) {
+        Expander(op).print(print);
+        op->erase();
+      } else if (const Value expanded = expand(op)) {
+        op->getResult(0).replaceAllUsesWith(expanded);
+        op->erase();
+      }
+  }
+
+  /// Of threads that hold the same elements one has added: it tells the others what was there.
+  static void tellAll(tile::AtomicAddOp op, Expander &expander) {
+    const TileLayout layout = simt::layoutOf(op.getResult()).getLayout();
+    if (op.use_empty() || !(layout.replicated(Hw::lane) || layout.replicated(Hw::warp)))
+      return;
+    expander.builder.setInsertionPointAfter(op);
+    const Value told = expander.moved(op.getResult(), simt::layoutOf(op.getResult()));
+    op.getResult().replaceUsesWithIf(told, [](OpOperand &use) { return !isa<simt::WriteOp>(use.getOwner()); });
+  }
+
+  static Value expand(Operation *op) {
+    Expander expander(op);
+    if (auto convert = dyn_cast<simt::ConvertOp>(op)) {
+      const bool stays =
+          isRenaming(simt::layoutOf(convert.getSource()).getLayout(), simt::layoutOf(convert.getResult()).getLayout());
+      return stays ? Value() : expander.moved(convert.getSource(), simt::layoutOf(convert.getResult()));
+    }
+    if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+      return expander.reduced(reduce);
+    if (auto dot = dyn_cast<tile::DotOp>(op))
+      return dot->hasAttr("simt.mma") ? Value() : expander.multiplied(dot);
+    if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) {
+      const LayoutAttr from = simt::layoutOf(reshape.getSource()), to = simt::layoutOf(reshape.getResult());
+      if (!from || !to || from.getLayout().reshape(to.getShape()) == to.getLayout())
+        return {};
+      return expander.reshaped(reshape);
+    }
+    if (auto add = dyn_cast<tile::AtomicAddOp>(op))
+      tellAll(add, expander);
+    return {};
+  }
+};
+} // namespace
+
+} // namespace kiln::lowering::gpu

@@ -1,0 +1,115 @@
+// The order of the GPU's passes, and what its code depends on.
+//
+//     tile ─> layouts: coalesce, instructions, propagate ─> exchanges through shared memory, barriers
+//          ─> distribute: tiles become vectors of one thread ─> math ─> kernel arguments ─> LLVM dialect, PTX ─> LLVM
+
+#include "lowering/gpu/GpuBackend.h"
+
+#include "lowering/gpu/EmitPtx.h"
+#include "lowering/gpu/Passes.h"
+
+#include "dialect/dsl/Types.h"
+#include "dialect/simt/SimtDialect.h"
+
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace kiln::lowering::gpu {
+
+using mlir::func::FuncOp;
+
+static constexpr Stage gpuStages[] = {{"layouts", "gpu-propagate-layouts"},
+                                      {"exchanges", "gpu-insert-barriers"},
+                                      {"simt", "gpu-distribute"},
+                                      {"llvm-dialect", "reconcile-unrealized-casts"},
+                                      {"llvm"},
+                                      {"ptx"}};
+
+namespace {
+class GpuBackend : public Backend {
+public:
+  explicit GpuBackend(const GpuTarget &target) : target(target) {}
+
+  const std::string &name() const override { return target.architecture; }
+  const std::string &key() const override { return target.architecture; }
+  FactKinds facts() const override {
+    return {.innerStrides = 1, .alignment = true, .stridesBy16 = true, .fits32 = false};
+  }
+  llvm::ArrayRef<Stage> stages() const override { return gpuStages; }
+  void registerDialects(mlir::DialectRegistry &registry) const override {
+    registry
+        .insert<simt::SimtDialect, mlir::vector::VectorDialect, mlir::cf::ControlFlowDialect, mlir::ub::UBDialect>();
+  }
+  void registerPasses() const override { registerGpuPasses(); }
+  void addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const override;
+  std::vector<char> emit(llvm::Module &module, const StageSink &sink) const override {
+    return emitPtx(module, target, sink);
+  }
+  std::string emitCommand() const override { return "llc-22 -mcpu=" + target.architecture + " -o /dev/null"; }
+
+private:
+  void addLlvmPasses(mlir::OpPassManager &pm) const;
+
+  const GpuTarget target;
+};
+} // namespace
+
+void GpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const {
+  pm.addNestedPass<FuncOp>(createCoalesceAccesses());
+  pm.addNestedPass<FuncOp>(createSelectInstructions());
+  pm.addNestedPass<FuncOp>(createPropagateLayouts());
+  if (until == "layouts")
+    return;
+  pm.addNestedPass<FuncOp>(createExpandExchanges());
+  pm.addNestedPass<FuncOp>(mlir::createCSEPass());
+  pm.addNestedPass<FuncOp>(createAllocateShared({target.sharedBytes}));
+  pm.addNestedPass<FuncOp>(createInsertBarriers());
+  if (until == "exchanges")
+    return;
+  pm.addNestedPass<FuncOp>(createDistribute());
+  if (until != "simt")
+    addLlvmPasses(pm);
+}
+
+void GpuBackend::addLlvmPasses(mlir::OpPassManager &pm) const {
+  pm.addNestedPass<FuncOp>(mlir::createCSEPass());
+  pm.addNestedPass<FuncOp>(createLowerMath());
+  pm.addPass(createLowerKernelArguments());
+  pm.addNestedPass<FuncOp>(mlir::createCSEPass());
+  pm.addNestedPass<FuncOp>(mlir::createLoopInvariantCodeMotionPass());
+  pm.addPass(mlir::arith::createArithExpandOpsPass());
+  pm.addPass(mlir::createSCFToControlFlowPass());
+  pm.addPass(mlir::createConvertVectorToLLVMPass());
+  pm.addPass(mlir::createConvertMathToLLVMPass());
+  pm.addPass(mlir::createArithToLLVMConversionPass());
+  pm.addPass(mlir::createUBToLLVMConversionPass());
+  pm.addPass(mlir::createConvertControlFlowToLLVMPass());
+  pm.addPass(mlir::createConvertFuncToLLVMPass());
+  pm.addPass(createSpellPtx());
+  pm.addPass(mlir::createReconcileUnrealizedCastsPass());
+}
+
+std::shared_ptr<const Backend> openBackend(const std::string &name) {
+  if (!llvm::StringRef(name).starts_with("sm_"))
+    return nullptr;
+  if (const GpuTarget *target = gpuNamed(name))
+    return std::make_shared<GpuBackend>(*target);
+  const auto names = llvm::map_range(gpuTargets(), [](const GpuTarget &target) { return target.architecture; });
+  throw Error("expected a GPU's architecture out of " + llvm::join(names, ", ") + ", but got '" + name + "'");
+}
+
+} // namespace kiln::lowering::gpu

@@ -1,0 +1,24 @@
+// What GPU code is generated for.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace kiln::lowering::gpu {
+
+/// An NVIDIA architecture, by LLVM's name of it.
+struct GpuTarget {
+  std::string architecture; // "sm_80", "sm_90a", …
+  int capability = 80;      // ten times the compute capability
+  /// Shared memory that one program may use, in bytes (CUDA C++ Programming Guide, "Technical Specifications per
+  /// Compute Capability").
+  int64_t sharedBytes = 163 << 10;
+};
+
+/// The architectures that Kiln makes code for.
+const std::vector<GpuTarget> &gpuTargets();
+/// The one with this name; null for another name.
+const GpuTarget *gpuNamed(const std::string &name);
+
+} // namespace kiln::lowering::gpu

@@ -1,0 +1,203 @@
+// Turns the kernel into the entry function that Abi.h describes: one parameter of 8 bytes a slot, in the order of the
+// argument block.
+//
+//     func.func @k(%v: memref<?x64xf32, strided<[?, 1]>>, %n: i32) attributes {tile.kernel, tile.warps = 4, …}
+//     ─>
+//     llvm.func ptx_kernelcc @k(%grid0: i64, %grid1: i64, %grid2: i64, %v: !llvm.ptr<1>, %extent: i64, %stride: i64,
+//                               %n: i64)
+//
+// A view's address, extents and strides are read by `memref.extract_aligned_pointer_as_index`,
+// `memref.extract_strided_metadata` and `tile.dim`; after the pass nobody needs the memref.
+
+#include "lowering/gpu/Passes.h"
+#include "lowering/gpu/Threads.h"
+
+#include "dialect/tile/TileDialect.h"
+#include "lowering/Abi.h"
+#include "lowering/Slots.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+namespace kiln::lowering::gpu {
+
+#define GEN_PASS_DEF_LOWERKERNELARGUMENTS
+#include "lowering/gpu/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// What is known of a view inside the kernel, as index values.
+struct ViewValues {
+  Value address;
+  SmallVector<Value> extents, strides;
+};
+
+/// Rebuilds the arguments of one kernel from its parameters.
+class Arguments {
+public:
+  Arguments(func::FuncOp func, Block &entry)
+      : builder(OpBuilder::atBlockBegin(&entry)), loc(func.getLoc()), types(func.getArgumentTypes()),
+        slots(slotsOf(types)) {
+    const auto pointer = LLVM::LLVMPointerType::get(func.getContext(), 1);
+    const auto add = [&](Type type) {
+      parameterTypes.push_back(type);
+      return entry.addArgument(type, loc);
+    };
+    for (Value &count : grid)
+      count = add(builder.getI64Type());
+    for (const abi::Slot &slot : slots)
+      parameters.push_back(add(slot.kind == abi::Slot::pointer ? Type(pointer) : builder.getI64Type()));
+  }
+
+  ArrayRef<Type> signature() const { return parameterTypes; }
+
+  const ViewValues &view(int number) {
+    ViewValues &view = views[number];
+    if (view.address)
+      return view;
+    auto type = cast<MemRefType>(types[number]);
+    const Value pointer = parameters[indexOf(abi::Slot::pointer, number)];
+    view.address = toIndex(LLVM::PtrToIntOp::create(builder, loc, builder.getI64Type(), pointer));
+    const auto known = [&](abi::Slot::Kind kind, ArrayRef<int64_t> values, SmallVector<Value> &result) {
+      for (const auto [dimension, value] : llvm::enumerate(values))
+        result.push_back(ShapedType::isDynamic(value)
+                             ? toIndex(parameters[indexOf(kind, number, static_cast<int>(dimension))])
+                             : arith::ConstantIndexOp::create(builder, loc, value).getResult());
+    };
+    known(abi::Slot::extent, type.getShape(), view.extents);
+    known(abi::Slot::stride, type.getStridesAndOffset().first, view.strides);
+    return view;
+  }
+
+  /// The scalar that is argument `number`: the low bits of its slot.
+  Value scalar(int number) {
+    Value word = parameters[indexOf(abi::Slot::scalar, number)];
+    const Type type = types[number];
+    if (type.isInteger(64))
+      return word;
+    if (type.isInteger(1)) {
+      const Value byte = arith::TruncIOp::create(builder, loc, builder.getI8Type(), word);
+      return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, byte,
+                                   arith::ConstantIntOp::create(builder, loc, 0, 8));
+    }
+    const unsigned bits = type.getIntOrFloatBitWidth();
+    if (bits < 64)
+      word = arith::TruncIOp::create(builder, loc, builder.getIntegerType(bits), word);
+    return type.isInteger() ? word : arith::BitcastOp::create(builder, loc, type, word).getResult();
+  }
+
+  Value numPrograms(int64_t axis) { return grid[axis]; }
+  Value programId(int64_t axis) {
+    if (!ids[axis]) {
+      const std::string name = std::string("llvm.nvvm.read.ptx.sreg.ctaid.") + "xyz"[axis];
+      const Value id =
+          LLVM::CallIntrinsicOp::create(builder, loc, builder.getI32Type(), builder.getStringAttr(name), ValueRange())
+              .getResult(0);
+      ids[axis] = arith::ExtUIOp::create(builder, loc, builder.getI64Type(), id);
+    }
+    return ids[axis];
+  }
+
+  /// An index as the i64 that the language has.
+  Value toWord(Value index) { return arith::IndexCastOp::create(builder, loc, builder.getI64Type(), index); }
+
+private:
+  Value toIndex(Value word) { return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), word); }
+
+  size_t indexOf(abi::Slot::Kind kind, int argument, int dimension = 0) const {
+    const auto found = llvm::find_if(slots, [&](const abi::Slot &slot) {
+      return slot.kind == kind && slot.argument == argument && slot.dimension == dimension;
+    });
+    return found - slots.begin();
+  }
+
+  OpBuilder builder;
+  const Location loc;
+  const SmallVector<Type> types;
+  const std::vector<abi::Slot> slots;
+  SmallVector<Type> parameterTypes;
+  SmallVector<Value> parameters;
+  DenseMap<int, ViewValues> views;
+  Value grid[3], ids[3];
+};
+
+} // namespace
+
+/// Replaces what reads the grid, the program's number, views and scalars.
+static void lowerReads(func::FuncOp func, Arguments &arguments) {
+  SmallVector<Operation *> lowered;
+  const auto numberOf = [](Value view) { return static_cast<int>(cast<BlockArgument>(view).getArgNumber()); };
+  func.walk([&](Operation *op) {
+    SmallVector<Value> values;
+    if (auto id = dyn_cast<tile::ProgramIdOp>(op)) {
+      values = {arguments.programId(id.getAxis())};
+    } else if (auto count = dyn_cast<tile::NumProgramsOp>(op)) {
+      values = {arguments.numPrograms(count.getAxis())};
+    } else if (auto dim = dyn_cast<tile::DimOp>(op)) {
+      values = {arguments.toWord(arguments.view(numberOf(dim.getView())).extents[dim.getAxis()])};
+    } else if (auto pointer = dyn_cast<memref::ExtractAlignedPointerAsIndexOp>(op)) {
+      values = {arguments.view(numberOf(pointer.getSource())).address};
+    } else if (auto metadata = dyn_cast<memref::ExtractStridedMetadataOp>(op)) {
+      const ViewValues &view = arguments.view(numberOf(metadata.getSource()));
+      values = {Value(), Value()}; // nobody reads the base and the offset, which is 0
+      values.append(view.extents);
+      values.append(view.strides);
+    } else {
+      return;
+    }
+    for (auto [result, value] : llvm::zip_equal(op->getResults(), values))
+      if (value)
+        result.replaceAllUsesWith(value);
+    lowered.push_back(op);
+  });
+  for (Operation *op : lowered)
+    op->erase();
+}
+
+namespace {
+struct LowerKernelArguments : impl::LowerKernelArgumentsBase<LowerKernelArguments> {
+  using LowerKernelArgumentsBase::LowerKernelArgumentsBase;
+
+  void runOnOperation() override {
+    for (func::FuncOp func : llvm::to_vector(getOperation().getOps<func::FuncOp>()))
+      if (func->hasAttr("tile.kernel"))
+        lower(func);
+  }
+
+  static void lower(func::FuncOp func) {
+    OpBuilder builder(func);
+    Block &entry = func.front();
+    const unsigned count = entry.getNumArguments();
+    Arguments arguments(func, entry);
+    for (BlockArgument old : entry.getArguments().take_front(count))
+      if (!isa<MemRefType>(old.getType()) && !old.use_empty())
+        old.replaceAllUsesWith(arguments.scalar(static_cast<int>(old.getArgNumber())));
+    lowerReads(func, arguments);
+    entry.eraseArguments(0, count);
+
+    const auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(func.getContext()), arguments.signature());
+    auto kernel = LLVM::LLVMFuncOp::create(builder, func.getLoc(), func.getName(), type);
+    kernel.setCConv(LLVM::CConv::PTX_Kernel);
+    const std::string threads = std::to_string(32 * warpsOf(func));
+    kernel.setPassthroughAttr(builder.getArrayAttr(
+        {builder.getArrayAttr({builder.getStringAttr("nvvm.reqntid"), builder.getStringAttr(threads)})}));
+    kernel.getBody().takeBody(func.getBody());
+    if (const auto bytes = func->getAttrOfType<IntegerAttr>("simt.shared_bytes");
+        bytes && bytes.getInt() > mostStaticShared)
+      LLVM::GlobalOp::create(builder, func.getLoc(), builder.getI64Type(), /*isConstant=*/true, LLVM::Linkage::External,
+                             (func.getName() + abi::sharedSuffix).str(), builder.getI64IntegerAttr(bytes.getInt()),
+                             /*alignment=*/8, /*addrSpace=*/1);
+    kernel.walk([](func::ReturnOp op) {
+      OpBuilder at(op);
+      LLVM::ReturnOp::create(at, op.getLoc(), ValueRange());
+      op.erase();
+    });
+    func.erase();
+  }
+};
+} // namespace
+
+} // namespace kiln::lowering::gpu

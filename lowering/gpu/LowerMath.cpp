@@ -1,0 +1,50 @@
+// Spells transcendental functions in arithmetic: the polynomials of MathFunctions.h, as on every machine. And what
+// LLVM would take for something else.
+
+#include "lowering/gpu/Passes.h"
+#include "lowering/math/FunctionPatterns.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::gpu {
+
+#define GEN_PASS_DEF_LOWERMATH
+#include "lowering/gpu/Passes.h.inc"
+
+namespace {
+
+/// LLVM 22 drops the select of
+///
+///     n < 64 ? x << n : 0
+///
+/// because PTX clamps a shift's amount, but it clamps 32 bits of it: shifting by 2³² would shift by 0. It does not
+/// recognise the select beside an amount that is masked.
+template <class OpTy> struct MaskAmount : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+    Emit emit(rewriter, op.getLoc());
+    if (!getElementTypeOrSelf(op.getType()).isInteger(64) || matchPattern(op.getRhs(), m_Constant()) ||
+        op.getRhs().template getDefiningOp<arith::AndIOp>())
+      return rewriter.notifyMatchFailure(op, "not a shift of 64 bits by an amount that is not known");
+    const Value lowest = emit.make<arith::AndIOp>(op.getRhs(), emit.integer(op.getType(), 63));
+    rewriter.modifyOpInPlace(op, [&] { op.getRhsMutable().assign(lowest); });
+    return success();
+  }
+};
+
+struct LowerMath : impl::LowerMathBase<LowerMath> {
+  using LowerMathBase::LowerMathBase;
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    addFunctionPatterns(patterns);
+    patterns.add<MaskAmount<arith::ShLIOp>, MaskAmount<arith::ShRUIOp>>(&getContext());
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
+};
+} // namespace
+
+} // namespace kiln::lowering::gpu

@@ -1,0 +1,348 @@
+// A layout for every tile.
+//
+// What accesses and products want is known. It is carried forwards along the operations, then backwards to what is made
+// for them, then forwards once more for what loops carry; a tile that nobody has a wish for is blocked. Then types are
+// set in program order, and where an operand is not in the layout that its operation wants, a `simt.convert` brings it
+// there, placed behind the operand's definition, once for each layout. A tile that is computed from constants,
+// positions and scalars alone is computed once more instead.
+
+#include "lowering/gpu/Passes.h"
+#include "lowering/gpu/Threads.h"
+
+#include "dialect/simt/layout/Blocked.h"
+#include "dialect/simt/layout/Fragments.h"
+#include "lowering/Diagnostics.h"
+#include "lowering/analysis/TileUses.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::gpu {
+
+#define GEN_PASS_DEF_PROPAGATELAYOUTS
+#include "lowering/gpu/Passes.h.inc"
+
+using simt::Hw;
+using simt::LayoutAttr;
+using simt::TileLayout;
+
+static bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
+static LayoutAttr attributeOf(const TileLayout &layout, MLIRContext *context) {
+  return LayoutAttr::get(context, layout);
+}
+
+/// The layout on an access or product.
+static LayoutAttr chosen(Operation *op) { return op->getAttrOfType<LayoutAttr>("simt.layout"); }
+
+/// The tile that an access writes; null for other operations.
+static Value writtenTile(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<tile::StoreOp, tile::ScatterOp, tile::AtomicAddOp>([](auto access) { return access.getValue(); })
+      .Default(Value());
+}
+
+// --- How operations map layouts
+// ----------------------------------------------------------------------------------------
+
+/// The layout with the units of dimensions that `source` has an extent of 1 in gone: what a broadcast reads.
+static TileLayout squeezed(const TileLayout &layout, ArrayRef<int64_t> source) {
+  const simt::TileShape to(source);
+  TileLayout::Bases bases;
+  for (const Hw part : simt::everyHw)
+    for (const simt::Vec basis : layout.bases(part)) {
+      simt::Vec mapped = 0;
+      if (basis) {
+        const simt::Unit unit = layout.shape().unitOf(basis);
+        mapped = source[unit.dim] == 1 ? 0 : to.vectorOf(unit);
+      }
+      if (mapped || part != Hw::reg)
+        bases[static_cast<size_t>(part)].push_back(mapped);
+    }
+  return TileLayout::get(source, bases);
+}
+
+static SmallVector<unsigned> inverse(ArrayRef<int64_t> permutation) {
+  SmallVector<unsigned> result(permutation.size());
+  for (const auto [i, axis] : llvm::enumerate(permutation))
+    result[axis] = static_cast<unsigned>(i);
+  return result;
+}
+
+/// The layout in which `op` reads operand `number` when its result is to lie in `result`; null where it takes any.
+static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr result) {
+  MLIRContext *const context = op->getContext();
+  const Value operand = op->getOperand(number);
+  if (!isTile(operand))
+    return {};
+  if (auto dot = dyn_cast<tile::DotOp>(op)) {
+    if (number == 2)
+      return result;
+    if (!op->hasAttr("simt.mma"))
+      return {};
+    const auto a = cast<RankedTensorType>(dot.getA().getType());
+    const int64_t K = a.getDimSize(1);
+    return attributeOf(simt::mmaOperand(result.getLayout(), number == 0 ? simt::MmaOperand::A : simt::MmaOperand::B, K,
+                                        *simt::mmaShapeFor(a.getElementTypeBitWidth(), K)),
+                       context);
+  }
+  if (writtenTile(op) == operand)
+    return chosen(op);
+  if (isa<tile::GatherOp, tile::ScatterOp>(op)) { // the row numbers
+    TileLayout rows = chosen(op).getLayout();
+    while (rows.rank() > 1)
+      rows = rows.slice(rows.rank() - 1);
+    return attributeOf(rows, context);
+  }
+  if (auto transpose = dyn_cast<tile::TransposeOp>(op))
+    return attributeOf(result.getLayout().transpose(inverse(transpose.getPermutation())), context);
+  if (isa<tile::BroadcastOp>(op))
+    return attributeOf(squeezed(result.getLayout(), tile::shapeOf(operand.getType())), context);
+  if (isa<tile::ReshapeOp>(op)) {
+    const auto source = result ? result.getLayout().reshape(tile::shapeOf(operand.getType())) : std::nullopt;
+    return source ? attributeOf(*source, context) : LayoutAttr();
+  }
+  return isElementwise(op) ? result : LayoutAttr();
+}
+
+/// The layout of the result of `op` when operand `number` lies in `operand`; null where it does not follow.
+static LayoutAttr resultLayout(Operation *op, LayoutAttr operand) {
+  MLIRContext *const context = op->getContext();
+  if (auto transpose = dyn_cast<tile::TransposeOp>(op)) {
+    const auto order = llvm::map_to_vector(transpose.getPermutation(), [](int64_t axis) { return unsigned(axis); });
+    return attributeOf(operand.getLayout().transpose(order), context);
+  }
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+    return isTile(reduce.getResult())
+               ? attributeOf(operand.getLayout().slice(static_cast<unsigned>(reduce.getAxis())), context)
+               : LayoutAttr();
+  if (isa<tile::ReshapeOp>(op)) {
+    const auto result = operand.getLayout().reshape(tile::shapeOf(op->getResult(0).getType()));
+    return result ? attributeOf(*result, context) : LayoutAttr();
+  }
+  return isElementwise(op) ? operand : LayoutAttr();
+}
+
+// --- Wishes
+// --------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+class Propagation {
+public:
+  explicit Propagation(func::FuncOp func) : func(func), warps(static_cast<unsigned>(warpsOf(func))) {
+    func.walk<WalkOrder::PreOrder>([&](Operation *op) { operations.push_back(op); });
+  }
+
+  void run() {
+    forwards();
+    backwards();
+    forwards();
+    for (Operation *op : operations)
+      settle(op);
+  }
+
+private:
+  void forwards();
+  void backwards();
+  void wish(Value value, LayoutAttr layout) {
+    if (layout && isTile(value))
+      wishes.try_emplace(value, layout);
+  }
+  LayoutAttr wishOf(Value value) const { return wishes.lookup(value); }
+  LayoutAttr layoutFor(Value value) const;
+
+  void settle(Operation *op);
+  void settle(Value value, LayoutAttr layout) { value.setType(simt::withLayout(value.getType(), layout)); }
+  Value in(LayoutAttr layout, Value value);
+  bool isFree(Value value, int effort = 8) const;
+
+  mutable func::FuncOp func;
+  const unsigned warps;
+  SmallVector<Operation *> operations;
+  DenseMap<Value, LayoutAttr> wishes;
+  DenseMap<std::pair<Value, Attribute>, Value> versions;
+};
+
+} // namespace
+
+/// The values that `yield` hands on: results of its operation and, of a loop, what the next round begins with.
+static SmallVector<Value> targetsOf(scf::YieldOp yield, unsigned number) {
+  Operation *const parent = yield->getParentOp();
+  SmallVector<Value> targets = {parent->getResult(number)};
+  if (auto loop = dyn_cast<scf::ForOp>(parent))
+    targets.push_back(loop.getRegionIterArg(number));
+  return targets;
+}
+
+void Propagation::forwards() {
+  for (Operation *op : operations) {
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      for (const auto [init, argument, result] :
+           llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs(), loop.getResults())) {
+        wish(argument, wishOf(init));
+        wish(result, wishOf(argument));
+      }
+    } else if (auto yield = dyn_cast<scf::YieldOp>(op)) {
+      for (const auto [number, value] : llvm::enumerate(yield.getOperands()))
+        for (const Value target : targetsOf(yield, number))
+          wish(target, wishOf(value));
+    } else if (op->getNumResults() == 1 && isTile(op->getResult(0))) {
+      wish(op->getResult(0), chosen(op));
+      for (const Value operand : op->getOperands())
+        if (const LayoutAttr layout = wishOf(operand))
+          wish(op->getResult(0), resultLayout(op, layout));
+    }
+  }
+}
+
+void Propagation::backwards() {
+  for (Operation *op : llvm::reverse(operations)) {
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      for (const auto [init, argument] : llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs()))
+        wish(init, wishOf(argument));
+      continue;
+    }
+    if (auto yield = dyn_cast<scf::YieldOp>(op)) {
+      for (const auto [number, value] : llvm::enumerate(yield.getOperands()))
+        for (const Value target : targetsOf(yield, number))
+          wish(value, wishOf(target));
+      continue;
+    }
+    const LayoutAttr result = op->getNumResults() == 1 ? wishOf(op->getResult(0)) : LayoutAttr();
+    if (result || chosen(op))
+      for (unsigned number = 0; number < op->getNumOperands(); ++number)
+        wish(op->getOperand(number), operandLayout(op, number, result));
+  }
+}
+
+/// What was wished for, else blocks along the last dimension.
+LayoutAttr Propagation::layoutFor(Value value) const {
+  if (const LayoutAttr wish = wishOf(value))
+    return wish;
+  const ArrayRef<int64_t> shape = tile::shapeOf(value.getType());
+  const auto order = llvm::to_vector(llvm::reverse(llvm::seq(static_cast<unsigned>(shape.size()))));
+  return attributeOf(simt::blocked(shape, order, SmallVector<int64_t>(shape.size(), 1), warps), func.getContext());
+}
+
+// --- Settling
+// --------------------------------------------------------------------------------------------------------------
+
+/// Whether the tile follows from constants, positions and scalars by a few operations.
+bool Propagation::isFree(Value value, int effort) const {
+  Operation *const op = value.getDefiningOp();
+  if (!isTile(value))
+    return true;
+  if (!op || effort == 0)
+    return false;
+  if (isa<arith::ConstantOp, tile::IotaOp, tile::SplatOp>(op))
+    return true;
+  if (!isElementwise(op) && !isa<tile::MoveOp>(op))
+    return false;
+  return llvm::all_of(op->getOperands(), [&](Value operand) { return isFree(operand, effort - 1); });
+}
+
+/// The value in a layout, computed or converted behind its definition.
+Value Propagation::in(LayoutAttr layout, Value value) {
+  if (!layout || simt::layoutOf(value) == layout)
+    return value;
+  if (const Value known = versions.lookup({value, layout}))
+    return known;
+  OpBuilder builder(func.getContext());
+  builder.setInsertionPointAfterValue(value);
+  Operation *const op = value.getDefiningOp();
+  Value version;
+  const auto isReshapeThatMoves = [&] {
+    return isa<tile::ReshapeOp>(op) && isTile(op->getOperand(0)) && !operandLayout(op, 0, layout);
+  };
+  if (op && isFree(value) && !isReshapeThatMoves()) {
+    SmallVector<Value> operands;
+    for (unsigned number = 0; number < op->getNumOperands(); ++number)
+      operands.push_back(in(operandLayout(op, number, layout), op->getOperand(number)));
+    Operation *const again = builder.clone(*op);
+    again->setOperands(operands);
+    version = again->getResult(0);
+    settle(version, layout);
+    if (auto constant = dyn_cast<arith::ConstantOp>(again))
+      constant.setValueAttr(cast<DenseElementsAttr>(constant.getValue()).reshape(cast<ShapedType>(version.getType())));
+  } else {
+    version = simt::ConvertOp::create(builder, value.getLoc(), simt::withLayout(value.getType(), layout), value);
+  }
+  return versions[{value, layout}] = version;
+}
+
+void Propagation::settle(Operation *op) {
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    for (const auto [init, argument, result] :
+         llvm::zip(loop.getInitArgsMutable(), loop.getRegionIterArgs(), loop.getResults())) {
+      if (!isTile(argument))
+        continue;
+      const LayoutAttr layout = layoutFor(argument);
+      init.set(in(layout, init.get()));
+      settle(argument, layout);
+      settle(result, layout);
+    }
+    return;
+  }
+  if (isa<scf::IfOp>(op)) {
+    for (const Value result : op->getResults())
+      if (isTile(result))
+        settle(result, layoutFor(result));
+    return;
+  }
+  if (auto yield = dyn_cast<scf::YieldOp>(op)) {
+    for (OpOperand &operand : yield->getOpOperands())
+      if (isTile(operand.get()))
+        operand.set(in(simt::layoutOf(yield->getParentOp()->getResult(operand.getOperandNumber())), operand.get()));
+    return;
+  }
+  const bool makesTile = op->getNumResults() == 1 && isTile(op->getResult(0));
+  LayoutAttr layout = makesTile ? (chosen(op) ? chosen(op) : layoutFor(op->getResult(0))) : LayoutAttr();
+  for (OpOperand &operand : op->getOpOperands())
+    if (isTile(operand.get()))
+      operand.set(in(operandLayout(op, operand.getOperandNumber(), layout), operand.get()));
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op); reduce && makesTile)
+    layout = resultLayout(op, simt::layoutOf(reduce.getSource()));
+  if (!makesTile)
+    return;
+  settle(op->getResult(0), layout);
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    constant.setValueAttr(cast<DenseElementsAttr>(constant.getValue()).reshape(cast<ShapedType>(constant.getType())));
+}
+
+/// Values of a tile that a thread may hold. An instruction is spelled for each; most threads have 255 registers, and
+/// what is beyond goes to memory.
+static constexpr int64_t mostValues = 1024;
+
+/// Refuses tiles of which a thread would hold too much.
+static LogicalResult checkSizes(func::FuncOp func) {
+  const WalkResult walk = func.walk([&](Operation *op) {
+    for (const Type type : op->getResultTypes())
+      if (const LayoutAttr layout = simt::layoutOf(type))
+        if (const int64_t values = layout.getLayout().numStored(); values > mostValues) {
+          emitUserError(op) << "each of " << 32 * warpsOf(func) << " threads would hold " << values
+                            << " values of a tile of " << tile::shapeText(type) << ", but at most " << mostValues
+                            << " are possible: choose smaller tiles, loop over parts of them, or ask for more 'warps'";
+          return WalkResult::interrupt();
+        }
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+namespace {
+struct PropagateLayouts : impl::PropagateLayoutsBase<PropagateLayouts> {
+  using PropagateLayoutsBase::PropagateLayoutsBase;
+
+  void runOnOperation() override {
+    if (!getOperation()->hasAttr("tile.kernel"))
+      return;
+    Propagation(getOperation()).run();
+    if (failed(checkSizes(getOperation())))
+      signalPassFailure();
+  }
+};
+} // namespace
+
+} // namespace kiln::lowering::gpu

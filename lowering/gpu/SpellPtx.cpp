@@ -1,0 +1,343 @@
+// Spells what one thread does: what LLVM has an intrinsic for as that, accesses of memory as inline PTX.
+//
+// Accesses are inline PTX because they are predicated, which LLVM has only branches for, and because the vector that
+// moves is then exactly the one that was decided. Their address is a number, their displacement is in the text.
+//
+//     %0 = simt.ld global %address + 16 if %p else %other : vector<2xf32> : i64, vector<2xf32>
+//     // becomes
+//     %1 = llvm.inline_asm has_side_effects "@$3 ld.global.v2.b32 {$0, $1}, [$2 + 16];", "=r,=r,l,b,0,1"
+//            %address, %p, %other0, %other1 : … -> !llvm.struct<(i32, i32)>
+
+#include "lowering/Abi.h"
+#include "lowering/gpu/Passes.h"
+#include "lowering/gpu/Threads.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace kiln::lowering::gpu {
+
+#define GEN_PASS_DEF_SPELLPTX
+#include "lowering/gpu/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// How a packet is spelled: so many words of so many bits.
+struct Words {
+  unsigned bits, count;
+  explicit Words(VectorType packet) {
+    const unsigned element = packet.getElementTypeBitWidth(), total = element * packet.getNumElements();
+    bits = std::min(total, std::max(32u, element));
+    count = total / bits;
+  }
+  /// The register that a word takes: no less than 16 bits.
+  Type type(MLIRContext *context) const { return IntegerType::get(context, std::max(bits, 16u)); }
+  const char *constraint() const { return bits == 64 ? "l" : bits == 32 ? "r" : "h"; }
+  /// `.v4.b32`.
+  std::string suffix() const { return (count > 1 ? ".v" + std::to_string(count) : "") + ".b" + std::to_string(bits); }
+  /// `{$0, $1}` from operand `first` on.
+  std::string operands(unsigned first) const {
+    std::string text;
+    for (unsigned i = 0; i < count; ++i)
+      text += (i ? ", $" : "$") + std::to_string(first + i);
+    return count > 1 ? "{" + text + "}" : text;
+  }
+};
+
+/// Writes the operations of LLVM's dialect in place of one operation.
+class Speller {
+public:
+  explicit Speller(Operation *op) : builder(op), loc(op->getLoc()) {}
+
+  Value intrinsic(StringRef name, Type result, ValueRange operands) {
+    auto call = result ? LLVM::CallIntrinsicOp::create(builder, loc, result, builder.getStringAttr(name), operands)
+                       : LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr(name), operands);
+    return result ? call.getResult(0) : Value();
+  }
+  Value constant(int64_t value) { return LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), value); }
+
+  /// Inline PTX with results of these types; a struct of them when there are several.
+  SmallVector<Value> assembly(const std::string &text, const std::string &constraints, TypeRange results,
+                              ValueRange operands, bool hasEffects) {
+    const Type type = results.empty() ? Type(LLVM::LLVMVoidType::get(builder.getContext()))
+                      : results.size() == 1
+                          ? results[0]
+                          : LLVM::LLVMStructType::getLiteral(builder.getContext(), SmallVector<Type>(results));
+    auto op = LLVM::InlineAsmOp::create(builder, loc, results.empty() ? TypeRange() : TypeRange(type), operands, text,
+                                        constraints, hasEffects, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                                        LLVM::AsmDialectAttr(), ArrayAttr());
+    if (results.size() < 2)
+      return op->getResults();
+    SmallVector<Value> parts;
+    for (size_t i = 0; i < results.size(); ++i)
+      parts.push_back(LLVM::ExtractValueOp::create(builder, loc, op.getResult(0), static_cast<int64_t>(i)));
+    return parts;
+  }
+
+  /// A packet taken apart into the registers that it is moved by.
+  SmallVector<Value> split(Value packet, const Words &words) {
+    const auto word = builder.getIntegerType(words.bits);
+    SmallVector<Value> parts;
+    if (words.count == 1)
+      parts = {LLVM::BitcastOp::create(builder, loc, word, packet)};
+    else
+      parts = elements(LLVM::BitcastOp::create(builder, loc, VectorType::get({words.count}, word), packet));
+    for (Value &part : parts)
+      if (words.bits < 16)
+        part = LLVM::ZExtOp::create(builder, loc, words.type(builder.getContext()), part);
+    return parts;
+  }
+  Value join(ArrayRef<Value> parts, const Words &words, VectorType packet) {
+    const auto word = builder.getIntegerType(words.bits);
+    if (words.count == 1) {
+      const Value part = words.bits < 16 ? LLVM::TruncOp::create(builder, loc, word, parts[0]).getResult() : parts[0];
+      return LLVM::BitcastOp::create(builder, loc, packet, part);
+    }
+    return LLVM::BitcastOp::create(builder, loc, packet, vectorOf(parts, word));
+  }
+
+  SmallVector<Value> elements(Value vector) {
+    SmallVector<Value> result;
+    for (int64_t i = 0; i < cast<VectorType>(vector.getType()).getNumElements(); ++i)
+      result.push_back(LLVM::ExtractElementOp::create(builder, loc, vector, constant(i)));
+    return result;
+  }
+  Value vectorOf(ArrayRef<Value> elements, Type type) {
+    Value vector = LLVM::PoisonOp::create(builder, loc, VectorType::get({static_cast<int64_t>(elements.size())}, type));
+    for (const auto [i, element] : llvm::enumerate(elements))
+      vector = LLVM::InsertElementOp::create(builder, loc, vector, element, constant(static_cast<int64_t>(i)));
+    return vector;
+  }
+
+  Value load(simt::LoadOp op);
+  void store(simt::StoreOp op);
+  Value atomicAdd(simt::AtomicAddOp op);
+  Value shuffle(StringRef mode, Value value, Value which) {
+    return intrinsic(("llvm.nvvm.shfl.sync." + mode + ".i32").str(), builder.getI32Type(),
+                     {constant(-1), value, which, constant(31)});
+  }
+  Value mma(simt::MmaOp op);
+  void report(simt::ReportOp op, Value console);
+
+  OpBuilder builder;
+
+private:
+  const Location loc;
+};
+
+std::string predicated(Value predicate, unsigned operand) {
+  return predicate ? "@$" + std::to_string(operand) + " " : "";
+}
+
+std::string place(unsigned operand, int64_t displacement) {
+  const std::string address = "[$" + std::to_string(operand);
+  return displacement ? address + " + " + std::to_string(displacement) + "]" : address + "]";
+}
+
+const char *addressConstraint(simt::Space space) { return space == simt::Space::Global ? "l" : "r"; }
+
+/// A predicate comes after the address; what is there when it is false is tied to the results.
+Value Speller::load(simt::LoadOp op) {
+  const auto packet = cast<VectorType>(op.getType());
+  const Words words(packet);
+  const unsigned address = words.count;
+  std::string constraints;
+  for (unsigned i = 0; i < words.count; ++i)
+    constraints += std::string("=") + words.constraint() + ",";
+  constraints += addressConstraint(op.getSpace());
+  SmallVector<Value> operands = {op.getAddress()};
+  if (op.getPredicate()) {
+    constraints += ",b";
+    operands.push_back(op.getPredicate());
+    for (const auto [i, word] : llvm::enumerate(split(op.getOther(), words))) {
+      constraints += "," + std::to_string(i);
+      operands.push_back(word);
+    }
+  }
+  const std::string text = predicated(op.getPredicate(), address + 1) + "ld." + stringifySpace(op.getSpace()).str() +
+                           (op.getReadonly() ? ".nc" : "") + words.suffix() + " " + words.operands(0) + ", " +
+                           place(address, op.getDisplacement()) + ";";
+  const SmallVector<Type> results(words.count, words.type(op.getContext()));
+  return join(assembly(text, constraints, results, operands, !op.getReadonly()), words, packet);
+}
+
+void Speller::store(simt::StoreOp op) {
+  const Words words(cast<VectorType>(op.getValue().getType()));
+  SmallVector<Value> operands = split(op.getValue(), words);
+  std::string constraints;
+  for (unsigned i = 0; i < words.count; ++i)
+    constraints += std::string(words.constraint()) + ",";
+  constraints += addressConstraint(op.getSpace());
+  operands.push_back(op.getAddress());
+  if (op.getPredicate()) {
+    constraints += ",b";
+    operands.push_back(op.getPredicate());
+  }
+  const std::string text = predicated(op.getPredicate(), words.count + 1) + "st." +
+                           stringifySpace(op.getSpace()).str() + words.suffix() + " " +
+                           place(words.count, op.getDisplacement()) + ", " + words.operands(0) + ";";
+  assembly(text, constraints, {}, operands, true);
+}
+
+/// Where nobody reads what was there, it is a reduction.
+Value Speller::atomicAdd(simt::AtomicAddOp op) {
+  const Type type = op.getType();
+  const unsigned bits = type.getIntOrFloatBitWidth();
+  const std::string suffix = (type.isInteger() ? "u" : "f") + std::to_string(bits);
+  const char *constraint = type.isInteger() ? (bits == 64 ? "l" : "r") : (bits == 64 ? "d" : "f");
+  SmallVector<Value> operands = {op.getAddress(), op.getValue()};
+  if (op.getPredicate())
+    operands.push_back(op.getPredicate());
+  const bool isRead = !op.use_empty();
+  const unsigned first = isRead ? 1 : 0;
+  std::string constraints = std::string(isRead ? "=" : "") + (isRead ? constraint : "") + (isRead ? "," : "") + "l," +
+                            constraint + (op.getPredicate() ? ",b" : "");
+  if (isRead && op.getPredicate()) {
+    constraints += ",0";
+    operands.push_back(LLVM::ConstantOp::create(builder, loc, type, builder.getZeroAttr(type)));
+  }
+  const std::string text = predicated(op.getPredicate(), first + 2) + (isRead ? "atom" : "red") + ".global.add." +
+                           suffix + (isRead ? " $0, " : " ") + place(first, op.getDisplacement()) + ", $" +
+                           std::to_string(first + 1) + ";";
+  const auto results = assembly(text, constraints, isRead ? TypeRange(type) : TypeRange(), operands, true);
+  return isRead ? results[0] : Value();
+}
+
+/// mma.sync by its intrinsic: operands are words of 32 bits, but pairs of f16; f32 is rounded to tf32 on the way.
+Value Speller::mma(simt::MmaOp op) {
+  const Type element = cast<VectorType>(op.getA().getType()).getElementType();
+  const Type word = builder.getI32Type(), sum = cast<VectorType>(op.getType()).getElementType();
+  SmallVector<Value> operands;
+  for (Value fragment : {op.getA(), op.getB()}) {
+    const auto type = cast<VectorType>(fragment.getType());
+    if (element.isF32()) {
+      for (Value number : elements(fragment))
+        operands.push_back(intrinsic("llvm.nvvm.f2tf32.rna", word, number));
+    } else {
+      const int64_t count = type.getNumElements() * type.getElementTypeBitWidth() / 32;
+      for (Value pair : elements(LLVM::BitcastOp::create(builder, loc, VectorType::get({count}, word), fragment)))
+        operands.push_back(element.isF16()
+                               ? LLVM::BitcastOp::create(builder, loc, VectorType::get({2}, element), pair).getResult()
+                               : pair);
+    }
+  }
+  llvm::append_range(operands, elements(op.getAcc()));
+  const StringRef name = element.isF32()    ? "llvm.nvvm.mma.m16n8k8.row.col.tf32"
+                         : element.isBF16() ? "llvm.nvvm.mma.m16n8k16.row.col.bf16"
+                         : element.isF16()  ? "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
+                                            : "llvm.nvvm.mma.m16n8k32.row.col.s8";
+  const auto result = LLVM::LLVMStructType::getLiteral(op.getContext(), SmallVector<Type>(4, sum));
+  const Value sums = intrinsic(name, result, operands);
+  SmallVector<Value> parts;
+  for (int64_t i = 0; i < 4; ++i)
+    parts.push_back(LLVM::ExtractValueOp::create(builder, loc, sums, i));
+  return vectorOf(parts, sum);
+}
+
+/// Under a lock: programs are few that fail, and what they say belongs together. One program's first failure stays, for
+/// its later ones are in no lower program.
+void Speller::report(simt::ReportOp op, Value console) {
+  const auto at = [](size_t offset) { return "[$0 + " + std::to_string(offset) + "]"; };
+  const std::string lock = at(offsetof(abi::GpuConsole, lock));
+  const std::string text = "{ .reg .pred %told, %other; .reg .b32 %held; .reg .b64 %launch, %failed, %lowest; "
+                           "mov.u32 %held, %tid.x; setp.eq.and.u32 %told, %held, 0, $3; @!%told bra done; "
+                           "wait: atom.acquire.gpu.global.cas.b32 %held, " +
+                           lock + ", 0, 1; setp.ne.u32 %other, %held, 0; @%other bra wait; " +
+                           "ld.global.b64 %launch, " + at(offsetof(abi::GpuConsole, launch)) + "; " +
+                           "ld.global.b64 %failed, " + at(offsetof(abi::GpuConsole, failedLaunch)) + "; " +
+                           "ld.global.b64 %lowest, " + at(offsetof(abi::GpuConsole, program)) + "; " +
+                           "setp.eq.u64 %told, %failed, %launch; setp.lt.and.u64 %told, $2, %lowest, %told; " +
+                           "setp.eq.or.u64 %told, %failed, 0, %told; @!%told bra free; " + "st.global.b64 " +
+                           at(offsetof(abi::GpuConsole, failedLaunch)) + ", %launch; " + "st.global.b64 " +
+                           at(offsetof(abi::GpuConsole, program)) + ", $2; " + "st.global.b64 " +
+                           at(offsetof(abi::GpuConsole, element)) + ", $1; " + "st.global.b32 " +
+                           at(offsetof(abi::GpuConsole, message)) + ", $4; " + "st.global.b32 " +
+                           at(offsetof(abi::GpuConsole, where)) + ", $5; " +
+                           "free: atom.release.gpu.global.exch.b32 %held, " + lock + ", 0; done: }";
+  assembly(text, "l,l,l,b,n,n,~{memory}", {},
+           {console, op.getElement(), op.getProgram(), op.getCondition(), constant(op.getMessage()),
+            constant(op.getWhere())},
+           true);
+}
+
+struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
+  using SpellPtxBase::SpellPtxBase;
+
+  void runOnOperation() override {
+    getOperation().walk([&](Operation *op) {
+      if (op->getDialect() && op->getDialect()->getNamespace() == "simt")
+        spell(op);
+    });
+  }
+
+  void spell(Operation *op) {
+    Speller speller(op);
+    Value result;
+    llvm::TypeSwitch<Operation *>(op)
+        .Case([&](simt::ThreadOp) {
+          result = speller.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", IntegerType::get(&getContext(), 32), {});
+        })
+        .Case([&](simt::SharedBaseOp base) { result = sharedBase(base, speller); })
+        .Case([&](simt::LoadOp load) { result = speller.load(load); })
+        .Case([&](simt::StoreOp store) { speller.store(store); })
+        .Case([&](simt::AtomicAddOp add) { result = speller.atomicAdd(add); })
+        .Case([&](simt::ConsoleOp) { result = console(speller, op->getLoc()); })
+        .Case([&](simt::ReportOp report) { speller.report(report, console(speller, op->getLoc())); })
+        .Case([&](simt::FenceOp) { speller.assembly("fence.acq_rel.gpu;", "~{memory}", {}, {}, true); })
+        .Case([&](simt::BarrierOp) {
+          speller.intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", {}, speller.constant(0));
+        })
+        .Case([&](simt::ShuffleOp shuffle) {
+          result = speller.shuffle("bfly", shuffle.getValue(), speller.constant(shuffle.getMask()));
+        })
+        .Case([&](simt::ShuffleFromOp shuffle) {
+          result = speller.shuffle("idx", shuffle.getValue(), shuffle.getLane());
+        })
+        .Case([&](simt::MmaOp mma) { result = speller.mma(mma); });
+    if (result)
+      op->getResult(0).replaceAllUsesWith(result);
+    op->erase();
+  }
+
+  /// The address of a variable for the whole of it: with its size up to what PTX may say, without beyond.
+  Value sharedBase(simt::SharedBaseOp op, Speller &speller) {
+    const bool isStatic = op.getBytes() <= mostStaticShared;
+    if (!shared) {
+      auto builder = OpBuilder::atBlockBegin(getOperation().getBody());
+      const auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), isStatic ? op.getBytes() : 0);
+      shared = LLVM::GlobalOp::create(builder, op.getLoc(), type, /*isConstant=*/false,
+                                      isStatic ? LLVM::Linkage::Internal : LLVM::Linkage::External, "kiln_shared",
+                                      Attribute(), /*alignment=*/128, /*addrSpace=*/3);
+      if (isStatic) {
+        builder.createBlock(&shared.getInitializerRegion());
+        LLVM::ReturnOp::create(builder, op.getLoc(), LLVM::PoisonOp::create(builder, op.getLoc(), type).getResult());
+      }
+    }
+    OpBuilder &at = speller.builder;
+    const Value pointer = LLVM::AddressOfOp::create(at, op.getLoc(), shared);
+    return LLVM::PtrToIntOp::create(at, op.getLoc(), at.getI32Type(), pointer);
+  }
+
+  Value console(Speller &speller, Location loc) {
+    if (!consoleVariable) {
+      auto builder = OpBuilder::atBlockBegin(getOperation().getBody());
+      const auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), sizeof(abi::GpuConsole));
+      consoleVariable = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/false, LLVM::Linkage::External,
+                                               abi::consoleVariable, Attribute(), /*alignment=*/8, /*addrSpace=*/1);
+      builder.createBlock(&consoleVariable.getInitializerRegion());
+      LLVM::ReturnOp::create(builder, loc, LLVM::ZeroOp::create(builder, loc, type).getResult());
+    }
+    OpBuilder &at = speller.builder;
+    const Value pointer = LLVM::AddressOfOp::create(at, loc, consoleVariable);
+    return LLVM::PtrToIntOp::create(at, loc, at.getI64Type(), pointer);
+  }
+
+  LLVM::GlobalOp shared, consoleVariable;
+};
+
+} // namespace
+
+} // namespace kiln::lowering::gpu

@@ -1,0 +1,117 @@
+// Values of a thread, and where it is.
+
+#include "lowering/gpu/ThreadCode.h"
+
+#include "lowering/gpu/Threads.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::gpu {
+
+using simt::Hw;
+using simt::LayoutAttr;
+using simt::TileLayout;
+
+static int64_t sharedBytesOf(func::FuncOp func) {
+  auto bytes = func->getAttrOfType<IntegerAttr>("simt.shared_bytes");
+  return bytes ? bytes.getInt() : 0;
+}
+
+ThreadCode::ThreadCode(func::FuncOp func, OpBuilder &builder)
+    : builder(builder), loc(func.getLoc()), entry(func.getContext()), warps(warpsOf(func)),
+      sharedBytes(sharedBytesOf(func)) {
+  entry.setInsertionPointToEnd(&prologue);
+  Value thread = simt::ThreadOp::create(entry, loc, builder.getI32Type(), builder.getI64IntegerAttr(warps));
+  const auto constant = [&](int64_t value) { return arith::ConstantIntOp::create(entry, loc, value, 32); };
+  numbers[0] = arith::AndIOp::create(entry, loc, thread, constant(simt::numLanes - 1));
+  numbers[1] = arith::ShRUIOp::create(entry, loc, thread, constant(simt::laneBits));
+  if (sharedBytes > 0)
+    base = simt::SharedBaseOp::create(entry, loc, builder.getI32Type(), sharedBytes);
+}
+
+// --- Values of a thread ----------------------------------------------------------------------------------------------
+
+Type ThreadCode::heldType(Type type) {
+  const LayoutAttr layout = simt::layoutOf(type);
+  if (!layout)
+    return type;
+  return VectorType::get({layout.getLayout().numStored()}, cast<RankedTensorType>(type).getElementType());
+}
+
+Values ThreadCode::elementsOf(Value tile) {
+  return Values(vector::ToElementsOp::create(builder, loc, held(tile)).getResults());
+}
+
+void ThreadCode::set(Value tile, ArrayRef<Value> elements) {
+  set(tile, make<vector::FromElementsOp>(heldType(tile.getType()), elements));
+}
+
+Value ThreadCode::pick(Value vector, ArrayRef<int64_t> indices) {
+  const auto type = cast<VectorType>(vector.getType());
+  const bool isAll = static_cast<int64_t>(indices.size()) == type.getNumElements() &&
+                     llvm::all_of(llvm::enumerate(indices),
+                                  [](auto entry) { return static_cast<int64_t>(entry.index()) == entry.value(); });
+  return isAll ? vector : make<vector::ShuffleOp>(vector, vector, indices);
+}
+
+// --- Where the thread is ---------------------------------------------------------------------------------------------
+
+Value ThreadCode::number(Hw part) { return numbers[part == Hw::lane ? 0 : 1]; }
+
+Value ThreadCode::sharedBase() { return base; }
+
+Value ThreadCode::shareOf(LayoutAttr attribute, unsigned dim) {
+  const auto [entryOfShare, isNew] = shares.try_emplace({attribute, dim});
+  if (!isNew)
+    return entryOfShare->second;
+  const TileLayout layout = attribute.getLayout();
+  const auto constant = [&](int64_t value) { return arith::ConstantIntOp::create(entry, loc, value, 32); };
+  Value share;
+  for (const Hw part : {Hw::lane, Hw::warp})
+    for (const simt::BitField &field : layout.fieldsOf(part, dim)) {
+      Value bits = number(part);
+      if (field.from)
+        bits = arith::ShRUIOp::create(entry, loc, bits, constant(field.from));
+      bits = arith::AndIOp::create(entry, loc, bits, constant((int64_t{1} << field.width) - 1));
+      if (field.to)
+        bits = arith::ShLIOp::create(entry, loc, bits, constant(field.to));
+      share = share ? arith::OrIOp::create(entry, loc, share, bits).getResult() : bits;
+    }
+  return shares[{attribute, dim}] = share;
+}
+
+Value ThreadCode::isOwner(const TileLayout &layout) {
+  Value owner;
+  for (const Hw part : {Hw::lane, Hw::warp}) {
+    const auto mask = static_cast<int64_t>(layout.replicated(part));
+    if (mask)
+      owner = both(owner,
+                   make<arith::CmpIOp>(arith::CmpIPredicate::eq, make<arith::AndIOp>(number(part), i32(mask)), i32(0)));
+  }
+  return owner;
+}
+
+Value ThreadCode::isWithin(LayoutAttr attribute, int64_t stored, unsigned dim) {
+  const TileLayout layout = attribute.getLayout();
+  if (!layout.isRagged(stored, dim))
+    return {};
+  const Value position = add(shareOf(attribute, dim), i32(layout.positionOf(stored)[dim]));
+  return make<arith::CmpIOp>(arith::CmpIPredicate::slt, position, i32(layout.shape()[dim].size));
+}
+
+// --- Arithmetic ------------------------------------------------------------------------------------------------------
+
+Value ThreadCode::times(Value a, int64_t factor) {
+  if (!a || factor == 1)
+    return a;
+  const Type type = a.getType();
+  return make<arith::MulIOp>(a, make<arith::ConstantOp>(builder.getIntegerAttr(type, factor)));
+}
+
+bool isRenaming(const TileLayout &from, const TileLayout &to) {
+  if (from.bases(Hw::lane) != to.bases(Hw::lane) || from.bases(Hw::warp) != to.bases(Hw::warp))
+    return false;
+  return llvm::all_of(to.bases(Hw::reg), [&](simt::Vec unit) { return llvm::is_contained(from.bases(Hw::reg), unit); });
+}
+
+} // namespace kiln::lowering::gpu

@@ -1,0 +1,91 @@
+// What `gpu-distribute` knows while it writes the operations of one thread.
+//
+// A tile with a layout becomes a vector of the values that a thread stores, in the order of their stored indices
+// (TileLayout.h). The position of such a value is the thread's share, the same for all values of a layout, plus a
+// number that is known.
+
+#pragma once
+
+#include "dialect/simt/SimtDialect.h"
+#include "dialect/tile/TileDialect.h"
+#include "lowering/tile/Emit.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace kiln::lowering::gpu {
+
+using Values = llvm::SmallVector<mlir::Value>;
+using Indices = llvm::SmallVector<int64_t>;
+
+class ThreadCode {
+public:
+  /// Operations are written at `builder`; what is the same for the whole kernel aside, until finish() puts it at the
+  /// beginning of the kernel's block.
+  ThreadCode(mlir::func::FuncOp func, mlir::OpBuilder &builder);
+  void finish(mlir::Block &kernel) { kernel.getOperations().splice(kernel.begin(), prologue.getOperations()); }
+
+  // --- Values of a thread
+  /// The type of what a thread holds of a value of `type`.
+  static mlir::Type heldType(mlir::Type type);
+  /// What a thread holds of a value: a tile's vector, or the scalar.
+  mlir::Value held(mlir::Value value) const { return mapping.lookupOrDefault(value); }
+  Values elementsOf(mlir::Value tile);
+  void set(mlir::Value value, mlir::Value inThread) { mapping.map(value, inThread); }
+  void set(mlir::Value tile, llvm::ArrayRef<mlir::Value> elements);
+  /// Elements of a vector, or of two one after the other: those of these indices, in this order.
+  mlir::Value pick(mlir::Value vector, llvm::ArrayRef<int64_t> indices);
+
+  // --- Where the thread is
+  /// The thread's number of this kind, as i32.
+  mlir::Value number(simt::Hw part);
+  /// The thread's share of its positions in a dimension, as i32; null when it is 0 in all threads.
+  mlir::Value shareOf(simt::LayoutAttr layout, unsigned dim);
+  /// True in the one of all threads that hold the same elements that writes them; null when each holds others.
+  mlir::Value isOwner(const simt::TileLayout &layout);
+  /// Whether a thread's stored value lies within the tile along `dim`; null when it does in all threads.
+  mlir::Value isWithin(simt::LayoutAttr layout, int64_t stored, unsigned dim);
+  /// The address of the program's shared memory.
+  mlir::Value sharedBase();
+
+  // --- Arithmetic
+  template <class OpTy, class... Args> mlir::Value make(Args &&...args) {
+    return OpTy::create(builder, loc, std::forward<Args>(args)...);
+  }
+  mlir::Value i32(int64_t value) { return make<mlir::arith::ConstantIntOp>(value, 32); }
+  mlir::Value i64(int64_t value) { return make<mlir::arith::ConstantIntOp>(value, 64); }
+  mlir::Value add(mlir::Value a, mlir::Value b) { return a && b ? make<mlir::arith::AddIOp>(a, b) : a ? a : b; }
+  mlir::Value times(mlir::Value a, int64_t factor);
+  /// Both conditions; a null one holds always.
+  mlir::Value both(mlir::Value a, mlir::Value b) { return a && b ? make<mlir::arith::AndIOp>(a, b) : a ? a : b; }
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc; // of the operation that is being lowered
+  mlir::IRMapping mapping;
+
+private:
+  mlir::Block prologue;
+  mlir::OpBuilder entry;
+  const int64_t warps, sharedBytes;
+  mlir::Value numbers[2], base;
+  llvm::DenseMap<std::pair<mlir::Attribute, unsigned>, mlir::Value> shares;
+};
+
+// What one thread does for an operation on tiles. Operands have been lowered; results are set.
+void distributeLoad(ThreadCode &code, tile::LoadOp op);
+void distributeStore(ThreadCode &code, tile::StoreOp op);
+void distributeGather(ThreadCode &code, tile::GatherOp op);
+void distributeScatter(ThreadCode &code, tile::ScatterOp op);
+void distributeAtomicAdd(ThreadCode &code, tile::AtomicAddOp op);
+void distributeWrite(ThreadCode &code, simt::WriteOp op);
+void distributeRead(ThreadCode &code, simt::ReadOp op);
+void distributeReserve(ThreadCode &code, simt::ReserveOp op);
+void distributePrint(ThreadCode &code, simt::PrintOp op);
+void distributeReduce(ThreadCode &code, simt::ReduceOp op);
+void distributeDot(ThreadCode &code, tile::DotOp op);
+
+/// Whether `to` only renames registers of `from`: no element leaves its thread.
+bool isRenaming(const simt::TileLayout &from, const simt::TileLayout &to);
+
+} // namespace kiln::lowering::gpu

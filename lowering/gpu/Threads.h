@@ -1,0 +1,22 @@
+// How many threads a program has, and how its shared memory is asked for.
+
+#pragma once
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace kiln::lowering::gpu {
+
+/// Warps of a kernel that does not say, in its attribute `tile.warps`, how many it wants.
+inline constexpr int64_t usualWarps = 4, mostWarps = 32;
+
+/// Shared memory of a program beyond this has no size in PTX and is asked for at the launch (CUDA C++ Programming
+/// Guide, "Shared Memory").
+inline constexpr int64_t mostStaticShared = 48 << 10;
+
+/// The warps of a program: `tile.warps`, a power of two (gpu-coalesce-accesses looks), or the usual number.
+inline int64_t warpsOf(mlir::func::FuncOp func) {
+  auto warps = func->getAttrOfType<mlir::IntegerAttr>("tile.warps");
+  return warps ? warps.getInt() : usualWarps;
+}
+
+} // namespace kiln::lowering::gpu

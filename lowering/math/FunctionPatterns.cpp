@@ -1,0 +1,46 @@
+// One pattern for all functions of one operand.
+
+#include "lowering/math/FunctionPatterns.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+
+namespace kiln::lowering {
+
+bool isScalarOrVector(Type type, function_ref<bool(Type)> isElement) {
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector && isa<ShapedType>(type))
+    return false;
+  return (!vector || vector.getRank() == 1) && isElement(getElementTypeOrSelf(type));
+}
+
+namespace {
+template <class OpTy, Value (MathFunctions::*function)(Value)> struct LowerFunction : OpRewritePattern<OpTy> {
+  LowerFunction(MLIRContext *context, ScaleInstruction scale, bool (*canScale)(Type))
+      : OpRewritePattern<OpTy>(context), instruction(scale), canScale(canScale) {}
+
+  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+    if (!isScalarOrVector(op.getType(), [](Type element) { return element.isF32() || element.isF64(); }))
+      return rewriter.notifyMatchFailure(op, "not a scalar or vector of f32 or f64");
+    const auto scale = [&](Value x, Value n, Value keep) { return instruction(rewriter, op.getLoc(), x, n, keep); };
+    const bool scales = instruction && canScale(op.getType());
+    MathFunctions functions(rewriter, op.getLoc(), op.getType(), scales ? MathFunctions::Scale(scale) : nullptr);
+    rewriter.replaceOp(op, (functions.*function)(op.getOperand()));
+    return success();
+  }
+
+  const ScaleInstruction instruction;
+  bool (*const canScale)(Type);
+};
+} // namespace
+
+void addFunctionPatterns(RewritePatternSet &patterns, ScaleInstruction scale, bool (*canScale)(Type)) {
+  patterns.add<LowerFunction<math::Exp2Op, &MathFunctions::exp2>, LowerFunction<math::ExpOp, &MathFunctions::exp>,
+               LowerFunction<math::Log2Op, &MathFunctions::log2>, LowerFunction<math::LogOp, &MathFunctions::log>,
+               LowerFunction<math::TanhOp, &MathFunctions::tanh>, LowerFunction<math::ErfOp, &MathFunctions::erf>,
+               LowerFunction<math::RsqrtOp, &MathFunctions::rsqrt>>(patterns.getContext(), scale, canScale);
+}
+
+} // namespace kiln::lowering

@@ -1,0 +1,290 @@
+// What the verifiers of the simt dialect say. What is wrong with a layout's text, its own tests say one by one.
+// RUN: kiln-opt %s --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{expected each unit once, but got 'd0:1' twice}}
+func.func @layout_text(%x: tensor<32xf32, #simt.layout<32, reg [d0:1], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>>) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected a layout of the tile's extents 64, but got one of 32}}
+func.func @layout_extents(%x: tensor<64xf32, #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>>) {
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+func.func @no_layout(%x: tensor<32xf32>) {
+  // expected-error@+1 {{'simt.convert' op operand #0 must be tile with a layout, but got 'tensor<32xf32>'}}
+  %0 = simt.convert %x : tensor<32xf32> -> tensor<32xf32, #row>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+func.func @convert_type(%x: tensor<32xf32, #row>) {
+  // expected-error@+1 {{'simt.convert' op expected the same tile in another layout, but got 'tensor<32xf32, #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>>' and 'tensor<32xi32, #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>>'}}
+  %0 = simt.convert %x : tensor<32xf32, #row> -> tensor<32xi32, #row>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+#half = #simt.layout<16, reg [], lane [d0:1 d0:2 d0:4 d0:8 *], warp []>
+
+func.func @convert_extents(%x: tensor<32xf32, #row>) {
+  // expected-error@+1 {{'simt.convert' op expected the same tile in another layout}}
+  %0 = simt.convert %x : tensor<32xf32, #row> -> tensor<16xf32, #half>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+#one = #simt.layout<1, reg [], lane [* * * * *], warp []>
+
+func.func @reduce_kind(%x: tensor<32xf32, #row>) {
+  // expected-error@+1 {{expected sum, max, min or argmax, but got 'product'}}
+  %0 = simt.reduce product %x axis 0 : (tensor<32xf32, #row>) -> tensor<1xf32, #one>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+#one = #simt.layout<1, reg [], lane [* * * * *], warp []>
+
+func.func @reduce_pair(%x: tensor<32xf32, #row>) {
+  // expected-error@+1 {{'simt.reduce' op expected 2 sources and results, but got 1 and 1}}
+  %0 = simt.reduce argmax %x axis 0 : (tensor<32xf32, #row>) -> tensor<1xf32, #one>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+#one = #simt.layout<1, reg [], lane [* * * * *], warp []>
+
+func.func @reduce_several(%x: tensor<32xf32, #row>) {
+  // expected-error@+1 {{'simt.reduce' op expected 1 sources and results, but got 2 and 1}}
+  %0 = simt.reduce sum %x, %x axis 0 : (tensor<32xf32, #row>, tensor<32xf32, #row>) -> tensor<1xf32, #one>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+#one = #simt.layout<1, reg [], lane [* * * * *], warp []>
+
+func.func @reduce_result(%x: tensor<32xf32, #row>) {
+  // expected-error@+1 {{'simt.reduce' op expected a result like its source but for the axis}}
+  %0 = simt.reduce sum %x axis 0 : (tensor<32xf32, #row>) -> tensor<1xi32, #one>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+#one = #simt.layout<1, reg [], lane [* * * * *], warp []>
+
+func.func @reduce_axis(%x: tensor<32xf32, #row>) {
+  // expected-error@+1 {{'simt.reduce' op expected an axis from 0 to 0, but got 1}}
+  %0 = simt.reduce sum %x axis 1 : (tensor<32xf32, #row>) -> tensor<1xf32, #one>
+  return
+}
+
+// -----
+
+func.func @buffer_space() {
+  // expected-error@+1 {{'simt.buffer' op result #0 must be buffer in shared memory, but got 'memref<64xi8>'}}
+  %0 = simt.buffer : memref<64xi8>
+  return
+}
+
+// -----
+
+func.func @buffer_size() {
+  // expected-error@+1 {{'simt.buffer' op expected a buffer of a known number of bytes, but got 'memref<?xi8, 3>'}}
+  %0 = simt.buffer : memref<?xi8, 3>
+  return
+}
+
+// -----
+
+func.func @buffer_layout() {
+  // expected-error@+1 {{'simt.buffer' op expected a buffer of a known number of bytes, but got 'memref<64xi8, strided<[2]>, 3>'}}
+  %0 = simt.buffer : memref<64xi8, strided<[2]>, 3>
+  return
+}
+
+// -----
+
+func.func @buffer_offset() {
+  // expected-error@+1 {{'simt.buffer' op expected an offset from 0, but got -128}}
+  %0 = simt.buffer {offset = -128 : i64} : memref<64xi8, 3>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+func.func @write_strides(%x: tensor<32xf32, #row>, %buffer: memref<128xi8, 3>) {
+  // expected-error@+1 {{'simt.write' op expected a stride for each of 1 dimensions, but got 2}}
+  simt.write %x, %buffer strides [128, 4] : tensor<32xf32, #row>, memref<128xi8, 3>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+func.func @write_unaligned(%x: tensor<32xf32, #row>, %buffer: memref<256xi8, 3>) {
+  // expected-error@+1 {{'simt.write' op expected strides that are multiples of 4 bytes, but got 6}}
+  simt.write %x, %buffer strides [6] : tensor<32xf32, #row>, memref<256xi8, 3>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+func.func @write_backwards(%x: tensor<32xf32, #row>, %buffer: memref<256xi8, 3>) {
+  // expected-error@+1 {{'simt.write' op expected strides that are multiples of 4 bytes, but got -4}}
+  simt.write %x, %buffer strides [-4] : tensor<32xf32, #row>, memref<256xi8, 3>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+func.func @read_past_the_end(%buffer: memref<127xi8, 3>) {
+  // expected-error@+1 {{'simt.read' op expected a buffer of at least 128 bytes, but got 127}}
+  %0 = simt.read %buffer strides [4] : memref<127xi8, 3> -> tensor<32xf32, #row>
+  return
+}
+
+// -----
+
+func.func @packet(%address: i64) {
+  // expected-error@+1 {{'simt.ld' op expected a vector of 1, 2, 4, 8 or 16 bytes, but got 'vector<3xf32>'}}
+  %0 = simt.ld global %address + 0 : i64, vector<3xf32>
+  return
+}
+
+// -----
+
+func.func @wide_packet(%x: vector<8xf32>, %address: i64) {
+  // expected-error@+1 {{'simt.st' op expected a vector of 1, 2, 4, 8 or 16 bytes, but got 'vector<8xf32>'}}
+  simt.st global %x, %address + 0 : vector<8xf32>, i64
+  return
+}
+
+// -----
+
+func.func @global_address(%address: i32) {
+  // expected-error@+1 {{'simt.ld' op expected an address of i64 in global memory, but got 'i32'}}
+  %0 = simt.ld global %address + 0 : i32, vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @shared_address(%x: vector<4xf32>, %address: i64) {
+  // expected-error@+1 {{'simt.st' op expected an address of i32 in shared memory, but got 'i64'}}
+  simt.st shared %x, %address + 0 : vector<4xf32>, i64
+  return
+}
+
+// -----
+
+func.func @displacement(%address: i64) {
+  // expected-error@+1 {{'simt.ld' op expected a displacement of 32 bits, but got 2147483648}}
+  %0 = simt.ld global %address + 2147483648 : i64, vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @other(%address: i64, %p: i1, %other: vector<2xf32>) {
+  // expected-error@+1 {{'simt.ld' op expected 'else' to be of the result's type 'vector<4xf32>', but got 'vector<2xf32>'}}
+  %0 = simt.ld global %address + 0 if %p else %other : vector<2xf32> : i64, vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @fragments(%a: vector<8xbf16>, %b: vector<8xbf16>, %c: vector<4xf32>) {
+  // expected-error@+1 {{'simt.mma' op expected 8 and 4 elements of one type, but got 'vector<8xbf16>' and 'vector<8xbf16>'}}
+  %0 = simt.mma %a, %b, %c : vector<8xbf16>, vector<8xbf16>, vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @mixed_fragments(%a: vector<8xbf16>, %b: vector<4xf16>, %c: vector<4xf32>) {
+  // expected-error@+1 {{'simt.mma' op expected 8 and 4 elements of one type, but got 'vector<8xbf16>' and 'vector<4xf16>'}}
+  %0 = simt.mma %a, %b, %c : vector<8xbf16>, vector<4xf16>, vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @accumulator(%a: vector<16xi8>, %b: vector<8xi8>, %c: vector<4xf32>) {
+  // expected-error@+1 {{'simt.mma' op expected an accumulator of 4 i32, but got 'vector<4xf32>'}}
+  %0 = simt.mma %a, %b, %c : vector<16xi8>, vector<8xi8>, vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @accumulator_size(%a: vector<8xf16>, %b: vector<4xf16>, %c: vector<2xf32>) {
+  // expected-error@+1 {{'simt.mma' op expected an accumulator of 4 f32, but got 'vector<2xf32>'}}
+  %0 = simt.mma %a, %b, %c : vector<8xf16>, vector<4xf16>, vector<2xf32>
+  return
+}
+
+// -----
+
+func.func @attribute_layout(%x: f32) {
+  // expected-error@+1 {{expected 'simt.layout' to be a layout, but got "rows"}}
+  %0 = arith.negf %x {simt.layout = "rows"} : f32
+  return
+}
+
+// -----
+
+func.func @attribute_vector(%x: f32) {
+  // expected-error@+1 {{expected 'simt.vector' to be an i64 from 1, but got 0}}
+  %0 = arith.negf %x {simt.vector = 0 : i64} : f32
+  return
+}
+
+// -----
+
+func.func @attribute_mma(%x: f32) {
+  // expected-error@+1 {{expected 'simt.mma' to be a unit on a 'tile.dot', but got unit}}
+  %0 = arith.negf %x {simt.mma} : f32
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected 'simt.shared_bytes' to be an i64 from 0 on a function, but got -1}}
+func.func @attribute_bytes() attributes {simt.shared_bytes = -1 : i64} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected an attribute that the 'simt' dialect has, but got 'simt.stages'}}
+func.func @attribute_unknown() attributes {simt.stages = 3 : i64} {
+  return
+}

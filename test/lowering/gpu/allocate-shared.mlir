@@ -1,0 +1,93 @@
+// Buffers that are never alive together share bytes; the function notes the sum.
+// RUN: kiln-opt %s --split-input-file --gpu-allocate-shared | FileCheck %s
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
+
+// A buffer is alive from its first use to its last: here the second begins when the first has ended.
+// CHECK-LABEL: func @one_after_the_other
+// CHECK-SAME: simt.shared_bytes = 128 : i64
+// CHECK: simt.buffer {offset = 0 : i64}
+// CHECK: simt.buffer {offset = 0 : i64}
+func.func @one_after_the_other(%x: tensor<32xf32, #row>) attributes {tile.kernel} {
+  %a = simt.buffer : memref<128xi8, 3>
+  %b = simt.buffer : memref<128xi8, 3>
+  simt.write %x, %a strides [4] : tensor<32xf32, #row>, memref<128xi8, 3>
+  %0 = simt.read %a strides [4] : memref<128xi8, 3> -> tensor<32xf32, #row>
+  simt.write %0, %b strides [4] : tensor<32xf32, #row>, memref<128xi8, 3>
+  %1 = simt.read %b strides [4] : memref<128xi8, 3> -> tensor<32xf32, #row>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
+
+// Two that are lie apart, each at a multiple of 128 bytes.
+// CHECK-LABEL: func @together
+// CHECK-SAME: simt.shared_bytes = 384 : i64
+// CHECK: simt.buffer {offset = 0 : i64} : memref<130xi8, 3>
+// CHECK: simt.buffer {offset = 256 : i64} : memref<128xi8, 3>
+func.func @together(%x: tensor<32xf32, #row>) attributes {tile.kernel} {
+  %a = simt.buffer : memref<130xi8, 3>
+  %b = simt.buffer : memref<128xi8, 3>
+  simt.write %x, %a strides [4] : tensor<32xf32, #row>, memref<130xi8, 3>
+  simt.write %x, %b strides [4] : tensor<32xf32, #row>, memref<128xi8, 3>
+  %0 = simt.read %a strides [4] : memref<130xi8, 3> -> tensor<32xf32, #row>
+  %1 = simt.read %b strides [4] : memref<128xi8, 3> -> tensor<32xf32, #row>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
+
+// What a loop reads, and did not write in the same round, the next round reads again: the buffer lives through all of it,
+// and the body's own lies elsewhere.
+// CHECK-LABEL: func @loop
+// CHECK-SAME: simt.shared_bytes = 256 : i64
+func.func @loop(%x: tensor<32xf32, #row>, %n: i64) attributes {tile.kernel} {
+  %outer = simt.buffer : memref<128xi8, 3>
+  simt.write %x, %outer strides [4] : tensor<32xf32, #row>, memref<128xi8, 3>
+  scf.for %i = %n to %n step %n : i64 {
+    %0 = simt.read %outer strides [4] : memref<128xi8, 3> -> tensor<32xf32, #row>
+    %inner = simt.buffer : memref<128xi8, 3>
+    simt.write %0, %inner strides [4] : tensor<32xf32, #row>, memref<128xi8, 3>
+    %1 = simt.read %inner strides [4] : memref<128xi8, 3> -> tensor<32xf32, #row>
+  }
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
+
+// The two sides of a branch share bytes.
+// CHECK-LABEL: func @branches
+// CHECK-SAME: simt.shared_bytes = 128 : i64
+func.func @branches(%x: tensor<32xf32, #row>, %p: i1) attributes {tile.kernel} {
+  scf.if %p {
+    %a = simt.buffer : memref<128xi8, 3>
+    simt.write %x, %a strides [4] : tensor<32xf32, #row>, memref<128xi8, 3>
+    %0 = simt.read %a strides [4] : memref<128xi8, 3> -> tensor<32xf32, #row>
+  } else {
+    %a = simt.buffer : memref<128xi8, 3>
+    simt.write %x, %a strides [4] : tensor<32xf32, #row>, memref<128xi8, 3>
+    %0 = simt.read %a strides [4] : memref<128xi8, 3> -> tensor<32xf32, #row>
+  }
+  return
+}
+
+// -----
+
+// A kernel that shares nothing says so; a function that is no kernel says nothing.
+// CHECK-LABEL: func @none()
+// CHECK-SAME: simt.shared_bytes = 0 : i64
+func.func @none() attributes {tile.kernel} {
+  return
+}
+// CHECK-LABEL: func @other()
+// CHECK-NOT: simt.shared_bytes
+// CHECK: return
+func.func @other() {
+  return
+}

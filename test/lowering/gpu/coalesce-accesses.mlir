@@ -1,0 +1,191 @@
+// Neighbouring threads take neighbouring elements, and a thread as many in a row as one instruction moves.
+// RUN: kiln-opt %s --split-input-file --gpu-coalesce-accesses | FileCheck %s
+
+// 16 bytes when the view is aligned and its extents are known: 16 lanes for a row of 64, then the next row, then warps.
+// CHECK-LABEL: func @aligned
+// CHECK: tile.load {{.*}} {simt.layout = #simt.layout<16x64, reg [d1:1 d1:2 d0:8], lane [d1:4 d1:8 d1:16 d1:32 d0:1], warp [d0:2 d0:4]>, simt.vector = 4 : i64}
+// CHECK: tile.store {{.*}} simt.vector = 4 : i64
+func.func @aligned(%x: memref<?x64xf32, strided<[64, 1]>> {tile.align = 16 : i64}, %m: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%m, %c0] : memref<?x64xf32, strided<[64, 1]>> -> tensor<16x64xf32>
+  tile.store %0, %x[%m, %c0] : tensor<16x64xf32>, memref<?x64xf32, strided<[64, 1]>>
+  return
+}
+
+// -----
+
+// Where the first dimension is the fastest, its extent and offset count: here neither is known.
+// CHECK-LABEL: func @column_major
+// CHECK: tile.load {{.*}} simt.vector = 1 : i64
+func.func @column_major(%x: memref<?x64xf32, strided<[1, ?]>> {tile.align = 16 : i64}, %m: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%m, %c0] : memref<?x64xf32, strided<[1, ?]>> -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+// As many elements as fit: a bool is a byte of memory.
+// CHECK-LABEL: func @narrow
+// CHECK: tile.load {{.*}} simt.vector = 8 : i64{{.*}}xbf16>
+// CHECK: tile.load {{.*}} simt.vector = 16 : i64{{.*}}xi1>
+// CHECK: tile.load {{.*}} simt.vector = 2 : i64{{.*}}xf64>
+func.func @narrow(%x: memref<8192xbf16> {tile.align = 16 : i64}, %y: memref<8192xi8> {tile.align = 16 : i64},
+                  %z: memref<8192xf64> {tile.align = 16 : i64}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] : memref<8192xbf16> -> tensor<2048xbf16>
+  %1 = tile.load %y[%c0] : memref<8192xi8> -> tensor<2048xi1>
+  %2 = tile.load %z[%c0] : memref<8192xf64> -> tensor<2048xf64>
+  return
+}
+
+// -----
+
+// Where the extent is not known a packet may lie across the view's end: one element each.
+// CHECK-LABEL: func @extent
+// CHECK: tile.load {{.*}} lane [d0:1 d0:2 d0:4 d0:8 d0:16], {{.*}} simt.vector = 1 : i64
+func.func @extent(%x: memref<?xf32, strided<[1]>> {tile.align = 16 : i64}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] : memref<?xf32, strided<[1]>> -> tensor<1024xf32>
+  return
+}
+
+// -----
+
+// Nor may an extent that the packet does not divide be known.
+// CHECK-LABEL: func @ragged_extent
+// CHECK: tile.load {{.*}} simt.vector = 2 : i64
+func.func @ragged_extent(%x: memref<1022xf32> {tile.align = 16 : i64}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] : memref<1022xf32> -> tensor<1024xf32>
+  return
+}
+
+// -----
+
+// A packet is no wider than what the view is aligned to; nothing known is an element.
+// CHECK-LABEL: func @alignment
+// CHECK: tile.load %arg0{{.*}} simt.vector = 2 : i64
+// CHECK: tile.load %arg1{{.*}} simt.vector = 1 : i64
+func.func @alignment(%x: memref<4096xf32> {tile.align = 8 : i64}, %y: memref<4096xf32>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] : memref<4096xf32> -> tensor<1024xf32>
+  %1 = tile.load %y[%c0] : memref<4096xf32> -> tensor<1024xf32>
+  return
+}
+
+// -----
+
+// The offset along the row counts: a multiple of 1024, of 2, or of nothing.
+// CHECK-LABEL: func @offset
+// CHECK: tile.load {{.*}} simt.vector = 4 : i64
+// CHECK: tile.load {{.*}} simt.vector = 2 : i64
+// CHECK: tile.load {{.*}} simt.vector = 1 : i64
+func.func @offset(%x: memref<4096xf32> {tile.align = 16 : i64}) attributes {tile.kernel} {
+  %c2 = arith.constant 2 : i64
+  %c1024 = arith.constant 1024 : i64
+  %p = tile.program_id 0
+  %block = arith.muli %p, %c1024 : i64
+  %pair = arith.muli %p, %c2 : i64
+  %0 = tile.load %x[%block] : memref<4096xf32> -> tensor<1024xf32>
+  %1 = tile.load %x[%pair] : memref<4096xf32> -> tensor<1024xf32>
+  %2 = tile.load %x[%p] : memref<4096xf32> -> tensor<1024xf32>
+  return
+}
+
+// -----
+
+// Rows begin where their stride says: 66 is a multiple of 2, an unknown one of nothing unless the caller says so.
+// CHECK-LABEL: func @strides
+// CHECK: tile.load %arg0{{.*}} simt.vector = 2 : i64
+// CHECK: tile.load %arg1{{.*}} simt.vector = 1 : i64
+// CHECK: tile.load %arg2{{.*}} simt.vector = 4 : i64
+func.func @strides(%x: memref<?x64xf32, strided<[66, 1]>> {tile.align = 16 : i64},
+                   %y: memref<?x64xf32, strided<[?, 1]>> {tile.align = 16 : i64},
+                   %z: memref<?x64xf32, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16})
+    attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0, %c0] : memref<?x64xf32, strided<[66, 1]>> -> tensor<16x64xf32>
+  %1 = tile.load %y[%c0, %c0] : memref<?x64xf32, strided<[?, 1]>> -> tensor<16x64xf32>
+  %2 = tile.load %z[%c0, %c0] : memref<?x64xf32, strided<[?, 1]>> -> tensor<16x64xf32>
+  return
+}
+
+// -----
+
+// Elements that do not lie together are moved one by one.
+// CHECK-LABEL: func @apart
+// CHECK: tile.load {{.*}} simt.vector = 1 : i64
+func.func @apart(%x: memref<4096xf32, strided<[2]>> {tile.align = 16 : i64}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] : memref<4096xf32, strided<[2]>> -> tensor<1024xf32>
+  return
+}
+
+// -----
+
+// Lanes follow memory, not the order of dimensions: here the rows are what lies together.
+// CHECK-LABEL: func @columns_first
+// CHECK: tile.load {{.*}} lane [d0:1 d0:2 d0:4 d0:8 d0:16]
+func.func @columns_first(%x: memref<?x?xf32, strided<[1, ?]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0, %c0] : memref<?x?xf32, strided<[1, ?]>> -> tensor<32x32xf32>
+  return
+}
+
+// -----
+
+// No thread goes without elements for another's packet: 256 of them are two for each of 128 threads.
+// CHECK-LABEL: func @small
+// CHECK: tile.load {{.*}} simt.vector = 2 : i64{{.*}}tensor<256xf32>
+// CHECK: tile.load {{.*}} lane [d0:1 d0:2 d0:4 d0:8 *], warp [* *]>, simt.vector = 1 : i64{{.*}}tensor<16xf32>
+func.func @small(%x: memref<4096xf32> {tile.align = 16 : i64}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] : memref<4096xf32> -> tensor<256xf32>
+  %1 = tile.load %x[%c0] : memref<4096xf32> -> tensor<16xf32>
+  return
+}
+
+// -----
+
+// Rows of a gather and scatter lie anywhere, but are rows; single elements that are looked up are not. Atomic additions
+// are one by one.
+// CHECK-LABEL: func @others
+// CHECK: tile.gather %arg0{{.*}} simt.vector = 4 : i64
+// CHECK: tile.scatter {{.*}} simt.vector = 4 : i64
+// CHECK: tile.gather %arg1{{.*}} simt.vector = 1 : i64
+// CHECK: tile.atomic_add {{.*}} simt.vector = 1 : i64
+func.func @others(%x: memref<?x64xf32, strided<[64, 1]>> {tile.align = 16 : i64}, %y: memref<4096xf32> {tile.align = 16 : i64})
+    attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %rows = tile.iota : tensor<16xi32>
+  %0 = tile.gather %x[%rows, %c0] : memref<?x64xf32, strided<[64, 1]>>, tensor<16xi32> -> tensor<16x64xf32>
+  tile.scatter %0, %x[%rows, %c0] : tensor<16x64xf32>, memref<?x64xf32, strided<[64, 1]>>, tensor<16xi32>
+  %many = tile.iota : tensor<1024xi32>
+  %1 = tile.gather %y[%many] : memref<4096xf32>, tensor<1024xi32> -> tensor<1024xf32>
+  %2 = tile.atomic_add relaxed %1, %y[%c0] : tensor<1024xf32>, memref<4096xf32>
+  return
+}
+
+// -----
+
+// As many bits of the warp's number as the kernel asks for; 4 warps when it does not say.
+// CHECK-LABEL: func @warps
+// CHECK: tile.load {{.*}} warp [d0:32 d0:64 d0:128]>
+func.func @warps(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.warps = 8 : i64} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] : memref<?xf32, strided<[1]>> -> tensor<1024xf32>
+  return
+}
+
+// -----
+
+// What is no kernel stays.
+// CHECK-LABEL: func @other
+// CHECK-NOT: simt
+// CHECK: return
+func.func @other(%x: memref<?xf32, strided<[1]>>) {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] : memref<?xf32, strided<[1]>> -> tensor<1024xf32>
+  return
+}

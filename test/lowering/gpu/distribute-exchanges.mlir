@@ -1,0 +1,240 @@
+// What threads do together: shared memory, shuffles, the tensor core, the console.
+// RUN: kiln-opt %s --split-input-file --gpu-distribute | FileCheck %s
+
+#quads = #simt.layout<128, reg [d0:1 d0:2], lane [d0:4 d0:8 d0:16 d0:32 d0:64], warp []>
+
+// Neighbours go together, as wide as both places and alignment let them: 16 bytes of a row, at the buffer's place.
+// CHECK-LABEL: func @shared
+// CHECK: %[[BASE:.*]] = simt.shared_base {bytes = 1024 : i64}
+// CHECK: %[[BUFFER:.*]] = arith.addi %[[BASE]], %c512_i32
+// CHECK: %[[ADDRESS:.*]] = arith.addi %[[BUFFER]], %
+// CHECK: simt.st shared %{{.*}}, %[[ADDRESS]] + 0 : vector<4xf32>, i32
+// CHECK-NOT: simt.st
+// CHECK: simt.barrier
+// CHECK: simt.ld shared %{{.*}} + 0 : i32, vector<4xf32>
+// CHECK-NOT: simt.ld
+// CHECK: return
+func.func @shared(%s: f32) attributes {tile.kernel, tile.warps = 1 : i64, simt.shared_bytes = 1024 : i64} {
+  %x = tile.splat %s : f32 -> tensor<128xf32, #quads>
+  %a = simt.buffer {offset = 512 : i64} : memref<512xi8, 3>
+  simt.write %x, %a strides [4] : tensor<128xf32, #quads>, memref<512xi8, 3>
+  simt.barrier
+  %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #quads>
+  return
+}
+
+// -----
+
+#column = #simt.layout<4x32, reg [d0:1 d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp []>
+
+// Elements of a column lie a row apart: one by one.
+// CHECK-LABEL: func @apart
+// CHECK: simt.st shared %{{.*}}, %[[ADDRESS:.*]] + 0 : vector<1xf32>, i32
+// CHECK: simt.st shared %{{.*}}, %[[ADDRESS]] + 144 : vector<1xf32>, i32
+// CHECK: simt.st shared %{{.*}}, %[[ADDRESS]] + 288 : vector<1xf32>, i32
+// CHECK: simt.st shared %{{.*}}, %[[ADDRESS]] + 432 : vector<1xf32>, i32
+func.func @apart(%s: f32) attributes {tile.kernel, tile.warps = 1 : i64, simt.shared_bytes = 1024 : i64} {
+  %x = tile.splat %s : f32 -> tensor<4x32xf32, #column>
+  %a = simt.buffer {offset = 0 : i64} : memref<576xi8, 3>
+  simt.write %x, %a strides [144, 4] : tensor<4x32xf32, #column>, memref<576xi8, 3>
+  return
+}
+
+// -----
+
+#quads = #simt.layout<128, reg [d0:1 d0:2], lane [d0:4 d0:8 d0:16 d0:32 d0:64], warp []>
+
+// A read that begins at any byte is one by one, too; at a multiple of 8, by two.
+// CHECK-LABEL: func @offset
+// CHECK-COUNT-4: simt.ld shared %{{.*}} : i32, vector<1xf32>
+// CHECK-COUNT-2: simt.ld shared %{{.*}} : i32, vector<2xf32>
+// CHECK-NOT: simt.ld
+// CHECK: return
+func.func @offset(%n: i32) attributes {tile.kernel, tile.warps = 1 : i64, simt.shared_bytes = 1024 : i64} {
+  %a = simt.buffer {offset = 0 : i64} : memref<1024xi8, 3>
+  %c8 = arith.constant 8 : i32
+  %m = arith.muli %n, %c8 : i32
+  %0 = simt.read %a[%n] strides [4] : memref<1024xi8, 3> -> tensor<128xf32, #quads>
+  %1 = simt.read %a[%m] strides [4] : memref<1024xi8, 3> -> tensor<128xf32, #quads>
+  return
+}
+
+// -----
+
+#padded = #simt.layout<25, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+// What the layout pads the tile with is not written, and is read as 0.
+// CHECK-LABEL: func @padding
+// CHECK: %[[WITHIN:.*]] = arith.cmpi slt, %{{.*}}, %c25_i32
+// CHECK: simt.st shared %{{.*}}, %{{.*}} + 0 if %[[WITHIN]] : vector<1xf32>, i32
+// CHECK: simt.ld shared %{{.*}} + 0 if %{{.*}} else %cst{{.*}} : vector<1xf32> : i32, vector<1xf32>
+func.func @padding(%s: f32) attributes {tile.kernel, tile.warps = 1 : i64, simt.shared_bytes = 128 : i64} {
+  %x = tile.splat %s : f32 -> tensor<25xf32, #padded>
+  %a = simt.buffer {offset = 0 : i64} : memref<100xi8, 3>
+  simt.write %x, %a strides [4] : tensor<25xf32, #padded>, memref<100xi8, 3>
+  %0 = simt.read %a strides [4] : memref<100xi8, 3> -> tensor<25xf32, #padded>
+  return
+}
+
+// -----
+
+#rows = #simt.layout<8x8, reg [d1:1], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
+#sums = #simt.layout<8x1, reg [], lane [* * d0:1 d0:2 d0:4], warp []>
+
+// A thread combines its own values, then those of the lanes that share the row: they differ in the lowest two bits.
+// CHECK-LABEL: func @reduce
+// CHECK: arith.addf %{{.*}}, %{{.*}} : vector<1xf32>
+// CHECK: simt.shuffle %{{.*}} xor 1 : i32
+// CHECK: arith.addf
+// CHECK: simt.shuffle %{{.*}} xor 2 : i32
+// CHECK: arith.addf
+// CHECK-NOT: simt.shuffle
+// CHECK: return
+func.func @reduce(%s: f32) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %x = tile.splat %s : f32 -> tensor<8x8xf32, #rows>
+  %0 = simt.reduce sum %x axis 1 : (tensor<8x8xf32, #rows>) -> tensor<8x1xf32, #sums>
+  return
+}
+
+// -----
+
+#rows = #simt.layout<8x8, reg [d1:1], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
+#sums = #simt.layout<8x1, reg [], lane [* * d0:1 d0:2 d0:4], warp []>
+
+// 64 bits go in two halves, fewer than 32 in one whole. The largest and smallest ignore NaN.
+// CHECK-LABEL: func @types
+// CHECK-COUNT-4: simt.shuffle
+// CHECK: arith.maxnumf {{.*}} : vector<1xf16>
+// CHECK: arith.extui %{{.*}} : i16 to i32
+// CHECK-NEXT: simt.shuffle
+// CHECK-NEXT: arith.trunci %{{.*}} : i32 to i16
+// CHECK: simt.shuffle
+// CHECK-NOT: simt.shuffle
+// CHECK: return
+func.func @types(%s: i64, %t: f16) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %x = tile.splat %s : i64 -> tensor<8x8xi64, #rows>
+  %0 = simt.reduce sum %x axis 1 : (tensor<8x8xi64, #rows>) -> tensor<8x1xi64, #sums>
+  %y = tile.splat %t : f16 -> tensor<8x8xf16, #rows>
+  %1 = simt.reduce max %y axis 1 : (tensor<8x8xf16, #rows>) -> tensor<8x1xf16, #sums>
+  return
+}
+
+// -----
+
+#padded = #simt.layout<25, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+#one = #simt.layout<1, reg [], lane [* * * * *], warp []>
+
+// Padding along the axis counts as nothing: 0 in a sum, the largest integer in a minimum, NaN in a maximum of floats.
+// CHECK-LABEL: func @neutral
+// CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<1xf32>
+// CHECK: arith.select %{{.*}}, %{{.*}}, %[[ZERO]]
+// CHECK: %[[NAN:.*]] = arith.constant dense<0x7FC00000> : vector<1xf32>
+// CHECK: arith.select %{{.*}}, %{{.*}}, %[[NAN]]
+// CHECK: %[[LARGEST:.*]] = arith.constant dense<2147483647> : vector<1xi32>
+// CHECK: arith.select %{{.*}}, %{{.*}}, %[[LARGEST]]
+func.func @neutral(%s: f32, %n: i32) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %x = tile.splat %s : f32 -> tensor<25xf32, #padded>
+  %y = tile.splat %n : i32 -> tensor<25xi32, #padded>
+  %0 = simt.reduce sum %x axis 0 : (tensor<25xf32, #padded>) -> tensor<1xf32, #one>
+  %1 = simt.reduce max %x axis 0 : (tensor<25xf32, #padded>) -> tensor<1xf32, #one>
+  %2 = simt.reduce min %y axis 0 : (tensor<25xi32, #padded>) -> tensor<1xi32, #one>
+  return
+}
+
+// -----
+
+#acc = #simt.layout<16x16, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
+#a = #simt.layout<16x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
+#b = #simt.layout<32x16, reg [d0:1 d0:8 d0:16 d1:8], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp []>
+
+// A product by the tensor core: for each of the 2 fragments of the sums, one instruction for each of 2 steps along K.
+// CHECK-LABEL: func @tensor_core
+// CHECK: %[[A:.*]] = vector.broadcast %arg0 : bf16
+// CHECK: %[[B:.*]] = vector.broadcast %arg0 : bf16
+// CHECK-DAG: %[[A0:.*]] = vector.extract_strided_slice %[[A]] {offsets = [0], sizes = [8], strides = [1]}
+// CHECK-DAG: %[[B0:.*]] = vector.extract_strided_slice %[[B]] {offsets = [0], sizes = [4], strides = [1]}
+// CHECK: %[[SUM:.*]] = simt.mma %[[A0]], %[[B0]], %
+// CHECK-DAG: %[[A1:.*]] = vector.extract_strided_slice %[[A]] {offsets = [8], sizes = [8], strides = [1]}
+// CHECK-DAG: %[[B1:.*]] = vector.extract_strided_slice %[[B]] {offsets = [4], sizes = [4], strides = [1]}
+// CHECK: simt.mma %[[A1]], %[[B1]], %[[SUM]]
+// CHECK: simt.mma %[[A0]], %
+// CHECK: simt.mma %[[A1]], %
+// CHECK-NOT: simt.mma
+// CHECK: return
+func.func @tensor_core(%s: bf16, %t: f32) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %a = tile.splat %s : bf16 -> tensor<16x32xbf16, #a>
+  %b = tile.splat %s : bf16 -> tensor<32x16xbf16, #b>
+  %c = tile.splat %t : f32 -> tensor<16x16xf32, #acc>
+  %0 = tile.dot %a, %b, %c {simt.mma} : tensor<16x32xbf16, #a>, tensor<32x16xbf16, #b>, tensor<16x16xf32, #acc>
+  return
+}
+
+// -----
+
+#acc = #simt.layout<16x16, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
+#a = #simt.layout<16x13, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
+#b = #simt.layout<13x16, reg [d0:1 d0:8 d1:8], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp []>
+
+// What pads K is zeros in both operands: 0 · NaN would not be.
+// CHECK-LABEL: func @padded_length
+// CHECK: arith.cmpi slt, %{{.*}}, %c13_i32
+// CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : vector<8xi1>, vector<8xbf16>
+// CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : vector<8xi1>, vector<8xbf16>
+// CHECK: simt.mma
+func.func @padded_length(%s: bf16, %t: f32) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %a = tile.splat %s : bf16 -> tensor<16x13xbf16, #a>
+  %b = tile.splat %s : bf16 -> tensor<13x16xbf16, #b>
+  %c = tile.splat %t : f32 -> tensor<16x16xf32, #acc>
+  %0 = tile.dot %a, %b, %c {simt.mma} : tensor<16x13xbf16, #a>, tensor<13x16xbf16, #b>, tensor<16x16xf32, #acc>
+  return
+}
+
+// -----
+
+#acc = #simt.layout<8x8, reg [d1:1], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
+#a = #simt.layout<8x2, reg [d1:1], lane [* * d0:1 d0:2 d0:4], warp []>
+#b = #simt.layout<2x8, reg [d0:1 d1:1], lane [d1:2 d1:4 * * *], warp []>
+
+// An outer product for each step along K: fused multiply-adds in f32, of integers products and sums in i32.
+// CHECK-LABEL: func @outer_product
+// CHECK: arith.extf %{{.*}} : vector<2xbf16> to vector<2xf32>
+// CHECK: vector.shuffle %{{.*}}, %{{.*}} [0, 0] : vector<2xf32>
+// CHECK: %[[SUM:.*]] = math.fma %{{.*}} : vector<2xf32>
+// CHECK: vector.shuffle %{{.*}}, %{{.*}} [1, 1] : vector<2xf32>
+// CHECK: math.fma %{{.*}}, %{{.*}}, %[[SUM]] : vector<2xf32>
+// CHECK: arith.extsi %{{.*}} : vector<2xi8> to vector<2xi32>
+// CHECK: arith.muli {{.*}} : vector<2xi32>
+// CHECK: arith.addi {{.*}} : vector<2xi32>
+func.func @outer_product(%s: bf16, %t: f32, %i: i8, %n: i32) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %a = tile.splat %s : bf16 -> tensor<8x2xbf16, #a>
+  %b = tile.splat %s : bf16 -> tensor<2x8xbf16, #b>
+  %c = tile.splat %t : f32 -> tensor<8x8xf32, #acc>
+  %0 = tile.dot %a, %b, %c : tensor<8x2xbf16, #a>, tensor<2x8xbf16, #b>, tensor<8x8xf32, #acc>
+  %d = tile.splat %i : i8 -> tensor<8x2xi8, #a>
+  %e = tile.splat %i : i8 -> tensor<2x8xi8, #b>
+  %f = tile.splat %n : i32 -> tensor<8x8xi32, #acc>
+  %1 = tile.dot %d, %e, %f : tensor<8x2xi8, #a>, tensor<2x8xi8, #b>, tensor<8x8xi32, #acc>
+  return
+}
+
+// -----
+
+#single = #simt.layout<1, reg [], lane [* * * * *], warp []>
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+// The first thread takes room behind what was printed, and writes the head of the line if there is room; then all write
+// their elements, behind the 72 bytes of the head.
+// CHECK-LABEL: func @print
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %{{.*}}, %c0_i32
+// CHECK: %[[PLACE:.*]] = simt.atomic_add %{{.*}}, %{{.*}} + 48 if %[[FIRST]] : i64
+// CHECK: %[[ROOM:.*]] = arith.cmpi ule, %{{.*}}, %c1048376_i64
+// CHECK: %[[HEAD:.*]] = arith.andi %[[ROOM]], %
+// CHECK: simt.ld global %{{.*}} + 0 if %[[HEAD]]
+// CHECK-COUNT-7: simt.st global {{.*}} if %[[HEAD]]
+// CHECK: simt.st global %{{.*}}, %{{.*}} + 72 if %[[ROOM]] : vector<1xf32>, i64
+func.func @print(%s: f32, %program: i64) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %x = tile.splat %s : f32 -> tensor<32xf32, #row>
+  %place = simt.reserve 200 : tensor<1xi64, #single>
+  simt.print %x at %place of %program label 0 shape [32] : tensor<32xf32, #row>, tensor<1xi64, #single>
+  return
+}

@@ -1,0 +1,232 @@
+// Tiles become the vectors of values that one thread holds, accesses its addresses and predicates.
+// RUN: kiln-opt %s --split-input-file --gpu-distribute | FileCheck %s
+
+#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
+
+// A thread's position is its share, lane and warp put together, and known numbers: here 2 · lane + 64 · warp + {0, 1}.
+// CHECK-LABEL: func @positions
+// CHECK: %[[THREAD:.*]] = simt.thread {warps = 4 : i64}
+// CHECK: %[[LANE:.*]] = arith.andi %[[THREAD]], %c31
+// CHECK: %[[WARP:.*]] = arith.shrui %[[THREAD]], %c5
+// CHECK: %[[LANES:.*]] = arith.andi %[[LANE]], %c31
+// CHECK: %[[L:.*]] = arith.shli %[[LANES]], %c1_i32
+// CHECK: %[[WARPS:.*]] = arith.andi %[[WARP]], %c3_i32
+// CHECK: %[[W:.*]] = arith.shli %[[WARPS]], %c6_i32
+// CHECK: %[[SHARE:.*]] = arith.ori %[[L]], %[[W]]
+// CHECK: %[[KNOWN:.*]] = arith.constant dense<[0, 1]> : vector<2xi32>
+// CHECK: %[[ALL:.*]] = vector.broadcast %[[SHARE]] : i32 to vector<2xi32>
+// CHECK: arith.addi %[[KNOWN]], %[[ALL]] : vector<2xi32>
+func.func @positions() attributes {tile.kernel} {
+  %0 = tile.iota : tensor<256xi32, #pairs>
+  return
+}
+
+// -----
+
+#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
+
+// Elementwise operations, loops and branches stay what they are, on vectors.
+// CHECK-LABEL: func @elementwise
+// CHECK: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : vector<2xf32>
+// CHECK: %[[SUM:.*]] = scf.for {{.*}} iter_args(%[[X:.*]] = %[[ONE]]) -> (vector<2xf32>)
+// CHECK: %[[NEXT:.*]] = arith.addf %[[X]], %[[X]] : vector<2xf32>
+// CHECK: scf.yield %[[NEXT]] : vector<2xf32>
+// CHECK: scf.if {{.*}} -> (vector<2xf32>) {
+// CHECK: scf.yield %[[ONE]]
+// CHECK: } else {
+// CHECK: scf.yield %[[SUM]]
+func.func @elementwise(%n: i64, %p: i1) attributes {tile.kernel} {
+  %one = arith.constant dense<1.0> : tensor<256xf32, #pairs>
+  %0 = scf.for %i = %n to %n step %n iter_args(%x = %one) -> (tensor<256xf32, #pairs>) : i64 {
+    %1 = arith.addf %x, %x : tensor<256xf32, #pairs>
+    scf.yield %1 : tensor<256xf32, #pairs>
+  }
+  %2 = scf.if %p -> tensor<256xf32, #pairs> {
+    scf.yield %one : tensor<256xf32, #pairs>
+  } else {
+    scf.yield %0 : tensor<256xf32, #pairs>
+  }
+  return
+}
+
+// -----
+
+#halves = #simt.layout<256, reg [d0:1 d0:128], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64]>
+
+// Packets of two elements, both within the view or both not: one predicate each, and one address for all, 512 bytes apart.
+// CHECK-LABEL: func @packets
+// CHECK: %[[EXTENT:.*]] = tile.dim %arg0, 0
+// CHECK: arith.minsi %arg1, %[[EXTENT]]
+// CHECK: %[[PAD:.*]] = arith.constant dense<0xFF800000> : vector<2xf32>
+// CHECK: %[[LOW:.*]] = simt.ld global %[[ADDRESS:.*]] + 0 if %{{.*}} else %[[PAD]] : vector<2xf32> : i64, vector<2xf32>
+// CHECK: %[[HIGH:.*]] = simt.ld global %[[ADDRESS]] + 512 if %{{.*}} else %[[PAD]] : vector<2xf32> : i64, vector<2xf32>
+// CHECK-NOT: simt.ld
+// CHECK-COUNT-2: simt.st global {{.*}} if %{{.*}} : vector<2xf32>, i64
+// CHECK-NOT: simt.st
+// CHECK: return
+func.func @packets(%v: memref<?xf32>, %n: i64) attributes {tile.kernel, tile.warps = 2 : i64} {
+  %0 = tile.load %v[%n] pad neg_inf {simt.vector = 2 : i64} : memref<?xf32> -> tensor<256xf32, #halves>
+  tile.store %0, %v[%n] {simt.vector = 2 : i64} : tensor<256xf32, #halves>, memref<?xf32>
+  return
+}
+
+// -----
+
+#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
+
+// A tile that is known to lie in its view needs no predicate. A load of what nothing writes says so.
+// CHECK-LABEL: func @inside
+// CHECK: simt.ld global %{{.*}} + 0 {readonly} : i64, vector<2xf32>
+// CHECK: simt.ld global %{{.*}} + 0 : i64, vector<2xf32>
+// CHECK: simt.st global %{{.*}}, %{{.*}} + 0 : vector<2xf32>, i64
+func.func @inside(%v: memref<512xf32>, %w: memref<512xf32>) attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>]} {
+  %n = arith.constant 256 : i64
+  %0 = tile.load %v[%n] {simt.vector = 2 : i64} : memref<512xf32> -> tensor<256xf32, #pairs>
+  %1 = tile.load %w[%n] {simt.vector = 2 : i64} : memref<512xf32> -> tensor<256xf32, #pairs>
+  tile.store %0, %w[%n] {simt.vector = 2 : i64} : tensor<256xf32, #pairs>, memref<512xf32>
+  return
+}
+
+// -----
+
+#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
+
+// One element further, it may reach past the end.
+// CHECK-LABEL: func @outside
+// CHECK: simt.ld global %{{.*}} + 0 if
+func.func @outside(%v: memref<512xf32>) attributes {tile.kernel} {
+  %n = arith.constant 257 : i64
+  %0 = tile.load %v[%n] : memref<512xf32> -> tensor<256xf32, #pairs>
+  return
+}
+
+// -----
+
+#rows = #simt.layout<2x64, reg [d0:1 d1:32], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [* *]>
+
+// A row of unknown stride has an address of its own; along it, displacements.
+// CHECK-LABEL: func @strides
+// CHECK: memref.extract_strided_metadata %arg0
+// CHECK: simt.ld global %[[FIRST:.*]] + 0 if
+// CHECK: %[[SECOND:.*]] = arith.addi %[[FIRST]], %
+// CHECK: simt.ld global %[[SECOND]] + 0 if
+// CHECK: simt.ld global %[[FIRST]] + 128 if
+// CHECK: simt.ld global %[[SECOND]] + 128 if
+func.func @strides(%v: memref<?x?xf32, strided<[?, 1]>>, %m: i64, %n: i64) attributes {tile.kernel} {
+  %0 = tile.load %v[%m, %n] : memref<?x?xf32, strided<[?, 1]>> -> tensor<2x64xf32, #rows>
+  return
+}
+
+// -----
+
+#rows = #simt.layout<2x64, reg [d0:1 d1:32], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [* *]>
+#numbers = #simt.layout<2, reg [d0:1], lane [* * * * *], warp [* *]>
+
+// A row that is looked up is wherever its number says. One that is not in the view, on either side, is padding: the
+// comparison is without sign.
+// CHECK-LABEL: func @gather
+// CHECK: %[[ROWS:.*]] = tile.dim %arg0, 0
+// CHECK: %[[ROW:.*]] = arith.extsi %{{.*}} : i32 to i64
+// CHECK: arith.cmpi ult, %[[ROW]], %[[ROWS]] : i64
+// CHECK-COUNT-4: simt.ld global
+func.func @gather(%v: memref<?x64xf32>, %r: i32, %n: i64) attributes {tile.kernel} {
+  %rows = tile.splat %r : i32 -> tensor<2xi32, #numbers>
+  %0 = tile.gather %v[%rows, %n] : memref<?x64xf32>, tensor<2xi32, #numbers> -> tensor<2x64xf32, #rows>
+  return
+}
+
+// -----
+
+#same = #simt.layout<16, reg [], lane [d0:1 d0:2 d0:4 d0:8 *], warp [* *]>
+
+// Of threads that hold the same element, the one whose other bits are 0 stores it.
+// CHECK-LABEL: func @owner
+// CHECK: %[[LANE_BIT:.*]] = arith.andi %[[LANE:.*]], %c16_i32
+// CHECK: %[[FIRST_LANE:.*]] = arith.cmpi eq, %[[LANE_BIT]], %c0_i32
+// CHECK: %[[WARP_BITS:.*]] = arith.andi %{{.*}}, %c3_i32
+// CHECK: %[[FIRST_WARP:.*]] = arith.cmpi eq, %[[WARP_BITS]], %c0_i32
+// CHECK: %[[OWNER:.*]] = arith.andi %[[FIRST_LANE]], %[[FIRST_WARP]]
+// CHECK: simt.st global %{{.*}}, %{{.*}} + 0 if %[[OWNER]] : vector<1xf32>, i64
+func.func @owner(%v: memref<16xf32>, %s: f32) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.splat %s : f32 -> tensor<16xf32, #same>
+  tile.store %x, %v[%c0] : tensor<16xf32, #same>, memref<16xf32>
+  return
+}
+
+// -----
+
+#single = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+// What is any byte but 0 in memory is true, and true is stored as 1.
+// CHECK-LABEL: func @bool
+// CHECK: %[[BYTE:.*]] = simt.ld global %{{.*}} + 0 : i64, vector<1xi8>
+// CHECK: arith.cmpi ne, %{{.*}}, %{{.*}} : vector<1xi8>
+// CHECK: arith.extui %{{.*}} : vector<1xi1> to vector<1xi8>
+// CHECK: simt.st global %{{.*}} : vector<1xi8>, i64
+func.func @bool(%v: memref<32xi8>) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %v[%c0] : memref<32xi8> -> tensor<32xi1, #single>
+  tile.store %0, %v[%c0] : tensor<32xi1, #single>, memref<32xi8>
+  return
+}
+
+// -----
+
+#single = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+// A fence before an atomic addition that releases, and behind one that acquires.
+// CHECK-LABEL: func @atomic
+// CHECK: simt.atomic_add
+// CHECK: simt.fence
+// CHECK-NEXT: simt.atomic_add
+// CHECK: simt.atomic_add
+// CHECK-NEXT: simt.fence
+// CHECK: simt.fence
+// CHECK-NEXT: simt.atomic_add
+// CHECK-NEXT: simt.fence
+// CHECK-NOT: simt.fence
+// CHECK: return
+func.func @atomic(%v: memref<32xf32>, %s: f32) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.splat %s : f32 -> tensor<32xf32, #single>
+  %0 = tile.atomic_add relaxed %x, %v[%c0] : tensor<32xf32, #single>, memref<32xf32>
+  %1 = tile.atomic_add release %x, %v[%c0] : tensor<32xf32, #single>, memref<32xf32>
+  %2 = tile.atomic_add acquire %x, %v[%c0] : tensor<32xf32, #single>, memref<32xf32>
+  %3 = tile.atomic_add acq_rel %x, %v[%c0] : tensor<32xf32, #single>, memref<32xf32>
+  return
+}
+
+// -----
+
+#one = #simt.layout<64, reg [d0:1 d0:32], lane [d0:2 d0:4 d0:8 d0:16 *], warp [* *]>
+#other = #simt.layout<64, reg [d0:32 d0:1], lane [d0:2 d0:4 d0:8 d0:16 *], warp [* *]>
+
+// A conversion between registers renames them.
+// CHECK-LABEL: func @convert
+// CHECK: vector.shuffle %{{.*}}, %{{.*}} [0, 2, 1, 3] : vector<4xf32>, vector<4xf32>
+func.func @convert(%v: memref<64xf32>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %v[%c0] : memref<64xf32> -> tensor<64xf32, #one>
+  %1 = simt.convert %0 : tensor<64xf32, #one> -> tensor<64xf32, #other>
+  return
+}
+
+// -----
+
+#square = #simt.layout<2x64, reg [d0:1 d1:32], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [* *]>
+#turned = #simt.layout<64x2, reg [d0:32 d1:1], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
+#column = #simt.layout<2x1, reg [d0:1], lane [* * * * *], warp [* *]>
+
+// So do transpositions and broadcasts.
+// CHECK-LABEL: func @moves
+// CHECK: vector.shuffle %{{.*}}, %{{.*}} [0, 2, 1, 3] : vector<4xf32>, vector<4xf32>
+// CHECK: vector.shuffle %{{.*}}, %{{.*}} [0, 1, 0, 1] : vector<2xi64>, vector<2xi64>
+func.func @moves(%v: memref<2x64xf32>, %n: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %v[%c0, %c0] : memref<2x64xf32> -> tensor<2x64xf32, #square>
+  %1 = tile.transpose %0 [1, 0] : tensor<2x64xf32, #square> -> tensor<64x2xf32, #turned>
+  %2 = tile.splat %n : i64 -> tensor<2x1xi64, #column>
+  %3 = tile.broadcast %2 : tensor<2x1xi64, #column> -> tensor<2x64xi64, #square>
+  return
+}

@@ -1,0 +1,242 @@
+// What crosses warps is written to and read from shared memory.
+// RUN: kiln-opt %s --split-input-file --gpu-expand-exchanges | FileCheck %s
+
+#rows = #simt.layout<8x32, reg [d0:1], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:2 d0:4]>
+#columns = #simt.layout<8x32, reg [d1:1], lane [d0:1 d0:2 d0:4 d1:2 d1:4], warp [d1:8 d1:16]>
+
+// A conversion becomes a write in the old layout and a read in the new one. Rows of 128 bytes, a turn through all banks,
+// begin 16 bytes further on each, so that a column's elements lie in several.
+// CHECK-LABEL: func @convert
+// CHECK-SAME: (%[[X:.*]]: tensor<8x32xf32, [[ROWS:#simt.layout<.*>]]>)
+// CHECK: %[[BUFFER:.*]] = simt.buffer : memref<1152xi8, 3>
+// CHECK: simt.write %[[X]], %[[BUFFER]] strides [144, 4] : tensor<8x32xf32, [[ROWS]]>
+// CHECK: simt.read %[[BUFFER]] strides [144, 4] : memref<1152xi8, 3> -> tensor<8x32xf32, #simt.layout<8x32, reg [d1:1]
+// CHECK-NOT: simt.convert
+func.func @convert(%x: tensor<8x32xf32, #rows>) attributes {tile.kernel} {
+  %0 = simt.convert %x : tensor<8x32xf32, #rows> -> tensor<8x32xf32, #columns>
+  return
+}
+
+// -----
+
+#rows = #simt.layout<8x16, reg [], lane [d1:1 d1:2 d1:4 d1:8 d0:1], warp [d0:2 d0:4]>
+#columns = #simt.layout<8x16, reg [], lane [d0:1 d0:2 d0:4 d1:1 d1:2], warp [d1:4 d1:8]>
+
+// Shorter rows lie in other banks by themselves, and a bool is a byte.
+// CHECK-LABEL: func @dense
+// CHECK: simt.write {{.*}} strides [16, 1] : {{.*}}, memref<128xi8, 3>
+func.func @dense(%x: tensor<8x16xi1, #rows>) attributes {tile.kernel} {
+  %0 = simt.convert %x : tensor<8x16xi1, #rows> -> tensor<8x16xi1, #columns>
+  return
+}
+
+// -----
+
+#one = #simt.layout<64, reg [d0:1 d0:32], lane [d0:2 d0:4 d0:8 d0:16 *], warp [* *]>
+#other = #simt.layout<64, reg [d0:32 d0:1], lane [d0:2 d0:4 d0:8 d0:16 *], warp [* *]>
+
+// What only changes registers needs no memory.
+// CHECK-LABEL: func @registers
+// CHECK-NOT: simt.buffer
+// CHECK: simt.convert
+// CHECK-NOT: simt.buffer
+// CHECK: return
+func.func @registers(%x: tensor<64xf32, #one>) attributes {tile.kernel} {
+  %0 = simt.convert %x : tensor<64xf32, #one> -> tensor<64xf32, #other>
+  return
+}
+
+// -----
+
+#rows = #simt.layout<4x64, reg [d1:32], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:1 d0:2]>
+#sums = #simt.layout<4, reg [], lane [* * * * *], warp [d0:1 d0:2]>
+
+// An axis that each warp has all of is reduced by its lanes.
+// CHECK-LABEL: func @reduce_in_warp
+// CHECK: %[[SUM:.*]] = simt.reduce sum %{{.*}} axis 1 : {{.*}} -> tensor<4x1xf32, #simt.layout<4x1, reg [], lane [* * * * *], warp [d0:1 d0:2]>>
+// CHECK-NEXT: tile.reshape %[[SUM]] : {{.*}} -> tensor<4xf32, #simt.layout<4, reg [], lane [* * * * *], warp [d0:1 d0:2]>>
+// CHECK-NEXT: return
+func.func @reduce_in_warp(%x: tensor<4x64xf32, #rows>) attributes {tile.kernel} {
+  %0 = tile.reduce sum %x axis 1 : tensor<4x64xf32, #rows> -> tensor<4xf32, #sums>
+  return
+}
+
+// -----
+
+#wide = #simt.layout<4x64, reg [d0:1 d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32 *]>
+#sums = #simt.layout<4, reg [d0:1 d0:2], lane [* * * * *], warp [* *]>
+
+// Of one that warps share each has a part. The parts go to all warps, and each combines them.
+// CHECK-LABEL: func @reduce_over_warps
+// CHECK: %[[PART:.*]] = simt.reduce sum %arg0 axis 1 : {{.*}} -> tensor<4x2xf32, #simt.layout<4x2, reg [d0:1 d0:2], lane [* * * * *], warp [d1:1 *]>>
+// CHECK: simt.write %[[PART]], %[[BUFFER:.*]] strides [8, 4]
+// CHECK: %[[PARTS:.*]] = simt.read %[[BUFFER]] strides [8, 4] : {{.*}} -> tensor<4x2xf32, #simt.layout<4x2, reg [d0:1 d0:2 d1:1], lane [* * * * *], warp [* *]>>
+// CHECK: simt.reduce sum %[[PARTS]] axis 1 : {{.*}} -> tensor<4x1xf32,
+func.func @reduce_over_warps(%x: tensor<4x64xf32, #wide>) attributes {tile.kernel} {
+  %0 = tile.reduce sum %x axis 1 : tensor<4x64xf32, #wide> -> tensor<4xf32, #sums>
+  return
+}
+
+// -----
+
+#wide = #simt.layout<4x64, reg [d0:1 d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32 *]>
+#sums = #simt.layout<4, reg [d0:1 d0:2], lane [* * * * *], warp [* *]>
+
+// The largest element's index goes with it, from the positions along the axis on.
+// CHECK-LABEL: func @argmax
+// CHECK: %[[POSITIONS:.*]] = tile.broadcast {{.*}} -> tensor<4x64xi32
+// CHECK: %[[BEST:.*]]:2 = simt.reduce argmax %arg0, %[[POSITIONS]] axis 1
+// CHECK: simt.write %[[BEST]]#0
+// CHECK: simt.write %[[BEST]]#1
+// CHECK: %[[LAST:.*]]:2 = simt.reduce argmax
+// CHECK: tile.reshape %[[LAST]]#1 : {{.*}} -> tensor<4xi32
+func.func @argmax(%x: tensor<4x64xf32, #wide>) attributes {tile.kernel} {
+  %0 = tile.reduce argmax %x axis 1 : tensor<4x64xf32, #wide> -> tensor<4xi32, #sums>
+  return
+}
+
+// -----
+
+#acc = #simt.layout<32x32, reg [d1:1 d1:2 d0:1], lane [d1:4 d1:8 d1:16 d0:2 d0:4], warp [d0:8 d0:16]>
+
+// An outer product has both operands in shared memory and reads 8 columns of the one and 8 rows of the other at a time,
+// each thread those of its own sums.
+// CHECK-LABEL: func @outer_product
+// CHECK: simt.write %arg0, %[[A:.*]] strides [144, 4]
+// CHECK: simt.write %arg1, %[[B:.*]] strides [144, 4]
+// CHECK: scf.for %[[K:.*]] = %c0_i32 to %c32_i32 step %c8_i32 iter_args(%[[SUM:.*]] = %arg2)
+// CHECK: %[[COLUMN:.*]] = arith.muli %[[K]], %c4_i32
+// CHECK: %[[X:.*]] = simt.read %[[A]][%[[COLUMN]]] strides [144, 4] : {{.*}} -> tensor<32x8xf32, #simt.layout<32x8, reg [d1:1 d1:2 d1:4 d0:1], lane [* * * d0:2 d0:4], warp [d0:8 d0:16]>>
+// CHECK: %[[ROW:.*]] = arith.muli %[[K]], %c144_i32
+// CHECK: %[[Y:.*]] = simt.read %[[B]][%[[ROW]]] strides [144, 4] : {{.*}} -> tensor<8x32xf32, #simt.layout<8x32, reg [d0:1 d0:2 d0:4 d1:1 d1:2], lane [d1:4 d1:8 d1:16 * *], warp [* *]>>
+// CHECK: %[[NEXT:.*]] = tile.dot %[[X]], %[[Y]], %[[SUM]]
+// CHECK: scf.yield %[[NEXT]]
+func.func @outer_product(%a: tensor<32x32xf32, #acc>, %b: tensor<32x32xf32, #acc>, %c: tensor<32x32xf32, #acc>)
+    attributes {tile.kernel} {
+  %0 = tile.dot %a, %b, %c : tensor<32x32xf32, #acc>, tensor<32x32xf32, #acc>, tensor<32x32xf32, #acc>
+  return
+}
+
+// -----
+
+#a = #simt.layout<32x7, reg [d1:1 d1:2 d1:4], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [* *]>
+#b = #simt.layout<7x32, reg [d0:1 d0:2 d0:4], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [* *]>
+#acc = #simt.layout<32x32, reg [d1:1 d1:2 d0:1], lane [d1:4 d1:8 d1:16 d0:2 d0:4], warp [d0:8 d0:16]>
+
+// As many steps at once as divide the sum's length: of 7, one.
+// CHECK-LABEL: func @odd_length
+// CHECK: scf.for %{{.*}} = %c0_i32 to %c7_i32 step %c1_i32
+// CHECK: tile.dot {{.*}} : tensor<32x1xf32, {{.*}}>, tensor<1x32xf32, {{.*}}>, tensor<32x32xf32
+func.func @odd_length(%a: tensor<32x7xf32, #a>, %b: tensor<7x32xf32, #b>, %c: tensor<32x32xf32, #acc>) attributes {tile.kernel} {
+  %0 = tile.dot %a, %b, %c : tensor<32x7xf32, #a>, tensor<7x32xf32, #b>, tensor<32x32xf32, #acc>
+  return
+}
+
+// -----
+
+#acc = #simt.layout<16x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [* *]>
+#a = #simt.layout<16x16, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [* *]>
+#b = #simt.layout<16x8, reg [d0:1 d0:8], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
+
+// The tensor core has its operands in registers.
+// CHECK-LABEL: func @tensor_core
+// CHECK-NOT: simt.buffer
+// CHECK: tile.dot %arg0, %arg1, %arg2 {simt.mma}
+// CHECK-NEXT: return
+func.func @tensor_core(%a: tensor<16x16xbf16, #a>, %b: tensor<16x8xbf16, #b>, %c: tensor<16x8xf32, #acc>)
+    attributes {tile.kernel} {
+  %0 = tile.dot %a, %b, %c {simt.mma} : tensor<16x16xbf16, #a>, tensor<16x8xbf16, #b>, tensor<16x8xf32, #acc>
+  return
+}
+
+// -----
+
+#square = #simt.layout<16x16, reg [d0:8], lane [d1:1 d1:2 d1:4 d1:8 d0:1], warp [d0:2 d0:4]>
+#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
+#line = #simt.layout<256, reg [d0:128], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+
+// A reshape that moves elements goes through a dense buffer; one that renames positions stays.
+// CHECK-LABEL: func @reshape
+// CHECK: simt.write %arg0, %[[BUFFER:.*]] strides [64, 4]
+// CHECK: simt.read %[[BUFFER]] strides [4] : memref<1024xi8, 3> -> tensor<256xf32
+// CHECK-NOT: simt.buffer
+// CHECK: tile.reshape
+// CHECK-NOT: simt.buffer
+// CHECK: return
+func.func @reshape(%x: tensor<16x16xf32, #square>) attributes {tile.kernel} {
+  %0 = tile.reshape %x : tensor<16x16xf32, #square> -> tensor<256xf32, #pairs>
+  %1 = tile.reshape %x : tensor<16x16xf32, #square> -> tensor<256xf32, #line>
+  return
+}
+
+// -----
+
+#half = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [* *]>
+#whole = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+
+// What one of several threads found by an atomic addition it tells those that hold the same element; nobody is told what
+// he added himself, or does not ask for.
+// CHECK-LABEL: func @atomic
+// CHECK: %[[FOUND:.*]] = tile.atomic_add relaxed %arg0
+// CHECK: simt.write %[[FOUND]], %[[BUFFER:.*]] strides
+// CHECK: %[[TOLD:.*]] = simt.read %[[BUFFER]]
+// CHECK: arith.negf %[[TOLD]]
+// CHECK-NOT: simt.buffer
+// CHECK: return
+func.func @atomic(%x: tensor<64xf32, #half>, %y: tensor<128xf32, #whole>, %v: memref<?xf32>, %n: i64) attributes {tile.kernel} {
+  %0 = tile.atomic_add relaxed %x, %v[%n] : tensor<64xf32, #half>, memref<?xf32>
+  %1 = arith.negf %0 : tensor<64xf32, #half>
+  %2 = tile.atomic_add relaxed %y, %v[%n] : tensor<128xf32, #whole>, memref<?xf32>
+  %3 = arith.negf %2 : tensor<128xf32, #whole>
+  %4 = tile.atomic_add relaxed %x, %v[%n] : tensor<64xf32, #half>, memref<?xf32>
+  return
+}
+
+// -----
+
+#row = #simt.layout<4x32, reg [d0:1], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:2 *]>
+
+// A check reports the lowest row-major index of the elements that are false.
+// CHECK-LABEL: func @check
+// CHECK: arith.constant dense<32> : tensor<4x32xi32
+// CHECK: %[[NONE:.*]] = arith.constant dense<2147483647>
+// CHECK: %[[INDICES:.*]] = arith.select %arg0, %[[NONE]], %
+// CHECK: simt.reduce min %[[INDICES]] axis 1
+// CHECK: simt.reduce min {{.*}} axis 0
+// CHECK: %[[FAILED:.*]] = arith.cmpi ne, %[[FIRST:.*]], %c2147483647_i32
+// CHECK: %[[ELEMENT:.*]] = arith.extsi %[[FIRST]] : i32 to i64
+// CHECK: simt.report element %[[ELEMENT]] of %{{.*}} message 3 where 4 if %[[FAILED]]
+func.func @check(%ok: tensor<4x32xi1, #row>) attributes {tile.kernel} {
+  tile.check %ok, "positive" {tile.message = @text_3, tile.where = @text_4} : tensor<4x32xi1, #row>
+  return
+}
+
+// -----
+
+// A scalar's only element is number 0, and it fails when it is false.
+// CHECK-LABEL: func @check_scalar
+// CHECK: %[[ZERO:.*]] = arith.constant 0 : i64
+// CHECK: %[[FAILED:.*]] = arith.xori %arg0, %true
+// CHECK: simt.report element %[[ZERO]] of %{{.*}} message 3 where 4 if %[[FAILED]]
+func.func @check_scalar(%ok: i1) attributes {tile.kernel} {
+  tile.check %ok, "positive" {tile.message = @text_3, tile.where = @text_4} : i1
+  return
+}
+
+// -----
+
+#row = #simt.layout<33, rep 3, reg [], lane [d0:1 d0:2 d0:4 d0:8 *], warp [* *]>
+
+// A line takes 72 bytes for its head and the elements' up to a multiple of 8. One thread takes the room, all are told.
+// CHECK-LABEL: func @print
+// CHECK: %[[TAKEN:.*]] = simt.reserve 208
+// CHECK: simt.write %[[TAKEN]], %[[BUFFER:.*]] strides [8]
+// CHECK: %[[PLACE:.*]] = simt.read %[[BUFFER]] strides [8]
+// CHECK: simt.print %arg0 at %[[PLACE]] of %{{.*}} label 2 shape [33]
+// CHECK: %[[SCALAR:.*]] = tile.splat %arg1 : f32 -> tensor<1xf32
+// CHECK: simt.print %[[SCALAR]] at {{.*}} label 2 shape []
+func.func @print(%x: tensor<33xf32, #row>, %s: f32) attributes {tile.kernel} {
+  tile.print "x", %x {tile.label = @text_2} : tensor<33xf32, #row>
+  tile.print "x", %s {tile.label = @text_2} : f32
+  return
+}

@@ -1,0 +1,284 @@
+// A barrier stands between accesses of one program that must not overtake each other, and nowhere else.
+// RUN: kiln-opt %s --split-input-file --gpu-insert-barriers | FileCheck %s
+
+#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+
+// What one thread wrote to shared memory others read; two writes before, and two reads behind, need no more.
+// CHECK-LABEL: func @write_read
+// CHECK: simt.write
+// CHECK-NOT: simt.barrier
+// CHECK: simt.write
+// CHECK-NEXT: simt.barrier "shared memory written, then read"
+// CHECK-NEXT: simt.read
+// CHECK-NOT: simt.barrier
+// CHECK: return
+func.func @write_read(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
+  %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
+  %b = simt.buffer {offset = 512 : i64} : memref<512xi8, 3>
+  simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
+  simt.write %x, %b strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
+  %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #row>
+  %1 = simt.read %b strides [4] : memref<512xi8, 3> -> tensor<128xf32, #row>
+  return
+}
+
+// -----
+
+#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+
+// Bytes that two buffers share, if only one, are written again when all have read them.
+// CHECK-LABEL: func @shared_bytes
+// CHECK: simt.read
+// CHECK-NEXT: simt.barrier "shared memory read, then written"
+// CHECK-NEXT: simt.write
+func.func @shared_bytes(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
+  %a = simt.buffer {offset = 0 : i64} : memref<513xi8, 3>
+  %b = simt.buffer {offset = 512 : i64} : memref<512xi8, 3>
+  %0 = simt.read %a strides [4] : memref<513xi8, 3> -> tensor<128xf32, #row>
+  simt.write %x, %b strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
+  return
+}
+
+// -----
+
+#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+
+// Buffers that lie next to each other share none.
+// CHECK-LABEL: func @neighbours
+// CHECK-NOT: simt.barrier
+// CHECK: return
+func.func @neighbours(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
+  %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
+  %b = simt.buffer {offset = 512 : i64} : memref<512xi8, 3>
+  %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #row>
+  simt.write %x, %b strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
+  return
+}
+
+// -----
+
+#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+
+// The next round writes what this one may still read: a loop's body needs two barriers where one run of it needs one.
+// CHECK-LABEL: func @back_edge
+// CHECK: scf.for
+// CHECK-NEXT: simt.barrier "shared memory read, then written"
+// CHECK-NEXT: simt.write
+// CHECK-NEXT: simt.barrier "shared memory written, then read"
+// CHECK-NEXT: simt.read
+// CHECK-NEXT: }
+func.func @back_edge(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel} {
+  %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
+  scf.for %i = %n to %n step %n : i64 {
+    simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
+    %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #row>
+  }
+  return
+}
+
+// -----
+
+#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+
+// A loop may run no round at all: its barriers guard nothing behind it.
+// CHECK-LABEL: func @no_round
+// CHECK: scf.for
+// CHECK: simt.barrier
+// CHECK: }
+// CHECK-NEXT: simt.barrier "shared memory written, then read"
+// CHECK-NEXT: simt.read
+func.func @no_round(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel} {
+  %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
+  simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
+  scf.for %i = %n to %n step %n : i64 {
+    %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #row>
+  }
+  %1 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #row>
+  return
+}
+
+// -----
+
+#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+
+// Only one side of a branch has a barrier, so that it guards nothing behind either.
+// CHECK-LABEL: func @branch
+// CHECK: scf.if
+// CHECK-NEXT: simt.barrier
+// CHECK-NEXT: simt.read
+// CHECK-NEXT: }
+// CHECK-NEXT: simt.barrier "shared memory written, then read"
+// CHECK-NEXT: simt.read
+func.func @branch(%x: tensor<128xf32, #row>, %p: i1) attributes {tile.kernel} {
+  %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
+  simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
+  scf.if %p {
+    %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #row>
+  }
+  %1 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #row>
+  return
+}
+
+// -----
+
+#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+
+// Two views may be the same memory.
+// CHECK-LABEL: func @may_overlap
+// CHECK: tile.store
+// CHECK-NEXT: simt.barrier "global memory written, then read"
+// CHECK-NEXT: tile.load
+func.func @may_overlap(%v: memref<?xf32>, %w: memref<?xf32>, %x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel} {
+  tile.store %x, %v[%n] : tensor<128xf32, #row>, memref<?xf32>
+  %0 = tile.load %w[%n] : memref<?xf32> -> tensor<128xf32, #row>
+  return
+}
+
+// -----
+
+#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+
+// Not where the kernel says that they lie apart.
+// CHECK-LABEL: func @disjoint
+// CHECK-NOT: simt.barrier
+// CHECK: return
+func.func @disjoint(%v: memref<?xf32>, %w: memref<?xf32>, %x: tensor<128xf32, #row>, %n: i64)
+    attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>]} {
+  tile.store %x, %v[%n] : tensor<128xf32, #row>, memref<?xf32>
+  %0 = tile.load %w[%n] : memref<?xf32> -> tensor<128xf32, #row>
+  return
+}
+
+// -----
+
+#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+
+// At the same offsets, in the same layout, each thread comes back to its own elements.
+// CHECK-LABEL: func @own_elements
+// CHECK-NOT: simt.barrier
+// CHECK: return
+func.func @own_elements(%v: memref<?xf32>, %x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel} {
+  tile.store %x, %v[%n] : tensor<128xf32, #row>, memref<?xf32>
+  %0 = tile.load %v[%n] : memref<?xf32> -> tensor<128xf32, #row>
+  return
+}
+
+// -----
+
+#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
+
+// At other offsets or in another layout it finds another's.
+// CHECK-LABEL: func @other_offset
+// CHECK: tile.store
+// CHECK-NEXT: simt.barrier
+// CHECK-NEXT: tile.load
+// CHECK-LABEL: func @other_layout
+// CHECK: tile.store
+// CHECK-NEXT: simt.barrier
+// CHECK-NEXT: tile.load
+func.func @other_offset(%v: memref<?xf32>, %x: tensor<128xf32, #row>, %n: i64, %m: i64) attributes {tile.kernel} {
+  tile.store %x, %v[%n] : tensor<128xf32, #row>, memref<?xf32>
+  %0 = tile.load %v[%m] : memref<?xf32> -> tensor<128xf32, #row>
+  return
+}
+func.func @other_layout(%v: memref<?xf32>, %x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel} {
+  tile.store %x, %v[%n] : tensor<128xf32, #row>, memref<?xf32>
+  %0 = tile.load %v[%n] : memref<?xf32> -> tensor<128xf32, #turned>
+  return
+}
+
+// -----
+
+#same = #simt.layout<16, reg [], lane [d0:1 d0:2 d0:4 d0:8 *], warp [* *]>
+
+// Where lanes hold the same element one of them writes it and the others read it.
+// CHECK-LABEL: func @held_by_several
+// CHECK: tile.store
+// CHECK-NEXT: simt.barrier
+// CHECK-NEXT: tile.load
+func.func @held_by_several(%v: memref<?xf32>, %x: tensor<16xf32, #same>, %n: i64) attributes {tile.kernel} {
+  tile.store %x, %v[%n] : tensor<16xf32, #same>, memref<?xf32>
+  %0 = tile.load %v[%n] : memref<?xf32> -> tensor<16xf32, #same>
+  return
+}
+
+// -----
+
+#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+
+// What is the same offset in one round is another in the next.
+// CHECK-LABEL: func @other_round
+// CHECK: scf.for
+// CHECK-NEXT: simt.barrier "global memory written, then read"
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: tile.store
+// CHECK-NEXT: }
+func.func @other_round(%v: memref<?xf32>, %n: i64) attributes {tile.kernel} {
+  scf.for %i = %n to %n step %n : i64 {
+    %0 = tile.load %v[%i] : memref<?xf32> -> tensor<128xf32, #row>
+    tile.store %0, %v[%i] : tensor<128xf32, #row>, memref<?xf32>
+  }
+  return
+}
+
+// -----
+
+#row = #simt.layout<16x128, reg [d0:1 d0:2 d0:4 d0:8], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32 d1:64]>
+#numbers = #simt.layout<16, reg [d0:1 d0:2 d0:4 d0:8], lane [* * * * *], warp [* *]>
+
+// Rows that are looked up may be any.
+// CHECK-LABEL: func @rows
+// CHECK: tile.scatter
+// CHECK-NEXT: simt.barrier "global memory written, then read"
+// CHECK-NEXT: tile.gather
+// CHECK-NEXT: simt.barrier "global memory read, then written"
+// CHECK-NEXT: tile.scatter
+func.func @rows(%v: memref<?x128xf32>, %x: tensor<16x128xf32, #row>, %r: tensor<16xi32, #numbers>, %n: i64) attributes {tile.kernel} {
+  tile.scatter %x, %v[%r, %n] : tensor<16x128xf32, #row>, memref<?x128xf32>, tensor<16xi32, #numbers>
+  %0 = tile.gather %v[%r, %n] : memref<?x128xf32>, tensor<16xi32, #numbers> -> tensor<16x128xf32, #row>
+  tile.scatter %x, %v[%r, %n] : tensor<16x128xf32, #row>, memref<?x128xf32>, tensor<16xi32, #numbers>
+  return
+}
+
+// -----
+
+#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+
+// An atomic addition that releases waits for all that the program wrote, wherever; what follows one that acquires waits
+// for it. A relaxed one stands for its own elements alone.
+// CHECK-LABEL: func @atomic
+// CHECK: tile.store
+// CHECK-NEXT: simt.barrier "global memory written, then written"
+// CHECK-NEXT: tile.atomic_add release
+// CHECK-NEXT: simt.barrier "global memory written, then written"
+// CHECK-NEXT: tile.atomic_add acquire
+// CHECK-NEXT: simt.barrier "global memory written, then read"
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: tile.atomic_add relaxed
+func.func @atomic(%v: memref<?xf32>, %w: memref<?xf32>, %x: tensor<128xf32, #row>, %n: i64)
+    attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>]} {
+  tile.store %x, %v[%n] : tensor<128xf32, #row>, memref<?xf32>
+  %0 = tile.atomic_add release %x, %w[%n] : tensor<128xf32, #row>, memref<?xf32>
+  %1 = tile.atomic_add acquire %x, %w[%n] : tensor<128xf32, #row>, memref<?xf32>
+  %2 = tile.load %v[%n] : memref<?xf32> -> tensor<128xf32, #row>
+  %3 = tile.atomic_add relaxed %x, %w[%n] : tensor<128xf32, #row>, memref<?xf32>
+  return
+}
+
+// -----
+
+#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+
+// A barrier that is there already is not put a second time.
+// CHECK-LABEL: func @there_already
+// CHECK: simt.barrier{{$}}
+// CHECK-NOT: simt.barrier
+// CHECK: return
+func.func @there_already(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
+  %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
+  simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
+  simt.barrier
+  %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #row>
+  return
+}

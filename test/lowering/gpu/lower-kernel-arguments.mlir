@@ -1,0 +1,100 @@
+// The kernel becomes an entry with one parameter of 8 bytes for each slot of the argument block.
+// RUN: kiln-opt %s --split-input-file --gpu-lower-kernel-arguments | FileCheck %s
+
+// Three extents of the grid, then for a view its pointer, its dynamic extents and its dynamic strides. Static extents and
+// strides take no slot.
+// CHECK-LABEL: llvm.func ptx_kernelcc @views(
+// CHECK-SAME: %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %[[A:.*]]: !llvm.ptr<1>, %[[E0:.*]]: i64, %[[E2:.*]]: i64, %[[S0:.*]]: i64, %[[S1:.*]]: i64, %[[B:.*]]: !llvm.ptr<1>)
+func.func @views(%a: memref<?x64x?xf32, strided<[?, ?, 1]>>, %b: memref<8xi32, strided<[1]>>) attributes {tile.kernel} {
+  // CHECK-DAG: llvm.ptrtoint %[[A]] : !llvm.ptr<1> to i64
+  // CHECK-DAG: %[[BYTE:.*]] = llvm.ptrtoint %[[B]] : !llvm.ptr<1> to i64
+  // CHECK-DAG: %[[ADDRESS:.*]] = arith.index_cast %[[BYTE]] : i64 to index
+  // CHECK-DAG: %[[I0:.*]] = arith.index_cast %[[E0]] : i64 to index
+  // CHECK-DAG: %[[I2:.*]] = arith.index_cast %[[E2]] : i64 to index
+  // CHECK-DAG: %[[T0:.*]] = arith.index_cast %[[S0]] : i64 to index
+  // CHECK-DAG: %[[T1:.*]] = arith.index_cast %[[S1]] : i64 to index
+  // CHECK-DAG: %[[C64:.*]] = arith.constant 64 : index
+  // CHECK-DAG: %[[D1:.*]] = arith.index_cast %[[C64]] : index to i64
+  // CHECK-DAG: %[[D2:.*]] = arith.index_cast %[[I2]] : index to i64
+  // CHECK: call @use(%[[ADDRESS]], %[[I0]], %[[T0]], %[[T1]], %[[D1]], %[[D2]])
+  %base, %offset, %sizes:3, %strides:3 = memref.extract_strided_metadata %a : memref<?x64x?xf32, strided<[?, ?, 1]>>
+      -> memref<f32>, index, index, index, index, index, index, index
+  %address = memref.extract_aligned_pointer_as_index %b : memref<8xi32, strided<[1]>> -> index
+  %n = tile.dim %a, 1 : memref<?x64x?xf32, strided<[?, ?, 1]>>
+  %m = tile.dim %a, 2 : memref<?x64x?xf32, strided<[?, ?, 1]>>
+  func.call @use(%address, %sizes#0, %strides#0, %strides#1, %n, %m) : (index, index, index, index, i64, i64) -> ()
+  // CHECK: llvm.return
+  return
+}
+func.func private @use(index, index, index, index, i64, i64)
+
+// -----
+
+// A scalar lies in the low bytes of its slot; a bool is a byte that is not 0.
+// CHECK-LABEL: llvm.func ptx_kernelcc @scalars(
+// CHECK-SAME: %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %[[I32:.*]]: i64, %[[BF16:.*]]: i64, %[[F64:.*]]: i64, %[[BOOL:.*]]: i64, %[[I64:.*]]: i64)
+func.func @scalars(%a: i32, %b: bf16, %c: f64, %d: i1, %e: i64) attributes {tile.kernel} {
+  // CHECK-DAG: %[[A:.*]] = arith.trunci %[[I32]] : i64 to i32
+  // CHECK-DAG: %[[WORD:.*]] = arith.trunci %[[BF16]] : i64 to i16
+  // CHECK-DAG: %[[B:.*]] = arith.bitcast %[[WORD]] : i16 to bf16
+  // CHECK-DAG: %[[C:.*]] = arith.bitcast %[[F64]] : i64 to f64
+  // CHECK-DAG: %[[BYTE:.*]] = arith.trunci %[[BOOL]] : i64 to i8
+  // CHECK-DAG: %[[D:.*]] = arith.cmpi ne, %[[BYTE]], %c0_i8
+  // CHECK: call @use(%[[A]], %[[B]], %[[C]], %[[D]], %[[I64]])
+  func.call @use(%a, %b, %c, %d, %e) : (i32, bf16, f64, i1, i64) -> ()
+  return
+}
+func.func private @use(i32, bf16, f64, i1, i64)
+
+// -----
+
+// The grid's extents are parameters, the program's number is the block's, read once for each axis.
+// CHECK-LABEL: llvm.func ptx_kernelcc @program(
+// CHECK-SAME: %{{.*}}: i64, %{{.*}}: i64, %[[Z:.*]]: i64)
+func.func @program() attributes {tile.kernel} {
+  // CHECK: %[[Y:.*]] = llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.ctaid.y"() : () -> i32
+  // CHECK-NEXT: %[[ID:.*]] = arith.extui %[[Y]] : i32 to i64
+  // CHECK-NOT: ctaid
+  // CHECK: call @use(%[[ID]], %[[ID]], %[[Z]])
+  %y = tile.program_id 1
+  %again = tile.program_id 1
+  %nz = tile.num_programs 2
+  func.call @use(%y, %again, %nz) : (i64, i64, i64) -> ()
+  return
+}
+func.func private @use(i64, i64, i64)
+
+// -----
+
+// As many threads as the kernel has warps of 32.
+// CHECK-LABEL: llvm.func ptx_kernelcc @usual(
+// CHECK-SAME: ["nvvm.reqntid", "128"]
+// CHECK-LABEL: llvm.func ptx_kernelcc @eight(
+// CHECK-SAME: ["nvvm.reqntid", "256"]
+func.func @usual() attributes {tile.kernel} {
+  return
+}
+func.func @eight() attributes {tile.kernel, tile.warps = 8 : i64} {
+  return
+}
+
+// -----
+
+// Shared memory beyond 48 KiB is asked for at the launch: a constant of the module says how much.
+// CHECK-NOT: @small_shared_bytes
+// CHECK: llvm.mlir.global external constant @large_shared_bytes(49280 : i64) {addr_space = 1 : i32
+// CHECK-NOT: @small_shared_bytes
+func.func @small() attributes {tile.kernel, simt.shared_bytes = 49152 : i64} {
+  return
+}
+func.func @large() attributes {tile.kernel, simt.shared_bytes = 49280 : i64} {
+  return
+}
+
+// -----
+
+// What is no kernel stays.
+// CHECK-LABEL: func.func @other(%arg0: i32)
+func.func @other(%n: i32) {
+  return
+}

@@ -1,0 +1,250 @@
+// Layouts that accesses and products want are carried forwards, then backwards; where two meet there is a conversion.
+// RUN: kiln-opt %s --split-input-file --gpu-propagate-layouts | FileCheck %s
+
+#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
+
+// What is computed from a load lies as it was loaded, and so does a constant beside it.
+// CHECK-LABEL: func @forwards
+// CHECK: arith.constant dense<1.000000e+00> : tensor<256xf32, [[PAIRS:#simt.layout<256, reg \[d0:1\].*>]]>
+// CHECK: tile.load {{.*}} -> tensor<256xf32, [[PAIRS]]>
+// CHECK-NOT: simt.convert
+// CHECK: arith.addf {{.*}} : tensor<256xf32, [[PAIRS]]>
+// CHECK: tile.store {{.*}} : tensor<256xf32, [[PAIRS]]>
+func.func @forwards(%x: memref<256xf32>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %one = arith.constant dense<1.0> : tensor<256xf32>
+  %0 = tile.load %x[%c0] {simt.layout = #pairs, simt.vector = 2 : i64} : memref<256xf32> -> tensor<256xf32>
+  %1 = arith.addf %one, %0 : tensor<256xf32>
+  tile.store %1, %x[%c0] {simt.layout = #pairs, simt.vector = 2 : i64} : tensor<256xf32>, memref<256xf32>
+  return
+}
+
+// -----
+
+#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
+
+// What nothing before has a wish for lies as it will be stored.
+// CHECK-LABEL: func @backwards
+// CHECK: tile.splat {{.*}} -> tensor<256xf32, #simt.layout<256, reg [d0:1]
+// CHECK: math.absf {{.*}} tensor<256xf32, #simt.layout<256, reg [d0:1]
+// CHECK-NOT: simt.convert
+// CHECK: return
+func.func @backwards(%x: memref<256xf32>, %s: f32) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.splat %s : f32 -> tensor<256xf32>
+  %1 = math.absf %0 : tensor<256xf32>
+  tile.store %1, %x[%c0] {simt.layout = #pairs, simt.vector = 2 : i64} : tensor<256xf32>, memref<256xf32>
+  return
+}
+
+// -----
+
+// What nobody has a wish for is blocked along the last dimension.
+// CHECK-LABEL: func @blocked
+// CHECK: arith.constant dense<1.000000e+00> : tensor<16x32xf32, #simt.layout<16x32, reg [d0:4 d0:8], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:1 d0:2]>>
+func.func @blocked() attributes {tile.kernel} {
+  %0 = arith.constant dense<1.0> : tensor<16x32xf32>
+  tile.print "x", %0 : tensor<16x32xf32>
+  return
+}
+
+// -----
+
+#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
+#singles = #simt.layout<256, reg [d0:128], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+
+// Where layouts meet, one operand is converted, behind its definition and once, however often it is read.
+// CHECK-LABEL: func @meeting
+// CHECK: tile.load %arg0{{.*}} -> tensor<256xf32, [[PAIRS:#simt.layout<256, reg \[d0:1\].*>]]>
+// CHECK: %[[Y:.*]] = tile.load %arg1{{.*}} -> tensor<256xf32, [[SINGLES:#simt.layout<256, reg \[d0:128\].*>]]>
+// CHECK-NEXT: %[[CONVERTED:.*]] = simt.convert %[[Y]] : tensor<256xf32, [[SINGLES]]> -> tensor<256xf32, [[PAIRS]]>
+// CHECK-NOT: simt.convert
+// CHECK: arith.addf %{{.*}}, %[[CONVERTED]] : tensor<256xf32, [[PAIRS]]>
+// CHECK-NOT: simt.convert
+// CHECK: arith.mulf %{{.*}}, %[[CONVERTED]] : tensor<256xf32, [[PAIRS]]>
+// CHECK-NOT: simt.convert
+// CHECK: return
+func.func @meeting(%x: memref<256xf32>, %y: memref<256xf32>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] {simt.layout = #pairs, simt.vector = 2 : i64} : memref<256xf32> -> tensor<256xf32>
+  %1 = tile.load %y[%c0] {simt.layout = #singles, simt.vector = 1 : i64} : memref<256xf32> -> tensor<256xf32>
+  %2 = arith.addf %0, %1 : tensor<256xf32>
+  %3 = arith.mulf %2, %1 : tensor<256xf32>
+  tile.store %3, %x[%c0] {simt.layout = #pairs, simt.vector = 2 : i64} : tensor<256xf32>, memref<256xf32>
+  return
+}
+
+// -----
+
+#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
+#singles = #simt.layout<256, reg [d0:128], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+
+// Positions, constants and scalars are computed once for each layout, not converted.
+// CHECK-LABEL: func @free
+// CHECK-COUNT-2: tile.iota
+// CHECK-COUNT-2: tile.splat
+// CHECK-COUNT-2: arith.addi {{.*}} : tensor<256xi32
+// CHECK-NOT: simt.convert
+// CHECK: return
+func.func @free(%x: memref<256xi32>, %y: memref<256xi32>, %n: i32) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.iota : tensor<256xi32>
+  %1 = tile.splat %n : i32 -> tensor<256xi32>
+  %2 = arith.addi %0, %1 : tensor<256xi32>
+  tile.store %2, %x[%c0] {simt.layout = #pairs, simt.vector = 2 : i64} : tensor<256xi32>, memref<256xi32>
+  tile.store %2, %y[%c0] {simt.layout = #singles, simt.vector = 1 : i64} : tensor<256xi32>, memref<256xi32>
+  return
+}
+
+// -----
+
+#rows = #simt.layout<32x32, reg [d1:1 d1:2 d0:16], lane [d1:4 d1:8 d1:16 d0:1 d0:2], warp [d0:4 d0:8]>
+#sums = #simt.layout<32x32, reg [d1:1 d0:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d1:8]>
+
+// The tensor core reads its operands as fragments, and a loop carries the sums in the product's layout, in which they
+// begin: nothing is converted but the operands, and the result once, behind the loop.
+// CHECK-LABEL: func @product
+// CHECK: arith.constant dense<0.000000e+00> : tensor<32x32xf32, [[SUMS:#simt.layout<32x32, reg \[d1:1 d0:8 d1:16\].*>]]>
+// CHECK: scf.for {{.*}} -> (tensor<32x32xf32, [[SUMS]]>)
+// CHECK: simt.convert {{.*}} -> tensor<32x32xbf16, [[A:#simt.layout<32x32, reg \[d1:1 d0:8 d1:8 d1:16\], lane \[d1:2 d1:4 d0:1 d0:2 d0:4\], warp \[d0:16 \*\]>]]>
+// CHECK: simt.convert {{.*}} -> tensor<32x32xbf16, [[B:#simt.layout<32x32, reg \[d0:1 d0:8 d0:16 d1:16\], lane \[d0:2 d0:4 d1:1 d1:2 d1:4\], warp \[\* d1:8\]>]]>
+// CHECK-NOT: simt.convert
+// CHECK: tile.dot {{.*}} : tensor<32x32xbf16, [[A]]>, tensor<32x32xbf16, [[B]]>, tensor<32x32xf32, [[SUMS]]>
+// CHECK-NEXT: scf.yield
+// CHECK-NEXT: }
+// CHECK-NEXT: simt.convert
+// CHECK-NEXT: tile.store
+func.func @product(%x: memref<32x32xbf16>, %y: memref<32x32xbf16>, %z: memref<32x32xf32>, %n: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<32x32xf32>) : i64 {
+    %0 = tile.load %x[%c0, %c0] {simt.layout = #rows, simt.vector = 4 : i64} : memref<32x32xbf16> -> tensor<32x32xbf16>
+    %1 = tile.load %y[%c0, %c0] {simt.layout = #rows, simt.vector = 4 : i64} : memref<32x32xbf16> -> tensor<32x32xbf16>
+    %2 = tile.dot %0, %1, %acc {simt.layout = #sums, simt.mma} : tensor<32x32xbf16>, tensor<32x32xbf16>, tensor<32x32xf32>
+    scf.yield %2 : tensor<32x32xf32>
+  }
+  tile.store %r, %z[%c0, %c0] {simt.layout = #rows, simt.vector = 4 : i64} : tensor<32x32xf32>, memref<32x32xf32>
+  return
+}
+
+// -----
+
+#rows = #simt.layout<32x32, reg [d1:1 d1:2 d0:16], lane [d1:4 d1:8 d1:16 d0:1 d0:2], warp [d0:4 d0:8]>
+#sums = #simt.layout<32x32, reg [d1:1 d1:2 d0:1], lane [d1:4 d1:8 d1:16 d0:2 d0:4], warp [d0:8 d0:16]>
+
+// Outer products take their operands from shared memory, whatever layout they were in.
+// CHECK-LABEL: func @outer_product
+// CHECK-NOT: simt.convert
+// CHECK: return
+func.func @outer_product(%x: memref<32x32xf32>, %y: memref<32x32xf32>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+  %0 = tile.load %x[%c0, %c0] {simt.layout = #rows, simt.vector = 4 : i64} : memref<32x32xf32> -> tensor<32x32xf32>
+  %1 = tile.dot %0, %0, %zero {simt.layout = #sums} : tensor<32x32xf32>, tensor<32x32xf32>, tensor<32x32xf32>
+  tile.store %1, %y[%c0, %c0] {simt.layout = #sums, simt.vector = 4 : i64} : tensor<32x32xf32>, memref<32x32xf32>
+  return
+}
+
+// -----
+
+#rows = #simt.layout<32x32, reg [d1:1 d1:2 d0:16], lane [d1:4 d1:8 d1:16 d0:1 d0:2], warp [d0:4 d0:8]>
+
+// A reduction leaves the other dimension where it was, and what is made of it goes back to the rows without a move.
+// CHECK-LABEL: func @reduction
+// CHECK: tile.reduce max {{.*}} -> tensor<32xf32, #simt.layout<32, reg [d0:16], lane [* * * d0:1 d0:2], warp [d0:4 d0:8]>>
+// CHECK-NOT: simt.convert
+// CHECK: tile.broadcast {{.*}} -> tensor<32x32xf32, #simt.layout<32x32, reg [d1:1 d1:2 d0:16]
+// CHECK-NOT: simt.convert
+// CHECK: return
+func.func @reduction(%x: memref<32x32xf32>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0, %c0] {simt.layout = #rows, simt.vector = 4 : i64} : memref<32x32xf32> -> tensor<32x32xf32>
+  %1 = tile.reduce max %0 axis 1 : tensor<32x32xf32> -> tensor<32xf32>
+  %2 = tile.reshape %1 : tensor<32xf32> -> tensor<32x1xf32>
+  %3 = tile.broadcast %2 : tensor<32x1xf32> -> tensor<32x32xf32>
+  %4 = arith.subf %0, %3 : tensor<32x32xf32>
+  tile.store %4, %x[%c0, %c0] {simt.layout = #rows, simt.vector = 4 : i64} : tensor<32x32xf32>, memref<32x32xf32>
+  return
+}
+
+// -----
+
+#rows = #simt.layout<16x32, reg [d1:1 d0:8], lane [d1:2 d1:4 d1:8 d1:16 d0:1], warp [d0:2 d0:4]>
+
+// A transposition turns the layout and moves nothing; neither does a reshape that splits a dimension.
+// CHECK-LABEL: func @moves
+// CHECK: tile.transpose {{.*}} -> tensor<32x16xf32, #simt.layout<32x16, reg [d0:1 d1:8], lane [d0:2 d0:4 d0:8 d0:16 d1:1], warp [d1:2 d1:4]>>
+// CHECK: tile.reshape {{.*}} -> tensor<4x8x16xf32, #simt.layout<4x8x16, reg [d1:1 d2:8], lane [d1:2 d1:4 d0:1 d0:2 d2:1], warp [d2:2 d2:4]>>
+// CHECK-NOT: simt.convert
+// CHECK: return
+func.func @moves(%x: memref<16x32xf32>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0, %c0] {simt.layout = #rows, simt.vector = 2 : i64} : memref<16x32xf32> -> tensor<16x32xf32>
+  %1 = tile.transpose %0 [1, 0] : tensor<16x32xf32> -> tensor<32x16xf32>
+  %2 = tile.reshape %1 : tensor<32x16xf32> -> tensor<4x8x16xf32>
+  tile.print "x", %2 : tensor<4x8x16xf32>
+  return
+}
+
+// -----
+
+#rows = #simt.layout<16x32, reg [d1:1 d0:8], lane [d1:2 d1:4 d1:8 d1:16 d0:1], warp [d0:2 d0:4]>
+
+// Every thread has the numbers of the rows that it gathers.
+// CHECK-LABEL: func @gather
+// CHECK: tile.iota : tensor<16xi32, #simt.layout<16, reg [d0:8], lane [* * * * d0:1], warp [d0:2 d0:4]>>
+func.func @gather(%x: memref<?x32xf32>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.iota : tensor<16xi32>
+  %1 = tile.gather %x[%0, %c0] {simt.layout = #rows, simt.vector = 2 : i64} : memref<?x32xf32>, tensor<16xi32> -> tensor<16x32xf32>
+  tile.print "x", %1 : tensor<16x32xf32>
+  return
+}
+
+// -----
+
+#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
+#singles = #simt.layout<256, reg [d0:128], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+
+// Both sides of a branch yield one layout.
+// CHECK-LABEL: func @branch
+// CHECK: scf.if {{.*}} -> (tensor<256xf32, [[ONE:#simt.layout<.*>]]>) {
+// CHECK: scf.yield {{.*}} : tensor<256xf32, [[ONE]]>
+// CHECK: } else {
+// CHECK: scf.yield {{.*}} : tensor<256xf32, [[ONE]]>
+func.func @branch(%x: memref<256xf32>, %y: memref<256xf32>, %p: i1) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = scf.if %p -> tensor<256xf32> {
+    %1 = tile.load %x[%c0] {simt.layout = #pairs, simt.vector = 2 : i64} : memref<256xf32> -> tensor<256xf32>
+    scf.yield %1 : tensor<256xf32>
+  } else {
+    %1 = tile.load %y[%c0] {simt.layout = #singles, simt.vector = 1 : i64} : memref<256xf32> -> tensor<256xf32>
+    scf.yield %1 : tensor<256xf32>
+  }
+  tile.print "x", %0 : tensor<256xf32>
+  return
+}
+
+// -----
+
+#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
+#singles = #simt.layout<256, reg [d0:128], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+
+// What a loop carries keeps the layout that it begins with: tiles that change places are converted at the yield.
+// CHECK-LABEL: func @exchanging_loop
+// CHECK: scf.for {{.*}} iter_args(%[[A:.*]] = {{.*}}, %[[B:.*]] = {{.*}}) -> (tensor<256xf32, #simt.layout<256, reg [d0:1], {{.*}}>>, tensor<256xf32, #simt.layout<256, reg [d0:128], {{.*}}>>)
+// CHECK-DAG: %[[Y:.*]] = simt.convert %[[A]] : {{.*}} -> tensor<256xf32, #simt.layout<256, reg [d0:128]
+// CHECK-DAG: %[[X:.*]] = simt.convert %[[B]] : {{.*}} -> tensor<256xf32, #simt.layout<256, reg [d0:1]
+// CHECK: scf.yield %[[X]], %[[Y]] :
+func.func @exchanging_loop(%x: memref<256xf32>, %y: memref<256xf32>, %n: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %0 = tile.load %x[%c0] {simt.layout = #pairs, simt.vector = 2 : i64} : memref<256xf32> -> tensor<256xf32>
+  %1 = tile.load %y[%c0] {simt.layout = #singles, simt.vector = 1 : i64} : memref<256xf32> -> tensor<256xf32>
+  %2:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %0, %b = %1) -> (tensor<256xf32>, tensor<256xf32>) : i64 {
+    scf.yield %b, %a : tensor<256xf32>, tensor<256xf32>
+  }
+  tile.print "x", %2#0 : tensor<256xf32>
+  return
+}

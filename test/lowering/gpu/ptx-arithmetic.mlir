@@ -1,0 +1,22 @@
+// What the language leaves no freedom in reaches PTX as it is written: a product and a sum are two instructions, a fused
+// multiply-add is one, quotients and roots are rounded to nearest.
+// RUN: kilnc %s --target=sm_80 --emit=ptx | FileCheck %s --implicit-check-not='{{(add|sub|mul|fma)(.ftz)?.f32}}' --implicit-check-not=.approx
+
+// CHECK: mul.rn.f32 %[[PRODUCT:r[0-9]+]],
+// CHECK: add.rn.f32 %{{r[0-9]+}}, {{.*}}%[[PRODUCT]]
+// CHECK: fma.rn.f32
+// CHECK: div.rn.f32
+// CHECK: sqrt.rn.f32
+// CHECK-NOT: {{.*}}.rn.f32
+func.func @arithmetic(%x: memref<128xf32>, %y: memref<128xf32>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %a = tile.load %x[%c0] : memref<128xf32> -> tensor<128xf32>
+  %b = tile.load %y[%c0] : memref<128xf32> -> tensor<128xf32>
+  %0 = arith.mulf %a, %b : tensor<128xf32>
+  %1 = arith.addf %0, %a : tensor<128xf32>
+  %2 = math.fma %1, %b, %a : tensor<128xf32>
+  %3 = arith.divf %2, %b : tensor<128xf32>
+  %4 = math.sqrt %3 : tensor<128xf32>
+  tile.store %4, %x[%c0] : tensor<128xf32>, memref<128xf32>
+  return
+}

@@ -1,0 +1,101 @@
+// The tensor core computes what it multiplies as exactly as the product asks for, when the sums fill its fragments; all
+// else is outer products in registers.
+// RUN: kiln-opt %s --split-input-file --gpu-select-instructions | FileCheck %s
+
+// Products of bf16 and f16 lie as mma.sync leaves them: pairs of columns in a register, 4 lanes to 8 columns.
+// CHECK-LABEL: func @narrow
+// CHECK-COUNT-2: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, reg [d1:1 d0:8 {{.*}}], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d1:8]>, simt.mma}
+func.func @narrow(%a: tensor<64x32xbf16>, %b: tensor<32x64xbf16>, %c: tensor<64x32xf16>, %d: tensor<32x64xf16>,
+                  %acc: tensor<64x64xf32>) attributes {tile.kernel} {
+  %0 = tile.dot %a, %b, %acc : tensor<64x32xbf16>, tensor<32x64xbf16>, tensor<64x64xf32>
+  %1 = tile.dot %c, %d, %acc : tensor<64x32xf16>, tensor<32x64xf16>, tensor<64x64xf32>
+  return
+}
+
+// -----
+
+// Products of i8, in i32.
+// CHECK-LABEL: func @bytes
+// CHECK: tile.dot {{.*}}simt.mma
+func.func @bytes(%a: tensor<64x32xi8>, %b: tensor<32x64xi8>, %acc: tensor<64x64xi32>) attributes {tile.kernel} {
+  %0 = tile.dot %a, %b, %acc : tensor<64x32xi8>, tensor<32x64xi8>, tensor<64x64xi32>
+  return
+}
+
+// -----
+
+// f32 loses bits to the tensor core only where the product lets it: `ieee`, which is meant when nothing is said, and
+// `tf32x3`, which is nearly as exact, are outer products, up to 8 rows by 4 columns a thread.
+// CHECK-LABEL: func @precision
+// CHECK: tile.dot {{.*}} precision tf32 {{.*}}simt.mma
+// CHECK-NOT: simt.mma
+// CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, reg [d1:1 d1:2 d0:1 d0:2 d0:4], lane [d1:4 d1:8 d1:16 d1:32 d0:8], warp [d0:16 d0:32]>} :
+// CHECK: tile.dot {{.*}} precision tf32x3
+// CHECK-NOT: simt.mma
+// CHECK: return
+func.func @precision(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %acc: tensor<64x64xf32>) attributes {tile.kernel} {
+  %0 = tile.dot %a, %b, %acc precision tf32 : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>
+  %1 = tile.dot %a, %b, %acc : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>
+  %2 = tile.dot %a, %b, %acc precision tf32x3 : tensor<64x32xf32>, tensor<32x64xf32>, tensor<64x64xf32>
+  return
+}
+
+// -----
+
+// The tensor core has no f64 that is used here.
+// CHECK-LABEL: func @wide
+// CHECK-NOT: simt.mma
+// CHECK: return
+func.func @wide(%a: tensor<64x32xf64>, %b: tensor<32x64xf64>, %acc: tensor<64x64xf64>) attributes {tile.kernel} {
+  %0 = tile.dot %a, %b, %acc : tensor<64x32xf64>, tensor<32x64xf64>, tensor<64x64xf64>
+  return
+}
+
+// -----
+
+// Fewer rows, columns or terms than a fragment has: 16, 8, and 16 of bf16 or 32 of i8.
+// CHECK-LABEL: func @small
+// CHECK-COUNT-4: tile.dot {{.*}} {simt.layout = {{[^}]*}}>} :
+// CHECK-NOT: simt.mma
+// CHECK: return
+func.func @small(%a: tensor<8x32xbf16>, %b: tensor<32x64xbf16>, %fewRows: tensor<8x64xf32>,
+                 %c: tensor<64x32xbf16>, %d: tensor<32x4xbf16>, %fewColumns: tensor<64x4xf32>,
+                 %e: tensor<64x8xbf16>, %f: tensor<8x64xbf16>, %acc: tensor<64x64xf32>,
+                 %g: tensor<64x16xi8>, %h: tensor<16x64xi8>, %sums: tensor<64x64xi32>) attributes {tile.kernel} {
+  %0 = tile.dot %a, %b, %fewRows : tensor<8x32xbf16>, tensor<32x64xbf16>, tensor<8x64xf32>
+  %1 = tile.dot %c, %d, %fewColumns : tensor<64x32xbf16>, tensor<32x4xbf16>, tensor<64x4xf32>
+  %2 = tile.dot %e, %f, %acc : tensor<64x8xbf16>, tensor<8x64xbf16>, tensor<64x64xf32>
+  %3 = tile.dot %g, %h, %sums : tensor<64x16xi8>, tensor<16x64xi8>, tensor<64x64xi32>
+  return
+}
+
+// -----
+
+// Extents that are an odd number of fragments repeat them.
+// CHECK-LABEL: func @odd
+// CHECK: tile.dot {{.*}}<48x64, rep 3x1, {{.*}}simt.mma
+func.func @odd(%a: tensor<48x48xbf16>, %b: tensor<48x64xbf16>, %acc: tensor<48x64xf32>) attributes {tile.kernel} {
+  %0 = tile.dot %a, %b, %acc : tensor<48x48xbf16>, tensor<48x64xbf16>, tensor<48x64xf32>
+  return
+}
+
+// -----
+
+// Warps that there are no fragments for compute what others do.
+// CHECK-LABEL: func @few_fragments
+// CHECK: tile.dot {{.*}} warp [d1:8 *]>, simt.mma
+func.func @few_fragments(%a: tensor<16x16xbf16>, %b: tensor<16x16xbf16>, %acc: tensor<16x16xf32>) attributes {tile.kernel} {
+  %0 = tile.dot %a, %b, %acc : tensor<16x16xbf16>, tensor<16x16xbf16>, tensor<16x16xf32>
+  return
+}
+
+// -----
+
+// What is no kernel stays.
+// CHECK-LABEL: func @other
+// CHECK-NOT: simt
+// CHECK: return
+func.func @other(%a: tensor<64x64xf32>) {
+  %0 = tile.dot %a, %a, %a : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+  return
+}

@@ -1,0 +1,134 @@
+// What one thread does, as intrinsics of LLVM and as inline PTX.
+// RUN: kiln-opt %s --split-input-file --gpu-spell-ptx | FileCheck %s
+
+// A load under a predicate leaves in its registers what they held: the other value is tied to them. Elements are moved as
+// words of 32 bits.
+// CHECK-LABEL: @predicated
+// CHECK: llvm.bitcast %arg2 : vector<4xf32> to vector<4xi32>
+// CHECK: llvm.inline_asm has_side_effects "@$5 ld.global.v4.b32 {$0, $1, $2, $3}, [$4 + 16];", "=r,=r,=r,=r,l,b,0,1,2,3" %arg0, %arg1,
+// CHECK: llvm.inline_asm has_side_effects "@$5 st.global.v4.b32 [$4 + -16], {$0, $1, $2, $3};", "r,r,r,r,l,b" {{.*}}, %arg0, %arg1 :
+llvm.func @predicated(%a: i64, %p: i1, %other: vector<4xf32>) {
+  %0 = simt.ld global %a + 16 if %p else %other : vector<4xf32> : i64, vector<4xf32>
+  simt.st global %0, %a + -16 if %p : vector<4xf32>, i64
+  llvm.return
+}
+
+// -----
+
+// What nothing writes is loaded by the way for that, and may be loaded whenever LLVM likes.
+// CHECK-LABEL: @readonly
+// CHECK: llvm.inline_asm "ld.global.nc.b32 $0, [$1];", "=r,l" %arg0 : (i64) -> i32
+// CHECK-NOT: st.global
+llvm.func @readonly(%a: i64) -> vector<2xbf16> {
+  %0 = simt.ld global %a + 0 {readonly} : i64, vector<2xbf16>
+  llvm.return %0 : vector<2xbf16>
+}
+
+// -----
+
+// Addresses of shared memory have 32 bits. A byte lies in a register of 16, two words of 64 bits are a packet.
+// CHECK-LABEL: @shared
+// CHECK: llvm.inline_asm has_side_effects "ld.shared.b8 $0, [$1];", "=h,r" %arg0 : (i32) -> i16
+// CHECK: llvm.inline_asm has_side_effects "ld.shared.v2.b64 {$0, $1}, [$2 + 16];", "=l,=l,r"
+// CHECK: llvm.inline_asm has_side_effects "st.shared.b8 [$1], $0;", "h,r"
+// CHECK: llvm.inline_asm has_side_effects "st.shared.v2.b64 [$2 + 16], {$0, $1};", "l,l,r"
+// CHECK: llvm.inline_asm has_side_effects "st.shared.b16 [$1], $0;", "h,r"
+llvm.func @shared(%a: i32, %x: vector<1xf16>) {
+  %0 = simt.ld shared %a + 0 : i32, vector<1xi8>
+  %1 = simt.ld shared %a + 16 : i32, vector<2xf64>
+  simt.st shared %0, %a + 0 : vector<1xi8>, i32
+  simt.st shared %1, %a + 16 : vector<2xf64>, i32
+  simt.st shared %x, %a + 0 : vector<1xf16>, i32
+  llvm.return
+}
+
+// -----
+
+// An addition whose result nobody reads is a reduction; where it is read and does not happen, it is 0.
+// CHECK-LABEL: @atomics
+// CHECK: llvm.inline_asm has_side_effects "@$2 red.global.add.f32 [$0 + 4], $1;", "l,f,b" %arg0, %arg1, %arg3
+// CHECK: %[[ZERO:.*]] = llvm.mlir.constant(0 : i64)
+// CHECK: llvm.inline_asm has_side_effects "@$3 atom.global.add.u64 $0, [$1 + 8], $2;", "=l,l,l,b,0" %arg0, %arg2, %arg3, %[[ZERO]]
+// CHECK: llvm.inline_asm has_side_effects "red.global.add.u32 [$0], $1;", "l,r"
+// CHECK: llvm.inline_asm has_side_effects "red.global.add.f64 [$0], $1;", "l,d"
+llvm.func @atomics(%a: i64, %x: f32, %n: i64, %p: i1, %m: i32, %y: f64) -> i64 {
+  %0 = simt.atomic_add %x, %a + 4 if %p : f32
+  %1 = simt.atomic_add %n, %a + 8 if %p : i64
+  %2 = simt.atomic_add %m, %a + 0 : i32
+  %3 = simt.atomic_add %y, %a + 0 : f64
+  llvm.return %1 : i64
+}
+
+// -----
+
+// CHECK-LABEL: @threads
+// CHECK: llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.tid.x"
+// CHECK: %[[MASK:.*]] = llvm.mlir.constant(16 : i32)
+// CHECK: %[[ALL:.*]] = llvm.mlir.constant(-1 : i32)
+// CHECK: %[[LAST:.*]] = llvm.mlir.constant(31 : i32)
+// CHECK: llvm.call_intrinsic "llvm.nvvm.shfl.sync.bfly.i32"(%[[ALL]], %arg0, %[[MASK]], %[[LAST]])
+// CHECK: llvm.call_intrinsic "llvm.nvvm.shfl.sync.idx.i32"({{.*}}, %arg0, %arg1, {{.*}})
+// CHECK: llvm.call_intrinsic "llvm.nvvm.barrier.cta.sync.aligned.all"
+// CHECK: llvm.inline_asm has_side_effects "fence.acq_rel.gpu;", "~{memory}"
+llvm.func @threads(%x: i32, %lane: i32) -> (i32) {
+  %0 = simt.thread {warps = 4 : i64}
+  %1 = simt.shuffle %x xor 16 : i32
+  %2 = simt.shuffle_from %x, %lane : i32
+  simt.barrier "global memory written, then read"
+  simt.fence
+  llvm.return %0 : i32
+}
+
+// -----
+
+// The tensor core takes words of 32 bits, pairs of f16, and f32 that was rounded to tf32.
+// CHECK-LABEL: @products
+// CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.bf16"({{.*}}) : (i32, i32, i32, i32, i32, i32, f32, f32, f32, f32) -> !llvm.struct<(f32, f32, f32, f32)>
+// CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"({{.*}}) : (vector<2xf16>, vector<2xf16>, vector<2xf16>, vector<2xf16>, vector<2xf16>, vector<2xf16>, f32, f32, f32, f32)
+// CHECK-COUNT-6: llvm.call_intrinsic "llvm.nvvm.f2tf32.rna"
+// CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k8.row.col.tf32"
+// CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k32.row.col.s8"({{.*}}) : (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32) -> !llvm.struct<(i32, i32, i32, i32)>
+llvm.func @products(%a: vector<8xbf16>, %b: vector<4xbf16>, %c: vector<4xf32>, %d: vector<8xf16>, %e: vector<4xf16>,
+                    %f: vector<4xf32>, %g: vector<2xf32>, %h: vector<16xi8>, %i: vector<8xi8>, %j: vector<4xi32>) {
+  %0 = simt.mma %a, %b, %c : vector<8xbf16>, vector<4xbf16>, vector<4xf32>
+  %1 = simt.mma %d, %e, %c : vector<8xf16>, vector<4xf16>, vector<4xf32>
+  %2 = simt.mma %f, %g, %c : vector<4xf32>, vector<2xf32>, vector<4xf32>
+  %3 = simt.mma %h, %i, %j : vector<16xi8>, vector<8xi8>, vector<4xi32>
+  llvm.return
+}
+
+// -----
+
+// Shared memory up to 48 KiB is a variable of that size.
+// CHECK: llvm.mlir.global internal @kiln_shared() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<49152 x i8>
+// CHECK-LABEL: @static
+// CHECK: llvm.mlir.addressof @kiln_shared : !llvm.ptr<3>
+llvm.func @static() -> i32 {
+  %0 = simt.shared_base {bytes = 49152 : i64}
+  llvm.return %0 : i32
+}
+
+// -----
+
+// More is the launch's: a variable of no size.
+// CHECK: llvm.mlir.global external @kiln_shared() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>
+// CHECK-LABEL: @dynamic
+llvm.func @dynamic() -> i32 {
+  %0 = simt.shared_base {bytes = 49153 : i64}
+  llvm.return %0 : i32
+}
+
+// -----
+
+// The console is a variable of the module, once, all zero; a report is made by one thread, under a lock.
+// CHECK: llvm.mlir.global external @kiln_console() {addr_space = 1 : i32, alignment = 8 : i64}
+// CHECK: llvm.mlir.zero
+// CHECK-NOT: llvm.mlir.global
+// CHECK-LABEL: @console
+// CHECK: llvm.mlir.addressof @kiln_console : !llvm.ptr<1>
+// CHECK: llvm.inline_asm has_side_effects "{{.*}}mov.u32 %held, %tid.x; setp.eq.and.u32 %told, %held, 0, $3;{{.*}}atom.acquire.gpu.global.cas.b32 %held, [$0 + 8], 0, 1;{{.*}}atom.release.gpu.global.exch.b32 %held, [$0 + 8], 0;{{.*}}", "l,l,l,b,n,n,~{memory}"
+llvm.func @console(%element: i64, %program: i64, %p: i1) -> i64 {
+  simt.report element %element of %program message 3 where 4 if %p
+  %0 = simt.console : i64
+  llvm.return %0 : i64
+}
