@@ -12,27 +12,14 @@ using namespace mlir;
 
 namespace kiln::lowering::gpu {
 
-using simt::LayoutAttr;
 using simt::TileLayout;
 
 static TileLayout layoutOf(Value tile) { return simt::layoutOf(tile).getLayout(); }
 
 /// An operand with zeros past the end of K, where its layout pads it: 0 · NaN would not be 0.
 static Value withoutPadding(ThreadCode &code, Value operand, unsigned axis) {
-  const LayoutAttr attribute = simt::layoutOf(operand);
-  const TileLayout layout = attribute.getLayout();
-  const Value vector = code.held(operand);
-  if (!layout.shape()[axis].isPadded())
-    return vector;
-  Values within;
-  for (int64_t stored = 0; stored < layout.numStored(); ++stored) {
-    const Value is = code.isWithin(attribute, stored, axis);
-    within.push_back(is ? is : code.make<arith::ConstantIntOp>(!layout.isDead(stored), 1));
-  }
-  const auto type = cast<VectorType>(vector.getType());
-  const Value mask =
-      code.make<vector::FromElementsOp>(cast<VectorType>(typeLike(type, code.builder.getI1Type())), within);
-  return code.make<arith::SelectOp>(mask, vector, code.make<arith::ConstantOp>(code.builder.getZeroAttr(type)));
+  const Type element = cast<RankedTensorType>(operand.getType()).getElementType();
+  return code.paddedWith(code.builder.getZeroAttr(element), code.held(operand), simt::layoutOf(operand), axis);
 }
 
 /// Fragments lie together in registers: those of the sums four by four, those of operands as many as an instruction

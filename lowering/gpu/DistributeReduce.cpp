@@ -48,7 +48,6 @@ public:
 
 private:
   SmallVector<Candidates> partsOfThread();
-  Value neutralised(Value vector, TypedAttr neutral);
   Candidates combine(Candidates a, Candidates b);
   Value combine(Value a, Value b);
   Value exchange(Value vector, int64_t mask);
@@ -73,30 +72,15 @@ TypedAttr neutralOf(tile::ReduceKind kind, Type element) {
                                                                        : APInt::getSignedMinValue(width));
 }
 
-/// The source with the neutral element past the axis' end.
-Value Reducer::neutralised(Value vector, TypedAttr neutral) {
-  if (!layout.shape()[axis].isPadded())
-    return vector;
-  Values within;
-  for (int64_t stored = 0; stored < layout.numStored(); ++stored) {
-    const Value is = code.isWithin(attribute, stored, axis);
-    within.push_back(is ? is : code.make<arith::ConstantIntOp>(!layout.isDead(stored), 1));
-  }
-  const auto type = cast<VectorType>(vector.getType());
-  const Value mask =
-      code.make<vector::FromElementsOp>(cast<VectorType>(typeLike(type, code.builder.getI1Type())), within);
-  const Value other = code.make<arith::ConstantOp>(DenseElementsAttr::get(type, Attribute(neutral)));
-  return code.make<arith::SelectOp>(mask, vector, other);
-}
-
 /// For each of a thread's positions along the axis, in their order, the vector of what stands there.
 SmallVector<Candidates> Reducer::partsOfThread() {
   const TileLayout result = simt::layoutOf(op.getResults()[0]).getLayout();
   const Type element = cast<RankedTensorType>(op.getSources()[0].getType()).getElementType();
   Candidates all;
-  all.value = neutralised(code.held(op.getSources()[0]), neutralOf(kind, element));
+  all.value = code.paddedWith(neutralOf(kind, element), code.held(op.getSources()[0]), attribute, axis);
   if (kind == tile::ReduceKind::ArgMax)
-    all.index = neutralised(code.held(op.getSources()[1]), neutralOf(tile::ReduceKind::Min, code.builder.getI32Type()));
+    all.index = code.paddedWith(neutralOf(tile::ReduceKind::Min, code.builder.getI32Type()),
+                                code.held(op.getSources()[1]), attribute, axis);
 
   SmallVector<int64_t> steps;
   for (int64_t stored = 0; stored < layout.numStored(); ++stored)

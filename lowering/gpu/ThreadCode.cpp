@@ -99,6 +99,21 @@ Value ThreadCode::isWithin(LayoutAttr attribute, int64_t stored, unsigned dim) {
   return make<arith::CmpIOp>(arith::CmpIPredicate::slt, position, i32(layout.shape()[dim].size));
 }
 
+Value ThreadCode::paddedWith(TypedAttr padding, Value vector, LayoutAttr attribute, unsigned dim) {
+  const TileLayout layout = attribute.getLayout();
+  if (!layout.shape()[dim].isPadded())
+    return vector;
+  Values within;
+  for (int64_t stored = 0; stored < layout.numStored(); ++stored) {
+    const Value is = isWithin(attribute, stored, dim);
+    within.push_back(is ? is : make<arith::ConstantIntOp>(!layout.isDead(stored), 1));
+  }
+  const auto type = cast<VectorType>(vector.getType());
+  const auto masks = cast<VectorType>(typeLike(type, builder.getI1Type()));
+  const Value other = make<arith::ConstantOp>(DenseElementsAttr::get(type, Attribute(padding)));
+  return make<arith::SelectOp>(make<vector::FromElementsOp>(masks, within), vector, other);
+}
+
 // --- Arithmetic ------------------------------------------------------------------------------------------------------
 
 Value ThreadCode::times(Value a, int64_t factor) {

@@ -46,6 +46,8 @@ public:
   mlir::Value isOwner(const simt::TileLayout &layout);
   /// Whether a thread's stored value lies within the tile along `dim`; null when it does in all threads.
   mlir::Value isWithin(simt::LayoutAttr layout, int64_t stored, unsigned dim);
+  /// What a thread holds of a tile, with `padding` for values that lie past the tile's end along `dim`.
+  mlir::Value paddedWith(mlir::TypedAttr padding, mlir::Value vector, simt::LayoutAttr layout, unsigned dim);
   /// The address of the program's shared memory.
   mlir::Value sharedBase();
 
