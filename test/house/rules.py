@@ -197,7 +197,7 @@ RULES = {rule.__name__: rule for rule in (top, layering, naming, size, words, sc
 
 
 def read(root):
-    """The files of a checkout that git does not ignore; binary ones are left out."""
+    """The files of a checkout that git does not ignore; binary ones are without text."""
     listing = subprocess.run(
         ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         check=True, capture_output=True, text=True,
@@ -209,8 +209,8 @@ def read(root):
             continue
         with open(full, "rb") as stream:
             data = stream.read()
-        if b"\0" not in data:
-            files[path] = File(data.decode("utf-8", "replace"), os.access(full, os.X_OK))
+        text = "" if b"\0" in data else data.decode("utf-8", "replace")
+        files[path] = File(text, os.access(full, os.X_OK))
     return files
 
 

@@ -1,5 +1,8 @@
 """Each rule of rules.py complains about a file that breaks it, and is silent about the same file put right."""
 
+import os
+import subprocess
+import tempfile
 import unittest
 
 import rules
@@ -25,6 +28,14 @@ class RulesTest(unittest.TestCase):
         self.expect("top", {**whole, "notes.md": ""}, "notes.md")
         del whole["LICENSE"]
         self.expect("top", whole, "LICENSE")
+
+    def test_binary_files_are_seen(self):
+        with tempfile.TemporaryDirectory() as root:
+            subprocess.run(["git", "init", "-q", root], check=True)
+            os.mkdir(os.path.join(root, "cache"))
+            with open(os.path.join(root, "cache/entry"), "wb") as stream:
+                stream.write(b"\0\1")
+            self.assertEqual(list(rules.read(root)), ["cache/entry"])
 
     def test_arrows_have_one_direction(self):
         headers = {"lowering/Passes.h": "", "dialect/dsl/Tile.h": "", "dialect/dsl/Trace.h": "", "runtime/Device.h": ""}
