@@ -48,6 +48,8 @@ public:
   /// All that the code depends on besides the module and the compiler.
   virtual const std::string &key() const = 0;
   virtual FactKinds facts() const = 0;
+  /// Whether the code tells the source line of each instruction, so that it depends on these lines, too.
+  virtual bool tellsLines() const = 0;
   /// Its stages in the order they come, after "tile", which all have.
   virtual llvm::ArrayRef<Stage> stages() const = 0;
 

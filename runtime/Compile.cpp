@@ -1,9 +1,8 @@
 // From a kernel and its arguments to code.
 //
 //   1. The facts of the arguments and the extents that the kernel is known to ask for give the key: in memory, done.
-//   2. Trace the kernel. Its module without locations, the backend's key and the compiler's identity give the key
-//   of
-//      the cache on disk: there, load the object.
+//   2. Trace the kernel. Its module, the backend's key and the compiler's identity give the key of the cache on disk:
+//      there, load the object.
 //   3. Lower the module to an object, store it, load it.
 
 #include "runtime/Compile.h"
@@ -172,12 +171,13 @@ static Signature signatureOf(const Request &request, mlir::ModuleOp module) {
   return signature;
 }
 
-/// The module without locations: what the key is made of. The lines of checks stay, for they are part of the object.
-static std::string textOf(mlir::ModuleOp module) {
+/// What the key is made of: the module, with the lines that are part of the object. Those of checks always are.
+static std::string textOf(mlir::ModuleOp module, bool withLines) {
   std::string text;
   llvm::raw_string_ostream out(text);
-  module.print(out, mlir::OpPrintingFlags().assumeVerified());
-  module.walk([&](tile::CheckOp check) { out << "// check at " << check.getLoc() << "\n"; });
+  module.print(out, mlir::OpPrintingFlags().assumeVerified().enableDebugInfo(withLines));
+  if (!withLines)
+    module.walk([&](tile::CheckOp check) { out << "// check at " << check.getLoc() << "\n"; });
   return text;
 }
 
@@ -190,7 +190,7 @@ static std::string diskKey(const std::string &module, const Device &device) {
 
 static std::vector<char> objectOf(const Kernel &kernel, mlir::ModuleOp module, const Device &device) {
   Compiler &state = compiler();
-  const std::string text = textOf(module), key = diskKey(text, device);
+  const std::string text = textOf(module, device.backend().tellsLines()), key = diskKey(text, device);
   const bool dump = !dumpFolder().empty();
   if (!dump) // someone who wants to see the stages wants them made
     if (std::optional<std::vector<char>> object = state.disk.load(key)) {

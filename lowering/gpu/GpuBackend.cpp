@@ -23,6 +23,7 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/Passes.h"
@@ -49,6 +50,7 @@ public:
   FactKinds facts() const override {
     return {.innerStrides = 1, .alignment = true, .stridesBy16 = true, .fits32 = false};
   }
+  bool tellsLines() const override { return true; }
   llvm::ArrayRef<Stage> stages() const override { return gpuStages; }
   void registerDialects(mlir::DialectRegistry &registry) const override {
     registry
@@ -100,6 +102,7 @@ void GpuBackend::addLlvmPasses(mlir::OpPassManager &pm) const {
   pm.addPass(mlir::createConvertControlFlowToLLVMPass());
   pm.addPass(mlir::createConvertFuncToLLVMPass());
   pm.addPass(createSpellPtx());
+  pm.addPass(mlir::LLVM::createDIScopeForLLVMFuncOpPass({mlir::LLVM::DIEmissionKind::DebugDirectivesOnly}));
   pm.addPass(mlir::createReconcileUnrealizedCastsPass());
 }
 

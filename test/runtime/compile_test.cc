@@ -1,5 +1,6 @@
 // Specialisation, the cache in memory, and what is said about arguments that do not fit.
 
+#include "lowering/Backend.h"
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
 #include "test/expect_error.h"
@@ -7,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <thread>
 
 using namespace kiln;
@@ -77,6 +79,35 @@ TEST_F(Compiling, NamesOfArgumentsAreInNoKey) {
   compileAs("sum", "addend");
   EXPECT_EQ(compileStatistics().compiled, before.compiled);
   EXPECT_EQ(compileStatistics().fromDisk, before.fromDisk + 1);
+}
+
+/// Where storeZero stores: what an edit above a kernel changes.
+Loc place = {"moved.cc", 0};
+void storeZero(View x) { store(x, {0}, full(f32, {}, 0.0), place); }
+
+// Lines are in the key of code that tells them, and in no other: an edit above a kernel compiles nothing for a CPU.
+TEST_F(Compiling, LinesAreInTheKeyOfCodeThatTellsThem) {
+  for (const char *name : {"cpu:generic", "simulator:sm_80"}) {
+    const std::shared_ptr<Device> on = Device::open(name);
+    Tensor x(on, f32, {1});
+    const auto compileAnew = [&] {
+      const int64_t before = compileStatistics().compiled;
+      compile(*on, kernel("moved", storeZero), {x.ref()});
+      return compileStatistics().compiled - before;
+    };
+    compileAnew();
+    place.line = static_cast<int>(std::random_device()() >> 2); // one that no earlier run has left in the cache
+    EXPECT_EQ(compileAnew(), on->backend().tellsLines() ? 1 : 0) << name;
+  }
+}
+
+// What a machine finds in the code is at the line that the code was made of.
+TEST_F(Compiling, FindingsAreAtTheKernelsLine) {
+  const std::shared_ptr<Device> simulator = Device::open("simulator:sm_80");
+  const Kernel racing = kernel("racing", +[](View x) { store(x, {0}, program_id(0), {"racing.cc", 42}); });
+  Tensor x(simulator, i64, {1});
+  launch(*simulator, racing, {2, 1, 1}, {x.ref()});
+  expectError([&] { simulator->synchronize(); }, {"racing.cc:42"});
 }
 
 // A view that overlaps another must not be served by code that was made for disjoint ones: x[1:] += x[:-1] in one
