@@ -28,6 +28,7 @@ struct FactKinds {
   int64_t innerStrides = 1; // an innermost stride from 1 to this one is known; any other is not
   bool alignment = false;   // of the first element
   bool stridesBy16 = false; // whether 16 divides the other strides
+  bool extentBy16 = false;  // whether 16 divides the last extent
   bool fits32 = false;      // whether every offset fits 32 bits
 };
 

@@ -122,15 +122,19 @@ static void checkFits(const std::string &kernel, const Signature &signature, siz
     throw wrong("be " + textOf(parameter), textOf(arg));
   if (!isView)
     return;
-  const Fact fact =
-      factOf(arg, workspace,
-             {.alignment = parameter.alignment > 1, .stridesBy16 = parameter.stridesBy16, .fits32 = parameter.fits32});
+  const Fact fact = factOf(arg, workspace,
+                           {.alignment = parameter.alignment > 1,
+                            .stridesBy16 = parameter.stridesBy16,
+                            .extentBy16 = parameter.extentBy16,
+                            .fits32 = parameter.fits32});
   if (fact.alignment < parameter.alignment)
     throw wrong(fmt::format("be aligned to {} bytes", parameter.alignment),
                 fmt::format("{} aligned to {}", textOf(arg), fact.alignment));
   const auto withStrides = [&] { return fmt::format("{} with strides {}", textOf(arg), textOf(arg.ref.strides)); };
   if (fact.stridesBy16 < parameter.stridesBy16)
     throw wrong("have outer strides that 16 divides", withStrides());
+  if (fact.extentBy16 < parameter.extentBy16)
+    throw wrong("have a last extent that 16 divides", textOf(arg));
   if (fact.fits32 < parameter.fits32)
     throw wrong("have offsets of 32 bits", withStrides());
 }

@@ -100,8 +100,8 @@ static Specialisation specialise(const std::vector<Arg> &args, const FactWords &
   Specialisation facts;
   for (size_t i = 0; i < args.size(); ++i) {
     const Fact fact = Fact::decode(words[i]);
-    facts.args.push_back(
-        {fact.isView, fact.type, args[i].ref.extents, fact.innerStride, fact.alignment, fact.stridesBy16, fact.fits32});
+    facts.args.push_back({fact.isView, fact.type, args[i].ref.extents, fact.innerStride, fact.alignment,
+                          fact.stridesBy16, fact.extentBy16, fact.fits32});
   }
   for (const std::pair<int, int> &pair : disjointPairs(args, workspace))
     facts.disjoint.insert(pair);
@@ -161,8 +161,9 @@ static Signature signatureOf(const Request &request, mlir::ModuleOp module) {
       int64_t offset = 0;
       if (mlir::failed(view.getStridesAndOffset(strides, offset)))
         throw Error(fmt::format("kernel '{}': {} has no strides", kernel.name, kernel.called(i)), Fault::internal);
-      parameter = {parameter.name, fact.isView,    fact.type,        slots(view.getShape()),
-                   slots(strides), fact.alignment, fact.stridesBy16, fact.fits32};
+      parameter = {parameter.name,         fact.isView,     fact.type,
+                   slots(view.getShape()), slots(strides),  fact.alignment,
+                   fact.stridesBy16,       fact.extentBy16, fact.fits32};
     }
     signature.parameters.push_back(std::move(parameter));
   }

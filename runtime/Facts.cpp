@@ -9,7 +9,7 @@ namespace kiln {
 uint64_t Fact::encode() const {
   const uint64_t alignmentClass = alignment >= 64 ? 2 : alignment >= 16 ? 1 : 0;
   return uint64_t(isView) | uint64_t(type) << 1 | alignmentClass << 10 | uint64_t(stridesBy16) << 12 |
-         uint64_t(fits32) << 13 | uint64_t(rank) << 16 | uint64_t(innerStride) << 24;
+         uint64_t(fits32) << 13 | uint64_t(extentBy16) << 14 | uint64_t(rank) << 16 | uint64_t(innerStride) << 24;
 }
 
 Fact Fact::decode(uint64_t word) {
@@ -20,6 +20,7 @@ Fact Fact::decode(uint64_t word) {
   fact.alignment = alignments[word >> 10 & 3];
   fact.stridesBy16 = word >> 12 & 1;
   fact.fits32 = word >> 13 & 1;
+  fact.extentBy16 = word >> 14 & 1;
   fact.rank = static_cast<int>(word >> 16 & 0xff);
   fact.innerStride = static_cast<int64_t>(word >> 24);
   return fact;
@@ -67,6 +68,7 @@ Fact factOf(const Arg &arg, void *workspace, const lowering::FactKinds &kinds) {
   fact.stridesBy16 = kinds.stridesBy16;
   for (size_t i = 0; i + 1 < rank; ++i)
     fact.stridesBy16 &= ref.strides[i] % 16 == 0;
+  fact.extentBy16 = kinds.extentBy16 && rank > 0 && ref.extents[rank - 1] % 16 == 0;
   fact.fits32 = kinds.fits32 && reachOf(ref) <= std::numeric_limits<int32_t>::max();
   return fact;
 }

@@ -15,7 +15,7 @@ struct Fact {
   int rank = 0;
   int64_t innerStride = 1; // 0: one that is not told
   int64_t alignment = 1;   // 1, 16 or 64
-  bool stridesBy16 = false;
+  bool stridesBy16 = false, extentBy16 = false;
   bool fits32 = false;
 
   uint64_t encode() const;

@@ -24,7 +24,7 @@ struct Signature {
     // Views only: these, and what else the code may rely on (see ArgFacts in dialect/dsl/Trace.h).
     Shape extents, strides;
     int64_t alignment = 1;
-    bool stridesBy16 = false, fits32 = false;
+    bool stridesBy16 = false, extentBy16 = false, fits32 = false;
   };
   std::vector<Parameter> parameters;
   std::vector<abi::Slot> slots;              // of the argument block, after the grid

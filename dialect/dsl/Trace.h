@@ -22,6 +22,7 @@ struct ArgFacts {
   int64_t innerStride = 1;  // of the innermost dimension: 0 where it is not part of the specialisation
   int64_t alignment = 1;    // bytes: 1, 16 or 64
   bool stridesBy16 = false; // every other stride is a multiple of 16 elements
+  bool extentBy16 = false;  // the last extent is a multiple of 16
   bool fits32 = false;      // every element's offset fits a signed 32-bit number
 };
 
@@ -33,8 +34,8 @@ struct Specialisation {
 
 /// A traced kernel. The module holds one `func.func` named as the kernel, with the attribute `tile.kernel`. A view
 /// becomes `memref<…, strided<[?, …, 1]>>` (or with another innermost stride), a scalar a builtin scalar. Argument
-/// attributes: `tile.align` (i64 bytes, when more than 1), `tile.strides_by_16`, `tile.fits_32` (unit); function
-/// attributes: `tile.disjoint`, an array of index pairs (i64 arrays), and `tile.warps` and `tile.stages` (i64), which
+/// attributes: `tile.align` (i64 bytes, when more than 1), `tile.strides_by_16`, `tile.extent_by_16`,
+/// `tile.fits_32` (unit); function attributes: `tile.disjoint`, an array of index pairs (i64 arrays), and `tile.warps` and `tile.stages` (i64), which
 /// are the config's fields of these names, where it has them.
 struct Traced {
   mlir::OwningOpRef<mlir::ModuleOp> module;

@@ -340,6 +340,8 @@ void Tracer::attachFacts(const std::string &config) {
       function.setArgAttr(i, "tile.align", builder.getI64IntegerAttr(arg.alignment));
     if (arg.stridesBy16)
       function.setArgAttr(i, "tile.strides_by_16", builder.getUnitAttr());
+    if (arg.extentBy16)
+      function.setArgAttr(i, "tile.extent_by_16", builder.getUnitAttr());
     if (arg.fits32)
       function.setArgAttr(i, "tile.fits_32", builder.getUnitAttr());
   }

@@ -59,7 +59,7 @@ LogicalResult TileDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
                 llvm::isPowerOf2_64(cast<IntegerAttr>(attribute.getValue()).getInt());
     return good ? success() : expected("a power of two in i64 on a view");
   }
-  if (name == "tile.strides_by_16" || name == "tile.fits_32")
+  if (name == "tile.strides_by_16" || name == "tile.extent_by_16" || name == "tile.fits_32")
     return isView && isa<UnitAttr>(attribute.getValue()) ? success() : expected("a unit on a view");
   return op->emitError() << "expected an attribute of arguments that the 'tile' dialect has, but got '" << name << "'";
 }

@@ -3,7 +3,7 @@
 //
 // What an instruction moves is aligned when the view's first element is (`tile.align`), the strides are (static, or
 // `tile.strides_by_16`) and the tile's offset along the fastest dimension is. It lies inside or outside the view as a
-// whole when the view's extent in that dimension divides, too.
+// whole when what it moves divides the view's extent in that dimension (static, or `tile.extent_by_16`), too.
 
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Threads.h"
@@ -41,8 +41,11 @@ static int64_t divisibilityOf(Value view, unsigned fastest, ValueRange offsets, 
       const bool isKnown = dim + 1 < type.getRank() && factOf<UnitAttr>(view, "tile.strides_by_16");
       divisor = std::gcd(divisor, isKnown ? 16 : 1);
     }
-  const int64_t extent = type.getDimSize(fastest), first = type.getRank() - static_cast<int64_t>(offsets.size());
-  if (ShapedType::isDynamic(extent) || fastest < first) // rows that are gathered lie anywhere
+  int64_t extent = type.getDimSize(fastest);
+  if (ShapedType::isDynamic(extent))
+    extent = fastest + 1 == type.getRank() && factOf<UnitAttr>(view, "tile.extent_by_16") ? 16 : 1;
+  const int64_t first = type.getRank() - static_cast<int64_t>(offsets.size());
+  if (fastest < first) // rows that are gathered lie anywhere
     return 1;
   return std::gcd(std::gcd(divisor, extent), divisorOf(offsets[fastest - first]));
 }

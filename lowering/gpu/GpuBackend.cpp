@@ -48,7 +48,7 @@ public:
   const std::string &name() const override { return target.architecture; }
   const std::string &key() const override { return target.architecture; }
   FactKinds facts() const override {
-    return {.innerStrides = 1, .alignment = true, .stridesBy16 = true, .fits32 = false};
+    return {.innerStrides = 1, .alignment = true, .stridesBy16 = true, .extentBy16 = true, .fits32 = false};
   }
   bool tellsLines() const override { return true; }
   llvm::ArrayRef<Stage> stages() const override { return gpuStages; }

@@ -425,10 +425,10 @@ TEST(Specialisation, WarpsAndStagesOfAConfigAreAttributes) {
 TEST(Specialisation, ExtentMakesStaticAndFactsBecomeAttributes) {
   ArgFacts a = matrix, b = matrix;
   a.alignment = 64;
-  a.stridesBy16 = a.fits32 = true;
+  a.stridesBy16 = a.extentBy16 = a.fits32 = true;
   b.innerStride = 0;
   EXPECT_EQ(moduleOf(kernel("k", extents), {{a, b, scalar(f32)}, {{0, 1}}}), R"(module {
-  func.func @k(%arg0: memref<?x32xf32, strided<[?, 1]>> {tile.align = 64 : i64, tile.fits_32, tile.strides_by_16}, %arg1: memref<?x?xf32, strided<[?, ?]>>, %arg2: f32) attributes {tile.disjoint = [array<i64: 0, 1>], tile.kernel} {
+  func.func @k(%arg0: memref<?x32xf32, strided<[?, 1]>> {tile.align = 64 : i64, tile.extent_by_16, tile.fits_32, tile.strides_by_16}, %arg1: memref<?x?xf32, strided<[?, ?]>>, %arg2: f32) attributes {tile.disjoint = [array<i64: 0, 1>], tile.kernel} {
     %0 = tile.splat %arg2 : f32 -> tensor<32xf32>
     %c0_i64 = arith.constant 0 : i64
     %c0_i64_0 = arith.constant 0 : i64

@@ -90,6 +90,20 @@ TEST_P(LaunchChecks, RefuseElementsBeyondTheAddressesOfTheMachine) {
   expectRefused(view({2, 16}, {std::numeric_limits<int64_t>::min(), 1}), said);
 }
 
+// Code for a GPU moves vectors where the arguments that it was compiled for let it.
+TEST(GpuLaunchChecks, RefuseWhatLacksTheFactsThatTheCodeReliesOn) {
+  const std::shared_ptr<Device> device = Device::open("simulator:sm_80");
+  const Tensor x(device, f32, {16, 32}), y(device, f32, {16, 32});
+  const auto executable = compile(*device, kernel("adding", addMatrices, {"out", "in"}), {x, y});
+  const auto refused = [&](int64_t offset, int64_t stride, int64_t extent, const std::string &said) {
+    const TensorRef view{static_cast<float *>(y.data()) + offset, f32, {8, extent}, {stride, 1}};
+    expectError([&] { device->launch(*executable, 4, {x, view}); }, {"kernel 'adding': expected 'in' to ", said});
+  };
+  refused(1, 32, 16, "be aligned to 64 bytes, as it was compiled for, but got f32[8x16] aligned to 1");
+  refused(0, 24, 16, "have outer strides that 16 divides, as it was compiled for, but got f32[8x16] with strides");
+  refused(0, 32, 24, "have a last extent that 16 divides, as it was compiled for, but got f32[8x24]");
+}
+
 TEST_P(LaunchChecks, RefuseAScalarForATensor) {
   expectRefused(2.0f, ", but got f32 scalar");
   Tensor line(device, f32, {16});

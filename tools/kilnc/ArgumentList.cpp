@@ -54,10 +54,13 @@ static void setLayout(ArgFacts &facts, const std::vector<int> &unknown, const lo
   facts.alignment = kinds.alignment ? 64 : 1;
   facts.fits32 = kinds.fits32;
   facts.stridesBy16 = kinds.stridesBy16;
+  const int last = static_cast<int>(facts.extents.size()) - 1;
+  const auto isKnown = [&](int dim) { return std::find(unknown.begin(), unknown.end(), dim) == unknown.end(); };
+  facts.extentBy16 = kinds.extentBy16 && isKnown(last) && facts.extents[last] % 16 == 0;
   int64_t stride = 1;
   bool known = true;
-  for (int i = static_cast<int>(facts.extents.size()) - 1; i > 0; --i) {
-    known &= std::find(unknown.begin(), unknown.end(), i) == unknown.end();
+  for (int i = last; i > 0; --i) {
+    known &= isKnown(i);
     stride *= facts.extents[i];
     facts.stridesBy16 &= known && stride % 16 == 0;
   }

@@ -113,6 +113,21 @@ func.func @strides(%x: memref<?x64xf32, strided<[66, 1]>> {tile.align = 16 : i64
 
 // -----
 
+// A vector is whole inside or outside where the last extent says so.
+// CHECK-LABEL: func @extents
+// CHECK: tile.load %arg0{{.*}} simt.vector = 1 : i64
+// CHECK: tile.load %arg1{{.*}} simt.vector = 4 : i64
+func.func @extents(%x: memref<?xf32, strided<[1]>> {tile.align = 16 : i64},
+                   %y: memref<?xf32, strided<[1]>> {tile.align = 16 : i64, tile.extent_by_16})
+    attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] : memref<?xf32, strided<[1]>> -> tensor<1024xf32>
+  %1 = tile.load %y[%c0] : memref<?xf32, strided<[1]>> -> tensor<1024xf32>
+  return
+}
+
+// -----
+
 // Elements that do not lie together are moved one by one.
 // CHECK-LABEL: func @apart
 // CHECK: tile.load {{.*}} simt.vector = 1 : i64
