@@ -51,6 +51,8 @@ public:
   virtual FactKinds facts() const = 0;
   /// Whether the code tells the source line of each instruction, so that it depends on these lines, too.
   virtual bool tellsLines() const = 0;
+  /// Whether it adds, subtracts, multiplies, fuses and compares bf16 and f16, and converts to f16, rounding once.
+  virtual bool hasNarrowArithmetic() const = 0;
   /// Its stages in the order they come, after "tile", which all have.
   virtual llvm::ArrayRef<Stage> stages() const = 0;
 

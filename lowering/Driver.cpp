@@ -62,7 +62,7 @@ void buildPipeline(mlir::OpPassManager &pm, const Backend &backend, llvm::String
   pm.addPass(createDeclareConsole());
   pm.addNestedPass<FuncOp>(createCountLoops());
   addSimplify(pm);
-  pm.addNestedPass<FuncOp>(createExpandOps());
+  pm.addNestedPass<FuncOp>(createExpandOps({backend.hasNarrowArithmetic()}));
   addSimplify(pm);
   backend.addPasses(pm, until);
 }

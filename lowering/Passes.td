@@ -70,7 +70,8 @@ def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
   let summary = "spells total integer operations, casts, random numbers and narrow-float arithmetic in arith";
   let description = [{
     `tile.cast`, `tile.div`, `tile.rem`, `tile.shl`, `tile.shr` and `tile.random` become `arith` operations with selects
-    that give the results the dialect promises; arithmetic on bf16 and f16 is done in f32 and rounded. Tiles stay tensors.
+    that give the results the dialect promises; arithmetic on bf16 and f16 is done in f32 and rounded, but for what the
+    target has instructions for that round once (`native-narrow`). Tiles stay tensors.
 
     ```mlir
     %0 = tile.shl %a, %n : tensor<4xi32>
@@ -80,6 +81,10 @@ def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
     %0 = arith.select %2, %1, %zero : tensor<4xi1>, tensor<4xi32>
     ```
   }];
+  let options = [
+    Option<"nativeNarrow", "native-narrow", "bool", "false",
+           "keep +, −, ×, fma, min and max of bf16 and f16, and conversions to f16">,
+  ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 

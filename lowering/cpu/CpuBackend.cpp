@@ -70,6 +70,7 @@ public:
   const std::string &key() const override { return codeKey; }
   FactKinds facts() const override { return {.innerStrides = shuffledStrides}; }
   bool tellsLines() const override { return false; }
+  bool hasNarrowArithmetic() const override { return false; }
   llvm::ArrayRef<Stage> stages() const override { return llvm::ArrayRef(cpuStages).drop_front(isOracle ? 0 : 1); }
   void registerDialects(mlir::DialectRegistry &registry) const override;
   void registerPasses() const override {

@@ -51,6 +51,7 @@ public:
     return {.innerStrides = 1, .alignment = true, .stridesBy16 = true, .extentBy16 = true, .fits32 = false};
   }
   bool tellsLines() const override { return true; }
+  bool hasNarrowArithmetic() const override { return true; }
   llvm::ArrayRef<Stage> stages() const override { return gpuStages; }
   void registerDialects(mlir::DialectRegistry &registry) const override {
     registry

@@ -42,13 +42,15 @@ public:
   /// a + b in f64, where an inexact sum takes the neighbour with an odd last bit: rounding it again to a format with at
   /// least two bits less gives the same as rounding the exact sum.
   mlir::Value addToOdd(mlir::Value a, mlir::Value b);
+  /// A float, kept apart from the conversion of an integer that made it, before it is narrowed: the two would become
+  /// one that rounds once.
+  mlir::Value settled(mlir::Value real);
 
 private:
   mlir::Value castInteger(mlir::Value value, mlir::Type element);
   mlir::Value castToReal(mlir::Value integer, mlir::Type element);
   mlir::Value castToInteger(mlir::Value real, mlir::Type element);
   mlir::Value castReal(mlir::Value real, mlir::Type element);
-  mlir::Value settled(mlir::Value real);
   mlir::Value narrowToOdd(mlir::Value f64);
   mlir::Value stickyBits(mlir::Value i64);
 

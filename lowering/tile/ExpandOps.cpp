@@ -3,7 +3,8 @@
 // Everything here is elementwise and works on scalars and tiles alike. After it no `tile.cast`, `div`, `rem`, `shl`,
 // `shr` or `random` is left, no arithmetic on bf16 or f16 except conversions to and from f32, and no reduction of bool,
 // bf16 or f16. A narrow-float operation is rounded once: its f32 result has more than twice the bits, so that rounding
-// twice cannot differ; where that is not so (fma, conversions of f64 and integers) the first step rounds to odd.
+// twice cannot differ; where that is not so (fma, conversions of f64 and integers) the first step rounds to odd. On a
+// target that rounds once by itself (`native-narrow`) its operations stay as they are.
 //
 //     %0 = arith.addf %a, %b : tensor<4xbf16>
 //     // becomes
@@ -46,6 +47,22 @@ struct ExpandCast : OpRewritePattern<tile::CastOp> {
   LogicalResult matchAndRewrite(tile::CastOp op, PatternRewriter &rewriter) const override {
     Emit emit(rewriter, op.getLoc());
     rewriter.replaceOp(op, emit.cast(op.getSource(), getElementTypeOrSelf(op.getType())));
+    return success();
+  }
+};
+
+/// To f16 by one instruction, from what f32 does not hold.
+struct KeepCastToHalf : OpRewritePattern<tile::CastOp> {
+  explicit KeepCastToHalf(MLIRContext *context) : OpRewritePattern(context, /*benefit=*/2) {}
+  LogicalResult matchAndRewrite(tile::CastOp op, PatternRewriter &rewriter) const override {
+    const Type from = getElementTypeOrSelf(op.getSource().getType());
+    if (!getElementTypeOrSelf(op.getType()).isF16() || !(from.isF64() || from.isInteger(32) || from.isInteger(64)))
+      return rewriter.notifyMatchFailure(op, "no detour to spare");
+    if (from.isF64())
+      rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, op.getType(),
+                                                   Emit(rewriter, op.getLoc()).settled(op.getSource()));
+    else
+      rewriter.replaceOpWithNewOp<arith::SIToFPOp>(op, op.getType(), op.getSource());
     return success();
   }
 };
@@ -160,9 +177,10 @@ template <class OpTy> struct ExpandFloatConversion : OpRewritePattern<OpTy> {
   }
 };
 
-/// Elementwise arithmetic on bf16 and f16 in f32.
+/// Elementwise arithmetic on bf16 and f16 in f32, but for what the target rounds once by itself.
 struct WidenNarrowFloats : RewritePattern {
-  explicit WidenNarrowFloats(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+  WidenNarrowFloats(MLIRContext *context, bool isNative)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context), isNative(isNative) {}
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
     if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) || !op->hasTrait<OpTrait::Elementwise>())
       return failure();
@@ -170,6 +188,9 @@ struct WidenNarrowFloats : RewritePattern {
       return rewriter.notifyMatchFailure(op, "moves or converts, or has its own pattern");
     if (llvm::none_of(op->getOperands(), isNarrow) && llvm::none_of(op->getResults(), isNarrow))
       return rewriter.notifyMatchFailure(op, "no bf16 or f16");
+    if (isNative && isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp, arith::MaxNumFOp, arith::MinNumFOp,
+                        arith::CmpFOp, math::AbsFOp>(op))
+      return rewriter.notifyMatchFailure(op, "an instruction of the target's");
     Emit emit(rewriter, op->getLoc());
     IRMapping wide;
     for (Value operand : op->getOperands())
@@ -190,6 +211,8 @@ struct WidenNarrowFloats : RewritePattern {
     rewriter.replaceOp(op, results);
     return success();
   }
+
+  const bool isNative;
 };
 
 /// A narrow fma with one rounding: the product is exact in f64, the sum is rounded to odd there.
@@ -233,9 +256,14 @@ struct ExpandOps : impl::ExpandOpsBase<ExpandOps> {
   using ExpandOpsBase::ExpandOpsBase;
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns
-        .add<ExpandCast, ExpandDiv, ExpandRem, ExpandShl, ExpandShr, ExpandRandom, ExpandFloatConversion<arith::ExtFOp>,
-             ExpandFloatConversion<arith::TruncFOp>, WidenNarrowFloats, WidenFma, WidenReduce>(&getContext());
+    patterns.add<ExpandCast, ExpandDiv, ExpandRem, ExpandShl, ExpandShr, ExpandRandom,
+                 ExpandFloatConversion<arith::ExtFOp>, WidenReduce>(&getContext());
+    patterns.add<WidenNarrowFloats>(&getContext(), nativeNarrow);
+    if (nativeNarrow)
+      patterns.add<KeepCastToHalf>(&getContext());
+    else
+      patterns.add<WidenFma>(&getContext());
+    patterns.add<ExpandFloatConversion<arith::TruncFOp>>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

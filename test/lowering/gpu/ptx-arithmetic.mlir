@@ -1,6 +1,6 @@
 // What the language leaves no freedom in reaches PTX as it is written: a product and a sum are two instructions, a fused
 // multiply-add is one, quotients and roots are rounded to nearest.
-// RUN: kilnc %s --target=sm_80 --emit=ptx | FileCheck %s --implicit-check-not='{{(add|sub|mul|fma)(.ftz)?.f32}}' --implicit-check-not=.approx
+// RUN: kilnc %s --target=sm_80 --emit=ptx | FileCheck %s --implicit-check-not='{{(add|sub|mul|fma)(.ftz)?.b?f(16|32)}}' --implicit-check-not=.approx
 
 // CHECK: mul.rn.f32 %[[PRODUCT:r[0-9]+]],
 // CHECK: add.rn.f32 %{{r[0-9]+}}, {{.*}}%[[PRODUCT]]
@@ -18,5 +18,25 @@ func.func @arithmetic(%x: memref<128xf32>, %y: memref<128xf32>) attributes {tile
   %3 = arith.divf %2, %b : tensor<128xf32>
   %4 = math.sqrt %3 : tensor<128xf32>
   tile.store %4, %x[%c0] : tensor<128xf32>, memref<128xf32>
+  return
+}
+
+// Narrow floats have instructions that round once; a sum of bf16 is a product with 1 and that on sm_80.
+// CHECK-LABEL: .entry narrow
+// CHECK: add.rn.f16
+// CHECK: fma.rn.f16
+// CHECK: fma.rn.bf16
+// CHECK: fma.rn.bf16
+// CHECK-NOT: {{.*}}.rn.{{f32|f64}}
+func.func @narrow(%x: memref<128xf16>, %y: memref<128xbf16>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %a = tile.load %x[%c0] : memref<128xf16> -> tensor<128xf16>
+  %b = tile.load %y[%c0] : memref<128xbf16> -> tensor<128xbf16>
+  %0 = arith.addf %a, %a : tensor<128xf16>
+  %1 = math.fma %0, %a, %a : tensor<128xf16>
+  %2 = arith.addf %b, %b : tensor<128xbf16>
+  %3 = math.fma %2, %b, %b : tensor<128xbf16>
+  tile.store %1, %x[%c0] : tensor<128xf16>, memref<128xf16>
+  tile.store %3, %y[%c0] : tensor<128xbf16>, memref<128xbf16>
   return
 }
