@@ -1,4 +1,4 @@
-// Two tables.
+// Pages, and the words that threads synchronise by.
 
 #include "runtime/simulator/GlobalShadow.h"
 
@@ -6,16 +6,7 @@ namespace kiln::simulator {
 
 GlobalShadow::Page &GlobalShadow::pageOf(uint64_t address) {
   const uint64_t number = address >> pageBits;
-  {
-    const std::shared_lock lock(pagesMutex);
-    if (const auto at = pages.find(number); at != pages.end())
-      return *at->second;
-  }
-  const std::unique_lock lock(pagesMutex);
-  std::unique_ptr<Page> &page = pages[number];
-  if (!page)
-    page = std::make_unique<Page>();
-  return *page;
+  return pages[number >> 27][number >> 18][number >> 9][number];
 }
 
 void GlobalShadow::publish(uint64_t address, const Others &released) {

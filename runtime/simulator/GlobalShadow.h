@@ -1,6 +1,6 @@
 // What all blocks of a launch know of global memory: cells by page, made when a page is first touched, and the clocks
 // of the words that threads synchronise by. Blocks run on several of the host's threads: a page is held while its cells
-// are looked at.
+// are looked at, and found without holding anything.
 
 #pragma once
 
@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <mutex>
-#include <shared_mutex>
 #include <thread>
 #include <unordered_map>
 
@@ -20,7 +19,7 @@ class BriefLock {
 public:
   void lock() {
     for (int tries = 0; held.test_and_set(std::memory_order_acquire); ++tries)
-      if (tries % 64 == 63)
+      if (tries % 64 == 63) // its holder may have no core
         std::this_thread::yield();
   }
   void unlock() { held.clear(std::memory_order_release); }
@@ -36,7 +35,7 @@ public:
     /// Two readers that nothing orders are enough to find whoever writes with nothing between, mostly.
     Page() : cells(uint64_t{1} << pageBits, true, 2) {}
     Cells cells;
-    std::atomic_flag held;
+    BriefLock held;
   };
 
   /// The page of an address; it stays where it is.
@@ -49,9 +48,33 @@ public:
   Others clockOf(uint64_t address) const;
 
 private:
-  std::shared_mutex pagesMutex;
+  /// A level of the page table, as processors have it: nine bits of a page's number pick an entry, which is made when
+  /// it is first asked for and then stays.
+  template <class Entry> class Level {
+  public:
+    Level() = default;
+    Level(const Level &) = delete;
+    ~Level() {
+      for (const std::atomic<Entry *> &entry : entries)
+        delete entry.load(std::memory_order_relaxed);
+    }
+    Entry &operator[](uint64_t number) {
+      std::atomic<Entry *> &place = entries[number % entries.size()];
+      Entry *entry = place.load(std::memory_order_acquire);
+      if (entry)
+        return *entry;
+      auto made = std::make_unique<Entry>();
+      if (place.compare_exchange_strong(entry, made.get(), std::memory_order_acq_rel))
+        return *made.release();
+      return *entry; // another thread was faster
+    }
+
+  private:
+    std::array<std::atomic<Entry *>, 512> entries{};
+  };
+  Level<Level<Level<Level<Page>>>> pages; // the host's addresses have 48 bits
+
   mutable BriefLock wordsLock;
-  std::unordered_map<uint64_t, std::unique_ptr<Page>> pages;
   std::unordered_map<uint64_t, Others> words;
   std::atomic<bool> anyWords = false;
 };

@@ -39,10 +39,10 @@ struct HeldPage {
     if (other == page)
       return;
     if (page)
-      page->held.clear(std::memory_order_release);
+      page->held.unlock();
     page = other;
-    while (page && page->held.test_and_set(std::memory_order_acquire))
-      continue;
+    if (page)
+      page->held.lock();
   }
 };
 } // namespace
