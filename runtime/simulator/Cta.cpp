@@ -40,7 +40,7 @@ bool Cta::run(int64_t budget, bool reversed) {
     Warp &warp = warps[reversed ? warps.size() - 1 - i : i];
     if (warp.finished())
       continue;
-    warp.run(budget);
+    steps = std::max(steps, warp.run(budget));
     bulk.advanceAtRandom();
     any |= !warp.finished();
   }

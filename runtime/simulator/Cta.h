@@ -53,8 +53,10 @@ public:
   Cta(const Grid &grid, const Extents &coordinates);
   ~Cta();
 
-  /// Gives every warp a turn, in `order`'s direction. False when all have finished.
+  /// Gives every warp a turn of about `budget` steps. False when all have finished.
   bool run(int64_t budget, bool reversed);
+  /// Steps of the warp that has done most.
+  int64_t mostSteps() const { return steps; }
   /// When no warp can go on, does what has been put off. False when nothing is left that could help: says who waits
   /// for what.
   bool goOn();
@@ -124,6 +126,7 @@ private:
   int threadsLeft() const;
 
   std::deque<Warp> warps;
+  int64_t steps = 0; // of the warp that has done most
   std::vector<Warpgroup> warpgroups;
   std::vector<char> sharedStorage;
   char *sharedMemory = nullptr;

@@ -86,8 +86,9 @@ bool Worker::turn(Cta &cta) {
   }
   if (!cta.goOn())
     return false;
-  if (schedule.mostSteps && turns * turnSteps > schedule.mostSteps)
-    throw Error(fmt::format("kernel '{}' has not ended after {} steps", grid.program.name, turns * turnSteps));
+  if (schedule.mostSteps && cta.mostSteps() > schedule.mostSteps)
+    throw Error(
+        fmt::format("kernel '{}': a warp has not ended after {} instructions", grid.program.name, cta.mostSteps()));
   return true;
 }
 

@@ -21,7 +21,7 @@ struct Schedule {
   /// Approximate f32 instructions err by up to so many times what the PTX ISA allows; 0: not at all.
   int errorTimes = 0;
   int threads = 0; // of the host; 0: as many as there are cores
-  /// Steps after which a launch that has not ended is given up, and counted as hanging; 0: none.
+  /// Instructions of a warp after which a launch that has not ended is given up; 0: none.
   int64_t mostSteps = 0;
 
   /// Reads settings such as "order=reverse check=all,-race-lanes seed=3"; what it does not name stays as it is without.

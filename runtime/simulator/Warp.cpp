@@ -130,9 +130,9 @@ bool Warp::goOnAtJoins() {
 
 int64_t Warp::run(int64_t budget) {
   int64_t done = 0;
-  polled = false;
+  turnEnded = polled = false;
   const bool counting = cta.metrics != nullptr;
-  while (done < budget && !polled && (path.mask != 0 || next())) {
+  while (done < budget && !turnEnded && (path.mask != 0 || next())) {
     pathEnded = false;
     const int64_t begin = done;
     // A path that spins must not keep its siblings from running.
@@ -172,7 +172,7 @@ int64_t Warp::run(int64_t budget) {
       path.mask = 0;
     }
   }
-  return done;
+  return steps += done;
 }
 
 /// Takes the next path that can run; false when there is none.
@@ -218,12 +218,15 @@ void Warp::waitFor(const Wait &wait) {
   pathEnded = true;
 }
 
-void Warp::poll() {
-  polled = true;
+void Warp::endTurn() {
   paths.push_back(path);
-  paths.back().polls = true;
   path.mask = 0;
-  pathEnded = true;
+  pathEnded = turnEnded = true;
+}
+
+void Warp::poll() {
+  endTurn();
+  paths.back().polls = polled = true;
 }
 
 // --- Control flow --------------------------------------------------------------------------------------------------

@@ -61,7 +61,8 @@ struct Join {
 class Warp {
 public:
   Warp(Cta &cta, const Program &program, int index, int threads);
-  /// Runs until all lanes have left, every path waits, or about `budget` steps are done. Returns the steps done.
+  /// Runs until all lanes have left, every path waits, its turn is ended, or about `budget` steps are done. Returns the
+  /// steps that it has done in all turns.
   int64_t run(int64_t budget);
   bool finished() const { return alive == 0; }
   /// Whether every path waits for something that has not come.
@@ -128,6 +129,8 @@ public:
   void giveTally(int barrier, uint64_t phase, const Tally &tally);
   /// The path waits, and then runs the step again.
   void waitFor(const Wait &wait);
+  /// Ends the warp's turn.
+  void endTurn();
   /// The path has asked in vain whether something has come, and ends its turn.
   void poll();
   /// Lanes that wait at a join for a path that waits go on without it: one may be what it waits for. False without any.
@@ -159,8 +162,10 @@ private:
   uint32_t localStride = 0;
   std::vector<Path> paths; // that do not run now
   std::vector<Join> joins;
-  int64_t patience;       // steps that a path spins before those at its join go on without it
+  int64_t patience; // steps that a path spins before those at its join go on without it
+  int64_t steps = 0;
   bool pathEnded = false; // the running path has arrived, left or begun to wait
+  bool turnEnded = false; // before its steps were up
   bool polled = false;    // in this turn
 };
 

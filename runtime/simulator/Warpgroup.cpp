@@ -2,13 +2,15 @@
 
 #include "runtime/simulator/Warpgroup.h"
 
+#include <utility>
+
 namespace kiln::simulator {
 
 GroupInstruction &Warpgroup::next(int warp, bool &isFirst) {
   const uint64_t number = counts[static_cast<size_t>(warp)];
   isFirst = number - begin == instructions.size();
   if (isFirst)
-    instructions.emplace_back();
+    instructions.emplace_back().columns = std::exchange(spare, {});
   return instructions[number - begin];
 }
 
@@ -17,6 +19,7 @@ void Warpgroup::done(int warp) {
   --instructions[number - begin].left;
   ++number;
   while (!instructions.empty() && instructions.front().left == 0) {
+    spare = std::move(instructions.front().columns);
     instructions.pop_front();
     ++begin;
   }

@@ -5,6 +5,7 @@
 
 #include "runtime/simulator/WgmmaOperands.h"
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <memory>
@@ -14,12 +15,14 @@ namespace kiln::simulator {
 
 inline constexpr int warpsOfGroup = 4;
 
+using GroupColumns = std::variant<ColumnOperand<float>, ColumnOperand<int32_t>>;
+
 /// One instruction of a warpgroup.
 struct GroupInstruction {
   int line = 0;                   // of the PTX text
   uint64_t first = 0, second = 0; // operands that must be equal: descriptors, a number
   int left = warpsOfGroup;        // warps that have not come to it
-  std::variant<ColumnOperand<float>, ColumnOperand<int32_t>> columns; // B, once it has been read
+  GroupColumns columns;           // B, once it has been read
   bool hasColumns = false;
 };
 
@@ -32,9 +35,12 @@ public:
   void done(int warp);
   /// Instructions that a warp has done.
   uint64_t count(int warp) const { return counts[static_cast<size_t>(warp)]; }
+  /// Whether others are still to do what the warp has done.
+  bool isAhead(int warp) const { return count(warp) > *std::min_element(counts.begin(), counts.end()); }
 
 private:
   std::deque<GroupInstruction> instructions; // from number `begin`
+  GroupColumns spare;                        // memory of the last that was forgotten
   uint64_t begin = 0;
   std::array<uint64_t, warpsOfGroup> counts{};
 };

@@ -110,9 +110,11 @@ template <class T> static Vector<T> fourTwice(const T *elements) {
 }
 
 /// Adds the products of a pair of columns' half (`columns`: [k][4]) to the sums of 2 × 32 lanes.
-template <class T> static void accumulate(const RowOperand<T> &rows, const T *columns, int K, T (&sums)[2][32]) {
+template <class T>
+static void accumulate(const RowOperand<T> &rows, const T *columns, int K, const std::array<T *, 2> &sums) {
   Vector<T> parts[2][4];
-  std::memcpy(parts, sums, sizeof(sums));
+  for (size_t half = 0; half < 2; ++half)
+    std::memcpy(parts[half], sums[half], sizeof(parts[half]));
   for (int k = 0; k < K; ++k) {
     const Vector<T> b = fourTwice<T>(columns + 4 * k);
     for (int half = 0; half < 2; ++half)
@@ -120,23 +122,20 @@ template <class T> static void accumulate(const RowOperand<T> &rows, const T *co
         parts[half][quarter] = multiplyAdd<T>(*reinterpret_cast<const Vector<T> *>(&rows.values[half][k][8 * quarter]),
                                               b, parts[half][quarter]);
   }
-  std::memcpy(sums, parts, sizeof(sums));
+  for (size_t half = 0; half < 2; ++half)
+    std::memcpy(sums[half], parts[half], sizeof(parts[half]));
 }
 
 /// D in f32.
 static void multiplySingles(Warp &warp, const uint32_t *slots, const Product &product, const RowOperand<float> &rows,
                             const float *columns, bool keeps) {
   for (uint32_t pair = 0; pair < product.N / 4; ++pair, columns += 4 * product.K) {
-    alignas(32) float sums[2][32] = {};
     const uint32_t first = pair / 2 * 4 + pair % 2;
-    auto *low = warp.reg<float>(slots[first]), *high = warp.reg<float>(slots[first + 2]);
-    if (keeps) {
-      std::memcpy(sums[0], low, sizeof(sums[0]));
-      std::memcpy(sums[1], high, sizeof(sums[1]));
-    }
-    accumulate(rows, columns, static_cast<int>(product.K), sums);
-    std::memcpy(low, sums[0], sizeof(sums[0]));
-    std::memcpy(high, sums[1], sizeof(sums[1]));
+    const std::array<float *, 2> d = {warp.reg<float>(slots[first]), warp.reg<float>(slots[first + 2])};
+    for (float *half : d)
+      if (!keeps)
+        std::fill_n(half, lanesOfWarp, 0.0f);
+    accumulate(rows, columns, static_cast<int>(product.K), d);
   }
 }
 
@@ -152,7 +151,7 @@ static void multiplyHalves(Warp &warp, const uint32_t *slots, const Product &pro
         sums[1][half][lane] = fromHalf(static_cast<uint16_t>(word >> 16));
       }
     for (auto &column : sums) {
-      accumulate(rows, columns, static_cast<int>(product.K), column);
+      accumulate(rows, columns, static_cast<int>(product.K), {column[0], column[1]});
       columns += 4 * product.K;
     }
     for (uint32_t half = 0; half < 2; ++half)
@@ -167,7 +166,7 @@ static void multiplyIntegers(Warp &warp, const uint32_t *slots, const Product &p
                              const int32_t *columns, bool keeps) {
   for (uint32_t pair = 0; pair < product.N / 4; ++pair, columns += 4 * product.K) {
     alignas(32) int32_t sums[2][32] = {};
-    accumulate(rows, columns, static_cast<int>(product.K), sums);
+    accumulate(rows, columns, static_cast<int>(product.K), {sums[0], sums[1]});
     for (uint32_t half = 0; half < 2; ++half) {
       auto *d = warp.reg<int32_t>(slots[pair / 2 * 4 + pair % 2 + 2 * half]);
       for (uint32_t lane = 0; lane < lanesOfWarp; ++lane) {
@@ -257,8 +256,10 @@ template <class T> static void runProduct(Warp &warp, const Step &step) {
   const SharedBytes shared{warp.cta.shared(), warp.cta.sharedBytes()};
   if (!std::exchange(common.hasColumns, true)) {
     const MatrixDescriptor matrix(bitsOfB);
+    if (!std::holds_alternative<ColumnOperand<T>>(common.columns))
+      common.columns.emplace<ColumnOperand<T>>();
     reportOperand(warp, step, "B", matrix,
-                  readColumns(shared, matrix, product.partOfB(), common.columns.emplace<ColumnOperand<T>>()));
+                  readColumns(shared, matrix, product.partOfB(), std::get<ColumnOperand<T>>(common.columns)));
   }
   beginReading(warp, step, MatrixDescriptor(bitsOfB), product.partOfB());
   static thread_local RowOperand<T> rows;
@@ -371,6 +372,9 @@ static void decodeWgmma(Decoder &d) {
                                            expectWholeWarp(warp, step);
                                            warp.wgmmaRules.wait(step.detail);
                                            endReading(warp);
+                                           // Lest it leave the others many matrices to multiply by.
+                                           if (warp.cta.warpgroupOf(warp).isAhead(warp.index % warpsOfGroup))
+                                             warp.endTurn();
                                          }};
   d.emit(handlers[operation - 1], {}, operation == 3 ? d.operand(0).bits : 0);
 }

@@ -98,16 +98,19 @@ static bool forEachElement(const SharedBytes &shared, const MatrixDescriptor &ma
     inside &= isThere;
     T elements[16];
     convertChunk(part.type, isThere ? shared.data + place : zeros, part.negated, elements);
-    for (int i = 0; i < perChunk; ++i)
-      part.turned ? put(row + i, k, elements[i]) : put(row, k + i, elements[i]);
+    if (part.turned)
+      for (int i = 0; i < perChunk; ++i)
+        put(row + i, k, elements[i]);
+    else
+      for (int i = 0; i < perChunk; ++i)
+        put(row, k + i, elements[i]);
   });
   return inside;
 }
 
 template <class T> static void putRow(RowOperand<T> &rows, int row, int k, T element) {
-  T *lanes = &rows.values[row / 8][k][4 * (row % 8)];
-  for (int i = 0; i < 4; ++i)
-    lanes[i] = element;
+  _mm_store_si128(reinterpret_cast<__m128i *>(&rows.values[row / 8][k][4 * (row % 8)]),
+                  _mm_set1_epi32(std::bit_cast<int32_t>(element)));
 }
 
 template <class T>

@@ -179,6 +179,15 @@ TEST(LaunchTest, GivesUpWhatNeverEnds) {
   EXPECT_THROW(machine.run("k", {1, 1, 1}, {32, 1, 1}, {0}, 0, {.mostSteps = 100000}), Error);
 }
 
+// What counts is what a warp has executed, not how often it has waited for others.
+TEST(LaunchTest, CountsInstructionsNotWaits) {
+  Machine machine(kernel(1, ".reg .b32 %r; .reg .pred %q;",
+                         "mov.u32 %r, 0;\nagain:\nbar.sync 0;\nadd.u32 %r, %r, 1;\nsetp.lt.u32 %q, %r, 1000;\n"
+                         "@%q bra again;"));
+  machine.run("k", {1, 1, 1}, {64, 1, 1}, {0}, 0, {.mostSteps = 10000});
+  EXPECT_TRUE(machine.found().empty());
+}
+
 // Blocks that wait for one another all get their turn, even when there are more of them than threads and they start
 // last to first.
 TEST(LaunchTest, BlocksCanWaitForEachOther) {
