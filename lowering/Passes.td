@@ -285,8 +285,8 @@ def PropagateLayouts : Pass<"gpu-propagate-layouts", "::mlir::func::FuncOp"> {
 def ExpandExchanges : Pass<"gpu-expand-exchanges", "::mlir::func::FuncOp"> {
   let summary = "spells what crosses warps as writes to and reads from shared memory";
   let description = [{
-    Conversions between layouts that are more than other registers for the same elements, reductions along an axis that several warps
-    share, operands of outer products, and reshapes that move elements.
+    Conversions between layouts that shuffles within a warp cannot do, or not as cheaply, reductions along an axis that
+    several warps share, operands of outer products, and reshapes that move elements.
 
     ```mlir
     %0 = simt.convert %x : tensor<8x32xf32, #a> -> tensor<8x32xf32, #b>

@@ -46,7 +46,6 @@ private:
   void copy(Operation &op);
   void lowerIota(tile::IotaOp op);
   LogicalResult lowerMove(tile::MoveOp op);
-  void lowerConvert(simt::ConvertOp op);
   void lowerBuffer(simt::BufferOp op);
 
   ThreadCode code;
@@ -169,14 +168,6 @@ LogicalResult Distributor::lowerMove(tile::MoveOp op) {
   return success();
 }
 
-void Distributor::lowerConvert(simt::ConvertOp op) {
-  const TileLayout from = simt::layoutOf(op.getSource()).getLayout(), to = simt::layoutOf(op.getResult()).getLayout();
-  Indices indices;
-  for (int64_t stored = 0; stored < to.numStored(); ++stored)
-    indices.push_back(*from.storedAt(to.positionOf(stored)));
-  code.set(op.getResult(), code.pick(code.held(op.getSource()), indices));
-}
-
 void Distributor::lowerBuffer(simt::BufferOp op) {
   code.set(op.getResult(), code.add(code.sharedBase(), code.i32(op.getOffset().value_or(0))));
 }
@@ -196,7 +187,7 @@ LogicalResult Distributor::lower(Operation &op) {
       .Case([&](tile::ScatterOp scatter) { return distributeScatter(code, scatter), success(); })
       .Case([&](tile::AtomicAddOp add) { return distributeAtomicAdd(code, add), success(); })
       .Case([&](tile::DotOp dot) { return distributeDot(code, dot), success(); })
-      .Case([&](simt::ConvertOp convert) { return lowerConvert(convert), success(); })
+      .Case([&](simt::ConvertOp convert) { return distributeConvert(code, convert), success(); })
       .Case([&](simt::BufferOp buffer) { return lowerBuffer(buffer), success(); })
       .Case([&](simt::WriteOp write) { return distributeWrite(code, write), success(); })
       .Case([&](simt::ReadOp read) { return distributeRead(code, read), success(); })

@@ -1,8 +1,9 @@
 // LLVM's half of the GPU compiler: from vectors to scalars first, then a short list of optimisations, then PTX.
 //
 // A thread's share of a tile is one vector until here, so that all passes above deal with one operation where the
-// thread will have one for each element. LLVM's scalarizer takes them apart; vectors of PTX are in inline assembly,
-// which lists its operands. Nothing may contract: mul.rn and add.rn stay two.
+// thread will have one for each element. LLVM's scalarizer takes them apart, and again the shuffles that instcombine
+// makes of what fills a register; vectors of PTX are in inline assembly, which lists its operands. Nothing may
+// contract: mul.rn and add.rn stay two.
 
 #include "lowering/gpu/EmitPtx.h"
 
@@ -61,7 +62,7 @@ static void noteError(const llvm::DiagnosticInfo *info, void *errors) {
 
 static constexpr llvm::StringLiteral optimisation =
     "function(scalarizer,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),"
-    "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)";
+    "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,scalarizer)";
 
 static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PassBuilder builder(&machine);
@@ -81,32 +82,37 @@ static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
 
 /// What `insert` adds its element to, when that is a vector of one element in other clothes:
 ///
-///     bitcast (insertelement <2 x i16> poison, i16 %x, 0) to <2 x half>
+///     bitcast (insertelement <2 x i16> zeroinitializer, i16 %x, 0) to <2 x half>
 static llvm::InsertElementInst *beginningBehindCast(llvm::InsertElementInst *insert) {
   auto *cast = llvm::dyn_cast<llvm::BitCastInst>(insert->getOperand(0));
   auto *first = cast ? llvm::dyn_cast<llvm::InsertElementInst>(cast->getOperand(0)) : nullptr;
   const auto lanes = [](llvm::Value *vector) {
     return llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
   };
-  return first && lanes(first) == lanes(insert) && llvm::isa<llvm::UndefValue>(first->getOperand(0)) ? first : nullptr;
+  const auto isNothing = [](llvm::Value *vector) {
+    return llvm::isa<llvm::UndefValue, llvm::ConstantAggregateZero>(vector);
+  };
+  return first && lanes(first) == lanes(insert) && isNothing(first->getOperand(0)) ? first : nullptr;
 }
 
-/// Code generation spells a vector of two elements by one instruction when they are inserted one right after the other.
-/// With a cast between it spells one that is half built, and reads a register that nobody wrote. So the cast goes to
-/// the element.
+/// Code generation spells a vector that fills a register by one instruction when its elements are inserted one right
+/// after the other, and else one that is half built, where it would read a register that nobody wrote. So a cast
+/// between two elements goes to the first, and no element is left open.
 static void buildVectorsWhole(llvm::Module &module) {
   for (llvm::Function &function : module)
     for (llvm::Instruction &instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
       auto *insert = llvm::dyn_cast<llvm::InsertElementInst>(&instruction);
-      llvm::InsertElementInst *const first = insert ? beginningBehindCast(insert) : nullptr;
-      if (!first)
+      if (!insert)
         continue;
-      llvm::IRBuilder<> builder(insert);
-      llvm::Type *const element = llvm::cast<llvm::VectorType>(insert->getType())->getElementType();
-      llvm::Value *const begun =
-          builder.CreateInsertElement(llvm::PoisonValue::get(insert->getType()),
-                                      builder.CreateBitCast(first->getOperand(1), element), first->getOperand(2));
-      insert->setOperand(0, begun);
+      llvm::Constant *const zeros = llvm::Constant::getNullValue(insert->getType());
+      if (llvm::InsertElementInst *const first = beginningBehindCast(insert)) {
+        llvm::IRBuilder<> builder(insert);
+        llvm::Type *const element = llvm::cast<llvm::VectorType>(insert->getType())->getElementType();
+        insert->setOperand(0, builder.CreateInsertElement(zeros, builder.CreateBitCast(first->getOperand(1), element),
+                                                          first->getOperand(2)));
+      } else if (llvm::isa<llvm::UndefValue>(insert->getOperand(0))) {
+        insert->setOperand(0, zeros);
+      }
     }
 }
 

@@ -1,4 +1,4 @@
-// Spells what crosses warps as writes to and reads from shared memory.
+// Spells what crosses warps as writes to and reads from shared memory. Conversions within warps stay, for shuffles.
 //
 // A tile lies in a buffer in row-major order; where rows fill a whole number of times the 32 banks, each row begins 16
 // bytes further on, so that a column does not lie in one bank.
@@ -6,6 +6,7 @@
 #include "lowering/gpu/Passes.h"
 
 #include "dialect/simt/layout/Blocked.h"
+#include "dialect/simt/layout/Convert.h"
 #include "dialect/simt/layout/Fragments.h"
 #include "lowering/Abi.h"
 #include "lowering/gpu/ThreadCode.h"
@@ -98,8 +99,7 @@ private:
   const Location loc;
 };
 
-// --- Reductions
-// --------------------------------------------------------------------------------------------------------
+// --- Reductions ------------------------------------------------------------------------------------------------------
 
 /// The bits of the warps' number that stand for positions along the axis, lowest position first.
 SmallVector<simt::AxisBit> warpBits(const TileLayout &layout, unsigned axis) {
@@ -204,8 +204,7 @@ Value Expander::reduced(tile::ReduceOp op) {
   return tile::ReshapeOp::create(builder, loc, op.getType(), parts.back());
 }
 
-// --- Products
-// ----------------------------------------------------------------------------------------------------------
+// --- Products --------------------------------------------------------------------------------------------------------
 
 /// Steps along K whose operands a thread holds at once: a power of two that divides K.
 int64_t stepsAtOnce(int64_t K) { return std::min<int64_t>(8, K & -K); }
@@ -244,8 +243,7 @@ Value Expander::multiplied(tile::DotOp op) {
   return loop.getResult(0);
 }
 
-// --- The console
-// -------------------------------------------------------------------------------------------------------
+// --- The console -----------------------------------------------------------------------------------------------------
 
 /// The position of each element in row-major order, i32, as a tile like `tile`.
 Value Expander::linearIndices(RankedTensorType tile) {
@@ -348,9 +346,10 @@ struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
   static Value expand(Operation *op) {
     Expander expander(op);
     if (auto convert = dyn_cast<simt::ConvertOp>(op)) {
-      const bool stays =
-          isRenaming(simt::layoutOf(convert.getSource()).getLayout(), simt::layoutOf(convert.getResult()).getLayout());
-      return stays ? Value() : expander.moved(convert.getSource(), simt::layoutOf(convert.getResult()));
+      const LayoutAttr from = simt::layoutOf(convert.getSource()), to = simt::layoutOf(convert.getResult());
+      const auto bits = static_cast<unsigned>(8 * elementBytes(convert.getType()));
+      const bool leavesWarps = simt::planConvert(from.getLayout(), to.getLayout(), bits, {}).isShared();
+      return leavesWarps ? expander.moved(convert.getSource(), to) : Value();
     }
     if (auto reduce = dyn_cast<tile::ReduceOp>(op))
       return expander.reduced(reduce);

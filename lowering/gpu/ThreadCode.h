@@ -82,6 +82,7 @@ void distributeScatter(ThreadCode &code, tile::ScatterOp op);
 void distributeAtomicAdd(ThreadCode &code, tile::AtomicAddOp op);
 void distributeWrite(ThreadCode &code, simt::WriteOp op);
 void distributeRead(ThreadCode &code, simt::ReadOp op);
+void distributeConvert(ThreadCode &code, simt::ConvertOp op);
 void distributeReserve(ThreadCode &code, simt::ReserveOp op);
 void distributePrint(ThreadCode &code, simt::PrintOp op);
 void distributeReduce(ThreadCode &code, simt::ReduceOp op);

@@ -48,6 +48,22 @@ func.func @registers(%x: tensor<64xf32, #one>) attributes {tile.kernel} {
 
 // -----
 
+#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
+#apart = #simt.layout<256, reg [d0:32], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:64 d0:128]>
+
+// Nor does what stays within warps.
+// CHECK-LABEL: func @lanes
+// CHECK-NOT: simt.buffer
+// CHECK: simt.convert
+// CHECK-NOT: simt.buffer
+// CHECK: return
+func.func @lanes(%x: tensor<256xf32, #pairs>) attributes {tile.kernel} {
+  %0 = simt.convert %x : tensor<256xf32, #pairs> -> tensor<256xf32, #apart>
+  return
+}
+
+// -----
+
 #rows = #simt.layout<4x64, reg [d1:32], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:1 d0:2]>
 #sums = #simt.layout<4, reg [], lane [* * * * *], warp [d0:1 d0:2]>
 
