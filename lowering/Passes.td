@@ -313,7 +313,8 @@ def InsertBarriers : Pass<"gpu-insert-barriers", "::mlir::func::FuncOp"> {
   let summary = "puts a barrier between accesses of one program that must not overtake each other";
   let description = [{
     Between a write and a later access of the same bytes of shared memory, and between accesses of global memory of which
-    one writes and that may touch the same elements from different threads. What a barrier guards is its text.
+    one writes and that may touch the same elements from different threads. A tile that a thread wrote by its layout it
+    reads again by the same layout without one. What a barrier guards is its text.
 
     ```mlir
     simt.write %x, %1 …

@@ -2,18 +2,16 @@
 //
 // Threads run at their own pace, so that a value that one thread wrote and another reads needs a barrier between, and
 // so does a value that one reads and another overwrites. The pass walks the program with the accesses that no barrier
-// has come after yet, the *pending* ones, and puts a barrier before the first access that one of them conflicts with.
-// The end of a loop's body is followed by its beginning: bodies are walked twice.
+// has come after yet, the *pending* ones, and puts a barrier before the first access that one of them conflicts with
+// (Hazards.h).
 //
-// In shared memory accesses conflict when they share bytes and one of them writes. In global memory they do when their
-// views may overlap and one of them writes, unless every thread goes to the same elements both times: the same offsets,
-// in the same layout, each element in one thread.
+// The end of a loop's body is followed by its beginning: bodies are walked twice, by themselves, so that a barrier in
+// one guards what its rounds do to each other. What was pending before the loop gets one barrier before it, unless the
+// body's own come first.
 
+#include "lowering/gpu/Hazards.h"
 #include "lowering/gpu/Passes.h"
 
-#include "lowering/analysis/TileUses.h"
-
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -23,34 +21,24 @@ namespace kiln::lowering::gpu {
 #define GEN_PASS_DEF_INSERTBARRIERS
 #include "lowering/gpu/Passes.h.inc"
 
-using simt::Hw;
-
 namespace {
 
-/// One access of memory, as far as others may conflict with it.
-struct Access {
-  bool writes = false;
-  simt::BufferOp buffer;         // of shared memory …
-  Value view;                    // … or of global memory; neither: all of it
-  Attribute layout;              // when each thread's elements are its own
-  SmallVector<Value, 4> offsets; // with the layout: which elements
-  Operation *op = nullptr;
+using Pending = SmallVector<Access, 0>;
 
-  bool operator==(const Access &other) const {
-    return writes == other.writes && buffer == other.buffer && view == other.view && layout == other.layout &&
-           offsets == other.offsets;
-  }
+/// Two accesses that need a barrier between.
+struct Hazard {
+  Access before, after;
 };
 
 class Barriers {
 public:
   void walk(Block &block);
-  using Pending = SmallVector<Access>;
 
 private:
   void visit(Operation &op);
   void visit(const Access &access);
   void visitLoop(scf::ForOp loop);
+  void visitBranch(scf::IfOp branch);
   void remember(const Access &access) {
     if (!llvm::is_contained(pending, access))
       pending.push_back(access);
@@ -59,105 +47,99 @@ private:
   Pending pending;
 };
 
-/// The bytes of a buffer, from first to behind the last.
-std::pair<int64_t, int64_t> bytesOf(simt::BufferOp buffer) {
-  const int64_t begin = buffer.getOffset().value_or(0);
-  return {begin, begin + cast<MemRefType>(buffer.getType()).getDimSize(0)};
+/// Goes through code that has its own barriers, with accesses that came before it.
+class Passage {
+public:
+  explicit Passage(const Pending &before) : before(before) {}
+  void walk(Block &block);
+
+  std::optional<Hazard> hazard; // the first that no barrier guards
+  bool isOpen = true;           // no barrier has come so far
+
+private:
+  const Pending &before;
+};
+
+} // namespace
+
+static void insertBarrier(OpBuilder builder, const Hazard &hazard) {
+  simt::BarrierOp::create(builder, hazard.after.op->getLoc(),
+                          builder.getStringAttr(describe(hazard.before, hazard.after)));
 }
 
-bool conflict(const Access &a, const Access &b) {
-  if (!a.writes && !b.writes)
-    return false;
-  if (bool(a.buffer) != bool(b.buffer))
-    return false;
-  if (a.buffer) {
-    const auto [firstBegin, firstEnd] = bytesOf(a.buffer);
-    const auto [secondBegin, secondEnd] = bytesOf(b.buffer);
-    return firstBegin < secondEnd && secondBegin < firstEnd;
+// --- Code that has its barriers
+// ------------------------------------------------------------------------------------------
+
+void Passage::walk(Block &block) {
+  for (Operation &op : block) {
+    if (!isOpen || hazard)
+      return;
+    if (isa<simt::BarrierOp>(op)) {
+      isOpen = false;
+    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      walk(*loop.getBody());
+      isOpen |= !surelyRuns(loop);
+    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      walk(branch.getThenRegion().front());
+      const bool wasOpen = std::exchange(isOpen, true);
+      if (!branch.getElseRegion().empty())
+        walk(branch.getElseRegion().front());
+      isOpen |= wasOpen;
+    } else if (const std::optional<Access> access = accessOf(&op)) {
+      const auto *const found = llvm::find_if(before, [&](const Access &each) { return conflict(each, *access); });
+      if (found != before.end())
+        hazard = Hazard{*found, *access};
+    }
   }
-  if (!a.view || !b.view)
-    return true;
-  if (!mayOverlap(a.view, b.view))
-    return false;
-  const bool sameElements = a.view == b.view && a.layout && a.layout == b.layout && a.offsets == b.offsets;
-  return !sameElements;
 }
 
-/// Each element of the tile is in one thread.
-bool isOwned(simt::LayoutAttr layout) {
-  const simt::TileLayout own = layout.getLayout();
-  return !own.replicated(Hw::lane) && !own.replicated(Hw::warp);
-}
-
-template <class Op> Access globalAccess(Op op, Value tile, bool writes) {
-  Access access{.writes = writes, .view = op.getView(), .op = op};
-  const simt::LayoutAttr layout = simt::layoutOf(tile);
-  constexpr bool hasRows = std::is_same_v<Op, tile::GatherOp> || std::is_same_v<Op, tile::ScatterOp>;
-  if (!hasRows && isOwned(layout)) {
-    access.layout = layout;
-    access.offsets.assign(op.getOffsets().begin(), op.getOffsets().end());
-  }
-  return access;
-}
-
-simt::BufferOp bufferOf(Value value) { return value.getDefiningOp<simt::BufferOp>(); }
-
-std::string describe(const Access &access) {
-  const char *const what = access.writes ? "written" : "read";
-  return std::string(access.buffer ? "shared memory " : "global memory ") + what;
-}
+// --- Code that gets them
+// -------------------------------------------------------------------------------------------------
 
 void Barriers::visit(const Access &access) {
-  for (const Access &before : pending)
-    if (conflict(before, access)) {
-      OpBuilder builder(access.op);
-      simt::BarrierOp::create(
-          builder, access.op->getLoc(),
-          builder.getStringAttr(describe(before) + ", then " + (access.writes ? "written" : "read")));
-      pending.clear();
-      break;
-    }
+  const auto found = llvm::find_if(pending, [&](const Access &before) { return conflict(before, access); });
+  if (found != pending.end()) {
+    insertBarrier(OpBuilder(access.op), {*found, access});
+    pending.clear();
+  }
   remember(access);
 }
 
 void Barriers::visitLoop(scf::ForOp loop) {
-  const Pending before = pending;
-  for (int round = 0; round < 2; ++round) {
+  const Pending before = std::exchange(pending, {});
+  for (const bool goesOn : {true, false}) {
+    if (goesOn && runsOnceAtMost(loop))
+      continue;
     walk(*loop.getBody());
     for (Access &access : pending)
-      access.layout = {}; // the next round's offsets may be others
-    for (const Access &access : before)
-      remember(access); // no round at all
+      access.leaveRound(loop, goesOn);
   }
+  Passage first(before);
+  first.walk(*loop.getBody());
+  if (first.hazard)
+    insertBarrier(OpBuilder(loop), *first.hazard);
+  else if (first.isOpen || !surelyRuns(loop))
+    llvm::for_each(before, [&](const Access &access) { remember(access); });
+}
+
+void Barriers::visitBranch(scf::IfOp branch) {
+  const Pending before = pending;
+  walk(branch.getThenRegion().front());
+  const Pending after = std::exchange(pending, before);
+  if (!branch.getElseRegion().empty())
+    walk(branch.getElseRegion().front());
+  for (const Access &access : after)
+    remember(access);
 }
 
 void Barriers::visit(Operation &op) {
   llvm::TypeSwitch<Operation *>(&op)
       .Case([&](scf::ForOp loop) { visitLoop(loop); })
-      .Case([&](scf::IfOp branch) {
-        const Pending before = pending;
-        walk(branch.getThenRegion().front());
-        const Pending after = pending;
-        pending = before;
-        if (!branch.getElseRegion().empty())
-          walk(branch.getElseRegion().front());
-        for (const Access &access : after)
-          remember(access);
-      })
+      .Case([&](scf::IfOp branch) { visitBranch(branch); })
       .Case([&](simt::BarrierOp) { pending.clear(); })
-      .Case([&](simt::WriteOp write) {
-        visit(Access{.writes = true, .buffer = bufferOf(write.getBuffer()), .op = write});
-      })
-      .Case([&](simt::ReadOp read) { visit(Access{.buffer = bufferOf(read.getBuffer()), .op = read}); })
-      .Case([&](tile::LoadOp load) { visit(globalAccess(load, load.getResult(), false)); })
-      .Case([&](tile::GatherOp gather) { visit(globalAccess(gather, gather.getResult(), false)); })
-      .Case([&](tile::StoreOp store) { visit(globalAccess(store, store.getValue(), true)); })
-      .Case([&](tile::ScatterOp scatter) { visit(globalAccess(scatter, scatter.getValue(), true)); })
-      .Case([&](tile::AtomicAddOp add) {
-        if (add.getOrder() == tile::MemoryOrder::Relaxed)
-          visit(globalAccess(add, add.getResult(), true));
-        else
-          visit(Access{.writes = true, .op = add}); // orders all of global memory
+      .Default([&](Operation *other) {
+        if (const std::optional<Access> access = accessOf(other))
+          visit(*access);
       });
 }
 
@@ -165,6 +147,8 @@ void Barriers::walk(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(block))
     visit(op);
 }
+
+namespace {
 
 struct InsertBarriers : impl::InsertBarriersBase<InsertBarriers> {
   using InsertBarriersBase::InsertBarriersBase;

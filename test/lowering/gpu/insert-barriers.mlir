@@ -2,6 +2,7 @@
 // RUN: kiln-opt %s --split-input-file --gpu-insert-barriers | FileCheck %s
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // What one thread wrote to shared memory others read; two writes before, and two reads behind, need no more.
 // CHECK-LABEL: func @write_read
@@ -17,14 +18,15 @@ func.func @write_read(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
   %b = simt.buffer {offset = 512 : i64} : memref<512xi8, 3>
   simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
   simt.write %x, %b strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
-  %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #row>
-  %1 = simt.read %b strides [4] : memref<512xi8, 3> -> tensor<128xf32, #row>
+  %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
+  %1 = simt.read %b strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
   return
 }
 
 // -----
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // Bytes that two buffers share, if only one, are written again when all have read them.
 // CHECK-LABEL: func @shared_bytes
@@ -34,7 +36,7 @@ func.func @write_read(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
 func.func @shared_bytes(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
   %a = simt.buffer {offset = 0 : i64} : memref<513xi8, 3>
   %b = simt.buffer {offset = 512 : i64} : memref<512xi8, 3>
-  %0 = simt.read %a strides [4] : memref<513xi8, 3> -> tensor<128xf32, #row>
+  %0 = simt.read %a strides [4] : memref<513xi8, 3> -> tensor<128xf32, #turned>
   simt.write %x, %b strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
   return
 }
@@ -58,6 +60,7 @@ func.func @neighbours(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
 // -----
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // The next round writes what this one may still read: a loop's body needs two barriers where one run of it needs one.
 // CHECK-LABEL: func @back_edge
@@ -71,7 +74,7 @@ func.func @back_edge(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel
   %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
   scf.for %i = %n to %n step %n : i64 {
     simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
-    %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #row>
+    %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
   }
   return
 }
@@ -79,27 +82,33 @@ func.func @back_edge(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel
 // -----
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // A loop may run no round at all: its barriers guard nothing behind it.
 // CHECK-LABEL: func @no_round
-// CHECK: scf.for
-// CHECK: simt.barrier
+// CHECK: simt.read
+// CHECK-NEXT: scf.for
+// CHECK-NEXT: simt.barrier
+// CHECK-NEXT: simt.write
 // CHECK: }
-// CHECK-NEXT: simt.barrier "shared memory written, then read"
-// CHECK-NEXT: simt.read
+// CHECK-NEXT: simt.barrier "shared memory read, then written"
+// CHECK-NEXT: simt.write
 func.func @no_round(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel} {
   %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
-  simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
+  %b = simt.buffer {offset = 512 : i64} : memref<512xi8, 3>
+  %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
   scf.for %i = %n to %n step %n : i64 {
-    %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #row>
+    simt.write %x, %b strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
+    %1 = simt.read %b strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
   }
-  %1 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #row>
+  simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
   return
 }
 
 // -----
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // Only one side of a branch has a barrier, so that it guards nothing behind either.
 // CHECK-LABEL: func @branch
@@ -113,9 +122,9 @@ func.func @branch(%x: tensor<128xf32, #row>, %p: i1) attributes {tile.kernel} {
   %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
   simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
   scf.if %p {
-    %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #row>
+    %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
   }
-  %1 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #row>
+  %1 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
   return
 }
 
@@ -269,6 +278,7 @@ func.func @atomic(%v: memref<?xf32>, %w: memref<?xf32>, %x: tensor<128xf32, #row
 // -----
 
 #row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
 
 // A barrier that is there already is not put a second time.
 // CHECK-LABEL: func @there_already
@@ -279,6 +289,91 @@ func.func @there_already(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
   %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
   simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
   simt.barrier
-  %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #row>
+  %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
+  return
+}
+
+// -----
+
+#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
+
+// What the rounds of a loop read was written before it: one barrier before the loop is enough for all of them.
+// CHECK-LABEL: func @before_the_loop
+// CHECK: simt.write
+// CHECK-NEXT: simt.barrier "shared memory written, then read"
+// CHECK-NEXT: scf.for
+// CHECK-NOT: simt.barrier
+// CHECK: return
+func.func @before_the_loop(%x: tensor<128xf32, #row>, %n: i64) attributes {tile.kernel} {
+  %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
+  simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
+  scf.for %i = %n to %n step %n : i64 {
+    %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
+  }
+  return
+}
+
+// -----
+
+#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
+
+// A loop over constants surely runs: what its barrier guards needs none behind it.
+// CHECK-LABEL: func @surely_runs
+// CHECK: scf.for
+// CHECK-NEXT: simt.barrier
+// CHECK: }
+// CHECK-NEXT: simt.write
+func.func @surely_runs(%x: tensor<128xf32, #row>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %c4 = arith.constant 4 : i64
+  %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
+  %b = simt.buffer {offset = 512 : i64} : memref<512xi8, 3>
+  %0 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
+  scf.for %i = %c0 to %c4 step %c1 : i64 {
+    simt.write %x, %b strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
+    %1 = simt.read %b strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
+  }
+  simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
+  return
+}
+
+// -----
+
+#row = #simt.layout<128, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+#turned = #simt.layout<128, reg [], lane [d0:64 d0:32 d0:4 d0:8 d0:16], warp [d0:2 d0:1]>
+
+// A loop that has no second round needs no barrier for one.
+// CHECK-LABEL: func @one_round
+// CHECK: scf.for
+// CHECK-NEXT: simt.write
+// CHECK-NEXT: simt.barrier "shared memory written, then read"
+// CHECK-NEXT: simt.read
+// CHECK-LABEL: func @two_rounds
+// CHECK: scf.for
+// CHECK-NEXT: simt.barrier "shared memory read, then written"
+func.func @one_round(%x: tensor<128xf32, #row>, %n: i64, %m: i64) attributes {tile.kernel} {
+  %c2 = arith.constant 2 : i64
+  %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
+  %0 = arith.addi %n, %c2 : i64
+  %end = arith.minsi %0, %m : i64
+  scf.for %i = %n to %end step %c2 : i64 {
+    simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
+    %1 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
+  }
+  return
+}
+func.func @two_rounds(%x: tensor<128xf32, #row>, %n: i64, %m: i64) attributes {tile.kernel} {
+  %c2 = arith.constant 2 : i64
+  %c3 = arith.constant 3 : i64
+  %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
+  %0 = arith.addi %n, %c3 : i64
+  %end = arith.minsi %0, %m : i64
+  scf.for %i = %n to %end step %c2 : i64 {
+    simt.write %x, %a strides [4] : tensor<128xf32, #row>, memref<512xi8, 3>
+    %1 = simt.read %a strides [4] : memref<512xi8, 3> -> tensor<128xf32, #turned>
+  }
   return
 }

@@ -4,58 +4,44 @@
 #include "models/train/trainer.h"
 #include "runtime/Executable.h"
 #include "test/devices.h"
+#include "test/forwarding_device.h"
 
 using namespace kiln;
 
 namespace {
 
 /// Another device and a list of what it was asked to do: u(pload), d(ownload), c(opy), z(ero), l(aunch), s(ynchronize).
-class Recorder : public Device {
+class Recorder : public test::ForwardingDevice {
 public:
-  explicit Recorder(std::shared_ptr<Device> device) : device(std::move(device)) {}
-
-  const std::string &name() const override { return device->name(); }
-  const Target &target() const override { return device->target(); }
-  void *allocate(int64_t bytes) override { return device->allocate(bytes); }
-  void release(void *memory) override { device->release(memory); }
+  using ForwardingDevice::ForwardingDevice;
   void upload(void *to, const void *from, int64_t bytes) override {
     events += 'u';
-    device->upload(to, from, bytes);
+    ForwardingDevice::upload(to, from, bytes);
   }
   void download(void *to, const void *from, int64_t bytes) override {
     events += 'd';
-    device->download(to, from, bytes);
+    ForwardingDevice::download(to, from, bytes);
   }
   void copy(void *to, const void *from, int64_t bytes) override {
     events += 'c';
-    device->copy(to, from, bytes);
+    ForwardingDevice::copy(to, from, bytes);
   }
   void fillZero(void *memory, int64_t bytes) override {
     events += 'z';
-    device->fillZero(memory, bytes);
-  }
-  const lowering::Backend &backend() const override { return device->backend(); }
-  std::shared_ptr<const Executable> load(const std::string &kernel, Signature signature,
-                                         const std::vector<char> &code) override {
-    return device->load(kernel, std::move(signature), code);
+    ForwardingDevice::fillZero(memory, bytes);
   }
   void launch(const Executable &executable, const uint64_t *block) override {
     events += 'l';
     launched.push_back(&executable);
-    device->launch(executable, block);
+    ForwardingDevice::launch(executable, block);
   }
   void synchronize() override {
     events += 's';
-    device->synchronize();
+    ForwardingDevice::synchronize();
   }
-  int threads() const override { return device->threads(); }
-  void setThreads(int threads) override { device->setThreads(threads); }
 
   std::string events;
   std::vector<const Executable *> launched;
-
-private:
-  const std::shared_ptr<Device> device;
 };
 
 class TrainerTest : public test::DeviceTest {

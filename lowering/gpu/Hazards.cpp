@@ -1,0 +1,230 @@
+// Accesses, and what their places tell.
+
+#include "lowering/gpu/Hazards.h"
+
+#include "lowering/analysis/TileUses.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::gpu {
+
+using simt::Hw;
+
+// --- Offsets
+// -----------------------------------------------------------------------------------------------------------
+
+static std::optional<int64_t> constantOf(Value value) {
+  APInt constant;
+  if (!matchPattern(value, m_ConstantInt(&constant)) || constant.getSignificantBits() > 32)
+    return {};
+  return constant.getSExtValue();
+}
+
+/// Whether every value of x · factor is a multiple of `period`, however it wraps.
+static bool isMultiple(Value x, Value factor, int64_t period) {
+  const std::optional<int64_t> times = constantOf(factor);
+  return times && *times % period == 0 && (llvm::isPowerOf2_64(period) || x.getDefiningOp<tile::ProgramIdOp>());
+}
+
+/// `offset`, but for a multiple of `period` when that is not 0.
+static Sum sumOf(Value offset, int64_t period, int effort = 8) {
+  if (const std::optional<int64_t> constant = constantOf(offset))
+    return {{}, period ? llvm::mod(*constant, period) : *constant};
+  if (period == 1)
+    return {};
+  if (effort == 0)
+    return {offset};
+  if (auto add = offset.getDefiningOp<arith::AddIOp>()) {
+    const Sum left = sumOf(add.getLhs(), period, effort - 1), right = sumOf(add.getRhs(), period, effort - 1);
+    const int64_t number = left.number + right.number;
+    if (!left.value || !right.value)
+      return {left.value ? left.value : right.value, period ? number % period : number};
+  }
+  if (auto multiply = offset.getDefiningOp<arith::MulIOp>(); multiply && period)
+    if (isMultiple(multiply.getLhs(), multiply.getRhs(), period) ||
+        isMultiple(multiply.getRhs(), multiply.getLhs(), period))
+      return {};
+  if (auto argument = dyn_cast<BlockArgument>(offset); argument && period)
+    if (auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()))
+      if (const auto step = constantOf(loop.getStep());
+          step && *step > 0 && *step % period == 0 && loop.getInductionVar() == offset)
+        return sumOf(loop.getLowerBound(), period, effort - 1);
+  return {offset};
+}
+
+// --- Accesses
+// ----------------------------------------------------------------------------------------------------------
+
+/// Extents of 1 are left out: they move no byte.
+static Access sharedAccess(Operation *op, bool writes, Value tile, Value buffer, Value offset,
+                           ArrayRef<int64_t> strides) {
+  Access access{.op = op,
+                .writes = writes,
+                .buffer = buffer.getDefiningOp<simt::BufferOp>(),
+                .offset = offset,
+                .strides = SmallVector<int64_t, 4>(strides),
+                .element = getElementTypeOrSelf(tile.getType())};
+  simt::TileLayout layout = simt::layoutOf(tile).getLayout();
+  for (unsigned dim = layout.rank(); dim-- > 0;)
+    if (layout.shape()[dim].size == 1 && layout.rank() > 1) {
+      layout = layout.slice(dim);
+      access.strides.erase(access.strides.begin() + dim);
+    }
+  access.layout = simt::LayoutAttr::get(op->getContext(), layout);
+  return access;
+}
+
+/// Anywhere in the view.
+static Access globalAccess(Operation *op, bool writes, Value view) {
+  return {.op = op, .writes = writes, .view = view};
+}
+
+static Access globalAccess(Operation *op, bool writes, Value view, Value tile, ValueRange offsets) {
+  Access access{.op = op, .writes = writes, .layout = simt::layoutOf(tile), .view = view};
+  const ArrayRef<int64_t> shape = cast<RankedTensorType>(tile.getType()).getShape();
+  for (const auto [dim, offset] : llvm::enumerate(offsets)) {
+    const size_t dropped = offsets.size() - shape.size();
+    const int64_t extent = dim < dropped ? 1 : shape[dim - dropped];
+    access.spans.push_back({.extent = extent, .offset = sumOf(offset, 0), .residue = sumOf(offset, extent)});
+  }
+  return access;
+}
+
+std::optional<Access> accessOf(Operation *op) {
+  using Result = std::optional<Access>;
+  return llvm::TypeSwitch<Operation *, Result>(op)
+      .Case([&](simt::WriteOp write) {
+        return sharedAccess(op, true, write.getValue(), write.getBuffer(), {}, write.getStrides());
+      })
+      .Case([&](simt::ReadOp read) {
+        return sharedAccess(op, false, read.getResult(), read.getBuffer(), read.getOffset(), read.getStrides());
+      })
+      .Case([&](tile::LoadOp load) {
+        return globalAccess(op, false, load.getView(), load.getResult(), load.getOffsets());
+      })
+      .Case([&](tile::StoreOp store) {
+        return globalAccess(op, true, store.getView(), store.getValue(), store.getOffsets());
+      })
+      .Case([&](tile::AtomicAddOp add) {
+        if (add.getOrder() != tile::MemoryOrder::Relaxed)
+          return globalAccess(op, true, {}); // orders all of global memory
+        return globalAccess(op, true, add.getView(), add.getResult(), add.getOffsets());
+      })
+      .Case([&](tile::GatherOp gather) { return globalAccess(op, false, gather.getView()); })
+      .Case([&](tile::ScatterOp scatter) { return globalAccess(op, true, scatter.getView()); })
+      .Default(Result());
+}
+
+void Access::leaveRound(scf::ForOp loop, bool goesOn) {
+  const auto forget = [&](std::optional<Sum> &sum) {
+    if (sum && sum->value && loop.getBodyRegion().isAncestor(sum->value.getParentRegion()))
+      sum.reset();
+  };
+  const std::optional<int64_t> step = constantOf(loop.getStep());
+  for (Span &span : spans) {
+    if (span.earlier)
+      continue; // the residue is forgotten, or of values outside
+    forget(span.residue);
+    if (goesOn && span.offset && span.offset->value == loop.getInductionVar() && step && *step >= span.extent)
+      span.earlier = loop.getInductionVar();
+    else
+      forget(span.offset);
+  }
+  if (!goesOn)
+    for (Span &span : spans)
+      if (span.earlier == loop.getInductionVar())
+        span.earlier = {}, span.offset.reset();
+  if (offset && loop.getBodyRegion().isAncestor(offset.getParentRegion()))
+    layout = {};
+}
+
+bool surelyRuns(scf::ForOp loop) {
+  const std::optional<APInt> rounds = loop.getStaticTripCount();
+  return rounds && !rounds->isZero();
+}
+
+bool runsOnceAtMost(scf::ForOp loop) {
+  const std::optional<int64_t> step = constantOf(loop.getStep());
+  const Sum begin = sumOf(loop.getLowerBound(), 0);
+  SmallVector<Value, 2> ends = {loop.getUpperBound()};
+  if (auto least = ends.front().getDefiningOp<arith::MinSIOp>())
+    ends = {least.getLhs(), least.getRhs()};
+  return step && llvm::any_of(ends, [&](Value value) {
+           const Sum end = sumOf(value, 0);
+           return end.value == begin.value && end.number - begin.number <= *step;
+         });
+}
+
+// --- Conflicts
+// ---------------------------------------------------------------------------------------------------------
+
+/// Each element of the tile is in one thread.
+static bool isOwned(simt::LayoutAttr layout) {
+  const simt::TileLayout own = layout.getLayout();
+  return !own.replicated(Hw::lane) && !own.replicated(Hw::warp);
+}
+
+/// Whether threads that go to the same element by one layout are the same. Of those that hold an element one writes.
+static bool isSameThread(const Access &a, const Access &b) {
+  return a.layout && a.layout == b.layout && ((a.writes && b.writes) || isOwned(a.layout));
+}
+
+/// The bytes of a buffer, from first to behind the last.
+static std::pair<int64_t, int64_t> bytesOf(simt::BufferOp buffer) {
+  const int64_t begin = buffer.getOffset().value_or(0);
+  return {begin, begin + cast<MemRefType>(buffer.getType()).getDimSize(0)};
+}
+
+static bool conflictShared(const Access &a, const Access &b) {
+  const auto [firstBegin, firstEnd] = bytesOf(a.buffer);
+  const auto [secondBegin, secondEnd] = bytesOf(b.buffer);
+  if (firstEnd <= secondBegin || secondEnd <= firstBegin)
+    return false;
+  const bool sameBytes =
+      firstBegin == secondBegin && a.offset == b.offset && a.strides == b.strides && a.element == b.element;
+  return !(sameBytes && isSameThread(a, b));
+}
+
+/// Whether the two never are at the same positions along one dimension.
+static bool isApart(const Span &before, const Span &after) {
+  if (!before.offset || !after.offset || before.offset->value != after.offset->value)
+    return false;
+  const int64_t distance = after.offset->number - before.offset->number;
+  if (before.earlier) // by one step of its loop or more, which is `extent` or more
+    return before.earlier == after.offset->value && !after.earlier && distance == 0;
+  return !after.earlier && (distance >= before.extent || -distance >= after.extent);
+}
+
+static bool conflictGlobal(const Access &a, const Access &b) {
+  if (!a.view || !b.view)
+    return true;
+  if (a.view != b.view)
+    return mayOverlap(a.view, b.view);
+  if (a.spans.empty() || b.spans.empty())
+    return true;
+  const auto both = llvm::zip_equal(a.spans, b.spans);
+  if (llvm::any_of(both, [](const auto &pair) { return isApart(std::get<0>(pair), std::get<1>(pair)); }))
+    return false;
+  const bool sameResidues = llvm::all_of(both, [](const auto &pair) {
+    const auto &[before, after] = pair;
+    return before.residue && before.residue == after.residue;
+  });
+  return !(sameResidues && isSameThread(a, b));
+}
+
+bool conflict(const Access &before, const Access &after) {
+  if ((!before.writes && !after.writes) || bool(before.buffer) != bool(after.buffer))
+    return false;
+  return before.buffer ? conflictShared(before, after) : conflictGlobal(before, after);
+}
+
+std::string describe(const Access &before, const Access &after) {
+  return std::string(before.buffer ? "shared" : "global") + " memory " + (before.writes ? "written" : "read") +
+         ", then " + (after.writes ? "written" : "read");
+}
+
+} // namespace kiln::lowering::gpu

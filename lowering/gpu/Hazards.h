@@ -1,0 +1,74 @@
+// Which two accesses of one program must not overtake each other.
+//
+// Two accesses *conflict* when they may touch the same bytes, one of them writes, and it is not the same thread each
+// time. Elements that one view has at different positions are taken to lie apart. What is known of positions:
+//
+//     which thread    the same layout at the same offsets, or at offsets that differ by multiples of the tile's
+//     extents,
+//                     brings each thread back to its own elements: an element's thread follows from its position alone
+//     which elements  offsets that differ by the tile's extent or more, such as those of two rounds of a loop that goes
+//                     on by it
+//
+// In shared memory the bytes, strides and layout say both.
+
+#pragma once
+
+#include "dialect/simt/SimtDialect.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <optional>
+#include <string>
+
+namespace kiln::lowering::gpu {
+
+/// An i64 as a value and a number to be added to it; without a value the number alone.
+struct Sum {
+  mlir::Value value;
+  int64_t number = 0;
+  bool operator==(const Sum &) const = default;
+};
+
+/// Where a tile lies along one dimension of its view.
+struct Span {
+  int64_t extent = 1;
+  std::optional<Sum> offset;  // nothing: unknown
+  std::optional<Sum> residue; // the offset but for a multiple of the extent
+  mlir::Value earlier;        // the position of a loop: the offset is that of an earlier round
+  bool operator==(const Span &) const = default;
+};
+
+/// One access of memory.
+struct Access {
+  mlir::Operation *op = nullptr;
+  bool writes = false;
+  simt::LayoutAttr layout; // which thread goes to which element; null: any may go anywhere
+  // Of shared memory: the buffer, and how a position becomes a byte.
+  simt::BufferOp buffer;
+  mlir::Value offset;
+  llvm::SmallVector<int64_t, 4> strides;
+  mlir::Type element;
+  // Of global memory: the view, null for all of it, and the tile's place, empty when it is unknown.
+  mlir::Value view;
+  llvm::SmallVector<Span, 4> spans;
+
+  bool operator==(const Access &) const = default;
+
+  /// Makes this an access of an earlier round of `loop`, whose values were others; of one that has ended without
+  /// `goesOn`.
+  void leaveRound(mlir::scf::ForOp loop, bool goesOn);
+};
+
+/// What `op` itself accesses: one place, all of global memory, or nothing that others may conflict with.
+std::optional<Access> accessOf(mlir::Operation *op);
+
+bool conflict(const Access &before, const Access &after);
+
+/// Whether the body runs at least once, and whether it never runs a second time.
+bool surelyRuns(mlir::scf::ForOp loop);
+bool runsOnceAtMost(mlir::scf::ForOp loop);
+
+/// `shared memory written, then read`.
+std::string describe(const Access &before, const Access &after);
+
+} // namespace kiln::lowering::gpu

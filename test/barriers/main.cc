@@ -1,0 +1,145 @@
+// kiln-barriers: deletes each barrier, fence and wait from every kernel of a GPT-2 training step, one at a time, and
+// says whether the simulator reports it at the C++ line that it guards (deletions.h).
+//
+// The kernels get the arguments that a step on a model with random weights and tokens gives them; its sizes are flags.
+// Exit codes: 0 all are reported, or are known not to be for a reason; 1 some are not; 2, 3 and 4 as everywhere.
+
+#include "models/gpt2/network.h"
+#include "models/train/trainer.h"
+#include "runtime/Streams.h"
+#include "test/barriers/deletions.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <array>
+#include <fstream>
+#include <random>
+
+using namespace kiln;
+using test::Deletion;
+
+namespace {
+
+struct Options {
+  std::string device = "simulator:sm_80";
+  Gpt2Config model{.layers = 1, .heads = 2, .width = 128, .context = 144, .vocab = 257};
+  int64_t batch = 2;
+};
+
+/// A barrier that no step shows to be needed: at most one of each variant of the kernel.
+struct Known {
+  const char *kernel;
+  const char *line; // a part of it
+  Deletion::Verdict verdict;
+  const char *reason;
+};
+
+/// Deletions of one variant of a kernel, by verdict.
+struct Row {
+  std::string kernel;
+  std::array<int, 3> counts{};
+};
+
+} // namespace
+
+static constexpr Known allKnown[] = {
+    {"layernorm_backward", "load(dout", Deletion::Verdict::elsewhere,
+     "dx may be the memory of dout, and shifted as far as the kernel knows; in a step it lies right on it. What is "
+     "seen "
+     "is that the barrier keeps two rounds' use of shared memory apart, too"},
+    {"weight_gradient", "store(db", Deletion::Verdict::silent,
+     "db is read, then rows are added, each round of which has barriers, then db is written: without rows there are "
+     "none but this one"}};
+
+/// The line of the source that a place `../folder/file:line` names; empty where there is none.
+static std::string sourceLine(const std::string &place) {
+  const size_t colon = place.rfind(':'), begin = place.find_first_not_of("./");
+  std::ifstream file(KILN_SOURCE_FOLDER "/" + place.substr(begin, colon - begin));
+  std::string line;
+  for (int number = std::stoi(place.substr(colon + 1)); number > 0; --number)
+    std::getline(file, line);
+  return line.substr(std::min(line.size(), line.find_first_not_of(' ')));
+}
+
+/// The reason for which a deletion is not reported at its line; null when none is known.
+static const char *reasonOf(const Deletion &deletion, const std::string &line) {
+  for (const Known &known : allKnown)
+    if (deletion.kernel == known.kernel && deletion.verdict == known.verdict &&
+        line.find(known.line) != std::string::npos)
+      return known.reason;
+  return nullptr;
+}
+
+/// A step of two micro-batches and an evaluation: what they launch is every kernel of the training of a GPT-2.
+static void train(const std::shared_ptr<test::DeletingDevice> &device, const Options &options) {
+  const Network network(options.model);
+  Trainer trainer(device, network, {.batch = options.batch, .accumulate = 2});
+  trainer.initialize(1);
+  std::mt19937 random(1);
+  const auto draw = [&] {
+    std::vector<int32_t> tokens(static_cast<size_t>(options.batch * options.model.context));
+    for (int32_t &token : tokens)
+      token = static_cast<int32_t>(random() % static_cast<uint32_t>(options.model.vocab));
+    return tokens;
+  };
+  trainer.beginStep(1e-3, 1);
+  for (int64_t micro = 0; micro < 2; ++micro)
+    trainer.addGradient({draw(), draw()}, micro);
+  trainer.update();
+  trainer.lossSum({draw(), draw()});
+}
+
+/// Prints a row for each kernel, then every deletion that is not reported; whether each of these has its reason.
+static bool print(const std::vector<Deletion> &deletions) {
+  std::vector<Row> rows;
+  Row total{.kernel = "all"};
+  for (const Deletion &each : deletions) {
+    const std::string name = each.variant == 1 ? each.kernel : fmt::format("{} #{}", each.kernel, each.variant);
+    if (rows.empty() || rows.back().kernel != name)
+      rows.push_back({.kernel = name});
+    ++rows.back().counts[static_cast<size_t>(each.verdict)];
+    ++total.counts[static_cast<size_t>(each.verdict)];
+  }
+  rows.push_back(total);
+  fmt::print("{:28} {:>8} {:>9} {:>9} {:>6}\n", "kernel", "deleted", "reported", "elsewhere", "silent");
+  for (const auto &[kernel, counts] : rows)
+    fmt::print("{:28} {:>8} {:>9} {:>9} {:>6}\n", kernel, counts[0] + counts[1] + counts[2], counts[0], counts[1],
+               counts[2]);
+  bool isKnown = true;
+  for (const Deletion &each : deletions) {
+    if (each.verdict == Deletion::Verdict::reported)
+      continue;
+    const std::string line = sourceLine(each.ordering.place);
+    const char *const reason = reasonOf(each, line);
+    isKnown &= reason != nullptr;
+    fmt::print("\n{} #{}, PTX line {}, {} at {}, {}\n{}: {}\n", each.kernel, each.variant, each.ordering.line + 1,
+               each.ordering.instruction, each.ordering.place, line,
+               each.verdict == Deletion::Verdict::silent ? "silent" : "seen elsewhere", reason ? reason : each.said);
+  }
+  return isKnown;
+}
+
+int main(int count, char **arguments) {
+  openStandardStreams();
+  Options options;
+  CLI::App app("Deletes each barrier from the kernels of a GPT-2 step and says what the simulator reports.",
+               "kiln-barriers");
+  app.add_option("--device", options.device, "a simulator")->capture_default_str();
+  app.add_option("--layers", options.model.layers)->capture_default_str();
+  app.add_option("--heads", options.model.heads)->capture_default_str();
+  app.add_option("--width", options.model.width)->capture_default_str();
+  app.add_option("--context", options.model.context)->capture_default_str();
+  app.add_option("--vocab", options.model.vocab)->capture_default_str();
+  app.add_option("--batch", options.batch, "sequences")->capture_default_str();
+  CLI11_PARSE(app, count, arguments);
+  setenv("KILN_CACHE", "", 1);
+  try {
+    verify(options.model);
+    const auto device = std::make_shared<test::DeletingDevice>(SimulatorDevice::open(options.device));
+    train(device, options);
+    return print(device->deletions()) ? 0 : 1;
+  } catch (const std::exception &error) {
+    return kiln::report("kiln-barriers", error);
+  }
+}
