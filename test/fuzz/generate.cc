@@ -12,11 +12,13 @@ Generator::Generator(uint64_t seed, int number) : random(seed * 1000003 + static
   program.seed = seed;
   program.number = number;
   program.grid = chance(75) ? 1 : between(2, 5);
+  program.warps = 1 << below(4);
   block = &program.ops;
   static const std::vector<Type> all = {f32, f32, f32, f64, bf16, f16, i64, i32, i32, i8, boolean};
   for (int i = 0; i < 2; ++i)
     types.push_back(pick(all));
-  static const std::vector<int64_t> lengths = {1, 2, 3, 4, 5, 7, 8, 8, 9, 15, 16, 16, 17, 24, 31, 32, 33, 48, 64};
+  static const std::vector<int64_t> lengths = {1,  2,  3,  4,  5,  7,  8,  8,  9,   15, 16,
+                                               16, 17, 24, 31, 32, 33, 48, 64, 100, 128};
   for (int i = 0; i < 3; ++i)
     palette.push_back(pick(lengths));
   for (int64_t count = between(0, 3); count > 0; --count) {
@@ -88,6 +90,8 @@ void Generator::statement() {
                                    {3, &Generator::gather},
                                    {3, &Generator::scatter},
                                    {2, &Generator::atomic},
+                                   {6, &Generator::sweep},
+                                   {6, &Generator::lastProgram},
                                    {9, &Generator::loadStatement},
                                    {9, &Generator::storeStatement}};
   int total = 0;

@@ -45,9 +45,17 @@ static Type sumType(Type type) { return type == f64 ? f64 : type == i8 ? i32 : f
 
 static const std::vector<Type> factorTypes = {f32, f32, f32, f32, bf16, bf16, f16, f64, i8};
 
+/// M, K and N: two factors of f64 and their product fit a GPU's shared memory.
+std::array<int64_t, 3> Generator::productExtents() {
+  std::array<int64_t, 3> extents;
+  for (int64_t &extent : extents)
+    extent = std::min<int64_t>(pick(palette), 64);
+  return extents;
+}
+
 bool Generator::dotStatement() {
   const Type type = pick(factorTypes);
-  const int64_t m = pick(palette), k = pick(palette), n = pick(palette);
+  const auto [m, k, n] = productExtents();
   const Known left = factor(type, {m, k}, nullptr, 1), right = factor(type, {k, n}, nullptr, 0);
   Op op{.verb = Verb::dot, .type = sumType(type), .shape = {m, n}, .operands = {left.operand(), right.operand()}};
   Facts acc{.bound = 0};
@@ -65,7 +73,7 @@ bool Generator::dotStatement() {
 
 bool Generator::dotLoop() {
   const Type type = pick(factorTypes), sums = sumType(type);
-  const int64_t m = pick(palette), k = pick(palette), n = pick(palette);
+  const auto [m, k, n] = productExtents();
   // The whole length is a multiple of the tile's or not, and known while tracing or when the program runs.
   int64_t length = std::max<int64_t>(1, between(1, 3) * k - (chance(50) ? below(k) : 0));
   Operand end = Operand::number(length);

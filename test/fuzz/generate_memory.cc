@@ -120,6 +120,21 @@ int Generator::newWindow(Access access, Type type, const Shape &tile) {
   return static_cast<int>(program.windows.size()) - 1;
 }
 
+int Generator::sibling(int other, Access access) {
+  Window result = program.windows[other];
+  Buffer &buffer = program.buffers[result.buffer];
+  const int64_t row = std::abs(pick(result.strides));
+  const int64_t shift = chance(30) ? 0 : (chance(50) ? 1 : row) * (chance(50) ? 1 : -1);
+  // The margin on either side is there for one shift by a row; views have few rows as long as it.
+  if (row < margin / 2 && result.offset + shift >= margin / 2)
+    result.offset += shift;
+  buffer.elements += std::max<int64_t>(0, shift);
+  result.writable = access != Access::read;
+  program.windows.push_back(result);
+  purposes.push_back(access);
+  return static_cast<int>(program.windows.size()) - 1;
+}
+
 int Generator::window(Access access, Type type, const Shape &tile) {
   std::vector<int> fitting;
   for (size_t i = 0; i < program.windows.size(); ++i) {
@@ -138,6 +153,9 @@ int Generator::window(Access access, Type type, const Shape &tile) {
   }
   if (!fitting.empty() && (program.windows.size() > 8 || chance(50)))
     return pick(fitting);
+  if (!fitting.empty() && program.grid == 1 && access != Access::writeLoose && chance(30))
+    if (const int other = pick(fitting); program.windows[other].writable)
+      return sibling(other, access);
   return newWindow(access, type, tile);
 }
 
@@ -217,11 +235,15 @@ bool Generator::store(const Known &value) {
     buffer.facts.absolute = std::max(buffer.facts.absolute, value.facts.absolute);
   }
   const Known stored = access == Access::write ? fit(value, program.buffers[target].facts) : value;
-  Op op{.verb = Verb::store, .type = value.type, .shape = value.shape, .window = index};
-  op.offsets = offsets(index, value.shape);
-  op.operands = {stored.operand()};
-  emit(op, {});
+  storeAt(index, stored, offsets(index, value.shape));
   return true;
+}
+
+void Generator::storeAt(int index, const Known &value, std::vector<Operand> at) {
+  Op op{.verb = Verb::store, .type = value.type, .shape = value.shape, .window = index};
+  op.offsets = std::move(at);
+  op.operands = {value.operand()};
+  emit(op, {});
 }
 
 /// Row numbers for a view of `extent` rows, some of them outside; `unique` ones name no row twice.

@@ -5,6 +5,7 @@
 
 #include "test/fuzz/program.h"
 
+#include <array>
 #include <functional>
 #include <random>
 
@@ -57,6 +58,8 @@ private:
   bool isOwn(Access access) const;
   int window(Access access, Type type, const Shape &tile);
   int newWindow(Access access, Type type, const Shape &tile);
+  /// A view like `other` of the same memory: the same elements, or shifted by one or by a row.
+  int sibling(int other, Access access);
   int newBuffer(Access access, Type type);
   void drawStrides(Window &result, bool writable, bool leads);
   void place(Window &window, bool isNew);
@@ -67,6 +70,7 @@ private:
   Known load(Type type, const Shape &shape);
   Known loadAt(int window, const Shape &shape, std::vector<Operand> offsets);
   bool store(const Known &value);
+  void storeAt(int window, const Known &value, std::vector<Operand> offsets);
   bool gather();
   bool scatter();
   bool atomic();
@@ -95,8 +99,13 @@ private:
 
   // --- generate_dots.cc
   Known factor(Type type, const Shape &shape, const Operand *k, int kAxis);
+  std::array<int64_t, 3> productExtents();
   bool dotStatement();
   bool dotLoop();
+
+  // --- generate_hazards.cc
+  bool sweep();
+  bool lastProgram();
 
   // --- generate_control.cc
   void drawRange(Op &loop, double &bound);

@@ -155,7 +155,7 @@ std::string listing(const Program &program) {
   for (size_t i = 0; i < program.windows.size(); ++i) {
     const Window &window = program.windows[i];
     const Buffer &buffer = program.buffers[window.buffer];
-    static const char *const fills[] = {"small whole numbers", "real numbers", "any bits"};
+    static const char *const fills[] = {"small whole numbers", "real numbers", "any bits", "zeros"};
     text += fmt::format("// v{}: {} {}, strides {}, element {} of the {} of buffer {} ({})\n", i, nameOf(buffer.type),
                         list(window.extents), list(window.strides), window.offset, buffer.elements, window.buffer,
                         fills[static_cast<int>(buffer.fill)]);
@@ -166,12 +166,15 @@ std::string listing(const Program &program) {
     parameters += fmt::format(", Tile t{}", i);
   }
   text += fmt::format("// grid of {}; kilnc FILE --args='{}'\n", program.grid, argumentsOf(program));
-  text += "#include \"dialect/dsl/Kernel.h\"\nusing namespace kiln;\nvoid program(" + parameters + ") {\n";
+  text +=
+      fmt::format("#include \"dialect/dsl/Kernel.h\"\nusing namespace kiln;\nstruct Config {{\n  int warps = {};\n}};\n"
+                  "void program({}, Config) {{\n",
+                  program.warps, parameters);
   for (size_t i = 0; i < program.windows.size(); ++i)
     for (const int axis : program.windows[i].asked)
       text += fmt::format("  v{}.extent({});\n", i, axis);
   write(text, program.ops, 1);
-  return text + "}\nconst Kernel programKernel = kernel(\"program\", program);\n";
+  return text + "}\nconst Kernel programKernel = kernel(\"program\", program, {field(\"warps\", &Config::warps)});\n";
 }
 
 } // namespace kiln::fuzz

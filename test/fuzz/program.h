@@ -11,7 +11,7 @@ namespace kiln::fuzz {
 /// Memory of one element type with a margin of other elements on both sides of what its views reach.
 struct Buffer {
   /// What its elements are when the program begins.
-  enum class Fill { small, real, wild } fill = Fill::small;
+  enum class Fill { small, real, wild, zero } fill = Fill::small;
   Type type = Type::f32;
   int64_t elements = 0;
   Facts facts;          // of its elements at all times
@@ -86,6 +86,7 @@ struct Program {
   uint64_t seed = 0;
   int number = 0;
   int64_t grid = 1;
+  int warps = 4; // of a program on a GPU: the config field `warps`
   std::vector<Buffer> buffers;
   std::vector<Window> windows;  // the kernel's views, in order …
   std::vector<int64_t> scalars; // … and its i64 scalars: values 0, 1, …

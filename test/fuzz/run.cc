@@ -43,6 +43,8 @@ static std::vector<bool> reached(const Program &program, int buffer) {
 
 static uint64_t drawn(const Buffer &buffer, std::mt19937_64 &random) {
   const auto below = [&](uint64_t count) { return static_cast<int64_t>(random() % count); };
+  if (buffer.fill == Buffer::Fill::zero)
+    return 0;
   if (buffer.type == boolean)
     return random() % 4 ? random() % 2 : random() % 256; // whatever is not 0 is true
   if (buffer.fill == Buffer::Fill::wild) {

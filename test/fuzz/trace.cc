@@ -3,9 +3,15 @@
 #include "test/fuzz/elementwise.h"
 #include "test/fuzz/program.h"
 
+#include <fmt/format.h>
+
 namespace kiln::fuzz {
 
 namespace {
+
+struct Config {
+  int warps = 4;
+};
 
 class Tracing {
 public:
@@ -145,7 +151,8 @@ Kernel kernelOf(const Program &program) {
   kernel.call = [program](const std::vector<View> &views, const std::vector<Tile> &scalars, const std::string &) {
     Tracing(program, views, scalars);
   };
-  kernel.configText = [](const std::string &) { return std::string(); };
+  kernel.fields = {field("warps", &Config::warps)};
+  kernel.configText = [warps = program.warps](const std::string &) { return fmt::format("warps={}", warps); };
   return kernel;
 }
 
