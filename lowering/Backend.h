@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include "lowering/Explanation.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -63,6 +65,8 @@ public:
   /// Adds its passes, from a module of the tile dialect as the shared ones leave it to one that translates to LLVM;
   /// only those up to the stage `until`, one of stages() with a pass, when it is not empty.
   virtual void addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const = 0;
+  /// Adds what there is to tell people of the module as it is after a stage that passes make.
+  virtual void explain(llvm::StringRef stage, mlir::ModuleOp module, Explanation &explanation) const = 0;
   /// The code that a device loads; `sink`, when set, gets the stages on the way. Throws BackendError (FatalErrors.h).
   virtual std::vector<char> emit(llvm::Module &module, const StageSink &sink) const = 0;
   /// The command that does what emit() does, on LLVM's text from standard input.

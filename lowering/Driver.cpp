@@ -127,10 +127,13 @@ std::string stageText(mlir::Operation *op, mlir::OpPrintingFlags flags) {
 static mlir::OpPrintingFlags withoutLocations() { return mlir::OpPrintingFlags().enableDebugInfo(false); }
 
 namespace {
+/// Receives the module after each stage that passes make.
+using ModuleSink = llvm::function_ref<void(llvm::StringRef stage, mlir::ModuleOp module)>;
+
 /// Hands the module to the sink after the passes that end a stage, until it throws: that stays here, since MLIR's
 /// frames, which know no exceptions, would vanish without running their destructors.
 struct StageInstrumentation : mlir::PassInstrumentation {
-  StageInstrumentation(const Backend &backend, const StageSink &sink, std::exception_ptr &thrown)
+  StageInstrumentation(const Backend &backend, ModuleSink sink, std::exception_ptr &thrown)
       : backend(backend), sink(sink), thrown(thrown) {}
   void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override {
     if (thrown)
@@ -143,13 +146,13 @@ struct StageInstrumentation : mlir::PassInstrumentation {
       return;
     const auto module = llvm::dyn_cast<mlir::ModuleOp>(op);
     try {
-      sink(stage->name, stageText(module ? module : op->getParentOfType<mlir::ModuleOp>(), withoutLocations()));
+      sink(stage->name, module ? module : op->getParentOfType<mlir::ModuleOp>());
     } catch (...) {
       thrown = std::current_exception();
     }
   }
   const Backend &backend;
-  const StageSink &sink;
+  const ModuleSink sink;
   std::exception_ptr &thrown;
 };
 } // namespace
@@ -194,37 +197,37 @@ static std::string kernelName(mlir::ModuleOp module) {
   throw Error("internal error while compiling '" + kernelName(original) + "':\n" + text, Fault::internal);
 }
 
-std::vector<char> compile(mlir::ModuleOp module, const Backend &backend, const StageSink &sink) {
+/// Runs the passes on a copy of `module`, with `seen` told of each stage when it is set, and then `emit` on what LLVM
+/// gets.
+static void runPipeline(mlir::ModuleOp module, const Backend &backend, ModuleSink seen,
+                        llvm::function_ref<void(llvm::Module &)> emit) {
   mlir::MLIRContext *const context = module.getContext();
-  if (sink)
-    sink("tile", stageText(module, withoutLocations()));
   // The passes change a copy, which a crash leaves in a state that nobody can even destroy. The caller's stays whole.
   mlir::OwningOpRef<mlir::ModuleOp> work(module.clone());
   ErrorCollector errors(context);
   mlir::PassManager pm(context, mlir::ModuleOp::getOperationName());
-  pm.enableVerifier(sink != nullptr);
+  pm.enableVerifier(bool(seen));
   (void)mlir::applyPassManagerCLOptions(pm); // what programs that registered MLIR's flags were asked for
   mlir::applyDefaultTimingPassManagerCLOptions(pm);
   llvm::StringRef pass;
   pm.addInstrumentation(std::make_unique<CurrentPass>(pass));
   std::exception_ptr thrown;
-  if (sink)
-    pm.addInstrumentation(std::make_unique<StageInstrumentation>(backend, sink, thrown));
+  if (seen)
+    pm.addInstrumentation(std::make_unique<StageInstrumentation>(backend, seen, thrown));
   buildPipeline(pm, backend);
-  std::vector<char> code;
   std::string reason;
   bool failed = false;
   try {
     withFatalErrorsThrown([&] {
       failed = mlir::failed(pm.run(*work));
-      if (failed || thrown)
+      if (failed || thrown || !emit)
         return;
       llvm::LLVMContext llvmContext;
       const std::unique_ptr<llvm::Module> llvmModule =
           mlir::translateModuleToLLVMIR(*work, llvmContext, kernelName(module));
       failed = !llvmModule;
       if (!failed)
-        code = backend.emit(*llvmModule, sink);
+        emit(*llvmModule);
     });
   } catch (const BackendError &error) {
     failed = true;
@@ -238,7 +241,30 @@ std::vector<char> compile(mlir::ModuleOp module, const Backend &backend, const S
     std::rethrow_exception(thrown);
   if (failed)
     throwFailure(errors, reason, pass, pm, module, backend);
+}
+
+std::vector<char> compile(mlir::ModuleOp module, const Backend &backend, const StageSink &sink) {
+  std::vector<char> code;
+  const auto emit = [&](llvm::Module &llvmModule) { code = backend.emit(llvmModule, sink); };
+  if (!sink) {
+    runPipeline(module, backend, nullptr, emit);
+    return code;
+  }
+  sink("tile", stageText(module, withoutLocations()));
+  const auto print = [&](llvm::StringRef stage, mlir::ModuleOp reached) {
+    sink(stage.str(), stageText(reached, withoutLocations()));
+  };
+  runPipeline(module, backend, print, emit);
   return code;
+}
+
+std::string explain(mlir::ModuleOp module, const Backend &backend) {
+  Explanation explanation;
+  const auto tell = [&](llvm::StringRef stage, mlir::ModuleOp reached) {
+    backend.explain(stage, reached, explanation);
+  };
+  runPipeline(module, backend, tell, nullptr);
+  return explanation.text();
 }
 
 } // namespace kiln::lowering

@@ -28,4 +28,7 @@ std::string stageText(mlir::Operation *op, mlir::OpPrintingFlags flags = {});
 /// signals meanwhile). From any thread, a context each.
 std::vector<char> compile(mlir::ModuleOp module, const Backend &backend, const StageSink &sink = {});
 
+/// What the backend makes of a kernel, told to people; empty where it has nothing to tell. Throws as compile does.
+std::string explain(mlir::ModuleOp module, const Backend &backend);
+
 } // namespace kiln::lowering

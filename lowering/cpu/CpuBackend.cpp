@@ -81,6 +81,7 @@ public:
   std::vector<char> emit(llvm::Module &module, const StageSink &sink) const override {
     return emitObject(module, target, sink);
   }
+  void explain(llvm::StringRef, mlir::ModuleOp, Explanation &) const override {}
   std::string emitCommand() const override { return "llc-22 -mcpu=" + target.cpu + " -o /dev/null"; }
 
 private:

@@ -6,6 +6,7 @@
 // whole when what it moves divides the view's extent in that dimension (static, or `tile.extent_by_16`), too.
 
 #include "lowering/gpu/Passes.h"
+#include "lowering/gpu/Reasons.h"
 #include "lowering/gpu/Threads.h"
 
 #include "dialect/simt/layout/Blocked.h"
@@ -29,40 +30,116 @@ template <class AttrTy> static AttrTy factOf(Value view, StringRef name) {
   return func ? func.getArgAttrOfType<AttrTy>(argument.getArgNumber(), name) : AttrTy();
 }
 
-/// What divides the address of the tile, in elements, all strides that are not known, and the view's extent along its
-/// fastest dimension, in which neighbours lie. `offsets` are those of the last dimensions.
-static int64_t divisibilityOf(Value view, unsigned fastest, ValueRange offsets, int64_t bytes) {
-  const auto type = cast<MemRefType>(view.getType());
+namespace {
+
+/// Something that divides the address of a tile or the place of the view's end, in elements, if it is known.
+struct Limit {
+  int64_t divisor;
+  const char *what;
+  std::optional<unsigned> dim;
+};
+
+/// An access of memory: which tile of which view. `offsets` are those of the view's last dimensions.
+struct GlobalAccess {
+  Value view;
+  ValueRange offsets;
+  RankedTensorType tile;
+  bool isSingle = false; // each element by itself
+
+  static std::optional<GlobalAccess> of(Operation *op);
+  MemRefType viewType() const { return cast<MemRefType>(view.getType()); }
+  int64_t bytes() const { return std::max(8u, tile.getElementTypeBitWidth()) / 8; }
+  /// `fastest` is the dimension in which neighbours lie.
+  SmallVector<Limit> limits(unsigned fastest) const;
+  /// In the library's words, with storage for the strides.
+  simt::Access inMemory(SmallVector<int64_t> &strides) const;
+};
+
+std::optional<GlobalAccess> GlobalAccess::of(Operation *op) {
+  const auto make = [](auto access, Value tile, bool isSingle = false) {
+    return GlobalAccess{access.getView(), access.getOffsets(), cast<RankedTensorType>(tile.getType()), isSingle};
+  };
+  if (auto load = dyn_cast<tile::LoadOp>(op))
+    return make(load, load.getResult());
+  if (auto gather = dyn_cast<tile::GatherOp>(op))
+    return make(gather, gather.getResult());
+  if (auto store = dyn_cast<tile::StoreOp>(op))
+    return make(store, store.getValue());
+  if (auto scatter = dyn_cast<tile::ScatterOp>(op))
+    return make(scatter, scatter.getValue());
+  if (auto atomic = dyn_cast<tile::AtomicAddOp>(op))
+    return make(atomic, atomic.getValue(), true);
+  return std::nullopt;
+}
+
+SmallVector<Limit> GlobalAccess::limits(unsigned fastest) const {
+  const MemRefType type = viewType();
   const auto alignment = factOf<IntegerAttr>(view, "tile.align");
-  int64_t divisor = std::max<int64_t>(1, (alignment ? alignment.getInt() : 1) / bytes);
+  SmallVector<Limit> limits = {
+      {std::max<int64_t>(1, (alignment ? alignment.getInt() : 1) / bytes()), "the view's alignment", std::nullopt}};
   const auto strides = type.getStridesAndOffset().first;
-  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+  for (unsigned dim = 0; dim < type.getRank(); ++dim)
     if (ShapedType::isDynamic(strides[dim]) && type.getDimSize(dim) != 1) {
       const bool isKnown = dim + 1 < type.getRank() && factOf<UnitAttr>(view, "tile.strides_by_16");
-      divisor = std::gcd(divisor, isKnown ? 16 : 1);
+      limits.push_back({isKnown ? 16 : 1, "the stride", dim});
     }
   int64_t extent = type.getDimSize(fastest);
   if (ShapedType::isDynamic(extent))
     extent = fastest + 1 == type.getRank() && factOf<UnitAttr>(view, "tile.extent_by_16") ? 16 : 1;
+  limits.push_back({extent, "the extent", fastest});
   const int64_t first = type.getRank() - static_cast<int64_t>(offsets.size());
-  if (fastest < first) // rows that are gathered lie anywhere
-    return 1;
-  return std::gcd(std::gcd(divisor, extent), divisorOf(offsets[fastest - first]));
+  if (fastest < first)
+    limits.push_back({1, "the rows, which lie anywhere,", fastest});
+  else
+    limits.push_back({divisorOf(offsets[fastest - first]), "the tile's offset", fastest});
+  return limits;
 }
 
-static void choose(Operation *op, RankedTensorType tile, Value view, ValueRange offsets, bool isSingle,
-                   unsigned warps) {
-  Builder builder(op->getContext());
-  const unsigned bits = std::max(8u, tile.getElementTypeBitWidth());
-  SmallVector<int64_t> strides(cast<MemRefType>(view.getType()).getStridesAndOffset().first);
+simt::Access GlobalAccess::inMemory(SmallVector<int64_t> &strides) const {
+  strides = viewType().getStridesAndOffset().first;
   for (int64_t &stride : strides)
     if (ShapedType::isDynamic(stride))
       stride = simt::unknownStride;
-  simt::Access access{tile.getShape(), strides, 1, bits};
-  if (!isSingle)
-    access.divisibility = divisibilityOf(view, simt::orderOf(access).front(), offsets, bits / 8);
+  simt::Access access{tile.getShape(), strides, 1, static_cast<unsigned>(8 * bytes())};
+  if (isSingle)
+    return access;
+  access.divisibility = 0;
+  for (const Limit &limit : limits(simt::orderOf(access).front()))
+    access.divisibility = std::gcd(access.divisibility, limit.divisor);
+  return access;
+}
+
+} // namespace
+
+static void choose(Operation *op, const GlobalAccess &global, unsigned warps) {
+  Builder builder(op->getContext());
+  SmallVector<int64_t> strides;
+  const simt::Access access = global.inMemory(strides);
   op->setAttr("simt.layout", simt::LayoutAttr::get(op->getContext(), simt::coalesced(access, warps)));
   op->setAttr("simt.vector", builder.getI64IntegerAttr(simt::vectorWidth(access, warps)));
+}
+
+std::string whyNarrow(Operation *op) {
+  const std::optional<GlobalAccess> global = GlobalAccess::of(op);
+  if (!global)
+    return "";
+  SmallVector<int64_t> strides;
+  const simt::Access access = global->inMemory(strides);
+  const int64_t vector = simt::vectorWidth(access, static_cast<unsigned>(warpsOf(op->getParentOfType<func::FuncOp>())));
+  if (vector * global->bytes() >= 16)
+    return "";
+  if (global->isSingle)
+    return "atomics are done one by one";
+  const unsigned fastest = simt::orderOf(access).front();
+  if (strides[fastest] != 1)
+    return "elements do not lie together";
+  std::string reasons;
+  for (const Limit &limit : global->limits(fastest))
+    if (limit.divisor % (16 / global->bytes()) != 0)
+      reasons += (reasons.empty() ? "" : " and ") + std::string(limit.what) +
+                 (limit.dim ? " of dimension " + std::to_string(*limit.dim) : "");
+  return reasons.empty() ? "there is no more for each thread"
+                         : reasons + " would have to be known as multiples of " + std::to_string(16 / global->bytes());
 }
 
 namespace {
@@ -79,20 +156,9 @@ struct CoalesceAccesses : impl::CoalesceAccessesBase<CoalesceAccesses> {
                           << mostWarps << ", but got " << warps;
       return signalPassFailure();
     }
-    const auto add = [&](auto op, Value tile, bool isSingle = false) {
-      choose(op, cast<RankedTensorType>(tile.getType()), op.getView(), op.getOffsets(), isSingle, warps);
-    };
     func.walk([&](Operation *op) {
-      if (auto load = dyn_cast<tile::LoadOp>(op))
-        add(load, load.getResult());
-      else if (auto gather = dyn_cast<tile::GatherOp>(op))
-        add(gather, gather.getResult());
-      else if (auto store = dyn_cast<tile::StoreOp>(op))
-        add(store, store.getValue());
-      else if (auto scatter = dyn_cast<tile::ScatterOp>(op))
-        add(scatter, scatter.getValue());
-      else if (auto atomic = dyn_cast<tile::AtomicAddOp>(op))
-        add(atomic, atomic.getValue(), true);
+      if (const std::optional<GlobalAccess> access = GlobalAccess::of(op))
+        choose(op, *access, static_cast<unsigned>(warps));
     });
   }
 };

@@ -4,6 +4,7 @@
 #include "lowering/gpu/ThreadCode.h"
 
 #include "lowering/analysis/Divisibility.h"
+#include "lowering/gpu/SharedTraffic.h"
 
 using namespace mlir;
 
@@ -20,19 +21,15 @@ class SharedTile {
 public:
   SharedTile(ThreadCode &code, RankedTensorType tile, Value buffer, ArrayRef<int64_t> strides, Value offset)
       : attribute(simt::layoutOf(tile)), layout(attribute.getLayout()),
-        element(tile.getElementType().isInteger(1) ? code.builder.getI8Type() : tile.getElementType()), code(code),
-        strides(strides), vector(vectorFor(offset)) {
+        element(tile.getElementType().isInteger(1) ? code.builder.getI8Type() : tile.getElementType()),
+        vector(sharedPacket(layout, element.getIntOrFloatBitWidth() / 8, strides, offset ? divisorOf(offset) : 16)),
+        code(code), strides(strides) {
     address = code.add(code.held(buffer), offset ? code.held(offset) : Value());
     for (unsigned dim = 0; dim < layout.rank(); ++dim)
       address = code.add(address, code.times(code.shareOf(attribute, dim), strides[dim]));
   }
 
-  int64_t displacement(int64_t stored) const {
-    int64_t sum = 0;
-    for (const auto [position, stride] : llvm::zip(layout.positionOf(stored), strides))
-      sum += position * stride;
-    return sum;
-  }
+  int64_t displacement(int64_t stored) const { return offsetOf(layout.positionOf(stored), strides); }
   /// Whether a packet lies within the tile; null when all do.
   Value isWithin(int64_t stored) {
     Value within;
@@ -45,46 +42,13 @@ public:
   const LayoutAttr attribute;
   const TileLayout layout;
   const Type element;
-
-private:
-  int64_t vectorFor(Value offset) const;
-
-  ThreadCode &code;
-  const ArrayRef<int64_t> strides;
-
-public:
   const int64_t vector; // elements of a packet
   Value address;
-};
 
-/// The widest packet, up to 16 bytes, whose elements are neighbours within the tile and whose addresses it divides.
-int64_t SharedTile::vectorFor(Value offset) const {
-  const int64_t bytes = element.getIntOrFloatBitWidth() / 8;
-  int64_t widest = std::min<int64_t>(16 / bytes, int64_t{1} << layout.regBits());
-  int64_t alignment = offset ? divisorOf(offset) : 16; // of what threads add
-  for (unsigned dim = 0; dim < layout.rank(); ++dim)
-    for (const Hw part : {Hw::lane, Hw::warp})
-      for (const simt::BitField &field : layout.fieldsOf(part, dim))
-        alignment = std::gcd(alignment, strides[dim] << field.to);
-  const auto fits = [&](int64_t vector) {
-    if (alignment % (vector * bytes) != 0)
-      return false;
-    for (int64_t stored = 0; stored < layout.numStored(); stored += vector) {
-      const int64_t first = displacement(stored);
-      if (first % (vector * bytes) != 0)
-        return false;
-      for (int64_t next = 1; next < vector; ++next)
-        if (displacement(stored + next) != first + next * bytes)
-          return false;
-    }
-    // A packet that crosses the tile's end would be neither in nor out.
-    return llvm::all_of(layout.shape().dims(),
-                        [&](const simt::Extent &extent) { return !extent.isPadded() || extent.size % vector == 0; });
-  };
-  while (widest > 1 && !fits(widest))
-    widest /= 2;
-  return widest;
-}
+private:
+  ThreadCode &code;
+  const ArrayRef<int64_t> strides;
+};
 
 } // namespace
 

@@ -6,6 +6,7 @@
 #include "lowering/gpu/GpuBackend.h"
 
 #include "lowering/gpu/EmitPtx.h"
+#include "lowering/gpu/Explain.h"
 #include "lowering/gpu/Passes.h"
 
 #include "dialect/dsl/Types.h"
@@ -61,6 +62,12 @@ public:
   void addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const override;
   std::vector<char> emit(llvm::Module &module, const StageSink &sink) const override {
     return emitPtx(module, target, sink);
+  }
+  void explain(llvm::StringRef stage, mlir::ModuleOp module, Explanation &explanation) const override {
+    if (stage == "layouts")
+      explainLayouts(module, explanation);
+    else if (stage == "exchanges")
+      explainExchanges(module, explanation);
   }
   std::string emitCommand() const override { return "llc-22 -mcpu=" + target.architecture + " -o /dev/null"; }
 

@@ -2,6 +2,7 @@
 // fragments, else outer products in registers, exact as the language's `ieee` is.
 
 #include "lowering/gpu/Passes.h"
+#include "lowering/gpu/Reasons.h"
 #include "lowering/gpu/Threads.h"
 
 #include "dialect/simt/layout/Fragments.h"
@@ -14,29 +15,36 @@ namespace kiln::lowering::gpu {
 #define GEN_PASS_DEF_SELECTINSTRUCTIONS
 #include "lowering/gpu/Passes.h.inc"
 
-/// Whether mma.sync multiplies such operands, as exactly as the product asks for.
-static bool hasInstruction(tile::DotOp op) {
-  const Type element = cast<RankedTensorType>(op.getA().getType()).getElementType();
-  return tile::isNarrowFloat(element) || element.isInteger(8) ||
-         (element.isF32() && op.getPrecision() == tile::Precision::TF32);
+std::string whyNoTensorCore(tile::DotOp op) {
+  const auto a = cast<RankedTensorType>(op.getA().getType()), acc = cast<RankedTensorType>(op.getType());
+  const Type element = a.getElementType();
+  if (element.isF32() && op.getPrecision() != tile::Precision::TF32)
+    return "f32 is multiplied exactly; with the precision tf32 it would be rounded for them";
+  if (!element.isF32() && !tile::isNarrowFloat(element) && !element.isInteger(8))
+    return "they do not multiply this type";
+  const int64_t M = acc.getDimSize(0), N = acc.getDimSize(1), K = a.getDimSize(1);
+  const auto mma = simt::mmaShapeFor(a.getElementTypeBitWidth(), K);
+  // The tensor core has no m16n8k8 for narrow operands that SpellPtx spells.
+  if (!mma || mma->k != 256 / mma->bits)
+    return "the sum is shorter than the " + std::to_string(256 / a.getElementTypeBitWidth()) +
+           " products of an instruction";
+  const auto warps = static_cast<unsigned>(warpsOf(op->getParentOfType<func::FuncOp>()));
+  if (!simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/false))
+    return "the tile does not fill the 16 x 8 sums of an instruction";
+  return "";
 }
 
 static void choose(tile::DotOp op, unsigned warps) {
-  const auto a = cast<RankedTensorType>(op.getA().getType()), acc = cast<RankedTensorType>(op.getType());
-  const int64_t M = acc.getDimSize(0), N = acc.getDimSize(1), K = a.getDimSize(1);
-  const auto set = [&](const simt::TileLayout &layout) {
-    op->setAttr("simt.layout", simt::LayoutAttr::get(op.getContext(), layout));
-  };
-  if (hasInstruction(op)) {
-    const auto mma = simt::mmaShapeFor(a.getElementTypeBitWidth(), K);
-    const auto split = simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/false);
-    // The tensor core has no m16n8k8 for narrow operands that SpellPtx spells.
-    if (mma && split && mma->k == 256 / mma->bits) {
-      op->setAttr("simt.mma", UnitAttr::get(op.getContext()));
-      return set(simt::mmaAcc(M, N, *split, warps));
-    }
-  }
-  set(simt::fmaAcc(M, N, warps));
+  const auto acc = cast<RankedTensorType>(op.getType());
+  const int64_t M = acc.getDimSize(0), N = acc.getDimSize(1),
+                K = cast<RankedTensorType>(op.getA().getType()).getDimSize(1);
+  const bool hasInstruction = whyNoTensorCore(op).empty();
+  if (hasInstruction)
+    op->setAttr("simt.mma", UnitAttr::get(op.getContext()));
+  const simt::TileLayout layout =
+      hasInstruction ? simt::mmaAcc(M, N, *simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/false), warps)
+                     : simt::fmaAcc(M, N, warps);
+  op->setAttr("simt.layout", simt::LayoutAttr::get(op.getContext(), layout));
 }
 
 namespace {

@@ -48,4 +48,11 @@ std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering
   }
 }
 
+std::string explained(mlir::ModuleOp module, const lowering::Backend &backend) {
+  std::string text = lowering::explain(module, backend);
+  if (text.empty())
+    throw Error(fmt::format("expected a GPU for --target with --explain, such as sm_80, but got '{}'", backend.name()));
+  return text;
+}
+
 } // namespace kiln::tools

@@ -14,4 +14,7 @@ void checkStage(const std::string &stage, const lowering::Backend &backend);
 /// The text of a stage of `module`, or the code's bytes. Compiles no further than needed.
 std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering::Backend &backend);
 
+/// What the target makes of a kernel; throws Error where it does not tell.
+std::string explained(mlir::ModuleOp module, const lowering::Backend &backend);
+
 } // namespace kiln::tools

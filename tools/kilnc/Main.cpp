@@ -19,6 +19,7 @@
 #include "tools/kilnc/ArgumentList.h"
 #include "tools/kilnc/Emit.h"
 #include "tools/kilnc/List.h"
+#include "tools/kilnc/Picture.h"
 #include "tools/kilnc/Run.h"
 #include "tools/kilnc/UserFile.h"
 
@@ -48,10 +49,10 @@ namespace kiln::tools {
 namespace {
 /// The command line.
 struct Options {
-  std::string file, kernel, config, args, emit = "tile", target = "cpu", output = "-";
+  std::string file, kernel, config, args, emit = "tile", target = "cpu", output = "-", picture;
   std::vector<std::string> includes;
   RunOptions launch;
-  bool generic = false, list = false, run = false;
+  bool generic = false, list = false, run = false, explain = false;
 };
 } // namespace
 
@@ -171,7 +172,7 @@ static void list(const Options &options) {
 
 /// Throws Error where flags of --run stand without it, and where flags of compiling stand with it.
 static void checkRun(const CLI::App &app, const Options &options) {
-  const std::vector<std::string> compiling = {"--emit", "--generic", "--target", "-o"},
+  const std::vector<std::string> compiling = {"--emit", "--generic", "--target", "--explain", "-o"},
                                  running = {"--grid", "--device", "--repeat"};
   for (const CLI::Option *option : app.get_options())
     if (option->count() > 0 && llvm::is_contained(options.run ? compiling : running, option->get_name()))
@@ -218,7 +219,7 @@ static void compile(const Options &options) {
     module = traceKernel(context, choose(user->kernels(), options.kernel, "'" + options.file + "'"), options,
                          backend->facts());
   }
-  writeOutput(options.output, emit(*module, options.emit, *backend));
+  writeOutput(options.output, options.explain ? explained(*module, *backend) : emit(*module, options.emit, *backend));
 }
 
 static void run(int argc, char **argv) {
@@ -234,6 +235,11 @@ static void run(int argc, char **argv) {
   app.add_option("--args", options.args, "the arguments: 'f32[?x64], i64'; '?' is an extent known only at launch");
   app.add_option("--emit", options.emit, "what to print: " + stageNames(*lowering::openBackend("cpu:generic")))
       ->capture_default_str();
+  app.add_flag("--explain", options.explain,
+               "tell what a GPU makes of the kernel, by its lines: layouts, accesses, products, conversions, barriers")
+      ->excludes("--emit");
+  app.add_option("--picture", options.picture,
+                 "draw a layout as --explain prints it, or a tile in shared memory ('shared 64x64xbf16'), as SVG");
   app.add_flag("--generic", options.generic, "by the oracle's plain loops; --emit=linalg implies it");
   app.add_option("--target", options.target,
                  "what to compile for: cpu (this machine), a CPU by LLVM's name, or a GPU such as sm_80")
@@ -259,7 +265,9 @@ static void run(int argc, char **argv) {
     app.parse(argc, argv);
     parseRemaining(app, app.remaining(), argv[0]);
     checkRun(app, options);
-    if (options.list) {
+    if (!options.picture.empty())
+      writeOutput(options.output, pictureOf(options.picture));
+    else if (options.list) {
       checkList(app);
       list(options);
     } else if (options.file.empty() && options.kernel.empty())

@@ -1,0 +1,193 @@
+// What became of a kernel: layouts, widths of accesses, conversions and products from the stage `layouts`, shared
+// memory and barriers from the stage `exchanges`.
+
+#include "lowering/gpu/Explain.h"
+
+#include "dialect/simt/SimtDialect.h"
+#include "dialect/simt/layout/Convert.h"
+#include "dialect/tile/TileDialect.h"
+#include "lowering/Diagnostics.h"
+#include "lowering/gpu/Reasons.h"
+#include "lowering/gpu/SharedTraffic.h"
+#include "lowering/gpu/Threads.h"
+
+#include "mlir/Analysis/Liveness.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::gpu {
+
+using simt::TileLayout;
+
+namespace {
+
+template <class... Values> std::string format(const char *text, Values &&...values) {
+  return llvm::formatv(text, std::forward<Values>(values)...).str();
+}
+
+int64_t bytesOf(RankedTensorType tile) { return std::max(8u, tile.getElementTypeBitWidth()) / 8; }
+
+/// `f32 64x32`.
+std::string textOf(Type type) {
+  std::string element;
+  llvm::raw_string_ostream(element) << getElementTypeOrSelf(type);
+  return element + " " + tile::shapeText(type);
+}
+
+TileLayout layoutOf(Value tile) { return simt::layoutOf(tile).getLayout(); }
+
+std::string access(Operation *op, RankedTensorType tile) {
+  const int64_t vector = op->getAttrOfType<IntegerAttr>("simt.vector").getInt(), bytes = vector * bytesOf(tile);
+  const std::string why = whyNarrow(op);
+  return format("{} bytes at a time, {} times a thread{}", bytes, simt::layoutOf(tile).getLayout().numStored() / vector,
+                why.empty() ? "" : ", because " + why);
+}
+
+std::string product(tile::DotOp op) {
+  const auto a = cast<RankedTensorType>(op.getA().getType());
+  if (op->hasAttr("simt.mma"))
+    return format("tensor cores, mma.sync.m16n8k{}, sums of {} products", 256 / a.getElementTypeBitWidth(),
+                  a.getDimSize(1));
+  return "multiply-adds of each thread, not tensor cores: " + whyNoTensorCore(op);
+}
+
+std::string conversion(simt::ConvertOp op) {
+  const TileLayout from = layoutOf(op.getSource()), to = layoutOf(op.getResult());
+  const auto bits = static_cast<unsigned>(8 * bytesOf(op.getType()));
+  const simt::ConvertPlan plan = simt::planConvert(from, to, bits, {});
+  if (plan.isShared())
+    return "through shared memory, because elements leave their warps";
+  const int64_t shuffles = plan.shuffle().shuffles(bits) * from.shape().repeats();
+  if (shuffles == 0)
+    return plan.tier == simt::Tier::select ? "selects between a thread's registers" : "free: registers change names";
+  return format("{} shuffles", shuffles);
+}
+
+std::string reduction(Value source, int64_t axis) {
+  unsigned lanes = 0, warps = 0;
+  for (const simt::AxisBit &bit : layoutOf(source).axisBits(static_cast<unsigned>(axis)))
+    (bit.part == simt::Hw::lane ? lanes : warps) += bit.part == simt::Hw::lane || bit.part == simt::Hw::warp;
+  std::string text = "in registers";
+  if (lanes)
+    text += format(", then between {} lanes by shuffles", 1u << lanes);
+  if (warps)
+    text += format(", then between {} warps through shared memory", 1u << warps);
+  return text;
+}
+
+/// What there is to say of an operation beside its layout.
+std::string detail(Operation *op) {
+  return llvm::TypeSwitch<Operation *, std::string>(op)
+      .Case<tile::LoadOp, tile::GatherOp, tile::AtomicAddOp>(
+          [](auto load) { return access(load, cast<RankedTensorType>(load.getType())); })
+      .Case<tile::StoreOp, tile::ScatterOp>(
+          [](auto store) { return access(store, cast<RankedTensorType>(store.getValue().getType())); })
+      .Case([](tile::DotOp dot) { return product(dot); })
+      .Case([](simt::ConvertOp convert) { return conversion(convert); })
+      .Case([](tile::ReduceOp reduce) { return reduction(reduce.getSource(), reduce.getAxis()); })
+      .Default(std::string());
+}
+
+/// The tile that an operation makes, or stores.
+Value tileOf(Operation *op) {
+  if (auto store = dyn_cast<tile::StoreOp>(op))
+    return store.getValue();
+  if (auto scatter = dyn_cast<tile::ScatterOp>(op))
+    return scatter.getValue();
+  return op->getNumResults() == 1 && isa<RankedTensorType>(op->getResult(0).getType()) ? op->getResult(0) : Value();
+}
+
+void explainOperation(Operation *op, Explanation &explanation) {
+  const Value tile = tileOf(op);
+  auto reduce = dyn_cast<tile::ReduceOp>(op);
+  if ((!tile && !reduce) || isa<arith::ConstantOp>(op) || op->getNumRegions())
+    return;
+  const std::string what = detail(op);
+  std::string text = op->getName().getStringRef().str();
+  if (tile)
+    text += " " + textOf(tile.getType());
+  text += what.empty() ? "" : ": " + what;
+  if (tile)
+    text += "; " + layoutOf(tile).text();
+  explanation.add(op->getLoc(), text);
+}
+
+// --- The kernel as a whole -------------------------------------------------------------------------------------------
+
+/// Registers of 32 bits that a thread's part of a value fills.
+int64_t wordsOf(Value value) {
+  const simt::LayoutAttr layout = simt::layoutOf(value);
+  return layout ? llvm::divideCeil(layout.getLayout().numStored() * bytesOf(cast<RankedTensorType>(value.getType())), 4)
+                : 0;
+}
+
+/// The most words of tiles that are alive at once, and where. What code generation makes of them may be less or more.
+void explainRegisters(func::FuncOp func, Explanation &explanation) {
+  Liveness liveness(func);
+  int64_t most = 0;
+  Operation *where = nullptr;
+  func.walk([&](Operation *op) {
+    const LivenessBlockInfo *const block = liveness.getLiveness(op->getBlock());
+    if (!block)
+      return;
+    int64_t words = 0;
+    for (const Value value : block->currentlyLiveValues(op))
+      words += wordsOf(value);
+    if (words > most)
+      most = words, where = op;
+  });
+  if (where)
+    explanation.add(format("registers: a thread holds at most {} words of tiles at once, at {}; it has 255", most,
+                           sourceLine(where->getLoc())));
+}
+
+void explainTraffic(Operation *op, StringRef what, Value tile, ArrayRef<int64_t> strides, Value buffer,
+                    Explanation &explanation) {
+  const auto type = cast<RankedTensorType>(tile.getType());
+  const SharedTraffic traffic = trafficOf(layoutOf(tile), bytesOf(type), strides, /*alignment=*/16);
+  auto place = buffer.getDefiningOp<simt::BufferOp>();
+  explanation.add(op->getLoc(),
+                  format("{} {} in shared memory at byte {}: {} times {} bytes a thread, {} wavefronts a warp of {} "
+                         "at best",
+                         what, textOf(type), place ? place.getOffset().value_or(0) : 0, traffic.instructions,
+                         traffic.packetBytes, traffic.wavefronts, traffic.ideal));
+}
+
+} // namespace
+
+void explainLayouts(ModuleOp module, Explanation &explanation) {
+  module.walk([&](func::FuncOp func) {
+    if (!func->hasAttr("tile.kernel"))
+      return;
+    const int64_t warps = warpsOf(func);
+    explanation.add(format("kernel '{}': {} threads a program, {} warps", func.getName().str(), 32 * warps, warps));
+    explainRegisters(func, explanation);
+    func.walk([&](Operation *op) { explainOperation(op, explanation); });
+  });
+}
+
+void explainExchanges(ModuleOp module, Explanation &explanation) {
+  module.walk([&](func::FuncOp func) {
+    if (!func->hasAttr("tile.kernel"))
+      return;
+    int64_t barriers = 0;
+    func.walk([&](Operation *op) {
+      if (auto barrier = dyn_cast<simt::BarrierOp>(op)) {
+        explanation.add(op->getLoc(), "barrier: " + barrier.getGuards().value_or("asked for").str());
+        ++barriers;
+      } else if (auto write = dyn_cast<simt::WriteOp>(op)) {
+        explainTraffic(op, "writes", write.getValue(), write.getStrides(), write.getBuffer(), explanation);
+      } else if (auto read = dyn_cast<simt::ReadOp>(op)) {
+        explainTraffic(op, "reads", read.getResult(), read.getStrides(), read.getBuffer(), explanation);
+      }
+    });
+    const auto bytes = func->getAttrOfType<IntegerAttr>("simt.shared_bytes");
+    explanation.add(format("shared memory: {} bytes a program", bytes ? bytes.getInt() : 0));
+    explanation.add(format("barriers: {}", barriers));
+  });
+}
+
+} // namespace kiln::lowering::gpu

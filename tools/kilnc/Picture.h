@@ -1,0 +1,15 @@
+// The flag --picture: layouts drawn for people.
+
+#pragma once
+
+#include <string>
+
+namespace kiln::tools {
+
+/// The picture (SVG) of a layout as --explain and the stages print it, `16x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1
+/// d0:2 d0:4], warp []`: which thread and register holds which element; or of a tile in swizzled shared memory, `shared
+/// 64x64xbf16`: which 16 bytes lie in which banks, rows along the first dimension with `shared 64x64xbf16 columns`.
+/// Throws Error for a text that is neither.
+std::string pictureOf(const std::string &text);
+
+} // namespace kiln::tools
