@@ -14,8 +14,7 @@ namespace kiln::lowering::gpu {
 
 using simt::Hw;
 
-// --- Offsets
-// -----------------------------------------------------------------------------------------------------------
+// --- Offsets ---------------------------------------------------------------------------------------------------------
 
 static std::optional<int64_t> constantOf(Value value) {
   APInt constant;
@@ -56,8 +55,7 @@ static Sum sumOf(Value offset, int64_t period, int effort = 8) {
   return {offset};
 }
 
-// --- Accesses
-// ----------------------------------------------------------------------------------------------------------
+// --- Accesses --------------------------------------------------------------------------------------------------------
 
 /// Extents of 1 are left out: they move no byte.
 static Access sharedAccess(Operation *op, bool writes, Value tile, Value buffer, Value offset,
@@ -159,8 +157,7 @@ bool runsOnceAtMost(scf::ForOp loop) {
          });
 }
 
-// --- Conflicts
-// ---------------------------------------------------------------------------------------------------------
+// --- Conflicts -------------------------------------------------------------------------------------------------------
 
 /// Each element of the tile is in one thread.
 static bool isOwned(simt::LayoutAttr layout) {

@@ -67,8 +67,7 @@ static void insertBarrier(OpBuilder builder, const Hazard &hazard) {
                           builder.getStringAttr(describe(hazard.before, hazard.after)));
 }
 
-// --- Code that has its barriers
-// ------------------------------------------------------------------------------------------
+// --- Code that has its barriers --------------------------------------------------------------------------------------
 
 void Passage::walk(Block &block) {
   for (Operation &op : block) {
@@ -93,8 +92,7 @@ void Passage::walk(Block &block) {
   }
 }
 
-// --- Code that gets them
-// -------------------------------------------------------------------------------------------------
+// --- Code that gets them ---------------------------------------------------------------------------------------------
 
 void Barriers::visit(const Access &access) {
   const auto found = llvm::find_if(pending, [&](const Access &before) { return conflict(before, access); });

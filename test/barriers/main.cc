@@ -46,8 +46,7 @@ struct Row {
 static constexpr Known allKnown[] = {
     {"layernorm_backward", "load(dout", Deletion::Verdict::elsewhere,
      "dx may be the memory of dout, and shifted as far as the kernel knows; in a step it lies right on it. What is "
-     "seen "
-     "is that the barrier keeps two rounds' use of shared memory apart, too"},
+     "seen is that the barrier keeps two rounds' use of shared memory apart, too"},
     {"weight_gradient", "store(db", Deletion::Verdict::silent,
      "db is read, then rows are added, each round of which has barriers, then db is written: without rows there are "
      "none but this one"}};

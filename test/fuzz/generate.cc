@@ -11,7 +11,12 @@ static constexpr int mostValues = 70;
 Generator::Generator(uint64_t seed, int number) : random(seed * 1000003 + static_cast<uint64_t>(number)) {
   program.seed = seed;
   program.number = number;
-  program.grid = chance(75) ? 1 : between(2, 5);
+  if (chance(25)) {
+    static const std::vector<Shape> grids = {{2, 1, 1}, {3, 1, 1}, {5, 1, 1}, {1, 4, 1},
+                                             {1, 1, 3}, {2, 2, 1}, {2, 1, 3}};
+    program.axes = pick(grids);
+    program.grid = program.axes[0] * program.axes[1] * program.axes[2];
+  }
   program.warps = 1 << below(4);
   block = &program.ops;
   static const std::vector<Type> all = {f32, f32, f32, f64, bf16, f16, i64, i32, i32, i8, boolean};
@@ -29,12 +34,28 @@ Generator::Generator(uint64_t seed, int number) : random(seed * 1000003 + static
   }
   uses.resize(program.values);
   if (program.grid > 1)
-    programNumber = emit({.verb = Verb::programId, .type = i64, .axes = {0}}, wholeNumbers(4));
+    numberPrograms();
   for (const Type type : types)
     load(type, drawShape(static_cast<int>(between(1, 2))));
   for (int64_t count = between(1, 6); count > 0; --count)
     statement();
   finish();
+}
+
+/// The program's number in the grid, the first axis running fastest.
+void Generator::numberPrograms() {
+  for (int axis = 2; axis >= 0; --axis) {
+    if (program.axes[axis] == 1)
+      continue;
+    const Known along = emit({.verb = Verb::programId, .type = i64, .axes = {axis}}, wholeNumbers(8));
+    if (programNumber.value >= 0) {
+      const Known count = emit({.verb = Verb::numPrograms, .type = i64, .axes = {axis}}, wholeNumbers(8));
+      const Known rows = apply("$0 * $1", {programNumber.operand(), count.operand()}, i64, {}, wholeNumbers(8));
+      programNumber = apply("$0 + $1", {rows.operand(), along.operand()}, i64, {}, wholeNumbers(8));
+    } else {
+      programNumber = along;
+    }
+  }
 }
 
 /// A shape of the program's extents, of not too many elements.

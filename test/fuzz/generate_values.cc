@@ -223,7 +223,8 @@ bool Generator::reshapeStatement() {
     op.shape.insert(op.shape.begin() + axis, 1);
     const Known expanded = emit(op, found->facts);
     op = {.verb = Verb::broadcast, .type = found->type, .shape = op.shape, .operands = {expanded.operand()}};
-    op.shape[axis] = countOf(found->shape) <= 512 ? pick(palette) : 1;
+    const int64_t extent = pick(palette);
+    op.shape[axis] = countOf(found->shape) * extent <= 16384 ? extent : 1; // 512 values a thread of one warp
   } else {
     return false;
   }

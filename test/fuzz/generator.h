@@ -46,6 +46,7 @@ private:
   bool chance(int percent) { return below(100) < percent; }
   template <class T> const T &pick(const std::vector<T> &list) { return list[below(list.size())]; }
   int64_t between(int64_t low, int64_t high) { return low + below(high - low + 1); }
+  void numberPrograms();
   Shape drawShape(int rank);
   Known emit(Op op, const Facts &facts);
   void use(const std::vector<Operand> &operands);

@@ -165,7 +165,7 @@ std::string listing(const Program &program) {
     text += fmt::format("// t{} = {}\n", i, program.scalars[i]);
     parameters += fmt::format(", Tile t{}", i);
   }
-  text += fmt::format("// grid of {}; kilnc FILE --args='{}'\n", program.grid, argumentsOf(program));
+  text += fmt::format("// grid of {}; kilnc FILE --args='{}'\n", fmt::join(program.axes, "x"), argumentsOf(program));
   text +=
       fmt::format("#include \"dialect/dsl/Kernel.h\"\nusing namespace kiln;\nstruct Config {{\n  int warps = {};\n}};\n"
                   "void program({}, Config) {{\n",

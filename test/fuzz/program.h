@@ -85,8 +85,9 @@ struct Op {
 struct Program {
   uint64_t seed = 0;
   int number = 0;
-  int64_t grid = 1;
-  int warps = 4; // of a program on a GPU: the config field `warps`
+  int64_t grid = 1;       // programs, …
+  Shape axes = {1, 1, 1}; // … along each axis
+  int warps = 4;          // of a program on a GPU: the config field `warps`
   std::vector<Buffer> buffers;
   std::vector<Window> windows;  // the kernel's views, in order …
   std::vector<int64_t> scalars; // … and its i64 scalars: values 0, 1, …

@@ -103,7 +103,7 @@ Outcome run(const std::shared_ptr<Device> &device, const Program &program) {
     }
     for (const int64_t scalar : program.scalars)
       args.emplace_back(scalar);
-    launch(*device, kernelOf(program), {program.grid, 1, 1}, args);
+    launch(*device, kernelOf(program), {program.axes[0], program.axes[1], program.axes[2]}, args);
     device->synchronize();
     for (const Tensor &tensor : tensors)
       tensor.download(outcome.buffers.emplace_back(tensor.bytes()).data(), tensor.bytes());

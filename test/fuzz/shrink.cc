@@ -127,6 +127,7 @@ static Program without(Program program, int index) {
 Program shrink(Program program, const std::function<bool(const Program &)> &fails) {
   if (Program smaller = program; smaller.grid > 1) {
     smaller.grid = 1;
+    smaller.axes = {1, 1, 1};
     if (fails(smaller))
       program = smaller;
   }
