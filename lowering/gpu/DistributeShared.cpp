@@ -10,7 +10,6 @@ using namespace mlir;
 
 namespace kiln::lowering::gpu {
 
-using simt::Hw;
 using simt::LayoutAttr;
 using simt::TileLayout;
 
@@ -20,33 +19,34 @@ namespace {
 class SharedTile {
 public:
   SharedTile(ThreadCode &code, RankedTensorType tile, Value buffer, ArrayRef<int64_t> strides, Value offset)
-      : attribute(simt::layoutOf(tile)), layout(attribute.getLayout()),
+      : layout(simt::layoutOf(tile).getLayout()),
         element(tile.getElementType().isInteger(1) ? code.builder.getI8Type() : tile.getElementType()),
-        vector(sharedPacket(layout, element.getIntOrFloatBitWidth() / 8, strides, offset ? divisorOf(offset) : 16)),
-        code(code), strides(strides) {
+        packets(sharedPackets(layout, element.getIntOrFloatBitWidth() / 8, strides, offset ? divisorOf(offset) : 16)),
+        type(VectorType::get({packets.empty() ? 1 : static_cast<int64_t>(packets[0].size())}, element)), code(code),
+        attribute(simt::layoutOf(tile)), strides(strides) {
     address = code.add(code.held(buffer), offset ? code.held(offset) : Value());
     for (unsigned dim = 0; dim < layout.rank(); ++dim)
       address = code.add(address, code.times(code.shareOf(attribute, dim), strides[dim]));
   }
 
-  int64_t displacement(int64_t stored) const { return offsetOf(layout.positionOf(stored), strides); }
+  int64_t displacement(const Packet &packet) const { return offsetOf(layout.positionOf(packet[0]), strides); }
   /// Whether a packet lies within the tile; null when all do.
-  Value isWithin(int64_t stored) {
+  Value isWithin(const Packet &packet) {
     Value within;
     for (unsigned dim = 0; dim < layout.rank(); ++dim)
-      within = code.both(within, code.isWithin(attribute, stored, dim));
+      within = code.both(within, code.isWithin(attribute, packet[0], dim));
     return within;
   }
-  VectorType packet() const { return VectorType::get({vector}, element); }
 
-  const LayoutAttr attribute;
   const TileLayout layout;
   const Type element;
-  const int64_t vector; // elements of a packet
+  const std::vector<Packet> packets;
+  const VectorType type; // of a packet
   Value address;
 
 private:
   ThreadCode &code;
+  const LayoutAttr attribute;
   const ArrayRef<int64_t> strides;
 };
 
@@ -60,28 +60,26 @@ void distributeWrite(ThreadCode &code, simt::WriteOp op) {
   const auto parts = vector::ToElementsOp::create(code.builder, code.loc, vector);
   const Values elements(parts->getResults());
   const Value owner = code.isOwner(tile.layout);
-  for (int64_t stored = 0; stored < tile.layout.numStored(); stored += tile.vector) {
-    if (tile.layout.isDead(stored))
-      continue;
-    const Value part = code.make<vector::FromElementsOp>(tile.packet(), ArrayRef(elements).slice(stored, tile.vector));
-    simt::StoreOp::create(code.builder, code.loc, simt::Space::Shared, part, tile.address, tile.displacement(stored),
-                          code.both(owner, tile.isWithin(stored)));
+  for (const Packet &packet : tile.packets) {
+    const auto picked = llvm::map_to_vector(packet, [&](int64_t stored) { return elements[stored]; });
+    const Value part = code.make<vector::FromElementsOp>(tile.type, picked);
+    simt::StoreOp::create(code.builder, code.loc, simt::Space::Shared, part, tile.address, tile.displacement(packet),
+                          code.both(owner, tile.isWithin(packet)));
   }
 }
 
 void distributeRead(ThreadCode &code, simt::ReadOp op) {
   SharedTile tile(code, cast<RankedTensorType>(op.getType()), op.getBuffer(), op.getStrides(), op.getOffset());
   const TypedAttr zero = code.builder.getZeroAttr(tile.element);
-  const Value other = code.make<arith::ConstantOp>(DenseElementsAttr::get(tile.packet(), Attribute(zero)));
+  const Value other = code.make<arith::ConstantOp>(DenseElementsAttr::get(tile.type, Attribute(zero)));
   Values elements(tile.layout.numStored(), code.make<arith::ConstantOp>(zero));
-  for (int64_t stored = 0; stored < tile.layout.numStored(); stored += tile.vector) {
-    if (tile.layout.isDead(stored))
-      continue;
-    const Value within = tile.isWithin(stored);
-    const Value loaded = code.make<simt::LoadOp>(tile.packet(), simt::Space::Shared, tile.address,
-                                                 tile.displacement(stored), within, within ? other : Value());
+  for (const Packet &packet : tile.packets) {
+    const Value within = tile.isWithin(packet);
+    const Value loaded = code.make<simt::LoadOp>(tile.type, simt::Space::Shared, tile.address,
+                                                 tile.displacement(packet), within, within ? other : Value());
     auto parts = vector::ToElementsOp::create(code.builder, code.loc, loaded);
-    llvm::copy(parts.getResults(), elements.begin() + stored);
+    for (const auto [stored, part] : llvm::zip_equal(packet, parts.getResults()))
+      elements[stored] = part;
   }
   const auto type = VectorType::get({static_cast<int64_t>(elements.size())}, tile.element);
   Value vector = code.make<vector::FromElementsOp>(type, elements);

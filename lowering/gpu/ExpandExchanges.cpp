@@ -1,7 +1,4 @@
 // Spells what crosses warps as writes to and reads from shared memory. Conversions within warps stay, for shuffles.
-//
-// A tile lies in a buffer in row-major order; where rows fill a whole number of times the 32 banks, each row begins 16
-// bytes further on, so that a column does not lie in one bank.
 
 #include "lowering/gpu/Passes.h"
 
@@ -9,6 +6,7 @@
 #include "dialect/simt/layout/Convert.h"
 #include "dialect/simt/layout/Fragments.h"
 #include "lowering/Abi.h"
+#include "lowering/gpu/SharedPlace.h"
 #include "lowering/gpu/ThreadCode.h"
 #include "lowering/gpu/Threads.h"
 #include "lowering/tile/Console.h"
@@ -29,33 +27,8 @@ using simt::TileLayout;
 
 namespace {
 
-/// Bytes in one turn through the banks of shared memory, and what moves a row to other banks.
-constexpr int64_t bankBytes = 128, skewBytes = 16;
-
-/// Where the elements of a tile are in a buffer.
-struct Place {
-  SmallVector<int64_t> strides; // in bytes
-  int64_t bytes = 0;
-};
-
 int64_t elementBytes(RankedTensorType tile) { return std::max(1u, tile.getElementTypeBitWidth() / 8); }
-
-Place placeOf(RankedTensorType tile, bool isDense) {
-  Place place{SmallVector<int64_t>(tile.getRank()), elementBytes(tile)};
-  bool isRow = true; // within the last dimension of extent above 1
-  for (int64_t dim = tile.getRank() - 1; dim >= 0; --dim) {
-    place.strides[dim] = place.bytes;
-    place.bytes *= tile.getDimSize(dim);
-    if (tile.getDimSize(dim) == 1 || !isRow)
-      continue;
-    isRow = false;
-    const bool hasRows = tile.getNumElements() > tile.getDimSize(dim);
-    if (!isDense && hasRows && place.bytes >= skewBytes)
-      place.bytes =
-          llvm::alignTo(place.bytes, skewBytes) + (llvm::alignTo(place.bytes, skewBytes) % bankBytes ? 0 : skewBytes);
-  }
-  return place;
-}
+TileLayout layoutOf(Type tile) { return simt::layoutOf(tile).getLayout(); }
 
 /// Writes what stands for one operation, in its place.
 class Expander {
@@ -75,13 +48,15 @@ public:
   /// The tile in another layout.
   Value moved(Value tile, LayoutAttr layout) {
     const auto type = simt::withLayout(tile.getType(), layout);
-    const Place place = placeOf(type, /*isDense=*/false);
+    const Place place =
+        cheapestPlace(type.getShape(), elementBytes(type), {{layoutOf(tile.getType())}, {layout.getLayout()}});
     return read(write(tile, place), type, place);
   }
 
   Value reshaped(tile::ReshapeOp op) {
     const auto from = cast<RankedTensorType>(op.getSource().getType()), to = cast<RankedTensorType>(op.getType());
-    return read(write(op.getSource(), placeOf(from, true)), to, placeOf(to, true));
+    return read(write(op.getSource(), densePlace(from.getShape(), elementBytes(from))), to,
+                densePlace(to.getShape(), elementBytes(to)));
   }
   Value reduced(tile::ReduceOp op);
   Value multiplied(tile::DotOp op);
@@ -221,7 +196,9 @@ Value Expander::multiplied(tile::DotOp op) {
         shape, tile.getElementType(),
         attribute(simt::fmaOperand(acc, isRight ? simt::MmaOperand::B : simt::MmaOperand::A, steps)));
   };
-  const Place left = placeOf(a, false), right = placeOf(b, false);
+  const RankedTensorType leftPart = part(a, false), rightPart = part(b, true);
+  const Place left = cheapestPlace(a.getShape(), elementBytes(a), {{layoutOf(a)}, {layoutOf(leftPart), K / steps}}),
+              right = cheapestPlace(b.getShape(), elementBytes(b), {{layoutOf(b)}, {layoutOf(rightPart), K / steps}});
   const Value leftBuffer = write(op.getA(), left), rightBuffer = write(op.getB(), right);
   const auto step = [&](Value k, Value sum) {
     const auto offset = [&](int64_t stride) -> Value {
@@ -229,8 +206,8 @@ Value Expander::multiplied(tile::DotOp op) {
         return {};
       return arith::MulIOp::create(builder, loc, k, arith::ConstantIntOp::create(builder, loc, stride, 32));
     };
-    const Value x = read(leftBuffer, part(a, false), left, offset(left.strides[1])),
-                y = read(rightBuffer, part(b, true), right, offset(right.strides[0]));
+    const Value x = read(leftBuffer, leftPart, left, offset(left.strides[1])),
+                y = read(rightBuffer, rightPart, right, offset(right.strides[0]));
     return tile::DotOp::create(builder, loc, x, y, sum, op.getPrecision()).getResult();
   };
   if (steps == K)

@@ -8,6 +8,8 @@
 #include "dialect/simt/layout/Fragments.h"
 #include "dialect/tile/TypeRules.h"
 
+#include "llvm/ADT/SetVector.h"
+
 using namespace mlir;
 
 namespace kiln::lowering::gpu {
@@ -34,16 +36,54 @@ std::string whyNoTensorCore(tile::DotOp op) {
   return "";
 }
 
-static void choose(tile::DotOp op, unsigned warps) {
+static bool isElementwise(Operation *op) { return op && OpTrait::hasElementwiseMappableTraits(op); }
+
+/// Whether elementwise operations lead from a tile to a reduction of its rows.
+static bool isReducedByRows(Value tile) {
+  llvm::SetVector<Operation *> reached(tile.getUsers().begin(), tile.getUsers().end());
+  for (size_t next = 0; next < reached.size(); ++next) {
+    if (auto reduce = dyn_cast<tile::ReduceOp>(reached[next]); reduce && reduce.getAxis() == 1)
+      return true;
+    if (isElementwise(reached[next]))
+      reached.insert_range(reached[next]->getUsers());
+  }
+  return false;
+}
+
+/// Whether elementwise operations lead from a product whose rows are reduced to this tile.
+static bool comesFromReducedRows(Value tile) {
+  llvm::SetVector<Value> reached;
+  reached.insert(tile);
+  for (size_t next = 0; next < reached.size(); ++next) {
+    Operation *const op = reached[next].getDefiningOp();
+    if (auto dot = dyn_cast_or_null<tile::DotOp>(op); dot && isReducedByRows(dot))
+      return true;
+    if (isElementwise(op))
+      reached.insert_range(op->getOperands());
+  }
+  return false;
+}
+
+/// How warps share the sums. The rows of a tile that are reduced, as attention's scores are, stay within a warp, and so
+/// do those of the product that has it for an operand: neither the reduction nor the operand then goes through memory.
+static std::optional<simt::WarpSplit> splitOf(tile::DotOp op, unsigned warps) {
   const auto acc = cast<RankedTensorType>(op.getType());
   const int64_t M = acc.getDimSize(0), N = acc.getDimSize(1),
                 K = cast<RankedTensorType>(op.getA().getType()).getDimSize(1);
+  if (isReducedByRows(op) || comesFromReducedRows(op.getA()))
+    if (const auto rows = simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/true))
+      return rows;
+  return simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/false);
+}
+
+static void choose(tile::DotOp op, unsigned warps) {
+  const auto acc = cast<RankedTensorType>(op.getType());
+  const int64_t M = acc.getDimSize(0), N = acc.getDimSize(1);
   const bool hasInstruction = whyNoTensorCore(op).empty();
   if (hasInstruction)
     op->setAttr("simt.mma", UnitAttr::get(op.getContext()));
   const simt::TileLayout layout =
-      hasInstruction ? simt::mmaAcc(M, N, *simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/false), warps)
-                     : simt::fmaAcc(M, N, warps);
+      hasInstruction ? simt::mmaAcc(M, N, *splitOf(op, warps), warps) : simt::fmaAcc(M, N, warps);
   op->setAttr("simt.layout", simt::LayoutAttr::get(op.getContext(), layout));
 }
 

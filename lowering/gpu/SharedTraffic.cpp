@@ -3,7 +3,6 @@
 #include "lowering/gpu/SharedTraffic.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallSet.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
@@ -20,57 +19,102 @@ int64_t offsetOf(llvm::ArrayRef<int64_t> position, llvm::ArrayRef<int64_t> strid
   return sum;
 }
 
-int64_t sharedPacket(const TileLayout &layout, int64_t bytes, llvm::ArrayRef<int64_t> strides, int64_t alignment) {
+/// What divides every address that a thread begins at.
+static int64_t alignmentOf(const TileLayout &layout, llvm::ArrayRef<int64_t> strides, int64_t alignment) {
   for (unsigned dim = 0; dim < layout.rank(); ++dim)
     for (const Hw part : {Hw::lane, Hw::warp})
       for (const simt::BitField &field : layout.fieldsOf(part, dim))
         alignment = std::gcd(alignment, strides[dim] << field.to);
-  const auto fits = [&](int64_t packet) {
-    if (alignment % (packet * bytes) != 0)
-      return false;
-    for (int64_t stored = 0; stored < layout.numStored(); stored += packet) {
-      const int64_t first = offsetOf(layout.positionOf(stored), strides);
-      if (first % (packet * bytes) != 0)
-        return false;
-      for (int64_t next = 1; next < packet; ++next)
-        if (offsetOf(layout.positionOf(stored + next), strides) != first + next * bytes)
-          return false;
+  return alignment;
+}
+
+/// The bits of the register's number that count neighbours in memory, lowest first, for at most 16 bytes.
+static llvm::SmallVector<unsigned> neighbourBits(const TileLayout &layout, int64_t bytes,
+                                                 llvm::ArrayRef<int64_t> strides) {
+  llvm::SmallVector<unsigned> bits;
+  for (int64_t distance = bytes; distance < 16; distance *= 2) {
+    unsigned bit = 0;
+    while (bit < layout.regBits() && offsetOf(layout.positionOf(int64_t{1} << bit), strides) != distance)
+      ++bit;
+    if (bit == layout.regBits())
+      break;
+    bits.push_back(bit);
+  }
+  return bits;
+}
+
+/// The packets whose elements these bits count; nothing when their addresses do not fit.
+static std::optional<std::vector<Packet>> packetsBy(llvm::ArrayRef<unsigned> bits, const TileLayout &layout,
+                                                    int64_t bytes, llvm::ArrayRef<int64_t> strides) {
+  int64_t mask = 0;
+  for (const unsigned bit : bits)
+    mask |= int64_t{1} << bit;
+  std::vector<Packet> packets;
+  for (int64_t first = 0; first < layout.numStored(); ++first) {
+    if ((first & mask) || layout.isDead(first))
+      continue;
+    if (offsetOf(layout.positionOf(first), strides) % (bytes << bits.size()) != 0)
+      return std::nullopt;
+    Packet packet;
+    for (unsigned element = 0; element < 1u << bits.size(); ++element) {
+      int64_t stored = first;
+      for (const auto [order, bit] : llvm::enumerate(bits))
+        stored |= static_cast<int64_t>(element >> order & 1) << bit;
+      packet.push_back(stored);
     }
+    packets.push_back(std::move(packet));
+  }
+  return packets;
+}
+
+std::vector<Packet> sharedPackets(const TileLayout &layout, int64_t bytes, llvm::ArrayRef<int64_t> strides,
+                                  int64_t alignment) {
+  alignment = alignmentOf(layout, strides, alignment);
+  for (llvm::SmallVector<unsigned> bits = neighbourBits(layout, bytes, strides);; bits.pop_back()) {
     // A packet that crosses the tile's end would be neither in nor out.
-    return llvm::all_of(layout.shape().dims(),
-                        [&](const simt::Extent &extent) { return !extent.isPadded() || extent.size % packet == 0; });
-  };
-  int64_t packet = std::min<int64_t>(16 / bytes, int64_t{1} << layout.regBits());
-  while (packet > 1 && !fits(packet))
-    packet /= 2;
-  return packet;
+    const bool isWhole = llvm::all_of(layout.shape().dims(), [&](const simt::Extent &extent) {
+      return !extent.isPadded() || extent.size % (int64_t{1} << bits.size()) == 0;
+    });
+    if (bits.empty() || (isWhole && alignment % (bytes << bits.size()) == 0))
+      if (auto packets = packetsBy(bits, layout, bytes, strides))
+        return *packets;
+  }
+}
+
+/// Turns in which the banks serve words, and the fewest that could do.
+static std::pair<int64_t, int64_t> wavefrontsOf(llvm::SmallVectorImpl<int64_t> &words) {
+  static constexpr int64_t numBanks = 32;
+  llvm::sort(words);
+  words.erase(llvm::unique(words), words.end());
+  std::array<int64_t, numBanks> load{};
+  for (const int64_t word : words)
+    ++load[static_cast<size_t>(word % numBanks)];
+  return {*llvm::max_element(load), llvm::divideCeil(words.size(), numBanks)};
 }
 
 SharedTraffic trafficOf(const TileLayout &layout, int64_t bytes, llvm::ArrayRef<int64_t> strides, int64_t alignment) {
-  static constexpr int64_t wordBytes = 4, numBanks = 32;
-  const int64_t packet = sharedPacket(layout, bytes, strides, alignment);
-  SharedTraffic traffic{.packetBytes = packet * bytes};
+  static constexpr int64_t wordBytes = 4, wavefrontBytes = 128;
+  const std::vector<Packet> packets = sharedPackets(layout, bytes, strides, alignment);
+  SharedTraffic traffic;
+  traffic.instructions = static_cast<int64_t>(packets.size());
+  if (packets.empty())
+    return traffic;
+  traffic.packetBytes = static_cast<int64_t>(packets[0].size()) * bytes;
   // Long packets are served some lanes at a time.
-  const unsigned lanesAtOnce =
-      static_cast<unsigned>(std::clamp<int64_t>(numBanks * wordBytes / traffic.packetBytes, 1, simt::numLanes));
-  for (int64_t stored = 0; stored < layout.numStored(); stored += packet) {
-    if (layout.isDead(stored))
-      continue;
-    ++traffic.instructions;
+  const auto lanesAtOnce =
+      static_cast<unsigned>(std::min<int64_t>(wavefrontBytes / traffic.packetBytes, simt::numLanes));
+  for (const Packet &packet : packets)
     for (unsigned first = 0; first < simt::numLanes; first += lanesAtOnce) {
-      std::array<llvm::SmallSet<int64_t, 32>, numBanks> words;
-      size_t most = 0, all = 0;
+      llvm::SmallVector<int64_t, 64> words;
       for (unsigned lane = first; lane < first + lanesAtOnce; ++lane) {
-        const int64_t begin = offsetOf(layout.positionOf(stored, {.lane = lane}), strides);
+        const int64_t begin = offsetOf(layout.positionOf(packet[0], {.lane = lane}), strides);
         for (int64_t word = begin / wordBytes; word <= (begin + traffic.packetBytes - 1) / wordBytes; ++word)
-          all += words[static_cast<size_t>(word % numBanks)].insert(word).second;
+          words.push_back(word);
       }
-      for (const auto &bank : words)
-        most = std::max(most, bank.size());
-      traffic.wavefronts += static_cast<int64_t>(most);
-      traffic.ideal += static_cast<int64_t>(llvm::divideCeil(all, numBanks));
+      const auto [wavefronts, ideal] = wavefrontsOf(words);
+      traffic.wavefronts += wavefronts;
+      traffic.ideal += ideal;
     }
-  }
   return traffic;
 }
 

@@ -4,14 +4,21 @@
 
 #include "dialect/simt/layout/TileLayout.h"
 
+#include <vector>
+
 namespace kiln::lowering::gpu {
 
 /// Bytes from a buffer's beginning to an element; strides are in bytes.
 int64_t offsetOf(llvm::ArrayRef<int64_t> position, llvm::ArrayRef<int64_t> strides);
 
-/// Elements of `bytes` bytes that an instruction moves: the most, up to 16 bytes, whose places are neighbours within
-/// the tile and whose addresses they divide. `alignment` divides the address of the buffer.
-int64_t sharedPacket(const simt::TileLayout &layout, int64_t bytes, llvm::ArrayRef<int64_t> strides, int64_t alignment);
+/// Stored indices of elements that are neighbours in memory, in its order.
+using Packet = llvm::SmallVector<int64_t, 8>;
+
+/// What each instruction of a thread moves: all of what it stores of a tile of elements of `bytes` bytes, but for what
+/// lies past the tile's end in every thread. Packets are of one size, the largest up to 16 bytes that registers allow,
+/// that divides its addresses, and that no end of the tile cuts. `alignment` divides the address of the buffer.
+std::vector<Packet> sharedPackets(const simt::TileLayout &layout, int64_t bytes, llvm::ArrayRef<int64_t> strides,
+                                  int64_t alignment);
 
 /// What one warp does to move its part of a tile.
 struct SharedTraffic {

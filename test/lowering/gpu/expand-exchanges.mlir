@@ -82,11 +82,12 @@ func.func @reduce_in_warp(%x: tensor<4x64xf32, #rows>) attributes {tile.kernel} 
 #wide = #simt.layout<4x64, reg [d0:1 d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32 *]>
 #sums = #simt.layout<4, reg [d0:1 d0:2], lane [* * * * *], warp [* *]>
 
-// Of one that warps share each has a part. The parts go to all warps, and each combines them.
+// Of one that warps share each has a part. The parts go to all warps, and each combines them. They lie by columns, of
+// which a thread writes and reads 16 bytes at a time.
 // CHECK-LABEL: func @reduce_over_warps
 // CHECK: %[[PART:.*]] = simt.reduce sum %arg0 axis 1 : {{.*}} -> tensor<4x2xf32, #simt.layout<4x2, reg [d0:1 d0:2], lane [* * * * *], warp [d1:1 *]>>
-// CHECK: simt.write %[[PART]], %[[BUFFER:.*]] strides [8, 4]
-// CHECK: %[[PARTS:.*]] = simt.read %[[BUFFER]] strides [8, 4] : {{.*}} -> tensor<4x2xf32, #simt.layout<4x2, reg [d0:1 d0:2 d1:1], lane [* * * * *], warp [* *]>>
+// CHECK: simt.write %[[PART]], %[[BUFFER:.*]] strides [4, 16]
+// CHECK: %[[PARTS:.*]] = simt.read %[[BUFFER]] strides [4, 16] : {{.*}} -> tensor<4x2xf32, #simt.layout<4x2, reg [d0:1 d0:2 d1:1], lane [* * * * *], warp [* *]>>
 // CHECK: simt.reduce sum %[[PARTS]] axis 1 : {{.*}} -> tensor<4x1xf32,
 func.func @reduce_over_warps(%x: tensor<4x64xf32, #wide>) attributes {tile.kernel} {
   %0 = tile.reduce sum %x axis 1 : tensor<4x64xf32, #wide> -> tensor<4xf32, #sums>

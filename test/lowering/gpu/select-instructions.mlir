@@ -14,6 +14,23 @@ func.func @narrow(%a: tensor<64x32xbf16>, %b: tensor<32x64xbf16>, %c: tensor<64x
 
 // -----
 
+// The rows of a product stay in one warp, here 16 of each, when they are reduced: scores of attention. So do those of
+// the product that it is an operand of, so that the operand stays where it is.
+// CHECK-LABEL: func @scores
+// CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, {{.*}}warp [d0:16 d0:32]>, simt.mma}
+// CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x32, {{.*}}warp [d0:16 d0:32]>, simt.mma}
+func.func @scores(%q: tensor<64x32xbf16>, %k: tensor<32x64xbf16>, %v: tensor<64x32xbf16>, %zero: tensor<64x64xf32>,
+                  %acc: tensor<64x32xf32>) attributes {tile.kernel} {
+  %0 = tile.dot %q, %k, %zero : tensor<64x32xbf16>, tensor<32x64xbf16>, tensor<64x64xf32>
+  %1 = math.exp2 %0 : tensor<64x64xf32>
+  %2 = tile.reduce sum %1 axis 1 : tensor<64x64xf32> -> tensor<64xf32>
+  %3 = arith.truncf %1 : tensor<64x64xf32> to tensor<64x64xbf16>
+  %4 = tile.dot %3, %v, %acc : tensor<64x64xbf16>, tensor<64x32xbf16>, tensor<64x32xf32>
+  return
+}
+
+// -----
+
 // Products of i8, in i32.
 // CHECK-LABEL: func @bytes
 // CHECK: tile.dot {{.*}}simt.mma
