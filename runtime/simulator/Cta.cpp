@@ -40,11 +40,16 @@ bool Cta::run(int64_t budget, bool reversed) {
     Warp &warp = warps[reversed ? warps.size() - 1 - i : i];
     if (warp.finished())
       continue;
-    steps = std::max(steps, warp.run(budget));
+    warp.run(budget);
     bulk.advanceAtRandom();
     any |= !warp.finished();
   }
   return any;
+}
+
+const Warp &Cta::busiest() const {
+  return *std::max_element(warps.begin(), warps.end(),
+                           [](const Warp &a, const Warp &b) { return a.stepsDone() < b.stepsDone(); });
 }
 
 // --- Barriers ------------------------------------------------------------------------------------------------------
@@ -88,6 +93,7 @@ void Cta::arrive(Warp &warp, const Step &step, const Arrival &arrival) {
                          barrier.reduces ? "" : "out", arrival.reduces ? " one" : "out"));
   }
   barrier.arrived += std::popcount(warp.exec);
+  barrier.came |= 1u << warp.index;
   barrier.tally.held += std::popcount(warp.exec & arrival.predicate);
   barrier.tally.lacked += std::popcount(warp.exec & ~arrival.predicate);
   if (shadow)

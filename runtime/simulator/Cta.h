@@ -55,8 +55,8 @@ public:
 
   /// Gives every warp a turn of about `budget` steps. False when all have finished.
   bool run(int64_t budget, bool reversed);
-  /// Steps of the warp that has done most.
-  int64_t mostSteps() const { return steps; }
+  /// The warp that has done most steps.
+  const Warp &busiest() const;
   /// When no warp can go on, does what has been put off. False when nothing is left that could help: says who waits
   /// for what.
   bool goOn();
@@ -112,11 +112,14 @@ public:
 private:
   int64_t progress() const;
   void reportDeadlock();
+  std::string elsewhere(const Wait &wait) const;
+  std::string lackOf(uint32_t mbarrier) const;
   struct Barrier {
     int arrived = 0, expected = 0;
     uint64_t phase = 0;
     ptx::Place place;     // of the first that arrived
     Clock clock, ended;   // of those that have arrived; of the last phase that has ended
+    uint32_t came = 0;    // warps of which lanes have arrived
     uint32_t waiting = 0; // warps
     bool reduces = false; // all who arrive, or nobody
     Tally tally;
@@ -126,7 +129,6 @@ private:
   int threadsLeft() const;
 
   std::deque<Warp> warps;
-  int64_t steps = 0; // of the warp that has done most
   std::vector<Warpgroup> warpgroups;
   std::vector<char> sharedStorage;
   char *sharedMemory = nullptr;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <fmt/format.h>
+#include <map>
 
 namespace kiln::simulator {
 
@@ -87,7 +88,7 @@ bool Cta::goOn() {
   bool asks = false;
   for (const Warp &warp : warps) {
     asks |= warp.hasPolled();
-    warp.forEachWaiting([&](const Path &path) { asks |= path.wait.kind == Wait::Kind::mbarrier; });
+    warp.forEachPath([&](const Path &path) { asks |= path.wait.kind == Wait::Kind::mbarrier; });
   }
   fruitless = progress() == roundProgress ? fruitless + 1 : 0;
   roundProgress = progress();
@@ -98,35 +99,95 @@ bool Cta::goOn() {
   return false;
 }
 
+// --- Who waits for what --------------------------------------------------------------------------------------------
+
+/// "warp 3", "warps 0, 2 and 3" of a mask.
+static std::string warpsOf(uint32_t mask) {
+  std::string text = std::popcount(mask) == 1 ? "warp " : "warps ";
+  for (uint32_t left = mask; left; left &= left - 1)
+    text += fmt::format("{}{}", left == mask ? "" : std::popcount(left) == 1 ? " and " : ", ", std::countr_zero(left));
+  return text;
+}
+
+static std::string nameOfBarrier(int barrier) {
+  return barrier == Cta::clusterBarrier ? "the cluster's barrier" : fmt::format("barrier {}", barrier);
+}
+
+/// What a path that cannot go on wants.
+static const Wait &wishOf(const Path &path) { return path.wait.kind == Wait::Kind::none ? path.asked : path.wait; }
+
+static std::string whereOf(const Wait &wait) {
+  switch (wait.kind) {
+  case Wait::Kind::none:
+    return "running";
+  case Wait::Kind::barrier:
+    return fmt::format("at {}", nameOfBarrier(static_cast<int>(wait.index)));
+  case Wait::Kind::mbarrier:
+    return fmt::format("at the mbarrier at {}", wait.index);
+  case Wait::Kind::bulkGroups:
+    return "waiting for bulk copies";
+  case Wait::Kind::registers:
+    return "waiting for registers";
+  }
+  return {};
+}
+
+/// Where the lanes are that do not wait for this: "; warps 0 and 2: ended; warp 3: at barrier 1, k.cu:12".
+std::string Cta::elsewhere(const Wait &wait) const {
+  std::map<std::string, uint32_t> warpsAt;
+  for (const Warp &warp : warps) {
+    const uint32_t bit = 1u << warp.index;
+    if (warp.alive != warp.started)
+      warpsAt[warp.finished() ? "ended" : "ended in part"] |= bit;
+    warp.forEachPath([&](const Path &path) {
+      if (!wishOf(path).isLike(wait))
+        warpsAt[fmt::format("{}, {}", whereOf(wishOf(path)), grid.program.textOf(warp.placeOf(path)))] |= bit;
+    });
+  }
+  std::string text;
+  for (const auto &[where, mask] : warpsAt)
+    text += fmt::format("; {}: {}", warpsOf(mask), where);
+  return text;
+}
+
+/// What an mbarrier lacks, and which warps have arrived: "1 of 2 arrivals and 0 bytes are pending, warp 0 has arrived".
+std::string Cta::lackOf(uint32_t mbarrier) const {
+  const Mbarriers::Object *object = mbarriers.find(mbarrier);
+  if (!object)
+    return "which has been invalidated";
+  std::string text = fmt::format("{} of {} arrivals and {} bytes are pending", object->pending, object->expected,
+                                 object->transactions);
+  if (object->transactions > 0)
+    text += ", which no copy under way brings";
+  if (object->came)
+    text += fmt::format(", {} arrived", warpsOf(object->came));
+  return text;
+}
+
 void Cta::reportDeadlock() {
+  static const char *const end = ", and no thread can go on";
   for (int i = 0; i <= clusterBarrier; ++i) {
     const Barrier &barrier = states[static_cast<size_t>(i)];
+    const Wait wait = {.kind = Wait::Kind::barrier, .index = static_cast<uint32_t>(i)};
     if (barrier.arrived)
       report(Check::deadlock, barrier.place,
-             fmt::format("{} waits for {} threads, but only {} have come and no thread can go on",
-                         i == clusterBarrier ? "the cluster's barrier" : fmt::format("barrier {}", i), barrier.expected,
-                         barrier.arrived));
+             fmt::format("{} waits for {} threads, but only {} have come, from {}{}{}", nameOfBarrier(i),
+                         barrier.expected, barrier.arrived, warpsOf(barrier.came), end, elsewhere(wait)));
   }
   for (const Warp &warp : warps)
-    warp.forEachWaiting([&](const Path &path) {
+    warp.forEachPath([&](const Path &path) {
+      const Wait &wish = wishOf(path);
       const std::string who = fmt::format("lanes {:#x} of warp {} wait", path.mask, warp.index);
       std::string text;
-      if (path.wait.kind == Wait::Kind::mbarrier) {
-        const Mbarriers::Object *object = mbarriers.find(path.wait.index);
-        text = fmt::format("{} for the end of phase {} of the mbarrier at {}: {} of {} arrivals and {} bytes are "
-                           "pending, and no thread can go on",
-                           who, path.wait.phase, path.wait.index, object ? object->pending : 0,
-                           object ? object->expected : 0, object ? object->transactions : 0);
-      } else if (path.wait.kind == Wait::Kind::registers) {
-        text = fmt::format("{} for {} registers a lane, but only {} of the block's are free", who, path.wait.index,
+      if (wish.kind == Wait::Kind::mbarrier)
+        text = fmt::format("{} for the end of phase {} of the mbarrier at {}: {}{}", who, wish.phase, wish.index,
+                           lackOf(wish.index), end);
+      else if (wish.kind == Wait::Kind::registers)
+        text = fmt::format("{} for {} registers a lane, but only {} of the block's are free", who, wish.index,
                            freeRegisters);
-      }
-      if (!text.empty())
-        report(Check::deadlock, warp.placeOf(path), text);
+      if (!text.empty()) // barriers have been told of
+        report(Check::deadlock, warp.placeOf(path), text + elsewhere(wish));
     });
-  for (const Warp &warp : warps)
-    if (warp.hasPolled())
-      warp.reportPolling();
 }
 
 } // namespace kiln::simulator

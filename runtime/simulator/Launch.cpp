@@ -86,9 +86,9 @@ bool Worker::turn(Cta &cta) {
   }
   if (!cta.goOn())
     return false;
-  if (schedule.mostSteps && cta.mostSteps() > schedule.mostSteps)
-    throw Error(
-        fmt::format("kernel '{}': a warp has not ended after {} instructions", grid.program.name, cta.mostSteps()));
+  if (const Warp &warp = cta.busiest(); schedule.mostSteps && warp.stepsDone() > schedule.mostSteps)
+    throw Error(fmt::format("kernel '{}': warp {} has not ended after {} instructions, the last one at {}",
+                            grid.program.name, warp.index, warp.stepsDone(), grid.program.textOf(warp.lastPlace())));
   return true;
 }
 

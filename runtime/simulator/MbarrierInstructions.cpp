@@ -83,6 +83,7 @@ static void runArrive(Warp &warp, const Step &step) {
       reportFault(warp, step, lane, place, mbarriers.expect(object, operandOf(warp, step, lane)));
     const int64_t count = step.slots[2] == Step::none || flags & expects ? 1 : operandOf(warp, step, lane);
     reportFault(warp, step, lane, place, mbarriers.arrive(object, count, flags & drops));
+    object.came |= 1u << warp.index;
     if (flags & noComplete && object.pending == 0 && object.transactions == 0)
       reportFault(warp, step, lane, place, "ends the phase, which '.noComplete' promises not to do");
     mbarriers.endIfDue(object);
@@ -154,12 +155,14 @@ static void runWait(Warp &warp, const Step &step) {
     phase = object.phase;
   });
   ended &= ~open;
+  const Wait wait = {
+      .kind = Wait::Kind::mbarrier, .index = common.value_or(0), .phase = phase, .round = warp.cta.wakings()};
   if (open && !ended && uniform && !again && warp.list(step)[0] & suspends)
-    return warp.waitFor({.kind = Wait::Kind::mbarrier, .index = *common, .phase = phase, .round = warp.cta.wakings()});
+    return warp.waitFor(wait);
   Mask &result = warp.predicate(step.slots[1]);
   result = (result & ~warp.exec) | ended;
   if (open)
-    warp.poll();
+    warp.poll(wait);
 }
 
 // --- Arrivals behind copies ----------------------------------------------------------------------------------------

@@ -55,6 +55,7 @@ void Mbarriers::endIfDue(Object &object) {
     return;
   object.pending = object.expected;
   ++object.phase;
+  object.came = 0;
   object.ended = std::move(object.clock);
   object.clock.clear();
   ++ends;

@@ -21,6 +21,7 @@ public:
     int64_t expected = 0, pending = 0; // arrivals
     int64_t transactions = 0;          // bytes that are expected and have not come
     uint64_t phase = 0;                // phases that have ended
+    uint32_t came = 0;                 // warps that have arrived in this one
     bool live = false;                 // false: invalidated
     Clock clock, ended;                // of those who have arrived; of the last phase that has ended
     Epoch made;                        // its init

@@ -92,7 +92,7 @@ void Warp::resume(const Path &resumed) {
   path = resumed;
   path.woken = path.wait;
   path.wait = {};
-  path.polls = false;
+  path.asked = {};
   code = &program.codes[static_cast<size_t>(path.code)];
   frame = reinterpret_cast<char *>(registers.data()) + path.frame;
 }
@@ -128,7 +128,7 @@ bool Warp::goOnAtJoins() {
   return false;
 }
 
-int64_t Warp::run(int64_t budget) {
+void Warp::run(int64_t budget) {
   int64_t done = 0;
   turnEnded = polled = false;
   const bool counting = cta.metrics != nullptr;
@@ -172,7 +172,7 @@ int64_t Warp::run(int64_t budget) {
       path.mask = 0;
     }
   }
-  return steps += done;
+  steps += done;
 }
 
 /// Takes the next path that can run; false when there is none.
@@ -224,9 +224,10 @@ void Warp::endTurn() {
   pathEnded = turnEnded = true;
 }
 
-void Warp::poll() {
+void Warp::poll(const Wait &asked) {
   endTurn();
-  paths.back().polls = polled = true;
+  paths.back().asked = asked;
+  polled = true;
 }
 
 // --- Control flow --------------------------------------------------------------------------------------------------
@@ -385,15 +386,6 @@ void Warp::exitLanes() {
   pathEnded = path.mask == 0;
   leave(lanes, path.join);
   cta.lanesLeft(*this);
-}
-
-void Warp::reportPolling() const {
-  for (const Path &other : paths)
-    if (other.polls)
-      cta.findings.add(
-          Check::deadlock, placeOf(other),
-          fmt::format("lanes {:#x} of warp {} ask again and again, but no thread can go on (block {},{},{})",
-                      other.mask, index, cta.coordinates[0], cta.coordinates[1], cta.coordinates[2]));
 }
 
 void Warp::report(Check check, const Step &step, int lane, const std::string &text) {

@@ -31,6 +31,9 @@ struct Wait {
   uint64_t round = 0;     // mbarrier: wakings without a reason, when it began to wait
   Mask lanes = 0;         // bulkGroups: whose groups
   Tally tally;            // barrier: of its reduction, when the phase has ended
+
+  /// Whether both wait for the same barrier, mbarrier, or kind of thing.
+  bool isLike(const Wait &other) const { return kind == other.kind && (kind > Kind::mbarrier || index == other.index); }
 };
 
 /// Lanes at one position.
@@ -44,7 +47,7 @@ struct Path {
   int64_t steps = 0;  // without coming anywhere
   Wait wait;          // what it waits for
   Wait woken;         // what it waited for before it went on
-  bool polls = false; // ended its turn by asking in vain
+  Wait asked;         // what it has asked for in vain, at the end of its turn
 };
 
 /// Where paths meet.
@@ -61,22 +64,21 @@ struct Join {
 class Warp {
 public:
   Warp(Cta &cta, const Program &program, int index, int threads);
-  /// Runs until all lanes have left, every path waits, its turn is ended, or about `budget` steps are done. Returns the
-  /// steps that it has done in all turns.
-  int64_t run(int64_t budget);
+  /// Runs until all lanes have left, every path waits, its turn is ended, or about `budget` steps are done.
+  void run(int64_t budget);
+  int64_t stepsDone() const { return steps; }
+  /// Where the step lies that it did last.
+  const ptx::Place &lastPlace() const { return placeBefore(path.mask || paths.empty() ? path : paths.back()); }
   bool finished() const { return alive == 0; }
   /// Whether every path waits for something that has not come.
   bool waiting() const;
   /// Whether it can do nothing but wait or ask again.
   bool idle() const { return finished() || polled || waiting(); }
   bool hasPolled() const { return polled; }
-  /// Reports that all paths ask for what will never come.
-  void reportPolling() const;
-  /// Calls `visit(path)` for each path that waits.
-  template <class Visit> void forEachWaiting(Visit visit) const {
+  /// Calls `visit(path)` for each path that does not run now.
+  template <class Visit> void forEachPath(Visit visit) const {
     for (const Path &other : paths)
-      if (other.wait.kind != Wait::Kind::none)
-        visit(other);
+      visit(other);
   }
 
   // --- What handlers use -------------------------------------------------------------------------------------------
@@ -104,9 +106,10 @@ public:
   const ptx::Place &place(const Step &step) const {
     return code->places[static_cast<size_t>(&step - code->steps.data())];
   }
-  /// Where the step lies that a path waits at.
+  /// Where the step lies that a path waits at, or asked at.
   const ptx::Place &placeOf(const Path &waiting) const {
-    return program.codes[static_cast<size_t>(waiting.code)].places[static_cast<size_t>(waiting.pc)];
+    const bool runsAgain = waiting.wait.kind != Wait::Kind::none && waiting.wait.kind != Wait::Kind::barrier;
+    return placeBefore(waiting, runsAgain ? 0 : 1);
   }
   /// Local memory of a lane.
   char *localOf(int lane) { return localMemory.data() + static_cast<size_t>(lane) * localStride; }
@@ -132,7 +135,7 @@ public:
   /// Ends the warp's turn.
   void endTurn();
   /// The path has asked in vain whether something has come, and ends its turn.
-  void poll();
+  void poll(const Wait &asked);
   /// Lanes that wait at a join for a path that waits go on without it: one may be what it waits for. False without any.
   bool goOnAtJoins();
   /// Reports what a lane did at the step.
@@ -141,6 +144,9 @@ public:
   int threadOf(int lane) const { return index * lanesOfWarp + lane; }
 
 private:
+  const ptx::Place &placeBefore(const Path &of, int steps = 1) const {
+    return program.codes[static_cast<size_t>(of.code)].places[static_cast<size_t>(std::max(0, of.pc - steps))];
+  }
   bool next();
   void resume(const Path &resumed);
   void release(int join);

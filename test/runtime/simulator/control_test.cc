@@ -164,15 +164,6 @@ TEST(BarrierTest, DivergentBarrierIsFound) {
   EXPECT_EQ(machine.found()[0].substr(0, 7), "barrier");
 }
 
-// When nobody can go on, the launch ends and says who waits for what.
-TEST(BarrierTest, DeadlockIsFound) {
-  Machine machine(kernel(1, ".reg .pred %q;", "setp.lt.u32 %q, %t, 32;\n@%q bra wait;\nret;\nwait:\nbar.sync 2, 64;"));
-  machine.run("k", {1, 1, 1}, {96, 1, 1}, {0});
-  EXPECT_EQ(machine.found(),
-            std::vector<std::string>{
-                "deadlock: barrier 2 waits for 64 threads, but only 32 have come and no thread can go on"});
-}
-
 // A kernel that never ends is given up.
 TEST(LaunchTest, GivesUpWhatNeverEnds) {
   Machine machine(kernel(1, "", "again:\nbra again;"));

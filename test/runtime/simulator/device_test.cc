@@ -283,7 +283,7 @@ TEST_F(SimulatorDeviceTest, RefusesSettingsThatThereAreNot) {
 TEST_F(SimulatorDeviceTest, GivesUpWhereItIsTold) {
   device->setSchedule("steps=100000");
   const std::shared_ptr<const Executable> endless = load(*device, ptx(4, "LOOP:\nbra LOOP;"), signatureOf(1));
-  expectError([&] { device->launch(*endless, 1, {vector}); }, {"kernel 'k': a warp has not ended after "});
+  expectError([&] { device->launch(*endless, 1, {vector}); }, {"kernel 'k': warp 0 has not ended after "});
 }
 
 // --- Counts --------------------------------------------------------------------------------------------------------

@@ -279,14 +279,4 @@ TEST(MbarrierTest, IsShownToEngines) {
                                      "fence.proxy.async or fence.mbarrier_init since it was made"});
 }
 
-// When nobody can go on, the report says who waits for which phase of what, and what is pending.
-TEST(MbarrierTest, ReportsDeadlock) {
-  EXPECT_EQ(
-      faultsOf(init + "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 48;\n"
-                      "W:\nmbarrier.try_wait.parity.shared::cta.b64 %q0, [bar], 0;\n@!%q0 bra W;\n"),
-      std::vector<std::string>{
-          "deadlock: lanes 0x1 of warp 0 wait for the end of phase 0 of the mbarrier at 0: 1 of 2 arrivals and 48 "
-          "bytes are pending, and no thread can go on"});
-}
-
 } // namespace kiln::simulator::test
