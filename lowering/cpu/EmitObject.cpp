@@ -7,32 +7,18 @@
 #include "lowering/cpu/EmitObject.h"
 
 #include "lowering/Abi.h"
+#include "lowering/CodeGeneration.h"
 #include "lowering/FatalErrors.h"
 #include "lowering/cpu/SplitMaskedLoads.h"
 #include "lowering/cpu/StoreSingleLanes.h"
 
-#include "llvm/Analysis/AliasAnalysis.h"
-#include "llvm/Analysis/TargetLibraryInfo.h"
-#include "llvm/IR/DiagnosticInfo.h"
-#include "llvm/IR/DiagnosticPrinter.h"
-#include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Object/ObjectFile.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/ErrorHandling.h"
-#include "llvm/Support/PrettyStackTrace.h"
-#include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/Support/raw_ostream.h"
-#include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
-#include <cstring>
 #include <memory>
-#include <mutex>
-#include <new>
 
 namespace kiln::lowering::cpu {
 
@@ -70,16 +56,6 @@ const llvm::Target &x86Backend() {
   return *backend;
 }
 
-/// Notes the errors that LLVM reports without stopping; remarks and warnings are dropped.
-static void noteError(const llvm::DiagnosticInfo *info, void *errors) {
-  if (info->getSeverity() != llvm::DS_Error)
-    return;
-  llvm::raw_string_ostream stream(*static_cast<std::string *>(errors));
-  llvm::DiagnosticPrinterRawOStream printer(stream);
-  info->print(printer);
-  stream << "\n";
-}
-
 // --- Optimisation and code generation --------------------------------------------------------------------------------
 
 static std::unique_ptr<llvm::TargetMachine> createMachine(const CpuTarget &target) {
@@ -88,9 +64,12 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(const CpuTarget &targe
                                        llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
-static llvm::TargetLibraryInfoImpl noLibrary() {
-  llvm::TargetLibraryInfoImpl library(cpuTriple());
-  library.disableAllFunctions();
+static const llvm::TargetLibraryInfoImpl &noLibrary() {
+  static const llvm::TargetLibraryInfoImpl library = [] {
+    llvm::TargetLibraryInfoImpl none(cpuTriple());
+    none.disableAllFunctions();
+    return none;
+  }();
   return library;
 }
 
@@ -108,34 +87,9 @@ static constexpr llvm::StringLiteral manyLoopsOptimisation =
     "instcombine<no-verify-fixpoint>,simplifycfg)";
 static constexpr size_t manyBlocks = 2000;
 
-static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::PassBuilder builder(&machine);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager callGraph;
-  llvm::ModuleAnalysisManager modules;
-  functions.registerPass([] { return llvm::TargetLibraryAnalysis(noLibrary()); });
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(callGraph);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, callGraph, modules);
-  llvm::ModulePassManager passes;
+static llvm::StringRef pipelineFor(const llvm::Module &module) {
   const bool hasManyLoops = llvm::any_of(module, [](const llvm::Function &f) { return f.size() > manyBlocks; });
-  llvm::cantFail(builder.parsePassPipeline(passes, hasManyLoops ? manyLoopsOptimisation : optimisation));
-  passes.run(module, modules);
-}
-
-static llvm::SmallVector<char, 0> generate(llvm::Module &module, llvm::TargetMachine &machine,
-                                           llvm::CodeGenFileType type) {
-  llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager passes;
-  passes.add(new llvm::TargetLibraryInfoWrapperPass(noLibrary()));
-  if (machine.addPassesToEmitFile(passes, stream, nullptr, type, /*DisableVerify=*/true))
-    throw BackendError("the x86 backend cannot write this kind of file");
-  passes.run(module);
-  return bytes;
+  return hasManyLoops ? manyLoopsOptimisation : optimisation;
 }
 
 /// Throws when the object needs a symbol that Abi.h does not promise.
@@ -153,28 +107,23 @@ static void checkSymbols(llvm::StringRef bytes) {
 }
 
 std::vector<char> emitObject(llvm::Module &module, const CpuTarget &target, const StageSink &sink) {
-  std::string errors;
-  module.getContext().setDiagnosticHandlerCallBack(noteError, &errors);
+  const LlvmErrors errors(module.getContext());
   const std::unique_ptr<llvm::TargetMachine> machine = createMachine(target);
   module.setTargetTriple(cpuTriple());
   module.setDataLayout(machine->createDataLayout());
-  optimise(module, *machine);
+  runPasses(module, *machine, pipelineFor(module), &noLibrary());
   storeSingleLanes(module);
   if (target.vectorBits == 256)
     splitMaskedLoads(module, target.vectorBits);
   if (sink) {
-    std::string text;
-    llvm::raw_string_ostream(text) << module;
-    sink("llvm", text);
+    sink("llvm", textOf(module));
     // Code generation changes the module: the listing is made from a copy.
     const auto copy = llvm::CloneModule(module);
-    const auto listing = generate(*copy, *machine, llvm::CodeGenFileType::AssemblyFile);
+    const auto listing = generate(*copy, *machine, llvm::CodeGenFileType::AssemblyFile, &noLibrary());
     sink("asm", std::string(listing.begin(), listing.end()));
   }
-  const auto bytes = generate(module, *machine, llvm::CodeGenFileType::ObjectFile);
-  module.getContext().setDiagnosticHandlerCallBack(nullptr);
-  if (!errors.empty())
-    throw BackendError(errors);
+  const auto bytes = generate(module, *machine, llvm::CodeGenFileType::ObjectFile, &noLibrary());
+  errors.check();
   checkSymbols(llvm::StringRef(bytes.data(), bytes.size()));
   return std::vector<char>(bytes.begin(), bytes.end());
 }

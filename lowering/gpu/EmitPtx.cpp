@@ -7,22 +7,13 @@
 
 #include "lowering/gpu/EmitPtx.h"
 
-#include "lowering/FatalErrors.h"
+#include "lowering/CodeGeneration.h"
 
-#include "llvm/Analysis/AliasAnalysis.h"
-#include "llvm/Analysis/TargetLibraryInfo.h"
-#include "llvm/IR/DiagnosticInfo.h"
-#include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
-#include "llvm/IR/LegacyPassManager.h"
-#include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/Support/raw_ostream.h"
-#include "llvm/Target/TargetMachine.h"
 
 namespace kiln::lowering::gpu {
 
@@ -50,35 +41,9 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(const GpuTarget &targe
       gpuTriple(), target.architecture, "", options, {}, {}, llvm::CodeGenOptLevel::Default));
 }
 
-/// Notes the errors that LLVM reports without stopping; remarks and warnings are dropped.
-static void noteError(const llvm::DiagnosticInfo *info, void *errors) {
-  if (info->getSeverity() != llvm::DS_Error)
-    return;
-  llvm::raw_string_ostream stream(*static_cast<std::string *>(errors));
-  llvm::DiagnosticPrinterRawOStream printer(stream);
-  info->print(printer);
-  stream << "\n";
-}
-
 static constexpr llvm::StringLiteral optimisation =
     "function(scalarizer,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),"
     "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,scalarizer)";
-
-static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::PassBuilder builder(&machine);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager callGraph;
-  llvm::ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(callGraph);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, callGraph, modules);
-  llvm::ModulePassManager passes;
-  llvm::cantFail(builder.parsePassPipeline(passes, optimisation));
-  passes.run(module, modules);
-}
 
 /// What `insert` adds its element to, when that is a vector of one element in other clothes:
 ///
@@ -117,28 +82,16 @@ static void buildVectorsWhole(llvm::Module &module) {
 }
 
 std::vector<char> emitPtx(llvm::Module &module, const GpuTarget &target, const StageSink &sink) {
-  std::string errors;
-  module.getContext().setDiagnosticHandlerCallBack(noteError, &errors);
+  const LlvmErrors errors(module.getContext());
   const std::unique_ptr<llvm::TargetMachine> machine = createMachine(target);
   module.setTargetTriple(gpuTriple());
   module.setDataLayout(machine->createDataLayout());
-  optimise(module, *machine);
+  runPasses(module, *machine, optimisation);
   buildVectorsWhole(module);
-  if (sink) {
-    std::string text;
-    llvm::raw_string_ostream(text) << module;
-    sink("llvm", text);
-  }
-  llvm::SmallVector<char, 0> ptx;
-  llvm::raw_svector_ostream stream(ptx);
-  llvm::legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile,
-                                   /*DisableVerify=*/true))
-    throw BackendError("the NVPTX backend cannot write text");
-  passes.run(module);
-  module.getContext().setDiagnosticHandlerCallBack(nullptr);
-  if (!errors.empty())
-    throw BackendError(errors);
+  if (sink)
+    sink("llvm", textOf(module));
+  const auto ptx = generate(module, *machine, llvm::CodeGenFileType::AssemblyFile);
+  errors.check();
   if (sink)
     sink("ptx", std::string(ptx.begin(), ptx.end()));
   return {ptx.begin(), ptx.end()};
