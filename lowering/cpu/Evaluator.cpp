@@ -235,9 +235,15 @@ Value Evaluator::positionOf(AffineExpr expr, const Index &index) {
     return make<arith::MulIOp>(lhs, rhs);
   case AffineExprKind::Mod:
     return make<arith::RemUIOp>(lhs, rhs);
-  default:
+  case AffineExprKind::FloorDiv:
     return make<arith::DivUIOp>(lhs, rhs);
+  case AffineExprKind::CeilDiv: // no operation moves elements so
+  case AffineExprKind::Constant:
+  case AffineExprKind::DimId:
+  case AffineExprKind::SymbolId:
+    break;
   }
+  llvm_unreachable("a binary operation of another kind");
 }
 
 Value Evaluator::move(tile::MoveOp op, const Index &index) {

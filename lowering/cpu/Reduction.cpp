@@ -49,11 +49,13 @@ Value Reduction::pick(Value a, Value b) {
     if (type.isInteger(1))
       return e.make<arith::AndIOp>(a, b);
     return real ? e.make<arith::MinNumFOp>(a, b) : e.make<arith::MinSIOp>(a, b);
-  default:
+  case tile::ReduceKind::Max:
+  case tile::ReduceKind::ArgMax:
     if (type.isInteger(1))
       return e.make<arith::OrIOp>(a, b);
     return real ? e.make<arith::MaxNumFOp>(a, b) : e.make<arith::MaxSIOp>(a, b);
   }
+  llvm_unreachable("a reduction of another kind");
 }
 
 /// Integers that order as the elements do: −0 as +0, NaN below −∞.
