@@ -1,33 +1,13 @@
-// A folder below the system's temporary one that is gone when the test ends.
+// A folder that is gone when the test ends, and texts in files.
 
 #pragma once
 
-#include <cerrno>
-#include <cstdlib>
-#include <filesystem>
+#include "tools/files/TemporaryFolder.h"
+
 #include <fstream>
 #include <iterator>
-#include <string>
-#include <system_error>
 
-class TemporaryFolder {
-public:
-  TemporaryFolder() {
-    path = (std::filesystem::temp_directory_path() / "kiln-test-XXXXXX").string(); // mkdtemp fills in the end
-    if (!mkdtemp(path.data()))
-      throw std::filesystem::filesystem_error("expected to make a folder, but could not", path,
-                                              std::error_code(errno, std::generic_category()));
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder &) = delete;
-
-  std::string operator/(const std::string &name) const { return path + "/" + name; }
-
-  std::string path;
-};
+using kiln::tools::TemporaryFolder;
 
 inline void writeText(const std::string &path, const std::string &text) {
   std::ofstream(path, std::ios::binary) << text;

@@ -1,9 +1,15 @@
-// A folder for what a program needs only while it runs.
+// A folder for what a program or a test needs only while it runs.
 
 #pragma once
 
+#include "dialect/dsl/Types.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string>
+#include <system_error>
 
 namespace kiln::tools {
 
@@ -11,15 +17,22 @@ namespace kiln::tools {
 class TemporaryFolder {
 public:
   /// Throws Error (device) when it cannot be made.
-  explicit TemporaryFolder(const std::string &prefix);
-  ~TemporaryFolder();
+  explicit TemporaryFolder(const std::string &prefix = "kiln")
+      : path((std::filesystem::temp_directory_path() / (prefix + "-XXXXXX")).string()) { // mkdtemp fills in the end
+    if (!::mkdtemp(path.data()))
+      throw Error("expected to make a folder '" + path + "', but could not: " + std::strerror(errno), Fault::device);
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
   TemporaryFolder(const TemporaryFolder &) = delete;
   TemporaryFolder &operator=(const TemporaryFolder &) = delete;
 
-  const std::filesystem::path &path() const { return folder; }
+  /// The path of what is called so in it.
+  std::string operator/(const std::string &name) const { return path + "/" + name; }
 
-private:
-  std::filesystem::path folder;
+  std::string path;
 };
 
 } // namespace kiln::tools

@@ -47,9 +47,9 @@ private:
 /// A disk cache of our own that is empty at first and gone at the end.
 class FreshCache {
 public:
-  FreshCache() { setenv("KILN_CACHE", folder.path().c_str(), 1); } // read when the first kernel is compiled
+  FreshCache() { setenv("KILN_CACHE", folder.path.c_str(), 1); } // read when the first kernel is compiled
   void empty() const {
-    for (const auto &entry : std::filesystem::directory_iterator(folder.path()))
+    for (const auto &entry : std::filesystem::directory_iterator(folder.path))
       std::filesystem::remove_all(entry.path());
   }
 

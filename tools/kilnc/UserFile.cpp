@@ -118,7 +118,7 @@ static void *load(const std::string &path, const fs::path &object) {
 
 static void *compileAndLoad(const std::string &path, const std::vector<std::string> &includes) {
   const TemporaryFolder folder("kilnc");
-  const fs::path object = folder.path() / "unit.so";
+  const fs::path object = folder / "unit.so";
   std::vector<std::string> words = compilerCommand();
   // The object's own definitions come before this program's: the file may be a changed copy of a built-in kernel's.
   for (const char *flag : {"-std=c++20", "-O0", "-shared", "-fPIC", "-Wl,-Bsymbolic", "-I."})
