@@ -17,8 +17,8 @@
 // On a GPU it is an entry of a PTX module with one 8-byte parameter for each slot, in the same order. A program is a
 // block, of as many threads as `.reqntid` says; its coordinates are %ctaid. Beside the shared variables of the module
 // it has as many bytes of dynamic shared memory as the module's constant `k_shared_bytes` (.b64) says, none without
-// one. A module whose kernel checks or prints has a variable `kiln_console`, a GpuConsole, and its texts, variables
-// `text_N` of bytes that end with a zero.
+// one; comments of the module say which buffers lie where in it. A module whose kernel checks or prints has a variable
+// `kiln_console`, a GpuConsole, and its texts, variables `text_N` of bytes that end with a zero.
 
 #pragma once
 
@@ -39,6 +39,8 @@ inline constexpr int64_t scratchAlignment = 64;
 using CpuKernel = void (*)(const void *args, int64_t program, void *scratch);
 inline constexpr const char *scratchSuffix = "_scratch_bytes";
 inline constexpr const char *sharedSuffix = "_shared_bytes";
+/// Begins a comment that names a part of a kernel's shared memory; then come KERNEL OFFSET BYTES NAME.
+inline constexpr const char *sharedPart = "// kiln.shared ";
 inline constexpr const char *checkFailed = "kiln_check_failed";
 inline constexpr const char *printTile = "kiln_print";
 

@@ -303,7 +303,7 @@ def AllocateShared : Pass<"gpu-allocate-shared", "::mlir::func::FuncOp"> {
   let summary = "places every buffer in the program's shared memory";
   let description = [{
     Buffers that are never alive together share bytes. `offset` of each `simt.buffer` is its place, `simt.shared_bytes` of
-    the function the sum.
+    the function the sum; `simt.shared_parts` names them for the PTX: offset, bytes, source line.
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect"];
   let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes that a program may use">];

@@ -43,6 +43,7 @@ RankedTensorType withLayout(Type tile, LayoutAttr layout) {
 /// simt.vector        i64 from 1, an access: elements that lie together in a thread  (gpu-coalesce-accesses)
 /// simt.mma           unit, a product that the tensor core computes                  (gpu-select-instructions)
 /// simt.shared_bytes  i64 from 0, a function                                         (gpu-allocate-shared)
+/// simt.shared_parts  strings, a function: "offset bytes file:line" of each buffer   (gpu-allocate-shared)
 LogicalResult SimtDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   auto expected = [&](const char *what) {
@@ -60,6 +61,12 @@ LogicalResult SimtDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return isa<tile::DotOp>(op) && isa<UnitAttr>(attribute.getValue()) ? success() : expected("a unit on a 'tile.dot'");
   if (name == "simt.shared_bytes")
     return isa<FunctionOpInterface>(op) && isNumber(0) ? success() : expected("an i64 from 0 on a function");
+  if (name == "simt.shared_parts") {
+    auto parts = dyn_cast<ArrayAttr>(attribute.getValue());
+    return isa<FunctionOpInterface>(op) && parts && llvm::all_of(parts, llvm::IsaPred<StringAttr>)
+               ? success()
+               : expected("strings on a function");
+  }
   return op->emitError() << "expected an attribute that the 'simt' dialect has, but got '" << name << "'";
 }
 

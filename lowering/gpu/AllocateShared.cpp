@@ -10,7 +10,9 @@
 #include "lowering/analysis/Lifetimes.h"
 
 #include "mlir/Interfaces/LoopLikeInterface.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 
@@ -60,6 +62,12 @@ private:
   int64_t next = 0;
 };
 
+/// A buffer as the PTX names it (lowering/Abi.h): offset, bytes, and the source line that it is for.
+std::string partOf(simt::BufferOp buffer, int64_t offset) {
+  return llvm::formatv("{0} {1} {2}", offset, cast<MemRefType>(buffer.getType()).getDimSize(0),
+                       llvm::sys::path::filename(sourceLine(buffer.getLoc())));
+}
+
 struct AllocateShared : impl::AllocateSharedBase<AllocateShared> {
   using AllocateSharedBase::AllocateSharedBase;
 
@@ -80,9 +88,15 @@ struct AllocateShared : impl::AllocateSharedBase<AllocateShared> {
                           << ": choose smaller tiles, or loop over parts of them";
       return signalPassFailure();
     }
-    for (const auto &[buffer, offset] : llvm::zip_equal(buffers, placement.offsets))
+    Builder builder(func.getContext());
+    SmallVector<Attribute> parts;
+    for (const auto &[buffer, offset] : llvm::zip_equal(buffers, placement.offsets)) {
       buffer.setOffset(offset);
-    func->setAttr("simt.shared_bytes", Builder(func.getContext()).getI64IntegerAttr(placement.bytes));
+      parts.push_back(builder.getStringAttr(partOf(buffer, offset)));
+    }
+    func->setAttr("simt.shared_bytes", builder.getI64IntegerAttr(placement.bytes));
+    if (!parts.empty())
+      func->setAttr("simt.shared_parts", builder.getArrayAttr(parts));
   }
 };
 

@@ -167,6 +167,16 @@ struct LowerKernelArguments : impl::LowerKernelArgumentsBase<LowerKernelArgument
         lower(func);
   }
 
+  /// Comments of the PTX that say what lies where in shared memory, for who reads or checks it.
+  static void nameSharedParts(func::FuncOp kernel, ArrayAttr parts) {
+    SmallVector<Attribute> lines;
+    for (const auto part : parts.getAsRange<StringAttr>())
+      lines.push_back(StringAttr::get(kernel.getContext(),
+                                      llvm::Twine(abi::sharedPart) + kernel.getName() + " " + part.getValue()));
+    kernel->getParentOp()->setAttr(LLVM::LLVMDialect::getModuleLevelAsmAttrName(),
+                                   ArrayAttr::get(kernel.getContext(), lines));
+  }
+
   static void lower(func::FuncOp func) {
     OpBuilder builder(func);
     Block &entry = func.front();
@@ -190,6 +200,8 @@ struct LowerKernelArguments : impl::LowerKernelArgumentsBase<LowerKernelArgument
       LLVM::GlobalOp::create(builder, func.getLoc(), builder.getI64Type(), /*isConstant=*/true, LLVM::Linkage::External,
                              (func.getName() + abi::sharedSuffix).str(), builder.getI64IntegerAttr(bytes.getInt()),
                              /*alignment=*/8, /*addrSpace=*/1);
+    if (const auto parts = func->getAttrOfType<ArrayAttr>("simt.shared_parts"))
+      nameSharedParts(func, parts);
     kernel.walk([](func::ReturnOp op) {
       OpBuilder at(op);
       LLVM::ReturnOp::create(at, op.getLoc(), ValueRange());

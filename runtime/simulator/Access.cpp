@@ -56,7 +56,8 @@ std::optional<uint32_t> sharedPlace(const Warp &warp, const char *at) {
 static void expectNoMbarrier(Warp &warp, const Step &step, int lane, uint32_t offset, int bytes, AccessKind kind) {
   if (const auto place = warp.cta.mbarriers.overlapping(offset, static_cast<uint32_t>(bytes)))
     warp.report(Check::mbarrier, step, lane,
-                fmt::format("{} {} bytes at {}, where the mbarrier at {} lies", verb(kind), bytes, offset, *place));
+                fmt::format("{} {} bytes at {}, where the mbarrier at {} lies", verb(kind), bytes, offset,
+                            warp.cta.placeText(*place)));
 }
 
 /// Offsets into a window of `size` bytes that begins at `base` on the host; lanes have `stride` bytes each.

@@ -50,16 +50,16 @@ bool completeAt(Warp &warp, const Step &step, int lane, const uint32_t *list, ui
       warp.report(Check::proxy, step, lane,
                   fmt::format("an asynchronous engine is to complete bytes at the mbarrier at {}, with no "
                               "fence.proxy.async or fence.mbarrier_init since it was made",
-                              *place));
+                              warp.cta.placeText(*place)));
     operation.completion = BulkOperation::Completion::mbarrier;
     operation.mbarrier = *place;
     operation.transactions = bytes;
     return true;
   }
   if (place)
-    warp.report(
-        Check::mbarrier, step, lane,
-        fmt::format("is to complete bytes at an mbarrier at {}, {}", *place, warp.cta.mbarriers.absence(*place)));
+    warp.report(Check::mbarrier, step, lane,
+                fmt::format("is to complete bytes at an mbarrier at {}, {}", warp.cta.placeText(*place),
+                            warp.cta.mbarriers.absence(*place)));
   else if (at)
     warp.report(Check::mbarrier, step, lane, "expected an mbarrier in shared memory, but got an address elsewhere");
   return false;

@@ -161,7 +161,7 @@ static Code decodeFunction(const ptx::Module &module, int function, Program &pro
 }
 
 std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> module, const std::string &name,
-                                            Memory &memory) {
+                                            Memory &memory, const std::string &names) {
   const int entry = module->find(name);
   if (entry < 0 || !module->functions[static_cast<size_t>(entry)].isEntry) {
     std::string names;
@@ -186,6 +186,8 @@ std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> m
   const std::vector<int> reached = reachableFrom(*module, entry);
   Storage storage(*module, memory, reached);
   program->sharedBytes = storage.sharedBytes();
+  program->sharedNames.read(*module->text, name, "PTX line");
+  program->sharedNames.read(names, name, "line");
   for (const int function : reached)
     program->codes.push_back(decodeFunction(*module, function, *program, storage, reached));
   program->variables = storage.allocated();

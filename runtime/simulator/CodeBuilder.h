@@ -30,9 +30,10 @@ private:
   int64_t shared = 0;
 };
 
-/// Decodes the kernel called `name`. Throws Error with the PTX line for what is no kernel or not supported.
+/// Decodes the kernel called `name`; `names` says more of its shared memory than the text's own comments do
+/// (SharedNames.h). Throws Error with the PTX line for what is no kernel or not supported.
 std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> module, const std::string &name,
-                                            Memory &memory);
+                                            Memory &memory, const std::string &names = {});
 
 /// Where the .local and .param variables of a function lie in a lane's memory.
 struct LocalLayout {

@@ -102,6 +102,8 @@ public:
   int engineOf(uint32_t mbarrier) const;
   /// Reports what happened to nobody in particular.
   void report(Check check, const ptx::Place &place, const std::string &text);
+  /// A place in shared memory, with its name: "128 ('full')".
+  std::string placeText(uint32_t place) const { return std::to_string(place) + grid.program.sharedNames.at(place); }
   /// Bytes that an mbarrier expects have come.
   void completeTransactions(uint32_t mbarrier, int64_t bytes, const ptx::Place &place);
   /// The warpgroup that a warp is of.
@@ -112,6 +114,7 @@ public:
 private:
   int64_t progress() const;
   void reportDeadlock();
+  std::string whereOf(const Wait &wait) const;
   std::string elsewhere(const Wait &wait) const;
   std::string lackOf(uint32_t mbarrier) const;
   struct Barrier {

@@ -43,8 +43,9 @@ int Cta::engineOf(uint32_t mbarrier) const { return shadow ? shadow->order.engin
 void Cta::completeTransactions(uint32_t mbarrier, int64_t bytes, const ptx::Place &place) {
   Mbarriers::Object *object = mbarriers.find(mbarrier);
   if (!object)
-    return report(Check::mbarrier, place,
-                  fmt::format("its bytes come to an mbarrier at {}, {}", mbarrier, mbarriers.absence(mbarrier)));
+    return report(
+        Check::mbarrier, place,
+        fmt::format("its bytes come to an mbarrier at {}, {}", placeText(mbarrier), mbarriers.absence(mbarrier)));
   if (shadow)
     shadow->order.release(engineOf(mbarrier), object->clock);
   const std::string fault = mbarriers.complete(*object, bytes);
@@ -58,7 +59,8 @@ void Cta::arriveBehindCopies(uint32_t mbarrier, const ptx::Place &place, const C
   Mbarriers::Object *object = mbarriers.find(mbarrier);
   if (!object)
     return report(Check::mbarrier, place,
-                  fmt::format("arrives behind copies at an mbarrier at {}, {}", mbarrier, mbarriers.absence(mbarrier)));
+                  fmt::format("arrives behind copies at an mbarrier at {}, {}", placeText(mbarrier),
+                              mbarriers.absence(mbarrier)));
   if (shadow) {
     object->clock.join(clock);
     for (const int engine : engines)
@@ -116,14 +118,14 @@ static std::string nameOfBarrier(int barrier) {
 /// What a path that cannot go on wants.
 static const Wait &wishOf(const Path &path) { return path.wait.kind == Wait::Kind::none ? path.asked : path.wait; }
 
-static std::string whereOf(const Wait &wait) {
+std::string Cta::whereOf(const Wait &wait) const {
   switch (wait.kind) {
   case Wait::Kind::none:
     return "running";
   case Wait::Kind::barrier:
     return fmt::format("at {}", nameOfBarrier(static_cast<int>(wait.index)));
   case Wait::Kind::mbarrier:
-    return fmt::format("at the mbarrier at {}", wait.index);
+    return fmt::format("at the mbarrier at {}", placeText(wait.index));
   case Wait::Kind::bulkGroups:
     return "waiting for bulk copies";
   case Wait::Kind::registers:
@@ -180,8 +182,8 @@ void Cta::reportDeadlock() {
       const std::string who = fmt::format("lanes {:#x} of warp {} wait", path.mask, warp.index);
       std::string text;
       if (wish.kind == Wait::Kind::mbarrier)
-        text = fmt::format("{} for the end of phase {} of the mbarrier at {}: {}{}", who, wish.phase, wish.index,
-                           lackOf(wish.index), end);
+        text = fmt::format("{} for the end of phase {} of the mbarrier at {}: {}{}", who, wish.phase,
+                           placeText(wish.index), lackOf(wish.index), end);
       else if (wish.kind == Wait::Kind::registers)
         text = fmt::format("{} for {} registers a lane, but only {} of the block's are free", who, wish.index,
                            freeRegisters);

@@ -40,14 +40,15 @@ template <class Visit> static void forObjects(Warp &warp, const Step &step, cons
     if (Mbarriers::Object *object = warp.cta.mbarriers.find(place))
       visit(lane, place, *object);
     else
-      warp.report(Check::mbarrier, step, lane,
-                  fmt::format("{} an mbarrier at {}, {}", does, place, warp.cta.mbarriers.absence(place)));
+      warp.report(
+          Check::mbarrier, step, lane,
+          fmt::format("{} an mbarrier at {}, {}", does, warp.cta.placeText(place), warp.cta.mbarriers.absence(place)));
   });
 }
 
 static void reportFault(Warp &warp, const Step &step, int lane, uint32_t place, const std::string &fault) {
   if (!fault.empty())
-    warp.report(Check::mbarrier, step, lane, fmt::format("{} (mbarrier at {})", fault, place));
+    warp.report(Check::mbarrier, step, lane, fmt::format("{} (mbarrier at {})", fault, warp.cta.placeText(place)));
 }
 
 static uint32_t operandOf(Warp &warp, const Step &step, int lane) { return warp.reg<uint32_t>(step.slots[2])[lane]; }

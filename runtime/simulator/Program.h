@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include "runtime/simulator/SharedNames.h"
 #include "runtime/simulator/ptx/Module.h"
 
 #include <array>
@@ -101,6 +102,7 @@ struct Program {
   uint32_t sharedBytes = 0; // static; dynamic shared memory begins here, at a multiple of 1024 when there is any
   std::array<int, 3> block = {0, 0, 0}; // as the text says: exactly, or at most so many threads; zeros: it does not
   bool blockIsFixed = false;
+  SharedNames sharedNames;
   int maxRegisters = 0; // of a thread, as the text says; 0: it does not
   std::vector<PlacedVariable>
       variables; // those of the module that are used; whoever built the program may release them

@@ -86,7 +86,7 @@ private:
   bool storesTheSame(const Visit &visit, const Cell &cell, unsigned bytes, const char *at) const;
   void reportRace(const Visit &visit, const char *at, uint32_t other, bool otherWrote, uint16_t line);
   void report(const Visit &visit, Check check, const char *at, const char *what);
-  std::string placeText(const char *at) const;
+  std::string placeText(const Cta &cta, const char *at) const;
   bool isShared(const char *at) const { return at >= sharedMemory && at < sharedMemory + sharedBytes; }
   GlobalShadow::Page &pageOf(const char *at);
   Others othersFrom(const Clock &clock) const;

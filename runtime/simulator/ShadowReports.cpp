@@ -14,7 +14,7 @@ namespace kiln::simulator {
 void Shadow::report(const Visit &visit, Check check, const char *at, const char *what) {
   if (visit.warp.cta.grid.checks.has(check))
     visit.warp.report(check, visit.step, visit.lane,
-                      fmt::format("{} {}, {}", visit.reads ? "reads" : "writes", placeText(at), what));
+                      fmt::format("{} {}, {}", visit.reads ? "reads" : "writes", placeText(visit.warp.cta, at), what));
 }
 
 void Shadow::reportRace(const Visit &visit, const char *at, uint32_t other, bool otherWrote, uint16_t line) {
@@ -35,12 +35,13 @@ void Shadow::reportRace(const Visit &visit, const char *at, uint32_t other, bool
       line ? fmt::format(" ({})", visit.warp.program.textOf(visit.warp.program.placeOf(line))) : "";
   visit.warp.report(check, visit.step, visit.lane,
                     fmt::format("{} {}, which {} has {}{}, and nothing orders the two",
-                                visit.writes ? "writes" : "reads", placeText(at), who, otherWrote ? "written" : "read",
-                                where));
+                                visit.writes ? "writes" : "reads", placeText(cta, at), who,
+                                otherWrote ? "written" : "read", where));
 }
 
-std::string Shadow::placeText(const char *at) const {
-  return isShared(at) ? fmt::format("byte {} of .shared", at - sharedMemory)
+std::string Shadow::placeText(const Cta &cta, const char *at) const {
+  const auto offset = static_cast<uint32_t>(at - sharedMemory);
+  return isShared(at) ? fmt::format("byte {} of .shared{}", offset, cta.grid.program.sharedNames.at(offset))
                       : fmt::format("the byte at {:#x}", reinterpret_cast<uint64_t>(at));
 }
 

@@ -214,9 +214,9 @@ static void reportOperand(Warp &warp, const Step &step, const char *name, const 
   if (const std::string fault = matrix.fault(); !fault.empty())
     warp.report(Check::wgmma, step, 0, fmt::format("{}: {}", name, fault));
   if (!inside)
-    warp.report(
-        Check::bounds, step, 0,
-        fmt::format("reads {} at {} in .shared, beyond its {} bytes", name, matrix.start, warp.cta.sharedBytes()));
+    warp.report(Check::bounds, step, 0,
+                fmt::format("reads {} at {} in .shared, beyond its {} bytes", name, warp.cta.placeText(matrix.start),
+                            warp.cta.sharedBytes()));
 }
 
 /// From here to the end of its group the warp reads the part of a matrix: in chunks that lie in shared memory.

@@ -277,6 +277,13 @@ func.func @attribute_mma(%x: f32) {
 
 // -----
 
+// expected-error@+1 {{expected 'simt.shared_parts' to be strings on a function, but got [128]}}
+func.func @attribute_parts() attributes {simt.shared_parts = [128]} {
+  return
+}
+
+// -----
+
 // expected-error@+1 {{expected 'simt.shared_bytes' to be an i64 from 0 on a function, but got -1}}
 func.func @attribute_bytes() attributes {simt.shared_bytes = -1 : i64} {
   return

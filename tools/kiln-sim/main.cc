@@ -33,7 +33,7 @@ using namespace kiln::simulator;
 
 namespace {
 struct Options {
-  std::string file, caseFolder, kernel, args;
+  std::string file, caseFolder, kernel, args, names;
   std::vector<int> grid = {1}, block = {1};
   uint32_t shared = 0;
   std::string report;
@@ -106,7 +106,8 @@ static int simulateCase(const Options &options) {
 static int simulate(const Options &options) {
   const auto module = std::make_shared<ptx::Module>(ptx::parse(readText(options.file)));
   Memory memory;
-  const auto program = buildProgram(module, options.kernel.empty() ? onlyKernel(*module) : options.kernel, memory);
+  const auto program = buildProgram(module, options.kernel.empty() ? onlyKernel(*module) : options.kernel, memory,
+                                    options.names.empty() ? "" : readText(options.names));
   const std::vector<Argument> arguments = parseArguments(*program, options.args, memory);
   std::vector<char> block(program->parameterBytes);
   for (size_t i = 0; i < arguments.size(); ++i)
@@ -144,6 +145,10 @@ static int runProgram(int argc, char **argv) {
   app.add_option("--block", options.block, "threads of a block: 128 or 32,4")->delimiter(',');
   app.add_option("--shared", options.shared, "bytes of dynamic shared memory");
   app.add_option("--args", options.args, "arguments: x.npy, x.npy->out.npy, f32[4x500]->out.npy, 5, 2.5");
+  app.add_option(
+      "--names", options.names,
+      "a file of lines '// kiln.shared KERNEL OFFSET BYTES NAME', which findings call parts of shared memory "
+      "by, as those in the PTX");
   for (const Setting &setting : settings())
     app.add_option_function<std::string>(
         fmt::format("--{}", setting.name),

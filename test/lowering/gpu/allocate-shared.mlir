@@ -25,6 +25,7 @@ func.func @one_after_the_other(%x: tensor<32xf32, #row>) attributes {tile.kernel
 // Two that are lie apart, each at a multiple of 128 bytes.
 // CHECK-LABEL: func @together
 // CHECK-SAME: simt.shared_bytes = 384 : i64
+// CHECK-SAME: simt.shared_parts = ["0 130 {{.*}}allocate-shared.mlir:{{[0-9]+}}", "256 128 {{.*}}allocate-shared.mlir:{{[0-9]+}}"]
 // CHECK: simt.buffer {offset = 0 : i64} : memref<130xi8, 3>
 // CHECK: simt.buffer {offset = 256 : i64} : memref<128xi8, 3>
 func.func @together(%x: tensor<32xf32, #row>) attributes {tile.kernel} {

@@ -66,6 +66,16 @@ func.func private @use(i64, i64, i64)
 
 // -----
 
+// What lies in shared memory is named by comments of the text.
+// CHECK-LABEL: module attributes {llvm.module_asm =
+// CHECK-SAME: ["// kiln.shared shared 0 128 a.cc:12", "// kiln.shared shared 128 64 b.cc:7"]
+func.func @shared() attributes {tile.kernel, simt.shared_bytes = 192 : i64,
+                                simt.shared_parts = ["0 128 a.cc:12", "128 64 b.cc:7"]} {
+  return
+}
+
+// -----
+
 // As many threads as the kernel has warps of 32.
 // CHECK-LABEL: llvm.func ptx_kernelcc @usual(
 // CHECK-SAME: ["nvvm.reqntid", "128"]
