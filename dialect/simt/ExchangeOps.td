@@ -4,10 +4,10 @@
 #define KILN_DIALECT_SIMT_EXCHANGEOPS_TD
 
 include "dialect/simt/SimtDialect.td"
+include "dialect/tile/ElementTypes.td"
 
-def Simt_Element : AnyTypeOf<[I1, I8, I32, I64, BF16, F16, F32, F64], "element type">;
 /// A tile with a layout.
-def Simt_Tile : Type<And<[StaticShapeTensorOf<[Simt_Element]>.predicate,
+def Simt_Tile : Type<And<[StaticShapeTensorOf<[Tile_Element]>.predicate,
     CPred<"::llvm::isa_and_present<::kiln::simt::LayoutAttr>(::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding())">]>,
     "tile with a layout", "::mlir::RankedTensorType">;
 /// Shared memory of the program, as bytes.

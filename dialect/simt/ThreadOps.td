@@ -4,6 +4,7 @@
 #define KILN_DIALECT_SIMT_THREADOPS_TD
 
 include "dialect/simt/SimtDialect.td"
+include "dialect/tile/ElementTypes.td"
 
 def Simt_Space : I32EnumAttr<"Space", "memory of a GPU", [
     I32EnumAttrCase<"Global", 0, "global">, I32EnumAttrCase<"Shared", 1, "shared">]> {
@@ -11,7 +12,7 @@ def Simt_Space : I32EnumAttr<"Space", "memory of a GPU", [
 }
 
 /// What is loaded or stored at once: a vector of 8 to 128 bits.
-def Simt_Packet : VectorOfRankAndType<[1], [I8, I32, I64, BF16, F16, F32, F64]>;
+def Simt_Packet : VectorOfRankAndType<[1], Tile_Stored>;
 /// An address: 64 bits of global memory, 32 bits of shared memory.
 def Simt_Address : AnyTypeOf<[I32, I64], "address">;
 

@@ -7,6 +7,7 @@
 #ifndef KILN_DIALECT_TILE_TILEDIALECT_TD
 #define KILN_DIALECT_TILE_TILEDIALECT_TD
 
+include "dialect/tile/ElementTypes.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/Interfaces/InferIntRangeInterface.td"
@@ -30,11 +31,8 @@ class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemo
 /// What is known of the integers that an operation makes.
 def Tile_HasRange : DeclareOpInterfaceMethods<InferIntRangeInterface, ["inferResultRanges"]>;
 
-def Tile_Float : AnyTypeOf<[BF16, F16, F32, F64], "float">;
+def Tile_Float : AnyTypeOf<Tile_Floats, "float">;
 def Tile_Integer : AnyTypeOf<[I1, I8, I32, I64], "integer">;
-/// Those of ElementTypes.def.
-defvar Tile_Elements = [I1, I8, I32, I64, BF16, F16, F32, F64];
-def Tile_Element : AnyTypeOf<Tile_Elements, "element type">;
 
 /// A tile of rank 1 to 5 whose extents are static and at least 1.
 class Tile_TensorOf<list<Type> elements, string names> : Type<And<[
@@ -49,6 +47,6 @@ def Tile_IntegerValue : AnyTypeOf<[I8, I32, I64, Tile_TensorOf<[I8, I32, I64], "
 def Tile_IntegerTensor : Tile_TensorOf<[I32, I64], "i32 or i64">;
 def Tile_BoolValue : AnyTypeOf<[I1, Tile_TensorOf<[I1], "i1">], "bool tile or scalar">;
 /// A kernel argument: memory with extents and strides, each static or dynamic. bool is stored as i8.
-def Tile_View : StridedMemRefOf<[I8, I32, I64, BF16, F16, F32, F64]>;
+def Tile_View : StridedMemRefOf<Tile_Stored>;
 
 #endif

@@ -1,0 +1,14 @@
+// The element types of ElementTypes.def, as lists that constraints of operations are made of.
+
+#ifndef KILN_DIALECT_TILE_ELEMENTTYPES_TD
+#define KILN_DIALECT_TILE_ELEMENTTYPES_TD
+
+include "mlir/IR/CommonTypeConstraints.td"
+
+defvar Tile_Floats = [BF16, F16, F32, F64];
+/// In memory, where a bool is an i8.
+defvar Tile_Stored = [I8, I32, I64] # Tile_Floats;
+defvar Tile_Elements = [I1] # Tile_Stored;
+def Tile_Element : AnyTypeOf<Tile_Elements, "element type">;
+
+#endif
