@@ -9,8 +9,8 @@ namespace kiln::simulator::test {
 
 static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
 
-static const char *const registers =
-    ".shared .align 16 .b32 data[32];\n.reg .b64 %s<4>;\n.reg .b32 %r<12>;\n.reg .pred %q<3>;";
+static const char *const registers = ".shared .align 16 .b32 data[32];\n.shared .b64 bar;\n.reg .b16 %h;\n.reg .b64 "
+                                     "%s<4>;\n.reg .b32 %r<12>;\n.reg .pred %q<3>;";
 
 static std::vector<uint32_t> run(const std::string &body, int threads, std::vector<std::string> *found,
                                  Schedule schedule = {}) {
@@ -72,6 +72,25 @@ TEST(ClusterTest, RefusesMoreBlocks) {
   Memory memory;
   const auto parsed = std::make_shared<ptx::Module>(ptx::parse(two));
   expectError([&] { buildProgram(parsed, "k", memory); }, {"expected clusters of one block", "but got 2x1x1"});
+}
+
+// A copy to several blocks of a cluster names those that there are.
+TEST(ClusterTest, HasNoOtherBlockToCopyTo) {
+  const auto copyTo = [](int mask) {
+    std::vector<std::string> found;
+    run(fmt::format(
+            "mbarrier.init.shared::cta.b64 [bar], 1;\nfence.proxy.async;\n"
+            "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;\nmov.b16 %h, {};\n"
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [data], [%p0], "
+            "16, [bar], %h;\n"
+            "W:\nmbarrier.try_wait.parity.shared::cta.b64 %q0, [bar], 0;\n@!%q0 bra W;\n",
+            mask),
+        1, &found);
+    return found;
+  };
+  EXPECT_EQ(copyTo(1), std::vector<std::string>{});
+  EXPECT_EQ(copyTo(3), std::vector<std::string>{
+                           "bounds: expected a mask of the cluster's blocks, of which there is one, but got 0x3"});
 }
 
 // Kernels that overlap others, and what waits for these, run as if they did not.
