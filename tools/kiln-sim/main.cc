@@ -133,9 +133,10 @@ static int simulate(const Options &options) {
 
 static int runProgram(int argc, char **argv) {
   Options options;
-  CLI::App app("Runs a kernel of a PTX file without a GPU, and says what it did wrong.\n"
-               "Example: kiln-sim scale.ptx --grid 4 --block 128 --args 'x.npy, f32[500]->y.npy, 500, 2.5'",
-               "kiln-sim");
+  CLI::App app(
+      "Runs a kernel of a PTX file without a GPU, and says what it did wrong.\n"
+      "Example: kiln-sim scale.ptx --kernel scale --grid 4 --block 128 --args 'x.npy, f32[500]->y.npy, 500, 2.5'",
+      "kiln-sim");
   CLI::Option *const file = app.add_option("file", options.file, "PTX text");
   CLI::Option *const folder =
       app.add_option("--case", options.caseFolder, "run a case of a corpus, and compare what comes out");
