@@ -144,6 +144,29 @@ void explainRegisters(func::FuncOp func, Explanation &explanation) {
                            sourceLine(where->getLoc())));
 }
 
+/// How many of what the passes chose.
+void explainCounts(func::FuncOp func, Explanation &explanation) {
+  int64_t accesses = 0, whole = 0, products = 0, tensorCore = 0, conversions = 0, shuffled = 0, shared = 0;
+  func.walk([&](Operation *op) {
+    if (auto dot = dyn_cast<tile::DotOp>(op)) {
+      ++products;
+      tensorCore += dot->hasAttr("simt.mma");
+    } else if (auto convert = dyn_cast<simt::ConvertOp>(op)) {
+      const std::string how = conversion(convert);
+      ++conversions;
+      shared += StringRef(how).starts_with("through");
+      shuffled += StringRef(how).ends_with("shuffles");
+    } else if (op->hasAttr("simt.vector")) {
+      ++accesses;
+      whole += whyNarrow(op).empty();
+    }
+  });
+  explanation.add(format("accesses: {}, of which {} move 16 bytes at a time", accesses, whole));
+  explanation.add(format("products: {}, of which {} on tensor cores", products, tensorCore));
+  explanation.add(
+      format("conversions: {}, of which {} through shared memory and {} by shuffles", conversions, shared, shuffled));
+}
+
 void explainTraffic(Operation *op, StringRef what, Value tile, ArrayRef<int64_t> strides, Value buffer,
                     Explanation &explanation) {
   const auto type = cast<RankedTensorType>(tile.getType());
@@ -164,6 +187,7 @@ void explainLayouts(ModuleOp module, Explanation &explanation) {
       return;
     const int64_t warps = warpsOf(func);
     explanation.add(format("kernel '{}': {} threads a program, {} warps", func.getName().str(), 32 * warps, warps));
+    explainCounts(func, explanation);
     explainRegisters(func, explanation);
     func.walk([&](Operation *op) { explainOperation(op, explanation); });
   });
