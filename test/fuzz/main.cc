@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <chrono>
 #include <csignal>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -21,6 +22,9 @@ using namespace kiln::fuzz;
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+using Minutes = std::chrono::duration<double, std::ratio<60>>;
+
 struct Options {
   int programs = 2000;
   uint64_t seed = 1;
@@ -28,6 +32,7 @@ struct Options {
   std::string oracle = "cpu:generic";
   std::vector<std::string> devices = {"cpu", "cpu:x86-64-v3", "cpu:x86-64-v4"};
   int seconds = 60;
+  double minutes = 0;
   bool list = false, keep = false;
 };
 
@@ -71,10 +76,10 @@ static void limit(int seconds) {
 }
 
 /// Runs programs from `first` on; never returns.
-[[noreturn]] static void work(const Options &options, int first, int end, Progress &progress) {
+[[noreturn]] static void work(const Options &options, int first, int end, Clock::time_point until, Progress &progress) {
   const std::shared_ptr<Device> oracle = Device::open(options.oracle);
   const std::vector<std::shared_ptr<Device>> devices = open(options.devices, false);
-  for (int number = first; number < end; ++number) {
+  for (int number = first; number < end && Clock::now() < until; ++number) {
     progress.current = number;
     limit(options.seconds);
     const Program program = generate(options.seed, number);
@@ -120,11 +125,14 @@ static int watch(const Options &options) {
   if (progress == MAP_FAILED)
     throw Error("expected memory to share with the process that runs programs", Fault::device);
   const int begin = std::max(0, options.program), end = options.program < 0 ? options.programs : begin + 1;
-  for (int first = begin; first < end;) {
+  const Clock::time_point until =
+      options.minutes > 0 ? Clock::now() + std::chrono::duration_cast<Clock::duration>(Minutes(options.minutes))
+                          : Clock::time_point::max();
+  for (int first = begin; first < end && Clock::now() < until;) {
     std::fflush(stdout);
     const pid_t child = fork();
     if (child == 0)
-      work(options, first, end, *progress);
+      work(options, first, end, until, *progress);
     int status = 0;
     waitpid(child, &status, 0);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
@@ -154,6 +162,9 @@ int main(int count, char **arguments) {
   app.add_option("--devices", options.devices, "names of devices")->delimiter(',')->capture_default_str();
   app.add_option("--oracle", options.oracle, "the device that is right")->capture_default_str();
   app.add_option("--seconds", options.seconds, "the longest that a program may take, on the processor")
+      ->capture_default_str();
+  app.add_option("--minutes", options.minutes, "begins no program after so long; 0: however long it takes")
+      ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   app.add_flag("--list", options.list, "prints every program");
   app.add_flag("--keep", options.keep, "prints failing programs as they are, not made smaller");
