@@ -207,4 +207,12 @@ ArgumentBlock pack(const std::string &kernel, const Signature &signature, Grid g
   return block;
 }
 
+void checkGpuGrid(const Executable &executable, const uint64_t *block) {
+  constexpr uint64_t most[] = {0x7fffffff, 65535, 65535};
+  if (block[0] > most[0] || block[1] > most[1] || block[2] > most[2])
+    throw Error(
+        fmt::format("kernel '{}': expected a grid of at most {}x{}x{} programs on device '{}', but got {}x{}x{}",
+                    executable.kernel(), most[0], most[1], most[2], executable.device(), block[0], block[1], block[2]));
+}
+
 } // namespace kiln

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "runtime/Signature.h"
+#include "runtime/Executable.h"
 
 #include "llvm/ADT/SmallVector.h"
 
@@ -29,6 +29,9 @@ void checkArguments(const Kernel &kernel, const std::vector<Arg> &args, void *wo
 /// programs, and where an argument cannot be one or does not fit the signature.
 ArgumentBlock pack(const std::string &kernel, const Signature &signature, Grid grid, const std::vector<Arg> &args,
                    void *workspace);
+
+/// Throws Error for a block whose grid no GPU takes.
+void checkGpuGrid(const Executable &executable, const uint64_t *block);
 
 /// `f32[64x32]`, or the scalar's type: an argument as messages name it.
 std::string textOf(const Arg &arg);

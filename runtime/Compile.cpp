@@ -152,7 +152,7 @@ static Signature signatureOf(const Request &request, mlir::ModuleOp module) {
       result.push_back(mlir::ShapedType::isDynamic(value) ? Signature::dynamic : value);
     return result;
   };
-  Signature signature;
+  Signature signature{.where = fmt::format("{}:{}", kernel.loc.file, kernel.loc.line)};
   for (size_t i = 0; i < args.size(); ++i) {
     const Fact fact = factOf(args[i], workspace, device.backend().facts());
     Signature::Parameter parameter{.name = kernel.parameters[i].name, .isView = fact.isView, .type = fact.type};

@@ -35,12 +35,7 @@ public:
 
 private:
   friend PreparedPlan prepare(Device &device, const Plan &plan, const TensorRef &workspace);
-  struct Ready {
-    std::shared_ptr<const Executable> executable;
-    std::vector<uint64_t> block; // see lowering/Abi.h
-  };
-  Device *device = nullptr; // null when there is nothing to launch
-  std::vector<Ready> launches;
+  std::shared_ptr<LaunchList> launches; // null when there is nothing to launch
 };
 
 /// Makes a plan ready to run with `workspace`. What its launches need and is not in memory is compiled, several at a

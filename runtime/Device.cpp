@@ -3,6 +3,7 @@
 #include "runtime/Device.h"
 #include "runtime/Arguments.h"
 #include "runtime/cpu/CpuDevice.h"
+#include "runtime/cuda/CudaDevice.h"
 #include "runtime/simulator/SimulatorDevice.h"
 
 #include <fmt/format.h>
@@ -12,8 +13,8 @@ namespace kiln {
 const std::vector<std::string> &Device::names() {
   static const std::vector<std::string> all = [] {
     std::vector<std::string> names = cpuDevices();
-    for (std::string &name : simulatorDevices())
-      names.push_back(std::move(name));
+    for (const std::vector<std::string> &more : {simulatorDevices(), cudaDevices()})
+      names.insert(names.end(), more.begin(), more.end());
     return names;
   }();
   return all;
@@ -24,7 +25,29 @@ std::shared_ptr<Device> Device::open(const std::string &name) {
     return device;
   if (std::shared_ptr<Device> device = openSimulator(name))
     return device;
+  if (std::shared_ptr<Device> device = openCuda(name))
+    return device;
   throw Error(fmt::format("expected a device out of {}, but got '{}'", fmt::join(names(), ", "), name));
+}
+
+namespace {
+/// One launch after the other.
+class PlainList : public LaunchList {
+public:
+  PlainList(Device &device, std::vector<Ready> launches) : device(device), launches(std::move(launches)) {}
+  void run() override {
+    for (const Ready &launch : launches)
+      device.launch(*launch.executable, launch.block.data());
+  }
+
+private:
+  Device &device;
+  const std::vector<Ready> launches;
+};
+} // namespace
+
+std::unique_ptr<LaunchList> Device::list(std::vector<LaunchList::Ready> launches) {
+  return std::make_unique<PlainList>(*this, std::move(launches));
 }
 
 void Device::launch(const Executable &executable, Grid grid, const std::vector<Arg> &args, void *workspace) {

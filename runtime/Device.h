@@ -13,9 +13,22 @@ class Backend;
 
 namespace kiln {
 
+/// Launches that are asked for again and again, one after the other.
+class LaunchList {
+public:
+  /// A launch with the argument block of lowering/Abi.h that somebody has made and checked for the executable.
+  struct Ready {
+    std::shared_ptr<const Executable> executable;
+    std::vector<uint64_t> block;
+  };
+  virtual ~LaunchList() = default;
+  /// Asks for all of them, in order.
+  virtual void run() = 0;
+};
+
 /// A device: "cpu" (the fast pipeline), "cpu:generic" (the oracle), "cpu:x86-64-v3" and "cpu:x86-64-v4" (the fast
 /// pipeline restricted to that instruction set); "simulator:sm_80" and other architectures (a GPU that is simulated and
-/// checked, see runtime/simulator/SimulatorDevice.h).
+/// checked, see runtime/simulator/SimulatorDevice.h); "cuda:0" and on (NVIDIA's GPUs, by the driver's numbers).
 ///
 /// Copies, fills and launches happen in the order they were asked for, each after the one before; whoever asks may go
 /// on meanwhile. What they read and write on the host (the source of an upload too) is done with when the call returns.
@@ -52,6 +65,9 @@ public:
   /// The same with the argument block of lowering/Abi.h that somebody has made and checked for this executable
   /// (runtime/Arguments.h); it is read before the call returns.
   virtual void launch(const Executable &executable, const uint64_t *block) = 0;
+  /// Launches of this device's executables made ready to be asked for many times: where the device has a way, all
+  /// together cost little more than one. The device must outlive them.
+  virtual std::unique_ptr<LaunchList> list(std::vector<LaunchList::Ready> launches);
   /// Waits for every launch; throws Error with the first check that failed since the last call.
   virtual void synchronize() = 0;
 

@@ -156,20 +156,21 @@ PreparedPlan prepare(Device &device, const Plan &plan, const TensorRef &workspac
   if (const size_t left = preparation.left())
     workTogether(preparation, std::min<size_t>(left, compileThreads()) - 1);
   const std::vector<SharedExecutable> &executables = preparation.result();
-  PreparedPlan ready;
-  ready.device = &device;
+  std::vector<LaunchList::Ready> launches;
   for (size_t i = 0; i < executables.size(); ++i) {
     const std::shared_ptr<const Executable> &executable = executables[i].get();
     const auto &[kernel, config, grid, args] = plan.launches[i];
     const ArgumentBlock block = pack(kernel->name, executable->signature(), grid, args, workspace.data);
-    ready.launches.push_back({executable, {block.begin(), block.end()}});
+    launches.push_back({executable, {block.begin(), block.end()}});
   }
+  PreparedPlan ready;
+  ready.launches = device.list(std::move(launches));
   return ready;
 }
 
 void PreparedPlan::run() const {
-  for (const Ready &launch : launches)
-    device->launch(*launch.executable, launch.block.data());
+  if (launches)
+    launches->run();
 }
 
 void run(Device &device, const Plan &plan, const TensorRef &workspace) { prepare(device, plan, workspace).run(); }

@@ -26,6 +26,7 @@ struct Signature {
     int64_t alignment = 1;
     bool stridesBy16 = false, extentBy16 = false, fits32 = false;
   };
+  std::string where; // the line of the kernel's registration, `file:line`; empty where nobody knows
   std::vector<Parameter> parameters;
   std::vector<abi::Slot> slots;              // of the argument block, after the grid
   std::vector<std::pair<int, int>> disjoint; // views that must not overlap

@@ -16,14 +16,16 @@ namespace kiln {
 /// Elements converted at a time: a buffer of doubles this long stays in the first-level cache.
 static constexpr int64_t chunk = 1024;
 
-Tensor::Tensor(std::shared_ptr<Device> device, Type type, Shape extents) : device(std::move(device)) {
+// It begins as one without memory, whose destructor runs when something throws from then on.
+Tensor::Tensor(std::shared_ptr<Device> opened, Type type, Shape extents) : Tensor() {
   int64_t bytes = bytesOf(type);
   for (int64_t extent : extents)
     if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes))
       throw Error(fmt::format("expected a tensor's extents to be at least 0 and to fit memory, but got {}[{}]",
                               nameOf(type), textOf(extents)));
-  memory = TensorRef::dense(this->device->allocate(bytes), type, std::move(extents));
-  this->device->fillZero(memory.data, bytes);
+  memory = TensorRef::dense(opened->allocate(bytes), type, std::move(extents));
+  device = std::move(opened);
+  device->fillZero(memory.data, bytes);
 }
 
 Tensor::Tensor(Tensor &&other) noexcept

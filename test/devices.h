@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
@@ -13,6 +14,12 @@ namespace kiln::test {
 
 /// The oracle, which the others are compared with.
 inline const std::string oracleDevice = "cpu:generic";
+
+/// A driver that was built beside the tests, in whose GPU the simulator runs the kernels; or the one that does nothing.
+inline std::string stubDriver(const std::string &engine = "simulating") {
+  const auto programs = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  return programs.parent_path() / "lib" / ("libcuda_stub_" + engine + ".so");
+}
 
 /// One device of each pipeline that there is; with `everyProcessor` also those that differ in the processor alone, for
 /// tests of what the processor's instructions decide. The fastest comes first, the oracle last.
@@ -23,6 +30,8 @@ inline std::vector<std::string> testDevices(bool everyProcessor = false) {
   if (everyProcessor)
     devices.push_back("cpu:x86-64-v3");
   devices.push_back("simulator:sm_80");
+  ::setenv("KILN_CUDA_DRIVER", stubDriver().c_str(), /*overwrite=*/0);
+  devices.push_back("cuda:0");
   devices.push_back(oracleDevice);
   return devices;
 }

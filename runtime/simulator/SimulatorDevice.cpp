@@ -226,11 +226,7 @@ void Simulator::launch(const Executable &executable, const uint64_t *block) {
   const auto &kernel = static_cast<const SimulatorExecutable &>(executable);
   if (programsOf(block) == 0)
     return;
-  constexpr std::array<uint64_t, 3> most = {0x7fffffff, 65535, 65535}; // of a GPU
-  if (block[0] > most[0] || block[1] > most[1] || block[2] > most[2])
-    throw Error(fmt::format("kernel '{}': expected a grid of at most 2147483647x65535x65535 programs on device '{}', "
-                            "but got {}x{}x{}",
-                            kernel.kernel(), deviceName, block[0], block[1], block[2]));
+  checkGpuGrid(kernel, block);
   ++launches;
   Schedule mine = schedule;
   mine.threads = hostThreads;

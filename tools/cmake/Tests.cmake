@@ -11,6 +11,7 @@ find_package(GTest REQUIRED)
 function(kiln_gtest name)
   kiln_program(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE GTest::gtest GTest::gtest_main)
+  add_dependencies(${name} cuda_stub_simulating) # whose GPU is one of the devices
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/test ${CMAKE_CURRENT_SOURCE_DIR})
   set(place ${folder})
   while(place) # test-runtime builds what test-runtime-semantics does, too

@@ -8,14 +8,16 @@
 
 #include <sys/mman.h>
 #include <unistd.h>
+#include <vector>
 
 namespace kiln::test {
 
-/// Two pages of memory that may not be touched, and one between them that may. A simulated GPU takes no memory but its
-/// own, which has nothing around it either.
+/// Two pages of memory that may not be touched, and one between them that may. A GPU takes no memory but its
+/// own; a simulated one has nothing around it either.
 class GuardedPage {
 public:
-  explicit GuardedPage(Device &device) : owner(device.name().starts_with("simulator:") ? &device : nullptr) {
+  explicit GuardedPage(Device &device)
+      : device(device), owner(std::holds_alternative<GpuFacts>(device.target().facts) ? &device : nullptr) {
     if (owner) {
       pages = static_cast<char *>(owner->allocate(size)) - size;
       return;
@@ -32,10 +34,20 @@ public:
   GuardedPage(const GuardedPage &) = delete;
   char *begin() const { return pages + size; }
   char *end() const { return pages + 2 * size; }
+  int64_t bytes() const { return size; }
+
+  /// What the page holds, from begin() to end(); and back.
+  std::vector<uint8_t> read() const {
+    std::vector<uint8_t> contents(size);
+    device.download(contents.data(), begin(), size);
+    return contents;
+  }
+  void write(const std::vector<uint8_t> &contents) { device.upload(begin(), contents.data(), size); }
 
 private:
   const int64_t size = ::sysconf(_SC_PAGESIZE);
-  Device *const owner;
+  Device &device;
+  Device *const owner; // null for pages of the host's
   char *pages;
 };
 

@@ -25,14 +25,15 @@ protected:
     char *const first = atEnd ? page.end() - needed * bytesOf(type) : page.begin();
     return {first, type, {2, count}, {pitch, stride}};
   }
-  static uint8_t *bytesAt(const TensorRef &view, int64_t row, int64_t column) {
+  /// Where an element lies in the page.
+  static int64_t byteOf(const GuardedPage &page, const TensorRef &view, int64_t row, int64_t column) {
     const int64_t element = row * view.strides[0] + column * view.strides[1];
-    return static_cast<uint8_t *>(view.data) + element * bytesOf(view.type);
+    return static_cast<char *>(view.data) - page.begin() + element * bytesOf(view.type);
   }
 };
 
 TEST_P(Strided, RowsMoveWithinTheirViews) {
-  const GuardedPage source(*device), target(*device);
+  GuardedPage source(*device), target(*device);
   constexpr int64_t count = 41, farthest = std::numeric_limits<int64_t>::max() - 2;
   for (const Type type : {i8, bf16, f32, i64})
     for (const int64_t stride : {2, 3, 4, 5})
@@ -41,22 +42,22 @@ TEST_P(Strided, RowsMoveWithinTheirViews) {
           const TensorRef x = rows(source, type, count, stride, atEnd), y = rows(target, type, count, stride, atEnd);
           for (const auto &[from, to] :
                {std::pair<int64_t, int64_t>{0, count - extent}, {-3, 2}, {count - 4, -1}, {farthest, 0}}) {
-            std::fill(source.begin(), source.end(), 0x55); // what lies between, and must not be seen
-            std::fill(target.begin(), target.end(), 0x66);
+            std::vector<uint8_t> have(source.bytes(), 0x55); // what lies between, and must not be seen
+            std::vector<uint8_t> want(target.bytes(), 0x66);
             for (int64_t i = 0; i < 2 * count; ++i)
-              std::fill_n(bytesAt(x, i / count, i % count), bytesOf(type),
+              std::fill_n(&have[byteOf(source, x, i / count, i % count)], bytesOf(type),
                           static_cast<uint8_t>(i / count * 41 + i % count + 1));
+            source.write(have);
+            target.write(want);
             launch(moveRowsKernel, {x, y, from, to}, extentText(extent));
-            std::vector<uint8_t> want(source.end() - source.begin(), 0x66);
             for (int64_t i = 0; i < 2 * extent; ++i) {
               const int64_t row = i / extent, lane = i % extent, left = std::min(from, count) + lane, right = to + lane;
               if (right < 0 || right >= count)
                 continue;
-              const int64_t place = bytesAt(y, row, right) - reinterpret_cast<uint8_t *>(target.begin());
-              std::fill_n(&want[place], bytesOf(type),
+              std::fill_n(&want[byteOf(target, y, row, right)], bytesOf(type),
                           left < 0 || left >= count ? 0 : static_cast<uint8_t>(row * 41 + left + 1));
             }
-            ASSERT_TRUE(std::equal(want.begin(), want.end(), reinterpret_cast<uint8_t *>(target.begin())))
+            ASSERT_TRUE(want == target.read())
                 << nameOf(type) << " stride " << stride << ", tile of " << extent << " from " << from << " to " << to;
           }
         }

@@ -1,0 +1,61 @@
+// Opens the driver's library and looks its calls up.
+
+#include "runtime/cuda/Driver.h"
+
+#include "dialect/dsl/Types.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace kiln::cuda {
+
+void Driver::lookUp() {
+  void *const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle)
+    throw Error(
+        fmt::format("expected the CUDA driver's library '{}' (KILN_CUDA_DRIVER names another) for a GPU, but could "
+                    "not open it: {}",
+                    library, dlerror()),
+        Fault::device);
+  const auto find = [&]<class... P>(Call<P...> &call) {
+    call.function = reinterpret_cast<Result (*)(P...)>(dlsym(handle, call.name));
+    if (!call.function)
+      throw Error(fmt::format("expected the CUDA driver's library '{}' to have '{}', but it has not: it is too old, or "
+                              "no driver",
+                              library, call.name),
+                  Fault::device);
+  };
+#define KILN_DRIVER_CALL(member, symbol, ...) find(member);
+#include "runtime/cuda/DriverCalls.def"
+}
+
+const Driver &Driver::open() {
+  static std::mutex mutex;
+  // By the library's name; never destroyed, for kernels may be unloaded at the very end of the process.
+  static auto &all = *new std::map<std::string, std::unique_ptr<const Driver>>;
+  const char *const asked = std::getenv("KILN_CUDA_DRIVER");
+  const std::string name = asked && *asked ? asked : "libcuda.so.1";
+  const std::lock_guard lock(mutex);
+  std::unique_ptr<const Driver> &driver = all[name];
+  if (!driver) {
+    auto opened = std::make_unique<Driver>();
+    opened->library = name;
+    opened->lookUp();
+    driver = std::move(opened);
+  }
+  return *driver;
+}
+
+std::string Driver::textOf(Result result) const {
+  const char *name = nullptr, *text = nullptr;
+  getErrorName(result, &name);
+  getErrorString(result, &text);
+  return name ? fmt::format("{}: {}", name, text ? text : "") : fmt::format("error {}", static_cast<int>(result));
+}
+
+} // namespace kiln::cuda

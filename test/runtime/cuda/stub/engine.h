@@ -1,0 +1,41 @@
+// What the two stub drivers differ in: one runs kernels in the simulator, the other does nothing at a launch, so that
+// all that is timed is the caller.
+
+#pragma once
+
+#include "runtime/cuda/Driver.h"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace kiln::stub {
+
+using cuda::Result;
+
+/// A kernel with its module.
+class Code {
+public:
+  virtual ~Code() = default;
+  virtual bool hasKernel(const std::string &name) const = 0;
+  /// The variable's memory; null without one.
+  virtual void *variable(const std::string &name) const = 0;
+  /// What a launch has to fit: bytes of parameters and threads; −1 where anything does.
+  virtual int64_t parameterBytes() const { return -1; }
+  virtual int64_t threads() const { return -1; }
+  /// Runs a launch; false when it did what a GPU would stop for, which has been said on standard error.
+  virtual bool run(const std::array<unsigned, 3> &grid, unsigned dynamicShared,
+                   const std::vector<char> &parameters) = 0;
+  virtual bool doesRun() const { return true; }
+};
+
+/// Device memory, zeroed to no value; null when there is none.
+void *allocateDevice(size_t bytes);
+void releaseDevice(void *place);
+/// Whether the device owns these bytes.
+bool ownsDevice(const void *place, size_t bytes);
+/// Code out of an image; null, with words in `log`, for one that it cannot take.
+std::unique_ptr<Code> loadImage(const char *image, std::string &log);
+
+} // namespace kiln::stub

@@ -1,0 +1,81 @@
+// Kernels run in the simulator, as a GPU of compute capability 8.0 or newer.
+
+#include "test/runtime/cuda/stub/engine.h"
+
+#include "runtime/Streams.h"
+#include "runtime/simulator/CodeBuilder.h"
+#include "runtime/simulator/Launch.h"
+#include "runtime/simulator/Report.h"
+#include "runtime/simulator/ptx/Parser.h"
+
+#include <cstring>
+
+namespace kiln::stub {
+
+using namespace simulator;
+
+static Memory &memory() {
+  static auto &all = *new Memory;
+  return all;
+}
+
+void *allocateDevice(size_t bytes) {
+  void *const place = memory().allocate(static_cast<int64_t>(bytes));
+  std::memset(place, Memory::poison, bytes);
+  return place;
+}
+
+void releaseDevice(void *place) { memory().release(place); }
+
+bool ownsDevice(const void *place, size_t bytes) {
+  const auto address = reinterpret_cast<uint64_t>(place);
+  return memory().find(address).holds(address, bytes);
+}
+
+namespace {
+class SimulatedCode : public Code {
+public:
+  explicit SimulatedCode(const char *text) {
+    const auto module = std::make_shared<const ptx::Module>(ptx::parse(text));
+    for (const ptx::Function &function : module->functions)
+      if (function.isEntry)
+        program = buildProgram(module, std::string(function.name), memory());
+  }
+  ~SimulatedCode() override {
+    for (const PlacedVariable &variable : program->variables)
+      releaseDevice(variable.place);
+  }
+
+  bool hasKernel(const std::string &name) const override { return program->name == name; }
+  void *variable(const std::string &name) const override {
+    for (const PlacedVariable &variable : program->variables)
+      if (variable.name == name)
+        return variable.place;
+    return nullptr;
+  }
+  int64_t parameterBytes() const override { return program->parameterBytes; }
+  int64_t threads() const override { return program->block[0]; }
+  bool run(const std::array<unsigned, 3> &grid, unsigned dynamicShared, const std::vector<char> &parameters) override {
+    Findings findings;
+    const Extents extents = {static_cast<int>(grid[0]), static_cast<int>(grid[1]), static_cast<int>(grid[2])};
+    simulator::launch(*program, extents, program->block, dynamicShared, parameters.data(), memory(), findings);
+    if (!findings.empty())
+      say(textOf(findings, *program));
+    return findings.empty();
+  }
+
+private:
+  std::shared_ptr<const Program> program;
+};
+} // namespace
+
+std::unique_ptr<Code> loadImage(const char *image, std::string &log) {
+  try {
+    return std::make_unique<SimulatedCode>(image);
+  } catch (const std::exception &error) {
+    log = error.what();
+    return nullptr;
+  }
+}
+
+} // namespace kiln::stub

@@ -1,0 +1,128 @@
+// Recording, failing on request, and doing things late.
+
+#include "test/runtime/cuda/stub/state.h"
+
+namespace kiln::stub {
+
+/// What the driver may have to do before it waits by itself.
+static constexpr size_t mostQueued = 1024;
+/// Bytes of record: a benchmark calls for hours.
+static constexpr size_t mostRecorded = 1 << 20;
+
+static const std::map<int, int> attributesAtFirst = {
+    {int(Attribute::sms), 4},
+    {int(Attribute::l2Bytes), 40 << 20},
+    {int(Attribute::capabilityMajor), 8},
+    {int(Attribute::capabilityMinor), 0},
+    {int(Attribute::smSharedBytes), 164 << 10},
+    {int(Attribute::smRegisters), 65536},
+    {int(Attribute::ctaSharedBytes), 163 << 10},
+    {int(Attribute::memoryPools), 1},
+};
+
+State &state() {
+  static State *const all = [] {
+    auto *const made = new State;
+    made->attributes = attributesAtFirst;
+    return made;
+  }();
+  return *all;
+}
+
+ContextHandle &current() {
+  static thread_local ContextHandle context = nullptr;
+  return context;
+}
+
+Result State::destroy(void *handle, const std::string &what) {
+  if (!has(handle, what))
+    return invalidHandle;
+  made.erase(handle);
+  delete static_cast<char *>(handle);
+  return success;
+}
+
+Result State::ask(Operation operation) {
+  std::vector<Operation> &to = capture ? *capture : queue;
+  to.push_back(std::move(operation));
+  return queue.size() > mostQueued ? drain() : success;
+}
+
+Result State::drain() {
+  for (const Operation &operation : std::exchange(queue, {}))
+    if (fault == success)
+      fault = operation();
+  return fault;
+}
+
+Result call(const char *name, const std::function<Result(State &)> &body, Wants wants) {
+  State &all = state();
+  const std::lock_guard lock(all.mutex);
+  if (all.record.size() < mostRecorded)
+    (all.record += name) += '\n';
+  auto count = all.counts.find(name);
+  if (count == all.counts.end())
+    count = all.counts.emplace(name, 0).first;
+  ++count->second;
+  if (!all.failures.empty())
+    if (const auto failure = all.failures.find({name, count->second}); failure != all.failures.end()) {
+      if (std::string_view(name) == "cuStreamEndCapture")
+        all.capture = nullptr; // which ends even so
+      if (std::string_view(name) == "cuStreamSynchronize")
+        all.queue.clear(); // what was to be done is lost
+      return failure->second;
+    }
+  if (wants != Wants::nothing && !all.initialised)
+    return notInitialised;
+  if (wants == Wants::context && (!current() || all.primaryUsers == 0))
+    return invalidContext;
+  if (wants == Wants::context && all.fault != success)
+    return all.fault;
+  return body(all);
+}
+
+// --- Controls --------------------------------------------------------------------------------------------------------
+
+static void reset() {
+  State &all = state();
+  const std::lock_guard lock(all.mutex);
+  all.record.clear();
+  all.counts.clear();
+  all.failures.clear();
+  all.attributes = attributesAtFirst;
+  all.made.clear();
+  all.primaryUsers = 0;
+}
+
+static void fail(const char *name, int64_t number, int result) {
+  const std::lock_guard lock(state().mutex);
+  state().failures[{name, number}] = Result(result);
+}
+
+static int64_t countOf(const char *name) {
+  const std::lock_guard lock(state().mutex);
+  const auto found = state().counts.find(name);
+  return found == state().counts.end() ? 0 : found->second;
+}
+
+static const char *record() { return state().record.c_str(); }
+
+static const char *left() {
+  static std::string text;
+  text.clear();
+  for (const auto &[handle, what] : state().made)
+    text += what + '\n';
+  if (state().primaryUsers)
+    text += "primary context\n";
+  return text.c_str();
+}
+
+static void setAttribute(int attribute, int value) { state().attributes[attribute] = value; }
+
+} // namespace kiln::stub
+
+extern "C" const kiln::test::StubControls *kiln_stub_controls() {
+  using namespace kiln::stub;
+  static constexpr kiln::test::StubControls controls = {reset, fail, countOf, record, left, setAttribute};
+  return &controls;
+}

@@ -1,0 +1,73 @@
+// What the stub driver remembers. It does what it is asked as late as it may: at the next call that waits. So a caller
+// that relies on more than the driver promises is found out.
+
+#pragma once
+
+#include "test/runtime/cuda/stub/controls.h"
+#include "test/runtime/cuda/stub/engine.h"
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <utility>
+
+extern "C" {
+using namespace kiln::cuda; // the types that the parameters of the calls are written with
+#define KILN_DRIVER_CALL(member, symbol, ...) Result symbol(__VA_ARGS__);
+#include "runtime/cuda/DriverCalls.def"
+}
+
+namespace kiln::stub {
+
+inline constexpr auto success = Result::success, invalidValue = Result::invalidValue;
+inline constexpr auto notInitialised = Result(3), invalidContext = Result(201), invalidHandle = Result(400);
+
+/// One thing that a stream does; what it returns is what the next wait does.
+using Operation = std::function<Result()>;
+
+// Nothing of the stub's is ever destroyed: a process may call its driver until the very end.
+
+struct State {
+  std::recursive_mutex mutex;
+
+  // Recorded and asked for.
+  std::string record;
+  std::map<std::string, int64_t, std::less<>> counts;
+  std::map<std::pair<std::string, int64_t>, Result> failures;
+  std::map<int, int> attributes;
+
+  bool initialised = false;
+  int64_t primaryUsers = 0;                  // of the primary context
+  std::map<const void *, std::string> made;  // what it is, of all that was made and not given back
+  std::vector<Operation> queue;              // of the streams, in order
+  std::vector<Operation> *capture = nullptr; // where what is asked of the stream goes meanwhile
+  Result fault = success;                    // what every later call returns
+
+  /// A handle of something new.
+  template <class Handle> Handle make(const std::string &what) {
+    auto *const handle = new char;
+    made[handle] = what;
+    return reinterpret_cast<Handle>(handle);
+  }
+  bool has(const void *handle, const std::string &what) const {
+    const auto found = made.find(handle);
+    return found != made.end() && found->second == what;
+  }
+  Result destroy(void *handle, const std::string &what);
+
+  /// Adds to what the stream has to do.
+  Result ask(Operation operation);
+  /// Does all that the streams have to do.
+  Result drain();
+};
+
+State &state();
+/// The context that the calling thread uses.
+ContextHandle &current();
+
+/// What a call does around its own: it is recorded, may fail on request, and wants the driver initialised and, unless
+/// told otherwise, a context.
+enum class Wants { nothing, driver, context };
+Result call(const char *name, const std::function<Result(State &)> &body, Wants wants = Wants::context);
+
+} // namespace kiln::stub
