@@ -35,7 +35,7 @@ static void writeText(const fs::path &path, const std::string &text) {
 }
 
 static const char *extensionOf(const std::string &stage) {
-  return stage == "llvm" ? "ll" : stage == "asm" ? "s" : stage == "ptx" ? "ptx" : "mlir";
+  return stage == "llvm" ? "ll" : stage == "asm" ? "s" : stage == "ptx" || stage == "cubin" ? stage.c_str() : "mlir";
 }
 
 lowering::StageSink dumpStages(const std::string &kernel, const std::string &key) {

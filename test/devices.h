@@ -31,6 +31,7 @@ inline std::vector<std::string> testDevices(bool everyProcessor = false) {
     devices.push_back("cpu:x86-64-v3");
   devices.push_back("simulator:sm_80");
   ::setenv("KILN_CUDA_DRIVER", stubDriver().c_str(), /*overwrite=*/0);
+  ::setenv("KILN_NVJITLINK", "", /*overwrite=*/0); // the simulator takes no cubins
   devices.push_back("cuda:0");
   devices.push_back(oracleDevice);
   return devices;

@@ -38,6 +38,11 @@ if "avx512vl" in flags:
 if "avx512_bf16" in flags:
     config.available_features.add("avx512-bf16")
 
+# NVIDIA's linker, where Kiln looks for it first or last.
+toolkit = os.path.join(os.environ.get("CUDA_PATH", "/usr/local/cuda"), "lib64")
+if any(os.path.exists(os.path.join(toolkit, f"libnvJitLink.so.{version}")) for version in (12, 13)):
+    config.available_features.add("nvjitlink")
+
 # NVIDIA's assembler, from PATH or from where its toolkit goes: `REQUIRES: ptxas`, and the substitution %ptxas.
 ptxas = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
 if ptxas:

@@ -5,6 +5,7 @@
 
 #include "lowering/gpu/GpuBackend.h"
 
+#include "lowering/gpu/EmitCubin.h"
 #include "lowering/gpu/EmitPtx.h"
 #include "lowering/gpu/Explain.h"
 #include "lowering/gpu/Passes.h"
@@ -39,30 +40,35 @@ static constexpr Stage gpuStages[] = {{"layouts", "gpu-propagate-layouts"},
                                       {"simt", "gpu-distribute"},
                                       {"llvm-dialect", "reconcile-unrealized-casts"},
                                       {"llvm"},
-                                      {"ptx"}};
+                                      {"ptx"},
+                                      {"cubin"}};
+
+/// What follows an architecture's name to ask for a cubin beside the PTX.
+static constexpr llvm::StringLiteral cubinSuffix = ":cubin";
 
 namespace {
 class GpuBackend : public Backend {
 public:
-  explicit GpuBackend(const GpuTarget &target) : target(target) {}
+  /// Throws Error (device) for cubins that nobody here can make.
+  GpuBackend(const GpuTarget &target, bool cubin)
+      : target(target), cubin(cubin), ownName(target.architecture + (cubin ? cubinSuffix.str() : "")),
+        ownKey(cubin ? ownName + " " + cubinLinkerVersion() : ownName) {}
 
-  const std::string &name() const override { return target.architecture; }
-  const std::string &key() const override { return target.architecture; }
+  const std::string &name() const override { return ownName; }
+  const std::string &key() const override { return ownKey; }
   FactKinds facts() const override {
     return {.innerStrides = 1, .alignment = true, .stridesBy16 = true, .extentBy16 = true, .fits32 = false};
   }
   bool tellsLines() const override { return true; }
   bool hasNarrowArithmetic() const override { return true; }
-  llvm::ArrayRef<Stage> stages() const override { return gpuStages; }
+  llvm::ArrayRef<Stage> stages() const override { return llvm::ArrayRef(gpuStages).drop_back(cubin ? 0 : 1); }
   void registerDialects(mlir::DialectRegistry &registry) const override {
     registry
         .insert<simt::SimtDialect, mlir::vector::VectorDialect, mlir::cf::ControlFlowDialect, mlir::ub::UBDialect>();
   }
   void registerPasses() const override { registerGpuPasses(); }
   void addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const override;
-  std::vector<char> emit(llvm::Module &module, const StageSink &sink) const override {
-    return emitPtx(module, target, sink);
-  }
+  std::vector<char> emit(llvm::Module &module, const StageSink &sink) const override;
   void explain(llvm::StringRef stage, mlir::ModuleOp module, Explanation &explanation) const override {
     if (stage == "layouts")
       explainLayouts(module, explanation);
@@ -75,8 +81,22 @@ private:
   void addLlvmPasses(mlir::OpPassManager &pm) const;
 
   const GpuTarget target;
+  const bool cubin;
+  const std::string ownName, ownKey;
 };
 } // namespace
+
+std::vector<char> GpuBackend::emit(llvm::Module &module, const StageSink &sink) const {
+  std::vector<char> code = emitPtx(module, target, sink);
+  if (cubin) {
+    const std::vector<char> made = emitCubin(code, target);
+    if (sink)
+      sink("cubin", {made.begin(), made.end()});
+    code.push_back('\0');
+    code.insert(code.end(), made.begin(), made.end());
+  }
+  return code;
+}
 
 void GpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const {
   pm.addNestedPass<FuncOp>(createCoalesceAccesses());
@@ -117,8 +137,10 @@ void GpuBackend::addLlvmPasses(mlir::OpPassManager &pm) const {
 std::shared_ptr<const Backend> openBackend(const std::string &name) {
   if (!llvm::StringRef(name).starts_with("sm_"))
     return nullptr;
-  if (const GpuTarget *target = gpuNamed(name))
-    return std::make_shared<GpuBackend>(*target);
+  llvm::StringRef architecture = name;
+  const bool cubin = architecture.consume_back(cubinSuffix);
+  if (const GpuTarget *target = gpuNamed(architecture.str()))
+    return std::make_shared<GpuBackend>(*target, cubin);
   const auto names = llvm::map_range(gpuTargets(), [](const GpuTarget &target) { return target.architecture; });
   throw Error("expected a GPU's architecture out of " + llvm::join(names, ", ") + ", but got '" + name + "'");
 }

@@ -3,6 +3,7 @@
 #include "runtime/cuda/CudaDevice.h"
 
 #include "lowering/Backend.h"
+#include "lowering/gpu/EmitCubin.h"
 #include "runtime/Arguments.h"
 #include "runtime/Threads.h"
 #include "runtime/cuda/Graph.h"
@@ -74,7 +75,10 @@ private:
 } // namespace
 
 const lowering::Backend &CudaDevice::backend() const {
-  std::call_once(opening, [&] { compiler = lowering::openBackend(context->gpu.code->architecture); });
+  // A cubin runs on the GPU that it was made for, and on no newer one.
+  const bool cubin = context->gpu.isExact() && lowering::gpu::hasCubinLinker();
+  std::call_once(opening,
+                 [&] { compiler = lowering::openBackend(context->gpu.code->architecture + (cubin ? ":cubin" : "")); });
   return *compiler;
 }
 

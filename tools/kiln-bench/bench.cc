@@ -2,6 +2,8 @@
 
 #include "tools/kiln-bench/bench.h"
 
+#include "tools/kiln-bench/machine.h"
+
 #include <random>
 
 using namespace kiln;
@@ -18,6 +20,15 @@ Tensor bench::randomTensor(const Setting &setting, const Shape &extents, uint64_
 
 Tensor bench::zeroTensor(const Setting &setting, const Shape &extents, Type type) {
   return Tensor(setting.device, type, extents);
+}
+
+bench::Contender bench::copyOf(const Setting &setting, const Tensor &from, Tensor &to) {
+  if (!setting.isHost())
+    return [&] { setting.device->copy(to.data(), from.data(), from.bytes()); };
+  return [&] {
+    copyFloats(static_cast<float *>(to.data()), static_cast<const float *>(from.data()), from.bytes() / 4,
+               setting.threads);
+  };
 }
 
 bench::Runner::Runner(const Setting &setting, Plan plan)

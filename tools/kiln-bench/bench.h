@@ -18,10 +18,13 @@ struct Setting {
   bool quick = false;
 
   int rounds() const { return quick ? 1 : usualRounds; }
-  /// Median seconds a call for each contender, as bench::measure says; `sampleSeconds` is the usual length of a sample.
+  /// Median seconds a call for each contender, as bench::measure says, until the device has done what they asked for;
+  /// `sampleSeconds` is the usual length of a sample.
   std::vector<double> measure(const std::vector<Contender> &contenders, double sampleSeconds = 0.05) const {
-    return bench::measure(contenders, rounds(), quick ? 0 : sampleSeconds);
+    return bench::measure(contenders, rounds(), quick ? 0 : sampleSeconds, [&] { device->synchronize(); });
   }
+  /// Whether the device's memory is the host's, and its limits are those of the host's cores.
+  bool isHost() const { return std::holds_alternative<CpuFacts>(device->target().facts); }
 };
 
 /// fp32 products of a GPT-2 124M step and their ragged neighbours, beside oneDNN; and their errors.
@@ -46,6 +49,9 @@ Tensor randomTensor(const Setting &setting, const Shape &extents, uint64_t seed,
 /// A tensor of zeros.
 Tensor zeroTensor(const Setting &setting, const Shape &extents, Type type = Type::f32);
 
+/// A copy of all that `from` holds to `to`, as large: what the machine moves at best.
+Contender copyOf(const Setting &setting, const Tensor &from, Tensor &to);
+
 /// A plan with its workspace, ready to run again and again.
 class Runner {
 public:
@@ -58,9 +64,9 @@ private:
   std::shared_ptr<Tensor> workspace;
 };
 
-/// Row-major fp32 product by oneDNN: C (M, N) = op(A) · op(B), op by the two flags. False when this kiln-bench was
-/// built without it.
-bool hasPeerMatmul();
+/// Row-major fp32 product by oneDNN: C (M, N) = op(A) · op(B), op by the two flags. False on a device whose memory is
+/// not the host's, and when this kiln-bench was built without it.
+bool hasPeerMatmul(const Setting &setting);
 void peerMatmul(bool transposeA, bool transposeB, int64_t M, int64_t N, int64_t K, const float *a, int64_t lda,
                 const float *b, int64_t ldb, float *c, int64_t ldc);
 

@@ -31,7 +31,7 @@ static void measureAttention(bench::Setting &setting, int64_t B, int64_t T) {
       bench::Runner(setting, planAttention(target, q, k, v, o, lse, scale)),
       bench::Runner(setting, planAttentionBackward(target, saved, part(dqkv, 0), part(dqkv, 1), part(dqkv, 2), scale)),
       bench::Runner(setting, planMatmul(target, Layout::nn, a, b, c))};
-  if (bench::hasPeerMatmul())
+  if (bench::hasPeerMatmul(setting))
     contenders.emplace_back([&] {
       bench::peerMatmul(false, false, size, size, size, static_cast<const float *>(a.data()), size,
                         static_cast<const float *>(b.data()), size, static_cast<float *>(peerC.data()), size);

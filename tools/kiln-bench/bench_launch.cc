@@ -24,15 +24,16 @@ void bench::benchLaunch(Setting &setting) {
   const std::shared_ptr<const Executable> executable = compile(*setting.device, idle, args);
   Plan plan;
   plan.launches.assign(launches, {&idle, "", programs(1), args});
-  const std::vector<double> seconds = setting.measure({[&] {
-                                                         for (int i = 0; i < launches; ++i)
-                                                           launch(*setting.device, idle, programs(1), args);
-                                                       },
-                                                       [&] { run(*setting.device, plan); },
-                                                       [&] {
-                                                         for (int i = 0; i < launches; ++i)
-                                                           setting.device->launch(*executable, programs(1), args);
-                                                       }});
+  const std::vector<double> seconds = bench::measure({[&] {
+                                                        for (int i = 0; i < launches; ++i)
+                                                          launch(*setting.device, idle, programs(1), args);
+                                                      },
+                                                      [&] { run(*setting.device, plan); },
+                                                      [&] {
+                                                        for (int i = 0; i < launches; ++i)
+                                                          setting.device->launch(*executable, programs(1), args);
+                                                      }},
+                                                     setting.rounds(), setting.quick ? 0 : 0.05);
   const char *const names[] = {"launch(kernel)", "run(plan), each of its launches", "Device::launch(executable)"};
   for (size_t i = 0; i < seconds.size(); ++i) {
     const double each = seconds[i] / launches;

@@ -5,7 +5,6 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/layernorm.h"
 #include "tools/kiln-bench/bench.h"
-#include "tools/kiln-bench/machine.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -17,10 +16,7 @@ static void measureBytes(bench::Setting &setting, const std::string &shape, doub
   int64_t count = static_cast<int64_t>(std::min(bytes, 1e9) / 8); // a copied float is read and written: 8 bytes
   Tensor from = bench::zeroTensor(setting, {count}), to = bench::zeroTensor(setting, {count});
   std::vector<double> seconds =
-      setting.measure({bench::Runner(setting, std::move(plan)), [&] {
-                         bench::copyFloats(static_cast<float *>(to.data()), static_cast<const float *>(from.data()),
-                                           count, setting.threads);
-                       }});
+      setting.measure({bench::Runner(setting, std::move(plan)), bench::copyOf(setting, from, to)});
   setting.report.add({.bench = "layernorm",
                       .shape = shape,
                       .metric = "gb_per_s",

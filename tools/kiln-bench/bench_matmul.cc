@@ -86,11 +86,11 @@ static void measureProduct(bench::Setting &setting, const Product &p, Ratios &ra
   Tensor a = bench::randomTensor(setting, p.shapeOfA(), 1), b = bench::randomTensor(setting, p.shapeOfB(), 2);
   Tensor c = bench::zeroTensor(setting, {p.M, p.N}), peerC = bench::zeroTensor(setting, {p.M, p.N});
   std::vector<bench::Contender> contenders = {bench::Runner(setting, planOf(setting, p, a, b, c))};
-  if (bench::hasPeerMatmul())
+  if (bench::hasPeerMatmul(setting))
     contenders.push_back(peerOf(p, a, b, peerC));
   std::vector<double> seconds = setting.measure(contenders, 0.03);
   bench::Row row{.bench = "matmul", .shape = p.text(), .metric = "gflops", .value = p.flops() / seconds[0] / 1e9};
-  if (bench::hasPeerMatmul()) {
+  if (bench::hasPeerMatmul(setting)) {
     expectClose(p, c, peerC);
     row.peer = "onednn";
     row.peerValue = p.flops() / seconds[1] / 1e9;
@@ -138,7 +138,7 @@ static void measureErrors(bench::Setting &setting) {
       Tensor c = bench::zeroTensor(setting, {p.M, p.N}), peerC = bench::zeroTensor(setting, {p.M, p.N});
       bench::Runner(setting, planOf(setting, p, a, b, c))();
       bench::Row row{.bench = "matmul", .shape = p.text(), .metric = "max_error", .value = largestError(p, a, b, c)};
-      if (bench::hasPeerMatmul()) {
+      if (bench::hasPeerMatmul(setting)) {
         peerOf(p, a, b, peerC)();
         row.peer = "onednn";
         row.peerValue = largestError(p, a, b, peerC);

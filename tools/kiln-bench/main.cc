@@ -20,18 +20,19 @@ static void benchMachine(bench::Setting &setting) {
   setting.report.section("machine");
   const int64_t megabytes = setting.quick ? 1 : 256, count = megabytes << 18;
   Tensor from = bench::zeroTensor(setting, {count}), to = bench::zeroTensor(setting, {count});
-  double flops = bench::runMultiplyAdds(setting.threads, bench::peakRounds);
-  std::vector<double> seconds =
-      setting.measure({[&] { bench::runMultiplyAdds(setting.threads, bench::peakRounds); },
-                       [&] {
-                         bench::copyFloats(static_cast<float *>(to.data()), static_cast<const float *>(from.data()),
-                                           count, setting.threads);
-                       }});
-  setting.report.add({.bench = "machine", .shape = "fma", .metric = "gflops", .value = flops / seconds[0] / 1e9});
+  std::vector<bench::Contender> contenders = {bench::copyOf(setting, from, to)};
+  if (setting.isHost())
+    contenders.emplace_back([&] { bench::runMultiplyAdds(setting.threads, bench::peakRounds); });
+  const std::vector<double> seconds = setting.measure(contenders);
+  if (setting.isHost())
+    setting.report.add({.bench = "machine",
+                        .shape = "fma",
+                        .metric = "gflops",
+                        .value = bench::runMultiplyAdds(setting.threads, bench::peakRounds) / seconds[1] / 1e9});
   setting.report.add({.bench = "machine",
                       .shape = fmt::format("copy {} MB", megabytes),
                       .metric = "gb_per_s",
-                      .value = 8.0 * static_cast<double>(count) / seconds[1] / 1e9});
+                      .value = 8.0 * static_cast<double>(count) / seconds[0] / 1e9});
 }
 
 /// A benchmark by its name.

@@ -14,26 +14,29 @@ using namespace kiln::bench;
 /// shall not do so on the next one's time.
 static constexpr std::chrono::milliseconds rest(20);
 
-static double secondsOf(const Contender &contender, int64_t calls) {
+static double secondsOf(const Contender &contender, int64_t calls, const std::function<void()> &finish) {
   using Clock = std::chrono::steady_clock;
   std::this_thread::sleep_for(rest);
   auto begin = Clock::now();
   for (int64_t i = 0; i < calls; ++i)
     contender();
+  finish();
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-std::vector<double> kiln::bench::measure(const std::vector<Contender> &contenders, int rounds, double sampleSeconds) {
+std::vector<double> kiln::bench::measure(const std::vector<Contender> &contenders, int rounds, double sampleSeconds,
+                                         const std::function<void()> &finish) {
   std::vector<int64_t> calls;
   for (const Contender &contender : contenders) {
     contender();
-    double once = secondsOf(contender, 1);
+    finish();
+    double once = secondsOf(contender, 1, finish);
     calls.push_back(std::max<int64_t>(1, std::llround(sampleSeconds / std::max(once, 1e-9))));
   }
   std::vector<std::vector<double>> samples(contenders.size());
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < contenders.size(); ++i)
-      samples[i].push_back(secondsOf(contenders[i], calls[i]) / static_cast<double>(calls[i]));
+      samples[i].push_back(secondsOf(contenders[i], calls[i], finish) / static_cast<double>(calls[i]));
   std::vector<double> medians;
   for (const std::vector<double> &sample : samples)
     medians.push_back(median(sample));

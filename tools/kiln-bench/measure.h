@@ -15,8 +15,11 @@ using Contender = std::function<void()>;
 inline constexpr int usualRounds = 7;
 
 /// Median seconds a call for each contender. Every contender is called once before, unmeasured (it compiles, and
-/// touches its memory); then a sample is as many calls as take `sampleSeconds`, at least one. `rounds` is odd.
-std::vector<double> measure(const std::vector<Contender> &contenders, int rounds, double sampleSeconds);
+/// touches its memory); then a sample is as many calls as take `sampleSeconds`, at least one, and `finish`, which waits
+/// for what they have asked for. `rounds` is odd.
+std::vector<double> measure(
+    const std::vector<Contender> &contenders, int rounds, double sampleSeconds,
+    const std::function<void()> &finish = [] {});
 
 /// Middle of an odd number of values.
 double median(std::vector<double> values);

@@ -8,9 +8,9 @@
 
 using namespace kiln;
 
-bool bench::hasPeerMatmul() {
+bool bench::hasPeerMatmul([[maybe_unused]] const Setting &setting) {
 #ifdef KILN_HAVE_ONEDNN
-  return true;
+  return setting.isHost();
 #else
   return false;
 #endif

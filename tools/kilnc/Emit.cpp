@@ -18,6 +18,8 @@ std::string stageNames(const lowering::Backend &backend) {
   return names;
 }
 
+bool isBinary(const std::string &stage) { return stage == "obj" || stage == "cubin"; }
+
 void checkStage(const std::string &stage, const lowering::Backend &backend) {
   const auto stages = backend.stages();
   if (stage != "tile" && std::none_of(stages.begin(), stages.end(), [&](const auto &one) { return stage == one.name; }))
@@ -44,7 +46,7 @@ std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering
       throw Error(fmt::format("the compiler passed no stage '{}'", stage), Fault::internal);
     return std::string(code.begin(), code.end());
   } catch (StageReached &reached) {
-    return reached.text.ends_with('\n') ? reached.text : reached.text + '\n';
+    return isBinary(stage) || reached.text.ends_with('\n') ? reached.text : reached.text + '\n';
   }
 }
 

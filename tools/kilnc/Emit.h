@@ -8,6 +8,8 @@ namespace kiln::tools {
 
 /// The stages of a target, in their order, with commas; the last is its code.
 std::string stageNames(const lowering::Backend &backend);
+/// Whether a stage is bytes and no text.
+bool isBinary(const std::string &stage);
 /// Throws Error for a stage that the target has not.
 void checkStage(const std::string &stage, const lowering::Backend &backend);
 

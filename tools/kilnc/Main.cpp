@@ -199,10 +199,11 @@ static void launch(const Options &options) {
 
 static void compile(const Options &options) {
   const bool isOracle = options.generic || options.emit == "linalg"; // only the oracle passes through linalg
-  const auto backend = lowering::openBackend(options.target + (isOracle ? ":generic" : ""));
+  const bool wantsCubin = options.emit == "cubin" && options.target.starts_with("sm_");
+  const auto backend = lowering::openBackend(options.target + (isOracle ? ":generic" : wantsCubin ? ":cubin" : ""));
   checkStage(options.emit, *backend);
-  if (options.emit == "obj" && options.output == "-" && ::isatty(1))
-    throw Error("expected -o FILE with --emit=obj: an object is nothing for a terminal");
+  if (isBinary(options.emit) && options.output == "-" && ::isatty(1))
+    throw Error(fmt::format("expected -o FILE with --emit={}: it is nothing for a terminal", options.emit));
   mlir::DialectRegistry registry;
   lowering::registerDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
