@@ -54,7 +54,12 @@ void Machine::runBlock(const std::string &kernel, const Extents &grid, const Ext
   ASSERT_EQ(program->parameterBytes, parameters.size());
   if (!schedule.mostSteps)
     schedule.mostSteps = 50'000'000; // a test ends
+  if (observer)
+    for (Launched::Buffer &buffer : buffers)
+      std::copy_n(buffer.place, buffer.before.size(), buffer.before.begin());
   launch(*program, grid, block, dynamicShared, parameters.data(), memory, findings, schedule);
+  if (observer && findings.empty())
+    observer({text, kernel, grid, block, parameters, dynamicShared, buffers, memory});
 }
 
 std::vector<std::string> Machine::found() const {

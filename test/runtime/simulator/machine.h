@@ -17,15 +17,33 @@ namespace kiln::simulator::test {
 
 using Column = std::vector<uint64_t>;
 
+/// A launch that the simulator has run and found nothing wrong with.
+struct Launched {
+  const std::string &text, &kernel;
+  const Extents &grid, &block;
+  const std::vector<char> &parameters; // as they lie in memory
+  uint32_t dynamicShared;
+  struct Buffer {
+    char *place; // what it holds now
+    std::vector<char> before;
+  };
+  const std::vector<Buffer> &buffers;
+  const Memory &memory; // in which they lie, with whatever else the test has made
+};
+
 /// A module and the memory that its kernels run on.
 class Machine {
 public:
-  explicit Machine(const std::string &text) : module(std::make_shared<ptx::Module>(ptx::parse(text))) {}
+  explicit Machine(const std::string &text) : module(std::make_shared<ptx::Module>(ptx::parse(text))), text(text) {}
+
+  /// Called after every launch that is as Launched says, when it is set.
+  inline static std::function<void(const Launched &)> observer;
 
   /// Device memory with these elements.
   template <class T> T *buffer(const std::vector<T> &values) {
     auto *place = static_cast<T *>(memory.allocate(static_cast<int64_t>(values.size() * sizeof(T))));
     std::copy(values.begin(), values.end(), place);
+    buffers.push_back({reinterpret_cast<char *>(place), std::vector<char>(values.size() * sizeof(T))});
     return place;
   }
   /// Runs the kernel with 8-byte or 4-byte parameters, as the kernel declares them.
@@ -42,6 +60,8 @@ public:
 
 private:
   std::shared_ptr<const ptx::Module> module;
+  const std::string text;
+  std::vector<Launched::Buffer> buffers;
 };
 
 /// `.version` and `.target` lines before `body`.

@@ -1,0 +1,66 @@
+// kiln-gpu: tests, benchmarks and training in one program that needs no library but the system's own: what tools/bundle
+// packs for a machine that has a GPU, and neither LLVM nor a compiler.
+//
+//     kiln-gpu test [FLAG OF GOOGLETEST...]       the semantic suite and the kernels' tests, on KILN_TEST_DEVICE
+//     kiln-gpu conformance FILE [FLAG...]         the simulator's own tests, each launch beside the GPU's
+//     (conformance.h) kiln-gpu approximations [--device D] [--every N] kiln-gpu bench|gpt2 ARG...                  what
+//     kiln-bench and gpt2 do
+
+#include "tools/kiln-gpu/approximations.h"
+#include "tools/kiln-gpu/conformance.h"
+
+#include "dialect/dsl/Types.h"
+#include "runtime/Streams.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <sys/random.h>
+
+// The main functions of kiln-bench and gpt2, called so by the build.
+int benchMain(int argc, char **argv);
+int gpt2Main(int argc, char **argv);
+
+/// glibc has it from 2.36 on, and LLVM asks for it: with this one the program runs with 2.35, too.
+extern "C" __attribute__((visibility("hidden"))) unsigned arc4random() {
+  unsigned number = 1;
+  return ::getrandom(&number, sizeof number, 0) == sizeof number ? number : 1;
+}
+
+static int testMain(int argc, char **argv) {
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
+
+static int conformanceMain(int argc, char **argv) {
+  try {
+    if (argc < 2)
+      throw kiln::Error("expected a file for what is found, such as 'kiln-gpu conformance found.json'");
+    kiln::gpu::compareLaunches(argv[1]);
+  } catch (const std::exception &error) {
+    return kiln::report("kiln-gpu", error);
+  }
+  return testMain(argc - 1, argv + 1);
+}
+
+/// A part of the program by its name.
+struct Part {
+  std::string_view name;
+  int (*main)(int argc, char **argv);
+};
+static constexpr Part parts[] = {{"test", testMain},
+                                 {"conformance", conformanceMain},
+                                 {"approximations", kiln::gpu::approximationsMain},
+                                 {"bench", benchMain},
+                                 {"gpt2", gpt2Main}};
+
+int main(int argc, char **argv) {
+  const std::string_view asked = argc > 1 ? argv[1] : "";
+  for (const Part &part : parts)
+    if (part.name == asked)
+      return part.main(argc - 1, argv + 1);
+  kiln::openStandardStreams();
+  kiln::say(
+      fmt::format("kiln-gpu: error: expected test, conformance, approximations, bench or gpt2, but got '{}'\n", asked));
+  return 2;
+}
