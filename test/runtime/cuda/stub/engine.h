@@ -25,7 +25,7 @@ public:
   virtual int64_t parameterBytes() const { return -1; }
   virtual int64_t threads() const { return -1; }
   /// Runs a launch; false when it did what a GPU would stop for, which has been said on standard error.
-  virtual bool run(const std::array<unsigned, 3> &grid, unsigned dynamicShared,
+  virtual bool run(const std::array<unsigned, 3> &grid, const std::array<unsigned, 3> &block, unsigned dynamicShared,
                    const std::vector<char> &parameters) = 0;
   virtual bool doesRun() const { return true; }
 };

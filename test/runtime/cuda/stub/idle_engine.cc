@@ -58,7 +58,10 @@ public:
       console = std::memset(allocateDevice(consoleBytes), 0, consoleBytes);
     return console;
   }
-  bool run(const std::array<unsigned, 3> &, unsigned, const std::vector<char> &) override { return true; }
+  bool run(const std::array<unsigned, 3> &, const std::array<unsigned, 3> &, unsigned,
+           const std::vector<char> &) override {
+    return true;
+  }
   bool doesRun() const override { return false; }
 
 private:

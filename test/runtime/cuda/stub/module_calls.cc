@@ -84,8 +84,8 @@ static std::vector<char> parametersOf(void **extra) {
   return {bytes, bytes + count};
 }
 
-Result cuLaunchKernel(FunctionHandle function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned, unsigned,
-                      unsigned dynamicShared, StreamHandle, void **, void **extra) {
+Result cuLaunchKernel(FunctionHandle function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned rows,
+                      unsigned layers, unsigned dynamicShared, StreamHandle, void **, void **extra) {
   return call(__func__, [&](State &all) {
     const auto found = modules.find(function);
     if (found == modules.end())
@@ -99,8 +99,9 @@ Result cuLaunchKernel(FunctionHandle function, unsigned x, unsigned y, unsigned 
     std::vector<char> parameters = parametersOf(extra);
     if (!fits(module.code->parameterBytes(), static_cast<int64_t>(parameters.size())))
       return invalidValue;
-    return all.ask([code = module.code, grid = std::array{x, y, z}, dynamicShared, bytes = std::move(parameters)] {
-      return code->run(grid, dynamicShared, bytes) ? success : Result::illegalAddress;
+    return all.ask([code = module.code, grid = std::array{x, y, z}, block = std::array{threads, rows, layers},
+                    dynamicShared, bytes = std::move(parameters)] {
+      return code->run(grid, block, dynamicShared, bytes) ? success : Result::illegalAddress;
     });
   });
 }

@@ -54,11 +54,14 @@ public:
     return nullptr;
   }
   int64_t parameterBytes() const override { return program->parameterBytes; }
-  int64_t threads() const override { return program->block[0]; }
-  bool run(const std::array<unsigned, 3> &grid, unsigned dynamicShared, const std::vector<char> &parameters) override {
+  int64_t threads() const override { return program->blockIsFixed ? program->block[0] : -1; }
+  bool run(const std::array<unsigned, 3> &grid, const std::array<unsigned, 3> &block, unsigned dynamicShared,
+           const std::vector<char> &parameters) override {
     Findings findings;
-    const Extents extents = {static_cast<int>(grid[0]), static_cast<int>(grid[1]), static_cast<int>(grid[2])};
-    simulator::launch(*program, extents, program->block, dynamicShared, parameters.data(), memory(), findings);
+    const auto extents = [](const std::array<unsigned, 3> &each) {
+      return Extents{static_cast<int>(each[0]), static_cast<int>(each[1]), static_cast<int>(each[2])};
+    };
+    simulator::launch(*program, extents(grid), extents(block), dynamicShared, parameters.data(), memory(), findings);
     if (!findings.empty())
       say(textOf(findings, *program));
     return findings.empty();
