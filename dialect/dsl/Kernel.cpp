@@ -61,6 +61,18 @@ void parseReal(const std::string &field, const std::string &text, float &value) 
   value = parseAs(field, text, std::strtof);
 }
 
+size_t parseChoice(const std::string &field, const std::string &text, const std::vector<std::string> &choices) {
+  const auto at = llvm::find(choices, text);
+  if (at == choices.end())
+    throw Error("expected '" + field + "' to be one of " + llvm::join(choices, ", ") + ", but got '" + shown(text) +
+                "'" + didYouMean(text, choices));
+  return static_cast<size_t>(at - choices.begin());
+}
+
+Precision precisionNamed(const std::string &text) {
+  return static_cast<Precision>(parseChoice("precision", text, precisionNames));
+}
+
 std::string calledArgument(const std::string &name, size_t index) {
   return name.empty() ? "argument " + std::to_string(index) : "'" + name + "'";
 }

@@ -39,6 +39,10 @@ std::string printField(float value);
 int64_t parseInteger(const std::string &field, const std::string &text, int64_t least, int64_t most);
 void parseReal(const std::string &field, const std::string &text, double &value);
 void parseReal(const std::string &field, const std::string &text, float &value);
+/// The place of `text` among `choices`; throws Error with the field's name and the choices when it is none of them.
+size_t parseChoice(const std::string &field, const std::string &text, const std::vector<std::string> &choices);
+/// The precision called `text`; throws Error for another text.
+Precision precisionNamed(const std::string &text);
 
 namespace detail {
 /// Its address tells one config struct from another.
@@ -49,9 +53,10 @@ template <class T, class... Any> inline constexpr bool isOneOf = (std::is_same_v
 /// The field `member` of a config struct, called `name` (letters, digits and '_'): an int, int64_t, bool, double or
 /// float. `about` is what `kilnc --list` says of it.
 template <class Config, class T> Field field(const char *name, T Config::*member, const char *about = "") {
-  static_assert(detail::isOneOf<T, int, int64_t, bool, double, float>,
-                "a field of a kernel's config is an int, int64_t, bool, double or float: register an enum as the int "
-                "that the kernel casts, and keep strings out of kernels");
+  static_assert(
+      detail::isOneOf<T, int, int64_t, bool, double, float>,
+      "a field of a kernel's config is an int, int64_t, bool, double or float, or an enum registered with the "
+      "names of its values: keep strings out of kernels");
   Field f;
   f.name = name;
   f.about = about;
@@ -69,6 +74,23 @@ template <class Config, class T> Field field(const char *name, T Config::*member
     else
       static_cast<Config *>(config)->*member =
           static_cast<T>(parseInteger(field, text, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+  };
+  return f;
+}
+
+/// The field `member` of a config struct that is an enum, whose values 0, 1, … are spelled as `choices`.
+template <class Config, class Enum>
+  requires std::is_enum_v<Enum>
+Field field(const char *name, Enum Config::*member, const std::vector<std::string> &choices, const char *about = "") {
+  Field f;
+  f.name = name;
+  f.about = about;
+  f.of = &detail::configMark<Config>;
+  f.print = [member, choices](const void *config) {
+    return choices.at(static_cast<size_t>(static_cast<const Config *>(config)->*member));
+  };
+  f.parse = [member, choices, field = std::string(name)](void *config, const std::string &text) {
+    static_cast<Config *>(config)->*member = static_cast<Enum>(parseChoice(field, text, choices));
   };
   return f;
 }

@@ -8,6 +8,14 @@
 
 namespace kiln {
 
+Precision Target::precisionOf(Type type) const {
+  if (type != Type::f32)
+    return Precision::ieee;
+  const Precision usual =
+      visit([](const CpuFacts &) { return Precision::ieee; }, [](const GpuFacts &) { return Precision::tf32; });
+  return precision.value_or(usual);
+}
+
 static void checkStrides(const TensorRef &tensor) {
   if (tensor.strides.size() != tensor.extents.size())
     throw Error("expected a stride for each extent, but got " + std::to_string(tensor.strides.size()) +

@@ -33,6 +33,11 @@ struct GpuFacts {
 struct Target {
   std::string name; // for people
   std::variant<CpuFacts, GpuFacts> facts;
+  std::optional<Precision> precision = {}; // of products of f32, where somebody asks for one
+
+  /// The precision of products of `type` that a plan chooses: the one asked for, else tf32 on GPUs, which have no other
+  /// fast one, and ieee on CPUs. Products of other types are exact, and so ieee.
+  Precision precisionOf(Type type) const;
 
   /// The result of the visitor that takes facts of this kind, one for each kind.
   template <class... Visitors> auto visit(Visitors... visitors) const {

@@ -202,8 +202,11 @@ Tile argmax(At x, int axis = -1);
 
 // --- Matrix product --------------------------------------------------------------------------------------------------
 
-/// How exactly f32 operands are multiplied where tensor cores would round them.
+/// How far products of f32 may be rounded, for the sake of tensor cores: not at all, their operands to tf32, or to sums
+/// of two tf32. dialect/README.md has the bounds.
 enum class Precision { ieee, tf32, tf32x3 };
+/// Their names, in this order.
+inline const std::vector<std::string> precisionNames = {"ieee", "tf32", "tf32x3"};
 /// a (M, K) · b (K, N) + acc (M, N). f32, bf16 and f16 accumulate in f32, i8 in i32.
 Tile dot(At a, At b, At acc, Precision precision = Precision::ieee);
 /// The same from an accumulator of zeros.

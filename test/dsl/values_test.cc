@@ -95,6 +95,22 @@ TEST(ConfigText, FloatsAreFloats) {
               std::string("expected a number that fits 'rate', but got '") + text + "'");
 }
 
+struct Chosen {
+  Precision precision = Precision::tf32;
+};
+const Kernel chosen = kernel("chosen", +[](View, Chosen) {}, {field("precision", &Chosen::precision, precisionNames)});
+
+// An enum is spelled by the names of its values.
+TEST(ConfigText, EnumsAreSpelledByName) {
+  EXPECT_EQ(chosen.configText(""), "precision=tf32");
+  for (const std::string &name : precisionNames)
+    EXPECT_EQ(chosen.configText("precision=" + name), "precision=" + name);
+  EXPECT_EQ(errorOf([] { chosen.configText("precision=tf23"); }),
+            "expected 'precision' to be one of ieee, tf32, tf32x3, but got 'tf23'; did you mean 'tf32'?");
+  EXPECT_EQ(errorOf([] { chosen.configText("precision=1"); }),
+            "expected 'precision' to be one of ieee, tf32, tf32x3, but got '1'");
+}
+
 TEST(ConfigText, SpacesAroundNamesAndValuesAreIgnored) {
   EXPECT_EQ(attention.configText(" bm =  64 ,\trows= 3 "), "bm=64,rows=3,causal=1,scale=0.1");
   EXPECT_EQ(errorOf([] { attention.configText("bm=6 4"); }), "expected an integer for 'bm', but got '6 4'");
