@@ -41,17 +41,18 @@ static void multiplyByTensorCore(ThreadCode &code, tile::DotOp op) {
   auto left = fragments(withoutPadding(code, op.getA(), 1), a, 16 * k / simt::numLanes);
   auto right = fragments(withoutPadding(code, op.getB(), 0), b, 8 * k / simt::numLanes);
   const Value sums = code.held(op.getAcc());
-  Values results;
-  for (int64_t stored = 0; stored < acc.numStored(); stored += 4) {
-    const SmallVector<int64_t> position = acc.positionOf(stored);
-    Value sum = code.make<vector::ExtractStridedSliceOp>(sums, stored, 4, 1);
-    for (int64_t step = 0; step < a.shape()[1].padded; step += k) {
-      const Value x = left(position[0], step), y = right(step, position[1]);
-      sum = code.make<simt::MmaOp>(sum.getType(), x, y, sum);
+  SmallVector<Value> blocks;
+  for (int64_t stored = 0; stored < acc.numStored(); stored += 4)
+    blocks.push_back(code.make<vector::ExtractStridedSliceOp>(sums, stored, 4, 1));
+  // Step by step, so that no more than one step's operands are needed at a time.
+  for (int64_t step = 0; step < a.shape()[1].padded; step += k)
+    for (const auto [number, sum] : llvm::enumerate(blocks)) {
+      const SmallVector<int64_t> position = acc.positionOf(4 * static_cast<int64_t>(number));
+      sum = code.make<simt::MmaOp>(sum.getType(), left(position[0], step), right(step, position[1]), sum);
     }
-    auto parts = vector::ToElementsOp::create(code.builder, code.loc, sum);
-    llvm::append_range(results, parts.getResults());
-  }
+  Values results;
+  for (const Value sum : blocks)
+    llvm::append_range(results, vector::ToElementsOp::create(code.builder, code.loc, sum).getResults());
   code.set(op.getResult(), ArrayRef<Value>(results));
 }
 

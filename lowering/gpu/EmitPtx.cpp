@@ -8,6 +8,7 @@
 #include "lowering/gpu/EmitPtx.h"
 
 #include "lowering/CodeGeneration.h"
+#include "lowering/gpu/SinkValues.h"
 
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -88,6 +89,7 @@ std::vector<char> emitPtx(llvm::Module &module, const GpuTarget &target, const S
   module.setDataLayout(machine->createDataLayout());
   runPasses(module, *machine, optimisation);
   buildVectorsWhole(module);
+  sinkValues(module);
   if (sink)
     sink("llvm", textOf(module));
   const auto ptx = generate(module, *machine, llvm::CodeGenFileType::AssemblyFile);

@@ -191,9 +191,12 @@ struct LowerKernelArguments : impl::LowerKernelArgumentsBase<LowerKernelArgument
     const auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(func.getContext()), arguments.signature());
     auto kernel = LLVM::LLVMFuncOp::create(builder, func.getLoc(), func.getName(), type);
     kernel.setCConv(LLVM::CConv::PTX_Kernel);
-    const std::string threads = std::to_string(32 * warpsOf(func));
-    kernel.setPassthroughAttr(builder.getArrayAttr(
-        {builder.getArrayAttr({builder.getStringAttr("nvvm.reqntid"), builder.getStringAttr(threads)})}));
+    // One program an SM is enough: without that word ptxas spills a few registers where a further program would fit.
+    const auto property = [&](StringRef name, int64_t value) -> Attribute {
+      return builder.getArrayAttr({builder.getStringAttr(name), builder.getStringAttr(std::to_string(value))});
+    };
+    kernel.setPassthroughAttr(
+        builder.getArrayAttr({property("nvvm.reqntid", 32 * warpsOf(func)), property("nvvm.minctasm", 1)}));
     kernel.getBody().takeBody(func.getBody());
     if (const auto bytes = func->getAttrOfType<IntegerAttr>("simt.shared_bytes");
         bytes && bytes.getInt() > mostStaticShared)

@@ -311,6 +311,19 @@ void Propagation::settle(Operation *op) {
     constant.setValueAttr(cast<DenseElementsAttr>(constant.getValue()).reshape(cast<ShapedType>(constant.getType())));
 }
 
+/// Puts a conversion right before its first use in its block: a thread holds what came of it as shortly as can be. What
+/// a loop uses stays outside of it.
+static void sink(simt::ConvertOp convert) {
+  Operation *first = nullptr;
+  for (Operation *user : convert->getUsers()) {
+    Operation *const here = convert->getBlock()->findAncestorOpInBlock(*user);
+    if (!first || here->isBeforeInBlock(first))
+      first = here;
+  }
+  if (first)
+    convert->moveBefore(first);
+}
+
 /// Values of a tile that a thread may hold. An instruction is spelled for each; most threads have 255 registers, and
 /// what is beyond goes to memory.
 static constexpr int64_t mostValues = 1024;
@@ -339,6 +352,9 @@ struct PropagateLayouts : impl::PropagateLayoutsBase<PropagateLayouts> {
     if (!getOperation()->hasAttr("tile.kernel"))
       return;
     Propagation(getOperation()).run();
+    SmallVector<simt::ConvertOp> converts;
+    getOperation().walk([&](simt::ConvertOp convert) { converts.push_back(convert); });
+    llvm::for_each(converts, sink);
     if (failed(checkSizes(getOperation())))
       signalPassFailure();
   }

@@ -33,7 +33,7 @@ std::optional<WarpSplit> warpSplit(int64_t M, int64_t N, int64_t K, unsigned num
         continue;
       const int64_t here = m.padded * K * alongN + n.padded * K * alongM;
       const unsigned used = alongM * alongN, usedByBest = best ? best->m * best->n : 0;
-      if (used > usedByBest || (used == usedByBest && here < reads)) {
+      if (used > usedByBest || (used == usedByBest && here <= reads)) {
         best = {alongM, alongN};
         reads = here;
       }

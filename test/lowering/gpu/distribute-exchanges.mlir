@@ -147,17 +147,18 @@ func.func @neutral(%s: f32, %n: i32) attributes {tile.kernel, tile.warps = 1 : i
 #a = #simt.layout<16x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
 #b = #simt.layout<32x16, reg [d0:1 d0:8 d0:16 d1:8], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp []>
 
-// A product by the tensor core: for each of the 2 fragments of the sums, one instruction for each of 2 steps along K.
+// A product by the tensor core: for each of the 2 fragments of the sums, one instruction for each of 2 steps along K,
+// step by step.
 // CHECK-LABEL: func @tensor_core
 // CHECK: %[[A:.*]] = vector.broadcast %arg0 : bf16
 // CHECK: %[[B:.*]] = vector.broadcast %arg0 : bf16
 // CHECK-DAG: %[[A0:.*]] = vector.extract_strided_slice %[[A]] {offsets = [0], sizes = [8], strides = [1]}
 // CHECK-DAG: %[[B0:.*]] = vector.extract_strided_slice %[[B]] {offsets = [0], sizes = [4], strides = [1]}
 // CHECK: %[[SUM:.*]] = simt.mma %[[A0]], %[[B0]], %
+// CHECK: simt.mma %[[A0]], %
 // CHECK-DAG: %[[A1:.*]] = vector.extract_strided_slice %[[A]] {offsets = [8], sizes = [8], strides = [1]}
 // CHECK-DAG: %[[B1:.*]] = vector.extract_strided_slice %[[B]] {offsets = [4], sizes = [4], strides = [1]}
 // CHECK: simt.mma %[[A1]], %[[B1]], %[[SUM]]
-// CHECK: simt.mma %[[A0]], %
 // CHECK: simt.mma %[[A1]], %
 // CHECK-NOT: simt.mma
 // CHECK: return

@@ -78,9 +78,9 @@ func.func @shared() attributes {tile.kernel, simt.shared_bytes = 192 : i64,
 
 // As many threads as the kernel has warps of 32.
 // CHECK-LABEL: llvm.func ptx_kernelcc @usual(
-// CHECK-SAME: ["nvvm.reqntid", "128"]
+// CHECK-SAME: ["nvvm.reqntid", "128"], ["nvvm.minctasm", "1"]
 // CHECK-LABEL: llvm.func ptx_kernelcc @eight(
-// CHECK-SAME: ["nvvm.reqntid", "256"]
+// CHECK-SAME: ["nvvm.reqntid", "256"], ["nvvm.minctasm", "1"]
 func.func @usual() attributes {tile.kernel} {
   return
 }

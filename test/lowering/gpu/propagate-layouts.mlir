@@ -248,3 +248,22 @@ func.func @exchanging_loop(%x: memref<256xf32>, %y: memref<256xf32>, %n: i64) at
   tile.print "x", %2#0 : tensor<256xf32>
   return
 }
+
+// -----
+
+#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
+#apart = #simt.layout<256, reg [d0:128], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64]>
+
+// A conversion stands where its result is needed first, not where its source is made.
+// CHECK-LABEL: func @late
+// CHECK: tile.load
+// CHECK: tile.store
+// CHECK-NEXT: simt.convert
+// CHECK-NEXT: tile.store
+func.func @late(%x: memref<256xf32>, %y: memref<256xf32>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] {simt.layout = #pairs, simt.vector = 2 : i64} : memref<256xf32> -> tensor<256xf32>
+  tile.store %0, %x[%c0] {simt.layout = #pairs, simt.vector = 2 : i64} : tensor<256xf32>, memref<256xf32>
+  tile.store %0, %y[%c0] {simt.layout = #apart, simt.vector = 1 : i64} : tensor<256xf32>, memref<256xf32>
+  return
+}

@@ -77,16 +77,16 @@ TEST(Fragments, WarpSplits) {
     std::optional<WarpSplit> split, rows;
   };
   for (const Case &example : {Case{128, 128, 4, WarpSplit{2, 2}, WarpSplit{4, 1}},
-                              {128, 128, 8, WarpSplit{2, 4}, WarpSplit{8, 1}},
+                              {128, 128, 8, WarpSplit{4, 2}, WarpSplit{8, 1}},
                               {128, 96, 4, WarpSplit{2, 2}, WarpSplit{4, 1}},
                               {64, 80, 4, WarpSplit{2, 2}, WarpSplit{4, 1}},
-                              {64, 128, 4, WarpSplit{1, 4}, WarpSplit{4, 1}},
+                              {64, 128, 4, WarpSplit{2, 2}, WarpSplit{4, 1}},
                               {48, 192, 4, WarpSplit{1, 4}, std::nullopt},
                               {16, 128, 4, WarpSplit{1, 4}, std::nullopt},
                               {80, 64, 4, WarpSplit{1, 4}, std::nullopt},
                               {80, 80, 4, WarpSplit{1, 2}, std::nullopt},
                               {96, 80, 4, WarpSplit{2, 2}, std::nullopt},
-                              {256, 64, 8, WarpSplit{4, 2}, WarpSplit{8, 1}},
+                              {256, 64, 8, WarpSplit{8, 1}, WarpSplit{8, 1}},
                               {12, 64, 4, std::nullopt, std::nullopt}}) {
     EXPECT_EQ(warpSplit(example.M, example.N, 64, example.warps, false), example.split)
         << example.M << 'x' << example.N;

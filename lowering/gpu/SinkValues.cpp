@@ -1,0 +1,86 @@
+// What has an effect stays where it is, in its order. Before each such instruction comes what it needs and is not there
+// yet, depth first.
+
+#include "lowering/gpu/SinkValues.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/Instructions.h"
+
+namespace kiln::lowering::gpu {
+
+/// Whether an instruction is a read of shared memory, as SpellPtx spells it.
+static bool isSharedRead(const llvm::Instruction &instruction) {
+  const auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+  const auto *text = call ? llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()) : nullptr;
+  return text && llvm::StringRef(text->getAsmString()).contains("ld.shared.");
+}
+
+/// Whether an instruction is a function of its operands alone, for one thread by itself: the order of products of a
+/// warp is chosen elsewhere.
+static bool isPure(const llvm::Instruction &instruction) {
+  const auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+  return !llvm::isa<llvm::PHINode>(instruction) && !instruction.isTerminator() && !instruction.mayHaveSideEffects() &&
+         !instruction.mayReadFromMemory() && !(call && call->isConvergent());
+}
+
+static bool isUsedInItsBlock(const llvm::Instruction &instruction) {
+  return llvm::any_of(instruction.users(), [&](const llvm::User *user) {
+    return !llvm::isa<llvm::PHINode>(user) &&
+           llvm::cast<llvm::Instruction>(user)->getParent() == instruction.getParent();
+  });
+}
+
+namespace {
+class BlockOrder {
+public:
+  explicit BlockOrder(llvm::BasicBlock &block) {
+    for (llvm::Instruction &instruction : block)
+      if ((isPure(instruction) || isSharedRead(instruction)) && isUsedInItsBlock(instruction))
+        waiting.insert(&instruction);
+  }
+
+  void sink(llvm::BasicBlock &block) {
+    llvm::SmallVector<llvm::Instruction *> reads; // since the last effect
+    for (llvm::Instruction &instruction : llvm::make_early_inc_range(block)) {
+      if (isSharedRead(instruction))
+        reads.push_back(&instruction);
+      if (waiting.contains(&instruction) || llvm::isa<llvm::PHINode>(instruction))
+        continue;
+      if (!isPure(instruction) && !isSharedRead(instruction) && instruction.mayWriteToMemory()) {
+        for (llvm::Instruction *read : reads)
+          place(read, instruction);
+        reads.clear();
+      }
+      placeOperands(instruction, instruction);
+    }
+  }
+
+private:
+  /// Puts an instruction that waits, and what it needs, in front of `before`.
+  void place(llvm::Instruction *instruction, llvm::Instruction &before) {
+    if (!waiting.erase(instruction))
+      return;
+    placeOperands(*instruction, before);
+    instruction->moveBefore(before.getIterator());
+  }
+
+  void placeOperands(llvm::Instruction &instruction, llvm::Instruction &before) {
+    for (llvm::Value *operand : instruction.operands())
+      if (auto *needed = llvm::dyn_cast<llvm::Instruction>(operand))
+        place(needed, before);
+  }
+
+  llvm::DenseSet<llvm::Instruction *> waiting;
+};
+} // namespace
+
+void sinkValues(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    for (llvm::BasicBlock &block : function)
+      BlockOrder(block).sink(block);
+}
+
+} // namespace kiln::lowering::gpu
