@@ -29,13 +29,17 @@ static void tokenGradient(View tokens, View starts, View positions, View dout, V
   Tile token = load(tokens, {u}, {}); // scalar
   Tile begin = load(starts, {u}, {}), end = load(starts, {u + 1}, {});
 
-  Tile total = zeros(f32, {C}); // (C)
+  // Sums side by side. The first begins with what the row holds; −1 is outside of every view and reads zeros.
+  Tile slot = iota(cfg.block);               // (BI)
+  Tile running = zeros(f32, {cfg.block, C}); // (BI, C)
   if (cfg.accumulate)
-    total = cast(load(dwte, {token, 0}, {C}), f32);
-  for (Tile i : range(begin, end)) {
-    Tile n = load(positions, {i}, {});           // scalar
-    total += cast(load(dout, {n, 0}, {C}), f32); // (C)
+    running = cast(gather(dwte, where(slot == 0, token, -1), {0}, {C}), f32);
+  for (Tile i : range(begin, end, cfg.block)) {
+    Tile mine = slot < cast(min(end - i, cfg.block), i32);       // (BI)
+    Tile n = where(mine, load(positions, {i}, {cfg.block}), -1); // (BI)
+    running += cast(gather(dout, n, {0}, {C}), f32);             // (BI, C)
   }
+  Tile total = sum(running, 0);                      // (C)
   store(dwte, {token, 0}, cast(total, dwte.type())); // token −1: outside, nothing is written
 }
 
@@ -55,6 +59,7 @@ static void positionGradient(View dout, View dwpe, EmbeddingConfig cfg) {
 static const std::vector<Field> &configFields() {
   static const std::vector<Field> fields = {
       field("rows", &EmbeddingConfig::rows, "rows a program"),
+      field("block", &EmbeddingConfig::block, "rows that token_gradient gathers at once"),
       field("accumulate", &EmbeddingConfig::accumulate, "adds to what the gradients hold")};
   return fields;
 }
@@ -77,7 +82,10 @@ static void expectPositions(const char *plan, const TensorRef &wpe, int64_t T, i
   expectShape(plan, "wpe", wpe, {std::max(T, wpe.extents[0]), C});
 }
 
-EmbeddingConfig pickEmbedding(const Target &target) { return {.rows = pickRows(target, 4)}; }
+EmbeddingConfig pickEmbedding(const Target &target) {
+  return {.rows = pickRows(target, 4),
+          .block = target.visit([](const CpuFacts &) { return 1; }, [](const GpuFacts &) { return 4; })};
+}
 
 Plan planEmbedding(const Target &target, const TensorRef &tokens, const TensorRef &wte, const TensorRef &wpe,
                    const TensorRef &out, int64_t T, const std::optional<EmbeddingConfig> &config) {

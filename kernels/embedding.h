@@ -14,6 +14,7 @@ namespace kiln {
 
 struct EmbeddingConfig {
   int rows = 4;            // rows a program
+  int block = 1;           // rows that the token table's gradient gathers at once
   bool accumulate = false; // gradients are added to what the tables hold; set by the plan
 };
 

@@ -59,8 +59,8 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
   const Shape block = {cfg.block, C};
   Tile p = program_id();
   Tile begin = p * cfg.rows, end = min(begin + cfg.rows, x.dim(0));
-  Tile scale = cast(load(gamma, {0}, {C}), f32);           // (C)
-  Tile dscale = zeros(f32, {C}), dshift = zeros(f32, {C}); // (C), carried through the loop
+  Tile scale = cast(load(gamma, {0}, {C}), f32);               // (C)
+  Tile dscale = zeros(f32, block), dshift = zeros(f32, block); // (BN, C), carried through the loop
 
   for (Tile n : range(begin, end, cfg.block)) {
     // 1. The row again, normalised. Rows past the end read zeros and add nothing.
@@ -70,8 +70,8 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
     Tile d = cast(load(dout, {n, 0}, block), f32);            // (BN, C)
 
     // 2. This program's share of dgamma and dbeta, before dx may take the place of dout.
-    dscale += sum(d * xhat, 0); // (C)
-    dshift += sum(d, 0);        // (C)
+    dscale += d * xhat; // (BN, C)
+    dshift += d;        // (BN, C)
 
     // 3. dx = (g − mean(g) − x̂ · mean(g · x̂)) · rstd
     Tile g = d * scale;                          // (BN, C)
@@ -82,8 +82,8 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
       grad += cast(load(dx, {n, 0}, block), f32);
     store(dx, {n, 0}, cast(grad, dx.type()));
   }
-  store(dgamma, {p, 0}, dscale);
-  store(dbeta, {p, 0}, dshift);
+  store(dgamma, {p, 0}, sum(dscale, 0));
+  store(dbeta, {p, 0}, sum(dshift, 0));
 }
 
 static std::vector<Field> forwardFields() { return {field("rows", &LayerNormConfig::rows, "rows a program")}; }
@@ -124,10 +124,10 @@ static void expectRows(const char *plan, const TensorRef &x, const TensorRef &ga
 LayerNormConfig pickLayerNorm(const Target &target) { return {.rows = pickRows(target, 4)}; }
 
 /// 32 rows a program on a CPU: a partial row costs the memory traffic of two rows. 8 on a GPU, whose SMs would else be
-/// without work on short batches.
+/// without work on short batches, two at a time.
 LayerNormBackwardConfig pickLayerNormBackward(const Target &target) {
   return target.visit([](const CpuFacts &) { return LayerNormBackwardConfig{}; },
-                      [](const GpuFacts &) { return LayerNormBackwardConfig{.rows = 8}; });
+                      [](const GpuFacts &) { return LayerNormBackwardConfig{.block = 2, .rows = 8}; });
 }
 
 Plan planLayerNorm(const Target &target, const TensorRef &x, const TensorRef &gamma, const TensorRef &beta,

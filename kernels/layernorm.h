@@ -19,7 +19,7 @@ struct LayerNormConfig {
 };
 
 struct LayerNormBackwardConfig {
-  int block = 1;           // rows a tile
+  int block = 4;           // rows a tile
   int rows = 32;           // rows a program; each program leaves one partial row of dgamma and of dbeta
   bool accumulate = false; // dx += …, set by the plan
 };

@@ -14,7 +14,7 @@ static Tile product(View a, View b, Tile m, Tile n, Tile begin, Tile end, Tile a
   for (Tile k : range(begin, end, BK)) {
     Tile left = cfg.ta ? transpose(load(a, {k, m}, {BK, BM})) : load(a, {m, k}, {BM, BK});  // (BM, BK)
     Tile right = cfg.tb ? transpose(load(b, {n, k}, {BN, BK})) : load(b, {k, n}, {BK, BN}); // (BK, BN)
-    acc = dot(left, right, acc);                                                            // (BM, BN)
+    acc = dot(left, right, acc, cfg.precision);                                             // (BM, BN)
   }
   return acc;
 }
@@ -110,7 +110,9 @@ static std::vector<Field> fields() {
           field("ta", &MatmulConfig::ta, "A is stored transposed, (K, M)"),
           field("tb", &MatmulConfig::tb, "B is stored transposed, (N, K)"),
           field("keep", &MatmulConfig::keep, "matmul_gelu stores preact; weight_gradient stores db"),
-          field("accumulate", &MatmulConfig::accumulate, "adds to what the results hold")};
+          field("accumulate", &MatmulConfig::accumulate, "adds to what the results hold"),
+          field("precision", &MatmulConfig::precision, precisionNames, "of products of f32: ieee, tf32 or tf32x3"),
+          field("warps", &MatmulConfig::warps, "warps of a program, on a GPU")};
 }
 const Kernel matmulKernel = kernel("matmul", matmul, {"a (M, K)", "b (K, N)", "c (M, N), a · b"}, fields());
 const Kernel matmulBiasKernel =

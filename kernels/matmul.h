@@ -21,17 +21,21 @@ enum class Layout { nn, nt, tn };
 /// Tile sizes and variants of every product kernel.
 struct MatmulConfig {
   int bm = 64, bn = 64, bk = 64;
-  int64_t split = 0;           // tn only: rows of A and B a program sums; 0: all
-  bool ta = false, tb = false; // A, B are stored transposed; set by the plan
-  bool accumulate = false;     // C += …; set by the plan
-  bool keep = false;           // matmul_gelu stores the pre-activation; weight_gradient the column sums
+  int64_t split = 0;                     // tn only: rows of A and B a program sums; 0: all
+  bool ta = false, tb = false;           // A, B are stored transposed; set by the plan
+  bool accumulate = false;               // C += …; set by the plan
+  bool keep = false;                     // matmul_gelu stores the pre-activation; weight_gradient the column sums
+  Precision precision = Precision::ieee; // of products of f32
+  int warps = 4;                         // of a program, on a GPU
 };
 
 extern const Kernel matmulKernel, matmulBiasKernel, matmulGeluKernel, matmulResidualKernel, matmulGeluBackwardKernel,
     weightGradientKernel;
 
-/// Tile sizes for C (M, N) with sums of length K, from shape, layout and the target's fixed properties.
-MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K);
+/// Tile sizes and precision for C (M, N) with sums of length K of products of `type`, from shape, layout and the
+/// target's fixed properties; `accumulate` where they are added to what C holds.
+MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K, Type type = Type::f32,
+                        bool accumulate = false);
 
 /// C = op(A) · op(B), or C += … with `accumulate`.
 Plan planMatmul(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,

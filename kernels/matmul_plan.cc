@@ -66,15 +66,22 @@ static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Ma
 }
 
 /// The largest square tile that gives every SM one, down to 64: large tiles read less. Two stages of bf16 operands, and
-/// of f32 ones at half the depth, fit the shared memory of every architecture from sm_80.
+/// of f32 ones at half the depth, fit the shared memory of every architecture from sm_80. A thread sums 64 elements at
+/// most, a quarter of its registers, for what follows the product needs several more for each; half as many where it
+/// reads as many to add to.
 static void pickGpuTile(const GpuFacts &gpu, int64_t M, int64_t N, MatmulConfig &config) {
   const bool enough = ceildiv(M, 128) * ceildiv(N, 128) >= gpu.sms;
-  config.bm = config.bn = enough ? 128 : 64;
+  config.bm = enough ? 128 : 64;
+  config.bn = enough && !config.accumulate ? 128 : 64;
   config.bk = 32;
+  config.warps = enough ? 8 : 4;
 }
 
-MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K) {
+MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K, Type type,
+                        bool accumulate) {
   MatmulConfig config;
+  config.precision = target.precisionOf(type);
+  config.accumulate = accumulate;
   config.ta = layout == Layout::tn;
   config.tb = layout == Layout::nt;
   target.visit([&](const CpuFacts &cpu) { pickCpuTile(cpu, M, N, K, config); },
@@ -82,9 +89,10 @@ MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t 
   return config;
 }
 
-/// Extents of a product, checked against its operands.
+/// Extents of a product, checked against its operands, and their type.
 struct Extents {
   int64_t M, N, K;
+  Type type;
 };
 
 static Extents expectProduct(const char *plan, Layout layout, const TensorRef &a, const TensorRef &b,
@@ -98,15 +106,17 @@ static Extents expectProduct(const char *plan, Layout layout, const TensorRef &a
   expectFloat(plan, "a", a);
   expectType(plan, "b", b, {a.type});
   expectFloat(plan, "c", c);
-  return {M, N, K};
+  return {M, N, K, a.type};
 }
 
 /// The config to launch with: the caller's tile sizes or pick()'s, the layout's transpositions.
-static MatmulConfig choose(const Target &target, Layout layout, Extents e, const std::optional<MatmulConfig> &config) {
-  MatmulConfig chosen = config ? *config : pickMatmul(target, layout, e.M, e.N, e.K);
+static MatmulConfig choose(const Target &target, Layout layout, Extents e, const std::optional<MatmulConfig> &config,
+                           bool accumulate = false) {
+  MatmulConfig chosen = config ? *config : pickMatmul(target, layout, e.M, e.N, e.K, e.type, accumulate);
   chosen.ta = layout == Layout::tn;
   chosen.tb = layout == Layout::nt;
-  chosen.keep = chosen.accumulate = false;
+  chosen.accumulate = accumulate;
+  chosen.keep = false;
   return chosen;
 }
 
@@ -119,9 +129,7 @@ static Plan tiles(const Kernel &kernel, Extents e, const MatmulConfig &config, s
 Plan planMatmul(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
                 bool accumulate, const std::optional<MatmulConfig> &config) {
   const Extents e = expectProduct("matmul", layout, a, b, c);
-  MatmulConfig chosen = choose(target, layout, e, config);
-  chosen.accumulate = accumulate;
-  return tiles(matmulKernel, e, chosen, {a, b, c});
+  return tiles(matmulKernel, e, choose(target, layout, e, config, accumulate), {a, b, c});
 }
 
 Plan planMatmulBias(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &bias,
@@ -182,7 +190,7 @@ Plan planWeightGradient(const Target &target, const TensorRef &x, const TensorRe
   const Extents e = expectProduct(plan, Layout::tn, x, dy, dw);
   if (db)
     expectShape(plan, "db", *db, {e.N});
-  MatmulConfig chosen = choose(target, Layout::tn, e, config);
+  MatmulConfig chosen = choose(target, Layout::tn, e, config, accumulate);
   if (!config)
     chosen.split = pickSplit(e, chosen);
   if (chosen.split % chosen.bk != 0)
@@ -194,11 +202,11 @@ Plan planWeightGradient(const Target &target, const TensorRef &x, const TensorRe
   const int64_t parts = chosen.split > 0 ? ceildiv(e.K, chosen.split) : 1;
   if (parts == 1) {
     chosen.split = 0;
-    chosen.accumulate = accumulate;
     return tiles(weightGradientKernel, e, chosen, {x, dy, onePart(dw), onePart(db.value_or(x.select(0, 0)))});
   }
 
-  // Partial sums of each part, then their sum in order.
+  // Partial sums of each part, then their sum in order, which alone may be added to something.
+  chosen.accumulate = false;
   const int64_t bytes = parts * e.M * e.N * bytesOf(f32);
   Plan split = tiles(weightGradientKernel, e, chosen,
                      {x, dy, Arg::workspace(0, f32, {parts, e.M, e.N}), Arg::workspace(bytes, f32, {parts, e.N})});

@@ -8,22 +8,31 @@ namespace kiln {
 
 /// out (+)= Σ_p partials[p]. partials (P, M, N), out (M, N).
 static void sumPartials(View partials, View out, SumConfig cfg) {
-  const Shape block = {cfg.rows, cfg.block};
+  const Shape block = {cfg.rows, cfg.block}, blocks = {cfg.parts, cfg.rows, cfg.block};
   Tile n = program_id(0) * cfg.block, m = program_id(1) * cfg.rows;
-  Tile total = zeros(f32, block); // (BM, BN)
+  Tile running = zeros(f32, blocks); // (BP, BM, BN)
+  for (Tile p : range(0, partials.dim(0), cfg.parts))
+    running += load(partials, {p, m, n}, blocks); // (BP, BM, BN)
+  Tile total = sum(running, 0);                   // (BM, BN)
   if (cfg.accumulate)
-    total = cast(load(out, {m, n}, block), f32);
-  for (Tile p : range(partials.dim(0)))
-    total += load(partials, {p, m, n}, block); // (BM, BN)
+    total += cast(load(out, {m, n}, block), f32);
   store(out, {m, n}, cast(total, out.type()));
 }
 
 const Kernel sumPartialsKernel =
     kernel("sum_partials", sumPartials, {"partials (P, M, N) f32", "out (M, N)"},
            {field("rows", &SumConfig::rows, "rows a program"), field("block", &SumConfig::block, "columns a program"),
+            field("parts", &SumConfig::parts, "partial results that are added side by side"),
             field("accumulate", &SumConfig::accumulate, "adds to what out holds")});
 
-SumConfig pickSum(const Target &target, int64_t N) { return {.block = pickBlock(target, N, 1024)}; }
+/// On a GPU, whose memory answers late, several partial results are on their way at once.
+SumConfig pickSum(const Target &target, int64_t P, int64_t N) {
+  return {.block = pickBlock(target, N, 1024),
+          .parts = target.visit([](const CpuFacts &) { return 1; },
+                                [=](const GpuFacts &) { return P >= 8   ? 8
+                                                               : P >= 4 ? 4
+                                                                        : 1; })};
+}
 
 Launch launchSum(const Target &target, const Arg &partials, const TensorRef &out, bool accumulate,
                  const std::optional<SumConfig> &config) {
@@ -33,7 +42,7 @@ Launch launchSum(const Target &target, const Arg &partials, const TensorRef &out
   expectType(plan, "partials", partials.ref, {f32});
   const int64_t M = out.extents[0], N = out.extents[1];
   expectShape(plan, "partials", partials.ref, {partials.ref.extents[0], M, N});
-  SumConfig chosen = config.value_or(pickSum(target, N));
+  SumConfig chosen = config.value_or(pickSum(target, partials.ref.extents[0], N));
   chosen.accumulate = accumulate;
   return {&sumPartialsKernel,
           textOf(sumPartialsKernel.fields, chosen),

@@ -13,6 +13,7 @@ namespace kiln {
 struct SumConfig {
   int rows = 1;            // rows a program
   int block = 1024;        // columns a program
+  int parts = 1;           // partial results that are added side by side
   bool accumulate = false; // adds to what the output holds; set by the plan
 };
 
@@ -22,11 +23,12 @@ struct TotalConfig {
 
 extern const Kernel sumPartialsKernel, totalKernel;
 
-/// The columns of a program for N of them, and the sums side by side of a total of n, on a machine.
-SumConfig pickSum(const Target &target, int64_t N);
+/// The columns of a program for N of them in P parts, and the sums side by side of a total of n, on a machine.
+SumConfig pickSum(const Target &target, int64_t P, int64_t N);
 TotalConfig pickTotal(const Target &target, int64_t n);
 
-/// out[m, n] (+)= partials[0, m, n] + partials[1, m, n] + …, in that order, in f32.
+/// out[m, n] (+)= partials[0, m, n] + partials[1, m, n] + …, in f32: every config.parts-th in turn, then these sums
+/// together.
 /// partials (P, M, N) f32, a tensor or a region of workspace; out (M, N). `accumulate` adds to what `out`
 /// holds.
 Launch launchSum(const Target &target, const Arg &partials, const TensorRef &out, bool accumulate,

@@ -65,6 +65,12 @@ static Named named(const std::vector<TensorRef> &inputs, const Gpt2Config &c) {
   return {inputs.at(0), inputs.at(1), {inputs.at(2), inputs.at(3), inputs.at(4)}, inputs.at(0).count() / c.context};
 }
 
+/// Logits (rows, vocab), taken from the arena: columns of a matrix whose rows begin at multiples of 64 elements, so
+/// that vectors of them are aligned whatever the vocabulary.
+static TensorRef takeLogits(Build &b, int64_t rows, int64_t vocab) {
+  return b.take("logits", {rows, ceildiv(vocab, 64) * 64});
+}
+
 void Network::gradient(Build &b, const MicroBatch &micro, float scale) const {
   const auto [tokens, targets, index, batch] = named(micro.inputs, sizes);
   const int64_t rows = batch * sizes.context;
@@ -77,14 +83,14 @@ void Network::gradient(Build &b, const MicroBatch &micro, float scale) const {
   const LayerNorm::Saved statistics = last.take(b, rows);
   const TensorRef normed = b.take("last norm", {rows, sizes.width});
   last.forward(b, x, statistics, normed);
-  const TensorRef logits = b.take("logits", {rows, sizes.vocab});
+  const TensorRef padded = takeLogits(b, rows, sizes.vocab), logits = padded.slice(1, 0, sizes.vocab);
   embedding.head(b, normed, logits);
   // The loss; the logits become their gradient.
   b.plan += planCrossEntropy(b.target, logits, targets, micro.losses, sizes.vocab, scale, ignoredTarget);
   // Backward.
   const TensorRef dx = b.take("d block output", {rows, sizes.width});
   embedding.headBackward(b, logits, normed, dx);
-  b.release(logits);
+  b.release(padded);
   last.backward(b, dx, x, statistics, dx, /*add=*/false);
   last.release(b, statistics);
   b.release(normed);
@@ -116,10 +122,10 @@ void Network::logits(Build &b, const TensorRef &rows, const TensorRef &logits) c
 void Network::losses(Build &b, const MicroBatch &micro) const {
   const TensorRef &tokens = micro.inputs.at(0), &targets = micro.inputs.at(1);
   const TensorRef x = hidden(b, tokens);
-  const TensorRef out = b.take("logits", {tokens.count(), sizes.vocab});
+  const TensorRef padded = takeLogits(b, tokens.count(), sizes.vocab), out = padded.slice(1, 0, sizes.vocab);
   logits(b, x, out);
   b.plan += planCrossEntropyLoss(b.target, out, targets, micro.losses, sizes.vocab, ignoredTarget);
-  b.release(out);
+  b.release(padded);
   b.release(x);
 }
 

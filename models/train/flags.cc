@@ -41,6 +41,10 @@ void addSettingFlags(CLI::App *app, SettingOptions &o) {
   addNumber<double>(app, "--clip", o.clip, "largest gradient norm");
   addNumber<int64_t>(app, "--evaluate-every", o.evaluateEvery, "steps between validation losses (0: at the end)");
   addNumber<uint64_t>(app, "--seed", o.seed, "seed of weights and batches");
+  app->add_option(
+      "--precision", o.precision,
+      "how products of f32 may be rounded: ieee, tf32, tf32x3 (tf32 on GPUs, ieee on CPUs, which compute all "
+      "as ieee)");
 }
 
 /// What other trainers call a flag, with dashes, and what it is called here.

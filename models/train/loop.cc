@@ -178,6 +178,9 @@ void Training::introduce(Progress &progress) const {
   progress.note(fmt::format("{}: {} parameters; {} steps of {} tokens on {} ({} threads, {:.0f} GFLOP/s measured peak)",
                             run.model.text(), parameters, s.steps, run.model.targets(s.batch * s.accumulate),
                             device->name(), device->threads(), peak.best() / 1e9));
+  if (trainer.precision() != Precision::ieee)
+    progress.note(fmt::format("products of f32 in {}; --precision ieee rounds no operand",
+                              precisionNames.at(static_cast<size_t>(trainer.precision()))));
   if (run.folder.checkpoint())
     progress.note(fmt::format("going on from '{}'", *run.folder.checkpoint()));
   for (const std::string &line : run.notes)

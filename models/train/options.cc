@@ -1,6 +1,7 @@
 // Settings that options replace, and the device that they name.
 
 #include "models/train/options.h"
+#include "dialect/dsl/Kernel.h"
 #include "runtime/Compile.h"
 
 #include <fmt/format.h>
@@ -32,6 +33,8 @@ TrainSettings applied(const SettingOptions &o, const TrainSettings &base) {
   s.clip = o.clip.value_or(s.clip);
   s.evaluateEvery = o.evaluateEvery.value_or(s.evaluateEvery);
   s.seed = o.seed.value_or(s.seed);
+  if (o.precision)
+    s.precision = precisionNamed(*o.precision);
   verify(s);
   return s;
 }

@@ -35,8 +35,9 @@ struct SettingOptions {
   std::optional<int64_t> batch, accumulate, steps, warmup, evaluateEvery;
   std::optional<double> rate, finalRate, decay, beta1, beta2, clip;
   std::optional<uint64_t> seed;
+  std::optional<std::string> precision; // a name out of precisionNames
 };
-/// `base` with what the options give in its place. Throws Error for a setting out of its range.
+/// `base` with what the options give in its place. Throws Error for a setting out of its range or without a meaning.
 TrainSettings applied(const SettingOptions &options, const TrainSettings &base);
 
 } // namespace kiln

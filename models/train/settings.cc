@@ -1,7 +1,7 @@
 // Ranges, JSON and the schedule.
 
 #include "models/train/settings.h"
-#include "dialect/dsl/Types.h"
+#include "dialect/dsl/Kernel.h"
 #include "models/data/json.h"
 
 #include <algorithm>
@@ -37,10 +37,21 @@ void verify(const TrainSettings &s) {
 }
 
 nlohmann::ordered_json settingsJson(const TrainSettings &s) {
-  return {{"batch", s.batch}, {"accumulate", s.accumulate}, {"steps", s.steps}, {"warmup", s.warmup},
-          {"rate", s.rate},   {"final_rate", s.finalRate},  {"decay", s.decay}, {"beta1", s.beta1},
-          {"beta2", s.beta2}, {"epsilon", s.epsilon},       {"clip", s.clip},   {"evaluate_every", s.evaluateEvery},
-          {"seed", s.seed}};
+  return {{"batch", s.batch},
+          {"accumulate", s.accumulate},
+          {"steps", s.steps},
+          {"warmup", s.warmup},
+          {"rate", s.rate},
+          {"final_rate", s.finalRate},
+          {"decay", s.decay},
+          {"beta1", s.beta1},
+          {"beta2", s.beta2},
+          {"epsilon", s.epsilon},
+          {"clip", s.clip},
+          {"evaluate_every", s.evaluateEvery},
+          {"seed", s.seed},
+          {"precision", s.precision ? nlohmann::ordered_json(precisionNames.at(static_cast<size_t>(*s.precision)))
+                                    : nlohmann::ordered_json()}};
 }
 
 TrainSettings settingsFrom(const JsonObject &j) {
@@ -58,6 +69,8 @@ TrainSettings settingsFrom(const JsonObject &j) {
   s.clip = j.number("clip");
   s.evaluateEvery = j.integer("evaluate_every");
   s.seed = j.natural("seed");
+  if (j.has("precision"))
+    s.precision = precisionNamed(j.text("precision"));
   return s;
 }
 

@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include "dialect/dsl/Tile.h"
+
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 
@@ -20,6 +22,7 @@ struct TrainSettings {
   double clip = 1.0;         // largest gradient norm
   int64_t evaluateEvery = 0; // steps between validation losses; 0: at the end only
   uint64_t seed = 1;
+  std::optional<Precision> precision = {}; // of products of f32; what suits the machine without
 };
 
 /// Throws Error for a setting out of its range.

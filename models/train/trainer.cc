@@ -9,8 +9,16 @@
 
 namespace kiln {
 
+/// The device's target with the precision that the settings ask for.
+static Target targetOf(const Device &device, const TrainSettings &settings) {
+  Target target = device.target();
+  target.precision = settings.precision;
+  return target;
+}
+
 Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const TrainSettings &s)
-    : device(std::move(opened)), model(model), settings(s), value(device, model.type(), {model.parameters().count()}),
+    : device(std::move(opened)), target(targetOf(*device, s)), model(model), settings(s),
+      value(device, model.type(), {model.parameters().count()}),
       gradient(device, model.type(), {model.parameters().count()}), first(device, f32, {model.parameters().count()}),
       second(device, f32, {model.parameters().count()}), losses(device, f32, {model.targets(s.batch)}),
       totals(device, f32, {s.accumulate}), record(device, f32, {stepFields}) {
@@ -22,29 +30,28 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
   for (Shape &extents : model.inputs(s.batch))
     inputs.emplace_back(device, i32, std::move(extents));
   refs = {{inputs.begin(), inputs.end()}, losses};
-  memory = planMemory(device->target(), model, s.batch);
+  memory = planMemory(target, model, s.batch);
   arena = Tensor(device, i8, {memory.activations});
   workspace = Tensor(device, i8, {memory.workspace});
 }
 
 Plan Trainer::planGradient(const ArenaPlan &places, bool adds) const {
   Arena placed(places, arena.data());
-  Build b{device->target(), placed, model.parameters(), ParameterBuffers{value, gradient}, model.type(), adds};
+  Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type(), adds};
   model.gradient(b, refs, 1.0f / static_cast<float>(losses.count() * settings.accumulate));
   return std::move(b.plan);
 }
 
 Plan Trainer::planUpdate() const {
   const TensorRef loss = record.ref().slice(0, static_cast<int64_t>(StepField::loss), 1);
-  Plan plan = planTotal(device->target(), totals, loss, 1.0f / static_cast<float>(settings.accumulate));
-  plan += planGradNorm(device->target(), gradient, record);
-  plan += planAdamW(device->target(), value, gradient, first, second, record, adamw);
+  Plan plan = planTotal(target, totals, loss, 1.0f / static_cast<float>(settings.accumulate));
+  plan += planGradNorm(target, gradient, record);
+  plan += planAdamW(target, value, gradient, first, second, record, adamw);
   return plan;
 }
 
 Plan Trainer::planMean(int64_t micro) const {
-  return planTotal(device->target(), losses, totals.ref().slice(0, micro, 1),
-                   1.0f / static_cast<float>(losses.count()));
+  return planTotal(target, losses, totals.ref().slice(0, micro, 1), 1.0f / static_cast<float>(losses.count()));
 }
 
 void Trainer::initialize(uint64_t seed) {
@@ -141,9 +148,9 @@ double Trainer::lossSum(const HostBatch &batch) {
   uploadInputs(batch, 0);
   if (!evaluation) {
     Arena placed(memory.evaluation, arena.data());
-    Build b{device->target(), placed, model.parameters(), ParameterBuffers{value, gradient}, model.type()};
+    Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type()};
     model.losses(b, refs);
-    b.plan += planTotal(device->target(), losses, totals.ref().slice(0, 0, 1));
+    b.plan += planTotal(target, losses, totals.ref().slice(0, 0, 1));
     evaluation = ready(b.plan);
   }
   evaluation->run();

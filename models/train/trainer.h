@@ -29,6 +29,8 @@ public:
   void upload(const HostBuffers &buffers);
   HostBuffers download() const;
   void uploadWeights(const std::vector<char> &values);
+  /// How products of f32 are computed.
+  Precision precision() const { return target.precisionOf(model.type()); }
   /// The gradient buffer, for tests.
   std::vector<float> gradients() const { return gradient.downloadFloats(); }
 
@@ -60,6 +62,7 @@ private:
   };
 
   std::shared_ptr<Device> device;
+  const Target target; // the device's, with the precision that the settings ask for
   const Model &model;
   TrainSettings settings;
   AdamWSettings adamw;

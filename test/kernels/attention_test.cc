@@ -1,9 +1,9 @@
 // Flash attention against the plain formulas in double precision, at every length round the tiles.
 //
-// Tolerances. A score is off by (D + 4) · u32 · Σ |q k| · scale and by a rounding of the difference that exp takes; a
-// probability by that much of itself and by exp's own error: `relative`. In narrow storage probabilities and score
-// gradients are rounded to the storage type before they enter the next product: `narrow`. Sums add their length times
-// u32.
+// Tolerances. A score is off by (productError(D) + 4 · u32) · Σ |q k| · scale and by a rounding of the difference that
+// exp takes; a probability by that much of itself and by exp's own error: `relative`. In narrow storage probabilities
+// and score gradients are rounded to the storage type before they enter the next product: `narrow`. Products add
+// their own error.
 
 #include "kernels/attention.h"
 #include "test/kernels/harness.h"
@@ -25,7 +25,8 @@ struct Probabilities {
   double relative = 0;
 };
 
-Probabilities probabilities(const double *q, const double *k, Size s, double scale, bool causal) {
+/// `error` is that of a product of D terms.
+Probabilities probabilities(const double *q, const double *k, Size s, double scale, bool causal, double error) {
   Probabilities r{std::vector<double>(s.T * s.T, 0), std::vector<double>(s.T), 0};
   for (int64_t i = 0; i < s.T; ++i) {
     const int64_t end = causal ? i + 1 : s.T;
@@ -42,7 +43,8 @@ Probabilities probabilities(const double *q, const double *k, Size s, double sca
     for (int64_t j = 0; j < end; ++j)
       r.p[i * s.T + j] /= total;
     r.lse[i] = (top + std::log(total)) * M_LOG2E;
-    r.relative = std::max(r.relative, (2 * (s.D + 8) * largest + s.T) * u32 + 3 * transcendental);
+    r.relative =
+        std::max(r.relative, 2 * (error + 8 * u32) * largest + static_cast<double>(s.T) * u32 + 3 * transcendental);
   }
   return r;
 }
@@ -69,6 +71,9 @@ protected:
             unwritten({s.B, s.T, 3, s.H, s.D}, type())};
   }
 
+  /// What rounding to storage changes a factor by.
+  double narrow() const { return type() == f32 ? 0 : unit(type()); }
+  AttentionConfig tiles(int bm, int bn) const { return {.bm = bm, .bn = bn, .precision = precision()}; }
   Plan forward(const Problem &p, const std::optional<AttentionConfig> &config = {}) {
     return planAttention(target(), p.part(p.qkv, 0), p.part(p.qkv, 1), p.part(p.qkv, 2), Problem::heads(p.o), p.lse,
                          p.scale(), p.causal, config);
@@ -102,15 +107,15 @@ void AttentionTest::checkForward(const Problem &p, int64_t b, int64_t h, const s
   const Size s = p.s;
   const auto q = head(p.qkv.values, s, b, h, 3, 0), k = head(p.qkv.values, s, b, h, 3, 1),
              v = head(p.qkv.values, s, b, h, 3, 2);
-  const Probabilities P = probabilities(q.data(), k.data(), s, p.scale(), p.causal);
-  const double narrow = type() == f32 ? 0 : unit(type());
+  const Probabilities P = probabilities(q.data(), k.data(), s, p.scale(), p.causal, productError(s.D));
   std::vector<Want> want(s.T * s.D), wantLse;
   for (int64_t i = 0; i < s.T; ++i) {
     for (int64_t j = 0; j < s.T; ++j)
       for (int64_t d = 0; d < s.D; ++d) {
         const double term = P.p[i * s.T + j] * v[j * s.D + d];
         want[i * s.D + d].value += term;
-        want[i * s.D + d].slack += std::abs(term) * (2 * P.relative + narrow + (s.T + 8) * u32);
+        want[i * s.D + d].slack += std::abs(term) * (2 * P.relative + narrow() + productError(s.T) + 8 * u32) +
+                                   tiny(type()) * std::abs(v[j * s.D + d]);
       }
     wantLse.push_back({P.lse[i], 2 * P.relative + 4 * u32 * std::abs(P.lse[i])});
   }
@@ -124,12 +129,12 @@ void AttentionTest::checkBackward(const Problem &p, int64_t b, int64_t h, const 
   const auto q = head(p.qkv.values, s, b, h, 3, 0), k = head(p.qkv.values, s, b, h, 3, 1),
              v = head(p.qkv.values, s, b, h, 3, 2), out = head(o, s, b, h, 1, 0),
              g = head(p.dout.values, s, b, h, 1, 0);
-  const Probabilities P = probabilities(q.data(), k.data(), s, p.scale(), p.causal);
-  const double narrow = type() == f32 ? 0 : unit(type()), sums = (s.T + 8) * u32, relative = 2 * P.relative;
+  const Probabilities P = probabilities(q.data(), k.data(), s, p.scale(), p.causal, productError(s.D));
+  const double sums = productError(s.T) + 8 * u32, relative = 2 * P.relative;
   std::vector<Want> dq(s.T * s.D), dk(s.T * s.D), dv(s.T * s.D);
   auto add = [&](Want &to, double factor, double slack, double by) {
     to.value += factor * by;
-    to.slack += (slack + std::abs(factor) * (narrow + sums)) * std::abs(by);
+    to.slack += (slack + std::abs(factor) * (narrow() + sums) + tiny(type())) * std::abs(by);
   };
   for (int64_t i = 0; i < s.T; ++i)
     for (int64_t j = 0; j < s.T; ++j) {
@@ -139,7 +144,7 @@ void AttentionTest::checkBackward(const Problem &p, int64_t b, int64_t h, const 
         difference += left - right, size += std::abs(left) + std::abs(right);
       }
       const double prob = P.p[i * s.T + j], ds = prob * difference * p.scale();
-      const double slack = prob * p.scale() * (relative * std::abs(difference) + (s.D + 4) * u32 * size);
+      const double slack = prob * p.scale() * (relative * std::abs(difference) + (productError(s.D) + 4 * u32) * size);
       for (int64_t d = 0; d < s.D; ++d) {
         add(dq[i * s.D + d], ds, slack, k[j * s.D + d]);
         add(dk[j * s.D + d], ds, slack, q[i * s.D + d]);
@@ -169,7 +174,18 @@ TEST_P(AttentionTest, EveryLength) {
   for (const bool causal : {true, false})
     for (int64_t T = 1; T <= 130 && !HasFailure(); ++T) {
       Problem p = problem({1, 1, T, 8}, causal);
-      check(p, AttentionConfig{.bm = 16, .bn = 16});
+      check(p, tiles(16, 16));
+    }
+}
+
+// The same lengths, whose backward pass is three launches by blocks.
+TEST_P(AttentionTest, EveryLengthByBlocks) {
+  AttentionConfig blocks = tiles(16, 16);
+  blocks.whole = false;
+  for (const bool causal : {true, false})
+    for (int64_t T = 1; T <= 130 && !HasFailure(); T += 1 + T / 20) {
+      Problem p = problem({1, 1, T, 8}, causal);
+      check(p, blocks);
     }
 }
 
@@ -185,15 +201,15 @@ TEST_P(AttentionTest, EveryHeadSize) {
 
 // Tiles of q and of k need not be equal: blocks on the diagonal then begin between tiles.
 TEST_P(AttentionTest, UnequalTiles) {
-  for (const AttentionConfig config :
-       {AttentionConfig{.bm = 32, .bn = 16}, {.bm = 16, .bn = 32}, {.bm = 24, .bn = 16}}) {
+  for (const AttentionConfig config : {tiles(32, 16), tiles(16, 32), tiles(24, 16)}) {
     Problem p = problem({1, 2, 75, 16}, true);
     check(p, config);
   }
 }
 
 // Scores of several hundred: the running maximum keeps exp2 in range, also where it rises from block to block. Each
-// query sees one key far above the others, so that its output is that key's value, to the bit.
+// query sees one key far above the others, so that its output is that key's value: times a probability that is 1 but
+// for roundings of the maximum, which its sum has too, and of its storage.
 TEST_P(AttentionTest, LargeScoresDoNotOverflow) {
   const Size s = {1, 1, 48, 8};
   Problem p = problem(s, true);
@@ -201,22 +217,30 @@ TEST_P(AttentionTest, LargeScoresDoNotOverflow) {
     for (int64_t d = 0; d < s.D; ++d) {
       p.qkv.values[(t * 3 + 0) * s.D + d] = 16;
       p.qkv.values[(t * 3 + 1) * s.D + d] = 4 * t;
+      p.qkv.values[(t * 3 + 2) * s.D + d] = (3 * t + d) % 64 - 32; // exact in every type and precision
     }
   p.qkv.reset();
-  run(forward(p, AttentionConfig{.bm = 16, .bn = 16}));
-  expectEqual("o", p.o.read(), head(p.qkv.values, s, 0, 0, 3, 2));
+  run(forward(p, tiles(16, 16)));
+  std::vector<Want> want;
+  for (const double value : head(p.qkv.values, s, 0, 0, 3, 2))
+    want.push_back({value, std::abs(value) * (narrow() + productError(s.T) + 8 * u32)});
+  expectClose("o", p.o, want);
 }
 
-// dQ is summed by one program in a written order: the same bits on any number of threads.
+// One program sums each element, in a written order: the same bits on any number of threads.
 TEST_P(AttentionTest, BackwardIsDeterministic) {
-  Problem p = problem({2, 2, 50, 16}, true);
-  run(forward(p));
-  p.o.values = p.o.read();
-  p.lse.values = p.lse.read();
-  expectSameBits(backward(p, AttentionConfig{.bm = 16, .bn = 16}), {&p.dqkv});
+  for (const bool whole : {true, false}) {
+    Problem p = problem({2, 2, 50, 16}, true);
+    run(forward(p));
+    p.o.values = p.o.read();
+    p.lse.values = p.lse.read();
+    AttentionConfig config = tiles(16, 16);
+    config.whole = whole;
+    expectSameBits(backward(p, config), {&p.dqkv});
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, AttentionTest, testing::ValuesIn(machines()), machineName);
+INSTANTIATE_TEST_SUITE_P(Machines, AttentionTest, testing::ValuesIn(productMachines()), machineName);
 
 } // namespace
 } // namespace kiln

@@ -9,21 +9,58 @@
 
 namespace kiln {
 
+static bool isGpu(const std::string &device) { return !device.starts_with("cpu"); }
+
 std::vector<Machine> machines() {
   std::vector<Machine> all;
-  for (const std::string &device : test::testDevices())
-    for (const Type type : {f32, bf16})
-      all.push_back({device, type});
+  for (const std::string &device : test::testDevices()) {
+    all.push_back({device, f32});
+    all.push_back({device, bf16});
+    if (isGpu(device))
+      all.push_back({device, f16});
+  }
   return all;
 }
 
-void PrintTo(const Machine &machine, std::ostream *out) { *out << machine.device << " " << nameOf(machine.type); }
+std::vector<Machine> productMachines() {
+  std::vector<Machine> all = machines();
+  for (const std::string &device : test::testDevices())
+    if (isGpu(device))
+      for (const Precision precision : {Precision::tf32, Precision::tf32x3})
+        all.push_back({device, f32, precision});
+  return all;
+}
+
+/// `f32`, or the precision that its products have.
+static std::string typeName(const Machine &machine) {
+  return machine.precision == Precision::ieee ? nameOf(machine.type)
+                                              : precisionNames[static_cast<size_t>(machine.precision)];
+}
+
+void PrintTo(const Machine &machine, std::ostream *out) { *out << machine.device << " " << typeName(machine); }
 
 std::string machineName(const testing::TestParamInfo<Machine> &info) {
-  return test::deviceLabel(info.param.device + "_" + nameOf(info.param.type));
+  return test::deviceLabel(info.param.device + "_" + typeName(info.param));
+}
+
+double productError(int64_t n, const Machine &machine) {
+  const double plain = static_cast<double>(n + 1) * u32;
+  if (!isGpu(machine.device) || (machine.type == f32 && machine.precision == Precision::ieee))
+    return plain;
+  switch (machine.precision) {
+  case Precision::ieee:
+    return 3 * plain;
+  case Precision::tf32:
+    return 3 * plain + 0x1p-10 + 0x1p-22;
+  case Precision::tf32x3:
+    return 9 * plain + 3 * 0x1p-22 + 0x1p-32;
+  }
+  return 0;
 }
 
 double unit(Type type) { return type == f32 ? 0x1p-24 : type == bf16 ? 0x1p-8 : type == f16 ? 0x1p-11 : 0; }
+
+double tiny(Type type) { return type == f32 ? 0x1p-150 : type == bf16 ? 0x1p-134 : type == f16 ? 0x1p-25 : 0; }
 
 std::vector<char> Array::bytes() const {
   std::vector<char> host(tensor.bytes());
@@ -39,7 +76,11 @@ void Array::reset() {
   tensor.upload(host.data(), tensor.bytes());
 }
 
-void KernelTest::SetUp() { device = Device::open(GetParam().device); }
+void KernelTest::SetUp() {
+  device = Device::open(GetParam().device);
+  machine = device->target();
+  machine.precision = precision();
+}
 
 Array KernelTest::array(Shape extents, Type type, std::vector<double> values) {
   Array made{Tensor(device, type, std::move(extents)), std::move(values)};
@@ -99,8 +140,9 @@ void expectClose(const char *what, const std::vector<double> &got, const std::ve
   int bad = 0;
   std::ostringstream first;
   for (size_t i = 0; i < got.size(); ++i) {
-    // The slack is that of the value before rounding; rounding then adds its unit. The last term is for denormals.
-    const double bound = want[i].slack * (1 + unit(type)) + unit(type) * std::abs(want[i].value) + 1e-37;
+    // The slack is that of the value before rounding; rounding then adds its unit. The last term is for denormals in
+    // between, which not all functions keep.
+    const double bound = want[i].slack * (1 + unit(type)) + unit(type) * std::abs(want[i].value) + tiny(type) + 1e-37;
     if (std::abs(got[i] - want[i].value) <= bound)
       continue;
     if (++bad <= 5)

@@ -15,22 +15,30 @@
 
 namespace kiln {
 
-/// Where a test runs, and the storage type of activations and parameters.
+/// Where a test runs, the storage type of activations and parameters, and the precision of products of f32.
 struct Machine {
   std::string device;
   Type type;
+  Precision precision = Precision::ieee;
 };
-/// Every device with f32 and with bf16.
+/// Every device with f32 and with bf16; GPUs, whose arithmetic in it is their own, with f16 too.
 std::vector<Machine> machines();
-/// `cpu:generic bf16`, in GoogleTest's messages.
+/// The same, and GPUs with f32 whose products are rounded: for kernels with products.
+std::vector<Machine> productMachines();
+/// `cpu:generic bf16`, in GoogleTest's messages; `simulator:sm_80 tf32` where products of f32 are rounded.
 void PrintTo(const Machine &machine, std::ostream *out);
 /// `cpu_generic_bf16`: how GoogleTest names an instance.
 std::string machineName(const testing::TestParamInfo<Machine> &info);
 
 /// Unit roundoff: the largest relative error of rounding to `type`. 2⁻²⁴ for f32, 2⁻⁸ for bf16.
 double unit(Type type);
+/// The largest error of rounding a number too small for that: half of the smallest number of `type`.
+double tiny(Type type);
 /// Unit roundoff of the arithmetic inside all kernels.
 inline constexpr double u32 = 0x1p-24;
+/// Error of a `dot` of n products on this machine, relative to the sum of their sizes: dialect/README.md derives it.
+double productError(int64_t n, const Machine &machine);
+
 /// Relative error that the tests grant to exp, log and their kin: 4 units in the last place of f32.
 inline constexpr double transcendental = 8 * u32;
 
@@ -61,7 +69,11 @@ protected:
   void SetUp() override;
 
   Type type() const { return GetParam().type; }
-  const Target &target() const { return device->target(); }
+  /// The device's, with the precision of the machine.
+  const Target &target() const { return machine; }
+  Precision precision() const { return GetParam().precision; }
+  /// productError on this machine.
+  double productError(int64_t n) const { return kiln::productError(n, GetParam()); }
 
   /// `values`, rounded to `type`.
   Array array(Shape extents, Type type, std::vector<double> values);
@@ -80,6 +92,7 @@ protected:
   void expectSameBits(const Plan &plan, const std::vector<Array *> &all);
 
   std::shared_ptr<Device> device;
+  Target machine;
   std::mt19937 random{7};
 };
 

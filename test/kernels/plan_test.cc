@@ -53,6 +53,24 @@ TEST(Plan, TilesOfAProductOfAnySizeAreChosenAtOnce) {
   }
 }
 
+// Products of f32 are in tf32 on a GPU and in ieee on a CPU, unless the target asks for one; of bf16 they are exact.
+TEST(Plan, PrecisionIsTheTargetsOrTheOneAskedFor) {
+  const auto picked = [](const Target &target, Type type) {
+    const Precision precision = pickMatmul(target, Layout::nn, 256, 256, 256, type).precision;
+    EXPECT_EQ(pickAttention(target, 64, 64, type).precision, precision);
+    EXPECT_EQ(pickAttentionBackward(target, 64, 64, type).precision, precision);
+    return precision;
+  };
+  EXPECT_EQ(picked(gpu, f32), Precision::tf32);
+  EXPECT_EQ(picked(gpu, bf16), Precision::ieee);
+  EXPECT_EQ(picked(cpu, f32), Precision::ieee);
+  Target asked = gpu;
+  asked.precision = Precision::ieee;
+  EXPECT_EQ(picked(asked, f32), Precision::ieee);
+  const Plan plan = planMatmul(gpu, Layout::nn, tensor({4, 5}), tensor({5, 7}), tensor({4, 7}));
+  EXPECT_NE(plan.launches[0].config.find("precision=tf32"), std::string::npos);
+}
+
 // A wrong rank shows the shape that came.
 TEST(Plan, WrongRank) {
   expectMessage([] { planMatmul(cpu, Layout::nn, tensor({4, 5, 6}), tensor({6, 7}), tensor({4, 7})); },
@@ -91,6 +109,13 @@ TEST(Plan, WrongNumber) {
       "'weight_gradient': expected 'split' to be a multiple of 'bk', but got 6 and 4");
 }
 
+// Scores are compared before they are scaled, which only a positive scale allows.
+TEST(Plan, AttentionsScaleIsPositive) {
+  const TensorRef heads = tensor({2, 3, 100, 64});
+  expectMessage([&] { planAttention(cpu, heads, heads, heads, heads, tensor({2, 3, 100}), 0); },
+                "'attention': expected 'scale' to be above 0, but got 0.000000");
+}
+
 // How a long sum is split is a property of the shape: a machine with more threads adds in the same order.
 TEST(Plan, SplitsDoNotDependOnThreads) {
   Target many = cpu;
@@ -100,8 +125,8 @@ TEST(Plan, SplitsDoNotDependOnThreads) {
       const Plan plan = planWeightGradient(target, tensor({K, 128}), tensor({K, 256}), tensor({128, 256}), {});
       const std::string &config = plan.launches[0].config;
       const size_t split = config.find("split="), bk = config.find("bk=");
-      return config.substr(split, config.find(',', split) - split) + " " + config.substr(bk, config.find(',', bk) - bk) +
-             " " + std::to_string(plan.launches[0].grid[2]);
+      return config.substr(split, config.find(',', split) - split) + " " +
+             config.substr(bk, config.find(',', bk) - bk) + " " + std::to_string(plan.launches[0].grid[2]);
     };
     EXPECT_EQ(text(cpu), text(many));
   }
@@ -117,11 +142,24 @@ TEST(Plan, GpusHaveChoicesOfTheirOwn) {
   EXPECT_EQ(pickGelu(gpu, 108 * 200).block, 256); // a block for every SM
   EXPECT_EQ(pickMatmul(gpu, Layout::nn, 4096, 4096, 64).bm, 128);
   EXPECT_EQ(pickMatmul(gpu, Layout::nn, 512, 512, 64).bm, 64);
+  EXPECT_EQ(pickMatmul(gpu, Layout::tn, 4096, 4096, 64, f32, /*accumulate=*/true).bn, 64);
   EXPECT_EQ(pickAttention(gpu, 1024, 64).bm, 64);
+  EXPECT_EQ(pickAttention(gpu, 20, 64).bm, 32);
   Target small = gpu;
   std::get<GpuFacts>(small.facts).ctaSharedBytes = 48 << 10;
-  EXPECT_EQ(pickAttention(small, 1024, 64).bm, 64);
-  EXPECT_EQ(pickAttentionBackward(small, 1024, 64).bm, 32);
+  EXPECT_EQ(pickAttention(small, 1024, 64).bm, 32);
+  EXPECT_EQ(pickAttentionBackward(small, 1024, 64).bm, 16);
+}
+
+// Attention's backward pass fills a CPU with whole heads, and a GPU with blocks of rows, whose only workspace is delta.
+TEST(Plan, GpusSplitHeadsIntoBlocks) {
+  const TensorRef heads = tensor({2, 3, 100, 64}, bf16), lse = tensor({2, 3, 100});
+  const AttentionSaved saved{heads, heads, heads, heads, lse, heads};
+  EXPECT_EQ(planAttentionBackward(cpu, saved, heads, heads, heads, 1).launches.size(), 1u);
+  const Plan plan = planAttentionBackward(gpu, saved, heads, heads, heads, 1);
+  ASSERT_EQ(plan.launches.size(), 3u);
+  EXPECT_EQ(plan.launches[1].grid, programs(2, 3, 2));
+  EXPECT_EQ(plan.workspaceBytes, lse.bytes());
 }
 
 // K is split where a product has few tiles and long sums, and only there.

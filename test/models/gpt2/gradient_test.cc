@@ -30,8 +30,10 @@ Batch randomBatch(const Gpt2Config &c, int64_t batch, uint32_t seed) {
 
 HostBatch inputsOf(const Batch &b) { return {b.tokens, b.targets}; }
 
-/// The settings of a run of `accumulate` micro-batches of `batch` sequences.
-TrainSettings settingsOf(int64_t batch, int64_t accumulate = 1) { return {.batch = batch, .accumulate = accumulate}; }
+/// The settings of a run of `accumulate` micro-batches of `batch` sequences, whose products are as exact everywhere.
+TrainSettings settingsOf(int64_t batch, int64_t accumulate = 1) {
+  return {.batch = batch, .accumulate = accumulate, .precision = Precision::ieee};
+}
 
 /// Weights that leave nothing at zero or one, so that a gradient mixed up with another shows.
 HostBuffers randomBuffers(const ParameterList &list, uint32_t seed) {
@@ -108,6 +110,7 @@ TEST_P(GradientTest, TwentyStepsHaveTheReferencesLosses) {
   s.steps = 20;
   s.warmup = 5;
   s.rate = 3e-3;
+  s.precision = Precision::ieee;
   const Network network(config);
   Trainer model(Device::open(GetParam()), network, s);
   const ParameterList &list = network.parameters();
@@ -129,6 +132,39 @@ TEST_P(GradientTest, TwentyStepsHaveTheReferencesLosses) {
     (step == 0 ? begin : end) = got.loss;
   }
   EXPECT_LT(end, begin - 0.5);
+}
+
+/// The losses of `steps` steps.
+std::vector<double> lossesOf(const std::string &device, Precision precision, int64_t steps) {
+  const Gpt2Config config = {2, 2, 64, 32, 256};
+  TrainSettings s = settingsOf(2);
+  s.steps = steps;
+  s.rate = 3e-3;
+  s.precision = precision;
+  const Network network(config);
+  Trainer model(Device::open(device), network, s);
+  model.initialize(7);
+  std::vector<double> losses;
+  for (int64_t step = 0; step < steps; ++step) {
+    model.beginStep(learningRate(s, step), step + 1);
+    model.addGradient(inputsOf(randomBatch(config, s.batch, 3)), 0);
+    losses.push_back(model.update().loss);
+  }
+  return losses;
+}
+
+// Steps whose products round their factors to tf32 have the losses of exact products, within what rounding explains:
+// 13 products lie between a token and its loss, six in each block and the head, and a factor that is off by 2⁻¹¹ of
+// itself changes a product, and a sum of products as a whole, by no more; there are two in each. Where tensor cores
+// compute, they do differ.
+TEST_P(GradientTest, TensorFloatsTrainAsExactProductsDo) {
+  constexpr double explained = 13 * 2 * 0x1p-11;
+  const std::vector<double> exact = lossesOf("cpu", Precision::ieee, 3), got = lossesOf(GetParam(), Precision::tf32, 3);
+  for (size_t step = 0; step < exact.size(); ++step)
+    EXPECT_NEAR(got[step], exact[step], explained * exact[step]) << "step " << step;
+  if (std::holds_alternative<GpuFacts>(Device::open(GetParam())->target().facts)) {
+    EXPECT_NE(got, lossesOf(GetParam(), Precision::ieee, 3));
+  }
 }
 
 // Four sequences at once and twice two give one gradient, but for the order of the sums.

@@ -47,6 +47,18 @@ TEST(Options, ANameReplacesSizesAlone) {
   EXPECT_EQ(config, (Gpt2Config{12, 12, 768, 1024, 256, f32, 0.5, false, true}));
 }
 
+// A precision is one of the language's, and nothing when none is given.
+TEST(Options, TrainTakesAPrecision) {
+  const auto settings = [](std::vector<const char *> words) {
+    words.insert(words.begin(), {"train", "--data", "d", "--out", "o"});
+    return settingsOf(std::get<TrainOptions>(parse(words).value()));
+  };
+  EXPECT_EQ(settings({}).precision, std::nullopt);
+  EXPECT_EQ(settings({"--precision", "ieee"}).precision, Precision::ieee);
+  EXPECT_EQ(errorOf([&] { settings({"--precision", "fp32"}); }),
+            "expected 'precision' to be one of ieee, tf32, tf32x3, but got 'fp32'");
+}
+
 // Settings that a resumed run is not given stay as they were.
 TEST(Options, ResumingKeepsWhatIsNotGiven) {
   const auto command = parse({"train", "--data", "d", "--out", "o", "--steps", "20", "--resume"});
