@@ -274,6 +274,14 @@ std::shared_ptr<const Executable> compile(Device &device, const Kernel &kernel, 
   return begun.executable->executable.get();
 }
 
+std::vector<char> codeOf(Device &device, const Launch &launch, void *workspace) {
+  checkArguments(*launch.kernel, launch.args, workspace);
+  const BusyClock::Scope timed(compiler().clock);
+  const FactWords facts = factsOf(launch.args, workspace, device.backend().facts());
+  const auto traced = traceKernel(*launch.kernel, specialise(launch.args, facts, workspace), launch.config);
+  return objectOf(*launch.kernel, *traced->traced.module, device);
+}
+
 CompileStatistics compileStatistics() {
   Compiler &state = compiler();
   return {state.compiled, state.fromDisk, state.fromMemory, state.clock.milliseconds()};

@@ -16,7 +16,14 @@ struct Setting {
   Report &report;
   /// Small shapes, measured once: that every row comes, not how fast anything is.
   bool quick = false;
+  std::optional<Precision> precision = {}; // of products of f32, where one is asked for
 
+  /// The device's target, with that precision.
+  Target target() const {
+    Target target = device->target();
+    target.precision = precision;
+    return target;
+  }
   int rounds() const { return quick ? 1 : usualRounds; }
   /// Median seconds a call for each contender, as bench::measure says, until the device has done what they asked for;
   /// `sampleSeconds` is the usual length of a sample.
@@ -41,6 +48,9 @@ void benchStep(Setting &setting);
 void benchLaunch(Setting &setting);
 /// Cold and warm compile times of every kernel and of a training step.
 void benchCompile(Setting &setting);
+/// Registers and spills of every kernel of a training step, by NVIDIA's assembler. Throws Error when there is a spill,
+/// a warning, or an operation without its rounding.
+void benchPtxas(Setting &setting);
 /// The simulator of PTX: products, instructions, decoding; with its checks off and on, beside their budgets.
 void benchSimulator(Setting &setting);
 

@@ -16,7 +16,7 @@ static TensorRef part(const Tensor &packed, int which) { return packed.ref().sel
 
 static void measureAttention(bench::Setting &setting, int64_t B, int64_t T) {
   constexpr int64_t H = 12, D = 64, size = 768;
-  const Target &target = setting.device->target();
+  const Target target = setting.target();
   float scale = 1 / std::sqrt(static_cast<float>(D));
   Tensor qkv = bench::randomTensor(setting, {B, T, 3, H, D}, 1);
   Tensor dqkv = bench::zeroTensor(setting, {B, T, 3, H, D});

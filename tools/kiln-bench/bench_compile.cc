@@ -136,9 +136,9 @@ static void addTimes(bench::Setting &setting, const char *bench, const std::stri
 
 static void measureKernels(bench::Setting &setting, const FreshCache &cache) {
   Operands make(setting.device);
-  Plan plan = matmulPlans(setting.device->target(), make);
-  plan += rowPlans(setting.device->target(), make);
-  plan += otherPlans(setting.device->target(), make);
+  Plan plan = matmulPlans(setting.target(), make);
+  plan += rowPlans(setting.target(), make);
+  plan += otherPlans(setting.target(), make);
   void *const workspace = make({plan.workspaceBytes}, Type::i8).data;
   std::vector<Times> times(plan.launches.size());
   for (int round = 0; round <= setting.rounds(); ++round) { // the first round warms the process and is not counted
@@ -176,7 +176,8 @@ static void measureStepCompile(bench::Setting &setting, const FreshCache &cache)
     cache.empty();
     for (bool cold : {true, false}) {
       forgetCompiled();
-      Trainer trainer(setting.device, network, {.batch = B, .steps = 1000}); // prepares its plans once
+      Trainer trainer(setting.device, network,
+                      {.batch = B, .steps = 1000, .precision = setting.precision}); // prepares its plans once
       double before = compileStatistics().milliseconds;
       trainer.prepare();
       trainer.beginStep(1e-4, 1 + round);

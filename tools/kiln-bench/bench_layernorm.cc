@@ -26,7 +26,7 @@ static void measureBytes(bench::Setting &setting, const std::string &shape, doub
 }
 
 static void measureLayerNorm(bench::Setting &setting, int64_t N, int64_t C) {
-  const Target &target = setting.device->target();
+  const Target target = setting.target();
   Tensor x = bench::randomTensor(setting, {N, C}, 1), dout = bench::randomTensor(setting, {N, C}, 2);
   Tensor gamma = bench::randomTensor(setting, {C}, 3), beta = bench::randomTensor(setting, {C}, 4);
   Tensor out = bench::zeroTensor(setting, {N, C}), dx = bench::zeroTensor(setting, {N, C});
@@ -48,7 +48,7 @@ static void measureCrossEntropy(bench::Setting &setting, int64_t N, int64_t V) {
     wanted[n] = static_cast<int32_t>(n * 7919 % static_cast<size_t>(V));
   targets.upload(wanted.data(), static_cast<int64_t>(wanted.size() * sizeof(int32_t)));
   measureBytes(setting, fmt::format("cross-entropy in place {}x{}", N, V), 8.0 * static_cast<double>(N * V),
-               planCrossEntropy(setting.device->target(), logits, targets, losses, V, 1.0f / static_cast<float>(N)));
+               planCrossEntropy(setting.target(), logits, targets, losses, V, 1.0f / static_cast<float>(N)));
 }
 
 static void measureAdamW(bench::Setting &setting, int64_t count) {
@@ -59,7 +59,7 @@ static void measureAdamW(bench::Setting &setting, int64_t count) {
   record.upload(recordOf(settings, {.step = 10}).numbers.data(), record.bytes());
   // p, m and v are read and written, g is read.
   measureBytes(setting, fmt::format("adamw {}", count), 28.0 * static_cast<double>(count),
-               planAdamW(setting.device->target(), p, g, m, v, record, settings));
+               planAdamW(setting.target(), p, g, m, v, record, settings));
 }
 
 void bench::benchLayerNorm(Setting &setting) {

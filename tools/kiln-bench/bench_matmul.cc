@@ -60,8 +60,8 @@ static std::vector<Product> productsOfStep(int64_t tokens, bool ragged) {
 
 static Plan planOf(const bench::Setting &setting, const Product &p, const Tensor &a, const Tensor &b, const Tensor &c) {
   if (p.isWeightGradient())
-    return planWeightGradient(setting.device->target(), a, b, c, {});
-  return planMatmul(setting.device->target(), p.layout, a, b, c);
+    return planWeightGradient(setting.target(), a, b, c, {});
+  return planMatmul(setting.target(), p.layout, a, b, c);
 }
 
 static bench::Contender peerOf(const Product &p, const Tensor &a, const Tensor &b, Tensor &c) {

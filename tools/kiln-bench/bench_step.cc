@@ -48,7 +48,7 @@ static double peakMemory() {
 static void measureStep(bench::Setting &setting, const std::string &name, const Gpt2Config &config, int64_t B) {
   const int64_t T = config.context;
   const Network network(config);
-  Trainer trainer(setting.device, network, {.batch = B, .steps = 1000});
+  Trainer trainer(setting.device, network, {.batch = B, .steps = 1000, .precision = setting.precision});
   trainer.initialize(1);
   resetPeakMemory(); // making random weights on the host takes more for a moment
   HostBatch batch = randomBatch(B * T, config.vocab);
@@ -72,13 +72,12 @@ static void measureStep(bench::Setting &setting, const std::string &name, const 
     rate.peerValue = bench::runMultiplyAdds(setting.threads, bench::peakRounds) / seconds[1] / 1e9;
   }
   setting.report.add(rate);
-  setting.report.add(
-      {.bench = "step",
-       .shape = shape,
-       .metric = "peak_mb",
-       .value = peakMemory() / 1e6,
-       .peer = "plan",
-       .peerValue = static_cast<double>(planMemory(setting.device->target(), network, B).total() / 1000000)});
+  setting.report.add({.bench = "step",
+                      .shape = shape,
+                      .metric = "peak_mb",
+                      .value = peakMemory() / 1e6,
+                      .peer = "plan",
+                      .peerValue = static_cast<double>(planMemory(setting.target(), network, B).total() / 1000000)});
 }
 
 void bench::benchStep(Setting &setting) {

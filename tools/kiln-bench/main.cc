@@ -1,7 +1,7 @@
 // kiln-bench: how fast Kiln is, beside a peer or beside what the machine can do at best, in the same run.
 //
-//     kiln-bench matmul|attention|layernorm|views|step|launch|compile|simulator
-//         [--device D] [--threads N] [--json F] [--quick]
+//     kiln-bench matmul|attention|layernorm|views|step|launch|compile|ptxas|simulator
+//         [--device D] [--precision P] [--threads N] [--json F] [--quick]
 
 #include "dialect/dsl/Nearest.h"
 #include "runtime/Streams.h"
@@ -49,6 +49,7 @@ static const Bench benches[] = {
     {"step", "GPT-2 124M training steps, beside the multiply-add peak", bench::benchStep},
     {"launch", "host time of a launch, beside its budget", bench::benchLaunch},
     {"compile", "compile times, cold and from disk", bench::benchCompile},
+    {"ptxas", "registers and spills of the kernels of a step on a GPU, as ptxas says", bench::benchPtxas},
     {"simulator", "the simulator of PTX, its checks off and on, beside budgets", bench::benchSimulator},
 };
 
@@ -69,7 +70,8 @@ static const Bench &benchNamed(const std::string &name) {
   rejectWord("benchmark", name, names);
 }
 
-static void runBench(const Bench &bench, const std::string &name, int threads, const std::string &json, bool quick) {
+static void runBench(const Bench &bench, const std::string &name, int threads, const std::string &json, bool quick,
+                     std::optional<Precision> precision) {
   std::shared_ptr<Device> device = Device::open(name);
   if (threads > 0) {
     device->setThreads(threads);
@@ -80,15 +82,15 @@ static void runBench(const Bench &bench, const std::string &name, int threads, c
   bench::Report report(threads, json);
   writeResult(fmt::format("kiln-bench {} on {} ({}), {} thread{}\n", bench.name, name, device->target().name, threads,
                           threads == 1 ? "" : "s"));
-  bench::Setting setting{device, threads, report, quick};
-  if (bench.name != "launch" && bench.name != "compile" && bench.name != "simulator")
+  bench::Setting setting{device, threads, report, quick, precision};
+  if (bench.name != "launch" && bench.name != "compile" && bench.name != "ptxas" && bench.name != "simulator")
     benchMachine(setting);
   bench.run(setting);
   report.writeJson();
 }
 
 static void runProgram(int argc, char **argv) {
-  std::string name, deviceName = "cpu", json, footer = "benchmarks:\n";
+  std::string name, deviceName = "cpu", precision, json, footer = "benchmarks:\n";
   int threads = 0;
   bool quick = false;
   for (const Bench &bench : benches)
@@ -96,6 +98,7 @@ static void runProgram(int argc, char **argv) {
   CLI::App app("kiln-bench: Kiln beside its peers and beside the machine's limits", "kiln-bench");
   app.add_option("benchmark", name, "which one");
   app.add_option("--device", deviceName, "the device that Kiln runs on")->capture_default_str();
+  app.add_option("--precision", precision, "of products of f32: ieee, tf32 or tf32x3 (what suits the device)");
   CLI::Option *limit =
       app.add_option("--threads", threads, "threads of Kiln and of the peer (default: KILN_THREADS, else all cores)");
   app.add_option("--json", json, "also write the rows to this file");
@@ -106,12 +109,13 @@ static void runProgram(int argc, char **argv) {
     app.parse(argc, argv);
     for (const std::string &word : app.remaining())
       rejectWord(word.starts_with("-") ? "flag" : "argument", word.substr(0, word.find('=')),
-                 {"--device", "--threads", "--json", "--quick", "--help"});
+                 {"--device", "--precision", "--threads", "--json", "--quick", "--help"});
     if (limit->count() && threads < 1)
       throw Error(fmt::format("expected --threads to be at least 1, but got {}", threads));
     if (name.empty())
       throw Error("expected a benchmark, such as 'kiln-bench matmul'; see --help");
-    runBench(benchNamed(name), deviceName, threads, json, quick);
+    runBench(benchNamed(name), deviceName, threads, json, quick,
+             precision.empty() ? std::nullopt : std::optional(precisionNamed(precision)));
   } catch (const CLI::CallForHelp &) {
     writeResult(app.help());
   } catch (const CLI::ParseError &error) {
