@@ -224,7 +224,7 @@ bool Generator::reshapeStatement() {
     const Known expanded = emit(op, found->facts);
     op = {.verb = Verb::broadcast, .type = found->type, .shape = op.shape, .operands = {expanded.operand()}};
     const int64_t extent = pick(palette);
-    op.shape[axis] = countOf(found->shape) * extent <= 16384 ? extent : 1; // 512 values a thread of one warp
+    op.shape[axis] = countOf(found->shape) * extent <= 2048 ? extent : 1; // twice as long each way, one warp holds it
   } else {
     return false;
   }
