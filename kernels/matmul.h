@@ -33,9 +33,10 @@ extern const Kernel matmulKernel, matmulBiasKernel, matmulGeluKernel, matmulResi
     weightGradientKernel;
 
 /// Tile sizes and precision for C (M, N) with sums of length K of products of `type`, from shape, layout and the
-/// target's fixed properties; `accumulate` where they are added to what C holds.
+/// target's fixed properties; `heavy` where what follows takes several numbers for each sum: it reads one to add to, or
+/// applies GELU.
 MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K, Type type = Type::f32,
-                        bool accumulate = false);
+                        bool heavy = false);
 
 /// C = op(A) · op(B), or C += … with `accumulate`.
 Plan planMatmul(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,

@@ -67,25 +67,23 @@ static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Ma
 
 /// The largest square tile that gives every SM one, down to 64: large tiles read less. Two stages of bf16 operands, and
 /// of f32 ones at half the depth, fit the shared memory of every architecture from sm_80. A thread sums 64 elements at
-/// most, a quarter of its registers, for what follows the product needs several more for each; half as many where it
-/// reads as many to add to.
-static void pickGpuTile(const GpuFacts &gpu, int64_t M, int64_t N, MatmulConfig &config) {
+/// most, a quarter of its registers, for what follows the product needs several more for each; half as many where that
+/// is heavy.
+static void pickGpuTile(const GpuFacts &gpu, int64_t M, int64_t N, bool heavy, MatmulConfig &config) {
   const bool enough = ceildiv(M, 128) * ceildiv(N, 128) >= gpu.sms;
   config.bm = enough ? 128 : 64;
-  config.bn = enough && !config.accumulate ? 128 : 64;
+  config.bn = enough && !heavy ? 128 : 64;
   config.bk = 32;
   config.warps = enough ? 8 : 4;
 }
 
-MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K, Type type,
-                        bool accumulate) {
+MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K, Type type, bool heavy) {
   MatmulConfig config;
   config.precision = target.precisionOf(type);
-  config.accumulate = accumulate;
   config.ta = layout == Layout::tn;
   config.tb = layout == Layout::nt;
   target.visit([&](const CpuFacts &cpu) { pickCpuTile(cpu, M, N, K, config); },
-               [&](const GpuFacts &gpu) { pickGpuTile(gpu, M, N, config); });
+               [&](const GpuFacts &gpu) { pickGpuTile(gpu, M, N, heavy, config); });
   return config;
 }
 
@@ -109,13 +107,17 @@ static Extents expectProduct(const char *plan, Layout layout, const TensorRef &a
   return {M, N, K, a.type};
 }
 
+/// What a product does with its sums.
+enum class Epilogue { light, heavy, accumulate };
+
 /// The config to launch with: the caller's tile sizes or pick()'s, the layout's transpositions.
 static MatmulConfig choose(const Target &target, Layout layout, Extents e, const std::optional<MatmulConfig> &config,
-                           bool accumulate = false) {
-  MatmulConfig chosen = config ? *config : pickMatmul(target, layout, e.M, e.N, e.K, e.type, accumulate);
+                           Epilogue epilogue = Epilogue::light) {
+  MatmulConfig chosen =
+      config ? *config : pickMatmul(target, layout, e.M, e.N, e.K, e.type, epilogue != Epilogue::light);
   chosen.ta = layout == Layout::tn;
   chosen.tb = layout == Layout::nt;
-  chosen.accumulate = accumulate;
+  chosen.accumulate = epilogue == Epilogue::accumulate;
   chosen.keep = false;
   return chosen;
 }
@@ -129,7 +131,8 @@ static Plan tiles(const Kernel &kernel, Extents e, const MatmulConfig &config, s
 Plan planMatmul(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
                 bool accumulate, const std::optional<MatmulConfig> &config) {
   const Extents e = expectProduct("matmul", layout, a, b, c);
-  return tiles(matmulKernel, e, choose(target, layout, e, config, accumulate), {a, b, c});
+  return tiles(matmulKernel, e, choose(target, layout, e, config, accumulate ? Epilogue::accumulate : Epilogue::light),
+               {a, b, c});
 }
 
 Plan planMatmulBias(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &bias,
@@ -146,7 +149,7 @@ Plan planMatmulGelu(const Target &target, Layout layout, const TensorRef &a, con
   expectShape("matmul_gelu", "bias", bias, {e.N});
   if (preact)
     expectShape("matmul_gelu", "preact", *preact, {e.M, e.N});
-  MatmulConfig chosen = choose(target, layout, e, config);
+  MatmulConfig chosen = choose(target, layout, e, config, Epilogue::heavy);
   chosen.keep = preact.has_value();
   return tiles(matmulGeluKernel, e, chosen, {a, b, bias, preact.value_or(c), c});
 }
@@ -164,7 +167,7 @@ Plan planMatmulGeluBackward(const Target &target, Layout layout, const TensorRef
                             const TensorRef &preact, const TensorRef &c, const std::optional<MatmulConfig> &config) {
   const Extents e = expectProduct("matmul_gelu_backward", layout, a, b, c);
   expectShape("matmul_gelu_backward", "preact", preact, {e.M, e.N});
-  return tiles(matmulGeluBackwardKernel, e, choose(target, layout, e, config), {a, b, preact, c});
+  return tiles(matmulGeluBackwardKernel, e, choose(target, layout, e, config, Epilogue::heavy), {a, b, preact, c});
 }
 
 /// Rows a program sums, 0 for all: K is split where fewer than 8 tiles of 256 × 128 would leave cores idle, into parts
@@ -190,7 +193,7 @@ Plan planWeightGradient(const Target &target, const TensorRef &x, const TensorRe
   const Extents e = expectProduct(plan, Layout::tn, x, dy, dw);
   if (db)
     expectShape(plan, "db", *db, {e.N});
-  MatmulConfig chosen = choose(target, Layout::tn, e, config, accumulate);
+  MatmulConfig chosen = choose(target, Layout::tn, e, config, accumulate ? Epilogue::accumulate : Epilogue::light);
   if (!config)
     chosen.split = pickSplit(e, chosen);
   if (chosen.split % chosen.bk != 0)

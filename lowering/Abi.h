@@ -19,6 +19,9 @@
 // it has as many bytes of dynamic shared memory as the module's constant `k_shared_bytes` (.b64) says, none without
 // one; comments of the module say which buffers lie where in it. A module whose kernel checks or prints has a variable
 // `kiln_console`, a GpuConsole, and its texts, variables `text_N` of bytes that end with a zero.
+//
+// The code that a device loads is an ELF object for a CPU and the module's text for a GPU. A target that makes cubins,
+// such as sm_80:cubin, appends a zero byte and the cubin of that text, for a driver that would else translate it.
 
 #pragma once
 

@@ -47,7 +47,8 @@ public:
   /// `bytes` of memory, 256-byte aligned; throws Error (device) with the size when there is none.
   virtual void *allocate(int64_t bytes) = 0;
   virtual void release(void *memory) = 0;
-  /// Copies from the host's memory to the device's, from the device's to the host's, and within the device's.
+  /// Copies from the host's memory to the device's, from the device's to the host's, and within the device's, where
+  /// the two ranges may overlap.
   virtual void upload(void *to, const void *from, int64_t bytes) = 0;
   virtual void download(void *to, const void *from, int64_t bytes) = 0;
   virtual void copy(void *to, const void *from, int64_t bytes) = 0;

@@ -99,9 +99,22 @@ void CudaDevice::download(void *to, const void *from, int64_t bytes) {
 
 void CudaDevice::copy(void *to, const void *from, int64_t bytes) {
   const Context::Use use(*context);
-  if (bytes > 0)
-    context->connection.call("a copy", context->driver().copyWithin, addressOf(to), addressOf(from),
-                             static_cast<size_t>(bytes), context->stream());
+  const auto copy = [&](Address target, Address source) {
+    context->connection.call("a copy", context->driver().copyWithin, target, source, static_cast<size_t>(bytes),
+                             context->stream());
+  };
+  const Address target = addressOf(to), source = addressOf(from);
+  if (bytes <= 0 || target == source)
+    return;
+  if (target >= source + bytes || source >= target + bytes)
+    return copy(target, source);
+  const auto giveBack = [&](void *memory) {
+    context->connection.giveBack(context->driver().release, addressOf(memory), context->stream());
+  };
+  const std::unique_ptr<void, decltype(giveBack)> aside( // for a driver promises nothing of copies onto themselves
+      reinterpret_cast<void *>(context->allocate(bytes)), giveBack);
+  copy(addressOf(aside.get()), source);
+  copy(target, addressOf(aside.get()));
 }
 
 void CudaDevice::fillZero(void *memory, int64_t bytes) {

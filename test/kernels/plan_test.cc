@@ -142,7 +142,7 @@ TEST(Plan, GpusHaveChoicesOfTheirOwn) {
   EXPECT_EQ(pickGelu(gpu, 108 * 200).block, 256); // a block for every SM
   EXPECT_EQ(pickMatmul(gpu, Layout::nn, 4096, 4096, 64).bm, 128);
   EXPECT_EQ(pickMatmul(gpu, Layout::nn, 512, 512, 64).bm, 64);
-  EXPECT_EQ(pickMatmul(gpu, Layout::tn, 4096, 4096, 64, f32, /*accumulate=*/true).bn, 64);
+  EXPECT_EQ(pickMatmul(gpu, Layout::tn, 4096, 4096, 64, f32, /*heavy=*/true).bn, 64);
   EXPECT_EQ(pickAttention(gpu, 1024, 64).bm, 64);
   EXPECT_EQ(pickAttention(gpu, 20, 64).bm, 32);
   Target small = gpu;

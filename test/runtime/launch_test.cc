@@ -107,6 +107,18 @@ TEST_P(Launches, GivesTheSameBitsAtAnyThreadCount) {
   EXPECT_EQ(results[0], results[2]);
 }
 
+TEST_P(Launches, CopiesMemoryOntoItself) {
+  for (const int64_t shift : {1, 0, -1, 40, -40}) {
+    Tensor x = tensor(counting(64));
+    const int64_t from = std::max<int64_t>(0, -shift), count = 64 - std::abs(shift);
+    char *const begin = static_cast<char *>(x.data()) + from * bytesOf(f32);
+    device->copy(begin + shift * bytesOf(f32), begin, count * bytesOf(f32));
+    std::vector<float> expected = counting(64);
+    std::copy_n(counting(64).begin() + from, count, expected.begin() + from + shift);
+    EXPECT_EQ(x.downloadFloats(), expected) << "shifted by " << shift;
+  }
+}
+
 /// An executable runs on devices of the name it was made for, and no other takes it.
 TEST(Launching, RefusesAnExecutableOfAnotherDevice) {
   const std::shared_ptr<Device> fast = Device::open("cpu"), oracle = Device::open("cpu:generic"),

@@ -226,7 +226,9 @@ Result cuMemcpyDtoHAsync_v2(void *to, Address from, size_t bytes, StreamHandle) 
 
 Result cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, StreamHandle) {
   return call(__func__, [&](State &all) {
-    return touch(all, to, bytes, [=] { std::memmove(placeOf(to), placeOf(from), bytes); });
+    if (to < from + bytes && from < to + bytes) // of which a driver promises nothing
+      return Result::invalidValue;
+    return touch(all, to, bytes, [=] { std::memcpy(placeOf(to), placeOf(from), bytes); });
   });
 }
 
