@@ -35,9 +35,10 @@ static void tokenGradient(View tokens, View starts, View positions, View dout, V
   if (cfg.accumulate)
     running = cast(gather(dwte, where(slot == 0, token, -1), {0}, {C}), f32);
   for (Tile i : range(begin, end, cfg.block)) {
-    Tile mine = slot < cast(min(end - i, cfg.block), i32);       // (BI)
-    Tile n = where(mine, load(positions, {i}, {cfg.block}), -1); // (BI)
-    running += cast(gather(dout, n, {0}, {C}), f32);             // (BI, C)
+    Tile n = load(positions, {i}, {cfg.block}); // (BI)
+    if (cfg.block > 1)                          // the last block need not be full
+      n = where(slot < cast(min(end - i, cfg.block), i32), n, -1);
+    running += cast(gather(dout, n, {0}, {C}), f32); // (BI, C)
   }
   Tile total = sum(running, 0);                      // (C)
   store(dwte, {token, 0}, cast(total, dwte.type())); // token −1: outside, nothing is written
