@@ -157,6 +157,16 @@ template <bool IsBf16, bool Packed> static void runNarrow(Warp &warp, const Step
   });
 }
 
+/// f32 beside narrow factors, or a narrow summand.
+template <bool IsBf16> static void runMixed(Warp &warp, const Step &step) {
+  onEach<uint32_t>(warp, step, [](Op op, const FloatModifiers &m, uint32_t a, uint32_t b, uint32_t c) {
+    const auto wide = [](uint32_t word) {
+      return IsBf16 ? fromBf16(static_cast<uint16_t>(word)) : fromHalf(static_cast<uint16_t>(word));
+    };
+    return toWord(computeSingle(op, m, wide(a), op == Op::fma ? wide(b) : fromWord<float>(b), fromWord<float>(c)));
+  });
+}
+
 /// The vectorised handler of an operation on f32 or f64 to nearest, or none.
 template <class T> static Handler fastHandler(Op operation) {
   switch (operation) {
@@ -219,7 +229,16 @@ static Handler handlerFor(const Decoder &decoder, Op operation, Type type, const
   }
 }
 
+/// The same with narrow operands beside f32.
+static Handler mixedHandler(const Decoder &decoder, Op operation, Type narrow, const FloatModifiers &modifiers) {
+  const bool sums = operation == Op::add || operation == Op::subtract || operation == Op::fma;
+  if (!sums || modifiers.flush || (narrow != Type::f16 && narrow != Type::bf16))
+    decoder.unsupported();
+  return narrow == Type::bf16 ? runMixed<true> : runMixed<false>;
+}
+
 void emitFloat(Decoder &d, Op operation, Type type, const FloatModifiers &modifiers) {
+  const std::optional<Type> mixed = type == Type::f32 ? d.optionalType() : std::nullopt;
   const bool narrow = ptx::bitsOf(type) == 16 || type == Type::f16x2 || type == Type::bf16x2;
   if (narrow &&
       (operation == Op::divide || operation == Op::divideApproximately || modifiers.rounding != Rounding::nearest))
@@ -228,9 +247,13 @@ void emitFloat(Decoder &d, Op operation, Type type, const FloatModifiers &modifi
     d.unsupported();
   const size_t sources = operation == Op::fma ? 3 : operation == Op::negate || operation == Op::absolute ? 1 : 2;
   d.expectCount(sources + 1, sources + 1);
-  Step &step = d.emit(handlerFor(d, operation, type, modifiers), {d.result(0, type)}, pack(operation, modifiers));
-  for (size_t i = 1; i <= sources; ++i)
-    step.slots[i] = d.source(i, type);
+  const Handler handler =
+      mixed ? mixedHandler(d, operation, *mixed, modifiers) : handlerFor(d, operation, type, modifiers);
+  Step &step = d.emit(handler, {d.result(0, type)}, pack(operation, modifiers));
+  for (size_t i = 1; i <= sources; ++i) {
+    const bool isNarrow = mixed && (i == 1 || (i == 2 && operation == Op::fma));
+    step.slots[i] = d.source(i, isNarrow ? *mixed : type);
+  }
 }
 
 } // namespace kiln::simulator

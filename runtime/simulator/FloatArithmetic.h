@@ -31,7 +31,8 @@ struct FloatModifiers {
 /// Takes the rounding mode and `.ftz`.
 FloatModifiers takeFloatModifiers(Decoder &decoder, bool saturate);
 
-/// Emits d = operation(a, b, c) on `type`; throws Error for what that type has not.
+/// Emits d = operation(a, b, c) on `type`; throws Error for what that type has not. A further type among the modifiers
+/// is that of a, and of b in an fma, beside f32: they are widened first, which is exact.
 void emitFloat(Decoder &decoder, FloatOperation operation, ptx::Type type, const FloatModifiers &modifiers);
 
 } // namespace kiln::simulator

@@ -2,6 +2,8 @@
 
 #include "test/runtime/simulator/machine.h"
 
+#include <bit>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace kiln::simulator::test {
@@ -79,11 +81,54 @@ TEST(NarrowTest, ExtremaOfIntegersClampBelowZero) {
   expectRows("max.relu.s16x2 %d, %a, %b;", "b32", {{0x8000ffff, 0xffff0001, 0x00000001}});
 }
 
+/// What a half or a bf16 is, by its definition.
+static double numberOf(bool isBf16, uint64_t bits) {
+  const int mantissaBits = isBf16 ? 7 : 10, bias = isBf16 ? 127 : 15;
+  const double sign = bits >> 15 & 1 ? -1 : 1, mantissa = static_cast<double>(bits & ((1 << mantissaBits) - 1));
+  const int exponent = static_cast<int>(bits >> mantissaBits & (2 * bias + 1));
+  if (exponent == 2 * bias + 1)
+    return mantissa != 0 ? NAN : sign * INFINITY;
+  const double whole = exponent ? mantissa + (1 << mantissaBits) : mantissa;
+  return sign * std::ldexp(whole, std::max(exponent, 1) - bias - mantissaBits);
+}
+
+// Narrow operands beside f32 are widened, which is exact; the sum rounds once, as a fused multiply-add in f32 does.
+TEST(NarrowTest, MixedSumsRoundOnce) {
+  const Column halves = {0x0000, 0x8000, 0x0001, 0x83ff, 0x3c00, 0x3f80,
+                         0xc049, 0x42f7, 0x7bff, 0x7c00, 0xff80, 0x7fc1};
+  Column a, b, c;
+  for (const uint64_t x : halves)
+    for (const uint64_t y : halves)
+      for (const uint64_t z : floats32)
+        a.push_back(x), b.push_back(y), c.push_back(z);
+  const auto single = [](uint64_t word) { return std::bit_cast<float>(static_cast<uint32_t>(word)); };
+  for (const bool isBf16 : {false, true}) {
+    const std::string type = isBf16 ? "bf16" : "f16";
+    const Column sums = evaluate("add.rn.f32." + type + " %d, %a, %b;", "b32", {"b16", "b32"}, {a, c}),
+                 differences = evaluate("sub.f32." + type + " %d, %a, %b;", "b32", {"b16", "b32"}, {a, c}),
+                 clamped = evaluate("add.sat.f32." + type + " %d, %a, %b;", "b32", {"b16", "b32"}, {a, c}),
+                 fused = evaluate("fma.rn.f32." + type + " %d, %a, %b, %c;", "b32", {"b16", "b16", "b32"}, {a, b, c});
+    for (size_t i = 0; i < a.size(); ++i) {
+      const auto x = static_cast<float>(numberOf(isBf16, a[i])), y = static_cast<float>(numberOf(isBf16, b[i])),
+                 z = single(c[i]), sum = x + z;
+      const auto expect = [&](uint64_t got, float want) {
+        EXPECT_TRUE(sameFloat(got, std::bit_cast<uint32_t>(want))) << type << ": " << x << ", " << y << ", " << z;
+      };
+      expect(sums[i], sum);
+      expect(differences[i], x - z);
+      expect(clamped[i], std::isnan(sum) || sum <= 0 ? 0.0f : std::min(sum, 1.0f));
+      expect(fused[i], std::fma(x, y, z));
+    }
+  }
+}
+
 // What PTX has not is refused.
 TEST(NarrowTest, RefusesModifiersOfOtherTypes) {
-  for (const std::string instruction : {"fma.rn.relu.f32 %r, %r, %r, %r;", "min.relu.u32 %r, %r, %r;",
-                                        "min.xorsign.f32 %r, %r, %r;", "min.xorsign.abs.s32 %r, %r, %r;",
-                                        "add.sat.u32 %r, %r, %r;", "sub.u16x2 %r, %r, %r;", "div.s16x2 %r, %r, %r;"}) {
+  for (const std::string instruction :
+       {"fma.rn.relu.f32 %r, %r, %r, %r;", "min.relu.u32 %r, %r, %r;", "min.xorsign.f32 %r, %r, %r;",
+        "min.xorsign.abs.s32 %r, %r, %r;", "add.sat.u32 %r, %r, %r;", "sub.u16x2 %r, %r, %r;", "div.s16x2 %r, %r, %r;",
+        "mul.f32.bf16 %r, %r, %r;", "add.ftz.f32.f16 %r, %r, %r;", "fma.rn.f32.f64 %r, %r, %r, %r;",
+        "add.f64.f16 %r, %r, %r;"}) {
     Machine machine(kernel(1, ".reg .b32 %r;", "mov.b32 %r, 0;\n" + instruction));
     EXPECT_THROW(machine.run("k", {1, 1, 1}, {1, 1, 1}, {0}), Error) << instruction;
   }
