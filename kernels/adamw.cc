@@ -4,7 +4,9 @@
 #include "kernels/blocks.h"
 #include "kernels/expect.h"
 
+#include <bit>
 #include <cmath>
+#include <utility>
 
 namespace kiln {
 
@@ -15,16 +17,25 @@ static Tile field(View record, StepField name) { return load(record, {static_cas
 
 static void setField(View record, StepField name, Tile value) { store(record, {static_cast<int>(name)}, value); }
 
+/// New weights (BLOCK), from element n on, in the type of p.
+static Tile rounded(Tile weight, View p, Tile n, View record, Tile seed, const AdamWConfig &cfg) {
+  if (p.type() == f32 || cfg.rounding == Rounding::nearest)
+    return cast(weight, p.type());
+  Tile step = cast(field(record, StepField::draw), i64);             // scalar
+  Tile place = step * p.dim(0) + n + iota(cfg.block, i64);           // (BLOCK)
+  return roundStochastically(weight, p.type(), random(seed, place)); // (BLOCK)
+}
+
 /// One block of elements a program. Scalars come ready for use: keep = β, fresh = 1 − β.
-static void adamw(View p, View g, View m, View v, View record, Tile keep1, Tile fresh1, Tile keep2, Tile fresh2,
-                  Tile epsilon, Tile decay, Tile decayed, AdamWConfig cfg) {
+static void adamw(View p, View copy, View g, View m, View v, View record, Tile keep1, Tile fresh1, Tile keep2,
+                  Tile fresh2, Tile epsilon, Tile decay, Tile decayed, Tile seed, AdamWConfig cfg) {
   const Shape block = {cfg.block};
   Tile n = program_id() * cfg.block;
   when(field(record, StepField::applied) > 0.0, [&] {
     Tile rate = field(record, StepField::rate);                                                    // scalar
     Tile unbias1 = field(record, StepField::unbias1), unbias2 = field(record, StepField::unbias2); // scalars
     Tile grad = cast(load(g, {n}, block), f32) * field(record, StepField::factor);                 // (BLOCK)
-    Tile weight = load(p, {n}, block);                                                             // (BLOCK)
+    Tile weight = cast(load(p, {n}, block), f32);                                                  // (BLOCK)
 
     // 1. Running averages of the gradient and of its square.
     Tile m1 = load(m, {n}, block) * keep1 + grad * fresh1;        // (BLOCK)
@@ -34,7 +45,10 @@ static void adamw(View p, View g, View m, View v, View record, Tile keep1, Tile 
     Tile count = cast(clamp(decayed - n, 0, cfg.block), i32);  // scalar
     Tile shrink = where(iota(cfg.block) < count, decay, 0.0);  // (BLOCK)
     Tile step = m1 * unbias1 / (sqrt(v1 * unbias2) + epsilon); // (BLOCK)
-    store(p, {n}, weight - rate * (step + shrink * weight));
+    weight = weight - rate * (step + shrink * weight);         // (BLOCK)
+    store(p, {n}, rounded(weight, p, n, record, seed, cfg));
+    if (cfg.copies)
+      store(copy, {n}, cast(weight, copy.type()));
     store(m, {n}, m1);
     store(v, {n}, v1);
   });
@@ -61,19 +75,31 @@ static void norm(View partials, View record, SquaresConfig cfg) {
     running += load(partials, {n}, {cfg.block});
   Tile unscale = field(record, StepField::unscale), clip = field(record, StepField::clip); // scalars
   Tile total = sqrt(sum(running)) * unscale;                                               // scalar
+  Tile applied = total < infinity;                                                         // scalar, false for NaN too
   setField(record, StepField::norm, total);
   setField(record, StepField::factor, where(total > clip, clip / total, 1.0) * unscale);
-  setField(record, StepField::applied, where(total < infinity, 1.0, 0.0)); // 0 for NaN too
+  setField(record, StepField::applied, cast(applied, f32));
+
+  // The scale of the next step's loss.
+  Tile scale = field(record, StepField::scale), window = field(record, StepField::window); // scalars
+  Tile good = where(applied, field(record, StepField::good) + 1.0, 0.0);                   // scalar
+  Tile doubles = (good >= window) & (window > 0.0) & applied;                              // scalar
+  Tile grown = where(doubles, min(scale * 2.0, mostLossScale), scale);                     // scalar
+  setField(record, StepField::scale, where(applied, grown, max(scale * 0.5, leastLossScale)));
+  setField(record, StepField::good, where(doubles, 0.0, good));
 }
 
 const Kernel adamwKernel =
     kernel("adamw", adamw,
-           {"p (n) f32, the parameters", "g (n), their gradient", "m (n) f32, its running average",
-            "v (n) f32, the running average of its square", "record (16) f32, what changes from step to step",
-            "keep1 f32, β1", "fresh1 f32, 1 − β1", "keep2 f32, β2", "fresh2 f32, 1 − β2", "epsilon f32",
-            "decay f32, the weight decay", "decayed i64, how many of the first parameters decay"},
+           {"p (n), the parameters", "copy (n), the same in a narrow type when copied", "g (n), their gradient",
+            "m (n) f32, its running average", "v (n) f32, the running average of its square",
+            "record (16) f32, what changes from step to step", "keep1 f32, β1", "fresh1 f32, 1 − β1", "keep2 f32, β2",
+            "fresh2 f32, 1 − β2", "epsilon f32", "decay f32, the weight decay",
+            "decayed i64, how many of the first parameters decay", "seed i64, of rounding by chance"},
            {field("block", &AdamWConfig::block, "elements a program"),
-            field("zero_grad", &AdamWConfig::zeroGrad, "leaves zeros in g")});
+            field("zero_grad", &AdamWConfig::zeroGrad, "leaves zeros in g"),
+            field("copies", &AdamWConfig::copies, "writes p to copy too"),
+            field("rounding", &AdamWConfig::rounding, roundingNames, "of a narrow p: nearest or stochastic")});
 static std::vector<Field> squaresFields() {
   return {field("block", &SquaresConfig::block, "running sums side by side"),
           field("chunk", &SquaresConfig::chunk, "elements a program")};
@@ -81,7 +107,7 @@ static std::vector<Field> squaresFields() {
 const Kernel squaresKernel =
     kernel("squares", squares, {"g (n)", "partials (P) f32, sums of the squares of chunks"}, squaresFields());
 const Kernel normKernel =
-    kernel("norm", norm, {"partials (P) f32", "record (16) f32, whose norm and factor are set"}, squaresFields());
+    kernel("norm", norm, {"partials (P) f32", "record (16) f32, which it completes"}, squaresFields());
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 
@@ -95,7 +121,11 @@ StepRecord recordOf(const AdamWSettings &settings, const AdamWStep &step) {
     throw Error("'adamw': expected a step counted from 1, but got " + std::to_string(step.step));
   const auto unbias = [&](double beta) { return static_cast<float>(1 / (1 - std::pow(beta, step.step))); };
   StepRecord record;
-  record[StepField::factor] = record[StepField::unscale] = static_cast<float>(step.unscale);
+  record[StepField::scale] = static_cast<float>(step.lossScale);
+  record[StepField::factor] = record[StepField::unscale] = static_cast<float>(1 / step.lossScale);
+  record[StepField::good] = static_cast<float>(step.good);
+  record[StepField::window] = static_cast<float>(step.window);
+  record[StepField::draw] = static_cast<float>(step.step); // above 2²⁴ two steps may draw the same
   record[StepField::applied] = 1;
   record[StepField::rate] = static_cast<float>(step.rate);
   record[StepField::unbias1] = unbias(settings.beta1);
@@ -109,27 +139,36 @@ AdamWConfig pickAdamW(const Target &target, int64_t n) { return {.block = pickBl
 SquaresConfig pickSquares(const Target &target) { return {.block = pickBlock(target, 65536, 1024)}; }
 
 Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, const TensorRef &m, const TensorRef &v,
-               const TensorRef &record, const AdamWSettings &settings, const std::optional<AdamWConfig> &config) {
+               const TensorRef &record, const AdamWSettings &settings, const std::optional<TensorRef> &copy,
+               const std::optional<AdamWConfig> &config) {
   const char *plan = "adamw";
   expectRank(plan, "p", p, 1);
+  expectFloat(plan, "p", p);
   expectShape(plan, "g", g, p.extents);
-  expectShape(plan, "m", m, p.extents);
-  expectShape(plan, "v", v, p.extents);
   expectFloat(plan, "g", g);
-  for (const TensorRef *state : {&p, &m, &v})
-    expectType(plan, "p, m, v", *state, {f32});
+  for (const auto &[name, state] : {std::pair("m", &m), std::pair("v", &v)}) {
+    expectShape(plan, name, *state, p.extents);
+    expectType(plan, name, *state, {f32});
+  }
+  if (copy) {
+    expectType(plan, "p", p, {f32}); // what is copied is the whole of it
+    expectShape(plan, "copy", *copy, p.extents);
+    expectType(plan, "copy", *copy, {bf16, f16});
+  }
   expectRecord(plan, record);
   AdamWConfig chosen = config.value_or(pickAdamW(target, p.extents[0]));
   chosen.zeroGrad = settings.zeroGrad;
+  chosen.copies = copy.has_value();
+  chosen.rounding = settings.rounding;
 
   // Differences from 1 are taken in double: 1 − 0.999f is off by 5e-5 of itself.
   auto scalar = [](double value) { return Arg(static_cast<float>(value)); };
-  return {
-      .launches = {{&adamwKernel,
-                    textOf(adamwKernel.fields, chosen),
-                    programs(ceildiv(p.extents[0], chosen.block)),
-                    {p, g, m, v, record, scalar(settings.beta1), scalar(1 - settings.beta1), scalar(settings.beta2),
-                     scalar(1 - settings.beta2), scalar(settings.epsilon), scalar(settings.decay), settings.decayed}}}};
+  return {.launches = {{&adamwKernel,
+                        textOf(adamwKernel.fields, chosen),
+                        programs(ceildiv(p.extents[0], chosen.block)),
+                        {p, copy.value_or(p), g, m, v, record, scalar(settings.beta1), scalar(1 - settings.beta1),
+                         scalar(settings.beta2), scalar(1 - settings.beta2), scalar(settings.epsilon),
+                         scalar(settings.decay), settings.decayed, std::bit_cast<int64_t>(settings.seed)}}}};
 }
 
 Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &record,

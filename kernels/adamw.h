@@ -5,10 +5,15 @@
 //
 //     m = β₁ m + (1 − β₁) g          p = p − lr · (m̂ / (√v̂ + ε) + λ p)
 //     v = β₂ v + (1 − β₂) g²         m̂ = m / (1 − β₁ᵗ),  v̂ = v / (1 − β₂ᵗ)
+//
+// Small gradients vanish in f16: there the loss is multiplied by a scale, which the record carries. Where the norm of
+// the gradient is not finite, the step changes nothing but the scale, which halves; after a number of good steps it
+// doubles (Micikevicius et al., "Mixed Precision Training", 2018).
 
 #pragma once
 
 #include "dialect/dsl/Plan.h"
+#include "kernels/rounding.h"
 
 #include <array>
 #include <limits>
@@ -19,6 +24,8 @@ namespace kiln {
 struct AdamWConfig {
   int block = 8192;      // elements a program
   bool zeroGrad = false; // leaves zeros in g; set by the plan
+  bool copies = false;   // p is written in a narrow type too; set by the plan
+  Rounding rounding = Rounding::nearest;
 };
 
 struct SquaresConfig {
@@ -42,7 +49,11 @@ enum class StepField : int {
   unbias1,   // 1 / (1 − β₁ᵗ)
   unbias2,   // 1 / (1 − β₂ᵗ)
   clip,      // largest norm that is not clipped
-  unscale,   // 1 / loss scale
+  scale,     // what the loss is multiplied by; the norm's kernel leaves the next step's
+  unscale,   // 1 / scale of this step
+  good,      // steps applied since the scale last changed; the norm's kernel leaves the next step's
+  window,    // so many of them double the scale; 0: it never grows
+  draw,      // tells the random numbers of this step from those of others
   count = 16 // numbers in a record; those without a name are 0
 };
 inline constexpr int64_t stepFields = static_cast<int64_t>(StepField::count);
@@ -54,12 +65,17 @@ struct StepRecord {
   float &operator[](StepField field) { return numbers[static_cast<size_t>(field)]; }
 };
 
+/// The scale of the loss stays between these.
+inline constexpr double leastLossScale = 1, mostLossScale = 0x1p24;
+
 /// What stays the same from step to step.
 struct AdamWSettings {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  double decay = 0.1;    // λ, for the first `decayed` elements; 0 for the rest
-  int64_t decayed = 0;   // models lay the tensors that decay first
-  bool zeroGrad = false; // leaves zeros in g for the next step's sums
+  double decay = 0.1;                    // λ, for the first `decayed` elements; 0 for the rest
+  int64_t decayed = 0;                   // models lay the tensors that decay first
+  bool zeroGrad = false;                 // leaves zeros in g for the next step's sums
+  Rounding rounding = Rounding::nearest; // of p where it is narrow
+  uint64_t seed = 1;                     // of rounding by chance
 };
 
 /// What does not.
@@ -67,21 +83,25 @@ struct AdamWStep {
   double rate = 3e-4;                                    // the learning rate
   int64_t step = 1;                                      // t, counted from 1
   double clip = std::numeric_limits<double>::infinity(); // larger norms are scaled to this one
-  double unscale = 1;                                    // multiplies g first: 1 / loss scale
+  double lossScale = 1;                                  // what the loss was multiplied by
+  int64_t good = 0;                                      // steps applied since that last changed
+  int64_t window = 0;                                    // so many of them double it; 0: it never grows
 };
 
 /// The record of a step, each number rounded to f32 once. As it is, without a norm, nothing is clipped. Throws Error
 /// for a step below 1.
 StepRecord recordOf(const AdamWSettings &settings, const AdamWStep &step);
 
-/// p, m, v (and g) updated in place as `record` says. p, g, m, v (n), dense; g may be bf16 or f16, the others are f32;
-/// record (stepFields) f32.
+/// p, m, v (and g) updated in place as `record` says. p, g, m, v (n), dense; record (stepFields) f32. m and v are f32,
+/// p and g f32, bf16 or f16. A narrow p is rounded as the settings say, by chance with a number for each seed, step and
+/// element. With `copy` (n), bf16 or f16, p is f32 and written there too, rounded to nearest.
 Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, const TensorRef &m, const TensorRef &v,
-               const TensorRef &record, const AdamWSettings &settings, const std::optional<AdamWConfig> &config = {});
+               const TensorRef &record, const AdamWSettings &settings, const std::optional<TensorRef> &copy = {},
+               const std::optional<AdamWConfig> &config = {});
 
 /// Completes `record` (stepFields) f32 from the gradient g (n): norm = √Σ g² · unscale, factor = unscale · min(1, clip
-/// / norm), and whether the step is applied. The quotient is f32's, of f32's numbers: where `clip` is one it is the
-/// nearest to the true quotient. Workspace: ⌈n / config.chunk⌉ f32.
+/// / norm), whether the step is applied, and scale and good steps for the next one. The quotient is f32's, of f32's
+/// numbers: where `clip` is one it is the nearest to the true quotient. Workspace: ⌈n / config.chunk⌉ f32.
 Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &record,
                   const std::optional<SquaresConfig> &config = {});
 

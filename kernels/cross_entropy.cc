@@ -38,9 +38,11 @@ static Tile targetOf(View targets, Tile n, Tile V, Tile ignore) {
 }
 
 /// Losses, and the gradient in place of the logits. logits (N, V) without the padding, which is (N, Vpadded − V).
-static void crossEntropy(View logits, View padding, View targets, View losses, Tile scale, Tile ignore,
+static void crossEntropy(View logits, View padding, View targets, View losses, View lossScale, Tile scale, Tile ignore,
                          CrossEntropyConfig cfg) {
   const bool keep = logits.type() == f32; // wide enough to hold the exponentials between passes 2 and 3
+  if (cfg.scaled)
+    scale = scale * load(lossScale, {0}, {}); // scalar
   Tile begin = program_id() * cfg.rows, end = min(begin + cfg.rows, logits.dim(0));
   Tile V = logits.dim(1);
   for (Tile n : range(begin, end)) {
@@ -96,13 +98,15 @@ static void crossEntropyLoss(View logits, View targets, View losses, Tile ignore
 
 static std::vector<Field> fields() {
   return {field("block", &CrossEntropyConfig::block, "columns a tile"),
-          field("rows", &CrossEntropyConfig::rows, "rows a program")};
+          field("rows", &CrossEntropyConfig::rows, "rows a program"),
+          field("scaled", &CrossEntropyConfig::scaled, "the gradient is multiplied by loss_scale too")};
 }
-const Kernel crossEntropyKernel = kernel(
-    "cross_entropy", crossEntropy,
-    {"logits (N, V), replaced by their gradient", "padding (N, P), the columns after V, set to 0", "targets (N) i32",
-     "losses (N) f32", "scale f32, of the gradient", "ignore i64, the target of a row without one"},
-    fields());
+const Kernel crossEntropyKernel =
+    kernel("cross_entropy", crossEntropy,
+           {"logits (N, V), replaced by their gradient", "padding (N, P), the columns after V, set to 0",
+            "targets (N) i32", "losses (N) f32", "loss_scale (1) f32, read when scaled", "scale f32, of the gradient",
+            "ignore i64, the target of a row without one"},
+           fields());
 const Kernel crossEntropyLossKernel = kernel(
     "cross_entropy_loss", crossEntropyLoss,
     {"logits (N, V)", "targets (N) i32", "losses (N) f32", "ignore i64, the target of a row without one"}, fields());
@@ -128,14 +132,20 @@ CrossEntropyConfig pickCrossEntropy(const Target &target, int64_t V) {
 }
 
 Plan planCrossEntropy(const Target &target, const TensorRef &logits, const TensorRef &targets, const TensorRef &losses,
-                      int64_t V, float scale, int64_t ignore, const std::optional<CrossEntropyConfig> &config) {
+                      int64_t V, float scale, int64_t ignore, const std::optional<TensorRef> &lossScale,
+                      const std::optional<CrossEntropyConfig> &config) {
   expectRows("cross_entropy", logits, targets, losses, V);
-  const CrossEntropyConfig chosen = config.value_or(pickCrossEntropy(target, V));
+  if (lossScale) {
+    expectShape("cross_entropy", "lossScale", *lossScale, {1});
+    expectType("cross_entropy", "lossScale", *lossScale, {f32});
+  }
+  CrossEntropyConfig chosen = config.value_or(pickCrossEntropy(target, V));
+  chosen.scaled = lossScale.has_value();
   const TensorRef real = logits.slice(1, 0, V), padding = logits.slice(1, V, logits.extents[1] - V);
   return {.launches = {{&crossEntropyKernel,
                         textOf(crossEntropyKernel.fields, chosen),
                         programs(ceildiv(logits.extents[0], chosen.rows)),
-                        {real, padding, targets, losses, scale, ignore}}}};
+                        {real, padding, targets, losses, lossScale.value_or(losses), scale, ignore}}}};
 }
 
 Plan planCrossEntropyLoss(const Target &target, const TensorRef &logits, const TensorRef &targets,

@@ -12,7 +12,7 @@
 
 namespace kiln {
 
-nlohmann::ordered_json configJson(const Gpt2Config &c) {
+nlohmann::ordered_json configJson(const Gpt2Config &c, Type saved) {
   return {{"architectures", {"GPT2LMHeadModel"}},
           {"model_type", "gpt2"},
           {"activation_function", "gelu_new"},
@@ -32,9 +32,9 @@ nlohmann::ordered_json configJson(const Gpt2Config &c) {
           {"resid_pdrop", 0.0},
           {"bos_token_id", nullptr},
           {"eos_token_id", nullptr},
-          {"torch_dtype", c.type == Type::bf16  ? "bfloat16"
-                          : c.type == Type::f16 ? "float16"
-                                                : "float32"}};
+          {"torch_dtype", saved == bf16  ? "bfloat16"
+                          : saved == f16 ? "float16"
+                                         : "float32"}};
 }
 
 // --- Reading --------------------------------------------------------------------------------------------------------
@@ -52,8 +52,8 @@ static const Names made = wordsOf(R"(n_layer n_head n_embd n_positions vocab_siz
 
 static const Names dropouts = {"attn_pdrop", "embd_pdrop", "resid_pdrop"};
 
-/// Fields that may be missing, and else have one of the texts. Weights of any of the types are read, and computing is
-/// in f32 whatever they are.
+/// Fields that may be missing, and else have one of the texts. Weights of any of the types are read, and what computing
+/// is in does not depend on them.
 static const std::vector<std::pair<const char *, Names>> texts = {
     {"model_type", {"gpt2"}},
     {"activation_function", {"gelu_new", "gelu_pytorch_tanh"}},

@@ -8,11 +8,12 @@
 
 namespace kiln {
 
-/// What config.json of such a model says: no dropout, no special tokens.
-nlohmann::ordered_json configJson(const Gpt2Config &config);
+/// What config.json of such a model says beside weights of type `saved`: no dropout, no special tokens.
+nlohmann::ordered_json configJson(const Gpt2Config &config, Type saved = f32);
 
 /// The model that config.json in `folder`, a checkpoint or a model from Hugging Face, describes. What it asks for is
-/// done, or refused with an Error that names the field; a field that is not known is refused too.
+/// done, or refused with an Error that names the field; a field that is not known is refused too. The type of the
+/// weights there decides nothing.
 Gpt2Config readConfig(const std::string &folder);
 
 /// The fields of config.json in `folder` that ask for dropout while training, as `attn_pdrop 0.1`. Training has none.

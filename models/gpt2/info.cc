@@ -22,12 +22,13 @@ static std::string buffersText(const MemoryPlan &memory) {
 }
 
 void info(const InfoOptions &options) {
-  const Gpt2Config config = modelOf(options.model);
-  const int64_t batch = options.batch.value_or(gpt2Named(nameOf(options.model)).settings.batch);
-  verifyBatch(batch);
+  const TrainSettings settings = applied(options.settings, gpt2Named(nameOf(options.model)).settings);
+  const int64_t batch = settings.batch;
+  Gpt2Config config = modelOf(options.model);
+  config.type = settings.type;
   const std::shared_ptr<Device> device = openDevice(options.machine);
   const Network network(config);
-  const MemoryPlan memory = planMemory(device->target(), network, batch);
+  const MemoryPlan memory = planMemory(device->target(), network, batch, settings);
   int64_t unshared = 0;
   for (const ArenaPlan::Entry &e : memory.training.entries)
     unshared += e.bytes;
@@ -37,8 +38,10 @@ void info(const InfoOptions &options) {
                   network.parameters().all().size(), network.parameters().decayedCount(), network.parameters().count());
   text += fmt::format("step         {} sequences, {} tokens, {:.3f} GFLOP, {} launches\n", batch,
                       batch * config.context, flopsOfStep(config, batch) / 1e9, memory.launches);
-  text += fmt::format("memory\n  weights    {}\n  gradients  {}\n  moments    {}\n", megabytes(memory.parameters),
-                      megabytes(memory.gradients), megabytes(memory.moments));
+  text += fmt::format("memory\n  weights    {}  ({})\n", megabytes(memory.parameters), nameOf(config.type));
+  if (memory.masters > 0)
+    text += fmt::format("  masters    {}\n", megabytes(memory.masters));
+  text += fmt::format("  gradients  {}\n  moments    {}\n", megabytes(memory.gradients), megabytes(memory.moments));
   text += fmt::format("  activations{}  ({} buffers of {} in all share it)\n", megabytes(memory.activations),
                       memory.training.entries.size(), megabytes(unshared));
   text += fmt::format("  workspace  {}\n  batch      {}\n  total      {}\n", megabytes(memory.workspace),

@@ -59,7 +59,7 @@ TrainSettings Beginning::settings() const {
 void Beginning::fill(Trainer &trainer, const Network &network, uint64_t seed) const {
   trainer.initialize(seed);
   if (source)
-    trainer.uploadWeights(readWeights(source->weights, network.parameters(), network.type()));
+    trainer.uploadWeights(readWeights(source->weights, network.parameters(), trainer.keptType()));
 }
 
 std::vector<std::string> Beginning::notes() const {

@@ -86,7 +86,7 @@ void Network::gradient(Build &b, const MicroBatch &micro, float scale) const {
   const TensorRef padded = takeLogits(b, rows, sizes.vocab), logits = padded.slice(1, 0, sizes.vocab);
   embedding.head(b, normed, logits);
   // The loss; the logits become their gradient.
-  b.plan += planCrossEntropy(b.target, logits, targets, micro.losses, sizes.vocab, scale, ignoredTarget);
+  b.plan += planCrossEntropy(b.target, logits, targets, micro.losses, sizes.vocab, scale, ignoredTarget, b.lossScale);
   // Backward.
   const TensorRef dx = b.take("d block output", {rows, sizes.width});
   embedding.headBackward(b, logits, normed, dx);
@@ -129,6 +129,6 @@ void Network::losses(Build &b, const MicroBatch &micro) const {
   b.release(x);
 }
 
-nlohmann::ordered_json Network::configJson() const { return kiln::configJson(sizes); }
+nlohmann::ordered_json Network::configJson(Type saved) const { return kiln::configJson(sizes, saved); }
 
 } // namespace kiln

@@ -27,7 +27,7 @@ public:
   void losses(Build &build, const MicroBatch &batch) const override;
   double flops(int64_t sequences) const override { return flopsOfStep(sizes, sequences); }
   std::string text() const override { return textOf(sizes); }
-  nlohmann::ordered_json configJson() const override;
+  nlohmann::ordered_json configJson(Type saved) const override;
 
   /// The last block's output (N, width), taken from the arena; tokens (N), whole sequences.
   TensorRef hidden(Build &build, const TensorRef &tokens) const;

@@ -41,6 +41,7 @@ static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
   addNumber<double>(sample, "--temperature", o.temperature, "0: always the likeliest token")->capture_default_str();
   addNumber<int64_t>(sample, "--top-k", o.topK, "choose among the k likeliest (0: all)")->capture_default_str();
   addNumber<uint64_t>(sample, "--seed", o.seed, "seed of the choices")->capture_default_str();
+  addDtypeFlag(sample, o.dtype);
   addMachineFlags(sample, o.machine);
   return sample;
 }
@@ -48,10 +49,17 @@ static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
 static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
   CLI::App *info = app.add_subcommand("info", "parameters, memory plan and FLOPs of a step");
   addModel(info, o.model);
-  addNumber<int64_t>(info, "--batch", o.batch, "sequences in a micro-batch");
+  addPlanFlags(info, o.settings);
   info->add_flag("--buffers", o.buffers, "list every buffer of the memory plan");
   addMachineFlags(info, o.machine);
   return info;
+}
+
+static CLI::App *addPlot(CLI::App &app, PlotOptions &o) {
+  CLI::App *plot = app.add_subcommand("plot", "draw the loss curves of runs");
+  plot->add_option("runs", o.runs, "folders of runs; the others are compared with the first")->required();
+  plot->add_option("--out,-o", o.out, "the picture (SVG)")->required();
+  return plot;
 }
 
 std::optional<Command> parseCommand(int argc, const char *const *argv) {
@@ -59,8 +67,10 @@ std::optional<Command> parseCommand(int argc, const char *const *argv) {
   TrainOptions train;
   SampleOptions sample;
   InfoOptions info;
+  PlotOptions plot;
   app.option_defaults()->take_last();
-  const std::vector<CLI::App *> commands = {addTrain(app, train), addSample(app, sample), addInfo(app, info)};
+  const std::vector<CLI::App *> commands = {addTrain(app, train), addSample(app, sample), addInfo(app, info),
+                                            addPlot(app, plot)};
   if (!parseFlags(app, commands, argc, argv))
     return {};
   train.resume = train.resume || train.resumeStep;
@@ -70,7 +80,9 @@ std::optional<Command> parseCommand(int argc, const char *const *argv) {
     return sample;
   if (commands[2]->parsed())
     return info;
-  throw Error("expected a command out of train, sample, info; see --help");
+  if (commands[3]->parsed())
+    return plot;
+  throw Error("expected a command out of train, sample, info, plot; see --help");
 }
 
 std::string nameOf(const ModelOptions &options) { return options.model.value_or("nano"); }

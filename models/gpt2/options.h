@@ -1,4 +1,4 @@
-// The command line of `gpt2`: train, sample and info, with their flags.
+// The command line of `gpt2`: train, sample, info and plot, with their flags.
 
 #pragma once
 
@@ -29,16 +29,22 @@ struct SampleOptions {
   double temperature = 0.8;
   int64_t topK = 0; // 0: all
   uint64_t seed = 1;
+  std::optional<std::string> dtype; // what it computes in; fp32 when not given
 };
 
 struct InfoOptions {
   ModelOptions model;
-  std::optional<int64_t> batch;
+  SettingOptions settings; // batch, accumulate, dtype and master of them
   MachineOptions machine;
   bool buffers = false; // list every buffer of the plan
 };
 
-using Command = std::variant<TrainOptions, SampleOptions, InfoOptions>;
+struct PlotOptions {
+  std::vector<std::string> runs; // folders
+  std::string out;               // the picture
+};
+
+using Command = std::variant<TrainOptions, SampleOptions, InfoOptions, PlotOptions>;
 
 /// Reads the command line. Throws Error for a flag, a command or a value that it does not know, with the nearest one.
 /// For --help it prints the help and returns nothing.

@@ -71,8 +71,9 @@ static void verifyFinite(const HostModel &model, const ParameterList &list, cons
         throw Error(fmt::format("expected finite weights in '{}', but tensor '{}' has {}", folder, p.name, value));
 }
 
-static HostModel readModel(const Pretrained &source) {
+static HostModel readModel(const Pretrained &source, Type type) {
   HostModel model = {readConfig(*source.folder), {}};
+  model.config.type = type;
   verifyBytes(model.config);
   const Network network(model.config);
   model.weights = readWeights(source.weights, network.parameters(), model.config.type);
@@ -86,7 +87,7 @@ static HostModel readNewest(const SampleOptions &options) {
   while (true) {
     const Pretrained source = modelIn(options);
     try {
-      return readModel(source);
+      return readModel(source, options.dtype ? dtypeNamed("dtype", *options.dtype) : f32);
     } catch (const Error &error) {
       if (const std::optional<std::string> newest = newestCheckpoint(options.folder);
           newest && *newest != *source.folder)

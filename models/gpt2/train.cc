@@ -11,22 +11,34 @@
 namespace kiln {
 
 namespace {
-/// What a run goes on from.
-struct Resumed {
+/// What a run begins with or goes on from.
+struct Start {
   Gpt2Config config; // read first: an error in it names the file
   RunState state;
+  std::vector<std::string> notes = {};
 };
 } // namespace
 
 /// The checkpoint's state and model. Flags may repeat what its model is, not change it.
-static Resumed resume(const TrainOptions &options, const RunFolder &folder) {
-  Resumed r = folder.read([](const std::string &path) { return Resumed{readConfig(path), readRunState(path)}; });
+static Start resume(const TrainOptions &options, const RunFolder &folder) {
+  Start r = folder.read([](const std::string &path) { return Start{readConfig(path), readRunState(path)}; });
   const Gpt2Config asked = modelOf(options.model, r.config);
   if (!(asked == r.config))
     throw Error(fmt::format("expected the checkpoint's model of {}, but got {}", textOf(r.config), textOf(asked)));
   verifyBytes(r.config);
-  r.state.settings = settingsOf(options, r.state.settings);
+  const TrainSettings before = r.state.settings;
+  const TrainSettings &now = r.state.settings = settingsOf(options, before);
+  if (now.type != before.type)
+    r.notes.push_back(
+        fmt::format("its steps were in {}, and {} are those that follow", dtypeOf(before.type), dtypeOf(now.type)));
+  if (now.type != before.type || options.lossScale)
+    r.state.lossScale = firstLossScale(now.type, now);
   return r;
+}
+
+/// What a new run begins with.
+static Start begin(const Beginning &beginning) {
+  return {beginning.config(), {.settings = beginning.settings(), .init = beginning.weights()}, beginning.notes()};
 }
 
 void train(const TrainOptions &options) {
@@ -35,9 +47,8 @@ void train(const TrainOptions &options) {
   verify(static_cast<const RunOptions &>(options));
   const std::optional<Beginning> beginning = options.resume ? std::nullopt : std::optional<Beginning>(options);
   RunFolder folder(options);
-  const Resumed begun =
-      beginning ? Resumed{beginning->config(), {.settings = beginning->settings(), .init = beginning->weights()}}
-                : resume(options, folder);
+  Start begun = beginning ? begin(*beginning) : resume(options, folder);
+  begun.config.type = begun.state.settings.type;
   const Network network(begun.config);
   const uint64_t seed = begun.state.settings.seed;
   TextData data(options.data, begun.config.context, seed);
@@ -47,7 +58,7 @@ void train(const TrainOptions &options) {
             .data = data,
             .state = begun.state,
             .begin = [&](Trainer &trainer) { beginning->fill(trainer, network, seed); },
-            .notes = beginning ? beginning->notes() : std::vector<std::string>{}});
+            .notes = begun.notes});
 }
 
 } // namespace kiln

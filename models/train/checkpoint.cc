@@ -6,6 +6,7 @@
 #include "models/train/identity.h"
 #include "models/train/model_links.h"
 #include "models/train/tensors.h"
+#include "runtime/Tensor.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -18,11 +19,24 @@ namespace kiln {
 
 namespace fs = std::filesystem;
 
+static constexpr const char *masterPrefix = "master.";
+
 /// The tensors of a flat buffer, named with `prefix`.
 static void append(std::vector<HostTensor> &tensors, const ParameterList &list, const char *prefix, Type type,
                    const void *flat) {
   for (const Parameter &p : list.all())
     tensors.push_back({prefix + p.name, type, p.shape, static_cast<const char *>(flat) + p.offset * bytesOf(type)});
+}
+
+/// The same as `type`.
+static std::vector<char> converted(const HostBuffers &buffers, const ParameterList &list, Type type) {
+  if (type == buffers.type)
+    return buffers.values;
+  std::vector<char> values(list.count() * bytesOf(type));
+  for (const Parameter &p : list.all())
+    fromDoubles(toDoubles(buffers.values.data() + p.offset * bytesOf(buffers.type), buffers.type, p.count()), type,
+                values.data() + p.offset * bytesOf(type));
+  return values;
 }
 
 static void writeText(const std::string &path, const std::string &text) {
@@ -31,12 +45,16 @@ static void writeText(const std::string &path, const std::string &text) {
 
 static void writeAll(const std::string &folder, const RunState &state, const Model &model, const HostBuffers &buffers) {
   const ParameterList &list = model.parameters();
+  const Type saved = state.settings.saveType;
+  const std::vector<char> values = converted(buffers, list, saved);
   std::vector<HostTensor> weights, moments;
-  append(weights, list, "", model.type(), buffers.values.data());
+  append(weights, list, "", saved, values.data());
+  if (saved != f32 && saved != buffers.type)
+    append(moments, list, masterPrefix, buffers.type, buffers.values.data());
   append(moments, list, "exp_avg.", f32, buffers.first.data());
   append(moments, list, "exp_avg_sq.", f32, buffers.second.data());
   IdentifiedParts parts;
-  parts.config = textOf(model.configJson(), 2) + "\n";
+  parts.config = textOf(model.configJson(saved), 2) + "\n";
   parts.training = textOf(stateJson(state), 2) + "\n";
   parts.weights = checksumsOf(weights);
   parts.weights.emplace("format", "pt"); // as Hugging Face's library wants it
@@ -195,13 +213,14 @@ std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunSta
   return path;
 }
 
-HostBuffers readBuffers(const std::string &checkpoint, const Model &model) {
+HostBuffers readBuffers(const std::string &checkpoint, const Model &model, Type type) {
   const ParameterList &list = model.parameters();
-  HostBuffers buffers{std::vector<char>(list.count() * bytesOf(model.type())), std::vector<float>(list.count()),
-                      std::vector<float>(list.count())};
+  HostBuffers buffers{std::vector<char>(list.count() * bytesOf(type)), std::vector<float>(list.count()),
+                      std::vector<float>(list.count()), type};
   const Safetensors weights(checkpoint + "/model.safetensors"), moments(checkpoint + "/optimizer.safetensors");
   verifyNames(checkpoint + "/model.safetensors", weights.names(), list, "");
-  readTensors(weights, list, "", model.type(), buffers.values.data());
+  const bool hasMasters = moments.has(masterPrefix + list.all().front().name);
+  readTensors(hasMasters ? moments : weights, list, hasMasters ? masterPrefix : "", type, buffers.values.data());
   readTensors(moments, list, "exp_avg.", f32, buffers.first.data());
   readTensors(moments, list, "exp_avg_sq.", f32, buffers.second.data());
   return buffers;

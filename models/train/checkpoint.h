@@ -1,8 +1,10 @@
 // Checkpoints: a folder `checkpoint-00000100` in the run's folder, with
 //   config.json            what the model is
 //   model.safetensors      the weights, by the names and shapes of its parameters
-//   optimizer.safetensors  AdamW's two moments, as exp_avg.NAME and exp_avg_sq.NAME
-//   training.json          step, settings, random state, data and the position in it
+//   optimizer.safetensors  AdamW's two moments, as exp_avg.NAME and exp_avg_sq.NAME; and the weights as master.NAME,
+//   where
+//                          the type that they are saved in above does not hold them
+//   training.json          step, settings, random state, loss scale, data and the position in it
 // It is written under another name, synced and renamed: a folder of that name is whole. Reading checks every
 // size and every tensor's checksum, and that the parts are of one checkpoint.
 // Links in the run's folder show the newest one's model there.
@@ -18,8 +20,9 @@ namespace kiln {
 
 /// Flat buffers in host memory, laid out as a ParameterList says.
 struct HostBuffers {
-  std::vector<char> values;         // of the model's type
+  std::vector<char> values;         // the weights that updates change
   std::vector<float> first, second; // AdamW's moments
+  Type type = f32;                  // of `values`
 };
 
 /// Writes the checkpoint of `state.step` below `folder`, links the newest, then removes all but the newest `keep`. On
@@ -45,7 +48,7 @@ void linkNewest(const std::string &folder);
 /// Removes all checkpoints below `folder`, and the links to them.
 void removeCheckpoints(const std::string &folder);
 
-/// Weights and moments of `model`. Throws Error where they are not its own.
-HostBuffers readBuffers(const std::string &checkpoint, const Model &model);
+/// Weights of `model` in `type`, and moments. Throws Error where they are not its own.
+HostBuffers readBuffers(const std::string &checkpoint, const Model &model, Type type = f32);
 
 } // namespace kiln

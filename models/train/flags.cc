@@ -28,9 +28,19 @@ void addRunFlags(CLI::App *app, RunOptions &o) {
   addMachineFlags(app, o.machine);
 }
 
-void addSettingFlags(CLI::App *app, SettingOptions &o) {
+void addDtypeFlag(CLI::App *app, std::optional<std::string> &dtype) {
+  app->add_option("--dtype", dtype, "type of weights and activations: fp32, bf16, fp16");
+}
+
+void addPlanFlags(CLI::App *app, SettingOptions &o) {
   addNumber<int64_t>(app, "--batch", o.batch, "sequences in a micro-batch");
   addNumber<int64_t>(app, "--accumulate", o.accumulate, "micro-batches in a step");
+  addDtypeFlag(app, o.dtype);
+  addNumber<int64_t>(app, "--master", o.master, "1: updates change f32 weights, of which narrow ones are copies (1)");
+}
+
+void addSettingFlags(CLI::App *app, SettingOptions &o) {
+  addPlanFlags(app, o);
   addNumber<int64_t>(app, "--steps", o.steps, "updates, and the length of the schedule");
   addNumber<int64_t>(app, "--warmup", o.warmup, "steps of linear warm-up");
   addNumber<double>(app, "--lr", o.rate, "highest learning rate");
@@ -45,11 +55,16 @@ void addSettingFlags(CLI::App *app, SettingOptions &o) {
       "--precision", o.precision,
       "how products of f32 may be rounded: ieee, tf32, tf32x3 (tf32 on GPUs, ieee on CPUs, which compute all "
       "as ieee)");
+  app->add_option("--rounding", o.rounding, "of narrow weights without those: nearest, stochastic (nearest)");
+  addNumber<double>(app, "--loss-scale", o.lossScale, "what fp16 multiplies its loss by at first (65536)");
+  addNumber<int64_t>(app, "--scale-window", o.scaleWindow, "updates after which that doubles (2000; 0: never)");
+  app->add_option("--save-dtype", o.saveDtype, "type of the weights in checkpoints: fp32, bf16, fp16 (fp32)");
 }
 
 /// What other trainers call a flag, with dashes, and what it is called here.
 static const std::pair<const char *, const char *> namesElsewhere[] = {
     {"--batch-size", "--batch"},
+    {"--bf16", "--dtype"},
     {"--micro-batch-size", "--batch"},
     {"--block-size", "--context"},
     {"--checkpoint-interval", "--save-every"},
@@ -57,14 +72,17 @@ static const std::pair<const char *, const char *> namesElsewhere[] = {
     {"--dataset", "--data"},
     {"--eval-every", "--evaluate-every"},
     {"--eval-interval", "--evaluate-every"},
+    {"--fp16", "--dtype"},
     {"--grad-clip", "--clip"},
     {"--gradient-accumulation-steps", "--accumulate"},
     {"--init-from", "--init"},
+    {"--init-scale", "--loss-scale"},
     {"--learning-rate", "--lr"},
     {"--max-iters", "--steps"},
     {"--max-new-tokens", "--tokens"},
     {"--max-steps", "--steps"},
     {"--min-lr", "--final-lr"},
+    {"--mixed-precision", "--dtype"},
     {"--n-embd", "--width"},
     {"--n-head", "--heads"},
     {"--n-layer", "--layers"},

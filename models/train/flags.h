@@ -38,7 +38,11 @@ CLI::Option *addNumber(CLI::App *app, const std::string &flag, Target &target, c
 void addMachineFlags(CLI::App *app, MachineOptions &options);
 /// --out and all about the checkpoints in it, and the machine's.
 void addRunFlags(CLI::App *app, RunOptions &options);
-/// Batches, schedule, optimiser and seed.
+/// --dtype.
+void addDtypeFlag(CLI::App *app, std::optional<std::string> &dtype);
+/// The flags of the settings that decide how much memory a step takes.
+void addPlanFlags(CLI::App *app, SettingOptions &options);
+/// Batches, schedule, optimiser, types and seed.
 void addSettingFlags(CLI::App *app, SettingOptions &options);
 
 /// Reads the command line; whether there is something to do, after --help there is not. Throws Error for a flag, a

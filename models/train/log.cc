@@ -4,6 +4,7 @@
 #include "dialect/dsl/Types.h"
 #include "models/data/files.h"
 #include "models/data/json.h"
+#include "models/train/settings.h"
 
 #include <cerrno>
 #include <cstring>
@@ -22,6 +23,11 @@ std::string jsonOf(const StepRow &row) {
     json["val_loss"] = *row.validationLoss;
   json["lr"] = row.rate;
   json["grad_norm"] = row.gradientNorm;
+  if (row.lossScale) {
+    json["loss_scale"] = *row.lossScale;
+    json["skipped"] = row.skipped;
+  }
+  json["dtype"] = dtypeOf(row.type);
   json["tokens_per_s"] = row.tokensPerSecond;
   json["peak_share"] = row.peakShare;
   json["seconds"] = row.seconds;

@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include "dialect/dsl/Types.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,9 +12,12 @@ namespace kiln {
 
 /// One step's numbers. `loss` is the mean over the step's tokens, before its update.
 struct StepRow {
-  int64_t step = 0; // updates made, this one included
+  int64_t step = 0; // steps taken, this one included
   double loss = 0, rate = 0, gradientNorm = 0, tokensPerSecond = 0, peakShare = 0, seconds = 0;
   std::optional<double> validationLoss;
+  std::optional<double> lossScale; // of this step, where there is one
+  bool skipped = false;            // its update, for the gradient overflowed
+  Type type = f32;                 // of the model
 };
 
 /// The row as a line of log.jsonl.

@@ -29,6 +29,7 @@ private:
   void restore();
   std::optional<StepRow> step();
   std::optional<double> validate();
+  bool canBeSkipped(const StepResult &result) const;
   void introduce(Progress &progress) const;
   void record(const StepRow &row);
   std::string rescue();
@@ -59,12 +60,15 @@ Training::Training(Run given)
                     state.data.path, state.data.bytes, state.data.hash, data.path, data.bytes, data.hash));
   state.data = data;
   restore();
+  state.lossScale = trainer.lossScale();
   trainer.prepare();
 }
 
 void Training::restore() {
   if (run.folder.checkpoint()) {
-    trainer.upload(run.folder.read([&](const std::string &path) { return readBuffers(path, run.model); }));
+    trainer.upload(
+        run.folder.read([&](const std::string &path) { return readBuffers(path, run.model, trainer.keptType()); }));
+    trainer.setLossScale(state.lossScale);
     removeCheckpointsAfter(*run.folder.checkpoint());
     saved = state.step;
     linkNewest(run.folder.path()); // to which a run that was killed may not have come
@@ -72,6 +76,12 @@ void Training::restore() {
   }
   run.begin(trainer);
   removeCheckpoints(run.folder.path());
+}
+
+/// Whether a step that was not applied is one to leave out and go on: its loss is sound, and with a smaller scale its
+/// gradient may fit.
+bool Training::canBeSkipped(const StepResult &result) const {
+  return trainer.scalesLoss() && std::isfinite(result.loss) && result.lossScale > leastLossScale;
 }
 
 /// Nothing when the run was asked to stop before the step was done; then it is where it was before.
@@ -82,7 +92,8 @@ std::optional<StepRow> Training::step() {
   StepRow row;
   row.step = state.step + 1;
   row.rate = learningRate(s, state.step);
-  trainer.beginStep(row.rate, row.step);
+  row.type = run.model.type();
+  trainer.beginStep(row.rate, state.updates + 1);
   for (int64_t micro = 0; micro < s.accumulate; ++micro) {
     if (signals->asked())
       return {};
@@ -92,15 +103,21 @@ std::optional<StepRow> Training::step() {
   const double seconds = secondsSince(begin);
   row.loss = result.loss;
   row.gradientNorm = result.gradientNorm;
-  const bool updated = std::isfinite(row.gradientNorm);
-  if (updated) {
+  row.skipped = !result.applied;
+  const bool taken = result.applied || canBeSkipped(result);
+  if (taken) {
     state.sequences += sequences;
     state.step = row.step;
+    state.updates += result.applied;
+    state.lossScale = trainer.lossScale();
   }
-  if (!updated || !std::isfinite(row.loss))
+  if (trainer.scalesLoss())
+    row.lossScale = result.lossScale;
+  if (!taken || !std::isfinite(row.loss))
     throw Error(
-        fmt::format("expected a finite loss and gradient at step {}, but got {} and {}; a lower --lr may help; {}",
-                    row.step, row.loss, row.gradientNorm, rescue()));
+        fmt::format("expected a finite loss and gradient at step {}, but got {} and {}{}; a lower --lr may help; {}",
+                    row.step, row.loss, row.gradientNorm,
+                    row.lossScale ? fmt::format(" with a loss scale of {}", *row.lossScale) : "", rescue()));
   row.tokensPerSecond = static_cast<double>(run.model.targets(sequences)) / seconds;
   row.peakShare = peak.shareOf(run.model.flops(sequences) / seconds);
   const bool due = s.evaluateEvery > 0 && row.step % s.evaluateEvery == 0;
@@ -181,6 +198,11 @@ void Training::introduce(Progress &progress) const {
   if (trainer.precision() != Precision::ieee)
     progress.note(fmt::format("products of f32 in {}; --precision ieee rounds no operand",
                               precisionNames.at(static_cast<size_t>(trainer.precision()))));
+  if (run.model.type() != f32)
+    progress.note(
+        fmt::format("weights and activations in {}; {}", dtypeOf(run.model.type()),
+                    s.master ? "updates change f32 masters"
+                             : fmt::format("updates round to {}", roundingNames.at(static_cast<size_t>(s.rounding)))));
   if (run.folder.checkpoint())
     progress.note(fmt::format("going on from '{}'", *run.folder.checkpoint()));
   for (const std::string &line : run.notes)
@@ -197,6 +219,9 @@ void Training::steps() {
     const std::optional<StepRow> row = step();
     if (row) {
       record(*row);
+      if (row->skipped)
+        progress.note(fmt::format("step {} is skipped: its gradient overflows with the loss times {}; {} is next",
+                                  row->step, *row->lossScale, state.lossScale.scale));
       progress.show(*row);
     }
     const bool stop = signals->asked() || state.step == run.options.stopAfter;

@@ -7,15 +7,19 @@
 
 namespace kiln {
 
+BufferTypes bufferTypes(const Model &model, const TrainSettings &settings) {
+  return {model.type(), settings.master ? f32 : model.type(), settings.accumulate > 1 ? f32 : model.type()};
+}
+
 /// An address that is never read, for plans made only to be measured. Regions are 2⁴⁰ bytes apart.
 static TensorRef imagined(int region, Type type, Shape extents) {
   return TensorRef::dense(reinterpret_cast<void *>(static_cast<uintptr_t>(region) << 40), type, std::move(extents));
 }
 
-MemoryPlan planMemory(const Target &target, const Model &model, int64_t sequences) {
+MemoryPlan planMemory(const Target &target, const Model &model, int64_t sequences, const TrainSettings &settings) {
   const int64_t count = model.parameters().count();
-  const TensorRef gradient = imagined(3, model.type(), {count});
-  const ParameterBuffers buffers = {imagined(2, model.type(), {count}), gradient};
+  const BufferTypes types = bufferTypes(model, settings);
+  const ParameterBuffers buffers = {imagined(2, types.weights, {count}), imagined(3, types.gradients, {count})};
   MemoryPlan memory;
   MicroBatch batch;
   int region = 4;
@@ -33,10 +37,12 @@ MemoryPlan planMemory(const Target &target, const Model &model, int64_t sequence
   Build reads{target, evaluation, model.parameters(), buffers, model.type()};
   model.losses(reads, batch);
   memory.evaluation = evaluation.plan();
-  memory.parameters = memory.gradients = gradient.bytes();
+  memory.parameters = buffers.values.bytes();
+  memory.gradients = buffers.gradients.bytes();
+  memory.masters = types.hasMasters() ? count * bytesOf(types.kept) : 0;
   memory.moments = 2 * count * bytesOf(f32);
   memory.activations = std::max(memory.training.bytes, memory.evaluation.bytes);
-  const Plan norm = planGradNorm(target, gradient, imagined(region, f32, {stepFields}));
+  const Plan norm = planGradNorm(target, buffers.gradients, imagined(region, f32, {stepFields}));
   memory.workspace = std::max({adds.plan.workspaceBytes, reads.plan.workspaceBytes, norm.workspaceBytes});
   return memory;
 }

@@ -3,21 +3,31 @@
 #pragma once
 
 #include "models/train/model.h"
+#include "models/train/settings.h"
 
 namespace kiln {
+
+/// The types of a trainer's flat buffers.
+struct BufferTypes {
+  Type weights;   // that the model computes with
+  Type kept;      // of the weights that updates change: masters beside the others where it is another type
+  Type gradients; // f32 where those of several micro-batches are summed
+  bool hasMasters() const { return kept != weights; }
+};
+BufferTypes bufferTypes(const Model &model, const TrainSettings &settings);
 
 /// Bytes that a model takes. Beside them a trainer has the few numbers that a step reports, and nothing is allocated on
 /// the device while it runs.
 struct MemoryPlan {
-  int64_t parameters = 0, gradients = 0, moments = 0; // flat buffers
-  int64_t activations = 0;                            // the arena, the larger of the next two
-  ArenaPlan training, evaluation;                     // of a training micro-batch, of an evaluation
-  int64_t workspace = 0;                              // of the kernels
-  int64_t batch = 0;                                  // inputs and losses
-  size_t launches = 0;                                // in a micro-batch
-  int64_t total() const { return parameters + gradients + moments + activations + workspace + batch; }
+  int64_t parameters = 0, masters = 0, gradients = 0, moments = 0; // flat buffers
+  int64_t activations = 0;                                         // the arena, the larger of the next two
+  ArenaPlan training, evaluation;                                  // of a training micro-batch, of an evaluation
+  int64_t workspace = 0;                                           // of the kernels
+  int64_t batch = 0;                                               // inputs and losses
+  size_t launches = 0;                                             // in a micro-batch
+  int64_t total() const { return parameters + masters + gradients + moments + activations + workspace + batch; }
 };
-/// The plan of training with micro-batches of so many sequences.
-MemoryPlan planMemory(const Target &target, const Model &model, int64_t sequences);
+/// The plan of training with micro-batches of so many sequences. Of the settings it takes what decides about buffers.
+MemoryPlan planMemory(const Target &target, const Model &model, int64_t sequences, const TrainSettings &settings = {});
 
 } // namespace kiln

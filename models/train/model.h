@@ -35,7 +35,8 @@ public:
   /// What the gradient needs beside a batch and the host makes of it: indices, never arithmetic of the step.
   virtual HostBatch derived(const HostBatch &) const { return {}; }
 
-  /// Appends the launches that give the losses, and the gradient of `scale` times their sum by every parameter.
+  /// Appends the launches that give the losses, and the gradient of `scale` times their sum by every parameter, times
+  /// the build's loss scale where it has one.
   virtual void gradient(Build &build, const MicroBatch &batch, float scale) const = 0;
   /// The losses alone, from what TrainData gives. Targets that are missing from a batch have a loss of 0.
   virtual void losses(Build &build, const MicroBatch &batch) const = 0;
@@ -44,8 +45,9 @@ public:
   virtual double flops(int64_t sequences) const = 0;
   /// What the model is, in a few words: `4 layers, 4 heads, …`.
   virtual std::string text() const = 0;
-  /// The same as a checkpoint's config.json says it, with all that making the model again takes.
-  virtual nlohmann::ordered_json configJson() const = 0;
+  /// The same as a checkpoint's config.json says it beside weights of type `saved`, with all that making the model
+  /// again takes.
+  virtual nlohmann::ordered_json configJson(Type saved) const = 0;
 };
 
 } // namespace kiln

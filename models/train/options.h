@@ -32,10 +32,11 @@ struct RunOptions {
 };
 
 struct SettingOptions {
-  std::optional<int64_t> batch, accumulate, steps, warmup, evaluateEvery;
-  std::optional<double> rate, finalRate, decay, beta1, beta2, clip;
+  std::optional<int64_t> batch, accumulate, steps, warmup, evaluateEvery, master, scaleWindow;
+  std::optional<double> rate, finalRate, decay, beta1, beta2, clip, lossScale;
   std::optional<uint64_t> seed;
-  std::optional<std::string> precision; // a name out of precisionNames
+  std::optional<std::string> precision, rounding; // names out of precisionNames and roundingNames
+  std::optional<std::string> dtype, saveDtype;    // fp32, bf16, fp16
 };
 /// `base` with what the options give in its place. Throws Error for a setting out of its range or without a meaning.
 TrainSettings applied(const SettingOptions &options, const TrainSettings &base);

@@ -1,6 +1,7 @@
 // Writing and reading training.json.
 
 #include "models/train/run_state.h"
+#include "kernels/adamw.h"
 #include "models/data/json.h"
 #include "models/train/identity.h"
 
@@ -16,10 +17,16 @@ uint64_t hashOf(const std::vector<uint8_t> &bytes) {
   return hash;
 }
 
+LossScale firstLossScale(Type type, const TrainSettings &settings) {
+  return {type == f16 ? settings.lossScale : leastLossScale, 0};
+}
+
 nlohmann::ordered_json stateJson(const RunState &state) {
   return {{"format", 2},
           {"checkpoint", noIdentity},
           {"step", state.step},
+          {"updates", state.updates},
+          {"loss_scale", {{"scale", state.lossScale.scale}, {"good_steps", state.lossScale.good}}},
           {"init", state.init.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(state.init)},
           {"settings", settingsJson(state.settings)},
           {"random", {{"generator", "philox4x32-10"}, {"seed", state.settings.seed}, {"sequences", state.sequences}}},
@@ -49,6 +56,13 @@ static uint64_t hashIn(const JsonObject &data) {
   return hash;
 }
 
+static LossScale lossScaleIn(const JsonObject &j, const std::string &path) {
+  const LossScale held = {j.number("scale"), countOf(j, "good_steps", path)};
+  if (!(held.scale >= leastLossScale && held.scale <= mostLossScale))
+    j.reject("scale", "from 1 to 16777216");
+  return held;
+}
+
 RunState readRunState(const std::string &checkpoint) {
   const std::string path = checkpoint + "/training.json";
   const JsonObject j = readJsonObject(path), data = j.object("data");
@@ -56,6 +70,9 @@ RunState readRunState(const std::string &checkpoint) {
   state.step = countOf(j, "step", path);
   state.sequences = countOf(j.object("random"), "sequences", path);
   state.settings = settingsFrom(j.object("settings"));
+  state.updates = j.has("updates") ? countOf(j, "updates", path) : state.step; // once all were applied
+  if (j.has("loss_scale"))
+    state.lossScale = lossScaleIn(j.object("loss_scale"), path);
   state.data = {data.text("path"), data.integer("train_bytes"), hashIn(data)};
   if (j.has("init"))
     state.init = j.text("init");

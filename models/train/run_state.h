@@ -18,11 +18,21 @@ struct DataIdentity {
 };
 uint64_t hashOf(const std::vector<uint8_t> &bytes);
 
+/// What multiplies the loss, for the sake of f16's small gradients.
+struct LossScale {
+  double scale = 1; // of the next step
+  int64_t good = 0; // updates applied since it last changed
+};
+/// The one that training a model of `type` begins with: that of the settings in f16, else 1.
+LossScale firstLossScale(Type type, const TrainSettings &settings);
+
 /// All of a run that is no tensor, beside what its model is.
 struct RunState {
   TrainSettings settings;
-  int64_t step = 0;      // updates made
+  int64_t step = 0;      // steps taken
+  int64_t updates = 0;   // of those, the ones that were not skipped
   int64_t sequences = 0; // training sequences seen: the position in the data and in the random stream
+  LossScale lossScale;
   DataIdentity data;
   std::string init; // the weights that the run began with, when they were not random
 };

@@ -2,6 +2,7 @@
 
 #include "models/train/settings.h"
 #include "dialect/dsl/Kernel.h"
+#include "kernels/adamw.h"
 #include "models/data/json.h"
 
 #include <algorithm>
@@ -9,6 +10,22 @@
 #include <fmt/format.h>
 
 namespace kiln {
+
+static const std::pair<const char *, Type> dtypes[] = {{"fp32", f32}, {"bf16", bf16}, {"fp16", f16}};
+
+const char *dtypeOf(Type type) {
+  for (const auto &[name, named] : dtypes)
+    if (named == type)
+      return name;
+  throw Error(fmt::format("expected a type of weights, but got {}", nameOf(type)), Fault::internal);
+}
+
+Type dtypeNamed(const std::string &flag, const std::string &text) {
+  for (const auto &[name, type] : dtypes)
+    if (text == name)
+      return type;
+  throw Error(fmt::format("expected '{}' to be fp32, bf16 or fp16, but got '{}'", flag, text));
+}
 
 void expectBetween(const char *name, int64_t value, int64_t most) {
   if (value < 1 || value > most)
@@ -34,6 +51,12 @@ void verify(const TrainSettings &s) {
   expect(s.beta2 >= 0 && s.beta2 < 1, "beta2", "at least 0 and below 1", s.beta2);
   expect(s.clip > 0, "clip", "above 0", s.clip);
   expect(s.evaluateEvery >= 0, "evaluate-every", "at least 0", static_cast<double>(s.evaluateEvery));
+  int exponent = 0; // a power of two scales exactly
+  const bool isPower = s.lossScale > 0 && std::frexp(s.lossScale, &exponent) == 0.5;
+  expect(isPower && s.lossScale >= leastLossScale && s.lossScale <= mostLossScale, "loss-scale",
+         "a power of two from 1 to 16777216", s.lossScale);
+  expect(s.scaleWindow >= 0 && s.scaleWindow <= largestSize, "scale-window", "between 0 and 1048576",
+         static_cast<double>(s.scaleWindow));
 }
 
 nlohmann::ordered_json settingsJson(const TrainSettings &s) {
@@ -51,7 +74,13 @@ nlohmann::ordered_json settingsJson(const TrainSettings &s) {
           {"evaluate_every", s.evaluateEvery},
           {"seed", s.seed},
           {"precision", s.precision ? nlohmann::ordered_json(precisionNames.at(static_cast<size_t>(*s.precision)))
-                                    : nlohmann::ordered_json()}};
+                                    : nlohmann::ordered_json()},
+          {"dtype", dtypeOf(s.type)},
+          {"master", s.master},
+          {"rounding", roundingNames.at(static_cast<size_t>(s.rounding))},
+          {"loss_scale", s.lossScale},
+          {"scale_window", s.scaleWindow},
+          {"save_dtype", dtypeOf(s.saveType)}};
 }
 
 TrainSettings settingsFrom(const JsonObject &j) {
@@ -71,6 +100,14 @@ TrainSettings settingsFrom(const JsonObject &j) {
   s.seed = j.natural("seed");
   if (j.has("precision"))
     s.precision = precisionNamed(j.text("precision"));
+  if (!j.has("dtype")) // all were f32 once
+    return s;
+  s.type = dtypeNamed("dtype", j.text("dtype"));
+  s.master = j.truth("master");
+  s.rounding = roundingNamed(j.text("rounding"));
+  s.lossScale = j.number("loss_scale");
+  s.scaleWindow = j.integer("scale_window");
+  s.saveType = dtypeNamed("save_dtype", j.text("save_dtype"));
   return s;
 }
 

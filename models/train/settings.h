@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "dialect/dsl/Tile.h"
+#include "kernels/rounding.h"
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -23,7 +23,18 @@ struct TrainSettings {
   int64_t evaluateEvery = 0; // steps between validation losses; 0: at the end only
   uint64_t seed = 1;
   std::optional<Precision> precision = {}; // of products of f32; what suits the machine without
+  Type type = f32;                         // of weights, activations and their gradients: the model's
+  bool master = true;                      // updates change f32 weights, of which narrow ones are copies
+  Rounding rounding = Rounding::nearest;   // of narrow weights that updates change themselves
+  double lossScale = 65536;                // that f16 begins with, a power of two
+  int64_t scaleWindow = 2000;              // applied updates that double it; 0: it never grows
+  Type saveType = f32;                     // of the weights in model.safetensors
 };
+
+/// `fp32`, `bf16` or `fp16`: what users call the types of weights and activations.
+const char *dtypeOf(Type type);
+/// The type that they call so. Throws Error, which names `flag`, for another text.
+Type dtypeNamed(const std::string &flag, const std::string &text);
 
 /// Throws Error for a setting out of its range.
 void verify(const TrainSettings &settings);

@@ -17,20 +17,24 @@ static Target targetOf(const Device &device, const TrainSettings &settings) {
 }
 
 Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const TrainSettings &s)
-    : device(std::move(opened)), target(targetOf(*device, s)), model(model), settings(s),
-      value(device, model.type(), {model.parameters().count()}),
-      gradient(device, model.type(), {model.parameters().count()}), first(device, f32, {model.parameters().count()}),
+    : device(std::move(opened)), target(targetOf(*device, s)), model(model), settings(s), types(bufferTypes(model, s)),
+      scale(firstLossScale(model.type(), s)), value(device, types.weights, {model.parameters().count()}),
+      gradient(device, types.gradients, {model.parameters().count()}), first(device, f32, {model.parameters().count()}),
       second(device, f32, {model.parameters().count()}), losses(device, f32, {model.targets(s.batch)}),
       totals(device, f32, {s.accumulate}), record(device, f32, {stepFields}) {
   adamw = {.beta1 = s.beta1,
            .beta2 = s.beta2,
            .epsilon = s.epsilon,
            .decay = s.decay,
-           .decayed = model.parameters().decayedCount()};
+           .decayed = model.parameters().decayedCount(),
+           .rounding = s.rounding,
+           .seed = s.seed};
+  if (types.hasMasters())
+    master.emplace(device, types.kept, Shape{model.parameters().count()});
   for (Shape &extents : model.inputs(s.batch))
     inputs.emplace_back(device, i32, std::move(extents));
   refs = {{inputs.begin(), inputs.end()}, losses};
-  memory = planMemory(target, model, s.batch);
+  memory = planMemory(target, model, s.batch, s);
   arena = Tensor(device, i8, {memory.activations});
   workspace = Tensor(device, i8, {memory.workspace});
 }
@@ -38,15 +42,19 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
 Plan Trainer::planGradient(const ArenaPlan &places, bool adds) const {
   Arena placed(places, arena.data());
   Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type(), adds};
+  if (scalesLoss())
+    b.lossScale = field(StepField::scale);
   model.gradient(b, refs, 1.0f / static_cast<float>(losses.count() * settings.accumulate));
   return std::move(b.plan);
 }
 
 Plan Trainer::planUpdate() const {
-  const TensorRef loss = record.ref().slice(0, static_cast<int64_t>(StepField::loss), 1);
-  Plan plan = planTotal(target, totals, loss, 1.0f / static_cast<float>(settings.accumulate));
+  Plan plan = planTotal(target, totals, field(StepField::loss), 1.0f / static_cast<float>(settings.accumulate));
   plan += planGradNorm(target, gradient, record);
-  plan += planAdamW(target, value, gradient, first, second, record, adamw);
+  if (master)
+    plan += planAdamW(target, *master, gradient, first, second, record, adamw, value.ref());
+  else
+    plan += planAdamW(target, value, gradient, first, second, record, adamw);
   return plan;
 }
 
@@ -68,12 +76,17 @@ void Trainer::initialize(uint64_t seed) {
     }
   }
   value.uploadFloats(host);
+  if (master)
+    master->uploadFloats(host);
   first.fillZero();
   second.fillZero();
 }
 
 void Trainer::uploadWeights(const std::vector<char> &values) {
-  value.upload(values.data(), static_cast<int64_t>(values.size()));
+  Tensor &kept = master ? *master : value;
+  kept.upload(values.data(), static_cast<int64_t>(values.size()));
+  if (master)
+    value.uploadFloats(master->downloadFloats());
 }
 
 void Trainer::upload(const HostBuffers &host) {
@@ -83,9 +96,10 @@ void Trainer::upload(const HostBuffers &host) {
 }
 
 HostBuffers Trainer::download() const {
-  HostBuffers host;
-  host.values.resize(value.bytes());
-  value.download(host.values.data(), value.bytes());
+  const Tensor &kept = master ? *master : value;
+  HostBuffers host{.type = types.kept};
+  host.values.resize(kept.bytes());
+  kept.download(host.values.data(), kept.bytes());
   host.first = first.downloadFloats();
   host.second = second.downloadFloats();
   return host;
@@ -120,7 +134,12 @@ void Trainer::prepare() {
 }
 
 void Trainer::beginStep(double rate, int64_t number) {
-  const StepRecord host = recordOf(adamw, {.rate = rate, .step = number, .clip = settings.clip});
+  const StepRecord host = recordOf(adamw, {.rate = rate,
+                                           .step = number,
+                                           .clip = settings.clip,
+                                           .lossScale = scale.scale,
+                                           .good = scale.good,
+                                           .window = scalesLoss() ? settings.scaleWindow : 0});
   record.upload(host.numbers.data(), record.bytes());
 }
 
@@ -141,7 +160,10 @@ StepResult Trainer::update() {
   device->synchronize();
   StepRecord host;
   record.download(host.numbers.data(), record.bytes());
-  return {host[StepField::loss], host[StepField::norm]};
+  const StepResult result = {host[StepField::loss], host[StepField::norm], host[StepField::applied] != 0, scale.scale};
+  if (scalesLoss())
+    scale = {host[StepField::scale], static_cast<int64_t>(host[StepField::good])};
+  return result;
 }
 
 double Trainer::lossSum(const HostBatch &batch) {

@@ -15,23 +15,32 @@ namespace kiln {
 /// What a step reports.
 struct StepResult {
   double loss = 0;         // mean over the step's targets, before the update
-  double gradientNorm = 0; // before clipping; where it is not finite the update was left out
+  double gradientNorm = 0; // before clipping
+  bool applied = true;     // the update; it is left out where the norm is not finite
+  double lossScale = 1;    // of this step
 };
 
 class Trainer {
 public:
   /// Every step takes `settings.accumulate` micro-batches of `settings.batch` sequences. Of the settings it takes the
-  /// optimiser's too. The model must outlive it.
+  /// optimiser's too, and what decides about types beside the model's own. The model must outlive it.
   Trainer(std::shared_ptr<Device> device, const Model &model, const TrainSettings &settings);
 
   /// Random weights, zero moments.
   void initialize(uint64_t seed);
+  /// Weights of keptType(), and moments.
   void upload(const HostBuffers &buffers);
   HostBuffers download() const;
   void uploadWeights(const std::vector<char> &values);
+  /// The type of the weights that updates change; those that the model computes with follow from them.
+  Type keptType() const { return types.kept; }
+  /// Whether the loss is scaled, and what the next step multiplies it by.
+  bool scalesLoss() const { return types.weights == f16; }
+  const LossScale &lossScale() const { return scale; }
+  void setLossScale(const LossScale &next) { scale = next; }
   /// How products of f32 are computed.
   Precision precision() const { return target.precisionOf(model.type()); }
-  /// The gradient buffer, for tests.
+  /// The gradient buffer, times the loss scale, for tests.
   std::vector<float> gradients() const { return gradient.downloadFloats(); }
 
   /// Makes the launches of a training step ready, their kernels compiled several at a time, so that the first step
@@ -42,7 +51,8 @@ public:
   void beginStep(double rate, int64_t number);
   /// Adds micro-batch number `micro` of a step to the gradients; number 0 replaces what they hold.
   void addGradient(const HostBatch &batch, int64_t micro);
-  /// Clips and applies the gradients, and waits for the end of the step, where alone the device is read.
+  /// Clips and applies the gradients, and waits for the end of the step, where alone the device is read. Where their
+  /// norm is not finite, nothing changes but the loss scale.
   StepResult update();
   /// Sum of the losses of a batch's targets; missing ones count nothing.
   double lossSum(const HostBatch &batch);
@@ -50,6 +60,8 @@ public:
 private:
   Plan planGradient(const ArenaPlan &places, bool adds) const;
   Plan planUpdate() const;
+  /// A field of the step's record, (1).
+  TensorRef field(StepField name) const { return record.ref().slice(0, static_cast<int64_t>(name), 1); }
   void uploadInputs(const HostBatch &batch, size_t first);
   /// The mean of a micro-batch's losses, to its place.
   Plan planMean(int64_t micro) const;
@@ -65,8 +77,11 @@ private:
   const Target target; // the device's, with the precision that the settings ask for
   const Model &model;
   TrainSettings settings;
+  const BufferTypes types;
   AdamWSettings adamw;
+  LossScale scale;
   Tensor value, gradient, first, second; // flat, laid out as model.parameters()
+  std::optional<Tensor> master;          // what `value` is a copy of
   std::vector<Tensor> inputs;
   Tensor losses, totals; // of a micro-batch, and the mean of each
   Tensor record;         // (stepFields)

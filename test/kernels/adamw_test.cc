@@ -3,6 +3,7 @@
 #include "kernels/adamw.h"
 #include "test/kernels/harness.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace kiln {
@@ -25,13 +26,13 @@ TEST_P(AdamWTest, StepsLikeTheFormula) {
   const int64_t n = 160;
   Array p = uniform({n}, f32), g = uniform({n}, type()), m = uniform({n}, f32, 0), v = uniform({n}, f32, 0);
   AdamWSettings s = {.beta1 = 0.9, .beta2 = 0.95, .decay = 0.5, .decayed = 100};
-  AdamWStep step = {.rate = 0.01, .unscale = 0.75};
+  AdamWStep step = {.rate = 0.01, .lossScale = 4};
   std::vector<double> P = p.values, M(n), V(n);
   for (step.step = 1; step.step <= 3; ++step.step) {
     s.zeroGrad = step.step == 3;
-    run(planAdamW(target(), p, g, m, v, recordOn(s, step), s, AdamWConfig{.block = 64}));
+    run(planAdamW(target(), p, g, m, v, recordOn(s, step), s, {}, AdamWConfig{.block = 64}));
     for (int64_t i = 0; i < n; ++i) {
-      const double grad = g[i] * step.unscale;
+      const double grad = g[i] / step.lossScale;
       M[i] = s.beta1 * M[i] + (1 - s.beta1) * grad;
       V[i] = s.beta2 * V[i] + (1 - s.beta2) * grad * grad;
       const double mHat = M[i] / (1 - std::pow(s.beta1, step.step)), vHat = V[i] / (1 - std::pow(s.beta2, step.step));
@@ -53,7 +54,7 @@ TEST_P(AdamWTest, StepsLikeTheFormula) {
 // Without being asked it leaves the gradient as it is.
 TEST_P(AdamWTest, KeepsTheGradient) {
   Array p = uniform({70}, f32), g = uniform({70}, type()), m = uniform({70}, f32, 0), v = uniform({70}, f32, 0);
-  run(planAdamW(target(), p, g, m, v, recordOn({}, {}), {}, AdamWConfig{.block = 64}));
+  run(planAdamW(target(), p, g, m, v, recordOn({}, {}), {}, {}, AdamWConfig{.block = 64}));
   expectEqual("g", g.read(), g.values);
 }
 
@@ -63,7 +64,7 @@ TEST_P(AdamWTest, DecayEndsAtItsBoundary) {
     Array p = array({130}, f32, std::vector<double>(130, 1)), zero = array({130}, type(), std::vector<double>(130, 0));
     Array m = array({130}, f32, zero.values), v = array({130}, f32, zero.values);
     const AdamWSettings s = {.decay = 0.5, .decayed = decayed};
-    run(planAdamW(target(), p, zero, m, v, recordOn(s, {.rate = 0.5}), s, AdamWConfig{.block = 64}));
+    run(planAdamW(target(), p, zero, m, v, recordOn(s, {.rate = 0.5}), s, {}, AdamWConfig{.block = 64}));
     std::vector<double> want(130, 1);
     std::fill_n(want.begin(), decayed, 0.75);
     expectEqual("p", p.read(), want);
@@ -75,13 +76,15 @@ TEST_P(AdamWTest, DecayEndsAtItsBoundary) {
 TEST_P(AdamWTest, LeavesOutAStepWhoseNormIsNotFinite) {
   for (const double bad : {infinity, -infinity, nan}) {
     Array p = uniform({130}, f32), m = uniform({130}, f32), v = array({130}, f32, std::vector<double>(130, 0.5));
+    Array copy = uniform({130}, bf16);
     std::vector<double> values(130, 1);
     values[77] = bad;
     Array g = array({130}, type(), values), record = recordOn({}, {.clip = 1});
     run(planGradNorm(target(), g, record, SquaresConfig{.block = 64, .chunk = 64}));
-    run(planAdamW(target(), p, g, m, v, record, {.zeroGrad = true}, AdamWConfig{.block = 64}));
+    run(planAdamW(target(), p, g, m, v, record, {.zeroGrad = true}, copy.ref(), AdamWConfig{.block = 64}));
     EXPECT_EQ(field(record, StepField::applied), 0);
     expectEqual("p", p.read(), p.values);
+    expectEqual("copy", copy.read(), copy.values);
     expectEqual("m", m.read(), m.values);
     expectEqual("v", v.read(), v.values);
     expectEqual("g", g.read(), std::vector<double>(130, 0));
@@ -92,7 +95,7 @@ TEST_P(AdamWTest, LeavesOutAStepWhoseNormIsNotFinite) {
 // and the root to half of that.
 TEST_P(AdamWTest, NormOfAVector) {
   for (const int64_t n : {1, 64, 65, 256, 700}) {
-    Array g = uniform({n}, type(), 3), record = recordOn({}, {.unscale = 0.25});
+    Array g = uniform({n}, type(), 3), record = recordOn({}, {.lossScale = 4});
     run(planGradNorm(target(), g, record, SquaresConfig{.block = 64, .chunk = 256}));
     double sum = 0;
     for (const double value : g.values)
@@ -104,17 +107,17 @@ TEST_P(AdamWTest, NormOfAVector) {
 
 // The factor brings a norm above the limit down to it, and leaves one at it or below alone. Of 3 and 4 the norm is 5
 // exactly, so the factor is the f32 nearest to unscale · min(1, clip / (5 · unscale)): one rounding, and the same bits
-// as a quotient of doubles that is rounded at last. Only the three named fields change.
+// as a quotient of doubles that is rounded at last. Only the named fields change.
 TEST_P(AdamWTest, ClipsToTheLimit) {
   for (const double unscale : {1.0, 0.25})
     for (const double clip : {0.125, 1.0, 3.0, 5 * unscale, 7.0, infinity}) {
-      Array g = array({2}, type(), {3, 4}), record = recordOn({}, {.clip = clip, .unscale = unscale});
+      Array g = array({2}, type(), {3, 4}), record = recordOn({}, {.clip = clip, .lossScale = 1 / unscale});
       run(planGradNorm(target(), g, record));
       const double norm = 5 * unscale, factor = norm > clip ? clip / norm : 1;
       std::vector<double> want = record.values;
       want[static_cast<size_t>(StepField::norm)] = norm;
       want[static_cast<size_t>(StepField::factor)] = static_cast<float>(factor * unscale);
-      want[static_cast<size_t>(StepField::applied)] = 1;
+      want[static_cast<size_t>(StepField::applied)] = want[static_cast<size_t>(StepField::good)] = 1;
       EXPECT_EQ(record.read(), want) << "clip " << clip << ", unscale " << unscale;
     }
 }
@@ -125,6 +128,91 @@ TEST_P(AdamWTest, NormIsDeterministic) {
   expectSameBits(planGradNorm(target(), g, record, SquaresConfig{.block = 64, .chunk = 256}), {&record});
 }
 
+// Weights that are narrow copies are the masters, which come out as without copies to the bit, rounded to nearest.
+TEST_P(AdamWTest, CopiesAreTheMastersRounded) {
+  const int64_t n = 160;
+  Array p = uniform({n}, f32), alone = array({n}, f32, p.values), g = uniform({n}, type());
+  Array m = uniform({n}, f32, 0), v = uniform({n}, f32, 0), record = recordOn({}, {.rate = 0.01});
+  const Type narrow = type() == f32 ? bf16 : type();
+  Array copy = unwritten({n}, narrow);
+  run(planAdamW(target(), p, g, m, v, record, {.decayed = n}, copy.ref(), AdamWConfig{.block = 64}));
+  m.reset();
+  v.reset();
+  run(planAdamW(target(), alone, g, m, v, record, {.decayed = n}, {}, AdamWConfig{.block = 64}));
+  EXPECT_TRUE(p.bytes() == alone.bytes());
+  EXPECT_EQ(copy.read(), array({n}, narrow, p.read()).values);
+  EXPECT_NE(copy.read(), array({n}, narrow, p.values).values); // the step is not lost
+}
+
+// Narrow weights of their own are rounded to nearest: what an f32 one would be, from the same beginning.
+TEST_P(AdamWTest, NarrowWeightsAreTheNearest) {
+  const int64_t n = 160;
+  Array p = uniform({n}, type()), wide = array({n}, f32, p.values), g = uniform({n}, type());
+  Array m = uniform({n}, f32, 0), v = uniform({n}, f32, 0), record = recordOn({}, {.rate = 0.01});
+  run(planAdamW(target(), p, g, m, v, record, {.decayed = n}, {}, AdamWConfig{.block = 64}));
+  m.reset();
+  v.reset();
+  run(planAdamW(target(), wide, g, m, v, record, {.decayed = n}, {}, AdamWConfig{.block = 64}));
+  EXPECT_EQ(p.read(), array({n}, type(), wide.read()).values);
+}
+
+// Ones that decay by 2⁻¹⁴, which to nearest is nothing in a narrow type: by chance one in 2⁻ᵖ / 2⁻¹⁴ goes a whole step
+// of 2⁻ᵖ down (64 of 4096 in bf16, 512 in f16), within six deviations; in another step others, and the same in the
+// same.
+TEST_P(AdamWTest, RoundsByChance) {
+  const int64_t n = 4096;
+  const Type narrow = type() == f32 ? bf16 : type();
+  const auto stepped = [&](int64_t step, int block) {
+    Array p = array({n}, narrow, std::vector<double>(n, 1)), zero = array({n}, type(), std::vector<double>(n, 0));
+    Array m = array({n}, f32, zero.values), v = array({n}, f32, zero.values);
+    const AdamWSettings s = {.decay = 0.5, .decayed = n, .rounding = Rounding::stochastic, .seed = 3};
+    run(planAdamW(target(), p, zero, m, v, recordOn(s, {.rate = 0x1p-13, .step = step}), s, {},
+                  AdamWConfig{.block = block}));
+    return p.read();
+  };
+  const std::vector<double> first = stepped(1, 64);
+  const double down = 1 - unit(narrow), chance = 0x1p-14 / unit(narrow);
+  const auto count = static_cast<double>(std::count(first.begin(), first.end(), down));
+  EXPECT_EQ(count + static_cast<double>(std::count(first.begin(), first.end(), 1.0)), n);
+  EXPECT_NEAR(count, n * chance, 6 * std::sqrt(n * chance * (1 - chance)));
+  EXPECT_EQ(stepped(1, 256), first);
+  EXPECT_NE(stepped(2, 64), first);
+}
+
+// --- The scale of the loss ------------------------------------------------------------------------------------------
+
+/// What the norm's kernel makes of a scale: the next one, and the good steps since it changed.
+using Next = std::pair<double, double>;
+
+class LossScaleTest : public AdamWTest {
+protected:
+  Next after(double gradient, double scale, int64_t good, int64_t window) {
+    Array g = array({2}, type(), {gradient, 1});
+    Array record = recordOn({}, {.lossScale = scale, .good = good, .window = window});
+    run(planGradNorm(target(), g, record));
+    return {field(record, StepField::scale), field(record, StepField::good)};
+  }
+};
+
+// It halves where the gradient overflows, down to 1, and the good steps begin anew.
+TEST_P(LossScaleTest, HalvesOnAnOverflow) {
+  for (const double bad : {infinity, nan}) {
+    EXPECT_EQ(after(bad, 1024, 7, 10), Next(512, 0));
+    EXPECT_EQ(after(bad, 1, 9, 10), Next(1, 0));
+    EXPECT_EQ(after(bad, 1024, 0, 0), Next(512, 0));
+  }
+}
+
+// It doubles with the last good step of a window, up to 2²⁴, and never without a window.
+TEST_P(LossScaleTest, DoublesAfterAWindow) {
+  EXPECT_EQ(after(1, 1024, 0, 3), Next(1024, 1));
+  EXPECT_EQ(after(1, 1024, 2, 3), Next(2048, 0));
+  EXPECT_EQ(after(1, 1024, 5, 3), Next(2048, 0)); // the window became shorter
+  EXPECT_EQ(after(1, mostLossScale, 2, 3), Next(mostLossScale, 0));
+  EXPECT_EQ(after(1, 1024, 99, 0), Next(1024, 100));
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, LossScaleTest, testing::ValuesIn(machines()), machineName);
 INSTANTIATE_TEST_SUITE_P(Machines, AdamWTest, testing::ValuesIn(machines()), machineName);
 
 } // namespace

@@ -59,11 +59,24 @@ TEST_P(CrossEntropyTest, LossesAndGradientInPlace) {
     expectClose("losses alone", losses, want.losses);
     expectEqual("logits, only read", logits.read(), logits.values);
     losses.reset();
-    run(planCrossEntropy(target(), logits, targets, losses, V, scale, ignoreIndex,
+    run(planCrossEntropy(target(), logits, targets, losses, V, scale, ignoreIndex, {},
                          CrossEntropyConfig{.block = 64, .rows = 2}));
     expectClose("losses", losses, want.losses);
     expectClose("gradient", logits, want.gradient);
   }
+}
+
+// A scale in memory multiplies the gradient and not the losses; powers of two do so exactly.
+TEST_P(CrossEntropyTest, TheLossScaleIsReadFromMemory) {
+  const int64_t V = 70;
+  Array logits = uniform({N, V}, type(), 8), targets = array({N}, i32, {0, 1, ignoreIndex, 69, 5});
+  Array plain = array({N, V}, type(), logits.values), losses = unwritten({N}, f32), other = unwritten({N}, f32);
+  Array lossScale = array({1}, f32, {64});
+  const CrossEntropyConfig config = {.block = 64};
+  run(planCrossEntropy(target(), logits, targets, losses, V, scale / 64, ignoreIndex, lossScale.ref(), config));
+  run(planCrossEntropy(target(), plain, targets, other, V, scale, ignoreIndex, {}, config));
+  EXPECT_TRUE(logits.bytes() == plain.bytes());
+  EXPECT_TRUE(losses.bytes() == other.bytes());
 }
 
 // Padding may hold anything, even NaN.
@@ -74,8 +87,8 @@ TEST_P(CrossEntropyTest, PaddingIsNeverRead) {
   for (int64_t i = 0; i < N * padded; ++i)
     dirty.values[i] = i % padded < V ? clean[i] : NAN;
   dirty.reset();
-  run(planCrossEntropy(target(), clean, targets, losses, V, scale, ignoreIndex, CrossEntropyConfig{.block = 64}));
-  run(planCrossEntropy(target(), dirty, targets, other, V, scale, ignoreIndex, CrossEntropyConfig{.block = 64}));
+  run(planCrossEntropy(target(), clean, targets, losses, V, scale, ignoreIndex, {}, CrossEntropyConfig{.block = 64}));
+  run(planCrossEntropy(target(), dirty, targets, other, V, scale, ignoreIndex, {}, CrossEntropyConfig{.block = 64}));
   EXPECT_TRUE(clean.bytes() == dirty.bytes());
   EXPECT_TRUE(losses.bytes() == other.bytes());
 }
@@ -85,7 +98,7 @@ TEST_P(CrossEntropyTest, AnyIndexCanBeIgnored) {
   const int64_t V = 20;
   Array logits = uniform({N, V}, type(), 8), targets = array({N}, i32, {0, 3, 0, 19, 0}), losses = unwritten({N}, f32);
   const Reference want = reference(logits, targets, V, V, 0);
-  run(planCrossEntropy(target(), logits, targets, losses, V, scale, 0, CrossEntropyConfig{.block = 64}));
+  run(planCrossEntropy(target(), logits, targets, losses, V, scale, 0, {}, CrossEntropyConfig{.block = 64}));
   expectClose("losses", losses, want.losses);
   expectClose("gradient", logits, want.gradient);
 }
@@ -98,7 +111,7 @@ TEST_P(CrossEntropyTest, LargeLogitsDoNotOverflow) {
     values[n * V + n] = 1000;
   Array logits = array({N, V}, type(), values), targets = array({N}, i32, {0, 1, 2, 3, 4}),
         losses = unwritten({N}, f32);
-  run(planCrossEntropy(target(), logits, targets, losses, V, scale, ignoreIndex, CrossEntropyConfig{.block = 64}));
+  run(planCrossEntropy(target(), logits, targets, losses, V, scale, ignoreIndex, {}, CrossEntropyConfig{.block = 64}));
   expectEqual("losses", losses.read(), std::vector<double>(N, 0));
   expectEqual("gradient", logits.read(), std::vector<double>(N * V, 0));
 }

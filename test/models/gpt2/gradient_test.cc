@@ -3,68 +3,15 @@
 
 #include "models/data/batches.h"
 #include "models/gpt2/predictor.h"
-#include "models/train/trainer.h"
 #include "test/devices.h"
-#include "test/models/gpt2/reference.h"
+#include "test/models/gpt2/beside_reference.h"
 
 #include <cmath>
-#include <random>
 
 using namespace kiln;
+using namespace kiln::test;
 
 namespace {
-
-reference::Shape shapeOf(const Gpt2Config &c) {
-  return {c.layers, c.heads, c.width, c.context, c.vocab, c.epsilon, c.scalesScores, c.scalesByLayer};
-}
-
-Batch randomBatch(const Gpt2Config &c, int64_t batch, uint32_t seed) {
-  std::mt19937 engine(seed);
-  Batch b;
-  for (int64_t i = 0; i < batch * c.context; ++i) {
-    b.tokens.push_back(static_cast<int32_t>(engine() % c.vocab));
-    b.targets.push_back(static_cast<int32_t>(engine() % c.vocab));
-  }
-  return b;
-}
-
-HostBatch inputsOf(const Batch &b) { return {b.tokens, b.targets}; }
-
-/// The settings of a run of `accumulate` micro-batches of `batch` sequences, whose products are as exact everywhere.
-TrainSettings settingsOf(int64_t batch, int64_t accumulate = 1) {
-  return {.batch = batch, .accumulate = accumulate, .precision = Precision::ieee};
-}
-
-/// Weights that leave nothing at zero or one, so that a gradient mixed up with another shows.
-HostBuffers randomBuffers(const ParameterList &list, uint32_t seed) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<float> normal(0, 0.1f);
-  std::vector<float> values(list.count());
-  for (const Parameter &p : list.all())
-    for (int64_t i = 0; i < p.count(); ++i)
-      values[p.offset + i] = normal(engine) + (p.init.kind == Init::Kind::ones ? 1.0f : 0.0f);
-  const char *bytes = reinterpret_cast<const char *>(values.data());
-  return {{bytes, bytes + values.size() * sizeof(float)},
-          std::vector<float>(list.count()),
-          std::vector<float>(list.count())};
-}
-
-/// The part of a flat buffer that belongs to `p`.
-reference::Tensor part(const float *flat, const Parameter &p) { return {flat + p.offset, flat + p.offset + p.count()}; }
-
-reference::Tensors referenceParameters(const ParameterList &list, const HostBuffers &buffers) {
-  reference::Tensors parameters;
-  for (const Parameter &p : list.all())
-    parameters[p.name] = part(reinterpret_cast<const float *>(buffers.values.data()), p);
-  return parameters;
-}
-
-double norm(const reference::Tensor &x) {
-  double squares = 0;
-  for (double value : x)
-    squares += value * value;
-  return std::sqrt(squares);
-}
 
 void expectGradients(const std::string &device, const Gpt2Config &config, int64_t batch) {
   const Network network(config);
@@ -86,7 +33,7 @@ void expectGradients(const std::string &device, const Gpt2Config &config, int64_
   }
 }
 
-class GradientTest : public test::DeviceTest {};
+class GradientTest : public DeviceTest {};
 
 // The gradient of every tensor is within 1e-4 of the reference's, in norm: f32 rounds to 6e-8, and the sums of up to 4
 // · 16 rows and 4 · 32 columns through two layers lose two to three digits of that.

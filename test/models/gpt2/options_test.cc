@@ -1,5 +1,6 @@
 // The command line: what it accepts, and what it says to what it does not.
 
+#include "models/data/json.h"
 #include "models/gpt2/options.h"
 #include "test/expect_error.h"
 
@@ -57,6 +58,61 @@ TEST(Options, TrainTakesAPrecision) {
   EXPECT_EQ(settings({"--precision", "ieee"}).precision, Precision::ieee);
   EXPECT_EQ(errorOf([&] { settings({"--precision", "fp32"}); }),
             "expected 'precision' to be one of ieee, tf32, tf32x3, but got 'fp32'");
+}
+
+/// The settings of `gpt2 train` with these flags, over those of a checkpoint if there is one.
+TrainSettings settingsOf(std::vector<const char *> words, const std::optional<TrainSettings> &base = {}) {
+  words.insert(words.begin(), {"train", "--data", "d", "--out", "o"});
+  return settingsOf(std::get<TrainOptions>(parse(words).value()), base);
+}
+
+// The type of weights and activations, what updates change, and how they round.
+TEST(Options, TrainTakesTypes) {
+  const TrainSettings usual = settingsOf({}), half = settingsOf({"--dtype", "fp16", "--loss-scale", "1024"});
+  EXPECT_EQ(usual.type, f32);
+  EXPECT_TRUE(usual.master);
+  EXPECT_EQ(half.type, f16);
+  EXPECT_EQ(half.lossScale, 1024);
+  const TrainSettings alone =
+      settingsOf({"--dtype", "bf16", "--master", "0", "--rounding", "stochastic", "--save-dtype", "bf16"});
+  EXPECT_EQ(alone.type, bf16);
+  EXPECT_FALSE(alone.master);
+  EXPECT_EQ(alone.rounding, Rounding::stochastic);
+  EXPECT_EQ(alone.saveType, bf16);
+}
+
+// Types that there are not, and flags that would say nothing.
+TEST(Options, TypesThatDoNotFitAreAnError) {
+  const std::pair<std::vector<const char *>, const char *> cases[] = {
+      {{"--dtype", "f32"}, "expected 'dtype' to be fp32, bf16 or fp16, but got 'f32'"},
+      {{"--save-dtype", "half"}, "expected 'save-dtype' to be fp32, bf16 or fp16, but got 'half'"},
+      {{"--master", "2"}, "expected 'master' to be 0 or 1, but got 2"},
+      {{"--rounding", "up"}, "expected 'rounding' to be one of nearest, stochastic, but got 'up'"},
+      {{"--dtype", "bf16", "--rounding", "stochastic"},
+       "expected 'rounding' to be stochastic with 'master' 0 and a narrow dtype alone, but got 'master' 1 and bf16: "
+       "f32 "
+       "weights round to nearest"},
+      {{"--dtype", "bf16", "--loss-scale", "2"},
+       "expected 'loss-scale' and 'scale-window' with dtype fp16 alone, but got bf16: its gradients do not vanish"},
+      {{"--dtype", "fp16", "--loss-scale", "3"},
+       "expected 'loss-scale' to be a power of two from 1 to 16777216, but got 3"},
+      {{"--dtype", "fp16", "--loss-scale", "0.5"},
+       "expected 'loss-scale' to be a power of two from 1 to 16777216, but got 0.5"},
+      {{"--dtype", "fp16", "--scale-window", "-1"}, "expected 'scale-window' to be between 0 and 1048576, but got -1"}};
+  for (const auto &[words, message] : cases)
+    EXPECT_EQ(errorOf([&] { settingsOf(words); }), message);
+}
+
+// All of them come back from a checkpoint; one from before there were types is all f32.
+TEST(Options, TypesComeBackFromACheckpoint) {
+  const TrainSettings s = settingsOf({"--dtype", "fp16", "--master", "0", "--rounding", "stochastic", "--loss-scale",
+                                      "16", "--scale-window", "7", "--save-dtype", "fp16"});
+  nlohmann::json json = settingsJson(s);
+  const TrainSettings got = settingsFrom(JsonObject("settings", json.dump()));
+  EXPECT_EQ(settingsJson(got), settingsJson(s));
+  EXPECT_EQ(got.type, f16);
+  json.erase("dtype");
+  EXPECT_EQ(settingsFrom(JsonObject("settings", json.dump())).type, f32);
 }
 
 // Settings that a resumed run is not given stay as they were.
@@ -126,7 +182,7 @@ TEST(Options, AnUnknownCommandSuggestsTheNearest) {
 }
 
 TEST(Options, NoCommandIsAnError) {
-  expectError([] { parse({}); }, {"expected a command out of train, sample, info"});
+  expectError([] { parse({}); }, {"expected a command out of train, sample, info, plot"});
 }
 
 TEST(Options, AMissingFlagIsNamed) {

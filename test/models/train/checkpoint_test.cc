@@ -5,6 +5,7 @@
 #include "models/gpt2/network.h"
 #include "models/gpt2/weights.h"
 #include "models/train/checkpoint.h"
+#include "runtime/Tensor.h"
 #include "test/expect_error.h"
 #include "test/models/file_size_limit.h"
 #include "test/temporary_folder.h"
@@ -84,6 +85,70 @@ TEST_F(CheckpointTest, RestoresTensorsExactly) {
   EXPECT_EQ(got.values, buffers.values);
   EXPECT_EQ(got.first, buffers.first);
   EXPECT_EQ(got.second, buffers.second);
+}
+
+/// The buffer `values` of `list` in another type, and back in f32.
+std::vector<char> rounded(const std::vector<char> &values, const ParameterList &list, Type type) {
+  std::vector<char> narrow(list.count() * bytesOf(type)), wide(values.size());
+  fromDoubles(toDoubles(values.data(), f32, list.count()), type, narrow.data());
+  fromDoubles(toDoubles(narrow.data(), type, list.count()), f32, wide.data());
+  return wide;
+}
+
+// Weights saved in a narrow type say so in config.json and are what Hugging Face's library reads; what goes on from
+// them has the masters, which that type does not hold.
+TEST_F(CheckpointTest, MastersAreKeptBesideNarrowWeights) {
+  for (const auto &[type, name] : {std::pair(bf16, "bfloat16"), std::pair(f16, "float16")}) {
+    buffers.values[2] = 7; // no number of eight or eleven digits
+    state.settings.saveType = type;
+    const std::string path = save(9);
+    EXPECT_EQ(readJsonObject(path + "/config.json").text("torch_dtype"), name);
+    EXPECT_EQ(readWeights(path + "/model.safetensors", network.parameters(), f32),
+              rounded(buffers.values, network.parameters(), type));
+    EXPECT_EQ(readBuffers(path, network).values, buffers.values);
+    EXPECT_NO_THROW(load(path));
+  }
+}
+
+// Narrow weights that have no masters are saved once, in f32 or in their own type, and come back to the bit.
+TEST_F(CheckpointTest, NarrowWeightsAreSavedOnce) {
+  const std::vector<char> wide = rounded(buffers.values, network.parameters(), bf16);
+  buffers.type = bf16;
+  buffers.values.resize(network.parameters().count() * bytesOf(bf16));
+  fromDoubles(toDoubles(wide.data(), f32, network.parameters().count()), bf16, buffers.values.data());
+  for (const Type saved : {f32, bf16}) {
+    state.settings.saveType = saved;
+    const std::string path = save(9);
+    EXPECT_EQ(Safetensors(path + "/optimizer.safetensors").names().size(), 2 * network.parameters().all().size());
+    EXPECT_EQ(readBuffers(path, network, bf16).values, buffers.values);
+    EXPECT_EQ(readBuffers(path, network).values, wide);
+  }
+}
+
+// The scale of the loss, and how many updates there were, are part of a run's state; checkpoints from before there was
+// a scale were applied in every step.
+TEST_F(CheckpointTest, RestoresTheLossScale) {
+  state.updates = 5;
+  state.lossScale = {2048, 77};
+  const std::string path = save(9);
+  const RunState got = readRunState(path);
+  EXPECT_EQ(got.updates, 5);
+  EXPECT_EQ(got.lossScale.scale, 2048);
+  EXPECT_EQ(got.lossScale.good, 77);
+  makeFirstFormat(path);
+  const std::string training = readText(path + "/training.json");
+  const auto without = [&](const std::string &field) {
+    nlohmann::json json = nlohmann::json::parse(training);
+    json.erase(field);
+    writeText(path + "/training.json", json.dump());
+    return readRunState(path);
+  };
+  EXPECT_EQ(without("updates").updates, 9);
+  EXPECT_EQ(without("loss_scale").lossScale.scale, 1);
+  std::string wrong = training;
+  wrong.replace(wrong.find("2048.0"), 6, "0.25");
+  writeText(path + "/training.json", wrong);
+  expectError([&] { readRunState(path); }, {"expected field 'loss_scale.scale' in", "to be from 1 to 16777216"});
 }
 
 TEST_F(CheckpointTest, RestoresTheRunsState) {

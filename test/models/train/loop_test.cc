@@ -49,7 +49,7 @@ public:
     embedding.forward(b, micro.inputs[0], context, x);
     mlp.forward(b, x, x, saved, y);
     embedding.head(b, y, logits);
-    b.plan += planCrossEntropy(b.target, logits, micro.inputs[1], micro.losses, vocab, scale, missing);
+    b.plan += planCrossEntropy(b.target, logits, micro.inputs[1], micro.losses, vocab, scale, missing, b.lossScale);
     embedding.headBackward(b, logits, y, dy);
     mlp.backward(b, dy, x, saved, dx);
     b.plan += planAdd(b.target, dx.reshape({rows * width}), dy.reshape({rows * width}), dx.reshape({rows * width}));
@@ -70,7 +70,7 @@ public:
 
   double flops(int64_t sequences) const override { return 6.0 * targets(sequences) * (8 * width * width); }
   std::string text() const override { return "a layer on tokens"; }
-  nlohmann::ordered_json configJson() const override { return {{"kind", "token_mlp"}, {"width", width}}; }
+  nlohmann::ordered_json configJson(Type) const override { return {{"kind", "token_mlp"}, {"width", width}}; }
 
   static constexpr int32_t missing = -1;
 

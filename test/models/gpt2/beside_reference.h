@@ -1,0 +1,71 @@
+// What tests share that hold the trainer's network beside the reference model: the same sizes, weights and batches for
+// both.
+
+#pragma once
+
+#include "models/data/batches.h"
+#include "models/gpt2/network.h"
+#include "models/train/trainer.h"
+#include "test/models/gpt2/reference.h"
+
+#include <cmath>
+#include <random>
+
+namespace kiln::test {
+
+inline reference::Shape shapeOf(const Gpt2Config &c) {
+  return {c.layers, c.heads, c.width, c.context, c.vocab, c.epsilon, c.scalesScores, c.scalesByLayer};
+}
+
+inline Batch randomBatch(const Gpt2Config &c, int64_t batch, uint32_t seed) {
+  std::mt19937 engine(seed);
+  Batch b;
+  for (int64_t i = 0; i < batch * c.context; ++i) {
+    b.tokens.push_back(static_cast<int32_t>(engine() % c.vocab));
+    b.targets.push_back(static_cast<int32_t>(engine() % c.vocab));
+  }
+  return b;
+}
+
+inline HostBatch inputsOf(const Batch &b) { return {b.tokens, b.targets}; }
+
+/// The settings of a run of `accumulate` micro-batches of `batch` sequences, whose products are as exact everywhere.
+inline TrainSettings settingsOf(int64_t batch, int64_t accumulate = 1) {
+  return {.batch = batch, .accumulate = accumulate, .precision = Precision::ieee};
+}
+
+/// Weights that leave nothing at zero or one, so that a gradient mixed up with another shows; numbers of `type`, held
+/// in f32.
+inline HostBuffers randomBuffers(const ParameterList &list, uint32_t seed, Type type = f32) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<float> normal(0, 0.1f);
+  std::vector<double> drawn(list.count());
+  for (const Parameter &p : list.all())
+    for (int64_t i = 0; i < p.count(); ++i)
+      drawn[p.offset + i] = normal(engine) + (p.init.kind == Init::Kind::ones ? 1.0f : 0.0f);
+  std::vector<char> rounded(list.count() * bytesOf(type)), values(list.count() * bytesOf(f32));
+  fromDoubles(drawn, type, rounded.data());
+  fromDoubles(toDoubles(rounded.data(), type, list.count()), f32, values.data());
+  return {values, std::vector<float>(list.count()), std::vector<float>(list.count())};
+}
+
+/// The part of a flat buffer that belongs to `p`.
+inline reference::Tensor part(const float *flat, const Parameter &p) {
+  return {flat + p.offset, flat + p.offset + p.count()};
+}
+
+inline reference::Tensors referenceParameters(const ParameterList &list, const HostBuffers &buffers) {
+  reference::Tensors parameters;
+  for (const Parameter &p : list.all())
+    parameters[p.name] = part(reinterpret_cast<const float *>(buffers.values.data()), p);
+  return parameters;
+}
+
+inline double norm(const reference::Tensor &x) {
+  double squares = 0;
+  for (double value : x)
+    squares += value * value;
+  return std::sqrt(squares);
+}
+
+} // namespace kiln::test

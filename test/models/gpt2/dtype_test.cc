@@ -1,0 +1,117 @@
+// gpt2 train in bf16 and fp16, as a user runs it: to the bit as in fp32, on from one type to another, and over
+// gradients that overflow.
+
+#include "models/train/checkpoint.h"
+#include "test/models/gpt2/program.h"
+
+#include <cmath>
+
+namespace {
+
+/// A way to train, by the flags that choose it.
+struct Way {
+  const char *name;
+  std::vector<std::string> flags;
+};
+void PrintTo(const Way &way, std::ostream *out) { *out << way.name; }
+
+class DtypeTest : public ProgramTest {
+protected:
+  static void expectSameCheckpoint(const std::string &a, const std::string &b) {
+    for (const char *file : {"/config.json", "/model.safetensors", "/optimizer.safetensors", "/training.json"})
+      EXPECT_TRUE(readText(a + file) == readText(b + file)) << a << file << " and " << b << " differ";
+  }
+  static std::string checkpoint(const std::string &run, int64_t step) { return kiln::checkpointPath(run, step); }
+  Result resume(std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::testDevices()[0]});
+    return gpt2(more);
+  }
+  static void expectSaid(const Result &result, const std::string &text) {
+    EXPECT_NE(result.output.find(text), std::string::npos) << text << " in\n" << result.output;
+  }
+};
+
+class EveryWay : public DtypeTest, public testing::WithParamInterface<Way> {
+protected:
+  std::vector<std::string> with(std::vector<std::string> more) const {
+    more.insert(more.end(), GetParam().flags.begin(), GetParam().flags.end());
+    return more;
+  }
+};
+
+// It learns, whatever it computes in.
+TEST_P(EveryWay, Learns) {
+  const Result r = train(out, with({"--steps", "60", "--lr", "0.01", "--evaluate-every", "30"}));
+  ASSERT_EQ(r.status, 0) << r.output;
+  EXPECT_LT(rows(out).back().at("val_loss").get<double>(), rows(out).front().at("loss").get<double>() - 1);
+}
+
+// Twelve steps, and five and then seven more, leave the same bytes: weights, masters, moments, the scale of the loss.
+TEST_P(EveryWay, ResumingIsExact) {
+  const std::vector<std::string> words = with({"--steps", "12", "--accumulate", "2"});
+  ASSERT_EQ(train(folder / "whole", words).status, 0);
+  std::vector<std::string> first = words;
+  first.insert(first.end(), {"--stop-after", "5"});
+  ASSERT_EQ(train(out, first).status, 0);
+  const Result second = resume({});
+  ASSERT_EQ(second.status, 0) << second.output;
+  expectSameCheckpoint(checkpoint(folder / "whole", 12), checkpoint(out, 12));
+}
+
+// One seed gives one result, with one thread and with two.
+TEST_P(EveryWay, DoesNotDependOnTheThreads) {
+  for (const char *threads : {"1", "2"})
+    ASSERT_EQ(train(folder / threads, with({"--steps", "5", "--threads", threads})).status, 0);
+  expectSameCheckpoint(checkpoint(folder / "1", 5), checkpoint(folder / "2", 5));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ways, EveryWay,
+    testing::Values(Way{"bf16", {"--dtype", "bf16"}}, Way{"bf16_saved", {"--dtype", "bf16", "--save-dtype", "bf16"}},
+                    Way{"bf16_alone", {"--dtype", "bf16", "--master", "0", "--rounding", "stochastic"}},
+                    Way{"fp16", {"--dtype", "fp16", "--scale-window", "3"}},
+                    Way{"fp16_too_high", {"--dtype", "fp16", "--loss-scale", "16777216"}},
+                    Way{"fp16_alone", {"--dtype", "fp16", "--master", "0", "--rounding", "stochastic"}}),
+    [](const auto &info) { return info.param.name; });
+
+// A checkpoint of fp32 goes on in bf16 and then in fp16, which is said and in the log; from f32 masters nothing is lost
+// on the way.
+TEST_F(DtypeTest, ACheckpointGoesOnInAnotherType) {
+  ASSERT_EQ(train(out, {"--steps", "12", "--stop-after", "4"}).status, 0);
+  const Result narrow = resume({"--dtype", "bf16", "--stop-after", "8"});
+  ASSERT_EQ(narrow.status, 0) << narrow.output;
+  expectSaid(narrow, "its steps were in fp32, and bf16 are those that follow");
+  const Result half = resume({"--dtype", "fp16"});
+  ASSERT_EQ(half.status, 0) << half.output;
+  expectSaid(half, "its steps were in bf16, and fp16 are those that follow");
+  const std::vector<Json> log = rows(out);
+  ASSERT_EQ(log.size(), 12u);
+  for (const auto &[step, dtype] : {std::pair(4, "fp32"), std::pair(5, "bf16"), std::pair(9, "fp16")})
+    EXPECT_EQ(log[step - 1].at("dtype"), dtype) << step;
+  EXPECT_EQ(log[8].at("loss_scale"), 65536);
+}
+
+// A scale that is far too high is halved until gradients fit. Each of those steps is told and logged, and is no update:
+// the run learns as one that began with the scale that was left.
+TEST_F(DtypeTest, AScaleThatIsTooHighRecovers) {
+  const Result r = train(out, {"--steps", "80", "--lr", "0.01", "--dtype", "fp16", "--loss-scale", "16777216"});
+  ASSERT_EQ(r.status, 0) << r.output;
+  const std::vector<Json> log = rows(out);
+  double scale = 16777216;
+  size_t skipped = 0;
+  for (const Json &row : log) {
+    EXPECT_EQ(row.at("loss_scale"), scale);
+    scale /= row.at("skipped").get<bool>() ? 2 : 1;
+    skipped += row.at("skipped").get<bool>();
+  }
+  EXPECT_GT(skipped, 0u);
+  EXPECT_LT(skipped, 24u);
+  expectSaid(r, "step 1 is skipped: its gradient overflows with the loss times 16777216; 8388608 is next");
+  const Json state = Json::parse(readText(checkpoint(out, 80) + "/training.json"));
+  EXPECT_EQ(state.at("updates"), 80 - skipped);
+  EXPECT_EQ(state.at("loss_scale").at("scale"), scale);
+  EXPECT_LT(log.back().at("loss").get<double>(), log.front().at("loss").get<double>() - 1);
+}
+
+} // namespace

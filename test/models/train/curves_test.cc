@@ -1,0 +1,68 @@
+// Loss curves: what is read from logs, and what a picture of them holds.
+
+#include "models/train/curves.h"
+#include "test/expect_error.h"
+#include "test/temporary_folder.h"
+
+#include <algorithm>
+#include <filesystem>
+
+using namespace kiln;
+
+namespace {
+
+class CurvesTest : public testing::Test {
+protected:
+  std::string run(const std::string &name, const std::string &log) {
+    std::filesystem::create_directory(folder / name);
+    writeText(folder / (name + "/log.jsonl"), log);
+    return folder / name;
+  }
+  const TemporaryFolder folder;
+};
+
+TEST_F(CurvesTest, ReadsARunsLosses) {
+  const Curve curve =
+      readCurve(run("a", "{\"step\":1,\"loss\":5.5}\n{\"step\":2,\"loss\":4.5,\"val_loss\":4.25}\n") + "/");
+  EXPECT_EQ(curve.name, "a");
+  ASSERT_EQ(curve.training.size(), 2u);
+  EXPECT_EQ(curve.training[1].loss, 4.5);
+  ASSERT_EQ(curve.validation.size(), 1u);
+  EXPECT_EQ(curve.validation[0].step, 2);
+  EXPECT_EQ(curve.validation[0].loss, 4.25);
+}
+
+TEST_F(CurvesTest, AFolderWithoutStepsIsAnError) {
+  expectError([&] { readCurve(folder / "none"); }, {"none/log.jsonl"});
+  expectError([&] { readCurve(run("empty", "")); }, {"expected steps in", "but there are none"});
+  expectError([&] { readCurve(run("wrong", "{\"step\":1}\n")); }, {"log.jsonl", "loss"});
+  expectError([] { pictureOf({}); }, {"expected runs to draw, but got none"});
+}
+
+// A line for each run in both frames, a dot for each validation loss, and the name with the last of them. The one that
+// is 0.5 above the first everywhere lies level in the lower frame.
+TEST_F(CurvesTest, DrawsEachRun) {
+  Curve first{"first", {}, {{200, 2}}}, second{"second", {}, {{200, 2.5}}};
+  for (int64_t step = 1; step <= 200; ++step) {
+    first.training.push_back({step, 6.0 - 0.02 * static_cast<double>(step)});
+    second.training.push_back({step, first.training.back().loss + 0.5});
+  }
+  const std::string picture = pictureOf({first, second});
+  const auto count = [&](const std::string &what) {
+    int n = 0;
+    for (size_t at = picture.find(what); at != std::string::npos; at = picture.find(what, at + 1))
+      ++n;
+    return n;
+  };
+  EXPECT_EQ(count("<polyline"), 4);
+  EXPECT_EQ(count("<circle"), 4);
+  EXPECT_EQ(count(">second 2.5000<"), 1);
+  const size_t last = picture.rfind("points=\"");
+  std::string places = picture.substr(last + 8, picture.find('"', last + 8) - last - 8);
+  EXPECT_EQ(std::count(places.begin(), places.end(), ' '), 100); // two steps a point
+  const std::string level = places.substr(places.find(','), places.find(' ') - places.find(','));
+  for (size_t at = places.find(','); at != std::string::npos; at = places.find(',', at + 1))
+    EXPECT_EQ(places.substr(at, level.size()), level);
+}
+
+} // namespace
