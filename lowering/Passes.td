@@ -142,18 +142,29 @@ def FuseEpilogues : Pass<"cpu-fuse-epilogues", "::mlir::func::FuncOp"> {
   let options = [Option<"vectorBits", "vector-bits", "OneOf<256, 512>", "512", "width of a native vector">];
 }
 
-def WidenDots : Pass<"cpu-widen-dots", "::mlir::func::FuncOp"> {
-  let summary = "widens the operands of products to the type of their sums";
+def SelectProducts : Pass<"cpu-select-products", "::mlir::func::FuncOp"> {
+  let summary = "decides which instructions compute each product";
   let description = [{
+    `cpu.unit` names instructions that add several products of narrow operands to a sum at a time, where the CPU has them
+    and the product has their types and a depth of whole groups. The operands of all other products are widened to the type
+    of their sums.
+
     ```mlir
-    %0 = tile.dot %a, %b, %acc : tensor<8x16xbf16>, tensor<16x32xbf16>, tensor<8x32xf32>
+    %0 = tile.dot %a, %b, %acc {cpu.unit = "bf16_pairs"} : tensor<8x16xbf16>, tensor<16x32xbf16>, tensor<8x32xf32>
+
+    %1 = tile.dot %x, %y, %acc : tensor<8x16xf16>, tensor<16x32xf16>, tensor<8x32xf32>
     // becomes
-    %1 = arith.extf %a : tensor<8x16xbf16> to tensor<8x16xf32>
-    %2 = arith.extf %b : tensor<16x32xbf16> to tensor<16x32xf32>
-    %0 = tile.dot %1, %2, %acc : tensor<8x16xf32>, tensor<16x32xf32>, tensor<8x32xf32>
+    %2 = arith.extf %x : tensor<8x16xf16> to tensor<8x16xf32>
+    %3 = arith.extf %y : tensor<16x32xf16> to tensor<16x32xf32>
+    %1 = tile.dot %2, %3, %acc : tensor<8x16xf32>, tensor<16x32xf32>, tensor<8x32xf32>
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::kiln::lowering::cpu::CpuDialect"];
+  let options = [
+    Option<"bf16Pairs", "bf16-pairs", "bool", "false", "the CPU adds pairs of products of bf16 (avx512_bf16), faster than "
+           "it widens and multiplies them">,
+    Option<"i8Quads", "i8-quads", "bool", "false", "the CPU adds four products of i8 at a time (avx512_vnni)">,
+  ];
 }
 
 def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
@@ -195,7 +206,8 @@ def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
     passes above say.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
-                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::x86vector::X86VectorDialect", "::mlir::LLVM::LLVMDialect"];
   let options = [
     Option<"vectorBits", "vector-bits", "OneOf<256, 512>", "512", "width of a native vector">,
     Option<"registers", "registers", "OneOf<16, 32>", "32", "native vector registers">,

@@ -1,7 +1,7 @@
 // The order of the CPU's passes, and what its code depends on.
 //
 //     tile ─┬─ the oracle: linalg ─> plain loops ──────────────────────┬─> math ─> scratch ─> kernel arguments
-//           └─ fast: forward, pin, fuse, widen, place, pack ─> loops ──┘      ─> LLVM dialect ─> LLVM ─> ELF object
+//           └─ fast: forward, pin, fuse, select, place, pack ─> loops ─┘      ─> LLVM dialect ─> LLVM ─> ELF object
 //
 // Nothing after our own lowering canonicalises: MLIR 22 would turn chains of vector inserts into one operation with as
 // many operands as elements, which LLVM compiles badly.
@@ -121,7 +121,7 @@ void CpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const
     pm.addNestedPass<FuncOp>(createForwardLoads());
     pm.addNestedPass<FuncOp>(createPinCarriedTiles());
     pm.addNestedPass<FuncOp>(createFuseEpilogues({target.vectorBits}));
-    pm.addNestedPass<FuncOp>(createWidenDots());
+    pm.addNestedPass<FuncOp>(createSelectProducts({target.bf16Pairs, target.i8Quads}));
     pm.addNestedPass<FuncOp>(createPlaceTiles());
     pm.addNestedPass<FuncOp>(createPackOperands({target.vectorBits, target.registers}));
     pm.addNestedPass<FuncOp>(createLowerTiles({target.vectorBits, target.registers}));

@@ -33,6 +33,14 @@ static bool hasLoops(tile::DotOp dot, Attribute count) {
   return isNumberFrom(1, count);
 }
 
+/// Whether the unit of this name computes such products.
+static bool isComputedBy(tile::DotOp dot, StringRef unit) {
+  Type element = getElementTypeOrSelf(dot.getA().getType());
+  const int64_t depth = tile::shapeOf(dot.getA().getType())[1];
+  return unit == "bf16_pairs" ? element.isBF16() && depth % 2 == 0
+                              : unit == "i8_quads" && element.isInteger(8) && depth % 4 == 0;
+}
+
 LogicalResult CpuDialect::verifyOperationAttribute(Operation *op, NamedAttribute named) {
   StringRef name = named.getName();
   Attribute value = named.getValue();
@@ -53,6 +61,11 @@ LogicalResult CpuDialect::verifyOperationAttribute(Operation *op, NamedAttribute
                   "a bool for each result of a loop or product");
   if (name == "cpu.placed")
     return expect(makesTile && isa<UnitAttr>(value), "a unit on what makes a tile");
+  if (name == "cpu.unit") {
+    auto unit = dyn_cast<StringAttr>(value);
+    return expect(dot && unit && isComputedBy(dot, unit.getValue()),
+                  "'bf16_pairs' or 'i8_quads' on a product of such elements and of whole words along k");
+  }
   if (name == "cpu.left") {
     auto place = dyn_cast<StringAttr>(value);
     return expect(dot && place && llvm::is_contained({"placed", "view", "panels", "copy"}, place.getValue()),

@@ -50,6 +50,9 @@ static void deriveNumbers(CpuTarget &target, Fault whose) {
   const bool avx512 = info->checkFeatures("+avx512f,+avx512bw,+avx512dq,+avx512vl");
   target.vectorBits = avx512 ? 512 : 256;
   target.registers = avx512 ? 32 : 16;
+  // Intel's cores add pairs of bf16 at half the rate of multiply-adds, AMD's at twice that rate.
+  target.bf16Pairs = avx512 && info->checkFeatures("+avx512bf16") && target.cpu.starts_with("znver");
+  target.i8Quads = avx512 && info->checkFeatures("+avx512vnni");
 }
 
 /// The bytes that sysconf knows under `name`, or `otherwise`: virtual machines often say 0.

@@ -8,10 +8,12 @@
 namespace kiln::lowering::cpu {
 
 struct CpuTarget {
-  std::string cpu;      // LLVM's name: "sapphirerapids", "x86-64-v3"
-  std::string features; // LLVM's feature string: "+avx512f,+fma,…"
-  int vectorBits = 256; // width of a native vector
-  int registers = 16;   // native vector registers
+  std::string cpu;        // LLVM's name: "sapphirerapids", "x86-64-v3"
+  std::string features;   // LLVM's feature string: "+avx512f,+fma,…"
+  int vectorBits = 256;   // width of a native vector
+  int registers = 16;     // native vector registers
+  bool bf16Pairs = false; // it adds two products of bf16 at a time faster than it widens and multiplies them
+  bool i8Quads = false;   // it adds four products of i8 at a time
   int64_t l1Bytes = 32768, l2Bytes = 1 << 20;
 };
 

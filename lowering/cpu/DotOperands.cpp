@@ -2,19 +2,17 @@
 
 #include "lowering/cpu/DotOperands.h"
 #include "lowering/cpu/Loops.h"
-#include "lowering/cpu/Prefetch.h"
 
 using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
-/// Size of a product from which on b is prefetched: K · N · (M + N).
-static constexpr int64_t prefetchFrom = 1 << 22;
-
 DotOperands::DotOperands(tile::DotOp dot, Evaluator &e, const DenseMap<Value, Value> &buffers, int64_t rows)
-    : dot(dot), e(e), buffers(buffers), element(getElementTypeOrSelf(dot.getType())),
+    : dot(dot), e(e), buffers(buffers), unit(unitOf(dot)), group(groupOf(unit)),
+      element(getElementTypeOrSelf(dot.getA().getType())), word(group == 1 ? element : e.builder.getI32Type()),
       M(tile::shapeOf(dot.getType())[0]), N(tile::shapeOf(dot.getType())[1]), K(tile::shapeOf(dot.getA().getType())[1]),
-      lanes(e.machine.lanes()), rows(rows), turned(dot->hasAttr("cpu.right_turned")) {}
+      lanes(e.machine.lanes()), rows(rows), panelRows(group == 1 ? rows : e.machine.rows()),
+      turned(dot->hasAttr("cpu.right_turned")) {}
 
 DotOperands::DotOperands(tile::DotOp dot, Evaluator &before, const DenseMap<Value, Value> &buffers, int64_t rows,
                          Value panels)
@@ -22,6 +20,7 @@ DotOperands::DotOperands(tile::DotOp dot, Evaluator &before, const DenseMap<Valu
   this->panels = panels;
   packedBefore = true;
   kBound = boundOf(edgeOf(dot.getB(), 0), K);
+  steps = stepsBelow(kBound);
   nBound = boundOf(edgeOf(dot.getB(), 1), N);
 }
 
@@ -81,8 +80,20 @@ Value DotOperands::boundOf(std::optional<Edge> edge, int64_t extent) {
   return boundIn(edge->load.getView(), edge->axis, edge->load.getOffsets()[edge->axis], extent);
 }
 
+Value DotOperands::stepsBelow(Value bound) {
+  if (group == 1)
+    return bound;
+  APInt constant;
+  if (matchPattern(bound, m_ConstantInt(&constant)))
+    return e.constantIndex(llvm::divideCeil(constant.getSExtValue(), group));
+  return e.make<arith::DivUIOp>(e.make<arith::AddIOp>(bound, e.constantIndex(group - 1)), e.constantIndex(group));
+}
+
+Value DotOperands::stepAt(Value k) { return group == 1 ? k : e.make<arith::DivUIOp>(k, e.constantIndex(group)); }
+
 void DotOperands::bound() {
   kBound = e.least(boundOf(edgeOf(dot.getA(), 1), K), boundOf(edgeOf(dot.getB(), 0), K));
+  steps = stepsBelow(kBound);
   mEdge = edgeOf(dot.getA(), 0).has_value();
   mBound = boundOf(edgeOf(dot.getA(), 0), M);
   nBound = boundOf(edgeOf(dot.getB(), 1), N);
@@ -110,32 +121,31 @@ void DotOperands::placeA() {
   }
 }
 
-/// A column-major operand would touch another page of memory at every k: it is packed, `rows` elements for each k.
+/// A column-major operand would touch another page of memory at every k: it is packed, `panelRows` elements for each
+/// step. Where a step is a word, its elements lie apart besides.
 void DotOperands::packA(Value tile) {
   aPanels = true;
-  const int64_t count = llvm::divideCeil(M, lanes), parts = lanes / rows;
+  const int64_t count = llvm::divideCeil(M, lanes), parts = lanes / panelRows;
   e.moveTo(0);
-  a = memref::AllocaOp::create(e.builder, e.loc, MemRefType::get({count * parts, K + 2, rows}, element),
+  a = memref::AllocaOp::create(e.builder, e.loc, MemRefType::get({count * parts, depth() + 2, panelRows}, word),
                                e.builder.getI64IntegerAttr(64));
   whereInside(edgeOf(dot.getA(), 0), M, [&] {
-    assumeK(edgeOf(dot.getA(), 1), true);
     for (int64_t first = 0; first < count; first += 16)
-      e.loop(e.constantIndex(0), kBound, 1, [&](Ix k) {
+      forSteps(edgeOf(dot.getA(), 1), 1, [&](Ix step) {
         for (int64_t vector = first; vector < std::min(count, first + 16); ++vector) {
-          Value m = e.constantIndex(vector * lanes);
-          Value column = e.vectorAt(tile, {k, e.lanesFrom(m, std::min(lanes, M - vector * lanes))});
+          Ix m = e.lanesFrom(e.constantIndex(vector * lanes), std::min(lanes, M - vector * lanes));
+          Value column = wordsAcross([&](Ix k) { return e.vectorAt(tile, {k, m}); }, step);
           for (int64_t part = 0; part < parts; ++part)
-            storePart(column, vector * parts + part, part * rows, k.at);
+            storePart(column, vector * parts + part, part * panelRows, step.at);
         }
       });
-    assumeK(edgeOf(dot.getA(), 1), false);
   });
 }
 
-void DotOperands::storePart(Value column, int64_t panel, int64_t first, Value k) {
-  Value slice = e.make<vector::ExtractStridedSliceOp>(column, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{rows},
+void DotOperands::storePart(Value column, int64_t panel, int64_t first, Value step) {
+  Value slice = e.make<vector::ExtractStridedSliceOp>(column, ArrayRef<int64_t>{first}, ArrayRef<int64_t>{panelRows},
                                                       ArrayRef<int64_t>{1});
-  SmallVector<Value> at = {e.constantIndex(panel), k, e.constantIndex(0)};
+  SmallVector<Value> at = {e.constantIndex(panel), step, e.constantIndex(0)};
   e.moveTo(e.depth());
   vector::StoreOp::create(e.builder, e.loc, slice, a, at);
 }
@@ -162,8 +172,8 @@ Value DotOperands::copyOf(Value tile, Operation *before) {
 }
 
 /// The tile in its view as a memref of rank 2 (M, K), of which only positions below the bounds may be read. A copy,
-/// where the tile begins before the view or its rows lie a multiple of 4 KB apart, give or take a line, and would
-/// compete for one set of the cache.
+/// where the tile begins before the view, a word lies across its end, or its rows lie a multiple of 4 KB apart, give or
+/// take a line, and would compete for one set of the cache.
 Value DotOperands::readView(tile::LoadOp load) {
   auto view = load.getView().getType();
   auto extents = tile::shapeOf(load.getType());
@@ -193,6 +203,10 @@ Value DotOperands::readView(tile::LoadOp load) {
     Value apart = e.make<arith::RemUIOp>(near, e.constantIndex(page));
     require(arith::CmpIPredicate::ugt, apart, e.constantIndex(2 * line));
   }
+  if (auto edge = edgeOf(dot.getA(), 1); edge && group > 1) { // words lie whole inside
+    Value rest = e.make<arith::RemUIOp>(boundOf(edge, K), e.constantIndex(group));
+    require(arith::CmpIPredicate::eq, rest, e.constantIndex(0));
+  }
   SmallVector<int64_t> shape = {M, K};
   const int64_t dynamic = ShapedType::kDynamic;
   auto layout = StridedLayoutAttr::get(e.builder.getContext(), dynamic, {dynamic, strides[kept[1]] == 1 ? 1 : dynamic});
@@ -215,178 +229,61 @@ Value DotOperands::readView(tile::LoadOp load) {
   return choice.getResult(0);
 }
 
-// --- b ------------------------------------------------------------------------------------------------------------
+// --- Words --------------------------------------------------------------------------------------------------------
 
-Value DotOperands::makePanels(Evaluator &at, int64_t count) {
-  const int64_t height = llvm::divideCeil(K, lanes) * lanes; // whole blocks of k fit
-  at.moveTo(0);
-  return memref::AllocaOp::create(at.builder, at.loc, MemRefType::get({count, height, 2 * lanes}, element),
-                                  at.builder.getI64IntegerAttr(64));
-}
-
-void DotOperands::packBefore(int64_t loops) {
-  packedBefore = true;
-  Operation *outermost = dot;
-  for (int64_t i = 0; i < loops; ++i)
-    outermost = outermost->getParentOp();
-  const int64_t wide = 2 * lanes, count = llvm::divideCeil(N, wide);
-  Evaluator outside(dot.getLoc(), e.machine, buffers);
-  outside.levels.push_back({outermost->getBlock(), outermost});
-  panels = makePanels(outside, count);
-  DotOperands before(dot, outside, buffers, rows, panels);
-  forPanels(outside, N, outside.constantIndex(N), [&](Value n, ArrayRef<int64_t> valid) {
-    before.slot = outside.make<arith::DivUIOp>(n, outside.constantIndex(wide));
-    before.packPanel(n, valid);
-  });
-}
-
-void forPanels(Evaluator &e, int64_t N, Value end, function_ref<void(Value, ArrayRef<int64_t>)> body) {
-  const int64_t lanes = e.machine.lanes(), wide = 2 * lanes, whole = N / wide * wide;
-  if (whole)
-    e.loop(e.constantIndex(0), e.least(end, e.constantIndex(whole)), wide, [&](Ix n) { body(n.at, {lanes, lanes}); });
-  SmallVector<int64_t> rest;
-  for (int64_t left = N - whole; left > 0; left -= lanes)
-    rest.push_back(std::min(left, lanes));
-  if (!rest.empty())
-    body(e.constantIndex(whole), rest);
-}
-
-void DotOperands::turnTo(Value n, ArrayRef<int64_t> valid) {
-  slot = packedBefore ? e.make<arith::DivUIOp>(n, e.constantIndex(2 * lanes)) : e.constantIndex(0);
-  if (!packedBefore)
-    packPanel(n, valid);
-}
-
-void DotOperands::packPanel(Value n, ArrayRef<int64_t> valid) {
-  if (turned)
-    return packTransposed(n, valid.size());
-  const bool masksAreFree = e.machine.vectorBits == 512;
-  whereInside(masksAreFree ? std::nullopt : edgeOf(dot.getB(), 1), N, [&] { packRows(n, valid); });
-}
-
-/// Positions of k below the bound lie inside an operand's view when they do not begin before it.
-void DotOperands::assumeK(std::optional<Edge> edge, bool holds) {
-  if (!edge || !isNonNegative(edge->load.getOffsets()[edge->axis]))
-    return;
-  if (holds)
-    e.inside.insert({edge->load, edge->axis});
+/// Emits `body` for each step, first for those that lie whole below kBound: there `edge` needs no look.
+void DotOperands::forSteps(std::optional<Edge> edge, int64_t unroll, function_ref<void(Ix step)> body) {
+  APInt bound;
+  const bool whole = group == 1 || (matchPattern(kBound, m_ConstantInt(&bound)) && bound.getSExtValue() % group == 0);
+  Value end = whole ? steps : e.make<arith::DivUIOp>(kBound, e.constantIndex(group));
+  assumeK(edge, true);
+  if (unroll > 1)
+    e.unrolledLoop(e.constantIndex(0), end, unroll, body);
   else
-    e.inside.erase({edge->load, edge->axis});
+    e.loop(e.constantIndex(0), end, 1, body);
+  assumeK(edge, false);
+  if (!whole)
+    e.branch(e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, end, steps), [&] { body(e.along(end)); }, nullptr);
 }
 
-/// To row k of the panel, from `column` of it on.
-void DotOperands::storePanel(Value value, Value k, Value column) {
-  value = e.asVector(value);
-  SmallVector<Value> at = {slot, k, column};
-  e.moveTo(e.depth());
-  vector::StoreOp::create(e.builder, e.loc, value, panels, at);
+/// The words that `elements`, lined up, make.
+Value DotOperands::asWords(Value elements) {
+  const int64_t count = cast<VectorType>(elements.getType()).getNumElements() / group;
+  return group == 1 ? elements : e.make<vector::BitCastOp>(VectorType::get({count}, word), elements);
 }
 
-/// One row of b's columns for each k.
-void DotOperands::packRows(Value n, ArrayRef<int64_t> valid) {
-  assumeK(edgeOf(dot.getB(), 0), true);
-  e.unrolledLoop(e.constantIndex(0), kBound, 4, [&](Ix k) {
-    for (size_t vector = 0; vector < valid.size(); ++vector) {
-      Value column = e.constantIndex(vector * lanes), first = e.make<arith::AddIOp>(n, column);
-      storePanel(e.at(dot.getB(), {k, e.lanesFrom(first, valid[vector])}), k.at, column);
-    }
-  });
-  assumeK(edgeOf(dot.getB(), 0), false);
-}
-
-/// Blocks of lanes × lanes, read along k and turned.
-void DotOperands::packTransposed(Value n, int64_t vectors) {
-  auto edge = edgeOf(dot.getB(), 1);
-  const bool clamps = edge && isNonNegative(edge->load.getOffsets()[edge->axis]);
-  Value bound = clamps ? nBound : e.constantIndex(N), whole = e.constantIndex(K / lanes * lanes);
-  e.loop(e.constantIndex(0), e.constantIndex(vectors * lanes), lanes, [&](Ix column) {
-    Value first = e.make<arith::AddIOp>(n, column.at);
-    auto blocks = [&] {
-      if (clamps)
-        e.inside.insert({edge->load, edge->axis});
-      e.loop(e.constantIndex(0), e.least(kBound, whole), lanes,
-             [&](Ix k) { turnBlock(first, column.at, bound, k.at, lanes); });
-      if (K % lanes)
-        turnBlock(first, column.at, bound, whole, K % lanes);
-      e.inside.clear();
-    };
-    auto zeros = [&] {
-      Value zero = e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(element)));
-      e.loop(e.constantIndex(0), kBound, 1, [&](Ix k) { storePanel(zero, k.at, column.at); });
-    };
-    if (clamps)
-      e.branch(e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, first, bound), blocks, zeros);
-    else
-      blocks();
-  });
-}
-
-/// The block of b at row k, of which `valid` rows lie in the tile, and column n, to `column` of the panel. Columns from
-/// `bound` on are zero, or past the tile's last one, at which nobody looks: in their place the last one is read.
-void DotOperands::turnBlock(Value n, Value column, Value bound, Value k, int64_t valid) {
-  SmallVector<Value> block;
-  Value last = e.make<arith::SubIOp>(bound, e.constantIndex(1));
-  for (int64_t lane = 0; lane < lanes; ++lane) {
-    Value at = e.make<arith::MinSIOp>(e.make<arith::AddIOp>(n, e.constantIndex(lane)), last);
-    block.push_back(e.vectorAt(dot.getB(), {e.lanesFrom(k, valid), e.along(at)}));
-  }
-  for (int64_t half = 1; half < lanes; half *= 2) { // exchange off-diagonal blocks of size `half`
-    SmallVector<int64_t> low, high;
-    for (int64_t lane = 0; lane < lanes; ++lane) {
-      low.push_back(lane & half ? lanes + (lane ^ half) : lane);
-      high.push_back(lane & half ? lanes + lane : lane ^ half);
-    }
-    SmallVector<Value> next(block);
-    for (int64_t i = 0; i < lanes; ++i)
-      if (!(i & half)) {
-        next[i] = e.make<vector::ShuffleOp>(block[i], block[i | half], low);
-        next[i | half] = e.make<vector::ShuffleOp>(block[i], block[i | half], high);
-      }
-    block = next;
-  }
-  Value inside = e.lanesBelow(e.make<arith::SubIOp>(bound, n));
-  Value zero = e.asVector(e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(element))));
-  for (int64_t lane = 0; lane < lanes; ++lane)
-    storePanel(e.make<arith::SelectOp>(inside, block[lane], zero), e.make<arith::AddIOp>(k, e.constantIndex(lane)),
-               column);
-}
-
-bool DotOperands::prefetches() {
-  auto alongK = edgeOf(dot.getB(), 0), alongN = edgeOf(dot.getB(), 1);
-  return alongK && alongN && alongK->load == alongN->load && !turned && !packedBefore &&
-         K * N * (M + N) >= prefetchFrom;
-}
-
-void DotOperands::prefetchPanel(Value n, Value m, Value k, int64_t step) {
-  if (!prefetches())
-    return;
-  auto alongK = edgeOf(dot.getB(), 0), alongN = edgeOf(dot.getB(), 1);
-  const int64_t share = llvm::divideCeil(K, llvm::divideCeil(M, rows));
-  Value block = e.make<arith::DivUIOp>(m, e.constantIndex(rows));
-  Value first = e.make<arith::MulIOp>(block, e.constantIndex(share));
-  Index index(alongK->load.getOffsets().size(), e.fixed(0));
-  for (Value number : rowsAt(e, share, k, K, step))
-    for (int64_t vector = 0; vector < 2; ++vector) {
-      index[alongK->axis] = e.along(e.make<arith::AddIOp>(first, number));
-      index[alongN->axis] = e.along(e.make<arith::AddIOp>(n, requestFor(e, vector)));
-      e.prefetch(alongK->load, alongK->load.getOffsets(), index);
-    }
+/// A step of many columns: `row` gives the elements of all at a position along k.
+Value DotOperands::wordsAcross(function_ref<Value(Ix k)> row, Ix step) {
+  if (group == 1)
+    return row(step);
+  SmallVector<Value> rows;
+  Value first = e.make<arith::MulIOp>(step.at, e.constantIndex(group));
+  for (int64_t i = 0; i < group; ++i)
+    rows.push_back(e.asVector(row(e.along(i ? e.make<arith::AddIOp>(first, e.constantIndex(i)) : first))));
+  for (; rows.size() > 1; rows.resize(rows.size() / 2)) // of four, the even and the odd ones first
+    for (size_t i = 0, half = rows.size() / 2; i < half; ++i)
+      rows[i] = e.make<vector::InterleaveOp>(rows[i], rows[i + half]);
+  return asWords(rows[0]);
 }
 
 // --- What the micro-kernel reads ----------------------------------------------------------------------------------
 
-Value DotOperands::readA(ArrayRef<Value> row, size_t i, Value k) {
-  SmallVector<Value, 3> at = {row[i], k};
+Value DotOperands::readA(ArrayRef<Value> row, size_t i, Value step) {
+  if (group > 1 && !aPanels) {
+    SmallVector<Value> at = {row[i], e.make<arith::MulIOp>(step, e.constantIndex(group))};
+    return e.make<vector::ExtractOp>(asWords(e.make<vector::LoadOp>(VectorType::get({group}, element), a, at)), 0);
+  }
+  SmallVector<Value, 3> at = {row[i], step};
   if (aPanels)
-    at = {e.make<arith::DivUIOp>(row[0], e.constantIndex(rows)), k, e.constantIndex(i)};
+    at = {e.make<arith::DivUIOp>(row[0], e.constantIndex(panelRows)), step, e.constantIndex(i)};
   else if (swapped)
     std::swap(at[0], at[1]);
   return e.make<memref::LoadOp>(a, at);
 }
 
-Value DotOperands::readB(Value k, int64_t vector) {
-  SmallVector<Value> at = {slot, k, e.constantIndex(vector * lanes)};
-  return e.make<vector::LoadOp>(e.vectorOf(element), panels, at);
+Value DotOperands::readB(Value step, int64_t vector) {
+  SmallVector<Value> at = {slot, step, e.constantIndex(vector * lanes)};
+  return e.make<vector::LoadOp>(e.vectorOf(word), panels, at);
 }
 
 } // namespace kiln::lowering::cpu

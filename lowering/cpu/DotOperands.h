@@ -5,11 +5,11 @@
 //      is computed while packing; a transposed b is read along its rows and turned block by block in registers. A b
 //      that is the same in every step of the loops around the product is packed once, before them.
 //   2. a is read in place, one scalar at a time, where it lies whole inside its view; else a zero-padded copy is read.
-//      A column-major a is packed, `rows` elements for each k.
 
 #pragma once
 
 #include "lowering/cpu/Evaluator.h"
+#include "lowering/cpu/ProductUnit.h"
 
 namespace kiln::lowering::cpu {
 
@@ -23,10 +23,13 @@ public:
   /// Emits the copy or the packing of a, and makes room for a panel of b.
   void pack();
 
-  /// Only k below kBound, rows below mBound and columns below nBound can give sums other than zero (index type).
-  mlir::Value kBound, mBound, nBound;
-  /// The length of the sums, of the tiles.
-  int64_t depth() const { return K; }
+  /// Only steps below `steps`, rows below mBound and columns below nBound can give sums other than zero (index type).
+  mlir::Value steps, mBound, nBound;
+  /// The steps of the tiles.
+  int64_t depth() const { return K / group; }
+  /// The number of steps that begin below position `bound` along k, and the step that holds a position.
+  mlir::Value stepsBelow(mlir::Value bound);
+  mlir::Value stepAt(mlir::Value k);
   /// Positions below this one are inside `view` when the tile's dimension of `extent` begins at `offset` of `axis`.
   mlir::Value boundIn(mlir::Value view, int64_t axis, mlir::Value offset, int64_t extent);
 
@@ -34,17 +37,17 @@ public:
   /// each of its vectors. Emits its packing, if it is not packed already.
   void turnTo(mlir::Value n, llvm::ArrayRef<int64_t> valid);
   /// Emits a request for memory of the panel that begins at `n` and is packed next: a part of the share that falls to
-  /// the block of rows at `m`, and the whole share in a loop over k with this step. A transposed b comes in long
-  /// streams that the CPU sees by itself.
-  void prefetchPanel(mlir::Value n, mlir::Value m, mlir::Value k, int64_t step);
+  /// the block of rows at `m`, and the whole share in a loop over the steps that takes `stride` of them at a time. A
+  /// transposed b comes in long streams that the CPU sees by itself.
+  void prefetchPanel(mlir::Value n, mlir::Value m, mlir::Value step, int64_t stride);
   bool prefetches();
 
   /// Whether a is read from a view that may end before the tile does.
   bool isBounded() const { return mEdge && readsView; }
-  /// a at the block's i-th row, and k: a scalar. `row` holds positions that may be read.
-  mlir::Value readA(llvm::ArrayRef<mlir::Value> row, size_t i, mlir::Value k);
-  /// One vector of row k of the panel.
-  mlir::Value readB(mlir::Value k, int64_t vector);
+  /// a at the block's i-th row: one element or word. `row` holds positions that may be read.
+  mlir::Value readA(llvm::ArrayRef<mlir::Value> row, size_t i, mlir::Value step);
+  /// One vector of a row of the panel.
+  mlir::Value readB(mlir::Value step, int64_t vector);
 
 private:
   /// The part of them that packs b before the loops that do not change it, into `panels`, where `before` stands.
@@ -63,30 +66,39 @@ private:
 
   void placeA();
   void packA(mlir::Value tile);
-  void storePart(mlir::Value column, int64_t panel, int64_t first, mlir::Value k);
+  void storePart(mlir::Value column, int64_t panel, int64_t first, mlir::Value step);
   mlir::Value copyOf(mlir::Value tile, mlir::Operation *before);
   mlir::Value readView(tile::LoadOp load);
 
   void packBefore(int64_t loops);
   mlir::Value makePanels(Evaluator &at, int64_t count);
   void packPanel(mlir::Value n, llvm::ArrayRef<int64_t> valid);
-  void storePanel(mlir::Value value, mlir::Value k, mlir::Value column);
+  void storePanel(mlir::Value value, mlir::Value step, mlir::Value column);
   void packRows(mlir::Value n, llvm::ArrayRef<int64_t> valid);
   void packTransposed(mlir::Value n, int64_t vectors);
   void turnBlock(mlir::Value n, mlir::Value column, mlir::Value bound, mlir::Value k, int64_t valid);
+  mlir::Value wordsAlong(mlir::Value n, mlir::Value k, int64_t valid);
+
+  void forSteps(std::optional<Edge> edge, int64_t unroll, llvm::function_ref<void(Ix step)> body);
+  mlir::Value wordsAcross(llvm::function_ref<mlir::Value(Ix k)> row, Ix step);
+  mlir::Value asWords(mlir::Value elements);
+  mlir::Value zeroWord();
 
   tile::DotOp dot;
   Evaluator &e;
   const llvm::DenseMap<mlir::Value, mlir::Value> &buffers;
-  const mlir::Type element;
-  const int64_t M, N, K, lanes, rows;
+  const Unit unit;
+  const int64_t group;
+  const mlir::Type element, word; // the same where a step is one k
+  const int64_t M, N, K, lanes, rows, panelRows;
   const bool turned; // b lies along k in memory
   mlir::Value a;
-  mlir::Value panels;        // of b: [slot][k][column]
+  mlir::Value kBound;        // `steps` in positions
+  mlir::Value panels;        // of b: [slot][step][column]
   mlir::Value slot;          // of the panel that is read or written
   bool packedBefore = false; // every panel has its slot, else they take turns in one
   bool swapped = false;      // a is read as a[k, m]
-  bool aPanels = false;      // a is packed: [m / rows][k][m % rows]
+  bool aPanels = false;      // a is packed: [m / panelRows][step][m % panelRows]
   bool mEdge = false, readsView = false;
 };
 

@@ -10,22 +10,25 @@
 #include "lowering/cpu/DotOperands.h"
 #include "lowering/cpu/Prefetch.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
+
 using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
-/// Steps of k in the micro-kernel's loop body.
+/// Steps in the micro-kernel's loop body.
 static constexpr int64_t kUnroll = 4;
 
-/// Steps of k between two requests for memory, in a sum of K terms: a few requests even in a short one.
-static int64_t chunkOf(int64_t K) { return K < 128 ? 32 : 64; }
+/// Steps between two requests for memory, in a sum of so many: a few requests even in a short one.
+static int64_t chunkOf(int64_t depth) { return depth < 128 ? 32 : 64; }
 
 namespace {
 
 class Dot {
 public:
   Dot(tile::DotOp dot, const Destination &to, Machine machine, const DenseMap<Value, Value> &buffers)
-      : dot(dot), to(to), machine(machine), buffers(buffers), e(dot.getLoc(), machine, buffers),
+      : dot(dot), to(to), machine(machine), buffers(buffers), e(dot.getLoc(), machine, buffers), unit(unitOf(dot)),
         element(getElementTypeOrSelf(dot.getType())), M(tile::shapeOf(dot.getType())[0]),
         N(tile::shapeOf(dot.getType())[1]), lanes(machine.lanes()), rows(std::min<int64_t>(M, machine.rows())),
         operands(dot, e, buffers, rows), kChunk(chunkOf(operands.depth())) {
@@ -96,10 +99,11 @@ private:
         begin =
             e.make<arith::MulIOp>(e.make<arith::DivUIOp>(from(n, shift), e.constantIndex(rows)), e.constantIndex(rows));
     }
+    const SmallVector<Value> starts = startsOf(valid.size());
     if (whole)
-      e.loop(begin, end, rows, [&](Ix m) { block(m.at, rows, n, valid); });
+      e.loop(begin, end, rows, [&](Ix m) { block(m.at, rows, n, valid, starts); });
     if (whole < M)
-      block(e.constantIndex(whole), M - whole, n, valid);
+      block(e.constantIndex(whole), M - whole, n, valid, starts);
   }
 
   // Of a line along a triangle's edge, positions `from` one axis to `after` the other can lie inside.
@@ -115,31 +119,69 @@ private:
     return e.make<arith::MaxSIOp>(e.make<arith::AddIOp>(last, shift), e.constantIndex(0));
   }
 
-  /// Where the block of rows at m begins and ends to find other than zeros in a.
+  /// The steps from which on and up to which the block of rows at m finds other than zeros in a.
   std::pair<Value, Value> termsOf(Value m, int64_t height) {
     auto triangle = zeroOutside(dot.getA());
-    if (!triangle)
-      return {e.constantIndex(0), operands.kBound};
+    if (!triangle || unit == Unit::i8Quads) // whose sums start at what all steps add
+      return {e.constantIndex(0), operands.steps};
     Value shift = shiftOf(*triangle);
     if (!triangle->transposed)
-      return {e.constantIndex(0), e.make<arith::MinSIOp>(operands.kBound, after(m, height, shift))};
-    return {e.make<arith::MinSIOp>(operands.kBound, from(m, shift)), operands.kBound};
+      return {e.constantIndex(0), e.make<arith::MinSIOp>(operands.steps, operands.stepsBelow(after(m, height, shift)))};
+    return {e.make<arith::MinSIOp>(operands.steps, operands.stepAt(from(m, shift))), operands.steps};
+  }
+
+  /// A vector whose bytes are all 128. Added to i8 without carries it makes them unsigned, each larger by 128.
+  Value bias() { return e.asVector(e.make<arith::ConstantOp>(e.builder.getI32IntegerAttr(int32_t(0x80808080)))); }
+
+  /// Four products each of unsigned bytes x and signed bytes y, added to the lanes of `sum`.
+  Value addQuads(Value x, Value y, Value sum) {
+    auto bytes = VectorType::get({4 * lanes}, e.builder.getI8Type());
+    return e.make<LLVM::CallIntrinsicOp>(
+        sum.getType(), e.builder.getStringAttr("llvm.x86.avx512.vpdpbusd.512"),
+        ValueRange{sum, e.make<vector::BitCastOp>(bytes, x), e.make<vector::BitCastOp>(bytes, y)});
   }
 
   Value multiplyAdd(Value x, Value y, Value sum) {
+    auto pairs = VectorType::get({2 * lanes}, e.builder.getBF16Type());
+    switch (unit) {
+    case Unit::bf16Pairs:
+      return e.make<x86vector::DotBF16Op>(sum, e.make<vector::BitCastOp>(pairs, x),
+                                          e.make<vector::BitCastOp>(pairs, y));
+    case Unit::i8Quads:
+      return addQuads(e.make<arith::XOrIOp>(x, bias()), y, sum);
+    case Unit::multiplyAdd:
+      break;
+    }
     if (isa<FloatType>(element))
       return e.make<math::FmaOp>(x, y, sum);
     return e.make<arith::AddIOp>(e.make<arith::MulIOp>(x, y), sum);
   }
 
-  /// Adds column k of a times row k of b to the block's sums.
-  void rankOne(ArrayRef<Value> row, Value k, SmallVector<Value> &sums) {
+  /// What the sums of the panel's columns start at: zero, less what the bias of i8 quads adds to each.
+  SmallVector<Value> startsOf(size_t width) {
+    Value zero = e.asVector(e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(element))));
+    SmallVector<Value> starts(width, zero);
+    if (unit != Unit::i8Quads)
+      return starts;
+    starts = e.loop(e.constantIndex(0), operands.steps, 1, starts, [&](Ix step, ValueRange carried) {
+      SmallVector<Value> next(carried);
+      for (size_t j = 0; j < width; ++j)
+        next[j] = addQuads(bias(), operands.readB(step.at, j), next[j]);
+      return next;
+    });
+    for (Value &start : starts)
+      start = e.make<arith::SubIOp>(zero, start);
+    return starts;
+  }
+
+  /// Adds a step's column of a times its row of b to the block's sums.
+  void rankOne(ArrayRef<Value> row, Value step, SmallVector<Value> &sums) {
     const size_t width = sums.size() / row.size();
     SmallVector<Value> b;
     for (size_t j = 0; j < width; ++j)
-      b.push_back(operands.readB(k, j));
+      b.push_back(operands.readB(step, j));
     for (size_t i = 0; i < row.size(); ++i) {
-      Value scalar = e.asVector(operands.readA(row, i, k));
+      Value scalar = e.asVector(operands.readA(row, i, step));
       for (size_t j = 0; j < width; ++j)
         sums[i * width + j] = multiplyAdd(scalar, b[j], sums[i * width + j]);
     }
@@ -152,7 +194,7 @@ private:
     ArrayRef<Ix> columns;
   };
 
-  void block(Value m, int64_t height, Value n, ArrayRef<int64_t> valid) {
+  void block(Value m, int64_t height, Value n, ArrayRef<int64_t> valid, ArrayRef<Value> starts) {
     SmallVector<Value> row, source; // rows past the bound read the last one before it, and their sums are dropped
     Value last = e.make<arith::MaxSIOp>(e.make<arith::SubIOp>(operands.mBound, e.constantIndex(1)), e.constantIndex(0));
     for (int64_t i = 0; i < height; ++i) {
@@ -164,7 +206,9 @@ private:
       columns.push_back(e.lanesFrom(j ? e.make<arith::AddIOp>(n, e.constantIndex(j * lanes)) : n, valid[j]));
     const Block place{n, row, columns};
     Value zero = e.asVector(e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(element))));
-    SmallVector<Value> zeros(height * valid.size(), zero);
+    SmallVector<Value> begin;
+    for (int64_t i = 0; i < height; ++i)
+      llvm::append_range(begin, starts);
     Value nextPanel = e.make<arith::AddIOp>(n, e.constantIndex(2 * lanes));
     const auto [kBegin, kEnd] = termsOf(m, height);
     auto steps = [&](Value from, Value to, ValueRange sums) {
@@ -182,7 +226,7 @@ private:
       return steps(k.at, e.make<arith::MinSIOp>(end, kEnd), carried);
     };
     const bool prefetches = !to.stores.empty() || operands.prefetches() || !nextStep->empty();
-    SmallVector<Value> sums = prefetches ? e.loop(kBegin, kEnd, kChunk, zeros, chunk) : steps(kBegin, kEnd, zeros);
+    SmallVector<Value> sums = prefetches ? e.loop(kBegin, kEnd, kChunk, begin, chunk) : steps(kBegin, kEnd, begin);
     if (operands.isBounded())
       for (size_t s = 0; s < sums.size(); ++s) {
         Value counts = e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, row[s / valid.size()], operands.mBound);
@@ -302,7 +346,8 @@ private:
   const Machine machine;
   const DenseMap<Value, Value> &buffers;
   Evaluator e;
-  const Type element;
+  const Unit unit;
+  const Type element; // of the sums
   const int64_t M, N, lanes, rows;
   DotOperands operands;
   const int64_t kChunk;

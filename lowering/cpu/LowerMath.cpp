@@ -21,6 +21,8 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
 using namespace mlir;
@@ -157,6 +159,13 @@ void carryBf16AsWords(func::FuncOp func) {
           argument.setType(carriedType(argument.getType()));
     if (isa<arith::BitcastOp>(op))
       bitcasts.push_back(op);
+  });
+  func.walk([](x86vector::DotBF16Op op) { // the one instruction that knows bf16
+    OpBuilder builder(op);
+    for (OpOperand *operand : {&op.getAMutable(), &op.getBMutable()}) {
+      auto pairs = cast<VectorType>(operand->get().getType()).clone(builder.getBF16Type());
+      operand->set(vector::BitCastOp::create(builder, op.getLoc(), pairs, operand->get()));
+    }
   });
   func.walk([](tile::DimOp op) { // a view of i16 is none of the dialect's
     if (!cast<MemRefType>(op.getView().getType()).getElementType().isInteger(16))

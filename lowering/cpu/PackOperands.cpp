@@ -3,7 +3,8 @@
 //     cpu.left            where the scalars of a are read:
 //       "placed"          in the scratch memory that a, or what a is the transpose of, has anyway
 //       "view"            in the view that a is loaded from; a copy of it where it begins outside or its rows compete
-//       "panels"          in panels of a few rows each: a column-major a would touch another page at every k
+//       "panels"          in panels of a few rows each: a column-major a would touch another page at every k, and the
+//                         elements of its words lie apart
 //       "copy"            in a copy, zero where a is padded
 //     cpu.right_turned    b lies along k in memory: it is read by rows and turned in registers while it is packed
 //     cpu.right_before    b is the same in every step of so many loops around the product: it is packed before them
@@ -13,6 +14,7 @@
 #include "lowering/cpu/Passes.h"
 
 #include "lowering/cpu/Evaluator.h"
+#include "lowering/cpu/ProductUnit.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -31,11 +33,18 @@ static bool isPlaced(Value tile) {
   return !isInlinable(op) && !isa<tile::LoadOp, tile::GatherOp>(op);
 }
 
-/// Whether a product can read `tile` of `element`s where it was loaded from.
-static bool liesInView(Value tile, Type element) {
+/// Whether the last dimension of `load` that it keeps as a matrix lies side by side in memory.
+static bool hasRows(tile::LoadOp load) {
+  auto [strides, start] = load.getView().getType().getStridesAndOffset();
+  return strides.back() == 1 && tile::shapeOf(load.getType()).back() != 1;
+}
+
+/// Whether a product can read `tile` where it was loaded from, `group` neighbours along its rows at a time.
+static bool liesInView(Value tile, Type element, int64_t group) {
   auto load = tile.getDefiningOp<tile::LoadOp>();
   return load && load->hasAttr("cpu.view") && load.getPadding() == tile::Padding::Zero && !isPlaced(tile) &&
-         getElementTypeOrSelf(tile.getType()) == element && load.getView().getType().getElementType() == element;
+         getElementTypeOrSelf(tile.getType()) == element && load.getView().getType().getElementType() == element &&
+         (group == 1 || hasRows(load));
 }
 
 static StringRef placeOfLeft(tile::DotOp dot, int64_t lanes, int64_t mostRows) {
@@ -47,12 +56,15 @@ static StringRef placeOfLeft(tile::DotOp dot, int64_t lanes, int64_t mostRows) {
     tile = transpose.getSource();
     swapped = !swapped;
   }
+  const int64_t group = groupOf(unitOf(dot));
+  if (swapped && group > 1)
+    return "panels";
   if (isPlaced(tile))
     return "placed";
-  Type element = getElementTypeOrSelf(dot.getType());
-  bool inView = liesInView(tile, element);
+  Type element = getElementTypeOrSelf(dot.getA().getType());
+  bool inView = liesInView(tile, element, group);
   if (auto reshape = tile.getDefiningOp<tile::ReshapeOp>(); reshape && M != 1 && K != 1 && isPlain(reshape))
-    inView = liesInView(reshape.getSource(), element);
+    inView = liesInView(reshape.getSource(), element, group);
   if (inView && !swapped)
     return "view";
   return swapped && rows < lanes && lanes % rows == 0 ? "panels" : "copy";

@@ -4,6 +4,7 @@
 
 #include "test/devices.h"
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -24,6 +25,10 @@ std::vector<Machine> machines() {
 
 std::vector<Machine> productMachines() {
   std::vector<Machine> all = machines();
+  const std::vector<std::string> devices = test::testDevices();
+  for (const std::string &device : test::testDevices(/*everyProcessor=*/true))
+    if (std::find(devices.begin(), devices.end(), device) == devices.end())
+      all.push_back({device, bf16});
   for (const std::string &device : test::testDevices())
     if (isGpu(device))
       for (const Precision precision : {Precision::tf32, Precision::tf32x3})

@@ -23,7 +23,7 @@ struct Machine {
 };
 /// Every device with f32 and with bf16; GPUs, whose arithmetic in it is their own, with f16 too.
 std::vector<Machine> machines();
-/// The same, and GPUs with f32 whose products are rounded: for kernels with products.
+/// The same, every other processor with bf16, and GPUs with f32 whose products are rounded: for kernels with products.
 std::vector<Machine> productMachines();
 /// `cpu:generic bf16`, in GoogleTest's messages; `simulator:sm_80 tf32` where products of f32 are rounded.
 void PrintTo(const Machine &machine, std::ostream *out);

@@ -33,6 +33,16 @@ func.func @left(%a: !t) {
 
 !t = tensor<8x8xf32>
 
+func.func @unit(%a: !t) {
+  // expected-error @+1 {{expected 'cpu.unit' to be 'bf16_pairs' or 'i8_quads' on a product of such elements and of whole words along k, but got "bf16_pairs" on 'tile.dot'}}
+  %0 = tile.dot %a, %a, %a {cpu.unit = "bf16_pairs"} : !t, !t, !t
+  return
+}
+
+// -----
+
+!t = tensor<8x8xf32>
+
 func.func @before(%a: !t) {
   // expected-error @+1 {{expected 'cpu.right_before' to be a number of loops around a product, but got 1 : i64 on 'tile.dot'}}
   %0 = tile.dot %a, %a, %a {cpu.right_before = 1} : !t, !t, !t

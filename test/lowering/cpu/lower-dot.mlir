@@ -1,4 +1,4 @@
-// RUN: kiln-opt %s --cpu-widen-dots --cpu-place-tiles --cpu-pack-operands --cpu-lower-tiles --canonicalize --cse | FileCheck %s
+// RUN: kiln-opt %s --cpu-select-products='bf16-pairs=true i8-quads=true' --cpu-place-tiles --cpu-pack-operands --cpu-lower-tiles --canonicalize --cse | FileCheck %s
 
 // A right operand that no step of the loop changes is packed before it, also when it is turned over inside.
 // CHECK-LABEL: func @same_right_operand
@@ -95,5 +95,44 @@ func.func @of_rank_three(%a: memref<8x64x64xf32, strided<[4096, 64, 1]>>, %b: me
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   %d = tile.dot %l, %y, %zero : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
   tile.store %d, %c[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32, strided<[64, 1]>>
+  return
+}
+
+// Pairs along k are words: those of b are made while packing, those of a read as they lie.
+// CHECK-LABEL: func @pairs
+// CHECK-SAME: %[[A:[a-z0-9]+]]: memref<?x64xbf16
+// CHECK: %[[PANEL:.*]] = memref.alloca() {{.*}} : memref<1x32x32xi32>
+// CHECK: %[[ROWS:.*]] = vector.interleave {{.*}} : vector<16xbf16> -> vector<32xbf16>
+// CHECK: %[[WORDS:.*]] = vector.bitcast %[[ROWS]] : vector<32xbf16> to vector<16xi32>
+// CHECK: vector.store %[[WORDS]], %[[PANEL]]
+// CHECK: vector.load %{{.*}} : memref<64x64xbf16, strided<[?, 1], offset: ?>>, vector<2xbf16>
+// CHECK: x86vector.avx512.dot
+func.func @pairs(%a: memref<?x64xbf16, strided<[64, 1]>>, %b: memref<64x64xbf16, strided<[64, 1]>>,
+                 %c: memref<?x64xf32, strided<[64, 1]>>, %m: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%m, %c0] {cpu.view} : memref<?x64xbf16, strided<[64, 1]>> -> tensor<64x64xbf16>
+  %y = tile.load %b[%c0, %c0] {cpu.view} : memref<64x64xbf16, strided<[64, 1]>> -> tensor<64x64xbf16>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %d = tile.dot %x, %y, %zero : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>
+  tile.store %d, %c[%m, %c0] : tensor<64x64xf32>, memref<?x64xf32, strided<[64, 1]>>
+  return
+}
+
+// Quads are unsigned on the left: what their bias adds to the sums, 128 times each column of b, is taken off before.
+// CHECK-LABEL: func @quads
+// CHECK: %[[BIAS:.*]] = arith.constant dense<-2139062144> : vector<16xi32>
+// CHECK: scf.for
+// CHECK: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
+// CHECK: %[[START:.*]] = arith.subi
+// CHECK: arith.xori %{{.*}}, %[[BIAS]]
+// CHECK: llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.512"
+func.func @quads(%a: memref<?x64xi8, strided<[64, 1]>>, %b: memref<64x64xi8, strided<[64, 1]>>,
+                 %c: memref<?x64xi32, strided<[64, 1]>>, %m: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%m, %c0] {cpu.view} : memref<?x64xi8, strided<[64, 1]>> -> tensor<64x64xi8>
+  %y = tile.load %b[%c0, %c0] {cpu.view} : memref<64x64xi8, strided<[64, 1]>> -> tensor<64x64xi8>
+  %zero = arith.constant dense<0> : tensor<64x64xi32>
+  %d = tile.dot %x, %y, %zero : tensor<64x64xi8>, tensor<64x64xi8>, tensor<64x64xi32>
+  tile.store %d, %c[%m, %c0] : tensor<64x64xi32>, memref<?x64xi32, strided<[64, 1]>>
   return
 }

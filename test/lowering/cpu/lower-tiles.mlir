@@ -1,5 +1,5 @@
-// RUN: kiln-opt %s --cpu-widen-dots --cpu-place-tiles --cpu-pack-operands --cpu-lower-tiles --canonicalize --cse | FileCheck %s
-// RUN: kiln-opt %s --cpu-widen-dots --cpu-place-tiles --cpu-pack-operands='vector-bits=256 registers=16' --cpu-lower-tiles='vector-bits=256 registers=16' --canonicalize --cse | FileCheck %s --check-prefix=AVX2
+// RUN: kiln-opt %s --cpu-select-products --cpu-place-tiles --cpu-pack-operands --cpu-lower-tiles --canonicalize --cse | FileCheck %s
+// RUN: kiln-opt %s --cpu-select-products --cpu-place-tiles --cpu-pack-operands='vector-bits=256 registers=16' --cpu-lower-tiles='vector-bits=256 registers=16' --canonicalize --cse | FileCheck %s --check-prefix=AVX2
 
 // An elementwise chain is one loop: nothing is written but the result.
 // CHECK-LABEL: func @chain

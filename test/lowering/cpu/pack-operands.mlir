@@ -69,3 +69,27 @@ func.func @before(%a: !v, %c: !v, %n: i64) {
   }
   return
 }
+
+// A left operand of words: in its view where it lies by rows, in panels where it lies by columns, in memory of its own or
+// not; in a copy where a row's neighbours lie apart.
+// CHECK-LABEL: func @words
+// CHECK: tile.dot {{.*}} {cpu.left = "view", cpu.unit
+// CHECK: tile.dot {{.*}} {cpu.left = "panels", cpu.unit
+// CHECK: tile.dot {{.*}} {cpu.left = "panels", cpu.unit
+// CHECK: tile.dot {{.*}} {cpu.left = "copy", cpu.unit
+func.func @words(%a: memref<?x?xbf16, strided<[?, 1]>>, %apart: memref<?x?xbf16, strided<[?, 2]>>,
+                 %b: tensor<16x16xbf16>, %c: !v) {
+  %c0 = arith.constant 0 : i64
+  %zero = arith.constant dense<0.0> : !t
+  %x = tile.load %a[%c0, %c0] {cpu.view} : memref<?x?xbf16, strided<[?, 1]>> -> tensor<16x16xbf16>
+  %y = tile.load %a[%c0, %c0] {cpu.placed} : memref<?x?xbf16, strided<[?, 1]>> -> tensor<16x16xbf16>
+  %z = tile.load %apart[%c0, %c0] {cpu.view} : memref<?x?xbf16, strided<[?, 2]>> -> tensor<16x16xbf16>
+  %xt = tile.transpose %x [1, 0] : tensor<16x16xbf16> -> tensor<16x16xbf16>
+  %yt = tile.transpose %y [1, 0] : tensor<16x16xbf16> -> tensor<16x16xbf16>
+  %0 = tile.dot %x, %b, %zero {cpu.unit = "bf16_pairs"} : tensor<16x16xbf16>, tensor<16x16xbf16>, !t
+  %1 = tile.dot %xt, %b, %0 {cpu.unit = "bf16_pairs"} : tensor<16x16xbf16>, tensor<16x16xbf16>, !t
+  %2 = tile.dot %yt, %b, %1 {cpu.unit = "bf16_pairs"} : tensor<16x16xbf16>, tensor<16x16xbf16>, !t
+  %3 = tile.dot %z, %b, %2 {cpu.unit = "bf16_pairs"} : tensor<16x16xbf16>, tensor<16x16xbf16>, !t
+  tile.store %3, %c[%c0, %c0] : !t, !v
+  return
+}

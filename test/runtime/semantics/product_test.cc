@@ -2,6 +2,7 @@
 
 #include "test/runtime/semantics/semantics.h"
 
+#include <cmath>
 #include <fmt/format.h>
 
 namespace {
@@ -39,6 +40,12 @@ void hanging(View a, View b, View c, Tile m, Tile n, Tile k, HangingConfig cfg) 
 }
 const Kernel hangingKernel = kernel("hanging", hanging, hangingFields);
 
+/// A whole number as an element.
+uint64_t rawOf(Type type, int number) { return isFloat(type) ? rawOfReal(type, number) : rawOfInteger(type, number); }
+
+/// What a sum must not meet: NaN, or a number that no other makes good.
+uint64_t poisonOf(Type type) { return isFloat(type) ? rawOfReal(type, NAN) : rawOfInteger(type, 101); }
+
 class Products : public Semantics {
 protected:
   /// Small whole numbers, whose sums of products are exact, by rows or, `turned`, by columns.
@@ -47,6 +54,19 @@ protected:
     for (int64_t i = 0; i < rows * columns; ++i)
       raw.push_back(rawOfReal(f32, turned ? element(i % rows, i / rows) : element(i / columns, i % columns)));
     return tensor(f32, turned ? Shape{columns, rows} : Shape{rows, columns}, raw);
+  }
+
+  /// The same of any type, as a part of a larger one that is poison elsewhere.
+  Tensor surrounded(Type type, int64_t rows, int64_t columns, bool turned, int (*element)(int64_t, int64_t)) {
+    const int64_t height = turned ? columns : rows, width = turned ? rows : columns;
+    Raw raw((height + 2) * (width + 2), poisonOf(type));
+    for (int64_t i = 0; i < height; ++i)
+      for (int64_t j = 0; j < width; ++j)
+        raw[(i + 1) * (width + 2) + j + 1] = rawOf(type, turned ? element(j, i) : element(i, j));
+    return tensor(type, {height + 2, width + 2}, raw);
+  }
+  static TensorRef inside(const Tensor &tensor) {
+    return tensor.ref().slice(0, 1, tensor.extents()[0] - 2).slice(1, 1, tensor.extents()[1] - 2);
   }
 };
 
@@ -90,6 +110,63 @@ TEST_P(Products, OfTilesThatHangOverTheirViewsAreZeroOutside) {
       }
     }
   }
+}
+
+// Types of which some CPUs take several neighbours along k at a time.
+TEST_P(Products, OfNarrowTypesMeetNothingBesideTheirViews) {
+  const int64_t corners[][3] = {{0, 0, 0}, {3, 7, 2}, {-3, -5, 0}, {0, 0, -3}, {60, 0, 0}, {0, 0, 20}};
+  for (const Type type : {bf16, f16, i8})
+    for (const bool ta : {false, true})
+      for (const bool tb : {false, true}) {
+        const Type sums = type == i8 ? i32 : f32;
+        const Tensor a = surrounded(type, M, K, ta, leftAt), b = surrounded(type, K, N, tb, rightAt);
+        for (const auto &[m, n, k] : corners) {
+          const Tensor c = tensor(sums, {TM, TN}, Raw(TM * TN, poisonOf(sums)));
+          launch(hangingKernel, {inside(a), inside(b), c.ref(), m, n, k}, fmt::format("ta={:d},tb={:d}", ta, tb));
+          const Raw got = read(c);
+          for (int64_t i = 0; i < TM * TN; ++i) {
+            int want = 0;
+            for (int64_t s = 0; s < TK; ++s)
+              want += leftAt(m + i / TN, k + s) * rightAt(k + s, n + i % TN);
+            ASSERT_TRUE(isFloat(sums) ? same(sums, got[i], rawOf(sums, want), false) : got[i] == rawOf(sums, want))
+                << nameOf(type) << ", ta=" << ta << ", tb=" << tb << ", from " << m << ", " << n << ", " << k << ", at "
+                << i / TN << ", " << i % TN << ": expected " << want << ", but got word " << got[i];
+          }
+        }
+      }
+}
+
+struct DepthConfig {
+  int rows = 1, depth = 1;
+};
+const std::vector<Field> depthFields = {field("rows", &DepthConfig::rows), field("depth", &DepthConfig::depth)};
+
+/// c = c + a · b, of tiles that are as large as their views.
+void whole(View a, View b, View c, DepthConfig cfg) {
+  Tile left = load(a, {0, 0}, {cfg.rows, cfg.depth}),
+       right = load(b, {0, 0}, {cfg.depth, 33}); // (rows, depth), (depth, 33)
+  store(c, {0, 0}, dot(left, right, load(c, {0, 0}, {cfg.rows, 33})));
+}
+const Kernel wholeKernel = kernel("whole", whole, depthFields);
+
+// Every depth, a single row, and the numbers at both ends.
+TEST_P(Products, OfIntegersAreExact) {
+  for (const int rows : {1, 9})
+    for (const int depth : {1, 2, 4, 6, 20, 64}) {
+      Raw left = words(i8, rows * depth, 1, 5), right = words(i8, depth * 33, 3, 6),
+          before = words(i32, rows * 33, 1, 7);
+      left[0] = right[0] = rawOfInteger(i8, -128);
+      const Tensor a = tensor(i8, {rows, depth}, left), b = tensor(i8, {depth, 33}, right);
+      const Tensor c = tensor(i32, {rows, 33}, before);
+      launch(wholeKernel, {a.ref(), b.ref(), c.ref()}, fmt::format("rows={},depth={}", rows, depth));
+      const Raw got = read(c);
+      for (int64_t i = 0; i < rows * 33; ++i) {
+        int64_t want = integerOf(i32, before[i]);
+        for (int64_t k = 0; k < depth; ++k)
+          want += integerOf(i8, left[i / 33 * depth + k]) * integerOf(i8, right[k * 33 + i % 33]);
+        ASSERT_EQ(got[i], rawOfInteger(i32, want)) << rows << " rows, depth " << depth << ", element " << i;
+      }
+    }
 }
 
 KILN_ON_EVERY_DEVICE(Products);

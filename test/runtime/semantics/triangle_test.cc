@@ -8,7 +8,7 @@ namespace {
 using namespace kiln;
 using namespace kiln::test;
 
-constexpr int64_t M = 43, N = 50, K = 19;
+constexpr int64_t M = 44, N = 50, K = 18;
 
 /// The ways to write one mask: column − row ≤ limit (0 to 2), and row − column ≤ limit (3 and 4).
 struct MaskConfig {
@@ -41,7 +41,8 @@ void underMasks(View a, View b, View c, View d, View masked, View over, View tur
   Tile mask = maskOf(limit, cfg);
   Tile s = dot(load(a, {0, 0}, {M, K}), load(b, {0, 0}, {K, N})); // (M, N)
   store(masked, {0, 0}, where(mask, s * 2.0, -1.0));
-  Tile p = where(mask, s, 0.0);                                      // (M, N)
+  Tile p = where(mask, s, 0.0); // (M, N)
+  p = cast(p, c.type());
   store(over, {0, 0}, dot(p, load(c, {0, 0}, {N, K})));              // (M, K)
   store(turned, {0, 0}, dot(transpose(p), load(d, {0, 0}, {M, K}))); // (N, K)
 }
@@ -72,11 +73,11 @@ protected:
       values[i] = static_cast<double>(i * step % 7 - 3);
     return values;
   }
-  Tensor floats(Shape shape, const std::vector<double> &values) {
+  Tensor floats(Shape shape, const std::vector<double> &values, Type type = f32) {
     Raw raw;
     for (double value : values)
-      raw.push_back(rawOfReal(f32, value));
-    return tensor(f32, shape, raw);
+      raw.push_back(rawOfReal(type, value));
+    return tensor(type, shape, raw);
   }
   void expectEqual(const Tensor &got, const std::vector<double> &want, const std::string &what) {
     const Raw raw = read(got);
@@ -93,33 +94,37 @@ protected:
   }
 };
 
+// In bf16 too, which holds all sums of the first product.
 TEST_P(Triangles, ProductsUnderAMaskAreThoseOfTheWholeTile) {
-  const Tensor left = floats({M, K}, a), right = floats({K, N}, b), below = floats({N, K}, c),
-               beside = floats({M, K}, d);
-  for (int form = 0; form < 5; ++form)
-    for (const int limit : {-100, -50, -42, -9, -1, 0, 1, 8, 31, 48, 200}) {
-      const Tensor masked = floats({M, N}, std::vector<double>(M * N)),
-                   over = floats({M, K}, std::vector<double>(M * K)),
-                   turned = floats({N, K}, std::vector<double>(N * K));
-      launch(underMasksKernel,
-             {left.ref(), right.ref(), below.ref(), beside.ref(), masked.ref(), over.ref(), turned.ref(), limit},
-             "form=" + std::to_string(form));
-      std::vector<double> wantMasked, wantOver(M * K), wantTurned(N * K);
-      for (int64_t m = 0; m < M; ++m)
-        for (int64_t n = 0; n < N; ++n) {
-          const bool inside = isInside(m, n, limit, form);
-          const double s = product(m, n), p = inside ? s : 0;
-          wantMasked.push_back(inside ? 2 * s : -1);
-          for (int64_t k = 0; k < K; ++k) {
-            wantOver[m * K + k] += p * c[n * K + k];
-            wantTurned[n * K + k] += p * d[m * K + k];
+  for (const Type type : {f32, bf16}) {
+    const Tensor left = floats({M, K}, a, type), right = floats({K, N}, b, type), below = floats({N, K}, c, type),
+                 beside = floats({M, K}, d, type);
+    for (int form = 0; form < 5; ++form)
+      for (const int limit : {-100, -50, -42, -9, -1, 0, 1, 8, 31, 48, 200}) {
+        const Tensor masked = floats({M, N}, std::vector<double>(M * N)),
+                     over = floats({M, K}, std::vector<double>(M * K)),
+                     turned = floats({N, K}, std::vector<double>(N * K));
+        launch(underMasksKernel,
+               {left.ref(), right.ref(), below.ref(), beside.ref(), masked.ref(), over.ref(), turned.ref(), limit},
+               "form=" + std::to_string(form));
+        std::vector<double> wantMasked, wantOver(M * K), wantTurned(N * K);
+        for (int64_t m = 0; m < M; ++m)
+          for (int64_t n = 0; n < N; ++n) {
+            const bool inside = isInside(m, n, limit, form);
+            const double s = product(m, n), p = inside ? s : 0;
+            wantMasked.push_back(inside ? 2 * s : -1);
+            for (int64_t k = 0; k < K; ++k) {
+              wantOver[m * K + k] += p * c[n * K + k];
+              wantTurned[n * K + k] += p * d[m * K + k];
+            }
           }
-        }
-      const std::string where = "form " + std::to_string(form) + ", limit " + std::to_string(limit);
-      expectEqual(masked, wantMasked, "masked, " + where);
-      expectEqual(over, wantOver, "over, " + where);
-      expectEqual(turned, wantTurned, "turned, " + where);
-    }
+        const std::string where =
+            std::string(nameOf(type)) + ", form " + std::to_string(form) + ", limit " + std::to_string(limit);
+        expectEqual(masked, wantMasked, "masked, " + where);
+        expectEqual(over, wantOver, "over, " + where);
+        expectEqual(turned, wantTurned, "turned, " + where);
+      }
+  }
 }
 
 TEST_P(Triangles, AProductThatIsAlsoReadOutsideTheMaskIsWhole) {

@@ -1,0 +1,191 @@
+// The right operand of a matrix product: its panels.
+
+#include "lowering/cpu/DotOperands.h"
+#include "lowering/cpu/Prefetch.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::cpu {
+
+/// Size of a product from which on b is prefetched: K · N · (M + N).
+static constexpr int64_t prefetchFrom = 1 << 22;
+
+/// Two vectors, one behind the other.
+static Value joined(Evaluator &e, Value low, Value high) {
+  auto indices = llvm::to_vector(llvm::seq<int64_t>(0, 2 * cast<VectorType>(low.getType()).getNumElements()));
+  return e.make<vector::ShuffleOp>(low, high, indices);
+}
+
+Value DotOperands::makePanels(Evaluator &at, int64_t count) {
+  const int64_t height = llvm::divideCeil(depth(), lanes) * lanes; // whole blocks of k fit
+  at.moveTo(0);
+  return memref::AllocaOp::create(at.builder, at.loc, MemRefType::get({count, height, 2 * lanes}, word),
+                                  at.builder.getI64IntegerAttr(64));
+}
+
+void DotOperands::packBefore(int64_t loops) {
+  packedBefore = true;
+  Operation *outermost = dot;
+  for (int64_t i = 0; i < loops; ++i)
+    outermost = outermost->getParentOp();
+  const int64_t wide = 2 * lanes, count = llvm::divideCeil(N, wide);
+  Evaluator outside(dot.getLoc(), e.machine, buffers);
+  outside.levels.push_back({outermost->getBlock(), outermost});
+  panels = makePanels(outside, count);
+  DotOperands before(dot, outside, buffers, rows, panels);
+  forPanels(outside, N, outside.constantIndex(N), [&](Value n, ArrayRef<int64_t> valid) {
+    before.slot = outside.make<arith::DivUIOp>(n, outside.constantIndex(wide));
+    before.packPanel(n, valid);
+  });
+}
+
+void forPanels(Evaluator &e, int64_t N, Value end, function_ref<void(Value, ArrayRef<int64_t>)> body) {
+  const int64_t lanes = e.machine.lanes(), wide = 2 * lanes, whole = N / wide * wide;
+  if (whole)
+    e.loop(e.constantIndex(0), e.least(end, e.constantIndex(whole)), wide, [&](Ix n) { body(n.at, {lanes, lanes}); });
+  SmallVector<int64_t> rest;
+  for (int64_t left = N - whole; left > 0; left -= lanes)
+    rest.push_back(std::min(left, lanes));
+  if (!rest.empty())
+    body(e.constantIndex(whole), rest);
+}
+
+void DotOperands::turnTo(Value n, ArrayRef<int64_t> valid) {
+  slot = packedBefore ? e.make<arith::DivUIOp>(n, e.constantIndex(2 * lanes)) : e.constantIndex(0);
+  if (!packedBefore)
+    packPanel(n, valid);
+}
+
+void DotOperands::packPanel(Value n, ArrayRef<int64_t> valid) {
+  if (turned)
+    return packTransposed(n, valid.size());
+  const bool masksAreFree = e.machine.vectorBits == 512;
+  whereInside(masksAreFree ? std::nullopt : edgeOf(dot.getB(), 1), N, [&] { packRows(n, valid); });
+}
+
+/// Positions of k below the bound lie inside an operand's view when they do not begin before it.
+void DotOperands::assumeK(std::optional<Edge> edge, bool holds) {
+  if (!edge || !isNonNegative(edge->load.getOffsets()[edge->axis]))
+    return;
+  if (holds)
+    e.inside.insert({edge->load, edge->axis});
+  else
+    e.inside.erase({edge->load, edge->axis});
+}
+
+/// To a row of the panel, from `column` of it on.
+void DotOperands::storePanel(Value value, Value step, Value column) {
+  value = e.asVector(value);
+  SmallVector<Value> at = {slot, step, column};
+  e.moveTo(e.depth());
+  vector::StoreOp::create(e.builder, e.loc, value, panels, at);
+}
+
+/// One row of b's columns for each step.
+void DotOperands::packRows(Value n, ArrayRef<int64_t> valid) {
+  forSteps(edgeOf(dot.getB(), 0), 4, [&](Ix step) {
+    for (size_t vector = 0; vector < valid.size(); ++vector) {
+      Value column = e.constantIndex(vector * lanes);
+      Ix columns = e.lanesFrom(e.make<arith::AddIOp>(n, column), valid[vector]);
+      storePanel(wordsAcross([&](Ix k) { return e.at(dot.getB(), {k, columns}); }, step), step.at, column);
+    }
+  });
+}
+
+/// Blocks of lanes × lanes elements or words, read along k and turned.
+void DotOperands::packTransposed(Value n, int64_t vectors) {
+  auto edge = edgeOf(dot.getB(), 1);
+  const bool clamps = edge && isNonNegative(edge->load.getOffsets()[edge->axis]);
+  const int64_t span = lanes * group; // of a block, along k
+  Value bound = clamps ? nBound : e.constantIndex(N), whole = e.constantIndex(K / span * span);
+  e.loop(e.constantIndex(0), e.constantIndex(vectors * lanes), lanes, [&](Ix column) {
+    Value first = e.make<arith::AddIOp>(n, column.at);
+    auto blocks = [&] {
+      if (clamps)
+        e.inside.insert({edge->load, edge->axis});
+      e.loop(e.constantIndex(0), e.least(kBound, whole), span,
+             [&](Ix k) { turnBlock(first, column.at, bound, k.at, span); });
+      if (K % span)
+        turnBlock(first, column.at, bound, whole, K % span);
+      e.inside.clear();
+    };
+    auto zeros = [&] {
+      e.loop(e.constantIndex(0), steps, 1, [&](Ix step) { storePanel(zeroWord(), step.at, column.at); });
+    };
+    if (clamps)
+      e.branch(e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, first, bound), blocks, zeros);
+    else
+      blocks();
+  });
+}
+
+Value DotOperands::zeroWord() { return e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(word))); }
+
+/// A vector of elements or words of column n along k, of which `valid` positions lie in the tile.
+Value DotOperands::wordsAlong(Value n, Value k, int64_t valid) {
+  SmallVector<Value> parts;
+  Value zeros = e.asVector(e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(element))));
+  for (int64_t part = 0; part < group; ++part) {
+    Ix ks = e.lanesFrom(part ? e.make<arith::AddIOp>(k, e.constantIndex(part * lanes)) : k,
+                        std::clamp<int64_t>(valid - part * lanes, 0, lanes));
+    parts.push_back(ks.valid ? e.vectorAt(dot.getB(), {ks, e.along(n)}) : zeros);
+  }
+  for (; parts.size() > 1; parts.resize(parts.size() / 2))
+    for (size_t i = 0; i < parts.size() / 2; ++i)
+      parts[i] = joined(e, parts[2 * i], parts[2 * i + 1]);
+  return asWords(parts[0]);
+}
+
+/// The block of b at row k, of which `valid` rows lie in the tile, and column n, to `column` of the panel. Columns from
+/// `bound` on are zero, or past the tile's last one, at which nobody looks: in their place the last one is read.
+void DotOperands::turnBlock(Value n, Value column, Value bound, Value k, int64_t valid) {
+  SmallVector<Value> block;
+  Value last = e.make<arith::SubIOp>(bound, e.constantIndex(1));
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    Value at = e.make<arith::MinSIOp>(e.make<arith::AddIOp>(n, e.constantIndex(lane)), last);
+    block.push_back(wordsAlong(at, k, valid));
+  }
+  for (int64_t half = 1; half < lanes; half *= 2) { // exchange off-diagonal blocks of size `half`
+    SmallVector<int64_t> low, high;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      low.push_back(lane & half ? lanes + (lane ^ half) : lane);
+      high.push_back(lane & half ? lanes + lane : lane ^ half);
+    }
+    SmallVector<Value> next(block);
+    for (int64_t i = 0; i < lanes; ++i)
+      if (!(i & half)) {
+        next[i] = e.make<vector::ShuffleOp>(block[i], block[i | half], low);
+        next[i | half] = e.make<vector::ShuffleOp>(block[i], block[i | half], high);
+      }
+    block = next;
+  }
+  Value inside = e.lanesBelow(e.make<arith::SubIOp>(bound, n));
+  Value zero = e.asVector(zeroWord()), step = stepAt(k);
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    storePanel(e.make<arith::SelectOp>(inside, block[lane], zero), e.make<arith::AddIOp>(step, e.constantIndex(lane)),
+               column);
+}
+
+bool DotOperands::prefetches() {
+  auto alongK = edgeOf(dot.getB(), 0), alongN = edgeOf(dot.getB(), 1);
+  return alongK && alongN && alongK->load == alongN->load && !turned && !packedBefore &&
+         K * N * (M + N) >= prefetchFrom;
+}
+
+void DotOperands::prefetchPanel(Value n, Value m, Value step, int64_t stride) {
+  if (!prefetches())
+    return;
+  auto alongK = edgeOf(dot.getB(), 0), alongN = edgeOf(dot.getB(), 1);
+  const int64_t share = llvm::divideCeil(K, llvm::divideCeil(M, rows));
+  Value block = e.make<arith::DivUIOp>(m, e.constantIndex(rows));
+  Value first = e.make<arith::MulIOp>(block, e.constantIndex(share));
+  Index index(alongK->load.getOffsets().size(), e.fixed(0));
+  for (Value number : rowsAt(e, share, step, depth(), stride))
+    for (int64_t vector = group == 1 ? 0 : 1; vector < 2; ++vector) { // both vectors of words come from one line
+      index[alongK->axis] = e.along(e.make<arith::AddIOp>(first, number));
+      index[alongN->axis] = e.along(e.make<arith::AddIOp>(n, requestFor(e, vector)));
+      e.prefetch(alongK->load, alongK->load.getOffsets(), index);
+    }
+}
+
+} // namespace kiln::lowering::cpu

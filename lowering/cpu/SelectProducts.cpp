@@ -1,0 +1,68 @@
+// Decides what computes each product, and writes it on the product.
+//
+//     cpu.unit
+//       "bf16_pairs"      bf16 · bf16 + f32, two terms at a time
+//       "i8_quads"        i8 · i8 + i32, four terms at a time
+//
+// Such a unit reads the terms that it takes at a time as one word: the product's depth is a number of whole words.
+// Narrow operands of every other product are widened, as tiles of their own: what comes after sees one element type in
+// it.
+//
+//     %0 = tile.dot %a, %b, %acc : tensor<8x16xf16>, tensor<16x32xf16>, tensor<8x32xf32>
+//     // becomes
+//     %1 = arith.extf %a : tensor<8x16xf16> to tensor<8x16xf32>
+//     %2 = arith.extf %b : tensor<16x32xf16> to tensor<16x32xf32>
+//     %0 = tile.dot %1, %2, %acc : tensor<8x16xf32>, tensor<16x32xf32>, tensor<8x32xf32>
+
+#include "lowering/cpu/Passes.h"
+
+#include "dialect/tile/TileDialect.h"
+#include "lowering/cpu/CpuDialect.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::cpu {
+
+#define GEN_PASS_DEF_SELECTPRODUCTS
+#include "lowering/cpu/Passes.h.inc"
+
+namespace {
+struct SelectProducts : impl::SelectProductsBase<SelectProducts> {
+  using SelectProductsBase::SelectProductsBase;
+
+  void runOnOperation() override {
+    getOperation().walk([&](tile::DotOp dot) {
+      if (StringRef unit = unitFor(dot); !unit.empty()) {
+        dot->setAttr("cpu.unit", StringAttr::get(&getContext(), unit));
+        return;
+      }
+      widen(dot, dot.getAMutable());
+      widen(dot, dot.getBMutable());
+    });
+  }
+
+  /// The name of the unit that computes `dot`; empty where that is multiply-adds.
+  StringRef unitFor(tile::DotOp dot) const {
+    Type operand = getElementTypeOrSelf(dot.getA().getType());
+    const int64_t depth = tile::shapeOf(dot.getA().getType())[1];
+    if (bf16Pairs && operand.isBF16() && depth % 2 == 0)
+      return "bf16_pairs";
+    if (i8Quads && operand.isInteger(8) && depth % 4 == 0)
+      return "i8_quads";
+    return "";
+  }
+
+  static void widen(tile::DotOp dot, OpOperand &operand) {
+    Type element = cast<RankedTensorType>(dot.getType()).getElementType();
+    auto type = cast<RankedTensorType>(operand.get().getType());
+    if (type.getElementType() == element)
+      return;
+    OpBuilder b(dot);
+    auto wide = RankedTensorType::get(type.getShape(), element);
+    operand.set(isa<FloatType>(element) ? arith::ExtFOp::create(b, dot.getLoc(), wide, operand.get()).getResult()
+                                        : arith::ExtSIOp::create(b, dot.getLoc(), wide, operand.get()).getResult());
+  }
+};
+} // namespace
+
+} // namespace kiln::lowering::cpu

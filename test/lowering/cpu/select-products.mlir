@@ -1,0 +1,56 @@
+// RUN: kiln-opt %s --cpu-select-products | FileCheck %s
+// RUN: kiln-opt %s --cpu-select-products='bf16-pairs=true i8-quads=true' | FileCheck %s --check-prefix=UNITS
+
+// CHECK-LABEL: func @bf16
+// CHECK: %[[A:.*]] = arith.extf %{{.*}} : tensor<8x16xbf16> to tensor<8x16xf32>
+// CHECK: %[[B:.*]] = arith.extf %{{.*}} : tensor<16x32xbf16> to tensor<16x32xf32>
+// CHECK: tile.dot %[[A]], %[[B]], %{{.*}} : tensor<8x16xf32>, tensor<16x32xf32>, tensor<8x32xf32>
+// UNITS-LABEL: func @bf16
+// UNITS-NOT: arith.extf
+// UNITS: tile.dot %{{.*}} {cpu.unit = "bf16_pairs"} : tensor<8x16xbf16>, tensor<16x32xbf16>, tensor<8x32xf32>
+func.func @bf16(%a: tensor<8x16xbf16>, %b: tensor<16x32xbf16>, %c: tensor<8x32xf32>) -> tensor<8x32xf32> {
+  %0 = tile.dot %a, %b, %c : tensor<8x16xbf16>, tensor<16x32xbf16>, tensor<8x32xf32>
+  return %0 : tensor<8x32xf32>
+}
+
+// No unit takes f16.
+// UNITS-LABEL: func @f16
+// UNITS-COUNT-2: arith.extf
+// UNITS: tile.dot %{{[^{]*}} : tensor<8x16xf32>
+func.func @f16(%a: tensor<8x16xf16>, %b: tensor<16x32xf16>, %c: tensor<8x32xf32>) -> tensor<8x32xf32> {
+  %0 = tile.dot %a, %b, %c : tensor<8x16xf16>, tensor<16x32xf16>, tensor<8x32xf32>
+  return %0 : tensor<8x32xf32>
+}
+
+// CHECK-LABEL: func @integers
+// CHECK-COUNT-2: arith.extsi {{.*}} to tensor<8x8xi32>
+// CHECK: tile.dot {{.*}} : tensor<8x8xi32>, tensor<8x8xi32>, tensor<8x8xi32>
+// UNITS-LABEL: func @integers
+// UNITS-NOT: arith.extsi
+// UNITS: tile.dot %{{.*}} {cpu.unit = "i8_quads"}
+func.func @integers(%a: tensor<8x8xi8>, %c: tensor<8x8xi32>) -> tensor<8x8xi32> {
+  %0 = tile.dot %a, %a, %c : tensor<8x8xi8>, tensor<8x8xi8>, tensor<8x8xi32>
+  return %0 : tensor<8x8xi32>
+}
+
+// A depth that is no number of whole words.
+// UNITS-LABEL: func @part_of_a_word
+// UNITS-COUNT-2: arith.extf {{.*}} to tensor<7x7xf32>
+// UNITS-COUNT-2: arith.extsi {{.*}} to tensor<6x6xi32>
+// UNITS-NOT: cpu.unit
+// UNITS: return
+func.func @part_of_a_word(%a: tensor<7x7xbf16>, %b: tensor<7x7xf32>, %c: tensor<6x6xi8>, %d: tensor<6x6xi32>)
+    -> (tensor<7x7xf32>, tensor<6x6xi32>) {
+  %0 = tile.dot %a, %a, %b : tensor<7x7xbf16>, tensor<7x7xbf16>, tensor<7x7xf32>
+  %1 = tile.dot %c, %c, %d : tensor<6x6xi8>, tensor<6x6xi8>, tensor<6x6xi32>
+  return %0, %1 : tensor<7x7xf32>, tensor<6x6xi32>
+}
+
+// Operands of the sums' own type stay.
+// CHECK-LABEL: func @wide
+// CHECK-NOT: arith.ext
+// CHECK: return
+func.func @wide(%a: tensor<8x8xf64>) -> tensor<8x8xf64> {
+  %0 = tile.dot %a, %a, %a : tensor<8x8xf64>, tensor<8x8xf64>, tensor<8x8xf64>
+  return %0 : tensor<8x8xf64>
+}
