@@ -19,10 +19,13 @@ static Tile product(View a, View b, Tile m, Tile n, Tile begin, Tile end, Tile a
   return acc;
 }
 
+/// The type that products of elements of `view` are summed in.
+static Type sumsOf(View view) { return view.type() == i8 ? i32 : f32; }
+
 /// The tile at (m, n), over all of K.
 static Tile product(View a, View b, Tile m, Tile n, const MatmulConfig &cfg) {
   Tile K = a.dim(cfg.ta ? 0 : 1);
-  return product(a, b, m, n, zeros(i64, {}), K, zeros(f32, {cfg.bm, cfg.bn}), cfg);
+  return product(a, b, m, n, zeros(i64, {}), K, zeros(sumsOf(a), {cfg.bm, cfg.bn}), cfg);
 }
 
 /// A tile of a matrix or a piece of a vector, in f32.
@@ -33,7 +36,7 @@ static void matmul(View a, View b, View c, MatmulConfig cfg) {
   Tile m = program_id(0) * cfg.bm, n = program_id(1) * cfg.bn;
   Tile y = product(a, b, m, n, cfg); // (BM, BN)
   if (cfg.accumulate)
-    y += loadFloat(c, {m, n}, {cfg.bm, cfg.bn});
+    y += cast(load(c, {m, n}, {cfg.bm, cfg.bn}), sumsOf(a));
   store(c, {m, n}, cast(y, c.type()));
 }
 

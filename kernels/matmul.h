@@ -4,9 +4,10 @@
 //     layout nt:  C = A · Bᵀ     A (M, K), B (N, K)     dx = dy · Wᵀ
 //     layout tn:  C = Aᵀ · B     A (K, M), B (K, N)     dW = xᵀ · dy
 //
-// C is (M, N). A and B have one type, f32, bf16 or f16; products are summed in f32. Matrices may have any row
-// stride. A program computes one (BM, BN) tile of C and walks K in steps of BK. Each element's sum has an
-// order that depends on BK and the split alone, never on the number of threads.
+// C is (M, N). A and B have one type, f32, bf16 or f16; products are summed in f32. `planMatmul` also takes i8, of
+// which C gets the sums in i32, exact where they fit. Matrices may have any row stride. A program computes one (BM, BN)
+// tile of C and walks K in steps of BK. Each element's sum has an order that depends on BK and the split alone, never
+// on the number of threads.
 
 #pragma once
 

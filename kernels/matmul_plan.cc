@@ -94,16 +94,16 @@ struct Extents {
 };
 
 static Extents expectProduct(const char *plan, Layout layout, const TensorRef &a, const TensorRef &b,
-                             const TensorRef &c) {
+                             const TensorRef &c, bool ofIntegers = false) {
   expectRank(plan, "a", a, 2);
   expectRank(plan, "b", b, 2);
   const bool ta = layout == Layout::tn, tb = layout == Layout::nt;
   const int64_t M = a.extents[ta], K = a.extents[!ta], N = b.extents[!tb];
   expectShape(plan, "b", b, tb ? Shape{N, K} : Shape{K, N});
   expectShape(plan, "c", c, {M, N});
-  expectFloat(plan, "a", a);
+  ofIntegers ? expectType(plan, "a", a, {f32, bf16, f16, i8}) : expectFloat(plan, "a", a);
   expectType(plan, "b", b, {a.type});
-  expectFloat(plan, "c", c);
+  a.type == i8 ? expectType(plan, "c", c, {i32}) : expectFloat(plan, "c", c);
   return {M, N, K, a.type};
 }
 
@@ -130,7 +130,7 @@ static Plan tiles(const Kernel &kernel, Extents e, const MatmulConfig &config, s
 
 Plan planMatmul(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
                 bool accumulate, const std::optional<MatmulConfig> &config) {
-  const Extents e = expectProduct("matmul", layout, a, b, c);
+  const Extents e = expectProduct("matmul", layout, a, b, c, /*ofIntegers=*/true);
   return tiles(matmulKernel, e, choose(target, layout, e, config, accumulate ? Epilogue::accumulate : Epilogue::light),
                {a, b, c});
 }

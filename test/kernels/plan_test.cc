@@ -80,7 +80,7 @@ TEST(Plan, WrongRank) {
 // A wrong type shows the types that are right.
 TEST(Plan, WrongType) {
   expectMessage([] { planMatmul(cpu, Layout::nn, tensor({4, 5}, i32), tensor({5, 7}), tensor({4, 7})); },
-                "'matmul': expected 'a' of type f32 or bf16 or f16, but got i32");
+                "'matmul': expected 'a' of type f32 or bf16 or f16 or i8, but got i32");
   expectMessage([] { planMatmul(cpu, Layout::nn, tensor({4, 5}, bf16), tensor({5, 7}), tensor({4, 7})); },
                 "'matmul': expected 'b' of type bf16, but got f32");
   expectMessage([] { planCrossEntropyLoss(cpu, tensor({4, 5}), tensor({4}), tensor({4}), 5); },

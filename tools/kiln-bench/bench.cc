@@ -8,8 +8,9 @@
 
 using namespace kiln;
 
-Tensor bench::randomTensor(const Setting &setting, const Shape &extents, uint64_t seed, float scale) {
-  Tensor tensor(setting.device, Type::f32, extents);
+Tensor bench::randomTensor(const Setting &setting, const Shape &extents, uint64_t seed) {
+  Tensor tensor(setting.device, setting.type, extents);
+  const float scale = isFloat(setting.type) ? 1 : 127;
   std::minstd_rand generator(static_cast<uint32_t>(seed * 2654435761u + 1));
   std::vector<float> values(static_cast<size_t>(tensor.count()));
   for (float &value : values)

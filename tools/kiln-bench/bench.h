@@ -17,6 +17,7 @@ struct Setting {
   /// Small shapes, measured once: that every row comes, not how fast anything is.
   bool quick = false;
   std::optional<Precision> precision = {}; // of products of f32, where one is asked for
+  Type type = Type::f32;                   // of operands
 
   /// The device's target, with that precision.
   Target target() const {
@@ -34,7 +35,8 @@ struct Setting {
   bool isHost() const { return std::holds_alternative<CpuFacts>(device->target().facts); }
 };
 
-/// fp32 products of a GPT-2 124M step and their ragged neighbours, beside oneDNN; and their errors.
+/// Products of a GPT-2 124M step and their ragged neighbours, beside oneDNN, narrow ones also beside those of f32; and
+/// their errors.
 void benchMatmul(Setting &setting);
 /// Causal attention forward and backward on useful work, beside the product rate of the same run.
 void benchAttention(Setting &setting);
@@ -54,8 +56,9 @@ void benchPtxas(Setting &setting);
 /// The simulator of PTX: products, instructions, decoding; with its checks off and on, beside their budgets.
 void benchSimulator(Setting &setting);
 
-/// A tensor of `extents` filled with numbers spread evenly over (−scale, scale), the same for the same seed.
-Tensor randomTensor(const Setting &setting, const Shape &extents, uint64_t seed, float scale = 1);
+/// A tensor of the setting's type, filled with numbers spread evenly over (−1, 1), integers over (−127, 127), the same
+/// for the same seed.
+Tensor randomTensor(const Setting &setting, const Shape &extents, uint64_t seed);
 /// A tensor of zeros.
 Tensor zeroTensor(const Setting &setting, const Shape &extents, Type type = Type::f32);
 
@@ -74,10 +77,14 @@ private:
   std::shared_ptr<Tensor> workspace;
 };
 
-/// Row-major fp32 product by oneDNN: C (M, N) = op(A) · op(B), op by the two flags. False on a device whose memory is
-/// not the host's, and when this kiln-bench was built without it.
-bool hasPeerMatmul(const Setting &setting);
-void peerMatmul(bool transposeA, bool transposeB, int64_t M, int64_t N, int64_t K, const float *a, int64_t lda,
-                const float *b, int64_t ldb, float *c, int64_t ldc);
+/// C (M, N) = op(A) · op(B), sums of length K, op by the two flags; all dense by rows.
+struct PeerProduct {
+  bool transposeA, transposeB;
+  int64_t M, N, K;
+};
+/// oneDNN's way to compute it. None on a device whose memory is not the host's, for types that it does not multiply on
+/// this machine, and when this kiln-bench was built without it.
+std::optional<Contender> peerOf(const Setting &setting, const PeerProduct &product, const Tensor &a, const Tensor &b,
+                                Tensor &c);
 
 } // namespace kiln::bench

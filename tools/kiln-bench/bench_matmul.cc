@@ -1,4 +1,4 @@
-// fp32 matrix products. Twelve products make the blocks of a GPT-2 124M step (forward, input gradient and weight
+// Matrix products. Twelve products make the blocks of a GPT-2 124M step (forward, input gradient and weight
 // gradient of four linear layers), three more its output layer; each is measured at 256 and at 1024 tokens, and again
 // with every extent a little off what hardware likes. Then the errors: against double precision, ours and oneDNN's.
 
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
 
 using namespace kiln;
 
@@ -29,9 +30,18 @@ struct Product {
   double flops() const { return 2.0 * static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K); }
 };
 
-/// Ratios to the peer, for the means at the end.
+/// Ratios to each peer, for the means at the end.
 struct Ratios {
-  std::vector<double> products, weightGradients;
+  std::map<std::string, std::vector<double>> products, weightGradients;
+
+  void add(const Product &p, const std::string &peer, double ratio) {
+    (p.isWeightGradient() ? weightGradients : products)[peer].push_back(ratio);
+  }
+  void add(const Ratios &others) {
+    for (auto member : {&Ratios::products, &Ratios::weightGradients})
+      for (const auto &[peer, ratios] : others.*member)
+        (this->*member)[peer].insert((this->*member)[peer].end(), ratios.begin(), ratios.end());
+  }
 };
 
 } // namespace
@@ -59,54 +69,87 @@ static std::vector<Product> productsOfStep(int64_t tokens, bool ragged) {
 }
 
 static Plan planOf(const bench::Setting &setting, const Product &p, const Tensor &a, const Tensor &b, const Tensor &c) {
-  if (p.isWeightGradient())
+  if (p.isWeightGradient() && isFloat(a.type()))
     return planWeightGradient(setting.target(), a, b, c, {});
   return planMatmul(setting.target(), p.layout, a, b, c);
 }
 
-static bench::Contender peerOf(const Product &p, const Tensor &a, const Tensor &b, Tensor &c) {
-  return [&a, &b, &c, p] {
-    bench::peerMatmul(p.layout == Layout::tn, p.layout == Layout::nt, p.M, p.N, p.K,
-                      static_cast<const float *>(a.data()), a.extents()[1], static_cast<const float *>(b.data()),
-                      b.extents()[1], static_cast<float *>(c.data()), p.N);
-  };
+static bench::PeerProduct peerProduct(const Product &p) {
+  return {p.layout == Layout::tn, p.layout == Layout::nt, p.M, p.N, p.K};
+}
+
+/// Gradients of weights are f32 like the sums, other results as narrow as their operands; sums of i8 are i32.
+static Type typeOfC(const Product &p, Type operands) {
+  return operands == Type::i8 ? Type::i32 : p.isWeightGradient() ? Type::f32 : operands;
 }
 
 /// A speed is worth nothing when the product is wrong: both sums are within K · ε of the true one, operands being
-/// below 1.
+/// below 1, and rounded once more where C is narrow. Integers are equal.
 static void expectClose(const Product &p, const Tensor &got, const Tensor &want) {
   std::vector<float> a = got.downloadFloats(), b = want.downloadFloats();
-  double bound = 2.0 * static_cast<double>(p.K) * 0x1p-23;
-  for (size_t i = 0; i < a.size(); ++i)
-    if (!(std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])) <= bound))
+  const double sums = isFloat(got.type()) ? 2.0 * static_cast<double>(p.K) * 0x1p-23 : 0;
+  const double rounding = got.type() == Type::bf16 ? 0x1p-7 : 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double x = static_cast<double>(a[i]), y = static_cast<double>(b[i]);
+    if (!(std::abs(x - y) <= sums + rounding * std::abs(y)))
       throw Error(fmt::format("{}: element {} is {}, but the peer's is {}", p.text(), i, a[i], b[i]), Fault::internal);
+  }
 }
+
+/// One product with operands and result of its own.
+struct Operands {
+  Operands(const bench::Setting &setting, const Product &p)
+      : a(bench::randomTensor(setting, p.shapeOfA(), 1)), b(bench::randomTensor(setting, p.shapeOfB(), 2)),
+        c(bench::zeroTensor(setting, {p.M, p.N}, typeOfC(p, setting.type))) {}
+  Tensor a, b, c;
+};
 
 static void measureProduct(bench::Setting &setting, const Product &p, Ratios &ratios) {
-  Tensor a = bench::randomTensor(setting, p.shapeOfA(), 1), b = bench::randomTensor(setting, p.shapeOfB(), 2);
-  Tensor c = bench::zeroTensor(setting, {p.M, p.N}), peerC = bench::zeroTensor(setting, {p.M, p.N});
-  std::vector<bench::Contender> contenders = {bench::Runner(setting, planOf(setting, p, a, b, c))};
-  if (bench::hasPeerMatmul(setting))
-    contenders.push_back(peerOf(p, a, b, peerC));
-  std::vector<double> seconds = setting.measure(contenders, 0.03);
-  bench::Row row{.bench = "matmul", .shape = p.text(), .metric = "gflops", .value = p.flops() / seconds[0] / 1e9};
-  if (bench::hasPeerMatmul(setting)) {
-    expectClose(p, c, peerC);
-    row.peer = "onednn";
-    row.peerValue = p.flops() / seconds[1] / 1e9;
-    (p.isWeightGradient() ? ratios.weightGradients : ratios.products).push_back(row.value / row.peerValue);
+  Operands own(setting, p);
+  Tensor peerC = bench::zeroTensor(setting, {p.M, p.N}, own.c.type());
+  std::vector<bench::Contender> contenders = {bench::Runner(setting, planOf(setting, p, own.a, own.b, own.c))};
+  std::vector<const char *> names = {"kiln"};
+  if (const auto peer = bench::peerOf(setting, peerProduct(p), own.a, own.b, peerC)) {
+    contenders.push_back(*peer);
+    names.push_back("onednn");
   }
-  setting.report.add(row);
+  std::optional<Operands> wide;
+  if (setting.type != Type::f32) {
+    bench::Setting floats = setting;
+    floats.type = Type::f32;
+    wide.emplace(floats, p);
+    contenders.push_back(bench::Runner(floats, planOf(floats, p, wide->a, wide->b, wide->c)));
+    names.push_back("f32");
+  }
+  const std::vector<double> seconds = setting.measure(contenders, 0.03);
+  const auto rate = [&](size_t i) { return p.flops() / seconds[i] / 1e9; };
+  bench::Row row{
+      .bench = "matmul", .shape = p.text(), .metric = "gflops", .value = rate(0), .dtype = nameOf(setting.type)};
+  if (names.size() == 1)
+    setting.report.add(row);
+  for (size_t i = 1; i < names.size(); ++i) {
+    if (names[i] == std::string("onednn"))
+      expectClose(p, own.c, peerC);
+    row.peer = names[i];
+    row.peerValue = rate(i);
+    ratios.add(p, names[i], rate(0) / rate(i));
+    setting.report.add(row);
+  }
 }
 
-static void addMeans(bench::Setting &setting, const char *name, const std::vector<double> &ratios) {
-  if (ratios.empty())
-    return;
-  setting.report.add({.bench = "matmul", .shape = name, .metric = "ratio_mean", .value = bench::geometricMean(ratios)});
-  setting.report.add({.bench = "matmul",
-                      .shape = name,
-                      .metric = "ratio_min",
-                      .value = *std::min_element(ratios.begin(), ratios.end())});
+static void addMeans(bench::Setting &setting, const std::string &name, const Ratios &all) {
+  for (const auto &[products, what] : {std::pair{&all.products, "fwd and dX"}, {&all.weightGradients, "dW"}})
+    for (const auto &[peer, ratios] : *products) {
+      bench::Row row{.bench = "matmul",
+                     .shape = fmt::format("{}, {}, to {}", what, name, peer),
+                     .metric = "ratio_mean",
+                     .value = bench::geometricMean(ratios),
+                     .dtype = nameOf(setting.type)};
+      setting.report.add(row);
+      row.metric = "ratio_min";
+      row.value = *std::min_element(ratios.begin(), ratios.end());
+      setting.report.add(row);
+    }
 }
 
 /// Largest distance of C from the product in double precision.
@@ -134,14 +177,18 @@ static void measureErrors(bench::Setting &setting) {
   for (int64_t K : setting.quick ? std::vector<int64_t>{768} : std::vector<int64_t>{768, 3072, 50257})
     for (Layout layout : {Layout::nn, Layout::nt, Layout::tn}) {
       Product p{"error", layout, 128, 96, K};
-      Tensor a = bench::randomTensor(setting, p.shapeOfA(), 3), b = bench::randomTensor(setting, p.shapeOfB(), 4);
-      Tensor c = bench::zeroTensor(setting, {p.M, p.N}), peerC = bench::zeroTensor(setting, {p.M, p.N});
-      bench::Runner(setting, planOf(setting, p, a, b, c))();
-      bench::Row row{.bench = "matmul", .shape = p.text(), .metric = "max_error", .value = largestError(p, a, b, c)};
-      if (bench::hasPeerMatmul(setting)) {
-        peerOf(p, a, b, peerC)();
+      Operands own(setting, p);
+      Tensor peerC = bench::zeroTensor(setting, {p.M, p.N}, own.c.type());
+      bench::Runner(setting, planOf(setting, p, own.a, own.b, own.c))();
+      bench::Row row{.bench = "matmul",
+                     .shape = p.text(),
+                     .metric = "max_error",
+                     .value = largestError(p, own.a, own.b, own.c),
+                     .dtype = nameOf(setting.type)};
+      if (const auto peer = bench::peerOf(setting, peerProduct(p), own.a, own.b, peerC)) {
+        (*peer)();
         row.peer = "onednn";
-        row.peerValue = largestError(p, a, b, peerC);
+        row.peerValue = largestError(p, own.a, own.b, peerC);
       }
       setting.report.add(row);
     }
@@ -152,17 +199,16 @@ void bench::benchMatmul(Setting &setting) {
   for (bool ragged : {false, true}) {
     Ratios ratios;
     for (int64_t tokens : setting.quick ? std::vector<int64_t>{32} : std::vector<int64_t>{256, 1024}) {
-      setting.report.section(fmt::format("products of GPT-2 124M, {} tokens{}", tokens, ragged ? ", ragged" : ""));
+      setting.report.section(fmt::format("{} products of GPT-2 124M, {} tokens{}", nameOf(setting.type), tokens,
+                                         ragged ? ", ragged" : ""));
       for (const Product &product : productsOfStep(tokens, ragged))
         measureProduct(setting, product, ratios);
     }
     setting.report.section(ragged ? "ragged: ratios" : "aligned: ratios");
-    addMeans(setting, ragged ? "fwd and dX, ragged" : "fwd and dX, aligned", ratios.products);
-    addMeans(setting, ragged ? "dW, ragged" : "dW, aligned", ratios.weightGradients);
-    all.products.insert(all.products.end(), ratios.products.begin(), ratios.products.end());
-    all.weightGradients.insert(all.weightGradients.end(), ratios.weightGradients.begin(), ratios.weightGradients.end());
+    addMeans(setting, ragged ? "ragged" : "aligned", ratios);
+    all.add(ratios);
   }
-  addMeans(setting, "fwd and dX, all", all.products);
-  addMeans(setting, "dW, all", all.weightGradients);
-  measureErrors(setting);
+  addMeans(setting, "all", all);
+  if (isFloat(setting.type))
+    measureErrors(setting);
 }

@@ -59,7 +59,7 @@ static void measureStep(bench::Setting &setting, const std::string &name, const 
     trainer.update();
   }};
   if (setting.isHost())
-    contenders.emplace_back([&] { bench::runMultiplyAdds(setting.threads, bench::peakRounds); });
+    contenders.emplace_back([&] { bench::runPeak(bench::coreUnits().front(), setting.threads); });
   const std::vector<double> seconds = setting.measure(contenders);
   std::string shape = fmt::format("{} B={} T={}", name, B, T);
   setting.report.add({.bench = "step", .shape = shape, .metric = "ms", .value = 1e3 * seconds[0]});
@@ -69,7 +69,7 @@ static void measureStep(bench::Setting &setting, const std::string &name, const 
   rate.value = flopsOfStep(config, B) / seconds[0] / 1e9;
   if (setting.isHost()) {
     rate.peer = "fma_peak";
-    rate.peerValue = bench::runMultiplyAdds(setting.threads, bench::peakRounds) / seconds[1] / 1e9;
+    rate.peerValue = bench::runPeak(bench::coreUnits().front(), setting.threads) / seconds[1] / 1e9;
   }
   setting.report.add(rate);
   setting.report.add({.bench = "step",

@@ -1,4 +1,4 @@
-// The two loops behind machine.h. Each is written once for AVX-512 and once for AVX2 (the lowest CPU Kiln compiles
+// The loops behind machine.h. Those of f32 are written once for AVX-512 and once for AVX2 (the lowest CPU Kiln compiles
 // for), and picked by what the processor says it has.
 
 #include "tools/kiln-bench/machine.h"
@@ -55,6 +55,41 @@ __attribute__((target("avx2,fma"))) static float multiplyAdds256(int64_t rounds)
   return std::accumulate(lanes, lanes + 8, 0.0f);
 }
 
+// Sums of narrow products grow slowly enough to stay numbers, or wrap.
+__attribute__((target("avx512f,avx512bf16"))) static float pairs512(int64_t rounds) {
+  __m512 sums[chains];
+  for (__m512 &sum : sums)
+    sum = _mm512_setzero_ps();
+  const __m512bh ones = _mm512_cvtne2ps_pbh(_mm512_set1_ps(1), _mm512_set1_ps(1));
+  for (int64_t round = 0; round < rounds; ++round)
+#pragma GCC unroll 16
+    for (int u = 0; u < unrolled; ++u)
+#pragma GCC unroll 12
+      for (__m512 &sum : sums)
+        sum = _mm512_dpbf16_ps(sum, ones, ones);
+  __m512 total = sums[0];
+  for (int i = 1; i < chains; ++i)
+    total = _mm512_add_ps(total, sums[i]);
+  return _mm512_reduce_add_ps(total);
+}
+
+__attribute__((target("avx512f,avx512vnni"))) static float quads512(int64_t rounds) {
+  __m512i sums[chains];
+  for (__m512i &sum : sums)
+    sum = _mm512_setzero_si512();
+  const __m512i ones = _mm512_set1_epi8(1);
+  for (int64_t round = 0; round < rounds; ++round)
+#pragma GCC unroll 16
+    for (int u = 0; u < unrolled; ++u)
+#pragma GCC unroll 12
+      for (__m512i &sum : sums)
+        sum = _mm512_dpbusd_epi32(sum, ones, ones);
+  __m512i total = sums[0];
+  for (int i = 1; i < chains; ++i)
+    total = _mm512_add_epi32(total, sums[i]);
+  return static_cast<float>(_mm512_reduce_add_epi32(total));
+}
+
 __attribute__((target("avx512f"))) static void copy512(float *to, const float *from, int64_t count) {
   int64_t i = 0;
   for (; i + 64 <= count; i += 64) {
@@ -94,14 +129,21 @@ static void onThreads(int threads, llvm::function_ref<void(int)> part) {
   });
 }
 
-double kiln::bench::runMultiplyAdds(int threads, int64_t rounds) {
+std::vector<CoreUnit> kiln::bench::coreUnits() {
+  std::vector<CoreUnit> units = {isWide() ? CoreUnit{"fma", multiplyAdds512, 16} : CoreUnit{"fma", multiplyAdds256, 8}};
+  if (__builtin_cpu_supports("avx512bf16"))
+    units.push_back({"bf16 pairs", pairs512, 32});
+  if (__builtin_cpu_supports("avx512vnni"))
+    units.push_back({"i8 quads", quads512, 64});
+  return units;
+}
+
+double kiln::bench::runPeak(const CoreUnit &unit, int threads, int64_t rounds) {
   std::vector<float> results(static_cast<size_t>(threads));
-  onThreads(threads, [&](int t) {
-    results[static_cast<size_t>(t)] = isWide() ? multiplyAdds512(rounds) : multiplyAdds256(rounds);
-  });
+  onThreads(threads, [&](int t) { results[static_cast<size_t>(t)] = unit.run(rounds); });
   // The results are used, so that no compiler may drop the loops.
   bool finite = std::all_of(results.begin(), results.end(), [](float r) { return std::isfinite(r); });
-  return finite ? 2.0 * (isWide() ? 16 : 8) * chains * unrolled * static_cast<double>(rounds) * threads : 0;
+  return finite ? 2.0 * unit.products * chains * unrolled * static_cast<double>(rounds) * threads : 0;
 }
 
 void kiln::bench::copyFloats(float *to, const float *from, int64_t count, int threads) {
