@@ -24,13 +24,13 @@ constexpr int64_t vocab = 11, width = 8, context = 5;
 /// logits = table · (x + down · gelu(up · x)) with x = table[token] + places[position].
 class TokenMlp : public Model {
 public:
-  TokenMlp()
-      : embedding(list, {"table", "places"}, vocab, context, width, 0.5),
+  explicit TokenMlp(Type type = f32)
+      : element(type), embedding(list, {"table", "places"}, vocab, context, width, 0.5),
         mlp(list, {{"up", "up offset"}, {"down", "down offset"}}, width, 0.3, 0.3) {
     list.place();
   }
   const ParameterList &parameters() const override { return list; }
-  Type type() const override { return f32; }
+  Type type() const override { return element; }
   std::vector<Shape> inputs(int64_t sequences) const override {
     const int64_t rows = targets(sequences), distinct = std::min(vocab, rows);
     return {{rows}, {rows}, {distinct}, {distinct + 1}, {rows}};
@@ -77,9 +77,19 @@ public:
 private:
   static TensorRef take(Build &b, int64_t rows) { return b.take("logits", {rows, vocab}); }
 
+  Type element;
   ParameterList list;
   Embedding embedding;
   Mlp mlp;
+};
+
+/// The same in f16, with a gradient that no loss scale keeps from overflowing.
+class Overflowing : public TokenMlp {
+public:
+  Overflowing() : TokenMlp(f16) {}
+  void gradient(Build &b, const MicroBatch &micro, float scale) const override {
+    TokenMlp::gradient(b, micro, 1e9f * scale);
+  }
 };
 
 /// Sequences in which a token t is followed by 3 t + `shift`, modulo the vocabulary, from a random first token.
@@ -111,8 +121,8 @@ private:
 
 class LoopTest : public testing::Test {
 protected:
-  /// 24 steps of two micro-batches each, or those that `o` lets it take.
-  void run(RunOptions o, int32_t shift = 1) {
+  /// 24 steps of `model`, two micro-batches each, or those that `o` lets it take.
+  void run(RunOptions o, const Model &model, int32_t shift = 1) {
     o.machine = {.device = kiln::test::testDevices()[0], .threads = 2};
     o.saveEvery = 5;
     verify(o);
@@ -145,7 +155,9 @@ protected:
 
   inline static const TrainSettings settings = {
       .batch = 2, .accumulate = 2, .steps = 24, .warmup = 2, .rate = 0.1, .evaluateEvery = 8, .seed = 3};
-  const TokenMlp model;
+  /// The same of a layer in f32.
+  void run(const RunOptions &o, int32_t shift = 1) { run(o, TokenMlp(), shift); }
+
   const TemporaryFolder folder;
 };
 
@@ -185,6 +197,19 @@ TEST_F(LoopTest, GoesOnWithTheSameDataOnly) {
   run({.out = folder / "run", .stopAfter = 1});
   expectError([&] { run({.out = folder / "run", .resume = true}, /*shift=*/2); },
               {"expected the data that the checkpoint was trained on ('counting', 7 bytes, hash 0000000000000001)"});
+}
+
+// A scale of 65536 halves sixteen times, in steps that are skipped and logged; an overflow with a scale of 1, which no
+// other can cure, ends the run with an error and a checkpoint.
+TEST_F(LoopTest, OverflowsThatDoNotEndAreAnError) {
+  const std::string text = errorOf([&] { run({.out = folder / "run"}, Overflowing()); });
+  EXPECT_NE(text.find("expected a finite loss and gradient at step 17, but got "), std::string::npos) << text;
+  EXPECT_NE(text.find(" with a loss scale of 1; a lower --lr may help; step 16 is saved"), std::string::npos) << text;
+  const std::vector<std::string> log = rows(folder / "run");
+  ASSERT_EQ(log.size(), 16u);
+  for (const std::string &row : log)
+    EXPECT_TRUE(nlohmann::json::parse(row).at("skipped").get<bool>()) << row;
+  EXPECT_EQ(readRunState(checkpointPath(folder / "run", 16)).updates, 0);
 }
 
 } // namespace

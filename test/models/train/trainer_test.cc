@@ -50,36 +50,51 @@ protected:
   void step(int64_t number) {
     device->events.clear();
     device->launched.clear();
-    trainer.beginStep(1e-3, number);
+    trainer->beginStep(1e-3, number);
     for (int64_t micro = 0; micro < 2; ++micro)
-      trainer.addGradient({std::vector<int32_t>(16, 3), std::vector<int32_t>(16, 5)}, micro);
-    norm = trainer.update().gradientNorm;
+      trainer->addGradient({std::vector<int32_t>(16, 3), std::vector<int32_t>(16, 5)}, micro);
+    result = trainer->update();
+  }
+  /// A model of `type` with its first weights.
+  void begin(Type type) {
+    Gpt2Config config = {1, 2, 16, 8, 32};
+    config.type = type;
+    network.emplace(config);
+    trainer.emplace(device, *network, TrainSettings{.batch = 2, .accumulate = 2, .clip = 1e-3});
+    trainer->initialize(1);
   }
 
-  const Network network{{1, 2, 16, 8, 32}};
   const std::shared_ptr<Recorder> device = std::make_shared<Recorder>(Device::open(GetParam()));
-  Trainer trainer{device, network, {.batch = 2, .accumulate = 2, .clip = 1e-3}};
-  double norm = 0;
+  std::optional<Network> network;
+  std::optional<Trainer> trainer;
+  StepResult result;
 };
 
-// Nothing is waited for and nothing read until the last launch of a step, though it clips; then once.
+// Nothing is waited for and nothing read until the last launch of a step, though it clips and scales the loss; then
+// once.
 TEST_P(TrainerTest, AStepReadsTheDeviceAtItsEndOnly) {
-  trainer.initialize(1);
-  step(1);
-  EXPECT_GT(norm, 1e-3);
-  const size_t last = device->events.find_last_of('l');
-  ASSERT_NE(last, std::string::npos);
-  EXPECT_EQ(device->events.find_first_not_of("ul"), last + 1) << device->events;
-  EXPECT_EQ(device->events.substr(last + 1), "sd");
+  for (const Type type : {f32, f16}) {
+    begin(type);
+    step(1);
+    EXPECT_GT(result.gradientNorm, 1e-3);
+    const size_t last = device->events.find_last_of('l');
+    ASSERT_NE(last, std::string::npos);
+    EXPECT_EQ(device->events.find_first_not_of("ul"), last + 1) << device->events;
+    EXPECT_EQ(device->events.substr(last + 1), "sd");
+  }
 }
 
-// Every step launches the same code in the same order, whatever its rate and norm.
+// Every step launches the same code in the same order, whatever its rate and norm, and also when its update is skipped.
 TEST_P(TrainerTest, StepsAreTheSameLaunches) {
-  trainer.initialize(1);
-  step(1);
-  const std::vector<const Executable *> first = device->launched;
-  step(2);
-  EXPECT_EQ(device->launched, first);
+  for (const Type type : {f32, f16}) {
+    begin(type);
+    step(1);
+    const std::vector<const Executable *> first = device->launched;
+    trainer->setLossScale({type == f16 ? 0x1p24 : 1, 0});
+    step(2);
+    EXPECT_EQ(result.applied, type == f32);
+    EXPECT_EQ(device->launched, first);
+  }
 }
 
 KILN_ON_DEVICES(TrainerTest);
