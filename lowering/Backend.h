@@ -74,7 +74,8 @@ public:
 };
 
 /// The backend of a target: "cpu" or "native" (this machine), "cpu:NAME" or NAME for a CPU by LLVM's name, each
-/// followed by ":generic" for the oracle; "sm_80" or another architecture for a GPU. Throws Error for a name that is
+/// followed by ":generic" for the oracle, or by ":amx" for products on AMX's tiles, which are emulated where the
+/// processor has none; "sm_80" or another architecture for a GPU. Throws Error for a name that is
 /// none, and for a machine that Kiln does not run on.
 std::shared_ptr<const Backend> openBackend(const std::string &name);
 

@@ -164,6 +164,7 @@ def SelectProducts : Pass<"cpu-select-products", "::mlir::func::FuncOp"> {
     Option<"bf16Pairs", "bf16-pairs", "bool", "false", "the CPU adds pairs of products of bf16 (avx512_bf16), faster than "
            "it widens and multiplies them">,
     Option<"i8Quads", "i8-quads", "bool", "false", "the CPU adds four products of i8 at a time (avx512_vnni)">,
+    Option<"tiles", "tiles", "bool", "false", "the CPU multiplies tiles of bf16 and i8 (AMX): they go before the others">,
   ];
 }
 
@@ -207,11 +208,22 @@ def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
-                           "::mlir::x86vector::X86VectorDialect", "::mlir::LLVM::LLVMDialect"];
+                           "::mlir::x86vector::X86VectorDialect", "::mlir::amx::AMXDialect",
+                           "::mlir::LLVM::LLVMDialect"];
   let options = [
     Option<"vectorBits", "vector-bits", "OneOf<256, 512>", "512", "width of a native vector">,
     Option<"registers", "registers", "OneOf<16, 32>", "32", "native vector registers">,
   ];
+}
+
+def EmulateAmx : Pass<"cpu-emulate-amx", "::mlir::func::FuncOp"> {
+  let summary = "does what AMX's instructions do on any CPU";
+  let description = [{
+    For tests, on machines without AMX, of the code that uses it: the target `cpu:NAME:amx`. A tile becomes a vector of two
+    dimensions, and a product of tiles loops over their elements.
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
 // --- Shared by both CPU pipelines --------------------------------------------------------------------------------------

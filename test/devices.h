@@ -27,8 +27,10 @@ inline std::vector<std::string> testDevices(bool everyProcessor = false) {
   if (const char *name = std::getenv("KILN_TEST_DEVICE"))
     return {name};
   std::vector<std::string> devices = {"cpu"};
-  if (everyProcessor && __builtin_cpu_supports("avx512vl")) // it has no units for narrow products, as "cpu" may have
-    devices.push_back("cpu:x86-64-v4");
+  if (everyProcessor && __builtin_cpu_supports("avx512vl")) {
+    devices.push_back("cpu:x86-64-v4"); // has no units for narrow products, as "cpu" may have
+    devices.push_back("cpu:amx");       // emulates them where the processor has no AMX
+  }
   if (everyProcessor)
     devices.push_back("cpu:x86-64-v3");
   devices.push_back("simulator:sm_80");

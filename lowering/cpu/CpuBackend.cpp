@@ -8,6 +8,7 @@
 
 #include "lowering/cpu/CpuBackend.h"
 
+#include "dialect/dsl/Types.h"
 #include "lowering/cpu/CpuDialect.h"
 #include "lowering/cpu/CpuTarget.h"
 #include "lowering/cpu/EmitObject.h"
@@ -25,6 +26,8 @@
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
+#include "mlir/Dialect/AMX/AMXDialect.h"
+#include "mlir/Dialect/AMX/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -63,8 +66,10 @@ static constexpr Stage cpuStages[] = {{"linalg", "generic-lower-to-linalg"},
 namespace {
 class CpuBackend : public Backend {
 public:
-  CpuBackend(std::string name, CpuTarget target, bool isOracle)
-      : target(std::move(target)), isOracle(isOracle), targetName(std::move(name)), codeKey(keyOf()) {}
+  /// With `amx`, products are as on a CPU that has it, whether this one does or not.
+  CpuBackend(std::string name, CpuTarget target, bool isOracle, bool amx)
+      : target(std::move(target)), isOracle(isOracle), emulatesTiles(amx && !this->target.tiles),
+        targetName(std::move(name)), codeKey(keyOf()) {}
 
   const std::string &name() const override { return targetName; }
   const std::string &key() const override { return codeKey; }
@@ -86,23 +91,27 @@ public:
 
 private:
   std::string keyOf() const {
-    return llvm::join(llvm::ArrayRef<std::string>{isOracle ? "generic" : "fast", target.cpu, target.features,
-                                                  std::to_string(target.vectorBits), std::to_string(target.registers)},
+    return llvm::join(llvm::ArrayRef<std::string>{isOracle        ? "generic"
+                                                  : emulatesTiles ? "amx"
+                                                                  : "fast",
+                                                  target.cpu, target.features, std::to_string(target.vectorBits),
+                                                  std::to_string(target.registers)},
                       ";");
   }
   void addLoopPasses(mlir::OpPassManager &pm) const;
   void addLlvmPasses(mlir::OpPassManager &pm) const;
 
   const CpuTarget target;
-  const bool isOracle;
+  const bool isOracle, emulatesTiles;
   const std::string targetName, codeKey;
 };
 } // namespace
 
 void CpuBackend::registerDialects(mlir::DialectRegistry &registry) const {
-  registry
-      .insert<CpuDialect, mlir::linalg::LinalgDialect, mlir::vector::VectorDialect, mlir::x86vector::X86VectorDialect,
-              mlir::cf::ControlFlowDialect, mlir::affine::AffineDialect, mlir::ub::UBDialect>();
+  registry.insert<CpuDialect, mlir::amx::AMXDialect, mlir::linalg::LinalgDialect, mlir::vector::VectorDialect,
+                  mlir::x86vector::X86VectorDialect, mlir::cf::ControlFlowDialect, mlir::affine::AffineDialect,
+                  mlir::ub::UBDialect>();
+  mlir::registerConvertAMXToLLVMInterface(registry);
   mlir::arith::registerConvertArithToLLVMInterface(registry);
   mlir::cf::registerConvertControlFlowToLLVMInterface(registry);
   mlir::registerConvertFuncToLLVMInterface(registry);
@@ -121,10 +130,12 @@ void CpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const
     pm.addNestedPass<FuncOp>(createForwardLoads());
     pm.addNestedPass<FuncOp>(createPinCarriedTiles());
     pm.addNestedPass<FuncOp>(createFuseEpilogues({target.vectorBits}));
-    pm.addNestedPass<FuncOp>(createSelectProducts({target.bf16Pairs, target.i8Quads}));
+    pm.addNestedPass<FuncOp>(createSelectProducts({target.bf16Pairs, target.i8Quads, target.tiles || emulatesTiles}));
     pm.addNestedPass<FuncOp>(createPlaceTiles());
     pm.addNestedPass<FuncOp>(createPackOperands({target.vectorBits, target.registers}));
     pm.addNestedPass<FuncOp>(createLowerTiles({target.vectorBits, target.registers}));
+    if (emulatesTiles)
+      pm.addNestedPass<FuncOp>(createEmulateAmx());
   }
   addLoopPasses(pm);
   if (until != "loops")
@@ -151,6 +162,7 @@ void CpuBackend::addLlvmPasses(mlir::OpPassManager &pm) const {
   mlir::ConvertVectorToLLVMPassOptions vectors;
   vectors.force32BitVectorIndices = false; // 32 bits would make a mask of a large offset wrong
   vectors.x86Vector = true;
+  vectors.amx = true;
   pm.addPass(mlir::createConvertVectorToLLVMPass(vectors));
   pm.addPass(mlir::createConvertToLLVMPass()); // all other dialects in one walk
   pm.addPass(mlir::createReconcileUnrealizedCastsPass());
@@ -159,9 +171,14 @@ void CpuBackend::addLlvmPasses(mlir::OpPassManager &pm) const {
 std::shared_ptr<const Backend> openBackend(const std::string &name) {
   llvm::StringRef processor = name;
   const bool isOracle = processor.consume_back(":generic");
+  const bool amx = !isOracle && processor.consume_back(":amx");
   if (!processor.consume_front("cpu:") && processor == "cpu")
     processor = "native";
-  return std::make_shared<CpuBackend>(name, cpuNamed(processor.str()), isOracle);
+  CpuTarget target = cpuNamed(processor.str());
+  if (amx && target.vectorBits < 512)
+    throw Error("target '" + name + "': expected a processor with AVX-512, but '" + target.cpu + "' has not got it",
+                Fault::device);
+  return std::make_shared<CpuBackend>(name, std::move(target), isOracle, amx);
 }
 
 } // namespace kiln::lowering::cpu

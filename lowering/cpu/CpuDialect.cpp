@@ -2,7 +2,7 @@
 
 #include "lowering/cpu/CpuDialect.h"
 
-#include "dialect/tile/TileDialect.h"
+#include "lowering/cpu/ProductUnit.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -33,12 +33,11 @@ static bool hasLoops(tile::DotOp dot, Attribute count) {
   return isNumberFrom(1, count);
 }
 
-/// Whether the unit of this name computes such products.
-static bool isComputedBy(tile::DotOp dot, StringRef unit) {
+/// Whether there is a unit of this name that computes such products.
+static bool isComputedBy(tile::DotOp dot, StringRef name) {
   Type element = getElementTypeOrSelf(dot.getA().getType());
   const int64_t depth = tile::shapeOf(dot.getA().getType())[1];
-  return unit == "bf16_pairs" ? element.isBF16() && depth % 2 == 0
-                              : unit == "i8_quads" && element.isInteger(8) && depth % 4 == 0;
+  return llvm::any_of(units, [&](const UnitInfo &info) { return info.name == name && takes(info, element, depth); });
 }
 
 LogicalResult CpuDialect::verifyOperationAttribute(Operation *op, NamedAttribute named) {
@@ -64,7 +63,7 @@ LogicalResult CpuDialect::verifyOperationAttribute(Operation *op, NamedAttribute
   if (name == "cpu.unit") {
     auto unit = dyn_cast<StringAttr>(value);
     return expect(dot && unit && isComputedBy(dot, unit.getValue()),
-                  "'bf16_pairs' or 'i8_quads' on a product of such elements and of whole words along k");
+                  "a unit on a product of its elements and of whole words along k");
   }
   if (name == "cpu.left") {
     auto place = dyn_cast<StringAttr>(value);

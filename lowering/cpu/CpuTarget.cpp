@@ -13,14 +13,25 @@
 
 #include <algorithm>
 #include <memory>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace kiln::lowering::cpu {
 
+/// Whether the system lets this process use AMX's tiles: Linux wants to be asked, once for all threads.
+static bool mayUseTiles() {
+  constexpr long requestPermission = 0x1023, tileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
+}
+
 static std::string hostFeatures() {
   std::vector<std::string> features;
-  for (const auto &feature : llvm::sys::getHostCPUFeatures())
-    features.push_back((feature.second ? "+" : "-") + feature.first().str());
+  const auto host = llvm::sys::getHostCPUFeatures();
+  const bool refusesTiles = host.lookup("amx-tile") && !mayUseTiles();
+  for (const auto &feature : host) {
+    const bool isThere = feature.second && !(refusesTiles && feature.first().starts_with("amx-"));
+    features.push_back((isThere ? "+" : "-") + feature.first().str());
+  }
   std::sort(features.begin(), features.end());
   std::string text;
   for (const std::string &feature : features)
@@ -53,6 +64,7 @@ static void deriveNumbers(CpuTarget &target, Fault whose) {
   // Intel's cores add pairs of bf16 at half the rate of multiply-adds, AMD's at twice that rate.
   target.bf16Pairs = avx512 && info->checkFeatures("+avx512bf16") && target.cpu.starts_with("znver");
   target.i8Quads = avx512 && info->checkFeatures("+avx512vnni");
+  target.tiles = avx512 && info->checkFeatures("+amx-tile,+amx-bf16,+amx-int8");
 }
 
 /// The bytes that sysconf knows under `name`, or `otherwise`: virtual machines often say 0.

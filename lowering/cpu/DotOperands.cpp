@@ -12,7 +12,7 @@ DotOperands::DotOperands(tile::DotOp dot, Evaluator &e, const DenseMap<Value, Va
       element(getElementTypeOrSelf(dot.getA().getType())), word(group == 1 ? element : e.builder.getI32Type()),
       M(tile::shapeOf(dot.getType())[0]), N(tile::shapeOf(dot.getType())[1]), K(tile::shapeOf(dot.getA().getType())[1]),
       lanes(e.machine.lanes()), rows(rows), panelRows(group == 1 ? rows : e.machine.rows()),
-      turned(dot->hasAttr("cpu.right_turned")) {}
+      isTurned(dot->hasAttr("cpu.right_turned")) {}
 
 DotOperands::DotOperands(tile::DotOp dot, Evaluator &before, const DenseMap<Value, Value> &buffers, int64_t rows,
                          Value panels)
@@ -114,6 +114,8 @@ void DotOperands::placeA() {
     a = readView((reshape ? reshape.getSource() : tile).getDefiningOp<tile::LoadOp>());
   } else if (place == "placed") {
     a = buffers.lookup(tile);
+  } else if (hasTiles(unit)) {
+    copyBlocks(tile);
   } else if (place == "panels") {
     packA(tile);
   } else {
@@ -172,8 +174,8 @@ Value DotOperands::copyOf(Value tile, Operation *before) {
 }
 
 /// The tile in its view as a memref of rank 2 (M, K), of which only positions below the bounds may be read. A copy,
-/// where the tile begins before the view, a word lies across its end, or its rows lie a multiple of 4 KB apart, give or
-/// take a line, and would compete for one set of the cache.
+/// where the tile begins before the view, a word or a block of tiles lies across its end, or its rows lie a multiple of
+/// 4 KB apart, give or take a line, and would compete for one set of the cache.
 Value DotOperands::readView(tile::LoadOp load) {
   auto view = load.getView().getType();
   auto extents = tile::shapeOf(load.getType());
@@ -203,10 +205,13 @@ Value DotOperands::readView(tile::LoadOp load) {
     Value apart = e.make<arith::RemUIOp>(near, e.constantIndex(page));
     require(arith::CmpIPredicate::ugt, apart, e.constantIndex(2 * line));
   }
-  if (auto edge = edgeOf(dot.getA(), 1); edge && group > 1) { // words lie whole inside
-    Value rest = e.make<arith::RemUIOp>(boundOf(edge, K), e.constantIndex(group));
-    require(arith::CmpIPredicate::eq, rest, e.constantIndex(0));
+  if (auto edge = edgeOf(dot.getA(), 1); edge && group > 1) { // words, or rows of tiles, lie whole inside
+    const int64_t whole = hasTiles(unit) ? tileWords * group : group;
+    require(arith::CmpIPredicate::eq, e.make<arith::RemUIOp>(boundOf(edge, K), e.constantIndex(whole)),
+            e.constantIndex(0));
   }
+  if (auto edge = edgeOf(dot.getA(), 0); edge && hasTiles(unit)) // no row but a's own is read
+    require(arith::CmpIPredicate::eq, boundOf(edge, M), e.constantIndex(M));
   SmallVector<int64_t> shape = {M, K};
   const int64_t dynamic = ShapedType::kDynamic;
   auto layout = StridedLayoutAttr::get(e.builder.getContext(), dynamic, {dynamic, strides[kept[1]] == 1 ? 1 : dynamic});

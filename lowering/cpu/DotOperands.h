@@ -3,8 +3,14 @@
 //
 //   1. b is packed into panels of two vectors of columns, one row of the panel for each k. Whatever b is computed from
 //      is computed while packing; a transposed b is read along its rows and turned block by block in registers. A b
-//      that is the same in every step of the loops around the product is packed once, before them.
+//      that is the same in every step of the loops around the product is packed once, before them. (DotPanels.cpp)
 //   2. a is read in place, one scalar at a time, where it lies whole inside its view; else a zero-padded copy is read.
+//      A column-major a is packed, a few elements for each k. (DotOperands.cpp)
+//   3. AMX reads tiles of both. (DotTiles.cpp)
+//
+// A unit that takes several terms at a time (ProductUnit.h) has a *word* where multiply-adds have an element: so many
+// neighbours along k, those past the end of an operand 0, since what memory holds there may be NaN. The rows of a panel
+// and the scalars of a are words, and a *step* along k is one of them.
 
 #pragma once
 
@@ -30,6 +36,8 @@ public:
   /// The number of steps that begin below position `bound` along k, and the step that holds a position.
   mlir::Value stepsBelow(mlir::Value bound);
   mlir::Value stepAt(mlir::Value k);
+  /// The steps of the tiles that hold steps below `count`.
+  mlir::Value wholeTiles(mlir::Value count);
   /// Positions below this one are inside `view` when the tile's dimension of `extent` begins at `offset` of `axis`.
   mlir::Value boundIn(mlir::Value view, int64_t axis, mlir::Value offset, int64_t extent);
 
@@ -48,6 +56,10 @@ public:
   mlir::Value readA(llvm::ArrayRef<mlir::Value> row, size_t i, mlir::Value step);
   /// One vector of a row of the panel.
   mlir::Value readB(mlir::Value step, int64_t vector);
+  /// Emits, on AMX's tiles, the sums of the block of 2 · tileRows rows from m on and the panel, of the whole tiles'
+  /// steps in [begin, end), and stores them to `sums`, a memref of as many rows. `between` is called in each step.
+  void multiplyTiles(mlir::Value m, mlir::Value begin, mlir::Value end, mlir::Value sums,
+                     llvm::function_ref<void(mlir::Value step)> between);
 
 private:
   /// The part of them that packs b before the loops that do not change it, into `panels`, where `before` stands.
@@ -70,6 +82,10 @@ private:
   mlir::Value copyOf(mlir::Value tile, mlir::Operation *before);
   mlir::Value readView(tile::LoadOp load);
 
+  mlir::Value loadTile(mlir::Value memory, llvm::ArrayRef<mlir::Value> at);
+  void copyBlocks(mlir::Value tile);
+  void turnBlocks(mlir::Value tile);
+
   void packBefore(int64_t loops);
   mlir::Value makePanels(Evaluator &at, int64_t count);
   void packPanel(mlir::Value n, llvm::ArrayRef<int64_t> valid);
@@ -91,7 +107,7 @@ private:
   const int64_t group;
   const mlir::Type element, word; // the same where a step is one k
   const int64_t M, N, K, lanes, rows, panelRows;
-  const bool turned; // b lies along k in memory
+  const bool isTurned; // b lies along k in memory
   mlir::Value a;
   mlir::Value kBound;        // `steps` in positions
   mlir::Value panels;        // of b: [slot][step][column]
@@ -101,6 +117,9 @@ private:
   bool aPanels = false;      // a is packed: [m / panelRows][step][m % panelRows]
   bool mEdge = false, readsView = false;
 };
+
+/// The vectors of a square block, turned over.
+llvm::SmallVector<mlir::Value> turned(Evaluator &e, llvm::SmallVector<mlir::Value> block);
 
 /// Emits `body` for every panel of N columns that begins below `end`; `valid` as for `turnTo`.
 void forPanels(Evaluator &e, int64_t N, mlir::Value end,

@@ -57,10 +57,16 @@ void DotOperands::turnTo(Value n, ArrayRef<int64_t> valid) {
 }
 
 void DotOperands::packPanel(Value n, ArrayRef<int64_t> valid) {
-  if (turned)
-    return packTransposed(n, valid.size());
   const bool masksAreFree = e.machine.vectorBits == 512;
-  whereInside(masksAreFree ? std::nullopt : edgeOf(dot.getB(), 1), N, [&] { packRows(n, valid); });
+  if (isTurned)
+    packTransposed(n, valid.size());
+  else
+    whereInside(masksAreFree ? std::nullopt : edgeOf(dot.getB(), 1), N, [&] { packRows(n, valid); });
+  if (hasTiles(unit)) // whole tiles are read
+    e.loop(steps, wholeTiles(steps), 1, [&](Ix step) {
+      for (int64_t vector = 0; vector < 2; ++vector)
+        storePanel(zeroWord(), step.at, e.constantIndex(vector * lanes));
+    });
 }
 
 /// Positions of k below the bound lie inside an operand's view when they do not begin before it.
@@ -136,15 +142,8 @@ Value DotOperands::wordsAlong(Value n, Value k, int64_t valid) {
   return asWords(parts[0]);
 }
 
-/// The block of b at row k, of which `valid` rows lie in the tile, and column n, to `column` of the panel. Columns from
-/// `bound` on are zero, or past the tile's last one, at which nobody looks: in their place the last one is read.
-void DotOperands::turnBlock(Value n, Value column, Value bound, Value k, int64_t valid) {
-  SmallVector<Value> block;
-  Value last = e.make<arith::SubIOp>(bound, e.constantIndex(1));
-  for (int64_t lane = 0; lane < lanes; ++lane) {
-    Value at = e.make<arith::MinSIOp>(e.make<arith::AddIOp>(n, e.constantIndex(lane)), last);
-    block.push_back(wordsAlong(at, k, valid));
-  }
+SmallVector<Value> turned(Evaluator &e, SmallVector<Value> block) {
+  const auto lanes = static_cast<int64_t>(block.size());
   for (int64_t half = 1; half < lanes; half *= 2) { // exchange off-diagonal blocks of size `half`
     SmallVector<int64_t> low, high;
     for (int64_t lane = 0; lane < lanes; ++lane) {
@@ -159,6 +158,19 @@ void DotOperands::turnBlock(Value n, Value column, Value bound, Value k, int64_t
       }
     block = next;
   }
+  return block;
+}
+
+/// The block of b at row k, of which `valid` rows lie in the tile, and column n, to `column` of the panel. Columns from
+/// `bound` on are zero, or past the tile's last one, at which nobody looks: in their place the last one is read.
+void DotOperands::turnBlock(Value n, Value column, Value bound, Value k, int64_t valid) {
+  SmallVector<Value> block;
+  Value last = e.make<arith::SubIOp>(bound, e.constantIndex(1));
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    Value at = e.make<arith::MinSIOp>(e.make<arith::AddIOp>(n, e.constantIndex(lane)), last);
+    block.push_back(wordsAlong(at, k, valid));
+  }
+  block = turned(e, std::move(block));
   Value inside = e.lanesBelow(e.make<arith::SubIOp>(bound, n));
   Value zero = e.asVector(zeroWord()), step = stepAt(k);
   for (int64_t lane = 0; lane < lanes; ++lane)
@@ -168,7 +180,7 @@ void DotOperands::turnBlock(Value n, Value column, Value bound, Value k, int64_t
 
 bool DotOperands::prefetches() {
   auto alongK = edgeOf(dot.getB(), 0), alongN = edgeOf(dot.getB(), 1);
-  return alongK && alongN && alongK->load == alongN->load && !turned && !packedBefore &&
+  return alongK && alongN && alongK->load == alongN->load && !isTurned && !packedBefore &&
          K * N * (M + N) >= prefetchFrom;
 }
 

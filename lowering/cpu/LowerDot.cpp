@@ -23,6 +23,11 @@ static constexpr int64_t kUnroll = 4;
 /// Steps between two requests for memory, in a sum of so many: a few requests even in a short one.
 static int64_t chunkOf(int64_t depth) { return depth < 128 ? 32 : 64; }
 
+/// Rows of the result that are computed at a time.
+static int64_t rowsOf(tile::DotOp dot, Machine machine) {
+  return hasTiles(unitOf(dot)) ? 2 * tileRows : std::min(tile::shapeOf(dot.getType())[0], machine.rows());
+}
+
 namespace {
 
 class Dot {
@@ -30,8 +35,8 @@ public:
   Dot(tile::DotOp dot, const Destination &to, Machine machine, const DenseMap<Value, Value> &buffers)
       : dot(dot), to(to), machine(machine), buffers(buffers), e(dot.getLoc(), machine, buffers), unit(unitOf(dot)),
         element(getElementTypeOrSelf(dot.getType())), M(tile::shapeOf(dot.getType())[0]),
-        N(tile::shapeOf(dot.getType())[1]), lanes(machine.lanes()), rows(std::min<int64_t>(M, machine.rows())),
-        operands(dot, e, buffers, rows), kChunk(chunkOf(operands.depth())) {
+        N(tile::shapeOf(dot.getType())[1]), lanes(machine.lanes()), rows(rowsOf(dot, machine)),
+        operands(dot, e, buffers, rows), kChunk(hasTiles(unit) ? tileWords : chunkOf(operands.depth())) {
     e.levels.push_back({dot->getBlock(), dot});
   }
 
@@ -40,15 +45,21 @@ public:
     boundResult();
     nextStep.emplace(dot, e);
     operands.pack();
-    if (!to.stores.empty()) {
-      e.moveTo(0);
-      corner = memref::AllocaOp::create(e.builder, e.loc, MemRefType::get({rows, 2 * lanes}, element),
-                                        e.builder.getI64IntegerAttr(64));
-    }
+    if (!to.stores.empty())
+      corner = memoryOf(hasTiles(unit) ? 1 : rows);
+    if (hasTiles(unit))
+      tileSums = memoryOf(rows);
     multiply();
   }
 
 private:
+  /// Scratch memory for so many rows of a panel's sums.
+  Value memoryOf(int64_t count) {
+    e.moveTo(0);
+    return memref::AllocaOp::create(e.builder, e.loc, MemRefType::get({count, 2 * lanes}, element),
+                                    e.builder.getI64IntegerAttr(64));
+  }
+
   // --- How far the result goes --------------------------------------------------------------------------------------
 
   /// Rows and columns from these on are not computed: no store writes them, or they keep the sums that they hold.
@@ -87,7 +98,7 @@ private:
 
   /// All rows against the panel of b that begins at column n: vectors of which `valid` columns lie in the tile.
   void column(Value n, ArrayRef<int64_t> valid) {
-    const int64_t whole = M / rows * rows;
+    const int64_t whole = hasTiles(unit) ? M : M / rows * rows; // rows past the last one are computed and dropped
     operands.turnTo(n, valid);
     Value begin = e.constantIndex(0), end = e.least(mEnd, e.constantIndex(whole));
     auto triangle = readInside(dot.getResult());
@@ -99,6 +110,8 @@ private:
         begin =
             e.make<arith::MulIOp>(e.make<arith::DivUIOp>(from(n, shift), e.constantIndex(rows)), e.constantIndex(rows));
     }
+    if (hasTiles(unit))
+      return e.loop(begin, end, rows, [&](Ix m) { tiles(m.at, n, valid); });
     const SmallVector<Value> starts = startsOf(valid.size());
     if (whole)
       e.loop(begin, end, rows, [&](Ix m) { block(m.at, rows, n, valid, starts); });
@@ -149,6 +162,8 @@ private:
                                           e.make<vector::BitCastOp>(pairs, y));
     case Unit::i8Quads:
       return addQuads(e.make<arith::XOrIOp>(x, bias()), y, sum);
+    case Unit::bf16Tiles: // have multiplyTiles
+    case Unit::i8Tiles:
     case Unit::multiplyAdd:
       break;
     }
@@ -187,6 +202,14 @@ private:
     }
   }
 
+  /// The panel's columns from n on, of which `valid` lie in the tile.
+  SmallVector<Ix> columnsOf(Value n, ArrayRef<int64_t> valid) {
+    SmallVector<Ix> columns;
+    for (size_t j = 0; j < valid.size(); ++j)
+      columns.push_back(e.lanesFrom(j ? e.make<arith::AddIOp>(n, e.constantIndex(j * lanes)) : n, valid[j]));
+    return columns;
+  }
+
   /// Rows and columns of the result that are computed at a time; `n` is the first column of their panel.
   struct Block {
     Value n;
@@ -201,9 +224,7 @@ private:
       row.push_back(i ? e.make<arith::AddIOp>(m, e.constantIndex(i)) : m);
       source.push_back(operands.isBounded() ? e.make<arith::MinSIOp>(row.back(), last) : row.back());
     }
-    SmallVector<Ix> columns;
-    for (size_t j = 0; j < valid.size(); ++j)
-      columns.push_back(e.lanesFrom(j ? e.make<arith::AddIOp>(n, e.constantIndex(j * lanes)) : n, valid[j]));
+    const SmallVector<Ix> columns = columnsOf(n, valid);
     const Block place{n, row, columns};
     Value zero = e.asVector(e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(element))));
     SmallVector<Value> begin;
@@ -220,7 +241,7 @@ private:
     };
     auto chunk = [&, kEnd = kEnd](Ix k, ValueRange carried) {
       operands.prefetchPanel(nextPanel, m, k.at, kChunk);
-      prefetchStores(place, k.at);
+      prefetchStores(m, height, n, valid.size(), k.at);
       prefetchNextStep(n, m, k.at);
       Value end = e.make<arith::AddIOp>(k.at, e.constantIndex(kChunk));
       return steps(k.at, e.make<arith::MinSIOp>(end, kEnd), carried);
@@ -234,6 +255,32 @@ private:
       }
     addAccumulator(place, sums);
     finish(place, sums);
+  }
+
+  /// The block of tiles at row m. What becomes of its sums is decided row by row.
+  void tiles(Value m, Value n, ArrayRef<int64_t> valid) {
+    const SmallVector<Ix> columns = columnsOf(n, valid);
+    Value nextPanel = e.make<arith::AddIOp>(n, e.constantIndex(2 * lanes));
+    const auto [begin, end] = termsOf(m, rows);
+    Value first = e.make<arith::SubIOp>(begin, e.make<arith::RemUIOp>(begin, e.constantIndex(tileWords)));
+    operands.multiplyTiles(m, first, end, tileSums, [&](Value step) {
+      operands.prefetchPanel(nextPanel, m, step, kChunk);
+      prefetchStores(m, rows, n, valid.size(), step);
+      prefetchNextStep(n, m, step);
+    });
+    Value height = e.make<arith::MinSIOp>(e.make<arith::SubIOp>(mEnd, m), e.constantIndex(rows));
+    e.loop(e.constantIndex(0), height, 1, [&](Ix i) {
+      Value row = e.make<arith::AddIOp>(m, i.at);
+      SmallVector<Value> sums;
+      for (size_t j = 0; j < valid.size(); ++j) {
+        SmallVector<Value> at = {i.at, e.constantIndex(j * lanes)};
+        e.moveTo(e.depth());
+        sums.push_back(e.noted(vector::LoadOp::create(e.builder, e.loc, e.vectorOf(element), tileSums, at), e.depth()));
+      }
+      const Block place{n, row, columns};
+      addAccumulator(place, sums);
+      finish(place, sums);
+    });
   }
 
   // --- What becomes of a block's sums -------------------------------------------------------------------------------
@@ -293,15 +340,15 @@ private:
 
   /// Memory that the block will write comes while it is computed, line by line. Before the last step, when nothing is
   /// written, the tile's first line is asked for again and again, which costs nothing.
-  void prefetchStores(const Block &at, Value k) {
+  void prefetchStores(Value m, int64_t height, Value n, size_t width, Value k) {
     for (tile::StoreOp store : to.stores)
-      for (Value number : rowsAt(e, at.rows.size(), k, operands.depth(), kChunk)) {
-        Value row = e.make<arith::AddIOp>(at.rows[0], number), first = at.n;
+      for (Value number : rowsAt(e, height, k, operands.depth(), kChunk)) {
+        Value row = e.make<arith::AddIOp>(m, number), first = n;
         if (to.last) {
           row = e.make<arith::SelectOp>(to.last, row, e.constantIndex(0));
           first = e.make<arith::SelectOp>(to.last, first, e.constantIndex(0));
         }
-        for (size_t vector = 0; vector < at.columns.size(); ++vector) {
+        for (size_t vector = 0; vector < width; ++vector) {
           Value column = e.make<arith::AddIOp>(first, requestFor(e, vector));
           e.prefetch(store, indexIn(store, indexOf(row, e.along(column))));
         }
@@ -352,7 +399,7 @@ private:
   DotOperands operands;
   const int64_t kChunk;
   std::optional<NextStep> nextStep;
-  Value mEnd, nEnd, corner;
+  Value mEnd, nEnd, corner, tileSums;
 };
 
 } // namespace

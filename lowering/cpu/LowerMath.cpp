@@ -18,6 +18,7 @@
 
 #include "dialect/tile/TileDialect.h"
 #include "dialect/tile/TypeRules.h"
+#include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -133,7 +134,7 @@ Type carriedType(Type type) {
   if (type.isBF16())
     return word;
   auto shaped = dyn_cast<ShapedType>(type);
-  if (!shaped || !shaped.getElementType().isBF16())
+  if (!shaped || !shaped.getElementType().isBF16() || isa<amx::TileType>(type)) // tiles have no words
     return type;
   if (auto memref = dyn_cast<MemRefType>(type)) // clone() would lose the layout
     return MemRefType::Builder(memref).setElementType(word).operator MemRefType();

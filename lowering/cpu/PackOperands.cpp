@@ -4,8 +4,8 @@
 //       "placed"          in the scratch memory that a, or what a is the transpose of, has anyway
 //       "view"            in the view that a is loaded from; a copy of it where it begins outside or its rows compete
 //       "panels"          in panels of a few rows each: a column-major a would touch another page at every k, and the
-//                         elements of its words lie apart
-//       "copy"            in a copy, zero where a is padded
+//                         elements of its words lie apart; turned into rows for AMX
+//       "copy"            in a copy, zero where a is padded; also where a's blocks are not whole, for AMX
 //     cpu.right_turned    b lies along k in memory: it is read by rows and turned in registers while it is packed
 //     cpu.right_before    b is the same in every step of so many loops around the product: it is packed before them
 //
@@ -56,9 +56,12 @@ static StringRef placeOfLeft(tile::DotOp dot, int64_t lanes, int64_t mostRows) {
     tile = transpose.getSource();
     swapped = !swapped;
   }
-  const int64_t group = groupOf(unitOf(dot));
+  const Unit unit = unitOf(dot);
+  const int64_t group = groupOf(unit);
   if (swapped && group > 1)
     return "panels";
+  if (hasTiles(unit) && (M % (2 * tileRows) != 0 || K % (tileWords * group) != 0))
+    return "copy";
   if (isPlaced(tile))
     return "placed";
   Type element = getElementTypeOrSelf(dot.getA().getType());

@@ -4,6 +4,8 @@
 
 #include "dialect/tile/TileDialect.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 namespace kiln::lowering::cpu {
 
 /// What multiplies and adds, as `cpu.unit` on a product says. Without it: multiply-adds of the sums' own type.
@@ -11,19 +13,40 @@ enum class Unit {
   multiplyAdd,
   bf16Pairs, // avx512_bf16: two products of bf16 are added to a sum in f32
   i8Quads,   // avx512_vnni: four products of i8 are added to a sum in i32
+  bf16Tiles, // amx-bf16: the same for 16 × 16 sums, 16 steps at a time
+  i8Tiles,   // amx-int8
 };
 
-/// The units that a CPU has beside multiply-adds.
-struct Units {
-  bool bf16Pairs = false, i8Quads = false;
+struct UnitInfo {
+  Unit unit;
+  llvm::StringLiteral name; // in `cpu.unit`
+  int64_t group;            // neighbours along k that are one step; more than one fill a *word* of 32 bits
+  bool ofIntegers;          // of i8, else of bf16
 };
+inline constexpr UnitInfo units[] = {{Unit::bf16Pairs, "bf16_pairs", 2, false},
+                                     {Unit::i8Quads, "i8_quads", 4, true},
+                                     {Unit::bf16Tiles, "bf16_tiles", 2, false},
+                                     {Unit::i8Tiles, "i8_tiles", 4, true}};
 
-inline Unit unitOf(tile::DotOp dot) {
-  auto unit = dot->getAttrOfType<mlir::StringAttr>("cpu.unit");
-  return !unit ? Unit::multiplyAdd : unit.getValue() == "bf16_pairs" ? Unit::bf16Pairs : Unit::i8Quads;
+/// Whether the unit takes such elements, and `depth` of them are whole words.
+inline bool takes(const UnitInfo &info, mlir::Type element, int64_t depth) {
+  return (info.ofIntegers ? element.isInteger(8) : element.isBF16()) && depth % info.group == 0;
 }
 
-/// The neighbours along k that one step of the unit takes. More than one fill a *word* of 32 bits.
-inline int64_t groupOf(Unit unit) { return unit == Unit::multiplyAdd ? 1 : unit == Unit::bf16Pairs ? 2 : 4; }
+/// What is known of any but multiplyAdd.
+inline const UnitInfo &infoOf(Unit unit) {
+  return *llvm::find_if(units, [&](const UnitInfo &info) { return info.unit == unit; });
+}
+inline int64_t groupOf(Unit unit) { return unit == Unit::multiplyAdd ? 1 : infoOf(unit).group; }
+
+inline Unit unitOf(tile::DotOp dot) {
+  auto name = dot->getAttrOfType<mlir::StringAttr>("cpu.unit");
+  return name ? llvm::find_if(units, [&](const UnitInfo &info) { return info.name == name.getValue(); })->unit
+              : Unit::multiplyAdd;
+}
+
+/// Whether sums lie in AMX's tiles: registers of so many rows of so many words.
+inline bool hasTiles(Unit unit) { return unit == Unit::bf16Tiles || unit == Unit::i8Tiles; }
+inline constexpr int64_t tileRows = 16, tileWords = 16;
 
 } // namespace kiln::lowering::cpu

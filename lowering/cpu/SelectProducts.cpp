@@ -3,6 +3,7 @@
 //     cpu.unit
 //       "bf16_pairs"      bf16 · bf16 + f32, two terms at a time
 //       "i8_quads"        i8 · i8 + i32, four terms at a time
+//       "bf16_tiles", "i8_tiles"   the same on AMX's tiles
 //
 // Such a unit reads the terms that it takes at a time as one word: the product's depth is a number of whole words.
 // Narrow operands of every other product are widened, as tiles of their own: what comes after sees one element type in
@@ -18,6 +19,7 @@
 
 #include "dialect/tile/TileDialect.h"
 #include "lowering/cpu/CpuDialect.h"
+#include "lowering/cpu/ProductUnit.h"
 
 using namespace mlir;
 
@@ -45,10 +47,12 @@ struct SelectProducts : impl::SelectProductsBase<SelectProducts> {
   StringRef unitFor(tile::DotOp dot) const {
     Type operand = getElementTypeOrSelf(dot.getA().getType());
     const int64_t depth = tile::shapeOf(dot.getA().getType())[1];
-    if (bf16Pairs && operand.isBF16() && depth % 2 == 0)
-      return "bf16_pairs";
-    if (i8Quads && operand.isInteger(8) && depth % 4 == 0)
-      return "i8_quads";
+    for (auto [unit, isThere] : {std::pair<Unit, bool>{Unit::bf16Tiles, tiles},
+                                 {Unit::i8Tiles, tiles},
+                                 {Unit::bf16Pairs, bf16Pairs},
+                                 {Unit::i8Quads, i8Quads}})
+      if (const UnitInfo &info = infoOf(unit); isThere && takes(info, operand, depth))
+        return info.name;
     return "";
   }
 

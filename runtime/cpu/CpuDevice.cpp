@@ -142,10 +142,10 @@ void CpuDevice::launch(const Executable &executable, const uint64_t *block) {
                 Fault::device);
 }
 
-std::vector<std::string> cpuDevices() { return {"cpu", "cpu:generic", "cpu:x86-64-v3", "cpu:x86-64-v4"}; }
+std::vector<std::string> cpuDevices() { return {"cpu", "cpu:generic", "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:amx"}; }
 
 std::shared_ptr<Device> openCpu(const std::string &name) {
-  if (name == "cpu" || name == "cpu:generic")
+  if (name == "cpu" || name == "cpu:generic" || name == "cpu:amx")
     return std::make_shared<CpuDevice>(name, lowering::cpu::hostCpu());
   if (name != "cpu:x86-64-v3" && name != "cpu:x86-64-v4")
     return nullptr;

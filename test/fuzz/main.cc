@@ -30,7 +30,7 @@ struct Options {
   uint64_t seed = 1;
   int program = -1;
   std::string oracle = "cpu:generic";
-  std::vector<std::string> devices = {"cpu", "cpu:x86-64-v3", "cpu:x86-64-v4"};
+  std::vector<std::string> devices = {"cpu", "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:amx"};
   int seconds = 60;
   double minutes = 0;
   bool list = false, keep = false;

@@ -153,10 +153,10 @@ TEST_F(Tensors, TellTheSizeOfMemoryThatThereIsNot) {
 }
 
 TEST(Devices, TellTheNamesThereAre) {
-  EXPECT_EQ(
-      errorOf([] { Device::open("gpu"); }),
-      "expected a device out of cpu, cpu:generic, cpu:x86-64-v3, cpu:x86-64-v4, simulator:sm_80, simulator:sm_86, "
-      "simulator:sm_89, simulator:sm_90a, simulator:sm_100a, simulator:sm_120, cuda:0, but got 'gpu'");
+  EXPECT_EQ(errorOf([] { Device::open("gpu"); }),
+            "expected a device out of cpu, cpu:generic, cpu:x86-64-v3, cpu:x86-64-v4, cpu:amx, simulator:sm_80, "
+            "simulator:sm_86, "
+            "simulator:sm_89, simulator:sm_90a, simulator:sm_100a, simulator:sm_120, cuda:0, but got 'gpu'");
 }
 
 TEST(Devices, TakeTheirThreadsFromTheEnvironment) {

@@ -34,7 +34,7 @@ func.func @left(%a: !t) {
 !t = tensor<8x8xf32>
 
 func.func @unit(%a: !t) {
-  // expected-error @+1 {{expected 'cpu.unit' to be 'bf16_pairs' or 'i8_quads' on a product of such elements and of whole words along k, but got "bf16_pairs" on 'tile.dot'}}
+  // expected-error @+1 {{expected 'cpu.unit' to be a unit on a product of its elements and of whole words along k, but got "bf16_pairs" on 'tile.dot'}}
   %0 = tile.dot %a, %a, %a {cpu.unit = "bf16_pairs"} : !t, !t, !t
   return
 }

@@ -1,4 +1,5 @@
 // RUN: kiln-opt %s --cpu-select-products='bf16-pairs=true i8-quads=true' --cpu-place-tiles --cpu-pack-operands --cpu-lower-tiles --canonicalize --cse | FileCheck %s
+// RUN: kiln-opt %s --cpu-select-products='tiles=true' --cpu-place-tiles --cpu-pack-operands --cpu-lower-tiles --canonicalize --cse | FileCheck %s --check-prefix=TILES
 
 // A right operand that no step of the loop changes is packed before it, also when it is turned over inside.
 // CHECK-LABEL: func @same_right_operand
@@ -107,6 +108,16 @@ func.func @of_rank_three(%a: memref<8x64x64xf32, strided<[4096, 64, 1]>>, %b: me
 // CHECK: vector.store %[[WORDS]], %[[PANEL]]
 // CHECK: vector.load %{{.*}} : memref<64x64xbf16, strided<[?, 1], offset: ?>>, vector<2xbf16>
 // CHECK: x86vector.avx512.dot
+// On AMX, four tiles of sums, and memory for them from where each row goes on.
+// TILES-LABEL: func @pairs
+// TILES-SAME: %[[A:[a-z0-9]+]]: memref<?x64xbf16
+// TILES: %[[SUMS:.*]] = memref.alloca() {{.*}} : memref<32x32xf32>
+// TILES-COUNT-4: amx.tile_zero : !amx.tile<16x16xf32>
+// TILES: scf.for {{.*}} -> (!amx.tile<16x16xf32>, !amx.tile<16x16xf32>, !amx.tile<16x16xf32>, !amx.tile<16x16xf32>)
+// TILES: amx.tile_load {{.*}} : memref<1x32x32xi32> into !amx.tile<16x32xbf16>
+// TILES: amx.tile_load {{.*}} : memref<64x64xbf16, strided<[?, 1], offset: ?>> into !amx.tile<16x32xbf16>
+// TILES-COUNT-4: amx.tile_store %[[SUMS]]
+// TILES: vector.load %[[SUMS]]
 func.func @pairs(%a: memref<?x64xbf16, strided<[64, 1]>>, %b: memref<64x64xbf16, strided<[64, 1]>>,
                  %c: memref<?x64xf32, strided<[64, 1]>>, %m: i64) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64

@@ -93,3 +93,21 @@ func.func @words(%a: memref<?x?xbf16, strided<[?, 1]>>, %apart: memref<?x?xbf16,
   tile.store %3, %c[%c0, %c0] : !t, !v
   return
 }
+
+// A left operand of AMX's tiles is read where it lies as far as it is made of whole blocks.
+// CHECK-LABEL: func @blocks
+// CHECK: tile.dot {{.*}} {cpu.left = "view", cpu.unit
+// CHECK: tile.dot {{.*}} {cpu.left = "copy", cpu.unit
+// CHECK: tile.dot {{.*}} {cpu.left = "copy", cpu.unit
+func.func @blocks(%a: memref<?x?xbf16, strided<[?, 1]>>, %b: tensor<32x16xbf16>, %c: tensor<48x16xbf16>) -> tensor<32x16xf32> {
+  %c0 = arith.constant 0 : i64
+  %zero = arith.constant dense<0.0> : tensor<32x16xf32>
+  %fewer = arith.constant dense<0.0> : tensor<24x16xf32>
+  %x = tile.load %a[%c0, %c0] {cpu.view} : memref<?x?xbf16, strided<[?, 1]>> -> tensor<32x32xbf16>
+  %y = tile.load %a[%c0, %c0] {cpu.view} : memref<?x?xbf16, strided<[?, 1]>> -> tensor<32x48xbf16>
+  %z = tile.load %a[%c0, %c0] {cpu.view} : memref<?x?xbf16, strided<[?, 1]>> -> tensor<24x32xbf16>
+  %0 = tile.dot %x, %b, %zero {cpu.unit = "bf16_tiles"} : tensor<32x32xbf16>, tensor<32x16xbf16>, tensor<32x16xf32>
+  %1 = tile.dot %y, %c, %0 {cpu.unit = "bf16_tiles"} : tensor<32x48xbf16>, tensor<48x16xbf16>, tensor<32x16xf32>
+  %2 = tile.dot %z, %b, %fewer {cpu.unit = "bf16_tiles"} : tensor<24x32xbf16>, tensor<32x16xbf16>, tensor<24x16xf32>
+  return %1 : tensor<32x16xf32>
+}

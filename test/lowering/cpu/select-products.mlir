@@ -1,5 +1,6 @@
 // RUN: kiln-opt %s --cpu-select-products | FileCheck %s
 // RUN: kiln-opt %s --cpu-select-products='bf16-pairs=true i8-quads=true' | FileCheck %s --check-prefix=UNITS
+// RUN: kiln-opt %s --cpu-select-products='bf16-pairs=true i8-quads=true tiles=true' | FileCheck %s --check-prefix=TILES
 
 // CHECK-LABEL: func @bf16
 // CHECK: %[[A:.*]] = arith.extf %{{.*}} : tensor<8x16xbf16> to tensor<8x16xf32>
@@ -8,6 +9,8 @@
 // UNITS-LABEL: func @bf16
 // UNITS-NOT: arith.extf
 // UNITS: tile.dot %{{.*}} {cpu.unit = "bf16_pairs"} : tensor<8x16xbf16>, tensor<16x32xbf16>, tensor<8x32xf32>
+// TILES-LABEL: func @bf16
+// TILES: tile.dot %{{.*}} {cpu.unit = "bf16_tiles"}
 func.func @bf16(%a: tensor<8x16xbf16>, %b: tensor<16x32xbf16>, %c: tensor<8x32xf32>) -> tensor<8x32xf32> {
   %0 = tile.dot %a, %b, %c : tensor<8x16xbf16>, tensor<16x32xbf16>, tensor<8x32xf32>
   return %0 : tensor<8x32xf32>
@@ -28,6 +31,8 @@ func.func @f16(%a: tensor<8x16xf16>, %b: tensor<16x32xf16>, %c: tensor<8x32xf32>
 // UNITS-LABEL: func @integers
 // UNITS-NOT: arith.extsi
 // UNITS: tile.dot %{{.*}} {cpu.unit = "i8_quads"}
+// TILES-LABEL: func @integers
+// TILES: tile.dot %{{.*}} {cpu.unit = "i8_tiles"}
 func.func @integers(%a: tensor<8x8xi8>, %c: tensor<8x8xi32>) -> tensor<8x8xi32> {
   %0 = tile.dot %a, %a, %c : tensor<8x8xi8>, tensor<8x8xi8>, tensor<8x8xi32>
   return %0 : tensor<8x8xi32>

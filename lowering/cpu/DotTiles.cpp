@@ -1,0 +1,111 @@
+// Products on AMX's tiles: registers of 16 rows of 16 words.
+//
+// A block of the result is 32 × 32, four tiles of sums. A step of the loop takes 16 words of k: two tiles of a and two
+// of b, four products. That is one shape for all tiles of a function, which LLVM needs, and all eight registers. So
+// nothing is cut to size at edges: a is 0 in memory up to whole blocks of k, and so is b; rows and columns past the
+// result's are computed and dropped.
+
+#include "lowering/cpu/DotOperands.h"
+#include "lowering/cpu/Loops.h"
+
+#include "mlir/Dialect/AMX/AMXDialect.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::cpu {
+
+/// An operation where the evaluator stands: none of those on tiles may move out of a loop.
+template <class Op, class... Args> static Op here(Evaluator &e, Args &&...args) {
+  e.moveTo(e.depth());
+  return Op::create(e.builder, e.loc, std::forward<Args>(args)...);
+}
+
+Value DotOperands::loadTile(Value memory, ArrayRef<Value> at) {
+  auto type = amx::TileType::get({tileRows, tileWords * group}, element);
+  return e.noted(here<amx::TileLoadOp>(e, type, memory, at), e.depth());
+}
+
+Value DotOperands::wholeTiles(Value count) {
+  Value tiles = e.make<arith::CeilDivUIOp>(count, e.constantIndex(tileWords));
+  return e.make<arith::MulIOp>(tiles, e.constantIndex(tileWords));
+}
+
+void DotOperands::multiplyTiles(Value m, Value begin, Value end, Value sums, function_ref<void(Value step)> between) {
+  auto type = amx::TileType::get({tileRows, lanes}, getElementTypeOrSelf(dot.getType()));
+  SmallVector<Value> zeros;
+  for (int64_t i = 0; i < 4; ++i)
+    zeros.push_back(e.noted(here<amx::TileZeroOp>(e, type), e.depth()));
+  auto add = [&](Value x, Value y, Value sum) {
+    Value product = isa<FloatType>(element) ? here<amx::TileMulFOp>(e, type, x, y, sum).getResult()
+                                            : here<amx::TileMulIOp>(e, type, x, y, sum).getResult();
+    return e.noted(product, e.depth());
+  };
+  auto left = [&](Value row, Value step) {
+    return loadTile(a, {row, e.make<arith::MulIOp>(step, e.constantIndex(group))});
+  };
+  auto right = [&](Value step, int64_t half) { return loadTile(panels, {slot, step, e.constantIndex(half * lanes)}); };
+  Value below = e.make<arith::AddIOp>(m, e.constantIndex(tileRows));
+  auto products = e.loop(begin, end, tileWords, zeros, [&](Ix step, ValueRange sum) -> SmallVector<Value> {
+    between(step.at);
+    Value b0 = right(step.at, 0), a0 = left(m, step.at), first = add(a0, b0, sum[0]);
+    Value b1 = right(step.at, 1), second = add(a0, b1, sum[1]);
+    Value a1 = left(below, step.at), third = add(a1, b0, sum[2]);
+    return {first, second, third, add(a1, b1, sum[3])};
+  });
+  for (int64_t i = 0; i < 4; ++i) {
+    SmallVector<Value> at = {e.constantIndex(i / 2 * tileRows), e.constantIndex(i % 2 * lanes)};
+    here<amx::TileStoreOp>(e, sums, at, products[i]);
+  }
+}
+
+/// a, which is `tile` or its transpose, in whole blocks, 0 past its depth. Rows lie an odd number of lines apart.
+void DotOperands::copyBlocks(Value tile) {
+  const int64_t line = 64 / (element.getIntOrFloatBitWidth() / 8);
+  const auto end = static_cast<int64_t>(llvm::alignTo(K, tileWords * group));
+  const auto height = static_cast<int64_t>(llvm::alignTo(M, 2 * tileRows));
+  e.moveTo(0);
+  a = memref::AllocaOp::create(e.builder, e.loc, MemRefType::get({height, end + line}, element),
+                               e.builder.getI64IntegerAttr(64));
+  if (swapped)
+    turnBlocks(tile);
+  else
+    emitLoops(Root{Root::Kind::place, dot, tile, a, -1}, dot, e.machine, buffers);
+  if (K == end)
+    return;
+  Value zero = e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(element)));
+  e.loop(e.constantIndex(0), e.constantIndex(M), 1, [&](Ix m) {
+    e.loop(e.constantIndex(K), e.constantIndex(end), 1, [&](Ix k) { e.storeBuffer(zero, a, {m, k}); });
+  });
+}
+
+/// The same of what lies by columns: 16 × 16 words are read across, and turned.
+void DotOperands::turnBlocks(Value tile) {
+  const int64_t whole = depth() / tileWords * tileWords;
+  auto block = [&](Ix m, Value first, int64_t count) {
+    SmallVector<Value> words;
+    for (int64_t i = 0; i < tileWords; ++i) {
+      Ix step = e.along(e.make<arith::AddIOp>(first, e.constantIndex(i)));
+      words.push_back(i < count ? wordsAcross([&](Ix k) { return e.vectorAt(tile, {k, m}); }, step)
+                                : e.asVector(zeroWord()));
+    }
+    words = turned(e, std::move(words));
+    auto elements = VectorType::get({lanes * group}, element);
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      SmallVector<Value> at = {e.make<arith::AddIOp>(m.at, e.constantIndex(lane)),
+                               e.make<arith::MulIOp>(first, e.constantIndex(group))};
+      Value row = e.make<vector::BitCastOp>(elements, words[lane]);
+      here<vector::StoreOp>(e, row, a, at);
+    }
+  };
+  auto column = [&](Ix m) {
+    e.loop(e.constantIndex(0), e.constantIndex(whole), tileWords, [&](Ix step) { block(m, step.at, tileWords); });
+    if (whole < depth())
+      block(m, e.constantIndex(whole), depth() - whole);
+  };
+  e.loop(e.constantIndex(0), e.constantIndex(M / lanes * lanes), lanes,
+         [&](Ix m) { column(e.lanesFrom(m.at, lanes)); });
+  if (M % lanes)
+    column(e.lanesFrom(e.constantIndex(M / lanes * lanes), M % lanes));
+}
+
+} // namespace kiln::lowering::cpu
