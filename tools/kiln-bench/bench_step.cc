@@ -1,7 +1,7 @@
-// Training steps of GPT-2 124M (12 layers, 12 heads, width 768, vocabulary 50257) in fp32: gradient, clipping and
-// update. Speed is counted on model FLOPs, 6 a matrix parameter and token and the causal half of attention, and stands
-// beside what the machine's multiply-adds reach in the same run. Peak memory of the process during the steps stands
-// beside the plan.
+// Training steps of GPT-2 124M (12 layers, 12 heads, width 768, vocabulary 50257): gradient, clipping and update. Speed
+// is counted on model FLOPs, 6 a matrix parameter and token and the causal half of attention, and stands beside what
+// the machine's multiply-adds reach in the same run. Peak memory of the process during the steps stands beside the
+// plan.
 
 #include "models/gpt2/network.h"
 #include "models/train/memory.h"
@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 #include <fstream>
+#include <optional>
 #include <random>
 
 using namespace kiln;
@@ -45,43 +46,80 @@ static double peakMemory() {
   return 0;
 }
 
-static void measureStep(bench::Setting &setting, const std::string &name, const Gpt2Config &config, int64_t B) {
-  const int64_t T = config.context;
-  const Network network(config);
-  Trainer trainer(setting.device, network, {.batch = B, .steps = 1000, .precision = setting.precision});
-  trainer.initialize(1);
-  resetPeakMemory(); // making random weights on the host takes more for a moment
-  HostBatch batch = randomBatch(B * T, config.vocab);
-  int64_t step = 0;
-  std::vector<bench::Contender> contenders = {[&] {
+namespace {
+/// Steps of a model of random weights, each on the same tokens.
+class Steps {
+public:
+  Steps(const bench::Setting &setting, const Gpt2Config &config, int64_t B)
+      : network(config), trainer(setting.device, network, {.batch = B, .steps = 1000, .precision = setting.precision}),
+        batch(randomBatch(B * config.context, config.vocab)) {
+    trainer.initialize(1);
+  }
+  void operator()() {
     trainer.beginStep(1e-4, ++step);
     trainer.addGradient(batch, 0);
     trainer.update();
-  }};
+  }
+
+  const Network network;
+
+private:
+  Trainer trainer;
+  const HostBatch batch;
+  int64_t step = 0;
+};
+} // namespace
+
+static void measureStep(bench::Setting &setting, const std::string &name, Gpt2Config config, int64_t B) {
+  const int64_t T = config.context;
+  std::optional<Steps> wide;
+  if (setting.type != Type::f32)
+    wide.emplace(setting, config, B);
+  config.type = setting.type;
+  Steps steps(setting, config, B);
+  resetPeakMemory(); // making random weights on the host takes more for a moment
+  steps();
+  const double peak = peakMemory();
+  std::vector<bench::Contender> contenders = {[&] { steps(); }};
   if (setting.isHost())
     contenders.emplace_back([&] { bench::runPeak(bench::coreUnits().front(), setting.threads); });
+  if (wide)
+    contenders.emplace_back([&] { (*wide)(); });
   const std::vector<double> seconds = setting.measure(contenders);
   std::string shape = fmt::format("{} B={} T={}", name, B, T);
-  setting.report.add({.bench = "step", .shape = shape, .metric = "ms", .value = 1e3 * seconds[0]});
-  setting.report.add(
-      {.bench = "step", .shape = shape, .metric = "tokens_per_s", .value = static_cast<double>(B * T) / seconds[0]});
-  bench::Row rate{.bench = "step", .shape = shape, .metric = "gflops"};
+  const std::string dtype = nameOf(setting.type);
+  bench::Row time{.bench = "step", .shape = shape, .metric = "ms", .value = 1e3 * seconds[0], .dtype = dtype};
+  if (wide) {
+    time.peer = "f32";
+    time.peerValue = 1e3 * seconds.back();
+  }
+  setting.report.add(time);
+  setting.report.add({.bench = "step",
+                      .shape = shape,
+                      .metric = "tokens_per_s",
+                      .value = static_cast<double>(B * T) / seconds[0],
+                      .dtype = dtype});
+  bench::Row rate{.bench = "step", .shape = shape, .metric = "gflops", .dtype = dtype};
   rate.value = flopsOfStep(config, B) / seconds[0] / 1e9;
   if (setting.isHost()) {
     rate.peer = "fma_peak";
     rate.peerValue = bench::runPeak(bench::coreUnits().front(), setting.threads) / seconds[1] / 1e9;
   }
   setting.report.add(rate);
-  setting.report.add({.bench = "step",
-                      .shape = shape,
-                      .metric = "peak_mb",
-                      .value = peakMemory() / 1e6,
-                      .peer = "plan",
-                      .peerValue = static_cast<double>(planMemory(setting.target(), network, B).total() / 1000000)});
+  if (wide) // whose memory is among the process's
+    return;
+  setting.report.add(
+      {.bench = "step",
+       .shape = shape,
+       .metric = "peak_mb",
+       .value = peak / 1e6,
+       .peer = "plan",
+       .peerValue = static_cast<double>(planMemory(setting.target(), steps.network, B).total() / 1000000)});
 }
 
 void bench::benchStep(Setting &setting) {
-  setting.report.section("training step of GPT-2 124M, beside the multiply-add peak");
+  setting.report.section(
+      fmt::format("training step of GPT-2 124M in {}, beside the multiply-add peak", nameOf(setting.type)));
   if (setting.quick)
     return measureStep(setting, "nano", gpt2Named("nano").config, 4);
   measureStep(setting, "124M", config124M(64), 4);

@@ -49,7 +49,7 @@ static const Bench benches[] = {
     {"attention", "causal flash attention, beside the product rate", bench::benchAttention, {bf16, f16}},
     {"layernorm", "LayerNorm, cross-entropy, AdamW, beside a copy", bench::benchLayerNorm, {bf16, f16}},
     {"views", "sums of rows by the stride of their elements, beside stride 1", bench::benchViews},
-    {"step", "GPT-2 124M training steps, beside the multiply-add peak", bench::benchStep},
+    {"step", "GPT-2 124M training steps, beside the multiply-add peak", bench::benchStep, {bf16, f16}},
     {"launch", "host time of a launch, beside its budget", bench::benchLaunch},
     {"compile", "compile times, cold and from disk", bench::benchCompile},
     {"ptxas", "registers and spills of the kernels of a step on a GPU, as ptxas says", bench::benchPtxas},
