@@ -166,6 +166,16 @@ StepResult Trainer::update() {
   return result;
 }
 
+std::vector<Trainer::NamedLaunch> Trainer::launches() {
+  Plan whole = planGradient(memory.training, false);
+  whole += planMean(0);
+  whole += planUpdate();
+  std::vector<NamedLaunch> result;
+  for (const Launch &launch : whole.launches)
+    result.push_back({launch.kernel->name, ready({.launches = {launch}, .workspaceBytes = whole.workspaceBytes})});
+  return result;
+}
+
 double Trainer::lossSum(const HostBatch &batch) {
   uploadInputs(batch, 0);
   if (!evaluation) {

@@ -54,6 +54,14 @@ public:
   /// Clips and applies the gradients, and waits for the end of the step, where alone the device is read. Where their
   /// norm is not finite, nothing changes but the loss scale.
   StepResult update();
+  /// One launch of the step and its kernel's name.
+  struct NamedLaunch {
+    std::string kernel;
+    PreparedPlan run;
+  };
+  /// The launches that a step of one micro-batch consists of, in order, each ready by itself: for those who measure
+  /// them. Run after addGradient(), which brings a batch to the device.
+  std::vector<NamedLaunch> launches();
   /// Sum of the losses of a batch's targets; missing ones count nothing.
   double lossSum(const HostBatch &batch);
 

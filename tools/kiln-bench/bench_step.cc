@@ -1,7 +1,7 @@
 // Training steps of GPT-2 124M (12 layers, 12 heads, width 768, vocabulary 50257): gradient, clipping and update. Speed
 // is counted on model FLOPs, 6 a matrix parameter and token and the causal half of attention, and stands beside what
 // the machine's multiply-adds reach in the same run. Peak memory of the process during the steps stands beside the
-// plan.
+// plan. Then come the step's kernels, the longest first, beside the time of all.
 
 #include "models/gpt2/network.h"
 #include "models/train/memory.h"
@@ -9,8 +9,11 @@
 #include "tools/kiln-bench/bench.h"
 #include "tools/kiln-bench/machine.h"
 
+#include <algorithm>
+#include <chrono>
 #include <fmt/format.h>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <random>
 
@@ -61,6 +64,21 @@ public:
     trainer.update();
   }
 
+  /// Seconds of one step by kernel, each launch run to its end before the next.
+  std::map<std::string, double> byKernel(Device &device) {
+    trainer.beginStep(1e-4, ++step);
+    trainer.addGradient(batch, 0);
+    std::map<std::string, double> seconds;
+    for (Trainer::NamedLaunch &launch : trainer.launches()) {
+      device.synchronize();
+      const auto begin = std::chrono::steady_clock::now();
+      launch.run.run();
+      device.synchronize();
+      seconds[launch.kernel] += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    }
+    return seconds;
+  }
+
   const Network network;
 
 private:
@@ -69,6 +87,29 @@ private:
   int64_t step = 0;
 };
 } // namespace
+
+/// Where a step's time goes: each kernel's milliseconds, the median of several steps, and its share of all.
+static void reportKernels(bench::Setting &setting, const std::string &shape, Steps &steps) {
+  std::map<std::string, std::vector<double>> found;
+  for (int round = 0; round < setting.rounds(); ++round)
+    for (const auto &[kernel, seconds] : steps.byKernel(*setting.device))
+      found[kernel].push_back(seconds);
+  std::vector<std::pair<double, std::string>> times;
+  double all = 0;
+  for (const auto &[kernel, seconds] : found) {
+    times.emplace_back(1e3 * bench::median(seconds), kernel);
+    all += times.back().first;
+  }
+  std::sort(times.rbegin(), times.rend());
+  for (const auto &[milliseconds, kernel] : times)
+    setting.report.add({.bench = "step",
+                        .shape = fmt::format("{}: {}", shape, kernel),
+                        .metric = "ms",
+                        .value = milliseconds,
+                        .peer = "step",
+                        .peerValue = all,
+                        .dtype = nameOf(setting.type)});
+}
 
 static void measureStep(bench::Setting &setting, const std::string &name, Gpt2Config config, int64_t B) {
   const int64_t T = config.context;
@@ -106,15 +147,15 @@ static void measureStep(bench::Setting &setting, const std::string &name, Gpt2Co
     rate.peerValue = bench::runPeak(bench::coreUnits().front(), setting.threads) / seconds[1] / 1e9;
   }
   setting.report.add(rate);
-  if (wide) // whose memory is among the process's
-    return;
-  setting.report.add(
-      {.bench = "step",
-       .shape = shape,
-       .metric = "peak_mb",
-       .value = peak / 1e6,
-       .peer = "plan",
-       .peerValue = static_cast<double>(planMemory(setting.target(), steps.network, B).total() / 1000000)});
+  if (!wide) // whose memory would be among the process's
+    setting.report.add(
+        {.bench = "step",
+         .shape = shape,
+         .metric = "peak_mb",
+         .value = peak / 1e6,
+         .peer = "plan",
+         .peerValue = static_cast<double>(planMemory(setting.target(), steps.network, B).total() / 1000000)});
+  reportKernels(setting, shape, steps);
 }
 
 void bench::benchStep(Setting &setting) {
