@@ -48,19 +48,25 @@ static TensorRef imagined(int region, Type type, Shape extents) {
 
 static void *const imaginedWorkspace = imagined(1, Type::i8, {}).data;
 
-/// What a trainer launches: the gradient, replaced and added to; the losses; the update.
-static Plan stepPlan(const Target &target, const Model &model, int64_t sequences) {
-  const MemoryPlan memory = planMemory(target, model, sequences);
+/// What a trainer with these settings launches: the gradient, replaced and added to; the losses; the update.
+static Plan stepPlan(const Target &target, const Model &model, const TrainSettings &settings) {
+  const MemoryPlan memory = planMemory(target, model, settings.batch, settings);
+  const BufferTypes types = bufferTypes(model, settings);
   const Shape count = {model.parameters().count()};
-  const ParameterBuffers buffers = {imagined(2, model.type(), count), imagined(3, model.type(), count)};
+  const ParameterBuffers buffers = {imagined(2, types.weights, count), imagined(3, types.gradients, count)};
   const TensorRef record = imagined(4, f32, {stepFields});
-  MicroBatch batch = {{}, imagined(5, f32, {model.targets(sequences)})};
-  for (Shape &extents : model.inputs(sequences))
+  const auto field = [&](StepField name) { return record.slice(0, static_cast<int64_t>(name), 1); };
+  MicroBatch batch = {{}, imagined(5, f32, {model.targets(settings.batch)})};
+  for (Shape &extents : model.inputs(settings.batch))
     batch.inputs.push_back(imagined(10 + static_cast<int>(batch.inputs.size()), i32, std::move(extents)));
   Plan plan;
   for (const bool accumulate : {false, true}) {
+    if (accumulate && settings.accumulate == 1)
+      continue;
     Arena arena(memory.training, imagined(6, i8, {}).data);
     Build build{target, arena, model.parameters(), buffers, model.type(), accumulate};
+    if (model.type() == f16)
+      build.lossScale = field(StepField::scale);
     model.gradient(build, batch, 1);
     plan += build.plan;
   }
@@ -68,10 +74,22 @@ static Plan stepPlan(const Target &target, const Model &model, int64_t sequences
   Build build{target, arena, model.parameters(), buffers, model.type()};
   model.losses(build, batch);
   plan += build.plan;
-  plan += planTotal(target, batch.losses, record.slice(0, 0, 1));
+  plan += planTotal(target, batch.losses, field(StepField::loss));
   plan += planGradNorm(target, buffers.gradients, record);
-  plan += planAdamW(target, imagined(7, f32, count), buffers.gradients, imagined(8, f32, count),
-                    imagined(9, f32, count), record, {.decayed = model.parameters().decayedCount()});
+  const TensorRef kept = types.hasMasters() ? imagined(7, types.kept, count) : buffers.values;
+  plan += planAdamW(target, kept, buffers.gradients, imagined(8, f32, count), imagined(9, f32, count), record,
+                    {.decayed = model.parameters().decayedCount(), .rounding = settings.rounding},
+                    types.hasMasters() ? std::optional(buffers.values) : std::nullopt);
+  return plan;
+}
+
+/// The ways to train on so many sequences in the model's type: with one micro-batch and with several, and without
+/// masters where there can be some.
+static Plan stepPlans(const Target &target, const Model &model, int64_t sequences) {
+  Plan plan = stepPlan(target, model, {.batch = sequences});
+  plan += stepPlan(target, model, {.batch = sequences, .accumulate = 2});
+  if (model.type() != f32)
+    plan += stepPlan(target, model, {.batch = sequences, .master = false, .rounding = Rounding::stochastic});
   return plan;
 }
 
@@ -159,7 +177,7 @@ static void assembleModel(bench::Setting &setting, const std::string &ptxas, con
                           const Model &model, int64_t sequences, Precision precision, std::string &complaints) {
   Target target = setting.device->target();
   target.precision = precision;
-  std::vector<Assembly> all = assembliesOf(*setting.device, stepPlan(target, model, sequences));
+  std::vector<Assembly> all = assembliesOf(*setting.device, stepPlans(target, model, sequences));
   setting.report.section(title);
   assemble(all, ptxas, setting.device->backend().name(), setting.threads);
   for (const Assembly &kernel : all) {
