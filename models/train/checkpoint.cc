@@ -28,10 +28,8 @@ static void append(std::vector<HostTensor> &tensors, const ParameterList &list, 
     tensors.push_back({prefix + p.name, type, p.shape, static_cast<const char *>(flat) + p.offset * bytesOf(type)});
 }
 
-/// The same as `type`.
+/// The weights as another type.
 static std::vector<char> converted(const HostBuffers &buffers, const ParameterList &list, Type type) {
-  if (type == buffers.type)
-    return buffers.values;
   std::vector<char> values(list.count() * bytesOf(type));
   for (const Parameter &p : list.all())
     fromDoubles(toDoubles(buffers.values.data() + p.offset * bytesOf(buffers.type), buffers.type, p.count()), type,
@@ -46,10 +44,11 @@ static void writeText(const std::string &path, const std::string &text) {
 static void writeAll(const std::string &folder, const RunState &state, const Model &model, const HostBuffers &buffers) {
   const ParameterList &list = model.parameters();
   const Type saved = state.settings.saveType;
-  const std::vector<char> values = converted(buffers, list, saved);
+  const bool isOwn = saved == buffers.type;
+  const std::vector<char> values = isOwn ? std::vector<char>() : converted(buffers, list, saved);
   std::vector<HostTensor> weights, moments;
-  append(weights, list, "", saved, values.data());
-  if (saved != f32 && saved != buffers.type)
+  append(weights, list, "", saved, isOwn ? buffers.values.data() : values.data());
+  if (!isOwn && saved != f32)
     append(moments, list, masterPrefix, buffers.type, buffers.values.data());
   append(moments, list, "exp_avg.", f32, buffers.first.data());
   append(moments, list, "exp_avg_sq.", f32, buffers.second.data());

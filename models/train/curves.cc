@@ -115,10 +115,13 @@ static std::vector<CurvePoint> differences(const std::vector<CurvePoint> &points
   return out;
 }
 
+/// The colours of runs lie far from each other: 137° is the golden section of a circle.
+static size_t hueOf(size_t run) { return (215 + 137 * run) % 360; }
+
 /// A line through training losses and dots at validation losses, in the colour of run number `index`.
 static std::string drawn(const Panel &panel, const std::vector<CurvePoint> &training,
                          const std::vector<CurvePoint> &validation, size_t index) {
-  const std::string colour = fmt::format("hsl({},70%,45%)", 215 + 137 * index);
+  const std::string colour = fmt::format("hsl({},70%,45%)", hueOf(index));
   std::string text = "<polyline fill=\"none\" stroke=\"" + colour + "\" points=\"";
   for (const CurvePoint &p : training)
     text += panel.placeOf(p) + " ";
@@ -133,7 +136,7 @@ static std::string drawn(const Panel &panel, const std::vector<CurvePoint> &trai
 static std::string legend(const Curve &curve, size_t index) {
   const std::string last = curve.validation.empty() ? "" : fmt::format(" {:.4f}", curve.validation.back().loss);
   return fmt::format("<text x=\"{}\" y=\"{}\" fill=\"hsl({},70%,45%)\">{}{}</text>\n", Panel::left + Panel::width - 200,
-                     44 + 16 * index, 215 + 137 * index, curve.name, last);
+                     44 + 16 * index, hueOf(index), curve.name, last);
 }
 
 std::string pictureOf(const std::vector<Curve> &curves) {
