@@ -17,8 +17,7 @@ std::vector<Machine> machines() {
   for (const std::string &device : test::testDevices()) {
     all.push_back({device, f32});
     all.push_back({device, bf16});
-    if (isGpu(device))
-      all.push_back({device, f16});
+    all.push_back({device, f16});
   }
   return all;
 }

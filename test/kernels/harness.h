@@ -21,7 +21,7 @@ struct Machine {
   Type type;
   Precision precision = Precision::ieee;
 };
-/// Every device with f32 and with bf16; GPUs, whose arithmetic in it is their own, with f16 too.
+/// Every device with f32, bf16 and f16.
 std::vector<Machine> machines();
 /// The same, every other processor with bf16, and GPUs with f32 whose products are rounded: for kernels with products.
 std::vector<Machine> productMachines();
