@@ -24,6 +24,7 @@ namespace {
 struct Options {
   std::string device = "simulator:sm_80";
   Gpt2Config model{.layers = 1, .heads = 2, .width = 128, .context = 144, .vocab = 257};
+  std::string dtype = "fp32";
   int64_t batch = 2;
 };
 
@@ -73,7 +74,7 @@ static const char *reasonOf(const Deletion &deletion, const std::string &line) {
 /// A step of two micro-batches and an evaluation: what they launch is every kernel of the training of a GPT-2.
 static void train(const std::shared_ptr<test::DeletingDevice> &device, const Options &options) {
   const Network network(options.model);
-  Trainer trainer(device, network, {.batch = options.batch, .accumulate = 2});
+  Trainer trainer(device, network, {.batch = options.batch, .accumulate = 2, .type = options.model.type});
   trainer.initialize(1);
   std::mt19937 random(1);
   const auto draw = [&] {
@@ -131,9 +132,11 @@ int main(int count, char **arguments) {
   app.add_option("--context", options.model.context)->capture_default_str();
   app.add_option("--vocab", options.model.vocab)->capture_default_str();
   app.add_option("--batch", options.batch, "sequences")->capture_default_str();
+  app.add_option("--dtype", options.dtype, "of weights and activations: fp32, bf16 or fp16")->capture_default_str();
   CLI11_PARSE(app, count, arguments);
   setenv("KILN_CACHE", "", 1);
   try {
+    options.model.type = dtypeNamed("--dtype", options.dtype);
     verify(options.model);
     const auto device = std::make_shared<test::DeletingDevice>(SimulatorDevice::open(options.device));
     train(device, options);
