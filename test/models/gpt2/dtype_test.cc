@@ -1,9 +1,11 @@
 // gpt2 train in bf16 and fp16, as a user runs it: to the bit as in fp32, on from one type to another, and over
 // gradients that overflow.
 
+#include "models/gpt2/network.h"
 #include "models/train/checkpoint.h"
 #include "test/models/gpt2/program.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace {
@@ -112,6 +114,34 @@ TEST_F(DtypeTest, AScaleThatIsTooHighRecovers) {
   EXPECT_EQ(state.at("updates"), 80 - skipped);
   EXPECT_EQ(state.at("loss_scale").at("scale"), scale);
   EXPECT_LT(log.back().at("loss").get<double>(), log.front().at("loss").get<double>() - 1);
+}
+
+// Steps that are skipped leave every weight and moment, and the first one that is not is AdamW's first: its bias
+// corrections make each weight that has a gradient move by the learning rate, whatever the gradient. Were the skipped
+// ones counted, it would be half of that or less.
+TEST_F(DtypeTest, SkippedStepsAreNoUpdates) {
+  ASSERT_EQ(train(out, {"--steps", "20", "--lr", "0.01", "--final-lr", "1", "--warmup", "0", "--decay", "0", "--dtype",
+                        "fp16", "--loss-scale", "16777216", "--save-every", "1", "--keep", "20"})
+                .status,
+            0);
+  int64_t first = 1; // the first step that is no skipped one
+  for (const Json &row : rows(out))
+    if (row.at("skipped").get<bool>())
+      first = row.at("step").get<int64_t>() + 1;
+    else
+      break;
+  ASSERT_GT(first, 4);
+  const kiln::Network network({1, 2, 16, 8, 256});
+  const auto at = [&](int64_t step) { return kiln::readBuffers(checkpoint(out, step), network); };
+  const kiln::HostBuffers begin = at(1), before = at(first - 1), after = at(first);
+  EXPECT_TRUE(before.values == begin.values);
+  EXPECT_EQ(before.first, std::vector<float>(before.first.size()));
+  double furthest = 0;
+  for (size_t i = 0; i < after.first.size(); ++i) {
+    const auto value = [&](const kiln::HostBuffers &b) { return reinterpret_cast<const float *>(b.values.data())[i]; };
+    furthest = std::max(furthest, std::abs(static_cast<double>(value(after)) - value(before)));
+  }
+  EXPECT_NEAR(furthest, 0.01, 1e-5);
 }
 
 // Gradients of a step of 131072 tokens are so small that fp16 loses most of them; a scale that is held at 1 lets that
