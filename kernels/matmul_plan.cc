@@ -45,8 +45,8 @@ static int64_t evenly(int64_t extent, int64_t size, int64_t unit) {
 /// The tile that the model finds fastest among those whose left operand and sums fit the second-level cache. Wide tiles
 /// pay where they share the packing of a left operand that is read by columns, or read a left operand once in all. Only
 /// bk, which is the same for all, decides the order of a sum: the choice never shows in a result.
-static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, MatmulConfig &config) {
-  config.bk = evenly(K, 256, 16);
+static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Type type, MatmulConfig &config) {
+  config.bk = evenly(K, type == i8 ? 1024 : 256, 16); // four terms of i8 are a step
   double best = 0;
   for (int64_t bm : {64, 128, 256})
     for (int64_t bn : {64, 128, 192, 256, 384, 768}) {
@@ -55,7 +55,7 @@ static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Ma
       MatmulConfig tile = config;
       tile.bm = evenly(M, bm, 8);
       tile.bn = evenly(N, bn, 32);
-      const int64_t bytes = 4 * static_cast<int64_t>(tile.bm) * (tile.bk + tile.bn);
+      const int64_t bytes = tile.bm * (bytesOf(type) * tile.bk + 4 * static_cast<int64_t>(tile.bn));
       const double cycles = productCycles(tile, M, N, K, std::max(1, cpu.cores));
       const bool fits = bytes <= cpu.l2Bytes * 85 / 100 || (bm == 64 && bn == 64);
       if (fits && (best == 0 || cycles < best)) {
@@ -82,7 +82,7 @@ MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t 
   config.precision = target.precisionOf(type);
   config.ta = layout == Layout::tn;
   config.tb = layout == Layout::nt;
-  target.visit([&](const CpuFacts &cpu) { pickCpuTile(cpu, M, N, K, config); },
+  target.visit([&](const CpuFacts &cpu) { pickCpuTile(cpu, M, N, K, type, config); },
                [&](const GpuFacts &gpu) { pickGpuTile(gpu, M, N, heavy, config); });
   return config;
 }

@@ -106,6 +106,11 @@ struct Placement {
     return load && load->hasAttr("cpu.view");
   }
 
+  static Value beforeWidening(Value tile) {
+    Operation *op = tile.getDefiningOp();
+    return isa_and_nonnull<arith::ExtFOp, arith::ExtSIOp>(op) ? op->getOperand(0) : tile;
+  }
+
   bool wants(OpOperand &use) {
     Operation *user = use.getOwner();
     if (auto dot = dyn_cast<tile::DotOp>(user))
@@ -114,8 +119,8 @@ struct Placement {
               !matchPattern(use.get(), m_Zero()) && tile::shapeOf(dot.getType())[1] % 16 != 0);
     if (auto move = dyn_cast<tile::MoveOp>(user); move && !isPlain(move))
       return isa<RankedTensorType>(user->getResult(0).getType());
-    if (isa<tile::TransposeOp>(user)) // a product reads a transposed left operand as it lies
-      return !liesInView(use.get()) && llvm::any_of(user->getUses(), [&](OpOperand &next) {
+    if (isa<tile::TransposeOp>(user)) // a product packs a transposed left operand from where it lies
+      return !liesInView(beforeWidening(use.get())) && llvm::any_of(user->getUses(), [&](OpOperand &next) {
         return isa<tile::DotOp>(next.getOwner()) && next.getOperandNumber() == 0;
       });
     return isa<tile::PrintOp, tile::CheckOp>(user);

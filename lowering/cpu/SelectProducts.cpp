@@ -58,13 +58,20 @@ struct SelectProducts : impl::SelectProductsBase<SelectProducts> {
 
   static void widen(tile::DotOp dot, OpOperand &operand) {
     Type element = cast<RankedTensorType>(dot.getType()).getElementType();
-    auto type = cast<RankedTensorType>(operand.get().getType());
-    if (type.getElementType() == element)
-      return;
     OpBuilder b(dot);
-    auto wide = RankedTensorType::get(type.getShape(), element);
-    operand.set(isa<FloatType>(element) ? arith::ExtFOp::create(b, dot.getLoc(), wide, operand.get()).getResult()
-                                        : arith::ExtSIOp::create(b, dot.getLoc(), wide, operand.get()).getResult());
+    if (getElementTypeOrSelf(operand.get().getType()) != element)
+      operand.set(widened(b, operand.get(), element));
+  }
+
+  /// `tile` in elements of type `element`. A turned tile is widened before it is turned: it can still be read as it
+  /// lies.
+  static Value widened(OpBuilder &b, Value tile, Type element) {
+    auto wide = RankedTensorType::get(tile::shapeOf(tile.getType()), element);
+    if (auto transpose = tile.getDefiningOp<tile::TransposeOp>())
+      return tile::TransposeOp::create(b, tile.getLoc(), wide, widened(b, transpose.getSource(), element),
+                                       transpose.getPermutation());
+    return isa<FloatType>(element) ? arith::ExtFOp::create(b, tile.getLoc(), wide, tile).getResult()
+                                   : arith::ExtSIOp::create(b, tile.getLoc(), wide, tile).getResult();
   }
 };
 } // namespace
