@@ -94,6 +94,59 @@ TEST_F(DtypeTest, ACheckpointGoesOnInAnotherType) {
   EXPECT_EQ(log[8].at("loss_scale"), 65536);
 }
 
+// Weights to begin with are rounded to what the run keeps: not at all with masters, and to nearest without. A rate of
+// 10⁻³⁰ changes neither.
+TEST_F(DtypeTest, BeginsWithWeightsOfAnotherType) {
+  ASSERT_EQ(train(out, {"--steps", "2"}).status, 0);
+  const kiln::Network network({1, 2, 16, 8, 256});
+  const auto valuesOf = [&](const std::string &run, int64_t step, kiln::Type type) {
+    return kiln::readBuffers(checkpoint(run, step), network, type).values;
+  };
+  for (const char *master : {"1", "0"}) {
+    const Result r =
+        train(folder / master, {"--steps", "1", "--lr", "1e-30", "--dtype", "bf16", "--master", master, "--init", out});
+    ASSERT_EQ(r.status, 0) << r.output;
+    const kiln::Type kept = *master == '1' ? kiln::f32 : kiln::bf16;
+    EXPECT_TRUE(valuesOf(folder / master, 1, kept) == valuesOf(out, 2, kept)) << master;
+  }
+}
+
+// What was trained in one type writes text in any.
+TEST_F(DtypeTest, SamplesInEachType) {
+  ASSERT_EQ(train(out, {"--steps", "2", "--dtype", "bf16"}).status, 0);
+  for (const char *dtype : {"fp32", "bf16", "fp16"}) {
+    const Result r = gpt2({"sample", "--out", out, "--prompt", "line ", "--tokens", "20", "--dtype", dtype, "--device",
+                           kiln::test::testDevices()[0]});
+    EXPECT_EQ(r.status, 0) << r.output;
+    EXPECT_EQ(r.output.size(), 5u + 20 + 1) << dtype;
+  }
+}
+
+// The plan of narrow types has masters of four bytes beside weights of two, unless they stand alone.
+TEST_F(DtypeTest, InfoCountsMasters) {
+  const auto info = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"info", "--device", kiln::test::testDevices()[0]});
+    return gpt2(more);
+  };
+  expectSaid(info({"--dtype", "bf16"}), "weights          1.59 MiB  (bf16)\n  masters          3.18 MiB");
+  for (const std::vector<std::string> &flags :
+       {std::vector<std::string>{}, std::vector<std::string>{"--dtype", "bf16", "--master", "0"}})
+    EXPECT_EQ(info(flags).output.find("masters"), std::string::npos);
+}
+
+// Runs are drawn from their logs, each by its folder's name.
+TEST_F(DtypeTest, PlotDrawsRuns) {
+  for (const char *dtype : {"fp32", "bf16"})
+    ASSERT_EQ(train(folder / dtype, {"--steps", "3", "--dtype", dtype}).status, 0);
+  const Result r = gpt2({"plot", folder / "fp32", folder / "bf16", "-o", folder / "losses.svg"});
+  ASSERT_EQ(r.status, 0) << r.output;
+  const std::string picture = readText(folder / "losses.svg");
+  for (const char *name : {">fp32 ", ">bf16 ", "less that of fp32<"})
+    EXPECT_NE(picture.find(name), std::string::npos) << name;
+  const Result none = gpt2({"plot", folder / "none", "-o", folder / "other.svg"});
+  EXPECT_EQ(none.status, 2) << none.output;
+}
+
 // A scale that is far too high is halved until gradients fit. Each of those steps is told and logged, and is no update:
 // the run learns as one that began with the scale that was left.
 TEST_F(DtypeTest, AScaleThatIsTooHighRecovers) {
