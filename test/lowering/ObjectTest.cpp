@@ -3,6 +3,8 @@
 #include "test/lowering/Loaded.h"
 
 #include "dialect/dsl/Types.h"
+#include "lowering/Backend.h"
+#include "lowering/cpu/CpuTarget.h"
 
 #include "llvm/Object/ObjectFile.h"
 #include "gtest/gtest.h"
@@ -194,4 +196,11 @@ TEST(Object, ShowsItsStages) {
   EXPECT_EQ(text["llvm-dialect"].find("scf.for"), std::string::npos);
   EXPECT_NE(text["llvm"].find("define void @scale(ptr"), std::string::npos);
   EXPECT_NE(text["asm"].find("scale:"), std::string::npos);
+}
+
+/// Where there is AMX, every test of products runs on its tiles; else those of "cpu:amx" alone do, by emulation.
+TEST(Object, ForTheCpuUsesTheProcessorsTiles) {
+  if (!lowering::cpu::hostCpu().tiles)
+    GTEST_SKIP() << "the processor has no AMX, or the system does not let us use it: products on tiles are emulated";
+  EXPECT_EQ(lowering::openBackend("cpu")->key(), lowering::openBackend("cpu:amx")->key());
 }
