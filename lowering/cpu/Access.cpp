@@ -29,11 +29,21 @@ static bool isUnitStride(Value view, int64_t axis) {
 /// overflow.
 static constexpr int64_t farthest = int64_t(1) << 61;
 
+/// A position in a tile as a sum of one, null if there is none, and a number.
+static std::pair<Value, int64_t> splitConstant(Value position) {
+  APInt constant;
+  if (matchPattern(position, m_ConstantInt(&constant)))
+    return {Value(), constant.getSExtValue()};
+  if (auto sum = position.getDefiningOp<arith::AddIOp>(); sum && matchPattern(sum.getRhs(), m_ConstantInt(&constant)))
+    return {sum.getLhs(), constant.getSExtValue()};
+  return {position, 0};
+}
+
 Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offsets, ArrayRef<int64_t> extents,
                                       const Index &index, Value row) {
   Access access;
   auto type = cast<MemRefType>(view.getType());
-  Value limit, start;
+  Value limit, begins, start;
   bool canBeNegative = false;
   const Ix *lanes = nullptr;
   size_t next = 0;
@@ -61,6 +71,7 @@ Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offs
       access.axis = axis;
       if (!always) {
         limit = extentOf(*this, view, axis);
+        begins = isConstant ? constantIndex(begin) : asIndex(offset);
         start = position;
         canBeNegative = !isNonNegative(offset);
       }
@@ -72,7 +83,7 @@ Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offs
     access.inside = access.inside ? make<arith::AndIOp>(access.inside, inside) : inside;
   }
   if (lanes && access.contiguous)
-    boundLanes(access, limit, start, canBeNegative, *lanes);
+    boundLanes(access, limit, begins, canBeNegative, *lanes);
   else if (lanes)
     boundWhole(access, limit, start, canBeNegative, *lanes);
   for (Value bound : {access.inside, access.mask, access.whole})
@@ -81,33 +92,38 @@ Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offs
   return access;
 }
 
-/// Compares the number of each lane with n, an i32.
-Value Evaluator::compareLanes(arith::CmpIPredicate predicate, Value n) {
+/// Compares the number of each lane, counted from `first`, with n, an i32.
+Value Evaluator::compareLanes(arith::CmpIPredicate predicate, Value n, int64_t first) {
   SmallVector<Attribute> numbers;
   for (int64_t lane = 0; lane < machine.lanes(); ++lane)
-    numbers.push_back(builder.getI32IntegerAttr(lane));
+    numbers.push_back(builder.getI32IntegerAttr(first + lane));
   Value lane = make<arith::ConstantOp>(DenseElementsAttr::get(vectorOf(builder.getI32Type()), numbers));
   return make<arith::CmpIOp>(predicate, lane, asVector(n));
 }
 
-/// n, an index, as an i32 between 0 and the number of lanes.
-Value Evaluator::countOfLanes(Value n) {
-  n = make<arith::MaxSIOp>(make<arith::MinSIOp>(n, constantIndex(machine.lanes())), constantIndex(0));
+/// n, an index, as an i32 between 0 and more than any position in a tile.
+Value Evaluator::asCount(Value n) {
+  n = make<arith::MaxSIOp>(make<arith::MinSIOp>(n, constantIndex(int64_t(1) << 30)), constantIndex(0));
   return make<arith::IndexCastOp>(builder.getI32Type(), n);
 }
 
-Value Evaluator::lanesBelow(Value n) { return compareLanes(arith::CmpIPredicate::slt, countOfLanes(n)); }
+Value Evaluator::lanesBelow(Value n) { return compareLanes(arith::CmpIPredicate::slt, asCount(n)); }
 
-/// The lanes [low, high) that lie inside: as few operations as the facts allow.
-void Evaluator::boundLanes(Access &access, Value limit, Value start, bool canBeNegative, const Ix &position) {
+/// The lanes [low, high) that lie inside: as few operations as the facts allow. How far the tile lies inside is known
+/// outside of the loops over it; what a loop has done of it is subtracted, and the rest compared with lanes that are
+/// counted on from vector to vector of an unrolled body.
+void Evaluator::boundLanes(Access &access, Value limit, Value begins, bool canBeNegative, const Ix &position) {
   auto also = [&](Value mask) { access.mask = access.mask ? make<arith::AndIOp>(access.mask, mask) : mask; };
+  auto [base, first] = splitConstant(position.at);
+  auto compare = [&, base = base, first = first](arith::CmpIPredicate predicate, Value count) {
+    if (base)
+      count = make<arith::SubIOp>(count, make<arith::IndexCastOp>(builder.getI32Type(), base));
+    also(compareLanes(predicate, count, first));
+  };
   if (limit) {
-    Value high = make<arith::SubIOp>(limit, start);
-    also(lanesBelow(high));
-    if (canBeNegative) {
-      Value low = make<arith::SubIOp>(constantIndex(0), start);
-      also(compareLanes(arith::CmpIPredicate::sge, countOfLanes(low)));
-    }
+    compare(arith::CmpIPredicate::slt, asCount(make<arith::SubIOp>(limit, begins)));
+    if (canBeNegative)
+      compare(arith::CmpIPredicate::sge, asCount(make<arith::SubIOp>(constantIndex(0), begins)));
   }
   if (access.inside)
     also(asVector(access.inside));

@@ -166,9 +166,9 @@ private:
   Access accessOf(mlir::Operation *op, mlir::Value view, mlir::ValueRange offsets, llvm::ArrayRef<int64_t> extents,
                   const Index &index, mlir::Value row = {});
   void boundWhole(Access &access, mlir::Value limit, mlir::Value start, bool canBeNegative, const Ix &position);
-  mlir::Value compareLanes(mlir::arith::CmpIPredicate predicate, mlir::Value n);
-  mlir::Value countOfLanes(mlir::Value n);
-  void boundLanes(Access &access, mlir::Value limit, mlir::Value start, bool canBeNegative, const Ix &position);
+  mlir::Value compareLanes(mlir::arith::CmpIPredicate predicate, mlir::Value n, int64_t first = 0);
+  mlir::Value asCount(mlir::Value n);
+  void boundLanes(Access &access, mlir::Value limit, mlir::Value begins, bool canBeNegative, const Ix &position);
   /// Lane by lane: `element` gives the scalar at each valid position of the index's vector dimension.
   mlir::Value laneByLane(const Index &index, mlir::Type element, llvm::function_ref<mlir::Value(const Index &)> scalar);
   mlir::Value paddingOf(mlir::Type element, tile::Padding padding);
