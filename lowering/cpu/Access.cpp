@@ -55,7 +55,10 @@ Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offs
     const int64_t begin = isConstant ? std::clamp(constant.getSExtValue(), -farthest, farthest) : 0;
     bool always =
         isConstant && begin >= 0 && !type.isDynamicDim(axis) && begin + extents[axis] <= type.getDimSize(axis);
-    always |= inside.contains({op, axis});
+    if (auto known = inside.find({op, axis}); known != inside.end()) {
+      always = true;
+      access.depth = std::max(access.depth, known->second);
+    }
     Value position;
     if (isRow)
       position = asIndex(row);

@@ -158,7 +158,7 @@ void DotOperands::whereInside(std::optional<Edge> edge, int64_t extent, function
     return body();
   Value whole = e.make<arith::CmpIOp>(arith::CmpIPredicate::eq, boundOf(edge, extent), e.constantIndex(extent));
   auto assumed = [&] {
-    e.inside.insert({edge->load, edge->axis});
+    e.inside[{edge->load, edge->axis}] = e.depth();
     body();
     e.inside.clear();
   };
@@ -174,8 +174,8 @@ Value DotOperands::copyOf(Value tile, Operation *before) {
 }
 
 /// The tile in its view as a memref of rank 2 (M, K), of which only positions below the bounds may be read. A copy,
-/// where the tile begins before the view, a word or a block of tiles lies across its end, or its rows lie a multiple of
-/// 4 KB apart, give or take a line, and would compete for one set of the cache.
+/// where the tile begins before or past the view, a word or a block of tiles lies across its end, or its rows lie a
+/// multiple of 4 KB apart, give or take a line, and would compete for one set of the cache.
 Value DotOperands::readView(tile::LoadOp load) {
   auto view = load.getView().getType();
   auto extents = tile::shapeOf(load.getType());
@@ -210,8 +210,8 @@ Value DotOperands::readView(tile::LoadOp load) {
     require(arith::CmpIPredicate::eq, e.make<arith::RemUIOp>(boundOf(edge, K), e.constantIndex(whole)),
             e.constantIndex(0));
   }
-  if (auto edge = edgeOf(dot.getA(), 0); edge && hasTiles(unit)) // no row but a's own is read
-    require(arith::CmpIPredicate::eq, boundOf(edge, M), e.constantIndex(M));
+  if (auto edge = edgeOf(dot.getA(), 0)) // some row is read; on tiles, no row but a's own
+    require(arith::CmpIPredicate::sge, boundOf(edge, M), e.constantIndex(hasTiles(unit) ? M : 1));
   SmallVector<int64_t> shape = {M, K};
   const int64_t dynamic = ShapedType::kDynamic;
   auto layout = StridedLayoutAttr::get(e.builder.getContext(), dynamic, {dynamic, strides[kept[1]] == 1 ? 1 : dynamic});

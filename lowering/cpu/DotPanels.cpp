@@ -74,7 +74,7 @@ void DotOperands::assumeK(std::optional<Edge> edge, bool holds) {
   if (!edge || !isNonNegative(edge->load.getOffsets()[edge->axis]))
     return;
   if (holds)
-    e.inside.insert({edge->load, edge->axis});
+    e.inside[{edge->load, edge->axis}] = e.depth();
   else
     e.inside.erase({edge->load, edge->axis});
 }
@@ -108,7 +108,7 @@ void DotOperands::packTransposed(Value n, int64_t vectors) {
     Value first = e.make<arith::AddIOp>(n, column.at);
     auto blocks = [&] {
       if (clamps)
-        e.inside.insert({edge->load, edge->axis});
+        e.inside[{edge->load, edge->axis}] = e.depth();
       e.loop(e.constantIndex(0), e.least(kBound, whole), span,
              [&](Ix k) { turnBlock(first, column.at, bound, k.at, span); });
       if (K % span)

@@ -51,8 +51,9 @@ public:
       : builder(loc.getContext()), loc(loc), machine(machine), buffers(buffers) {}
 
   llvm::SmallVector<Level> levels;
-  /// Loads and their dimensions that the code now emitted may take to lie inside their views.
-  llvm::DenseSet<std::pair<mlir::Operation *, int64_t>> inside;
+  /// Loads and their dimensions that the code now emitted may take to lie inside their views, each with the level from
+  /// which on that holds: what is read stays there.
+  llvm::DenseMap<std::pair<mlir::Operation *, int64_t>, int> inside;
   int depth() const { return static_cast<int>(levels.size()) - 1; }
 
   /// The element of `tile` at `index`: a scalar, or a vector when it differs from lane to lane.

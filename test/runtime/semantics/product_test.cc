@@ -136,6 +136,36 @@ TEST_P(Products, OfNarrowTypesMeetNothingBesideTheirViews) {
       }
 }
 
+struct PastConfig {
+  bool ta = false, tb = false; // as above
+  int axis = 0;                // 0: along m, 1: along n, 2: along k
+};
+const std::vector<Field> pastFields = {field("ta", &PastConfig::ta), field("tb", &PastConfig::tb),
+                                       field("axis", &PastConfig::axis)};
+
+/// c = a · b from a position on, along one axis, that lies so far past the views that there is no memory at all.
+void past(View a, View b, View c, PastConfig cfg) {
+  hanging(a, b, c, full(i64, {}, cfg.axis == 0 ? int64_t(1) << 61 : 0),
+          full(i64, {}, cfg.axis == 1 ? int64_t(1) << 61 : 0), full(i64, {}, cfg.axis == 2 ? int64_t(1) << 61 : 0),
+          {.ta = cfg.ta, .tb = cfg.tb});
+}
+const Kernel pastKernel = kernel("past", past, pastFields);
+
+TEST_P(Products, OfTilesThatBeginPastTheirViewsReadNothing) {
+  for (const Type type : {f32, bf16, i8})
+    for (int bits = 0; bits < 4; ++bits)
+      for (int axis = 0; axis < 3; ++axis) {
+        const bool ta = bits & 1, tb = bits & 2;
+        const Type sums = type == i8 ? i32 : f32;
+        const Tensor a = surrounded(type, M, K, ta, leftAt), b = surrounded(type, K, N, tb, rightAt);
+        const Tensor c = tensor(sums, {TM, TN}, Raw(TM * TN, poisonOf(sums)));
+        const std::string config = fmt::format("ta={:d},tb={:d},axis={}", ta, tb, axis);
+        launch(pastKernel, {inside(a), inside(b), c.ref()}, config);
+        for (const uint64_t got : read(c))
+          ASSERT_EQ(got, 0) << nameOf(type) << ", " << config;
+      }
+}
+
 struct DepthConfig {
   int rows = 1, depth = 1;
 };
