@@ -41,12 +41,13 @@ bool fillsRegister(Type type) {
   return vector && vector.getNumElements() * vector.getElementTypeBitWidth() == 512;
 }
 
-/// vscalef: x · 2ⁿ, 0 in the lanes without `keep`. Causal attention, whose masked scores are −∞, is faster with those
-/// lanes masked off than with results that underflow.
+/// vscalef: x · 2ⁿ, 0 in the lanes without `keep`, if that is given.
 Value scaleByInstruction(OpBuilder &builder, Location loc, Value x, Value n, Value keep) {
   auto type = cast<VectorType>(x.getType());
   const bool wide = type.getElementType().isF64();
-  Value lanes = LLVM::BitcastOp::create(builder, loc, builder.getIntegerType(type.getNumElements()), keep);
+  Type lane = builder.getIntegerType(type.getNumElements());
+  Value lanes = keep ? LLVM::BitcastOp::create(builder, loc, lane, keep).getResult()
+                     : arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(lane, -1)).getResult();
   Value rounding = LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), 4); // as the control register says
   Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
   StringRef name = wide ? "llvm.x86.avx512.mask.scalef.pd.512" : "llvm.x86.avx512.mask.scalef.ps.512";

@@ -93,13 +93,14 @@ static const double expTerms64[] = {2.0495067957387501189e-9, 2.5105770172466587
 /// denormal result takes half as many of its own, and another half.
 Value MathFunctions::exp2(Value x) {
   ArrayRef<double> terms = wide ? ArrayRef<double>(exp2Terms64) : ArrayRef<double>(exp2Terms32);
+  if (scale) { // knows what becomes of NaN · 2^±inf, the form that x = ±inf takes
+    Value n = emit.make<math::RoundEvenOp>(x);
+    return scale(nearPower(subtract(x, n), terms, /*half=*/false), n, {});
+  }
   Value keep = above(x, wide ? -1075 : -150); // below, the result rounds to 0
-  x = atMost(scale ? x : emit.select(keep, x, number(0)), wide ? 1024.5 : 128.5);
+  x = atMost(emit.select(keep, x, number(0)), wide ? 1024.5 : 128.5);
   Rounded n = round(x, {});
-  Value remainder = subtract(x, n.integer);
-  if (scale)
-    return scale(nearPower(remainder, terms, /*half=*/false), n.integer, keep);
-  Value power = powerOfTwo(nearPower(remainder, terms, /*half=*/true), n, x, wide ? -1020 : -124);
+  Value power = powerOfTwo(nearPower(subtract(x, n.integer), terms, /*half=*/true), n, x, wide ? -1020 : -124);
   return emit.select(keep, power, number(0));
 }
 

@@ -23,7 +23,8 @@ namespace kiln::lowering {
 
 class MathFunctions {
 public:
-  /// A machine's own x · 2ⁿ, for a whole n of any size, rounded once; 0 in the lanes without `keep`.
+  /// A machine's own x · 2ⁿ, for a whole n of any size, rounded once; also with n = ±inf, where it is 0 or inf even of
+  /// a NaN. 0 in the lanes without `keep`, if that is given.
   using Scale = llvm::function_ref<mlir::Value(mlir::Value x, mlir::Value n, mlir::Value keep)>;
   /// Functions of values of `type`: f32, f64 or a vector of one of them. `scale` where the machine has it for the type;
   /// it must outlive this.

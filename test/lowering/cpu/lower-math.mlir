@@ -8,6 +8,8 @@
 // CHECK: arith.shli
 // CHECK-NOT: math.exp2
 // SCALE-LABEL: @exp2
+// SCALE-NOT: arith.cmpf
+// SCALE: math.roundeven
 // SCALE-COUNT-5: math.fma
 // SCALE: llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"
 func.func @exp2(%x: vector<16xf32>) -> vector<16xf32> {
