@@ -3,7 +3,7 @@
 //
 // In: kernels with `memref.alloca` of static shape anywhere in structured control flow. Out: a last argument
 // `memref<?xi8>`, views of it, and the attribute `cpu.scratch_bytes`. Buffers that are never alive together share
-// bytes.
+// bytes; one that nobody reads gets none, and what writes to it goes.
 //
 //     %a = memref.alloca() {alignment = 64 : i64} : memref<64x64xf32>
 //     ─>
@@ -24,6 +24,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -175,6 +176,22 @@ static FailureOr<SmallVector<Buffer>> collectBuffers(func::FuncOp func) {
   return buffers;
 }
 
+/// Erases the buffers that are only written, and the writes: a placed tile whose readers share its nest takes its
+/// elements from registers.
+static void eraseUnread(func::FuncOp func) {
+  SmallVector<memref::AllocaOp> unread;
+  const auto writes = [](Operation *user) { return isa<vector::StoreOp, memref::StoreOp>(user); };
+  func.walk([&](memref::AllocaOp buffer) {
+    if (!buffer->use_empty() && llvm::all_of(buffer->getUsers(), writes))
+      unread.push_back(buffer);
+  });
+  for (memref::AllocaOp buffer : unread) {
+    for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
+      user->erase();
+    buffer->erase();
+  }
+}
+
 static std::string mebibytes(int64_t bytes) { return llvm::formatv("{0:f1} MiB", double(bytes) / (1 << 20)).str(); }
 
 namespace {
@@ -185,6 +202,7 @@ struct AllocateScratch : impl::AllocateScratchBase<AllocateScratch> {
     func::FuncOp func = getOperation();
     if (!func->hasAttr("tile.kernel"))
       return;
+    eraseUnread(func);
     FailureOr<SmallVector<Buffer>> buffers = collectBuffers(func);
     if (failed(buffers))
       return signalPassFailure();

@@ -42,5 +42,6 @@ func.func @limit() attributes {tile.kernel} {
   %f0 = arith.constant 0.0 : f32
   %a = memref.alloca() : memref<16800000xf32>
   memref.store %f0, %a[%c0] : memref<16800000xf32>
+  %x = memref.load %a[%c0] : memref<16800000xf32>
   return
 }

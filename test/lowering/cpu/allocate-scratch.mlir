@@ -299,8 +299,30 @@ func.func @gap() attributes {tile.kernel} {
   memref.store %f0, %a[%c0] : memref<32xf32>
   memref.store %f0, %b[%c0] : memref<32xf32>
   memref.store %f0, %c[%c0] : memref<16xf32>
+  %x = memref.load %c[%c0] : memref<16xf32>
   memref.store %f0, %d[%c0] : memref<16xf32>
-  memref.store %f0, %a[%c0] : memref<32xf32>
-  memref.store %f0, %b[%c0] : memref<32xf32>
+  %y = memref.load %d[%c0] : memref<16xf32>
+  %z = memref.load %a[%c0] : memref<32xf32>
+  %w = memref.load %b[%c0] : memref<32xf32>
+  return
+}
+
+// -----
+
+// A buffer that is only written is none, and nothing is written to it.
+
+// CHECK-LABEL: func.func @unread
+// CHECK-SAME: cpu.scratch_bytes = 64 : i64
+// CHECK: memref.store {{.*}} : memref<16xf32>
+// CHECK-NOT: store
+func.func @unread(%v: vector<16xf32>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : index
+  %f0 = arith.constant 0.0 : f32
+  %a = memref.alloca() : memref<16xf32>
+  %b = memref.alloca() : memref<16xf32>
+  memref.store %f0, %a[%c0] : memref<16xf32>
+  vector.store %v, %b[%c0] : memref<16xf32>, vector<16xf32>
+  memref.store %f0, %b[%c0] : memref<16xf32>
+  %x = memref.load %a[%c0] : memref<16xf32>
   return
 }
