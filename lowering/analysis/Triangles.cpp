@@ -32,12 +32,7 @@ static Value scalarOf(Value tile) {
   return isa<RankedTensorType>(tile.getType()) ? Value() : tile;
 }
 
-/// The triangle outside which `mask` is false.
-static std::optional<Triangle> triangleOf(Value mask) {
-  if (auto both = mask.getDefiningOp<arith::AndIOp>()) {
-    auto first = triangleOf(both.getLhs());
-    return first ? first : triangleOf(both.getRhs());
-  }
+std::optional<Triangle> comparisonOf(Value mask) {
   auto compare = mask.getDefiningOp<arith::CmpIOp>();
   if (!compare)
     return std::nullopt;
@@ -61,6 +56,15 @@ static std::optional<Triangle> triangleOf(Value mask) {
   if (plus < 0 || minus < 0 || plus == minus)
     return std::nullopt;
   return Triangle{scalarOf(limit), predicate == arith::CmpIPredicate::slt ? -1 : 0, plus == 0};
+}
+
+/// The triangle outside which `mask` is false.
+static std::optional<Triangle> triangleOf(Value mask) {
+  auto both = mask.getDefiningOp<arith::AndIOp>();
+  if (!both)
+    return comparisonOf(mask);
+  auto first = triangleOf(both.getLhs());
+  return first ? first : triangleOf(both.getRhs());
 }
 
 std::optional<Triangle> zeroOutside(Value tile) {

@@ -16,6 +16,9 @@ struct Triangle {
   bool operator==(const Triangle &) const = default;
 };
 
+/// The triangle in which alone `mask`, a tile of i1, is true, if `mask` is nothing but the comparison that says so.
+std::optional<Triangle> comparisonOf(mlir::Value mask);
+
 /// The triangle outside which every element of `tile` is zero, if there is one.
 std::optional<Triangle> zeroOutside(mlir::Value tile);
 

@@ -84,17 +84,19 @@ void Evaluator::branch(Value condition, function_ref<void()> then, function_ref<
     within(choice, choice.elseBlock(), otherwise);
 }
 
-SmallVector<Value> Evaluator::choose(Value condition, ArrayRef<Value> known,
-                                     function_ref<SmallVector<Value>()> compute) {
+SmallVector<Value> Evaluator::choose(Value condition, TypeRange types, function_ref<SmallVector<Value>()> then,
+                                     function_ref<SmallVector<Value>()> otherwise) {
   moveTo(depth());
-  auto choice = scf::IfOp::create(builder, loc, ValueRange(known).getTypes(), condition, /*withElseRegion=*/true);
-  builder.setInsertionPointToEnd(choice.thenBlock());
-  scf::YieldOp::create(builder, loc, known);
-  within(choice, choice.elseBlock(), [&] {
-    SmallVector<Value> computed = compute();
-    moveTo(depth());
-    scf::YieldOp::create(builder, loc, computed);
-  });
+  auto choice = scf::IfOp::create(builder, loc, types, condition, /*withElseRegion=*/true);
+  for (auto [block, compute] : {std::pair(choice.thenBlock(), then), std::pair(choice.elseBlock(), otherwise)}) {
+    if (!block->empty()) // without results it comes with its yield
+      block->back().erase();
+    within(choice, block, [&] {
+      SmallVector<Value> computed = compute();
+      moveTo(depth());
+      scf::YieldOp::create(builder, loc, computed);
+    });
+  }
   SmallVector<Value> results;
   for (Value result : choice.getResults())
     results.push_back(noted(result, depth()));
@@ -102,6 +104,13 @@ SmallVector<Value> Evaluator::choose(Value condition, ArrayRef<Value> known,
 }
 
 Value Evaluator::constantIndex(int64_t value) { return make<arith::ConstantIndexOp>(value); }
+
+Ix Evaluator::keptHere(const Ix &position) {
+  Value zero = constantIndex(0);
+  moveTo(depth());
+  Value at = noted(arith::AddIOp::create(builder, loc, position.at, zero), depth());
+  return {at, depth(), position.lanes, position.valid};
+}
 
 Value Evaluator::least(Value a, Value b) {
   APInt x, y;
@@ -156,6 +165,8 @@ Value Evaluator::at(Value tile, const Index &index) {
 
 Value Evaluator::compute(Value tile, const Index &index) {
   Type element = getElementTypeOrSelf(tile.getType());
+  if (auto same = assumed.find(tile); same != assumed.end())
+    return make<arith::ConstantOp>(builder.getBoolAttr(same->second));
   if (Value buffer = buffers.lookup(tile))
     return readBuffer(buffer, element, index);
   Operation *op = tile.getDefiningOp();
@@ -175,6 +186,11 @@ Value Evaluator::compute(Value tile, const Index &index) {
 }
 
 Value Evaluator::elementwise(Operation *op, const Index &index) {
+  if (auto select = dyn_cast<arith::SelectOp>(op)) {
+    APInt condition;
+    if (matchPattern(at(select.getCondition(), index), m_ConstantInt(&condition)))
+      return at(condition.isZero() ? select.getFalseValue() : select.getTrueValue(), index);
+  }
   SmallVector<Value> operands;
   bool lanes = false;
   for (Value operand : op->getOperands()) {

@@ -54,8 +54,11 @@ public:
   /// Loads and their dimensions that the code now emitted may take to lie inside their views, each with the level from
   /// which on that holds: what is read stays there.
   llvm::DenseMap<std::pair<mlir::Operation *, int64_t>, int> inside;
+  /// Tiles of i1 that are the same everywhere in the code now emitted, and what they are.
+  llvm::SmallDenseMap<mlir::Value, bool> assumed;
   int depth() const { return static_cast<int>(levels.size()) - 1; }
 
+  bool isBuffered(mlir::Value tile) const { return buffers.contains(tile); }
   /// The element of `tile` at `index`: a scalar, or a vector when it differs from lane to lane.
   mlir::Value at(mlir::Value tile, const Index &index);
   /// The same, repeated over the lanes when it is a scalar.
@@ -91,9 +94,10 @@ public:
   /// Emits a branch at the deepest level; `otherwise` may be null.
   void branch(mlir::Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
 
-  /// `known` where `condition` holds, else what `compute` gives, at the deepest level.
-  llvm::SmallVector<mlir::Value> choose(mlir::Value condition, llvm::ArrayRef<mlir::Value> known,
-                                        llvm::function_ref<llvm::SmallVector<mlir::Value>()> compute);
+  /// What `then` gives where `condition` holds, else what `otherwise` does, values of `types`, at the deepest level.
+  llvm::SmallVector<mlir::Value> choose(mlir::Value condition, mlir::TypeRange types,
+                                        llvm::function_ref<llvm::SmallVector<mlir::Value>()> then,
+                                        llvm::function_ref<llvm::SmallVector<mlir::Value>()> otherwise);
 
   mlir::Value asVector(mlir::Value value);
   /// A vector type with the machine's lanes.
@@ -106,6 +110,8 @@ public:
   /// One position, and a vector of them of which `valid` lie in the tile.
   Ix along(mlir::Value at) const { return {at, depthOf(at), false, 0}; }
   Ix lanesFrom(mlir::Value at, int64_t valid) const { return {at, depthOf(at), true, valid}; }
+  /// The same position, but known from the deepest level on only: what is computed there stays there.
+  Ix keptHere(const Ix &position);
   /// A vector of i1: the first n lanes, none below 0, all from their number on.
   mlir::Value lanesBelow(mlir::Value n);
   /// `value` (i64) as an index.

@@ -3,10 +3,15 @@
 //   rows:     for each row { for each step of 4 vectors { stores, placed tiles, partial reductions }; finish }
 //   columns:  for each step of 4 vectors of columns { for each position of the axis { partial reductions }; finish }
 //
+// Where tiles of a nest are masked by a triangle, there are two of the nest: one for when the triangle covers the whole
+// tile, without the mask, and one that asks for each vector whether it lies outside, and does there what is left to do
+// with a mask that is false.
+//
 // The last vector of a row that is no multiple of the lanes is peeled; scratch rows are padded, so only views and
 // reductions look at its mask.
 
 #include "lowering/cpu/Loops.h"
+#include "lowering/analysis/Triangles.h"
 #include "lowering/cpu/Reduction.h"
 
 using namespace mlir;
@@ -22,7 +27,10 @@ Value allocateBuffer(OpBuilder &builder, Location loc, Type tile, Machine machin
   return memref::AllocaOp::create(builder, loc, MemRefType::get(shape, element), builder.getI64IntegerAttr(64));
 }
 
-static constexpr int64_t unroll = 4;
+static constexpr int64_t mostUnrolled = 4;
+
+/// Vectors in a row up to which the reduction of their lanes counts.
+static constexpr int64_t longestTogether = 8;
 
 namespace {
 
@@ -40,9 +48,12 @@ public:
         reductions.push_back(
             {&root, Reduction(e, cast<tile::ReduceOp>(root.op).getKind(), getElementTypeOrSelf(root.value.getType()))});
     if (roots.front().isColumns())
-      outer(0, index, roots.front().axis, [&] { columns(index, roots.front().axis); });
+      return outer(0, index, roots.front().axis, [&] { columns(index, roots.front().axis); });
+    mask = findMask();
+    if (reducesTogether())
+      rowsTogether(index);
     else
-      outer(0, index, -1, [&] { row(index); });
+      inVersions([&] { outer(0, index, -1, [&] { finishRow(index, row(index)); }); });
   }
 
 private:
@@ -69,6 +80,75 @@ private:
       outer(axis + 1, index, except, body);
     });
   }
+
+  // --- Triangles ----------------------------------------------------------------------------------------------------
+
+  /// A comparison, of the nest's shape, by which some tile of the nest is masked: those inside a triangle are read.
+  Value findMask() {
+    SmallVector<Value> work;
+    for (const Root &root : roots)
+      work.push_back(root.value);
+    llvm::SmallDenseSet<Value> seen;
+    while (!work.empty()) {
+      Value tile = work.pop_back_val();
+      Operation *op = tile.getDefiningOp();
+      if (!seen.insert(tile).second || !op || e.isBuffered(tile) || !isElementwise(op))
+        continue;
+      if (comparisonOf(tile))
+        return tile;
+      llvm::append_range(work, op->getOperands());
+    }
+    return {};
+  }
+
+  /// Emits `body` twice where there is a mask: once for when the triangle covers the whole tile.
+  void inVersions(function_ref<void()> body) {
+    if (!mask)
+      return body();
+    triangle = *comparisonOf(mask);
+    Value last = e.constantIndex((triangle.transposed ? shape[0] : shape[1]) - 1 - triangle.offset);
+    Value coversAll = e.make<arith::CmpIOp>(arith::CmpIPredicate::sle, last, e.asIndex(triangle.limit));
+    auto covered = [&] { assuming(true, body); };
+    e.branch(coversAll, covered, body);
+  }
+
+  void assuming(bool inside, function_ref<void()> body) {
+    e.assumed[mask] = inside;
+    body();
+    e.assumed.erase(mask);
+  }
+
+  /// Whether the code now emitted asks for each vector whether it lies outside.
+  bool asksForEach() { return mask && !e.assumed.contains(mask); }
+
+  /// Whether all lanes at `index` lie outside the triangle.
+  Value liesOutside(const Index &index) {
+    const auto [row, column] = std::pair(index[0].at, index[1].at);
+    Value distance = triangle.transposed ? e.make<arith::SubIOp>(row, column) : e.make<arith::SubIOp>(column, row);
+    const int64_t nearest = triangle.transposed ? index[1].valid - 1 : 0; // lane, to the edge
+    Value least = e.make<arith::SubIOp>(distance, e.constantIndex(nearest + triangle.offset));
+    return e.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, least, e.asIndex(triangle.limit));
+  }
+
+  /// A step, or what is left of it outside the triangle.
+  void step(const Index &index, States &states) {
+    if (!asksForEach())
+      return all(index, states);
+    const SmallVector<Value> before = flat({states});
+    auto computed = [&] {
+      States next = states;
+      all({e.keptHere(index[0]), index[1]}, next);
+      return flat({next});
+    };
+    auto outside = [&] {
+      SmallVector<Value> next;
+      assuming(false, [&] { next = computed(); });
+      return next;
+    };
+    states = unflat(e.choose(liesOutside(index), ValueRange(before).getTypes(), outside, computed), 1).front();
+  }
+
+  // --- Rows and columns ---------------------------------------------------------------------------------------------
 
   States neutral() {
     States states;
@@ -98,7 +178,7 @@ private:
   }
 
   /// All roots at one position; reductions go into `states`.
-  void step(const Index &index, States &states) {
+  void all(const Index &index, States &states) {
     size_t next = 0;
     for (const Root &root : roots) {
       Value value = e.at(root.value, index);
@@ -129,8 +209,10 @@ private:
     return {at, e.depthOf(at), true, valid};
   }
 
-  void row(Index &index) {
+  /// The states of its reductions.
+  States row(Index &index) {
     const int64_t extent = shape.back(), lanes = e.machine.lanes(), full = extent / lanes;
+    const int64_t unroll = asksForEach() && reductions.empty() ? 1 : mostUnrolled;
     const int64_t looped = full / unroll >= 2 ? full / unroll * unroll : 0;
     const int64_t copies = std::max<int64_t>(1, std::min(unroll, full));
     SmallVector<States> states;
@@ -155,17 +237,55 @@ private:
       index.back() = lanesAt(e.constantIndex(full * lanes), 0, extent % lanes);
       step(index, states[full % copies]);
     }
-    finishRow(index, states);
+    return combined(states);
   }
 
-  void finishRow(const Index &index, SmallVector<States> &states) {
-    for (size_t width = states.size(); width > 1; width = (width + 1) / 2)
-      for (size_t i = 0; i + (width + 1) / 2 < width; ++i)
-        for (auto [r, entry] : llvm::enumerate(reductions))
-          states[i][r] = entry.second.combine(states[i][r], states[i + (width + 1) / 2][r]);
+  /// Whether the lanes of many rows are reduced at once: where there are many and short ones.
+  bool reducesTogether() {
+    return !reductions.empty() && shape.size() == 2 && shape[0] >= e.machine.lanes() &&
+           shape[1] <= longestTogether * e.machine.lanes() && llvm::all_of(reductions, [](auto &entry) {
+             return entry.first->buffer && cast<tile::ReduceOp>(entry.first->op).getKind() != tile::ReduceKind::ArgMax;
+           });
+  }
+
+  /// As many rows as there are lanes leave a vector each in memory, and are then reduced together.
+  void rowsTogether(Index &index) {
+    const int64_t lanes = e.machine.lanes();
+    SmallVector<Value> left;
+    e.moveTo(0);
+    for (auto &[root, reduction] : reductions)
+      left.push_back(memref::AllocaOp::create(
+          e.builder, e.loc, MemRefType::get({lanes, lanes}, getElementTypeOrSelf(reduction.neutral()[0].getType())),
+          e.builder.getI64IntegerAttr(64)));
+    e.loop(e.constantIndex(0), e.constantIndex(shape[0]), lanes, [&](Ix first) {
+      Value end = e.least(e.make<arith::AddIOp>(first.at, e.constantIndex(lanes)), e.constantIndex(shape[0]));
+      auto leaveRow = [&](Ix position) {
+        index[0] = position;
+        const States state = row(index);
+        Value number = e.make<arith::SubIOp>(position.at, first.at);
+        for (auto [buffer, vector] : llvm::zip(left, state))
+          e.storeBuffer(vector[0], buffer, {e.along(number), e.lanesFrom(e.constantIndex(0), lanes)});
+      };
+      inVersions([&] { e.loop(first.at, end, 1, leaveRow); });
+      for (auto [buffer, entry] : llvm::zip(left, reductions)) {
+        SmallVector<Value> states;
+        for (int64_t i = 0; i < lanes; ++i) { // those past the last row are read by nobody
+          SmallVector<Value> at = {e.constantIndex(i), e.constantIndex(0)};
+          auto type = e.vectorOf(getElementTypeOrSelf(buffer.getType()));
+          e.moveTo(e.depth());
+          states.push_back(e.noted(vector::LoadOp::create(e.builder, e.loc, type, buffer, at), e.depth()));
+        }
+        Value results = entry.second.acrossLanesOfAll(states);
+        e.storeBuffer(results, entry.first->buffer, {e.lanesFrom(first.at, lanes)});
+      }
+    });
+  }
+
+  /// Emits the stores of a row's reductions.
+  void finishRow(const Index &index, const States &states) {
     for (auto [r, entry] : llvm::enumerate(reductions)) {
       auto &[root, reduction] = entry;
-      Value result = reduction.acrossLanes(states[0][r]);
+      Value result = reduction.acrossLanes(states[r]);
       if (!root->buffer) {
         root->op->getResult(0).replaceAllUsesWith(result);
         continue;
@@ -175,9 +295,18 @@ private:
     }
   }
 
+  /// One state for each reduction.
+  States combined(SmallVector<States> &states) {
+    for (size_t width = states.size(); width > 1; width = (width + 1) / 2)
+      for (size_t i = 0; i + (width + 1) / 2 < width; ++i)
+        for (auto [r, entry] : llvm::enumerate(reductions))
+          states[i][r] = entry.second.combine(states[i][r], states[i + (width + 1) / 2][r]);
+    return states[0];
+  }
+
   void columns(Index &index, int64_t axis) {
     const int64_t extent = shape.back(), lanes = e.machine.lanes(), full = extent / lanes;
-    const int64_t looped = full / unroll >= 2 ? full / unroll * unroll : 0;
+    const int64_t unroll = mostUnrolled, looped = full / unroll >= 2 ? full / unroll * unroll : 0;
     auto block = [&](Value base, int64_t copies, int64_t valid) {
       SmallVector<States> states;
       for (int64_t copy = 0; copy < copies; ++copy)
@@ -216,6 +345,8 @@ private:
   Evaluator e;
   ArrayRef<int64_t> shape;
   SmallVector<std::pair<const Root *, Reduction>> reductions;
+  Value mask; // the tile that says what lies inside `triangle`, if there is one
+  Triangle triangle;
 };
 
 } // namespace

@@ -321,7 +321,8 @@ private:
       }
       return next;
     };
-    sums = to.first ? e.choose(to.first, sums, [&] { return add(sums); }) : add(sums);
+    const ValueRange begin = sums;
+    sums = to.first ? e.choose(to.first, begin.getTypes(), [&] { return sums; }, [&] { return add(sums); }) : add(sums);
   }
 
   void finish(const Block &at, ArrayRef<Value> sums) {

@@ -145,4 +145,21 @@ Value Reduction::acrossLanes(State state) {
   return lanes(state);
 }
 
+/// The same tree for all at once: of two states that are `half` apart, the lanes that are `half` apart meet in one
+/// vector.
+Value Reduction::acrossLanesOfAll(SmallVector<Value> states) {
+  const auto count = static_cast<int64_t>(states.size());
+  for (int64_t half = count / 2; half >= 1; half /= 2) {
+    SmallVector<int64_t> lower, upper;
+    for (int64_t lane = 0; lane < count; ++lane) {
+      lower.push_back((lane & half ? count : 0) + (lane & ~half));
+      upper.push_back((lane & half ? count : 0) + (lane | half));
+    }
+    for (int64_t i = 0; i < half; ++i)
+      states[i] = pick(e.make<vector::ShuffleOp>(states[i], states[i + half], lower),
+                       e.make<vector::ShuffleOp>(states[i], states[i + half], upper));
+  }
+  return lanes({states[0]});
+}
+
 } // namespace kiln::lowering::cpu

@@ -26,6 +26,8 @@ public:
   State combine(const State &a, const State &b);
   /// The result over all lanes, of the reduction's result type.
   mlir::Value acrossLanes(State state);
+  /// The results over all lanes of as many states as there are lanes, one in each lane; not of argmax.
+  mlir::Value acrossLanesOfAll(llvm::SmallVector<mlir::Value> states);
   /// The result of every lane by itself.
   mlir::Value lanes(const State &state);
 

@@ -113,3 +113,52 @@ func.func @every_second(%v: memref<?x?xf32, strided<[?, 2]>>, %o: memref<16xf32,
   tile.store %y, %o[%c0] : tensor<16xf32>, memref<16xf32, strided<[1]>>
   return
 }
+
+// Where the triangle covers the tile, the mask is not looked at; else each vector outside of it is left out: its P is 0.
+// CHECK-LABEL: func @triangle
+// CHECK: scf.if
+// CHECK-NOT: arith.select
+// CHECK: math.exp2
+// CHECK: else
+// CHECK: scf.if
+// CHECK-NOT: math.exp2
+// CHECK: vector.store
+// CHECK: else
+// CHECK: math.exp2
+// CHECK: arith.select
+// CHECK: vector.store
+func.func @triangle(%v: memref<32x32xf32, strided<[32, 1]>>, %limit: i32) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32>
+  %iota = tile.iota : tensor<32xi32>
+  %row = tile.reshape %iota : tensor<32xi32> -> tensor<32x1xi32>
+  %column = tile.reshape %iota : tensor<32xi32> -> tensor<1x32xi32>
+  %rows = tile.broadcast %row : tensor<32x1xi32> -> tensor<32x32xi32>
+  %columns = tile.broadcast %column : tensor<1x32xi32> -> tensor<32x32xi32>
+  %distance = arith.subi %columns, %rows : tensor<32x32xi32>
+  %limits = tile.splat %limit : i32 -> tensor<32x32xi32>
+  %seen = arith.cmpi sle, %distance, %limits : tensor<32x32xi32>
+  %x = tile.load %v[%c0, %c0] {cpu.view} : memref<32x32xf32, strided<[32, 1]>> -> tensor<32x32xf32>
+  %e = math.exp2 %x : tensor<32x32xf32>
+  %p = arith.select %seen, %e, %zero : tensor<32x32xi1>, tensor<32x32xf32>
+  tile.store %p, %v[%c0, %c0] : tensor<32x32xf32>, memref<32x32xf32, strided<[32, 1]>>
+  return
+}
+
+// Of many short rows one vector each is left in memory; then 16 of them are added over their lanes at once.
+// CHECK-LABEL: func @together
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK-NOT: vector.shuffle
+// CHECK: vector.store
+// CHECK: }
+// CHECK-COUNT-30: vector.shuffle
+// CHECK-NOT: vector.shuffle
+// CHECK: vector.store
+func.func @together(%v: memref<32x64xf32, strided<[64, 1]>>, %o: memref<32xf32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %v[%c0, %c0] {cpu.view} : memref<32x64xf32, strided<[64, 1]>> -> tensor<32x64xf32>
+  %s = tile.reduce sum %x axis 1 : tensor<32x64xf32> -> tensor<32xf32>
+  tile.store %s, %o[%c0] : tensor<32xf32>, memref<32xf32, strided<[1]>>
+  return
+}

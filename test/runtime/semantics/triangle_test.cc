@@ -3,6 +3,9 @@
 
 #include "test/runtime/semantics/semantics.h"
 
+#include <climits>
+#include <cmath>
+
 namespace {
 
 using namespace kiln;
@@ -63,6 +66,17 @@ void onlyMasked(View a, View b, View masked, Tile limit, MaskConfig) {
   store(masked, {0, 0}, where(column - row <= limit, s, -1.0));
 }
 const Kernel onlyMaskedKernel = kernel("only_masked", onlyMasked, maskFields);
+
+/// Rows of numbers under a mask, stored, added up and their largest, with another mask beside it.
+void rowsUnderMasks(View x, View stored, View sums, View largest, Tile limit, MaskConfig cfg) {
+  Tile mask = maskOf(limit, cfg);
+  Tile numbers = load(x, {0, 0}, {M, N}); // (M, N)
+  Tile kept = where(mask, numbers, -2.0);
+  store(stored, {0, 0}, where(mask & (numbers > 0.0), kept + 1.0, numbers));
+  store(sums, {0}, sum(where(mask, numbers, 0.5)));
+  store(largest, {0}, reduce_max(kept));
+}
+const Kernel rowsUnderMasksKernel = kernel("rows_under_masks", rowsUnderMasks, maskFields);
 
 class Triangles : public Semantics {
 protected:
@@ -157,6 +171,33 @@ TEST_P(Triangles, AStoreUnderAMaskWritesTheWholeTile) {
         want.push_back(isInside(m, n, limit, 0) ? product(m, n) : -1);
     expectEqual(masked, want, "limit " + std::to_string(limit));
   }
+}
+
+TEST_P(Triangles, RowsUnderAMaskAreThoseOfTheWholeTile) {
+  const std::vector<double> x = numbers(M * N, 5);
+  const Tensor source = floats({M, N}, x);
+  for (int form = 0; form < 5; ++form)
+    for (const int limit : {INT_MIN, -100, -43, -42, -9, -1, 0, 1, 8, 31, 48, 49, 200, INT_MAX}) {
+      if (limit == INT_MAX && form != 0 && form != 2 && form != 3) // limit + 1 is no limit any more
+        continue;
+      const Tensor stored = floats({M, N}, std::vector<double>(M * N)), sums = floats({M}, std::vector<double>(M)),
+                   largest = floats({M}, std::vector<double>(M));
+      launch(rowsUnderMasksKernel, {source.ref(), stored.ref(), sums.ref(), largest.ref(), limit},
+             "form=" + std::to_string(form));
+      std::vector<double> wantStored, wantSums(M), wantLargest(M, -INFINITY);
+      for (int64_t m = 0; m < M; ++m)
+        for (int64_t n = 0; n < N; ++n) {
+          const bool inside = isInside(m, n, limit, form);
+          const double number = x[m * N + n];
+          wantStored.push_back(inside && number > 0 ? number + 1 : number);
+          wantSums[m] += inside ? number : 0.5;
+          wantLargest[m] = std::max(wantLargest[m], inside ? number : -2);
+        }
+      const std::string where = "form " + std::to_string(form) + ", limit " + std::to_string(limit);
+      expectEqual(stored, wantStored, "stored, " + where);
+      expectEqual(sums, wantSums, "sums, " + where);
+      expectEqual(largest, wantLargest, "largest, " + where);
+    }
 }
 
 KILN_ON_EVERY_DEVICE(Triangles);
