@@ -27,13 +27,14 @@ static void attention(View q, View k, View v, View o, View lse, Tile scale, Atte
     // 1. Scores.
     Tile key = load(k, {b, h, n, 0}, {cfg.bn, D});      // (BN, D)
     Tile s = dot(query, transpose(key), cfg.precision); // (BM, BN)
-    s = where(visible(m, n, T, cfg), s, -infinity);
+    Tile seen = visible(m, n, T, cfg);                  // (BM, BN)
 
     // 2. Probabilities relative to the new maximum, and what the old ones shrink by.
-    Tile higher = max(top, reduce_max(s));                       // (BM)
-    Tile p = exp2(fma(s, scale2, -expand(higher * scale2, -1))); // (BM, BN)
-    Tile shrink = exp2((top - higher) * scale2);                 // (BM)
-    total = total * shrink + sum(p);                             // (BM)
+    Tile higher = max(top, reduce_max(where(seen, s, -infinity))); // (BM)
+    Tile p = exp2(fma(s, scale2, -expand(higher * scale2, -1)));   // (BM, BN)
+    p = where(seen, p, 0.0);
+    Tile shrink = exp2((top - higher) * scale2); // (BM)
+    total = total * shrink + sum(p);             // (BM)
     top = higher;
 
     // 3. Output.
@@ -52,12 +53,11 @@ const Kernel attentionKernel =
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 
-/// On a CPU short sequences take small tiles, so that little of a tile lies past the end; on long ones a larger tile
-/// reads keys and values less often, and the backward pass, which keeps a block of keys at hand, queries.
+/// On a CPU a larger tile reads keys and values less often, and the backward pass, which keeps a block of keys at hand,
+/// queries; but a product's operands and results should stay in the first caches.
 AttentionConfig pickAttention(const Target &target, int64_t T, int64_t D, Type type) {
-  AttentionConfig config =
-      target.visit([=](const CpuFacts &) { return T <= 512 ? tilesOf(32, 32, T) : tilesOf(128, 64, T); },
-                   [=](const GpuFacts &gpu) { return gpuTilesOf(gpu, T, D); });
+  AttentionConfig config = target.visit([=](const CpuFacts &) { return tilesOf(T <= 512 ? 64 : 128, 64, T); },
+                                        [=](const GpuFacts &gpu) { return gpuTilesOf(gpu, T, D); });
   config.precision = target.precisionOf(type);
   return config;
 }

@@ -170,16 +170,14 @@ const Kernel attentionBackwardQueriesKernel =
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 
 AttentionConfig pickAttentionBackward(const Target &target, int64_t T, int64_t D, Type type) {
-  AttentionConfig config = target.visit(
-      [=](const CpuFacts &) {
-        return T <= 128 ? tilesOf(32, 32, T) : T <= 512 ? tilesOf(64, 64, T) : tilesOf(64, 128, T);
-      },
-      [=](const GpuFacts &gpu) {
-        AttentionConfig config = gpuTilesOf(gpu, T, D);
-        config.bm = std::max(16, config.bm / 2); // keys, values and both of their sums are held beside them
-        config.whole = false;
-        return config;
-      });
+  AttentionConfig config = target.visit([=](const CpuFacts &) { return tilesOf(64, T <= 128 ? 64 : 128, T); },
+                                        [=](const GpuFacts &gpu) {
+                                          AttentionConfig config = gpuTilesOf(gpu, T, D);
+                                          // Keys, values and both of their sums are held beside the queries.
+                                          config.bm = std::max(16, config.bm / 2);
+                                          config.whole = false;
+                                          return config;
+                                        });
   config.precision = target.precisionOf(type);
   return config;
 }

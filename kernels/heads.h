@@ -20,12 +20,16 @@ inline Tile visible(Tile m, Tile n, Tile T, const AttentionConfig &cfg) {
   return column < cast(T - n, i32);          // (1, BN)
 }
 
-/// Tiles of about bm queries, of one height so that little of the last one lies past the end, and at most bn keys.
+/// Tiles of about bm queries and about bn keys that split the sequence evenly, so that little of the last one lies past
+/// the end. They are multiples of 8: a product computes so many rows at a time.
 inline AttentionConfig tilesOf(int64_t bm, int64_t bn, int64_t T) {
-  const auto eights = [](int64_t rows) { return std::max<int64_t>(8, ceildiv(rows, 8) * 8); };
+  const auto evenly = [T](int64_t about) {
+    const int64_t tiles = std::max<int64_t>(1, (T + about / 2) / about);
+    return static_cast<int>(ceildiv(ceildiv(T, tiles), 8) * 8);
+  };
   AttentionConfig config;
-  config.bm = static_cast<int>(eights(ceildiv(T, std::max<int64_t>(1, ceildiv(T, bm)))));
-  config.bn = static_cast<int>(std::min(bn, eights(T)));
+  config.bm = evenly(bm);
+  config.bn = evenly(bn);
   return config;
 }
 
