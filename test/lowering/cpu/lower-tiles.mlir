@@ -31,6 +31,20 @@ func.func @inside(%v: memref<2048xf32, strided<[1]>>) attributes {tile.kernel} {
   return
 }
 
+// Rows past the end of a view are masked where its first one lies, in memory that is there.
+// CHECK-LABEL: func @rows
+// CHECK: %[[INSIDE:.*]] = arith.cmpi ult, %[[ROW:.*]], %{{.*}} : index
+// CHECK: %[[AT:.*]] = arith.select %[[INSIDE]], %[[ROW]], %c0 : index
+// CHECK: vector.maskedload %{{.*}}[%[[AT]], %c0]
+// CHECK: vector.maskedstore %{{.*}}[%[[AT]], %c0]
+func.func @rows(%v: memref<?x16xf32, strided<[16, 1]>>, %m: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %v[%m, %c0] {cpu.view} : memref<?x16xf32, strided<[16, 1]>> -> tensor<8x16xf32>
+  %y = arith.addf %x, %x : tensor<8x16xf32>
+  tile.store %y, %v[%m, %c0] : tensor<8x16xf32>, memref<?x16xf32, strided<[16, 1]>>
+  return
+}
+
 // Two reductions of one shape share a loop; a third that needs the first's result does not.
 // CHECK-LABEL: func @siblings
 // CHECK: scf.for {{.*}} iter_args
