@@ -13,26 +13,42 @@ namespace kiln {
 /// a rounded up to a multiple of b.
 static int64_t roundUp(int64_t a, int64_t b) { return ceildiv(a, b) * b; }
 
-/// Modelled cycles of one CPU core for a tile of bm × bn sums of length K: 27 multiply-adds a cycle, 0.5 cycles to
-/// fetch and pack an element of B, 0.4 to fetch one of A, 1 to pack it too when it is read by columns, 0.2 for each sum
-/// in each step of bk. The constants are estimates for AVX-512 cores: the model ranks tiles, it does not predict times.
-static double tileCycles(const MatmulConfig &c, int64_t bm, int64_t bn, int64_t K) {
+/// What a CPU core does in a cycle, and the cycles that the rest takes. Estimates: they rank tiles of a product, they
+/// do not predict times.
+struct CpuRates {
+  double multiplyAdds; // in a cycle
+  double b;            // to fetch and pack an element of B
+  double a, turnedA;   // to fetch one of A; to pack it, too, when it is read by columns
+  double sum;          // for each sum in each step of bk
+};
+
+/// Of cores with AVX-512, and with AMX, which packs B while it multiplies.
+static CpuRates ratesOf(const CpuFacts &cpu, Type type) {
+  if (cpu.tiles && (type == bf16 || type == i8))
+    return {.multiplyAdds = 230, .b = 0.1, .a = 0.1, .turnedA = 0.4, .sum = 0.1};
+  return {.multiplyAdds = 27, .b = 0.5, .a = 0.4, .turnedA = 1.0, .sum = 0.2};
+}
+
+/// Modelled cycles of one core for a tile of bm × bn sums of length K.
+static double tileCycles(const CpuRates &rates, const MatmulConfig &c, int64_t bm, int64_t bn, int64_t K) {
   const double sums = static_cast<double>(bm) * bn;
-  return sums * K / 27 + K * (0.5 * bn + (c.ta ? 1.0 : 0.4) * bm) + 0.2 * sums * (ceildiv(K, c.bk) + 1);
+  const double fetched = rates.b * bn + (c.ta ? rates.turnedA : rates.a) * bm;
+  return sums * K / rates.multiplyAdds + K * fetched + rates.sum * sums * (ceildiv(K, c.bk) + 1);
 }
 
 /// Modelled cycles of the product on `cores`: tiles in turn, the last ones no larger than what is left of the matrix.
-static double productCycles(const MatmulConfig &c, int64_t M, int64_t N, int64_t K, int64_t cores) {
+static double productCycles(const CpuRates &rates, const MatmulConfig &c, int64_t M, int64_t N, int64_t K,
+                            int64_t cores) {
   // All tiles are alike but those of the last row and of the last column: no loop, for there may be billions.
   const int64_t rows = ceildiv(M, c.bm), columns = ceildiv(N, c.bn), tiles = rows * columns;
   if (tiles == 0)
     return 0;
   const int64_t lastM = M - (rows - 1) * c.bm, lastN = std::min<int64_t>(c.bn, roundUp(N - (columns - 1) * c.bn, 32));
   const auto across = [&](int64_t bm) {
-    return static_cast<double>(columns - 1) * tileCycles(c, bm, c.bn, K) + tileCycles(c, bm, lastN, K);
+    return static_cast<double>(columns - 1) * tileCycles(rates, c, bm, c.bn, K) + tileCycles(rates, c, bm, lastN, K);
   };
   const double total = static_cast<double>(rows - 1) * across(c.bm) + across(lastM);
-  const double largest = tileCycles(c, std::min<int64_t>(c.bm, M), std::min<int64_t>(c.bn, roundUp(N, 32)), K);
+  const double largest = tileCycles(rates, c, std::min<int64_t>(c.bm, M), std::min<int64_t>(c.bn, roundUp(N, 32)), K);
   return tiles <= 4 * cores ? largest * ceildiv(tiles, cores) : total / cores + largest / 2;
 }
 
@@ -44,25 +60,32 @@ static int64_t evenly(int64_t extent, int64_t size, int64_t unit) {
 
 /// The tile that the model finds fastest among those whose left operand and sums fit the second-level cache. Wide tiles
 /// pay where they share the packing of a left operand that is read by columns, or read a left operand once in all. Only
-/// bk, which is the same for all, decides the order of a sum: the choice never shows in a result.
+/// bk, which is the same for all, decides the order of a sum: the choice never shows in a result. A step of i8 is four
+/// terms; one of AMX is so short that sums had better not leave its tiles: then bk is long, in whole steps.
 static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Type type, MatmulConfig &config) {
-  config.bk = evenly(K, type == i8 ? 1024 : 256, 16); // four terms of i8 are a step
+  const bool onTiles = cpu.tiles && (type == bf16 || type == i8);
+  config.bk = evenly(K, onTiles || type == i8 ? 1024 : 256, onTiles ? 64 : 16);
+  const CpuRates rates = ratesOf(cpu, type);
+  const int64_t held = type == f16 ? bytesOf(f32) : bytesOf(type); // f16 is widened into memory of its own
   double best = 0;
-  for (int64_t bm : {64, 128, 256})
+  for (int64_t bm : {64, 128, 256, 512}) {
+    if (bm > 256 && !onTiles)
+      break;
     for (int64_t bn : {64, 128, 192, 256, 384, 768}) {
       if (bn > 384 && bn < N && !config.ta)
         break;
       MatmulConfig tile = config;
-      tile.bm = evenly(M, bm, 8);
+      tile.bm = evenly(M, bm, onTiles ? 32 : 8);
       tile.bn = evenly(N, bn, 32);
-      const int64_t bytes = tile.bm * (bytesOf(type) * tile.bk + 4 * static_cast<int64_t>(tile.bn));
-      const double cycles = productCycles(tile, M, N, K, std::max(1, cpu.cores));
+      const int64_t bytes = tile.bm * (held * tile.bk + 4 * static_cast<int64_t>(tile.bn));
+      const double cycles = productCycles(rates, tile, M, N, K, std::max(1, cpu.cores));
       const bool fits = bytes <= cpu.l2Bytes * 85 / 100 || (bm == 64 && bn == 64);
       if (fits && (best == 0 || cycles < best)) {
         best = cycles;
         config = tile;
       }
     }
+  }
 }
 
 /// The largest square tile that gives every SM one, down to 64: large tiles read less. Two stages of bf16 operands, and

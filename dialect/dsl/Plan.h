@@ -14,6 +14,7 @@ namespace kiln {
 struct CpuFacts {
   int vectorBits = 256;                       // width of a native vector
   int registers = 16;                         // native vector registers
+  bool tiles = false;                         // it multiplies tiles of bf16 and i8 (AMX)
   int64_t l1Bytes = 32768, l2Bytes = 1 << 20; // data caches of a core
   int cores = 1;                              // programs that run at once
 };

@@ -30,7 +30,7 @@ void DotOperands::pack() {
   if (loops)
     packBefore(loops.getInt());
   else
-    panels = makePanels(e, 1);
+    panels = makePanels(e, packsAhead() ? 2 : 1);
 }
 
 // --- How far K, M and N really go ---------------------------------------------------------------------------------
@@ -236,11 +236,16 @@ Value DotOperands::readView(tile::LoadOp load) {
 
 // --- Words --------------------------------------------------------------------------------------------------------
 
+/// Whether a bound along k is known to be a number of whole steps.
+bool DotOperands::isWhole(Value bound) const {
+  APInt constant;
+  return group == 1 || (matchPattern(bound, m_ConstantInt(&constant)) && constant.getSExtValue() % group == 0);
+}
+
 /// Emits `body` for each step, first for those that lie whole below kBound: there `edge` needs no look.
 void DotOperands::forSteps(std::optional<Edge> edge, int64_t unroll, function_ref<void(Ix step)> body) {
-  APInt bound;
-  const bool whole = group == 1 || (matchPattern(kBound, m_ConstantInt(&bound)) && bound.getSExtValue() % group == 0);
-  Value end = whole ? steps : e.make<arith::DivUIOp>(kBound, e.constantIndex(group));
+  const bool whole = isWhole(kBound);
+  Value end = whole ? steps : stepAt(kBound);
   assumeK(edge, true);
   if (unroll > 1)
     e.unrolledLoop(e.constantIndex(0), end, unroll, body);
@@ -248,7 +253,12 @@ void DotOperands::forSteps(std::optional<Edge> edge, int64_t unroll, function_re
     e.loop(e.constantIndex(0), end, 1, body);
   assumeK(edge, false);
   if (!whole)
-    e.branch(e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, end, steps), [&] { body(e.along(end)); }, nullptr);
+    forPartOf(end, body);
+}
+
+/// Emits `body` for the step that follows the whole ones, if there is one.
+void DotOperands::forPartOf(Value last, function_ref<void(Ix step)> body) {
+  e.branch(e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, last, steps), [&] { body(e.along(last)); }, nullptr);
 }
 
 /// The words that `elements`, lined up, make.

@@ -6,7 +6,8 @@
 //      that is the same in every step of the loops around the product is packed once, before them. (DotPanels.cpp)
 //   2. a is read in place, one scalar at a time, where it lies whole inside its view; else a zero-padded copy is read.
 //      A column-major a is packed, a few elements for each k. (DotOperands.cpp)
-//   3. AMX reads tiles of both. (DotTiles.cpp)
+//   3. AMX reads tiles of both, and packs a panel of b, piece by piece, while it multiplies the one before.
+//   (DotTiles.cpp)
 //
 // A unit that takes several terms at a time (ProductUnit.h) has a *word* where multiply-adds have an element: so many
 // neighbours along k, those past the end of an operand 0, since what memory holds there may be NaN. The rows of a panel
@@ -42,8 +43,16 @@ public:
   mlir::Value boundIn(mlir::Value view, int64_t axis, mlir::Value offset, int64_t extent);
 
   /// From here on the panel of b whose columns begin at `n` is read; `valid` says how many columns lie in the tile, for
-  /// each of its vectors. Emits its packing, if it is not packed already.
-  void turnTo(mlir::Value n, llvm::ArrayRef<int64_t> valid);
+  /// each of its vectors. Emits its packing, if it is not packed already, or what is left of it after the first
+  /// `packed` pieces.
+  void turnTo(mlir::Value n, llvm::ArrayRef<int64_t> valid, mlir::Value packed = {});
+  /// Whether a panel whose columns all lie in the tile may be packed while another is read.
+  bool packsAhead() const { return hasTiles(unit) && !packedBefore; }
+  /// The pieces of such a panel (index type), and how many to pack in each step of the tiles so that all get done.
+  mlir::Value pieces();
+  int64_t piecesAtATime() const;
+  /// Emits the packing of those from `begin` to `end` of the panel that begins at `n`.
+  void packPieces(mlir::Value n, mlir::Value begin, mlir::Value end);
   /// Emits a request for memory of the panel that begins at `n` and is packed next: a part of the share that falls to
   /// the block of rows at `m`, and the whole share in a loop over the steps that takes `stride` of them at a time. A
   /// transposed b comes in long streams that the CPU sees by itself.
@@ -57,9 +66,12 @@ public:
   /// One vector of a row of the panel.
   mlir::Value readB(mlir::Value step, int64_t vector);
   /// Emits, on AMX's tiles, the sums of the block of 2 · tileRows rows from m on and the panel, of the whole tiles'
-  /// steps in [begin, end), and stores them to `sums`, a memref of as many rows. `between` is called in each step.
-  void multiplyTiles(mlir::Value m, mlir::Value begin, mlir::Value end, mlir::Value sums,
-                     llvm::function_ref<void(mlir::Value step)> between);
+  /// steps in [begin, end), and stores them to `sums`, a memref, from `row` on. `between` is called in each step and
+  /// gives the next of the values that it carries from `carried` on. Their last ones.
+  llvm::SmallVector<mlir::Value>
+  multiplyTiles(mlir::Value m, mlir::Value begin, mlir::Value end, mlir::Value sums, mlir::Value row,
+                mlir::ValueRange carried,
+                llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value step, mlir::ValueRange carried)> between);
 
 private:
   /// The part of them that packs b before the loops that do not change it, into `panels`, where `before` stands.
@@ -83,22 +95,30 @@ private:
   mlir::Value readView(tile::LoadOp load);
 
   mlir::Value loadTile(mlir::Value memory, llvm::ArrayRef<mlir::Value> at);
+  void fillTiles();
   void copyBlocks(mlir::Value tile);
   void turnBlocks(mlir::Value tile);
 
   void packBefore(int64_t loops);
   mlir::Value makePanels(Evaluator &at, int64_t count);
   void packPanel(mlir::Value n, llvm::ArrayRef<int64_t> valid);
+  mlir::Value slotOf(mlir::Value n);
+  void packLast(mlir::Value n);
+  void packWords(mlir::Value n, llvm::ArrayRef<int64_t> valid, Ix step);
+  void turnInside(mlir::Value n, mlir::Value column, mlir::Value k, int64_t valid);
   void storePanel(mlir::Value value, mlir::Value step, mlir::Value column);
   void packRows(mlir::Value n, llvm::ArrayRef<int64_t> valid);
   void packTransposed(mlir::Value n, int64_t vectors);
   void turnBlock(mlir::Value n, mlir::Value column, mlir::Value bound, mlir::Value k, int64_t valid);
   mlir::Value wordsAlong(mlir::Value n, mlir::Value k, int64_t valid);
 
+  bool isWhole(mlir::Value bound) const;
   void forSteps(std::optional<Edge> edge, int64_t unroll, llvm::function_ref<void(Ix step)> body);
+  void forPartOf(mlir::Value last, llvm::function_ref<void(Ix step)> body);
   mlir::Value wordsAcross(llvm::function_ref<mlir::Value(Ix k)> row, Ix step);
   mlir::Value asWords(mlir::Value elements);
   mlir::Value zeroWord();
+  int64_t span() const { return lanes * group; } // of a block that is turned, along k
 
   tile::DotOp dot;
   Evaluator &e;
@@ -124,5 +144,10 @@ llvm::SmallVector<mlir::Value> turned(Evaluator &e, llvm::SmallVector<mlir::Valu
 /// Emits `body` for every panel of N columns that begins below `end`; `valid` as for `turnTo`.
 void forPanels(Evaluator &e, int64_t N, mlir::Value end,
                llvm::function_ref<void(mlir::Value n, llvm::ArrayRef<int64_t> valid)> body);
+/// The same with values that the body gets from the panel before, and gives to the next one.
+void forPanels(Evaluator &e, int64_t N, mlir::Value end, mlir::ValueRange carried,
+               llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value n, llvm::ArrayRef<int64_t> valid,
+                                                                 mlir::ValueRange carried)>
+                   body);
 
 } // namespace kiln::lowering::cpu

@@ -40,20 +40,42 @@ void DotOperands::packBefore(int64_t loops) {
 }
 
 void forPanels(Evaluator &e, int64_t N, Value end, function_ref<void(Value, ArrayRef<int64_t>)> body) {
+  forPanels(e, N, end, {}, [&](Value n, ArrayRef<int64_t> valid, ValueRange) {
+    body(n, valid);
+    return SmallVector<Value>();
+  });
+}
+
+void forPanels(Evaluator &e, int64_t N, Value end, ValueRange carried,
+               function_ref<SmallVector<Value>(Value, ArrayRef<int64_t>, ValueRange)> body) {
   const int64_t lanes = e.machine.lanes(), wide = 2 * lanes, whole = N / wide * wide;
+  SmallVector<Value> values(carried);
   if (whole)
-    e.loop(e.constantIndex(0), e.least(end, e.constantIndex(whole)), wide, [&](Ix n) { body(n.at, {lanes, lanes}); });
+    values = e.loop(e.constantIndex(0), e.least(end, e.constantIndex(whole)), wide, values,
+                    [&](Ix n, ValueRange last) { return body(n.at, {lanes, lanes}, last); });
   SmallVector<int64_t> rest;
   for (int64_t left = N - whole; left > 0; left -= lanes)
     rest.push_back(std::min(left, lanes));
   if (!rest.empty())
-    body(e.constantIndex(whole), rest);
+    body(e.constantIndex(whole), rest, values);
 }
 
-void DotOperands::turnTo(Value n, ArrayRef<int64_t> valid) {
-  slot = packedBefore ? e.make<arith::DivUIOp>(n, e.constantIndex(2 * lanes)) : e.constantIndex(0);
-  if (!packedBefore)
-    packPanel(n, valid);
+/// Where the panel at n lies.
+Value DotOperands::slotOf(Value n) {
+  Value number = e.make<arith::DivUIOp>(n, e.constantIndex(2 * lanes));
+  if (packsAhead())
+    return e.make<arith::RemUIOp>(number, e.constantIndex(2));
+  return packedBefore ? number : e.constantIndex(0);
+}
+
+void DotOperands::turnTo(Value n, ArrayRef<int64_t> valid, Value packed) {
+  slot = slotOf(n);
+  if (packedBefore)
+    return;
+  if (!packed)
+    return packPanel(n, valid);
+  packPieces(n, packed, pieces());
+  packLast(n);
 }
 
 void DotOperands::packPanel(Value n, ArrayRef<int64_t> valid) {
@@ -62,11 +84,8 @@ void DotOperands::packPanel(Value n, ArrayRef<int64_t> valid) {
     packTransposed(n, valid.size());
   else
     whereInside(masksAreFree ? std::nullopt : edgeOf(dot.getB(), 1), N, [&] { packRows(n, valid); });
-  if (hasTiles(unit)) // whole tiles are read
-    e.loop(steps, wholeTiles(steps), 1, [&](Ix step) {
-      for (int64_t vector = 0; vector < 2; ++vector)
-        storePanel(zeroWord(), step.at, e.constantIndex(vector * lanes));
-    });
+  if (hasTiles(unit))
+    fillTiles();
 }
 
 /// Positions of k below the bound lie inside an operand's view when they do not begin before it.
@@ -89,30 +108,31 @@ void DotOperands::storePanel(Value value, Value step, Value column) {
 
 /// One row of b's columns for each step.
 void DotOperands::packRows(Value n, ArrayRef<int64_t> valid) {
-  forSteps(edgeOf(dot.getB(), 0), 4, [&](Ix step) {
-    for (size_t vector = 0; vector < valid.size(); ++vector) {
-      Value column = e.constantIndex(vector * lanes);
-      Ix columns = e.lanesFrom(e.make<arith::AddIOp>(n, column), valid[vector]);
-      storePanel(wordsAcross([&](Ix k) { return e.at(dot.getB(), {k, columns}); }, step), step.at, column);
-    }
-  });
+  forSteps(edgeOf(dot.getB(), 0), 4, [&](Ix step) { packWords(n, valid, step); });
+}
+
+void DotOperands::packWords(Value n, ArrayRef<int64_t> valid, Ix step) {
+  for (size_t vector = 0; vector < valid.size(); ++vector) {
+    Value column = e.constantIndex(vector * lanes);
+    Ix columns = e.lanesFrom(e.make<arith::AddIOp>(n, column), valid[vector]);
+    storePanel(wordsAcross([&](Ix k) { return e.at(dot.getB(), {k, columns}); }, step), step.at, column);
+  }
 }
 
 /// Blocks of lanes × lanes elements or words, read along k and turned.
 void DotOperands::packTransposed(Value n, int64_t vectors) {
   auto edge = edgeOf(dot.getB(), 1);
   const bool clamps = edge && isNonNegative(edge->load.getOffsets()[edge->axis]);
-  const int64_t span = lanes * group; // of a block, along k
-  Value bound = clamps ? nBound : e.constantIndex(N), whole = e.constantIndex(K / span * span);
+  Value bound = clamps ? nBound : e.constantIndex(N), whole = e.constantIndex(K / span() * span());
   e.loop(e.constantIndex(0), e.constantIndex(vectors * lanes), lanes, [&](Ix column) {
     Value first = e.make<arith::AddIOp>(n, column.at);
     auto blocks = [&] {
       if (clamps)
         e.inside[{edge->load, edge->axis}] = e.depth();
-      e.loop(e.constantIndex(0), e.least(kBound, whole), span,
-             [&](Ix k) { turnBlock(first, column.at, bound, k.at, span); });
-      if (K % span)
-        turnBlock(first, column.at, bound, whole, K % span);
+      e.loop(e.constantIndex(0), e.least(kBound, whole), span(),
+             [&](Ix k) { turnBlock(first, column.at, bound, k.at, span()); });
+      if (K % span())
+        turnBlock(first, column.at, bound, whole, K % span());
       e.inside.clear();
     };
     auto zeros = [&] {

@@ -30,11 +30,14 @@ Value DotOperands::wholeTiles(Value count) {
   return e.make<arith::MulIOp>(tiles, e.constantIndex(tileWords));
 }
 
-void DotOperands::multiplyTiles(Value m, Value begin, Value end, Value sums, function_ref<void(Value step)> between) {
+SmallVector<Value>
+DotOperands::multiplyTiles(Value m, Value begin, Value end, Value sums, Value row, ValueRange carried,
+                           function_ref<SmallVector<Value>(Value step, ValueRange carried)> between) {
   auto type = amx::TileType::get({tileRows, lanes}, getElementTypeOrSelf(dot.getType()));
-  SmallVector<Value> zeros;
+  SmallVector<Value> values;
   for (int64_t i = 0; i < 4; ++i)
-    zeros.push_back(e.noted(here<amx::TileZeroOp>(e, type), e.depth()));
+    values.push_back(e.noted(here<amx::TileZeroOp>(e, type), e.depth()));
+  llvm::append_range(values, carried);
   auto add = [&](Value x, Value y, Value sum) {
     Value product = isa<FloatType>(element) ? here<amx::TileMulFOp>(e, type, x, y, sum).getResult()
                                             : here<amx::TileMulIOp>(e, type, x, y, sum).getResult();
@@ -45,18 +48,95 @@ void DotOperands::multiplyTiles(Value m, Value begin, Value end, Value sums, fun
   };
   auto right = [&](Value step, int64_t half) { return loadTile(panels, {slot, step, e.constantIndex(half * lanes)}); };
   Value below = e.make<arith::AddIOp>(m, e.constantIndex(tileRows));
-  auto products = e.loop(begin, end, tileWords, zeros, [&](Ix step, ValueRange sum) -> SmallVector<Value> {
-    between(step.at);
+  values = e.loop(begin, end, tileWords, values, [&](Ix step, ValueRange sum) {
+    SmallVector<Value> rest = between(step.at, sum.drop_front(4));
     Value b0 = right(step.at, 0), a0 = left(m, step.at), first = add(a0, b0, sum[0]);
     Value b1 = right(step.at, 1), second = add(a0, b1, sum[1]);
     Value a1 = left(below, step.at), third = add(a1, b0, sum[2]);
-    return {first, second, third, add(a1, b1, sum[3])};
+    SmallVector<Value> next = {first, second, third, add(a1, b1, sum[3])};
+    return llvm::append_range(next, rest), next;
   });
   for (int64_t i = 0; i < 4; ++i) {
-    SmallVector<Value> at = {e.constantIndex(i / 2 * tileRows), e.constantIndex(i % 2 * lanes)};
-    here<amx::TileStoreOp>(e, sums, at, products[i]);
+    SmallVector<Value> at = {i < 2 ? row : e.make<arith::AddIOp>(row, e.constantIndex(tileRows)),
+                             e.constantIndex(i % 2 * lanes)};
+    here<amx::TileStoreOp>(e, sums, at, values[i]);
   }
+  return SmallVector<Value>(llvm::drop_begin(values, 4));
 }
+
+// --- A panel of b, piece by piece ---------------------------------------------------------------------------------
+//
+// A piece is one step of all columns, or, of a b that is turned, a block of half the columns. What is left for the end
+// is less than a piece, and zeros.
+
+Value DotOperands::pieces() {
+  if (!isTurned)
+    return stepAt(kBound);
+  Value whole = e.least(kBound, e.constantIndex(K / span() * span()));
+  Value blocks = e.make<arith::CeilDivUIOp>(whole, e.constantIndex(span()));
+  return e.make<arith::MulIOp>(blocks, e.constantIndex(2));
+}
+
+int64_t DotOperands::piecesAtATime() const {
+  return llvm::divideCeil(isTurned ? 2 : tileWords, llvm::divideCeil(M, 2 * tileRows));
+}
+
+void DotOperands::packPieces(Value n, Value begin, Value end) {
+  const Value read = slot;
+  slot = slotOf(n);
+  auto edge = edgeOf(dot.getB(), 0);
+  if (!isTurned)
+    assumeK(edge, true);
+  e.loop(begin, end, 1, [&](Ix piece) {
+    if (!isTurned)
+      return packWords(n, {lanes, lanes}, piece);
+    Value half = e.make<arith::RemUIOp>(piece.at, e.constantIndex(2));
+    Value block = e.make<arith::DivUIOp>(piece.at, e.constantIndex(2));
+    turnInside(n, e.make<arith::MulIOp>(half, e.constantIndex(lanes)),
+               e.make<arith::MulIOp>(block, e.constantIndex(span())), span());
+  });
+  if (!isTurned)
+    assumeK(edge, false);
+  slot = read;
+}
+
+/// What no piece holds.
+void DotOperands::packLast(Value n) {
+  if (isTurned && K % span())
+    for (int64_t half = 0; half < 2; ++half)
+      turnInside(n, e.constantIndex(half * lanes), e.constantIndex(K / span() * span()), K % span());
+  if (!isTurned && !isWhole(kBound))
+    forPartOf(stepAt(kBound), [&](Ix step) { packWords(n, {lanes, lanes}, step); });
+  fillTiles();
+}
+
+/// The block at `column` of the panel at n and at row k of b, zeros where none of its columns lies inside.
+void DotOperands::turnInside(Value n, Value column, Value k, int64_t valid) {
+  auto edge = edgeOf(dot.getB(), 1);
+  Value first = e.make<arith::AddIOp>(n, column);
+  if (!edge || !isNonNegative(edge->load.getOffsets()[edge->axis]))
+    return turnBlock(first, column, e.constantIndex(N), k, valid);
+  auto block = [&] {
+    e.inside[{edge->load, edge->axis}] = e.depth();
+    turnBlock(first, column, nBound, k, valid);
+    e.inside.clear();
+  };
+  auto zeros = [&] {
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      storePanel(zeroWord(), e.make<arith::AddIOp>(stepAt(k), e.constantIndex(lane)), column);
+  };
+  e.branch(e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, first, nBound), block, zeros);
+}
+
+/// The panel from its last step on, for whole tiles of it are read.
+void DotOperands::fillTiles() {
+  e.loop(steps, wholeTiles(steps), 1, [&](Ix step) {
+    for (int64_t vector = 0; vector < 2; ++vector)
+      storePanel(zeroWord(), step.at, e.constantIndex(vector * lanes));
+  });
+}
+
+// --- a ------------------------------------------------------------------------------------------------------------
 
 /// a, which is `tile` or its transpose, in whole blocks, 0 past its depth. Rows lie an odd number of lines apart.
 void DotOperands::copyBlocks(Value tile) {

@@ -4,6 +4,9 @@
 // of K, then adds the accumulator once: a long sum over tiles of K is a sum of short chains. A block's sums go to the
 // tile's scratch memory or, in the last step of a sum whose only readers are stores, through those stores straight to
 // their views; then the scratch memory is not touched in the first step either, where the accumulator is zero.
+//
+// On AMX's tiles a block's sums leave the registers through memory anyway. They stay there until the next block is
+// multiplied, and leave it row by row in the steps of that one's loop, in which the next panel of b is packed, too.
 
 #include "lowering/cpu/LowerDot.h"
 #include "lowering/analysis/Triangles.h"
@@ -45,10 +48,10 @@ public:
     boundResult();
     nextStep.emplace(dot, e);
     operands.pack();
-    if (!to.stores.empty())
-      corner = memoryOf(hasTiles(unit) ? 1 : rows);
+    if (!to.stores.empty() && !hasTiles(unit))
+      corner = memoryOf(rows);
     if (hasTiles(unit))
-      tileSums = memoryOf(rows);
+      tileSums = memoryOf(2 * rows);
     multiply();
   }
 
@@ -93,13 +96,27 @@ private:
   // --- The micro-kernel ---------------------------------------------------------------------------------------------
 
   void multiply() {
-    forPanels(e, N, nEnd, [&](Value n, ArrayRef<int64_t> valid) { column(n, valid); });
+    if (!hasTiles(unit))
+      return forPanels(e, N, nEnd, [&](Value n, ArrayRef<int64_t> valid) { column(n, valid); });
+    forPanels(e, N, nEnd, e.constantIndex(0), [&](Value n, ArrayRef<int64_t> valid, ValueRange packed) {
+      return SmallVector<Value>{tileColumn(n, valid, packed[0])};
+    });
   }
 
   /// All rows against the panel of b that begins at column n: vectors of which `valid` columns lie in the tile.
   void column(Value n, ArrayRef<int64_t> valid) {
-    const int64_t whole = hasTiles(unit) ? M : M / rows * rows; // rows past the last one are computed and dropped
+    const int64_t whole = M / rows * rows;
     operands.turnTo(n, valid);
+    const auto [begin, end] = blocksOf(n, whole);
+    const SmallVector<Value> starts = startsOf(valid.size());
+    if (whole)
+      e.loop(begin, end, rows, [&](Ix m) { block(m.at, rows, n, valid, starts); });
+    if (whole < M)
+      block(e.constantIndex(whole), M - whole, n, valid, starts);
+  }
+
+  /// Of the first `whole` rows, those whose sums with the panel at n are looked at: where their blocks begin, and end.
+  std::pair<Value, Value> blocksOf(Value n, int64_t whole) {
     Value begin = e.constantIndex(0), end = e.least(mEnd, e.constantIndex(whole));
     auto triangle = readInside(dot.getResult());
     if (triangle && to.stores.empty()) { // a store also writes what the mask puts in place of the sums
@@ -110,13 +127,7 @@ private:
         begin =
             e.make<arith::MulIOp>(e.make<arith::DivUIOp>(from(n, shift), e.constantIndex(rows)), e.constantIndex(rows));
     }
-    if (hasTiles(unit))
-      return e.loop(begin, end, rows, [&](Ix m) { tiles(m.at, n, valid); });
-    const SmallVector<Value> starts = startsOf(valid.size());
-    if (whole)
-      e.loop(begin, end, rows, [&](Ix m) { block(m.at, rows, n, valid, starts); });
-    if (whole < M)
-      block(e.constantIndex(whole), M - whole, n, valid, starts);
+    return {begin, end};
   }
 
   // Of a line along a triangle's edge, positions `from` one axis to `after` the other can lie inside.
@@ -257,27 +268,89 @@ private:
     finish(place, sums);
   }
 
-  /// The block of tiles at row m. What becomes of its sums is decided row by row.
-  void tiles(Value m, Value n, ArrayRef<int64_t> valid) {
+  // --- The same on AMX's tiles --------------------------------------------------------------------------------------
+  //
+  // A block is multiplied in a fraction of the time that fetching its operands and storing its sums take: while the
+  // tiles of one are multiplied, the next panel of b is packed and the block before is stored.
+
+  /// What is stored while a block is multiplied: rows [0, height) of the block at m, whose sums lie in `tileSums` from
+  /// `memory` on.
+  struct Pending {
+    Value m, height, memory;
+    Value n;
+    ArrayRef<Ix> columns;
+  };
+
+  /// `column` for tiles. `packed` pieces of the panel are packed already; returns how many of the next one's are.
+  Value tileColumn(Value n, ArrayRef<int64_t> valid, Value packed) {
+    Value none = e.constantIndex(0), pieces;
+    const int64_t whole = N / (2 * lanes) * 2 * lanes;
+    if (operands.packsAhead() && llvm::all_of(valid, [&](int64_t count) { return count == lanes; }) &&
+        valid.size() == 2) {
+      operands.turnTo(n, valid, packed);
+      Value next = e.make<arith::AddIOp>(n, e.constantIndex(2 * lanes));
+      Value follows = e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, next, e.least(nEnd, e.constantIndex(whole)));
+      pieces = e.make<arith::SelectOp>(follows, operands.pieces(), none);
+    } else {
+      operands.turnTo(n, valid);
+    }
     const SmallVector<Ix> columns = columnsOf(n, valid);
-    Value nextPanel = e.make<arith::AddIOp>(n, e.constantIndex(2 * lanes));
-    const auto [begin, end] = termsOf(m, rows);
-    Value first = e.make<arith::SubIOp>(begin, e.make<arith::RemUIOp>(begin, e.constantIndex(tileWords)));
-    operands.multiplyTiles(m, first, end, tileSums, [&](Value step) {
-      operands.prefetchPanel(nextPanel, m, step, kChunk);
-      prefetchStores(m, rows, n, valid.size(), step);
-      prefetchNextStep(n, m, step);
-    });
-    Value height = e.make<arith::MinSIOp>(e.make<arith::SubIOp>(mEnd, m), e.constantIndex(rows));
-    e.loop(e.constantIndex(0), height, 1, [&](Ix i) {
-      Value row = e.make<arith::AddIOp>(m, i.at);
+    const auto [begin, end] = blocksOf(n, M);
+    Value some = e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, begin, end); // a last round stores the last block
+    Value past = e.make<arith::SelectOp>(some, e.make<arith::AddIOp>(end, e.constantIndex(rows)), begin);
+    return e.loop(begin, past, rows, none, [&, begin = begin, end = end](Ix m, ValueRange done) -> SmallVector<Value> {
+      Value before = e.make<arith::SubIOp>(m.at, e.constantIndex(rows));
+      Value memory = e.make<arith::RemUIOp>(m.at, e.constantIndex(2 * rows));
+      Value height = e.make<arith::MinSIOp>(e.make<arith::SubIOp>(mEnd, before), e.constantIndex(rows));
+      height = e.make<arith::SelectOp>(e.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, m.at, begin), height, none);
+      const Pending pending{before, height, e.make<arith::SubIOp>(e.constantIndex(rows), memory), n, columns};
+      return {tiles(m.at, end, memory, pending, valid.size(), done[0], pieces)};
+    })[0];
+  }
+
+  /// The block at row m, if there is one below `end`: its sums to `memory`. In the steps of K, each a share, what is
+  /// `pending` is stored, and the next panel is packed, of which `done` of `pieces` are; null if none is. How many are
+  /// then.
+  Value tiles(Value m, Value end, Value memory, const Pending &pending, size_t width, Value done, Value pieces) {
+    const int64_t share = llvm::divideCeil(rows, llvm::divideCeil(operands.depth(), kChunk));
+    Value next = e.make<arith::AddIOp>(pending.n, e.constantIndex(2 * lanes));
+    Value requested = e.make<arith::AddIOp>(next, e.constantIndex(operands.packsAhead() ? 2 * lanes : 0));
+    const auto [kBegin, kEnd] = termsOf(m, rows);
+    Value first = e.make<arith::SubIOp>(kBegin, e.make<arith::RemUIOp>(kBegin, e.constantIndex(tileWords)));
+    Value isThere = e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, m, end);
+    Value last = e.make<arith::SelectOp>(isThere, kEnd, first);
+    auto between = [&](Value step, ValueRange carried) -> SmallVector<Value> {
+      operands.prefetchPanel(requested, m, step, kChunk);
+      prefetchStores(m, rows, pending.n, width, step);
+      prefetchNextStep(pending.n, m, step);
+      auto advanced = [&](Value from, int64_t by, Value to) {
+        return e.make<arith::MinSIOp>(e.make<arith::AddIOp>(from, e.constantIndex(by)), to);
+      };
+      Value packed = carried[0];
+      if (pieces) {
+        packed = advanced(carried[0], operands.piecesAtATime(), pieces);
+        operands.packPieces(next, carried[0], packed);
+      }
+      Value stored = advanced(carried[1], share, pending.height);
+      finishRows(pending, carried[1], stored);
+      return {packed, stored};
+    };
+    auto carried = operands.multiplyTiles(m, first, last, tileSums, memory, {done, e.constantIndex(0)}, between);
+    finishRows(pending, carried[1], pending.height);
+    return carried[0];
+  }
+
+  /// Rows [begin, end) of a block, one by one.
+  void finishRows(const Pending &block, Value begin, Value end) {
+    e.loop(begin, end, 1, [&](Ix i) {
+      Value row = e.make<arith::AddIOp>(block.m, i.at);
       SmallVector<Value> sums;
-      for (size_t j = 0; j < valid.size(); ++j) {
-        SmallVector<Value> at = {i.at, e.constantIndex(j * lanes)};
+      for (size_t j = 0; j < block.columns.size(); ++j) {
+        SmallVector<Value> at = {e.make<arith::AddIOp>(block.memory, i.at), e.constantIndex(j * lanes)};
         e.moveTo(e.depth());
         sums.push_back(e.noted(vector::LoadOp::create(e.builder, e.loc, e.vectorOf(element), tileSums, at), e.depth()));
       }
-      const Block place{n, row, columns};
+      const Block place{block.n, row, block.columns};
       addAccumulator(place, sums);
       finish(place, sums);
     });
@@ -369,6 +442,8 @@ private:
   /// for all rows.
   void storeThrough(const Block &block, ArrayRef<Value> sums) {
     const size_t width = block.columns.size();
+    if (block.rows.size() == 1)
+      return storeRow(block.rows[0], block.columns, sums);
     auto cornerAt = [&](Value i, size_t j) -> SmallVector<Value> { return {i, e.constantIndex(j * lanes)}; };
     for (size_t s = 0; s < sums.size(); ++s) {
       auto at = cornerAt(e.constantIndex(s / width), s % width);
@@ -376,17 +451,22 @@ private:
       vector::StoreOp::create(e.builder, e.loc, sums[s], corner, at);
     }
     e.loop(e.constantIndex(0), e.constantIndex(block.rows.size()), 1, [&](Ix i) {
-      Value m = e.make<arith::AddIOp>(block.rows[0], i.at);
-      for (size_t j = 0; j < width; ++j) {
-        const Index index = indexOf(m, block.columns[j]);
-        auto at = cornerAt(i.at, j);
-        e.remember(to.tile, index, e.make<vector::LoadOp>(e.vectorOf(element), corner, at));
-        for (tile::StoreOp store : to.stores) {
-          Index stored = indexIn(store, index);
-          e.store(e.at(store.getValue(), stored), store, stored);
-        }
-      }
+      SmallVector<Value> row;
+      for (size_t j = 0; j < width; ++j)
+        row.push_back(e.make<vector::LoadOp>(e.vectorOf(element), corner, cornerAt(i.at, j)));
+      storeRow(e.make<arith::AddIOp>(block.rows[0], i.at), block.columns, row);
     });
+  }
+
+  void storeRow(Value m, ArrayRef<Ix> columns, ArrayRef<Value> sums) {
+    for (size_t j = 0; j < columns.size(); ++j) {
+      const Index index = indexOf(m, columns[j]);
+      e.remember(to.tile, index, sums[j]);
+      for (tile::StoreOp store : to.stores) {
+        Index stored = indexIn(store, index);
+        e.store(e.at(store.getValue(), stored), store, stored);
+      }
+    }
   }
 
   tile::DotOp dot;

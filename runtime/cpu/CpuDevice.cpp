@@ -96,7 +96,7 @@ private:
 
 CpuDevice::CpuDevice(const std::string &name, const lowering::cpu::CpuTarget &cpu)
     : deviceName(name), compiler(lowering::openBackend(name)),
-      machine{cpu.cpu, CpuFacts{cpu.vectorBits, cpu.registers, cpu.l1Bytes, cpu.l2Bytes, threadsAsked()}} {}
+      machine{cpu.cpu, CpuFacts{cpu.vectorBits, cpu.registers, cpu.tiles, cpu.l1Bytes, cpu.l2Bytes, threadsAsked()}} {}
 
 void *CpuDevice::allocate(int64_t bytes) {
   void *const memory = allocateMemory(bytes, tensorAlignment);

@@ -53,6 +53,23 @@ TEST(Plan, TilesOfAProductOfAnySizeAreChosenAtOnce) {
   }
 }
 
+// Whole tiles of 32 × 32 sums, which stay in them for as long as the caches allow.
+TEST(Plan, ProductsOnTilesAreDeepAndInWholeTiles) {
+  const Target tiles = {"sapphirerapids",
+                        CpuFacts{.vectorBits = 512, .registers = 32, .tiles = true, .l2Bytes = 2 << 20}};
+  for (const Type type : {bf16, i8})
+    for (const int64_t M : {100, 1019, 4096})
+      for (const int64_t K : {100, 768, 50257}) {
+        const MatmulConfig config = pickMatmul(tiles, Layout::nn, M, 3072, K, type);
+        EXPECT_EQ(config.bm % 32, 0) << M;
+        EXPECT_EQ(config.bn % 32, 0) << M;
+        EXPECT_EQ(config.bk % 64, 0) << K;
+        EXPECT_GE(config.bk, std::min<int64_t>(K, 512)) << K;
+      }
+  EXPECT_EQ(pickMatmul(tiles, Layout::nn, 1019, 3072, 50257, f16).bk,
+            pickMatmul(cpu, Layout::nn, 1019, 3072, 50257).bk);
+}
+
 // Products of f32 are in tf32 on a GPU and in ieee on a CPU, unless the target asks for one; of bf16 they are exact.
 TEST(Plan, PrecisionIsTheTargetsOrTheOneAskedFor) {
   const auto picked = [](const Target &target, Type type) {

@@ -108,16 +108,26 @@ func.func @of_rank_three(%a: memref<8x64x64xf32, strided<[4096, 64, 1]>>, %b: me
 // CHECK: vector.store %[[WORDS]], %[[PANEL]]
 // CHECK: vector.load %{{.*}} : memref<64x64xbf16, strided<[?, 1], offset: ?>>, vector<2xbf16>
 // CHECK: x86vector.avx512.dot
-// On AMX, four tiles of sums, and memory for them from where each row goes on.
+// On AMX, four tiles of sums, and memory for two blocks of them and two panels: before the tiles of a step, a share of the
+// next panel is packed and of the block before stored; what is left of the block follows its loop.
 // TILES-LABEL: func @pairs
 // TILES-SAME: %[[A:[a-z0-9]+]]: memref<?x64xbf16
-// TILES: %[[SUMS:.*]] = memref.alloca() {{.*}} : memref<32x32xf32>
+// TILES: %[[PANELS:.*]] = memref.alloca() {{.*}} : memref<2x32x32xi32>
+// TILES: %[[SUMS:.*]] = memref.alloca() {{.*}} : memref<64x32xf32>
+// TILES: scf.for {{.*}} iter_args(%[[PACKED:.*]] = %c0) -> (index)
+// TILES: scf.for %{{.*}} = %[[PACKED]] to %c32
+// TILES-COUNT-2: vector.store {{.*}}, %[[PANELS]]
 // TILES-COUNT-4: amx.tile_zero : !amx.tile<16x16xf32>
-// TILES: scf.for {{.*}} -> (!amx.tile<16x16xf32>, !amx.tile<16x16xf32>, !amx.tile<16x16xf32>, !amx.tile<16x16xf32>)
-// TILES: amx.tile_load {{.*}} : memref<1x32x32xi32> into !amx.tile<16x32xbf16>
+// TILES: scf.for {{.*}} -> (!amx.tile<16x16xf32>, !amx.tile<16x16xf32>, !amx.tile<16x16xf32>, !amx.tile<16x16xf32>, index, index)
+// TILES: scf.for
+// TILES-COUNT-2: vector.store {{.*}}, %[[PANELS]]
+// TILES: scf.for
+// TILES-COUNT-2: vector.load %[[SUMS]]
+// TILES: amx.tile_load %[[PANELS]]{{.*}} : memref<2x32x32xi32> into !amx.tile<16x32xbf16>
 // TILES: amx.tile_load {{.*}} : memref<64x64xbf16, strided<[?, 1], offset: ?>> into !amx.tile<16x32xbf16>
 // TILES-COUNT-4: amx.tile_store %[[SUMS]]
-// TILES: vector.load %[[SUMS]]
+// TILES: scf.for
+// TILES-COUNT-2: vector.load %[[SUMS]]
 func.func @pairs(%a: memref<?x64xbf16, strided<[64, 1]>>, %b: memref<64x64xbf16, strided<[64, 1]>>,
                  %c: memref<?x64xf32, strided<[64, 1]>>, %m: i64) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
