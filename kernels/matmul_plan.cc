@@ -22,11 +22,11 @@ struct CpuRates {
   double sum;          // for each sum in each step of bk
 };
 
-/// Of cores with AVX-512, and with AMX, which packs B while it multiplies.
+/// Of cores with AVX-512, and with AMX, which packs B while it multiplies. An f16 A is always copied, and widened.
 static CpuRates ratesOf(const CpuFacts &cpu, Type type) {
   if (cpu.tiles && (type == bf16 || type == i8))
     return {.multiplyAdds = 230, .b = 0.1, .a = 0.1, .turnedA = 0.4, .sum = 0.1};
-  return {.multiplyAdds = 27, .b = 0.5, .a = 0.4, .turnedA = 1.0, .sum = 0.2};
+  return {.multiplyAdds = 27, .b = 0.5, .a = type == f16 ? 0.9 : 0.4, .turnedA = 1.0, .sum = 0.2};
 }
 
 /// Modelled cycles of one core for a tile of bm × bn sums of length K.
@@ -59,9 +59,9 @@ static int64_t evenly(int64_t extent, int64_t size, int64_t unit) {
 }
 
 /// The tile that the model finds fastest among those whose left operand and sums fit the second-level cache. Wide tiles
-/// pay where they share the packing of a left operand that is read by columns, or read a left operand once in all. Only
-/// bk, which is the same for all, decides the order of a sum: the choice never shows in a result. A step of i8 is four
-/// terms; one of AMX is so short that sums had better not leave its tiles: then bk is long, in whole steps.
+/// pay where they share the packing of a left operand that is read by columns or widened, or read a left operand once.
+/// Only bk, which is the same for all, decides the order of a sum: the choice never shows in a result. A step of i8 is
+/// four terms; one of AMX is so short that sums had better not leave its tiles: then bk is long, in whole steps.
 static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Type type, MatmulConfig &config) {
   const bool onTiles = cpu.tiles && (type == bf16 || type == i8);
   config.bk = evenly(K, onTiles || type == i8 ? 1024 : 256, onTiles ? 64 : 16);
@@ -72,7 +72,7 @@ static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Ty
     if (bm > 256 && !onTiles)
       break;
     for (int64_t bn : {64, 128, 192, 256, 384, 768}) {
-      if (bn > 384 && bn < N && !config.ta)
+      if (bn > 384 && bn < N && !config.ta && type != f16)
         break;
       MatmulConfig tile = config;
       tile.bm = evenly(M, bm, onTiles ? 32 : 8);

@@ -21,8 +21,8 @@ SmallVector<Value> rowsAt(Evaluator &e, int64_t rows, Value k, int64_t K, int64_
 
 Value requestFor(Evaluator &e, int64_t vector) { return e.constantIndex((vector + 1) * e.machine.lanes() - 1); }
 
-/// The longest row, in vectors, that is asked for.
-static constexpr int64_t longestRow = 8;
+/// Bytes that memory comes in, and the longest rows, in lines, that are asked for where b is packed and a is copied.
+static constexpr int64_t lineBytes = 64, longestPacked = 8, longestCopied = 16;
 
 /// Whether `dot` is the first product of its block that reads elements of `load`, and reads them as its right operand.
 static bool packsFirst(tile::DotOp dot, tile::LoadOp load) {
@@ -38,24 +38,44 @@ static bool packsFirst(tile::DotOp dot, tile::LoadOp load) {
   return packs;
 }
 
+/// Whether `dot` copies `load` as its left operand, converted maybe, before it multiplies.
+static bool copies(tile::DotOp dot, tile::LoadOp load) {
+  auto place = dot->getAttrOfType<StringAttr>("cpu.left");
+  if (place != "copy" && place != "placed")
+    return false;
+  Value tile = dot.getA();
+  while (Operation *op = tile.getDefiningOp())
+    if (isa<arith::ExtFOp, arith::ExtSIOp, tile::TransposeOp>(op))
+      tile = op->getOperand(0);
+    else
+      return op == load;
+  return false;
+}
+
 NextStep::NextStep(tile::DotOp dot, Evaluator &e) : e(e) {
   auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
   if (!loop)
     return;
   for (tile::LoadOp load : dot->getBlock()->getOps<tile::LoadOp>())
-    if (packsFirst(dot, load))
-      if (auto tile = nextOf(load, loop))
+    if (const int64_t longest = packsFirst(dot, load) ? longestPacked : copies(dot, load) ? longestCopied : 0)
+      if (auto tile = nextOf(load, loop, longest))
         tiles.push_back(std::move(*tile));
 }
 
-/// The tile that `load` will read after this step of `loop`, if that is another one and is made of short rows.
-std::optional<NextStep::Tile> NextStep::nextOf(tile::LoadOp load, scf::ForOp loop) {
+/// The elements of a line of a view's memory.
+static int64_t elementsOfLine(tile::LoadOp load) {
+  return lineBytes * 8 / std::max<int64_t>(8, load.getView().getType().getElementTypeBitWidth());
+}
+
+/// The tile that `load` will read after this step of `loop`, if that is another one and is made of rows of `longest`
+/// lines at most.
+std::optional<NextStep::Tile> NextStep::nextOf(tile::LoadOp load, scf::ForOp loop, int64_t longest) {
   auto [strides, start] = load.getView().getType().getStridesAndOffset();
   auto extents = tile::shapeOf(load.getType());
   const int64_t last = static_cast<int64_t>(extents.size()) - 1;
   const auto isWide = [&](int64_t axis) { return extents[axis] > 1; };
   const auto rows = llvm::to_vector(llvm::make_filter_range(llvm::seq<int64_t>(0, std::max<int64_t>(last, 0)), isWide));
-  if (rows.size() != 1 || strides[last] != 1 || extents[last] > longestRow * e.machine.lanes())
+  if (rows.size() != 1 || strides[last] != 1 || extents[last] > longest * elementsOfLine(load))
     return std::nullopt;
 
   IRMapping next;
@@ -94,9 +114,10 @@ void NextStep::prefetch(Value block, int64_t blocks, Value k, int64_t K, int64_t
     Value first = e.make<arith::MulIOp>(block, e.constantIndex(share));
     Index index(extents.size(), e.fixed(0));
     for (Value number : rowsAt(e, share, k, K, step))
-      for (int64_t vector = 0; vector * e.machine.lanes() < extents.back(); ++vector) {
+      for (int64_t end = 0; end < extents.back();) {
+        end = std::min(end + elementsOfLine(tile.load), extents.back());
         index[tile.axis] = e.along(e.make<arith::AddIOp>(first, number));
-        index.back() = e.along(requestFor(e, vector));
+        index.back() = e.fixed(end - 1); // the last element, as in requestFor
         e.prefetch(tile.load, tile.offsets, index);
       }
   }

@@ -14,9 +14,10 @@ llvm::SmallVector<mlir::Value> rowsAt(Evaluator &e, int64_t rows, mlir::Value k,
 /// the first came with the vector before it.
 mlir::Value requestFor(Evaluator &e, int64_t vector);
 
-/// The tiles of short rows that a product packs in each step of the loop that it stands in, and no product before it
-/// reads: during one step the memory of the next one's tiles comes to the second-level cache. Along a long row the CPU
-/// looks ahead by itself; where rows are short and far apart, as those of a head of attention, it does so in vain.
+/// The tiles of short rows that a product packs or copies in each step of the loop that it stands in, and no product
+/// before it packs: during one step the memory of the next one's tiles comes to the second-level cache. Along a long
+/// row the CPU looks ahead by itself; where rows are short and far apart, as those of a head of attention, it does so
+/// in vain.
 class NextStep {
 public:
   NextStep(tile::DotOp dot, Evaluator &e);
@@ -31,7 +32,7 @@ private:
     llvm::SmallVector<mlir::Value> offsets; // in the next step
     int64_t axis;                           // of its rows
   };
-  std::optional<Tile> nextOf(tile::LoadOp load, mlir::scf::ForOp loop);
+  std::optional<Tile> nextOf(tile::LoadOp load, mlir::scf::ForOp loop, int64_t longest);
 
   Evaluator &e;
   llvm::SmallVector<Tile> tiles;
