@@ -2,6 +2,7 @@
 // for), and picked by what the processor says it has.
 
 #include "tools/kiln-bench/machine.h"
+#include "lowering/cpu/CpuTarget.h"
 #include "runtime/cpu/ThreadTeam.h"
 
 #include <algorithm>
@@ -90,6 +91,48 @@ __attribute__((target("avx512f,avx512vnni"))) static float quads512(int64_t roun
   return static_cast<float>(_mm512_reduce_add_epi32(total));
 }
 
+// What AMX is told of its tiles: all are of 16 rows of 64 bytes.
+struct alignas(64) TileShapes {
+  uint8_t palette = 1, startRow = 0, reserved[14] = {};
+  uint16_t rowBytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+// Twelve products a round, each of four sums in turn. Operands are numbers between -1 and 1, or bytes, of all kinds:
+// zeros would be faster.
+#define KILN_TILE_PRODUCTS(multiply)                                                                                   \
+  TileShapes shapes;                                                                                                   \
+  uint16_t operands[4][16 * 32];                                                                                       \
+  float sums[16 * 16];                                                                                                 \
+  for (int i = 0; i < 4 * 16 * 32; ++i)                                                                                \
+    operands[i / 512][i % 512] = static_cast<uint16_t>((i % 2) << 15 | (0x3f00 + i * 37 % 128));                       \
+  __asm__ volatile("" : : "r"(&shapes), "r"(operands) : "memory"); /* the intrinsics do not say that they read */      \
+  _tile_loadconfig(&shapes);                                                                                           \
+  _tile_zero(0);                                                                                                       \
+  _tile_zero(1);                                                                                                       \
+  _tile_zero(2);                                                                                                       \
+  _tile_zero(3);                                                                                                       \
+  _tile_loadd(4, operands[0], 64);                                                                                     \
+  _tile_loadd(5, operands[1], 64);                                                                                     \
+  _tile_loadd(6, operands[2], 64);                                                                                     \
+  _tile_loadd(7, operands[3], 64);                                                                                     \
+  for (int64_t round = 0; round < rounds; ++round)                                                                     \
+    for (int i = 0; i < 3; ++i) {                                                                                      \
+      multiply(0, 4, 6);                                                                                               \
+      multiply(1, 4, 7);                                                                                               \
+      multiply(2, 5, 6);                                                                                               \
+      multiply(3, 5, 7);                                                                                               \
+    }                                                                                                                  \
+  _tile_stored(0, sums, 64);                                                                                           \
+  _tile_release();                                                                                                     \
+  return static_cast<float>(std::isnan(sums[0]))
+
+__attribute__((target("amx-tile,amx-bf16"))) static float bf16Tiles(int64_t rounds) {
+  KILN_TILE_PRODUCTS(_tile_dpbf16ps);
+}
+__attribute__((target("amx-tile,amx-int8"))) static float i8Tiles(int64_t rounds) { KILN_TILE_PRODUCTS(_tile_dpbssd); }
+#undef KILN_TILE_PRODUCTS
+
 __attribute__((target("avx512f"))) static void copy512(float *to, const float *from, int64_t count) {
   int64_t i = 0;
   for (; i + 64 <= count; i += 64) {
@@ -135,6 +178,11 @@ std::vector<CoreUnit> kiln::bench::coreUnits() {
     units.push_back({"bf16 pairs", pairs512, 32});
   if (__builtin_cpu_supports("avx512vnni"))
     units.push_back({"i8 quads", quads512, 64});
+  if (kiln::lowering::cpu::hostCpu().tiles) {                      // which asks the system for them, too
+    constexpr int share = 12 * 16 * 16 * 16 / (chains * unrolled); // words, of two products or four
+    units.push_back({"bf16 tiles", bf16Tiles, 2 * share});
+    units.push_back({"i8 tiles", i8Tiles, 4 * share});
+  }
   return units;
 }
 

@@ -8,7 +8,7 @@
 
 namespace kiln::bench {
 
-/// Instructions that multiply and add. `run` does 192 of them a round, with no memory access.
+/// Instructions that multiply and add. `run` does 192 of them, or as much, a round, with no memory access.
 struct CoreUnit {
   const char *name;
   float (*run)(int64_t rounds);
@@ -16,7 +16,7 @@ struct CoreUnit {
 };
 
 /// Those of this machine's cores: first f32 multiply-adds of native vectors, then sums of pairs of bf16 and of quads of
-/// i8 where it has them.
+/// i8, and products of tiles of either, where it has them.
 std::vector<CoreUnit> coreUnits();
 
 /// Rounds that take some ten milliseconds: long beside what starting and joining the threads costs.
