@@ -236,8 +236,12 @@ def LowerMath : Pass<"cpu-lower-math", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::LLVM::LLVMDialect"];
-  let options = [Option<"scaleInstruction", "scale-instruction", "bool", "false",
-                        "the CPU has vscalef (AVX-512), which multiplies by a power of two">];
+  let options = [
+    Option<"scaleInstruction", "scale-instruction", "bool", "false",
+           "the CPU has vscalef (AVX-512), which multiplies by a power of two">,
+    Option<"roundInstruction", "round-instruction", "bool", "false",
+           "the CPU has vcvtneps2bf16 (avx512_bf16), which rounds f32 to bf16">,
+  ];
 }
 
 def AllocateScratch : Pass<"cpu-allocate-scratch", "::mlir::func::FuncOp"> {

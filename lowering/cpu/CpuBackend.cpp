@@ -147,6 +147,7 @@ void CpuBackend::addLoopPasses(mlir::OpPassManager &pm) const {
   pm.addNestedPass<FuncOp>(mlir::createCSEPass());
   LowerMathOptions math;
   math.scaleInstruction = target.vectorBits == 512;
+  math.roundInstruction = target.bf16Rounding;
   pm.addNestedPass<FuncOp>(createLowerMath(math));
   pm.addNestedPass<FuncOp>(createAllocateScratch());
   pm.addPass(createLowerKernelArguments());

@@ -61,8 +61,9 @@ static void deriveNumbers(CpuTarget &target, Fault whose) {
   const bool avx512 = info->checkFeatures("+avx512f,+avx512bw,+avx512dq,+avx512vl");
   target.vectorBits = avx512 ? 512 : 256;
   target.registers = avx512 ? 32 : 16;
+  target.bf16Rounding = avx512 && info->checkFeatures("+avx512bf16");
   // Intel's cores add pairs of bf16 at half the rate of multiply-adds, AMD's at twice that rate.
-  target.bf16Pairs = avx512 && info->checkFeatures("+avx512bf16") && target.cpu.starts_with("znver");
+  target.bf16Pairs = target.bf16Rounding && target.cpu.starts_with("znver");
   target.i8Quads = avx512 && info->checkFeatures("+avx512vnni");
   target.tiles = avx512 && info->checkFeatures("+amx-tile,+amx-bf16,+amx-int8");
 }

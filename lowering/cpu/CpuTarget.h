@@ -8,13 +8,14 @@
 namespace kiln::lowering::cpu {
 
 struct CpuTarget {
-  std::string cpu;        // LLVM's name: "sapphirerapids", "x86-64-v3"
-  std::string features;   // LLVM's feature string: "+avx512f,+fma,…"
-  int vectorBits = 256;   // width of a native vector
-  int registers = 16;     // native vector registers
-  bool bf16Pairs = false; // it adds two products of bf16 at a time faster than it widens and multiplies them
-  bool i8Quads = false;   // it adds four products of i8 at a time
-  bool tiles = false;     // it has AMX's tiles and products of bf16 and i8 on them, and the system lets us use them
+  std::string cpu;           // LLVM's name: "sapphirerapids", "x86-64-v3"
+  std::string features;      // LLVM's feature string: "+avx512f,+fma,…"
+  int vectorBits = 256;      // width of a native vector
+  int registers = 16;        // native vector registers
+  bool bf16Rounding = false; // it rounds vectors of f32 to bf16
+  bool bf16Pairs = false;    // it adds two products of bf16 at a time faster than it widens and multiplies them
+  bool i8Quads = false;      // it adds four products of i8 at a time
+  bool tiles = false;        // it has AMX's tiles and products of bf16 and i8 on them, and the system lets us use them
   int64_t l1Bytes = 32768, l2Bytes = 1 << 20;
 };
 

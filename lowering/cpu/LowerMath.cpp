@@ -2,7 +2,8 @@
 //
 // In: scalars and vectors of one dimension. Functions of f32 and f64 become the polynomials of MathFunctions.h. f32 →
 // bf16 is done on the words, rounding to nearest even: compilers without the instruction call a library for each
-// element, and the instruction flushes denormals. bf16 → f32 is a shift.
+// element. Where the CPU has the instruction, vectors take it; it flushes denormals, which are lent an exponent on the
+// way. bf16 → f32 is a shift.
 //
 //     %0 = arith.truncf %x : f32 to bf16
 //     // becomes
@@ -92,14 +93,36 @@ template <class OpTy> struct LowerIntegerToNarrow : OpRewritePattern<OpTy> {
   }
 };
 
+/// f32 → bf16 by vcvtneps2bf16, which takes denormals for zeros. Rounding adds to the upper half of a word whatever its
+/// exponent is, so a denormal is lent the exponent of 2 and rounds to its own digits, or carries into its exponent.
+Value roundByInstruction(OpBuilder &builder, Location loc, Value x) {
+  Emit emit(builder, loc);
+  Value word = emit.bits(x, builder.getI32Type());
+  Type words = word.getType(), halves = typeLike(words, builder.getI16Type());
+  Value exponent = emit.make<arith::AndIOp>(word, emit.integer(words, 0x7F800000));
+  Value small = emit.compare(arith::CmpIPredicate::eq, exponent, emit.integer(words, 0));
+  word = emit.select(small, emit.make<arith::OrIOp>(word, emit.integer(words, 0x40000000)), word);
+  auto rounded = LLVM::CallIntrinsicOp::create(builder, loc, typeLike(words, builder.getBF16Type()),
+                                               builder.getStringAttr("llvm.x86.avx512bf16.cvtneps2bf16.512"),
+                                               ValueRange{emit.bits(word, builder.getF32Type())});
+  Value half = emit.bits(rounded.getResult(0), builder.getI16Type());
+  return emit.select(small, emit.make<arith::SubIOp>(half, emit.integer(halves, 0x4000)), half);
+}
+
 struct LowerBf16Truncation : OpRewritePattern<arith::TruncFOp> {
-  using OpRewritePattern::OpRewritePattern;
+  LowerBf16Truncation(MLIRContext *context, bool hasInstruction)
+      : OpRewritePattern(context), hasInstruction(hasInstruction) {}
+
   LogicalResult matchAndRewrite(arith::TruncFOp op, PatternRewriter &rewriter) const override {
     Type from = op.getIn().getType();
     if (!isScalarOrVector(op.getType(), [](Type element) { return element.isBF16(); }) ||
         !getElementTypeOrSelf(from).isF32())
       return rewriter.notifyMatchFailure(op, "not f32 to bf16");
     Emit emit(rewriter, op.getLoc());
+    if (hasInstruction && fillsRegister(from)) {
+      rewriter.replaceOp(op, emit.bits(roundByInstruction(rewriter, op.getLoc(), op.getIn()), rewriter.getBF16Type()));
+      return success();
+    }
     Value word = emit.bits(op.getIn(), rewriter.getI32Type());
     Type type = word.getType();
     Value upper = emit.make<arith::ShRUIOp>(word, emit.integer(type, 16));
@@ -113,6 +136,9 @@ struct LowerBf16Truncation : OpRewritePattern<arith::TruncFOp> {
     rewriter.replaceOp(op, emit.bits(half, rewriter.getBF16Type()));
     return success();
   }
+
+private:
+  const bool hasInstruction; // vcvtneps2bf16
 };
 
 struct LowerBf16Extension : OpRewritePattern<arith::ExtFOp> {
@@ -153,8 +179,9 @@ void carryBf16AsWords(func::FuncOp func) {
       else if (auto dense = dyn_cast<DenseElementsAttr>(constant.getValue()); dense && type != constant.getType())
         constant.setValueAttr(dense.bitcast(getElementTypeOrSelf(type)));
     }
-    for (Value result : op->getResults())
-      result.setType(carriedType(result.getType()));
+    if (!isa<LLVM::CallIntrinsicOp>(op)) // which knows bf16
+      for (Value result : op->getResults())
+        result.setType(carriedType(result.getType()));
     for (Region &region : op->getRegions())
       for (Block &block : region)
         for (BlockArgument argument : block.getArguments())
@@ -162,7 +189,7 @@ void carryBf16AsWords(func::FuncOp func) {
     if (isa<arith::BitcastOp>(op))
       bitcasts.push_back(op);
   });
-  func.walk([](x86vector::DotBF16Op op) { // the one instruction that knows bf16
+  func.walk([](x86vector::DotBF16Op op) { // as does this one, of its operands
     OpBuilder builder(op);
     for (OpOperand *operand : {&op.getAMutable(), &op.getBMutable()}) {
       auto pairs = cast<VectorType>(operand->get().getType()).clone(builder.getBF16Type());
@@ -198,8 +225,8 @@ struct LowerMath : impl::LowerMathBase<LowerMath> {
     RewritePatternSet patterns(&getContext());
     addFunctionPatterns(patterns, scaleInstruction ? scaleByInstruction : nullptr, fillsRegister);
     patterns.add<LowerExtremum<arith::MaxNumFOp, arith::CmpFPredicate::OGT>,
-                 LowerExtremum<arith::MinNumFOp, arith::CmpFPredicate::OLT>, LowerBf16Truncation, LowerBf16Extension>(
-        &getContext());
+                 LowerExtremum<arith::MinNumFOp, arith::CmpFPredicate::OLT>, LowerBf16Extension>(&getContext());
+    patterns.add<LowerBf16Truncation>(&getContext(), roundInstruction);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     carryBf16AsWords(getOperation());
   }

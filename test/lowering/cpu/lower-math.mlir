@@ -1,6 +1,7 @@
 // Transcendental functions, extrema and bf16 conversions in arithmetic.
 // RUN: kiln-opt %s --cpu-lower-math | FileCheck %s
 // RUN: kiln-opt %s --cpu-lower-math="scale-instruction=true" | FileCheck %s --check-prefix=SCALE
+// RUN: kiln-opt %s --cpu-lower-math="round-instruction=true" | FileCheck %s --check-prefix=ROUND
 
 // Without the instruction the exponent is added in integers, with it the vector is scaled at once.
 // CHECK-LABEL: @exp2
@@ -83,6 +84,27 @@ func.func @carried(%v: memref<?xbf16, strided<[1]>>, %c: i1) {
     scf.yield %one : bf16
   }
   memref.store %4, %v[%c0] : memref<?xbf16, strided<[1]>>
+  return
+}
+
+// The instruction flushes denormals: those get an exponent before it, which is taken away behind it. It alone knows bf16.
+// ROUND-LABEL: @rounded
+// ROUND-SAME: memref<16xi16>
+// ROUND: %[[WORD:.*]] = arith.bitcast %{{.*}} : vector<16xf32> to vector<16xi32>
+// ROUND: %[[EXPONENT:.*]] = arith.andi %[[WORD]], %{{.*}}
+// ROUND: %[[SMALL:.*]] = arith.cmpi eq, %[[EXPONENT]], %
+// ROUND: %[[LENT:.*]] = arith.ori %[[WORD]], %
+// ROUND: %[[SAFE:.*]] = arith.select %[[SMALL]], %[[LENT]], %[[WORD]]
+// ROUND: %[[REAL:.*]] = arith.bitcast %[[SAFE]] : vector<16xi32> to vector<16xf32>
+// ROUND: %[[NARROW:.*]] = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%[[REAL]]) : (vector<16xf32>) -> vector<16xbf16>
+// ROUND: %[[HALF:.*]] = arith.bitcast %[[NARROW]] : vector<16xbf16> to vector<16xi16>
+// ROUND: %[[BACK:.*]] = arith.subi %[[HALF]], %
+// ROUND: %[[RESULT:.*]] = arith.select %[[SMALL]], %[[BACK]], %[[HALF]]
+// ROUND: vector.store %[[RESULT]]
+func.func @rounded(%x: vector<16xf32>, %v: memref<16xbf16>) {
+  %c0 = arith.constant 0 : index
+  %0 = arith.truncf %x : vector<16xf32> to vector<16xbf16>
+  vector.store %0, %v[%c0] : memref<16xbf16>, vector<16xbf16>
   return
 }
 

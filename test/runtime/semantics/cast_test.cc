@@ -129,6 +129,16 @@ TEST_P(Casts, RoundOnceAndSaturate) {
       check(from, to, tieWords(from));
 }
 
+// f32 to bf16: every upper half of a word, denormals, infinities and NaN of every payload among them, with lower halves
+// just below, on and above the tie and at both ends.
+TEST_P(Casts, RoundEveryUpperHalf) {
+  Raw source;
+  for (const uint64_t lower : {0x0000, 0x0001, 0x7FFF, 0x8000, 0x8001, 0xFFFF})
+    for (uint64_t upper = 0; upper <= 0xFFFF; ++upper)
+      source.push_back(upper << 16 | lower);
+  check(f32, bf16, source);
+}
+
 void convertTwice(View x, View viaF32, View viaF64) {
   Tile a = load(x, {0}, {3});
   store(viaF32, {0}, cast(cast(a, f32), bf16));
