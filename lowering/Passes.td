@@ -204,7 +204,8 @@ def LowerTiles : Pass<"cpu-lower-tiles", "::mlir::func::FuncOp"> {
   let description = [{
     Stores, reductions, products, carried tiles and costly values used twice get loops; everything else is computed where
     it is used. Neighbouring loops over one shape run as one. What is placed, packed and fused is what the attributes of the
-    passes above say.
+    passes above say. Where tiles may hang over the ends of their views, loops come twice: without masks, for tiles that lie
+    inside, and with them.
   }];
   let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",

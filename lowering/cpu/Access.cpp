@@ -43,6 +43,67 @@ static std::pair<Value, int64_t> splitConstant(Value position) {
   return {position, 0};
 }
 
+namespace {
+/// Where an access lies in its view.
+struct Window {
+  Value view;
+  ValueRange offsets;
+  ArrayRef<int64_t> extents;
+  Value rows = {}; // where each position along the first dimension is named; it has no offset then
+};
+} // namespace
+
+static Window windowOf(Operation *access) {
+  if (auto load = dyn_cast<tile::LoadOp>(access))
+    return {load.getView(), load.getOffsets(), tile::shapeOf(load.getType())};
+  if (auto store = dyn_cast<tile::StoreOp>(access))
+    return {store.getView(), store.getOffsets(), tile::shapeOf(store.getValue().getType())};
+  if (auto gather = dyn_cast<tile::GatherOp>(access))
+    return {gather.getView(), gather.getOffsets(), tile::shapeOf(gather.getType()), gather.getRows()};
+  auto scatter = cast<tile::ScatterOp>(access);
+  return {scatter.getView(), scatter.getOffsets(), tile::shapeOf(scatter.getValue().getType()), scatter.getRows()};
+}
+
+/// Whether `extent` positions from `offset` on lie along `axis` of a view of `type` whatever happens.
+static bool alwaysInside(MemRefType type, int64_t axis, Value offset, int64_t extent) {
+  APInt begin;
+  return matchPattern(offset, m_ConstantInt(&begin)) && !type.isDynamicDim(axis) && begin.isNonNegative() &&
+         begin.sle(type.getDimSize(axis) - extent);
+}
+
+Value Evaluator::both(Value a, Value b) { return a && b ? make<arith::AndIOp>(a, b) : a ? a : b; }
+
+Value Evaluator::liesInside(Operation *access) {
+  const Window window = windowOf(access);
+  auto type = cast<MemRefType>(window.view.getType());
+  Value holds;
+  if (window.rows) {
+    Value limit = extentOf(*this, window.view, 0), yes = make<arith::ConstantOp>(builder.getBoolAttr(true));
+    auto isBelow = [&](Ix row, ValueRange all) -> SmallVector<Value> {
+      Value position = asIndex(at(window.rows, {row}));
+      return {make<arith::AndIOp>(all[0], make<arith::CmpIOp>(arith::CmpIPredicate::ult, position, limit))};
+    };
+    holds = loop(constantIndex(0), constantIndex(window.extents[0]), 1, yes, isBelow).front();
+  }
+  for (auto [i, offset] : llvm::enumerate(window.offsets)) {
+    const auto axis = static_cast<int64_t>(i) + (window.rows ? 1 : 0), extent = window.extents[axis];
+    if (alwaysInside(type, axis, offset, extent))
+      continue;
+    Value start = asIndex(offset), limit = extentOf(*this, window.view, axis);
+    Value last = make<arith::SubIOp>(limit, constantIndex(extent)); // start + extent could overflow
+    holds = both(holds, make<arith::CmpIOp>(arith::CmpIPredicate::sle, start, last));
+    if (!isNonNegative(offset))
+      holds = both(holds, make<arith::CmpIOp>(arith::CmpIPredicate::sge, start, constantIndex(0)));
+  }
+  return holds;
+}
+
+void Evaluator::takeInside(Operation *access) {
+  const Window window = windowOf(access);
+  for (int64_t axis = 0; axis < static_cast<int64_t>(window.extents.size()); ++axis)
+    inside[{access, axis}] = depth();
+}
+
 Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offsets, ArrayRef<int64_t> extents,
                                       const Index &index, Value row) {
   Access access;
@@ -57,8 +118,7 @@ Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offs
     APInt constant;
     bool isConstant = offset && matchPattern(offset, m_ConstantInt(&constant));
     const int64_t begin = isConstant ? std::clamp(constant.getSExtValue(), -farthest, farthest) : 0;
-    bool always =
-        isConstant && begin >= 0 && !type.isDynamicDim(axis) && begin + extents[axis] <= type.getDimSize(axis);
+    bool always = offset && alwaysInside(type, axis, offset, extents[axis]);
     if (auto known = inside.find({op, axis}); known != inside.end()) {
       always = true;
       access.depth = std::max(access.depth, known->second);
@@ -87,7 +147,7 @@ Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offs
     if (always)
       continue;
     Value inside = make<arith::CmpIOp>(arith::CmpIPredicate::ult, position, extentOf(*this, view, axis));
-    access.inside = access.inside ? make<arith::AndIOp>(access.inside, inside) : inside;
+    access.inside = both(access.inside, inside);
     if (hasLanes(index)) // all masked off outside; but where a page is not there, that takes 150 ns all the same
       access.indices.back() = make<arith::SelectOp>(inside, position, constantIndex(0));
   }
@@ -122,7 +182,7 @@ Value Evaluator::lanesBelow(Value n) { return compareLanes(arith::CmpIPredicate:
 /// outside of the loops over it; what a loop has done of it is subtracted, and the rest compared with lanes that are
 /// counted on from vector to vector of an unrolled body.
 void Evaluator::boundLanes(Access &access, Value limit, Value begins, bool canBeNegative, const Ix &position) {
-  auto also = [&](Value mask) { access.mask = access.mask ? make<arith::AndIOp>(access.mask, mask) : mask; };
+  auto also = [&](Value mask) { access.mask = both(access.mask, mask); };
   auto [base, first] = splitConstant(position.at);
   auto compare = [&, base = base, first = first](arith::CmpIPredicate predicate, Value count) {
     if (base)
@@ -143,7 +203,7 @@ void Evaluator::boundLanes(Access &access, Value limit, Value begins, bool canBe
 /// Whether the first and the last valid lane lie inside.
 void Evaluator::boundWhole(Access &access, Value limit, Value start, bool canBeNegative, const Ix &position) {
   access.whole = access.inside;
-  auto also = [&](Value holds) { access.whole = access.whole ? make<arith::AndIOp>(access.whole, holds) : holds; };
+  auto also = [&](Value holds) { access.whole = both(access.whole, holds); };
   if (!limit)
     return;
   Value end = make<arith::SubIOp>(limit, constantIndex(position.valid - 1)); // start + … could overflow

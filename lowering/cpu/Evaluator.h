@@ -51,9 +51,15 @@ public:
       : builder(loc.getContext()), loc(loc), machine(machine), buffers(buffers) {}
 
   llvm::SmallVector<Level> levels;
-  /// Loads and their dimensions that the code now emitted may take to lie inside their views, each with the level from
-  /// which on that holds: what is read stays there.
+  /// Accesses and their dimensions that the code now emitted may take to lie inside their views, each with the level
+  /// from which on that holds: what is read stays there.
   llvm::DenseMap<std::pair<mlir::Operation *, int64_t>, int> inside;
+  /// Whether (i1) a load, gather, store or scatter lies inside its view; null when it always does.
+  mlir::Value liesInside(mlir::Operation *access);
+  /// Lets the code now emitted take it to do so.
+  void takeInside(mlir::Operation *access);
+  /// The conjunction of two conditions (i1), either of which may be null: what always holds.
+  mlir::Value both(mlir::Value a, mlir::Value b);
   /// Tiles of i1 that are the same everywhere in the code now emitted, and what they are.
   llvm::SmallDenseMap<mlir::Value, bool> assumed;
   int depth() const { return static_cast<int>(levels.size()) - 1; }

@@ -7,6 +7,10 @@
 // tile, without the mask, and one that asks for each vector whether it lies outside, and does there what is left to do
 // with a mask that is false.
 //
+// Where tiles may hang over the ends of their views, there are two as well: one without masks for tiles that lie
+// inside, and for the others a short one, a vector a step. Masks cost more than their instructions: AMD's Zen 5 does
+// not look ahead along memory that is read with a mask.
+//
 // The last vector of a row that is no multiple of the lanes is peeled; scratch rows are padded, so only views and
 // reductions look at its mask.
 
@@ -27,7 +31,8 @@ Value allocateBuffer(OpBuilder &builder, Location loc, Type tile, Machine machin
   return memref::AllocaOp::create(builder, loc, MemRefType::get(shape, element), builder.getI64IntegerAttr(64));
 }
 
-static constexpr int64_t mostUnrolled = 4;
+/// Running results of a row's reductions, each of every fourth vector.
+static constexpr int64_t sideBySide = 4;
 
 /// Vectors in a row up to which the reduction of their lanes counts.
 static constexpr int64_t longestTogether = 8;
@@ -36,24 +41,43 @@ namespace {
 
 class Nest {
 public:
-  Nest(ArrayRef<Root> roots, Operation *before, Machine machine, const DenseMap<Value, Value> &buffers)
-      : roots(roots), e(before->getLoc(), machine, buffers), shape(roots.front().shape()) {
-    e.levels.push_back({before->getBlock(), before});
+  /// A nest at `level` that computes up to `mostUnrolled` vectors of a row in a step.
+  Nest(ArrayRef<Root> roots, Level level, Location loc, Machine machine, const DenseMap<Value, Value> &buffers,
+       int64_t mostUnrolled)
+      : roots(roots), e(loc, machine, buffers), shape(roots.front().shape()), mostUnrolled(mostUnrolled) {
+    e.levels.push_back(level);
+    if (!roots.front().isColumns())
+      mask = findMask();
   }
 
-  void emit() {
+  /// Whether (i1) all that the nest accesses lies inside its views; null when it does, and when two nests do not pay.
+  Value liesInside() {
+    Value holds;
+    if (paysTwice())
+      for (Operation *access : accesses())
+        holds = e.both(holds, e.liesInside(access));
+    return holds;
+  }
+  /// Lets the nest take it to do so.
+  void takeInside() {
+    for (Operation *access : accesses())
+      e.takeInside(access);
+  }
+
+  /// The results of reductions to scalars.
+  SmallVector<Value> emit() {
     Index index(shape.size());
     for (const Root &root : roots)
       if (root.kind == Root::Kind::reduce)
         reductions.push_back(
             {&root, Reduction(e, cast<tile::ReduceOp>(root.op).getKind(), getElementTypeOrSelf(root.value.getType()))});
     if (roots.front().isColumns())
-      return outer(0, index, roots.front().axis, [&] { columns(index, roots.front().axis); });
-    mask = findMask();
-    if (reducesTogether())
+      outer(0, index, roots.front().axis, [&] { columns(index, roots.front().axis); });
+    else if (reducesTogether())
       rowsTogether(index);
     else
       inVersions([&] { outer(0, index, -1, [&] { finishRow(index, row(index)); }); });
+    return scalars;
   }
 
 private:
@@ -79,6 +103,37 @@ private:
       index[axis] = position;
       outer(axis + 1, index, except, body);
     });
+  }
+
+  // --- Tiles that lie inside their views ----------------------------------------------------------------------------
+
+  /// The loads, gathers, stores and scatters of the nest.
+  llvm::SetVector<Operation *> accesses() {
+    llvm::SetVector<Operation *> found;
+    llvm::SmallDenseSet<Value> seen;
+    std::function<void(Value)> visit = [&](Value tile) {
+      Operation *op = tile.getDefiningOp();
+      if (!isa<RankedTensorType>(tile.getType()) || e.isBuffered(tile) || !op || !seen.insert(tile).second)
+        return;
+      if (isa<tile::LoadOp, tile::GatherOp>(op))
+        found.insert(op);
+      llvm::for_each(op->getOperands(), visit);
+    };
+    for (const Root &root : roots) {
+      visit(root.value);
+      if (!isa<tile::StoreOp, tile::ScatterOp>(root.op))
+        continue;
+      found.insert(root.op);
+      llvm::for_each(root.op->getOperands(), visit);
+    }
+    return found;
+  }
+
+  /// Whether the nest is worth the time to compile it twice: in rows shorter than a vector all vectors have masks
+  /// anyway, a few cost little with them, and a triangle makes two of the nest already.
+  bool paysTwice() const {
+    constexpr int64_t fewVectors = 16;
+    return !mask && shape.back() >= e.machine.lanes() && llvm::product_of(shape) >= fewVectors * e.machine.lanes();
   }
 
   // --- Triangles ----------------------------------------------------------------------------------------------------
@@ -209,34 +264,51 @@ private:
     return {at, e.depthOf(at), true, valid};
   }
 
+  /// How many of `full` vectors a loop of `unroll` vectors a step computes; the others stand behind it.
+  static int64_t loopedOf(int64_t full, int64_t unroll) { return full / unroll >= 2 ? full / unroll * unroll : 0; }
+
+  /// Evaluates all roots at all positions, so that what the nest reads there comes before what it writes: a nest's
+  /// roots write nothing that it reads at another position. LLVM, which does not know that, keeps the order.
+  void readAll(Index &index, ArrayRef<Ix> positions) {
+    for (Ix position : positions) {
+      index.back() = position;
+      for (const Root &root : roots)
+        e.at(root.value, index);
+    }
+  }
+
   /// The states of its reductions.
   States row(Index &index) {
     const int64_t extent = shape.back(), lanes = e.machine.lanes(), full = extent / lanes;
     const int64_t unroll = asksForEach() && reductions.empty() ? 1 : mostUnrolled;
-    const int64_t looped = full / unroll >= 2 ? full / unroll * unroll : 0;
-    const int64_t copies = std::max<int64_t>(1, std::min(unroll, full));
-    SmallVector<States> states;
+    const int64_t looped = loopedOf(full, unroll), copies = std::max<int64_t>(1, std::min(sideBySide, full));
+    SmallVector<States> states; // the next vector's first
     for (int64_t copy = 0; copy < copies; ++copy)
       states.push_back(neutral());
+    auto add = [&](Ix position) {
+      index.back() = position;
+      step(index, states.front());
+      std::rotate(states.begin(), states.begin() + 1, states.end());
+    };
     if (looped) {
       auto results = loop(looped * lanes, unroll * lanes, flat(states), [&](Ix base, ValueRange carried) {
-        SmallVector<States> inner = unflat(carried, copies);
-        for (int64_t copy = 0; copy < unroll; ++copy) {
-          index.back() = lanesAt(base.at, copy * lanes, lanes);
-          step(index, inner[copy]);
-        }
-        return flat(inner);
+        states = unflat(carried, copies);
+        SmallVector<Ix> positions;
+        for (int64_t vector = 0; vector < unroll; ++vector)
+          positions.push_back(lanesAt(base.at, vector * lanes, lanes));
+        if (!asksForEach())
+          readAll(index, positions);
+        llvm::for_each(positions, add);
+        return flat(states);
       });
       states = unflat(results, copies);
     }
-    for (int64_t vector = looped; vector < full; ++vector) {
-      index.back() = lanesAt(e.constantIndex(vector * lanes), 0, lanes);
-      step(index, states[vector % copies]);
-    }
-    if (extent % lanes) {
-      index.back() = lanesAt(e.constantIndex(full * lanes), 0, extent % lanes);
-      step(index, states[full % copies]);
-    }
+    for (int64_t vector = looped; vector < full; ++vector)
+      add(lanesAt(e.constantIndex(vector * lanes), 0, lanes));
+    if (extent % lanes)
+      add(lanesAt(e.constantIndex(full * lanes), 0, extent % lanes));
+    const int64_t vectors = llvm::divideCeil(extent, lanes);
+    std::rotate(states.begin(), states.end() - vectors % copies, states.end()); // the first vector's first
     return combined(states);
   }
 
@@ -287,7 +359,7 @@ private:
       auto &[root, reduction] = entry;
       Value result = reduction.acrossLanes(states[r]);
       if (!root->buffer) {
-        root->op->getResult(0).replaceAllUsesWith(result);
+        scalars.push_back(result);
         continue;
       }
       Index outside(ArrayRef<Ix>(index).drop_back());
@@ -306,7 +378,7 @@ private:
 
   void columns(Index &index, int64_t axis) {
     const int64_t extent = shape.back(), lanes = e.machine.lanes(), full = extent / lanes;
-    const int64_t unroll = mostUnrolled, looped = full / unroll >= 2 ? full / unroll * unroll : 0;
+    const int64_t unroll = mostUnrolled, looped = loopedOf(full, unroll);
     auto block = [&](Value base, int64_t copies, int64_t valid) {
       SmallVector<States> states;
       for (int64_t copy = 0; copy < copies; ++copy)
@@ -344,15 +416,43 @@ private:
   ArrayRef<Root> roots;
   Evaluator e;
   ArrayRef<int64_t> shape;
+  const int64_t mostUnrolled;
   SmallVector<std::pair<const Root *, Reduction>> reductions;
-  Value mask; // the tile that says what lies inside `triangle`, if there is one
+  SmallVector<Value> scalars; // results of reductions to them
+  Value mask;                 // the tile that says what lies inside `triangle`, if there is one
   Triangle triangle;
 };
 
 } // namespace
 
 void emitLoops(ArrayRef<Root> roots, Operation *before, Machine machine, const DenseMap<Value, Value> &buffers) {
-  Nest(roots, before, machine, buffers).emit();
+  const Location loc = before->getLoc();
+  SmallVector<Value> scalars;
+  for (const Root &root : roots)
+    if (root.kind == Root::Kind::reduce && !root.buffer)
+      scalars.push_back(root.op->getResult(0));
+  const auto replace = [&](ValueRange values) {
+    for (auto [scalar, value] : llvm::zip_equal(scalars, values))
+      scalar.replaceAllUsesWith(value);
+  };
+
+  Nest nest(roots, {before->getBlock(), before}, loc, machine, buffers, sideBySide);
+  Value inside = nest.liesInside();
+  if (!inside)
+    return replace(nest.emit());
+  OpBuilder builder(before);
+  auto choice = scf::IfOp::create(builder, loc, ValueRange(scalars).getTypes(), inside, /*addThenBlock=*/true,
+                                  /*addElseBlock=*/true);
+  for (Block *block : {choice.thenBlock(), choice.elseBlock()}) {
+    const bool isInside = block == choice.thenBlock();
+    Nest version(roots, {block}, loc, machine, buffers, isInside ? sideBySide : 1);
+    if (isInside)
+      version.takeInside();
+    SmallVector<Value> values = version.emit();
+    builder.setInsertionPointToEnd(block);
+    scf::YieldOp::create(builder, loc, values);
+  }
+  replace(choice.getResults());
 }
 
 } // namespace kiln::lowering::cpu

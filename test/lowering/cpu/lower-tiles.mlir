@@ -1,14 +1,26 @@
 // RUN: kiln-opt %s --cpu-select-products --cpu-place-tiles --cpu-pack-operands --cpu-lower-tiles --canonicalize --cse | FileCheck %s
 // RUN: kiln-opt %s --cpu-select-products --cpu-place-tiles --cpu-pack-operands='vector-bits=256 registers=16' --cpu-lower-tiles='vector-bits=256 registers=16' --canonicalize --cse | FileCheck %s --check-prefix=AVX2
 
-// An elementwise chain is one loop: nothing is written but the result.
+// An elementwise chain is one loop: nothing is written but the result. Where the whole tile lies inside the view it has
+// no masks, four vectors a step; else a vector a step.
 // CHECK-LABEL: func @chain
 // CHECK-NOT: memref.alloca
-// CHECK: scf.for
+// CHECK: %[[LAST:.*]] = arith.subi %{{.*}}, %c1024
+// CHECK: %[[BELOW:.*]] = arith.cmpi sle, %[[N:.*]], %[[LAST]]
+// CHECK: %[[ABOVE:.*]] = arith.cmpi sge, %[[N]], %c0
+// CHECK: %[[INSIDE:.*]] = arith.andi %[[BELOW]], %[[ABOVE]]
+// CHECK: %[[BOTH:.*]] = arith.andi %[[INSIDE]], %{{.*}} : i1
+// CHECK: scf.if %[[BOTH]] {
+// CHECK-NEXT: scf.for %{{.*}} = %c0 to %c1024 step %c64 {
+// CHECK-NOT: masked
+// CHECK: arith.mulf {{.*}} : vector<16xf32>
+// CHECK: } else {
+// CHECK: scf.for %{{.*}} = %c0 to %c1024 step %c16 {
 // CHECK: vector.maskedload
 // CHECK: arith.mulf {{.*}} : vector<16xf32>
 // CHECK: vector.maskedstore
-// CHECK-NOT: scf.for
+// CHECK-NOT: vector.masked
+// CHECK: return
 // AVX2-LABEL: func @chain
 // AVX2: arith.mulf {{.*}} : vector<8xf32>
 func.func @chain(%v: memref<?xf32, strided<[1]>>, %n: i64) attributes {tile.kernel} {
@@ -42,6 +54,65 @@ func.func @rows(%v: memref<?x16xf32, strided<[16, 1]>>, %m: i64) attributes {til
   %x = tile.load %v[%m, %c0] {cpu.view} : memref<?x16xf32, strided<[16, 1]>> -> tensor<8x16xf32>
   %y = arith.addf %x, %x : tensor<8x16xf32>
   tile.store %y, %v[%m, %c0] : tensor<8x16xf32>, memref<?x16xf32, strided<[16, 1]>>
+  return
+}
+
+// Both nests of a sum add the same vectors to the same running sums; a tile of few vectors has one nest.
+// CHECK-LABEL: func @sum_of_rows
+// CHECK: %[[SUM:.*]] = scf.if %{{.*}} -> (f32) {
+// CHECK: %[[FAST:.*]]:4 = scf.for %{{.*}} step %c64 iter_args(%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}}, %[[C:.*]] = %{{.*}}, %[[D:.*]] = %{{.*}}) ->
+// CHECK: %[[A4:.*]] = arith.addf %[[A]], %
+// CHECK: %[[B4:.*]] = arith.addf %[[B]], %
+// CHECK: %[[C4:.*]] = arith.addf %[[C]], %
+// CHECK: %[[D4:.*]] = arith.addf %[[D]], %
+// CHECK: scf.yield %[[A4]], %[[B4]], %[[C4]], %[[D4]]
+// CHECK: %[[LAST0:.*]] = arith.addf %[[FAST]]#0, %
+// CHECK: %[[LAST1:.*]] = arith.addf %[[FAST]]#1, %
+// CHECK: arith.addf %[[LAST0]], %[[FAST]]#2
+// CHECK: arith.addf %[[LAST1]], %[[FAST]]#3
+// CHECK: } else {
+// CHECK: %[[SLOW:.*]]:4 = scf.for %{{.*}} = %c0 to %c288 step %c16 iter_args(%[[E:.*]] = %{{.*}}, %[[F:.*]] = %{{.*}}, %[[G:.*]] = %{{.*}}, %[[H:.*]] = %{{.*}}) ->
+// CHECK: vector.maskedload
+// CHECK: %[[E1:.*]] = arith.addf %[[E]], %
+// CHECK: scf.yield %[[F]], %[[G]], %[[H]], %[[E1]]
+// 18 vectors: the first running sum is the third of the last round.
+// CHECK: arith.addf %[[SLOW]]#2, %[[SLOW]]#0
+// CHECK: arith.addf %[[SLOW]]#3, %[[SLOW]]#1
+// CHECK-NOT: scf.if
+// CHECK: vector.maskedload
+// CHECK: return
+func.func @sum_of_rows(%v: memref<?xf32, strided<[1]>>, %o: memref<1xf32, strided<[1]>>, %n: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %v[%n] {cpu.view} : memref<?xf32, strided<[1]>> -> tensor<288xf32>
+  %s = tile.reduce sum %x axis 0 : tensor<288xf32> -> f32
+  %few = tile.load %v[%n] {cpu.view} : memref<?xf32, strided<[1]>> -> tensor<32xf32>
+  %t = tile.reduce sum %few axis 0 : tensor<32xf32> -> f32
+  %r = arith.addf %s, %t : f32
+  %u = tile.splat %r : f32 -> tensor<1xf32>
+  tile.store %u, %o[%c0] : tensor<1xf32>, memref<1xf32, strided<[1]>>
+  return
+}
+
+// Whether the rows that a gather names lie inside is asked before.
+// CHECK-LABEL: func @rows_by_name
+// CHECK: %[[ROWS:.*]] = scf.for %[[I:.*]] = %c0 to %c8 step %c1 iter_args(%[[ALL:.*]] = %true) -> (i1) {
+// CHECK: %[[NAME:.*]] = memref.load %{{.*}}[%[[I]]]
+// CHECK: %[[NAMED:.*]] = arith.index_cast %[[NAME]]
+// CHECK: %[[LIES:.*]] = arith.cmpi ult, %[[NAMED]], %
+// CHECK: %[[SO_FAR:.*]] = arith.andi %[[ALL]], %[[LIES]]
+// CHECK: scf.yield %[[SO_FAR]]
+// CHECK: arith.andi %[[ROWS]], %
+// CHECK: scf.if
+// CHECK-NOT: masked
+// CHECK: } else {
+// CHECK: scf.for
+// CHECK: arith.cmpi ult
+// CHECK: vector.maskedload
+func.func @rows_by_name(%v: memref<?x?xf32, strided<[?, 1]>>, %rows: memref<8xi32, strided<[1]>>, %o: memref<8x64xf32, strided<[?, 1]>>, %n: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %r = tile.load %rows[%c0] {cpu.view} : memref<8xi32, strided<[1]>> -> tensor<8xi32>
+  %x = tile.gather %v[%r, %n] {cpu.view} : memref<?x?xf32, strided<[?, 1]>>, tensor<8xi32> -> tensor<8x64xf32>
+  tile.store %x, %o[%c0, %c0] : tensor<8x64xf32>, memref<8x64xf32, strided<[?, 1]>>
   return
 }
 
