@@ -9,6 +9,7 @@
 #include "lowering/Abi.h"
 #include "lowering/CodeGeneration.h"
 #include "lowering/FatalErrors.h"
+#include "lowering/cpu/InterleaveChains.h"
 #include "lowering/cpu/SplitMaskedLoads.h"
 #include "lowering/cpu/StoreSingleLanes.h"
 
@@ -115,6 +116,7 @@ std::vector<char> emitObject(llvm::Module &module, const CpuTarget &target, cons
   storeSingleLanes(module);
   if (target.vectorBits == 256)
     splitMaskedLoads(module, target.vectorBits);
+  interleaveChains(module, target.registers);
   if (sink) {
     sink("llvm", textOf(module));
     // Code generation changes the module: the listing is made from a copy.
