@@ -40,7 +40,7 @@ struct Setting {
 void benchMatmul(Setting &setting);
 /// Causal attention forward and backward on useful work, beside the product rate of the same run.
 void benchAttention(Setting &setting);
-/// LayerNorm, cross-entropy and AdamW: least bytes over time, beside a plain copy of as many bytes.
+/// LayerNorm, cross-entropy, GELU, embedding and AdamW: least bytes over time, beside a plain copy of as many bytes.
 void benchLayerNorm(Setting &setting);
 /// Sums of rows by the stride of their elements, beside rows of stride 1.
 void benchViews(Setting &setting);
