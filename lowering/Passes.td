@@ -147,7 +147,7 @@ def SelectProducts : Pass<"cpu-select-products", "::mlir::func::FuncOp"> {
   let description = [{
     `cpu.unit` names instructions that add several products of narrow operands to a sum at a time, where the CPU has them
     and the product has their types and a depth of whole groups. The operands of all other products are widened to the type
-    of their sums.
+    of their sums. `cpu.flushes` marks roundings to bf16 that only such instructions read: those take denormals for zeros.
 
     ```mlir
     %0 = tile.dot %a, %b, %acc {cpu.unit = "bf16_pairs"} : tensor<8x16xbf16>, tensor<16x32xbf16>, tensor<8x32xf32>

@@ -65,6 +65,8 @@ LogicalResult CpuDialect::verifyOperationAttribute(Operation *op, NamedAttribute
     return expect(dot && unit && isComputedBy(dot, unit.getValue()),
                   "a unit on a product of its elements and of whole words along k");
   }
+  if (name == "cpu.flushes")
+    return expect(isa<arith::TruncFOp>(op) && isa<UnitAttr>(value), "a unit on a rounding");
   if (name == "cpu.left") {
     auto place = dyn_cast<StringAttr>(value);
     return expect(dot && place && llvm::is_contained({"placed", "view", "panels", "copy"}, place.getValue()),

@@ -12,6 +12,7 @@ namespace kiln::lowering::cpu {
 ///   cpu.epilogue       array of bools, a loop or product: sums that stores
 ///                      take straight from registers                          (cpu-fuse-epilogues, cpu-place-tiles)
 ///   cpu.placed         unit, what makes a tile: it lies in scratch memory     (cpu-place-tiles)
+///   cpu.flushes        unit, a rounding to bf16: denormals may become 0      (cpu-select-products)
 ///   cpu.left           string, a product                                      (cpu-pack-operands)
 ///   cpu.right_turned   unit, a product                                        (cpu-pack-operands)
 ///   cpu.right_before   i64 from 1, a product: so many loops                   (cpu-pack-operands)

@@ -207,6 +207,8 @@ Value Evaluator::elementwise(Operation *op, const Index &index) {
   Type element = getElementTypeOrSelf(op->getResult(0).getType());
   OperationState state(op->getLoc(), op->getName(), operands, lanes ? Type(vectorOf(element)) : element);
   state.propertiesAttr = op->getPropertiesAsAttribute();
+  if (op->hasAttr("cpu.flushes"))
+    state.addAttribute("cpu.flushes", builder.getUnitAttr());
   return noted(builder.create(state)->getResult(0), where);
 }
 

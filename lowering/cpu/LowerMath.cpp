@@ -93,8 +93,15 @@ template <class OpTy> struct LowerIntegerToNarrow : OpRewritePattern<OpTy> {
   }
 };
 
-/// f32 → bf16 by vcvtneps2bf16, which takes denormals for zeros. Rounding adds to the upper half of a word whatever its
-/// exponent is, so a denormal is lent the exponent of 2 and rounds to its own digits, or carries into its exponent.
+/// f32 → bf16 by vcvtneps2bf16, which takes denormals for zeros.
+Value roundFlushing(OpBuilder &builder, Location loc, Value x) {
+  auto rounded = LLVM::CallIntrinsicOp::create(builder, loc, typeLike(x.getType(), builder.getBF16Type()),
+                                               builder.getStringAttr("llvm.x86.avx512bf16.cvtneps2bf16.512"), x);
+  return rounded.getResult(0);
+}
+
+/// The same with denormals. Rounding adds to the upper half of a word whatever its exponent is, so a denormal is lent
+/// the exponent of 2 and rounds to its own digits, or carries into its exponent.
 Value roundByInstruction(OpBuilder &builder, Location loc, Value x) {
   Emit emit(builder, loc);
   Value word = emit.bits(x, builder.getI32Type());
@@ -102,10 +109,8 @@ Value roundByInstruction(OpBuilder &builder, Location loc, Value x) {
   Value exponent = emit.make<arith::AndIOp>(word, emit.integer(words, 0x7F800000));
   Value small = emit.compare(arith::CmpIPredicate::eq, exponent, emit.integer(words, 0));
   word = emit.select(small, emit.make<arith::OrIOp>(word, emit.integer(words, 0x40000000)), word);
-  auto rounded = LLVM::CallIntrinsicOp::create(builder, loc, typeLike(words, builder.getBF16Type()),
-                                               builder.getStringAttr("llvm.x86.avx512bf16.cvtneps2bf16.512"),
-                                               ValueRange{emit.bits(word, builder.getF32Type())});
-  Value half = emit.bits(rounded.getResult(0), builder.getI16Type());
+  Value rounded = roundFlushing(builder, loc, emit.bits(word, builder.getF32Type()));
+  Value half = emit.bits(rounded, builder.getI16Type());
   return emit.select(small, emit.make<arith::SubIOp>(half, emit.integer(halves, 0x4000)), half);
 }
 
@@ -120,7 +125,8 @@ struct LowerBf16Truncation : OpRewritePattern<arith::TruncFOp> {
       return rewriter.notifyMatchFailure(op, "not f32 to bf16");
     Emit emit(rewriter, op.getLoc());
     if (hasInstruction && fillsRegister(from)) {
-      rewriter.replaceOp(op, emit.bits(roundByInstruction(rewriter, op.getLoc(), op.getIn()), rewriter.getBF16Type()));
+      auto round = op->hasAttr("cpu.flushes") ? roundFlushing : roundByInstruction;
+      rewriter.replaceOp(op, emit.bits(round(rewriter, op.getLoc(), op.getIn()), rewriter.getBF16Type()));
       return success();
     }
     Value word = emit.bits(op.getIn(), rewriter.getI32Type());

@@ -14,10 +14,13 @@
 //     %1 = arith.extf %a : tensor<8x16xf16> to tensor<8x16xf32>
 //     %2 = arith.extf %b : tensor<16x32xf16> to tensor<16x32xf32>
 //     %0 = tile.dot %1, %2, %acc : tensor<8x16xf32>, tensor<16x32xf32>, tensor<8x32xf32>
+//
+// Units of bf16 take denormals for zeros, and so may the roundings that only they read: `cpu.flushes` says it on those.
 
 #include "lowering/cpu/Passes.h"
 
 #include "dialect/tile/TileDialect.h"
+#include "lowering/analysis/TileUses.h"
 #include "lowering/cpu/CpuDialect.h"
 #include "lowering/cpu/ProductUnit.h"
 
@@ -33,6 +36,14 @@ struct SelectProducts : impl::SelectProductsBase<SelectProducts> {
   using SelectProductsBase::SelectProductsBase;
 
   void runOnOperation() override {
+    selectUnits();
+    getOperation().walk([&](arith::TruncFOp rounding) {
+      if (getElementTypeOrSelf(rounding.getType()).isBF16() && isReadByUnits(rounding))
+        rounding->setAttr("cpu.flushes", UnitAttr::get(&getContext()));
+    });
+  }
+
+  void selectUnits() {
     getOperation().walk([&](tile::DotOp dot) {
       if (StringRef unit = unitFor(dot); !unit.empty()) {
         dot->setAttr("cpu.unit", StringAttr::get(&getContext(), unit));
@@ -41,6 +52,15 @@ struct SelectProducts : impl::SelectProductsBase<SelectProducts> {
       widen(dot, dot.getAMutable());
       widen(dot, dot.getBMutable());
     });
+  }
+
+  /// Whether nothing but units reads `tile`.
+  static bool isReadByUnits(Value tile) {
+    return isa<RankedTensorType>(tile.getType()) && walkUses(tile, [](OpOperand &use) {
+             if (auto dot = dyn_cast<tile::DotOp>(use.getOwner()))
+               return dot->hasAttr("cpu.unit") ? Walk::leave : Walk::giveUp;
+             return isa<tile::TransposeOp>(use.getOwner()) ? Walk::follow : Walk::giveUp;
+           });
   }
 
   /// The name of the unit that computes `dot`; empty where that is multiply-adds.

@@ -21,6 +21,14 @@ func.func @placed(%a: f32) {
 
 // -----
 
+func.func @flushes(%a: f32) {
+  // expected-error @+1 {{expected 'cpu.flushes' to be a unit on a rounding, but got unit on 'arith.negf'}}
+  %0 = arith.negf %a {cpu.flushes} : f32
+  return
+}
+
+// -----
+
 !t = tensor<8x8xf32>
 
 func.func @left(%a: !t) {

@@ -108,6 +108,19 @@ func.func @rounded(%x: vector<16xf32>, %v: memref<16xbf16>) {
   return
 }
 
+// For those who take denormals for zeros themselves it is the instruction alone.
+// ROUND-LABEL: @flushes
+// ROUND-NOT: arith.select
+// ROUND: llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%arg0)
+// ROUND-NOT: arith.select
+// ROUND: return
+func.func @flushes(%x: vector<16xf32>, %v: memref<16xbf16>) {
+  %c0 = arith.constant 0 : index
+  %0 = arith.truncf %x {cpu.flushes} : vector<16xf32> to vector<16xbf16>
+  vector.store %0, %v[%c0] : memref<16xbf16>, vector<16xbf16>
+  return
+}
+
 // An integer goes to bf16 in one rounding, by way of f64 rounded to odd.
 // CHECK-LABEL: @integer
 // CHECK: arith.sitofp %arg0 : i32 to f64

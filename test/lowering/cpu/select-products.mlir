@@ -16,6 +16,24 @@ func.func @bf16(%a: tensor<8x16xbf16>, %b: tensor<16x32xbf16>, %c: tensor<8x32xf
   return %0 : tensor<8x32xf32>
 }
 
+// What only units read is rounded as they take it; what is also stored keeps its denormals.
+// CHECK-LABEL: func @rounded
+// CHECK-NOT: cpu.flushes
+// CHECK: return
+// UNITS-LABEL: func @rounded
+// UNITS: arith.truncf %arg0 {cpu.flushes} : tensor<16x8xf32> to tensor<16x8xbf16>
+// UNITS: arith.truncf %arg1 : tensor<16x32xf32> to tensor<16x32xbf16>
+// UNITS: return
+func.func @rounded(%x: tensor<16x8xf32>, %y: tensor<16x32xf32>, %c: tensor<8x32xf32>, %v: memref<16x32xbf16, strided<[32, 1]>>) -> tensor<8x32xf32> {
+  %c0 = arith.constant 0 : i64
+  %a = arith.truncf %x : tensor<16x8xf32> to tensor<16x8xbf16>
+  %b = arith.truncf %y : tensor<16x32xf32> to tensor<16x32xbf16>
+  %t = tile.transpose %a [1, 0] : tensor<16x8xbf16> -> tensor<8x16xbf16>
+  %0 = tile.dot %t, %b, %c : tensor<8x16xbf16>, tensor<16x32xbf16>, tensor<8x32xf32>
+  tile.store %b, %v[%c0, %c0] : tensor<16x32xbf16>, memref<16x32xbf16, strided<[32, 1]>>
+  return %0 : tensor<8x32xf32>
+}
+
 // No unit takes f16.
 // UNITS-LABEL: func @f16
 // UNITS-COUNT-2: arith.extf
