@@ -47,7 +47,10 @@ struct Bench {
 static const Bench benches[] = {
     {"matmul", "products of a GPT-2 124M step, beside oneDNN", bench::benchMatmul, {bf16, f16, i8}},
     {"attention", "causal flash attention, beside the product rate", bench::benchAttention, {bf16, f16}},
-    {"layernorm", "LayerNorm, cross-entropy, GELU, embedding, AdamW, beside a copy", bench::benchLayerNorm, {bf16, f16}},
+    {"layernorm",
+     "LayerNorm, cross-entropy, GELU, embedding, AdamW, beside a copy",
+     bench::benchLayerNorm,
+     {bf16, f16}},
     {"views", "sums of rows by the stride of their elements, beside stride 1", bench::benchViews},
     {"step", "GPT-2 124M training steps, beside the multiply-add peak", bench::benchStep, {bf16, f16}},
     {"launch", "host time of a launch, beside its budget", bench::benchLaunch},
