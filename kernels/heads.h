@@ -25,7 +25,7 @@ inline Tile visible(Tile m, Tile n, Tile T, const AttentionConfig &cfg) {
 inline AttentionConfig tilesOf(int64_t bm, int64_t bn, int64_t T) {
   const auto evenly = [T](int64_t about) {
     const int64_t tiles = std::max<int64_t>(1, (T + about / 2) / about);
-    return static_cast<int>(ceildiv(ceildiv(T, tiles), 8) * 8);
+    return static_cast<int>(std::max<int64_t>(1, ceildiv(ceildiv(T, tiles), 8)) * 8);
   };
   AttentionConfig config;
   config.bm = evenly(bm);

@@ -53,6 +53,15 @@ TEST(Plan, TilesOfAProductOfAnySizeAreChosenAtOnce) {
   }
 }
 
+// A sequence without a position has no tile, but a tile still has rows.
+TEST(Plan, AttentionOfAnEmptySequenceHasTilesOfSomeRows) {
+  for (const Target &target : {cpu, gpu})
+    for (const AttentionConfig &config : {pickAttention(target, 0, 64), pickAttentionBackward(target, 0, 64)}) {
+      EXPECT_GT(config.bm, 0);
+      EXPECT_GT(config.bn, 0);
+    }
+}
+
 // Whole tiles of 32 × 32 sums, which stay in them for as long as the caches allow.
 TEST(Plan, ProductsOnTilesAreDeepAndInWholeTiles) {
   const Target tiles = {"sapphirerapids",
