@@ -1,5 +1,5 @@
-// The CPU as a device. The threads of a launch take the programs of its grid in turn; each thread has an arena of
-// scratch memory that grows to what the kernels it runs ask for. Which thread runs a program decides nothing but time.
+// The CPU as a device. The threads of a launch take the programs of its grid in turn; each thread has scratch memory
+// that grows to what the kernels it runs ask for. Which thread runs a program decides nothing but time.
 
 #include "runtime/cpu/CpuDevice.h"
 
@@ -18,6 +18,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <pthread.h>
 
 namespace kiln {
 
@@ -33,24 +34,28 @@ public:
   const std::shared_ptr<const LoadedObject> object;
 };
 
-/// Scratch memory of one thread; what a kernel left there means nothing to the next.
-class Arena {
-public:
-  ~Arena() { std::free(memory); }
-  /// At least `bytes`, aligned as kernels expect; null when the machine has no more.
-  void *reserve(int64_t bytes) {
-    if (bytes > size) {
-      std::free(memory);
-      memory = allocateMemory(bytes, abi::scratchAlignment);
-      size = memory ? bytes : 0;
-    }
-    return memory;
+/// Scratch memory of the calling thread, at least `bytes`, aligned as kernels expect; null when the machine has no
+/// more. What a kernel left there means nothing to the next. It is freed with its thread, but not by a destructor: to
+/// register one takes memory, and where there is none the C library ends the process.
+void *reserveScratch(int64_t bytes) {
+  struct Scratch {
+    void *memory = nullptr;
+    int64_t size = 0;
+  };
+  static thread_local Scratch mine;
+  static pthread_key_t key;
+  static const bool hasKey = pthread_key_create(&key, std::free) == 0;
+  if (bytes <= mine.size)
+    return mine.memory;
+  std::free(mine.memory);
+  mine.memory = allocateMemory(bytes, abi::scratchAlignment);
+  if (hasKey && pthread_setspecific(key, mine.memory) != 0) {
+    std::free(mine.memory);
+    mine.memory = nullptr;
   }
-
-private:
-  void *memory = nullptr;
-  int64_t size = 0;
-};
+  mine.size = mine.memory ? bytes : 0;
+  return mine.memory;
+}
 
 class CpuDevice : public Device {
 public:
@@ -126,9 +131,8 @@ void CpuDevice::launch(const Executable &executable, const uint64_t *block) {
   std::atomic<int64_t> next = 0;
   std::atomic<bool> outOfMemory = false;
   ThreadTeam::ofProcess().run(static_cast<int>(team), [&] {
-    static thread_local Arena arena;
     const CheckSink::Scope scope(checks);
-    void *const scratch = arena.reserve(scratchBytes);
+    void *const scratch = reserveScratch(scratchBytes);
     if (scratchBytes > 0 && !scratch)
       outOfMemory = true;
     for (int64_t begin; !outOfMemory && (begin = next.fetch_add(chunk, std::memory_order_relaxed)) < programs;)
