@@ -8,6 +8,8 @@
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LegacyPassManager.h"
+#include "llvm/PassInfo.h"
+#include "llvm/PassRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -33,6 +35,24 @@ void LlvmErrors::check() const {
     throw BackendError(text);
 }
 
+std::unique_ptr<llvm::TargetMachine>
+MachinePool::take(const std::string &kind, llvm::function_ref<std::unique_ptr<llvm::TargetMachine>()> create) {
+  {
+    const std::lock_guard lock(mutex);
+    if (auto &machines = atRest[kind]; !machines.empty()) {
+      std::unique_ptr<llvm::TargetMachine> machine = std::move(machines.back());
+      machines.pop_back();
+      return machine;
+    }
+  }
+  return create();
+}
+
+void MachinePool::give(const std::string &kind, std::unique_ptr<llvm::TargetMachine> machine) {
+  const std::lock_guard lock(mutex);
+  atRest[kind].push_back(std::move(machine));
+}
+
 void runPasses(llvm::Module &module, llvm::TargetMachine &machine, llvm::StringRef pipeline,
                const llvm::TargetLibraryInfoImpl *library) {
   llvm::PassBuilder builder(&machine);
@@ -52,11 +72,30 @@ void runPasses(llvm::Module &module, llvm::TargetMachine &machine, llvm::StringR
   passes.run(module, modules);
 }
 
+namespace {
+/// The passes of code generation but for some.
+class PassesWithout : public llvm::legacy::PassManager {
+public:
+  explicit PassesWithout(llvm::ArrayRef<llvm::StringRef> without) : without(without) {}
+  void add(llvm::Pass *pass) override {
+    const llvm::PassInfo *const info = llvm::PassRegistry::getPassRegistry()->getPassInfo(pass->getPassID());
+    if (info && llvm::is_contained(without, info->getPassArgument()))
+      delete pass; // a manager owns what it is given
+    else
+      llvm::legacy::PassManager::add(pass);
+  }
+
+private:
+  const llvm::ArrayRef<llvm::StringRef> without;
+};
+} // namespace
+
 llvm::SmallVector<char, 0> generate(llvm::Module &module, llvm::TargetMachine &machine, llvm::CodeGenFileType type,
-                                    const llvm::TargetLibraryInfoImpl *library) {
+                                    const llvm::TargetLibraryInfoImpl *library,
+                                    llvm::ArrayRef<llvm::StringRef> without) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager passes;
+  PassesWithout passes(without);
   if (library)
     passes.add(new llvm::TargetLibraryInfoWrapperPass(*library));
   if (machine.addPassesToEmitFile(passes, stream, nullptr, type, /*DisableVerify=*/true))

@@ -212,9 +212,10 @@ void DiskCache::write(const std::string &key, const std::vector<char> &content) 
   std::string aside;
   const Header header = headerOf(key, std::string_view(content.data(), content.size()));
   const Descriptor file = openAside(key, aside);
+  // Not synchronised with the disk, which can take longer than the compilation: what a crash of the machine leaves of
+  // an entry does not match its hash.
   if (file && writeAll(file, reinterpret_cast<const char *>(&header), sizeof header) &&
-      writeAll(file, content.data(), content.size()) && ::fsync(file.get()) == 0 &&
-      folder->rename(aside, entryName(key)))
+      writeAll(file, content.data(), content.size()) && folder->rename(aside, entryName(key)))
     return;
   const int failure = errno;
   if (file)

@@ -65,6 +65,11 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(const CpuTarget &targe
                                        llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
+static MachinePool &machinePool() {
+  static MachinePool pool;
+  return pool;
+}
+
 static const llvm::TargetLibraryInfoImpl &noLibrary() {
   static const llvm::TargetLibraryInfoImpl library = [] {
     llvm::TargetLibraryInfoImpl none(cpuTriple());
@@ -93,6 +98,10 @@ static llvm::StringRef pipelineFor(const llvm::Module &module) {
   return hasManyLoops ? manyLoopsOptimisation : optimisation;
 }
 
+/// Left out of code generation: a third of its time went into addresses that x86 adds up by itself, and our kernels are
+/// as fast without.
+static constexpr llvm::StringRef withoutPasses[] = {"canon-freeze", "loop-reduce"};
+
 /// Throws when the object needs a symbol that Abi.h does not promise.
 static void checkSymbols(llvm::StringRef bytes) {
   auto object = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(bytes, "kernel"));
@@ -109,7 +118,8 @@ static void checkSymbols(llvm::StringRef bytes) {
 
 std::vector<char> emitObject(llvm::Module &module, const CpuTarget &target, const StageSink &sink) {
   const LlvmErrors errors(module.getContext());
-  const std::unique_ptr<llvm::TargetMachine> machine = createMachine(target);
+  const std::string kind = target.cpu + ";" + target.features;
+  std::unique_ptr<llvm::TargetMachine> machine = machinePool().take(kind, [&] { return createMachine(target); });
   module.setTargetTriple(cpuTriple());
   module.setDataLayout(machine->createDataLayout());
   runPasses(module, *machine, pipelineFor(module), &noLibrary());
@@ -121,11 +131,12 @@ std::vector<char> emitObject(llvm::Module &module, const CpuTarget &target, cons
     sink("llvm", textOf(module));
     // Code generation changes the module: the listing is made from a copy.
     const auto copy = llvm::CloneModule(module);
-    const auto listing = generate(*copy, *machine, llvm::CodeGenFileType::AssemblyFile, &noLibrary());
+    const auto listing = generate(*copy, *machine, llvm::CodeGenFileType::AssemblyFile, &noLibrary(), withoutPasses);
     sink("asm", std::string(listing.begin(), listing.end()));
   }
-  const auto bytes = generate(module, *machine, llvm::CodeGenFileType::ObjectFile, &noLibrary());
+  const auto bytes = generate(module, *machine, llvm::CodeGenFileType::ObjectFile, &noLibrary(), withoutPasses);
   errors.check();
+  machinePool().give(kind, std::move(machine));
   checkSymbols(llvm::StringRef(bytes.data(), bytes.size()));
   return std::vector<char>(bytes.begin(), bytes.end());
 }

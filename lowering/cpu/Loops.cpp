@@ -3,13 +3,15 @@
 //   rows:     for each row { for each step of 4 vectors { stores, placed tiles, partial reductions }; finish }
 //   columns:  for each step of 4 vectors of columns { for each position of the axis { partial reductions }; finish }
 //
+// Rows that a gather names lie anywhere in memory: four of them take turns, a vector each, and none waits for another.
+//
 // Where tiles of a nest are masked by a triangle, there are two of the nest: one for when the triangle covers the whole
 // tile, without the mask, and one that asks for each vector whether it lies outside, and does there what is left to do
 // with a mask that is false.
 //
-// Where tiles may hang over the ends of their views, there are two as well: one without masks for tiles that lie
-// inside, and for the others a short one, a vector a step. Masks cost more than their instructions: AMD's Zen 5 does
-// not look ahead along memory that is read with a mask.
+// Where tiles may hang over the ends of their views, there are two of a row as well: one without masks for tiles that
+// lie inside, and for the others a short one, a vector a step. Masks cost more than their instructions: AMD's Zen 5
+// does not look ahead along memory that is read with a mask.
 //
 // The last vector of a row that is no multiple of the lanes is peeled; scratch rows are padded, so only views and
 // reductions look at its mask.
@@ -41,27 +43,15 @@ namespace {
 
 class Nest {
 public:
-  /// A nest at `level` that computes up to `mostUnrolled` vectors of a row in a step.
-  Nest(ArrayRef<Root> roots, Level level, Location loc, Machine machine, const DenseMap<Value, Value> &buffers,
-       int64_t mostUnrolled)
-      : roots(roots), e(loc, machine, buffers), shape(roots.front().shape()), mostUnrolled(mostUnrolled) {
-    e.levels.push_back(level);
+  Nest(ArrayRef<Root> roots, Operation *before, Machine machine, const DenseMap<Value, Value> &buffers, ReadTiles *read)
+      : roots(roots), e(before->getLoc(), machine, buffers), shape(roots.front().shape()) {
+    e.levels.push_back({before->getBlock(), before});
     if (!roots.front().isColumns())
       mask = findMask();
-  }
-
-  /// Whether (i1) all that the nest accesses lies inside its views; null when it does, and when two nests do not pay.
-  Value liesInside() {
-    Value holds;
-    if (paysTwice())
+    const bool inLoop = isa<LoopLikeOpInterface>(before->getParentOp());
+    if ((readsAnew(read) || inLoop) && paysTwice())
       for (Operation *access : accesses())
-        holds = e.both(holds, e.liesInside(access));
-    return holds;
-  }
-  /// Lets the nest take it to do so.
-  void takeInside() {
-    for (Operation *access : accesses())
-      e.takeInside(access);
+        inside = e.both(inside, e.liesInside(access));
   }
 
   /// The results of reductions to scalars.
@@ -72,9 +62,16 @@ public:
         reductions.push_back(
             {&root, Reduction(e, cast<tile::ReduceOp>(root.op).getKind(), getElementTypeOrSelf(root.value.getType()))});
     if (roots.front().isColumns())
-      outer(0, index, roots.front().axis, [&] { columns(index, roots.front().axis); });
+      outer(0, index, roots.front().axis, [&] {
+        inOrOver(index, {}, [&](Index position, int64_t unroll) -> SmallVector<Value> {
+          columns(position, roots.front().axis, unroll);
+          return {};
+        });
+      });
     else if (reducesTogether())
       rowsTogether(index);
+    else if (gathersRows())
+      rowsAbreast(index);
     else
       inVersions([&] { outer(0, index, -1, [&] { finishRow(index, row(index)); }); });
     return scalars;
@@ -129,11 +126,45 @@ private:
     return found;
   }
 
-  /// Whether the nest is worth the time to compile it twice: in rows shorter than a vector all vectors have masks
-  /// anyway, a few cost little with them, and a triangle makes two of the nest already.
+  /// Whether rows are worth the time to compile them twice: those shorter than a vector have masks anyway, a few
+  /// vectors cost little with them, and a triangle makes two of the nest already.
   bool paysTwice() const {
     constexpr int64_t fewVectors = 16;
     return !mask && shape.back() >= e.machine.lanes() && llvm::product_of(shape) >= fewVectors * e.machine.lanes();
+  }
+
+  /// Whether the nest loads what no nest before it did: what one did is near, where masks cost their instructions.
+  bool readsAnew(ReadTiles *read) {
+    bool isNew = !read;
+    for (Operation *access : accesses())
+      if (isa<tile::LoadOp, tile::GatherOp>(access) && read)
+        isNew |= read->insert(access).second;
+    return isNew;
+  }
+
+  /// What `body` gives, of the types of `like`, for a tile that lies inside its views, and again for one that hangs
+  /// over them, where that differs. It gets how many vectors of a row to compute in a step.
+  SmallVector<Value> inOrOver(const Index &index, ValueRange like,
+                              function_ref<SmallVector<Value>(Index, int64_t unroll)> body) {
+    if (!inside)
+      return body(index, sideBySide);
+    auto here = [&] {
+      outermost = e.depth();
+      Index kept;
+      for (const Ix &position : index)
+        kept.push_back(position.at ? e.keptHere(position) : position);
+      return kept;
+    };
+    auto lies = [&] {
+      for (Operation *access : accesses())
+        e.takeInside(access);
+      SmallVector<Value> values = body(here(), sideBySide);
+      e.inside.clear();
+      return values;
+    };
+    SmallVector<Value> values = e.choose(inside, like.getTypes(), lies, [&] { return body(here(), 1); });
+    outermost = 0;
+    return values;
   }
 
   // --- Triangles ----------------------------------------------------------------------------------------------------
@@ -261,7 +292,7 @@ private:
   /// One position along the last dimension, a whole vector or the peeled rest.
   Ix lanesAt(Value base, int64_t offset, int64_t valid) {
     Value at = offset ? e.make<arith::AddIOp>(base, e.constantIndex(offset)) : base;
-    return {at, e.depthOf(at), true, valid};
+    return {at, std::max(e.depthOf(at), outermost), true, valid};
   }
 
   /// How many of `full` vectors a loop of `unroll` vectors a step computes; the others stand behind it.
@@ -279,6 +310,12 @@ private:
 
   /// The states of its reductions.
   States row(Index &index) {
+    const SmallVector<Value> like = flat({neutral()});
+    auto rowAt = [&](Index position, int64_t unroll) { return flat({row(position, unroll)}); };
+    return unflat(inOrOver(index, like, rowAt), 1).front();
+  }
+
+  States row(Index &index, int64_t mostUnrolled) {
     const int64_t extent = shape.back(), lanes = e.machine.lanes(), full = extent / lanes;
     const int64_t unroll = asksForEach() && reductions.empty() ? 1 : mostUnrolled;
     const int64_t looped = loopedOf(full, unroll), copies = std::max<int64_t>(1, std::min(sideBySide, full));
@@ -310,6 +347,42 @@ private:
     const int64_t vectors = llvm::divideCeil(extent, lanes);
     std::rotate(states.begin(), states.end() - vectors % copies, states.end()); // the first vector's first
     return combined(states);
+  }
+
+  /// Whether the nest gathers rows, which lie anywhere.
+  bool gathersRows() {
+    return reductions.empty() && !mask && shape.size() == 2 && shape[0] % sideBySide == 0 &&
+           llvm::any_of(accesses(), llvm::IsaPred<tile::GatherOp>);
+  }
+
+  /// A vector of each of four rows a step: none waits for the memory of another.
+  void rowsAbreast(Index &index) {
+    const int64_t extent = shape[1], lanes = e.machine.lanes(), full = extent / lanes * lanes;
+    auto rows = [&](Index first, int64_t) -> SmallVector<Value> {
+      SmallVector<Ix> positions = {first[0]};
+      for (int64_t row = 1; row < sideBySide; ++row)
+        positions.push_back(e.along(e.make<arith::AddIOp>(first[0].at, e.constantIndex(row))));
+      auto step = [&](Ix columns) {
+        for (Ix row : positions)
+          for (const Root &root : roots)
+            e.at(root.value, {row, columns});
+        States none;
+        for (Ix row : positions)
+          all({row, columns}, none);
+      };
+      if (full)
+        loop(full, lanes, {}, [&](Ix base, ValueRange) -> SmallVector<Value> {
+          step(lanesAt(base.at, 0, lanes));
+          return {};
+        });
+      if (extent > full)
+        step(lanesAt(e.constantIndex(full), 0, extent - full));
+      return {};
+    };
+    e.loop(e.constantIndex(0), e.constantIndex(shape[0]), sideBySide, [&](Ix first) {
+      index[0] = first;
+      inOrOver(index, {}, rows);
+    });
   }
 
   /// Whether the lanes of many rows are reduced at once: where there are many and short ones.
@@ -376,9 +449,9 @@ private:
     return states[0];
   }
 
-  void columns(Index &index, int64_t axis) {
+  void columns(Index &index, int64_t axis, int64_t unroll) {
     const int64_t extent = shape.back(), lanes = e.machine.lanes(), full = extent / lanes;
-    const int64_t unroll = mostUnrolled, looped = loopedOf(full, unroll);
+    const int64_t looped = loopedOf(full, unroll);
     auto block = [&](Value base, int64_t copies, int64_t valid) {
       SmallVector<States> states;
       for (int64_t copy = 0; copy < copies; ++copy)
@@ -416,43 +489,23 @@ private:
   ArrayRef<Root> roots;
   Evaluator e;
   ArrayRef<int64_t> shape;
-  const int64_t mostUnrolled;
   SmallVector<std::pair<const Root *, Reduction>> reductions;
   SmallVector<Value> scalars; // results of reductions to them
+  Value inside;               // i1: all that the nest accesses lies inside its views; null: it does, or it is all one
+  int outermost = 0;          // the loop level from which on positions count as known
   Value mask;                 // the tile that says what lies inside `triangle`, if there is one
   Triangle triangle;
 };
 
 } // namespace
 
-void emitLoops(ArrayRef<Root> roots, Operation *before, Machine machine, const DenseMap<Value, Value> &buffers) {
-  const Location loc = before->getLoc();
-  SmallVector<Value> scalars;
+void emitLoops(ArrayRef<Root> roots, Operation *before, Machine machine, const DenseMap<Value, Value> &buffers,
+               ReadTiles *read) {
+  SmallVector<Value> results = Nest(roots, before, machine, buffers, read).emit();
+  size_t next = 0;
   for (const Root &root : roots)
     if (root.kind == Root::Kind::reduce && !root.buffer)
-      scalars.push_back(root.op->getResult(0));
-  const auto replace = [&](ValueRange values) {
-    for (auto [scalar, value] : llvm::zip_equal(scalars, values))
-      scalar.replaceAllUsesWith(value);
-  };
-
-  Nest nest(roots, {before->getBlock(), before}, loc, machine, buffers, sideBySide);
-  Value inside = nest.liesInside();
-  if (!inside)
-    return replace(nest.emit());
-  OpBuilder builder(before);
-  auto choice = scf::IfOp::create(builder, loc, ValueRange(scalars).getTypes(), inside, /*addThenBlock=*/true,
-                                  /*addElseBlock=*/true);
-  for (Block *block : {choice.thenBlock(), choice.elseBlock()}) {
-    const bool isInside = block == choice.thenBlock();
-    Nest version(roots, {block}, loc, machine, buffers, isInside ? sideBySide : 1);
-    if (isInside)
-      version.takeInside();
-    SmallVector<Value> values = version.emit();
-    builder.setInsertionPointToEnd(block);
-    scf::YieldOp::create(builder, loc, values);
-  }
-  replace(choice.getResults());
+      root.op->getResult(0).replaceAllUsesWith(results[next++]);
 }
 
 } // namespace kiln::lowering::cpu

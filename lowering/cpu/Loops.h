@@ -24,9 +24,12 @@ struct Root {
   bool isColumns() const { return kind == Kind::reduce && axis != static_cast<int64_t>(shape().size()) - 1; }
 };
 
+/// Loads and gathers that a nest has read.
+using ReadTiles = llvm::SmallPtrSet<mlir::Operation *, 8>;
+
 /// Emits the nest for `roots` before `before`; all have one shape, and are columns of one axis or none is. Results of
-/// reductions to scalars replace their operation's result.
+/// reductions to scalars replace their operation's result. `read` gets what the nest reads; null: it reads all anew.
 void emitLoops(llvm::ArrayRef<Root> roots, mlir::Operation *before, Machine machine,
-               const llvm::DenseMap<mlir::Value, mlir::Value> &buffers);
+               const llvm::DenseMap<mlir::Value, mlir::Value> &buffers, ReadTiles *read = nullptr);
 
 } // namespace kiln::lowering::cpu

@@ -138,7 +138,7 @@ private:
 
   void flush() {
     if (!group.empty())
-      cpu::emitLoops(group, group.front().op, machine, buffers);
+      cpu::emitLoops(group, group.front().op, machine, buffers, &read);
     group.clear();
     for (auto &[value, buffer] : assigned)
       buffers[value] = buffer;
@@ -558,6 +558,7 @@ private:
   const Machine machine;
   OpBuilder builder;
   DenseMap<Value, Value> buffers;                 // tiles in scratch memory
+  ReadTiles read;                                 // loads that a nest has read
   DenseMap<Value, Value> targets;                 // tiles to be computed in a loop's buffer
   DenseMap<Value, cpu::Destination> destinations; // of products that add to a loop's buffer
   DenseMap<Operation *, EmptySum> fused;          // stores that products run

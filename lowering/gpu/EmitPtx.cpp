@@ -42,6 +42,11 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(const GpuTarget &targe
       gpuTriple(), target.architecture, "", options, {}, {}, llvm::CodeGenOptLevel::Default));
 }
 
+static MachinePool &machinePool() {
+  static MachinePool pool;
+  return pool;
+}
+
 static constexpr llvm::StringLiteral optimisation =
     "function(scalarizer,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),"
     "early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,scalarizer)";
@@ -84,7 +89,8 @@ static void buildVectorsWhole(llvm::Module &module) {
 
 std::vector<char> emitPtx(llvm::Module &module, const GpuTarget &target, const StageSink &sink) {
   const LlvmErrors errors(module.getContext());
-  const std::unique_ptr<llvm::TargetMachine> machine = createMachine(target);
+  std::unique_ptr<llvm::TargetMachine> machine =
+      machinePool().take(target.architecture, [&] { return createMachine(target); });
   module.setTargetTriple(gpuTriple());
   module.setDataLayout(machine->createDataLayout());
   runPasses(module, *machine, optimisation);
@@ -94,6 +100,7 @@ std::vector<char> emitPtx(llvm::Module &module, const GpuTarget &target, const S
     sink("llvm", textOf(module));
   const auto ptx = generate(module, *machine, llvm::CodeGenFileType::AssemblyFile);
   errors.check();
+  machinePool().give(target.architecture, std::move(machine));
   if (sink)
     sink("ptx", std::string(ptx.begin(), ptx.end()));
   return {ptx.begin(), ptx.end()};

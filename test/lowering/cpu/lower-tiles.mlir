@@ -57,9 +57,9 @@ func.func @rows(%v: memref<?x16xf32, strided<[16, 1]>>, %m: i64) attributes {til
   return
 }
 
-// Both nests of a sum add the same vectors to the same running sums; a tile of few vectors has one nest.
+// Both forms of a sum add the same vectors to the same running sums; a tile of few vectors has one form.
 // CHECK-LABEL: func @sum_of_rows
-// CHECK: %[[SUM:.*]] = scf.if %{{.*}} -> (f32) {
+// CHECK: %[[SUM:.*]] = scf.if %{{.*}} -> (vector<16xf32>) {
 // CHECK: %[[FAST:.*]]:4 = scf.for %{{.*}} step %c64 iter_args(%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}}, %[[C:.*]] = %{{.*}}, %[[D:.*]] = %{{.*}}) ->
 // CHECK: %[[A4:.*]] = arith.addf %[[A]], %
 // CHECK: %[[B4:.*]] = arith.addf %[[B]], %
@@ -93,7 +93,36 @@ func.func @sum_of_rows(%v: memref<?xf32, strided<[1]>>, %o: memref<1xf32, stride
   return
 }
 
-// Whether the rows that a gather names lie inside is asked before.
+// What an earlier nest has read is near: outside of loops it is read again with masks alone.
+// CHECK-LABEL: func @read_again
+// CHECK: scf.if
+// CHECK: vector.load
+// CHECK: } else {
+// CHECK: vector.maskedload
+// CHECK: vector.shuffle
+// CHECK-NOT: scf.if
+// CHECK: vector.maskedload
+// CHECK: scf.for {{.*}} : i64 {
+// CHECK: scf.if
+// CHECK: vector.load
+// CHECK: } else {
+// CHECK: vector.maskedload
+// CHECK: return
+func.func @read_again(%v: memref<?xf32, strided<[1]>>, %o: memref<1024xf32, strided<[1]>>, %n: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %x = tile.load %v[%n] {cpu.view} : memref<?xf32, strided<[1]>> -> tensor<1024xf32>
+  %s = tile.reduce sum %x axis 0 : tensor<1024xf32> -> f32
+  %b = tile.splat %s : f32 -> tensor<1024xf32>
+  %d = arith.divf %x, %b : tensor<1024xf32>
+  tile.store %d, %o[%c0] : tensor<1024xf32>, memref<1024xf32, strided<[1]>>
+  scf.for %i = %c0 to %n step %c1 : i64 {
+    tile.store %x, %o[%c0] : tensor<1024xf32>, memref<1024xf32, strided<[1]>>
+  }
+  return
+}
+
+// Whether the rows that a gather names lie inside is asked before. Four of them are read side by side.
 // CHECK-LABEL: func @rows_by_name
 // CHECK: %[[ROWS:.*]] = scf.for %[[I:.*]] = %c0 to %c8 step %c1 iter_args(%[[ALL:.*]] = %true) -> (i1) {
 // CHECK: %[[NAME:.*]] = memref.load %{{.*}}[%[[I]]]
@@ -102,12 +131,16 @@ func.func @sum_of_rows(%v: memref<?xf32, strided<[1]>>, %o: memref<1xf32, stride
 // CHECK: %[[SO_FAR:.*]] = arith.andi %[[ALL]], %[[LIES]]
 // CHECK: scf.yield %[[SO_FAR]]
 // CHECK: arith.andi %[[ROWS]], %
+// CHECK: scf.for %{{.*}} = %c0 to %c8 step %c4 {
 // CHECK: scf.if
-// CHECK-NOT: masked
+// CHECK: scf.for %{{.*}} = %c0 to %c64 step %c16 {
+// CHECK-COUNT-4: vector.load
+// CHECK-COUNT-4: vector.store
 // CHECK: } else {
-// CHECK: scf.for
-// CHECK: arith.cmpi ult
-// CHECK: vector.maskedload
+// CHECK-COUNT-4: arith.cmpi ult
+// CHECK: scf.for %{{.*}} = %c0 to %c64 step %c16 {
+// CHECK-COUNT-4: vector.maskedload
+// CHECK-COUNT-4: vector.store
 func.func @rows_by_name(%v: memref<?x?xf32, strided<[?, 1]>>, %rows: memref<8xi32, strided<[1]>>, %o: memref<8x64xf32, strided<[?, 1]>>, %n: i64) attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
   %r = tile.load %rows[%c0] {cpu.view} : memref<8xi32, strided<[1]>> -> tensor<8xi32>
