@@ -17,43 +17,76 @@ static Tile field(View record, StepField name) { return load(record, {static_cas
 
 static void setField(View record, StepField name, Tile value) { store(record, {static_cast<int>(name)}, value); }
 
-/// New weights (BLOCK), from element n on, in the type of p.
-static Tile rounded(Tile weight, View p, Tile n, View record, Tile seed, const AdamWConfig &cfg) {
-  if (p.type() == f32 || cfg.rounding == Rounding::nearest)
-    return cast(weight, p.type());
-  Tile step = cast(field(record, StepField::draw), i64);             // scalar
-  Tile place = step * p.dim(0) + n + iota(cfg.block, i64);           // (BLOCK)
-  return roundStochastically(weight, p.type(), random(seed, place)); // (BLOCK)
+/// The chances of a unit of elements. A number serves eight of them, each of its words two.
+class Chances {
+public:
+  static constexpr int parts = 8, length = 256, unit = parts * length;
+
+  /// Of the elements from n on, in the step that the record tells.
+  Chances(Tile seed, View record, Tile n)
+      : words(random_words(seed, cast(field(record, StepField::draw), i64) * (int64_t(1) << 32) + n / parts +
+                                     iota(length, i64))) {}
+
+  /// Uniform in [0, 1), of the elements from n + part · LENGTH on (LENGTH): 16 bits, which are all that bf16 drops.
+  Tile of(Tile part) const {
+    Tile word = where(part < 4, where(part < 2, words[0], words[1]), where(part < 6, words[2], words[3])); // (LENGTH)
+    return cast((word >> cast(part % 2 * 16, i32)) & 0xFFFF, f32) * 0x1p-16f;                              // (LENGTH)
+  }
+
+private:
+  std::array<Tile, 4> words; // (LENGTH) each
+};
+
+static bool roundsByChance(Type type, const AdamWConfig &cfg) {
+  return type != f32 && cfg.rounding == Rounding::stochastic;
+}
+
+/// Elements of a program: a block, or as many units as hold one.
+static int64_t elementsOf(Type type, const AdamWConfig &cfg) {
+  return roundsByChance(type, cfg) ? ceildiv(cfg.block, Chances::unit) * Chances::unit : cfg.block;
 }
 
 /// One block of elements a program. Scalars come ready for use: keep = β, fresh = 1 − β.
 static void adamw(View p, View copy, View g, View m, View v, View record, Tile keep1, Tile fresh1, Tile keep2,
                   Tile fresh2, Tile epsilon, Tile decay, Tile decayed, Tile seed, AdamWConfig cfg) {
-  const Shape block = {cfg.block};
-  Tile n = program_id() * cfg.block;
-  when(field(record, StepField::applied) > 0.0, [&] {
+  // `count` elements from n on; `round` gives new weights the type of p.
+  const auto update = [&](Tile n, int64_t count, auto round) {
+    const Shape block = {count};
     Tile rate = field(record, StepField::rate);                                                    // scalar
     Tile unbias1 = field(record, StepField::unbias1), unbias2 = field(record, StepField::unbias2); // scalars
-    Tile grad = cast(load(g, {n}, block), f32) * field(record, StepField::factor);                 // (BLOCK)
-    Tile weight = cast(load(p, {n}, block), f32);                                                  // (BLOCK)
+    Tile grad = cast(load(g, {n}, block), f32) * field(record, StepField::factor);                 // (COUNT)
+    Tile weight = cast(load(p, {n}, block), f32);                                                  // (COUNT)
 
     // 1. Running averages of the gradient and of its square.
-    Tile m1 = load(m, {n}, block) * keep1 + grad * fresh1;        // (BLOCK)
-    Tile v1 = load(v, {n}, block) * keep2 + grad * grad * fresh2; // (BLOCK)
+    Tile m1 = load(m, {n}, block) * keep1 + grad * fresh1;        // (COUNT)
+    Tile v1 = load(v, {n}, block) * keep2 + grad * grad * fresh2; // (COUNT)
 
-    // 2. The step. Only the first `decayed` elements of all decay; of this block they are the first `count`.
-    Tile count = cast(clamp(decayed - n, 0, cfg.block), i32);  // scalar
-    Tile shrink = where(iota(cfg.block) < count, decay, 0.0);  // (BLOCK)
-    Tile step = m1 * unbias1 / (sqrt(v1 * unbias2) + epsilon); // (BLOCK)
-    weight = weight - rate * (step + shrink * weight);         // (BLOCK)
-    store(p, {n}, rounded(weight, p, n, record, seed, cfg));
+    // 2. The step. Only the first `decayed` elements of all decay; of these they are the first `decaying`.
+    Tile decaying = cast(clamp(decayed - n, 0, count), i32);   // scalar
+    Tile shrink = where(iota(count) < decaying, decay, 0.0);   // (COUNT)
+    Tile step = m1 * unbias1 / (sqrt(v1 * unbias2) + epsilon); // (COUNT)
+    weight = weight - rate * (step + shrink * weight);         // (COUNT)
+    store(p, {n}, round(weight));
     if (cfg.copies)
       store(copy, {n}, cast(weight, copy.type()));
     store(m, {n}, m1);
     store(v, {n}, v1);
+  };
+
+  const int64_t block = elementsOf(p.type(), cfg);
+  Tile n = program_id() * block;
+  when(field(record, StepField::applied) > 0.0, [&] {
+    if (!roundsByChance(p.type(), cfg))
+      return update(n, block, [&](Tile weight) { return cast(weight, p.type()); });
+    for (Tile unit : range(n, n + block, Chances::unit)) {
+      const Chances chances(seed, record, unit);
+      for (Tile part : range(0, Chances::parts))
+        update(unit + part * Chances::length, Chances::length,
+               [&](Tile weight) { return roundStochastically(weight, p.type(), chances.of(part)); });
+    }
   });
   if (cfg.zeroGrad)
-    store(g, {n}, zeros(g.type(), block));
+    store(g, {n}, zeros(g.type(), {block}));
 }
 
 /// partials[p] = Σ g² over the p-th chunk.
@@ -165,7 +198,7 @@ Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, con
   auto scalar = [](double value) { return Arg(static_cast<float>(value)); };
   return {.launches = {{&adamwKernel,
                         textOf(adamwKernel.fields, chosen),
-                        programs(ceildiv(p.extents[0], chosen.block)),
+                        programs(ceildiv(p.extents[0], elementsOf(p.type, chosen))),
                         {p, copy.value_or(p), g, m, v, record, scalar(settings.beta1), scalar(1 - settings.beta1),
                          scalar(settings.beta2), scalar(1 - settings.beta2), scalar(settings.epsilon),
                          scalar(settings.decay), settings.decayed, std::bit_cast<int64_t>(settings.seed)}}}};

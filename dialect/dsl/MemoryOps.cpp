@@ -172,8 +172,8 @@ Tile atomic_add(View view, Offsets offsets, At value, Order order, Loc loc) {
 
 // --- Random numbers --------------------------------------------------------------------------------------------------
 
-/// The bits behind both verbs; null when an operand is poison or an error was reported.
-static mlir::Value bitsOf(Verb &verb, const At &seed, const At &index) {
+/// The first `words` words of a number, as values; none when an operand is poison or an error was reported.
+static std::vector<mlir::Value> wordsOf(Verb &verb, const At &seed, const At &index, int64_t words) {
   mlir::Value key = verb.index(seed, "seed"), counter = verb.valueAs(index, i64);
   if (!key || !counter)
     return {};
@@ -182,20 +182,33 @@ static mlir::Value bitsOf(Verb &verb, const At &seed, const At &index) {
     return {};
   }
   counter = verb.cast(counter, i64);
-  return verb.emit<tile::RandomOp>(typeOf(counter.getContext(), i32, shapeOf(counter)), key, counter);
+  std::vector<mlir::Value> values;
+  for (int64_t word = 0; word < words; ++word)
+    values.push_back(
+        verb.emit<tile::RandomOp>(typeOf(counter.getContext(), i32, shapeOf(counter)), key, counter, word));
+  return values;
 }
 
 Tile random_bits(At seed, At index) {
   Verb verb("random_bits", seed.loc);
-  mlir::Value bits = bitsOf(verb, seed, index);
-  return bits ? verb.result(bits) : verb.poison();
+  const std::vector<mlir::Value> words = wordsOf(verb, seed, index, 1);
+  return words.empty() ? verb.poison() : verb.result(words[0]);
+}
+
+std::array<Tile, 4> random_words(At seed, At index) {
+  Verb verb("random_words", seed.loc);
+  const std::vector<mlir::Value> words = wordsOf(verb, seed, index, 4);
+  if (words.empty())
+    return {verb.poison(), verb.poison(), verb.poison(), verb.poison()};
+  return {verb.result(words[0]), verb.result(words[1]), verb.result(words[2]), verb.result(words[3])};
 }
 
 Tile random(At seed, At index) {
   Verb verb("random", seed.loc);
-  mlir::Value bits = bitsOf(verb, seed, index);
-  if (!bits)
+  const std::vector<mlir::Value> words = wordsOf(verb, seed, index, 1);
+  if (words.empty())
     return verb.poison();
+  mlir::Value bits = words[0];
   Shape shape = shapeOf(bits);
   Literal eight, unit;
   eight.integer = 8;

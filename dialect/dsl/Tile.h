@@ -18,6 +18,7 @@
 
 #include "dialect/dsl/Types.h"
 
+#include <array>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -234,6 +235,8 @@ Tile atomic_add(View view, Offsets offsets, At value, Order order = Order::relax
 
 /// 32 random bits for each i64 index, by Philox-4x32-10: one number for one (seed, index) under every tiling.
 Tile random_bits(At seed, At index);
+/// The four words of that number, of which random_bits() is the first: they take hardly longer than one.
+std::array<Tile, 4> random_words(At seed, At index);
 /// Uniform f32 in [0, 1), with 24 random bits.
 Tile random(At seed, At index);
 

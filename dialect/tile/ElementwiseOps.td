@@ -130,20 +130,23 @@ def Tile_ShrOp : Tile_IntegerBinaryOp<"shr"> {
 def Tile_RandomOp : Tile_Op<"random", [Pure]> {
   let summary = "32 random bits for each index, by Philox-4x32-10";
   let description = [{
-    The first output word of Philox-4x32-10 with the counter (low word of the index, high word, 0, 0) and the key (low
-    word of the seed, high word). The number depends on the seed and the index alone: a kernel that passes the element's
-    coordinate in the whole tensor gets the same number under every tiling and on every machine.
+    An output word of Philox-4x32-10, the first if none is named, with the counter (low word of the index, high word, 0,
+    0) and the key (low word of the seed, high word). The number depends on the seed and the index alone: a kernel that
+    passes the element's coordinate in the whole tensor gets the same number under every tiling and on every machine.
+    Four words of one index take hardly longer than one.
 
     ```mlir
     func.func @example(%seed: i64, %index: tensor<8x16xi64>) -> tensor<8x16xi32> {
       %0 = tile.random %seed, %index : tensor<8x16xi64> -> tensor<8x16xi32>
-      return %0 : tensor<8x16xi32>
+      %1 = tile.random %seed, %index word 3 : tensor<8x16xi64> -> tensor<8x16xi32>
+      return %1 : tensor<8x16xi32>
     }
     ```
   }];
-  let arguments = (ins I64:$seed, AnyTypeOf<[I64, Tile_TensorOf<[I64], "i64">]>:$index);
+  let arguments = (ins I64:$seed, AnyTypeOf<[I64, Tile_TensorOf<[I64], "i64">]>:$index,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<3>]>, "0">:$word);
   let results = (outs AnyTypeOf<[I32, Tile_TensorOf<[I32], "i32">]>:$result);
-  let assemblyFormat = "$seed `,` $index attr-dict `:` type($index) `->` type($result)";
+  let assemblyFormat = "$seed `,` $index (`word` $word^)? attr-dict `:` type($index) `->` type($result)";
 }
 
 #endif

@@ -160,7 +160,7 @@ struct ExpandRandom : OpRewritePattern<tile::RandomOp> {
       key[0] = low(emit.make<arith::AddIOp>(key[0], emit.integer(key[0].getType(), 0x9E3779B9)));
       key[1] = low(emit.make<arith::AddIOp>(key[1], emit.integer(key[1].getType(), 0xBB67AE85)));
     }
-    rewriter.replaceOpWithNewOp<arith::TruncIOp>(op, op.getType(), counter[0]);
+    rewriter.replaceOpWithNewOp<arith::TruncIOp>(op, op.getType(), counter[op.getWord()]);
     return success();
   }
 };

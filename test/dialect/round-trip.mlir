@@ -29,6 +29,8 @@ func.func @elementwise(%x: tensor<8xf32>, %n: tensor<8xi32>, %s: i64, %i: tensor
   %6 = tile.random %s, %i : tensor<2x4xi64> -> tensor<2x4xi32>
   // CHECK: tile.random %{{.*}}, %{{.*}} : i64 -> i32
   %7 = tile.random %s, %s : i64 -> i32
+  // CHECK: tile.random %{{.*}}, %{{.*}} word 3 : i64 -> i32
+  %word = tile.random %s, %s word 3 : i64 -> i32
   return
 }
 

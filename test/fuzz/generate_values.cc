@@ -280,7 +280,11 @@ bool Generator::creationStatement() {
   const Known counter = index ? *index : load(i64, drawShape(1));
   const Operand seed = chance(50) ? Operand::number(below(1000)) : scalar().operand();
   if (chance(50))
-    emit({.verb = Verb::randomBits, .type = i32, .shape = counter.shape, .operands = {seed, counter.operand()}},
+    emit({.verb = Verb::randomBits,
+          .type = i32,
+          .shape = counter.shape,
+          .operands = {seed, counter.operand()},
+          .which = static_cast<int>(below(4))},
          anything(i32));
   else
     emit({.verb = Verb::random, .type = f32, .shape = counter.shape, .operands = {seed, counter.operand()}},

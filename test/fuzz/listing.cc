@@ -97,7 +97,7 @@ static std::string expression(const Op &op) {
   case Verb::dot:
     return "dot(" + x + ")";
   case Verb::randomBits:
-    return "random_bits(" + x + ")";
+    return fmt::format("random_words({})[{}]", x, op.which);
   case Verb::random:
     return "random(" + x + ")";
   default:

@@ -107,7 +107,7 @@ Tile Tracing::resultOf(const Op &op) const {
   case Verb::dot:
     return x.size() == 3 ? dot(x[0], x[1], x[2]) : dot(x[0], x[1]);
   case Verb::randomBits:
-    return random_bits(x[0], x[1]);
+    return random_words(x[0], x[1])[op.which];
   case Verb::random:
     return random(x[0], x[1]);
   default:

@@ -175,7 +175,7 @@ TEST_P(AdamWTest, RoundsByChance) {
   const auto count = static_cast<double>(std::count(first.begin(), first.end(), down));
   EXPECT_EQ(count + static_cast<double>(std::count(first.begin(), first.end(), 1.0)), n);
   EXPECT_NEAR(count, n * chance, 6 * std::sqrt(n * chance * (1 - chance)));
-  EXPECT_EQ(stepped(1, 256), first);
+  EXPECT_EQ(stepped(1, 4000), first);
   EXPECT_NE(stepped(2, 64), first);
 }
 

@@ -82,7 +82,7 @@ static void measureEmbedding(bench::Setting &setting, int64_t N, int64_t T, int6
 /// ones by themselves; and the norm of the gradient.
 static void measureAdamW(bench::Setting &setting, int64_t count) {
   const bool narrow = setting.type != Type::f32;
-  Tensor p = bench::zeroTensor(setting, {count}), g = bench::zeroTensor(setting, {count}, setting.type);
+  Tensor p = bench::zeroTensor(setting, {count}), g = bench::randomTensor(setting, {count}, 1);
   Tensor m = bench::zeroTensor(setting, {count}), v = bench::zeroTensor(setting, {count});
   Tensor record(setting.device, f32, {stepFields});
   AdamWSettings settings = {.decayed = count};

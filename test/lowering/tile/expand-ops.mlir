@@ -1,5 +1,6 @@
 // Total operations and narrow floats in arith, on tiles and on scalars.
 // RUN: kiln-opt %s --tile-expand-ops | FileCheck %s
+// RUN: kiln-opt %s --tile-expand-ops --cse | FileCheck %s --check-prefix=SHARED
 
 // A division by a constant that is neither 0 nor −1 needs no repair.
 // CHECK-LABEL: @divide_by_constant
@@ -88,4 +89,17 @@ func.func @narrow_sum(%a: tensor<64xbf16>) -> bf16 {
 func.func @philox(%seed: i64, %index: tensor<8xi64>) -> tensor<8xi32> {
   %0 = tile.random %seed, %index : tensor<8xi64> -> tensor<8xi32>
   return %0 : tensor<8xi32>
+}
+
+// Four words of one index are one number.
+// SHARED-LABEL: @words
+// SHARED-COUNT-20: arith.muli
+// SHARED-NOT: arith.muli
+// SHARED: return
+func.func @words(%seed: i64, %index: tensor<8xi64>) -> (tensor<8xi32>, tensor<8xi32>, tensor<8xi32>, tensor<8xi32>) {
+  %0 = tile.random %seed, %index : tensor<8xi64> -> tensor<8xi32>
+  %1 = tile.random %seed, %index word 1 : tensor<8xi64> -> tensor<8xi32>
+  %2 = tile.random %seed, %index word 2 : tensor<8xi64> -> tensor<8xi32>
+  %3 = tile.random %seed, %index word 3 : tensor<8xi64> -> tensor<8xi32>
+  return %0, %1, %2, %3 : tensor<8xi32>, tensor<8xi32>, tensor<8xi32>, tensor<8xi32>
 }

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 using namespace kiln;
 using namespace kiln::test;
 
@@ -244,38 +246,45 @@ TEST_P(Control, LoadsFarOutsideReadPadding) {
 // --- Random numbers --------------------------------------------------------------------------------------------------
 
 /// Philox-4x32-10 as its authors wrote it down: counter and key of 32-bit words.
-uint32_t philox(uint64_t seed, uint64_t index) {
-  uint32_t counter[4] = {static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), 0, 0};
+std::array<uint32_t, 4> philox(uint64_t seed, uint64_t index) {
+  std::array<uint32_t, 4> counter = {static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), 0, 0};
   uint32_t key[2] = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
   for (int round = 0; round < 10; ++round) {
     const uint64_t p0 = uint64_t(0xD2511F53) * counter[0], p1 = uint64_t(0xCD9E8D57) * counter[2];
-    const uint32_t next[4] = {static_cast<uint32_t>(p1 >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(p1),
-                              static_cast<uint32_t>(p0 >> 32) ^ counter[3] ^ key[1], static_cast<uint32_t>(p0)};
-    std::copy(next, next + 4, counter);
+    counter = {static_cast<uint32_t>(p1 >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(p1),
+               static_cast<uint32_t>(p0 >> 32) ^ counter[3] ^ key[1], static_cast<uint32_t>(p0)};
     key[0] += 0x9E3779B9;
     key[1] += 0xBB67AE85;
   }
-  return counter[0];
+  return counter;
 }
 
+// bits (5, n): those of random_bits, then the four words. uniform (n).
 void randomNumbers(View bits, View uniform, Tile seed, Tile first, ExtentConfig cfg) {
   Tile index = iota(cfg.extent, i64) + first;
-  store(bits, {0}, random_bits(seed, index));
+  store(bits, {0, 0}, random_bits(seed, index));
+  const std::array<Tile, 4> words = random_words(seed, index);
+  for (int word = 0; word < 4; ++word)
+    store(bits, {word + 1, 0}, words[word]);
   store(uniform, {0}, random(seed, index));
 }
 const Kernel randomKernel = kernel("random_numbers", randomNumbers, extentField());
 
 TEST_P(Control, RandomBitsArePhilox) {
-  ASSERT_EQ(philox(0, 0), 0x6627E8D5u); // known answer of Random123: counter 0, key 0
+  const std::array<uint32_t, 4> known = {0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8};
+  ASSERT_EQ(philox(0, 0), known); // an answer of Random123's: counter 0, key 0
   for (const int64_t extent : extents)
     for (const auto &[seed, first] : std::vector<std::pair<int64_t, int64_t>>{
              {0, 0}, {1, 1}, {-1, -1}, {0x123456789abcdef0, (int64_t(1) << 32) - 2}, {7, INT64_MIN}}) {
-      const Tensor bits(device, i32, {extent}), uniform(device, f32, {extent});
+      const Tensor bits(device, i32, {5, extent}), uniform(device, f32, {extent});
       launch(randomKernel, {bits.ref(), uniform.ref(), seed, first}, extentText(extent));
       const Raw got = read(bits), reals = read(uniform);
       for (int64_t i = 0; i < extent; ++i) {
-        const uint32_t want = philox(seed, static_cast<uint64_t>(first) + i);
-        ASSERT_EQ(got[i], want) << "seed " << seed << " at " << first << " + " << i;
+        const std::array<uint32_t, 4> words = philox(seed, static_cast<uint64_t>(first) + i);
+        for (int64_t row = 0; row < 5; ++row)
+          ASSERT_EQ(got[row * extent + i], words[std::max<int64_t>(row - 1, 0)])
+              << "seed " << seed << " at " << first << " + " << i << ", row " << row;
+        const uint32_t want = words[0];
         const double real = realOf(f32, reals[i]);
         ASSERT_GE(real, 0);
         ASSERT_LT(real, 1);
