@@ -355,34 +355,40 @@ private:
            llvm::any_of(accesses(), llvm::IsaPred<tile::GatherOp>);
   }
 
-  /// A vector of each of four rows a step: none waits for the memory of another.
+  /// A vector of each of four rows a step: none waits for the memory of another. With masks row after row.
   void rowsAbreast(Index &index) {
-    const int64_t extent = shape[1], lanes = e.machine.lanes(), full = extent / lanes * lanes;
-    auto rows = [&](Index first, int64_t) -> SmallVector<Value> {
-      SmallVector<Ix> positions = {first[0]};
-      for (int64_t row = 1; row < sideBySide; ++row)
-        positions.push_back(e.along(e.make<arith::AddIOp>(first[0].at, e.constantIndex(row))));
-      auto step = [&](Ix columns) {
-        for (Ix row : positions)
-          for (const Root &root : roots)
-            e.at(root.value, {row, columns});
-        States none;
-        for (Ix row : positions)
-          all({row, columns}, none);
-      };
-      if (full)
-        loop(full, lanes, {}, [&](Ix base, ValueRange) -> SmallVector<Value> {
-          step(lanesAt(base.at, 0, lanes));
-          return {};
-        });
-      if (extent > full)
-        step(lanesAt(e.constantIndex(full), 0, extent - full));
+    auto four = [&](Index first, int64_t abreast) -> SmallVector<Value> {
+      if (abreast > 1)
+        vectorsOfRows(first[0], abreast);
+      else
+        e.loop(e.constantIndex(0), e.constantIndex(sideBySide), 1,
+               [&](Ix row) { vectorsOfRows(e.along(e.make<arith::AddIOp>(first[0].at, row.at)), 1); });
       return {};
     };
     e.loop(e.constantIndex(0), e.constantIndex(shape[0]), sideBySide, [&](Ix first) {
       index[0] = first;
-      inOrOver(index, {}, rows);
+      inOrOver(index, {}, four);
     });
+  }
+
+  /// All roots in `count` rows, a vector of each at a time.
+  void vectorsOfRows(Ix first, int64_t count) {
+    const int64_t extent = shape[1], lanes = e.machine.lanes(), full = extent / lanes * lanes;
+    SmallVector<Ix> rows = {first};
+    for (int64_t row = 1; row < count; ++row)
+      rows.push_back(e.along(e.make<arith::AddIOp>(first.at, e.constantIndex(row))));
+    auto step = [&](Ix columns) {
+      for (Ix row : rows)
+        for (const Root &root : roots)
+          e.at(root.value, {row, columns});
+      States none;
+      for (Ix row : rows)
+        all({row, columns}, none);
+    };
+    if (full)
+      e.loop(e.constantIndex(0), e.constantIndex(full), lanes, [&](Ix base) { step(lanesAt(base.at, 0, lanes)); });
+    if (extent > full)
+      step(lanesAt(e.constantIndex(full), 0, extent - full));
   }
 
   /// Whether the lanes of many rows are reduced at once: where there are many and short ones.

@@ -108,9 +108,12 @@ static void measureAdamW(bench::Setting &setting, int64_t count) {
 
 void bench::benchLayerNorm(Setting &setting) {
   setting.report.section(fmt::format("{}: least bytes over time, beside a copy", nameOf(setting.type)));
-  measureLayerNorm(setting, setting.quick ? 256 : 8192, 768);
-  measureCrossEntropy(setting, setting.quick ? 16 : 256, 50257);
-  measureGelu(setting, setting.quick ? 1 << 16 : 8192 * 3072);
-  measureEmbedding(setting, setting.quick ? 256 : 8192, setting.quick ? 64 : 1024, setting.quick ? 512 : 50257, 768);
+  // As many bytes in every type, more than caches hold.
+  const int64_t times = bytesOf(Type::f32) / bytesOf(setting.type);
+  measureLayerNorm(setting, setting.quick ? 256 : times * 8192, 768);
+  measureCrossEntropy(setting, setting.quick ? 16 : times * 256, 50257);
+  measureGelu(setting, setting.quick ? 1 << 16 : times * 8192 * 3072);
+  measureEmbedding(setting, setting.quick ? 256 : times * 8192, setting.quick ? 64 : 1024, setting.quick ? 512 : 50257,
+                   768);
   measureAdamW(setting, setting.quick ? 1 << 20 : 124439808);
 }
