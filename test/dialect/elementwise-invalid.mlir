@@ -54,3 +54,11 @@ func.func @random_shape(%seed: i64, %index: tensor<8xi64>) {
   %0 = tile.random %seed, %index : tensor<8xi64> -> tensor<4xi32>
   return
 }
+
+// -----
+
+func.func @random_word(%seed: i64) {
+  // expected-error@+1 {{'tile.random' op attribute 'word' failed to satisfy constraint}}
+  %0 = tile.random %seed, %seed word 4 : i64 -> i32
+  return
+}

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace kiln {
 namespace {
@@ -177,6 +178,12 @@ TEST_P(AdamWTest, RoundsByChance) {
   EXPECT_NEAR(count, n * chance, 6 * std::sqrt(n * chance * (1 - chance)));
   EXPECT_EQ(stepped(1, 4000), first);
   EXPECT_NE(stepped(2, 64), first);
+
+  // Eight elements share a random number, and none its bits: runs of 256, which numbers are drawn for, all differ.
+  std::set<std::vector<double>> runs;
+  for (int64_t i = 0; i < n; i += 256)
+    runs.emplace(first.begin() + i, first.begin() + i + 256);
+  EXPECT_EQ(std::ssize(runs), n / 256);
 }
 
 // --- The scale of the loss ------------------------------------------------------------------------------------------
