@@ -8,9 +8,7 @@ using namespace mlir;
 
 namespace kiln {
 
-Type elementOf(mlir::Value value) {
-  return static_cast<Type>(*tile::numberOf(getElementTypeOrSelf(value.getType())));
-}
+Type elementOf(mlir::Value value) { return static_cast<Type>(*tile::numberOf(getElementTypeOrSelf(value.getType()))); }
 
 Shape shapeOf(mlir::Value value) {
   auto shape = tile::shapeOf(value.getType());
@@ -49,7 +47,9 @@ static Type naturalType(Literal number) {
 static bool fits(MLIRContext *context, Literal number, Type type) {
   if (isFloat(type)) {
     bool inexact;
-    return !(APFloat(number.asReal()).convert(cast<FloatType>(typeOf(context, type)).getFloatSemantics(), APFloat::rmNearestTiesToEven, &inexact) &
+    return !(APFloat(number.asReal())
+                 .convert(cast<FloatType>(typeOf(context, type)).getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                          &inexact) &
              APFloat::opOverflow);
   }
   if (number.isReal)

@@ -43,8 +43,7 @@ static Value writtenTile(Operation *op) {
       .Default(Value());
 }
 
-// --- How operations map layouts
-// ----------------------------------------------------------------------------------------
+// --- How operations map layouts ------------------------------------------------------------------
 
 /// The layout with the units of dimensions that `source` has an extent of 1 in gone: what a broadcast reads.
 static TileLayout squeezed(const TileLayout &layout, ArrayRef<int64_t> source) {
@@ -124,8 +123,7 @@ static LayoutAttr resultLayout(Operation *op, LayoutAttr operand) {
   return isElementwise(op) ? operand : LayoutAttr();
 }
 
-// --- Wishes
-// --------------------------------------------------------------------------------------------------------------
+// --- Wishes --------------------------------------------------------------------------------------
 
 namespace {
 
@@ -226,8 +224,7 @@ LayoutAttr Propagation::layoutFor(Value value) const {
   return attributeOf(simt::blocked(shape, order, SmallVector<int64_t>(shape.size(), 1), warps), func.getContext());
 }
 
-// --- Settling
-// --------------------------------------------------------------------------------------------------------------
+// --- Settling ------------------------------------------------------------------------------------
 
 /// Whether the tile follows from constants, positions and scalars by a few operations.
 bool Propagation::isFree(Value value, int effort) const {

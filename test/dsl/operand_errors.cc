@@ -59,7 +59,7 @@ const ErrorCase boolArithmeticCase("Types", "ArithmeticOnBool", boolArithmetic, 
 void floatBits(View) {
   Tile x = zeros(f32, {4});
   // expected-error@+1 {{'&' expected integers or bool, but got f32; use cast()}}
-  x &x;
+  x & x;
   // expected-error@+1 {{'<<' expected integers, but got f32; use cast()}}
   x << 1;
   // expected-error@+1 {{'%' expected integers, but got f32; use cast()}}

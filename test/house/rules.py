@@ -113,6 +113,22 @@ def size(files):
             yield f"{path}: expected at most {MOST_LINES} lines, but got {lines}: it has two subjects"
 
 
+def columns(files):
+    """No line of C++ is wider than .clang-format lets it be; raw strings, which it leaves alone, do not count."""
+    limit = re.search(r"^ColumnLimit: (\d+)$", files[".clang-format"].text, re.M) if ".clang-format" in files else None
+    if not limit:
+        yield ".clang-format: expected a line 'ColumnLimit: N'"
+        return
+    most = int(limit.group(1))
+    for path, file in files.items():
+        if not path.endswith((".cpp", ".cc", ".h")):
+            continue
+        text = re.sub(r'R"(\w*)\(.*?\)\1"', lambda raw: '""' + "\n" * raw.group().count("\n"), file.text, flags=re.S)
+        for number, line in enumerate(text.splitlines(), 1):
+            if len(line) > most:
+                yield f"{path}:{number}: expected at most {most} columns, but got {len(line)}"
+
+
 WORDS = [
     (r"T[O]DO|FIX[M]E|\bXX[X]\b", "unfinished work"),
     (r"^\s*#\s*if\s+[0]\b", "code that is switched off"),
@@ -193,7 +209,7 @@ def registry(files):
                 yield f"{path}: expected kernel '{name}' once in kernels/Registry.cc, but found it {listed.count(name)} times"
 
 
-RULES = {rule.__name__: rule for rule in (top, layering, naming, size, words, scripts, readme, variables, registry)}
+RULES = {rule.__name__: rule for rule in (top, layering, naming, size, columns, words, scripts, readme, variables, registry)}
 
 
 def read(root):

@@ -80,6 +80,14 @@ class RulesTest(unittest.TestCase):
         self.expect("size", {"runtime/Tensor.cpp": "\n" * 600})
         self.expect("size", {"runtime/Tensor.cpp": "\n" * 601}, "601")
 
+    def test_lines_are_as_wide_as_the_format_says(self):
+        style = {".clang-format": "BasedOnStyle: LLVM\nColumnLimit: 100\n"}
+        self.expect("columns", {**style, "runtime/Tensor.cpp": "x" * 100 + "\n"})
+        self.expect("columns", {**style, "runtime/Tensor.cpp": "\n" + "x" * 101 + "\n"}, "runtime/Tensor.cpp:2")
+        self.expect("columns", {**style, "runtime/Tensor.cpp": 'a = R"(' + "x" * 101 + ')";\n'})
+        self.expect("columns", {**style, "README.md": "x" * 101 + "\n"})
+        self.expect("columns", {}, ".clang-format")
+
     def test_words_that_must_not_be_left_behind(self):
         for text in ("// TO" "DO: later", "// FIX" "ME", "#if" " 0", "see /wor" "k/notes", "/roo" "t/.cache",
                      "https://de" "b.debian.org"):

@@ -42,8 +42,9 @@ struct WarpSplit {
 };
 
 /// The split of D (M, N) = A (M, K) · B (K, N) that uses most of the warps and, of these, reads the fewest operand
-/// elements; of equals the one with the fewest rows a warp, for it is rows that a loop keeps. With `rowsInWarp`, for a reduction along the rows: one with n = 1 that uses all warps. Nothing when D's
-/// core is smaller than an instruction, or there is no such split.
+/// elements; of equals the one with the fewest rows a warp, for it is rows that a loop keeps. With `rowsInWarp`, for a
+/// reduction along the rows: one with n = 1 that uses all warps. Nothing when D's core is smaller than an instruction,
+/// or there is no such split.
 std::optional<WarpSplit> warpSplit(int64_t M, int64_t N, int64_t K, unsigned numWarps, bool rowsInWarp);
 
 /// The accumulator D (M, N): M's core is a multiple of 16 · split.m, N's of 8 · split.n.

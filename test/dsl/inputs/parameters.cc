@@ -86,10 +86,10 @@ template <class T> void generic(View x, T cfg) {}
 
 const Kernel nothingKernel = kernel("nothing", nothing);
 const Kernel viewsKernel = kernel("views", views, {"x", "y"});
-const Kernel mixedKernel = kernel("mixed", mixed, {"n", "x (N)", "s (a factor)"},
-                                  {field("bm", &Config::bm), field("rows", &Config::rows),
-                                   field("causal", &Config::causal), field("scale", &Config::scale),
-                                   field("bias", &Config::bias, "what is added")});
+const Kernel mixedKernel =
+    kernel("mixed", mixed, {"n", "x (N)", "s (a factor)"},
+           {field("bm", &Config::bm), field("rows", &Config::rows), field("causal", &Config::causal),
+            field("scale", &Config::scale), field("bias", &Config::bias, "what is added")});
 const Kernel onlyConfigKernel = kernel("only_config", onlyConfig, {field("bm", &Config::bm)});
 const Kernel unregisteredKernel = kernel("unregistered", unregisteredFields, {"x"});
 const Kernel genericKernel = kernel("generic", generic<Other>, {"x"}, {field("bn", &Other::bn)});
