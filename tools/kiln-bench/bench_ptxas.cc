@@ -110,14 +110,22 @@ static std::vector<Assembly> assembliesOf(Device &device, const Plan &plan) {
   return all;
 }
 
-/// ptxas on the path, or where its toolkit goes.
+/// ptxas on the path, or where its toolkit goes; none where CUDA_PATH says that there is no toolkit.
 static std::string findPtxas() {
-  const std::string place = "/usr/local/cuda/bin/ptxas";
+  const char *const toolkit = std::getenv("CUDA_PATH");
+  if (toolkit && !*toolkit)
+    throw Error("expected ptxas, NVIDIA's assembler, but looked nowhere, since CUDA_PATH is empty", Fault::device);
   if (std::system("ptxas --version >/dev/null 2>&1") == 0)
     return "ptxas";
-  if (std::filesystem::exists(place))
-    return place;
-  throw Error("expected ptxas, NVIDIA's assembler, on the path or as " + place + ", but found none", Fault::device);
+  std::vector<std::string> places = {"/usr/local/cuda/bin/ptxas"};
+  if (toolkit)
+    places.insert(places.begin(), toolkit + std::string("/bin/ptxas"));
+  for (const std::string &place : places)
+    if (std::filesystem::exists(place))
+      return fmt::format("'{}'", place); // for a shell
+  throw Error(fmt::format("expected ptxas, NVIDIA's assembler, on the path or as {}, but found none",
+                          fmt::join(places, " or ")),
+              Fault::device);
 }
 
 /// Everything that a command prints.
