@@ -14,6 +14,8 @@
 #include "lowering/analysis/Divisibility.h"
 #include "lowering/analysis/TileUses.h"
 
+#include "mlir/IR/Matchers.h"
+
 #include <numeric>
 
 using namespace mlir;
@@ -32,11 +34,12 @@ template <class AttrTy> static AttrTy factOf(Value view, StringRef name) {
 
 namespace {
 
-/// Something that divides the address of a tile or the place of the view's end, in elements, if it is known.
+/// Something that divides the address of a tile or the place of the view's end, in elements, as far as it is known.
 struct Limit {
   int64_t divisor;
   const char *what;
   std::optional<unsigned> dim;
+  bool isExact = false; // `divisor` is the number itself
 };
 
 /// An access of memory: which tile of which view. `offsets` are those of the view's last dimensions.
@@ -83,13 +86,15 @@ SmallVector<Limit> GlobalAccess::limits(unsigned fastest) const {
       const bool isKnown = dim + 1 < type.getRank() && factOf<UnitAttr>(view, "tile.strides_by_16");
       limits.push_back({isKnown ? 16 : 1, "the stride", dim});
     }
-  int64_t extent = type.getDimSize(fastest);
-  if (ShapedType::isDynamic(extent))
-    extent = fastest + 1 == type.getRank() && factOf<UnitAttr>(view, "tile.extent_by_16") ? 16 : 1;
-  limits.push_back({extent, "the extent", fastest});
+  const bool isStatic = !type.isDynamicDim(fastest);
+  const bool isBy16 = fastest + 1 == type.getRank() && factOf<UnitAttr>(view, "tile.extent_by_16");
+  limits.push_back({isStatic ? type.getDimSize(fastest) : isBy16 ? 16 : 1, "the extent", fastest, isStatic});
   const int64_t first = type.getRank() - static_cast<int64_t>(offsets.size());
+  APInt offset;
   if (fastest < first)
     limits.push_back({1, "the rows, which lie anywhere,", fastest});
+  else if (matchPattern(offsets[fastest - first], m_ConstantInt(&offset)))
+    limits.push_back({offset.getSExtValue(), "the tile's offset", fastest, /*isExact=*/true});
   else
     limits.push_back({divisorOf(offsets[fastest - first]), "the tile's offset", fastest});
   return limits;
@@ -119,6 +124,29 @@ static void choose(Operation *op, const GlobalAccess &global, unsigned warps) {
   op->setAttr("simt.vector", builder.getI64IntegerAttr(simt::vectorWidth(access, warps)));
 }
 
+/// Which of the limits keep vectors of `wanted` elements from being aligned and whole: what is known to be no multiple,
+/// and what may be one.
+static std::string whyNoMultiples(ArrayRef<Limit> limits, int64_t wanted) {
+  std::string known, unknown;
+  int64_t count = 0;
+  for (const Limit &limit : limits) {
+    if (limit.divisor % wanted == 0)
+      continue;
+    const std::string name = limit.what + (limit.dim ? " of dimension " + std::to_string(*limit.dim) : std::string());
+    if (limit.isExact)
+      known += (known.empty() ? "" : ", and ") + name + " is " + std::to_string(limit.divisor) + ", no multiple of " +
+               std::to_string(wanted);
+    else
+      unknown += (count++ ? " and " : "") + name;
+  }
+  if (count)
+    unknown += std::string(" would have to be known as ") + (count > 1 ? "multiples" : "a multiple") + " of " +
+               std::to_string(wanted);
+  if (known.empty() && unknown.empty())
+    return "there is no more for each thread";
+  return known + (known.empty() || unknown.empty() ? "" : ", and ") + unknown;
+}
+
 std::string whyNarrow(Operation *op) {
   const std::optional<GlobalAccess> global = GlobalAccess::of(op);
   if (!global)
@@ -133,13 +161,12 @@ std::string whyNarrow(Operation *op) {
   const unsigned fastest = simt::orderOf(access).front();
   if (strides[fastest] != 1)
     return "elements do not lie together";
-  std::string reasons;
-  for (const Limit &limit : global->limits(fastest))
-    if (limit.divisor % (16 / global->bytes()) != 0)
-      reasons += (reasons.empty() ? "" : " and ") + std::string(limit.what) +
-                 (limit.dim ? " of dimension " + std::to_string(*limit.dim) : "");
-  return reasons.empty() ? "there is no more for each thread"
-                         : reasons + " would have to be known as multiples of " + std::to_string(16 / global->bytes());
+  SmallVector<Limit> limits = global->limits(fastest);
+  for (const auto [dim, size, stride] : llvm::enumerate(access.sizes, strides))
+    if (dim != fastest && size > 1 && stride != simt::unknownStride)
+      limits.push_back({stride, "the stride", static_cast<unsigned>(dim), /*isExact=*/true});
+  limits.push_back({access.sizes[fastest], "the tile's extent", fastest, /*isExact=*/true});
+  return whyNoMultiples(limits, 16 / global->bytes());
 }
 
 namespace {

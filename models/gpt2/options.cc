@@ -62,12 +62,13 @@ static CLI::App *addPlot(CLI::App &app, PlotOptions &o) {
   return plot;
 }
 
-std::optional<Command> parseCommand(int argc, const char *const *argv) {
+std::optional<Command> parseCommand(int argc, const char *const *argv, const std::string &version) {
   CLI::App app("GPT-2, trained by kernels written in Kiln's tile language", "gpt2");
   TrainOptions train;
   SampleOptions sample;
   InfoOptions info;
   PlotOptions plot;
+  app.set_version_flag("--version", version, "print which Kiln this is");
   app.option_defaults()->take_last();
   const std::vector<CLI::App *> commands = {addTrain(app, train), addSample(app, sample), addInfo(app, info),
                                             addPlot(app, plot)};

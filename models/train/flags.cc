@@ -153,9 +153,9 @@ bool parseFlags(CLI::App &app, const std::vector<CLI::App *> &commands, int argc
     command->allow_extras();
   try {
     app.parse(argc, argv);
-  } catch (const CLI::CallForHelp &help) {
+  } catch (const CLI::Success &asked) {
     std::ostringstream text;
-    app.exit(help, text, text);
+    app.exit(asked, text, text);
     writeResult(text.str());
     return false;
   } catch (const CLI::ParseError &error) {

@@ -45,8 +45,8 @@ void addPlanFlags(CLI::App *app, SettingOptions &options);
 /// Batches, schedule, optimiser, types and seed.
 void addSettingFlags(CLI::App *app, SettingOptions &options);
 
-/// Reads the command line; whether there is something to do, after --help there is not. Throws Error for a flag, a
-/// command or a value that is not known, with the nearest one, and for a flag that is missing.
+/// Reads the command line; whether there is something to do, after --help and --version there is not. Throws Error for
+/// a flag, a command or a value that is not known, with the nearest one, and for a flag that is missing.
 bool parseFlags(CLI::App &app, const std::vector<CLI::App *> &commands, int argc, const char *const *argv);
 
 } // namespace kiln

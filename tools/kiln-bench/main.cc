@@ -5,6 +5,7 @@
 
 #include "dialect/dsl/Nearest.h"
 #include "runtime/Streams.h"
+#include "runtime/Version.h"
 #include "tools/kiln-bench/bench.h"
 #include "tools/kiln-bench/machine.h"
 
@@ -123,13 +124,14 @@ static void runProgram(int argc, char **argv) {
       app.add_option("--threads", threads, "threads of Kiln and of the peer (default: KILN_THREADS, else all cores)");
   app.add_option("--json", json, "also write the rows to this file");
   app.add_flag("--quick", quick, "small shapes, measured once: whether it works, not how fast");
+  app.set_version_flag("--version", versionText("kiln-bench"), "print which Kiln this is");
   app.footer(footer);
   app.allow_extras();
   try {
     app.parse(argc, argv);
     for (const std::string &word : app.remaining())
       rejectWord(word.starts_with("-") ? "flag" : "argument", word.substr(0, word.find('=')),
-                 {"--device", "--dtype", "--precision", "--threads", "--json", "--quick", "--help"});
+                 {"--device", "--dtype", "--precision", "--threads", "--json", "--quick", "--version", "--help"});
     if (limit->count() && threads < 1)
       throw Error(fmt::format("expected --threads to be at least 1, but got {}", threads));
     if (name.empty())
@@ -138,6 +140,8 @@ static void runProgram(int argc, char **argv) {
              precision.empty() ? std::nullopt : std::optional(precisionNamed(precision)), type);
   } catch (const CLI::CallForHelp &) {
     writeResult(app.help());
+  } catch (const CLI::CallForVersion &version) {
+    writeResult(version.what() + std::string("\n"));
   } catch (const CLI::ParseError &error) {
     throw Error(error.what());
   }

@@ -15,6 +15,7 @@
 // Exit status: 0; 1 when the kernel did something wrong; 2, 3, 4 as all programs have.
 
 #include "runtime/Streams.h"
+#include "runtime/Version.h"
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Launch.h"
 #include "runtime/simulator/Report.h"
@@ -161,6 +162,7 @@ static int runProgram(int argc, char **argv) {
           ->expected(0, 1);
   app.add_option("--threads", options.schedule.threads, "threads of this machine; 0: all cores")
       ->check(CLI::Range(0, 1024));
+  app.set_version_flag("--version", versionText("kiln-sim"), "print which Kiln this is");
   try {
     app.parse(argc, argv);
     options.reports = picture->count() > 0;
@@ -171,9 +173,9 @@ static int runProgram(int argc, char **argv) {
     if (options.file.empty())
       throw Error("expected a file of PTX text or --case, but got neither");
     return simulate(options);
-  } catch (const CLI::CallForHelp &) {
+  } catch (const CLI::Success &asked) {
     try {
-      writeResult(app.help());
+      writeResult(dynamic_cast<const CLI::CallForVersion *>(&asked) ? asked.what() + std::string("\n") : app.help());
       return 0;
     } catch (const std::exception &error) {
       return report("kiln-sim", error);
