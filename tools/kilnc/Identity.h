@@ -1,4 +1,4 @@
-// What kilnc knows of its own build: where the sources were, and which headers of the language it speaks.
+// What kilnc knows of its own build: where its headers are, and which headers of the language it speaks.
 
 #pragma once
 
@@ -9,7 +9,7 @@ inline constexpr const char *languageHeaders[] = {"dialect/dsl/Kernel.h", "diale
                                                   "dialect/dsl/Types.h", "dialect/tile/ElementTypes.def"};
 /// A hash of their content.
 extern const char *const languageIdentity;
-/// The root of the sources when this was built.
-extern const char *const sourceFolder;
+/// The folder in the build that holds them as dialect/dsl/Kernel.h and so on.
+extern const char *const builtHeaders;
 
 } // namespace kiln::tools

@@ -15,6 +15,7 @@
 #include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <spawn.h>
 #include <sstream>
 #include <sys/wait.h>
@@ -37,9 +38,14 @@ static std::string readText(const fs::path &path) {
 
 // --- Headers ---------------------------------------------------------------------------------------------------------
 
-/// The folder of the language's headers: above this program's own place, else where it was built.
-static std::string headerFolder() {
+/// The folder of the language's headers: one of `includes` or `kiln` in it, else above this program's own place, as in
+/// an installed copy or a build, else where it was built.
+static std::string headerFolder(const std::vector<std::string> &includes) {
   std::error_code failure;
+  for (const std::string &include : includes)
+    for (const fs::path &candidate : {fs::path(include), fs::path(include) / "kiln"})
+      if (fs::exists(candidate / languageHeaders[0], failure))
+        return candidate.string();
   for (fs::path folder = fs::read_symlink("/proc/self/exe", failure).parent_path(); !folder.empty();
        folder = folder.parent_path()) {
     for (const fs::path &candidate : {folder, folder / "include/kiln"})
@@ -48,19 +54,25 @@ static std::string headerFolder() {
     if (folder == folder.root_path())
       break;
   }
-  if (fs::exists(fs::path(sourceFolder) / languageHeaders[0], failure))
-    return sourceFolder;
+  if (fs::exists(fs::path(builtHeaders) / languageHeaders[0], failure))
+    return builtHeaders;
   throw Error(fmt::format("expected '{}' in a folder above kilnc or in '{}', but found neither; name its folder with "
                           "--include",
-                          languageHeaders[0], sourceFolder),
+                          languageHeaders[0], builtHeaders),
               Fault::device);
+}
+
+/// The text of a header as it is in the tree: an installed one includes others by <kiln/…>, which is all that differs.
+static std::string asInTree(const std::string &text) {
+  static const std::regex installed(R"((#include )<kiln/([^>]+)>)");
+  return std::regex_replace(text, installed, "$1\"$2\"");
 }
 
 /// Throws unless the headers are those that this program was built with: a kernel traced through others would not fit.
 static void checkHeaders(const std::string &folder) {
   std::string hashes;
   for (const char *header : languageHeaders)
-    hashes += sha256(readText(fs::path(folder) / header)) + "\n";
+    hashes += sha256(asInTree(readText(fs::path(folder) / header))) + "\n";
   if (sha256(hashes) != languageIdentity)
     throw Error(
         fmt::format("expected the headers in '{}' to be those that kilnc was built with, but they differ; build "
@@ -150,10 +162,12 @@ static void checkReadable(const std::string &path) {
 
 UserFile::UserFile(const std::string &path, const std::vector<std::string> &includes, const std::string &wanted) {
   checkReadable(path);
+  const fs::path headers = headerFolder(includes);
+  checkHeaders(headers);
   std::vector<std::string> folders = includes;
-  if (folders.empty())
-    folders.push_back(headerFolder());
-  checkHeaders(folders[0]);
+  folders.push_back(headers);       // "dialect/dsl/Kernel.h"
+  if (headers.filename() == "kiln") // <kiln/dialect/dsl/Kernel.h>
+    folders.push_back(headers.parent_path());
   Registrations registrations;
   library.reset(compileAndLoad(path, folders));
   registered = std::move(registrations.kernels);
