@@ -158,8 +158,13 @@ def scripts(files):
             yield f"{path}: has the execute bit, but no shebang"
 
 
+# Counts of what is not in the tree.
+MEASURED = re.compile(r"kernels of nvcc")
+
+
 def readme(files):
-    """The commands that a README shows exist, and so do the files that it links to, or the build writes them."""
+    """What a README names is there: programs, scripts, and the files that it links to, or the build writes them. It does
+    not count what changes with every commit."""
     programs, pages = set(), set()
     for path, file in files.items():
         if path.endswith("CMakeLists.txt"):
@@ -176,6 +181,10 @@ def readme(files):
         for name in re.findall(r"(?<![\w/.-])(?:\./)?(tools/[\w-]+)(?![\w/.-])", file.text):
             if name not in files and not any(other.startswith(name + "/") for other in files):
                 yield f"{path}: names '{name}', which does not exist"
+        for number, line in enumerate(file.text.splitlines(), 1):
+            for count in re.findall(r"\b\d[\d,.]* (?:of \d[\d,.]* )?(?:tests?|passes|kernels|operations|pass)\b", line):
+                if not MEASURED.search(line):
+                    yield f"{path}:{number}: counts '{count}', which the next commit makes wrong: name the command alone"
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", file.text):
             target = os.path.normpath(os.path.join(os.path.dirname(path), link))
             if target not in files and target not in pages and not any(other.startswith(target + "/") for other in files):

@@ -109,6 +109,12 @@ class RulesTest(unittest.TestCase):
         self.expect("readme", {**page, "lowering/CMakeLists.txt": "kiln_passes(kiln_passes_gen Passes tile cpu)"})
         self.expect("readme", page, "build/reference/passes.md")
 
+    def test_readmes_do_not_count_what_grows(self):
+        self.expect("readme", {"README.md": "as fast as 12 products; all pass; 3 tests.\n"}, "README.md:1: counts '3 tests'")
+        self.expect("readme", {"kernels/README.md": "\n319 of 319 pass"}, "kernels/README.md:2: counts '319 of 319 pass'")
+        self.expect("readme", {"README.md": "2,621 tests, 40 passes and 17 kernels"}, "'2,621 tests'", "'40 passes'", "'17 kernels'")
+        self.expect("readme", {"README.md": "on 82 kernels of nvcc 13, and the 82 ms of a pass"})
+
     def test_kernels_are_registered(self):
         files = {"kernels/Registry.cc": "  &addKernel,\n  &geluKernel,\n", "kernels/add.cc": "const Kernel addKernel = kernel("}
         self.expect("registry", files)
