@@ -4,6 +4,7 @@
 dictionary from path to File, so that rules_test.py can hold each rule against a few invented files.
 """
 
+import ast
 import os
 import re
 import subprocess
@@ -207,6 +208,24 @@ def variables(files):
         yield f"README.md: names the variable '{name}', which nothing reads"
 
 
+# Modules that are there when they are needed: lit's own, and a peer on machines with a GPU.
+OTHER_MODULES = {"test/lit.cfg.py": {"lit"}, "tools/kiln-gpu/peers.py": {"torch"}}
+
+
+def modules(files):
+    """Scripts in Python import nothing but its standard library and each other: tools/setup installs no module."""
+    own = {os.path.basename(path)[:-3] for path in files if path.endswith(".py")}
+    for path, file in files.items():
+        if not path.endswith(".py") and not re.match(r"#!.*python", file.text):
+            continue
+        for node in ast.walk(ast.parse(file.text)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else \
+                [node.module] if isinstance(node, ast.ImportFrom) else []
+            for name in {name.split(".")[0] for name in names} - sys.stdlib_module_names - own:
+                if name not in OTHER_MODULES.get(path, ()):
+                    yield f"{path}:{node.lineno}: imports '{name}', which tools/setup does not install"
+
+
 def registry(files):
     """Every kernel that a file of kernels/ makes is in the registry, and in it once."""
     listed = re.findall(r"&(\w+)", files["kernels/Registry.cc"].text) if "kernels/Registry.cc" in files else []
@@ -218,7 +237,8 @@ def registry(files):
                 yield f"{path}: expected kernel '{name}' once in kernels/Registry.cc, but found it {listed.count(name)} times"
 
 
-RULES = {rule.__name__: rule for rule in (top, layering, naming, size, columns, words, scripts, readme, variables, registry)}
+RULES = {rule.__name__: rule for rule in (top, layering, naming, size, columns, words, scripts, readme, variables, modules,
+                                          registry)}
 
 
 def read(root):

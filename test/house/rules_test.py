@@ -115,6 +115,11 @@ class RulesTest(unittest.TestCase):
         self.expect("readme", {"README.md": "2,621 tests, 40 passes and 17 kernels"}, "'2,621 tests'", "'40 passes'", "'17 kernels'")
         self.expect("readme", {"README.md": "on 82 kernels of nvcc 13, and the 82 ms of a pass"})
 
+    def test_scripts_need_no_modules(self):
+        self.expect("modules", {"test/a.py": "import os.path, ast\nfrom b import c\n", "test/b.py": ""})
+        self.expect("modules", {"test/a.py": "import os\nif x:\n  import numpy.linalg\n"}, "test/a.py:3: imports 'numpy'")
+        self.expect("modules", {"tools/a": "#!/usr/bin/env python3\nfrom yaml import load\n"}, "tools/a:2: imports 'yaml'")
+
     def test_kernels_are_registered(self):
         files = {"kernels/Registry.cc": "  &addKernel,\n  &geluKernel,\n", "kernels/add.cc": "const Kernel addKernel = kernel("}
         self.expect("registry", files)
