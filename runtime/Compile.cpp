@@ -70,20 +70,26 @@ private:
   Clock::duration total{};
 };
 
-/// What the process has compiled. Lives as long as the process.
+/// What the process has compiled. Lives as long as the process. Making it cannot fail: it may first be asked for while
+/// an error is on its way.
 struct Compiler {
   MemoryCache memory;
   ContextPool contexts;
-  DiskCache disk = DiskCache::fromEnvironment();
   std::atomic<bool> frozen = false;
   std::atomic<int64_t> compiled = 0, fromDisk = 0, fromMemory = 0;
   BusyClock clock;
 };
 } // namespace
 
-static Compiler &compiler() {
+static Compiler &compiler() noexcept {
   static Compiler theCompiler;
   return theCompiler;
+}
+
+/// Throws Error where the environment's variables are wrong.
+static DiskCache &diskCache() {
+  static DiskCache theCache = DiskCache::fromEnvironment();
+  return theCache;
 }
 
 // --- Arguments ------------------------------------------------------------------------------------------------------
@@ -191,17 +197,18 @@ static std::string diskKey(const std::string &module, const Device &device) {
 
 static std::vector<char> objectOf(const Kernel &kernel, mlir::ModuleOp module, const Device &device) {
   Compiler &state = compiler();
+  DiskCache &disk = diskCache();
   const std::string text = textOf(module, device.backend().tellsLines()), key = diskKey(text, device);
   const bool dump = !dumpFolder().empty();
   if (!dump) // someone who wants to see the stages wants them made
-    if (std::optional<std::vector<char>> object = state.disk.load(key)) {
+    if (std::optional<std::vector<char>> object = disk.load(key)) {
       ++state.fromDisk;
       return std::move(*object);
     }
   std::vector<char> object =
       lowering::compile(module, device.backend(), dump ? dumpStages(kernel.name, key) : lowering::StageSink());
   ++state.compiled;
-  state.disk.store(key, object);
+  disk.store(key, object);
   return object;
 }
 
@@ -289,6 +296,6 @@ CompileStatistics compileStatistics() {
 
 void freeze(bool frozen) { compiler().frozen = frozen; }
 
-void forgetCompiled() { compiler().memory.clear(); }
+void forgetCompiled() noexcept { compiler().memory.clear(); }
 
 } // namespace kiln

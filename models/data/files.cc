@@ -2,7 +2,7 @@
 
 #include "models/data/files.h"
 #include "dialect/dsl/Types.h"
-#include "models/data/input_file.h"
+#include "runtime/InputFile.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "dialect/dsl/Types.h"
-#include "models/data/input_file.h"
+#include "runtime/InputFile.h"
 
 #include <map>
 #include <memory>

@@ -58,7 +58,7 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
 static CLI::App *addPlot(CLI::App &app, PlotOptions &o) {
   CLI::App *plot = app.add_subcommand("plot", "draw the loss curves of runs");
   plot->add_option("runs", o.runs, "folders of runs; the others are compared with the first")->required();
-  plot->add_option("--out,-o", o.out, "the picture (SVG)")->required();
+  plot->add_option("--out,-o", o.out, "the picture (SVG); '-' is standard output")->required();
   return plot;
 }
 

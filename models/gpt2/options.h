@@ -41,7 +41,7 @@ struct InfoOptions {
 
 struct PlotOptions {
   std::vector<std::string> runs; // folders
-  std::string out;               // the picture
+  std::string out;               // the picture; `-`: standard output
 };
 
 using Command = std::variant<TrainOptions, SampleOptions, InfoOptions, PlotOptions>;

@@ -219,6 +219,8 @@ HostBuffers readBuffers(const std::string &checkpoint, const Model &model, Type 
   const Safetensors weights(checkpoint + "/model.safetensors"), moments(checkpoint + "/optimizer.safetensors");
   verifyNames(checkpoint + "/model.safetensors", weights.names(), list, "");
   const bool hasMasters = moments.has(masterPrefix + list.all().front().name);
+  if (hasMasters) // the weights are not read then
+    weights.verify();
   readTensors(hasMasters ? moments : weights, list, hasMasters ? masterPrefix : "", type, buffers.values.data());
   readTensors(moments, list, "exp_avg.", f32, buffers.first.data());
   readTensors(moments, list, "exp_avg_sq.", f32, buffers.second.data());

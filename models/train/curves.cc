@@ -15,15 +15,32 @@
 
 namespace kiln {
 
+/// Steps that doubles count.
+static constexpr int64_t mostSteps = int64_t{1} << 53;
+
+/// Whether a line was cut short by what ended the run: the last one, without its end, and no JSON.
+static bool breaksOff(const std::string &path, const std::string &line, bool isLast) {
+  if (!isLast)
+    return false;
+  try {
+    const JsonObject row(path, line);
+    return false;
+  } catch (const Error &) {
+    return true;
+  }
+}
+
 Curve readCurve(const std::string &folder) {
   const std::string path = folder + "/log.jsonl";
   Curve curve;
   const std::filesystem::path place = std::filesystem::path(folder).lexically_normal();
   curve.name = place.has_filename() ? place.filename() : place.parent_path().filename();
   std::istringstream lines(readFile(path));
-  for (std::string line; std::getline(lines, line);) {
+  for (std::string line; std::getline(lines, line) && !breaksOff(path, line, lines.eof());) {
     const JsonObject row(path, line);
     const int64_t step = row.integer("step");
+    if (step < 0 || step > mostSteps)
+      row.reject("step", fmt::format("from 0 to {}", mostSteps));
     curve.training.push_back({step, row.number("loss")});
     if (row.has("val_loss"))
       curve.validation.push_back({step, row.number("val_loss")});
@@ -43,7 +60,10 @@ struct Span {
     for (const CurvePoint &p : points)
       add(p.loss);
   }
-  double size() const { return high - low; }
+  /// A length to divide by: above 0, and halved, so that it is finite whatever the ends are.
+  double half() const { return std::max({high / 2 - low / 2, std::max(std::abs(low), std::abs(high)) * 1e-9, 1e-9}); }
+  /// How far along the span x is: 0 at its low end, 1 at its high one.
+  double shareOf(double x) const { return (x / 2 - low / 2) / half(); }
 };
 
 /// A frame with axes, in which points have places.
@@ -52,8 +72,8 @@ public:
   Panel(double top, double height, Span steps, Span losses) : top(top), height(height), steps(steps), losses(losses) {}
 
   std::string placeOf(CurvePoint p) const { return fmt::format("{:.1f},{:.1f}", xOf(p.step), yOf(p.loss)); }
-  double xOf(double step) const { return left + width * (step - steps.low) / std::max(steps.size(), 1.0); }
-  double yOf(double loss) const { return top + height * (losses.high - loss) / std::max(losses.size(), 1e-9); }
+  double xOf(double step) const { return left + width * steps.shareOf(step); }
+  double yOf(double loss) const { return top + height * (1 - losses.shareOf(loss)); }
   /// The frame, and lines at round numbers with these beside them.
   std::string axes() const;
 
@@ -68,10 +88,11 @@ private:
 
 /// Between 4 and 10 round numbers within a span: multiples of 1, 2 or 5 times a power of ten.
 static std::vector<double> ticksOf(Span span) {
-  const double rough = std::max(span.size(), 1e-9) / 5, power = std::pow(10, std::floor(std::log10(rough)));
+  const double rough = span.half() / 2.5, power = std::pow(10, std::floor(std::log10(rough)));
   const double unit = rough < 2 * power ? power : rough < 5 * power ? 2 * power : 5 * power;
   std::vector<double> ticks;
-  for (double n = std::ceil(span.low / unit); n * unit <= span.high; ++n)
+  const double first = std::ceil(span.low / unit), last = std::floor(span.high / unit);
+  for (double n = first; n <= last; ++n) // both are below 10¹⁰
     ticks.push_back(n * unit);
   return ticks;
 }
@@ -91,17 +112,20 @@ std::string Panel::axes() const {
 
 /// Means of the losses of `length` steps at a time, each after its last step.
 static std::vector<CurvePoint> smoothed(const std::vector<CurvePoint> &points, int64_t length) {
-  std::map<int64_t, std::pair<double, int64_t>> sums; // by the last step of a stretch: sum and count
-  for (const CurvePoint &p : points) {
-    auto &[sum, count] = sums[(p.step + length - 1) / length * length];
-    sum += p.loss;
-    ++count;
-  }
+  std::map<int64_t, std::vector<double>> stretches; // by their last steps
+  for (const CurvePoint &p : points)
+    stretches[(p.step + length - 1) / length * length].push_back(p.loss);
   std::vector<CurvePoint> means;
-  for (const auto &[step, sum] : sums)
-    means.push_back({std::min(step, points.back().step), sum.first / static_cast<double>(sum.second)});
+  for (const auto &[step, losses] : stretches) {
+    double mean = 0;
+    for (const double loss : losses)
+      mean += loss / static_cast<double>(losses.size()); // no sum that overflows
+    means.push_back({std::min(step, points.back().step), mean});
+  }
   return means;
 }
+
+static constexpr double largest = std::numeric_limits<double>::max();
 
 /// `points` less those of `base` after the same steps.
 static std::vector<CurvePoint> differences(const std::vector<CurvePoint> &points, const std::vector<CurvePoint> &base) {
@@ -111,7 +135,26 @@ static std::vector<CurvePoint> differences(const std::vector<CurvePoint> &points
   std::vector<CurvePoint> out;
   for (const CurvePoint &p : points)
     if (const auto at = losses.find(p.step); at != losses.end())
-      out.push_back({p.step, p.loss - at->second});
+      out.push_back({p.step, std::clamp(p.loss - at->second, -largest, largest)});
+  return out;
+}
+
+/// `text` as SVG shows it: markup as characters, and U+FFFD for bytes that are no UTF-8 and characters that XML has
+/// not.
+static std::string escaped(const std::string &text) {
+  static const std::string unknown = "\xEF\xBF\xBD";
+  const std::string valid = nlohmann::json::parse(textOf(nlohmann::ordered_json(text))).get<std::string>();
+  std::string out;
+  for (size_t i = 0; i < valid.size(); ++i) {
+    const auto code = static_cast<unsigned char>(valid[i]);
+    const std::string three = valid.substr(i, 3);
+    if (code == '&' || code == '<' || code == '>' || code == '"')
+      out += fmt::format("&#{};", code);
+    else if (three == "\xEF\xBF\xBE" || three == "\xEF\xBF\xBF") // U+FFFE and U+FFFF
+      out += unknown, i += 2;
+    else
+      out += code < ' ' ? unknown : std::string(1, valid[i]);
+  }
   return out;
 }
 
@@ -136,7 +179,7 @@ static std::string drawn(const Panel &panel, const std::vector<CurvePoint> &trai
 static std::string legend(const Curve &curve, size_t index) {
   const std::string last = curve.validation.empty() ? "" : fmt::format(" {:.4f}", curve.validation.back().loss);
   return fmt::format("<text x=\"{}\" y=\"{}\" fill=\"hsl({},70%,45%)\">{}{}</text>\n", Panel::left + Panel::width - 200,
-                     44 + 16 * index, hueOf(index), curve.name, last);
+                     44 + 16 * index, hueOf(index), escaped(curve.name), last);
 }
 
 std::string pictureOf(const std::vector<Curve> &curves) {
@@ -163,7 +206,7 @@ std::string pictureOf(const std::vector<Curve> &curves) {
       "font-size=\"12\">\n<rect width=\"640\" height=\"490\" fill=\"white\"/>\n";
   text += fmt::format("<text x=\"{0}\" y=\"18\">loss over steps, dots: validation</text>\n"
                       "<text x=\"{0}\" y=\"322\">less that of {1}</text>\n",
-                      Panel::left, curves.front().name);
+                      Panel::left, escaped(curves.front().name));
   text += upper.axes() + lower.axes();
   for (size_t i = 0; i < shown.size(); ++i) {
     text += drawn(upper, shown[i].training, shown[i].validation, i) + legend(shown[i], i);

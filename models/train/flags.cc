@@ -5,12 +5,14 @@
 #include "runtime/Streams.h"
 
 #include <algorithm>
+#include <fmt/ranges.h>
 #include <sstream>
 
 namespace kiln {
 
 void addMachineFlags(CLI::App *app, MachineOptions &o) {
-  app->add_option("--device", o.device, "machine to run on")->capture_default_str();
+  app->add_option("--device", o.device, fmt::format("machine to run on: {}", fmt::join(Device::names(), ", ")))
+      ->capture_default_str();
   addNumber<int>(app, "--threads", o.threads, "threads (0: as many as there are cores, or KILN_THREADS)")
       ->capture_default_str();
 }

@@ -23,14 +23,18 @@ struct StepRow {
 /// The row as a line of log.jsonl.
 std::string jsonOf(const StepRow &row);
 
-/// log.jsonl of a run. Opening it for a run that goes on from `step` drops the rows after that step. Writing throws
-/// Error (device) when the row is not in the file of that name afterwards.
+/// log.jsonl of a run. Opening it for a run that goes on from `step` drops the rows after that step, and adds those
+/// that could not be written to it before.
 class RunLog {
 public:
   RunLog(const std::string &path, int64_t step);
   ~RunLog();
   RunLog(const RunLog &) = delete;
+  /// Throws Error (device) when the row is not in the file of that name afterwards.
   void write(const StepRow &row);
+  /// Leaves a row that write() could not write in a file beside the log, whose rows the next opening adds. Where that
+  /// cannot be written either, the row is lost.
+  void leave(const StepRow &row) noexcept;
 
 private:
   std::string path;

@@ -159,7 +159,7 @@ void Training::saveOnTheWay(Progress &progress) {
 }
 
 /// Writes the row to the log. When that cannot be done, or the folder went away, the run ends, but not without its
-/// steps.
+/// steps, nor without the row where there is a place for it.
 void Training::record(const StepRow &row) {
   try {
     if (!run.folder.holds())
@@ -167,7 +167,9 @@ void Training::record(const StepRow &row) {
                               run.folder.path()));
     log->write(row);
   } catch (const Error &error) {
-    throw Error(fmt::format("{}; {}", error.what(), rescue()), Fault::device);
+    const std::string saved = rescue();
+    log->leave(row);
+    throw Error(fmt::format("{}; {}", error.what(), saved), Fault::device);
   }
 }
 

@@ -1,4 +1,4 @@
-// The files that kilnc and kiln-opt are told to read and to write.
+// The files that kilnc and kiln-opt are told to read.
 
 #pragma once
 
@@ -10,10 +10,5 @@ namespace kiln::tools {
 /// All of a file, or of standard input for `-`. Throws Error: device when it cannot be read, user when it is larger
 /// than `most` bytes, as an endless one is.
 std::string readInput(const std::string &path, int64_t most);
-
-/// Writes to a file, aside first and renamed when whole, or to standard output for `-`. A file that is no regular one,
-/// such as /dev/null, is written to as it is; a symbolic link to a file stays one. Throws Error (device) when it
-/// cannot.
-void writeOutput(const std::string &path, const std::string &content);
 
 } // namespace kiln::tools

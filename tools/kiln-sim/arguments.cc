@@ -2,6 +2,7 @@
 
 #include "tools/kiln-sim/arguments.h"
 
+#include "runtime/OutputFile.h"
 #include "tools/kiln-sim/tensor_map.h"
 
 #include <bit>
@@ -57,7 +58,7 @@ static Argument parseArgument(const std::string &text, uint32_t bytes, Memory &m
   const size_t arrow = text.find("->");
   const std::string input = text.substr(0, arrow);
   if (arrow != std::string::npos)
-    argument.output = text.substr(arrow + 2);
+    expectFile(argument.output = text.substr(arrow + 2));
   if (input.ends_with(".npy"))
     argument.array = readNpy(input);
   else if (input.ends_with(']') && input.find('[') != std::string::npos)

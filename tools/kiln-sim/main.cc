@@ -14,13 +14,13 @@
 //
 // Exit status: 0; 1 when the kernel did something wrong; 2, 3, 4 as all programs have.
 
+#include "runtime/OutputFile.h"
 #include "runtime/Streams.h"
 #include "runtime/Version.h"
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Launch.h"
 #include "runtime/simulator/Report.h"
 #include "runtime/simulator/ptx/Parser.h"
-#include "tools/files/Files.h"
 #include "tools/kiln-sim/arguments.h"
 #include "tools/kiln-sim/case.h"
 
@@ -88,7 +88,7 @@ static bool runKernel(const Options &options, const Program &program, const Exte
   if (options.reports && options.report.empty())
     text += reportTable(program, metrics);
   else if (options.reports)
-    tools::writeOutput(options.report, reportPicture(program, metrics));
+    writeOutput(options.report, reportPicture(program, metrics));
   writeResult(text);
   return !findings.empty();
 }
@@ -123,11 +123,7 @@ static int simulate(const Options &options) {
       continue;
     NpyArray after = argument.array;
     std::memcpy(after.data.data(), argument.memory, after.data.size());
-    std::ofstream file(argument.output, std::ios::binary);
-    file << npyFile(after);
-    if (!file.flush())
-      throw Error(fmt::format("expected to write '{}', but could not: {}", argument.output, std::strerror(errno)),
-                  Fault::device);
+    writeOutput(argument.output, npyFile(after));
   }
   return isWrong ? 1 : 0;
 }

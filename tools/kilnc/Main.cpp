@@ -14,6 +14,7 @@
 #include "lowering/Diagnostics.h"
 #include "lowering/Driver.h"
 #include "lowering/ModuleText.h"
+#include "runtime/OutputFile.h"
 #include "runtime/Streams.h"
 #include "runtime/Version.h"
 #include "tools/files/Files.h"

@@ -5,8 +5,8 @@
 #include "dialect/dsl/Nearest.h"
 #include "runtime/Compile.h"
 #include "runtime/Npy.h"
+#include "runtime/OutputFile.h"
 #include "runtime/Tensor.h"
-#include "tools/files/Files.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -73,6 +73,7 @@ static RunArgument parseArgument(llvm::StringRef text) {
   if (text.contains("->") && argument.number)
     throw wrong("a tensor before '->'", text);
   argument.output = output.str();
+  expectFile(argument.output);
   return argument;
 }
 

@@ -6,6 +6,8 @@
 
 #include <cstring>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 namespace {
 
@@ -75,6 +77,18 @@ TEST_F(ProgramTest, SamplesFromARun) {
   EXPECT_EQ(once.output.size(), 5u + 20 + 1);
   EXPECT_EQ(once.output.substr(0, 5), "line ");
   EXPECT_EQ(once.output, twice.output);
+}
+
+// A picture of a run, on standard output or in a file; a device that it is written to stays.
+TEST_F(ProgramTest, PlotWritesWhereItIsTold) {
+  ASSERT_EQ(train(out, {"--steps", "2"}).status, 0);
+  const Result shown = gpt2({"plot", out, "-o", "-"}), written = gpt2({"plot", out, "-o", folder / "picture.svg"});
+  EXPECT_EQ(shown.status, 0) << shown.output;
+  EXPECT_EQ(written.status, 0) << written.output;
+  EXPECT_EQ(shown.output, readText(folder / "picture.svg"));
+  ASSERT_EQ(mknod((folder / "null").c_str(), S_IFCHR | 0666, makedev(1, 3)), 0);
+  EXPECT_EQ(gpt2({"plot", out, "-o", folder / "null"}).status, 0);
+  EXPECT_TRUE(std::filesystem::is_character_file(folder / "null"));
 }
 
 TEST_F(ProgramTest, InfoPrintsThePlan) {

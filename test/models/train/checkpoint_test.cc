@@ -208,6 +208,16 @@ TEST_F(CheckpointTest, DamagedAnywhereItIsRefused) {
   EXPECT_NO_THROW(load(path));
 }
 
+// So is what nobody reads: weights beside masters.
+TEST_F(CheckpointTest, DamagedWeightsAreRefusedBesideMasters) {
+  state.settings.saveType = bf16;
+  const std::string path = save(9);
+  std::string bytes = readText(path + "/model.safetensors");
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  writeText(path + "/model.safetensors", bytes);
+  expectError([&] { load(path); }, {"model.safetensors", "the file is damaged"});
+}
+
 // A flipped bit of a tensor is found by its checksum, and the tensor named.
 TEST_F(CheckpointTest, ADamagedTensorIsNamed) {
   const std::string path = save(9);
