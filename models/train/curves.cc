@@ -6,6 +6,7 @@
 #include "models/data/json.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
@@ -98,10 +99,11 @@ static std::vector<double> ticksOf(Span span) {
 }
 
 std::string Panel::axes() const {
-  std::string text = fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#888\"/>\n",
-                                 left, top, width, height);
+  std::string text =
+      fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#888888\"/>\n", left, top,
+                  width, height);
   for (const double loss : ticksOf(losses))
-    text += fmt::format("<path d=\"M{0} {1:.1f}h{2}\" stroke=\"#ddd\"/><text x=\"{3}\" y=\"{4:.1f}\" "
+    text += fmt::format("<path d=\"M{0} {1:.1f}h{2}\" stroke=\"#dddddd\"/><text x=\"{3}\" y=\"{4:.1f}\" "
                         "text-anchor=\"end\">{5:.6g}</text>\n",
                         left, yOf(loss), width, left - 6, yOf(loss) + 4, loss);
   for (const double step : ticksOf(steps))
@@ -158,14 +160,47 @@ static std::string escaped(const std::string &text) {
   return out;
 }
 
-/// The colours of runs lie far from each other: 137° is the golden section of a circle.
-static size_t hueOf(size_t run) { return (215 + 137 * run) % 360; }
+/// The colours of runs: dark enough for thin lines and for text on white, with hues and lightnesses apart.
+static constexpr std::array colours = {"#0072b2", "#c44e00", "#00805e", "#aa3377",
+                                       "#4b3fa8", "#8a6d00", "#0f8aa0", "#555555"};
+static const char *colourOf(size_t run) { return colours[run % colours.size()]; }
+/// Where the colours come again, lines are dashed, each time longer.
+static std::string dashesOf(size_t run) {
+  const size_t round = run / colours.size();
+  return round ? fmt::format(" stroke-dasharray=\"{} 3\"", 3 * round) : "";
+}
+
+/// The widest name that has room beside the frames, in characters of ASCII.
+static constexpr size_t mostOfName = 56;
+
+/// `name`, or its two ends when it is wider than `mostOfName`; characters beyond ASCII may be twice as wide as others.
+static std::string shortened(const std::string &name) {
+  std::vector<std::string> characters;
+  for (const char c : name)
+    if (characters.empty() || (static_cast<unsigned char>(c) & 0xC0) != 0x80)
+      characters.emplace_back(1, c);
+    else
+      characters.back() += c;
+  const auto widthOf = [](const std::string &character) { return character.size() > 1 ? size_t{2} : size_t{1}; };
+  size_t width = 0;
+  for (const std::string &character : characters)
+    width += widthOf(character);
+  if (width <= mostOfName)
+    return name;
+  std::string head, tail;
+  size_t first = 0, last = characters.size();
+  for (size_t room = mostOfName / 2 - 1; room >= widthOf(characters[first]); head += characters[first++])
+    room -= widthOf(characters[first]);
+  for (size_t room = mostOfName / 2 - 1; room >= widthOf(characters[last - 1]); tail = characters[--last] + tail)
+    room -= widthOf(characters[last - 1]);
+  return head + "…" + tail;
+}
 
 /// A line through training losses and dots at validation losses, in the colour of run number `index`.
 static std::string drawn(const Panel &panel, const std::vector<CurvePoint> &training,
                          const std::vector<CurvePoint> &validation, size_t index) {
-  const std::string colour = fmt::format("hsl({},70%,45%)", hueOf(index));
-  std::string text = "<polyline fill=\"none\" stroke=\"" + colour + "\" points=\"";
+  const std::string colour = colourOf(index);
+  std::string text = "<polyline fill=\"none\" stroke=\"" + colour + "\"" + dashesOf(index) + " points=\"";
   for (const CurvePoint &p : training)
     text += panel.placeOf(p) + " ";
   text += "\"/>\n";
@@ -175,11 +210,22 @@ static std::string drawn(const Panel &panel, const std::vector<CurvePoint> &trai
   return text;
 }
 
-/// The name of run number `index` in its colour, with its last validation loss.
-static std::string legend(const Curve &curve, size_t index) {
-  const std::string last = curve.validation.empty() ? "" : fmt::format(" {:.4f}", curve.validation.back().loss);
-  return fmt::format("<text x=\"{}\" y=\"{}\" fill=\"hsl({},70%,45%)\">{}{}</text>\n", Panel::left + Panel::width - 200,
-                     44 + 16 * index, hueOf(index), escaped(curve.name), last);
+/// Run number `index` of `count` in the upper frame, one below the other: its name in its colour, with its last
+/// validation loss, and a piece of its line. A name without room is there as a whole for who points at it.
+static std::string legend(const Curve &curve, size_t index, size_t count) {
+  std::string last;
+  if (!curve.validation.empty()) {
+    const double loss = curve.validation.back().loss;
+    last = std::abs(loss) < 1e6 ? fmt::format(" {:.4f}", loss) : fmt::format(" {:.4g}", loss);
+  }
+  const std::string name = shortened(curve.name);
+  const double pitch = std::min(16.0, 240.0 / static_cast<double>(count)), right = Panel::left + Panel::width - 8;
+  const double y = 30 + pitch * static_cast<double>(index + 1);
+  return fmt::format(
+      "<path d=\"M{:g} {:.1f}h20\" stroke=\"{}\"{}/>"
+      "<text x=\"{:g}\" y=\"{:.1f}\" font-size=\"{:.3g}\" text-anchor=\"end\" fill=\"{}\">{}{}{}</text>\n",
+      right - 20, y - pitch / 4, colourOf(index), dashesOf(index), right - 26, y, pitch * 0.75, colourOf(index),
+      name == curve.name ? "" : "<title>" + escaped(curve.name) + "</title>", escaped(name), last);
 }
 
 std::string pictureOf(const std::vector<Curve> &curves) {
@@ -202,14 +248,14 @@ std::string pictureOf(const std::vector<Curve> &curves) {
   }
   const Panel upper(28, 260, steps, losses), lower(330, 130, steps, apart);
   std::string text =
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"640\" height=\"490\" font-family=\"sans-serif\" "
-      "font-size=\"12\">\n<rect width=\"640\" height=\"490\" fill=\"white\"/>\n";
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"650\" height=\"490\" font-family=\"sans-serif\" "
+      "font-size=\"12\">\n<rect width=\"650\" height=\"490\" fill=\"#ffffff\"/>\n";
   text += fmt::format("<text x=\"{0}\" y=\"18\">loss over steps, dots: validation</text>\n"
                       "<text x=\"{0}\" y=\"322\">less that of {1}</text>\n",
-                      Panel::left, escaped(curves.front().name));
+                      Panel::left, escaped(shortened(curves.front().name)));
   text += upper.axes() + lower.axes();
   for (size_t i = 0; i < shown.size(); ++i) {
-    text += drawn(upper, shown[i].training, shown[i].validation, i) + legend(shown[i], i);
+    text += drawn(upper, shown[i].training, shown[i].validation, i) + legend(shown[i], i, shown.size());
     text += drawn(lower, differing[i].training, differing[i].validation, i);
   }
   return text + "</svg>\n";

@@ -26,7 +26,7 @@ struct Curve {
 Curve readCurve(const std::string &folder);
 
 /// The picture. Training losses are means over a hundredth of the longest run; validation losses are dots, the last of
-/// which stands beside the run's name. Throws Error for no curve.
+/// which stands beside the run's name. Long names are shown by their ends. Throws Error for no curve.
 std::string pictureOf(const std::vector<Curve> &curves);
 
 } // namespace kiln

@@ -36,8 +36,7 @@ ARROWS = [
     (r"runtime/", r"runtime/|lowering/|dialect/(tile|simt)/|" + DSL_DATA, True),
     (r"kernels/", r"kernels/|" + DSL_DATA, False),
     (r"models/", r"models/|kernels/|runtime/(Tensor|Device|Compile|Streams|Checksum|InputFile|OutputFile|Version)\.h|"
-     r"lowering/analysis/Lifetimes\.h|"
-     + DSL_DATA, False),
+     r"lowering/analysis/Lifetimes\.h|" + DSL_DATA, False),
     (r"(tools|test)/", r"", True),
 ]
 
@@ -135,6 +134,7 @@ WORDS = [
     (r"T[O]DO|FIX[M]E|\bXX[X]\b", "unfinished work"),
     (r"^\s*#\s*if\s+[0]\b", "code that is switched off"),
     (r"(?<![\w./:>)\]}-])/(wor[k]|roo[t]|hom[e]|far[m])/[\w.]", "a path of one particular machine"),
+    (r"[\"']hs[l]\(", "a colour that is black in many readers of SVG"),
     (r"de[b]\.debian\.org|securit[y]\.debian\.org|ap[t]\.llvm\.org|py[p]i\.org|pythonhoste[d]\.org|npmj[s]\.org",
      "a package host"),
 ]

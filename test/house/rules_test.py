@@ -90,7 +90,7 @@ class RulesTest(unittest.TestCase):
 
     def test_words_that_must_not_be_left_behind(self):
         for text in ("// TO" "DO: later", "// FIX" "ME", "#if" " 0", "see /wor" "k/notes", "/roo" "t/.cache",
-                     "https://de" "b.debian.org"):
+                     "https://de" "b.debian.org", 'fill="hs' 'l(215,70%,45%)"'):
             self.expect("words", {"runtime/Tensor.cpp": "\n" + text + "\n"}, "runtime/Tensor.cpp:2")
         self.expect("words", {"runtime/Tensor.cpp": "// bytes / work / group; #if KILN\n/// the root/home\n"})
 
