@@ -200,7 +200,7 @@ static std::string shortened(const std::string &name) {
 static std::string drawn(const Panel &panel, const std::vector<CurvePoint> &training,
                          const std::vector<CurvePoint> &validation, size_t index) {
   const std::string colour = colourOf(index);
-  std::string text = "<polyline fill=\"none\" stroke=\"" + colour + "\"" + dashesOf(index) + " points=\"";
+  std::string text = fmt::format(R"(<polyline fill="none" stroke="{}"{} points=")", colour, dashesOf(index));
   for (const CurvePoint &p : training)
     text += panel.placeOf(p) + " ";
   text += "\"/>\n";
