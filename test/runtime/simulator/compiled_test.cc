@@ -89,4 +89,53 @@ TEST(CompiledTest, Prints) {
   }
 }
 
+// Atomics on vectors of f32 and of narrow floats, and on single narrow floats.
+TEST(CompiledTest, AtomicsOnVectors) {
+  Machine machine(compiled("vectors"));
+  std::vector<float> start(4 * 36, 0.25f);
+  const float *four = machine.buffer(start);
+  const float *two = machine.buffer(std::vector<float>(4));
+  const uint32_t *halves = machine.buffer(std::vector<uint32_t>(8));
+  const uint32_t *brains = machine.buffer(std::vector<uint32_t>{0x40803f80, 0x7fc00000}); // 4, 1; NaN, 0
+  const uint16_t *half = machine.buffer(std::vector<uint16_t>(1)), *brain = machine.buffer(std::vector<uint16_t>(1));
+  const float *old = machine.buffer(std::vector<float>(4 * 32));
+  machine.run(
+      "vectors", {1, 1, 1}, {32, 1, 1},
+      {address(four), address(two), address(halves), address(brains), address(half), address(brain), address(old)});
+  expectNothingFound(machine);
+  std::vector<float> want = start, wantTwo(4);
+  for (size_t t = 0; t < 32; ++t) {
+    const auto x = static_cast<float>(t % 8 + 1);
+    const float shared[] = {x, 2 * x, 3 * x, 0.5f}, own[] = {x, -x, 1, 2};
+    for (size_t i = 0; i < 4; ++i) {
+      want[4 * (t % 4) + i] += shared[i];
+      want[4 * (4 + t) + i] += own[i];
+      EXPECT_EQ(old[4 * t + i], 0.25f);
+    }
+    wantTwo[2 * (t % 2)] += x;
+    wantTwo[2 * (t % 2) + 1] -= x;
+  }
+  EXPECT_EQ(std::vector<float>(four, four + want.size()), want);
+  EXPECT_EQ(std::vector<float>(two, two + 4), wantTwo);
+  for (size_t i = 0; i < 8; ++i) // 16 times 1 and 2, or 1 and 1
+    EXPECT_EQ(halves[i], i % 4 < 2 ? 0x50004c00u : 0x4c004c00u) << i;
+  EXPECT_EQ(brains[0], 0x4080401fu); // the largest of 1 and 2 … 2 + 31/64; 4 stays
+  EXPECT_EQ(brains[1], 0x40003f80u); // of a number and NaN, the number
+  EXPECT_EQ(*half, 0x5000);          // 32
+  EXPECT_EQ(*brain, 0x4200);
+}
+
+// What Triton makes of a sum of rows: vectors of four.
+TEST(CompiledTest, AddsRows) {
+  Machine machine(compiled("add_rows"));
+  std::vector<float> x(3 * 512);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<float>(i * 7 % 23);
+  const float *out = machine.buffer(std::vector<float>(512));
+  machine.run("add_rows", {3, 1, 1}, {128, 1, 1}, {address(machine.buffer(x)), address(out), 0, 0, 0});
+  expectNothingFound(machine);
+  for (size_t i = 0; i < 512; ++i)
+    EXPECT_EQ(out[i], x[i] + x[512 + i] + x[1024 + i]) << i;
+}
+
 } // namespace kiln::simulator::test
