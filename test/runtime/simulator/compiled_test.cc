@@ -17,6 +17,17 @@ static std::string compiled(const std::string &name) {
   return readText(std::string(KILN_COMPILED_FOLDER "/") + name + ".ptx");
 }
 
+/// Numbers that follow from a seed, some of them small or at an end.
+static std::vector<uint32_t> someWords(size_t count, uint64_t seed) {
+  std::vector<uint32_t> words(count);
+  for (size_t i = 0; i < count; ++i) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    const auto word = static_cast<uint32_t>(seed >> 32);
+    words[i] = i % 5 == 1 ? word % 64 : i % 7 == 2 ? words32[i % words32.size()] : word;
+  }
+  return words;
+}
+
 static void expectNothingFound(const Machine &machine) { EXPECT_EQ(machine.found(), std::vector<std::string>{}); }
 
 // Virtual functions, a constant table of functions, and recursion, all with other functions in other lanes.
@@ -136,6 +147,90 @@ TEST(CompiledTest, AddsRows) {
   expectNothingFound(machine);
   for (size_t i = 0; i < 512; ++i)
     EXPECT_EQ(out[i], x[i] + x[512 + i] + x[1024 + i]) << i;
+}
+
+// --- Bits ----------------------------------------------------------------------------------------------------------
+
+/// fns by its definition: the n-th one of a mask from `base` on.
+static uint32_t nth(uint32_t mask, int base, int n) {
+  if (n == 0)
+    return mask >> base & 1 ? static_cast<uint32_t>(base) : ~0u;
+  for (int left = std::abs(n) - 1; base >= 0 && base < 32; base += n > 0 ? 1 : -1)
+    if (mask >> base & 1 && left-- == 0)
+      return static_cast<uint32_t>(base);
+  return ~0u;
+}
+
+// bmsk, fns, mul24, szext, cvt.pack and %envreg.
+TEST(CompiledTest, Bits) {
+  Machine machine(compiled("bits"));
+  const std::vector<uint32_t> a = someWords(128, 1), b = someWords(128, 2);
+  const uint32_t *out = machine.buffer(std::vector<uint32_t>(8 * 128));
+  machine.run("bits", {1, 1, 1}, {128, 1, 1}, {address(machine.buffer(a)), address(machine.buffer(b)), address(out)});
+  expectNothingFound(machine);
+  for (size_t t = 0; t < 128; ++t) {
+    const uint32_t x = a[t], y = b[t], from = x % 32, kept = y % 40;
+    const auto ones = [](uint32_t count) { return (uint64_t{1} << std::min(count, 32u)) - 1; };
+    const auto low24 = [](uint32_t word) { return static_cast<int32_t>(word << 8) >> 8; };
+    const auto clamped = [](uint32_t word) {
+      return static_cast<uint32_t>(std::clamp(static_cast<int32_t>(word), -128, 127)) & 0xff;
+    };
+    const uint32_t extended = kept == 0 ? 0
+                              : kept >= 32
+                                  ? x
+                                  : static_cast<uint32_t>(static_cast<int32_t>(x << (32 - kept)) >> (32 - kept));
+    const std::vector<uint32_t> want = {static_cast<uint32_t>(ones(y % (33 - from)) << from),
+                                        nth(x, static_cast<int>(y % 32), static_cast<int>(x % 7) - 3),
+                                        (x & 0xffffff) * (y & 0xffffff),
+                                        static_cast<uint32_t>(low24(x)) * static_cast<uint32_t>(low24(y)),
+                                        extended,
+                                        (x ^ y) << 16 | clamped(x) << 8 | clamped(y),
+                                        static_cast<uint32_t>(ones(y % 32) << from),
+                                        0};
+    EXPECT_EQ(std::vector<uint32_t>(out + 8 * t, out + 8 * t + 8), want) << t << fmt::format(": {:#x} {:#x}", x, y);
+  }
+}
+
+// --- Floats --------------------------------------------------------------------------------------------------------
+
+// Two f32 at once, in several roundings, on numbers whose products double holds; and extrema of three.
+TEST(CompiledTest, PairsOfFloats) {
+  Machine machine(compiled("pairs"));
+  std::vector<float> a(128), b(128);
+  const std::vector<uint32_t> words = someWords(256, 6);
+  for (size_t i = 0; i < 128; ++i) {
+    a[i] = static_cast<float>(static_cast<int32_t>(words[2 * i]) >> 12) / 1024;
+    b[i] = static_cast<float>(static_cast<int32_t>(words[2 * i + 1]) >> 12) / 512;
+  }
+  a[6] = b[9] = std::numeric_limits<float>::quiet_NaN();
+  a[12] = a[13] = b[12] = 1e-40f;
+  const float *out = machine.buffer(std::vector<float>(512)), *least = machine.buffer(std::vector<float>(192));
+  machine.run("pairs", {1, 1, 1}, {64, 1, 1},
+              {address(machine.buffer(a)), address(machine.buffer(b)), address(out), address(least)});
+  expectNothingFound(machine);
+  const auto same = [](float got, float want) { return got == want || (std::isnan(got) && std::isnan(want)); };
+  const auto towards = [](double exact, double end) {
+    const auto near = static_cast<float>(exact);
+    const bool isBeyond = end < exact ? near > exact : near < exact;
+    return isBeyond ? std::nextafter(near, static_cast<float>(end)) : near;
+  };
+  for (size_t i = 0; i < 128; ++i) {
+    if (i / 2 == 6) // smaller than double's products
+      continue;
+    const double x = a[i], y = b[i];
+    const float *const got = out + i / 2 * 8 + i % 2;
+    EXPECT_PRED2(same, got[0], static_cast<float>(x + y));
+    EXPECT_PRED2(same, got[2], towards(x * y, 0));
+    EXPECT_PRED2(same, got[4], static_cast<float>(x * y + x));
+    EXPECT_PRED2(same, got[6], towards(x * x + y, -HUGE_VAL));
+  }
+  for (size_t t = 0; t < 64; ++t) {
+    const float x = a[2 * t], y = b[2 * t], z = a[2 * t + 1];
+    const bool isNaN = std::isnan(x) || std::isnan(y) || std::isnan(z);
+    EXPECT_PRED2(same, least[3 * t], std::fmin(std::fmin(x, y), z));
+    EXPECT_PRED2(same, least[3 * t + 1], isNaN ? NAN : std::fmax(std::fmax(x, y), z));
+    EXPECT_PRED2(same, least[3 * t + 2], t == 6 ? 0 : std::fmax(std::fmax(std::fabs(x), std::fabs(y)), std::fabs(z)));
+  }
 }
 
 } // namespace kiln::simulator::test
