@@ -30,6 +30,7 @@ static const InstructionTable &onLanes() {
     addCompare(all);
     addConvert(all);
     addMoves(all);
+    addVideo(all);
     return all;
   }();
   return table;

@@ -97,6 +97,7 @@ void addLogic(InstructionTable &table);
 void addCompare(InstructionTable &table);
 void addConvert(InstructionTable &table);
 void addMoves(InstructionTable &table);
+void addVideo(InstructionTable &table);
 void addControl(InstructionTable &table);
 void addCalls(InstructionTable &table);
 void addAccess(InstructionTable &table);
