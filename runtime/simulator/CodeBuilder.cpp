@@ -46,6 +46,7 @@ static const InstructionTable &instructions() {
     addExchange(all);
     addBarriers(all);
     addMatrix(all);
+    addMma(all);
     addAsyncCopies(all);
     addWmma(all);
     addMbarriers(all);

@@ -98,6 +98,7 @@ void addCompare(InstructionTable &table);
 void addConvert(InstructionTable &table);
 void addMoves(InstructionTable &table);
 void addVideo(InstructionTable &table);
+void addMma(InstructionTable &table);
 void addControl(InstructionTable &table);
 void addCalls(InstructionTable &table);
 void addAccess(InstructionTable &table);

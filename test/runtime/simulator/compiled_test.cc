@@ -299,4 +299,36 @@ TEST(CompiledTest, PairsOfFloats) {
   }
 }
 
+// Products of 8-bit floats, of numbers of four bits and of one, and of doubles.
+TEST(CompiledTest, Products) {
+  Machine machine(compiled("products"));
+  std::vector<int8_t> a(16 * 256), b(8 * 256);
+  for (size_t i = 0; i < a.size(); ++i)
+    a[i] = static_cast<int8_t>(static_cast<int>(i * 7 % 15) - 7);
+  for (size_t i = 0; i < b.size(); ++i)
+    b[i] = static_cast<int8_t>(i * 5 % 7);
+  const float *eighths = machine.buffer(std::vector<float>(128));
+  const int32_t *nibbles = machine.buffer(std::vector<int32_t>(128)), *bits = machine.buffer(std::vector<int32_t>(128));
+  const double *doubles = machine.buffer(std::vector<double>(128));
+  machine.run("products", {1, 1, 1}, {32, 1, 1},
+              {address(machine.buffer(a)), address(machine.buffer(b)), address(eighths), address(nibbles),
+               address(bits), address(doubles)});
+  expectNothingFound(machine);
+  for (size_t m = 0; m < 16; ++m)
+    for (size_t n = 0; n < 8; ++n) {
+      const auto c = static_cast<int32_t>(1 + n % 2 + 2 * (m / 8)); // what the kernel begins with
+      const auto product = [&](size_t K, int mask) {
+        int32_t sum = c;
+        for (size_t k = 0; k < K; ++k)
+          sum += mask ? a[m * K + k] & b[n * K + k] & mask : a[m * K + k] * b[n * K + k];
+        return sum;
+      };
+      const size_t at = 8 * m + n;
+      EXPECT_EQ(eighths[at], static_cast<float>(product(32, 0))) << m << " " << n;
+      EXPECT_EQ(nibbles[at], product(64, 0)) << m << " " << n;
+      EXPECT_EQ(bits[at], product(256, 1)) << m << " " << n;
+      EXPECT_EQ(doubles[at], c + (product(8, 0) - c) / 8.0) << m << " " << n;
+    }
+}
+
 } // namespace kiln::simulator::test
