@@ -5,6 +5,7 @@
 #include "dialect/dsl/Types.h"
 #include "runtime/simulator/Access.h"
 #include "runtime/simulator/Calls.h"
+#include "runtime/simulator/LeftOut.h"
 #include "runtime/simulator/Printf.h"
 #include "runtime/simulator/Wgmma.h"
 #include "runtime/simulator/ptx/Flow.h"
@@ -56,6 +57,14 @@ static const InstructionTable &instructions() {
     return all;
   }();
   return table;
+}
+
+std::vector<std::string_view> knownOpcodes() {
+  std::vector<std::string_view> names;
+  for (const auto &[name, decode] : instructions())
+    names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 // --- Storage -------------------------------------------------------------------------------------------------------
@@ -347,7 +356,7 @@ int CodeBuilder::codeOf(int wanted) const { return program.codeOfFunction[static
 void CodeBuilder::decode(const ptx::Instruction &instruction) {
   const auto found = instructions().find(instruction.opcode);
   Decoder decoder(*this, instruction);
-  if (found == instructions().end())
+  if (found == instructions().end() || isLeftOut(instruction.opcode, function.modifiersOf(instruction)))
     decoder.unsupported();
   found->second(decoder);
   decoder.finish();

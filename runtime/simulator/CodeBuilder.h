@@ -35,6 +35,9 @@ private:
 std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> module, const std::string &name,
                                             Memory &memory, const std::string &names = {});
 
+/// The opcodes that are known, by name: what stands before the first dot.
+std::vector<std::string_view> knownOpcodes();
+
 /// Where the .local and .param variables of a function lie in a lane's memory.
 struct LocalLayout {
   std::vector<int64_t> offsets; // −1: it lies elsewhere
