@@ -182,12 +182,17 @@ private:
       functions.push_back(function);
   }
   void addHeldBy(const ptx::Variable &variable) {
-    for (const ptx::Initialiser &value : variable.values) {
-      if (value.function >= 0)
-        add(value.function);
-      if (value.variable >= 0 && !variables[static_cast<size_t>(value.variable)]) {
-        variables[static_cast<size_t>(value.variable)] = true;
-        addHeldBy(global(value.variable));
+    std::vector<const ptx::Variable *> pending = {&variable};
+    while (!pending.empty()) {
+      const ptx::Variable &holder = *pending.back();
+      pending.pop_back();
+      for (const ptx::Initialiser &value : holder.values) {
+        if (value.function >= 0)
+          add(value.function);
+        if (value.variable >= 0 && !variables[static_cast<size_t>(value.variable)]) {
+          variables[static_cast<size_t>(value.variable)] = true;
+          pending.push_back(&global(value.variable));
+        }
       }
     }
   }
