@@ -22,7 +22,6 @@
 
 namespace kiln::simulator {
 
-using ptx::Operand;
 using ptx::Type;
 
 /// Columns of A that are numbers of their own; single bits stay together in their words.
@@ -167,7 +166,7 @@ template <Type type, Element element> static void runFloats(Warp &warp, const St
     return multiplyFloats<float, uint32_t>(
         warp, step, p, [](Element, uint32_t word, int index) { return numberIn(element, word, index); });
   std::array<uint32_t *, 14> words; // of A, B, C and D
-  const auto operands = static_cast<size_t>(p.wordsOfA() + p.wordsOfB());
+  const size_t operands = static_cast<size_t>(p.wordsOfA()) + static_cast<size_t>(p.wordsOfB());
   for (size_t i = 0; i < operands + 8; ++i)
     words[i] = warp.reg<uint32_t>(warp.list(step)[i]);
   uint32_t *const *const c = words.data() + operands;

@@ -47,7 +47,7 @@ static const std::string back = "\nld.param.b32 %r0, [y];";
 // Lanes call functions of their own, by a prototype or an array of functions, and go on together.
 TEST(IndirectCallTest, LanesGoApartAndMeet) {
   for (const std::string form : {"form", "table"}) {
-    const auto [got, found] = calling(".global .u64 table[2] = {twice, generic(next)};\n",
+    const auto [got, found] = calling(".global .u64 table[2] = {twice, next};\n",
                                       odd + "call (y), %d3, (x), " + form + ";" + back +
                                           "\nactivemask.b32 %r2;\nsetp.ne.u32 %q, %r2, -1;\n@%q mov.u32 %r0, 0;");
     EXPECT_EQ(found, std::vector<std::string>{}) << form;
@@ -94,6 +94,16 @@ TEST(IndirectCallTest, WrongTargetsAreFound) {
     for (uint32_t t = 0; t < 32; ++t)
       EXPECT_EQ(got[t], t == 3 ? 77 : t + 1) << t;
   }
+}
+
+// A recursion by address ends, and is found where it goes too deep.
+TEST(IndirectCallTest, RecursionIsBounded) {
+  Machine machine(module(".func f();\n.global .u64 table[1] = {f};\n.func f() {\n.reg .b64 %d;\nmov.u64 %d, table;\n"
+                         "ld.global.u64 %d, [%d];\ncall %d, table;\nret;\n}\n"
+                         ".visible .entry k() { call f; ret; }\n"));
+  machine.run("k", {1, 1, 1}, {32, 1, 1}, {});
+  ASSERT_EQ(machine.found().size(), 1u);
+  EXPECT_NE(machine.found()[0].find("bounds: calls lie within each other too deep"), std::string::npos);
 }
 
 // What a call cannot be decoded without.
