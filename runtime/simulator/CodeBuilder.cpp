@@ -7,6 +7,7 @@
 #include "runtime/simulator/Calls.h"
 #include "runtime/simulator/LeftOut.h"
 #include "runtime/simulator/Printf.h"
+#include "runtime/simulator/Reach.h"
 #include "runtime/simulator/Wgmma.h"
 #include "runtime/simulator/ptx/Flow.h"
 
@@ -152,57 +153,6 @@ static void layOutParameters(Program &program, const ptx::Function &kernel) {
   }
 }
 
-namespace {
-/// Functions of a module that a kernel can reach: those that it names, or that the variables which it names hold, and
-/// what these name.
-class Reached {
-public:
-  explicit Reached(const ptx::Module &module) : module(module), variables(module.variables.size(), false) {}
-
-  std::vector<int> from(int entry) {
-    add(entry);
-    for (size_t i = 0; i < functions.size(); ++i) {
-      const ptx::Function &function = module.functions[static_cast<size_t>(functions[i])];
-      for (const Operand &operand : function.pool)
-        if (operand.kind == Operand::Kind::function)
-          add(operand.index);
-        else if (operand.kind == Operand::Kind::variable || operand.base == Operand::Kind::variable)
-          addHeldBy(operand.isLocal ? function.variables[static_cast<size_t>(operand.index)] : global(operand.index));
-      for (const std::vector<int> &targets : function.callTargets)
-        for (const int target : targets)
-          add(target);
-    }
-    return functions;
-  }
-
-private:
-  const ptx::Variable &global(int index) const { return module.variables[static_cast<size_t>(index)]; }
-  void add(int function) {
-    if (std::find(functions.begin(), functions.end(), function) == functions.end())
-      functions.push_back(function);
-  }
-  void addHeldBy(const ptx::Variable &variable) {
-    std::vector<const ptx::Variable *> pending = {&variable};
-    while (!pending.empty()) {
-      const ptx::Variable &holder = *pending.back();
-      pending.pop_back();
-      for (const ptx::Initialiser &value : holder.values) {
-        if (value.function >= 0)
-          add(value.function);
-        if (value.variable >= 0 && !variables[static_cast<size_t>(value.variable)]) {
-          variables[static_cast<size_t>(value.variable)] = true;
-          pending.push_back(&global(value.variable));
-        }
-      }
-    }
-  }
-
-  const ptx::Module &module;
-  std::vector<int> functions;
-  std::vector<bool> variables; // that were visited by way of another one
-};
-} // namespace
-
 /// A function's code. Where a register may be read before it is written, it is decoded again with steps that look.
 static Code decodeFunction(const ptx::Module &module, int function, Program &program, Storage &storage) {
   const ptx::Function &text = module.functions[static_cast<size_t>(function)];
@@ -238,7 +188,7 @@ std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> m
                     "{}x{}x{}",
                     kernel.place.line, kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]));
   program->maxRegisters = kernel.maxRegisters;
-  const std::vector<int> reached = Reached(*module).from(entry);
+  const std::vector<int> reached = reachableFrom(*module, entry);
   program->codeOfFunction.assign(module->functions.size(), -1);
   for (size_t i = 0; i < reached.size(); ++i)
     program->codeOfFunction[static_cast<size_t>(reached[i])] = static_cast<int>(i);
