@@ -4,6 +4,10 @@
 
 #include "dialect/dsl/Types.h"
 #include "runtime/simulator/Access.h"
+#include "runtime/simulator/Calls.h"
+#include "runtime/simulator/LeftOut.h"
+#include "runtime/simulator/Printf.h"
+#include "runtime/simulator/Reach.h"
 #include "runtime/simulator/Wgmma.h"
 #include "runtime/simulator/ptx/Flow.h"
 
@@ -28,6 +32,7 @@ static const InstructionTable &onLanes() {
     addCompare(all);
     addConvert(all);
     addMoves(all);
+    addVideo(all);
     return all;
   }();
   return table;
@@ -37,11 +42,13 @@ static const InstructionTable &instructions() {
   static const InstructionTable table = [] {
     InstructionTable all = onLanes();
     addControl(all);
+    addCalls(all);
     addAccess(all);
     addAtomics(all);
     addExchange(all);
     addBarriers(all);
     addMatrix(all);
+    addMma(all);
     addAsyncCopies(all);
     addWmma(all);
     addMbarriers(all);
@@ -51,6 +58,14 @@ static const InstructionTable &instructions() {
     return all;
   }();
   return table;
+}
+
+std::vector<std::string_view> knownOpcodes() {
+  std::vector<std::string_view> names;
+  for (const auto &[name, decode] : instructions())
+    names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 // --- Storage -------------------------------------------------------------------------------------------------------
@@ -64,6 +79,8 @@ void Storage::initialise(char *to, const ptx::Variable &variable) {
     uint64_t bits = value.bits;
     if (value.variable >= 0)
       bits += static_cast<uint64_t>(addressOf(-1, value.variable));
+    if (value.function >= 0)
+      bits = functionAddress(value.function);
     if (at + bytes > variable.bytes())
       throw Error(fmt::format("PTX line {}: expected at most {} values for variable '{}', but got {}", variable.line,
                               variable.count, variable.name, variable.values.size()));
@@ -136,25 +153,13 @@ static void layOutParameters(Program &program, const ptx::Function &kernel) {
   }
 }
 
-/// The kernel and every function that it names, or that those name.
-static std::vector<int> reachableFrom(const ptx::Module &module, int entry) {
-  std::vector<int> reached = {entry};
-  for (size_t i = 0; i < reached.size(); ++i)
-    for (const Operand &operand : module.functions[static_cast<size_t>(reached[i])].pool)
-      if (operand.kind == Operand::Kind::function &&
-          std::find(reached.begin(), reached.end(), operand.index) == reached.end())
-        reached.push_back(operand.index);
-  return reached;
-}
-
 /// A function's code. Where a register may be read before it is written, it is decoded again with steps that look.
-static Code decodeFunction(const ptx::Module &module, int function, Program &program, Storage &storage,
-                           const std::vector<int> &reached) {
+static Code decodeFunction(const ptx::Module &module, int function, Program &program, Storage &storage) {
   const ptx::Function &text = module.functions[static_cast<size_t>(function)];
-  CodeBuilder builder(module, function, program, storage, reached);
+  CodeBuilder builder(module, function, program, storage);
   Code code = builder.build();
   if (const std::vector<ptx::Use> unsure = ptx::unsureReads(text, builder.uses); !unsure.empty())
-    code = CodeBuilder(module, function, program, storage, reached).build(unsure);
+    code = CodeBuilder(module, function, program, storage).build(unsure);
   if (text.hasBody)
     markCopies(text, builder.uses, code);
   return code;
@@ -184,12 +189,15 @@ std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> m
                     kernel.place.line, kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]));
   program->maxRegisters = kernel.maxRegisters;
   const std::vector<int> reached = reachableFrom(*module, entry);
+  program->codeOfFunction.assign(module->functions.size(), -1);
+  for (size_t i = 0; i < reached.size(); ++i)
+    program->codeOfFunction[static_cast<size_t>(reached[i])] = static_cast<int>(i);
   Storage storage(*module, memory, reached);
   program->sharedBytes = storage.sharedBytes();
   program->sharedNames.read(*module->text, name, "PTX line");
   program->sharedNames.read(names, name, "line");
   for (const int function : reached)
-    program->codes.push_back(decodeFunction(*module, function, *program, storage, reached));
+    program->codes.push_back(decodeFunction(*module, function, *program, storage));
   program->variables = storage.allocated();
   return program;
 }
@@ -216,10 +224,9 @@ LocalLayout layOutLocals(const ptx::Function &function) {
   return layout;
 }
 
-CodeBuilder::CodeBuilder(const ptx::Module &module, int functionIndex, Program &program, Storage &storage,
-                         const std::vector<int> &reached)
+CodeBuilder::CodeBuilder(const ptx::Module &module, int functionIndex, Program &program, Storage &storage)
     : module(module), function(module.functions[static_cast<size_t>(functionIndex)]), functionIndex(functionIndex),
-      program(program), storage(storage), reached(reached), registers(function.registers.size(), Step::none),
+      program(program), storage(storage), registers(function.registers.size(), Step::none),
       locals(layOutLocals(function)) {
   code.localBytes = locals.bytes;
 }
@@ -286,14 +293,25 @@ uint32_t CodeBuilder::localOffset(int variable) const {
   return offset < 0 ? Step::none : static_cast<uint32_t>(offset);
 }
 
-int CodeBuilder::codeOf(int wanted) const {
-  return static_cast<int>(std::find(reached.begin(), reached.end(), wanted) - reached.begin());
+uint32_t CodeBuilder::stackSlot() {
+  if (stack == Step::none) {
+    stack = extend(code, 8);
+    code.frameAddresses.push_back({locals.bytes, stack, true});
+  }
+  return stack;
 }
+
+bool CodeBuilder::takesFromStack() const {
+  return std::any_of(function.instructions.begin(), function.instructions.end(),
+                     [](const ptx::Instruction &instruction) { return instruction.opcode == "alloca"; });
+}
+
+int CodeBuilder::codeOf(int wanted) const { return program.codeOfFunction[static_cast<size_t>(wanted)]; }
 
 void CodeBuilder::decode(const ptx::Instruction &instruction) {
   const auto found = instructions().find(instruction.opcode);
   Decoder decoder(*this, instruction);
-  if (found == instructions().end())
+  if (found == instructions().end() || isLeftOut(instruction.opcode, function.modifiersOf(instruction)))
     decoder.unsupported();
   found->second(decoder);
   decoder.finish();
@@ -412,16 +430,31 @@ void CodeBuilder::emitNoting(size_t firstUse) {
   }
 }
 
-Code CodeBuilder::build(const std::vector<ptx::Use> &unsure) {
-  code.name = function.name;
-  if (!function.hasBody) { // a function of the system's, such as __assertfail: it matters only when it is called
+/// A function of the system's, such as __assertfail: what it does matters only when it is called.
+void CodeBuilder::buildSystemFunction() {
+  if (function.name == "vprintf" && function.results.size() == 1 && function.parameters.size() == 2) {
+    Step step{.run = printFormatted};
+    const int variables[] = {function.results[0], function.parameters[0], function.parameters[1]};
+    std::transform(std::begin(variables), std::end(variables), step.slots.begin(),
+                   [&](int variable) { return localOffset(variable); });
+    code.steps.push_back(step);
+    code.steps.push_back({.run = [](Warp &warp, const Step &) { warp.returnLanes(); }});
+  } else {
     code.steps.push_back({.run = [](Warp &warp, const Step &step) {
       warp.report(
           Check::trap, step, std::countr_zero(warp.exec),
           fmt::format("calls '{}', which has no body", warp.program.codes[static_cast<size_t>(warp.path.code)].name));
       warp.exitLanes();
     }});
-    code.places.push_back(function.place);
+  }
+  code.places.assign(code.steps.size(), function.place);
+}
+
+Code CodeBuilder::build(const std::vector<ptx::Use> &unsure) {
+  code.name = function.name;
+  code.signature = signatureOf(function);
+  if (!function.hasBody) {
+    buildSystemFunction();
     return std::move(code);
   }
   const std::vector<int> meetings = ptx::meetingPoints(function);
@@ -484,6 +517,13 @@ Code CodeBuilder::build(const std::vector<ptx::Use> &unsure) {
   markPlain();
   placeImage();
   return std::move(code);
+}
+
+int Program::codeAt(uint64_t address) const {
+  const uint64_t number = (address & ~windowMask) >> 4;
+  const bool isFunction =
+      (address & windowMask) == functionWindow && (address & 15) == 0 && number < codeOfFunction.size();
+  return isFunction ? codeOfFunction[number] : -1;
 }
 
 ptx::Place Program::placeOf(int line) const {

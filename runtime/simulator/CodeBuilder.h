@@ -35,6 +35,9 @@ private:
 std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> module, const std::string &name,
                                             Memory &memory, const std::string &names = {});
 
+/// The opcodes that are known, by name: what stands before the first dot.
+std::vector<std::string_view> knownOpcodes();
+
 /// Where the .local and .param variables of a function lie in a lane's memory.
 struct LocalLayout {
   std::vector<int64_t> offsets; // −1: it lies elsewhere
@@ -44,9 +47,8 @@ LocalLayout layOutLocals(const ptx::Function &function);
 
 class CodeBuilder {
 public:
-  /// `reached`: the functions of the module that the program has, by their index in it.
-  CodeBuilder(const ptx::Module &module, int functionIndex, Program &program, Storage &storage,
-              const std::vector<int> &reached);
+  /// The program knows already which functions of the module it has.
+  CodeBuilder(const ptx::Module &module, int functionIndex, Program &program, Storage &storage);
   /// Decodes the body. Where `unsure` says that an instruction reads a register which may not have been written, a step
   /// before it looks.
   Code build(const std::vector<ptx::Use> &unsure = {});
@@ -71,6 +73,10 @@ public:
   uint32_t scratchSlot(int bytes);
   /// The condition-code register: a carry a lane.
   uint32_t carrySlot();
+  /// Where the stack ends that alloca takes from: 8 bytes a lane, an address in local memory.
+  uint32_t stackSlot();
+  /// Whether the function has an alloca.
+  bool takesFromStack() const;
   /// Byte offset of a .local or .param variable in a lane's local memory; Step::none for a kernel's parameter.
   uint32_t localOffset(int variable) const;
   /// Index in the program of a function of the module.
@@ -78,6 +84,7 @@ public:
 
 private:
   void decode(const ptx::Instruction &instruction);
+  void buildSystemFunction();
   void watchRegisters();
   void markPlain();
   void placeImage();
@@ -88,12 +95,11 @@ private:
   std::map<int, uint32_t> writtenSlots; // of registers that are watched: the lanes that have written them
   int current = 0;                      // the instruction that is decoded
 
-  const std::vector<int> &reached;
   std::vector<uint32_t> registers;
   std::map<std::pair<uint64_t, int>, uint32_t> constants;
   std::map<std::pair<int, bool>, uint32_t> specials;
   std::map<std::pair<uint64_t, bool>, uint32_t> frameAddresses;
-  uint32_t carry = Step::none;
+  uint32_t carry = Step::none, stack = Step::none;
   LocalLayout locals;
 };
 

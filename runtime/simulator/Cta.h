@@ -13,6 +13,7 @@
 
 namespace kiln::simulator {
 
+class Console;
 class GlobalShadow;
 class Metrics;
 class Shadow;
@@ -35,6 +36,7 @@ struct Grid {
   GlobalShadow *globalShadow = nullptr; // null: no check needs it
   int errorTimes = 0;                   // of what approximate instructions may err
   bool counts = false;                  // whether metrics are wanted
+  Console *console = nullptr;           // of printf
 
   int threads() const { return block[0] * block[1] * block[2]; }
 };

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <deque>
 #include <exception>
 #include <fmt/format.h>
@@ -133,7 +134,7 @@ static void checkExtents(const Program &program, const Extents &grid, const Exte
 
 void launch(const Program &program, const Extents &grid, const Extents &block, uint32_t dynamicShared,
             const char *parameters, const Memory &memory, Findings &findings, const Schedule &schedule,
-            Metrics *metrics) {
+            Metrics *metrics, Console *console) {
   checkExtents(program, grid, block, dynamicShared);
   std::unique_ptr<GlobalShadow> shadow;
   if (schedule.checks.needShadow())
@@ -143,6 +144,8 @@ void launch(const Program &program, const Extents &grid, const Extents &block, u
            schedule.delivery, schedule.seed, tensorMaps, schedule.checks, shadow.get()};
   all.errorTimes = schedule.errorTimes;
   all.counts = metrics != nullptr;
+  Console standard([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
+  all.console = console ? console : &standard;
   Queue queue(all, schedule);
   const int64_t blocks = int64_t{grid[0]} * grid[1] * grid[2];
   const int64_t cores = schedule.threads > 0 ? schedule.threads : std::max(1u, std::thread::hardware_concurrency());

@@ -52,7 +52,15 @@ struct Code {
   std::vector<int> instructions;
   std::vector<uint32_t> lists;
   std::vector<std::vector<int>> targets; // of brx.idx
-  std::vector<char> image;               // the frame's first bytes: immediates
+  /// Bytes of each result and parameter, with the number of results before them.
+  std::vector<uint32_t> signature;
+  /// What an indirect call takes a function for, and the codes that it may be, any when there are none.
+  struct CallSite {
+    std::vector<uint32_t> signature;
+    std::vector<int> allowed;
+  };
+  std::vector<CallSite> callSites;
+  std::vector<char> image; // the frame's first bytes: immediates
   uint32_t frameBytes = 0;
   uint32_t localBytes = 0; // of each lane: .local and .param variables
   struct SpecialSlot {
@@ -97,6 +105,10 @@ struct PlacedVariable {
 struct Program {
   std::string name;
   std::vector<Code> codes; // the kernel first
+  /// By functions of the module: which of the codes it is; −1: the kernel does not reach it.
+  std::vector<int> codeOfFunction;
+  /// The code of the function at an address, −1 when there is none.
+  int codeAt(uint64_t address) const;
   std::vector<Parameter> parameters;
   uint32_t parameterBytes = 0;
   uint32_t sharedBytes = 0; // static; dynamic shared memory begins here, at a multiple of 1024 when there is any

@@ -326,8 +326,7 @@ void Warp::release(int index) {
                    .join = done.parent});
 }
 
-void Warp::call(const Step &, int target) {
-  const uint32_t calleeFrame = freeFrame();
+void Warp::call(const std::array<int, lanesOfWarp> &targets, uint32_t distance) {
   const int join = newJoin({.pc = path.pc,
                             .isCall = true,
                             .outstanding = exec,
@@ -341,12 +340,23 @@ void Warp::call(const Step &, int target) {
     other.mask = rest;
     paths.push_back(other);
   }
-  path.mask = exec;
-  path.join = join;
-  path.frame = calleeFrame;
-  path.local += code->localBytes;
-  path.pc = 0;
-  enterFrame(target);
+  const Path caller = path;
+  for (Mask left = exec; left;) {
+    const int target = targets[static_cast<size_t>(std::countr_zero(left))];
+    path = caller;
+    path.mask = 0;
+    for (int lane = 0; lane < lanesOfWarp; ++lane)
+      if (left >> lane & 1 && targets[static_cast<size_t>(lane)] == target)
+        path.mask |= Mask{1} << lane;
+    left &= ~path.mask;
+    path.join = join;
+    path.frame = freeFrame();
+    path.local += distance;
+    path.pc = 0;
+    enterFrame(target);
+    if (left)
+      paths.push_back(path);
+  }
 }
 
 /// Takes lanes off every join from `join` outwards.

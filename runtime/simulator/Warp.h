@@ -100,6 +100,7 @@ public:
   const Code::Watched &watched(const Step &step) const {
     return code->watched[static_cast<size_t>(&step - code->steps.data())];
   }
+  const Code::CallSite &callSite(const Step &step) const { return code->callSites[static_cast<size_t>(step.target)]; }
   template <class Word> Word *reg(uint32_t slot) { return reinterpret_cast<Word *>(frame + slot); }
   Mask &predicate(uint32_t slot) { return *reinterpret_cast<Mask *>(frame + slot); }
   const uint32_t *list(const Step &step) const { return code->lists.data() + step.list; }
@@ -119,10 +120,14 @@ public:
   /// Makes local memory so large that a function which is called has it up to `bytes` beyond the caller's; pointers
   /// into it change. Lanes whose calls lie too deep are reported, and leave.
   void makeRoomForCall(const Step &step, uint32_t bytes);
+  /// Makes local memory at least so large for each lane; pointers into it change.
+  void growLocal(uint32_t bytes);
 
   void branch(const Step &step);
   void branchIndexed(const Step &step);
-  void call(const Step &step, int target);
+  /// Each executing lane goes into the function of its own, whose local memory begins `distance` bytes behind the
+  /// caller's; all meet again when they have returned.
+  void call(const std::array<int, lanesOfWarp> &targets, uint32_t distance);
   void returnLanes();
   void exitLanes();
   void arriveAtJoin(const Step &step);
@@ -154,7 +159,6 @@ private:
   void leave(Mask lanes, int join);
   int newJoin(Join join);
   void enterFrame(int codeIndex);
-  void growLocal(uint32_t bytes);
   uint32_t freeFrame() const;
 
   const Code *code = nullptr;

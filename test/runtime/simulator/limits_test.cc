@@ -162,7 +162,7 @@ TEST(LimitsTest, SeedsAreRight) {
     EXPECT_EQ(machine.found(), std::vector<std::string>{}) << entry.path();
     ++count;
   }
-  EXPECT_EQ(count, 6);
+  EXPECT_EQ(count, 7);
 }
 
 } // namespace kiln::simulator::test
