@@ -43,8 +43,11 @@ template <class Word, class Next> static void updateLanes(Warp &warp, const Step
     if (pointers.valid >> lane & 1) {
       std::atomic_ref<Word> place(*reinterpret_cast<Word *>(pointers.at[lane]));
       old = place.load();
-      while (!place.compare_exchange_weak(old, next(old, lane)))
-        continue;
+      Word now = next(old, lane);
+      while (!place.compare_exchange_weak(old, now))
+        now = next(old, lane);
+      if (now != old)
+        warp.noteChange();
     }
     if (step.slots[1] != Step::none)
       warp.reg<WordOf<Word>>(step.slots[1])[lane] = old;
