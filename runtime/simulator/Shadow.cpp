@@ -87,23 +87,19 @@ Glance Shadow::glanceOf(int warp, AccessKind kind, uint16_t line) const {
 
 /// How the words of a row lie among the lanes from one on: 16 bytes of it, 8 of it and of the next, 4 of each of four;
 /// nothing when a row is not what they access.
-static std::optional<Spread> spreadOf(const Accesses &a, size_t lane) {
-  const auto follow = [&](size_t count) {
-    const Mask wanted = ((Mask{1} << count) - 1) << lane;
-    if (lane % count || (a.lanes & wanted) != wanted)
-      return false;
-    for (size_t i = 1; i < count; ++i)
-      if (a.pointers.at[lane + i] != a.pointers.at[lane] + i * a.bytes)
-        return false;
-    return true;
-  };
+static inline std::optional<Spread> spreadOf(const Accesses &a, size_t lane, uint32_t bytes) {
   if (reinterpret_cast<uint64_t>(a.pointers.at[lane]) % 16)
     return std::nullopt;
-  if (a.bytes == 16 || a.sizes)
-    return (a.sizes ? (*a.sizes)[lane] : a.bytes) == 16 ? std::optional(Spread::none) : std::nullopt;
-  if (a.bytes == 4 && follow(4))
-    return Spread::words;
-  return a.bytes == 8 && follow(2) ? std::optional(Spread::pairs) : std::nullopt;
+  if (bytes == 16)
+    return Spread::none;
+  const size_t count = bytes ? 16 / bytes : 0;
+  if (a.sizes || count < 2 || lane % count)
+    return std::nullopt;
+  const Mask wanted = ((Mask{1} << count) - 1) << lane;
+  bool follow = (a.lanes & wanted) == wanted;
+  for (size_t i = 1; i < count && follow; ++i)
+    follow = a.pointers.at[lane + i] == a.pointers.at[lane] + i * bytes;
+  return !follow ? std::nullopt : std::optional(count == 4 ? Spread::words : Spread::pairs);
 }
 
 /// Whether all lanes access a word each, one after the other from a row's begin on.
@@ -117,18 +113,16 @@ static bool isStretch(const Accesses &a) {
 }
 
 void Shadow::access(const Accesses &a) {
-  Visit visit{.accesses = &a, .warp = a.warp, .step = a.step};
-  visit.agent = a.warp.index;
-  visit.kind = a.kind;
-  const bool updates = a.kind == AccessKind::atomic || a.kind == AccessKind::mbarrier;
+  Visit visit{.accesses = &a, .warp = a.warp, .step = a.step, .agent = a.warp.index, .kind = a.kind};
   visit.reads = isRead(a.kind) || a.kind == AccessKind::atomic;
   visit.writes = !isRead(a.kind);
-  visit.strong = updates || a.kind == AccessKind::strongRead || a.kind == AccessKind::strongWrite;
+  visit.strong = a.kind == AccessKind::atomic || a.kind == AccessKind::mbarrier || a.kind == AccessKind::strongRead ||
+                 a.kind == AccessKind::strongWrite;
   visit.line = shortLine(a.warp.place(a.step).line);
   Glance glance = glanceOf(visit.agent, a.kind, visit.line);
   const uint32_t agent = readerOf(static_cast<uint32_t>(visit.agent)) & ~allOfThem;
-  HeldPage held;                                                      // neighbouring lanes mostly want the same
-  const auto rowsAt = [&](char *at) -> std::pair<Cells *, uint64_t> { // and the number of the byte
+  HeldPage held; // neighbouring lanes mostly want the same
+  const auto rowsAt = [&](char *at) -> std::pair<Cells *, uint64_t> {
     const bool inShared = isShared(at);
     if (!inShared)
       held.take(&pageOf(at));
@@ -144,29 +138,36 @@ void Shadow::access(const Accesses &a) {
   }
   for (Mask left = a.lanes; left; left &= left - 1) {
     const auto lane = static_cast<size_t>(std::countr_zero(left));
-    visit.lane = static_cast<int>(lane);
-    visit.self = agent | (glance.together ? allOfThem : static_cast<uint32_t>(lane));
-    visit.bytes = a.sizes ? (*a.sizes)[lane] : a.bytes;
+    const uint32_t self = agent | (glance.together ? allOfThem : static_cast<uint32_t>(lane)),
+                   bytes = a.sizes ? (*a.sizes)[lane] : a.bytes;
     char *const begin = a.pointers.at[lane];
-    visit.begin = begin;
-    if (visit.bytes % 4 || visit.strong ||
-        (!isShared(begin) && reinterpret_cast<uint64_t>(begin) % pageBytes + visit.bytes > pageBytes)) {
+    const auto closely = [&]() -> const Visit & {
+      visit.lane = static_cast<int>(lane);
+      visit.self = self;
+      visit.bytes = bytes;
+      visit.begin = begin;
+      return visit;
+    };
+    if (visit.strong || bytes % 4 ||
+        (!isShared(begin) && reinterpret_cast<uint64_t>(begin) % pageBytes + bytes > pageBytes)) {
       held.take(nullptr);
-      forCells(begin, visit.bytes,
-               [&](Cells &cells, Cell &cell, unsigned bytes, char *at) { this->visit(visit, cells, cell, bytes, at); });
+      const Visit &close = closely();
+      forCells(begin, bytes,
+               [&](Cells &cells, Cell &cell, unsigned part, char *at) { this->visit(close, cells, cell, part, at); });
       continue;
     }
     const auto [cells, byte] = rowsAt(begin);
-    if (const std::optional<Spread> spread = spreadOf(a, lane);
+    Row &row = cells->row(byte / 16);
+    if (const std::optional<Spread> spread = spreadOf(a, lane, bytes);
         spread && (!glance.together || *spread == Spread::none) &&
-        glance.row(*cells, cells->row(byte / 16), visit.self, visit.writes, *spread)) {
+        glance.row(*cells, row, self, visit.writes, *spread)) {
       left &= ~(*spread == Spread::words ? Mask{0xe} << lane : *spread == Spread::pairs ? Mask{2} << lane : 0);
       continue;
     }
-    for (uint32_t word = 0; word < visit.bytes / 4; ++word) {
+    for (uint32_t word = 0; word < bytes / 4; ++word) {
       Cell &cell = (*cells)[byte / 4 + word];
-      if (!(visit.writes ? glance.write(*cells, cell, visit.self) : glance.read(*cells, cell, visit.self)))
-        this->visit(visit, *cells, cell, Cell::valid, begin + size_t{4} * word);
+      if (!(visit.writes ? glance.write(*cells, cell, self) : glance.read(*cells, cell, self)))
+        this->visit(closely(), *cells, cell, Cell::valid, begin + size_t{4} * word);
     }
   }
 }
