@@ -81,7 +81,9 @@ static void emit2(Decoder &d, Type type, Handler handler) {
 
 // --- Carries -------------------------------------------------------------------------------------------------------
 
-/// d = a + b (+ carry), with the carry out when asked for. `detail`: bit 0 carry in, bit 1 carry out, bit 2 subtract.
+/// d = a + b (+ carry), with the carry out when asked for. `detail`: bit 0 carry in, bit 1 carry out, bit 2 subtract. A
+/// difference is a + ~b + 1, whose carry says that nothing was borrowed: so ptxas has it, and addc after sub.cc sees
+/// it.
 template <class T> static void addWithCarry(Warp &warp, const Step &step) {
   auto *result = warp.reg<WordOf<T>>(step.slots[0]);
   const auto *a = warp.reg<WordOf<T>>(step.slots[1]), *b = warp.reg<WordOf<T>>(step.slots[2]);
@@ -90,10 +92,9 @@ template <class T> static void addWithCarry(Warp &warp, const Step &step) {
     if (!(warp.exec >> lane & 1))
       continue;
     const bool subtract = step.detail & 4;
-    const unsigned in = step.detail & 1 ? carry >> lane & 1 : 0;
-    const auto left = static_cast<T>(a[lane]), right = static_cast<T>(b[lane]);
-    const unsigned __int128 sum = subtract ? static_cast<unsigned __int128>(left) - right - in
-                                           : static_cast<unsigned __int128>(left) + right + in;
+    const unsigned in = step.detail & 1 ? carry >> lane & 1 : subtract;
+    const auto left = static_cast<T>(a[lane]), right = static_cast<T>(subtract ? ~b[lane] : b[lane]);
+    const unsigned __int128 sum = static_cast<unsigned __int128>(left) + right + in;
     result[lane] = static_cast<T>(sum);
     if (step.detail & 2)
       carry = (carry & ~(Mask{1} << lane)) | static_cast<Mask>(sum >> (8 * sizeof(T)) & 1) << lane;

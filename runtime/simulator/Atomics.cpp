@@ -38,8 +38,11 @@ static void updateLanes(Warp &warp, const Step &step, std::span<const uint32_t> 
       if (words.valid >> lane & 1) {
         std::atomic_ref<Word> place(*reinterpret_cast<Word *>(words.at[lane]));
         old = place.load();
-        while (!place.compare_exchange_weak(old, next(old, lane, element)))
-          continue;
+        Word now = next(old, lane, element);
+        while (!place.compare_exchange_weak(old, now))
+          now = next(old, lane, element);
+        if (now != old)
+          warp.noteChange();
       }
       if (results[element] != Step::none)
         warp.reg<WordOf<Word>>(results[element])[lane] = old;

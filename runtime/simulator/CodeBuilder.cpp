@@ -8,6 +8,7 @@
 #include "runtime/simulator/LeftOut.h"
 #include "runtime/simulator/Printf.h"
 #include "runtime/simulator/Reach.h"
+#include "runtime/simulator/Targets.h"
 #include "runtime/simulator/Wgmma.h"
 #include "runtime/simulator/ptx/Flow.h"
 
@@ -111,11 +112,12 @@ Storage::Storage(const ptx::Module &module, Memory &memory, const std::vector<in
       }
       addresses[key] = shared = roundUp(shared, variable.align);
       shared += variable.bytes();
-      if (shared > mostSharedBytes)
+      if (shared > mostStaticSharedBytes)
         throw Error(
-            fmt::format("PTX line {}: expected at most {} bytes of shared memory, but got {} with variable '{}'",
-                        variable.line, mostSharedBytes, shared, variable.name));
+            fmt::format("PTX line {}: expected at most {} bytes of static shared memory, but got {} with variable '{}'",
+                        variable.line, mostStaticSharedBytes, shared, variable.name));
     }
+  staticShared = shared;
   if (!dynamic.empty())
     shared = roundUp(shared, 1024);
   for (const std::pair<int, int> &key : dynamic)
@@ -147,8 +149,8 @@ static void layOutParameters(Program &program, const ptx::Function &kernel) {
     if (end > mostParameterBytes)
       throw Error(fmt::format("PTX line {}: expected at most {} bytes of parameters, but got {} with '{}'",
                               variable.line, mostParameterBytes, end, variable.name));
-    program.parameters.push_back(
-        {std::string(variable.name), static_cast<uint32_t>(offset), static_cast<uint32_t>(variable.bytes())});
+    program.parameters.push_back({std::string(variable.name), static_cast<uint32_t>(offset),
+                                  static_cast<uint32_t>(variable.bytes()), variable.type});
     program.parameterBytes = static_cast<uint32_t>(end);
   }
 }
@@ -166,7 +168,8 @@ static Code decodeFunction(const ptx::Module &module, int function, Program &pro
 }
 
 std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> module, const std::string &name,
-                                            Memory &memory, const std::string &names) {
+                                            Memory &memory, const std::string &names, int64_t sharedBytesOfGpu) {
+  const int64_t sharedBytesOfTarget = checkTarget(*module);
   const int entry = module->find(name);
   if (entry < 0 || !module->functions[static_cast<size_t>(entry)].isEntry) {
     std::string names;
@@ -188,12 +191,14 @@ std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> m
                     "{}x{}x{}",
                     kernel.place.line, kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]));
   program->maxRegisters = kernel.maxRegisters;
+  program->mostShared = sharedBytesOfGpu ? sharedBytesOfGpu : sharedBytesOfTarget;
   const std::vector<int> reached = reachableFrom(*module, entry);
   program->codeOfFunction.assign(module->functions.size(), -1);
   for (size_t i = 0; i < reached.size(); ++i)
     program->codeOfFunction[static_cast<size_t>(reached[i])] = static_cast<int>(i);
   Storage storage(*module, memory, reached);
   program->sharedBytes = storage.sharedBytes();
+  program->staticShared = storage.staticSharedBytes();
   program->sharedNames.read(*module->text, name, "PTX line");
   program->sharedNames.read(names, name, "line");
   for (const int function : reached)
@@ -234,7 +239,7 @@ CodeBuilder::CodeBuilder(const ptx::Module &module, int functionIndex, Program &
 /// Takes `bytes` a lane at the frame's end.
 static uint32_t extend(Code &code, int bytes) {
   const uint32_t slot = code.frameBytes;
-  code.frameBytes += bytes ? static_cast<uint32_t>(bytes) * lanesOfWarp : 64;
+  code.frameBytes += bytes ? static_cast<uint32_t>(bytes) * lanesOfWarp : slotBytes;
   return slot;
 }
 
@@ -339,6 +344,38 @@ void CodeBuilder::watchRegisters() {
       continue;
     code.watched[i] = {std::exchange(code.steps[i].run, runWatched), touches[static_cast<size_t>(instruction)]};
   }
+}
+
+/// Whether an instruction may change what other warps can see, beyond what loads, stores and atomics say themselves.
+static bool mayChange(const ptx::Function &function, const ptx::Instruction &instruction) {
+  static const std::set<std::string_view> quiet = {
+      "activemask", "atom", "bra",   "brx",    "call", "elect",     "fence",     "ld",
+      "ldmatrix",   "ldu",  "match", "membar", "mma",  "movmatrix", "nanosleep", "red",
+      "redux",      "ret",  "shfl",  "st",     "vote", "prefetch",  "wmma"};
+  const auto modifiers = function.modifiersOf(instruction);
+  const auto has = [&](std::string_view name) {
+    return std::find(modifiers.begin(), modifiers.end(), name) != modifiers.end();
+  };
+  if (instruction.opcode == "mbarrier")
+    return !has("test_wait") && !has("try_wait") && !has("pending_count");
+  if (instruction.opcode == "bar" || instruction.opcode == "barrier")
+    return !has("warp");
+  return has("async") || (!quiet.contains(instruction.opcode) && !onLanes().contains(instruction.opcode));
+}
+
+/// Notes of the steps of an instruction, from `first` on, what the scheduler must know.
+void CodeBuilder::noteInstruction(const ptx::Instruction &instruction, size_t first) {
+  if (code.steps.size() == first)
+    return;
+  code.instructions.back() = current; // its last step stands for it
+  code.steps.back().counts = true;
+  const auto modifiers = function.modifiersOf(instruction);
+  const bool isAligned = (instruction.opcode == "bar" && code.steps[first].members == Step::none) ||
+                         std::find(modifiers.begin(), modifiers.end(), "aligned") != modifiers.end();
+  if (isAligned)
+    code.steps[first].members = Step::everyLane;
+  if (mayChange(function, instruction))
+    code.steps.back().changes = true;
 }
 
 /// Lets the steps that are plain run without looking at anything else between them.
@@ -483,8 +520,7 @@ Code CodeBuilder::build(const std::vector<ptx::Use> &unsure) {
       const size_t firstStep = code.steps.size();
       decode(function.instructions[i]);
       code.instructions.resize(code.steps.size(), -1);
-      if (code.steps.size() > firstStep)
-        code.instructions.back() = current; // its last step stands for it
+      noteInstruction(function.instructions[i], firstStep);
       if (!writtenSlots.empty())
         emitNoting(firstUse);
       std::stable_sort(uses.begin() + static_cast<std::ptrdiff_t>(firstUse), uses.end(),

@@ -17,6 +17,8 @@ public:
   /// at the first use.
   int64_t addressOf(int function, int variable);
   uint32_t sharedBytes() const { return static_cast<uint32_t>(shared); }
+  /// Of them, what static variables take.
+  uint32_t staticSharedBytes() const { return static_cast<uint32_t>(staticShared); }
   /// What was allocated for those that are not shared.
   const std::vector<PlacedVariable> &allocated() const { return variables; }
 
@@ -27,13 +29,15 @@ private:
   Memory &memory;
   std::map<std::pair<int, int>, int64_t> addresses;
   std::vector<PlacedVariable> variables;
-  int64_t shared = 0;
+  int64_t shared = 0, staticShared = 0;
 };
 
 /// Decodes the kernel called `name`; `names` says more of its shared memory than the text's own comments do
-/// (SharedNames.h). Throws Error with the PTX line for what is no kernel or not supported.
+/// (SharedNames.h); `sharedBytesOfGpu`: what a block may have on the GPU that it is for, 0: on the text's own target.
+/// Throws Error with the PTX line for what is no kernel or not supported.
 std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> module, const std::string &name,
-                                            Memory &memory, const std::string &names = {});
+                                            Memory &memory, const std::string &names = {},
+                                            int64_t sharedBytesOfGpu = 0);
 
 /// The opcodes that are known, by name: what stands before the first dot.
 std::vector<std::string_view> knownOpcodes();
@@ -86,6 +90,7 @@ private:
   void decode(const ptx::Instruction &instruction);
   void buildSystemFunction();
   void watchRegisters();
+  void noteInstruction(const ptx::Instruction &instruction, size_t first);
   void markPlain();
   void placeImage();
   void emitClearing();

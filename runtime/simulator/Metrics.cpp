@@ -15,6 +15,10 @@ void StepMetrics::add(const StepMetrics &other) {
   globalAccesses += other.globalAccesses;
   sectors += other.sectors;
   idealSectors += other.idealSectors;
+  localAccesses += other.localAccesses;
+  localSectors += other.localSectors;
+  bulkBytes += other.bulkBytes;
+  operandBytes += other.operandBytes;
 }
 
 /// Lanes of a pass.
@@ -87,6 +91,25 @@ void Metrics::addAccess(StepMetrics &step, bool isShared, const LaneAddresses &a
     step.sectors += sectorsOf(at, lanes, bytes);
     step.idealSectors += idealSectorsOf(at, lanes, bytes);
   }
+}
+
+void Metrics::addLocalAccess(StepMetrics &step, const char *begin, uint64_t stride, const LaneAddresses &at, Mask lanes,
+                             int bytes) {
+  if (!lanes)
+    return;
+  ++step.localAccesses;
+  std::array<uint64_t, 1024> sectors;
+  size_t count = 0;
+  for (uint64_t lane = 0; lane < lanesOfWarp; ++lane) {
+    if (!(lanes >> lane & 1))
+      continue;
+    const auto offset = static_cast<uint64_t>(at[lane] - begin) - lane * stride;
+    for (uint64_t word = offset / 4; word <= (offset + static_cast<uint64_t>(bytes) - 1) / 4; ++word)
+      sectors[count++] = word * 4 + lane / 8; // eight lanes' words
+  }
+  std::sort(sectors.begin(), sectors.begin() + static_cast<std::ptrdiff_t>(count));
+  step.localSectors +=
+      std::unique(sectors.begin(), sectors.begin() + static_cast<std::ptrdiff_t>(count)) - sectors.begin();
 }
 
 StepMetrics Metrics::total() const {

@@ -4,7 +4,10 @@
 // Shared memory has 32 banks of 4 bytes. Accesses of 4 bytes a lane or less go in one pass of 32 lanes, of 8 bytes in
 // two of 16, of 16 bytes (and the rows of ldmatrix and stmatrix) in passes of 8. A pass takes as many *wavefronts* as
 // the most distinct words that it wants of one bank. Global memory moves *sectors* of 32 bytes: those that the lanes
-// touch.
+// touch. Local memory does so, too: words at one offset in the memory of 32 lanes lie together.
+//
+// What asynchronous units move is counted in bytes, at the instruction that begins it: bulk copies and reductions, and
+// boxes of tensors, as they cross global memory; the operands that wgmma reads from shared memory, B once a warpgroup.
 
 #pragma once
 
@@ -21,6 +24,9 @@ struct StepMetrics {
   int64_t wavefronts = 0, idealWavefronts = 0;
   int64_t globalAccesses = 0;
   int64_t sectors = 0, idealSectors = 0;
+  int64_t localAccesses = 0, localSectors = 0;
+  int64_t bulkBytes = 0;    // copied between global and shared memory by asynchronous units
+  int64_t operandBytes = 0; // of shared memory that wgmma reads
 
   void add(const StepMetrics &other);
 };
@@ -43,6 +49,9 @@ public:
     return steps[static_cast<size_t>(code)][static_cast<size_t>(step)];
   }
   void addAccess(StepMetrics &step, bool isShared, const LaneAddresses &at, Mask lanes, int bytes);
+  /// Of local memory, which begins at `begin`, every lane's `stride` bytes behind the one before.
+  void addLocalAccess(StepMetrics &step, const char *begin, uint64_t stride, const LaneAddresses &at, Mask lanes,
+                      int bytes);
   StepMetrics total() const;
   /// Thread-safe.
   void add(const Metrics &other);

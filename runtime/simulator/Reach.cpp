@@ -2,6 +2,8 @@
 
 #include "runtime/simulator/Reach.h"
 
+#include "dialect/dsl/Types.h"
+
 #include <algorithm>
 
 namespace kiln::simulator {
@@ -18,6 +20,8 @@ public:
     add(entry);
     for (size_t i = 0; i < functions.size(); ++i) {
       const ptx::Function &function = module.functions[static_cast<size_t>(functions[i])];
+      if (!function.fault.empty())
+        throw Error(function.fault);
       for (const Operand &operand : function.pool)
         if (operand.kind == Operand::Kind::function)
           add(operand.index);

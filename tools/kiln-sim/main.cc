@@ -6,7 +6,8 @@
 //     x.npy             the array's address; its contents before the launch
 //     x.npy->y.npy      the same, and what it holds afterwards goes to y.npy
 //     f32[4x500]->y.npy zeros, and what they have become
-//     5, 2.5            a number, of as many bytes as the parameter has
+//     5, 2.5, true      a number, as the parameter's type
+//     bf16(2.5)         a number as another type of as many bytes
 //     tensormap 0 f16 dims=64x32 strides=128 box=32x8
 //                       a tensor map of argument 0's array (tensor_map.h), as the parameter or in memory
 //
@@ -26,8 +27,6 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <fstream>
-#include <sstream>
 
 using namespace kiln;
 using namespace kiln::simulator;
@@ -44,16 +43,6 @@ struct Options {
 } // namespace
 
 // --- The program ---------------------------------------------------------------------------------------------------
-
-static std::string readText(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  if (file.is_open() && file.peek() != std::ifstream::traits_type::eof())
-    text << file.rdbuf();
-  if (!file.is_open() || file.bad())
-    throw Error(fmt::format("expected to read '{}', but could not: {}", path, std::strerror(errno)), Fault::device);
-  return text.str();
-}
 
 static Extents extentsOf(const std::vector<int> &numbers, const char *flag) {
   if (numbers.empty() || numbers.size() > 3)
@@ -105,10 +94,10 @@ static int simulateCase(const Options &options) {
 }
 
 static int simulate(const Options &options) {
-  const auto module = std::make_shared<ptx::Module>(ptx::parse(readText(options.file)));
+  const auto module = std::make_shared<ptx::Module>(ptx::parse(tools::readInput(options.file)));
   Memory memory;
   const auto program = buildProgram(module, options.kernel.empty() ? onlyKernel(*module) : options.kernel, memory,
-                                    options.names.empty() ? "" : readText(options.names));
+                                    options.names.empty() ? "" : tools::readInput(options.names));
   const std::vector<Argument> arguments = parseArguments(*program, options.args, memory);
   std::vector<char> block(program->parameterBytes);
   for (size_t i = 0; i < arguments.size(); ++i)
@@ -118,13 +107,9 @@ static int simulate(const Options &options) {
                 std::min<size_t>(std::max<size_t>(8, arguments[i].bytes.size()), program->parameters[i].bytes));
   const bool isWrong = runKernel(options, *program, extentsOf(options.grid, "--grid"),
                                  extentsOf(options.block, "--block"), options.shared, block, memory);
-  for (const Argument &argument : arguments) {
-    if (!argument.memory || argument.output.empty())
-      continue;
-    NpyArray after = argument.array;
-    std::memcpy(after.data.data(), argument.memory, after.data.size());
-    writeOutput(argument.output, npyFile(after));
-  }
+  for (const Argument &argument : arguments)
+    if (argument.memory && !argument.output.empty())
+      writeOutput(argument.output, fileOf(argument));
   return isWrong ? 1 : 0;
 }
 

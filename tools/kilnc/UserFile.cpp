@@ -4,6 +4,7 @@
 
 #include "dialect/dsl/Registrations.h"
 #include "runtime/Cache.h"
+#include "tools/files/Files.h"
 #include "tools/files/TemporaryFolder.h"
 #include "tools/kilnc/Identity.h"
 
@@ -14,27 +15,14 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
-#include <fstream>
 #include <regex>
 #include <spawn.h>
-#include <sstream>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace fs = std::filesystem;
 
 namespace kiln::tools {
-
-static std::string readText(const fs::path &path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  if (file.is_open() && file.peek() != std::ifstream::traits_type::eof()) // to insert nothing would count as a failure
-    text << file.rdbuf();
-  if (!file.is_open() || file.bad())
-    throw Error(fmt::format("expected to read '{}', but could not: {}", path.string(), std::strerror(errno)),
-                Fault::device);
-  return text.str();
-}
 
 // --- Headers ---------------------------------------------------------------------------------------------------------
 
@@ -72,7 +60,7 @@ static std::string asInTree(const std::string &text) {
 static void checkHeaders(const std::string &folder) {
   std::string hashes;
   for (const char *header : languageHeaders)
-    hashes += sha256(asInTree(readText(fs::path(folder) / header))) + "\n";
+    hashes += sha256(asInTree(readInput((fs::path(folder) / header).string()))) + "\n";
   if (sha256(hashes) != languageIdentity)
     throw Error(
         fmt::format("expected the headers in '{}' to be those that kilnc was built with, but they differ; build "
@@ -158,6 +146,7 @@ static void checkReadable(const std::string &path) {
   const int error = fs::is_directory(path, failure) ? EISDIR : ::access(path.c_str(), R_OK) != 0 ? errno : 0;
   if (error)
     throw Error(fmt::format("expected to read '{}', but could not: {}", path, std::strerror(error)), Fault::device);
+  expectInput(path);
 }
 
 UserFile::UserFile(const std::string &path, const std::vector<std::string> &includes, const std::string &wanted) {

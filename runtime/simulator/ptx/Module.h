@@ -135,6 +135,7 @@ struct Prototype {
 
 struct Function {
   std::string_view name;
+  std::string fault; // what was wrong with its text, said to those who use it; then nothing else holds
   bool isEntry = false, hasBody = false;
   std::vector<int> parameters, results; // variables (or, with registerParameters, registers) of the function
   bool registerParameters = false;
@@ -166,7 +167,8 @@ struct Function {
 
 struct Module {
   std::unique_ptr<const std::string> text;
-  std::string_view version, target;
+  std::string_view version, target; // empty: the text does not say
+  int versionLine = 1, targetLine = 1;
   int addressBits = 64;
   std::vector<Variable> variables;
   std::vector<Function> functions;

@@ -34,7 +34,9 @@ private:
   // --- Module ------------------------------------------------------------------------------------------------------
   void parseDirective();
   void parseFile();
+  void parseFunctionOrPass(bool isEntry, bool isExternal);
   void parseFunction(bool isEntry, bool isExternal);
+  std::string_view passFunction();
   void parseParameters(Function &function, Scopes &scopes, std::vector<int> &list);
   void parsePerformance(Function &function);
   Variable parseVariable(Space space, bool isParameter);
@@ -98,9 +100,11 @@ void Parser::parseDirective() {
   advance();
   if (name == "version") {
     module.version = token().text;
+    module.versionLine = token().line;
     advance();
   } else if (name == "target") {
     module.target = token().text;
+    module.targetLine = token().line;
     do
       advance();
     while (accept(',') || token().kind == Token::Kind::word);
@@ -117,7 +121,7 @@ void Parser::parseDirective() {
     while (!accept(';'))
       tokens.advanceWithin("';'");
   } else if (name == "entry" || name == "func") {
-    parseFunction(name == "entry", isExternal);
+    parseFunctionOrPass(name == "entry", isExternal);
   } else if (const std::optional<Space> space = spaceNamed(name)) {
     if (*space == Space::local || *space == Space::param)
       fail(fmt::format("variables in .{} within a function", name));
@@ -344,6 +348,46 @@ void Parser::parseFunction(bool isEntry, bool isExternal) {
     throw Error(fmt::format("PTX line {}: expected a label '{}' in function '{}', but there is none",
                             function.place.line, label, function.name));
   module.functions[static_cast<size_t>(index)] = std::move(function);
+}
+
+/// Passes over a function, whatever it has in it; its name, or nothing when this is none.
+std::string_view Parser::passFunction() {
+  if (accept('('))
+    while (!accept(')'))
+      tokens.advanceWithin("')'");
+  const std::string_view name = token().kind == Token::Kind::word ? token().text : std::string_view();
+  while (!token().is('{') && !token().is(';'))
+    tokens.advanceWithin("a function's body");
+  if (token().is('{'))
+    tokens.skipBraces();
+  else
+    advance();
+  return name;
+}
+
+/// A function that cannot be read is refused when it is used: the module's others are not concerned.
+void Parser::parseFunctionOrPass(bool isEntry, bool isExternal) {
+  const Tokens begin = tokens;
+  try {
+    parseFunction(isEntry, isExternal);
+  } catch (const Error &error) {
+    tokens = begin;
+    Function function;
+    function.isEntry = isEntry;
+    function.fault = error.what();
+    try {
+      function.name = passFunction();
+    } catch (const Error &) {
+      throw error;
+    }
+    const int index = module.find(function.name);
+    if (function.name.empty() || (index >= 0 && module.functions[static_cast<size_t>(index)].hasBody))
+      throw;
+    if (index < 0)
+      module.functions.push_back(std::move(function));
+    else
+      module.functions[static_cast<size_t>(index)] = std::move(function);
+  }
 }
 
 // --- Body ----------------------------------------------------------------------------------------------------------
