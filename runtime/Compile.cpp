@@ -102,8 +102,9 @@ static std::string textOf(const std::vector<Arg> &args) {
   return text;
 }
 
-static Specialisation specialise(const std::vector<Arg> &args, const FactWords &words, void *workspace) {
-  Specialisation facts;
+static Specialisation specialise(const std::vector<Arg> &args, const FactWords &words, void *workspace,
+                                 const lowering::FactKinds &kinds) {
+  Specialisation facts{.warps = kinds.warps, .stages = kinds.stages};
   for (size_t i = 0; i < args.size(); ++i) {
     const Fact fact = Fact::decode(words[i]);
     facts.args.push_back({fact.isView, fact.type, args[i].ref.extents, fact.innerStride, fact.alignment,
@@ -247,7 +248,7 @@ Begun beginCompiling(const Request &request) {
     ++state.fromMemory;
     return begun;
   }
-  begun.traced = traceKernel(kernel, specialise(args, facts, workspace), config);
+  begun.traced = traceKernel(kernel, specialise(args, facts, workspace, device.backend().facts()), config);
   begun.executable = std::make_shared<Pending>();
   begun.source->add(facts, args, begun.traced->traced.asked, begun.executable);
   return begun;
@@ -285,7 +286,8 @@ std::vector<char> codeOf(Device &device, const Launch &launch, void *workspace) 
   checkArguments(*launch.kernel, launch.args, workspace);
   const BusyClock::Scope timed(compiler().clock);
   const FactWords facts = factsOf(launch.args, workspace, device.backend().facts());
-  const auto traced = traceKernel(*launch.kernel, specialise(launch.args, facts, workspace), launch.config);
+  const auto traced =
+      traceKernel(*launch.kernel, specialise(launch.args, facts, workspace, device.backend().facts()), launch.config);
   return objectOf(*launch.kernel, *traced->traced.module, device);
 }
 

@@ -9,6 +9,7 @@
 #include "lowering/cpu/CpuBackend.h"
 
 #include "dialect/dsl/Types.h"
+#include "lowering/Passes.h"
 #include "lowering/cpu/CpuDialect.h"
 #include "lowering/cpu/CpuTarget.h"
 #include "lowering/cpu/EmitObject.h"
@@ -74,6 +75,7 @@ public:
   const std::string &name() const override { return targetName; }
   const std::string &key() const override { return codeKey; }
   FactKinds facts() const override { return {.innerStrides = shuffledStrides}; }
+  KernelLimits limits() const override { return {}; }
   bool tellsLines() const override { return false; }
   bool hasNarrowArithmetic() const override { return false; }
   llvm::ArrayRef<Stage> stages() const override { return llvm::ArrayRef(cpuStages).drop_front(isOracle ? 0 : 1); }
@@ -127,6 +129,7 @@ void CpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const
       return;
     pm.addNestedPass<FuncOp>(mlir::createConvertLinalgToLoopsPass());
   } else {
+    pm.addPass(createPlaceConstants());
     pm.addNestedPass<FuncOp>(createForwardLoads());
     pm.addNestedPass<FuncOp>(createPinCarriedTiles());
     pm.addNestedPass<FuncOp>(createFuseEpilogues({target.vectorBits}));

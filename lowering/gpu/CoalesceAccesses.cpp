@@ -10,6 +10,7 @@
 #include "lowering/gpu/Threads.h"
 
 #include "dialect/simt/layout/Blocked.h"
+#include "lowering/Abi.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/analysis/Divisibility.h"
 #include "lowering/analysis/TileUses.h"
@@ -77,9 +78,9 @@ std::optional<GlobalAccess> GlobalAccess::of(Operation *op) {
 
 SmallVector<Limit> GlobalAccess::limits(unsigned fastest) const {
   const MemRefType type = viewType();
-  const auto alignment = factOf<IntegerAttr>(view, "tile.align");
-  SmallVector<Limit> limits = {
-      {std::max<int64_t>(1, (alignment ? alignment.getInt() : 1) / bytes()), "the view's alignment", std::nullopt}};
+  const auto fact = factOf<IntegerAttr>(view, "tile.align");
+  const int64_t alignment = fact ? fact.getInt() : tableOf(view).empty() ? 1 : abi::scratchAlignment;
+  SmallVector<Limit> limits = {{std::max<int64_t>(1, alignment / bytes()), "the view's alignment", std::nullopt}};
   const auto strides = type.getStridesAndOffset().first;
   for (unsigned dim = 0; dim < type.getRank(); ++dim)
     if (ShapedType::isDynamic(strides[dim]) && type.getDimSize(dim) != 1) {

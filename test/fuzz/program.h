@@ -43,6 +43,7 @@ enum class Verb {
   elementwise, // `which` is the row of elementwise()
   cast,
   full,
+  constant, // a number for each element
   iota,
   programId,
   numPrograms,
@@ -54,7 +55,7 @@ enum class Verb {
   sum,
   reduceMax,
   reduceMin,
-  argmax, // over axes[0]
+  argmax, // over `axes`, which stay at extent 1 where `which` is 1
   dot,
   load,
   store,

@@ -61,7 +61,8 @@ struct Options {
 // --- Flags -----------------------------------------------------------------------------------------------------------
 
 /// Hands MLIR's flags to MLIR; throws Error for a flag that nobody knows.
-static void parseRemaining(const CLI::App &app, const std::vector<std::string> &remaining, const char *program) {
+static void parseRemaining(const CLI::App &app, const std::vector<std::string> &remaining, const std::string &file,
+                           const char *program) {
   std::vector<std::string> known;
   for (const CLI::Option *option : app.get_options())
     for (const std::string &name : option->get_lnames())
@@ -71,7 +72,14 @@ static void parseRemaining(const CLI::App &app, const std::vector<std::string> &
     if (entry.first.starts_with("mlir-"))
       known.push_back("--" + entry.first.str());
   std::vector<const char *> argv = {program};
+  bool areFlags = true; // until `--`
   for (const std::string &word : remaining) {
+    if (areFlags && word == "--") {
+      areFlags = false;
+      continue;
+    }
+    if (!areFlags)
+      throw Error(fmt::format("expected one file, but got '{}' beside '{}'", word, file));
     const llvm::StringRef name = llvm::StringRef(word).take_until([](char c) { return c == '='; });
     if (!name.starts_with("--mlir-") || !theirs.contains(name.drop_front(2)))
       throw Error(fmt::format("unknown {} '{}'{}", name.starts_with("-") ? "flag" : "argument", name.str(),
@@ -132,6 +140,7 @@ static mlir::OwningOpRef<mlir::ModuleOp> traceKernel(mlir::MLIRContext &context,
                               kernel.name, place.second, kernel.called(place.first)));
   if (!traced.module)
     throw Error(errors.text());
+  say(errors.warnings());
   return std::move(traced.module);
 }
 
@@ -266,7 +275,7 @@ static void run(int argc, char **argv) {
   mlir::registerDefaultTimingManagerCLOptions();
   try {
     app.parse(argc, argv);
-    parseRemaining(app, app.remaining(), argv[0]);
+    parseRemaining(app, app.remaining(), options.file, argv[0]);
     checkRun(app, options);
     if (!options.picture.empty())
       writeOutput(options.output, pictureOf(options.picture));

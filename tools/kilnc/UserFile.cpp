@@ -116,6 +116,9 @@ static void *load(const std::string &path, const fs::path &object) {
   return library;
 }
 
+/// The path as an argument that no compiler takes for a flag.
+static std::string asArgument(const std::string &path) { return path.starts_with("-") ? "./" + path : path; }
+
 static void *compileAndLoad(const std::string &path, const std::vector<std::string> &includes) {
   const TemporaryFolder folder("kilnc");
   const fs::path object = folder / "unit.so";
@@ -125,7 +128,8 @@ static void *compileAndLoad(const std::string &path, const std::vector<std::stri
     words.emplace_back(flag);
   for (const std::string &include : includes)
     words.push_back("-I" + include);
-  for (const std::string &word : {std::string("-o"), object.string(), std::string("-x"), std::string("c++"), path})
+  for (const std::string &word :
+       {std::string("-o"), object.string(), std::string("-x"), std::string("c++"), asArgument(path)})
     words.push_back(word);
   if (runProgram(words) != 0)
     throw Error(fmt::format("'{}' does not compile: the messages of '{}' are above", path, words[0]));
