@@ -108,9 +108,11 @@ Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offs
                                       const Index &index, Value row) {
   Access access;
   auto type = cast<MemRefType>(view.getType());
-  Value limit, begins, start;
-  bool canBeNegative = false;
-  const Ix *lanes = nullptr;
+  struct Bounds {
+    Value limit, begins, start;
+    bool canBeNegative = false;
+  };
+  SmallVector<Bounds, 2> bounds; // of the dimensions that lanes run along, null where they hold
   size_t next = 0;
   for (int64_t axis = 0; axis < type.getRank(); ++axis) {
     bool isRow = axis == 0 && row;
@@ -133,15 +135,11 @@ Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offs
     access.indices.push_back(position);
     access.depth = std::max({access.depth, depthOf(position), index[axis].depth});
     if (index[axis].lanes && !isRow) {
-      lanes = &index[axis];
-      access.contiguous = isUnitStride(view, axis);
-      access.axis = axis;
-      if (!always) {
-        limit = extentOf(*this, view, axis);
-        begins = isConstant ? constantIndex(begin) : asIndex(offset);
-        start = position;
-        canBeNegative = !isNonNegative(offset);
-      }
+      access.along.push_back({axis, index[axis]});
+      bounds.emplace_back();
+      if (!always)
+        bounds.back() = {extentOf(*this, view, axis), isConstant ? constantIndex(begin) : asIndex(offset), position,
+                         !isNonNegative(offset)};
       continue;
     }
     if (always)
@@ -151,10 +149,15 @@ Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offs
     if (hasLanes(index)) // all masked off outside; but where a page is not there, that takes 150 ns all the same
       access.indices.back() = make<arith::SelectOp>(inside, position, constantIndex(0));
   }
-  if (lanes && access.contiguous)
-    boundLanes(access, limit, begins, canBeNegative, *lanes);
-  else if (lanes)
-    boundWhole(access, limit, start, canBeNegative, *lanes);
+  access.contiguous =
+      access.along.size() == 1 && isUnitStride(view, access.along[0].first) && !access.along[0].second.steps;
+  if (access.contiguous) {
+    boundLanes(access, bounds[0].limit, bounds[0].begins, bounds[0].canBeNegative, access.along[0].second);
+  } else if (!bounds.empty()) {
+    access.whole = access.inside;
+    for (auto [bound, entry] : llvm::zip(bounds, access.along))
+      boundWhole(access, bound.limit, bound.start, bound.canBeNegative, entry.second);
+  }
   for (Value bound : {access.inside, access.mask, access.whole})
     if (bound)
       access.depth = std::max(access.depth, depthOf(bound));
@@ -200,13 +203,15 @@ void Evaluator::boundLanes(Access &access, Value limit, Value begins, bool canBe
     also(compareLanes(arith::CmpIPredicate::slt, make<arith::ConstantOp>(builder.getI32IntegerAttr(position.valid))));
 }
 
-/// Whether the first and the last valid lane lie inside.
+/// Whether all valid lanes lie inside.
 void Evaluator::boundWhole(Access &access, Value limit, Value start, bool canBeNegative, const Ix &position) {
-  access.whole = access.inside;
   auto also = [&](Value holds) { access.whole = both(access.whole, holds); };
   if (!limit)
     return;
-  Value end = make<arith::SubIOp>(limit, constantIndex(position.valid - 1)); // start + … could overflow
+  int64_t farthestLane = 0;
+  for (int64_t lane = 0; lane < position.valid; ++lane)
+    farthestLane = std::max(farthestLane, position.stepOf(lane));
+  Value end = make<arith::SubIOp>(limit, constantIndex(farthestLane)); // start + … could overflow
   also(make<arith::CmpIOp>(arith::CmpIPredicate::slt, start, end));
   if (canBeNegative)
     also(make<arith::CmpIOp>(arith::CmpIPredicate::sge, start, constantIndex(0)));
@@ -261,65 +266,71 @@ Value Evaluator::read(Value view, const Access &access, Type element, tile::Padd
   return asElement(noted(branch.getResult(0), access.depth), element);
 }
 
-Value Evaluator::load(tile::LoadOp op, const Index &index) {
-  Type element = getElementTypeOrSelf(op.getType());
-  auto extents = tile::shapeOf(op.getType());
-  Access access = accessOf(op, op.getView(), op.getOffsets(), extents, index);
-  if (access.contiguous)
-    return read(op.getView(), access, element, op.getPadding(), hasLanes(index));
-  const int64_t valid = llvm::find_if(index, [](const Ix &ix) { return ix.lanes; })->valid;
+Value Evaluator::readVector(Value view, Type element, tile::Padding padding, const Index &index,
+                            function_ref<Access(const Index &)> access) {
+  const Access here = access(index);
+  if (here.contiguous || !hasLanes(index))
+    return read(view, here, element, padding, hasLanes(index));
+  auto byLanes = [&](const Index &deeper) {
+    return laneByLane(deeper, element,
+                      [&](const Index &position) { return read(view, access(position), element, padding, false); });
+  };
   return eitherWay(
-      access.depth, access.whole, vectorOf(element), index,
-      [&] { return asElement(readApart(op.getView(), access, valid), element); },
-      [&](const Index &deeper) {
-        return laneByLane(deeper, element, [&](const Index &position) {
-          return read(op.getView(), accessOf(op, op.getView(), op.getOffsets(), extents, position), element,
-                      op.getPadding(), false);
-        });
-      });
+      here.depth, here.whole, vectorOf(element), index, [&] { return asElement(readApart(view, here), element); },
+      byLanes);
+}
+
+Value Evaluator::load(tile::LoadOp op, const Index &index) {
+  auto extents = tile::shapeOf(op.getType());
+  return readVector(op.getView(), getElementTypeOrSelf(op.getType()), op.getPadding(), index,
+                    [&](const Index &at) { return accessOf(op, op.getView(), op.getOffsets(), extents, at); });
 }
 
 Value Evaluator::gather(tile::GatherOp op, const Index &index) {
   Type element = getElementTypeOrSelf(op.getType());
   auto extents = tile::shapeOf(op.getType());
-  auto scalarRow = [&](const Index &position, bool lanes) {
-    Value row = at(op.getRows(), {position[0]});
-    return read(op.getView(), accessOf(op, op.getView(), op.getOffsets(), extents, position, row), element,
-                op.getPadding(), lanes);
+  auto access = [&](const Index &position) {
+    return accessOf(op, op.getView(), op.getOffsets(), extents, position, at(op.getRows(), {position[0]}));
   };
-  bool unit = index.size() > 1 && index.back().lanes && isUnitStride(op.getView(), index.size() - 1);
-  if (unit || !hasLanes(index))
-    return scalarRow(index, hasLanes(index));
-  return laneByLane(index, element, [&](const Index &position) { return scalarRow(position, false); });
+  if (!index[0].lanes)
+    return readVector(op.getView(), element, op.getPadding(), index, access);
+  return laneByLane(index, element, [&](const Index &position) {
+    return read(op.getView(), access(position), element, op.getPadding(), false);
+  });
+}
+
+Evaluator::Access Evaluator::accessIn(Value buffer, const Index &index) {
+  Access access;
+  for (auto [axis, ix] : llvm::enumerate(index)) {
+    access.indices.push_back(ix.at);
+    access.depth = std::max(access.depth, ix.depth);
+    if (ix.lanes)
+      access.along.push_back({axis, ix});
+  }
+  access.contiguous =
+      access.along.size() == 1 && isUnitStride(buffer, access.along[0].first) && !access.along[0].second.steps;
+  return access;
 }
 
 Value Evaluator::readBuffer(Value buffer, Type element, const Index &index) {
-  Access access;
-  for (const Ix &ix : index) {
-    access.indices.push_back(ix.at);
-    access.depth = std::max(access.depth, ix.depth);
-  }
-  bool lanes = hasLanes(index);
-  if (!lanes || index.back().lanes)
-    return read(buffer, access, element, tile::Padding::Zero, lanes);
-  return laneByLane(index, element, [&](const Index &position) { return readBuffer(buffer, element, position); });
+  return readVector(buffer, element, tile::Padding::Zero, index, [&](const Index &at) { return accessIn(buffer, at); });
 }
 
 void Evaluator::storeBuffer(Value value, Value buffer, const Index &index) {
-  Type stored = cast<MemRefType>(buffer.getType()).getElementType();
-  bool lanes = hasLanes(index);
-  if (lanes)
-    value = asVector(value);
-  SmallVector<Value> indices;
-  for (const Ix &ix : index)
-    indices.push_back(ix.at);
-  if (getElementTypeOrSelf(value.getType()) != stored)
-    value = make<arith::ExtUIOp>(lanes ? Type(vectorOf(stored)) : stored, value);
-  moveTo(depth());
-  if (lanes)
-    vector::StoreOp::create(builder, loc, value, buffer, indices);
-  else
-    memref::StoreOp::create(builder, loc, value, buffer, indices);
+  writeVector(value, buffer, index, [&](const Index &at) { return accessIn(buffer, at); });
+}
+
+void Evaluator::place(Value value, Value tile, Value buffer, const Index &index) {
+  if (!isDense(tile))
+    return storeBuffer(value, buffer, index);
+  const Ix inRow = inOrder(index, tile::shapeOf(tile.getType()));
+  writeVector(value, buffer, {inRow}, [&](const Index &at) {
+    Access access = accessIn(buffer, at);
+    if (inRow.lanes && inRow.valid < machine.lanes()) // the next row follows at once
+      access.mask =
+          compareLanes(arith::CmpIPredicate::slt, make<arith::ConstantOp>(builder.getI32IntegerAttr(inRow.valid)));
+    return access;
+  });
 }
 
 void Evaluator::write(Value value, Value view, const Access &access, const Index &index) {
@@ -327,6 +338,8 @@ void Evaluator::write(Value value, Value view, const Access &access, const Index
   bool lanes = hasLanes(index);
   if (lanes)
     value = asVector(value);
+  else if (isa<VectorType>(value.getType())) // of one lane in the tile
+    value = make<vector::ExtractOp>(value, int64_t(0));
   if (getElementTypeOrSelf(value.getType()) != stored)
     value = make<arith::ExtUIOp>(lanes ? Type(vectorOf(stored)) : stored, value);
   moveTo(depth());
@@ -343,45 +356,40 @@ void Evaluator::write(Value value, Value view, const Access &access, const Index
     });
 }
 
-/// Calls `action` with every lane of `value` by itself, where the lanes do not lie side by side.
-static void eachLane(Evaluator &e, Value value, const Index &index,
-                     llvm::function_ref<void(Value element, const Index &position)> action) {
-  const Ix *lanes = llvm::find_if(index, [](const Ix &ix) { return ix.lanes; });
-  value = e.asVector(value);
-  for (int64_t lane = 0; lane < lanes->valid; ++lane) {
+void Evaluator::writeVector(Value value, Value view, const Index &index, function_ref<Access(const Index &)> access) {
+  const Access here = access(index);
+  if (here.contiguous || !hasLanes(index))
+    return write(value, view, here, index);
+  value = asVector(value);
+  auto together = [&] {
+    writeApart(value, view, here);
+    return Value();
+  };
+  auto byLanes = [&](const Index &deeper) {
+    writeLanes(value, view, deeper, access);
+    return Value();
+  };
+  eitherWay(depth(), here.whole, {}, index, together, byLanes);
+}
+
+void Evaluator::writeLanes(Value value, Value view, const Index &index, function_ref<Access(const Index &)> access) {
+  value = asVector(value);
+  const Ix lanes = *llvm::find_if(index, [](const Ix &ix) { return ix.lanes; });
+  loop(constantIndex(0), constantIndex(lanes.valid), 1, [&](Ix lane) {
     Index position(index);
-    Ix &ix = position[lanes - index.begin()];
-    ix = {e.make<arith::AddIOp>(ix.at, e.constantIndex(lane)), ix.depth, false, 0};
-    action(e.make<vector::ExtractOp>(value, lane), position);
-  }
+    for (Ix &ix : position)
+      if (ix.lanes)
+        ix = laneOf(ix, lane.at);
+    moveTo(depth());
+    Value element = vector::ExtractOp::create(builder, loc, value, OpFoldResult(lane.at));
+    write(noted(element, depth()), view, access(position), position);
+  });
 }
 
 void Evaluator::store(Value value, tile::StoreOp op, const Index &index) {
-  Value view = op.getView();
   auto extents = tile::shapeOf(op.getValue().getType());
-  Access access = accessOf(op, view, op.getOffsets(), extents, index);
-  if (access.contiguous)
-    return write(value, view, access, index);
-  const int64_t valid = llvm::find_if(index, [](const Ix &ix) { return ix.lanes; })->valid;
-  value = asVector(value);
-  eitherWay(
-      depth(), access.whole, {}, index,
-      [&] {
-        writeApart(value, view, access, valid);
-        return Value();
-      },
-      [&](const Index &deeper) {
-        loop(constantIndex(0), constantIndex(valid), 1, [&](Ix lane) {
-          Index position(deeper);
-          for (Ix &ix : position)
-            if (ix.lanes)
-              ix = along(make<arith::AddIOp>(ix.at, lane.at));
-          moveTo(depth());
-          Value element = vector::ExtractOp::create(builder, loc, value, OpFoldResult(lane.at));
-          write(noted(element, depth()), view, accessOf(op, view, op.getOffsets(), extents, position), position);
-        });
-        return Value();
-      });
+  writeVector(value, op.getView(), index,
+              [&](const Index &at) { return accessOf(op, op.getView(), op.getOffsets(), extents, at); });
 }
 
 void Evaluator::prefetch(tile::StoreOp op, const Index &index) {
@@ -400,14 +408,13 @@ void Evaluator::prefetch(tile::LoadOp op, ValueRange offsets, const Index &index
 
 void Evaluator::scatter(Value value, tile::ScatterOp op, const Index &index) {
   auto extents = tile::shapeOf(op.getValue().getType());
-  auto writeAt = [&](Value written, const Index &position) {
-    Value row = at(op.getRows(), {position[0]});
-    write(written, op.getView(), accessOf(op, op.getView(), op.getOffsets(), extents, position, row), position);
+  auto access = [&](const Index &position) {
+    return accessOf(op, op.getView(), op.getOffsets(), extents, position, at(op.getRows(), {position[0]}));
   };
-  bool unit = index.size() > 1 && index.back().lanes && isUnitStride(op.getView(), index.size() - 1);
-  if (unit || !hasLanes(index))
-    return writeAt(value, index);
-  eachLane(*this, value, index, writeAt);
+  if (index[0].lanes)
+    writeLanes(value, op.getView(), index, access);
+  else
+    writeVector(value, op.getView(), index, access);
 }
 
 Value Evaluator::atomicAdd(Value value, tile::AtomicAddOp op, const Index &index) {

@@ -134,7 +134,7 @@ void CpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const
     pm.addNestedPass<FuncOp>(createPinCarriedTiles());
     pm.addNestedPass<FuncOp>(createFuseEpilogues({target.vectorBits}));
     pm.addNestedPass<FuncOp>(createSelectProducts({target.bf16Pairs, target.i8Quads, target.tiles || emulatesTiles}));
-    pm.addNestedPass<FuncOp>(createPlaceTiles());
+    pm.addNestedPass<FuncOp>(createPlaceTiles({target.vectorBits}));
     pm.addNestedPass<FuncOp>(createPackOperands({target.vectorBits, target.registers}));
     pm.addNestedPass<FuncOp>(createLowerTiles({target.vectorBits, target.registers}));
     if (emulatesTiles)

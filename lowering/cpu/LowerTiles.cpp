@@ -31,6 +31,7 @@ using cpu::Machine;
 using cpu::Root;
 
 bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
+int64_t lastAxisOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getRank() - 1; }
 
 /// What a root's nest reads: loads that stay views, and tiles in scratch memory.
 struct Reads {
@@ -124,12 +125,19 @@ private:
       return Root{Root::Kind::store, op, store.getValue(), {}, -1};
     if (auto scatter = dyn_cast<tile::ScatterOp>(op))
       return Root{Root::Kind::scatter, op, scatter.getValue(), {}, -1};
+    if (auto check = dyn_cast<tile::CheckOp>(op); check && isTile(check.getCondition()))
+      return Root{Root::Kind::check, op, check.getCondition(), {}, lastAxisOf(check.getCondition())};
     if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
       Value buffer = isTile(reduce.getResult()) ? allocate(anchor(op), reduce.getType()) : Value();
       return Root{Root::Kind::reduce, op, reduce.getSource(), buffer, static_cast<int64_t>(reduce.getAxis())};
     }
-    if (op->getNumResults() == 1 && op->hasAttr("cpu.placed"))
-      return Root{Root::Kind::place, op, op->getResult(0), allocate(anchor(op), op->getResult(0).getType()), -1};
+    if (op->getNumResults() == 1 && op->hasAttr("cpu.placed")) {
+      builder.setInsertionPoint(anchor(op));
+      auto tile = cast<RankedTensorType>(op->getResult(0).getType());
+      Value buffer = op->hasAttr("cpu.dense") ? cpu::allocateDense(builder, op->getLoc(), tile, machine)
+                                              : cpu::allocateBuffer(builder, op->getLoc(), tile, machine);
+      return Root{Root::Kind::place, op, op->getResult(0), buffer, -1};
+    }
     return std::nullopt;
   }
 
@@ -172,7 +180,7 @@ private:
     bool isLoad = root.kind == Root::Kind::place && isa<tile::LoadOp, tile::GatherOp>(root.op);
     if (isLoad)
       reads.loads.push_back({root.op, true});
-    if (root.kind == Root::Kind::store || root.kind == Root::Kind::reduce) {
+    if (root.kind != Root::Kind::scatter && root.kind != Root::Kind::place) {
       collect(root.value, true, reads, seen);
     } else if (root.kind == Root::Kind::scatter) {
       collect(root.value, false, reads, seen);
@@ -204,7 +212,8 @@ private:
           return false;
     for (auto &[value, same] : reads.buffered)
       for (const Root &member : group)
-        if (member.op == value.getDefiningOp() && !(member.kind == Root::Kind::place && same))
+        if (member.op == value.getDefiningOp() &&
+            !(member.kind == Root::Kind::place && same && root.kind != Root::Kind::check))
           return false;
     for (const Root &member : group) {
       if (writes(member)) {
@@ -214,17 +223,19 @@ private:
         if (writes(root) && mayOverlap(viewOf(member.op), viewOf(root.op)))
           return false;
       }
-      if (writes(root) && !mayWriteBehind(readsOf(member), root))
+      if (writes(root) && !mayWriteBehind(member, root))
         return false;
     }
     return true;
   }
 
-  /// Whether a store may overwrite what a member of its nest has read at the same element.
-  bool mayWriteBehind(const Reads &reads, const Root &root) {
-    for (auto &[op, same] : reads.loads) {
+  /// Whether a store may overwrite what a member of its nest has read at the same element. A check may read it again.
+  bool mayWriteBehind(const Root &member, const Root &root) {
+    for (auto &[op, same] : readsOf(member).loads) {
       if (!mayOverlap(viewOf(op), viewOf(root.op)))
         continue;
+      if (member.kind == Root::Kind::check)
+        return false;
       auto load = dyn_cast<tile::LoadOp>(op);
       auto store = dyn_cast<tile::StoreOp>(root.op);
       if (!load || !store || !same || load.getView() != store.getView() || load.getOffsets() != store.getOffsets())
@@ -258,8 +269,7 @@ private:
       cpu::Evaluator e(op->getLoc(), machine, buffers);
       e.levels.push_back({op->getBlock(), op});
       cpu::Index index(tile::shapeOf(reshape.getSource().getType()).size());
-      for (cpu::Ix &ix : index)
-        ix = e.fixed(0);
+      llvm::fill(index, e.fixed(0));
       reshape.getResult().replaceAllUsesWith(e.at(reshape.getSource(), index));
       return success();
     }
@@ -366,22 +376,14 @@ private:
     return success();
   }
 
+  /// A check of a scalar; that of a tile is a root.
   LogicalResult lowerCheck(tile::CheckOp op) {
-    auto shape = tile::shapeOf(op.getCondition().getType());
-    cpu::Evaluator e(op.getLoc(), machine, buffers);
-    e.levels.push_back({op->getBlock(), op});
-    forEachElement(e, shape, [&](const cpu::Index &index) {
-      Value linear = e.constantIndex(0);
-      for (auto [ix, extent] : llvm::zip(index, shape))
-        linear = e.make<arith::AddIOp>(e.make<arith::MulIOp>(linear, e.constantIndex(extent)), ix.at);
-      Value element = e.make<arith::IndexCastOp>(builder.getI64Type(), linear);
-      Value yes = e.make<arith::ConstantOp>(builder.getBoolAttr(true));
-      Value fails = e.make<arith::XOrIOp>(e.at(op.getCondition(), index), yes);
-      e.moveTo(e.depth());
-      scf::IfOp::create(e.builder, op.getLoc(), fails, [&](OpBuilder &b, Location loc) {
-        emitCheckFailed(b, op, element);
-        scf::YieldOp::create(b, loc);
-      });
+    builder.setInsertionPoint(op);
+    Value yes = arith::ConstantOp::create(builder, op.getLoc(), builder.getBoolAttr(true));
+    Value fails = arith::XOrIOp::create(builder, op.getLoc(), op.getCondition(), yes);
+    scf::IfOp::create(builder, op.getLoc(), fails, [&](OpBuilder &b, Location loc) {
+      emitCheckFailed(b, op, arith::ConstantIntOp::create(b, loc, 0, 64));
+      scf::YieldOp::create(b, loc);
     });
     return success();
   }

@@ -4,6 +4,7 @@
 #include "test/fuzz/generator.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace kiln::fuzz {
 
@@ -288,6 +289,23 @@ bool Generator::castStatement() {
   if (!found)
     return false;
   cast(*found, type);
+  return true;
+}
+
+/// Checks a comparison that holds for most elements, or for all.
+bool Generator::checkStatement() {
+  if (checks || depth > 0 || program.grid > 1)
+    return false;
+  const auto value = find(
+      [](const Known &k) { return k.type != boolean && !k.shape.empty() && k.facts.exact() && k.facts.bounded(); });
+  if (!value)
+    return false;
+  const double limit = std::floor(chance(50) ? value->facts.bound : value->facts.bound / 2);
+  const Operand most =
+      isFloat(value->type) ? Operand::number(limit) : Operand::number(static_cast<int64_t>(std::min(limit, 127.0)));
+  const Known holds = apply("$0 <= $1", {value->operand(), most}, boolean, value->shape, anything(boolean));
+  emit({.verb = Verb::check, .operands = {holds.operand()}}, {});
+  checks = true;
   return true;
 }
 

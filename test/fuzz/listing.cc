@@ -121,6 +121,9 @@ static void write(std::string &text, const std::vector<Op> &ops, int depth) {
     case Verb::scatter:
       text += indent + accessText(op) + ";\n";
       break;
+    case Verb::check:
+      text += indent + fmt::format("check({}, \"as drawn\");\n", textOf(op.operands[0]));
+      break;
     case Verb::assign:
       text += indent + fmt::format("t{} = {};\n", op.result, textOf(op.operands[0]));
       break;

@@ -64,6 +64,7 @@ enum class Verb {
   atomicAdd, // `which` is the padding, or the order
   randomBits,
   random,
+  check,  // that all of operands[0] hold
   copy,   // a variable of its own that begins as operands[0]
   assign, // operands[0] becomes the value of `result`, which has one already
   loop,   // `result` runs from operands[0] below operands[1] in steps of operands[2] through `body`

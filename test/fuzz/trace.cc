@@ -129,6 +129,8 @@ void Tracing::run(const Op &op) {
     return store(views[op.window], at(op.offsets), at(op.operands[0]));
   case Verb::scatter:
     return scatter(views[op.window], at(op.operands[0]), at(op.offsets), at(op.operands[1]));
+  case Verb::check:
+    return check(at(op.operands[0]), "as drawn");
   case Verb::copy:
   case Verb::assign:
     values[op.result] = *values[op.operands[0].value];
