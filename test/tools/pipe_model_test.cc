@@ -145,4 +145,13 @@ TEST(PipeModelTest, Memory) {
   EXPECT_DOUBLE_EQ(prediction.seconds, 1 + a100().start);
 }
 
+// Only the order counts, and equal numbers share their ranks.
+TEST(PipeModelTest, RankCorrelation) {
+  EXPECT_DOUBLE_EQ(rankCorrelation({1, 2, 3, 4}, {10, 20, 40, 1000}), 1);
+  EXPECT_DOUBLE_EQ(rankCorrelation({1, 2, 3, 4}, {4, 3, 2, 1}), -1);
+  EXPECT_DOUBLE_EQ(rankCorrelation({1, 2, 3, 4}, {1, 3, 2, 4}), 0.8); // 1 − 6 · 2 / (4 · 15)
+  EXPECT_NEAR(rankCorrelation({1, 1, 2}, {1, 1, 2}), 1, 1e-12);
+  EXPECT_EQ(rankCorrelation({1, 2}, {5, 5}), 0);
+}
+
 } // namespace kiln::bench::test

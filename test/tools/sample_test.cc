@@ -97,6 +97,7 @@ struct RatchetTest : SampleTest {
     made.sample.ofProgram.barriers = 3;
     made.sample.ofProgram.loadSectors = 7;
     made.registers = 40;
+    made.occupancy = {.programs = 4, .limit = "registers", .warps = 16, .mostWarps = 64};
     return made;
   }
   TemporaryFolder folder;
@@ -122,6 +123,18 @@ TEST_F(RatchetTest, Worse) {
   EXPECT_EQ(compareWith(file, {other}, skipped), "\n  step add 64 f32 (): barriers was 30, is 40");
 }
 
+// More registers are worse where fewer warps fit an SM for them, and nothing else.
+TEST_F(RatchetTest, Registers) {
+  std::string skipped;
+  accept(file, {row()});
+  StaticRow other = row();
+  other.registers = 48;
+  EXPECT_EQ(compareWith(file, {other}, skipped), "");
+  other.occupancy.warps = 12;
+  EXPECT_EQ(compareWith(file, {other}, skipped),
+            "\n  step add 64 f32 (): idle_warps was 48, is 52\n  step add 64 f32 (): registers was 40, is 48");
+}
+
 // Without ptxas its numbers are left out by name.
 TEST_F(RatchetTest, WithoutPtxas) {
   std::string skipped;
@@ -129,7 +142,7 @@ TEST_F(RatchetTest, WithoutPtxas) {
   StaticRow other = row();
   other.registers.reset();
   EXPECT_EQ(compareWith(file, {other}, skipped), "");
-  EXPECT_EQ(skipped, "registers, spill_bytes");
+  EXPECT_EQ(skipped, "idle_warps, registers, spill_bytes");
 }
 
 // Kernels that came or went are told: their numbers hold nothing.

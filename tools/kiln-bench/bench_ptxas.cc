@@ -69,8 +69,7 @@ static std::string assemblePlan(bench::Setting &setting, const std::string &ptxa
 
 /// Each kernel at its default config, on memory that is never read.
 static Plan defaultPlan(const Target &target, Type type) {
-  int regions = bench::workspaceRegion;
-  bench::Operands make([&](int64_t bytes) { return bench::imaginedRegion(++regions, bytes); }, /*isMemory=*/false);
+  bench::Operands make(bench::Space::imagined());
   Plan plan;
   for (const bench::Problem &problem : bench::defaultProblems(target, type, make))
     plan.launches.push_back(problem.launch);

@@ -187,6 +187,45 @@ static void printStep(const std::vector<StaticRow> &rows, Type type) {
   }
 }
 
+// --- A real GPU ----------------------------------------------------------------------------------------------------
+
+static bool isReal(const Device &device) { return device.name().starts_with("cuda"); }
+
+/// Times each launch on the device, on memory of its own.
+static void measureRows(Setting &setting, const Gpt2Config &model, std::vector<StaticRow> &rows) {
+  Device &device = *setting.device;
+  std::vector<std::unique_ptr<Tensor>> tensors; // zeros
+  const Space space = {[&](int64_t bytes) {
+                         tensors.push_back(
+                             std::make_unique<Tensor>(setting.device, i8, Shape{std::max<int64_t>(1, bytes)}));
+                         return tensors.back()->data();
+                       },
+                       [&](void *to, const void *from, int64_t bytes) { device.upload(to, from, bytes); }};
+  const std::vector<Problem> problems = stepProblems(setting.target(), model, sequences, space);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].error.empty())
+      continue;
+    const Runner runner(setting, {{problems[i].launch}, problems[i].workspaceBytes});
+    rows[i].measured = setting.measure({runner}, 0.01)[0];
+  }
+}
+
+/// Predicted beside measured times, and how alike they order the kernels.
+static void printMeasured(const std::vector<StaticRow> &rows, int architecture) {
+  const size_t machine = architecture >= 90 ? 1 : 0;
+  std::vector<double> predicted, measured;
+  std::string text = fmt::format("\n{:<54} {:>12} {:>12} {:>7}\n", "kernel", "predicted us", "measured us", "ratio");
+  for (const StaticRow &row : rows)
+    if (row.measured) {
+      predicted.push_back(row.predictions[machine].seconds);
+      measured.push_back(*row.measured);
+      text += fmt::format("{:<54} {:>12.1f} {:>12.1f} {:>7.2f}\n", row.problem.name, predicted.back() * 1e6,
+                          measured.back() * 1e6, predicted.back() / measured.back());
+    }
+  writeResult(text + fmt::format("rank correlation of {} kernels with the prediction for {}: {:.3f}\n", measured.size(),
+                                 machines()[machine].name, rankCorrelation(predicted, measured)));
+}
+
 // --- The benchmark -------------------------------------------------------------------------------------------------
 
 static void readOne(const std::string &file) {
@@ -224,13 +263,13 @@ void bench::benchStatic(Setting &setting) {
       [](const CpuFacts &) -> int { throw Error("expected a GPU, such as --device simulator:sm_80, but got a CPU"); },
       [](const GpuFacts &gpu) { return gpu.architecture; });
   simulator::Memory memory;
-  Operands make([&](int64_t bytes) { return memory.allocate(bytes); }, /*isMemory=*/true);
+  const Space space = Space::of(memory);
+  Operands make(space);
   const Instruments instruments{setting.device, memory, findPtxas(), setting.nvdisasm};
   tellWhatIsMissing(instruments);
   const std::vector<PeerRow> peers = peerRows();
-  const std::vector<StaticRow> step = examine(
-      stepProblems(target, setting.quick ? tinyModel(setting.type) : config124M(setting.type), sequences, memory),
-      instruments);
+  const Gpt2Config model = setting.quick ? tinyModel(setting.type) : config124M(setting.type);
+  std::vector<StaticRow> step = examine(stepProblems(target, model, sequences, space), instruments);
   if (!setting.ratchet.empty()) {
     if (setting.accepts)
       return accept(setting.ratchet, step);
@@ -243,6 +282,8 @@ void bench::benchStatic(Setting &setting) {
                             skipped.empty() ? "" : "; not looked at: " + skipped));
     return;
   }
+  if (isReal(*setting.device))
+    measureRows(setting, model, step);
   showRows(setting, "a training step, as its plans pick", step, architecture, peers);
   if (!setting.quick) {
     showRows(setting, "every kernel at its default config",
@@ -252,4 +293,6 @@ void bench::benchStatic(Setting &setting) {
   }
   if (!setting.quick)
     printStep(step, setting.type);
+  if (isReal(*setting.device))
+    printMeasured(step, architecture);
 }

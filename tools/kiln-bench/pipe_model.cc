@@ -105,7 +105,7 @@ Occupancy occupancyOf(const GpuFacts &gpu, int registers, int64_t sharedBytes, i
   const auto least = std::min_element(std::begin(limits), std::end(limits),
                                       [](const auto &a, const auto &b) { return a.first < b.first; });
   const int programs = static_cast<int>(least->first);
-  return {programs, least->second, programs * warps};
+  return {programs, least->second, programs * warps, mostWarps};
 }
 
 /// Clocks that an SM takes for so many programs side by side.
@@ -134,6 +134,30 @@ Prediction predict(const MachineRates &machine, const LaunchWork &launch) {
   result.seconds = machine.start + std::max(busy, memory);
   result.waves = launch.programs / (machine.sms * together);
   return result;
+}
+
+/// The rank of each number: how many are less, and half of those that are equal.
+static std::vector<double> ranksOf(const std::vector<double> &numbers) {
+  std::vector<double> ranks;
+  for (const double number : numbers) {
+    double rank = 0;
+    for (const double other : numbers)
+      rank += other < number ? 1 : other == number ? 0.5 : 0;
+    ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+double rankCorrelation(const std::vector<double> &a, const std::vector<double> &b) {
+  const std::vector<double> x = ranksOf(a), y = ranksOf(b);
+  const double mean = static_cast<double>(x.size()) / 2; // of ranks that begin at ½
+  double together = 0, ofX = 0, ofY = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    together += (x[i] - mean) * (y[i] - mean);
+    ofX += (x[i] - mean) * (x[i] - mean);
+    ofY += (y[i] - mean) * (y[i] - mean);
+  }
+  return ofX > 0 && ofY > 0 ? together / std::sqrt(ofX * ofY) : 0;
 }
 
 } // namespace kiln::bench

@@ -15,6 +15,7 @@
 #include "tools/kiln-bench/instructions.h"
 
 #include <span>
+#include <vector>
 
 namespace kiln::bench {
 
@@ -55,7 +56,7 @@ double exposedOf(double latency, double roundsAhead, double round);
 struct Occupancy {
   int programs = 0;
   const char *limit = "";
-  int warps = 0; // of them all
+  int warps = 0, mostWarps = 0; // of them all; that an SM can hold
 };
 Occupancy occupancyOf(const GpuFacts &gpu, int registers, int64_t sharedBytes, int threads);
 
@@ -81,5 +82,9 @@ struct Prediction {
   bool isMemoryBound = false;
 };
 Prediction predict(const MachineRates &machine, const LaunchWork &launch);
+
+/// How alike two lists order their things: 1 when they do alike, −1 when one is the other's reverse (Spearman's). Equal
+/// numbers share their ranks; 0 when one list has only such.
+double rankCorrelation(const std::vector<double> &a, const std::vector<double> &b);
 
 } // namespace kiln::bench

@@ -15,6 +15,7 @@
 #include "tools/kiln-bench/step_plans.h"
 
 #include <cmath>
+#include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <map>
@@ -85,38 +86,54 @@ std::vector<bench::Problem> bench::problemsOf(const std::string &set, const Plan
 
 // --- Operands ------------------------------------------------------------------------------------------------------
 
+bench::Space bench::Space::of(simulator::Memory &memory) {
+  return {[&](int64_t bytes) { return memory.allocate(bytes); },
+          [](void *to, const void *from, int64_t bytes) { std::memcpy(to, from, static_cast<size_t>(bytes)); }};
+}
+
+bench::Space bench::Space::imagined() {
+  return {[region = workspaceRegion](int64_t bytes) mutable { return imaginedRegion(++region, bytes); },
+          [](void *, const void *, int64_t) {}};
+}
+
 TensorRef bench::Operands::operator()(const Shape &extents, Type type) {
   TensorRef tensor = TensorRef::dense(nullptr, type, extents);
-  tensor.data = allocate(tensor.bytes());
+  tensor.data = space.allocate(tensor.bytes());
   return tensor;
+}
+
+/// A step that is applied.
+static void writeRecord(const bench::Space &space, void *to) {
+  const std::vector<float> ones(stepFields, 1);
+  space.write(to, ones.data(), stepFields * bytesOf(f32));
 }
 
 TensorRef bench::Operands::record() {
   const TensorRef tensor = (*this)({stepFields}, f32);
-  if (isMemory)
-    std::fill_n(static_cast<float *>(tensor.data), stepFields, 1.0f);
+  writeRecord(space, tensor.data);
   return tensor;
 }
 
 /// What launches take another way for: a step that is applied, and tokens each of which is there once.
-static void fillRegions(const std::map<int, void *> &regions, int64_t tokens) {
-  std::fill_n(static_cast<float *>(regions.at(bench::recordRegion)), stepFields, 1.0f);
-  auto *const starts = static_cast<int32_t *>(regions.at(bench::startsRegion));
-  std::iota(starts, starts + tokens + 1, 0);
+static void fillRegions(const std::map<int, void *> &regions, const bench::Space &space, int64_t tokens) {
+  writeRecord(space, regions.at(bench::recordRegion));
+  std::vector<int32_t> starts(static_cast<size_t>(tokens + 1));
+  std::iota(starts.begin(), starts.end(), 0);
+  space.write(regions.at(bench::startsRegion), starts.data(), std::ssize(starts) * bytesOf(i32));
 }
 
 std::vector<bench::Problem> bench::stepProblems(const Target &target, const Gpt2Config &config, int64_t sequences,
-                                                simulator::Memory &memory) {
+                                                const Space &space) {
   std::map<int, void *> regions;
   const auto region = [&](int number, int64_t bytes) {
     void *&place = regions[number];
     if (!place)
-      place = memory.allocate(bytes);
+      place = space.allocate(bytes);
     return place;
   };
   const Network network(config);
   const Plan plan = stepPlan(target, network, {.batch = sequences}, region, /*evaluates=*/false);
-  fillRegions(regions, std::min(config.vocab, sequences * config.context));
+  fillRegions(regions, space, std::min(config.vocab, sequences * config.context));
   return problemsOf("step", plan, config.type);
 }
 

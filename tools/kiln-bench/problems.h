@@ -24,23 +24,32 @@ struct Problem {
   int64_t field(const std::string &name) const;
 };
 
-/// Dense tensors in memory that somebody gives, so many bytes at a time: zeros, or no memory at all.
+/// Where operands lie: what gives zeroed memory, and what writes there.
+struct Space {
+  std::function<void *(int64_t bytes)> allocate;
+  std::function<void(void *to, const void *from, int64_t bytes)> write;
+
+  /// The simulator's memory, which takes none of the host's until it is touched.
+  static Space of(simulator::Memory &memory);
+  /// No memory, for what is only compiled.
+  static Space imagined();
+};
+
+/// Dense tensors of a space.
 class Operands {
 public:
-  Operands(std::function<void *(int64_t bytes)> allocate, bool isMemory)
-      : allocate(std::move(allocate)), isMemory(isMemory) {}
+  explicit Operands(Space space) : space(std::move(space)) {}
   TensorRef operator()(const Shape &extents, Type type);
   /// The record of a step that is applied: all ones.
   TensorRef record();
 
 private:
-  std::function<void *(int64_t bytes)> allocate;
-  bool isMemory;
+  const Space space;
 };
 
 /// Each launch of a step of a model on so many sequences that differs from the others.
 std::vector<Problem> stepProblems(const Target &target, const Gpt2Config &config, int64_t sequences,
-                                  simulator::Memory &memory);
+                                  const Space &space);
 /// Every kernel at the config that `kilnc --kernel=NAME` compiles without --config, at sizes of such a step.
 std::vector<Problem> defaultProblems(const Target &target, Type type, Operands &make);
 /// Products and attention with the tiles that other compilers are known to be good at, in several types.

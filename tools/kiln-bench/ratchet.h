@@ -6,8 +6,8 @@
 
 namespace kiln::bench {
 
-/// What of a row is held, by name; more is worse. Numbers are those of the whole launch, but registers and spills,
-/// which are there when ptxas is.
+/// What of a row is held, by name; more is worse, of registers where fewer warps fit an SM. Numbers are those of the
+/// whole launch; warps that an SM could hold beside the kernel's, registers and spills are there when ptxas is.
 std::vector<std::pair<std::string, int64_t>> heldOf(const StaticRow &row);
 
 /// Compares rows with the file, a JSON object of kernels, each an object of measures. A line for each number that is

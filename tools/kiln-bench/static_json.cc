@@ -152,6 +152,8 @@ nlohmann::ordered_json jsonOf(const StaticRow &row, const PeerRow *peer) {
   json["predicted"] = nlohmann::ordered_json::array();
   for (size_t i = 0; i < row.predictions.size(); ++i)
     json["predicted"].push_back(jsonOf(machines()[i], row.predictions[i]));
+  if (row.measured)
+    json["measured_us"] = rounded(*row.measured * 1e6);
   if (peer) {
     const Counts &counts = (peer->sass.loop.counts.total() > 0 ? peer->sass.loop : peer->sass.whole).counts;
     json["triton"] = {{"tiles", peer->tiles}, {"registers", peer->registers}, {"total", std::llround(counts.total())}};

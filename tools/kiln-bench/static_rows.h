@@ -32,6 +32,7 @@ struct StaticRow {
   Sample sample;
   Occupancy occupancy;                 // without ptxas by what a thread may have at most
   std::vector<Prediction> predictions; // on each of machines()
+  std::optional<double> measured;      // seconds, on a GPU
 
   double programs() const;
   /// Of the whole launch.
