@@ -5,6 +5,7 @@
 #include "dialect/dsl/Types.h"
 #include "tools/files/TemporaryFolder.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <exception>
@@ -32,6 +33,12 @@ std::string bench::expectPtxas() {
                 Fault::device);
   return found;
 }
+
+std::string bench::ptxOf(const std::vector<char> &code) {
+  return {code.begin(), std::find(code.begin(), code.end(), '\0')};
+}
+
+std::string bench::architectureOf(const std::string &backend) { return backend.substr(0, backend.find(':')); }
 
 /// Everything that a command prints, and its exit status.
 static std::pair<std::string, int> outputOf(const std::string &command) {

@@ -19,6 +19,11 @@ std::string findPtxas();
 /// The same; throws Error when there is none.
 std::string expectPtxas();
 
+/// The PTX of a device's code, behind which there may be a cubin.
+std::string ptxOf(const std::vector<char> &code);
+/// The architecture for which a backend of this name compiles: "sm_80" of "sm_80:cubin".
+std::string architectureOf(const std::string &backend);
+
 /// Has ptxas look at all of them, `threads` at a time; then nvdisasm, unless its name is empty. Throws Error when one
 /// of the programs cannot be run.
 void assemble(std::vector<Assembly> &all, const std::string &ptxas, const std::string &architecture, int threads,

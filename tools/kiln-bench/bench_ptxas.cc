@@ -37,8 +37,7 @@ static std::vector<Assembly> assembliesOf(Device &device, const Plan &plan) {
   std::map<std::string, int> numbers;
   std::vector<Assembly> all;
   for (const Launch &launch : plan.launches) {
-    const std::vector<char> code = codeOf(device, launch, bench::imaginedRegion(bench::workspaceRegion, 0));
-    std::string ptx(code.begin(), code.end());
+    std::string ptx = bench::ptxOf(codeOf(device, launch, bench::imaginedRegion(bench::workspaceRegion, 0)));
     if (std::exchange(known[ptx], true))
       continue;
     const int number = ++numbers[launch.kernel->name];
@@ -54,7 +53,7 @@ static std::string assemblePlan(bench::Setting &setting, const std::string &ptxa
   std::string complaints;
   std::vector<Assembly> all = assembliesOf(*setting.device, plan);
   setting.report.section(title);
-  assemble(all, ptxas, setting.device->backend().name(), setting.threads);
+  assemble(all, ptxas, bench::architectureOf(setting.device->backend().name()), setting.threads);
   for (const Assembly &kernel : all) {
     setting.report.add({.bench = "ptxas",
                         .shape = kernel.name,

@@ -120,6 +120,7 @@ static void fillRegions(const std::map<int, void *> &regions, const bench::Space
   std::vector<int32_t> starts(static_cast<size_t>(tokens + 1));
   std::iota(starts.begin(), starts.end(), 0);
   space.write(regions.at(bench::startsRegion), starts.data(), std::ssize(starts) * bytesOf(i32));
+  space.write(regions.at(bench::distinctRegion), starts.data(), tokens * bytesOf(i32));
 }
 
 std::vector<bench::Problem> bench::stepProblems(const Target &target, const Gpt2Config &config, int64_t sequences,

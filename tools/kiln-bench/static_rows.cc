@@ -121,8 +121,7 @@ std::vector<StaticRow> examine(const std::vector<Problem> &problems, const Instr
     StaticRow row{.problem = problem};
     Assembly text{problem.name, problem.launch.config, {}, {}, {}};
     try {
-      const std::vector<char> code = codeOf(*instruments.device, problem.launch, workspace);
-      text.ptx.assign(code.begin(), code.end());
+      text.ptx = ptxOf(codeOf(*instruments.device, problem.launch, workspace));
       texts.push_back(std::move(text));
     } catch (const Error &error) {
       row.error = error.what();
@@ -130,8 +129,8 @@ std::vector<StaticRow> examine(const std::vector<Problem> &problems, const Instr
     rows.push_back(std::move(row));
   }
   if (!instruments.ptxas.empty())
-    assemble(texts, instruments.ptxas, instruments.device->backend().name(), instruments.device->threads(),
-             instruments.nvdisasm);
+    assemble(texts, instruments.ptxas, architectureOf(instruments.device->backend().name()),
+             instruments.device->threads(), instruments.nvdisasm);
   auto text = texts.begin();
   for (StaticRow &row : rows) {
     if (!row.error.empty())

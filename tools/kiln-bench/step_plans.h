@@ -15,8 +15,8 @@ using Regions = std::function<void *(int region, int64_t bytes)>;
 void *imaginedRegion(int region, int64_t bytes);
 /// Where workspaces of such plans begin.
 inline constexpr int workspaceRegion = 1;
-/// The record of the step, and where each token's positions begin.
-inline constexpr int recordRegion = 4, startsRegion = 13;
+/// The record of the step; the tokens that differ, and where the positions of each begin.
+inline constexpr int recordRegion = 4, distinctRegion = 12, startsRegion = 13;
 
 /// GPT-2 124M, of so many layers, whose weights and activations are of a type.
 Gpt2Config config124M(Type type, int64_t layers = 12, int64_t context = 1024);
