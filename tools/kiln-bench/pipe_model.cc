@@ -102,8 +102,8 @@ Occupancy occupancyOf(const GpuFacts &gpu, int registers, int64_t sharedBytes, i
                                                      {mostWarps / warps, "warps"},
                                                      {gpu.registers / ofWarp / warps, "registers"},
                                                      {gpu.smSharedBytes / ofProgram, "shared memory"}};
-  const auto least = std::min_element(std::begin(limits), std::end(limits),
-                                      [](const auto &a, const auto &b) { return a.first < b.first; });
+  const auto *const least = std::min_element(std::begin(limits), std::end(limits),
+                                             [](const auto &a, const auto &b) { return a.first < b.first; });
   const int programs = static_cast<int>(least->first);
   return {programs, least->second, programs * warps, mostWarps};
 }
