@@ -33,12 +33,16 @@ namespace {
 class Queue {
 public:
   Queue(const Grid &grid, const Schedule &schedule)
-      : grid(grid), schedule(schedule), count(int64_t{grid.grid[0]} * grid.grid[1] * grid.grid[2]) {
+      : grid(grid), schedule(schedule),
+        count(schedule.only.empty() ? int64_t{grid.grid[0]} * grid.grid[1] * grid.grid[2]
+                                    : static_cast<int64_t>(schedule.only.size())) {
     // A step through all blocks that has no common divisor with their number.
     stride = count > 2 ? static_cast<int64_t>(schedule.seed * 2654435761u % static_cast<uint64_t>(count)) | 1 : 1;
     while (std::gcd(stride, count) != 1)
       ++stride;
   }
+  /// How many blocks run.
+  int64_t blocks() const { return count; }
   /// Coordinates of the next block, or nothing.
   std::optional<Extents> next() {
     const int64_t number = taken++;
@@ -49,6 +53,8 @@ public:
                               ? count - 1 - number
                               : static_cast<int64_t>(static_cast<unsigned __int128>(number) *
                                                      static_cast<uint64_t>(stride) % static_cast<uint64_t>(count));
+    if (!schedule.only.empty())
+      return schedule.only[static_cast<size_t>(block)];
     return Extents{static_cast<int>(block % grid.grid[0]), static_cast<int>(block / grid.grid[0] % grid.grid[1]),
                    static_cast<int>(block / grid.grid[0] / grid.grid[1])};
   }
@@ -204,9 +210,8 @@ void launch(const Program &program, const Extents &grid, const Extents &block, u
   all.console = console ? console : &standard;
   all.mostSteps = schedule.mostSteps;
   Queue queue(all, schedule);
-  const int64_t blocks = int64_t{grid[0]} * grid[1] * grid[2];
   const int64_t cores = schedule.threads > 0 ? schedule.threads : std::max(1u, std::thread::hardware_concurrency());
-  const auto threads = static_cast<size_t>(std::min(cores, blocks));
+  const auto threads = static_cast<size_t>(std::min(cores, queue.blocks()));
   Progress progress(threads);
   all.progress = &progress;
   std::exception_ptr failure;

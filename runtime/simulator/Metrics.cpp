@@ -12,6 +12,7 @@ void StepMetrics::add(const StepMetrics &other) {
   sharedAccesses += other.sharedAccesses;
   wavefronts += other.wavefronts;
   idealWavefronts += other.idealWavefronts;
+  sharedBytes += other.sharedBytes;
   globalAccesses += other.globalAccesses;
   sectors += other.sectors;
   idealSectors += other.idealSectors;
@@ -19,6 +20,8 @@ void StepMetrics::add(const StepMetrics &other) {
   localSectors += other.localSectors;
   bulkBytes += other.bulkBytes;
   operandBytes += other.operandBytes;
+  globalBytes += other.globalBytes;
+  bytesInFlight += other.bytesInFlight;
 }
 
 /// Lanes of a pass.
@@ -68,11 +71,13 @@ int sectorsOf(const LaneAddresses &at, Mask lanes, int bytes) {
   return gather(at, lanes, 0, lanesOfWarp, bytes, 32, sectors);
 }
 
-int idealSectorsOf(const LaneAddresses &at, Mask lanes, int bytes) {
+int bytesOf(const LaneAddresses &at, Mask lanes, int bytes) {
   std::array<uint64_t, 1024> units;
   const uint64_t unit = bytes % 4 == 0 ? 4 : 1;
-  return (gather(at, lanes, 0, lanesOfWarp, bytes, unit, units) * static_cast<int>(unit) + 31) / 32;
+  return gather(at, lanes, 0, lanesOfWarp, bytes, unit, units) * static_cast<int>(unit);
 }
+
+int idealSectorsOf(const LaneAddresses &at, Mask lanes, int bytes) { return (bytesOf(at, lanes, bytes) + 31) / 32; }
 
 Metrics::Metrics(const Program &program) {
   for (const Code &code : program.codes)
@@ -86,10 +91,13 @@ void Metrics::addAccess(StepMetrics &step, bool isShared, const LaneAddresses &a
     ++step.sharedAccesses;
     step.wavefronts += wavefrontsOf(at, lanes, bytes);
     step.idealWavefronts += idealWavefrontsOf(at, lanes, bytes);
+    step.sharedBytes += bytesOf(at, lanes, bytes);
   } else {
     ++step.globalAccesses;
+    const int touched = bytesOf(at, lanes, bytes);
     step.sectors += sectorsOf(at, lanes, bytes);
-    step.idealSectors += idealSectorsOf(at, lanes, bytes);
+    step.idealSectors += (touched + 31) / 32;
+    step.globalBytes += touched;
   }
 }
 
