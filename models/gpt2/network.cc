@@ -71,7 +71,7 @@ static TensorRef takeLogits(Build &b, int64_t rows, int64_t vocab) {
   return b.take("logits", {rows, ceildiv(vocab, 64) * 64});
 }
 
-void Network::gradient(Build &b, const MicroBatch &micro, float scale) const {
+void Network::gradient(Build &b, const MicroBatch &micro) const {
   const auto [tokens, targets, index, batch] = named(micro.inputs, sizes);
   const int64_t rows = batch * sizes.context;
   // Forward.
@@ -86,7 +86,7 @@ void Network::gradient(Build &b, const MicroBatch &micro, float scale) const {
   const TensorRef padded = takeLogits(b, rows, sizes.vocab), logits = padded.slice(1, 0, sizes.vocab);
   embedding.head(b, normed, logits);
   // The loss; the logits become their gradient.
-  b.plan += planCrossEntropy(b.target, logits, targets, micro.losses, sizes.vocab, scale, ignoredTarget, b.lossScale);
+  b.plan += planCrossEntropy(b.target, logits, targets, micro.losses, sizes.vocab, 1, ignoredTarget, b.lossWeight);
   // Backward.
   const TensorRef dx = b.take("d block output", {rows, sizes.width});
   embedding.headBackward(b, logits, normed, dx);

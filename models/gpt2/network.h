@@ -22,7 +22,7 @@ public:
   std::vector<Shape> inputs(int64_t sequences) const override;
   int64_t targets(int64_t sequences) const override { return sequences * sizes.context; }
   HostBatch derived(const HostBatch &batch) const override;
-  void gradient(Build &build, const MicroBatch &batch, float scale) const override;
+  void gradient(Build &build, const MicroBatch &batch) const override;
   /// Targets of ignoredTarget are missing.
   void losses(Build &build, const MicroBatch &batch) const override;
   double flops(int64_t sequences) const override { return flopsOfStep(sizes, sequences); }

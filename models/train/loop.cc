@@ -93,7 +93,7 @@ std::optional<StepRow> Training::step() {
   row.step = state.step + 1;
   row.rate = learningRate(s, state.step);
   row.type = run.model.type();
-  trainer.beginStep(row.rate, state.updates + 1);
+  trainer.beginStep(row.rate, state.updates + 1, run.data.trainingTargets(state.sequences, sequences));
   for (int64_t micro = 0; micro < s.accumulate; ++micro) {
     if (signals->asked())
       return {};

@@ -31,9 +31,10 @@ MemoryPlan planMemory(const Target &target, const Model &model, int64_t sequence
   }
   Arena training, evaluation;
   Build adds{target, training, model.parameters(), buffers, model.type()};
-  model.gradient(adds, batch, 1);
+  adds.lossWeight = imagined(1, f32, {1});
+  model.gradient(adds, batch);
   memory.training = training.plan();
-  memory.launches = adds.plan.launches.size();
+  memory.launches = adds.plan.launches.size() + 1; // and the sum of its losses
   Build reads{target, evaluation, model.parameters(), buffers, model.type()};
   model.losses(reads, batch);
   memory.evaluation = evaluation.plan();

@@ -35,10 +35,10 @@ public:
   /// What the gradient needs beside a batch and the host makes of it: indices, never arithmetic of the step.
   virtual HostBatch derived(const HostBatch &) const { return {}; }
 
-  /// Appends the launches that give the losses, and the gradient of `scale` times their sum by every parameter, times
-  /// the build's loss scale where it has one.
-  virtual void gradient(Build &build, const MicroBatch &batch, float scale) const = 0;
-  /// The losses alone, from what TrainData gives. Targets that are missing from a batch have a loss of 0.
+  /// Appends the launches that give the losses, and the gradient of their sum times the build's lossWeight by every
+  /// parameter. Targets that are missing from a batch have a loss of 0, and no gradient comes from them.
+  virtual void gradient(Build &build, const MicroBatch &batch) const = 0;
+  /// The losses alone, from what TrainData gives.
   virtual void losses(Build &build, const MicroBatch &batch) const = 0;
 
   /// Floating-point operations of a training step on so many sequences.

@@ -13,6 +13,8 @@ static HostBatch inputsOf(Batch batch) { return {std::move(batch.tokens), std::m
 
 HostBatch TextData::training(int64_t first, int64_t count) { return inputsOf(batches.sequences(first, count)); }
 
+int64_t TextData::trainingTargets(int64_t, int64_t count) const { return count * context; }
+
 int64_t TextData::validationSequences() const {
   return kiln::validationSequences(std::ssize(text.validation), context);
 }

@@ -21,7 +21,7 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
       scale(firstLossScale(model.type(), s)), value(device, types.weights, {model.parameters().count()}),
       gradient(device, types.gradients, {model.parameters().count()}), first(device, f32, {model.parameters().count()}),
       second(device, f32, {model.parameters().count()}), losses(device, f32, {model.targets(s.batch)}),
-      totals(device, f32, {s.accumulate}), record(device, f32, {stepFields}) {
+      sum(device, f32, {1}), record(device, f32, {stepFields}) {
   adamw = {.beta1 = s.beta1,
            .beta2 = s.beta2,
            .epsilon = s.epsilon,
@@ -42,24 +42,19 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
 Plan Trainer::planGradient(const ArenaPlan &places, bool adds) const {
   Arena placed(places, arena.data());
   Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type(), adds};
-  if (scalesLoss())
-    b.lossScale = field(StepField::scale);
-  model.gradient(b, refs, 1.0f / static_cast<float>(losses.count() * settings.accumulate));
+  b.lossWeight = field(StepField::weight);
+  model.gradient(b, refs);
+  b.plan += planTotal(target, losses, field(StepField::loss), 1, /*accumulate=*/true);
   return std::move(b.plan);
 }
 
 Plan Trainer::planUpdate() const {
-  Plan plan = planTotal(target, totals, field(StepField::loss), 1.0f / static_cast<float>(settings.accumulate));
-  plan += planGradNorm(target, gradient, record);
+  Plan plan = planGradNorm(target, gradient, record);
   if (master)
     plan += planAdamW(target, *master, gradient, first, second, record, adamw, value.ref());
   else
     plan += planAdamW(target, value, gradient, first, second, record, adamw);
   return plan;
-}
-
-Plan Trainer::planMean(int64_t micro) const {
-  return planTotal(target, losses, totals.ref().slice(0, micro, 1), 1.0f / static_cast<float>(losses.count()));
 }
 
 void Trainer::initialize(uint64_t seed) {
@@ -115,9 +110,6 @@ void Trainer::uploadInputs(const HostBatch &batch, size_t first) {
     uploadAll(inputs.at(first + i), batch[i]);
 }
 
-/// Micro-batches whose means are kept ready; those after them, if there are so many, are looked up.
-static constexpr int64_t mostReadyMeans = 256;
-
 void Trainer::prepare() {
   if (step)
     return;
@@ -125,19 +117,18 @@ void Trainer::prepare() {
              later = settings.accumulate > 1 ? planGradient(memory.training, true) : Plan(), update = planUpdate();
   Plan whole = first; // together, so that their kernels are compiled side by side
   whole += later;
-  whole += planMean(0);
   whole += update;
   kiln::prepare(*device, whole, workspace);
-  step = Step{ready(first), ready(later), ready(update), {}};
-  for (int64_t micro = 0; micro < std::min(settings.accumulate, mostReadyMeans); ++micro)
-    step->means.push_back(ready(planMean(micro)));
+  step = Step{ready(first), ready(later), ready(update)};
 }
 
-void Trainer::beginStep(double rate, int64_t number) {
+void Trainer::beginStep(double rate, int64_t number, std::optional<int64_t> given) {
+  targets = given.value_or(losses.count() * settings.accumulate);
   const StepRecord host = recordOf(adamw, {.rate = rate,
                                            .step = number,
                                            .clip = settings.clip,
                                            .lossScale = scale.scale,
+                                           .targets = targets,
                                            .good = scale.good,
                                            .window = scalesLoss() ? settings.scaleWindow : 0});
   record.upload(host.numbers.data(), record.bytes());
@@ -148,10 +139,6 @@ void Trainer::addGradient(const HostBatch &batch, int64_t micro) {
   uploadInputs(model.derived(batch), batch.size());
   prepare();
   (micro == 0 ? step->firstMicro : step->laterMicro).run();
-  if (micro < std::ssize(step->means))
-    step->means[micro].run();
-  else
-    ready(planMean(micro)).run();
 }
 
 StepResult Trainer::update() {
@@ -160,7 +147,8 @@ StepResult Trainer::update() {
   device->synchronize();
   StepRecord host;
   record.download(host.numbers.data(), record.bytes());
-  const StepResult result = {host[StepField::loss], host[StepField::norm], host[StepField::applied] != 0, scale.scale};
+  const float loss = host[StepField::loss] * (1.0f / static_cast<float>(std::max<int64_t>(targets, 1)));
+  const StepResult result = {loss, host[StepField::norm], host[StepField::applied] != 0, scale.scale};
   if (scalesLoss())
     scale = {host[StepField::scale], static_cast<int64_t>(host[StepField::good])};
   return result;
@@ -168,7 +156,6 @@ StepResult Trainer::update() {
 
 std::vector<Trainer::NamedLaunch> Trainer::launches() {
   Plan whole = planGradient(memory.training, false);
-  whole += planMean(0);
   whole += planUpdate();
   std::vector<NamedLaunch> result;
   for (const Launch &launch : whole.launches)
@@ -182,12 +169,12 @@ double Trainer::lossSum(const HostBatch &batch) {
     Arena placed(memory.evaluation, arena.data());
     Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type()};
     model.losses(b, refs);
-    b.plan += planTotal(target, losses, totals.ref().slice(0, 0, 1));
+    b.plan += planTotal(target, losses, sum);
     evaluation = ready(b.plan);
   }
   evaluation->run();
   device->synchronize();
-  return totals.downloadFloats()[0];
+  return sum.downloadFloats()[0];
 }
 
 } // namespace kiln

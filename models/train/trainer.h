@@ -14,7 +14,7 @@ namespace kiln {
 
 /// What a step reports.
 struct StepResult {
-  double loss = 0;         // mean over the step's targets, before the update
+  double loss = 0;         // mean over the step's targets that are there, before the update
   double gradientNorm = 0; // before clipping
   bool applied = true;     // the update; it is left out where the norm is not finite
   double lossScale = 1;    // of this step
@@ -47,8 +47,9 @@ public:
   /// compiles nothing. Without it the first step does.
   void prepare();
 
-  /// Begins update `number`, counted from 1, with the learning rate `rate`: all that the host has to say about it.
-  void beginStep(double rate, int64_t number);
+  /// Begins update `number`, counted from 1, with the learning rate `rate`: all that the host has to say about it. Its
+  /// micro-batches have `targets` in all; when that is not given, every one that they have room for.
+  void beginStep(double rate, int64_t number, std::optional<int64_t> targets = {});
   /// Adds micro-batch number `micro` of a step to the gradients; number 0 replaces what they hold.
   void addGradient(const HostBatch &batch, int64_t micro);
   /// Clips and applies the gradients, and waits for the end of the step, where alone the device is read. Where their
@@ -71,14 +72,11 @@ private:
   /// A field of the step's record, (1).
   TensorRef field(StepField name) const { return record.ref().slice(0, static_cast<int64_t>(name), 1); }
   void uploadInputs(const HostBatch &batch, size_t first);
-  /// The mean of a micro-batch's losses, to its place.
-  Plan planMean(int64_t micro) const;
   PreparedPlan ready(const Plan &plan) { return kiln::prepare(*device, plan, workspace); }
 
   /// The launches of a step, ready.
   struct Step {
     PreparedPlan firstMicro, laterMicro, update;
-    std::vector<PreparedPlan> means; // of the first micro-batches
   };
 
   std::shared_ptr<Device> device;
@@ -91,8 +89,9 @@ private:
   Tensor value, gradient, first, second; // flat, laid out as model.parameters()
   std::optional<Tensor> master;          // what `value` is a copy of
   std::vector<Tensor> inputs;
-  Tensor losses, totals; // of a micro-batch, and the mean of each
-  Tensor record;         // (stepFields)
+  Tensor losses, sum; // of a micro-batch, and of an evaluation their sum, (1)
+  Tensor record;      // (stepFields)
+  int64_t targets = 0; // of the step that was begun
   MemoryPlan memory;
   Tensor arena, workspace;
   MicroBatch refs;

@@ -65,10 +65,10 @@ static Plan stepPlan(const Target &target, const Model &model, const TrainSettin
       continue;
     Arena arena(memory.training, imagined(6, i8, {}).data);
     Build build{target, arena, model.parameters(), buffers, model.type(), accumulate};
-    if (model.type() == f16)
-      build.lossScale = field(StepField::scale);
-    model.gradient(build, batch, 1);
+    build.lossWeight = field(StepField::weight);
+    model.gradient(build, batch);
     plan += build.plan;
+    plan += planTotal(target, batch.losses, field(StepField::loss), 1, /*accumulate=*/true);
   }
   Arena arena(memory.evaluation, imagined(6, i8, {}).data);
   Build build{target, arena, model.parameters(), buffers, model.type()};

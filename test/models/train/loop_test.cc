@@ -24,8 +24,9 @@ constexpr int64_t vocab = 11, width = 8, context = 5;
 /// logits = table · (x + down · gelu(up · x)) with x = table[token] + places[position].
 class TokenMlp : public Model {
 public:
-  explicit TokenMlp(Type type = f32)
-      : element(type), embedding(list, {"table", "places"}, vocab, context, width, 0.5),
+  /// The gradient is multiplied by `scale`.
+  explicit TokenMlp(Type type = f32, float scale = 1)
+      : element(type), scale(scale), embedding(list, {"table", "places"}, vocab, context, width, 0.5),
         mlp(list, {{"up", "up offset"}, {"down", "down offset"}}, width, 0.3, 0.3) {
     list.place();
   }
@@ -41,7 +42,7 @@ public:
     return {index.tokens, index.starts, index.positions};
   }
 
-  void gradient(Build &b, const MicroBatch &micro, float scale) const override {
+  void gradient(Build &b, const MicroBatch &micro) const override {
     const int64_t rows = micro.losses.count();
     const TensorRef x = b.take("x", {rows, width}), y = b.take("y", {rows, width}), logits = take(b, rows);
     const TensorRef dx = b.take("dx", {rows, width}), dy = b.take("dy", {rows, width});
@@ -49,7 +50,7 @@ public:
     embedding.forward(b, micro.inputs[0], context, x);
     mlp.forward(b, x, x, saved, y);
     embedding.head(b, y, logits);
-    b.plan += planCrossEntropy(b.target, logits, micro.inputs[1], micro.losses, vocab, scale, missing, b.lossScale);
+    b.plan += planCrossEntropy(b.target, logits, micro.inputs[1], micro.losses, vocab, scale, missing, b.lossWeight);
     embedding.headBackward(b, logits, y, dy);
     mlp.backward(b, dy, x, saved, dx);
     b.plan += planAdd(b.target, dx.reshape({rows * width}), dy.reshape({rows * width}), dx.reshape({rows * width}));
@@ -78,6 +79,7 @@ private:
   static TensorRef take(Build &b, int64_t rows) { return b.take("logits", {rows, vocab}); }
 
   Type element;
+  float scale;
   ParameterList list;
   Embedding embedding;
   Mlp mlp;
@@ -86,10 +88,7 @@ private:
 /// The same in f16, with a gradient that no loss scale keeps from overflowing.
 class Overflowing : public TokenMlp {
 public:
-  Overflowing() : TokenMlp(f16) {}
-  void gradient(Build &b, const MicroBatch &micro, float scale) const override {
-    TokenMlp::gradient(b, micro, 1e9f * scale);
-  }
+  Overflowing() : TokenMlp(f16, 1e9f) {}
 };
 
 /// Sequences in which a token t is followed by 3 t + `shift`, modulo the vocabulary, from a random first token.
@@ -98,6 +97,7 @@ public:
   explicit Counting(uint64_t seed, int32_t shift = 1) : random(seed, Stream::batches), shift(shift) {}
   DataIdentity identity() const override { return {"counting", 7, static_cast<uint64_t>(shift)}; }
   HostBatch training(int64_t first, int64_t count) override { return batch(first, count, count); }
+  int64_t trainingTargets(int64_t, int64_t count) const override { return count * context; }
   int64_t validationSequences() const override { return 3; }
   int64_t validationTargets() const override { return 3 * context; }
   HostBatch validation(int64_t first, int64_t count) const override {
