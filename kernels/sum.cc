@@ -55,7 +55,7 @@ static void total(View x, View out, Tile scale, TotalConfig cfg) {
   Tile running = zeros(f32, {cfg.block}); // (BLOCK)
   for (Tile n : range(0, x.dim(0), cfg.block))
     running += cast(load(x, {n}, {cfg.block}), f32); // (BLOCK)
-  Tile result = sum(running) * scale; // scalar
+  Tile result = sum(running) * scale;                // scalar
   if (cfg.accumulate)
     result += cast(load(out, {0}, {}), f32);
   store(out, {0}, cast(result, out.type()));
@@ -75,10 +75,7 @@ Plan planTotal(const Target &target, const TensorRef &x, const TensorRef &out, f
   expectShape(plan, "out", out, {1});
   TotalConfig chosen = config.value_or(pickTotal(target, x.extents[0]));
   chosen.accumulate = accumulate;
-  return {.launches = {{&totalKernel,
-                        textOf(totalKernel.fields, chosen),
-                        programs(1),
-                        {x, out, scale}}}};
+  return {.launches = {{&totalKernel, textOf(totalKernel.fields, chosen), programs(1), {x, out, scale}}}};
 }
 
 } // namespace kiln

@@ -126,7 +126,7 @@ void Trainer::beginStep(double rate, int64_t number, std::optional<int64_t> give
   targets = given.value_or(losses.count() * settings.accumulate);
   const StepRecord host = recordOf(adamw, {.rate = rate,
                                            .step = number,
-                                           .clip = settings.clip,
+                                           .clip = settings.clip > 0 ? settings.clip : AdamWStep().clip,
                                            .lossScale = scale.scale,
                                            .targets = targets,
                                            .good = scale.good,

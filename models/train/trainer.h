@@ -89,8 +89,8 @@ private:
   Tensor value, gradient, first, second; // flat, laid out as model.parameters()
   std::optional<Tensor> master;          // what `value` is a copy of
   std::vector<Tensor> inputs;
-  Tensor losses, sum; // of a micro-batch, and of an evaluation their sum, (1)
-  Tensor record;      // (stepFields)
+  Tensor losses, sum;  // of a micro-batch, and of an evaluation their sum, (1)
+  Tensor record;       // (stepFields)
   int64_t targets = 0; // of the step that was begun
   MemoryPlan memory;
   Tensor arena, workspace;

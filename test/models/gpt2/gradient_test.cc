@@ -149,8 +149,8 @@ TEST_P(GradientTest, DoesNotDependOnTheMicroBatches) {
   EXPECT_LE(std::sqrt(difference), 1e-5 * std::sqrt(size));
 }
 
-// Targets that are missing neither make the loss smaller nor the gradient: both are those of the mean over the ones that
-// are there, however these are spread over one, two or four micro-batches.
+// Targets that are missing neither make the loss smaller nor the gradient: both are those of the mean over the ones
+// that are there, however these are spread over one, two or four micro-batches.
 TEST_P(GradientTest, IsThatOfTheTargetsThatAreThere) {
   const Gpt2Config config = {1, 2, 16, 8, 32};
   const Network network(config);
