@@ -168,6 +168,9 @@ static std::vector<Setting> makeTable() {
              {lossScales}, later),
       number("scale-window", "scale_window", &S::scaleWindow, "updates after which that doubles (2000; 0: never)",
              {between(0, largestSize)}, later),
+      number("evaluate-batches", "evaluate_batches", &S::evaluateBatches,
+             "micro-batches that a validation loss takes, spread evenly (0: all)", {atLeast(0)}, later),
+      truth("evaluate-all", "evaluate_all", &S::evaluateAll, "1: the last validation loss takes all (0)"),
       dtype("save-dtype", "save_dtype", &S::saveType, "type of the weights in checkpoints: fp32, bf16, fp16 (fp32)"),
   };
 }

@@ -19,8 +19,10 @@ struct TrainSettings {
   double rate = 0;        // highest learning rate
   double finalRate = 0.1; // lowest, as a share of the highest
   double decay = 0.1, beta1 = 0.9, beta2 = 0.99, epsilon = 1e-8;
-  double clip = 1.0;         // largest gradient norm; 0: any
-  int64_t evaluateEvery = 0; // steps between validation losses; 0: at the end only
+  double clip = 1.0;           // largest gradient norm; 0: any
+  int64_t evaluateEvery = 0;   // steps between validation losses; 0: at the end only
+  int64_t evaluateBatches = 0; // micro-batches that each of them takes; 0: all
+  bool evaluateAll = false;    // the last one takes all
   uint64_t seed = 1;
   std::optional<Precision> precision = {}; // of products of f32; what suits the machine without
   Type type = f32;                         // of weights, activations and their gradients: the model's

@@ -2,6 +2,8 @@
 
 #include "models/train/text_data.h"
 
+#include <algorithm>
+
 namespace kiln {
 
 TextData::TextData(const std::string &path, int64_t context, uint64_t seed)
@@ -19,7 +21,9 @@ int64_t TextData::validationSequences() const {
   return kiln::validationSequences(std::ssize(text.validation), context);
 }
 
-int64_t TextData::validationTargets() const { return std::ssize(text.validation) - 1; } // every byte but the first
+int64_t TextData::validationTargets(int64_t first, int64_t count) const { // every byte but the first is one
+  return std::clamp<int64_t>(std::ssize(text.validation) - 1 - first * context, 0, count * context);
+}
 
 HostBatch TextData::validation(int64_t first, int64_t count) const {
   return inputsOf(validationBatch(text.validation, context, first, count));

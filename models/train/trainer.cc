@@ -57,6 +57,14 @@ Plan Trainer::planUpdate() const {
   return plan;
 }
 
+Plan Trainer::planEvaluation() const {
+  Arena placed(memory.evaluation, arena.data());
+  Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type()};
+  model.losses(b, refs);
+  b.plan += planTotal(target, losses, sum);
+  return std::move(b.plan);
+}
+
 void Trainer::initialize(uint64_t seed) {
   const Random random(seed, Stream::weights);
   std::vector<float> host(model.parameters().count());
@@ -114,12 +122,14 @@ void Trainer::prepare() {
   if (step)
     return;
   const Plan first = planGradient(memory.training, false),
-             later = settings.accumulate > 1 ? planGradient(memory.training, true) : Plan(), update = planUpdate();
+             later = settings.accumulate > 1 ? planGradient(memory.training, true) : Plan(), update = planUpdate(),
+             evaluation = planEvaluation();
   Plan whole = first; // together, so that their kernels are compiled side by side
   whole += later;
   whole += update;
+  whole += evaluation;
   kiln::prepare(*device, whole, workspace);
-  step = Step{ready(first), ready(later), ready(update)};
+  step = Step{ready(first), ready(later), ready(update), ready(evaluation)};
 }
 
 void Trainer::beginStep(double rate, int64_t number, std::optional<int64_t> given) {
@@ -165,14 +175,8 @@ std::vector<Trainer::NamedLaunch> Trainer::launches() {
 
 double Trainer::lossSum(const HostBatch &batch) {
   uploadInputs(batch, 0);
-  if (!evaluation) {
-    Arena placed(memory.evaluation, arena.data());
-    Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type()};
-    model.losses(b, refs);
-    b.plan += planTotal(target, losses, sum);
-    evaluation = ready(b.plan);
-  }
-  evaluation->run();
+  prepare();
+  step->evaluation.run();
   device->synchronize();
   return sum.downloadFloats()[0];
 }

@@ -43,8 +43,8 @@ public:
   /// The gradient buffer, times the loss scale, for tests.
   std::vector<float> gradients() const { return gradient.downloadFloats(); }
 
-  /// Makes the launches of a training step ready, their kernels compiled several at a time, so that the first step
-  /// compiles nothing. Without it the first step does.
+  /// Makes the launches of a training step and of an evaluation ready, their kernels compiled several at a time, so
+  /// that none of these compiles anything. Without it the first one does.
   void prepare();
 
   /// Begins update `number`, counted from 1, with the learning rate `rate`: all that the host has to say about it. Its
@@ -69,6 +69,7 @@ public:
 private:
   Plan planGradient(const ArenaPlan &places, bool adds) const;
   Plan planUpdate() const;
+  Plan planEvaluation() const;
   /// A field of the step's record, (1).
   TensorRef field(StepField name) const { return record.ref().slice(0, static_cast<int64_t>(name), 1); }
   void uploadInputs(const HostBatch &batch, size_t first);
@@ -76,7 +77,7 @@ private:
 
   /// The launches of a step, ready.
   struct Step {
-    PreparedPlan firstMicro, laterMicro, update;
+    PreparedPlan firstMicro, laterMicro, update, evaluation;
   };
 
   std::shared_ptr<Device> device;
@@ -96,7 +97,6 @@ private:
   Tensor arena, workspace;
   MicroBatch refs;
   std::optional<Step> step;
-  std::optional<PreparedPlan> evaluation;
 };
 
 /// The bytes of `from` into a tensor of i32.

@@ -9,6 +9,7 @@
 #include "models/nn/embedding.h"
 #include "models/nn/mlp.h"
 #include "models/train/loop.h"
+#include "models/train/validation.h"
 #include "test/devices.h"
 #include "test/expect_error.h"
 #include "test/temporary_folder.h"
@@ -99,7 +100,9 @@ public:
   HostBatch training(int64_t first, int64_t count) override { return batch(first, count, count); }
   int64_t trainingTargets(int64_t, int64_t count) const override { return count * context; }
   int64_t validationSequences() const override { return 3; }
-  int64_t validationTargets() const override { return 3 * context; }
+  int64_t validationTargets(int64_t first, int64_t count) const override {
+    return std::min<int64_t>(count, 3 - first) * context;
+  }
   HostBatch validation(int64_t first, int64_t count) const override {
     return batch(1000 + first, std::min<int64_t>(count, 3 - first), count);
   }
@@ -169,6 +172,41 @@ TEST_F(LoopTest, LearnsAndValidates) {
   EXPECT_GT(loss(log.front()), 1.5);
   EXPECT_LT(loss(log.back()), 0.5 * loss(log.front()));
   EXPECT_LT(nlohmann::json::parse(log.back()).at("val_loss").get<double>(), 0.5 * loss(log.front()));
+}
+
+/// Twenty sequences to validate on; it writes down which were asked for.
+class Counted : public Counting {
+public:
+  using Counting::Counting;
+  int64_t validationSequences() const override { return 20; }
+  int64_t validationTargets(int64_t, int64_t count) const override { return count * context; }
+  HostBatch validation(int64_t first, int64_t count) const override {
+    asked.push_back(first);
+    return Counting::validation(0, count);
+  }
+  mutable std::vector<int64_t> asked;
+};
+
+// A bounded validation takes batches that lie evenly apart, the same each time; without a bound all. Nothing is
+// compiled for it, once the trainer is ready.
+TEST_F(LoopTest, ValidationMayBeBounded) {
+  const TokenMlp model;
+  Trainer trainer(Device::open(kiln::test::testDevices()[0]), model, settings);
+  trainer.initialize(1);
+  trainer.prepare();
+  freeze();
+  const auto askedFor = [&](int64_t most) {
+    Counted data(1);
+    EXPECT_TRUE(validationLoss(trainer, data, 2, most, [] { return false; }).has_value());
+    return data.asked;
+  };
+  EXPECT_EQ(askedFor(0), (std::vector<int64_t>{0, 2, 4, 6, 8, 10, 12, 14, 16, 18}));
+  EXPECT_EQ(askedFor(3), (std::vector<int64_t>{0, 6, 12}));
+  EXPECT_EQ(askedFor(3), (std::vector<int64_t>{0, 6, 12}));
+  EXPECT_EQ(askedFor(100), askedFor(0));
+  Counted data(1);
+  EXPECT_FALSE(validationLoss(trainer, data, 2, 0, [] { return true; }).has_value());
+  freeze(false);
 }
 
 // A run that stopped after step 7 and goes on ends with the bits of one that did not stop, in every file and every row.
