@@ -50,7 +50,8 @@ private:
 
 Training::Training(Run given)
     : run(std::move(given)), device(openDevice(run.options.machine)), trainer(device, run.model, state.settings),
-      peak(peakSampler(*device)), saves(run.folder, run.options, run.model, state, trainer) {
+      peak(peakSampler(*device, run.model.type(), state.settings.precision)),
+      saves(run.folder, run.options, run.model, state, trainer) {
   const DataIdentity data = run.data.identity();
   if (run.folder.checkpoint() && !data.sameContent(state.data))
     throw Error(
@@ -159,9 +160,9 @@ void Training::introduce(Progress &progress) const {
   int64_t parameters = 0;
   for (const Parameter &p : run.model.parameters().all())
     parameters += p.count();
-  progress.note(fmt::format("{}: {} parameters; {} steps of {} tokens on {} ({} threads, {:.0f} GFLOP/s measured peak)",
+  progress.note(fmt::format("{}: {} parameters; {} steps of {} tokens on {} ({} threads, {:.0f} GFLOP/s peak of {})",
                             run.model.text(), parameters, s.steps, run.model.targets(s.batch * s.accumulate),
-                            device->name(), device->threads(), peak.best() / 1e9));
+                            device->name(), device->threads(), peak.best() / 1e9, peak.what()));
   if (trainer.precision() != Precision::ieee)
     progress.note(fmt::format("products of f32 in {}; --precision ieee rounds no operand",
                               precisionNames.at(static_cast<size_t>(trainer.precision()))));
