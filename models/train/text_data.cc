@@ -11,7 +11,7 @@ TextData::TextData(const std::string &path, int64_t context, uint64_t seed)
 
 DataIdentity TextData::identity() const { return {path, std::ssize(text.train), hashOf(text.train)}; }
 
-static HostBatch inputsOf(Batch batch) { return {std::move(batch.tokens), std::move(batch.targets)}; }
+static HostBatch inputsOf(const Batch &batch) { return languageBatch(batch.tokens, batch.targets); }
 
 HostBatch TextData::training(int64_t first, int64_t count) { return inputsOf(batches.sequences(first, count)); }
 

@@ -6,6 +6,7 @@
 #include "models/train/memory.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace kiln {
 
@@ -20,7 +21,7 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
     : device(std::move(opened)), target(targetOf(*device, s)), model(model), settings(s), types(bufferTypes(model, s)),
       scale(firstLossScale(model.type(), s)), value(device, types.weights, {model.parameters().count()}),
       gradient(device, types.gradients, {model.parameters().count()}), first(device, f32, {model.parameters().count()}),
-      second(device, f32, {model.parameters().count()}), losses(device, f32, {model.targets(s.batch)}),
+      second(device, f32, {model.parameters().count()}), losses(device, f32, {model.targets({s.batch})}),
       sum(device, f32, {1}), record(device, f32, {stepFields}) {
   adamw = {.beta1 = s.beta1,
            .beta2 = s.beta2,
@@ -31,9 +32,9 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
            .seed = s.seed};
   if (types.hasMasters())
     master.emplace(device, types.kept, Shape{model.parameters().count()});
-  for (Shape &extents : model.inputs(s.batch))
-    inputs.emplace_back(device, i32, std::move(extents));
-  refs = {{inputs.begin(), inputs.end()}, losses};
+  for (const Input &input : model.inputs({s.batch}))
+    inputs.emplace(input.name, Tensor(device, input.type, input.extents));
+  refs = {{s.batch}, {inputs.begin(), inputs.end()}, losses};
   memory = planMemory(target, model, s.batch, s);
   arena = Tensor(device, i8, {memory.activations});
   workspace = Tensor(device, i8, {memory.workspace});
@@ -112,10 +113,14 @@ void uploadAll(Tensor &to, const std::vector<int32_t> &from) {
   to.upload(from.data(), static_cast<int64_t>(from.size() * sizeof(int32_t)));
 }
 
-/// Inputs from number `first` on.
-void Trainer::uploadInputs(const HostBatch &batch, size_t first) {
-  for (size_t i = 0; i < batch.size(); ++i)
-    uploadAll(inputs.at(first + i), batch[i]);
+void Trainer::uploadInputs(const HostBatch &batch) {
+  for (const auto &[name, array] : batch) {
+    const auto place = inputs.find(name);
+    if (place == inputs.end() || place->second.type() != array.type())
+      throw Error(fmt::format("expected an input of the model, but got '{}' of {}", name, nameOf(array.type())),
+                  Fault::internal);
+    place->second.upload(array.bytes().data(), std::ssize(array.bytes()));
+  }
 }
 
 void Trainer::prepare() {
@@ -145,8 +150,9 @@ void Trainer::beginStep(double rate, int64_t number, std::optional<int64_t> give
 }
 
 void Trainer::addGradient(const HostBatch &batch, int64_t micro) {
-  uploadInputs(batch, 0);
-  uploadInputs(model.derived(batch), batch.size());
+  HostBatch whole = batch;
+  model.derive(whole);
+  uploadInputs(whole);
   prepare();
   (micro == 0 ? step->firstMicro : step->laterMicro).run();
 }
@@ -174,7 +180,7 @@ std::vector<Trainer::NamedLaunch> Trainer::launches() {
 }
 
 double Trainer::lossSum(const HostBatch &batch) {
-  uploadInputs(batch, 0);
+  uploadInputs(batch);
   prepare();
   step->evaluation.run();
   device->synchronize();

@@ -72,7 +72,7 @@ private:
   Plan planEvaluation() const;
   /// A field of the step's record, (1).
   TensorRef field(StepField name) const { return record.ref().slice(0, static_cast<int64_t>(name), 1); }
-  void uploadInputs(const HostBatch &batch, size_t first);
+  void uploadInputs(const HostBatch &batch);
   PreparedPlan ready(const Plan &plan) { return kiln::prepare(*device, plan, workspace); }
 
   /// The launches of a step, ready.
@@ -89,7 +89,7 @@ private:
   LossScale scale;
   Tensor value, gradient, first, second; // flat, laid out as model.parameters()
   std::optional<Tensor> master;          // what `value` is a copy of
-  std::vector<Tensor> inputs;
+  std::map<std::string, Tensor> inputs;
   Tensor losses, sum;  // of a micro-batch, and of an evaluation their sum, (1)
   Tensor record;       // (stepFields)
   int64_t targets = 0; // of the step that was begun

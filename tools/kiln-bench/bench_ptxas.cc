@@ -56,9 +56,9 @@ static Plan stepPlan(const Target &target, const Model &model, const TrainSettin
   const ParameterBuffers buffers = {imagined(2, types.weights, count), imagined(3, types.gradients, count)};
   const TensorRef record = imagined(4, f32, {stepFields});
   const auto field = [&](StepField name) { return record.slice(0, static_cast<int64_t>(name), 1); };
-  MicroBatch batch = {{}, imagined(5, f32, {model.targets(settings.batch)})};
-  for (Shape &extents : model.inputs(settings.batch))
-    batch.inputs.push_back(imagined(10 + static_cast<int>(batch.inputs.size()), i32, std::move(extents)));
+  MicroBatch batch = {{settings.batch}, {}, imagined(5, f32, {model.targets({settings.batch})})};
+  for (const Input &input : model.inputs(batch.shape))
+    batch.inputs.emplace(input.name, imagined(10 + static_cast<int>(batch.inputs.size()), input.type, input.extents));
   Plan plan;
   for (const bool accumulate : {false, true}) {
     if (accumulate && settings.accumulate == 1)

@@ -131,7 +131,7 @@ TEST_P(GradientTest, DoesNotDependOnTheMicroBatches) {
     const auto cut = [&](const std::vector<int32_t> &v) {
       return std::vector<int32_t>(v.begin() + which * count, v.begin() + (which + 1) * count);
     };
-    return HostBatch{cut(b.tokens), cut(b.targets)};
+    return languageBatch(cut(b.tokens), cut(b.targets));
   };
   whole.beginStep(1e-3, 1);
   halves.beginStep(1e-3, 1);
@@ -174,7 +174,7 @@ TEST_P(GradientTest, IsThatOfTheTargetsThatAreThere) {
       const auto cut = [&](const std::vector<int32_t> &v) {
         return std::vector<int32_t>(v.begin() + micro * count, v.begin() + (micro + 1) * count);
       };
-      model.addGradient({cut(b.tokens), cut(b.targets)}, micro);
+      model.addGradient(languageBatch(cut(b.tokens), cut(b.targets)), micro);
     }
     const std::vector<float> got = model.gradients();
     for (const Parameter &p : network.parameters().all()) {

@@ -33,14 +33,20 @@ public:
   }
   const ParameterList &parameters() const override { return list; }
   Type type() const override { return element; }
-  std::vector<Shape> inputs(int64_t sequences) const override {
-    const int64_t rows = targets(sequences), distinct = std::min(vocab, rows);
-    return {{rows}, {rows}, {distinct}, {distinct + 1}, {rows}};
+  std::vector<Input> inputs(const BatchShape &shape) const override {
+    const int64_t rows = targets(shape), distinct = std::min(vocab, rows);
+    return {{"tokens", i32, {rows}},
+            {"targets", i32, {rows}},
+            {"index", i32, {distinct}},
+            {"starts", i32, {distinct + 1}},
+            {"positions", i32, {rows}}};
   }
-  int64_t targets(int64_t sequences) const override { return sequences * context; }
-  HostBatch derived(const HostBatch &batch) const override {
-    const HostEmbeddingIndex index = indexOf(batch[0], vocab);
-    return {index.tokens, index.starts, index.positions};
+  int64_t targets(const BatchShape &shape) const override { return shape.sequences * context; }
+  void derive(HostBatch &batch) const override {
+    const HostEmbeddingIndex index = indexOf(batch.at("tokens").numbers<int32_t>(), vocab);
+    batch["index"] = index.tokens;
+    batch["starts"] = index.starts;
+    batch["positions"] = index.positions;
   }
 
   void gradient(Build &b, const MicroBatch &micro) const override {
@@ -48,29 +54,29 @@ public:
     const TensorRef x = b.take("x", {rows, width}), y = b.take("y", {rows, width}), logits = take(b, rows);
     const TensorRef dx = b.take("dx", {rows, width}), dy = b.take("dy", {rows, width});
     const Mlp::Saved saved = mlp.take(b, rows);
-    embedding.forward(b, micro.inputs[0], context, x);
+    embedding.forward(b, micro["tokens"], context, x);
     mlp.forward(b, x, x, saved, y);
     embedding.head(b, y, logits);
-    b.plan += planCrossEntropy(b.target, logits, micro.inputs[1], micro.losses, vocab, scale, missing, b.lossWeight);
+    b.plan += planCrossEntropy(b.target, logits, micro["targets"], micro.losses, vocab, scale, missing, b.lossWeight);
     embedding.headBackward(b, logits, y, dy);
     mlp.backward(b, dy, x, saved, dx);
     b.plan += planAdd(b.target, dx.reshape({rows * width}), dy.reshape({rows * width}), dx.reshape({rows * width}));
-    embedding.backward(b, {micro.inputs[2], micro.inputs[3], micro.inputs[4]}, dx, context);
+    embedding.backward(b, {micro["index"], micro["starts"], micro["positions"]}, dx, context);
     for (const TensorRef &taken : {x, y, logits, dx, dy})
       b.release(taken);
   }
   void losses(Build &b, const MicroBatch &micro) const override {
     const int64_t rows = micro.losses.count();
     const TensorRef x = b.take("x", {rows, width}), logits = take(b, rows);
-    embedding.forward(b, micro.inputs[0], context, x);
+    embedding.forward(b, micro["tokens"], context, x);
     mlp.infer(b, x, x, x);
     embedding.head(b, x, logits);
-    b.plan += planCrossEntropyLoss(b.target, logits, micro.inputs[1], micro.losses, vocab, missing);
+    b.plan += planCrossEntropyLoss(b.target, logits, micro["targets"], micro.losses, vocab, missing);
     b.release(x);
     b.release(logits);
   }
 
-  double flops(int64_t sequences) const override { return 6.0 * targets(sequences) * (8 * width * width); }
+  double flops(const BatchShape &shape) const override { return 6.0 * targets(shape) * (8 * width * width); }
   std::string text() const override { return "a layer on tokens"; }
   nlohmann::ordered_json configJson(Type) const override { return {{"kind", "token_mlp"}, {"width", width}}; }
 
@@ -110,13 +116,13 @@ public:
 private:
   /// `present` sequences from number `first` on, and behind them some without targets up to `count`.
   HostBatch batch(int64_t first, int64_t present, int64_t count) const {
-    HostBatch b = {std::vector<int32_t>(count * context, 0), std::vector<int32_t>(count * context, TokenMlp::missing)};
+    std::vector<int32_t> tokens(count * context, 0), targets(count * context, TokenMlp::missing);
     for (int64_t s = 0; s < present; ++s)
       for (int64_t i = 0, t = static_cast<int64_t>(random.below(vocab, first + s)); i < context; ++i) {
-        b[0][s * context + i] = static_cast<int32_t>(t);
-        b[1][s * context + i] = static_cast<int32_t>(t = (3 * t + shift) % vocab);
+        tokens[s * context + i] = static_cast<int32_t>(t);
+        targets[s * context + i] = static_cast<int32_t>(t = (3 * t + shift) % vocab);
       }
-    return b;
+    return languageBatch(tokens, targets);
   }
   Random random;
   int32_t shift;
