@@ -10,7 +10,7 @@ namespace kiln {
 void Saves::save() {
   if (saved == state.step || state.step == 0)
     return;
-  saveCheckpoint(folder.path(), options.keep, state, model, trainer.download());
+  saveCheckpoint(folder.path(), options.keep, state, model, trainer.source());
   saved = state.step;
 }
 

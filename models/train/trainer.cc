@@ -109,6 +109,17 @@ HostBuffers Trainer::download() const {
   return host;
 }
 
+BufferSource Trainer::source() const {
+  return {types.kept, [this](FlatBuffer which, int64_t begin, int64_t count, void *to) {
+            const Tensor &from = which == FlatBuffer::first    ? first
+                                 : which == FlatBuffer::second ? second
+                                 : master                      ? *master
+                                                               : value;
+            const int64_t size = bytesOf(from.type());
+            device->download(to, static_cast<const char *>(from.data()) + begin * size, count * size);
+          }};
+}
+
 void uploadAll(Tensor &to, const std::vector<int32_t> &from) {
   to.upload(from.data(), static_cast<int64_t>(from.size() * sizeof(int32_t)));
 }

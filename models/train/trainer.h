@@ -31,6 +31,8 @@ public:
   /// Weights of keptType(), and moments.
   void upload(const HostBuffers &buffers);
   HostBuffers download() const;
+  /// The same as parts, which a save reads.
+  BufferSource source() const;
   void uploadWeights(const std::vector<char> &values);
   /// The type of the weights that updates change; those that the model computes with follow from them.
   Type keptType() const { return types.kept; }
