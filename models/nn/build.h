@@ -14,8 +14,8 @@ struct Build {
   Arena &arena;
   const ParameterList &list;
   ParameterBuffers buffers;
-  Type type;                               // of activations
-  bool accumulate = false;                 // parameter gradients are added to what their buffer holds
+  Type type;                 // of activations
+  bool accumulate = false;   // parameter gradients are added to what their buffer holds
   TensorRef lossWeight = {}; // (1) f32, what the losses' sum is multiplied by before its gradient is taken
   Plan plan = {};
 

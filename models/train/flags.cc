@@ -34,13 +34,14 @@ void addRunFlags(CLI::App *app, RunOptions &o) {
 /// The flag of a setting; its text is read at once, so that what is wrong with it is told as a flag's.
 static void addSettingFlag(CLI::App *app, const Setting &setting, SettingOptions &o) {
   app->add_option_function<std::string>(
-      "--" + setting.flag,
-      [&](const std::string &text) {
-        TrainSettings any;
-        setting.take(any, text);
-        o.given[setting.flag] = text;
-      },
-      setting.help);
+         "--" + setting.flag,
+         [&](const std::string &text) {
+           TrainSettings any;
+           setting.take(any, text);
+           o.given[setting.flag] = text;
+         },
+         setting.help)
+      ->type_name(setting.kind);
 }
 
 void addSettingFlags(CLI::App *app, SettingOptions &o) {

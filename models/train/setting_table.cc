@@ -74,6 +74,9 @@ static Setting number(const char *flag, const char *field, T TrainSettings::*mem
   return {flag,
           field,
           help,
+          std::is_floating_point_v<T> ? "FLOAT"
+          : std::is_signed_v<T>       ? "INT"
+                                      : "UINT",
           [=](TrainSettings &s, const std::string &text) { s.*member = numberIn<T>("--" + name, text); },
           [=](const TrainSettings &s) { return Json(s.*member); },
           ifThere(field, since,
@@ -95,6 +98,7 @@ static Setting truth(const char *flag, const char *field, bool TrainSettings::*m
       flag,
       field,
       help,
+      "INT",
       [=](TrainSettings &s, const std::string &text) {
         const auto value = numberIn<int64_t>("--" + name, text);
         if (value != 0 && value != 1)
@@ -113,6 +117,7 @@ static Setting choice(const char *flag, const char *field, T TrainSettings::*mem
   return {flag,
           field,
           help,
+          "TEXT",
           [=](TrainSettings &s, const std::string &text) { s.*member = named(flag, text); },
           [=](const TrainSettings &s) { return Json(nameOf(s.*member)); },
           ifThere(field, Since::later,

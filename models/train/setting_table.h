@@ -19,6 +19,7 @@ struct Setting {
   std::string flag;  // without its dashes; errors call the setting so
   std::string field; // of a checkpoint's settings
   std::string help;  // for the flag
+  std::string kind;  // of its value, as --help names it: INT, UINT, FLOAT, TEXT
   /// Takes the value of the flag. Throws Error for a text that is none.
   std::function<void(TrainSettings &, const std::string &)> take;
   /// The setting as a checkpoint holds it, and back. A field that came later than the first checkpoints may be missing.

@@ -45,7 +45,8 @@ Plan Trainer::planGradient(const ArenaPlan &places, bool adds) const {
   Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type(), adds};
   b.lossWeight = field(StepField::weight);
   model.gradient(b, refs);
-  b.plan += planTotal(target, losses, field(StepField::loss), 1, /*accumulate=*/true);
+  b.plan +=
+      planTotal(target, losses, field(StepField::loss), 1.0f / static_cast<float>(losses.count()), /*accumulate=*/true);
   return std::move(b.plan);
 }
 
@@ -174,7 +175,9 @@ StepResult Trainer::update() {
   device->synchronize();
   StepRecord host;
   record.download(host.numbers.data(), record.bytes());
-  const float loss = host[StepField::loss] * (1.0f / static_cast<float>(std::max<int64_t>(targets, 1)));
+  // The sum of the micro-batches' means, had they all the targets that they have room for.
+  const float full = static_cast<float>(std::max<int64_t>(targets, 1)) / static_cast<float>(losses.count());
+  const float loss = host[StepField::loss] * (1.0f / full);
   const StepResult result = {loss, host[StepField::norm], host[StepField::applied] != 0, scale.scale};
   if (scalesLoss())
     scale = {host[StepField::scale], static_cast<int64_t>(host[StepField::good])};

@@ -105,7 +105,7 @@ TEST(Tape, MissingTargetsCountNothing) {
 }
 
 /// GPT-2's loss, by its forward pass.
-Value gpt2(Tape &tape, const reference::Shape &s, std::map<std::string, Value> &p, const std::vector<int> &tokens,
+Value gpt2(const reference::Shape &s, std::map<std::string, Value> &p, const std::vector<int> &tokens,
            const std::vector<int> &targets, int64_t batch, int64_t time) {
   const auto norm = [&](Value x, const std::string &name) {
     return normalised(x, {.epsilon = s.epsilon}) * p.at(name + ".weight") + p.at(name + ".bias");
@@ -175,7 +175,7 @@ TEST(Tape, HasTheGradientThatWasDerivedByHand) {
     targets.push_back(n % 4 == 3 ? -1 : static_cast<int>(engine() % shape.vocab));
   }
   const double loss = reference::gradient(shape, parameters, tokens, targets, batch, time, want);
-  const Value got = gpt2(tape, shape, values, tokens, targets, batch, time);
+  const Value got = gpt2(shape, values, tokens, targets, batch, time);
   tape.play(got);
   EXPECT_NEAR(got.numbers()[0], loss, 1e-12 * loss);
   for (const auto &[name, value] : values)
