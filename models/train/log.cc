@@ -4,8 +4,8 @@
 #include "dialect/dsl/Types.h"
 #include "models/data/files.h"
 #include "models/data/json.h"
-#include "models/train/settings.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -18,19 +18,21 @@
 
 namespace kiln {
 
+std::optional<double> StepRow::number(const std::string &tag) const {
+  for (const auto &[name, value] : scalars)
+    if (const double *number = std::get_if<double>(&value); number && name == tag)
+      return *number;
+  return {};
+}
+
+bool StepRow::has(const std::string &tag, const Scalar &value) const {
+  return std::find(scalars.begin(), scalars.end(), std::pair(tag, value)) != scalars.end();
+}
+
 std::string jsonOf(const StepRow &row) {
-  nlohmann::ordered_json json = {{"step", row.step}, {"loss", row.loss}};
-  if (row.validationLoss)
-    json["val_loss"] = *row.validationLoss;
-  json["lr"] = row.rate;
-  json["grad_norm"] = row.gradientNorm;
-  if (row.lossScale) {
-    json["loss_scale"] = *row.lossScale;
-    json["skipped"] = row.skipped;
-  }
-  json["dtype"] = dtypeOf(row.type);
-  json["tokens_per_s"] = row.tokensPerSecond;
-  json["peak_share"] = row.peakShare;
+  nlohmann::ordered_json json = {{"step", row.step}};
+  for (const auto &[tag, value] : row.scalars)
+    std::visit([&, &tag = tag](const auto &scalar) { json[tag] = scalar; }, value);
   json["seconds"] = row.seconds;
   return json.dump();
 }

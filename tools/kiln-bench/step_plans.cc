@@ -31,9 +31,9 @@ Plan bench::stepPlan(const Target &target, const Model &model, const TrainSettin
   const ParameterBuffers buffers = {tensor(2, types.weights, count), tensor(3, types.gradients, count)};
   const TensorRef record = tensor(recordRegion, f32, {stepFields});
   const auto field = [&](StepField name) { return record.slice(0, static_cast<int64_t>(name), 1); };
-  MicroBatch batch = {{}, tensor(5, f32, {model.targets(settings.batch)})};
-  for (Shape &extents : model.inputs(settings.batch))
-    batch.inputs.push_back(tensor(10 + static_cast<int>(batch.inputs.size()), i32, extents));
+  MicroBatch batch = {{settings.batch}, {}, tensor(5, f32, {model.targets({settings.batch})})};
+  for (const Input &input : model.inputs(batch.shape))
+    batch.inputs.emplace(input.name, tensor(10 + static_cast<int>(batch.inputs.size()), input.type, input.extents));
   void *const activations = regions(6, memory.activations);
   Plan plan;
   for (const bool accumulate : {false, true}) {
@@ -41,18 +41,18 @@ Plan bench::stepPlan(const Target &target, const Model &model, const TrainSettin
       continue;
     Arena arena(memory.training, activations);
     Build build{target, arena, model.parameters(), buffers, model.type(), accumulate};
-    if (model.type() == f16)
-      build.lossScale = field(StepField::scale);
-    model.gradient(build, batch, 1);
+    build.lossWeight = field(StepField::weight);
+    model.gradient(build, batch);
     plan += build.plan;
+    plan += planTotal(target, batch.losses, field(StepField::loss), 1, /*accumulate=*/true);
   }
   if (evaluates) {
     Arena arena(memory.evaluation, activations);
     Build build{target, arena, model.parameters(), buffers, model.type()};
     model.losses(build, batch);
     plan += build.plan;
+    plan += planTotal(target, batch.losses, field(StepField::loss));
   }
-  plan += planTotal(target, batch.losses, field(StepField::loss));
   plan += planGradNorm(target, buffers.gradients, record);
   const TensorRef kept = types.hasMasters() ? tensor(7, types.kept, count) : buffers.values;
   plan += planAdamW(target, kept, buffers.gradients, tensor(8, f32, count), tensor(9, f32, count), record,
