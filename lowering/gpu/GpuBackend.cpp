@@ -59,7 +59,7 @@ public:
   const std::string &name() const override { return ownName; }
   const std::string &key() const override { return ownKey; }
   FactKinds facts() const override {
-    return {.innerStrides = 1, .alignment = true, .stridesBy16 = true, .extentBy16 = true, .warps = true};
+    return {.innerStrides = 1, .alignment = true, .stridesBy16 = true, .extentBy16 = true, .warps = true, .stages = true};
   }
   KernelLimits limits() const override { return {.elements = mostElements, .lowered = false}; }
   bool tellsLines() const override { return true; }
