@@ -4,8 +4,8 @@
 // Shared memory has 32 banks of 4 bytes. Accesses of 4 bytes a lane or less go in one pass of 32 lanes, of 8 bytes in
 // two of 16, of 16 bytes (and the rows of ldmatrix and stmatrix) in passes of 8. A pass takes as many *wavefronts* as
 // the most distinct words that it wants of one bank. Global memory moves *sectors* of 32 bytes: those that the lanes
-// touch. Bytes are those that the lanes of an access touch, each counted once: 128 of them fill a wavefront. Local memory
-// moves sectors, too: words at one offset in the memory of 32 lanes lie together.
+// touch. Bytes are those that the lanes of an access touch, each counted once: 128 of them fill a wavefront. Local
+// memory moves sectors, too: words at one offset in the memory of 32 lanes lie together.
 //
 // What asynchronous units move is counted in bytes, at the instruction that begins it: bulk copies and reductions, and
 // boxes of tensors, as they cross global memory; the operands that wgmma reads from shared memory, B once a warpgroup.

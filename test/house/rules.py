@@ -209,8 +209,9 @@ def variables(files):
         yield f"README.md: names the variable '{name}', which nothing reads"
 
 
-# Modules that are there when they are needed: lit's own, and a peer on machines with a GPU.
-OTHER_MODULES = {"test/lit.cfg.py": {"lit"}, "tools/kiln-gpu/peers.py": {"torch"}}
+# Modules that are there when they are needed: lit's own, and those of peers, which somebody installs to measure beside them.
+OTHER_MODULES = {"test/lit.cfg.py": {"lit"}, "tools/kiln-gpu/peers.py": {"torch"},
+                 "tools/kiln-bench/triton_static.py": {"triton"}}
 
 
 def modules(files):
