@@ -43,25 +43,11 @@ static std::pair<Value, int64_t> splitConstant(Value position) {
   return {position, 0};
 }
 
-namespace {
-/// Where an access lies in its view.
-struct Window {
-  Value view;
-  ValueRange offsets;
-  ArrayRef<int64_t> extents;
-  Value rows = {}; // where each position along the first dimension is named; it has no offset then
-};
-} // namespace
-
-static Window windowOf(Operation *access) {
-  if (auto load = dyn_cast<tile::LoadOp>(access))
-    return {load.getView(), load.getOffsets(), tile::shapeOf(load.getType())};
-  if (auto store = dyn_cast<tile::StoreOp>(access))
-    return {store.getView(), store.getOffsets(), tile::shapeOf(store.getValue().getType())};
-  if (auto gather = dyn_cast<tile::GatherOp>(access))
-    return {gather.getView(), gather.getOffsets(), tile::shapeOf(gather.getType()), gather.getRows()};
-  auto scatter = cast<tile::ScatterOp>(access);
-  return {scatter.getView(), scatter.getOffsets(), tile::shapeOf(scatter.getValue().getType()), scatter.getRows()};
+/// Whether lanes lie anywhere, or a named row would have to be asked for each: rows lie together only along the last
+/// dimension.
+static bool liesApart(tile::AccessOp access, const Index &index) {
+  return access.getRowNumbers() && hasLanes(index) &&
+         !(index.size() > 1 && index.back().lanes && isUnitStride(access.getView(), index.size() - 1));
 }
 
 /// Whether `extent` positions from `offset` on lie along `axis` of a view of `type` whatever happens.
@@ -73,23 +59,23 @@ static bool alwaysInside(MemRefType type, int64_t axis, Value offset, int64_t ex
 
 Value Evaluator::both(Value a, Value b) { return a && b ? make<arith::AndIOp>(a, b) : a ? a : b; }
 
-Value Evaluator::liesInside(Operation *access) {
-  const Window window = windowOf(access);
-  auto type = cast<MemRefType>(window.view.getType());
+Value Evaluator::liesInside(tile::AccessOp access) {
+  const Value view = access.getView(), rows = access.getRowNumbers();
+  const auto extents = access.getTile().getType().getShape();
   Value holds;
-  if (window.rows) {
-    Value limit = extentOf(*this, window.view, 0), yes = make<arith::ConstantOp>(builder.getBoolAttr(true));
+  if (rows) {
+    Value limit = extentOf(*this, view, 0), yes = make<arith::ConstantOp>(builder.getBoolAttr(true));
     auto isBelow = [&](Ix row, ValueRange all) -> SmallVector<Value> {
-      Value position = asIndex(at(window.rows, {row}));
+      Value position = asIndex(at(rows, {row}));
       return {make<arith::AndIOp>(all[0], make<arith::CmpIOp>(arith::CmpIPredicate::ult, position, limit))};
     };
-    holds = loop(constantIndex(0), constantIndex(window.extents[0]), 1, yes, isBelow).front();
+    holds = loop(constantIndex(0), constantIndex(extents[0]), 1, yes, isBelow).front();
   }
-  for (auto [i, offset] : llvm::enumerate(window.offsets)) {
-    const auto axis = static_cast<int64_t>(i) + (window.rows ? 1 : 0), extent = window.extents[axis];
-    if (alwaysInside(type, axis, offset, extent))
+  for (auto [i, offset] : llvm::enumerate(access.getBegins())) {
+    const auto axis = static_cast<int64_t>(i) + (rows ? 1 : 0), extent = extents[axis];
+    if (alwaysInside(access.getView().getType(), axis, offset, extent))
       continue;
-    Value start = asIndex(offset), limit = extentOf(*this, window.view, axis);
+    Value start = asIndex(offset), limit = extentOf(*this, view, axis);
     Value last = make<arith::SubIOp>(limit, constantIndex(extent)); // start + extent could overflow
     holds = both(holds, make<arith::CmpIOp>(arith::CmpIPredicate::sle, start, last));
     if (!isNonNegative(offset))
@@ -98,23 +84,27 @@ Value Evaluator::liesInside(Operation *access) {
   return holds;
 }
 
-void Evaluator::takeInside(Operation *access) {
-  const Window window = windowOf(access);
-  for (int64_t axis = 0; axis < static_cast<int64_t>(window.extents.size()); ++axis)
+void Evaluator::takeInside(tile::AccessOp access) {
+  for (int64_t axis = 0; axis < access.getView().getType().getRank(); ++axis)
     inside[{access, axis}] = depth();
 }
 
-Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offsets, ArrayRef<int64_t> extents,
-                                      const Index &index, Value row) {
+Evaluator::Access Evaluator::accessOf(tile::AccessOp op, const Index &index) {
+  return accessOf(op, op.getBegins(), index);
+}
+
+Evaluator::Access Evaluator::accessOf(tile::AccessOp op, ValueRange begins, const Index &index) {
+  const Value view = op.getView(), rows = op.getRowNumbers();
+  const auto extents = op.getTile().getType().getShape();
   Access access;
-  auto type = cast<MemRefType>(view.getType());
-  Value limit, begins, start;
+  auto type = op.getView().getType();
+  Value limit, first, start;
   bool canBeNegative = false;
   const Ix *lanes = nullptr;
   size_t next = 0;
   for (int64_t axis = 0; axis < type.getRank(); ++axis) {
-    bool isRow = axis == 0 && row;
-    Value offset = isRow ? Value() : offsets[next++];
+    const bool isRow = axis == 0 && rows;
+    Value offset = isRow ? Value() : begins[next++];
     APInt constant;
     bool isConstant = offset && matchPattern(offset, m_ConstantInt(&constant));
     const int64_t begin = isConstant ? std::clamp(constant.getSExtValue(), -farthest, farthest) : 0;
@@ -125,7 +115,7 @@ Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offs
     }
     Value position;
     if (isRow)
-      position = asIndex(row);
+      position = asIndex(at(rows, {index[0]}));
     else if (isConstant && begin == 0)
       position = index[axis].at;
     else
@@ -138,7 +128,7 @@ Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offs
       access.axis = axis;
       if (!always) {
         limit = extentOf(*this, view, axis);
-        begins = isConstant ? constantIndex(begin) : asIndex(offset);
+        first = isConstant ? constantIndex(begin) : asIndex(offset);
         start = position;
         canBeNegative = !isNonNegative(offset);
       }
@@ -152,7 +142,7 @@ Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offs
       access.indices.back() = make<arith::SelectOp>(inside, position, constantIndex(0));
   }
   if (lanes && access.contiguous)
-    boundLanes(access, limit, begins, canBeNegative, *lanes);
+    boundLanes(access, limit, first, canBeNegative, *lanes);
   else if (lanes)
     boundWhole(access, limit, start, canBeNegative, *lanes);
   for (Value bound : {access.inside, access.mask, access.whole})
@@ -261,36 +251,21 @@ Value Evaluator::read(Value view, const Access &access, Type element, tile::Padd
   return asElement(noted(branch.getResult(0), access.depth), element);
 }
 
-Value Evaluator::load(tile::LoadOp op, const Index &index) {
-  Type element = getElementTypeOrSelf(op.getType());
-  auto extents = tile::shapeOf(op.getType());
-  Access access = accessOf(op, op.getView(), op.getOffsets(), extents, index);
+Value Evaluator::load(tile::AccessOp op, const Index &index) {
+  Type element = op.getTile().getType().getElementType();
+  const auto lane = [&](const Index &position) {
+    return read(op.getView(), accessOf(op, position), element, op.getPadding(), false);
+  };
+  if (liesApart(op, index))
+    return laneByLane(index, element, lane);
+  Access access = accessOf(op, index);
   if (access.contiguous)
     return read(op.getView(), access, element, op.getPadding(), hasLanes(index));
   const int64_t valid = llvm::find_if(index, [](const Ix &ix) { return ix.lanes; })->valid;
   return eitherWay(
       access.depth, access.whole, vectorOf(element), index,
       [&] { return asElement(readApart(op.getView(), access, valid), element); },
-      [&](const Index &deeper) {
-        return laneByLane(deeper, element, [&](const Index &position) {
-          return read(op.getView(), accessOf(op, op.getView(), op.getOffsets(), extents, position), element,
-                      op.getPadding(), false);
-        });
-      });
-}
-
-Value Evaluator::gather(tile::GatherOp op, const Index &index) {
-  Type element = getElementTypeOrSelf(op.getType());
-  auto extents = tile::shapeOf(op.getType());
-  auto scalarRow = [&](const Index &position, bool lanes) {
-    Value row = at(op.getRows(), {position[0]});
-    return read(op.getView(), accessOf(op, op.getView(), op.getOffsets(), extents, position, row), element,
-                op.getPadding(), lanes);
-  };
-  bool unit = index.size() > 1 && index.back().lanes && isUnitStride(op.getView(), index.size() - 1);
-  if (unit || !hasLanes(index))
-    return scalarRow(index, hasLanes(index));
-  return laneByLane(index, element, [&](const Index &position) { return scalarRow(position, false); });
+      [&](const Index &deeper) { return laneByLane(deeper, element, lane); });
 }
 
 Value Evaluator::readBuffer(Value buffer, Type element, const Index &index) {
@@ -356,18 +331,21 @@ static void eachLane(Evaluator &e, Value value, const Index &index,
   }
 }
 
-void Evaluator::store(Value value, tile::StoreOp op, const Index &index) {
-  Value view = op.getView();
-  auto extents = tile::shapeOf(op.getValue().getType());
-  Access access = accessOf(op, view, op.getOffsets(), extents, index);
+void Evaluator::store(Value value, tile::AccessOp op, const Index &index) {
+  const auto writeAt = [&](Value written, const Index &position) {
+    write(written, op.getView(), accessOf(op, position), position);
+  };
+  if (liesApart(op, index))
+    return eachLane(*this, value, index, writeAt);
+  Access access = accessOf(op, index);
   if (access.contiguous)
-    return write(value, view, access, index);
+    return write(value, op.getView(), access, index);
   const int64_t valid = llvm::find_if(index, [](const Ix &ix) { return ix.lanes; })->valid;
   value = asVector(value);
   eitherWay(
       depth(), access.whole, {}, index,
       [&] {
-        writeApart(value, view, access, valid);
+        writeApart(value, op.getView(), access, valid);
         return Value();
       },
       [&](const Index &deeper) {
@@ -378,40 +356,21 @@ void Evaluator::store(Value value, tile::StoreOp op, const Index &index) {
               ix = along(make<arith::AddIOp>(ix.at, lane.at));
           moveTo(depth());
           Value element = vector::ExtractOp::create(builder, loc, value, OpFoldResult(lane.at));
-          write(noted(element, depth()), view, accessOf(op, view, op.getOffsets(), extents, position), position);
+          writeAt(noted(element, depth()), position);
         });
         return Value();
       });
 }
 
-void Evaluator::prefetch(tile::StoreOp op, const Index &index) {
-  Access access = accessOf(op, op.getView(), op.getOffsets(), tile::shapeOf(op.getValue().getType()), index);
+void Evaluator::prefetch(tile::AccessOp op, ValueRange begins, const Index &index) {
+  Access access = accessOf(op, begins, index);
   moveTo(depth());
-  memref::PrefetchOp::create(builder, loc, op.getView(), access.indices, /*isWrite=*/true, /*localityHint=*/3,
-                             /*isDataCache=*/true);
+  memref::PrefetchOp::create(builder, loc, op.getView(), access.indices, /*isWrite=*/op.writesView(),
+                             /*localityHint=*/op.writesView() ? 3 : 2, /*isDataCache=*/true);
 }
 
-void Evaluator::prefetch(tile::LoadOp op, ValueRange offsets, const Index &index) {
-  Access access = accessOf(op, op.getView(), offsets, tile::shapeOf(op.getType()), index);
-  moveTo(depth());
-  memref::PrefetchOp::create(builder, loc, op.getView(), access.indices, /*isWrite=*/false, /*localityHint=*/2,
-                             /*isDataCache=*/true);
-}
-
-void Evaluator::scatter(Value value, tile::ScatterOp op, const Index &index) {
-  auto extents = tile::shapeOf(op.getValue().getType());
-  auto writeAt = [&](Value written, const Index &position) {
-    Value row = at(op.getRows(), {position[0]});
-    write(written, op.getView(), accessOf(op, op.getView(), op.getOffsets(), extents, position, row), position);
-  };
-  bool unit = index.size() > 1 && index.back().lanes && isUnitStride(op.getView(), index.size() - 1);
-  if (unit || !hasLanes(index))
-    return writeAt(value, index);
-  eachLane(*this, value, index, writeAt);
-}
-
-Value Evaluator::atomicAdd(Value value, tile::AtomicAddOp op, const Index &index) {
-  Access access = accessOf(op, op.getView(), op.getOffsets(), tile::shapeOf(op.getType()), index);
+Value Evaluator::atomicAdd(Value value, tile::AccessOp op, const Index &index) {
+  Access access = accessOf(op, index);
   auto kind = isa<FloatType>(value.getType()) ? arith::AtomicRMWKind::addf : arith::AtomicRMWKind::addi;
   auto add = [&](OpBuilder &b, Location l) {
     return memref::AtomicRMWOp::create(b, l, kind, value, op.getView(), access.indices).getResult();

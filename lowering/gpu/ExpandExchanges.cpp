@@ -310,14 +310,15 @@ struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
       }
   }
 
-  /// Of threads that hold the same elements one has added: it tells the others what was there.
-  static void tellAll(tile::AtomicAddOp op, Expander &expander) {
-    const TileLayout layout = simt::layoutOf(op.getResult()).getLayout();
-    if (op.use_empty() || !(layout.replicated(Hw::lane) || layout.replicated(Hw::warp)))
+  /// Of threads that hold the same elements one has changed memory: it tells the others what was there.
+  static void tellAll(tile::AccessOp op, Expander &expander) {
+    Value result = op->getResult(0);
+    const TileLayout layout = simt::layoutOf(result).getLayout();
+    if (result.use_empty() || !(layout.replicated(Hw::lane) || layout.replicated(Hw::warp)))
       return;
     expander.builder.setInsertionPointAfter(op);
-    const Value told = expander.moved(op.getResult(), simt::layoutOf(op.getResult()));
-    op.getResult().replaceUsesWithIf(told, [](OpOperand &use) { return !isa<simt::WriteOp>(use.getOwner()); });
+    const Value told = expander.moved(result, simt::layoutOf(result));
+    result.replaceUsesWithIf(told, [](OpOperand &use) { return !isa<simt::WriteOp>(use.getOwner()); });
   }
 
   static Value expand(Operation *op) {
@@ -338,8 +339,8 @@ struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
         return {};
       return expander.reshaped(reshape);
     }
-    if (auto add = dyn_cast<tile::AtomicAddOp>(op))
-      tellAll(add, expander);
+    if (auto access = dyn_cast<tile::AccessOp>(op); access && !access.isLoad() && !access.isStore())
+      tellAll(access, expander);
     return {};
   }
 };

@@ -15,7 +15,6 @@
 #include "lowering/analysis/TileUses.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -35,13 +34,6 @@ static LayoutAttr attributeOf(const TileLayout &layout, MLIRContext *context) {
 
 /// The layout on an access or product.
 static LayoutAttr chosen(Operation *op) { return op->getAttrOfType<LayoutAttr>("simt.layout"); }
-
-/// The tile that an access writes; null for other operations.
-static Value writtenTile(Operation *op) {
-  return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<tile::StoreOp, tile::ScatterOp, tile::AtomicAddOp>([](auto access) { return access.getValue(); })
-      .Default(Value());
-}
 
 // --- How operations map layouts ------------------------------------------------------------------
 
@@ -86,10 +78,10 @@ static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr resul
                                         *simt::mmaShapeFor(a.getElementTypeBitWidth(), K)),
                        context);
   }
-  if (writtenTile(op) == operand)
-    return chosen(op);
-  if (isa<tile::GatherOp, tile::ScatterOp>(op)) { // the row numbers
-    TileLayout rows = chosen(op).getLayout();
+  if (auto access = dyn_cast<tile::AccessOp>(op)) {
+    if (operand == access.getTile())
+      return chosen(op);
+    TileLayout rows = chosen(op).getLayout(); // of what names them
     while (rows.rank() > 1)
       rows = rows.slice(rows.rank() - 1);
     return attributeOf(rows, context);
