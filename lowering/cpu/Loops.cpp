@@ -256,7 +256,7 @@ private:
     size_t next = 0;
     for (States &states : all)
       for (auto &[root, reduction] : reductions) {
-        size_t count = cast<tile::ReduceOp>(root->op).getKind() == tile::ReduceKind::ArgMax ? 2 : 1;
+        const size_t count = reduction.hasIndex() ? 2 : 1;
         states.push_back(Reduction::State(values.slice(next, count)));
         next += count;
       }

@@ -6,9 +6,11 @@
 #include "dialect/simt/layout/Convert.h"
 #include "dialect/simt/layout/Fragments.h"
 #include "lowering/Abi.h"
+#include "lowering/gpu/MoveLayouts.h"
 #include "lowering/gpu/SharedPlace.h"
 #include "lowering/gpu/ThreadCode.h"
 #include "lowering/gpu/Threads.h"
+#include "lowering/tile/Combiner.h"
 #include "lowering/tile/Console.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -53,11 +55,8 @@ public:
     return read(write(tile, place), type, place);
   }
 
-  Value reshaped(tile::ReshapeOp op) {
-    const auto from = cast<RankedTensorType>(op.getSource().getType()), to = cast<RankedTensorType>(op.getType());
-    return read(write(op.getSource(), densePlace(from.getShape(), elementBytes(from))), to,
-                densePlace(to.getShape(), elementBytes(to)));
-  }
+  /// The result of an operation that moves elements to other threads.
+  Value exchanged(tile::MoveOp op);
   Value reduced(tile::ReduceOp op);
   Value multiplied(tile::DotOp op);
   void report(tile::CheckOp op);
@@ -73,6 +72,41 @@ private:
 
   const Location loc;
 };
+
+// --- Moves -----------------------------------------------------------------------------------------------------------
+
+/// Adds the strides of a sum of them to `strides`; whether `expr` is one.
+bool addStrides(AffineExpr expr, int64_t factor, MutableArrayRef<int64_t> strides) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+    strides[dim.getPosition()] += factor;
+    return true;
+  }
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue() == 0;
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  if (expr.getKind() == AffineExprKind::Add)
+    return addStrides(binary.getLHS(), factor, strides) && addStrides(binary.getRHS(), factor, strides);
+  auto constant = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  return expr.getKind() == AffineExprKind::Mul && constant &&
+         addStrides(binary.getLHS(), factor * constant.getValue(), strides);
+}
+
+/// The source lies in row-major order. Where the places of the result's elements are a sum of strides, as those of a
+/// reshape are, several are read at once, else each by itself.
+Value Expander::exchanged(tile::MoveOp op) {
+  const auto from = cast<RankedTensorType>(op.getMoved().getType()),
+             to = cast<RankedTensorType>(op->getResult(0).getType());
+  const Place place = densePlace(from.getShape(), elementBytes(from));
+  AffineExpr byte = builder.getAffineConstantExpr(0);
+  for (const auto [position, stride] : llvm::zip_equal(op.getMoveMap().getResults(), place.strides))
+    byte = byte + position * stride;
+  byte = simplifyAffineExpr(byte, static_cast<unsigned>(to.getRank()), 0);
+  const Value buffer = write(op.getMoved(), place);
+  Place readPlace{SmallVector<int64_t>(to.getRank(), 0), place.bytes};
+  if (addStrides(byte, 1, readPlace.strides))
+    return read(buffer, to, readPlace);
+  return simt::FetchOp::create(builder, loc, to, buffer, AffineMap::get(to.getRank(), 0, byte));
+}
 
 // --- Reductions ------------------------------------------------------------------------------------------------------
 
@@ -165,9 +199,10 @@ SmallVector<Value> Expander::reduceInWarps(tile::ReduceKind kind, ValueRange sou
 Value Expander::reduced(tile::ReduceOp op) {
   const auto axis = static_cast<unsigned>(op.getAxis());
   const auto source = cast<RankedTensorType>(op.getSource().getType());
-  SmallVector<Value> parts = {op.getSource()};
-  if (op.getKind() == tile::ReduceKind::ArgMax)
-    parts.push_back(indicesAlong(source, axis));
+  const Combiner combiner(op.getKind(), source.getElementType());
+  Emit emit(builder, loc);
+  SmallVector<Value> parts =
+      combiner.begin(emit, op.getSource(), combiner.hasIndex() ? indicesAlong(source, axis) : Value());
   parts = reduceInWarps(op.getKind(), parts, axis);
   const TileLayout shared = simt::layoutOf(parts[0]).getLayout();
   if (shared.shape()[axis].size > 1) {
@@ -176,7 +211,7 @@ Value Expander::reduced(tile::ReduceOp op) {
       part = moved(part, all);
     parts = reduceInWarps(op.getKind(), parts, axis);
   }
-  return tile::ReshapeOp::create(builder, loc, op.getType(), parts.back());
+  return tile::ReshapeOp::create(builder, loc, op.getType(), Combiner::end(parts));
 }
 
 // --- Products --------------------------------------------------------------------------------------------------------
@@ -333,11 +368,10 @@ struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
       return expander.reduced(reduce);
     if (auto dot = dyn_cast<tile::DotOp>(op))
       return dot->hasAttr("simt.mma") ? Value() : expander.multiplied(dot);
-    if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) {
-      const LayoutAttr from = simt::layoutOf(reshape.getSource()), to = simt::layoutOf(reshape.getResult());
-      if (!from || !to || from.getLayout().reshape(to.getShape()) == to.getLayout())
-        return {};
-      return expander.reshaped(reshape);
+    if (auto move = dyn_cast<tile::MoveOp>(op)) {
+      const LayoutAttr from = simt::layoutOf(move.getMoved()), to = simt::layoutOf(op->getResult(0));
+      const bool leavesThreads = from && to && !isRenaming(move, from.getLayout(), to.getLayout());
+      return leavesThreads ? expander.exchanged(move) : Value();
     }
     if (auto access = dyn_cast<tile::AccessOp>(op); access && !access.isLoad() && !access.isStore())
       tellAll(access, expander);

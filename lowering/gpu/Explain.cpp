@@ -202,6 +202,8 @@ void explainExchanges(ModuleOp module, Explanation &explanation) {
         explainTraffic(op, "writes", write.getValue(), write.getStrides(), write.getBuffer(), explanation);
       } else if (auto read = dyn_cast<simt::ReadOp>(op)) {
         explainTraffic(op, "reads", read.getResult(), read.getStrides(), read.getBuffer(), explanation);
+      } else if (auto fetch = dyn_cast<simt::FetchOp>(op)) {
+        explanation.add(op->getLoc(), format("reads {} in shared memory, element by element", textOf(fetch.getType())));
       }
     });
     const auto bytes = func->getAttrOfType<IntegerAttr>("simt.shared_bytes");

@@ -100,6 +100,9 @@ std::optional<Access> accessOf(Operation *op) {
       .Case([&](simt::ReadOp read) {
         return sharedAccess(op, false, read.getResult(), read.getBuffer(), read.getOffset(), read.getStrides());
       })
+      .Case([&](simt::FetchOp fetch) { // from anywhere in the buffer
+        return Access{.op = op, .buffer = fetch.getBuffer().getDefiningOp<simt::BufferOp>()};
+      })
       .Case([](tile::AccessOp access) { return globalAccess(access); })
       .Default(Result());
 }

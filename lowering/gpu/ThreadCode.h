@@ -78,6 +78,7 @@ private:
 mlir::LogicalResult distributeAccess(ThreadCode &code, tile::AccessOp op);
 void distributeWrite(ThreadCode &code, simt::WriteOp op);
 void distributeRead(ThreadCode &code, simt::ReadOp op);
+void distributeFetch(ThreadCode &code, simt::FetchOp op);
 void distributeConvert(ThreadCode &code, simt::ConvertOp op);
 void distributeReserve(ThreadCode &code, simt::ReserveOp op);
 void distributePrint(ThreadCode &code, simt::PrintOp op);

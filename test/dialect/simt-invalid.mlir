@@ -295,3 +295,24 @@ func.func @attribute_bytes() attributes {simt.shared_bytes = -1 : i64} {
 func.func @attribute_unknown() attributes {simt.stages = 3 : i64} {
   return
 }
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+#one = #simt.layout<1, reg [], lane [* * * * *], warp []>
+
+func.func @reduce_keys(%x: tensor<32xf32, #row>, %n: tensor<32xi32, #row>) {
+  // expected-error@+1 {{'simt.reduce' op expected integers that order as the elements do, but got 'f32'}}
+  %0:2 = simt.reduce argmax %x, %n axis 0 : (tensor<32xf32, #row>, tensor<32xi32, #row>) -> (tensor<1xf32, #one>, tensor<1xi32, #one>)
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+func.func @fetch_map(%buffer: memref<128xi8, 3>) {
+  // expected-error@+1 {{'simt.fetch' op expected a map from 1 dimensions to a byte, but got affine_map<(d0, d1) -> (d0)>}}
+  %0 = simt.fetch %buffer at affine_map<(d0, d1) -> (d0)> : memref<128xi8, 3> -> tensor<32xf32, #row>
+  return
+}

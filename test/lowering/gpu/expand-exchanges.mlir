@@ -99,10 +99,12 @@ func.func @reduce_over_warps(%x: tensor<4x64xf32, #wide>) attributes {tile.kerne
 #wide = #simt.layout<4x64, reg [d0:1 d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32 *]>
 #sums = #simt.layout<4, reg [d0:1 d0:2], lane [* * * * *], warp [* *]>
 
-// The largest element's index goes with it, from the positions along the axis on.
+// The largest element's index goes with it, from the positions along the axis on. Integers that order as the elements do
+// are compared.
 // CHECK-LABEL: func @argmax
 // CHECK: %[[POSITIONS:.*]] = tile.broadcast {{.*}} -> tensor<4x64xi32
-// CHECK: %[[BEST:.*]]:2 = simt.reduce argmax %arg0, %[[POSITIONS]] axis 1
+// CHECK: %[[KEYS:.*]] = arith.select {{.*}} tensor<4x64xi32
+// CHECK: %[[BEST:.*]]:2 = simt.reduce argmax %[[KEYS]], %[[POSITIONS]] axis 1
 // CHECK: simt.write %[[BEST]]#0
 // CHECK: simt.write %[[BEST]]#1
 // CHECK: %[[LAST:.*]]:2 = simt.reduce argmax
