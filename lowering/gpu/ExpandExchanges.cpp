@@ -100,10 +100,10 @@ Value Expander::exchanged(tile::MoveOp op) {
   AffineExpr byte = builder.getAffineConstantExpr(0);
   for (const auto [position, stride] : llvm::zip_equal(op.getMoveMap().getResults(), place.strides))
     byte = byte + position * stride;
-  byte = simplifyAffineExpr(byte, static_cast<unsigned>(to.getRank()), 0);
   const Value buffer = write(op.getMoved(), place);
   Place readPlace{SmallVector<int64_t>(to.getRank(), 0), place.bytes};
-  if (addStrides(byte, 1, readPlace.strides))
+  const AffineExpr simplified = simplifyAffineExpr(byte, static_cast<unsigned>(to.getRank()), 0);
+  if (addStrides(simplified, 1, readPlace.strides))
     return read(buffer, to, readPlace);
   return simt::FetchOp::create(builder, loc, to, buffer, AffineMap::get(to.getRank(), 0, byte));
 }
