@@ -264,7 +264,7 @@ func.func @print(%x: tensor<33xf32, #row>, %s: f32) attributes {tile.kernel} {
 
 #row = #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
 #odd = #simt.layout<12x3, rep 3x3, reg [], lane [d0:1 d0:2 * * *], warp [*]>
-#even = #simt.layout<9x4, rep 9x1, reg [], lane [d1:1 d1:2 * * *], warp [*]>
+#even = #simt.layout<9x4, reg [d0:8], lane [d1:1 d1:2 d0:1 d0:2 d0:4], warp [*]>
 #split = #simt.layout<2x32, reg [], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:1]>
 
 // A move whose map takes units to units stays for registers to be renamed; one that keeps the row-major order is read by
