@@ -320,12 +320,13 @@ def ExpandExchanges : Pass<"gpu-expand-exchanges", "::mlir::func::FuncOp"> {
     ```mlir
     %0 = simt.convert %x : tensor<8x32xf32, #a> -> tensor<8x32xf32, #b>
     // becomes
-    %1 = simt.buffer : memref<1152xi8, 3>
-    simt.write %x, %1 strides [144, 4] : …
-    %0 = simt.read %1 strides [144, 4] : …
+    %1 = simt.buffer : memref<1024xi8, 3>
+    simt.write %x, %1 by vectors in #simt.image<8x32xf32, d0 [128, 256, 512], d1 [4, 8, 16, 32, 64]> : …
+    %0 = simt.read %1 by vectors in #simt.image<8x32xf32, d0 [128, 256, 512], d1 [4, 8, 16, 32, 64]> : …
     ```
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::scf::SCFDialect"];
+  let options = [Option<"storeMatrix", "store-matrix", "bool", "false", "whether there is stmatrix (from sm_90 on)">];
 }
 
 def AllocateShared : Pass<"gpu-allocate-shared", "::mlir::func::FuncOp"> {

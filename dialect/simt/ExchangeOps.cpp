@@ -1,6 +1,7 @@
 // Verifiers and folds of the operations on tiles with layouts.
 
 #include "dialect/simt/SimtDialect.h"
+#include "dialect/simt/layout/SharedAccess.h"
 
 #include "mlir/IR/OpImplementation.h"
 
@@ -93,14 +94,33 @@ static LogicalResult verifyPlace(Operation *op, RankedTensorType tile, MemRefTyp
   return success();
 }
 
-LogicalResult WriteOp::verify() {
-  return verifyPlace(*this, cast<RankedTensorType>(getValue().getType()), cast<MemRefType>(getBuffer().getType()),
-                     getStrides());
+/// The image is one of the tile, lies in the buffer, and can be moved by these instructions.
+static LogicalResult verifyImage(Operation *op, RankedTensorType tile, MemRefType buffer, ImageAttr image,
+                                 Movement movement) {
+  if (image.getShape() != tile.getShape() || image.getElement() != tile.getElementType())
+    return op->emitOpError("expected an image of ") << tile << ", but got " << image;
+  if (image.getBytes() > buffer.getDimSize(0))
+    return op->emitOpError("expected a buffer of at least ")
+           << image.getBytes() << " bytes, but got " << buffer.getDimSize(0);
+  const TileLayout layout = simt::layoutOf(tile).getLayout();
+  if (movement != Movement::Vector &&
+      !matrixAccess(layout, image.getMap(), image.getBits(), static_cast<SharedOp>(movement)))
+    return op->emitOpError("expected an image whose ")
+           << stringifyMovement(movement) << " matrices fit the layout's lanes";
+  return success();
 }
 
-LogicalResult ReadOp::verify() {
-  return verifyPlace(*this, cast<RankedTensorType>(getType()), cast<MemRefType>(getBuffer().getType()), getStrides());
+template <class OpTy> static LogicalResult verifyShared(OpTy op, Value value) {
+  const auto tile = cast<RankedTensorType>(value.getType());
+  const auto buffer = cast<MemRefType>(op.getBuffer().getType());
+  if (op.getStrides().has_value() == op.getImage().has_value())
+    return op.emitOpError("expected either strides or an image");
+  return op.getStrides() ? verifyPlace(op, tile, buffer, *op.getStrides())
+                         : verifyImage(op, tile, buffer, *op.getImage(), *op.getMovement());
 }
+
+LogicalResult WriteOp::verify() { return verifyShared(*this, getValue()); }
+LogicalResult ReadOp::verify() { return verifyShared(*this, getResult()); }
 
 LogicalResult FetchOp::verify() {
   const AffineMap place = getPlace();

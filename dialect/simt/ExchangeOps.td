@@ -21,6 +21,13 @@ def Simt_ReduceKind : Attr<CPred<"::llvm::isa<::kiln::tile::ReduceKindAttr>($_se
   let convertFromStorage = "$_self.getValue()";
 }
 
+/// The instructions that move elements between registers and an image; simt::SharedOp (SharedAccess.h) by its own names.
+def Simt_Movement : I32EnumAttr<"Movement", "instructions on shared memory", [
+    I32EnumAttrCase<"Vector", 0, "vectors">, I32EnumAttrCase<"Rows", 1, "rows">,
+    I32EnumAttrCase<"Columns", 2, "columns">]> {
+  let cppNamespace = "::kiln::simt";
+}
+
 def Simt_ConvertOp : Simt_Op<"convert", [Pure]> {
   let summary = "the same tile in another layout";
   let description = [{
@@ -85,26 +92,35 @@ def Simt_BufferOp : Simt_Op<"buffer", [MemoryEffects<[MemAlloc]>]> {
 def Simt_WriteOp : Simt_Op<"write"> {
   let summary = "each thread writes its elements of a tile to shared memory";
   let description = [{
-    The element at position (i, j, …) goes to byte i · strides₀ + j · strides₁ + … of the buffer. Of threads that hold the
-    same elements one writes. What lies past the tile's extents, in registers that its layout pads with, is not written.
+    The element at position (i, j, …) goes to byte i · strides₀ + j · strides₁ + … of the buffer, or to where an image has
+    it, by `vectors` of each thread or by `rows` or `columns` of matrices (`stmatrix`). Of threads that hold the same elements
+    one writes. What lies past the tile's extents, in registers that its layout pads with, is not written by strides, and
+    is 0 in an image.
 
     ```mlir
     #rows = #simt.layout<8x32, reg [d0:1], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:2 d0:4]>
     func.func @example(%x: tensor<8x32xf32, #rows>, %buffer: memref<1152xi8, 3>) {
       simt.write %x, %buffer strides [144, 4] : tensor<8x32xf32, #rows>, memref<1152xi8, 3>
+      simt.write %x, %buffer by vectors in <8x32xf32, d0 [128, 256, 512], d1 [4, 8, 16, 32, 64]>
+          : tensor<8x32xf32, #rows>, memref<1152xi8, 3>
       return
     }
     ```
   }];
-  let arguments = (ins Simt_Tile:$value, Arg<Simt_Buffer, "", [MemWrite]>:$buffer, DenseI64ArrayAttr:$strides);
-  let assemblyFormat = "$value `,` $buffer `strides` $strides attr-dict `:` type($value) `,` type($buffer)";
+  let arguments = (ins Simt_Tile:$value, Arg<Simt_Buffer, "", [MemWrite]>:$buffer,
+                       OptionalAttr<DenseI64ArrayAttr>:$strides, OptionalAttr<Simt_Movement>:$movement,
+                       OptionalAttr<Simt_ImageAttr>:$image);
+  let assemblyFormat = [{
+    $value `,` $buffer (`strides` $strides^)? (`by` $movement^ `in` $image)? attr-dict `:` type($value) `,` type($buffer)
+  }];
 }
 
 def Simt_ReadOp : Simt_Op<"read"> {
   let summary = "each thread reads its elements of a tile from shared memory";
   let description = [{
-    The element at position (i, j, …) comes from byte `offset` + i · strides₀ + j · strides₁ + …; what the layout pads the
-    tile with is read as 0.
+    The element at position (i, j, …) comes from byte `offset` + i · strides₀ + j · strides₁ + …, or from where an image has
+    it, by `vectors` of each thread or by `rows` or `columns` of matrices (`ldmatrix`); what the layout pads the tile with is
+    read as 0.
 
     ```mlir
     #columns = #simt.layout<8x32, reg [d1:1], lane [d0:1 d0:2 d0:4 d1:2 d1:4], warp [d1:8 d1:16]>
@@ -114,10 +130,13 @@ def Simt_ReadOp : Simt_Op<"read"> {
     }
     ```
   }];
-  let arguments = (ins Arg<Simt_Buffer, "", [MemRead]>:$buffer, Optional<I32>:$offset, DenseI64ArrayAttr:$strides);
+  let arguments = (ins Arg<Simt_Buffer, "", [MemRead]>:$buffer, Optional<I32>:$offset,
+                       OptionalAttr<DenseI64ArrayAttr>:$strides, OptionalAttr<Simt_Movement>:$movement,
+                       OptionalAttr<Simt_ImageAttr>:$image);
   let results = (outs Simt_Tile:$result);
   let assemblyFormat = [{
-    $buffer (`[` $offset^ `]`)? `strides` $strides attr-dict `:` type($buffer) `->` type($result)
+    $buffer (`[` $offset^ `]`)? (`strides` $strides^)? (`by` $movement^ `in` $image)? attr-dict
+    `:` type($buffer) `->` type($result)
   }];
 }
 

@@ -56,4 +56,35 @@ def Simt_LayoutAttr : AttrDef<Simt_Dialect, "Layout", [DeclareAttrInterfaceMetho
   }];
 }
 
+def Simt_ImageAttr : AttrDef<Simt_Dialect, "Image"> {
+  let mnemonic = "image";
+  let summary = "where the elements of a tile lie in shared memory";
+  let description = [{
+    For each bit of a coordinate the bytes that it moves an element by, lowest bit first; the place of an element is the
+    exclusive or of those of the bits that are set. So rows can begin where their banks do not meet those of other rows,
+    which others call a swizzle. What the layout of the tile repeats comes core by core, one after the other in row-major
+    order. Here row 1 begins in byte 64 with its pieces of 16 bytes in another order than row 0's:
+
+    ```mlir
+    #simt.image<8x32xbf16, d0 [80, 160, 256], d1 [2, 4, 8, 16, 32]>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$element,
+                        ArrayRefParameter<"uint64_t">:$offsets);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The image of a tile of this shape and type whose core lies as `offset` says, a map from its positions to numbers
+    /// of elements.
+    static ImageAttr of(::mlir::RankedTensorType tile, const ::kiln::simt::F2Map &offset);
+    /// That map.
+    ::kiln::simt::F2Map getMap() const;
+    /// Bits of an element; a bool takes a byte.
+    unsigned getBits() const;
+    /// Bytes of one core, and of all.
+    int64_t getCoreBytes() const;
+    int64_t getBytes() const;
+  }];
+}
+
 #endif

@@ -95,6 +95,46 @@ def Simt_StoreOp : Simt_Op<"st", [MemoryEffects<[MemWrite]>]> {
   }];
 }
 
+def Simt_LoadMatrixOp : Simt_Op<"ldmatrix", [MemoryEffects<[MemRead]>]> {
+  let summary = "one, two or four matrices of 8 rows of 16 bytes, spread over a warp";
+  let description = [{
+    From shared memory at address + `displacement`: lane 8 i + j gives the address of row j of matrix i. Of each matrix a lane
+    gets one word of 32 bits: word l % 4 of row l / 4 in lane l, or, with `transposed`, the elements l / 4 of rows 2 (l % 4)
+    and 2 (l % 4) + 1, which are of 16 bits.
+
+    ```mlir
+    func.func @example(%address: i32) -> vector<4xi32> {
+      %0 = simt.ldmatrix %address + 512 transposed : vector<4xi32>
+      return %0 : vector<4xi32>
+    }
+    ```
+  }];
+  let arguments = (ins I32:$address, I64Attr:$displacement, UnitAttr:$transposed);
+  let results = (outs VectorOfLengthAndType<[1, 2, 4], [I32]>:$result);
+  let assemblyFormat = "$address `+` $displacement (`transposed` $transposed^)? attr-dict `:` type($result)";
+  let hasVerifier = 0;
+}
+
+def Simt_StoreMatrixOp : Simt_Op<"stmatrix", [MemoryEffects<[MemWrite]>]> {
+  let summary = "stores what `simt.ldmatrix` would load";
+  let description = [{
+    To shared memory, where no lane may be left out: a predicate is the same in all lanes of a warp.
+
+    ```mlir
+    func.func @example(%address: i32, %words: vector<4xi32>, %p: i1) {
+      simt.stmatrix %words, %address + 512 transposed if %p : vector<4xi32>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins VectorOfLengthAndType<[1, 2, 4], [I32]>:$value, I32:$address, I64Attr:$displacement,
+                       UnitAttr:$transposed, Optional<I1>:$predicate);
+  let assemblyFormat = [{
+    $value `,` $address `+` $displacement (`transposed` $transposed^)? (`if` $predicate^)? attr-dict `:` type($value)
+  }];
+  let hasVerifier = 0;
+}
+
 def Simt_AtomicAddOp : Simt_Op<"atomic_add", [AllTypesMatch<["value", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "adds to one element of global memory, indivisibly";
   let description = [{

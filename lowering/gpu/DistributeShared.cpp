@@ -53,7 +53,9 @@ private:
 } // namespace
 
 void distributeWrite(ThreadCode &code, simt::WriteOp op) {
-  SharedTile tile(code, cast<RankedTensorType>(op.getValue().getType()), op.getBuffer(), op.getStrides(), {});
+  if (op.getImage())
+    return distributeImageWrite(code, op);
+  SharedTile tile(code, cast<RankedTensorType>(op.getValue().getType()), op.getBuffer(), *op.getStrides(), {});
   Value vector = code.held(op.getValue());
   if (const auto type = cast<VectorType>(vector.getType()); type.getElementType().isInteger(1))
     vector = code.make<arith::ExtUIOp>(typeLike(type, tile.element), vector);
@@ -78,7 +80,9 @@ static void setRead(ThreadCode &code, Value tile, const Values &elements) {
 }
 
 void distributeRead(ThreadCode &code, simt::ReadOp op) {
-  SharedTile tile(code, cast<RankedTensorType>(op.getType()), op.getBuffer(), op.getStrides(), op.getOffset());
+  if (op.getImage())
+    return distributeImageRead(code, op);
+  SharedTile tile(code, cast<RankedTensorType>(op.getType()), op.getBuffer(), *op.getStrides(), op.getOffset());
   const TypedAttr zero = code.builder.getZeroAttr(tile.element);
   const Value other = code.make<arith::ConstantOp>(DenseElementsAttr::get(tile.type, Attribute(zero)));
   Values elements(tile.layout.numStored(), code.make<arith::ConstantOp>(zero));

@@ -35,24 +35,34 @@ TileLayout layoutOf(Type tile) { return simt::layoutOf(tile).getLayout(); }
 /// Writes what stands for one operation, in its place.
 class Expander {
 public:
-  explicit Expander(Operation *op) : builder(op), loc(op->getLoc()) {}
+  Expander(Operation *op, const simt::SharedLimits &limits) : builder(op), limits(limits), loc(op->getLoc()) {}
 
-  Value write(Value tile, const Place &place) {
+  Value buffer(int64_t bytes) {
     const auto type =
-        MemRefType::get({place.bytes}, builder.getI8Type(), MemRefLayoutAttrInterface(), builder.getI64IntegerAttr(3));
-    const Value buffer = simt::BufferOp::create(builder, loc, type, IntegerAttr());
-    simt::WriteOp::create(builder, loc, tile, buffer, place.strides);
-    return buffer;
+        MemRefType::get({bytes}, builder.getI8Type(), MemRefLayoutAttrInterface(), builder.getI64IntegerAttr(3));
+    return simt::BufferOp::create(builder, loc, type, IntegerAttr());
   }
-  Value read(Value buffer, RankedTensorType tile, const Place &place, Value offset = {}) {
-    return simt::ReadOp::create(builder, loc, tile, buffer, offset, place.strides);
+  Value write(Value tile, const Place &place) {
+    const Value memory = buffer(place.bytes);
+    simt::WriteOp::create(builder, loc, tile, memory, builder.getDenseI64ArrayAttr(place.strides), {}, {});
+    return memory;
+  }
+  Value read(Value memory, RankedTensorType tile, const Place &place, Value offset = {}) {
+    return simt::ReadOp::create(builder, loc, tile, memory, offset, builder.getDenseI64ArrayAttr(place.strides), {},
+                                {});
   }
   /// The tile in another layout.
   Value moved(Value tile, LayoutAttr layout) {
     const auto type = simt::withLayout(tile.getType(), layout);
-    const Place place =
-        cheapestPlace(type.getShape(), elementBytes(type), {{layoutOf(tile.getType())}, {layout.getLayout()}});
-    return read(write(tile, place), type, place);
+    const simt::SharedPlan plan = simt::planShared(layoutOf(tile.getType()), layout.getLayout(),
+                                                   static_cast<unsigned>(8 * elementBytes(type)), limits);
+    const auto image = simt::ImageAttr::of(type, plan.offset);
+    const auto by = [&](simt::SharedOp op) {
+      return simt::MovementAttr::get(builder.getContext(), static_cast<simt::Movement>(op));
+    };
+    const Value memory = buffer(image.getBytes());
+    simt::WriteOp::create(builder, loc, tile, memory, {}, by(plan.store.op), image);
+    return simt::ReadOp::create(builder, loc, type, memory, {}, {}, by(plan.load.op), image);
   }
 
   /// The result of an operation that moves elements to other threads.
@@ -65,6 +75,8 @@ public:
   OpBuilder builder;
 
 private:
+  const simt::SharedLimits &limits;
+
   SmallVector<Value> reduceInWarps(tile::ReduceKind kind, ValueRange sources, unsigned axis);
   Value indicesAlong(RankedTensorType tile, unsigned axis);
   Value linearIndices(RankedTensorType tile);
@@ -330,16 +342,18 @@ struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
   void runOnOperation() override {
     if (!getOperation()->hasAttr("tile.kernel"))
       return;
+    // Tiles go through shared memory whole.
+    const simt::SharedLimits limits = {.bytes = INT64_MAX, .hasStoreMatrix = storeMatrix};
     SmallVector<Operation *> operations;
     getOperation().walk([&](Operation *op) { operations.push_back(op); });
     for (Operation *op : operations)
       if (auto check = dyn_cast<tile::CheckOp>(op)) {
-        Expander(op).report(check);
+        Expander(op, limits).report(check);
         op->erase();
       } else if (auto print = dyn_cast<tile::PrintOp>(op)) {
-        Expander(op).print(print);
+        Expander(op, limits).print(print);
         op->erase();
-      } else if (const Value expanded = expand(op)) {
+      } else if (const Value expanded = expand(op, limits)) {
         op->getResult(0).replaceAllUsesWith(expanded);
         op->erase();
       }
@@ -356,12 +370,12 @@ struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
     result.replaceUsesWithIf(told, [](OpOperand &use) { return !isa<simt::WriteOp>(use.getOwner()); });
   }
 
-  static Value expand(Operation *op) {
-    Expander expander(op);
+  static Value expand(Operation *op, const simt::SharedLimits &limits) {
+    Expander expander(op, limits);
     if (auto convert = dyn_cast<simt::ConvertOp>(op)) {
       const LayoutAttr from = simt::layoutOf(convert.getSource()), to = simt::layoutOf(convert.getResult());
       const auto bits = static_cast<unsigned>(8 * elementBytes(convert.getType()));
-      const bool leavesWarps = simt::planConvert(from.getLayout(), to.getLayout(), bits, {}).isShared();
+      const bool leavesWarps = simt::planConvert(from.getLayout(), to.getLayout(), bits, limits).isShared();
       return leavesWarps ? expander.moved(convert.getSource(), to) : Value();
     }
     if (auto reduce = dyn_cast<tile::ReduceOp>(op))

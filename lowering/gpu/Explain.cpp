@@ -5,6 +5,7 @@
 
 #include "dialect/simt/SimtDialect.h"
 #include "dialect/simt/layout/Convert.h"
+#include "dialect/simt/layout/SharedAccess.h"
 #include "dialect/tile/TileDialect.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/gpu/Reasons.h"
@@ -163,16 +164,35 @@ void explainCounts(func::FuncOp func, Explanation &explanation) {
       format("conversions: {}, of which {} through shared memory and {} by shuffles", conversions, shared, shuffled));
 }
 
-void explainTraffic(Operation *op, StringRef what, Value tile, ArrayRef<int64_t> strides, Value buffer,
-                    Explanation &explanation) {
+/// Instructions on an image.
+std::string imageTraffic(const TileLayout &layout, simt::ImageAttr image, simt::Movement by) {
+  const auto op = static_cast<simt::SharedOp>(by);
+  const simt::SharedAccess access = op == simt::SharedOp::vector
+                                        ? simt::vectorAccess(layout, image.getMap(), image.getBits())
+                                        : *simt::matrixAccess(layout, image.getMap(), image.getBits(), op);
+  const int64_t repeats = layout.shape().repeats(), times = repeats * access.instructions();
+  const unsigned bytes = (image.getBits() << (access.element.size() + access.matrix.size())) / 8;
+  const std::string how = op == simt::SharedOp::vector
+                              ? format("{} times {} bytes a thread", times, bytes)
+                              : format("{} times {} matrices by {}", times, 1u << access.matrix.size(),
+                                       op == simt::SharedOp::rows ? "rows" : "columns");
+  return format("{}, {} wavefronts a warp of {} at best", how, repeats * access.wavefronts(),
+                llvm::divideCeil(times * bytes * simt::numLanes, 128));
+}
+
+template <class OpTy> void explainTraffic(OpTy op, StringRef what, Value tile, Explanation &explanation) {
   const auto type = cast<RankedTensorType>(tile.getType());
-  const SharedTraffic traffic = trafficOf(layoutOf(tile), bytesOf(type), strides, /*alignment=*/16);
-  auto place = buffer.getDefiningOp<simt::BufferOp>();
-  explanation.add(op->getLoc(),
-                  format("{} {} in shared memory at byte {}: {} times {} bytes a thread, {} wavefronts a warp of {} "
-                         "at best",
-                         what, textOf(type), place ? place.getOffset().value_or(0) : 0, traffic.instructions,
-                         traffic.packetBytes, traffic.wavefronts, traffic.ideal));
+  std::string how;
+  if (op.getImage()) {
+    how = imageTraffic(layoutOf(tile), *op.getImage(), *op.getMovement());
+  } else {
+    const SharedTraffic traffic = trafficOf(layoutOf(tile), bytesOf(type), *op.getStrides(), /*alignment=*/16);
+    how = format("{} times {} bytes a thread, {} wavefronts a warp of {} at best", traffic.instructions,
+                 traffic.packetBytes, traffic.wavefronts, traffic.ideal);
+  }
+  auto place = op.getBuffer().template getDefiningOp<simt::BufferOp>();
+  explanation.add(op->getLoc(), format("{} {} in shared memory at byte {}: {}", what, textOf(type),
+                                       place ? place.getOffset().value_or(0) : 0, how));
 }
 
 } // namespace
@@ -199,9 +219,9 @@ void explainExchanges(ModuleOp module, Explanation &explanation) {
         explanation.add(op->getLoc(), "barrier: " + barrier.getGuards().value_or("asked for").str());
         ++barriers;
       } else if (auto write = dyn_cast<simt::WriteOp>(op)) {
-        explainTraffic(op, "writes", write.getValue(), write.getStrides(), write.getBuffer(), explanation);
+        explainTraffic(write, "writes", write.getValue(), explanation);
       } else if (auto read = dyn_cast<simt::ReadOp>(op)) {
-        explainTraffic(op, "reads", read.getResult(), read.getStrides(), read.getBuffer(), explanation);
+        explainTraffic(read, "reads", read.getResult(), explanation);
       } else if (auto fetch = dyn_cast<simt::FetchOp>(op)) {
         explanation.add(op->getLoc(), format("reads {} in shared memory, element by element", textOf(fetch.getType())));
       }

@@ -57,22 +57,26 @@ static Sum sumOf(Value offset, int64_t period, int effort = 8) {
 
 // --- Accesses --------------------------------------------------------------------------------------------------------
 
-/// Extents of 1 are left out: they move no byte.
-static Access sharedAccess(Operation *op, bool writes, Value tile, Value buffer, Value offset,
-                           ArrayRef<int64_t> strides) {
+/// By strides, extents of 1 are left out: they move no byte. The rows of matrices are another lane's.
+template <class OpTy> static Access sharedAccess(OpTy op, bool writes, Value tile, Value offset) {
   Access access{.op = op,
                 .writes = writes,
-                .buffer = buffer.getDefiningOp<simt::BufferOp>(),
+                .buffer = op.getBuffer().template getDefiningOp<simt::BufferOp>(),
                 .offset = offset,
-                .strides = SmallVector<int64_t, 4>(strides),
+                .image = op.getImageAttr(),
                 .element = getElementTypeOrSelf(tile.getType())};
+  if (access.image) {
+    access.layout = *op.getMovement() == simt::Movement::Vector ? simt::layoutOf(tile) : simt::LayoutAttr();
+    return access;
+  }
+  access.strides = SmallVector<int64_t, 4>(*op.getStrides());
   simt::TileLayout layout = simt::layoutOf(tile).getLayout();
   for (unsigned dim = layout.rank(); dim-- > 0;)
     if (layout.shape()[dim].size == 1 && layout.rank() > 1) {
       layout = layout.slice(dim);
       access.strides.erase(access.strides.begin() + dim);
     }
-  access.layout = simt::LayoutAttr::get(op->getContext(), layout);
+  access.layout = simt::LayoutAttr::get(op.getContext(), layout);
   return access;
 }
 
@@ -94,12 +98,8 @@ static Access globalAccess(tile::AccessOp op) {
 std::optional<Access> accessOf(Operation *op) {
   using Result = std::optional<Access>;
   return llvm::TypeSwitch<Operation *, Result>(op)
-      .Case([&](simt::WriteOp write) {
-        return sharedAccess(op, true, write.getValue(), write.getBuffer(), {}, write.getStrides());
-      })
-      .Case([&](simt::ReadOp read) {
-        return sharedAccess(op, false, read.getResult(), read.getBuffer(), read.getOffset(), read.getStrides());
-      })
+      .Case([&](simt::WriteOp write) { return sharedAccess(write, true, write.getValue(), {}); })
+      .Case([&](simt::ReadOp read) { return sharedAccess(read, false, read.getResult(), read.getOffset()); })
       .Case([&](simt::FetchOp fetch) { // from anywhere in the buffer
         return Access{.op = op, .buffer = fetch.getBuffer().getDefiningOp<simt::BufferOp>()};
       })
@@ -171,8 +171,8 @@ static bool conflictShared(const Access &a, const Access &b) {
   const auto [secondBegin, secondEnd] = bytesOf(b.buffer);
   if (firstEnd <= secondBegin || secondEnd <= firstBegin)
     return false;
-  const bool sameBytes =
-      firstBegin == secondBegin && a.offset == b.offset && a.strides == b.strides && a.element == b.element;
+  const bool sameBytes = firstBegin == secondBegin && a.offset == b.offset && a.strides == b.strides &&
+                         a.image == b.image && a.element == b.element;
   return !(sameBytes && isSameThread(a, b));
 }
 

@@ -47,6 +47,7 @@ struct Access {
   simt::BufferOp buffer;
   mlir::Value offset;
   llvm::SmallVector<int64_t, 4> strides;
+  simt::ImageAttr image; // in place of strides
   mlir::Type element;
   // Of global memory: the view, null for all of it, and the tile's place, empty when it is unknown.
   mlir::Value view;

@@ -15,7 +15,8 @@ namespace kiln::lowering::gpu {
 static bool isSharedRead(const llvm::Instruction &instruction) {
   const auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction);
   const auto *text = call ? llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()) : nullptr;
-  return text && llvm::StringRef(text->getAsmString()).contains("ld.shared.");
+  return text && (llvm::StringRef(text->getAsmString()).contains("ld.shared.") ||
+                  llvm::StringRef(text->getAsmString()).starts_with("ldmatrix."));
 }
 
 /// Whether an instruction is a function of its operands alone, for one thread by itself: the order of products of a

@@ -114,6 +114,8 @@ public:
 
   Value load(simt::LoadOp op);
   void store(simt::StoreOp op);
+  Value loadMatrix(simt::LoadMatrixOp op);
+  void storeMatrix(simt::StoreMatrixOp op);
   Value atomicAdd(simt::AtomicAddOp op);
   Value shuffle(StringRef mode, Value value, Value which) {
     return intrinsic(("llvm.nvvm.shfl.sync." + mode + ".i32").str(), builder.getI32Type(),
@@ -180,6 +182,47 @@ void Speller::store(simt::StoreOp op) {
                            stringifySpace(op.getSpace()).str() + words.suffix() + " " +
                            place(words.count, op.getDisplacement()) + ", " + words.operands(0) + ";";
   assembly(text, constraints, {}, operands, true);
+}
+
+/// `ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16`.
+std::string matrixName(StringRef mnemonic, VectorType words, bool isTransposed) {
+  return (mnemonic + ".sync.aligned.m8n8.x" + Twine(words.getNumElements()) + (isTransposed ? ".trans" : "") +
+          ".shared.b16")
+      .str();
+}
+
+/// `{$0, $1}`: a list even of one.
+std::string listOf(const Words &words, unsigned first) {
+  const std::string text = words.operands(first);
+  return words.count > 1 ? text : "{" + text + "}";
+}
+
+Value Speller::loadMatrix(simt::LoadMatrixOp op) {
+  const auto packet = cast<VectorType>(op.getType());
+  const Words words(packet);
+  std::string constraints;
+  for (unsigned i = 0; i < words.count; ++i)
+    constraints += "=r,";
+  const std::string text = matrixName("ldmatrix", packet, op.getTransposed()) + " " + listOf(words, 0) + ", " +
+                           place(words.count, op.getDisplacement()) + ";";
+  const SmallVector<Type> results(words.count, words.type(op.getContext()));
+  return join(assembly(text, constraints + "r", results, op.getAddress(), true), words, packet);
+}
+
+void Speller::storeMatrix(simt::StoreMatrixOp op) {
+  const auto packet = cast<VectorType>(op.getValue().getType());
+  const Words words(packet);
+  SmallVector<Value> operands = split(op.getValue(), words);
+  std::string constraints;
+  for (unsigned i = 0; i < words.count; ++i)
+    constraints += "r,";
+  operands.push_back(op.getAddress());
+  if (op.getPredicate())
+    operands.push_back(op.getPredicate());
+  const std::string text = predicated(op.getPredicate(), words.count + 1) +
+                           matrixName("stmatrix", packet, op.getTransposed()) + " " +
+                           place(words.count, op.getDisplacement()) + ", " + listOf(words, 0) + ";";
+  assembly(text, constraints + (op.getPredicate() ? "r,b" : "r"), {}, operands, true);
 }
 
 /// Where nobody reads what was there, it is a reduction.
@@ -283,6 +326,8 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
         .Case([&](simt::SharedBaseOp base) { result = sharedBase(base, speller); })
         .Case([&](simt::LoadOp load) { result = speller.load(load); })
         .Case([&](simt::StoreOp store) { speller.store(store); })
+        .Case([&](simt::LoadMatrixOp load) { result = speller.loadMatrix(load); })
+        .Case([&](simt::StoreMatrixOp store) { speller.storeMatrix(store); })
         .Case([&](simt::AtomicAddOp add) { result = speller.atomicAdd(add); })
         .Case([&](simt::ConsoleOp) { result = console(speller, op->getLoc()); })
         .Case([&](simt::ReportOp report) { speller.report(report, console(speller, op->getLoc())); })

@@ -80,6 +80,31 @@ Value ThreadCode::shareOf(LayoutAttr attribute, unsigned dim) {
   return shares[{attribute, dim}] = share;
 }
 
+Value ThreadCode::imageOfThread(const simt::F2Map &map) {
+  const auto [known, isNew] = images.try_emplace(simt::Vecs(map.columns()));
+  if (!isNew)
+    return known->second;
+  // Bits that go equally far up, or down, go together.
+  llvm::MapVector<int64_t, int64_t> masks;
+  for (const auto [index, column] : llvm::enumerate(map.columns()))
+    for (simt::Vec rest = column; rest; rest &= rest - 1)
+      masks[static_cast<int64_t>(llvm::countr_zero(rest)) - static_cast<int64_t>(index)] |= int64_t{1} << index;
+  if (masks.empty())
+    return {};
+  const auto constant = [&](int64_t value) { return arith::ConstantIntOp::create(entry, loc, value, 32); };
+  const Value thread = simt::ThreadOp::create(entry, loc, builder.getI32Type(), builder.getI64IntegerAttr(warps));
+  Value image;
+  for (const auto &[up, mask] : masks) {
+    Value bits = arith::AndIOp::create(entry, loc, thread, constant(mask));
+    if (up > 0)
+      bits = arith::ShLIOp::create(entry, loc, bits, constant(up));
+    else if (up < 0)
+      bits = arith::ShRUIOp::create(entry, loc, bits, constant(-up));
+    image = image ? arith::XOrIOp::create(entry, loc, image, bits).getResult() : bits;
+  }
+  return known->second = image;
+}
+
 Value ThreadCode::isOwner(const TileLayout &layout) {
   Value owner;
   for (const Hw part : {Hw::lane, Hw::warp}) {

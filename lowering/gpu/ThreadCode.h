@@ -14,6 +14,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 
+#include <map>
+
 namespace kiln::lowering::gpu {
 
 using Values = llvm::SmallVector<mlir::Value>;
@@ -42,6 +44,9 @@ public:
   mlir::Value number(simt::Hw part);
   /// The thread's share of its positions in a dimension, as i32; null when it is 0 in all threads.
   mlir::Value shareOf(simt::LayoutAttr layout, unsigned dim);
+  /// What a linear map over the bits of the thread's number (those of the lane, then those of the warp) gives, as i32;
+  /// null when it is 0 in all threads.
+  mlir::Value imageOfThread(const simt::F2Map &map);
   /// True in the one of all threads that hold the same elements that writes them; null when each holds others.
   mlir::Value isOwner(const simt::TileLayout &layout);
   /// Whether a thread's stored value lies within the tile along `dim`; null when it does in all threads.
@@ -72,6 +77,7 @@ private:
   const int64_t warps, sharedBytes;
   mlir::Value numbers[2], base;
   llvm::DenseMap<std::pair<mlir::Attribute, unsigned>, mlir::Value> shares;
+  std::map<llvm::SmallVector<simt::Vec>, mlir::Value> images; // by the maps' columns
 };
 
 // What one thread does for an operation on tiles. Operands have been lowered; results are set.
@@ -79,6 +85,8 @@ mlir::LogicalResult distributeAccess(ThreadCode &code, tile::AccessOp op);
 void distributeWrite(ThreadCode &code, simt::WriteOp op);
 void distributeRead(ThreadCode &code, simt::ReadOp op);
 void distributeFetch(ThreadCode &code, simt::FetchOp op);
+void distributeImageWrite(ThreadCode &code, simt::WriteOp op);
+void distributeImageRead(ThreadCode &code, simt::ReadOp op);
 void distributeConvert(ThreadCode &code, simt::ConvertOp op);
 void distributeReserve(ThreadCode &code, simt::ReserveOp op);
 void distributePrint(ThreadCode &code, simt::PrintOp op);

@@ -309,10 +309,85 @@ func.func @reduce_keys(%x: tensor<32xf32, #row>, %n: tensor<32xi32, #row>) {
 
 // -----
 
+// expected-error@+1 {{expected 5 offsets, one for each bit of a position, but got 4}}
+func.func @image_count() attributes {image = #simt.image<8x4xf32, d0 [16, 32, 64], d1 [4]>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected offsets below 2^31 that are multiples of 4 bytes, but got 6}}
+func.func @image_unaligned() attributes {image = #simt.image<4xf32, d0 [4, 6]>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected a place of its own for each element, but got offsets that depend on each other}}
+func.func @image_overlap() attributes {image = #simt.image<4x2xf32, d0 [4, 8], d1 [12]>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected extents from 1, but got 0}}
+func.func @image_empty() attributes {image = #simt.image<0xf32, d0 []>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected the type of an element, but got 'index'}}
+func.func @image_element() attributes {image = #simt.image<2xindex, d0 [8]>} {
+  return
+}
+
+// -----
+
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
 func.func @fetch_map(%buffer: memref<128xi8, 3>) {
   // expected-error@+1 {{'simt.fetch' op expected a map from 1 dimensions to a byte, but got affine_map<(d0, d1) -> (d0)>}}
   %0 = simt.fetch %buffer at affine_map<(d0, d1) -> (d0)> : memref<128xi8, 3> -> tensor<32xf32, #row>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+func.func @image_of_another(%x: tensor<32xf32, #row>, %buffer: memref<128xi8, 3>) {
+  // expected-error@+1 {{'simt.write' op expected an image of 'tensor<32xf32}}
+  simt.write %x, %buffer by vectors in <32xi32, d0 [4, 8, 16, 32, 64]> : tensor<32xf32, #row>, memref<128xi8, 3>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+func.func @image_size(%x: tensor<32xf32, #row>, %buffer: memref<128xi8, 3>) {
+  // expected-error@+1 {{'simt.write' op expected a buffer of at least 256 bytes, but got 128}}
+  simt.write %x, %buffer by vectors in <32xf32, d0 [4, 8, 16, 32, 128]> : tensor<32xf32, #row>, memref<128xi8, 3>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+func.func @image_rows(%buffer: memref<128xi8, 3>) {
+  // expected-error@+1 {{'simt.read' op expected an image whose rows matrices fit the layout's lanes}}
+  %0 = simt.read %buffer by rows in <32xf16, d0 [2, 4, 8, 16, 32]> : memref<128xi8, 3> -> tensor<32xf16, #row>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+func.func @neither_strides_nor_image(%buffer: memref<128xi8, 3>) {
+  // expected-error@+1 {{'simt.read' op expected either strides or an image}}
+  %0 = simt.read %buffer : memref<128xi8, 3> -> tensor<32xf32, #row>
   return
 }

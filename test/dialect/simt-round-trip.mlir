@@ -4,6 +4,7 @@
 
 #rows = #simt.layout<8x64, reg [d1:1 d1:2], lane [d1:4 d1:8 d1:16 d1:32 d0:1], warp [d0:2 d0:4]>
 #parts = #simt.layout<8x1, reg [], lane [* * * * d0:1], warp [d0:2 d0:4]>
+#fragment = #simt.layout<8x32, reg [d1:1 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [* *]>
 #single = #simt.layout<1, reg [], lane [* * * * *], warp [* *]>
 
 // Repeats and blocks are parts of a layout that not every one has.
@@ -40,6 +41,15 @@ func.func @tiles(%x: tensor<8x64xf32, #rows>, %n: tensor<8x64xi32, #rows>, %i: i
   %fetched = simt.fetch %3 at affine_map<(d0, d1) -> (d0 * 256 + ((d1 + 3) mod 64) * 4)> : memref<2048xi8, 3> -> tensor<8x64xf32, #rows>
   // CHECK: simt.read %{{.*}}[%{{.*}}] strides [256, 4] :
   %6 = simt.read %3[%i] strides [256, 4] : memref<2048xi8, 3> -> tensor<8x64xf32, #rows>
+  // CHECK: simt.write %{{.*}}, %{{.*}} by vectors in <8x64xf32, d0 [256, 512, 1024], d1 [4, 8, 16, 32, 64, 128]> :
+  simt.write %x, %3 by vectors in <8x64xf32, d0 [256, 512, 1024], d1 [4, 8, 16, 32, 64, 128]>
+      : tensor<8x64xf32, #rows>, memref<2048xi8, 3>
+  // CHECK: simt.read %{{.*}} by vectors in <8x64xf32, d0 [272, 544, 1088], d1 [4, 8, 16, 32, 64, 128]> :
+  %8 = simt.read %3 by vectors in <8x64xf32, d0 [272, 544, 1088], d1 [4, 8, 16, 32, 64, 128]>
+      : memref<2048xi8, 3> -> tensor<8x64xf32, #rows>
+  // CHECK: simt.read %{{.*}} by rows in <8x32xf16, d0 [64, 128, 256], d1 [2, 4, 8, 16, 32]> :
+  %9 = simt.read %3 by rows in <8x32xf16, d0 [64, 128, 256], d1 [2, 4, 8, 16, 32]>
+      : memref<2048xi8, 3> -> tensor<8x32xf16, #fragment>
   // CHECK: %[[PLACE:.*]] = simt.reserve 128 : tensor<1xi64, #{{.*}}>
   %7 = simt.reserve 128 : tensor<1xi64, #single>
   // CHECK: simt.print %{{.*}} at %[[PLACE]] of %{{.*}} label 2 shape [8, 64] : tensor<8x64xf32, #{{.*}}>, tensor<1xi64, #{{.*}}>
@@ -59,6 +69,14 @@ func.func @threads(%far: i64, %near: i32, %p: i1, %x: vector<2xf32>, %s: f64, %i
   %3 = simt.ld global %far + -8 if %p else %x : vector<2xf32> {readonly} : i64, vector<2xf32>
   // CHECK: simt.ld shared %{{.*}} + 16 : i32, vector<16xi8>
   %4 = simt.ld shared %near + 16 : i32, vector<16xi8>
+  // CHECK: %[[WORDS:.*]] = simt.ldmatrix %{{.*}} + 512 : vector<4xi32>
+  %words = simt.ldmatrix %near + 512 : vector<4xi32>
+  // CHECK: simt.ldmatrix %{{.*}} + 0 transposed : vector<1xi32>
+  %word = simt.ldmatrix %near + 0 transposed : vector<1xi32>
+  // CHECK: simt.stmatrix %[[WORDS]], %{{.*}} + 16 : vector<4xi32>
+  simt.stmatrix %words, %near + 16 : vector<4xi32>
+  // CHECK: simt.stmatrix %[[WORDS]], %{{.*}} + 16 transposed if %{{.*}} : vector<4xi32>
+  simt.stmatrix %words, %near + 16 transposed if %p : vector<4xi32>
   // CHECK: simt.st global %{{.*}}, %{{.*}} + 8 : vector<2xf32>, i64
   simt.st global %x, %far + 8 : vector<2xf32>, i64
   // CHECK: simt.st shared %{{.*}}, %{{.*}} + 8 if %{{.*}} : vector<2xf32>, i32

@@ -1,16 +1,16 @@
 // What crosses warps is written to and read from shared memory.
 // RUN: kiln-opt %s --split-input-file --gpu-expand-exchanges | FileCheck %s
+// RUN: kiln-opt %s --split-input-file --gpu-expand-exchanges=store-matrix | FileCheck %s --check-prefix=STMATRIX
 
 #rows = #simt.layout<8x32, reg [d0:1], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:2 d0:4]>
 #columns = #simt.layout<8x32, reg [d1:1], lane [d0:1 d0:2 d0:4 d1:2 d1:4], warp [d1:8 d1:16]>
 
-// A conversion becomes a write in the old layout and a read in the new one. Rows of 128 bytes, a turn through all banks,
-// begin 16 bytes further on each, so that a column's elements lie in several.
+// A conversion becomes a write in the old layout and a read in the new one, at places where neither meets a bank twice.
 // CHECK-LABEL: func @convert
 // CHECK-SAME: (%[[X:.*]]: tensor<8x32xf32, [[ROWS:#simt.layout<.*>]]>)
-// CHECK: %[[BUFFER:.*]] = simt.buffer : memref<1152xi8, 3>
-// CHECK: simt.write %[[X]], %[[BUFFER]] strides [144, 4] : tensor<8x32xf32, [[ROWS]]>
-// CHECK: simt.read %[[BUFFER]] strides [144, 4] : memref<1152xi8, 3> -> tensor<8x32xf32, #simt.layout<8x32, reg [d1:1]
+// CHECK: %[[BUFFER:.*]] = simt.buffer : memref<1024xi8, 3>
+// CHECK: simt.write %[[X]], %[[BUFFER]] by vectors in [[IMAGE:<8x32xf32, d0 .*>]] : tensor<8x32xf32, [[ROWS]]>
+// CHECK: simt.read %[[BUFFER]] by vectors in [[IMAGE]] : memref<1024xi8, 3> -> tensor<8x32xf32, #simt.layout<8x32, reg [d1:1]
 // CHECK-NOT: simt.convert
 func.func @convert(%x: tensor<8x32xf32, #rows>) attributes {tile.kernel} {
   %0 = simt.convert %x : tensor<8x32xf32, #rows> -> tensor<8x32xf32, #columns>
@@ -22,11 +22,25 @@ func.func @convert(%x: tensor<8x32xf32, #rows>) attributes {tile.kernel} {
 #rows = #simt.layout<8x16, reg [], lane [d1:1 d1:2 d1:4 d1:8 d0:1], warp [d0:2 d0:4]>
 #columns = #simt.layout<8x16, reg [], lane [d0:1 d0:2 d0:4 d1:1 d1:2], warp [d1:4 d1:8]>
 
-// Shorter rows lie in other banks by themselves, and a bool is a byte.
+// A bool is a byte.
 // CHECK-LABEL: func @dense
-// CHECK: simt.write {{.*}} strides [16, 1] : {{.*}}, memref<128xi8, 3>
+// CHECK: simt.write {{.*}} by vectors in <8x16xi1, d0 [16, 32, 64], d1 [1, 2, 4, 8]> : {{.*}}, memref<128xi8, 3>
 func.func @dense(%x: tensor<8x16xi1, #rows>) attributes {tile.kernel} {
   %0 = simt.convert %x : tensor<8x16xi1, #rows> -> tensor<8x16xi1, #columns>
+  return
+}
+
+// -----
+
+#loaded = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d0:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
+#operand = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16 d0:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 *]>
+
+// The operand of a product is read as rows of matrices, whose 16 bytes lie where the load's do.
+// CHECK-LABEL: func @operand
+// CHECK: simt.write {{.*}} by vectors in [[IMAGE:<64x32xbf16, .*, d1 \[2, 4, 8, .*>]] : {{.*}}, memref<4096xi8, 3>
+// CHECK: simt.read {{.*}} by rows in [[IMAGE]]
+func.func @operand(%x: tensor<64x32xbf16, #loaded>) attributes {tile.kernel} {
+  %0 = simt.convert %x : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #operand>
   return
 }
 
@@ -86,8 +100,8 @@ func.func @reduce_in_warp(%x: tensor<4x64xf32, #rows>) attributes {tile.kernel} 
 // which a thread writes and reads 16 bytes at a time.
 // CHECK-LABEL: func @reduce_over_warps
 // CHECK: %[[PART:.*]] = simt.reduce sum %arg0 axis 1 : {{.*}} -> tensor<4x2xf32, #simt.layout<4x2, reg [d0:1 d0:2], lane [* * * * *], warp [d1:1 *]>>
-// CHECK: simt.write %[[PART]], %[[BUFFER:.*]] strides [4, 16]
-// CHECK: %[[PARTS:.*]] = simt.read %[[BUFFER]] strides [4, 16] : {{.*}} -> tensor<4x2xf32, #simt.layout<4x2, reg [d0:1 d0:2 d1:1], lane [* * * * *], warp [* *]>>
+// CHECK: simt.write %[[PART]], %[[BUFFER:.*]] by vectors in [[IMAGE:<4x2xf32, d0 \[4, 8\], d1 \[16\]>]]
+// CHECK: %[[PARTS:.*]] = simt.read %[[BUFFER]] by vectors in [[IMAGE]] : {{.*}} -> tensor<4x2xf32, #simt.layout<4x2, reg [d0:1 d0:2 d1:1], lane [* * * * *], warp [* *]>>
 // CHECK: simt.reduce sum %[[PARTS]] axis 1 : {{.*}} -> tensor<4x1xf32,
 func.func @reduce_over_warps(%x: tensor<4x64xf32, #wide>) attributes {tile.kernel} {
   %0 = tile.reduce sum %x axis 1 : tensor<4x64xf32, #wide> -> tensor<4xf32, #sums>
@@ -197,7 +211,7 @@ func.func @reshape(%x: tensor<16x16xf32, #square>) attributes {tile.kernel} {
 // he added himself, or does not ask for.
 // CHECK-LABEL: func @atomic
 // CHECK: %[[FOUND:.*]] = tile.atomic_add relaxed %arg0
-// CHECK: simt.write %[[FOUND]], %[[BUFFER:.*]] strides
+// CHECK: simt.write %[[FOUND]], %[[BUFFER:.*]] by vectors
 // CHECK: %[[TOLD:.*]] = simt.read %[[BUFFER]]
 // CHECK: arith.negf %[[TOLD]]
 // CHECK-NOT: simt.buffer
@@ -249,8 +263,8 @@ func.func @check_scalar(%ok: i1) attributes {tile.kernel} {
 // A line takes 72 bytes for its head and the elements' up to a multiple of 8. One thread takes the room, all are told.
 // CHECK-LABEL: func @print
 // CHECK: %[[TAKEN:.*]] = simt.reserve 208
-// CHECK: simt.write %[[TAKEN]], %[[BUFFER:.*]] strides [8]
-// CHECK: %[[PLACE:.*]] = simt.read %[[BUFFER]] strides [8]
+// CHECK: simt.write %[[TAKEN]], %[[BUFFER:.*]] by vectors in <1xi64, d0 []>
+// CHECK: %[[PLACE:.*]] = simt.read %[[BUFFER]] by vectors in <1xi64
 // CHECK: simt.print %arg0 at %[[PLACE]] of %{{.*}} label 2 shape [33]
 // CHECK: %[[SCALAR:.*]] = tile.splat %arg1 : f32 -> tensor<1xf32
 // CHECK: simt.print %[[SCALAR]] at {{.*}} label 2 shape []
@@ -281,5 +295,21 @@ func.func @moves(%x: tensor<64xf32, #row>, %y: tensor<12x3xf32, #odd>) attribute
   %0 = tile.reshape %x : tensor<64xf32, #row> -> tensor<2x32xf32, #split>
   %1 = tile.reshape %y : tensor<12x3xf32, #odd> -> tensor<9x4xf32, #even>
   %2 = tile.rotate %x by 5 axis 0 : tensor<64xf32, #row>
+  return
+}
+
+// -----
+
+#operand = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16 d0:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 *]>
+#stored = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d1:8], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d1:16 d0:32]>
+
+// Where there is stmatrix, the way back is one, too; elsewhere pairs are stored.
+// CHECK-LABEL: func @fragment
+// CHECK: simt.write {{.*}} by vectors in
+// STMATRIX-LABEL: func @fragment
+// STMATRIX: simt.write {{.*}} by rows in
+// STMATRIX: simt.read {{.*}} by vectors in
+func.func @fragment(%x: tensor<64x32xbf16, #operand>) attributes {tile.kernel} {
+  %0 = simt.convert %x : tensor<64x32xbf16, #operand> -> tensor<64x32xbf16, #stored>
   return
 }

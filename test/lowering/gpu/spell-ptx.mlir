@@ -26,6 +26,22 @@ llvm.func @readonly(%a: i64) -> vector<2xbf16> {
 
 // -----
 
+// Matrices are lists of words, even one word is a list. What is stored is under the warp's predicate.
+// CHECK-LABEL: @matrices
+// CHECK: llvm.inline_asm has_side_effects "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0, $1, $2, $3}, [$4 + 512];", "=r,=r,=r,=r,r" %arg0
+// CHECK: llvm.inline_asm has_side_effects "ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {$0}, [$1];", "=r,r" %arg0
+// CHECK: llvm.inline_asm has_side_effects "@$3 stmatrix.sync.aligned.m8n8.x2.shared.b16 [$2 + 16], {$0, $1};", "r,r,r,b"
+// CHECK: llvm.inline_asm has_side_effects "stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [$1], {$0};", "r,r"
+llvm.func @matrices(%a: i32, %x: vector<2xi32>, %p: i1) -> vector<4xi32> {
+  %0 = simt.ldmatrix %a + 512 : vector<4xi32>
+  %1 = simt.ldmatrix %a + 0 transposed : vector<1xi32>
+  simt.stmatrix %x, %a + 16 if %p : vector<2xi32>
+  simt.stmatrix %1, %a + 0 transposed : vector<1xi32>
+  llvm.return %0 : vector<4xi32>
+}
+
+// -----
+
 // Addresses of shared memory have 32 bits. A byte lies in a register of 16, two words of 64 bits are a packet.
 // CHECK-LABEL: @shared
 // CHECK: llvm.inline_asm has_side_effects "ld.shared.b8 $0, [$1];", "=h,r" %arg0 : (i32) -> i16

@@ -1,0 +1,148 @@
+// Accesses of an image in shared memory by one thread: vectors, or rows of matrices for its warp.
+//
+// The bytes where an instruction goes are the exclusive or of what the thread's number and the registers' numbers stand
+// for. What registers alone move, in bits that no thread moves, is a displacement; for the rest there is one address
+// for each of its few values, such as the pieces of a row of 128 bytes.
+
+#include "lowering/gpu/ThreadCode.h"
+
+#include "dialect/simt/layout/SharedAccess.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::gpu {
+
+using simt::SharedAccess;
+using simt::SharedOp;
+using simt::TileLayout;
+using simt::Vec;
+
+namespace {
+
+/// One tile in one image.
+class ImageTile {
+public:
+  ImageTile(ThreadCode &code, RankedTensorType tile, Value buffer, simt::ImageAttr image, simt::Movement by)
+      : layout(simt::layoutOf(tile).getLayout()),
+        element(tile.getElementType().isInteger(1) ? code.builder.getI8Type() : tile.getElementType()),
+        access(accessOf(layout, image, static_cast<SharedOp>(by))), code(code), coreBytes(image.getCoreBytes()),
+        buffer(code.held(buffer)) {
+    const unsigned bytes = image.getBits() / 8;
+    simt::Vecs columns;
+    for (const Vec column : access.address.columns().drop_front(access.regBits())) {
+      columns.push_back(column * bytes);
+      movedByThreads |= column * bytes;
+    }
+    ofThread = code.imageOfThread({access.address.numOutputs() + llvm::Log2_32(bytes), columns});
+  }
+
+  struct Place {
+    Value address;
+    int64_t displacement;
+  };
+  /// Where an instruction of a repeat of the core goes.
+  Place placeOf(unsigned instruction, int64_t repeat) {
+    const Vec ofRegisters = access.offsetOf(instruction, {}) * (access.bits / 8);
+    const Vec turned = ofRegisters & movedByThreads;
+    Value &address = addresses[turned];
+    if (!address) {
+      Value offset = ofThread;
+      if (turned)
+        offset = code.make<arith::XOrIOp>(offset, code.i32(static_cast<int64_t>(turned)));
+      address = code.add(buffer, offset);
+    }
+    return {address, static_cast<int64_t>(ofRegisters ^ turned) + repeat * coreBytes};
+  }
+  /// The stored indices of what an instruction moves: of each matrix, or of the one vector, its elements.
+  Indices storedBy(unsigned instruction, int64_t repeat) const {
+    Indices indices;
+    for (unsigned matrix = 0; matrix < 1u << access.matrix.size(); ++matrix)
+      for (unsigned number = 0; number < 1u << access.element.size(); ++number)
+        indices.push_back((repeat << layout.regBits()) + access.registerOf(0, instruction, matrix, number));
+    return indices;
+  }
+  unsigned instructions() const { return 1u << access.each.size(); }
+  bool isMatrix() const { return access.op != SharedOp::vector; }
+  bool isTransposed() const { return access.op == SharedOp::columns; }
+  /// What an instruction moves, as elements and as the words of matrices.
+  VectorType packet() const {
+    return VectorType::get({int64_t{1} << (access.element.size() + access.matrix.size())}, element);
+  }
+  VectorType words() const {
+    return VectorType::get({int64_t{1} << access.matrix.size()}, IntegerType::get(element.getContext(), 32));
+  }
+
+  const TileLayout layout;
+  const Type element;
+
+private:
+  static SharedAccess accessOf(const TileLayout &layout, simt::ImageAttr image, SharedOp op) {
+    return op == SharedOp::vector ? simt::vectorAccess(layout, image.getMap(), image.getBits())
+                                  : *simt::matrixAccess(layout, image.getMap(), image.getBits(), op);
+  }
+
+  const SharedAccess access;
+  ThreadCode &code;
+  const int64_t coreBytes;
+  const Value buffer;
+  Value ofThread;
+  Vec movedByThreads = 0;
+  std::map<Vec, Value> addresses;
+};
+
+} // namespace
+
+/// The tile as it is written: zeros in what its layout pads it with, bools as bytes.
+static Value writable(ThreadCode &code, Value tile, Type element) {
+  Value vector = code.held(tile);
+  if (const auto type = cast<VectorType>(vector.getType()); type.getElementType() != element)
+    vector = code.make<arith::ExtUIOp>(typeLike(type, element), vector);
+  const simt::LayoutAttr layout = simt::layoutOf(tile);
+  for (unsigned dim = 0; dim < layout.getLayout().rank(); ++dim)
+    vector = code.paddedWith(code.builder.getZeroAttr(element), vector, layout, dim);
+  return vector;
+}
+
+void distributeImageWrite(ThreadCode &code, simt::WriteOp op) {
+  ImageTile tile(code, cast<RankedTensorType>(op.getValue().getType()), op.getBuffer(), *op.getImage(),
+                 *op.getMovement());
+  const Value vector = writable(code, op.getValue(), tile.element), owner = code.isOwner(tile.layout);
+  for (int64_t repeat = 0; repeat < tile.layout.shape().repeats(); ++repeat)
+    for (unsigned instruction = 0; instruction < tile.instructions(); ++instruction) {
+      const auto [address, displacement] = tile.placeOf(instruction, repeat);
+      Value part = code.pick(vector, tile.storedBy(instruction, repeat));
+      if (tile.isMatrix()) {
+        part = code.make<vector::BitCastOp>(tile.words(), part);
+        simt::StoreMatrixOp::create(code.builder, code.loc, part, address, displacement, tile.isTransposed(), owner);
+      } else {
+        simt::StoreOp::create(code.builder, code.loc, simt::Space::Shared, part, address, displacement, owner);
+      }
+    }
+}
+
+void distributeImageRead(ThreadCode &code, simt::ReadOp op) {
+  const auto type = cast<RankedTensorType>(op.getType());
+  ImageTile tile(code, type, op.getBuffer(), *op.getImage(), *op.getMovement());
+  Values elements(tile.layout.numStored());
+  for (int64_t repeat = 0; repeat < tile.layout.shape().repeats(); ++repeat)
+    for (unsigned instruction = 0; instruction < tile.instructions(); ++instruction) {
+      const auto [address, displacement] = tile.placeOf(instruction, repeat);
+      Value part;
+      if (tile.isMatrix()) {
+        part = code.make<simt::LoadMatrixOp>(tile.words(), address, displacement, tile.isTransposed());
+        part = code.make<vector::BitCastOp>(tile.packet(), part);
+      } else {
+        part = code.make<simt::LoadOp>(tile.packet(), simt::Space::Shared, address, displacement, Value(), Value());
+      }
+      const auto parts = vector::ToElementsOp::create(code.builder, code.loc, part);
+      for (const auto [stored, value] : llvm::zip_equal(tile.storedBy(instruction, repeat), parts->getResults()))
+        elements[stored] = value;
+    }
+  Value vector = code.make<vector::FromElementsOp>(
+      VectorType::get({static_cast<int64_t>(elements.size())}, tile.element), elements);
+  if (type.getElementType() != tile.element)
+    vector = code.make<arith::TruncIOp>(typeLike(vector.getType(), type.getElementType()), vector);
+  code.set(op.getResult(), vector);
+}
+
+} // namespace kiln::lowering::gpu

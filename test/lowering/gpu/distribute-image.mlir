@@ -1,0 +1,98 @@
+// Accesses of an image: vectors or matrices at addresses that are exclusive ors.
+// RUN: kiln-opt %s --split-input-file --gpu-distribute | FileCheck %s
+
+#pairs = #simt.layout<8x64, reg [d1:1 d1:2 d1:4 d0:4], lane [d1:8 d1:16 d1:32 d0:1 d0:2], warp []>
+
+// A thread's piece of 16 bytes lies where its row's number, too, says. Row 4 is elsewhere in the registers alone: the bits
+// that it shares with other lanes' are turned, the rest is a displacement.
+// CHECK-LABEL: func @swizzled
+// CHECK: %[[THREAD:.*]] = simt.thread
+// CHECK: arith.shli %{{.*}}, %c4_i32
+// CHECK: arith.xori
+// CHECK: simt.st shared %{{.*}}, %[[FIRST:.*]] + 0 : vector<8xf16>, i32
+// CHECK: %[[TURNED:.*]] = arith.xori %{{.*}}, %c64_i32
+// CHECK: %[[SECOND:.*]] = arith.addi %{{.*}}, %[[TURNED]]
+// CHECK: simt.st shared %{{.*}}, %[[SECOND]] + 512 : vector<8xf16>, i32
+// CHECK-NOT: simt.st
+// CHECK: return
+func.func @swizzled(%s: f16) attributes {tile.kernel, tile.warps = 1 : i64, simt.shared_bytes = 1024 : i64} {
+  %x = tile.splat %s : f16 -> tensor<8x64xf16, #pairs>
+  %a = simt.buffer {offset = 0 : i64} : memref<1024xi8, 3>
+  simt.write %x, %a by vectors in <8x64xf16, d0 [144, 288, 576], d1 [2, 4, 8, 16, 32, 64]>
+      : tensor<8x64xf16, #pairs>, memref<1024xi8, 3>
+  return
+}
+
+// -----
+
+#left = #simt.layout<16x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp []>
+#right = #simt.layout<32x8, reg [d0:1 d0:8 d0:16], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp []>
+
+// Fragments of products are matrices: four at once of a left operand whose rows lie along K, and of a right one whose
+// rows lie along N they are transposed on the way.
+// CHECK-LABEL: func @matrices
+// CHECK-COUNT-2: simt.ldmatrix %{{.*}} + {{[0-9]+}} : vector<4xi32>
+// CHECK-NOT: simt.ldmatrix %{{.*}} : vector<4xi32>
+// CHECK: simt.ldmatrix %{{.*}} + {{[0-9]+}} transposed : vector<4xi32>
+// CHECK-NOT: simt.ld
+// CHECK: return
+func.func @matrices() attributes {tile.kernel, tile.warps = 1 : i64, simt.shared_bytes = 2048 : i64} {
+  %a = simt.buffer {offset = 0 : i64} : memref<1024xi8, 3>
+  %b = simt.buffer {offset = 1024 : i64} : memref<512xi8, 3>
+  %0 = simt.read %a by rows in <16x32xf16, d0 [64, 144, 288, 512], d1 [2, 4, 8, 16, 32]>
+      : memref<1024xi8, 3> -> tensor<16x32xf16, #left>
+  %1 = simt.read %b by columns in <32x8xf16, d0 [16, 32, 64, 128, 256], d1 [2, 4, 8]>
+      : memref<512xi8, 3> -> tensor<32x8xf16, #right>
+  return
+}
+
+// -----
+
+#left = #simt.layout<16x16, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [*]>
+
+// Of warps that hold the same one stores, all its lanes together.
+// CHECK-LABEL: func @stores
+// CHECK: %[[OWNER:.*]] = arith.cmpi eq
+// CHECK: simt.stmatrix %{{.*}}, %{{.*}} + 0 if %[[OWNER]] : vector<4xi32>
+func.func @stores(%s: f16) attributes {tile.kernel, tile.warps = 2 : i64, simt.shared_bytes = 512 : i64} {
+  %x = tile.splat %s : f16 -> tensor<16x16xf16, #left>
+  %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
+  simt.write %x, %a by rows in <16x16xf16, d0 [32, 64, 128, 256], d1 [2, 4, 8, 16]>
+      : tensor<16x16xf16, #left>, memref<512xi8, 3>
+  return
+}
+
+// -----
+
+#padded = #simt.layout<25, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+// What the layout pads the tile with is written as 0, and so read as 0.
+// CHECK-LABEL: func @padding
+// CHECK: %[[WITHIN:.*]] = arith.cmpi slt, %{{.*}}, %c25_i32
+// CHECK: arith.select
+// CHECK: simt.st shared %{{.*}}, %{{.*}} + 0 : vector<1xf32>, i32
+// CHECK: simt.ld shared %{{.*}} + 0 : i32, vector<1xf32>
+func.func @padding(%s: f32) attributes {tile.kernel, tile.warps = 1 : i64, simt.shared_bytes = 128 : i64} {
+  %x = tile.splat %s : f32 -> tensor<25xf32, #padded>
+  %a = simt.buffer {offset = 0 : i64} : memref<128xi8, 3>
+  simt.write %x, %a by vectors in <25xf32, d0 [4, 8, 16, 32, 64]> : tensor<25xf32, #padded>, memref<128xi8, 3>
+  %0 = simt.read %a by vectors in <25xf32, d0 [4, 8, 16, 32, 64]> : memref<128xi8, 3> -> tensor<25xf32, #padded>
+  return
+}
+
+// -----
+
+#repeats = #simt.layout<96, rep 3, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+// Repeats of the core lie one after the other; a bool takes a byte.
+// CHECK-LABEL: func @repeats
+// CHECK: arith.extui %{{.*}} : vector<3xi1> to vector<3xi8>
+// CHECK: simt.st shared %{{.*}}, %[[ADDRESS:.*]] + 0 : vector<1xi8>, i32
+// CHECK: simt.st shared %{{.*}}, %[[ADDRESS]] + 32 : vector<1xi8>, i32
+// CHECK: simt.st shared %{{.*}}, %[[ADDRESS]] + 64 : vector<1xi8>, i32
+func.func @repeats(%s: i1) attributes {tile.kernel, tile.warps = 1 : i64, simt.shared_bytes = 128 : i64} {
+  %x = tile.splat %s : i1 -> tensor<96xi1, #repeats>
+  %a = simt.buffer {offset = 0 : i64} : memref<96xi8, 3>
+  simt.write %x, %a by vectors in <96xi1, d0 [1, 2, 4, 8, 16]> : tensor<96xi1, #repeats>, memref<96xi8, 3>
+  return
+}
