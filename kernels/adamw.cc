@@ -156,6 +156,8 @@ StepRecord recordOf(const AdamWSettings &settings, const AdamWStep &step) {
   StepRecord record;
   record[StepField::scale] = static_cast<float>(step.lossScale);
   record[StepField::factor] = record[StepField::unscale] = static_cast<float>(1 / step.lossScale);
+  if (step.targets > 0) // without one there is no loss
+    record[StepField::weight] = 1.0f / static_cast<float>(step.targets) * static_cast<float>(step.lossScale);
   record[StepField::good] = static_cast<float>(step.good);
   record[StepField::window] = static_cast<float>(step.window);
   record[StepField::draw] = static_cast<float>(step.step); // above 2²⁴ two steps may draw the same

@@ -41,7 +41,7 @@ extern const Kernel adamwKernel, squaresKernel, normKernel;
 
 /// The fields of a step's record, f32 each. recordOf() fills it before the step, the norm's last kernel completes it.
 enum class StepField : int {
-  loss,      // of the step; kept for whoever reports it, who may have the mean loss written here
+  loss,      // of the step; kept for whoever reports it, who may have the losses' sum added here
   norm,      // √Σ g² · unscale, written by the norm's kernel
   factor,    // what g is multiplied by: unscale, and clipping; written by the norm's kernel
   applied,   // 1, or 0 when the norm is not finite, and then the step changes nothing; written by the norm's kernel
@@ -53,6 +53,7 @@ enum class StepField : int {
   unscale,   // 1 / scale of this step
   good,      // steps applied since the scale last changed; the norm's kernel leaves the next step's
   window,    // so many of them double the scale; 0: it never grows
+  weight,    // what the sum of the step's losses is multiplied by before its gradient is taken: scale / targets
   draw,      // tells the random numbers of this step from those of others
   count = 16 // numbers in a record; those without a name are 0
 };
@@ -84,6 +85,7 @@ struct AdamWStep {
   int64_t step = 1;                                      // t, counted from 1
   double clip = std::numeric_limits<double>::infinity(); // larger norms are scaled to this one
   double lossScale = 1;                                  // what the loss was multiplied by
+  int64_t targets = 1;                                   // that are there in the step, whose mean loss it takes
   int64_t good = 0;                                      // steps applied since that last changed
   int64_t window = 0;                                    // so many of them double it; 0: it never grows
 };

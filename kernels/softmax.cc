@@ -14,9 +14,9 @@ static void softmax(View x, View out, SoftmaxConfig cfg) {
 
   // Subtracting the row's maximum changes nothing but keeps exp from overflowing.
   Tile row = cast(load(x, {n, 0}, block), f32); // (BN, C)
-  Tile top = expand(reduce_max(row), -1);       // (BN, 1)
+  Tile top = reduce_max(row, -1, keep);         // (BN, 1)
   Tile e = exp(row - top);                      // (BN, C)
-  Tile p = e * (1.0 / expand(sum(e), -1));      // (BN, C)
+  Tile p = e * (1.0 / sum(e, -1, keep));        // (BN, C)
   store(out, {n, 0}, cast(p, out.type()));
 }
 

@@ -50,29 +50,32 @@ Launch launchSum(const Target &target, const Arg &partials, const TensorRef &out
           {partials, out}};
 }
 
-/// out[0] = scale · Σ x: BLOCK running sums side by side, then these together.
+/// out[0] (+)= scale · Σ x: BLOCK running sums side by side, then these together.
 static void total(View x, View out, Tile scale, TotalConfig cfg) {
   Tile running = zeros(f32, {cfg.block}); // (BLOCK)
   for (Tile n : range(0, x.dim(0), cfg.block))
     running += cast(load(x, {n}, {cfg.block}), f32); // (BLOCK)
-  store(out, {0}, cast(sum(running) * scale, out.type()));
+  Tile result = sum(running) * scale;                // scalar
+  if (cfg.accumulate)
+    result += cast(load(out, {0}, {}), f32);
+  store(out, {0}, cast(result, out.type()));
 }
 
 const Kernel totalKernel = kernel("total", total, {"x (N)", "out (1)", "scale f32, what the sum is multiplied by"},
-                                  {field("block", &TotalConfig::block, "running sums side by side")});
+                                  {field("block", &TotalConfig::block, "running sums side by side"),
+                                   field("accumulate", &TotalConfig::accumulate, "adds to what out holds")});
 
 TotalConfig pickTotal(const Target &target, int64_t n) { return {.block = pickBlock(target, n, 1024)}; }
 
-Plan planTotal(const Target &target, const TensorRef &x, const TensorRef &out, float scale,
+Plan planTotal(const Target &target, const TensorRef &x, const TensorRef &out, float scale, bool accumulate,
                const std::optional<TotalConfig> &config) {
   const char *plan = "total";
   expectRank(plan, "x", x, 1);
   expectFloat(plan, "x", x);
   expectShape(plan, "out", out, {1});
-  return {.launches = {{&totalKernel,
-                        textOf(totalKernel.fields, config.value_or(pickTotal(target, x.extents[0]))),
-                        programs(1),
-                        {x, out, scale}}}};
+  TotalConfig chosen = config.value_or(pickTotal(target, x.extents[0]));
+  chosen.accumulate = accumulate;
+  return {.launches = {{&totalKernel, textOf(totalKernel.fields, chosen), programs(1), {x, out, scale}}}};
 }
 
 } // namespace kiln

@@ -18,7 +18,8 @@ struct SumConfig {
 };
 
 struct TotalConfig {
-  int block = 1024; // running sums side by side
+  int block = 1024;        // running sums side by side
+  bool accumulate = false; // adds to what the output holds; set by the plan
 };
 
 extern const Kernel sumPartialsKernel, totalKernel;
@@ -34,8 +35,8 @@ TotalConfig pickTotal(const Target &target, int64_t n);
 Launch launchSum(const Target &target, const Arg &partials, const TensorRef &out, bool accumulate,
                  const std::optional<SumConfig> &config = {});
 
-/// out[0] = scale · Σ x. x (N), out (1): the mean loss of a batch, for one.
-Plan planTotal(const Target &target, const TensorRef &x, const TensorRef &out, float scale = 1,
+/// out[0] (+)= scale · Σ x. x (N), out (1): the mean loss of a batch, for one. `accumulate` adds to what `out` holds.
+Plan planTotal(const Target &target, const TensorRef &x, const TensorRef &out, float scale = 1, bool accumulate = false,
                const std::optional<TotalConfig> &config = {});
 
 } // namespace kiln

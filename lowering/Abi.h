@@ -18,7 +18,8 @@
 // block, of as many threads as `.reqntid` says; its coordinates are %ctaid. Beside the shared variables of the module
 // it has as many bytes of dynamic shared memory as the module's constant `k_shared_bytes` (.b64) says, none without
 // one; comments of the module say which buffers lie where in it. A module whose kernel checks or prints has a variable
-// `kiln_console`, a GpuConsole, and its texts, variables `text_N` of bytes that end with a zero.
+// `kiln_console`, a GpuConsole, and its texts, variables `text_N` of bytes that end with a zero. Constants of several
+// values are variables `table_N`.
 //
 // The code that a device loads is an ELF object for a CPU and the module's text for a GPU. A target that makes cubins,
 // such as sm_80:cubin, appends a zero byte and the cubin of that text, for a driver that would else translate it.
@@ -47,7 +48,7 @@ inline constexpr const char *sharedPart = "// kiln.shared ";
 inline constexpr const char *checkFailed = "kiln_check_failed";
 inline constexpr const char *printTile = "kiln_print";
 
-inline constexpr const char *consoleVariable = "kiln_console", *textPrefix = "text_";
+inline constexpr const char *consoleVariable = "kiln_console", *textPrefix = "text_", *tablePrefix = "table_";
 /// What programs of a GPU say, in memory of the device, until the host reads it. All zero at first.
 struct GpuConsole {
   static constexpr uint64_t lineBytes = 1 << 20;

@@ -23,15 +23,23 @@ namespace kiln::lowering {
 /// Called after each stage (see Backend::stages) with its text.
 using StageSink = std::function<void(const std::string &stage, const std::string &text)>;
 
-/// Which facts of a launch's arguments a backend's passes read, beside types, ranks, the extents that a kernel asks for
-/// and which arguments lie apart. Every other fact is in no module and no key, where it would only make the same code
-/// twice.
+/// Which facts of a launch's arguments and config a backend's passes read, beside types, ranks, the extents that a
+/// kernel asks for and which arguments lie apart. Every other fact is in no module and no key, where it would only make
+/// the same code twice.
 struct FactKinds {
   int64_t innerStrides = 1; // an innermost stride from 1 to this one is known; any other is not
   bool alignment = false;   // of the first element
   bool stridesBy16 = false; // whether 16 divides the other strides
   bool extentBy16 = false;  // whether 16 divides the last extent
   bool fits32 = false;      // whether every offset fits 32 bits
+  bool warps = false;       // the config's field `warps`
+  bool stages = false;      // the config's field `stages`
+};
+
+/// Which kernels a backend takes.
+struct KernelLimits {
+  int64_t elements = 1 << 24; // most of a tile
+  bool lowered = true;        // parts of a module may be lowered already
 };
 
 /// A stage of a compilation: its name, and the pass after which the module is its text. Stages that a backend prints
@@ -51,6 +59,7 @@ public:
   /// All that the code depends on besides the module and the compiler.
   virtual const std::string &key() const = 0;
   virtual FactKinds facts() const = 0;
+  virtual KernelLimits limits() const = 0;
   /// Whether the code tells the source line of each instruction, so that it depends on these lines, too.
   virtual bool tellsLines() const = 0;
   /// Whether it adds, subtracts, multiplies, fuses and compares bf16 and f16, and converts to f16, rounding once.

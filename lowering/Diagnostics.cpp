@@ -8,8 +8,21 @@ namespace kiln::lowering {
 
 static constexpr llvm::StringLiteral userErrorMark = "kiln.user";
 
+/// The operation, or the first of those that use it, and so on, that knows its line.
+static mlir::Location lineNear(mlir::Operation *op) {
+  llvm::SmallVector<mlir::Operation *> found = {op};
+  for (size_t next = 0; next < found.size() && next < 64; ++next) {
+    if (hasLine(found[next]->getLoc()))
+      return found[next]->getLoc();
+    for (mlir::Operation *user : llvm::reverse(llvm::to_vector(found[next]->getUsers()))) // which lists the last first
+      if (!llvm::is_contained(found, user))
+        found.push_back(user);
+  }
+  return op->getLoc();
+}
+
 mlir::InFlightDiagnostic emitUserError(mlir::Operation *op) {
-  mlir::InFlightDiagnostic diagnostic = op->emitError();
+  mlir::InFlightDiagnostic diagnostic = mlir::emitError(lineNear(op));
   diagnostic.getUnderlyingDiagnostic()->getMetadata().push_back(mlir::DiagnosticArgument(userErrorMark));
   return diagnostic;
 }
@@ -25,6 +38,8 @@ std::string sourceLine(mlir::Location loc) {
   return (*found).getFilename().str() + ":" + std::to_string((*found).getStartLine());
 }
 
+bool hasLine(mlir::Location loc) { return sourceLine(loc) != "?"; }
+
 ErrorCollector::ErrorCollector(mlir::MLIRContext *context)
     : context(context), printedOps(context->shouldPrintOpOnDiagnostic()),
       handler(context, [this](mlir::Diagnostic &diagnostic) { collect(diagnostic); }) {
@@ -34,6 +49,8 @@ ErrorCollector::ErrorCollector(mlir::MLIRContext *context)
 ErrorCollector::~ErrorCollector() { context->printOpOnDiagnostic(printedOps); }
 
 void ErrorCollector::collect(mlir::Diagnostic &diagnostic) {
+  if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Warning)
+    warned += sourceLine(diagnostic.getLocation()) + ": warning: " + diagnostic.str() + "\n";
   if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error)
     return;
   const bool user = llvm::any_of(diagnostic.getMetadata(), [](mlir::DiagnosticArgument &argument) {

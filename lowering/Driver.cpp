@@ -58,7 +58,10 @@ static void addSimplify(mlir::OpPassManager &pm) {
 }
 
 void buildPipeline(mlir::OpPassManager &pm, const Backend &backend, llvm::StringRef until) {
-  pm.addPass(createVerifyKernels());
+  VerifyKernelsOptions gate;
+  gate.elements = backend.limits().elements;
+  gate.lowered = backend.limits().lowered;
+  pm.addPass(createVerifyKernels(gate));
   pm.addPass(createDeclareConsole());
   pm.addNestedPass<FuncOp>(createCountLoops());
   addSimplify(pm);

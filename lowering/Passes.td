@@ -18,7 +18,8 @@ def VerifyKernels : Pass<"tile-verify-kernels", "::mlir::ModuleOp"> {
   let description = [{
     The gate of every pipeline. A kernel is a `func.func` with the attribute `tile.kernel` whose arguments are scalars and
     strided views, which returns nothing, and whose body is structured control flow over scalars and tiles in operations of
-    `tile`, `arith`, `math` and `scf`. Parts of it may be lowered already. The module is not changed.
+    `tile`, `arith`, `math` and `scf`. Where the target takes them, parts of it may be lowered already. The module is not
+    changed.
 
     ```mlir
     %0 = math.sin %x : f32   // error: expected an operation of the tile language, but got 'math.sin'
@@ -26,6 +27,7 @@ def VerifyKernels : Pass<"tile-verify-kernels", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"elements", "elements", "UpTo<1 << 30>", "1 << 24", "most elements of a tile">,
+    Option<"lowered", "lowered", "bool", "true", "let parts of it be lowered already">,
     Option<"operations", "operations", "UpTo<1 << 30>", "4096", "most operations of a kernel">,
     Option<"nesting", "nesting", "UpTo<1 << 30>", "64", "most loops and branches round an operation">,
     Option<"lanes", "lanes", "UpTo<1 << 30>", "1024", "most elements of a vector, in parts that are lowered already">,
@@ -86,6 +88,23 @@ def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
            "keep +, −, ×, fma, min and max of bf16 and f16, and conversions to f16">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def PlaceConstants : Pass<"tile-place-constants", "::mlir::ModuleOp"> {
+  let summary = "puts constant tiles of several values into memory that nobody writes";
+  let description = [{
+    Such a tile becomes the load of a constant of the module, one for equal tiles, right before it is first used. The oracle,
+    which has no need of it, keeps the tile.
+
+    ```mlir
+    %t = arith.constant dense<[1, 2]> : tensor<2xi8>
+    // becomes
+    %bytes = memref.get_global @table_0 : memref<2xi8>
+    %view = memref.view %bytes[%c0][] : memref<2xi8> to memref<2xi8>
+    %t = tile.load %view[%c0_i64] : memref<2xi8> -> tensor<2xi8>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }
 
 #endif // KILN_TILE_PASSES
@@ -173,13 +192,19 @@ def PlaceTiles : Pass<"cpu-place-tiles", "::mlir::func::FuncOp"> {
   let description = [{
     A tile lies in scratch memory (`cpu.placed` on what makes it) when it is a load that must be copied, when it would cost
     too much to compute it again, or when its reader wants it in memory. Every other tile is computed where it is used. An
-    epilogue that needs a placed tile is given up: its mark is taken away.
+    epilogue that needs a placed tile is given up: its mark is taken away. What a reshape would read in vectors that lie
+    across rows is copied without gaps between rows (`cpu.dense`).
 
     ```mlir
     %0 = math.exp %x {cpu.placed} : tensor<64x32xf32>   // read by two products
+    %1 = tile.reshape %y {cpu.dense, cpu.placed} : tensor<64x100xf32> -> tensor<64x100xf32>
+    %2 = tile.reshape %1 : tensor<64x100xf32> -> tensor<6400xf32>
     ```
   }];
   let dependentDialects = ["::kiln::lowering::cpu::CpuDialect"];
+  let options = [
+    Option<"vectorBits", "vector-bits", "OneOf<256, 512>", "512", "width of a native vector">,
+  ];
 }
 
 def PackOperands : Pass<"cpu-pack-operands", "::mlir::func::FuncOp"> {

@@ -1,6 +1,7 @@
 // Writes what repeats a failed compilation, as `--run-reproducer` reads it.
 
 #include "lowering/Reproducer.h"
+#include "lowering/TemporaryPath.h"
 
 #include "mlir/IR/AsmState.h"
 #include "llvm/ADT/StringExtras.h"
@@ -84,7 +85,7 @@ static int writeNew(const fs::path &path, llvm::StringRef text) {
 static fs::path reproducerFolder(std::error_code &failure) {
   const char *const dump = std::getenv("KILN_DUMP");
   if (!dump || !*dump)
-    return fs::temp_directory_path(failure);
+    return temporaryPath();
   fs::create_directories(dump, failure);
   return dump;
 }
@@ -132,7 +133,7 @@ std::string writeReproducer(mlir::PassManager &pm, mlir::ModuleOp original, cons
   std::error_code failure;
   const fs::path folder = reproducerFolder(failure);
   if (failure)
-    return (none + failure.message()).str();
+    return (none + "'" + folder.string() + "': " + failure.message()).str();
   const std::lock_guard lock(mutex);
   const auto key = std::pair(folder.string(), withoutAddresses(error));
   const auto found = written.find(key);

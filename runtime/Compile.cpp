@@ -70,20 +70,26 @@ private:
   Clock::duration total{};
 };
 
-/// What the process has compiled. Lives as long as the process.
+/// What the process has compiled. Lives as long as the process. Making it cannot fail: it may first be asked for while
+/// an error is on its way.
 struct Compiler {
   MemoryCache memory;
   ContextPool contexts;
-  DiskCache disk = DiskCache::fromEnvironment();
   std::atomic<bool> frozen = false;
   std::atomic<int64_t> compiled = 0, fromDisk = 0, fromMemory = 0;
   BusyClock clock;
 };
 } // namespace
 
-static Compiler &compiler() {
+static Compiler &compiler() noexcept {
   static Compiler theCompiler;
   return theCompiler;
+}
+
+/// Throws Error where the environment's variables are wrong.
+static DiskCache &diskCache() {
+  static DiskCache theCache = DiskCache::fromEnvironment();
+  return theCache;
 }
 
 // --- Arguments ------------------------------------------------------------------------------------------------------
@@ -96,8 +102,9 @@ static std::string textOf(const std::vector<Arg> &args) {
   return text;
 }
 
-static Specialisation specialise(const std::vector<Arg> &args, const FactWords &words, void *workspace) {
-  Specialisation facts;
+static Specialisation specialise(const std::vector<Arg> &args, const FactWords &words, void *workspace,
+                                 const lowering::FactKinds &kinds) {
+  Specialisation facts{.warps = kinds.warps, .stages = kinds.stages};
   for (size_t i = 0; i < args.size(); ++i) {
     const Fact fact = Fact::decode(words[i]);
     facts.args.push_back({fact.isView, fact.type, args[i].ref.extents, fact.innerStride, fact.alignment,
@@ -191,17 +198,18 @@ static std::string diskKey(const std::string &module, const Device &device) {
 
 static std::vector<char> objectOf(const Kernel &kernel, mlir::ModuleOp module, const Device &device) {
   Compiler &state = compiler();
+  DiskCache &disk = diskCache();
   const std::string text = textOf(module, device.backend().tellsLines()), key = diskKey(text, device);
   const bool dump = !dumpFolder().empty();
   if (!dump) // someone who wants to see the stages wants them made
-    if (std::optional<std::vector<char>> object = state.disk.load(key)) {
+    if (std::optional<std::vector<char>> object = disk.load(key)) {
       ++state.fromDisk;
       return std::move(*object);
     }
   std::vector<char> object =
       lowering::compile(module, device.backend(), dump ? dumpStages(kernel.name, key) : lowering::StageSink());
   ++state.compiled;
-  state.disk.store(key, object);
+  disk.store(key, object);
   return object;
 }
 
@@ -240,7 +248,7 @@ Begun beginCompiling(const Request &request) {
     ++state.fromMemory;
     return begun;
   }
-  begun.traced = traceKernel(kernel, specialise(args, facts, workspace), config);
+  begun.traced = traceKernel(kernel, specialise(args, facts, workspace, device.backend().facts()), config);
   begun.executable = std::make_shared<Pending>();
   begun.source->add(facts, args, begun.traced->traced.asked, begun.executable);
   return begun;
@@ -278,7 +286,8 @@ std::vector<char> codeOf(Device &device, const Launch &launch, void *workspace) 
   checkArguments(*launch.kernel, launch.args, workspace);
   const BusyClock::Scope timed(compiler().clock);
   const FactWords facts = factsOf(launch.args, workspace, device.backend().facts());
-  const auto traced = traceKernel(*launch.kernel, specialise(launch.args, facts, workspace), launch.config);
+  const auto traced =
+      traceKernel(*launch.kernel, specialise(launch.args, facts, workspace, device.backend().facts()), launch.config);
   return objectOf(*launch.kernel, *traced->traced.module, device);
 }
 
@@ -289,6 +298,6 @@ CompileStatistics compileStatistics() {
 
 void freeze(bool frozen) { compiler().frozen = frozen; }
 
-void forgetCompiled() { compiler().memory.clear(); }
+void forgetCompiled() noexcept { compiler().memory.clear(); }
 
 } // namespace kiln

@@ -60,6 +60,6 @@ void setCompileThreads(int threads);
 void freeze(bool frozen = true);
 
 /// Forgets every executable in memory; launches in progress keep theirs.
-void forgetCompiled();
+void forgetCompiled() noexcept;
 
 } // namespace kiln

@@ -87,7 +87,7 @@ std::shared_ptr<Source> MemoryCache::source(const std::string &device, const Ker
   return source;
 }
 
-void MemoryCache::clear() {
+void MemoryCache::clear() noexcept {
   const std::unique_lock lock(mutex);
   sources.clear();
 }

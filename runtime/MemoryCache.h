@@ -66,7 +66,7 @@ private:
 class MemoryCache {
 public:
   std::shared_ptr<Source> source(const std::string &device, const Kernel &kernel, const std::string &config);
-  void clear();
+  void clear() noexcept;
 
 private:
   std::shared_mutex mutex;

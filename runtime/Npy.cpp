@@ -2,16 +2,15 @@
 
 #include "runtime/Npy.h"
 
+#include "runtime/InputFile.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <fcntl.h>
 #include <new>
 #include <optional>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace kiln {
@@ -216,79 +215,26 @@ NpyArray parseNpy(std::string_view file, const std::string &name) {
   return array;
 }
 
-static Error unreadable(const std::string &path, const std::string &why) {
-  return Error(fmt::format("expected to read '{}', but could not: {}", path, why), Fault::device);
-}
-
-namespace {
-/// A regular file that is read from its beginning: of one whose size is not known before there may be no end.
-class File {
-public:
-  explicit File(const std::string &path) : path(path) {
-    handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO without writer is not waited for
-    if (handle < 0)
-      throw unreadable(path, std::strerror(errno));
-    try {
-      struct stat status{};
-      if (::fstat(handle, &status) != 0)
-        throw unreadable(path, std::strerror(errno));
-      if (!S_ISREG(status.st_mode))
-        throw unreadable(path, "it is not a regular file");
-      size = static_cast<uint64_t>(status.st_size);
-    } catch (...) {
-      ::close(handle);
-      throw;
-    }
-  }
-  ~File() { ::close(handle); }
-  File(const File &) = delete;
-
-  /// Reads up to `count` bytes; how many there were.
-  size_t read(char *to, size_t count) const {
-    size_t done = 0;
-    while (done < count) {
-      const ssize_t got = ::read(handle, to + done, count - done);
-      if (got < 0 && errno == EINTR)
-        continue;
-      if (got < 0)
-        throw unreadable(path, std::strerror(errno));
-      if (got == 0)
-        break;
-      done += static_cast<size_t>(got);
-    }
-    return done;
-  }
-
-  uint64_t size = 0;
-
-private:
-  const std::string &path;
-  int handle = -1;
-};
-} // namespace
-
 /// As many bytes; a file may be longer than memory where it has holes, or lies on a large disk.
 static std::vector<char> memoryFor(uint64_t bytes, const std::string &path) {
   const uint64_t memory = uint64_t(::sysconf(_SC_PHYS_PAGES)) * uint64_t(::sysconf(_SC_PAGESIZE));
   if (bytes > memory)
-    throw unreadable(path, fmt::format("it has {} bytes, and the machine {} of memory", bytes, memory));
+    throw Error(fmt::format("cannot read '{}': it has {} bytes, and the machine {} of memory", path, bytes, memory),
+                Fault::device);
   try {
     return std::vector<char>(bytes);
   } catch (const std::bad_alloc &) {
-    throw unreadable(path, fmt::format("there is no memory for its {} bytes", bytes));
+    throw Error(fmt::format("cannot read '{}': there is no memory for its {} bytes", path, bytes), Fault::device);
   }
 }
 
 NpyArray readNpy(const std::string &path) {
-  const File file(path);
-  std::string begin(static_cast<size_t>(std::min<uint64_t>(file.size, longestHeader + 12)), '\0');
-  begin.resize(file.read(begin.data(), begin.size()));
-  auto [array, at] = parseHeader(begin, file.size, path);
-  array.data = memoryFor(file.size - at, path);
-  const auto rest = std::copy(begin.begin() + static_cast<std::ptrdiff_t>(at), begin.end(), array.data.begin());
-  const size_t wanted = static_cast<size_t>(array.data.end() - rest);
-  if (const size_t got = file.read(array.data.data() + (rest - array.data.begin()), wanted); got != wanted)
-    throw unreadable(path, fmt::format("it has become {} bytes shorter", wanted - got));
+  const InputFile file(path);
+  std::string begin(static_cast<size_t>(std::min<int64_t>(file.size(), longestHeader + 12)), '\0');
+  file.read(0, begin.data(), std::ssize(begin));
+  auto [array, at] = parseHeader(begin, static_cast<uint64_t>(file.size()), path);
+  array.data = memoryFor(static_cast<uint64_t>(file.size()) - at, path);
+  file.read(static_cast<int64_t>(at), array.data.data(), std::ssize(array.data));
   return array;
 }
 

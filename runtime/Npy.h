@@ -26,8 +26,8 @@ struct NpyArray {
 /// what was expected there and what is.
 NpyArray parseNpy(std::string_view file, const std::string &name);
 
-/// The array in the file `path`. Throws Error: as parseNpy(), and (device) when there is no regular file to read or the
-/// machine has not the memory for it.
+/// The array in the file `path`. Throws Error: as parseNpy() and InputFile, and (device) when the machine has not the
+/// memory for it.
 NpyArray readNpy(const std::string &path);
 
 /// The bytes of a file that holds the array; throws Error unless `data` is as long as the extents say.

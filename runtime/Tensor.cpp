@@ -1,6 +1,7 @@
 // Tensors and the conversion of their elements from and to the host's floating-point numbers.
 
 #include "runtime/Tensor.h"
+#include "runtime/Streams.h"
 
 #include <fmt/format.h>
 
@@ -38,8 +39,13 @@ Tensor &Tensor::operator=(Tensor &&other) noexcept {
 }
 
 Tensor::~Tensor() {
-  if (device)
+  if (!device)
+    return;
+  try {
     device->release(memory.data);
+  } catch (const std::exception &error) { // a destructor can only say it
+    say(std::string("kiln: warning: ") + error.what() + "\n");
+  }
 }
 
 static void expectSize(const char *what, int64_t want, int64_t got, const char *unit) {

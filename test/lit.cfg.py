@@ -38,13 +38,17 @@ if "avx512vl" in flags:
 if "avx512_bf16" in flags:
     config.available_features.add("avx512-bf16")
 
-# NVIDIA's linker, where Kiln looks for it first or last.
-toolkit = os.path.join(os.environ.get("CUDA_PATH", "/usr/local/cuda"), "lib64")
-if any(os.path.exists(os.path.join(toolkit, f"libnvJitLink.so.{version}")) for version in (12, 13)):
+# NVIDIA's CUDA Toolkit, where Kiln looks for it: its linker (`REQUIRES: nvjitlink`), and its assembler from PATH or from
+# there (`REQUIRES: ptxas`, and the substitution %ptxas). With an empty CUDA_PATH there is none.
+named = os.environ.get("CUDA_PATH")
+toolkits = [] if named == "" else [*filter(None, [named]), "/usr/local/cuda"]
+if named is not None:
+    config.environment["CUDA_PATH"] = named
+if any(os.path.exists(os.path.join(toolkit, "lib64", f"libnvJitLink.so.{version}"))
+       for toolkit in toolkits for version in (12, 13)):
     config.available_features.add("nvjitlink")
-
-# NVIDIA's assembler, from PATH or from where its toolkit goes: `REQUIRES: ptxas`, and the substitution %ptxas.
-ptxas = shutil.which("ptxas") or shutil.which("ptxas", path="/usr/local/cuda/bin")
+ptxas = toolkits and shutil.which("ptxas", path=os.pathsep.join(
+    [os.environ["PATH"], *(os.path.join(toolkit, "bin") for toolkit in toolkits)]))
 if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))

@@ -26,7 +26,7 @@ static bool accepts(Takes takes, Type type) {
 }
 
 static const char *nameOf(Takes takes) {
-  static constexpr const char *names[] = {"numbers", "integers", "floats", "integers or bool"};
+  static constexpr const char *names[] = {"numbers", "integers", "floats", "integers or booleans"};
   return names[static_cast<int>(takes)];
 }
 
@@ -74,6 +74,12 @@ Tile &operator+=(Tile &a, At b) { return a = At(a, b.loc) + b; }
 Tile &operator-=(Tile &a, At b) { return a = At(a, b.loc) - b; }
 Tile &operator*=(Tile &a, At b) { return a = At(a, b.loc) * b; }
 Tile &operator/=(Tile &a, At b) { return a = At(a, b.loc) / b; }
+Tile &operator%=(Tile &a, At b) { return a = At(a, b.loc) % b; }
+Tile &operator&=(Tile &a, At b) { return a = At(a, b.loc) & b; }
+Tile &operator|=(Tile &a, At b) { return a = At(a, b.loc) | b; }
+Tile &operator^=(Tile &a, At b) { return a = At(a, b.loc) ^ b; }
+Tile &operator<<=(Tile &a, At b) { return a = At(a, b.loc) << b; }
+Tile &operator>>=(Tile &a, At b) { return a = At(a, b.loc) >> b; }
 
 Tile operator-(At a) {
   Verb verb("-", a.loc);
@@ -105,7 +111,7 @@ Tile operator!(const Tile &a) {
   Verb verb("!", Tracer::declaredAt(a));
   mlir::Value value = verb.value(At(a, verb.loc));
   if (value && elementOf(value) != boolean) {
-    verb.expected() << "bool, but got " << describe(value) << "; compare it with 0";
+    verb.expected() << "boolean, but got " << describe(value) << "; compare it with 0";
     return verb.poison();
   }
   return value ? complement(verb, Takes::bits, At(a, verb.loc)) : verb.poison();
@@ -201,7 +207,7 @@ Tile where(At condition, At a, At b) {
   Verb verb("where", condition.loc);
   mlir::Value chosen = verb.value(condition);
   if (chosen && elementOf(chosen) != boolean) {
-    verb.expected() << "a bool condition, but got " << describe(chosen);
+    verb.expected() << "a boolean condition, but got " << describe(chosen);
     chosen = {};
   }
   Operands operands = unify(verb, {&a, &b});

@@ -53,28 +53,31 @@ template <class T, class... Any> inline constexpr bool isOneOf = (std::is_same_v
 /// The field `member` of a config struct, called `name` (letters, digits and '_'): an int, int64_t, bool, double or
 /// float. `about` is what `kilnc --list` says of it.
 template <class Config, class T> Field field(const char *name, T Config::*member, const char *about = "") {
+  constexpr bool isNumber = detail::isOneOf<T, int, int64_t, bool, double, float>;
   static_assert(
-      detail::isOneOf<T, int, int64_t, bool, double, float>,
+      isNumber,
       "a field of a kernel's config is an int, int64_t, bool, double or float, or an enum registered with the "
       "names of its values: keep strings out of kernels");
   Field f;
   f.name = name;
   f.about = about;
-  f.of = &detail::configMark<Config>;
-  f.print = [member](const void *config) {
-    T value = static_cast<const Config *>(config)->*member;
-    if constexpr (std::is_floating_point_v<T>)
-      return printField(value);
-    else
-      return printField(static_cast<int64_t>(value));
-  };
-  f.parse = [member, field = std::string(name)](void *config, const std::string &text) {
-    if constexpr (std::is_floating_point_v<T>)
-      parseReal(field, text, static_cast<Config *>(config)->*member);
-    else
-      static_cast<Config *>(config)->*member =
-          static_cast<T>(parseInteger(field, text, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
-  };
+  if constexpr (isNumber) {
+    f.of = &detail::configMark<Config>;
+    f.print = [member](const void *config) {
+      T value = static_cast<const Config *>(config)->*member;
+      if constexpr (std::is_floating_point_v<T>)
+        return printField(value);
+      else
+        return printField(static_cast<int64_t>(value));
+    };
+    f.parse = [member, field = std::string(name)](void *config, const std::string &text) {
+      if constexpr (std::is_floating_point_v<T>)
+        parseReal(field, text, static_cast<Config *>(config)->*member);
+      else
+        static_cast<Config *>(config)->*member =
+            static_cast<T>(parseInteger(field, text, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+    };
+  }
   return f;
 }
 
@@ -93,6 +96,23 @@ Field field(const char *name, Enum Config::*member, const std::vector<std::strin
     static_cast<Config *>(config)->*member = static_cast<Enum>(parseChoice(field, text, choices));
   };
   return f;
+}
+
+/// Refused: names of values for what is no enum, and what is no place in a struct.
+template <class Config, class T>
+  requires(!std::is_enum_v<T>)
+Field field(const char *, T Config::*, const std::vector<std::string> &, const char * = "") {
+  static_assert(sizeof(Config) == 0, "a field whose values have names is an enum, whose values are 0, 1, ... in this "
+                                     "order; any other has its text alone: field(\"bm\", &Config::bm, \"rows\")");
+  return {};
+}
+template <class T, class... About>
+  requires(!std::is_member_pointer_v<T>)
+Field field(const char *, T, About...) {
+  static_assert(sizeof(T) == 0,
+                "a field is registered by its name and its place in the config struct, which holds it in "
+                "each object: field(\"bm\", &Config::bm)");
+  return {};
 }
 
 /// How messages call an argument: `'b'`, or `argument 1` where it has no name.

@@ -240,7 +240,7 @@ static Frame traceSide(Tracer &tracer, const std::function<void()> &side, Loc lo
       if (!cell.tile)
         continue;
       mlir::Value now = Tracer::held(*cell.tile);
-      if (now && now != cell.before && tracer.read(*cell.tile, loc))
+      if (now && Tracer::isChanged(cell) && tracer.read(*cell.tile, loc))
         after[cell.tile] = now;
     }
     Frame frame = tracer.close();
@@ -308,7 +308,7 @@ void when(At condition, const std::function<void()> &then, const std::function<v
   Tracer &tracer = verb.tracer;
   mlir::Value chosen = verb.value(condition);
   if (chosen && (elementOf(chosen) != boolean || !shapeOf(chosen).empty())) {
-    verb.expected() << "a bool scalar as condition, but got " << describe(chosen);
+    verb.expected() << "a boolean scalar as condition, but got " << describe(chosen);
     chosen = {};
   }
   if (!chosen)

@@ -46,8 +46,9 @@ static std::optional<SmallVector<mlir::Value>> offsetsOf(Verb &verb, const Offse
   }
   SmallVector<mlir::Value> values;
   bool isPoison = false;
+  verb.follow(offsets); // C++ computes what stands in braces from left to right
   for (const At &offset : offsets)
-    isPoison |= !values.emplace_back(verb.index(offset, "offset"));
+    isPoison |= !values.emplace_back(verb.index(Tracer::lasting(offset), "offset"));
   if (isPoison)
     return {};
   return values;
@@ -82,7 +83,7 @@ static mlir::Value storedValue(Verb &verb, const View &view, const At &value) {
   return stored;
 }
 
-Tile load(View view, Offsets offsets, Shape shape, Padding padding, Loc loc) {
+Tile load(View view, Offsets offsets, TileExtents shape, Padding padding, Loc loc) {
   Verb verb("load", loc);
   auto at = offsetsOf(verb, offsets, view.rank(), view.rank());
   auto full = fullShape(verb, shape, view.rank());
@@ -91,6 +92,7 @@ Tile load(View view, Offsets offsets, Shape shape, Padding padding, Loc loc) {
   mlir::Value source = verb.tracer.valueOf(view);
   mlir::Value tile = verb.emit<tile::LoadOp>(typeOf(source.getContext(), view.type(), *full), source, *at,
                                              static_cast<tile::Padding>(padding));
+  verb.effects.read.push_back(view.index());
   return verb.result(verb.reshape(tile, shape));
 }
 
@@ -116,7 +118,7 @@ static mlir::Value rowsOf(Verb &verb, const At &rows) {
   return value;
 }
 
-Tile gather(View view, At rows, Offsets offsets, Shape shape, Padding padding, Loc loc) {
+Tile gather(View view, At rows, Offsets offsets, TileExtents shape, Padding padding, Loc loc) {
   Verb verb("gather", loc);
   mlir::Value indices = rowsOf(verb, rows);
   auto at = offsetsOf(verb, offsets, view.rank() - 1, view.rank());
@@ -128,6 +130,7 @@ Tile gather(View view, At rows, Offsets offsets, Shape shape, Padding padding, L
   mlir::Value source = verb.tracer.valueOf(view);
   mlir::Value tile = verb.emit<tile::GatherOp>(typeOf(source.getContext(), view.type(), *full), source, indices, *at,
                                                static_cast<tile::Padding>(padding));
+  verb.effects.read.push_back(view.index());
   return verb.result(verb.reshape(tile, shape));
 }
 
@@ -167,6 +170,7 @@ Tile atomic_add(View view, Offsets offsets, At value, Order order, Loc loc) {
     return verb.poison();
   mlir::Value before = verb.emit<tile::AtomicAddOp>(static_cast<tile::MemoryOrder>(order), verb.reshape(added, *full),
                                                     verb.tracer.valueOf(view), *at);
+  verb.effects.changed.push_back(view.index());
   return verb.result(verb.reshape(before, shape));
 }
 
@@ -233,7 +237,7 @@ void check(At condition, const std::string &message) {
   if (!value)
     return;
   if (elementOf(value) != boolean) {
-    verb.expected() << "a bool condition, but got " << describe(value);
+    verb.expected() << "a boolean condition, but got " << describe(value);
     return;
   }
   verb.emit<tile::CheckOp>(value, message);

@@ -4,6 +4,8 @@
 
 #include "dialect/tile/TypeRules.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace kiln {
@@ -30,9 +32,49 @@ Verb::Verb(const char *name, Loc loc) : tracer(Tracer::current()), name(name), l
   tracer.countVerb(loc);
 }
 
+bool Effects::clashes(const Effects &other) const {
+  const auto hits = [](ArrayRef<int> changed, ArrayRef<int> read) {
+    return llvm::any_of(changed, [&](int view) { return llvm::is_contained(read, view); });
+  };
+  return (!changed.empty() && !other.changed.empty()) || hits(changed, other.read) || hits(other.changed, read);
+}
+
+Tile Verb::result(mlir::Value value) {
+  if (value && (!effects.read.empty() || !effects.changed.empty()))
+    tracer.noteEffects(value, effects);
+  return tracer.make(value, loc);
+}
+
+void Verb::follow(ArrayRef<At> operands) {
+  Effects before;
+  for (const At &operand : operands)
+    if (const Effects *done = tracer.effectsOf(operand))
+      before.add(*done);
+  if (effects.clashes(before) && tracer.isFirst() && !std::exchange(warned, true))
+    emitWarning(location) << "'" << name
+                          << "' has operands that read and change memory in an order that C++ leaves "
+                             "open: give each effect a statement of its own";
+  effects.add(before);
+}
+
+mlir::Value Verb::read(const At &operand) {
+  follow(operand);
+  return tracer.read(Tracer::tileOf(operand), operand.loc);
+}
+
 InFlightDiagnostic Verb::expected() { return std::move(tracer.error(loc) << "'" << name << "' expected "); }
 
 // --- Numbers ---------------------------------------------------------------------------------------------------------
+
+double Literal::asReal() const {
+  return isReal ? real : isHuge ? static_cast<double>(static_cast<uint64_t>(integer)) : static_cast<double>(integer);
+}
+
+std::string Literal::text() const {
+  if (isReal)
+    return printField(real);
+  return isHuge ? std::to_string(static_cast<uint64_t>(integer)) : printField(integer);
+}
 
 /// The type of a number that no tile gives one.
 static Type naturalType(Literal number) {
@@ -40,7 +82,7 @@ static Type naturalType(Literal number) {
     return f32;
   if (number.isTruth)
     return boolean;
-  return number.integer == static_cast<int32_t>(number.integer) ? i32 : i64;
+  return !number.isHuge && number.integer == static_cast<int32_t>(number.integer) ? i32 : i64;
 }
 
 /// Whether a constant of `type` can stand for the number: an integer that there is, or a float near to it.
@@ -52,7 +94,7 @@ static bool fits(MLIRContext *context, Literal number, Type type) {
                           &inexact) &
              APFloat::opOverflow);
   }
-  if (number.isReal)
+  if (number.isReal || number.isHuge)
     return false;
   if (number.isTruth)
     return true;
@@ -62,34 +104,60 @@ static bool fits(MLIRContext *context, Literal number, Type type) {
   return bits == 64 || (number.integer >> (bits - 1)) == 0 || (number.integer >> (bits - 1)) == -1;
 }
 
-mlir::Value Verb::constant(Literal number, Type type, const Shape &shape) {
-  MLIRContext *context = tracer.builder.getContext();
+/// The number as an attribute of `type`; null, reported, when it does not fit.
+static TypedAttr attributeOf(Verb &verb, Literal number, Type type) {
+  MLIRContext *context = verb.tracer.builder.getContext();
   if (!fits(context, number, type)) {
-    expected() << "a number that fits " << nameOf(type) << ", but got "
-               << (number.isReal ? printField(number.real) : printField(number.integer));
+    auto diagnostic = verb.expected() << "a number that fits " << nameOf(type) << ", but got " << number.text();
+    if (number.isHuge)
+      diagnostic << "; write the signed number of the same bits, or use cast() to compute in floats";
     return {};
   }
   mlir::Type scalar = typeOf(context, type);
-  TypedAttr attr;
   if (isFloat(type))
-    attr = FloatAttr::get(scalar, number.asReal());
-  else
-    attr = IntegerAttr::get(scalar, type == boolean ? number.integer & 1 : number.integer);
+    return FloatAttr::get(scalar, number.asReal());
+  return IntegerAttr::get(scalar, type == boolean ? number.integer & 1 : number.integer);
+}
+
+mlir::Value Verb::constant(Literal number, Type type, const Shape &shape) {
+  TypedAttr attr = attributeOf(*this, number, type);
+  if (!attr)
+    return {};
   if (!shape.empty())
-    attr = DenseElementsAttr::get(RankedTensorType::get(shape, scalar), Attribute(attr));
+    attr = DenseElementsAttr::get(RankedTensorType::get(shape, attr.getType()), Attribute(attr));
   return emit<arith::ConstantOp>(attr);
+}
+
+mlir::Value Verb::constants(ArrayRef<double> numbers, Type type, const Shape &shape) {
+  SmallVector<Attribute> elements;
+  for (double number : numbers) {
+    Literal literal;
+    literal.isReal = isFloat(type) || number != std::trunc(number) || std::abs(number) >= 0x1p63;
+    if (literal.isReal)
+      literal.real = number;
+    else
+      literal.integer = static_cast<int64_t>(number);
+    TypedAttr element = attributeOf(*this, literal, type);
+    if (!element)
+      return {};
+    elements.push_back(element);
+  }
+  if (shape.empty())
+    return emit<arith::ConstantOp>(llvm::cast<TypedAttr>(elements.front()));
+  mlir::Type scalar = llvm::cast<TypedAttr>(elements.front()).getType();
+  return emit<arith::ConstantOp>(DenseElementsAttr::get(RankedTensorType::get(shape, scalar), elements));
 }
 
 mlir::Value Verb::value(const At &operand) {
   if (auto number = Tracer::literalOf(operand))
     return constant(*number, naturalType(*number), {});
-  return tracer.read(Tracer::tileOf(operand), operand.loc);
+  return read(operand);
 }
 
 mlir::Value Verb::valueAs(const At &operand, Type type) {
   if (auto number = Tracer::literalOf(operand))
     return constant(*number, type, {});
-  return tracer.read(Tracer::tileOf(operand), operand.loc);
+  return read(operand);
 }
 
 mlir::Value Verb::index(const At &operand, const char *what) {
@@ -159,7 +227,7 @@ std::optional<Shape> broadcastShape(const Shape &a, const Shape &b) {
 Operands unify(Verb &verb, ArrayRef<const At *> operands) {
   Operands result;
   SmallVector<mlir::Value, 3> values;
-  bool hasTile = false, hasReal = false, isPoison = false;
+  bool hasTile = false, hasReal = false, hasBf16 = false, isPoison = false;
   Type number = boolean;
   for (const At *operand : operands) {
     if (auto literal = Tracer::literalOf(*operand)) {
@@ -168,10 +236,11 @@ Operands unify(Verb &verb, ArrayRef<const At *> operands) {
       number = std::max(number, naturalType(*literal));
       continue;
     }
-    mlir::Value value = values.emplace_back(verb.tracer.read(Tracer::tileOf(*operand), operand->loc));
+    mlir::Value value = values.emplace_back(verb.read(*operand));
     isPoison |= !value;
     if (!value)
       continue;
+    hasBf16 |= elementOf(value) == bf16;
     result.type = hasTile ? std::max(result.type, elementOf(value)) : elementOf(value);
     auto shape = hasTile ? broadcastShape(result.shape, shapeOf(value)) : shapeOf(value);
     hasTile = true;
@@ -183,6 +252,11 @@ Operands unify(Verb &verb, ArrayRef<const At *> operands) {
   }
   if (isPoison)
     return {};
+  if (hasBf16 && result.type == f16) {
+    verb.expected() << "operands of one type, but got bf16 and f16, neither of which has all numbers of the other; use "
+                       "cast()";
+    return {};
+  }
   if (!hasTile)
     result.type = number;
   else if (hasReal && !isFloat(result.type))

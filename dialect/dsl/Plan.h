@@ -77,15 +77,15 @@ struct TensorRef {
 /// One argument of a launch: a tensor, a region of the plan's workspace, or a scalar.
 ///
 /// Whatever converts to a TensorRef is a tensor, so that `{x, y, 2.0f}` is a list of arguments. A C++ number is a
-/// scalar of the type nearest to its own: float gives f32, double and long double f64, bool a bool, and every integer
-/// i64. Nothing is guessed from the kernel: with an f32 view, write `2.0f` and not `2.0`, or as().
+/// scalar of the type nearest to its own: float gives f32, double and long double f64, bool a boolean, and every
+/// integer i64. Nothing is guessed from the kernel: with an f32 view, write `2.0f` and not `2.0`, or as().
 struct Arg {
   enum class Kind { tensor, workspace, scalar } kind = Kind::tensor;
   TensorRef ref;               // a workspace region has no data here …
   int64_t workspaceOffset = 0; // … but begins this many bytes into the workspace
   Type scalarType = Type::i64;
   union {
-    int64_t integer = 0; // of bool and the integer types
+    int64_t integer = 0; // of boolean and the integer types
     double real;         // of the floating-point types
   };
 

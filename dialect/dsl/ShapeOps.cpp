@@ -26,14 +26,21 @@ Tile num_programs(int axis, Loc loc) {
   return checkGridAxis(verb, axis) ? verb.result(verb.emit<tile::NumProgramsOp>(axis)) : verb.poison();
 }
 
+static int64_t countOf(const Shape &shape) {
+  int64_t count = 1;
+  for (int64_t extent : shape)
+    count *= extent;
+  return count;
+}
+
 // --- Creation --------------------------------------------------------------------------------------------------------
 
-Tile zeros(Type type, Shape shape, Loc loc) {
+Tile zeros(Type type, TileExtents shape, Loc loc) {
   Verb verb("zeros", loc);
   return verb.checkShape(shape) ? verb.result(verb.constant({}, type, shape)) : verb.poison();
 }
 
-Tile full(Type type, Shape shape, At value, Loc loc) {
+Tile full(Type type, TileExtents shape, At value, Loc loc) {
   Verb verb("full", loc);
   if (!verb.checkShape(shape))
     return verb.poison();
@@ -46,6 +53,18 @@ Tile full(Type type, Shape shape, At value, Loc loc) {
     return verb.poison();
   }
   return scalar ? verb.result(verb.broadcast(verb.cast(scalar, type), shape)) : verb.poison();
+}
+
+Tile constant(Type type, TileExtents shape, const std::vector<double> &numbers, Loc loc) {
+  Verb verb("constant", loc);
+  if (!verb.checkShape(shape))
+    return verb.poison();
+  if (static_cast<int64_t>(numbers.size()) != countOf(shape)) {
+    verb.expected() << countOf(shape) << (countOf(shape) == 1 ? " number" : " numbers") << " for shape "
+                    << textOf(shape) << ", but got " << numbers.size();
+    return verb.poison();
+  }
+  return verb.result(verb.constants(numbers, type, shape));
 }
 
 Tile iota(int64_t count, Type type, Loc loc) {
@@ -61,14 +80,7 @@ Tile iota(int64_t count, Type type, Loc loc) {
 
 // --- Shape -----------------------------------------------------------------------------------------------------------
 
-static int64_t countOf(const Shape &shape) {
-  int64_t count = 1;
-  for (int64_t extent : shape)
-    count *= extent;
-  return count;
-}
-
-Tile reshape(At x, Shape shape) {
+Tile reshape(At x, TileExtents shape) {
   Verb verb("reshape", x.loc);
   mlir::Value value = verb.value(x);
   if (!value || !verb.checkShape(shape))
@@ -116,7 +128,7 @@ Tile transpose(At x, std::vector<int> order) {
       verb.emit<tile::TransposeOp>(typeOf(value.getContext(), elementOf(value), to), value, permutation));
 }
 
-Tile broadcast(At x, Shape shape) {
+Tile broadcast(At x, TileExtents shape) {
   Verb verb("broadcast", x.loc);
   mlir::Value value = verb.value(x);
   if (!value || !verb.checkShape(shape))
@@ -168,7 +180,76 @@ Tile roll(At x, int64_t by, int axis) {
 
 // --- Reductions ------------------------------------------------------------------------------------------------------
 
-static Tile reduce(const char *name, tile::ReduceKind kind, const At &x, int axis) {
+/// The axes of a tile of `rank`, counted from the front, in order; nothing, reported, when they are not different ones.
+static std::optional<SmallVector<int64_t>> normalAxes(Verb &verb, const Axes &axes, int64_t rank) {
+  SmallVector<int64_t> normal;
+  if (axes.numbers == std::vector{everywhere})
+    normal = llvm::to_vector(llvm::seq(rank));
+  else
+    for (int axis : axes.numbers) {
+      auto at = normalAxis(verb, axis, rank);
+      if (!at)
+        return {};
+      normal.push_back(*at);
+    }
+  llvm::sort(normal);
+  if (!normal.empty() && llvm::adjacent_find(normal) == normal.end())
+    return normal;
+  std::string text;
+  for (int axis : axes.numbers)
+    text += (text.empty() ? "" : ", ") + std::to_string(axis);
+  verb.expected() << "different axes, at least one, but got [" << text << "]";
+  return {};
+}
+
+/// One axis reduced.
+static mlir::Value reduceAxis(Verb &verb, tile::ReduceKind kind, mlir::Value value, int64_t axis) {
+  mlir::Type type = tile::ReduceOp::resultType(kind, cast<RankedTensorType>(value.getType()), axis);
+  return verb.emit<tile::ReduceOp>(type, kind, value, axis).getResult();
+}
+
+/// The tile with these axes, in order, made one: the last.
+static mlir::Value mergeAxes(Verb &verb, mlir::Value value, ArrayRef<int64_t> axes) {
+  Shape from = shapeOf(value), turned, merged;
+  SmallVector<int64_t> order;
+  for (int64_t axis = 0; axis < static_cast<int64_t>(from.size()); ++axis)
+    if (!llvm::is_contained(axes, axis))
+      order.push_back(axis);
+  for (int64_t axis : order)
+    merged.push_back(from[axis]);
+  order.append(axes.begin(), axes.end());
+  for (int64_t axis : order)
+    turned.push_back(from[axis]);
+  merged.push_back(countOf(Shape(turned.end() - axes.size(), turned.end())));
+  if (!llvm::is_sorted(order))
+    value = verb.emit<tile::TransposeOp>(typeOf(value.getContext(), elementOf(value), turned), value, order);
+  return verb.reshape(value, merged);
+}
+
+/// All axes reduced, the last one first. Sums are rounded to a narrow type once.
+static mlir::Value reduceAxes(Verb &verb, tile::ReduceKind kind, mlir::Value value, ArrayRef<int64_t> axes) {
+  using tile::ReduceKind;
+  const Type from = elementOf(value);
+  const bool isSeveral = axes.size() > 1;
+  // boolean is compared as 0 and 1, and sums of small integers need room.
+  if (kind == ReduceKind::Sum && (from == boolean || from == i8))
+    value = verb.cast(value, i32);
+  else if (from == boolean)
+    value = verb.cast(value, i8);
+  else if (kind == ReduceKind::Sum && isSeveral && isFloat(from))
+    value = verb.cast(value, std::max(from, f32));
+  if (kind == ReduceKind::ArgMax && isSeveral) {
+    value = mergeAxes(verb, value, axes);
+    return reduceAxis(verb, kind, value, shapeOf(value).size() - 1);
+  }
+  for (int64_t axis : llvm::reverse(axes))
+    value = reduceAxis(verb, kind, value, axis);
+  const bool keepsType =
+      kind == ReduceKind::Max || kind == ReduceKind::Min || (kind == ReduceKind::Sum && isFloat(from));
+  return keepsType ? verb.cast(value, from) : value;
+}
+
+static Tile reduce(const char *name, tile::ReduceKind kind, const At &x, const Axes &axes, bool keep) {
   Verb verb(name, x.loc);
   mlir::Value value = verb.value(x);
   if (!value)
@@ -178,25 +259,19 @@ static Tile reduce(const char *name, tile::ReduceKind kind, const At &x, int axi
     verb.expected() << "a tile of rank 1 or more, but got " << describe(value);
     return verb.poison();
   }
-  auto at = normalAxis(verb, axis, shape.size());
+  auto at = normalAxes(verb, axes, shape.size());
   if (!at)
     return verb.poison();
-  // bool is compared as 0 and 1, and sums of small integers need room.
-  Type from = elementOf(value);
-  if (kind == tile::ReduceKind::Sum && (from == boolean || from == i8))
-    value = verb.cast(value, i32);
-  else if (from == boolean)
-    value = verb.cast(value, i8);
-  mlir::Type type = tile::ReduceOp::resultType(kind, cast<RankedTensorType>(value.getType()), *at);
-  mlir::Value result = verb.emit<tile::ReduceOp>(type, kind, value, *at).getResult();
-  bool isExtreme = kind == tile::ReduceKind::Max || kind == tile::ReduceKind::Min;
-  return verb.result(isExtreme ? verb.cast(result, from) : result);
+  mlir::Value result = reduceAxes(verb, kind, value, *at);
+  for (int64_t axis : *at)
+    shape[axis] = 1;
+  return verb.result(keep ? verb.reshape(result, shape) : result);
 }
 
-Tile sum(At x, int axis) { return reduce("sum", tile::ReduceKind::Sum, x, axis); }
-Tile reduce_max(At x, int axis) { return reduce("reduce_max", tile::ReduceKind::Max, x, axis); }
-Tile reduce_min(At x, int axis) { return reduce("reduce_min", tile::ReduceKind::Min, x, axis); }
-Tile argmax(At x, int axis) { return reduce("argmax", tile::ReduceKind::ArgMax, x, axis); }
+Tile sum(At x, Axes axes, bool keep) { return reduce("sum", tile::ReduceKind::Sum, x, axes, keep); }
+Tile reduce_max(At x, Axes axes, bool keep) { return reduce("reduce_max", tile::ReduceKind::Max, x, axes, keep); }
+Tile reduce_min(At x, Axes axes, bool keep) { return reduce("reduce_min", tile::ReduceKind::Min, x, axes, keep); }
+Tile argmax(At x, Axes axes, bool keep) { return reduce("argmax", tile::ReduceKind::ArgMax, x, axes, keep); }
 
 // --- Matrix product --------------------------------------------------------------------------------------------------
 

@@ -10,16 +10,19 @@
 //       store(out, {n}, load(x, {n}, {cfg.block}) + load(y, {n}, {cfg.block}));
 //     }
 //
-// Mixed operands are promoted: an integer tile with a float gives the float; bool < i8 < i32 < i64 < bf16 < f16 < f32 <
-// f64. A C++ literal takes the tile's type (a float literal with an integer tile gives f32). Shapes broadcast as in
-// NumPy. The meaning of each operation, in every corner, is in dialect/README.md.
+// Mixed operands are promoted: an integer tile with a float gives the float; boolean < i8 < i32 < i64 < bf16, f16 < f32
+// < f64 (bf16 with f16 needs a cast). A C++ literal takes the tile's type (a float literal with an integer tile gives
+// f32). Shapes broadcast as in NumPy. The meaning of each operation, in every corner, is in dialect/README.md.
 
 #pragma once
 
 #include "dialect/dsl/Types.h"
 
 #include <array>
+#include <climits>
+#include <concepts>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -27,6 +30,7 @@
 
 namespace kiln {
 
+class At;
 class Tile;
 class Loop;
 
@@ -42,6 +46,13 @@ public:
   /// Index of the argument in the kernel's parameter list.
   int index() const { return argument; }
 
+  template <class Index> Index operator[](Index index) const {
+    static_assert(sizeof(Index) == 0,
+                  "a view has no elements in C++: load(view, {i, j}, shape) reads a tile that begins "
+                  "there, and store() writes one");
+    return index;
+  }
+
 private:
   friend class Tracer;
   explicit View(int argument) : argument(argument) {}
@@ -53,6 +64,10 @@ class Tile {
 public:
   /// An unset tile; reading it before an assignment is an error.
   Tile(Loc loc = here());
+  /// A scalar, `Tile n = 0;`: i64 of an integer, f32 of a float, boolean of a bool.
+  template <class Number>
+    requires std::is_arithmetic_v<Number>
+  Tile(Number number, Loc loc = here());
   Tile(const Tile &other);
   Tile &operator=(const Tile &other);
   ~Tile();
@@ -68,9 +83,15 @@ public:
     static_assert(sizeof(T) == 0, "a traced condition has no C++ truth value: use where(), when(), or a host bool");
     return false;
   }
+  template <class Index> Index operator[](Index index) const {
+    static_assert(sizeof(Index) == 0, "a tile has no elements in C++: verbs compute with all of them at once, load() "
+                                      "takes another part of a view, gather() takes rows by their numbers");
+    return index;
+  }
 
 private:
   friend class Tracer;
+  void hold(const At &number);
   void *value = nullptr; // the MLIR value now bound to this cell; null when unset
   Loc declared;
   size_t cell = 0; // position in the tracer's list of live cells
@@ -80,6 +101,7 @@ private:
 class At {
 public:
   At(const Tile &tile, Loc loc = here()) : tile(tile), loc(loc) {}
+  At(Tile &&tile, Loc loc = here()) : tile(tile), isTemporary(true), loc(loc) {}
   template <class Number>
     requires std::is_arithmetic_v<Number>
   At(Number number, Loc loc = here()) : loc(loc) {
@@ -89,6 +111,7 @@ public:
     } else {
       kind = std::is_same_v<Number, bool> ? Kind::truth : Kind::integer;
       integer = static_cast<int64_t>(number);
+      isHuge = std::is_unsigned_v<Number> && integer < 0;
     }
   }
 
@@ -96,6 +119,8 @@ private:
   friend class Tracer;
   enum class Kind { tile, integer, real, truth } kind = Kind::tile;
   std::optional<Tile> tile; // a snapshot: what the tile held when it was passed
+  bool isTemporary = false; // the tile is what another verb of the same C++ expression has just given
+  bool isHuge = false;      // the integer is unsigned, from 2^63 on: 2^64 more than `integer` says
   int64_t integer = 0;
   double real = 0;
 
@@ -103,7 +128,47 @@ public:
   Loc loc;
 };
 
+template <class Number>
+  requires std::is_arithmetic_v<Number>
+Tile::Tile(Number number, Loc loc) : Tile(loc) {
+  hold(At(number, loc));
+}
+
 using Offsets = std::vector<At>;
+
+/// The extents of a tile, in braces or as a Shape: host integers, known while tracing.
+class TileExtents : public Shape {
+  struct Extent {
+    template <class T> Extent(T extent) {
+      static_assert(std::is_integral_v<T>, "an extent of a tile is an integer that is known while tracing, such as a "
+                                           "config's field, or view.extent(i) in place of view.dim(i)");
+      if constexpr (std::is_integral_v<T>)
+        number = static_cast<int64_t>(extent);
+    }
+    int64_t number = 0;
+  };
+
+public:
+  TileExtents() = default;
+  TileExtents(Shape shape) : Shape(std::move(shape)) {}
+  TileExtents(std::initializer_list<Extent> extents) {
+    for (const Extent &extent : extents)
+      push_back(extent.number);
+  }
+};
+
+/// One axis, several, or `everywhere`, all there are; negative ones count from the end.
+class Axes {
+public:
+  Axes(int axis) : numbers{axis} {}
+  Axes(std::initializer_list<int> axes) : numbers(axes) {}
+  Axes(std::vector<int> axes) : numbers(std::move(axes)) {}
+  std::vector<int> numbers;
+};
+inline constexpr int everywhere = INT_MIN;
+/// What a reduction may do with its axes: `sum(x, -1, keep)` leaves them at extent 1.
+inline constexpr bool keep = true;
+
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -116,9 +181,11 @@ Tile num_programs(int axis = 0, Loc loc = here());
 
 // --- Creation --------------------------------------------------------------------------------------------------------
 
-Tile zeros(Type type, Shape shape, Loc loc = here());
+Tile zeros(Type type, TileExtents shape, Loc loc = here());
 /// Every element `value` (a number or a scalar tile), cast to `type`.
-Tile full(Type type, Shape shape, At value, Loc loc = here());
+Tile full(Type type, TileExtents shape, At value, Loc loc = here());
+/// These numbers, which `type` has or rounds to, in row-major order: `constant(f32, {2, 2}, {1, 0, 0, 1})`.
+Tile constant(Type type, TileExtents shape, const std::vector<double> &numbers, Loc loc = here());
 /// 0, 1, …, count − 1 as i32 or i64.
 Tile iota(int64_t count, Type type = Type::i32, Loc loc = here());
 
@@ -136,8 +203,14 @@ Tile &operator+=(Tile &a, At b);
 Tile &operator-=(Tile &a, At b);
 Tile &operator*=(Tile &a, At b);
 Tile &operator/=(Tile &a, At b);
+Tile &operator%=(Tile &a, At b);
+Tile &operator&=(Tile &a, At b);
+Tile &operator|=(Tile &a, At b);
+Tile &operator^=(Tile &a, At b);
+Tile &operator<<=(Tile &a, At b);
+Tile &operator>>=(Tile &a, At b);
 
-/// Comparisons give bool; with NaN all are false but `!=`.
+/// Comparisons give boolean; with NaN all are false but `!=`.
 Tile operator==(At a, At b);
 Tile operator!=(At a, At b);
 Tile operator<(At a, At b);
@@ -145,7 +218,7 @@ Tile operator<=(At a, At b);
 Tile operator>(At a, At b);
 Tile operator>=(At a, At b);
 
-/// Bitwise on integers, logical on bool. `&&` and `||` are deleted: tiles cannot short-circuit.
+/// Bitwise on integers, logical on boolean. `&&` and `||` are deleted: tiles cannot short-circuit.
 Tile operator&(At a, At b);
 Tile operator|(At a, At b);
 Tile operator^(At a, At b);
@@ -155,8 +228,12 @@ Tile operator!(const Tile &a);
 /// Shifts by the width or more give 0 (left) or the sign (right).
 Tile operator<<(At a, At b);
 Tile operator>>(At a, At b);
-Tile operator&&(const Tile &, const Tile &) = delete;
-Tile operator||(const Tile &, const Tile &) = delete;
+template <class A, class B>
+  requires(std::same_as<A, Tile> || std::same_as<B, Tile>)
+Tile operator&&(const A &, const B &) = delete;
+template <class A, class B>
+  requires(std::same_as<A, Tile> || std::same_as<B, Tile>)
+Tile operator||(const A &, const B &) = delete;
 
 Tile abs(At x);
 /// The other operand where one is NaN.
@@ -184,25 +261,25 @@ Tile cast(At x, Type type);
 
 // --- Shape -----------------------------------------------------------------------------------------------------------
 
-Tile reshape(At x, Shape shape);
+Tile reshape(At x, TileExtents shape);
 /// Dimension i of the result is dimension order[i] of x; without an order the last two dimensions change places.
 Tile transpose(At x, std::vector<int> order = {});
 /// Repeats dimensions of extent 1, and adds leading ones, up to `shape`.
-Tile broadcast(At x, Shape shape);
+Tile broadcast(At x, TileExtents shape);
 /// Inserts a dimension of extent 1 before `axis` (negative counts from the end: −1 appends).
 Tile expand(At x, int axis);
 /// The elements moved on by `by` positions along the axis, or back where that is negative; what leaves one end comes in
 /// at the other, as numpy.roll has it.
 Tile roll(At x, int64_t by, int axis = -1);
 
-// --- Reductions: the axis disappears; negative axes count from the end -----------------------------------------------
+// --- Reductions: the axes disappear, or stay at extent 1 with `keep` -------------------------------------------------
 
-/// bool and i8 are summed in i32.
-Tile sum(At x, int axis = -1);
-Tile reduce_max(At x, int axis = -1);
-Tile reduce_min(At x, int axis = -1);
-/// i32 index of the largest element, the lowest one on ties.
-Tile argmax(At x, int axis = -1);
+/// boolean and i8 are summed in i32.
+Tile sum(At x, Axes axes = -1, bool keep = false);
+Tile reduce_max(At x, Axes axes = -1, bool keep = false);
+Tile reduce_min(At x, Axes axes = -1, bool keep = false);
+/// i32 index of the largest element, the lowest one on ties; along several axes it counts in row-major order.
+Tile argmax(At x, Axes axes = -1, bool keep = false);
 
 // --- Matrix product --------------------------------------------------------------------------------------------------
 
@@ -225,11 +302,11 @@ enum class Order { relaxed, acquire, release, acq_rel };
 
 /// The tile of `view` that begins at element `offsets`. A shape shorter than the view's rank leaves the leading
 /// dimensions at extent 1 and drops them.
-Tile load(View view, Offsets offsets, Shape shape, Padding padding = Padding::zero, Loc loc = here());
+Tile load(View view, Offsets offsets, TileExtents shape, Padding padding = Padding::zero, Loc loc = here());
 /// Writes a tile (or a scalar) at element `offsets`; the value is cast by the caller, its shape may drop leading ones.
 void store(View view, Offsets offsets, At value, Loc loc = here());
 /// Rows `rows[i]` of the view; `offsets` begin the other dimensions and `shape` is theirs.
-Tile gather(View view, At rows, Offsets offsets, Shape shape, Padding padding = Padding::zero, Loc loc = here());
+Tile gather(View view, At rows, Offsets offsets, TileExtents shape, Padding padding = Padding::zero, Loc loc = here());
 void scatter(View view, At rows, Offsets offsets, At value, Loc loc = here());
 /// Adds indivisibly; returns the elements as they were.
 Tile atomic_add(View view, Offsets offsets, At value, Order order = Order::relaxed, Loc loc = here());
@@ -256,8 +333,8 @@ void check(At condition, const std::string &message);
 Loop range(At begin, At end, At step = 1, Loc loc = here());
 Loop range(At end, Loc loc = here());
 
-/// A branch in the program: only the chosen side runs. `condition` is a bool scalar. Tiles assigned in either side keep
-/// the type and shape they had before.
+/// A branch in the program: only the chosen side runs. `condition` is a boolean scalar. Tiles assigned in either side
+/// keep the type and shape they had before.
 void when(At condition, const std::function<void()> &then, const std::function<void()> &otherwise = {},
           Loc loc = here());
 
@@ -288,3 +365,5 @@ private:
 };
 
 } // namespace kiln
+
+#include "dialect/dsl/Mistakes.h"

@@ -59,6 +59,13 @@ int64_t Tile::extent(int axis, Loc loc) const {
   throw Abandoned();
 }
 
+void Tile::hold(const At &number) {
+  Verb verb("Tile", number.loc);
+  auto literal = *Tracer::literalOf(number);
+  const kiln::Type type = literal.isReal ? f32 : literal.isTruth ? boolean : i64;
+  *this = verb.result(verb.constant(literal, type, {}));
+}
+
 void Tracer::enlist(Tile &tile) {
   tile.cell = cells.size();
   cells.push_back(&tile);
@@ -110,9 +117,17 @@ std::optional<Literal> Tracer::literalOf(const At &operand) {
   Literal literal;
   literal.isReal = operand.kind == At::Kind::real;
   literal.isTruth = operand.kind == At::Kind::truth;
+  literal.isHuge = operand.isHuge;
   literal.integer = operand.integer;
   literal.real = operand.real;
   return literal;
+}
+
+const Effects *Tracer::effectsOf(const At &operand) const {
+  if (!operand.isTemporary)
+    return nullptr;
+  const auto found = effects.find(held(*operand.tile));
+  return found == effects.end() ? nullptr : &found->second;
 }
 
 void Tracer::replaceInCells(const DenseMap<mlir::Value, mlir::Value> &map) {
@@ -330,9 +345,12 @@ static std::optional<int64_t> integerField(const Kernel &kernel, StringRef confi
 
 void Tracer::attachFacts(const std::string &config) {
   function->setAttr("tile.kernel", builder.getUnitAttr());
-  for (auto [name, attribute] : {std::pair("warps", "tile.warps"), std::pair("stages", "tile.stages")})
-    if (auto value = integerField(kernel, config, name))
+  const auto attach = [&](bool isRead, StringRef name, StringRef attribute) {
+    if (auto value = integerField(kernel, config, name); value && isRead)
       function->setAttr(attribute, builder.getI64IntegerAttr(*value));
+  };
+  attach(facts.warps, "warps", "tile.warps");
+  attach(facts.stages, "stages", "tile.stages");
   for (auto [i, arg] : llvm::enumerate(facts.args)) {
     if (!arg.isView)
       continue;

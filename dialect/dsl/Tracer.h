@@ -24,9 +24,22 @@ struct Abandoned {};
 /// A C++ number among a verb's operands.
 struct Literal {
   bool isReal = false, isTruth = false;
+  bool isHuge = false; // an integer of 2^63 or more: 2^64 more than `integer` says
   int64_t integer = 0;
   double real = 0;
-  double asReal() const { return isReal ? real : static_cast<double>(integer); }
+  double asReal() const;
+  std::string text() const;
+};
+
+/// What an expression of C++ has done to memory: the views, by their numbers, that its loads and atomics worked on.
+struct Effects {
+  llvm::SmallVector<int, 2> read, changed;
+  void add(const Effects &other) {
+    read.append(other.read);
+    changed.append(other.changed);
+  }
+  /// Whether it matters which of the two comes first.
+  bool clashes(const Effects &other) const;
 };
 
 /// A cell as it was when a body opened.
@@ -93,10 +106,20 @@ public:
   mlir::Value read(const Tile &tile, Loc loc);
   static std::optional<Literal> literalOf(const At &operand);
   static const Tile &tileOf(const At &operand) { return *operand.tile; }
+  /// What the operand, if it is the result of another verb of the same C++ expression, did to memory on its way.
+  const Effects *effectsOf(const At &operand) const;
+  /// The operand as one that no other verb has just given.
+  static At lasting(At operand) {
+    operand.isTemporary = false;
+    return operand;
+  }
+  void noteEffects(mlir::Value value, const Effects &done) { effects[value].add(done); }
   /// The value that a tile holds, wherever it is valid; null when unset or poison.
   static mlir::Value held(const Tile &tile);
   static Loc declaredAt(const Tile &tile) { return tile.declared; }
   static void rebind(Tile &tile, mlir::Value value);
+  /// Whether the cell, of a branch, holds something else than when the body opened.
+  static bool isChanged(const FrameCell &cell) { return cell.tile->value != cell.content; }
   /// Gives the cell back what it held when the body opened.
   static void restore(const FrameCell &cell) { cell.tile->value = cell.content; }
   /// Every live cell that holds a key of `map` holds the value from now on.
@@ -114,6 +137,8 @@ public:
   void bury(mlir::Block *block) { graveyard.push_back(block); }
   /// Whether values of `block` may be used at the insertion point.
   bool isOpen(mlir::Block *block) const;
+  /// Whether this is the trace that speaks: the others, which bodies() asks for, repeat it.
+  bool isFirst() const { return !bodies.twice && !bodies.withoutThose; }
 
   /// How often a body that begins now is to be traced. Inside a rehearsal once will do: the real trace follows, and a
   /// nest of depth d costs d + 1 traces of its innermost body instead of 2 to the power d.
@@ -158,6 +183,7 @@ private:
   std::vector<mlir::Block *> graveyard; // bodies that were given up; cells may still point into them
   std::vector<size_t> begun;            // loops and branches that have not ended: their places among the outcomes
   std::optional<Loc> thrownOutOf;
+  llvm::DenseMap<mlir::Value, Effects> effects; // of expressions, by their values
   int64_t verbs = 0;
   const char *stack = nullptr; // where the kernel was called
   bool failed = false;
@@ -171,13 +197,18 @@ public:
   /// Reports `'name' expected …` at the user's line.
   mlir::InFlightDiagnostic expected();
   Tile poison() { return tracer.make({}, loc); }
-  Tile result(mlir::Value value) { return tracer.make(value, loc); }
+  Tile result(mlir::Value value);
 
   template <class Op, class... Args> Op emit(Args &&...args) {
     return Op::create(tracer.builder, location, std::forward<Args>(args)...);
   }
 
-  /// The value of an operand; a number alone is bool, i32 (i64 where it does not fit) or f32.
+  /// The value of an operand that is a tile; null, reported unless it is poison, where there is none.
+  mlir::Value read(const At &operand);
+  /// Notes what operands that C++ computes one after the other, or one alone, did to memory before: together with what
+  /// other operands did it may be in another order than it seems.
+  void follow(llvm::ArrayRef<At> operands);
+  /// The value of an operand; a number alone is boolean, i32 (i64 where it does not fit) or f32.
   mlir::Value value(const At &operand);
   /// The value of an operand, a number as a scalar of `type`.
   mlir::Value valueAs(const At &operand, Type type);
@@ -185,6 +216,8 @@ public:
   mlir::Value index(const At &operand, const char *what);
   /// A constant of `type`, for each element of `shape`. Null, reported, when the number does not fit.
   mlir::Value constant(Literal number, Type type, const Shape &shape);
+  /// A constant with a number for each element. Null, reported, when one does not fit.
+  mlir::Value constants(llvm::ArrayRef<double> numbers, Type type, const Shape &shape);
 
   mlir::Value cast(mlir::Value value, Type type);
   mlir::Value reshape(mlir::Value value, const Shape &shape);
@@ -197,6 +230,8 @@ public:
   const char *name;
   Loc loc;
   mlir::Location location;
+  Effects effects; // of its operands and itself
+  bool warned = false;
 };
 
 /// Operands brought to one element type and one shape.

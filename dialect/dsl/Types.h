@@ -12,7 +12,7 @@
 
 namespace kiln {
 
-/// Element type of a tile or a tensor. bool takes one byte in memory, 0 or 1.
+/// Element type of a tile or a tensor. boolean takes one byte in memory, 0 or 1.
 enum class Type : uint8_t {
 #define KILN_TYPE(name, spelling, bytes, kind, MLIR, NumPy, safetensors) name,
 #include "dialect/tile/ElementTypes.def"
@@ -28,7 +28,7 @@ inline constexpr Type everyType[] = {
 /// What ElementTypes.def says of a type.
 struct TypeInfo {
   enum Kind { truth, integer, real };
-  const char *spelling; // in messages, flags and files: `f32`, `bool`
+  const char *spelling; // in messages, flags and files: `f32`, `boolean`
   int64_t bytes;        // of an element in memory
   Kind kind;
   const char *numPy, *safetensors; // its spellings in these formats

@@ -6,7 +6,7 @@
 include "mlir/IR/CommonTypeConstraints.td"
 
 defvar Tile_Floats = [BF16, F16, F32, F64];
-/// In memory, where a bool is an i8.
+/// In memory, where a boolean is an i8.
 defvar Tile_Stored = [I8, I32, I64] # Tile_Floats;
 defvar Tile_Elements = [I1] # Tile_Stored;
 def Tile_Element : AnyTypeOf<Tile_Elements, "element type">;

@@ -46,7 +46,7 @@ def Tile_CastOp : Tile_Op<"cast", [Pure, SameOperandsAndResultShape, Tile_HasRan
   let description = [{
     float → float rounds to nearest even; NaN stays NaN, overflow becomes infinity. float → integer truncates toward zero,
     saturates at the ends of the type, and NaN gives 0. integer → float rounds to nearest even. integer → narrower integer
-    keeps the low bits; a wider integer sign-extends. bool widens to 0 or 1; anything → bool is `x != 0` (NaN is true).
+    keeps the low bits; a wider integer sign-extends. a boolean widens to 0 or 1; anything → boolean is `x != 0` (NaN is true).
 
     ```mlir
     func.func @example(%x: tensor<8xf32>) -> tensor<8xi32> {

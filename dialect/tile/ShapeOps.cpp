@@ -49,27 +49,28 @@ static SmallVector<unsigned> properDimensions(ArrayRef<int64_t> shape) {
   return proper;
 }
 
-/// The row-major order stays. Where only extents of 1 come and go, dimensions stay dimensions; else the position in the
-/// order is taken apart.
+/// The row-major order stays. Dimensions of the source and of the result that hold the same elements belong together,
+/// as few as can be: one of each stays a dimension, whatever extents of 1 come and go, and of more the position in
+/// their order is taken apart.
 AffineMap ReshapeOp::getMoveMap() {
   auto from = shapeOf(getSource().getType()), to = shapeOf(getType());
-  SmallVector<unsigned> fromProper = properDimensions(from), toProper = properDimensions(to);
-  AffineExpr zero = getAffineConstantExpr(0, getContext());
-  SmallVector<AffineExpr> position(from.size(), zero);
-  auto extents = [](ArrayRef<int64_t> shape, ArrayRef<unsigned> axes) {
-    return llvm::map_to_vector(axes, [&](unsigned axis) { return shape[axis]; });
-  };
-  if (extents(from, fromProper) == extents(to, toProper)) {
-    for (auto [inner, outer] : llvm::zip(fromProper, toProper))
-      position[inner] = getAffineDimExpr(outer, getContext());
-    return AffineMap::get(to.size(), 0, position, getContext());
-  }
-  AffineExpr linear = zero;
-  for (auto [axis, extent] : llvm::enumerate(to))
-    linear = linear * extent + getAffineDimExpr(axis, getContext());
-  for (unsigned axis : llvm::reverse(fromProper)) {
-    position[axis] = axis == fromProper.front() ? linear : linear % from[axis];
-    linear = linear.floorDiv(from[axis]);
+  const SmallVector<unsigned> inner = properDimensions(from), outer = properDimensions(to);
+  SmallVector<AffineExpr> position(from.size(), getAffineConstantExpr(0, getContext()));
+  for (size_t i = 0, o = 0; i < inner.size();) {
+    size_t iEnd = i + 1, oEnd = o + 1;
+    for (int64_t below = from[inner[i]], above = to[outer[o]]; below != above;)
+      if (below < above)
+        below *= from[inner[iEnd++]];
+      else
+        above *= to[outer[oEnd++]];
+    AffineExpr linear = getAffineDimExpr(outer[o], getContext());
+    while (++o < oEnd)
+      linear = linear * to[outer[o]] + getAffineDimExpr(outer[o], getContext());
+    for (size_t axis = iEnd; axis-- > i;) {
+      position[inner[axis]] = axis == i ? linear : linear % from[inner[axis]];
+      linear = linear.floorDiv(from[inner[axis]]);
+    }
+    i = iEnd;
   }
   return AffineMap::get(to.size(), 0, position, getContext());
 }

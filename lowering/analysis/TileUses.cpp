@@ -3,6 +3,7 @@
 #include "lowering/analysis/TileUses.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 
@@ -96,7 +97,15 @@ SmallVector<tile::StoreOp> storesOf(Value tile) {
   return stores;
 }
 
+StringRef tableOf(Value view) {
+  auto part = view.getDefiningOp<memref::ViewOp>();
+  auto table = part ? part.getSource().getDefiningOp<memref::GetGlobalOp>() : memref::GetGlobalOp();
+  return table ? table.getName() : StringRef();
+}
+
 bool mayOverlap(Value a, Value b) {
+  if (!tableOf(a).empty() || !tableOf(b).empty())
+    return false;
   auto x = dyn_cast<BlockArgument>(a), y = dyn_cast<BlockArgument>(b);
   if (a == b || !x || !y)
     return true;

@@ -46,7 +46,10 @@ bool walkUses(mlir::Value tile, llvm::function_ref<Walk(mlir::OpOperand &use)> v
 /// or drop extents of 1; none when anything else reads `tile`. In program order when they stand in one block.
 llvm::SmallVector<tile::StoreOp> storesOf(mlir::Value tile);
 
-/// Whether writing through `a` may change what `b` reads; both are view arguments of the kernel.
+/// The constant of the module that a view shows, memory that nobody writes; empty for an argument of the kernel.
+llvm::StringRef tableOf(mlir::Value view);
+
+/// Whether writing through `a` may change what `b` reads; both are view arguments of the kernel, or tables.
 bool mayOverlap(mlir::Value a, mlir::Value b);
 
 /// Whether `op`, or an operation inside it, writes what may be memory of `view`, or orders all memory: no access of the

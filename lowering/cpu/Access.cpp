@@ -43,13 +43,6 @@ static std::pair<Value, int64_t> splitConstant(Value position) {
   return {position, 0};
 }
 
-/// Whether lanes lie anywhere, or a named row would have to be asked for each: rows lie together only along the last
-/// dimension.
-static bool liesApart(tile::AccessOp access, const Index &index) {
-  return access.getRowNumbers() && hasLanes(index) &&
-         !(index.size() > 1 && index.back().lanes && isUnitStride(access.getView(), index.size() - 1));
-}
-
 /// Whether `extent` positions from `offset` on lie along `axis` of a view of `type` whatever happens.
 static bool alwaysInside(MemRefType type, int64_t axis, Value offset, int64_t extent) {
   APInt begin;
@@ -98,9 +91,11 @@ Evaluator::Access Evaluator::accessOf(tile::AccessOp op, ValueRange begins, cons
   const auto extents = op.getTile().getType().getShape();
   Access access;
   auto type = op.getView().getType();
-  Value limit, first, start;
-  bool canBeNegative = false;
-  const Ix *lanes = nullptr;
+  struct Bounds {
+    Value limit, begins, start;
+    bool canBeNegative = false;
+  };
+  SmallVector<Bounds, 2> bounds; // of the dimensions that lanes run along, null where they hold
   size_t next = 0;
   for (int64_t axis = 0; axis < type.getRank(); ++axis) {
     const bool isRow = axis == 0 && rows;
@@ -123,15 +118,11 @@ Evaluator::Access Evaluator::accessOf(tile::AccessOp op, ValueRange begins, cons
     access.indices.push_back(position);
     access.depth = std::max({access.depth, depthOf(position), index[axis].depth});
     if (index[axis].lanes && !isRow) {
-      lanes = &index[axis];
-      access.contiguous = isUnitStride(view, axis);
-      access.axis = axis;
-      if (!always) {
-        limit = extentOf(*this, view, axis);
-        first = isConstant ? constantIndex(begin) : asIndex(offset);
-        start = position;
-        canBeNegative = !isNonNegative(offset);
-      }
+      access.along.push_back({axis, index[axis]});
+      bounds.emplace_back();
+      if (!always)
+        bounds.back() = {extentOf(*this, view, axis), isConstant ? constantIndex(begin) : asIndex(offset), position,
+                         !isNonNegative(offset)};
       continue;
     }
     if (always)
@@ -141,10 +132,15 @@ Evaluator::Access Evaluator::accessOf(tile::AccessOp op, ValueRange begins, cons
     if (hasLanes(index)) // all masked off outside; but where a page is not there, that takes 150 ns all the same
       access.indices.back() = make<arith::SelectOp>(inside, position, constantIndex(0));
   }
-  if (lanes && access.contiguous)
-    boundLanes(access, limit, first, canBeNegative, *lanes);
-  else if (lanes)
-    boundWhole(access, limit, start, canBeNegative, *lanes);
+  access.contiguous =
+      access.along.size() == 1 && isUnitStride(view, access.along[0].first) && !access.along[0].second.steps;
+  if (access.contiguous) {
+    boundLanes(access, bounds[0].limit, bounds[0].begins, bounds[0].canBeNegative, access.along[0].second);
+  } else if (!bounds.empty()) {
+    access.whole = access.inside;
+    for (auto [bound, entry] : llvm::zip(bounds, access.along))
+      boundWhole(access, bound.limit, bound.start, bound.canBeNegative, entry.second);
+  }
   for (Value bound : {access.inside, access.mask, access.whole})
     if (bound)
       access.depth = std::max(access.depth, depthOf(bound));
@@ -190,13 +186,15 @@ void Evaluator::boundLanes(Access &access, Value limit, Value begins, bool canBe
     also(compareLanes(arith::CmpIPredicate::slt, make<arith::ConstantOp>(builder.getI32IntegerAttr(position.valid))));
 }
 
-/// Whether the first and the last valid lane lie inside.
+/// Whether all valid lanes lie inside.
 void Evaluator::boundWhole(Access &access, Value limit, Value start, bool canBeNegative, const Ix &position) {
-  access.whole = access.inside;
   auto also = [&](Value holds) { access.whole = both(access.whole, holds); };
   if (!limit)
     return;
-  Value end = make<arith::SubIOp>(limit, constantIndex(position.valid - 1)); // start + … could overflow
+  int64_t farthestLane = 0;
+  for (int64_t lane = 0; lane < position.valid; ++lane)
+    farthestLane = std::max(farthestLane, position.stepOf(lane));
+  Value end = make<arith::SubIOp>(limit, constantIndex(farthestLane)); // start + … could overflow
   also(make<arith::CmpIOp>(arith::CmpIPredicate::slt, start, end));
   if (canBeNegative)
     also(make<arith::CmpIOp>(arith::CmpIPredicate::sge, start, constantIndex(0)));
@@ -251,50 +249,62 @@ Value Evaluator::read(Value view, const Access &access, Type element, tile::Padd
   return asElement(noted(branch.getResult(0), access.depth), element);
 }
 
-Value Evaluator::load(tile::AccessOp op, const Index &index) {
-  Type element = op.getTile().getType().getElementType();
-  const auto lane = [&](const Index &position) {
-    return read(op.getView(), accessOf(op, position), element, op.getPadding(), false);
+Value Evaluator::readVector(Value view, Type element, tile::Padding padding, const Index &index,
+                            function_ref<Access(const Index &)> access) {
+  const Access here = access(index);
+  if (here.contiguous || !hasLanes(index))
+    return read(view, here, element, padding, hasLanes(index));
+  auto byLanes = [&](const Index &deeper) {
+    return laneByLane(deeper, element,
+                      [&](const Index &position) { return read(view, access(position), element, padding, false); });
   };
-  if (liesApart(op, index))
-    return laneByLane(index, element, lane);
-  Access access = accessOf(op, index);
-  if (access.contiguous)
-    return read(op.getView(), access, element, op.getPadding(), hasLanes(index));
-  const int64_t valid = llvm::find_if(index, [](const Ix &ix) { return ix.lanes; })->valid;
   return eitherWay(
-      access.depth, access.whole, vectorOf(element), index,
-      [&] { return asElement(readApart(op.getView(), access, valid), element); },
-      [&](const Index &deeper) { return laneByLane(deeper, element, lane); });
+      here.depth, here.whole, vectorOf(element), index, [&] { return asElement(readApart(view, here), element); },
+      byLanes);
+}
+
+Value Evaluator::load(tile::AccessOp op, const Index &index) {
+  const Type element = op.getTile().getType().getElementType();
+  auto access = [&](const Index &position) { return accessOf(op, position); };
+  if (!op.getRowNumbers() || !index[0].lanes)
+    return readVector(op.getView(), element, op.getPadding(), index, access);
+  return laneByLane(index, element, [&](const Index &position) {
+    return read(op.getView(), access(position), element, op.getPadding(), false);
+  });
+}
+
+Evaluator::Access Evaluator::accessIn(Value buffer, const Index &index) {
+  Access access;
+  for (auto [axis, ix] : llvm::enumerate(index)) {
+    access.indices.push_back(ix.at);
+    access.depth = std::max(access.depth, ix.depth);
+    if (ix.lanes)
+      access.along.push_back({axis, ix});
+  }
+  access.contiguous =
+      access.along.size() == 1 && isUnitStride(buffer, access.along[0].first) && !access.along[0].second.steps;
+  return access;
 }
 
 Value Evaluator::readBuffer(Value buffer, Type element, const Index &index) {
-  Access access;
-  for (const Ix &ix : index) {
-    access.indices.push_back(ix.at);
-    access.depth = std::max(access.depth, ix.depth);
-  }
-  bool lanes = hasLanes(index);
-  if (!lanes || index.back().lanes)
-    return read(buffer, access, element, tile::Padding::Zero, lanes);
-  return laneByLane(index, element, [&](const Index &position) { return readBuffer(buffer, element, position); });
+  return readVector(buffer, element, tile::Padding::Zero, index, [&](const Index &at) { return accessIn(buffer, at); });
 }
 
 void Evaluator::storeBuffer(Value value, Value buffer, const Index &index) {
-  Type stored = cast<MemRefType>(buffer.getType()).getElementType();
-  bool lanes = hasLanes(index);
-  if (lanes)
-    value = asVector(value);
-  SmallVector<Value> indices;
-  for (const Ix &ix : index)
-    indices.push_back(ix.at);
-  if (getElementTypeOrSelf(value.getType()) != stored)
-    value = make<arith::ExtUIOp>(lanes ? Type(vectorOf(stored)) : stored, value);
-  moveTo(depth());
-  if (lanes)
-    vector::StoreOp::create(builder, loc, value, buffer, indices);
-  else
-    memref::StoreOp::create(builder, loc, value, buffer, indices);
+  writeVector(value, buffer, index, [&](const Index &at) { return accessIn(buffer, at); });
+}
+
+void Evaluator::place(Value value, Value tile, Value buffer, const Index &index) {
+  if (!isDense(tile))
+    return storeBuffer(value, buffer, index);
+  const Ix inRow = inOrder(index, tile::shapeOf(tile.getType()));
+  writeVector(value, buffer, {inRow}, [&](const Index &at) {
+    Access access = accessIn(buffer, at);
+    if (inRow.lanes && inRow.valid < machine.lanes()) // the next row follows at once
+      access.mask =
+          compareLanes(arith::CmpIPredicate::slt, make<arith::ConstantOp>(builder.getI32IntegerAttr(inRow.valid)));
+    return access;
+  });
 }
 
 void Evaluator::write(Value value, Value view, const Access &access, const Index &index) {
@@ -302,6 +312,8 @@ void Evaluator::write(Value value, Value view, const Access &access, const Index
   bool lanes = hasLanes(index);
   if (lanes)
     value = asVector(value);
+  else if (isa<VectorType>(value.getType())) // of one lane in the tile
+    value = make<vector::ExtractOp>(value, int64_t(0));
   if (getElementTypeOrSelf(value.getType()) != stored)
     value = make<arith::ExtUIOp>(lanes ? Type(vectorOf(stored)) : stored, value);
   moveTo(depth());
@@ -318,48 +330,42 @@ void Evaluator::write(Value value, Value view, const Access &access, const Index
     });
 }
 
-/// Calls `action` with every lane of `value` by itself, where the lanes do not lie side by side.
-static void eachLane(Evaluator &e, Value value, const Index &index,
-                     llvm::function_ref<void(Value element, const Index &position)> action) {
-  const Ix *lanes = llvm::find_if(index, [](const Ix &ix) { return ix.lanes; });
-  value = e.asVector(value);
-  for (int64_t lane = 0; lane < lanes->valid; ++lane) {
+void Evaluator::writeVector(Value value, Value view, const Index &index, function_ref<Access(const Index &)> access) {
+  const Access here = access(index);
+  if (here.contiguous || !hasLanes(index))
+    return write(value, view, here, index);
+  value = asVector(value);
+  auto together = [&] {
+    writeApart(value, view, here);
+    return Value();
+  };
+  auto byLanes = [&](const Index &deeper) {
+    writeLanes(value, view, deeper, access);
+    return Value();
+  };
+  eitherWay(depth(), here.whole, {}, index, together, byLanes);
+}
+
+void Evaluator::writeLanes(Value value, Value view, const Index &index, function_ref<Access(const Index &)> access) {
+  value = asVector(value);
+  const Ix lanes = *llvm::find_if(index, [](const Ix &ix) { return ix.lanes; });
+  loop(constantIndex(0), constantIndex(lanes.valid), 1, [&](Ix lane) {
     Index position(index);
-    Ix &ix = position[lanes - index.begin()];
-    ix = {e.make<arith::AddIOp>(ix.at, e.constantIndex(lane)), ix.depth, false, 0};
-    action(e.make<vector::ExtractOp>(value, lane), position);
-  }
+    for (Ix &ix : position)
+      if (ix.lanes)
+        ix = laneOf(ix, lane.at);
+    moveTo(depth());
+    Value element = vector::ExtractOp::create(builder, loc, value, OpFoldResult(lane.at));
+    write(noted(element, depth()), view, access(position), position);
+  });
 }
 
 void Evaluator::store(Value value, tile::AccessOp op, const Index &index) {
-  const auto writeAt = [&](Value written, const Index &position) {
-    write(written, op.getView(), accessOf(op, position), position);
-  };
-  if (liesApart(op, index))
-    return eachLane(*this, value, index, writeAt);
-  Access access = accessOf(op, index);
-  if (access.contiguous)
-    return write(value, op.getView(), access, index);
-  const int64_t valid = llvm::find_if(index, [](const Ix &ix) { return ix.lanes; })->valid;
-  value = asVector(value);
-  eitherWay(
-      depth(), access.whole, {}, index,
-      [&] {
-        writeApart(value, op.getView(), access, valid);
-        return Value();
-      },
-      [&](const Index &deeper) {
-        loop(constantIndex(0), constantIndex(valid), 1, [&](Ix lane) {
-          Index position(deeper);
-          for (Ix &ix : position)
-            if (ix.lanes)
-              ix = along(make<arith::AddIOp>(ix.at, lane.at));
-          moveTo(depth());
-          Value element = vector::ExtractOp::create(builder, loc, value, OpFoldResult(lane.at));
-          writeAt(noted(element, depth()), position);
-        });
-        return Value();
-      });
+  auto access = [&](const Index &position) { return accessOf(op, position); };
+  if (op.getRowNumbers() && index[0].lanes)
+    writeLanes(value, op.getView(), index, access);
+  else
+    writeVector(value, op.getView(), index, access);
 }
 
 void Evaluator::prefetch(tile::AccessOp op, ValueRange begins, const Index &index) {

@@ -9,6 +9,7 @@
 #include "lowering/cpu/CpuBackend.h"
 
 #include "dialect/dsl/Types.h"
+#include "lowering/Passes.h"
 #include "lowering/cpu/CpuDialect.h"
 #include "lowering/cpu/CpuTarget.h"
 #include "lowering/cpu/EmitObject.h"
@@ -74,6 +75,7 @@ public:
   const std::string &name() const override { return targetName; }
   const std::string &key() const override { return codeKey; }
   FactKinds facts() const override { return {.innerStrides = shuffledStrides}; }
+  KernelLimits limits() const override { return {}; }
   bool tellsLines() const override { return false; }
   bool hasNarrowArithmetic() const override { return false; }
   llvm::ArrayRef<Stage> stages() const override { return llvm::ArrayRef(cpuStages).drop_front(isOracle ? 0 : 1); }
@@ -127,11 +129,12 @@ void CpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const
       return;
     pm.addNestedPass<FuncOp>(mlir::createConvertLinalgToLoopsPass());
   } else {
+    pm.addPass(createPlaceConstants());
     pm.addNestedPass<FuncOp>(createForwardLoads());
     pm.addNestedPass<FuncOp>(createPinCarriedTiles());
     pm.addNestedPass<FuncOp>(createFuseEpilogues({target.vectorBits}));
     pm.addNestedPass<FuncOp>(createSelectProducts({target.bf16Pairs, target.i8Quads, target.tiles || emulatesTiles}));
-    pm.addNestedPass<FuncOp>(createPlaceTiles());
+    pm.addNestedPass<FuncOp>(createPlaceTiles({target.vectorBits}));
     pm.addNestedPass<FuncOp>(createPackOperands({target.vectorBits, target.registers}));
     pm.addNestedPass<FuncOp>(createLowerTiles({target.vectorBits, target.registers}));
     if (emulatesTiles)

@@ -61,6 +61,9 @@ LogicalResult CpuDialect::verifyOperationAttribute(Operation *op, NamedAttribute
                   "a bool for each result of a loop or product");
   if (name == "cpu.placed")
     return expect(makesTile && isa<UnitAttr>(value), "a unit on what makes a tile");
+  if (name == "cpu.dense")
+    return expect(isa<tile::ReshapeOp>(op) && op->hasAttr("cpu.placed") && isa<UnitAttr>(value),
+                  "a unit on a placed reshape");
   if (name == "cpu.unit") {
     auto unit = dyn_cast<StringAttr>(value);
     return expect(dot && unit && isComputedBy(dot, unit.getValue()),

@@ -2,6 +2,8 @@
 
 #include "lowering/cpu/Evaluator.h"
 
+#include "lowering/cpu/Lanes.h"
+
 using namespace mlir;
 
 namespace kiln::lowering::cpu {
@@ -109,7 +111,7 @@ Ix Evaluator::keptHere(const Ix &position) {
   Value zero = constantIndex(0);
   moveTo(depth());
   Value at = noted(arith::AddIOp::create(builder, loc, position.at, zero), depth());
-  return {at, depth(), position.lanes, position.valid};
+  return {at, depth(), position.lanes, position.valid, position.steps};
 }
 
 Value Evaluator::least(Value a, Value b) {
@@ -136,6 +138,7 @@ Evaluator::Key Evaluator::keyOf(Value tile, const Index &index) {
   for (const Ix &ix : index) {
     key.second.push_back(ix.at.getAsOpaquePointer());
     key.second.push_back(reinterpret_cast<void *>(static_cast<intptr_t>(ix.lanes)));
+    key.second.push_back(const_cast<Steps *>(ix.steps));
   }
   return key;
 }
@@ -168,7 +171,7 @@ Value Evaluator::compute(Value tile, const Index &index) {
   if (auto same = assumed.find(tile); same != assumed.end())
     return make<arith::ConstantOp>(builder.getBoolAttr(same->second));
   if (Value buffer = buffers.lookup(tile))
-    return readBuffer(buffer, element, index);
+    return readBuffer(buffer, element, isDense(tile) ? Index{inOrder(index, tile::shapeOf(tile.getType()))} : index);
   Operation *op = tile.getDefiningOp();
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     auto dense = cast<DenseElementsAttr>(constant.getValue());
@@ -215,11 +218,30 @@ Value Evaluator::iota(tile::IotaOp op, const Ix &position) {
   Value first = make<arith::IndexCastOp>(element, position.at);
   if (!position.lanes)
     return first;
-  SmallVector<Attribute> steps;
-  for (int64_t lane = 0; lane < machine.lanes(); ++lane)
-    steps.push_back(IntegerAttr::get(element, lane));
-  Value lanes = make<arith::ConstantOp>(DenseElementsAttr::get(vectorOf(element), steps));
+  Value lanes = constantLanes(element, position);
   return make<arith::AddIOp>(asVector(first), lanes);
+}
+
+Ix Evaluator::laneOf(const Ix &lanes, Value lane) {
+  Value step = lane;
+  if (lanes.steps) {
+    Value all = constantLanes(builder.getIndexType(), lanes);
+    moveTo(depthOf(lane));
+    step = noted(vector::ExtractOp::create(builder, loc, all, OpFoldResult(lane)), depthOf(lane));
+  }
+  return along(make<arith::AddIOp>(lanes.at, step));
+}
+
+bool Evaluator::isDense(Value tile) {
+  Operation *op = tile.getDefiningOp();
+  return op && op->hasAttr("cpu.dense");
+}
+
+Ix Evaluator::inOrder(const Index &index, ArrayRef<int64_t> shape) {
+  AffineExpr order = builder.getAffineConstantExpr(0);
+  for (auto [axis, extent] : llvm::enumerate(shape))
+    order = order * extent + builder.getAffineDimExpr(axis);
+  return *mapped(order, index); // sums and products alone
 }
 
 Index Evaluator::acrossUnits(ArrayRef<int64_t> from, ArrayRef<int64_t> to, const Index &index) {
@@ -262,26 +284,69 @@ Value Evaluator::positionOf(AffineExpr expr, const Index &index) {
   llvm_unreachable("a binary operation of another kind");
 }
 
+Value Evaluator::constantLanes(Type element, const Ix &position) {
+  SmallVector<Attribute> numbers;
+  for (int64_t lane = 0; lane < machine.lanes(); ++lane)
+    numbers.push_back(
+        builder.getIntegerAttr(element, position.steps && lane >= position.valid ? 0 : position.stepOf(lane)));
+  return make<arith::ConstantOp>(DenseElementsAttr::get(vectorOf(element), numbers));
+}
+
+std::optional<Ix> Evaluator::mapped(AffineExpr expr, const Index &index) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return index[dim.getPosition()];
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return fixed(constant.getValue());
+  const auto *const lanes = llvm::find_if(index, [](const Ix &ix) { return ix.lanes; });
+  if (lanes == index.end())
+    return along(positionOf(expr, index));
+  SmallVector<LanePositions> positions;
+  for (const Ix &ix : index) {
+    LanePositions &position = positions.emplace_back(LanePositions{congruenceOf(ix.at), {}});
+    for (int64_t lane = 0; lane < lanes->valid; ++lane)
+      position.steps.push_back(ix.stepOf(lane));
+  }
+  auto result = mappedBy(expr, positions);
+  if (!result)
+    return std::nullopt;
+  const auto [least, most] = std::minmax_element(result->steps.begin(), result->steps.end());
+  const int64_t first = *least;
+  const bool isScalar = first == *most;
+  Value base = result->base.modulus == 0 ? constantIndex(result->base.residue + first) : positionOf(expr, index);
+  if (result->base.modulus != 0 && first != 0)
+    base = make<arith::AddIOp>(base, constantIndex(first));
+  if (isScalar)
+    return along(base);
+  Ix ix = lanesFrom(base, lanes->valid);
+  for (int64_t &step : result->steps)
+    step -= first;
+  if (!llvm::equal(result->steps, llvm::seq<int64_t>(0, lanes->valid)))
+    ix.steps = &*steps.emplace(result->steps.begin(), result->steps.end()).first;
+  return ix;
+}
+
+std::optional<Index> Evaluator::mapped(AffineMap map, const Index &index) {
+  Index inner;
+  for (AffineExpr expr : map.getResults()) {
+    auto position = mapped(expr, index);
+    if (!position)
+      return std::nullopt;
+    inner.push_back(*position);
+  }
+  return inner;
+}
+
 Value Evaluator::move(tile::MoveOp op, const Index &index) {
   Value source = op.getMoved();
   if (!isa<RankedTensorType>(source.getType()))
     return source;
-  AffineMap map = op.getMoveMap();
-  auto element = [&](const Index &position) {
-    Index inner;
-    for (AffineExpr expr : map.getResults()) {
-      if (auto dim = dyn_cast<AffineDimExpr>(expr))
-        inner.push_back(position[dim.getPosition()]);
-      else if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-        inner.push_back(fixed(constant.getValue()));
-      else
-        inner.push_back(along(positionOf(expr, position)));
-    }
-    return at(source, inner);
-  };
-  if (isPlain(op) || llvm::none_of(index, [](const Ix &ix) { return ix.lanes; }))
-    return element(index);
-  return laneByLane(index, getElementTypeOrSelf(source.getType()), element);
+  Type element = getElementTypeOrSelf(source.getType());
+  if (Value buffer = buffers.lookup(source); buffer && isDense(source) && isa<tile::ReshapeOp>(op))
+    return readBuffer(buffer, element, {inOrder(index, tile::shapeOf(op->getResult(0).getType()))});
+  const AffineMap map = op.getMoveMap();
+  if (auto inner = mapped(map, index))
+    return at(source, *inner);
+  return laneByLane(index, element, [&](const Index &position) { return at(source, *mapped(map, position)); });
 }
 
 Value Evaluator::laneByLane(const Index &index, Type element, llvm::function_ref<Value(const Index &)> scalar) {
@@ -305,8 +370,7 @@ Value Evaluator::laneByLane(const Index &index, Type element, llvm::function_ref
   Index inner(index);
   for (Ix &ix : inner)
     if (ix.lanes) {
-      Value position = make<arith::AddIOp>(ix.at, loop.getInductionVar());
-      ix = {position, depth(), false, 0};
+      ix = laneOf(ix, loop.getInductionVar());
     }
   Value lane = scalar(inner);
   moveTo(depth());

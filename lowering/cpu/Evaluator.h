@@ -15,6 +15,7 @@
 #include "mlir/IR/Builders.h"
 
 #include <map>
+#include <set>
 
 namespace kiln::lowering::cpu {
 
@@ -28,13 +29,21 @@ struct Machine {
   int64_t rows() const { return registers >= 32 ? 8 : 6; }
 };
 
+/// How far the positions of lanes lie from the first one in memory; the least is 0.
+using Steps = std::vector<int64_t>;
+
 /// A position along one dimension of a tile. `depth` is the loop level where `at` is defined. With `lanes` it stands
-/// for a vector of consecutive positions that begins at `at`, of which the first `valid` lie in the tile.
+/// for a vector of positions, of which the first `valid` lie in the tile: consecutive ones that begin at `at`, or, with
+/// `steps`, as many as are valid, so far from it. Several dimensions of an index may have lanes.
 struct Ix {
   mlir::Value at; // index type
   int depth = 0;
   bool lanes = false;
   int64_t valid = 0;
+  const Steps *steps = nullptr;
+
+  /// How far a lane lies from `at`, one that lies in the tile.
+  int64_t stepOf(int64_t lane) const { return !lanes ? 0 : steps ? (*steps)[lane] : lane; }
 };
 using Index = llvm::SmallVector<Ix, 4>;
 
@@ -78,8 +87,10 @@ public:
   void prefetch(tile::AccessOp op, mlir::ValueRange begins, const Index &index);
   /// Adds one element to the access's indivisibly; the element as it was, 0 outside the view. No index has lanes.
   mlir::Value atomicAdd(mlir::Value value, tile::AccessOp op, const Index &index);
-  /// Writes `value` to a tile's scratch buffer.
+  /// Writes `value` to scratch memory.
   void storeBuffer(mlir::Value value, mlir::Value buffer, const Index &index);
+  /// The same to the buffer of a placed tile.
+  void place(mlir::Value value, mlir::Value tile, mlir::Value buffer, const Index &index);
 
   // --- Structure: every nest is opened here --------------------------------------------------------------------------
 
@@ -132,6 +143,8 @@ public:
   }
   /// The index in shape `from` of what lies at `index` in shape `to`, which differs from it by extents of 1.
   Index acrossUnits(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to, const Index &index);
+  /// The index that `map` gives; nothing where lanes have no steps that are known while compiling.
+  std::optional<Index> mapped(mlir::AffineMap map, const Index &index);
   int depthOf(mlir::Value value) const { return depths.lookup(value); }
   void moveTo(int depth);
 
@@ -140,20 +153,23 @@ public:
   const Machine machine;
 
 private:
-  /// Strides up to this one are read by whole vectors: every one of them is loaded, and a shuffle takes what it needs.
+  /// Lanes up to so far apart are read by whole vectors: every one of them is loaded, and a shuffle takes what it
+  /// needs.
   static constexpr int64_t widestStride = 4;
 
   using Key = std::pair<void *, llvm::SmallVector<void *, 6>>;
   /// An element of memory: its position, and where it counts as outside.
   struct Access {
-    llvm::SmallVector<mlir::Value> indices; // of the first lane
+    llvm::SmallVector<mlir::Value> indices; // of lanes their base
     mlir::Value inside;                     // i1: the position lies in the view as far as the scalar dimensions go
     mlir::Value mask;                       // vector of i1, when lanes can lie outside
     bool contiguous = true;                 // the lanes are neighbours in memory
-    // Where they are not: the dimension that they run along, and i1 whether all lie in the view, null if they must.
-    int64_t axis = 0;
+    // Where they are not: the dimensions that they run along, and i1 whether all lie in the view, null if they must.
+    llvm::SmallVector<std::pair<int64_t, Ix>, 2> along;
     mlir::Value whole;
     int depth = 0;
+
+    int64_t valid() const { return along.front().second.valid; }
   };
 
   /// Runs `body` one level deeper, in `block` of `op`, which stands at the deepest level now.
@@ -164,17 +180,35 @@ private:
   mlir::Value compute(mlir::Value tile, const Index &index);
   mlir::Value elementwise(mlir::Operation *op, const Index &index);
   mlir::Value move(tile::MoveOp op, const Index &index);
-  /// A position that a map computes from others.
+  /// A position that a map computes from others, of lanes from their base.
   mlir::Value positionOf(mlir::AffineExpr expr, const Index &index);
+  std::optional<Ix> mapped(mlir::AffineExpr expr, const Index &index);
+  /// One of them; `lane` is its number (index type).
+  Ix laneOf(const Ix &lanes, mlir::Value lane);
+  /// Whether a tile's elements lie in its buffer one behind the other, without gaps between rows.
+  static bool isDense(mlir::Value tile);
+  /// The position of `index` in a tile's row-major order.
+  Ix inOrder(const Index &index, llvm::ArrayRef<int64_t> shape);
+  /// How far the lanes of a position lie from its base, as numbers of that type.
+  mlir::Value constantLanes(mlir::Type element, const Ix &position);
   mlir::Value iota(tile::IotaOp op, const Ix &position);
   mlir::Value readBuffer(mlir::Value buffer, mlir::Type element, const Index &index);
   mlir::Value load(tile::AccessOp op, const Index &index);
+  /// What an access reads there, whose `access` gives where that is at an index like this one.
+  mlir::Value readVector(mlir::Value view, mlir::Type element, tile::Padding padding, const Index &index,
+                         llvm::function_ref<Access(const Index &)> access);
+  /// Writes it there; lane by lane, the second.
+  void writeVector(mlir::Value value, mlir::Value view, const Index &index,
+                   llvm::function_ref<Access(const Index &)> access);
+  void writeLanes(mlir::Value value, mlir::Value view, const Index &index,
+                  llvm::function_ref<Access(const Index &)> access);
   mlir::Value asElement(mlir::Value stored, mlir::Type element);
   mlir::Value read(mlir::Value view, const Access &access, mlir::Type element, tile::Padding padding, bool lanes);
   void write(mlir::Value value, mlir::Value view, const Access &access, const Index &index);
   /// The element of the view at `index` of the access's tile; the tile begins at `begins` instead of where it says.
   Access accessOf(tile::AccessOp op, mlir::ValueRange begins, const Index &index);
   Access accessOf(tile::AccessOp op, const Index &index);
+  Access accessIn(mlir::Value buffer, const Index &index);
   void boundWhole(Access &access, mlir::Value limit, mlir::Value start, bool canBeNegative, const Ix &position);
   mlir::Value compareLanes(mlir::arith::CmpIPredicate predicate, mlir::Value n, int64_t first = 0);
   mlir::Value asCount(mlir::Value n);
@@ -185,18 +219,30 @@ private:
 
   // --- Lanes that lie apart (Strided.cpp) ---------------------------------------------------------------------------
 
-  /// Memory from the first lane on, as a view of stride 1.
-  mlir::Value lineAt(mlir::Value view, const Access &access);
-  /// The distance from lane to lane in a view's elements (index type).
+  /// Memory from the base of an access's lanes on, where it has stride 1: a view of rank 1, or a scratch buffer.
+  struct Line {
+    mlir::Value memory;
+    llvm::SmallVector<mlir::Value> first; // indices of the base
+    int depth = 0;
+  };
+  Line lineOf(mlir::Value view, const Access &access);
+  /// The indices of what lies so far from the base.
+  llvm::SmallVector<mlir::Value> placeIn(const Line &line, mlir::Value distance);
+  /// The distance along a dimension of a view's elements (index type).
   mlir::Value strideAlong(mlir::Value view, int64_t axis);
-  /// Where lane number `lane` lies in the line.
-  mlir::Value placeInLine(mlir::Value view, const Access &access, int64_t lane);
-  /// The first `valid` lanes, which all lie in the view, as the view's elements; the others are 0.
-  mlir::Value readApart(mlir::Value view, const Access &access, int64_t valid);
-  mlir::Value readWide(mlir::Value line, int64_t stride, int64_t valid);
-  mlir::Value readPart(mlir::Value line, int64_t begin, int64_t needed);
+  /// How far lane number `lane` lies from the base (index type); all of them where that is known and not far.
+  mlir::Value distanceOf(mlir::Value view, const Access &access, int64_t lane);
+  std::optional<Steps> nearDistances(mlir::Value view, const Access &access) const;
+  /// The lanes in order, as runs of neighbours in memory: the first lane of each, and how many.
+  llvm::SmallVector<std::pair<int64_t, int64_t>> neighbours(mlir::Value view, const Access &access) const;
+  /// The valid lanes, which all lie in the view, as the view's elements; the others are 0.
+  mlir::Value readApart(mlir::Value view, const Access &access);
+  mlir::Value readWide(const Line &line, const Steps &distances);
+  mlir::Value readRuns(mlir::Value view, const Access &access, const Line &line);
+  mlir::Value readPart(const Line &line, int64_t begin, int64_t needed);
   /// Writes them.
-  void writeApart(mlir::Value value, mlir::Value view, const Access &access, int64_t valid);
+  void writeApart(mlir::Value value, mlir::Value view, const Access &access);
+  void writeWide(mlir::Value value, const Line &line, const Steps &distances);
   /// `then` where `condition` holds and else `otherwise`, one level deeper than `where`, to which the index that it
   /// gets belongs; without a condition `then` alone, at that level. What they give, of type `result`, if it is set.
   mlir::Value eitherWay(int where, mlir::Value condition, mlir::Type result, const Index &index,
@@ -219,6 +265,7 @@ private:
   const llvm::DenseMap<mlir::Value, mlir::Value> &buffers;
   llvm::DenseMap<mlir::Value, int> depths;
   std::map<Key, mlir::Value> known;
+  std::set<Steps> steps; // what the indices point to
 };
 
 /// Whether the i64 `value` is never negative, as far as simple reasoning goes.

@@ -15,22 +15,35 @@
 //
 // The last vector of a row that is no multiple of the lanes is peeled; scratch rows are padded, so only views and
 // reductions look at its mask.
+//
+// A check is a reduction of its condition: a row in which it fails somewhere is looked through once more, element by
+// element.
 
 #include "lowering/cpu/Loops.h"
 #include "lowering/analysis/Triangles.h"
 #include "lowering/cpu/Reduction.h"
+#include "lowering/tile/Console.h"
 
 using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
+/// The type of a tile's elements in memory.
+static Type storedType(Type tile) {
+  Type element = getElementTypeOrSelf(tile);
+  return element.isInteger(1) ? IntegerType::get(tile.getContext(), 8) : element;
+}
+
+Value allocateDense(OpBuilder &builder, Location loc, RankedTensorType tile, Machine machine) {
+  auto type = MemRefType::get({tile.getNumElements() + machine.lanes()}, storedType(tile)); // a last vector hangs over
+  return memref::AllocaOp::create(builder, loc, type, builder.getI64IntegerAttr(64));
+}
+
 Value allocateBuffer(OpBuilder &builder, Location loc, Type tile, Machine machine, int64_t skew) {
   SmallVector<int64_t> shape(tile::shapeOf(tile));
   shape.back() = llvm::divideCeil(shape.back(), machine.lanes()) * machine.lanes() + skew;
-  Type element = getElementTypeOrSelf(tile);
-  if (element.isInteger(1))
-    element = builder.getI8Type();
-  return memref::AllocaOp::create(builder, loc, MemRefType::get(shape, element), builder.getI64IntegerAttr(64));
+  return memref::AllocaOp::create(builder, loc, MemRefType::get(shape, storedType(tile)),
+                                  builder.getI64IntegerAttr(64));
 }
 
 /// Running results of a row's reductions, each of every fourth vector.
@@ -48,6 +61,7 @@ public:
     e.levels.push_back({before->getBlock(), before});
     if (!roots.front().isColumns())
       mask = findMask();
+    laneAxis = findLaneAxis();
     const bool inLoop = isa<LoopLikeOpInterface>(before->getParentOp());
     if ((readsAnew(read) || inLoop) && paysTwice())
       for (tile::AccessOp access : accesses())
@@ -58,9 +72,8 @@ public:
   SmallVector<Value> emit() {
     Index index(shape.size());
     for (const Root &root : roots)
-      if (root.kind == Root::Kind::reduce)
-        reductions.push_back(
-            {&root, Reduction(e, cast<tile::ReduceOp>(root.op).getKind(), getElementTypeOrSelf(root.value.getType()))});
+      if (root.kind == Root::Kind::reduce || root.kind == Root::Kind::check)
+        reductions.push_back({&root, Reduction(e, kindOf(root), getElementTypeOrSelf(root.value.getType()))});
     if (roots.front().isColumns())
       outer(0, index, roots.front().axis, [&] {
         inOrOver(index, {}, [&](Index position, int64_t unroll) -> SmallVector<Value> {
@@ -86,11 +99,29 @@ private:
     return e.loop(e.constantIndex(0), e.constantIndex(to), step, carried, body);
   }
 
-  /// Loops over every dimension but the last and `except`.
+  /// How the elements of a reduction meet; whether all hold, those of a check.
+  static tile::ReduceKind kindOf(const Root &root) {
+    auto reduce = dyn_cast<tile::ReduceOp>(root.op);
+    return reduce ? reduce.getKind() : tile::ReduceKind::Min;
+  }
+
+  /// The dimension that vectors run along: the last. Of a nest of stores the last that is longer than 1.
+  int64_t findLaneAxis() {
+    const auto last = static_cast<int64_t>(shape.size()) - 1;
+    const bool onlyStores = llvm::all_of(roots, [](const Root &root) { return root.kind == Root::Kind::store; });
+    if (mask || !onlyStores || llvm::any_of(accesses(), llvm::IsaPred<tile::GatherOp>))
+      return last;
+    for (int64_t axis = last; axis >= 0; --axis)
+      if (shape[axis] != 1)
+        return axis;
+    return last;
+  }
+
+  /// Loops over every dimension but that of the lanes and `except`.
   void outer(size_t axis, Index &index, int64_t except, function_ref<void()> body) {
-    if (axis + 1 >= shape.size())
+    if (axis >= shape.size())
       return body();
-    if (static_cast<int64_t>(axis) == except)
+    if (static_cast<int64_t>(axis) == except || static_cast<int64_t>(axis) == laneAxis)
       return outer(axis + 1, index, except, body);
     if (shape[axis] == 1) {
       index[axis] = e.fixed(0);
@@ -130,7 +161,7 @@ private:
   /// vectors cost little with them, and a triangle makes two of the nest already.
   bool paysTwice() const {
     constexpr int64_t fewVectors = 16;
-    return !mask && shape.back() >= e.machine.lanes() && llvm::product_of(shape) >= fewVectors * e.machine.lanes();
+    return !mask && shape[laneAxis] >= e.machine.lanes() && llvm::product_of(shape) >= fewVectors * e.machine.lanes();
   }
 
   /// Whether the nest loads what no nest before it did: what one did is near, where masks cost their instructions.
@@ -273,9 +304,10 @@ private:
         e.store(value, cast<tile::AccessOp>(root.op), index);
         break;
       case Root::Kind::place:
-        e.storeBuffer(value, root.buffer, index);
+        e.place(value, root.value, root.buffer, index);
         e.remember(root.value, index, value);
         break;
+      case Root::Kind::check:
       case Root::Kind::reduce: {
         const Ix &along = index[root.axis];
         states[next] = reductions[next].second.add(states[next], value, along.at, along.lanes, along.valid);
@@ -299,7 +331,7 @@ private:
   /// roots write nothing that it reads at another position. LLVM, which does not know that, keeps the order.
   void readAll(Index &index, ArrayRef<Ix> positions) {
     for (Ix position : positions) {
-      index.back() = position;
+      index[laneAxis] = position;
       for (const Root &root : roots)
         e.at(root.value, index);
     }
@@ -313,14 +345,14 @@ private:
   }
 
   States row(Index &index, int64_t mostUnrolled) {
-    const int64_t extent = shape.back(), lanes = e.machine.lanes(), full = extent / lanes;
+    const int64_t extent = shape[laneAxis], lanes = e.machine.lanes(), full = extent / lanes;
     const int64_t unroll = asksForEach() && reductions.empty() ? 1 : mostUnrolled;
     const int64_t looped = loopedOf(full, unroll), copies = std::max<int64_t>(1, std::min(sideBySide, full));
     SmallVector<States> states; // the next vector's first
     for (int64_t copy = 0; copy < copies; ++copy)
       states.push_back(neutral());
     auto add = [&](Ix position) {
-      index.back() = position;
+      index[laneAxis] = position;
       step(index, states.front());
       std::rotate(states.begin(), states.begin() + 1, states.end());
     };
@@ -428,11 +460,15 @@ private:
     });
   }
 
-  /// Emits the stores of a row's reductions.
+  /// Emits the stores of a row's reductions, and what tells of the elements of a row for which a check failed.
   void finishRow(const Index &index, const States &states) {
     for (auto [r, entry] : llvm::enumerate(reductions)) {
       auto &[root, reduction] = entry;
       Value result = reduction.acrossLanes(states[r]);
+      if (root->kind == Root::Kind::check) {
+        e.branch(isFalse(result), [&, root = root] { tellFailures(*root, index); }, nullptr);
+        continue;
+      }
       if (!root->buffer) {
         scalars.push_back(result);
         continue;
@@ -440,6 +476,31 @@ private:
       Index outside(ArrayRef<Ix>(index).drop_back());
       e.storeBuffer(result, root->buffer, outside);
     }
+  }
+
+  Value isFalse(Value condition) {
+    return e.make<arith::XOrIOp>(condition, e.make<arith::ConstantOp>(e.builder.getBoolAttr(true)));
+  }
+
+  void tellFailures(const Root &check, const Index &row) {
+    Index element;
+    Value before = e.constantIndex(0); // elements of the rows before this one
+    for (int64_t axis = 0; axis < laneAxis; ++axis) {
+      element.push_back(e.keptHere(row[axis]));
+      before = e.make<arith::AddIOp>(e.make<arith::MulIOp>(before, e.constantIndex(shape[axis])), element.back().at);
+    }
+    before = e.make<arith::MulIOp>(before, e.constantIndex(shape[laneAxis]));
+    e.loop(e.constantIndex(0), e.constantIndex(shape[laneAxis]), 1, [&](Ix position) {
+      element.resize(laneAxis);
+      element.push_back(position);
+      Value fails = isFalse(e.at(check.value, element)), number = e.make<arith::AddIOp>(before, position.at);
+      auto tell = [&] {
+        Value wide = e.make<arith::IndexCastOp>(e.builder.getI64Type(), number);
+        e.moveTo(e.depth());
+        emitCheckFailed(e.builder, cast<tile::CheckOp>(check.op), wide);
+      };
+      e.branch(fails, tell, nullptr);
+    });
   }
 
   /// One state for each reduction.
@@ -494,6 +555,7 @@ private:
   SmallVector<std::pair<const Root *, Reduction>> reductions;
   SmallVector<Value> scalars; // results of reductions to them
   Value inside;               // i1: all that the nest accesses lies inside its views; null: it does, or it is all one
+  int64_t laneAxis = 0;       // the dimension that vectors run along
   int outermost = 0;          // the loop level from which on positions count as known
   Value mask;                 // the tile that says what lies inside `triangle`, if there is one
   Triangle triangle;

@@ -11,13 +11,16 @@ namespace kiln::lowering::cpu {
 mlir::Value allocateBuffer(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type tile, Machine machine,
                            int64_t skew = 0);
 
+/// The same for a tile whose rows lie one behind the other, `cpu.dense`, of rank 1.
+mlir::Value allocateDense(mlir::OpBuilder &builder, mlir::Location loc, mlir::RankedTensorType tile, Machine machine);
+
 /// One operation that needs a loop nest.
 struct Root {
-  enum class Kind { store, reduce, place } kind;
-  mlir::Operation *op = nullptr; // the store or reduction; for `place` where it stands
+  enum class Kind { store, reduce, place, check } kind;
+  mlir::Operation *op = nullptr; // the store, reduction or check; for `place` where it stands
   mlir::Value value;             // the tile that is evaluated
   mlir::Value buffer;            // where a placed tile or a reduction's tile goes; null for a reduction to a scalar
-  int64_t axis = -1;             // reductions: the axis that disappears
+  int64_t axis = -1;             // reductions: the axis that disappears; checks: the last
 
   llvm::ArrayRef<int64_t> shape() const { return tile::shapeOf(value.getType()); }
   /// Reductions along another axis than the last keep a vector for each column instead of one for each row.

@@ -31,6 +31,7 @@ using cpu::Machine;
 using cpu::Root;
 
 bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
+int64_t lastAxisOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getRank() - 1; }
 
 /// What a root's nest reads: loads that stay views, and tiles in scratch memory.
 struct Reads {
@@ -122,12 +123,19 @@ private:
   std::optional<Root> rootOf(Operation *op) {
     if (auto access = dyn_cast<tile::AccessOp>(op); access && access.isStore())
       return Root{Root::Kind::store, op, access.getTile(), {}, -1};
+    if (auto check = dyn_cast<tile::CheckOp>(op); check && isTile(check.getCondition()))
+      return Root{Root::Kind::check, op, check.getCondition(), {}, lastAxisOf(check.getCondition())};
     if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
       Value buffer = isTile(reduce.getResult()) ? allocate(anchor(op), reduce.getType()) : Value();
       return Root{Root::Kind::reduce, op, reduce.getSource(), buffer, static_cast<int64_t>(reduce.getAxis())};
     }
-    if (op->getNumResults() == 1 && op->hasAttr("cpu.placed"))
-      return Root{Root::Kind::place, op, op->getResult(0), allocate(anchor(op), op->getResult(0).getType()), -1};
+    if (op->getNumResults() == 1 && op->hasAttr("cpu.placed")) {
+      builder.setInsertionPoint(anchor(op));
+      auto tile = cast<RankedTensorType>(op->getResult(0).getType());
+      Value buffer = op->hasAttr("cpu.dense") ? cpu::allocateDense(builder, op->getLoc(), tile, machine)
+                                              : cpu::allocateBuffer(builder, op->getLoc(), tile, machine);
+      return Root{Root::Kind::place, op, op->getResult(0), buffer, -1};
+    }
     return std::nullopt;
   }
 
@@ -169,7 +177,7 @@ private:
     DenseSet<std::pair<Value, int>> seen;
     if (root.kind == Root::Kind::place && isLoad(root.op))
       reads.loads.push_back({cast<tile::AccessOp>(root.op), true});
-    if (root.kind == Root::Kind::reduce) {
+    if (root.kind == Root::Kind::reduce || root.kind == Root::Kind::check) {
       collect(root.value, true, reads, seen);
     } else if (root.kind == Root::Kind::store) {
       auto store = cast<tile::AccessOp>(root.op);
@@ -206,7 +214,8 @@ private:
           return false;
     for (auto &[value, same] : reads.buffered)
       for (const Root &member : group)
-        if (member.op == value.getDefiningOp() && !(member.kind == Root::Kind::place && same))
+        if (member.op == value.getDefiningOp() &&
+            !(member.kind == Root::Kind::place && same && root.kind != Root::Kind::check))
           return false;
     for (const Root &member : group) {
       if (writes(member)) {
@@ -216,17 +225,19 @@ private:
         if (writes(root) && touches(member.op, writtenBy(root)))
           return false;
       }
-      if (writes(root) && !mayWriteBehind(readsOf(member), root))
+      if (writes(root) && !mayWriteBehind(member, root))
         return false;
     }
     return true;
   }
 
-  /// Whether a store may overwrite what a member of its nest has read at the same element.
-  bool mayWriteBehind(const Reads &reads, const Root &root) {
+  /// Whether a store may overwrite what a member of its nest has read at the same element. A check may read it again.
+  bool mayWriteBehind(const Root &member, const Root &root) {
+    const Reads reads = readsOf(member);
     return llvm::all_of(reads.loads, [&](const auto &read) {
       auto [load, same] = read;
-      return !touches(root.op, load.getView()) || (same && isSamePlace(load, cast<tile::AccessOp>(root.op)));
+      return !touches(root.op, load.getView()) ||
+             (member.kind != Root::Kind::check && same && isSamePlace(load, cast<tile::AccessOp>(root.op)));
     });
   }
 
@@ -255,8 +266,7 @@ private:
       cpu::Evaluator e(op->getLoc(), machine, buffers);
       e.levels.push_back({op->getBlock(), op});
       cpu::Index index(tile::shapeOf(reshape.getSource().getType()).size());
-      for (cpu::Ix &ix : index)
-        ix = e.fixed(0);
+      llvm::fill(index, e.fixed(0));
       reshape.getResult().replaceAllUsesWith(e.at(reshape.getSource(), index));
       return success();
     }
@@ -363,22 +373,14 @@ private:
     return success();
   }
 
+  /// A check of a scalar; that of a tile is a root.
   LogicalResult lowerCheck(tile::CheckOp op) {
-    auto shape = tile::shapeOf(op.getCondition().getType());
-    cpu::Evaluator e(op.getLoc(), machine, buffers);
-    e.levels.push_back({op->getBlock(), op});
-    forEachElement(e, shape, [&](const cpu::Index &index) {
-      Value linear = e.constantIndex(0);
-      for (auto [ix, extent] : llvm::zip(index, shape))
-        linear = e.make<arith::AddIOp>(e.make<arith::MulIOp>(linear, e.constantIndex(extent)), ix.at);
-      Value element = e.make<arith::IndexCastOp>(builder.getI64Type(), linear);
-      Value yes = e.make<arith::ConstantOp>(builder.getBoolAttr(true));
-      Value fails = e.make<arith::XOrIOp>(e.at(op.getCondition(), index), yes);
-      e.moveTo(e.depth());
-      scf::IfOp::create(e.builder, op.getLoc(), fails, [&](OpBuilder &b, Location loc) {
-        emitCheckFailed(b, op, element);
-        scf::YieldOp::create(b, loc);
-      });
+    builder.setInsertionPoint(op);
+    Value yes = arith::ConstantOp::create(builder, op.getLoc(), builder.getBoolAttr(true));
+    Value fails = arith::XOrIOp::create(builder, op.getLoc(), op.getCondition(), yes);
+    scf::IfOp::create(builder, op.getLoc(), fails, [&](OpBuilder &b, Location loc) {
+      emitCheckFailed(b, op, arith::ConstantIntOp::create(b, loc, 0, 64));
+      scf::YieldOp::create(b, loc);
     });
     return success();
   }

@@ -4,13 +4,19 @@
 //   - it is a load that cannot stay a view of memory;
 //   - computing it again would cost much: it is used by several readers, inside a loop, or once for each element that
 //     it is broadcast to;
-//   - its reader wants it in memory: the left operand of a product, or a reshape that moves elements between rows.
+//   - its reader wants it in memory: the left operand of a product, or a `print`.
+//
+// Elements keep their order when a reshape merges or splits dimensions, and most vectors of its result are vectors of
+// its source, or picked from a few. Where rows are no multiple of vectors and vectors no multiple of rows they are not:
+// then the source is copied, a row right behind the other (`cpu.dense`), and all vectors of the result lie side by
+// side.
 //
 // Costs count native operations for one vector: 1 for arithmetic and loads, more for divisions and functions.
 
 #include "lowering/cpu/Passes.h"
 
 #include "lowering/analysis/TileUses.h"
+#include "lowering/cpu/Lanes.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -18,6 +24,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Iterators.h"
+
+#include <numeric>
 
 using namespace mlir;
 
@@ -117,13 +125,11 @@ struct Placement {
       return (use.getOperandNumber() == 0 && !liesInView(use.get())) ||
              (use.getOperandNumber() == 2 && !matchPattern(use.get(), m_AnyZeroFloat()) &&
               !matchPattern(use.get(), m_Zero()) && tile::shapeOf(dot.getType())[1] % 16 != 0);
-    if (auto move = dyn_cast<tile::MoveOp>(user); move && !isPlain(move))
-      return isa<RankedTensorType>(user->getResult(0).getType());
     if (isa<tile::TransposeOp>(user)) // a product packs a transposed left operand from where it lies
       return !liesInView(beforeWidening(use.get())) && llvm::any_of(user->getUses(), [&](OpOperand &next) {
         return isa<tile::DotOp>(next.getOwner()) && next.getOperandNumber() == 0;
       });
-    return isa<tile::PrintOp, tile::CheckOp>(user);
+    return isa<tile::PrintOp>(user);
   }
 
   bool shouldPlace(Value value) {
@@ -132,9 +138,7 @@ struct Placement {
       return !op->hasAttr("cpu.view");
     if (!isInlinable(op) || op->hasTrait<OpTrait::ConstantLike>() || op->use_empty())
       return false;
-    if (auto dense = dyn_cast<tile::TransposeOp>(op); dense && !llvm::any_of(op->getUses(), [&](OpOperand &use) {
-                                                        return isa<tile::ReshapeOp>(use.getOwner()) && wants(use);
-                                                      }))
+    if (isa<tile::TransposeOp>(op))
       return false; // the tile below it is placed instead
     for (OpOperand &use : op->getUses())
       if (wants(use))
@@ -170,11 +174,52 @@ bool isComputedOnTheSpot(Operation *producer, Value sums) {
   return true;
 }
 
+/// The dimension of `tile` that lanes of its readers run along: its last one, through transpositions.
+int64_t axisOfLanes(Value tile) {
+  for (Operation *user : tile.getUsers())
+    if (auto transpose = dyn_cast<tile::TransposeOp>(user))
+      return transpose.getPermutation()[axisOfLanes(transpose.getResult())];
+  return static_cast<int64_t>(tile::shapeOf(tile.getType()).size()) - 1;
+}
+
+/// Whether it is known while compiling where a vector of a reshape's result lies in its source.
+bool keepsVectors(tile::ReshapeOp reshape, int64_t lanes) {
+  auto shape = tile::shapeOf(reshape.getType());
+  const int64_t along = axisOfLanes(reshape.getResult()), extent = shape[along];
+  SmallVector<LanePositions> rest, whole;
+  for (int64_t axis = 0; axis < static_cast<int64_t>(shape.size()); ++axis) {
+    const Congruence any = shape[axis] == 1 ? Congruence{0, 0} : Congruence{1, 0};
+    const int64_t first = extent / lanes * lanes;
+    whole.push_back({axis == along ? Congruence{lanes, 0} : any, SmallVector<int64_t, 16>(lanes, 0)});
+    rest.push_back({axis == along ? Congruence{0, first} : any, SmallVector<int64_t, 16>(extent % lanes, 0)});
+  }
+  std::iota(whole[along].steps.begin(), whole[along].steps.end(), 0);
+  std::iota(rest[along].steps.begin(), rest[along].steps.end(), 0);
+  return llvm::all_of(reshape.getMoveMap().getResults(), [&](AffineExpr expr) {
+    return (extent < lanes || mappedBy(expr, whole)) && (extent % lanes == 0 || mappedBy(expr, rest));
+  });
+}
+
 struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
   using PlaceTilesBase::PlaceTilesBase;
 
+  /// Gives the source of each reshape whose vectors lie anywhere in it a copy in which they do not.
+  void copyDense() {
+    getOperation().walk([&](tile::ReshapeOp reshape) {
+      if (!isa<RankedTensorType>(reshape.getType()) || keepsVectors(reshape, vectorBits / 32))
+        return;
+      OpBuilder builder(reshape);
+      Value source = reshape.getSource();
+      auto copy = tile::ReshapeOp::create(builder, reshape.getLoc(), source.getType(), source);
+      copy->setAttr("cpu.placed", builder.getUnitAttr());
+      copy->setAttr("cpu.dense", builder.getUnitAttr());
+      reshape.getSourceMutable().assign(copy);
+    });
+  }
+
   void runOnOperation() override {
     func::FuncOp function = getOperation();
+    copyDense();
     Placement placement;
     forEpilogues(function, [&](Operation *, Value sums) {
       for (tile::StoreOp store : storesOf(sums))
@@ -189,7 +234,9 @@ struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
     function.walk([&](Operation *op) { // in program order: costs count what is placed before
       if (op->getNumResults() != 1 || !isa<RankedTensorType>(op->getResult(0).getType()))
         return;
-      if (placement.shouldPlace(op->getResult(0))) {
+      if (op->hasAttr("cpu.dense"))
+        placement.placed.insert(op->getResult(0));
+      else if (placement.shouldPlace(op->getResult(0))) {
         placement.placed.insert(op->getResult(0));
         op->setAttr("cpu.placed", UnitAttr::get(&getContext()));
       }

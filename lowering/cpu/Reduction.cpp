@@ -61,6 +61,10 @@ Reduction::State Reduction::add(const State &state, Value elements, Value positi
 }
 
 Value Reduction::acrossLanes(State state) {
+  if (element.isInteger(1) && kind != tile::ReduceKind::ArgMax && kind != tile::ReduceKind::Sum) { // one instruction
+    auto together = kind == tile::ReduceKind::Min ? vector::CombiningKind::AND : vector::CombiningKind::OR;
+    return e.make<vector::ReductionOp>(together, state[0]);
+  }
   for (int64_t half = e.machine.lanes() / 2; half >= 1; half /= 2) {
     SmallVector<int64_t> order;
     for (int64_t lane = 0; lane < e.machine.lanes(); ++lane)

@@ -1,8 +1,10 @@
-// Reading and writing a vector of lanes that lie apart in memory: along a dimension whose stride is not 1.
+// Reading and writing a vector of lanes that lie apart in memory: along a dimension whose stride is not 1, or across
+// rows.
 //
-// Where all lanes lie in the view, which is asked once for a vector, they are read by whole vectors and shuffles when
-// the stride is known, or else one by one without a question each: that takes half the time of the gathers of a Zen 5.
-// At a view's edges each lane is asked for by itself.
+// Where all lanes lie in the view, which is asked once for a vector, they are read and written by whole vectors and
+// shuffles when it is known how far apart they lie, and that is not far; by shorter vectors where several of them are
+// neighbours; or else one by one without a question each: that takes half the time of the gathers of a Zen 5. At a
+// view's edges each lane is asked for by itself.
 
 #include "lowering/cpu/Evaluator.h"
 
@@ -47,7 +49,7 @@ Value Evaluator::eitherWay(int where, Value condition, Type result, const Index 
   return result ? noted(choice.getResult(0), where) : Value();
 }
 
-// --- The line: memory from the first lane on ------------------------------------------------------------------------
+// --- The line: memory from the base of the lanes on -----------------------------------------------------------------
 
 Value Evaluator::strideAlong(Value view, int64_t axis) {
   const int64_t stride = staticStride(view, axis);
@@ -57,7 +59,9 @@ Value Evaluator::strideAlong(Value view, int64_t axis) {
   return memref::ExtractStridedMetadataOp::create(builder, loc, view).getStrides()[axis];
 }
 
-Value Evaluator::lineAt(Value view, const Access &access) {
+Evaluator::Line Evaluator::lineOf(Value view, const Access &access) {
+  if (view.getDefiningOp<memref::AllocaOp>())
+    return {view, access.indices, access.depth};
   Value first = constantIndex(0);
   for (auto [axis, position] : llvm::enumerate(access.indices))
     first = make<arith::AddIOp>(first, make<arith::MulIOp>(position, strideAlong(view, axis)));
@@ -69,82 +73,198 @@ Value Evaluator::lineAt(Value view, const Access &access) {
   const int where = depthOf(first);
   const OpFoldResult one = builder.getIndexAttr(1); // nobody asks for the extent
   moveTo(where);
-  return noted(memref::ReinterpretCastOp::create(builder, loc, type, memory, OpFoldResult(first), {one}, {one}), where);
+  Value line =
+      noted(memref::ReinterpretCastOp::create(builder, loc, type, memory, OpFoldResult(first), {one}, {one}), where);
+  return {line, {constantIndex(0)}, where};
 }
 
-Value Evaluator::placeInLine(Value view, const Access &access, int64_t lane) {
-  const int64_t stride = staticStride(view, access.axis);
-  if (ShapedType::isStatic(stride))
-    return constantIndex(lane * stride);
-  return make<arith::MulIOp>(strideAlong(view, access.axis), constantIndex(lane));
+SmallVector<Value> Evaluator::placeIn(const Line &line, Value distance) {
+  SmallVector<Value> at = line.first;
+  APInt constant;
+  if (!matchPattern(distance, m_ConstantInt(&constant)) || !constant.isZero())
+    at.back() = make<arith::AddIOp>(at.back(), distance);
+  return at;
+}
+
+Value Evaluator::distanceOf(Value view, const Access &access, int64_t lane) {
+  int64_t known = 0;
+  Value distance;
+  for (const auto &[axis, ix] : access.along) {
+    const int64_t stride = staticStride(view, axis), step = ix.stepOf(lane);
+    if (ShapedType::isStatic(stride)) {
+      known += step * stride;
+    } else if (step != 0) {
+      Value part = make<arith::MulIOp>(strideAlong(view, axis), constantIndex(step));
+      distance = distance ? make<arith::AddIOp>(distance, part) : part;
+    }
+  }
+  if (!distance)
+    return constantIndex(known);
+  return known ? make<arith::AddIOp>(distance, constantIndex(known)) : distance;
+}
+
+std::optional<Steps> Evaluator::nearDistances(Value view, const Access &access) const {
+  Steps distances(access.valid(), 0);
+  for (const auto &[axis, ix] : access.along) {
+    const int64_t stride = staticStride(view, axis);
+    if (ShapedType::isDynamic(stride))
+      return std::nullopt;
+    for (int64_t lane = 0; lane < access.valid(); ++lane)
+      distances[lane] += ix.stepOf(lane) * stride;
+  }
+  auto [least, most] = std::minmax_element(distances.begin(), distances.end());
+  if (*least < 0 || *most >= widestStride * machine.lanes())
+    return std::nullopt;
+  return distances;
+}
+
+SmallVector<std::pair<int64_t, int64_t>> Evaluator::neighbours(Value view, const Access &access) const {
+  SmallVector<std::pair<int64_t, int64_t>> runs;
+  for (int64_t lane = 0; lane < access.valid(); ++lane) {
+    const bool follows = lane > 0 && llvm::all_of(access.along, [&, lane = lane](const auto &entry) {
+                           const int64_t step = entry.second.stepOf(lane) - entry.second.stepOf(lane - 1);
+                           return step == (staticStride(view, entry.first) == 1 ? 1 : 0);
+                         });
+    if (follows)
+      ++runs.back().second;
+    else
+      runs.push_back({lane, 1});
+  }
+  return runs;
+}
+
+/// `count` numbers from `first` on.
+static SmallVector<int64_t> numbersFrom(int64_t first, int64_t count) {
+  return llvm::to_vector(llvm::seq(first, first + count));
+}
+
+/// Whether runs of neighbours are worth a vector each.
+static bool haveNeighbours(ArrayRef<std::pair<int64_t, int64_t>> runs) {
+  return llvm::all_of(runs, [](const auto &run) { return run.second > 1; });
 }
 
 // --- Reading --------------------------------------------------------------------------------------------------------
 
 /// A vector of the line from `begin` on, of which `needed` elements can be read; the others are 0.
-Value Evaluator::readPart(Value line, int64_t begin, int64_t needed) {
-  VectorType type = vectorOf(cast<MemRefType>(line.getType()).getElementType());
-  Value at = constantIndex(begin);
+Value Evaluator::readPart(const Line &line, int64_t begin, int64_t needed) {
+  VectorType type = vectorOf(cast<MemRefType>(line.memory.getType()).getElementType());
+  SmallVector<Value> at = placeIn(line, constantIndex(begin));
   if (needed >= machine.lanes()) {
     moveTo(depth());
-    return vector::LoadOp::create(builder, loc, type, line, at);
+    return vector::LoadOp::create(builder, loc, type, line.memory, at);
   }
   Value mask = lanesBelow(constantIndex(needed)),
         zero = make<arith::ConstantOp>(cast<TypedAttr>(builder.getZeroAttr(type)));
   moveTo(depth());
-  return vector::MaskedLoadOp::create(builder, loc, type, line, at, mask, zero);
+  return vector::MaskedLoadOp::create(builder, loc, type, line.memory, at, mask, zero);
 }
 
-/// Of memory that ends with the last valid lane, vectors side by side; the last one lies over the one before it where
+/// Of memory that ends with the farthest lane, vectors side by side; the last one lies over the one before it where
 /// that memory is no multiple of them.
-Value Evaluator::readWide(Value line, int64_t stride, int64_t valid) {
-  const int64_t lanes = machine.lanes(), needed = (valid - 1) * stride + 1, parts = llvm::divideCeil(needed, lanes);
-  Type stored = cast<MemRefType>(line.getType()).getElementType();
-  Value zero = make<arith::ConstantOp>(cast<TypedAttr>(builder.getZeroAttr(vectorOf(stored))));
-  Value result = zero;
-  SmallVector<int64_t> order(lanes);
-  for (int64_t part = 0; part < parts; ++part) {
-    const int64_t begin = std::max<int64_t>(0, std::min(part * lanes, needed - lanes));
+Value Evaluator::readWide(const Line &line, const Steps &distances) {
+  const int64_t lanes = machine.lanes(), needed = *std::max_element(distances.begin(), distances.end()) + 1;
+  Type stored = cast<MemRefType>(line.memory.getType()).getElementType();
+  Value result = make<arith::ConstantOp>(cast<TypedAttr>(builder.getZeroAttr(vectorOf(stored))));
+  for (int64_t part = 0; part < needed; part += lanes) {
+    const int64_t begin = std::max<int64_t>(0, std::min(part, needed - lanes));
+    SmallVector<int64_t> order = numbersFrom(0, lanes);
+    bool isRead = false;
+    for (auto [lane, distance] : llvm::enumerate(distances))
+      if (distance >= part && distance < part + lanes) {
+        order[lane] = lanes + distance - begin;
+        isRead = true;
+      }
+    if (!isRead)
+      continue;
     Value elements = readPart(line, begin, needed);
-    for (int64_t lane = 0; lane < lanes; ++lane) {
-      const int64_t element = lane * stride - begin;
-      const bool isHere = lane < valid && lane * stride >= part * lanes && lane * stride < (part + 1) * lanes;
-      order[lane] = isHere ? lanes + element : lane;
-    }
     moveTo(depth());
     result = vector::ShuffleOp::create(builder, loc, result, elements, order);
   }
   return noted(result, depth());
 }
 
-Value Evaluator::readApart(Value view, const Access &access, int64_t valid) {
-  const int64_t stride = staticStride(view, access.axis);
-  Value line = lineAt(view, access);
-  if (ShapedType::isStatic(stride) && stride > 0 && stride <= widestStride)
-    return readWide(line, stride, valid);
+/// Neighbours by a vector each.
+Value Evaluator::readRuns(Value view, const Access &access, const Line &line) {
+  const int64_t lanes = machine.lanes();
+  Type stored = cast<MemRefType>(view.getType()).getElementType();
+  Value result = make<arith::ConstantOp>(cast<TypedAttr>(builder.getZeroAttr(vectorOf(stored))));
+  for (auto [first, count] : neighbours(view, access)) {
+    SmallVector<Value> at = placeIn(line, distanceOf(view, access, first));
+    SmallVector<int64_t> widened(lanes, 0), order = numbersFrom(0, lanes);
+    for (int64_t i = 0; i < count; ++i) {
+      widened[i] = i;
+      order[first + i] = lanes + i;
+    }
+    moveTo(depth());
+    Value run = vector::LoadOp::create(builder, loc, VectorType::get({count}, stored), line.memory, at);
+    run = vector::ShuffleOp::create(builder, loc, run, run, widened);
+    result = vector::ShuffleOp::create(builder, loc, result, run, order);
+  }
+  return noted(result, depth());
+}
+
+Value Evaluator::readApart(Value view, const Access &access) {
+  const Line line = lineOf(view, access);
+  if (auto distances = nearDistances(view, access))
+    return readWide(line, *distances);
+  if (haveNeighbours(neighbours(view, access)))
+    return readRuns(view, access, line);
   Type stored = cast<MemRefType>(view.getType()).getElementType();
   Value zero = make<arith::ConstantOp>(cast<TypedAttr>(builder.getZeroAttr(stored)));
-  SmallVector<Value> elements(machine.lanes(), zero), places;
-  for (int64_t lane = 0; lane < valid; ++lane)
-    places.push_back(placeInLine(view, access, lane));
+  SmallVector<Value> elements(machine.lanes(), zero);
+  SmallVector<SmallVector<Value>> places;
+  for (int64_t lane = 0; lane < access.valid(); ++lane)
+    places.push_back(placeIn(line, distanceOf(view, access, lane)));
   moveTo(depth());
   for (auto [element, place] : llvm::zip(elements, places))
-    element = memref::LoadOp::create(builder, loc, line, place);
+    element = memref::LoadOp::create(builder, loc, line.memory, place);
   return noted(vector::FromElementsOp::create(builder, loc, vectorOf(stored), elements), depth());
 }
 
 // --- Writing --------------------------------------------------------------------------------------------------------
 
-void Evaluator::writeApart(Value value, Value view, const Access &access, int64_t valid) {
+/// Vectors side by side, with masks: what lies between the lanes may be another program's.
+void Evaluator::writeWide(Value value, const Line &line, const Steps &distances) {
+  const int64_t lanes = machine.lanes(), last = *std::max_element(distances.begin(), distances.end());
+  for (int64_t part = 0; part <= last; part += lanes) {
+    SmallVector<int64_t> order(lanes, 0);
+    SmallVector<bool> isWritten(lanes, false);
+    for (auto [lane, distance] : llvm::enumerate(distances))
+      if (distance >= part && distance < part + lanes) {
+        order[distance - part] = static_cast<int64_t>(lane);
+        isWritten[distance - part] = true;
+      }
+    if (!llvm::is_contained(isWritten, true))
+      continue;
+    Value mask = make<arith::ConstantOp>(DenseElementsAttr::get(vectorOf(builder.getI1Type()), isWritten));
+    SmallVector<Value> at = placeIn(line, constantIndex(part));
+    moveTo(depth());
+    Value spread = vector::ShuffleOp::create(builder, loc, value, value, order);
+    vector::MaskedStoreOp::create(builder, loc, line.memory, at, mask, spread);
+  }
+}
+
+void Evaluator::writeApart(Value value, Value view, const Access &access) {
+  const bool masksAreFree = machine.vectorBits == 512; // else each costs as much as the lanes that it writes
   Type stored = cast<MemRefType>(view.getType()).getElementType();
   if (getElementTypeOrSelf(value.getType()) != stored)
     value = make<arith::ExtUIOp>(vectorOf(stored), value);
-  Value line = lineAt(view, access);
-  for (int64_t lane = 0; lane < valid; ++lane) {
-    Value place = placeInLine(view, access, lane);
+  const Line line = lineOf(view, access);
+  auto runs = neighbours(view, access);
+  if (auto distances = nearDistances(view, access); distances && masksAreFree)
+    return writeWide(value, line, *distances);
+  if (!haveNeighbours(runs))
+    runs = llvm::map_to_vector(llvm::seq(access.valid()), [](int64_t lane) { return std::pair(lane, int64_t(1)); });
+  for (auto [first, count] : runs) {
+    SmallVector<Value> at = placeIn(line, distanceOf(view, access, first));
     moveTo(depth());
-    Value element = vector::ExtractOp::create(builder, loc, value, lane);
-    memref::StoreOp::create(builder, loc, element, line, place);
+    if (count == 1) {
+      Value element = vector::ExtractOp::create(builder, loc, value, first);
+      memref::StoreOp::create(builder, loc, element, line.memory, at);
+    } else {
+      Value run = vector::ShuffleOp::create(builder, loc, value, value, numbersFrom(first, count));
+      vector::StoreOp::create(builder, loc, run, line.memory, at);
+    }
   }
 }
 

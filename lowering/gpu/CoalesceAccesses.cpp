@@ -10,9 +10,12 @@
 #include "lowering/gpu/Threads.h"
 
 #include "dialect/simt/layout/Blocked.h"
+#include "lowering/Abi.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/analysis/Divisibility.h"
 #include "lowering/analysis/TileUses.h"
+
+#include "mlir/IR/Matchers.h"
 
 #include <numeric>
 
@@ -32,11 +35,12 @@ template <class AttrTy> static AttrTy factOf(Value view, StringRef name) {
 
 namespace {
 
-/// Something that divides the address of a tile or the place of the view's end, in elements, if it is known.
+/// Something that divides the address of a tile or the place of the view's end, in elements, as far as it is known.
 struct Limit {
   int64_t divisor;
   const char *what;
   std::optional<unsigned> dim;
+  bool isExact = false; // `divisor` is the number itself
 };
 
 /// An access of memory, and what is known of where it goes.
@@ -56,22 +60,24 @@ struct GlobalAccess {
 
 SmallVector<Limit> GlobalAccess::limits(unsigned fastest) const {
   const MemRefType type = viewType();
-  const auto alignment = factOf<IntegerAttr>(op.getView(), "tile.align");
-  SmallVector<Limit> limits = {
-      {std::max<int64_t>(1, (alignment ? alignment.getInt() : 1) / bytes()), "the view's alignment", std::nullopt}};
+  const auto fact = factOf<IntegerAttr>(op.getView(), "tile.align");
+  const int64_t alignment = fact ? fact.getInt() : tableOf(op.getView()).empty() ? 1 : abi::scratchAlignment;
+  SmallVector<Limit> limits = {{std::max<int64_t>(1, alignment / bytes()), "the view's alignment", std::nullopt}};
   const auto strides = type.getStridesAndOffset().first;
   for (unsigned dim = 0; dim < type.getRank(); ++dim)
     if (ShapedType::isDynamic(strides[dim]) && type.getDimSize(dim) != 1) {
       const bool isKnown = dim + 1 < type.getRank() && factOf<UnitAttr>(op.getView(), "tile.strides_by_16");
       limits.push_back({isKnown ? 16 : 1, "the stride", dim});
     }
-  int64_t extent = type.getDimSize(fastest);
-  if (ShapedType::isDynamic(extent))
-    extent = fastest + 1 == type.getRank() && factOf<UnitAttr>(op.getView(), "tile.extent_by_16") ? 16 : 1;
-  limits.push_back({extent, "the extent", fastest});
+  const bool isStatic = !type.isDynamicDim(fastest);
+  const bool isBy16 = fastest + 1 == type.getRank() && factOf<UnitAttr>(op.getView(), "tile.extent_by_16");
+  limits.push_back({isStatic ? type.getDimSize(fastest) : isBy16 ? 16 : 1, "the extent", fastest, isStatic});
   const Value begin = op.getSubscripts()[fastest];
+  APInt offset;
   if (isa<RankedTensorType>(begin.getType()))
     limits.push_back({1, "the rows, which lie anywhere,", fastest});
+  else if (matchPattern(begin, m_ConstantInt(&offset)))
+    limits.push_back({offset.getSExtValue(), "the tile's offset", fastest, /*isExact=*/true});
   else
     limits.push_back({divisorOf(begin), "the tile's offset", fastest});
   return limits;
@@ -101,6 +107,29 @@ static void choose(tile::AccessOp op, unsigned warps) {
   op->setAttr("simt.vector", builder.getI64IntegerAttr(simt::vectorWidth(access, warps)));
 }
 
+/// Which of the limits keep vectors of `wanted` elements from being aligned and whole: what is known to be no multiple,
+/// and what may be one.
+static std::string whyNoMultiples(ArrayRef<Limit> limits, int64_t wanted) {
+  std::string known, unknown;
+  int64_t count = 0;
+  for (const Limit &limit : limits) {
+    if (limit.divisor % wanted == 0)
+      continue;
+    const std::string name = limit.what + (limit.dim ? " of dimension " + std::to_string(*limit.dim) : std::string());
+    if (limit.isExact)
+      known += (known.empty() ? "" : ", and ") + name + " is " + std::to_string(limit.divisor) + ", no multiple of " +
+               std::to_string(wanted);
+    else
+      unknown += (count++ ? " and " : "") + name;
+  }
+  if (count)
+    unknown += std::string(" would have to be known as ") + (count > 1 ? "multiples" : "a multiple") + " of " +
+               std::to_string(wanted);
+  if (known.empty() && unknown.empty())
+    return "there is no more for each thread";
+  return known + (known.empty() || unknown.empty() ? "" : ", and ") + unknown;
+}
+
 std::string whyNarrow(tile::AccessOp op) {
   const GlobalAccess global{op};
   SmallVector<int64_t> strides;
@@ -113,13 +142,12 @@ std::string whyNarrow(tile::AccessOp op) {
   const unsigned fastest = simt::orderOf(access).front();
   if (strides[fastest] != 1)
     return "elements do not lie together";
-  std::string reasons;
-  for (const Limit &limit : global.limits(fastest))
-    if (limit.divisor % (16 / global.bytes()) != 0)
-      reasons += (reasons.empty() ? "" : " and ") + std::string(limit.what) +
-                 (limit.dim ? " of dimension " + std::to_string(*limit.dim) : "");
-  return reasons.empty() ? "there is no more for each thread"
-                         : reasons + " would have to be known as multiples of " + std::to_string(16 / global.bytes());
+  SmallVector<Limit> limits = global.limits(fastest);
+  for (const auto [dim, size, stride] : llvm::enumerate(access.sizes, strides))
+    if (dim != fastest && size > 1 && stride != simt::unknownStride)
+      limits.push_back({stride, "the stride", static_cast<unsigned>(dim), /*isExact=*/true});
+  limits.push_back({access.sizes[fastest], "the tile's extent", fastest, /*isExact=*/true});
+  return whyNoMultiples(limits, 16 / global.bytes());
 }
 
 namespace {

@@ -33,17 +33,31 @@ struct Linker {
 };
 } // namespace
 
-/// The names that the library may have.
-static std::vector<std::string> candidates() {
-  if (const char *const asked = std::getenv("KILN_NVJITLINK"))
-    return *asked ? std::vector<std::string>{asked} : std::vector<std::string>();
+namespace {
+/// The names that the library may have; when there is none, the variable that says so.
+struct Candidates {
   std::vector<std::string> names;
-  const char *const toolkit = std::getenv("CUDA_PATH");
-  for (const std::string &folder : {std::string(), toolkit ? std::string(toolkit) + "/lib64/" : std::string(),
-                                    std::string("/usr/local/cuda/lib64/")})
+  const char *ruledOutBy = nullptr;
+};
+} // namespace
+
+static Candidates candidates() {
+  if (const char *const asked = std::getenv("KILN_NVJITLINK")) {
+    if (*asked)
+      return {{asked}};
+    return {{}, "KILN_NVJITLINK"};
+  }
+  std::vector<std::string> folders = {"", "/usr/local/cuda/lib64/"};
+  if (const char *const toolkit = std::getenv("CUDA_PATH")) {
+    if (!*toolkit)
+      return {{}, "CUDA_PATH"};
+    folders.insert(folders.begin() + 1, std::string(toolkit) + "/lib64/");
+  }
+  Candidates found;
+  for (const std::string &folder : folders)
     for (const char *const name : {"libnvJitLink.so.13", "libnvJitLink.so.12"})
-      names.push_back(folder + name);
-  return names;
+      found.names.push_back(folder + name);
+  return found;
 }
 
 /// Whether the library has all calls.
@@ -63,7 +77,7 @@ static bool lookUp(void *library, Linker &linker) {
 static const Linker *openLinker() {
   static const Linker *const found = []() -> const Linker * {
     static Linker linker;
-    for (const std::string &name : candidates())
+    for (const std::string &name : candidates().names)
       if (void *const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL); library && lookUp(library, linker))
         return &linker;
     return nullptr;
@@ -74,9 +88,10 @@ static const Linker *openLinker() {
 static const Linker &theLinker() {
   if (const Linker *const linker = openLinker())
     return *linker;
-  const std::vector<std::string> names = candidates();
+  const Candidates sought = candidates();
   throw Error("expected NVIDIA's nvJitLink, which makes cubins, but found none; looked for " +
-                  (names.empty() ? "nothing, since KILN_NVJITLINK is empty" : llvm::join(names, ", ")),
+                  (sought.ruledOutBy ? std::string("nothing, since ") + sought.ruledOutBy + " is empty"
+                                     : llvm::join(sought.names, ", ")),
               Fault::device);
 }
 

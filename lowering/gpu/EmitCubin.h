@@ -10,7 +10,8 @@
 namespace kiln::lowering::gpu {
 
 /// Whether there is an nvJitLink: the library that KILN_NVJITLINK names (empty: none), else `libnvJitLink.so.13` or
-/// `.so.12`, where the system looks for libraries, below CUDA_PATH or in `/usr/local/cuda`. Opened once, never closed.
+/// `.so.12`, where the system looks for libraries, below CUDA_PATH (empty: nowhere at all) or in `/usr/local/cuda`.
+/// Opened once, never closed.
 bool hasCubinLinker();
 /// Its version, on which cubins depend: "nvJitLink 13.0". Throws Error (device), with the places looked at, when there
 /// is none.

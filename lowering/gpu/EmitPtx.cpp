@@ -16,6 +16,7 @@
 #include "llvm/IR/Instructions.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/Transforms/Utils/Local.h"
 
 namespace kiln::lowering::gpu {
 
@@ -107,6 +108,55 @@ static void keepChosenZeros(llvm::Module &module) {
     }
 }
 
+/// Element `index` of a vector that inserts fill, or an instruction that takes it out.
+static llvm::Value *elementOf(llvm::IRBuilder<> &builder, llvm::Value *vector, unsigned index) {
+  for (llvm::Value *each = vector; auto *insert = llvm::dyn_cast<llvm::InsertElementInst>(each);
+       each = insert->getOperand(0)) {
+    const auto *at = llvm::dyn_cast<llvm::ConstantInt>(insert->getOperand(2));
+    if (!at)
+      break;
+    if (at->getZExtValue() == index)
+      return insert->getOperand(1);
+  }
+  return builder.CreateExtractElement(vector, index);
+}
+
+/// Whether code generation sees into what uses the value, and might find that a part of it is enough.
+static bool isComputedWith(const llvm::Value &value) {
+  return llvm::any_of(value.users(), [](const llvm::User *user) { return !llvm::isa<llvm::CallInst>(user); });
+}
+
+/// Code generation leaves elements of a vector open that it thinks nobody needs, and the instruction that puts the
+/// number together then reads a register which nobody wrote. So numbers that are computed with are put together from
+/// their parts by arithmetic, whose parts are all there:
+///
+///     bitcast (<2 x i32> of %low and %high) to i64   →   or disjoint (zext %low), (shl (zext %high), 32)
+static void packByArithmetic(llvm::Module &module) {
+  llvm::SmallVector<llvm::BitCastInst *> casts;
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (auto *cast = llvm::dyn_cast<llvm::BitCastInst>(&instruction);
+          cast && cast->getType()->isIntegerTy() && llvm::isa<llvm::InsertElementInst>(cast->getOperand(0)) &&
+          isComputedWith(*cast))
+        casts.push_back(cast);
+  for (llvm::BitCastInst *cast : casts) {
+    llvm::Value *const vector = cast->getOperand(0);
+    auto *const type = llvm::cast<llvm::FixedVectorType>(vector->getType());
+    const unsigned bits = type->getScalarSizeInBits();
+    llvm::IRBuilder<> builder(cast);
+    llvm::Value *whole = nullptr;
+    for (unsigned i = 0; i < type->getNumElements(); ++i) {
+      llvm::Value *part = builder.CreateBitCast(elementOf(builder, vector, i), builder.getIntNTy(bits));
+      part = builder.CreateZExt(part, cast->getType());
+      if (i > 0)
+        part = builder.CreateShl(part, uint64_t{i} * bits);
+      whole = whole ? builder.CreateOr(whole, part, "", /*IsDisjoint=*/true) : part;
+    }
+    cast->replaceAllUsesWith(whole);
+    llvm::RecursivelyDeleteTriviallyDeadInstructions(cast);
+  }
+}
+
 std::vector<char> emitPtx(llvm::Module &module, const GpuTarget &target, const StageSink &sink) {
   const LlvmErrors errors(module.getContext());
   std::unique_ptr<llvm::TargetMachine> machine =
@@ -115,6 +165,7 @@ std::vector<char> emitPtx(llvm::Module &module, const GpuTarget &target, const S
   module.setDataLayout(machine->createDataLayout());
   runPasses(module, *machine, optimisation);
   buildVectorsWhole(module);
+  packByArithmetic(module);
   keepChosenZeros(module);
   sinkValues(module);
   if (sink)

@@ -5,10 +5,12 @@
 
 #include "lowering/gpu/GpuBackend.h"
 
+#include "lowering/Passes.h"
 #include "lowering/gpu/EmitCubin.h"
 #include "lowering/gpu/EmitPtx.h"
 #include "lowering/gpu/Explain.h"
 #include "lowering/gpu/Passes.h"
+#include "lowering/gpu/Threads.h"
 
 #include "dialect/dsl/Types.h"
 #include "dialect/simt/SimtDialect.h"
@@ -57,8 +59,9 @@ public:
   const std::string &name() const override { return ownName; }
   const std::string &key() const override { return ownKey; }
   FactKinds facts() const override {
-    return {.innerStrides = 1, .alignment = true, .stridesBy16 = true, .extentBy16 = true, .fits32 = false};
+    return {.innerStrides = 1, .alignment = true, .stridesBy16 = true, .extentBy16 = true, .warps = true};
   }
+  KernelLimits limits() const override { return {.elements = mostElements, .lowered = false}; }
   bool tellsLines() const override { return true; }
   bool hasNarrowArithmetic() const override { return true; }
   llvm::ArrayRef<Stage> stages() const override { return llvm::ArrayRef(gpuStages).drop_back(cubin ? 0 : 1); }
@@ -99,6 +102,7 @@ std::vector<char> GpuBackend::emit(llvm::Module &module, const StageSink &sink) 
 }
 
 void GpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const {
+  pm.addPass(createPlaceConstants());
   pm.addNestedPass<FuncOp>(createCoalesceAccesses());
   pm.addNestedPass<FuncOp>(createSelectInstructions());
   pm.addNestedPass<FuncOp>(createPropagateLayouts());

@@ -15,6 +15,7 @@
 #include "dialect/tile/TileDialect.h"
 #include "lowering/Abi.h"
 #include "lowering/Slots.h"
+#include "lowering/analysis/TileUses.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -53,6 +54,16 @@ public:
   }
 
   ArrayRef<Type> signature() const { return parameterTypes; }
+
+  /// The address of a constant of the module, as an index.
+  Value table(StringRef name) {
+    const auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), 1);
+    Value &address = tables[name];
+    if (!address)
+      address = toIndex(LLVM::PtrToIntOp::create(builder, loc, builder.getI64Type(),
+                                                 LLVM::AddressOfOp::create(builder, loc, pointer, name)));
+    return address;
+  }
 
   const ViewValues &view(int number) {
     ViewValues &view = views[number];
@@ -121,6 +132,7 @@ private:
   SmallVector<Type> parameterTypes;
   SmallVector<Value> parameters;
   DenseMap<int, ViewValues> views;
+  llvm::StringMap<Value> tables;
   Value grid[3], ids[3];
 };
 
@@ -139,7 +151,8 @@ static void lowerReads(func::FuncOp func, Arguments &arguments) {
     } else if (auto dim = dyn_cast<tile::DimOp>(op)) {
       values = {arguments.toWord(arguments.view(numberOf(dim.getView())).extents[dim.getAxis()])};
     } else if (auto pointer = dyn_cast<memref::ExtractAlignedPointerAsIndexOp>(op)) {
-      values = {arguments.view(numberOf(pointer.getSource())).address};
+      const StringRef table = tableOf(pointer.getSource());
+      values = {table.empty() ? arguments.view(numberOf(pointer.getSource())).address : arguments.table(table)};
     } else if (auto metadata = dyn_cast<memref::ExtractStridedMetadataOp>(op)) {
       const ViewValues &view = arguments.view(numberOf(metadata.getSource()));
       values = {Value(), Value()}; // nobody reads the base and the offset, which is 0
@@ -155,6 +168,18 @@ static void lowerReads(func::FuncOp func, Arguments &arguments) {
   });
   for (Operation *op : lowered)
     op->erase();
+  func.walk([](memref::ViewOp view) { view.erase(); });
+  func.walk([](memref::GetGlobalOp table) { table.erase(); });
+}
+
+/// A constant of the module in the GPU's global memory.
+static void lowerTable(memref::GlobalOp table) {
+  OpBuilder builder(table);
+  const auto bytes = cast<DenseElementsAttr>(*table.getInitialValue());
+  const auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes.getNumElements());
+  LLVM::GlobalOp::create(builder, table.getLoc(), type, /*isConstant=*/true, LLVM::Linkage::Internal, table.getName(),
+                         bytes, *table.getAlignment(), /*addrSpace=*/1);
+  table.erase();
 }
 
 namespace {
@@ -165,6 +190,7 @@ struct LowerKernelArguments : impl::LowerKernelArgumentsBase<LowerKernelArgument
     for (func::FuncOp func : llvm::to_vector(getOperation().getOps<func::FuncOp>()))
       if (func->hasAttr("tile.kernel"))
         lower(func);
+    llvm::for_each(llvm::to_vector(getOperation().getOps<memref::GlobalOp>()), lowerTable);
   }
 
   /// Comments of the PTX that say what lies where in shared memory, for who reads or checks it.

@@ -284,10 +284,6 @@ static void sink(simt::ConvertOp convert) {
     convert->moveBefore(first);
 }
 
-/// Values of a tile that a thread may hold. An instruction is spelled for each; most threads have 255 registers, and
-/// what is beyond goes to memory.
-static constexpr int64_t mostValues = 1024;
-
 /// Refuses tiles of which a thread would hold too much.
 static LogicalResult checkSizes(func::FuncOp func) {
   const WalkResult walk = func.walk([&](Operation *op) {

@@ -9,6 +9,12 @@ namespace kiln::lowering::gpu {
 /// Warps of a kernel that does not say, in its attribute `tile.warps`, how many it wants.
 inline constexpr int64_t usualWarps = 4, mostWarps = 32;
 
+/// Values of a tile that a thread may hold. An instruction is spelled for each; most threads have 255 registers, and
+/// what is beyond goes to memory.
+inline constexpr int64_t mostValues = 1024;
+/// What the threads of the largest program may hold of a tile.
+inline constexpr int64_t mostElements = mostValues * mostWarps * 32;
+
 /// Shared memory of a program beyond this has no size in PTX and is asked for at the launch (CUDA C++ Programming
 /// Guide, "Shared Memory").
 inline constexpr int64_t mostStaticShared = 48 << 10;

@@ -2,8 +2,8 @@
 //
 // A module may come from a file that somebody wrote or edited, and a kernel from a host loop that unrolled a million
 // times. What is wrong is told here, at its line, so that the passes that follow can rely on what they get: a function
-// of views and scalars in structured control flow, whose values are tiles and scalars. Parts of a kernel may be lowered
-// already. The module is not changed.
+// of views and scalars in structured control flow, whose values are tiles and scalars. For a CPU, parts of a kernel may
+// be lowered already. The module is not changed.
 //
 //     func.func @f(%n: index) attributes {tile.kernel} { … math.sin … }
 //     // error: expected an operation of the tile language, but got 'math.sin'
@@ -85,8 +85,21 @@ static LogicalResult verifyMemory(Operation *op) {
 }
 
 static bool isKnown(Operation *op) {
-  return op->getDialect() && (isa<tile::TileDialect>(op->getDialect()) || isArithmetic(op) || isLowered(op) ||
+  return op->getDialect() && (isa<tile::TileDialect>(op->getDialect()) || isArithmetic(op) ||
                               isa<scf::ForOp, scf::IfOp, scf::YieldOp, func::ReturnOp>(op));
+}
+
+/// A constant tile lists its elements, or has one for all of them.
+static LogicalResult verifyConstant(Operation *op) {
+  auto constant = dyn_cast<arith::ConstantOp>(op);
+  if (!constant || !isa<ShapedType>(constant.getType()) || isa<DenseElementsAttr>(constant.getValue()))
+    return success();
+  return emitUserError(op) << "expected a constant tile as 'dense<…>', but got " << constant.getValue();
+}
+
+/// What may stand beside kernels: texts and tables.
+static bool isData(Operation *op) {
+  return isa_and_nonnull<LLVM::LLVMDialect>(op->getDialect()) || isa<memref::GlobalOp>(op);
 }
 
 namespace {
@@ -101,7 +114,7 @@ struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
         hasKernel = true;
         if (failed(verifyInterface(func)) || failed(verifyBody(func)))
           return signalPassFailure();
-      } else if (!isa_and_nonnull<LLVM::LLVMDialect>(op.getDialect())) {
+      } else if (!lowered || !isData(&op)) {
         emitUserError(&op) << "expected kernels only: functions with the attribute 'tile.kernel'";
         return signalPassFailure();
       }
@@ -129,12 +142,12 @@ struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
   LogicalResult verifyBody(func::FuncOp func) const {
     int64_t count = 0;
     const WalkResult walk = func.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) -> WalkResult {
-      if (!isKnown(op))
+      if (!isKnown(op) && !(lowered && isLowered(op)))
         return emitUserError(op) << "expected an operation of the tile language, but got '" << op->getName() << "'";
       if (++count > operations)
         return emitUserError(op) << "kernel '" << func.getName() << "' has more than " << operations.getValue().value
                                  << " operations: use range() in place of host loops, which unroll";
-      if (failed(verifyMemory(op)) || failed(verifyDepth(op)))
+      if (failed(verifyConstant(op)) || failed(verifyMemory(op)) || failed(verifyDepth(op)))
         return failure();
       for (Region &region : op->getRegions())
         if (failed(verifyRegion(op, region)))

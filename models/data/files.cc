@@ -2,7 +2,7 @@
 
 #include "models/data/files.h"
 #include "dialect/dsl/Types.h"
-#include "models/data/input_file.h"
+#include "runtime/InputFile.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -32,13 +32,24 @@ int writeAll(int file, const char *data, int64_t size) {
 }
 
 void writeSynced(const std::string &path, const std::vector<Bytes> &parts) {
+  writeSynced(path, std::ssize(parts), [&](int64_t i) { return parts[i]; });
+}
+
+void writeSynced(const std::string &path, int64_t count, const std::function<Bytes(int64_t)> &part) {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0)
     fail("create", path, errno);
   int error = 0;
-  for (const Bytes &part : parts)
-    if (!error)
-      error = writeAll(file, static_cast<const char *>(part.data), part.size);
+  try {
+    for (int64_t i = 0; i < count && !error; ++i) {
+      const Bytes bytes = part(i);
+      error = writeAll(file, static_cast<const char *>(bytes.data), bytes.size);
+    }
+  } catch (...) {
+    close(file);
+    unlink(path.c_str());
+    throw;
+  }
   if (!error && fsync(file) != 0)
     error = errno;
   if (close(file) != 0 && !error)

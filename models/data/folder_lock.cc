@@ -83,13 +83,19 @@ void FolderLock::makeFolder() {
   for (fs::path p = fs::absolute(folder).lexically_normal(); !fs::exists(p, failure); p = p.parent_path())
     if (p.has_filename())
       missing.push_back(p);
-  for (; !missing.empty(); missing.pop_back())
-    if (::mkdir(missing.back().c_str(), 0777) == 0)
+  for (; !missing.empty(); missing.pop_back()) {
+    if (::mkdir(missing.back().c_str(), 0777) == 0) {
       made.push_back(missing.back());
-    else if (fs::is_symlink(missing.back()))
+      continue;
+    }
+    const int error = errno;
+    if (error == EEXIST && fs::is_symlink(missing.back()))
       throw Error(fmt::format("expected '{}' to be a folder, but it is a link that leads nowhere", missing.back()));
-    else if (errno != EEXIST && errno != ENOENT) // another has made it, or removed its parent
+    if (error != EEXIST && error != ENOENT) { // another has made it, or removed its parent
+      errno = error;
       fail("make folder", missing.back());
+    }
+  }
 }
 
 /// False when the folder or the file went away meanwhile.

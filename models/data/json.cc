@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
+#include <set>
 
 namespace kiln {
 
@@ -27,15 +28,22 @@ static std::string shown(const Json &value) {
 static Json parse(const std::string &path, const std::string &text) {
   if (text.size() > static_cast<size_t>(mostJsonBytes))
     throw Error(fmt::format("expected at most {} bytes of JSON in '{}', but got {}", mostJsonBytes, path, text.size()));
-  const auto bounded = [&](int around, Json::parse_event_t event, const Json &) { // `around`: levels around the value
+  std::vector<std::set<std::string>> names; // of the fields seen so far in the objects around
+  const auto checked = [&](int around, Json::parse_event_t event, const Json &value) { // `around`: levels around it
     const bool begins = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
     if (begins && around >= mostJsonLevels)
       throw Error(
           fmt::format("expected JSON in '{}' to be nested at most {} deep, but it is deeper", path, mostJsonLevels));
+    if (event == Json::parse_event_t::object_start)
+      names.emplace_back();
+    if (event == Json::parse_event_t::object_end)
+      names.pop_back();
+    if (event == Json::parse_event_t::key && !names.back().insert(value.get<std::string>()).second)
+      throw Error(fmt::format("expected every field once in '{}', but got {} twice in one object", path, shown(value)));
     return true;
   };
   try {
-    return Json::parse(text, bounded);
+    return Json::parse(text, checked);
   } catch (const Json::parse_error &error) { // `byte` counts from 1, and lies behind the end where the text breaks off
     const std::string got = error.byte > text.size() ? "it breaks off" : "what stands there is none";
     throw Error(fmt::format("expected a JSON object in '{}', but after {} bytes {}", path,

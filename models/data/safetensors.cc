@@ -22,14 +22,16 @@ static int64_t count(const Shape &extents) {
   return n;
 }
 
+int64_t HostTensor::bytes() const { return count(extents) * bytesOf(type); }
+
 static std::string checksumKey(const std::string &name) { return "kiln.xxh3." + name; }
 
 std::map<std::string, std::string> checksumsOf(const std::vector<HostTensor> &tensors) {
   std::map<std::string, std::string> checksums;
-  for (const HostTensor &t : tensors) {
-    const size_t bytes = count(t.extents) * bytesOf(t.type);
-    checksums.emplace(checksumKey(t.name), checksum({static_cast<const char *>(t.data), bytes}));
-  }
+  std::vector<char> place;
+  for (const HostTensor &t : tensors)
+    checksums.emplace(checksumKey(t.name),
+                      checksum({static_cast<const char *>(t.read(place)), static_cast<size_t>(t.bytes())}));
   return checksums;
 }
 
@@ -38,20 +40,23 @@ void writeSafetensors(const std::string &path, const std::vector<HostTensor> &te
   Json header = Json::object();
   if (!metadata.empty())
     header["__metadata__"] = metadata;
-  std::vector<Bytes> parts(2);
   int64_t at = 0;
   for (const HostTensor &t : tensors) {
-    const int64_t bytes = count(t.extents) * bytesOf(t.type);
+    const int64_t bytes = t.bytes();
     header[t.name] = {{"dtype", infoOf(t.type).safetensors}, {"shape", t.extents}, {"data_offsets", {at, at + bytes}}};
-    parts.push_back({t.data, bytes});
     at += bytes;
   }
   std::string text = kiln::textOf(header);
   text.resize((text.size() + 7) / 8 * 8, ' '); // the data begins at a multiple of eight
   const uint64_t length = text.size();
-  parts[0] = {&length, 8};
-  parts[1] = {text.data(), static_cast<int64_t>(length)};
-  writeSynced(path, parts);
+  std::vector<char> place;
+  writeSynced(path, 2 + std::ssize(tensors), [&](int64_t i) -> Bytes {
+    if (i == 0)
+      return {&length, 8};
+    if (i == 1)
+      return {text.data(), static_cast<int64_t>(length)};
+    return {tensors[i - 2].read(place), tensors[i - 2].bytes()};
+  });
 }
 
 Safetensors::Safetensors(const std::string &path) : path(path), file(std::make_shared<const InputFile>(path)) {

@@ -4,25 +4,35 @@
 #pragma once
 
 #include "dialect/dsl/Types.h"
-#include "models/data/input_file.h"
+#include "runtime/InputFile.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 
 namespace kiln {
 
-/// A tensor in host memory to be written.
+/// A tensor to be written, in host memory or wherever it can be read from, one at a time.
 struct HostTensor {
+  /// Its bytes, which may be put into `place`; what that held before does not count.
+  using Read = std::function<const void *(std::vector<char> &place)>;
+  HostTensor(std::string name, Type type, Shape extents, const void *data)
+      : HostTensor(std::move(name), type, std::move(extents), [data](std::vector<char> &) { return data; }) {}
+  HostTensor(std::string name, Type type, Shape extents, Read read)
+      : name(std::move(name)), type(type), extents(std::move(extents)), read(std::move(read)) {}
+
+  int64_t bytes() const;
+
   std::string name;
   Type type;
   Shape extents;
-  const void *data;
+  Read read;
 };
 
 /// Metadata with a checksum for each of `tensors`. Safetensors compares what it reads with those that a file has.
 std::map<std::string, std::string> checksumsOf(const std::vector<HostTensor> &tensors);
 
-/// Writes and syncs `path`, in the order given.
+/// Writes and syncs `path`, in the order given. No two tensors that are read are in memory at once.
 void writeSafetensors(const std::string &path, const std::vector<HostTensor> &tensors,
                       const std::map<std::string, std::string> &metadata = {});
 

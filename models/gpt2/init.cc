@@ -15,8 +15,7 @@ namespace fs = std::filesystem;
 
 /// Whether `path` is within `folder`.
 static bool isWithin(const std::string &path, const std::string &folder) {
-  std::error_code none;
-  const fs::path inner = fs::weakly_canonical(path, none), outer = fs::weakly_canonical(folder, none);
+  const fs::path inner = fs::weakly_canonical(path), outer = fs::weakly_canonical(folder);
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
@@ -45,8 +44,10 @@ static Gpt2Config sizesOf(const TrainOptions &options, const std::optional<Pretr
 Beginning::Beginning(const TrainOptions &options)
     : options(options), source(sourceOf(options)), sizes(sizesOf(options, source)) {
   verifyBytes(sizes);
-  if (source)
+  if (source) {
+    verifyWhole(*source);
     verifyNoTokenizer(*source);
+  }
 }
 
 TrainSettings Beginning::settings() const {

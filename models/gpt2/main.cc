@@ -7,13 +7,14 @@
 #include "models/gpt2/sampler.h"
 #include "models/gpt2/train.h"
 #include "runtime/Streams.h"
+#include "runtime/Version.h"
 
 using namespace kiln;
 
 int main(int argc, char **argv) {
   openStandardStreams();
   try {
-    const std::optional<Command> command = parseCommand(argc, argv);
+    const std::optional<Command> command = parseCommand(argc, argv, versionText("gpt2"));
     if (!command)
       return 0;
     if (const auto *options = std::get_if<TrainOptions>(&*command))

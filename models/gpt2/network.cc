@@ -42,27 +42,20 @@ Network::Network(const Gpt2Config &config)
   list.place();
 }
 
-std::vector<Shape> Network::inputs(int64_t sequences) const {
-  const int64_t rows = targets(sequences), distinct = std::min(sizes.vocab, rows);
-  return {{rows}, {rows}, {distinct}, {distinct + 1}, {rows}};
+std::vector<Input> Network::inputs(const BatchShape &shape) const {
+  const int64_t rows = targets(shape), distinct = std::min(sizes.vocab, rows);
+  return {{"tokens", i32, {rows}},
+          {"targets", i32, {rows}},
+          {"token index", i32, {distinct}},
+          {"token starts", i32, {distinct + 1}},
+          {"token positions", i32, {rows}}};
 }
 
-HostBatch Network::derived(const HostBatch &batch) const {
-  HostEmbeddingIndex index = indexOf(batch.at(0), sizes.vocab);
-  return {std::move(index.tokens), std::move(index.starts), std::move(index.positions)};
-}
-
-namespace {
-/// The inputs by name.
-struct Named {
-  TensorRef tokens, targets; // (N) i32
-  EmbeddingIndex index;      // over `tokens`
-  int64_t batch;             // sequences
-};
-} // namespace
-
-static Named named(const std::vector<TensorRef> &inputs, const Gpt2Config &c) {
-  return {inputs.at(0), inputs.at(1), {inputs.at(2), inputs.at(3), inputs.at(4)}, inputs.at(0).count() / c.context};
+void Network::derive(HostBatch &batch) const {
+  const HostEmbeddingIndex index = indexOf(batch.at("tokens").numbers<int32_t>(), sizes.vocab);
+  batch["token index"] = index.tokens;
+  batch["token starts"] = index.starts;
+  batch["token positions"] = index.positions;
 }
 
 /// Logits (rows, vocab), taken from the arena: columns of a matrix whose rows begin at multiples of 64 elements, so
@@ -71,12 +64,12 @@ static TensorRef takeLogits(Build &b, int64_t rows, int64_t vocab) {
   return b.take("logits", {rows, ceildiv(vocab, 64) * 64});
 }
 
-void Network::gradient(Build &b, const MicroBatch &micro, float scale) const {
-  const auto [tokens, targets, index, batch] = named(micro.inputs, sizes);
-  const int64_t rows = batch * sizes.context;
+void Network::gradient(Build &b, const MicroBatch &micro) const {
+  const int64_t batch = micro.shape.sequences, rows = batch * sizes.context;
+  const EmbeddingIndex index = {micro["token index"], micro["token starts"], micro["token positions"]};
   // Forward.
   TensorRef x = b.take("embedding", {rows, sizes.width});
-  embedding.forward(b, tokens, sizes.context, x);
+  embedding.forward(b, micro["tokens"], sizes.context, x);
   std::vector<Block::Saved> saved(blocks.size());
   for (size_t l = 0; l < blocks.size(); ++l)
     x = blocks[l].forward(b, x, batch, sizes.context, saved[l]);
@@ -86,7 +79,8 @@ void Network::gradient(Build &b, const MicroBatch &micro, float scale) const {
   const TensorRef padded = takeLogits(b, rows, sizes.vocab), logits = padded.slice(1, 0, sizes.vocab);
   embedding.head(b, normed, logits);
   // The loss; the logits become their gradient.
-  b.plan += planCrossEntropy(b.target, logits, targets, micro.losses, sizes.vocab, scale, ignoredTarget, b.lossScale);
+  b.plan +=
+      planCrossEntropy(b.target, logits, micro["targets"], micro.losses, sizes.vocab, 1, ignoredTarget, b.lossWeight);
   // Backward.
   const TensorRef dx = b.take("d block output", {rows, sizes.width});
   embedding.headBackward(b, logits, normed, dx);
@@ -120,7 +114,7 @@ void Network::logits(Build &b, const TensorRef &rows, const TensorRef &logits) c
 }
 
 void Network::losses(Build &b, const MicroBatch &micro) const {
-  const TensorRef &tokens = micro.inputs.at(0), &targets = micro.inputs.at(1);
+  const TensorRef &tokens = micro["tokens"], &targets = micro["targets"];
   const TensorRef x = hidden(b, tokens);
   const TensorRef padded = takeLogits(b, tokens.count(), sizes.vocab), out = padded.slice(1, 0, sizes.vocab);
   logits(b, x, out);

@@ -19,13 +19,13 @@ public:
   Type type() const override { return sizes.type; }
 
   /// Tokens and targets (N) of N = sequences · context, and the three arrays of the tokens' index.
-  std::vector<Shape> inputs(int64_t sequences) const override;
-  int64_t targets(int64_t sequences) const override { return sequences * sizes.context; }
-  HostBatch derived(const HostBatch &batch) const override;
-  void gradient(Build &build, const MicroBatch &batch, float scale) const override;
+  std::vector<Input> inputs(const BatchShape &shape) const override;
+  int64_t targets(const BatchShape &shape) const override { return shape.sequences * sizes.context; }
+  void derive(HostBatch &batch) const override;
+  void gradient(Build &build, const MicroBatch &batch) const override;
   /// Targets of ignoredTarget are missing.
   void losses(Build &build, const MicroBatch &batch) const override;
-  double flops(int64_t sequences) const override { return flopsOfStep(sizes, sequences); }
+  double flops(const BatchShape &shape) const override { return flopsOfStep(sizes, shape.sequences); }
   std::string text() const override { return textOf(sizes); }
   nlohmann::ordered_json configJson(Type saved) const override;
 

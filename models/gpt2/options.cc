@@ -41,7 +41,7 @@ static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
   addNumber<double>(sample, "--temperature", o.temperature, "0: always the likeliest token")->capture_default_str();
   addNumber<int64_t>(sample, "--top-k", o.topK, "choose among the k likeliest (0: all)")->capture_default_str();
   addNumber<uint64_t>(sample, "--seed", o.seed, "seed of the choices")->capture_default_str();
-  addDtypeFlag(sample, o.dtype);
+  sample->add_option("--dtype", o.dtype, "type of weights and activations: fp32, bf16, fp16");
   addMachineFlags(sample, o.machine);
   return sample;
 }
@@ -49,7 +49,7 @@ static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
 static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
   CLI::App *info = app.add_subcommand("info", "parameters, memory plan and FLOPs of a step");
   addModel(info, o.model);
-  addPlanFlags(info, o.settings);
+  addMemoryFlags(info, o.settings);
   info->add_flag("--buffers", o.buffers, "list every buffer of the memory plan");
   addMachineFlags(info, o.machine);
   return info;
@@ -58,16 +58,17 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
 static CLI::App *addPlot(CLI::App &app, PlotOptions &o) {
   CLI::App *plot = app.add_subcommand("plot", "draw the loss curves of runs");
   plot->add_option("runs", o.runs, "folders of runs; the others are compared with the first")->required();
-  plot->add_option("--out,-o", o.out, "the picture (SVG)")->required();
+  plot->add_option("--out,-o", o.out, "the picture (SVG); '-' is standard output")->required();
   return plot;
 }
 
-std::optional<Command> parseCommand(int argc, const char *const *argv) {
+std::optional<Command> parseCommand(int argc, const char *const *argv, const std::string &version) {
   CLI::App app("GPT-2, trained by kernels written in Kiln's tile language", "gpt2");
   TrainOptions train;
   SampleOptions sample;
   InfoOptions info;
   PlotOptions plot;
+  app.set_version_flag("--version", version, "print which Kiln this is");
   app.option_defaults()->take_last();
   const std::vector<CLI::App *> commands = {addTrain(app, train), addSample(app, sample), addInfo(app, info),
                                             addPlot(app, plot)};
@@ -109,7 +110,7 @@ TrainSettings settingsOf(const TrainOptions &o, const std::optional<TrainSetting
   if (base)
     return applied(o, *base);
   TrainSettings named = gpt2Named(nameOf(o.model)).settings;
-  named.warmup = std::min(named.warmup, o.steps.value_or(named.steps) / 10);
+  named.warmup = std::min(named.warmup, replaced(o, named).steps / 10);
   return applied(o, named);
 }
 

@@ -41,14 +41,14 @@ struct InfoOptions {
 
 struct PlotOptions {
   std::vector<std::string> runs; // folders
-  std::string out;               // the picture
+  std::string out;               // the picture; `-`: standard output
 };
 
 using Command = std::variant<TrainOptions, SampleOptions, InfoOptions, PlotOptions>;
 
 /// Reads the command line. Throws Error for a flag, a command or a value that it does not know, with the nearest one.
-/// For --help it prints the help and returns nothing.
-std::optional<Command> parseCommand(int argc, const char *const *argv);
+/// For --help it prints the help, for --version the text given, and returns nothing.
+std::optional<Command> parseCommand(int argc, const char *const *argv, const std::string &version = "");
 
 /// The name that the options give, or nano.
 std::string nameOf(const ModelOptions &options);

@@ -1,8 +1,8 @@
 // From logs to a picture.
 
 #include "models/gpt2/plot.h"
-#include "models/data/files.h"
 #include "models/train/curves.h"
+#include "runtime/OutputFile.h"
 
 namespace kiln {
 
@@ -10,8 +10,7 @@ void plot(const PlotOptions &options) {
   std::vector<Curve> curves;
   for (const std::string &run : options.runs)
     curves.push_back(readCurve(run));
-  const std::string picture = pictureOf(curves);
-  writeSynced(options.out, {{picture.data(), std::ssize(picture)}});
+  writeOutput(options.out, pictureOf(curves));
 }
 
 } // namespace kiln

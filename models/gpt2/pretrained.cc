@@ -2,6 +2,7 @@
 
 #include "models/gpt2/pretrained.h"
 #include "models/train/checkpoint.h"
+#include "models/train/identity.h"
 
 #include <filesystem>
 #include <fmt/format.h>
@@ -52,6 +53,12 @@ Pretrained pretrainedAt(const std::string &path) {
       if (fs::exists(folder + "/" + form.name))
         reject(folder + "/" + form.name, form);
   return {weights, folder};
+}
+
+void verifyWhole(const Pretrained &model) {
+  const auto holds = [&](const char *name) { return fs::exists(*model.folder + "/" + name); };
+  if (model.folder && holds("training.json") && holds("optimizer.safetensors"))
+    verifyParts(*model.folder);
 }
 
 void verifyNoTokenizer(const Pretrained &model) {

@@ -17,6 +17,9 @@ struct Pretrained {
 /// that is not read (in shards, or pickled), with what makes one that is.
 Pretrained pretrainedAt(const std::string &path);
 
+/// Throws Error where the folder is a checkpoint, with all its files, and one of them is not as it was written.
+void verifyWhole(const Pretrained &model);
+
 /// Throws Error when a tokenizer lies beside the model: its tokens are no bytes then, whatever their number.
 void verifyNoTokenizer(const Pretrained &model);
 

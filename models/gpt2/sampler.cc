@@ -74,6 +74,7 @@ static void verifyFinite(const HostModel &model, const ParameterList &list, cons
 static HostModel readModel(const Pretrained &source, Type type) {
   HostModel model = {readConfig(*source.folder), {}};
   model.config.type = type;
+  verifyWhole(source);
   verifyBytes(model.config);
   const Network network(model.config);
   model.weights = readWeights(source.weights, network.parameters(), model.config.type);

@@ -31,7 +31,7 @@ static Start resume(const TrainOptions &options, const RunFolder &folder) {
   if (now.type != before.type)
     r.notes.push_back(
         fmt::format("its steps were in {}, and {} are those that follow", dtypeOf(before.type), dtypeOf(now.type)));
-  if (now.type != before.type || options.lossScale)
+  if (now.type != before.type || options.has("loss-scale"))
     r.state.lossScale = firstLossScale(now.type, now);
   return r;
 }

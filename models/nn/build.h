@@ -14,9 +14,9 @@ struct Build {
   Arena &arena;
   const ParameterList &list;
   ParameterBuffers buffers;
-  Type type;                               // of activations
-  bool accumulate = false;                 // parameter gradients are added to what their buffer holds
-  std::optional<TensorRef> lossScale = {}; // (1) f32, what the loss is multiplied by before its gradient is taken
+  Type type;                 // of activations
+  bool accumulate = false;   // parameter gradients are added to what their buffer holds
+  TensorRef lossWeight = {}; // (1) f32, what the losses' sum is multiplied by before its gradient is taken
   Plan plan = {};
 
   TensorRef value(int parameter) const { return buffers.value(list[parameter]); }

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
@@ -21,37 +22,53 @@ namespace fs = std::filesystem;
 
 static constexpr const char *masterPrefix = "master.";
 
-/// The tensors of a flat buffer, named with `prefix`.
-static void append(std::vector<HostTensor> &tensors, const ParameterList &list, const char *prefix, Type type,
-                   const void *flat) {
-  for (const Parameter &p : list.all())
-    tensors.push_back({prefix + p.name, type, p.shape, static_cast<const char *>(flat) + p.offset * bytesOf(type)});
+BufferSource sourceOf(const HostBuffers &buffers) {
+  return {buffers.type, [&buffers](FlatBuffer which, int64_t first, int64_t count, void *to) {
+            const int64_t size = which == FlatBuffer::values ? bytesOf(buffers.type) : bytesOf(f32);
+            const void *const from = which == FlatBuffer::values  ? static_cast<const void *>(buffers.values.data())
+                                     : which == FlatBuffer::first ? static_cast<const void *>(buffers.first.data())
+                                                                  : static_cast<const void *>(buffers.second.data());
+            std::memcpy(to, static_cast<const char *>(from) + first * size, count * size);
+          }};
 }
 
-/// The weights as another type.
-static std::vector<char> converted(const HostBuffers &buffers, const ParameterList &list, Type type) {
-  std::vector<char> values(list.count() * bytesOf(type));
+/// Elements that are converted at a time.
+static constexpr int64_t chunk = int64_t{1} << 16;
+
+/// The tensors of a flat buffer of `type`, named with `prefix` and saved as `saved`.
+static void append(std::vector<HostTensor> &tensors, const ParameterList &list, const char *prefix,
+                   const BufferSource &source, FlatBuffer which, Type type, Type saved) {
   for (const Parameter &p : list.all())
-    fromDoubles(toDoubles(buffers.values.data() + p.offset * bytesOf(buffers.type), buffers.type, p.count()), type,
-                values.data() + p.offset * bytesOf(type));
-  return values;
+    tensors.emplace_back(prefix + p.name, saved, p.shape, [=, &source, &p](std::vector<char> &place) -> const void * {
+      place.resize(p.count() * bytesOf(saved));
+      if (saved == type) {
+        source.read(which, p.offset, p.count(), place.data());
+        return place.data();
+      }
+      std::vector<char> part(std::min(chunk, p.count()) * bytesOf(type));
+      for (int64_t i = 0; i < p.count(); i += chunk) {
+        const int64_t size = std::min(chunk, p.count() - i);
+        source.read(which, p.offset + i, size, part.data());
+        fromDoubles(toDoubles(part.data(), type, size), saved, place.data() + i * bytesOf(saved));
+      }
+      return place.data();
+    });
 }
 
 static void writeText(const std::string &path, const std::string &text) {
   writeSynced(path, {{text.data(), static_cast<int64_t>(text.size())}});
 }
 
-static void writeAll(const std::string &folder, const RunState &state, const Model &model, const HostBuffers &buffers) {
+static void writeAll(const std::string &folder, const RunState &state, const Model &model,
+                     const BufferSource &buffers) {
   const ParameterList &list = model.parameters();
   const Type saved = state.settings.saveType;
-  const bool isOwn = saved == buffers.type;
-  const std::vector<char> values = isOwn ? std::vector<char>() : converted(buffers, list, saved);
   std::vector<HostTensor> weights, moments;
-  append(weights, list, "", saved, isOwn ? buffers.values.data() : values.data());
-  if (!isOwn && saved != f32)
-    append(moments, list, masterPrefix, buffers.type, buffers.values.data());
-  append(moments, list, "exp_avg.", f32, buffers.first.data());
-  append(moments, list, "exp_avg_sq.", f32, buffers.second.data());
+  append(weights, list, "", buffers, FlatBuffer::values, buffers.type, saved);
+  if (saved != buffers.type && saved != f32)
+    append(moments, list, masterPrefix, buffers, FlatBuffer::values, buffers.type, buffers.type);
+  append(moments, list, "exp_avg.", buffers, FlatBuffer::first, f32, f32);
+  append(moments, list, "exp_avg_sq.", buffers, FlatBuffer::second, f32, f32);
   IdentifiedParts parts;
   parts.config = textOf(model.configJson(saved), 2) + "\n";
   parts.training = textOf(stateJson(state), 2) + "\n";
@@ -188,7 +205,7 @@ void linkNewest(const std::string &folder) {
 }
 
 std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunState &state, const Model &model,
-                           const HostBuffers &buffers) {
+                           const BufferSource &buffers) {
   const std::string path = checkpointPath(folder, state.step);
   const std::string aside = fmt::format("{}/.{}{:08}.partial", folder, stem, state.step);
   std::error_code ignored;
@@ -219,6 +236,8 @@ HostBuffers readBuffers(const std::string &checkpoint, const Model &model, Type 
   const Safetensors weights(checkpoint + "/model.safetensors"), moments(checkpoint + "/optimizer.safetensors");
   verifyNames(checkpoint + "/model.safetensors", weights.names(), list, "");
   const bool hasMasters = moments.has(masterPrefix + list.all().front().name);
+  if (hasMasters) // the weights are not read then
+    weights.verify();
   readTensors(hasMasters ? moments : weights, list, hasMasters ? masterPrefix : "", type, buffers.values.data());
   readTensors(moments, list, "exp_avg.", f32, buffers.first.data());
   readTensors(moments, list, "exp_avg_sq.", f32, buffers.second.data());

@@ -14,6 +14,7 @@
 #include "models/train/model.h"
 #include "models/train/run_state.h"
 
+#include <functional>
 #include <optional>
 
 namespace kiln {
@@ -25,10 +26,18 @@ struct HostBuffers {
   Type type = f32;                  // of `values`
 };
 
+/// The same wherever they lie, read a part at a time: `count` elements of one of them, from number `first` on.
+enum class FlatBuffer { values, first, second };
+struct BufferSource {
+  Type type = f32; // of the values
+  std::function<void(FlatBuffer which, int64_t first, int64_t count, void *to)> read;
+};
+BufferSource sourceOf(const HostBuffers &buffers);
+
 /// Writes the checkpoint of `state.step` below `folder`, links the newest, then removes all but the newest `keep`. On
-/// an error the old ones stay. Returns its path.
+/// an error the old ones stay. Beside the buffers it takes the memory of one tensor. Returns its path.
 std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunState &state, const Model &model,
-                           const HostBuffers &buffers);
+                           const BufferSource &buffers);
 
 /// Path of the checkpoint of `step` below `folder`.
 std::string checkpointPath(const std::string &folder, int64_t step);

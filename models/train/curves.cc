@@ -6,6 +6,7 @@
 #include "models/data/json.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
@@ -15,15 +16,32 @@
 
 namespace kiln {
 
+/// Steps that doubles count.
+static constexpr int64_t mostSteps = int64_t{1} << 53;
+
+/// Whether a line was cut short by what ended the run: the last one, without its end, and no JSON.
+static bool breaksOff(const std::string &path, const std::string &line, bool isLast) {
+  if (!isLast)
+    return false;
+  try {
+    const JsonObject row(path, line);
+    return false;
+  } catch (const Error &) {
+    return true;
+  }
+}
+
 Curve readCurve(const std::string &folder) {
   const std::string path = folder + "/log.jsonl";
   Curve curve;
   const std::filesystem::path place = std::filesystem::path(folder).lexically_normal();
   curve.name = place.has_filename() ? place.filename() : place.parent_path().filename();
   std::istringstream lines(readFile(path));
-  for (std::string line; std::getline(lines, line);) {
+  for (std::string line; std::getline(lines, line) && !breaksOff(path, line, lines.eof());) {
     const JsonObject row(path, line);
     const int64_t step = row.integer("step");
+    if (step < 0 || step > mostSteps)
+      row.reject("step", fmt::format("from 0 to {}", mostSteps));
     curve.training.push_back({step, row.number("loss")});
     if (row.has("val_loss"))
       curve.validation.push_back({step, row.number("val_loss")});
@@ -43,7 +61,10 @@ struct Span {
     for (const CurvePoint &p : points)
       add(p.loss);
   }
-  double size() const { return high - low; }
+  /// A length to divide by: above 0, and halved, so that it is finite whatever the ends are.
+  double half() const { return std::max({high / 2 - low / 2, std::max(std::abs(low), std::abs(high)) * 1e-9, 1e-9}); }
+  /// How far along the span x is: 0 at its low end, 1 at its high one.
+  double shareOf(double x) const { return (x / 2 - low / 2) / half(); }
 };
 
 /// A frame with axes, in which points have places.
@@ -52,8 +73,8 @@ public:
   Panel(double top, double height, Span steps, Span losses) : top(top), height(height), steps(steps), losses(losses) {}
 
   std::string placeOf(CurvePoint p) const { return fmt::format("{:.1f},{:.1f}", xOf(p.step), yOf(p.loss)); }
-  double xOf(double step) const { return left + width * (step - steps.low) / std::max(steps.size(), 1.0); }
-  double yOf(double loss) const { return top + height * (losses.high - loss) / std::max(losses.size(), 1e-9); }
+  double xOf(double step) const { return left + width * steps.shareOf(step); }
+  double yOf(double loss) const { return top + height * (1 - losses.shareOf(loss)); }
   /// The frame, and lines at round numbers with these beside them.
   std::string axes() const;
 
@@ -68,19 +89,21 @@ private:
 
 /// Between 4 and 10 round numbers within a span: multiples of 1, 2 or 5 times a power of ten.
 static std::vector<double> ticksOf(Span span) {
-  const double rough = std::max(span.size(), 1e-9) / 5, power = std::pow(10, std::floor(std::log10(rough)));
+  const double rough = span.half() / 2.5, power = std::pow(10, std::floor(std::log10(rough)));
   const double unit = rough < 2 * power ? power : rough < 5 * power ? 2 * power : 5 * power;
   std::vector<double> ticks;
-  for (double n = std::ceil(span.low / unit); n * unit <= span.high; ++n)
+  const double first = std::ceil(span.low / unit), last = std::floor(span.high / unit);
+  for (double n = first; n <= last; ++n) // both are below 10¹⁰
     ticks.push_back(n * unit);
   return ticks;
 }
 
 std::string Panel::axes() const {
-  std::string text = fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#888\"/>\n",
-                                 left, top, width, height);
+  std::string text =
+      fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#888888\"/>\n", left, top,
+                  width, height);
   for (const double loss : ticksOf(losses))
-    text += fmt::format("<path d=\"M{0} {1:.1f}h{2}\" stroke=\"#ddd\"/><text x=\"{3}\" y=\"{4:.1f}\" "
+    text += fmt::format("<path d=\"M{0} {1:.1f}h{2}\" stroke=\"#dddddd\"/><text x=\"{3}\" y=\"{4:.1f}\" "
                         "text-anchor=\"end\">{5:.6g}</text>\n",
                         left, yOf(loss), width, left - 6, yOf(loss) + 4, loss);
   for (const double step : ticksOf(steps))
@@ -91,17 +114,20 @@ std::string Panel::axes() const {
 
 /// Means of the losses of `length` steps at a time, each after its last step.
 static std::vector<CurvePoint> smoothed(const std::vector<CurvePoint> &points, int64_t length) {
-  std::map<int64_t, std::pair<double, int64_t>> sums; // by the last step of a stretch: sum and count
-  for (const CurvePoint &p : points) {
-    auto &[sum, count] = sums[(p.step + length - 1) / length * length];
-    sum += p.loss;
-    ++count;
-  }
+  std::map<int64_t, std::vector<double>> stretches; // by their last steps
+  for (const CurvePoint &p : points)
+    stretches[(p.step + length - 1) / length * length].push_back(p.loss);
   std::vector<CurvePoint> means;
-  for (const auto &[step, sum] : sums)
-    means.push_back({std::min(step, points.back().step), sum.first / static_cast<double>(sum.second)});
+  for (const auto &[step, losses] : stretches) {
+    double mean = 0;
+    for (const double loss : losses)
+      mean += loss / static_cast<double>(losses.size()); // no sum that overflows
+    means.push_back({std::min(step, points.back().step), mean});
+  }
   return means;
 }
+
+static constexpr double largest = std::numeric_limits<double>::max();
 
 /// `points` less those of `base` after the same steps.
 static std::vector<CurvePoint> differences(const std::vector<CurvePoint> &points, const std::vector<CurvePoint> &base) {
@@ -111,18 +137,70 @@ static std::vector<CurvePoint> differences(const std::vector<CurvePoint> &points
   std::vector<CurvePoint> out;
   for (const CurvePoint &p : points)
     if (const auto at = losses.find(p.step); at != losses.end())
-      out.push_back({p.step, p.loss - at->second});
+      out.push_back({p.step, std::clamp(p.loss - at->second, -largest, largest)});
   return out;
 }
 
-/// The colours of runs lie far from each other: 137° is the golden section of a circle.
-static size_t hueOf(size_t run) { return (215 + 137 * run) % 360; }
+/// `text` as SVG shows it: markup as characters, and U+FFFD for bytes that are no UTF-8 and characters that XML has
+/// not.
+static std::string escaped(const std::string &text) {
+  static const std::string unknown = "\xEF\xBF\xBD";
+  const std::string valid = nlohmann::json::parse(textOf(nlohmann::ordered_json(text))).get<std::string>();
+  std::string out;
+  for (size_t i = 0; i < valid.size(); ++i) {
+    const auto code = static_cast<unsigned char>(valid[i]);
+    const std::string three = valid.substr(i, 3);
+    if (code == '&' || code == '<' || code == '>' || code == '"')
+      out += fmt::format("&#{};", code);
+    else if (three == "\xEF\xBF\xBE" || three == "\xEF\xBF\xBF") // U+FFFE and U+FFFF
+      out += unknown, i += 2;
+    else
+      out += code < ' ' ? unknown : std::string(1, valid[i]);
+  }
+  return out;
+}
+
+/// The colours of runs: dark enough for thin lines and for text on white, with hues and lightnesses apart.
+static constexpr std::array colours = {"#0072b2", "#c44e00", "#00805e", "#aa3377",
+                                       "#4b3fa8", "#8a6d00", "#0f8aa0", "#555555"};
+static const char *colourOf(size_t run) { return colours[run % colours.size()]; }
+/// Where the colours come again, lines are dashed, each time longer.
+static std::string dashesOf(size_t run) {
+  const size_t round = run / colours.size();
+  return round ? fmt::format(" stroke-dasharray=\"{} 3\"", 3 * round) : "";
+}
+
+/// The widest name that has room beside the frames, in characters of ASCII.
+static constexpr size_t mostOfName = 56;
+
+/// `name`, or its two ends when it is wider than `mostOfName`; characters beyond ASCII may be twice as wide as others.
+static std::string shortened(const std::string &name) {
+  std::vector<std::string> characters;
+  for (const char c : name)
+    if (characters.empty() || (static_cast<unsigned char>(c) & 0xC0) != 0x80)
+      characters.emplace_back(1, c);
+    else
+      characters.back() += c;
+  const auto widthOf = [](const std::string &character) { return character.size() > 1 ? size_t{2} : size_t{1}; };
+  size_t width = 0;
+  for (const std::string &character : characters)
+    width += widthOf(character);
+  if (width <= mostOfName)
+    return name;
+  std::string head, tail;
+  size_t first = 0, last = characters.size();
+  for (size_t room = mostOfName / 2 - 1; room >= widthOf(characters[first]); head += characters[first++])
+    room -= widthOf(characters[first]);
+  for (size_t room = mostOfName / 2 - 1; room >= widthOf(characters[last - 1]); tail = characters[--last] + tail)
+    room -= widthOf(characters[last - 1]);
+  return head + "…" + tail;
+}
 
 /// A line through training losses and dots at validation losses, in the colour of run number `index`.
 static std::string drawn(const Panel &panel, const std::vector<CurvePoint> &training,
                          const std::vector<CurvePoint> &validation, size_t index) {
-  const std::string colour = fmt::format("hsl({},70%,45%)", hueOf(index));
-  std::string text = "<polyline fill=\"none\" stroke=\"" + colour + "\" points=\"";
+  const std::string colour = colourOf(index);
+  std::string text = fmt::format(R"(<polyline fill="none" stroke="{}"{} points=")", colour, dashesOf(index));
   for (const CurvePoint &p : training)
     text += panel.placeOf(p) + " ";
   text += "\"/>\n";
@@ -132,11 +210,22 @@ static std::string drawn(const Panel &panel, const std::vector<CurvePoint> &trai
   return text;
 }
 
-/// The name of run number `index` in its colour, with its last validation loss.
-static std::string legend(const Curve &curve, size_t index) {
-  const std::string last = curve.validation.empty() ? "" : fmt::format(" {:.4f}", curve.validation.back().loss);
-  return fmt::format("<text x=\"{}\" y=\"{}\" fill=\"hsl({},70%,45%)\">{}{}</text>\n", Panel::left + Panel::width - 200,
-                     44 + 16 * index, hueOf(index), curve.name, last);
+/// Run number `index` of `count` in the upper frame, one below the other: its name in its colour, with its last
+/// validation loss, and a piece of its line. A name without room is there as a whole for who points at it.
+static std::string legend(const Curve &curve, size_t index, size_t count) {
+  std::string last;
+  if (!curve.validation.empty()) {
+    const double loss = curve.validation.back().loss;
+    last = std::abs(loss) < 1e6 ? fmt::format(" {:.4f}", loss) : fmt::format(" {:.4g}", loss);
+  }
+  const std::string name = shortened(curve.name);
+  const double pitch = std::min(16.0, 240.0 / static_cast<double>(count)), right = Panel::left + Panel::width - 8;
+  const double y = 30 + pitch * static_cast<double>(index + 1);
+  return fmt::format(
+      "<path d=\"M{:g} {:.1f}h20\" stroke=\"{}\"{}/>"
+      "<text x=\"{:g}\" y=\"{:.1f}\" font-size=\"{:.3g}\" text-anchor=\"end\" fill=\"{}\">{}{}{}</text>\n",
+      right - 20, y - pitch / 4, colourOf(index), dashesOf(index), right - 26, y, pitch * 0.75, colourOf(index),
+      name == curve.name ? "" : "<title>" + escaped(curve.name) + "</title>", escaped(name), last);
 }
 
 std::string pictureOf(const std::vector<Curve> &curves) {
@@ -159,14 +248,14 @@ std::string pictureOf(const std::vector<Curve> &curves) {
   }
   const Panel upper(28, 260, steps, losses), lower(330, 130, steps, apart);
   std::string text =
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"640\" height=\"490\" font-family=\"sans-serif\" "
-      "font-size=\"12\">\n<rect width=\"640\" height=\"490\" fill=\"white\"/>\n";
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"650\" height=\"490\" font-family=\"sans-serif\" "
+      "font-size=\"12\">\n<rect width=\"650\" height=\"490\" fill=\"#ffffff\"/>\n";
   text += fmt::format("<text x=\"{0}\" y=\"18\">loss over steps, dots: validation</text>\n"
                       "<text x=\"{0}\" y=\"322\">less that of {1}</text>\n",
-                      Panel::left, curves.front().name);
+                      Panel::left, escaped(shortened(curves.front().name)));
   text += upper.axes() + lower.axes();
   for (size_t i = 0; i < shown.size(); ++i) {
-    text += drawn(upper, shown[i].training, shown[i].validation, i) + legend(shown[i], i);
+    text += drawn(upper, shown[i].training, shown[i].validation, i) + legend(shown[i], i, shown.size());
     text += drawn(lower, differing[i].training, differing[i].validation, i);
   }
   return text + "</svg>\n";

@@ -21,12 +21,12 @@ struct Curve {
   std::vector<CurvePoint> training, validation;
 };
 
-/// The curve of the run in `folder`, named as that. Throws Error where there is no log, no step in it, or a line that
-/// is no step.
+/// The curve of the run in `folder`, named as that. A last line that breaks off is left out. Throws Error where there
+/// is no log, no step in it, or a line that is no step.
 Curve readCurve(const std::string &folder);
 
 /// The picture. Training losses are means over a hundredth of the longest run; validation losses are dots, the last of
-/// which stands beside the run's name. Throws Error for no curve.
+/// which stands beside the run's name. Long names are shown by their ends. Throws Error for no curve.
 std::string pictureOf(const std::vector<Curve> &curves);
 
 } // namespace kiln

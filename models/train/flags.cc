@@ -2,15 +2,18 @@
 
 #include "models/train/flags.h"
 #include "dialect/dsl/Nearest.h"
+#include "models/train/setting_table.h"
 #include "runtime/Streams.h"
 
 #include <algorithm>
+#include <fmt/ranges.h>
 #include <sstream>
 
 namespace kiln {
 
 void addMachineFlags(CLI::App *app, MachineOptions &o) {
-  app->add_option("--device", o.device, "machine to run on")->capture_default_str();
+  app->add_option("--device", o.device, fmt::format("machine to run on: {}", fmt::join(Device::names(), ", ")))
+      ->capture_default_str();
   addNumber<int>(app, "--threads", o.threads, "threads (0: as many as there are cores, or KILN_THREADS)")
       ->capture_default_str();
 }
@@ -28,37 +31,28 @@ void addRunFlags(CLI::App *app, RunOptions &o) {
   addMachineFlags(app, o.machine);
 }
 
-void addDtypeFlag(CLI::App *app, std::optional<std::string> &dtype) {
-  app->add_option("--dtype", dtype, "type of weights and activations: fp32, bf16, fp16");
-}
-
-void addPlanFlags(CLI::App *app, SettingOptions &o) {
-  addNumber<int64_t>(app, "--batch", o.batch, "sequences in a micro-batch");
-  addNumber<int64_t>(app, "--accumulate", o.accumulate, "micro-batches in a step");
-  addDtypeFlag(app, o.dtype);
-  addNumber<int64_t>(app, "--master", o.master, "1: updates change f32 weights, of which narrow ones are copies (1)");
+/// The flag of a setting; its text is read at once, so that what is wrong with it is told as a flag's.
+static void addSettingFlag(CLI::App *app, const Setting &setting, SettingOptions &o) {
+  app->add_option_function<std::string>(
+         "--" + setting.flag,
+         [&](const std::string &text) {
+           TrainSettings any;
+           setting.take(any, text);
+           o.given[setting.flag] = text;
+         },
+         setting.help)
+      ->type_name(setting.kind);
 }
 
 void addSettingFlags(CLI::App *app, SettingOptions &o) {
-  addPlanFlags(app, o);
-  addNumber<int64_t>(app, "--steps", o.steps, "updates, and the length of the schedule");
-  addNumber<int64_t>(app, "--warmup", o.warmup, "steps of linear warm-up");
-  addNumber<double>(app, "--lr", o.rate, "highest learning rate");
-  addNumber<double>(app, "--final-lr", o.finalRate, "lowest learning rate, as a share of the highest");
-  addNumber<double>(app, "--decay", o.decay, "weight decay of matrices");
-  addNumber<double>(app, "--beta1", o.beta1, "AdamW's first coefficient");
-  addNumber<double>(app, "--beta2", o.beta2, "AdamW's second coefficient");
-  addNumber<double>(app, "--clip", o.clip, "largest gradient norm");
-  addNumber<int64_t>(app, "--evaluate-every", o.evaluateEvery, "steps between validation losses (0: at the end)");
-  addNumber<uint64_t>(app, "--seed", o.seed, "seed of weights and batches");
-  app->add_option(
-      "--precision", o.precision,
-      "how products of f32 may be rounded: ieee, tf32, tf32x3 (tf32 on GPUs, ieee on CPUs, which compute all "
-      "as ieee)");
-  app->add_option("--rounding", o.rounding, "of narrow weights without those: nearest, stochastic (nearest)");
-  addNumber<double>(app, "--loss-scale", o.lossScale, "what fp16 multiplies its loss by at first (65536)");
-  addNumber<int64_t>(app, "--scale-window", o.scaleWindow, "updates after which that doubles (2000; 0: never)");
-  app->add_option("--save-dtype", o.saveDtype, "type of the weights in checkpoints: fp32, bf16, fp16 (fp32)");
+  for (const Setting &setting : settingTable())
+    addSettingFlag(app, setting, o);
+}
+
+void addMemoryFlags(CLI::App *app, SettingOptions &o) {
+  for (const Setting &setting : settingTable())
+    if (setting.decidesMemory)
+      addSettingFlag(app, setting, o);
 }
 
 /// What other trainers call a flag, with dashes, and what it is called here.
@@ -153,9 +147,9 @@ bool parseFlags(CLI::App &app, const std::vector<CLI::App *> &commands, int argc
     command->allow_extras();
   try {
     app.parse(argc, argv);
-  } catch (const CLI::CallForHelp &help) {
+  } catch (const CLI::Success &asked) {
     std::ostringstream text;
-    app.exit(help, text, text);
+    app.exit(asked, text, text);
     writeResult(text.str());
     return false;
   } catch (const CLI::ParseError &error) {

@@ -4,56 +4,72 @@
 #include "dialect/dsl/Types.h"
 #include "models/data/files.h"
 #include "models/data/json.h"
-#include "models/train/settings.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <map>
 #include <sstream>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace kiln {
 
+std::optional<double> StepRow::number(const std::string &tag) const {
+  for (const auto &[name, value] : scalars)
+    if (const double *number = std::get_if<double>(&value); number && name == tag)
+      return *number;
+  return {};
+}
+
+bool StepRow::has(const std::string &tag, const Scalar &value) const {
+  return std::find(scalars.begin(), scalars.end(), std::pair(tag, value)) != scalars.end();
+}
+
 std::string jsonOf(const StepRow &row) {
-  nlohmann::ordered_json json = {{"step", row.step}, {"loss", row.loss}};
-  if (row.validationLoss)
-    json["val_loss"] = *row.validationLoss;
-  json["lr"] = row.rate;
-  json["grad_norm"] = row.gradientNorm;
-  if (row.lossScale) {
-    json["loss_scale"] = *row.lossScale;
-    json["skipped"] = row.skipped;
-  }
-  json["dtype"] = dtypeOf(row.type);
-  json["tokens_per_s"] = row.tokensPerSecond;
-  json["peak_share"] = row.peakShare;
+  nlohmann::ordered_json json = {{"step", row.step}};
+  for (const auto &[tag, value] : row.scalars)
+    std::visit([&, &tag = tag](const auto &scalar) { json[tag] = scalar; }, value);
   json["seconds"] = row.seconds;
   return json.dump();
 }
 
-/// The lines of a log whose step is at most `step`; a line cut short by a crash is no JSON and goes too.
-static std::string rowsUpTo(const std::string &path, int64_t step) {
-  const auto isRow = [&](const std::string &line) {
-    try {
-      return JsonObject(path, line).integer("step") <= step;
-    } catch (const Error &) {
-      return false;
-    }
-  };
-  std::istringstream lines(readFile(path));
-  std::string line, kept;
-  while (std::getline(lines, line))
-    if (isRow(line))
-      kept += line + "\n";
-  return kept;
+/// The step of a line; none for one that was cut short by a crash, which is no JSON.
+static std::optional<int64_t> stepOf(const std::string &path, const std::string &line) {
+  try {
+    return JsonObject(path, line).integer("step");
+  } catch (const Error &) {
+    return {};
+  }
 }
 
+/// The lines of a log whose step is at most `last`, by their steps.
+static std::map<int64_t, std::string> rowsUpTo(const std::string &path, int64_t last) {
+  std::map<int64_t, std::string> rows;
+  if (!std::filesystem::exists(path))
+    return rows;
+  std::istringstream lines(readFile(path));
+  for (std::string line; std::getline(lines, line);)
+    if (const std::optional<int64_t> step = stepOf(path, line); step && *step <= last)
+      rows.emplace(*step, line);
+  return rows;
+}
+
+/// The file of the rows that the log at `path` could not take.
+static std::string restOf(const std::string &path) { return path + ".rest"; }
+
 RunLog::RunLog(const std::string &path, int64_t step) : path(path) {
-  if (std::filesystem::exists(path))
-    replaceFile(path, rowsUpTo(path, step));
+  std::map<int64_t, std::string> rows = rowsUpTo(path, step);
+  rows.merge(rowsUpTo(restOf(path), step));
+  std::string text;
+  for (const auto &[number, line] : rows)
+    text += line + "\n";
+  if (std::filesystem::exists(path) || !text.empty())
+    replaceFile(path, text);
+  std::filesystem::remove(restOf(path));
   file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   if (file < 0)
     throw Error(fmt::format("cannot write '{}': {}", path, std::strerror(errno)), Fault::device);
@@ -69,6 +85,13 @@ void RunLog::write(const StepRow &row) {
   if (::fstat(file, &status) == 0 && status.st_nlink == 0)
     throw Error(fmt::format("expected '{}' to stay in place while a run writes to it, but it was removed", path),
                 Fault::device);
+}
+
+void RunLog::leave(const StepRow &row) noexcept {
+  try {
+    replaceFile(restOf(path), jsonOf(row) + "\n");
+  } catch (const std::exception &) { // the run ends with the error that brought it here
+  }
 }
 
 } // namespace kiln

@@ -3,7 +3,9 @@
 #include "models/train/loop.h"
 #include "models/train/peak.h"
 #include "models/train/progress.h"
+#include "models/train/saves.h"
 #include "models/train/stop_signals.h"
+#include "models/train/validation.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -28,13 +30,10 @@ public:
 private:
   void restore();
   std::optional<StepRow> step();
-  std::optional<double> validate();
+  void evaluate(StepRow &row);
   bool canBeSkipped(const StepResult &result) const;
   void introduce(Progress &progress) const;
   void record(const StepRow &row);
-  std::string rescue();
-  void save();
-  void saveOnTheWay(Progress &progress);
 
   Run run;
   RunState &state = run.state;
@@ -43,7 +42,7 @@ private:
   Peak peak;
   std::optional<StopSignals> signals; // while there are steps to lose
   std::optional<RunLog> log;
-  int64_t saved = -1; // step of the last checkpoint
+  Saves saves;
   Clock::time_point start = Clock::now();
 };
 
@@ -51,7 +50,8 @@ private:
 
 Training::Training(Run given)
     : run(std::move(given)), device(openDevice(run.options.machine)), trainer(device, run.model, state.settings),
-      peak(peakSampler(*device)) {
+      peak(peakSampler(*device, run.model.type(), state.settings.precision)),
+      saves(run.folder, run.options, run.model, state, trainer) {
   const DataIdentity data = run.data.identity();
   if (run.folder.checkpoint() && !data.sameContent(state.data))
     throw Error(
@@ -70,7 +70,7 @@ void Training::restore() {
         run.folder.read([&](const std::string &path) { return readBuffers(path, run.model, trainer.keptType()); }));
     trainer.setLossScale(state.lossScale);
     removeCheckpointsAfter(*run.folder.checkpoint());
-    saved = state.step;
+    saves.isSaved();
     linkNewest(run.folder.path()); // to which a run that was killed may not have come
     return;
   }
@@ -89,11 +89,10 @@ std::optional<StepRow> Training::step() {
   const TrainSettings &s = state.settings;
   const Clock::time_point begin = Clock::now();
   const int64_t sequences = s.batch * s.accumulate;
+  const double rate = learningRate(s, state.step);
   StepRow row;
   row.step = state.step + 1;
-  row.rate = learningRate(s, state.step);
-  row.type = run.model.type();
-  trainer.beginStep(row.rate, state.updates + 1);
+  trainer.beginStep(rate, state.updates + 1, run.data.trainingTargets(state.sequences, sequences));
   for (int64_t micro = 0; micro < s.accumulate; ++micro) {
     if (signals->asked())
       return {};
@@ -101,9 +100,6 @@ std::optional<StepRow> Training::step() {
   }
   const StepResult result = trainer.update();
   const double seconds = secondsSince(begin);
-  row.loss = result.loss;
-  row.gradientNorm = result.gradientNorm;
-  row.skipped = !result.applied;
   const bool taken = result.applied || canBeSkipped(result);
   if (taken) {
     state.sequences += sequences;
@@ -111,55 +107,40 @@ std::optional<StepRow> Training::step() {
     state.updates += result.applied;
     state.lossScale = trainer.lossScale();
   }
-  if (trainer.scalesLoss())
-    row.lossScale = result.lossScale;
-  if (!taken || !std::isfinite(row.loss))
+  const bool scales = trainer.scalesLoss();
+  if (!taken || !std::isfinite(result.loss))
     throw Error(
         fmt::format("expected a finite loss and gradient at step {}, but got {} and {}{}; a lower --lr may help; {}",
-                    row.step, row.loss, row.gradientNorm,
-                    row.lossScale ? fmt::format(" with a loss scale of {}", *row.lossScale) : "", rescue()));
-  row.tokensPerSecond = static_cast<double>(run.model.targets(sequences)) / seconds;
-  row.peakShare = peak.shareOf(run.model.flops(sequences) / seconds);
-  const bool due = s.evaluateEvery > 0 && row.step % s.evaluateEvery == 0;
-  if (due || row.step == s.steps)
-    row.validationLoss = validate();
+                    row.step, result.loss, result.gradientNorm,
+                    scales ? fmt::format(" with a loss scale of {}", result.lossScale) : "", saves.rescue()));
+  row.set("loss", result.loss);
+  evaluate(row);
+  row.set("lr", rate);
+  row.set("grad_norm", result.gradientNorm);
+  if (scales) {
+    row.set("loss_scale", result.lossScale);
+    row.set("skipped", !result.applied);
+  }
+  row.set("dtype", dtypeOf(run.model.type()));
+  row.set("tokens_per_s", static_cast<double>(run.model.targets({sequences})) / seconds);
+  row.set("peak_share", peak.shareOf(run.model.flops({sequences}) / seconds));
   row.seconds = secondsSince(start);
   return row;
 }
 
-/// Mean loss over every target to validate on; nothing when the run was asked to stop before it was known.
-std::optional<double> Training::validate() {
-  const int64_t batch = state.settings.batch, sequences = run.data.validationSequences();
-  double sum = 0;
-  for (int64_t first = 0; first < sequences; first += batch) {
-    if (signals->asked())
-      return {};
-    sum += trainer.lossSum(run.data.validation(first, batch));
-  }
-  return sum / static_cast<double>(run.data.validationTargets());
-}
-
-void Training::save() {
-  if (saved == state.step || state.step == 0)
+/// What is looked at now and then: the validation loss, unless the run is asked to stop before it is known.
+void Training::evaluate(StepRow &row) {
+  const TrainSettings &s = state.settings;
+  const bool isLast = row.step == s.steps;
+  if (!isLast && (s.evaluateEvery == 0 || row.step % s.evaluateEvery != 0))
     return;
-  saveCheckpoint(run.folder.path(), run.options.keep, state, run.model, trainer.download());
-  saved = state.step;
-}
-
-/// A save on the way: when it fails (a full disk, say) the run goes on, and the next save is the next chance.
-void Training::saveOnTheWay(Progress &progress) {
-  try {
-    save();
-  } catch (const Error &error) {
-    if (error.fault != Fault::device)
-      throw;
-    progress.note(
-        fmt::format("warning: step {} is not saved: {}; the run goes on to the next save", state.step, error.what()));
-  }
+  const int64_t most = isLast && s.evaluateAll ? 0 : s.evaluateBatches;
+  if (const auto loss = validationLoss(trainer, run.data, s.batch, most, [&] { return signals->asked(); }))
+    row.set("val_loss", *loss);
 }
 
 /// Writes the row to the log. When that cannot be done, or the folder went away, the run ends, but not without its
-/// steps.
+/// steps, nor without the row where there is a place for it.
 void Training::record(const StepRow &row) {
   try {
     if (!run.folder.holds())
@@ -167,22 +148,9 @@ void Training::record(const StepRow &row) {
                               run.folder.path()));
     log->write(row);
   } catch (const Error &error) {
-    throw Error(fmt::format("{}; {}", error.what(), rescue()), Fault::device);
-  }
-}
-
-/// Saves what can be saved, in a folder made anew if need be, and says what came of it.
-std::string Training::rescue() {
-  const int64_t kept = std::max<int64_t>(saved, 0);
-  if (state.step == 0)
-    return "there is no step to save";
-  try {
-    if (!run.folder.holds())
-      run.folder.takeAgain(saved);
-    save();
-    return fmt::format("step {} is saved in '{}', and --resume goes on from it", state.step, run.folder.path());
-  } catch (const Error &error) {
-    return fmt::format("and the steps after {} are lost: {}", kept, error.what());
+    const std::string saved = saves.rescue();
+    log->leave(row);
+    throw Error(fmt::format("{}; {}", error.what(), saved), Fault::device);
   }
 }
 
@@ -192,9 +160,9 @@ void Training::introduce(Progress &progress) const {
   int64_t parameters = 0;
   for (const Parameter &p : run.model.parameters().all())
     parameters += p.count();
-  progress.note(fmt::format("{}: {} parameters; {} steps of {} tokens on {} ({} threads, {:.0f} GFLOP/s measured peak)",
-                            run.model.text(), parameters, s.steps, run.model.targets(s.batch * s.accumulate),
-                            device->name(), device->threads(), peak.best() / 1e9));
+  progress.note(fmt::format("{}: {} parameters; {} steps of {} tokens on {} ({} threads, {:.0f} GFLOP/s peak of {})",
+                            run.model.text(), parameters, s.steps, run.model.targets({s.batch * s.accumulate}),
+                            device->name(), device->threads(), peak.best() / 1e9, peak.what()));
   if (trainer.precision() != Precision::ieee)
     progress.note(fmt::format("products of f32 in {}; --precision ieee rounds no operand",
                               precisionNames.at(static_cast<size_t>(trainer.precision()))));
@@ -219,16 +187,16 @@ void Training::steps() {
     const std::optional<StepRow> row = step();
     if (row) {
       record(*row);
-      if (row->skipped)
+      if (row->has("skipped", true))
         progress.note(fmt::format("step {} is skipped: its gradient overflows with the loss times {}; {} is next",
-                                  row->step, *row->lossScale, state.lossScale.scale));
+                                  row->step, *row->number("loss_scale"), state.lossScale.scale));
       progress.show(*row);
     }
     const bool stop = signals->asked() || state.step == run.options.stopAfter;
     if (stop || state.step == s.steps)
-      save();
+      saves.save();
     else if (run.options.saveEvery > 0 && state.step % run.options.saveEvery == 0)
-      saveOnTheWay(progress);
+      saves.saveOnTheWay(progress);
     if (stop && state.step < s.steps) {
       progress.note(state.step == 0 ? "stopped before the first step"
                                     : fmt::format("stopped after step {}; --resume goes on", state.step));

@@ -21,19 +21,21 @@ MemoryPlan planMemory(const Target &target, const Model &model, int64_t sequence
   const BufferTypes types = bufferTypes(model, settings);
   const ParameterBuffers buffers = {imagined(2, types.weights, {count}), imagined(3, types.gradients, {count})};
   MemoryPlan memory;
-  MicroBatch batch;
+  MicroBatch batch{.shape = {sequences}, .inputs = {}, .losses = {}};
   int region = 4;
-  batch.losses = imagined(region++, f32, {model.targets(sequences)});
+  batch.losses = imagined(region++, f32, {model.targets(batch.shape)});
   memory.batch = batch.losses.bytes();
-  for (Shape &extents : model.inputs(sequences)) {
-    batch.inputs.push_back(imagined(region++, i32, std::move(extents)));
-    memory.batch += batch.inputs.back().bytes();
+  for (const Input &input : model.inputs(batch.shape)) {
+    const TensorRef place = imagined(region++, input.type, input.extents);
+    batch.inputs.emplace(input.name, place);
+    memory.batch += place.bytes();
   }
   Arena training, evaluation;
   Build adds{target, training, model.parameters(), buffers, model.type()};
-  model.gradient(adds, batch, 1);
+  adds.lossWeight = imagined(1, f32, {1});
+  model.gradient(adds, batch);
   memory.training = training.plan();
-  memory.launches = adds.plan.launches.size();
+  memory.launches = adds.plan.launches.size() + 1; // and the sum of its losses
   Build reads{target, evaluation, model.parameters(), buffers, model.type()};
   model.losses(reads, batch);
   memory.evaluation = evaluation.plan();

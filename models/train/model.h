@@ -4,19 +4,33 @@
 
 #pragma once
 
+#include "models/data/host_batch.h"
 #include "models/nn/build.h"
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 
 namespace kiln {
 
-/// The sequences of a micro-batch on the host: an array for each input, in the model's order.
-using HostBatch = std::vector<std::vector<int32_t>>;
+/// The size of a micro-batch.
+struct BatchShape {
+  int64_t sequences = 0;
+};
 
-/// The same on the device, and where its losses go.
+/// An array that a micro-batch brings to the device.
+struct Input {
+  std::string name;
+  Type type = i32;
+  Shape extents;
+};
+
+/// A micro-batch on the device, and where its losses go.
 struct MicroBatch {
-  std::vector<TensorRef> inputs; // i32, with the extents that Model::inputs() says
-  TensorRef losses;              // f32, as many as Model::targets() says
+  BatchShape shape;
+  std::map<std::string, TensorRef> inputs; // those of Model::inputs()
+  TensorRef losses;                        // f32, as many as Model::targets() says
+  /// The input of that name. Throws Error (internal) where the model has none.
+  const TensorRef &operator[](const std::string &name) const;
 };
 
 class Model {
@@ -28,21 +42,21 @@ public:
   /// Of weights and activations.
   virtual Type type() const = 0;
 
-  /// What so many sequences bring to the device: first what TrainData gives, then what derived() adds.
-  virtual std::vector<Shape> inputs(int64_t sequences) const = 0;
-  /// Targets of so many sequences, each of which has a loss.
-  virtual int64_t targets(int64_t sequences) const = 0;
-  /// What the gradient needs beside a batch and the host makes of it: indices, never arithmetic of the step.
-  virtual HostBatch derived(const HostBatch &) const { return {}; }
+  /// What a micro-batch brings to the device: what TrainData gives, and what derive() adds.
+  virtual std::vector<Input> inputs(const BatchShape &shape) const = 0;
+  /// Targets that a micro-batch has room for, each of which has a loss.
+  virtual int64_t targets(const BatchShape &shape) const = 0;
+  /// Adds what the gradient needs beside a batch and the host makes of it: indices, never arithmetic of the step.
+  virtual void derive(HostBatch &) const {}
 
-  /// Appends the launches that give the losses, and the gradient of `scale` times their sum by every parameter, times
-  /// the build's loss scale where it has one.
-  virtual void gradient(Build &build, const MicroBatch &batch, float scale) const = 0;
-  /// The losses alone, from what TrainData gives. Targets that are missing from a batch have a loss of 0.
+  /// Appends the launches that give the losses, and the gradient of their sum times the build's lossWeight by every
+  /// parameter. Targets that are missing from a batch have a loss of 0, and no gradient comes from them.
+  virtual void gradient(Build &build, const MicroBatch &batch) const = 0;
+  /// The losses alone, from what TrainData gives.
   virtual void losses(Build &build, const MicroBatch &batch) const = 0;
 
-  /// Floating-point operations of a training step on so many sequences.
-  virtual double flops(int64_t sequences) const = 0;
+  /// Floating-point operations of a training step on a micro-batch.
+  virtual double flops(const BatchShape &shape) const = 0;
   /// What the model is, in a few words: `4 layers, 4 heads, …`.
   virtual std::string text() const = 0;
   /// The same as a checkpoint's config.json says it beside weights of type `saved`, with all that making the model

@@ -3,7 +3,9 @@
 #include "models/train/model_links.h"
 #include "dialect/dsl/Types.h"
 #include "models/data/files.h"
+#include "runtime/InputFile.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -11,19 +13,82 @@ namespace kiln {
 
 namespace fs = std::filesystem;
 
+static const std::string checkpointPrefix = "checkpoint-";
 static const char *const newest = "latest";
 static const char *const files[] = {"config.json", "model.safetensors"};
 
-/// What the link `path` says; "" when it is no link.
-static std::string targetOf(const fs::path &path) {
-  std::error_code none;
-  return fs::read_symlink(path, none).string();
+[[noreturn]] static void fail(const char *verb, const fs::path &path, const std::error_code &error) {
+  throw Error(fmt::format("cannot {} '{}': {}", verb, path.string(), error.message()), Fault::device);
 }
 
-static bool isOurs(const fs::path &path) {
-  const std::string name = path.filename(), target = targetOf(path);
-  return name == newest ? target.rfind("checkpoint-", 0) == 0 : target == fmt::format("{}/{}", newest, name);
+/// What there is under the name, no link followed. Throws Error (device) when that cannot be known.
+static fs::file_type kindOf(const fs::path &path) {
+  std::error_code error;
+  const fs::file_type kind = fs::symlink_status(path, error).type();
+  if (kind == fs::file_type::none)
+    fail("look at", path, error);
+  return kind;
 }
+
+/// What the link `path` says; "" when it is no link.
+static std::string targetOf(const fs::path &path) {
+  if (kindOf(path) != fs::file_type::symlink)
+    return "";
+  std::error_code error;
+  const std::string target = fs::read_symlink(path, error).string();
+  if (error)
+    fail("read link", path, error);
+  return target;
+}
+
+/// Whether two files hold the same bytes.
+static bool haveSameBytes(const fs::path &a, const fs::path &b) {
+  const InputFile first(a), second(b);
+  if (first.size() != second.size())
+    return false;
+  constexpr int64_t most = int64_t{1} << 20;
+  std::string mine(std::min(most, first.size()), '\0'), theirs = mine;
+  for (int64_t at = 0; at < first.size(); at += most) {
+    const int64_t size = std::min(most, first.size() - at);
+    first.read(at, mine.data(), size);
+    second.read(at, theirs.data(), size);
+    if (mine != theirs)
+      return false;
+  }
+  return true;
+}
+
+/// Whether `path`, a file or a folder of files, holds what `checkpoint`, or a part of it, holds.
+static bool isCopyOf(const fs::path &path, const fs::path &original) {
+  if (kindOf(original) != kindOf(path))
+    return false;
+  if (kindOf(path) == fs::file_type::regular)
+    return haveSameBytes(path, original);
+  return kindOf(path) == fs::file_type::directory && !fs::is_empty(path) &&
+         std::all_of(fs::directory_iterator(path), {}, [&](const fs::directory_entry &entry) {
+           return isCopyOf(entry.path(), original / entry.path().filename());
+         });
+}
+
+/// Whether `path` is what a link of ours becomes where a run's folder is copied with its links followed: the same bytes
+/// as a checkpoint beside it.
+static bool isCopy(const fs::path &path) {
+  const fs::path part = path.filename() == newest ? fs::path() : path.filename();
+  const fs::file_type kind = kindOf(path);
+  if (kind != fs::file_type::regular && kind != fs::file_type::directory)
+    return false;
+  return std::any_of(fs::directory_iterator(path.parent_path()), {}, [&](const fs::directory_entry &entry) {
+    return entry.path().filename().string().starts_with(checkpointPrefix) &&
+           isCopyOf(path, part.empty() ? entry.path() : entry.path() / part);
+  });
+}
+
+static bool isLinkOfOurs(const fs::path &path) {
+  const std::string name = path.filename(), target = targetOf(path);
+  return name == newest ? target.starts_with(checkpointPrefix) : target == fmt::format("{}/{}", newest, name);
+}
+
+static bool isOurs(const fs::path &path) { return isLinkOfOurs(path) || isCopy(path); }
 
 /// Makes `path` a link to `target`, in one step where there is a link already; says whether there can be links.
 static bool link(const fs::path &path, const std::string &target) {
@@ -41,12 +106,22 @@ static bool link(const fs::path &path, const std::string &target) {
   if (error) {
     std::error_code ignored;
     fs::remove(aside, ignored);
-    throw Error(fmt::format("cannot write link '{}': {}", path.string(), error.message()), Fault::device);
+    fail("write link", path, error);
   }
   return true;
 }
 
+static void discard(const fs::path &path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error)
+    fail("remove", path, error);
+}
+
 void linkModel(const std::string &folder, const std::string &name) {
+  for (const char *held : {files[0], files[1], newest})
+    if (isCopy(fs::path(folder) / held)) // it would not follow the next checkpoint
+      discard(fs::path(folder) / held);
   if (!link(fs::path(folder) / newest, name))
     return;
   for (const char *file : files)
@@ -57,9 +132,8 @@ void linkModel(const std::string &folder, const std::string &name) {
 void unlinkModel(const std::string &folder) {
   for (const char *name : {files[0], files[1], newest}) {
     const fs::path path = fs::path(folder) / name;
-    std::error_code error;
-    if (isOurs(path) && !fs::remove(path, error) && error)
-      throw Error(fmt::format("cannot remove link '{}': {}", path.string(), error.message()), Fault::device);
+    if (isOurs(path))
+      discard(path);
   }
 }
 
@@ -67,8 +141,7 @@ void verifyNoOtherModel(const std::string &folder) {
   for (const char *name : {"config.json", "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
                            "pytorch_model.bin.index.json", "latest"}) {
     const fs::path path = fs::path(folder) / name;
-    std::error_code none;
-    if (fs::exists(fs::symlink_status(path, none)) && !isOurs(path))
+    if (kindOf(path) != fs::file_type::not_found && !isOurs(path))
       throw Error(fmt::format("expected a folder for a run, but '{}' is of another model; --out names a folder of its "
                               "own, --init begins with a model's weights",
                               path.string()));

@@ -6,6 +6,7 @@
 #include "models/train/settings.h"
 #include "runtime/Device.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,14 +32,14 @@ struct RunOptions {
   bool overwrite = false;            // of the checkpoints in `out`
 };
 
+/// What a user says of the settings: the texts of their flags (models/train/setting_table.h).
 struct SettingOptions {
-  std::optional<int64_t> batch, accumulate, steps, warmup, evaluateEvery, master, scaleWindow;
-  std::optional<double> rate, finalRate, decay, beta1, beta2, clip, lossScale;
-  std::optional<uint64_t> seed;
-  std::optional<std::string> precision, rounding; // names out of precisionNames and roundingNames
-  std::optional<std::string> dtype, saveDtype;    // fp32, bf16, fp16
+  std::map<std::string, std::string> given;
+  bool has(const std::string &flag) const { return given.count(flag) > 0; }
 };
-/// `base` with what the options give in its place. Throws Error for a setting out of its range or without a meaning.
+/// `base` with what the options give in its place.
+TrainSettings replaced(const SettingOptions &options, const TrainSettings &base);
+/// The same; throws Error for a setting out of its range or without a meaning.
 TrainSettings applied(const SettingOptions &options, const TrainSettings &base);
 
 } // namespace kiln

@@ -1,12 +1,14 @@
-// Independent chains of multiply-adds on native vectors: as many chains as hide the latency and still fit the
-// registers.
+// Independent chains of multiply-adds on native vectors, as many as hide the latency and still fit the registers; and
+// dense products.
 
 #include "models/train/peak.h"
+#include "kernels/matmul.h"
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
 
 #include <algorithm>
 #include <chrono>
+#include <fmt/format.h>
 #include <thread>
 
 namespace kiln {
@@ -50,44 +52,92 @@ const Kernel fmaPeakKernel = kernel(
      field("chains", &PeakConfig::chains, "results in flight")});
 } // namespace
 
-std::function<double()> peakSampler(Device &device) {
+/// Runs that are long enough: `seconds(n)` of doubled n until then, and the last n. The shortest of three counts: one
+/// that lost its core to another process looks long.
+static int64_t longEnough(int64_t first, int64_t most, const std::function<double(int64_t)> &seconds) {
+  int64_t n = first;
+  while (n < most && std::min({seconds(n), seconds(n), seconds(n)}) < sampleSeconds)
+    n *= 2;
+  return n;
+}
+
+static double secondsOf(Device &device, const std::function<void()> &work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  device.synchronize();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// Chains of multiply-adds on every thread.
+static PeakSampler chainSampler(Device &device, const CpuFacts &cpu) {
   PeakConfig config;
-  config.width = device.target().visit([](const CpuFacts &cpu) { return cpu.vectorBits / 32; },
-                                       [](const GpuFacts &) { return 128; }); // a warp for each scheduler of an SM
+  config.width = cpu.vectorBits / 32;
   const std::string text = textOf(fmaPeakKernel.fields, config);
   const std::shared_ptr<Device> handle(&device, [](Device *) {});
-  const int64_t programs =
-      device.target().visit([](const CpuFacts &cpu) { return cpu.cores; }, [](const GpuFacts &gpu) { return gpu.sms; });
+  const int64_t programs = cpu.cores;
   const auto factors = std::make_shared<Tensor>(handle, f32, Shape{2, config.width});
   const auto out = std::make_shared<Tensor>(handle, f32, Shape{programs, config.width});
   factors->uploadFloats(std::vector<float>(2 * config.width, 0.5f));
-  const auto run = [&device, factors, out, programs, text](int64_t rounds) {
-    const auto begin = std::chrono::steady_clock::now();
-    launch(device, fmaPeakKernel, {programs, 1, 1}, {factors->ref(), out->ref(), rounds}, text);
-    device.synchronize();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const auto seconds = [&device, factors, out, programs, text](int64_t rounds) {
+    return secondsOf(
+        device, [&] { launch(device, fmaPeakKernel, {programs, 1, 1}, {factors->ref(), out->ref(), rounds}, text); });
   };
-  run(1); // compiles
-  int64_t rounds = 1000;
-  // The shortest of three: one that lost its core to another process looks long.
-  while (std::min({run(rounds), run(rounds), run(rounds)}) < sampleSeconds && rounds < mostRounds)
-    rounds *= 2;
+  seconds(1); // compiles
+  const int64_t rounds = longEnough(1000, mostRounds, seconds);
   const double operations =
       2.0 * static_cast<double>(rounds) * config.chains * config.width * static_cast<double>(programs);
-  return [run, rounds, operations] { return operations / run(rounds); };
+  return {[seconds, rounds, operations] { return operations / seconds(rounds); }, "f32 multiply-adds"};
 }
 
-Peak::Peak(std::function<double()> given)
-    : sample(std::move(given)), highest(bestRate([this] {
+/// The rows of the first product that is tried, and of the largest.
+static constexpr int64_t leastSide = 64, mostSide = 8192;
+
+/// A square product, of a size at which a sample is long.
+static PeakSampler productSampler(Device &device, Type type, std::optional<Precision> precision) {
+  Target target = device.target();
+  target.precision = precision;
+  const std::shared_ptr<Device> handle(&device, [](Device *) {});
+  struct Product {
+    Tensor a, b, c, workspace;
+    PreparedPlan run;
+  };
+  const auto made = [&](int64_t side) {
+    auto product = std::make_shared<Product>();
+    for (Tensor *tensor : {&product->a, &product->b, &product->c})
+      *tensor = Tensor(handle, type, {side, side});
+    const Plan plan = planMatmul(target, Layout::nn, product->a, product->b, product->c);
+    product->workspace = Tensor(handle, i8, {plan.workspaceBytes});
+    product->run = prepare(device, plan, product->workspace);
+    return product;
+  };
+  const int64_t side = longEnough(leastSide, mostSide, [&](int64_t n) {
+    const std::shared_ptr<Product> product = made(n);
+    return secondsOf(device, [&] { product->run.run(); });
+  });
+  const double operations = 2.0 * static_cast<double>(side) * static_cast<double>(side) * static_cast<double>(side);
+  return {[&device, operations, product = made(side)] {
+            return operations / secondsOf(device, [&] { product->run.run(); });
+          },
+          fmt::format("{} products", nameOf(type))};
+}
+
+PeakSampler peakSampler(Device &device, Type type, std::optional<Precision> precision) {
+  return device.target().visit(
+      [&](const CpuFacts &cpu) { return type == f32 ? chainSampler(device, cpu) : productSampler(device, type, {}); },
+      [&](const GpuFacts &) { return productSampler(device, type, precision); });
+}
+
+Peak::Peak(PeakSampler given)
+    : sampler(std::move(given)), highest(bestRate([this] {
         std::this_thread::sleep_for(pauseBefore);
-        return sample();
+        return sampler.sample();
       })),
       next(Clock::now() + pauseBetween) {}
 
 double Peak::shareOf(double rate, Clock::time_point now) {
   if (now >= next) {
     const Clock::time_point begin = Clock::now();
-    highest = std::max(highest, sample());
+    highest = std::max(highest, sampler.sample());
     next = now + std::max<Clock::duration>(pauseBetween, 200 * (Clock::now() - begin));
   }
   highest = std::max(highest, rate);

@@ -40,11 +40,14 @@ std::string Progress::text(const StepRow &row) const {
   const double elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
   const double left =
       elapsed / static_cast<double>(std::max<int64_t>(1, row.step - first)) * static_cast<double>(last - row.step);
-  std::string text = fmt::format("step {}/{}  loss {:.4f}", row.step, last, row.loss);
-  if (row.validationLoss)
-    text += fmt::format("  val {:.4f}", *row.validationLoss);
-  return text + fmt::format("  {:.1f}k tokens/s  {:.0f} % of measured peak  {} left", row.tokensPerSecond / 1000,
-                            100 * row.peakShare, clockText(left));
+  std::string text = fmt::format("step {}/{}  loss {:.4f}", row.step, last, row.number("loss").value_or(NAN));
+  if (const std::optional<double> validation = row.number("val_loss"))
+    text += fmt::format("  val {:.4f}", *validation);
+  if (const std::optional<double> rate = row.number("tokens_per_s"))
+    text += fmt::format("  {:.1f}k tokens/s", *rate / 1000);
+  if (const std::optional<double> share = row.number("peak_share"))
+    text += fmt::format("  {:.0f} % of measured peak", 100 * *share);
+  return text + fmt::format("  {} left", clockText(left));
 }
 
 void Progress::put(const std::string &text) { std::fputs(text.c_str(), out); }
@@ -58,7 +61,8 @@ void Progress::clear() {
 void Progress::show(const StepRow &row) {
   const Clock::time_point now = Clock::now();
   const double since = std::chrono::duration<double>(now - shown).count();
-  const bool due = row.step == last || row.step == first + 1 || row.validationLoss.has_value();
+  const bool evaluated = row.number("val_loss").has_value();
+  const bool due = row.step == last || row.step == first + 1 || evaluated;
   if (!due && since < (terminal ? 0.1 : 5.0))
     return;
   shown = now;
@@ -66,7 +70,7 @@ void Progress::show(const StepRow &row) {
     put(text(row) + "\n");
   } else {
     clear();
-    if (row.validationLoss)
+    if (evaluated)
       put(text(row) + "\n");
     put(barText(static_cast<double>(row.step) / static_cast<double>(last), 24) + " " + text(row));
     drawn = true;

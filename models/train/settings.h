@@ -19,8 +19,10 @@ struct TrainSettings {
   double rate = 0;        // highest learning rate
   double finalRate = 0.1; // lowest, as a share of the highest
   double decay = 0.1, beta1 = 0.9, beta2 = 0.99, epsilon = 1e-8;
-  double clip = 1.0;         // largest gradient norm
-  int64_t evaluateEvery = 0; // steps between validation losses; 0: at the end only
+  double clip = 1.0;           // largest gradient norm; 0: any
+  int64_t evaluateEvery = 0;   // steps between validation losses; 0: at the end only
+  int64_t evaluateBatches = 0; // micro-batches that each of them takes; 0: all
+  bool evaluateAll = false;    // the last one takes all
   uint64_t seed = 1;
   std::optional<Precision> precision = {}; // of products of f32; what suits the machine without
   Type type = f32;                         // of weights, activations and their gradients: the model's
@@ -38,8 +40,6 @@ Type dtypeNamed(const std::string &flag, const std::string &text);
 
 /// Throws Error for a setting out of its range.
 void verify(const TrainSettings &settings);
-/// Throws Error for a number of sequences that no step can have.
-void verifyBatch(int64_t sequences);
 
 /// Sizes beyond this are slips of the hand: planning such a model takes all memory before anything is said. Products of
 /// three of them fit into 64 bits.

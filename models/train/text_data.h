@@ -15,8 +15,9 @@ public:
 
   DataIdentity identity() const override;
   HostBatch training(int64_t first, int64_t count) override;
+  int64_t trainingTargets(int64_t first, int64_t count) const override;
   int64_t validationSequences() const override;
-  int64_t validationTargets() const override;
+  int64_t validationTargets(int64_t first, int64_t count) const override;
   HostBatch validation(int64_t first, int64_t count) const override;
 
 private:

@@ -6,6 +6,7 @@
 #include "models/train/memory.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace kiln {
 
@@ -20,8 +21,8 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
     : device(std::move(opened)), target(targetOf(*device, s)), model(model), settings(s), types(bufferTypes(model, s)),
       scale(firstLossScale(model.type(), s)), value(device, types.weights, {model.parameters().count()}),
       gradient(device, types.gradients, {model.parameters().count()}), first(device, f32, {model.parameters().count()}),
-      second(device, f32, {model.parameters().count()}), losses(device, f32, {model.targets(s.batch)}),
-      totals(device, f32, {s.accumulate}), record(device, f32, {stepFields}) {
+      second(device, f32, {model.parameters().count()}), losses(device, f32, {model.targets({s.batch})}),
+      sum(device, f32, {1}), record(device, f32, {stepFields}) {
   adamw = {.beta1 = s.beta1,
            .beta2 = s.beta2,
            .epsilon = s.epsilon,
@@ -31,9 +32,9 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
            .seed = s.seed};
   if (types.hasMasters())
     master.emplace(device, types.kept, Shape{model.parameters().count()});
-  for (Shape &extents : model.inputs(s.batch))
-    inputs.emplace_back(device, i32, std::move(extents));
-  refs = {{inputs.begin(), inputs.end()}, losses};
+  for (const Input &input : model.inputs({s.batch}))
+    inputs.emplace(input.name, Tensor(device, input.type, input.extents));
+  refs = {{s.batch}, {inputs.begin(), inputs.end()}, losses};
   memory = planMemory(target, model, s.batch, s);
   arena = Tensor(device, i8, {memory.activations});
   workspace = Tensor(device, i8, {memory.workspace});
@@ -42,15 +43,15 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
 Plan Trainer::planGradient(const ArenaPlan &places, bool adds) const {
   Arena placed(places, arena.data());
   Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type(), adds};
-  if (scalesLoss())
-    b.lossScale = field(StepField::scale);
-  model.gradient(b, refs, 1.0f / static_cast<float>(losses.count() * settings.accumulate));
+  b.lossWeight = field(StepField::weight);
+  model.gradient(b, refs);
+  b.plan +=
+      planTotal(target, losses, field(StepField::loss), 1.0f / static_cast<float>(losses.count()), /*accumulate=*/true);
   return std::move(b.plan);
 }
 
 Plan Trainer::planUpdate() const {
-  Plan plan = planTotal(target, totals, field(StepField::loss), 1.0f / static_cast<float>(settings.accumulate));
-  plan += planGradNorm(target, gradient, record);
+  Plan plan = planGradNorm(target, gradient, record);
   if (master)
     plan += planAdamW(target, *master, gradient, first, second, record, adamw, value.ref());
   else
@@ -58,8 +59,12 @@ Plan Trainer::planUpdate() const {
   return plan;
 }
 
-Plan Trainer::planMean(int64_t micro) const {
-  return planTotal(target, losses, totals.ref().slice(0, micro, 1), 1.0f / static_cast<float>(losses.count()));
+Plan Trainer::planEvaluation() const {
+  Arena placed(memory.evaluation, arena.data());
+  Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type()};
+  model.losses(b, refs);
+  b.plan += planTotal(target, losses, sum);
+  return std::move(b.plan);
 }
 
 void Trainer::initialize(uint64_t seed) {
@@ -105,53 +110,63 @@ HostBuffers Trainer::download() const {
   return host;
 }
 
+BufferSource Trainer::source() const {
+  return {types.kept, [this](FlatBuffer which, int64_t begin, int64_t count, void *to) {
+            const Tensor &from = which == FlatBuffer::first    ? first
+                                 : which == FlatBuffer::second ? second
+                                 : master                      ? *master
+                                                               : value;
+            const int64_t size = bytesOf(from.type());
+            device->download(to, static_cast<const char *>(from.data()) + begin * size, count * size);
+          }};
+}
+
 void uploadAll(Tensor &to, const std::vector<int32_t> &from) {
   to.upload(from.data(), static_cast<int64_t>(from.size() * sizeof(int32_t)));
 }
 
-/// Inputs from number `first` on.
-void Trainer::uploadInputs(const HostBatch &batch, size_t first) {
-  for (size_t i = 0; i < batch.size(); ++i)
-    uploadAll(inputs.at(first + i), batch[i]);
+void Trainer::uploadInputs(const HostBatch &batch) {
+  for (const auto &[name, array] : batch) {
+    const auto place = inputs.find(name);
+    if (place == inputs.end() || place->second.type() != array.type())
+      throw Error(fmt::format("expected an input of the model, but got '{}' of {}", name, nameOf(array.type())),
+                  Fault::internal);
+    place->second.upload(array.bytes().data(), std::ssize(array.bytes()));
+  }
 }
-
-/// Micro-batches whose means are kept ready; those after them, if there are so many, are looked up.
-static constexpr int64_t mostReadyMeans = 256;
 
 void Trainer::prepare() {
   if (step)
     return;
   const Plan first = planGradient(memory.training, false),
-             later = settings.accumulate > 1 ? planGradient(memory.training, true) : Plan(), update = planUpdate();
+             later = settings.accumulate > 1 ? planGradient(memory.training, true) : Plan(), update = planUpdate(),
+             evaluation = planEvaluation();
   Plan whole = first; // together, so that their kernels are compiled side by side
   whole += later;
-  whole += planMean(0);
   whole += update;
+  whole += evaluation;
   kiln::prepare(*device, whole, workspace);
-  step = Step{ready(first), ready(later), ready(update), {}};
-  for (int64_t micro = 0; micro < std::min(settings.accumulate, mostReadyMeans); ++micro)
-    step->means.push_back(ready(planMean(micro)));
+  step = Step{ready(first), ready(later), ready(update), ready(evaluation)};
 }
 
-void Trainer::beginStep(double rate, int64_t number) {
+void Trainer::beginStep(double rate, int64_t number, std::optional<int64_t> given) {
+  targets = given.value_or(losses.count() * settings.accumulate);
   const StepRecord host = recordOf(adamw, {.rate = rate,
                                            .step = number,
-                                           .clip = settings.clip,
+                                           .clip = settings.clip > 0 ? settings.clip : AdamWStep().clip,
                                            .lossScale = scale.scale,
+                                           .targets = targets,
                                            .good = scale.good,
                                            .window = scalesLoss() ? settings.scaleWindow : 0});
   record.upload(host.numbers.data(), record.bytes());
 }
 
 void Trainer::addGradient(const HostBatch &batch, int64_t micro) {
-  uploadInputs(batch, 0);
-  uploadInputs(model.derived(batch), batch.size());
+  HostBatch whole = batch;
+  model.derive(whole);
+  uploadInputs(whole);
   prepare();
   (micro == 0 ? step->firstMicro : step->laterMicro).run();
-  if (micro < std::ssize(step->means))
-    step->means[micro].run();
-  else
-    ready(planMean(micro)).run();
 }
 
 StepResult Trainer::update() {
@@ -160,7 +175,10 @@ StepResult Trainer::update() {
   device->synchronize();
   StepRecord host;
   record.download(host.numbers.data(), record.bytes());
-  const StepResult result = {host[StepField::loss], host[StepField::norm], host[StepField::applied] != 0, scale.scale};
+  // The sum of the micro-batches' means, had they all the targets that they have room for.
+  const float full = static_cast<float>(std::max<int64_t>(targets, 1)) / static_cast<float>(losses.count());
+  const float loss = host[StepField::loss] * (1.0f / full);
+  const StepResult result = {loss, host[StepField::norm], host[StepField::applied] != 0, scale.scale};
   if (scalesLoss())
     scale = {host[StepField::scale], static_cast<int64_t>(host[StepField::good])};
   return result;
@@ -168,7 +186,6 @@ StepResult Trainer::update() {
 
 std::vector<Trainer::NamedLaunch> Trainer::launches() {
   Plan whole = planGradient(memory.training, false);
-  whole += planMean(0);
   whole += planUpdate();
   std::vector<NamedLaunch> result;
   for (const Launch &launch : whole.launches)
@@ -177,17 +194,11 @@ std::vector<Trainer::NamedLaunch> Trainer::launches() {
 }
 
 double Trainer::lossSum(const HostBatch &batch) {
-  uploadInputs(batch, 0);
-  if (!evaluation) {
-    Arena placed(memory.evaluation, arena.data());
-    Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type()};
-    model.losses(b, refs);
-    b.plan += planTotal(target, losses, totals.ref().slice(0, 0, 1));
-    evaluation = ready(b.plan);
-  }
-  evaluation->run();
+  uploadInputs(batch);
+  prepare();
+  step->evaluation.run();
   device->synchronize();
-  return totals.downloadFloats()[0];
+  return sum.downloadFloats()[0];
 }
 
 } // namespace kiln

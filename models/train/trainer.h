@@ -14,7 +14,7 @@ namespace kiln {
 
 /// What a step reports.
 struct StepResult {
-  double loss = 0;         // mean over the step's targets, before the update
+  double loss = 0;         // mean over the step's targets that are there, before the update
   double gradientNorm = 0; // before clipping
   bool applied = true;     // the update; it is left out where the norm is not finite
   double lossScale = 1;    // of this step
@@ -31,6 +31,8 @@ public:
   /// Weights of keptType(), and moments.
   void upload(const HostBuffers &buffers);
   HostBuffers download() const;
+  /// The same as parts, which a save reads.
+  BufferSource source() const;
   void uploadWeights(const std::vector<char> &values);
   /// The type of the weights that updates change; those that the model computes with follow from them.
   Type keptType() const { return types.kept; }
@@ -43,12 +45,13 @@ public:
   /// The gradient buffer, times the loss scale, for tests.
   std::vector<float> gradients() const { return gradient.downloadFloats(); }
 
-  /// Makes the launches of a training step ready, their kernels compiled several at a time, so that the first step
-  /// compiles nothing. Without it the first step does.
+  /// Makes the launches of a training step and of an evaluation ready, their kernels compiled several at a time, so
+  /// that none of these compiles anything. Without it the first one does.
   void prepare();
 
-  /// Begins update `number`, counted from 1, with the learning rate `rate`: all that the host has to say about it.
-  void beginStep(double rate, int64_t number);
+  /// Begins update `number`, counted from 1, with the learning rate `rate`: all that the host has to say about it. Its
+  /// micro-batches have `targets` in all; when that is not given, every one that they have room for.
+  void beginStep(double rate, int64_t number, std::optional<int64_t> targets = {});
   /// Adds micro-batch number `micro` of a step to the gradients; number 0 replaces what they hold.
   void addGradient(const HostBatch &batch, int64_t micro);
   /// Clips and applies the gradients, and waits for the end of the step, where alone the device is read. Where their
@@ -68,17 +71,15 @@ public:
 private:
   Plan planGradient(const ArenaPlan &places, bool adds) const;
   Plan planUpdate() const;
+  Plan planEvaluation() const;
   /// A field of the step's record, (1).
   TensorRef field(StepField name) const { return record.ref().slice(0, static_cast<int64_t>(name), 1); }
-  void uploadInputs(const HostBatch &batch, size_t first);
-  /// The mean of a micro-batch's losses, to its place.
-  Plan planMean(int64_t micro) const;
+  void uploadInputs(const HostBatch &batch);
   PreparedPlan ready(const Plan &plan) { return kiln::prepare(*device, plan, workspace); }
 
   /// The launches of a step, ready.
   struct Step {
-    PreparedPlan firstMicro, laterMicro, update;
-    std::vector<PreparedPlan> means; // of the first micro-batches
+    PreparedPlan firstMicro, laterMicro, update, evaluation;
   };
 
   std::shared_ptr<Device> device;
@@ -90,14 +91,14 @@ private:
   LossScale scale;
   Tensor value, gradient, first, second; // flat, laid out as model.parameters()
   std::optional<Tensor> master;          // what `value` is a copy of
-  std::vector<Tensor> inputs;
-  Tensor losses, totals; // of a micro-batch, and the mean of each
-  Tensor record;         // (stepFields)
+  std::map<std::string, Tensor> inputs;
+  Tensor losses, sum;  // of a micro-batch, and of an evaluation their sum, (1)
+  Tensor record;       // (stepFields)
+  int64_t targets = 0; // of the step that was begun
   MemoryPlan memory;
   Tensor arena, workspace;
   MicroBatch refs;
   std::optional<Step> step;
-  std::optional<PreparedPlan> evaluation;
 };
 
 /// The bytes of `from` into a tensor of i32.

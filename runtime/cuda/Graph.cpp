@@ -3,6 +3,7 @@
 #include "runtime/cuda/Graph.h"
 
 #include "runtime/Arguments.h"
+#include "runtime/Streams.h"
 
 #include <fmt/format.h>
 
@@ -29,8 +30,12 @@ Graph::Graph(std::shared_ptr<Context> shared, std::vector<Ready> all)
 }
 
 Graph::~Graph() {
-  const Context::Use use(*context);
-  graph.reset();
+  try {
+    const Context::Use use(*context);
+    graph.reset();
+  } catch (const std::exception &error) { // of a context that is lost; its graphs are, too
+    say(std::string("kiln: warning: ") + error.what() + "\n");
+  }
 }
 
 void Graph::run() {

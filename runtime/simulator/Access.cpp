@@ -188,6 +188,8 @@ LanePointers resolve(Warp &warp, const Step &step, Space space, const std::array
                      const StoredBytes *stored) {
   LanePointers pointers;
   const auto note = [&](Mask part) { // what the shadow and the metrics want to know
+    if (part && !isRead(kind) && kind != AccessKind::atomic)
+      warp.noteChange();
     if (part && warp.cta.shadow)
       warp.cta.shadow->access({warp, step, pointers, part, static_cast<uint32_t>(bytes), kind, sizes, stored});
     if (part && warp.cta.metrics) {
@@ -196,6 +198,11 @@ LanePointers resolve(Warp &warp, const Step &step, Space space, const std::array
       warp.cta.metrics->addAccess(warp.cta.metrics->at(warp.path.code, warp.path.pc - 1), isShared, pointers.at, part,
                                   bytes);
     }
+  };
+  const auto noteLocal = [&](Mask part) {
+    if (warp.cta.metrics)
+      warp.cta.metrics->addLocalAccess(warp.cta.metrics->at(warp.path.code, warp.path.pc - 1), warp.localOf(0),
+                                       warp.localBytes(), pointers.at, part & pointers.valid, bytes);
   };
   if (warp.exec == allLanes && !sizes && resolveAll(warp, space, addresses, static_cast<uint64_t>(bytes), pointers)) {
     note(allLanes);
@@ -221,12 +228,15 @@ LanePointers resolve(Warp &warp, const Step &step, Space space, const std::array
     resolveIn(warp, step, space, addresses, bytes, kind, lanes, pointers, sizes);
     if (space == Space::shared || space == Space::global)
       note(pointers.valid);
+    else if (space == Space::local)
+      noteLocal(lanes);
     return pointers;
   }
   if (const Mask part = lanes & shared)
     resolveIn(warp, step, Space::shared, addresses, bytes, kind, part, pointers, sizes);
   if (const Mask part = lanes & local)
     resolveIn(warp, step, Space::local, addresses, bytes, kind, part, pointers, sizes);
+  noteLocal(lanes & local);
   if (const Mask part = lanes & param)
     resolveIn(warp, step, Space::param, addresses, bytes, kind, part, pointers, sizes);
   if (const Mask part = lanes & ~(shared | local | param))

@@ -81,7 +81,9 @@ static void emit2(Decoder &d, Type type, Handler handler) {
 
 // --- Carries -------------------------------------------------------------------------------------------------------
 
-/// d = a + b (+ carry), with the carry out when asked for. `detail`: bit 0 carry in, bit 1 carry out, bit 2 subtract.
+/// d = a + b (+ carry), with the carry out when asked for. `detail`: bit 0 carry in, bit 1 carry out, bit 2 subtract. A
+/// difference is a + ~b + 1, whose carry says that nothing was borrowed: so ptxas has it, and addc after sub.cc sees
+/// it.
 template <class T> static void addWithCarry(Warp &warp, const Step &step) {
   auto *result = warp.reg<WordOf<T>>(step.slots[0]);
   const auto *a = warp.reg<WordOf<T>>(step.slots[1]), *b = warp.reg<WordOf<T>>(step.slots[2]);
@@ -90,10 +92,9 @@ template <class T> static void addWithCarry(Warp &warp, const Step &step) {
     if (!(warp.exec >> lane & 1))
       continue;
     const bool subtract = step.detail & 4;
-    const unsigned in = step.detail & 1 ? carry >> lane & 1 : 0;
-    const auto left = static_cast<T>(a[lane]), right = static_cast<T>(b[lane]);
-    const unsigned __int128 sum = subtract ? static_cast<unsigned __int128>(left) - right - in
-                                           : static_cast<unsigned __int128>(left) + right + in;
+    const unsigned in = step.detail & 1 ? carry >> lane & 1 : subtract;
+    const auto left = static_cast<T>(a[lane]), right = static_cast<T>(subtract ? ~b[lane] : b[lane]);
+    const unsigned __int128 sum = static_cast<unsigned __int128>(left) + right + in;
     result[lane] = static_cast<T>(sum);
     if (step.detail & 2)
       carry = (carry & ~(Mask{1} << lane)) | static_cast<Mask>(sum >> (8 * sizeof(T)) & 1) << lane;
@@ -298,6 +299,48 @@ template <bool CarryIn> static void decodeMad(Decoder &d) {
   d.emit(handler, {d.result(0, wide), d.source(1, type), d.source(2, type), d.source(3, wide)});
 }
 
+// --- Products of 24 bits -------------------------------------------------------------------------------------------
+
+/// The product of the lowest 24 bits of each; `High`: its bits 47 to 16, else 31 to 0.
+template <class T, bool High> static T product24(T a, T b) {
+  const auto low = [](T x) { return static_cast<Wide<T>>(static_cast<T>(static_cast<Unsigned<T>>(x) << 8) >> 8); };
+  const auto product = low(a) * low(b);
+  return static_cast<T>(High ? product >> 16 : product);
+}
+
+template <class T, bool High> static Handler product24() {
+  return elementwise<T, T, T>([](T a, T b) { return product24<T, High>(a, b); });
+}
+
+/// The same plus c, which wraps or is clamped.
+template <class T, bool High, bool Saturates = false> static Handler sumOfProduct24() {
+  return elementwise<T, T, T, T>([](T a, T b, T c) {
+    const int64_t sum = int64_t{product24<T, High>(a, b)} + c;
+    return static_cast<T>(
+        Saturates ? std::clamp<int64_t>(sum, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max())
+                  : sum);
+  });
+}
+
+/// mul24, mad24.
+template <bool Sums> static void decodeProduct24(Decoder &d) {
+  const int part = d.takeOne({"lo", "hi"});
+  const bool saturates = Sums && part == 1 && d.take("sat");
+  const Type type = d.type();
+  if (part < 0 || (type != Type::u32 && type != Type::s32) || (saturates && type != Type::s32))
+    d.unsupported();
+  d.expectCount(Sums ? 4 : 3, Sums ? 4 : 3);
+  const Handler plain[] = {product24<uint32_t, false>(), product24<uint32_t, true>(), product24<int32_t, false>(),
+                           product24<int32_t, true>()};
+  const Handler sums[] = {sumOfProduct24<uint32_t, false>(), sumOfProduct24<uint32_t, true>(),
+                          sumOfProduct24<int32_t, false>(), sumOfProduct24<int32_t, true>()};
+  const int number = part + (type == Type::s32 ? 2 : 0);
+  Step &step = d.emit(saturates ? sumOfProduct24<int32_t, true, true>() : (Sums ? sums : plain)[number],
+                      {d.result(0, type), d.source(1, type), d.source(2, type)});
+  if (Sums)
+    step.slots[3] = d.source(3, type);
+}
+
 static void decodeFma(Decoder &d) {
   FloatModifiers modifiers = takeFloatModifiers(d, d.take("sat"));
   modifiers.relu = d.take("relu");
@@ -341,12 +384,14 @@ template <bool Maximum> static void decodeExtremum(Decoder &d) {
   modifiers.nan = d.take("NaN");
   const bool relu = d.take("relu"); // of integers
   modifiers.xorsign = d.take("xorsign");
-  if (modifiers.xorsign && !d.take("abs"))
+  const bool magnitudes = d.take("abs");
+  if (modifiers.xorsign && !magnitudes)
     d.wrong("'.xorsign.abs'");
+  modifiers.magnitudes = magnitudes && !modifiers.xorsign;
   const Type type = d.type();
   if (ptx::isFloat(type) && !relu)
     return emitFloat(d, Maximum ? FloatOperation::maximum : FloatOperation::minimum, type, modifiers);
-  if (modifiers.nan || modifiers.xorsign || modifiers.flush || (relu && type != Type::s32 && type != Type::s16x2))
+  if (modifiers.nan || magnitudes || modifiers.flush || (relu && type != Type::s32 && type != Type::s16x2))
     d.unsupported();
   emit2(d, type,
         relu ? onPairsToo(type,
@@ -443,6 +488,8 @@ void addArithmetic(InstructionTable &table) {
   table["mul"] = decodeMul;
   table["mad"] = decodeMad<false>;
   table["madc"] = decodeMad<true>;
+  table["mul24"] = decodeProduct24<false>;
+  table["mad24"] = decodeProduct24<true>;
   table["fma"] = decodeFma;
   table["div"] = decodeDiv;
   table["rem"] = decodeRem;

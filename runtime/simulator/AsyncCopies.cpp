@@ -7,6 +7,7 @@
 #include "runtime/simulator/BulkCopies.h"
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Cta.h"
+#include "runtime/simulator/Metrics.h"
 #include "runtime/simulator/Shadow.h"
 
 #include <algorithm>
@@ -77,6 +78,13 @@ void AsyncCopies::wait(Warp &warp, Mask lanes, uint32_t pending) {
 
 void AsyncCopies::waitAll(Warp &warp, Mask lanes) {
   land(warp, lanes, true, [](const Copy &, size_t) { return true; });
+}
+
+int64_t AsyncCopies::bytesPending(Mask lanes) const {
+  int64_t bytes = 0;
+  for (const Copy &copy : copies)
+    bytes += int64_t{std::popcount(copy.lanes & lanes)} * copy.bytes;
+  return bytes;
 }
 
 const std::vector<int> &AsyncCopies::assign(size_t lane, int engine) {
@@ -171,9 +179,14 @@ static void decodeCp(Decoder &d) {
     d.expectCount(1, 1);
     if (d.operand(0).kind != Operand::Kind::integer)
       d.wrong("a number of groups");
-    d.emit([](Warp &warp,
-              const Step &step) { warp.asyncCopies.wait(warp, warp.exec, static_cast<uint32_t>(step.detail)); },
-           {}, d.operand(0).bits);
+    d.emit(
+        [](Warp &warp, const Step &step) {
+          warp.asyncCopies.wait(warp, warp.exec, static_cast<uint32_t>(step.detail));
+          if (warp.cta.metrics)
+            warp.cta.metrics->at(warp.path.code, warp.path.pc - 1).bytesInFlight +=
+                warp.asyncCopies.bytesPending(warp.exec);
+        },
+        {}, d.operand(0).bits);
     return;
   case 2:
     d.emit([](Warp &warp, const Step &) { warp.asyncCopies.waitAll(warp, warp.exec); });

@@ -37,6 +37,8 @@ public:
   void wait(Warp &warp, Mask lanes, uint32_t pending);
   /// Lands everything of the lanes, in groups or not.
   void waitAll(Warp &warp, Mask lanes);
+  /// Bytes of the lanes' copies that they have not waited for.
+  int64_t bytesPending(Mask lanes) const;
   /// Copies issued so far.
   uint64_t issued() const { return number; }
   /// From here on `engine`, which completes a barrier, lands what the lane has issued and no other engine lands. All

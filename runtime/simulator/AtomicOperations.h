@@ -62,6 +62,34 @@ template <class T> struct AtomicWord {
   using Word = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
   static T number(Word word) { return fromWord<T>(word); }
   static Word word(T number) { return static_cast<Word>(toWord<T>(number)); }
+  static Word next(AtomicOperation operation, Word old, Word b) {
+    return word(updated<T>(operation, number(old), number(b), T()));
+  }
+};
+
+/// A narrow float; an operation on it is rounded once, from double, which holds it exactly or nearly so.
+template <bool IsBf16> struct NarrowWord {
+  using Word = uint16_t;
+  static float number(Word word) { return IsBf16 ? fromBf16(word) : fromHalf(word); }
+  static Word word(double value) {
+    return IsBf16 ? toBf16(value, Rounding::nearest) : toHalf(value, Rounding::nearest);
+  }
+  static Word next(AtomicOperation operation, Word old, Word b) {
+    return word(updated<double>(operation, number(old), number(b), 0));
+  }
+};
+
+/// Two of them in a word.
+template <bool IsBf16> struct NarrowPair {
+  using Word = uint32_t;
+  static Word next(AtomicOperation operation, Word old, Word b) {
+    using Half = NarrowWord<IsBf16>;
+    const auto half = [&](int shift) {
+      return Word{Half::next(operation, static_cast<uint16_t>(old >> shift), static_cast<uint16_t>(b >> shift))}
+             << shift;
+    };
+    return half(0) | half(16);
+  }
 };
 
 } // namespace kiln::simulator

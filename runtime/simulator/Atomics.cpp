@@ -8,6 +8,8 @@
 #include "runtime/simulator/Shadow.h"
 
 #include <atomic>
+#include <fmt/format.h>
+#include <span>
 
 namespace kiln::simulator {
 
@@ -15,43 +17,43 @@ using ptx::Operand;
 using ptx::Space;
 using ptx::Type;
 
-static uint32_t addHalves(uint32_t a, uint32_t b, bool isBf16, bool flush) {
-  uint32_t result = 0;
-  for (const int shift : {0, 16}) {
-    const auto x = static_cast<uint16_t>(a >> shift), y = static_cast<uint16_t>(b >> shift);
-    uint16_t sum = isBf16 ? toBf16(double{fromBf16(x)} + fromBf16(y), Rounding::nearest)
-                          : toHalf(double{fromHalf(x)} + fromHalf(y), Rounding::nearest);
-    if (flush && (sum & 0x7c00) == 0 && !isBf16)
-      sum &= 0x8000;
-    result |= static_cast<uint32_t>(sum) << shift;
-  }
-  return result;
-}
-
-/// Runs `next(old, lane)` as one indivisible update of each lane's word; the old words become the results.
-template <class Word, class Next> static void updateLanes(Warp &warp, const Step &step, Next next) {
+/// Runs `next(old, lane, element)` as one indivisible update of each of a lane's words, which lie beside each other;
+/// the old words become the results, where an element has one.
+template <class Word, class Next>
+static void updateLanes(Warp &warp, const Step &step, std::span<const uint32_t> results, Next next) {
   const AccessShape shape = AccessShape::unpack(step.target);
   const LanePointers pointers =
-      resolve(warp, step, shape.space, addressesOf(warp, step, shape), sizeof(Word), AccessKind::atomic);
+      resolve(warp, step, shape.space, addressesOf(warp, step, shape), shape.total(), AccessKind::atomic);
   Shadow *const shadow = warp.cta.shadow.get();
-  if (shadow)
-    shadow->publish(warp, pointers, *shape.ordering);
-  for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
-    if (!(warp.exec >> lane & 1))
-      continue;
-    Word old = 0;
-    if (pointers.valid >> lane & 1) {
-      std::atomic_ref<Word> place(*reinterpret_cast<Word *>(pointers.at[lane]));
-      old = place.load();
-      while (!place.compare_exchange_weak(old, next(old, lane)))
+  for (size_t element = 0; element < results.size(); ++element) {
+    LanePointers words = pointers;
+    for (char *&at : words.at)
+      at += element * sizeof(Word);
+    if (shadow)
+      shadow->publish(warp, words, *shape.ordering);
+    for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
+      if (!(warp.exec >> lane & 1))
         continue;
+      Word old = 0;
+      if (words.valid >> lane & 1) {
+        std::atomic_ref<Word> place(*reinterpret_cast<Word *>(words.at[lane]));
+        old = place.load();
+        Word now = next(old, lane, element);
+        while (!place.compare_exchange_weak(old, now))
+          now = next(old, lane, element);
+        if (now != old)
+          warp.noteChange();
+      }
+      if (results[element] != Step::none)
+        warp.reg<WordOf<Word>>(results[element])[lane] = old;
     }
-    if (step.slots[1] != Step::none)
-      warp.reg<WordOf<Word>>(step.slots[1])[lane] = old;
+    if (shadow)
+      shadow->collect(warp, words, *shape.ordering);
   }
-  if (shadow)
-    shadow->collect(warp, pointers, *shape.ordering);
 }
+
+/// Elements of the longest vector.
+static constexpr size_t mostElements = 8;
 
 template <class T> static void runAtomic(Warp &warp, const Step &step) {
   using Word = typename AtomicWord<T>::Word;
@@ -62,25 +64,23 @@ template <class T> static void runAtomic(Warp &warp, const Step &step) {
   std::array<WordOf<T>, lanesOfWarp> left, right;
   std::copy_n(b, lanesOfWarp, left.begin());
   std::copy_n(c, lanesOfWarp, right.begin());
-  updateLanes<Word>(warp, step, [&](Word old, size_t lane) {
+  updateLanes<Word>(warp, step, {&step.slots[1], 1}, [&](Word old, size_t lane, size_t) {
     return AtomicWord<T>::word(
         updated<T>(operation, AtomicWord<T>::number(old), fromWord<T>(left[lane]), fromWord<T>(right[lane])));
   });
 }
 
-/// list: 1 for bf16, 1 for flushing.
-static void runPair(Warp &warp, const Step &step) {
-  const bool isBf16 = warp.list(step)[0] != 0, flush = warp.list(step)[1] != 0;
-  std::array<uint32_t, lanesOfWarp> b;
-  std::copy_n(warp.reg<uint32_t>(step.slots[2]), lanesOfWarp, b.begin());
-  updateLanes<uint32_t>(warp, step, [&](uint32_t old, size_t lane) { return addHalves(old, b[lane], isBf16, flush); });
-}
-static void runHalf(Warp &warp, const Step &step) {
-  const bool isBf16 = warp.list(step)[0] != 0;
-  std::array<uint32_t, lanesOfWarp> b;
-  std::copy_n(warp.reg<uint32_t>(step.slots[2]), lanesOfWarp, b.begin());
-  updateLanes<uint16_t>(warp, step, [&](uint16_t old, size_t lane) {
-    return static_cast<uint16_t>(addHalves(old, b[lane] & 0xffff, isBf16, false));
+/// One number a lane, or a vector of them: the list holds the operation, then the results, then the sources.
+template <class Element> static void runVector(Warp &warp, const Step &step) {
+  using Word = typename Element::Word;
+  const size_t elements = (step.count - 1) / 2;
+  const uint32_t *const list = warp.list(step);
+  const auto operation = static_cast<AtomicOperation>(list[0]);
+  std::array<std::array<uint32_t, lanesOfWarp>, mostElements> sources; // which may be among the results
+  for (size_t element = 0; element < elements; ++element)
+    std::copy_n(warp.reg<uint32_t>(list[1 + elements + element]), lanesOfWarp, sources[element].begin());
+  updateLanes<Word>(warp, step, {list + 1, elements}, [&](Word old, size_t lane, size_t element) {
+    return Element::next(operation, old, static_cast<Word>(sources[element][lane]));
   });
 }
 
@@ -112,40 +112,102 @@ static Handler pickHandler(Decoder &d, AtomicOperation operation, Type type) {
     if (operation != AtomicOperation::add && operation != AtomicOperation::exchange)
       d.unsupported();
     return type == Type::f32 ? runAtomic<float> : runAtomic<double>;
-  case Type::f16:
-  case Type::bf16:
-    if (operation != AtomicOperation::add)
-      d.unsupported();
-    return runHalf;
-  case Type::f16x2:
-  case Type::bf16x2:
-    if (operation != AtomicOperation::add)
-      d.unsupported();
-    return runPair;
   default:
     d.unsupported();
   }
+}
+
+/// The same for vectors, and for narrow floats.
+static Handler pickVectorHandler(Decoder &d, Type type) {
+  switch (type) {
+  case Type::f32:
+    return runVector<AtomicWord<float>>;
+  case Type::f16:
+    return runVector<NarrowWord<false>>;
+  case Type::bf16:
+    return runVector<NarrowWord<true>>;
+  case Type::f16x2:
+    return runVector<NarrowPair<false>>;
+  case Type::bf16x2:
+    return runVector<NarrowPair<true>>;
+  default:
+    d.unsupported();
+  }
+}
+
+/// What the ISA says of vectors and narrow floats: `elements` is 0 without a vector.
+static void checkVector(Decoder &d, AtomicOperation operation, Type type, size_t elements, bool noflush) {
+  const bool isNarrow = type != Type::f32;
+  const bool isExtremum = operation == AtomicOperation::min || operation == AtomicOperation::max;
+  if (operation != AtomicOperation::add && !(isExtremum && isNarrow && elements))
+    d.unsupported();
+  if (isNarrow != noflush)
+    d.wrong(isNarrow ? "'.noftz'" : "no '.noftz'");
+  if (elements == 8 && ptx::bitsOf(type) == 32)
+    d.unsupported("no vector has so many bytes");
+  if (elements)
+    d.expectTarget(90, 81);
+  else
+    type == Type::f16x2 ? d.expectTarget(60, 62) : type == Type::f16 ? d.expectTarget(70, 63) : d.expectTarget(90, 78);
+}
+
+/// The elements of an operand that is a vector or, when `elements` is 0, none.
+static std::span<const Operand> elementsOf(Decoder &d, const Operand &operand, size_t elements) {
+  const std::span<const Operand> found = d.elements(operand);
+  if (found.size() != std::max<size_t>(elements, 1))
+    d.wrong(fmt::format("a vector of {} elements, but got {},", elements, found.size()));
+  return found;
+}
+
+/// atom and red on vectors and narrow floats, behind their modifiers. `first`: the address' number among the operands.
+static void decodeVector(Decoder &d, AtomicOperation operation, Type type, size_t elements, bool noflush,
+                         AccessShape shape, size_t first) {
+  checkVector(d, operation, type, elements, noflush);
+  if (elements && shape.space != Space::global && shape.space != Space::generic)
+    d.unsupported("vectors in global memory alone");
+  shape.elements = static_cast<int>(std::max<size_t>(elements, 1));
+  const Decoder::Address address = d.address(d.operand(first), elements ? Space::global : shape.space);
+  std::vector<uint32_t> list = {static_cast<uint32_t>(operation)};
+  const std::span<const Operand> sources = elementsOf(d, d.operand(first + 1), elements);
+  if (first == 0 || d.operand(0).kind == Operand::Kind::sink)
+    list.resize(1 + sources.size(), Step::none);
+  else
+    for (const Operand &result : elementsOf(d, d.operand(0), elements))
+      list.push_back(result.kind == Operand::Kind::sink ? Step::none : d.result(result, type));
+  for (const Operand &source : sources)
+    list.push_back(d.source(source, type));
+  Step &step = d.emit(pickVectorHandler(d, type));
+  setAddress(step, shape, address);
+  d.giveList(step, list);
 }
 
 template <bool Returns> static void decodeAtomic(Decoder &d) {
   if (!Returns && d.take("async"))
     return decodeAsyncReduction(d);
   const int order = d.takeOne({"relaxed", "acquire", "release", "acq_rel"}, 0);
-  while (d.takeOne({"sem", "cta", "gpu", "sys", "cluster", "L2::cache_hint"}) >= 0)
+  while (d.takeOne({"sem", "cta", "gpu", "sys", "cluster"}) >= 0)
     continue;
+  const size_t policies = d.take("L2::cache_hint") ? 1 : 0; // an operand that nobody looks at
   const Space space = d.space();
   const int number = d.takeOne({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"});
   if (number < 0)
     d.unsupported();
   const auto operation = static_cast<AtomicOperation>(number);
   const bool noflush = d.take("noftz");
+  const int vector = d.takeOne({"v2", "v4", "v8"});
   const Type type = d.type();
   const bool compares = operation == AtomicOperation::compare;
   const size_t first = Returns ? 1 : 0;
-  d.expectCount(first + (compares ? 3 : 2), first + (compares ? 3 : 2));
+  const size_t operands = first + (compares ? 3 : 2);
+  d.expectCount(operands + policies, operands + policies);
   AccessShape shape;
+  shape.space = space;
   shape.bytes = ptx::bytesOf(type);
   shape.ordering = static_cast<Ordering>(order);
+  if (vector >= 0 || (ptx::isFloat(type) && type != Type::f32 && type != Type::f64))
+    return decodeVector(d, operation, type, vector < 0 ? 0 : size_t{2} << vector, noflush, shape, first);
+  if (noflush)
+    d.unsupported();
   const Decoder::Address address = d.address(d.operand(first), space);
   Step &step = d.emit(pickHandler(d, operation, type));
   setAddress(step, shape, address);
@@ -154,10 +216,7 @@ template <bool Returns> static void decodeAtomic(Decoder &d) {
   step.slots[2] = d.source(first + 1, type);
   if (compares)
     step.slots[3] = d.source(first + 2, type);
-  const bool isBf16 = type == Type::bf16 || type == Type::bf16x2;
-  const bool packed = ptx::isFloat(type) && type != Type::f32 && type != Type::f64;
-  d.giveList(step, packed ? std::vector<uint32_t>{isBf16, !noflush}
-                          : std::vector<uint32_t>{static_cast<uint32_t>(operation), 0});
+  d.giveList(step, {static_cast<uint32_t>(operation)});
 }
 
 void addAtomics(InstructionTable &table) {

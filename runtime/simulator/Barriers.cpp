@@ -139,10 +139,11 @@ static void decodeBarrier(Decoder &d, bool aligned) {
   if (d.take("warp")) { // lanes of a warp run in lockstep already: only what they may know of each other changes
     d.take("sync");
     d.expectCount(1, 1);
+    const uint32_t members = d.source(0, Type::b32);
     d.emit([](Warp &warp, const Step &) {
-      if (warp.cta.shadow)
-        warp.cta.shadow->order.joinLanes(warp.index, warp.exec);
-    });
+       if (warp.cta.shadow)
+         warp.cta.shadow->order.joinLanes(warp.index, warp.exec);
+     }).members = members;
     return;
   }
   if (d.take("cluster"))

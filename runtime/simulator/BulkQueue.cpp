@@ -3,6 +3,7 @@
 #include "runtime/simulator/BulkQueue.h"
 
 #include "runtime/simulator/Cta.h"
+#include "runtime/simulator/Metrics.h"
 #include "runtime/simulator/Shadow.h"
 
 #include <algorithm>
@@ -100,6 +101,7 @@ void BulkQueue::step(size_t index) {
   // Doing it may add operations, so that it must not lie among them.
   BulkOperation operation = std::move(operations[index]);
   doNext(operation);
+  cta.noteChange();
   if (operation.stage != BulkOperation::Stage::written || isKept(operation))
     operations[index] = std::move(operation);
   else
@@ -109,6 +111,9 @@ void BulkQueue::step(size_t index) {
 void BulkQueue::issue(Warp &warp, const Step &step, BulkOperation operation) {
   if (const auto at = committed.find({operation.warp, operation.lane}); at != committed.end())
     operation.group = at->second;
+  if (cta.metrics)
+    for (const BulkOperation::Piece &piece : operation.pieces)
+      cta.metrics->at(warp.path.code, warp.path.pc - 1).bulkBytes += piece.from ? piece.bytes : 0;
   if (cta.shadow)
     begin(warp, step, operation);
   if (cta.grid.delivery == Delivery::early) {

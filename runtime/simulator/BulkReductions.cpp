@@ -24,17 +24,6 @@ AtomicOperation takeReduction(Decoder &d) {
 
 // --- Elements ------------------------------------------------------------------------------------------------------
 
-namespace {
-/// Halves: updated as floats, rounded once.
-template <bool IsBf16> struct HalfWord {
-  using Word = uint16_t;
-  static float number(Word word) { return IsBf16 ? fromBf16(word) : fromHalf(word); }
-  static Word word(double value) {
-    return IsBf16 ? toBf16(value, Rounding::nearest) : toHalf(value, Rounding::nearest);
-  }
-};
-} // namespace
-
 template <class Element, AtomicOperation operation> static void combine(char *to, const char *from, uint32_t bytes) {
   using Word = typename Element::Word;
   for (uint32_t at = 0; at + sizeof(Word) <= bytes; at += sizeof(Word)) {
@@ -43,8 +32,8 @@ template <class Element, AtomicOperation operation> static void combine(char *to
     const std::atomic_ref<Word> place(*reinterpret_cast<Word *>(to + at));
     Word old = place.load();
     const auto next = [&] {
-      if constexpr (std::is_same_v<Word, uint16_t>) // exact in double, so that there is one rounding
-        return Element::word(updated<double>(operation, Element::number(old), Element::number(operand), 0));
+      if constexpr (std::is_same_v<Word, uint16_t>)
+        return Element::next(operation, old, operand);
       else
         return Element::word(
             updated(operation, Element::number(old), Element::number(operand), Element::number(operand)));
@@ -94,9 +83,9 @@ Combine combineFor(AtomicOperation operation, Type type) {
   case Type::s64:
     return pickCombine<AtomicWord<int64_t>>(operation, true, false);
   case Type::f16:
-    return pickCombine<HalfWord<false>>(operation, false, false);
+    return pickCombine<NarrowWord<false>>(operation, false, false);
   case Type::bf16:
-    return pickCombine<HalfWord<true>>(operation, false, false);
+    return pickCombine<NarrowWord<true>>(operation, false, false);
   case Type::f32:
     return operation == AtomicOperation::add ? combine<AtomicWord<float>, AtomicOperation::add> : nullptr;
   case Type::f64:

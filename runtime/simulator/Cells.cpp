@@ -4,17 +4,67 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 
 namespace kiln::simulator {
 
+/// A lane that three others follow.
+static constexpr uint32_t lanesOfRow = 29;
+
 Cells::Cells(uint64_t bytes, bool hasValues, uint32_t readers)
-    : cells(static_cast<Cell *>(std::calloc((bytes + 3) / 4 + 1, sizeof(Cell)))), capacity(readers) {
+    : rows((bytes + 15) / 16 + 1, Row{.all = {.state = static_cast<uint16_t>(hasValues ? Cell::valid : 0)}}),
+      cells(static_cast<Cell *>(std::malloc(rows.size() * 4 * sizeof(Cell)))), capacity(readers) {
   if (!cells)
     throw std::bad_alloc();
-  if (hasValues)
-    for (uint64_t i = 0; i < (bytes + 3) / 4; ++i)
-      cells.get()[i].state = Cell::valid;
 }
+
+// --- Rows ----------------------------------------------------------------------------------------------------------
+
+/// What is added to the lane of a row's first word for another one.
+static uint32_t laneOf(Spread spread, uint32_t word) {
+  return spread == Spread::none ? 0 : spread == Spread::words ? word : word / 2;
+}
+
+void Cells::takeApart(Row &row) {
+  Cell *const own = cellsOf(row);
+  for (uint32_t word = 0; word < 4; ++word) {
+    own[word] = row.all;
+    own[word].writer += laneOf(row.writers, word);
+    own[word].reader += laneOf(row.readers, word);
+  }
+  row.isApart = true;
+}
+
+bool Cells::bringTogether(Row &row) {
+  const Cell *const own = cellsOf(row);
+  const Cell &first = own[0];
+  if (first.state & (Cell::isSplit | Cell::manyReaders))
+    return false;
+  const auto spreadOf = [&](uint32_t Cell::*who, bool hasLanes) {
+    const auto is = [&](Spread spread) {
+      for (uint32_t word = 1; word < 4; ++word)
+        if (own[word].*who != first.*who + laneOf(spread, word))
+          return false;
+      return true;
+    };
+    for (const Spread spread : {Spread::none, Spread::words, Spread::pairs})
+      if ((spread == Spread::none || (hasLanes && (first.*who & allOfThem) < lanesOfRow)) && is(spread))
+        return std::optional(spread);
+    return std::optional<Spread>();
+  };
+  for (uint32_t word = 1; word < 4; ++word)
+    if (own[word].written != first.written || own[word].read != first.read || own[word].writeLine != first.writeLine ||
+        own[word].readLine != first.readLine || own[word].state != first.state || own[word].leaving != first.leaving)
+      return false;
+  const std::optional<Spread> writers = spreadOf(&Cell::writer, true),
+                              readers = spreadOf(&Cell::reader, !(first.state & Cell::readerMask));
+  if (!writers || !readers)
+    return false;
+  row = {.all = first, .writers = *writers, .readers = *readers};
+  return true;
+}
+
+// --- Words ---------------------------------------------------------------------------------------------------------
 
 /// A free place of a pool, made if there is none.
 static uint32_t take(std::vector<uint32_t> &free, size_t &size) {

@@ -4,6 +4,10 @@
 // A cell stands for 4 bytes, which threads mostly access together. At the first access to a part of them it is split
 // into four cells, one a byte; a store of all of them makes it whole again. Several readers that are not ordered among
 // each other are a list.
+//
+// Rows of 16 bytes, in turn, mostly have one thing to be said of them: one lane has touched all of it, or four lanes
+// that follow each other a word each, or two of them two words each. Then the row has one cell, and those of its words
+// count for nothing. Whoever wants a word's own cell takes the row apart; it comes together again when its words agree.
 
 #pragma once
 
@@ -38,6 +42,18 @@ struct Cell {
   uint16_t leaving = 0;                 // asynchronous reads under way
 };
 
+/// How the lanes that touched a row's words differ: not at all, by one from word to word, by one from pair to pair.
+enum class Spread : uint8_t { none, words, pairs };
+
+/// 16 bytes.
+struct alignas(32) Row {
+  Cell all; // of all words, with the first one's lanes; it has no list of readers, and is not split
+  Spread writers = Spread::none, readers = Spread::none;
+  bool isApart = false; // the words have cells of their own
+  uint8_t unused[5] = {};
+};
+static_assert(sizeof(Row) == 32);
+
 /// The cells of consecutive memory.
 class Cells {
 public:
@@ -46,7 +62,16 @@ public:
   Cells(uint64_t bytes, bool hasValues, uint32_t readers);
   Cells(Cells &&) = default;
 
-  Cell &operator[](uint64_t word) { return cells.get()[word]; }
+  /// A word's own cell, and those of the words behind it in the same row.
+  Cell &operator[](uint64_t word) {
+    Row &row = rows[word / 4];
+    if (!row.isApart)
+      takeApart(row);
+    return cells.get()[word];
+  }
+  Row &row(uint64_t number) { return rows[number]; }
+  /// Makes one cell of a row's four, if they agree; whether they do.
+  bool bringTogether(Row &row);
   /// The cells of a split cell's bytes.
   std::array<Cell, 4> &bytesOf(const Cell &cell) { return parts[cell.writer]; }
   void split(Cell &cell);
@@ -63,7 +88,10 @@ private:
   struct Free {
     void operator()(Cell *cells) const { std::free(cells); }
   };
-  std::unique_ptr<Cell, Free> cells;
+  void takeApart(Row &row);
+  Cell *cellsOf(const Row &row) { return cells.get() + 4 * (&row - rows.data()); }
+  std::vector<Row> rows;
+  std::unique_ptr<Cell, Free> cells; // of rows that are apart
   std::vector<std::array<Cell, 4>> parts;
   std::vector<Epoch> lists; // whose agents are agent << laneBits | lane
   std::vector<uint32_t> freeParts, freeLists;

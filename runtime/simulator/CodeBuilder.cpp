@@ -4,6 +4,11 @@
 
 #include "dialect/dsl/Types.h"
 #include "runtime/simulator/Access.h"
+#include "runtime/simulator/Calls.h"
+#include "runtime/simulator/LeftOut.h"
+#include "runtime/simulator/Printf.h"
+#include "runtime/simulator/Reach.h"
+#include "runtime/simulator/Targets.h"
 #include "runtime/simulator/Wgmma.h"
 #include "runtime/simulator/ptx/Flow.h"
 
@@ -28,6 +33,7 @@ static const InstructionTable &onLanes() {
     addCompare(all);
     addConvert(all);
     addMoves(all);
+    addVideo(all);
     return all;
   }();
   return table;
@@ -37,11 +43,13 @@ static const InstructionTable &instructions() {
   static const InstructionTable table = [] {
     InstructionTable all = onLanes();
     addControl(all);
+    addCalls(all);
     addAccess(all);
     addAtomics(all);
     addExchange(all);
     addBarriers(all);
     addMatrix(all);
+    addMma(all);
     addAsyncCopies(all);
     addWmma(all);
     addMbarriers(all);
@@ -51,6 +59,14 @@ static const InstructionTable &instructions() {
     return all;
   }();
   return table;
+}
+
+std::vector<std::string_view> knownOpcodes() {
+  std::vector<std::string_view> names;
+  for (const auto &[name, decode] : instructions())
+    names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 // --- Storage -------------------------------------------------------------------------------------------------------
@@ -64,6 +80,8 @@ void Storage::initialise(char *to, const ptx::Variable &variable) {
     uint64_t bits = value.bits;
     if (value.variable >= 0)
       bits += static_cast<uint64_t>(addressOf(-1, value.variable));
+    if (value.function >= 0)
+      bits = functionAddress(value.function);
     if (at + bytes > variable.bytes())
       throw Error(fmt::format("PTX line {}: expected at most {} values for variable '{}', but got {}", variable.line,
                               variable.count, variable.name, variable.values.size()));
@@ -94,11 +112,12 @@ Storage::Storage(const ptx::Module &module, Memory &memory, const std::vector<in
       }
       addresses[key] = shared = roundUp(shared, variable.align);
       shared += variable.bytes();
-      if (shared > mostSharedBytes)
+      if (shared > mostStaticSharedBytes)
         throw Error(
-            fmt::format("PTX line {}: expected at most {} bytes of shared memory, but got {} with variable '{}'",
-                        variable.line, mostSharedBytes, shared, variable.name));
+            fmt::format("PTX line {}: expected at most {} bytes of static shared memory, but got {} with variable '{}'",
+                        variable.line, mostStaticSharedBytes, shared, variable.name));
     }
+  staticShared = shared;
   if (!dynamic.empty())
     shared = roundUp(shared, 1024);
   for (const std::pair<int, int> &key : dynamic)
@@ -130,38 +149,27 @@ static void layOutParameters(Program &program, const ptx::Function &kernel) {
     if (end > mostParameterBytes)
       throw Error(fmt::format("PTX line {}: expected at most {} bytes of parameters, but got {} with '{}'",
                               variable.line, mostParameterBytes, end, variable.name));
-    program.parameters.push_back(
-        {std::string(variable.name), static_cast<uint32_t>(offset), static_cast<uint32_t>(variable.bytes())});
+    program.parameters.push_back({std::string(variable.name), static_cast<uint32_t>(offset),
+                                  static_cast<uint32_t>(variable.bytes()), variable.type});
     program.parameterBytes = static_cast<uint32_t>(end);
   }
 }
 
-/// The kernel and every function that it names, or that those name.
-static std::vector<int> reachableFrom(const ptx::Module &module, int entry) {
-  std::vector<int> reached = {entry};
-  for (size_t i = 0; i < reached.size(); ++i)
-    for (const Operand &operand : module.functions[static_cast<size_t>(reached[i])].pool)
-      if (operand.kind == Operand::Kind::function &&
-          std::find(reached.begin(), reached.end(), operand.index) == reached.end())
-        reached.push_back(operand.index);
-  return reached;
-}
-
 /// A function's code. Where a register may be read before it is written, it is decoded again with steps that look.
-static Code decodeFunction(const ptx::Module &module, int function, Program &program, Storage &storage,
-                           const std::vector<int> &reached) {
+static Code decodeFunction(const ptx::Module &module, int function, Program &program, Storage &storage) {
   const ptx::Function &text = module.functions[static_cast<size_t>(function)];
-  CodeBuilder builder(module, function, program, storage, reached);
+  CodeBuilder builder(module, function, program, storage);
   Code code = builder.build();
   if (const std::vector<ptx::Use> unsure = ptx::unsureReads(text, builder.uses); !unsure.empty())
-    code = CodeBuilder(module, function, program, storage, reached).build(unsure);
+    code = CodeBuilder(module, function, program, storage).build(unsure);
   if (text.hasBody)
     markCopies(text, builder.uses, code);
   return code;
 }
 
 std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> module, const std::string &name,
-                                            Memory &memory, const std::string &names) {
+                                            Memory &memory, const std::string &names, int64_t sharedBytesOfGpu) {
+  const int64_t sharedBytesOfTarget = checkTarget(*module);
   const int entry = module->find(name);
   if (entry < 0 || !module->functions[static_cast<size_t>(entry)].isEntry) {
     std::string names;
@@ -183,13 +191,18 @@ std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> m
                     "{}x{}x{}",
                     kernel.place.line, kernel.cluster[0], kernel.cluster[1], kernel.cluster[2]));
   program->maxRegisters = kernel.maxRegisters;
+  program->mostShared = sharedBytesOfGpu ? sharedBytesOfGpu : sharedBytesOfTarget;
   const std::vector<int> reached = reachableFrom(*module, entry);
+  program->codeOfFunction.assign(module->functions.size(), -1);
+  for (size_t i = 0; i < reached.size(); ++i)
+    program->codeOfFunction[static_cast<size_t>(reached[i])] = static_cast<int>(i);
   Storage storage(*module, memory, reached);
   program->sharedBytes = storage.sharedBytes();
+  program->staticShared = storage.staticSharedBytes();
   program->sharedNames.read(*module->text, name, "PTX line");
   program->sharedNames.read(names, name, "line");
   for (const int function : reached)
-    program->codes.push_back(decodeFunction(*module, function, *program, storage, reached));
+    program->codes.push_back(decodeFunction(*module, function, *program, storage));
   program->variables = storage.allocated();
   return program;
 }
@@ -216,10 +229,9 @@ LocalLayout layOutLocals(const ptx::Function &function) {
   return layout;
 }
 
-CodeBuilder::CodeBuilder(const ptx::Module &module, int functionIndex, Program &program, Storage &storage,
-                         const std::vector<int> &reached)
+CodeBuilder::CodeBuilder(const ptx::Module &module, int functionIndex, Program &program, Storage &storage)
     : module(module), function(module.functions[static_cast<size_t>(functionIndex)]), functionIndex(functionIndex),
-      program(program), storage(storage), reached(reached), registers(function.registers.size(), Step::none),
+      program(program), storage(storage), registers(function.registers.size(), Step::none),
       locals(layOutLocals(function)) {
   code.localBytes = locals.bytes;
 }
@@ -227,7 +239,7 @@ CodeBuilder::CodeBuilder(const ptx::Module &module, int functionIndex, Program &
 /// Takes `bytes` a lane at the frame's end.
 static uint32_t extend(Code &code, int bytes) {
   const uint32_t slot = code.frameBytes;
-  code.frameBytes += bytes ? static_cast<uint32_t>(bytes) * lanesOfWarp : 64;
+  code.frameBytes += bytes ? static_cast<uint32_t>(bytes) * lanesOfWarp : slotBytes;
   return slot;
 }
 
@@ -286,14 +298,25 @@ uint32_t CodeBuilder::localOffset(int variable) const {
   return offset < 0 ? Step::none : static_cast<uint32_t>(offset);
 }
 
-int CodeBuilder::codeOf(int wanted) const {
-  return static_cast<int>(std::find(reached.begin(), reached.end(), wanted) - reached.begin());
+uint32_t CodeBuilder::stackSlot() {
+  if (stack == Step::none) {
+    stack = extend(code, 8);
+    code.frameAddresses.push_back({locals.bytes, stack, true});
+  }
+  return stack;
 }
+
+bool CodeBuilder::takesFromStack() const {
+  return std::any_of(function.instructions.begin(), function.instructions.end(),
+                     [](const ptx::Instruction &instruction) { return instruction.opcode == "alloca"; });
+}
+
+int CodeBuilder::codeOf(int wanted) const { return program.codeOfFunction[static_cast<size_t>(wanted)]; }
 
 void CodeBuilder::decode(const ptx::Instruction &instruction) {
   const auto found = instructions().find(instruction.opcode);
   Decoder decoder(*this, instruction);
-  if (found == instructions().end())
+  if (found == instructions().end() || isLeftOut(instruction.opcode, function.modifiersOf(instruction)))
     decoder.unsupported();
   found->second(decoder);
   decoder.finish();
@@ -321,6 +344,38 @@ void CodeBuilder::watchRegisters() {
       continue;
     code.watched[i] = {std::exchange(code.steps[i].run, runWatched), touches[static_cast<size_t>(instruction)]};
   }
+}
+
+/// Whether an instruction may change what other warps can see, beyond what loads, stores and atomics say themselves.
+static bool mayChange(const ptx::Function &function, const ptx::Instruction &instruction) {
+  static const std::set<std::string_view> quiet = {
+      "activemask", "atom", "bra",   "brx",    "call", "elect",     "fence",     "ld",
+      "ldmatrix",   "ldu",  "match", "membar", "mma",  "movmatrix", "nanosleep", "red",
+      "redux",      "ret",  "shfl",  "st",     "vote", "prefetch",  "wmma"};
+  const auto modifiers = function.modifiersOf(instruction);
+  const auto has = [&](std::string_view name) {
+    return std::find(modifiers.begin(), modifiers.end(), name) != modifiers.end();
+  };
+  if (instruction.opcode == "mbarrier")
+    return !has("test_wait") && !has("try_wait") && !has("pending_count");
+  if (instruction.opcode == "bar" || instruction.opcode == "barrier")
+    return !has("warp");
+  return has("async") || (!quiet.contains(instruction.opcode) && !onLanes().contains(instruction.opcode));
+}
+
+/// Notes of the steps of an instruction, from `first` on, what the scheduler must know.
+void CodeBuilder::noteInstruction(const ptx::Instruction &instruction, size_t first) {
+  if (code.steps.size() == first)
+    return;
+  code.instructions.back() = current; // its last step stands for it
+  code.steps.back().counts = true;
+  const auto modifiers = function.modifiersOf(instruction);
+  const bool isAligned = (instruction.opcode == "bar" && code.steps[first].members == Step::none) ||
+                         std::find(modifiers.begin(), modifiers.end(), "aligned") != modifiers.end();
+  if (isAligned)
+    code.steps[first].members = Step::everyLane;
+  if (mayChange(function, instruction))
+    code.steps.back().changes = true;
 }
 
 /// Lets the steps that are plain run without looking at anything else between them.
@@ -412,16 +467,31 @@ void CodeBuilder::emitNoting(size_t firstUse) {
   }
 }
 
-Code CodeBuilder::build(const std::vector<ptx::Use> &unsure) {
-  code.name = function.name;
-  if (!function.hasBody) { // a function of the system's, such as __assertfail: it matters only when it is called
+/// A function of the system's, such as __assertfail: what it does matters only when it is called.
+void CodeBuilder::buildSystemFunction() {
+  if (function.name == "vprintf" && function.results.size() == 1 && function.parameters.size() == 2) {
+    Step step{.run = printFormatted};
+    const int variables[] = {function.results[0], function.parameters[0], function.parameters[1]};
+    std::transform(std::begin(variables), std::end(variables), step.slots.begin(),
+                   [&](int variable) { return localOffset(variable); });
+    code.steps.push_back(step);
+    code.steps.push_back({.run = [](Warp &warp, const Step &) { warp.returnLanes(); }});
+  } else {
     code.steps.push_back({.run = [](Warp &warp, const Step &step) {
       warp.report(
           Check::trap, step, std::countr_zero(warp.exec),
           fmt::format("calls '{}', which has no body", warp.program.codes[static_cast<size_t>(warp.path.code)].name));
       warp.exitLanes();
     }});
-    code.places.push_back(function.place);
+  }
+  code.places.assign(code.steps.size(), function.place);
+}
+
+Code CodeBuilder::build(const std::vector<ptx::Use> &unsure) {
+  code.name = function.name;
+  code.signature = signatureOf(function);
+  if (!function.hasBody) {
+    buildSystemFunction();
     return std::move(code);
   }
   const std::vector<int> meetings = ptx::meetingPoints(function);
@@ -450,8 +520,7 @@ Code CodeBuilder::build(const std::vector<ptx::Use> &unsure) {
       const size_t firstStep = code.steps.size();
       decode(function.instructions[i]);
       code.instructions.resize(code.steps.size(), -1);
-      if (code.steps.size() > firstStep)
-        code.instructions.back() = current; // its last step stands for it
+      noteInstruction(function.instructions[i], firstStep);
       if (!writtenSlots.empty())
         emitNoting(firstUse);
       std::stable_sort(uses.begin() + static_cast<std::ptrdiff_t>(firstUse), uses.end(),
@@ -484,6 +553,13 @@ Code CodeBuilder::build(const std::vector<ptx::Use> &unsure) {
   markPlain();
   placeImage();
   return std::move(code);
+}
+
+int Program::codeAt(uint64_t address) const {
+  const uint64_t number = (address & ~windowMask) >> 4;
+  const bool isFunction =
+      (address & windowMask) == functionWindow && (address & 15) == 0 && number < codeOfFunction.size();
+  return isFunction ? codeOfFunction[number] : -1;
 }
 
 ptx::Place Program::placeOf(int line) const {

@@ -17,6 +17,8 @@ public:
   /// at the first use.
   int64_t addressOf(int function, int variable);
   uint32_t sharedBytes() const { return static_cast<uint32_t>(shared); }
+  /// Of them, what static variables take.
+  uint32_t staticSharedBytes() const { return static_cast<uint32_t>(staticShared); }
   /// What was allocated for those that are not shared.
   const std::vector<PlacedVariable> &allocated() const { return variables; }
 
@@ -27,13 +29,18 @@ private:
   Memory &memory;
   std::map<std::pair<int, int>, int64_t> addresses;
   std::vector<PlacedVariable> variables;
-  int64_t shared = 0;
+  int64_t shared = 0, staticShared = 0;
 };
 
 /// Decodes the kernel called `name`; `names` says more of its shared memory than the text's own comments do
-/// (SharedNames.h). Throws Error with the PTX line for what is no kernel or not supported.
+/// (SharedNames.h); `sharedBytesOfGpu`: what a block may have on the GPU that it is for, 0: on the text's own target.
+/// Throws Error with the PTX line for what is no kernel or not supported.
 std::shared_ptr<const Program> buildProgram(std::shared_ptr<const ptx::Module> module, const std::string &name,
-                                            Memory &memory, const std::string &names = {});
+                                            Memory &memory, const std::string &names = {},
+                                            int64_t sharedBytesOfGpu = 0);
+
+/// The opcodes that are known, by name: what stands before the first dot.
+std::vector<std::string_view> knownOpcodes();
 
 /// Where the .local and .param variables of a function lie in a lane's memory.
 struct LocalLayout {
@@ -44,9 +51,8 @@ LocalLayout layOutLocals(const ptx::Function &function);
 
 class CodeBuilder {
 public:
-  /// `reached`: the functions of the module that the program has, by their index in it.
-  CodeBuilder(const ptx::Module &module, int functionIndex, Program &program, Storage &storage,
-              const std::vector<int> &reached);
+  /// The program knows already which functions of the module it has.
+  CodeBuilder(const ptx::Module &module, int functionIndex, Program &program, Storage &storage);
   /// Decodes the body. Where `unsure` says that an instruction reads a register which may not have been written, a step
   /// before it looks.
   Code build(const std::vector<ptx::Use> &unsure = {});
@@ -71,6 +77,10 @@ public:
   uint32_t scratchSlot(int bytes);
   /// The condition-code register: a carry a lane.
   uint32_t carrySlot();
+  /// Where the stack ends that alloca takes from: 8 bytes a lane, an address in local memory.
+  uint32_t stackSlot();
+  /// Whether the function has an alloca.
+  bool takesFromStack() const;
   /// Byte offset of a .local or .param variable in a lane's local memory; Step::none for a kernel's parameter.
   uint32_t localOffset(int variable) const;
   /// Index in the program of a function of the module.
@@ -78,7 +88,9 @@ public:
 
 private:
   void decode(const ptx::Instruction &instruction);
+  void buildSystemFunction();
   void watchRegisters();
+  void noteInstruction(const ptx::Instruction &instruction, size_t first);
   void markPlain();
   void placeImage();
   void emitClearing();
@@ -88,12 +100,11 @@ private:
   std::map<int, uint32_t> writtenSlots; // of registers that are watched: the lanes that have written them
   int current = 0;                      // the instruction that is decoded
 
-  const std::vector<int> &reached;
   std::vector<uint32_t> registers;
   std::map<std::pair<uint64_t, int>, uint32_t> constants;
   std::map<std::pair<int, bool>, uint32_t> specials;
   std::map<std::pair<uint64_t, bool>, uint32_t> frameAddresses;
-  uint32_t carry = Step::none;
+  uint32_t carry = Step::none, stack = Step::none;
   LocalLayout locals;
 };
 

@@ -287,7 +287,48 @@ static void decodeEighths(Decoder &d, Conversion c, int to, int from) {
   d.expectCount(c.from == Type::f32 ? 3 : 2, c.from == Type::f32 ? 3 : 2);
 }
 
+// --- Packing -------------------------------------------------------------------------------------------------------
+
+/// cvt.pack: b and a, clamped to what an element holds, become the two lowest elements; c's lowest bits come above
+/// them. `detail`: bits of an element, and whether it is signed.
+static void packClamped(Warp &warp, const Step &step) {
+  const auto bits = static_cast<int>(step.detail & 0xff);
+  const bool isSigned = step.detail >> 8 & 1;
+  const int64_t least = isSigned ? -(int64_t{1} << (bits - 1)) : 0;
+  const int64_t most = (int64_t{1} << (isSigned ? bits - 1 : bits)) - 1;
+  const uint32_t mask = (1u << bits) - 1;
+  auto *const result = warp.reg<uint32_t>(step.slots[0]);
+  const auto *const a = warp.reg<uint32_t>(step.slots[1]), *const b = warp.reg<uint32_t>(step.slots[2]);
+  const auto *const c = step.slots[3] == Step::none ? nullptr : warp.reg<uint32_t>(step.slots[3]);
+  const auto clamped = [&](uint32_t word) {
+    return static_cast<uint32_t>(std::clamp<int64_t>(static_cast<int32_t>(word), least, most)) & mask;
+  };
+  for (int lane = 0; lane < lanesOfWarp; ++lane)
+    if (warp.exec >> lane & 1)
+      result[lane] = (c ? c[lane] << (2 * bits) : 0) | clamped(a[lane]) << bits | clamped(b[lane]);
+}
+
+static void decodePack(Decoder &d) {
+  static constexpr int bitsOf[] = {16, 16, 8, 8, 4, 4, 2, 2};
+  if (!d.take("sat"))
+    d.wrong("'.sat'");
+  const int to = d.takeOne({"u16", "s16", "u8", "s8", "u4", "s4", "u2", "s2"});
+  if (to < 0 || !d.take("s32"))
+    d.unsupported();
+  const bool isHalf = to < 2;
+  d.expectTarget(to < 4 ? 72 : 75, 65);
+  if (!isHalf && !d.take("b32"))
+    d.wrong("'.b32' for the third operand");
+  d.expectCount(isHalf ? 3 : 4, isHalf ? 3 : 4);
+  Step &step = d.emit(packClamped, {d.result(0, Type::b32), d.source(1, Type::s32), d.source(2, Type::s32)},
+                      static_cast<uint64_t>(bitsOf[to]) | static_cast<uint64_t>(to & 1) << 8);
+  if (!isHalf)
+    step.slots[3] = d.source(3, Type::b32);
+}
+
 static void decodeCvt(Decoder &d) {
+  if (d.take("pack"))
+    return decodePack(d);
   Conversion c;
   const int toIntegral = d.takeOne({"rni", "rzi", "rmi", "rpi"});
   const int rounding = d.takeOne({"rn", "rz", "rm", "rp", "rna"});

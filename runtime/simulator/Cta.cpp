@@ -2,6 +2,8 @@
 
 #include "runtime/simulator/Cta.h"
 
+#include "dialect/dsl/Types.h"
+#include "runtime/simulator/Progress.h"
 #include "runtime/simulator/Shadow.h"
 #include "runtime/simulator/ptx/Parser.h"
 
@@ -40,17 +42,19 @@ bool Cta::run(int64_t budget, bool reversed) {
     Warp &warp = warps[reversed ? warps.size() - 1 - i : i];
     if (warp.finished())
       continue;
-    warp.run(budget);
+    warp.run(grid.mostSteps ? std::min(budget, grid.mostSteps - warp.stepsDone()) : budget);
+    if (grid.mostSteps && warp.stepsDone() >= grid.mostSteps && warp.canGoOn())
+      throw Error(fmt::format("kernel '{}': warp {} has not ended after {} instructions, the last one at {}",
+                              grid.program.name, warp.index, warp.stepsDone(), grid.program.textOf(warp.lastPlace())));
     bulk.advanceAtRandom();
     any |= !warp.finished();
   }
   return any;
 }
 
-const Warp &Cta::busiest() const {
-  return *std::max_element(warps.begin(), warps.end(),
-                           [](const Warp &a, const Warp &b) { return a.stepsDone() < b.stepsDone(); });
-}
+void Cta::noteChange() { grid.progress->note(thread); }
+
+uint64_t Cta::moment() const { return grid.progress->now(); }
 
 // --- Barriers ------------------------------------------------------------------------------------------------------
 

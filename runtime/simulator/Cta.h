@@ -13,8 +13,10 @@
 
 namespace kiln::simulator {
 
+class Console;
 class GlobalShadow;
 class Metrics;
+class Progress;
 class Shadow;
 
 /// Extents of a grid or a block.
@@ -35,6 +37,9 @@ struct Grid {
   GlobalShadow *globalShadow = nullptr; // null: no check needs it
   int errorTimes = 0;                   // of what approximate instructions may err
   bool counts = false;                  // whether metrics are wanted
+  Console *console = nullptr;           // of printf
+  int64_t mostSteps = 0;                // of a warp; 0: any number
+  Progress *progress = nullptr;
 
   int threads() const { return block[0] * block[1] * block[2]; }
 };
@@ -53,13 +58,18 @@ public:
   Cta(const Grid &grid, const Extents &coordinates);
   ~Cta();
 
-  /// Gives every warp a turn of about `budget` steps. False when all have finished.
+  /// Gives every warp a turn of `budget` steps. False when all have finished. Throws Error when one has done as many
+  /// as the launch allows, and would go on.
   bool run(int64_t budget, bool reversed);
-  /// The warp that has done most steps.
-  const Warp &busiest() const;
-  /// When no warp can go on, does what has been put off. False when nothing is left that could help: says who waits
-  /// for what.
-  bool goOn();
+  /// What becomes of the block: it goes on, perhaps with something that had been put off; it is stuck until memory
+  /// changes by another's doing; or nothing can help it any more.
+  enum class Outlook : uint8_t { goesOn, stuck, hopeless };
+  Outlook goOn();
+  /// Remedies when nothing in the launch can move: whether lanes have been let go (Warp.h).
+  bool letGoAtJoins();
+  bool letGoAlone();
+  /// Says who waits for what.
+  void reportDeadlock();
   /// All threads have left: what they began is done.
   void finish() { bulk.finish(); }
 
@@ -70,6 +80,12 @@ public:
   Findings &findings;
   std::unique_ptr<Shadow> shadow; // null: no check needs it
   Metrics *metrics = nullptr;     // null: nobody counts
+  size_t thread = 0;              // of the host, which runs it
+
+  /// Something has changed that other blocks, or other warps of this one, can see.
+  void noteChange();
+  /// The moment of the launch (Progress.h).
+  uint64_t moment() const;
 
   /// Writes the 32 lanes of a special register, 8 bytes each when `wide`, else 4.
   void fillSpecial(const Warp &warp, int special, bool wide, char *to) const;
@@ -113,7 +129,6 @@ public:
 
 private:
   int64_t progress() const;
-  void reportDeadlock();
   std::string whereOf(const Wait &wait) const;
   std::string elsewhere(const Wait &wait) const;
   std::string lackOf(uint32_t mbarrier) const;

@@ -28,6 +28,8 @@ bool Cta::stillWaits(const Warp &warp, const Wait &wait) const {
     return bulk.pending(warp.index, wait.lanes, wait.index, wait.onlyReads);
   case Wait::Kind::registers:
     return freeRegisters < static_cast<int64_t>(wait.index) * lanesOfWarp;
+  case Wait::Kind::lanes:
+    return (wait.lanes & warp.alive) != 0;
   }
   return false;
 }
@@ -78,27 +80,35 @@ int64_t Cta::progress() const {
   return barriersEnded + mbarriers.ended() + bulk.done() + finished + freeRegisters;
 }
 
-bool Cta::goOn() {
+bool Cta::letGoAtJoins() {
+  return std::any_of(warps.begin(), warps.end(), [](Warp &warp) { return warp.letGoAtJoins(); });
+}
+
+bool Cta::letGoAlone() {
+  return std::any_of(warps.begin(), warps.end(), [](Warp &warp) { return warp.letGoAlone(); });
+}
+
+Cta::Outlook Cta::goOn() {
   if (!std::all_of(warps.begin(), warps.end(), [](const Warp &warp) { return warp.idle(); }))
-    return true;
+    return Outlook::goesOn;
   if (bulk.advance())
-    return true;
-  for (Warp &warp : warps)
-    if (warp.goOnAtJoins())
-      return true;
+    return Outlook::goesOn;
+  bool asks = false, spins = false;
+  for (const Warp &warp : warps)
+    warp.forEachPath([&](const Path &path) {
+      asks |= path.asked.kind != Wait::Kind::none || path.wait.kind == Wait::Kind::mbarrier;
+      spins |= warp.isStuck(path);
+    });
+  // Who waits for nothing but its own block is not helped by others.
+  if (!spins && (letGoAtJoins() || letGoAlone()))
+    return Outlook::goesOn;
   // Who waits for an mbarrier may give up, and who polls may be waiting for another block.
-  bool asks = false;
-  for (const Warp &warp : warps) {
-    asks |= warp.hasPolled();
-    warp.forEachPath([&](const Path &path) { asks |= path.wait.kind == Wait::Kind::mbarrier; });
-  }
   fruitless = progress() == roundProgress ? fruitless + 1 : 0;
   roundProgress = progress();
   ++round;
   if (asks && fruitless < mostFruitless)
-    return true;
-  reportDeadlock();
-  return false;
+    return Outlook::goesOn;
+  return spins ? Outlook::stuck : Outlook::hopeless;
 }
 
 // --- Who waits for what --------------------------------------------------------------------------------------------
@@ -130,6 +140,8 @@ std::string Cta::whereOf(const Wait &wait) const {
     return "waiting for bulk copies";
   case Wait::Kind::registers:
     return "waiting for registers";
+  case Wait::Kind::lanes:
+    return fmt::format("waiting for lanes {:#x}", wait.lanes);
   }
   return {};
 }
@@ -187,6 +199,8 @@ void Cta::reportDeadlock() {
       else if (wish.kind == Wait::Kind::registers)
         text = fmt::format("{} for {} registers a lane, but only {} of the block's are free", who, wish.index,
                            freeRegisters);
+      else if (warp.isStuck(path))
+        text = fmt::format("lanes {:#x} of warp {} go round a loop until memory changes{}", path.mask, warp.index, end);
       if (!text.empty()) // barriers have been told of
         report(Check::deadlock, warp.placeOf(path), text + elsewhere(wish));
     });

@@ -21,6 +21,23 @@ Decoder::Decoder(CodeBuilder &builder, const ptx::Instruction &instruction)
     wrong("at most 32 modifiers");
 }
 
+/// The number of `sm_90a` (90) or of version `8.1` (81).
+static int numberOf(std::string_view text) {
+  int number = 0;
+  for (const char c : text)
+    if (c >= '0' && c <= '9')
+      number = std::min(10 * number + (c - '0'), 1 << 20);
+  return number;
+}
+
+void Decoder::expectTarget(int target, int version) const {
+  const ptx::Module &module = builder.module;
+  if (numberOf(module.target) < target)
+    wrong(fmt::format("'.target sm_{}' or above, but got '{}',", target, module.target));
+  if (numberOf(module.version) < version)
+    wrong(fmt::format("'.version {}.{}' or above, but got '{}',", version / 10, version % 10, module.version));
+}
+
 std::string Decoder::spelling() const {
   std::string text(instruction.opcode);
   for (const std::string_view modifier : modifiers)
@@ -147,6 +164,7 @@ uint32_t Decoder::constant(uint64_t bits, int bytes) { return builder.constantSl
 
 uint32_t Decoder::source(const Operand &operand, Type type) {
   const int bytes = laneBytes(type);
+  expectWhole(operand);
   switch (operand.kind) {
   case Operand::Kind::reg: {
     const Type declared = registerType(operand);
@@ -168,13 +186,21 @@ uint32_t Decoder::source(const Operand &operand, Type type) {
       return builder.frameAddressSlot(static_cast<uint64_t>(variableAddress(operand, false)), bytes == 8);
     return constant(static_cast<uint64_t>(variableAddress(operand, false)), bytes);
   case Operand::Kind::function:
-    return constant(static_cast<uint64_t>(builder.codeOf(operand.index)), bytes);
+    return constant(functionAddress(operand.index), bytes);
   default:
     wrong("a register or a number");
   }
 }
 
+void Decoder::expectWhole(const Operand &operand) const {
+  if (!operand.selector.empty())
+    wrong(fmt::format("a whole register, but got its part '.{}',", operand.selector));
+  if (operand.isMinus)
+    wrong("a register without '-'");
+}
+
 uint32_t Decoder::result(const Operand &operand, Type type) {
+  expectWhole(operand);
   if (operand.kind == Operand::Kind::sink)
     return builder.scratchSlot(std::max(laneBytes(type), 4));
   const Type declared = registerType(operand);

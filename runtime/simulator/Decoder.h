@@ -38,6 +38,8 @@ public:
   /// Throws: this instruction is not known.
   [[noreturn]] void unsupported(const std::string &why = "") const;
   [[noreturn]] void wrong(const std::string &expected) const;
+  /// Throws unless the text's `.target` and `.version` are at least these: 90 is sm_90, 81 version 8.1.
+  void expectTarget(int target, int version) const;
   std::string spelling() const;
 
   // --- Operands ----------------------------------------------------------------------------------------------------
@@ -79,6 +81,7 @@ public:
   CodeBuilder &builder;
 
 private:
+  void expectWhole(const ptx::Operand &operand) const;
   std::span<const ptx::Operand> list;
   std::span<const std::string_view> modifiers;
   uint32_t taken = 0; // a bit a modifier
@@ -94,7 +97,10 @@ void addLogic(InstructionTable &table);
 void addCompare(InstructionTable &table);
 void addConvert(InstructionTable &table);
 void addMoves(InstructionTable &table);
+void addVideo(InstructionTable &table);
+void addMma(InstructionTable &table);
 void addControl(InstructionTable &table);
+void addCalls(InstructionTable &table);
 void addAccess(InstructionTable &table);
 void addAtomics(InstructionTable &table);
 void addExchange(InstructionTable &table);

@@ -102,6 +102,7 @@ static void decodeShfl(Decoder &d) {
                       {d.result(results[0], Type::b32), d.source(1, Type::b32), d.source(2, Type::b32),
                        d.source(3, Type::b32), d.source(4, Type::b32)},
                       static_cast<uint64_t>(mode));
+  step.members = step.slots[4];
   if (results.size() == 2) // where the source lane was in range
     step.list = d.result(results[1], Type::pred) + 1;
 }
@@ -137,8 +138,9 @@ static void decodeVote(Decoder &d) {
   d.expectCount(3, 3);
   bool negated = false;
   const uint32_t predicate = d.predicate(d.operand(1), negated);
-  d.emit(byGroups<vote, 2>, {d.result(0, type), predicate, d.source(2, Type::b32)},
-         static_cast<uint64_t>(mode) | uint64_t{negated} << 4);
+  Step &step = d.emit(byGroups<vote, 2>, {d.result(0, type), predicate, d.source(2, Type::b32)},
+                      static_cast<uint64_t>(mode) | uint64_t{negated} << 4);
+  step.members = step.slots[2];
 }
 
 /// match.any: the lanes that hold the same value; match.all: all lanes if all do, else none.
@@ -178,6 +180,7 @@ static void decodeMatch(Decoder &d) {
   const auto results = d.elements(d.operand(0));
   Step &step = d.emit(laneBytes(type) == 8 ? byGroups<match<uint64_t>, 2> : byGroups<match<uint32_t>, 2>,
                       {d.result(results[0], Type::b32), d.source(1, type), d.source(2, Type::b32)}, all);
+  step.members = step.slots[2];
   if (results.size() == 2)
     step.slots[3] = d.result(results[1], Type::pred);
 }
@@ -228,8 +231,9 @@ static void decodeRedux(Decoder &d) {
   if (operation < 0 || (type != Type::s32 && type != Type::u32 && !(type == Type::b32 && operation >= 3)))
     d.unsupported();
   d.expectCount(3, 3);
-  d.emit(type == Type::s32 ? byGroups<reduce<int32_t>, 2> : byGroups<reduce<uint32_t>, 2>,
-         {d.result(0, type), d.source(1, type), d.source(2, Type::b32)}, static_cast<uint64_t>(operation));
+  Step &step = d.emit(type == Type::s32 ? byGroups<reduce<int32_t>, 2> : byGroups<reduce<uint32_t>, 2>,
+                      {d.result(0, type), d.source(1, type), d.source(2, Type::b32)}, static_cast<uint64_t>(operation));
+  step.members = step.slots[2];
 }
 
 /// One lane of the members: the lowest.
@@ -250,8 +254,9 @@ static void decodeElect(Decoder &d) {
   const auto results = d.elements(d.operand(0));
   if (results.size() != 2)
     d.wrong("two results");
-  d.emit(byGroups<elect, 2>,
-         {d.result(results[0], Type::b32), d.result(results[1], Type::pred), d.source(1, Type::b32)});
+  Step &step = d.emit(byGroups<elect, 2>,
+                      {d.result(results[0], Type::b32), d.result(results[1], Type::pred), d.source(1, Type::b32)});
+  step.members = step.slots[2];
 }
 
 void addExchange(InstructionTable &table) {

@@ -68,7 +68,8 @@ template <class T> static T compute(Op operation, const FloatModifiers &m, T a, 
 /// Modifiers as a step's detail, and back.
 static uint64_t pack(Op operation, const FloatModifiers &m) {
   return static_cast<uint64_t>(operation) | static_cast<uint64_t>(m.rounding) << 8 | uint64_t{m.flush} << 16 |
-         uint64_t{m.saturate} << 17 | uint64_t{m.nan} << 18 | uint64_t{m.relu} << 19 | uint64_t{m.xorsign} << 20;
+         uint64_t{m.saturate} << 17 | uint64_t{m.nan} << 18 | uint64_t{m.relu} << 19 | uint64_t{m.xorsign} << 20 |
+         uint64_t{m.magnitudes} << 21;
 }
 static FloatModifiers unpack(uint64_t detail) {
   return {.rounding = static_cast<Rounding>(detail >> 8 & 0xff),
@@ -76,7 +77,8 @@ static FloatModifiers unpack(uint64_t detail) {
           .saturate = (detail >> 17 & 1) != 0,
           .nan = (detail >> 18 & 1) != 0,
           .relu = (detail >> 19 & 1) != 0,
-          .xorsign = (detail >> 20 & 1) != 0};
+          .xorsign = (detail >> 20 & 1) != 0,
+          .magnitudes = (detail >> 21 & 1) != 0};
 }
 
 static float finish(float value, const FloatModifiers &m) {
@@ -157,6 +159,17 @@ template <bool IsBf16, bool Packed> static void runNarrow(Warp &warp, const Step
   });
 }
 
+/// Two f32 in a lane's 64 bits.
+static void runSinglePair(Warp &warp, const Step &step) {
+  onEach<uint64_t>(warp, step, [](Op op, const FloatModifiers &m, uint64_t a, uint64_t b, uint64_t c) {
+    const auto part = [](uint64_t word, int shift) { return fromWord<float>(static_cast<uint32_t>(word >> shift)); };
+    const auto half = [&](int shift) {
+      return uint64_t{toWord(computeSingle(op, m, part(a, shift), part(b, shift), part(c, shift)))} << shift;
+    };
+    return half(0) | half(32);
+  });
+}
+
 /// f32 beside narrow factors, or a narrow summand.
 template <bool IsBf16> static void runMixed(Warp &warp, const Step &step) {
   onEach<uint32_t>(warp, step, [](Op op, const FloatModifiers &m, uint32_t a, uint32_t b, uint32_t c) {
@@ -216,6 +229,8 @@ static Handler handlerFor(const Decoder &decoder, Op operation, Type type, const
     if (const Handler fast = plain ? fastHandler<double>(operation) : nullptr)
       return fast;
     return runDouble;
+  case Type::f32x2:
+    return runSinglePair;
   case Type::f16:
     return runNarrow<false, false>;
   case Type::bf16:
@@ -227,6 +242,26 @@ static Handler handlerFor(const Decoder &decoder, Op operation, Type type, const
   default:
     decoder.unsupported();
   }
+}
+
+/// min and max of three.
+static void runExtremumOfThree(Warp &warp, const Step &step) {
+  onEach<uint32_t>(warp, step, [](Op op, const FloatModifiers &m, uint32_t a, uint32_t b, uint32_t c) {
+    const auto number = [&](uint32_t word) {
+      const float value = m.flush ? flushed(fromWord<float>(word)) : fromWord<float>(word);
+      return m.magnitudes ? std::fabs(value) : value;
+    };
+    const bool maximum = op == Op::maximum;
+    return toWord(extremum(extremum(number(a), number(b), maximum, m.nan), number(c), maximum, m.nan));
+  });
+}
+
+static void emitExtremumOfThree(Decoder &d, Op operation, Type type, const FloatModifiers &modifiers) {
+  d.expectTarget(100, 88);
+  if (type != Type::f32 || modifiers.xorsign)
+    d.unsupported();
+  d.emit(runExtremumOfThree, {d.result(0, type), d.source(1, type), d.source(2, type), d.source(3, type)},
+         pack(operation, modifiers));
 }
 
 /// The same with narrow operands beside f32.
@@ -244,6 +279,16 @@ void emitFloat(Decoder &d, Op operation, Type type, const FloatModifiers &modifi
       (operation == Op::divide || operation == Op::divideApproximately || modifiers.rounding != Rounding::nearest))
     d.unsupported();
   if ((modifiers.relu && !narrow) || (modifiers.xorsign && type == Type::f64))
+    d.unsupported();
+  if (type == Type::f32x2) {
+    d.expectTarget(100, 86);
+    if (operation > Op::fma || operation == Op::divide || operation == Op::divideApproximately || modifiers.saturate)
+      d.unsupported();
+  }
+  if (operation == Op::minimum || operation == Op::maximum)
+    if (d.count() == 4)
+      return emitExtremumOfThree(d, operation, type, modifiers);
+  if (modifiers.magnitudes)
     d.unsupported();
   const size_t sources = operation == Op::fma ? 3 : operation == Op::negate || operation == Op::absolute ? 1 : 2;
   d.expectCount(sources + 1, sources + 1);

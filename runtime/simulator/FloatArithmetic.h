@@ -23,9 +23,10 @@ enum class FloatOperation : uint8_t {
 struct FloatModifiers {
   Rounding rounding = Rounding::nearest;
   bool flush = false, saturate = false;
-  bool nan = false;     // a NaN operand makes the extremum NaN
-  bool relu = false;    // negative results become 0
-  bool xorsign = false; // an extremum of magnitudes, with the product's sign
+  bool nan = false;        // a NaN operand makes the extremum NaN
+  bool relu = false;       // negative results become 0
+  bool xorsign = false;    // an extremum of magnitudes, with the product's sign
+  bool magnitudes = false; // an extremum of three of them
 };
 
 /// Takes the rounding mode and `.ftz`.

@@ -5,10 +5,13 @@
 
 #include "dialect/dsl/Types.h"
 #include "runtime/simulator/Metrics.h"
+#include "runtime/simulator/Progress.h"
 #include "runtime/simulator/Shadow.h"
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdio>
 #include <deque>
 #include <exception>
 #include <fmt/format.h>
@@ -19,22 +22,27 @@
 
 namespace kiln::simulator {
 
-/// Steps of a turn. A block that has not ended after this many turns of all its warps lets another one begin.
+/// Steps of a turn. A block that has not ended after this many turns of all its warps lets another one begin; so do
+/// all together when none of them can go on.
 static constexpr int64_t turnSteps = 20000;
 static constexpr int patience = 50;
-static constexpr size_t mostResident = 32;
+static constexpr size_t mostResident = 1024;
 
 namespace {
 /// One launch's blocks, handed out in its order.
 class Queue {
 public:
   Queue(const Grid &grid, const Schedule &schedule)
-      : grid(grid), schedule(schedule), count(int64_t{grid.grid[0]} * grid.grid[1] * grid.grid[2]) {
+      : grid(grid), schedule(schedule),
+        count(schedule.only.empty() ? int64_t{grid.grid[0]} * grid.grid[1] * grid.grid[2]
+                                    : static_cast<int64_t>(schedule.only.size())) {
     // A step through all blocks that has no common divisor with their number.
     stride = count > 2 ? static_cast<int64_t>(schedule.seed * 2654435761u % static_cast<uint64_t>(count)) | 1 : 1;
     while (std::gcd(stride, count) != 1)
       ++stride;
   }
+  /// How many blocks run.
+  int64_t blocks() const { return count; }
   /// Coordinates of the next block, or nothing.
   std::optional<Extents> next() {
     const int64_t number = taken++;
@@ -45,6 +53,8 @@ public:
                               ? count - 1 - number
                               : static_cast<int64_t>(static_cast<unsigned __int128>(number) *
                                                      static_cast<uint64_t>(stride) % static_cast<uint64_t>(count));
+    if (!schedule.only.empty())
+      return schedule.only[static_cast<size_t>(block)];
     return Extents{static_cast<int>(block % grid.grid[0]), static_cast<int>(block / grid.grid[0] % grid.grid[1]),
                    static_cast<int>(block / grid.grid[0] / grid.grid[1])};
   }
@@ -57,57 +67,108 @@ private:
   std::atomic<int64_t> taken = 0;
 };
 
+/// A block that a thread of the host has begun.
+struct Resident {
+  std::unique_ptr<Cta> block;
+  int turns = 0;
+};
+
 /// One thread's blocks.
 class Worker {
 public:
-  Worker(const Grid &grid, const Schedule &schedule, Queue &queue, Metrics *metrics)
-      : grid(grid), schedule(schedule), queue(queue), metrics(metrics) {}
+  Worker(const Grid &grid, const Schedule &schedule, Queue &queue, size_t number, Metrics *metrics)
+      : grid(grid), schedule(schedule), queue(queue), number(number), metrics(metrics) {}
   void run();
 
 private:
-  bool turn(Cta &cta);
+  bool wantsAnother() const;
+  bool begin();
+  Cta::Outlook turn(Cta &cta);
+  bool help();
   const Grid &grid;
   const Schedule &schedule;
   Queue &queue;
+  const size_t number;
   Metrics *metrics;
   int64_t turns = 0;
+  std::deque<Resident> resident;
+  /// Blocks that were stuck one after the other at a moment.
+  size_t stuck = 0;
+  uint64_t moment = 0;
 };
 } // namespace
 
-/// Gives a block a turn; false when it has ended.
-bool Worker::turn(Cta &cta) {
+/// Gives a block a turn; hopeless also when it has ended.
+Cta::Outlook Worker::turn(Cta &cta) {
   const bool reversed =
       schedule.order == Order::reverse ||
       (schedule.order == Order::random && ((schedule.seed + static_cast<uint64_t>(turns)) * 0x9e3779b97f4a7c15 >> 63));
   ++turns;
   if (!cta.run(turnSteps, reversed)) {
     cta.finish();
-    return false;
+    cta.noteChange();
+    return Cta::Outlook::hopeless;
   }
-  if (!cta.goOn())
+  const Cta::Outlook outlook = cta.goOn();
+  if (outlook == Cta::Outlook::hopeless)
+    cta.reportDeadlock();
+  return outlook;
+}
+
+bool Worker::wantsAnother() const {
+  return resident.empty() || stuck >= resident.size() ||
+         (resident.size() < mostResident && resident.front().turns >= patience);
+}
+
+/// Begins the next block; false when there is none.
+bool Worker::begin() {
+  const std::optional<Extents> coordinates = queue.next();
+  if (!coordinates)
     return false;
-  if (const Warp &warp = cta.busiest(); schedule.mostSteps && warp.stepsDone() > schedule.mostSteps)
-    throw Error(fmt::format("kernel '{}': warp {} has not ended after {} instructions, the last one at {}",
-                            grid.program.name, warp.index, warp.stepsDone(), grid.program.textOf(warp.lastPlace())));
+  resident.push_front({std::make_unique<Cta>(grid, *coordinates)});
+  resident.front().block->metrics = metrics;
+  resident.front().block->thread = number;
+  stuck = 0;
   return true;
 }
 
+/// All blocks are stuck, and no other is left to begin. False when that is so in the whole launch, and nothing helps.
+bool Worker::help() {
+  const auto any = [&](bool (Cta::*remedy)()) {
+    return std::any_of(resident.begin(), resident.end(), [&](const Resident &each) { return (*each.block.*remedy)(); });
+  };
+  const Progress::Answer answer = grid.progress->quiet(
+      number, moment, {[&] { return any(&Cta::letGoAtJoins); }, [&] { return any(&Cta::letGoAlone); }});
+  if (answer == Progress::Answer::wait)
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  else if (answer == Progress::Answer::deadlock)
+    for (const Resident &each : resident)
+      each.block->reportDeadlock();
+  return answer != Progress::Answer::deadlock;
+}
+
 void Worker::run() {
-  std::deque<std::pair<std::unique_ptr<Cta>, int>> resident; // with the turns that each has had
-  for (bool more = true; more || !resident.empty();) {
-    if (more && (resident.empty() || (resident.size() < mostResident && resident.front().second >= patience))) {
-      if (const std::optional<Extents> coordinates = queue.next())
-        resident.emplace_front(std::make_unique<Cta>(grid, *coordinates), 0), resident.front().first->metrics = metrics;
-      else
-        more = false;
+  for (bool more = true; !grid.progress->isGivenUp();) {
+    if (more && wantsAnother()) {
+      more = begin();
       continue;
     }
-    std::pair<std::unique_ptr<Cta>, int> current = std::move(resident.front());
-    resident.pop_front();
-    if (turn(*current.first)) {
-      ++current.second;
-      resident.push_back(std::move(current));
+    if (resident.empty() || (stuck >= resident.size() && !help()))
+      return;
+    if (const uint64_t now = grid.progress->now(); now != moment) {
+      moment = now;
+      stuck = 0;
     }
+    Resident current = std::move(resident.front());
+    resident.pop_front();
+    const Cta::Outlook outlook = turn(*current.block);
+    if (outlook == Cta::Outlook::hopeless) {
+      stuck = 0;
+      continue;
+    }
+    ++current.turns;
+    stuck = outlook == Cta::Outlook::stuck ? stuck + 1 : 0;
+    resident.push_back(std::move(current));
   }
 }
 
@@ -126,14 +187,16 @@ static void checkExtents(const Program &program, const Extents &grid, const Exte
     throw Error(
         fmt::format("kernel '{}': expected a grid of at least one block and at most 2147483647x65535x65535, but got {}",
                     program.name, text(grid)));
-  if (program.sharedBytes + int64_t{dynamicShared} > mostSharedBytes)
-    throw Error(fmt::format("kernel '{}': expected at most {} bytes of shared memory, but got {} static and {} dynamic",
-                            program.name, mostSharedBytes, program.sharedBytes, dynamicShared));
+  if (program.staticShared + int64_t{dynamicShared} > program.mostShared)
+    throw Error(fmt::format("kernel '{}': expected at most {} bytes of shared memory, which is what a block may have "
+                            "on its target {}, but got {} static and {} dynamic",
+                            program.name, program.mostShared, program.module->target, program.staticShared,
+                            dynamicShared));
 }
 
 void launch(const Program &program, const Extents &grid, const Extents &block, uint32_t dynamicShared,
             const char *parameters, const Memory &memory, Findings &findings, const Schedule &schedule,
-            Metrics *metrics) {
+            Metrics *metrics, Console *console) {
   checkExtents(program, grid, block, dynamicShared);
   std::unique_ptr<GlobalShadow> shadow;
   if (schedule.checks.needShadow())
@@ -143,29 +206,36 @@ void launch(const Program &program, const Extents &grid, const Extents &block, u
            schedule.delivery, schedule.seed, tensorMaps, schedule.checks, shadow.get()};
   all.errorTimes = schedule.errorTimes;
   all.counts = metrics != nullptr;
+  Console standard([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
+  all.console = console ? console : &standard;
+  all.mostSteps = schedule.mostSteps;
   Queue queue(all, schedule);
-  const int64_t blocks = int64_t{grid[0]} * grid[1] * grid[2];
   const int64_t cores = schedule.threads > 0 ? schedule.threads : std::max(1u, std::thread::hardware_concurrency());
+  const auto threads = static_cast<size_t>(std::min(cores, queue.blocks()));
+  Progress progress(threads);
+  all.progress = &progress;
   std::exception_ptr failure;
   std::mutex mutex;
-  const auto work = [&] {
+  const auto work = [&](size_t number) {
     try {
       std::optional<Metrics> counts;
       if (metrics)
         counts.emplace(program);
-      Worker(all, schedule, queue, counts ? &*counts : nullptr).run();
+      Worker(all, schedule, queue, number, counts ? &*counts : nullptr).run();
       if (metrics)
         metrics->add(*counts);
     } catch (...) {
+      progress.giveUp();
       const std::lock_guard lock(mutex);
       failure = std::current_exception();
     }
+    progress.leave(number);
   };
   {
     std::vector<std::jthread> others;
-    for (int64_t i = 1; i < std::min(cores, blocks); ++i)
-      others.emplace_back(work);
-    work();
+    for (size_t i = 1; i < threads; ++i)
+      others.emplace_back(work, i);
+    work(0);
   }
   if (failure)
     std::rethrow_exception(failure);

@@ -1,4 +1,4 @@
-// Bits: and, or, xor, not, cnot, lop3, shifts, funnel shifts, fields, counts, permutations.
+// Bits: and, or, xor, not, cnot, lop3, shifts, funnel shifts, fields, masks, counts, permutations.
 
 #include "runtime/simulator/Lanes.h"
 
@@ -235,6 +235,75 @@ static void decodeBfi(Decoder &d) {
          {d.result(0, type), d.source(1, type), d.source(2, type), d.source(3, Type::u32), d.source(4, Type::u32)});
 }
 
+/// Takes `.clamp` or `.wrap`: whether a number beyond the word's bits is taken as it is.
+static bool takeClamp(Decoder &d) {
+  const int mode = d.takeOne({"clamp", "wrap"});
+  if (mode < 0)
+    d.wrong("'.clamp' or '.wrap'");
+  return mode == 0;
+}
+
+/// So many ones from the lowest bit on.
+static uint32_t lowOnes(uint32_t count) { return count >= 32 ? ~0u : (1u << count) - 1; }
+
+/// bmsk: ones at [a, a + b), as far as the word goes.
+static void decodeBmsk(Decoder &d) {
+  d.expectTarget(70, 76);
+  const bool clamps = takeClamp(d);
+  if (d.type() != Type::b32)
+    d.unsupported();
+  d.expectCount(3, 3);
+  const Handler handler = clamps ? elementwise<uint32_t, uint32_t, uint32_t>(
+                                       [](uint32_t a, uint32_t b) { return a >= 32 ? 0u : lowOnes(b) << a; })
+                                 : elementwise<uint32_t, uint32_t, uint32_t>(
+                                       [](uint32_t a, uint32_t b) { return lowOnes(b & 31) << (a & 31); });
+  d.emit(handler, {d.result(0, Type::b32), d.source(1, Type::u32), d.source(2, Type::u32)});
+}
+
+/// szext: the lowest b bits of a, sign- or zero-extended.
+template <class T, bool Clamps> static Handler extension() {
+  return elementwise<T, uint32_t, uint32_t>([](uint32_t a, uint32_t b) {
+    const uint32_t bits = Clamps ? std::min(b, 32u) : b & 31, kept = lowOnes(bits);
+    const bool isNegative = std::is_signed_v<T> && bits != 0 && (a >> (bits - 1) & 1);
+    return static_cast<T>((a & kept) | (isNegative ? ~kept : 0));
+  });
+}
+
+static void decodeSzext(Decoder &d) {
+  d.expectTarget(70, 76);
+  const bool clamps = takeClamp(d);
+  const Type type = d.type();
+  if (type != Type::u32 && type != Type::s32)
+    d.unsupported();
+  d.expectCount(3, 3);
+  const Handler handler = type == Type::s32 ? (clamps ? extension<int32_t, true>() : extension<int32_t, false>())
+                                            : (clamps ? extension<uint32_t, true>() : extension<uint32_t, false>());
+  d.emit(handler, {d.result(0, type), d.source(1, type), d.source(2, Type::u32)});
+}
+
+/// The place of the |n|-th one of a mask, upwards from `base` when n > 0, downwards when n < 0, `base` itself when n is
+/// 0; all ones where there is none.
+static uint32_t nthSet(uint32_t mask, uint32_t base, int32_t n) {
+  int64_t left = n == 0 ? 1 : std::abs(int64_t{n});
+  for (int64_t at = base; at >= 0 && at < 32; at += n < 0 ? -1 : 1) {
+    if (mask >> at & 1 && --left == 0)
+      return static_cast<uint32_t>(at);
+    if (n == 0)
+      break;
+  }
+  return ~0u;
+}
+
+static void decodeFns(Decoder &d) {
+  d.expectTarget(30, 60);
+  if (d.type() != Type::b32)
+    d.unsupported();
+  d.expectCount(4, 4);
+  d.emit(elementwise<uint32_t, uint32_t, uint32_t, int32_t>(
+             [](uint32_t mask, uint32_t base, int32_t n) { return nthSet(mask, base, n); }),
+         {d.result(0, Type::b32), d.source(1, Type::b32), d.source(2, Type::b32), d.source(3, Type::s32)});
+}
+
 // --- Counts --------------------------------------------------------------------------------------------------------
 
 template <class Function> static void decodeCount(Decoder &d, Function f) {
@@ -354,6 +423,9 @@ void addLogic(InstructionTable &table) {
   table["popc"] = [](Decoder &d) { decodeCount(d, [](auto a) { return static_cast<uint32_t>(std::popcount(a)); }); };
   table["clz"] = [](Decoder &d) { decodeCount(d, [](auto a) { return static_cast<uint32_t>(std::countl_zero(a)); }); };
   table["prmt"] = decodePrmt;
+  table["bmsk"] = decodeBmsk;
+  table["szext"] = decodeSzext;
+  table["fns"] = decodeFns;
 }
 
 } // namespace kiln::simulator

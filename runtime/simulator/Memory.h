@@ -1,6 +1,6 @@
 // What a launch can address: device allocations with redzones round them, and the windows through which generic
-// addresses reach shared, local and parameter memory. A global address is the host's own, so that tensors need no
-// translation; it is looked up in the table of allocations before anything is touched.
+// addresses reach shared, local and parameter memory, and calls reach functions. A global address is the host's own, so
+// that tensors need no translation; it is looked up in the table of allocations before anything is touched.
 
 #pragma once
 
@@ -17,6 +17,9 @@ namespace kiln::simulator {
 inline constexpr uint64_t windowShift = 56;
 inline constexpr uint64_t sharedWindow = uint64_t{1} << windowShift, localWindow = uint64_t{2} << windowShift,
                           paramWindow = uint64_t{3} << windowShift;
+/// The address of a function is its number in the module in this window; nothing can be read there.
+inline constexpr uint64_t functionWindow = uint64_t{4} << windowShift;
+inline constexpr uint64_t functionAddress(int number) { return functionWindow | static_cast<uint64_t>(number) << 4; }
 inline constexpr uint64_t windowMask = ~uint64_t{0} << windowShift;
 
 /// Bytes [begin, end) that a kernel may touch.

@@ -12,9 +12,16 @@ void StepMetrics::add(const StepMetrics &other) {
   sharedAccesses += other.sharedAccesses;
   wavefronts += other.wavefronts;
   idealWavefronts += other.idealWavefronts;
+  sharedBytes += other.sharedBytes;
   globalAccesses += other.globalAccesses;
   sectors += other.sectors;
   idealSectors += other.idealSectors;
+  localAccesses += other.localAccesses;
+  localSectors += other.localSectors;
+  bulkBytes += other.bulkBytes;
+  operandBytes += other.operandBytes;
+  globalBytes += other.globalBytes;
+  bytesInFlight += other.bytesInFlight;
 }
 
 /// Lanes of a pass.
@@ -64,11 +71,13 @@ int sectorsOf(const LaneAddresses &at, Mask lanes, int bytes) {
   return gather(at, lanes, 0, lanesOfWarp, bytes, 32, sectors);
 }
 
-int idealSectorsOf(const LaneAddresses &at, Mask lanes, int bytes) {
+int bytesOf(const LaneAddresses &at, Mask lanes, int bytes) {
   std::array<uint64_t, 1024> units;
   const uint64_t unit = bytes % 4 == 0 ? 4 : 1;
-  return (gather(at, lanes, 0, lanesOfWarp, bytes, unit, units) * static_cast<int>(unit) + 31) / 32;
+  return gather(at, lanes, 0, lanesOfWarp, bytes, unit, units) * static_cast<int>(unit);
 }
+
+int idealSectorsOf(const LaneAddresses &at, Mask lanes, int bytes) { return (bytesOf(at, lanes, bytes) + 31) / 32; }
 
 Metrics::Metrics(const Program &program) {
   for (const Code &code : program.codes)
@@ -82,11 +91,33 @@ void Metrics::addAccess(StepMetrics &step, bool isShared, const LaneAddresses &a
     ++step.sharedAccesses;
     step.wavefronts += wavefrontsOf(at, lanes, bytes);
     step.idealWavefronts += idealWavefrontsOf(at, lanes, bytes);
+    step.sharedBytes += bytesOf(at, lanes, bytes);
   } else {
     ++step.globalAccesses;
+    const int touched = bytesOf(at, lanes, bytes);
     step.sectors += sectorsOf(at, lanes, bytes);
-    step.idealSectors += idealSectorsOf(at, lanes, bytes);
+    step.idealSectors += (touched + 31) / 32;
+    step.globalBytes += touched;
   }
+}
+
+void Metrics::addLocalAccess(StepMetrics &step, const char *begin, uint64_t stride, const LaneAddresses &at, Mask lanes,
+                             int bytes) {
+  if (!lanes)
+    return;
+  ++step.localAccesses;
+  std::array<uint64_t, 1024> sectors;
+  size_t count = 0;
+  for (uint64_t lane = 0; lane < lanesOfWarp; ++lane) {
+    if (!(lanes >> lane & 1))
+      continue;
+    const auto offset = static_cast<uint64_t>(at[lane] - begin) - lane * stride;
+    for (uint64_t word = offset / 4; word <= (offset + static_cast<uint64_t>(bytes) - 1) / 4; ++word)
+      sectors[count++] = word * 4 + lane / 8; // eight lanes' words
+  }
+  std::sort(sectors.begin(), sectors.begin() + static_cast<std::ptrdiff_t>(count));
+  step.localSectors +=
+      std::unique(sectors.begin(), sectors.begin() + static_cast<std::ptrdiff_t>(count)) - sectors.begin();
 }
 
 StepMetrics Metrics::total() const {

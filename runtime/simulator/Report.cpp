@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <map>
+#include <span>
+#include <utility>
 
 namespace kiln::simulator {
 
@@ -16,17 +19,42 @@ std::string textOf(const Findings &findings, const Program &program) {
   return text;
 }
 
-namespace {
-enum class Class : uint8_t { memory, matrix, floating, integer, control, other };
-constexpr std::array<const char *, 6> classNames = {"memory", "matrix", "float", "integer", "control", "other"};
+// --- Rows ----------------------------------------------------------------------------------------------------------
 
-/// A line of the source.
-struct Row {
-  std::string line;
+namespace {
+enum class Class : uint8_t { memory, matrix, floating, integer, control, barrier, wait, other };
+constexpr std::array<const char *, 8> classNames = {"memory",  "matrix",   "float", "integer",
+                                                    "control", "barriers", "waits", "other"};
+
+/// An instruction, or all those of a line.
+struct Counts {
+  std::string name;
   StepMetrics total;
   std::array<int64_t, classNames.size()> ofClass{};
+
+  void add(const Counts &other) {
+    total.add(other.total);
+    for (size_t i = 0; i < ofClass.size(); ++i)
+      ofClass[i] += other.ofClass[i];
+  }
+};
+
+/// A line of the source, and those of its instructions that touch memory.
+struct Row {
+  Counts all;
+  std::vector<Counts> instructions;
 };
 } // namespace
+
+/// Whether an instruction waits for something, or orders what is round it.
+static Class classOfSynchronising(std::string_view opcode, std::span<const std::string_view> modifiers) {
+  for (const std::string_view modifier : modifiers)
+    if (modifier.find("wait") != std::string_view::npos)
+      return Class::wait;
+  const bool isBarrier = opcode == "bar" || opcode == "barrier" || opcode == "membar" || opcode == "fence" ||
+                         opcode == "mbarrier" || opcode == "griddepcontrol";
+  return isBarrier ? Class::barrier : Class::other;
+}
 
 static Class classOf(const ptx::Function &function, const ptx::Instruction &instruction) {
   const std::string_view opcode = instruction.opcode;
@@ -37,14 +65,17 @@ static Class classOf(const ptx::Function &function, const ptx::Instruction &inst
   const auto has = [&](std::string_view name) {
     return std::find(modifiers.begin(), modifiers.end(), name) != modifiers.end();
   };
+  if (const Class kind = classOfSynchronising(opcode, modifiers); kind != Class::other)
+    return kind;
+  if (has("commit_group") || (has("fence") && opcode == "wgmma") || (opcode == "cp" && has("mbarrier")))
+    return Class::barrier;
   if (opcode == "wmma")
     return has("mma") ? Class::matrix : Class::memory;
   if (isOne({"mma", "wgmma"}))
     return Class::matrix;
   if (isOne({"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "prefetch"}))
     return Class::memory;
-  if (isOne(
-          {"bra", "brx", "call", "ret", "exit", "bar", "barrier", "membar", "fence", "mbarrier", "nanosleep", "trap"}))
+  if (isOne({"bra", "brx", "call", "ret", "exit", "nanosleep", "trap"}))
     return Class::control;
   if (isOne({"cvt", "cvta", "mov", "shfl", "vote", "match", "redux", "elect", "activemask", "movmatrix"}))
     return Class::other;
@@ -54,23 +85,42 @@ static Class classOf(const ptx::Function &function, const ptx::Instruction &inst
   return Class::integer;
 }
 
+/// "  16: ld.global.f32" of an instruction on line 16 of the PTX text.
+static std::string nameOf(const ptx::Function &function, const ptx::Instruction &instruction) {
+  std::string name = fmt::format("  {}: {}", instruction.place.line, instruction.opcode);
+  for (const std::string_view modifier : function.modifiersOf(instruction))
+    name += fmt::format(".{}", modifier);
+  return name;
+}
+
 /// Rows of all lines on which anything ran.
 static std::vector<Row> gatherRows(const Program &program, const Metrics &metrics) {
   std::map<std::tuple<int, int, int>, Row> rows; // by file, line, PTX line where there is no file
   for (size_t code = 0; code < program.codes.size(); ++code) {
     const Code &each = program.codes[code];
     const int number = program.module->find(each.name);
+    StepMetrics counts;
     for (size_t step = 0; step < each.instructions.size(); ++step) {
-      const StepMetrics &counts = metrics.at(static_cast<int>(code), static_cast<int>(step));
-      if (each.instructions[step] < 0 || counts.instructions == 0)
+      StepMetrics ofStep = metrics.at(static_cast<int>(code), static_cast<int>(step));
+      if (each.instructions[step] < 0) { // a step of the instruction that the next ones stand for
+        ofStep.instructions = 0;
+        counts.add(ofStep);
+        continue;
+      }
+      counts.add(ofStep);
+      const StepMetrics all = std::exchange(counts, {});
+      if (all.instructions == 0)
         continue;
       const ptx::Place &place = each.places[step];
       Row &row = rows[{place.file, place.file ? place.sourceLine : 0, place.file ? 0 : place.line}];
-      row.line = program.textOf(place);
-      row.total.add(counts);
+      row.all.name = program.textOf(place);
       const ptx::Function &function = program.module->functions[static_cast<size_t>(number)];
-      const Class kind = classOf(function, function.instructions[static_cast<size_t>(each.instructions[step])]);
-      row.ofClass[static_cast<size_t>(kind)] += counts.instructions;
+      const ptx::Instruction &instruction = function.instructions[static_cast<size_t>(each.instructions[step])];
+      Counts one{.name = nameOf(function, instruction), .total = all};
+      one.ofClass[static_cast<size_t>(classOf(function, instruction))] = all.instructions;
+      row.all.add(one);
+      if (all.sharedAccesses + all.globalAccesses + all.localAccesses + all.bulkBytes + all.operandBytes)
+        row.instructions.push_back(std::move(one));
     }
   }
   std::vector<Row> all;
@@ -79,34 +129,45 @@ static std::vector<Row> gatherRows(const Program &program, const Metrics &metric
   return all;
 }
 
+// --- The table -----------------------------------------------------------------------------------------------------
+
 static std::string ratio(int64_t count, int64_t ideal) {
   return ideal ? fmt::format("{:.2f}", static_cast<double>(count) / static_cast<double>(ideal)) : "";
 }
 
-static std::string textOf(const Row &row) {
-  std::string text = fmt::format("{:28} {:>12}", row.line, row.total.instructions);
+static std::string textOf(const Counts &row, size_t width) {
+  std::string text = fmt::format("{:{}} {:>12}", row.name, width, row.total.instructions);
   for (const int64_t count : row.ofClass)
     text += fmt::format(" {:>9}", count);
   const StepMetrics &t = row.total;
-  return text + fmt::format(" {:>9} {:>10} {:>10} {:>6} {:>9} {:>10} {:>10} {:>6}\n", t.sharedAccesses, t.wavefronts,
-                            t.idealWavefronts, ratio(t.wavefronts, t.idealWavefronts), t.globalAccesses, t.sectors,
-                            t.idealSectors, ratio(t.sectors, t.idealSectors));
+  return text + fmt::format(" {:>9} {:>10} {:>10} {:>6} {:>9} {:>10} {:>10} {:>6} {:>9} {:>10} {:>10} {:>10}\n",
+                            t.sharedAccesses, t.wavefronts, t.idealWavefronts, ratio(t.wavefronts, t.idealWavefronts),
+                            t.globalAccesses, t.sectors, t.idealSectors, ratio(t.sectors, t.idealSectors),
+                            t.localAccesses, t.localSectors, t.bulkBytes, t.operandBytes);
 }
 
 std::string reportTable(const Program &program, const Metrics &metrics) {
-  std::string text = fmt::format("{:28} {:>12}", "line", "instructions");
+  std::vector<Counts> lines;
+  Counts total{.name = "all"};
+  for (Row &row : gatherRows(program, metrics)) {
+    total.add(row.all);
+    lines.push_back(std::move(row.all));
+    if (row.instructions.size() > 1)
+      std::move(row.instructions.begin(), row.instructions.end(), std::back_inserter(lines));
+  }
+  lines.push_back(std::move(total));
+  size_t width = 28;
+  for (const Counts &line : lines)
+    width = std::max(width, line.name.size());
+  std::string text = fmt::format("{:{}} {:>12}", "line", width, "instructions");
   for (const char *name : classNames)
     text += fmt::format(" {:>9}", name);
-  text += fmt::format(" {:>9} {:>10} {:>10} {:>6} {:>9} {:>10} {:>10} {:>6}\n", "shared", "wavefronts", "ideal",
-                      "ratio", "global", "sectors", "ideal", "ratio");
-  Row total{.line = "all"};
-  for (const Row &row : gatherRows(program, metrics)) {
-    text += textOf(row);
-    total.total.add(row.total);
-    for (size_t i = 0; i < total.ofClass.size(); ++i)
-      total.ofClass[i] += row.ofClass[i];
-  }
-  return text + textOf(total);
+  text += fmt::format(" {:>9} {:>10} {:>10} {:>6} {:>9} {:>10} {:>10} {:>6} {:>9} {:>10} {:>10} {:>10}\n", "shared",
+                      "wavefronts", "ideal", "ratio", "global", "sectors", "ideal", "ratio", "local", "sectors", "bulk",
+                      "operands");
+  for (const Counts &line : lines)
+    text += textOf(line, width);
+  return text;
 }
 
 // --- The picture ---------------------------------------------------------------------------------------------------
@@ -129,26 +190,27 @@ static std::string bar(int y, int64_t ideal, int64_t count, double scale, const 
 
 std::string reportPicture(const Program &program, const Metrics &metrics) {
   std::vector<Row> rows = gatherRows(program, metrics);
-  std::erase_if(rows, [](const Row &row) { return row.total.wavefronts + row.total.sectors == 0; });
+  std::erase_if(rows, [](const Row &row) { return row.all.total.wavefronts + row.all.total.sectors == 0; });
   const auto lost = [](const Row &row) {
-    return row.total.wavefronts - row.total.idealWavefronts + row.total.sectors - row.total.idealSectors;
+    return row.all.total.wavefronts - row.all.total.idealWavefronts + row.all.total.sectors -
+           row.all.total.idealSectors;
   };
   std::stable_sort(rows.begin(), rows.end(), [&](const Row &a, const Row &b) { return lost(a) > lost(b); });
   rows.resize(std::min<size_t>(rows.size(), 30));
   int64_t most = 1;
   for (const Row &row : rows)
-    most = std::max({most, row.total.wavefronts, row.total.sectors});
+    most = std::max({most, row.all.total.wavefronts, row.all.total.sectors});
   const double scale = 500.0 / static_cast<double>(most);
   std::string bars;
   int y = 30;
   for (const Row &row : rows) {
-    bars += fmt::format("<text x=\"4\" y=\"{}\">{}</text>\n", y + 9, escaped(row.line));
-    if (row.total.sharedAccesses) {
-      bars += bar(y, row.total.idealWavefronts, row.total.wavefronts, scale, "#37a", "wavefronts");
+    bars += fmt::format("<text x=\"4\" y=\"{}\">{}</text>\n", y + 9, escaped(row.all.name));
+    if (row.all.total.sharedAccesses) {
+      bars += bar(y, row.all.total.idealWavefronts, row.all.total.wavefronts, scale, "#37a", "wavefronts");
       y += 14;
     }
-    if (row.total.globalAccesses) {
-      bars += bar(y, row.total.idealSectors, row.total.sectors, scale, "#3a7", "sectors");
+    if (row.all.total.globalAccesses) {
+      bars += bar(y, row.all.total.idealSectors, row.all.total.sectors, scale, "#3a7", "sectors");
       y += 14;
     }
     y += 6;

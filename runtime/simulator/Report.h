@@ -14,7 +14,8 @@ std::string textOf(const Findings &findings, const Program &program);
 
 /// A table with a row for each line of the source (of the PTX where the text has no `.loc`), in their order: the
 /// instructions that warps ran, by class; wavefronts of shared memory and sectors of global memory beside the fewest
-/// that would do.
+/// that would do; local memory, and bytes that asynchronous units move. Below a line with several instructions that
+/// touch memory each of these has a row of its own.
 std::string reportTable(const Program &program, const Metrics &metrics);
 
 /// A picture (SVG) of the lines that lose most wavefronts and sectors: bars of what is needed and what is lost.

@@ -6,7 +6,9 @@
 #include "runtime/simulator/AsyncCopies.h"
 #include "runtime/simulator/Findings.h"
 
+#include <array>
 #include <span>
+#include <vector>
 
 namespace kiln::simulator {
 
@@ -23,6 +25,8 @@ struct Schedule {
   int threads = 0; // of the host; 0: as many as there are cores
   /// Instructions of a warp after which a launch that has not ended is given up; 0: none.
   int64_t mostSteps = 0;
+  /// The coordinates of the blocks that run, all others are left out; empty: all run. No setting: a tool's business.
+  std::vector<std::array<int, 3>> only = {};
 
   /// Reads settings such as "order=reverse check=all,-race-lanes seed=3"; what it does not name stays as it is without.
   /// Throws Error for a name or value that is none, with those there are.

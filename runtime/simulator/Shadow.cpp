@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <fmt/format.h>
+#include <optional>
 
 namespace kiln::simulator {
 
@@ -73,189 +74,101 @@ template <class Function> void Shadow::forCells(char *at, uint32_t bytes, Functi
 
 static uint16_t shortLine(int line) { return static_cast<uint16_t>(line <= 0xffff ? line : 0); }
 
-/// Whether four cells say the same.
-static bool sameFour(const Cell *cells) {
-  const auto word = [&](size_t i) {
-    uint64_t bytes;
-    std::memcpy(&bytes, reinterpret_cast<const char *>(cells) + i * sizeof(bytes), sizeof(bytes));
-    return bytes;
-  };
-  static_assert(sizeof(Cell) == 3 * sizeof(uint64_t));
-  uint64_t differences = 0;
-  for (size_t i = 0; i < 9; ++i)
-    differences |= word(i) ^ word(i + 3);
+Glance Shadow::glanceOf(int warp, AccessKind kind, uint16_t line) const {
+  return {.seen = order.seenBy(warp),
+          .now = order.stampOf(warp),
+          .first = order.firstAgent(),
+          .agents = static_cast<uint32_t>(order.warps()) + Causality::engines,
+          .line = line,
+          .landing = static_cast<uint16_t>(kind == AccessKind::asyncWrite ? Cell::landing : 0),
+          .together = kind == AccessKind::warpRead || kind == AccessKind::warpWrite,
+          .blocksAreApart = !global.ordersBlocks()};
+}
+
+/// How the words of a row lie among the lanes from one on: 16 bytes of it, 8 of it and of the next, 4 of each of four;
+/// nothing when a row is not what they access.
+static inline std::optional<Spread> spreadOf(const Accesses &a, size_t lane, uint32_t bytes) {
+  if (reinterpret_cast<uint64_t>(a.pointers.at[lane]) % 16)
+    return std::nullopt;
+  if (bytes == 16)
+    return Spread::none;
+  const size_t count = bytes ? 16 / bytes : 0;
+  if (a.sizes || count < 2 || lane % count)
+    return std::nullopt;
+  const Mask wanted = ((Mask{1} << count) - 1) << lane;
+  bool follow = (a.lanes & wanted) == wanted;
+  for (size_t i = 1; i < count && follow; ++i)
+    follow = a.pointers.at[lane + i] == a.pointers.at[lane] + i * bytes;
+  return !follow ? std::nullopt : std::optional(count == 4 ? Spread::words : Spread::pairs);
+}
+
+/// Whether all lanes access a word each, one after the other from a row's begin on.
+static bool isStretch(const Accesses &a) {
+  if (a.bytes != 4 || a.lanes != allLanes || a.sizes || reinterpret_cast<uint64_t>(a.pointers.at[0]) % 16)
+    return false;
+  ptrdiff_t differences = 0;
+  for (size_t lane = 0; lane < lanesOfWarp; ++lane)
+    differences |= a.pointers.at[lane] - a.pointers.at[0] - static_cast<ptrdiff_t>(4 * lane);
   return differences == 0;
 }
 
-namespace {
-/// The usual cases, decided at once: whole words, in which nothing is under way, last touched by this lane or before
-/// what all lanes of the warp have seen. False for all others, of which nothing is noted.
-struct Glance {
-  const Time *seen;
-  const Time now;
-  const uint32_t first, agents; // of the block
-  const uint16_t line;
-  const uint16_t landing; // the state's bits that a write sets
-  const bool together;
-  const bool blocksAreApart; // nothing has ordered blocks so far
-  Time floor = 0;            // of memory that only this block has
-
-  bool isBefore(Time time, uint32_t who, uint32_t self) const {
-    if (time <= floor || (who == self && !together))
-      return true;
-    const uint32_t agent = (who >> laneBits) - first;
-    return agent < agents && time <= seen[agent];
-  }
-  enum class Outcome : uint8_t { notUsual, noted, needsList };
-  /// A read of a cell that has no list of readers.
-  Outcome readAlone(Cell &cell, uint32_t self) const {
-    if ((cell.state & ~(Cell::readerMask | Cell::manyBlocks)) != Cell::valid ||
-        !isBefore(cell.written, cell.writer, self))
-      return Outcome::notUsual;
-    if (cell.state & Cell::manyBlocks)
-      return Outcome::noted;
-    if (cell.state & Cell::readerMask) {
-      const uint32_t bit = 1u << ((self >> laneBits) - first);
-      if (cell.read == now) {
-        cell.reader |= bit;
-        return Outcome::noted;
-      }
-      if (cell.read > floor)
-        return Outcome::notUsual;
-      cell.state = Cell::valid;
-      cell.reader = self;
-    } else if (isBefore(cell.read, cell.reader, self)) {
-      cell.reader = self;
-    } else if ((cell.reader ^ self) >> laneBits == 0) {
-      cell.reader |= cell.reader == self ? 0 : allOfThem;
-    } else if (cell.read == now && floor) { // both came from one barrier
-      cell.reader = 1u << ((cell.reader >> laneBits) - first) | 1u << ((self >> laneBits) - first);
-      cell.state |= Cell::readerMask;
-    } else if (blocksAreApart && (cell.reader >> laneBits) - first >= agents) {
-      cell.state |= Cell::manyBlocks;
-      return Outcome::noted;
-    } else {
-      return Outcome::needsList;
-    }
-    cell.read = now;
-    cell.readLine = line;
-    return Outcome::noted;
-  }
-  bool read(Cells &cells, Cell &cell, uint32_t self) const {
-    if (!(cell.state & Cell::manyReaders)) {
-      const Outcome outcome = readAlone(cell, self);
-      if (outcome != Outcome::needsList)
-        return outcome == Outcome::noted;
-      cells.listReaders(cell);
-    } else if ((cell.state & ~(Cell::manyReaders | Cell::manyBlocks)) != Cell::valid ||
-               !isBefore(cell.written, cell.writer, self)) {
-      return false;
-    } else if (cell.state & Cell::manyBlocks) {
-      return true;
-    }
-    if (readWithOthers(cells, cell, self)) {
-      cell.read = now;
-      cell.readLine = line;
-    }
-    return true;
-  }
-  /// Adds a reader to the list of a cell; false when it has as many as it holds.
-  bool readWithOthers(Cells &cells, Cell &cell, uint32_t self) const {
-    if (cell.read <= floor) {
-      cells.forgetReaders(cell);
-      cell.reader = self;
-      return true;
-    }
-    Epoch *readers = cells.readersOf(cell);
-    uint32_t i = 0;
-    while (i < cells.mostReaders() && readers[i].time && (readers[i].agent ^ self) >> laneBits != 0)
-      ++i;
-    if (i == cells.mostReaders())
-      return false;
-    if (!readers[i].time && i + 1 < cells.mostReaders())
-      readers[i + 1] = {};
-    const bool isAlone = isBefore(readers[i].time, readers[i].agent, self);
-    readers[i] = {isAlone ? self : self | allOfThem, now};
-    return true;
-  }
-  /// A write of a cell that has no list of readers; whether it was a usual one.
-  bool writeAlone(Cell &cell, uint32_t self) const {
-    if ((cell.state & ~(Cell::valid | Cell::readerMask)) || cell.leaving || !isBefore(cell.written, cell.writer, self))
-      return false;
-    if (cell.state & Cell::readerMask ? cell.read > floor : !isBefore(cell.read, cell.reader, self))
-      return false;
-    cell = {.written = now, .writer = self, .writeLine = line, .state = static_cast<uint16_t>(Cell::valid | landing)};
-    return true;
-  }
-  bool write(Cells &cells, Cell &cell, uint32_t self) const {
-    if (cell.state & Cell::manyReaders) {
-      if ((cell.state & ~(Cell::valid | Cell::manyReaders)) || cell.read > floor)
-        return false;
-      cells.forgetReaders(cell);
-    }
-    return writeAlone(cell, self);
-  }
-  /// Four cells that say the same, as one; what stays the same is left alone, for the caches' sake. False when they do
-  /// not, or the access is no usual one.
-  bool row(Cell *cells, uint32_t self, bool writes) const {
-    Cell one = *cells;
-    if (one.state & (Cell::manyReaders | Cell::isSplit) || !sameFour(cells))
-      return false;
-    if (writes ? !writeAlone(one, self) : readAlone(one, self) != Outcome::noted)
-      return false;
-    if (writes || one.read != cells->read || one.reader != cells->reader || one.state != cells->state ||
-        one.readLine != cells->readLine)
-      std::fill_n(cells, 4, one);
-    return true;
-  }
-};
-} // namespace
-
 void Shadow::access(const Accesses &a) {
-  Visit visit{.accesses = &a, .warp = a.warp, .step = a.step};
-  visit.agent = a.warp.index;
-  visit.kind = a.kind;
-  const bool updates = a.kind == AccessKind::atomic || a.kind == AccessKind::mbarrier;
+  Visit visit{.accesses = &a, .warp = a.warp, .step = a.step, .agent = a.warp.index, .kind = a.kind};
   visit.reads = isRead(a.kind) || a.kind == AccessKind::atomic;
   visit.writes = !isRead(a.kind);
-  visit.strong = updates || a.kind == AccessKind::strongRead || a.kind == AccessKind::strongWrite;
+  visit.strong = a.kind == AccessKind::atomic || a.kind == AccessKind::mbarrier || a.kind == AccessKind::strongRead ||
+                 a.kind == AccessKind::strongWrite;
   visit.line = shortLine(a.warp.place(a.step).line);
-  const bool together = a.kind == AccessKind::warpRead || a.kind == AccessKind::warpWrite;
-  Glance glance{.seen = order.seenBy(visit.agent),
-                .now = order.stampOf(visit.agent),
-                .first = order.firstAgent(),
-                .agents = static_cast<uint32_t>(order.warps()) + Causality::engines,
-                .line = visit.line,
-                .landing = static_cast<uint16_t>(a.kind == AccessKind::asyncWrite ? Cell::landing : 0),
-                .together = together,
-                .blocksAreApart = !global.ordersBlocks()};
-  const uint32_t agent = (order.firstAgent() + static_cast<uint32_t>(visit.agent)) << laneBits;
+  Glance glance = glanceOf(visit.agent, a.kind, visit.line);
+  const uint32_t agent = readerOf(static_cast<uint32_t>(visit.agent)) & ~allOfThem;
   HeldPage held; // neighbouring lanes mostly want the same
+  const auto rowsAt = [&](char *at) -> std::pair<Cells *, uint64_t> {
+    const bool inShared = isShared(at);
+    if (!inShared)
+      held.take(&pageOf(at));
+    glance.floor = inShared ? order.floorOf(visit.agent) : 0;
+    return {inShared ? &shared : &held.page->cells,
+            inShared ? static_cast<uint64_t>(at - sharedMemory) : reinterpret_cast<uint64_t>(at) % pageBytes};
+  };
+  if (!visit.strong && !glance.together && isStretch(a) &&
+      (isShared(a.pointers.at[0]) || reinterpret_cast<uint64_t>(a.pointers.at[0]) % pageBytes <= pageBytes - 128)) {
+    const auto [cells, byte] = rowsAt(a.pointers.at[0]);
+    if (glance.stretch(&cells->row(byte / 16), agent, visit.writes))
+      return;
+  }
   for (Mask left = a.lanes; left; left &= left - 1) {
-    visit.lane = std::countr_zero(left);
-    visit.self = agent | (together ? allOfThem : static_cast<uint32_t>(visit.lane));
-    visit.bytes = a.sizes ? (*a.sizes)[static_cast<size_t>(visit.lane)] : a.bytes;
-    char *const begin = a.pointers.at[static_cast<size_t>(visit.lane)];
-    visit.begin = begin;
-    const uint64_t inPage = reinterpret_cast<uint64_t>(begin) % pageBytes;
-    const bool inShared = isShared(begin);
-    if (visit.bytes % 4 || visit.strong || (!inShared && inPage + visit.bytes > pageBytes)) {
+    const auto lane = static_cast<size_t>(std::countr_zero(left));
+    const uint32_t self = agent | (glance.together ? allOfThem : static_cast<uint32_t>(lane)),
+                   bytes = a.sizes ? (*a.sizes)[lane] : a.bytes;
+    char *const begin = a.pointers.at[lane];
+    const auto closely = [&]() -> const Visit & {
+      visit.lane = static_cast<int>(lane);
+      visit.self = self;
+      visit.bytes = bytes;
+      visit.begin = begin;
+      return visit;
+    };
+    if (visit.strong || bytes % 4 ||
+        (!isShared(begin) && reinterpret_cast<uint64_t>(begin) % pageBytes + bytes > pageBytes)) {
       held.take(nullptr);
-      forCells(begin, visit.bytes,
-               [&](Cells &cells, Cell &cell, unsigned bytes, char *at) { this->visit(visit, cells, cell, bytes, at); });
+      const Visit &close = closely();
+      forCells(begin, bytes,
+               [&](Cells &cells, Cell &cell, unsigned part, char *at) { this->visit(close, cells, cell, part, at); });
       continue;
     }
-    if (!inShared)
-      held.take(&pageOf(begin));
-    Cells &cells = inShared ? shared : held.page->cells;
-    glance.floor = inShared ? order.floorOf(visit.agent) : 0;
-    Cell *cell = &cells[(inShared ? static_cast<uint64_t>(begin - sharedMemory) : inPage) >> 2];
-    const uint32_t words = visit.bytes / 4;
-    if (words == 4 && glance.row(cell, visit.self, visit.writes)) // as rows of 16 bytes mostly are
+    const auto [cells, byte] = rowsAt(begin);
+    Row &row = cells->row(byte / 16);
+    if (const std::optional<Spread> spread = spreadOf(a, lane, bytes);
+        spread && (!glance.together || *spread == Spread::none) &&
+        glance.row(*cells, row, self, visit.writes, *spread)) {
+      left &= ~(*spread == Spread::words ? Mask{0xe} << lane : *spread == Spread::pairs ? Mask{2} << lane : 0);
       continue;
-    for (uint32_t word = 0; word < words; ++word, ++cell)
-      if (!(visit.writes ? glance.write(cells, *cell, visit.self) : glance.read(cells, *cell, visit.self)))
-        this->visit(visit, cells, *cell, Cell::valid, begin + size_t{4} * word);
+    }
+    for (uint32_t word = 0; word < bytes / 4; ++word) {
+      Cell &cell = (*cells)[byte / 4 + word];
+      if (!(visit.writes ? glance.write(*cells, cell, self) : glance.read(*cells, cell, self)))
+        this->visit(closely(), *cells, cell, Cell::valid, begin + size_t{4} * word);
+    }
   }
 }
 
@@ -441,6 +354,15 @@ void Shadow::noteRead(const Visit &visit, Cells &cells, Cell &cell) {
 
 // --- Asynchronous copies -------------------------------------------------------------------------------------------
 
+/// The row of shared memory that these bytes are, if its words say the same; else null.
+Row *Shadow::rowAt(const char *at, uint32_t bytes) {
+  const auto offset = static_cast<uint64_t>(at - sharedMemory);
+  if (bytes != 16 || offset >= sharedBytes || offset % 16)
+    return nullptr;
+  Row &row = shared.row(offset / 16);
+  return row.isApart && !shared.bringTogether(row) ? nullptr : &row;
+}
+
 void Shadow::beginWrite(Warp &warp, const Step &step, int lane, char *at, uint32_t bytes) {
   LanePointers pointers;
   pointers.at[static_cast<size_t>(lane)] = at;
@@ -456,6 +378,11 @@ void Shadow::endWrite(int agent, int lane, char *at, uint32_t bytes) {
     cell.writer = who;
     cell.written = order.stampOf(agent);
   };
+  if (Row *const row = rowAt(at, bytes)) {
+    land(row->all, Cell::valid);
+    row->writers = Spread::none;
+    return;
+  }
   forCells(at, bytes, [&](Cells &cells, Cell &cell, unsigned landed, char *) {
     if (!(cell.state & Cell::isSplit))
       return land(cell, landed);
@@ -465,17 +392,35 @@ void Shadow::endWrite(int agent, int lane, char *at, uint32_t bytes) {
   });
 }
 
+/// The same for a row that a warp reads itself, where nothing is to be said against it.
+bool Shadow::beginReadAtAGlance(int warp, uint32_t self, uint16_t line, const char *at, uint32_t bytes) {
+  Row *const row = rowAt(at, bytes);
+  if (!row ||
+      (!(row->all.state & Cell::engineWrote) && !order.isFenced({row->all.writer >> laneBits, row->all.written}, warp)))
+    return false;
+  Glance glance = glanceOf(warp, AccessKind::read, line);
+  glance.floor = order.floorOf(warp);
+  if (!glance.readRow(*row, self, Spread::none))
+    return false;
+  ++row->all.leaving;
+  return true;
+}
+
 void Shadow::beginRead(Warp &warp, const Step &step, int lane, char *at, uint32_t bytes, int engine) {
+  const uint32_t self =
+      engine < 0 ? (order.firstAgent() + static_cast<uint32_t>(warp.index)) << laneBits | static_cast<uint32_t>(lane)
+                 : (order.firstAgent() + static_cast<uint32_t>(engine)) << laneBits;
+  const uint16_t line = shortLine(warp.place(step).line);
+  if (engine < 0 && beginReadAtAGlance(warp.index, self, line, at, bytes))
+    return;
   LanePointers pointers;
   pointers.at[static_cast<size_t>(lane)] = at;
   const Accesses accesses{warp, step, pointers, Mask{1} << lane, bytes};
   Visit visit{.accesses = &accesses, .warp = warp, .step = step, .lane = lane};
   visit.agent = warp.index;
-  visit.self = engine < 0
-                   ? (order.firstAgent() + static_cast<uint32_t>(warp.index)) << laneBits | static_cast<uint32_t>(lane)
-                   : (order.firstAgent() + static_cast<uint32_t>(engine)) << laneBits;
+  visit.self = self;
   visit.reads = visit.byEngine = true;
-  visit.line = shortLine(warp.place(step).line);
+  visit.line = line;
   visit.bytes = bytes;
   visit.begin = at;
   forCells(at, bytes, [&](Cells &cells, Cell &cell, unsigned read, char *place) {
@@ -495,6 +440,8 @@ void Shadow::endRead(int agent, int lane, char *at, uint32_t bytes) {
     if (!(cell.state & (Cell::manyReaders | Cell::readerMask)) && cell.reader == who)
       cell.read = order.stampOf(agent);
   };
+  if (Row *const row = rowAt(at, bytes); row && row->readers == Spread::none)
+    return leave(row->all);
   forCells(at, bytes, [&](Cells &cells, Cell &cell, unsigned read, char *) {
     if (!(cell.state & Cell::isSplit))
       return leave(cell);

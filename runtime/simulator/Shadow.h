@@ -13,6 +13,7 @@
 
 #include "runtime/simulator/Access.h"
 #include "runtime/simulator/Causality.h"
+#include "runtime/simulator/Glance.h"
 #include "runtime/simulator/GlobalShadow.h"
 
 namespace kiln::simulator {
@@ -73,6 +74,9 @@ private:
     const char *begin = nullptr;
   };
   template <class Function> void forCells(char *at, uint32_t bytes, Function function);
+  Row *rowAt(const char *at, uint32_t bytes);
+  Glance glanceOf(int warp, AccessKind kind, uint16_t line) const;
+  bool beginReadAtAGlance(int warp, uint32_t self, uint16_t line, const char *at, uint32_t bytes);
   void visit(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes, char *at);
   void visitPart(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes, char *at);
   void checkRaces(const Visit &visit, Cells &cells, const Cell &cell, unsigned bytes, char *at);

@@ -63,7 +63,7 @@ SimulatorExecutable::SimulatorExecutable(std::string device, std::string name, S
   if (!takes(architecture, module->target))
     throw Error(fmt::format("kernel '{}': expected PTX that device '{}' takes, but got some for {}", kernel(),
                             this->device(), module->target));
-  program = buildProgram(module, kernel(), *memory);
+  program = buildProgram(module, kernel(), *memory, {}, architecture.facts.ctaSharedBytes);
   if (program->block[0] == 0)
     throw Error(fmt::format("kernel '{}': expected .reqntid or .maxntid to say how many threads a program has, but "
                             "there is neither",
@@ -104,8 +104,8 @@ void SimulatorExecutable::findSharedBytes(const Architecture &architecture) {
   const std::string symbol = kernel() + abi::sharedSuffix;
   for (const ptx::Variable &variable : program->module->variables)
     if (variable.name == symbol && !variable.values.empty())
-      dynamicShared = static_cast<uint32_t>(std::min<uint64_t>(variable.values[0].bits, mostSharedBytes + 1));
-  if (const int64_t bytes = int64_t{program->sharedBytes} + dynamicShared; bytes > architecture.facts.ctaSharedBytes)
+      dynamicShared = static_cast<uint32_t>(std::min<uint64_t>(variable.values[0].bits, 1 << 30));
+  if (const int64_t bytes = int64_t{program->staticShared} + dynamicShared; bytes > architecture.facts.ctaSharedBytes)
     throw Error(fmt::format("kernel '{}': expected at most {} bytes of shared memory, which is what device '{}' has "
                             "for a program, but got {}",
                             kernel(), architecture.facts.ctaSharedBytes, device(), bytes));

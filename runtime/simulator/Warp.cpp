@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <fmt/format.h>
+#include <utility>
 
 namespace kiln::simulator {
 
@@ -16,12 +17,7 @@ static constexpr uint32_t mostFrameBytes = 32 << 20;
 /// Places where paths of a warp meet: calls within each other, and branches round them.
 static constexpr size_t mostJoins = 8192;
 
-/// Steps after which a path that has come nowhere may be waiting for a lane that waits for it at a join: so many at
-/// first, and fewer in a warp where that has been so, down to one turn.
-static constexpr int64_t firstPatience = 50000;
-
-Warp::Warp(Cta &cta, const Program &program, int index, int threads)
-    : cta(cta), program(program), index(index), patience(firstPatience) {
+Warp::Warp(Cta &cta, const Program &program, int index, int threads) : cta(cta), program(program), index(index) {
   const int lanes = std::min(lanesOfWarp, threads - index * lanesOfWarp);
   alive = started = lanes == lanesOfWarp ? allLanes : (Mask{1} << lanes) - 1;
   path.mask = alive;
@@ -93,6 +89,8 @@ void Warp::resume(const Path &resumed) {
   path.woken = path.wait;
   path.wait = {};
   path.asked = {};
+  if (std::exchange(path.stuckAt, 0))
+    path.spin = {};
   code = &program.codes[static_cast<size_t>(path.code)];
   frame = reinterpret_cast<char *>(registers.data()) + path.frame;
 }
@@ -101,36 +99,14 @@ void Warp::resume(const Path &resumed) {
 
 /// Steps that a path has before another one of its warp gets its turn.
 static constexpr int64_t turnOfPath = 2000;
-
-/// The lanes that wait at the nearest join for a path that spins go on without it: one of them may be what it spins
-/// for.
-bool Warp::goOnWithout(int index) {
-  for (; index >= 0; index = joins[static_cast<size_t>(index)].parent) {
-    Join &join = joins[static_cast<size_t>(index)];
-    if (!join.arrived)
-      continue;
-    paths.push_back({.pc = join.pc,
-                     .mask = join.arrived,
-                     .code = join.code,
-                     .frame = join.frame,
-                     .local = join.local,
-                     .join = join.parent});
-    join.arrived = 0;
-    return true;
-  }
-  return false;
-}
-
-bool Warp::goOnAtJoins() {
-  for (size_t i = 0; i < paths.size(); ++i)
-    if (paths[i].wait.kind != Wait::Kind::none && goOnWithout(paths[i].join))
-      return true;
-  return false;
-}
+/// Steps after which a path that has come nowhere, and is not seen to do the same again and again, may wait for a lane
+/// at a join all the same.
+static constexpr int64_t longPatience = 1 << 22;
 
 void Warp::run(int64_t budget) {
   int64_t done = 0;
-  turnEnded = polled = false;
+  turnEnded = false;
+  const uint64_t before = changes;
   const bool counting = cta.metrics != nullptr;
   while (done < budget && !turnEnded && (path.mask != 0 || next())) {
     pathEnded = false;
@@ -141,30 +117,33 @@ void Warp::run(int64_t budget) {
       const Step &step = code->steps[static_cast<size_t>(path.pc)];
       exec = path.mask;
       if (step.plain && !counting) {
-        path.pc += step.plain;
-        done += step.plain;
-        for (const Step *next = &step, *const end = next + step.plain; next != end; ++next)
+        const int count = static_cast<int>(std::min<int64_t>(step.plain, turn - done));
+        path.pc += count;
+        done += count;
+        for (const Step *next = &step, *const end = next + count; next != end; ++next)
           next->run(*this, *next);
         continue;
       }
       if (step.guard != Step::none)
         exec &= step.guardNegated ? ~predicate(step.guard) : predicate(step.guard);
       ++path.pc;
-      ++done;
-      if (exec) {
-        if (counting)
-          ++cta.metrics->at(path.code, path.pc - 1).instructions;
-        step.run(*this, step);
-      }
+      done += step.counts;
+      if (!exec)
+        continue;
+      if (counting)
+        ++cta.metrics->at(path.code, path.pc - 1).instructions;
+      if (isLoose && step.members != Step::none && !gather(step))
+        continue;
+      changes += step.changes;
+      step.run(*this, step);
     }
     if (pathEnded || path.mask == 0) {
       path.mask = 0;
       continue;
     }
     path.steps += done - begin;
-    if (path.steps >= patience) {
-      if (goOnWithout(path.join)) // it will be needed again
-        patience = std::max(turnOfPath, patience / 4);
+    if (path.steps >= longPatience) {
+      letGo(path.join);
       path.steps = 0;
     }
     if (!paths.empty()) {
@@ -173,12 +152,14 @@ void Warp::run(int64_t budget) {
     }
   }
   steps += done;
+  if (changes != before)
+    cta.noteChange();
 }
 
 /// Takes the next path that can run; false when there is none.
 bool Warp::next() {
   for (size_t i = 0; i < paths.size(); ++i) {
-    if (cta.stillWaits(*this, paths[i].wait))
+    if (cta.stillWaits(*this, paths[i].wait) || isStuck(paths[i]))
       continue;
     const Path chosen = paths[i];
     paths.erase(paths.begin() + static_cast<std::ptrdiff_t>(i));
@@ -188,9 +169,18 @@ bool Warp::next() {
   return false;
 }
 
+bool Warp::isStuck(const Path &path) const { return path.stuckAt && path.stuckAt == cta.moment() + 1; }
+
 bool Warp::waiting() const {
-  return !finished() && path.mask == 0 &&
-         std::all_of(paths.begin(), paths.end(), [&](const Path &other) { return cta.stillWaits(*this, other.wait); });
+  return !finished() && path.mask == 0 && std::all_of(paths.begin(), paths.end(), [&](const Path &other) {
+    return cta.stillWaits(*this, other.wait) || isStuck(other);
+  });
+}
+
+bool Warp::idle() const {
+  return path.mask == 0 && std::all_of(paths.begin(), paths.end(), [&](const Path &other) {
+           return other.asked.kind != Wait::Kind::none || cta.stillWaits(*this, other.wait) || isStuck(other);
+         });
 }
 
 void Warp::waitAtBarrier(int barrier, uint64_t phase) {
@@ -212,6 +202,9 @@ void Warp::giveTally(int barrier, uint64_t phase, const Tally &tally) {
 void Warp::waitFor(const Wait &wait) {
   Path waiting = path;
   --waiting.pc;
+  steps -= code->steps[static_cast<size_t>(waiting.pc)].counts; // it will be done again
+  if (cta.metrics)
+    --cta.metrics->at(path.code, waiting.pc).instructions;
   waiting.wait = wait;
   paths.push_back(waiting);
   path.mask = 0;
@@ -227,7 +220,6 @@ void Warp::endTurn() {
 void Warp::poll(const Wait &asked) {
   endTurn();
   paths.back().asked = asked;
-  polled = true;
 }
 
 // --- Control flow --------------------------------------------------------------------------------------------------
@@ -245,7 +237,13 @@ int Warp::newJoin(Join join) {
 
 void Warp::branch(const Step &step) {
   if (exec == path.mask) {
-    path.pc = step.target;
+    const int from = std::exchange(path.pc, step.target);
+    if (step.target < from && goesRound(from)) {
+      path.stuckAt = path.spin.moment + 1;
+      paths.push_back(path);
+      path.mask = 0;
+      pathEnded = true;
+    }
     return;
   }
   // The two sides meet at step.join; where they are on their way there already, no other join is needed.
@@ -258,6 +256,7 @@ void Warp::branch(const Step &step) {
                          .code = path.code,
                          .frame = path.frame,
                          .local = path.local});
+  path.spin = {};
   Path taken = path;
   taken.pc = step.target;
   taken.mask = exec;
@@ -326,8 +325,7 @@ void Warp::release(int index) {
                    .join = done.parent});
 }
 
-void Warp::call(const Step &, int target) {
-  const uint32_t calleeFrame = freeFrame();
+void Warp::call(const std::array<int, lanesOfWarp> &targets, uint32_t distance) {
   const int join = newJoin({.pc = path.pc,
                             .isCall = true,
                             .outstanding = exec,
@@ -341,12 +339,23 @@ void Warp::call(const Step &, int target) {
     other.mask = rest;
     paths.push_back(other);
   }
-  path.mask = exec;
-  path.join = join;
-  path.frame = calleeFrame;
-  path.local += code->localBytes;
-  path.pc = 0;
-  enterFrame(target);
+  const Path caller = path;
+  for (Mask left = exec; left;) {
+    const int target = targets[static_cast<size_t>(std::countr_zero(left))];
+    path = caller;
+    path.mask = 0;
+    for (int lane = 0; lane < lanesOfWarp; ++lane)
+      if (left >> lane & 1 && targets[static_cast<size_t>(lane)] == target)
+        path.mask |= Mask{1} << lane;
+    left &= ~path.mask;
+    path.join = join;
+    path.frame = freeFrame();
+    path.local += distance;
+    path.pc = 0;
+    enterFrame(target);
+    if (left)
+      paths.push_back(path);
+  }
 }
 
 /// Takes lanes off every join from `join` outwards.

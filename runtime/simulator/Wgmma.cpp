@@ -10,6 +10,7 @@
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Cta.h"
 #include "runtime/simulator/Fragments.h"
+#include "runtime/simulator/Metrics.h"
 #include "runtime/simulator/Numbers.h"
 #include "runtime/simulator/Shadow.h"
 
@@ -219,6 +220,12 @@ static void reportOperand(Warp &warp, const Step &step, const char *name, const 
                             warp.cta.sharedBytes()));
 }
 
+static void countOperand(Warp &warp, const MatrixPart &part) {
+  if (warp.cta.metrics)
+    warp.cta.metrics->at(warp.path.code, warp.path.pc - 1).operandBytes +=
+        int64_t{part.rows} * part.K * ptx::bitsOf(part.type) / 8;
+}
+
 /// From here to the end of its group the warp reads the part of a matrix: in chunks that lie in shared memory.
 static void beginReading(Warp &warp, const Step &step, const MatrixDescriptor &matrix, const MatrixPart &part) {
   if (!warp.cta.shadow)
@@ -256,6 +263,7 @@ template <class T> static void runProduct(Warp &warp, const Step &step) {
   const SharedBytes shared{warp.cta.shared(), warp.cta.sharedBytes()};
   if (!std::exchange(common.hasColumns, true)) {
     const MatrixDescriptor matrix(bitsOfB);
+    countOperand(warp, product.partOfB());
     if (!std::holds_alternative<ColumnOperand<T>>(common.columns))
       common.columns.emplace<ColumnOperand<T>>();
     reportOperand(warp, step, "B", matrix,
@@ -270,6 +278,7 @@ template <class T> static void runProduct(Warp &warp, const Step &step) {
     readFragment(words, product.partOfA(0), rows);
   } else {
     const MatrixDescriptor matrix(bitsOfA);
+    countOperand(warp, product.partOfA(warp.index));
     beginReading(warp, step, matrix, product.partOfA(warp.index));
     reportOperand(warp, step, "A", matrix, readRows(shared, matrix, product.partOfA(warp.index), rows));
   }

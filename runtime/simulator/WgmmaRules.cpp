@@ -11,7 +11,7 @@ void WgmmaRules::fence() { ++fences; }
 void WgmmaRules::wait(uint64_t pending) { retired = std::max(retired, committed - std::min(committed, pending)); }
 
 WgmmaRules::Register &WgmmaRules::at(uint64_t place) {
-  const size_t index = place / (lanesOfWarp * sizeof(uint32_t));
+  const size_t index = place / slotBytes;
   if (index >= registers.size())
     registers.resize(index + index / 2 + 64);
   return registers[index];

@@ -85,9 +85,9 @@ static void train(const std::shared_ptr<test::DeletingDevice> &device, const Opt
   };
   trainer.beginStep(1e-3, 1);
   for (int64_t micro = 0; micro < 2; ++micro)
-    trainer.addGradient({draw(), draw()}, micro);
+    trainer.addGradient(languageBatch(draw(), draw()), micro);
   trainer.update();
-  trainer.lossSum({draw(), draw()});
+  trainer.lossSum(languageBatch(draw(), draw()));
 }
 
 /// Prints a row for each kernel, then every deletion that is not reported; whether each of these has its reason.

@@ -130,7 +130,7 @@ func.func @atomic_view(%x: tensor<4xf32>, %v: memref<?xf64>, %n: i64) {
 // -----
 
 func.func @check_type(%x: tensor<4xi8>) {
-  // expected-error@+1 {{'tile.check' op operand #0 must be bool tile or scalar, but got 'tensor<4xi8>'}}
+  // expected-error@+1 {{'tile.check' op operand #0 must be boolean tile or scalar, but got 'tensor<4xi8>'}}
   tile.check %x, "expected 1" : tensor<4xi8>
   return
 }

@@ -232,9 +232,9 @@ void branchDestroys(View a) {
 const ErrorCase branchDestroysCase("Branches", "TileDestroyedInSide", branchDestroys, {row});
 
 void branchCondition(View a) {
-  // expected-error@+1 {{'when' expected a bool scalar as condition, but got i64 scalar}}
+  // expected-error@+1 {{'when' expected a boolean scalar as condition, but got i64 scalar}}
   when(program_id(), [&] { store(a, {0}, 1); });
-  // expected-error@+1 {{'when' expected a bool scalar as condition, but got bool[4]}}
+  // expected-error@+1 {{'when' expected a boolean scalar as condition, but got boolean[4]}}
   when(iota(4) < 2, [&] { store(a, {0}, 1); });
 }
 const ErrorCase branchConditionCase("Branches", "ConditionIsBoolScalar", branchCondition, {row});

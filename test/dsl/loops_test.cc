@@ -315,6 +315,55 @@ tile.store %7, %arg0[%3] : tensor<1xi64>, memref<?xi64, strided<[1]>>
 )");
 }
 
+// A tile without a value serves each branch anew: what one left there is out of scope for the next, and no change.
+void unsetInBranches(View v) {
+  Tile t;
+  when(program_id(0) > 1, [&] {
+    t = load(v, {0}, {8});
+    store(v, {8}, t);
+  });
+  when(
+      program_id(0) > 2,
+      [&] {
+        t = load(v, {1}, {4});
+        store(v, {16}, t);
+      },
+      [&] { store(v, {24}, 1); });
+  for (Tile k : range(4))
+    when(k > 2, [&] {
+      t = load(v, {k}, {8});
+      store(v, {k}, t);
+    });
+  when(program_id(0) > 3, [&] { t = program_id(1); }, [&] { t = program_id(2); });
+  store(v, {t}, t);
+}
+void ownInBranches(View v) {
+  when(program_id(0) > 1, [&] {
+    Tile t = load(v, {0}, {8});
+    store(v, {8}, t);
+  });
+  when(
+      program_id(0) > 2,
+      [&] {
+        Tile t = load(v, {1}, {4});
+        store(v, {16}, t);
+      },
+      [&] { store(v, {24}, 1); });
+  for (Tile k : range(4))
+    when(k > 2, [&] {
+      Tile t = load(v, {k}, {8});
+      store(v, {k}, t);
+    });
+  Tile t;
+  when(program_id(0) > 3, [&] { t = program_id(1); }, [&] { t = program_id(2); });
+  store(v, {t}, t);
+}
+TEST(Branches, AnUnsetTileMayLiveInOneAfterTheOther) {
+  const std::string text = program(unsetInBranches);
+  EXPECT_NE(text.find("scf.if"), std::string::npos);
+  EXPECT_EQ(text, program(ownInBranches));
+}
+
 void effectOnly(View v) {
   when(program_id() == 0, [&] { store(v, {0}, 1); });
 }
@@ -368,6 +417,25 @@ tile.store %4, %arg0[%c0_i64] : tensor<1xi64>, memref<?xi64, strided<[1]>>
 }
 
 /// As deep as loops and branches may be; a body's three traces do not multiply.
+// What a kernel does on the host happens as often as it is traced: wherever it stands, twice and once for each depth.
+int visits[3];
+void visited(View v) {
+  ++visits[0];
+  for (Tile k : range(4)) {
+    ++visits[1];
+    when(k > 1, [&] {
+      ++visits[2];
+      store(v, {k}, 1);
+    });
+  }
+}
+TEST(Loops, HostEffectsHappenTwiceAndOnceForEachDepth) {
+  program(visited);
+  EXPECT_EQ(visits[0], 4);
+  EXPECT_EQ(visits[1], 4);
+  EXPECT_EQ(visits[2], 4);
+}
+
 void nestTo(View a, int depth) {
   if (depth == 0)
     store(a, {0}, 1);

@@ -13,7 +13,7 @@ void numberRange(View) {
   Tile small = zeros(i8, {4});
   // expected-error@+1 {{'+' expected a number that fits i8, but got 300}}
   small + 300;
-  // expected-error@+1 {{'&' expected a number that fits bool, but got 2}}
+  // expected-error@+1 {{'&' expected a number that fits boolean, but got 2}}
   (small == 0) & 2;
   // expected-error@+1 {{'full' expected a number that fits i32, but got 2147483648}}
   full(i32, {4}, int64_t(1) << 31);
@@ -37,34 +37,81 @@ void realRange(View a) {
 }
 const ErrorCase realRangeCase("Numbers", "TooLargeForTheFloat", realRange, {row});
 
+// An unsigned number that no signed one is; floats have it.
+void hugeNumbers(View a) {
+  Tile n = program_id(), x = load(a, {0}, {4});
+  // expected-error@+1 {{'<' expected a number that fits i64, but got 18446744073709551615; write the signed}}
+  static_cast<void>(n < 0xFFFFFFFFFFFFFFFFull);
+  // expected-error@+1 {{'full' expected a number that fits i64, but got 9223372036854775808; write the signed}}
+  full(i64, {4}, 1ull << 63);
+  // expected-error@+1 {{'Tile' expected a number that fits i64, but got 9223372036854775808; write the signed}}
+  Tile most = 1ull << 63;
+  // expected-error@+1 {{'load' expected a number that fits i64, but got 9223372036854775808; write the signed}}
+  load(a, {1ull << 63}, {4});
+  n < 0x7FFFFFFFFFFFFFFFull;
+  x * 0xFFFFFFFFFFFFFFFFull;
+}
+const ErrorCase hugeNumbersCase("Numbers", "UnsignedFrom2To63", hugeNumbers, {row});
+
+// Neither type has all numbers of the other, and f16 would make infinities of most of bf16's.
+void halves(View) {
+  Tile b = zeros(bf16, {4}), h = zeros(f16, {4}), x = zeros(f32, {4});
+  // expected-error@+1 {{'+' expected operands of one type, but got bf16 and f16, neither of which has}}
+  b + h;
+  // expected-error@+1 {{'where' expected operands of one type, but got bf16 and f16, neither of which has}}
+  where(x < 0, h, b);
+  // expected-error@+1 {{'fma' expected operands of one type, but got bf16 and f16, neither of which has}}
+  fma(h, 2, b);
+  clamp(b, h, x);
+}
+const ErrorCase halvesCase("Types", "Bf16WithF16", halves, {row});
+
+void constants(View) {
+  // expected-error@+1 {{'constant' expected 4 numbers for shape 2x2, but got 3}}
+  constant(f32, {2, 2}, {1, 2, 3});
+  // expected-error@+1 {{'constant' expected 1 number for shape scalar, but got 2}}
+  constant(f32, {}, {1, 2});
+  // expected-error@+1 {{'constant' expected a number that fits i8, but got 128}}
+  constant(i8, {2}, {127, 128});
+  // expected-error@+1 {{'constant' expected a number that fits i32, but got 0.5}}
+  constant(i32, {2}, {1, 0.5});
+  // expected-error@+1 {{'constant' expected a number that fits boolean, but got 2}}
+  constant(boolean, {3}, {0, 1, 2});
+  // expected-error@+1 {{'constant' expected a number that fits i64, but got 1e+19}}
+  constant(i64, {1}, {1e19});
+  // expected-error@+1 {{'constant' expected extents of at least 1, but got shape 0}}
+  constant(f32, {0}, {});
+}
+const ErrorCase constantsCase("Numbers", "OfAConstant", constants, {row});
+
 void boolArithmetic(View) {
   Tile mask = iota(4) < 2;
-  // expected-error@+1 {{'+' expected numbers, but got bool; use cast()}}
+  // expected-error@+1 {{'+' expected numbers, but got boolean; use cast()}}
   mask + mask;
-  // expected-error@+1 {{'max' expected numbers, but got bool; use cast()}}
+  // expected-error@+1 {{'max' expected numbers, but got boolean; use cast()}}
   max(mask, mask);
-  // expected-error@+1 {{'-' expected numbers, but got bool; use cast()}}
+  // expected-error@+1 {{'-' expected numbers, but got boolean; use cast()}}
   -mask;
-  // expected-error@+1 {{'abs' expected numbers, but got bool; use cast()}}
+  // expected-error@+1 {{'abs' expected numbers, but got boolean; use cast()}}
   abs(mask);
-  // expected-error@+1 {{'fma' expected numbers, but got bool; use cast()}}
+  // expected-error@+1 {{'fma' expected numbers, but got boolean; use cast()}}
   fma(mask, mask, mask);
-  // expected-error@+1 {{'clamp' expected numbers, but got bool; use cast()}}
+  // expected-error@+1 {{'clamp' expected numbers, but got boolean; use cast()}}
   clamp(mask, false, true);
-  // expected-error@+1 {{'floor' expected numbers, but got bool; use cast()}}
+  // expected-error@+1 {{'floor' expected numbers, but got boolean; use cast()}}
   floor(mask);
 }
 const ErrorCase boolArithmeticCase("Types", "ArithmeticOnBool", boolArithmetic, {row});
 
 void floatBits(View) {
   Tile x = zeros(f32, {4});
-  // expected-error@+1 {{'&' expected integers or bool, but got f32; use cast()}}
+  // expected-error@+1 {{'&' expected integers or booleans, but got f32; use cast()}}
   x & x;
   // expected-error@+1 {{'<<' expected integers, but got f32; use cast()}}
   x << 1;
   // expected-error@+1 {{'%' expected integers, but got f32; use cast()}}
   x % 2;
-  // expected-error@+1 {{'~' expected integers or bool, but got f32; use cast()}}
+  // expected-error@+1 {{'~' expected integers or booleans, but got f32; use cast()}}
   ~x;
 }
 const ErrorCase floatBitsCase("Types", "BitsOfFloats", floatBits, {row});
@@ -80,11 +127,11 @@ const ErrorCase integerFunctionsCase("Types", "FunctionsOfIntegers", integerFunc
 
 void conditions(View) {
   Tile x = zeros(f32, {4});
-  // expected-error@+1 {{'where' expected a bool condition, but got f32[4]}}
+  // expected-error@+1 {{'where' expected a boolean condition, but got f32[4]}}
   where(x, x, x);
-  // expected-error@+1 {{'check' expected a bool condition, but got f32[4]}}
+  // expected-error@+1 {{'check' expected a boolean condition, but got f32[4]}}
   check(x, "expected a number");
-  // expected-error@+1 {{'!' expected bool, but got i32[4]; compare it with 0}}
+  // expected-error@+1 {{'!' expected boolean, but got i32[4]; compare it with 0}}
   !iota(4);
 }
 const ErrorCase conditionsCase("Types", "ConditionsAreBool", conditions, {row});
@@ -166,6 +213,12 @@ void reductions(View) {
   reduce_max(x, -3);
   // expected-error@+1 {{'argmax' expected a tile of rank 1 or more, but got i64 scalar}}
   argmax(program_id());
+  // expected-error@+1 {{'sum' expected different axes, at least one, but got [0, -2]}}
+  sum(x, {0, -2});
+  // expected-error@+1 {{'reduce_min' expected different axes, at least one, but got []}}
+  reduce_min(x, {}, true);
+  // expected-error@+1 {{'sum' expected an axis from -2 to 1, but got 2}}
+  sum(x, {0, 2}, keep);
 }
 const ErrorCase reductionsCase("Shapes", "Reductions", reductions, {row});
 

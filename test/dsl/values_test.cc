@@ -13,7 +13,7 @@ TEST(Types, NamesReadBack) {
   for (Type type : everyType)
     EXPECT_EQ(typeNamed(nameOf(type)), type);
   EXPECT_EQ(errorOf([] { typeNamed("float"); }),
-            "expected an element type (bool, i8, i32, i64, bf16, f16, f32, f64), but got 'float'");
+            "expected an element type (boolean, i8, i32, i64, bf16, f16, f32, f64), but got 'float'");
 }
 
 TEST(Types, BytesAreThoseOfMemory) {

@@ -22,8 +22,9 @@ from mutations import Mutations
 from rivals import Rivals
 from streams import Streams
 from training import Training
+from variables import Variables
 
-KINDS = (Kills, Injections, Mutations, Flags, Streams, Rivals)
+KINDS = (Kills, Injections, Mutations, Flags, Variables, Streams, Rivals)
 FOUND = ("lost", "signals", "hangs", "wrong")
 
 

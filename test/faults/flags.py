@@ -20,7 +20,7 @@ ARGUMENTS = ("f32[?]", "f32[?], f32[?]", "f32[4], f32[4]", "f32[0], f32[0]", "f3
              "f32[9223372036854775807], f32[?]", "f32[9223372036854775808], f32[?]",
              "f32[4294967296x4294967296], f32[?]", "f32[], f32[]", "f32, f32", "f32[?], f32[?],", ",", "f32[", "f32]",
              "f32[?x], f32[?]", "f33[?], f32[?]", "i64, i64", "f32[? ], f32[?]", "f32[1e3], f32[?]", "f32[??], f32[?]",
-             "f32[" + "1x" * 2000 + "1], f32[?]", "f32[?], " * 300, "bool[?], bool[?]", "f64[?], f64[?]",
+             "f32[" + "1x" * 2000 + "1], f32[?]", "f32[?], " * 300, "boolean[?], boolean[?]", "f64[?], f64[?]",
              "bf16[3], bf16[3]", "f16[?], i8[?]", "\udcff[?]", "F32[?], F32[?]")
 CONFIGS = ("block=1", "block=0", "block=-1", "block=3", "block=1000000", "block=16777216", "block=16777217",
            "block=2147483647", "block=2147483648", "block=9223372036854775807", "block=-2147483648", "block=",
@@ -36,8 +36,9 @@ UNKNOWN = ("--nosuch", "-x", "--", "---", "-", "--=1", "--nosuch=1", "--\udcff",
            "--Help", "-h=0", "--version=1", "")
 
 INTEGERS_OF_TRAIN = ("--layers", "--heads", "--width", "--context", "--vocab", "--batch", "--steps",
-                     "--warmup", "--evaluate-every", "--seed", "--save-every", "--stop-after", "--keep", "--threads")
-REALS_OF_TRAIN = ("--lr", "--final-lr", "--decay", "--beta1", "--beta2", "--clip")
+                     "--warmup", "--evaluate-every", "--evaluate-batches", "--evaluate-all", "--seed", "--save-every",
+                     "--stop-after", "--keep", "--threads")
+REALS_OF_TRAIN = ("--lr", "--final-lr", "--decay", "--beta1", "--beta2", "--epsilon", "--clip")
 SIZES = ("--layers", "--heads", "--width", "--context", "--vocab", "--batch", "--threads")
 
 

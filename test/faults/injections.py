@@ -68,7 +68,7 @@ class Begins(Scene):
 
     def after(self, folder):
         yield from self.training.losses(folder + "/run", 0, "after the error")
-        yield from self.training.finish(folder + "/run", "after the error", unlogged=1)  # which could not be written
+        yield from self.training.finish(folder + "/run", "after the error")
 
 
 class GoesOn(Begins):
@@ -82,7 +82,7 @@ class GoesOn(Begins):
 
     def after(self, folder):
         yield from self.training.losses(folder + "/run", 2, "after the error")
-        yield from self.training.finish(folder + "/run", "after the error", unlogged=1)  # which could not be written
+        yield from self.training.finish(folder + "/run", "after the error")
 
 
 class ReadsText(Begins):

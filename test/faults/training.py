@@ -69,6 +69,9 @@ class Training:
         os.makedirs(out)
         for saved in (step - 1, step):
             shutil.copytree(self.checkpoint(self.undisturbed, saved), self.checkpoint(out, saved), symlinks=True)
+        for name, target in (("latest", os.path.basename(self.checkpoint(out, step))),
+                             ("config.json", "latest/config.json"), ("model.safetensors", "latest/model.safetensors")):
+            os.symlink(target, f"{out}/{name}")
         with open(self.undisturbed + "/log.jsonl", encoding="utf-8") as log:
             rows = log.readlines()[:step]
         with open(out + "/log.jsonl", "w", encoding="utf-8") as log:
@@ -87,14 +90,13 @@ class Training:
                     yield Fault("lost", f"{what}: '{file}' of the checkpoint of step {step} is not the undisturbed "
                                         "run's")
 
-    def finish(self, out, what, unlogged=0):
-        """Lets the run go on to its end; what then differs from the undisturbed one, but for as many as `unlogged` rows
-        of the log."""
+    def finish(self, out, what):
+        """Lets the run go on to its end; what then differs from the undisturbed one."""
         outcome = run(self.going_on(out), self.setting.environment())
         if outcome.status != 0 or outcome.hung:
             yield Fault("lost", f"{what}: the run does not go on: {outcome.status}: {outcome.err.strip()[-300:]}")
             return
         yield from self.losses(out, self.steps, what)
         steps = logged(out)
-        if steps != sorted(set(steps)) or len(steps) < self.steps - unlogged:
+        if steps != list(range(1, self.steps + 1)):
             yield Fault("lost", f"{what}: expected the log to have every step once, but got {steps}")

@@ -1,43 +1,68 @@
 // Random programs: a fixed part of them agrees with the oracle, and the generator, the comparison and the shrinking of
 // programs do what they say.
 
+#include "runtime/simulator/SimulatorDevice.h"
 #include "test/devices.h"
 #include "test/fuzz/run.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <set>
 
 using namespace kiln;
 using namespace kiln::fuzz;
 
 namespace {
 
-constexpr int parts = 4, programsOfPart = 120;
+constexpr int parts = 4, programsOfPart = 84;
 
 class Programs : public testing::TestWithParam<int> {};
 
-/// The test devices, and GPUs that have instructions of their own.
-std::vector<std::string> devicesWithNewerGpus() {
-  std::vector<std::string> names = test::testDevices(true);
-  if (names.size() > 1)
-    names.insert(names.end(), {"simulator:sm_90a", "simulator:sm_100a"});
-  return names;
-}
-
-// Every program gives on the fast pipeline what the oracle gives, and leaves alone what its views do not reach.
-TEST_P(Programs, AgreeWithTheOracle) {
-  const auto oracle = Device::open(test::oracleDevice);
+/// Devices but the oracle, opened.
+std::vector<std::shared_ptr<Device>> open(const std::vector<std::string> &names) {
   std::vector<std::shared_ptr<Device>> devices;
-  for (const std::string &name : devicesWithNewerGpus())
+  for (const std::string &name : names)
     if (name != test::oracleDevice)
       devices.push_back(Device::open(name));
+  return devices;
+}
+
+/// The CPUs and the GPUs among the test devices, these with a simulator for each architecture.
+std::array<std::vector<std::string>, 2> kindsOfDevices() {
+  std::array<std::vector<std::string>, 2> kinds;
+  const std::vector<std::string> all = test::testDevices(true);
+  std::set<std::string> gpus;
+  for (const std::string &name : all)
+    if (name.starts_with("cpu"))
+      kinds[0].push_back(name);
+    else
+      gpus.insert(name);
+  if (all.size() > 1)
+    for (const std::string &name : simulatorDevices())
+      gpus.insert(name);
+  kinds[1].assign(gpus.begin(), gpus.end());
+  return kinds;
+}
+
+// Every program gives on a CPU and on a GPU, which take turns, what the oracle gives, and leaves alone what its views
+// do not reach.
+TEST_P(Programs, AgreeWithTheOracle) {
+  const auto oracle = Device::open(test::oracleDevice);
+  const auto [cpus, gpus] = kindsOfDevices();
+  const std::vector<std::vector<std::shared_ptr<Device>>> kinds = {open(cpus), open(gpus)};
   for (int number = GetParam(); number < parts * programsOfPart; number += parts) {
     const Program program = generate(2026, number);
-    const auto &device = devices[number / parts % devices.size()];
-    EXPECT_EQ(difference(program, run(oracle, program), run(device, program)), "")
-        << listing(program) << "kiln-fuzz --seed 2026 --program " << number << " --devices " << device->name();
+    const Outcome want = run(oracle, program);
+    for (const std::vector<std::shared_ptr<Device>> &devices : kinds) {
+      if (devices.empty())
+        continue;
+      const auto &device = devices[static_cast<size_t>(number / parts) % devices.size()];
+      EXPECT_EQ(difference(program, want, run(device, program)), "")
+          << listing(program) << "kiln-fuzz --seed 2026 --program " << number << " --devices " << device->name();
+    }
   }
 }
 INSTANTIATE_TEST_SUITE_P(Fuzz, Programs, testing::Range(0, parts));

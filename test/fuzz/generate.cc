@@ -83,8 +83,8 @@ Known Generator::emit(Op op, const Facts &facts) {
   use(op.offsets);
   Known result{.type = op.type, .shape = op.shape, .facts = facts};
   result.facts.openZero &= isFloat(op.type);
-  const bool givesValue = op.verb != Verb::store && op.verb != Verb::scatter && op.verb != Verb::assign &&
-                          op.verb != Verb::loop && op.verb != Verb::when;
+  const bool givesValue = op.verb != Verb::store && op.verb != Verb::scatter && op.verb != Verb::check &&
+                          op.verb != Verb::assign && op.verb != Verb::loop && op.verb != Verb::when;
   if (givesValue) {
     op.result = result.value = program.values++;
     uses.resize(program.values);
@@ -111,6 +111,7 @@ void Generator::statement() {
                                    {3, &Generator::gather},
                                    {3, &Generator::scatter},
                                    {2, &Generator::atomic},
+                                   {4, &Generator::checkStatement},
                                    {6, &Generator::sweep},
                                    {6, &Generator::lastProgram},
                                    {4, &Generator::handOver},

@@ -4,6 +4,7 @@
 #include "test/fuzz/generator.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace kiln::fuzz {
 
@@ -91,6 +92,16 @@ Known Generator::number(Type type, const Shape &shape) {
   if (shape.size() == 1 && chance(60)) {
     Op op{.verb = Verb::iota, .type = chance(50) ? i32 : i64, .shape = shape};
     return cast(emit(op, wholeNumbers(static_cast<double>(shape[0]))), type);
+  }
+  if (const int64_t count = countOf(shape); count > 1 && count <= 96 && chance(30)) {
+    Op op{.verb = Verb::constant, .type = type, .shape = shape};
+    Facts facts;
+    for (int64_t i = 0; i < count; ++i) {
+      op.operands.push_back(literal(type));
+      const Facts one = literalFacts(type, op.operands.back());
+      facts = i == 0 ? one : either(facts, one);
+    }
+    return emit(op, facts);
   }
   const Operand value = literal(type);
   Op op{.verb = Verb::full, .type = type, .shape = shape, .operands = {value}};
@@ -244,10 +255,20 @@ bool Generator::reduceStatement() {
     return false;
   if (verb == Verb::sum && isFloat(found->type) && found->facts.exact() && !found->facts.bounded())
     found = fit(*found, chance(70) ? wholeNumbers(8) : Facts{.bound = 8, .whole = false});
-  const int axis = static_cast<int>(below(found->shape.size()));
-  const int64_t count = found->shape[axis];
-  Op op{.verb = verb, .type = found->type, .shape = found->shape, .operands = {found->operand()}, .axes = {axis}};
-  op.shape.erase(op.shape.begin() + axis);
+  const int rank = static_cast<int>(found->shape.size()), several = chance(25) ? static_cast<int>(below(rank)) : 0;
+  Op op{.verb = verb, .type = found->type, .operands = {found->operand()}, .which = chance(25)};
+  for (int axis = 0; axis < rank; ++axis)
+    op.axes.push_back(axis);
+  std::shuffle(op.axes.begin(), op.axes.end(), random);
+  op.axes.resize(1 + several);
+  int64_t count = 1;
+  for (int axis = 0; axis < rank; ++axis) {
+    const bool isReduced = std::find(op.axes.begin(), op.axes.end(), axis) != op.axes.end();
+    if (isReduced)
+      count *= found->shape[axis];
+    if (!isReduced || op.which)
+      op.shape.push_back(isReduced ? 1 : found->shape[axis]);
+  }
   Facts facts = found->facts;
   if (verb == Verb::sum) {
     const auto total = sumOf(found->type, found->facts, count);
@@ -272,6 +293,23 @@ bool Generator::castStatement() {
   if (!found)
     return false;
   cast(*found, type);
+  return true;
+}
+
+/// Checks a comparison that holds for most elements, or for all.
+bool Generator::checkStatement() {
+  if (checks || depth > 0 || program.grid > 1)
+    return false;
+  const auto value = find(
+      [](const Known &k) { return k.type != boolean && !k.shape.empty() && k.facts.exact() && k.facts.bounded(); });
+  if (!value)
+    return false;
+  const double limit = std::floor(chance(50) ? value->facts.bound : value->facts.bound / 2);
+  const Operand most =
+      isFloat(value->type) ? Operand::number(limit) : Operand::number(static_cast<int64_t>(std::min(limit, 127.0)));
+  const Known holds = apply("$0 <= $1", {value->operand(), most}, boolean, value->shape, anything(boolean));
+  emit({.verb = Verb::check, .operands = {holds.operand()}}, {});
+  checks = true;
   return true;
 }
 

@@ -40,6 +40,7 @@ private:
   std::vector<Access> purposes; // of each window
   Known programNumber;          // in a grid: selects the part of what is written that is this program's
   int depth = 0;                // of loops and branches
+  bool checks = false;          // whether there is a check: one, so that one failure is the first on every machine
 
   // --- generate.cc: choices and statements
   int64_t below(int64_t count) { return static_cast<int64_t>(random() % static_cast<uint64_t>(count)); }
@@ -97,6 +98,7 @@ private:
   bool reduceStatement();
   bool castStatement();
   bool creationStatement();
+  bool checkStatement();
 
   // --- generate_dots.cc
   Known factor(Type type, const Shape &shape, const Operand *k, int kAxis);

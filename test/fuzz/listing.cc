@@ -62,6 +62,12 @@ static std::string accessText(const Op &op) {
   }
 }
 
+static std::string reduction(const char *verb, const Op &op) {
+  const std::string axes = fmt::format("{}", fmt::join(op.axes, ", "));
+  return fmt::format("{}({}, {}{})", verb, textOf(op.operands), op.axes.size() == 1 ? axes : list(axes),
+                     op.which ? ", keep" : "");
+}
+
 static std::string expression(const Op &op) {
   const std::string x = textOf(op.operands);
   switch (op.verb) {
@@ -70,9 +76,11 @@ static std::string expression(const Op &op) {
   case Verb::elementwise:
     return filled(elementwise()[op.which].text, op.operands);
   case Verb::cast:
-    return fmt::format("cast({}, {})", x, op.type == boolean ? "boolean" : nameOf(op.type));
+    return fmt::format("cast({}, {})", x, nameOf(op.type));
   case Verb::full:
-    return fmt::format("full({}, {}, {})", op.type == boolean ? "boolean" : nameOf(op.type), list(op.shape), x);
+    return fmt::format("full({}, {}, {})", nameOf(op.type), list(op.shape), x);
+  case Verb::constant:
+    return fmt::format("constant({}, {}, {})", nameOf(op.type), list(op.shape), list(x));
   case Verb::iota:
     return fmt::format("iota({}, {})", op.shape[0], nameOf(op.type));
   case Verb::programId:
@@ -89,13 +97,13 @@ static std::string expression(const Op &op) {
   case Verb::roll:
     return fmt::format("roll({}, {}, {})", x, op.which, op.axes[0]);
   case Verb::sum:
-    return fmt::format("sum({}, {})", x, op.axes[0]);
+    return reduction("sum", op);
   case Verb::reduceMax:
-    return fmt::format("reduce_max({}, {})", x, op.axes[0]);
+    return reduction("reduce_max", op);
   case Verb::reduceMin:
-    return fmt::format("reduce_min({}, {})", x, op.axes[0]);
+    return reduction("reduce_min", op);
   case Verb::argmax:
-    return fmt::format("argmax({}, {})", x, op.axes[0]);
+    return reduction("argmax", op);
   case Verb::dot:
     return "dot(" + x + ")";
   case Verb::randomBits:
@@ -114,6 +122,9 @@ static void write(std::string &text, const std::vector<Op> &ops, int depth) {
     case Verb::store:
     case Verb::scatter:
       text += indent + accessText(op) + ";\n";
+      break;
+    case Verb::check:
+      text += indent + fmt::format("check({}, \"as drawn\");\n", textOf(op.operands[0]));
       break;
     case Verb::assign:
       text += indent + fmt::format("t{} = {};\n", op.result, textOf(op.operands[0]));

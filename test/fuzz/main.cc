@@ -1,10 +1,12 @@
-// kiln-fuzz: runs random programs on devices and on the oracle, and prints those whose results differ.
+// kiln-fuzz: runs random programs on devices and on the oracle, and prints those whose results differ. Some devices run
+// every program; others, such as a simulator for each of the GPUs' architectures, take turns.
 //
 // The programs run in a process of their own, so that one that ends it, or never ends, is one more failure. A failing
 // program is made smaller and printed with the command that runs it alone. Exit codes: 0 all agree, 1 some differ; 2, 3
 // and 4 as everywhere.
 
 #include "runtime/Streams.h"
+#include "runtime/simulator/SimulatorDevice.h"
 #include "test/fuzz/run.h"
 
 #include <CLI/CLI.hpp>
@@ -31,6 +33,7 @@ struct Options {
   int program = -1;
   std::string oracle = "cpu:generic";
   std::vector<std::string> devices = {"cpu", "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:amx"};
+  std::vector<std::string> inTurn = simulatorDevices(); // a program runs on one of them
   int seconds = 60;
   double minutes = 0;
   bool list = false, keep = false;
@@ -58,6 +61,14 @@ static std::vector<std::shared_ptr<Device>> open(const std::vector<std::string> 
   return result;
 }
 
+/// The devices that a program runs on besides the oracle.
+static std::vector<std::string> devicesOf(const Options &options, int program) {
+  std::vector<std::string> names = options.devices;
+  if (!options.inTurn.empty())
+    names.push_back(options.inTurn[static_cast<size_t>(program) % options.inTurn.size()]);
+  return names;
+}
+
 static void report(const Options &options, const Program &program, const std::string &device, const std::string &what,
                    const std::function<bool(const Program &)> &fails) {
   const Program shown = options.keep ? program : shrink(program, fails);
@@ -78,7 +89,8 @@ static void limit(int seconds) {
 /// Runs programs from `first` on; never returns.
 [[noreturn]] static void work(const Options &options, int first, int end, Clock::time_point until, Progress &progress) {
   const std::shared_ptr<Device> oracle = Device::open(options.oracle);
-  const std::vector<std::shared_ptr<Device>> devices = open(options.devices, false);
+  const std::vector<std::shared_ptr<Device>> always = open(options.devices, false);
+  const std::vector<std::shared_ptr<Device>> inTurn = open(options.inTurn, false);
   for (int number = first; number < end && Clock::now() < until; ++number) {
     progress.current = number;
     limit(options.seconds);
@@ -86,6 +98,9 @@ static void limit(int seconds) {
     if (options.list)
       fmt::print("{}", listing(program));
     const Outcome want = run(oracle, program);
+    std::vector<std::shared_ptr<Device>> devices = always;
+    if (!inTurn.empty())
+      devices.push_back(inTurn[static_cast<size_t>(number) % inTurn.size()]);
     for (const auto &device : devices) {
       const std::string what = difference(program, want, run(device, program));
       if (what.empty())
@@ -110,7 +125,7 @@ static bool isFatal(const Options &options, const Program &program) {
     limit(options.seconds);
     (void)std::freopen("/dev/null", "w", stderr);
     (void)run(Device::open(options.oracle), program);
-    for (const auto &device : open(options.devices, false))
+    for (const auto &device : open(devicesOf(options, program.number), false))
       (void)run(device, program);
     _exit(0);
   }
@@ -143,12 +158,15 @@ static int watch(const Options &options) {
     const std::string what = isSlow   ? fmt::format("it took more than {} seconds\n", options.seconds)
                              : signal ? fmt::format("it ended the process: {}\n", strsignal(signal))
                                       : fmt::format("it left the process with {}\n", WEXITSTATUS(status));
-    report(options, generate(options.seed, progress->current), fmt::format("{}", fmt::join(options.devices, ",")), what,
+    report(options, generate(options.seed, progress->current),
+           fmt::format("{}", fmt::join(devicesOf(options, progress->current), ",")), what,
            [&](const Program &smaller) { return !isSlow && isFatal(options, smaller); });
     first = progress->current + 1;
   }
-  fmt::print("seed {}: {} programs on {} beside {}, {} failures\n", options.seed, progress->ran,
-             fmt::join(options.devices, ", "), options.oracle, progress->failed);
+  const std::string inTurn = fmt::format("{}", fmt::join(options.inTurn, ", "));
+  fmt::print("seed {}: {} programs on {}{}{} beside {}, {} failures\n", options.seed, progress->ran,
+             fmt::join(options.devices, ", "), inTurn.empty() ? "" : ", and in turn ", inTurn, options.oracle,
+             progress->failed);
   return progress->failed > 0 ? 1 : 0;
 }
 
@@ -159,7 +177,13 @@ int main(int count, char **arguments) {
   app.add_option("--programs", options.programs, "how many programs")->capture_default_str();
   app.add_option("--seed", options.seed, "programs follow from it and their number alone")->capture_default_str();
   app.add_option("--program", options.program, "only the program of that number");
-  app.add_option("--devices", options.devices, "names of devices")->delimiter(',')->capture_default_str();
+  CLI::Option *const devices = app.add_option("--devices", options.devices, "devices that every program runs on")
+                                   ->delimiter(',')
+                                   ->capture_default_str();
+  CLI::Option *const inTurn = app.add_option("--in-turn", options.inTurn,
+                                             "devices that take turns, one for a program; none with --devices alone")
+                                  ->delimiter(',')
+                                  ->capture_default_str();
   app.add_option("--oracle", options.oracle, "the device that is right")->capture_default_str();
   app.add_option("--seconds", options.seconds, "the longest that a program may take, on the processor")
       ->capture_default_str();
@@ -169,6 +193,8 @@ int main(int count, char **arguments) {
   app.add_flag("--list", options.list, "prints every program");
   app.add_flag("--keep", options.keep, "prints failing programs as they are, not made smaller");
   CLI11_PARSE(app, count, arguments);
+  if (devices->count() > 0 && inTurn->count() == 0)
+    options.inTurn.clear();
   setenv("KILN_CACHE", "", 1); // no program is run twice
   try {
     return watch(options);

@@ -43,6 +43,7 @@ enum class Verb {
   elementwise, // `which` is the row of elementwise()
   cast,
   full,
+  constant, // a number for each element
   iota,
   programId,
   numPrograms,
@@ -55,7 +56,7 @@ enum class Verb {
   sum,
   reduceMax,
   reduceMin,
-  argmax, // over axes[0]
+  argmax, // over `axes`, which stay at extent 1 where `which` is 1
   dot,
   load,
   store,
@@ -64,6 +65,7 @@ enum class Verb {
   atomicAdd, // `which` is the padding, or the order
   randomBits,
   random,
+  check,  // that all of operands[0] hold
   copy,   // a variable of its own that begins as operands[0]
   assign, // operands[0] becomes the value of `result`, which has one already
   loop,   // `result` runs from operands[0] below operands[1] in steps of operands[2] through `body`

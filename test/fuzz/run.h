@@ -11,6 +11,7 @@ namespace kiln::fuzz {
 struct Outcome {
   std::vector<std::vector<char>> buffers;
   std::string error;
+  std::string failure; // of a check, after which the program went on
 };
 
 Outcome run(const std::shared_ptr<Device> &device, const Program &program);

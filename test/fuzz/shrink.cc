@@ -7,8 +7,8 @@
 namespace kiln::fuzz {
 
 static bool hasResult(Verb verb) {
-  return verb != Verb::store && verb != Verb::scatter && verb != Verb::assign && verb != Verb::loop &&
-         verb != Verb::when;
+  return verb != Verb::store && verb != Verb::scatter && verb != Verb::check && verb != Verb::assign &&
+         verb != Verb::loop && verb != Verb::when;
 }
 
 static int countOf(const std::vector<Op> &ops) {

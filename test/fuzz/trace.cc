@@ -39,6 +39,12 @@ private:
       result.push_back(at(operand));
     return result;
   }
+  static std::vector<double> numbersOf(const std::vector<Operand> &operands) {
+    std::vector<double> result;
+    for (const Operand &operand : operands)
+      result.push_back(operand.isReal ? operand.real : static_cast<double>(operand.integer));
+    return result;
+  }
   void run(const std::vector<Op> &ops) {
     for (const Op &op : ops)
       run(op);
@@ -65,7 +71,7 @@ Tile Tracing::accessed(const Op &op) const {
   case Verb::load:
     return load(view, at(op.offsets), op.shape, padding);
   case Verb::gather:
-    return gather(view, at(op.operands[0]), at(op.offsets), {op.shape.begin() + 1, op.shape.end()}, padding);
+    return gather(view, at(op.operands[0]), at(op.offsets), Shape(op.shape.begin() + 1, op.shape.end()), padding);
   case Verb::atomicAdd:
     return atomic_add(view, at(op.offsets), at(op.operands[0]), static_cast<Order>(op.which));
   default:
@@ -82,6 +88,8 @@ Tile Tracing::resultOf(const Op &op) const {
     return cast(x[0], op.type);
   case Verb::full:
     return full(op.type, op.shape, x[0]);
+  case Verb::constant:
+    return constant(op.type, op.shape, numbersOf(op.operands));
   case Verb::iota:
     return iota(op.shape[0], op.type);
   case Verb::programId:
@@ -99,13 +107,13 @@ Tile Tracing::resultOf(const Op &op) const {
   case Verb::roll:
     return roll(x[0], op.which, op.axes[0]);
   case Verb::sum:
-    return sum(x[0], op.axes[0]);
+    return sum(x[0], op.axes, op.which);
   case Verb::reduceMax:
-    return reduce_max(x[0], op.axes[0]);
+    return reduce_max(x[0], op.axes, op.which);
   case Verb::reduceMin:
-    return reduce_min(x[0], op.axes[0]);
+    return reduce_min(x[0], op.axes, op.which);
   case Verb::argmax:
-    return argmax(x[0], op.axes[0]);
+    return argmax(x[0], op.axes, op.which);
   case Verb::dot:
     return x.size() == 3 ? dot(x[0], x[1], x[2]) : dot(x[0], x[1]);
   case Verb::randomBits:
@@ -123,6 +131,8 @@ void Tracing::run(const Op &op) {
     return store(views[op.window], at(op.offsets), at(op.operands[0]));
   case Verb::scatter:
     return scatter(views[op.window], at(op.operands[0]), at(op.offsets), at(op.operands[1]));
+  case Verb::check:
+    return check(at(op.operands[0]), "as drawn");
   case Verb::copy:
   case Verb::assign:
     values[op.result] = *values[op.operands[0].value];

@@ -4,6 +4,7 @@
 dictionary from path to File, so that rules_test.py can hold each rule against a few invented files.
 """
 
+import ast
 import os
 import re
 import subprocess
@@ -23,19 +24,19 @@ SOURCES = (".cpp", ".cc", ".h", ".td", ".mlir", ".py")
 
 # Who may include what: the first entry whose pattern fits the including file says which headers it may name.
 # MLIR's and LLVM's own headers are the compiler's business: `compiler` says who may include them.
-DSL_DATA = r"dialect/dsl/(Types|Nearest|Tile|Kernel|Plan)\.h|dialect/tile/ElementTypes\.def"
+DSL_DATA = r"dialect/dsl/(Types|Nearest|Mistakes|Tile|Kernel|Plan)\.h|dialect/tile/ElementTypes\.def"
 ARROWS = [
     # including file, project headers it may include, compiler headers allowed
     (r"dialect/tile/", r"dialect/tile/", True),
     (r"dialect/simt/", r"dialect/(simt|tile)/", True),
-    (r"dialect/dsl/(Types|Nearest|Tile|Kernel|Plan)\.h", DSL_DATA, False),
+    (r"dialect/dsl/(Types|Nearest|Mistakes|Tile|Kernel|Plan)\.h", DSL_DATA, False),
     (r"dialect/dsl/", r"dialect/(dsl|tile)/", True),
     (r"lowering/", r"lowering/|dialect/(tile|simt)/|dialect/dsl/Types\.h", True),
     (r"runtime/Compile[^/]*$", r"runtime/|lowering/|dialect/(tile|simt)/|" + DSL_DATA + r"|dialect/dsl/Trace\.h", True),
     (r"runtime/", r"runtime/|lowering/|dialect/(tile|simt)/|" + DSL_DATA, True),
     (r"kernels/", r"kernels/|" + DSL_DATA, False),
-    (r"models/", r"models/|kernels/|runtime/(Tensor|Device|Compile|Streams|Checksum)\.h|lowering/analysis/Lifetimes\.h|"
-     + DSL_DATA, False),
+    (r"models/", r"models/|kernels/|runtime/(Tensor|Device|Compile|Streams|Checksum|InputFile|OutputFile|Version)\.h|"
+     r"lowering/analysis/Lifetimes\.h|" + DSL_DATA, False),
     (r"(tools|test)/", r"", True),
 ]
 
@@ -133,6 +134,7 @@ WORDS = [
     (r"T[O]DO|FIX[M]E|\bXX[X]\b", "unfinished work"),
     (r"^\s*#\s*if\s+[0]\b", "code that is switched off"),
     (r"(?<![\w./:>)\]}-])/(wor[k]|roo[t]|hom[e]|far[m])/[\w.]", "a path of one particular machine"),
+    (r"[\"']hs[l]\(", "a colour that is black in many readers of SVG"),
     (r"de[b]\.debian\.org|securit[y]\.debian\.org|ap[t]\.llvm\.org|py[p]i\.org|pythonhoste[d]\.org|npmj[s]\.org",
      "a package host"),
 ]
@@ -158,8 +160,13 @@ def scripts(files):
             yield f"{path}: has the execute bit, but no shebang"
 
 
+# Counts of what is not in the tree.
+MEASURED = re.compile(r"kernels of nvcc")
+
+
 def readme(files):
-    """The commands that a README shows exist, and so do the files that it links to, or the build writes them."""
+    """What a README names is there: programs, scripts, and the files that it links to, or the build writes them. It does
+    not count what changes with every commit."""
     programs, pages = set(), set()
     for path, file in files.items():
         if path.endswith("CMakeLists.txt"):
@@ -176,6 +183,10 @@ def readme(files):
         for name in re.findall(r"(?<![\w/.-])(?:\./)?(tools/[\w-]+)(?![\w/.-])", file.text):
             if name not in files and not any(other.startswith(name + "/") for other in files):
                 yield f"{path}: names '{name}', which does not exist"
+        for number, line in enumerate(file.text.splitlines(), 1):
+            for count in re.findall(r"\b\d[\d,.]* (?:of \d[\d,.]* )?(?:tests?|passes|kernels|operations|pass)\b", line):
+                if not MEASURED.search(line):
+                    yield f"{path}:{number}: counts '{count}', which the next commit makes wrong: name the command alone"
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", file.text):
             target = os.path.normpath(os.path.join(os.path.dirname(path), link))
             if target not in files and target not in pages and not any(other.startswith(target + "/") for other in files):
@@ -198,6 +209,24 @@ def variables(files):
         yield f"README.md: names the variable '{name}', which nothing reads"
 
 
+# Modules that are there when they are needed: lit's own, and a peer on machines with a GPU.
+OTHER_MODULES = {"test/lit.cfg.py": {"lit"}, "tools/kiln-gpu/peers.py": {"torch"}}
+
+
+def modules(files):
+    """Scripts in Python import nothing but its standard library and each other: tools/setup installs no module."""
+    own = {os.path.basename(path)[:-3] for path in files if path.endswith(".py")}
+    for path, file in files.items():
+        if not path.endswith(".py") and not re.match(r"#!.*python", file.text):
+            continue
+        for node in ast.walk(ast.parse(file.text)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else \
+                [node.module] if isinstance(node, ast.ImportFrom) else []
+            for name in {name.split(".")[0] for name in names} - sys.stdlib_module_names - own:
+                if name not in OTHER_MODULES.get(path, ()):
+                    yield f"{path}:{node.lineno}: imports '{name}', which tools/setup does not install"
+
+
 def registry(files):
     """Every kernel that a file of kernels/ makes is in the registry, and in it once."""
     listed = re.findall(r"&(\w+)", files["kernels/Registry.cc"].text) if "kernels/Registry.cc" in files else []
@@ -209,7 +238,8 @@ def registry(files):
                 yield f"{path}: expected kernel '{name}' once in kernels/Registry.cc, but found it {listed.count(name)} times"
 
 
-RULES = {rule.__name__: rule for rule in (top, layering, naming, size, columns, words, scripts, readme, variables, registry)}
+RULES = {rule.__name__: rule for rule in (top, layering, naming, size, columns, words, scripts, readme, variables, modules,
+                                          registry)}
 
 
 def read(root):

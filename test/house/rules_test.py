@@ -90,7 +90,7 @@ class RulesTest(unittest.TestCase):
 
     def test_words_that_must_not_be_left_behind(self):
         for text in ("// TO" "DO: later", "// FIX" "ME", "#if" " 0", "see /wor" "k/notes", "/roo" "t/.cache",
-                     "https://de" "b.debian.org"):
+                     "https://de" "b.debian.org", 'fill="hs' 'l(215,70%,45%)"'):
             self.expect("words", {"runtime/Tensor.cpp": "\n" + text + "\n"}, "runtime/Tensor.cpp:2")
         self.expect("words", {"runtime/Tensor.cpp": "// bytes / work / group; #if KILN\n/// the root/home\n"})
 
@@ -108,6 +108,17 @@ class RulesTest(unittest.TestCase):
         page = {"README.md": "[passes](build/reference/passes.md)"}
         self.expect("readme", {**page, "lowering/CMakeLists.txt": "kiln_passes(kiln_passes_gen Passes tile cpu)"})
         self.expect("readme", page, "build/reference/passes.md")
+
+    def test_readmes_do_not_count_what_grows(self):
+        self.expect("readme", {"README.md": "as fast as 12 products; all pass; 3 tests.\n"}, "README.md:1: counts '3 tests'")
+        self.expect("readme", {"kernels/README.md": "\n319 of 319 pass"}, "kernels/README.md:2: counts '319 of 319 pass'")
+        self.expect("readme", {"README.md": "2,621 tests, 40 passes and 17 kernels"}, "'2,621 tests'", "'40 passes'", "'17 kernels'")
+        self.expect("readme", {"README.md": "on 82 kernels of nvcc 13, and the 82 ms of a pass"})
+
+    def test_scripts_need_no_modules(self):
+        self.expect("modules", {"test/a.py": "import os.path, ast\nfrom b import c\n", "test/b.py": ""})
+        self.expect("modules", {"test/a.py": "import os\nif x:\n  import numpy.linalg\n"}, "test/a.py:3: imports 'numpy'")
+        self.expect("modules", {"tools/a": "#!/usr/bin/env python3\nfrom yaml import load\n"}, "tools/a:2: imports 'yaml'")
 
     def test_kernels_are_registered(self):
         files = {"kernels/Registry.cc": "  &addKernel,\n  &geluKernel,\n", "kernels/add.cc": "const Kernel addKernel = kernel("}

@@ -117,11 +117,13 @@ TEST_P(RowsTest, PartialsAreSummedSideBySide) {
 TEST_P(RowsTest, TotalOfAVector) {
   for (const int64_t n : {1, 64, 65, 300}) {
     Array x = integers({n}, type(), 50), out = unwritten({1}, f32);
-    run(planTotal(target(), x, out, 0.5f, TotalConfig{.block = 64}));
+    run(planTotal(target(), x, out, 0.5f, /*accumulate=*/false, TotalConfig{.block = 64}));
     double sum = 0;
     for (const double value : x.values)
       sum += value;
     expectEqual("total", out.read(), {sum / 2});
+    run(planTotal(target(), x, out, 2, /*accumulate=*/true));
+    expectEqual("total", out.read(), {sum / 2 + 2 * sum});
   }
 }
 

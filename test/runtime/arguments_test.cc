@@ -115,7 +115,7 @@ TEST(Arg, BecomesAScalarOfAnotherTypeThatHasTheNumber) {
   EXPECT_EQ(errorOf([] { Arg(128).as(i8); }), "expected a number that i8 has, but got 128");
   EXPECT_EQ(errorOf([] { Arg(-129).as(i8); }), "expected a number that i8 has, but got -129");
   EXPECT_EQ(errorOf([] { Arg(int64_t(1) << 31).as(i32); }), "expected a number that i32 has, but got 2147483648");
-  EXPECT_EQ(errorOf([] { Arg(2).as(boolean); }), "expected a number that bool has, but got 2");
+  EXPECT_EQ(errorOf([] { Arg(2).as(boolean); }), "expected a number that boolean has, but got 2");
   EXPECT_EQ(errorOf([] { Arg(1.5).as(i64); }), "expected a number that i64 has, but got 1.5");
   EXPECT_EQ(errorOf([] { Arg(0x1p63).as(i64); }), "expected a number that i64 has, but got 9223372036854775808");
   EXPECT_EQ(errorOf([] { Arg(nan).as(i64); }), "expected a number that i64 has, but got nan");
@@ -123,8 +123,8 @@ TEST(Arg, BecomesAScalarOfAnotherTypeThatHasTheNumber) {
 }
 
 /// out[0] = the scalar.
-void keep(View out, Tile value) { store(out, {0}, cast(value, f64)); }
-const Kernel keepKernel = kernel("keep", keep);
+void keepScalar(View out, Tile value) { store(out, {0}, cast(value, f64)); }
+const Kernel keepKernel = kernel("keep", keepScalar);
 
 class Scalars : public testing::TestWithParam<std::string> {};
 

@@ -67,6 +67,32 @@ TEST_F(Compiling, KnowsAKernelByIdentity) {
   }
 }
 
+// How many warps and stages a config asks for is in no key of a target that does not read it: the second is loaded from
+// the disk. What the kernel itself reads of its config changes its code.
+struct WarpsConfig {
+  int warps = 4, stages = 2, block = 16;
+};
+TEST_F(Compiling, WarpsAndStagesAreInNoKeyOfTheCpu) {
+  const Kernel warped = kernel("warped", +[](View x, WarpsConfig cfg) { store(x, {0}, full(f32, {cfg.block}, 3.0)); },
+                               {field("warps", &WarpsConfig::warps), field("stages", &WarpsConfig::stages),
+                                field("block", &WarpsConfig::block)});
+  const auto compileAs = [&](const std::string &config) {
+    Tensor x(device, f32, {64});
+    const int64_t before = compileStatistics().compiled;
+    compile(*device, warped, {x.ref()}, config);
+    return compileStatistics().compiled - before;
+  };
+  compileAs("warps=4");
+  EXPECT_EQ(compileAs("warps=8"), 0);
+  EXPECT_EQ(compileAs("warps=16,stages=5"), 0);
+  const auto gpu = Device::open("simulator:sm_80");
+  const auto text = [&](const std::string &config) {
+    Tensor x(gpu, f32, {64});
+    return codeOf(*gpu, {&warped, config, {}, {x.ref()}});
+  };
+  EXPECT_NE(text("warps=4"), text("warps=8"));
+}
+
 // What arguments are called changes no code: the second is loaded from the disk.
 TEST_F(Compiling, NamesOfArgumentsAreInNoKey) {
   const auto compileAs = [&](const char *x, const char *y) {

@@ -1,15 +1,16 @@
 # The few build rules that the folders share: a library, a dialect's generated code, a pass declaration file.
 
 # kiln_library(NAME [EXPORTED] SOURCES... HEADERS... LIBS...): one static library of the project. An exported one, kiln_X,
-# is Kiln::X to other projects, here and installed; HEADERS are those that they include, by their places in this tree.
+# is Kiln::X to other projects, here and installed; HEADERS are those that they include, as <kiln/FOLDER/HEADER.h>.
 function(kiln_library name)
   cmake_parse_arguments(ARG "EXPORTED" "" "SOURCES;HEADERS;LIBS;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC ${ARG_LIBS})
   target_compile_features(${name} PUBLIC cxx_std_20)
-  target_include_directories(${name} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/kiln>)
+  target_include_directories(${name} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   if(NOT PROJECT_IS_TOP_LEVEL) # the project above does not see our include_directories
-    target_include_directories(${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+    target_include_directories(${name} INTERFACE
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
   endif()
   if(ARG_EXPORTED)
     string(REPLACE kiln_ "" short ${name})
@@ -17,7 +18,12 @@ function(kiln_library name)
     set_target_properties(${name} PROPERTIES EXPORT_NAME ${short})
     install(TARGETS ${name} EXPORT KilnTargets)
     file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
-    install(FILES ${ARG_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kiln/${folder})
+    list(TRANSFORM ARG_HEADERS PREPEND ${folder}/)
+    set_property(GLOBAL APPEND PROPERTY KILN_HEADERS ${ARG_HEADERS})
+    string(REGEX REPLACE "/.*" "" top ${folder}) # <kiln/…> is found in the tree, too
+    file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/include/kiln)
+    file(RELATIVE_PATH target ${PROJECT_BINARY_DIR}/include/kiln ${PROJECT_SOURCE_DIR}/${top})
+    file(CREATE_LINK ${target} ${PROJECT_BINARY_DIR}/include/kiln/${top} SYMBOLIC)
   endif()
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
@@ -94,7 +100,7 @@ function(kiln_program name)
   endif()
 endfunction()
 
-# kiln_install_package(): what find_package(Kiln) reads of an installed copy.
+# kiln_install_package(): the headers of an installed copy, what find_package(Kiln) reads of it, and its pages.
 include(CMakePackageConfigHelpers)
 function(kiln_install_package)
   set(place ${CMAKE_INSTALL_LIBDIR}/cmake/Kiln)
@@ -104,4 +110,26 @@ function(kiln_install_package)
   install(FILES ${PROJECT_BINARY_DIR}/KilnConfig.cmake ${PROJECT_BINARY_DIR}/KilnConfigVersion.cmake
     DESTINATION ${place})
   install(EXPORT KilnTargets NAMESPACE Kiln:: DESTINATION ${place})
+
+  get_property(headers GLOBAL PROPERTY KILN_HEADERS)
+  set(settings "set(SOURCE \"${PROJECT_SOURCE_DIR}\")\nset(HEADERS \"${headers}\")\n")
+  install(CODE "${settings}
+    set(COPIES \"${PROJECT_BINARY_DIR}/installed/include\")
+    set(FOLDER \"${CMAKE_INSTALL_INCLUDEDIR}/kiln\")
+    include(\"${PROJECT_SOURCE_DIR}/tools/cmake/InstallHeaders.cmake\")")
+  if(NOT PROJECT_IS_TOP_LEVEL) # which has no pages made
+    return()
+  endif()
+  set(patterns dialect lowering runtime kernels models test tools)
+  list(TRANSFORM patterns REPLACE "^(.+)$" "${PROJECT_SOURCE_DIR}/\\1/README.md")
+  file(GLOB_RECURSE readmes RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${patterns})
+  install(CODE "${settings}
+    set(READMES \"README.md;${readmes}\")
+    set(PICTURES models/losses.svg)
+    set(LICENSE LICENSE)
+    set(REFERENCE \"${PROJECT_BINARY_DIR}/reference\")
+    set(INCLUDE \"${CMAKE_INSTALL_INCLUDEDIR}/kiln\")
+    set(COPIES \"${PROJECT_BINARY_DIR}/installed/doc\")
+    set(FOLDER \"${CMAKE_INSTALL_DOCDIR}\")
+    include(\"${PROJECT_SOURCE_DIR}/tools/cmake/InstallPages.cmake\")")
 endfunction()

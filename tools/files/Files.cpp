@@ -1,21 +1,18 @@
-// Reads and writes whole files.
+// Reads whole files.
 
 #include "tools/files/Files.h"
 
 #include "dialect/dsl/Types.h"
 #include "runtime/PrivateFolder.h"
-#include "runtime/Streams.h"
 
 #include <fmt/format.h>
 
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <filesystem>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-namespace fs = std::filesystem;
 
 namespace kiln::tools {
 
@@ -27,17 +24,26 @@ namespace kiln::tools {
 
 std::string readInput(const std::string &path, int64_t most) {
   const Descriptor file(path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                                    : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+                                    : ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!file)
     cannotRead(path, errno);
+  struct stat status;
+  const bool isPipe = path != "-" && ::fstat(file.get(), &status) == 0 && S_ISFIFO(status.st_mode);
   std::string text;
   char buffer[1 << 16];
   for (;;) {
     const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
+    if (got < 0 && errno == EAGAIN) { // somebody will write
+      pollfd waiting{file.get(), POLLIN, 0};
+      ::poll(&waiting, 1, -1);
+      continue;
+    }
     if (got < 0 && errno == EINTR)
       continue;
     if (got < 0)
       cannotRead(path, errno);
+    if (got == 0 && isPipe && text.empty())
+      throw Error(fmt::format("expected to read '{}', but it is a pipe that nobody writes to", path), Fault::device);
     if (got == 0)
       return text;
     text.append(buffer, got);
@@ -46,49 +52,14 @@ std::string readInput(const std::string &path, int64_t most) {
   }
 }
 
-// --- Writing ---------------------------------------------------------------------------------------------------------
-
-[[noreturn]] static void cannotWrite(const std::string &path, const std::string &why) {
-  throw Error(fmt::format("expected to write '{}', but could not: {}", path, why), Fault::device);
-}
-
-/// Writes all, and closes the file; 0, or what the system said.
-static int writeAndClose(Descriptor file, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t wrote = ::write(file.get(), text.data(), text.size());
-    if (wrote < 0 && errno == EINTR)
-      continue;
-    if (wrote <= 0)
-      return wrote < 0 ? errno : EIO;
-    text.remove_prefix(static_cast<size_t>(wrote));
-  }
-  return ::close(file.release()) == 0 ? 0 : errno;
-}
-
-void writeOutput(const std::string &path, const std::string &content) {
-  if (path == "-")
-    return writeResult(content);
+void expectInput(const std::string &path, int64_t most) {
   struct stat status;
-  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
-    Descriptor device(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (const int failure = device ? writeAndClose(std::move(device), content) : errno)
-      cannotWrite(path, std::strerror(failure));
-    return;
-  }
-  std::error_code failure;
-  const fs::path target = fs::weakly_canonical(path, failure); // where a link leads
-  if (failure)
-    cannotWrite(path, failure.message());
-  const std::string aside = fmt::format("{}.{}.tmp", target.string(), ::getpid());
-  Descriptor file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!file)
-    cannotWrite(path, std::strerror(errno));
-  const int error = writeAndClose(std::move(file), content);
-  if (error == 0 && ::rename(aside.c_str(), target.c_str()) == 0)
-    return;
-  const int why = error ? error : errno;
-  ::unlink(aside.c_str());
-  cannotWrite(path, std::strerror(why));
+  if (::stat(path.c_str(), &status) != 0)
+    cannotRead(path, errno);
+  if (!S_ISREG(status.st_mode))
+    throw Error(fmt::format("expected to read '{}', but it is no regular file", path), Fault::device);
+  if (status.st_size > most)
+    throw Error(fmt::format("expected '{}' to have at most {} MiB, but it has more", path, most >> 20));
 }
 
 } // namespace kiln::tools

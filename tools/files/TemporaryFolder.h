@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dialect/dsl/Types.h"
+#include "lowering/TemporaryPath.h"
 
 #include <cerrno>
 #include <cstdlib>
@@ -13,18 +14,23 @@
 
 namespace kiln::tools {
 
-/// A new folder below the system's temporary one, `PREFIX-` and six letters, that goes with all its content.
+/// A new folder below the one for temporary files, `PREFIX-` and six letters, that goes with all its content.
 class TemporaryFolder {
 public:
   /// Throws Error (device) when it cannot be made.
   explicit TemporaryFolder(const std::string &prefix = "kiln")
-      : path((std::filesystem::temp_directory_path() / (prefix + "-XXXXXX")).string()) { // mkdtemp fills in the end
+      : path(temporaryPath() + "/" + prefix + "-XXXXXX") { // mkdtemp fills in the end
     if (!::mkdtemp(path.data()))
-      throw Error("expected to make a folder '" + path + "', but could not: " + std::strerror(errno), Fault::device);
+      throw Error("expected a folder for temporary files, which TMPDIR names, but could not write to '" +
+                      temporaryPath() + "': " + std::strerror(errno),
+                  Fault::device);
   }
   ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
+    try {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    } catch (...) { // without memory it stays
+    }
   }
   TemporaryFolder(const TemporaryFolder &) = delete;
   TemporaryFolder &operator=(const TemporaryFolder &) = delete;

@@ -18,6 +18,10 @@ struct Setting {
   bool quick = false;
   std::optional<Precision> precision = {}; // of products of f32, where one is asked for
   Type type = Type::f32;                   // of operands
+  std::string nvdisasm = {};               // NVIDIA's disassembler; empty: none
+  std::string read = {};                   // a disassembly to count, and nothing else
+  std::string ratchet = {};                // numbers that may not get worse
+  bool accepts = false;                    // they are written anew
 
   /// The device's target, with that precision.
   Target target() const {
@@ -42,7 +46,8 @@ void benchMatmul(Setting &setting);
 void benchAttention(Setting &setting);
 /// LayerNorm, cross-entropy, GELU, embedding and AdamW: least bytes over time, beside a plain copy of as many bytes.
 void benchLayerNorm(Setting &setting);
-/// Sums of rows by the stride of their elements, beside rows of stride 1.
+/// Sums and copies of rows by the stride of their elements, beside rows of stride 1; reshapes, gathered pages and a
+/// check, beside a copy.
 void benchViews(Setting &setting);
 /// Training steps of GPT-2 124M, beside the multiply-add peak; peak memory beside the plan.
 void benchStep(Setting &setting);
@@ -50,9 +55,12 @@ void benchStep(Setting &setting);
 void benchLaunch(Setting &setting);
 /// Cold and warm compile times of every kernel and of a training step.
 void benchCompile(Setting &setting);
-/// Registers and spills of every kernel of a training step, by NVIDIA's assembler. Throws Error when there is a spill,
-/// a warning, or an operation without its rounding.
+/// Registers and spills of every kernel of a training step, and of each kernel at its default config, by NVIDIA's
+/// assembler. Throws Error when the step's have a spill, a warning, or an operation without its rounding.
 void benchPtxas(Setting &setting);
+/// Kernels by what a GPU would have to do for them, beside Triton's; a predicted step. Throws Error when a number is
+/// worse than in the ratchet's file.
+void benchStatic(Setting &setting);
 /// The simulator of PTX: products, instructions, decoding; with its checks off and on, beside their budgets.
 void benchSimulator(Setting &setting);
 

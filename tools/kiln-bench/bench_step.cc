@@ -26,15 +26,15 @@ static Gpt2Config config124M(int64_t context) {
 /// Tokens that differ as much as text does, and the ones that follow them.
 static HostBatch randomBatch(int64_t tokens, int64_t vocab) {
   std::minstd_rand generator(1);
-  HostBatch batch(2);
+  std::vector<int32_t> inputs, targets;
   for (int64_t i = 0; i <= tokens; ++i) {
     int32_t token = static_cast<int32_t>(generator() % static_cast<uint64_t>(vocab));
     if (i < tokens)
-      batch[0].push_back(token);
+      inputs.push_back(token);
     if (i > 0)
-      batch[1].push_back(token);
+      targets.push_back(token);
   }
-  return batch;
+  return languageBatch(inputs, targets);
 }
 
 /// From now on the peak is that of what follows.

@@ -1,10 +1,12 @@
 // kiln-bench: how fast Kiln is, beside a peer or beside what the machine can do at best, in the same run.
 //
-//     kiln-bench matmul|attention|layernorm|views|step|launch|compile|ptxas|simulator
+//     kiln-bench matmul|attention|layernorm|views|step|launch|compile|ptxas|static|simulator
 //         [--device D] [--dtype T] [--precision P] [--threads N] [--json F] [--quick]
+//     kiln-bench static [--nvdisasm P] [--ratchet F [--accept]] [--read F]
 
 #include "dialect/dsl/Nearest.h"
 #include "runtime/Streams.h"
+#include "runtime/Version.h"
 #include "tools/kiln-bench/bench.h"
 #include "tools/kiln-bench/machine.h"
 
@@ -42,6 +44,8 @@ struct Bench {
   std::string name, text;
   void (*run)(bench::Setting &);
   std::vector<Type> types = {};
+  bool measuresMachine = true;               // beside what the machine can do at best
+  const char *device = "cpu", *type = "f32"; // unless others are asked for
 };
 
 static const Bench benches[] = {
@@ -51,12 +55,20 @@ static const Bench benches[] = {
      "LayerNorm, cross-entropy, GELU, embedding, AdamW, beside a copy",
      bench::benchLayerNorm,
      {bf16, f16}},
-    {"views", "sums of rows by the stride of their elements, beside stride 1", bench::benchViews},
+    {"views", "rows by the stride of their elements, beside stride 1; reshapes and checks, beside a copy",
+     bench::benchViews},
     {"step", "GPT-2 124M training steps, beside the multiply-add peak", bench::benchStep, {bf16, f16}},
-    {"launch", "host time of a launch, beside its budget", bench::benchLaunch},
-    {"compile", "compile times, cold and from disk", bench::benchCompile},
-    {"ptxas", "registers and spills of the kernels of a step on a GPU, as ptxas says", bench::benchPtxas},
-    {"simulator", "the simulator of PTX, its checks off and on, beside budgets", bench::benchSimulator},
+    {"launch", "host time of a launch, beside its budget", bench::benchLaunch, {}, false},
+    {"compile", "compile times, cold and from disk", bench::benchCompile, {}, false},
+    {"ptxas", "registers and spills of the kernels of a step on a GPU, as ptxas says", bench::benchPtxas, {}, false},
+    {"static",
+     "what a GPU would have to do for each kernel, beside Triton's; a predicted step",
+     bench::benchStatic,
+     {bf16, f16},
+     false,
+     "simulator:sm_80",
+     "bf16"},
+    {"simulator", "the simulator of PTX, its checks off and on, beside budgets", bench::benchSimulator, {}, false},
 };
 
 /// Throws Error for a word that is none of `known`, with the one most like it.
@@ -88,9 +100,19 @@ static Type typeFor(const Bench &bench, const std::string &name) {
   return type;
 }
 
-static void runBench(const Bench &bench, const std::string &name, int threads, const std::string &json, bool quick,
-                     std::optional<Precision> precision, const std::string &typeName) {
-  const Type type = typeFor(bench, typeName);
+namespace {
+/// What the command line says.
+struct Wishes {
+  std::string device, type, precision, json, nvdisasm, read, ratchet;
+  int threads = 0;
+  bool quick = false, accepts = false;
+};
+} // namespace
+
+static void runBench(const Bench &bench, const Wishes &wishes) {
+  const std::string name = wishes.device.empty() ? bench.device : wishes.device;
+  const Type type = typeFor(bench, wishes.type.empty() ? bench.type : wishes.type);
+  int threads = wishes.threads;
   std::shared_ptr<Device> device = Device::open(name);
   if (threads > 0) {
     device->setThreads(threads);
@@ -98,46 +120,60 @@ static void runBench(const Bench &bench, const std::string &name, int threads, c
   }
   threads = device->threads();
   omp_set_num_threads(threads); // the peer's
-  bench::Report report(threads, json);
-  writeResult(fmt::format("kiln-bench {} on {} ({}), {} thread{}\n", bench.name, name, device->target().name, threads,
-                          threads == 1 ? "" : "s"));
-  bench::Setting setting{device, threads, report, quick, precision, type};
-  if (bench.name != "launch" && bench.name != "compile" && bench.name != "ptxas" && bench.name != "simulator")
+  bench::Report report(threads, wishes.json);
+  if (wishes.read.empty())
+    writeResult(fmt::format("kiln-bench {} on {} ({}), {} thread{}\n", bench.name, name, device->target().name, threads,
+                            threads == 1 ? "" : "s"));
+  bench::Setting setting{device, threads, report, wishes.quick};
+  if (!wishes.precision.empty())
+    setting.precision = precisionNamed(wishes.precision);
+  setting.type = type;
+  setting.nvdisasm = wishes.nvdisasm;
+  setting.read = wishes.read;
+  setting.ratchet = wishes.ratchet;
+  setting.accepts = wishes.accepts;
+  if (bench.measuresMachine)
     benchMachine(setting);
   bench.run(setting);
   report.writeJson();
 }
 
 static void runProgram(int argc, char **argv) {
-  std::string name, deviceName = "cpu", type = "f32", precision, json, footer = "benchmarks:\n";
-  int threads = 0;
-  bool quick = false;
+  std::string name, footer = "benchmarks:\n";
+  Wishes wishes;
   for (const Bench &bench : benches)
     footer += fmt::format("  {:<10} {}\n", bench.name, bench.text);
   CLI::App app("kiln-bench: Kiln beside its peers and beside the machine's limits", "kiln-bench");
   app.add_option("benchmark", name, "which one");
-  app.add_option("--device", deviceName, "the device that Kiln runs on")->capture_default_str();
-  app.add_option("--dtype", type, "of operands: f32, bf16, f16 or i8")->capture_default_str();
-  app.add_option("--precision", precision, "of products of f32: ieee, tf32 or tf32x3 (what suits the device)");
-  CLI::Option *limit =
-      app.add_option("--threads", threads, "threads of Kiln and of the peer (default: KILN_THREADS, else all cores)");
-  app.add_option("--json", json, "also write the rows to this file");
-  app.add_flag("--quick", quick, "small shapes, measured once: whether it works, not how fast");
+  app.add_option("--device", wishes.device, "the device that Kiln runs on (cpu; of static simulator:sm_80)");
+  app.add_option("--dtype", wishes.type, "of operands: f32, bf16, f16 or i8 (f32; of static bf16)");
+  app.add_option("--precision", wishes.precision, "of products of f32: ieee, tf32 or tf32x3 (what suits the device)");
+  CLI::Option *limit = app.add_option("--threads", wishes.threads,
+                                      "threads of Kiln and of the peer (default: KILN_THREADS, else all cores)");
+  app.add_option("--json", wishes.json, "also write the rows to this file");
+  app.add_flag("--quick", wishes.quick, "small shapes, measured once: whether it works, not how fast");
+  app.add_option("--nvdisasm", wishes.nvdisasm, "static: NVIDIA's disassembler, to count machine code");
+  app.add_option("--ratchet", wishes.ratchet, "static: only compare a step with this file; worse is an error");
+  app.add_flag("--accept", wishes.accepts, "static: write that file anew");
+  app.add_option("--read", wishes.read, "static: only count the kernel of this file, which 'nvdisasm -c' wrote");
+  app.set_version_flag("--version", versionText("kiln-bench"), "print which Kiln this is");
   app.footer(footer);
   app.allow_extras();
   try {
     app.parse(argc, argv);
     for (const std::string &word : app.remaining())
       rejectWord(word.starts_with("-") ? "flag" : "argument", word.substr(0, word.find('=')),
-                 {"--device", "--dtype", "--precision", "--threads", "--json", "--quick", "--help"});
-    if (limit->count() && threads < 1)
-      throw Error(fmt::format("expected --threads to be at least 1, but got {}", threads));
+                 {"--device", "--dtype", "--precision", "--threads", "--json", "--quick", "--nvdisasm", "--ratchet",
+                  "--accept", "--read", "--version", "--help"});
+    if (limit->count() && wishes.threads < 1)
+      throw Error(fmt::format("expected --threads to be at least 1, but got {}", wishes.threads));
     if (name.empty())
       throw Error("expected a benchmark, such as 'kiln-bench matmul'; see --help");
-    runBench(benchNamed(name), deviceName, threads, json, quick,
-             precision.empty() ? std::nullopt : std::optional(precisionNamed(precision)), type);
+    runBench(benchNamed(name), wishes);
   } catch (const CLI::CallForHelp &) {
     writeResult(app.help());
+  } catch (const CLI::CallForVersion &version) {
+    writeResult(version.what() + std::string("\n"));
   } catch (const CLI::ParseError &error) {
     throw Error(error.what());
   }

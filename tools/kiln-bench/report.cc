@@ -48,6 +48,8 @@ void Report::add(Row row) {
   rows.push_back(std::move(row));
 }
 
+void Report::addObject(std::string object) { objects.push_back(std::move(object)); }
+
 void Report::writeJson() const {
   if (json.empty())
     return;
@@ -60,6 +62,8 @@ void Report::writeJson() const {
     object["ratio"] = row.ratio ? nlohmann::ordered_json(*row.ratio) : nlohmann::ordered_json();
     text += (text.empty() ? "[\n" : ",\n") + object.dump();
   }
+  for (const std::string &object : objects)
+    text += (text.empty() ? "[\n" : ",\n") + object;
   text = (text.empty() ? "[" : text) + "\n]\n";
   std::FILE *file = std::fopen(json.c_str(), "w");
   bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();

@@ -30,17 +30,20 @@ public:
 
   /// Adds a row and prints it.
   void add(Row row);
+  /// Adds an object of another form, as JSON, that goes to the file alone.
+  void addObject(std::string json);
   /// A line above the rows that follow.
   void section(const std::string &title);
   /// All rows as a JSON array, a row a line: {bench, shape, dtype, threads, metric, value, peer, peer_value, ratio};
-  /// peer, peer_value and ratio are null where nothing was measured beside. Throws Error when the file cannot be
-  /// written.
+  /// peer, peer_value and ratio are null where nothing was measured beside. Then the objects. Throws Error when the
+  /// file cannot be written.
   void writeJson() const;
 
 private:
   int threads;
   std::string json;
   std::vector<Row> rows;
+  std::vector<std::string> objects;
 };
 
 } // namespace kiln::bench

@@ -3,14 +3,17 @@
 //
 //     kiln-gpu test [FLAG OF GOOGLETEST...]       the semantic suite and the kernels' tests, on KILN_TEST_DEVICE
 //     kiln-gpu conformance FILE [FLAG...]         the simulator's own tests, each launch beside the GPU's
-//     (conformance.h) kiln-gpu approximations [--device D] [--every N] kiln-gpu bench|gpt2 ARG...                  what
-//     kiln-bench and gpt2 do
+//                                                 (conformance.h)
+//     kiln-gpu approximations [--device D] [--every N]
+//     kiln-gpu bench|gpt2 ARG...                  what kiln-bench and gpt2 do
+//     kiln-gpu --version
 
 #include "tools/kiln-gpu/approximations.h"
 #include "tools/kiln-gpu/conformance.h"
 
 #include "dialect/dsl/Types.h"
 #include "runtime/Streams.h"
+#include "runtime/Version.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -43,6 +46,15 @@ static int conformanceMain(int argc, char **argv) {
   return testMain(argc - 1, argv + 1);
 }
 
+static int versionMain() {
+  try {
+    kiln::writeResult(kiln::versionText("kiln-gpu") + "\n");
+    return 0;
+  } catch (const std::exception &error) {
+    return kiln::report("kiln-gpu", error);
+  }
+}
+
 /// A part of the program by its name.
 struct Part {
   std::string_view name;
@@ -60,6 +72,8 @@ int main(int argc, char **argv) {
     if (part.name == asked)
       return part.main(argc - 1, argv + 1);
   kiln::openStandardStreams();
+  if (asked == "--version")
+    return versionMain();
   kiln::say(
       fmt::format("kiln-gpu: error: expected test, conformance, approximations, bench or gpt2, but got '{}'\n", asked));
   return 2;

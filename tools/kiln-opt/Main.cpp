@@ -10,7 +10,9 @@
 #include "dialect/dsl/Types.h"
 #include "lowering/Driver.h"
 #include "lowering/ModuleText.h"
+#include "runtime/OutputFile.h"
 #include "runtime/Streams.h"
+#include "runtime/Version.h"
 #include "tools/files/Files.h"
 
 #include "mlir/InitAllDialects.h"
@@ -91,6 +93,7 @@ static int run(int argc, char **argv) {
   llvm::cl::opt<std::string> input(llvm::cl::Positional, llvm::cl::desc("<input file>"), llvm::cl::init("-"));
   llvm::cl::opt<std::string> output("o", llvm::cl::desc("Output filename"), llvm::cl::value_desc("filename"),
                                     llvm::cl::init("-"));
+  llvm::cl::SetVersionPrinter([](llvm::raw_ostream &os) { os << versionText("kiln-opt") << "\n"; });
   mlir::DialectRegistry registry = registerAll();
   const std::string help = mlir::registerCLIOptions("Kiln's compiler, pass by pass", registry);
   if (!llvm::cl::ParseCommandLineOptions(argc, argv, help, &llvm::errs()))

@@ -1,31 +1,92 @@
-// Numbers and arrays from text.
+// Arrays from text.
 
 #include "tools/kiln-sim/arguments.h"
 
+#include "runtime/OutputFile.h"
+#include "tools/files/Files.h"
+#include "tools/kiln-sim/numbers.h"
 #include "tools/kiln-sim/tensor_map.h"
 
-#include <bit>
+#include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <fmt/format.h>
 #include <sstream>
 
 namespace kiln::simulator {
 
+static std::string trimmed(const std::string &text) {
+  const size_t begin = text.find_first_not_of(" \t"), end = text.find_last_not_of(" \t");
+  return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
+}
+
 static std::vector<std::string> split(const std::string &text, char at) {
   std::vector<std::string> parts;
   std::stringstream stream(text);
-  for (std::string part; std::getline(stream, part, at);) {
-    const size_t begin = part.find_first_not_of(" \t"), end = part.find_last_not_of(" \t");
-    parts.push_back(begin == std::string::npos ? "" : part.substr(begin, end - begin + 1));
-  }
+  for (std::string part; std::getline(stream, part, at);)
+    parts.push_back(trimmed(part));
   return parts;
 }
 
+// --- Arrays --------------------------------------------------------------------------------------------------------
+
+namespace {
+/// A type that NumPy has and Kiln lacks, and one of Kiln's of as many bytes.
+struct Foreign {
+  std::string_view name, descr; // in --args, in files
+  Type stand;
+};
+} // namespace
+static constexpr Foreign foreign[] = {{"u8", "|u1", Type::i8},
+                                      {"i16", "<i2", Type::f16},
+                                      {"u16", "<u2", Type::f16},
+                                      {"u32", "<u4", Type::i32},
+                                      {"u64", "<u8", Type::i64}};
+
+/// NumPy's name of a type, in quotes as in a file's header; of one byte it has no order.
+static std::string quotedDescr(Type type) {
+  return fmt::format("'{}{}'", bytesOf(type) == 1 || type == Type::bf16 ? '|' : '<', infoOf(type).numPy);
+}
+
+/// Replaces the type in the header of a .npy file by one of as many letters; whether it was there.
+static bool replaceDescr(std::string &file, const std::string &from, const std::string &to) {
+  const size_t end = file.find('}'), key = file.find("'descr'"), at = file.find(from, key);
+  if (key == std::string::npos || end == std::string::npos || at > end)
+    return false;
+  file.replace(at, from.size(), to);
+  return true;
+}
+
+/// Reads a .npy file, also of a type that Kiln lacks.
+static void readArray(const std::string &path, Argument &argument) {
+  std::string file = tools::readInput(path);
+  for (const Foreign &each : foreign)
+    if (replaceDescr(file, fmt::format("'{}'", each.descr), quotedDescr(each.stand))) {
+      argument.descr = each.descr;
+      break;
+    }
+  argument.array = parseNpy(file, path);
+}
+
+std::string fileOf(const Argument &argument) {
+  NpyArray after = argument.array;
+  std::memcpy(after.data.data(), argument.memory, after.data.size());
+  std::string file = npyFile(after);
+  if (!argument.descr.empty())
+    replaceDescr(file, quotedDescr(after.type), fmt::format("'{}'", argument.descr));
+  return file;
+}
+
 /// Zeros, from `f32[4x500]`.
-static NpyArray zerosNamed(const std::string &text) {
+static void makeZeros(const std::string &text, Argument &argument) {
   const size_t bracket = text.find('[');
-  NpyArray array;
-  array.type = typeNamed(text.substr(0, bracket));
+  const std::string name = text.substr(0, bracket);
+  NpyArray &array = argument.array;
+  const auto *const other =
+      std::find_if(std::begin(foreign), std::end(foreign), [&](const Foreign &each) { return each.name == name; });
+  if (other != std::end(foreign))
+    argument.descr = other->descr;
+  array.type = other != std::end(foreign) ? other->stand : typeNamed(name);
   int64_t count = 1;
   for (const std::string &extent : split(text.substr(bracket + 1, text.size() - bracket - 2), 'x')) {
     int64_t value = -1;
@@ -36,36 +97,27 @@ static NpyArray zerosNamed(const std::string &text) {
     array.extents.push_back(value);
   }
   array.data.resize(static_cast<size_t>(count * bytesOf(array.type)));
-  return array;
 }
 
-/// A number for a parameter of `bytes` bytes: with a dot or an exponent a float.
-static uint64_t numberNamed(const std::string &text, uint32_t bytes) {
-  const char *const end = text.data() + text.size();
-  int64_t integer = 0;
-  if (const auto [stop, failure] = std::from_chars(text.data(), end, integer); failure == std::errc() && stop == end)
-    return static_cast<uint64_t>(integer);
-  double real = 0;
-  if (const auto [stop, failure] = std::from_chars(text.data(), end, real); failure != std::errc() || stop != end)
-    throw Error(
-        fmt::format("expected a .npy file, zeros such as f32[64]->out.npy, or a number in --args, but got '{}'", text));
-  return bytes == 4 ? std::bit_cast<uint32_t>(static_cast<float>(real)) : std::bit_cast<uint64_t>(real);
-}
-
-static Argument parseArgument(const std::string &text, uint32_t bytes, Memory &memory) {
+static Argument parseArgument(const std::string &text, const Parameter &parameter, Memory &memory) {
   Argument argument;
   const size_t arrow = text.find("->");
-  const std::string input = text.substr(0, arrow);
-  if (arrow != std::string::npos)
-    argument.output = text.substr(arrow + 2);
-  if (input.ends_with(".npy"))
-    argument.array = readNpy(input);
-  else if (input.ends_with(']') && input.find('[') != std::string::npos)
-    argument.array = zerosNamed(input);
-  else {
-    argument.bits = numberNamed(text, bytes);
+  const std::string input = trimmed(text.substr(0, arrow));
+  if (input.ends_with(".npy")) {
+    readArray(input, argument);
+  } else if (input.ends_with(']') && input.find('[') != std::string::npos) {
+    makeZeros(input, argument);
+  } else {
+    if (arrow != std::string::npos)
+      throw Error(fmt::format("expected an array before '->' in --args, but got '{}'", text));
+    argument.bits = numberFor(parameter, text);
     return argument;
   }
+  if (arrow != std::string::npos)
+    expectFile(argument.output = trimmed(text.substr(arrow + 2)));
+  if (parameter.bytes != 8)
+    throw Error(fmt::format("expected an argument of {} bytes for parameter '{}' in --args, but got the array '{}'",
+                            parameter.bytes, parameter.name, text));
   argument.memory = memory.allocate(static_cast<int64_t>(argument.array.data.size()));
   std::copy(argument.array.data.begin(), argument.array.data.end(), static_cast<char *>(argument.memory));
   argument.bits = reinterpret_cast<uint64_t>(argument.memory);
@@ -103,8 +155,7 @@ std::vector<Argument> parseArguments(const Program &program, const std::string &
   }
   std::vector<Argument> arguments;
   for (size_t i = 0; i < parts.size(); ++i)
-    arguments.push_back(isTensorMap(parts[i]) ? Argument()
-                                              : parseArgument(parts[i], program.parameters[i].bytes, memory));
+    arguments.push_back(isTensorMap(parts[i]) ? Argument() : parseArgument(parts[i], program.parameters[i], memory));
   // Once all arrays lie somewhere.
   for (size_t i = 0; i < parts.size(); ++i)
     if (isTensorMap(parts[i]))

@@ -11,6 +11,7 @@ namespace kiln::simulator {
 /// An argument: an array on the simulated device, a number, or bytes that the parameter block holds.
 struct Argument {
   NpyArray array;
+  std::string_view descr; // NumPy's name of the array's type where Kiln has none: `array` has one of as many bytes
   void *memory = nullptr; // null for a number
   std::string output;     // where the array goes afterwards, if anywhere
   uint64_t bits = 0;
@@ -18,7 +19,10 @@ struct Argument {
 };
 
 /// The arguments that `text` names, in the order of the program's parameters, with their arrays in `memory`. Throws
-/// Error for a text that is none, too few or too many, and files that cannot be read.
+/// Error for a text that is none, too few or too many, what does not fit its parameter, and files that cannot be read.
 std::vector<Argument> parseArguments(const Program &program, const std::string &text, Memory &memory);
+
+/// The bytes of the file that holds what an array has become.
+std::string fileOf(const Argument &argument);
 
 } // namespace kiln::simulator

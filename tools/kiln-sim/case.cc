@@ -15,8 +15,6 @@
 
 namespace kiln::simulator {
 
-static constexpr int64_t mostBytes = int64_t{1} << 32;
-
 // --- Reading -------------------------------------------------------------------------------------------------------
 
 static size_t bytesOfElement(const std::string &descr) {
@@ -60,7 +58,7 @@ static std::vector<size_t> extentsIn(const std::string &header) {
 
 /// The elements of a .npy file, row by row, and the name of their type, which may be one that Kiln lacks.
 static CaseArray readArray(const std::string &path) {
-  const std::string file = tools::readInput(path, mostBytes);
+  const std::string file = tools::readInput(path);
   const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(file[i])); };
   const auto wrong = [&] { return Error(fmt::format("'{}': expected a .npy file, but it is none", path)); };
   if (file.size() < 12 || !file.starts_with("\x93NUMPY"))
@@ -107,10 +105,10 @@ static CaseArgument readArgument(const nlohmann::json &json, const std::string &
 
 Case readCase(const std::string &folder) {
   Case item;
-  item.text = tools::readInput(folder + "/kernel.ptx", mostBytes);
+  item.text = tools::readInput(folder + "/kernel.ptx");
   const std::string path = folder + "/case.json";
   try {
-    const auto json = nlohmann::json::parse(tools::readInput(path, mostBytes));
+    const auto json = nlohmann::json::parse(tools::readInput(path));
     item.kernel = json.at("kernel").get<std::string>();
     item.grid = json.at("grid").get<Extents>();
     item.block = json.at("block").get<Extents>();

@@ -6,7 +6,8 @@
 //     x.npy             the array's address; its contents before the launch
 //     x.npy->y.npy      the same, and what it holds afterwards goes to y.npy
 //     f32[4x500]->y.npy zeros, and what they have become
-//     5, 2.5            a number, of as many bytes as the parameter has
+//     5, 2.5, true      a number, as the parameter's type
+//     bf16(2.5)         a number as another type of as many bytes
 //     tensormap 0 f16 dims=64x32 strides=128 box=32x8
 //                       a tensor map of argument 0's array (tensor_map.h), as the parameter or in memory
 //
@@ -14,19 +15,18 @@
 //
 // Exit status: 0; 1 when the kernel did something wrong; 2, 3, 4 as all programs have.
 
+#include "runtime/OutputFile.h"
 #include "runtime/Streams.h"
+#include "runtime/Version.h"
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Launch.h"
 #include "runtime/simulator/Report.h"
 #include "runtime/simulator/ptx/Parser.h"
-#include "tools/files/Files.h"
 #include "tools/kiln-sim/arguments.h"
 #include "tools/kiln-sim/case.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <fstream>
-#include <sstream>
 
 using namespace kiln;
 using namespace kiln::simulator;
@@ -43,16 +43,6 @@ struct Options {
 } // namespace
 
 // --- The program ---------------------------------------------------------------------------------------------------
-
-static std::string readText(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  if (file.is_open() && file.peek() != std::ifstream::traits_type::eof())
-    text << file.rdbuf();
-  if (!file.is_open() || file.bad())
-    throw Error(fmt::format("expected to read '{}', but could not: {}", path, std::strerror(errno)), Fault::device);
-  return text.str();
-}
 
 static Extents extentsOf(const std::vector<int> &numbers, const char *flag) {
   if (numbers.empty() || numbers.size() > 3)
@@ -87,7 +77,7 @@ static bool runKernel(const Options &options, const Program &program, const Exte
   if (options.reports && options.report.empty())
     text += reportTable(program, metrics);
   else if (options.reports)
-    tools::writeOutput(options.report, reportPicture(program, metrics));
+    writeOutput(options.report, reportPicture(program, metrics));
   writeResult(text);
   return !findings.empty();
 }
@@ -104,10 +94,10 @@ static int simulateCase(const Options &options) {
 }
 
 static int simulate(const Options &options) {
-  const auto module = std::make_shared<ptx::Module>(ptx::parse(readText(options.file)));
+  const auto module = std::make_shared<ptx::Module>(ptx::parse(tools::readInput(options.file)));
   Memory memory;
   const auto program = buildProgram(module, options.kernel.empty() ? onlyKernel(*module) : options.kernel, memory,
-                                    options.names.empty() ? "" : readText(options.names));
+                                    options.names.empty() ? "" : tools::readInput(options.names));
   const std::vector<Argument> arguments = parseArguments(*program, options.args, memory);
   std::vector<char> block(program->parameterBytes);
   for (size_t i = 0; i < arguments.size(); ++i)
@@ -117,17 +107,9 @@ static int simulate(const Options &options) {
                 std::min<size_t>(std::max<size_t>(8, arguments[i].bytes.size()), program->parameters[i].bytes));
   const bool isWrong = runKernel(options, *program, extentsOf(options.grid, "--grid"),
                                  extentsOf(options.block, "--block"), options.shared, block, memory);
-  for (const Argument &argument : arguments) {
-    if (!argument.memory || argument.output.empty())
-      continue;
-    NpyArray after = argument.array;
-    std::memcpy(after.data.data(), argument.memory, after.data.size());
-    std::ofstream file(argument.output, std::ios::binary);
-    file << npyFile(after);
-    if (!file.flush())
-      throw Error(fmt::format("expected to write '{}', but could not: {}", argument.output, std::strerror(errno)),
-                  Fault::device);
-  }
+  for (const Argument &argument : arguments)
+    if (argument.memory && !argument.output.empty())
+      writeOutput(argument.output, fileOf(argument));
   return isWrong ? 1 : 0;
 }
 
@@ -161,6 +143,7 @@ static int runProgram(int argc, char **argv) {
           ->expected(0, 1);
   app.add_option("--threads", options.schedule.threads, "threads of this machine; 0: all cores")
       ->check(CLI::Range(0, 1024));
+  app.set_version_flag("--version", versionText("kiln-sim"), "print which Kiln this is");
   try {
     app.parse(argc, argv);
     options.reports = picture->count() > 0;
@@ -171,9 +154,9 @@ static int runProgram(int argc, char **argv) {
     if (options.file.empty())
       throw Error("expected a file of PTX text or --case, but got neither");
     return simulate(options);
-  } catch (const CLI::CallForHelp &) {
+  } catch (const CLI::Success &asked) {
     try {
-      writeResult(app.help());
+      writeResult(dynamic_cast<const CLI::CallForVersion *>(&asked) ? asked.what() + std::string("\n") : app.help());
       return 0;
     } catch (const std::exception &error) {
       return report("kiln-sim", error);

@@ -3,6 +3,7 @@
 #include "tools/kilnc/ArgumentList.h"
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -68,6 +69,8 @@ static void setLayout(ArgFacts &facts, const std::vector<int> &unknown, const lo
 
 ArgumentList ArgumentList::parse(const std::string &text, const lowering::FactKinds &kinds) {
   ArgumentList result;
+  result.facts.warps = kinds.warps;
+  result.facts.stages = kinds.stages;
   llvm::SmallVector<llvm::StringRef> parts;
   if (!llvm::StringRef(text).trim().empty())
     llvm::StringRef(text).split(parts, ',');
@@ -87,13 +90,31 @@ ArgumentList ArgumentList::parse(const std::string &text, const lowering::FactKi
   return result;
 }
 
+/// What might stand for an argument: of the rank, and the type, that its registration tells: `(M, N) f32` has two.
+static std::string exampleOf(const Kernel::Parameter &parameter) {
+  llvm::StringRef about = parameter.about;
+  size_t rank = 1;
+  if (about.consume_front("(")) {
+    rank = about.take_until([](char c) { return c == ')'; }).count(',') + 1;
+    about = about.drop_until([](char c) { return c == ')'; }).drop_front().ltrim();
+  }
+  const llvm::StringRef word = about.take_while([](char c) { return llvm::isAlnum(c); });
+  const auto type = typeSpelt(&TypeInfo::spelling, word);
+  if (!parameter.isView())
+    return nameOf(type.value_or(i64));
+  std::string extents = "?";
+  for (size_t axis = 1; axis < rank; ++axis)
+    extents += "x?";
+  return fmt::format("{}[{}]", nameOf(type.value_or(f32)), extents);
+}
+
 void ArgumentList::check(const Kernel &kernel) const {
   std::string wanted, example;
   for (const Kernel::Parameter &parameter : kernel.parameters) {
     const char *kind = parameter.isView() ? "view" : "scalar";
     const std::string name = parameter.name.empty() ? kind : fmt::format("{} {}", kind, parameter.name);
     wanted += (wanted.empty() ? "" : ", ") + name;
-    example += std::string(example.empty() ? "" : ", ") + (parameter.isView() ? "f32[?]" : "i64");
+    example += (example.empty() ? "" : ", ") + exampleOf(parameter);
   }
   if (facts.args.size() != kernel.parameters.size())
     throw Error(fmt::format("kernel '{}': expected {} arguments ({}) in --args, such as --args='{}', but got {}",
@@ -102,7 +123,7 @@ void ArgumentList::check(const Kernel &kernel) const {
     const bool view = kernel.parameters[i].isView();
     if (facts.args[i].isView != view)
       throw Error(fmt::format("kernel '{}': expected {} in --args to be a {}, such as {}, but got a {}", kernel.name,
-                              kernel.called(i), view ? "view" : "scalar", view ? "f32[?]" : "i64",
+                              kernel.called(i), view ? "view" : "scalar", exampleOf(kernel.parameters[i]),
                               view ? "scalar" : "view"));
   }
 }

@@ -5,25 +5,44 @@
 #include "dialect/dsl/Types.h"
 #include "lowering/Driver.h"
 
+#include "llvm/ADT/StringRef.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 namespace kiln::tools {
 
-std::string stageNames(const lowering::Backend &backend) {
-  std::string names = "tile";
-  for (const lowering::Stage &stage : backend.stages())
-    names += std::string(", ") + stage.name;
+/// Every stage that --emit knows for a kind of target: the oracle passes through all of a CPU's, and what a GPU's
+/// backend lacks without a linker is the cubin, its last.
+static std::vector<std::string> stagesOf(bool gpu) {
+  std::vector<std::string> names = {"tile"};
+  for (const lowering::Stage &stage : lowering::openBackend(gpu ? "sm_80" : "cpu:generic")->stages())
+    names.emplace_back(stage.name);
+  if (gpu)
+    names.emplace_back("cubin");
   return names;
 }
 
+std::string stageNames(bool ofGpu) { return fmt::format("{}", fmt::join(stagesOf(ofGpu), ", ")); }
+
 bool isBinary(const std::string &stage) { return stage == "obj" || stage == "cubin"; }
 
-void checkStage(const std::string &stage, const lowering::Backend &backend) {
-  const auto stages = backend.stages();
-  if (stage != "tile" && std::none_of(stages.begin(), stages.end(), [&](const auto &one) { return stage == one.name; }))
-    throw Error(fmt::format("expected --emit to be one of {}, but got '{}'", stageNames(backend), stage));
+std::shared_ptr<const lowering::Backend> backendFor(const std::string &target, const std::string &stage, bool oracle) {
+  const auto backend = lowering::openBackend(target); // which throws for a name that is none
+  const bool isGpu = target.starts_with("sm_");
+  const std::vector<std::string> stages = stagesOf(isGpu);
+  if (std::find(stages.begin(), stages.end(), stage) == stages.end())
+    throw Error(fmt::format("expected --emit to be one of {} for --target={}, but got '{}'", fmt::join(stages, ", "),
+                            target, stage));
+  if (isGpu && oracle)
+    throw Error(fmt::format("expected a CPU for --target with --generic, but got '{}'", target));
+  const std::string variant = isGpu ? ":cubin" : ":generic";
+  if (target.ends_with(variant) || (isGpu ? stage != "cubin" : !oracle && stage != "linalg"))
+    return backend;
+  llvm::StringRef processor = target;
+  processor.consume_back(":amx"); // nothing to the oracle
+  return lowering::openBackend(processor.str() + variant);
 }
 
 namespace {

@@ -6,12 +6,13 @@
 
 namespace kiln::tools {
 
-/// The stages of a target, in their order, with commas; the last is its code.
-std::string stageNames(const lowering::Backend &backend);
+/// The stages of CPUs, or of GPUs, in their order, with commas.
+std::string stageNames(bool ofGpu);
+/// What compiles for `target` as far as `stage`: the oracle where it is asked for, and for its own stage; a GPU's
+/// backend with the linker that makes cubins for a cubin. Throws Error for a stage that the target has not.
+std::shared_ptr<const lowering::Backend> backendFor(const std::string &target, const std::string &stage, bool oracle);
 /// Whether a stage is bytes and no text.
 bool isBinary(const std::string &stage);
-/// Throws Error for a stage that the target has not.
-void checkStage(const std::string &stage, const lowering::Backend &backend);
 
 /// The text of a stage of `module`, or the code's bytes. Compiles no further than needed.
 std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering::Backend &backend);

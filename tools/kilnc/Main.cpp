@@ -14,7 +14,9 @@
 #include "lowering/Diagnostics.h"
 #include "lowering/Driver.h"
 #include "lowering/ModuleText.h"
+#include "runtime/OutputFile.h"
 #include "runtime/Streams.h"
+#include "runtime/Version.h"
 #include "tools/files/Files.h"
 #include "tools/kilnc/ArgumentList.h"
 #include "tools/kilnc/Emit.h"
@@ -59,7 +61,8 @@ struct Options {
 // --- Flags -----------------------------------------------------------------------------------------------------------
 
 /// Hands MLIR's flags to MLIR; throws Error for a flag that nobody knows.
-static void parseRemaining(const CLI::App &app, const std::vector<std::string> &remaining, const char *program) {
+static void parseRemaining(const CLI::App &app, const std::vector<std::string> &remaining, const std::string &file,
+                           const char *program) {
   std::vector<std::string> known;
   for (const CLI::Option *option : app.get_options())
     for (const std::string &name : option->get_lnames())
@@ -69,7 +72,14 @@ static void parseRemaining(const CLI::App &app, const std::vector<std::string> &
     if (entry.first.starts_with("mlir-"))
       known.push_back("--" + entry.first.str());
   std::vector<const char *> argv = {program};
+  bool areFlags = true; // until `--`
   for (const std::string &word : remaining) {
+    if (areFlags && word == "--") {
+      areFlags = false;
+      continue;
+    }
+    if (!areFlags)
+      throw Error(fmt::format("expected one file, but got '{}' beside '{}'", word, file));
     const llvm::StringRef name = llvm::StringRef(word).take_until([](char c) { return c == '='; });
     if (!name.starts_with("--mlir-") || !theirs.contains(name.drop_front(2)))
       throw Error(fmt::format("unknown {} '{}'{}", name.starts_with("-") ? "flag" : "argument", name.str(),
@@ -130,6 +140,7 @@ static mlir::OwningOpRef<mlir::ModuleOp> traceKernel(mlir::MLIRContext &context,
                               kernel.name, place.second, kernel.called(place.first)));
   if (!traced.module)
     throw Error(errors.text());
+  say(errors.warnings());
   return std::move(traced.module);
 }
 
@@ -198,10 +209,7 @@ static void launch(const Options &options) {
 // --- The program -----------------------------------------------------------------------------------------------------
 
 static void compile(const Options &options) {
-  const bool isOracle = options.generic || options.emit == "linalg"; // only the oracle passes through linalg
-  const bool wantsCubin = options.emit == "cubin" && options.target.starts_with("sm_");
-  const auto backend = lowering::openBackend(options.target + (isOracle ? ":generic" : wantsCubin ? ":cubin" : ""));
-  checkStage(options.emit, *backend);
+  const auto backend = backendFor(options.target, options.emit, options.generic);
   if (isBinary(options.emit) && options.output == "-" && ::isatty(1))
     throw Error(fmt::format("expected -o FILE with --emit={}: it is nothing for a terminal", options.emit));
   mlir::DialectRegistry registry;
@@ -234,7 +242,8 @@ static void run(int argc, char **argv) {
   app.add_option("--kernel", options.kernel, "the kernel's name; not needed when the file has one");
   app.add_option("--config", options.config, "config fields that differ from their defaults: bm=64,bn=64");
   app.add_option("--args", options.args, "the arguments: 'f32[?x64], i64'; '?' is an extent known only at launch");
-  app.add_option("--emit", options.emit, "what to print: " + stageNames(*lowering::openBackend("cpu:generic")))
+  app.add_option("--emit", options.emit,
+                 fmt::format("what to print: on CPUs {}; on GPUs {}", stageNames(false), stageNames(true)))
       ->capture_default_str();
   app.add_flag("--explain", options.explain,
                "tell what a GPU makes of the kernel, by its lines: layouts, accesses, products, conversions, barriers")
@@ -246,7 +255,8 @@ static void run(int argc, char **argv) {
                  "what to compile for: cpu (this machine), a CPU by LLVM's name, or a GPU such as sm_80")
       ->capture_default_str();
   app.add_option("-o", options.output, "output file; '-' is standard output")->capture_default_str();
-  app.add_option("-I,--include", options.includes, "folders of headers; the first holds the language's");
+  app.add_option("-I,--include", options.includes,
+                 "folders of headers; the language's come with kilnc when none of these holds them");
   app.add_flag("--run", options.run,
                "launch the kernel and print its time; --args are then .npy files ('a.npy'), zeros ('f32[64x128]'), "
                "numbers ('3', '0.5', 'bf16(2)'); 'name=' may precede, and '->c.npy' writes a tensor afterwards");
@@ -256,6 +266,7 @@ static void run(int argc, char **argv) {
       ->check(CLI::Range(0, 1000000));
   app.add_flag("--list", options.list,
                "list the kernels of kilnc or of the file, with what each argument and field is");
+  app.set_version_flag("--version", versionText("kilnc"), "print which Kiln this is");
   app.allow_extras();
   registerPassNames();
   mlir::registerMLIRContextCLOptions();
@@ -264,7 +275,7 @@ static void run(int argc, char **argv) {
   mlir::registerDefaultTimingManagerCLOptions();
   try {
     app.parse(argc, argv);
-    parseRemaining(app, app.remaining(), argv[0]);
+    parseRemaining(app, app.remaining(), options.file, argv[0]);
     checkRun(app, options);
     if (!options.picture.empty())
       writeOutput(options.output, pictureOf(options.picture));
@@ -279,6 +290,8 @@ static void run(int argc, char **argv) {
       compile(options);
   } catch (const CLI::CallForHelp &) {
     writeResult(app.help());
+  } catch (const CLI::CallForVersion &version) {
+    writeResult(version.what() + std::string("\n"));
   } catch (const CLI::ParseError &error) {
     throw Error(error.what());
   }

@@ -3,8 +3,8 @@
 //     kilnc axpy.cc --run --grid=64 --args='x.npy, y.npy->y.npy, 0.5'
 //     kilnc --kernel=matmul --run --grid=2,4 --args='c=f32[256x512]->c.npy, a=a.npy, b=b.npy' --repeat=20
 //
-// An argument is a .npy file, a new tensor of zeros `f32[64x128]`, or a number: `3` is i64, `2.5` f32, `true` bool, and
-// `bf16(2.5)` what it says. `->FILE` writes a tensor to a file after the launch. Arguments come in the order of the
+// An argument is a .npy file, a new tensor of zeros `f32[64x128]`, or a number: `3` is i64, `2.5` f32, `true` boolean,
+// and `bf16(2.5)` what it says. `->FILE` writes a tensor to a file after the launch. Arguments come in the order of the
 // kernel's parameters, and `name=` gives one to the parameter of that name.
 
 #pragma once

@@ -4,6 +4,7 @@
 
 #include "dialect/dsl/Registrations.h"
 #include "runtime/Cache.h"
+#include "tools/files/Files.h"
 #include "tools/files/TemporaryFolder.h"
 #include "tools/kilnc/Identity.h"
 
@@ -14,9 +15,8 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
-#include <fstream>
+#include <regex>
 #include <spawn.h>
-#include <sstream>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,22 +24,16 @@ namespace fs = std::filesystem;
 
 namespace kiln::tools {
 
-static std::string readText(const fs::path &path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  if (file.is_open() && file.peek() != std::ifstream::traits_type::eof()) // to insert nothing would count as a failure
-    text << file.rdbuf();
-  if (!file.is_open() || file.bad())
-    throw Error(fmt::format("expected to read '{}', but could not: {}", path.string(), std::strerror(errno)),
-                Fault::device);
-  return text.str();
-}
-
 // --- Headers ---------------------------------------------------------------------------------------------------------
 
-/// The folder of the language's headers: above this program's own place, else where it was built.
-static std::string headerFolder() {
+/// The folder of the language's headers: one of `includes` or `kiln` in it, else above this program's own place, as in
+/// an installed copy or a build, else where it was built.
+static std::string headerFolder(const std::vector<std::string> &includes) {
   std::error_code failure;
+  for (const std::string &include : includes)
+    for (const fs::path &candidate : {fs::path(include), fs::path(include) / "kiln"})
+      if (fs::exists(candidate / languageHeaders[0], failure))
+        return candidate.string();
   for (fs::path folder = fs::read_symlink("/proc/self/exe", failure).parent_path(); !folder.empty();
        folder = folder.parent_path()) {
     for (const fs::path &candidate : {folder, folder / "include/kiln"})
@@ -48,19 +42,25 @@ static std::string headerFolder() {
     if (folder == folder.root_path())
       break;
   }
-  if (fs::exists(fs::path(sourceFolder) / languageHeaders[0], failure))
-    return sourceFolder;
+  if (fs::exists(fs::path(builtHeaders) / languageHeaders[0], failure))
+    return builtHeaders;
   throw Error(fmt::format("expected '{}' in a folder above kilnc or in '{}', but found neither; name its folder with "
                           "--include",
-                          languageHeaders[0], sourceFolder),
+                          languageHeaders[0], builtHeaders),
               Fault::device);
+}
+
+/// The text of a header as it is in the tree: an installed one includes others by <kiln/…>, which is all that differs.
+static std::string asInTree(const std::string &text) {
+  static const std::regex installed(R"((#include )<kiln/([^>]+)>)");
+  return std::regex_replace(text, installed, "$1\"$2\"");
 }
 
 /// Throws unless the headers are those that this program was built with: a kernel traced through others would not fit.
 static void checkHeaders(const std::string &folder) {
   std::string hashes;
   for (const char *header : languageHeaders)
-    hashes += sha256(readText(fs::path(folder) / header)) + "\n";
+    hashes += sha256(asInTree(readInput((fs::path(folder) / header).string()))) + "\n";
   if (sha256(hashes) != languageIdentity)
     throw Error(
         fmt::format("expected the headers in '{}' to be those that kilnc was built with, but they differ; build "
@@ -116,6 +116,9 @@ static void *load(const std::string &path, const fs::path &object) {
   return library;
 }
 
+/// The path as an argument that no compiler takes for a flag.
+static std::string asArgument(const std::string &path) { return path.starts_with("-") ? "./" + path : path; }
+
 static void *compileAndLoad(const std::string &path, const std::vector<std::string> &includes) {
   const TemporaryFolder folder("kilnc");
   const fs::path object = folder / "unit.so";
@@ -125,7 +128,8 @@ static void *compileAndLoad(const std::string &path, const std::vector<std::stri
     words.emplace_back(flag);
   for (const std::string &include : includes)
     words.push_back("-I" + include);
-  for (const std::string &word : {std::string("-o"), object.string(), std::string("-x"), std::string("c++"), path})
+  for (const std::string &word :
+       {std::string("-o"), object.string(), std::string("-x"), std::string("c++"), asArgument(path)})
     words.push_back(word);
   if (runProgram(words) != 0)
     throw Error(fmt::format("'{}' does not compile: the messages of '{}' are above", path, words[0]));
@@ -146,14 +150,17 @@ static void checkReadable(const std::string &path) {
   const int error = fs::is_directory(path, failure) ? EISDIR : ::access(path.c_str(), R_OK) != 0 ? errno : 0;
   if (error)
     throw Error(fmt::format("expected to read '{}', but could not: {}", path, std::strerror(error)), Fault::device);
+  expectInput(path);
 }
 
 UserFile::UserFile(const std::string &path, const std::vector<std::string> &includes, const std::string &wanted) {
   checkReadable(path);
+  const fs::path headers = headerFolder(includes);
+  checkHeaders(headers);
   std::vector<std::string> folders = includes;
-  if (folders.empty())
-    folders.push_back(headerFolder());
-  checkHeaders(folders[0]);
+  folders.push_back(headers);       // "dialect/dsl/Kernel.h"
+  if (headers.filename() == "kiln") // <kiln/dialect/dsl/Kernel.h>
+    folders.push_back(headers.parent_path());
   Registrations registrations;
   library.reset(compileAndLoad(path, folders));
   registered = std::move(registrations.kernels);

@@ -15,9 +15,10 @@ namespace kiln::tools {
 /// A user's file as code in this process.
 class UserFile {
 public:
-  /// Compiles `path` with $CXX or c++ and loads it. The first of `includes` is where the language's headers are;
-  /// without any it is looked for above this program and where it was built. `wanted` is the kernel asked for, for the
-  /// example in the message about a file without kernels. Throws Error; what the compiler says goes to stderr.
+  /// Compiles `path` with $CXX or c++ and loads it. The language's headers, "dialect/dsl/Kernel.h" or
+  /// <kiln/dialect/dsl/Kernel.h>, are in one of `includes`, else above this program, else where it was built. `wanted`
+  /// is the kernel asked for, for the example in the message about a file without kernels. Throws Error; what the
+  /// compiler says goes to stderr.
   UserFile(const std::string &path, const std::vector<std::string> &includes, const std::string &wanted);
 
   /// What the file registers, in its order. They live as long as this does.

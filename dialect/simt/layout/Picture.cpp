@@ -6,37 +6,57 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace kiln::simt {
 
+/// `#f4b8b8`: a colour of that hue (degrees) and lightness, 70 % saturated, by CSS's definition of hsl(). Not every
+/// reader of SVG knows that function as the value of an attribute; those that do not draw black.
+static std::string colourOf(unsigned hue, double lightness) {
+  const auto channel = [&](double n) {
+    const double k = std::fmod(n + hue / 30.0, 12);
+    const double reach = 0.7 * std::min(lightness, 1 - lightness);
+    return static_cast<int>(std::lround(255 * (lightness - reach * std::clamp(std::min(k - 3, 9 - k), -1.0, 1.0))));
+  };
+  return llvm::formatv("#{0:x-2}{1:x-2}{2:x-2}", channel(0), channel(8), channel(4));
+}
+
 namespace {
-/// A picture that grows by cells, under a caption.
+/// A picture that grows by cells, under a caption. Its text is in monospace fonts, whose characters are 0.6 of their
+/// size wide, give or take a hundredth.
 class Grid {
 public:
-  explicit Grid(unsigned cellWidth) : cellWidth(cellWidth), os(cells) {}
+  /// The texts of cells have at most `characters`.
+  explicit Grid(size_t characters) : cellWidth(std::max<size_t>(44, (61 * characters + 10) / 10)), os(cells) {}
 
-  /// A cell with a text, and a longer one that shows when it is pointed at. `hue` in degrees, `light` in percent.
-  void add(int64_t row, int64_t column, unsigned hue, unsigned light, const std::string &text,
+  /// A cell with a text, and a longer one that shows when it is pointed at. `hue` in degrees, `light` from 0 to 1.
+  void add(int64_t row, int64_t column, unsigned hue, double light, const std::string &text,
            const std::string &explanation) {
     rows = std::max(rows, row + 1);
     columns = std::max(columns, column + 1);
     const int64_t x = column * cellWidth, y = top + row * cellHeight;
     os << llvm::formatv("<g><title>{0}</title><rect x=\"{1}\" y=\"{2}\" width=\"{3}\" height=\"{4}\" "
-                        "fill=\"hsl({5},70%,{6}%)\" stroke=\"#888\"/><text x=\"{7}\" y=\"{8}\">{9}</text></g>\n",
-                        explanation, x, y, cellWidth, cellHeight, hue, light, x + cellWidth / 2, y + 13, text);
+                        "fill=\"{5}\" stroke=\"#888888\"/><text x=\"{6}\" y=\"{7}\">{8}</text></g>\n",
+                        explanation, x, y, cellWidth, cellHeight, colourOf(hue, light), x + cellWidth / 2, y + 13,
+                        text);
   }
   std::string finish(const std::string &caption) const {
-    const int64_t width = std::max<int64_t>(columns * cellWidth, static_cast<int64_t>(caption.size()) * 7 + 8);
+    const int64_t ofCaption = (static_cast<int64_t>(caption.size()) * 73 + 80) / 10; // from 4 on, of size 12
+    const int64_t width = std::max(columns * cellWidth, ofCaption) + 2, height = top + rows * cellHeight + 2;
     return llvm::formatv("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
+                         "viewBox=\"-1 -1 {0} {1}\" "
                          "font-family=\"monospace\" font-size=\"10\" text-anchor=\"middle\">\n"
+                         "<path d=\"M-1 -1h{0}v{1}h-{0}z\" fill=\"#ffffff\"/>\n"
                          "<text x=\"4\" y=\"16\" font-size=\"12\" text-anchor=\"start\">{2}</text>\n{3}</svg>\n",
-                         width, top + rows * cellHeight, caption, cells)
+                         width, height, caption, cells)
         .str();
   }
 
 private:
   static constexpr int64_t top = 24, cellHeight = 18;
 
-  unsigned cellWidth;
+  int64_t cellWidth;
   int64_t rows = 0, columns = 0;
   std::string cells;
   llvm::raw_string_ostream os;
@@ -55,7 +75,8 @@ static std::string textOf(llvm::ArrayRef<int64_t> position) {
 
 std::string picture(const TileLayout &layout) {
   const llvm::SmallVector<int64_t> sizes = layout.shape().sizes();
-  Grid grid(44);
+  const auto cellText = [](int64_t thread, int64_t stored) { return llvm::formatv("{0}:{1}", thread, stored).str(); };
+  Grid grid(cellText(layout.numWarps() * numLanes - 1, layout.numStored() - 1).size());
   const auto addPlace = [&](int64_t stored, unsigned lane, unsigned warp) {
     const llvm::SmallVector<int64_t> position = layout.positionOf(stored, {lane, warp});
     int64_t row = 0, column = 0;
@@ -66,8 +87,8 @@ std::string picture(const TileLayout &layout) {
       row = isLast ? row : row * size + at;
       column = isLast ? at : 0;
     }
-    grid.add(row, column, 360 * lane / numLanes, 88 - 40 * warp / layout.numWarps(),
-             llvm::formatv("{0}:{1}", warp * numLanes + lane, stored),
+    grid.add(row, column, 360 * lane / numLanes, 0.88 - 0.4 * warp / layout.numWarps(),
+             cellText(warp * numLanes + lane, stored),
              llvm::formatv("{0}: lane {1} of warp {2}, stored value {3}", textOf(position), lane, warp, stored));
   };
   const Vec copyLanes = layout.replicated(Hw::lane), copyWarps = layout.replicated(Hw::warp);
@@ -83,14 +104,14 @@ std::string picture(const TileLayout &layout) {
 std::string picture(const SharedImage &image) {
   const unsigned perPiece = 128 / image.bits, perLine = 8; // pieces in 32 banks
   const unsigned rowDim = 1 - image.inner;
-  Grid grid(44);
+  Grid grid(/*characters=*/7); // of 1024 × 1024 elements of 8 bytes
   for (int64_t row = 0; row < image.tile[rowDim].padded; ++row)
     for (int64_t column = 0; column < image.tile[image.inner].padded; column += perPiece) {
       llvm::SmallVector<int64_t, 2> position = {row, row};
       position[image.inner] = column;
       const int64_t offset = image.offsetOf(position) * image.bits / 8;
       const auto banks = static_cast<unsigned>(offset / 16 % perLine);
-      grid.add(row, column / perPiece, 360 * banks / perLine, 80, std::to_string(offset),
+      grid.add(row, column / perPiece, 360 * banks / perLine, 0.8, std::to_string(offset),
                llvm::formatv("{0}: bytes {1} to {2}, banks {3} to {4}", textOf(position), offset, offset + 15,
                              4 * banks, 4 * banks + 3));
     }

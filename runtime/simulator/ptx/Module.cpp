@@ -34,6 +34,7 @@ int bitsOf(Type type) {
   case Type::u64:
   case Type::s64:
   case Type::f64:
+  case Type::f32x2:
     return 64;
   case Type::b128:
     return 128;
@@ -41,9 +42,9 @@ int bitsOf(Type type) {
   return 0;
 }
 
-static constexpr const char *typeNames[] = {"pred", "b8",  "b16",  "b32",   "b64",    "b128",  "u8",    "u16", "u32",
-                                            "u64",  "s8",  "s16",  "s32",   "s64",    "u16x2", "s16x2", "f16", "bf16",
-                                            "f32",  "f64", "tf32", "f16x2", "bf16x2", "e4m3",  "e5m2"};
+static constexpr const char *typeNames[] = {"pred", "b8",  "b16",  "b32",   "b64",    "b128",  "u8",    "u16",  "u32",
+                                            "u64",  "s8",  "s16",  "s32",   "s64",    "u16x2", "s16x2", "f16",  "bf16",
+                                            "f32",  "f64", "tf32", "f16x2", "bf16x2", "e4m3",  "e5m2",  "f32x2"};
 
 const char *nameOf(Type type) { return typeNames[static_cast<int>(type)]; }
 

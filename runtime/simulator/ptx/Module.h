@@ -40,7 +40,8 @@ enum class Type : uint8_t {
   f16x2,
   bf16x2,
   e4m3,
-  e5m2
+  e5m2,
+  f32x2
 };
 int bitsOf(Type type); // 1 for pred
 const char *nameOf(Type type);
@@ -66,10 +67,11 @@ struct Register {
   int number = -1; // of `%r<10>`; −1: the name stands alone
 };
 
-/// A number in an initialiser, or the address of a variable.
+/// A number in an initialiser, or the address of a variable or of a function.
 struct Initialiser {
   uint64_t bits = 0;
   int variable = -1; // its address, `bits` beyond
+  int function = -1;
 };
 
 struct Variable {
@@ -100,16 +102,20 @@ struct Operand {
     vector,
     list,
     pair,
-    sink
+    sink,
+    prototype,
+    targets
   };
   Kind kind = Kind::none;
   bool negated = false;   // `!%p`
+  bool isMinus = false;   // `-%r`
   bool isLocal = false;   // a variable of the function rather than of the module
   Kind base = Kind::none; // of an address: reg, variable or integer
-  int index = -1;         // register, special register, variable, function, label; the base of an address
+  int index = -1;         // register, special register, variable, function, label, prototype; the base of an address
   uint32_t first = 0,
-           count = 0; // elements of a vector, list or pair, or an address's coordinates, in the function's pool
-  uint64_t bits = 0;  // of a number; bytes that an address is beyond its base
+           count = 0;        // elements of a vector, list or pair, or an address's coordinates, in the function's pool
+  uint64_t bits = 0;         // of a number; bytes that an address is beyond its base
+  std::string_view selector; // `b0` of `%r1.b0`: a part of a register
 };
 
 struct Instruction {
@@ -121,8 +127,15 @@ struct Instruction {
   uint32_t first = 0, count = 0; // operands in the function's pool
 };
 
+/// What an indirect call passes and gets back.
+struct Prototype {
+  std::vector<Variable> results, parameters;
+  bool registerParameters = false;
+};
+
 struct Function {
   std::string_view name;
+  std::string fault; // what was wrong with its text, said to those who use it; then nothing else holds
   bool isEntry = false, hasBody = false;
   std::vector<int> parameters, results; // variables (or, with registerParameters, registers) of the function
   bool registerParameters = false;
@@ -133,6 +146,8 @@ struct Function {
   std::vector<Instruction> instructions;
   std::vector<int> labels;                     // label → index of the instruction that it stands before
   std::vector<std::vector<int>> branchTargets; // of `.branchtargets`: lists of labels
+  std::vector<std::vector<int>> callTargets;   // of `.calltargets`: lists of functions
+  std::vector<Prototype> prototypes;           // of `.callprototype`
   Place place;
   std::array<int, 3> block = {0, 0, 0};   // .maxntid or .reqntid, zeros: open
   bool blockIsFixed = false;              // .reqntid
@@ -152,7 +167,8 @@ struct Function {
 
 struct Module {
   std::unique_ptr<const std::string> text;
-  std::string_view version, target;
+  std::string_view version, target; // empty: the text does not say
+  int versionLine = 1, targetLine = 1;
   int addressBits = 64;
   std::vector<Variable> variables;
   std::vector<Function> functions;

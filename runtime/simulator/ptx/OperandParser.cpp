@@ -6,6 +6,7 @@
 #include "runtime/simulator/ptx/Parser.h"
 
 #include <array>
+#include <charconv>
 #include <fmt/format.h>
 
 namespace kiln::ptx {
@@ -30,8 +31,12 @@ void Tokens::skipBraces() {
 }
 
 Operand Tokens::number() {
-  Operand operand;
   const bool negative = accept('-');
+  return number(negative);
+}
+
+Operand Tokens::number(bool negative) {
+  Operand operand;
   operand.bits = token.bits;
   switch (token.kind) {
   case Token::Kind::integer:
@@ -68,7 +73,9 @@ Initialiser Tokens::initialiser(const Module &module) {
     if (module.variables[i].name == token.text)
       value.variable = static_cast<int>(i);
   if (value.variable < 0)
-    fail("a variable that stands before");
+    value.function = module.find(token.text);
+  if (value.variable < 0 && value.function < 0)
+    fail("a variable or function that stands before");
   advance();
   if (generic)
     expect(')');
@@ -117,8 +124,11 @@ static constexpr std::array<std::string_view, specialCount> specials = {"tid.x",
                                                                         "lanemask_ge",
                                                                         "lanemask_gt",
                                                                         "clock",
+                                                                        "clock_hi",
                                                                         "clock64",
                                                                         "globaltimer",
+                                                                        "globaltimer_lo",
+                                                                        "globaltimer_hi",
                                                                         "dynamic_smem_size",
                                                                         "total_smem_size",
                                                                         "reserved_smem_offset_0",
@@ -127,12 +137,22 @@ static constexpr std::array<std::string_view, specialCount> specials = {"tid.x",
                                                                         "reserved_smem_offset_end",
                                                                         "reserved_smem_offset_cap",
                                                                         "aggr_smem_size",
+                                                                        "is_explicit_cluster",
+                                                                        "current_graph_exec",
+                                                                        "envreg<32>",
                                                                         "WARP_SZ"};
 
 const char *nameOf(Special special) { return specials[static_cast<size_t>(special)].data(); }
 
 /// Number of the special register whose name without `%` is `name`, and after the dot `part`; −1: none.
 static int specialNamed(std::string_view name, std::string_view part) {
+  if (name.starts_with("envreg") && part.empty()) {
+    const std::string_view digits = name.substr(6);
+    unsigned number = 0;
+    const auto [stop, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (failure == std::errc() && stop == digits.data() + digits.size() && number < 32)
+      return static_cast<int>(Special::envreg);
+  }
   for (size_t i = 0; i < specials.size(); ++i) {
     const std::string_view full = specials[i];
     if (part.empty() ? full == name
@@ -201,9 +221,14 @@ Operand OperandParser::operand() {
     operand.negated = true;
     return operand;
   }
-  if (tokens.current().kind == Token::Kind::word)
-    return name();
-  return tokens.number();
+  const bool isMinus = tokens.accept('-');
+  if (tokens.current().kind != Token::Kind::word)
+    return tokens.number(isMinus);
+  Operand operand = name();
+  if (isMinus && operand.kind != Operand::Kind::reg)
+    tokens.fail("a register after '-'");
+  operand.isMinus = isMinus;
+  return operand;
 }
 
 Operand OperandParser::name() {
@@ -237,9 +262,8 @@ Operand OperandParser::name() {
       operand.index = static_cast<int>(i);
     }
   if (operand.kind == Operand::Kind::none) {
-    if (const std::optional<int> list = scopes.findTargets(name)) {
-      operand.kind = *list < 0 ? Operand::Kind::sink : Operand::Kind::list;
-      operand.index = *list;
+    if (const Operand list = scopes.findTargets(name); list.kind != Operand::Kind::none) {
+      operand = list;
     } else if (branch) {
       operand.kind = Operand::Kind::label;
       operand.index = scopes.label(name);
@@ -253,6 +277,10 @@ Operand OperandParser::name() {
   tokens.advance();
   if (operand.kind == Operand::Kind::variable && tokens.accept('+'))
     operand.bits = tokens.number().bits;
+  if (operand.kind == Operand::Kind::reg && tokens.current().kind == Token::Kind::suffix) {
+    operand.selector = tokens.current().text;
+    tokens.advance();
+  }
   return operand;
 }
 
@@ -261,7 +289,7 @@ Operand OperandParser::address() {
   address.kind = Operand::Kind::address;
   if (tokens.current().kind == Token::Kind::word) {
     const Operand base = name();
-    if (base.kind != Operand::Kind::reg && base.kind != Operand::Kind::variable)
+    if ((base.kind != Operand::Kind::reg && base.kind != Operand::Kind::variable) || !base.selector.empty())
       tokens.fail("an address");
     address.base = base.kind;
     address.index = base.index;

@@ -37,10 +37,12 @@ public:
   void skipBraces();
   /// Line of the token before the current one.
   int previousLine() const { return before; }
-  /// A number or the address of a variable of the module, generic or not.
+  /// A number or the address of a variable or function of the module, generic or not.
   Initialiser initialiser(const Module &module);
   /// The current token's number with a sign before it, as the bits of a type that the operand's instruction knows.
   Operand number();
+  /// The same behind a sign that was read already.
+  Operand number(bool negative);
 
 private:
   Lexer lexer;

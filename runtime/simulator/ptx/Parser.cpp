@@ -34,7 +34,9 @@ private:
   // --- Module ------------------------------------------------------------------------------------------------------
   void parseDirective();
   void parseFile();
+  void parseFunctionOrPass(bool isEntry, bool isExternal);
   void parseFunction(bool isEntry, bool isExternal);
+  std::string_view passFunction();
   void parseParameters(Function &function, Scopes &scopes, std::vector<int> &list);
   void parsePerformance(Function &function);
   Variable parseVariable(Space space, bool isParameter);
@@ -47,8 +49,13 @@ private:
   void parseRegisters(Scopes &scopes);
   void parseLoc();
   void parseInstruction(Function &function, Scopes &scopes);
-  void parseTargets(Scopes &scopes, std::string_view name);
+  void parseBranchTargets(Scopes &scopes, std::string_view name);
+  void parseCallTargets(Scopes &scopes, std::string_view name);
+  Prototype parsePrototype();
+  void parseAlias();
+  void resolveAliases();
 
+  std::vector<std::pair<int, int>> aliases; // functions: the name, and what it means
   Module &module;
   Tokens tokens;
   Place place; // what `.loc` said last
@@ -77,6 +84,7 @@ static std::optional<Space> spaceNamed(std::string_view name) {
 void Parser::parseModule() {
   while (token().kind != Token::Kind::end)
     parseDirective();
+  resolveAliases();
 }
 
 void Parser::parseDirective() {
@@ -92,9 +100,11 @@ void Parser::parseDirective() {
   advance();
   if (name == "version") {
     module.version = token().text;
+    module.versionLine = token().line;
     advance();
   } else if (name == "target") {
     module.target = token().text;
+    module.targetLine = token().line;
     do
       advance();
     while (accept(',') || token().kind == Token::Kind::word);
@@ -105,11 +115,13 @@ void Parser::parseDirective() {
   } else if (name == "section") {
     advance();
     tokens.skipBraces();
-  } else if (name == "pragma" || name == "alias") {
+  } else if (name == "alias") {
+    parseAlias();
+  } else if (name == "pragma") {
     while (!accept(';'))
       tokens.advanceWithin("';'");
   } else if (name == "entry" || name == "func") {
-    parseFunction(name == "entry", isExternal);
+    parseFunctionOrPass(name == "entry", isExternal);
   } else if (const std::optional<Space> space = spaceNamed(name)) {
     if (*space == Space::local || *space == Space::param)
       fail(fmt::format("variables in .{} within a function", name));
@@ -134,6 +146,40 @@ void Parser::parseFile() {
   advance();
   while (accept(','))
     integer("a time or size");
+}
+
+/// `.alias NAME, FUNCTION;`, both declared before.
+void Parser::parseAlias() {
+  std::array<int, 2> names{};
+  for (size_t i = 0; i < 2; ++i) {
+    names[i] = module.find(token().text);
+    if (names[i] < 0)
+      fail("a function that stands before");
+    advance();
+    expect(i == 0 ? ',' : ';');
+  }
+  aliases.emplace_back(names[0], names[1]);
+}
+
+/// Has whoever names an alias name its function.
+void Parser::resolveAliases() {
+  const auto resolve = [&](int &function) {
+    for (const auto &[alias, meant] : aliases)
+      if (function == alias)
+        function = meant;
+  };
+  if (aliases.empty())
+    return;
+  for (Variable &variable : module.variables)
+    for (Initialiser &value : variable.values)
+      resolve(value.function);
+  for (Function &function : module.functions) {
+    for (Operand &operand : function.pool)
+      if (operand.kind == Operand::Kind::function)
+        resolve(operand.index);
+    for (std::vector<int> &targets : function.callTargets)
+      std::for_each(targets.begin(), targets.end(), resolve);
+  }
 }
 
 void Parser::addVariable(Variable variable) {
@@ -304,6 +350,46 @@ void Parser::parseFunction(bool isEntry, bool isExternal) {
   module.functions[static_cast<size_t>(index)] = std::move(function);
 }
 
+/// Passes over a function, whatever it has in it; its name, or nothing when this is none.
+std::string_view Parser::passFunction() {
+  if (accept('('))
+    while (!accept(')'))
+      tokens.advanceWithin("')'");
+  const std::string_view name = token().kind == Token::Kind::word ? token().text : std::string_view();
+  while (!token().is('{') && !token().is(';'))
+    tokens.advanceWithin("a function's body");
+  if (token().is('{'))
+    tokens.skipBraces();
+  else
+    advance();
+  return name;
+}
+
+/// A function that cannot be read is refused when it is used: the module's others are not concerned.
+void Parser::parseFunctionOrPass(bool isEntry, bool isExternal) {
+  const Tokens begin = tokens;
+  try {
+    parseFunction(isEntry, isExternal);
+  } catch (const Error &error) {
+    tokens = begin;
+    Function function;
+    function.isEntry = isEntry;
+    function.fault = error.what();
+    try {
+      function.name = passFunction();
+    } catch (const Error &) {
+      throw error;
+    }
+    const int index = module.find(function.name);
+    if (function.name.empty() || (index >= 0 && module.functions[static_cast<size_t>(index)].hasBody))
+      throw;
+    if (index < 0)
+      module.functions.push_back(std::move(function));
+    else
+      module.functions[static_cast<size_t>(index)] = std::move(function);
+  }
+}
+
 // --- Body ----------------------------------------------------------------------------------------------------------
 
 void Parser::parseBody(Function &function, Scopes &scopes) {
@@ -390,14 +476,50 @@ void Parser::parseLoc() {
   }
 }
 
-void Parser::parseTargets(Scopes &scopes, std::string_view name) {
+void Parser::parseBranchTargets(Scopes &scopes, std::string_view name) {
   std::vector<int> labels;
   do {
     labels.push_back(scopes.label(token().text));
     advance();
   } while (accept(','));
   expect(';');
-  scopes.addTargets(name, std::move(labels));
+  scopes.addBranchTargets(name, std::move(labels));
+}
+
+void Parser::parseCallTargets(Scopes &scopes, std::string_view name) {
+  std::vector<int> functions;
+  do {
+    functions.push_back(module.find(token().text));
+    if (functions.back() < 0)
+      fail("a function that stands before");
+    advance();
+  } while (accept(','));
+  expect(';');
+  scopes.addCallTargets(name, std::move(functions));
+}
+
+/// `(.param .b32 _) _ (.param .b64 _, .param .align 8 .b8 _[16])`, with or without results and parameters.
+Prototype Parser::parsePrototype() {
+  Function like; // in which names count for nothing
+  const auto list = [&](std::vector<Variable> &variables) {
+    like.variables.clear();
+    Scopes scopes(like);
+    std::vector<int> indices;
+    parseParameters(like, scopes, indices);
+    variables = std::move(like.variables);
+  };
+  Prototype prototype;
+  if (token().is('('))
+    list(prototype.results);
+  if (token().kind != Token::Kind::word)
+    fail("'_'");
+  advance();
+  if (token().is('('))
+    list(prototype.parameters);
+  parsePerformance(like);
+  expect(';');
+  prototype.registerParameters = like.registerParameters;
+  return prototype;
 }
 
 void Parser::parseInstruction(Function &function, Scopes &scopes) {
@@ -419,13 +541,15 @@ void Parser::parseInstruction(Function &function, Scopes &scopes) {
   if (instruction.guard < 0 && accept(':')) {
     if (token().isSuffix("branchtargets")) {
       advance();
-      return parseTargets(scopes, name);
+      return parseBranchTargets(scopes, name);
     }
-    if (token().isSuffix("callprototype")) { // what an indirect call checks; the called function says the same
-      scopes.addPrototype(name);
-      while (!accept(';'))
-        tokens.advanceWithin("';'");
-      return;
+    if (token().isSuffix("calltargets")) {
+      advance();
+      return parseCallTargets(scopes, name);
+    }
+    if (token().isSuffix("callprototype")) {
+      advance();
+      return scopes.addPrototype(name, parsePrototype());
     }
     if (!scopes.placeLabel(name))
       fail(fmt::format("one label '{}' in these braces", name));

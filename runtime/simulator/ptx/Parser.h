@@ -50,8 +50,11 @@ enum class Special : uint8_t {
   lanemaskGe,
   lanemaskGt,
   clock,
+  clockHi,
   clock64,
   globaltimer,
+  globaltimerLo,
+  globaltimerHi,
   dynamicSmemSize,
   totalSmemSize,
   reservedSmemOffset0,
@@ -60,6 +63,9 @@ enum class Special : uint8_t {
   reservedSmemOffsetEnd,
   reservedSmemOffsetCap,
   aggrSmemSize,
+  isExplicitCluster,
+  currentGraphExec,
+  envreg, // all 32 of them, which only a driver sets
   warpSize
 };
 inline constexpr int specialCount = static_cast<int>(Special::warpSize) + 1;

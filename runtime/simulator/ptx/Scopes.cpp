@@ -4,6 +4,7 @@
 #include "runtime/simulator/ptx/Scopes.h"
 
 #include <charconv>
+#include <tuple>
 
 namespace kiln::ptx {
 
@@ -18,6 +19,10 @@ int Scopes::makeRegister(std::string_view name, Type type, int number) {
 }
 
 bool Scopes::addRegister(std::string_view name, Type type) {
+  if (name == "_") { // nobody names it
+    makeRegister(name, type, -1);
+    return true;
+  }
   const auto [at, isNew] = top().names.try_emplace(name, Name{Name::Kind::reg, -1, 0, type});
   if (isNew)
     at->second.index = makeRegister(name, type, -1);
@@ -30,7 +35,8 @@ bool Scopes::addRegisters(std::string_view prefix, int64_t count, Type type) {
 
 bool Scopes::addVariable(Variable variable) {
   const int index = static_cast<int>(function.variables.size());
-  if (!top().names.try_emplace(variable.name, Name{Name::Kind::variable, index, 0, variable.type}).second)
+  if (variable.name != "_" &&
+      !top().names.try_emplace(variable.name, Name{Name::Kind::variable, index, 0, variable.type}).second)
     return false;
   function.variables.push_back(std::move(variable));
   return true;
@@ -85,14 +91,26 @@ bool Scopes::placeLabel(std::string_view name) {
   return true;
 }
 
-void Scopes::addTargets(std::string_view name, std::vector<int> labels) {
-  targets[name] = static_cast<int>(function.branchTargets.size());
+void Scopes::addBranchTargets(std::string_view name, std::vector<int> labels) {
+  targets[name] = {Operand::Kind::list, static_cast<int>(function.branchTargets.size())};
   function.branchTargets.push_back(std::move(labels));
 }
 
-std::optional<int> Scopes::findTargets(std::string_view name) const {
-  const auto at = targets.find(name);
-  return at == targets.end() ? std::nullopt : std::optional(at->second);
+void Scopes::addCallTargets(std::string_view name, std::vector<int> functions) {
+  targets[name] = {Operand::Kind::targets, static_cast<int>(function.callTargets.size())};
+  function.callTargets.push_back(std::move(functions));
+}
+
+void Scopes::addPrototype(std::string_view name, Prototype prototype) {
+  targets[name] = {Operand::Kind::prototype, static_cast<int>(function.prototypes.size())};
+  function.prototypes.push_back(std::move(prototype));
+}
+
+Operand Scopes::findTargets(std::string_view name) const {
+  Operand operand;
+  if (const auto at = targets.find(name); at != targets.end())
+    std::tie(operand.kind, operand.index) = at->second;
+  return operand;
 }
 
 std::string_view Scopes::resolveLabels() {

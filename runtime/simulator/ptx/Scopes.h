@@ -31,11 +31,13 @@ public:
 
   /// The label's number; the first use makes it.
   int label(std::string_view name);
-  /// Declares a list of branch targets or, with none, what an indirect call looks like; such names are the function's.
-  void addTargets(std::string_view name, std::vector<int> labels);
-  void addPrototype(std::string_view name) { targets[name] = -1; }
-  /// Number of a list of branch targets, −1 for a prototype, or nothing.
-  std::optional<int> findTargets(std::string_view name) const;
+  /// Declare a list of branch targets (labels), of call targets (functions), and what an indirect call looks like; such
+  /// names are the function's.
+  void addBranchTargets(std::string_view name, std::vector<int> labels);
+  void addCallTargets(std::string_view name, std::vector<int> functions);
+  void addPrototype(std::string_view name, Prototype prototype);
+  /// The operand that the name of a list or of a prototype is (of kind list, targets or prototype), or of kind none.
+  Operand findTargets(std::string_view name) const;
   /// Says that the label stands before the next instruction; false when it stood in these braces already.
   bool placeLabel(std::string_view name);
   /// Moves uses in inner braces to the label of the braces around; the name of a label that stands nowhere, or nothing.
@@ -52,7 +54,7 @@ private:
 
   Function &function;
   std::vector<Scope> scopes;
-  std::unordered_map<std::string_view, int> targets; // number of a list, −1 for a prototype
+  std::unordered_map<std::string_view, std::pair<Operand::Kind, int>> targets;
   int current = -1;
 };
 

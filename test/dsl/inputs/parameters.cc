@@ -75,6 +75,25 @@ const Kernel wrong = kernel("k", takes, {"x"});
 #elif CASE == 16
 void takes(View x, View y, Config cfg) {}
 const Kernel wrong = kernel("k", takes, {"x", "y", "cfg"});
+#elif CASE == 17
+const Field wrong = field("bm", Config().bm, "rows of a tile");
+#elif CASE == 18
+struct Shared {
+  static inline int n = 3;
+};
+const Field wrong = field("n", &Shared::n);
+#elif CASE == 19
+const Field wrong = field("bm", &Config::bm, {"small", "large"}, "rows of a tile");
+#elif CASE == 20
+struct Nested {
+  Config inner;
+};
+const Field wrong = field("inner", &Nested::inner);
+#elif CASE == 21
+struct Fixed {
+  const int n = 3;
+};
+const Field wrong = field("n", &Fixed::n);
 #endif
 
 void nothing() {}

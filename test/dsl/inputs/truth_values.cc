@@ -26,7 +26,8 @@ void wrong(View a, Tile n) {
   for (int k : range(8))
     store(a, {k}, x);
 #elif CASE == 9
-  x = 0.0;
+  x = where(true && n > 0, x, y);
 #endif
+  x = 0.0;
   store(a, {0}, x);
 }

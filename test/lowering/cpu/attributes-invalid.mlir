@@ -21,6 +21,14 @@ func.func @placed(%a: f32) {
 
 // -----
 
+func.func @dense(%a: tensor<4x100xf32>) {
+  // expected-error @+1 {{expected 'cpu.dense' to be a unit on a placed reshape, but got unit on 'tile.reshape'}}
+  %0 = tile.reshape %a {cpu.dense} : tensor<4x100xf32> -> tensor<4x100xf32>
+  return
+}
+
+// -----
+
 func.func @flushes(%a: f32) {
   // expected-error @+1 {{expected 'cpu.flushes' to be a unit on a rounding, but got unit on 'arith.negf'}}
   %0 = arith.negf %a {cpu.flushes} : f32

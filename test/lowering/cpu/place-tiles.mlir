@@ -69,3 +69,35 @@ func.func @spoilt(%a: !v, %b: !v, %c: !v) attributes {tile.kernel} {
   tile.store %dear, %c[%c64, %c0] : tensor<16x16xf32>, !v
   return
 }
+
+// Merged rows that are no multiple of a vector are copied without gaps; the copy is one of the same shape.
+// CHECK-LABEL: func @ragged_rows
+// CHECK: %[[X:.*]] = tile.load {{.*}} {cpu.view} :
+// CHECK-NEXT: %[[COPY:.*]] = tile.reshape %[[X]] {cpu.dense, cpu.placed} : tensor<16x40xf32> -> tensor<16x40xf32>
+// CHECK-NEXT: tile.reshape %[[COPY]] :
+func.func @ragged_rows(%a: !v, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> tensor<16x40xf32>
+  %y = tile.reshape %x : tensor<16x40xf32> -> tensor<640xf32>
+  tile.store %y, %b[%c0] : tensor<640xf32>, memref<?xf32, strided<[1]>>
+  return
+}
+
+// Rows of 32 and of 4 are read as they lie, and so is what a check compares.
+// CHECK-LABEL: func @whole_rows
+// CHECK-NOT: cpu.placed
+// CHECK: return
+func.func @whole_rows(%a: !v, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c512 = arith.constant 512 : i64
+  %limit = arith.constant dense<1.0> : !t
+  %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> !t
+  %y = tile.reshape %x : !t -> tensor<512xf32>
+  tile.store %y, %b[%c0] : tensor<512xf32>, memref<?xf32, strided<[1]>>
+  %z = tile.load %a[%c512, %c0] {cpu.view} : !v -> tensor<16x4xf32>
+  %w = tile.reshape %z : tensor<16x4xf32> -> tensor<64xf32>
+  tile.store %w, %b[%c512] : tensor<64xf32>, memref<?xf32, strided<[1]>>
+  %fine = arith.cmpf olt, %x, %limit : !t
+  tile.check %fine, "small" : tensor<16x32xi1>
+  return
+}

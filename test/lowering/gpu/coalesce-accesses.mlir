@@ -204,3 +204,19 @@ func.func @other(%x: memref<?xf32, strided<[1]>>) {
   %0 = tile.load %x[%c0] : memref<?xf32, strided<[1]>> -> tensor<1024xf32>
   return
 }
+
+// -----
+
+// A table begins at a multiple of 64 bytes, and all of it is there.
+// CHECK-LABEL: func @table
+// CHECK: tile.load {{.*}}simt.vector = 4 : i64} : memref<256xf32>
+memref.global "private" constant @table_0 : memref<1024xi8> = dense<1> {alignment = 64 : i64}
+func.func @table(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %n = arith.constant 0 : i64
+  %bytes = memref.get_global @table_0 : memref<1024xi8>
+  %view = memref.view %bytes[%c0][] : memref<1024xi8> to memref<256xf32>
+  %t = tile.load %view[%n] : memref<256xf32> -> tensor<256xf32>
+  tile.store %t, %x[%n] : tensor<256xf32>, memref<?xf32, strided<[1]>>
+  return
+}

@@ -108,3 +108,24 @@ func.func @large() attributes {tile.kernel, simt.shared_bytes = 49280 : i64} {
 func.func @other(%n: i32) {
   return
 }
+
+// -----
+
+// A table lies in global memory, where its address is known: it takes no slot.
+// CHECK: llvm.mlir.global internal constant @table_0(dense<[1, 2, 3, 4]> : tensor<4xi8>) {addr_space = 1 : i32, alignment = 64 : i64} : !llvm.array<4 x i8>
+// CHECK-LABEL: llvm.func ptx_kernelcc @table(%{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64)
+memref.global "private" constant @table_0 : memref<4xi8> = dense<[1, 2, 3, 4]> {alignment = 64 : i64}
+func.func @table() attributes {tile.kernel} {
+  // CHECK: %[[TABLE:.*]] = llvm.mlir.addressof @table_0 : !llvm.ptr<1>
+  // CHECK: %[[WORD:.*]] = llvm.ptrtoint %[[TABLE]] : !llvm.ptr<1> to i64
+  // CHECK: %[[ADDRESS:.*]] = arith.index_cast %[[WORD]] : i64 to index
+  // CHECK: call @use(%[[ADDRESS]])
+  // CHECK-NOT: memref
+  %c0 = arith.constant 0 : index
+  %bytes = memref.get_global @table_0 : memref<4xi8>
+  %view = memref.view %bytes[%c0][] : memref<4xi8> to memref<1xf32>
+  %address = memref.extract_aligned_pointer_as_index %view : memref<1xf32> -> index
+  func.call @use(%address) : (index) -> ()
+  return
+}
+func.func private @use(index)

@@ -168,3 +168,19 @@ func.func @size() attributes {tile.kernel} {
   %a = memref.alloca(%n) : memref<?xf32>
   return
 }
+
+// -----
+
+func.func @resource() attributes {tile.kernel} {
+  // expected-error@below {{expected a constant tile as 'dense<…>', but got dense_resource<numbers> : tensor<2xf32>}}
+  %0 = arith.constant dense_resource<numbers> : tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @sparse() attributes {tile.kernel} {
+  // expected-error@below {{expected a constant tile as 'dense<…>', but got sparse<0, 1.000000e+00> : tensor<2xf32>}}
+  %0 = arith.constant sparse<[[0]], [1.0]> : tensor<2xf32>
+  return
+}

@@ -135,4 +135,10 @@ TEST(FolderLock, ThereIsNeverASecondOwner) {
     EXPECT_EQ(statusOf(child), 0);
 }
 
+// Where no folder can be made, because the file system is read-only, say, the folder and the reason are told.
+TEST(FolderLock, AFolderThatCannotBeMadeIsNamed) {
+  const std::string text = errorOf([] { FolderLock lock("/sys/kiln-test/run"); }); // which takes nobody's folders
+  EXPECT_EQ(text.substr(0, text.find(": ")), "cannot make folder '/sys/kiln-test'");
+}
+
 } // namespace

@@ -73,6 +73,15 @@ TEST(Json, AHundredThousandLevelsAreAnError) {
   }
 }
 
+// Which of two values would count is no matter of chance: neither does, at any depth. Names in other objects are
+// others.
+TEST(Json, AFieldTwiceIsAnError) {
+  EXPECT_NO_THROW(parse(R"({"a": {"a": 1}, "b": [{"a": 1}, {"a": 2}]})"));
+  expectError([] { parse(R"({"a": 1, "b": 2, "a": 1})"); },
+              {R"(expected every field once in 'F', but got "a" twice in one object)"});
+  expectError([] { parse(R"({"x": [{"b": {"c": 1, "\u0063": 2}}]})"); }, {R"(but got "c" twice)"});
+}
+
 TEST(Json, TextBeyondItsBoundIsAnError) {
   const std::string end(mostJsonBytes - 2, ' ');
   EXPECT_NO_THROW(parse("{}" + end));

@@ -1,5 +1,6 @@
 // The safetensors format: what is written is read back; a file that is damaged anywhere is refused.
 
+#include "models/data/files.h"
 #include "models/data/safetensors.h"
 #include "test/expect_error.h"
 #include "test/models/file_size_limit.h"
@@ -31,6 +32,20 @@ TEST_F(SafetensorsTest, ReadsWhatWasWritten) {
   EXPECT_EQ(std::memcmp(a, gotA, sizeof a), 0);
   EXPECT_EQ(std::memcmp(b, gotB, sizeof b), 0);
   EXPECT_EQ(file.metadata().at("format"), "pt");
+}
+
+// A tensor that a header has twice could be read as either.
+TEST_F(SafetensorsTest, ATensorTwiceIsAnError) {
+  std::string bytes = readText(path);
+  bytes.replace(bytes.find("\"b\":"), 4, "\"a\":");
+  writeText(path, bytes);
+  expectError([&] { Safetensors file(path); }, {"expected every field once in '" + path + "', but got \"a\" twice"});
+}
+
+// By every way in which the models read a file.
+TEST_F(SafetensorsTest, WhatIsNoFileIsRefused) {
+  expectError([&] { Safetensors file(folder.path); }, {"to be a file, but it is a folder"});
+  expectError([&] { readFile(folder.path); }, {"to be a file, but it is a folder"});
 }
 
 // The header's length is in the first eight bytes, and the data begin at a multiple of eight, as the format asks.

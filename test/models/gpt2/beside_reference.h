@@ -4,6 +4,7 @@
 #pragma once
 
 #include "models/data/batches.h"
+#include "models/data/host_batch.h"
 #include "models/gpt2/network.h"
 #include "models/train/trainer.h"
 #include "test/models/gpt2/reference.h"
@@ -27,7 +28,7 @@ inline Batch randomBatch(const Gpt2Config &c, int64_t batch, uint32_t seed) {
   return b;
 }
 
-inline HostBatch inputsOf(const Batch &b) { return {b.tokens, b.targets}; }
+inline HostBatch inputsOf(const Batch &b) { return languageBatch(b.tokens, b.targets); }
 
 /// The settings of a run of `accumulate` micro-batches of `batch` sequences, whose products are as exact everywhere.
 inline TrainSettings settingsOf(int64_t batch, int64_t accumulate = 1) {

@@ -81,7 +81,8 @@ TEST(Gpt2Config, SizesBeyondReasonAreAnError) {
   expectError([] { verify(Gpt2Config{1001, 4, 64, 8, 256}); }, {"expected 'layers' to be at most 1000, but got 1001"});
   expectError([] { verify(Gpt2Config{2, 4, int64_t{1} << 62, 8, 256}); },
               {"expected 'width' to be at most 1048576, but got 4611686018427387904"});
-  expectError([] { verifyBatch(1048577); }, {"expected 'batch' to be at most 1048576, but got 1048577"});
+  expectError([] { verify(TrainSettings{.batch = 1048577}); },
+              {"expected 'batch' to be at most 1048576, but got 1048577"});
 }
 
 TrainSettings tenSteps() {

@@ -6,6 +6,7 @@
 #include "test/devices.h"
 #include "test/models/gpt2/beside_reference.h"
 
+#include <array>
 #include <cmath>
 
 using namespace kiln;
@@ -20,6 +21,7 @@ void expectGradients(const std::string &device, const Gpt2Config &config, int64_
   const HostBuffers buffers = randomBuffers(list, 1);
   model.upload(buffers);
   const Batch b = randomBatch(config, batch, 2);
+  model.beginStep(1e-3, 1);
   model.addGradient(inputsOf(b), 0);
   const std::vector<float> got = model.gradients();
   reference::Tensors want;
@@ -129,8 +131,10 @@ TEST_P(GradientTest, DoesNotDependOnTheMicroBatches) {
     const auto cut = [&](const std::vector<int32_t> &v) {
       return std::vector<int32_t>(v.begin() + which * count, v.begin() + (which + 1) * count);
     };
-    return HostBatch{cut(b.tokens), cut(b.targets)};
+    return languageBatch(cut(b.tokens), cut(b.targets));
   };
+  whole.beginStep(1e-3, 1);
+  halves.beginStep(1e-3, 1);
   for (int repeat = 0; repeat < 2; ++repeat) { // the second time on top of what the first left
     whole.addGradient(inputsOf(b), 0);
     halves.addGradient(half(0), 0);
@@ -143,6 +147,44 @@ TEST_P(GradientTest, DoesNotDependOnTheMicroBatches) {
     size += std::pow(double(one[i]), 2);
   }
   EXPECT_LE(std::sqrt(difference), 1e-5 * std::sqrt(size));
+}
+
+// Targets that are missing neither make the loss smaller nor the gradient: both are those of the mean over the ones
+// that are there, however these are spread over one, two or four micro-batches.
+TEST_P(GradientTest, IsThatOfTheTargetsThatAreThere) {
+  const Gpt2Config config = {1, 2, 16, 8, 32};
+  const Network network(config);
+  const HostBuffers buffers = randomBuffers(network.parameters(), 1);
+  Batch b = randomBatch(config, 4, 2);
+  int64_t present = 0;
+  for (int64_t i = 0; i < std::ssize(b.targets); ++i) // 8, 6, 1 and 0 in the four sequences
+    if (i % 8 < std::array{8, 6, 1, 0}[i / 8])
+      ++present;
+    else
+      b.targets[i] = ignoredTarget;
+  reference::Tensors want;
+  const double loss = reference::gradient(shapeOf(config), referenceParameters(network.parameters(), buffers), b.tokens,
+                                          b.targets, 4, config.context, want);
+  for (const int64_t micros : {1, 2, 4}) {
+    Trainer model(Device::open(GetParam()), network, settingsOf(4 / micros, micros));
+    model.upload(buffers);
+    model.beginStep(1e-3, 1, present);
+    const int64_t count = config.context * 4 / micros;
+    for (int64_t micro = 0; micro < micros; ++micro) {
+      const auto cut = [&](const std::vector<int32_t> &v) {
+        return std::vector<int32_t>(v.begin() + micro * count, v.begin() + (micro + 1) * count);
+      };
+      model.addGradient(languageBatch(cut(b.tokens), cut(b.targets)), micro);
+    }
+    const std::vector<float> got = model.gradients();
+    for (const Parameter &p : network.parameters().all()) {
+      reference::Tensor difference = part(got.data(), p);
+      for (size_t i = 0; i < difference.size(); ++i)
+        difference[i] -= want.at(p.name)[i];
+      EXPECT_LE(norm(difference), 1e-4 * norm(want.at(p.name))) << micros << ": " << p.name;
+    }
+    EXPECT_NEAR(model.update().loss, loss, 1e-5) << micros;
+  }
 }
 
 // Validation adds up every loss but the ignored ones, and predictions are the reference's logits at the last token.

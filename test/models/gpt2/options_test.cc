@@ -2,9 +2,11 @@
 
 #include "models/data/json.h"
 #include "models/gpt2/options.h"
+#include "models/train/setting_table.h"
 #include "test/expect_error.h"
 
 #include <fmt/format.h>
+#include <set>
 
 using namespace kiln;
 
@@ -115,6 +117,53 @@ TEST(Options, TypesComeBackFromACheckpoint) {
   EXPECT_EQ(settingsFrom(JsonObject("settings", json.dump())).type, f32);
 }
 
+/// A text that a setting takes and that is none of its usual values.
+std::string unusual(const Setting &setting, const TrainSettings &usual) {
+  for (const char *text : {"2", "0", "1", "0.5", "tf32", "bf16", "stochastic"}) {
+    TrainSettings s = usual;
+    const bool taken = [&] {
+      try {
+        setting.take(s, text);
+        verify(s);
+        return true;
+      } catch (const Error &) {
+        return false;
+      }
+    }();
+    if (taken && setting.json(s) != setting.json(usual))
+      return text;
+  }
+  ADD_FAILURE() << "no text for '" << setting.flag << "'";
+  return "";
+}
+
+// Each setting of the table: its flag changes it and nothing else, a checkpoint brings it back, no two share a name,
+// and a text that is none is refused by the flag's name.
+TEST(Options, EverySettingIsTakenAndKept) {
+  TrainSettings usual = gpt2Named("nano").settings;
+  usual.warmup = 0; // which may be no more than the steps
+  std::set<std::string> names;
+  for (const Setting &setting : settingTable()) {
+    EXPECT_TRUE(names.insert(setting.flag).second) << setting.flag;
+    EXPECT_FALSE(setting.help.empty()) << setting.flag;
+    TrainSettings s = usual;
+    setting.take(s, unusual(setting, usual));
+    const nlohmann::ordered_json was = settingsJson(usual), is = settingsJson(s);
+    ASSERT_EQ(was.size(), settingTable().size());
+    for (const auto &[field, value] : is.items())
+      EXPECT_EQ(value != was.at(field), field == setting.field) << setting.flag << " " << field;
+    EXPECT_EQ(settingsJson(settingsFrom(JsonObject("settings", is.dump()))), is) << setting.flag;
+    const std::string text = errorOf([&] { setting.take(s, "a text"); });
+    EXPECT_NE(text.find(setting.flag), std::string::npos) << text;
+  }
+}
+
+// A norm that may be any is not clipped.
+TEST(Options, AClipOfNothingIsTaken) {
+  EXPECT_EQ(settingsOf({"--clip", "0"}).clip, 0);
+  EXPECT_EQ(errorOf([] { settingsOf({"--clip", "-1"}); }), "expected 'clip' to be at least 0, but got -1");
+}
+
 // Settings that a resumed run is not given stay as they were.
 TEST(Options, ResumingKeepsWhatIsNotGiven) {
   const auto command = parse({"train", "--data", "d", "--out", "o", "--steps", "20", "--resume"});
@@ -221,12 +270,12 @@ TEST(Options, ANegativeSeedIsAnError) {
 
 TEST(Options, TheLargestSeedIsTaken) {
   const auto command = parse({"train", "--data", "d", "--out", "o", "--seed", "18446744073709551615"});
-  EXPECT_EQ(std::get<TrainOptions>(command.value()).seed, UINT64_MAX);
+  EXPECT_EQ(settingsOf(std::get<TrainOptions>(command.value())).seed, UINT64_MAX);
 }
 
 TEST(Options, TheLastOfAFlagCounts) {
   const auto command = parse({"train", "--data", "d", "--out", "o", "--steps", "3", "--steps", "4"});
-  EXPECT_EQ(std::get<TrainOptions>(command.value()).steps, 4);
+  EXPECT_EQ(settingsOf(std::get<TrainOptions>(command.value())).steps, 4);
 }
 
 TEST(Options, HeadsThatDoNotDivideTheWidthAreAnError) {

@@ -6,6 +6,8 @@
 
 #include <cstring>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 namespace {
 
@@ -42,6 +44,45 @@ TEST_F(ProgramTest, ResumingIsExact) {
     EXPECT_EQ(whole[i].at("loss"), parts[i].at("loss")) << i;
 }
 
+// What a run computes is what it was when these were recorded, but for a unit of roundoff of the model's type: sums may
+// be made in another order. The norms tell the scale of the gradient, on which AdamW's updates hardly depend.
+TEST_F(ProgramTest, RunsHaveTheLossesThatTheyHad) {
+  struct Recorded {
+    const char *dtype;
+    double unit, losses[6], norms[6], validation;
+  };
+  const Recorded all[] = {{"fp32",
+                           1e-5,
+                           {5.5598607, 5.3168368, 5.1004314, 4.9459915, 4.8236914, 4.7770224},
+                           {1.5293555, 1.5435640, 1.3036038, 1.2663335, 1.4217510, 1.3075945},
+                           4.7672225},
+                          {"bf16",
+                           0x1p-8,
+                           {5.5598340, 5.3187633, 5.1023984, 4.9487276, 4.8267274, 4.7775154},
+                           {1.5283319, 1.5488164, 1.3016977, 1.2697103, 1.4194686, 1.3095324},
+                           4.7689097},
+                          {"fp16",
+                           0x1p-11,
+                           {5.5598693, 5.3168321, 5.1003680, 4.9459662, 4.8237572, 4.7770433},
+                           {1.5295209, 1.5429201, 1.3037343, 1.2663529, 1.4217051, 1.3076302},
+                           4.7672059}};
+  for (const Recorded &want : all) {
+    ASSERT_EQ(train(folder / want.dtype,
+                    {"--steps", "6", "--accumulate", "2", "--lr", "0.01", "--dtype", want.dtype, "--precision", "ieee"})
+                  .status,
+              0);
+    const std::vector<Json> log = rows(folder / want.dtype);
+    ASSERT_EQ(log.size(), 6u);
+    for (int i = 0; i < 6; ++i) {
+      EXPECT_NEAR(log[i].at("loss").get<double>(), want.losses[i], want.unit * want.losses[i])
+          << want.dtype << " " << i;
+      EXPECT_NEAR(log[i].at("grad_norm").get<double>(), want.norms[i], want.unit * want.norms[i])
+          << want.dtype << " " << i;
+    }
+    EXPECT_NEAR(log[5].at("val_loss").get<double>(), want.validation, want.unit * want.validation) << want.dtype;
+  }
+}
+
 // One seed gives one result, with one thread and with two.
 TEST_F(ProgramTest, RunsOfOneSeedAreIdentical) {
   for (const char *threads : {"1", "2"})
@@ -75,6 +116,18 @@ TEST_F(ProgramTest, SamplesFromARun) {
   EXPECT_EQ(once.output.size(), 5u + 20 + 1);
   EXPECT_EQ(once.output.substr(0, 5), "line ");
   EXPECT_EQ(once.output, twice.output);
+}
+
+// A picture of a run, on standard output or in a file; a device that it is written to stays.
+TEST_F(ProgramTest, PlotWritesWhereItIsTold) {
+  ASSERT_EQ(train(out, {"--steps", "2"}).status, 0);
+  const Result shown = gpt2({"plot", out, "-o", "-"}), written = gpt2({"plot", out, "-o", folder / "picture.svg"});
+  EXPECT_EQ(shown.status, 0) << shown.output;
+  EXPECT_EQ(written.status, 0) << written.output;
+  EXPECT_EQ(shown.output, readText(folder / "picture.svg"));
+  ASSERT_EQ(mknod((folder / "null").c_str(), S_IFCHR | 0666, makedev(1, 3)), 0);
+  EXPECT_EQ(gpt2({"plot", out, "-o", folder / "null"}).status, 0);
+  EXPECT_TRUE(std::filesystem::is_character_file(folder / "null"));
 }
 
 TEST_F(ProgramTest, InfoPrintsThePlan) {

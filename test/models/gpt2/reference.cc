@@ -232,12 +232,16 @@ Forward forward(const Shape &shape, const Tensors &p, const std::vector<int> &to
   return f;
 }
 
-/// Mean loss; `logits` becomes its gradient by the logits.
+/// Mean loss over the targets that are there, which are not below 0; `logits` becomes its gradient by the logits.
 double crossEntropy(Tensor &logits, const std::vector<int> &targets, int64_t vocab) {
-  const int64_t rows = targets.size();
+  const int64_t present = std::count_if(targets.begin(), targets.end(), [](int target) { return target >= 0; });
   double total = 0;
-  for (int64_t r = 0; r < rows; ++r) {
+  for (size_t r = 0; r < targets.size(); ++r) {
     double *row = &logits[r * vocab];
+    if (targets[r] < 0) {
+      std::fill_n(row, vocab, 0.0);
+      continue;
+    }
     double largest = -INFINITY, sum = 0;
     for (int64_t v = 0; v < vocab; ++v)
       largest = std::max(largest, row[v]);
@@ -245,9 +249,9 @@ double crossEntropy(Tensor &logits, const std::vector<int> &targets, int64_t voc
       sum += std::exp(row[v] - largest);
     total += std::log(sum) + largest - row[targets[r]];
     for (int64_t v = 0; v < vocab; ++v)
-      row[v] = (std::exp(row[v] - largest) / sum - (v == targets[r])) / rows;
+      row[v] = (std::exp(row[v] - largest) / sum - (v == targets[r])) / static_cast<double>(present);
   }
-  return total / rows;
+  return total / static_cast<double>(present);
 }
 
 /// Gradient by one block's input, from that by its output.

@@ -26,7 +26,8 @@ struct Shape {
 /// Zeros of every parameter's size.
 Tensors zeros(const Shape &shape);
 
-/// Mean cross-entropy in nats of `targets` after `tokens`, both (batch, time) with time ≤ context.
+/// Mean cross-entropy in nats of `targets` after `tokens`, both (batch, time) with time ≤ context; targets below 0 are
+/// missing.
 double loss(const Shape &shape, const Tensors &parameters, const std::vector<int> &tokens,
             const std::vector<int> &targets, int64_t batch, int64_t time);
 

@@ -42,7 +42,7 @@ protected:
   }
   std::string save(int64_t step, int64_t keep = 2) {
     state.step = step;
-    return saveCheckpoint(folder.path, keep, state, network, buffers);
+    return saveCheckpoint(folder.path, keep, state, network, sourceOf(buffers));
   }
   /// Number of entries in the run's folder beside its links.
   int64_t held() const {
@@ -85,6 +85,26 @@ TEST_F(CheckpointTest, RestoresTensorsExactly) {
   EXPECT_EQ(got.values, buffers.values);
   EXPECT_EQ(got.first, buffers.first);
   EXPECT_EQ(got.second, buffers.second);
+}
+
+// A save reads its tensors one at a time and holds no two of them, whatever the type that they are saved in: the
+// largest part that is asked for is one tensor.
+TEST_F(CheckpointTest, SavesATensorAtATime) {
+  int64_t largest = 0, tensor = 0;
+  for (const Parameter &p : network.parameters().all())
+    tensor = std::max(tensor, p.count());
+  BufferSource counted = sourceOf(buffers);
+  const auto read = counted.read;
+  counted.read = [&](FlatBuffer which, int64_t first, int64_t count, void *to) {
+    largest = std::max(largest, count);
+    read(which, first, count, to);
+  };
+  for (const Type saved : {f32, bf16}) {
+    state.settings.saveType = saved;
+    saveCheckpoint(folder.path, 2, state, network, counted);
+    EXPECT_EQ(readBuffers(checkpointPath(folder.path, 9), network).second, buffers.second);
+  }
+  EXPECT_EQ(largest, tensor);
 }
 
 /// The buffer `values` of `list` in another type, and back in f32.
@@ -206,6 +226,16 @@ TEST_F(CheckpointTest, DamagedAnywhereItIsRefused) {
     writeText(path + name, whole);
   }
   EXPECT_NO_THROW(load(path));
+}
+
+// So is what nobody reads: weights beside masters.
+TEST_F(CheckpointTest, DamagedWeightsAreRefusedBesideMasters) {
+  state.settings.saveType = bf16;
+  const std::string path = save(9);
+  std::string bytes = readText(path + "/model.safetensors");
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  writeText(path + "/model.safetensors", bytes);
+  expectError([&] { load(path); }, {"model.safetensors", "the file is damaged"});
 }
 
 // A flipped bit of a tensor is found by its checksum, and the tensor named.

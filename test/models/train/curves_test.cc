@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
+#include <regex>
+#include <set>
 
 using namespace kiln;
 
@@ -37,6 +40,75 @@ TEST_F(CurvesTest, AFolderWithoutStepsIsAnError) {
   expectError([&] { readCurve(run("empty", "")); }, {"expected steps in", "but there are none"});
   expectError([&] { readCurve(run("wrong", "{\"step\":1}\n")); }, {"log.jsonl", "loss"});
   expectError([] { pictureOf({}); }, {"expected runs to draw, but got none"});
+}
+
+// A run that is writing its log, or was killed at it, has a last line that breaks off: the lines before it are drawn. A
+// broken line before others is another matter.
+TEST_F(CurvesTest, ALineThatBreaksOffIsLeftOut) {
+  const std::string whole = "{\"step\":1,\"loss\":5.5}\n{\"step\":2,\"loss\":4.5}\n";
+  EXPECT_EQ(readCurve(run("torn", whole + "{\"step\":3,\"lo")).training.size(), 2u);
+  EXPECT_EQ(readCurve(run("zeros", whole + std::string(100, '\0'))).training.size(), 2u);
+  EXPECT_EQ(readCurve(run("unended", whole + "{\"step\":3,\"loss\":4}")).training.size(), 3u);
+  expectError([&] { readCurve(run("within", "{\"step\":1,\"lo\n" + whole)); }, {"within/log.jsonl"});
+}
+
+// What a folder is called is no markup, whatever bytes it has.
+TEST_F(CurvesTest, NamesAreText) {
+  const std::string picture = pictureOf({{"a<b>&\"c\x01\xff\xEF\xBF\xBE", {{1, 2}}, {}}});
+  EXPECT_NE(picture.find("a&#60;b&#62;&#38;&#34;c\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD<"), std::string::npos) << picture;
+  EXPECT_EQ(picture.find("<b>"), std::string::npos);
+}
+
+// Losses at the ends of what a double holds, alike or apart, and steps as far as they are counted, have places.
+TEST_F(CurvesTest, EveryPlaceIsANumber) {
+  constexpr double most = std::numeric_limits<double>::max();
+  const std::vector<CurvePoint> cases[] = {
+      {{1, most}, {2, -most}}, {{1, most}}, {{1, 1e17}}, {{0, 0}}, {{1, 5e-324}}, {{1, 3}, {int64_t{1} << 53, -3}}};
+  for (const std::vector<CurvePoint> &points : cases) {
+    const std::string picture = pictureOf({{"a", points, points}, {"b", {{1, -most}, {2, most}}, {}}});
+    EXPECT_EQ(picture.find("nan"), std::string::npos) << points[0].loss;
+    EXPECT_EQ(picture.find("inf"), std::string::npos) << points[0].loss;
+    EXPECT_LT(pictureOf({{"a", points, {}}}).size(), 10000u);
+  }
+  expectError([&] { readCurve(run("far", R"({"step": 9007199254740993, "loss": 1})")); },
+              {"'step'", "from 0 to 9007199254740992"});
+}
+
+// A name that has no room is shown by its ends, cut between characters, and tells itself to who points at it.
+TEST_F(CurvesTest, LongNamesAreShort) {
+  const std::string ascii = "begin" + std::string(100, 'x') + "end", wide = "ä" + std::string(60, 'y') + "ö";
+  const std::string picture = pictureOf({{ascii, {{1, 2}}, {{1, 1e300}}}, {wide, {{1, 2}}, {}}});
+  EXPECT_NE(picture.find("<title>" + ascii + "</title>begin" + std::string(22, 'x') + "…" + std::string(24, 'x') +
+                         "end 1e+300</text>"),
+            std::string::npos)
+      << picture;
+  EXPECT_NE(picture.find(">ä" + std::string(25, 'y') + "…" + std::string(25, 'y') + "ö</text>"), std::string::npos);
+  EXPECT_NE(picture.find(">less that of begin" + std::string(22, 'x') + "…"), std::string::npos);
+}
+
+// Every reader of SVG knows colours of six digits. Runs differ in colour, or in the dashes of their lines.
+TEST_F(CurvesTest, RunsHaveLinesOfTheirOwn) {
+  std::vector<Curve> curves;
+  for (int i = 0; i < 30; ++i)
+    curves.push_back({"run", {{1, 2}, {2, 1}}, {}});
+  const std::string picture = pictureOf(curves);
+  const std::regex line(R"x(<polyline fill="none" stroke="(#[0-9a-f]{6})"( stroke-dasharray="[0-9 ]+")? points)x");
+  std::set<std::string> lines;
+  for (std::sregex_iterator at(picture.begin(), picture.end(), line), end; at != end; ++at)
+    lines.insert(at->str());
+  EXPECT_EQ(lines.size(), curves.size());
+  const std::regex colour(R"x((stroke|fill)="(?!none|#[0-9a-f]{6}"))x");
+  EXPECT_FALSE(std::regex_search(picture, colour));
+}
+
+// However many runs there are, their names lie in the upper frame.
+TEST_F(CurvesTest, NamesStayInTheirFrame) {
+  for (const size_t count : {1, 4, 15, 16, 60}) {
+    const std::string picture = pictureOf(std::vector<Curve>(count, {"run", {{1, 2}}, {}}));
+    const size_t at = picture.rfind("y=\"", picture.rfind(">run<"));
+    const double y = std::stod(picture.substr(at + 3));
+    EXPECT_TRUE(y > 28 && y < 288) << count << " runs: " << y;
+  }
 }
 
 // A line for each run in both frames, a dot for each validation loss, and the name with the last of them. The one that

@@ -171,6 +171,24 @@ TEST_F(Disturbed, AFullLogSavesFirst) {
   EXPECT_EQ(newestStep(), static_cast<int64_t>(rows(out).size()) + 1);
 }
 
+// The row that did not fit the log is in it once the run goes on.
+TEST_F(Disturbed, ARowThatCouldNotBeWrittenIsWrittenLater) {
+  {
+    const FileSizeLimit limit(100000);
+    ASSERT_EQ(train(out, {"--steps", "100000", "--evaluate-every", "0"}).status, 3);
+  }
+  const int64_t step = newestStep();
+  const Result r = gpt2({"train", "--data", data, "--out", out, "--resume", "--stop-after", std::to_string(step + 1),
+                         "--device", kiln::test::testDevices()[0]});
+  ASSERT_EQ(r.status, 0) << r.output;
+  const std::vector<Json> log = rows(out);
+  ASSERT_EQ(std::ssize(log), step + 1);
+  for (int64_t i = 0; i < std::ssize(log); ++i)
+    ASSERT_EQ(log[i].at("step"), i + 1);
+  EXPECT_TRUE(std::isfinite(log[step - 1].at("loss").get<double>()));
+  EXPECT_FALSE(std::filesystem::exists(out + "/log.jsonl.rest"));
+}
+
 // A run whose folder is renamed makes it anew, saves there, and says so.
 TEST_F(Disturbed, AFolderThatGoesAwayIsTold) {
   const pid_t child = startEndless();
@@ -235,6 +253,33 @@ TEST_F(Disturbed, ADamagedCheckpointNamesTheOneBefore) {
   expectOutput("expected a checkpoint of step 5");
 }
 
+// A model that its config.json no longer describes as it was trained makes no text, and nothing begins with it.
+TEST_F(Disturbed, AChangedConfigIsRefused) {
+  ASSERT_EQ(train(out, {"--steps", "1"}).status, 0);
+  const std::string path = out + "/checkpoint-00000001/config.json";
+  std::string config = readText(path);
+  config.replace(config.find("1e-05"), 5, "1e-01");
+  writeText(path, config);
+  EXPECT_EQ(gpt2({"sample", "--out", out, "--tokens", "1"}).status, 2);
+  expectOutput("as they were written");
+  EXPECT_EQ(train(folder / "other", {"--steps", "1", "--init", out}).status, 2);
+  expectOutput("as they were written");
+}
+
+// A run that was copied with its links followed goes on, or is begun anew.
+TEST_F(Disturbed, ACopiedRunGoesOn) {
+  ASSERT_EQ(train(out, {"--steps", "4", "--stop-after", "2"}).status, 0);
+  const std::string copy = folder / "copy", again = folder / "again";
+  for (const std::string &to : {copy, again})
+    ASSERT_EQ(finish(start({"/bin/cp", "-rL", out, to}, folder / "output")), 0);
+  EXPECT_EQ(gpt2({"train", "--data", data, "--out", copy, "--resume", "--device", kiln::test::testDevices()[0]}).status,
+            0)
+      << output();
+  EXPECT_EQ(readText(copy + "/model.safetensors"), readText(copy + "/checkpoint-00000004/model.safetensors"));
+  EXPECT_EQ(train(again, {"--steps", "1", "--overwrite"}).status, 0) << output();
+  EXPECT_EQ(readText(again + "/latest/model.safetensors"), readText(again + "/checkpoint-00000001/model.safetensors"));
+}
+
 // Weights that are not finite make no text.
 TEST_F(Disturbed, WeightsThatAreNotNumbersAreRefused) {
   ASSERT_EQ(train(out, {"--steps", "1"}).status, 0);
@@ -247,6 +292,7 @@ TEST_F(Disturbed, WeightsThatAreNotNumbersAreRefused) {
   const float bad = NAN;
   std::memcpy(weights.data() + network.parameters().all().back().offset * 4, &bad, 4);
   kiln::writeSafetensors(path + "/model.safetensors", tensors);
+  std::filesystem::remove(path + "/training.json"); // of which the file is no part any more
   EXPECT_EQ(gpt2({"sample", "--out", out}).status, 2);
   expectOutput("expected finite weights in '" + path + "', but tensor '");
 }

@@ -9,6 +9,7 @@
 #include "models/nn/embedding.h"
 #include "models/nn/mlp.h"
 #include "models/train/loop.h"
+#include "models/train/validation.h"
 #include "test/devices.h"
 #include "test/expect_error.h"
 #include "test/temporary_folder.h"
@@ -24,51 +25,58 @@ constexpr int64_t vocab = 11, width = 8, context = 5;
 /// logits = table · (x + down · gelu(up · x)) with x = table[token] + places[position].
 class TokenMlp : public Model {
 public:
-  explicit TokenMlp(Type type = f32)
-      : element(type), embedding(list, {"table", "places"}, vocab, context, width, 0.5),
+  /// The gradient is multiplied by `scale`.
+  explicit TokenMlp(Type type = f32, float scale = 1)
+      : element(type), scale(scale), embedding(list, {"table", "places"}, vocab, context, width, 0.5),
         mlp(list, {{"up", "up offset"}, {"down", "down offset"}}, width, 0.3, 0.3) {
     list.place();
   }
   const ParameterList &parameters() const override { return list; }
   Type type() const override { return element; }
-  std::vector<Shape> inputs(int64_t sequences) const override {
-    const int64_t rows = targets(sequences), distinct = std::min(vocab, rows);
-    return {{rows}, {rows}, {distinct}, {distinct + 1}, {rows}};
+  std::vector<Input> inputs(const BatchShape &shape) const override {
+    const int64_t rows = targets(shape), distinct = std::min(vocab, rows);
+    return {{"tokens", i32, {rows}},
+            {"targets", i32, {rows}},
+            {"index", i32, {distinct}},
+            {"starts", i32, {distinct + 1}},
+            {"positions", i32, {rows}}};
   }
-  int64_t targets(int64_t sequences) const override { return sequences * context; }
-  HostBatch derived(const HostBatch &batch) const override {
-    const HostEmbeddingIndex index = indexOf(batch[0], vocab);
-    return {index.tokens, index.starts, index.positions};
+  int64_t targets(const BatchShape &shape) const override { return shape.sequences * context; }
+  void derive(HostBatch &batch) const override {
+    const HostEmbeddingIndex index = indexOf(batch.at("tokens").numbers<int32_t>(), vocab);
+    batch["index"] = index.tokens;
+    batch["starts"] = index.starts;
+    batch["positions"] = index.positions;
   }
 
-  void gradient(Build &b, const MicroBatch &micro, float scale) const override {
+  void gradient(Build &b, const MicroBatch &micro) const override {
     const int64_t rows = micro.losses.count();
     const TensorRef x = b.take("x", {rows, width}), y = b.take("y", {rows, width}), logits = take(b, rows);
     const TensorRef dx = b.take("dx", {rows, width}), dy = b.take("dy", {rows, width});
     const Mlp::Saved saved = mlp.take(b, rows);
-    embedding.forward(b, micro.inputs[0], context, x);
+    embedding.forward(b, micro["tokens"], context, x);
     mlp.forward(b, x, x, saved, y);
     embedding.head(b, y, logits);
-    b.plan += planCrossEntropy(b.target, logits, micro.inputs[1], micro.losses, vocab, scale, missing, b.lossScale);
+    b.plan += planCrossEntropy(b.target, logits, micro["targets"], micro.losses, vocab, scale, missing, b.lossWeight);
     embedding.headBackward(b, logits, y, dy);
     mlp.backward(b, dy, x, saved, dx);
     b.plan += planAdd(b.target, dx.reshape({rows * width}), dy.reshape({rows * width}), dx.reshape({rows * width}));
-    embedding.backward(b, {micro.inputs[2], micro.inputs[3], micro.inputs[4]}, dx, context);
+    embedding.backward(b, {micro["index"], micro["starts"], micro["positions"]}, dx, context);
     for (const TensorRef &taken : {x, y, logits, dx, dy})
       b.release(taken);
   }
   void losses(Build &b, const MicroBatch &micro) const override {
     const int64_t rows = micro.losses.count();
     const TensorRef x = b.take("x", {rows, width}), logits = take(b, rows);
-    embedding.forward(b, micro.inputs[0], context, x);
+    embedding.forward(b, micro["tokens"], context, x);
     mlp.infer(b, x, x, x);
     embedding.head(b, x, logits);
-    b.plan += planCrossEntropyLoss(b.target, logits, micro.inputs[1], micro.losses, vocab, missing);
+    b.plan += planCrossEntropyLoss(b.target, logits, micro["targets"], micro.losses, vocab, missing);
     b.release(x);
     b.release(logits);
   }
 
-  double flops(int64_t sequences) const override { return 6.0 * targets(sequences) * (8 * width * width); }
+  double flops(const BatchShape &shape) const override { return 6.0 * targets(shape) * (8 * width * width); }
   std::string text() const override { return "a layer on tokens"; }
   nlohmann::ordered_json configJson(Type) const override { return {{"kind", "token_mlp"}, {"width", width}}; }
 
@@ -78,6 +86,7 @@ private:
   static TensorRef take(Build &b, int64_t rows) { return b.take("logits", {rows, vocab}); }
 
   Type element;
+  float scale;
   ParameterList list;
   Embedding embedding;
   Mlp mlp;
@@ -86,10 +95,7 @@ private:
 /// The same in f16, with a gradient that no loss scale keeps from overflowing.
 class Overflowing : public TokenMlp {
 public:
-  Overflowing() : TokenMlp(f16) {}
-  void gradient(Build &b, const MicroBatch &micro, float scale) const override {
-    TokenMlp::gradient(b, micro, 1e9f * scale);
-  }
+  Overflowing() : TokenMlp(f16, 1e9f) {}
 };
 
 /// Sequences in which a token t is followed by 3 t + `shift`, modulo the vocabulary, from a random first token.
@@ -98,8 +104,11 @@ public:
   explicit Counting(uint64_t seed, int32_t shift = 1) : random(seed, Stream::batches), shift(shift) {}
   DataIdentity identity() const override { return {"counting", 7, static_cast<uint64_t>(shift)}; }
   HostBatch training(int64_t first, int64_t count) override { return batch(first, count, count); }
+  int64_t trainingTargets(int64_t, int64_t count) const override { return count * context; }
   int64_t validationSequences() const override { return 3; }
-  int64_t validationTargets() const override { return 3 * context; }
+  int64_t validationTargets(int64_t first, int64_t count) const override {
+    return std::min<int64_t>(count, 3 - first) * context;
+  }
   HostBatch validation(int64_t first, int64_t count) const override {
     return batch(1000 + first, std::min<int64_t>(count, 3 - first), count);
   }
@@ -107,13 +116,13 @@ public:
 private:
   /// `present` sequences from number `first` on, and behind them some without targets up to `count`.
   HostBatch batch(int64_t first, int64_t present, int64_t count) const {
-    HostBatch b = {std::vector<int32_t>(count * context, 0), std::vector<int32_t>(count * context, TokenMlp::missing)};
+    std::vector<int32_t> tokens(count * context, 0), targets(count * context, TokenMlp::missing);
     for (int64_t s = 0; s < present; ++s)
       for (int64_t i = 0, t = static_cast<int64_t>(random.below(vocab, first + s)); i < context; ++i) {
-        b[0][s * context + i] = static_cast<int32_t>(t);
-        b[1][s * context + i] = static_cast<int32_t>(t = (3 * t + shift) % vocab);
+        tokens[s * context + i] = static_cast<int32_t>(t);
+        targets[s * context + i] = static_cast<int32_t>(t = (3 * t + shift) % vocab);
       }
-    return b;
+    return languageBatch(tokens, targets);
   }
   Random random;
   int32_t shift;
@@ -169,6 +178,41 @@ TEST_F(LoopTest, LearnsAndValidates) {
   EXPECT_GT(loss(log.front()), 1.5);
   EXPECT_LT(loss(log.back()), 0.5 * loss(log.front()));
   EXPECT_LT(nlohmann::json::parse(log.back()).at("val_loss").get<double>(), 0.5 * loss(log.front()));
+}
+
+/// Twenty sequences to validate on; it writes down which were asked for.
+class Counted : public Counting {
+public:
+  using Counting::Counting;
+  int64_t validationSequences() const override { return 20; }
+  int64_t validationTargets(int64_t, int64_t count) const override { return count * context; }
+  HostBatch validation(int64_t first, int64_t count) const override {
+    asked.push_back(first);
+    return Counting::validation(0, count);
+  }
+  mutable std::vector<int64_t> asked;
+};
+
+// A bounded validation takes batches that lie evenly apart, the same each time; without a bound all. Nothing is
+// compiled for it, once the trainer is ready.
+TEST_F(LoopTest, ValidationMayBeBounded) {
+  const TokenMlp model;
+  Trainer trainer(Device::open(kiln::test::testDevices()[0]), model, settings);
+  trainer.initialize(1);
+  trainer.prepare();
+  freeze();
+  const auto askedFor = [&](int64_t most) {
+    Counted data(1);
+    EXPECT_TRUE(validationLoss(trainer, data, 2, most, [] { return false; }).has_value());
+    return data.asked;
+  };
+  EXPECT_EQ(askedFor(0), (std::vector<int64_t>{0, 2, 4, 6, 8, 10, 12, 14, 16, 18}));
+  EXPECT_EQ(askedFor(3), (std::vector<int64_t>{0, 6, 12}));
+  EXPECT_EQ(askedFor(3), (std::vector<int64_t>{0, 6, 12}));
+  EXPECT_EQ(askedFor(100), askedFor(0));
+  Counted data(1);
+  EXPECT_FALSE(validationLoss(trainer, data, 2, 0, [] { return true; }).has_value());
+  freeze(false);
 }
 
 // A run that stopped after step 7 and goes on ends with the bits of one that did not stop, in every file and every row.

@@ -55,6 +55,45 @@ TEST_F(ModelLinksTest, LeftoversAreNotInTheWay) {
   EXPECT_EQ(held(), 2 + 3);
 }
 
+/// Copies the folder as `cp -rL` does: links become what they lead to.
+void copyFollowing(const std::string &from, const std::string &to) {
+  for (const fs::directory_entry &entry : fs::directory_iterator(from))
+    fs::copy(fs::canonical(entry.path()), fs::path(to) / entry.path().filename(), fs::copy_options::recursive);
+}
+
+// A copy that followed the links is a run's folder too, and what stands in the links' places gives way to links.
+TEST_F(ModelLinksTest, CopiesBecomeLinksAgain) {
+  const TemporaryFolder copy;
+  linkModel(folder.path, "checkpoint-00000001");
+  copyFollowing(folder.path, copy.path);
+  EXPECT_NO_THROW(verifyNoOtherModel(copy.path));
+  linkModel(copy.path, "checkpoint-00000002");
+  for (const char *name : {"latest", "config.json", "model.safetensors"})
+    EXPECT_TRUE(fs::is_symlink(copy / name)) << name;
+  EXPECT_EQ(readText(copy / "config.json"), "config of checkpoint-00000002");
+}
+
+TEST_F(ModelLinksTest, CopiesAreRemovedAsLinksAre) {
+  const TemporaryFolder copy;
+  linkModel(folder.path, "checkpoint-00000001");
+  copyFollowing(folder.path, copy.path);
+  unlinkModel(copy.path);
+  EXPECT_EQ(std::distance(fs::directory_iterator(copy.path), {}), 2);
+}
+
+// A file of the same size with one other byte is no copy, and neither is a folder with one file more.
+TEST_F(ModelLinksTest, WhatDiffersFromEveryCheckpointIsNoCopy) {
+  writeText(folder / "model.safetensors", "weights of checkpoint-00000003");
+  expectError([&] { verifyNoOtherModel(folder.path); }, {"model.safetensors' is of another model"});
+  fs::remove(folder / "model.safetensors");
+  fs::copy(folder / "checkpoint-00000001", folder / "latest");
+  EXPECT_NO_THROW(verifyNoOtherModel(folder.path));
+  writeText(folder / "latest/notes", "of mine");
+  expectError([&] { verifyNoOtherModel(folder.path); }, {"latest' is of another model"});
+  unlinkModel(folder.path);
+  EXPECT_EQ(readText(folder / "latest/notes"), "of mine");
+}
+
 TEST_F(ModelLinksTest, AreRemovedAloneTogether) {
   linkModel(folder.path, "checkpoint-00000001");
   unlinkModel(folder.path);

@@ -38,7 +38,7 @@ TEST(Peak, ItEnds) {
 // A machine that was busy when the run began gets its peak later; one that becomes busy keeps it.
 TEST(Peak, SamplesSpreadOverTheRunRaiseIt) {
   double rate = 10;
-  Peak peak([&] { return rate; });
+  Peak peak({[&] { return rate; }, ""});
   EXPECT_EQ(peak.shareOf(5), 0.5);
   rate = 100;
   const auto later = [](int seconds) { return Peak::Clock::now() + std::chrono::seconds(seconds); };
@@ -51,7 +51,7 @@ TEST(Peak, SamplesSpreadOverTheRunRaiseIt) {
 // Samples cost next to nothing: steps of a microsecond do not each have one.
 TEST(Peak, SamplesAreRare) {
   int taken = 0;
-  Peak peak([&] { return ++taken, 10.0; });
+  Peak peak({[&] { return ++taken, 10.0; }, ""});
   const int atFirst = taken;
   const Peak::Clock::time_point begin = Peak::Clock::now();
   for (int i = 0; i < 10000000; i += 1000)
@@ -62,7 +62,7 @@ TEST(Peak, SamplesAreRare) {
 
 // A run that is faster than any sample is the peak.
 TEST(Peak, NoShareIsOverOne) {
-  Peak peak([] { return 10.0; });
+  Peak peak({[] { return 10.0; }, ""});
   EXPECT_EQ(peak.shareOf(20), 1);
   EXPECT_EQ(peak.shareOf(10), 0.5);
 }
@@ -71,9 +71,20 @@ TEST(Peak, NoShareIsOverOne) {
 // second, and none does 10^17.
 TEST(Peak, IsARate) {
   const std::shared_ptr<Device> device = Device::open("cpu");
-  const double peak = Peak(peakSampler(*device)).best();
-  EXPECT_GT(peak, 1e6);
-  EXPECT_LT(peak, 1e17);
+  for (const Type type : {f32, bf16, f16}) {
+    const double peak = Peak(peakSampler(*device, type)).best();
+    EXPECT_GT(peak, 1e6);
+    EXPECT_LT(peak, 1e17);
+  }
+}
+
+// Each type has the rate of the unit that multiplies it: where that is another one than f32's, a step is not measured
+// by f32's.
+TEST(Peak, IsOfTheTypesUnit) {
+  const std::shared_ptr<Device> device = Device::open("cpu:generic"), gpu = Device::open("simulator:sm_80");
+  EXPECT_EQ(peakSampler(*device, f32).what, "f32 multiply-adds");
+  EXPECT_EQ(peakSampler(*device, bf16).what, "bf16 products");
+  EXPECT_EQ(peakSampler(*gpu, f32).what, "f32 products");
 }
 
 } // namespace

@@ -16,8 +16,8 @@ namespace {
 StepRow row(int64_t step) {
   StepRow r;
   r.step = step;
-  r.loss = 2.5;
-  r.rate = 1e-3;
+  r.set("loss", 2.5);
+  r.set("lr", 1e-3);
   return r;
 }
 
@@ -27,7 +27,7 @@ TEST(RunLog, WritesOneObjectALine) {
     RunLog log(folder / "log.jsonl", 0);
     log.write(row(1));
     StepRow second = row(2);
-    second.validationLoss = 2.25;
+    second.set("val_loss", 2.25);
     log.write(second);
   }
   std::ifstream in(folder / "log.jsonl");

@@ -4,6 +4,7 @@
 #include "models/train/trainer.h"
 #include "runtime/Executable.h"
 #include "test/devices.h"
+#include "test/expect_error.h"
 #include "test/forwarding_device.h"
 
 using namespace kiln;
@@ -52,7 +53,7 @@ protected:
     device->launched.clear();
     trainer->beginStep(1e-3, number);
     for (int64_t micro = 0; micro < 2; ++micro)
-      trainer->addGradient({std::vector<int32_t>(16, 3), std::vector<int32_t>(16, 5)}, micro);
+      trainer->addGradient(languageBatch(std::vector<int32_t>(16, 3), std::vector<int32_t>(16, 5)), micro);
     result = trainer->update();
   }
   /// A model of `type` with its first weights.
@@ -95,6 +96,18 @@ TEST_P(TrainerTest, StepsAreTheSameLaunches) {
     EXPECT_EQ(result.applied, type == f32);
     EXPECT_EQ(device->launched, first);
   }
+}
+
+// What a batch brings is told by name and type: another input, or one of other numbers, is found.
+TEST_P(TrainerTest, AnInputThatTheModelHasNotIsAnError) {
+  begin(f32);
+  trainer->beginStep(1e-3, 1);
+  HostBatch batch = languageBatch(std::vector<int32_t>(16, 3), std::vector<int32_t>(16, 5));
+  batch["mask"] = std::vector<int32_t>(16, 1);
+  expectError([&] { trainer->addGradient(batch, 0); }, {"expected an input of the model, but got 'mask' of i32"});
+  batch.erase("mask");
+  batch["targets"] = HostArray(f32, std::vector<float>(16, 5));
+  expectError([&] { trainer->addGradient(batch, 0); }, {"but got 'targets' of f32"});
 }
 
 KILN_ON_DEVICES(TrainerTest);

@@ -1,11 +1,14 @@
 """Runs the commands that a README shows, each as it stands there.
 
-`commands.py ROOT BUILD README FOLDER` takes the lines of every ```sh block, and the inline code that calls one of the
+`commands.py ROOT BUILD README FOLDER [PART]` takes the lines of every ```sh block, and the inline code that calls one of the
 programs with flags, in the README's order, and runs them in the new folder FOLDER, in which `build` and `tools` are the
 real ones and the files that READMEs speak of exist: texts FILE and tinyshakespeare.txt, a kernel FILE.cc, arrays a.npy,
 b.npy and x.npy, modules FILE.mlir and k.mlir, PTX FILE.ptx, a case CASE, REPRODUCER; DIR and run are theirs to make. Long work is made
 short by flags that SHORTER adds, nothing else is changed. Ends with a message at the first command that fails; a README
 without commands is a failure, too.
+
+PART is `ptxas` or `nvjitlink` for the commands that want this part of NVIDIA's CUDA Toolkit, which not every machine has;
+without it the commands are all others. A README that shows such a command says so, by the word `Toolkit`.
 """
 
 import os
@@ -28,9 +31,11 @@ SHORTER = [
     (r"kiln-bench ", "--quick"),
 ]
 # Scripts that build or test everything, this test among it: that they exist is the `readme` rule's business. A minute's
-# work that has a short form among the tests. What not every machine has.
-NOT_RUN = re.compile(r"tools/(train|test|build|bundle|check|setup|fuzz|faults)\b|build/bin/kiln-barriers\b|"
-                     r"kiln-gpu/run-gpu\b|tar xzf\b|--emit=cubin")
+# work that has a short form among the tests.
+NOT_RUN = re.compile(r"tools/(train|test|build|bundle|check|setup|fuzz|faults|gpu-matrix)\b|build/bin/kiln-barriers\b|"
+                     r"kiln-gpu/run-gpu\b|tar xzf\b")
+# What wants which part of the CUDA Toolkit.
+WANTS = [(r"kiln-bench ptxas\b", "ptxas"), (r"--emit=cubin\b", "nvjitlink")]
 SECONDS = 120
 # What makes a module a reproducer.
 PIPELINE = """
@@ -65,6 +70,11 @@ def shortened(command):
     return command
 
 
+def wanted(command):
+    """The part of the CUDA Toolkit that a command wants, or None."""
+    return next((part for pattern, part in WANTS if re.search(pattern, command)), None)
+
+
 def prepare(root, build, folder):
     """Makes the folder that the commands run in."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -97,7 +107,8 @@ def prepare(root, build, folder):
 
 
 def main():
-    root, build, readme, folder = sys.argv[1:]
+    root, build, readme, folder, *part = sys.argv[1:]
+    part = part[0] if part else None
     prepare(root, build, folder)
     environment = dict(os.environ)
     environment["PATH"] = os.pathsep.join([os.path.join(build, "bin"), environment["PATH"]])
@@ -105,7 +116,9 @@ def main():
     with open(os.path.join(root, readme), encoding="utf-8") as stream:
         text = stream.read()
     for command in commands(text):
-        if NOT_RUN.search(command):
+        if wanted(command) and "Toolkit" not in text:
+            sys.exit(f"{readme}: expected a word about the CUDA Toolkit, which '{command}' wants")
+        if NOT_RUN.search(command) or wanted(command) != part:
             continue
         command = shortened(command)
         print("$", command, flush=True)

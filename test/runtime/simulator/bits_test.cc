@@ -2,6 +2,7 @@
 
 #include "test/runtime/simulator/machine.h"
 
+#include <array>
 #include <bit>
 #include <fmt/format.h>
 
@@ -99,6 +100,47 @@ TEST(PermuteTest, PicksBytesAndSigns) {
     }
     return result;
   });
+}
+
+/// So many ones from the lowest bit on.
+static uint64_t ones(uint64_t count) { return count >= 32 ? 0xffffffff : (uint64_t{1} << count) - 1; }
+
+// bmsk makes ones from a bit on, as many as are wanted and the word has room for; `.wrap` takes both modulo 32.
+TEST(MaskTest, OnesFromABitOn) {
+  expectEach("bmsk.clamp.b32 %d, %a, %b;", "b32", {"b32", "b32"}, words32,
+             [](const Column &row) { return row[0] >= 32 ? 0 : ones(row[1]) << row[0] & 0xffffffff; });
+  expectEach("bmsk.wrap.b32 %d, %a, %b;", "b32", {"b32", "b32"}, words32,
+             [](const Column &row) { return ones(row[1] % 32) << row[0] % 32 & 0xffffffff; });
+}
+
+// szext keeps the lowest bits, and copies the highest of them where the type has a sign.
+TEST(MaskTest, Extensions) {
+  for (const bool isSigned : {false, true})
+    for (const bool clamps : {false, true})
+      expectEach(fmt::format("szext.{}.{} %d, %a, %b;", clamps ? "clamp" : "wrap", isSigned ? "s32" : "u32"), "b32",
+                 {"b32", "b32"}, words32, [&](const Column &row) {
+                   const uint64_t count = clamps ? std::min<uint64_t>(row[1], 32) : row[1] % 32;
+                   const uint64_t low = row[0] & ones(count);
+                   return isSigned && count && low >> (count - 1) ? (low | ~ones(count)) & 0xffffffff : low;
+                 });
+}
+
+// fns goes up or down from a bit to the n-th one of the mask; 0 asks for the bit itself.
+TEST(MaskTest, NthOne) {
+  for (const auto &[mask, base, n, want] :
+       std::vector<std::array<uint64_t, 4>>{{0xb0, 0, 1, 4},
+                                            {0xb0, 0, 3, 7},
+                                            {0xb0, 0, 4, 0xffffffff},
+                                            {0xb0, 4, 1, 4},
+                                            {0xb0, 5, 0, 5},
+                                            {0xb0, 6, 0, 0xffffffff},
+                                            {0xb0, 31, 0xffffffff, 7},
+                                            {0xb0, 6, 0xfffffffe, 4},
+                                            {0xb0, 3, 0xffffffff, 0xffffffff},
+                                            {0x80000001, 31, 0xfffffffe, 0},
+                                            {0xffffffff, 0, 0x80000000, 0xffffffff}})
+    EXPECT_EQ(evaluate("fns.b32 %d, %a, %b, %c;", "b32", {"b32", "b32", "b32"}, {{mask}, {base}, {n}})[0], want)
+        << mask << " " << base << " " << n;
 }
 
 // A funnel shift takes 32 bits out of {b, a}; `.wrap` takes the amount modulo 32, `.clamp` stops at 32.

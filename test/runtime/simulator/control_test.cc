@@ -1,5 +1,6 @@
 // Branches, loops, calls and barriers where lanes part.
 
+#include "test/expect_error.h"
 #include "test/runtime/simulator/machine.h"
 
 #include <fmt/format.h>
@@ -166,8 +167,25 @@ TEST(BarrierTest, DivergentBarrierIsFound) {
 
 // A kernel that never ends is given up.
 TEST(LaunchTest, GivesUpWhatNeverEnds) {
-  Machine machine(kernel(1, "", "again:\nbra again;"));
+  Machine machine(kernel(1, ".reg .b32 %r;", "mov.b32 %r, 0;\nagain:\nadd.u32 %r, %r, 1;\nbra again;"));
   EXPECT_THROW(machine.run("k", {1, 1, 1}, {32, 1, 1}, {0}, 0, {.mostSteps = 100000}), Error);
+}
+
+// So many instructions are done, of each warp, and not one more: those whose guard is false count, and nothing that the
+// simulator does beside them.
+TEST(LaunchTest, GivesUpAfterSoManyInstructions) {
+  const std::string text = module(".visible .entry k() {\n.reg .b32 %r; .reg .pred %q;\nmov.u32 %r, %tid.x;\n"
+                                  "setp.lt.u32 %q, %r, 5;\n@%q add.u32 %r, %r, 1;\n@%q bra end;\nbar.warp.sync -1;\n"
+                                  "end:\nbar.sync 0;\nadd.u32 %r, %r, 1;\nret;\n}\n");
+  const auto run = [&](int64_t steps, int threads) {
+    Machine machine(text);
+    machine.run("k", {1, 1, 1}, {threads, 1, 1}, {}, 0, {.mostSteps = steps});
+  };
+  run(7, 5); // all lanes go to the end
+  EXPECT_THROW(run(6, 5), Error);
+  run(8, 37); // a warp goes round, then both its parts are one
+  expectError([&] { run(7, 37); }, {"has not ended after 7 instructions, the last one at PTX line 13"});
+  expectError([&] { run(1, 37); }, {"warp 0 has not ended after 1 instructions, the last one at PTX line 6"});
 }
 
 // What counts is what a warp has executed, not how often it has waited for others.

@@ -2,6 +2,7 @@
 
 #include "test/runtime/simulator/machine.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <fmt/format.h>
@@ -130,6 +131,26 @@ TEST(ConvertTest, DoublesRoundInTheMode) {
   expectEach("cvt.rm.f32.f64 %d, %a;", "b32", {"b64"}, {third}, [&](const Column &) { return word(below); });
   expectEach("cvt.rp.f32.f64 %d, %a;", "b32", {"b64"}, {third},
              [&](const Column &) { return word(std::nextafter(below, 1.0f)); });
+}
+
+// cvt.pack clamps two words to elements and puts them below a third word's lowest bits.
+TEST(ConvertTest, PacksClampedElements) {
+  for (const int bits : {16, 8, 4, 2})
+    for (const bool isSigned : {false, true}) {
+      const bool isPair = bits == 16;
+      expectEach(fmt::format("cvt.pack.sat.{}{}.s32{} %d, %a, %b{};", isSigned ? "s" : "u", bits, isPair ? "" : ".b32",
+                             isPair ? "" : ", %c"),
+                 "b32", {"b32", "b32", "b32"}, words32, [&](const Column &row) {
+                   const int64_t most = (int64_t{1} << (bits - isSigned)) - 1, least = isSigned ? -most - 1 : 0;
+                   const auto element = [&](uint64_t word) {
+                     const auto number = static_cast<int32_t>(static_cast<uint32_t>(word));
+                     return static_cast<uint64_t>(std::clamp<int64_t>(number, least, most)) &
+                            ((uint64_t{1} << bits) - 1);
+                   };
+                   const uint64_t above = isPair ? 0 : row[2] << (2 * bits);
+                   return (above | element(row[0]) << bits | element(row[1])) & 0xffffffff;
+                 });
+    }
 }
 
 // Every 8-bit float is a half and comes back.

@@ -153,7 +153,9 @@ TEST_F(SimulatorDeviceTest, RefusesWhatItsGpuWouldNotRun) {
   refuses(ptx(4, "", ".reqntid 32", "sm_80a"), {"but got some for sm_80a"});
   refuses(ptx(5, ""), {"expected 4 parameters of 8 bytes", "but got 5 of 40 bytes together"});
   refuses(ptx(4, "", ""), {"kernel 'k': expected .reqntid or .maxntid"});
-  refuses(ptx(4, "mov.b32 %r0, big;", ".reqntid 32", "sm_80", ".shared .b8 big[166913];"),
+  refuses(ptx(4, "mov.b32 %r0, big;", ".reqntid 32", "sm_80", ".shared .b8 big[49153];"),
+          {"expected at most 49152 bytes of static shared memory, but got 49153"});
+  refuses(ptx(4, "", ".reqntid 32", "sm_80", ".global .b64 k_shared_bytes = 166913;"),
           {"expected at most 166912 bytes of shared memory", "but got 166913"});
   refuses("nonsense", {"PTX line 1: "});
   load(*device, ptx(4, "", ".reqntid 32", "sm_75"), signatureOf(1));
@@ -282,7 +284,8 @@ TEST_F(SimulatorDeviceTest, RefusesSettingsThatThereAreNot) {
 
 TEST_F(SimulatorDeviceTest, GivesUpWhereItIsTold) {
   device->setSchedule("steps=100000");
-  const std::shared_ptr<const Executable> endless = load(*device, ptx(4, "LOOP:\nbra LOOP;"), signatureOf(1));
+  const std::shared_ptr<const Executable> endless =
+      load(*device, ptx(4, "mov.b32 %r0, 0;\nLOOP:\nadd.u32 %r0, %r0, 1;\nbra LOOP;"), signatureOf(1));
   expectError([&] { device->launch(*endless, 1, {vector}); }, {"kernel 'k': warp 0 has not ended after "});
 }
 

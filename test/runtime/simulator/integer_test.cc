@@ -1,6 +1,7 @@
 // Integer arithmetic, bit by bit against C++, at the ends of every type.
 
 #include "test/runtime/simulator/machine.h"
+#include "test/temporary_folder.h"
 
 #include <algorithm>
 
@@ -131,6 +132,45 @@ TEST(CarryTest, JoinsTwoWords) {
              {"b64", "b64"}, words64, [](const Column &row) { return row[0] + row[1]; });
   expectEach(split + "sub.cc.u32 %s0, %l0, %l1;\nsubc.u32 %s1, %h0, %h1;\nmov.b64 %d, {%s0, %s1}; }", "b64",
              {"b64", "b64"}, words64, [](const Column &row) { return row[0] - row[1]; });
+}
+
+// The carry of a difference is that of a + ~b + 1: 1 where nothing is borrowed. So ptxas has it, whichever instruction
+// takes it.
+TEST(CarryTest, OfADifference) {
+  const auto expectCarry = [](const std::string &text, const std::function<uint64_t(bool below, bool carries)> &want) {
+    expectEach("{ .reg .b32 %s;\n" + text + " }", "b32", {"b32", "b32"}, words32,
+               [&](const Column &row) { return want(row[0] < row[1], row[0] + row[1] > 0xffffffff); });
+  };
+  expectCarry("sub.cc.u32 %s, %a, %b;\naddc.u32 %d, 0, 0;", [](bool below, bool) { return !below; });
+  expectCarry("sub.cc.u32 %s, %a, %b;\nsubc.u32 %d, 0, 0;", [](bool below, bool) { return below ? 0xffffffff : 0; });
+  expectCarry("add.cc.u32 %s, %a, %b;\nsubc.u32 %d, 0, 0;",
+              [](bool, bool carries) { return carries ? 0 : 0xffffffff; });
+  expectCarry("sub.cc.u32 %s, %a, %b;\nmadc.lo.u32 %d, 3, 5, 0;", [](bool below, bool) { return below ? 15 : 16; });
+  expectCarry("mad.lo.cc.u32 %s, %a, 1, %b;\nsubc.u32 %d, 7, 0;", [](bool, bool carries) { return carries ? 7 : 6; });
+  expectEach("{ .reg .b64 %s;\nsub.cc.u64 %s, %a, %b;\naddc.cc.u64 %s, -1, 0;\naddc.u64 %d, 0, 0; }", "b64",
+             {"b64", "b64"}, words64, [](const Column &row) { return row[0] >= row[1]; });
+}
+
+/// nvcc's division of 128-bit numbers is such chains: below nvcc/ with the .cu file that it was made from.
+TEST(CarryTest, DividesWideNumbers) {
+  using Wide = unsigned __int128;
+  Machine machine(readText(std::string(KILN_NVCC_FOLDER) + "/division.ptx"));
+  std::vector<Wide> a, b;
+  for (const uint64_t high : {uint64_t{0}, uint64_t{1}, uint64_t{0x8000000000000000}, uint64_t{0xfedcba9876543210}})
+    for (const uint64_t low : {uint64_t{1}, uint64_t{0xffffffffffffffff}, uint64_t{0x123456789abcdef0}})
+      for (const uint64_t divisor : {uint64_t{0}, uint64_t{1}, uint64_t{0xffffffff}, uint64_t{0x8000000000000001}})
+        for (const uint64_t rest : {uint64_t{3}, uint64_t{0xffffffffffffffff}}) {
+          a.push_back(Wide{high} << 64 | low);
+          b.push_back(Wide{divisor} << 64 | rest);
+        }
+  const auto threads = static_cast<int>(a.size());
+  const Wide *q = machine.buffer(std::vector<Wide>(a.size()));
+  machine.run("division", {1, 1, 1}, {threads, 1, 1},
+              {reinterpret_cast<uint64_t>(machine.buffer(a)), reinterpret_cast<uint64_t>(machine.buffer(b)),
+               reinterpret_cast<uint64_t>(q)});
+  EXPECT_EQ(machine.found(), std::vector<std::string>{});
+  for (size_t i = 0; i < a.size(); ++i)
+    EXPECT_TRUE(q[i] == a[i] / b[i]) << i;
 }
 
 } // namespace kiln::simulator::test

@@ -1,6 +1,7 @@
 // What a text may ask for: bounds of every kind of memory and of calls, each refused or found with its line. And the
 // texts below ptx/, from which damaged ones are made, are right themselves.
 
+#include "test/expect_error.h"
 #include "test/runtime/simulator/machine.h"
 #include "test/temporary_folder.h"
 
@@ -27,8 +28,8 @@ TEST(LimitsTest, VariablesHaveBounds) {
   const std::string kernel = ".visible .entry k() {\n", use = "\nld.shared.u32 %r, [x];\nret; }";
   for (const auto &[text, want] : std::vector<std::pair<std::string, std::string>>{
            {".global .b8 x[4294967296][4294967296][4294967296];", "line 4: expected a variable that fits memory"},
-           {kernel + ".reg .b32 %r; .shared .b8 x[232449];" + use, "line 5: expected at most 232448 bytes of shared"},
-           {kernel + ".reg .b32 %r; .shared .b64 x[4294967296];" + use, "line 5: expected at most 232448 bytes of sha"},
+           {kernel + ".reg .b32 %r; .shared .b8 x[49153];" + use, "line 5: expected at most 49152 bytes of static sh"},
+           {kernel + ".reg .b32 %r; .shared .b64 x[4294967296];" + use, "line 5: expected at most 49152 bytes of stat"},
            {kernel + ".local .b8 x[524289]; ret; }", "line 5: expected at most 524288 bytes of local memory"},
            {kernel + ".local .b8 x[4294967297]; ret; }", "line 5: expected an extent from 0 to 2^32"},
            {".visible .entry k(\n.param .b8 x[32765]) { ret; }", "line 5: expected at most 32764 bytes of parameters"},
@@ -44,9 +45,36 @@ TEST(LimitsTest, VariablesHaveBounds) {
            {".global .b32 x = " + std::string(100000, '{') + "1;", "line 4: expected braces at most 64 deep"},
            {kernel + ".reg .b32 %r<4>; mov.b32 %r99999999999999999999, 1; ret; }", "declared nowhere"}})
     EXPECT_NE(refusal(text).find(want), std::string::npos) << text.substr(0, 100) << ": " << refusal(text);
-  EXPECT_EQ(refusal(kernel + ".reg .b32 %r; .shared .b8 x[232448];" + use), "");
+  EXPECT_EQ(refusal(kernel + ".reg .b32 %r; .shared .b8 x[49152];" + use), "");
   EXPECT_EQ(refusal(kernel + ".local .b8 x[524288]; ret; }"), "");
   EXPECT_EQ(refusal(".visible .entry k(.param .b8 x[32764]) { ret; }"), "");
+}
+
+// A block has as much shared memory as its target allows, static and dynamic together.
+TEST(LimitsTest, SharedMemoryIsTheTargets) {
+  for (const auto &[target, most] : std::vector<std::pair<std::string, uint32_t>>{{"sm_52", 49152},
+                                                                                  {"sm_75", 65536},
+                                                                                  {"sm_80", 166912},
+                                                                                  {"sm_86", 101376},
+                                                                                  {"sm_90a", 232448},
+                                                                                  {"sm_120", 101376}})
+    for (const uint32_t bytes : {0u, 1000u}) {
+      const auto run = [&](uint32_t dynamic) {
+        Machine machine(
+            ".version 8.8\n.target " + target +
+            fmt::format("\n.extern .shared .align 16 .b8 more[];\n.visible .entry k() {{\n.shared .b8 x[{}];\n"
+                        ".reg .b32 %r;\nmov.u32 %r, x;\nmov.u32 %r, more;\nret; }}",
+                        std::max(bytes, 1u)));
+        machine.run("k", {1, 1, 1}, {1, 1, 1}, {}, dynamic);
+      };
+      const uint32_t fixed = std::max(bytes, 1u);
+      run(most - fixed);
+      expectError(
+          [&] { run(most - fixed + 1); },
+          {fmt::format("kernel 'k': expected at most {} bytes of shared memory, which is what a block may have on "
+                       "its target {}, but got {} static and {} dynamic",
+                       most, target, fixed, most - fixed + 1)});
+    }
 }
 
 // A kernel runs in blocks of just the extents that .reqntid says, and of at most as many threads as .maxntid says.
@@ -162,7 +190,7 @@ TEST(LimitsTest, SeedsAreRight) {
     EXPECT_EQ(machine.found(), std::vector<std::string>{}) << entry.path();
     ++count;
   }
-  EXPECT_EQ(count, 6);
+  EXPECT_EQ(count, 7);
 }
 
 } // namespace kiln::simulator::test

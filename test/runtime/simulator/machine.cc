@@ -57,7 +57,8 @@ void Machine::runBlock(const std::string &kernel, const Extents &grid, const Ext
   if (observer)
     for (Launched::Buffer &buffer : buffers)
       std::copy_n(buffer.place, buffer.before.size(), buffer.before.begin());
-  launch(*program, grid, block, dynamicShared, parameters.data(), memory, findings, schedule);
+  Console console([this](std::string_view text) { printed += text; });
+  launch(*program, grid, block, dynamicShared, parameters.data(), memory, findings, schedule, nullptr, &console);
   if (observer && findings.empty())
     observer({text, kernel, grid, block, parameters, dynamicShared, buffers, memory});
 }

@@ -57,6 +57,7 @@ public:
 
   Memory memory;
   Findings findings;
+  std::string printed; // by all launches
 
 private:
   std::shared_ptr<const ptx::Module> module;

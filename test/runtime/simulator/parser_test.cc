@@ -90,11 +90,56 @@ TEST(ParserTest, MistakesHaveALine) {
            {"/* no end", "line 5: expected '*/'"},
            {"{", "expected an instruction, but got the end of the text"}})
     try {
-      ptx::parse(module(".visible .entry k() {\n" + body + "\n"));
+      Memory memory;
+      buildProgram(std::make_shared<ptx::Module>(ptx::parse(module(".visible .entry k() {\n" + body + "\n"))), "k",
+                   memory);
       ADD_FAILURE() << body;
     } catch (const Error &error) {
       EXPECT_NE(std::string(error.what()).find(want), std::string::npos) << error.what();
     }
+}
+
+// What is wrong with a kernel concerns those who use it: its module's others run.
+TEST(ParserTest, MistakesAreTheirKernels) {
+  for (const std::string odd :
+       {".visible .entry odd() {\nmov.u32 %r0, 1;\n}", ".func (.reg .b32 %r) odd() {\nadd.u32 %r, %r 1;\nret; }",
+        ".visible .entry odd() .conjured 3 {\nret;\n}", ".visible .entry odd(.param .b99 x) { ret; }",
+        ".visible .entry odd() { { bra nowhere; } }", ".visible .entry odd() { .conjured; ret; }",
+        ".extern .func odd(.param .b99 x);"}) {
+    Machine machine(module(odd + "\n.visible .entry k() { ret; }\n"));
+    machine.run("k", {1, 1, 1}, {1, 1, 1}, {});
+    Machine caller(module(odd + "\n.visible .entry k() { call odd; ret; }\n"));
+    EXPECT_THROW(caller.run("k", {1, 1, 1}, {1, 1, 1}, {}), Error) << odd;
+  }
+  EXPECT_THROW(ptx::parse(module(".visible .entry odd() {\nret;\n")), Error); // nobody knows where it ends
+}
+
+// A text is for a version and a target that there are.
+TEST(ParserTest, VersionsAndTargetsAreKnown) {
+  const auto refusal = [](const std::string &head) -> std::string {
+    try {
+      Memory memory;
+      buildProgram(std::make_shared<ptx::Module>(ptx::parse(head + ".visible .entry k() { ret; }\n")), "k", memory);
+      return "";
+    } catch (const Error &error) {
+      return error.what();
+    }
+  };
+  const std::string version = ".version 8.0\n", target = ".target sm_80\n";
+  for (const char *known : {"sm_50", "sm_75", "sm_90a", "sm_100f", "sm_121a", "sm_80, debug"})
+    EXPECT_EQ(refusal(version + ".target " + known + "\n"), "") << known;
+  for (const char *known : {"1.0", "6.5", "9.4"})
+    EXPECT_EQ(refusal(".version " + std::string(known) + "\n" + target), "") << known;
+  const std::string targets = "PTX line 2: expected a .target that the simulator knows, such as sm_80 or sm_90a, but ";
+  EXPECT_EQ(refusal(version + ".target sm_999\n"), targets + "got 'sm_999'");
+  EXPECT_EQ(refusal(version + ".target sm_80a\n"), targets + "got 'sm_80a'");
+  EXPECT_EQ(refusal(version + ".target sm_8\n"), targets + "got 'sm_8'");
+  EXPECT_EQ(refusal(version), "PTX line 1: expected a .target that the simulator knows, such as sm_80 or sm_90a, but "
+                              "there is none");
+  const std::string versions = "PTX line 1: expected a .version of PTX from 1.0 to 9.4, but ";
+  EXPECT_EQ(refusal(".version 99.9\n" + target), versions + "got '99.9'");
+  EXPECT_EQ(refusal(".version 8.9\n" + target), versions + "got '8.9'");
+  EXPECT_EQ(refusal(target), versions + "there is none");
 }
 
 // An instruction that nothing knows is refused where a kernel can reach it, and nowhere else.

@@ -3,6 +3,7 @@
 #include "test/runtime/simulator/machine.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace kiln::simulator::test {
 
@@ -182,6 +183,63 @@ TEST(RaceTest, ChecksAreSwitched) {
   EXPECT_FALSE(Checks::named("race,bounds").has(Check::inFlight));
   EXPECT_FALSE(Checks::named("bounds,alignment").needShadow());
   EXPECT_THROW(Checks::named("all,raze"), Error);
+}
+
+// --- Rows ----------------------------------------------------------------------------------------------------------
+
+/// The checks that find something when each lane stores its `bytes` bytes, `then` happens, and it touches those of lane
+/// t ^ %x by the instruction that `touch` begins.
+static std::vector<std::string> rowFindings(int bytes, const std::string &then, int other, const std::string &touch) {
+  const std::string vector = bytes == 16  ? ".v4"
+                             : bytes == 8 ? ".v2"
+                                          : "",
+                    list = bytes == 16  ? "{%r4, %r5, %r6, %r7}"
+                           : bytes == 8 ? "{%r4, %r5}"
+                                        : "%r4";
+  const std::string store = fmt::format("st.shared{}.b32 [%r1], {};\n", vector, list),
+                    read = fmt::format("ld.shared{}.b32 {}, [%r2];\n", vector, list),
+                    write = fmt::format("add.u32 %r4, %r4, 1;\nst.shared{}.b32 [%r2], {};\n", vector, list);
+  Machine machine(kernel(1, ".shared .align 128 .b8 place[512];\n.reg .b32 %r<8>;\n",
+                         fmt::format("mov.u32 %r0, place;\nmad.lo.u32 %r1, %t, {0}, %r0;\nxor.b32 %r3, %t, {1};\n"
+                                     "mad.lo.u32 %r2, %r3, {0}, %r0;\nmov.u32 %r4, %t;\nmov.u32 %r5, 0;\n"
+                                     "mov.u32 %r6, 0;\nmov.u32 %r7, 0;\n",
+                                     bytes, other) +
+                             store + then +
+                             (touch == "ld"   ? read
+                              : touch == "st" ? write
+                                              : touch)));
+  machine.run("k", {1, 1, 1}, {32, 1, 1}, {0});
+  std::vector<std::string> checks;
+  for (const std::string &text : machine.found())
+    checks.push_back(text.substr(0, text.find(':')));
+  return checks;
+}
+
+// What one lane, or lanes that follow each other, did to a row of 16 bytes is known of each of its words: a lane may
+// touch its own again, and another's only behind what orders them, be it by words, pairs of words or whole rows.
+TEST(RaceTest, RowsKnowWhoTouchedTheirWords) {
+  using Checks = std::vector<std::string>;
+  const std::string meet = "bar.warp.sync -1;\n", lanes = "race-lanes";
+  for (const int bytes : {4, 8, 16}) {
+    SCOPED_TRACE(bytes);
+    for (const char *touch : {"ld", "st"}) {
+      EXPECT_EQ(rowFindings(bytes, "", 0, touch), Checks{});
+      EXPECT_EQ(rowFindings(bytes, "", 1, touch), Checks{lanes});
+      EXPECT_EQ(rowFindings(bytes, "", 8, touch), Checks{lanes});
+      EXPECT_EQ(rowFindings(bytes, meet, 8, touch), Checks{});
+      // Read by their writers, or by others behind a barrier, then touched by others.
+      const std::string own = "ld.shared.b32 %r4, [%r1];\n", others = meet + "ld.shared.b32 %r4, [%r2];\n";
+      EXPECT_EQ(rowFindings(bytes, meet + own, 1, "st"), Checks{lanes});
+      EXPECT_EQ(rowFindings(bytes, meet + own, 1, "ld"), Checks{});
+      EXPECT_EQ(rowFindings(bytes, others, 1, "st"), Checks{}); // by the same lane
+      EXPECT_EQ(rowFindings(bytes, others, 1, "st.shared.b32 [%r1], 77;\n"), Checks{lanes});
+    }
+    // A whole row, by a lane that wrote a word of it: the others' words are another's.
+    EXPECT_EQ(rowFindings(bytes, "", 0, "and.b32 %r2, %r1, -16;\nld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r2];\n"),
+              bytes == 16 ? Checks{} : Checks{lanes});
+    EXPECT_EQ(rowFindings(bytes, meet, 0, "and.b32 %r2, %r1, -16;\nld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r2];\n"),
+              Checks{});
+  }
 }
 
 } // namespace kiln::simulator::test

@@ -311,6 +311,14 @@ TEST(WgmmaTest, WantsAFence) {
             std::vector<std::string>{fault});
 }
 
+// A predicate that is written after the fence is no register that the fence is for, wherever it lies among them.
+TEST(WgmmaTest, WantsNoFenceForPredicates) {
+  const std::string fence = "wgmma.fence.sync.aligned;\n", proxy = Text().proxy;
+  for (const std::string &before : {std::string(), std::string("setp.eq.u32 %q2, 0, 0;\n")})
+    EXPECT_EQ(faultsOf({}, {.fence = fence + "setp.eq.u32 %q1, 0, 0;\n", .proxy = before + proxy}),
+              std::vector<std::string>{});
+}
+
 // From its issue until its group has been waited for nobody reads its results or writes its registers.
 TEST(WgmmaTest, KeepsItsRegisters) {
   const std::string reads = "wgmma: reads the result of a wgmma of which the group has not been waited for",

@@ -8,7 +8,8 @@ import ast
 import struct
 import sys
 
-CODES = {"b1": "?", "i1": "b", "i4": "i", "i8": "q", "V2": "H", "f2": "e", "f4": "f", "f8": "d"}
+CODES = {"b1": "?", "i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q", "V2": "H"}
+CODES |= {"f2": "e", "f4": "f", "f8": "d"}
 
 
 def write(path, descr, shape, *numbers):

@@ -28,7 +28,12 @@ expect 2 "kilnc --kernel=add --args='f32[?], f32[?], f32[?]' --config=$'block=\x
 # The machine's: files, folders, memory.
 expect 3 "$rows -o /dev/full"
 expect 3 "kilnc none.cc"
+expect 0 "TMPDIR= kilnc $inputs/scaled.cc --kernel=rows --args='f32[?x768], f32[?]'"
 expect 3 "TMPDIR=/no/such/folder kilnc $inputs/scaled.cc --kernel=rows --args='f32[?x768], f32[?]'"
+grep -q "which TMPDIR names, but could not write to '/no/such/folder': No such file or directory" said || failures=1
+# What a variable says, where an error is on its way, too.
+expect 2 "KILN_CACHE_BYTES=abc kilnc --kernel=gelu --run --grid=1 --args='f32[4], f32[4]'"
+expect 2 "KILN_CACHE_BYTES=abc kilnc $inputs/scaled.cc --kernel=rows --run --grid=1 --args='f32[2x768], f32[2]'"
 # Kiln's own, with and without a place for the reproducer.
 touch file
 expect 4 "KILN_DUMP=dump kilnc $inputs/fatal.mlir --emit=obj -o out"

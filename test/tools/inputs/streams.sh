@@ -18,7 +18,7 @@ expect() {
 add="kilnc --kernel=add --args='f32[?], f32[?], f32[?]'"
 # Results: lost, they are an error.
 for program in 'kilnc --list' 'kilnc --help' "$add --emit=asm" 'gpt2 --help' 'gpt2 train --help' 'gpt2 info' \
-  'kiln-bench --help' 'kiln-opt --help' "kiln-opt $1"; do
+  'kiln-bench --help' 'kiln-opt --help' 'kilnc --version' 'kiln-sim --version' 'gpt2 --version' "kiln-opt $1"; do
   expect 0 "$program > /dev/null"
   for stream in '> /dev/full' '>&-' '>&broken'; do
     expect 3 "$program $stream"

@@ -1,8 +1,9 @@
-// A program that uses the language, the runtime and a built-in operator.
+// A program that uses the language, the runtime and a built-in operator, by either spelling of their headers.
 
 #include "kernels/softmax.h"
 #include "runtime/Compile.h"
-#include "runtime/Tensor.h"
+#include <kiln/runtime/Compile.h>
+#include <kiln/runtime/Tensor.h>
 
 int main() {
   const auto device = kiln::Device::open("cpu");

@@ -1,8 +1,8 @@
 // Files that are read: what is no file is refused without being waited for.
 
-#include "models/data/files.h"
-#include "models/data/input_file.h"
-#include "models/data/safetensors.h"
+#include "runtime/InputFile.h"
+#include "runtime/Npy.h"
+#include "runtime/OutputFile.h"
 #include "test/expect_error.h"
 #include "test/temporary_folder.h"
 
@@ -47,7 +47,6 @@ TEST(InputFile, OutlivesItsName) {
   EXPECT_EQ(got, "0123456789");
 }
 
-// By every way in which the models read a file.
 TEST(InputFile, WhatIsNoFileIsTheCallersFault) {
   const TemporaryFolder folder;
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
@@ -58,9 +57,20 @@ TEST(InputFile, WhatIsNoFileIsTheCallersFault) {
                                                        {"/dev/zero", "but it is a device"}};
   for (const auto &[path, part] : cases) {
     EXPECT_EQ(faultOf([&] { InputFile file(path); }, part), Fault::user);
-    EXPECT_EQ(faultOf([&] { readFile(path); }, part), Fault::user);
-    EXPECT_EQ(faultOf([&] { Safetensors file(path); }, part), Fault::user);
+    EXPECT_EQ(faultOf([&] { readNpy(path); }, part), Fault::user);
   }
+}
+
+// Nor is it where an array is written to; that is told before there is one, and a pipe is not waited for.
+TEST(OutputFile, WhatIsNoFileIsTheCallersFault) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(faultOf([&] { expectFile(folder.path); }, "to be a file, but it is a folder"), Fault::user);
+  EXPECT_EQ(faultOf([&] { expectFile(folder / "pipe"); }, "to be a file, but it is a pipe"), Fault::user);
+  EXPECT_NO_THROW(expectFile(folder / "none"));
+  writeOutput(folder / "file", "text");
+  EXPECT_NO_THROW(expectFile(folder / "file"));
+  EXPECT_EQ(readText(folder / "file"), "text");
 }
 
 TEST(InputFile, TooManyOpenFilesIsTheMachinesFault) {

@@ -1,6 +1,6 @@
 // open and pread.
 
-#include "models/data/input_file.h"
+#include "runtime/InputFile.h"
 #include "dialect/dsl/Types.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace kiln {
   throw Error(fmt::format("cannot read '{}': {}", path, why), Fault::device);
 }
 
-static const char *kindOf(mode_t mode) {
+const char *kindOf(mode_t mode) {
   return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
 }
 

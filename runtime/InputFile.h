@@ -1,11 +1,16 @@
-// A regular file that is read. It stays what it was when it was opened, though another process remove or replace it.
+// A regular file that is read: a text, a model, an array. It stays what it was when it was opened, though another
+// process remove or replace it.
 
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <sys/types.h>
 
 namespace kiln {
+
+/// `a folder`, `a pipe`, `a socket` or `a device`: what a file of `mode` is that is no regular one.
+const char *kindOf(mode_t mode);
 
 class InputFile {
 public:

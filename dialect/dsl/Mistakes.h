@@ -1,0 +1,49 @@
+// Operands that no verb takes: overloads that say so in a sentence, where C++ would answer in many lines about
+// templates. Tile.h includes this; nothing here can be used.
+
+#pragma once
+
+#include "dialect/dsl/Tile.h"
+
+namespace kiln {
+
+/// What stands where other languages have a mask, and where a list of offsets belongs.
+template <class T>
+concept NoList = std::same_as<T, Tile> || std::is_arithmetic_v<T>;
+
+template <class T> void refuseMaskOfLoad() {
+  static_assert(sizeof(T) == 0, "a load takes no mask and no other value: an element outside the view reads the "
+                                "padding, such as Padding::zero; choose among loaded elements by where()");
+}
+template <class T> void refuseMaskOfStore() {
+  static_assert(sizeof(T) == 0, "a store takes a view, its offsets and a value, which brings its own shape, and no "
+                                "mask: an element outside the view is not written; choose among the values by where()");
+}
+template <class T> void refuseOffset() {
+  static_assert(sizeof(T) == 0, "the offsets of a view are a list in braces, one for each dimension: {n}, {m, 0}");
+}
+
+template <NoList T, class... More> Tile load(View, Offsets, TileExtents, T, More...) {
+  return refuseMaskOfLoad<T>(), 0;
+}
+template <NoList T, class... More> Tile gather(View, At, Offsets, TileExtents, T, More...) {
+  return refuseMaskOfLoad<T>(), 0;
+}
+template <NoList T, class... More> void store(View, Offsets, At, T, More...) { refuseMaskOfStore<T>(); }
+template <NoList T, class... More> void store(View, Offsets, std::initializer_list<int64_t>, T, More...) {
+  refuseMaskOfStore<T>();
+}
+template <NoList T, class... More> void scatter(View, At, Offsets, At, T, More...) { refuseMaskOfStore<T>(); }
+template <NoList T, class... More> Tile atomic_add(View, Offsets, At, T, More...) { return refuseMaskOfStore<T>(), 0; }
+
+template <NoList T, class... More> Tile load(View, T, TileExtents, More...) { return refuseOffset<T>(), 0; }
+template <NoList T, class... More> void store(View, T, At, More...) { refuseOffset<T>(); }
+template <NoList T, class... More> Tile atomic_add(View, T, At, More...) { return refuseOffset<T>(), 0; }
+
+template <std::same_as<Tile> T> Tile iota(const T &count, Type = Type::i32, Loc = here()) {
+  static_assert(sizeof(T) == 0, "iota counts to an integer that is known while tracing, such as a config's field, or "
+                                "view.extent(i) in place of view.dim(i)");
+  return count;
+}
+
+} // namespace kiln

@@ -1,0 +1,38 @@
+// Where the lanes of a vector lie, as far as that is known while compiling: a base, and each lane's distance from it.
+//
+// A loop over rows of 64 takes 16 positions p, p + 1, … at a time, and p is a multiple of 16. In tiles whose rows are
+// merged or split those are
+//
+//     p floordiv 64, p mod 64      one row, and 16 neighbours in it
+//     p floordiv 4, p mod 4        distances 0 0 0 0 1 1 1 1 …, and 0 1 2 3 0 1 2 3 …
+//     p floordiv 24                p floordiv 24 or one more: not known
+
+#pragma once
+
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/Value.h"
+
+#include <optional>
+
+namespace kiln::lowering::cpu {
+
+/// What is known of an integer: it is `residue` plus a multiple of `modulus`, and `residue` itself where that is 0.
+struct Congruence {
+  int64_t modulus = 1, residue = 0;
+};
+
+/// What the loops and the arithmetic that make an index say of it. Looks through `effort` operations.
+Congruence congruenceOf(mlir::Value value, int effort = 8);
+
+/// The positions of lanes: what is known of their base, and how far each lies from it; all as far where it is one
+/// position.
+struct LanePositions {
+  Congruence base;
+  llvm::SmallVector<int64_t, 16> steps;
+};
+
+/// The positions that `map` gives for lanes at `dims`, from the base that it gives for their bases; nothing where the
+/// distances depend on what is not known. Positions are not negative, and divisors are constants.
+std::optional<LanePositions> mappedBy(mlir::AffineExpr map, llvm::ArrayRef<LanePositions> dims);
+
+} // namespace kiln::lowering::cpu

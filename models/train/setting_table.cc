@@ -1,0 +1,188 @@
+// The table, and the kinds of settings that it has.
+
+#include "models/train/setting_table.h"
+#include "dialect/dsl/Kernel.h"
+#include "kernels/adamw.h"
+#include "models/data/json.h"
+#include "models/train/number_text.h"
+
+#include <cmath>
+
+namespace kiln {
+
+using Json = nlohmann::ordered_json;
+
+//===-- Ranges --------------------------------------------------------------------------------------------------===//
+
+namespace {
+/// What a number must be, in words and as a test.
+struct Range {
+  std::string text;
+  std::function<bool(double, const TrainSettings &)> holds;
+};
+using Ranges = std::vector<Range>; // all must hold; the first that does not is told
+
+/// Whether checkpoints have had the field from the first one on.
+enum class Since { first, later };
+} // namespace
+
+static Range atLeast(double least) {
+  return {fmt::format("at least {}", least), [=](double x, const TrainSettings &) { return x >= least; }};
+}
+static Range atMost(int64_t most) {
+  return {fmt::format("at most {}", most),
+          [=](double x, const TrainSettings &) { return x <= static_cast<double>(most); }};
+}
+static Range above(double low) {
+  return {fmt::format("above {}", low), [=](double x, const TrainSettings &) { return x > low; }};
+}
+static Range between(int64_t least, int64_t most) {
+  return {fmt::format("between {} and {}", least, most), [=](double x, const TrainSettings &) {
+            return x >= static_cast<double>(least) && x <= static_cast<double>(most);
+          }};
+}
+static const Range share = {"at least 0 and below 1", [](double x, const TrainSettings &) { return x >= 0 && x < 1; }};
+static const Range withinSteps = {"between 0 and the steps", [](double x, const TrainSettings &s) {
+                                    return x >= 0 && x <= static_cast<double>(s.steps);
+                                  }};
+/// A power of two scales exactly.
+static const Range lossScales = {"a power of two from 1 to 16777216", [](double x, const TrainSettings &) {
+                                   int exponent = 0;
+                                   return x >= leastLossScale && x <= mostLossScale && std::frexp(x, &exponent) == 0.5;
+                                 }};
+
+//===-- Kinds ---------------------------------------------------------------------------------------------------===//
+
+static void expectIn(const Ranges &ranges, const std::string &flag, auto value, const TrainSettings &s) {
+  for (const Range &range : ranges)
+    if (!range.holds(static_cast<double>(value), s))
+      throw Error(fmt::format("expected '{}' to be {}, but got {}", flag, range.text, value));
+}
+
+/// Reads a field that checkpoints before it do not have; those leave the setting as it is.
+template <class Read> static auto ifThere(const std::string &field, Since since, Read read) {
+  return [=](TrainSettings &s, const JsonObject &json) {
+    if (since == Since::first || json.has(field))
+      read(s, json);
+  };
+}
+
+template <class T>
+static Setting number(const char *flag, const char *field, T TrainSettings::*member, const char *help, Ranges ranges,
+                      Since since = Since::first) {
+  const std::string name = flag;
+  return {flag,
+          field,
+          help,
+          std::is_floating_point_v<T> ? "FLOAT"
+          : std::is_signed_v<T>       ? "INT"
+                                      : "UINT",
+          [=](TrainSettings &s, const std::string &text) { s.*member = numberIn<T>("--" + name, text); },
+          [=](const TrainSettings &s) { return Json(s.*member); },
+          ifThere(field, since,
+                  [=](TrainSettings &s, const JsonObject &json) {
+                    if constexpr (std::is_floating_point_v<T>)
+                      s.*member = json.number(field);
+                    else if constexpr (std::is_signed_v<T>)
+                      s.*member = json.integer(field);
+                    else
+                      s.*member = json.natural(field);
+                  }),
+          [=](const TrainSettings &s) { expectIn(ranges, name, s.*member, s); }};
+}
+
+/// 0 or 1 for users.
+static Setting truth(const char *flag, const char *field, bool TrainSettings::*member, const char *help) {
+  const std::string name = flag;
+  return {
+      flag,
+      field,
+      help,
+      "INT",
+      [=](TrainSettings &s, const std::string &text) {
+        const auto value = numberIn<int64_t>("--" + name, text);
+        if (value != 0 && value != 1)
+          throw Error(fmt::format("expected '{}' to be 0 or 1, but got {}", name, value));
+        s.*member = value != 0;
+      },
+      [=](const TrainSettings &s) { return Json(s.*member); },
+      ifThere(field, Since::later, [=](TrainSettings &s, const JsonObject &json) { s.*member = json.truth(field); }),
+      [](const TrainSettings &) {}};
+}
+
+/// One of some names: `named` reads them and throws Error for others, `nameOf` gives that of a value, or null.
+template <class T, class Named, class Name>
+static Setting choice(const char *flag, const char *field, T TrainSettings::*member, const char *help, Named named,
+                      Name nameOf) {
+  return {flag,
+          field,
+          help,
+          "TEXT",
+          [=](TrainSettings &s, const std::string &text) { s.*member = named(flag, text); },
+          [=](const TrainSettings &s) { return Json(nameOf(s.*member)); },
+          ifThere(field, Since::later,
+                  [=](TrainSettings &s, const JsonObject &json) { s.*member = named(field, json.text(field)); }),
+          [](const TrainSettings &) {}};
+}
+
+static Setting dtype(const char *flag, const char *field, Type TrainSettings::*member, const char *help) {
+  return choice(flag, field, member, help, dtypeNamed, dtypeOf);
+}
+
+static Setting withMemory(Setting setting) {
+  setting.decidesMemory = true;
+  return setting;
+}
+
+//===-- The table -----------------------------------------------------------------------------------------------===//
+
+static std::vector<Setting> makeTable() {
+  using S = TrainSettings;
+  const auto later = Since::later;
+  return {
+      withMemory(number("batch", "batch", &S::batch, "sequences in a micro-batch", {atLeast(1), atMost(largestSize)})),
+      withMemory(number("accumulate", "accumulate", &S::accumulate, "micro-batches in a step",
+                        {atLeast(1), atMost(largestSize)})),
+      number("steps", "steps", &S::steps, "updates, and the length of the schedule", {atLeast(1)}),
+      number("warmup", "warmup", &S::warmup, "steps of linear warm-up", {withinSteps}),
+      number("lr", "rate", &S::rate, "highest learning rate", {above(0)}),
+      number("final-lr", "final_rate", &S::finalRate, "lowest learning rate, as a share of the highest",
+             {between(0, 1)}),
+      number("decay", "decay", &S::decay, "weight decay of matrices", {atLeast(0)}),
+      number("beta1", "beta1", &S::beta1, "AdamW's first coefficient", {share}),
+      number("beta2", "beta2", &S::beta2, "AdamW's second coefficient", {share}),
+      number("epsilon", "epsilon", &S::epsilon, "what AdamW adds to the root of the second moment", {atLeast(0)}),
+      number("clip", "clip", &S::clip, "largest gradient norm (0: any)", {atLeast(0)}),
+      number("evaluate-every", "evaluate_every", &S::evaluateEvery, "steps between validation losses (0: at the end)",
+             {atLeast(0)}),
+      number("seed", "seed", &S::seed, "seed of weights and batches", {}),
+      choice(
+          "precision", "precision", &S::precision,
+          "how products of f32 may be rounded: ieee, tf32, tf32x3 (tf32 on GPUs, ieee on CPUs, which compute all as "
+          "ieee)",
+          [](const std::string &, const std::string &text) { return precisionNamed(text); },
+          [](std::optional<Precision> p) { return p ? Json(precisionNames.at(static_cast<size_t>(*p))) : Json(); }),
+      withMemory(dtype("dtype", "dtype", &S::type, "type of weights and activations: fp32, bf16, fp16")),
+      withMemory(
+          truth("master", "master", &S::master, "1: updates change f32 weights, of which narrow ones are copies (1)")),
+      choice(
+          "rounding", "rounding", &S::rounding, "of narrow weights without those: nearest, stochastic (nearest)",
+          [](const std::string &, const std::string &text) { return roundingNamed(text); },
+          [](Rounding rounding) { return roundingNames.at(static_cast<size_t>(rounding)); }),
+      number("loss-scale", "loss_scale", &S::lossScale, "what fp16 multiplies its loss by at first (65536)",
+             {lossScales}, later),
+      number("scale-window", "scale_window", &S::scaleWindow, "updates after which that doubles (2000; 0: never)",
+             {between(0, largestSize)}, later),
+      number("evaluate-batches", "evaluate_batches", &S::evaluateBatches,
+             "micro-batches that a validation loss takes, spread evenly (0: all)", {atLeast(0)}, later),
+      truth("evaluate-all", "evaluate_all", &S::evaluateAll, "1: the last validation loss takes all (0)"),
+      dtype("save-dtype", "save_dtype", &S::saveType, "type of the weights in checkpoints: fp32, bf16, fp16 (fp32)"),
+  };
+}
+
+const std::vector<Setting> &settingTable() {
+  static const std::vector<Setting> table = makeTable();
+  return table;
+}
+
+} // namespace kiln

@@ -1,0 +1,17 @@
+// The loss on what a run does not train on.
+
+#pragma once
+
+#include "models/train/train_data.h"
+#include "models/train/trainer.h"
+
+#include <functional>
+
+namespace kiln {
+
+/// Mean loss over the targets of `most` micro-batches to validate on, spread evenly over all there are and the same
+/// each time, or over every one (0); nothing when `stop` said so before it was known.
+std::optional<double> validationLoss(Trainer &trainer, const TrainData &data, int64_t batch, int64_t most,
+                                     const std::function<bool()> &stop);
+
+} // namespace kiln

@@ -1,0 +1,73 @@
+// Writes aside and renames, or to a device as it is.
+
+#include "runtime/OutputFile.h"
+
+#include "dialect/dsl/Types.h"
+#include "runtime/InputFile.h"
+#include "runtime/PrivateFolder.h"
+#include "runtime/Streams.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <string_view>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+
+namespace kiln {
+
+[[noreturn]] static void cannotWrite(const std::string &path, const std::string &why) {
+  throw Error(fmt::format("expected to write '{}', but could not: {}", path, why), Fault::device);
+}
+
+/// Writes all, and closes the file; 0, or what the system said.
+static int writeAndClose(Descriptor file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t wrote = ::write(file.get(), text.data(), text.size());
+    if (wrote < 0 && errno == EINTR)
+      continue;
+    if (wrote <= 0)
+      return wrote < 0 ? errno : EIO;
+    text.remove_prefix(static_cast<size_t>(wrote));
+  }
+  return ::close(file.release()) == 0 ? 0 : errno;
+}
+
+void writeOutput(const std::string &path, const std::string &content) {
+  if (path == "-")
+    return writeResult(content);
+  struct stat status;
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    Descriptor device(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (const int failure = device ? writeAndClose(std::move(device), content) : errno)
+      cannotWrite(path, std::strerror(failure));
+    return;
+  }
+  std::error_code failure;
+  const fs::path target = fs::weakly_canonical(path, failure); // where a link leads
+  if (failure)
+    cannotWrite(path, failure.message());
+  const std::string aside = fmt::format("{}.{}.tmp", target.string(), ::getpid());
+  Descriptor file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!file)
+    cannotWrite(path, std::strerror(errno));
+  const int error = writeAndClose(std::move(file), content);
+  if (error == 0 && ::rename(aside.c_str(), target.c_str()) == 0)
+    return;
+  const int why = error ? error : errno;
+  ::unlink(aside.c_str());
+  cannotWrite(path, std::strerror(why));
+}
+
+void expectFile(const std::string &path) {
+  struct stat status;
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+    throw Error(fmt::format("expected '{}' to be a file, but it is {}", path, kindOf(status.st_mode)));
+}
+
+} // namespace kiln

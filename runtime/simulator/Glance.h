@@ -1,0 +1,44 @@
+// The usual accesses of whole words, judged at a glance: nothing is under way there, and it was last touched by this
+// lane or before what all lanes of the warp have seen. Of all others nothing is noted: Shadow looks at them closely.
+
+#pragma once
+
+#include "runtime/simulator/Cells.h"
+
+namespace kiln::simulator {
+
+/// What a warp knows, and how it is about to access memory.
+struct Glance {
+  const Time *seen;
+  const Time now;
+  const uint32_t first, agents; // of the block
+  const uint16_t line;
+  const uint16_t landing; // the state's bits that a write sets
+  const bool together;
+  const bool blocksAreApart; // nothing has ordered blocks so far
+  Time floor = 0;            // of memory that only this block has
+
+  /// A word, by `self`; whether it is noted.
+  bool read(Cells &cells, Cell &cell, uint32_t self) const;
+  bool write(Cells &cells, Cell &cell, uint32_t self) const;
+  /// A row; `self` accesses its first word.
+  bool row(Cells &cells, Row &row, uint32_t self, bool writes, Spread spread) const {
+    if (row.isApart && !cells.bringTogether(row))
+      return false;
+    return writes ? writeRow(row, self, spread) : readRow(row, self, spread);
+  }
+  bool readRow(Row &row, uint32_t self, Spread spread) const;
+  bool writeRow(Row &row, uint32_t self, Spread spread) const;
+  /// Eight rows, of which the 32 lanes from `self` on access a word each, and which say the same of theirs.
+  bool stretch(Row *rows, uint32_t self, bool writes) const;
+
+private:
+  /// What has become of a cell's reader: it is as it was, it is the one who reads, or they are several.
+  enum class Outcome : uint8_t { notUsual, asBefore, mine, several, needsList };
+  bool isBefore(Time time, uint32_t who, uint32_t self, bool alike) const;
+  Outcome readAlone(Cell &cell, uint32_t self, bool writersAlike, bool readersAlike) const;
+  bool readWithOthers(Cells &cells, Cell &cell, uint32_t self) const;
+  bool writeAlone(Cell &cell, uint32_t self, bool writersAlike, bool readersAlike) const;
+};
+
+} // namespace kiln::simulator

@@ -1,0 +1,336 @@
+// mma.sync: products of fragments in registers.
+//
+// Fragments follow the PTX ISA, "Warp-level matrix instructions". With g = lane / 4 and t = lane % 4, and E elements in
+// a word (of 64 bits for f64, else of 32):
+//
+//     A (16 × K)   word r: row g + 8 (r & 1), columns E t + 4 E (r >> 1) … + E − 1
+//     A (8 × K)    one word: row g, columns E t … + E − 1
+//     B (K × 8)    word r: column g, rows E t + 4 E r … + E − 1
+//     C (M × 8)    element i: row g + 8 (i >> 1), column 2 t + (i & 1)
+//
+// Sums run over K in order, each step one fused multiply-add; hardware rounds otherwise, so that only integers that f32
+// holds compare equal. Every operand is read before a result is written.
+
+#include "runtime/simulator/CodeBuilder.h"
+#include "runtime/simulator/Fragments.h"
+#include "runtime/simulator/Lanes.h"
+#include "runtime/simulator/Numbers.h"
+#include "runtime/simulator/Products.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace kiln::simulator {
+
+using ptx::Type;
+
+/// Columns of A that are numbers of their own; single bits stay together in their words.
+static constexpr int mostRows = 16, mostK = 64;
+
+namespace {
+/// What a matrix is made of.
+enum class Element : uint8_t { f16, bf16, tf32, e4m3, e5m2, s8, u8, s4, u4, b1, f64, f32, s32 };
+constexpr std::string_view elementNames[] = {"f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8",
+                                             "s4",  "u4",   "b1",   "f64",  "f32",  "s32"};
+constexpr int elementBits[] = {16, 16, 32, 8, 8, 8, 8, 4, 4, 1, 64, 32, 32};
+
+int bitsOf(Element element) { return elementBits[static_cast<size_t>(element)]; }
+bool isInteger(Element element) { return element >= Element::s8 && element <= Element::b1; }
+bool isEighth(Element element) { return element == Element::e4m3 || element == Element::e5m2; }
+
+/// A product, as a step's detail has it.
+struct Product {
+  int M = 16, K = 16;
+  Element a = Element::f16, b = Element::f16, c = Element::f32, d = Element::f32;
+  bool saturates = false, isAnd = false;
+
+  uint64_t pack() const {
+    return static_cast<uint64_t>(M) | static_cast<uint64_t>(K) << 8 | static_cast<uint64_t>(a) << 24 |
+           static_cast<uint64_t>(b) << 28 | static_cast<uint64_t>(c) << 32 | static_cast<uint64_t>(d) << 36 |
+           uint64_t{saturates} << 40 | uint64_t{isAnd} << 41;
+  }
+  static Product unpack(uint64_t detail) {
+    const auto element = [&](int at) { return static_cast<Element>(detail >> at & 15); };
+    return {.M = static_cast<int>(detail & 0xff),
+            .K = static_cast<int>(detail >> 8 & 0xffff),
+            .a = element(24),
+            .b = element(28),
+            .c = element(32),
+            .d = element(36),
+            .saturates = (detail >> 40 & 1) != 0,
+            .isAnd = (detail >> 41 & 1) != 0};
+  }
+
+  int wordBits() const { return a == Element::f64 ? 64 : 32; }
+  int perWord() const { return wordBits() / bitsOf(a); }
+  int wordsOf(int rows) const { return rows * K / (lanesOfWarp * perWord()); }
+  int wordsOfA() const { return wordsOf(M); }
+  int wordsOfB() const { return wordsOf(8); }
+  int sumsOfLane() const { return M / 4; }
+  /// Registers of C or D: two f16 share one.
+  int wordsOfSums(Element sum) const { return sum == Element::f16 ? sumsOfLane() / 2 : sumsOfLane(); }
+};
+} // namespace
+
+// --- Fragments -----------------------------------------------------------------------------------------------------
+
+static float numberIn(Element element, uint32_t word, int index) {
+  switch (element) {
+  case Element::f16:
+    return fromHalf(static_cast<uint16_t>(word >> (16 * index)));
+  case Element::bf16:
+    return fromBf16(static_cast<uint16_t>(word >> (16 * index)));
+  case Element::e4m3:
+  case Element::e5m2:
+    return static_cast<float>(fromEighth(element == Element::e5m2, static_cast<uint8_t>(word >> (8 * index))));
+  default: // tf32: the lowest 13 bits do not count
+    return std::bit_cast<float>(word & 0xffffe000);
+  }
+}
+
+static int32_t integerIn(Element element, uint32_t word, int index) {
+  const int bits = bitsOf(element), from = 32 - bits * (index + 1);
+  const uint32_t top = word << from;
+  const bool isSigned = element == Element::s8 || element == Element::s4;
+  return isSigned ? static_cast<int32_t>(top) >> (32 - bits) : static_cast<int32_t>(top >> (32 - bits));
+}
+
+/// Places the elements of A and B as matrices of T, `perWord` from each word: `elementOf(element, word, index)`.
+template <class Word, class T, class ElementOf>
+static void gatherOperands(Warp &warp, const uint32_t *slots, const Product &p, int perWord, ElementOf elementOf,
+                           T (&a)[mostRows][mostK], T (&b)[mostK][8]) {
+  const int halves = p.M / 8;
+  for (int r = 0; r < p.wordsOfA(); ++r) {
+    const auto *words = warp.reg<Word>(slots[r]);
+    for (int lane = 0; lane < lanesOfWarp; ++lane)
+      for (int e = 0; e < perWord; ++e)
+        a[lane / 4 + 8 * (r % halves)][perWord * (lane % 4) + 4 * perWord * (r / halves) + e] =
+            elementOf(p.a, words[lane], e);
+  }
+  for (int r = 0; r < p.wordsOfB(); ++r) {
+    const auto *words = warp.reg<Word>(slots[p.wordsOfA() + r]);
+    for (int lane = 0; lane < lanesOfWarp; ++lane)
+      for (int e = 0; e < perWord; ++e)
+        b[perWord * (lane % 4) + 4 * perWord * r + e][lane / 4] = elementOf(p.b, words[lane], e);
+  }
+}
+
+/// C's words: one of T for each element, or a word of 32 bits for two halves.
+template <class T> static void gatherSums(Warp &warp, const uint32_t *slots, const Product &p, T (&c)[mostRows][8]) {
+  slots += p.wordsOfA() + p.wordsOfB();
+  for (int i = 0; i < p.sumsOfLane(); ++i)
+    for (int lane = 0; lane < lanesOfWarp; ++lane) {
+      T &element = c[lane / 4 + 8 * (i >> 1)][2 * (lane % 4) + (i & 1)];
+      if (p.c == Element::f16)
+        element =
+            static_cast<T>(fromHalf(static_cast<uint16_t>(warp.reg<uint32_t>(slots[i / 2])[lane] >> (16 * (i & 1)))));
+      else
+        element = fromWord<T>(warp.reg<WordOf<T>>(slots[i])[lane]);
+    }
+}
+
+template <class T>
+static void scatterSums(Warp &warp, const uint32_t *slots, const Product &p, const T (&c)[mostRows][8]) {
+  slots += p.wordsOfA() + p.wordsOfB() + p.wordsOfSums(p.c);
+  const bool packed = p.d == Element::f16;
+  for (int i = 0; i < p.sumsOfLane(); i += packed ? 2 : 1)
+    for (int lane = 0; lane < lanesOfWarp; ++lane) {
+      const T *element = &c[lane / 4 + 8 * (i >> 1)][2 * (lane % 4) + (i & 1)];
+      if (packed)
+        warp.reg<uint32_t>(slots[i / 2])[lane] = toHalf(static_cast<float>(element[0])) |
+                                                 static_cast<uint32_t>(toHalf(static_cast<float>(element[1]))) << 16;
+      else
+        warp.reg<WordOf<T>>(slots[i])[lane] = toWord<T>(element[0]);
+    }
+}
+
+// --- Products ------------------------------------------------------------------------------------------------------
+
+/// Floats, summed in f32 or f64.
+template <class T, class Word, class ElementOf>
+static void multiplyFloats(Warp &warp, const Step &step, const Product &p, ElementOf elementOf) {
+  T a[mostRows][mostK], b[mostK][8], c[mostRows][8];
+  gatherOperands<Word>(warp, warp.list(step), p, p.perWord(), elementOf, a, b);
+  gatherSums(warp, warp.list(step), p, c);
+  for (int m = 0; m < p.M; ++m)
+    for (int k = 0; k < p.K; ++k)
+      for (int n = 0; n < 8; ++n)
+        c[m][n] = std::fma(a[m][k], b[k][n], c[m][n]);
+  scatterSums(warp, warp.list(step), p, c);
+}
+
+template <Type type, Element element> static void runFloats(Warp &warp, const Step &step) {
+  expectWholeWarp(warp, step);
+  const Product p = Product::unpack(step.detail);
+  if (p.c != Element::f32 || p.d != Element::f32)
+    return multiplyFloats<float, uint32_t>(
+        warp, step, p, [](Element, uint32_t word, int index) { return numberIn(element, word, index); });
+  std::array<uint32_t *, 14> words; // of A, B, C and D
+  const size_t operands = static_cast<size_t>(p.wordsOfA()) + static_cast<size_t>(p.wordsOfB());
+  for (size_t i = 0; i < operands + 8; ++i)
+    words[i] = warp.reg<uint32_t>(warp.list(step)[i]);
+  uint32_t *const *const c = words.data() + operands;
+  multiplyFragments(type, p.K, words.data(), words.data() + p.wordsOfA(), c, c + 4);
+}
+
+static void runEighths(Warp &warp, const Step &step) {
+  expectWholeWarp(warp, step);
+  multiplyFloats<float, uint32_t>(warp, step, Product::unpack(step.detail), numberIn);
+}
+
+static void runDoubles(Warp &warp, const Step &step) {
+  expectWholeWarp(warp, step);
+  multiplyFloats<double, uint64_t>(warp, step, Product::unpack(step.detail),
+                                   [](Element, uint64_t word, int) { return std::bit_cast<double>(word); });
+}
+
+/// Sums of integers: exact, then clamped or wrapped.
+template <class T, class Multiply>
+static void sumIntegers(Warp &warp, const Step &step, const Product &p, int K, const T (&a)[mostRows][mostK],
+                        const T (&b)[mostK][8], Multiply multiply) {
+  int32_t c[mostRows][8];
+  gatherSums(warp, warp.list(step), p, c);
+  for (int m = 0; m < p.M; ++m)
+    for (int n = 0; n < 8; ++n) {
+      int64_t sum = c[m][n];
+      for (int k = 0; k < K; ++k)
+        sum += multiply(a[m][k], b[k][n]);
+      c[m][n] = static_cast<int32_t>(p.saturates ? std::clamp<int64_t>(sum, std::numeric_limits<int32_t>::min(),
+                                                                       std::numeric_limits<int32_t>::max())
+                                                 : sum);
+    }
+  scatterSums(warp, warp.list(step), p, c);
+}
+
+static void runIntegers(Warp &warp, const Step &step) {
+  expectWholeWarp(warp, step);
+  const Product p = Product::unpack(step.detail);
+  int32_t a[mostRows][mostK], b[mostK][8];
+  gatherOperands<uint32_t>(warp, warp.list(step), p, p.perWord(), integerIn, a, b);
+  sumIntegers(warp, step, p, p.K, a, b, [](int32_t x, int32_t y) { return x * y; });
+}
+
+/// Single bits: how many are in both, or in one alone.
+static void runBits(Warp &warp, const Step &step) {
+  expectWholeWarp(warp, step);
+  const Product p = Product::unpack(step.detail);
+  uint32_t a[mostRows][mostK], b[mostK][8];
+  gatherOperands<uint32_t>(warp, warp.list(step), p, 1, [](Element, uint32_t word, int) { return word; }, a, b);
+  sumIntegers(warp, step, p, p.K / 32, a, b,
+              [&](uint32_t x, uint32_t y) { return std::popcount(p.isAnd ? x & y : x ^ y); });
+}
+
+// --- Decoding ------------------------------------------------------------------------------------------------------
+
+namespace {
+/// Extents that the ISA has for some elements of A, and since when.
+struct Shape {
+  Element first, last;
+  int M, K, target, version;
+};
+} // namespace
+
+static constexpr Shape shapes[] = {
+    {Element::f16, Element::f16, 16, 8, 75, 65},    {Element::f16, Element::bf16, 16, 16, 80, 70},
+    {Element::bf16, Element::bf16, 16, 8, 80, 70},  {Element::tf32, Element::tf32, 16, 4, 80, 70},
+    {Element::tf32, Element::tf32, 16, 8, 80, 70},  {Element::e4m3, Element::e5m2, 16, 32, 89, 84},
+    {Element::e4m3, Element::e5m2, 16, 16, 89, 87}, {Element::s8, Element::u8, 8, 16, 75, 65},
+    {Element::s8, Element::u8, 16, 16, 80, 70},     {Element::s8, Element::u8, 16, 32, 80, 70},
+    {Element::s4, Element::u4, 8, 32, 75, 65},      {Element::s4, Element::u4, 16, 32, 80, 70},
+    {Element::s4, Element::u4, 16, 64, 80, 70},     {Element::b1, Element::b1, 8, 128, 75, 70},
+    {Element::b1, Element::b1, 16, 128, 80, 70},    {Element::b1, Element::b1, 16, 256, 80, 70},
+    {Element::f64, Element::f64, 8, 4, 80, 70},     {Element::f64, Element::f64, 16, 4, 90, 78},
+    {Element::f64, Element::f64, 16, 8, 90, 78},    {Element::f64, Element::f64, 16, 16, 90, 78},
+};
+
+/// The next modifier that says what a matrix is made of.
+static Element takeElement(Decoder &d) {
+  for (const std::string_view modifier : d.rest())
+    for (size_t i = 0; i < std::size(elementNames); ++i)
+      if (modifier == elementNames[i]) {
+        d.take(modifier);
+        return static_cast<Element>(i);
+      }
+  d.wrong("four types");
+}
+
+/// Whether B may be of its elements beside those of A.
+static bool isFactorFor(Element a, Element b) {
+  return isEighth(a) ? isEighth(b) : isInteger(a) ? isInteger(b) && bitsOf(a) == bitsOf(b) : a == b;
+}
+
+/// Whether sums of products of such elements may be kept in these.
+static bool isSumFor(Element a, Element sum) {
+  if (isInteger(a))
+    return sum == Element::s32;
+  if (a == Element::f64)
+    return sum == Element::f64;
+  return sum == Element::f32 || (sum == Element::f16 && (a == Element::f16 || isEighth(a)));
+}
+
+static void checkProduct(Decoder &d, const Product &p, int N) {
+  const auto *const shape = std::find_if(std::begin(shapes), std::end(shapes), [&](const Shape &s) {
+    return p.a >= s.first && p.a <= s.last && p.M == s.M && N == 8 && p.K == s.K;
+  });
+  if (shape == std::end(shapes) || !isFactorFor(p.a, p.b) || !isSumFor(p.a, p.c) || !isSumFor(p.a, p.d) ||
+      (p.saturates && (!isInteger(p.a) || p.a == Element::b1)))
+    d.unsupported();
+  d.expectTarget(shape->target, shape->version);
+  if (isEighth(p.a) && (p.c == Element::f16 || p.d == Element::f16))
+    d.expectTarget(89, 87);
+  if (p.isAnd)
+    d.expectTarget(80, 71);
+}
+
+static Handler handlerFor(Element a) {
+  switch (a) {
+  case Element::f16:
+    return runFloats<Type::f16, Element::f16>;
+  case Element::bf16:
+    return runFloats<Type::bf16, Element::bf16>;
+  case Element::tf32:
+    return runFloats<Type::tf32, Element::tf32>;
+  case Element::e4m3:
+  case Element::e5m2:
+    return runEighths;
+  case Element::b1:
+    return runBits;
+  case Element::f64:
+    return runDoubles;
+  default:
+    return runIntegers;
+  }
+}
+
+static void decodeMma(Decoder &d) {
+  if (!d.take("sync"))
+    d.unsupported();
+  d.take("aligned");
+  const auto [M, N, K] = takeShape(d);
+  if (!d.take("row") || !d.take("col"))
+    d.unsupported("only .row.col");
+  Product p{.M = M, .K = K};
+  p.saturates = d.take("satfinite");
+  p.d = takeElement(d);
+  p.a = takeElement(d);
+  p.b = takeElement(d);
+  p.c = takeElement(d);
+  if (p.a == Element::b1) {
+    p.isAnd = d.take("and");
+    if ((!p.isAnd && !d.take("xor")) || !d.take("popc"))
+      d.wrong("'.and.popc' or '.xor.popc'");
+  }
+  checkProduct(d, p, N);
+  d.expectCount(4, 4);
+  const Type word = p.wordBits() == 64 ? Type::f64 : Type::b32;
+  std::vector<uint32_t> slots;
+  addFragment(d, d.operand(1), static_cast<size_t>(p.wordsOfA()), word, false, slots);
+  addFragment(d, d.operand(2), static_cast<size_t>(p.wordsOfB()), word, false, slots);
+  addFragment(d, d.operand(3), static_cast<size_t>(p.wordsOfSums(p.c)), word, false, slots);
+  addFragment(d, d.operand(0), static_cast<size_t>(p.wordsOfSums(p.d)), word, true, slots);
+  d.giveList(d.emit(handlerFor(p.a), {}, p.pack()), slots);
+}
+
+void addMma(InstructionTable &table) { table["mma"] = decodeMma; }
+
+} // namespace kiln::simulator

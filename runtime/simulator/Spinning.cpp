@@ -1,0 +1,153 @@
+// Paths that go round and come nowhere: how they are known, who is let go for their sake, and how those meet again.
+//
+// A path is stuck when it comes to a branch back a second time with all registers and all local memory as they were,
+// and its warp has changed nothing that others can see meanwhile: then it does the same until somebody changes memory.
+// A loop that counts is no such loop, however long it is. The state is kept for a few rounds only, after 64, 128, 256
+// rounds and so on, so that loops that do go somewhere lose no time by it.
+
+#include "runtime/simulator/Cta.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace kiln::simulator {
+
+// --- The same again and again --------------------------------------------------------------------------------------
+
+static constexpr int64_t firstLook = 64;
+/// Rounds in which the state is compared with the one that was kept: a loop may have others within it.
+static constexpr int mostLooks = 8;
+/// A warp with more local memory than this is not looked at.
+static constexpr size_t mostLocalKept = 1 << 20;
+
+void Warp::keepState() {
+  const char *const begin = reinterpret_cast<const char *>(registers.data());
+  keptState.assign(begin, begin + path.frame + code->frameBytes);
+  keptState.insert(keptState.end(), localMemory.begin(), localMemory.end());
+}
+
+bool Warp::hasKeptState() const {
+  const size_t bytes = path.frame + code->frameBytes;
+  return keptState.size() == bytes + localMemory.size() &&
+         std::memcmp(keptState.data(), registers.data(), bytes) == 0 &&
+         std::equal(localMemory.begin(), localMemory.end(), keptState.begin() + static_cast<std::ptrdiff_t>(bytes));
+}
+
+/// The path takes a branch back: whether it does what it has done before.
+bool Warp::goesRound(int pc) {
+  Spin &spin = path.spin;
+  if (spin.changes != changes)
+    spin = {.changes = changes};
+  if (++spin.rounds < firstLook || localMemory.size() > mostLocalKept)
+    return false;
+  if (std::has_single_bit(static_cast<uint64_t>(spin.rounds))) {
+    spin.pc = pc;
+    spin.looks = mostLooks;
+    spin.moment = cta.moment();
+    spin.number = ++keptNumber;
+    keepState();
+    return false;
+  }
+  return spin.looks > 0 && pc == spin.pc && spin.looks-- > 0 && spin.number == keptNumber && hasKeptState();
+}
+
+// --- Letting go ----------------------------------------------------------------------------------------------------
+
+/// The lanes that wait at the nearest join for a path go on without it.
+bool Warp::letGo(int index) {
+  for (; index >= 0; index = joins[static_cast<size_t>(index)].parent) {
+    Join &join = joins[static_cast<size_t>(index)];
+    if (!join.arrived)
+      continue;
+    paths.push_back({.pc = join.pc,
+                     .mask = join.arrived,
+                     .code = join.code,
+                     .frame = join.frame,
+                     .local = join.local,
+                     .join = join.parent});
+    join.arrived = 0;
+    isLoose = true;
+    return true;
+  }
+  return false;
+}
+
+bool Warp::letGoAtJoins() {
+  for (size_t i = 0; i < paths.size(); ++i)
+    if ((paths[i].wait.kind != Wait::Kind::none || isStuck(paths[i])) && letGo(paths[i].join))
+      return true;
+  return false;
+}
+
+bool Warp::letGoAlone() {
+  for (Path &other : paths)
+    if (other.wait.kind == Wait::Kind::lanes && cta.stillWaits(*this, other.wait)) {
+      other.wait.lanes = 0;
+      return true;
+    }
+  return false;
+}
+
+// --- Meeting again -------------------------------------------------------------------------------------------------
+
+/// A path that waits at the same instruction becomes part of the running one. A join that one of the two alone has on
+/// its way lies on the other's, too; where each has one, those of the running path are taken.
+void Warp::take(const Path &other) {
+  const auto parentOf = [&](int join) { return joins[static_cast<size_t>(join)].parent; };
+  const auto isOnWay = [&](int join, int from) {
+    while (from >= 0 && from != join)
+      from = parentOf(from);
+    return from == join;
+  };
+  const bool otherIsDeeper = isOnWay(path.join, other.join);
+  const int deeper = otherIsDeeper ? other.join : path.join, outer = otherIsDeeper ? path.join : other.join;
+  const Mask joining = otherIsDeeper ? path.mask : other.mask;
+  for (int join = deeper; join >= 0 && !isOnWay(join, outer); join = parentOf(join))
+    joins[static_cast<size_t>(join)].outstanding |= joining;
+  for (int join = outer; join >= 0 && !isOnWay(join, deeper);) {
+    const int parent = parentOf(join);
+    joins[static_cast<size_t>(join)].outstanding &= ~joining;
+    release(join);
+    join = parent;
+  }
+  path.join = deeper;
+  path.mask |= other.mask;
+}
+
+/// Before an instruction that lanes do together: whether all are here. If not, the path waits for them.
+bool Warp::gather(const Step &step) {
+  Mask members = allLanes;
+  if (step.members != Step::everyLane) {
+    members = 0;
+    for (int lane = 0; lane < lanesOfWarp; ++lane)
+      members |= exec >> lane & 1 ? reg<uint32_t>(step.members)[lane] : 0;
+  }
+  const int pc = path.pc - 1;
+  if (path.woken.kind == Wait::Kind::lanes && path.woken.lanes == 0) {
+    path.woken = {};
+    return true; // without the others
+  }
+  for (size_t i = 0; i < paths.size();) {
+    const Path other = paths[i];
+    if (other.wait.kind != Wait::Kind::lanes || other.pc != pc || other.code != path.code ||
+        other.frame != path.frame) {
+      ++i;
+      continue;
+    }
+    paths.erase(paths.begin() + static_cast<std::ptrdiff_t>(i));
+    take(other);
+    i = 0;
+  }
+  exec = path.mask;
+  if (step.guard != Step::none)
+    exec &= step.guardNegated ? ~predicate(step.guard) : predicate(step.guard);
+  if (path.mask == alive && paths.empty())
+    isLoose = false;
+  if (const Mask missing = members & alive & ~path.mask) {
+    waitFor({.kind = Wait::Kind::lanes, .lanes = missing});
+    return false;
+  }
+  return true;
+}
+
+} // namespace kiln::simulator

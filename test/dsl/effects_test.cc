@@ -1,0 +1,69 @@
+// What is said of C++ expressions with several effects: their order is the C++ compiler's, and two compilers may give
+// two programs.
+
+#include "test/dsl/Tracing.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+namespace {
+
+/// The warnings of a trace of a kernel over two i32 views of rank 2, one a line: how far below the kernel's first line,
+/// and the text. An error fails the test.
+std::string warningsOf(void (*function)(View, View), int first) {
+  auto context = makeContext();
+  std::string text;
+  const mlir::ScopedDiagnosticHandler handler(context.get(), [&](mlir::Diagnostic &diagnostic) {
+    const auto line = mlir::cast<mlir::FileLineColLoc>(diagnostic.getLocation()).getLine();
+    EXPECT_EQ(diagnostic.getSeverity(), mlir::DiagnosticSeverity::Warning) << diagnostic.str();
+    text += "+" + std::to_string(static_cast<int>(line) - first) + ": " + diagnostic.str() + "\n";
+  });
+  EXPECT_TRUE(trace(*context, kernel("k", function), {{view(i32, {64, 64}), view(i32, {64, 64})}, {}}, "").module);
+  return text;
+}
+
+/// The warning of a verb, so many lines below.
+std::string warning(int below, const std::string &verb) {
+  return "+" + std::to_string(below) + ": '" + verb +
+         "' has operands that read and change memory in an order that C++ leaves open: give each effect a statement of "
+         "its own\n";
+}
+
+constexpr int clashing = __LINE__;
+void twoEffects(View c, View out) {
+  store(out, {0, 0}, atomic_add(c, {0, 0}, 1) - atomic_add(c, {0, 0}, 10));
+  Tile both =
+      max(atomic_add(c, {0, 0}, 1) + 1, transpose(reshape(2 * atomic_add(out, {0, 0}, full(i32, {4}, 1)), {2, 2})));
+  Tile readToo = atomic_add(c, {0, 0}, 1) * load(c, {0, 0}, {});
+  store(out, {atomic_add(c, {1, 0}, 1), 0}, atomic_add(c, {0, 0}, 1));
+  for (Tile k : range(4))
+    both = both + (atomic_add(c, {k, 0}, 1) ^ atomic_add(c, {0, 0}, 1));
+}
+TEST(Effects, TwoInOneExpressionAreWarnedOf) {
+  EXPECT_EQ(warningsOf(twoEffects, clashing),
+            warning(2, "-") + warning(4, "max") + warning(5, "*") + warning(6, "store") + warning(8, "^"));
+}
+
+Tile count(View c, At by) { return atomic_add(c, {0, 0}, by); }
+void ordered(View c, View out) {
+  Tile a = atomic_add(c, {0, 0}, 1), b = atomic_add(c, {0, 0}, 10);
+  store(out, {0, 0}, a - b);
+  Tile total = a;
+  for (int i = 0; i < 4; ++i)
+    total += atomic_add(c, {i, 0}, 1);                                   // one after the other
+  total = total + count(c, 1);                                           // one effect
+  store(out, {0, 0}, load(out, {0, 0}, {4}) + load(out, {4, 0}, {4}));   // reads alone
+  store(out, {0, 0}, load(out, {0, 0}, {4}) + atomic_add(c, {0, 0}, 1)); // of different views
+  store(out, {0, 0}, atomic_add(c, {0, 0}, load(c, {1, 0}, {})));        // the sum needs what is read
+  load(out, {atomic_add(c, {0, 0}, 1) + 1, 0}, {4});
+}
+TEST(Effects, ThoseWhoseOrderIsKnownAreNot) { EXPECT_EQ(warningsOf(ordered, __LINE__), ""); }
+
+// What C++ evaluates in braces goes from left to right.
+void braces(View c, View out) { load(out, {atomic_add(c, {0, 0}, 1), atomic_add(c, {0, 0}, 10)}, {4}); }
+TEST(Effects, BracesHaveAnOrder) { EXPECT_EQ(warningsOf(braces, __LINE__), ""); }
+
+} // namespace
+} // namespace kiln::testing

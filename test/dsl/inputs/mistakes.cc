@@ -1,0 +1,56 @@
+// Operands that no verb takes, one a CASE; without a CASE what each takes.
+
+#include "dialect/dsl/Kernel.h"
+
+using namespace kiln;
+
+void takes(View a, View b) {
+  Tile n = 0, x = load(a, {n, 0}, {4, 8}), mask = x < 0;
+  const Shape shape = {4, 8};
+  const std::vector<At> offsets = {n, 0};
+  const size_t width = 8;
+  const short height = 4;
+
+#if CASE == 1
+  x = load(a, {n, 0}, {4, 8}, mask);
+#elif CASE == 2
+  x = load(a, {n, 0}, {4, 8}, 0.0);
+#elif CASE == 3
+  x = gather(a, iota(4), {0}, {8}, mask, 0);
+#elif CASE == 4
+  store(a, {n, 0}, x, mask);
+#elif CASE == 5
+  store(a, {n, 0}, {4, 8}, x);
+#elif CASE == 6
+  scatter(a, iota(4), {0}, x, mask);
+#elif CASE == 7
+  x = atomic_add(a, {n, 0}, x, mask);
+#elif CASE == 8
+  x = load(a, {n, 0}, {4, a.dim(1)});
+#elif CASE == 9
+  x = zeros(f32, {n});
+#elif CASE == 10
+  x = reshape(x, {0.5});
+#elif CASE == 11
+  x = x + iota(a.dim(1));
+#elif CASE == 12
+  x = a[n];
+#elif CASE == 13
+  x = x[0];
+#elif CASE == 14
+  x = load(a, n, {8});
+#elif CASE == 15
+  store(a, n, x);
+#elif CASE == 16
+  x = atomic_add(a, 0, x);
+#endif
+
+  x = load(a, {n, 0}, shape, Padding::inf) + load(a, offsets, {height, width}) +
+      load(a, {0, 0}, {}, Padding::nan, here());
+  x = zeros(f32, Shape(2, 8)) + full(f32, {8}, n) + iota(width, i64) + constant(f32, {2}, {1, 2});
+  x = gather(a, iota(4), {0}, {8}) + reshape(x, {2, 16}) + broadcast(x, {4, 8});
+  store(a, {n, 0}, 1);
+  store(a, offsets, x, here());
+  scatter(a, iota(4), {0}, x);
+  x = atomic_add(a, {n, 0}, 1, Order::acquire);
+}

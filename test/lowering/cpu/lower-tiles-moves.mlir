@@ -1,0 +1,188 @@
+// RUN: kiln-opt %s --tile-declare-console --cpu-place-tiles --cpu-lower-tiles --canonicalize --cse | FileCheck %s
+// RUN: kiln-opt %s --tile-declare-console --cpu-place-tiles='vector-bits=256' --cpu-lower-tiles='vector-bits=256 registers=16' --canonicalize --cse | FileCheck %s --check-prefix=AVX2
+
+// Merged rows are read by whole vectors: the row is taken apart once, outside of the loop over it.
+// CHECK-LABEL: func @merged
+// CHECK-NOT: memref.alloca
+// CHECK: scf.for %[[ROW:.*]] = %c0 to %c64 step %c1 {
+// CHECK-DAG: %[[OUTER:.*]] = arith.divui %[[ROW]], %c16
+// CHECK-DAG: %[[INNER:.*]] = arith.remui %[[ROW]], %c16
+// CHECK: scf.for %[[COLUMN:.*]] = %c0 to %c256 step %c64 {
+// CHECK-NOT: remui
+// CHECK-NOT: divui
+// CHECK: vector.load %{{.*}}[%[[OUTER]], %[[INNER]], %[[COLUMN]]]
+// CHECK-NOT: vector.insert
+// CHECK: return
+func.func @merged(%x: memref<4x16x256xf32, strided<[4096, 256, 1]>>, %y: memref<64x256xf32, strided<[256, 1]>>)
+    attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0, %c0, %c0] {cpu.view} : memref<4x16x256xf32, strided<[4096, 256, 1]>> -> tensor<4x16x256xf32>
+  %1 = tile.reshape %0 : tensor<4x16x256xf32> -> tensor<64x256xf32>
+  tile.store %1, %y[%c0, %c0] : tensor<64x256xf32>, memref<64x256xf32, strided<[256, 1]>>
+  return
+}
+
+// A row that is split is one position in the source's row: nothing is taken apart.
+// CHECK-LABEL: func @split
+// CHECK-NOT: memref.alloca
+// CHECK-NOT: remui
+// CHECK-NOT: divui
+// CHECK: vector.load
+// CHECK-NOT: vector.insert
+// CHECK: return
+func.func @split(%x: memref<2048xf32, strided<[1]>>, %y: memref<64x32xf32, strided<[32, 1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] {cpu.view} : memref<2048xf32, strided<[1]>> -> tensor<2048xf32>
+  %1 = tile.reshape %0 : tensor<2048xf32> -> tensor<64x32xf32>
+  tile.store %1, %y[%c0, %c0] : tensor<64x32xf32>, memref<64x32xf32, strided<[32, 1]>>
+  return
+}
+
+// Where the vectors of a row are no multiple of the merged ones, a copy has the rows one behind the other: what hangs
+// over the end of one is not written.
+// CHECK-LABEL: func @ragged
+// CHECK: %[[COPY:.*]] = memref.alloca() {alignment = 64 : i64} : memref<416xf32>
+// CHECK: scf.for
+// CHECK: vector.store %{{.*}}, %[[COPY]]
+// CHECK: vector.maskedstore %[[COPY]][%{{.*}}], %{{.*}} : memref<416xf32>
+// CHECK: vector.load %[[COPY]][%{{.*}}] : memref<416xf32>, vector<16xf32>
+// CHECK-NOT: vector.insert
+// CHECK: return
+func.func @ragged(%x: memref<4x100xf32, strided<[100, 1]>>, %y: memref<400xf32, strided<[1]>>)
+    attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0, %c0] {cpu.view} : memref<4x100xf32, strided<[100, 1]>> -> tensor<4x100xf32>
+  %1 = tile.reshape %0 : tensor<4x100xf32> -> tensor<400xf32>
+  tile.store %1, %y[%c0] : tensor<400xf32>, memref<400xf32, strided<[1]>>
+  return
+}
+
+// Pairs side by side are one vector of each, of which a shuffle takes every element twice.
+// CHECK-LABEL: func @pairs
+// CHECK: scf.for %{{.*}} = %c0 to %c128 step %c64 {
+// CHECK: %[[A:.*]] = vector.maskedload {{.*}} vector<16xf32>
+// CHECK: vector.shuffle %{{.*}}, %[[A]] [16, 16, 17, 17, 18, 18, 19, 19, 20, 20, 21, 21, 22, 22, 23, 23]
+// CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : vector<16xi1>, vector<16xf32>
+// CHECK-NOT: vector.insert
+// CHECK: return
+func.func @pairs(%x: memref<64xf32, strided<[1]>>, %y: memref<128xf32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %zero = arith.constant dense<0> : tensor<64x2xi32>
+  %0 = tile.load %x[%c0] {cpu.view} : memref<64xf32, strided<[1]>> -> tensor<64xf32>
+  %1 = arith.addf %0, %0 : tensor<64xf32>
+  %2 = tile.reshape %0 : tensor<64xf32> -> tensor<64x1xf32>
+  %3 = tile.reshape %1 : tensor<64xf32> -> tensor<64x1xf32>
+  %4 = tile.broadcast %2 : tensor<64x1xf32> -> tensor<64x2xf32>
+  %5 = tile.broadcast %3 : tensor<64x1xf32> -> tensor<64x2xf32>
+  %6 = tile.iota : tensor<2xi32>
+  %7 = tile.reshape %6 : tensor<2xi32> -> tensor<1x2xi32>
+  %8 = tile.broadcast %7 : tensor<1x2xi32> -> tensor<64x2xi32>
+  %9 = arith.cmpi eq, %8, %zero : tensor<64x2xi32>
+  %10 = arith.select %9, %4, %5 : tensor<64x2xi1>, tensor<64x2xf32>
+  %11 = tile.reshape %10 : tensor<64x2xf32> -> tensor<128xf32>
+  tile.store %11, %y[%c0] : tensor<128xf32>, memref<128xf32, strided<[1]>>
+  return
+}
+
+// Pages that a gather names are read as rows are.
+// CHECK-LABEL: func @pages
+// CHECK: scf.for %[[ROW:.*]] = %c0 to %c64 step %c4 {
+// CHECK: %[[NUMBER:.*]] = arith.divui %[[ROW]], %c16
+// CHECK: memref.load %{{.*}}[%[[NUMBER]]]
+// CHECK: scf.for %{{.*}} = %c0 to %c64 step %c16 {
+// CHECK-NOT: remui
+// CHECK-COUNT-4: vector.load
+// CHECK-COUNT-4: vector.store
+// CHECK-NOT: vector.insert
+// CHECK: return
+func.func @pages(%x: memref<?x16x64xf32, strided<[1024, 64, 1]>>, %i: memref<4xi32, strided<[1]>>,
+                 %y: memref<64x64xf32, strided<[64, 1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %i[%c0] {cpu.view} : memref<4xi32, strided<[1]>> -> tensor<4xi32>
+  %1 = tile.gather %x[%0, %c0, %c0] {cpu.view} : memref<?x16x64xf32, strided<[1024, 64, 1]>>, tensor<4xi32> -> tensor<4x16x64xf32>
+  %2 = tile.reshape %1 : tensor<4x16x64xf32> -> tensor<64x64xf32>
+  tile.store %2, %y[%c0, %c0] : tensor<64x64xf32>, memref<64x64xf32, strided<[64, 1]>>
+  return
+}
+
+// Elements of which every second is written go to memory by whole vectors, whose masks leave what lies between; on AVX2
+// one by one, since a mask costs as much as all of them.
+// CHECK-LABEL: func @every_second
+// CHECK: %[[EVEN:.*]] = arith.constant dense<[true, false, true, false, true, false, true, false, true, false, true, false, true, false, true, false]> : vector<16xi1>
+// CHECK: vector.shuffle %[[X:.*]], %[[X]] [0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0]
+// CHECK-NEXT: vector.maskedstore %{{.*}}, %[[EVEN]]
+// CHECK: vector.shuffle %[[X]], %[[X]] [8, 0, 9, 0, 10, 0, 11, 0, 12, 0, 13, 0, 14, 0, 15, 0]
+// CHECK-NEXT: vector.maskedstore %{{.*}}, %[[EVEN]]
+// CHECK: return
+// AVX2-LABEL: func @every_second
+// AVX2-NOT: vector.maskedstore
+// AVX2-COUNT-8: memref.store
+// AVX2: return
+func.func @every_second(%x: memref<64xf32, strided<[1]>>, %y: memref<64xf32, strided<[2]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] {cpu.view} : memref<64xf32, strided<[1]>> -> tensor<64xf32>
+  tile.store %0, %y[%c0] : tensor<64xf32>, memref<64xf32, strided<[2]>>
+  return
+}
+
+// A stored column is a vector of elements that lie apart, and no branch.
+// CHECK-LABEL: func @column
+// CHECK: vector.load
+// CHECK-NOT: scf.if
+// CHECK-COUNT-16: memref.store
+// CHECK: vector.load
+// CHECK-NOT: scf.if
+// CHECK-COUNT-16: memref.store
+// CHECK: return
+func.func @column(%x: memref<32xf32, strided<[1]>>, %y: memref<32x2xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %0 = tile.load %x[%c0] {cpu.view} : memref<32xf32, strided<[1]>> -> tensor<32xf32>
+  %1 = tile.reshape %0 : tensor<32xf32> -> tensor<32x1xf32>
+  tile.store %1, %y[%c0, %c1] : tensor<32x1xf32>, memref<32x2xf32, strided<[?, 1]>>
+  return
+}
+
+// A check compares vectors in the nest of the store, and asks once for each row; only one that fails is looked through.
+// CHECK-LABEL: func @checked
+// CHECK-NOT: memref.alloca
+// CHECK: scf.for %[[ROW:.*]] = %c0 to %c8 step %c1 {
+// CHECK: scf.for
+// CHECK: arith.cmpf olt, {{.*}} : vector<16xf32>
+// CHECK-NOT: scf.if
+// CHECK: vector.store
+// CHECK: %[[HOLDS:.*]] = vector.reduction <and>, %{{.*}} : vector<16xi1> into i1
+// CHECK: %[[FAILS:.*]] = arith.xori %[[HOLDS]], %true
+// CHECK-NEXT: scf.if %[[FAILS]] {
+// CHECK: scf.for %{{.*}} = %c0 to %c128 step %c1 {
+// CHECK: arith.cmpf olt, {{.*}} : f32
+// CHECK: scf.if
+// CHECK: call @kiln_check_failed
+// CHECK: return
+func.func @checked(%x: memref<8x128xf32, strided<[128, 1]>>, %y: memref<8x128xf32, strided<[128, 1]>>)
+    attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>]} {
+  %c0 = arith.constant 0 : i64
+  %most = arith.constant dense<1000.0> : tensor<8x128xf32>
+  %0 = tile.load %x[%c0, %c0] {cpu.view} : memref<8x128xf32, strided<[128, 1]>> -> tensor<8x128xf32>
+  %1 = arith.cmpf olt, %0, %most : tensor<8x128xf32>
+  tile.check %1, "small" : tensor<8x128xi1>
+  tile.store %0, %y[%c0, %c0] : tensor<8x128xf32>, memref<8x128xf32, strided<[128, 1]>>
+  return
+}
+
+// A store over what a check reads has a nest of its own: a row that failed is read again.
+// CHECK-LABEL: func @checked_in_place
+// CHECK: call @kiln_check_failed
+// CHECK: scf.for
+// CHECK: vector.store
+// CHECK: return
+func.func @checked_in_place(%x: memref<8x128xf32, strided<[128, 1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %most = arith.constant dense<1000.0> : tensor<8x128xf32>
+  %0 = tile.load %x[%c0, %c0] {cpu.view} : memref<8x128xf32, strided<[128, 1]>> -> tensor<8x128xf32>
+  %1 = arith.cmpf olt, %0, %most : tensor<8x128xf32>
+  %2 = arith.addf %0, %0 : tensor<8x128xf32>
+  tile.check %1, "small" : tensor<8x128xi1>
+  tile.store %2, %x[%c0, %c0] : tensor<8x128xf32>, memref<8x128xf32, strided<[128, 1]>>
+  return
+}

@@ -1,0 +1,11 @@
+// A row's number is 64 bits that a shuffle brings in two parts; what is stored needs the lowest eight bits alone.
+#include "dialect/dsl/Kernel.h"
+
+using namespace kiln;
+
+static void packed(View x, View v) {
+  Tile rows = load(x, {0}, {2});
+  scatter(v, rows, {0}, cast(expand(rows, -1) ^ iota(16, i64), i8));
+}
+
+static const Kernel packedKernel = kernel("packed", packed, {"x", "v"});

@@ -1,0 +1,91 @@
+// A tape of double precision: what is computed with its values is written down, and played backward gives the gradient
+// by every value. A model on it is its forward pass alone, so that no hand derives what a test compares kernels with.
+//
+//     Tape tape;
+//     Value w = tape.value(2, 3, numbers), x = tape.value(4, 2, more);
+//     Value loss = crossEntropy(matmul(x, w), {0, 2, 1, 1});
+//     tape.play(loss);                                          // w.gradient() is that of the loss by w
+//
+// Every value is a matrix (rows, columns); a number is (1, 1). An operand of one row is added to or multiplied with
+// every row of the other.
+
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace kiln::test {
+
+class Tape;
+
+/// What a tape knows of a value.
+struct Node {
+  Tape *tape;
+  int64_t rows, columns;
+  std::vector<double> numbers, gradient;
+  std::function<void()> backward; // adds to the gradients of what it was made of
+  double &at(int64_t r, int64_t c) { return numbers[r * columns + c]; }
+  double &slope(int64_t r, int64_t c) { return gradient[r * columns + c]; }
+};
+
+/// A value on a tape, which must outlive it.
+class Value {
+public:
+  explicit Value(Node *node) : node(node) {}
+  int64_t rows() const { return node->rows; }
+  int64_t columns() const { return node->columns; }
+  const std::vector<double> &numbers() const { return node->numbers; }
+  const std::vector<double> &gradient() const { return node->gradient; }
+  Node *operator->() const { return node; }
+
+private:
+  Node *node;
+};
+
+class Tape {
+public:
+  Value value(int64_t rows, int64_t columns, std::vector<double> numbers);
+  /// Zeros, to be filled by what is written down next.
+  Value make(int64_t rows, int64_t columns) { return value(rows, columns, std::vector<double>(rows * columns)); }
+  /// The gradients of `result`, a number, by all values before it.
+  void play(Value result);
+
+private:
+  std::deque<Node> nodes; // in the order of their making
+};
+
+Value matmul(Value a, Value b);
+Value transposed(Value a);
+Value operator+(Value a, Value b);
+Value operator*(Value a, Value b);
+Value operator*(Value a, double factor);
+/// Rows `begin` … `begin + count`, and columns.
+Value rowsOf(Value a, int64_t begin, int64_t count);
+Value columnsOf(Value a, int64_t begin, int64_t count);
+/// One below the other, and side by side.
+Value stacked(const std::vector<Value> &parts);
+Value joined(const std::vector<Value> &parts);
+/// Row index[n] of the table as row n; zeros for an index below 0.
+Value gathered(Value table, const std::vector<int32_t> &index);
+
+/// How rows are normalised: (x − mean) · r with r = 1 / √(v + ε), or 1 / (√v + ε) with ε outside; v is the sum of
+/// squares over n − ddof.
+struct NormOptions {
+  int ddof = 0;
+  double epsilon = 1e-5;
+  bool outside = false;
+};
+Value normalised(Value x, const NormOptions &options = {});
+/// exp(x) over its sum in each row, over the columns that the mask (rows · columns) has; a row without one is zeros.
+Value softmax(Value x, const std::vector<bool> &mask = {});
+/// The tanh form of GELU.
+Value gelu(Value x);
+/// 0 below 0, and where x is 0 a derivative of 0.
+Value relu(Value x);
+/// Mean over the rows whose target is not below 0 of (1 − smoothing) · −log p[target] + smoothing · mean of −log p.
+Value crossEntropy(Value logits, const std::vector<int32_t> &targets, double smoothing = 0);
+
+} // namespace kiln::test

@@ -1,0 +1,186 @@
+// The tape: every operation's derivative against central differences, and a GPT-2 on it against the one whose gradient
+// was derived by hand.
+
+#include "test/models/gpt2/reference.h"
+#include "test/models/reference/tape.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace kiln::test;
+
+namespace {
+
+std::vector<double> drawn(int64_t count, uint32_t seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<double> normal;
+  std::vector<double> numbers(count);
+  for (double &number : numbers)
+    number = normal(engine);
+  return numbers;
+}
+
+using Numbers = std::vector<double>;
+using Function = std::function<Value(Tape &, Value a, Value b)>;
+
+/// A number made of all that a function gives, each part with a weight of its own.
+Value weighed(Tape &tape, Value y) {
+  const Value weighted = y * tape.value(y.rows(), y.columns(), drawn(y.rows() * y.columns(), 9));
+  return matmul(matmul(tape.value(1, y.rows(), Numbers(y.rows(), 1)), weighted),
+                tape.value(y.columns(), 1, Numbers(y.columns(), 1)));
+}
+
+/// The derivative of a function of a (4, 3) and a second operand is what moving each number a little does: the error of
+/// a central difference is h² of its third derivative and 10⁻¹⁶ / h of rounding, with h = 10⁻⁵ both below 10⁻⁹.
+void expectDerivative(int64_t rows, int64_t columns, const Function &function) {
+  const Numbers first = drawn(12, 1), second = drawn(rows * columns, 2);
+  const auto result = [&](const Numbers &a, const Numbers &b) {
+    Tape tape;
+    return weighed(tape, function(tape, tape.value(4, 3, a), tape.value(rows, columns, b))).numbers()[0];
+  };
+  Tape tape;
+  const Value a = tape.value(4, 3, first), b = tape.value(rows, columns, second);
+  tape.play(weighed(tape, function(tape, a, b)));
+  constexpr double h = 1e-5;
+  for (const bool isFirst : {true, false})
+    for (size_t i = 0; i < (isFirst ? first : second).size(); ++i) {
+      Numbers up[2] = {first, second}, down[2] = {first, second};
+      up[!isFirst][i] += h;
+      down[!isFirst][i] -= h;
+      const double want = (result(up[0], up[1]) - result(down[0], down[1])) / (2 * h);
+      EXPECT_NEAR((isFirst ? a : b).gradient()[i], want, 1e-7) << (isFirst ? "a" : "b") << " " << i;
+    }
+}
+
+TEST(Tape, Products) {
+  expectDerivative(3, 5, [](Tape &, Value a, Value b) { return matmul(a, b); });
+}
+
+TEST(Tape, SumsAndProductsOfElements) {
+  for (const int64_t rows : {4, 1}) {
+    expectDerivative(rows, 3, [](Tape &, Value a, Value b) { return a + b; });
+    expectDerivative(rows, 3, [](Tape &, Value a, Value b) { return a * b * 3.0; });
+  }
+}
+
+TEST(Tape, Parts) {
+  expectDerivative(2, 3, [](Tape &, Value a, Value b) { return stacked({rowsOf(a, 1, 2), b, b}); });
+  expectDerivative(4, 2, [](Tape &, Value a, Value b) { return joined({columnsOf(a, 1, 2), b}); });
+  expectDerivative(1, 3, [](Tape &, Value a, Value b) { return gathered(a, {2, -1, 0, 2}) + b; });
+}
+
+TEST(Tape, Norms) {
+  for (const int ddof : {0, 1})
+    for (const bool outside : {false, true})
+      expectDerivative(1, 3, [=](Tape &, Value a, Value b) {
+        return normalised(a, {.ddof = ddof, .epsilon = 0.1, .outside = outside}) * b;
+      });
+}
+
+// With a mask, too; a row that sees nothing is zeros and moves nothing.
+TEST(Tape, Softmax) {
+  expectDerivative(1, 3, [](Tape &, Value a, Value b) { return softmax(a) * b; });
+  const std::vector<bool> mask = {true, false, true, false, false, false, true, true, true, false, true, false};
+  expectDerivative(1, 3, [&](Tape &, Value a, Value b) { return softmax(a, mask) * b; });
+  Tape tape;
+  EXPECT_EQ(softmax(tape.value(1, 2, {1, 2}), {false, false}).numbers(), Numbers({0, 0}));
+}
+
+TEST(Tape, Activations) {
+  expectDerivative(1, 3, [](Tape &, Value a, Value b) { return gelu(a) + relu(a * 2.0) * b; });
+}
+
+TEST(Tape, CrossEntropy) {
+  for (const double smoothing : {0.0, 0.1})
+    expectDerivative(1, 3, [=](Tape &, Value a, Value b) { return crossEntropy(a + b, {2, -1, 0, 1}, smoothing); });
+}
+
+// Missing targets count nothing: the mean is over those that are there.
+TEST(Tape, MissingTargetsCountNothing) {
+  Tape tape;
+  const Value two = tape.value(2, 3, drawn(6, 1));
+  EXPECT_DOUBLE_EQ(crossEntropy(two, {1, -1}).numbers()[0], crossEntropy(rowsOf(two, 0, 1), {1}).numbers()[0]);
+}
+
+/// GPT-2's loss, by its forward pass.
+Value gpt2(const reference::Shape &s, std::map<std::string, Value> &p, const std::vector<int> &tokens,
+           const std::vector<int> &targets, int64_t batch, int64_t time) {
+  const auto norm = [&](Value x, const std::string &name) {
+    return normalised(x, {.epsilon = s.epsilon}) * p.at(name + ".weight") + p.at(name + ".bias");
+  };
+  const auto linear = [&](Value x, const std::string &name) {
+    return matmul(x, p.at(name + ".weight")) + p.at(name + ".bias");
+  };
+  const int64_t depth = s.width / s.heads;
+  std::vector<int32_t> places;
+  std::vector<bool> causal;
+  for (int64_t n = 0; n < batch * time; ++n)
+    places.push_back(static_cast<int32_t>(n % time));
+  for (int64_t i = 0; i < time * time; ++i)
+    causal.push_back(i % time <= i / time);
+  Value x = gathered(p.at("wte.weight"), {tokens.begin(), tokens.end()}) + gathered(p.at("wpe.weight"), places);
+  for (int64_t l = 0; l < s.layers; ++l) {
+    const std::string block = fmt::format("h.{}.", l);
+    const Value qkv = linear(norm(x, block + "ln_1"), block + "attn.c_attn");
+    std::vector<Value> sequences;
+    for (int64_t b = 0; b < batch; ++b) {
+      std::vector<Value> heads;
+      for (int64_t h = 0; h < s.heads; ++h) {
+        const auto part = [&](int64_t which) {
+          return columnsOf(rowsOf(qkv, b * time, time), which * s.width + h * depth, depth);
+        };
+        const Value scores = matmul(part(0), transposed(part(1))) * (1 / std::sqrt(static_cast<double>(depth)));
+        heads.push_back(matmul(softmax(scores, causal), part(2)));
+      }
+      sequences.push_back(joined(heads));
+    }
+    x = x + linear(stacked(sequences), block + "attn.c_proj");
+    x = x + linear(gelu(linear(norm(x, block + "ln_2"), block + "mlp.c_fc")), block + "mlp.c_proj");
+  }
+  return crossEntropy(matmul(norm(x, "ln_f"), transposed(p.at("wte.weight"))), {targets.begin(), targets.end()});
+}
+
+// Two ways to one gradient: the tape's, and the one derived by hand that the trainer's network is tested with.
+TEST(Tape, HasTheGradientThatWasDerivedByHand) {
+  const reference::Shape shape = {2, 2, 8, 5, 11, 1e-5, true, false};
+  const int64_t C = shape.width, batch = 2, time = 5;
+  std::map<std::string, std::pair<int64_t, int64_t>> sizes = {{"wte.weight", {shape.vocab, C}},
+                                                              {"wpe.weight", {shape.context, C}},
+                                                              {"ln_f.weight", {1, C}},
+                                                              {"ln_f.bias", {1, C}}};
+  for (int64_t l = 0; l < shape.layers; ++l)
+    for (const auto &[name, in, out] : {std::tuple("ln_1", int64_t{1}, C),
+                                        {"ln_2", 1, C},
+                                        {"attn.c_attn", C, 3 * C},
+                                        {"attn.c_proj", C, C},
+                                        {"mlp.c_fc", C, 4 * C},
+                                        {"mlp.c_proj", 4 * C, C}}) {
+      sizes[fmt::format("h.{}.{}.weight", l, name)] = {in, out};
+      sizes[fmt::format("h.{}.{}.bias", l, name)] = {1, out};
+    }
+  Tape tape;
+  reference::Tensors parameters, want;
+  std::map<std::string, Value> values;
+  uint32_t seed = 1;
+  for (const auto &[name, size] : sizes) {
+    parameters[name] = drawn(size.first * size.second, ++seed);
+    values.emplace(name, tape.value(size.first, size.second, parameters[name]));
+  }
+  std::mt19937 engine(1);
+  std::vector<int> tokens, targets;
+  for (int64_t n = 0; n < batch * time; ++n) {
+    tokens.push_back(static_cast<int>(engine() % shape.vocab));
+    targets.push_back(n % 4 == 3 ? -1 : static_cast<int>(engine() % shape.vocab));
+  }
+  const double loss = reference::gradient(shape, parameters, tokens, targets, batch, time, want);
+  const Value got = gpt2(shape, values, tokens, targets, batch, time);
+  tape.play(got);
+  EXPECT_NEAR(got.numbers()[0], loss, 1e-12 * loss);
+  for (const auto &[name, value] : values)
+    for (size_t i = 0; i < value.gradient().size(); ++i)
+      ASSERT_NEAR(value.gradient()[i], want.at(name)[i], 1e-10) << name << " " << i;
+}
+
+} // namespace

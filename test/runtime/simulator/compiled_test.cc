@@ -1,0 +1,334 @@
+// PTX that other compilers made, beside the sources that they made it of: what comes out is computed here once more, in
+// plain C++.
+
+#include "test/runtime/simulator/machine.h"
+#include "test/temporary_folder.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace kiln::simulator::test {
+
+static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
+
+static std::string compiled(const std::string &name) {
+  return readText(std::string(KILN_COMPILED_FOLDER "/") + name + ".ptx");
+}
+
+/// Numbers that follow from a seed, some of them small or at an end.
+static std::vector<uint32_t> someWords(size_t count, uint64_t seed) {
+  std::vector<uint32_t> words(count);
+  for (size_t i = 0; i < count; ++i) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    const auto word = static_cast<uint32_t>(seed >> 32);
+    words[i] = i % 5 == 1 ? word % 64 : i % 7 == 2 ? words32[i % words32.size()] : word;
+  }
+  return words;
+}
+
+static void expectNothingFound(const Machine &machine) { EXPECT_EQ(machine.found(), std::vector<std::string>{}); }
+
+// Virtual functions, a constant table of functions, and recursion, all with other functions in other lanes.
+TEST(CompiledTest, CallsThroughTables) {
+  Machine machine(compiled("calls"));
+  const int64_t *out = machine.buffer(std::vector<int64_t>(64));
+  machine.run("calls", {1, 1, 1}, {64, 1, 1}, {address(out)});
+  expectNothingFound(machine);
+  for (int64_t t = 0; t < 64; ++t) {
+    const int64_t by = t % 5, area = t % 2 ? t * t * by : t * 3 + by, n = t % 7;
+    const int64_t want[] = {area + n, area * n, area + n * (n + 1) / 2};
+    EXPECT_EQ(out[t], want[t % 3]) << t;
+  }
+}
+
+/// compiled/stack.cu's `fill`.
+static int32_t filled(int32_t count, int32_t first) {
+  int32_t total = 0;
+  for (int32_t i = 0; i < count; ++i)
+    total += first + i;
+  return total + (count > 1 ? filled(count / 2, first * 2) : 0) + first + count - 1;
+}
+
+// Arrays of a length of each lane's own, in loops and behind recursive calls.
+TEST(CompiledTest, ArraysOnTheStack) {
+  Machine machine(compiled("stack"));
+  const int32_t *out = machine.buffer(std::vector<int32_t>(64));
+  machine.run("stack", {1, 1, 1}, {64, 1, 1}, {address(out)});
+  expectNothingFound(machine);
+  for (int32_t t = 0; t < 64; ++t) {
+    int32_t want = filled(t % 9 + 1, t);
+    for (int32_t i = 1; i < 4; ++i)
+      for (int32_t j = 0; j < t % 5 + i; ++j)
+        want += i * j + t;
+    EXPECT_EQ(out[t], want) << t;
+  }
+}
+
+// Each thread's lines come in its own order, formatted as C does, and printf returns how many values it took.
+TEST(CompiledTest, Prints) {
+  for (const Order order : {Order::forward, Order::reverse, Order::random}) {
+    Machine machine(compiled("printing"));
+    const std::string name = "kiln";
+    const int32_t *out = machine.buffer(std::vector<int32_t>(160));
+    const char *text = machine.buffer(std::vector<char>(name.c_str(), name.c_str() + name.size() + 1));
+    machine.run("printing", {2, 1, 1}, {40, 1, 1}, {address(out), address(text)}, 0, {.order = order});
+    expectNothingFound(machine);
+    size_t length = 0;
+    for (int t = 0; t < 80; ++t) {
+      const bool prints = t % 40 % 32 < 3;
+      EXPECT_EQ(out[2 * t], prints ? 6 : 0) << t;
+      EXPECT_EQ(out[2 * t + 1], prints && t % 2 ? 6 : 0) << t;
+      if (!prints)
+        continue;
+      std::string line(200, '\0'), second = line;
+      line.resize(
+          static_cast<size_t>(std::snprintf(line.data(), line.size(), "thread %d: %s has %5.2f%% of %llu, %c%-4dend\n",
+                                            t, "kiln", t * 12.5, 1ull << (40 + t % 8), 'a' + t % 26, -t)));
+      second.resize(
+          static_cast<size_t>(std::snprintf(second.data(), second.size(), "odd %#06x %+ld %e %*d|%.3s|\n",
+                                            static_cast<unsigned>(t) * 17, -5000000000l - t, 1.5 * t, 6, t, "abcdef")));
+      const size_t first = machine.printed.find(line);
+      EXPECT_NE(first, std::string::npos) << line;
+      if (t % 2) {
+        EXPECT_GT(machine.printed.find(second) + 1, first + 1) << second;
+      }
+      length += line.size() + (t % 2 ? second.size() : 5);
+    }
+    EXPECT_EQ(machine.printed.size(), length);
+  }
+}
+
+// Atomics on vectors of f32 and of narrow floats, and on single narrow floats.
+TEST(CompiledTest, AtomicsOnVectors) {
+  Machine machine(compiled("vectors"));
+  std::vector<float> start(4 * 36, 0.25f);
+  const float *four = machine.buffer(start);
+  const float *two = machine.buffer(std::vector<float>(4));
+  const uint32_t *halves = machine.buffer(std::vector<uint32_t>(8));
+  const uint32_t *brains = machine.buffer(std::vector<uint32_t>{0x40803f80, 0x7fc00000}); // 4, 1; NaN, 0
+  const uint16_t *half = machine.buffer(std::vector<uint16_t>(1)), *brain = machine.buffer(std::vector<uint16_t>(1));
+  const float *old = machine.buffer(std::vector<float>(4 * 32));
+  machine.run(
+      "vectors", {1, 1, 1}, {32, 1, 1},
+      {address(four), address(two), address(halves), address(brains), address(half), address(brain), address(old)});
+  expectNothingFound(machine);
+  std::vector<float> want = start, wantTwo(4);
+  for (size_t t = 0; t < 32; ++t) {
+    const auto x = static_cast<float>(t % 8 + 1);
+    const float shared[] = {x, 2 * x, 3 * x, 0.5f}, own[] = {x, -x, 1, 2};
+    for (size_t i = 0; i < 4; ++i) {
+      want[4 * (t % 4) + i] += shared[i];
+      want[4 * (4 + t) + i] += own[i];
+      EXPECT_EQ(old[4 * t + i], 0.25f);
+    }
+    wantTwo[2 * (t % 2)] += x;
+    wantTwo[2 * (t % 2) + 1] -= x;
+  }
+  EXPECT_EQ(std::vector<float>(four, four + want.size()), want);
+  EXPECT_EQ(std::vector<float>(two, two + 4), wantTwo);
+  for (size_t i = 0; i < 8; ++i) // 16 times 1 and 2, or 1 and 1
+    EXPECT_EQ(halves[i], i % 4 < 2 ? 0x50004c00u : 0x4c004c00u) << i;
+  EXPECT_EQ(brains[0], 0x4080401fu); // the largest of 1 and 2 … 2 + 31/64; 4 stays
+  EXPECT_EQ(brains[1], 0x40003f80u); // of a number and NaN, the number
+  EXPECT_EQ(*half, 0x5000);          // 32
+  EXPECT_EQ(*brain, 0x4200);
+}
+
+// What Triton makes of a sum of rows: vectors of four.
+TEST(CompiledTest, AddsRows) {
+  Machine machine(compiled("add_rows"));
+  std::vector<float> x(3 * 512);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<float>(i * 7 % 23);
+  const float *out = machine.buffer(std::vector<float>(512));
+  machine.run("add_rows", {3, 1, 1}, {128, 1, 1}, {address(machine.buffer(x)), address(out), 0, 0, 0});
+  expectNothingFound(machine);
+  for (size_t i = 0; i < 512; ++i)
+    EXPECT_EQ(out[i], x[i] + x[512 + i] + x[1024 + i]) << i;
+}
+
+// --- Bits ----------------------------------------------------------------------------------------------------------
+
+/// fns by its definition: the n-th one of a mask from `base` on.
+static uint32_t nth(uint32_t mask, int base, int n) {
+  if (n == 0)
+    return mask >> base & 1 ? static_cast<uint32_t>(base) : ~0u;
+  for (int left = std::abs(n) - 1; base >= 0 && base < 32; base += n > 0 ? 1 : -1)
+    if (mask >> base & 1 && left-- == 0)
+      return static_cast<uint32_t>(base);
+  return ~0u;
+}
+
+// bmsk, fns, mul24, szext, cvt.pack and %envreg.
+TEST(CompiledTest, Bits) {
+  Machine machine(compiled("bits"));
+  const std::vector<uint32_t> a = someWords(128, 1), b = someWords(128, 2);
+  const uint32_t *out = machine.buffer(std::vector<uint32_t>(8 * 128));
+  machine.run("bits", {1, 1, 1}, {128, 1, 1}, {address(machine.buffer(a)), address(machine.buffer(b)), address(out)});
+  expectNothingFound(machine);
+  for (size_t t = 0; t < 128; ++t) {
+    const uint32_t x = a[t], y = b[t], from = x % 32, kept = y % 40;
+    const auto ones = [](uint32_t count) { return (uint64_t{1} << std::min(count, 32u)) - 1; };
+    const auto low24 = [](uint32_t word) { return static_cast<int32_t>(word << 8) >> 8; };
+    const auto clamped = [](uint32_t word) {
+      return static_cast<uint32_t>(std::clamp(static_cast<int32_t>(word), -128, 127)) & 0xff;
+    };
+    const uint32_t extended = kept == 0 ? 0
+                              : kept >= 32
+                                  ? x
+                                  : static_cast<uint32_t>(static_cast<int32_t>(x << (32 - kept)) >> (32 - kept));
+    const std::vector<uint32_t> want = {static_cast<uint32_t>(ones(y % (33 - from)) << from),
+                                        nth(x, static_cast<int>(y % 32), static_cast<int>(x % 7) - 3),
+                                        (x & 0xffffff) * (y & 0xffffff),
+                                        static_cast<uint32_t>(low24(x)) * static_cast<uint32_t>(low24(y)),
+                                        extended,
+                                        (x ^ y) << 16 | clamped(x) << 8 | clamped(y),
+                                        static_cast<uint32_t>(ones(y % 32) << from),
+                                        0};
+    EXPECT_EQ(std::vector<uint32_t>(out + 8 * t, out + 8 * t + 8), want) << t << fmt::format(": {:#x} {:#x}", x, y);
+  }
+}
+
+// --- Video ---------------------------------------------------------------------------------------------------------
+
+namespace {
+/// Reads parts of words as numbers.
+struct Word {
+  uint32_t bits;
+  int64_t unsignedByte(int i) const { return bits >> (8 * i) & 0xff; }
+  int64_t signedByte(int i) const { return static_cast<int8_t>(bits >> (8 * i)); }
+  int64_t unsignedHalf(int i) const { return bits >> (16 * i) & 0xffff; }
+  int64_t signedHalf(int i) const { return static_cast<int16_t>(bits >> (16 * i)); }
+  int64_t signedWhole() const { return static_cast<int32_t>(bits); }
+};
+} // namespace
+
+static uint32_t low(int64_t value) { return static_cast<uint32_t>(value); }
+
+/// compiled/video.cu, instruction by instruction.
+static std::vector<uint32_t> videoResults(Word a, Word b, Word c) {
+  const int64_t most = std::numeric_limits<int32_t>::max(), least = std::numeric_limits<int32_t>::min();
+  uint32_t unsignedSum = 0, signedSum = 0, greater = c.bits, differences = c.bits, averages = 0, pairs = 0;
+  for (int i = 0; i < 4; ++i) {
+    const int64_t difference = std::abs(a.unsignedByte(i) - b.unsignedByte(i));
+    unsignedSum += low(difference);
+    signedSum += low(std::abs(a.signedByte(i) - b.signedByte(i)));
+    greater += a.unsignedByte(i) > b.signedByte(i);
+    differences += i == 2 ? 0 : low(difference);
+  }
+  averages = (low((a.unsignedByte(1) + b.unsignedByte(0) + 1) >> 1)) | (c.bits & 0xff00ff00) |
+             low((a.unsignedByte(0) + b.unsignedByte(2) + 1) >> 1) << 16;
+  for (int i = 0; i < 2; ++i)
+    pairs |= (low(std::clamp<int64_t>(a.signedHalf(i) + b.signedHalf(i), -32768, 32767)) & 0xffff) << (16 * i);
+  const int64_t shiftedLeft = static_cast<int64_t>(uint64_t{a.bits} << std::min<int64_t>(b.unsignedByte(0), 32));
+  const int64_t of34Bits = shiftedLeft << 30 >> 30; // what the instruction keeps
+  const int64_t subtracted = std::clamp<int64_t>(a.unsignedHalf(1) - b.unsignedByte(3), 0, 0xffffffff);
+  const int64_t scaled = (-(a.signedHalf(0) * b.unsignedHalf(1)) + c.signedWhole()) >> 7;
+  return {unsignedSum,
+          signedSum,
+          low(std::clamp(a.signedByte(1) + b.unsignedHalf(0), least, most)),
+          low(subtracted) + c.bits,
+          low(std::max<int64_t>(std::abs(a.signedWhole() - b.signedWhole()), c.bits)),
+          (low(std::min(a.signedByte(0), b.signedByte(1))) & 0xff) << 16 | (c.bits & 0xff00ffff),
+          low(std::clamp<int64_t>(of34Bits, 0, 0xffffffff)),
+          low(std::min(a.signedWhole() >> (b.bits & 31), c.signedWhole())),
+          low(std::clamp(scaled, least, most)),
+          low(a.unsignedByte(2) * b.unsignedHalf(0)) + c.bits + 1,
+          (a.signedHalf(0) < b.unsignedHalf(1)) + c.bits,
+          pairs,
+          averages,
+          greater,
+          low(std::max(a.unsignedHalf(1), a.signedHalf(0))) << 16 | (c.bits & 0xffff),
+          differences};
+}
+
+// Bytes and halves of words: each form once, on words of every kind.
+TEST(CompiledTest, Video) {
+  Machine machine(compiled("video"));
+  const std::vector<uint32_t> a = someWords(256, 3), b = someWords(256, 4), c = someWords(256, 5);
+  const uint32_t *out = machine.buffer(std::vector<uint32_t>(16 * 256));
+  machine.run("video", {1, 1, 1}, {256, 1, 1},
+              {address(machine.buffer(a)), address(machine.buffer(b)), address(machine.buffer(c)), address(out)});
+  expectNothingFound(machine);
+  for (size_t t = 0; t < 256; ++t)
+    EXPECT_EQ(std::vector<uint32_t>(out + 16 * t, out + 16 * t + 16), videoResults({a[t]}, {b[t]}, {c[t]}))
+        << fmt::format("{:#x} {:#x} {:#x}", a[t], b[t], c[t]);
+}
+
+// --- Floats --------------------------------------------------------------------------------------------------------
+
+// Two f32 at once, in several roundings, on numbers whose products double holds; and extrema of three.
+TEST(CompiledTest, PairsOfFloats) {
+  Machine machine(compiled("pairs"));
+  std::vector<float> a(128), b(128);
+  const std::vector<uint32_t> words = someWords(256, 6);
+  for (size_t i = 0; i < 128; ++i) {
+    a[i] = static_cast<float>(static_cast<int32_t>(words[2 * i]) >> 12) / 1024;
+    b[i] = static_cast<float>(static_cast<int32_t>(words[2 * i + 1]) >> 12) / 512;
+  }
+  a[6] = b[9] = std::numeric_limits<float>::quiet_NaN();
+  a[12] = a[13] = b[12] = 1e-40f;
+  const float *out = machine.buffer(std::vector<float>(512)), *least = machine.buffer(std::vector<float>(192));
+  machine.run("pairs", {1, 1, 1}, {64, 1, 1},
+              {address(machine.buffer(a)), address(machine.buffer(b)), address(out), address(least)});
+  expectNothingFound(machine);
+  const auto same = [](float got, float want) { return got == want || (std::isnan(got) && std::isnan(want)); };
+  const auto towards = [](double exact, double end) {
+    const auto near = static_cast<float>(exact);
+    const bool isBeyond = end < exact ? near > exact : near < exact;
+    return isBeyond ? std::nextafter(near, static_cast<float>(end)) : near;
+  };
+  for (size_t i = 0; i < 128; ++i) {
+    if (i / 2 == 6) // smaller than double's products
+      continue;
+    const double x = a[i], y = b[i];
+    const float *const got = out + i / 2 * 8 + i % 2;
+    EXPECT_PRED2(same, got[0], static_cast<float>(x + y));
+    EXPECT_PRED2(same, got[2], towards(x * y, 0));
+    EXPECT_PRED2(same, got[4], static_cast<float>(x * y + x));
+    EXPECT_PRED2(same, got[6], towards(x * x + y, -HUGE_VAL));
+  }
+  for (size_t t = 0; t < 64; ++t) {
+    const float x = a[2 * t], y = b[2 * t], z = a[2 * t + 1];
+    const bool isNaN = std::isnan(x) || std::isnan(y) || std::isnan(z);
+    EXPECT_PRED2(same, least[3 * t], std::fmin(std::fmin(x, y), z));
+    EXPECT_PRED2(same, least[3 * t + 1], isNaN ? NAN : std::fmax(std::fmax(x, y), z));
+    EXPECT_PRED2(same, least[3 * t + 2], t == 6 ? 0 : std::fmax(std::fmax(std::fabs(x), std::fabs(y)), std::fabs(z)));
+  }
+}
+
+// Products of 8-bit floats, of numbers of four bits and of one, and of doubles.
+TEST(CompiledTest, Products) {
+  Machine machine(compiled("products"));
+  std::vector<int8_t> a(16 * 256), b(8 * 256);
+  for (size_t i = 0; i < a.size(); ++i)
+    a[i] = static_cast<int8_t>(static_cast<int>(i * 7 % 15) - 7);
+  for (size_t i = 0; i < b.size(); ++i)
+    b[i] = static_cast<int8_t>(i * 5 % 7);
+  const float *eighths = machine.buffer(std::vector<float>(128));
+  const int32_t *nibbles = machine.buffer(std::vector<int32_t>(128)), *bits = machine.buffer(std::vector<int32_t>(128));
+  const double *doubles = machine.buffer(std::vector<double>(128));
+  machine.run("products", {1, 1, 1}, {32, 1, 1},
+              {address(machine.buffer(a)), address(machine.buffer(b)), address(eighths), address(nibbles),
+               address(bits), address(doubles)});
+  expectNothingFound(machine);
+  for (size_t m = 0; m < 16; ++m)
+    for (size_t n = 0; n < 8; ++n) {
+      const auto c = static_cast<int32_t>(1 + n % 2 + 2 * (m / 8)); // what the kernel begins with
+      const auto product = [&](size_t K, int mask) {
+        int32_t sum = c;
+        for (size_t k = 0; k < K; ++k)
+          sum += mask ? a[m * K + k] & b[n * K + k] & mask : a[m * K + k] * b[n * K + k];
+        return sum;
+      };
+      const size_t at = 8 * m + n;
+      EXPECT_EQ(eighths[at], static_cast<float>(product(32, 0))) << m << " " << n;
+      EXPECT_EQ(nibbles[at], product(64, 0)) << m << " " << n;
+      EXPECT_EQ(bits[at], product(256, 1)) << m << " " << n;
+      EXPECT_EQ(doubles[at], c + (product(8, 0) - c) / 8.0) << m << " " << n;
+    }
+}
+
+} // namespace kiln::simulator::test

@@ -1,0 +1,200 @@
+// Lanes and blocks that wait for others by asking memory again and again: whoever else can move does, and nobody goes
+// on without the lanes that it must meet. Kernels below nvcc/ are what nvcc makes of the .cu files beside them.
+
+#include "test/runtime/simulator/machine.h"
+#include "test/temporary_folder.h"
+
+#include <fmt/format.h>
+#include <numeric>
+
+namespace kiln::simulator::test {
+
+static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(place); }
+
+/// Every order with every delivery.
+static std::vector<Schedule> schedules() {
+  std::vector<Schedule> all;
+  for (const Order order : {Order::forward, Order::reverse, Order::random})
+    for (const Delivery delivery : {Delivery::late, Delivery::early, Delivery::random})
+      all.push_back({.order = order, .delivery = delivery, .seed = 5 + all.size()});
+  return all;
+}
+
+static std::string textOf(const Schedule &schedule) {
+  return fmt::format("order {}, delivery {}, threads {}", static_cast<int>(schedule.order),
+                     static_cast<int>(schedule.delivery), schedule.threads);
+}
+
+/// Runs `run(schedule)` in all schedules, on one thread of the host and on three.
+template <class Run> static void inAllSchedules(Run run) {
+  for (Schedule schedule : schedules())
+    for (const int threads : {1, 3}) {
+      schedule.threads = threads;
+      SCOPED_TRACE(textOf(schedule));
+      run(schedule);
+    }
+}
+
+static std::string nvccText(const std::string &name) {
+  return readText(std::string(KILN_NVCC_FOLDER) + "/" + name + ".ptx");
+}
+
+/// What a lane of block b does that waits until a word is b, with what follows.
+static std::string relay(const std::string &others, const std::string &meet, const std::string &then) {
+  return kernel(1, ".reg .b32 %r<8>; .reg .pred %q<4>;",
+                "mov.b32 %r0, 0;\nsetp.ne.u32 %q0, %n2, 0;\n@%q0 bra join;\nwait:\n"
+                "ld.acquire.gpu.global.u32 %r0, [%p0];\nsetp.ne.u32 %q1, %r0, %n0;\n@%q1 bra wait;\n" +
+                    others + "join:\n" + meet + then);
+}
+
+// The lanes that wait at the join come to the shuffle with the one that spins, however long it does.
+TEST(SpinningTest, LanesWaitForOneAtAJoin) {
+  const std::string text = relay("", "shfl.sync.idx.b32 %r0, %r0, 0, 31, -1;\n",
+                                 "@%q0 bra end;\nadd.u32 %r0, %r0, 1;\nst.release.gpu.global.u32 [%p0], %r0;\nend:");
+  inAllSchedules([&](const Schedule &schedule) {
+    Machine machine(text);
+    const uint32_t *turn = machine.buffer<uint32_t>({0});
+    machine.run("k", {40, 1, 1}, {32, 1, 1}, {address(turn)}, 0, schedule);
+    EXPECT_EQ(machine.found(), std::vector<std::string>{});
+    EXPECT_EQ(turn[0], 40u);
+  });
+}
+
+// The same at a barrier, with another lane that hands on.
+TEST(SpinningTest, LanesWaitForOneBeforeABarrier) {
+  const std::string text =
+      relay("", "bar.sync 0;\n",
+            "setp.ne.u32 %q2, %n2, 31;\n@%q2 bra end;\nadd.u32 %r0, %n0, 1;\nst.release.gpu.global.u32 [%p0], %r0;\n"
+            "end:");
+  inAllSchedules([&](const Schedule &schedule) {
+    Machine machine(text);
+    const uint32_t *turn = machine.buffer<uint32_t>({0});
+    machine.run("k", {12, 1, 1}, {64, 1, 1}, {address(turn)}, 0, schedule);
+    EXPECT_EQ(machine.found(), std::vector<std::string>{});
+    EXPECT_EQ(turn[0], 12u);
+  });
+}
+
+// A warp that counts for long is no reason to let anybody go: it moves.
+TEST(SpinningTest, AWarpThatCountsIsWaitedFor) {
+  inAllSchedules([](Schedule schedule) {
+    schedule.mostSteps = 2'000'000;
+    Machine machine(kernel(0, ".shared .align 4 .b32 flag; .reg .b32 %r<3>; .reg .pred %q<4>;",
+                           "mov.b32 %r0, 0;\nst.shared.b32 [flag], %r0;\nbar.sync 0;\nsetp.eq.u32 %q0, %t, 0;\n"
+                           "@%q0 bra wait;\nsetp.ne.u32 %q1, %t, 32;\n@%q1 bra join;\ncount:\nadd.u32 %r0, %r0, 1;\n"
+                           "setp.lt.u32 %q2, %r0, 300000;\n@%q2 bra count;\nst.release.cta.shared.u32 [flag], 1;\n"
+                           "bra join;\nwait:\nld.acquire.cta.shared.u32 %r1, [flag];\nsetp.eq.u32 %q3, %r1, 0;\n"
+                           "@%q3 bra wait;\njoin:\nbar.sync 0;"));
+    machine.run("k", {1, 1, 1}, {64, 1, 1}, {}, 0, schedule);
+    EXPECT_EQ(machine.found(), std::vector<std::string>{});
+  });
+}
+
+/// Lane 0 waits until the others of its warp have counted themselves, which they do behind the join; then `meet`.
+static std::string waitingForItsWarp(const std::string &meet) {
+  return kernel(1, ".reg .b32 %r<8>; .reg .pred %q<4>; .reg .b64 %at;",
+                "mov.b32 %r1, 7;\nsetp.ne.u32 %q0, %n2, 0;\n@%q0 bra join;\nwait:\n"
+                "ld.acquire.gpu.global.u32 %r0, [%p0];\nsetp.lt.u32 %q1, %r0, 31;\n@%q1 bra wait;\nmov.b32 %r1, 9;\n"
+                "join:\n@%q0 red.release.gpu.global.add.u32 [%p0], 1;\n" +
+                    meet + "mul.wide.u32 %at, %n2, 4;\nadd.u64 %at, %p0, %at;\nst.global.u32 [%at+4], %r2;");
+}
+
+// Lanes are let go when nothing else can move, and meet the one that they were let go for at the next instruction that
+// they do together: each sees what it brings.
+TEST(SpinningTest, LanesThatAreLetGoMeetAgain) {
+  for (const char *meet : {"shfl.sync.idx.b32 %r2, %r1, 0, 31, -1;\n", "redux.sync.max.u32 %r2, %r1, -1;\n",
+                           "bar.warp.sync -1;\nactivemask.b32 %r2;\nshfl.sync.idx.b32 %r2, %r1, 0, 31, %r2;\n",
+                           "bar.sync 0;\nshfl.sync.idx.b32 %r2, %r1, 0, 31, -1;\n",
+                           "setp.lt.u32 %q2, %n2, 16;\n@%q2 bra low;\nmov.b32 %r2, 9;\nbra both;\n"
+                           "low:\nshfl.sync.idx.b32 %r2, %r1, 0, 31, 0xffff;\nboth:\n"}) {
+    SCOPED_TRACE(meet);
+    inAllSchedules([&](const Schedule &schedule) {
+      Machine machine(waitingForItsWarp(meet));
+      const uint32_t *words = machine.buffer(std::vector<uint32_t>(33));
+      machine.run("k", {1, 1, 1}, {32, 1, 1}, {address(words)}, 0, schedule);
+      EXPECT_EQ(machine.found(), std::vector<std::string>{});
+      EXPECT_EQ(std::vector<uint32_t>(words + 1, words + 33), std::vector<uint32_t>(32, 9));
+    });
+  }
+}
+
+// What can never come is said, and the launch ends: with the loops that wait, and the lanes that another one misses.
+TEST(SpinningTest, WhatNobodyWillEverWriteIsADeadlock) {
+  inAllSchedules([](Schedule schedule) {
+    schedule.mostSteps = 1000;
+    Machine machine(kernel(1, ".reg .b32 %r; .reg .pred %q;",
+                           "again:\nld.volatile.global.u32 %r, [%p0];\nsetp.eq.u32 %q, %r, 0;\n@%q bra again;"));
+    machine.run("k", {3, 1, 1}, {32, 1, 1}, {address(machine.buffer<uint32_t>({0}))}, 0, schedule);
+    EXPECT_EQ(machine.found(), std::vector<std::string>{"deadlock: lanes 0xffffffff of warp 0 go round a loop until "
+                                                        "memory changes, and no thread can go on"});
+    EXPECT_EQ(machine.findings.list().at(0).count, 3);
+  });
+}
+
+// --- Kernels of nvcc -----------------------------------------------------------------------------------------------
+
+// A barrier of the whole grid: more blocks than threads of the host, and more than were once begun together.
+TEST(SpinningTest, GridBarrier) {
+  const int blocks = 48, threads = 64, n = blocks * threads, rounds = 4;
+  inAllSchedules([&](const Schedule &schedule) {
+    Machine machine(nvccText("grid_barrier"));
+    const uint32_t *count = machine.buffer<uint32_t>({0});
+    const int32_t *rows = machine.buffer(std::vector<int32_t>(static_cast<size_t>(n) * (rounds + 1)));
+    machine.run("grid_barrier", {blocks, 1, 1}, {threads, 1, 1}, {address(count), address(rows), rounds}, 0, schedule);
+    EXPECT_EQ(machine.found(), std::vector<std::string>{});
+    std::vector<int32_t> want(static_cast<size_t>(n));
+    std::iota(want.begin(), want.end(), 0);
+    for (int round = 1; round <= rounds; ++round) {
+      const std::vector<int32_t> before = want;
+      for (int i = 0; i < n; ++i)
+        want[static_cast<size_t>(i)] = before[static_cast<size_t>(i)] + before[static_cast<size_t>((i + threads) % n)];
+    }
+    EXPECT_EQ(std::vector<int32_t>(rows + size_t{n} * rounds, rows + size_t{n} * (rounds + 1)), want);
+  });
+}
+
+// A scan that looks back over the blocks before.
+TEST(SpinningTest, LookBackScan) {
+  const int blocks = 70, n = blocks * 128;
+  std::vector<int32_t> in(static_cast<size_t>(n)), want(static_cast<size_t>(n));
+  for (size_t i = 0; i < in.size(); ++i)
+    in[i] = static_cast<int32_t>(i * 37 % 101) - 50;
+  std::partial_sum(in.begin(), in.end(), want.begin());
+  inAllSchedules([&](const Schedule &schedule) {
+    Machine machine(nvccText("scan"));
+    const uint32_t *ticket = machine.buffer<uint32_t>({0});
+    const uint64_t *states = machine.buffer(std::vector<uint64_t>(blocks));
+    const int32_t *from = machine.buffer(in), *to = machine.buffer(std::vector<int32_t>(in.size()));
+    machine.run("scan", {blocks, 1, 1}, {128, 1, 1}, {address(ticket), address(states), address(from), address(to)}, 0,
+                schedule);
+    EXPECT_EQ(machine.found(), std::vector<std::string>{});
+    EXPECT_EQ(std::vector<int32_t>(to, to + n), want);
+  });
+}
+
+// Steps of products that blocks share out without regard to tiles; who began a tile waits for those behind it.
+TEST(SpinningTest, StreamK) {
+  const int tiles = 5, steps = 7, blocks = 4, threads = 64;
+  std::vector<int32_t> a(tiles * steps), b(steps * threads), want(tiles * threads);
+  for (size_t i = 0; i < a.size(); ++i)
+    a[i] = static_cast<int32_t>(i % 11) - 5;
+  for (size_t i = 0; i < b.size(); ++i)
+    b[i] = static_cast<int32_t>(i % 13) - 6;
+  for (size_t tile = 0; tile < tiles; ++tile)
+    for (size_t t = 0; t < threads; ++t)
+      for (size_t k = 0; k < steps; ++k)
+        want[tile * threads + t] += a[tile * steps + k] * b[k * threads + t];
+  inAllSchedules([&](const Schedule &schedule) {
+    Machine machine(nvccText("stream_k"));
+    const int32_t *c = machine.buffer(std::vector<int32_t>(want.size()));
+    machine.run("stream_k", {blocks, 1, 1}, {threads, 1, 1},
+                {address(machine.buffer(a)), address(machine.buffer(b)), address(c),
+                 address(machine.buffer(std::vector<int32_t>(blocks * threads))),
+                 address(machine.buffer(std::vector<int32_t>(blocks))), steps, tiles},
+                0, schedule);
+    EXPECT_EQ(machine.found(), std::vector<std::string>{});
+    EXPECT_EQ(std::vector<int32_t>(c, c + want.size()), want);
+  });
+}
+
+} // namespace kiln::simulator::test

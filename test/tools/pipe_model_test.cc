@@ -1,0 +1,157 @@
+// The pipe model on loops that can be counted by hand.
+
+#include "tools/kiln-bench/pipe_model.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln::bench::test {
+
+static const MachineRates &a100() { return machines()[0]; }
+
+/// A round of a product of 128 × 128 × 64 in bf16 by tiles of wm × wn a warp: each warp reads its rows of A and columns
+/// of B from shared memory, and all that is read comes there by asynchronous copies.
+static Work productRound(int wm, int wn) {
+  const int warps = 128 * 128 / (wm * wn), slices = 64 / 16;
+  Work round;
+  round.mmaOperations = 2.0 * 128 * 128 * 64;
+  round.mmaType = "bf16";
+  round.counts[Class::mma] = warps * slices * (wm / 16) * (wn / 8);
+  round.counts[Class::ldmatrix] = warps * slices * (wm + wn) / 16;
+  const double copied = 2 * 128 * 64 * 2;
+  round.wavefronts = 4 * round.counts[Class::ldmatrix] + copied / 128;
+  return round;
+}
+
+// Four warps of 64 × 64: the tensor cores bind, and shared memory is used for three quarters of the time.
+TEST(PipeModelTest, ProductOfFourWarps) {
+  const Pipes pipes = pipesOf(a100(), productRound(64, 64), 0);
+  EXPECT_EQ(pipes.clocks[Pipes::tensor], 1024);
+  EXPECT_EQ(pipes.clocks[Pipes::shared], 512 + 256);
+  EXPECT_EQ(pipes.binding(), Pipes::tensor);
+}
+
+// Eight warps of 64 × 32 read more: a tie.
+TEST(PipeModelTest, ProductOfEightWarps) {
+  const Pipes pipes = pipesOf(a100(), productRound(64, 32), 0);
+  EXPECT_EQ(pipes.clocks[Pipes::tensor], 1024);
+  EXPECT_EQ(pipes.clocks[Pipes::shared], 768 + 256);
+}
+
+// Attention's forward pass, 128 queries and 64 keys of 64 numbers, 4 warps: 64 scores a thread, each an exponential and
+// 5.5 float instructions.
+TEST(PipeModelTest, Attention) {
+  Work round;
+  round.mmaOperations = 2 * 2.0 * 128 * 64 * 64;
+  round.mmaType = "bf16";
+  round.counts[Class::mufu] = 64 * 4;
+  round.counts[Class::fp] = 64 * 4 * 5.5;
+  round.counts[Class::ldmatrix] = 4 * 32;
+  round.wavefronts = 4 * 32 * 4 + 2 * 64 * 64 * 2 / 128;
+  const Pipes pipes = pipesOf(a100(), round, 0);
+  EXPECT_EQ(pipes.clocks[Pipes::tensor], 1024);
+  EXPECT_EQ(pipes.clocks[Pipes::mufu], 512);
+  EXPECT_EQ(pipes.clocks[Pipes::fp], 704);
+  EXPECT_EQ(pipes.clocks[Pipes::shared], 640);
+  EXPECT_EQ(pipes.binding(), Pipes::tensor);
+}
+
+// Other types at their rates: tf32 half, integers of 8 bits twice that of bf16.
+TEST(PipeModelTest, TypesOfProducts) {
+  Work work;
+  work.mmaOperations = 4096;
+  const auto clocks = [&](const char *type) {
+    work.mmaType = type;
+    return pipesOf(a100(), work, 0).clocks[Pipes::tensor];
+  };
+  EXPECT_EQ(clocks("bf16"), 2);
+  EXPECT_EQ(clocks("f16"), 2);
+  EXPECT_EQ(clocks("tf32"), 4);
+  EXPECT_EQ(clocks("s8"), 1);
+}
+
+// Issue slots, shuffles and the cache have their pipes.
+TEST(PipeModelTest, OtherPipes) {
+  Work work;
+  work.counts[Class::integer] = 60;
+  work.counts[Class::predicate] = 20;
+  work.counts[Class::shuffle] = 20;
+  const Pipes pipes = pipesOf(a100(), work, 640);
+  EXPECT_EQ(pipes.clocks[Pipes::integer], 40);
+  EXPECT_EQ(pipes.clocks[Pipes::shared], 20);
+  EXPECT_EQ(pipes.clocks[Pipes::issue], 25);
+  EXPECT_EQ(pipes.clocks[Pipes::l2], 10);
+}
+
+// What is asked for a round ahead has that round to come.
+TEST(PipeModelTest, Exposed) {
+  EXPECT_EQ(exposedOf(262, 0, 100), 262);
+  EXPECT_EQ(exposedOf(262, 1, 100), 162);
+  EXPECT_EQ(exposedOf(262, 2, 200), 0);
+}
+
+// Each limit of an A100's SM: registers go in 256s to warps, shared memory in 128s and a kilobyte for the system.
+TEST(PipeModelTest, Occupancy) {
+  const GpuFacts gpu;
+  EXPECT_EQ(occupancyOf(gpu, 255, 0, 256).programs, 1);
+  EXPECT_EQ(occupancyOf(gpu, 128, 0, 256).programs, 2);
+  EXPECT_EQ(occupancyOf(gpu, 129, 0, 256).programs, 1); // 136 registers a thread are taken
+  EXPECT_STREQ(occupancyOf(gpu, 128, 0, 256).limit, "registers");
+  EXPECT_EQ(occupancyOf(gpu, 32, 0, 256).warps, 64);
+  EXPECT_STREQ(occupancyOf(gpu, 32, 0, 256).limit, "warps");
+  EXPECT_EQ(occupancyOf(gpu, 16, 0, 32).programs, 32);
+  EXPECT_EQ(occupancyOf(gpu, 32, 81 << 10, 128).programs, 2); // twice 82 KB is all there is
+  EXPECT_EQ(occupancyOf(gpu, 32, (81 << 10) + 1, 128).programs, 1);
+  EXPECT_STREQ(occupancyOf(gpu, 32, 81 << 10, 128).limit, "shared memory");
+}
+
+/// Programs of a million clocks of the tensor cores each, one an SM.
+static LaunchWork heavyLaunch(double programs) {
+  LaunchWork launch;
+  launch.program.mmaOperations = 2048e6;
+  launch.program.mmaType = "bf16";
+  launch.programs = programs;
+  return launch;
+}
+
+// One program more than there are SMs takes twice as long.
+TEST(PipeModelTest, Waves) {
+  const double all = predict(a100(), heavyLaunch(108)).seconds, more = predict(a100(), heavyLaunch(109)).seconds;
+  EXPECT_NEAR((more - a100().start) / (all - a100().start), 2, 1e-9);
+  EXPECT_NEAR(all, 1e6 / a100().clock, 0.01 * all);
+  EXPECT_DOUBLE_EQ(predict(a100(), heavyLaunch(109)).waves, 109.0 / 108);
+}
+
+// Programs side by side share pipes, and hide what each would wait for alone.
+TEST(PipeModelTest, Residents) {
+  LaunchWork launch = heavyLaunch(216);
+  launch.round = launch.program;
+  launch.round.mmaOperations /= 1000;
+  launch.rounds = 1000; // of a thousand clocks, each exposed for longer than that
+  launch.loads = true;
+  launch.roundsAhead = -1;
+  const double apart = predict(a100(), launch).seconds;
+  launch.residents = 2;
+  const double together = predict(a100(), launch).seconds;
+  EXPECT_LT(together, 0.7 * apart);
+  EXPECT_GE(together, 2e6 / a100().clock);
+}
+
+// A launch takes no less than its memory.
+TEST(PipeModelTest, Memory) {
+  LaunchWork launch = heavyLaunch(1);
+  launch.memoryBytes = a100().memoryRate;
+  const Prediction prediction = predict(a100(), launch);
+  EXPECT_TRUE(prediction.isMemoryBound);
+  EXPECT_DOUBLE_EQ(prediction.seconds, 1 + a100().start);
+}
+
+// Only the order counts, and equal numbers share their ranks.
+TEST(PipeModelTest, RankCorrelation) {
+  EXPECT_DOUBLE_EQ(rankCorrelation({1, 2, 3, 4}, {10, 20, 40, 1000}), 1);
+  EXPECT_DOUBLE_EQ(rankCorrelation({1, 2, 3, 4}, {4, 3, 2, 1}), -1);
+  EXPECT_DOUBLE_EQ(rankCorrelation({1, 2, 3, 4}, {1, 3, 2, 4}), 0.8); // 1 − 6 · 2 / (4 · 15)
+  EXPECT_NEAR(rankCorrelation({1, 1, 2}, {1, 1, 2}), 1, 1e-12);
+  EXPECT_EQ(rankCorrelation({1, 2}, {5, 5}), 0);
+}
+
+} // namespace kiln::bench::test

@@ -1,0 +1,175 @@
+// Counts of launches that can be counted by hand, and the file that holds them.
+
+#include "kernels/add.h"
+#include "kernels/attention.h"
+#include "kernels/matmul.h"
+#include "test/temporary_folder.h"
+#include "tools/kiln-bench/ratchet.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln::bench::test {
+
+namespace {
+struct SampleTest : testing::Test {
+  TensorRef make(const Shape &extents, Type type) {
+    TensorRef tensor = TensorRef::dense(nullptr, type, extents);
+    tensor.data = memory.allocate(tensor.bytes());
+    return tensor;
+  }
+  Sample sample(const Plan &plan, int programs = 4) {
+    const std::vector<char> code = codeOf(*device, plan.launches[0]);
+    return sampleOf(*device, plan.launches[0], {code.begin(), code.end()}, memory, nullptr, programs);
+  }
+
+  simulator::Memory memory;
+  std::shared_ptr<Device> device = Device::open("simulator:sm_80");
+};
+} // namespace
+
+// A sum of vectors reads two and writes one, whole sectors of each, and has no loop.
+TEST_F(SampleTest, Sum) {
+  constexpr int64_t block = 1024;
+  const TensorRef x = make({1 << 20}, bf16), y = make({1 << 20}, bf16), out = make({1 << 20}, bf16);
+  AddConfig config;
+  config.block = block;
+  const Sample found = sample(planAdd(device->target(), x, y, out, config));
+  EXPECT_EQ(found.ofProgram.loadSectors, 2 * block * 2 / 32);
+  EXPECT_EQ(found.ofProgram.storeSectors, block * 2 / 32);
+  EXPECT_EQ(found.ofProgram.idealLoadSectors, found.ofProgram.loadSectors);
+  EXPECT_EQ(found.ofProgram.bytesOfLane(), 16);
+  EXPECT_EQ(found.ofProgram.barriers, 0);
+  EXPECT_EQ(found.rounds, 0);
+}
+
+// A product's main loop has a round for each step of K, and all of the multiplications.
+TEST_F(SampleTest, Product) {
+  constexpr int64_t size = 256, length = 192;
+  MatmulConfig config;
+  config.bm = config.bn = 64;
+  config.bk = 32;
+  const TensorRef a = make({size, length}, bf16), b = make({length, size}, bf16), c = make({size, size}, bf16);
+  const Sample found = sample(planMatmul(device->target(), Layout::nn, a, b, c, false, config), 3);
+  EXPECT_EQ(found.threads, 128);
+  EXPECT_EQ(found.rounds, length / 32);
+  EXPECT_EQ(found.round.mmaOperations, 2.0 * 64 * 64 * 32);
+  EXPECT_EQ(found.program.mmaOperations, 2.0 * 64 * 64 * length);
+  EXPECT_EQ(found.round.mmaType, "bf16");
+  EXPECT_EQ(found.ofRound.idealLoadSectors, 2 * 64 * 32 * 2 / 32);
+  EXPECT_GE(found.ofRound.barriers, 1);
+  EXPECT_GE(found.ofRound.wavefronts, found.ofRound.conflictFreeWavefronts);
+  EXPECT_GE(found.ofRound.conflictFreeWavefronts, found.ofRound.idealWavefronts);
+}
+
+// Counts are averages over programs, of which tiles that hang over do less.
+TEST_F(SampleTest, Averages) {
+  constexpr int64_t size = 512, length = 64;
+  MatmulConfig config;
+  config.bm = config.bn = 64;
+  config.bk = 32;
+  const TensorRef a = make({size, length}, bf16), b = make({length, 64}, bf16), c = make({size, 64}, bf16);
+  const TensorRef little = a.slice(0, 0, size / 2 + 1), less = c.slice(0, 0, size / 2 + 1);
+  const Sample whole = sample(planMatmul(device->target(), Layout::nn, a, b, c, false, config), 100);
+  const Sample ragged = sample(planMatmul(device->target(), Layout::nn, little, b, less, false, config), 100);
+  EXPECT_EQ(whole.ofProgram.storeSectors, 64 * 64 * 2 / 32);
+  EXPECT_DOUBLE_EQ(ragged.ofProgram.storeSectors, (4 * 64 + 1) * 64 * 2 / 32 / 5.0);
+}
+
+// The programs that run are picked from all over the grid: of two of a causal attention's, whose rounds grow with the
+// program, one is short and one is long.
+TEST_F(SampleTest, Spread) {
+  constexpr int64_t rows = 512;
+  AttentionConfig config;
+  const Shape extents = {1, 1, rows, 64};
+  const TensorRef q = make(extents, bf16), k = make(extents, bf16), v = make(extents, bf16), o = make(extents, bf16);
+  const Plan plan = planAttention(device->target(), q, k, v, o, make({1, 1, rows}, f32), 1, /*causal=*/true, config);
+  EXPECT_EQ(sample(plan, 100).rounds, (1 + 8) / 2.0);
+  EXPECT_EQ(sample(plan, 2).rounds, (3 + 7) / 2.0); // programs 2 and 6 of 8
+}
+
+namespace {
+struct RatchetTest : SampleTest {
+  StaticRow row() {
+    StaticRow made;
+    made.problem.set = "step";
+    made.problem.name = "add 64";
+    made.problem.launch.grid = 10;
+    made.sample.ofProgram.barriers = 3;
+    made.sample.ofProgram.loadSectors = 7;
+    made.registers = 40;
+    made.occupancy = {.programs = 4, .limit = "registers", .warps = 16, .mostWarps = 64};
+    return made;
+  }
+  TemporaryFolder folder;
+  const std::string file = folder.path + "/held.json";
+};
+} // namespace
+
+// What was accepted is no worse than itself.
+TEST_F(RatchetTest, Same) {
+  std::string skipped;
+  accept(file, {row()});
+  EXPECT_EQ(compareWith(file, {row()}, skipped), "");
+  EXPECT_EQ(skipped, "");
+}
+
+// A number that is worse is told with its kernel, its name and both values; one that is better is not.
+TEST_F(RatchetTest, Worse) {
+  std::string skipped;
+  accept(file, {row()});
+  StaticRow other = row();
+  other.sample.ofProgram.barriers = 4;
+  other.sample.ofProgram.loadSectors = 6;
+  EXPECT_EQ(compareWith(file, {other}, skipped), "\n  step add 64 f32 (): barriers was 30, is 40");
+}
+
+// More registers are worse where fewer warps fit an SM for them, and nothing else.
+TEST_F(RatchetTest, Registers) {
+  std::string skipped;
+  accept(file, {row()});
+  StaticRow other = row();
+  other.registers = 48;
+  EXPECT_EQ(compareWith(file, {other}, skipped), "");
+  other.occupancy.warps = 12;
+  EXPECT_EQ(compareWith(file, {other}, skipped),
+            "\n  step add 64 f32 (): idle_warps was 48, is 52\n  step add 64 f32 (): registers was 40, is 48");
+}
+
+// Without ptxas its numbers are left out by name.
+TEST_F(RatchetTest, WithoutPtxas) {
+  std::string skipped;
+  accept(file, {row()});
+  StaticRow other = row();
+  other.registers.reset();
+  EXPECT_EQ(compareWith(file, {other}, skipped), "");
+  EXPECT_EQ(skipped, "idle_warps, registers, spill_bytes");
+}
+
+// Kernels that came or went are told: their numbers hold nothing.
+TEST_F(RatchetTest, OtherKernels) {
+  std::string skipped;
+  accept(file, {row()});
+  StaticRow other = row();
+  other.problem.name = "add 65";
+  const std::string worse = compareWith(file, {other}, skipped);
+  EXPECT_NE(worse.find("step add 65 f32: '" + file + "' does not know it"), std::string::npos) << worse;
+  EXPECT_NE(worse.find("step add 64 f32: '" + file + "' has it, but it was not looked at"), std::string::npos) << worse;
+}
+
+// A kernel that does not compile any more is worse.
+TEST_F(RatchetTest, Error) {
+  std::string skipped;
+  accept(file, {row()});
+  StaticRow other = row();
+  other.error = "it does not compile";
+  EXPECT_EQ(compareWith(file, {other}, skipped), "\n  step add 64 f32: it does not compile");
+  EXPECT_THROW(accept(file, {other}), kiln::Error);
+}
+
+// A file of another kind is the user's mistake.
+TEST_F(RatchetTest, NoFile) {
+  std::string skipped;
+  EXPECT_THROW(compareWith(folder.path + "/none.json", {row()}, skipped), kiln::Error);
+}
+
+} // namespace kiln::bench::test

@@ -1,0 +1,90 @@
+// How long a GPU takes at least, from what a kernel asks of each of its pipes. It is a prediction: no GPU is asked.
+//
+// An SM does so much of each kind a clock (MachineRates). The programs that an SM holds share its pipes, so that a
+// round of a loop takes as long as the pipe that has most to do; what a program waits for memory beyond that is hidden
+// by the programs beside it and by copies that were begun rounds ahead, or it is exposed:
+//
+//     round   = max(tensor, shared, MUFU, FP, INT, issue, L2)
+//     exposed = max(0, latency − rounds ahead · round)
+//     SM      = max(programs · pipes of a whole program, one program alone with what is exposed)
+//     launch  = start + max(groups of programs on the busiest SM, bytes / rate of memory)
+
+#pragma once
+
+#include "dialect/dsl/Plan.h"
+#include "tools/kiln-bench/instructions.h"
+
+#include <span>
+#include <vector>
+
+namespace kiln::bench {
+
+/// What one GPU does. Rates are of an SM in a clock.
+struct MachineRates {
+  const char *name;
+  int sms;
+  double clock;                    // a second
+  double mma16;                    // operations of mma.sync on bf16 and f16; tf32 half of it, 8-bit types twice
+  double mmaGroup;                 // the same of wgmma; 0: it has none
+  double sharedBytes;              // read or written
+  double mufu, fp, integer;        // lanes
+  double issued;                   // instructions of warps
+  double l2Bytes;                  // from the level-2 cache
+  double l2Rate, memoryRate;       // bytes a second in all, as reached
+  double l2Latency, memoryLatency; // clocks
+  double start;                    // of a launch, seconds
+};
+/// A100 and H200.
+std::span<const MachineRates> machines();
+
+/// Clocks of an SM that each pipe needs.
+struct Pipes {
+  enum Kind { tensor, shared, mufu, fp, integer, issue, l2 };
+  static constexpr std::array<const char *, 7> names = {"tensor", "shared", "mufu", "fp", "int", "issue", "l2"};
+  std::array<double, 7> clocks{};
+
+  Kind binding() const;
+  double most() const { return clocks[binding()]; }
+};
+/// Of the work of a whole program, or of a round of all its warps; `l2Bytes` is what it moves to and from the cache.
+Pipes pipesOf(const MachineRates &machine, const Work &work, double l2Bytes);
+
+/// Clocks of a round beyond those of its pipes: for data with `latency` that is asked for so many rounds ahead.
+double exposedOf(double latency, double roundsAhead, double round);
+
+/// Programs that an SM holds at once, and what keeps it from more.
+struct Occupancy {
+  int programs = 0;
+  const char *limit = "";
+  int warps = 0, mostWarps = 0; // of them all; that an SM can hold
+};
+Occupancy occupancyOf(const GpuFacts &gpu, int registers, int64_t sharedBytes, int threads);
+
+/// A launch, as far as its time depends on it.
+struct LaunchWork {
+  Work program; // on average, all warps
+  double l2Bytes = 0;
+  Work round; // of the main loop, all warps
+  double roundL2Bytes = 0;
+  double rounds = 0;      // of the main loop; 0: there is none
+  double roundsAhead = 0; // that its data is asked for before it is needed
+  bool loads = false;     // whether the loop loads from global memory
+  double programs = 0;    // of the grid
+  int residents = 1;      // that an SM holds at once
+  double memoryBytes = 0; // that memory moves at least
+};
+
+struct Prediction {
+  Pipes round;        // of one program
+  double exposed = 0; // clocks a round, of a program alone
+  double seconds = 0;
+  double waves = 0; // full rounds of programs on all SMs; of the last one the part that is used
+  bool isMemoryBound = false;
+};
+Prediction predict(const MachineRates &machine, const LaunchWork &launch);
+
+/// How alike two lists order their things: 1 when they do alike, −1 when one is the other's reverse (Spearman's). Equal
+/// numbers share their ranks; 0 when one list has only such.
+double rankCorrelation(const std::vector<double> &a, const std::vector<double> &b);
+
+} // namespace kiln::bench

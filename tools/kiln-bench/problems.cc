@@ -1,0 +1,282 @@
+// Plans, taken apart into launches.
+
+#include "tools/kiln-bench/problems.h"
+
+#include "kernels/adamw.h"
+#include "kernels/add.h"
+#include "kernels/attention.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/embedding.h"
+#include "kernels/gelu.h"
+#include "kernels/layernorm.h"
+#include "kernels/matmul.h"
+#include "kernels/softmax.h"
+#include "kernels/sum.h"
+#include "tools/kiln-bench/step_plans.h"
+
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
+#include <numeric>
+
+using namespace kiln;
+
+// --- Names ---------------------------------------------------------------------------------------------------------
+
+static int64_t fieldOf(const std::string &config, const std::string &name) {
+  const std::string text = "," + config, key = "," + name + "=";
+  const size_t at = text.find(key);
+  return at == std::string::npos ? 0 : std::strtoll(text.c_str() + at + key.size(), nullptr, 10);
+}
+
+int64_t bench::Problem::field(const std::string &name) const { return fieldOf(launch.config, name); }
+
+static std::string extentsText(const Shape &extents) { return fmt::format("{}", fmt::join(extents, "x")); }
+
+/// The kernel, and the extents of its first two views.
+static std::string nameOf(const Launch &launch) {
+  std::string name = launch.kernel->name;
+  int views = 0;
+  for (const Arg &arg : launch.args)
+    if (arg.kind != Arg::Kind::scalar && views++ < 2)
+      name += " " + extentsText(arg.ref.extents);
+  return name;
+}
+
+/// What another compiler's rows call it.
+static std::string peerOf(const Launch &launch) {
+  const std::string &kernel = launch.kernel->name;
+  const Shape &first = launch.args[0].ref.extents;
+  if (kernel.starts_with("matmul"))
+    return std::string("matmul ") + (fieldOf(launch.config, "ta") ? "tn" : fieldOf(launch.config, "tb") ? "nt" : "nn");
+  if (kernel == "weight_gradient")
+    return "matmul tn";
+  if (kernel == "attention" || kernel == "attention_backward_keys" || kernel == "attention_backward_queries")
+    return fmt::format("{}{} D={}", kernel, fieldOf(launch.config, "causal") ? " causal" : "", first.back());
+  if (kernel == "layernorm" || kernel == "residual_layernorm" || kernel == "layernorm_backward" || kernel == "softmax")
+    return fmt::format("{} C={}", kernel == "residual_layernorm" ? "layernorm" : kernel, first.back());
+  return kernel == "cross_entropy" || kernel == "gelu" || kernel == "adamw" ? kernel : "";
+}
+
+std::vector<bench::Problem> bench::problemsOf(const std::string &set, const Plan &plan, Type type) {
+  std::vector<Problem> problems;
+  std::map<std::string, size_t> known; // by all that tells launches apart
+  std::map<std::string, int> names;
+  for (const Launch &launch : plan.launches) {
+    std::string key = fmt::format("{} {} {}x{}x{}", launch.kernel->name, launch.config, launch.grid[0], launch.grid[1],
+                                  launch.grid[2]);
+    for (const Arg &arg : launch.args)
+      if (arg.kind != Arg::Kind::scalar)
+        key += fmt::format(" {}:{}/{}", kiln::nameOf(arg.ref.type), extentsText(arg.ref.extents),
+                           extentsText(arg.ref.strides));
+    const auto [at, isNew] = known.try_emplace(key, problems.size());
+    if (!isNew) {
+      ++problems[at->second].times;
+      continue;
+    }
+    std::string name = ::nameOf(launch);
+    if (const int number = ++names[name]; number > 1)
+      name += fmt::format(" #{}", number);
+    problems.push_back({set, name, peerOf(launch), type, launch, 1, plan.workspaceBytes});
+  }
+  return problems;
+}
+
+// --- Operands ------------------------------------------------------------------------------------------------------
+
+bench::Space bench::Space::of(simulator::Memory &memory) {
+  return {[&](int64_t bytes) { return memory.allocate(bytes); },
+          [](void *to, const void *from, int64_t bytes) { std::memcpy(to, from, static_cast<size_t>(bytes)); }};
+}
+
+bench::Space bench::Space::imagined() {
+  return {[region = workspaceRegion](int64_t bytes) mutable { return imaginedRegion(++region, bytes); },
+          [](void *, const void *, int64_t) {}};
+}
+
+TensorRef bench::Operands::operator()(const Shape &extents, Type type) {
+  TensorRef tensor = TensorRef::dense(nullptr, type, extents);
+  tensor.data = space.allocate(tensor.bytes());
+  return tensor;
+}
+
+/// A step that is applied.
+static void writeRecord(const bench::Space &space, void *to) {
+  const std::vector<float> ones(stepFields, 1);
+  space.write(to, ones.data(), stepFields * bytesOf(f32));
+}
+
+TensorRef bench::Operands::record() {
+  const TensorRef tensor = (*this)({stepFields}, f32);
+  writeRecord(space, tensor.data);
+  return tensor;
+}
+
+/// What launches take another way for: a step that is applied, and tokens each of which is there once.
+static void fillRegions(const std::map<int, void *> &regions, const bench::Space &space, int64_t tokens) {
+  writeRecord(space, regions.at(bench::recordRegion));
+  std::vector<int32_t> starts(static_cast<size_t>(tokens + 1));
+  std::iota(starts.begin(), starts.end(), 0);
+  space.write(regions.at(bench::startsRegion), starts.data(), std::ssize(starts) * bytesOf(i32));
+  space.write(regions.at(bench::distinctRegion), starts.data(), tokens * bytesOf(i32));
+}
+
+std::vector<bench::Problem> bench::stepProblems(const Target &target, const Gpt2Config &config, int64_t sequences,
+                                                const Space &space) {
+  std::map<int, void *> regions;
+  const auto region = [&](int number, int64_t bytes) {
+    void *&place = regions[number];
+    if (!place)
+      place = space.allocate(bytes);
+    return place;
+  };
+  const Network network(config);
+  const Plan plan = stepPlan(target, network, {.batch = sequences}, region, /*evaluates=*/false);
+  fillRegions(regions, space, std::min(config.vocab, sequences * config.context));
+  return problemsOf("step", plan, config.type);
+}
+
+// --- Defaults ------------------------------------------------------------------------------------------------------
+
+static constexpr int64_t N = 4096, C = 768, B = 4, T = 1024, H = 12, D = 64, V = 50257;
+
+/// A part of a packed (B, T, parts, H, D), as (B, H, T, D).
+static TensorRef headsOf(const TensorRef &packed, int part) { return packed.select(2, part).permute({0, 2, 1, 3}); }
+
+static Plan defaultProducts(const Target &target, Type type, bench::Operands &make) {
+  MatmulConfig config;
+  config.precision = target.precisionOf(type);
+  const TensorRef x = make({N, C}, type), w = make({C, 4 * C}, type), bias = make({4 * C}, type);
+  const TensorRef y = make({N, 4 * C}, type), back = make({4 * C, C}, type), out = make({N, C}, type);
+  Plan plan = planMatmul(target, Layout::nn, x, w, y, false, config);
+  plan += planMatmulBias(target, Layout::nn, x, w, bias, y, config);
+  plan += planMatmulGelu(target, Layout::nn, x, w, bias, make({N, 4 * C}, type), y, config);
+  plan += planMatmulResidual(target, Layout::nn, y, back, make({C}, type), x, out, config);
+  plan += planMatmulGeluBackward(target, Layout::nt, x, back, make({N, 4 * C}, type), y, config);
+  plan += planWeightGradient(target, x, y, make({C, 4 * C}, type), make({4 * C}, type), false, config);
+  return plan;
+}
+
+static Plan defaultRows(const Target &target, Type type, bench::Operands &make) {
+  const TensorRef x = make({N, C}, type), out = make({N, C}, type), gamma = make({C}, type), beta = make({C}, type);
+  const TensorRef mean = make({N}, f32), rstd = make({N}, f32), losses = make({N}, f32), targets = make({N}, i32);
+  const TensorRef logits = make({N, ceildiv(V, 64) * 64}, type);
+  Plan plan = planLayerNorm(target, x, gamma, beta, out, mean, rstd, 1e-5f, LayerNormConfig());
+  plan += planResidualLayerNorm(target, x, make({N, C}, type), gamma, beta, make({N, C}, type), out, mean, rstd, 1e-5f,
+                                LayerNormConfig());
+  plan += planLayerNormBackward(target, out, x, gamma, mean, rstd, make({N, C}, type), make({C}, type), make({C}, type),
+                                {.dx = true}, LayerNormBackwardConfig());
+  plan += planSoftmax(target, x, out, SoftmaxConfig());
+  plan += planCrossEntropy(target, logits, targets, losses, V, 1.0f / N, ignoreIndex, {}, CrossEntropyConfig());
+  plan += planCrossEntropyLoss(target, logits, targets, losses, V, ignoreIndex, CrossEntropyConfig());
+  plan += planTotal(target, losses, make({1}, f32), 1, TotalConfig());
+  const TensorRef table = make({V, C}, type), places = make({T, C}, type);
+  plan += planEmbedding(target, targets, table, places, x, T, EmbeddingConfig());
+  plan += planTokenGradient(target, {targets, make({N + 1}, i32), make({N}, i32)}, x, table, true, EmbeddingConfig());
+  plan += planPositionGradient(target, x, places, T, false, EmbeddingConfig());
+  return plan;
+}
+
+static Plan defaultOthers(const Target &target, Type type, bench::Operands &make) {
+  AttentionConfig config;
+  config.precision = target.precisionOf(type);
+  const TensorRef qkv = make({B, T, 3, H, D}, type), dqkv = make({B, T, 3, H, D}, type), lse = make({B, H, T}, f32);
+  const TensorRef o = make({B, T, H, D}, type).permute({0, 2, 1, 3}), q = headsOf(qkv, 0), k = headsOf(qkv, 1),
+                  v = headsOf(qkv, 2);
+  Plan plan = planAttention(target, q, k, v, o, lse, 0.125f, true, config);
+  const AttentionSaved saved{q, k, v, o, lse, make({B, T, H, D}, type).permute({0, 2, 1, 3})};
+  for (const bool whole : {false, true}) {
+    config.whole = whole;
+    plan += planAttentionBackward(target, saved, headsOf(dqkv, 0), headsOf(dqkv, 1), headsOf(dqkv, 2), 0.125f, true,
+                                  config);
+  }
+  const TensorRef flat = make({N * C}, type), other = make({N * C}, type), record = make.record();
+  plan += planGelu(target, flat, other, GeluConfig());
+  plan += planGeluBackward(target, flat, other, other, GeluConfig());
+  plan += planAdd(target, flat, other, other, AddConfig());
+  plan += planAdamW(target, make({N * C}, f32), flat, make({N * C}, f32), make({N * C}, f32), record, {.decayed = C},
+                    type == f32 ? std::nullopt : std::optional(other), AdamWConfig());
+  plan += planGradNorm(target, flat, record, SquaresConfig());
+  return plan;
+}
+
+std::vector<bench::Problem> bench::defaultProblems(const Target &target, Type type, Operands &make) {
+  Plan plan = defaultProducts(target, type, make);
+  plan += defaultRows(target, type, make);
+  plan += defaultOthers(target, type, make);
+  return problemsOf("default", plan, type);
+}
+
+// --- Tiles ---------------------------------------------------------------------------------------------------------
+
+static Plan productOf(const Target &target, Type type, Layout layout, const MatmulConfig &tile, bench::Operands &make) {
+  constexpr int64_t size = 2048, length = 1024;
+  MatmulConfig config = tile;
+  config.precision = target.precisionOf(type);
+  const TensorRef a = make(layout == Layout::tn ? Shape{length, size} : Shape{size, length}, type);
+  const TensorRef b = make(layout == Layout::nt ? Shape{size, length} : Shape{length, size}, type);
+  return planMatmul(target, layout, a, b, make({size, size}, type == i8 ? i32 : type), false, config);
+}
+
+static Plan attentionOf(const Target &target, int64_t heads, const AttentionConfig &config, bool backward,
+                        bench::Operands &make) {
+  constexpr Type type = bf16;
+  const TensorRef qkv = make({1, T, 3, 2, heads}, type), dqkv = make({1, T, 3, 2, heads}, type);
+  const TensorRef o = make({1, T, 2, heads}, type).permute({0, 2, 1, 3}), lse = make({1, 2, T}, f32);
+  const TensorRef q = headsOf(qkv, 0), k = headsOf(qkv, 1), v = headsOf(qkv, 2);
+  const float scale = 1 / std::sqrt(static_cast<float>(heads));
+  if (!backward)
+    return planAttention(target, q, k, v, o, lse, scale, config.causal, config);
+  const AttentionSaved saved{q, k, v, o, lse, make({1, T, 2, heads}, type).permute({0, 2, 1, 3})};
+  return planAttentionBackward(target, saved, headsOf(dqkv, 0), headsOf(dqkv, 1), headsOf(dqkv, 2), scale,
+                               config.causal, config);
+}
+
+std::vector<bench::Problem> bench::tileProblems(const Target &target, Operands &make) {
+  std::vector<Problem> problems;
+  const auto add = [&](const Plan &plan, Type type) {
+    for (Problem &problem : problemsOf("tile", plan, type)) {
+      if (problem.peer.empty())
+        continue;
+      problem.name = fmt::format("{} {}x{}", problem.peer, problem.field("bm"), problem.field("bn"));
+      if (const int64_t bk = problem.field("bk"))
+        problem.name += fmt::format("x{}", bk);
+      problem.name += fmt::format(", {} warps", problem.field("warps"));
+      problems.push_back(std::move(problem));
+    }
+  };
+  const auto tile = [](int bm, int bn, int bk, int warps) {
+    MatmulConfig config;
+    config.bm = bm;
+    config.bn = bn;
+    config.bk = bk;
+    config.warps = warps;
+    return config;
+  };
+  for (const Layout layout : {Layout::nn, Layout::nt, Layout::tn}) {
+    for (const MatmulConfig &config :
+         {tile(128, 128, 64, 4), tile(128, 256, 64, 8), tile(128, 128, 32, 4), tile(128, 128, 32, 8)})
+      add(productOf(target, bf16, layout, config, make), bf16);
+    add(productOf(target, f16, layout, tile(128, 128, 64, 4), make), f16);
+    add(productOf(target, f32, layout, tile(128, 64, 32, 4), make), f32);
+    if (layout != Layout::tn)
+      add(productOf(target, i8, layout, tile(128, 64, 64, 4), make), i8);
+  }
+  for (const bool causal : {false, true}) {
+    const auto heads = [&](int bm, int warps) {
+      AttentionConfig config;
+      config.bm = bm;
+      config.bn = 64;
+      config.causal = causal;
+      config.warps = warps;
+      config.whole = false;
+      return config;
+    };
+    add(attentionOf(target, 64, heads(128, 4), false, make), bf16);
+    add(attentionOf(target, 128, heads(128, 8), false, make), bf16);
+    add(attentionOf(target, 64, heads(64, 4), true, make), bf16);
+  }
+  return problems;
+}

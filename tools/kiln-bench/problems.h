@@ -1,0 +1,61 @@
+// Launches that `kiln-bench static` looks at: those of a training step at the configs that plans pick, one of each
+// kernel at its default config, and tiles that are compared with other compilers'.
+
+#pragma once
+
+#include "models/gpt2/config.h"
+#include "runtime/Compile.h"
+#include "runtime/simulator/Memory.h"
+
+#include <functional>
+
+namespace kiln::bench {
+
+struct Problem {
+  std::string set;  // "step", "default" or "tile"
+  std::string name; // of kernel and shapes: "matmul_bias 8192x768 768x2304"
+  std::string peer; // what triton_static.json calls the same problem: "matmul nn"; empty: nothing like it is there
+  Type type = f32;
+  Launch launch;
+  int64_t times = 1; // that a step launches it
+  int64_t workspaceBytes = 0;
+
+  /// The number that the config gives a field, 0 when it has none.
+  int64_t field(const std::string &name) const;
+};
+
+/// Where operands lie: what gives zeroed memory, and what writes there.
+struct Space {
+  std::function<void *(int64_t bytes)> allocate;
+  std::function<void(void *to, const void *from, int64_t bytes)> write;
+
+  /// The simulator's memory, which takes none of the host's until it is touched.
+  static Space of(simulator::Memory &memory);
+  /// No memory, for what is only compiled.
+  static Space imagined();
+};
+
+/// Dense tensors of a space.
+class Operands {
+public:
+  explicit Operands(Space space) : space(std::move(space)) {}
+  TensorRef operator()(const Shape &extents, Type type);
+  /// The record of a step that is applied: all ones.
+  TensorRef record();
+
+private:
+  const Space space;
+};
+
+/// Each launch of a step of a model on so many sequences that differs from the others.
+std::vector<Problem> stepProblems(const Target &target, const Gpt2Config &config, int64_t sequences,
+                                  const Space &space);
+/// Every kernel at the config that `kilnc --kernel=NAME` compiles without --config, at sizes of such a step.
+std::vector<Problem> defaultProblems(const Target &target, Type type, Operands &make);
+/// Products and attention with the tiles that other compilers are known to be good at, in several types.
+std::vector<Problem> tileProblems(const Target &target, Operands &make);
+
+/// The launches of a plan as problems of one set.
+std::vector<Problem> problemsOf(const std::string &set, const Plan &plan, Type type);
+
+} // namespace kiln::bench

@@ -1,0 +1,285 @@
+// The main loop of a text is the innermost loop with most products, of these the one that ran most; where there is no
+// product, the one that ran most.
+
+#include "tools/kiln-bench/sample.h"
+
+#include "lowering/Abi.h"
+#include "runtime/Arguments.h"
+#include "runtime/simulator/CodeBuilder.h"
+#include "runtime/simulator/Launch.h"
+#include "runtime/simulator/Metrics.h"
+#include "runtime/simulator/ptx/Parser.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <sstream>
+
+namespace kiln::bench {
+
+using namespace simulator;
+
+// --- Classes -------------------------------------------------------------------------------------------------------
+
+namespace {
+/// An instruction of the text.
+struct Reader {
+  const ptx::Function &function;
+  const ptx::Instruction &instruction;
+
+  bool has(std::string_view modifier) const {
+    const auto modifiers = function.modifiersOf(instruction);
+    return std::find(modifiers.begin(), modifiers.end(), modifier) != modifiers.end();
+  }
+  bool isOne(std::initializer_list<std::string_view> names) const {
+    return std::find(names.begin(), names.end(), instruction.opcode) != names.end();
+  }
+  std::vector<ptx::Type> types() const {
+    std::vector<ptx::Type> all;
+    for (const std::string_view modifier : function.modifiersOf(instruction))
+      if (const std::optional<ptx::Type> type = ptx::typeNamed(modifier))
+        all.push_back(*type);
+    return all;
+  }
+  bool isShared() const { return has("shared") || has("shared::cta"); }
+  /// Waits for something asynchronous.
+  bool waits() const {
+    return (instruction.opcode == "cp" && (has("wait_group") || has("wait_all"))) ||
+           (instruction.opcode == "mbarrier" && (has("try_wait") || has("test_wait"))) ||
+           (instruction.opcode == "wgmma" && has("wait_group"));
+  }
+};
+} // namespace
+
+static Class classOfMemory(const Reader &r) {
+  const bool loads = r.isOne({"ld", "ldu"});
+  if (r.has("local"))
+    return Class::local;
+  if (r.has("param") || r.has("const"))
+    return Class::integer;
+  if (r.isShared())
+    return loads ? Class::lds : Class::sts;
+  return loads ? Class::ldg : Class::stg;
+}
+
+static Class classOf(const Reader &r) {
+  if (r.isOne({"mma"}) || (r.isOne({"wgmma"}) && r.has("mma_async")) || (r.isOne({"wmma"}) && r.has("mma")))
+    return Class::mma;
+  if (r.isOne({"ldmatrix"}) || (r.isOne({"wmma"}) && r.has("load")))
+    return Class::ldmatrix;
+  if (r.isOne({"stmatrix"}))
+    return Class::sts;
+  if (r.isOne({"ld", "ldu", "st"}))
+    return classOfMemory(r);
+  if (r.isOne({"cp"}))
+    return r.has("commit_group") || r.has("arrive") || r.waits() ? Class::other : Class::asyncCopy;
+  if (r.isOne({"atom", "red"}))
+    return Class::atomic;
+  if (r.isOne({"ex2", "lg2", "sin", "cos", "tanh", "rsqrt"}) || (r.isOne({"rcp", "sqrt", "div"}) && r.has("approx")))
+    return Class::mufu;
+  if (r.isOne({"cvt", "prmt"}))
+    return Class::convert;
+  if (r.isOne({"setp", "selp", "set", "slct"}))
+    return Class::predicate;
+  if (r.isOne({"bar", "barrier"}))
+    return r.has("warp") ? Class::branch : Class::barrier;
+  if (r.isOne({"shfl", "redux", "match", "movmatrix"}))
+    return Class::shuffle;
+  if (r.isOne({"bra", "brx", "call", "ret", "exit", "trap"}))
+    return Class::branch;
+  if (r.isOne({"fence", "membar", "mbarrier", "wgmma", "nanosleep", "griddepcontrol", "setmaxnreg"}))
+    return Class::other;
+  const std::vector<ptx::Type> types = r.types();
+  return !r.isOne({"mov"}) && std::any_of(types.begin(), types.end(), ptx::isFloat) ? Class::fp : Class::integer;
+}
+
+/// What one of these does for a warp. Traffic is counted where it happens.
+static Work workOf(const Reader &r) {
+  Work work;
+  const Class kind = classOf(r);
+  work.counts[kind] = 1;
+  if (kind != Class::mma)
+    return work;
+  for (const std::string_view modifier : r.function.modifiersOf(r.instruction)) {
+    double m = 0, n = 0, k = 0;
+    char letter = 0;
+    std::istringstream text{std::string(modifier)};
+    if (modifier.starts_with('m') && text >> letter >> m >> letter >> n >> letter >> k)
+      work.mmaOperations = 2 * m * n * k / (r.isOne({"wgmma"}) ? 4 : 1);
+  }
+  const std::vector<ptx::Type> types = r.types();
+  const std::string name = types.size() > 1 ? ptx::nameOf(types[1]) : "";
+  work.mmaType = name.starts_with("e") ? "f8" : name == "u8" ? "s8" : name;
+  return work;
+}
+
+// --- Counts --------------------------------------------------------------------------------------------------------
+
+namespace {
+/// The counts of a kernel's steps, for `warps` warps of each of `programs` programs.
+struct Counted {
+  const Code &code;
+  const ptx::Function &function;
+  const Metrics &metrics;
+  double warps, programs;
+
+  Reader reader(size_t step) const {
+    return {function, function.instructions[static_cast<size_t>(code.instructions[step])]};
+  }
+  bool isInstruction(size_t step) const { return code.instructions[step] >= 0; }
+  const StepMetrics &at(size_t step) const { return metrics.at(0, static_cast<int>(step)); }
+};
+
+struct Loop {
+  size_t begin = 0, end = 0; // steps [begin, end)
+};
+} // namespace
+
+/// Adds what the steps did, divided by `by`.
+static void addSteps(const Counted &counted, Loop part, double by, Work &work, Traffic &traffic) {
+  double inFlight = 0, waits = 0;
+  for (size_t step = part.begin; step < part.end; ++step) {
+    if (!counted.isInstruction(step))
+      continue;
+    const StepMetrics &m = counted.at(step);
+    const Reader reader = counted.reader(step);
+    const Class kind = classOf(reader);
+    const auto instructions = static_cast<double>(m.instructions) / by;
+    work.add(workOf(reader), instructions);
+    work.wavefronts += static_cast<double>(m.wavefronts) / by;
+    work.bytes += static_cast<double>(m.globalBytes) / by;
+    traffic.wavefronts += static_cast<double>(m.wavefronts) / by;
+    traffic.conflictFreeWavefronts += static_cast<double>(m.idealWavefronts) / by;
+    traffic.idealWavefronts += static_cast<double>(m.sharedBytes) / 128 / by;
+    const bool stores = kind == Class::stg || kind == Class::atomic;
+    (stores ? traffic.storeSectors : traffic.loadSectors) += static_cast<double>(m.sectors) / by;
+    (stores ? traffic.idealStoreSectors : traffic.idealLoadSectors) += static_cast<double>(m.idealSectors) / by;
+    traffic.accesses += static_cast<double>(m.globalAccesses) / by;
+    traffic.bytes += static_cast<double>(m.globalBytes) / by;
+    if (!stores)
+      traffic.loadBytes += static_cast<double>(m.globalBytes) / by;
+    if (kind == Class::barrier)
+      traffic.barriers += instructions / counted.warps;
+    if (reader.waits()) {
+      traffic.waits += instructions / counted.warps;
+      waits += static_cast<double>(m.instructions);
+      inFlight += static_cast<double>(m.bytesInFlight);
+    }
+  }
+  if (waits > 0)
+    traffic.bytesInFlight = std::max(traffic.bytesInFlight, inFlight / waits * counted.warps);
+}
+
+static double productsIn(const Counted &counted, Loop loop) {
+  double products = 0;
+  for (size_t step = loop.begin; step < loop.end; ++step)
+    if (counted.isInstruction(step))
+      products += classOf(counted.reader(step)) == Class::mma;
+  return products;
+}
+
+static double ranIn(const Counted &counted, Loop loop) {
+  double ran = 0;
+  for (size_t step = loop.begin; step < loop.end; ++step)
+    ran += static_cast<double>(counted.at(step).instructions);
+  return ran;
+}
+
+static std::optional<Loop> mainLoop(const Counted &counted) {
+  std::vector<Loop> all;
+  for (size_t step = 0; step < counted.code.steps.size(); ++step) {
+    const Step &each = counted.code.steps[step];
+    if (each.isBranch && each.target >= 0 && static_cast<size_t>(each.target) <= step)
+      all.push_back({static_cast<size_t>(each.target), step + 1});
+  }
+  std::optional<Loop> best;
+  std::pair<double, double> most;
+  for (const Loop &loop : all) {
+    const bool isInnermost = std::none_of(all.begin(), all.end(), [&](const Loop &other) {
+      return other.begin >= loop.begin && other.end <= loop.end && other.end - other.begin < loop.end - loop.begin;
+    });
+    const std::pair<double, double> score = {productsIn(counted, loop), ranIn(counted, loop)};
+    if (isInnermost && score.second > 0 && (!best || score > most)) {
+      best = loop;
+      most = score;
+    }
+  }
+  return best;
+}
+
+/// Rounds of the loop by all warps together: how often the step ran that ran most.
+static double roundsOf(const Counted &counted, Loop loop) {
+  int64_t most = 0;
+  for (size_t step = loop.begin; step < loop.end; ++step)
+    most = std::max(most, counted.at(step).instructions);
+  return static_cast<double>(most);
+}
+
+// --- Running -------------------------------------------------------------------------------------------------------
+
+/// Coordinates spread over a grid: along each axis at the middles of equal parts.
+static std::vector<Extents> spread(const kiln::Grid &grid, int count) {
+  const int64_t all = grid[0] * grid[1] * grid[2], programs = std::min<int64_t>(all, count);
+  std::vector<Extents> places;
+  for (int64_t i = 0; i < programs; ++i) {
+    Extents at;
+    for (size_t axis = 0; axis < 3; ++axis)
+      at[axis] = static_cast<int>(all <= count ? i /
+                                                     (axis == 0   ? 1
+                                                      : axis == 1 ? grid[0]
+                                                                  : grid[0] * grid[1]) %
+                                                     grid[axis]
+                                               : (2 * i + 1) * grid[axis] / (2 * programs));
+    places.push_back(at);
+  }
+  return places;
+}
+
+static uint32_t dynamicShared(const ptx::Module &module, const std::string &kernel) {
+  for (const ptx::Variable &variable : module.variables)
+    if (variable.name == kernel + abi::sharedSuffix && !variable.values.empty())
+      return static_cast<uint32_t>(variable.values[0].bits);
+  return 0;
+}
+
+Sample sampleOf(Device &device, const Launch &launch, const std::string &ptx, Memory &memory, void *workspace,
+                int programs) {
+  const auto module = std::make_shared<const ptx::Module>(ptx::parse(ptx));
+  const auto program = buildProgram(module, launch.kernel->name, memory);
+  const auto executable = compile(device, *launch.kernel, launch.args, launch.config, workspace);
+  const ArgumentBlock block = pack(launch.kernel->name, executable->signature(), launch.grid, launch.args, workspace);
+  const Extents grid = {static_cast<int>(launch.grid[0]), static_cast<int>(launch.grid[1]),
+                        static_cast<int>(launch.grid[2])};
+  const std::vector<Extents> places = spread(launch.grid, programs);
+  Metrics metrics(*program);
+  Findings findings;
+  const uint32_t dynamic = dynamicShared(*module, launch.kernel->name);
+  simulator::launch(*program, grid, program->block, dynamic, reinterpret_cast<const char *>(block.data()), memory,
+                    findings, {.checks = Checks::named("-all,bounds"), .threads = device.threads(), .only = places},
+                    &metrics);
+  if (!findings.empty())
+    throw Error(fmt::format("kernel '{}' ({}): {}", launch.kernel->name, launch.config, findings.list().front().text),
+                Fault::internal);
+  Sample sample;
+  sample.threads = program->block[0] * program->block[1] * program->block[2];
+  sample.sharedBytes = int64_t{program->sharedBytes} + dynamic;
+  const Code &code = program->codes[0];
+  const Counted counted{code, module->functions[static_cast<size_t>(module->find(code.name))], metrics,
+                        static_cast<double>(ceildiv(sample.threads, 32)), static_cast<double>(places.size())};
+  const Loop whole{0, code.steps.size()};
+  addSteps(counted, whole, counted.programs, sample.program, sample.ofProgram);
+  for (size_t step = 0; step < code.steps.size(); ++step)
+    sample.outside += counted.isInstruction(step);
+  if (const std::optional<Loop> loop = mainLoop(counted)) {
+    const double rounds = roundsOf(counted, *loop);
+    addSteps(counted, *loop, rounds / counted.warps, sample.round, sample.ofRound);
+    sample.rounds = rounds / counted.warps / counted.programs;
+    for (size_t step = loop->begin; step < loop->end; ++step)
+      sample.insideLoop += counted.isInstruction(step);
+    sample.outside -= sample.insideLoop;
+  }
+  for (const PlacedVariable &variable : program->variables)
+    memory.release(variable.place);
+  return sample;
+}
+
+} // namespace kiln::bench

@@ -1,0 +1,42 @@
+// What a launch does to shared and global memory, counted by the simulator: a few programs of the real grid, on the
+// real extents, run on zeros, with the checks off.
+
+#pragma once
+
+#include "runtime/Compile.h"
+#include "runtime/simulator/Memory.h"
+#include "tools/kiln-bench/instructions.h"
+
+namespace kiln::bench {
+
+/// Accesses of one program or of one round of all its warps.
+struct Traffic {
+  double wavefronts = 0;             // of shared memory
+  double conflictFreeWavefronts = 0; // of the same accesses, if no two words met in a bank
+  double idealWavefronts = 0;        // if every byte of each were used
+  double loadSectors = 0, idealLoadSectors = 0;
+  double storeSectors = 0, idealStoreSectors = 0;
+  double accesses = 0, bytes = 0; // of global memory, by warps
+  double barriers = 0, waits = 0; // each counted once for all warps
+  double bytesInFlight = 0;       // of all warps, behind a wait
+  double loadBytes = 0;           // asked for
+
+  double bytesOfLane() const { return accesses > 0 ? bytes / accesses / 32 : 0; }
+};
+
+struct Sample {
+  int threads = 0;
+  int64_t sharedBytes = 0;
+  Work program, round; // PTX instructions of all warps: of a program on average, of a round of its main loop
+  Traffic ofProgram, ofRound;
+  double rounds = 0;     // of the main loop, a program; 0: there is no loop
+  double outside = 0;    // instructions of the text outside the main loop
+  double insideLoop = 0; // and in it
+};
+
+/// Runs at most `programs` programs of the launch, spread over its grid. `ptx` is its code; its arguments lie in
+/// `memory`, where a workspace begins at `workspace`. Throws Error when it does not compile or runs wrong.
+Sample sampleOf(Device &device, const Launch &launch, const std::string &ptx, simulator::Memory &memory,
+                void *workspace, int programs);
+
+} // namespace kiln::bench

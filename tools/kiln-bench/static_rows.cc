@@ -1,0 +1,149 @@
+// From problems to rows.
+
+#include "tools/kiln-bench/static_rows.h"
+
+#include "lowering/Backend.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+namespace kiln::bench {
+
+SassCounts countsOf(const std::string &sass) {
+  const std::vector<SassKernel> kernels = readSass(sass);
+  if (kernels.empty())
+    throw Error("expected the disassembly of a kernel, as 'nvdisasm -c' prints it, but got none");
+  SassCounts counts{{}, kernels.front().whole()};
+  if (const SassLoop *loop = kernels.front().mainLoop())
+    counts.loop = kernels.front().workOf(loop->begin, loop->end);
+  return counts;
+}
+
+double StaticRow::programs() const {
+  return static_cast<double>(problem.launch.grid[0] * problem.launch.grid[1] * problem.launch.grid[2]);
+}
+
+// --- The model's input ---------------------------------------------------------------------------------------------
+
+/// How many rounds of the text one round of the machine code does: ptxas unrolls.
+static double unrolledBy(const Work &loop, const Work &round, double warps) {
+  const auto accesses = [](const Counts &c) { return c[Class::ldg] + c[Class::stg] + c[Class::asyncCopy]; };
+  if (loop.mmaOperations > 0 && round.mmaOperations > 0)
+    return loop.mmaOperations * warps / round.mmaOperations;
+  if (accesses(loop.counts) > 0 && accesses(round.counts) > 0)
+    return accesses(loop.counts) * warps / accesses(round.counts);
+  return 1;
+}
+
+/// The simulator's counts, with instructions as the machine code has them: those of the main loop as often as it runs,
+/// the others as often as the text's others do on average.
+static void putInstructions(LaunchWork &launch, const SassCounts &sass, const Sample &sample) {
+  const double warps = static_cast<double>(ceildiv(sample.threads, 32));
+  if (sample.rounds > 0 && sass.loop.counts.total() > 0) {
+    const double unrolled = unrolledBy(sass.loop, sample.round, warps);
+    launch.round.counts = {};
+    launch.round.counts.add(sass.loop.counts, warps / unrolled);
+    Counts outside = sass.whole.counts;
+    outside.add(sass.loop.counts, -1);
+    const double ran = sample.program.counts.total() - sample.rounds * sample.round.counts.total();
+    launch.program.counts = {};
+    launch.program.counts.add(launch.round.counts, sample.rounds);
+    launch.program.counts.add(outside, sample.outside > 0 ? ran / sample.outside : 0);
+    return;
+  }
+  const double all = sample.outside + sample.insideLoop;
+  launch.program.counts = {};
+  launch.program.counts.add(sass.whole.counts, all > 0 ? sample.program.counts.total() / all : 0);
+}
+
+/// Bytes that memory moves at least: no operand is read more often than once, and what is stored is written.
+static double memoryBytes(const StaticRow &row) {
+  double operands = 0;
+  std::set<const void *> seen;
+  for (const Arg &arg : row.problem.launch.args)
+    if (arg.kind == Arg::Kind::workspace || (arg.kind == Arg::Kind::tensor && seen.insert(arg.ref.data).second))
+      operands += static_cast<double>(arg.ref.count() * bytesOf(arg.ref.type));
+  return std::min(operands, 32 * row.total(&Traffic::loadSectors)) + 32 * row.total(&Traffic::storeSectors);
+}
+
+static LaunchWork launchWorkOf(const StaticRow &row) {
+  const Sample &sample = row.sample;
+  LaunchWork launch;
+  launch.program = sample.program;
+  launch.round = sample.round;
+  launch.rounds = sample.rounds;
+  if (row.sass)
+    putInstructions(launch, *row.sass, sample);
+  launch.l2Bytes = 32 * (sample.ofProgram.loadSectors + sample.ofProgram.storeSectors);
+  launch.roundL2Bytes = 32 * (sample.ofRound.loadSectors + sample.ofRound.storeSectors);
+  launch.loads = sample.ofRound.loadSectors > 0;
+  launch.roundsAhead = launch.loads ? sample.ofRound.bytesInFlight / std::max(1.0, sample.ofRound.loadBytes) : 0;
+  launch.programs = row.programs();
+  launch.residents = std::max(1, row.occupancy.programs);
+  launch.memoryBytes = memoryBytes(row);
+  return launch;
+}
+
+// --- Examining -----------------------------------------------------------------------------------------------------
+
+static void examineOne(StaticRow &row, const Instruments &instruments, void *workspace, const GpuFacts &gpu) {
+  constexpr int mostRegisters = 255;
+  row.sample = sampleOf(*instruments.device, row.problem.launch, row.assembly.ptx, instruments.memory, workspace,
+                        instruments.programs);
+  if (!instruments.ptxas.empty()) {
+    row.registers = registersOf(row.assembly);
+    row.spillBytes = spillBytesOf(row.assembly);
+    row.warned = isWarnedOf(row.assembly);
+  }
+  if (!row.assembly.sass.empty())
+    row.sass = countsOf(row.assembly.sass);
+  const int threads = row.sample.threads;
+  const int most = std::min(mostRegisters, gpu.registers / std::max(threads, 1) / 8 * 8);
+  row.occupancy = occupancyOf(gpu, row.registers.value_or(most), row.sample.sharedBytes, threads);
+  for (const MachineRates &machine : machines())
+    row.predictions.push_back(predict(machine, launchWorkOf(row)));
+}
+
+std::vector<StaticRow> examine(const std::vector<Problem> &problems, const Instruments &instruments) {
+  const GpuFacts gpu = instruments.device->target().visit(
+      [](const CpuFacts &) -> GpuFacts {
+        throw Error("expected a GPU, such as --device simulator:sm_80, but got a CPU");
+      },
+      [](const GpuFacts &facts) { return facts; });
+  int64_t bytes = 1;
+  for (const Problem &problem : problems)
+    bytes = std::max(bytes, problem.workspaceBytes);
+  void *const workspace = instruments.memory.allocate(bytes);
+  std::vector<StaticRow> rows;
+  std::vector<Assembly> texts;
+  for (const Problem &problem : problems) {
+    StaticRow row{.problem = problem};
+    Assembly text{problem.name, problem.launch.config, {}, {}, {}};
+    try {
+      text.ptx = ptxOf(codeOf(*instruments.device, problem.launch, workspace));
+      texts.push_back(std::move(text));
+    } catch (const Error &error) {
+      row.error = error.what();
+    }
+    rows.push_back(std::move(row));
+  }
+  if (!instruments.ptxas.empty())
+    assemble(texts, instruments.ptxas, architectureOf(instruments.device->backend().name()),
+             instruments.device->threads(), instruments.nvdisasm);
+  auto text = texts.begin();
+  for (StaticRow &row : rows) {
+    if (!row.error.empty())
+      continue;
+    row.assembly = std::move(*text++);
+    try {
+      examineOne(row, instruments, workspace, gpu);
+    } catch (const Error &error) {
+      row.error = error.what();
+    }
+  }
+  instruments.memory.release(workspace);
+  return rows;
+}
+
+} // namespace kiln::bench
