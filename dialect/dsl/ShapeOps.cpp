@@ -162,6 +162,22 @@ Tile expand(At x, int axis) {
   return verb.checkShape(shape) ? verb.result(verb.reshape(value, shape)) : verb.poison();
 }
 
+Tile roll(At x, int64_t by, int axis) {
+  Verb verb("roll", x.loc);
+  mlir::Value value = verb.value(x);
+  if (!value)
+    return verb.poison();
+  const Shape shape = shapeOf(value);
+  if (shape.empty()) {
+    verb.expected() << "a tile of rank 1 or more, but got " << describe(value);
+    return verb.poison();
+  }
+  const auto at = normalAxis(verb, axis, shape.size());
+  if (!at)
+    return verb.poison();
+  return verb.result(verb.emit<tile::RotateOp>(value, llvm::mod(by, shape[*at]), *at));
+}
+
 // --- Reductions ------------------------------------------------------------------------------------------------------
 
 /// The axes of a tile of `rank`, counted from the front, in order; nothing, reported, when they are not different ones.

@@ -268,6 +268,9 @@ Tile transpose(At x, std::vector<int> order = {});
 Tile broadcast(At x, TileExtents shape);
 /// Inserts a dimension of extent 1 before `axis` (negative counts from the end: −1 appends).
 Tile expand(At x, int axis);
+/// The elements moved on by `by` positions along the axis, or back where that is negative; what leaves one end comes in
+/// at the other, as numpy.roll has it.
+Tile roll(At x, int64_t by, int axis = -1);
 
 // --- Reductions: the axes disappear, or stay at extent 1 with `keep` -------------------------------------------------
 

@@ -51,6 +51,8 @@ LogicalResult ReduceOp::verify() {
     return emitOpError("expected ") << count << " sources and results, but got " << getSources().size() << " and "
                                     << getResults().size();
   auto source = cast<RankedTensorType>(getSources()[0].getType());
+  if (count == 2 && !source.getElementType().isInteger())
+    return emitOpError("expected integers that order as the elements do, but got ") << source.getElementType();
   const int64_t axis = getAxis();
   if (axis < 0 || axis >= source.getRank())
     return emitOpError("expected an axis from 0 to ") << source.getRank() - 1 << ", but got " << axis;
@@ -119,5 +121,13 @@ template <class OpTy> static LogicalResult verifyShared(OpTy op, Value value) {
 
 LogicalResult WriteOp::verify() { return verifyShared(*this, getValue()); }
 LogicalResult ReadOp::verify() { return verifyShared(*this, getResult()); }
+
+LogicalResult FetchOp::verify() {
+  const AffineMap place = getPlace();
+  const int64_t rank = cast<RankedTensorType>(getType()).getRank();
+  if (place.getNumDims() != rank || place.getNumSymbols() != 0 || place.getNumResults() != 1)
+    return emitOpError("expected a map from ") << rank << " dimensions to a byte, but got " << getPlaceAttr();
+  return success();
+}
 
 } // namespace kiln::simt

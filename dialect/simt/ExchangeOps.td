@@ -52,9 +52,8 @@ def Simt_ConvertOp : Simt_Op<"convert", [Pure]> {
 def Simt_ReduceOp : Simt_Op<"reduce", [Pure]> {
   let summary = "combines the elements along an axis that one warp holds";
   let description = [{
-    The axis keeps an extent: the number of warps that share it, 1 where each warp has all of it. `argmax` takes the
-    elements' indices, too, and gives value and index of the largest, the lowest index on ties; NaN counts as smaller than
-    any number.
+    The axis keeps an extent: the number of warps that share it, 1 where each warp has all of it. `argmax` takes integers
+    that order as the elements do, and their indices, and gives both of the largest, the lowest index on ties.
 
     ```mlir
     #wide = #simt.layout<4x64, reg [d0:1 d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32]>
@@ -139,6 +138,25 @@ def Simt_ReadOp : Simt_Op<"read"> {
     $buffer (`[` $offset^ `]`)? (`strides` $strides^)? (`by` $movement^ `in` $image)? attr-dict
     `:` type($buffer) `->` type($result)
   }];
+}
+
+def Simt_FetchOp : Simt_Op<"fetch"> {
+  let summary = "each thread reads elements from wherever they lie in shared memory";
+  let description = [{
+    The element at position p comes from byte `place`(p), which is a multiple of its size; what the layout pads the tile
+    with is read as 0. Where places are a sum of strides, `simt.read` takes several elements at once.
+
+    ```mlir
+    #row = #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
+    func.func @example(%buffer: memref<256xi8, 3>) -> tensor<64xf32, #row> {
+      %0 = simt.fetch %buffer at affine_map<(d0) -> (((d0 + 5) mod 64) * 4)> : memref<256xi8, 3> -> tensor<64xf32, #row>
+      return %0 : tensor<64xf32, #row>
+    }
+    ```
+  }];
+  let arguments = (ins Arg<Simt_Buffer, "", [MemRead]>:$buffer, AffineMapAttr:$place);
+  let results = (outs Simt_Tile:$result);
+  let assemblyFormat = "$buffer `at` $place attr-dict `:` type($buffer) `->` type($result)";
 }
 
 def Simt_ReserveOp : Simt_Op<"reserve", [MemoryEffects<[MemRead, MemWrite]>]> {

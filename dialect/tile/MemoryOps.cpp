@@ -12,41 +12,37 @@ static bool storesElement(Type stored, Type element) {
   return stored == element || (element.isInteger(1) && stored.isInteger(8));
 }
 
-static LogicalResult verifyElement(Operation *op, Type view, Type tile) {
-  Type stored = cast<MemRefType>(view).getElementType(), element = getElementTypeOrSelf(tile);
-  if (storesElement(stored, element))
-    return success();
-  return op->emitOpError("expected a tile of the view's element type ") << stored << ", but got " << element;
-}
-
-/// Tile and view have one rank, and there is one offset for each dimension from `first` on.
-static LogicalResult verifyAccess(Operation *op, Type view, Type tile, size_t offsets, size_t first) {
-  if (failed(verifyElement(op, view, tile)))
-    return failure();
-  size_t rank = shapeOf(view).size();
-  if (shapeOf(tile).size() != rank)
-    return op->emitOpError("expected a tile of the view's rank ") << rank << ", but got " << shapeOf(tile).size();
-  if (offsets + first != rank)
-    return op->emitOpError("expected ") << rank - first << " offsets for a view of rank " << rank << ", but got "
-                                        << offsets;
-  return success();
-}
-
-static LogicalResult verifyRows(Operation *op, Type rows, Type tile) {
-  auto shape = shapeOf(rows);
+static LogicalResult verifyRows(AccessOp access, Value rows) {
+  auto shape = shapeOf(rows.getType()), tile = access.getTile().getType().getShape();
   if (shape.size() != 1)
-    return op->emitOpError("expected an index tile of rank 1, but got shape ") << shapeText(rows);
-  if (shapeOf(tile).empty() || shape[0] != shapeOf(tile)[0])
-    return op->emitOpError("expected one row index for each of the tile's rows, but got ")
-           << shape[0] << " indices and a tile of shape " << shapeText(tile);
+    return access->emitOpError("expected an index tile of rank 1, but got shape ") << shapeText(rows.getType());
+  if (tile.empty() || shape[0] != tile[0])
+    return access->emitOpError("expected one row index for each of the tile's rows, but got ")
+           << shape[0] << " indices and a tile of shape " << shapeText(access.getTile().getType());
   return success();
 }
 
-static LogicalResult verifyPadding(Operation *op, Padding padding, Type tile) {
-  if (padding == Padding::Zero || isa<FloatType>(getElementTypeOrSelf(tile)))
-    return success();
-  return op->emitOpError("expected padding 'zero' on a tile of integers, but got '")
-         << stringifyPadding(padding) << "'";
+/// Tile and view agree in element type and rank, and there is one subscript for each dimension.
+static LogicalResult verifyAccess(AccessOp access) {
+  const RankedTensorType tile = access.getTile().getType();
+  const MemRefType view = access.getView().getType();
+  const Value rows = access.getRowNumbers();
+  if (access.getPadding() != Padding::Zero && !isa<FloatType>(tile.getElementType()))
+    return access->emitOpError("expected padding 'zero' on a tile of integers, but got '")
+           << stringifyPadding(access.getPadding()) << "'";
+  if (rows && failed(verifyRows(access, rows)))
+    return failure();
+  if (!storesElement(view.getElementType(), tile.getElementType()))
+    return access->emitOpError("expected a tile of the view's element type ")
+           << view.getElementType() << ", but got " << tile.getElementType();
+  if (tile.getRank() != view.getRank())
+    return access->emitOpError("expected a tile of the view's rank ")
+           << view.getRank() << ", but got " << tile.getRank();
+  const int64_t begins = access.getBegins().size(), dims = view.getRank() - (rows ? 1 : 0);
+  if (begins != dims)
+    return access->emitOpError("expected ")
+           << dims << " offsets for a view of rank " << view.getRank() << ", but got " << begins;
+  return success();
 }
 
 LogicalResult DimOp::verify() {
@@ -61,40 +57,22 @@ OpFoldResult DimOp::fold(FoldAdaptor) {
   return ShapedType::isDynamic(extent) ? OpFoldResult() : IntegerAttr::get(getType(), extent);
 }
 
-LogicalResult LoadOp::verify() {
-  if (failed(verifyPadding(*this, getPadding(), getType())))
-    return failure();
-  return verifyAccess(*this, getView().getType(), getType(), getOffsets().size(), 0);
-}
-
-LogicalResult StoreOp::verify() {
-  return verifyAccess(*this, getView().getType(), getValue().getType(), getOffsets().size(), 0);
-}
-
-LogicalResult GatherOp::verify() {
-  if (failed(verifyPadding(*this, getPadding(), getType())) ||
-      failed(verifyRows(*this, getRows().getType(), getType())))
-    return failure();
-  return verifyAccess(*this, getView().getType(), getType(), getOffsets().size(), 1);
-}
-
-LogicalResult ScatterOp::verify() {
-  if (failed(verifyRows(*this, getRows().getType(), getValue().getType())))
-    return failure();
-  return verifyAccess(*this, getView().getType(), getValue().getType(), getOffsets().size(), 1);
-}
+LogicalResult LoadOp::verify() { return verifyAccess(*this); }
+LogicalResult StoreOp::verify() { return verifyAccess(*this); }
+LogicalResult GatherOp::verify() { return verifyAccess(*this); }
+LogicalResult ScatterOp::verify() { return verifyAccess(*this); }
 
 LogicalResult AtomicAddOp::verify() {
   Type element = getElementTypeOrSelf(getValue().getType());
   if (!isAtomic(element))
     return emitOpError("expected elements of type ") << atomicElements << ", but got " << element;
-  return verifyAccess(*this, getView().getType(), getValue().getType(), getOffsets().size(), 0);
+  return verifyAccess(*this);
 }
 
 void AtomicAddOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   effects.emplace_back(MemoryEffects::Read::get(), &getViewMutable());
   effects.emplace_back(MemoryEffects::Write::get(), &getViewMutable());
-  if (getOrder() == MemoryOrder::Relaxed)
+  if (!ordersAll())
     return;
   effects.emplace_back(MemoryEffects::Read::get()); // an order other than relaxed fences the whole memory
   effects.emplace_back(MemoryEffects::Write::get());

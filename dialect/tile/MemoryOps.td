@@ -4,6 +4,7 @@
 #ifndef KILN_DIALECT_TILE_MEMORYOPS_TD
 #define KILN_DIALECT_TILE_MEMORYOPS_TD
 
+include "dialect/tile/Interfaces.td"
 include "dialect/tile/TileDialect.td"
 
 def Tile_Padding : I32EnumAttr<"Padding", "what an index outside the view reads", [
@@ -36,7 +37,22 @@ def Tile_DimOp : Tile_Op<"dim", [Pure, Tile_HasRange]> {
   let hasFolder = 1;
 }
 
-def Tile_LoadOp : Tile_Op<"load"> {
+/// An access of a view; its subscripts are the operands behind the view. `tile` is what is called so.
+class Tile_Access<string mnemonic, string tile, bit reads, bit writes, list<Trait> traits = []>
+    : Tile_Op<mnemonic, traits # [Tile_AccessOp]> {
+  let extraClassDeclaration = [{
+    ::mlir::OperandRange getSubscripts() {
+      return getOperation()->getOperands().drop_front(getViewMutable().getOperandNumber() + 1);
+    }
+    ::mlir::TypedValue<::mlir::RankedTensorType> getTile() { return }] # tile # [{(); }
+    bool readsView() { return }] # !if(reads, "true", "false") # [{; }
+    bool writesView() { return }] # !if(writes, "true", "false") # [{; }
+  }];
+}
+class Tile_Load<string mnemonic> : Tile_Access<mnemonic, "getResult", /*reads=*/1, /*writes=*/0>;
+class Tile_Store<string mnemonic> : Tile_Access<mnemonic, "getValue", /*reads=*/0, /*writes=*/1>;
+
+def Tile_LoadOp : Tile_Load<"load"> {
   let summary = "the tile of a view that begins at an element offset";
   let description = [{
     Element (i, j, …) of the result is element (offset₀ + i, offset₁ + j, …) of the view, or the padding value where that
@@ -60,7 +76,7 @@ def Tile_LoadOp : Tile_Op<"load"> {
   }];
 }
 
-def Tile_StoreOp : Tile_Op<"store"> {
+def Tile_StoreOp : Tile_Store<"store"> {
   let summary = "writes a tile into a view at an element offset";
   let description = [{
     Elements that would fall outside the view are dropped. A tile of i1 is stored as 0 or 1 into a view of i8.
@@ -76,7 +92,7 @@ def Tile_StoreOp : Tile_Op<"store"> {
   let assemblyFormat = "$value `,` $view `[` $offsets `]` attr-dict `:` type($value) `,` type($view)";
 }
 
-def Tile_GatherOp : Tile_Op<"gather"> {
+def Tile_GatherOp : Tile_Load<"gather"> {
   let summary = "rows of a view, chosen by an index tile";
   let description = [{
     Row i of the result is row `rows[i]` of the view; the other dimensions begin at the offsets. A row or column outside
@@ -97,7 +113,7 @@ def Tile_GatherOp : Tile_Op<"gather"> {
   }];
 }
 
-def Tile_ScatterOp : Tile_Op<"scatter"> {
+def Tile_ScatterOp : Tile_Store<"scatter"> {
   let summary = "writes rows of a tile to rows of a view, chosen by an index tile";
   let description = [{
     Rows and columns outside the view are dropped. When a row is named twice, one of the tiles' rows is left there.
@@ -116,7 +132,7 @@ def Tile_ScatterOp : Tile_Op<"scatter"> {
   }];
 }
 
-def Tile_AtomicAddOp : Tile_Op<"atomic_add", [AllTypesMatch<["value", "result"]>,
+def Tile_AtomicAddOp : Tile_Access<"atomic_add", "getValue", /*reads=*/1, /*writes=*/1, [AllTypesMatch<["value", "result"]>,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "adds a tile to a view, each element indivisibly";
   let description = [{

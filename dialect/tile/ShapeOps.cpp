@@ -235,4 +235,39 @@ LogicalResult TransposeOp::canonicalize(TransposeOp op, PatternRewriter &rewrite
   return success();
 }
 
+/// What stands at i was at i − by, or a turn further on.
+AffineMap RotateOp::getMoveMap() {
+  SmallVector<AffineExpr> position;
+  const auto shape = shapeOf(getType());
+  for (auto [axis, extent] : llvm::enumerate(shape))
+    position.push_back(getAffineDimExpr(axis, getContext()));
+  const int64_t axis = getAxis();
+  position[axis] = (position[axis] + (shape[axis] - static_cast<int64_t>(getBy()))) % shape[axis];
+  return AffineMap::get(shape.size(), 0, position, getContext());
+}
+
+LogicalResult RotateOp::verify() {
+  const auto shape = shapeOf(getType());
+  const int64_t rank = shape.size(), axis = getAxis(), by = getBy();
+  if (axis < 0 || axis >= rank)
+    return emitOpError("expected an axis from 0 to ") << rank - 1 << ", but got " << axis;
+  if (by < 0 || by >= shape[axis])
+    return emitOpError("expected to rotate by 0 to ") << shape[axis] - 1 << ", but got " << by;
+  return success();
+}
+
+OpFoldResult RotateOp::fold(FoldAdaptor adaptor) {
+  if (getBy() == 0 || getSource().getDefiningOp<SplatOp>())
+    return getSource();
+  if (auto inner = getSource().getDefiningOp<RotateOp>(); inner && inner.getAxis() == getAxis()) {
+    setBy((getBy() + inner.getBy()) % shapeOf(getType())[getAxis()]);
+    getSourceMutable().assign(inner.getSource());
+    return getResult();
+  }
+  auto dense = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSource());
+  if (dense && dense.isSplat())
+    return dense;
+  return {};
+}
+
 } // namespace kiln::tile

@@ -21,8 +21,8 @@ def Tile_IotaOp : Tile_Op<"iota", [Pure]> {
 }
 
 /// An operation whose elements are its source's, at other positions.
-class Tile_ElementMove<string mnemonic>
-    : Tile_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<Tile_MoveOp>]> {
+class Tile_ElementMove<string mnemonic, list<Trait> traits = []>
+    : Tile_Op<mnemonic, traits # [Pure, DeclareOpInterfaceMethods<Tile_MoveOp>]> {
   let extraClassDefinition = [{
     ::mlir::Value $cppClass::getMoved() { return getSource(); }
   }];
@@ -99,6 +99,25 @@ def Tile_TransposeOp : Tile_ElementMove<"transpose"> {
   let assemblyFormat = "$source $permutation attr-dict `:` type($source) `->` type($result)";
   let hasFolder = 1;
   let hasCanonicalizeMethod = 1;
+}
+
+def Tile_RotateOp : Tile_ElementMove<"rotate", [AllTypesMatch<["source", "result"]>]> {
+  let summary = "elements moved along an axis, those past its end to its begin";
+  let description = [{
+    Element i along the axis of extent n, which is the source's `i`, becomes the result's `(i + by) mod n`; `by` is from 0
+    to n − 1.
+
+    ```mlir
+    func.func @example(%x: tensor<4x32xf32>) -> tensor<4x32xf32> {
+      %0 = tile.rotate %x by 5 axis 1 : tensor<4x32xf32>
+      return %0 : tensor<4x32xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_Tensor:$source, I64Attr:$by, I64Attr:$axis);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = "$source `by` $by `axis` $axis attr-dict `:` type($source)";
+  let hasFolder = 1;
 }
 
 #endif

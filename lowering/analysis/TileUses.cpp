@@ -4,7 +4,6 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -123,19 +122,22 @@ bool mayOverlap(Value a, Value b) {
   return true;
 }
 
-Value viewOf(Operation *op) {
-  return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<tile::LoadOp, tile::GatherOp, tile::StoreOp, tile::ScatterOp, tile::AtomicAddOp>(
-          [](auto access) { return access.getView(); });
+bool touches(Operation *op, Value view) {
+  const WalkResult walk = op->walk([&](tile::AccessOp access) {
+    const bool writes = access.writesView() && mayOverlap(access.getView(), view);
+    return writes || access.ordersAll() ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return walk.wasInterrupted();
 }
 
-SmallVector<Value> writtenViews(Operation *op) {
-  SmallVector<Value> views;
-  op->walk([&](Operation *inner) {
-    if (isa<tile::StoreOp, tile::ScatterOp, tile::AtomicAddOp>(inner))
-      views.push_back(viewOf(inner));
-  });
-  return views;
+bool isLoad(Operation *op) {
+  auto access = dyn_cast_or_null<tile::AccessOp>(op);
+  return access && access.isLoad();
+}
+
+bool isSamePlace(tile::AccessOp a, tile::AccessOp b) {
+  return a.getView() == b.getView() && a.getSubscripts() == b.getSubscripts() && !a.getRowNumbers() &&
+         a.getTile().getType().getShape() == b.getTile().getType().getShape();
 }
 
 } // namespace kiln::lowering

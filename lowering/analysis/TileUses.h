@@ -52,10 +52,14 @@ llvm::StringRef tableOf(mlir::Value view);
 /// Whether writing through `a` may change what `b` reads; both are view arguments of the kernel, or tables.
 bool mayOverlap(mlir::Value a, mlir::Value b);
 
-/// The view that a load, gather, store, scatter or atomic addition works on.
-mlir::Value viewOf(mlir::Operation *op);
+/// Whether `op`, or an operation inside it, writes what may be memory of `view`, or orders all memory: no access of the
+/// view may change sides with it.
+bool touches(mlir::Operation *op, mlir::Value view);
 
-/// The views that `op`, or an operation inside it, may write.
-llvm::SmallVector<mlir::Value> writtenViews(mlir::Operation *op);
+/// Whether `op` makes a tile of what a view holds; false of null.
+bool isLoad(mlir::Operation *op);
+
+/// Whether two accesses are of the same element at each position of their tiles.
+bool isSamePlace(tile::AccessOp a, tile::AccessOp b);
 
 } // namespace kiln::lowering

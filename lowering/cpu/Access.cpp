@@ -43,27 +43,6 @@ static std::pair<Value, int64_t> splitConstant(Value position) {
   return {position, 0};
 }
 
-namespace {
-/// Where an access lies in its view.
-struct Window {
-  Value view;
-  ValueRange offsets;
-  ArrayRef<int64_t> extents;
-  Value rows = {}; // where each position along the first dimension is named; it has no offset then
-};
-} // namespace
-
-static Window windowOf(Operation *access) {
-  if (auto load = dyn_cast<tile::LoadOp>(access))
-    return {load.getView(), load.getOffsets(), tile::shapeOf(load.getType())};
-  if (auto store = dyn_cast<tile::StoreOp>(access))
-    return {store.getView(), store.getOffsets(), tile::shapeOf(store.getValue().getType())};
-  if (auto gather = dyn_cast<tile::GatherOp>(access))
-    return {gather.getView(), gather.getOffsets(), tile::shapeOf(gather.getType()), gather.getRows()};
-  auto scatter = cast<tile::ScatterOp>(access);
-  return {scatter.getView(), scatter.getOffsets(), tile::shapeOf(scatter.getValue().getType()), scatter.getRows()};
-}
-
 /// Whether `extent` positions from `offset` on lie along `axis` of a view of `type` whatever happens.
 static bool alwaysInside(MemRefType type, int64_t axis, Value offset, int64_t extent) {
   APInt begin;
@@ -73,23 +52,23 @@ static bool alwaysInside(MemRefType type, int64_t axis, Value offset, int64_t ex
 
 Value Evaluator::both(Value a, Value b) { return a && b ? make<arith::AndIOp>(a, b) : a ? a : b; }
 
-Value Evaluator::liesInside(Operation *access) {
-  const Window window = windowOf(access);
-  auto type = cast<MemRefType>(window.view.getType());
+Value Evaluator::liesInside(tile::AccessOp access) {
+  const Value view = access.getView(), rows = access.getRowNumbers();
+  const auto extents = access.getTile().getType().getShape();
   Value holds;
-  if (window.rows) {
-    Value limit = extentOf(*this, window.view, 0), yes = make<arith::ConstantOp>(builder.getBoolAttr(true));
+  if (rows) {
+    Value limit = extentOf(*this, view, 0), yes = make<arith::ConstantOp>(builder.getBoolAttr(true));
     auto isBelow = [&](Ix row, ValueRange all) -> SmallVector<Value> {
-      Value position = asIndex(at(window.rows, {row}));
+      Value position = asIndex(at(rows, {row}));
       return {make<arith::AndIOp>(all[0], make<arith::CmpIOp>(arith::CmpIPredicate::ult, position, limit))};
     };
-    holds = loop(constantIndex(0), constantIndex(window.extents[0]), 1, yes, isBelow).front();
+    holds = loop(constantIndex(0), constantIndex(extents[0]), 1, yes, isBelow).front();
   }
-  for (auto [i, offset] : llvm::enumerate(window.offsets)) {
-    const auto axis = static_cast<int64_t>(i) + (window.rows ? 1 : 0), extent = window.extents[axis];
-    if (alwaysInside(type, axis, offset, extent))
+  for (auto [i, offset] : llvm::enumerate(access.getBegins())) {
+    const auto axis = static_cast<int64_t>(i) + (rows ? 1 : 0), extent = extents[axis];
+    if (alwaysInside(access.getView().getType(), axis, offset, extent))
       continue;
-    Value start = asIndex(offset), limit = extentOf(*this, window.view, axis);
+    Value start = asIndex(offset), limit = extentOf(*this, view, axis);
     Value last = make<arith::SubIOp>(limit, constantIndex(extent)); // start + extent could overflow
     holds = both(holds, make<arith::CmpIOp>(arith::CmpIPredicate::sle, start, last));
     if (!isNonNegative(offset))
@@ -98,16 +77,20 @@ Value Evaluator::liesInside(Operation *access) {
   return holds;
 }
 
-void Evaluator::takeInside(Operation *access) {
-  const Window window = windowOf(access);
-  for (int64_t axis = 0; axis < static_cast<int64_t>(window.extents.size()); ++axis)
+void Evaluator::takeInside(tile::AccessOp access) {
+  for (int64_t axis = 0; axis < access.getView().getType().getRank(); ++axis)
     inside[{access, axis}] = depth();
 }
 
-Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offsets, ArrayRef<int64_t> extents,
-                                      const Index &index, Value row) {
+Evaluator::Access Evaluator::accessOf(tile::AccessOp op, const Index &index) {
+  return accessOf(op, op.getBegins(), index);
+}
+
+Evaluator::Access Evaluator::accessOf(tile::AccessOp op, ValueRange begins, const Index &index) {
+  const Value view = op.getView(), rows = op.getRowNumbers();
+  const auto extents = op.getTile().getType().getShape();
   Access access;
-  auto type = cast<MemRefType>(view.getType());
+  auto type = op.getView().getType();
   struct Bounds {
     Value limit, begins, start;
     bool canBeNegative = false;
@@ -115,8 +98,8 @@ Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offs
   SmallVector<Bounds, 2> bounds; // of the dimensions that lanes run along, null where they hold
   size_t next = 0;
   for (int64_t axis = 0; axis < type.getRank(); ++axis) {
-    bool isRow = axis == 0 && row;
-    Value offset = isRow ? Value() : offsets[next++];
+    const bool isRow = axis == 0 && rows;
+    Value offset = isRow ? Value() : begins[next++];
     APInt constant;
     bool isConstant = offset && matchPattern(offset, m_ConstantInt(&constant));
     const int64_t begin = isConstant ? std::clamp(constant.getSExtValue(), -farthest, farthest) : 0;
@@ -127,7 +110,7 @@ Evaluator::Access Evaluator::accessOf(Operation *op, Value view, ValueRange offs
     }
     Value position;
     if (isRow)
-      position = asIndex(row);
+      position = asIndex(at(rows, {index[0]}));
     else if (isConstant && begin == 0)
       position = index[axis].at;
     else
@@ -280,19 +263,10 @@ Value Evaluator::readVector(Value view, Type element, tile::Padding padding, con
       byLanes);
 }
 
-Value Evaluator::load(tile::LoadOp op, const Index &index) {
-  auto extents = tile::shapeOf(op.getType());
-  return readVector(op.getView(), getElementTypeOrSelf(op.getType()), op.getPadding(), index,
-                    [&](const Index &at) { return accessOf(op, op.getView(), op.getOffsets(), extents, at); });
-}
-
-Value Evaluator::gather(tile::GatherOp op, const Index &index) {
-  Type element = getElementTypeOrSelf(op.getType());
-  auto extents = tile::shapeOf(op.getType());
-  auto access = [&](const Index &position) {
-    return accessOf(op, op.getView(), op.getOffsets(), extents, position, at(op.getRows(), {position[0]}));
-  };
-  if (!index[0].lanes)
+Value Evaluator::load(tile::AccessOp op, const Index &index) {
+  const Type element = op.getTile().getType().getElementType();
+  auto access = [&](const Index &position) { return accessOf(op, position); };
+  if (!op.getRowNumbers() || !index[0].lanes)
     return readVector(op.getView(), element, op.getPadding(), index, access);
   return laneByLane(index, element, [&](const Index &position) {
     return read(op.getView(), access(position), element, op.getPadding(), false);
@@ -386,39 +360,23 @@ void Evaluator::writeLanes(Value value, Value view, const Index &index, function
   });
 }
 
-void Evaluator::store(Value value, tile::StoreOp op, const Index &index) {
-  auto extents = tile::shapeOf(op.getValue().getType());
-  writeVector(value, op.getView(), index,
-              [&](const Index &at) { return accessOf(op, op.getView(), op.getOffsets(), extents, at); });
-}
-
-void Evaluator::prefetch(tile::StoreOp op, const Index &index) {
-  Access access = accessOf(op, op.getView(), op.getOffsets(), tile::shapeOf(op.getValue().getType()), index);
-  moveTo(depth());
-  memref::PrefetchOp::create(builder, loc, op.getView(), access.indices, /*isWrite=*/true, /*localityHint=*/3,
-                             /*isDataCache=*/true);
-}
-
-void Evaluator::prefetch(tile::LoadOp op, ValueRange offsets, const Index &index) {
-  Access access = accessOf(op, op.getView(), offsets, tile::shapeOf(op.getType()), index);
-  moveTo(depth());
-  memref::PrefetchOp::create(builder, loc, op.getView(), access.indices, /*isWrite=*/false, /*localityHint=*/2,
-                             /*isDataCache=*/true);
-}
-
-void Evaluator::scatter(Value value, tile::ScatterOp op, const Index &index) {
-  auto extents = tile::shapeOf(op.getValue().getType());
-  auto access = [&](const Index &position) {
-    return accessOf(op, op.getView(), op.getOffsets(), extents, position, at(op.getRows(), {position[0]}));
-  };
-  if (index[0].lanes)
+void Evaluator::store(Value value, tile::AccessOp op, const Index &index) {
+  auto access = [&](const Index &position) { return accessOf(op, position); };
+  if (op.getRowNumbers() && index[0].lanes)
     writeLanes(value, op.getView(), index, access);
   else
     writeVector(value, op.getView(), index, access);
 }
 
-Value Evaluator::atomicAdd(Value value, tile::AtomicAddOp op, const Index &index) {
-  Access access = accessOf(op, op.getView(), op.getOffsets(), tile::shapeOf(op.getType()), index);
+void Evaluator::prefetch(tile::AccessOp op, ValueRange begins, const Index &index) {
+  Access access = accessOf(op, begins, index);
+  moveTo(depth());
+  memref::PrefetchOp::create(builder, loc, op.getView(), access.indices, /*isWrite=*/op.writesView(),
+                             /*localityHint=*/op.writesView() ? 3 : 2, /*isDataCache=*/true);
+}
+
+Value Evaluator::atomicAdd(Value value, tile::AccessOp op, const Index &index) {
+  Access access = accessOf(op, index);
   auto kind = isa<FloatType>(value.getType()) ? arith::AtomicRMWKind::addf : arith::AtomicRMWKind::addi;
   auto add = [&](OpBuilder &b, Location l) {
     return memref::AtomicRMWOp::create(b, l, kind, value, op.getView(), access.indices).getResult();

@@ -2,6 +2,7 @@
 
 #include "lowering/cpu/CpuDialect.h"
 
+#include "lowering/analysis/TileUses.h"
 #include "lowering/cpu/ProductUnit.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -52,7 +53,7 @@ LogicalResult CpuDialect::verifyOperationAttribute(Operation *op, NamedAttribute
   auto dot = dyn_cast<tile::DotOp>(op);
   bool makesTile = op->getNumResults() == 1 && isa<RankedTensorType>(op->getResult(0).getType());
   if (name == "cpu.view")
-    return expect(isa<tile::LoadOp, tile::GatherOp>(op) && isa<UnitAttr>(value), "a unit on a load");
+    return expect(isLoad(op) && isa<UnitAttr>(value), "a unit on a load");
   if (name == "cpu.in_place")
     return expect(isa<scf::ForOp>(op) && isFlagOfResults(op, value), "a bool for each result of a loop");
   if (name == "cpu.epilogue")

@@ -179,10 +179,8 @@ Value Evaluator::compute(Value tile, const Index &index) {
   }
   if (auto iotaOp = dyn_cast<tile::IotaOp>(op))
     return iota(iotaOp, index[0]);
-  if (auto loadOp = dyn_cast<tile::LoadOp>(op))
-    return load(loadOp, index);
-  if (auto gatherOp = dyn_cast<tile::GatherOp>(op))
-    return gather(gatherOp, index);
+  if (isLoad(op))
+    return load(cast<tile::AccessOp>(op), index);
   if (auto moveOp = dyn_cast<tile::MoveOp>(op))
     return move(moveOp, index);
   return elementwise(op, index);

@@ -63,10 +63,10 @@ public:
   /// Accesses and their dimensions that the code now emitted may take to lie inside their views, each with the level
   /// from which on that holds: what is read stays there.
   llvm::DenseMap<std::pair<mlir::Operation *, int64_t>, int> inside;
-  /// Whether (i1) a load, gather, store or scatter lies inside its view; null when it always does.
-  mlir::Value liesInside(mlir::Operation *access);
+  /// Whether (i1) an access lies inside its view; null when it always does.
+  mlir::Value liesInside(tile::AccessOp access);
   /// Lets the code now emitted take it to do so.
-  void takeInside(mlir::Operation *access);
+  void takeInside(tile::AccessOp access);
   /// The conjunction of two conditions (i1), either of which may be null: what always holds.
   mlir::Value both(mlir::Value a, mlir::Value b);
   /// Tiles of i1 that are the same everywhere in the code now emitted, and what they are.
@@ -82,14 +82,11 @@ public:
   void remember(mlir::Value tile, const Index &index, mlir::Value value);
 
   /// Writes `value` where the store says; what lies outside the view is dropped.
-  void store(mlir::Value value, tile::StoreOp op, const Index &index);
-  /// Asks for the memory that the store will write, or the load read at these offsets. Harmless outside the view.
-  void prefetch(tile::StoreOp op, const Index &index);
-  void prefetch(tile::LoadOp op, mlir::ValueRange offsets, const Index &index);
-  /// Writes `value` where the scatter says, to row `rows[i]`.
-  void scatter(mlir::Value value, tile::ScatterOp op, const Index &index);
-  /// Adds one element to a view indivisibly; the element as it was, 0 outside the view. No index has lanes.
-  mlir::Value atomicAdd(mlir::Value value, tile::AtomicAddOp op, const Index &index);
+  void store(mlir::Value value, tile::AccessOp op, const Index &index);
+  /// Asks for the memory that the access will touch when its tile begins there. Harmless outside the view.
+  void prefetch(tile::AccessOp op, mlir::ValueRange begins, const Index &index);
+  /// Adds one element to the access's indivisibly; the element as it was, 0 outside the view. No index has lanes.
+  mlir::Value atomicAdd(mlir::Value value, tile::AccessOp op, const Index &index);
   /// Writes `value` to scratch memory.
   void storeBuffer(mlir::Value value, mlir::Value buffer, const Index &index);
   /// The same to the buffer of a placed tile.
@@ -196,9 +193,8 @@ private:
   mlir::Value constantLanes(mlir::Type element, const Ix &position);
   mlir::Value iota(tile::IotaOp op, const Ix &position);
   mlir::Value readBuffer(mlir::Value buffer, mlir::Type element, const Index &index);
-  mlir::Value load(tile::LoadOp op, const Index &index);
-  mlir::Value gather(tile::GatherOp op, const Index &index);
-  /// What `op` reads there, whose `access` gives where that is at an index like this one.
+  mlir::Value load(tile::AccessOp op, const Index &index);
+  /// What an access reads there, whose `access` gives where that is at an index like this one.
   mlir::Value readVector(mlir::Value view, mlir::Type element, tile::Padding padding, const Index &index,
                          llvm::function_ref<Access(const Index &)> access);
   /// Writes it there; lane by lane, the second.
@@ -209,8 +205,9 @@ private:
   mlir::Value asElement(mlir::Value stored, mlir::Type element);
   mlir::Value read(mlir::Value view, const Access &access, mlir::Type element, tile::Padding padding, bool lanes);
   void write(mlir::Value value, mlir::Value view, const Access &access, const Index &index);
-  Access accessOf(mlir::Operation *op, mlir::Value view, mlir::ValueRange offsets, llvm::ArrayRef<int64_t> extents,
-                  const Index &index, mlir::Value row = {});
+  /// The element of the view at `index` of the access's tile; the tile begins at `begins` instead of where it says.
+  Access accessOf(tile::AccessOp op, mlir::ValueRange begins, const Index &index);
+  Access accessOf(tile::AccessOp op, const Index &index);
   Access accessIn(mlir::Value buffer, const Index &index);
   void boundWhole(Access &access, mlir::Value limit, mlir::Value start, bool canBeNegative, const Ix &position);
   mlir::Value compareLanes(mlir::arith::CmpIPredicate predicate, mlir::Value n, int64_t first = 0);

@@ -1,8 +1,8 @@
 // Marks the loads that may be read again from memory where they are used.
 //
 // A loaded tile is a value: no later store changes it. It can stay a view of memory (`cpu.view`) when nothing that
-// could write the same memory lies between the load and its last reader, or when that reader is itself a store of the
-// same elements, element by element, in place:
+// could write the same memory, and no atomic that orders all accesses, lies between the load and its last reader, or
+// when that reader is itself a store of the same elements, element by element, in place:
 //
 //     %0 = tile.load %x[%n]                 // gets cpu.view: each element is read before it is overwritten
 //     tile.store (%0 + 1), %x[%n]
@@ -21,26 +21,21 @@ namespace kiln::lowering::cpu {
 
 namespace {
 
-bool writesOver(Operation *op, Value view) {
-  return llvm::any_of(writtenViews(op), [&](Value written) { return mayOverlap(written, view); });
-}
-
 /// A store that overwrites exactly the elements it was computed from, each after it was read.
-bool isInPlace(Operation *load, const Reader &reader) {
-  auto from = dyn_cast<tile::LoadOp>(load);
-  auto store = dyn_cast<tile::StoreOp>(reader.operand->getOwner());
-  return from && store && reader.sameElement && from.getView() == store.getView() &&
-         from.getOffsets() == store.getOffsets();
+bool isInPlace(tile::AccessOp load, const Reader &reader) {
+  auto store = dyn_cast<tile::AccessOp>(reader.operand->getOwner());
+  return store && store.isStore() && reader.sameElement && isSamePlace(load, store);
 }
 
-bool staysView(Operation *load, Value view) {
+bool staysView(tile::AccessOp load) {
+  const Value view = load.getView();
   Block *block = load->getBlock();
   for (const Reader &reader : readersOf(load->getResult(0))) {
     Operation *user = reader.operand->getOwner(), *last = block->findAncestorOpInBlock(*user);
     for (Operation *op = load->getNextNode(); op && op != last; op = op->getNextNode())
-      if (writesOver(op, view))
+      if (touches(op, view))
         return false;
-    if (writesOver(last, view) && !(last == user && isInPlace(load, reader)))
+    if (touches(last, view) && !(last == user && isInPlace(load, reader)))
       return false;
   }
   return true;
@@ -48,14 +43,9 @@ bool staysView(Operation *load, Value view) {
 
 struct ForwardLoads : impl::ForwardLoadsBase<ForwardLoads> {
   void runOnOperation() override {
-    getOperation().walk([&](Operation *op) {
-      Value view;
-      if (auto load = dyn_cast<tile::LoadOp>(op))
-        view = load.getView();
-      else if (auto gather = dyn_cast<tile::GatherOp>(op))
-        view = gather.getView();
-      if (view && staysView(op, view))
-        op->setAttr("cpu.view", UnitAttr::get(op->getContext()));
+    getOperation().walk([](tile::AccessOp access) {
+      if (access.isLoad() && staysView(access))
+        access->setAttr("cpu.view", UnitAttr::get(access.getContext()));
     });
   }
 };

@@ -49,10 +49,10 @@ private:
       return true;
     if (op == producer)
       return false;
-    if (isa<tile::LoadOp, tile::GatherOp>(op)) {
+    if (auto access = dyn_cast<tile::AccessOp>(op); access && access.isLoad()) {
       if (!op->hasAttr("cpu.view"))
         return false;
-      loads.push_back(op);
+      loads.push_back(access);
     } else if (isa<RankedTensorType>(value.getType()) ? !isInlinable(op) || movesElements(op) : !isScalar(op)) {
       return false;
     }
@@ -84,21 +84,18 @@ private:
 
   bool mayMoveUp() {
     auto function = producer->getParentOfType<func::FuncOp>();
-    WalkResult result = function.walk([&](Operation *op) {
-      bool allowed = isa<tile::LoadOp, tile::GatherOp>(op)                        ? mayReadBehind(op)
-                     : isa<tile::StoreOp, tile::ScatterOp, tile::AtomicAddOp>(op) ? mayWriteBehind(op)
-                                                                                  : true;
+    WalkResult result = function.walk([&](tile::AccessOp access) {
+      const bool allowed = access.writesView() ? mayWriteBehind(access) : mayReadBehind(access);
       return allowed ? WalkResult::advance() : WalkResult::interrupt();
     });
     return !result.wasInterrupted();
   }
 
   /// Whether nothing is read after a store has moved up that was read before it.
-  bool mayReadBehind(Operation *load) {
-    Value view = viewOf(load);
-    SmallVector<Reader> readers = readersOf(load->getResult(0));
+  bool mayReadBehind(tile::AccessOp load) {
+    SmallVector<Reader> readers = readersOf(load.getTile());
     for (tile::StoreOp store : stores) {
-      if (!mayOverlap(view, store.getView()))
+      if (!mayOverlap(load.getView(), store.getView()))
         continue;
       bool readsBetween = isBetween(load, store) || llvm::any_of(readers, [&](const Reader &reader) {
                             Operation *user = reader.operand->getOwner();
@@ -111,12 +108,10 @@ private:
   }
 
   /// Whether `load` reads what `store` overwrites, element by element and only for the element's own sum.
-  bool isSameElement(Operation *op, tile::StoreOp store) {
-    auto load = dyn_cast<tile::LoadOp>(op);
-    if (!load || stores.size() != 1 || load.getView() != store.getView() || load.getOffsets() != store.getOffsets() ||
-        load.getType().getShape() != tile::shapeOf(store.getValue().getType()))
+  bool isSameElement(tile::AccessOp load, tile::StoreOp store) {
+    if (stores.size() != 1 || !isSamePlace(load, store))
       return false;
-    SmallVector<Value> work = {load.getResult()};
+    SmallVector<Value> work = {load.getTile()};
     while (!work.empty())
       for (OpOperand &use : work.pop_back_val().getUses()) {
         Operation *user = use.getOwner();
@@ -131,21 +126,20 @@ private:
     return true;
   }
 
-  /// Whether no other write lies between that a store, or what it reads, would now meet in another order.
-  bool mayWriteBehind(Operation *write) {
-    Value view = viewOf(write);
-    for (tile::StoreOp store : stores)
-      if (write != store && isBetween(write, store) && mayOverlap(view, store.getView()))
-        return false;
-    return llvm::none_of(loads,
-                         [&](Operation *load) { return isBetween(write, load) && mayOverlap(view, viewOf(load)); });
+  /// Whether no other write, or atomic that orders all accesses, lies between that a store, or what it reads, would now
+  /// meet in another order.
+  bool mayWriteBehind(tile::AccessOp write) {
+    const auto allows = [&](tile::AccessOp moved) {
+      return write == moved || !isBetween(write, moved) || !touches(write, moved.getView());
+    };
+    return llvm::all_of(stores, allows) && llvm::all_of(loads, allows);
   }
 
   Operation *producer;
   Value tile;
   Block *block;
   SmallVector<tile::StoreOp> stores;
-  SmallVector<Operation *> loads; // that the stores' values read
+  SmallVector<tile::AccessOp> loads; // that the stores' values read
   llvm::SmallDenseSet<Value> seen;
 };
 

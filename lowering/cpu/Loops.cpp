@@ -64,7 +64,7 @@ public:
     laneAxis = findLaneAxis();
     const bool inLoop = isa<LoopLikeOpInterface>(before->getParentOp());
     if ((readsAnew(read) || inLoop) && paysTwice())
-      for (Operation *access : accesses())
+      for (tile::AccessOp access : accesses())
         inside = e.both(inside, e.liesInside(access));
   }
 
@@ -135,23 +135,23 @@ private:
 
   // --- Tiles that lie inside their views ----------------------------------------------------------------------------
 
-  /// The loads, gathers, stores and scatters of the nest.
-  llvm::SetVector<Operation *> accesses() {
-    llvm::SetVector<Operation *> found;
+  /// The loads and stores of the nest.
+  llvm::SetVector<tile::AccessOp> accesses() {
+    llvm::SetVector<tile::AccessOp> found;
     llvm::SmallDenseSet<Value> seen;
     std::function<void(Value)> visit = [&](Value tile) {
       Operation *op = tile.getDefiningOp();
       if (!isa<RankedTensorType>(tile.getType()) || e.isBuffered(tile) || !op || !seen.insert(tile).second)
         return;
-      if (isa<tile::LoadOp, tile::GatherOp>(op))
-        found.insert(op);
+      if (isLoad(op))
+        found.insert(cast<tile::AccessOp>(op));
       llvm::for_each(op->getOperands(), visit);
     };
     for (const Root &root : roots) {
       visit(root.value);
-      if (!isa<tile::StoreOp, tile::ScatterOp>(root.op))
+      if (root.kind != Root::Kind::store)
         continue;
-      found.insert(root.op);
+      found.insert(cast<tile::AccessOp>(root.op));
       llvm::for_each(root.op->getOperands(), visit);
     }
     return found;
@@ -167,8 +167,8 @@ private:
   /// Whether the nest loads what no nest before it did: what one did is near, where masks cost their instructions.
   bool readsAnew(ReadTiles *read) {
     bool isNew = !read;
-    for (Operation *access : accesses())
-      if (isa<tile::LoadOp, tile::GatherOp>(access) && read)
+    for (tile::AccessOp access : accesses())
+      if (access.isLoad() && read)
         isNew |= read->insert(access).second;
     return isNew;
   }
@@ -187,7 +187,7 @@ private:
       return kept;
     };
     auto lies = [&] {
-      for (Operation *access : accesses())
+      for (tile::AccessOp access : accesses())
         e.takeInside(access);
       SmallVector<Value> values = body(here(), sideBySide);
       e.inside.clear();
@@ -287,7 +287,7 @@ private:
     size_t next = 0;
     for (States &states : all)
       for (auto &[root, reduction] : reductions) {
-        size_t count = kindOf(*root) == tile::ReduceKind::ArgMax ? 2 : 1;
+        const size_t count = reduction.hasIndex() ? 2 : 1;
         states.push_back(Reduction::State(values.slice(next, count)));
         next += count;
       }
@@ -301,10 +301,7 @@ private:
       Value value = e.at(root.value, index);
       switch (root.kind) {
       case Root::Kind::store:
-        e.store(value, cast<tile::StoreOp>(root.op), index);
-        break;
-      case Root::Kind::scatter:
-        e.scatter(value, cast<tile::ScatterOp>(root.op), index);
+        e.store(value, cast<tile::AccessOp>(root.op), index);
         break;
       case Root::Kind::place:
         e.place(value, root.value, root.buffer, index);
@@ -384,7 +381,7 @@ private:
   /// Whether the nest gathers rows, which lie anywhere.
   bool gathersRows() {
     return reductions.empty() && !mask && shape.size() == 2 && shape[0] % sideBySide == 0 &&
-           llvm::any_of(accesses(), llvm::IsaPred<tile::GatherOp>);
+           llvm::any_of(accesses(), [](tile::AccessOp access) { return access.isLoad() && access.getRowNumbers(); });
   }
 
   /// A vector of each of four rows a step: none waits for the memory of another. With masks row after row.
@@ -426,9 +423,8 @@ private:
   /// Whether the lanes of many rows are reduced at once: where there are many and short ones.
   bool reducesTogether() {
     return !reductions.empty() && shape.size() == 2 && shape[0] >= e.machine.lanes() &&
-           shape[1] <= longestTogether * e.machine.lanes() && llvm::all_of(reductions, [](auto &entry) {
-             return entry.first->buffer && kindOf(*entry.first) != tile::ReduceKind::ArgMax;
-           });
+           shape[1] <= longestTogether * e.machine.lanes() &&
+           llvm::all_of(reductions, [](auto &entry) { return entry.first->buffer && !entry.second.hasIndex(); });
   }
 
   /// As many rows as there are lanes leave a vector each in memory, and are then reduced together.

@@ -16,8 +16,8 @@ mlir::Value allocateDense(mlir::OpBuilder &builder, mlir::Location loc, mlir::Ra
 
 /// One operation that needs a loop nest.
 struct Root {
-  enum class Kind { store, scatter, reduce, place, check } kind;
-  mlir::Operation *op = nullptr; // the store, scatter, reduction or check; for `place` where it stands
+  enum class Kind { store, reduce, place, check } kind;
+  mlir::Operation *op = nullptr; // the store, reduction or check; for `place` where it stands
   mlir::Value value;             // the tile that is evaluated
   mlir::Value buffer;            // where a placed tile or a reduction's tile goes; null for a reduction to a scalar
   int64_t axis = -1;             // reductions: the axis that disappears; checks: the last
@@ -27,7 +27,7 @@ struct Root {
   bool isColumns() const { return kind == Kind::reduce && axis != static_cast<int64_t>(shape().size()) - 1; }
 };
 
-/// Loads and gathers that a nest has read.
+/// Loads that a nest has read.
 using ReadTiles = llvm::SmallPtrSet<mlir::Operation *, 8>;
 
 /// Emits the nest for `roots` before `before`; all have one shape, and are columns of one axis or none is. Results of

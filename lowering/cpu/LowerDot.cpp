@@ -424,7 +424,7 @@ private:
         }
         for (size_t vector = 0; vector < width; ++vector) {
           Value column = e.make<arith::AddIOp>(first, requestFor(e, vector));
-          e.prefetch(store, indexIn(store, indexOf(row, e.along(column))));
+          e.prefetch(store, store.getOffsets(), indexIn(store, indexOf(row, e.along(column))));
         }
       }
   }

@@ -35,8 +35,8 @@ int64_t lastAxisOf(Value tile) { return cast<RankedTensorType>(tile.getType()).g
 
 /// What a root's nest reads: loads that stay views, and tiles in scratch memory.
 struct Reads {
-  SmallVector<std::pair<Operation *, bool>> loads; // and whether element i feeds element i
-  SmallVector<std::pair<Value, bool>> buffered;    // the same
+  SmallVector<std::pair<tile::AccessOp, bool>> loads; // and whether element i feeds element i
+  SmallVector<std::pair<Value, bool>> buffered;       // the same
   SmallVector<Value> scalars;
 };
 
@@ -111,7 +111,7 @@ private:
   bool isVirtual(Operation *op) {
     if (isa<tile::CheckOp, tile::PrintOp>(op)) // also of scalars
       return false;
-    return isScalar(op) && op->getNumRegions() == 0 ? true : isInlinable(op) || isa<tile::LoadOp, tile::GatherOp>(op);
+    return isScalar(op) && op->getNumRegions() == 0 ? true : isInlinable(op) || isLoad(op);
   }
 
   Value allocate(Operation *before, Type tile) {
@@ -121,10 +121,8 @@ private:
 
   /// The nest that `op` needs, if it needs one.
   std::optional<Root> rootOf(Operation *op) {
-    if (auto store = dyn_cast<tile::StoreOp>(op))
-      return Root{Root::Kind::store, op, store.getValue(), {}, -1};
-    if (auto scatter = dyn_cast<tile::ScatterOp>(op))
-      return Root{Root::Kind::scatter, op, scatter.getValue(), {}, -1};
+    if (auto access = dyn_cast<tile::AccessOp>(op); access && access.isStore())
+      return Root{Root::Kind::store, op, access.getTile(), {}, -1};
     if (auto check = dyn_cast<tile::CheckOp>(op); check && isTile(check.getCondition()))
       return Root{Root::Kind::check, op, check.getCondition(), {}, lastAxisOf(check.getCondition())};
     if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
@@ -166,8 +164,8 @@ private:
       reads.buffered.push_back({value, same});
       return;
     }
-    if (isa<tile::LoadOp, tile::GatherOp>(op))
-      reads.loads.push_back({op, same});
+    if (isLoad(op))
+      reads.loads.push_back({cast<tile::AccessOp>(op), same});
     bool keeps = same && isElementwise(op);
     for (Value operand : op->getOperands())
       if (!isa<MemRefType>(operand.getType()))
@@ -177,13 +175,16 @@ private:
   Reads readsOf(const Root &root) {
     Reads reads;
     DenseSet<std::pair<Value, int>> seen;
-    bool isLoad = root.kind == Root::Kind::place && isa<tile::LoadOp, tile::GatherOp>(root.op);
-    if (isLoad)
-      reads.loads.push_back({root.op, true});
-    if (root.kind != Root::Kind::scatter && root.kind != Root::Kind::place) {
+    if (root.kind == Root::Kind::place && isLoad(root.op))
+      reads.loads.push_back({cast<tile::AccessOp>(root.op), true});
+    if (root.kind == Root::Kind::reduce || root.kind == Root::Kind::check) {
       collect(root.value, true, reads, seen);
-    } else if (root.kind == Root::Kind::scatter) {
-      collect(root.value, false, reads, seen);
+    } else if (root.kind == Root::Kind::store) {
+      auto store = cast<tile::AccessOp>(root.op);
+      const Value rows = store.getRowNumbers();
+      collect(root.value, !rows, reads, seen);
+      if (rows)
+        collect(rows, false, reads, seen);
     } else {
       bool keeps = isElementwise(root.op);
       for (Value operand : root.op->getOperands())
@@ -196,7 +197,8 @@ private:
     return reads;
   }
 
-  static bool writes(const Root &root) { return root.kind == Root::Kind::store || root.kind == Root::Kind::scatter; }
+  static bool writes(const Root &root) { return root.kind == Root::Kind::store; }
+  static Value writtenBy(const Root &root) { return cast<tile::AccessOp>(root.op).getView(); }
 
   /// Whether `root` may run in the nest of the group: same shape and form, everything it needs known before the nest,
   /// and no memory that one writes and another reads or writes at another element.
@@ -218,9 +220,9 @@ private:
     for (const Root &member : group) {
       if (writes(member)) {
         for (auto &[load, same] : reads.loads)
-          if (member.op->isBeforeInBlock(load) && mayOverlap(viewOf(member.op), viewOf(load)))
+          if (member.op->isBeforeInBlock(load) && touches(member.op, load.getView()))
             return false;
-        if (writes(root) && mayOverlap(viewOf(member.op), viewOf(root.op)))
+        if (writes(root) && touches(member.op, writtenBy(root)))
           return false;
       }
       if (writes(root) && !mayWriteBehind(member, root))
@@ -231,17 +233,12 @@ private:
 
   /// Whether a store may overwrite what a member of its nest has read at the same element. A check may read it again.
   bool mayWriteBehind(const Root &member, const Root &root) {
-    for (auto &[op, same] : readsOf(member).loads) {
-      if (!mayOverlap(viewOf(op), viewOf(root.op)))
-        continue;
-      if (member.kind == Root::Kind::check)
-        return false;
-      auto load = dyn_cast<tile::LoadOp>(op);
-      auto store = dyn_cast<tile::StoreOp>(root.op);
-      if (!load || !store || !same || load.getView() != store.getView() || load.getOffsets() != store.getOffsets())
-        return false;
-    }
-    return true;
+    const Reads reads = readsOf(member);
+    return llvm::all_of(reads.loads, [&](const auto &read) {
+      auto [load, same] = read;
+      return !touches(root.op, load.getView()) ||
+             (member.kind != Root::Kind::check && same && isSamePlace(load, cast<tile::AccessOp>(root.op)));
+    });
   }
 
   // --- Operations that are no plain nest ----------------------------------------------------------------------------
@@ -574,8 +571,7 @@ struct LowerTiles : impl::LowerTilesBase<LowerTiles> {
   /// Where loads and operands lie has been decided before.
   LogicalResult checkDecisions() {
     WalkResult result = getOperation().walk([](Operation *op) -> WalkResult {
-      bool isLoad = isa<tile::LoadOp, tile::GatherOp>(op) && isTile(op->getResult(0));
-      if (isLoad && !op->hasAttr("cpu.view") && !op->hasAttr("cpu.placed"))
+      if (isLoad(op) && !op->hasAttr("cpu.view") && !op->hasAttr("cpu.placed"))
         return op->emitOpError("expected 'cpu.view' or 'cpu.placed'; run cpu-place-tiles first");
       if (isa<tile::DotOp>(op) && !op->hasAttr("cpu.left"))
         return op->emitOpError("expected 'cpu.left'; run cpu-pack-operands first");

@@ -30,7 +30,7 @@ static bool isPlaced(Value tile) {
   Operation *op = tile.getDefiningOp();
   if (!op || op->hasAttr("cpu.placed"))
     return true;
-  return !isInlinable(op) && !isa<tile::LoadOp, tile::GatherOp>(op);
+  return !isInlinable(op) && !isLoad(op);
 }
 
 /// Whether the last dimension of `load` that it keeps as a matrix lies side by side in memory.

@@ -81,7 +81,7 @@ struct Placement {
     Operation *op = value.getDefiningOp();
     if (!op || !isa<RankedTensorType>(value.getType()) || placed.contains(value))
       return isa<RankedTensorType>(value.getType()) ? 1 : 0;
-    if (isa<tile::LoadOp, tile::GatherOp>(op))
+    if (isLoad(op))
       return 1;
     if (!isInlinable(op))
       return 1;
@@ -134,7 +134,7 @@ struct Placement {
 
   bool shouldPlace(Value value) {
     Operation *op = value.getDefiningOp();
-    if (isa<tile::LoadOp, tile::GatherOp>(op))
+    if (isLoad(op))
       return !op->hasAttr("cpu.view");
     if (!isInlinable(op) || op->hasTrait<OpTrait::ConstantLike>() || op->use_empty())
       return false;

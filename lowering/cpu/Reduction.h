@@ -1,21 +1,18 @@
-// Arithmetic of reductions on native vectors: the neutral element, combining, and the tree over the lanes.
-//
-// Sums of bf16 and f16 are kept in f32. argmax keeps a pair: a key that orders floats as integers, NaN below all, and
-// the index; ties keep the lower index.
+// Reductions on native vectors: elements go into states (Combiner.h), lane by lane, and a tree combines the lanes.
 
 #pragma once
 
 #include "lowering/cpu/Evaluator.h"
+#include "lowering/tile/Combiner.h"
 
 namespace kiln::lowering::cpu {
 
 class Reduction {
 public:
-  Reduction(Evaluator &evaluator, tile::ReduceKind kind, mlir::Type element)
-      : e(evaluator), kind(kind), element(element) {}
+  Reduction(Evaluator &evaluator, tile::ReduceKind kind, mlir::Type element) : e(evaluator), combiner(kind, element) {}
 
-  /// One value, or key and index for argmax.
-  using State = llvm::SmallVector<mlir::Value, 2>;
+  using State = Combiner::State;
+  bool hasIndex() const { return combiner.hasIndex(); }
 
   /// Vectors that change nothing when combined.
   State neutral();
@@ -29,16 +26,14 @@ public:
   /// The results over all lanes of as many states as there are lanes, one in each lane; not of argmax.
   mlir::Value acrossLanesOfAll(llvm::SmallVector<mlir::Value> states);
   /// The result of every lane by itself.
-  mlir::Value lanes(const State &state);
+  mlir::Value lanes(const State &state) { return Combiner::end(state); }
 
 private:
-  mlir::Type accumulated() const;
-  mlir::Value pick(mlir::Value a, mlir::Value b);
-  mlir::Value keyOf(mlir::Value elements);
+  /// What `arithmetic` computes, at the outermost level where `inputs` are known.
+  State emit(mlir::ValueRange inputs, llvm::function_ref<State(Emit &)> arithmetic);
 
   Evaluator &e;
-  const tile::ReduceKind kind;
-  const mlir::Type element;
+  const Combiner combiner;
 };
 
 } // namespace kiln::lowering::cpu

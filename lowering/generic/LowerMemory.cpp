@@ -31,13 +31,21 @@ static Value paddingValue(OpBuilder &builder, Location loc, tile::Padding paddin
   return arith::ConstantOp::create(builder, loc, builder.getFloatAttr(type, value()));
 }
 
-/// Offset plus index in every dimension, as i64. An overflow wraps to a negative number, which lies outside every view.
-static SmallVector<Value> positions(TileBuffers &tiles, Location loc, ValueRange offsets, ValueRange indices) {
+/// Where in the view element `indices` of the access's tile lies, as i64: what the subscripts name, or begin plus
+/// index. An overflow wraps to a negative number, which lies outside every view.
+static SmallVector<Value> positionsOf(TileBuffers &tiles, tile::AccessOp access, ValueRange indices) {
   OpBuilder &b = tiles.builder;
+  const Location loc = access.getLoc();
   SmallVector<Value> result;
-  for (auto [offset, index] : llvm::zip_equal(offsets, indices)) {
-    Value i = arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
-    result.push_back(arith::AddIOp::create(b, loc, offset, i));
+  for (auto [subscript, index] : llvm::zip_equal(access.getSubscripts(), indices)) {
+    if (!isa<RankedTensorType>(subscript.getType())) {
+      Value i = arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
+      result.push_back(arith::AddIOp::create(b, loc, subscript, i));
+      continue;
+    }
+    Type element = getElementTypeOrSelf(subscript.getType());
+    Value named = tiles.read(loc, element, tiles.of(subscript), index);
+    result.push_back(element.isInteger(64) ? named : arith::ExtSIOp::create(b, loc, b.getI64Type(), named));
   }
   return result;
 }
@@ -85,61 +93,28 @@ static void writeView(TileBuffers &tiles, Location loc, Value value, Value view,
   tiles.write(loc, value, view, asIndices(tiles, loc, at));
 }
 
-void lowerLoad(TileBuffers &tiles, tile::LoadOp op) {
+static void lowerLoad(TileBuffers &tiles, tile::AccessOp op) {
   Location loc = op.getLoc();
-  Type element = getElementTypeOrSelf(op.getType());
-  Value result = tiles.create(op.getResult());
-  Value padding = paddingValue(tiles.builder, loc, op.getPadding(), element);
-  tiles.loops(loc, tile::shapeOf(op.getType()), [&](ValueRange indices) {
-    auto at = positions(tiles, loc, op.getOffsets(), indices);
-    tiles.write(loc, readView(tiles, loc, element, op.getView(), at, padding), result, indices);
+  const RankedTensorType type = op.getTile().getType();
+  Value result = tiles.create(op.getTile());
+  Value padding = paddingValue(tiles.builder, loc, op.getPadding(), type.getElementType());
+  tiles.loops(loc, type.getShape(), [&](ValueRange indices) {
+    auto at = positionsOf(tiles, op, indices);
+    tiles.write(loc, readView(tiles, loc, type.getElementType(), op.getView(), at, padding), result, indices);
   });
 }
 
-void lowerStore(TileBuffers &tiles, tile::StoreOp op) {
+static void lowerStore(TileBuffers &tiles, tile::AccessOp op) {
   Location loc = op.getLoc();
-  Type type = op.getValue().getType();
-  tiles.loops(loc, tile::shapeOf(type), [&](ValueRange indices) {
-    Value value = tiles.read(loc, getElementTypeOrSelf(type), tiles.of(op.getValue()), indices);
-    writeView(tiles, loc, value, op.getView(), positions(tiles, loc, op.getOffsets(), indices));
-  });
-}
-
-/// Where element `indices` of a gathered or scattered tile lies: its row comes from the index tile.
-static SmallVector<Value> rowPositions(TileBuffers &tiles, Location loc, Value rows, ValueRange offsets,
-                                       ValueRange indices) {
-  OpBuilder &b = tiles.builder;
-  Type element = getElementTypeOrSelf(rows.getType());
-  Value row = tiles.read(loc, element, tiles.of(rows), indices.take_front());
-  if (!element.isInteger(64))
-    row = arith::ExtSIOp::create(b, loc, b.getI64Type(), row);
-  SmallVector<Value> result = positions(tiles, loc, offsets, indices.drop_front());
-  result.insert(result.begin(), row);
-  return result;
-}
-
-void lowerGather(TileBuffers &tiles, tile::GatherOp op) {
-  Location loc = op.getLoc();
-  Type element = getElementTypeOrSelf(op.getType());
-  Value result = tiles.create(op.getResult());
-  Value padding = paddingValue(tiles.builder, loc, op.getPadding(), element);
-  tiles.loops(loc, tile::shapeOf(op.getType()), [&](ValueRange indices) {
-    auto at = rowPositions(tiles, loc, op.getRows(), op.getOffsets(), indices);
-    tiles.write(loc, readView(tiles, loc, element, op.getView(), at, padding), result, indices);
-  });
-}
-
-void lowerScatter(TileBuffers &tiles, tile::ScatterOp op) {
-  Location loc = op.getLoc();
-  Type type = op.getValue().getType();
-  tiles.loops(loc, tile::shapeOf(type), [&](ValueRange indices) {
-    Value value = tiles.read(loc, getElementTypeOrSelf(type), tiles.of(op.getValue()), indices);
-    writeView(tiles, loc, value, op.getView(), rowPositions(tiles, loc, op.getRows(), op.getOffsets(), indices));
+  const RankedTensorType type = op.getTile().getType();
+  tiles.loops(loc, type.getShape(), [&](ValueRange indices) {
+    Value value = tiles.read(loc, type.getElementType(), tiles.of(op.getTile()), indices);
+    writeView(tiles, loc, value, op.getView(), positionsOf(tiles, op, indices));
   });
 }
 
 /// `memref.atomic_rmw` orders as acquire and release, which is enough for every order.
-void lowerAtomicAdd(TileBuffers &tiles, tile::AtomicAddOp op) {
+static void lowerAtomicAdd(TileBuffers &tiles, tile::AtomicAddOp op) {
   Location loc = op.getLoc();
   OpBuilder &b = tiles.builder;
   Type type = op.getType(), element = getElementTypeOrSelf(type);
@@ -148,16 +123,28 @@ void lowerAtomicAdd(TileBuffers &tiles, tile::AtomicAddOp op) {
   auto kind = isa<FloatType>(element) ? arith::AtomicRMWKind::addf : arith::AtomicRMWKind::addi;
   tiles.loops(loc, tile::shapeOf(type), [&](ValueRange indices) {
     Value value = tiles.read(loc, element, tiles.of(op.getValue()), indices);
-    auto at = positions(tiles, loc, op.getOffsets(), indices);
+    auto at = positionsOf(tiles, op, indices);
     auto branch = scf::IfOp::create(b, loc, TypeRange{element}, isInside(tiles, loc, op.getView(), at), true, true);
-    b.setInsertionPointToStart(branch.thenBlock());
-    Value old = memref::AtomicRMWOp::create(b, loc, kind, value, op.getView(), asIndices(tiles, loc, at));
-    scf::YieldOp::create(b, loc, old);
-    b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, loc, zero);
-    b.setInsertionPointAfter(branch);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      Value old = memref::AtomicRMWOp::create(b, loc, kind, value, op.getView(), asIndices(tiles, loc, at));
+      scf::YieldOp::create(b, loc, old);
+      b.setInsertionPointToStart(branch.elseBlock());
+      scf::YieldOp::create(b, loc, zero);
+    }
     tiles.write(loc, branch.getResult(0), result, indices);
   });
+}
+
+LogicalResult lowerAccess(TileBuffers &tiles, tile::AccessOp op) {
+  if (auto add = dyn_cast<tile::AtomicAddOp>(*op))
+    return lowerAtomicAdd(tiles, add), success();
+  if (op.isLoad())
+    return lowerLoad(tiles, op), success();
+  if (op.isStore())
+    return lowerStore(tiles, op), success();
+  return failure();
 }
 
 /// Looks for the first false element, then reports it once.

@@ -4,6 +4,7 @@
 // in the order of k, each by fma; k is the middle loop, so that the innermost one runs along rows.
 
 #include "lowering/generic/TileBuffers.h"
+#include "lowering/tile/Combiner.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -11,59 +12,26 @@ using namespace mlir;
 
 namespace kiln::lowering::generic {
 
-static Value combine(OpBuilder &b, Location loc, tile::ReduceKind kind, Value acc, Value value) {
-  bool real = isa<FloatType>(value.getType());
-  switch (kind) {
-  case tile::ReduceKind::Sum:
-    return real ? Value(arith::AddFOp::create(b, loc, acc, value)) : Value(arith::AddIOp::create(b, loc, acc, value));
-  case tile::ReduceKind::Max:
-    return real ? Value(arith::MaxNumFOp::create(b, loc, acc, value))
-                : Value(arith::MaxSIOp::create(b, loc, acc, value));
-  case tile::ReduceKind::Min:
-  case tile::ReduceKind::ArgMax:
-    break;
-  }
-  return real ? Value(arith::MinNumFOp::create(b, loc, acc, value)) : Value(arith::MinSIOp::create(b, loc, acc, value));
-}
-
-/// Whether `value` takes the place of `best`: greater, or a number where `best` is NaN.
-static Value isBetter(OpBuilder &b, Location loc, Value value, Value best) {
-  if (!isa<FloatType>(value.getType()))
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, value, best);
-  Value greater = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, value, best);
-  Value bestIsNaN = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, best, best);
-  Value isNumber = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, value, value);
-  Value replaces = arith::AndIOp::create(b, loc, bestIsNaN, isNumber);
-  return arith::OrIOp::create(b, loc, greater, replaces);
-}
-
 /// The reduction of one line of the source; `lineAt` gives the indices of its element at a position.
 static Value reduceLine(TileBuffers &tiles, tile::ReduceOp op, int64_t extent,
                         function_ref<SmallVector<Value>(Value)> lineAt) {
   Location loc = op.getLoc();
   OpBuilder &b = tiles.builder;
   Type element = getElementTypeOrSelf(op.getSource().getType());
-  Value source = tiles.of(op.getSource()), zero = tiles.index(loc, 0);
-  bool argmax = op.getKind() == tile::ReduceKind::ArgMax;
-  SmallVector<Value> initial{tiles.read(loc, element, source, lineAt(zero))};
-  if (argmax)
-    initial.push_back(arith::ConstantIntOp::create(b, loc, 0, 32));
-  auto loop = scf::ForOp::create(b, loc, tiles.index(loc, 1), tiles.index(loc, extent), tiles.index(loc, 1), initial);
+  const Combiner combiner(op.getKind(), element);
+  Emit emit(b, loc);
+  Value source = tiles.of(op.getSource());
+  const auto stateAt = [&](Value position) {
+    Value index = arith::IndexCastOp::create(b, loc, b.getI32Type(), position);
+    return combiner.begin(emit, tiles.read(loc, element, source, lineAt(position)), index);
+  };
+  auto loop = scf::ForOp::create(b, loc, tiles.index(loc, 1), tiles.index(loc, extent), tiles.index(loc, 1),
+                                 stateAt(tiles.index(loc, 0)));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  Value value = tiles.read(loc, element, source, lineAt(loop.getInductionVar()));
-  Value best = loop.getRegionIterArg(0);
-  SmallVector<Value> next;
-  if (argmax) {
-    Value better = isBetter(b, loc, value, best);
-    Value position = arith::IndexCastOp::create(b, loc, b.getI32Type(), loop.getInductionVar());
-    next = {arith::SelectOp::create(b, loc, better, value, best),
-            arith::SelectOp::create(b, loc, better, position, loop.getRegionIterArg(1))};
-  } else {
-    next = {combine(b, loc, op.getKind(), best, value)};
-  }
-  scf::YieldOp::create(b, loc, next);
-  return loop.getResults().back();
+  const Combiner::State before(ValueRange(loop.getRegionIterArgs()));
+  scf::YieldOp::create(b, loc, combiner.combine(emit, before, stateAt(loop.getInductionVar())));
+  return Combiner::end(loop.getResults());
 }
 
 void lowerReduce(TileBuffers &tiles, tile::ReduceOp op) {

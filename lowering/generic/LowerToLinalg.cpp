@@ -79,11 +79,7 @@ private:
 
   LogicalResult lowerTileOperation(Operation *op) {
     return TypeSwitch<Operation *, LogicalResult>(op)
-        .Case([&](tile::LoadOp load) { return lowerLoad(tiles, load), success(); })
-        .Case([&](tile::StoreOp store) { return lowerStore(tiles, store), success(); })
-        .Case([&](tile::GatherOp gather) { return lowerGather(tiles, gather), success(); })
-        .Case([&](tile::ScatterOp scatter) { return lowerScatter(tiles, scatter), success(); })
-        .Case([&](tile::AtomicAddOp atomic) { return lowerAtomicAdd(tiles, atomic), success(); })
+        .Case([&](tile::AccessOp access) { return lowerAccess(tiles, access); })
         .Case([&](tile::CheckOp check) { return lowerCheck(tiles, check), success(); })
         .Case([&](tile::PrintOp print) { return lowerPrint(tiles, print), success(); })
         .Case([&](tile::ReduceOp reduce) { return lowerReduce(tiles, reduce), success(); })

@@ -51,11 +51,7 @@ private:
 };
 
 /// Each gives one operation its loops; all read operands' buffers and create the result's. In LowerMemory.cpp …
-void lowerLoad(TileBuffers &tiles, tile::LoadOp op);
-void lowerStore(TileBuffers &tiles, tile::StoreOp op);
-void lowerGather(TileBuffers &tiles, tile::GatherOp op);
-void lowerScatter(TileBuffers &tiles, tile::ScatterOp op);
-void lowerAtomicAdd(TileBuffers &tiles, tile::AtomicAddOp op);
+llvm::LogicalResult lowerAccess(TileBuffers &tiles, tile::AccessOp op); // failure: one that it does not know
 void lowerCheck(TileBuffers &tiles, tile::CheckOp op);
 void lowerPrint(TileBuffers &tiles, tile::PrintOp op);
 /// … and in LowerReductions.cpp.

@@ -43,61 +43,43 @@ struct Limit {
   bool isExact = false; // `divisor` is the number itself
 };
 
-/// An access of memory: which tile of which view. `offsets` are those of the view's last dimensions.
+/// An access of memory, and what is known of where it goes.
 struct GlobalAccess {
-  Value view;
-  ValueRange offsets;
-  RankedTensorType tile;
-  bool isSingle = false; // each element by itself
+  mutable tile::AccessOp op;
 
-  static std::optional<GlobalAccess> of(Operation *op);
-  MemRefType viewType() const { return cast<MemRefType>(view.getType()); }
-  int64_t bytes() const { return std::max(8u, tile.getElementTypeBitWidth()) / 8; }
+  RankedTensorType tile() const { return op.getTile().getType(); }
+  MemRefType viewType() const { return op.getView().getType(); }
+  /// Whether elements are touched each by itself.
+  bool isSingle() const { return !op.isLoad() && !op.isStore(); }
+  int64_t bytes() const { return std::max(8u, tile().getElementTypeBitWidth()) / 8; }
   /// `fastest` is the dimension in which neighbours lie.
   SmallVector<Limit> limits(unsigned fastest) const;
   /// In the library's words, with storage for the strides.
   simt::Access inMemory(SmallVector<int64_t> &strides) const;
 };
 
-std::optional<GlobalAccess> GlobalAccess::of(Operation *op) {
-  const auto make = [](auto access, Value tile, bool isSingle = false) {
-    return GlobalAccess{access.getView(), access.getOffsets(), cast<RankedTensorType>(tile.getType()), isSingle};
-  };
-  if (auto load = dyn_cast<tile::LoadOp>(op))
-    return make(load, load.getResult());
-  if (auto gather = dyn_cast<tile::GatherOp>(op))
-    return make(gather, gather.getResult());
-  if (auto store = dyn_cast<tile::StoreOp>(op))
-    return make(store, store.getValue());
-  if (auto scatter = dyn_cast<tile::ScatterOp>(op))
-    return make(scatter, scatter.getValue());
-  if (auto atomic = dyn_cast<tile::AtomicAddOp>(op))
-    return make(atomic, atomic.getValue(), true);
-  return std::nullopt;
-}
-
 SmallVector<Limit> GlobalAccess::limits(unsigned fastest) const {
   const MemRefType type = viewType();
-  const auto fact = factOf<IntegerAttr>(view, "tile.align");
-  const int64_t alignment = fact ? fact.getInt() : tableOf(view).empty() ? 1 : abi::scratchAlignment;
+  const auto fact = factOf<IntegerAttr>(op.getView(), "tile.align");
+  const int64_t alignment = fact ? fact.getInt() : tableOf(op.getView()).empty() ? 1 : abi::scratchAlignment;
   SmallVector<Limit> limits = {{std::max<int64_t>(1, alignment / bytes()), "the view's alignment", std::nullopt}};
   const auto strides = type.getStridesAndOffset().first;
   for (unsigned dim = 0; dim < type.getRank(); ++dim)
     if (ShapedType::isDynamic(strides[dim]) && type.getDimSize(dim) != 1) {
-      const bool isKnown = dim + 1 < type.getRank() && factOf<UnitAttr>(view, "tile.strides_by_16");
+      const bool isKnown = dim + 1 < type.getRank() && factOf<UnitAttr>(op.getView(), "tile.strides_by_16");
       limits.push_back({isKnown ? 16 : 1, "the stride", dim});
     }
   const bool isStatic = !type.isDynamicDim(fastest);
-  const bool isBy16 = fastest + 1 == type.getRank() && factOf<UnitAttr>(view, "tile.extent_by_16");
+  const bool isBy16 = fastest + 1 == type.getRank() && factOf<UnitAttr>(op.getView(), "tile.extent_by_16");
   limits.push_back({isStatic ? type.getDimSize(fastest) : isBy16 ? 16 : 1, "the extent", fastest, isStatic});
-  const int64_t first = type.getRank() - static_cast<int64_t>(offsets.size());
+  const Value begin = op.getSubscripts()[fastest];
   APInt offset;
-  if (fastest < first)
+  if (isa<RankedTensorType>(begin.getType()))
     limits.push_back({1, "the rows, which lie anywhere,", fastest});
-  else if (matchPattern(offsets[fastest - first], m_ConstantInt(&offset)))
+  else if (matchPattern(begin, m_ConstantInt(&offset)))
     limits.push_back({offset.getSExtValue(), "the tile's offset", fastest, /*isExact=*/true});
   else
-    limits.push_back({divisorOf(offsets[fastest - first]), "the tile's offset", fastest});
+    limits.push_back({divisorOf(begin), "the tile's offset", fastest});
   return limits;
 }
 
@@ -106,8 +88,8 @@ simt::Access GlobalAccess::inMemory(SmallVector<int64_t> &strides) const {
   for (int64_t &stride : strides)
     if (ShapedType::isDynamic(stride))
       stride = simt::unknownStride;
-  simt::Access access{tile.getShape(), strides, 1, static_cast<unsigned>(8 * bytes())};
-  if (isSingle)
+  simt::Access access{tile().getShape(), strides, 1, static_cast<unsigned>(8 * bytes())};
+  if (isSingle())
     return access;
   access.divisibility = 0;
   for (const Limit &limit : limits(simt::orderOf(access).front()))
@@ -117,10 +99,10 @@ simt::Access GlobalAccess::inMemory(SmallVector<int64_t> &strides) const {
 
 } // namespace
 
-static void choose(Operation *op, const GlobalAccess &global, unsigned warps) {
+static void choose(tile::AccessOp op, unsigned warps) {
   Builder builder(op->getContext());
   SmallVector<int64_t> strides;
-  const simt::Access access = global.inMemory(strides);
+  const simt::Access access = GlobalAccess{op}.inMemory(strides);
   op->setAttr("simt.layout", simt::LayoutAttr::get(op->getContext(), simt::coalesced(access, warps)));
   op->setAttr("simt.vector", builder.getI64IntegerAttr(simt::vectorWidth(access, warps)));
 }
@@ -148,26 +130,24 @@ static std::string whyNoMultiples(ArrayRef<Limit> limits, int64_t wanted) {
   return known + (known.empty() || unknown.empty() ? "" : ", and ") + unknown;
 }
 
-std::string whyNarrow(Operation *op) {
-  const std::optional<GlobalAccess> global = GlobalAccess::of(op);
-  if (!global)
-    return "";
+std::string whyNarrow(tile::AccessOp op) {
+  const GlobalAccess global{op};
   SmallVector<int64_t> strides;
-  const simt::Access access = global->inMemory(strides);
+  const simt::Access access = global.inMemory(strides);
   const int64_t vector = simt::vectorWidth(access, static_cast<unsigned>(warpsOf(op->getParentOfType<func::FuncOp>())));
-  if (vector * global->bytes() >= 16)
+  if (vector * global.bytes() >= 16)
     return "";
-  if (global->isSingle)
+  if (global.isSingle())
     return "atomics are done one by one";
   const unsigned fastest = simt::orderOf(access).front();
   if (strides[fastest] != 1)
     return "elements do not lie together";
-  SmallVector<Limit> limits = global->limits(fastest);
+  SmallVector<Limit> limits = global.limits(fastest);
   for (const auto [dim, size, stride] : llvm::enumerate(access.sizes, strides))
     if (dim != fastest && size > 1 && stride != simt::unknownStride)
       limits.push_back({stride, "the stride", static_cast<unsigned>(dim), /*isExact=*/true});
   limits.push_back({access.sizes[fastest], "the tile's extent", fastest, /*isExact=*/true});
-  return whyNoMultiples(limits, 16 / global->bytes());
+  return whyNoMultiples(limits, 16 / global.bytes());
 }
 
 namespace {
@@ -184,10 +164,7 @@ struct CoalesceAccesses : impl::CoalesceAccessesBase<CoalesceAccesses> {
                           << mostWarps << ", but got " << warps;
       return signalPassFailure();
     }
-    func.walk([&](Operation *op) {
-      if (const std::optional<GlobalAccess> access = GlobalAccess::of(op))
-        choose(op, *access, static_cast<unsigned>(warps));
-    });
+    func.walk([&](tile::AccessOp access) { choose(access, static_cast<unsigned>(warps)); });
   }
 };
 } // namespace

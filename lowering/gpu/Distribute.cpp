@@ -3,6 +3,7 @@
 // In: a kernel whose tiles all have layouts, with everything that crosses threads in `simt`. Out: scalars and vectors
 // of one dimension. The kernel is written anew, operation by operation in program order.
 
+#include "lowering/gpu/MoveLayouts.h"
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/ThreadCode.h"
 
@@ -149,21 +150,13 @@ LogicalResult Distributor::lowerMove(tile::MoveOp op) {
     return success();
   }
   const TileLayout from = simt::layoutOf(source).getLayout(), to = simt::layoutOf(result).getLayout();
-  const auto refuse = [&] {
+  if (!isRenaming(op, from, to))
     return op->emitOpError("expected layouts in which a thread holds what it needs, but got ")
            << source.getType() << " and " << result.getType();
-  };
-  if (isa<tile::ReshapeOp>(*op)) { // every element stays at its stored index
-    code.set(result, code.held(source));
-    return from.reshape(to.shape().sizes()) == to ? success() : LogicalResult(refuse());
-  }
-  Indices indices;
-  for (int64_t stored = 0; stored < to.numStored(); ++stored) {
-    const auto at = from.storedAt(op.getMoveMap().compose(to.positionOf(stored)));
-    if (!at)
-      return refuse();
-    indices.push_back(*at);
-  }
+  const AffineMap map = op.getMoveMap();
+  Indices indices; // anything where no thread has an element of the tile
+  for (int64_t stored = 0; stored < to.numStored(); ++stored)
+    indices.push_back(from.storedAt(map.compose(to.positionOf(stored))).value_or(0));
   code.set(result, code.pick(code.held(source), indices));
   return success();
 }
@@ -181,16 +174,13 @@ LogicalResult Distributor::lower(Operation &op) {
       .Case([&](arith::ConstantOp constant) { return lowerConstant(constant); })
       .Case([&](tile::MoveOp move) { return lowerMove(move); })
       .Case([&](tile::IotaOp iota) { return lowerIota(iota), success(); })
-      .Case([&](tile::LoadOp load) { return distributeLoad(code, load), success(); })
-      .Case([&](tile::StoreOp store) { return distributeStore(code, store), success(); })
-      .Case([&](tile::GatherOp gather) { return distributeGather(code, gather), success(); })
-      .Case([&](tile::ScatterOp scatter) { return distributeScatter(code, scatter), success(); })
-      .Case([&](tile::AtomicAddOp add) { return distributeAtomicAdd(code, add), success(); })
+      .Case([&](tile::AccessOp access) { return distributeAccess(code, access); })
       .Case([&](tile::DotOp dot) { return distributeDot(code, dot), success(); })
       .Case([&](simt::ConvertOp convert) { return distributeConvert(code, convert), success(); })
       .Case([&](simt::BufferOp buffer) { return lowerBuffer(buffer), success(); })
       .Case([&](simt::WriteOp write) { return distributeWrite(code, write), success(); })
       .Case([&](simt::ReadOp read) { return distributeRead(code, read), success(); })
+      .Case([&](simt::FetchOp fetch) { return distributeFetch(code, fetch), success(); })
       .Case([&](simt::ReserveOp reserve) { return distributeReserve(code, reserve), success(); })
       .Case([&](simt::PrintOp print) { return distributePrint(code, print), success(); })
       .Case([&](simt::ReduceOp reduce) { return distributeReduce(code, reduce), success(); })

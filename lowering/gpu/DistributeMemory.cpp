@@ -33,8 +33,7 @@ namespace {
 /// One tile in one view.
 class GlobalTile {
 public:
-  /// `offsets` of all dimensions; of a gather or scatter, those behind the first, and `rows`, the tile of row numbers.
-  GlobalTile(ThreadCode &code, Value view, OperandRange offsets, RankedTensorType tile, Value rows = {});
+  GlobalTile(ThreadCode &code, tile::AccessOp access);
 
   /// Elements of a packet.
   int64_t vector = 1;
@@ -56,12 +55,16 @@ private:
     Value low, high;
   };
   void findStrides(MemRefType type);
-  void findBounds(MemRefType type, OperandRange offsets);
+  void findBounds(MemRefType type);
   Value strideBytes(unsigned dim);
   Value rowOf(int64_t stored);
   bool isRowDim(unsigned dim) const { return rows && dim == 0; }
 
+  /// Where the tile begins.
+  Value beginOf(unsigned dim) { return access.getSubscripts()[dim]; }
+
   ThreadCode &code;
+  tile::AccessOp access;
   const Value view, rows;
   const int64_t bytes;
   SmallVector<int64_t> strides; // in elements; kDynamic
@@ -74,18 +77,18 @@ private:
 
 Type storedType(Type element) { return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element; }
 
-GlobalTile::GlobalTile(ThreadCode &code, Value view, OperandRange offsets, RankedTensorType tile, Value rows)
-    : attribute(simt::layoutOf(tile)), layout(attribute.getLayout()), element(storedType(tile.getElementType())),
-      code(code), view(code.held(view)), rows(rows), bytes(element.getIntOrFloatBitWidth() / 8) {
-  const auto type = cast<MemRefType>(view.getType());
-  findStrides(type);
-  findBounds(type, offsets);
+GlobalTile::GlobalTile(ThreadCode &code, tile::AccessOp access)
+    : attribute(simt::layoutOf(access.getTile())), layout(attribute.getLayout()),
+      element(storedType(access.getTile().getType().getElementType())), code(code), access(access),
+      view(code.held(access.getView())), rows(access.getRowNumbers()), bytes(element.getIntOrFloatBitWidth() / 8) {
+  findStrides(access.getView().getType());
+  findBounds(access.getView().getType());
   const Value pointer = code.make<memref::ExtractAlignedPointerAsIndexOp>(this->view);
   base = code.make<arith::IndexCastOp>(code.builder.getI64Type(), pointer);
   for (unsigned dim = 0; dim < layout.rank(); ++dim) {
     if (isRowDim(dim))
       continue;
-    Value position = code.held(offsets[dim - (rows ? 1 : 0)]);
+    Value position = code.held(beginOf(dim));
     if (const Value share = code.shareOf(attribute, dim))
       position = code.add(position, code.make<arith::ExtUIOp>(code.builder.getI64Type(), share));
     base = code.add(base, code.make<arith::MulIOp>(position, strideBytes(dim)));
@@ -113,7 +116,7 @@ Value GlobalTile::strideBytes(unsigned dim) {
   return code.times(unknownStrides[dim], bytes);
 }
 
-void GlobalTile::findBounds(MemRefType type, OperandRange offsets) {
+void GlobalTile::findBounds(MemRefType type) {
   const auto extentOf = [&](unsigned dim) {
     return type.isDynamicDim(dim) ? code.make<tile::DimOp>(code.builder.getI64Type(), view, int64_t(dim))
                                   : code.i64(type.getDimSize(dim));
@@ -126,7 +129,7 @@ void GlobalTile::findBounds(MemRefType type, OperandRange offsets) {
       continue;
     }
     const simt::Extent &own = layout.shape()[dim];
-    const Value offset = offsets[dim - (rows ? 1 : 0)];
+    const Value offset = beginOf(dim);
     APInt known;
     if (matchPattern(offset, m_ConstantInt(&known)) && !type.isDynamicDim(dim) && known.isNonNegative() &&
         known.sle(type.getDimSize(dim) - own.size)) { // the whole tile, wherever
@@ -246,9 +249,12 @@ int64_t vectorOf(Operation *op) {
 }
 
 /// Nothing that the kernel may write overlaps the view.
-bool isReadOnly(Operation *op, Value view) {
-  return llvm::none_of(writtenViews(op->getParentOfType<func::FuncOp>()),
-                       [&](Value written) { return mayOverlap(written, view); });
+bool isReadOnly(tile::AccessOp load) {
+  const WalkResult walk = load->getParentOfType<func::FuncOp>().walk([&](tile::AccessOp access) {
+    const bool writes = access.writesView() && mayOverlap(access.getView(), load.getView());
+    return writes ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return !walk.wasInterrupted();
 }
 
 } // namespace
@@ -263,13 +269,14 @@ static Value asTile(ThreadCode &code, ArrayRef<Value> elements, Type element) {
                                   code.make<arith::ConstantOp>(code.builder.getZeroAttr(type)));
 }
 
-static void load(ThreadCode &code, Operation *op, GlobalTile &tile, Value view, tile::Padding padding) {
+static void distributeLoad(ThreadCode &code, tile::AccessOp op) {
+  GlobalTile tile(code, op);
   tile.vector = vectorOf(op);
-  const TypedAttr pad = paddingOf(padding, tile.element);
+  const TypedAttr pad = paddingOf(op.getPadding(), tile.element);
   const auto packet = VectorType::get({tile.vector}, tile.element);
   const Value other = code.make<arith::ConstantOp>(DenseElementsAttr::get(packet, Attribute(pad)));
   const Value padded = code.make<arith::ConstantOp>(pad);
-  const bool readonly = isReadOnly(op, view);
+  const bool readonly = isReadOnly(op);
   Values elements(tile.layout.numStored(), padded);
   for (const int64_t stored : tile.packets()) {
     const Value inside = tile.isInside(stored);
@@ -278,7 +285,7 @@ static void load(ThreadCode &code, Operation *op, GlobalTile &tile, Value view, 
     auto parts = vector::ToElementsOp::create(code.builder, code.loc, loaded);
     llvm::copy(parts.getResults(), elements.begin() + stored);
   }
-  code.set(op->getResult(0), asTile(code, elements, getElementTypeOrSelf(op->getResult(0).getType())));
+  code.set(op.getTile(), asTile(code, elements, op.getTile().getType().getElementType()));
 }
 
 /// What a thread holds of a tile, as memory has it.
@@ -290,9 +297,10 @@ static Values storedElements(ThreadCode &code, Value value) {
   return Values(vector::ToElementsOp::create(code.builder, code.loc, vector).getResults());
 }
 
-static void store(ThreadCode &code, Operation *op, GlobalTile &tile, Value value) {
+static void distributeStore(ThreadCode &code, tile::AccessOp op) {
+  GlobalTile tile(code, op);
   tile.vector = vectorOf(op);
-  const Values elements = storedElements(code, value);
+  const Values elements = storedElements(code, op.getTile());
   const auto packet = VectorType::get({tile.vector}, tile.element);
   const Value owner = code.isOwner(tile.layout);
   for (const int64_t stored : tile.packets()) {
@@ -303,29 +311,9 @@ static void store(ThreadCode &code, Operation *op, GlobalTile &tile, Value value
   }
 }
 
-void distributeLoad(ThreadCode &code, tile::LoadOp op) {
-  GlobalTile tile(code, op.getView(), op.getOffsets(), cast<RankedTensorType>(op.getType()));
-  load(code, op, tile, op.getView(), op.getPadding());
-}
-
-void distributeGather(ThreadCode &code, tile::GatherOp op) {
-  GlobalTile tile(code, op.getView(), op.getOffsets(), cast<RankedTensorType>(op.getType()), op.getRows());
-  load(code, op, tile, op.getView(), op.getPadding());
-}
-
-void distributeStore(ThreadCode &code, tile::StoreOp op) {
-  GlobalTile tile(code, op.getView(), op.getOffsets(), cast<RankedTensorType>(op.getValue().getType()));
-  store(code, op, tile, op.getValue());
-}
-
-void distributeScatter(ThreadCode &code, tile::ScatterOp op) {
-  GlobalTile tile(code, op.getView(), op.getOffsets(), cast<RankedTensorType>(op.getValue().getType()), op.getRows());
-  store(code, op, tile, op.getValue());
-}
-
 /// An order that releases or acquires is a fence before or after; gpu-insert-barriers makes the other threads wait.
-void distributeAtomicAdd(ThreadCode &code, tile::AtomicAddOp op) {
-  GlobalTile tile(code, op.getView(), op.getOffsets(), cast<RankedTensorType>(op.getType()));
+static void distributeAtomicAdd(ThreadCode &code, tile::AtomicAddOp op) {
+  GlobalTile tile(code, op);
   const bool acquires = op.getOrder() == tile::MemoryOrder::Acquire || op.getOrder() == tile::MemoryOrder::AcqRel,
              releases = op.getOrder() == tile::MemoryOrder::Release || op.getOrder() == tile::MemoryOrder::AcqRel;
   Values elements = code.elementsOf(op.getValue());
@@ -340,6 +328,16 @@ void distributeAtomicAdd(ThreadCode &code, tile::AtomicAddOp op) {
   if (acquires)
     simt::FenceOp::create(code.builder, code.loc);
   code.set(op.getResult(), before);
+}
+
+LogicalResult distributeAccess(ThreadCode &code, tile::AccessOp op) {
+  if (auto add = dyn_cast<tile::AtomicAddOp>(*op))
+    return distributeAtomicAdd(code, add), success();
+  if (op.isLoad())
+    return distributeLoad(code, op), success();
+  if (op.isStore())
+    return distributeStore(code, op), success();
+  return op->emitOpError("expected an access that threads can do");
 }
 
 } // namespace kiln::lowering::gpu

@@ -70,6 +70,15 @@ void distributeWrite(ThreadCode &code, simt::WriteOp op) {
   }
 }
 
+/// What a thread has read of a tile; a bool is a byte in memory.
+static void setRead(ThreadCode &code, Value tile, const Values &elements) {
+  const auto type = VectorType::get({static_cast<int64_t>(elements.size())}, elements[0].getType());
+  Value vector = code.make<vector::FromElementsOp>(type, elements);
+  if (cast<RankedTensorType>(tile.getType()).getElementType().isInteger(1))
+    vector = code.make<arith::TruncIOp>(typeLike(type, code.builder.getI1Type()), vector);
+  code.set(tile, vector);
+}
+
 void distributeRead(ThreadCode &code, simt::ReadOp op) {
   if (op.getImage())
     return distributeImageRead(code, op);
@@ -85,11 +94,54 @@ void distributeRead(ThreadCode &code, simt::ReadOp op) {
     for (const auto [stored, part] : llvm::zip_equal(packet, parts.getResults()))
       elements[stored] = part;
   }
-  const auto type = VectorType::get({static_cast<int64_t>(elements.size())}, tile.element);
-  Value vector = code.make<vector::FromElementsOp>(type, elements);
-  if (cast<RankedTensorType>(op.getType()).getElementType().isInteger(1))
-    vector = code.make<arith::TruncIOp>(typeLike(type, code.builder.getI1Type()), vector);
-  code.set(op.getResult(), vector);
+  setRead(code, op.getResult(), elements);
+}
+
+/// An affine expression of a thread's positions, which are never negative, as i32.
+static Value valueOf(ThreadCode &code, AffineExpr expr, ArrayRef<Value> positions) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return positions[dim.getPosition()];
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return code.i32(constant.getValue());
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  const Value left = valueOf(code, binary.getLHS(), positions), right = valueOf(code, binary.getRHS(), positions);
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    return code.make<arith::AddIOp>(left, right);
+  case AffineExprKind::Mul:
+    return code.make<arith::MulIOp>(left, right);
+  case AffineExprKind::Mod:
+    return code.make<arith::RemUIOp>(left, right);
+  case AffineExprKind::FloorDiv:
+    return code.make<arith::DivUIOp>(left, right);
+  default:
+    llvm_unreachable("no operation moves elements so");
+  }
+}
+
+void distributeFetch(ThreadCode &code, simt::FetchOp op) {
+  const LayoutAttr attribute = simt::layoutOf(op.getResult());
+  const TileLayout layout = attribute.getLayout();
+  Type element = cast<RankedTensorType>(op.getType()).getElementType();
+  element = element.isInteger(1) ? code.builder.getI8Type() : element;
+  const auto packet = VectorType::get({1}, element);
+  const Value other = code.make<arith::ConstantOp>(code.builder.getZeroAttr(packet));
+  Values elements(layout.numStored(), code.make<arith::ConstantOp>(cast<TypedAttr>(code.builder.getZeroAttr(element))));
+  for (int64_t stored = 0; stored < layout.numStored(); ++stored) {
+    if (layout.isDead(stored))
+      continue;
+    Values positions;
+    Value within;
+    for (const auto [dim, position] : llvm::enumerate(layout.positionOf(stored))) {
+      positions.push_back(code.add(code.shareOf(attribute, static_cast<unsigned>(dim)), code.i32(position)));
+      within = code.both(within, code.isWithin(attribute, stored, static_cast<unsigned>(dim)));
+    }
+    const Value address = code.add(code.held(op.getBuffer()), valueOf(code, op.getPlace().getResult(0), positions));
+    const Value loaded =
+        code.make<simt::LoadOp>(packet, simt::Space::Shared, address, int64_t{0}, within, within ? other : Value());
+    elements[stored] = code.make<vector::ExtractOp>(loaded, 0);
+  }
+  setRead(code, op.getResult(), elements);
 }
 
 } // namespace kiln::lowering::gpu

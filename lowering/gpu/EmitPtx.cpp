@@ -10,6 +10,7 @@
 #include "lowering/CodeGeneration.h"
 #include "lowering/gpu/SinkValues.h"
 
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
@@ -88,6 +89,25 @@ static void buildVectorsWhole(llvm::Module &module) {
     }
 }
 
+/// Code generation makes PTX's `min` and `max` of
+///
+///     x < 0 ? x : 0
+///
+/// and their like, though they give −0 where the comparison, to which zeros are equal, chooses +0. It does not where
+/// the condition is frozen.
+static void keepChosenZeros(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function)) {
+      llvm::Value *left = nullptr, *right = nullptr;
+      const llvm::SelectPatternFlavor flavor = llvm::matchSelectPattern(&instruction, left, right).Flavor;
+      if (flavor != llvm::SPF_FMINNUM && flavor != llvm::SPF_FMAXNUM)
+        continue;
+      auto *select = llvm::cast<llvm::SelectInst>(&instruction);
+      llvm::IRBuilder<> builder(select);
+      select->setCondition(builder.CreateFreeze(select->getCondition()));
+    }
+}
+
 /// Element `index` of a vector that inserts fill, or an instruction that takes it out.
 static llvm::Value *elementOf(llvm::IRBuilder<> &builder, llvm::Value *vector, unsigned index) {
   for (llvm::Value *each = vector; auto *insert = llvm::dyn_cast<llvm::InsertElementInst>(each);
@@ -146,6 +166,7 @@ std::vector<char> emitPtx(llvm::Module &module, const GpuTarget &target, const S
   runPasses(module, *machine, optimisation);
   buildVectorsWhole(module);
   packByArithmetic(module);
+  keepChosenZeros(module);
   sinkValues(module);
   if (sink)
     sink("llvm", textOf(module));

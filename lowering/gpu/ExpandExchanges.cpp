@@ -6,9 +6,11 @@
 #include "dialect/simt/layout/Convert.h"
 #include "dialect/simt/layout/Fragments.h"
 #include "lowering/Abi.h"
+#include "lowering/gpu/MoveLayouts.h"
 #include "lowering/gpu/SharedPlace.h"
 #include "lowering/gpu/ThreadCode.h"
 #include "lowering/gpu/Threads.h"
+#include "lowering/tile/Combiner.h"
 #include "lowering/tile/Console.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -63,11 +65,8 @@ public:
     return simt::ReadOp::create(builder, loc, type, memory, {}, {}, by(plan.load.op), image);
   }
 
-  Value reshaped(tile::ReshapeOp op) {
-    const auto from = cast<RankedTensorType>(op.getSource().getType()), to = cast<RankedTensorType>(op.getType());
-    return read(write(op.getSource(), densePlace(from.getShape(), elementBytes(from))), to,
-                densePlace(to.getShape(), elementBytes(to)));
-  }
+  /// The result of an operation that moves elements to other threads.
+  Value exchanged(tile::MoveOp op);
   Value reduced(tile::ReduceOp op);
   Value multiplied(tile::DotOp op);
   void report(tile::CheckOp op);
@@ -85,6 +84,41 @@ private:
 
   const Location loc;
 };
+
+// --- Moves -----------------------------------------------------------------------------------------------------------
+
+/// Adds the strides of a sum of them to `strides`; whether `expr` is one.
+bool addStrides(AffineExpr expr, int64_t factor, MutableArrayRef<int64_t> strides) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+    strides[dim.getPosition()] += factor;
+    return true;
+  }
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue() == 0;
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  if (expr.getKind() == AffineExprKind::Add)
+    return addStrides(binary.getLHS(), factor, strides) && addStrides(binary.getRHS(), factor, strides);
+  auto constant = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  return expr.getKind() == AffineExprKind::Mul && constant &&
+         addStrides(binary.getLHS(), factor * constant.getValue(), strides);
+}
+
+/// The source lies in row-major order. Where the places of the result's elements are a sum of strides, as those of a
+/// reshape are, several are read at once, else each by itself.
+Value Expander::exchanged(tile::MoveOp op) {
+  const auto from = cast<RankedTensorType>(op.getMoved().getType()),
+             to = cast<RankedTensorType>(op->getResult(0).getType());
+  const Place place = densePlace(from.getShape(), elementBytes(from));
+  AffineExpr byte = builder.getAffineConstantExpr(0);
+  for (const auto [position, stride] : llvm::zip_equal(op.getMoveMap().getResults(), place.strides))
+    byte = byte + position * stride;
+  const Value buffer = write(op.getMoved(), place);
+  Place readPlace{SmallVector<int64_t>(to.getRank(), 0), place.bytes};
+  const AffineExpr simplified = simplifyAffineExpr(byte, static_cast<unsigned>(to.getRank()), 0);
+  if (addStrides(simplified, 1, readPlace.strides))
+    return read(buffer, to, readPlace);
+  return simt::FetchOp::create(builder, loc, to, buffer, AffineMap::get(to.getRank(), 0, byte));
+}
 
 // --- Reductions ------------------------------------------------------------------------------------------------------
 
@@ -177,9 +211,10 @@ SmallVector<Value> Expander::reduceInWarps(tile::ReduceKind kind, ValueRange sou
 Value Expander::reduced(tile::ReduceOp op) {
   const auto axis = static_cast<unsigned>(op.getAxis());
   const auto source = cast<RankedTensorType>(op.getSource().getType());
-  SmallVector<Value> parts = {op.getSource()};
-  if (op.getKind() == tile::ReduceKind::ArgMax)
-    parts.push_back(indicesAlong(source, axis));
+  const Combiner combiner(op.getKind(), source.getElementType());
+  Emit emit(builder, loc);
+  SmallVector<Value> parts =
+      combiner.begin(emit, op.getSource(), combiner.hasIndex() ? indicesAlong(source, axis) : Value());
   parts = reduceInWarps(op.getKind(), parts, axis);
   const TileLayout shared = simt::layoutOf(parts[0]).getLayout();
   if (shared.shape()[axis].size > 1) {
@@ -188,7 +223,7 @@ Value Expander::reduced(tile::ReduceOp op) {
       part = moved(part, all);
     parts = reduceInWarps(op.getKind(), parts, axis);
   }
-  return tile::ReshapeOp::create(builder, loc, op.getType(), parts.back());
+  return tile::ReshapeOp::create(builder, loc, op.getType(), Combiner::end(parts));
 }
 
 // --- Products --------------------------------------------------------------------------------------------------------
@@ -324,14 +359,15 @@ struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
       }
   }
 
-  /// Of threads that hold the same elements one has added: it tells the others what was there.
-  static void tellAll(tile::AtomicAddOp op, Expander &expander) {
-    const TileLayout layout = simt::layoutOf(op.getResult()).getLayout();
-    if (op.use_empty() || !(layout.replicated(Hw::lane) || layout.replicated(Hw::warp)))
+  /// Of threads that hold the same elements one has changed memory: it tells the others what was there.
+  static void tellAll(tile::AccessOp op, Expander &expander) {
+    Value result = op->getResult(0);
+    const TileLayout layout = simt::layoutOf(result).getLayout();
+    if (result.use_empty() || !(layout.replicated(Hw::lane) || layout.replicated(Hw::warp)))
       return;
     expander.builder.setInsertionPointAfter(op);
-    const Value told = expander.moved(op.getResult(), simt::layoutOf(op.getResult()));
-    op.getResult().replaceUsesWithIf(told, [](OpOperand &use) { return !isa<simt::WriteOp>(use.getOwner()); });
+    const Value told = expander.moved(result, simt::layoutOf(result));
+    result.replaceUsesWithIf(told, [](OpOperand &use) { return !isa<simt::WriteOp>(use.getOwner()); });
   }
 
   static Value expand(Operation *op, const simt::SharedLimits &limits) {
@@ -346,14 +382,13 @@ struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
       return expander.reduced(reduce);
     if (auto dot = dyn_cast<tile::DotOp>(op))
       return dot->hasAttr("simt.mma") ? Value() : expander.multiplied(dot);
-    if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) {
-      const LayoutAttr from = simt::layoutOf(reshape.getSource()), to = simt::layoutOf(reshape.getResult());
-      if (!from || !to || from.getLayout().reshape(to.getShape()) == to.getLayout())
-        return {};
-      return expander.reshaped(reshape);
+    if (auto move = dyn_cast<tile::MoveOp>(op)) {
+      const LayoutAttr from = simt::layoutOf(move.getMoved()), to = simt::layoutOf(op->getResult(0));
+      const bool leavesThreads = from && to && !isRenaming(move, from.getLayout(), to.getLayout());
+      return leavesThreads ? expander.exchanged(move) : Value();
     }
-    if (auto add = dyn_cast<tile::AtomicAddOp>(op))
-      tellAll(add, expander);
+    if (auto access = dyn_cast<tile::AccessOp>(op); access && !access.isLoad() && !access.isStore())
+      tellAll(access, expander);
     return {};
   }
 };

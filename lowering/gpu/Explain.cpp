@@ -40,7 +40,8 @@ std::string textOf(Type type) {
 
 TileLayout layoutOf(Value tile) { return simt::layoutOf(tile).getLayout(); }
 
-std::string access(Operation *op, RankedTensorType tile) {
+std::string accessText(tile::AccessOp op) {
+  const RankedTensorType tile = op.getTile().getType();
   const int64_t vector = op->getAttrOfType<IntegerAttr>("simt.vector").getInt(), bytes = vector * bytesOf(tile);
   const std::string why = whyNarrow(op);
   return format("{} bytes at a time, {} times a thread{}", bytes, simt::layoutOf(tile).getLayout().numStored() / vector,
@@ -82,10 +83,7 @@ std::string reduction(Value source, int64_t axis) {
 /// What there is to say of an operation beside its layout.
 std::string detail(Operation *op) {
   return llvm::TypeSwitch<Operation *, std::string>(op)
-      .Case<tile::LoadOp, tile::GatherOp, tile::AtomicAddOp>(
-          [](auto load) { return access(load, cast<RankedTensorType>(load.getType())); })
-      .Case<tile::StoreOp, tile::ScatterOp>(
-          [](auto store) { return access(store, cast<RankedTensorType>(store.getValue().getType())); })
+      .Case([](tile::AccessOp access) { return accessText(access); })
       .Case([](tile::DotOp dot) { return product(dot); })
       .Case([](simt::ConvertOp convert) { return conversion(convert); })
       .Case([](tile::ReduceOp reduce) { return reduction(reduce.getSource(), reduce.getAxis()); })
@@ -94,10 +92,8 @@ std::string detail(Operation *op) {
 
 /// The tile that an operation makes, or stores.
 Value tileOf(Operation *op) {
-  if (auto store = dyn_cast<tile::StoreOp>(op))
-    return store.getValue();
-  if (auto scatter = dyn_cast<tile::ScatterOp>(op))
-    return scatter.getValue();
+  if (auto access = dyn_cast<tile::AccessOp>(op))
+    return access.getTile();
   return op->getNumResults() == 1 && isa<RankedTensorType>(op->getResult(0).getType()) ? op->getResult(0) : Value();
 }
 
@@ -157,9 +153,9 @@ void explainCounts(func::FuncOp func, Explanation &explanation) {
       ++conversions;
       shared += StringRef(how).starts_with("through");
       shuffled += StringRef(how).ends_with("shuffles");
-    } else if (op->hasAttr("simt.vector")) {
+    } else if (auto access = dyn_cast<tile::AccessOp>(op)) {
       ++accesses;
-      whole += whyNarrow(op).empty();
+      whole += whyNarrow(access).empty();
     }
   });
   explanation.add(format("accesses: {}, of which {} move 16 bytes at a time", accesses, whole));
@@ -226,6 +222,8 @@ void explainExchanges(ModuleOp module, Explanation &explanation) {
         explainTraffic(write, "writes", write.getValue(), explanation);
       } else if (auto read = dyn_cast<simt::ReadOp>(op)) {
         explainTraffic(read, "reads", read.getResult(), explanation);
+      } else if (auto fetch = dyn_cast<simt::FetchOp>(op)) {
+        explanation.add(op->getLoc(), format("reads {} in shared memory, element by element", textOf(fetch.getType())));
       }
     });
     const auto bytes = func->getAttrOfType<IntegerAttr>("simt.shared_bytes");

@@ -80,19 +80,18 @@ template <class OpTy> static Access sharedAccess(OpTy op, bool writes, Value til
   return access;
 }
 
-/// Anywhere in the view.
-static Access globalAccess(Operation *op, bool writes, Value view) {
-  return {.op = op, .writes = writes, .view = view};
-}
-
-static Access globalAccess(Operation *op, bool writes, Value view, Value tile, ValueRange offsets) {
-  Access access{.op = op, .writes = writes, .layout = simt::layoutOf(tile), .view = view};
-  const ArrayRef<int64_t> shape = cast<RankedTensorType>(tile.getType()).getShape();
-  for (const auto [dim, offset] : llvm::enumerate(offsets)) {
-    const size_t dropped = offsets.size() - shape.size();
-    const int64_t extent = dim < dropped ? 1 : shape[dim - dropped];
-    access.spans.push_back({.extent = extent, .offset = sumOf(offset, 0), .residue = sumOf(offset, extent)});
+static Access globalAccess(tile::AccessOp op) {
+  Access access{.op = op, .writes = op.writesView()};
+  if (op.ordersAll()) {
+    access.writes = true;
+    return access;
   }
+  access.view = op.getView();
+  if (op.getRowNumbers()) // anywhere in the view
+    return access;
+  access.layout = simt::layoutOf(op.getTile());
+  for (const auto [extent, offset] : llvm::zip_equal(op.getTile().getType().getShape(), op.getBegins()))
+    access.spans.push_back({.extent = extent, .offset = sumOf(offset, 0), .residue = sumOf(offset, extent)});
   return access;
 }
 
@@ -101,19 +100,10 @@ std::optional<Access> accessOf(Operation *op) {
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([&](simt::WriteOp write) { return sharedAccess(write, true, write.getValue(), {}); })
       .Case([&](simt::ReadOp read) { return sharedAccess(read, false, read.getResult(), read.getOffset()); })
-      .Case([&](tile::LoadOp load) {
-        return globalAccess(op, false, load.getView(), load.getResult(), load.getOffsets());
+      .Case([&](simt::FetchOp fetch) { // from anywhere in the buffer
+        return Access{.op = op, .buffer = fetch.getBuffer().getDefiningOp<simt::BufferOp>()};
       })
-      .Case([&](tile::StoreOp store) {
-        return globalAccess(op, true, store.getView(), store.getValue(), store.getOffsets());
-      })
-      .Case([&](tile::AtomicAddOp add) {
-        if (add.getOrder() != tile::MemoryOrder::Relaxed)
-          return globalAccess(op, true, {}); // orders all of global memory
-        return globalAccess(op, true, add.getView(), add.getResult(), add.getOffsets());
-      })
-      .Case([&](tile::GatherOp gather) { return globalAccess(op, false, gather.getView()); })
-      .Case([&](tile::ScatterOp scatter) { return globalAccess(op, true, scatter.getView()); })
+      .Case([](tile::AccessOp access) { return globalAccess(access); })
       .Default(Result());
 }
 

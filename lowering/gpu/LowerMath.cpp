@@ -4,6 +4,7 @@
 #include "lowering/gpu/Passes.h"
 #include "lowering/math/FunctionPatterns.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
@@ -36,12 +37,28 @@ template <class OpTy> struct MaskAmount : OpRewritePattern<OpTy> {
   }
 };
 
+/// The smaller or larger of two as LLVM's own operation, one instruction of PTX, which may choose between −0 and +0.
+/// Spelt as a comparison and a select it would not be the same: LLVM would know which zero that gives, drop a later
+/// + 0, and then make the instruction of it, which gives the other one.
+template <class From, class To> struct KeepExtremum : OpRewritePattern<From> {
+  using OpRewritePattern<From>::OpRewritePattern;
+  LogicalResult matchAndRewrite(From op, PatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<To>(op, op.getType(), op.getLhs(), op.getRhs());
+    return success();
+  }
+};
+
 struct LowerMath : impl::LowerMathBase<LowerMath> {
   using LowerMathBase::LowerMathBase;
+  void getDependentDialects(DialectRegistry &registry) const override {
+    LowerMathBase::getDependentDialects(registry);
+    registry.insert<LLVM::LLVMDialect>();
+  }
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     addFunctionPatterns(patterns);
-    patterns.add<MaskAmount<arith::ShLIOp>, MaskAmount<arith::ShRUIOp>>(&getContext());
+    patterns.add<MaskAmount<arith::ShLIOp>, MaskAmount<arith::ShRUIOp>, KeepExtremum<arith::MinNumFOp, LLVM::MinNumOp>,
+                 KeepExtremum<arith::MaxNumFOp, LLVM::MaxNumOp>>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

@@ -4,8 +4,10 @@
 // for them, then forwards once more for what loops carry; a tile that nobody has a wish for is blocked. Then types are
 // set in program order, and where an operand is not in the layout that its operation wants, a `simt.convert` brings it
 // there, placed behind the operand's definition, once for each layout. A tile that is computed from constants,
-// positions and scalars alone is computed once more instead.
+// positions and scalars alone is computed once more instead. What an operation moves to other threads keeps the layout
+// that it has: gpu-expand-exchanges moves it.
 
+#include "lowering/gpu/MoveLayouts.h"
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Threads.h"
 
@@ -15,7 +17,6 @@
 #include "lowering/analysis/TileUses.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -36,38 +37,7 @@ static LayoutAttr attributeOf(const TileLayout &layout, MLIRContext *context) {
 /// The layout on an access or product.
 static LayoutAttr chosen(Operation *op) { return op->getAttrOfType<LayoutAttr>("simt.layout"); }
 
-/// The tile that an access writes; null for other operations.
-static Value writtenTile(Operation *op) {
-  return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<tile::StoreOp, tile::ScatterOp, tile::AtomicAddOp>([](auto access) { return access.getValue(); })
-      .Default(Value());
-}
-
 // --- How operations map layouts ------------------------------------------------------------------
-
-/// The layout with the units of dimensions that `source` has an extent of 1 in gone: what a broadcast reads.
-static TileLayout squeezed(const TileLayout &layout, ArrayRef<int64_t> source) {
-  const simt::TileShape to(source);
-  TileLayout::Bases bases;
-  for (const Hw part : simt::everyHw)
-    for (const simt::Vec basis : layout.bases(part)) {
-      simt::Vec mapped = 0;
-      if (basis) {
-        const simt::Unit unit = layout.shape().unitOf(basis);
-        mapped = source[unit.dim] == 1 ? 0 : to.vectorOf(unit);
-      }
-      if (mapped || part != Hw::reg)
-        bases[static_cast<size_t>(part)].push_back(mapped);
-    }
-  return TileLayout::get(source, bases);
-}
-
-static SmallVector<unsigned> inverse(ArrayRef<int64_t> permutation) {
-  SmallVector<unsigned> result(permutation.size());
-  for (const auto [i, axis] : llvm::enumerate(permutation))
-    result[axis] = static_cast<unsigned>(i);
-  return result;
-}
 
 /// The layout in which `op` reads operand `number` when its result is to lie in `result`; null where it takes any.
 static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr result) {
@@ -86,20 +56,16 @@ static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr resul
                                         *simt::mmaShapeFor(a.getElementTypeBitWidth(), K)),
                        context);
   }
-  if (writtenTile(op) == operand)
-    return chosen(op);
-  if (isa<tile::GatherOp, tile::ScatterOp>(op)) { // the row numbers
-    TileLayout rows = chosen(op).getLayout();
+  if (auto access = dyn_cast<tile::AccessOp>(op)) {
+    if (operand == access.getTile())
+      return chosen(op);
+    TileLayout rows = chosen(op).getLayout(); // of what names them
     while (rows.rank() > 1)
       rows = rows.slice(rows.rank() - 1);
     return attributeOf(rows, context);
   }
-  if (auto transpose = dyn_cast<tile::TransposeOp>(op))
-    return attributeOf(result.getLayout().transpose(inverse(transpose.getPermutation())), context);
-  if (isa<tile::BroadcastOp>(op))
-    return attributeOf(squeezed(result.getLayout(), tile::shapeOf(operand.getType())), context);
-  if (isa<tile::ReshapeOp>(op)) {
-    const auto source = result ? result.getLayout().reshape(tile::shapeOf(operand.getType())) : std::nullopt;
+  if (auto move = dyn_cast<tile::MoveOp>(op)) {
+    const auto source = result ? sourceLayout(move, result.getLayout()) : std::nullopt;
     return source ? attributeOf(*source, context) : LayoutAttr();
   }
   return isElementwise(op) ? result : LayoutAttr();
@@ -108,16 +74,12 @@ static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr resul
 /// The layout of the result of `op` when operand `number` lies in `operand`; null where it does not follow.
 static LayoutAttr resultLayout(Operation *op, LayoutAttr operand) {
   MLIRContext *const context = op->getContext();
-  if (auto transpose = dyn_cast<tile::TransposeOp>(op)) {
-    const auto order = llvm::map_to_vector(transpose.getPermutation(), [](int64_t axis) { return unsigned(axis); });
-    return attributeOf(operand.getLayout().transpose(order), context);
-  }
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
     return isTile(reduce.getResult())
                ? attributeOf(operand.getLayout().slice(static_cast<unsigned>(reduce.getAxis())), context)
                : LayoutAttr();
-  if (isa<tile::ReshapeOp>(op)) {
-    const auto result = operand.getLayout().reshape(tile::shapeOf(op->getResult(0).getType()));
+  if (auto move = dyn_cast<tile::MoveOp>(op); move && isTile(op->getResult(0))) {
+    const auto result = resultLayout(move, operand.getLayout());
     return result ? attributeOf(*result, context) : LayoutAttr();
   }
   return isElementwise(op) ? operand : LayoutAttr();
@@ -250,10 +212,11 @@ Value Propagation::in(LayoutAttr layout, Value value) {
   builder.setInsertionPointAfterValue(value);
   Operation *const op = value.getDefiningOp();
   Value version;
-  const auto isReshapeThatMoves = [&] {
-    return isa<tile::ReshapeOp>(op) && isTile(op->getOperand(0)) && !operandLayout(op, 0, layout);
+  const auto leavesThreads = [&] {
+    auto move = dyn_cast<tile::MoveOp>(op);
+    return move && isTile(move.getMoved()) && !sourceLayout(move, layout.getLayout());
   };
-  if (op && isFree(value) && !isReshapeThatMoves()) {
+  if (op && isFree(value) && !leavesThreads()) {
     SmallVector<Value> operands;
     for (unsigned number = 0; number < op->getNumOperands(); ++number)
       operands.push_back(in(operandLayout(op, number, layout), op->getOperand(number)));

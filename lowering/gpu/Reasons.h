@@ -7,7 +7,7 @@
 namespace kiln::lowering::gpu {
 
 /// What keeps an access of memory from moving 16 bytes at a time (CoalesceAccesses.cpp); empty when it does.
-std::string whyNarrow(mlir::Operation *access);
+std::string whyNarrow(tile::AccessOp access);
 
 /// Why tensor cores do not compute a product (SelectInstructions.cpp); empty when they can.
 std::string whyNoTensorCore(tile::DotOp op);

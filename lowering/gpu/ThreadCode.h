@@ -81,13 +81,10 @@ private:
 };
 
 // What one thread does for an operation on tiles. Operands have been lowered; results are set.
-void distributeLoad(ThreadCode &code, tile::LoadOp op);
-void distributeStore(ThreadCode &code, tile::StoreOp op);
-void distributeGather(ThreadCode &code, tile::GatherOp op);
-void distributeScatter(ThreadCode &code, tile::ScatterOp op);
-void distributeAtomicAdd(ThreadCode &code, tile::AtomicAddOp op);
+mlir::LogicalResult distributeAccess(ThreadCode &code, tile::AccessOp op);
 void distributeWrite(ThreadCode &code, simt::WriteOp op);
 void distributeRead(ThreadCode &code, simt::ReadOp op);
+void distributeFetch(ThreadCode &code, simt::FetchOp op);
 void distributeImageWrite(ThreadCode &code, simt::WriteOp op);
 void distributeImageRead(ThreadCode &code, simt::ReadOp op);
 void distributeConvert(ThreadCode &code, simt::ConvertOp op);

@@ -48,6 +48,8 @@ func.func @shapes(%s: bf16, %x: tensor<1x3xi1>, %one: tensor<1x1xf64>) {
   %4 = tile.broadcast %x : tensor<1x3xi1> -> tensor<7x3xi1>
   // CHECK: tile.transpose %{{.*}} [2, 0, 1, 4, 3] : tensor<1x2x3x4x5xbf16> -> tensor<3x1x2x5x4xbf16>
   %5 = tile.transpose %1 [2, 0, 1, 4, 3] : tensor<1x2x3x4x5xbf16> -> tensor<3x1x2x5x4xbf16>
+  // CHECK: tile.rotate %{{.*}} by 2 axis 1 : tensor<1x3xi1>
+  %6 = tile.rotate %x by 2 axis 1 : tensor<1x3xi1>
   return
 }
 

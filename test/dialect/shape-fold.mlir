@@ -80,3 +80,23 @@ func.func @column_to_row(%x: tensor<8x1xf32>, %y: tensor<2x1x3xf32>) -> (tensor<
   %1 = tile.transpose %y [1, 2, 0] : tensor<2x1x3xf32> -> tensor<1x3x2xf32>
   return %0, %1 : tensor<1x8xf32>, tensor<1x3x2xf32>
 }
+
+// -----
+
+// Rotations along one axis add up, and one by nothing, or of equal elements, is none.
+// CHECK-LABEL: @rotations
+// CHECK-SAME: (%[[X:.*]]: tensor<4x8xf32>, %[[S:.*]]: f32)
+func.func @rotations(%x: tensor<4x8xf32>, %s: f32) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
+  // CHECK: %[[ONCE:.*]] = tile.rotate %[[X]] by 3 axis 1
+  %0 = tile.rotate %x by 5 axis 1 : tensor<4x8xf32>
+  %1 = tile.rotate %0 by 6 axis 1 : tensor<4x8xf32>
+  // CHECK: %[[OTHER:.*]] = tile.rotate %[[ONCE]] by 1 axis 0
+  %2 = tile.rotate %1 by 1 axis 0 : tensor<4x8xf32>
+  %3 = tile.rotate %x by 2 axis 0 : tensor<4x8xf32>
+  %4 = tile.rotate %3 by 2 axis 0 : tensor<4x8xf32>
+  // CHECK: %[[SPLAT:.*]] = tile.splat %[[S]]
+  %5 = tile.splat %s : f32 -> tensor<4x8xf32>
+  %6 = tile.rotate %5 by 2 axis 0 : tensor<4x8xf32>
+  // CHECK: return %[[ONCE]], %[[OTHER]], %[[X]], %[[SPLAT]]
+  return %1, %2, %4, %6 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
+}

@@ -102,3 +102,19 @@ func.func @transpose_extent(%x: tensor<4x2xf32>) {
   %0 = tile.transpose %x [1, 0] : tensor<4x2xf32> -> tensor<4x2xf32>
   return
 }
+
+// -----
+
+func.func @rotate_axis(%x: tensor<4x2xf32>) {
+  // expected-error@+1 {{'tile.rotate' op expected an axis from 0 to 1, but got 2}}
+  %0 = tile.rotate %x by 1 axis 2 : tensor<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @rotate_by(%x: tensor<4x2xf32>) {
+  // expected-error@+1 {{'tile.rotate' op expected to rotate by 0 to 3, but got 4}}
+  %0 = tile.rotate %x by 4 axis 0 : tensor<4x2xf32>
+  return
+}

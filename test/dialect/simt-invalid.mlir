@@ -298,6 +298,17 @@ func.func @attribute_unknown() attributes {simt.stages = 3 : i64} {
 
 // -----
 
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+#one = #simt.layout<1, reg [], lane [* * * * *], warp []>
+
+func.func @reduce_keys(%x: tensor<32xf32, #row>, %n: tensor<32xi32, #row>) {
+  // expected-error@+1 {{'simt.reduce' op expected integers that order as the elements do, but got 'f32'}}
+  %0:2 = simt.reduce argmax %x, %n axis 0 : (tensor<32xf32, #row>, tensor<32xi32, #row>) -> (tensor<1xf32, #one>, tensor<1xi32, #one>)
+  return
+}
+
+// -----
+
 // expected-error@+1 {{expected 5 offsets, one for each bit of a position, but got 4}}
 func.func @image_count() attributes {image = #simt.image<8x4xf32, d0 [16, 32, 64], d1 [4]>} {
   return
@@ -328,6 +339,16 @@ func.func @image_empty() attributes {image = #simt.image<0xf32, d0 []>} {
 
 // expected-error@+1 {{expected the type of an element, but got 'index'}}
 func.func @image_element() attributes {image = #simt.image<2xindex, d0 [8]>} {
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+func.func @fetch_map(%buffer: memref<128xi8, 3>) {
+  // expected-error@+1 {{'simt.fetch' op expected a map from 1 dimensions to a byte, but got affine_map<(d0, d1) -> (d0)>}}
+  %0 = simt.fetch %buffer at affine_map<(d0, d1) -> (d0)> : memref<128xi8, 3> -> tensor<32xf32, #row>
   return
 }
 

@@ -20,9 +20,9 @@ func.func @layouts(%x: tensor<96xf32, #simt.layout<96, rep 3, reg [], lane [d0:1
 func.func @tiles(%x: tensor<8x64xf32, #rows>, %n: tensor<8x64xi32, #rows>, %i: i32, %program: i64) {
   // CHECK: simt.reduce max %{{.*}} axis 1 : (tensor<8x64xf32, #{{.*}}>) -> tensor<8x1xf32, #{{.*}}>
   %0 = simt.reduce max %x axis 1 : (tensor<8x64xf32, #rows>) -> tensor<8x1xf32, #parts>
-  // CHECK: simt.reduce argmax %{{.*}}, %{{.*}} axis 1 : (tensor<8x64xf32, {{.*}}>, tensor<8x64xi32, {{.*}}>) -> (tensor<8x1xf32, {{.*}}>, tensor<8x1xi32, {{.*}}>)
-  %1:2 = simt.reduce argmax %x, %n axis 1
-      : (tensor<8x64xf32, #rows>, tensor<8x64xi32, #rows>) -> (tensor<8x1xf32, #parts>, tensor<8x1xi32, #parts>)
+  // CHECK: simt.reduce argmax %{{.*}}, %{{.*}} axis 1 : (tensor<8x64xi32, {{.*}}>, tensor<8x64xi32, {{.*}}>) -> (tensor<8x1xi32, {{.*}}>, tensor<8x1xi32, {{.*}}>)
+  %1:2 = simt.reduce argmax %n, %n axis 1
+      : (tensor<8x64xi32, #rows>, tensor<8x64xi32, #rows>) -> (tensor<8x1xi32, #parts>, tensor<8x1xi32, #parts>)
   // CHECK: simt.convert %{{.*}} : tensor<8x64xf32, #{{.*}}> -> tensor<8x64xf32, #{{.*}}>
   %2 = simt.convert %x : tensor<8x64xf32, #rows> -> tensor<8x64xf32, #rows>
   // CHECK: simt.buffer : memref<2048xi8, 3>
@@ -37,6 +37,8 @@ func.func @tiles(%x: tensor<8x64xf32, #rows>, %n: tensor<8x64xi32, #rows>, %i: i
   simt.barrier "written, then read"
   // CHECK: simt.read %{{.*}} strides [256, 4] : memref<2048xi8, 3> -> tensor<8x64xf32, #{{.*}}>
   %5 = simt.read %3 strides [256, 4] : memref<2048xi8, 3> -> tensor<8x64xf32, #rows>
+  // CHECK: simt.fetch %{{.*}} at #{{.*}} : memref<2048xi8, 3> -> tensor<8x64xf32, #{{.*}}>
+  %fetched = simt.fetch %3 at affine_map<(d0, d1) -> (d0 * 256 + ((d1 + 3) mod 64) * 4)> : memref<2048xi8, 3> -> tensor<8x64xf32, #rows>
   // CHECK: simt.read %{{.*}}[%{{.*}}] strides [256, 4] :
   %6 = simt.read %3[%i] strides [256, 4] : memref<2048xi8, 3> -> tensor<8x64xf32, #rows>
   // CHECK: simt.write %{{.*}}, %{{.*}} by vectors in <8x64xf32, d0 [256, 512, 1024], d1 [4, 8, 16, 32, 64, 128]> :

@@ -198,6 +198,10 @@ void reshaping(View) {
   broadcast(x, {8});
   // expected-error@+1 {{'expand' expected an axis from -3 to 2, but got 3}}
   expand(x, 3);
+  // expected-error@+1 {{'roll' expected an axis from -2 to 1, but got 2}}
+  roll(x, 1, 2);
+  // expected-error@+1 {{'roll' expected a tile of rank 1 or more, but got f32 scalar}}
+  roll(sum(sum(x)), 1);
 }
 const ErrorCase reshapingCase("Shapes", "Reshaping", reshaping, {row});
 

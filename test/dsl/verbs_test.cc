@@ -121,6 +121,20 @@ tile.store %11, %arg0[%c0_i64, %c0_i64] : tensor<2x2xf32>, memref<?x?xf32, strid
 )");
 }
 
+void rolling(View a) {
+  Tile x = load(a, {0, 0}, {4, 8});
+  store(a, {0, 0}, roll(roll(roll(x, 3), -1, 0), 17));
+}
+TEST(Shapes, RollsCountFromEitherEndAndTurnRound) {
+  EXPECT_EQ(program(rolling, {matrix}), R"(%c0_i64 = arith.constant 0 : i64
+%0 = tile.load %arg0[%c0_i64, %c0_i64] : memref<?x?xf32, strided<[?, 1]>> -> tensor<4x8xf32>
+%1 = tile.rotate %0 by 3 axis 1 : tensor<4x8xf32>
+%2 = tile.rotate %1 by 3 axis 0 : tensor<4x8xf32>
+%3 = tile.rotate %2 by 1 axis 1 : tensor<4x8xf32>
+tile.store %3, %arg0[%c0_i64, %c0_i64] : tensor<4x8xf32>, memref<?x?xf32, strided<[?, 1]>>
+)");
+}
+
 void comparisons(View a, View m) {
   Tile x = load(a, {0}, {8}), y = load(a, {8}, {8}), p = load(m, {0}, {8}), q = load(m, {8}, {8});
   store(m, {0}, x == y);

@@ -114,6 +114,7 @@ void Generator::statement() {
                                    {4, &Generator::checkStatement},
                                    {6, &Generator::sweep},
                                    {6, &Generator::lastProgram},
+                                   {4, &Generator::handOver},
                                    {9, &Generator::loadStatement},
                                    {9, &Generator::storeStatement}};
   int total = 0;

@@ -42,6 +42,53 @@ bool Generator::sweep() {
   return true;
 }
 
+/// Every program reads memory that they share and counts itself; the one that comes last overwrites it, and then all
+/// keep what they have read.
+bool Generator::handOver() {
+  if (program.grid == 1 || depth > 0)
+    return false;
+  const auto value = find([](const Known &k) { return k.facts.exact() && k.shape.size() <= 3; });
+  if (!value)
+    return false;
+  const auto claimed = [&](int window) {
+    purposes[window] = Access::atomic;
+    return window;
+  };
+  const auto zeros = [&](int window) {
+    return std::vector<Operand>(program.windows[window].extents.size(), Operand::number(int64_t(0)));
+  };
+  const int shared = claimed(newWindow(Access::atomic, value->type, value->shape));
+  const Facts facts = program.buffers[program.windows[shared].buffer].facts;
+  const Known read = loadAt(shared, value->shape, zeros(shared));
+  const Known isLast = countPrograms();
+  Op when{.verb = Verb::when, .type = boolean, .operands = {isLast.operand()}};
+  scope(when.body, [&] { storeAt(shared, fit(*value, facts), zeros(shared)); });
+  emit(when, {});
+  if (chance(60))
+    statement(); // time for the last one
+  const int kept = newWindow(Access::write, value->type, value->shape);
+  std::vector<Operand> own = zeros(kept);
+  own[0] = programNumber.operand();
+  storeAt(claimed(kept), fit(read, program.buffers[program.windows[kept].buffer].facts), own);
+  return true;
+}
+
+/// Adds one to a counter of all programs; whether this program is the last. What that is nothing else may
+/// depend on.
+Known Generator::countPrograms() {
+  const int counter = newWindow(Access::atomic, i32, {});
+  purposes[counter] = Access::atomic;
+  program.buffers[program.windows[counter].buffer].fill = Buffer::Fill::zero;
+  const Known one = emit({.verb = Verb::full, .type = i32, .operands = {Operand::number(int64_t(1))}}, wholeNumbers(1));
+  Op count{.verb = Verb::atomicAdd, .type = i32, .which = 3, .window = counter};
+  count.offsets.assign(program.windows[counter].extents.size(), Operand::number(int64_t(0)));
+  count.operands = {one.operand()};
+  const Known before = emit(count, anything(i32));
+  const Known isLast = apply("$0 == $1", {before.operand(), Operand::number(program.grid - 1)}, boolean, {}, {});
+  std::erase_if(known, [&](const Known &k) { return k.value == before.value || k.value == isLast.value; });
+  return isLast;
+}
+
 /// Every program leaves a row and counts itself; the one that comes last reads the rows of all.
 bool Generator::lastProgram() {
   if (program.grid == 1 || depth > 0)
@@ -63,14 +110,7 @@ bool Generator::lastProgram() {
   own[0] = programNumber.operand();
   storeAt(claimed(rows), fit(*value, facts), own);
 
-  const int counter = claimed(newWindow(Access::atomic, i32, {}));
-  program.buffers[program.windows[counter].buffer].fill = Buffer::Fill::zero;
-  const Known one = emit({.verb = Verb::full, .type = i32, .operands = {Operand::number(int64_t(1))}}, wholeNumbers(1));
-  Op count{.verb = Verb::atomicAdd, .type = i32, .which = 3, .window = counter, .offsets = zeros(counter)};
-  count.operands = {one.operand()};
-  const Known before = emit(count, anything(i32));
-  const Known isLast = apply("$0 == $1", {before.operand(), Operand::number(program.grid - 1)}, boolean, {}, {});
-
+  const Known isLast = countPrograms();
   Shape all = value->shape;
   all.insert(all.begin(), program.grid);
   const size_t rank = program.windows[rows].extents.size();
@@ -79,7 +119,6 @@ bool Generator::lastProgram() {
   Op when{.verb = Verb::when, .type = boolean, .operands = {isLast.operand()}};
   scope(when.body, [&] { storeAt(result, loadAt(rows, all, zeros(rows)), zeros(result)); });
   emit(when, {});
-  std::erase_if(known, [&](const Known &k) { return k.value == before.value || k.value == isLast.value; });
   return true;
 }
 

@@ -208,8 +208,12 @@ bool Generator::reshapeStatement() {
     return false;
   const int rank = static_cast<int>(found->shape.size());
   Op op{.type = found->type, .shape = found->shape, .operands = {found->operand()}};
-  const int64_t draw = below(10);
-  if (draw < 4 && rank >= 2) {
+  const int64_t draw = below(11);
+  if (draw == 10) {
+    op.verb = Verb::roll;
+    op.axes = {static_cast<int>(below(rank))};
+    op.which = static_cast<int>(chance(70) ? between(-3, 3) : between(-200, 200));
+  } else if (draw < 4 && rank >= 2) {
     op.verb = Verb::transpose;
     for (int axis = 0; axis < rank; ++axis)
       op.axes.push_back(axis);

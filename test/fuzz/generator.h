@@ -109,6 +109,8 @@ private:
   // --- generate_hazards.cc
   bool sweep();
   bool lastProgram();
+  bool handOver();
+  Known countPrograms();
 
   // --- generate_control.cc
   void drawRange(Op &loop, double &bound);

@@ -94,6 +94,8 @@ static std::string expression(const Op &op) {
     return fmt::format("transpose({}, {{{}}})", x, fmt::join(op.axes, ", "));
   case Verb::expand:
     return fmt::format("expand({}, {})", x, op.axes[0]);
+  case Verb::roll:
+    return fmt::format("roll({}, {}, {})", x, op.which, op.axes[0]);
   case Verb::sum:
     return reduction("sum", op);
   case Verb::reduceMax:

@@ -52,6 +52,7 @@ enum class Verb {
   transpose,
   broadcast,
   expand, // `axes` is the order, or the axis
+  roll,   // `which` is by how much, axes[0] along what
   sum,
   reduceMax,
   reduceMin,

@@ -104,6 +104,8 @@ Tile Tracing::resultOf(const Op &op) const {
     return broadcast(x[0], op.shape);
   case Verb::expand:
     return expand(x[0], op.axes[0]);
+  case Verb::roll:
+    return roll(x[0], op.which, op.axes[0]);
   case Verb::sum:
     return sum(x[0], op.axes, op.which);
   case Verb::reduceMax:

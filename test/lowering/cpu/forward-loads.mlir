@@ -75,3 +75,79 @@ func.func @written_in_loop(%v: !v, %n: i64) attributes {tile.kernel} {
   }
   return
 }
+
+// An atomic that is not relaxed orders all accesses of the program, of whatever view: a tile loaded before it is copied
+// there when it is used behind it.
+!flag = memref<?xi32, strided<[1]>>
+// CHECK-LABEL: func @before_ordering_atomics
+func.func @before_ordering_atomics(%v: !v, %w: !v, %f: !flag, %n: i64)
+    attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
+  %one = arith.constant dense<1> : tensor<1xi32>
+  // CHECK: tile.load
+  // CHECK-NOT: cpu.view
+  // CHECK: atomic_add acquire
+  %a = tile.load %v[%n] : !v -> tensor<64xf32>
+  %0 = tile.atomic_add acquire %one, %f[%n] : tensor<1xi32>, !flag
+  tile.store %a, %w[%n] : tensor<64xf32>, !v
+  // CHECK: tile.load
+  // CHECK-NOT: cpu.view
+  // CHECK: atomic_add release
+  %b = tile.load %v[%n] : !v -> tensor<64xf32>
+  %1 = tile.atomic_add release %one, %f[%n] : tensor<1xi32>, !flag
+  tile.store %b, %w[%n] : tensor<64xf32>, !v
+  // CHECK: tile.load
+  // CHECK-NOT: cpu.view
+  // CHECK: atomic_add acq_rel
+  %c = tile.load %v[%n] : !v -> tensor<64xf32>
+  %2 = tile.atomic_add acq_rel %one, %f[%n] : tensor<1xi32>, !flag
+  tile.store %c, %w[%n] : tensor<64xf32>, !v
+  return
+}
+
+// What is loaded and used on one side of it is not, and relaxed ones order nothing.
+// CHECK-LABEL: func @beside_ordering_atomics
+func.func @beside_ordering_atomics(%v: !v, %w: !v, %f: !flag, %n: i64)
+    attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
+  %one = arith.constant dense<1> : tensor<1xi32>
+  // CHECK: tile.load {{.*}} {cpu.view}
+  // CHECK: tile.store
+  // CHECK: tile.atomic_add acq_rel
+  // CHECK: tile.load {{.*}} {cpu.view}
+  // CHECK: tile.atomic_add relaxed
+  %a = tile.load %v[%n] : !v -> tensor<64xf32>
+  tile.store %a, %w[%n] : tensor<64xf32>, !v
+  %0 = tile.atomic_add acq_rel %one, %f[%n] : tensor<1xi32>, !flag
+  %b = tile.load %v[%n] : !v -> tensor<64xf32>
+  %1 = tile.atomic_add relaxed %one, %f[%n] : tensor<1xi32>, !flag
+  tile.store %b, %w[%n] : tensor<64xf32>, !v
+  return
+}
+
+// What an atomic adds is known before its first element is added, when that lets others go on.
+// CHECK-LABEL: func @added
+func.func @added(%x: !flag, %f: !flag, %n: i64) attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>]} {
+  // CHECK: tile.load
+  // CHECK-NOT: cpu.view
+  // CHECK: atomic_add release
+  // CHECK: tile.load {{.*}} {cpu.view}
+  // CHECK: atomic_add relaxed
+  %a = tile.load %x[%n] : !flag -> tensor<64xi32>
+  %0 = tile.atomic_add release %a, %f[%n] : tensor<64xi32>, !flag
+  %b = tile.load %x[%n] : !flag -> tensor<64xi32>
+  %1 = tile.atomic_add relaxed %b, %f[%n] : tensor<64xi32>, !flag
+  return
+}
+
+// An atomic in a loop or branch counts as one.
+// CHECK-LABEL: func @nested
+func.func @nested(%v: !v, %w: !v, %f: !flag, %n: i64, %p: i1)
+    attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
+  %one = arith.constant dense<1> : tensor<1xi32>
+  // CHECK-NOT: cpu.view
+  %a = tile.load %v[%n] : !v -> tensor<64xf32>
+  scf.if %p {
+    %0 = tile.atomic_add release %one, %f[%n] : tensor<1xi32>, !flag
+  }
+  tile.store %a, %w[%n] : tensor<64xf32>, !v
+  return
+}

@@ -73,3 +73,116 @@ func.func @later(%a: !v, %c: !v) attributes {tile.disjoint = [array<i64: 0, 1>]}
   tile.store %both, %c[%c0, %c0] : !t, !v
   return
 }
+
+// An atomic that is not relaxed orders all accesses: no store that stands behind it runs before it, and none that stands
+// before it is held up.
+!flag = memref<?xi32, strided<[1]>>
+
+// CHECK-LABEL: func @behind_acquire
+// CHECK-NOT: cpu.epilogue
+func.func @behind_acquire(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
+  %zero = arith.constant dense<0.0> : !t
+  %one = arith.constant dense<1> : tensor<1xi32>
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] : !v -> !t
+  %d = tile.dot %x, %x, %zero : !t, !t, !t
+  %0 = tile.atomic_add acquire %one, %f[%c0] : tensor<1xi32>, !flag
+  tile.store %d, %c[%c0, %c0] : !t, !v
+  return
+}
+
+// CHECK-LABEL: func @before_acquire
+// CHECK: cpu.epilogue = array<i1: true>
+func.func @before_acquire(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
+  %zero = arith.constant dense<0.0> : !t
+  %one = arith.constant dense<1> : tensor<1xi32>
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] : !v -> !t
+  %d = tile.dot %x, %x, %zero : !t, !t, !t
+  tile.store %d, %c[%c0, %c0] : !t, !v
+  %0 = tile.atomic_add acquire %one, %f[%c0] : tensor<1xi32>, !flag
+  return
+}
+
+// CHECK-LABEL: func @behind_release
+// CHECK-NOT: cpu.epilogue
+func.func @behind_release(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
+  %zero = arith.constant dense<0.0> : !t
+  %one = arith.constant dense<1> : tensor<1xi32>
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] : !v -> !t
+  %d = tile.dot %x, %x, %zero : !t, !t, !t
+  %0 = tile.atomic_add release %one, %f[%c0] : tensor<1xi32>, !flag
+  tile.store %d, %c[%c0, %c0] : !t, !v
+  return
+}
+
+// CHECK-LABEL: func @before_release
+// CHECK: cpu.epilogue = array<i1: true>
+func.func @before_release(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
+  %zero = arith.constant dense<0.0> : !t
+  %one = arith.constant dense<1> : tensor<1xi32>
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] : !v -> !t
+  %d = tile.dot %x, %x, %zero : !t, !t, !t
+  tile.store %d, %c[%c0, %c0] : !t, !v
+  %0 = tile.atomic_add release %one, %f[%c0] : tensor<1xi32>, !flag
+  return
+}
+
+// CHECK-LABEL: func @behind_acq_rel
+// CHECK-NOT: cpu.epilogue
+func.func @behind_acq_rel(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
+  %zero = arith.constant dense<0.0> : !t
+  %one = arith.constant dense<1> : tensor<1xi32>
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] : !v -> !t
+  %d = tile.dot %x, %x, %zero : !t, !t, !t
+  %0 = tile.atomic_add acq_rel %one, %f[%c0] : tensor<1xi32>, !flag
+  tile.store %d, %c[%c0, %c0] : !t, !v
+  return
+}
+
+// CHECK-LABEL: func @before_acq_rel
+// CHECK: cpu.epilogue = array<i1: true>
+func.func @before_acq_rel(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
+  %zero = arith.constant dense<0.0> : !t
+  %one = arith.constant dense<1> : tensor<1xi32>
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] : !v -> !t
+  %d = tile.dot %x, %x, %zero : !t, !t, !t
+  tile.store %d, %c[%c0, %c0] : !t, !v
+  %0 = tile.atomic_add acq_rel %one, %f[%c0] : tensor<1xi32>, !flag
+  return
+}
+
+// A relaxed one orders nothing.
+// CHECK-LABEL: func @behind_relaxed
+// CHECK: cpu.epilogue = array<i1: true>
+func.func @behind_relaxed(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
+  %zero = arith.constant dense<0.0> : !t
+  %one = arith.constant dense<1> : tensor<1xi32>
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] : !v -> !t
+  %d = tile.dot %x, %x, %zero : !t, !t, !t
+  %0 = tile.atomic_add relaxed %one, %f[%c0] : tensor<1xi32>, !flag
+  tile.store %d, %c[%c0, %c0] : !t, !v
+  return
+}
+
+// Nor does a tile that is added to the sums come from before it.
+// CHECK-LABEL: func @loads_behind
+// CHECK-NOT: cpu.epilogue
+func.func @loads_behind(%a: !v, %c: !v, %bias: !v, %f: !flag)
+    attributes {tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>, array<i64: 0, 3>, array<i64: 1, 3>, array<i64: 2, 3>]} {
+  %zero = arith.constant dense<0.0> : !t
+  %one = arith.constant dense<1> : tensor<1xi32>
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] : !v -> !t
+  %d = tile.dot %x, %x, %zero : !t, !t, !t
+  %0 = tile.atomic_add acquire %one, %f[%c0] : tensor<1xi32>, !flag
+  %b = tile.load %bias[%c0, %c0] : !v -> !t
+  %y = arith.addf %d, %b : !t
+  tile.store %y, %c[%c0, %c0] : !t, !v
+  return
+}

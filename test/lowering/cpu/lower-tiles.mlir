@@ -281,3 +281,20 @@ func.func @together(%v: memref<32x64xf32, strided<[64, 1]>>, %o: memref<32xf32, 
   tile.store %s, %o[%c0] : tensor<32xf32>, memref<32xf32, strided<[1]>>
   return
 }
+
+// Stores on both sides of an atomic have nests of their own, in order; without one they would share a nest.
+// CHECK-LABEL: func @atomic_between
+// CHECK: vector.store {{.*}}, %arg0[
+// CHECK: memref.atomic_rmw
+// CHECK: vector.store {{.*}}, %arg1[
+// CHECK: return
+func.func @atomic_between(%v: memref<64xf32>, %w: memref<64xf32>, %f: memref<?xi32, strided<[1]>>)
+    attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
+  %c0 = arith.constant 0 : i64
+  %ones = arith.constant dense<1.0> : tensor<64xf32>
+  %one = arith.constant dense<1> : tensor<1xi32>
+  tile.store %ones, %v[%c0] : tensor<64xf32>, memref<64xf32>
+  %0 = tile.atomic_add release %one, %f[%c0] : tensor<1xi32>, memref<?xi32, strided<[1]>>
+  tile.store %ones, %w[%c0] : tensor<64xf32>, memref<64xf32>
+  return
+}

@@ -124,9 +124,9 @@ func.func @types(%s: i64, %t: f16) attributes {tile.kernel, tile.warps = 1 : i64
 #padded = #simt.layout<25, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 #one = #simt.layout<1, reg [], lane [* * * * *], warp []>
 
-// Padding along the axis counts as nothing: 0 in a sum, the largest integer in a minimum, NaN in a maximum of floats.
+// Padding along the axis counts as nothing: −0 in a sum, the largest integer in a minimum, NaN in a maximum of floats.
 // CHECK-LABEL: func @neutral
-// CHECK: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<1xf32>
+// CHECK: %[[ZERO:.*]] = arith.constant dense<-0.000000e+00> : vector<1xf32>
 // CHECK: arith.select %{{.*}}, %{{.*}}, %[[ZERO]]
 // CHECK: %[[NAN:.*]] = arith.constant dense<0x7FC00000> : vector<1xf32>
 // CHECK: arith.select %{{.*}}, %{{.*}}, %[[NAN]]

@@ -113,10 +113,12 @@ func.func @reduce_over_warps(%x: tensor<4x64xf32, #wide>) attributes {tile.kerne
 #wide = #simt.layout<4x64, reg [d0:1 d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32 *]>
 #sums = #simt.layout<4, reg [d0:1 d0:2], lane [* * * * *], warp [* *]>
 
-// The largest element's index goes with it, from the positions along the axis on.
+// The largest element's index goes with it, from the positions along the axis on. Integers that order as the elements do
+// are compared.
 // CHECK-LABEL: func @argmax
 // CHECK: %[[POSITIONS:.*]] = tile.broadcast {{.*}} -> tensor<4x64xi32
-// CHECK: %[[BEST:.*]]:2 = simt.reduce argmax %arg0, %[[POSITIONS]] axis 1
+// CHECK: %[[KEYS:.*]] = arith.select {{.*}} tensor<4x64xi32
+// CHECK: %[[BEST:.*]]:2 = simt.reduce argmax %[[KEYS]], %[[POSITIONS]] axis 1
 // CHECK: simt.write %[[BEST]]#0
 // CHECK: simt.write %[[BEST]]#1
 // CHECK: %[[LAST:.*]]:2 = simt.reduce argmax
@@ -269,6 +271,30 @@ func.func @check_scalar(%ok: i1) attributes {tile.kernel} {
 func.func @print(%x: tensor<33xf32, #row>, %s: f32) attributes {tile.kernel} {
   tile.print "x", %x {tile.label = @text_2} : tensor<33xf32, #row>
   tile.print "x", %s {tile.label = @text_2} : f32
+  return
+}
+
+// -----
+
+#row = #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
+#odd = #simt.layout<12x3, rep 3x3, reg [], lane [d0:1 d0:2 * * *], warp [*]>
+#even = #simt.layout<9x4, reg [d0:8], lane [d1:1 d1:2 d0:1 d0:2 d0:4], warp [*]>
+#split = #simt.layout<2x32, reg [], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:1]>
+
+// A move whose map takes units to units stays for registers to be renamed; one that keeps the row-major order is read by
+// strides, and any other element by element.
+// CHECK: #[[TURN:.*]] = affine_map<(d0) -> (((d0 + 59) mod 64) * 4)>
+// CHECK-LABEL: func @moves
+// CHECK: tile.reshape %arg0 {{.*}} tensor<2x32xf32
+// CHECK: simt.write %arg1, %[[ODD:.*]] strides [12, 4]
+// CHECK: simt.read %[[ODD]] strides [16, 4] {{.*}} tensor<9x4xf32
+// CHECK: simt.write %arg0, %[[ROW:.*]] strides [4]
+// CHECK: simt.fetch %[[ROW]] at #[[TURN]]
+// CHECK: return
+func.func @moves(%x: tensor<64xf32, #row>, %y: tensor<12x3xf32, #odd>) attributes {tile.kernel, tile.warps = 2 : i64} {
+  %0 = tile.reshape %x : tensor<64xf32, #row> -> tensor<2x32xf32, #split>
+  %1 = tile.reshape %y : tensor<12x3xf32, #odd> -> tensor<9x4xf32, #even>
+  %2 = tile.rotate %x by 5 axis 0 : tensor<64xf32, #row>
   return
 }
 

@@ -35,12 +35,12 @@ func.func @rsqrt(%x: f32) -> f32 {
   return %0 : f32
 }
 
-// What PTX has stays.
+// What PTX has stays, extremes as LLVM has them.
 // CHECK-LABEL: @kept
 // CHECK-DAG: math.sqrt
 // CHECK-DAG: math.fma
 // CHECK-DAG: math.floor
-// CHECK-DAG: arith.maxnumf
+// CHECK-DAG: llvm.intr.maxnum
 // CHECK-DAG: arith.extf %{{.*}} : bf16 to f32
 // CHECK: return
 func.func @kept(%x: vector<4xf32>, %y: bf16) -> (vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>, f32) {

@@ -1,0 +1,199 @@
+// A map as sums of bits: which unit of the source each unit of the result is.
+
+#include "lowering/gpu/MoveLayouts.h"
+
+#include "lowering/gpu/ThreadCode.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::gpu {
+
+using simt::Extent;
+using simt::Hw;
+using simt::TileLayout;
+using simt::TileShape;
+using simt::Unit;
+using simt::Vec;
+
+namespace {
+
+/// A part of a position in the result, from 0 to `most`, times a weight.
+struct Term {
+  std::optional<Unit> unit; // nothing: the repeat along a dimension
+  int64_t most = 1, weight = 1;
+};
+
+/// An expression as a sum.
+struct Sum {
+  SmallVector<Term, 8> terms;
+  int64_t constant = 0;
+};
+
+/// The sums of a map's expressions, for positions of a result of `shape`, its padding included.
+class SumOf {
+public:
+  explicit SumOf(const TileShape &shape) : shape(shape) {}
+
+  std::optional<Sum> operator()(AffineExpr expr) {
+    if (auto dim = dyn_cast<AffineDimExpr>(expr))
+      return ofDim(dim.getPosition());
+    if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+      return constant.getValue() >= 0 ? std::optional(Sum{{}, constant.getValue()}) : std::nullopt;
+    auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+    std::optional<Sum> left = binary ? (*this)(binary.getLHS()) : std::nullopt;
+    if (!left)
+      return std::nullopt;
+    if (expr.getKind() == AffineExprKind::Add)
+      return plus(*left, (*this)(binary.getRHS()));
+    auto number = dyn_cast<AffineConstantExpr>(binary.getRHS());
+    if (!number || number.getValue() <= 0)
+      return std::nullopt;
+    if (expr.getKind() == AffineExprKind::Mul)
+      return times(*left, number.getValue());
+    return divided(*left, number.getValue(), expr.getKind());
+  }
+
+private:
+  Sum ofDim(unsigned dim) const {
+    const Extent &extent = shape[dim];
+    Sum sum;
+    for (unsigned bit = 0; bit < extent.coreBits; ++bit)
+      sum.terms.push_back({Unit{dim, bit}, 1, int64_t{1} << bit});
+    if (extent.repeats > 1)
+      sum.terms.push_back({std::nullopt, extent.repeats - 1, extent.core()});
+    return sum;
+  }
+
+  static std::optional<Sum> plus(Sum left, const std::optional<Sum> &right) {
+    if (!right)
+      return std::nullopt;
+    left.terms.append(right->terms);
+    left.constant += right->constant;
+    return left;
+  }
+
+  static Sum times(Sum sum, int64_t factor) {
+    for (Term &term : sum.terms)
+      term.weight *= factor;
+    sum.constant *= factor;
+    return sum;
+  }
+
+  /// Quotient or remainder, where the terms that are no multiples of `divisor` are together less than it.
+  static std::optional<Sum> divided(const Sum &sum, int64_t divisor, AffineExprKind kind) {
+    Sum quotient{{}, sum.constant / divisor}, remainder{{}, sum.constant % divisor};
+    int64_t most = remainder.constant;
+    for (Term term : sum.terms) {
+      if (term.weight % divisor == 0) {
+        term.weight /= divisor;
+        quotient.terms.push_back(term);
+      } else {
+        most += term.most * term.weight;
+        remainder.terms.push_back(term);
+      }
+    }
+    if (most >= divisor)
+      return std::nullopt;
+    return kind == AffineExprKind::Mod        ? std::optional(remainder)
+           : kind == AffineExprKind::FloorDiv ? std::optional(quotient)
+                                              : std::nullopt;
+  }
+
+  const TileShape &shape;
+};
+
+/// For each unit of the result, by its bit as a vector, the unit of the source that it is; 0: none.
+using UnitMap = SmallVector<Vec, 24>;
+
+unsigned bitOf(Vec unit) { return llvm::Log2_64(unit); }
+
+/// Adds the units of one dimension of the source. A sum carries into no unit: its weights are distinct powers of two,
+/// and what repeats counts in whole cores.
+bool addUnits(const Sum &sum, unsigned dim, const TileShape &from, const TileShape &to, UnitMap &units) {
+  const Extent &extent = from[dim];
+  Vec seen = sum.constant & (extent.core() - 1);
+  for (const Term &term : sum.terms) {
+    if (!term.unit) {
+      if (term.weight % extent.core() != 0)
+        return false;
+      continue;
+    }
+    Vec &unit = units[bitOf(to.vectorOf(*term.unit))];
+    const auto weight = static_cast<Vec>(term.weight);
+    if (!llvm::isPowerOf2_64(weight) || term.weight >= extent.core() || (seen & weight) || unit)
+      return false;
+    seen |= weight;
+    unit = from.vectorOf({dim, bitOf(weight)});
+  }
+  return true;
+}
+
+std::optional<UnitMap> unitsOf(tile::MoveOp move, const TileShape &from, const TileShape &to) {
+  UnitMap units(to.coreBits(), 0);
+  SumOf sumOf(to);
+  for (const auto [dim, expr] : llvm::enumerate(move.getMoveMap().getResults())) {
+    const std::optional<Sum> sum = sumOf(expr);
+    if (!sum || !addUnits(*sum, static_cast<unsigned>(dim), from, to, units))
+      return std::nullopt;
+  }
+  return units;
+}
+
+/// The bases with every unit replaced by `image` of it; 0: by none.
+TileLayout::Bases imagesOf(const TileLayout &layout, function_ref<Vec(Vec)> image) {
+  TileLayout::Bases bases;
+  for (const Hw part : simt::everyHw)
+    for (const Vec basis : layout.bases(part)) {
+      const Vec mapped = basis ? image(basis) : 0;
+      if (mapped || part != Hw::reg)
+        bases[static_cast<size_t>(part)].push_back(mapped);
+    }
+  return bases;
+}
+
+ArrayRef<int64_t> shapeOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getShape(); }
+
+} // namespace
+
+std::optional<TileLayout> sourceLayout(tile::MoveOp move, const TileLayout &result) {
+  const TileShape from(shapeOf(move.getMoved()));
+  const std::optional<UnitMap> units = unitsOf(move, from, result.shape());
+  if (!units)
+    return std::nullopt;
+  TileLayout::Bases bases = imagesOf(result, [&](Vec unit) { return (*units)[bitOf(unit)]; });
+  constexpr size_t mostMore = 2; // bits: four times what the result has
+  size_t more = 0;
+  for (unsigned bit = 0; bit < from.coreBits(); ++bit) // what the result drops
+    if (const Vec unit = Vec{1} << bit; !llvm::is_contained(*units, unit)) {
+      bases[static_cast<size_t>(Hw::reg)].push_back(unit);
+      ++more;
+    }
+  return more <= mostMore ? std::optional(TileLayout::get(from.sizes(), bases)) : std::nullopt;
+}
+
+std::optional<TileLayout> resultLayout(tile::MoveOp move, const TileLayout &source) {
+  const TileShape to(shapeOf(move->getResult(0)));
+  const std::optional<UnitMap> units = unitsOf(move, source.shape(), to);
+  if (!units || llvm::is_contained(*units, Vec{0}) ||
+      llvm::product_of(to.sizes()) > llvm::product_of(source.shape().sizes()))
+    return std::nullopt;
+  bool staysInThread = true;
+  TileLayout::Bases bases = imagesOf(source, [&](Vec unit) -> Vec {
+    const auto found = llvm::find(*units, unit);
+    if (found != units->end())
+      return Vec{1} << (found - units->begin());
+    staysInThread &= llvm::is_contained(source.bases(Hw::reg), unit); // the result drops it
+    return 0;
+  });
+  return staysInThread ? std::optional(TileLayout::get(to.sizes(), bases)) : std::nullopt;
+}
+
+bool isRenaming(tile::MoveOp move, const TileLayout &from, const TileLayout &to) {
+  const std::optional<TileLayout> held = sourceLayout(move, to);
+  return held && isRenaming(from, *held);
+}
+
+} // namespace kiln::lowering::gpu

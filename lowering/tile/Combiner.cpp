@@ -1,0 +1,79 @@
+// The kinds of reduction.
+
+#include "lowering/tile/Combiner.h"
+
+using namespace mlir;
+
+namespace kiln::lowering {
+
+IntegerType Combiner::keyType() const {
+  return IntegerType::get(element.getContext(), element.getIntOrFloatBitWidth());
+}
+
+SmallVector<TypedAttr, 2> Combiner::neutral() const {
+  Builder b(element.getContext());
+  const unsigned width = element.getIntOrFloatBitWidth();
+  const auto integer = [&](const APInt &value) { return b.getIntegerAttr(keyType(), value); };
+  if (hasIndex())
+    return {integer(APInt::getSignedMinValue(width)), b.getI32IntegerAttr(INT32_MAX)};
+  if (auto real = dyn_cast<FloatType>(element)) {
+    const llvm::fltSemantics &semantics = real.getFloatSemantics();
+    const APFloat nan = APFloat::getNaN(semantics); // the other operand wins, and all-NaN stays NaN
+    return {b.getFloatAttr(real, kind == tile::ReduceKind::Sum ? APFloat::getZero(semantics, /*Negative=*/true) : nan)};
+  }
+  switch (kind) {
+  case tile::ReduceKind::Sum:
+    return {integer(APInt(width, 0))};
+  case tile::ReduceKind::Min:
+    return {integer(APInt::getSignedMaxValue(width))};
+  case tile::ReduceKind::Max:
+  case tile::ReduceKind::ArgMax:
+    break;
+  }
+  return {integer(APInt::getSignedMinValue(width))};
+}
+
+/// Integers that order as the elements do: −0 as +0, NaN below −∞.
+Value Combiner::keyOf(Emit &emit, Value elements) const {
+  if (!isa<FloatType>(element))
+    return elements;
+  const Value unsignedZeros = emit.make<arith::AddFOp>(elements, emit.real(elements.getType(), 0.0));
+  const Value bits = emit.bits(unsignedZeros, keyType());
+  const unsigned width = keyType().getWidth();
+  const int64_t greatest = APInt::getSignedMaxValue(width).getSExtValue();
+  const Value sign = emit.make<arith::ShRSIOp>(bits, emit.integer(bits.getType(), width - 1));
+  const Value flip = emit.make<arith::AndIOp>(sign, emit.integer(bits.getType(), greatest));
+  const Value key = emit.make<arith::XOrIOp>(bits, flip);
+  const Value isNaN = emit.compare(arith::CmpFPredicate::UNO, elements, elements);
+  return emit.select(isNaN, emit.integer(bits.getType(), APInt::getSignedMinValue(width).getSExtValue()), key);
+}
+
+Combiner::State Combiner::begin(Emit &emit, Value elements, Value index) const {
+  return hasIndex() ? State{keyOf(emit, elements), index} : State{elements};
+}
+
+Value Combiner::pick(Emit &emit, Value a, Value b) const {
+  const bool real = isa<FloatType>(element);
+  switch (kind) {
+  case tile::ReduceKind::Sum:
+    return real ? emit.make<arith::AddFOp>(a, b) : emit.make<arith::AddIOp>(a, b);
+  case tile::ReduceKind::Min:
+    return real ? emit.make<arith::MinNumFOp>(a, b) : emit.make<arith::MinSIOp>(a, b);
+  case tile::ReduceKind::Max:
+  case tile::ReduceKind::ArgMax:
+    break;
+  }
+  return real ? emit.make<arith::MaxNumFOp>(a, b) : emit.make<arith::MaxSIOp>(a, b);
+}
+
+Combiner::State Combiner::combine(Emit &emit, const State &a, const State &b) const {
+  if (!hasIndex())
+    return {pick(emit, a[0], b[0])};
+  const Value greater = emit.compare(arith::CmpIPredicate::sgt, b[0], a[0]);
+  const Value equal = emit.compare(arith::CmpIPredicate::eq, b[0], a[0]);
+  const Value lower = emit.compare(arith::CmpIPredicate::slt, b[1], a[1]);
+  const Value takes = emit.make<arith::OrIOp>(greater, emit.make<arith::AndIOp>(equal, lower));
+  return {emit.select(takes, b[0], a[0]), emit.select(takes, b[1], a[1])};
+}
+
+} // namespace kiln::lowering

@@ -1,0 +1,39 @@
+// How a reduction combines elements: the arithmetic of every kind, written once for scalars, vectors and tiles.
+//
+// A partial result is a *state*: one value, or of argmax two, an integer that orders as the element does and the
+// element's index. Whoever reduces begins states from elements, combines them in an order of its own and ends the last.
+
+#pragma once
+
+#include "dialect/tile/TileDialect.h"
+#include "lowering/tile/Emit.h"
+
+namespace kiln::lowering {
+
+class Combiner {
+public:
+  using State = llvm::SmallVector<mlir::Value, 2>;
+
+  /// Of elements of this type, after tile-expand-ops: f32, f64, i8, i32 or i64.
+  Combiner(tile::ReduceKind kind, mlir::Type element) : kind(kind), element(element) {}
+
+  bool hasIndex() const { return kind == tile::ReduceKind::ArgMax; }
+  /// What changes nothing when it is combined, a constant for each value of a state. Sums begin at −0, so that one of
+  /// nothing but −0 is −0 whatever it is padded with.
+  llvm::SmallVector<mlir::TypedAttr, 2> neutral() const;
+  /// The state of elements; `index`, i32, is where they are, and may be null unless there is an index.
+  State begin(Emit &emit, mlir::Value elements, mlir::Value index) const;
+  State combine(Emit &emit, const State &a, const State &b) const;
+  /// What is left in the end.
+  static mlir::Value end(mlir::ValueRange state) { return state.back(); }
+
+private:
+  mlir::Value pick(Emit &emit, mlir::Value a, mlir::Value b) const;
+  mlir::Value keyOf(Emit &emit, mlir::Value elements) const;
+  mlir::IntegerType keyType() const;
+
+  const tile::ReduceKind kind;
+  const mlir::Type element;
+};
+
+} // namespace kiln::lowering

@@ -1,0 +1,204 @@
+// What atomics order between programs of one launch. One program's final memory cannot show it: each test lets programs
+// meet, and asks whether anything happened that the orders forbid. Whatever else happens is allowed, so that no test
+// depends on time; long loops of other atomics only make it likely that programs meet where they may.
+
+#include "runtime/simulator/SimulatorDevice.h"
+#include "test/runtime/semantics/semantics.h"
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+class Litmus : public Semantics {
+protected:
+  /// Calls `test` under every order that the device has of programs: numbers of threads, schedules of a simulator. What
+  /// `races` wherever the forbidden does not happen is not looked at for that.
+  void everyWay(const std::function<void(int64_t patience)> &test, bool races = false) {
+    if (auto simulator = std::dynamic_pointer_cast<SimulatorDevice>(device)) {
+      for (const char *order : {"forward", "reverse", "random"})
+        for (const char *seed : {"1", "2", "3"}) {
+          SCOPED_TRACE(std::string(order) + " " + seed);
+          simulator->setSchedule(std::string(races ? "check=all,-race-programs" : "check=all") + " order=" + order +
+                                 " seed=" + seed);
+          test(20);
+        }
+      return;
+    }
+    const int threads = device->threads();
+    for (const int count : {1, 2, threads}) {
+      SCOPED_TRACE(std::to_string(count) + " threads");
+      device->setThreads(count);
+      for (int round = 0; round < 3; ++round)
+        test(device->name().rfind("cpu", 0) == 0 ? 100000 : 20);
+    }
+    device->setThreads(threads);
+  }
+
+  Tensor zeros(Type type, Shape extents) {
+    int64_t count = 1;
+    for (const int64_t extent : extents)
+      count *= extent;
+    return tensor(type, extents, Raw(count, 0));
+  }
+};
+
+struct OrderConfig {
+  int order = 3;
+};
+std::vector<Field> orderField() { return {field("order", &OrderConfig::order)}; }
+std::string orderText(Order order) { return "order=" + std::to_string(static_cast<int>(order)); }
+
+void pause(View other, const Tile &rounds) {
+  for (Tile k : range(0, rounds))
+    atomic_add(other, {program_id(0)}, full(i32, {1}, 1));
+}
+
+constexpr int wide = 64;
+
+// --- A load stays before a release -----------------------------------------------------------------------------------
+
+/// Program 0 reads x, counts itself with an order that releases, and stores what it has read. The others overwrite x
+/// once they have acquired its count.
+void overwriteReleased(View x, View flag, View other, View y, Tile rounds, OrderConfig cfg) {
+  when(
+      program_id(0) == 0,
+      [&] {
+        Tile t = load(x, {0}, {wide});
+        atomic_add(flag, {0}, full(i32, {1}, 1), static_cast<Order>(cfg.order));
+        pause(other, rounds);
+        store(y, {0}, t);
+      },
+      [&] {
+        for (Tile k : range(0, rounds)) {
+          Tile seen = atomic_add(flag, {0}, full(i32, {1}, 0), Order::acquire);
+          when(reshape(seen, {}) > 0, [&] { store(x, {0}, full(i32, {wide}, 5)); });
+        }
+      });
+}
+const Kernel overwriteReleasedKernel = kernel("overwrite_released", overwriteReleased, orderField());
+
+TEST_P(Litmus, ALoadStaysBeforeARelease) {
+  for (const Order order : {Order::release, Order::acq_rel})
+    everyWay([&](int64_t patience) {
+      const Tensor x = zeros(i32, {wide}), flag = zeros(i32, {1}), other = zeros(i32, {2}), y = counting(i32, {wide});
+      launch(overwriteReleasedKernel, {x.ref(), flag.ref(), other.ref(), y.ref(), patience}, orderText(order), 2);
+      EXPECT_EQ(read(y), Raw(wide, 0));
+    });
+}
+
+// --- A store stays behind an acquire ---------------------------------------------------------------------------------
+
+/// Program 0 multiplies, acquires the flag and then stores the product. Program 1 reads there and then releases the
+/// flag.
+void storeAcquired(View a, View flag, View other, View y, View out, Tile rounds, OrderConfig cfg) {
+  when(
+      program_id(0) == 0,
+      [&] {
+        Tile t = load(a, {0, 0}, {16, 16}), d = dot(t, t);
+        pause(other, rounds);
+        Tile seen = atomic_add(flag, {0}, full(i32, {1}, 0), static_cast<Order>(cfg.order));
+        store(y, {0, 0}, d);
+        store(out, {0}, seen);
+      },
+      [&] {
+        pause(other, rounds / 2);
+        Tile r = load(y, {0, 0}, {16, 16});
+        atomic_add(flag, {0}, full(i32, {1}, 1), Order::release);
+        store(out, {1}, reshape(cast(reduce_max(reduce_max(r)), i32), {1}));
+      });
+}
+const Kernel storeAcquiredKernel = kernel("store_acquired", storeAcquired, orderField());
+
+TEST_P(Litmus, AStoreStaysBehindAnAcquire) {
+  for (const Order order : {Order::acquire, Order::acq_rel})
+    everyWay(
+        [&](int64_t patience) {
+          const Tensor a = tensor(f32, {16, 16}, Raw(256, rawOfReal(f32, 1))), flag = zeros(i32, {1}),
+                       other = zeros(i32, {2}), y = zeros(f32, {16, 16}), out = zeros(i32, {2});
+          launch(storeAcquiredKernel, {a.ref(), flag.ref(), other.ref(), y.ref(), out.ref(), patience},
+                 orderText(order), 2);
+          const Raw got = read(out);
+          EXPECT_FALSE(got[0] == 1 && got[1] != 0) << "who saw the flag wrote before the other had read";
+          EXPECT_EQ(read(y), Raw(256, rawOfReal(f32, 16)));
+        },
+        /*races=*/true);
+}
+
+// --- Message passing along a chain of programs -----------------------------------------------------------------------
+
+/// Each program takes what the one before has left, if it has seen its flag, and leaves one more.
+void passOn(View data, View flags, View got, View other, Tile rounds) {
+  Tile p = program_id(0), one = full(i32, {1}, 1);
+  pause(other, rounds * p);
+  Tile seen = atomic_add(flags, {p - 1}, full(i32, {1}, 0), Order::acquire);
+  Tile begun = load(data, {p, 0}, {1, wide}) * 0;
+  when(
+      reshape(seen, {}) > 0, [&] { begun = load(data, {p - 1, 0}, {1, wide}); }, [&] { begun = begun + cast(p, i32); });
+  store(data, {p, 0}, begun + 1);
+  atomic_add(flags, {p}, one, Order::release);
+  store(got, {p, 0}, begun);
+}
+const Kernel passOnKernel = kernel("pass_on", passOn);
+
+TEST_P(Litmus, WhatWasStoredBeforeAReleaseIsThereBehindTheAcquire) {
+  const int64_t programs = 8;
+  everyWay([&](int64_t patience) {
+    const Tensor data = zeros(i32, {programs, wide}), flags = zeros(i32, {programs}),
+                 got = zeros(i32, {programs, wide}), other = zeros(i32, {programs});
+    launch(passOnKernel, {data.ref(), flags.ref(), got.ref(), other.ref(), patience / 100}, "", programs);
+    const Raw begun = read(got);
+    for (int64_t i = 0; i < programs * wide; ++i)
+      ASSERT_EQ(begun[i], static_cast<uint64_t>(i / wide)) << "element " << i % wide << " of program " << i / wide;
+  });
+}
+
+// --- Store buffering -------------------------------------------------------------------------------------------------
+
+/// Each program marks its own place, counts itself, and looks at the other's: who counts last sees the other's mark.
+void markAndLook(View marks, View count, View saw) {
+  Tile p = program_id(0), one = full(i32, {1}, 1), none = full(i32, {1}, 0);
+  atomic_add(marks, {p}, one);
+  atomic_add(count, {0}, one, Order::acq_rel);
+  store(saw, {p}, atomic_add(marks, {1 - p}, none));
+}
+const Kernel markAndLookKernel = kernel("mark_and_look", markAndLook);
+
+TEST_P(Litmus, OneOfTwoSeesTheOther) {
+  for (int round = 0; round < 20; ++round)
+    everyWay([&](int64_t) {
+      const Tensor marks = zeros(i32, {2}), count = zeros(i32, {1}), saw = zeros(i32, {2});
+      launch(markAndLookKernel, {marks.ref(), count.ref(), saw.ref()}, "", 2);
+      const Raw got = read(saw);
+      EXPECT_TRUE(got[0] || got[1]) << "neither saw the other";
+    });
+}
+
+// --- An index tile is read where it stands ---------------------------------------------------------------------------
+
+/// The rows of a scatter are those that a store before it has left, shifted by one.
+void scatterStored(View index, View y) {
+  store(index, {0}, wide - 1 - iota(wide));
+  Tile rows = load(index, {1}, {wide});
+  scatter(y, rows, {}, iota(wide) + 1);
+}
+const Kernel scatterStoredKernel = kernel("scatter_stored", scatterStored);
+
+// Also within one program: what a scatter reads of its rows is as new as the program says.
+TEST_P(Litmus, AScatterReadsItsRowsBehindTheStoreBeforeIt) {
+  const Tensor index = tensor(i32, {wide + 1}, Raw(wide + 1, rawOfInteger(i32, -1))), y = zeros(i32, {wide});
+  launch(scatterStoredKernel, {index.ref(), y.ref()});
+  const Raw got = read(y); // row wide − 2 − i gets i + 1; the last position reads the −1 behind the others
+  for (int64_t i = 0; i < wide - 1; ++i)
+    EXPECT_EQ(got[wide - 2 - i], static_cast<uint64_t>(i + 1)) << "element " << i;
+}
+
+/// Of the simulators one that can be given schedules; the driver's stub is another of these.
+std::vector<std::string> devicesWithSchedules() {
+  std::vector<std::string> names = testDevices();
+  std::erase(names, "cuda:0");
+  return names;
+}
+KILN_ON_THESE(Litmus, devicesWithSchedules());
+
+} // namespace
