@@ -122,7 +122,7 @@ template <class OpTy> static LogicalResult verifyShared(OpTy op, Value value) {
 LogicalResult WriteOp::verify() { return verifyShared(*this, getValue()); }
 LogicalResult ReadOp::verify() { return verifyShared(*this, getResult()); }
 
-LogicalResult FetchOp::verify() {
+LogicalResult PickOp::verify() {
   const AffineMap place = getPlace();
   const int64_t rank = cast<RankedTensorType>(getType()).getRank();
   if (place.getNumDims() != rank || place.getNumSymbols() != 0 || place.getNumResults() != 1)

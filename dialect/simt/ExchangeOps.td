@@ -140,7 +140,7 @@ def Simt_ReadOp : Simt_Op<"read"> {
   }];
 }
 
-def Simt_FetchOp : Simt_Op<"fetch"> {
+def Simt_PickOp : Simt_Op<"pick"> {
   let summary = "each thread reads elements from wherever they lie in shared memory";
   let description = [{
     The element at position p comes from byte `place`(p), which is a multiple of its size; what the layout pads the tile
@@ -149,7 +149,7 @@ def Simt_FetchOp : Simt_Op<"fetch"> {
     ```mlir
     #row = #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
     func.func @example(%buffer: memref<256xi8, 3>) -> tensor<64xf32, #row> {
-      %0 = simt.fetch %buffer at affine_map<(d0) -> (((d0 + 5) mod 64) * 4)> : memref<256xi8, 3> -> tensor<64xf32, #row>
+      %0 = simt.pick %buffer at affine_map<(d0) -> (((d0 + 5) mod 64) * 4)> : memref<256xi8, 3> -> tensor<64xf32, #row>
       return %0 : tensor<64xf32, #row>
     }
     ```

@@ -9,7 +9,8 @@ namespace kiln::lowering::cpu {
 
 class Reduction {
 public:
-  Reduction(Evaluator &evaluator, tile::ReduceKind kind, mlir::Type element) : e(evaluator), combiner(kind, element) {}
+  Reduction(Evaluator &evaluator, tile::ReduceKind kind, mlir::Type element)
+      : e(evaluator), kind(kind), element(element), combiner(kind, element) {}
 
   using State = Combiner::State;
   bool hasIndex() const { return combiner.hasIndex(); }
@@ -33,6 +34,8 @@ private:
   State emit(mlir::ValueRange inputs, llvm::function_ref<State(Emit &)> arithmetic);
 
   Evaluator &e;
+  const tile::ReduceKind kind;
+  const mlir::Type element;
   const Combiner combiner;
 };
 

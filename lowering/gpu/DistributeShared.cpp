@@ -119,7 +119,7 @@ static Value valueOf(ThreadCode &code, AffineExpr expr, ArrayRef<Value> position
   }
 }
 
-void distributeFetch(ThreadCode &code, simt::FetchOp op) {
+void distributePick(ThreadCode &code, simt::PickOp op) {
   const LayoutAttr attribute = simt::layoutOf(op.getResult());
   const TileLayout layout = attribute.getLayout();
   Type element = cast<RankedTensorType>(op.getType()).getElementType();

@@ -117,7 +117,7 @@ Value Expander::exchanged(tile::MoveOp op) {
   const AffineExpr simplified = simplifyAffineExpr(byte, static_cast<unsigned>(to.getRank()), 0);
   if (addStrides(simplified, 1, readPlace.strides))
     return read(buffer, to, readPlace);
-  return simt::FetchOp::create(builder, loc, to, buffer, AffineMap::get(to.getRank(), 0, byte));
+  return simt::PickOp::create(builder, loc, to, buffer, AffineMap::get(to.getRank(), 0, byte));
 }
 
 // --- Reductions ------------------------------------------------------------------------------------------------------

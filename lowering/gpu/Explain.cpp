@@ -222,8 +222,8 @@ void explainExchanges(ModuleOp module, Explanation &explanation) {
         explainTraffic(write, "writes", write.getValue(), explanation);
       } else if (auto read = dyn_cast<simt::ReadOp>(op)) {
         explainTraffic(read, "reads", read.getResult(), explanation);
-      } else if (auto fetch = dyn_cast<simt::FetchOp>(op)) {
-        explanation.add(op->getLoc(), format("reads {} in shared memory, element by element", textOf(fetch.getType())));
+      } else if (auto pick = dyn_cast<simt::PickOp>(op)) {
+        explanation.add(op->getLoc(), format("reads {} in shared memory, element by element", textOf(pick.getType())));
       }
     });
     const auto bytes = func->getAttrOfType<IntegerAttr>("simt.shared_bytes");

@@ -100,8 +100,8 @@ std::optional<Access> accessOf(Operation *op) {
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([&](simt::WriteOp write) { return sharedAccess(write, true, write.getValue(), {}); })
       .Case([&](simt::ReadOp read) { return sharedAccess(read, false, read.getResult(), read.getOffset()); })
-      .Case([&](simt::FetchOp fetch) { // from anywhere in the buffer
-        return Access{.op = op, .buffer = fetch.getBuffer().getDefiningOp<simt::BufferOp>()};
+      .Case([&](simt::PickOp pick) { // from anywhere in the buffer
+        return Access{.op = op, .buffer = pick.getBuffer().getDefiningOp<simt::BufferOp>()};
       })
       .Case([](tile::AccessOp access) { return globalAccess(access); })
       .Default(Result());

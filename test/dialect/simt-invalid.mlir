@@ -347,8 +347,8 @@ func.func @image_element() attributes {image = #simt.image<2xindex, d0 [8]>} {
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
 func.func @fetch_map(%buffer: memref<128xi8, 3>) {
-  // expected-error@+1 {{'simt.fetch' op expected a map from 1 dimensions to a byte, but got affine_map<(d0, d1) -> (d0)>}}
-  %0 = simt.fetch %buffer at affine_map<(d0, d1) -> (d0)> : memref<128xi8, 3> -> tensor<32xf32, #row>
+  // expected-error@+1 {{'simt.pick' op expected a map from 1 dimensions to a byte, but got affine_map<(d0, d1) -> (d0)>}}
+  %0 = simt.pick %buffer at affine_map<(d0, d1) -> (d0)> : memref<128xi8, 3> -> tensor<32xf32, #row>
   return
 }
 

@@ -37,8 +37,8 @@ func.func @tiles(%x: tensor<8x64xf32, #rows>, %n: tensor<8x64xi32, #rows>, %i: i
   simt.barrier "written, then read"
   // CHECK: simt.read %{{.*}} strides [256, 4] : memref<2048xi8, 3> -> tensor<8x64xf32, #{{.*}}>
   %5 = simt.read %3 strides [256, 4] : memref<2048xi8, 3> -> tensor<8x64xf32, #rows>
-  // CHECK: simt.fetch %{{.*}} at #{{.*}} : memref<2048xi8, 3> -> tensor<8x64xf32, #{{.*}}>
-  %fetched = simt.fetch %3 at affine_map<(d0, d1) -> (d0 * 256 + ((d1 + 3) mod 64) * 4)> : memref<2048xi8, 3> -> tensor<8x64xf32, #rows>
+  // CHECK: simt.pick %{{.*}} at #{{.*}} : memref<2048xi8, 3> -> tensor<8x64xf32, #{{.*}}>
+  %fetched = simt.pick %3 at affine_map<(d0, d1) -> (d0 * 256 + ((d1 + 3) mod 64) * 4)> : memref<2048xi8, 3> -> tensor<8x64xf32, #rows>
   // CHECK: simt.read %{{.*}}[%{{.*}}] strides [256, 4] :
   %6 = simt.read %3[%i] strides [256, 4] : memref<2048xi8, 3> -> tensor<8x64xf32, #rows>
   // CHECK: simt.write %{{.*}}, %{{.*}} by vectors in <8x64xf32, d0 [256, 512, 1024], d1 [4, 8, 16, 32, 64, 128]> :

@@ -289,7 +289,7 @@ func.func @print(%x: tensor<33xf32, #row>, %s: f32) attributes {tile.kernel} {
 // CHECK: simt.write %arg1, %[[ODD:.*]] strides [12, 4]
 // CHECK: simt.read %[[ODD]] strides [16, 4] {{.*}} tensor<9x4xf32
 // CHECK: simt.write %arg0, %[[ROW:.*]] strides [4]
-// CHECK: simt.fetch %[[ROW]] at #[[TURN]]
+// CHECK: simt.pick %[[ROW]] at #[[TURN]]
 // CHECK: return
 func.func @moves(%x: tensor<64xf32, #row>, %y: tensor<12x3xf32, #odd>) attributes {tile.kernel, tile.warps = 2 : i64} {
   %0 = tile.reshape %x : tensor<64xf32, #row> -> tensor<2x32xf32, #split>
