@@ -30,6 +30,8 @@ template <class AttrTy> static AttrTy factOf(Value view, StringRef name) {
   return func ? func.getArgAttrOfType<AttrTy>(argument.getArgNumber(), name) : AttrTy();
 }
 
+static constexpr const char *extentLimit = "the extent";
+
 namespace {
 
 /// Something that divides the address of a tile or the place of the view's end, in elements, if it is known.
@@ -86,7 +88,7 @@ SmallVector<Limit> GlobalAccess::limits(unsigned fastest) const {
   int64_t extent = type.getDimSize(fastest);
   if (ShapedType::isDynamic(extent))
     extent = fastest + 1 == type.getRank() && factOf<UnitAttr>(view, "tile.extent_by_16") ? 16 : 1;
-  limits.push_back({extent, "the extent", fastest});
+  limits.push_back({extent, extentLimit, fastest});
   const int64_t first = type.getRank() - static_cast<int64_t>(offsets.size());
   if (fastest < first)
     limits.push_back({1, "the rows, which lie anywhere,", fastest});
@@ -140,6 +142,26 @@ std::string whyNarrow(Operation *op) {
                  (limit.dim ? " of dimension " + std::to_string(*limit.dim) : "");
   return reasons.empty() ? "there is no more for each thread"
                          : reasons + " would have to be known as multiples of " + std::to_string(16 / global->bytes());
+}
+
+CopyWidth copyWidthOf(tile::LoadOp load) {
+  const GlobalAccess global = *GlobalAccess::of(load);
+  SmallVector<int64_t> strides;
+  const simt::Access access = global.inMemory(strides);
+  CopyWidth width{.fastest = simt::orderOf(access).front()};
+  if (strides[width.fastest] != 1)
+    return width;
+  const int64_t most =
+      std::min<int64_t>(16 / global.bytes(), simt::Extent::of(global.tile.getDimSize(width.fastest)).core());
+  width.elements = most;
+  int64_t extent = 1;
+  for (const Limit &limit : global.limits(width.fastest))
+    if (limit.what == extentLimit)
+      extent = limit.divisor;
+    else
+      width.elements = std::gcd(width.elements, limit.divisor);
+  width.whole = extent % width.elements == 0;
+  return width;
 }
 
 namespace {

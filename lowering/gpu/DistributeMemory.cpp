@@ -11,7 +11,7 @@
 // computed in 64 bits once for the tile; positions are compared in 32. Packets lie inside or outside as a whole:
 // gpu-coalesce-accesses has seen to it.
 
-#include "lowering/gpu/ThreadCode.h"
+#include "lowering/gpu/ImagePlaces.h"
 
 #include "lowering/analysis/Ranges.h"
 #include "lowering/analysis/TileUses.h"
@@ -44,6 +44,8 @@ public:
   int64_t displacement(int64_t stored) const;
   /// Whether a packet lies inside; null when all do.
   Value isInside(int64_t stored);
+  /// The bytes of a packet along `dim` that lie inside, i32, when it need not be inside or outside as a whole.
+  Value bytesInside(int64_t stored, unsigned dim);
 
   const LayoutAttr attribute;
   const TileLayout layout;
@@ -59,6 +61,7 @@ private:
   void findBounds(MemRefType type, OperandRange offsets);
   Value strideBytes(unsigned dim);
   Value rowOf(int64_t stored);
+  Value isInsideAlong(int64_t stored, unsigned dim);
   bool isRowDim(unsigned dim) const { return rows && dim == 0; }
 
   ThreadCode &code;
@@ -193,30 +196,50 @@ Value GlobalTile::address(int64_t stored) {
   return address;
 }
 
-Value GlobalTile::isInside(int64_t stored) {
-  const SmallVector<int64_t> position = layout.positionOf(stored);
-  Value inside;
-  for (unsigned dim = 0; dim < layout.rank(); ++dim) {
-    const auto [entry, isNew] = insides.try_emplace({dim, position[dim]});
-    if (isNew) {
-      Value here;
-      if (isRowDim(dim)) {
-        const Value row = rowOf(stored); // as a number without sign, a negative one is too large
-        here = code.both(code.isWithin(attribute, stored, dim),
-                         code.make<arith::CmpIOp>(arith::CmpIPredicate::ult, row, rowCount));
-      } else if (!bounds[dim].high) {
-        here = code.isWithin(attribute, stored, dim);
-      } else {
-        const Value at = code.add(code.shareOf(attribute, dim), code.i32(position[dim]));
-        here = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, at, bounds[dim].high);
-        if (bounds[dim].low)
-          here = code.both(here, code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, at, bounds[dim].low));
-      }
-      insides[{dim, position[dim]}] = here;
-    }
-    inside = code.both(inside, insides[{dim, position[dim]}]);
+Value GlobalTile::isInsideAlong(int64_t stored, unsigned dim) {
+  const int64_t position = layout.positionOf(stored)[dim];
+  const auto [entry, isNew] = insides.try_emplace({dim, position});
+  if (!isNew)
+    return entry->second;
+  Value here;
+  if (isRowDim(dim)) {
+    const Value row = rowOf(stored); // as a number without sign, a negative one is too large
+    here = code.both(code.isWithin(attribute, stored, dim),
+                     code.make<arith::CmpIOp>(arith::CmpIPredicate::ult, row, rowCount));
+  } else if (!bounds[dim].high) {
+    here = code.isWithin(attribute, stored, dim);
+  } else {
+    const Value at = code.add(code.shareOf(attribute, dim), code.i32(position));
+    here = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, at, bounds[dim].high);
+    if (bounds[dim].low)
+      here = code.both(here, code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, at, bounds[dim].low));
   }
+  return insides[{dim, position}] = here;
+}
+
+Value GlobalTile::isInside(int64_t stored) {
+  Value inside;
+  for (unsigned dim = 0; dim < layout.rank(); ++dim)
+    inside = code.both(inside, isInsideAlong(stored, dim));
   return inside;
+}
+
+Value GlobalTile::bytesInside(int64_t stored, unsigned dim) {
+  const Value all = code.i32(vector * bytes), none = code.i32(0);
+  Value size = all, inside;
+  if (bounds[dim].high) {
+    const Value at = code.add(code.shareOf(attribute, dim), code.i32(layout.positionOf(stored)[dim]));
+    const Value left = code.times(code.make<arith::SubIOp>(bounds[dim].high, at), bytes);
+    size = code.make<arith::MaxSIOp>(code.make<arith::MinSIOp>(left, all), none);
+    if (bounds[dim].low) // a multiple of a packet
+      inside = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, at, bounds[dim].low);
+  } else {
+    inside = code.isWithin(attribute, stored, dim);
+  }
+  for (unsigned other = 0; other < layout.rank(); ++other)
+    if (other != dim)
+      inside = code.both(inside, isInsideAlong(stored, other));
+  return inside ? code.make<arith::SelectOp>(inside, size, none) : size;
 }
 
 TypedAttr paddingOf(tile::Padding padding, Type element) {
@@ -306,6 +329,36 @@ static void store(ThreadCode &code, Operation *op, GlobalTile &tile, Value value
 void distributeLoad(ThreadCode &code, tile::LoadOp op) {
   GlobalTile tile(code, op.getView(), op.getOffsets(), cast<RankedTensorType>(op.getType()));
   load(code, op, tile, op.getView(), op.getPadding());
+}
+
+/// A thread of several with the same elements copies them; what lies past the tile's end is zeros, too.
+void distributeFetch(ThreadCode &code, simt::FetchOp op) {
+  const simt::ImageAttr image = op.getImage();
+  GlobalTile tile(code, op.getView(), op.getOffsets(),
+                  RankedTensorType::get(image.getShape(), image.getElement(), op.getLayout()));
+  tile.vector = static_cast<int64_t>(op.getVector());
+  const TileLayout &layout = tile.layout;
+  const unsigned bytes = image.getBits() / 8;
+  simt::Vecs columns(layout.core().then(image.getMap()).columns());
+  for (simt::Vec &column : columns)
+    column *= bytes;
+  const simt::F2Map places({image.getMap().numOutputs() + llvm::Log2_32(bytes), columns});
+  ImagePlaces images(code, places, layout.regBits(), op.getBuffer(), op.getAt());
+  const unsigned fastest = tile.vector > 1 ? layout.shape().unitOf(layout.bases(simt::Hw::reg).front()).dim : 0;
+  const Value predicate = code.both(op.getPredicate() ? code.held(op.getPredicate()) : Value(), code.isOwner(layout));
+  for (int64_t stored = 0; stored < layout.numStored(); stored += tile.vector) {
+    const int64_t repeat = stored >> layout.regBits();
+    const auto [target, displacement] =
+        images.of(places(static_cast<simt::Vec>(stored) & ((1u << layout.regBits()) - 1)));
+    Value size;
+    if (!op.getWhole())
+      size = tile.bytesInside(stored, fastest);
+    else if (const Value inside = tile.isInside(stored))
+      size = code.make<arith::SelectOp>(inside, code.i32(tile.vector * bytes), code.i32(0));
+    simt::CopyAsyncOp::create(code.builder, code.loc, tile.vector * bytes, target,
+                              displacement + repeat * image.getCoreBytes(), tile.address(stored),
+                              tile.displacement(stored), size, predicate);
+  }
 }
 
 void distributeGather(ThreadCode &code, tile::GatherOp op) {

@@ -104,6 +104,7 @@ void GpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const
   pm.addNestedPass<FuncOp>(createPropagateLayouts());
   if (until == "layouts")
     return;
+  pm.addNestedPass<FuncOp>(createPipelineLoads({target.sharedBytes}));
   pm.addNestedPass<FuncOp>(createExpandExchanges({/*storeMatrix=*/target.capability >= 90}));
   pm.addNestedPass<FuncOp>(mlir::createCSEPass());
   pm.addNestedPass<FuncOp>(createAllocateShared({target.sharedBytes}));

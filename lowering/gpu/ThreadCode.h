@@ -83,6 +83,7 @@ private:
 // What one thread does for an operation on tiles. Operands have been lowered; results are set.
 void distributeLoad(ThreadCode &code, tile::LoadOp op);
 void distributeStore(ThreadCode &code, tile::StoreOp op);
+void distributeFetch(ThreadCode &code, simt::FetchOp op);
 void distributeGather(ThreadCode &code, tile::GatherOp op);
 void distributeScatter(ThreadCode &code, tile::ScatterOp op);
 void distributeAtomicAdd(ThreadCode &code, tile::AtomicAddOp op);
