@@ -336,6 +336,32 @@ def PropagateLayouts : Pass<"gpu-propagate-layouts", "::mlir::func::FuncOp"> {
 
 // --- The GPU: memory becomes explicit -----------------------------------------------------------------------------------
 
+def PipelineLoads : Pass<"gpu-pipeline-loads", "::mlir::func::FuncOp"> {
+  let summary = "copies the operands of products to shared memory some rounds of their loop ahead";
+  let description = [{
+    A load in a loop whose tile is an operand of a product, from a view that nothing writes, becomes an asynchronous copy to
+    one of `tile.stages` slots and a read of the slot that was filled some rounds before. Without the attribute there are 3
+    slots, or as many as fit; with 1 nothing changes.
+
+    ```mlir
+    scf.for %k = … {
+      %0 = tile.load %a[%m, %k] : … -> tensor<128x64xbf16, #loaded>
+      %1 = simt.convert %0 : … -> tensor<128x64xbf16, #operand>
+    // becomes
+    simt.fetch %a[%m, %first] to %ring[%c0] slot [0, 3] by 8 in #image …
+    simt.commit_copies
+    …
+    scf.for %k = … iter_args(%slot = %c0) {
+      simt.wait_copies 1
+      simt.fetch %a[%m, %later] to %ring[%free] slot [2, 3] by 8 in #image if %isThere …
+      simt.commit_copies
+      %1 = simt.read %ring[%at] slot [0, 3] by rows in #image : … -> tensor<128x64xbf16, #operand>
+    ```
+  }];
+  let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+  let options = [Option<"limit", "limit", "UpTo<1 << 30>", "166912", "bytes of shared memory that a program may use">];
+}
+
 def ExpandExchanges : Pass<"gpu-expand-exchanges", "::mlir::func::FuncOp"> {
   let summary = "spells what crosses warps as writes to and reads from shared memory";
   let description = [{

@@ -119,8 +119,34 @@ template <class OpTy> static LogicalResult verifyShared(OpTy op, Value value) {
                          : verifyImage(op, tile, buffer, *op.getImage(), *op.getMovement());
 }
 
+/// `[n, s]`: n below s.
+static LogicalResult verifySlot(Operation *op, ArrayRef<int64_t> slot) {
+  if (slot.size() == 2 && slot[0] >= 0 && slot[0] < slot[1])
+    return success();
+  return op->emitOpError("expected a slot [n, s] with n from 0 to s - 1, but got [") << slot << "]";
+}
+
+LogicalResult FetchOp::verify() {
+  const ImageAttr image = getImage();
+  if (getLayout().getShape() != image.getShape())
+    return emitOpError("expected a layout of ") << image << ", but got " << getLayout();
+  if (static_cast<int64_t>(getOffsets().size()) != cast<MemRefType>(getView().getType()).getRank() ||
+      getOffsets().size() != image.getShape().size())
+    return emitOpError("expected an offset for each of ")
+           << image.getShape().size() << " dimensions, but got " << getOffsets().size();
+  const int64_t bytes = getVector() * image.getBits() / 8;
+  const SharedAccess access = vectorAccess(getLayout().getLayout(), image.getMap(), image.getBits());
+  if ((bytes != 4 && bytes != 8 && bytes != 16) || getVector() > int64_t{1} << access.element.size())
+    return emitOpError("expected 4, 8 or 16 bytes that lie together in a thread and in the image, but got ") << bytes;
+  return verifySlot(*this, getSlot());
+}
+
 LogicalResult WriteOp::verify() { return verifyShared(*this, getValue()); }
-LogicalResult ReadOp::verify() { return verifyShared(*this, getResult()); }
+LogicalResult ReadOp::verify() {
+  if (getSlot() && failed(verifySlot(*this, *getSlot())))
+    return failure();
+  return verifyShared(*this, getResult());
+}
 
 LogicalResult PickOp::verify() {
   const AffineMap place = getPlace();

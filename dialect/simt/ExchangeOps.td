@@ -119,8 +119,8 @@ def Simt_ReadOp : Simt_Op<"read"> {
   let summary = "each thread reads its elements of a tile from shared memory";
   let description = [{
     The element at position (i, j, …) comes from byte `offset` + i · strides₀ + j · strides₁ + …, or from where an image has
-    it, by `vectors` of each thread or by `rows` or `columns` of matrices (`ldmatrix`); what the layout pads the tile with is
-    read as 0.
+    it, by `vectors` of each thread or by `rows` or `columns` of matrices (`ldmatrix`), the image beginning at byte `offset`;
+    what the layout pads the tile with is read as 0. `slot` is as `simt.fetch` has it.
 
     ```mlir
     #columns = #simt.layout<8x32, reg [d1:1], lane [d0:1 d0:2 d0:4 d1:2 d1:4], warp [d1:8 d1:16]>
@@ -132,10 +132,10 @@ def Simt_ReadOp : Simt_Op<"read"> {
   }];
   let arguments = (ins Arg<Simt_Buffer, "", [MemRead]>:$buffer, Optional<I32>:$offset,
                        OptionalAttr<DenseI64ArrayAttr>:$strides, OptionalAttr<Simt_Movement>:$movement,
-                       OptionalAttr<Simt_ImageAttr>:$image);
+                       OptionalAttr<Simt_ImageAttr>:$image, OptionalAttr<DenseI64ArrayAttr>:$slot);
   let results = (outs Simt_Tile:$result);
   let assemblyFormat = [{
-    $buffer (`[` $offset^ `]`)? (`strides` $strides^)? (`by` $movement^ `in` $image)? attr-dict
+    $buffer (`[` $offset^ `]`)? (`slot` $slot^)? (`strides` $strides^)? (`by` $movement^ `in` $image)? attr-dict
     `:` type($buffer) `->` type($result)
   }];
 }
@@ -157,6 +157,70 @@ def Simt_PickOp : Simt_Op<"pick"> {
   let arguments = (ins Arg<Simt_Buffer, "", [MemRead]>:$buffer, AffineMapAttr:$place);
   let results = (outs Simt_Tile:$result);
   let assemblyFormat = "$buffer `at` $place attr-dict `:` type($buffer) `->` type($result)";
+}
+
+def Simt_FetchOp : Simt_Op<"fetch", [AttrSizedOperandSegments]> {
+  let summary = "begins to copy a tile of a view to shared memory";
+  let description = [{
+    The tile at the offsets goes to where the image has its elements, from byte `at` of the buffer on, while the threads go on:
+    the copy has ended once `simt.wait_copies` has waited for its group. Elements outside the view are zeros. `layout` says
+    which thread copies which elements, `by` so many at a time, 4 to 16 bytes; `whole`: so many lie inside the view or
+    outside of it together. `slot [n, s]`: of s tiles that the buffer has room for it is the one that the loop that holds
+    it, or that comes next, reads n rounds later; when there is no such round the predicate is false, and nothing is
+    copied.
+
+    ```mlir
+    #copies = #simt.layout<8x64, reg [d1:1 d1:2 d1:4 d0:4], lane [d1:8 d1:16 d1:32 d0:1 d0:2], warp []>
+    func.func @example(%x: memref<?x64xf16>, %m: i64, %k: i64, %ring: memref<3072xi8, 3>, %at: i32, %p: i1) {
+      simt.fetch %x[%m, %k] to %ring[%at] slot [2, 3] by 8 in <8x64xf16, d0 [144, 288, 576], d1 [2, 4, 8, 16, 32, 64]>
+          if %p {layout = #copies, whole} : memref<?x64xf16>, memref<3072xi8, 3>
+      simt.commit_copies
+      simt.wait_copies 1
+      return
+    }
+    ```
+  }];
+  let arguments = (ins Arg<AnyStridedMemRef, "", [MemRead]>:$view, Variadic<I64>:$offsets,
+                       Arg<Simt_Buffer, "", [MemWrite]>:$buffer, I32:$at, Optional<I1>:$predicate,
+                       DenseI64ArrayAttr:$slot, ConfinedAttr<I64Attr, [IntMinValue<1>]>:$vector,
+                       Simt_ImageAttr:$image, Simt_LayoutAttr:$layout, UnitAttr:$whole);
+  let assemblyFormat = [{
+    $view `[` $offsets `]` `to` $buffer `[` $at `]` `slot` $slot `by` $vector `in` $image (`if` $predicate^)? attr-dict
+    `:` type($view) `,` type($buffer)
+  }];
+}
+
+def Simt_CommitCopiesOp : Simt_Op<"commit_copies", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "makes a group of the copies that each thread has begun since the last";
+  let description = [{
+    It may be empty.
+
+    ```mlir
+    func.func @example() {
+      simt.commit_copies
+      return
+    }
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 0;
+}
+
+def Simt_WaitCopiesOp : Simt_Op<"wait_copies", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits for all groups of the thread's copies but the newest";
+  let description = [{
+    `pending` of them may be under way still. What was copied is there for this thread; a barrier makes it so for all.
+
+    ```mlir
+    func.func @example() {
+      simt.wait_copies 2
+      return
+    }
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>]>:$pending);
+  let assemblyFormat = "$pending attr-dict";
+  let hasVerifier = 0;
 }
 
 def Simt_ReserveOp : Simt_Op<"reserve", [MemoryEffects<[MemRead, MemWrite]>]> {

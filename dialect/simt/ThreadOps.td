@@ -135,6 +135,29 @@ def Simt_StoreMatrixOp : Simt_Op<"stmatrix", [MemoryEffects<[MemWrite]>]> {
   let hasVerifier = 0;
 }
 
+def Simt_CopyAsyncOp : Simt_Op<"cp_async", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "begins to copy 4, 8 or 16 bytes from global to shared memory";
+  let description = [{
+    If the predicate is true, the first `size` bytes, all of them without it, and zeros in place of the rest.
+
+    ```mlir
+    func.func @example(%to: i32, %from: i64, %size: i32, %p: i1) {
+      simt.cp_async 16 to %to + 0 from %from + 32 size %size if %p
+      return
+    }
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [AttrConstraint<CPred<"::llvm::is_contained({4, 8, 16}, "
+                       "::llvm::cast<::mlir::IntegerAttr>($_self).getInt())">, "is 4, 8 or 16">]>:$bytes,
+                       I32:$target, I64Attr:$toDisplacement, I64:$source, I64Attr:$fromDisplacement,
+                       Optional<I32>:$size, Optional<I1>:$predicate);
+  let assemblyFormat = [{
+    $bytes `to` $target `+` $toDisplacement `from` $source `+` $fromDisplacement (`size` $size^)? (`if` $predicate^)?
+    attr-dict
+  }];
+  let hasVerifier = 0;
+}
+
 def Simt_AtomicAddOp : Simt_Op<"atomic_add", [AllTypesMatch<["value", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "adds to one element of global memory, indivisibly";
   let description = [{

@@ -33,6 +33,8 @@ template <class AttrTy> static AttrTy factOf(Value view, StringRef name) {
   return func ? func.getArgAttrOfType<AttrTy>(argument.getArgNumber(), name) : AttrTy();
 }
 
+static constexpr const char *extentLimit = "the extent";
+
 namespace {
 
 /// Something that divides the address of a tile or the place of the view's end, in elements, as far as it is known.
@@ -71,7 +73,7 @@ SmallVector<Limit> GlobalAccess::limits(unsigned fastest) const {
     }
   const bool isStatic = !type.isDynamicDim(fastest);
   const bool isBy16 = fastest + 1 == type.getRank() && factOf<UnitAttr>(op.getView(), "tile.extent_by_16");
-  limits.push_back({isStatic ? type.getDimSize(fastest) : isBy16 ? 16 : 1, "the extent", fastest, isStatic});
+  limits.push_back({isStatic ? type.getDimSize(fastest) : isBy16 ? 16 : 1, extentLimit, fastest, isStatic});
   const Value begin = op.getSubscripts()[fastest];
   APInt offset;
   if (isa<RankedTensorType>(begin.getType()))
@@ -148,6 +150,26 @@ std::string whyNarrow(tile::AccessOp op) {
       limits.push_back({stride, "the stride", static_cast<unsigned>(dim), /*isExact=*/true});
   limits.push_back({access.sizes[fastest], "the tile's extent", fastest, /*isExact=*/true});
   return whyNoMultiples(limits, 16 / global.bytes());
+}
+
+CopyWidth copyWidthOf(tile::LoadOp load) {
+  const GlobalAccess global{cast<tile::AccessOp>(*load)};
+  SmallVector<int64_t> strides;
+  const simt::Access access = global.inMemory(strides);
+  CopyWidth width{.fastest = simt::orderOf(access).front()};
+  if (strides[width.fastest] != 1)
+    return width;
+  const int64_t most =
+      std::min<int64_t>(16 / global.bytes(), simt::Extent::of(global.tile().getDimSize(width.fastest)).core());
+  width.elements = most;
+  int64_t extent = 1;
+  for (const Limit &limit : global.limits(width.fastest))
+    if (limit.what == extentLimit)
+      extent = limit.divisor;
+    else
+      width.elements = std::gcd(width.elements, limit.divisor);
+  width.whole = extent % width.elements == 0;
+  return width;
 }
 
 namespace {

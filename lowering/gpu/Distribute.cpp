@@ -179,6 +179,7 @@ LogicalResult Distributor::lower(Operation &op) {
       .Case([&](simt::ConvertOp convert) { return distributeConvert(code, convert), success(); })
       .Case([&](simt::BufferOp buffer) { return lowerBuffer(buffer), success(); })
       .Case([&](simt::WriteOp write) { return distributeWrite(code, write), success(); })
+      .Case([&](simt::FetchOp fetch) { return distributeFetch(code, fetch), success(); })
       .Case([&](simt::ReadOp read) { return distributeRead(code, read), success(); })
       .Case([&](simt::PickOp pick) { return distributePick(code, pick), success(); })
       .Case([&](simt::ReserveOp reserve) { return distributeReserve(code, reserve), success(); })

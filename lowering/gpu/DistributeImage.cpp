@@ -1,10 +1,6 @@
 // Accesses of an image in shared memory by one thread: vectors, or rows of matrices for its warp.
-//
-// The bytes where an instruction goes are the exclusive or of what the thread's number and the registers' numbers stand
-// for. What registers alone move, in bits that no thread moves, is a displacement; for the rest there is one address
-// for each of its few values, such as the pieces of a row of 128 bytes.
 
-#include "lowering/gpu/ThreadCode.h"
+#include "lowering/gpu/ImagePlaces.h"
 
 #include "dialect/simt/layout/SharedAccess.h"
 
@@ -17,41 +13,49 @@ using simt::SharedOp;
 using simt::TileLayout;
 using simt::Vec;
 
+ImagePlaces::ImagePlaces(ThreadCode &code, const simt::F2Map &bytes, size_t regBits, Value buffer, Value at)
+    : code(code), begin(code.add(code.held(buffer), at ? code.held(at) : Value())) {
+  const ArrayRef<Vec> columns = bytes.columns().drop_front(regBits);
+  for (const Vec column : columns)
+    movedByThreads |= column;
+  ofThread = code.imageOfThread({bytes.numOutputs(), columns});
+}
+
+ImagePlaces::Place ImagePlaces::of(Vec bytesOfRegisters) {
+  const Vec turned = bytesOfRegisters & movedByThreads;
+  Value &address = addresses[turned];
+  if (!address) {
+    Value offset = ofThread;
+    if (turned)
+      offset = code.make<arith::XOrIOp>(offset, code.i32(static_cast<int64_t>(turned)));
+    address = code.add(begin, offset);
+  }
+  return {address, static_cast<int64_t>(bytesOfRegisters ^ turned)};
+}
+
+/// A map to offsets in elements as one to bytes.
+static simt::F2Map inBytes(const simt::F2Map &map, unsigned bits) {
+  simt::Vecs columns(map.columns());
+  for (Vec &column : columns)
+    column *= bits / 8;
+  return {map.numOutputs() + llvm::Log2_32(bits / 8), columns};
+}
+
 namespace {
 
 /// One tile in one image.
 class ImageTile {
 public:
-  ImageTile(ThreadCode &code, RankedTensorType tile, Value buffer, simt::ImageAttr image, simt::Movement by)
+  ImageTile(ThreadCode &code, RankedTensorType tile, Value buffer, Value at, simt::ImageAttr image, simt::Movement by)
       : layout(simt::layoutOf(tile).getLayout()),
         element(tile.getElementType().isInteger(1) ? code.builder.getI8Type() : tile.getElementType()),
-        access(accessOf(layout, image, static_cast<SharedOp>(by))), code(code), coreBytes(image.getCoreBytes()),
-        buffer(code.held(buffer)) {
-    const unsigned bytes = image.getBits() / 8;
-    simt::Vecs columns;
-    for (const Vec column : access.address.columns().drop_front(access.regBits())) {
-      columns.push_back(column * bytes);
-      movedByThreads |= column * bytes;
-    }
-    ofThread = code.imageOfThread({access.address.numOutputs() + llvm::Log2_32(bytes), columns});
-  }
+        access(accessOf(layout, image, static_cast<SharedOp>(by))), coreBytes(image.getCoreBytes()),
+        places(code, inBytes(access.address, access.bits), access.regBits(), buffer, at) {}
 
-  struct Place {
-    Value address;
-    int64_t displacement;
-  };
   /// Where an instruction of a repeat of the core goes.
-  Place placeOf(unsigned instruction, int64_t repeat) {
-    const Vec ofRegisters = access.offsetOf(instruction, {}) * (access.bits / 8);
-    const Vec turned = ofRegisters & movedByThreads;
-    Value &address = addresses[turned];
-    if (!address) {
-      Value offset = ofThread;
-      if (turned)
-        offset = code.make<arith::XOrIOp>(offset, code.i32(static_cast<int64_t>(turned)));
-      address = code.add(buffer, offset);
-    }
-    return {address, static_cast<int64_t>(ofRegisters ^ turned) + repeat * coreBytes};
+  ImagePlaces::Place placeOf(unsigned instruction, int64_t repeat) {
+    const auto [address, displacement] = places.of(access.offsetOf(instruction, {}) * (access.bits / 8));
+    return {address, displacement + repeat * coreBytes};
   }
   /// The stored indices of what an instruction moves: of each matrix, or of the one vector, its elements.
   Indices storedBy(unsigned instruction, int64_t repeat) const {
@@ -82,12 +86,8 @@ private:
   }
 
   const SharedAccess access;
-  ThreadCode &code;
   const int64_t coreBytes;
-  const Value buffer;
-  Value ofThread;
-  Vec movedByThreads = 0;
-  std::map<Vec, Value> addresses;
+  ImagePlaces places;
 };
 
 } // namespace
@@ -104,7 +104,7 @@ static Value writable(ThreadCode &code, Value tile, Type element) {
 }
 
 void distributeImageWrite(ThreadCode &code, simt::WriteOp op) {
-  ImageTile tile(code, cast<RankedTensorType>(op.getValue().getType()), op.getBuffer(), *op.getImage(),
+  ImageTile tile(code, cast<RankedTensorType>(op.getValue().getType()), op.getBuffer(), {}, *op.getImage(),
                  *op.getMovement());
   const Value vector = writable(code, op.getValue(), tile.element), owner = code.isOwner(tile.layout);
   for (int64_t repeat = 0; repeat < tile.layout.shape().repeats(); ++repeat)
@@ -122,7 +122,7 @@ void distributeImageWrite(ThreadCode &code, simt::WriteOp op) {
 
 void distributeImageRead(ThreadCode &code, simt::ReadOp op) {
   const auto type = cast<RankedTensorType>(op.getType());
-  ImageTile tile(code, type, op.getBuffer(), *op.getImage(), *op.getMovement());
+  ImageTile tile(code, type, op.getBuffer(), op.getOffset(), *op.getImage(), *op.getMovement());
   Values elements(tile.layout.numStored());
   for (int64_t repeat = 0; repeat < tile.layout.shape().repeats(); ++repeat)
     for (unsigned instruction = 0; instruction < tile.instructions(); ++instruction) {

@@ -11,7 +11,7 @@
 // computed in 64 bits once for the tile; positions are compared in 32. Packets lie inside or outside as a whole:
 // gpu-coalesce-accesses has seen to it.
 
-#include "lowering/gpu/ThreadCode.h"
+#include "lowering/gpu/ImagePlaces.h"
 
 #include "lowering/analysis/Ranges.h"
 #include "lowering/analysis/TileUses.h"
@@ -33,7 +33,11 @@ namespace {
 /// One tile in one view.
 class GlobalTile {
 public:
-  GlobalTile(ThreadCode &code, tile::AccessOp access);
+  GlobalTile(ThreadCode &code, tile::AccessOp access)
+      : GlobalTile(code, access.getView(), llvm::to_vector<4>(access.getSubscripts()), access.getTile().getType(),
+                   access.getRowNumbers()) {}
+  /// A tile with a layout that begins at `begins`; the first of these is `rows` where there are row numbers.
+  GlobalTile(ThreadCode &code, Value view, SmallVector<Value, 4> begins, RankedTensorType tile, Value rows = {});
 
   /// Elements of a packet.
   int64_t vector = 1;
@@ -43,6 +47,8 @@ public:
   int64_t displacement(int64_t stored) const;
   /// Whether a packet lies inside; null when all do.
   Value isInside(int64_t stored);
+  /// The bytes of a packet along `dim` that lie inside, i32, when it need not be inside or outside as a whole.
+  Value bytesInside(int64_t stored, unsigned dim);
 
   const LayoutAttr attribute;
   const TileLayout layout;
@@ -58,14 +64,12 @@ private:
   void findBounds(MemRefType type);
   Value strideBytes(unsigned dim);
   Value rowOf(int64_t stored);
+  Value isInsideAlong(int64_t stored, unsigned dim);
   bool isRowDim(unsigned dim) const { return rows && dim == 0; }
 
-  /// Where the tile begins.
-  Value beginOf(unsigned dim) { return access.getSubscripts()[dim]; }
-
   ThreadCode &code;
-  tile::AccessOp access;
   const Value view, rows;
+  const SmallVector<Value, 4> begins;
   const int64_t bytes;
   SmallVector<int64_t> strides; // in elements; kDynamic
   SmallVector<Value> unknownStrides, rowElements;
@@ -77,18 +81,18 @@ private:
 
 Type storedType(Type element) { return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element; }
 
-GlobalTile::GlobalTile(ThreadCode &code, tile::AccessOp access)
-    : attribute(simt::layoutOf(access.getTile())), layout(attribute.getLayout()),
-      element(storedType(access.getTile().getType().getElementType())), code(code), access(access),
-      view(code.held(access.getView())), rows(access.getRowNumbers()), bytes(element.getIntOrFloatBitWidth() / 8) {
-  findStrides(access.getView().getType());
-  findBounds(access.getView().getType());
+GlobalTile::GlobalTile(ThreadCode &code, Value view, SmallVector<Value, 4> begins, RankedTensorType tile, Value rows)
+    : attribute(simt::layoutOf(tile)), layout(attribute.getLayout()), element(storedType(tile.getElementType())),
+      code(code), view(code.held(view)), rows(rows), begins(std::move(begins)),
+      bytes(element.getIntOrFloatBitWidth() / 8) {
+  findStrides(cast<MemRefType>(view.getType()));
+  findBounds(cast<MemRefType>(view.getType()));
   const Value pointer = code.make<memref::ExtractAlignedPointerAsIndexOp>(this->view);
   base = code.make<arith::IndexCastOp>(code.builder.getI64Type(), pointer);
   for (unsigned dim = 0; dim < layout.rank(); ++dim) {
     if (isRowDim(dim))
       continue;
-    Value position = code.held(beginOf(dim));
+    Value position = code.held(begins[dim]);
     if (const Value share = code.shareOf(attribute, dim))
       position = code.add(position, code.make<arith::ExtUIOp>(code.builder.getI64Type(), share));
     base = code.add(base, code.make<arith::MulIOp>(position, strideBytes(dim)));
@@ -129,7 +133,7 @@ void GlobalTile::findBounds(MemRefType type) {
       continue;
     }
     const simt::Extent &own = layout.shape()[dim];
-    const Value offset = beginOf(dim);
+    const Value offset = begins[dim];
     APInt known;
     if (matchPattern(offset, m_ConstantInt(&known)) && !type.isDynamicDim(dim) && known.isNonNegative() &&
         known.sle(type.getDimSize(dim) - own.size)) { // the whole tile, wherever
@@ -196,30 +200,50 @@ Value GlobalTile::address(int64_t stored) {
   return address;
 }
 
-Value GlobalTile::isInside(int64_t stored) {
-  const SmallVector<int64_t> position = layout.positionOf(stored);
-  Value inside;
-  for (unsigned dim = 0; dim < layout.rank(); ++dim) {
-    const auto [entry, isNew] = insides.try_emplace({dim, position[dim]});
-    if (isNew) {
-      Value here;
-      if (isRowDim(dim)) {
-        const Value row = rowOf(stored); // as a number without sign, a negative one is too large
-        here = code.both(code.isWithin(attribute, stored, dim),
-                         code.make<arith::CmpIOp>(arith::CmpIPredicate::ult, row, rowCount));
-      } else if (!bounds[dim].high) {
-        here = code.isWithin(attribute, stored, dim);
-      } else {
-        const Value at = code.add(code.shareOf(attribute, dim), code.i32(position[dim]));
-        here = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, at, bounds[dim].high);
-        if (bounds[dim].low)
-          here = code.both(here, code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, at, bounds[dim].low));
-      }
-      insides[{dim, position[dim]}] = here;
-    }
-    inside = code.both(inside, insides[{dim, position[dim]}]);
+Value GlobalTile::isInsideAlong(int64_t stored, unsigned dim) {
+  const int64_t position = layout.positionOf(stored)[dim];
+  const auto [entry, isNew] = insides.try_emplace({dim, position});
+  if (!isNew)
+    return entry->second;
+  Value here;
+  if (isRowDim(dim)) {
+    const Value row = rowOf(stored); // as a number without sign, a negative one is too large
+    here = code.both(code.isWithin(attribute, stored, dim),
+                     code.make<arith::CmpIOp>(arith::CmpIPredicate::ult, row, rowCount));
+  } else if (!bounds[dim].high) {
+    here = code.isWithin(attribute, stored, dim);
+  } else {
+    const Value at = code.add(code.shareOf(attribute, dim), code.i32(position));
+    here = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, at, bounds[dim].high);
+    if (bounds[dim].low)
+      here = code.both(here, code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, at, bounds[dim].low));
   }
+  return insides[{dim, position}] = here;
+}
+
+Value GlobalTile::isInside(int64_t stored) {
+  Value inside;
+  for (unsigned dim = 0; dim < layout.rank(); ++dim)
+    inside = code.both(inside, isInsideAlong(stored, dim));
   return inside;
+}
+
+Value GlobalTile::bytesInside(int64_t stored, unsigned dim) {
+  const Value all = code.i32(vector * bytes), none = code.i32(0);
+  Value size = all, inside;
+  if (bounds[dim].high) {
+    const Value at = code.add(code.shareOf(attribute, dim), code.i32(layout.positionOf(stored)[dim]));
+    const Value left = code.times(code.make<arith::SubIOp>(bounds[dim].high, at), bytes);
+    size = code.make<arith::MaxSIOp>(code.make<arith::MinSIOp>(left, all), none);
+    if (bounds[dim].low) // a multiple of a packet
+      inside = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, at, bounds[dim].low);
+  } else {
+    inside = code.isWithin(attribute, stored, dim);
+  }
+  for (unsigned other = 0; other < layout.rank(); ++other)
+    if (other != dim)
+      inside = code.both(inside, isInsideAlong(stored, other));
+  return inside ? code.make<arith::SelectOp>(inside, size, none) : size;
 }
 
 TypedAttr paddingOf(tile::Padding padding, Type element) {
@@ -308,6 +332,36 @@ static void distributeStore(ThreadCode &code, tile::AccessOp op) {
     const Value predicate = code.both(tile.isInside(stored), owner);
     simt::StoreOp::create(code.builder, code.loc, simt::Space::Global, part, tile.address(stored),
                           tile.displacement(stored), predicate);
+  }
+}
+
+/// A thread of several with the same elements copies them; what lies past the tile's end is zeros, too.
+void distributeFetch(ThreadCode &code, simt::FetchOp op) {
+  const simt::ImageAttr image = op.getImage();
+  GlobalTile tile(code, op.getView(), llvm::to_vector<4>(op.getOffsets()),
+                  RankedTensorType::get(image.getShape(), image.getElement(), op.getLayout()));
+  tile.vector = static_cast<int64_t>(op.getVector());
+  const TileLayout &layout = tile.layout;
+  const unsigned bytes = image.getBits() / 8;
+  simt::Vecs columns(layout.core().then(image.getMap()).columns());
+  for (simt::Vec &column : columns)
+    column *= bytes;
+  const simt::F2Map places({image.getMap().numOutputs() + llvm::Log2_32(bytes), columns});
+  ImagePlaces images(code, places, layout.regBits(), op.getBuffer(), op.getAt());
+  const unsigned fastest = tile.vector > 1 ? layout.shape().unitOf(layout.bases(simt::Hw::reg).front()).dim : 0;
+  const Value predicate = code.both(op.getPredicate() ? code.held(op.getPredicate()) : Value(), code.isOwner(layout));
+  for (int64_t stored = 0; stored < layout.numStored(); stored += tile.vector) {
+    const int64_t repeat = stored >> layout.regBits();
+    const auto [target, displacement] =
+        images.of(places(static_cast<simt::Vec>(stored) & ((1u << layout.regBits()) - 1)));
+    Value size;
+    if (!op.getWhole())
+      size = tile.bytesInside(stored, fastest);
+    else if (const Value inside = tile.isInside(stored))
+      size = code.make<arith::SelectOp>(inside, code.i32(tile.vector * bytes), code.i32(0));
+    simt::CopyAsyncOp::create(code.builder, code.loc, tile.vector * bytes, target,
+                              displacement + repeat * image.getCoreBytes(), tile.address(stored),
+                              tile.displacement(stored), size, predicate);
   }
 }
 

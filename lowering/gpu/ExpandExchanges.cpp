@@ -48,7 +48,7 @@ public:
     return memory;
   }
   Value read(Value memory, RankedTensorType tile, const Place &place, Value offset = {}) {
-    return simt::ReadOp::create(builder, loc, tile, memory, offset, builder.getDenseI64ArrayAttr(place.strides), {},
+    return simt::ReadOp::create(builder, loc, tile, memory, offset, builder.getDenseI64ArrayAttr(place.strides), {}, {},
                                 {});
   }
   /// The tile in another layout.
@@ -62,7 +62,7 @@ public:
     };
     const Value memory = buffer(image.getBytes());
     simt::WriteOp::create(builder, loc, tile, memory, {}, by(plan.store.op), image);
-    return simt::ReadOp::create(builder, loc, type, memory, {}, {}, by(plan.load.op), image);
+    return simt::ReadOp::create(builder, loc, type, memory, {}, {}, by(plan.load.op), image, {});
   }
 
   /// The result of an operation that moves elements to other threads.

@@ -80,6 +80,13 @@ template <class OpTy> static Access sharedAccess(OpTy op, bool writes, Value til
   return access;
 }
 
+/// By whichever threads; the view is one that nothing writes.
+static Access fetched(simt::FetchOp op) {
+  Access access{.op = op, .writes = true, .isCopy = true, .buffer = op.getBuffer().getDefiningOp<simt::BufferOp>()};
+  access.slot.assign(op.getSlot().begin(), op.getSlot().end());
+  return access;
+}
+
 static Access globalAccess(tile::AccessOp op) {
   Access access{.op = op, .writes = op.writesView()};
   if (op.ordersAll()) {
@@ -98,8 +105,14 @@ static Access globalAccess(tile::AccessOp op) {
 std::optional<Access> accessOf(Operation *op) {
   using Result = std::optional<Access>;
   return llvm::TypeSwitch<Operation *, Result>(op)
+      .Case([&](simt::FetchOp fetch) { return fetched(fetch); })
       .Case([&](simt::WriteOp write) { return sharedAccess(write, true, write.getValue(), {}); })
-      .Case([&](simt::ReadOp read) { return sharedAccess(read, false, read.getResult(), read.getOffset()); })
+      .Case([&](simt::ReadOp read) {
+        Access access = sharedAccess(read, false, read.getResult(), read.getOffset());
+        if (read.getSlot())
+          access.slot.assign(read.getSlot()->begin(), read.getSlot()->end());
+        return access;
+      })
       .Case([&](simt::PickOp pick) { // from anywhere in the buffer
         return Access{.op = op, .buffer = pick.getBuffer().getDefiningOp<simt::BufferOp>()};
       })
@@ -128,6 +141,15 @@ void Access::leaveRound(scf::ForOp loop, bool goesOn) {
         span.earlier = {}, span.offset.reset();
   if (offset && loop.getBodyRegion().isAncestor(offset.getParentRegion()))
     layout = {};
+  // What is read n rounds later is read one less later in the next round.
+  if (!goesOn)
+    slot.clear();
+  else if (!slot.empty() && op->getParentOp() == loop)
+    slot[0] = (slot[0] + slot[1] - 1) % slot[1];
+}
+
+bool Access::isAwaited(int64_t pending) const {
+  return pending == 0 || (!slot.empty() && slot[0] < slot[1] - 1 - pending);
 }
 
 bool surelyRuns(scf::ForOp loop) {
@@ -170,6 +192,8 @@ static bool conflictShared(const Access &a, const Access &b) {
   const auto [firstBegin, firstEnd] = bytesOf(a.buffer);
   const auto [secondBegin, secondEnd] = bytesOf(b.buffer);
   if (firstEnd <= secondBegin || secondEnd <= firstBegin)
+    return false;
+  if (a.buffer == b.buffer && !a.slot.empty() && !b.slot.empty() && a.slot[0] != b.slot[0])
     return false;
   const bool sameBytes = firstBegin == secondBegin && a.offset == b.offset && a.strides == b.strides &&
                          a.image == b.image && a.element == b.element;

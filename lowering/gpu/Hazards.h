@@ -42,12 +42,14 @@ struct Span {
 struct Access {
   mlir::Operation *op = nullptr;
   bool writes = false;
+  bool isCopy = false;     // by copies that are under way until the threads have waited for them
   simt::LayoutAttr layout; // which thread goes to which element; null: any may go anywhere
   // Of shared memory: the buffer, and how a position becomes a byte.
   simt::BufferOp buffer;
   mlir::Value offset;
   llvm::SmallVector<int64_t, 4> strides;
-  simt::ImageAttr image; // in place of strides
+  simt::ImageAttr image;              // in place of strides
+  llvm::SmallVector<int64_t, 2> slot; // [n, s] as simt.fetch has it, n modulo s; empty: it may be any
   mlir::Type element;
   // Of global memory: the view, null for all of it, and the tile's place, empty when it is unknown.
   mlir::Value view;
@@ -58,6 +60,9 @@ struct Access {
   /// Makes this an access of an earlier round of `loop`, whose values were others; of one that has ended without
   /// `goesOn`.
   void leaveRound(mlir::scf::ForOp loop, bool goesOn);
+  /// Whether a wait for all groups of copies but the newest `pending` waits for this one. A group is made for each slot
+  /// of a ring, in their order, and the one of the slot before that which is read next comes after the wait.
+  bool isAwaited(int64_t pending) const;
 };
 
 /// What `op` itself accesses: one place, all of global memory, or nothing that others may conflict with.

@@ -5,9 +5,9 @@
 // has come after yet, the *pending* ones, and puts a barrier before the first access that one of them conflicts with
 // (Hazards.h).
 //
-// The end of a loop's body is followed by its beginning: bodies are walked twice, by themselves, so that a barrier in
-// one guards what its rounds do to each other. What was pending before the loop gets one barrier before it, unless the
-// body's own come first.
+// The end of a loop's body is followed by its beginning: bodies are walked twice, by themselves, or as often as copies
+// are ahead of their reads, so that a barrier in one guards what its rounds do to each other. What was pending before
+// the loop gets one barrier before it, unless the body's own come first.
 
 #include "lowering/gpu/Hazards.h"
 #include "lowering/gpu/Passes.h"
@@ -33,6 +33,8 @@ struct Hazard {
 class Barriers {
 public:
   void walk(Block &block);
+  /// An access that meets a copy under way, and the copy.
+  std::optional<Hazard> unawaited;
 
 private:
   void visit(Operation &op);
@@ -50,17 +52,25 @@ private:
 /// Goes through code that has its own barriers, with accesses that came before it.
 class Passage {
 public:
-  explicit Passage(const Pending &before) : before(before) {}
+  explicit Passage(Pending before) : before(std::move(before)) {}
   void walk(Block &block);
 
   std::optional<Hazard> hazard; // the first that no barrier guards
   bool isOpen = true;           // no barrier has come so far
-
-private:
-  const Pending &before;
+  Pending before;               // without copies that were waited for
 };
 
 } // namespace
+
+/// What a wait for copies makes accesses of the threads.
+static void await(Pending &pending, simt::WaitCopiesOp wait) {
+  for (Access &access : pending)
+    access.isCopy &= !access.isAwaited(static_cast<int64_t>(wait.getPending()));
+}
+
+static void clearByBarrier(Pending &pending) {
+  llvm::erase_if(pending, [](const Access &access) { return !access.isCopy; });
+}
 
 static void insertBarrier(OpBuilder builder, const Hazard &hazard) {
   simt::BarrierOp::create(builder, hazard.after.op->getLoc(),
@@ -75,6 +85,8 @@ void Passage::walk(Block &block) {
       return;
     if (isa<simt::BarrierOp>(op)) {
       isOpen = false;
+    } else if (auto wait = dyn_cast<simt::WaitCopiesOp>(op)) {
+      await(before, wait);
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
       walk(*loop.getBody());
       isOpen |= !surelyRuns(loop);
@@ -96,25 +108,48 @@ void Passage::walk(Block &block) {
 
 void Barriers::visit(const Access &access) {
   const auto found = llvm::find_if(pending, [&](const Access &before) { return conflict(before, access); });
+  if (found != pending.end() && found->isCopy) {
+    unawaited = Hazard{*found, access};
+    return;
+  }
   if (found != pending.end()) {
     insertBarrier(OpBuilder(access.op), {*found, access});
-    pending.clear();
+    clearByBarrier(pending);
   }
   remember(access);
 }
 
+/// Rounds after which a loop's accesses do what those of the round before did.
+static int64_t roundsOf(scf::ForOp loop) {
+  int64_t rounds = runsOnceAtMost(loop) ? 1 : 2;
+  for (auto fetch : loop.getBody()->getOps<simt::FetchOp>())
+    rounds = std::max(rounds, 1 + fetch.getSlot()[1]);
+  return rounds;
+}
+
+/// Drops copies of the loop's rings: of rounds that there are they have ended, of others there are none.
+static void endCopies(Pending &pending, scf::ForOp loop) {
+  llvm::erase_if(pending, [&](const Access &access) {
+    return access.isCopy && llvm::any_of(loop.getBody()->getOps<simt::FetchOp>(), [&](simt::FetchOp fetch) {
+             return fetch.getBuffer().getDefiningOp() == access.buffer;
+           });
+  });
+}
+
 void Barriers::visitLoop(scf::ForOp loop) {
-  const Pending before = std::exchange(pending, {});
-  for (const bool goesOn : {true, false}) {
-    if (goesOn && runsOnceAtMost(loop))
-      continue;
+  Pending before = std::exchange(pending, {});
+  for (int64_t left = roundsOf(loop); left-- > 0;) {
     walk(*loop.getBody());
     for (Access &access : pending)
-      access.leaveRound(loop, goesOn);
+      access.leaveRound(loop, /*goesOn=*/left > 0);
   }
+  endCopies(pending, loop);
   Passage first(before);
   first.walk(*loop.getBody());
-  if (first.hazard)
+  endCopies(before, loop);
+  if (first.hazard && first.hazard->before.isCopy)
+    unawaited = first.hazard;
+  else if (first.hazard)
     insertBarrier(OpBuilder(loop), *first.hazard);
   else if (first.isOpen || !surelyRuns(loop))
     llvm::for_each(before, [&](const Access &access) { remember(access); });
@@ -134,7 +169,8 @@ void Barriers::visit(Operation &op) {
   llvm::TypeSwitch<Operation *>(&op)
       .Case([&](scf::ForOp loop) { visitLoop(loop); })
       .Case([&](scf::IfOp branch) { visitBranch(branch); })
-      .Case([&](simt::BarrierOp) { pending.clear(); })
+      .Case([&](simt::BarrierOp) { clearByBarrier(pending); })
+      .Case([&](simt::WaitCopiesOp wait) { await(pending, wait); })
       .Default([&](Operation *other) {
         if (const std::optional<Access> access = accessOf(other))
           visit(*access);
@@ -152,8 +188,15 @@ struct InsertBarriers : impl::InsertBarriersBase<InsertBarriers> {
   using InsertBarriersBase::InsertBarriersBase;
 
   void runOnOperation() override {
-    if (getOperation()->hasAttr("tile.kernel"))
-      Barriers().walk(getOperation().front());
+    if (!getOperation()->hasAttr("tile.kernel"))
+      return;
+    Barriers barriers;
+    barriers.walk(getOperation().front());
+    if (const auto &hazard = barriers.unawaited) {
+      auto error = hazard->after.op->emitOpError("expected a wait for the copies that it meets");
+      error.attachNote(hazard->before.op->getLoc()) << "which begin here";
+      signalPassFailure();
+    }
   }
 };
 

@@ -9,6 +9,16 @@ namespace kiln::lowering::gpu {
 /// What keeps an access of memory from moving 16 bytes at a time (CoalesceAccesses.cpp); empty when it does.
 std::string whyNarrow(tile::AccessOp access);
 
+/// Elements that a copy of the load's tile may move at once, wherever the view ends: at most 16 bytes, aligned along
+/// the dimension in which neighbours lie (`fastest`); and whether so many lie inside the view or outside as a whole.
+/// Zero elements where neighbours do not lie together (CoalesceAccesses.cpp).
+struct CopyWidth {
+  int64_t elements = 0;
+  unsigned fastest = 0;
+  bool whole = false;
+};
+CopyWidth copyWidthOf(tile::LoadOp load);
+
 /// Why tensor cores do not compute a product (SelectInstructions.cpp); empty when they can.
 std::string whyNoTensorCore(tile::DotOp op);
 

@@ -116,6 +116,7 @@ public:
   void store(simt::StoreOp op);
   Value loadMatrix(simt::LoadMatrixOp op);
   void storeMatrix(simt::StoreMatrixOp op);
+  void copyAsync(simt::CopyAsyncOp op);
   Value atomicAdd(simt::AtomicAddOp op);
   Value shuffle(StringRef mode, Value value, Value which) {
     return intrinsic(("llvm.nvvm.shfl.sync." + mode + ".i32").str(), builder.getI32Type(),
@@ -225,6 +226,26 @@ void Speller::storeMatrix(simt::StoreMatrixOp op) {
   assembly(text, constraints + (op.getPredicate() ? "r,b" : "r"), {}, operands, true);
 }
 
+/// 16 bytes go past the first-level cache, which less cannot.
+void Speller::copyAsync(simt::CopyAsyncOp op) {
+  SmallVector<Value> operands = {op.getTarget(), op.getSource()};
+  std::string constraints = "r,l", size;
+  if (op.getSize()) {
+    size = ", $2";
+    constraints += ",r";
+    operands.push_back(op.getSize());
+  }
+  if (op.getPredicate()) {
+    constraints += ",b";
+    operands.push_back(op.getPredicate());
+  }
+  const std::string text = predicated(op.getPredicate(), op.getSize() ? 3 : 2) + "cp.async." +
+                           (op.getBytes() == 16 ? "cg" : "ca") + ".shared.global " + place(0, op.getToDisplacement()) +
+                           ", " + place(1, op.getFromDisplacement()) + ", " + std::to_string(op.getBytes()) + size +
+                           ";";
+  assembly(text, constraints + ",~{memory}", {}, operands, true);
+}
+
 /// Where nobody reads what was there, it is a reduction.
 Value Speller::atomicAdd(simt::AtomicAddOp op) {
   const Type type = op.getType();
@@ -328,6 +349,11 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
         .Case([&](simt::StoreOp store) { speller.store(store); })
         .Case([&](simt::LoadMatrixOp load) { result = speller.loadMatrix(load); })
         .Case([&](simt::StoreMatrixOp store) { speller.storeMatrix(store); })
+        .Case([&](simt::CopyAsyncOp copy) { speller.copyAsync(copy); })
+        .Case([&](simt::CommitCopiesOp) { speller.assembly("cp.async.commit_group;", "~{memory}", {}, {}, true); })
+        .Case([&](simt::WaitCopiesOp wait) {
+          speller.assembly("cp.async.wait_group " + std::to_string(wait.getPending()) + ";", "~{memory}", {}, {}, true);
+        })
         .Case([&](simt::AtomicAddOp add) { result = speller.atomicAdd(add); })
         .Case([&](simt::ConsoleOp) { result = console(speller, op->getLoc()); })
         .Case([&](simt::ReportOp report) { speller.report(report, console(speller, op->getLoc())); })

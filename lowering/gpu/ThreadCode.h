@@ -82,6 +82,7 @@ private:
 
 // What one thread does for an operation on tiles. Operands have been lowered; results are set.
 mlir::LogicalResult distributeAccess(ThreadCode &code, tile::AccessOp op);
+void distributeFetch(ThreadCode &code, simt::FetchOp op);
 void distributeWrite(ThreadCode &code, simt::WriteOp op);
 void distributeRead(ThreadCode &code, simt::ReadOp op);
 void distributePick(ThreadCode &code, simt::PickOp op);

@@ -391,3 +391,58 @@ func.func @neither_strides_nor_image(%buffer: memref<128xi8, 3>) {
   %0 = simt.read %buffer : memref<128xi8, 3> -> tensor<32xf32, #row>
   return
 }
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+func.func @slot(%buffer: memref<384xi8, 3>, %at: i32) {
+  // expected-error@+1 {{'simt.read' op expected a slot [n, s] with n from 0 to s - 1, but got [3, 3]}}
+  %0 = simt.read %buffer[%at] slot [3, 3] by vectors in <32xf32, d0 [4, 8, 16, 32, 64]>
+      : memref<384xi8, 3> -> tensor<32xf32, #row>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+func.func @fetch_slot(%x: memref<?xf32>, %n: i64, %buffer: memref<384xi8, 3>, %at: i32) {
+  // expected-error@+1 {{'simt.fetch' op expected a slot [n, s] with n from 0 to s - 1, but got [2]}}
+  simt.fetch %x[%n] to %buffer[%at] slot [2] by 1 in <32xf32, d0 [4, 8, 16, 32, 64]> {layout = #row}
+      : memref<?xf32>, memref<384xi8, 3>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+func.func @fetch_packet(%x: memref<?xf32>, %n: i64, %buffer: memref<384xi8, 3>, %at: i32) {
+  // expected-error@+1 {{'simt.fetch' op expected 4, 8 or 16 bytes that lie together in a thread and in the image, but got 8}}
+  simt.fetch %x[%n] to %buffer[%at] slot [0, 3] by 2 in <32xf32, d0 [4, 8, 16, 32, 64]> {layout = #row}
+      : memref<?xf32>, memref<384xi8, 3>
+  return
+}
+
+// -----
+
+#row = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp []>
+
+func.func @fetch_layout(%x: memref<?xf32>, %n: i64, %buffer: memref<384xi8, 3>, %at: i32) {
+  // expected-error@+1 {{'simt.fetch' op expected a layout of #simt.image<32xf32}}
+  simt.fetch %x[%n] to %buffer[%at] slot [0, 3] by 1 in <32xf32, d0 [4, 8, 16, 32, 64]> {layout = #row}
+      : memref<?xf32>, memref<384xi8, 3>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+func.func @fetch_offsets(%x: memref<?xf32>, %n: i64, %buffer: memref<384xi8, 3>, %at: i32) {
+  // expected-error@+1 {{'simt.fetch' op expected an offset for each of 1 dimensions, but got 2}}
+  simt.fetch %x[%n, %n] to %buffer[%at] slot [0, 3] by 1 in <32xf32, d0 [4, 8, 16, 32, 64]> {layout = #row}
+      : memref<?xf32>, memref<384xi8, 3>
+  return
+}

@@ -50,10 +50,28 @@ func.func @tiles(%x: tensor<8x64xf32, #rows>, %n: tensor<8x64xi32, #rows>, %i: i
   // CHECK: simt.read %{{.*}} by rows in <8x32xf16, d0 [64, 128, 256], d1 [2, 4, 8, 16, 32]> :
   %9 = simt.read %3 by rows in <8x32xf16, d0 [64, 128, 256], d1 [2, 4, 8, 16, 32]>
       : memref<2048xi8, 3> -> tensor<8x32xf16, #fragment>
+  // CHECK: simt.read %{{.*}}[%{{.*}}] slot [0, 3] by vectors in <8x64xf32,
+  %10 = simt.read %3[%i] slot [0, 3] by vectors in <8x64xf32, d0 [256, 512, 1024], d1 [4, 8, 16, 32, 64, 128]>
+      : memref<2048xi8, 3> -> tensor<8x64xf32, #rows>
   // CHECK: %[[PLACE:.*]] = simt.reserve 128 : tensor<1xi64, #{{.*}}>
   %7 = simt.reserve 128 : tensor<1xi64, #single>
   // CHECK: simt.print %{{.*}} at %[[PLACE]] of %{{.*}} label 2 shape [8, 64] : tensor<8x64xf32, #{{.*}}>, tensor<1xi64, #{{.*}}>
   simt.print %x at %7 of %program label 2 shape [8, 64] : tensor<8x64xf32, #rows>, tensor<1xi64, #single>
+  return
+}
+
+// CHECK-LABEL: @copies
+func.func @copies(%x: memref<?x64xf32>, %m: i64, %ring: memref<4096xi8, 3>, %at: i32, %p: i1) {
+  // CHECK: simt.fetch %{{.*}}[%{{.*}}, %{{.*}}] to %{{.*}}[%{{.*}}] slot [1, 2] by 2 in <8x64xf32, d0 [256, 512, 1024], d1 [4, 8, 16, 32, 64, 128]> {layout = #{{.*}}} : memref<?x64xf32>, memref<4096xi8, 3>
+  simt.fetch %x[%m, %m] to %ring[%at] slot [1, 2] by 2 in <8x64xf32, d0 [256, 512, 1024], d1 [4, 8, 16, 32, 64, 128]>
+      {layout = #rows} : memref<?x64xf32>, memref<4096xi8, 3>
+  // CHECK: simt.fetch {{.*}} if %{{.*}} {layout = #{{.*}}, whole} :
+  simt.fetch %x[%m, %m] to %ring[%at] slot [1, 2] by 2 in <8x64xf32, d0 [256, 512, 1024], d1 [4, 8, 16, 32, 64, 128]>
+      if %p {layout = #rows, whole} : memref<?x64xf32>, memref<4096xi8, 3>
+  // CHECK: simt.commit_copies
+  simt.commit_copies
+  // CHECK: simt.wait_copies 1
+  simt.wait_copies 1
   return
 }
 
@@ -77,6 +95,10 @@ func.func @threads(%far: i64, %near: i32, %p: i1, %x: vector<2xf32>, %s: f64, %i
   simt.stmatrix %words, %near + 16 : vector<4xi32>
   // CHECK: simt.stmatrix %[[WORDS]], %{{.*}} + 16 transposed if %{{.*}} : vector<4xi32>
   simt.stmatrix %words, %near + 16 transposed if %p : vector<4xi32>
+  // CHECK: simt.cp_async 16 to %{{.*}} + 0 from %{{.*}} + 32{{$}}
+  simt.cp_async 16 to %near + 0 from %far + 32
+  // CHECK: simt.cp_async 4 to %{{.*}} + 8 from %{{.*}} + 0 size %{{.*}} if %{{.*}}
+  simt.cp_async 4 to %near + 8 from %far + 0 size %i if %p
   // CHECK: simt.st global %{{.*}}, %{{.*}} + 8 : vector<2xf32>, i64
   simt.st global %x, %far + 8 : vector<2xf32>, i64
   // CHECK: simt.st shared %{{.*}}, %{{.*}} + 8 if %{{.*}} : vector<2xf32>, i32

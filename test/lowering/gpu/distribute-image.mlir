@@ -96,3 +96,40 @@ func.func @repeats(%s: i1) attributes {tile.kernel, tile.warps = 1 : i64, simt.s
   simt.write %x, %a by vectors in <96xi1, d0 [1, 2, 4, 8, 16]> : tensor<96xi1, #repeats>, memref<96xi8, 3>
   return
 }
+
+// -----
+
+#copies = #simt.layout<8x64, reg [d1:1 d1:2 d1:4 d0:4], lane [d1:8 d1:16 d1:32 d0:1 d0:2], warp []>
+
+// A copy of a tile is one of 16 bytes for each piece of a thread: all of them or none, where pieces are whole.
+// CHECK-LABEL: func @fetch
+// CHECK: %[[SIZE:.*]] = arith.select %{{.*}}, %c16_i32{{.*}}, %c0_i32
+// CHECK: simt.cp_async 16 to %{{.*}} + 0 from %{{.*}} + 0 size %[[SIZE]] if %arg4
+// CHECK: simt.cp_async 16 to %{{.*}} + 512 from %{{.*}} + 512 size %{{.*}} if %arg4
+// CHECK-NOT: simt.cp_async
+// CHECK: return
+func.func @fetch(%x: memref<?x64xf16>, %m: i64, %ring: i32, %at: i32, %p: i1)
+    attributes {tile.kernel, tile.warps = 1 : i64, simt.shared_bytes = 3072 : i64} {
+  %c0 = arith.constant 0 : i64
+  %a = simt.buffer {offset = 0 : i64} : memref<3072xi8, 3>
+  simt.fetch %x[%m, %c0] to %a[%at] slot [2, 3] by 8 in <8x64xf16, d0 [144, 288, 576], d1 [2, 4, 8, 16, 32, 64]>
+      if %p {layout = #copies, whole} : memref<?x64xf16>, memref<3072xi8, 3>
+  return
+}
+
+// -----
+
+#copies = #simt.layout<64, reg [d0:1 d0:2], lane [d0:4 d0:8 d0:16 d0:32 *], warp []>
+
+// Where the view may end within a piece, its bytes are counted; of lanes with the same elements one copies.
+// CHECK-LABEL: func @ragged
+// CHECK-DAG: arith.minsi
+// CHECK-DAG: arith.maxsi
+// CHECK: simt.cp_async 16 to %{{.*}} + 0 from %{{.*}} + 0 size %{{.*}} if %{{.*}}
+func.func @ragged(%x: memref<?xf32>, %n: i64, %at: i32)
+    attributes {tile.kernel, tile.warps = 1 : i64, simt.shared_bytes = 512 : i64} {
+  %a = simt.buffer {offset = 0 : i64} : memref<512xi8, 3>
+  simt.fetch %x[%n] to %a[%at] slot [0, 2] by 4 in <64xf32, d0 [4, 8, 16, 32, 64, 128]> {layout = #copies}
+      : memref<?xf32>, memref<512xi8, 3>
+  return
+}

@@ -377,3 +377,80 @@ func.func @two_rounds(%x: tensor<128xf32, #row>, %n: i64, %m: i64) attributes {t
   }
   return
 }
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+// A ring of slots takes one barrier a round, behind the wait: its copy goes to the slot that the round before has read, and
+// what it reads was copied two rounds before. The loop's own barrier comes before anything that the first copies are for;
+// what uses the ring's bytes afterwards waits once more.
+// CHECK-LABEL: func @ring
+// CHECK: simt.fetch {{.*}} slot [0, 3]
+// CHECK-NOT: simt.barrier
+// CHECK: simt.fetch {{.*}} slot [1, 3]
+// CHECK-NOT: simt.barrier
+// CHECK: scf.for
+// CHECK-NEXT: simt.wait_copies 1
+// CHECK-NEXT: simt.barrier "shared memory read, then written"
+// CHECK-NEXT: simt.fetch {{.*}} slot [2, 3]
+// CHECK-NOT: simt.barrier
+// CHECK: simt.read
+// CHECK-NEXT: }
+// CHECK-NEXT: simt.barrier "shared memory read, then written"
+// CHECK-NEXT: simt.write
+func.func @ring(%a: memref<?xf32>, %n: i64, %t: tensor<32xf32, #row>) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %ring = simt.buffer {offset = 0 : i64} : memref<384xi8, 3>
+  %after = simt.buffer {offset = 0 : i64} : memref<128xi8, 3>
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %at = arith.constant 0 : i32
+  simt.fetch %a[%c0] to %ring[%at] slot [0, 3] by 1 in <32xf32, d0 [4, 8, 16, 32, 64]> {layout = #row}
+      : memref<?xf32>, memref<384xi8, 3>
+  simt.fetch %a[%c1] to %ring[%at] slot [1, 3] by 1 in <32xf32, d0 [4, 8, 16, 32, 64]> {layout = #row}
+      : memref<?xf32>, memref<384xi8, 3>
+  scf.for %i = %c0 to %n step %c1 : i64 {
+    simt.wait_copies 1
+    simt.fetch %a[%i] to %ring[%at] slot [2, 3] by 1 in <32xf32, d0 [4, 8, 16, 32, 64]> {layout = #row}
+        : memref<?xf32>, memref<384xi8, 3>
+    %1 = simt.read %ring[%at] slot [0, 3] by vectors in <32xf32, d0 [4, 8, 16, 32, 64]>
+        : memref<384xi8, 3> -> tensor<32xf32, #row>
+  }
+  simt.write %t, %after by vectors in <32xf32, d0 [4, 8, 16, 32, 64]> : tensor<32xf32, #row>, memref<128xi8, 3>
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+// A barrier alone does not bring what is under way: another one orders the copy behind the reads, and yet there is one
+// between the wait and the read.
+// CHECK-LABEL: func @other_barriers
+// CHECK: scf.for
+// CHECK-NEXT: simt.wait_copies 0
+// CHECK-NEXT: simt.fetch {{.*}} slot [1, 2]
+// CHECK-NEXT: simt.barrier "shared memory written, then read"
+// CHECK-NEXT: simt.read
+// CHECK-NEXT: simt.barrier
+// CHECK-NEXT: simt.write
+func.func @other_barriers(%a: memref<?xf32>, %n: i64, %t: tensor<32xf32, #row>)
+    attributes {tile.kernel, tile.warps = 1 : i64} {
+  %ring = simt.buffer {offset = 0 : i64} : memref<256xi8, 3>
+  %other = simt.buffer {offset = 256 : i64} : memref<128xi8, 3>
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %at = arith.constant 0 : i32
+  simt.fetch %a[%c0] to %ring[%at] slot [0, 2] by 1 in <32xf32, d0 [4, 8, 16, 32, 64]> {layout = #row}
+      : memref<?xf32>, memref<256xi8, 3>
+  scf.for %i = %c0 to %n step %c1 : i64 {
+    simt.wait_copies 0
+    simt.fetch %a[%i] to %ring[%at] slot [1, 2] by 1 in <32xf32, d0 [4, 8, 16, 32, 64]> {layout = #row}
+        : memref<?xf32>, memref<256xi8, 3>
+    %1 = simt.read %ring[%at] slot [0, 2] by vectors in <32xf32, d0 [4, 8, 16, 32, 64]>
+        : memref<256xi8, 3> -> tensor<32xf32, #row>
+    simt.barrier
+    simt.write %t, %other by vectors in <32xf32, d0 [4, 8, 16, 32, 64]> : tensor<32xf32, #row>, memref<128xi8, 3>
+  }
+  return
+}

@@ -42,6 +42,22 @@ llvm.func @matrices(%a: i32, %x: vector<2xi32>, %p: i1) -> vector<4xi32> {
 
 // -----
 
+// Asynchronous copies: 16 bytes go past the first-level cache; what is beyond the size is zeros.
+// CHECK-LABEL: @copies
+// CHECK: llvm.inline_asm has_side_effects "cp.async.cg.shared.global [$0 + 64], [$1 + 128], 16;", "r,l,~{memory}" %arg0, %arg1
+// CHECK: llvm.inline_asm has_side_effects "@$3 cp.async.ca.shared.global [$0], [$1], 8, $2;", "r,l,r,b,~{memory}" %arg0, %arg1, %arg2, %arg3
+// CHECK: llvm.inline_asm has_side_effects "cp.async.commit_group;", "~{memory}"
+// CHECK: llvm.inline_asm has_side_effects "cp.async.wait_group 2;", "~{memory}"
+llvm.func @copies(%to: i32, %from: i64, %size: i32, %p: i1) {
+  simt.cp_async 16 to %to + 64 from %from + 128
+  simt.cp_async 8 to %to + 0 from %from + 0 size %size if %p
+  simt.commit_copies
+  simt.wait_copies 2
+  llvm.return
+}
+
+// -----
+
 // Addresses of shared memory have 32 bits. A byte lies in a register of 16, two words of 64 bits are a packet.
 // CHECK-LABEL: @shared
 // CHECK: llvm.inline_asm has_side_effects "ld.shared.b8 $0, [$1];", "=h,r" %arg0 : (i32) -> i16

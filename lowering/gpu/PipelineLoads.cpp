@@ -1,0 +1,300 @@
+// Copies the operands of products to shared memory some rounds before they are multiplied.
+//
+//     for k:                                        fetch 0 … S−2 into slots 0 … S−2, a group each
+//       x = load a[m, k]                            for k:
+//       y = convert x         ── becomes ──►          wait for all groups but S−2
+//       acc = dot(y, …)                               fetch the tile of S−1 rounds later, a group
+//                                                     y = read of the slot
+//                                                     acc = dot(y, …)
+//
+// The slots of a tile are a ring of S places. A round's fetch goes to the slot that the round before has read, so that
+// one barrier a round is enough: behind the wait and before the fetch, where gpu-insert-barriers puts it. Every round
+// makes a group, even an empty one behind the last tile, and so all but the newest S−2 groups are those of this round
+// and before. When the loop ends no copy is under way.
+
+#include "lowering/gpu/Passes.h"
+#include "lowering/gpu/Reasons.h"
+#include "lowering/gpu/Threads.h"
+
+#include "dialect/simt/layout/Blocked.h"
+#include "dialect/simt/layout/SharedAccess.h"
+#include "dialect/simt/layout/SharedImage.h"
+#include "lowering/analysis/TileUses.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::gpu {
+
+#define GEN_PASS_DEF_PIPELINELOADS
+#include "lowering/gpu/Passes.h.inc"
+
+using simt::LayoutAttr;
+using simt::TileLayout;
+
+/// Stages of a loop whose kernel does not say how many it wants, in its attribute `tile.stages`.
+static constexpr int64_t usualStages = 3;
+/// Where tiles begin in shared memory: a whole number of the swizzle's turns.
+static constexpr int64_t slotAlignment = 128;
+
+namespace {
+
+/// A load whose tile is copied.
+struct Staged {
+  mutable tile::LoadOp load;
+  CopyWidth width;
+  simt::ImageAttr image;
+  LayoutAttr copies; // which thread copies what
+  Value ring;
+  int64_t slotBytes() const { return static_cast<int64_t>(llvm::alignTo(image.getBytes(), slotAlignment)); }
+};
+
+/// One loop.
+class Pipeline {
+public:
+  Pipeline(scf::ForOp loop, int64_t stages) : loop(loop), stages(stages) {}
+
+  /// Finds what can be copied, and as many stages as fit `bytes`; without `exactly`, fewer than asked for may do.
+  bool plan(int64_t bytes, bool exactly);
+  void build();
+
+private:
+  std::optional<Staged> stage(tile::LoadOp load) const;
+  bool isFollowedByIndex(Value value) const;
+  void fetch(OpBuilder &builder, const Staged &staged, Value position, Value slot, Value predicate, int64_t ahead);
+  void replaceUses(OpBuilder &builder, const Staged &staged, Value slot);
+
+  mutable scf::ForOp loop;
+  int64_t stages;
+  SmallVector<Staged> all;
+};
+
+} // namespace
+
+// --- What can be copied ----------------------------------------------------------------------------------------------
+
+/// The conversion of a tile, or of what transposes and reshapes make of it, to an operand of a product, if `op` is that
+/// or leads to it.
+static simt::ConvertOp operandConversion(Operation *op) {
+  while (isa<tile::TransposeOp, tile::ReshapeOp>(op) && op->getResult(0).hasOneUse())
+    op = *op->user_begin();
+  auto convert = dyn_cast<simt::ConvertOp>(op);
+  const auto isProduct = [&](Operation *user) { return isa<tile::DotOp>(user) && user->hasAttr("simt.mma"); };
+  return convert && llvm::any_of(convert->getUsers(), isProduct) ? convert : simt::ConvertOp();
+}
+
+/// Whether a scalar of the loop's body follows from the loop's position and from what is known before it.
+bool Pipeline::isFollowedByIndex(Value value) const {
+  if (value == loop.getInductionVar() || value.getParentRegion()->isProperAncestor(&loop.getBodyRegion()))
+    return true;
+  Operation *const op = value.getDefiningOp();
+  return op && op->getBlock() == loop.getBody() && isPure(op) && op->getNumRegions() == 0 &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isFollowedByIndex(operand); });
+}
+
+std::optional<Staged> Pipeline::stage(tile::LoadOp load) const {
+  const auto type = cast<RankedTensorType>(load.getType());
+  const auto isUnit = [](int64_t extent) { return extent == 1; };
+  if (type.getRank() < 2 || !llvm::all_of(type.getShape().drop_back(2), isUnit) || type.getElementType().isInteger(1) ||
+      load.getPadding() != tile::Padding::Zero || !llvm::any_of(load->getUsers(), operandConversion) ||
+      !llvm::all_of(load.getOffsets(), [&](Value offset) { return isFollowedByIndex(offset); }) ||
+      llvm::any_of(writtenViews(load->getParentOfType<func::FuncOp>()),
+                   [&](Value written) { return mayOverlap(written, load.getView()); }))
+    return std::nullopt;
+  Staged staged{.load = load, .width = copyWidthOf(load)};
+  const unsigned bits = type.getElementTypeBitWidth(), first = static_cast<unsigned>(type.getRank()) - 2;
+  if (staged.width.elements * bits < 32 || staged.width.fastest < first)
+    return std::nullopt;
+  const simt::TileShape shape(type.getShape());
+  const int64_t core[] = {shape[first].core(), shape[first + 1].core()};
+  const auto image = simt::sharedImage(core, staged.width.fastest - first, bits);
+  if (!image)
+    return std::nullopt;
+  staged.image = simt::ImageAttr::of(type, image->core);
+  SmallVector<unsigned> order = {staged.width.fastest};
+  for (unsigned dim = static_cast<unsigned>(type.getRank()); dim-- > 0;)
+    if (dim != staged.width.fastest)
+      order.push_back(dim);
+  SmallVector<int64_t> each(type.getRank(), 1);
+  each[staged.width.fastest] = staged.width.elements;
+  const auto warps = static_cast<unsigned>(warpsOf(load->getParentOfType<func::FuncOp>()));
+  staged.copies = LayoutAttr::get(load.getContext(), simt::blocked(type.getShape(), order, each, warps));
+  return staged;
+}
+
+bool Pipeline::plan(int64_t bytes, bool exactly) {
+  int64_t each = 0;
+  for (auto load : loop.getBody()->getOps<tile::LoadOp>())
+    if (auto staged = stage(load)) {
+      each += staged->slotBytes();
+      all.push_back(*staged);
+    }
+  if (all.empty())
+    return false;
+  if (!exactly)
+    stages = std::min(stages, bytes / each);
+  return stages >= 2;
+}
+
+// --- The loop in stages ----------------------------------------------------------------------------------------------
+
+/// Begins to copy the tile of the loop's position `position` to a slot.
+void Pipeline::fetch(OpBuilder &builder, const Staged &staged, Value position, Value slot, Value predicate,
+                     int64_t ahead) {
+  IRMapping values;
+  values.map(loop.getInductionVar(), position);
+  const auto cloned = [&](auto &&self, Value value) -> Value {
+    if (const Value known = values.lookupOrNull(value))
+      return known;
+    Operation *const op = value.getDefiningOp();
+    if (!op || op->getBlock() != loop.getBody())
+      return value;
+    for (const Value operand : op->getOperands())
+      values.map(operand, self(self, operand));
+    builder.clone(*op, values);
+    return values.lookup(value);
+  };
+  SmallVector<Value> offsets;
+  for (const Value offset : staged.load.getOffsets())
+    offsets.push_back(cloned(cloned, offset));
+  const Location loc = staged.load.getLoc();
+  const Value bytes = arith::ConstantIntOp::create(builder, loc, staged.slotBytes(), 32);
+  const Value at = arith::MulIOp::create(builder, loc, slot, bytes);
+  simt::FetchOp::create(builder, loc, staged.load.getView(), offsets, staged.ring, at, predicate,
+                        builder.getDenseI64ArrayAttr({ahead, stages}), builder.getI64IntegerAttr(staged.width.elements),
+                        staged.image, staged.copies, staged.width.whole ? builder.getUnitAttr() : UnitAttr());
+}
+
+/// The layout that moves turn into `layout`, and the types that they have on the way, the last one first.
+static std::optional<TileLayout> beforeMoves(ArrayRef<Operation *> moves, TileLayout layout,
+                                             SmallVectorImpl<Type> &types) {
+  for (Operation *move : llvm::reverse(moves)) {
+    types.push_back(simt::withLayout(move->getResult(0).getType(), LayoutAttr::get(move->getContext(), layout)));
+    if (auto transpose = dyn_cast<tile::TransposeOp>(move)) {
+      SmallVector<unsigned> inverse(layout.rank());
+      for (const auto [to, from] : llvm::enumerate(transpose.getPermutation()))
+        inverse[from] = static_cast<unsigned>(to);
+      layout = layout.transpose(inverse);
+    } else if (const auto before = layout.reshape(tile::shapeOf(move->getOperand(0).getType()))) {
+      layout = *before;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return layout;
+}
+
+/// The tile read from its slot: for an operand of a product in the operand's layout, for all others in the load's own.
+void Pipeline::replaceUses(OpBuilder &builder, const Staged &staged, Value slot) {
+  const auto read = [&](OpBuilder &builder, Location loc, LayoutAttr layout) -> Value {
+    const simt::SharedAccess access =
+        simt::bestAccess(layout.getLayout(), staged.image.getMap(), staged.image.getBits(), /*hasMatrix=*/true);
+    const Value bytes = arith::ConstantIntOp::create(builder, loc, staged.slotBytes(), 32);
+    const auto movement = simt::MovementAttr::get(builder.getContext(), static_cast<simt::Movement>(access.op));
+    return simt::ReadOp::create(builder, loc, simt::withLayout(staged.load.getType(), layout), staged.ring,
+                                arith::MulIOp::create(builder, loc, slot, bytes), {}, movement, staged.image,
+                                builder.getDenseI64ArrayAttr({0, stages}));
+  };
+  for (Operation *user : llvm::make_early_inc_range(staged.load->getUsers())) {
+    simt::ConvertOp convert = operandConversion(user);
+    SmallVector<Operation *> moves;
+    if (convert)
+      for (Operation *op = user; op != convert; op = *op->user_begin())
+        moves.push_back(op);
+    SmallVector<Type> types;
+    const auto layout =
+        convert ? beforeMoves(moves, simt::layoutOf(convert.getType()).getLayout(), types) : std::nullopt;
+    if (!layout)
+      continue;
+    OpBuilder here(convert);
+    Value tile = read(here, staged.load.getLoc(), LayoutAttr::get(builder.getContext(), *layout));
+    for (const auto [move, type] : llvm::zip_equal(moves, llvm::reverse(types))) {
+      IRMapping mapping;
+      mapping.map(move->getOperand(0), tile);
+      tile = here.clone(*move, mapping)->getResult(0);
+      tile.setType(type);
+    }
+    convert.getResult().replaceAllUsesWith(tile);
+    convert.erase();
+    for (Operation *move : llvm::reverse(moves))
+      move->erase();
+  }
+  if (!staged.load->use_empty()) {
+    OpBuilder here(staged.load);
+    staged.load.getResult().replaceAllUsesWith(read(here, staged.load.getLoc(), simt::layoutOf(staged.load.getType())));
+  }
+  staged.load->erase();
+}
+
+void Pipeline::build() {
+  const Location loc = all.front().load.getLoc();
+  IRRewriter rewriter(loop);
+  const auto constant = [&](int64_t value) -> Value { return arith::ConstantIntOp::create(rewriter, loc, value, 32); };
+  for (Staged &staged : all) {
+    const auto type = MemRefType::get({stages * staged.slotBytes()}, rewriter.getI8Type(), MemRefLayoutAttrInterface(),
+                                      rewriter.getI64IntegerAttr(3));
+    staged.ring = simt::BufferOp::create(rewriter, staged.load.getLoc(), type, IntegerAttr());
+  }
+  /// The position so many rounds behind another one.
+  const auto behind = [&](Value position, int64_t rounds) -> Value {
+    const Value steps = arith::ConstantIntOp::create(rewriter, loc, rounds, 64);
+    return arith::AddIOp::create(rewriter, loc, position, arith::MulIOp::create(rewriter, loc, loop.getStep(), steps));
+  };
+  const auto fetchAll = [&](Value position, Value slot, int64_t ahead) {
+    const Value isThere =
+        arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::slt, position, loop.getUpperBound());
+    for (const Staged &staged : all)
+      fetch(rewriter, staged, position, slot, isThere, ahead);
+    simt::CommitCopiesOp::create(rewriter, loc);
+  };
+  for (int64_t ahead = 0; ahead < stages - 1; ++ahead)
+    fetchAll(behind(loop.getLowerBound(), ahead), constant(ahead), ahead);
+
+  const Value first = constant(0);
+  auto staged = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
+      rewriter, first, /*replaceInitOperandUsesInLoop=*/false,
+      [&](OpBuilder &builder, Location at, ArrayRef<BlockArgument> slots) -> SmallVector<Value> {
+        const Value one = arith::ConstantIntOp::create(builder, at, 1, 32),
+                    last = arith::ConstantIntOp::create(builder, at, stages - 1, 32),
+                    zero = arith::ConstantIntOp::create(builder, at, 0, 32);
+        const Value isLast = arith::CmpIOp::create(builder, at, arith::CmpIPredicate::eq, slots[0], last);
+        const Value next = arith::AddIOp::create(builder, at, slots[0], one);
+        return {arith::SelectOp::create(builder, at, isLast, zero, next)};
+      }));
+  loop = staged;
+  const Value slot = loop.getRegionIterArgs().back();
+  rewriter.setInsertionPointToStart(loop.getBody());
+  simt::WaitCopiesOp::create(rewriter, loc, stages - 2);
+  const Value isFirst = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, slot, constant(0));
+  const Value before = arith::SelectOp::create(rewriter, loc, isFirst, constant(stages - 1),
+                                               arith::SubIOp::create(rewriter, loc, slot, constant(1)));
+  fetchAll(behind(loop.getInductionVar(), stages - 1), before, stages - 1);
+  for (const Staged &each : all)
+    replaceUses(rewriter, each, slot);
+}
+
+namespace {
+struct PipelineLoads : impl::PipelineLoadsBase<PipelineLoads> {
+  using PipelineLoadsBase::PipelineLoadsBase;
+
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (!func->hasAttr("tile.kernel"))
+      return;
+    const auto asked = func->getAttrOfType<IntegerAttr>("tile.stages");
+    SmallVector<scf::ForOp> loops;
+    func.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+    for (scf::ForOp loop : loops) {
+      Pipeline pipeline(loop, asked ? asked.getInt() : usualStages);
+      if (pipeline.plan(limit, /*exactly=*/static_cast<bool>(asked)))
+        pipeline.build();
+    }
+  }
+};
+} // namespace
+
+} // namespace kiln::lowering::gpu

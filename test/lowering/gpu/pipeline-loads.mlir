@@ -1,0 +1,160 @@
+// Operands of products are copied to slots of shared memory some rounds ahead.
+// RUN: kiln-opt %s --split-input-file --gpu-pipeline-loads | FileCheck %s
+// RUN: kiln-opt %s --split-input-file --gpu-pipeline-loads=limit=20000 | FileCheck %s --check-prefix=TWO
+
+#loaded = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d0:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
+#left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+#turned = #simt.layout<32x64, reg [d0:1 d0:2 d0:4 d1:32], lane [d0:8 d0:16 d1:1 d1:2 d1:4], warp [d1:8 d1:16]>
+#right = #simt.layout<32x64, reg [d0:1 d0:8 d0:16 d1:8 d1:16 d1:32], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
+#acc = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+
+// A and B of two rounds are copied before the loop, a group for each round; in the loop a slot is waited for, the one that
+// was read last is filled again, and a product's operands are read: B through its transposition. Rows end within a packet
+// nowhere, for extents are multiples of 16.
+// CHECK-LABEL: func @matmul
+// CHECK-DAG: %[[A:.*]] = simt.buffer : memref<12288xi8, 3>
+// CHECK-DAG: %[[B:.*]] = simt.buffer : memref<12288xi8, 3>
+// CHECK: simt.fetch %arg0[%{{.*}}, %{{.*}}] to %[[A]][%{{.*}}] slot [0, 3] by 8 in <64x32xbf16, {{.*}} if %{{.*}} {layout = #{{.*}}, whole}
+// CHECK: simt.fetch %arg1{{.*}} slot [0, 3]
+// CHECK-NEXT: simt.commit_copies
+// CHECK: simt.fetch %arg0{{.*}} slot [1, 3]
+// CHECK: simt.fetch %arg1{{.*}} slot [1, 3]
+// CHECK-NEXT: simt.commit_copies
+// CHECK: scf.for %[[K:.*]] = %{{.*}} to %[[END:.*]] step %{{.*}} iter_args(%{{.*}} = %{{.*}}, %[[SLOT:.*]] = %c0_i32{{.*}})
+// CHECK-NEXT: simt.wait_copies 1
+// CHECK: %[[LATER:.*]] = arith.addi %[[K]], %{{.*}} : i64
+// CHECK: %[[THERE:.*]] = arith.cmpi slt, %[[LATER]], %[[END]]
+// CHECK: simt.fetch %arg0[%{{.*}}, %[[LATER]]] {{.*}} slot [2, 3] {{.*}} if %[[THERE]]
+// CHECK: simt.fetch %arg1[%{{.*}}, %[[LATER]]] {{.*}} slot [2, 3] {{.*}} if %[[THERE]]
+// CHECK-NEXT: simt.commit_copies
+// CHECK-NOT: tile.load
+// CHECK: %[[LEFT:.*]] = simt.read %[[A]][%{{.*}}] slot [0, 3] by rows
+// CHECK: %[[ROWS:.*]] = simt.read %[[B]][%{{.*}}] slot [0, 3] by rows
+// CHECK: %[[RIGHT:.*]] = tile.transpose %[[ROWS]] [1, 0]
+// CHECK-NOT: simt.convert
+// CHECK: tile.dot %[[LEFT]], %[[RIGHT]]
+// TWO-LABEL: func @matmul
+// TWO: simt.fetch {{.*}} slot [0, 2]
+// TWO: scf.for
+// TWO-NEXT: simt.wait_copies 0
+// TWO: simt.fetch {{.*}} slot [1, 2]
+func.func @matmul(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16, tile.extent_by_16},
+                  %b: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16, tile.extent_by_16},
+                  %m: i64, %acc: tensor<64x64xf32, #acc>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c32 = arith.constant 32 : i64
+  %c64 = arith.constant 64 : i64
+  %row = arith.muli %m, %c64 : i64
+  %end = tile.dim %a, 1 : memref<?x?xbf16, strided<[?, 1]>>
+  %0 = scf.for %k = %c0 to %end step %c32 iter_args(%sum = %acc) -> (tensor<64x64xf32, #acc>) : i64 {
+    %1 = tile.load %a[%row, %k] {simt.layout = #loaded, simt.vector = 8 : i64}
+        : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
+    %2 = tile.load %b[%row, %k] {simt.layout = #loaded, simt.vector = 8 : i64}
+        : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
+    %3 = tile.transpose %2 [1, 0] : tensor<64x32xbf16, #loaded> -> tensor<32x64xbf16, #turned>
+    %4 = simt.convert %1 : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #left>
+    %5 = simt.convert %3 : tensor<32x64xbf16, #turned> -> tensor<32x64xbf16, #right>
+    %6 = tile.dot %4, %5, %sum {simt.layout = #acc, simt.mma}
+        : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
+    scf.yield %6 : tensor<64x64xf32, #acc>
+  }
+  return
+}
+
+// -----
+
+#loaded = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d0:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
+#left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+#right = #simt.layout<32x64, reg [d0:1 d0:8 d0:16 d1:8 d1:16 d1:32], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
+#acc = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+
+// As many stages as the kernel asks for. A row that may end within a packet is copied by bytes; what reads the tile besides
+// reads it in the load's own layout.
+// CHECK-LABEL: func @ragged
+// CHECK: simt.buffer : memref<8192xi8, 3>
+// CHECK: simt.fetch {{.*}} slot [0, 2] by 8 in {{.*}} {layout = #simt.layout<{{[^>]*}}>} :
+// CHECK: scf.for
+// CHECK-NEXT: simt.wait_copies 0
+// CHECK: %[[OWN:.*]] = simt.read {{.*}} by vectors
+// CHECK: simt.read {{.*}} by rows
+// CHECK: arith.addf %[[OWN]], %[[OWN]]
+func.func @ragged(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16}, %n: i64,
+                  %b: tensor<32x64xbf16, #right>, %acc: tensor<64x64xf32, #acc>)
+    attributes {tile.kernel, tile.stages = 2 : i64} {
+  %c0 = arith.constant 0 : i64
+  %c32 = arith.constant 32 : i64
+  scf.for %k = %c0 to %n step %c32 : i64 {
+    %1 = tile.load %a[%c0, %k] {simt.layout = #loaded, simt.vector = 1 : i64}
+        : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
+    %2 = simt.convert %1 : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #left>
+    %3 = tile.dot %2, %b, %acc {simt.layout = #acc, simt.mma}
+        : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
+    %4 = arith.addf %1, %1 : tensor<64x32xbf16, #loaded>
+  }
+  return
+}
+
+// -----
+
+#loaded = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d0:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
+#left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+#right = #simt.layout<32x64, reg [d0:1 d0:8 d0:16 d1:8 d1:16 d1:32], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
+#acc = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+
+// Left as they are: a tile of a view that the kernel writes, one whose padding is not zero, and one whose rows are not known
+// to be aligned to 4 bytes.
+// CHECK-LABEL: func @refused
+// CHECK-NOT: simt.fetch
+func.func @refused(%written: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16},
+                   %a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16},
+                   %odd: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64}, %n: i64,
+                   %b: tensor<32x64xbf16, #right>, %acc: tensor<64x64xf32, #acc>)
+    attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>]} {
+  %c0 = arith.constant 0 : i64
+  %c32 = arith.constant 32 : i64
+  scf.for %k = %c0 to %n step %c32 : i64 {
+    %1 = tile.load %written[%c0, %k] {simt.layout = #loaded, simt.vector = 8 : i64}
+        : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
+    %2 = simt.convert %1 : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #left>
+    %3 = tile.dot %2, %b, %acc {simt.layout = #acc, simt.mma}
+        : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
+    tile.store %1, %written[%c0, %k] {simt.layout = #loaded, simt.vector = 8 : i64}
+        : tensor<64x32xbf16, #loaded>, memref<?x?xbf16, strided<[?, 1]>>
+    %4 = tile.load %a[%c0, %k] pad inf {simt.layout = #loaded, simt.vector = 8 : i64}
+        : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
+    %5 = simt.convert %4 : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #left>
+    %6 = tile.dot %5, %b, %acc {simt.layout = #acc, simt.mma}
+        : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
+    %11 = tile.load %odd[%c0, %k] {simt.layout = #loaded, simt.vector = 1 : i64}
+        : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
+    %12 = simt.convert %11 : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #left>
+    %13 = tile.dot %12, %b, %acc {simt.layout = #acc, simt.mma}
+        : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
+  }
+  return
+}
+
+// -----
+
+#loaded = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d0:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
+#left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+#right = #simt.layout<32x64, reg [d0:1 d0:8 d0:16 d1:8 d1:16 d1:32], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
+#acc = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+
+// One stage is none ahead.
+// CHECK-LABEL: func @one_stage
+// CHECK-NOT: simt.fetch
+func.func @one_stage(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16}, %n: i64,
+                     %b: tensor<32x64xbf16, #right>, %acc: tensor<64x64xf32, #acc>)
+    attributes {tile.kernel, tile.stages = 1 : i64} {
+  %c0 = arith.constant 0 : i64
+  %c32 = arith.constant 32 : i64
+  scf.for %k = %c0 to %n step %c32 : i64 {
+    %1 = tile.load %a[%c0, %k] {simt.layout = #loaded, simt.vector = 8 : i64}
+        : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
+    %2 = simt.convert %1 : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #left>
+    %3 = tile.dot %2, %b, %acc {simt.layout = #acc, simt.mma}
+        : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
+  }
+  return
+}
