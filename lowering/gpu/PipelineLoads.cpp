@@ -102,8 +102,7 @@ std::optional<Staged> Pipeline::stage(tile::LoadOp load) const {
   if (type.getRank() < 2 || !llvm::all_of(type.getShape().drop_back(2), isUnit) || type.getElementType().isInteger(1) ||
       load.getPadding() != tile::Padding::Zero || !llvm::any_of(load->getUsers(), operandConversion) ||
       !llvm::all_of(load.getOffsets(), [&](Value offset) { return isFollowedByIndex(offset); }) ||
-      llvm::any_of(writtenViews(load->getParentOfType<func::FuncOp>()),
-                   [&](Value written) { return mayOverlap(written, load.getView()); }))
+      touches(load->getParentOfType<func::FuncOp>(), load.getView()))
     return std::nullopt;
   Staged staged{.load = load, .width = copyWidthOf(load)};
   const unsigned bits = type.getElementTypeBitWidth(), first = static_cast<unsigned>(type.getRank()) - 2;

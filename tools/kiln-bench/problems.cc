@@ -171,7 +171,7 @@ static Plan defaultRows(const Target &target, Type type, bench::Operands &make) 
   plan += planSoftmax(target, x, out, SoftmaxConfig());
   plan += planCrossEntropy(target, logits, targets, losses, V, 1.0f / N, ignoreIndex, {}, CrossEntropyConfig());
   plan += planCrossEntropyLoss(target, logits, targets, losses, V, ignoreIndex, CrossEntropyConfig());
-  plan += planTotal(target, losses, make({1}, f32), 1, TotalConfig());
+  plan += planTotal(target, losses, make({1}, f32), 1, false, TotalConfig());
   const TensorRef table = make({V, C}, type), places = make({T, C}, type);
   plan += planEmbedding(target, targets, table, places, x, T, EmbeddingConfig());
   plan += planTokenGradient(target, {targets, make({N + 1}, i32), make({N}, i32)}, x, table, true, EmbeddingConfig());

@@ -22,6 +22,7 @@
 #include "runtime/simulator/Launch.h"
 #include "runtime/simulator/Report.h"
 #include "runtime/simulator/ptx/Parser.h"
+#include "tools/files/Files.h"
 #include "tools/kiln-sim/arguments.h"
 #include "tools/kiln-sim/case.h"
 

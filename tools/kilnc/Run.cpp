@@ -7,6 +7,7 @@
 #include "runtime/Npy.h"
 #include "runtime/OutputFile.h"
 #include "runtime/Tensor.h"
+#include "tools/files/Files.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
