@@ -34,10 +34,10 @@ namespace {
 class GlobalTile {
 public:
   GlobalTile(ThreadCode &code, tile::AccessOp access)
-      : GlobalTile(code, access.getView(), llvm::to_vector<4>(access.getSubscripts()), access.getTile().getType(),
-                   access.getRowNumbers()) {}
+      : GlobalTile(code, access.getView(), access.getSubscripts(), access.getTile().getType(), access.getRowNumbers()) {
+  }
   /// A tile with a layout that begins at `begins`; the first of these is `rows` where there are row numbers.
-  GlobalTile(ThreadCode &code, Value view, SmallVector<Value, 4> begins, RankedTensorType tile, Value rows = {});
+  GlobalTile(ThreadCode &code, Value view, ValueRange begins, RankedTensorType tile, Value rows = {});
 
   /// Elements of a packet.
   int64_t vector = 1;
@@ -81,10 +81,9 @@ private:
 
 Type storedType(Type element) { return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element; }
 
-GlobalTile::GlobalTile(ThreadCode &code, Value view, SmallVector<Value, 4> begins, RankedTensorType tile, Value rows)
+GlobalTile::GlobalTile(ThreadCode &code, Value view, ValueRange begins, RankedTensorType tile, Value rows)
     : attribute(simt::layoutOf(tile)), layout(attribute.getLayout()), element(storedType(tile.getElementType())),
-      code(code), view(code.held(view)), rows(rows), begins(std::move(begins)),
-      bytes(element.getIntOrFloatBitWidth() / 8) {
+      code(code), view(code.held(view)), rows(rows), begins(begins), bytes(element.getIntOrFloatBitWidth() / 8) {
   findStrides(cast<MemRefType>(view.getType()));
   findBounds(cast<MemRefType>(view.getType()));
   const Value pointer = code.make<memref::ExtractAlignedPointerAsIndexOp>(this->view);
@@ -338,7 +337,7 @@ static void distributeStore(ThreadCode &code, tile::AccessOp op) {
 /// A thread of several with the same elements copies them; what lies past the tile's end is zeros, too.
 void distributeFetch(ThreadCode &code, simt::FetchOp op) {
   const simt::ImageAttr image = op.getImage();
-  GlobalTile tile(code, op.getView(), llvm::to_vector<4>(op.getOffsets()),
+  GlobalTile tile(code, op.getView(), op.getOffsets(),
                   RankedTensorType::get(image.getShape(), image.getElement(), op.getLayout()));
   tile.vector = static_cast<int64_t>(op.getVector());
   const TileLayout &layout = tile.layout;
