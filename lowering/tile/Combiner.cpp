@@ -25,12 +25,12 @@ SmallVector<TypedAttr, 2> Combiner::neutral() const {
   case tile::ReduceKind::Sum:
     return {integer(APInt(width, 0))};
   case tile::ReduceKind::Min:
-    return {integer(APInt::getSignedMaxValue(width))};
+    return {integer(width == 1 ? APInt(1, 1) : APInt::getSignedMaxValue(width))};
   case tile::ReduceKind::Max:
   case tile::ReduceKind::ArgMax:
     break;
   }
-  return {integer(APInt::getSignedMinValue(width))};
+  return {integer(width == 1 ? APInt(1, 0) : APInt::getSignedMinValue(width))};
 }
 
 /// Integers that order as the elements do: −0 as +0, NaN below −∞.
@@ -54,6 +54,8 @@ Combiner::State Combiner::begin(Emit &emit, Value elements, Value index) const {
 
 Value Combiner::pick(Emit &emit, Value a, Value b) const {
   const bool real = isa<FloatType>(element);
+  if (element.isInteger(1)) // a signed true is below false
+    return kind == tile::ReduceKind::Min ? emit.make<arith::AndIOp>(a, b) : emit.make<arith::OrIOp>(a, b);
   switch (kind) {
   case tile::ReduceKind::Sum:
     return real ? emit.make<arith::AddFOp>(a, b) : emit.make<arith::AddIOp>(a, b);

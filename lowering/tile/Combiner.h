@@ -14,7 +14,7 @@ class Combiner {
 public:
   using State = llvm::SmallVector<mlir::Value, 2>;
 
-  /// Of elements of this type, after tile-expand-ops: f32, f64, i8, i32 or i64.
+  /// Of elements of this type, after tile-expand-ops: f32, f64, i8, i32 or i64; or the least or greatest of i1.
   Combiner(tile::ReduceKind kind, mlir::Type element) : kind(kind), element(element) {}
 
   bool hasIndex() const { return kind == tile::ReduceKind::ArgMax; }

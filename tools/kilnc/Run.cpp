@@ -7,7 +7,6 @@
 #include "runtime/Npy.h"
 #include "runtime/OutputFile.h"
 #include "runtime/Tensor.h"
-#include "tools/files/Files.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -145,7 +144,7 @@ static Grid parseGrid(const std::string &text) {
 static Tensor tensorOf(const std::shared_ptr<Device> &device, const RunArgument &argument) {
   if (argument.zeros)
     return Tensor(device, argument.zeros->first, argument.zeros->second);
-  const NpyArray array = parseNpy(readInput(argument.file), argument.file);
+  const NpyArray array = readNpy(argument.file);
   Tensor tensor(device, array.type, array.extents);
   tensor.upload(array.data.data(), static_cast<int64_t>(array.data.size()));
   return tensor;
