@@ -23,8 +23,7 @@ public:
 
   /// A thread's blocks have changed something that others can see; after they have done it.
   void note(size_t thread) {
-    std::atomic<uint64_t> &mine = threads[thread].changes;
-    mine.store(mine.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    threads[thread].changes.fetch_add(1);
   }
   /// The moment.
   uint64_t now() const;
