@@ -97,7 +97,7 @@ Cta::Outlook Cta::goOn() {
   for (const Warp &warp : warps)
     warp.forEachPath([&](const Path &path) {
       asks |= path.asked.kind != Wait::Kind::none || path.wait.kind == Wait::Kind::mbarrier;
-      spins |= warp.isStuck(path);
+      spins |= path.stuckAt != 0; // the moment may have passed since `idle` looked: then all look again
     });
   // Who waits for nothing but its own block is not helped by others.
   if (!spins && (letGoAtJoins() || letGoAlone()))
