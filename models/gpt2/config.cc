@@ -109,10 +109,10 @@ int64_t parameterCount(const Gpt2Config &c) {
   return (c.vocab + c.context) * c.width + c.layers * block + 2 * c.width;
 }
 
-double flopsOfStep(const Gpt2Config &c, int64_t sequences) {
-  const double tokens = static_cast<double>(sequences) * c.context;
+double flopsOfStep(const Gpt2Config &c, int64_t sequences, int64_t length) {
+  const double tokens = static_cast<double>(sequences) * length;
   const double products = 12.0 * c.layers * c.width * c.width + static_cast<double>(c.vocab) * c.width;
-  const double attention = static_cast<double>(c.layers) * c.width * c.context; // q·kᵀ and p·v, half of each
+  const double attention = static_cast<double>(c.layers) * c.width * length; // q·kᵀ and p·v, half of each
   return 6 * tokens * (products + attention);
 }
 

@@ -51,6 +51,8 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
   addModel(info, o.model);
   addMemoryFlags(info, o.settings);
   info->add_flag("--buffers", o.buffers, "list every buffer of the memory plan");
+  info->add_flag("--launches", o.launches,
+                 "list every launch of a micro-batch's gradient, with its operations and bytes");
   addMachineFlags(info, o.machine);
   return info;
 }

@@ -36,7 +36,8 @@ struct InfoOptions {
   ModelOptions model;
   SettingOptions settings; // batch, accumulate, dtype and master of them
   MachineOptions machine;
-  bool buffers = false; // list every buffer of the plan
+  bool buffers = false;  // list every buffer of the plan
+  bool launches = false; // and every launch of a step
 };
 
 struct PlotOptions {

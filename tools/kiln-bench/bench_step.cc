@@ -154,7 +154,7 @@ static void measureStep(bench::Setting &setting, const std::string &name, Gpt2Co
          .metric = "peak_mb",
          .value = peak / 1e6,
          .peer = "plan",
-         .peerValue = static_cast<double>(planMemory(setting.target(), steps.network, B).total() / 1000000)});
+         .peerValue = static_cast<double>(planMemory(setting.target(), steps.network, steps.network.shape(B)).total() / 1000000)});
   reportKernels(setting, shape, steps);
 }
 
