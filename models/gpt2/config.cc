@@ -85,8 +85,7 @@ void verify(const Gpt2Config &config) {
 void verifyBytes(const Gpt2Config &config) {
   if (config.vocab != 256)
     throw Error(
-        fmt::format("expected a vocabulary of 256 for text, one token a byte, but got {}; there is no tokenizer "
-                    "yet",
+        fmt::format("expected a vocabulary of 256 for text, one token a byte, but got {}; --tokens names a tokenizer",
                     config.vocab));
 }
 
