@@ -220,6 +220,7 @@ void Warp::endTurn() {
 void Warp::poll(const Wait &asked) {
   endTurn();
   paths.back().asked = asked;
+  paths.back().spin = {}; // a block is judged by what it asks for (Cta::goOn)
 }
 
 // --- Control flow --------------------------------------------------------------------------------------------------
