@@ -391,6 +391,7 @@ void Warp::returnLanes() {
 
 void Warp::exitLanes() {
   const Mask lanes = exec;
+  asyncCopies.leave(*this, lanes);
   alive &= ~lanes;
   path.mask &= ~lanes;
   pathEnded = path.mask == 0;
