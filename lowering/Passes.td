@@ -334,6 +334,24 @@ def PropagateLayouts : Pass<"gpu-propagate-layouts", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::arith::ArithDialect"];
 }
 
+def NarrowLoops : Pass<"gpu-narrow-loops", "::mlir::func::FuncOp"> {
+  let summary = "counts with 32 bits where a loop's bounds fit them";
+  let description = [{
+    An end fits that is a constant up to 2^30, or an extent of a view with `tile.fits_32`, or computed of these. The loop
+    begins at 0 or later.
+
+    ```mlir
+    scf.for %k = %c0 to %end step %c64 : i64 {
+    // becomes
+    %0 = arith.minsi %end, %c1073741824_i64 : i64
+    %1 = arith.trunci %0 : i64 to i32
+    scf.for %k32 = %c0_i32 to %1 step %c64_i32 : i32 {
+      %k = arith.extsi %k32 : i32 to i64
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 // --- The GPU: memory becomes explicit -----------------------------------------------------------------------------------
 
 def PipelineLoads : Pass<"gpu-pipeline-loads", "::mlir::func::FuncOp"> {

@@ -6,11 +6,11 @@
 //       acc = dot(y, …)                               fetch the tile of S−1 rounds later, a group
 //                                                     y = read of the slot
 //                                                     acc = dot(y, …)
+//                                                   wait for all groups
 //
 // The slots of a tile are a ring of S places. A round's fetch goes to the slot that the round before has read, so that
 // one barrier a round is enough: behind the wait and before the fetch, where gpu-insert-barriers puts it. Every round
-// makes a group, even an empty one behind the last tile, and so all but the newest S−2 groups are those of this round
-// and before. When the loop ends no copy is under way.
+// makes a group, of zeros behind the last tile, and so all but the newest S−2 groups are those of this round and before.
 
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Reasons.h"
@@ -26,6 +26,8 @@
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace kiln::lowering::gpu {
@@ -38,6 +40,9 @@ using simt::TileLayout;
 
 /// Stages of a loop whose kernel does not say how many it wants, in its attribute `tile.stages`.
 static constexpr int64_t usualStages = 3;
+/// Lanes share a line of memory, so that a thread's copies lie in as few rows as can be: rows have addresses and limits
+/// of their own, and what lies in one row has displacements.
+static constexpr int64_t lineBits = 1024;
 /// Where tiles begin in shared memory: a whole number of the swizzle's turns.
 static constexpr int64_t slotAlignment = 128;
 
@@ -67,9 +72,11 @@ private:
   bool isFollowedByIndex(Value value) const;
   void fetch(OpBuilder &builder, const Staged &staged, Value position, Value slot, Value predicate, int64_t ahead);
   void replaceUses(OpBuilder &builder, const Staged &staged, Value slot);
+  Value placeOf(OpBuilder &builder, const Staged &staged, Value slot) const;
 
   mutable scf::ForOp loop;
   int64_t stages;
+  int64_t unit = 0; // bytes that a slot is counted in: all slots' own where they are alike
   SmallVector<Staged> all;
 };
 
@@ -121,7 +128,8 @@ std::optional<Staged> Pipeline::stage(tile::LoadOp load) const {
   SmallVector<int64_t> each(type.getRank(), 1);
   each[staged.width.fastest] = staged.width.elements;
   const auto warps = static_cast<unsigned>(warpsOf(load->getParentOfType<func::FuncOp>()));
-  staged.copies = LayoutAttr::get(load.getContext(), simt::blocked(type.getShape(), order, each, warps));
+  staged.copies =
+      LayoutAttr::get(load.getContext(), simt::blocked(type.getShape(), order, each, warps, lineBits / bits));
   return staged;
 }
 
@@ -130,6 +138,7 @@ bool Pipeline::plan(int64_t bytes, bool exactly) {
   for (auto load : loop.getBody()->getOps<tile::LoadOp>())
     if (auto staged = stage(load)) {
       each += staged->slotBytes();
+      unit = std::gcd(unit, staged->slotBytes());
       all.push_back(*staged);
     }
   if (all.empty())
@@ -140,6 +149,15 @@ bool Pipeline::plan(int64_t bytes, bool exactly) {
 }
 
 // --- The loop in stages ----------------------------------------------------------------------------------------------
+
+/// The byte of its ring where a tile's slot begins.
+Value Pipeline::placeOf(OpBuilder &builder, const Staged &staged, Value slot) const {
+  if (staged.slotBytes() == unit)
+    return slot;
+  const Location loc = staged.load.getLoc();
+  const Value units = arith::ConstantIntOp::create(builder, loc, staged.slotBytes() / unit, 32);
+  return arith::MulIOp::create(builder, loc, slot, units);
+}
 
 /// Begins to copy the tile of the loop's position `position` to a slot.
 void Pipeline::fetch(OpBuilder &builder, const Staged &staged, Value position, Value slot, Value predicate,
@@ -161,11 +179,10 @@ void Pipeline::fetch(OpBuilder &builder, const Staged &staged, Value position, V
   for (const Value offset : staged.load.getOffsets())
     offsets.push_back(cloned(cloned, offset));
   const Location loc = staged.load.getLoc();
-  const Value bytes = arith::ConstantIntOp::create(builder, loc, staged.slotBytes(), 32);
-  const Value at = arith::MulIOp::create(builder, loc, slot, bytes);
-  simt::FetchOp::create(builder, loc, staged.load.getView(), offsets, staged.ring, at, predicate,
-                        builder.getDenseI64ArrayAttr({ahead, stages}), builder.getI64IntegerAttr(staged.width.elements),
-                        staged.image, staged.copies, staged.width.whole ? builder.getUnitAttr() : UnitAttr());
+  simt::FetchOp::create(builder, loc, staged.load.getView(), offsets, staged.ring, placeOf(builder, staged, slot),
+                        predicate, builder.getDenseI64ArrayAttr({ahead, stages}),
+                        builder.getI64IntegerAttr(staged.width.elements), staged.image, staged.copies,
+                        staged.width.whole ? builder.getUnitAttr() : UnitAttr());
 }
 
 /// The layout that moves turn into `layout`, and the types that they have on the way, the last one first.
@@ -192,10 +209,9 @@ void Pipeline::replaceUses(OpBuilder &builder, const Staged &staged, Value slot)
   const auto read = [&](OpBuilder &builder, Location loc, LayoutAttr layout) -> Value {
     const simt::SharedAccess access =
         simt::bestAccess(layout.getLayout(), staged.image.getMap(), staged.image.getBits(), /*hasMatrix=*/true);
-    const Value bytes = arith::ConstantIntOp::create(builder, loc, staged.slotBytes(), 32);
     const auto movement = simt::MovementAttr::get(builder.getContext(), static_cast<simt::Movement>(access.op));
     return simt::ReadOp::create(builder, loc, simt::withLayout(staged.load.getType(), layout), staged.ring,
-                                arith::MulIOp::create(builder, loc, slot, bytes), {}, movement, staged.image,
+                                placeOf(builder, staged, slot), {}, movement, staged.image,
                                 builder.getDenseI64ArrayAttr({0, stages}));
   };
   for (Operation *user : llvm::make_early_inc_range(staged.load->getUsers())) {
@@ -240,7 +256,7 @@ void Pipeline::build() {
   }
   /// The position so many rounds behind another one.
   const auto behind = [&](Value position, int64_t rounds) -> Value {
-    const Value steps = arith::ConstantIntOp::create(rewriter, loc, rounds, 64);
+    const Value steps = arith::ConstantOp::create(rewriter, loc, rewriter.getIntegerAttr(position.getType(), rounds));
     return arith::AddIOp::create(rewriter, loc, position, arith::MulIOp::create(rewriter, loc, loop.getStep(), steps));
   };
   const auto fetchAll = [&](Value position, Value slot, int64_t ahead) {
@@ -251,29 +267,28 @@ void Pipeline::build() {
     simt::CommitCopiesOp::create(rewriter, loc);
   };
   for (int64_t ahead = 0; ahead < stages - 1; ++ahead)
-    fetchAll(behind(loop.getLowerBound(), ahead), constant(ahead), ahead);
+    fetchAll(behind(loop.getLowerBound(), ahead), constant(ahead * unit), ahead);
 
-  const Value first = constant(0);
+  // The slot to read, and the one read before, which is filled anew.
   auto staged = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
-      rewriter, first, /*replaceInitOperandUsesInLoop=*/false,
+      rewriter, ValueRange{constant(0), constant((stages - 1) * unit)}, /*replaceInitOperandUsesInLoop=*/false,
       [&](OpBuilder &builder, Location at, ArrayRef<BlockArgument> slots) -> SmallVector<Value> {
-        const Value one = arith::ConstantIntOp::create(builder, at, 1, 32),
-                    last = arith::ConstantIntOp::create(builder, at, stages - 1, 32),
+        const Value one = arith::ConstantIntOp::create(builder, at, unit, 32),
+                    last = arith::ConstantIntOp::create(builder, at, (stages - 1) * unit, 32),
                     zero = arith::ConstantIntOp::create(builder, at, 0, 32);
         const Value isLast = arith::CmpIOp::create(builder, at, arith::CmpIPredicate::eq, slots[0], last);
         const Value next = arith::AddIOp::create(builder, at, slots[0], one);
-        return {arith::SelectOp::create(builder, at, isLast, zero, next)};
+        return {arith::SelectOp::create(builder, at, isLast, zero, next), slots[0]};
       }));
   loop = staged;
-  const Value slot = loop.getRegionIterArgs().back();
+  const Value slot = loop.getRegionIterArgs().drop_back().back(), before = loop.getRegionIterArgs().back();
   rewriter.setInsertionPointToStart(loop.getBody());
   simt::WaitCopiesOp::create(rewriter, loc, stages - 2);
-  const Value isFirst = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, slot, constant(0));
-  const Value before = arith::SelectOp::create(rewriter, loc, isFirst, constant(stages - 1),
-                                               arith::SubIOp::create(rewriter, loc, slot, constant(1)));
   fetchAll(behind(loop.getInductionVar(), stages - 1), before, stages - 1);
   for (const Staged &each : all)
     replaceUses(rewriter, each, slot);
+  rewriter.setInsertionPointAfter(loop);
+  simt::WaitCopiesOp::create(rewriter, loc, 0);
 }
 
 namespace {

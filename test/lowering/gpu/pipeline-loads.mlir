@@ -20,19 +20,22 @@
 // CHECK: simt.fetch %arg0{{.*}} slot [1, 3]
 // CHECK: simt.fetch %arg1{{.*}} slot [1, 3]
 // CHECK-NEXT: simt.commit_copies
-// CHECK: scf.for %[[K:.*]] = %{{.*}} to %[[END:.*]] step %{{.*}} iter_args(%{{.*}} = %{{.*}}, %[[SLOT:.*]] = %c0_i32{{.*}})
+// CHECK: scf.for %[[K:.*]] = %{{.*}} to %[[END:.*]] step %{{.*}} iter_args(%{{.*}} = %{{.*}}, %[[SLOT:.*]] = %c0_i32{{.*}}, %[[FREE:.*]] = %c8192_i32)
 // CHECK-NEXT: simt.wait_copies 1
 // CHECK: %[[LATER:.*]] = arith.addi %[[K]], %{{.*}} : i64
 // CHECK: %[[THERE:.*]] = arith.cmpi slt, %[[LATER]], %[[END]]
-// CHECK: simt.fetch %arg0[%{{.*}}, %[[LATER]]] {{.*}} slot [2, 3] {{.*}} if %[[THERE]]
+// CHECK: simt.fetch %arg0[%{{.*}}, %[[LATER]]] to %[[A]][%[[FREE]]] slot [2, 3] {{.*}} if %[[THERE]]
 // CHECK: simt.fetch %arg1[%{{.*}}, %[[LATER]]] {{.*}} slot [2, 3] {{.*}} if %[[THERE]]
 // CHECK-NEXT: simt.commit_copies
 // CHECK-NOT: tile.load
-// CHECK: %[[LEFT:.*]] = simt.read %[[A]][%{{.*}}] slot [0, 3] by rows
+// CHECK: %[[LEFT:.*]] = simt.read %[[A]][%[[SLOT]]] slot [0, 3] by rows
 // CHECK: %[[ROWS:.*]] = simt.read %[[B]][%{{.*}}] slot [0, 3] by rows
 // CHECK: %[[RIGHT:.*]] = tile.transpose %[[ROWS]] [1, 0]
 // CHECK-NOT: simt.convert
 // CHECK: tile.dot %[[LEFT]], %[[RIGHT]]
+// CHECK: scf.yield %{{.*}}, %{{.*}}, %[[SLOT]] :
+// CHECK: }
+// CHECK-NEXT: simt.wait_copies 0
 // TWO-LABEL: func @matmul
 // TWO: simt.fetch {{.*}} slot [0, 2]
 // TWO: scf.for
