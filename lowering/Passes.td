@@ -423,7 +423,14 @@ def Distribute : Pass<"gpu-distribute", "::mlir::func::FuncOp"> {
 def LowerMath : Pass<"gpu-lower-math", "::mlir::func::FuncOp"> {
   let summary = "spells exp2, log2, exp, log, tanh, erf and rsqrt in arithmetic";
   let description = [{
-    By the same polynomials as on the CPU, with the bounds that dialect/README.md states.
+    By the same polynomials as on the CPU, with the bounds that dialect/README.md states. What carries `tile.accuracy =
+    "fast"` is an instruction of the GPU's own, and so is `rsqrt`, with a correction that keeps its bound:
+
+    ```mlir
+    %0 = math.exp2 %x {tile.accuracy = "fast"} : f32
+    // becomes
+    %0 = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%x) : (f32) -> f32
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
