@@ -29,7 +29,7 @@ static Scores scoresOf(Tile rows, Tile columns, Tile gradRows, Tile gradColumns,
                        Tile scale, Precision precision) {
   // 1. The probabilities again. Queries from T on have lse = ∞, so that theirs are zero.
   Tile s = fma(dot(rows, transpose(columns), precision), scale * M_LOG2E, -lse); // (BX, BY)
-  Tile p = where(seen, exp2(s), 0.0);                                            // (BX, BY)
+  Tile p = where(seen, exp2(s, Accuracy::fast), 0.0);                            // (BX, BY)
 
   // 2. The gradient: masked too, so that nobody needs dP where P is zero.
   Tile dp = dot(gradRows, transpose(gradColumns), precision); // (BX, BY)
