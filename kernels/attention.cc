@@ -17,7 +17,7 @@ static void attention(View q, View k, View v, View o, View lse, Tile scale, Atte
   Tile scale2 = scale * M_LOG2E; // exp(s · scale) = exp2(s · scale2)
 
   Tile query = load(q, {b, h, m, 0}, {cfg.bm, D}); // (BM, D)
-  Tile top = full(f32, {cfg.bm}, -infinity);       // (BM) running maximum of the scores before they are scaled
+  Tile top = full(f32, {cfg.bm}, -infinity);       // (BM) running maximum of the scores, times scale2
   Tile total = zeros(f32, {cfg.bm});               // (BM) running sum
   Tile out = zeros(f32, {cfg.bm, D});              // (BM, D) running output, times total
 
@@ -30,11 +30,11 @@ static void attention(View q, View k, View v, View o, View lse, Tile scale, Atte
     Tile seen = visible(m, n, T, cfg);                  // (BM, BN)
 
     // 2. Probabilities relative to the new maximum, and what the old ones shrink by.
-    Tile higher = max(top, reduce_max(where(seen, s, -infinity)));               // (BM)
-    Tile p = exp2(fma(s, scale2, -expand(higher * scale2, -1)), Accuracy::fast); // (BM, BN)
+    Tile higher = max(top, reduce_max(where(seen, s, -infinity)) * scale2); // (BM)
+    Tile p = exp2(fma(s, scale2, -expand(higher, -1)), Accuracy::fast);     // (BM, BN)
     p = where(seen, p, 0.0);
-    Tile shrink = exp2((top - higher) * scale2, Accuracy::fast); // (BM)
-    total = total * shrink + sum(p);                             // (BM)
+    Tile shrink = exp2(top - higher, Accuracy::fast); // (BM)
+    total = fma(total, shrink, sum(p));               // (BM)
     top = higher;
 
     // 3. Output.
@@ -42,7 +42,7 @@ static void attention(View q, View k, View v, View o, View lse, Tile scale, Atte
     out = dot(cast(p, v.type()), value, out * expand(shrink, -1), cfg.precision); // (BM, D)
   }
   store(o, {b, h, m, 0}, cast(out * expand(1.0 / total, -1), o.type()));
-  store(lse, {b, h, m}, top * scale2 + log2(total));
+  store(lse, {b, h, m}, top + log2(total));
 }
 
 const Kernel attentionKernel =

@@ -53,6 +53,14 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                ? success()
                : expected(name == "tile.label" ? "a symbol on a 'tile.print'" : "a symbol on a 'tile.check'");
   }
+  if (name == "tile.inside") {
+    auto dims = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
+    const bool copies = op->getName().getStringRef() == "simt.fetch";
+    auto view = isa<LoadOp>(op) || copies ? dyn_cast<MemRefType>(op->getOperand(0).getType()) : MemRefType();
+    bool good =
+        dims && view && llvm::all_of(dims.asArrayRef(), [&](int64_t dim) { return dim >= 0 && dim < view.getRank(); });
+    return good ? success() : expected("dimensions of the view on a load or copy");
+  }
   if (name == accuracyName) {
     auto text = dyn_cast<StringAttr>(attribute.getValue());
     bool good = mayBeFast(op) && text && symbolizeAccuracy(text.getValue());

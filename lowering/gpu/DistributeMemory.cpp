@@ -34,10 +34,11 @@ namespace {
 class GlobalTile {
 public:
   GlobalTile(ThreadCode &code, tile::AccessOp access)
-      : GlobalTile(code, access.getView(), access.getSubscripts(), access.getTile().getType(), access.getRowNumbers()) {
-  }
-  /// A tile with a layout that begins at `begins`; the first of these is `rows` where there are row numbers.
-  GlobalTile(ThreadCode &code, Value view, ValueRange begins, RankedTensorType tile, Value rows = {});
+      : GlobalTile(code, access, access.getView(), access.getSubscripts(), access.getTile().getType(),
+                   access.getRowNumbers()) {}
+  /// A tile with a layout that begins at `begins`; the first of these is `rows` where there are row numbers. `op` says
+  /// along which dimensions all of it lies inside, in `tile.inside`.
+  GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange begins, RankedTensorType tile, Value rows = {});
 
   /// Elements of a packet.
   int64_t vector = 1;
@@ -61,7 +62,7 @@ private:
     Value low, high;
   };
   void findStrides(MemRefType type);
-  void findBounds(MemRefType type);
+  void findBounds(MemRefType type, DenseI64ArrayAttr inside);
   Value strideBytes(unsigned dim);
   Value rowOf(int64_t stored);
   Value isInsideAlong(int64_t stored, unsigned dim);
@@ -81,11 +82,12 @@ private:
 
 Type storedType(Type element) { return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element; }
 
-GlobalTile::GlobalTile(ThreadCode &code, Value view, ValueRange begins, RankedTensorType tile, Value rows)
+GlobalTile::GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange begins, RankedTensorType tile,
+                       Value rows)
     : attribute(simt::layoutOf(tile)), layout(attribute.getLayout()), element(storedType(tile.getElementType())),
       code(code), view(code.held(view)), rows(rows), begins(begins), bytes(element.getIntOrFloatBitWidth() / 8) {
   findStrides(cast<MemRefType>(view.getType()));
-  findBounds(cast<MemRefType>(view.getType()));
+  findBounds(cast<MemRefType>(view.getType()), op->getAttrOfType<DenseI64ArrayAttr>("tile.inside"));
   const Value pointer = code.make<memref::ExtractAlignedPointerAsIndexOp>(this->view);
   base = code.make<arith::IndexCastOp>(code.builder.getI64Type(), pointer);
   for (unsigned dim = 0; dim < layout.rank(); ++dim) {
@@ -119,7 +121,7 @@ Value GlobalTile::strideBytes(unsigned dim) {
   return code.times(unknownStrides[dim], bytes);
 }
 
-void GlobalTile::findBounds(MemRefType type) {
+void GlobalTile::findBounds(MemRefType type, DenseI64ArrayAttr inside) {
   const auto extentOf = [&](unsigned dim) {
     return type.isDynamicDim(dim) ? code.make<tile::DimOp>(code.builder.getI64Type(), view, int64_t(dim))
                                   : code.i64(type.getDimSize(dim));
@@ -131,6 +133,8 @@ void GlobalTile::findBounds(MemRefType type) {
       rowCount = extentOf(dim);
       continue;
     }
+    if (inside && llvm::is_contained(inside.asArrayRef(), dim))
+      continue;
     const simt::Extent &own = layout.shape()[dim];
     const Value offset = begins[dim];
     APInt known;
@@ -337,7 +341,7 @@ static void distributeStore(ThreadCode &code, tile::AccessOp op) {
 /// A thread of several with the same elements copies them; what lies past the tile's end is zeros, too.
 void distributeFetch(ThreadCode &code, simt::FetchOp op) {
   const simt::ImageAttr image = op.getImage();
-  GlobalTile tile(code, op.getView(), op.getOffsets(),
+  GlobalTile tile(code, op, op.getView(), op.getOffsets(),
                   RankedTensorType::get(image.getShape(), image.getElement(), op.getLayout()));
   tile.vector = static_cast<int64_t>(op.getVector());
   const TileLayout &layout = tile.layout;

@@ -163,9 +163,12 @@ void Pipeline::fetch(OpBuilder &builder, const Staged &staged, Value position, V
   const Location loc = staged.load.getLoc();
   const Value bytes = arith::ConstantIntOp::create(builder, loc, staged.slotBytes(), 32);
   const Value at = arith::MulIOp::create(builder, loc, slot, bytes);
-  simt::FetchOp::create(builder, loc, staged.load.getView(), offsets, staged.ring, at, predicate,
-                        builder.getDenseI64ArrayAttr({ahead, stages}), builder.getI64IntegerAttr(staged.width.elements),
-                        staged.image, staged.copies, staged.width.whole ? builder.getUnitAttr() : UnitAttr());
+  auto made = simt::FetchOp::create(builder, loc, staged.load.getView(), offsets, staged.ring, at, predicate,
+                                    builder.getDenseI64ArrayAttr({ahead, stages}),
+                                    builder.getI64IntegerAttr(staged.width.elements), staged.image, staged.copies,
+                                    staged.width.whole ? builder.getUnitAttr() : UnitAttr());
+  if (const Attribute inside = staged.load->getAttr("tile.inside"))
+    made->setAttr("tile.inside", inside);
 }
 
 /// The layout that moves turn into `layout`, and the types that they have on the way, the last one first.

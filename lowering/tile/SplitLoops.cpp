@@ -8,9 +8,11 @@
 //
 // A mask is a comparison of positions counted from the tile's corner, or numbers made of them, with a scalar that grows
 // or falls by one with the loop's position. So it is true throughout in the rounds before some position, or in those
-// from one on. Of several masks the rounds that need none are split off: at most three loops, in the order of the one,
-// which compute the same. What a mask computes without wrapping it must be known to compute without wrapping; of a
-// scalar cut to 32 bits, which masks are as a rule, that is asked when the kernel runs.
+// from one on. Loads whose tiles end with such a mask lie inside their views in rounds without it, as far as they move
+// with the position: they say so in `tile.inside`. Of several masks the rounds that need none are split off: at most
+// three loops, in the order of the one, which compute the same. What a mask computes without wrapping it must be known
+// to compute without wrapping; of a scalar cut to 32 bits, which masks are as a rule, that is asked when the kernel
+// runs.
 
 #include "lowering/Passes.h"
 #include "lowering/analysis/Ranges.h"
@@ -20,6 +22,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 
@@ -35,16 +38,18 @@ struct Span {
   Value scalar;
 };
 
-/// A mask: true throughout in the rounds with Σ sign · scalar ≥ `least`.
+/// A mask, true throughout in the rounds with Σ sign · scalar ≥ `least`; or a load whose tile lies inside its view
+/// along a dimension in those in which that, and the view's extent, is at least so much.
 struct Mask {
   struct Term {
     Value scalar;
     int64_t sign;
   };
-  mutable arith::CmpIOp compare;
+  Operation *op; // arith.cmpi or tile.load
   SmallVector<Term, 2> terms;
   int64_t least;
-  int64_t factor; // of the loop's position in the sum: 1 or −1
+  int64_t factor;   // of the loop's position in the sum: 1 or −1
+  int64_t dim = -1; // of the load's
 };
 } // namespace
 
@@ -131,7 +136,7 @@ static std::optional<Mask> maskOf(scf::ForOp loop, arith::CmpIOp compare) {
   const auto below = spanOf(low), above = spanOf(high);
   if (!isa<RankedTensorType>(compare.getType()) || !below || !above)
     return std::nullopt;
-  Mask mask{.compare = compare, .terms = {}, .least = below->most - above->least + strict, .factor = 0};
+  Mask mask{.op = compare, .terms = {}, .least = below->most - above->least + strict, .factor = 0};
   for (const auto &[span, sign] : {std::pair(*above, int64_t{1}), std::pair(*below, int64_t{-1})}) {
     if (!span.scalar)
       continue;
@@ -146,6 +151,18 @@ static std::optional<Mask> maskOf(scf::ForOp loop, arith::CmpIOp compare) {
   if ((mask.factor != 1 && mask.factor != -1) || (isCut && mask.terms.size() > 1))
     return std::nullopt;
   return mask;
+}
+
+/// Loads whose begin along a dimension is never below 0 and moves with the loop's position.
+static void addLoads(scf::ForOp loop, SmallVectorImpl<Mask> &masks) {
+  for (auto load : loop.getBody()->getOps<tile::LoadOp>())
+    for (const auto [dim, offset] : llvm::enumerate(load.getOffsets()))
+      if (factorOf(loop, offset) == 1 && isNonNegative(rangeOf(offset)) && isSmall(offset))
+        masks.push_back({.op = load,
+                         .terms = {{offset, -1}},
+                         .least = tile::shapeOf(load.getType())[dim],
+                         .factor = -1,
+                         .dim = static_cast<int64_t>(dim)});
 }
 
 // --- Loops -----------------------------------------------------------------------------------------------------------
@@ -165,6 +182,7 @@ private:
   Value onGrid(Value position);
   scf::ForOp copy(Value begin, Value end, ValueRange inits);
   void takeMasks();
+  void shortenMasks();
 
   mutable scf::ForOp loop;
   const ArrayRef<Mask> masks;
@@ -198,6 +216,12 @@ Value Split::boundOf(const Mask &mask) {
     const Value value = atFirst(uncut(scalar));
     rest = sign > 0 ? emit.make<arith::AddIOp>(rest, value) : emit.make<arith::SubIOp>(rest, value);
     isCut |= uncut(scalar) != scalar;
+  }
+  if (auto load = dyn_cast<tile::LoadOp>(mask.op)) {
+    const int64_t extent = cast<MemRefType>(load.getView().getType()).getDimSize(mask.dim);
+    const Value known =
+        ShapedType::isDynamic(extent) ? emit.make<tile::DimOp>(type, load.getView(), mask.dim) : constant(extent);
+    rest = emit.make<arith::AddIOp>(rest, known);
   }
   const Value begin = loop.getLowerBound(), end = loop.getUpperBound();
   const bool falls = mask.factor < 0;
@@ -267,9 +291,53 @@ static void eraseDead(SmallVector<Operation *> &dead) {
 /// Of the loop that was copied last.
 void Split::takeMasks() {
   SmallVector<Operation *> dead;
+  llvm::MapVector<Operation *, SmallVector<int64_t>> inside;
   for (const Mask &mask : masks)
-    replaceByTrue(copied.lookup(mask.compare.getResult()), dead);
+    if (mask.dim < 0)
+      replaceByTrue(copied.lookup(mask.op->getResult(0)), dead);
+    else
+      inside[copied.lookup(mask.op->getResult(0)).getDefiningOp()].push_back(mask.dim);
+  for (const auto &[load, dims] : inside)
+    load->setAttr("tile.inside", builder.getDenseI64ArrayAttr(dims));
   eraseDead(dead);
+}
+
+/// Writes a mask of differences,
+///
+///     a − b ≤ limit   as   a ≤ b + limit′
+///
+/// where b is repeated: then there is one right side for all that it is repeated over, and no difference for each
+/// element, which would be the same in all rounds and so be kept in a register. limit′ is the limit brought near what
+/// differences there are, so that the sum does not wrap.
+static void shortenMask(arith::CmpIOp compare) {
+  for (const unsigned side : {0u, 1u}) {
+    auto difference = compare->getOperand(side).getDefiningOp<arith::SubIOp>();
+    auto repeated = difference ? difference.getRhs().getDefiningOp<tile::BroadcastOp>() : tile::BroadcastOp();
+    const auto all = repeated ? spanOf(difference) : std::nullopt, other = spanOf(compare->getOperand(1 - side));
+    if (!all || !other || all->scalar || !other->scalar || other->least != 0 || other->most != 0)
+      continue;
+    OpBuilder builder(compare);
+    Emit emit(builder, compare.getLoc());
+    const Type type = other->scalar.getType();
+    if (type != getElementTypeOrSelf(difference.getType()))
+      continue;
+    const Value atLeast = emit.make<arith::MaxSIOp>(other->scalar, emit.integer(type, all->least - 1));
+    const Value limit = emit.make<arith::MinSIOp>(atLeast, emit.integer(type, all->most + 1));
+    const Value source = repeated.getSource();
+    const Value sum = emit.make<arith::AddIOp>(source, emit.make<tile::SplatOp>(source.getType(), limit));
+    const Value right = emit.make<tile::BroadcastOp>(repeated.getType(), sum);
+    SmallVector<Operation *> dead = {difference, compare->getOperand(1 - side).getDefiningOp()};
+    compare->setOperand(side, difference.getLhs());
+    compare->setOperand(1 - side, right);
+    return eraseDead(dead);
+  }
+}
+
+/// Of the loop that was copied last.
+void Split::shortenMasks() {
+  for (const Mask &mask : masks)
+    if (mask.dim < 0)
+      shortenMask(copied.lookup(mask.op->getResult(0)).getDefiningOp<arith::CmpIOp>());
 }
 
 void Split::build() {
@@ -288,13 +356,17 @@ void Split::build() {
     last = emit.make<arith::MaxSIOp>(first, last);
 
   ValueRange results = loop.getInitArgs();
-  if (first)
+  if (first) {
     results = copy(loop.getLowerBound(), emit.make<arith::MinSIOp>(first, loop.getUpperBound()), results).getResults();
+    shortenMasks();
+  }
   scf::ForOp interior = copy(first ? first : loop.getLowerBound(), last ? last : loop.getUpperBound(), results);
   takeMasks();
   results = interior.getResults();
-  if (last)
+  if (last) {
     results = copy(last, loop.getUpperBound(), results).getResults();
+    shortenMasks();
+  }
   loop.replaceAllUsesWith(results);
   loop.erase();
 }
@@ -320,8 +392,11 @@ struct SplitLoops : impl::SplitLoopsBase<SplitLoops> {
       for (auto compare : loop.getBody()->getOps<arith::CmpIOp>())
         if (const auto mask = maskOf(loop, compare))
           masks.push_back(*mask);
-      if (!masks.empty())
-        Split(loop, masks).build();
+      if (masks.empty())
+        continue;
+      if (llvm::any_of(masks, [](const Mask &mask) { return mask.factor < 0; }))
+        addLoads(loop, masks);
+      Split(loop, masks).build();
     }
   }
 };

@@ -12,6 +12,22 @@ func.func @warps(%a: f32) attributes {tile.warps = 0} { return }
 
 // -----
 
+func.func @inside(%x: memref<?xf32>, %n: i64) {
+  // expected-error @+1 {{expected 'tile.inside' to be dimensions of the view on a load or copy, but got array<i64: 1>}}
+  %0 = tile.load %x[%n] {tile.inside = array<i64: 1>} : memref<?xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @inside_of_nothing(%x: f32) {
+  // expected-error @+1 {{expected 'tile.inside' to be dimensions of the view on a load or copy, but got array<i64: 0>}}
+  %0 = arith.addf %x, %x {tile.inside = array<i64: 0>} : f32
+  return
+}
+
+// -----
+
 func.func @accuracy(%x: f32) {
   // expected-error @+1 {{expected 'tile.accuracy' to be "full" or "fast" on a division or a function that may be fast, but got "quick"}}
   %0 = math.exp2 %x {tile.accuracy = "quick"} : f32

@@ -7,21 +7,38 @@
 // CHECK-SAME: %[[X:.*]]: memref<?xf32>
 // CHECK-DAG: %[[M:.*]] = arith.muli %{{.*}}, %c64_i64 : i64
 // CHECK-DAG: %[[END:.*]] = tile.dim %[[X]], 0
+// CHECK-DAG: %[[ROW:.*]] = tile.reshape %{{.*}} : tensor<48xi32> -> tensor<48x1xi32>
 // CHECK: %[[REST:.*]] = arith.subi %[[M]], %{{.*}} : i64
 // CHECK: %[[SUM:.*]] = arith.addi %{{.*}}, %[[REST]] : i64
 // CHECK: %[[BOUND:.*]] = arith.subi %[[SUM]], %c62_i64 : i64
 // CHECK: %[[FITS:.*]] = arith.cmpi sle, %{{.*}}, %c2147483647_i64 : i64
-// CHECK: %[[LAST:.*]] = arith.select %[[FITS]], %[[BOUND]], %c0_i64 : i64
+// CHECK: %[[MASKED:.*]] = arith.select %[[FITS]], %[[BOUND]], %c0_i64 : i64
+
+// The load lies inside its view up to n = T − 64.
+// CHECK: %[[OWN:.*]] = tile.dim %[[X]], 0
+// CHECK: %[[LEFT:.*]] = arith.addi %{{.*}}, %[[OWN]]
+// CHECK: %[[LOADED:.*]] = arith.subi %[[LEFT]], %c63_i64 : i64
+// CHECK: arith.minsi %[[MASKED]], %[[LOADED]]
 // CHECK: arith.divui
 // CHECK: %[[MIDDLE:.*]] = arith.addi %c0_i64, %{{.*}} : i64
 // CHECK: %[[INSIDE:.*]] = scf.for %{{.*}} = %c0_i64 to %[[MIDDLE]] step %c16_i64 iter_args(%[[ACC:.*]] = %cst)
-// CHECK-NEXT: %[[S:.*]] = tile.load
+// CHECK-NEXT: %[[S:.*]] = tile.load %{{.*}} {tile.inside = array<i64: 0>}
 // CHECK-NEXT: %[[LINE:.*]] = tile.reshape %[[S]]
 // CHECK-NEXT: %[[ROWS:.*]] = tile.broadcast %[[LINE]]
 // CHECK-NEXT: %[[NEXT:.*]] = arith.addf %[[ACC]], %[[ROWS]]
 // CHECK-NEXT: scf.yield %[[NEXT]]
-// CHECK: %[[ALL:.*]] = scf.for %{{.*}} = %[[MIDDLE]] to %[[END]] step %c16_i64 iter_args(%{{.*}} = %[[INSIDE]])
-// CHECK: arith.select %{{.*}} : tensor<48x64xi1>, tensor<48x64xf32>
+
+// Where the mask stays it has a limit for each row, brought near the differences of positions.
+// CHECK: %[[ALL:.*]] = scf.for %[[N:.*]] = %[[MIDDLE]] to %[[END]] step %c16_i64 iter_args(%{{.*}} = %[[INSIDE]])
+// CHECK: tile.load %{{.*}}[%[[N]]] : memref
+// CHECK: %[[LIMIT:.*]] = arith.trunci
+// CHECK: %[[ATLEAST:.*]] = arith.maxsi %[[LIMIT]], %c-48_i32
+// CHECK: %[[NEAR:.*]] = arith.minsi %[[ATLEAST]], %c64_i32
+// CHECK: %[[LIMITS:.*]] = tile.splat %[[NEAR]] : i32 -> tensor<48x1xi32>
+// CHECK: %[[LAST:.*]] = arith.addi %[[ROW]], %[[LIMITS]]
+// CHECK: %[[LASTS:.*]] = tile.broadcast %[[LAST]]
+// CHECK: %[[MASK:.*]] = arith.cmpi sle, %{{.*}}, %[[LASTS]]
+// CHECK: arith.select %[[MASK]]
 // CHECK: tile.store %[[ALL]]
 func.func @causal(%x: memref<?xf32>, %y: memref<48x64xf32>) attributes {tile.kernel} {
   %c0_i64 = arith.constant 0 : i64

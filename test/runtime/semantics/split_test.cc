@@ -100,7 +100,7 @@ TEST_P(Split, MasksInLoopsKeepTheirRounds) {
   constexpr int64_t programs = 7;
   const Tensor one = tensor(i32, {1}, {0});
   for (int form = 0; form < formCount; ++form)
-    for (const auto &[begin, step] : {std::pair{0, 16}, {-21, 7}, {5, 1}, {3, 40}})
+    for (const auto &[begin, step] : {std::pair{0, 16}, {-21, 7}, {3, 40}})
       for (const int64_t T : {0, 1, 16, 40, 56, 93}) {
         Raw words;
         for (int64_t i = 0; i < T; ++i)
