@@ -87,6 +87,23 @@ static simt::ConvertOp operandConversion(Operation *op) {
   return convert && llvm::any_of(convert->getUsers(), isProduct) ? convert : simt::ConvertOp();
 }
 
+/// Gives each use of a tile that a reshape or a transpose makes of a load one of its own: what one product takes as it
+/// is another may take turned, and each use reads the ring in its own way.
+static void separateUses(Operation *op) {
+  for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
+    if (!isa<tile::TransposeOp, tile::ReshapeOp>(user))
+      continue;
+    for (OpOperand &use : llvm::make_early_inc_range(user->getUses()))
+      if (!user->hasOneUse()) {
+        OpBuilder builder(user);
+        use.set(builder.clone(*user)->getResult(0));
+      }
+  }
+  for (Operation *user : op->getUsers())
+    if (isa<tile::TransposeOp, tile::ReshapeOp>(user))
+      separateUses(user);
+}
+
 /// Whether a scalar of the loop's body follows from the loop's position and from what is known before it.
 bool Pipeline::isFollowedByIndex(Value value) const {
   if (value == loop.getInductionVar() || value.getParentRegion()->isProperAncestor(&loop.getBodyRegion()))
@@ -127,6 +144,8 @@ std::optional<Staged> Pipeline::stage(tile::LoadOp load) const {
 
 bool Pipeline::plan(int64_t bytes, bool exactly) {
   int64_t each = 0;
+  for (auto load : loop.getBody()->getOps<tile::LoadOp>())
+    separateUses(load);
   for (auto load : loop.getBody()->getOps<tile::LoadOp>())
     if (auto staged = stage(load)) {
       each += staged->slotBytes();

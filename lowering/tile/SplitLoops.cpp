@@ -8,11 +8,10 @@
 //
 // A mask is a comparison of positions counted from the tile's corner, or numbers made of them, with a scalar that grows
 // or falls by one with the loop's position. So it is true throughout in the rounds before some position, or in those
-// from one on. Loads whose tiles end with such a mask lie inside their views in rounds without it, as far as they move
-// with the position: they say so in `tile.inside`. Of several masks the rounds that need none are split off: at most
-// three loops, in the order of the one, which compute the same. What a mask computes without wrapping it must be known
-// to compute without wrapping; of a scalar cut to 32 bits, which masks are as a rule, that is asked when the kernel
-// runs.
+// from one on. Loads that move with the position lie inside their views in rounds of the first kind, and say so in
+// `tile.inside`. Of several masks and loads the rounds that need nothing are split off: at most three loops, in the
+// order of the one, which compute the same. What a mask computes without wrapping it must be known to compute without
+// wrapping; of a scalar cut to 32 bits, which masks are as a rule, that is asked when the kernel runs.
 
 #include "lowering/Passes.h"
 #include "lowering/analysis/Ranges.h"
@@ -394,8 +393,7 @@ struct SplitLoops : impl::SplitLoopsBase<SplitLoops> {
           masks.push_back(*mask);
       if (masks.empty())
         continue;
-      if (llvm::any_of(masks, [](const Mask &mask) { return mask.factor < 0; }))
-        addLoads(loop, masks);
+      addLoads(loop, masks);
       Split(loop, masks).build();
     }
   }
