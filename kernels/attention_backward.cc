@@ -216,8 +216,11 @@ static Plan planBlocks(const AttentionSaved &saved, const TensorRef &dq, const T
   const Arg delta = Arg::workspace(0, f32, lse.extents);
   const auto blocks = [&](int64_t rows) { return programs(ceildiv(q.extents[2], rows), q.extents[1], q.extents[0]); };
   const std::string text = textOf(attentionFields(), config);
+  AttentionConfig rows = config; // delta has no scores: as many warps as there are rows for
+  rows.bm = std::min(config.bm, 32);
+  rows.warps = 8;
   return {
-      .launches = {{&attentionDeltaKernel, text, blocks(config.bm), {o, dout, delta}},
+      .launches = {{&attentionDeltaKernel, textOf(attentionFields(), rows), blocks(rows.bm), {o, dout, delta}},
                    {&attentionBackwardKeysKernel, text, blocks(config.bn), {q, k, v, dout, lse, delta, dk, dv, scale}},
                    {&attentionBackwardQueriesKernel, text, blocks(config.bm), {q, k, v, dout, lse, delta, dq, scale}}},
       .workspaceBytes = lse.count() * bytesOf(f32)};
