@@ -41,10 +41,11 @@ namespace {
 class GlobalTile {
 public:
   GlobalTile(ThreadCode &code, tile::AccessOp access)
-      : GlobalTile(code, access.getView(), access.getSubscripts(), access.getTile().getType(), access.getRowNumbers()) {
-  }
-  /// A tile with a layout that begins at `begins`; the first of these is `rows` where there are row numbers.
-  GlobalTile(ThreadCode &code, Value view, ValueRange begins, RankedTensorType tile, Value rows = {});
+      : GlobalTile(code, access, access.getView(), access.getSubscripts(), access.getTile().getType(),
+                   access.getRowNumbers()) {}
+  /// A tile with a layout that begins at `begins`; the first of these is `rows` where there are row numbers. `op` says
+  /// along which dimensions all of it lies inside, in `tile.inside`.
+  GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange begins, RankedTensorType tile, Value rows = {});
 
   /// Elements of a packet.
   int64_t vector = 1;
@@ -68,7 +69,7 @@ private:
     Value low, high;
   };
   void findStrides(MemRefType type);
-  void findBounds(MemRefType type);
+  void findBounds(MemRefType type, DenseI64ArrayAttr inside);
   Bounds boundsOf(unsigned dim, Value extent);
   /// Whether the distance from `offset` to the view's end is a number of 32 bits, and so is its sum with a position.
   bool isNear(Value offset) const;
@@ -96,12 +97,13 @@ private:
 
 Type storedType(Type element) { return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element; }
 
-GlobalTile::GlobalTile(ThreadCode &code, Value view, ValueRange begins, RankedTensorType tile, Value rows)
+GlobalTile::GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange begins, RankedTensorType tile,
+                       Value rows)
     : attribute(simt::layoutOf(tile)), layout(attribute.getLayout()), element(storedType(tile.getElementType())),
       code(code), fits32(static_cast<bool>(factOf(view, "tile.fits_32"))), view(code.held(view)), rows(rows),
       begins(begins), bytes(element.getIntOrFloatBitWidth() / 8) {
   findStrides(cast<MemRefType>(view.getType()));
-  findBounds(cast<MemRefType>(view.getType()));
+  findBounds(cast<MemRefType>(view.getType()), op->getAttrOfType<DenseI64ArrayAttr>("tile.inside"));
   const Value pointer = code.make<memref::ExtractAlignedPointerAsIndexOp>(this->view);
   base = code.make<arith::IndexCastOp>(code.builder.getI64Type(), pointer);
   for (unsigned dim = 0; dim < layout.rank(); ++dim) {
@@ -142,7 +144,7 @@ Value GlobalTile::strideBytes(unsigned dim) {
   return fits32 ? code.make<arith::ExtUIOp>(code.builder.getI64Type(), unknownStrides[dim]) : unknownStrides[dim];
 }
 
-void GlobalTile::findBounds(MemRefType type) {
+void GlobalTile::findBounds(MemRefType type, DenseI64ArrayAttr inside) {
   const auto extentOf = [&](unsigned dim) {
     return type.isDynamicDim(dim) ? code.make<tile::DimOp>(code.builder.getI64Type(), view, int64_t(dim))
                                   : code.i64(type.getDimSize(dim));
@@ -153,6 +155,8 @@ void GlobalTile::findBounds(MemRefType type) {
       rowCount = extentOf(dim);
       continue;
     }
+    if (inside && llvm::is_contained(inside.asArrayRef(), dim))
+      continue;
     const simt::Extent &own = layout.shape()[dim];
     const Value offset = begins[dim];
     APInt known;
@@ -396,7 +400,7 @@ static void distributeStore(ThreadCode &code, tile::AccessOp op) {
 /// tile that is not there.
 void distributeFetch(ThreadCode &code, simt::FetchOp op) {
   const simt::ImageAttr image = op.getImage();
-  GlobalTile tile(code, op.getView(), op.getOffsets(),
+  GlobalTile tile(code, op, op.getView(), op.getOffsets(),
                   RankedTensorType::get(image.getShape(), image.getElement(), op.getLayout()));
   tile.vector = static_cast<int64_t>(op.getVector());
   const TileLayout &layout = tile.layout;

@@ -94,6 +94,23 @@ static simt::ConvertOp operandConversion(Operation *op) {
   return convert && llvm::any_of(convert->getUsers(), isProduct) ? convert : simt::ConvertOp();
 }
 
+/// Gives each use of a tile that a reshape or a transpose makes of a load one of its own: what one product takes as it
+/// is another may take turned, and each use reads the ring in its own way.
+static void separateUses(Operation *op) {
+  for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
+    if (!isa<tile::TransposeOp, tile::ReshapeOp>(user))
+      continue;
+    for (OpOperand &use : llvm::make_early_inc_range(user->getUses()))
+      if (!user->hasOneUse()) {
+        OpBuilder builder(user);
+        use.set(builder.clone(*user)->getResult(0));
+      }
+  }
+  for (Operation *user : op->getUsers())
+    if (isa<tile::TransposeOp, tile::ReshapeOp>(user))
+      separateUses(user);
+}
+
 /// Whether a scalar of the loop's body follows from the loop's position and from what is known before it.
 bool Pipeline::isFollowedByIndex(Value value) const {
   if (value == loop.getInductionVar() || value.getParentRegion()->isProperAncestor(&loop.getBodyRegion()))
@@ -135,6 +152,8 @@ std::optional<Staged> Pipeline::stage(tile::LoadOp load) const {
 
 bool Pipeline::plan(int64_t bytes, bool exactly) {
   int64_t each = 0;
+  for (auto load : loop.getBody()->getOps<tile::LoadOp>())
+    separateUses(load);
   for (auto load : loop.getBody()->getOps<tile::LoadOp>())
     if (auto staged = stage(load)) {
       each += staged->slotBytes();
@@ -179,10 +198,13 @@ void Pipeline::fetch(OpBuilder &builder, const Staged &staged, Value position, V
   for (const Value offset : staged.load.getOffsets())
     offsets.push_back(cloned(cloned, offset));
   const Location loc = staged.load.getLoc();
-  simt::FetchOp::create(builder, loc, staged.load.getView(), offsets, staged.ring, placeOf(builder, staged, slot),
-                        predicate, builder.getDenseI64ArrayAttr({ahead, stages}),
-                        builder.getI64IntegerAttr(staged.width.elements), staged.image, staged.copies,
-                        staged.width.whole ? builder.getUnitAttr() : UnitAttr());
+  auto made = simt::FetchOp::create(builder, loc, staged.load.getView(), offsets, staged.ring,
+                                    placeOf(builder, staged, slot), predicate,
+                                    builder.getDenseI64ArrayAttr({ahead, stages}),
+                                    builder.getI64IntegerAttr(staged.width.elements), staged.image, staged.copies,
+                                    staged.width.whole ? builder.getUnitAttr() : UnitAttr());
+  if (const Attribute inside = staged.load->getAttr("tile.inside"))
+    made->setAttr("tile.inside", inside);
 }
 
 /// The layout that moves turn into `layout`, and the types that they have on the way, the last one first.

@@ -168,11 +168,14 @@ TEST(Plan, GpusHaveChoicesOfTheirOwn) {
   EXPECT_EQ(pickGelu(gpu, 108 * 200).block, 256); // a block for every SM
   EXPECT_GE(pickMatmul(gpu, Layout::nn, 4096, 4096, 4096, bf16).bm, 128);
   EXPECT_LE(pickMatmul(gpu, Layout::nn, 512, 512, 4096, bf16).bm, 64);
-  EXPECT_EQ(pickAttention(gpu, 1024, 64).bm, 64);
+  EXPECT_EQ(pickAttention(gpu, 1024, 64).bm, 128);
+  EXPECT_EQ(pickAttention(gpu, 1024, 64).warps, 4);
+  EXPECT_EQ(pickAttention(gpu, 1024, 128, bf16).warps, 8);
   EXPECT_EQ(pickAttention(gpu, 20, 64).bm, 32);
+  EXPECT_EQ(pickAttention(gpu, 20, 64).warps, 2);
   Target small = gpu;
   std::get<GpuFacts>(small.facts).ctaSharedBytes = 48 << 10;
-  EXPECT_EQ(pickAttention(small, 1024, 64).bm, 32);
+  EXPECT_EQ(pickAttention(small, 1024, 64).bm, 64);
   EXPECT_EQ(pickAttentionBackward(small, 1024, 64).bm, 16);
 }
 
