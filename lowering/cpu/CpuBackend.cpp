@@ -162,13 +162,17 @@ void CpuBackend::addLlvmPasses(mlir::OpPassManager &pm) const {
   pm.addNestedPass<FuncOp>(mlir::createCSEPass());
   pm.addNestedPass<FuncOp>(mlir::createLoopInvariantCodeMotionPass());
   pm.addPass(mlir::arith::createArithExpandOpsPass());
-  pm.addPass(mlir::createSCFToControlFlowPass());
+  mlir::SCFToControlFlowPassOptions control;
+  control.allowPatternRollback = false; // what cannot be undone need not be remembered
+  pm.addPass(mlir::createSCFToControlFlowPass(control));
   mlir::ConvertVectorToLLVMPassOptions vectors;
   vectors.force32BitVectorIndices = false; // 32 bits would make a mask of a large offset wrong
   vectors.x86Vector = true;
   vectors.amx = true;
   pm.addPass(mlir::createConvertVectorToLLVMPass(vectors));
-  pm.addPass(mlir::createConvertToLLVMPass()); // all other dialects in one walk
+  mlir::ConvertToLLVMPassOptions others;
+  others.allowPatternRollback = false;
+  pm.addPass(mlir::createConvertToLLVMPass(others)); // all other dialects in one walk
   pm.addPass(mlir::createReconcileUnrealizedCastsPass());
 }
 
