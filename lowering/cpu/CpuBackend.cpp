@@ -13,6 +13,7 @@
 #include "lowering/cpu/CpuDialect.h"
 #include "lowering/cpu/CpuTarget.h"
 #include "lowering/cpu/EmitObject.h"
+#include "lowering/cpu/Evaluator.h"
 #include "lowering/cpu/Passes.h"
 #include "lowering/generic/Passes.h"
 
@@ -52,10 +53,6 @@ namespace kiln::lowering::cpu {
 
 using mlir::func::FuncOp;
 
-/// An innermost stride up to this one is worth knowing: a vector of such elements is read by as many vectors as the
-/// stride says and shuffles. Elements further apart are read one by one, whatever their stride is.
-static constexpr int64_t shuffledStrides = 4;
-
 /// The first is the oracle's alone.
 static constexpr Stage cpuStages[] = {{"linalg", "generic-lower-to-linalg"},
                                       {"loops", "cpu-lower-kernel-arguments"},
@@ -74,7 +71,8 @@ public:
 
   const std::string &name() const override { return targetName; }
   const std::string &key() const override { return codeKey; }
-  FactKinds facts() const override { return {.innerStrides = shuffledStrides}; }
+  /// Elements further apart are read one by one, whatever their stride is.
+  FactKinds facts() const override { return {.innerStrides = Machine{target.vectorBits}.widestStride()}; }
   KernelLimits limits() const override { return {}; }
   bool tellsLines() const override { return false; }
   bool hasNarrowArithmetic() const override { return false; }
