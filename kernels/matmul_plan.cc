@@ -136,7 +136,8 @@ static MatmulConfig choose(const Target &target, Layout layout, Extents e, const
 /// One launch over the tiles of C.
 static Plan tiles(const Kernel &kernel, Extents e, const MatmulConfig &config, std::vector<Arg> args) {
   return {.launches = {{&kernel, textOf(kernel.fields, config),
-                        programs(ceildiv(e.M, config.bm), ceildiv(e.N, config.bn)), std::move(args)}}};
+                        programs(ceildiv(e.M, config.bm), ceildiv(e.N, config.bn)), std::move(args),
+                        2.0 * static_cast<double>(e.M) * static_cast<double>(e.N) * static_cast<double>(e.K)}}};
 }
 
 Plan planMatmul(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,

@@ -115,6 +115,20 @@ TEST(Plan, WrongType) {
 
 // Numbers out of range.
 TEST(Plan, WrongNumber) {
+  const auto norm = [](float epsilon, int ddof, int64_t width) {
+    const TensorRef x = tensor({4, width}), gamma = tensor({width});
+    planLayerNorm(cpu, x, gamma, gamma, x, tensor({4}), tensor({4}), {epsilon, ddof});
+  };
+  expectMessage([&] { norm(-1, 0, 5); }, "'layernorm': expected 'epsilon' to be at least 0, but got -1.000000");
+  expectMessage([&] { norm(1, 1, 1); },
+                "'layernorm': expected 'ddof' to be 0 or 1 and below the width, but got 1 with a width of 1");
+  expectMessage([&] { norm(1, 2, 5); },
+                "'layernorm': expected 'ddof' to be 0 or 1 and below the width, but got 2 with a width of 5");
+  expectMessage(
+      [] {
+        planCrossEntropyLoss(cpu, tensor({4, 5}), tensor({4}, i32), tensor({4}), 5, ignoreIndex, {.smoothing = 1.5f});
+      },
+      "'cross_entropy_loss': expected 'smoothing' to be from 0 to 1, but got 1.500000");
   expectMessage([] { planCrossEntropyLoss(cpu, tensor({4, 5}), tensor({4}, i32), tensor({4}), 6); },
                 "'cross_entropy_loss': expected a vocabulary of 1 … 5 columns, but got 6");
   expectMessage([] { recordOf({}, {.step = 0}); }, "'adamw': expected a step counted from 1, but got 0");
@@ -123,7 +137,7 @@ TEST(Plan, WrongNumber) {
   expectMessage(
       [] {
         planLayerNormBackward(cpu, tensor({4, 5}), tensor({4, 5}), tensor({5}), tensor({4}), tensor({4}),
-                              tensor({4, 5}), tensor({5}), tensor({5}), {},
+                              tensor({4, 5}), tensor({5}), tensor({5}), {}, {},
                               LayerNormBackwardConfig{.block = 2, .rows = 5});
       },
       "'layernorm_backward': expected 'rows' to be a multiple of 'block', but got 5 and 2");
