@@ -10,7 +10,8 @@
 //
 // The slots of a tile are a ring of S places. A round's fetch goes to the slot that the round before has read, so that
 // one barrier a round is enough: behind the wait and before the fetch, where gpu-insert-barriers puts it. Every round
-// makes a group, of zeros behind the last tile, and so all but the newest S−2 groups are those of this round and before.
+// makes a group, of zeros behind the last tile, and so all but the newest S−2 groups are those of this round and
+// before.
 
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Reasons.h"
@@ -27,6 +28,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
+#include <string>
 
 using namespace mlir;
 
@@ -68,6 +70,7 @@ public:
   void build();
 
 private:
+  std::string whyNot(tile::LoadOp load) const;
   std::optional<Staged> stage(tile::LoadOp load) const;
   bool isFollowedByIndex(Value value) const;
   void fetch(OpBuilder &builder, const Staged &staged, Value position, Value slot, Value predicate, int64_t ahead);
@@ -120,18 +123,35 @@ bool Pipeline::isFollowedByIndex(Value value) const {
          llvm::all_of(op->getOperands(), [&](Value operand) { return isFollowedByIndex(operand); });
 }
 
-std::optional<Staged> Pipeline::stage(tile::LoadOp load) const {
+/// What keeps the tile of an operand from being copied ahead; empty when nothing does.
+std::string Pipeline::whyNot(tile::LoadOp load) const {
   const auto type = cast<RankedTensorType>(load.getType());
   const auto isUnit = [](int64_t extent) { return extent == 1; };
-  if (type.getRank() < 2 || !llvm::all_of(type.getShape().drop_back(2), isUnit) || type.getElementType().isInteger(1) ||
-      load.getPadding() != tile::Padding::Zero || !llvm::any_of(load->getUsers(), operandConversion) ||
-      !llvm::all_of(load.getOffsets(), [&](Value offset) { return isFollowedByIndex(offset); }) ||
-      touches(load->getParentOfType<func::FuncOp>(), load.getView()))
+  if (type.getRank() < 2 || !llvm::all_of(type.getShape().drop_back(2), isUnit) || type.getElementType().isInteger(1))
+    return "a ring holds matrices of numbers";
+  if (load.getPadding() != tile::Padding::Zero)
+    return "its padding is not 0, which copies put outside the view";
+  if (!llvm::all_of(load.getOffsets(), [&](Value offset) { return isFollowedByIndex(offset); }))
+    return "its place does not follow from the loop's position alone";
+  if (touches(load->getParentOfType<func::FuncOp>(), load.getView()))
+    return "the kernel writes what may be the same memory";
+  const CopyWidth width = copyWidthOf(load);
+  const unsigned bits = type.getElementTypeBitWidth(), first = static_cast<unsigned>(type.getRank()) - 2;
+  if (width.elements * bits < 32 || width.fastest < first)
+    return "its rows are not known to begin at multiples of 4 bytes";
+  return "";
+}
+
+std::optional<Staged> Pipeline::stage(tile::LoadOp load) const {
+  if (!llvm::any_of(load->getUsers(), operandConversion))
     return std::nullopt;
+  if (const std::string why = whyNot(load); !why.empty()) {
+    load->setAttr("simt.why", StringAttr::get(load.getContext(), why));
+    return std::nullopt;
+  }
+  const auto type = cast<RankedTensorType>(load.getType());
   Staged staged{.load = load, .width = copyWidthOf(load)};
   const unsigned bits = type.getElementTypeBitWidth(), first = static_cast<unsigned>(type.getRank()) - 2;
-  if (staged.width.elements * bits < 32 || staged.width.fastest < first)
-    return std::nullopt;
   const simt::TileShape shape(type.getShape());
   const int64_t core[] = {shape[first].core(), shape[first + 1].core()};
   const auto image = simt::sharedImage(core, staged.width.fastest - first, bits);
@@ -164,6 +184,10 @@ bool Pipeline::plan(int64_t bytes, bool exactly) {
     return false;
   if (!exactly)
     stages = std::min(stages, bytes / each);
+  const std::string why = "two stages of " + std::to_string(each) + " bytes do not fit shared memory";
+  for (const Staged &staged : all)
+    if (stages < 2 && !exactly)
+      staged.load->setAttr("simt.why", StringAttr::get(staged.load.getContext(), why));
   return stages >= 2;
 }
 
@@ -198,11 +222,10 @@ void Pipeline::fetch(OpBuilder &builder, const Staged &staged, Value position, V
   for (const Value offset : staged.load.getOffsets())
     offsets.push_back(cloned(cloned, offset));
   const Location loc = staged.load.getLoc();
-  auto made = simt::FetchOp::create(builder, loc, staged.load.getView(), offsets, staged.ring,
-                                    placeOf(builder, staged, slot), predicate,
-                                    builder.getDenseI64ArrayAttr({ahead, stages}),
-                                    builder.getI64IntegerAttr(staged.width.elements), staged.image, staged.copies,
-                                    staged.width.whole ? builder.getUnitAttr() : UnitAttr());
+  auto made = simt::FetchOp::create(
+      builder, loc, staged.load.getView(), offsets, staged.ring, placeOf(builder, staged, slot), predicate,
+      builder.getDenseI64ArrayAttr({ahead, stages}), builder.getI64IntegerAttr(staged.width.elements), staged.image,
+      staged.copies, staged.width.whole ? builder.getUnitAttr() : UnitAttr());
   if (const Attribute inside = staged.load->getAttr("tile.inside"))
     made->setAttr("tile.inside", inside);
 }
