@@ -3,7 +3,12 @@
 //     loss[n]      = log Σ_v exp(x[n, v]) − x[n, target]
 //     dlogits[n, v] = (softmax(x[n])[v] − [v = target]) · scale
 //
-// A row whose target is `ignore` has loss 0 and gradient 0. Columns from V to the padded width are not part
+// With label smoothing ε a target is (1 − ε) of itself and ε / V of every column:
+//
+//     loss[n]       = (1 − ε) · (−log p[target]) + ε · mean_v(−log p[v]),   p = softmax(x[n])
+//     dlogits[n, v] = (p[v] − (1 − ε) · [v = target] − ε / V) · scale
+//
+// A row whose target is `ignore` has loss 0, gradient 0 and no hit. Columns from V to the padded width are not part
 // of the sum, and their gradient is 0.
 
 #pragma once
@@ -15,9 +20,18 @@
 namespace kiln {
 
 struct CrossEntropyConfig {
-  int block = 256;     // columns a tile
-  int rows = 1;        // rows a program
-  bool scaled = false; // the gradient's scale is multiplied by one in memory; set by the plan
+  int block = 256; // columns a tile
+  int rows = 1;    // rows a program
+  // Set by the plan:
+  bool scaled = false;   // the gradient's scale is multiplied by one in memory
+  bool smoothed = false; // with label smoothing
+  bool counted = false;  // hits are written
+};
+
+/// What a loss may have beside the usual. Without it nothing is computed that would not be.
+struct CrossEntropyOptions {
+  float smoothing = 0;                // ε of label smoothing, from 0 to 1
+  std::optional<TensorRef> hits = {}; // (N) f32: 1 where the first of the largest logits is the target's, else 0
 };
 
 /// The target that marks a position without one, as in PyTorch.
@@ -34,12 +48,13 @@ CrossEntropyConfig pickCrossEntropy(const Target &target, int64_t V);
 /// columns. A target that is neither in [0, V) nor `ignore` fails a check.
 Plan planCrossEntropy(const Target &target, const TensorRef &logits, const TensorRef &targets, const TensorRef &losses,
                       int64_t V, float scale, int64_t ignore = ignoreIndex,
-                      const std::optional<TensorRef> &lossScale = {},
+                      const std::optional<TensorRef> &lossScale = {}, const CrossEntropyOptions &options = {},
                       const std::optional<CrossEntropyConfig> &config = {});
 
 /// Losses alone; the logits are only read.
 Plan planCrossEntropyLoss(const Target &target, const TensorRef &logits, const TensorRef &targets,
                           const TensorRef &losses, int64_t V, int64_t ignore = ignoreIndex,
+                          const CrossEntropyOptions &options = {},
                           const std::optional<CrossEntropyConfig> &config = {});
 
 } // namespace kiln

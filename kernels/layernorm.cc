@@ -14,15 +14,22 @@ struct LayerNormOutputs {
   View out, mean, rstd;
 };
 
+/// rstd of rows (BN).
+static Tile rstdOf(Tile variance, Tile epsilon, const LayerNormConfig &cfg) {
+  Tile rstd = cfg.outside ? 1.0 / (sqrt(variance) + epsilon) : rsqrt(variance + epsilon);
+  return cfg.bare ? where(variance > 0.0, rstd, 0.0) : rstd;
+}
+
 /// Normalises the rows from `n` on. row (BN, C).
-static void normalise(Tile row, Tile n, View gamma, View beta, Tile epsilon, LayerNormOutputs to) {
+static void normalise(Tile row, Tile n, View gamma, View beta, Tile epsilon, LayerNormOutputs to,
+                      const LayerNormConfig &cfg) {
   const int64_t C = row.extent(1);
 
   // 1. Mean and variance; the variance of centred values, not E[x²] − mean², which cancels.
-  Tile mean = sum(row) / C;                   // (BN)
-  Tile centred = row - expand(mean, -1);      // (BN, C)
-  Tile variance = sum(centred * centred) / C; // (BN)
-  Tile rstd = rsqrt(variance + epsilon);      // (BN)
+  Tile mean = sum(row) / C;                                // (BN)
+  Tile centred = row - expand(mean, -1);                   // (BN, C)
+  Tile variance = sum(centred * centred) / (C - cfg.ddof); // (BN)
+  Tile rstd = rstdOf(variance, epsilon, cfg);              // (BN)
 
   // 2. Scale and shift.
   Tile scale = cast(load(gamma, {0}, {C}), f32);       // (C)
@@ -38,7 +45,7 @@ static void layernorm(View x, View gamma, View beta, View out, View mean, View r
   const Shape block = {cfg.rows, width({x, gamma, beta, out})};
   Tile n = program_id() * cfg.rows;
   Tile row = cast(load(x, {n, 0}, block), f32); // (BN, C)
-  normalise(row, n, gamma, beta, epsilon, {out, mean, rstd});
+  normalise(row, n, gamma, beta, epsilon, {out, mean, rstd}, cfg);
 }
 
 static void residualLayernorm(View x, View delta, View gamma, View beta, View sum, View out, View mean, View rstd,
@@ -49,12 +56,12 @@ static void residualLayernorm(View x, View delta, View gamma, View beta, View su
   Tile added = cast(load(delta, {n, 0}, block), f32); // (BN, C)
   Tile after = cast(before + added, sum.type());      // (BN, C)
   store(sum, {n, 0}, after);
-  normalise(cast(after, f32), n, gamma, beta, epsilon, {out, mean, rstd});
+  normalise(cast(after, f32), n, gamma, beta, epsilon, {out, mean, rstd}, cfg);
 }
 
 /// dx of every row, and one partial row of dgamma and of dbeta a program. dgamma, dbeta (P, C).
 static void layernormBackward(View dout, View x, View gamma, View mean, View rstd, View dx, View dgamma, View dbeta,
-                              LayerNormBackwardConfig cfg) {
+                              Tile epsilon, LayerNormBackwardConfig cfg) {
   const int64_t C = width({dout, x, gamma, dx, dgamma, dbeta});
   const Shape block = {cfg.block, C};
   Tile p = program_id();
@@ -73,10 +80,14 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
     dscale += d * xhat; // (BN, C)
     dshift += d;        // (BN, C)
 
-    // 3. dx = (g − mean(g) − x̂ · mean(g · x̂)) · rstd
-    Tile g = d * scale;                          // (BN, C)
-    Tile gMean = expand(sum(g) / C, -1);         // (BN, 1)
-    Tile gxMean = expand(sum(g * xhat) / C, -1); // (BN, 1)
+    // 3. dx = (g − mean(g) − x̂ · mean(g · x̂) · q) · rstd
+    Tile g = d * scale;                                       // (BN, C)
+    Tile gMean = expand(sum(g) / C, -1);                      // (BN, 1)
+    Tile gxMean = expand(sum(g * xhat) / (C - cfg.ddof), -1); // (BN, 1)
+    if (cfg.outside) {                    // 1 − ε · rstd is the share of the deviation in 1 / rstd; without one x̂ is 0
+      Tile deviation = 1.0 - epsilon * r; // (BN, 1)
+      gxMean = where(deviation > 0.0, gxMean / deviation, 0.0);
+    }
     Tile grad = (g - gMean - xhat * gxMean) * r; // (BN, C)
     if (cfg.accumulate)
       grad += cast(load(dx, {n, 0}, block), f32);
@@ -86,11 +97,18 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
   store(dbeta, {p, 0}, sum(dshift, 0));
 }
 
-static std::vector<Field> forwardFields() { return {field("rows", &LayerNormConfig::rows, "rows a program")}; }
+static std::vector<Field> forwardFields() {
+  return {field("rows", &LayerNormConfig::rows, "rows a program"),
+          field("ddof", &LayerNormConfig::ddof, "what the variance's divisor is less than the width"),
+          field("outside", &LayerNormConfig::outside, "epsilon is added to the root"),
+          field("bare", &LayerNormConfig::bare, "epsilon is 0: rows without variance become zeros")};
+}
 static std::vector<Field> backwardFields() {
   return {field("block", &LayerNormBackwardConfig::block, "rows a tile"),
           field("rows", &LayerNormBackwardConfig::rows, "rows a program, which leaves one partial row of the sums"),
-          field("accumulate", &LayerNormBackwardConfig::accumulate, "adds to what dx holds")};
+          field("accumulate", &LayerNormBackwardConfig::accumulate, "adds to what dx holds"),
+          field("ddof", &LayerNormBackwardConfig::ddof, "what the variance's divisor is less than the width"),
+          field("outside", &LayerNormBackwardConfig::outside, "epsilon was added to the root")};
 }
 const Kernel layernormKernel = kernel("layernorm", layernorm,
                                       {"x (N, C)", "gamma (C)", "beta (C)", "out (N, C)", "mean (N) f32",
@@ -105,7 +123,7 @@ const Kernel layernormBackwardKernel =
     kernel("layernorm_backward", layernormBackward,
            {"dout (N, C)", "x (N, C)", "gamma (C)", "mean (N) f32, the forward pass's",
             "rstd (N) f32, the forward pass's", "dx (N, C)", "dgamma (P, C) f32, a partial sum of each program",
-            "dbeta (P, C) f32, a partial sum of each program"},
+            "dbeta (P, C) f32, a partial sum of each program", "epsilon f32, read when outside"},
            backwardFields());
 
 /// The operands that all three plans share.
@@ -121,6 +139,24 @@ static void expectRows(const char *plan, const TensorRef &x, const TensorRef &ga
   expectType(plan, "rstd", rstd, {f32});
 }
 
+static void expectOptions(const char *plan, const TensorRef &x, const LayerNormOptions &options) {
+  if (!(options.epsilon >= 0))
+    throw Error("'" + std::string(plan) + "': expected 'epsilon' to be at least 0, but got " +
+                std::to_string(options.epsilon));
+  if (options.ddof < 0 || options.ddof > 1 || options.ddof >= x.extents[1])
+    throw Error("'" + std::string(plan) + "': expected 'ddof' to be 0 or 1 and below the width, but got " +
+                std::to_string(options.ddof) + " with a width of " + std::to_string(x.extents[1]));
+}
+
+static LayerNormConfig choose(const Target &target, const LayerNormOptions &options,
+                              const std::optional<LayerNormConfig> &config) {
+  LayerNormConfig chosen = config.value_or(pickLayerNorm(target));
+  chosen.ddof = options.ddof;
+  chosen.outside = options.outside;
+  chosen.bare = options.epsilon == 0;
+  return chosen;
+}
+
 LayerNormConfig pickLayerNorm(const Target &target) { return {.rows = pickRows(target, 4)}; }
 
 /// 32 rows a program on a CPU: a partial row costs the memory traffic of two rows. 8 on a GPU, whose SMs would else be
@@ -131,41 +167,45 @@ LayerNormBackwardConfig pickLayerNormBackward(const Target &target) {
 }
 
 Plan planLayerNorm(const Target &target, const TensorRef &x, const TensorRef &gamma, const TensorRef &beta,
-                   const TensorRef &out, const TensorRef &mean, const TensorRef &rstd, float epsilon,
+                   const TensorRef &out, const TensorRef &mean, const TensorRef &rstd, const LayerNormOptions &options,
                    const std::optional<LayerNormConfig> &config) {
   const char *plan = "layernorm";
   expectRows(plan, x, gamma, mean, rstd);
+  expectOptions(plan, x, options);
   expectShape(plan, "beta", beta, gamma.extents);
   expectShape(plan, "out", out, x.extents);
-  const LayerNormConfig chosen = config.value_or(pickLayerNorm(target));
+  const LayerNormConfig chosen = choose(target, options, config);
   return {.launches = {{&layernormKernel,
                         textOf(layernormKernel.fields, chosen),
                         programs(ceildiv(x.extents[0], chosen.rows)),
-                        {x, gamma, beta, out, mean, rstd, epsilon}}}};
+                        {x, gamma, beta, out, mean, rstd, options.epsilon}}}};
 }
 
 Plan planResidualLayerNorm(const Target &target, const TensorRef &x, const TensorRef &delta, const TensorRef &gamma,
                            const TensorRef &beta, const TensorRef &sum, const TensorRef &out, const TensorRef &mean,
-                           const TensorRef &rstd, float epsilon, const std::optional<LayerNormConfig> &config) {
+                           const TensorRef &rstd, const LayerNormOptions &options,
+                           const std::optional<LayerNormConfig> &config) {
   const char *plan = "residual_layernorm";
   expectRows(plan, x, gamma, mean, rstd);
+  expectOptions(plan, x, options);
   expectShape(plan, "beta", beta, gamma.extents);
   expectShape(plan, "delta", delta, x.extents);
   expectShape(plan, "sum", sum, x.extents);
   expectShape(plan, "out", out, x.extents);
-  const LayerNormConfig chosen = config.value_or(pickLayerNorm(target));
+  const LayerNormConfig chosen = choose(target, options, config);
   return {.launches = {{&residualLayernormKernel,
                         textOf(residualLayernormKernel.fields, chosen),
                         programs(ceildiv(x.extents[0], chosen.rows)),
-                        {x, delta, gamma, beta, sum, out, mean, rstd, epsilon}}}};
+                        {x, delta, gamma, beta, sum, out, mean, rstd, options.epsilon}}}};
 }
 
 Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const TensorRef &x, const TensorRef &gamma,
                            const TensorRef &mean, const TensorRef &rstd, const TensorRef &dx, const TensorRef &dgamma,
-                           const TensorRef &dbeta, LayerNormAccumulate accumulate,
+                           const TensorRef &dbeta, LayerNormAccumulate accumulate, const LayerNormOptions &options,
                            const std::optional<LayerNormBackwardConfig> &config) {
   const char *plan = "layernorm_backward";
   expectRows(plan, x, gamma, mean, rstd);
+  expectOptions(plan, x, options);
   expectShape(plan, "dout", dout, x.extents);
   expectShape(plan, "dx", dx, x.extents);
   expectShape(plan, "dgamma", dgamma, gamma.extents);
@@ -178,10 +218,13 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
   // One partial row a program; the second launch adds them in the order of the programs.
   const int64_t C = x.extents[1], P = ceildiv(x.extents[0], chosen.rows), bytes = P * C * bytesOf(f32);
   chosen.accumulate = accumulate.dx;
+  chosen.ddof = options.ddof;
+  chosen.outside = options.outside && options.epsilon > 0;
   Launch rows = {&layernormBackwardKernel,
                  textOf(layernormBackwardKernel.fields, chosen),
                  programs(P),
-                 {dout, x, gamma, mean, rstd, dx, Arg::workspace(0, f32, {P, C}), Arg::workspace(bytes, f32, {P, C})}};
+                 {dout, x, gamma, mean, rstd, dx, Arg::workspace(0, f32, {P, C}), Arg::workspace(bytes, f32, {P, C}),
+                  options.epsilon}};
   return {
       .launches = {rows,
                    launchSum(target, Arg::workspace(0, f32, {P, 1, C}), dgamma.reshape({1, C}), accumulate.parameters),

@@ -3,8 +3,11 @@
 //
 // Backward, with x̂ = (x − mean) · rstd and g = dout · gamma, means taken over the C columns:
 //
-//     dx     = (g − mean(g) − x̂ · mean(g · x̂)) · rstd
+//     dx     = (g − mean(g) − x̂ · mean(g · x̂) · q) · rstd
 //     dgamma = Σ_n dout · x̂,   dbeta = Σ_n dout
+//
+// q is 1; C / (C − ddof) where the variance is divided by C − ddof; and 1 / (1 − ε · rstd) times that where ε is added
+// to the root.
 
 #pragma once
 
@@ -16,12 +19,32 @@ namespace kiln {
 
 struct LayerNormConfig {
   int rows = 4; // rows a program
+  // Set by the plan:
+  int ddof = 0;         // what the variance's divisor is less than C
+  bool outside = false; // ε is added to the root
+  bool bare = false;    // ε is 0: a row without variance has an rstd of 0
 };
 
 struct LayerNormBackwardConfig {
-  int block = 4;           // rows a tile
-  int rows = 32;           // rows a program; each program leaves one partial row of dgamma and of dbeta
-  bool accumulate = false; // dx += …, set by the plan
+  int block = 4; // rows a tile
+  int rows = 32; // rows a program; each program leaves one partial row of dgamma and of dbeta
+  // Set by the plan:
+  bool accumulate = false; // dx += …
+  int ddof = 0;            // the forward pass's
+  bool outside = false;    // the forward pass's, unless ε is 0
+};
+
+/// What rstd is, of the C numbers of a row:
+///
+///     rstd = 1 / √(Σ (x − mean)² / (C − ddof) + ε),   or 1 / (√(Σ (x − mean)² / (C − ddof)) + ε) with `outside`
+///
+/// A row whose numbers are all equal has an rstd of 0 where ε is 0, and so is normalised to zeros.
+struct LayerNormOptions {
+  float epsilon; // ε, at least 0
+  int ddof;      // 0 or 1: Bessel's correction
+  bool outside;
+  LayerNormOptions(float epsilon = 1e-5f, int ddof = 0, bool outside = false)
+      : epsilon(epsilon), ddof(ddof), outside(outside) {}
 };
 
 extern const Kernel layernormKernel, residualLayernormKernel, layernormBackwardKernel;
@@ -30,16 +53,16 @@ extern const Kernel layernormKernel, residualLayernormKernel, layernormBackwardK
 LayerNormConfig pickLayerNorm(const Target &target);
 LayerNormBackwardConfig pickLayerNormBackward(const Target &target);
 
-/// out = (x − mean) · rstd · gamma + beta, row by row, with rstd = 1 / √(variance + epsilon).
+/// out = (x − mean) · rstd · gamma + beta, row by row, with rstd as LayerNormOptions says.
 /// x, out (N, C) f32, bf16 or f16; gamma, beta (C); mean, rstd (N) f32, kept for the backward pass.
 Plan planLayerNorm(const Target &target, const TensorRef &x, const TensorRef &gamma, const TensorRef &beta,
-                   const TensorRef &out, const TensorRef &mean, const TensorRef &rstd, float epsilon = 1e-5f,
-                   const std::optional<LayerNormConfig> &config = {});
+                   const TensorRef &out, const TensorRef &mean, const TensorRef &rstd,
+                   const LayerNormOptions &options = {}, const std::optional<LayerNormConfig> &config = {});
 
 /// sum = x + delta; out = LayerNorm(sum), of the sum as stored. x, delta, sum, out (N, C); `sum` may be `x`.
 Plan planResidualLayerNorm(const Target &target, const TensorRef &x, const TensorRef &delta, const TensorRef &gamma,
                            const TensorRef &beta, const TensorRef &sum, const TensorRef &out, const TensorRef &mean,
-                           const TensorRef &rstd, float epsilon = 1e-5f,
+                           const TensorRef &rstd, const LayerNormOptions &options = {},
                            const std::optional<LayerNormConfig> &config = {});
 
 /// What the backward pass does with what its outputs hold.
@@ -53,7 +76,7 @@ struct LayerNormAccumulate {
 /// `dout`. Workspace: 2 · ⌈N / config.rows⌉ · C f32.
 Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const TensorRef &x, const TensorRef &gamma,
                            const TensorRef &mean, const TensorRef &rstd, const TensorRef &dx, const TensorRef &dgamma,
-                           const TensorRef &dbeta, LayerNormAccumulate accumulate,
+                           const TensorRef &dbeta, LayerNormAccumulate accumulate, const LayerNormOptions &options = {},
                            const std::optional<LayerNormBackwardConfig> &config = {});
 
 } // namespace kiln

@@ -159,8 +159,9 @@ PreparedPlan prepare(Device &device, const Plan &plan, const TensorRef &workspac
   std::vector<LaunchList::Ready> launches;
   for (size_t i = 0; i < executables.size(); ++i) {
     const std::shared_ptr<const Executable> &executable = executables[i].get();
-    const auto &[kernel, config, grid, args] = plan.launches[i];
-    const ArgumentBlock block = pack(kernel->name, executable->signature(), grid, args, workspace.data);
+    const Launch &launch = plan.launches[i];
+    const ArgumentBlock block =
+        pack(launch.kernel->name, executable->signature(), launch.grid, launch.args, workspace.data);
     launches.push_back({executable, {block.begin(), block.end()}});
   }
   PreparedPlan ready;

@@ -155,6 +155,14 @@ Arg Arg::as(Type type) const {
   return result;
 }
 
+int64_t Launch::bytes() const {
+  int64_t all = 0;
+  for (const Arg &arg : args)
+    if (arg.kind != Arg::Kind::scalar)
+      all += arg.ref.bytes();
+  return all;
+}
+
 Plan &Plan::operator+=(const Plan &other) {
   launches.insert(launches.end(), other.launches.begin(), other.launches.end());
   workspaceBytes = std::max(workspaceBytes, other.workspaceBytes);

@@ -128,6 +128,12 @@ struct Launch {
   std::string config; // `name=value,…`
   Grid grid;
   std::vector<Arg> args; // in the order of the kernel's parameters
+  double flops = 0;      // of its matrix products: two for each multiply-add
+  std::string label;     // its place in a network, for people: nothing else depends on it
+
+  /// Bytes of all views and regions that it is given, each as often as it is: what it moves when it goes through every
+  /// one of them once.
+  int64_t bytes() const;
 };
 
 /// Launches that run one after the other, and the bytes of scratch memory that they share.

@@ -127,15 +127,6 @@ static int64_t roundsOf(scf::ForOp loop) {
   return rounds;
 }
 
-/// Drops copies of the loop's rings: of rounds that there are they have ended, of others there are none.
-static void endCopies(Pending &pending, scf::ForOp loop) {
-  llvm::erase_if(pending, [&](const Access &access) {
-    return access.isCopy && llvm::any_of(loop.getBody()->getOps<simt::FetchOp>(), [&](simt::FetchOp fetch) {
-             return fetch.getBuffer().getDefiningOp() == access.buffer;
-           });
-  });
-}
-
 void Barriers::visitLoop(scf::ForOp loop) {
   Pending before = std::exchange(pending, {});
   for (int64_t left = roundsOf(loop); left-- > 0;) {
@@ -143,10 +134,8 @@ void Barriers::visitLoop(scf::ForOp loop) {
     for (Access &access : pending)
       access.leaveRound(loop, /*goesOn=*/left > 0);
   }
-  endCopies(pending, loop);
   Passage first(before);
   first.walk(*loop.getBody());
-  endCopies(before, loop);
   if (first.hazard && first.hazard->before.isCopy)
     unawaited = first.hazard;
   else if (first.hazard)

@@ -118,11 +118,25 @@ std::vector<int64_t> JsonObject::naturals(const std::string &name) const {
   return list.get<std::vector<int64_t>>();
 }
 
-std::vector<std::string> JsonObject::textList(const std::string &name) const {
+bool JsonObject::isTextList(const std::string &name) const {
   const Json &list = at(name);
-  if (!list.is_array() || !std::all_of(list.begin(), list.end(), [](const Json &item) { return item.is_string(); }))
+  return list.is_array() && std::all_of(list.begin(), list.end(), [](const Json &item) { return item.is_string(); });
+}
+
+std::vector<std::string> JsonObject::textList(const std::string &name) const {
+  if (!isTextList(name))
     reject(name, "a list of texts");
-  return list.get<std::vector<std::string>>();
+  return at(name).get<std::vector<std::string>>();
+}
+
+std::vector<std::pair<std::string, std::string>> JsonObject::textPairs(const std::string &name) const {
+  const auto isPair = [](const Json &item) {
+    return item.is_array() && item.size() == 2 && item[0].is_string() && item[1].is_string();
+  };
+  const Json &list = at(name);
+  if (!list.is_array() || !std::all_of(list.begin(), list.end(), isPair))
+    reject(name, "a list of pairs of texts");
+  return list.get<std::vector<std::pair<std::string, std::string>>>();
 }
 
 std::map<std::string, std::string> JsonObject::texts(const std::string &name) const {
@@ -136,6 +150,16 @@ JsonObject JsonObject::object(const std::string &name) const {
   if (!at(name).is_object())
     reject(name, "an object");
   return {path, place + name + ".", at(name)};
+}
+
+std::vector<JsonObject> JsonObject::objects(const std::string &name) const {
+  const Json &list = at(name);
+  if (!list.is_array() || !std::all_of(list.begin(), list.end(), [](const Json &item) { return item.is_object(); }))
+    reject(name, "a list of objects");
+  std::vector<JsonObject> all;
+  for (size_t i = 0; i < list.size(); ++i)
+    all.push_back({path, fmt::format("{}{}[{}].", place, name, i), list[i]});
+  return all;
 }
 
 JsonObject readJsonObject(const std::string &path) { return {path, readFile(path, mostJsonBytes)}; }

@@ -26,6 +26,7 @@ public:
 
   /// Whether there is such a field and it is not null.
   bool has(const std::string &name) const;
+  bool isTextList(const std::string &name) const;
   bool isNumber(const std::string &name) const { return at(name).is_number(); }
   bool truth(const std::string &name) const;
   int64_t integer(const std::string &name) const;
@@ -36,7 +37,9 @@ public:
   std::vector<int64_t> naturals(const std::string &name) const;
   std::vector<std::string> textList(const std::string &name) const;
   std::map<std::string, std::string> texts(const std::string &name) const;
+  std::vector<std::pair<std::string, std::string>> textPairs(const std::string &name) const;
   JsonObject object(const std::string &name) const;
+  std::vector<JsonObject> objects(const std::string &name) const;
   std::vector<std::string> names() const;
   /// Throws that the field was expected to be `expected`, with what it is.
   [[noreturn]] void reject(const std::string &name, const std::string &expected) const;

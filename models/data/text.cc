@@ -88,11 +88,16 @@ static std::vector<uint8_t> readBytes(const std::string &path, int64_t most) {
   return readToEnd(path, in.descriptor, status.st_size, most);
 }
 
+std::vector<uint8_t> readWholeText(const std::string &path, int64_t most) {
+  std::vector<uint8_t> text = readBytes(path, most);
+  if (text.empty())
+    throw Error(fmt::format("expected text in '{}', but the file is empty", path));
+  return text;
+}
+
 Text readText(const std::string &path, int64_t context, int64_t most) {
   Text text;
-  text.train = readBytes(path, most);
-  if (text.train.empty())
-    throw Error(fmt::format("expected text in '{}', but the file is empty", path));
+  text.train = readWholeText(path, most);
   const int64_t size = text.train.size(), validation = size / 10, least = 10 * (context + 1);
   if (validation < context + 1)
     throw Error(

@@ -85,8 +85,7 @@ void verify(const Gpt2Config &config) {
 void verifyBytes(const Gpt2Config &config) {
   if (config.vocab != 256)
     throw Error(
-        fmt::format("expected a vocabulary of 256 for text, one token a byte, but got {}; there is no tokenizer "
-                    "yet",
+        fmt::format("expected a vocabulary of 256 for text, one token a byte, but got {}; --tokens names a tokenizer",
                     config.vocab));
 }
 
@@ -109,10 +108,10 @@ int64_t parameterCount(const Gpt2Config &c) {
   return (c.vocab + c.context) * c.width + c.layers * block + 2 * c.width;
 }
 
-double flopsOfStep(const Gpt2Config &c, int64_t sequences) {
-  const double tokens = static_cast<double>(sequences) * c.context;
+double flopsOfStep(const Gpt2Config &c, int64_t sequences, int64_t length) {
+  const double tokens = static_cast<double>(sequences) * length;
   const double products = 12.0 * c.layers * c.width * c.width + static_cast<double>(c.vocab) * c.width;
-  const double attention = static_cast<double>(c.layers) * c.width * c.context; // q·kᵀ and p·v, half of each
+  const double attention = static_cast<double>(c.layers) * c.width * length; // q·kᵀ and p·v, half of each
   return 6 * tokens * (products + attention);
 }
 

@@ -11,7 +11,7 @@ namespace kiln {
 struct Gpt2Config {
   int64_t layers = 0, heads = 0, width = 0;
   int64_t context = 0;        // positions
-  int64_t vocab = 256;        // one token a byte
+  int64_t vocab = 256;        // tokens: one a byte, or a tokenizer's
   Type type = f32;            // of weights and activations
   double epsilon = 1e-5;      // LayerNorm adds it to the variance
   bool scalesScores = true;   // attention's, by 1/√headWidth
@@ -25,7 +25,7 @@ struct Gpt2Config {
 
 /// Throws Error unless every size and the epsilon is positive and the heads divide the width.
 void verify(const Gpt2Config &config);
-/// Throws Error unless one token is one byte. Text needs that: there is no tokenizer yet.
+/// Throws Error unless there is a token for each byte and no other. Text needs that where there is no tokenizer.
 void verifyBytes(const Gpt2Config &config);
 /// `4 layers, 4 heads, width 128, context 64, vocabulary 256`.
 std::string textOf(const Gpt2Config &config);
@@ -34,7 +34,10 @@ std::string textOf(const Gpt2Config &config);
 int64_t parameterCount(const Gpt2Config &config);
 /// Floating-point operations of one training step on `batch` sequences: 6 a parameter and token in matrix products (the
 /// head included, the embeddings not) and the causal half of attention's products, forward and backward.
-double flopsOfStep(const Gpt2Config &config, int64_t sequences);
+double flopsOfStep(const Gpt2Config &config, int64_t sequences, int64_t length);
+inline double flopsOfStep(const Gpt2Config &config, int64_t sequences) {
+  return flopsOfStep(config, sequences, config.context);
+}
 
 /// A size with a name, and settings that train it reasonably.
 struct NamedGpt2 {

@@ -6,6 +6,7 @@
 #include "runtime/Streams.h"
 
 #include <fmt/format.h>
+#include <map>
 
 namespace kiln {
 
@@ -21,6 +22,25 @@ static std::string buffersText(const MemoryPlan &memory) {
   return text;
 }
 
+/// Every launch of a micro-batch's gradient, and what the kernels' launches come to together.
+static std::string launchesText(const MemoryPlan &memory) {
+  std::string text = fmt::format("\n{:>12} {:>12}  {:<28} kernel\n", "GFLOP", "MiB", "launch");
+  const auto line = [&](const LaunchCost &cost) {
+    text += fmt::format("{:12.4f} {:12.3f}  {:<28} {}\n", cost.flops / 1e9, static_cast<double>(cost.bytes) / 1048576,
+                        cost.label, cost.kernel);
+  };
+  std::map<std::string, LaunchCost> sums;
+  for (const LaunchCost &cost : memory.launches) {
+    line(cost);
+    LaunchCost &sum = sums.try_emplace(cost.kernel, LaunchCost{"all", cost.kernel, 0, 0}).first->second;
+    sum.flops += cost.flops;
+    sum.bytes += cost.bytes;
+  }
+  for (const auto &[kernel, sum] : sums)
+    line(sum);
+  return text;
+}
+
 void info(const InfoOptions &options) {
   const TrainSettings settings = applied(options.settings, gpt2Named(nameOf(options.model)).settings);
   const int64_t batch = settings.batch;
@@ -28,7 +48,7 @@ void info(const InfoOptions &options) {
   config.type = settings.type;
   const std::shared_ptr<Device> device = openDevice(options.machine);
   const Network network(config);
-  const MemoryPlan memory = planMemory(device->target(), network, batch, settings);
+  const MemoryPlan memory = planMemory(device->target(), network, network.shape(batch), settings);
   int64_t unshared = 0;
   for (const ArenaPlan::Entry &e : memory.training.entries)
     unshared += e.bytes;
@@ -37,7 +57,7 @@ void info(const InfoOptions &options) {
       fmt::format("parameters   {} in {} tensors ({} of {} elements decay)\n", parameterCount(config),
                   network.parameters().all().size(), network.parameters().decayedCount(), network.parameters().count());
   text += fmt::format("step         {} sequences, {} tokens, {:.3f} GFLOP, {} launches\n", batch,
-                      batch * config.context, flopsOfStep(config, batch) / 1e9, memory.launches);
+                      batch * config.context, flopsOfStep(config, batch) / 1e9, memory.launches.size());
   text += fmt::format("memory\n  weights    {}  ({})\n", megabytes(memory.parameters), nameOf(config.type));
   if (memory.masters > 0)
     text += fmt::format("  masters    {}\n", megabytes(memory.masters));
@@ -48,6 +68,8 @@ void info(const InfoOptions &options) {
                       megabytes(memory.batch), megabytes(memory.total()));
   if (options.buffers)
     text += buffersText(memory);
+  if (options.launches)
+    text += launchesText(memory);
   writeResult(text);
 }
 

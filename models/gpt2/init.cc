@@ -1,8 +1,11 @@
 // Random weights, or those of a folder or a file.
 
 #include "models/gpt2/init.h"
+#include "models/data/shards.h"
 #include "models/gpt2/config_json.h"
+#include "models/gpt2/tokens_of.h"
 #include "models/gpt2/weights.h"
+#include "models/tokens/files.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -31,9 +34,21 @@ static std::optional<Pretrained> sourceOf(const TrainOptions &options) {
   return source;
 }
 
-static Gpt2Config sizesOf(const TrainOptions &options, const std::optional<Pretrained> &source) {
-  if (!source || !source->folder)
-    return modelOf(options.model);
+/// The tokens that the options name, or else those of the model that they begin with.
+static std::optional<Vocabulary> vocabularyOf(const TrainOptions &options, const std::optional<Pretrained> &source) {
+  if (options.tokens)
+    return *options.tokens == "bytes" ? std::nullopt : std::optional(readVocabulary(*options.tokens));
+  return source ? vocabularyBeside(*source) : std::nullopt;
+}
+
+static Gpt2Config sizesOf(const TrainOptions &options, const std::optional<Pretrained> &source,
+                          const std::optional<Vocabulary> &vocabulary) {
+  if (!source || !source->folder) {
+    ModelOptions model = options.model;
+    if (vocabulary && !model.vocab)
+      model.vocab = vocabulary->size();
+    return modelOf(model);
+  }
   const Gpt2Config held = readConfig(*source->folder), asked = modelOf(options.model, held);
   if (!(asked == held))
     throw Error(
@@ -42,12 +57,12 @@ static Gpt2Config sizesOf(const TrainOptions &options, const std::optional<Pretr
 }
 
 Beginning::Beginning(const TrainOptions &options)
-    : options(options), source(sourceOf(options)), sizes(sizesOf(options, source)) {
-  verifyBytes(sizes);
-  if (source) {
+    : options(options), source(sourceOf(options)), tokens(vocabularyOf(options, source)),
+      sizes(sizesOf(options, source, tokens)) {
+  if (tokens || !namesShards(options.data))
+    verifyTokens(sizes, tokens);
+  if (source)
     verifyWhole(*source);
-    verifyNoTokenizer(*source);
-  }
 }
 
 TrainSettings Beginning::settings() const {

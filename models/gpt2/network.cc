@@ -43,7 +43,7 @@ Network::Network(const Gpt2Config &config)
 }
 
 std::vector<Input> Network::inputs(const BatchShape &shape) const {
-  const int64_t rows = targets(shape), distinct = std::min(sizes.vocab, rows);
+  const int64_t rows = shape.targets(), distinct = std::min(sizes.vocab, rows);
   return {{"tokens", i32, {rows}},
           {"targets", i32, {rows}},
           {"token index", i32, {distinct}},
@@ -51,7 +51,7 @@ std::vector<Input> Network::inputs(const BatchShape &shape) const {
           {"token positions", i32, {rows}}};
 }
 
-void Network::derive(HostBatch &batch) const {
+void Network::derive(HostBatch &batch, const BatchShape &) const {
   const HostEmbeddingIndex index = indexOf(batch.at("tokens").numbers<int32_t>(), sizes.vocab);
   batch["token index"] = index.tokens;
   batch["token starts"] = index.starts;
@@ -64,61 +64,81 @@ static TensorRef takeLogits(Build &b, int64_t rows, int64_t vocab) {
   return b.take("logits", {rows, ceildiv(vocab, 64) * 64});
 }
 
+/// Of a block's launches.
+static std::string blockLabel(size_t number) { return fmt::format("block {}", number); }
+
 void Network::gradient(Build &b, const MicroBatch &micro) const {
-  const int64_t batch = micro.shape.sequences, rows = batch * sizes.context;
+  const auto [batch, time, source] = micro.shape;
+  const int64_t rows = batch * time;
   const EmbeddingIndex index = {micro["token index"], micro["token starts"], micro["token positions"]};
   // Forward.
   TensorRef x = b.take("embedding", {rows, sizes.width});
-  embedding.forward(b, micro["tokens"], sizes.context, x);
+  embedding.forward(b, micro["tokens"], time, x);
   std::vector<Block::Saved> saved(blocks.size());
-  for (size_t l = 0; l < blocks.size(); ++l)
-    x = blocks[l].forward(b, x, batch, sizes.context, saved[l]);
+  for (size_t l = 0; l < blocks.size(); ++l) {
+    const Scope scope(b, blockLabel(l));
+    x = blocks[l].forward(b, x, batch, time, saved[l]);
+  }
   const LayerNorm::Saved statistics = last.take(b, rows);
   const TensorRef normed = b.take("last norm", {rows, sizes.width});
-  last.forward(b, x, statistics, normed);
   const TensorRef padded = takeLogits(b, rows, sizes.vocab), logits = padded.slice(1, 0, sizes.vocab);
-  embedding.head(b, normed, logits);
+  head(b, x, statistics, normed, logits);
   // The loss; the logits become their gradient.
-  b.plan +=
-      planCrossEntropy(b.target, logits, micro["targets"], micro.losses, sizes.vocab, 1, ignoredTarget, b.lossWeight);
+  b.plan += labelled(
+      planCrossEntropy(b.target, logits, micro["targets"], micro.losses, sizes.vocab, 1, ignoredTarget, b.lossWeight),
+      "loss");
   // Backward.
   const TensorRef dx = b.take("d block output", {rows, sizes.width});
   embedding.headBackward(b, logits, normed, dx);
   b.release(padded);
-  last.backward(b, dx, x, statistics, dx, /*add=*/false);
+  {
+    const Scope scope(b, "last backward");
+    last.backward(b, dx, x, statistics, dx, /*add=*/false);
+  }
   last.release(b, statistics);
   b.release(normed);
   b.release(x);
-  for (size_t l = blocks.size(); l-- > 0;)
+  for (size_t l = blocks.size(); l-- > 0;) {
+    const Scope scope(b, blockLabel(l));
     blocks[l].backward(b, dx, saved[l]);
-  embedding.backward(b, index, dx, sizes.context);
+  }
+  embedding.backward(b, index, dx, time);
   b.release(dx);
 }
 
-TensorRef Network::hidden(Build &b, const TensorRef &tokens) const {
-  const int64_t batch = tokens.count() / sizes.context;
+void Network::head(Build &b, const TensorRef &x, const LayerNorm::Saved &statistics, const TensorRef &normed,
+                   const TensorRef &logits) const {
+  {
+    const Scope scope(b, "last");
+    last.forward(b, x, statistics, normed);
+  }
+  embedding.head(b, normed, logits);
+}
+
+TensorRef Network::hidden(Build &b, const TensorRef &tokens, int64_t time) const {
   const TensorRef x = b.take("hidden", {tokens.count(), sizes.width});
-  embedding.forward(b, tokens, sizes.context, x);
-  for (const Block &block : blocks)
-    block.infer(b, x, batch, sizes.context);
+  embedding.forward(b, tokens, time, x);
+  for (size_t l = 0; l < blocks.size(); ++l) {
+    const Scope scope(b, blockLabel(l));
+    blocks[l].infer(b, x, tokens.count() / time, time);
+  }
   return x;
 }
 
 void Network::logits(Build &b, const TensorRef &rows, const TensorRef &logits) const {
   const TensorRef normed = b.take("last norm", rows.extents);
   const LayerNorm::Saved statistics = last.take(b, rows.extents[0]);
-  last.forward(b, rows, statistics, normed);
-  embedding.head(b, normed, logits);
+  head(b, rows, statistics, normed, logits);
   last.release(b, statistics);
   b.release(normed);
 }
 
 void Network::losses(Build &b, const MicroBatch &micro) const {
   const TensorRef &tokens = micro["tokens"], &targets = micro["targets"];
-  const TensorRef x = hidden(b, tokens);
+  const TensorRef x = hidden(b, tokens, micro.shape.target);
   const TensorRef padded = takeLogits(b, tokens.count(), sizes.vocab), out = padded.slice(1, 0, sizes.vocab);
   logits(b, x, out);
-  b.plan += planCrossEntropyLoss(b.target, out, targets, micro.losses, sizes.vocab, ignoredTarget);
+  b.plan += labelled(planCrossEntropyLoss(b.target, out, targets, micro.losses, sizes.vocab, ignoredTarget), "loss");
   b.release(padded);
   b.release(x);
 }

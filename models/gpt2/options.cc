@@ -20,8 +20,13 @@ static void addModel(CLI::App *app, ModelOptions &o) {
 }
 
 static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
-  CLI::App *train = app.add_subcommand("train", "train on the bytes of a text file");
-  train->add_option("--data", o.data, "text file; its last tenth validates")->required();
+  CLI::App *train = app.add_subcommand("train", "train on a text");
+  train->add_option("--data", o.data, "text file, or files of tokens ('DATA/train_*.bin'); the last tenth validates")
+      ->required();
+  train->add_option("--validation", o.validation, "files of tokens to validate on");
+  train->add_option("--tokens", o.tokens,
+                    "bytes, or the tokenizer: a folder, its tokenizer.json, or llm.c's .bin (that of --init or of the "
+                    "run, else bytes)");
   addModel(train, o.model);
   addSettingFlags(train, o);
   addRunFlags(train, o);
@@ -51,6 +56,8 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
   addModel(info, o.model);
   addMemoryFlags(info, o.settings);
   info->add_flag("--buffers", o.buffers, "list every buffer of the memory plan");
+  info->add_flag("--launches", o.launches,
+                 "list every launch of a micro-batch's gradient, with its operations and bytes");
   addMachineFlags(info, o.machine);
   return info;
 }

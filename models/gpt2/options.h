@@ -17,6 +17,8 @@ struct ModelOptions {
 
 struct TrainOptions : RunOptions, SettingOptions {
   std::string data;
+  std::optional<std::string> validation; // files of tokens
+  std::optional<std::string> tokens;     // bytes, a tokenizer's folder or file
   ModelOptions model;
   std::optional<std::string> init; // weights to begin with: a run's or a model's folder, or a safetensors file
 };
@@ -36,7 +38,8 @@ struct InfoOptions {
   ModelOptions model;
   SettingOptions settings; // batch, accumulate, dtype and master of them
   MachineOptions machine;
-  bool buffers = false; // list every buffer of the plan
+  bool buffers = false;  // list every buffer of the plan
+  bool launches = false; // and every launch of a step
 };
 
 struct PlotOptions {

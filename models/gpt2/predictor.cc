@@ -20,7 +20,7 @@ Plan Predictor::plan(Arena &placed, int64_t row) const {
   Target target = device->target();
   target.precision = Precision::ieee; // one token at a time: there is no speed to be had from less
   Build b{target, placed, network.parameters(), ParameterBuffers{value, value}, network.type()};
-  const TensorRef hidden = network.hidden(b, tokens);
+  const TensorRef hidden = network.hidden(b, tokens, network.config().context);
   network.logits(b, hidden.slice(0, row, 1), logits);
   return std::move(b.plan);
 }

@@ -61,13 +61,4 @@ void verifyWhole(const Pretrained &model) {
     verifyParts(*model.folder);
 }
 
-void verifyNoTokenizer(const Pretrained &model) {
-  if (!model.folder)
-    return;
-  for (const char *name : {"tokenizer.json", "vocab.json", "merges.txt", "spiece.model"})
-    if (fs::exists(*model.folder + "/" + name))
-      throw Error(fmt::format("expected a model whose tokens are bytes, but '{}/{}' is a tokenizer; there are none yet",
-                              *model.folder, name));
-}
-
 } // namespace kiln

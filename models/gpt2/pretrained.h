@@ -20,7 +20,4 @@ Pretrained pretrainedAt(const std::string &path);
 /// Throws Error where the folder is a checkpoint, with all its files, and one of them is not as it was written.
 void verifyWhole(const Pretrained &model);
 
-/// Throws Error when a tokenizer lies beside the model: its tokens are no bytes then, whatever their number.
-void verifyNoTokenizer(const Pretrained &model);
-
 } // namespace kiln

@@ -1,9 +1,10 @@
-// Choosing the next byte, and the loop around it. Choosing is no arithmetic of a training step: it is done on the host.
+// Choosing the next token, and the loop around it. Choosing is no arithmetic of a training step: it is done on the
+// host.
 
 #include "models/gpt2/sampler.h"
 #include "models/gpt2/config_json.h"
 #include "models/gpt2/predictor.h"
-#include "models/gpt2/pretrained.h"
+#include "models/gpt2/tokens_of.h"
 #include "models/gpt2/weights.h"
 #include "models/train/checkpoint.h"
 #include "runtime/Streams.h"
@@ -39,7 +40,6 @@ static Pretrained modelIn(const SampleOptions &options) {
   const Pretrained found = pretrainedAt(options.folder);
   if (!found.folder)
     throw Error(fmt::format("expected a folder with a config.json, but got the file '{}'", options.folder));
-  verifyNoTokenizer(found);
   return found;
 }
 
@@ -58,7 +58,8 @@ namespace {
 /// A model in host memory.
 struct HostModel {
   Gpt2Config config;
-  std::vector<char> weights;
+  std::vector<char> weights = {};
+  std::optional<Vocabulary> vocabulary = {}; // none: tokens are bytes
 };
 } // namespace
 
@@ -72,10 +73,11 @@ static void verifyFinite(const HostModel &model, const ParameterList &list, cons
 }
 
 static HostModel readModel(const Pretrained &source, Type type) {
-  HostModel model = {readConfig(*source.folder), {}};
+  HostModel model = {readConfig(*source.folder)};
   model.config.type = type;
   verifyWhole(source);
-  verifyBytes(model.config);
+  model.vocabulary = vocabularyBeside(source);
+  verifyTokens(model.config, model.vocabulary);
   const Network network(model.config);
   model.weights = readWeights(source.weights, network.parameters(), model.config.type);
   verifyFinite(model, network.parameters(), *source.folder);
@@ -108,15 +110,15 @@ void sample(const SampleOptions &options) {
   const Network network(config);
   Predictor predictor(openDevice(options.machine), network, read.weights);
   const Random random(options.seed, Stream::sampling);
-  std::vector<int32_t> tokens;
-  for (char c : options.prompt)
-    tokens.push_back(static_cast<uint8_t>(c));
+  const Tokenizer tokenizer(read.vocabulary.value_or(byteVocabulary()));
+  std::vector<int32_t> tokens = tokenizer.encode(options.prompt, /*specials=*/true);
   writeResult(options.prompt);
   for (int64_t i = 0; i < options.tokens; ++i) {
     const int64_t seen = std::min<int64_t>(config.context, static_cast<int64_t>(tokens.size()));
-    const std::vector<float> logits = predictor.logitsAfter({tokens.end() - seen, tokens.end()});
+    std::vector<float> logits = predictor.logitsAfter({tokens.end() - seen, tokens.end()});
+    logits.resize(tokenizer.size()); // those behind are padding
     tokens.push_back(static_cast<int32_t>(choose(logits, options.temperature, options.topK, random.uniform(i))));
-    writeResult(std::string(1, static_cast<char>(tokens.back())));
+    writeResult(tokenizer.decode({&tokens.back(), 1}));
   }
   writeResult("\n");
 }

@@ -1,4 +1,4 @@
-// `gpt2 sample`: text from a trained model, a byte at a time.
+// `gpt2 sample`: text from a trained model, a token at a time.
 
 #pragma once
 

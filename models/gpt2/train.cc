@@ -1,11 +1,15 @@
 // From options to a run.
 
 #include "models/gpt2/train.h"
+#include "models/data/shards.h"
 #include "models/gpt2/config_json.h"
 #include "models/gpt2/init.h"
+#include "models/gpt2/tokens_of.h"
+#include "models/tokens/files.h"
+#include "models/train/language_data.h"
 #include "models/train/loop.h"
-#include "models/train/text_data.h"
 
+#include <filesystem>
 #include <fmt/format.h>
 
 namespace kiln {
@@ -16,8 +20,21 @@ struct Start {
   Gpt2Config config; // read first: an error in it names the file
   RunState state;
   std::vector<std::string> notes = {};
+  std::optional<Vocabulary> vocabulary = {}; // none: tokens are bytes, or numbers in files
 };
 } // namespace
+
+/// The tokenizer in the run's folder. Flags may repeat it, not change it.
+static std::optional<Vocabulary> vocabularyOfRun(const TrainOptions &options, const RunFolder &folder) {
+  const std::optional<Vocabulary> held =
+      hasVocabulary(folder.path()) ? std::optional(readVocabulary(folder.path())) : std::nullopt;
+  if (!options.tokens)
+    return held;
+  const Vocabulary asked = readVocabulary(*options.tokens);
+  if (asked != held.value_or(byteVocabulary()))
+    throw Error(fmt::format("expected the tokens that the run began with, but '{}' are others", *options.tokens));
+  return held;
+}
 
 /// The checkpoint's state and model. Flags may repeat what its model is, not change it.
 static Start resume(const TrainOptions &options, const RunFolder &folder) {
@@ -25,7 +42,9 @@ static Start resume(const TrainOptions &options, const RunFolder &folder) {
   const Gpt2Config asked = modelOf(options.model, r.config);
   if (!(asked == r.config))
     throw Error(fmt::format("expected the checkpoint's model of {}, but got {}", textOf(r.config), textOf(asked)));
-  verifyBytes(r.config);
+  r.vocabulary = vocabularyOfRun(options, folder);
+  if (r.vocabulary || !namesShards(options.data))
+    verifyTokens(r.config, r.vocabulary);
   const TrainSettings before = r.state.settings;
   const TrainSettings &now = r.state.settings = settingsOf(options, before);
   if (now.type != before.type)
@@ -38,7 +57,18 @@ static Start resume(const TrainOptions &options, const RunFolder &folder) {
 
 /// What a new run begins with.
 static Start begin(const Beginning &beginning) {
-  return {beginning.config(), {.settings = beginning.settings(), .init = beginning.weights()}, beginning.notes()};
+  return {beginning.config(),
+          {.settings = beginning.settings(), .init = beginning.weights()},
+          beginning.notes(),
+          beginning.vocabulary()};
+}
+
+/// Puts the tokenizer into a new run's folder, beside the model, where sampling and Hugging Face's library look for it.
+static void keepVocabulary(const std::string &folder, const std::optional<Vocabulary> &vocabulary) {
+  for (const char *name : {"tokenizer.json", "vocab.json", "merges.txt"}) // of the run that was here
+    std::filesystem::remove(std::filesystem::path(folder) / name);
+  if (vocabulary)
+    writeVocabulary(folder, *vocabulary);
 }
 
 void train(const TrainOptions &options) {
@@ -51,7 +81,15 @@ void train(const TrainOptions &options) {
   begun.config.type = begun.state.settings.type;
   const Network network(begun.config);
   const uint64_t seed = begun.state.settings.seed;
-  TextData data(options.data, begun.config.context, seed);
+  const std::optional<Tokenizer> tokenizer =
+      begun.vocabulary ? std::optional<Tokenizer>(*begun.vocabulary) : std::nullopt;
+  LanguageData data({.data = options.data,
+                     .held = options.validation,
+                     .tokenizer = tokenizer ? &*tokenizer : nullptr,
+                     .vocab = begun.config.vocab},
+                    begun.config.context, seed);
+  if (beginning)
+    keepVocabulary(folder.path(), begun.vocabulary);
   train(Run{.options = options,
             .folder = folder,
             .model = network,

@@ -5,6 +5,23 @@
 
 namespace kiln {
 
+/// Products of queries by keys, or of as many numbers, that an attention kernel computes for each head.
+static int productsOf(const Kernel &kernel) {
+  return &kernel == &attentionKernel                  ? 2 // q · kᵀ, p · v
+         : &kernel == &attentionBackwardKernel        ? 5 // q · kᵀ again, dout · vᵀ; dq, dk, dv
+         : &kernel == &attentionBackwardKeysKernel    ? 4 // the same but dq
+         : &kernel == &attentionBackwardQueriesKernel ? 3 // … but dk and dv
+                                                      : 0;
+}
+
+/// Attention's launches with the operations of its products, of which a causal one computes about half.
+static Plan counted(Plan plan, int64_t sequences, int64_t time, int64_t width) {
+  for (Launch &launch : plan.launches)
+    launch.flops =
+        productsOf(*launch.kernel) * static_cast<double>(sequences * time) * static_cast<double>(time * width);
+  return plan;
+}
+
 Attention::Attention(ParameterList &list, const AttentionNames &names, int64_t heads, int64_t width, double scale,
                      double deviation, double residualDeviation)
     : heads(heads), width(width), scale(static_cast<float>(scale)),
@@ -35,8 +52,9 @@ TensorRef Attention::byHeads(const TensorRef &x, const TensorRef &lse) const {
 void Attention::forward(Build &b, const TensorRef &x, const TensorRef &residual, const Saved &s,
                         const TensorRef &y) const {
   input.forward(b, x, s.qkv);
-  b.plan += planAttention(b.target, part(s.qkv, s.lse, 0), part(s.qkv, s.lse, 1), part(s.qkv, s.lse, 2),
-                          byHeads(s.mixed, s.lse), s.lse, scale);
+  b.plan += counted(planAttention(b.target, part(s.qkv, s.lse, 0), part(s.qkv, s.lse, 1), part(s.qkv, s.lse, 2),
+                                  byHeads(s.mixed, s.lse), s.lse, scale),
+                    s.lse.extents[0], s.lse.extents[2], width);
   output.forwardResidual(b, s.mixed, residual, y);
 }
 
@@ -44,10 +62,12 @@ void Attention::backward(Build &b, const TensorRef &dy, const TensorRef &x, cons
   output.weightGradient(b, s.mixed, dy);
   const TensorRef dmixed = b.take("d attention", s.mixed.extents), dqkv = b.take("d qkv", s.qkv.extents);
   output.inputGradient(b, dy, dmixed);
-  b.plan += planAttentionBackward(b.target,
-                                  {part(s.qkv, s.lse, 0), part(s.qkv, s.lse, 1), part(s.qkv, s.lse, 2),
-                                   byHeads(s.mixed, s.lse), s.lse, byHeads(dmixed, s.lse)},
-                                  part(dqkv, s.lse, 0), part(dqkv, s.lse, 1), part(dqkv, s.lse, 2), scale);
+  const AttentionSaved all = {
+      part(s.qkv, s.lse, 0), part(s.qkv, s.lse, 1), part(s.qkv, s.lse, 2), byHeads(s.mixed, s.lse), s.lse,
+      byHeads(dmixed, s.lse)};
+  b.plan += counted(
+      planAttentionBackward(b.target, all, part(dqkv, s.lse, 0), part(dqkv, s.lse, 1), part(dqkv, s.lse, 2), scale),
+      s.lse.extents[0], s.lse.extents[2], width);
   b.release(dmixed);
   release(b, s);
   input.weightGradient(b, x, dqkv);

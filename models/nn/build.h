@@ -26,4 +26,21 @@ struct Build {
   void release(const TensorRef &tensor) { arena.release(tensor); }
 };
 
+/// The plan with `name` before its launches' labels.
+Plan labelled(Plan plan, const std::string &name);
+
+/// While it lives, what is appended to the build's plan is a part of `name`: that word comes before the launches'
+/// labels. Scopes within scopes make labels such as `block 3 attention backward`.
+class Scope {
+public:
+  Scope(Build &build, std::string name) : build(build), name(std::move(name)), begin(build.plan.launches.size()) {}
+  ~Scope();
+  Scope(const Scope &) = delete;
+
+private:
+  Build &build;
+  const std::string name;
+  const size_t begin;
+};
+
 } // namespace kiln

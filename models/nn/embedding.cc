@@ -13,19 +13,23 @@ Embedding::Embedding(ParameterList &list, const EmbeddingNames &names, int64_t v
       positionTable(list.add(names.positions, {context, width}, {Init::Kind::normal, deviation})) {}
 
 void Embedding::forward(Build &b, const TensorRef &tokens, int64_t time, const TensorRef &x) const {
+  const Scope scope(b, "embedding");
   b.plan += planEmbedding(b.target, tokens, b.value(tokenTable), b.value(positionTable), x, time);
 }
 
 void Embedding::backward(Build &b, const EmbeddingIndex &index, const TensorRef &dx, int64_t time) const {
+  const Scope scope(b, "embedding backward");
   b.plan += planTokenGradient(b.target, index, dx, b.gradient(tokenTable), /*accumulate=*/true);
   b.plan += planPositionGradient(b.target, dx, b.gradient(positionTable), time, b.accumulate);
 }
 
 void Embedding::head(Build &b, const TensorRef &x, const TensorRef &logits) const {
+  const Scope scope(b, "head");
   b.plan += planMatmul(b.target, Layout::nt, x, b.value(tokenTable), logits);
 }
 
 void Embedding::headBackward(Build &b, const TensorRef &dlogits, const TensorRef &x, const TensorRef &dx) const {
+  const Scope scope(b, "head backward");
   b.plan += planMatmul(b.target, Layout::nn, dlogits, b.value(tokenTable), dx);
   b.plan += planWeightGradient(b.target, dlogits, x, b.gradient(tokenTable), {}, b.accumulate);
 }

@@ -20,11 +20,13 @@ void LayerNorm::release(Build &b, const Saved &saved) const {
 }
 
 void LayerNorm::forward(Build &b, const TensorRef &x, const Saved &saved, const TensorRef &y) const {
+  const Scope scope(b, "norm");
   b.plan += planLayerNorm(b.target, x, b.value(weight), b.value(bias), y, saved.mean, saved.rstd, epsilon);
 }
 
 void LayerNorm::backward(Build &b, const TensorRef &dy, const TensorRef &x, const Saved &saved, const TensorRef &dx,
                          bool add) const {
+  const Scope scope(b, "norm");
   b.plan += planLayerNormBackward(b.target, dy, x, b.value(weight), saved.mean, saved.rstd, dx, b.gradient(weight),
                                   b.gradient(bias), {.dx = add, .parameters = b.accumulate});
 }

@@ -122,8 +122,8 @@ std::optional<StepRow> Training::step() {
     row.set("skipped", !result.applied);
   }
   row.set("dtype", dtypeOf(run.model.type()));
-  row.set("tokens_per_s", static_cast<double>(run.model.targets({sequences})) / seconds);
-  row.set("peak_share", peak.shareOf(run.model.flops({sequences}) / seconds));
+  row.set("tokens_per_s", static_cast<double>(run.model.shape(sequences).targets()) / seconds);
+  row.set("peak_share", peak.shareOf(run.model.flops(run.model.shape(sequences)) / seconds));
   row.seconds = secondsSince(start);
   return row;
 }
@@ -161,7 +161,7 @@ void Training::introduce(Progress &progress) const {
   for (const Parameter &p : run.model.parameters().all())
     parameters += p.count();
   progress.note(fmt::format("{}: {} parameters; {} steps of {} tokens on {} ({} threads, {:.0f} GFLOP/s peak of {})",
-                            run.model.text(), parameters, s.steps, run.model.targets({s.batch * s.accumulate}),
+                            run.model.text(), parameters, s.steps, run.model.shape(s.batch * s.accumulate).targets(),
                             device->name(), device->threads(), peak.best() / 1e9, peak.what()));
   if (trainer.precision() != Precision::ieee)
     progress.note(fmt::format("products of f32 in {}; --precision ieee rounds no operand",

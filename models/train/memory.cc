@@ -16,16 +16,17 @@ static TensorRef imagined(int region, Type type, Shape extents) {
   return TensorRef::dense(reinterpret_cast<void *>(static_cast<uintptr_t>(region) << 40), type, std::move(extents));
 }
 
-MemoryPlan planMemory(const Target &target, const Model &model, int64_t sequences, const TrainSettings &settings) {
+MemoryPlan planMemory(const Target &target, const Model &model, const BatchShape &shape,
+                      const TrainSettings &settings) {
   const int64_t count = model.parameters().count();
   const BufferTypes types = bufferTypes(model, settings);
   const ParameterBuffers buffers = {imagined(2, types.weights, {count}), imagined(3, types.gradients, {count})};
   MemoryPlan memory;
-  MicroBatch batch{.shape = {sequences}, .inputs = {}, .losses = {}};
+  MicroBatch batch{.shape = shape, .inputs = {}, .losses = {}};
   int region = 4;
-  batch.losses = imagined(region++, f32, {model.targets(batch.shape)});
+  batch.losses = imagined(region++, f32, {shape.targets()});
   memory.batch = batch.losses.bytes();
-  for (const Input &input : model.inputs(batch.shape)) {
+  for (const Input &input : model.inputs(shape)) {
     const TensorRef place = imagined(region++, input.type, input.extents);
     batch.inputs.emplace(input.name, place);
     memory.batch += place.bytes();
@@ -35,7 +36,8 @@ MemoryPlan planMemory(const Target &target, const Model &model, int64_t sequence
   adds.lossWeight = imagined(1, f32, {1});
   model.gradient(adds, batch);
   memory.training = training.plan();
-  memory.launches = adds.plan.launches.size() + 1; // and the sum of its losses
+  for (const Launch &launch : adds.plan.launches)
+    memory.launches.push_back({launch.label, launch.kernel->name, launch.flops, launch.bytes()});
   Build reads{target, evaluation, model.parameters(), buffers, model.type()};
   model.losses(reads, batch);
   memory.evaluation = evaluation.plan();

@@ -16,6 +16,13 @@ struct BufferTypes {
 };
 BufferTypes bufferTypes(const Model &model, const TrainSettings &settings);
 
+/// A launch of a step, for people.
+struct LaunchCost {
+  std::string label, kernel;
+  double flops;  // of its matrix products
+  int64_t bytes; // of the memory that it goes through
+};
+
 /// Bytes that a model takes. Beside them a trainer has the few numbers that a step reports, and nothing is allocated on
 /// the device while it runs.
 struct MemoryPlan {
@@ -24,10 +31,11 @@ struct MemoryPlan {
   ArenaPlan training, evaluation;                                  // of a training micro-batch, of an evaluation
   int64_t workspace = 0;                                           // of the kernels
   int64_t batch = 0;                                               // inputs and losses
-  size_t launches = 0;                                             // in a micro-batch
+  std::vector<LaunchCost> launches;                                // of a micro-batch's gradient
   int64_t total() const { return parameters + masters + gradients + moments + activations + workspace + batch; }
 };
-/// The plan of training with micro-batches of so many sequences. Of the settings it takes what decides about buffers.
-MemoryPlan planMemory(const Target &target, const Model &model, int64_t sequences, const TrainSettings &settings = {});
+/// The plan of training with micro-batches of a shape. Of the settings it takes what decides about buffers.
+MemoryPlan planMemory(const Target &target, const Model &model, const BatchShape &shape,
+                      const TrainSettings &settings = {});
 
 } // namespace kiln

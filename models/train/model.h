@@ -12,9 +12,13 @@
 
 namespace kiln {
 
-/// The size of a micro-batch.
+/// The size of a micro-batch: how many sequences, and how long the longest may be.
 struct BatchShape {
   int64_t sequences = 0;
+  int64_t target = 0; // places of a sequence, each of which has room for a target
+  int64_t source = 0; // places of the sequence that it is made from; 0 where there is none
+  /// Targets that a micro-batch has room for, each of which has a loss.
+  int64_t targets() const { return sequences * target; }
 };
 
 /// An array that a micro-batch brings to the device.
@@ -28,7 +32,7 @@ struct Input {
 struct MicroBatch {
   BatchShape shape;
   std::map<std::string, TensorRef> inputs; // those of Model::inputs()
-  TensorRef losses;                        // f32, as many as Model::targets() says
+  TensorRef losses;                        // f32, as many as the shape has targets
   /// The input of that name. Throws Error (internal) where the model has none.
   const TensorRef &operator[](const std::string &name) const;
 };
@@ -42,12 +46,12 @@ public:
   /// Of weights and activations.
   virtual Type type() const = 0;
 
+  /// The shape of so many sequences that are as long as the model takes.
+  virtual BatchShape shape(int64_t sequences) const = 0;
   /// What a micro-batch brings to the device: what TrainData gives, and what derive() adds.
   virtual std::vector<Input> inputs(const BatchShape &shape) const = 0;
-  /// Targets that a micro-batch has room for, each of which has a loss.
-  virtual int64_t targets(const BatchShape &shape) const = 0;
   /// Adds what the gradient needs beside a batch and the host makes of it: indices, never arithmetic of the step.
-  virtual void derive(HostBatch &) const {}
+  virtual void derive(HostBatch &, const BatchShape &) const {}
 
   /// Appends the launches that give the losses, and the gradient of their sum times the build's lossWeight by every
   /// parameter. Targets that are missing from a batch have a loss of 0, and no gradient comes from them.

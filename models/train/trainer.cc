@@ -18,11 +18,14 @@ static Target targetOf(const Device &device, const TrainSettings &settings) {
 }
 
 Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const TrainSettings &s)
+    : Trainer(std::move(opened), model, s, model.shape(s.batch)) {}
+
+Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const TrainSettings &s, const BatchShape &shape)
     : device(std::move(opened)), target(targetOf(*device, s)), model(model), settings(s), types(bufferTypes(model, s)),
       scale(firstLossScale(model.type(), s)), value(device, types.weights, {model.parameters().count()}),
       gradient(device, types.gradients, {model.parameters().count()}), first(device, f32, {model.parameters().count()}),
-      second(device, f32, {model.parameters().count()}), losses(device, f32, {model.targets({s.batch})}),
-      sum(device, f32, {1}), record(device, f32, {stepFields}) {
+      second(device, f32, {model.parameters().count()}), losses(device, f32, {shape.targets()}), sum(device, f32, {1}),
+      record(device, f32, {stepFields}) {
   adamw = {.beta1 = s.beta1,
            .beta2 = s.beta2,
            .epsilon = s.epsilon,
@@ -32,10 +35,10 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
            .seed = s.seed};
   if (types.hasMasters())
     master.emplace(device, types.kept, Shape{model.parameters().count()});
-  for (const Input &input : model.inputs({s.batch}))
+  for (const Input &input : model.inputs(shape))
     inputs.emplace(input.name, Tensor(device, input.type, input.extents));
-  refs = {{s.batch}, {inputs.begin(), inputs.end()}, losses};
-  memory = planMemory(target, model, s.batch, s);
+  refs = {shape, {inputs.begin(), inputs.end()}, losses};
+  memory = planMemory(target, model, shape, s);
   arena = Tensor(device, i8, {memory.activations});
   workspace = Tensor(device, i8, {memory.workspace});
 }
@@ -45,17 +48,17 @@ Plan Trainer::planGradient(const ArenaPlan &places, bool adds) const {
   Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type(), adds};
   b.lossWeight = field(StepField::weight);
   model.gradient(b, refs);
+  const Scope scope(b, "loss");
   b.plan +=
       planTotal(target, losses, field(StepField::loss), 1.0f / static_cast<float>(losses.count()), /*accumulate=*/true);
   return std::move(b.plan);
 }
 
 Plan Trainer::planUpdate() const {
-  Plan plan = planGradNorm(target, gradient, record);
-  if (master)
-    plan += planAdamW(target, *master, gradient, first, second, record, adamw, value.ref());
-  else
-    plan += planAdamW(target, value, gradient, first, second, record, adamw);
+  Plan plan = labelled(planGradNorm(target, gradient, record), "gradient norm");
+  plan += labelled(master ? planAdamW(target, *master, gradient, first, second, record, adamw, value.ref())
+                          : planAdamW(target, value, gradient, first, second, record, adamw),
+                   "update");
   return plan;
 }
 
@@ -163,7 +166,7 @@ void Trainer::beginStep(double rate, int64_t number, std::optional<int64_t> give
 
 void Trainer::addGradient(const HostBatch &batch, int64_t micro) {
   HostBatch whole = batch;
-  model.derive(whole);
+  model.derive(whole, refs.shape);
   uploadInputs(whole);
   prepare();
   (micro == 0 ? step->firstMicro : step->laterMicro).run();
@@ -189,7 +192,8 @@ std::vector<Trainer::NamedLaunch> Trainer::launches() {
   whole += planUpdate();
   std::vector<NamedLaunch> result;
   for (const Launch &launch : whole.launches)
-    result.push_back({launch.kernel->name, ready({.launches = {launch}, .workspaceBytes = whole.workspaceBytes})});
+    result.push_back(
+        {launch.label, launch.kernel->name, ready({.launches = {launch}, .workspaceBytes = whole.workspaceBytes})});
   return result;
 }
 

@@ -25,6 +25,8 @@ public:
   /// Every step takes `settings.accumulate` micro-batches of `settings.batch` sequences. Of the settings it takes the
   /// optimiser's too, and what decides about types beside the model's own. The model must outlive it.
   Trainer(std::shared_ptr<Device> device, const Model &model, const TrainSettings &settings);
+  /// The same for micro-batches of another shape than `model.shape(settings.batch)`, which says the sequences too.
+  Trainer(std::shared_ptr<Device> device, const Model &model, const TrainSettings &settings, const BatchShape &shape);
 
   /// Random weights, zero moments.
   void initialize(uint64_t seed);
@@ -59,7 +61,7 @@ public:
   StepResult update();
   /// One launch of the step and its kernel's name.
   struct NamedLaunch {
-    std::string kernel;
+    std::string label, kernel;
     PreparedPlan run;
   };
   /// The launches that a step of one micro-batch consists of, in order, each ready by itself: for those who measure

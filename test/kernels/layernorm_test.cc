@@ -84,7 +84,7 @@ TEST_P(LayerNormTest, BackwardOfRowsAndParameters) {
       Array x = uniform({s.N, s.C}, type(), 2), dout = uniform({s.N, s.C}, type()), gamma = uniform({s.C}, type());
       Array mean = uniform({s.N}, f32, 0.2), rstd = uniform({s.N}, f32, 0.5);
       Array dx = uniform({s.N, s.C}, type()), dgamma = uniform({s.C}, type()), dbeta = uniform({s.C}, type());
-      run(planLayerNormBackward(target(), dout, x, gamma, mean, rstd, dx, dgamma, dbeta, {accumulate, accumulate},
+      run(planLayerNormBackward(target(), dout, x, gamma, mean, rstd, dx, dgamma, dbeta, {accumulate, accumulate}, {},
                                 LayerNormBackwardConfig{.block = 2, .rows = 32}));
       std::vector<Want> wantX, wantGamma(s.C), wantBeta(s.C);
       for (int64_t c = 0; c < s.C && accumulate; ++c)
@@ -132,7 +132,7 @@ TEST_P(LayerNormTest, BackwardIsDeterministic) {
   Array x = uniform({50, 33}, type()), dout = uniform({50, 33}, type()), gamma = uniform({33}, type());
   Array mean = uniform({50}, f32), rstd = uniform({50}, f32), dx = uniform({50, 33}, type());
   Array dgamma = uniform({33}, f32), dbeta = uniform({33}, f32);
-  expectSameBits(planLayerNormBackward(target(), dout, x, gamma, mean, rstd, dx, dgamma, dbeta, {true, true},
+  expectSameBits(planLayerNormBackward(target(), dout, x, gamma, mean, rstd, dx, dgamma, dbeta, {true, true}, {},
                                        LayerNormBackwardConfig{.block = 2, .rows = 8}),
                  {&dx, &dgamma, &dbeta});
 }

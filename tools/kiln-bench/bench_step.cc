@@ -148,13 +148,13 @@ static void measureStep(bench::Setting &setting, const std::string &name, Gpt2Co
   }
   setting.report.add(rate);
   if (!wide) // whose memory would be among the process's
-    setting.report.add(
-        {.bench = "step",
-         .shape = shape,
-         .metric = "peak_mb",
-         .value = peak / 1e6,
-         .peer = "plan",
-         .peerValue = static_cast<double>(planMemory(setting.target(), steps.network, B).total() / 1000000)});
+    setting.report.add({.bench = "step",
+                        .shape = shape,
+                        .metric = "peak_mb",
+                        .value = peak / 1e6,
+                        .peer = "plan",
+                        .peerValue = static_cast<double>(
+                            planMemory(setting.target(), steps.network, steps.network.shape(B)).total() / 1000000)});
   reportKernels(setting, shape, steps);
 }
 

@@ -167,10 +167,10 @@ static Plan defaultRows(const Target &target, Type type, bench::Operands &make) 
   plan += planResidualLayerNorm(target, x, make({N, C}, type), gamma, beta, make({N, C}, type), out, mean, rstd, 1e-5f,
                                 LayerNormConfig());
   plan += planLayerNormBackward(target, out, x, gamma, mean, rstd, make({N, C}, type), make({C}, type), make({C}, type),
-                                {.dx = true}, LayerNormBackwardConfig());
+                                {.dx = true}, {}, LayerNormBackwardConfig());
   plan += planSoftmax(target, x, out, SoftmaxConfig());
-  plan += planCrossEntropy(target, logits, targets, losses, V, 1.0f / N, ignoreIndex, {}, CrossEntropyConfig());
-  plan += planCrossEntropyLoss(target, logits, targets, losses, V, ignoreIndex, CrossEntropyConfig());
+  plan += planCrossEntropy(target, logits, targets, losses, V, 1.0f / N, ignoreIndex, {}, {}, CrossEntropyConfig());
+  plan += planCrossEntropyLoss(target, logits, targets, losses, V, ignoreIndex, {}, CrossEntropyConfig());
   plan += planTotal(target, losses, make({1}, f32), 1, false, TotalConfig());
   const TensorRef table = make({V, C}, type), places = make({T, C}, type);
   plan += planEmbedding(target, targets, table, places, x, T, EmbeddingConfig());

@@ -25,14 +25,15 @@ Plan bench::stepPlan(const Target &target, const Model &model, const TrainSettin
     dense.data = regions(region, dense.bytes());
     return dense;
   };
-  const MemoryPlan memory = planMemory(target, model, settings.batch, settings);
+  const BatchShape shape = model.shape(settings.batch);
+  const MemoryPlan memory = planMemory(target, model, shape, settings);
   const BufferTypes types = bufferTypes(model, settings);
   const Shape count = {model.parameters().count()};
   const ParameterBuffers buffers = {tensor(2, types.weights, count), tensor(3, types.gradients, count)};
   const TensorRef record = tensor(recordRegion, f32, {stepFields});
   const auto field = [&](StepField name) { return record.slice(0, static_cast<int64_t>(name), 1); };
-  MicroBatch batch = {{settings.batch}, {}, tensor(5, f32, {model.targets({settings.batch})})};
-  for (const Input &input : model.inputs(batch.shape))
+  MicroBatch batch = {shape, {}, tensor(5, f32, {shape.targets()})};
+  for (const Input &input : model.inputs(shape))
     batch.inputs.emplace(input.name, tensor(10 + static_cast<int>(batch.inputs.size()), input.type, input.extents));
   void *const activations = regions(6, memory.activations);
   Plan plan;

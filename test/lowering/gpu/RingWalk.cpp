@@ -92,7 +92,7 @@ void RingWalk::overwrite(const Place &place) {
     if (old.bytes.meets(place.bytes) && old.isCopy) {
       if (!old.landed)
         fault("a slot is filled to which a copy is under way");
-      else if (!old.wasRead)
+      else if (!old.wasRead && !old.isZeros)
         fault("a slot is filled before its tile was read");
     }
   std::erase_if(places, [&](const Place &old) { return old.bytes.meets(place.bytes); });
@@ -101,9 +101,12 @@ void RingWalk::overwrite(const Place &place) {
 
 void RingWalk::fetch(Operation &op) {
   auto fetch = cast<simt::FetchOp>(op);
-  if (fetch.getPredicate() && !number(fetch.getPredicate()))
-    return;
   Place place{.bytes = bytesOf(fetch.getBuffer(), fetch.getAt(), fetch.getImage()), .isCopy = true};
+  if (fetch.getPredicate() && !number(fetch.getPredicate())) {
+    place.isZeros = true;
+    open.push_back(place.bytes);
+    return overwrite(place);
+  }
   place.name = llvm::hash_combine(values.lookup(fetch.getView()).name);
   for (const Value offset : fetch.getOffsets())
     place.name = llvm::hash_combine(place.name, number(offset));
@@ -128,7 +131,7 @@ void RingWalk::read(Operation &op) {
   const auto at = std::ranges::find_if(places, [&](const Place &place) { return place.bytes == bytes; });
   if (read.getSlot()) {
     ringReads.push_back(bytes);
-    if (at == places.end() || !at->isCopy)
+    if (at == places.end() || !at->isCopy || at->isZeros)
       fault("a slot is read that holds no tile");
     else if (!at->landed)
       fault("a slot is read for whose copy nobody has waited");
@@ -218,7 +221,7 @@ Walked RingWalk::run(ModuleOp module) {
   runBlock(func.getBody().front());
   if (!open.empty() || std::ranges::any_of(groups, [](const auto &group) { return !group.empty(); }))
     fault("copies are under way at the end");
-  if (std::ranges::any_of(places, [](const Place &place) { return place.isCopy && !place.wasRead; }))
+  if (std::ranges::any_of(places, [](const Place &place) { return place.isCopy && !place.wasRead && !place.isZeros; }))
     fault("a tile is copied that nobody reads");
   return std::move(walked);
 }

@@ -50,6 +50,7 @@ private:
     Bytes bytes;
     uint64_t name = 0;
     bool isCopy = false;
+    bool isZeros = false; // of a round that is not there
     bool wasRead = false;
     std::optional<int64_t> landed = {}; // how many barriers there had been when its group was waited for
   };

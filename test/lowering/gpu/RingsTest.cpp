@@ -64,7 +64,8 @@ protected:
                     .innerStride = 1,
                     .alignment = 64,
                     .stridesBy16 = true,
-                    .extentBy16 = true};
+                    .extentBy16 = true,
+                    .fits32 = true};
       facts.args.push_back(view);
     }
     for (int second = 0; second < static_cast<int>(facts.args.size()); ++second)
@@ -125,7 +126,10 @@ TEST_P(Rings, HoldTheTileOfTheRound) {
 /// The loop that has a ring.
 mlir::scf::ForOp ringLoop(ModuleOp module) {
   mlir::scf::ForOp found;
-  module.walk([&](simt::WaitCopiesOp wait) { found = wait->getParentOfType<mlir::scf::ForOp>(); });
+  module.walk([&](simt::WaitCopiesOp wait) {
+    if (auto loop = wait->getParentOfType<mlir::scf::ForOp>())
+      found = loop;
+  });
   return found;
 }
 /// The first operation of a kind in a block.
@@ -166,6 +170,11 @@ TEST_P(Rings, AreSeenToBeWrong) {
     expectSeen("another slot is filled", [&](mlir::scf::ForOp loop) {
       auto fetch = firstIn<simt::FetchOp>(*loop.getBody());
       addTo(fetch, 1 + fetch.getOffsets().size() + 1, static_cast<int64_t>(fetch.getImage().getBytes()));
+    });
+    expectSeen("no wait behind the loop", [](mlir::scf::ForOp loop) {
+      for (mlir::Operation *op = loop->getNextNode(); op; op = op->getNextNode())
+        if (auto wait = mlir::dyn_cast<simt::WaitCopiesOp>(op))
+          return wait.erase();
     });
     expectSeen("a fetch too many",
                [](mlir::scf::ForOp loop) { firstIn<simt::FetchOp>(*loop.getBody()).getPredicateMutable().clear(); });

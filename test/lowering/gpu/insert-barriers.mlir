@@ -384,7 +384,7 @@ func.func @two_rounds(%x: tensor<128xf32, #row>, %n: i64, %m: i64) attributes {t
 
 // A ring of slots takes one barrier a round, behind the wait: its copy goes to the slot that the round before has read, and
 // what it reads was copied two rounds before. The loop's own barrier comes before anything that the first copies are for;
-// what uses the ring's bytes afterwards waits once more.
+// what uses the ring's bytes afterwards waits for the copies that nobody has read, and for the other threads.
 // CHECK-LABEL: func @ring
 // CHECK: simt.fetch {{.*}} slot [0, 3]
 // CHECK-NOT: simt.barrier
@@ -397,7 +397,8 @@ func.func @two_rounds(%x: tensor<128xf32, #row>, %n: i64, %m: i64) attributes {t
 // CHECK-NOT: simt.barrier
 // CHECK: simt.read
 // CHECK-NEXT: }
-// CHECK-NEXT: simt.barrier "shared memory read, then written"
+// CHECK-NEXT: simt.wait_copies 0
+// CHECK-NEXT: simt.barrier "shared memory {{.*}}, then written"
 // CHECK-NEXT: simt.write
 func.func @ring(%a: memref<?xf32>, %n: i64, %t: tensor<32xf32, #row>) attributes {tile.kernel, tile.warps = 1 : i64} {
   %ring = simt.buffer {offset = 0 : i64} : memref<384xi8, 3>
@@ -416,6 +417,7 @@ func.func @ring(%a: memref<?xf32>, %n: i64, %t: tensor<32xf32, #row>) attributes
     %1 = simt.read %ring[%at] slot [0, 3] by vectors in <32xf32, d0 [4, 8, 16, 32, 64]>
         : memref<384xi8, 3> -> tensor<32xf32, #row>
   }
+  simt.wait_copies 0
   simt.write %t, %after by vectors in <32xf32, d0 [4, 8, 16, 32, 64]> : tensor<32xf32, #row>, memref<128xi8, 3>
   return
 }

@@ -92,7 +92,7 @@ TEST(Text, AShortFileIsAnError) {
 
 // Targets are the tokens one further on, within each sequence.
 TEST(TrainBatches, TargetsFollowTokens) {
-  const std::vector<uint8_t> text = counting(200);
+  const auto text = std::make_shared<MemoryTokens<uint8_t>>(counting(200));
   TrainBatches batches(text, 8, 1);
   const Batch batch = batches.sequences(0, 5);
   ASSERT_EQ(batch.tokens.size(), 40u);
@@ -104,7 +104,7 @@ TEST(TrainBatches, TargetsFollowTokens) {
 
 // A pass takes each of its sequences once: no byte of the text is read twice in it.
 TEST(TrainBatches, APassReadsNoByteTwice) {
-  const std::vector<uint8_t> text = counting(250);
+  const auto text = std::make_shared<MemoryTokens<uint8_t>>(counting(250));
   TrainBatches batches(text, 8, 1);
   const Batch batch = batches.sequences(0, batches.sequencesPerPass());
   EXPECT_GE(batches.sequencesPerPass(), 30);
@@ -113,7 +113,7 @@ TEST(TrainBatches, APassReadsNoByteTwice) {
 
 // Passes and seeds differ in their order.
 TEST(TrainBatches, PassesAndSeedsDiffer) {
-  const std::vector<uint8_t> text = counting(250);
+  const auto text = std::make_shared<MemoryTokens<uint8_t>>(counting(250));
   TrainBatches one(text, 8, 1), two(text, 8, 2);
   const int64_t pass = one.sequencesPerPass();
   EXPECT_NE(one.sequences(0, pass).tokens, one.sequences(pass, pass).tokens);
@@ -122,7 +122,7 @@ TEST(TrainBatches, PassesAndSeedsDiffer) {
 
 // Sequence n depends on seed and n only: beginning in the middle of a pass gives what going there gives.
 TEST(TrainBatches, APositionIsEnoughToGoOn) {
-  const std::vector<uint8_t> text = counting(250);
+  const auto text = std::make_shared<MemoryTokens<uint8_t>>(counting(250));
   TrainBatches through(text, 8, 1), jumped(text, 8, 1);
   const Batch whole = through.sequences(0, 70), tail = jumped.sequences(45, 25);
   EXPECT_TRUE(std::equal(tail.tokens.begin(), tail.tokens.end(), whole.tokens.begin() + 45 * 8));
@@ -130,11 +130,11 @@ TEST(TrainBatches, APositionIsEnoughToGoOn) {
 
 // Every byte of the validation text but the first is a target exactly once, in order.
 TEST(Validation, EveryByteIsATargetOnce) {
-  const std::vector<uint8_t> text = counting(43);
+  const auto text = std::make_shared<MemoryTokens<uint8_t>>(counting(43));
   std::vector<int32_t> targets;
   const int64_t sequences = validationSequences(43, 8);
   for (int64_t first = 0; first < sequences; first += 4)
-    for (int32_t target : validationBatch(text, 8, first, 4).targets)
+    for (int32_t target : validationBatch(*text, 8, first, 4).targets)
       if (target != ignoredTarget)
         targets.push_back(target);
   ASSERT_EQ(targets.size(), 42u);

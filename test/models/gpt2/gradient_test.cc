@@ -14,18 +14,22 @@ using namespace kiln::test;
 
 namespace {
 
-void expectGradients(const std::string &device, const Gpt2Config &config, int64_t batch) {
+/// In sequences of `length`, or as long as the context.
+void expectGradients(const std::string &device, const Gpt2Config &config, int64_t batch, int64_t length = 0) {
   const Network network(config);
-  Trainer model(Device::open(device), network, settingsOf(batch));
+  const BatchShape shape = {batch, length > 0 ? length : config.context};
+  Trainer model(Device::open(device), network, settingsOf(batch), shape);
   const ParameterList &list = network.parameters();
   const HostBuffers buffers = randomBuffers(list, 1);
   model.upload(buffers);
-  const Batch b = randomBatch(config, batch, 2);
+  Batch b = randomBatch(config, batch, 2);
+  b.tokens.resize(shape.targets());
+  b.targets.resize(shape.targets());
   model.beginStep(1e-3, 1);
   model.addGradient(inputsOf(b), 0);
   const std::vector<float> got = model.gradients();
   reference::Tensors want;
-  reference::gradient(shapeOf(config), referenceParameters(list, buffers), b.tokens, b.targets, batch, config.context,
+  reference::gradient(shapeOf(config), referenceParameters(list, buffers), b.tokens, b.targets, batch, shape.target,
                       want);
   for (const Parameter &p : list.all()) {
     reference::Tensor difference = part(got.data(), p);
@@ -43,6 +47,12 @@ TEST_P(GradientTest, MatchesTheReference) { expectGradients(GetParam(), {2, 2, 3
 
 // The same where nothing is a multiple of anything: heads of 7, sequences of 13, 37 tokens.
 TEST_P(GradientTest, MatchesTheReferenceAtRaggedSizes) { expectGradients(GetParam(), {2, 3, 21, 13, 37}, 3); }
+
+// Sequences that are shorter than the context: their positions are the first, and the others' rows have no gradient.
+TEST_P(GradientTest, MatchesTheReferenceInShorterSequences) {
+  expectGradients(GetParam(), {2, 2, 32, 16, 64}, 3, 11);
+  expectGradients(GetParam(), {1, 2, 32, 16, 64}, 2, 1);
+}
 
 // What config.json may ask for beside the sizes: another epsilon, scores that are scaled by the block's number, or not
 // at all.

@@ -156,7 +156,7 @@ TEST_F(InitTest, SamplesFromAnothersFolder) {
   EXPECT_EQ(text.output, sample(kiln::checkpointPath(out, 1)).output);
 }
 
-// Text is bytes until there is a tokenizer: other vocabularies, and models with a tokenizer, are refused.
+// Without a tokenizer text is bytes: other vocabularies are refused, and so is a tokenizer that is none.
 TEST_F(InitTest, AVocabularyThatIsNotBytesIsRefused) {
   writeConfig(257, "");
   for (const Result &r : {sample(model), trainFrom(model, {})})
@@ -164,7 +164,7 @@ TEST_F(InitTest, AVocabularyThatIsNotBytesIsRefused) {
   writeConfig(256, "");
   writeText(model + "/tokenizer.json", "{}");
   for (const Result &r : {sample(model), trainFrom(model, {})})
-    expectMistake(r, "tokenizer.json' is a tokenizer");
+    expectMistake(r, "expected a field 'model' in '" + model + "/tokenizer.json', but there is none");
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // Finding the model that a path names, and refusing the forms that are not read.
 
-#include "models/gpt2/pretrained.h"
+#include "models/gpt2/tokens_of.h"
+#include "models/tokens/files.h"
 #include "test/expect_error.h"
 #include "test/temporary_folder.h"
 
@@ -65,12 +66,25 @@ TEST_F(PretrainedTest, OneFileIsEnough) {
   EXPECT_EQ(pretrainedAt(folder.path).weights, folder / "model.safetensors");
 }
 
-TEST_F(PretrainedTest, ATokenizerIsRefused) {
+// A tokenizer lies beside the weights, or in the folder of the run that a checkpoint is of; without one tokens are
+// bytes.
+TEST_F(PretrainedTest, ATokenizerIsFound) {
   touch({"config.json", "model.safetensors"});
-  EXPECT_NO_THROW(verifyNoTokenizer(pretrainedAt(folder.path)));
-  touch({"vocab.json"});
-  expectError([&] { verifyNoTokenizer(pretrainedAt(folder.path)); },
-              {"expected a model whose tokens are bytes, but", folder / "vocab.json", "is a tokenizer"});
+  EXPECT_FALSE(vocabularyBeside(pretrainedAt(folder.path)));
+  Vocabulary v = byteVocabulary();
+  v.tokens.push_back("ab");
+  v.merges = {{'a', 'b', 256}};
+  writeVocabulary(folder.path, v);
+  EXPECT_EQ(vocabularyBeside(pretrainedAt(folder.path))->merges, v.merges);
+  const std::string inner = folder / "inner";
+  std::filesystem::create_directory(inner);
+  const Pretrained model = {inner + "/model.safetensors", inner};
+  EXPECT_FALSE(vocabularyBeside(model)); // another's folder may be anywhere
+  writeText(inner + "/training.json", "");
+  EXPECT_EQ(vocabularyBeside(model)->merges, v.merges);
+  writeText(inner + "/spiece.model", "");
+  expectError([&] { vocabularyBeside(model); },
+              {"expected a tokenizer of byte pairs", "spiece.model' is another kind"});
 }
 
 } // namespace

@@ -34,15 +34,15 @@ public:
   const ParameterList &parameters() const override { return list; }
   Type type() const override { return element; }
   std::vector<Input> inputs(const BatchShape &shape) const override {
-    const int64_t rows = targets(shape), distinct = std::min(vocab, rows);
+    const int64_t rows = shape.targets(), distinct = std::min(vocab, rows);
     return {{"tokens", i32, {rows}},
             {"targets", i32, {rows}},
             {"index", i32, {distinct}},
             {"starts", i32, {distinct + 1}},
             {"positions", i32, {rows}}};
   }
-  int64_t targets(const BatchShape &shape) const override { return shape.sequences * context; }
-  void derive(HostBatch &batch) const override {
+  BatchShape shape(int64_t sequences) const override { return {sequences, context}; }
+  void derive(HostBatch &batch, const BatchShape &) const override {
     const HostEmbeddingIndex index = indexOf(batch.at("tokens").numbers<int32_t>(), vocab);
     batch["index"] = index.tokens;
     batch["starts"] = index.starts;
@@ -76,7 +76,7 @@ public:
     b.release(logits);
   }
 
-  double flops(const BatchShape &shape) const override { return 6.0 * targets(shape) * (8 * width * width); }
+  double flops(const BatchShape &shape) const override { return 6.0 * shape.targets() * (8 * width * width); }
   std::string text() const override { return "a layer on tokens"; }
   nlohmann::ordered_json configJson(Type) const override { return {{"kind", "token_mlp"}, {"width", width}}; }
 

@@ -1,0 +1,35 @@
+// Finding a model's tokenizer.
+
+#include "models/gpt2/tokens_of.h"
+#include "models/tokens/files.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+
+namespace kiln {
+
+namespace fs = std::filesystem;
+
+std::optional<Vocabulary> vocabularyBeside(const Pretrained &model) {
+  if (!model.folder)
+    return {};
+  if (fs::exists(fs::path(*model.folder) / "spiece.model"))
+    throw Error(fmt::format("expected a tokenizer of byte pairs (tokenizer.json, or vocab.json and merges.txt), but "
+                            "'{}/spiece.model' is another kind",
+                            *model.folder));
+  const bool isCheckpoint = fs::exists(fs::path(*model.folder) / "training.json");
+  for (const std::string &folder : {*model.folder, fs::absolute(*model.folder).parent_path().string()})
+    if ((folder == *model.folder || isCheckpoint) && hasVocabulary(folder))
+      return readVocabulary(folder);
+  return {};
+}
+
+void verifyTokens(const Gpt2Config &config, const std::optional<Vocabulary> &vocabulary) {
+  if (!vocabulary)
+    return verifyBytes(config);
+  if (config.vocab < vocabulary->size())
+    throw Error(fmt::format("expected a vocabulary of at least {}, as the tokenizer has, but got {}",
+                            vocabulary->size(), config.vocab));
+}
+
+} // namespace kiln

@@ -1,0 +1,19 @@
+// Which tokens a model of GPT-2's kind reads and writes: those of a tokenizer in its run's folder or beside its
+// weights, else bytes.
+
+#pragma once
+
+#include "models/gpt2/config.h"
+#include "models/gpt2/pretrained.h"
+#include "models/tokens/tokenizer.h"
+
+namespace kiln {
+
+/// The tokenizer beside a model: in its folder, or for a checkpoint in its run's. Nothing where there is none: then
+/// tokens are bytes. Throws Error for one that is not read.
+std::optional<Vocabulary> vocabularyBeside(const Pretrained &model);
+
+/// Throws Error unless the model has a number for every token. Where these are bytes it has no others.
+void verifyTokens(const Gpt2Config &config, const std::optional<Vocabulary> &vocabulary);
+
+} // namespace kiln

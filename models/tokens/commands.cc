@@ -1,0 +1,198 @@
+// Documents in, tokens out, and the other way.
+
+#include "models/tokens/commands.h"
+#include "dialect/dsl/Types.h"
+#include "models/data/compressed.h"
+#include "models/data/json.h"
+#include "models/data/shards.h"
+#include "models/data/text.h"
+#include "models/tokens/bpe_train.h"
+#include "models/tokens/files.h"
+#include "models/tokens/tokenizer.h"
+#include "runtime/Streams.h"
+
+#include <charconv>
+#include <filesystem>
+#include <fmt/format.h>
+#include <iostream>
+#include <iterator>
+#include <thread>
+
+namespace kiln {
+
+static int threadsOf(const DocumentOptions &options) {
+  if (options.threads < 0)
+    throw Error(fmt::format("expected 'threads' to be at least 0, but got {}", options.threads));
+  return options.threads > 0 ? options.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+/// Calls `take` for every document.
+static void forDocuments(const DocumentOptions &options, const std::function<void(std::string_view)> &take) {
+  for (const std::string &path : options.files) {
+    const std::string text = readUnpacked(path, mostTextBytes());
+    if (path.find(".jsonl") == std::string::npos) {
+      take(text);
+      continue;
+    }
+    int64_t number = 0;
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = std::min(text.find('\n', at), text.size());
+      const std::string line = text.substr(at, end - at);
+      at = end + 1;
+      ++number;
+      if (line.find_first_not_of(" \t\r") != std::string::npos)
+        take(JsonObject(fmt::format("{}:{}", path, number), line).text(options.field));
+    }
+  }
+}
+
+void learn(const LearnOptions &options) {
+  if (options.merges < 0 || options.leastCount < 1)
+    throw Error(fmt::format("expected 'merges' to be at least 0 and 'min-count' at least 1, but got {} and {}",
+                            options.merges, options.leastCount));
+  PieceCounts counts(options.split);
+  forDocuments(options, [&](std::string_view text) { counts.add(text, threadsOf(options)); });
+  const Vocabulary vocabulary = trainBpe(counts, {options.merges, options.leastCount, options.split, options.specials});
+  writeVocabulary(options.out, vocabulary);
+  writeResult(fmt::format("{} tokens, {} merges, from {} different pieces, in '{}'\n", vocabulary.size(),
+                          vocabulary.merges.size(), counts.different(), options.out));
+}
+
+namespace {
+/// Files of tokens, of which the last is written when there are no more.
+class ShardFiles {
+public:
+  ShardFiles(const EncodeOptions &options, int64_t vocab) : options(options), vocab(vocab) {}
+
+  void add(const std::vector<int32_t> &tokens) {
+    waiting.insert(waiting.end(), tokens.begin(), tokens.end());
+    size_t begin = 0;
+    for (; options.shardTokens > 0 && std::ssize(waiting) - static_cast<int64_t>(begin) >= options.shardTokens;
+         begin += options.shardTokens)
+      write(std::span(waiting).subspan(begin, options.shardTokens));
+    waiting.erase(waiting.begin(), waiting.begin() + static_cast<int64_t>(begin));
+  }
+  void finish() {
+    if (!waiting.empty() || written == 0)
+      write(waiting);
+  }
+  int64_t files() const { return written; }
+  int64_t tokens() const { return all; }
+
+private:
+  void write(std::span<const int32_t> tokens) {
+    const char *const part = options.validationFirst ? written == 0 ? "_val" : "_train" : "";
+    writeShard(options.shardTokens > 0 ? fmt::format("{}{}_{:06}.bin", options.out, part, written) : options.out,
+               tokens, vocab);
+    ++written;
+    all += std::ssize(tokens);
+  }
+
+  const EncodeOptions &options;
+  const int64_t vocab;
+  std::vector<int32_t> waiting;
+  int64_t written = 0, all = 0;
+};
+} // namespace
+
+/// The token before each document: the one that the options name, or the vocabulary's only one.
+static std::optional<int32_t> beginningOf(const EncodeOptions &options, const Vocabulary &vocabulary) {
+  const auto &specials = vocabulary.specials;
+  if (!options.begin)
+    return specials.size() == 1 && !options.out.empty() ? std::optional(specials.begin()->second) : std::nullopt;
+  if (options.begin->empty())
+    return {};
+  const auto found = specials.find(*options.begin);
+  if (found == specials.end())
+    throw Error(fmt::format("expected a special token of '{}', but '{}' is none", options.tokenizer, *options.begin));
+  return found->second;
+}
+
+void encode(const EncodeOptions &options) {
+  if (options.shardTokens < 0)
+    throw Error(fmt::format("expected 'shard-tokens' to be at least 0, but got {}", options.shardTokens));
+  if (!options.out.empty() && options.shardTokens == 0 && !namesShards(options.out))
+    throw Error(fmt::format("expected a file of tokens that ends in .bin, but got '{}'", options.out));
+  const Tokenizer tokenizer(readVocabulary(options.tokenizer));
+  const std::optional<int32_t> first = beginningOf(options, tokenizer.vocabulary());
+  ShardFiles files(options, tokenizer.size());
+  forDocuments(options, [&](std::string_view text) {
+    std::vector<int32_t> tokens = tokenizer.encode(text, options.specials, threadsOf(options));
+    if (first)
+      tokens.insert(tokens.begin(), *first);
+    if (!options.out.empty())
+      return files.add(tokens);
+    std::string line;
+    for (const int32_t token : tokens)
+      line += (line.empty() ? "" : " ") + std::to_string(token);
+    writeResult(line + "\n");
+  });
+  if (options.out.empty())
+    return;
+  files.finish();
+  writeResult(
+      fmt::format("{} tokens in {} {}\n", files.tokens(), files.files(), files.files() == 1 ? "file" : "files"));
+}
+
+/// The numbers on standard input, between spaces and lines.
+static std::vector<int32_t> readNumbers() {
+  const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
+  std::vector<int32_t> numbers;
+  const char *at = text.data(), *const end = at + text.size();
+  while (true) {
+    while (at < end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t' || *at == ','))
+      ++at;
+    if (at == end)
+      return numbers;
+    int32_t number = 0;
+    const auto [next, error] = std::from_chars(at, end, number);
+    if (error != std::errc())
+      throw Error(fmt::format("expected numbers of tokens on standard input, but got '{}'",
+                              std::string(at, std::min<size_t>(end - at, 20))));
+    numbers.push_back(number);
+    at = next;
+  }
+}
+
+void decode(const DecodeOptions &options) {
+  const Tokenizer tokenizer(readVocabulary(options.tokenizer));
+  if (options.file.empty())
+    return writeResult(tokenizer.decode(readNumbers()));
+  const TokenShards shards(options.file, tokenizer.size());
+  std::vector<int32_t> some;
+  for (int64_t at = 0; at < shards.size(); at += std::ssize(some)) {
+    some.resize(std::min<int64_t>(shards.size() - at, 1 << 20));
+    shards.read(at, std::ssize(some), some.data());
+    writeResult(tokenizer.decode(some));
+  }
+}
+
+/// A token as one may print it: what is no visible ASCII as \xNN.
+static std::string shown(const std::string &bytes) {
+  std::string text;
+  for (const char byte : bytes)
+    text += byte >= ' ' && byte < 0x7f ? std::string(1, byte) : fmt::format("\\x{:02x}", static_cast<uint8_t>(byte));
+  return "'" + text + "'";
+}
+
+void tellAbout(const AboutOptions &options) {
+  std::error_code ignored;
+  if (namesShards(options.path) && !isLlmcTokenizer(options.path)) {
+    const TokenShards shards(options.path, int64_t{1} << 32);
+    return writeResult(fmt::format("tokens       {}\nbytes        {}\n", shards.size(), shards.bytes()));
+  }
+  const Vocabulary v = readVocabulary(options.path);
+  size_t longest = 0, count = 0;
+  for (const std::string &token : v.tokens) {
+    longest = std::max(longest, v.specials.contains(token) ? 0 : token.size());
+    count += !token.empty();
+  }
+  std::string text = fmt::format("tokens       {}\nmerges       {}\nlongest      {} bytes\nspecial     ", count,
+                                 v.merges.size(), longest);
+  for (const auto &[name, id] : v.specials)
+    text += fmt::format(" {} {}", shown(name), id);
+  text += fmt::format("\nexpression   {}\nhash         {:016x}\n", v.split.empty() ? "none" : v.split, hashOf(v));
+  writeResult(text);
+}
+
+} // namespace kiln

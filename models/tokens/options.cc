@@ -1,0 +1,71 @@
+// Flags by CLI11.
+
+#include "models/tokens/commands.h"
+#include "models/train/flags.h"
+
+namespace kiln {
+
+static void addDocuments(CLI::App *app, DocumentOptions &o) {
+  app->add_option("files", o.files, "texts, or JSON lines (.jsonl); packed ones end in .gz or .bz2")->required();
+  app->add_option("--field", o.field, "of JSON lines, the field with the text")->capture_default_str();
+  addNumber<int>(app, "--threads", o.threads, "threads (0: as many as there are cores)")->capture_default_str();
+}
+
+static CLI::App *addLearn(CLI::App &app, LearnOptions &o) {
+  CLI::App *learn = app.add_subcommand("train", "learn a vocabulary from texts");
+  addDocuments(learn, o);
+  learn->add_option("--out", o.out, "folder for tokenizer.json, vocab.json and merges.txt")->required();
+  addNumber<int64_t>(learn, "--merges", o.merges, "tokens that are made of two others, at most")->capture_default_str();
+  addNumber<int64_t>(learn, "--min-count", o.leastCount, "how often two must meet to be merged")->capture_default_str();
+  learn->add_option("--split", o.split, "what cuts a text into pieces: gpt2, gpt4, llama3, or a regular expression")
+      ->capture_default_str();
+  learn->add_option("--special", o.specials, "special tokens, which follow all others")->capture_default_str();
+  return learn;
+}
+
+static CLI::App *addEncode(CLI::App &app, EncodeOptions &o) {
+  CLI::App *encode = app.add_subcommand("encode", "texts to tokens");
+  addDocuments(encode, o);
+  encode->add_option("--tokens", o.tokenizer, "bytes, a tokenizer's folder, its tokenizer.json, or llm.c's .bin")
+      ->required();
+  encode->add_option("--out,-o", o.out, "file of tokens (.bin); without it their numbers are printed");
+  addNumber<int64_t>(encode, "--shard-tokens", o.shardTokens,
+                     "tokens a file, several of which --out is the beginning of (0: all in one)")
+      ->capture_default_str();
+  encode->add_flag("--validation-first", o.validationFirst, "the first file is named val, the others train");
+  encode->add_flag("--allow-special", o.specials, "names of special tokens in a text are these tokens");
+  encode->add_option(
+      "--begin", o.begin,
+      "special token before each document; '' for none (the vocabulary's, if it has one only, in files)");
+  return encode;
+}
+
+std::optional<TokensCommand> parseTokensCommand(int argc, const char *const *argv, const std::string &version) {
+  CLI::App app("Texts to tokens and back, by byte pairs", "tokens");
+  LearnOptions learn;
+  EncodeOptions encode;
+  DecodeOptions decode;
+  AboutOptions about;
+  app.set_version_flag("--version", version, "print which Kiln this is");
+  app.option_defaults()->take_last();
+  CLI::App *decodes = app.add_subcommand("decode", "tokens to texts"),
+           *tells = app.add_subcommand("info", "what a tokenizer, or files of tokens, are");
+  decodes->add_option("file", decode.file, "file of tokens (.bin); without it numbers are read from standard input");
+  decodes->add_option("--tokens", decode.tokenizer, "bytes, a tokenizer's folder, its tokenizer.json, or llm.c's .bin")
+      ->required();
+  tells->add_option("path", about.path, "a tokenizer, or files of tokens")->required();
+  CLI::App *const learns = addLearn(app, learn), *const encodes = addEncode(app, encode);
+  if (!parseFlags(app, {learns, encodes, decodes, tells}, argc, argv))
+    return {};
+  if (learns->parsed())
+    return learn;
+  if (encodes->parsed())
+    return encode;
+  if (decodes->parsed())
+    return decode;
+  if (tells->parsed())
+    return about;
+  throw Error("expected a command out of train, encode, decode, info; see --help");
+}
+
+} // namespace kiln

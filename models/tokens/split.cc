@@ -1,0 +1,154 @@
+// PCRE2, with its machine code where the system lets it make some.
+
+#include "models/tokens/split.h"
+#include "dialect/dsl/Types.h"
+
+#include <fmt/format.h>
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+namespace kiln {
+
+struct Splitter::Compiled {
+  explicit Compiled(pcre2_code *code) : code(code) {}
+  ~Compiled() { pcre2_code_free(code); }
+  Compiled(const Compiled &) = delete;
+  pcre2_code *const code;
+};
+
+static std::string textOf(int error) {
+  PCRE2_UCHAR buffer[256];
+  pcre2_get_error_message(error, buffer, sizeof(buffer));
+  return reinterpret_cast<const char *>(buffer);
+}
+
+/// Unicode's white space. PCRE2's \s has U+180E, too, which has been none since Unicode 6.3.
+static constexpr const char *spaces =
+    R"(\x09-\x0d\x20\x85\xa0\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
+
+/// The expression with \s and \S spelt out as the characters that they are.
+static std::string spelt(const std::string &expression) {
+  std::string all;
+  bool inClass = false;
+  for (size_t i = 0; i < expression.size(); ++i) {
+    const char c = expression[i];
+    if (c == '\\' && i + 1 < expression.size()) {
+      const char next = expression[++i];
+      if (next == 's')
+        all += inClass ? spaces : fmt::format("[{}]", spaces);
+      else if (next == 'S' && !inClass)
+        all += fmt::format("[^{}]", spaces);
+      else
+        all += {c, next};
+      continue;
+    }
+    inClass = inClass ? c != ']' : c == '[';
+    all += c;
+  }
+  return all;
+}
+
+Splitter::Splitter(const std::string &expression) {
+  if (expression.empty())
+    return;
+  const std::string whole = spelt(expression);
+  int error = 0;
+  PCRE2_SIZE at = 0;
+  pcre2_code *code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(whole.data()), whole.size(),
+                                   PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &at, nullptr);
+  if (!code)
+    throw Error(fmt::format("expected an expression that cuts a text into pieces, but got '{}': {}", expression,
+                            textOf(error)));
+  compiled = std::make_shared<Compiled>(code);
+  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); // without it, where there is none, matching is slower
+}
+
+size_t validUtf8(std::string_view text, size_t at) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : 0; };
+  const auto follows = [&](size_t i) { return (byte(i) & 0xc0) == 0x80; };
+  while (at < text.size()) {
+    const unsigned first = byte(at), second = byte(at + 1);
+    if (first < 0x80)
+      ++at;
+    else if (first >= 0xc2 && first <= 0xdf && follows(at + 1))
+      at += 2;
+    else if (first >= 0xe0 && first <= 0xef && follows(at + 1) && follows(at + 2) &&
+             !(first == 0xe0 && second < 0xa0) &&
+             !(first == 0xed && second >= 0xa0)) // neither too long nor half a pair
+      at += 3;
+    else if (first >= 0xf0 && first <= 0xf4 && follows(at + 1) && follows(at + 2) && follows(at + 3) &&
+             !(first == 0xf0 && second < 0x90) && !(first == 0xf4 && second >= 0x90))
+      at += 4;
+    else
+      break;
+  }
+  return at;
+}
+
+/// The pieces of a text that is UTF-8.
+static void splitValid(pcre2_code *code, pcre2_match_data *found, std::string_view text,
+                       const std::function<void(std::string_view)> &take) {
+  const PCRE2_SIZE *const ends = pcre2_get_ovector_pointer(found);
+  size_t at = 0, from = 0; // where the next piece begins, and where it is looked for
+  while (from < text.size()) {
+    const int result = pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
+                                   PCRE2_NO_UTF_CHECK, found, nullptr);
+    if (result == PCRE2_ERROR_NOMATCH)
+      break;
+    if (result < 0)
+      throw Error(fmt::format("cannot cut a text of {} bytes into pieces: {}", text.size(), textOf(result)));
+    if (ends[1] <= ends[0]) { // it matches nothing: look from the next character on
+      from = ends[0] + 1;
+      while (from < text.size() && (text[from] & 0xc0) == 0x80)
+        ++from;
+      continue;
+    }
+    if (ends[0] > at)
+      take(text.substr(at, ends[0] - at));
+    take(text.substr(ends[0], ends[1] - ends[0]));
+    at = from = ends[1];
+  }
+  if (at < text.size())
+    take(text.substr(at));
+}
+
+void Splitter::split(std::string_view text, const std::function<void(std::string_view)> &take) const {
+  if (!compiled) {
+    if (!text.empty())
+      take(text);
+    return;
+  }
+  const std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data *)> found(
+      pcre2_match_data_create_from_pattern(compiled->code, nullptr), pcre2_match_data_free);
+  for (size_t at = 0; at < text.size();) {
+    const size_t valid = validUtf8(text, at);
+    splitValid(compiled->code, found.get(), text.substr(at, valid - at), take);
+    size_t next = valid; // behind the bytes that are no UTF-8
+    while (next < text.size() && validUtf8(text, next) == next)
+      ++next;
+    if (next > valid)
+      take(text.substr(valid, next - valid));
+    at = next;
+  }
+}
+
+std::vector<std::string_view> partsAtLines(std::string_view text, size_t bytes) {
+  const auto isVisible = [](char c) { return c > ' ' && c < 0x7f; };
+  std::vector<std::string_view> parts;
+  size_t begin = 0;
+  for (size_t at = begin + bytes; at + 1 < text.size(); ++at) {
+    at = text.find('\n', at);
+    if (at == std::string_view::npos || at + 1 >= text.size())
+      break;
+    if (at == 0 || !isVisible(text[at - 1]) || !isVisible(text[at + 1]))
+      continue;
+    parts.push_back(text.substr(begin, at + 1 - begin));
+    begin = at + 1;
+    at = begin + bytes - 1;
+  }
+  if (begin < text.size())
+    parts.push_back(text.substr(begin));
+  return parts;
+}
+
+} // namespace kiln

@@ -1,0 +1,62 @@
+// Text to tokens and back: byte pair encoding as GPT-2 does it (Sennrich, Haddow & Birch 2016, on bytes), which gives
+// any bytes back as they were.
+//
+//     const Tokenizer tokenizer(readVocabulary("gpt2-folder"));
+//     const std::vector<int32_t> ids = tokenizer.encode("To be, or not");
+//     const std::string text = tokenizer.decode(ids);
+
+#pragma once
+
+#include "models/tokens/split.h"
+#include "models/tokens/vocabulary.h"
+
+#include <span>
+
+namespace kiln {
+
+/// The merges, looked up by their pair.
+class MergeTable {
+public:
+  explicit MergeTable(const std::vector<Merge> &merges);
+  /// The rank of the pair; `none` where it is not merged.
+  static constexpr uint32_t none = ~0u;
+  uint32_t rank(int32_t left, int32_t right) const;
+
+private:
+  struct Slot {
+    uint64_t pair = ~uint64_t{0};
+    uint32_t rank = none;
+  };
+  std::vector<Slot> slots; // a power of two of them, half full at most
+};
+
+class Tokenizer {
+public:
+  /// Throws Error where the vocabulary is none (verify) or its expression.
+  explicit Tokenizer(Vocabulary vocabulary);
+
+  const Vocabulary &vocabulary() const { return words; }
+  int64_t size() const { return words.size(); }
+
+  /// The tokens of a text, or of any bytes. With `specials` the names of special tokens in it are these tokens;
+  /// without, they are text like any other. Any number of threads may encode.
+  std::vector<int32_t> encode(std::string_view text, bool specials = false) const;
+  /// The same with several threads, where the expression lets a text be cut.
+  std::vector<int32_t> encode(std::string_view text, bool specials, int threads) const;
+  /// The bytes of tokens. Throws Error for a number that is no token.
+  std::string decode(std::span<const int32_t> ids) const;
+
+private:
+  class Encoding;
+  /// `take` for the text between special tokens, and `special` for these.
+  void walk(std::string_view text, bool specials, const std::function<void(std::string_view)> &take,
+            const std::function<void(int32_t)> &special) const;
+
+  Vocabulary words;
+  Splitter splitter;
+  std::vector<int32_t> bytes; // the token of each
+  MergeTable merges;
+  std::vector<std::pair<std::string, int32_t>> whole; // tokens by their bytes, sorted; for `wholePieces`
+};
+
+} // namespace kiln

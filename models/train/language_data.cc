@@ -1,0 +1,96 @@
+// Streams of tokens to train and to validate on.
+
+#include "models/train/language_data.h"
+#include "models/data/shards.h"
+#include "models/data/text.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <thread>
+
+namespace kiln {
+
+namespace {
+struct Streams {
+  DataIdentity identity;
+  std::shared_ptr<const TokenStream> train, held;
+};
+} // namespace
+
+/// All but the last tenth, and that. Throws Error where either is too short for a sequence and the token behind it.
+static Streams parted(DataIdentity identity, std::shared_ptr<const TokenStream> all, int64_t context) {
+  const int64_t tenth = all->size() / 10, rest = all->size() - tenth;
+  if (tenth < context + 1)
+    throw Error(
+        fmt::format("expected at least {} tokens in '{}' for a context of {} (the last tenth validates), but got {}",
+                    10 * (context + 1), identity.path, context, all->size()));
+  return {std::move(identity), std::make_shared<StreamPart>(all, 0, rest),
+          std::make_shared<StreamPart>(all, rest, tenth)};
+}
+
+static Streams bytesOf(const LanguageSource &source, int64_t context) {
+  Text text = readText(source.data, context);
+  return {{source.data, std::ssize(text.train), hashOf(text.train)},
+          std::make_shared<MemoryTokens<uint8_t>>(std::move(text.train)),
+          std::make_shared<MemoryTokens<uint8_t>>(std::move(text.validation))};
+}
+
+static Streams encoded(const LanguageSource &source, int64_t context) {
+  const std::vector<uint8_t> text = readWholeText(source.data);
+  const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  std::vector<int32_t> tokens =
+      source.tokenizer->encode({reinterpret_cast<const char *>(text.data()), text.size()}, /*specials=*/false, threads);
+  const auto *const bytes = reinterpret_cast<const uint8_t *>(tokens.data());
+  const uint64_t hash = hashOf({bytes, bytes + tokens.size() * sizeof(int32_t)});
+  return parted({source.data, std::ssize(text), hash}, std::make_shared<MemoryTokens<int32_t>>(std::move(tokens)),
+                context);
+}
+
+static Streams shards(const LanguageSource &source, int64_t context) {
+  const auto all = std::make_shared<TokenShards>(source.data, source.vocab);
+  const DataIdentity identity = {source.data, all->bytes(), all->hash()};
+  if (!source.held)
+    return parted(identity, all, context);
+  const auto held = std::make_shared<TokenShards>(*source.held, source.vocab);
+  for (const auto &[path, stream] : {std::pair(source.data, all), {*source.held, held}})
+    if (stream->size() < context + 1)
+      throw Error(fmt::format("expected at least {} tokens in '{}' for a context of {}, but got {}", context + 1, path,
+                              context, stream->size()));
+  return {identity, all, held};
+}
+
+static Streams open(const LanguageSource &source, int64_t context) {
+  if (namesShards(source.data))
+    return shards(source, context);
+  if (source.held)
+    throw Error(fmt::format("expected --validation beside files of tokens (.bin) alone, but got it with '{}', whose "
+                            "last tenth validates",
+                            source.data));
+  return source.tokenizer ? encoded(source, context) : bytesOf(source, context);
+}
+
+LanguageData::LanguageData(const LanguageSource &source, int64_t context, uint64_t seed) : context(context) {
+  Streams streams = open(source, context);
+  known = std::move(streams.identity);
+  train = std::move(streams.train);
+  held = std::move(streams.held);
+  batches.emplace(train, context, seed);
+}
+
+static HostBatch inputsOf(const Batch &batch) { return languageBatch(batch.tokens, batch.targets); }
+
+HostBatch LanguageData::training(int64_t first, int64_t count) { return inputsOf(batches->sequences(first, count)); }
+
+int64_t LanguageData::trainingTargets(int64_t, int64_t count) const { return count * context; }
+
+int64_t LanguageData::validationSequences() const { return kiln::validationSequences(held->size(), context); }
+
+int64_t LanguageData::validationTargets(int64_t first, int64_t count) const { // every token but the first is one
+  return std::clamp<int64_t>(held->size() - 1 - first * context, 0, count * context);
+}
+
+HostBatch LanguageData::validation(int64_t first, int64_t count) const {
+  return inputsOf(validationBatch(*held, context, first, count));
+}
+
+} // namespace kiln

@@ -1,0 +1,40 @@
+// A text as what a run trains on: tokens, and the tokens that follow them. They are the bytes of a text, what a
+// tokenizer makes of it, or files of tokens.
+
+#pragma once
+
+#include "models/data/batches.h"
+#include "models/tokens/tokenizer.h"
+#include "models/train/train_data.h"
+
+namespace kiln {
+
+/// Where the tokens come from.
+struct LanguageSource {
+  std::string data;                     // a text, or a pattern of files of tokens
+  std::optional<std::string> held = {}; // files of tokens to validate on; without them the last tenth of the others
+  const Tokenizer *tokenizer = nullptr; // of a text; without one its bytes are the tokens
+  int64_t vocab = 256;                  // tokens of files are below it
+};
+
+class LanguageData : public TrainData {
+public:
+  /// Reads the source for sequences of `context` tokens in the order of `seed`. Throws Error where a file is none
+  /// (models/data/text.h, models/data/shards.h) or there are not enough tokens.
+  LanguageData(const LanguageSource &source, int64_t context, uint64_t seed);
+
+  DataIdentity identity() const override { return known; }
+  HostBatch training(int64_t first, int64_t count) override;
+  int64_t trainingTargets(int64_t first, int64_t count) const override;
+  int64_t validationSequences() const override;
+  int64_t validationTargets(int64_t first, int64_t count) const override;
+  HostBatch validation(int64_t first, int64_t count) const override;
+
+private:
+  int64_t context;
+  DataIdentity known;
+  std::shared_ptr<const TokenStream> train, held;
+  std::optional<TrainBatches> batches; // of `train`
+};
+
+} // namespace kiln

@@ -1,0 +1,77 @@
+// What a step's launches say of themselves: where they belong, how much they compute and what they go through.
+
+#include "models/gpt2/network.h"
+#include "models/train/memory.h"
+#include "test/expect_error.h"
+
+#include <gtest/gtest.h>
+
+using namespace kiln;
+
+namespace {
+
+const Gpt2Config config = {2, 2, 32, 16, 64};
+constexpr int64_t sequences = 4;
+
+std::vector<LaunchCost> launchesOn(const Target &target) {
+  const Network network(config);
+  return planMemory(target, network, network.shape(sequences), {.batch = sequences}).launches;
+}
+
+// Every launch of a gradient has a label, and those of the first block say which layer they are of, in order.
+TEST(Launches, AreLabelledByTheirPlace) {
+  std::vector<std::string> first;
+  for (const LaunchCost &launch : launchesOn({"cpu", CpuFacts()})) {
+    EXPECT_FALSE(launch.label.empty()) << launch.kernel;
+    if (launch.label.starts_with("block 0 "))
+      first.push_back(launch.label.substr(8) + ": " + launch.kernel);
+  }
+  const std::vector<std::string> want = {"attention norm: layernorm",
+                                         "attention: matmul_bias",
+                                         "attention: attention",
+                                         "attention: matmul_residual",
+                                         "mlp norm: layernorm",
+                                         "mlp: matmul_gelu",
+                                         "mlp: matmul_residual",
+                                         "mlp backward: weight_gradient",
+                                         "mlp backward: matmul_gelu_backward",
+                                         "mlp backward: weight_gradient",
+                                         "mlp backward: matmul",
+                                         "mlp backward norm: layernorm_backward",
+                                         "mlp backward norm: sum_partials",
+                                         "mlp backward norm: sum_partials",
+                                         "attention backward: weight_gradient",
+                                         "attention backward: matmul",
+                                         "attention backward: attention_backward",
+                                         "attention backward: weight_gradient",
+                                         "attention backward: matmul",
+                                         "attention backward norm: layernorm_backward",
+                                         "attention backward norm: sum_partials",
+                                         "attention backward norm: sum_partials"};
+  EXPECT_EQ(first, want);
+}
+
+// The operations of all launches are those that a step is said to take, and the scores of attention once more for every
+// pass over them that makes them again: one on a CPU. On a GPU the gradients of keys and queries are two passes, each
+// of which multiplies dout by v too.
+TEST(Launches, ComputeWhatAStepTakes) {
+  const auto flopsOn = [](const Target &target) {
+    double all = 0;
+    for (const LaunchCost &launch : launchesOn(target))
+      all += launch.flops;
+    return all;
+  };
+  const double product =
+      static_cast<double>(config.layers * sequences * config.context * config.context * config.width);
+  EXPECT_EQ(flopsOn({"cpu", CpuFacts()}), flopsOfStep(config, sequences) + product);
+  EXPECT_EQ(flopsOn({"gpu", GpuFacts()}), flopsOfStep(config, sequences) + 3 * product);
+}
+
+// A launch goes through the bytes of its views, those of its workspace among them; scalars are none.
+TEST(Launches, GoThroughTheirViews) {
+  const TensorRef x = TensorRef::dense(nullptr, bf16, {3, 5}), column = TensorRef::dense(nullptr, f32, {7});
+  const Launch launch = {.args = {x, column.slice(0, 2, 4), Arg::workspace(64, f32, {2, 2}), 1.0f, 7}};
+  EXPECT_EQ(launch.bytes(), 3 * 5 * 2 + 4 * 4 + 4 * 4);
+}
+
+} // namespace

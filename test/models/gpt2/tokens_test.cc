@@ -1,0 +1,96 @@
+// gpt2 on tokens: of a tokenizer, and in files.
+
+#include "models/data/shards.h"
+#include "models/tokens/bpe_train.h"
+#include "models/tokens/files.h"
+#include "models/tokens/tokenizer.h"
+#include "test/models/gpt2/program.h"
+
+#include <filesystem>
+
+namespace {
+
+class TokensTest : public ProgramTest {
+protected:
+  TokensTest() : tokens(learnt()) { kiln::writeVocabulary(tokenizer, tokens.vocabulary()); }
+  kiln::Vocabulary learnt() const {
+    kiln::PieceCounts counts("gpt2");
+    counts.add(readText(data), 1);
+    return kiln::trainBpe(counts, {.merges = 40, .specials = {"<|endoftext|>"}});
+  }
+  /// The losses of a run, validation losses behind them.
+  static std::vector<double> losses(const std::string &run) {
+    std::vector<double> all;
+    for (const Json &row : rows(run))
+      for (const char *name : {"loss", "val_loss"})
+        if (row.contains(name))
+          all.push_back(row[name]);
+    return all;
+  }
+  void expectMistake(const Result &result, const std::string &message) {
+    EXPECT_EQ(result.status, 2) << result.output;
+    EXPECT_NE(result.output.find(message), std::string::npos) << message << " in\n" << result.output;
+  }
+
+  const std::string tokenizer = folder / "tokenizer", other = folder / "other";
+  const kiln::Tokenizer tokens;
+};
+
+// A run has its tokenizer's vocabulary and keeps its files; it goes on with them, and writes text with them.
+TEST_F(TokensTest, ATokenizerIsTrainedWith) {
+  ASSERT_EQ(train(out, {"--tokens", tokenizer, "--steps", "4"}).status, 0);
+  EXPECT_EQ(Json::parse(readText(out + "/config.json"))["vocab_size"], tokens.size());
+  EXPECT_EQ(kiln::readVocabulary(out), tokens.vocabulary());
+  ASSERT_EQ(train(other, {"--tokens", tokenizer, "--steps", "4", "--stop-after", "2"}).status, 0);
+  const Result r =
+      gpt2({"train", "--data", data, "--out", other, "--resume", "--device", kiln::test::testDevices()[0]});
+  ASSERT_EQ(r.status, 0) << r.output;
+  EXPECT_EQ(losses(other), losses(out));
+  for (const std::string &from : {out, out + "/checkpoint-00000004"}) {
+    const Result text = gpt2({"sample", "--out", from, "--prompt", "line 5", "--tokens", "10"});
+    EXPECT_EQ(text.status, 0) << text.output;
+    EXPECT_TRUE(text.output.starts_with("line 5")) << text.output;
+    EXPECT_EQ(text.output, gpt2({"sample", "--out", out, "--prompt", "line 5", "--tokens", "10"}).output);
+  }
+}
+
+// Files of tokens, one or several, are the stream that the tokenizer makes of the text: the same run, to the bit.
+TEST_F(TokensTest, FilesOfTokensAreTheTextsTokens) {
+  const std::vector<int32_t> all = tokens.encode(readText(data));
+  const std::span<const int32_t> span = all;
+  kiln::writeShard(folder / "all_0.bin", span.first(1000), tokens.size());
+  kiln::writeShard(folder / "all_1.bin", span.subspan(1000), tokens.size());
+  ASSERT_EQ(train(out, {"--tokens", tokenizer, "--steps", "3"}).status, 0);
+  const Result r = train(other, {"--tokens", tokenizer, "--steps", "3", "--data", folder / "all_*.bin"});
+  ASSERT_EQ(r.status, 0) << r.output;
+  EXPECT_EQ(losses(other), losses(out));
+}
+
+// Without a tokenizer files of tokens want a vocabulary only; others validate where they are named.
+TEST_F(TokensTest, FilesNeedNoTokenizer) {
+  kiln::writeShard(folder / "train.bin", tokens.encode(readText(data)), tokens.size());
+  kiln::writeShard(folder / "held.bin", tokens.encode("line 3 of the text, line 4 of the text\n"), tokens.size());
+  const std::vector<std::string> words = {"--data",       folder / "train.bin", "--steps", "2",
+                                          "--validation", folder / "held.bin",  "--vocab", "320"};
+  const Result r = train(out, words);
+  ASSERT_EQ(r.status, 0) << r.output;
+  EXPECT_FALSE(kiln::hasVocabulary(out));
+  EXPECT_EQ(losses(out).size(), 3u);
+  std::vector<std::string> narrow = words;
+  narrow.back() = "100";
+  expectMistake(train(other, narrow), "expected tokens below 100 in '" + (folder / "train.bin") + "', but got");
+}
+
+TEST_F(TokensTest, TokensThatDoNotFitAreRefused) {
+  expectMistake(train(out, {"--tokens", folder / "none"}), "none");
+  expectMistake(train(out, {"--tokens", tokenizer, "--vocab", "200"}),
+                "expected a vocabulary of at least 297, as the tokenizer has, but got 200");
+  expectMistake(train(out, {"--validation", data}), "expected --validation beside files of tokens (.bin) alone");
+  expectMistake(train(out, {"--data", folder / "none_*.bin"}), "expected files of tokens, but none is named");
+  kiln::writeShard(folder / "short.bin", std::vector<int32_t>(89), 256);
+  expectMistake(train(out, {"--data", folder / "short.bin"}), "expected at least 90 tokens in");
+  ASSERT_EQ(train(out, {"--steps", "1"}).status, 0);
+  expectMistake(train(out, {"--resume", "--tokens", tokenizer}), "expected the tokens that the run began with");
+}
+
+} // namespace

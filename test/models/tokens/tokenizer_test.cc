@@ -1,0 +1,148 @@
+// Tokens of texts beside those of tiktoken, and what holds for any bytes.
+
+#include "models/data/random.h"
+#include "models/tokens/tokenizer.h"
+#include "test/expect_error.h"
+#include "test/models/tokens/golden.h"
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+std::string randomBytes(int64_t count, uint64_t seed) {
+  const Random random(seed, Stream::sampling);
+  std::string bytes;
+  for (int64_t i = 0; i < count; ++i)
+    bytes += static_cast<char>(random.below(256, i));
+  return bytes;
+}
+
+/// Words, spaces, numbers and lines of them.
+std::string randomText(int64_t words, uint64_t seed) {
+  static const char *const parts[] = {"tone", "le", "mi", " ", "\n", " rita", "17", ".", "'s", "\n\n", "é"};
+  const Random random(seed, Stream::sampling);
+  std::string text;
+  for (int64_t i = 0; i < words; ++i)
+    text += parts[random.below(std::size(parts), i)];
+  return text;
+}
+
+// Ids are those of tiktoken with each of the named expressions: words, spaces of all kinds, marks, letters of two to
+// four bytes, and pieces long enough for the heap.
+TEST(Tokenizer, HasTheIdsOfTiktoken) {
+  const std::vector<std::string> cases = golden()["cases"];
+  for (const auto &[name, ids] : golden()["ids"].items()) {
+    const Tokenizer tokenizer(learnt(name));
+    for (size_t i = 0; i < cases.size(); ++i)
+      EXPECT_EQ(tokenizer.encode(cases[i]), ids[i].get<std::vector<int32_t>>()) << name << ": " << cases[i];
+  }
+}
+
+// Whatever the bytes are, UTF-8 or none, decoding gives them back.
+TEST(Tokenizer, GivesAnyBytesBack) {
+  const Tokenizer tokenizer(learnt());
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const std::string bytes = seed % 2 ? randomBytes(1 + 7 * seed, seed) : randomText(seed, seed);
+    EXPECT_EQ(tokenizer.decode(tokenizer.encode(bytes)), bytes) << seed;
+  }
+}
+
+// Bytes that are no UTF-8 are a piece of their own: what stands around them is cut as if it stood alone.
+TEST(Tokenizer, BytesThatAreNoTextStandForThemselves) {
+  const Tokenizer tokenizer(learnt());
+  for (const std::string bad : {"\xff", "\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xc0\x80", "\x80\x80"}) {
+    std::vector<int32_t> want = tokenizer.encode("tone le");
+    for (const char byte : bad)
+      want.push_back(byteTokens(tokenizer.vocabulary())[static_cast<uint8_t>(byte)]);
+    const std::vector<int32_t> after = tokenizer.encode(" rita");
+    want.insert(want.end(), after.begin(), after.end());
+    EXPECT_EQ(tokenizer.encode("tone le" + bad + " rita"), want);
+  }
+}
+
+// Long pieces, which are merged by a heap, have the tokens that following the merges one by one gives.
+TEST(Tokenizer, LongPiecesAreMergedInTheSameOrder) {
+  Vocabulary v = learnt();
+  v.split = "";
+  const Tokenizer tokenizer(v);
+  const std::string piece = randomText(400, 3) + std::string(99, 'a') + "--------";
+  std::vector<int32_t> want;
+  for (const char byte : piece)
+    want.push_back(byteTokens(v)[static_cast<uint8_t>(byte)]);
+  for (const Merge &merge : v.merges) {
+    std::vector<int32_t> next;
+    for (size_t i = 0; i < want.size(); ++i) {
+      const bool meets = want[i] == merge.left && i + 1 < want.size() && want[i + 1] == merge.right;
+      next.push_back(meets ? merge.result : want[i]);
+      i += meets;
+    }
+    want = next;
+  }
+  EXPECT_EQ(tokenizer.encode(piece), want);
+}
+
+// Several threads give what one gives, in order, though the text is cut at lines for them.
+TEST(Tokenizer, ThreadsChangeNothing) {
+  const Tokenizer tokenizer(learnt("gpt4", {"<|end|>"}));
+  std::string text;
+  for (uint64_t part = 0; part < 6; ++part)
+    text += randomText(90000, part) + (part % 2 ? "<|end|>" : "\n") + randomBytes(100, part);
+  ASSERT_GT(text.size(), size_t{4} << 18);
+  EXPECT_EQ(tokenizer.encode(text, true, 3), tokenizer.encode(text, true));
+}
+
+// Names of special tokens are these tokens when they are asked for, the longest where several begin, and else text.
+TEST(Tokenizer, SpecialTokensAreAskedFor) {
+  const Tokenizer tokenizer(learnt("gpt2", {"<|end|>", "<|end|>>", "<|a|>"}));
+  const auto &specials = tokenizer.vocabulary().specials;
+  std::vector<int32_t> want = {specials.at("<|a|>")};
+  for (const int32_t id : tokenizer.encode("tone"))
+    want.push_back(id);
+  want.push_back(specials.at("<|end|>>"));
+  want.push_back(specials.at("<|end|>"));
+  EXPECT_EQ(tokenizer.encode("<|a|>tone<|end|>><|end|>", true), want);
+  const std::vector<int32_t> plain = tokenizer.encode("<|a|>tone<|end|>><|end|>");
+  for (const auto &[text, id] : specials)
+    EXPECT_EQ(std::count(plain.begin(), plain.end(), id), 0) << text;
+  EXPECT_EQ(tokenizer.decode(want), "<|a|>tone<|end|>><|end|>");
+}
+
+// With wholePieces a piece that is a token is that token, though its merges would end elsewhere.
+TEST(Tokenizer, WholePiecesComeFirst) {
+  Vocabulary v = learnt();
+  v.tokens.push_back("zqzq");
+  EXPECT_EQ(Tokenizer(v).encode("zqzq").size(), 4u);
+  v.wholePieces = true;
+  EXPECT_EQ(Tokenizer(v).encode("zqzq"), std::vector<int32_t>{static_cast<int32_t>(v.size() - 1)});
+}
+
+TEST(Tokenizer, NumbersThatAreNoTokensAreErrors) {
+  const Tokenizer tokenizer(learnt());
+  expectError([&] { tokenizer.decode(std::vector<int32_t>{0, 512}); }, {"the vocabulary, which has 512, but got 512"});
+  expectError([&] { tokenizer.decode(std::vector<int32_t>{-1}); }, {"but got -1"});
+}
+
+// An expression that PCRE2 does not take, and a vocabulary that lacks a byte or whose merges make something else.
+TEST(Tokenizer, VocabulariesThatAreNoneAreErrors) {
+  Vocabulary v = byteVocabulary();
+  v.split = "(a";
+  expectError([&] { Tokenizer tokenizer(v); }, {"expected an expression", "'(a'", "missing closing parenthesis"});
+  v = byteVocabulary();
+  v.tokens.push_back("ab");
+  v.merges = {{'a', 'c', 256}};
+  expectError([&] { Tokenizer tokenizer(v); }, {"expected merge 0 to make a token of two others", "97 and 99 for 256"});
+  v.merges.clear();
+  v.tokens['x'] = "xx";
+  expectError([&] { Tokenizer tokenizer(v); }, {"a token for every byte", "0x78"});
+}
+
+// Matches of nothing, as an expression may have, cut nothing and end.
+TEST(Tokenizer, EmptyMatchesAreNoPieces) {
+  Vocabulary v = learnt();
+  v.split = "b*";
+  const Tokenizer tokenizer(v);
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("éabba tone")), "éabba tone");
+}
+
+} // namespace
