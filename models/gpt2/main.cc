@@ -2,6 +2,7 @@
 // Exit status: 0 when all went well, 2 for a mistake of the caller's, 3 for one of the machine's or file system's, 4
 // for one of Kiln's own.
 
+#include "models/gpt2/eval.h"
 #include "models/gpt2/info.h"
 #include "models/gpt2/plot.h"
 #include "models/gpt2/sampler.h"
@@ -21,6 +22,8 @@ int main(int argc, char **argv) {
       train(*options);
     if (const auto *options = std::get_if<SampleOptions>(&*command))
       sample(*options);
+    if (const auto *options = std::get_if<EvalOptions>(&*command))
+      evaluate(*options);
     if (const auto *options = std::get_if<InfoOptions>(&*command))
       info(*options);
     if (const auto *options = std::get_if<PlotOptions>(&*command))

@@ -138,7 +138,9 @@ void Network::losses(Build &b, const MicroBatch &micro) const {
   const TensorRef x = hidden(b, tokens, micro.shape.target);
   const TensorRef padded = takeLogits(b, tokens.count(), sizes.vocab), out = padded.slice(1, 0, sizes.vocab);
   logits(b, x, out);
-  b.plan += labelled(planCrossEntropyLoss(b.target, out, targets, micro.losses, sizes.vocab, ignoredTarget), "loss");
+  b.plan += labelled(
+      planCrossEntropyLoss(b.target, out, targets, micro.losses, sizes.vocab, ignoredTarget, {.hits = micro.hits}),
+      "loss");
   b.release(padded);
   b.release(x);
 }

@@ -51,6 +51,20 @@ static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
   return sample;
 }
 
+static CLI::App *addEval(CLI::App &app, EvalOptions &o) {
+  CLI::App *eval = app.add_subcommand("eval", "loss and accuracy of a trained model on a text, and HellaSwag");
+  eval->add_option("--out,--model-dir", o.folder, "a run's folder, a checkpoint, or a folder in Hugging Face's layout")
+      ->required();
+  eval->add_option("--data", o.data, "text file, or files of tokens, whose last tenth is looked at");
+  eval->add_option("--validation", o.validation, "files of tokens to look at instead");
+  eval->add_option("--hellaswag", o.hellaSwag, "tasks: six lines each, or JSON lines (.jsonl); packed ones too");
+  addNumber<int64_t>(eval, "--tasks", o.tasks, "the first of the tasks (0: all)")->capture_default_str();
+  addNumber<int64_t>(eval, "--batch", o.batch, "sequences at once; a task has four")->capture_default_str();
+  eval->add_option("--dtype", o.dtype, "type of weights and activations: fp32, bf16, fp16");
+  addMachineFlags(eval, o.machine);
+  return eval;
+}
+
 static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
   CLI::App *info = app.add_subcommand("info", "parameters, memory plan and FLOPs of a step");
   addModel(info, o.model);
@@ -73,12 +87,13 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
   CLI::App app("GPT-2, trained by kernels written in Kiln's tile language", "gpt2");
   TrainOptions train;
   SampleOptions sample;
+  EvalOptions eval;
   InfoOptions info;
   PlotOptions plot;
   app.set_version_flag("--version", version, "print which Kiln this is");
   app.option_defaults()->take_last();
-  const std::vector<CLI::App *> commands = {addTrain(app, train), addSample(app, sample), addInfo(app, info),
-                                            addPlot(app, plot)};
+  const std::vector<CLI::App *> commands = {addTrain(app, train), addSample(app, sample), addEval(app, eval),
+                                            addInfo(app, info), addPlot(app, plot)};
   if (!parseFlags(app, commands, argc, argv))
     return {};
   train.resume = train.resume || train.resumeStep;
@@ -87,10 +102,12 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
   if (commands[1]->parsed())
     return sample;
   if (commands[2]->parsed())
-    return info;
+    return eval;
   if (commands[3]->parsed())
+    return info;
+  if (commands[4]->parsed())
     return plot;
-  throw Error("expected a command out of train, sample, info, plot; see --help");
+  throw Error("expected a command out of train, sample, eval, info, plot; see --help");
 }
 
 std::string nameOf(const ModelOptions &options) { return options.model.value_or("nano"); }

@@ -1,4 +1,4 @@
-// The command line of `gpt2`: train, sample, info and plot, with their flags.
+// The command line of `gpt2`: train, sample, eval, info and plot, with their flags.
 
 #pragma once
 
@@ -34,6 +34,16 @@ struct SampleOptions {
   std::optional<std::string> dtype; // what it computes in; fp32 when not given
 };
 
+struct EvalOptions {
+  std::string folder; // a run's folder, a checkpoint, or a Hugging Face model
+  MachineOptions machine;
+  std::optional<std::string> data, validation; // as of TrainOptions; what is held out is looked at
+  std::optional<std::string> hellaSwag;        // its tasks
+  int64_t tasks = 0;                           // as many of them; 0: all
+  int64_t batch = 8;                           // sequences at once, four for each task
+  std::optional<std::string> dtype;            // what it computes in; fp32 when not given
+};
+
 struct InfoOptions {
   ModelOptions model;
   SettingOptions settings; // batch, accumulate, dtype and master of them
@@ -47,7 +57,7 @@ struct PlotOptions {
   std::string out;               // the picture; `-`: standard output
 };
 
-using Command = std::variant<TrainOptions, SampleOptions, InfoOptions, PlotOptions>;
+using Command = std::variant<TrainOptions, SampleOptions, EvalOptions, InfoOptions, PlotOptions>;
 
 /// Reads the command line. Throws Error for a flag, a command or a value that it does not know, with the nearest one.
 /// For --help it prints the help, for --version the text given, and returns nothing.

@@ -24,6 +24,17 @@ std::optional<Vocabulary> vocabularyBeside(const Pretrained &model) {
   return {};
 }
 
+int32_t documentMark(const std::optional<Vocabulary> &vocabulary) {
+  const std::map<std::string, int32_t> specials = vocabulary.value_or(Vocabulary()).specials;
+  const auto named = specials.find("<|endoftext|>");
+  if (named == specials.end() && specials.size() != 1)
+    throw Error(
+        fmt::format("expected a tokenizer with the special token <|endoftext|>, or only one other, which begins "
+                    "documents, but it has {} special tokens",
+                    specials.size()));
+  return named != specials.end() ? named->second : specials.begin()->second;
+}
+
 void verifyTokens(const Gpt2Config &config, const std::optional<Vocabulary> &vocabulary) {
   if (!vocabulary)
     return verifyBytes(config);

@@ -86,7 +86,10 @@ void train(const TrainOptions &options) {
   LanguageData data({.data = options.data,
                      .held = options.validation,
                      .tokenizer = tokenizer ? &*tokenizer : nullptr,
-                     .vocab = begun.config.vocab},
+                     .vocab = begun.config.vocab,
+                     .mark = begun.state.settings.batching == Batching::padded
+                                 ? std::optional(documentMark(begun.vocabulary))
+                                 : std::nullopt},
                     begun.config.context, seed);
   if (beginning)
     keepVocabulary(folder.path(), begun.vocabulary);

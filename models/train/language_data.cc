@@ -74,23 +74,44 @@ LanguageData::LanguageData(const LanguageSource &source, int64_t context, uint64
   known = std::move(streams.identity);
   train = std::move(streams.train);
   held = std::move(streams.held);
-  batches.emplace(train, context, seed);
+  if (!source.mark) {
+    batches.emplace(train, context, seed);
+    return;
+  }
+  documents.emplace(std::make_shared<Documents>(train, *source.mark, context, source.data), seed);
+  heldDocuments = std::make_shared<Documents>(held, *source.mark, context, source.held.value_or(source.data));
 }
 
 static HostBatch inputsOf(const Batch &batch) { return languageBatch(batch.tokens, batch.targets); }
 
-HostBatch LanguageData::training(int64_t first, int64_t count) { return inputsOf(batches->sequences(first, count)); }
+HostBatch LanguageData::training(int64_t first, int64_t count) {
+  return inputsOf(documents ? documents->sequences(first, count) : batches->sequences(first, count));
+}
 
-int64_t LanguageData::trainingTargets(int64_t, int64_t count) const { return count * context; }
+int64_t LanguageData::trainingTargets(int64_t first, int64_t count) {
+  return documents ? documents->targets(first, count) : count * context;
+}
 
-int64_t LanguageData::validationSequences() const { return kiln::validationSequences(held->size(), context); }
+int64_t LanguageData::validationSequences() const {
+  return heldDocuments ? heldDocuments->sequences() : kiln::validationSequences(held->size(), context);
+}
 
-int64_t LanguageData::validationTargets(int64_t first, int64_t count) const { // every token but the first is one
-  return std::clamp<int64_t>(held->size() - 1 - first * context, 0, count * context);
+int64_t LanguageData::validationTargets(int64_t first, int64_t count) const {
+  if (!heldDocuments) // every token but the first is one
+    return std::clamp<int64_t>(held->size() - 1 - first * context, 0, count * context);
+  int64_t all = 0;
+  for (int64_t i = first; i < std::min(first + count, heldDocuments->sequences()); ++i)
+    all += heldDocuments->targets(i);
+  return all;
 }
 
 HostBatch LanguageData::validation(int64_t first, int64_t count) const {
-  return inputsOf(validationBatch(*held, context, first, count));
+  if (!heldDocuments)
+    return inputsOf(validationBatch(*held, context, first, count));
+  Batch batch = heldDocuments->padding(count);
+  for (int64_t i = 0; i < std::min(count, heldDocuments->sequences() - first); ++i)
+    heldDocuments->read(first + i, batch, i);
+  return inputsOf(batch);
 }
 
 } // namespace kiln

@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "models/data/batches.h"
+#include "models/data/documents.h"
 #include "models/tokens/tokenizer.h"
 #include "models/train/train_data.h"
 
@@ -15,6 +15,7 @@ struct LanguageSource {
   std::optional<std::string> held = {}; // files of tokens to validate on; without them the last tenth of the others
   const Tokenizer *tokenizer = nullptr; // of a text; without one its bytes are the tokens
   int64_t vocab = 256;                  // tokens of files are below it
+  std::optional<int32_t> mark = {};     // begins documents, each of which is alone in its sequences; none: a stream
 };
 
 class LanguageData : public TrainData {
@@ -25,7 +26,7 @@ public:
 
   DataIdentity identity() const override { return known; }
   HostBatch training(int64_t first, int64_t count) override;
-  int64_t trainingTargets(int64_t first, int64_t count) const override;
+  int64_t trainingTargets(int64_t first, int64_t count) override;
   int64_t validationSequences() const override;
   int64_t validationTargets(int64_t first, int64_t count) const override;
   HostBatch validation(int64_t first, int64_t count) const override;
@@ -34,7 +35,9 @@ private:
   int64_t context;
   DataIdentity known;
   std::shared_ptr<const TokenStream> train, held;
-  std::optional<TrainBatches> batches; // of `train`
+  std::optional<TrainBatches> batches; // of `train`, as a stream …
+  std::shared_ptr<const Documents> heldDocuments;
+  std::optional<DocumentBatches> documents; // … or as documents
 };
 
 } // namespace kiln

@@ -33,6 +33,7 @@ struct MicroBatch {
   BatchShape shape;
   std::map<std::string, TensorRef> inputs; // those of Model::inputs()
   TensorRef losses;                        // f32, as many as the shape has targets
+  std::optional<TensorRef> hits = {};      // the same of losses(): 1 where the target is the likeliest, else 0
   /// The input of that name. Throws Error (internal) where the model has none.
   const TensorRef &operator[](const std::string &name) const;
 };

@@ -129,6 +129,13 @@ static Setting dtype(const char *flag, const char *field, Type TrainSettings::*m
   return choice(flag, field, member, help, dtypeNamed, dtypeOf);
 }
 
+static Batching batchingNamed(const std::string &flag, const std::string &text) {
+  for (size_t i = 0; i < batchingNames.size(); ++i)
+    if (text == batchingNames[i])
+      return static_cast<Batching>(i);
+  throw Error(fmt::format("expected '{}' to be stream or padded, but got '{}'", flag, text));
+}
+
 static Setting withMemory(Setting setting) {
   setting.decidesMemory = true;
   return setting;
@@ -153,6 +160,9 @@ static std::vector<Setting> makeTable() {
       number("beta2", "beta2", &S::beta2, "AdamW's second coefficient", {share}),
       number("epsilon", "epsilon", &S::epsilon, "what AdamW adds to the root of the second moment", {atLeast(0)}),
       number("clip", "clip", &S::clip, "largest gradient norm (0: any)", {atLeast(0)}),
+      choice("batching", "batching", &S::batching,
+             "how a text becomes sequences: stream (end to end), padded (each document alone) (stream)", batchingNamed,
+             [](Batching batching) { return batchingNames.at(static_cast<size_t>(batching)); }),
       number("evaluate-every", "evaluate_every", &S::evaluateEvery, "steps between validation losses (0: at the end)",
              {atLeast(0)}),
       number("seed", "seed", &S::seed, "seed of weights and batches", {}),

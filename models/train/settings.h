@@ -4,12 +4,17 @@
 
 #include "kernels/rounding.h"
 
+#include <array>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 
 namespace kiln {
 
 class JsonObject;
+
+/// How a text becomes sequences: one behind the other, whatever they cut; or each document alone, and padded.
+enum class Batching { stream, padded };
+inline constexpr std::array<const char *, 2> batchingNames = {"stream", "padded"};
 
 struct TrainSettings {
   int64_t batch = 0;      // sequences in a micro-batch
@@ -19,7 +24,8 @@ struct TrainSettings {
   double rate = 0;        // highest learning rate
   double finalRate = 0.1; // lowest, as a share of the highest
   double decay = 0.1, beta1 = 0.9, beta2 = 0.99, epsilon = 1e-8;
-  double clip = 1.0;           // largest gradient norm; 0: any
+  double clip = 1.0; // largest gradient norm; 0: any
+  Batching batching = Batching::stream;
   int64_t evaluateEvery = 0;   // steps between validation losses; 0: at the end only
   int64_t evaluateBatches = 0; // micro-batches that each of them takes; 0: all
   bool evaluateAll = false;    // the last one takes all

@@ -17,7 +17,7 @@ public:
   /// seed and their numbers alone.
   virtual HostBatch training(int64_t first, int64_t count) = 0;
   /// The targets in these that are there: a step's loss is the mean over those. Cheap: it is asked for before a step.
-  virtual int64_t trainingTargets(int64_t first, int64_t count) const = 0;
+  virtual int64_t trainingTargets(int64_t first, int64_t count) = 0;
   /// Sequences to validate on, and the targets in `count` of them from number `first` on.
   virtual int64_t validationSequences() const = 0;
   virtual int64_t validationTargets(int64_t first, int64_t count) const = 0;

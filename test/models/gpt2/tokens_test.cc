@@ -81,6 +81,40 @@ TEST_F(TokensTest, FilesNeedNoTokenizer) {
   expectMistake(train(other, narrow), "expected tokens below 100 in '" + (folder / "train.bin") + "', but got");
 }
 
+// Documents of different lengths, each alone in its sequence: a run goes on to the bit, and its losses are not those of
+// the stream.
+TEST_F(TokensTest, DocumentsArePadded) {
+  std::vector<int32_t> all;
+  std::istringstream lines(readText(data));
+  for (std::string line; std::getline(lines, line);) {
+    all.push_back(tokens.vocabulary().specials.at("<|endoftext|>"));
+    const std::vector<int32_t> document = tokens.encode(line.substr(0, line.size() % 7 * 3));
+    all.insert(all.end(), document.begin(), document.end());
+  }
+  kiln::writeShard(folder / "lines.bin", all, tokens.size());
+  const std::vector<std::string> words = {"--data", folder / "lines.bin", "--tokens", tokenizer, "--steps",
+                                          "4",      "--accumulate",       "2"};
+  const auto padded = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    more.insert(more.end(), {"--batching", "padded"});
+    return more;
+  };
+  const Result r = train(out, padded({}));
+  ASSERT_EQ(r.status, 0) << r.output;
+  ASSERT_EQ(train(other, padded({"--stop-after", "2"})).status, 0);
+  ASSERT_EQ(gpt2({"train", "--data", folder / "lines.bin", "--out", other, "--resume", "--device",
+                  kiln::test::testDevices()[0]})
+                .status,
+            0);
+  EXPECT_EQ(losses(other), losses(out));
+  ASSERT_EQ(train(folder / "stream", words).status, 0);
+  EXPECT_NE(losses(folder / "stream"), losses(out));
+  expectMistake(train(folder / "bytes", {"--batching", "padded"}),
+                "which begins documents, but it has 0 special tokens");
+  expectMistake(train(folder / "bytes", {"--tokens", tokenizer, "--batching", "padded"}),
+                "expected documents in '" + data + "', each of which begins with token");
+}
+
 TEST_F(TokensTest, TokensThatDoNotFitAreRefused) {
   expectMistake(train(out, {"--tokens", folder / "none"}), "none");
   expectMistake(train(out, {"--tokens", tokenizer, "--vocab", "200"}),

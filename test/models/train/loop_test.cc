@@ -104,7 +104,7 @@ public:
   explicit Counting(uint64_t seed, int32_t shift = 1) : random(seed, Stream::batches), shift(shift) {}
   DataIdentity identity() const override { return {"counting", 7, static_cast<uint64_t>(shift)}; }
   HostBatch training(int64_t first, int64_t count) override { return batch(first, count, count); }
-  int64_t trainingTargets(int64_t, int64_t count) const override { return count * context; }
+  int64_t trainingTargets(int64_t, int64_t count) override { return count * context; }
   int64_t validationSequences() const override { return 3; }
   int64_t validationTargets(int64_t first, int64_t count) const override {
     return std::min<int64_t>(count, 3 - first) * context;

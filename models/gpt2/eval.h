@@ -1,0 +1,25 @@
+// `gpt2 eval`: what a trained model makes of a text that it has not seen, and of HellaSwag's tasks.
+
+#pragma once
+
+#include "models/data/hellaswag.h"
+#include "models/gpt2/evaluator.h"
+#include "models/gpt2/options.h"
+#include "models/tokens/tokenizer.h"
+
+namespace kiln {
+
+/// How many tasks a model answers rightly. Its answer is the ending whose tokens have the smallest loss behind the
+/// context: in all, or on average, which long endings do not lose by.
+struct HellaSwagScore {
+  int64_t tasks = 0, bySum = 0, byMean = 0;
+  std::vector<std::array<double, 4>> sums = {}; // of each task's endings, in order
+};
+/// Contexts that are too long lose their beginning. Throws Error for an ending that is longer than the model's context.
+HellaSwagScore scoreHellaSwag(Evaluator &evaluator, const Tokenizer &tokenizer,
+                              const std::vector<HellaSwagTask> &tasks);
+
+/// Prints what the options ask for. Throws Error.
+void evaluate(const EvalOptions &options);
+
+} // namespace kiln

@@ -1,0 +1,38 @@
+// Losses of a trained model: of every token alone, and whether it was the likeliest.
+
+#pragma once
+
+#include "models/gpt2/network.h"
+#include "runtime/Compile.h"
+#include "runtime/Tensor.h"
+
+namespace kiln {
+
+class Evaluator {
+public:
+  /// Puts `weights`, laid out as the network's parameters and of its type, on the device, for batches of `sequences`
+  /// as long as the context. The network must outlive it.
+  Evaluator(std::shared_ptr<Device> device, const Network &network, const std::vector<char> &weights,
+            int64_t sequences);
+
+  struct Result {
+    std::vector<float> losses, hits; // (sequences · context), 0 where a target is missing
+  };
+  /// Of a batch of so many sequences.
+  Result evaluate(const HostBatch &batch);
+
+  int64_t sequences() const { return shape.sequences; }
+  int64_t length() const { return shape.target; }
+
+private:
+  Plan plan(Arena &placed) const;
+
+  std::shared_ptr<Device> device;
+  const Network &network;
+  BatchShape shape;
+  Tensor value, tokens, targets, losses, hits;
+  Tensor arena, workspace;
+  PreparedPlan ready;
+};
+
+} // namespace kiln
