@@ -20,6 +20,7 @@ struct AttentionConfig {
   bool causal = true;                    // row i sees columns 0 … i; set by the plan
   Precision precision = Precision::ieee; // of products of f32
   int warps = 4;                         // of a program, on a GPU
+  int stages = 2;                        // blocks of keys and values in flight or in use, on a GPU
   bool whole = true; // the backward pass has one program for a whole head; it chooses launches and is no field
 };
 

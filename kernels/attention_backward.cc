@@ -5,7 +5,7 @@
 //
 // With P = exp2(S · scale2 − lse), dP = dO · Vᵀ and delta = rowsum(dO ∘ O):
 //
-//     dV = Pᵀ · dO      dS = P ∘ (dP − delta) · scale      dK = dSᵀ · Q      dQ = dS · K
+//     dV = Pᵀ · dO      dS = P ∘ (dP − delta)      dK = scale · dSᵀ · Q      dQ = scale · dS · K
 
 #include "kernels/heads.h"
 #include "kernels/rows.h"
@@ -17,7 +17,7 @@ namespace kiln {
 //===-- Kernels -------------------------------------------------------------------------------------------------===//
 
 namespace {
-/// A tile of probabilities and of the gradient of the scores, zero where nothing is seen.
+/// A tile of probabilities and of the gradient of the scaled scores, zero where nothing is seen.
 struct Scores {
   Tile p, ds;
 };
@@ -29,11 +29,11 @@ static Scores scoresOf(Tile rows, Tile columns, Tile gradRows, Tile gradColumns,
                        Tile scale, Precision precision) {
   // 1. The probabilities again. Queries from T on have lse = ∞, so that theirs are zero.
   Tile s = fma(dot(rows, transpose(columns), precision), scale * M_LOG2E, -lse); // (BX, BY)
-  Tile p = where(seen, exp2(s), 0.0);                                            // (BX, BY)
+  Tile p = where(seen, exp2(s, Accuracy::fast), 0.0);                            // (BX, BY)
 
   // 2. The gradient: masked too, so that nobody needs dP where P is zero.
   Tile dp = dot(gradRows, transpose(gradColumns), precision); // (BX, BY)
-  Tile ds = where(seen, p * (dp - delta) * scale, 0.0);       // (BX, BY)
+  Tile ds = where(seen, p * (dp - delta), 0.0);               // (BX, BY)
   return {p, ds};
 }
 
@@ -78,7 +78,7 @@ static void attentionBackward(View q, View k, View v, View o, View dout, View ls
 
       // 3. dV and dK, and this block of keys' share of dQ. The order of the shares is that of the outer loop.
       dvalue = dot(transpose(cast(p, dout.type())), grad, dvalue, cfg.precision); // (BN, D)
-      Tile dscore = cast(ds, q.type());                                           // (BM, BN)
+      Tile dscore = cast(ds * scale, q.type());                                   // (BM, BN)
       dkey = dot(transpose(dscore), query, dkey, cfg.precision);                  // (BN, D)
       store(dqSum, {b, h, m, 0}, dot(dscore, key, load(dqSum, {b, h, m, 0}, queries), cfg.precision));
     }
@@ -119,7 +119,7 @@ static void attentionBackwardKeys(View q, View k, View v, View dout, View lse, V
     dvalue = dot(cast(p, dout.type()), grad, dvalue, cfg.precision); // (BN, D)
     dkey = dot(cast(ds, q.type()), query, dkey, cfg.precision);      // (BN, D)
   }
-  store(dk, {b, h, n, 0}, cast(dkey, dk.type()));
+  store(dk, {b, h, n, 0}, cast(dkey * scale, dk.type()));
   store(dv, {b, h, n, 0}, cast(dvalue, dv.type()));
 }
 
@@ -142,7 +142,7 @@ static void attentionBackwardQueries(View q, View k, View v, View dout, View lse
                             cfg.precision);                       // (BM, BN)
     dquery = dot(cast(ds, q.type()), key, dquery, cfg.precision); // (BM, D)
   }
-  store(dq, {b, h, m, 0}, cast(dquery, dq.type()));
+  store(dq, {b, h, m, 0}, cast(dquery * scale, dq.type()));
 }
 
 const Kernel attentionBackwardKernel =
@@ -169,15 +169,27 @@ const Kernel attentionBackwardQueriesKernel =
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 
+/// On a GPU: 64 rows of both, of which a warp has 16, the rows of an instruction: scores and their gradients, left
+/// factors of the next products, stay in its registers. What is wider does not fit these: keys, values and both of
+/// their sums are held beside the queries, of which there are fewer then.
+static AttentionConfig gpuBackwardTilesOf(const GpuFacts &gpu, int64_t T, int64_t D, Type type) {
+  AttentionConfig config;
+  if (bytesOf(type) > 2 || D > 64) {
+    config = gpuTilesOf(gpu, T, D);
+    config.bm = std::max(16, config.bm / 2);
+  } else {
+    while (config.bm > 16 && config.bm / 2 >= T)
+      config.bm /= 2;
+    config.bn = config.bm;
+    config.warps = config.bm / 16;
+  }
+  config.whole = false;
+  return config;
+}
+
 AttentionConfig pickAttentionBackward(const Target &target, int64_t T, int64_t D, Type type) {
   AttentionConfig config = target.visit([=](const CpuFacts &) { return tilesOf(64, T <= 128 ? 64 : 128, T); },
-                                        [=](const GpuFacts &gpu) {
-                                          AttentionConfig config = gpuTilesOf(gpu, T, D);
-                                          // Keys, values and both of their sums are held beside the queries.
-                                          config.bm = std::max(16, config.bm / 2);
-                                          config.whole = false;
-                                          return config;
-                                        });
+                                        [=](const GpuFacts &gpu) { return gpuBackwardTilesOf(gpu, T, D, type); });
   config.precision = target.precisionOf(type);
   return config;
 }
@@ -204,8 +216,11 @@ static Plan planBlocks(const AttentionSaved &saved, const TensorRef &dq, const T
   const Arg delta = Arg::workspace(0, f32, lse.extents);
   const auto blocks = [&](int64_t rows) { return programs(ceildiv(q.extents[2], rows), q.extents[1], q.extents[0]); };
   const std::string text = textOf(attentionFields(), config);
+  AttentionConfig rows = config; // delta has no scores: as many warps as there are rows for
+  rows.bm = std::min(config.bm, 32);
+  rows.warps = 8;
   return {
-      .launches = {{&attentionDeltaKernel, text, blocks(config.bm), {o, dout, delta}},
+      .launches = {{&attentionDeltaKernel, textOf(attentionFields(), rows), blocks(rows.bm), {o, dout, delta}},
                    {&attentionBackwardKeysKernel, text, blocks(config.bn), {q, k, v, dout, lse, delta, dk, dv, scale}},
                    {&attentionBackwardQueriesKernel, text, blocks(config.bm), {q, k, v, dout, lse, delta, dq, scale}}},
       .workspaceBytes = lse.count() * bytesOf(f32)};

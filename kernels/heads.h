@@ -67,7 +67,8 @@ inline std::vector<Field> attentionFields() {
           field("bn", &AttentionConfig::bn, "rows of k and v a tile"),
           field("causal", &AttentionConfig::causal, "row i sees columns 0 to i only"),
           field("precision", &AttentionConfig::precision, precisionNames, "of products of f32: ieee, tf32 or tf32x3"),
-          field("warps", &AttentionConfig::warps, "warps of a program, on a GPU")};
+          field("warps", &AttentionConfig::warps, "warps of a program, on a GPU"),
+          field("stages", &AttentionConfig::stages, "blocks of keys and values in flight or in use, on a GPU")};
 }
 
 } // namespace kiln

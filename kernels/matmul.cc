@@ -106,16 +106,18 @@ static void weightGradient(View x, View dy, View dw, View db, MatmulConfig cfg) 
 }
 
 static std::vector<Field> fields() {
-  return {field("bm", &MatmulConfig::bm, "rows of a tile of C"),
-          field("bn", &MatmulConfig::bn, "columns of a tile of C"),
-          field("bk", &MatmulConfig::bk, "length of the sum that one step of the loop adds"),
-          field("split", &MatmulConfig::split, "rows of A and B that a program of weight_gradient sums (0: all)"),
-          field("ta", &MatmulConfig::ta, "A is stored transposed, (K, M)"),
-          field("tb", &MatmulConfig::tb, "B is stored transposed, (N, K)"),
-          field("keep", &MatmulConfig::keep, "matmul_gelu stores preact; weight_gradient stores db"),
-          field("accumulate", &MatmulConfig::accumulate, "adds to what the results hold"),
-          field("precision", &MatmulConfig::precision, precisionNames, "of products of f32: ieee, tf32 or tf32x3"),
-          field("warps", &MatmulConfig::warps, "warps of a program, on a GPU")};
+  return {
+      field("bm", &MatmulConfig::bm, "rows of a tile of C"),
+      field("bn", &MatmulConfig::bn, "columns of a tile of C"),
+      field("bk", &MatmulConfig::bk, "length of the sum that one step of the loop adds"),
+      field("split", &MatmulConfig::split, "rows of A and B that a program of weight_gradient sums (0: all)"),
+      field("ta", &MatmulConfig::ta, "A is stored transposed, (K, M)"),
+      field("tb", &MatmulConfig::tb, "B is stored transposed, (N, K)"),
+      field("keep", &MatmulConfig::keep, "matmul_gelu stores preact; weight_gradient stores db"),
+      field("accumulate", &MatmulConfig::accumulate, "adds to what the results hold"),
+      field("precision", &MatmulConfig::precision, precisionNames, "of products of f32: ieee, tf32 or tf32x3"),
+      field("warps", &MatmulConfig::warps, "warps of a program, on a GPU"),
+      field("stages", &MatmulConfig::stages, "steps whose operands a GPU holds in shared memory (0: up to 3, as fit)")};
 }
 const Kernel matmulKernel = kernel("matmul", matmul, {"a (M, K)", "b (K, N)", "c (M, N), a · b"}, fields());
 const Kernel matmulBiasKernel =

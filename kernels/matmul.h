@@ -28,6 +28,7 @@ struct MatmulConfig {
   bool keep = false;                     // matmul_gelu stores the pre-activation; weight_gradient the column sums
   Precision precision = Precision::ieee; // of products of f32
   int warps = 4;                         // of a program, on a GPU
+  int stages = 0;                        // steps whose operands a GPU holds in shared memory; 0: up to 3, as fit
 };
 
 extern const Kernel matmulKernel, matmulBiasKernel, matmulGeluKernel, matmulResidualKernel, matmulGeluBackwardKernel,

@@ -1,7 +1,7 @@
 // Plans of the matrix products: shapes checked, tile sizes chosen, K split where a product has too few tiles.
 
 #include "kernels/expect.h"
-#include "kernels/matmul.h"
+#include "kernels/matmul_pick.h"
 #include "kernels/sum.h"
 
 #include <algorithm>
@@ -88,25 +88,13 @@ static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Ty
   }
 }
 
-/// The largest square tile that gives every SM one, down to 64: large tiles read less. Two stages of bf16 operands, and
-/// of f32 ones at half the depth, fit the shared memory of every architecture from sm_80. A thread sums 64 elements at
-/// most, a quarter of its registers, for what follows the product needs several more for each; half as many where that
-/// is heavy.
-static void pickGpuTile(const GpuFacts &gpu, int64_t M, int64_t N, bool heavy, MatmulConfig &config) {
-  const bool enough = ceildiv(M, 128) * ceildiv(N, 128) >= gpu.sms;
-  config.bm = enough ? 128 : 64;
-  config.bn = enough && !heavy ? 128 : 64;
-  config.bk = 32;
-  config.warps = enough ? 8 : 4;
-}
-
 MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K, Type type, bool heavy) {
   MatmulConfig config;
   config.precision = target.precisionOf(type);
   config.ta = layout == Layout::tn;
   config.tb = layout == Layout::nt;
   target.visit([&](const CpuFacts &cpu) { pickCpuTile(cpu, M, N, K, type, config); },
-               [&](const GpuFacts &gpu) { pickGpuTile(gpu, M, N, heavy, config); });
+               [&](const GpuFacts &gpu) { pickGpuTile(gpu, {M, N, K, type, heavy}, config); });
   return config;
 }
 
@@ -194,13 +182,37 @@ Plan planMatmulGeluBackward(const Target &target, Layout layout, const TensorRef
   return tiles(matmulGeluBackwardKernel, e, choose(target, layout, e, config, Epilogue::heavy), {a, b, preact, c});
 }
 
-/// Rows a program sums, 0 for all: K is split where fewer than 8 tiles of 256 × 128 would leave cores idle, into parts
-/// of at least 1024 rows. A property of the shape alone, so that results never depend on the machine's threads.
-static int64_t pickSplit(Extents e, const MatmulConfig &config) {
-  constexpr int64_t enough = 8, shortest = 1024;
-  const int64_t tiles = ceildiv(e.M, 256) * ceildiv(e.N, 128);
-  const int64_t parts = std::min(ceildiv(enough, std::max<int64_t>(tiles, 1)), e.K / shortest);
+/// The shortest part of K that a program sums.
+static constexpr int64_t shortestPart = 1024;
+
+/// Rows a program sums, 0 for all.
+static int64_t rowsOf(const Extents &e, int64_t parts, const MatmulConfig &config) {
   return parts > 1 ? roundUp(ceildiv(e.K, parts), config.bk) : 0;
+}
+
+/// Splits K. On a CPU where fewer than 8 tiles of 256 × 128 would leave cores idle: a property of the shape alone, so
+/// that results never depend on the machine's threads. On a GPU into as many parts, with the tile that suits them, as
+/// the model finds fastest.
+static void pickSplit(const Target &target, const Extents &e, bool heavy, MatmulConfig &config) {
+  const int64_t most = e.K / shortestPart;
+  target.visit(
+      [&](const CpuFacts &) {
+        constexpr int64_t enough = 8;
+        const int64_t tiles = ceildiv(e.M, 256) * ceildiv(e.N, 128);
+        config.split = rowsOf(e, std::min(ceildiv(enough, std::max<int64_t>(tiles, 1)), most), config);
+      },
+      [&](const GpuFacts &gpu) {
+        double best = 0;
+        for (int64_t parts = 1; parts <= std::clamp<int64_t>(most, 1, 32); ++parts) {
+          MatmulConfig tile = config;
+          const double cycles = pickGpuTile(gpu, {e.M, e.N, e.K, e.type, heavy, parts}, tile);
+          tile.split = rowsOf(e, parts, tile);
+          if (best == 0 || cycles < best) {
+            best = cycles;
+            config = tile;
+          }
+        }
+      });
 }
 
 /// A (S, …) view of one part: the tensor itself with a leading dimension of extent 1.
@@ -219,7 +231,7 @@ Plan planWeightGradient(const Target &target, const TensorRef &x, const TensorRe
     expectShape(plan, "db", *db, {e.N});
   MatmulConfig chosen = choose(target, Layout::tn, e, config, accumulate ? Epilogue::accumulate : Epilogue::light);
   if (!config)
-    chosen.split = pickSplit(e, chosen);
+    pickSplit(target, e, /*heavy=*/accumulate, chosen);
   if (chosen.split % chosen.bk != 0)
     throw Error("'weight_gradient': expected 'split' to be a multiple of 'bk', but got " +
                 std::to_string(chosen.split) + " and " + std::to_string(chosen.bk));

@@ -31,7 +31,7 @@ struct FactKinds {
   bool alignment = false;   // of the first element
   bool stridesBy16 = false; // whether 16 divides the other strides
   bool extentBy16 = false;  // whether 16 divides the last extent
-  bool fits32 = false;      // whether every offset fits 32 bits
+  bool fits32 = false;      // whether extents and strides fit 32 bits: see `tile.fits_32` in dialect/README.md
   bool warps = false;       // the config's field `warps`
   bool stages = false;      // the config's field `stages`
 };

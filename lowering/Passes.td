@@ -90,6 +90,28 @@ def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def SplitLoops : Pass<"tile-split-loops", "::mlir::func::FuncOp"> {
+  let summary = "gives rounds of a loop that need no mask a loop of their own";
+  let description = [{
+    A mask that compares positions in a tile with a scalar that grows or falls by one with the loop's position is true
+    throughout before some position, or from one on. The innermost loops with such masks become up to three, in the
+    same order and with the same results: that of the rounds in which all masks are true has none of them.
+
+    ```mlir
+    %r = scf.for %n = %c0 to %end step %c64 iter_args(%a = %init) -> (tensor<64xf32>) : i64 {
+      %limit = arith.subi %m, %n : i64
+      %limits = tile.splat %limit : i64 -> tensor<64xi64>
+      %mask = arith.cmpi sle, %columns, %limits : tensor<64xi64>     // %columns: positions from 0 to 63
+      %x = arith.select %mask, %y, %zeros : tensor<64xi1>, tensor<64xf32>
+    // becomes
+    %middle = …                                                      // the first %n above %m − 63
+    %s = scf.for %n = %c0 to %middle step %c64 iter_args(%a = %init) … { … }          // %x is %y
+    %r = scf.for %n = %middle to %end step %c64 iter_args(%a = %s) … { … }            // as before
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def PlaceConstants : Pass<"tile-place-constants", "::mlir::ModuleOp"> {
   let summary = "puts constant tiles of several values into memory that nobody writes";
   let description = [{
@@ -334,6 +356,24 @@ def PropagateLayouts : Pass<"gpu-propagate-layouts", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::arith::ArithDialect"];
 }
 
+def NarrowLoops : Pass<"gpu-narrow-loops", "::mlir::func::FuncOp"> {
+  let summary = "counts with 32 bits where a loop's bounds fit them";
+  let description = [{
+    An end fits that is a constant up to 2^30, or an extent of a view with `tile.fits_32`, or computed of these. The loop
+    begins at 0 or later.
+
+    ```mlir
+    scf.for %k = %c0 to %end step %c64 : i64 {
+    // becomes
+    %0 = arith.minsi %end, %c1073741824_i64 : i64
+    %1 = arith.trunci %0 : i64 to i32
+    scf.for %k32 = %c0_i32 to %1 step %c64_i32 : i32 {
+      %k = arith.extsi %k32 : i32 to i64
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 // --- The GPU: memory becomes explicit -----------------------------------------------------------------------------------
 
 def PipelineLoads : Pass<"gpu-pipeline-loads", "::mlir::func::FuncOp"> {
@@ -423,7 +463,14 @@ def Distribute : Pass<"gpu-distribute", "::mlir::func::FuncOp"> {
 def LowerMath : Pass<"gpu-lower-math", "::mlir::func::FuncOp"> {
   let summary = "spells exp2, log2, exp, log, tanh, erf and rsqrt in arithmetic";
   let description = [{
-    By the same polynomials as on the CPU, with the bounds that dialect/README.md states.
+    By the same polynomials as on the CPU, with the bounds that dialect/README.md states. What carries `tile.accuracy =
+    "fast"` is an instruction of the GPU's own, and so is `rsqrt`, with a correction that keeps its bound:
+
+    ```mlir
+    %0 = math.exp2 %x {tile.accuracy = "fast"} : f32
+    // becomes
+    %0 = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%x) : (f32) -> f32
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }

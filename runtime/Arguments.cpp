@@ -136,7 +136,7 @@ static void checkFits(const std::string &kernel, const Signature &signature, siz
   if (fact.extentBy16 < parameter.extentBy16)
     throw wrong("have a last extent that 16 divides", textOf(arg));
   if (fact.fits32 < parameter.fits32)
-    throw wrong("have offsets of 32 bits", withStrides());
+    throw wrong("have extents to 2^30 and strides from 0 to 2^31 - 1 bytes", withStrides());
 }
 
 /// Throws Error where views overlap that the executable takes to lie apart.

@@ -26,15 +26,14 @@ Fact Fact::decode(uint64_t word) {
   return fact;
 }
 
-/// Offset of the last element, as if every stride were positive; −1 when there are no elements.
-static int64_t reachOf(const TensorRef &ref) {
-  int64_t reach = 0;
-  for (size_t i = 0; i < ref.extents.size(); ++i) {
-    if (ref.extents[i] == 0)
-      return -1;
-    reach += (ref.extents[i] - 1) * std::abs(ref.strides[i]);
+bool fits32(const std::vector<int64_t> &extents, const std::vector<int64_t> &strides, int64_t elementBytes) {
+  for (size_t i = 0; i < extents.size(); ++i) {
+    const int64_t mostStride = std::numeric_limits<int32_t>::max() / elementBytes;
+    if (extents[i] > int64_t{1} << abi::smallExtentBits ||
+        (extents[i] > 1 && (strides[i] < 0 || strides[i] > mostStride)))
+      return false;
   }
-  return reach;
+  return true;
 }
 
 Range rangeOf(const Arg &arg, void *workspace) {
@@ -69,7 +68,7 @@ Fact factOf(const Arg &arg, void *workspace, const lowering::FactKinds &kinds) {
   for (size_t i = 0; i + 1 < rank; ++i)
     fact.stridesBy16 &= ref.strides[i] % 16 == 0;
   fact.extentBy16 = kinds.extentBy16 && rank > 0 && ref.extents[rank - 1] % 16 == 0;
-  fact.fits32 = kinds.fits32 && reachOf(ref) <= std::numeric_limits<int32_t>::max();
+  fact.fits32 = kinds.fits32 && fits32(ref.extents, ref.strides, bytesOf(ref.type));
   return fact;
 }
 

@@ -26,6 +26,9 @@ struct Fact {
 /// extents asked for, when there are any.
 using FactWords = llvm::SmallVector<uint64_t, 32>;
 
+/// Whether a view is as `tile.fits_32` says.
+bool fits32(const std::vector<int64_t> &extents, const std::vector<int64_t> &strides, int64_t elementBytes);
+
 /// The facts of one argument, of the kinds that somebody reads. The others are as if nothing were known.
 Fact factOf(const Arg &arg, void *workspace, const lowering::FactKinds &kinds);
 

@@ -142,13 +142,20 @@ Tile operator>=(At a, At b) { return compare(">=", a, b, F::OGE, I::sge, I::uge)
 
 // --- Functions -------------------------------------------------------------------------------------------------------
 
-template <class Op> static Tile unary(const char *name, const At &x) {
+/// Writes down what a function's result may be off by, where that is more than usual.
+static mlir::Value permit(mlir::Value result, Accuracy accuracy) {
+  tile::setAccuracy(result.getDefiningOp(), static_cast<tile::Accuracy>(accuracy));
+  return result;
+}
+
+template <class Op> static Tile unary(const char *name, const At &x, Accuracy accuracy = Accuracy::full) {
+  static_assert(static_cast<int>(Accuracy::fast) == static_cast<int>(tile::Accuracy::Fast));
   Verb verb(name, x.loc);
   At operand = x;
   if (auto number = Tracer::literalOf(x))
     operand = At(number->asReal(), x.loc);
   Operands operands = unifyAs(verb, Takes::floats, {&operand});
-  return operands ? verb.result(verb.emit<Op>(operands.values[0])) : verb.poison();
+  return operands ? verb.result(permit(verb.emit<Op>(operands.values[0]), accuracy)) : verb.poison();
 }
 
 /// A rounding function: integers are their own result.
@@ -161,13 +168,21 @@ template <class Op> static Tile rounding(const char *name, const At &x) {
 }
 
 Tile sqrt(At x) { return unary<math::SqrtOp>("sqrt", x); }
-Tile rsqrt(At x) { return unary<math::RsqrtOp>("rsqrt", x); }
-Tile exp(At x) { return unary<math::ExpOp>("exp", x); }
-Tile exp2(At x) { return unary<math::Exp2Op>("exp2", x); }
-Tile log(At x) { return unary<math::LogOp>("log", x); }
-Tile log2(At x) { return unary<math::Log2Op>("log2", x); }
-Tile tanh(At x) { return unary<math::TanhOp>("tanh", x); }
+Tile rsqrt(At x, Accuracy accuracy) { return unary<math::RsqrtOp>("rsqrt", x, accuracy); }
+Tile exp(At x, Accuracy accuracy) { return unary<math::ExpOp>("exp", x, accuracy); }
+Tile exp2(At x, Accuracy accuracy) { return unary<math::Exp2Op>("exp2", x, accuracy); }
+Tile log(At x, Accuracy accuracy) { return unary<math::LogOp>("log", x, accuracy); }
+Tile log2(At x, Accuracy accuracy) { return unary<math::Log2Op>("log2", x, accuracy); }
+Tile tanh(At x, Accuracy accuracy) { return unary<math::TanhOp>("tanh", x, accuracy); }
 Tile erf(At x) { return unary<math::ErfOp>("erf", x); }
+
+Tile divide(At a, At b, Accuracy accuracy) {
+  Verb verb("divide", a.loc);
+  Operands operands = unifyAs(verb, Takes::floats, {&a, &b});
+  return operands ? verb.result(permit(verb.emit<arith::DivFOp>(operands.values[0], operands.values[1]), accuracy))
+                  : verb.poison();
+}
+
 Tile floor(At x) { return rounding<math::FloorOp>("floor", x); }
 Tile ceil(At x) { return rounding<math::CeilOp>("ceil", x); }
 

@@ -246,13 +246,21 @@ Tile clamp(At x, At low, At high);
 Tile floor(At x);
 Tile ceil(At x);
 Tile sqrt(At x);
+
+/// How far a function may be off: within the bounds of every machine, or as far as a GPU's own instruction for it.
+/// dialect/README.md has both.
+enum class Accuracy { full, fast };
+/// Their names, in this order.
+inline const std::vector<std::string> accuracyNames = {"full", "fast"};
+/// a / b of floats.
+Tile divide(At a, At b, Accuracy accuracy);
 /// 1 / sqrt(x).
-Tile rsqrt(At x);
-Tile exp(At x);
-Tile exp2(At x);
-Tile log(At x);
-Tile log2(At x);
-Tile tanh(At x);
+Tile rsqrt(At x, Accuracy accuracy = Accuracy::full);
+Tile exp(At x, Accuracy accuracy = Accuracy::full);
+Tile exp2(At x, Accuracy accuracy = Accuracy::full);
+Tile log(At x, Accuracy accuracy = Accuracy::full);
+Tile log2(At x, Accuracy accuracy = Accuracy::full);
+Tile tanh(At x, Accuracy accuracy = Accuracy::full);
 Tile erf(At x);
 /// `a` where the condition holds, else `b`; both are evaluated.
 Tile where(At condition, At a, At b);

@@ -23,7 +23,7 @@ struct ArgFacts {
   int64_t alignment = 1;    // bytes: 1, 16 or 64
   bool stridesBy16 = false; // every other stride is a multiple of 16 elements
   bool extentBy16 = false;  // the last extent is a multiple of 16
-  bool fits32 = false;      // every element's offset fits a signed 32-bit number
+  bool fits32 = false;      // as `tile.fits_32` says
 };
 
 /// The facts of a launch's arguments.

@@ -166,8 +166,8 @@ def Simt_FetchOp : Simt_Op<"fetch", [AttrSizedOperandSegments]> {
     the copy has ended once `simt.wait_copies` has waited for its group. Elements outside the view are zeros. `layout` says
     which thread copies which elements, `by` so many at a time, 4 to 16 bytes; `whole`: so many lie inside the view or
     outside of it together. `slot [n, s]`: of s tiles that the buffer has room for it is the one that the loop that holds
-    it, or that comes next, reads n rounds later; when there is no such round the predicate is false, and nothing is
-    copied.
+    it, or that comes next, reads n rounds later; when there is no such round the predicate is false, and the slot
+    gets zeros.
 
     ```mlir
     #copies = #simt.layout<8x64, reg [d1:1 d1:2 d1:4 d0:4], lane [d1:8 d1:16 d1:32 d0:1 d0:2], warp []>

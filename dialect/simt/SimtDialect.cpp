@@ -42,6 +42,7 @@ RankedTensorType withLayout(Type tile, LayoutAttr layout) {
 /// simt.layout        a layout, on an operation of `tile` that it is chosen for      (gpu-coalesce-accesses, …)
 /// simt.vector        i64 from 1, an access: elements that lie together in a thread  (gpu-coalesce-accesses)
 /// simt.mma           unit, a product that the tensor core computes                  (gpu-select-instructions)
+/// simt.why           a string, a load: what keeps its tile from being copied ahead  (gpu-pipeline-loads)
 /// simt.shared_bytes  i64 from 0, a function                                         (gpu-allocate-shared)
 /// simt.shared_parts  strings, a function: "offset bytes file:line" of each buffer   (gpu-allocate-shared)
 LogicalResult SimtDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
@@ -59,6 +60,9 @@ LogicalResult SimtDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return isNumber(1) ? success() : expected("an i64 from 1");
   if (name == "simt.mma")
     return isa<tile::DotOp>(op) && isa<UnitAttr>(attribute.getValue()) ? success() : expected("a unit on a 'tile.dot'");
+  if (name == "simt.why")
+    return isa<tile::LoadOp>(op) && isa<StringAttr>(attribute.getValue()) ? success()
+                                                                          : expected("a string on a 'tile.load'");
   if (name == "simt.shared_bytes")
     return isa<FunctionOpInterface>(op) && isNumber(0) ? success() : expected("an i64 from 0 on a function");
   if (name == "simt.shared_parts") {

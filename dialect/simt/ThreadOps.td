@@ -52,6 +52,24 @@ def Simt_SharedBaseOp : Simt_Op<"shared_base", [Pure]> {
   let hasVerifier = 0;
 }
 
+def Simt_AddressOp : Simt_Op<"address", [Pure, AllTypesMatch<["base", "result"]>]> {
+  let summary = "an address so many strides behind another one";
+  let description = [{
+    base + stride · count, where the stride is a number without sign: one instruction, which sums of 64 bits are not.
+
+    ```mlir
+    func.func @example(%base: i64, %stride: i32) -> i64 {
+      %0 = simt.address %base + %stride * 16
+      return %0 : i64
+    }
+    ```
+  }];
+  let arguments = (ins I64:$base, I32:$stride, ConfinedAttr<I64Attr, [IntMinValue<1>]>:$count);
+  let results = (outs I64:$result);
+  let assemblyFormat = "$base `+` $stride `*` $count attr-dict";
+  let hasVerifier = 0;
+}
+
 def Simt_LoadOp : Simt_Op<"ld", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "loads one to sixteen bytes";
   let description = [{
@@ -138,11 +156,13 @@ def Simt_StoreMatrixOp : Simt_Op<"stmatrix", [MemoryEffects<[MemWrite]>]> {
 def Simt_CopyAsyncOp : Simt_Op<"cp_async", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "begins to copy 4, 8 or 16 bytes from global to shared memory";
   let description = [{
-    If the predicate is true, the first `size` bytes, all of them without it, and zeros in place of the rest.
+    If the predicate is true. The first `size` bytes, all of them without it, and zeros in place of the rest; where
+    `inside` is false all are zeros.
 
     ```mlir
-    func.func @example(%to: i32, %from: i64, %size: i32, %p: i1) {
+    func.func @example(%to: i32, %from: i64, %size: i32, %inside: i1, %p: i1) {
       simt.cp_async 16 to %to + 0 from %from + 32 size %size if %p
+      simt.cp_async 16 to %to + 16 from %from + 0 inside %inside
       return
     }
     ```
@@ -150,10 +170,10 @@ def Simt_CopyAsyncOp : Simt_Op<"cp_async", [AttrSizedOperandSegments, MemoryEffe
   let arguments = (ins ConfinedAttr<I64Attr, [AttrConstraint<CPred<"::llvm::is_contained({4, 8, 16}, "
                        "::llvm::cast<::mlir::IntegerAttr>($_self).getInt())">, "is 4, 8 or 16">]>:$bytes,
                        I32:$target, I64Attr:$toDisplacement, I64:$source, I64Attr:$fromDisplacement,
-                       Optional<I32>:$size, Optional<I1>:$predicate);
+                       Optional<I32>:$size, Optional<I1>:$inside, Optional<I1>:$predicate);
   let assemblyFormat = [{
-    $bytes `to` $target `+` $toDisplacement `from` $source `+` $fromDisplacement (`size` $size^)? (`if` $predicate^)?
-    attr-dict
+    $bytes `to` $target `+` $toDisplacement `from` $source `+` $fromDisplacement (`size` $size^)? (`inside` $inside^)?
+    (`if` $predicate^)? attr-dict
   }];
   let hasVerifier = 0;
 }

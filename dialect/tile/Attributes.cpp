@@ -21,6 +21,27 @@ static bool isPositive(Attribute attribute) {
   return number && number.getType().isInteger(64) && number.getInt() >= 1;
 }
 
+static constexpr llvm::StringLiteral accuracyName = "tile.accuracy";
+
+Accuracy accuracyOf(Operation *op) {
+  const auto name = op->getAttrOfType<StringAttr>(accuracyName);
+  return name ? symbolizeAccuracy(name.getValue()).value_or(Accuracy::Full) : Accuracy::Full;
+}
+
+void setAccuracy(Operation *op, Accuracy accuracy) {
+  if (accuracy == Accuracy::Full)
+    op->removeDiscardableAttr(accuracyName);
+  else
+    op->setDiscardableAttr(accuracyName, StringAttr::get(op->getContext(), stringifyAccuracy(accuracy)));
+}
+
+/// Whether there is a faster way to compute the operation than in full.
+static bool mayBeFast(Operation *op) {
+  static constexpr llvm::StringLiteral names[] = {"math.exp2", "math.exp",   "math.log2", "math.log",
+                                                  "math.tanh", "math.rsqrt", "arith.divf"};
+  return llvm::is_contained(names, op->getName().getStringRef());
+}
+
 LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   auto expected = [&](const char *what) {
@@ -31,6 +52,19 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return belongs && isa<FlatSymbolRefAttr>(attribute.getValue())
                ? success()
                : expected(name == "tile.label" ? "a symbol on a 'tile.print'" : "a symbol on a 'tile.check'");
+  }
+  if (name == "tile.inside") {
+    auto dims = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
+    const bool copies = op->getName().getStringRef() == "simt.fetch";
+    auto view = isa<LoadOp>(op) || copies ? dyn_cast<MemRefType>(op->getOperand(0).getType()) : MemRefType();
+    bool good =
+        dims && view && llvm::all_of(dims.asArrayRef(), [&](int64_t dim) { return dim >= 0 && dim < view.getRank(); });
+    return good ? success() : expected("dimensions of the view on a load or copy");
+  }
+  if (name == accuracyName) {
+    auto text = dyn_cast<StringAttr>(attribute.getValue());
+    bool good = mayBeFast(op) && text && symbolizeAccuracy(text.getValue());
+    return good ? success() : expected("\"full\" or \"fast\" on a division or a function that may be fast");
   }
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (name == "tile.kernel")

@@ -5,6 +5,13 @@
 
 include "dialect/tile/TileDialect.td"
 
+/// Stands by name in the attribute `tile.accuracy` of functions of `math` and of `arith.divf`; without it they are
+/// computed in full.
+def Tile_Accuracy : I32EnumAttr<"Accuracy", "how far from the exact result a function may be", [
+    I32EnumAttrCase<"Full", 0, "full">, I32EnumAttrCase<"Fast", 1, "fast">]> {
+  let cppNamespace = "::kiln::tile";
+}
+
 def Tile_ProgramIdOp : Tile_Op<"program_id", [Pure, Tile_HasRange]> {
   let summary = "index of this program along one axis of the launch grid";
   let description = [{

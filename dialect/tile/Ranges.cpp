@@ -3,6 +3,8 @@
 #include "dialect/tile/Limits.h"
 #include "dialect/tile/TileDialect.h"
 
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
 #include "llvm/IR/ConstantRange.h"
 
 using namespace mlir;
@@ -15,7 +17,10 @@ static ConstantIntRanges upTo(int bits) {
 }
 
 void DimOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn set) {
-  set(getResult(), upTo(abi::extentBits));
+  const auto argument = dyn_cast<BlockArgument>(getView());
+  auto function = argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp()) : nullptr;
+  const bool isSmall = function && function.getArgAttr(argument.getArgNumber(), "tile.fits_32");
+  set(getResult(), upTo(isSmall ? abi::smallExtentBits : abi::extentBits));
 }
 
 void ProgramIdOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn set) {

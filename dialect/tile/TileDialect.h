@@ -35,3 +35,11 @@ std::string shapeText(mlir::Type type);
 #include "dialect/tile/TileOpsDialect.h.inc"
 #define GET_OP_CLASSES
 #include "dialect/tile/TileOps.h.inc"
+
+namespace kiln::tile {
+
+/// What `op`, a function of `math` or an `arith.divf`, may be off by: its `tile.accuracy`; `Full` without one.
+Accuracy accuracyOf(mlir::Operation *op);
+void setAccuracy(mlir::Operation *op, Accuracy accuracy);
+
+} // namespace kiln::tile

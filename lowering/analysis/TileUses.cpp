@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 
@@ -101,6 +102,12 @@ StringRef tableOf(Value view) {
   auto part = view.getDefiningOp<memref::ViewOp>();
   auto table = part ? part.getSource().getDefiningOp<memref::GetGlobalOp>() : memref::GetGlobalOp();
   return table ? table.getName() : StringRef();
+}
+
+Attribute factOf(Value view, StringRef name) {
+  const auto argument = dyn_cast<BlockArgument>(view);
+  auto function = argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp()) : nullptr;
+  return function ? function.getArgAttr(argument.getArgNumber(), name) : Attribute();
 }
 
 bool mayOverlap(Value a, Value b) {

@@ -49,6 +49,9 @@ llvm::SmallVector<tile::StoreOp> storesOf(mlir::Value tile);
 /// The constant of the module that a view shows, memory that nobody writes; empty for an argument of the kernel.
 llvm::StringRef tableOf(mlir::Value view);
 
+/// A fact about the kernel's argument that a view is, `tile.…`; null when it is not known.
+mlir::Attribute factOf(mlir::Value view, llvm::StringRef name);
+
 /// Whether writing through `a` may change what `b` reads; both are view arguments of the kernel, or tables.
 bool mayOverlap(mlir::Value a, mlir::Value b);
 

@@ -13,6 +13,7 @@
 #include "lowering/cpu/CpuDialect.h"
 #include "lowering/cpu/CpuTarget.h"
 #include "lowering/cpu/EmitObject.h"
+#include "lowering/cpu/Evaluator.h"
 #include "lowering/cpu/Passes.h"
 #include "lowering/generic/Passes.h"
 
@@ -52,10 +53,6 @@ namespace kiln::lowering::cpu {
 
 using mlir::func::FuncOp;
 
-/// An innermost stride up to this one is worth knowing: a vector of such elements is read by as many vectors as the
-/// stride says and shuffles. Elements further apart are read one by one, whatever their stride is.
-static constexpr int64_t shuffledStrides = 4;
-
 /// The first is the oracle's alone.
 static constexpr Stage cpuStages[] = {{"linalg", "generic-lower-to-linalg"},
                                       {"loops", "cpu-lower-kernel-arguments"},
@@ -74,7 +71,8 @@ public:
 
   const std::string &name() const override { return targetName; }
   const std::string &key() const override { return codeKey; }
-  FactKinds facts() const override { return {.innerStrides = shuffledStrides}; }
+  /// Elements further apart are read one by one, whatever their stride is.
+  FactKinds facts() const override { return {.innerStrides = Machine{target.vectorBits}.widestStride()}; }
   KernelLimits limits() const override { return {}; }
   bool tellsLines() const override { return false; }
   bool hasNarrowArithmetic() const override { return false; }
@@ -162,13 +160,17 @@ void CpuBackend::addLlvmPasses(mlir::OpPassManager &pm) const {
   pm.addNestedPass<FuncOp>(mlir::createCSEPass());
   pm.addNestedPass<FuncOp>(mlir::createLoopInvariantCodeMotionPass());
   pm.addPass(mlir::arith::createArithExpandOpsPass());
-  pm.addPass(mlir::createSCFToControlFlowPass());
+  mlir::SCFToControlFlowPassOptions control;
+  control.allowPatternRollback = false; // what cannot be undone need not be remembered
+  pm.addPass(mlir::createSCFToControlFlowPass(control));
   mlir::ConvertVectorToLLVMPassOptions vectors;
   vectors.force32BitVectorIndices = false; // 32 bits would make a mask of a large offset wrong
   vectors.x86Vector = true;
   vectors.amx = true;
   pm.addPass(mlir::createConvertVectorToLLVMPass(vectors));
-  pm.addPass(mlir::createConvertToLLVMPass()); // all other dialects in one walk
+  mlir::ConvertToLLVMPassOptions others;
+  others.allowPatternRollback = false;
+  pm.addPass(mlir::createConvertToLLVMPass(others)); // all other dialects in one walk
   pm.addPass(mlir::createReconcileUnrealizedCastsPass());
 }
 

@@ -247,10 +247,7 @@ void DotOperands::forSteps(std::optional<Edge> edge, int64_t unroll, function_re
   const bool whole = isWhole(kBound);
   Value end = whole ? steps : stepAt(kBound);
   assumeK(edge, true);
-  if (unroll > 1)
-    e.unrolledLoop(e.constantIndex(0), end, unroll, body);
-  else
-    e.loop(e.constantIndex(0), end, 1, body);
+  e.unrolledLoop(e.constantIndex(0), end, unroll, body);
   assumeK(edge, false);
   if (!whole)
     forPartOf(end, body);

@@ -84,13 +84,13 @@ static const llvm::TargetLibraryInfoImpl &noLibrary() {
 /// of the time of O3, and their code is as fast.
 static constexpr llvm::StringLiteral optimisation =
     "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),early-cse<memssa>,"
-    "instcombine<no-verify-fixpoint>,simplifycfg)";
+    "instsimplify,simplifycfg)";
 
 /// The same for a function of very many loops: turning a loop round costs LLVM time in proportion to the loops that
 /// follow it, 20 s for 3000 of them. Only the oracle, which makes a loop of each operation, has kernels like that.
 static constexpr llvm::StringLiteral manyLoopsOptimisation =
     "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),early-cse<memssa>,"
-    "instcombine<no-verify-fixpoint>,simplifycfg)";
+    "instsimplify,simplifycfg)";
 static constexpr size_t manyBlocks = 2000;
 
 static llvm::StringRef pipelineFor(const llvm::Module &module) {
@@ -98,9 +98,9 @@ static llvm::StringRef pipelineFor(const llvm::Module &module) {
   return hasManyLoops ? manyLoopsOptimisation : optimisation;
 }
 
-/// Left out of code generation: a third of its time went into addresses that x86 adds up by itself, and our kernels are
-/// as fast without.
-static constexpr llvm::StringRef withoutPasses[] = {"canon-freeze", "loop-reduce"};
+/// Left out of code generation: a third of its time went into addresses that x86 adds up by itself, a tenth into the
+/// order of instructions once they have registers, which the CPU changes again. Our kernels are as fast without.
+static constexpr llvm::StringRef withoutPasses[] = {"canon-freeze", "loop-reduce", "post-RA-sched"};
 
 /// Throws when the object needs a symbol that Abi.h does not promise.
 static void checkSymbols(llvm::StringRef bytes) {

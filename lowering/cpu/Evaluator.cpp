@@ -57,6 +57,8 @@ void Evaluator::loop(Value from, Value to, int64_t step, function_ref<void(Ix)> 
 
 SmallVector<Value> Evaluator::unrolledLoop(Value from, Value to, int64_t count, ValueRange carried,
                                            function_ref<SmallVector<Value>(Ix, ValueRange)> body) {
+  if (count == 1)
+    return loop(from, to, 1, carried, body);
   APInt begin, end;
   const bool divides = matchPattern(from, m_ConstantInt(&begin)) && matchPattern(to, m_ConstantInt(&end)) &&
                        (end.getSExtValue() - begin.getSExtValue()) % count == 0;

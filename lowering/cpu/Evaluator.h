@@ -27,6 +27,9 @@ struct Machine {
   int64_t lanes() const { return vectorBits / 32; }
   /// Rows of a product that are computed at a time: their sums, two vectors each, leave room for b and a scalar.
   int64_t rows() const { return registers >= 32 ? 8 : 6; }
+  /// Lanes of memory up to so far apart are read and written by whole vectors and shuffles. AVX-512 shuffles elements
+  /// of any size across a whole vector by one instruction.
+  int64_t widestStride() const { return vectorBits == 512 ? 8 : 4; }
 };
 
 /// How far the positions of lanes lie from the first one in memory; the least is 0.
@@ -153,10 +156,6 @@ public:
   const Machine machine;
 
 private:
-  /// Lanes up to so far apart are read by whole vectors: every one of them is loaded, and a shuffle takes what it
-  /// needs.
-  static constexpr int64_t widestStride = 4;
-
   using Key = std::pair<void *, llvm::SmallVector<void *, 6>>;
   /// An element of memory: its position, and where it counts as outside.
   struct Access {
@@ -239,7 +238,8 @@ private:
   mlir::Value readApart(mlir::Value view, const Access &access);
   mlir::Value readWide(const Line &line, const Steps &distances);
   mlir::Value readRuns(mlir::Value view, const Access &access, const Line &line);
-  mlir::Value readPart(const Line &line, int64_t begin, int64_t needed);
+  mlir::Value readPart(const Line &line, int64_t begin, int64_t needed, int64_t width);
+  int64_t widthFor(mlir::Type stored, int64_t span, bool within) const;
   /// Writes them.
   void writeApart(mlir::Value value, mlir::Value view, const Access &access);
   void writeWide(mlir::Value value, const Line &line, const Steps &distances);

@@ -20,8 +20,10 @@ using namespace mlir;
 
 namespace kiln::lowering::cpu {
 
-/// Steps in the micro-kernel's loop body.
-static constexpr int64_t kUnroll = 4;
+/// Steps in the micro-kernel's loop body. The 16 multiply-adds of one hide the loop's own instructions from a CPU with
+/// AVX-512, and more steps would be as much more to compile; 12, with fewer registers, are too few for a CPU that
+/// starts four instructions at a time.
+static int64_t unrollOf(Machine machine) { return machine.rows() >= 8 ? 1 : 2; }
 
 /// Steps between two requests for memory, in a sum of so many: a few requests even in a short one.
 static int64_t chunkOf(int64_t depth) { return depth < 128 ? 32 : 64; }
@@ -244,7 +246,7 @@ private:
     Value nextPanel = e.make<arith::AddIOp>(n, e.constantIndex(2 * lanes));
     const auto [kBegin, kEnd] = termsOf(m, height);
     auto steps = [&](Value from, Value to, ValueRange sums) {
-      return e.unrolledLoop(from, to, kUnroll, sums, [&](Ix k, ValueRange carried) {
+      return e.unrolledLoop(from, to, unrollOf(machine), sums, [&](Ix k, ValueRange carried) {
         SmallVector<Value> next(carried);
         rankOne(source, k.at, next);
         return next;

@@ -113,7 +113,7 @@ std::optional<Steps> Evaluator::nearDistances(Value view, const Access &access) 
       distances[lane] += ix.stepOf(lane) * stride;
   }
   auto [least, most] = std::minmax_element(distances.begin(), distances.end());
-  if (*least < 0 || *most >= widestStride * machine.lanes())
+  if (*least < 0 || *most >= machine.widestStride() * machine.lanes())
     return std::nullopt;
   return distances;
 }
@@ -145,11 +145,21 @@ static bool haveNeighbours(ArrayRef<std::pair<int64_t, int64_t>> runs) {
 
 // --- Reading --------------------------------------------------------------------------------------------------------
 
-/// A vector of the line from `begin` on, of which `needed` elements can be read; the others are 0.
-Value Evaluator::readPart(const Line &line, int64_t begin, int64_t needed) {
-  VectorType type = vectorOf(cast<MemRefType>(line.memory.getType()).getElementType());
+/// Elements of the vectors that memory of `span` elements is read or written by: more than there are lanes where they
+/// are narrow, a native vector at most. No more than `span` of them when `within`.
+int64_t Evaluator::widthFor(Type stored, int64_t span, bool within) const {
+  const int64_t native = machine.vectorBits == 512 ? machine.vectorBits / stored.getIntOrFloatBitWidth() : 0;
+  int64_t width = machine.lanes();
+  while (2 * width <= native && (within ? 2 * width : width + 1) <= span)
+    width *= 2;
+  return width;
+}
+
+/// A vector of `width` elements of the line from `begin` on, of which `needed` can be read; the others are 0.
+Value Evaluator::readPart(const Line &line, int64_t begin, int64_t needed, int64_t width) {
+  const auto type = VectorType::get({width}, cast<MemRefType>(line.memory.getType()).getElementType());
   SmallVector<Value> at = placeIn(line, constantIndex(begin));
-  if (needed >= machine.lanes()) {
+  if (needed >= width) {
     moveTo(depth());
     return vector::LoadOp::create(builder, loc, type, line.memory, at);
   }
@@ -163,21 +173,25 @@ Value Evaluator::readPart(const Line &line, int64_t begin, int64_t needed) {
 /// that memory is no multiple of them.
 Value Evaluator::readWide(const Line &line, const Steps &distances) {
   const int64_t lanes = machine.lanes(), needed = *std::max_element(distances.begin(), distances.end()) + 1;
-  Type stored = cast<MemRefType>(line.memory.getType()).getElementType();
+  const Type stored = cast<MemRefType>(line.memory.getType()).getElementType();
+  const int64_t width = widthFor(stored, needed, true);
   Value result = make<arith::ConstantOp>(cast<TypedAttr>(builder.getZeroAttr(vectorOf(stored))));
-  for (int64_t part = 0; part < needed; part += lanes) {
-    const int64_t begin = std::max<int64_t>(0, std::min(part, needed - lanes));
-    SmallVector<int64_t> order = numbersFrom(0, lanes);
+  for (int64_t part = 0; part < needed; part += width) {
+    const int64_t begin = std::max<int64_t>(0, std::min(part, needed - width));
+    SmallVector<int64_t> places(lanes, 0), order = numbersFrom(0, lanes);
     bool isRead = false;
     for (auto [lane, distance] : llvm::enumerate(distances))
-      if (distance >= part && distance < part + lanes) {
-        order[lane] = lanes + distance - begin;
+      if (distance >= part && distance < part + width) {
+        places[lane] = distance - begin;
+        order[lane] = lanes + (width > lanes ? static_cast<int64_t>(lane) : places[lane]);
         isRead = true;
       }
     if (!isRead)
       continue;
-    Value elements = readPart(line, begin, needed);
+    Value elements = readPart(line, begin, needed, width);
     moveTo(depth());
+    if (width > lanes) // MLIR joins vectors of one length
+      elements = vector::ShuffleOp::create(builder, loc, elements, elements, places);
     result = vector::ShuffleOp::create(builder, loc, result, elements, order);
   }
   return noted(result, depth());
@@ -225,18 +239,20 @@ Value Evaluator::readApart(Value view, const Access &access) {
 
 /// Vectors side by side, with masks: what lies between the lanes may be another program's.
 void Evaluator::writeWide(Value value, const Line &line, const Steps &distances) {
-  const int64_t lanes = machine.lanes(), last = *std::max_element(distances.begin(), distances.end());
-  for (int64_t part = 0; part <= last; part += lanes) {
-    SmallVector<int64_t> order(lanes, 0);
-    SmallVector<bool> isWritten(lanes, false);
+  const int64_t last = *std::max_element(distances.begin(), distances.end());
+  const int64_t width = widthFor(getElementTypeOrSelf(value.getType()), last + 1, false);
+  for (int64_t part = 0; part <= last; part += width) {
+    SmallVector<int64_t> order(width, 0);
+    SmallVector<bool> isWritten(width, false);
     for (auto [lane, distance] : llvm::enumerate(distances))
-      if (distance >= part && distance < part + lanes) {
+      if (distance >= part && distance < part + width) {
         order[distance - part] = static_cast<int64_t>(lane);
         isWritten[distance - part] = true;
       }
     if (!llvm::is_contained(isWritten, true))
       continue;
-    Value mask = make<arith::ConstantOp>(DenseElementsAttr::get(vectorOf(builder.getI1Type()), isWritten));
+    const auto bits = VectorType::get({width}, builder.getI1Type());
+    Value mask = make<arith::ConstantOp>(DenseElementsAttr::get(bits, isWritten));
     SmallVector<Value> at = placeIn(line, constantIndex(part));
     moveTo(depth());
     Value spread = vector::ShuffleOp::create(builder, loc, value, value, order);

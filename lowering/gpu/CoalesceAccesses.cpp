@@ -26,13 +26,6 @@ namespace kiln::lowering::gpu {
 #define GEN_PASS_DEF_COALESCEACCESSES
 #include "lowering/gpu/Passes.h.inc"
 
-/// A fact about the kernel's argument that a view is.
-template <class AttrTy> static AttrTy factOf(Value view, StringRef name) {
-  auto argument = dyn_cast<BlockArgument>(view);
-  auto func = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
-  return func ? func.getArgAttrOfType<AttrTy>(argument.getArgNumber(), name) : AttrTy();
-}
-
 static constexpr const char *extentLimit = "the extent";
 
 namespace {
@@ -62,17 +55,17 @@ struct GlobalAccess {
 
 SmallVector<Limit> GlobalAccess::limits(unsigned fastest) const {
   const MemRefType type = viewType();
-  const auto fact = factOf<IntegerAttr>(op.getView(), "tile.align");
+  const auto fact = dyn_cast_or_null<IntegerAttr>(factOf(op.getView(), "tile.align"));
   const int64_t alignment = fact ? fact.getInt() : tableOf(op.getView()).empty() ? 1 : abi::scratchAlignment;
   SmallVector<Limit> limits = {{std::max<int64_t>(1, alignment / bytes()), "the view's alignment", std::nullopt}};
   const auto strides = type.getStridesAndOffset().first;
   for (unsigned dim = 0; dim < type.getRank(); ++dim)
     if (ShapedType::isDynamic(strides[dim]) && type.getDimSize(dim) != 1) {
-      const bool isKnown = dim + 1 < type.getRank() && factOf<UnitAttr>(op.getView(), "tile.strides_by_16");
+      const bool isKnown = dim + 1 < type.getRank() && factOf(op.getView(), "tile.strides_by_16");
       limits.push_back({isKnown ? 16 : 1, "the stride", dim});
     }
   const bool isStatic = !type.isDynamicDim(fastest);
-  const bool isBy16 = fastest + 1 == type.getRank() && factOf<UnitAttr>(op.getView(), "tile.extent_by_16");
+  const bool isBy16 = fastest + 1 == type.getRank() && factOf(op.getView(), "tile.extent_by_16");
   limits.push_back({isStatic ? type.getDimSize(fastest) : isBy16 ? 16 : 1, extentLimit, fastest, isStatic});
   const Value begin = op.getSubscripts()[fastest];
   APInt offset;

@@ -8,16 +8,20 @@
 //
 //     low = max(0, −oᵈ)      high = min(tile's extent, view's extent − oᵈ)
 //
-// computed in 64 bits once for the tile; positions are compared in 32. Packets lie inside or outside as a whole:
-// gpu-coalesce-accesses has seen to it.
+// computed once for the tile, in 64 bits where it must be; a thread's share is subtracted from both, and the known
+// parts of positions are compared with the rest in 32. Packets lie inside or outside as a whole: gpu-coalesce-accesses
+// has seen to it.
 
 #include "lowering/gpu/ImagePlaces.h"
+
+#include "dialect/tile/Limits.h"
 
 #include "lowering/analysis/Ranges.h"
 #include "lowering/analysis/TileUses.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/Sequence.h"
 
 #include <map>
 
@@ -28,16 +32,20 @@ namespace kiln::lowering::gpu {
 using simt::LayoutAttr;
 using simt::TileLayout;
 
+/// What differences of bounds are: they have room in 32 bits.
+static constexpr arith::IntegerOverflowFlags noWrap = arith::IntegerOverflowFlags::nsw;
+
 namespace {
 
 /// One tile in one view.
 class GlobalTile {
 public:
   GlobalTile(ThreadCode &code, tile::AccessOp access)
-      : GlobalTile(code, access.getView(), access.getSubscripts(), access.getTile().getType(), access.getRowNumbers()) {
-  }
-  /// A tile with a layout that begins at `begins`; the first of these is `rows` where there are row numbers.
-  GlobalTile(ThreadCode &code, Value view, ValueRange begins, RankedTensorType tile, Value rows = {});
+      : GlobalTile(code, access, access.getView(), access.getSubscripts(), access.getTile().getType(),
+                   access.getRowNumbers()) {}
+  /// A tile with a layout that begins at `begins`; the first of these is `rows` where there are row numbers. `op` says
+  /// along which dimensions all of it lies inside, in `tile.inside`.
+  GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange begins, RankedTensorType tile, Value rows = {});
 
   /// Elements of a packet.
   int64_t vector = 1;
@@ -45,8 +53,8 @@ public:
   Indices packets() const;
   Value address(int64_t stored);
   int64_t displacement(int64_t stored) const;
-  /// Whether a packet lies inside; null when all do.
-  Value isInside(int64_t stored);
+  /// Whether a packet lies inside, and `also` holds; null when it is so of all.
+  Value isInside(int64_t stored, Value also = {});
   /// The bytes of a packet along `dim` that lie inside, i32, when it need not be inside or outside as a whole.
   Value bytesInside(int64_t stored, unsigned dim);
 
@@ -55,25 +63,33 @@ public:
   const Type element; // as memory has it: bool is i8
 
 private:
-  /// What a position in one dimension must be from and below. `low` is null where it is 0, `high` where no bound is
-  /// nearer than the tile's own end.
+  /// What the known part of a position in one dimension must be from and below, i32: the thread's share has been
+  /// subtracted. `low` is null where nothing lies below, `high` where no bound is nearer than the tile's own end.
   struct Bounds {
     Value low, high;
   };
   void findStrides(MemRefType type);
-  void findBounds(MemRefType type);
+  void findBounds(MemRefType type, DenseI64ArrayAttr inside);
+  Bounds boundsOf(unsigned dim, Value extent);
+  /// Whether the distance from `offset` to the view's end is a number of 32 bits, and so is its sum with a position.
+  bool isNear(Value offset) const;
   Value strideBytes(unsigned dim);
   Value rowOf(int64_t stored);
   Value isInsideAlong(int64_t stored, unsigned dim);
   bool isRowDim(unsigned dim) const { return rows && dim == 0; }
+  /// How many positions along `dim` a thread's packets have.
+  int64_t positionsAlong(unsigned dim) const;
 
   ThreadCode &code;
+  const bool fits32; // what `tile.fits_32` says holds of the view
   const Value view, rows;
   const SmallVector<Value, 4> begins;
   const int64_t bytes;
-  SmallVector<int64_t> strides; // in elements; kDynamic
-  SmallVector<Value> unknownStrides, rowElements;
+  SmallVector<int64_t> strides;      // in elements; kDynamic
+  SmallVector<Value> unknownStrides; // in bytes: without sign in i32 where it fits, else i64
+  SmallVector<Value> rowElements;
   SmallVector<Bounds> bounds;
+  SmallVector<unsigned> byPositions; // dimensions, those first along which a thread has few positions
   Value rowCount, base;
   DenseMap<std::pair<unsigned, int64_t>, Value> insides; // by dimension and known part of the position
   std::map<Indices, Value> addresses;                    // by known parts in dimensions of unknown stride
@@ -81,21 +97,27 @@ private:
 
 Type storedType(Type element) { return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element; }
 
-GlobalTile::GlobalTile(ThreadCode &code, Value view, ValueRange begins, RankedTensorType tile, Value rows)
+GlobalTile::GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange begins, RankedTensorType tile,
+                       Value rows)
     : attribute(simt::layoutOf(tile)), layout(attribute.getLayout()), element(storedType(tile.getElementType())),
-      code(code), view(code.held(view)), rows(rows), begins(begins), bytes(element.getIntOrFloatBitWidth() / 8) {
+      code(code), fits32(static_cast<bool>(factOf(view, "tile.fits_32"))), view(code.held(view)), rows(rows),
+      begins(begins), bytes(element.getIntOrFloatBitWidth() / 8) {
   findStrides(cast<MemRefType>(view.getType()));
-  findBounds(cast<MemRefType>(view.getType()));
+  findBounds(cast<MemRefType>(view.getType()), op->getAttrOfType<DenseI64ArrayAttr>("tile.inside"));
   const Value pointer = code.make<memref::ExtractAlignedPointerAsIndexOp>(this->view);
   base = code.make<arith::IndexCastOp>(code.builder.getI64Type(), pointer);
   for (unsigned dim = 0; dim < layout.rank(); ++dim) {
     if (isRowDim(dim))
       continue;
-    Value position = code.held(begins[dim]);
-    if (const Value share = code.shareOf(attribute, dim))
-      position = code.add(position, code.make<arith::ExtUIOp>(code.builder.getI64Type(), share));
-    base = code.add(base, code.make<arith::MulIOp>(position, strideBytes(dim)));
+    if (const Value share = code.shareOf(attribute, dim)) {
+      const Value wide = code.make<arith::ExtUIOp>(code.builder.getI64Type(), share);
+      base = code.add(base, code.make<arith::MulIOp>(wide, strideBytes(dim)));
+    }
   }
+  // Where the tile begins comes last: in a loop the rest stays outside of it.
+  for (unsigned dim = 0; dim < layout.rank(); ++dim)
+    if (!isRowDim(dim))
+      base = code.add(base, code.make<arith::MulIOp>(code.held(begins[dim]), strideBytes(dim)));
   if (rows)
     for (const Value row : code.elementsOf(rows))
       rowElements.push_back(row.getType().isInteger(64) ? row
@@ -109,28 +131,32 @@ void GlobalTile::findStrides(MemRefType type) {
     return;
   auto metadata = memref::ExtractStridedMetadataOp::create(code.builder, code.loc, view);
   for (const auto [dim, stride] : llvm::enumerate(strides))
-    if (ShapedType::isDynamic(stride))
-      unknownStrides[dim] = code.make<arith::IndexCastOp>(code.builder.getI64Type(), metadata.getStrides()[dim]);
+    if (ShapedType::isDynamic(stride)) {
+      const Type width = fits32 ? code.builder.getI32Type() : code.builder.getI64Type();
+      Value known = code.times(code.make<arith::IndexCastOp>(width, metadata.getStrides()[dim]), bytes);
+      unknownStrides[dim] = known;
+    }
 }
 
 Value GlobalTile::strideBytes(unsigned dim) {
   if (!unknownStrides[dim])
     return code.i64(strides[dim] * bytes);
-  return code.times(unknownStrides[dim], bytes);
+  return fits32 ? code.make<arith::ExtUIOp>(code.builder.getI64Type(), unknownStrides[dim]) : unknownStrides[dim];
 }
 
-void GlobalTile::findBounds(MemRefType type) {
+void GlobalTile::findBounds(MemRefType type, DenseI64ArrayAttr inside) {
   const auto extentOf = [&](unsigned dim) {
     return type.isDynamicDim(dim) ? code.make<tile::DimOp>(code.builder.getI64Type(), view, int64_t(dim))
                                   : code.i64(type.getDimSize(dim));
   };
-  const auto narrow = [&](Value word) { return code.make<arith::TruncIOp>(code.builder.getI32Type(), word); };
   for (unsigned dim = 0; dim < layout.rank(); ++dim) {
     Bounds &bound = bounds.emplace_back();
     if (isRowDim(dim)) {
       rowCount = extentOf(dim);
       continue;
     }
+    if (inside && llvm::is_contained(inside.asArrayRef(), dim))
+      continue;
     const simt::Extent &own = layout.shape()[dim];
     const Value offset = begins[dim];
     APInt known;
@@ -138,19 +164,44 @@ void GlobalTile::findBounds(MemRefType type) {
         known.sle(type.getDimSize(dim) - own.size)) { // the whole tile, wherever
       continue;
     }
-    // The offset is brought near first, so that no difference overflows.
-    const Value extent = extentOf(dim);
-    const bool isFromZero = isNonNegative(rangeOf(offset));
-    Value near = code.make<arith::MinSIOp>(code.held(offset), extent);
-    if (!isFromZero) {
-      near = code.make<arith::MaxSIOp>(near, code.i64(-own.padded));
-      bound.low = narrow(code.make<arith::SubIOp>(code.i64(0), near)); // below 0 it holds of every position
-      bound.low = code.make<arith::SelectOp>(code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, near, code.i64(0)),
-                                             bound.low, code.i32(0));
-    }
-    const Value left = code.make<arith::SubIOp>(extent, near);
-    bound.high = narrow(code.make<arith::MinSIOp>(left, code.i64(own.size)));
+    bound = boundsOf(dim, extentOf(dim));
+    const Value share = code.shareOf(attribute, dim);
+    for (Value *each : {&bound.low, &bound.high})
+      if (*each && share)
+        *each = code.make<arith::SubIOp>(*each, share, noWrap);
   }
+}
+
+bool GlobalTile::isNear(Value offset) const {
+  const ConstantIntRanges range = rangeOf(offset);
+  constexpr int64_t most = (int64_t{1} << abi::smallExtentBits) + (1 << 26);
+  return fits32 && range.smin().sge(-most) && range.smax().sle(most);
+}
+
+/// From where and below where positions in the tile lie in the view.
+GlobalTile::Bounds GlobalTile::boundsOf(unsigned dim, Value extent) {
+  const auto narrow = [&](Value word) { return code.make<arith::TruncIOp>(code.builder.getI32Type(), word); };
+  const simt::Extent &own = layout.shape()[dim];
+  const bool isFromZero = isNonNegative(rangeOf(begins[dim]));
+  const Value offset = code.held(begins[dim]);
+  Bounds bound;
+  if (isNear(begins[dim])) {
+    bound.high = code.make<arith::SubIOp>(narrow(extent), narrow(offset), noWrap);
+    if (own.isPadded())
+      bound.high = code.make<arith::MinSIOp>(bound.high, code.i32(own.size));
+    if (!isFromZero)
+      bound.low = code.make<arith::SubIOp>(code.i32(0), narrow(offset), noWrap);
+    return bound;
+  }
+  // The offset is brought near first, so that no difference overflows.
+  Value near = code.make<arith::MinSIOp>(offset, extent);
+  if (!isFromZero) {
+    near = code.make<arith::MaxSIOp>(near, code.i64(-own.padded));
+    const Value isBefore = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, near, code.i64(0));
+    bound.low = code.make<arith::SelectOp>(isBefore, narrow(code.make<arith::SubIOp>(code.i64(0), near)), code.i32(0));
+  }
+  bound.high = narrow(code.make<arith::MinSIOp>(code.make<arith::SubIOp>(extent, near), code.i64(own.size)));
+  return bound;
 }
 
 Indices GlobalTile::packets() const {
@@ -193,7 +244,9 @@ Value GlobalTile::address(int64_t stored) {
     if (isRowDim(dim))
       address = code.add(address, code.make<arith::MulIOp>(rowOf(stored), strideBytes(dim)));
     else if (unknownStrides[dim] && position[dim])
-      address = code.add(address, code.times(unknownStrides[dim], position[dim] * bytes));
+      address = fits32 ? code.make<simt::AddressOp>(address.getType(), address, unknownStrides[dim],
+                                                    code.builder.getI64IntegerAttr(position[dim]))
+                       : code.add(address, code.times(unknownStrides[dim], position[dim]));
   if (key.back())
     address = code.add(address, code.i64(key.back()));
   return address;
@@ -212,17 +265,26 @@ Value GlobalTile::isInsideAlong(int64_t stored, unsigned dim) {
   } else if (!bounds[dim].high) {
     here = code.isWithin(attribute, stored, dim);
   } else {
-    const Value at = code.add(code.shareOf(attribute, dim), code.i32(position));
-    here = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, at, bounds[dim].high);
+    const Value at = code.i32(position);
+    here = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, bounds[dim].high, at);
     if (bounds[dim].low)
-      here = code.both(here, code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, at, bounds[dim].low));
+      here = code.both(here, code.make<arith::CmpIOp>(arith::CmpIPredicate::sle, bounds[dim].low, at));
   }
   return insides[{dim, position}] = here;
 }
 
-Value GlobalTile::isInside(int64_t stored) {
-  Value inside;
-  for (unsigned dim = 0; dim < layout.rank(); ++dim)
+int64_t GlobalTile::positionsAlong(unsigned dim) const {
+  const auto others = layout.bases(simt::Hw::reg).drop_front(llvm::Log2_64(static_cast<uint64_t>(vector)));
+  const auto bits = llvm::count_if(others, [&](simt::Vec unit) { return layout.shape().unitOf(unit).dim == dim; });
+  return layout.shape()[dim].padded / layout.shape()[dim].core() << bits;
+}
+
+Value GlobalTile::isInside(int64_t stored, Value inside) {
+  if (byPositions.empty()) {
+    byPositions = llvm::to_vector(llvm::seq(layout.rank()));
+    llvm::stable_sort(byPositions, [&](unsigned a, unsigned b) { return positionsAlong(a) < positionsAlong(b); });
+  }
+  for (const unsigned dim : byPositions)
     inside = code.both(inside, isInsideAlong(stored, dim));
   return inside;
 }
@@ -231,11 +293,11 @@ Value GlobalTile::bytesInside(int64_t stored, unsigned dim) {
   const Value all = code.i32(vector * bytes), none = code.i32(0);
   Value size = all, inside;
   if (bounds[dim].high) {
-    const Value at = code.add(code.shareOf(attribute, dim), code.i32(layout.positionOf(stored)[dim]));
-    const Value left = code.times(code.make<arith::SubIOp>(bounds[dim].high, at), bytes);
-    size = code.make<arith::MaxSIOp>(code.make<arith::MinSIOp>(left, all), none);
+    const Value at = code.i32(layout.positionOf(stored)[dim]);
+    const Value left = code.make<arith::MinSIOp>(code.make<arith::SubIOp>(bounds[dim].high, at), code.i32(vector));
+    size = code.times(code.make<arith::MaxSIOp>(left, none), bytes);
     if (bounds[dim].low) // a multiple of a packet
-      inside = code.make<arith::CmpIOp>(arith::CmpIPredicate::sge, at, bounds[dim].low);
+      inside = code.make<arith::CmpIOp>(arith::CmpIPredicate::sle, bounds[dim].low, at);
   } else {
     inside = code.isWithin(attribute, stored, dim);
   }
@@ -334,10 +396,11 @@ static void distributeStore(ThreadCode &code, tile::AccessOp op) {
   }
 }
 
-/// A thread of several with the same elements copies them; what lies past the tile's end is zeros, too.
+/// A thread of several with the same elements copies them; what lies past the tile's end is zeros, too, and all of a
+/// tile that is not there.
 void distributeFetch(ThreadCode &code, simt::FetchOp op) {
   const simt::ImageAttr image = op.getImage();
-  GlobalTile tile(code, op.getView(), op.getOffsets(),
+  GlobalTile tile(code, op, op.getView(), op.getOffsets(),
                   RankedTensorType::get(image.getShape(), image.getElement(), op.getLayout()));
   tile.vector = static_cast<int64_t>(op.getVector());
   const TileLayout &layout = tile.layout;
@@ -348,19 +411,16 @@ void distributeFetch(ThreadCode &code, simt::FetchOp op) {
   const simt::F2Map places({image.getMap().numOutputs() + llvm::Log2_32(bytes), columns});
   ImagePlaces images(code, places, layout.regBits(), op.getBuffer(), op.getAt());
   const unsigned fastest = tile.vector > 1 ? layout.shape().unitOf(layout.bases(simt::Hw::reg).front()).dim : 0;
-  const Value predicate = code.both(op.getPredicate() ? code.held(op.getPredicate()) : Value(), code.isOwner(layout));
+  const Value isThere = op.getPredicate() ? code.held(op.getPredicate()) : Value(), owner = code.isOwner(layout);
   for (int64_t stored = 0; stored < layout.numStored(); stored += tile.vector) {
     const int64_t repeat = stored >> layout.regBits();
     const auto [target, displacement] =
         images.of(places(static_cast<simt::Vec>(stored) & ((1u << layout.regBits()) - 1)));
-    Value size;
-    if (!op.getWhole())
-      size = tile.bytesInside(stored, fastest);
-    else if (const Value inside = tile.isInside(stored))
-      size = code.make<arith::SelectOp>(inside, code.i32(tile.vector * bytes), code.i32(0));
+    const Value inside = op.getWhole() ? tile.isInside(stored, isThere) : isThere;
+    const Value size = op.getWhole() ? Value() : tile.bytesInside(stored, fastest);
     simt::CopyAsyncOp::create(code.builder, code.loc, tile.vector * bytes, target,
                               displacement + repeat * image.getCoreBytes(), tile.address(stored),
-                              tile.displacement(stored), size, predicate);
+                              tile.displacement(stored), size, inside, owner);
   }
 }
 

@@ -195,6 +195,16 @@ template <class OpTy> void explainTraffic(OpTy op, StringRef what, Value tile, E
                                        place ? place.getOffset().value_or(0) : 0, how));
 }
 
+/// The copy of a loop's round; those before the loop are like it.
+void explainFetch(simt::FetchOp op, Explanation &explanation) {
+  const int64_t ahead = op.getSlot()[0], stages = op.getSlot()[1];
+  if (ahead + 1 == stages && isa<scf::ForOp>(op->getParentOp()))
+    explanation.add(op->getLoc(),
+                    format("copies {} {} rounds ahead, to one of {} slots of {} bytes, {} bytes at a time",
+                           textOf(RankedTensorType::get(op.getImage().getShape(), op.getImage().getElement())), ahead,
+                           stages, op.getImage().getBytes(), op.getVector() * op.getImage().getBits() / 8));
+}
+
 } // namespace
 
 void explainLayouts(ModuleOp module, Explanation &explanation) {
@@ -222,6 +232,10 @@ void explainExchanges(ModuleOp module, Explanation &explanation) {
         explainTraffic(write, "writes", write.getValue(), explanation);
       } else if (auto read = dyn_cast<simt::ReadOp>(op)) {
         explainTraffic(read, "reads", read.getResult(), explanation);
+      } else if (auto fetch = dyn_cast<simt::FetchOp>(op)) {
+        explainFetch(fetch, explanation);
+      } else if (auto why = op->getAttrOfType<StringAttr>("simt.why")) {
+        explanation.add(op->getLoc(), "is not copied ahead of its product: " + why.str());
       } else if (auto pick = dyn_cast<simt::PickOp>(op)) {
         explanation.add(op->getLoc(), format("reads {} in shared memory, element by element", textOf(pick.getType())));
       }

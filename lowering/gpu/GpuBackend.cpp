@@ -59,8 +59,13 @@ public:
   const std::string &name() const override { return ownName; }
   const std::string &key() const override { return ownKey; }
   FactKinds facts() const override {
-    return {
-        .innerStrides = 1, .alignment = true, .stridesBy16 = true, .extentBy16 = true, .warps = true, .stages = true};
+    return {.innerStrides = 1,
+            .alignment = true,
+            .stridesBy16 = true,
+            .extentBy16 = true,
+            .fits32 = true,
+            .warps = true,
+            .stages = true};
   }
   KernelLimits limits() const override { return {.elements = mostElements, .lowered = false}; }
   bool tellsLines() const override { return true; }
@@ -103,12 +108,14 @@ std::vector<char> GpuBackend::emit(llvm::Module &module, const StageSink &sink) 
 }
 
 void GpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const {
+  pm.addNestedPass<FuncOp>(createSplitLoops());
   pm.addPass(createPlaceConstants());
   pm.addNestedPass<FuncOp>(createCoalesceAccesses());
   pm.addNestedPass<FuncOp>(createSelectInstructions());
   pm.addNestedPass<FuncOp>(createPropagateLayouts());
   if (until == "layouts")
     return;
+  pm.addNestedPass<FuncOp>(createNarrowLoops());
   pm.addNestedPass<FuncOp>(createPipelineLoads({target.sharedBytes}));
   pm.addNestedPass<FuncOp>(createExpandExchanges({/*storeMatrix=*/target.capability >= 90}));
   pm.addNestedPass<FuncOp>(mlir::createCSEPass());

@@ -52,12 +52,16 @@ private:
 /// Goes through code that has its own barriers, with accesses that came before it.
 class Passage {
 public:
-  explicit Passage(Pending before) : before(std::move(before)) {}
+  explicit Passage(Pending before) : before(std::move(before)), waits(this->before.size()) {}
   void walk(Block &block);
 
   std::optional<Hazard> hazard; // the first that no barrier guards
+  simt::WaitCopiesOp awaited;   // what waited for the hazard's copy on the way
   bool isOpen = true;           // no barrier has come so far
   Pending before;               // without copies that were waited for
+
+private:
+  SmallVector<simt::WaitCopiesOp> waits; // for the copies among those before
 };
 
 } // namespace
@@ -86,7 +90,11 @@ void Passage::walk(Block &block) {
     if (isa<simt::BarrierOp>(op)) {
       isOpen = false;
     } else if (auto wait = dyn_cast<simt::WaitCopiesOp>(op)) {
+      const Pending earlier = before;
       await(before, wait);
+      for (const auto [now, then, by] : llvm::zip_equal(before, earlier, waits))
+        if (then.isCopy && !now.isCopy)
+          by = wait;
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
       walk(*loop.getBody());
       isOpen |= !surelyRuns(loop);
@@ -98,8 +106,10 @@ void Passage::walk(Block &block) {
       isOpen |= wasOpen;
     } else if (const std::optional<Access> access = accessOf(&op)) {
       const auto *const found = llvm::find_if(before, [&](const Access &each) { return conflict(each, *access); });
-      if (found != before.end())
+      if (found != before.end()) {
         hazard = Hazard{*found, *access};
+        awaited = waits[found - before.begin()];
+      }
     }
   }
 }
@@ -127,15 +137,6 @@ static int64_t roundsOf(scf::ForOp loop) {
   return rounds;
 }
 
-/// Drops copies of the loop's rings: of rounds that there are they have ended, of others there are none.
-static void endCopies(Pending &pending, scf::ForOp loop) {
-  llvm::erase_if(pending, [&](const Access &access) {
-    return access.isCopy && llvm::any_of(loop.getBody()->getOps<simt::FetchOp>(), [&](simt::FetchOp fetch) {
-             return fetch.getBuffer().getDefiningOp() == access.buffer;
-           });
-  });
-}
-
 void Barriers::visitLoop(scf::ForOp loop) {
   Pending before = std::exchange(pending, {});
   for (int64_t left = roundsOf(loop); left-- > 0;) {
@@ -143,10 +144,17 @@ void Barriers::visitLoop(scf::ForOp loop) {
     for (Access &access : pending)
       access.leaveRound(loop, /*goesOn=*/left > 0);
   }
-  endCopies(pending, loop);
   Passage first(before);
   first.walk(*loop.getBody());
-  endCopies(before, loop);
+  // No barrier before the loop orders what copies have brought once the loop has waited for them.
+  while (first.awaited) {
+    OpBuilder builder(first.hazard->after.op);
+    if (first.awaited->getBlock() == loop.getBody())
+      builder.setInsertionPointAfter(first.awaited);
+    insertBarrier(builder, *first.hazard);
+    first = Passage(before);
+    first.walk(*loop.getBody());
+  }
   if (first.hazard && first.hazard->before.isCopy)
     unawaited = first.hazard;
   else if (first.hazard)

@@ -1,11 +1,13 @@
-// Spells transcendental functions in arithmetic: the polynomials of MathFunctions.h, as on every machine. And what
-// LLVM would take for something else.
+// Spells transcendental functions in arithmetic: by the GPU's own instructions where these are allowed, else the
+// polynomials of MathFunctions.h, as on every machine. And what LLVM would take for something else.
 
+#include "lowering/gpu/ApproximateMath.h"
 #include "lowering/gpu/Passes.h"
 #include "lowering/math/FunctionPatterns.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
@@ -52,14 +54,16 @@ struct LowerMath : impl::LowerMathBase<LowerMath> {
   using LowerMathBase::LowerMathBase;
   void getDependentDialects(DialectRegistry &registry) const override {
     LowerMathBase::getDependentDialects(registry);
-    registry.insert<LLVM::LLVMDialect>();
+    registry.insert<LLVM::LLVMDialect, vector::VectorDialect>();
   }
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     addFunctionPatterns(patterns);
+    addApproximatePatterns(patterns);
     patterns.add<MaskAmount<arith::ShLIOp>, MaskAmount<arith::ShRUIOp>, KeepExtremum<arith::MinNumFOp, LLVM::MinNumOp>,
                  KeepExtremum<arith::MaxNumFOp, LLVM::MaxNumOp>>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
+    takeAccuracies(getOperation());
   }
 };
 } // namespace

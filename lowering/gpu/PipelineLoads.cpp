@@ -6,11 +6,12 @@
 //       acc = dot(y, …)                               fetch the tile of S−1 rounds later, a group
 //                                                     y = read of the slot
 //                                                     acc = dot(y, …)
+//                                                   wait for all groups
 //
 // The slots of a tile are a ring of S places. A round's fetch goes to the slot that the round before has read, so that
 // one barrier a round is enough: behind the wait and before the fetch, where gpu-insert-barriers puts it. Every round
-// makes a group, even an empty one behind the last tile, and so all but the newest S−2 groups are those of this round
-// and before. When the loop ends no copy is under way.
+// makes a group, of zeros behind the last tile, and so all but the newest S−2 groups are those of this round and
+// before.
 
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Reasons.h"
@@ -26,6 +27,9 @@
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+#include <string>
+
 using namespace mlir;
 
 namespace kiln::lowering::gpu {
@@ -38,6 +42,9 @@ using simt::TileLayout;
 
 /// Stages of a loop whose kernel does not say how many it wants, in its attribute `tile.stages`.
 static constexpr int64_t usualStages = 3;
+/// Lanes share a line of memory, so that a thread's copies lie in as few rows as can be: rows have addresses and limits
+/// of their own, and what lies in one row has displacements.
+static constexpr int64_t lineBits = 1024;
 /// Where tiles begin in shared memory: a whole number of the swizzle's turns.
 static constexpr int64_t slotAlignment = 128;
 
@@ -63,13 +70,16 @@ public:
   void build();
 
 private:
+  std::string whyNot(tile::LoadOp load) const;
   std::optional<Staged> stage(tile::LoadOp load) const;
   bool isFollowedByIndex(Value value) const;
   void fetch(OpBuilder &builder, const Staged &staged, Value position, Value slot, Value predicate, int64_t ahead);
   void replaceUses(OpBuilder &builder, const Staged &staged, Value slot);
+  Value placeOf(OpBuilder &builder, const Staged &staged, Value slot) const;
 
   mutable scf::ForOp loop;
   int64_t stages;
+  int64_t unit = 0; // bytes that a slot is counted in: all slots' own where they are alike
   SmallVector<Staged> all;
 };
 
@@ -87,6 +97,23 @@ static simt::ConvertOp operandConversion(Operation *op) {
   return convert && llvm::any_of(convert->getUsers(), isProduct) ? convert : simt::ConvertOp();
 }
 
+/// Gives each use of a tile that a reshape or a transpose makes of a load one of its own: what one product takes as it
+/// is another may take turned, and each use reads the ring in its own way.
+static void separateUses(Operation *op) {
+  for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
+    if (!isa<tile::TransposeOp, tile::ReshapeOp>(user))
+      continue;
+    for (OpOperand &use : llvm::make_early_inc_range(user->getUses()))
+      if (!user->hasOneUse()) {
+        OpBuilder builder(user);
+        use.set(builder.clone(*user)->getResult(0));
+      }
+  }
+  for (Operation *user : op->getUsers())
+    if (isa<tile::TransposeOp, tile::ReshapeOp>(user))
+      separateUses(user);
+}
+
 /// Whether a scalar of the loop's body follows from the loop's position and from what is known before it.
 bool Pipeline::isFollowedByIndex(Value value) const {
   if (value == loop.getInductionVar() || value.getParentRegion()->isProperAncestor(&loop.getBodyRegion()))
@@ -96,18 +123,35 @@ bool Pipeline::isFollowedByIndex(Value value) const {
          llvm::all_of(op->getOperands(), [&](Value operand) { return isFollowedByIndex(operand); });
 }
 
-std::optional<Staged> Pipeline::stage(tile::LoadOp load) const {
+/// What keeps the tile of an operand from being copied ahead; empty when nothing does.
+std::string Pipeline::whyNot(tile::LoadOp load) const {
   const auto type = cast<RankedTensorType>(load.getType());
   const auto isUnit = [](int64_t extent) { return extent == 1; };
-  if (type.getRank() < 2 || !llvm::all_of(type.getShape().drop_back(2), isUnit) || type.getElementType().isInteger(1) ||
-      load.getPadding() != tile::Padding::Zero || !llvm::any_of(load->getUsers(), operandConversion) ||
-      !llvm::all_of(load.getOffsets(), [&](Value offset) { return isFollowedByIndex(offset); }) ||
-      touches(load->getParentOfType<func::FuncOp>(), load.getView()))
+  if (type.getRank() < 2 || !llvm::all_of(type.getShape().drop_back(2), isUnit) || type.getElementType().isInteger(1))
+    return "a ring holds matrices of numbers";
+  if (load.getPadding() != tile::Padding::Zero)
+    return "its padding is not 0, which copies put outside the view";
+  if (!llvm::all_of(load.getOffsets(), [&](Value offset) { return isFollowedByIndex(offset); }))
+    return "its place does not follow from the loop's position alone";
+  if (touches(load->getParentOfType<func::FuncOp>(), load.getView()))
+    return "the kernel writes what may be the same memory";
+  const CopyWidth width = copyWidthOf(load);
+  const unsigned bits = type.getElementTypeBitWidth(), first = static_cast<unsigned>(type.getRank()) - 2;
+  if (width.elements * bits < 32 || width.fastest < first)
+    return "its rows are not known to begin at multiples of 4 bytes";
+  return "";
+}
+
+std::optional<Staged> Pipeline::stage(tile::LoadOp load) const {
+  if (!llvm::any_of(load->getUsers(), operandConversion))
     return std::nullopt;
+  if (const std::string why = whyNot(load); !why.empty()) {
+    load->setAttr("simt.why", StringAttr::get(load.getContext(), why));
+    return std::nullopt;
+  }
+  const auto type = cast<RankedTensorType>(load.getType());
   Staged staged{.load = load, .width = copyWidthOf(load)};
   const unsigned bits = type.getElementTypeBitWidth(), first = static_cast<unsigned>(type.getRank()) - 2;
-  if (staged.width.elements * bits < 32 || staged.width.fastest < first)
-    return std::nullopt;
   const simt::TileShape shape(type.getShape());
   const int64_t core[] = {shape[first].core(), shape[first + 1].core()};
   const auto image = simt::sharedImage(core, staged.width.fastest - first, bits);
@@ -121,25 +165,42 @@ std::optional<Staged> Pipeline::stage(tile::LoadOp load) const {
   SmallVector<int64_t> each(type.getRank(), 1);
   each[staged.width.fastest] = staged.width.elements;
   const auto warps = static_cast<unsigned>(warpsOf(load->getParentOfType<func::FuncOp>()));
-  staged.copies = LayoutAttr::get(load.getContext(), simt::blocked(type.getShape(), order, each, warps));
+  staged.copies =
+      LayoutAttr::get(load.getContext(), simt::blocked(type.getShape(), order, each, warps, lineBits / bits));
   return staged;
 }
 
 bool Pipeline::plan(int64_t bytes, bool exactly) {
   int64_t each = 0;
   for (auto load : loop.getBody()->getOps<tile::LoadOp>())
+    separateUses(load);
+  for (auto load : loop.getBody()->getOps<tile::LoadOp>())
     if (auto staged = stage(load)) {
       each += staged->slotBytes();
+      unit = std::gcd(unit, staged->slotBytes());
       all.push_back(*staged);
     }
   if (all.empty())
     return false;
   if (!exactly)
     stages = std::min(stages, bytes / each);
+  const std::string why = "two stages of " + std::to_string(each) + " bytes do not fit shared memory";
+  for (const Staged &staged : all)
+    if (stages < 2 && !exactly)
+      staged.load->setAttr("simt.why", StringAttr::get(staged.load.getContext(), why));
   return stages >= 2;
 }
 
 // --- The loop in stages ----------------------------------------------------------------------------------------------
+
+/// The byte of its ring where a tile's slot begins.
+Value Pipeline::placeOf(OpBuilder &builder, const Staged &staged, Value slot) const {
+  if (staged.slotBytes() == unit)
+    return slot;
+  const Location loc = staged.load.getLoc();
+  const Value units = arith::ConstantIntOp::create(builder, loc, staged.slotBytes() / unit, 32);
+  return arith::MulIOp::create(builder, loc, slot, units);
+}
 
 /// Begins to copy the tile of the loop's position `position` to a slot.
 void Pipeline::fetch(OpBuilder &builder, const Staged &staged, Value position, Value slot, Value predicate,
@@ -161,11 +222,12 @@ void Pipeline::fetch(OpBuilder &builder, const Staged &staged, Value position, V
   for (const Value offset : staged.load.getOffsets())
     offsets.push_back(cloned(cloned, offset));
   const Location loc = staged.load.getLoc();
-  const Value bytes = arith::ConstantIntOp::create(builder, loc, staged.slotBytes(), 32);
-  const Value at = arith::MulIOp::create(builder, loc, slot, bytes);
-  simt::FetchOp::create(builder, loc, staged.load.getView(), offsets, staged.ring, at, predicate,
-                        builder.getDenseI64ArrayAttr({ahead, stages}), builder.getI64IntegerAttr(staged.width.elements),
-                        staged.image, staged.copies, staged.width.whole ? builder.getUnitAttr() : UnitAttr());
+  auto made = simt::FetchOp::create(
+      builder, loc, staged.load.getView(), offsets, staged.ring, placeOf(builder, staged, slot), predicate,
+      builder.getDenseI64ArrayAttr({ahead, stages}), builder.getI64IntegerAttr(staged.width.elements), staged.image,
+      staged.copies, staged.width.whole ? builder.getUnitAttr() : UnitAttr());
+  if (const Attribute inside = staged.load->getAttr("tile.inside"))
+    made->setAttr("tile.inside", inside);
 }
 
 /// The layout that moves turn into `layout`, and the types that they have on the way, the last one first.
@@ -192,10 +254,9 @@ void Pipeline::replaceUses(OpBuilder &builder, const Staged &staged, Value slot)
   const auto read = [&](OpBuilder &builder, Location loc, LayoutAttr layout) -> Value {
     const simt::SharedAccess access =
         simt::bestAccess(layout.getLayout(), staged.image.getMap(), staged.image.getBits(), /*hasMatrix=*/true);
-    const Value bytes = arith::ConstantIntOp::create(builder, loc, staged.slotBytes(), 32);
     const auto movement = simt::MovementAttr::get(builder.getContext(), static_cast<simt::Movement>(access.op));
     return simt::ReadOp::create(builder, loc, simt::withLayout(staged.load.getType(), layout), staged.ring,
-                                arith::MulIOp::create(builder, loc, slot, bytes), {}, movement, staged.image,
+                                placeOf(builder, staged, slot), {}, movement, staged.image,
                                 builder.getDenseI64ArrayAttr({0, stages}));
   };
   for (Operation *user : llvm::make_early_inc_range(staged.load->getUsers())) {
@@ -240,7 +301,7 @@ void Pipeline::build() {
   }
   /// The position so many rounds behind another one.
   const auto behind = [&](Value position, int64_t rounds) -> Value {
-    const Value steps = arith::ConstantIntOp::create(rewriter, loc, rounds, 64);
+    const Value steps = arith::ConstantOp::create(rewriter, loc, rewriter.getIntegerAttr(position.getType(), rounds));
     return arith::AddIOp::create(rewriter, loc, position, arith::MulIOp::create(rewriter, loc, loop.getStep(), steps));
   };
   const auto fetchAll = [&](Value position, Value slot, int64_t ahead) {
@@ -251,29 +312,28 @@ void Pipeline::build() {
     simt::CommitCopiesOp::create(rewriter, loc);
   };
   for (int64_t ahead = 0; ahead < stages - 1; ++ahead)
-    fetchAll(behind(loop.getLowerBound(), ahead), constant(ahead), ahead);
+    fetchAll(behind(loop.getLowerBound(), ahead), constant(ahead * unit), ahead);
 
-  const Value first = constant(0);
+  // The slot to read, and the one read before, which is filled anew.
   auto staged = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
-      rewriter, first, /*replaceInitOperandUsesInLoop=*/false,
+      rewriter, ValueRange{constant(0), constant((stages - 1) * unit)}, /*replaceInitOperandUsesInLoop=*/false,
       [&](OpBuilder &builder, Location at, ArrayRef<BlockArgument> slots) -> SmallVector<Value> {
-        const Value one = arith::ConstantIntOp::create(builder, at, 1, 32),
-                    last = arith::ConstantIntOp::create(builder, at, stages - 1, 32),
+        const Value one = arith::ConstantIntOp::create(builder, at, unit, 32),
+                    last = arith::ConstantIntOp::create(builder, at, (stages - 1) * unit, 32),
                     zero = arith::ConstantIntOp::create(builder, at, 0, 32);
         const Value isLast = arith::CmpIOp::create(builder, at, arith::CmpIPredicate::eq, slots[0], last);
         const Value next = arith::AddIOp::create(builder, at, slots[0], one);
-        return {arith::SelectOp::create(builder, at, isLast, zero, next)};
+        return {arith::SelectOp::create(builder, at, isLast, zero, next), slots[0]};
       }));
   loop = staged;
-  const Value slot = loop.getRegionIterArgs().back();
+  const Value slot = loop.getRegionIterArgs().drop_back().back(), before = loop.getRegionIterArgs().back();
   rewriter.setInsertionPointToStart(loop.getBody());
   simt::WaitCopiesOp::create(rewriter, loc, stages - 2);
-  const Value isFirst = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, slot, constant(0));
-  const Value before = arith::SelectOp::create(rewriter, loc, isFirst, constant(stages - 1),
-                                               arith::SubIOp::create(rewriter, loc, slot, constant(1)));
   fetchAll(behind(loop.getInductionVar(), stages - 1), before, stages - 1);
   for (const Staged &each : all)
     replaceUses(rewriter, each, slot);
+  rewriter.setInsertionPointAfter(loop);
+  simt::WaitCopiesOp::create(rewriter, loc, 0);
 }
 
 namespace {

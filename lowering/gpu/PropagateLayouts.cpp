@@ -17,6 +17,7 @@
 #include "lowering/analysis/TileUses.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
 
 using namespace mlir;
 
@@ -300,6 +301,21 @@ static LogicalResult checkSizes(func::FuncOp func) {
   return failure(walk.wasInterrupted());
 }
 
+/// Registers of a tile that is small enough to wait for a loop to end.
+static constexpr int64_t fewRegisters = 4;
+
+/// Moves small tiles that are the same in all rounds in front of the loop, above all conversions of them.
+static void hoistSmallTiles(scf::ForOp loop) {
+  const auto isSmall = [](Type type) {
+    const auto tile = dyn_cast<RankedTensorType>(type);
+    return tile && simt::layoutOf(tile).getLayout().numStored() <= fewRegisters;
+  };
+  moveLoopInvariantCode(
+      loop.getLoopRegions(), [&](Value value, Region *) { return loop.isDefinedOutsideOfLoop(value); },
+      [&](Operation *op, Region *) { return isPure(op) && llvm::all_of(op->getResultTypes(), isSmall); },
+      [&](Operation *op, Region *) { loop.moveOutOfLoop(op); });
+}
+
 namespace {
 struct PropagateLayouts : impl::PropagateLayoutsBase<PropagateLayouts> {
   using PropagateLayoutsBase::PropagateLayoutsBase;
@@ -311,6 +327,7 @@ struct PropagateLayouts : impl::PropagateLayoutsBase<PropagateLayouts> {
     SmallVector<simt::ConvertOp> converts;
     getOperation().walk([&](simt::ConvertOp convert) { converts.push_back(convert); });
     llvm::for_each(converts, sink);
+    getOperation().walk(hoistSmallTiles); // inner loops first
     if (failed(checkSizes(getOperation())))
       signalPassFailure();
   }

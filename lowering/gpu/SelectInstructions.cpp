@@ -38,25 +38,33 @@ std::string whyNoTensorCore(tile::DotOp op) {
 
 static bool isElementwise(Operation *op) { return op && OpTrait::hasElementwiseMappableTraits(op); }
 
-/// Whether elementwise operations lead from a tile to a reduction of its rows.
-static bool isReducedByRows(Value tile) {
-  llvm::SetVector<Operation *> reached(tile.getUsers().begin(), tile.getUsers().end());
+/// Whether elementwise operations lead from a tile to a reduction of its rows, or to the left factor of a product.
+static bool isUsedByRows(Value tile) {
+  llvm::SetVector<OpOperand *> reached;
+  const auto reach = [&](Value value) {
+    for (OpOperand &use : value.getUses())
+      reached.insert(&use);
+  };
+  reach(tile);
   for (size_t next = 0; next < reached.size(); ++next) {
-    if (auto reduce = dyn_cast<tile::ReduceOp>(reached[next]); reduce && reduce.getAxis() == 1)
+    Operation *const user = reached[next]->getOwner();
+    if (auto reduce = dyn_cast<tile::ReduceOp>(user); reduce && reduce.getAxis() == 1)
       return true;
-    if (isElementwise(reached[next]))
-      reached.insert_range(reached[next]->getUsers());
+    if (isa<tile::DotOp>(user) && reached[next]->getOperandNumber() == 0)
+      return true;
+    if (isElementwise(user))
+      reach(user->getResult(0));
   }
   return false;
 }
 
-/// Whether elementwise operations lead from a product whose rows are reduced to this tile.
-static bool comesFromReducedRows(Value tile) {
+/// Whether elementwise operations lead from a product to this tile.
+static bool comesFromProduct(Value tile) {
   llvm::SetVector<Value> reached;
   reached.insert(tile);
   for (size_t next = 0; next < reached.size(); ++next) {
     Operation *const op = reached[next].getDefiningOp();
-    if (auto dot = dyn_cast_or_null<tile::DotOp>(op); dot && isReducedByRows(dot))
+    if (isa_and_present<tile::DotOp>(op))
       return true;
     if (isElementwise(op))
       reached.insert_range(op->getOperands());
@@ -64,13 +72,14 @@ static bool comesFromReducedRows(Value tile) {
   return false;
 }
 
-/// How warps share the sums. The rows of a tile that are reduced, as attention's scores are, stay within a warp, and so
-/// do those of the product that has it for an operand: neither the reduction nor the operand then goes through memory.
+/// How warps share the sums. The rows of a tile that are reduced or multiplied again, as attention's scores are, stay
+/// within a warp, and so do those of the product that has it for its left factor: neither the reduction nor the factor
+/// then goes through memory.
 static std::optional<simt::WarpSplit> splitOf(tile::DotOp op, unsigned warps) {
   const auto acc = cast<RankedTensorType>(op.getType());
   const int64_t M = acc.getDimSize(0), N = acc.getDimSize(1),
                 K = cast<RankedTensorType>(op.getA().getType()).getDimSize(1);
-  if (isReducedByRows(op) || comesFromReducedRows(op.getA()))
+  if (isUsedByRows(op) || comesFromProduct(op.getA()))
     if (const auto rows = simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/true))
       return rows;
   return simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/false);

@@ -226,24 +226,31 @@ void Speller::storeMatrix(simt::StoreMatrixOp op) {
   assembly(text, constraints + (op.getPredicate() ? "r,b" : "r"), {}, operands, true);
 }
 
-/// 16 bytes go past the first-level cache, which less cannot.
+/// 16 bytes go past the first-level cache, which less cannot. A size that is chosen right before its copy becomes the
+/// instruction's own predicate.
 void Speller::copyAsync(simt::CopyAsyncOp op) {
   SmallVector<Value> operands = {op.getTarget(), op.getSource()};
-  std::string constraints = "r,l", size;
-  if (op.getSize()) {
-    size = ", $2";
-    constraints += ",r";
-    operands.push_back(op.getSize());
-  }
-  if (op.getPredicate()) {
-    constraints += ",b";
-    operands.push_back(op.getPredicate());
-  }
-  const std::string text = predicated(op.getPredicate(), op.getSize() ? 3 : 2) + "cp.async." +
+  std::string constraints = "r,l";
+  const auto operand = [&](Value value, const char *constraint) {
+    operands.push_back(value);
+    constraints += std::string(",") + constraint;
+    return "$" + std::to_string(operands.size() - 1);
+  };
+  const std::string bytes = std::to_string(op.getBytes());
+  const std::string size = op.getSize() ? operand(op.getSize(), "r") : bytes;
+  const std::string choice =
+      op.getInside() ? "selp.b32 size, " + size + ", 0, " + operand(op.getInside(), "b") + "; " : "";
+  if (op.getPredicate())
+    operand(op.getPredicate(), "b");
+  const std::string copy = predicated(op.getPredicate(), static_cast<unsigned>(operands.size()) - 1) + "cp.async." +
                            (op.getBytes() == 16 ? "cg" : "ca") + ".shared.global " + place(0, op.getToDisplacement()) +
-                           ", " + place(1, op.getFromDisplacement()) + ", " + std::to_string(op.getBytes()) + size +
+                           ", " + place(1, op.getFromDisplacement()) + ", " + bytes +
+                           (op.getInside() ? ", size"
+                            : op.getSize() ? ", " + size
+                                           : "") +
                            ";";
-  assembly(text, constraints + ",~{memory}", {}, operands, true);
+  assembly(op.getInside() ? "{ .reg .b32 size; " + choice + copy + " }" : copy, constraints + ",~{memory}", {},
+           operands, true);
 }
 
 /// Where nobody reads what was there, it is a reduction.
@@ -343,6 +350,13 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
     llvm::TypeSwitch<Operation *>(op)
         .Case([&](simt::ThreadOp) {
           result = speller.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", IntegerType::get(&getContext(), 32), {});
+        })
+        .Case([&](simt::AddressOp address) {
+          // The assembler makes one instruction of the two; of `mad.wide` in a loop it makes two, as its loop's
+          // invariants.
+          result = speller.assembly("{ .reg .b64 far; mul.wide.u32 far, $2, " + std::to_string(address.getCount()) +
+                                        "; add.s64 $0, $1, far; }",
+                                    "=l,l,r", address.getType(), {address.getBase(), address.getStride()}, false)[0];
         })
         .Case([&](simt::SharedBaseOp base) { result = sharedBase(base, speller); })
         .Case([&](simt::LoadOp load) { result = speller.load(load); })

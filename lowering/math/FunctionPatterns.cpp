@@ -2,6 +2,7 @@
 
 #include "lowering/math/FunctionPatterns.h"
 
+#include "dialect/tile/TileDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -41,6 +42,10 @@ void addFunctionPatterns(RewritePatternSet &patterns, ScaleInstruction scale, bo
                LowerFunction<math::Log2Op, &MathFunctions::log2>, LowerFunction<math::LogOp, &MathFunctions::log>,
                LowerFunction<math::TanhOp, &MathFunctions::tanh>, LowerFunction<math::ErfOp, &MathFunctions::erf>,
                LowerFunction<math::RsqrtOp, &MathFunctions::rsqrt>>(patterns.getContext(), scale, canScale);
+}
+
+void takeAccuracies(Operation *root) {
+  root->walk([](arith::DivFOp division) { tile::setAccuracy(division, tile::Accuracy::Full); });
 }
 
 } // namespace kiln::lowering

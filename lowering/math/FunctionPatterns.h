@@ -22,4 +22,7 @@ using ScaleInstruction = mlir::Value (*)(mlir::OpBuilder &builder, mlir::Locatio
 void addFunctionPatterns(mlir::RewritePatternSet &patterns, ScaleInstruction scale = nullptr,
                          bool (*canScale)(mlir::Type) = nullptr);
 
+/// Takes `tile.accuracy` off what is still there: it means nothing from here on.
+void takeAccuracies(mlir::Operation *root);
+
 } // namespace kiln::lowering

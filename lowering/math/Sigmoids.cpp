@@ -39,7 +39,7 @@ Value MathFunctions::tanh64(Value x) {
   Value near = fma(multiply(x, z), divide(p, q), x);
   Value power = exp(add(size, size));
   Value far = subtract(number(1), divide(number(2), add(power, number(1))));
-  return emit.select(less(size, 0.625), near, withSign(far, x));
+  return withSign(emit.select(less(size, 0.625), near, far), x); // also of −0, where `near` is +0
 }
 
 /// Near 0 a polynomial in x², further out 1 − e^q(|x|): N. Juffa's minimax polynomials for erff.

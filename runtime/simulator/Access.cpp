@@ -9,7 +9,9 @@
 #include "runtime/simulator/Shadow.h"
 
 #include <algorithm>
+#include <atomic>
 #include <fmt/format.h>
+#include <mutex>
 
 namespace kiln::simulator {
 
@@ -188,7 +190,7 @@ LanePointers resolve(Warp &warp, const Step &step, Space space, const std::array
                      const StoredBytes *stored) {
   LanePointers pointers;
   const auto note = [&](Mask part) { // what the shadow and the metrics want to know
-    if (part && !isRead(kind) && kind != AccessKind::atomic)
+    if (part && !isRead(kind) && kind != AccessKind::atomic && kind != AccessKind::mbarrier) // those say it themselves
       warp.noteChange();
     if (part && warp.cta.shadow)
       warp.cta.shadow->access({warp, step, pointers, part, static_cast<uint32_t>(bytes), kind, sizes, stored});
@@ -326,14 +328,69 @@ static void writeElements(Warp &warp, const Step &step, const AccessShape &shape
   }
 }
 
+namespace {
+/// What strong accesses move between memory and registers. Each lane's bytes move at once, a vector's, too: threads of
+/// the host that run other blocks see all of them or none. So do GPUs with what is aligned to its size, and look-back
+/// scans rely on it (a flag with its value), though the PTX ISA promises it for elements only.
+class AtOnce {
+public:
+  AtOnce(Warp &warp, const LanePointers &memory, int bytes) : warp(warp), memory(memory), bytes(bytes) {
+    copies.valid = memory.valid;
+    for (size_t lane = 0; lane < lanesOfWarp; ++lane)
+      copies.at[lane] = reinterpret_cast<char *>(words[lane].data());
+  }
+  /// Where the lanes' bytes are, or are to be, beside memory.
+  const LanePointers &beside() const { return copies; }
+  void load() {
+    moveAll([](auto memory, auto &copy) { copy = memory.load(); });
+  }
+  void store() {
+    moveAll([](auto memory, auto &copy) { memory.store(copy); });
+  }
+
+private:
+  template <class Word, class Move> void moveWords(Move move) {
+    for (size_t lane = 0; lane < lanesOfWarp; ++lane)
+      for (size_t at = 0; memory.valid >> lane & 1 && at < static_cast<size_t>(bytes); at += sizeof(Word))
+        move(std::atomic_ref(*reinterpret_cast<Word *>(memory.at[lane] + at)),
+             *reinterpret_cast<Word *>(copies.at[lane] + at));
+  }
+  template <class Move> void moveAll(Move move) {
+    switch (bytes) {
+    case 1:
+      return moveWords<uint8_t>(move);
+    case 2:
+      return moveWords<uint16_t>(move);
+    case 4:
+      return moveWords<uint32_t>(move);
+    case 8:
+      return moveWords<uint64_t>(move);
+    default: {
+      const std::lock_guard lock(warp.cta.grid.wideAccesses);
+      moveWords<uint64_t>(move);
+    }
+    }
+  }
+  Warp &warp;
+  const LanePointers &memory;
+  const int bytes;
+  LanePointers copies;
+  std::array<std::array<uint64_t, 4>, lanesOfWarp> words;
+};
+} // namespace
+
 template <class T> static void load(Warp &warp, const Step &step) {
   const AccessShape shape = AccessShape::unpack(step.target);
   const LanePointers pointers = resolve(warp, step, shape.space, addressesOf(warp, step, shape), shape.total(),
                                         shape.ordering ? AccessKind::strongRead
                                         : shape.isCopy ? AccessKind::copyRead
                                                        : AccessKind::read);
-  readElements<T>(warp, step, shape, pointers);
-  if (shape.ordering && warp.cta.shadow)
+  if (!shape.ordering)
+    return readElements<T>(warp, step, shape, pointers);
+  AtOnce all(warp, pointers, shape.total());
+  all.load();
+  readElements<T>(warp, step, shape, all.beside());
+  if (warp.cta.shadow)
     warp.cta.shadow->collect(warp, pointers, *shape.ordering);
 }
 
@@ -352,9 +409,13 @@ template <class T> static void store(Warp &warp, const Step &step) {
   const StoredBytes stored{&context, storedByte<T>};
   const LanePointers pointers = resolve(warp, step, shape.space, addressesOf(warp, step, shape), shape.total(),
                                         shape.ordering ? AccessKind::strongWrite : AccessKind::write, nullptr, &stored);
-  if (shape.ordering && warp.cta.shadow)
+  if (!shape.ordering)
+    return writeElements<T>(warp, step, shape, pointers);
+  if (warp.cta.shadow)
     warp.cta.shadow->publish(warp, pointers, *shape.ordering);
-  writeElements<T>(warp, step, shape, pointers);
+  AtOnce all(warp, pointers, shape.total());
+  writeElements<T>(warp, step, shape, all.beside());
+  all.store();
 }
 
 static Handler pickWidth(Decoder &d, int bytes, bool isStore) {

@@ -80,6 +80,14 @@ void AsyncCopies::waitAll(Warp &warp, Mask lanes) {
   land(warp, lanes, true, [](const Copy &, size_t) { return true; });
 }
 
+void AsyncCopies::leave(Warp &warp, Mask lanes) {
+  for (const Copy &copy : copies)
+    if (copy.lanes & lanes)
+      warp.cta.report(Check::inFlight, *copy.place,
+                      "a thread ends, but has not waited for a copy that it began: the bytes may come when the shared "
+                      "memory is another block's");
+}
+
 int64_t AsyncCopies::bytesPending(Mask lanes) const {
   int64_t bytes = 0;
   for (const Copy &copy : copies)
@@ -118,6 +126,7 @@ static void issueCopies(Warp &warp, const Step &step) {
   from.wideAddress = list[3] != 0;
   AsyncCopies::Copy copy;
   copy.bytes = static_cast<uint32_t>(bytes);
+  copy.place = &warp.place(step);
   for (size_t lane = 0; lane < lanesOfWarp; ++lane) {
     const uint32_t wanted = step.slots[2] == Step::none ? copy.bytes : warp.reg<uint32_t>(step.slots[2])[lane];
     copy.sizes[lane] = std::min(wanted, copy.bytes);

@@ -29,6 +29,7 @@ public:
     std::array<uint32_t, lanesOfWarp> sizes, groups;
     std::array<int, lanesOfWarp> engines; // that lands a lane's part, −1: nobody but the lane itself
     uint64_t number = 0;
+    const ptx::Place *place = nullptr; // of the instruction
   };
   /// Takes a copy of the warp's, whose groups and number are set here.
   void issue(Copy copy, Delivery delivery, uint64_t seed);
@@ -37,6 +38,8 @@ public:
   void wait(Warp &warp, Mask lanes, uint32_t pending);
   /// Lands everything of the lanes, in groups or not.
   void waitAll(Warp &warp, Mask lanes);
+  /// The lanes leave: reports what they have not waited for.
+  void leave(Warp &warp, Mask lanes);
   /// Bytes of the lanes' copies that they have not waited for.
   int64_t bytesPending(Mask lanes) const;
   /// Copies issued so far.

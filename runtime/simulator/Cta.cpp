@@ -36,7 +36,8 @@ Cta::Cta(const Grid &grid, const Extents &coordinates) : grid(grid), coordinates
 
 Cta::~Cta() = default;
 
-bool Cta::run(int64_t budget, bool reversed) {
+bool Cta::run(int64_t budget, bool reversed, uint64_t now) {
+  turnsMoment = now;
   bool any = false;
   for (size_t i = 0; i < warps.size(); ++i) {
     Warp &warp = warps[reversed ? warps.size() - 1 - i : i];
@@ -53,8 +54,6 @@ bool Cta::run(int64_t budget, bool reversed) {
 }
 
 void Cta::noteChange() { grid.progress->note(thread); }
-
-uint64_t Cta::moment() const { return grid.progress->now(); }
 
 // --- Barriers ------------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@
 #include "runtime/simulator/Warpgroup.h"
 
 #include <deque>
+#include <mutex>
 
 namespace kiln::simulator {
 
@@ -40,6 +41,7 @@ struct Grid {
   Console *console = nullptr;           // of printf
   int64_t mostSteps = 0;                // of a warp; 0: any number
   Progress *progress = nullptr;
+  mutable std::mutex wideAccesses = {}; // held by strong accesses of more than one word of the host (Access.cpp)
 
   int threads() const { return block[0] * block[1] * block[2]; }
 };
@@ -58,11 +60,11 @@ public:
   Cta(const Grid &grid, const Extents &coordinates);
   ~Cta();
 
-  /// Gives every warp a turn of `budget` steps. False when all have finished. Throws Error when one has done as many
-  /// as the launch allows, and would go on.
-  bool run(int64_t budget, bool reversed);
-  /// What becomes of the block: it goes on, perhaps with something that had been put off; it is stuck until memory
-  /// changes by another's doing; or nothing can help it any more.
+  /// Gives every warp a turn of `budget` steps, at a moment of the launch that was read before (Progress.h). False when
+  /// all have finished. Throws Error when one has done as many as the launch allows, and would go on.
+  bool run(int64_t budget, bool reversed, uint64_t now);
+  /// What becomes of the block after the turn: it goes on, perhaps with something that had been put off; it is stuck
+  /// since the turn's moment until memory changes by another's doing; or nothing can help it any more.
   enum class Outlook : uint8_t { goesOn, stuck, hopeless };
   Outlook goOn();
   /// Remedies when nothing in the launch can move: whether lanes have been let go (Warp.h).
@@ -84,8 +86,8 @@ public:
 
   /// Something has changed that other blocks, or other warps of this one, can see.
   void noteChange();
-  /// The moment of the launch (Progress.h).
-  uint64_t moment() const;
+  /// The moment of the launch at which the block has its turn: one for all that is asked about the turn.
+  uint64_t moment() const { return turnsMoment; }
 
   /// Writes the 32 lanes of a special register, 8 bytes each when `wide`, else 4.
   void fillSpecial(const Warp &warp, int special, bool wide, char *to) const;
@@ -156,7 +158,9 @@ private:
   std::vector<int> left; // by warp: lanes that have left
   int64_t barriersEnded = 0;
   uint64_t round = 0;
+  uint64_t turnsMoment = 0;
   int64_t roundProgress = -1; // when the round began
+  uint64_t roundMoment = 0;   // the same
   int fruitless = 0;          // rounds since then
 };
 

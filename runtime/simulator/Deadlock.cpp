@@ -10,8 +10,8 @@
 
 namespace kiln::simulator {
 
-/// Turns in which all who wait have asked in vain, and nothing has happened, before it is a deadlock: so many that
-/// other blocks, for which they may wait through global memory, have had their turns.
+/// Turns at one moment in which all who wait have asked in vain, and nothing has happened, before the block is stuck:
+/// so many that a path which asks for several things in turn has asked for each, and one that gives up has done so.
 static constexpr int mostFruitless = 200;
 
 bool Cta::stillWaits(const Warp &warp, const Wait &wait) const {
@@ -97,18 +97,19 @@ Cta::Outlook Cta::goOn() {
   for (const Warp &warp : warps)
     warp.forEachPath([&](const Path &path) {
       asks |= path.asked.kind != Wait::Kind::none || path.wait.kind == Wait::Kind::mbarrier;
-      spins |= path.stuckAt != 0; // the moment may have passed since `idle` looked: then all look again
+      spins |= path.stuckAt != 0;
     });
   // Who waits for nothing but its own block is not helped by others.
   if (!spins && (letGoAtJoins() || letGoAlone()))
     return Outlook::goesOn;
   // Who waits for an mbarrier may give up, and who polls may be waiting for another block.
-  fruitless = progress() == roundProgress ? fruitless + 1 : 0;
+  fruitless = progress() == roundProgress && moment() == roundMoment ? fruitless + 1 : 0;
   roundProgress = progress();
+  roundMoment = moment();
   ++round;
   if (asks && fruitless < mostFruitless)
     return Outlook::goesOn;
-  return spins ? Outlook::stuck : Outlook::hopeless;
+  return spins || asks ? Outlook::stuck : Outlook::hopeless;
 }
 
 // --- Who waits for what --------------------------------------------------------------------------------------------

@@ -8,6 +8,8 @@
 #include "runtime/simulator/Cta.h"
 #include "runtime/simulator/Lanes.h"
 
+#include <bit>
+#include <cmath>
 #include <limits>
 
 namespace kiln::simulator {
@@ -100,8 +102,19 @@ static double computeDouble(Op operation, const FloatModifiers &m, double a, dou
   return m.saturate ? saturated(value) : value;
 }
 
-/// Narrow floats: exact or nearly so in double (products have 22 bits, and a sum that is rounded to 53 bits is not near
-/// the middle of two narrow ones), then rounded once.
+/// a · b + c of narrow numbers, whose product is exact, rounded to odd: an inexact sum is the one of its two neighbours
+/// that ends in a 1, so that no rounding to fewer bits takes it for the middle between two of them.
+static double fmaToOdd(double a, double b, double c) {
+  const double product = a * b, sum = product + c;
+  const double added = sum - product, error = (product - (sum - added)) + (c - added);
+  const bool isInexact = std::fabs(error) > 0; // not for a NaN
+  if (!isInexact || (std::bit_cast<uint64_t>(sum) & 1) != 0)
+    return sum;
+  return std::nextafter(sum, std::copysign(std::numeric_limits<double>::infinity(), error));
+}
+
+/// Narrow floats, in double and then rounded once: products are exact there, and a sum of two that is rounded to 53
+/// bits is not near the middle of two narrow ones. That of a product and a number may be.
 static uint16_t computeNarrow(Op operation, const FloatModifiers &m, bool isBf16, uint16_t a, uint16_t b, uint16_t c) {
   const auto flushing = [&](uint16_t bits) {
     const bool isDenormal = (bits & (isBf16 ? 0x7f80 : 0x7c00)) == 0;
@@ -116,7 +129,8 @@ static uint16_t computeNarrow(Op operation, const FloatModifiers &m, bool isBf16
   };
   FloatModifiers exact = m;
   exact.rounding = Rounding::nearest;
-  double value = compute(operation, exact, wide(a), wide(b), wide(c));
+  double value =
+      operation == Op::fma ? fmaToOdd(wide(a), wide(b), wide(c)) : compute(operation, exact, wide(a), wide(b), wide(c));
   if (m.relu && !std::isnan(value))
     value = std::max(value, 0.0);
   if (m.saturate)

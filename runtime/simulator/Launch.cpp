@@ -104,7 +104,7 @@ Cta::Outlook Worker::turn(Cta &cta) {
       schedule.order == Order::reverse ||
       (schedule.order == Order::random && ((schedule.seed + static_cast<uint64_t>(turns)) * 0x9e3779b97f4a7c15 >> 63));
   ++turns;
-  if (!cta.run(turnSteps, reversed)) {
+  if (!cta.run(turnSteps, reversed, moment)) {
     cta.finish();
     cta.noteChange();
     return Cta::Outlook::hopeless;
@@ -132,16 +132,20 @@ bool Worker::begin() {
   return true;
 }
 
-/// All blocks are stuck, and no other is left to begin. False when that is so in the whole launch, and nothing helps.
+/// All blocks are stuck, and no other is left to begin: waits until that is so in the whole launch or the moment has
+/// passed, and gives none of them a turn meanwhile. False when nothing in the launch helps.
 bool Worker::help() {
   const auto any = [&](bool (Cta::*remedy)()) {
     return std::any_of(resident.begin(), resident.end(), [&](const Resident &each) { return (*each.block.*remedy)(); });
   };
-  const Progress::Answer answer = grid.progress->quiet(
-      number, moment, {[&] { return any(&Cta::letGoAtJoins); }, [&] { return any(&Cta::letGoAlone); }});
-  if (answer == Progress::Answer::wait)
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
-  else if (answer == Progress::Answer::deadlock)
+  Progress::Answer answer = Progress::Answer::wait;
+  while (answer == Progress::Answer::wait && !grid.progress->isGivenUp()) {
+    answer = grid.progress->quiet(number, moment,
+                                  {[&] { return any(&Cta::letGoAtJoins); }, [&] { return any(&Cta::letGoAlone); }});
+    if (answer == Progress::Answer::wait)
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  if (answer == Progress::Answer::deadlock)
     for (const Resident &each : resident)
       each.block->reportDeadlock();
   return answer != Progress::Answer::deadlock;
@@ -149,15 +153,20 @@ bool Worker::help() {
 
 void Worker::run() {
   for (bool more = true; !grid.progress->isGivenUp();) {
+    if (const uint64_t now = grid.progress->now(); now != moment) {
+      moment = now;
+      stuck = 0;
+    }
     if (more && wantsAnother()) {
       more = begin();
       continue;
     }
-    if (resident.empty() || (stuck >= resident.size() && !help()))
+    if (resident.empty())
       return;
-    if (const uint64_t now = grid.progress->now(); now != moment) {
-      moment = now;
-      stuck = 0;
+    if (stuck >= resident.size()) {
+      if (!help())
+        return;
+      continue; // at another moment
     }
     Resident current = std::move(resident.front());
     resident.pop_front();

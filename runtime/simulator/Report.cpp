@@ -179,16 +179,29 @@ static std::string escaped(const std::string &text) {
   return safe;
 }
 
-/// A bar of `ideal` and, beyond it, what is lost.
-static std::string bar(int y, int64_t ideal, int64_t count, double scale, const char *color, const char *unit) {
-  const double needed = static_cast<double>(ideal) * scale, lost = static_cast<double>(count - ideal) * scale;
-  return fmt::format("<rect x=\"260\" y=\"{}\" width=\"{:.1f}\" height=\"10\" fill=\"{}\"/>"
-                     "<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"10\" fill=\"#c33\"/>"
-                     "<text x=\"{:.1f}\" y=\"{}\">{} {}, {} would do</text>\n",
-                     y, needed, color, 260 + needed, y, lost, 266 + needed + lost, y + 9, count, unit, ideal);
-}
+/// Colours that people who see no red or no green tell apart, too (Okabe and Ito's), and pixels of the picture's parts.
+static constexpr const char *sharedColor = "#0072b2", *globalColor = "#009e73", *lostColor = "#d55e00";
+static constexpr int margin = 8, barWidth = 500, barHeight = 10, pitch = 14;
+/// Of text of 11 pixels in a monospaced face, which has 0.6 of its size a character; some have a little more.
+static constexpr double characterWidth = 6.8;
 
-std::string reportPicture(const Program &program, const Metrics &metrics) {
+static int widthOf(size_t characters) { return static_cast<int>(static_cast<double>(characters) * characterWidth) + 1; }
+
+namespace {
+/// A bar of the picture: what is needed and, beyond it, what is lost.
+struct Bar {
+  std::string label; // of the first of a line
+  int64_t ideal = 0, count = 0;
+  const char *color = nullptr, *unit = nullptr;
+
+  std::string text() const {
+    return fmt::format("{} {}", count, unit) + (ideal < count ? fmt::format(", {} would do", ideal) : "");
+  }
+};
+} // namespace
+
+/// The bars of those lines that lose most.
+static std::vector<Bar> barsOf(const Program &program, const Metrics &metrics) {
   std::vector<Row> rows = gatherRows(program, metrics);
   std::erase_if(rows, [](const Row &row) { return row.all.total.wavefronts + row.all.total.sectors == 0; });
   const auto lost = [](const Row &row) {
@@ -197,28 +210,53 @@ std::string reportPicture(const Program &program, const Metrics &metrics) {
   };
   std::stable_sort(rows.begin(), rows.end(), [&](const Row &a, const Row &b) { return lost(a) > lost(b); });
   rows.resize(std::min<size_t>(rows.size(), 30));
-  int64_t most = 1;
-  for (const Row &row : rows)
-    most = std::max({most, row.all.total.wavefronts, row.all.total.sectors});
-  const double scale = 500.0 / static_cast<double>(most);
-  std::string bars;
-  int y = 30;
+  std::vector<Bar> bars;
   for (const Row &row : rows) {
-    bars += fmt::format("<text x=\"4\" y=\"{}\">{}</text>\n", y + 9, escaped(row.all.name));
-    if (row.all.total.sharedAccesses) {
-      bars += bar(y, row.all.total.idealWavefronts, row.all.total.wavefronts, scale, "#37a", "wavefronts");
-      y += 14;
-    }
-    if (row.all.total.globalAccesses) {
-      bars += bar(y, row.all.total.idealSectors, row.all.total.sectors, scale, "#3a7", "sectors");
-      y += 14;
-    }
-    y += 6;
+    const StepMetrics &total = row.all.total;
+    std::string label = row.all.name;
+    if (total.sharedAccesses)
+      bars.push_back({std::exchange(label, ""), total.idealWavefronts, total.wavefronts, sharedColor, "wavefronts"});
+    if (total.globalAccesses)
+      bars.push_back({label, total.idealSectors, total.sectors, globalColor, "sectors"});
   }
-  return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1000\" height=\"{}\" font-family=\"monospace\" "
-                     "font-size=\"11\">\n<text x=\"4\" y=\"16\">{}: lines by what they lose (red) of shared memory's "
-                     "wavefronts (blue) and global memory's sectors (green)</text>\n{}</svg>\n",
-                     y + 10, escaped(program.name), bars);
+  return bars;
+}
+
+std::string reportPicture(const Program &program, const Metrics &metrics) {
+  const std::vector<Bar> bars = barsOf(program, metrics);
+  const std::string title = fmt::format("{}: lines by what they lose (orange) of shared memory's wavefronts (blue) and "
+                                        "global memory's sectors (green)",
+                                        program.name);
+  int64_t most = 1;
+  size_t labelLength = 0, textLength = 0;
+  for (const Bar &bar : bars) {
+    most = std::max(most, bar.count);
+    labelLength = std::max(labelLength, bar.label.size());
+    textLength = std::max(textLength, bar.text().size());
+  }
+  const double scale = static_cast<double>(barWidth) / static_cast<double>(most);
+  const int left = margin + widthOf(labelLength) + margin;
+  const int width = std::max(left + barWidth + margin + widthOf(textLength), margin + widthOf(title.size())) + margin;
+  std::string parts;
+  int y = 30;
+  for (const Bar &bar : bars) {
+    const double needed = static_cast<double>(bar.ideal) * scale, all = static_cast<double>(bar.count) * scale;
+    if (!bar.label.empty()) {
+      y += y > 30 ? 6 : 0;
+      parts += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", margin, y + 9, escaped(bar.label));
+    }
+    parts += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" fill=\"{}\"/>", left, y, needed,
+                         barHeight, bar.color);
+    if (bar.ideal < bar.count)
+      parts += fmt::format("<rect x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" fill=\"{}\"/>", left + needed, y,
+                           all - needed, barHeight, lostColor);
+    parts += fmt::format("<text x=\"{:.1f}\" y=\"{}\">{}</text>\n", left + all + margin, y + 9, bar.text());
+    y += pitch;
+  }
+  return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" font-family=\"monospace\" "
+                     "font-size=\"11\">\n<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n"
+                     "<text x=\"{2}\" y=\"16\">{3}</text>\n{4}</svg>\n",
+                     width, y + margin, margin, escaped(title), parts);
 }
 
 } // namespace kiln::simulator

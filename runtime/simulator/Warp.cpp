@@ -220,6 +220,7 @@ void Warp::endTurn() {
 void Warp::poll(const Wait &asked) {
   endTurn();
   paths.back().asked = asked;
+  paths.back().spin = {}; // a block is judged by what it asks for (Cta::goOn)
 }
 
 // --- Control flow --------------------------------------------------------------------------------------------------
@@ -390,6 +391,7 @@ void Warp::returnLanes() {
 
 void Warp::exitLanes() {
   const Mask lanes = exec;
+  asyncCopies.leave(*this, lanes);
   alive &= ~lanes;
   path.mask &= ~lanes;
   pathEnded = path.mask == 0;

@@ -1,13 +1,16 @@
-// Barriers deleted from a few kernels: each is reported where it stands. `kiln-barriers` does the same with all kernels
-// of a GPT-2 step.
+// Barriers deleted from a few kernels: each is reported where it stands. Copies to rings, and waits for them, that are
+// others than they should be: each is seen. `kiln-barriers` does the same with all kernels of a GPT-2 step.
 
+#include "kernels/attention.h"
 #include "kernels/layernorm.h"
 #include "kernels/matmul.h"
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
-#include "test/barriers/deletions.h"
+#include "test/barriers/edits.h"
 
 #include <gtest/gtest.h>
+
+#include <limits>
 
 using namespace kiln;
 using namespace kiln::test;
@@ -17,17 +20,30 @@ namespace {
 class Barriers : public testing::Test {
 protected:
   Tensor tensor(const Shape &extents, Type type = f32) { return {device, type, extents}; }
-  /// Each deletion with another verdict, and what was said.
-  std::string otherThan(Deletion::Verdict verdict) const {
+  /// Each edit for which `is` holds, and what was said.
+  std::string those(const std::function<bool(const Verdict &)> &is) const {
     std::string text;
-    for (const Deletion &each : device->deletions())
-      if (each.verdict != verdict)
-        text += each.ordering.place + ": " + each.ordering.instruction + ": " + each.said + "\n";
+    for (const Verdict &each : device->verdicts())
+      if (is(each))
+        text += each.edit.place + ": " + each.edit.instruction + " " + each.edit.what + ": " + each.said + "\n";
     return text;
   }
 
-  const std::shared_ptr<DeletingDevice> device =
-      std::make_shared<DeletingDevice>(SimulatorDevice::open("simulator:sm_80"));
+  /// A tensor of bf16 that holds small whole numbers, and, `beyond` the end of each row, what is no number.
+  Tensor filled(Shape extents, int64_t beyond = 0) {
+    const int64_t inside = extents.back();
+    const int64_t columns = extents.back() += beyond;
+    Tensor made = tensor(extents, bf16);
+    std::vector<float> values(static_cast<size_t>(made.count()));
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<int64_t>(i) % columns < inside ? static_cast<float>(i * 37 % 15) - 7
+                                                             : std::numeric_limits<float>::quiet_NaN();
+    made.uploadFloats(values);
+    return made;
+  }
+
+  const std::shared_ptr<EditingDevice> device =
+      std::make_shared<EditingDevice>(SimulatorDevice::open("simulator:sm_80"), /*copies=*/true);
 };
 
 // A deletion is seen at the line of the access that the barrier lets wait: reductions of rows across warps, and a
@@ -38,8 +54,44 @@ TEST_F(Barriers, AreReportedWhereTheyStand) {
   run(*device, planLayerNorm(device->target(), x.ref(), gamma.ref(), beta.ref(), out.ref(), mean.ref(), rstd.ref()));
   const Tensor a = tensor({40, 112}), b = tensor({112, 33}), c = tensor({40, 33});
   run(*device, planMatmul(device->target(), kiln::Layout::nn, a.ref(), b.ref(), c.ref()));
-  EXPECT_GE(device->deletions().size(), 6U);
-  EXPECT_EQ(otherThan(Deletion::Verdict::reported), "");
+  EXPECT_GE(device->verdicts().size(), 6U);
+  EXPECT_EQ(
+      those([](const Verdict &each) { return each.edit.what == "deleted" && each.kind != Verdict::Kind::reported; }),
+      "");
+}
+
+// Narrow products with a ring in each layout, and attention, at extents that tiles do not divide, with fewer rounds
+// than stages and with more.
+TEST_F(Barriers, AndRingsAreSeenToBeWrong) {
+  const int64_t M = 80, N = 48;
+  for (const kiln::Layout layout : {kiln::Layout::nn, kiln::Layout::nt, kiln::Layout::tn})
+    for (const int64_t K : {176, 16, 48, 0})
+      for (const int64_t beyond : {0, 16}) {
+        const Shape rowsOfA = layout == kiln::Layout::tn ? Shape{K, M} : Shape{M, K},
+                    rowsOfB = layout == kiln::Layout::nt ? Shape{N, K} : Shape{K, N};
+        const Tensor a = filled(rowsOfA, beyond), b = filled(rowsOfB, beyond), c = tensor({M, N});
+        run(*device, planMatmul(device->target(), layout, a.ref().slice(1, 0, rowsOfA[1]),
+                                b.ref().slice(1, 0, rowsOfB[1]), c.ref(), false, MatmulConfig{64, 64, 32}));
+      }
+  for (const int64_t T : {208, 16, 80}) {
+    const Shape heads = {1, 2, T, 32};
+    const Tensor q = filled(heads), k = filled(heads), v = filled(heads), o = tensor(heads, bf16),
+                 lse = tensor({1, 2, T});
+    run(*device,
+        planAttention(device->target(), q.ref(), k.ref(), v.ref(), o.ref(), lse.ref(), 0.25F, true, AttentionConfig{}));
+  }
+  std::map<std::string, int> kinds;
+  for (const Verdict &each : device->verdicts())
+    ++kinds[each.edit.what];
+  for (const char *what :
+       {"deleted", "one more pending", "behind the barrier", "to the next slot", "all bytes", "in every round"})
+    EXPECT_GE(kinds[what], 4) << what;
+  // A program of attention has a round at least, so that its first copies are never in vain.
+  EXPECT_EQ(those([](const Verdict &each) {
+              const bool isFirst = each.kernel == "attention" && each.edit.what == "in every round";
+              return each.kind == Verdict::Kind::silent && !isFirst;
+            }),
+            "");
 }
 
 /// Every program adds up a row; the one that comes last adds up what all have left. x (P, 128), sums (P, 128), count
@@ -57,9 +109,9 @@ TEST_F(Barriers, AndFencesOfAnAtomicAdditionAreMissed) {
   const Tensor x = tensor({4, 256}), sums = tensor({4, 128}), count = tensor({1}, i32), out = tensor({128});
   launch(*device, lastAddsKernel, 4, {x.ref(), sums.ref(), count.ref(), out.ref()});
   int fences = 0;
-  for (const Deletion &each : device->deletions()) {
-    fences += each.ordering.instruction.starts_with("fence");
-    EXPECT_NE(each.verdict, Deletion::Verdict::silent) << each.ordering.instruction << " at " << each.ordering.place;
+  for (const Verdict &each : device->verdicts()) {
+    fences += each.edit.instruction.starts_with("fence");
+    EXPECT_NE(each.kind, Verdict::Kind::silent) << each.edit.instruction << " at " << each.edit.place;
   }
   EXPECT_EQ(fences, 2);
 }
@@ -74,18 +126,34 @@ TEST_F(Barriers, AreThereWhenTheKernelRuns) {
 }
 
 // Orderings are instructions, with a predicate or without, and have the place of the last `.loc` before them.
-TEST(Orderings, HaveTheirInstructionAndPlace) {
+TEST(Edits, HaveTheirInstructionAndPlace) {
   const std::string ptx =
       "\t.loc\t1 7 3\n\tbar.sync \t0;\n\t// bar.sync in a comment\n\t.loc\t2 9 1, inlined_at 1 8 1\n"
-      "\t@%p1 fence.acq_rel.gpu;\n\tcp.async.wait_group 0;\n\tcp.async.cg.shared.global [%r1], [%rd1], 16;\n"
+      "\t@%p1 fence.acq_rel.gpu;\n\tcp.async.wait_all;\n\tcp.async.cg.shared.global [%r1], [%rd1], 16;\n"
       "\t.file\t1 \"a.cc\"\n\t.file\t2 \"b.h\"\n";
-  const std::vector<Ordering> found = orderingsOf(ptx);
+  const std::vector<Edit> found = editsOf(ptx);
   ASSERT_EQ(found.size(), 3U);
   EXPECT_EQ(found[0].place, "a.cc:7");
   EXPECT_EQ(found[1].place, "b.h:9");
   EXPECT_EQ(found[1].instruction, "fence.acq_rel.gpu;");
   EXPECT_EQ(found[2].line, 5U);
-  EXPECT_EQ(without(ptx, 1).substr(0, 15), "\t.loc\t1 7 3\n\n\t/");
+  EXPECT_EQ(edited(ptx, found[0]).substr(0, 15), "\t.loc\t1 7 3\n\n\t/");
+}
+
+// What else can be said wrongly of copies; a ring of three slots is as large as its buffer says.
+TEST(Edits, OfARing) {
+  const std::string ptx = "// kiln.shared k 0 96 a.cc:7\n.file\t1 \"x/a.cc\"\n.loc\t1 7 3\n"
+                          "\t@%p1 cp.async.cg.shared.global [%r1 + 8], [%rd1], 16, %r2;\n"
+                          "\tcp.async.wait_group 1;\n\t// begin\n\tbar.sync \t0;\n";
+  std::map<std::string, std::string> texts;
+  for (const Edit &edit : editsOf(ptx))
+    for (const auto &[line, text] : edit.lines)
+      texts[edit.what] += text + "\n";
+  EXPECT_EQ(texts["to the next slot"], "@%p1 cp.async.cg.shared.global [%r1 + 40], [%rd1], 16, %r2;\n");
+  EXPECT_EQ(texts["all bytes"], "@%p1 cp.async.cg.shared.global [%r1 + 8], [%rd1], 16;\n");
+  EXPECT_EQ(texts["in every round"], "cp.async.cg.shared.global [%r1 + 8], [%rd1], 16, %r2;\n");
+  EXPECT_EQ(texts["one more pending"], "\tcp.async.wait_group 2;\n");
+  EXPECT_EQ(texts["behind the barrier"], "\n\tbar.sync \t0;\n\tcp.async.wait_group 1;\n");
 }
 
 } // namespace

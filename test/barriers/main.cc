@@ -1,5 +1,6 @@
-// kiln-barriers: deletes each barrier, fence and wait from every kernel of a GPT-2 training step, one at a time, and
-// says whether the simulator reports it at the C++ line that it guards (deletions.h).
+// kiln-barriers: deletes each barrier, fence and wait from every kernel of a GPT-2 training step, and changes each wait
+// of a ring, one at a time, and says whether the simulator reports it at the C++ line that it guards
+// (edits.h).
 //
 // The kernels get the arguments that a step on a model with random weights and tokens gives them; its sizes are flags.
 // Exit codes: 0 all are reported, or are known not to be for a reason; 1 some are not; 2, 3 and 4 as everywhere.
@@ -7,17 +8,18 @@
 #include "models/gpt2/network.h"
 #include "models/train/trainer.h"
 #include "runtime/Streams.h"
-#include "test/barriers/deletions.h"
+#include "test/barriers/edits.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <array>
 #include <fstream>
+#include <map>
 #include <random>
 
 using namespace kiln;
-using test::Deletion;
+using test::Verdict;
 
 namespace {
 
@@ -32,23 +34,23 @@ struct Options {
 struct Known {
   const char *kernel;
   const char *line; // a part of it
-  Deletion::Verdict verdict;
+  Verdict::Kind verdict;
   const char *reason;
 };
 
-/// Deletions of one variant of a kernel, by verdict.
+/// Edits of one variant of a kernel, by verdict.
 struct Row {
   std::string kernel;
-  std::array<int, 3> counts{};
+  std::array<int, 4> counts{};
 };
 
 } // namespace
 
 static constexpr Known allKnown[] = {
-    {"layernorm_backward", "load(dout", Deletion::Verdict::elsewhere,
+    {"layernorm_backward", "load(dout", Verdict::Kind::elsewhere,
      "dx may be the memory of dout, and shifted as far as the kernel knows; in a step it lies right on it. What is "
      "seen is that the barrier keeps two rounds' use of shared memory apart, too"},
-    {"weight_gradient", "store(db", Deletion::Verdict::silent,
+    {"weight_gradient", "store(db", Verdict::Kind::silent,
      "db is read, then rows are added, each round of which has barriers, then db is written: without rows there are "
      "none but this one"}};
 
@@ -62,17 +64,16 @@ static std::string sourceLine(const std::string &place) {
   return line.substr(std::min(line.size(), line.find_first_not_of(' ')));
 }
 
-/// The reason for which a deletion is not reported at its line; null when none is known.
-static const char *reasonOf(const Deletion &deletion, const std::string &line) {
+/// The reason for which an edit is not reported at its line; null when none is known.
+static const char *reasonOf(const Verdict &verdict, const std::string &line) {
   for (const Known &known : allKnown)
-    if (deletion.kernel == known.kernel && deletion.verdict == known.verdict &&
-        line.find(known.line) != std::string::npos)
+    if (verdict.kernel == known.kernel && verdict.kind == known.verdict && line.find(known.line) != std::string::npos)
       return known.reason;
   return nullptr;
 }
 
 /// A step of two micro-batches and an evaluation: what they launch is every kernel of the training of a GPT-2.
-static void train(const std::shared_ptr<test::DeletingDevice> &device, const Options &options) {
+static void train(const std::shared_ptr<test::EditingDevice> &device, const Options &options) {
   const Network network(options.model);
   Trainer trainer(device, network, {.batch = options.batch, .accumulate = 2, .type = options.model.type});
   trainer.initialize(1);
@@ -90,32 +91,43 @@ static void train(const std::shared_ptr<test::DeletingDevice> &device, const Opt
   trainer.lossSum(languageBatch(draw(), draw()));
 }
 
-/// Prints a row for each kernel, then every deletion that is not reported; whether each of these has its reason.
-static bool print(const std::vector<Deletion> &deletions) {
+/// Whether an edit needs a reason. A deletion is to be reported at its line; of other edits it is enough to be seen.
+static bool isLost(const Verdict &each) {
+  return each.edit.what == "deleted" ? each.kind != Verdict::Kind::reported : each.kind == Verdict::Kind::silent;
+}
+
+/// Prints a row for each kernel and for each kind of edit, then every edit that is lost; whether each of these has its
+/// reason.
+static bool print(const std::vector<Verdict> &verdicts) {
   std::vector<Row> rows;
   Row total{.kernel = "all"};
-  for (const Deletion &each : deletions) {
+  std::map<std::string, Row> kinds;
+  for (const Verdict &each : verdicts) {
     const std::string name = each.variant == 1 ? each.kernel : fmt::format("{} #{}", each.kernel, each.variant);
     if (rows.empty() || rows.back().kernel != name)
       rows.push_back({.kernel = name});
-    ++rows.back().counts[static_cast<size_t>(each.verdict)];
-    ++total.counts[static_cast<size_t>(each.verdict)];
+    Row &kind = kinds[each.edit.what];
+    kind.kernel = "  " + each.edit.what;
+    for (Row *row : {&rows.back(), &total, &kind})
+      ++row->counts[static_cast<size_t>(each.kind)];
   }
   rows.push_back(total);
-  fmt::print("{:28} {:>8} {:>9} {:>9} {:>6}\n", "kernel", "deleted", "reported", "elsewhere", "silent");
+  for (const auto &[what, row] : kinds)
+    rows.push_back(row);
+  fmt::print("{:28} {:>8} {:>9} {:>9} {:>6} {:>6}\n", "kernel", "edits", "reported", "elsewhere", "wrong", "silent");
   for (const auto &[kernel, counts] : rows)
-    fmt::print("{:28} {:>8} {:>9} {:>9} {:>6}\n", kernel, counts[0] + counts[1] + counts[2], counts[0], counts[1],
-               counts[2]);
+    fmt::print("{:28} {:>8} {:>9} {:>9} {:>6} {:>6}\n", kernel, counts[0] + counts[1] + counts[2] + counts[3],
+               counts[0], counts[1], counts[2], counts[3]);
   bool isKnown = true;
-  for (const Deletion &each : deletions) {
-    if (each.verdict == Deletion::Verdict::reported)
+  for (const Verdict &each : verdicts) {
+    if (!isLost(each))
       continue;
-    const std::string line = sourceLine(each.ordering.place);
+    const std::string line = sourceLine(each.edit.place);
     const char *const reason = reasonOf(each, line);
     isKnown &= reason != nullptr;
-    fmt::print("\n{} #{}, PTX line {}, {} at {}, {}\n{}: {}\n", each.kernel, each.variant, each.ordering.line + 1,
-               each.ordering.instruction, each.ordering.place, line,
-               each.verdict == Deletion::Verdict::silent ? "silent" : "seen elsewhere", reason ? reason : each.said);
+    fmt::print("\n{} #{}, PTX line {}, {} {} at {}, {}\n{}: {}\n", each.kernel, each.variant, each.edit.line + 1,
+               each.edit.instruction, each.edit.what, each.edit.place, line,
+               each.kind == Verdict::Kind::silent ? "silent" : "seen elsewhere", reason ? reason : each.said);
   }
   return isKnown;
 }
@@ -123,7 +135,7 @@ static bool print(const std::vector<Deletion> &deletions) {
 int main(int count, char **arguments) {
   openStandardStreams();
   Options options;
-  CLI::App app("Deletes each barrier from the kernels of a GPT-2 step and says what the simulator reports.",
+  CLI::App app("Edits the barriers and waits of the kernels of a GPT-2 step and says what the simulator reports.",
                "kiln-barriers");
   app.add_option("--device", options.device, "a simulator")->capture_default_str();
   app.add_option("--layers", options.model.layers)->capture_default_str();
@@ -138,9 +150,9 @@ int main(int count, char **arguments) {
   try {
     options.model.type = dtypeNamed("--dtype", options.dtype);
     verify(options.model);
-    const auto device = std::make_shared<test::DeletingDevice>(SimulatorDevice::open(options.device));
+    const auto device = std::make_shared<test::EditingDevice>(SimulatorDevice::open(options.device), /*copies=*/false);
     train(device, options);
-    return print(device->deletions()) ? 0 : 1;
+    return print(device->verdicts()) ? 0 : 1;
   } catch (const std::exception &error) {
     return kiln::report("kiln-barriers", error);
   }

@@ -12,6 +12,38 @@ func.func @warps(%a: f32) attributes {tile.warps = 0} { return }
 
 // -----
 
+func.func @inside(%x: memref<?xf32>, %n: i64) {
+  // expected-error @+1 {{expected 'tile.inside' to be dimensions of the view on a load or copy, but got array<i64: 1>}}
+  %0 = tile.load %x[%n] {tile.inside = array<i64: 1>} : memref<?xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @inside_of_nothing(%x: f32) {
+  // expected-error @+1 {{expected 'tile.inside' to be dimensions of the view on a load or copy, but got array<i64: 0>}}
+  %0 = arith.addf %x, %x {tile.inside = array<i64: 0>} : f32
+  return
+}
+
+// -----
+
+func.func @accuracy(%x: f32) {
+  // expected-error @+1 {{expected 'tile.accuracy' to be "full" or "fast" on a division or a function that may be fast, but got "quick"}}
+  %0 = math.exp2 %x {tile.accuracy = "quick"} : f32
+  return
+}
+
+// -----
+
+func.func @accuracy_of_erf(%x: f32) {
+  // expected-error @+1 {{expected 'tile.accuracy' to be "full" or "fast" on a division or a function that may be fast, but got "fast"}}
+  %0 = math.erf %x {tile.accuracy = "fast"} : f32
+  return
+}
+
+// -----
+
 // expected-error @+1 {{expected 'tile.stages' to be an i64 from 1 on a function, but got 2 : i32}}
 func.func @stages(%a: f32) attributes {tile.stages = 2 : i32} { return }
 

@@ -269,6 +269,14 @@ func.func @attribute_vector(%x: f32) {
 
 // -----
 
+func.func @attribute_why(%x: f32) {
+  // expected-error@+1 {{expected 'simt.why' to be a string on a 'tile.load', but got "it is no load"}}
+  %0 = arith.negf %x {simt.why = "it is no load"} : f32
+  return
+}
+
+// -----
+
 func.func @attribute_mma(%x: f32) {
   // expected-error@+1 {{expected 'simt.mma' to be a unit on a 'tile.dot', but got unit}}
   %0 = arith.negf %x {simt.mma} : f32

@@ -99,6 +99,10 @@ func.func @threads(%far: i64, %near: i32, %p: i1, %x: vector<2xf32>, %s: f64, %i
   simt.cp_async 16 to %near + 0 from %far + 32
   // CHECK: simt.cp_async 4 to %{{.*}} + 8 from %{{.*}} + 0 size %{{.*}} if %{{.*}}
   simt.cp_async 4 to %near + 8 from %far + 0 size %i if %p
+  // CHECK: simt.cp_async 4 to %{{.*}} + 0 from %{{.*}} + 0 size %{{.*}} inside %{{.*}} if %{{.*}}
+  simt.cp_async 4 to %near + 0 from %far + 0 size %i inside %p if %p
+  // CHECK: simt.address %{{.*}} + %{{.*}} * 3{{$}}
+  %farther = simt.address %far + %i * 3
   // CHECK: simt.st global %{{.*}}, %{{.*}} + 8 : vector<2xf32>, i64
   simt.st global %x, %far + 8 : vector<2xf32>, i64
   // CHECK: simt.st shared %{{.*}}, %{{.*}} + 8 if %{{.*}} : vector<2xf32>, i32

@@ -118,6 +118,8 @@ const ErrorCase floatBitsCase("Types", "BitsOfFloats", floatBits, {row});
 
 void integerFunctions(View) {
   Tile n = iota(4);
+  // expected-error@+1 {{'divide' expected floats, but got i32; use cast()}}
+  divide(n, n, Accuracy::fast);
   // expected-error@+1 {{'exp' expected floats, but got i32; use cast()}}
   exp(n);
   // expected-error@+1 {{'sqrt' expected floats, but got i32; use cast()}}

@@ -252,6 +252,30 @@ tile.store %22, %arg0[%c0_i64] : tensor<8xf32>, memref<?xf32, strided<[1]>>
 )");
 }
 
+void fastOps(View a) {
+  Tile x = load(a, {0}, {8});
+  x = exp2(
+      log2(exp(log(tanh(rsqrt(x, Accuracy::fast), Accuracy::fast), Accuracy::fast), Accuracy::fast), Accuracy::fast),
+      Accuracy::fast);
+  store(a, {0}, divide(divide(x, 3, Accuracy::fast), x, Accuracy::full));
+}
+// Only what is permitted stands in the program.
+TEST(Arithmetic, Accuracy) {
+  EXPECT_EQ(program(fastOps, {vector}), R"(%cst = arith.constant dense<3.000000e+00> : tensor<8xf32>
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.load %arg0[%c0_i64] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
+%1 = math.rsqrt %0 {tile.accuracy = "fast"} : tensor<8xf32>
+%2 = math.tanh %1 {tile.accuracy = "fast"} : tensor<8xf32>
+%3 = math.log %2 {tile.accuracy = "fast"} : tensor<8xf32>
+%4 = math.exp %3 {tile.accuracy = "fast"} : tensor<8xf32>
+%5 = math.log2 %4 {tile.accuracy = "fast"} : tensor<8xf32>
+%6 = math.exp2 %5 {tile.accuracy = "fast"} : tensor<8xf32>
+%7 = arith.divf %6, %cst {tile.accuracy = "fast"} : tensor<8xf32>
+%8 = arith.divf %7, %6 : tensor<8xf32>
+tile.store %8, %arg0[%c0_i64] : tensor<8xf32>, memref<?xf32, strided<[1]>>
+)");
+}
+
 void shapes(View a) {
   Tile x = load(a, {0, 0}, {4, 8});
   store(a, {0, 0}, transpose(x));

@@ -139,6 +139,31 @@ static Result inverseRootFacts(Type type, Known known) {
   return known[0].openZero ? Result() : function(1.5, 1.5, unknown)(type, known);
 }
 
+/// A fast logarithm: units in the last place, and where it is near 0 so much by itself. Of whole numbers only: some
+/// machines take a denormal one for 0.
+static auto fastLogarithm(double narrow, double wide) {
+  return [=](Type type, Known known) -> Result {
+    if (!known[0].whole)
+      return {};
+    Result facts = function(narrow, wide, unknown)(type, known);
+    if (facts && type != f64) {
+      facts->absolute += 0x1p-21;
+      return within(type, *facts);
+    }
+    return facts;
+  };
+}
+
+/// A fast tanh is off by 2⁻¹¹ of itself.
+static Result fastTanhFacts(Type type, Known known) {
+  Result facts = function(3.4, 1.2, oneOrMore)(type, known);
+  if (facts && type != f64) {
+    facts->relative += 0x1p-10;
+    return within(type, *facts);
+  }
+  return facts;
+}
+
 std::span<const Elementwise> elementwise() {
   static const std::vector<Elementwise> table = {
       {"$0 + $1", 2, numbers, false, [](Operands x) { return x[0] + x[1]; }, sumFacts},
@@ -173,6 +198,16 @@ std::span<const Elementwise> elementwise() {
        [](Type type, Known known) { return grownFacts(type, known, 2.3, 0.9); }},
       {"exp2($0)", 1, floats, false, [](Operands x) { return exp2(x[0]); },
        [](Type type, Known known) { return grownFacts(type, known, 2.0, 0.9); }},
+      {"exp($0, Accuracy::fast)", 1, floats, false, [](Operands x) { return exp(x[0], Accuracy::fast); },
+       [](Type type, Known known) { return grownFacts(type, known, 4 + 1.3 * 9, 0.9); }},
+      {"exp2($0, Accuracy::fast)", 1, floats, false, [](Operands x) { return exp2(x[0], Accuracy::fast); },
+       [](Type type, Known known) { return grownFacts(type, known, 4, 0.9); }},
+      {"log($0, Accuracy::fast)", 1, floats, false, [](Operands x) { return log(x[0], Accuracy::fast); },
+       fastLogarithm(5.4, 0.8)},
+      {"log2($0, Accuracy::fast)", 1, floats, false, [](Operands x) { return log2(x[0], Accuracy::fast); },
+       fastLogarithm(4, 0.7)},
+      {"tanh($0, Accuracy::fast)", 1, floats, false, [](Operands x) { return tanh(x[0], Accuracy::fast); },
+       fastTanhFacts},
       {"log($0)", 1, floats, false, [](Operands x) { return log(x[0]); }, function(1.5, 0.8, unknown)},
       {"log2($0)", 1, floats, false, [](Operands x) { return log2(x[0]); }, function(2.2, 0.7, unknown)},
       {"tanh($0)", 1, floats, false, [](Operands x) { return tanh(x[0]); }, function(3.4, 1.2, oneOrMore)},

@@ -60,9 +60,10 @@ bool Generator::handOver() {
   const int shared = claimed(newWindow(Access::atomic, value->type, value->shape));
   const Facts facts = program.buffers[program.windows[shared].buffer].facts;
   const Known read = loadAt(shared, value->shape, zeros(shared));
+  const Known left = number(value->type, value->shape); // the same in every program: any may be the last
   const Known isLast = countPrograms();
   Op when{.verb = Verb::when, .type = boolean, .operands = {isLast.operand()}};
-  scope(when.body, [&] { storeAt(shared, fit(*value, facts), zeros(shared)); });
+  scope(when.body, [&] { storeAt(shared, fit(left, facts), zeros(shared)); });
   emit(when, {});
   if (chance(60))
     statement(); // time for the last one

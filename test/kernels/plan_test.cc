@@ -180,15 +180,67 @@ TEST(Plan, GpusHaveChoicesOfTheirOwn) {
   EXPECT_EQ(pickCrossEntropy(gpu, 50257).rows, 1);
   EXPECT_EQ(pickAdamW(gpu, 1 << 20).block, 1024);
   EXPECT_EQ(pickGelu(gpu, 108 * 200).block, 256); // a block for every SM
-  EXPECT_EQ(pickMatmul(gpu, Layout::nn, 4096, 4096, 64).bm, 128);
-  EXPECT_EQ(pickMatmul(gpu, Layout::nn, 512, 512, 64).bm, 64);
-  EXPECT_EQ(pickMatmul(gpu, Layout::tn, 4096, 4096, 64, f32, /*heavy=*/true).bn, 64);
-  EXPECT_EQ(pickAttention(gpu, 1024, 64).bm, 64);
+  EXPECT_GE(pickMatmul(gpu, Layout::nn, 4096, 4096, 4096, bf16).bm, 128);
+  EXPECT_LE(pickMatmul(gpu, Layout::nn, 512, 512, 4096, bf16).bm, 64);
+  EXPECT_EQ(pickAttention(gpu, 1024, 64).bm, 128);
+  EXPECT_EQ(pickAttention(gpu, 1024, 64).warps, 4);
+  EXPECT_EQ(pickAttention(gpu, 1024, 128, bf16).warps, 8);
   EXPECT_EQ(pickAttention(gpu, 20, 64).bm, 32);
+  EXPECT_EQ(pickAttention(gpu, 20, 64).warps, 2);
   Target small = gpu;
   std::get<GpuFacts>(small.facts).ctaSharedBytes = 48 << 10;
-  EXPECT_EQ(pickAttention(small, 1024, 64).bm, 32);
+  EXPECT_EQ(pickAttention(small, 1024, 64).bm, 64);
   EXPECT_EQ(pickAttentionBackward(small, 1024, 64).bm, 16);
+}
+
+/// A matrix product of a step of GPT-2, with its sums over K.
+struct GpuProduct {
+  int64_t M, N, K;
+  bool isWeight; // a weight's gradient, whose K may be split
+};
+
+/// Of the width C over `tokens` tokens: forward, gradients of inputs, gradients of weights.
+std::vector<GpuProduct> productsOfGpt2(int64_t tokens, int64_t C) {
+  std::vector<GpuProduct> products;
+  for (const auto &[in, out] : {std::pair(C, 3 * C), {C, C}, {C, 4 * C}, {4 * C, C}, {C, int64_t{50304}}}) {
+    products.push_back({tokens, out, in, false});
+    products.push_back({tokens, in, out, false});
+    products.push_back({in, out, tokens, true});
+  }
+  return products;
+}
+
+// The last wave of tiles keeps most SMs busy, for every product of GPT-2 on GPUs of 108 and of 132 SMs. A short sum of
+// a weight's gradient may leave more idle: to write and add its parts would take longer.
+TEST(Plan, TilesOfGpt2sProductsFillTheWavesOfAGpu) {
+  for (const auto &[sms, least] : {std::pair(108, 0.90), {132, 0.93}})
+    for (const int64_t tokens : {8192, 65536})
+      for (const auto &[M, N, K, isWeight] : productsOfGpt2(tokens, 768)) {
+        const Target target = {"gpu", GpuFacts{.sms = sms}};
+        const Plan plan =
+            isWeight ? planWeightGradient(target, tensor({K, M}, bf16), tensor({K, N}, bf16), tensor({M, N}, bf16), {})
+                     : planMatmul(target, Layout::nn, tensor({M, K}, bf16), tensor({K, N}, bf16), tensor({M, N}, bf16));
+        const auto &grid = plan.launches[0].grid;
+        const int64_t tiles = grid[0] * grid[1] * grid[2], waves = (tiles + sms - 1) / sms;
+        EXPECT_GE(static_cast<double>(tiles) / static_cast<double>(waves * sms),
+                  isWeight && tokens == 8192 && sms == 132 ? 0.81 : least)
+            << M << " × " << N << " × " << K << ": " << tiles << " tiles, " << plan.launches[0].config;
+      }
+}
+
+// The rings of a choice fit the shared memory of every architecture, and their sums the registers.
+TEST(Plan, TilesOfAProductFitEveryGpu) {
+  for (const auto &[architecture, shared] : {std::pair(80, 163), {86, 99}, {90, 227}, {120, 99}})
+    for (const Type type : {f32, bf16, i8})
+      for (const bool heavy : {false, true})
+        for (const int64_t extent : {1, 100, 1000, 10000}) {
+          const GpuFacts facts{
+              .architecture = architecture, .ctaSharedBytes = shared << 10, .smSharedBytes = (shared + 1) << 10};
+          const MatmulConfig c = pickMatmul({"gpu", facts}, Layout::nn, extent, extent, extent, type, heavy);
+          EXPECT_GE(c.stages, 2);
+          EXPECT_LE((c.bm + c.bn) * c.bk * bytesOf(type) * c.stages, shared << 10);
+          EXPECT_LE(c.bm * c.bn / (32 * c.warps), heavy ? 64 : 128);
+        }
 }
 
 // Attention's backward pass fills a CPU with whole heads, and a GPU with blocks of rows, whose only workspace is delta.

@@ -102,6 +102,7 @@ TEST(GpuLaunchChecks, RefuseWhatLacksTheFactsThatTheCodeReliesOn) {
   refused(1, 32, 16, "be aligned to 64 bytes, as it was compiled for, but got f32[8x16] aligned to 1");
   refused(0, 24, 16, "have outer strides that 16 divides, as it was compiled for, but got f32[8x16] with strides");
   refused(0, 32, 24, "have a last extent that 16 divides, as it was compiled for, but got f32[8x24]");
+  refused(0, 1 << 29, 16, "have extents to 2^30 and strides from 0 to 2^31 - 1 bytes, as it was compiled for, but got");
 }
 
 TEST_P(LaunchChecks, RefuseAScalarForATensor) {

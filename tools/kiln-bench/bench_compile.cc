@@ -1,7 +1,7 @@
 // Compile times. Every kernel is compiled at the shapes of a GPT-2 124M step on 4 × 64 tokens, seven times over: cold,
 // with an empty cache on disk, and warm, from the disk. The process is warm both times: memory of earlier compilations
-// is dropped, LLVM stays initialised. A last pair of rows is a whole training step, all of its compilations together,
-// on as many threads as the device has.
+// is dropped, LLVM stays initialised. A pair of rows is a whole training step, all of its compilations together, on as
+// many threads as the device has. The last rows are kernels such as users write who unroll loops on the host.
 
 #include "kernels/Registry.h"
 #include "kernels/adamw.h"
@@ -18,6 +18,7 @@
 #include "models/train/trainer.h"
 #include "tools/files/TemporaryFolder.h"
 #include "tools/kiln-bench/bench.h"
+#include "tools/kiln-bench/user_kernels.h"
 
 #include <chrono>
 #include <cstdlib>
@@ -115,6 +116,23 @@ static Plan otherPlans(const Target &target, Operands &make) {
   return plan;
 }
 
+/// Users' kernels, which host loops unroll.
+static Plan userPlans(Operands &make) {
+  using namespace bench;
+  Plan plan;
+  TensorRef wide = make({64, 1024}), few = make({64, 8}), points = make({64, 64}), row = make({64, 256});
+  const auto add = [&](const Kernel &kernel, const Grid &grid, const std::vector<Arg> &args) {
+    plan.launches.push_back({&kernel, "", grid, args});
+  };
+  add(topKKernel, programs(16), {wide, few, make({64, 8}, Type::i32)});
+  add(fftKernel, programs(4), {points, make({64, 64}), make({64, 64}), make({64, 64})});
+  TensorRef h = make({64, 256}), weights = make({4, 256, 256});
+  add(lstmKernel, programs(4, 4),
+      {make({64, 128}), h, make({64, 256}), make({4, 128, 256}), weights, make({4, 256}), row, make({64, 256})});
+  add(sortKernel, programs(64), {row, make({64, 256})});
+  return plan;
+}
+
 /// Compiles every launch, regions of the workspace beginning at `workspace`. Milliseconds of each, in order; none for a
 /// launch that an earlier one compiled as well.
 static std::vector<std::optional<double>> compileAll(Device &device, const Plan &plan, void *workspace) {
@@ -134,12 +152,9 @@ static void addTimes(bench::Setting &setting, const char *bench, const std::stri
   setting.report.add({.bench = bench, .shape = shape, .metric = "warm_ms", .value = bench::median(times.warm)});
 }
 
-static void measureKernels(bench::Setting &setting, const FreshCache &cache) {
-  Operands make(setting.device);
-  Plan plan = matmulPlans(setting.target(), make);
-  plan += rowPlans(setting.target(), make);
-  plan += otherPlans(setting.target(), make);
-  void *const workspace = make({plan.workspaceBytes}, Type::i8).data;
+/// Rows of every kernel of the plan, and their median and maximum as `all`.
+static void measureKernels(bench::Setting &setting, const FreshCache &cache, const Plan &plan, void *workspace,
+                           const std::string &all) {
   std::vector<Times> times(plan.launches.size());
   for (int round = 0; round <= setting.rounds(); ++round) { // the first round warms the process and is not counted
     cache.empty();
@@ -162,9 +177,21 @@ static void measureKernels(bench::Setting &setting, const FreshCache &cache) {
     colds.push_back(bench::median(times[i].cold));
   }
   std::sort(colds.begin(), colds.end());
-  setting.report.add(
-      {.bench = "compile", .shape = "all kernels", .metric = "cold_ms_median", .value = colds[colds.size() / 2]});
-  setting.report.add({.bench = "compile", .shape = "all kernels", .metric = "cold_ms_max", .value = colds.back()});
+  setting.report.add({.bench = "compile", .shape = all, .metric = "cold_ms_median", .value = colds[colds.size() / 2]});
+  setting.report.add({.bench = "compile", .shape = all, .metric = "cold_ms_max", .value = colds.back()});
+}
+
+static void measureBuiltIn(bench::Setting &setting, const FreshCache &cache) {
+  Operands make(setting.device);
+  Plan plan = matmulPlans(setting.target(), make);
+  plan += rowPlans(setting.target(), make);
+  plan += otherPlans(setting.target(), make);
+  measureKernels(setting, cache, plan, make({plan.workspaceBytes}, Type::i8).data, "all kernels");
+}
+
+static void measureUsers(bench::Setting &setting, const FreshCache &cache) {
+  Operands make(setting.device);
+  measureKernels(setting, cache, userPlans(make), nullptr, "all users' kernels");
 }
 
 static void measureStepCompile(bench::Setting &setting, const FreshCache &cache) {
@@ -188,6 +215,8 @@ static void measureStepCompile(bench::Setting &setting, const FreshCache &cache)
 void bench::benchCompile(Setting &setting) {
   FreshCache cache;
   setting.report.section("compile times, cold and from the disk");
-  measureKernels(setting, cache);
+  measureBuiltIn(setting, cache);
   measureStepCompile(setting, cache);
+  setting.report.section("the same of users' kernels that host loops unroll");
+  measureUsers(setting, cache);
 }

@@ -2,7 +2,7 @@
 //
 // Reading: sums of rows, by the stride of their elements, beside the same sums of rows
 // whose elements lie side by side. The data stay in a core's caches, so that reading is measured and not memory. Lanes
-// up to 4 apart are read by vectors and shuffles, others one by one. A view of f32 with stride s touches s times the
+// up to 8 apart are read by vectors and shuffles, others one by one. A view of f32 with stride s touches s times the
 // cache lines, up to one for each element, so that 1/s is what to expect of it. The turned view has the lanes of a row
 // in lines of their own, 64 elements apart: in f32 and bf16 they lie in so few sets of the first cache that the next
 // row finds none of them there.

@@ -1,6 +1,7 @@
 // Reads the flag --args.
 
 #include "tools/kilnc/ArgumentList.h"
+#include "runtime/Facts.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -53,18 +54,18 @@ static ArgFacts parseOne(llvm::StringRef text, std::vector<int> &unknown) {
 /// What dense, aligned memory with these extents tells somebody who wants facts of these kinds.
 static void setLayout(ArgFacts &facts, const std::vector<int> &unknown, const lowering::FactKinds &kinds) {
   facts.alignment = kinds.alignment ? 64 : 1;
-  facts.fits32 = kinds.fits32;
   facts.stridesBy16 = kinds.stridesBy16;
   const int last = static_cast<int>(facts.extents.size()) - 1;
   const auto isKnown = [&](int dim) { return std::find(unknown.begin(), unknown.end(), dim) == unknown.end(); };
   facts.extentBy16 = kinds.extentBy16 && isKnown(last) && facts.extents[last] % 16 == 0;
-  int64_t stride = 1;
+  std::vector<int64_t> strides(facts.extents.size(), 1);
   bool known = true;
   for (int i = last; i > 0; --i) {
     known &= isKnown(i);
-    stride *= facts.extents[i];
-    facts.stridesBy16 &= known && stride % 16 == 0;
+    strides[i - 1] = strides[i] * facts.extents[i];
+    facts.stridesBy16 &= known && strides[i - 1] % 16 == 0;
   }
+  facts.fits32 = kinds.fits32 && fits32(facts.extents, strides, bytesOf(facts.type));
 }
 
 ArgumentList ArgumentList::parse(const std::string &text, const lowering::FactKinds &kinds) {

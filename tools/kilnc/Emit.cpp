@@ -56,12 +56,14 @@ std::string emit(mlir::ModuleOp module, const std::string &stage, const lowering
   if (stage == "tile") // as it is, with locations if --mlir-print-debuginfo asks for them
     return lowering::stageText(module) + "\n";
   try {
-    const std::vector<char> code =
-        lowering::compile(module, backend, [&](const std::string &name, const std::string &text) {
-          if (name == stage)
-            throw StageReached{text};
-        });
-    if (stage != backend.stages().back().name)
+    const auto reach = [&](const std::string &name, const std::string &text) {
+      if (name == stage)
+        throw StageReached{text};
+    };
+    // An object is what compiling gives: nobody looks at the stages before it, which are as much work again.
+    const bool isObject = stage == "obj";
+    const std::vector<char> code = lowering::compile(module, backend, isObject ? lowering::StageSink() : reach);
+    if (!isObject)
       throw Error(fmt::format("the compiler passed no stage '{}'", stage), Fault::internal);
     return std::string(code.begin(), code.end());
   } catch (StageReached &reached) {

@@ -13,16 +13,21 @@
 namespace kiln::simt {
 
 TileLayout blocked(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<unsigned> order, llvm::ArrayRef<int64_t> perThread,
-                   unsigned numWarps) {
+                   unsigned numWarps, int64_t line) {
   assert(order.size() == sizes.size() && perThread.size() == sizes.size() && llvm::has_single_bit(numWarps));
   const TileShape tile(sizes);
-  Vecs regs, others;
+  Vecs regs, others, pastLine;
   for (const unsigned dim : order) {
     const Vecs units = tile.unitsOf(dim);
     const auto own = std::min<size_t>(units.size(), llvm::Log2_64(static_cast<uint64_t>(perThread[dim])));
+    const bool isLined = line && dim == order.front();
+    const auto end =
+        isLined ? std::min<size_t>(units.size(), llvm::Log2_64(static_cast<uint64_t>(line))) : units.size();
     regs.append(units.begin(), units.begin() + own);
-    others.append(units.begin() + own, units.end());
+    others.append(units.begin() + own, units.begin() + std::max<size_t>(own, end));
+    pastLine.append(units.begin() + std::max<size_t>(own, end), units.end());
   }
+  others.append(pastLine);
   const size_t warpBits = llvm::Log2_32(numWarps);
   if (others.size() < laneBits + warpBits)
     others.resize(laneBits + warpBits, 0);

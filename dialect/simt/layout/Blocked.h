@@ -8,9 +8,10 @@ namespace kiln::simt {
 
 /// Each thread gets a block of `perThread` elements (powers of two, one for each dimension; larger ones count as the
 /// core's extent); the rest of the core goes to lanes, then to warps, then to registers, along the dimensions of
-/// `order`, fastest first. Lanes and warps that nothing is left for hold the same as others.
+/// `order`, fastest first. Lanes and warps that nothing is left for hold the same as others. With a `line`, a power of
+/// two, so many elements of the fastest dimension come first, and the rest of it last.
 TileLayout blocked(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<unsigned> order, llvm::ArrayRef<int64_t> perThread,
-                   unsigned numWarps);
+                   unsigned numWarps, int64_t line = 0);
 
 /// A stride that is not known while compiling.
 inline constexpr int64_t unknownStride = INT64_MIN;

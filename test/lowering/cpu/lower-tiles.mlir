@@ -233,6 +233,21 @@ func.func @every_second(%v: memref<?x?xf32, strided<[?, 2]>>, %o: memref<16xf32,
   return
 }
 
+// Narrow elements come, and go, by vectors of 64 bytes: those of 16 lanes that lie 5 apart, 76 of them, by two.
+
+// CHECK-LABEL: func @narrow_apart
+// CHECK-COUNT-2: vector.load %{{.*}} : memref<{{.*}}>, vector<64xi8>
+// CHECK-NOT: vector.load
+// CHECK-COUNT-2: vector.maskedstore %{{.*}} : memref<{{.*}}>, vector<64xi1>, vector<64xi8>
+// CHECK-NOT: vector.maskedstore
+// CHECK: return
+func.func @narrow_apart(%v: memref<16xi8, strided<[5]>>, %o: memref<16xi8, strided<[5]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %v[%c0] {cpu.view} : memref<16xi8, strided<[5]>> -> tensor<16xi8>
+  tile.store %x, %o[%c0] : tensor<16xi8>, memref<16xi8, strided<[5]>>
+  return
+}
+
 // Where the triangle covers the tile, the mask is not looked at; else each vector outside of it is left out: its P is 0.
 // CHECK-LABEL: func @triangle
 // CHECK: scf.if

@@ -101,11 +101,13 @@ func.func @repeats(%s: i1) attributes {tile.kernel, tile.warps = 1 : i64, simt.s
 
 #copies = #simt.layout<8x64, reg [d1:1 d1:2 d1:4 d0:4], lane [d1:8 d1:16 d1:32 d0:1 d0:2], warp []>
 
-// A copy of a tile is one of 16 bytes for each piece of a thread: all of them or none, where pieces are whole.
+// A copy of a tile is one of 16 bytes for each piece of a thread: all of them or zeros, where pieces are whole, and zeros of
+// a tile that is not there.
 // CHECK-LABEL: func @fetch
-// CHECK: %[[SIZE:.*]] = arith.select %{{.*}}, %c16_i32{{.*}}, %c0_i32
-// CHECK: simt.cp_async 16 to %{{.*}} + 0 from %{{.*}} + 0 size %[[SIZE]] if %arg4
-// CHECK: simt.cp_async 16 to %{{.*}} + 512 from %{{.*}} + 512 size %{{.*}} if %arg4
+// CHECK: %[[FIRST:.*]] = arith.andi %arg4, %{{.*}} : i1
+// CHECK: simt.cp_async 16 to %{{.*}} + 0 from %{{.*}} + 0 inside %[[FIRST]]{{$}}
+// CHECK: %[[SECOND:.*]] = arith.andi %arg4, %{{.*}} : i1
+// CHECK: simt.cp_async 16 to %{{.*}} + 512 from %{{.*}} + 512 inside %[[SECOND]]{{$}}
 // CHECK-NOT: simt.cp_async
 // CHECK: return
 func.func @fetch(%x: memref<?x64xf16>, %m: i64, %ring: i32, %at: i32, %p: i1)

@@ -384,7 +384,7 @@ func.func @two_rounds(%x: tensor<128xf32, #row>, %n: i64, %m: i64) attributes {t
 
 // A ring of slots takes one barrier a round, behind the wait: its copy goes to the slot that the round before has read, and
 // what it reads was copied two rounds before. The loop's own barrier comes before anything that the first copies are for;
-// what uses the ring's bytes afterwards waits once more.
+// what uses the ring's bytes afterwards waits for the copies that nobody has read, and for the other threads.
 // CHECK-LABEL: func @ring
 // CHECK: simt.fetch {{.*}} slot [0, 3]
 // CHECK-NOT: simt.barrier
@@ -397,7 +397,8 @@ func.func @two_rounds(%x: tensor<128xf32, #row>, %n: i64, %m: i64) attributes {t
 // CHECK-NOT: simt.barrier
 // CHECK: simt.read
 // CHECK-NEXT: }
-// CHECK-NEXT: simt.barrier "shared memory read, then written"
+// CHECK-NEXT: simt.wait_copies 0
+// CHECK-NEXT: simt.barrier "shared memory {{.*}}, then written"
 // CHECK-NEXT: simt.write
 func.func @ring(%a: memref<?xf32>, %n: i64, %t: tensor<32xf32, #row>) attributes {tile.kernel, tile.warps = 1 : i64} {
   %ring = simt.buffer {offset = 0 : i64} : memref<384xi8, 3>
@@ -416,6 +417,7 @@ func.func @ring(%a: memref<?xf32>, %n: i64, %t: tensor<32xf32, #row>) attributes
     %1 = simt.read %ring[%at] slot [0, 3] by vectors in <32xf32, d0 [4, 8, 16, 32, 64]>
         : memref<384xi8, 3> -> tensor<32xf32, #row>
   }
+  simt.wait_copies 0
   simt.write %t, %after by vectors in <32xf32, d0 [4, 8, 16, 32, 64]> : tensor<32xf32, #row>, memref<128xi8, 3>
   return
 }
@@ -451,6 +453,36 @@ func.func @other_barriers(%a: memref<?xf32>, %n: i64, %t: tensor<32xf32, #row>)
         : memref<256xi8, 3> -> tensor<32xf32, #row>
     simt.barrier
     simt.write %t, %other by vectors in <32xf32, d0 [4, 8, 16, 32, 64]> : tensor<32xf32, #row>, memref<128xi8, 3>
+  }
+  return
+}
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+#turned = #simt.layout<32, reg [], lane [d0:16 d0:8 d0:4 d0:2 d0:1], warp []>
+
+// What was copied before the loop is for all threads once each has waited for it, in the loop: a barrier before the loop
+// would be too early.
+// CHECK-LABEL: func @copied_before
+// CHECK: simt.commit_copies
+// CHECK-NOT: simt.barrier
+// CHECK: scf.for
+// CHECK-NEXT: simt.wait_copies 0
+// CHECK-NEXT: simt.barrier "shared memory written, then read"
+// CHECK-NEXT: simt.read
+func.func @copied_before(%a: memref<?xf32>, %n: i64) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %ring = simt.buffer {offset = 0 : i64} : memref<128xi8, 3>
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %at = arith.constant 0 : i32
+  simt.fetch %a[%c0] to %ring[%at] slot [0, 1] by 1 in <32xf32, d0 [4, 8, 16, 32, 64]> {layout = #row}
+      : memref<?xf32>, memref<128xi8, 3>
+  simt.commit_copies
+  scf.for %i = %c0 to %n step %c1 : i64 {
+    simt.wait_copies 0
+    %1 = simt.read %ring[%at] by vectors in <32xf32, d0 [4, 8, 16, 32, 64]>
+        : memref<128xi8, 3> -> tensor<32xf32, #turned>
   }
   return
 }

@@ -26,13 +26,61 @@ func.func @functions(%x: vector<2xf64>, %y: f32) -> (vector<2xf64>, f32) {
   return %5, %6 : vector<2xf64>, f32
 }
 
-// A square root is taken exactly and divided by, exactly.
+// In f64 a square root is taken exactly and divided by, exactly; in f32 a step of Newton's makes the approximation as good
+// as that, but of 0, infinity and NaN, where the step would give NaN.
 // CHECK-LABEL: @rsqrt
-// CHECK: %[[ROOT:.*]] = math.sqrt %arg0
+// CHECK-SAME: (%[[WIDE:.*]]: f64, %[[X:.*]]: f32)
+// CHECK: %[[ROOT:.*]] = math.sqrt %[[WIDE]]
 // CHECK: arith.divf %{{.*}}, %[[ROOT]]
-func.func @rsqrt(%x: f32) -> f32 {
-  %0 = math.rsqrt %x : f32
-  return %0 : f32
+// CHECK: %[[Y:.*]] = llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.f"(%[[X]])
+// CHECK: %[[PRODUCT:.*]] = arith.mulf %[[X]], %[[Y]]
+// CHECK: %[[MINUS:.*]] = arith.negf %[[PRODUCT]]
+// CHECK: %[[REST:.*]] = math.fma %[[MINUS]], %[[Y]], %cst
+// CHECK: %[[HALF:.*]] = arith.mulf %[[Y]], %cst
+// CHECK: %[[BETTER:.*]] = math.fma %[[HALF]], %[[REST]], %[[Y]]
+// CHECK: %[[END:.*]] = arith.cmpf uno, %[[REST]], %[[REST]]
+// CHECK: arith.select %[[END]], %[[Y]], %[[BETTER]]
+func.func @rsqrt(%w: f64, %x: f32) -> (f64, f32) {
+  %0 = math.rsqrt %w : f64
+  %1 = math.rsqrt %x : f32
+  return %0, %1 : f64, f32
+}
+
+// By permission: one instruction for each element.
+// CHECK-LABEL: @fast
+// CHECK: %[[PARTS:.*]]:2 = vector.to_elements %arg0 : vector<2xf32>
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%[[PARTS]]#0)
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%[[PARTS]]#1)
+// CHECK: vector.from_elements
+// CHECK: llvm.intr.tanh(%arg1) {fastmathFlags = #llvm.fastmath<afn>}
+// CHECK: %[[LOG:.*]] = llvm.call_intrinsic "llvm.nvvm.lg2.approx.ftz.f"
+// CHECK: %[[EXPONENT:.*]] = arith.mulf %[[LOG]]
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%[[EXPONENT]])
+// CHECK: %[[LN:.*]] = llvm.call_intrinsic "llvm.nvvm.lg2.approx.ftz.f"
+// CHECK: %[[PRODUCT:.*]] = arith.mulf %[[LN]]
+// CHECK: llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.ftz.f"(%[[PRODUCT]])
+// CHECK: llvm.call_intrinsic "llvm.nvvm.div.approx.ftz.f"
+func.func @fast(%x: vector<2xf32>, %y: f32) -> (vector<2xf32>, f32) {
+  %0 = math.exp2 %x {tile.accuracy = "fast"} : vector<2xf32>
+  %1 = math.tanh %y {tile.accuracy = "fast"} : f32
+  %2 = math.log2 %1 {tile.accuracy = "fast"} : f32
+  %3 = math.exp %2 {tile.accuracy = "fast"} : f32
+  %4 = math.log %3 {tile.accuracy = "fast"} : f32
+  %5 = math.rsqrt %4 {tile.accuracy = "fast"} : f32
+  %6 = arith.divf %5, %y {tile.accuracy = "fast"} : f32
+  return %0, %6 : vector<2xf32>, f32
+}
+
+// There is none in f64, and nothing of the permission is left.
+// CHECK-LABEL: @fast_wide
+// CHECK-NOT: tile.accuracy
+// CHECK: arith.divf
+// CHECK-NOT: {{call_intrinsic|tile.accuracy}}
+// CHECK: return
+func.func @fast_wide(%x: f64) -> f64 {
+  %0 = arith.divf %x, %x {tile.accuracy = "fast"} : f64
+  %1 = math.exp2 %0 {tile.accuracy = "fast"} : f64
+  return %1 : f64
 }
 
 // What PTX has stays, extremes as LLVM has them.

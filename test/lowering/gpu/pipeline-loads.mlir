@@ -20,19 +20,22 @@
 // CHECK: simt.fetch %arg0{{.*}} slot [1, 3]
 // CHECK: simt.fetch %arg1{{.*}} slot [1, 3]
 // CHECK-NEXT: simt.commit_copies
-// CHECK: scf.for %[[K:.*]] = %{{.*}} to %[[END:.*]] step %{{.*}} iter_args(%{{.*}} = %{{.*}}, %[[SLOT:.*]] = %c0_i32{{.*}})
+// CHECK: scf.for %[[K:.*]] = %{{.*}} to %[[END:.*]] step %{{.*}} iter_args(%{{.*}} = %{{.*}}, %[[SLOT:.*]] = %c0_i32{{.*}}, %[[FREE:.*]] = %c8192_i32)
 // CHECK-NEXT: simt.wait_copies 1
 // CHECK: %[[LATER:.*]] = arith.addi %[[K]], %{{.*}} : i64
 // CHECK: %[[THERE:.*]] = arith.cmpi slt, %[[LATER]], %[[END]]
-// CHECK: simt.fetch %arg0[%{{.*}}, %[[LATER]]] {{.*}} slot [2, 3] {{.*}} if %[[THERE]]
+// CHECK: simt.fetch %arg0[%{{.*}}, %[[LATER]]] to %[[A]][%[[FREE]]] slot [2, 3] {{.*}} if %[[THERE]]
 // CHECK: simt.fetch %arg1[%{{.*}}, %[[LATER]]] {{.*}} slot [2, 3] {{.*}} if %[[THERE]]
 // CHECK-NEXT: simt.commit_copies
 // CHECK-NOT: tile.load
-// CHECK: %[[LEFT:.*]] = simt.read %[[A]][%{{.*}}] slot [0, 3] by rows
+// CHECK: %[[LEFT:.*]] = simt.read %[[A]][%[[SLOT]]] slot [0, 3] by rows
 // CHECK: %[[ROWS:.*]] = simt.read %[[B]][%{{.*}}] slot [0, 3] by rows
 // CHECK: %[[RIGHT:.*]] = tile.transpose %[[ROWS]] [1, 0]
 // CHECK-NOT: simt.convert
 // CHECK: tile.dot %[[LEFT]], %[[RIGHT]]
+// CHECK: scf.yield %{{.*}}, %{{.*}}, %[[SLOT]] :
+// CHECK: }
+// CHECK-NEXT: simt.wait_copies 0
 // TWO-LABEL: func @matmul
 // TWO: simt.fetch {{.*}} slot [0, 2]
 // TWO: scf.for
@@ -57,6 +60,52 @@ func.func @matmul(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, 
     %6 = tile.dot %4, %5, %sum {simt.layout = #acc, simt.mma}
         : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
     scf.yield %6 : tensor<64x64xf32, #acc>
+  }
+  return
+}
+
+// -----
+
+#loaded = #simt.layout<1x32x32, reg [d2:1 d2:2 d2:4], lane [d2:8 d2:16 d1:1 d1:2 d1:4], warp [d1:8 d1:16]>
+#flat = #simt.layout<32x32, reg [d1:1 d1:2 d1:4], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
+#turned = #simt.layout<32x32, reg [d0:1 d0:2 d0:4], lane [d0:8 d0:16 d1:1 d1:2 d1:4], warp [d1:8 d1:16]>
+#left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+#right = #simt.layout<32x32, reg [d0:1 d0:8 d0:16 d1:8 d1:16], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
+#acc = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+
+// One product takes the tile as it is, another one turned: each reads the slot in its own way. What lies inside the view
+// in a round does so when the round's tile is copied.
+// CHECK-LABEL: func @two_products
+// CHECK: simt.fetch {{.*}} tile.inside = array<i64: 1>
+// CHECK: scf.for
+// CHECK: simt.fetch {{.*}} tile.inside = array<i64: 1>
+// CHECK-NOT: {{tile.load|simt.convert}}
+// CHECK: simt.read {{.*}} by rows
+// CHECK-NOT: {{tile.load|simt.convert}}
+// CHECK: tile.transpose
+// CHECK: tile.dot
+// CHECK: simt.read {{.*}} by columns
+// CHECK-NOT: {{tile.load|simt.convert|tile.transpose}}
+// CHECK: tile.dot
+// CHECK: scf.yield
+func.func @two_products(%k: memref<?x?x32xbf16, strided<[?, ?, 1]>> {tile.align = 16 : i64, tile.strides_by_16, tile.extent_by_16},
+                        %h: i64, %q: tensor<64x32xbf16, #left>, %acc: tensor<64x32xf32, #acc>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c32 = arith.constant 32 : i64
+  %end = tile.dim %k, 1 : memref<?x?x32xbf16, strided<[?, ?, 1]>>
+  %0:2 = scf.for %n = %c0 to %end step %c32 iter_args(%s = %acc, %t = %acc)
+      -> (tensor<64x32xf32, #acc>, tensor<64x32xf32, #acc>) : i64 {
+    %1 = tile.load %k[%h, %n, %c0] {simt.layout = #loaded, simt.vector = 8 : i64, tile.inside = array<i64: 1>}
+        : memref<?x?x32xbf16, strided<[?, ?, 1]>> -> tensor<1x32x32xbf16, #loaded>
+    %2 = tile.reshape %1 : tensor<1x32x32xbf16, #loaded> -> tensor<32x32xbf16, #flat>
+    %3 = tile.transpose %2 [1, 0] : tensor<32x32xbf16, #flat> -> tensor<32x32xbf16, #turned>
+    %4 = simt.convert %3 : tensor<32x32xbf16, #turned> -> tensor<32x32xbf16, #right>
+    %5 = tile.dot %q, %4, %s {simt.layout = #acc, simt.mma}
+        : tensor<64x32xbf16, #left>, tensor<32x32xbf16, #right>, tensor<64x32xf32, #acc>
+    %6 = simt.convert %2 : tensor<32x32xbf16, #flat> -> tensor<32x32xbf16, #right>
+    %7 = tile.dot %q, %6, %t {simt.layout = #acc, simt.mma}
+        : tensor<64x32xbf16, #left>, tensor<32x32xbf16, #right>, tensor<64x32xf32, #acc>
+    scf.yield %5, %7 : tensor<64x32xf32, #acc>, tensor<64x32xf32, #acc>
   }
   return
 }

@@ -267,3 +267,35 @@ func.func @late(%x: memref<256xf32>, %y: memref<256xf32>) attributes {tile.kerne
   tile.store %0, %y[%c0] {simt.layout = #apart, simt.vector = 1 : i64} : tensor<256xf32>, memref<256xf32>
   return
 }
+
+// -----
+
+#rows = #simt.layout<64x64, reg [d1:1 d1:2 d1:4 d1:8 d1:16], lane [d1:32 d0:1 d0:2 d0:4 d0:8], warp [d0:16 d0:32]>
+#lines = #simt.layout<64x64, reg [d1:1 d1:2 d1:4 d0:16 d0:32], lane [d1:8 d1:16 d1:32 d0:1 d0:2], warp [d0:4 d0:8]>
+
+// A small tile that is the same in all rounds is computed, and converted, in front of the loop; a large one is not kept.
+// CHECK-LABEL: func @same_in_all_rounds
+// CHECK: tile.load
+// CHECK: tile.reduce
+// CHECK: tile.reshape
+// CHECK: simt.convert {{.*}} tensor<64x1xf32
+// CHECK: scf.for
+// CHECK-NOT: simt.convert
+// CHECK: tile.broadcast
+// CHECK-NOT: simt.convert
+// CHECK: return
+func.func @same_in_all_rounds(%x: memref<?x64xf32>, %n: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %0 = tile.load %x[%c0, %c0] {simt.layout = #rows, simt.vector = 4 : i64} : memref<?x64xf32> -> tensor<64x64xf32>
+  %1 = tile.reduce max %0 axis 1 : tensor<64x64xf32> -> tensor<64xf32>
+  scf.for %i = %c0 to %n step %c1 : i64 {
+    %2 = tile.reshape %1 : tensor<64xf32> -> tensor<64x1xf32>
+    %3 = arith.negf %2 : tensor<64x1xf32>
+    %4 = tile.broadcast %3 : tensor<64x1xf32> -> tensor<64x64xf32>
+    %5 = tile.load %x[%i, %c0] {simt.layout = #lines, simt.vector = 8 : i64} : memref<?x64xf32> -> tensor<64x64xf32>
+    %6 = arith.addf %5, %4 : tensor<64x64xf32>
+    tile.store %6, %x[%i, %c0] {simt.layout = #lines, simt.vector = 8 : i64} : tensor<64x64xf32>, memref<?x64xf32>
+  }
+  return
+}

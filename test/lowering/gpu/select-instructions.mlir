@@ -31,6 +31,27 @@ func.func @scores(%q: tensor<64x32xbf16>, %k: tensor<32x64xbf16>, %v: tensor<64x
 
 // -----
 
+// So do those of a product that is the left factor of another one, as attention's gradients are, reduced or not; as a
+// right factor it would not stay.
+// CHECK-LABEL: func @gradients
+// CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, {{.*}}warp [d0:16 d0:32]>, simt.mma}
+// CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x32, {{.*}}warp [d0:16 d0:32]>, simt.mma}
+// CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<32x64, {{.*}}warp [d0:16 d1:8]>, simt.mma}
+// CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, {{.*}}warp [d0:16 d1:8]>, simt.mma}
+func.func @gradients(%g: tensor<64x32xbf16>, %v: tensor<32x64xbf16>, %k: tensor<64x32xbf16>, %w: tensor<32x32xbf16>,
+                     %zero: tensor<64x64xf32>, %flat: tensor<32x64xf32>, %acc: tensor<64x32xf32>) attributes {tile.kernel} {
+  %0 = tile.dot %g, %v, %zero : tensor<64x32xbf16>, tensor<32x64xbf16>, tensor<64x64xf32>
+  %1 = arith.mulf %0, %0 : tensor<64x64xf32>
+  %2 = arith.truncf %1 : tensor<64x64xf32> to tensor<64x64xbf16>
+  %3 = tile.dot %2, %k, %acc : tensor<64x64xbf16>, tensor<64x32xbf16>, tensor<64x32xf32>
+  %4 = tile.dot %w, %v, %flat : tensor<32x32xbf16>, tensor<32x64xbf16>, tensor<32x64xf32>
+  %5 = arith.truncf %4 : tensor<32x64xf32> to tensor<32x64xbf16>
+  %6 = tile.dot %g, %5, %zero : tensor<64x32xbf16>, tensor<32x64xbf16>, tensor<64x64xf32>
+  return
+}
+
+// -----
+
 // Products of i8, in i32.
 // CHECK-LABEL: func @bytes
 // CHECK: tile.dot {{.*}}simt.mma

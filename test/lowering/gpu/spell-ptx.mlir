@@ -42,15 +42,29 @@ llvm.func @matrices(%a: i32, %x: vector<2xi32>, %p: i1) -> vector<4xi32> {
 
 // -----
 
+// An address so many strides away.
+// CHECK-LABEL: @address
+// CHECK: llvm.inline_asm "{ .reg .b64 far; mul.wide.u32 far, $2, 48; add.s64 $0, $1, far; }", "=l,l,r" %arg0, %arg1
+llvm.func @address(%base: i64, %stride: i32) -> i64 {
+  %0 = simt.address %base + %stride * 48
+  llvm.return %0 : i64
+}
+
+// -----
+
 // Asynchronous copies: 16 bytes go past the first-level cache; what is beyond the size is zeros.
 // CHECK-LABEL: @copies
 // CHECK: llvm.inline_asm has_side_effects "cp.async.cg.shared.global [$0 + 64], [$1 + 128], 16;", "r,l,~{memory}" %arg0, %arg1
 // CHECK: llvm.inline_asm has_side_effects "@$3 cp.async.ca.shared.global [$0], [$1], 8, $2;", "r,l,r,b,~{memory}" %arg0, %arg1, %arg2, %arg3
+// CHECK: llvm.inline_asm has_side_effects "{ .reg .b32 size; selp.b32 size, 16, 0, $2; cp.async.cg.shared.global [$0], [$1], 16, size; }", "r,l,b,~{memory}" %arg0, %arg1, %arg3
+// CHECK: llvm.inline_asm has_side_effects "{ .reg .b32 size; selp.b32 size, $2, 0, $3; @$4 cp.async.ca.shared.global [$0], [$1], 4, size; }", "r,l,r,b,b,~{memory}" %arg0, %arg1, %arg2, %arg3, %arg3
 // CHECK: llvm.inline_asm has_side_effects "cp.async.commit_group;", "~{memory}"
 // CHECK: llvm.inline_asm has_side_effects "cp.async.wait_group 2;", "~{memory}"
 llvm.func @copies(%to: i32, %from: i64, %size: i32, %p: i1) {
   simt.cp_async 16 to %to + 64 from %from + 128
   simt.cp_async 8 to %to + 0 from %from + 0 size %size if %p
+  simt.cp_async 16 to %to + 0 from %from + 0 inside %p
+  simt.cp_async 4 to %to + 0 from %from + 0 size %size inside %p if %p
   simt.commit_copies
   simt.wait_copies 2
   llvm.return

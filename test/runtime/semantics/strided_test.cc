@@ -36,9 +36,11 @@ TEST_P(Strided, RowsMoveWithinTheirViews) {
   GuardedPage source(*device), target(*device);
   constexpr int64_t count = 41, farthest = std::numeric_limits<int64_t>::max() - 2;
   for (const Type type : {i8, bf16, f32, i64})
-    for (const int64_t stride : {2, 3, 4, 5})
+    for (const int64_t stride : {2, 3, 4, 5, 8, 9})
       for (const int64_t extent : {5, 37})
         for (const bool atEnd : {false, true}) {
+          if (stride * bytesOf(type) > 40) // two rows would be longer than the page
+            continue;
           const TensorRef x = rows(source, type, count, stride, atEnd), y = rows(target, type, count, stride, atEnd);
           for (const auto &[from, to] :
                {std::pair<int64_t, int64_t>{0, count - extent}, {-3, 2}, {count - 4, -1}, {farthest, 0}}) {

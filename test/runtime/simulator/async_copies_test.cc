@@ -30,6 +30,21 @@ TEST(AsyncCopyTest, LandsWhenItsGroupIsWaitedFor) {
   EXPECT_EQ(afterWaiting("cp.async.wait_group 0;", Delivery::random), (std::vector<uint32_t>{11, 22}));
 }
 
+// A thread that ends without having waited may write to what is another block's by then, whether it made a group or
+// not.
+TEST(AsyncCopyTest, IsWaitedForBeforeItsThreadEnds) {
+  for (const bool waits : {false, true}) {
+    Machine machine(kernel(1, ".shared .align 16 .b32 place[4];\n.reg .b32 %r;",
+                           std::string("mov.u32 %r, place;\ncp.async.cg.shared.global [%r], [%p0], 16;\n") +
+                               (waits ? "cp.async.wait_all;" : "cp.async.commit_group;")));
+    machine.run("k", {1, 1, 1}, {1, 1, 1}, {address(machine.buffer<uint32_t>({1, 2, 3, 4}))});
+    EXPECT_EQ(machine.found(),
+              waits ? std::vector<std::string>{}
+                    : std::vector<std::string>{"in-flight: a thread ends, but has not waited for a copy that it began: "
+                                               "the bytes may come when the shared memory is another block's"});
+  }
+}
+
 // A source size below the copy's fills the rest with zeros, and nothing beyond it is read.
 TEST(AsyncCopyTest, FillsWithZeros) {
   Machine machine(kernel(

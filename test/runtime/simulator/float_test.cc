@@ -153,6 +153,16 @@ TEST(HalfTest, RoundsOnce) {
       [&](const Column &r) { return nearest(value(r[0]) * value(r[1]) + value(r[2])); }, sameHalf);
 }
 
+// A product in the middle of two bf16 is rounded by what is added to it, however small that is.
+TEST(HalfTest, FusedSumsAreRoundedOnce) {
+  constexpr uint64_t factor = 0x3f88; // its square, 1.125 + 2⁻⁸, lies between 0x3f90 and 0x3f91
+  expectEach("{ .reg .b16 %f; mov.b16 %f, 0x3f88; fma.rn.bf16 %d, %f, %f, %a; }", "b16", {"b16"},
+             {0, 0x0d80, 0x8d80, 0x0001, 0x8001}, // 0, ± 2⁻¹⁰⁰, and the smallest ones
+             [](const Column &r) { return r[0] != 0 && r[0] < 0x8000 ? 0x3f91 : 0x3f90; });
+  expectEach("{ .reg .b16 %f; mov.b16 %f, 0xbf88; fma.rn.bf16 %d, %f, %a, 0x8d80; }", "b16", {"b16"}, {factor},
+             [](const Column &) { return 0xbf91; });
+}
+
 // A packed operation is the same on each half.
 TEST(HalfTest, PackedHalvesAreIndependent) {
   expectEach("{ .reg .b32 %x, %y, %z; mov.b32 %x, {%a, %b}; mov.b32 %y, {%b, %a}; add.rn.f16x2 %z, %x, %y; mov.b32 "

@@ -87,8 +87,17 @@ std::string kernel(int pointers, const std::string &registers, const std::string
                   std::max(pointers, 1), registers, loads, body));
 }
 
+/// The shell's words that run ptxas: of the toolkit at CUDA_PATH, on the path, or where the toolkit usually is.
+static constexpr const char *ptxas = R"(PATH="${CUDA_PATH:+$CUDA_PATH/bin:}$PATH:/usr/local/cuda/bin" ptxas)";
+
+/// Whether there is a ptxas now; an empty CUDA_PATH says that there is no toolkit.
+static bool findsPtxas() {
+  const char *const toolkit = std::getenv("CUDA_PATH");
+  return !(toolkit && !*toolkit) && std::system(fmt::format("{} --version >/dev/null 2>&1", ptxas).c_str()) == 0;
+}
+
 bool hasPtxas() {
-  static const bool is = std::system("ptxas --version >/dev/null 2>&1") == 0;
+  static const bool is = findsPtxas();
   return is;
 }
 
@@ -97,7 +106,7 @@ static void expectAccepted(const std::string &text) {
   const TemporaryFolder folder;
   const std::string file = folder / "text.ptx";
   writeText(file, text);
-  const int status = std::system(fmt::format("ptxas -arch sm_90a -o {0}.cubin {0} >{0}.log 2>&1", file).c_str());
+  const int status = std::system(fmt::format("{1} -arch sm_90a -o {0}.cubin {0} >{0}.log 2>&1", file, ptxas).c_str());
   EXPECT_EQ(status, 0) << readText(file + ".log") << text;
 }
 
@@ -111,7 +120,16 @@ std::string hopperKernel(int pointers, const std::string &registers, const std::
 
 TEST(AcceptanceTest, PtxasReadsTheTexts) {
   if (!hasPtxas())
-    GTEST_SKIP() << "there is no ptxas on the path, so nobody has looked at the PTX of these tests";
+    GTEST_SKIP() << "there is no ptxas, so nobody has looked at the PTX of these tests";
+}
+
+// As everywhere in the project, an empty CUDA_PATH is a machine without a toolkit.
+TEST(AcceptanceTest, AnEmptyPathIsNoToolkit) {
+  const char *const before = std::getenv("CUDA_PATH");
+  const std::string toolkit = before ? before : "";
+  setenv("CUDA_PATH", "", 1);
+  EXPECT_FALSE(findsPtxas());
+  before ? setenv("CUDA_PATH", toolkit.c_str(), 1) : unsetenv("CUDA_PATH");
 }
 
 Column evaluate(const std::string &instruction, const std::string &resultType, const std::vector<std::string> &types,

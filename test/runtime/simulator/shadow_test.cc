@@ -63,14 +63,16 @@ static const std::string copy = "cp.async.cg.shared.global [%r1], [%p0], 16;\ncp
 TEST(ShadowTest, BytesInFlight) {
   for (const Delivery delivery : {Delivery::late, Delivery::early, Delivery::random}) {
     const Schedule schedule{.delivery = delivery};
-    const std::string inFlight =
-        "in-flight: {} byte 0 of .shared, to which an asynchronous copy is under way that nobody has waited for";
-    EXPECT_EQ(found(copy + "ld.shared.u32 %r2, [%r1];", 1, schedule),
+    const std::string
+        wait = "\ncp.async.wait_all;",
+        inFlight =
+            "in-flight: {} byte 0 of .shared, to which an asynchronous copy is under way that nobody has waited for";
+    EXPECT_EQ(found(copy + "ld.shared.u32 %r2, [%r1];" + wait, 1, schedule),
               Texts{fmt::format(fmt::runtime(inFlight), "reads")});
-    EXPECT_EQ(found(copy + "st.shared.u32 [%r1], 1;", 1, schedule),
+    EXPECT_EQ(found(copy + "st.shared.u32 [%r1], 1;" + wait, 1, schedule),
               Texts{fmt::format(fmt::runtime(inFlight), "writes")});
     EXPECT_EQ(found(copy + "cp.async.wait_group 0;\nld.shared.u32 %r2, [%r1];", 1, schedule), Texts{});
-    EXPECT_EQ(found(copy + "cp.async.wait_group 1;\nld.shared.u32 %r2, [%r1];", 1, schedule).size(), 1u);
+    EXPECT_EQ(found(copy + "cp.async.wait_group 1;\nld.shared.u32 %r2, [%r1];" + wait, 1, schedule).size(), 1u);
   }
 }
 

@@ -25,13 +25,14 @@ static std::string textOf(const Schedule &schedule) {
                      static_cast<int>(schedule.delivery), schedule.threads);
 }
 
-/// Runs `run(schedule)` in all schedules, on one thread of the host.
+/// Runs `run(schedule)` in all schedules, on one thread of the host and on three.
 template <class Run> static void inAllSchedules(Run run) {
-  for (Schedule schedule : schedules()) {
-    schedule.threads = 1;
-    SCOPED_TRACE(textOf(schedule));
-    run(schedule);
-  }
+  for (Schedule schedule : schedules())
+    for (const int threads : {1, 3}) {
+      schedule.threads = threads;
+      SCOPED_TRACE(textOf(schedule));
+      run(schedule);
+    }
 }
 
 static std::string nvccText(const std::string &name) {
@@ -128,6 +129,32 @@ TEST(SpinningTest, WhatNobodyWillEverWriteIsADeadlock) {
                                                         "memory changes, and no thread can go on"});
     EXPECT_EQ(machine.findings.list().at(0).count, 3);
   });
+}
+
+// A flag with its value is what such kernels hand on, at once: nobody sees a strong vector in part.
+TEST(SpinningTest, StrongVectorsMoveAtOnce) {
+  for (const auto &[type, size, elements] : {std::tuple("u32", 4, 2), {"u32", 4, 4}, {"u64", 8, 2}, {"u16", 2, 4}}) {
+    SCOPED_TRACE(fmt::format("v{}.{}", elements, type));
+    std::string writes = "%r0", reads = "%r1";
+    for (int i = 1; i < elements; ++i) {
+      writes += ", %r0";
+      reads += fmt::format(", %r{}", i + 1);
+    }
+    Machine machine(kernel(
+        2, fmt::format(".reg .b{} %r<8>; .reg .b32 %i, %wrong; .reg .b64 %at; .reg .pred %q<4>;", size * 8),
+        fmt::format("mov.b32 %i, 0;\nmov.b32 %wrong, 0;\nmul.wide.u32 %at, %n2, 16;\nadd.u64 %at, %p0, %at;\n"
+                    "setp.ne.u32 %q0, %n0, 0;\n@%q0 bra read;\nwrite:\nadd.u32 %i, %i, 1;\ncvt.u{3}.u32 %r0, %i;\n"
+                    "st.relaxed.gpu.global.v{0}.{1} [%at], {{{2}}};\nsetp.lt.u32 %q1, %i, 20000;\n@%q1 bra write;\n"
+                    "bra end;\nread:\nadd.u32 %i, %i, 1;\nld.relaxed.gpu.global.v{0}.{1} {{{4}}}, [%at];\n"
+                    "setp.ne.u{3} %q2, %r1, %r{0};\n@%q2 add.u32 %wrong, %wrong, 1;\n"
+                    "setp.lt.u32 %q1, %i, 20000;\n@%q1 bra read;\nend:\nred.global.add.u32 [%p1], %wrong;",
+                    elements, type, writes, size * 8, reads)));
+    const uint32_t *wrong = machine.buffer<uint32_t>({0});
+    machine.run("k", {2, 1, 1}, {32, 1, 1}, {address(machine.buffer(std::vector<uint32_t>(128))), address(wrong)}, 0,
+                {.threads = 2});
+    EXPECT_EQ(machine.found(), std::vector<std::string>{});
+    EXPECT_EQ(wrong[0], 0u);
+  }
 }
 
 // --- Kernels of nvcc -----------------------------------------------------------------------------------------------

@@ -1,0 +1,129 @@
+// Tiles of products for a GPU: the ones that a model of its pipes finds fastest.
+//
+// A program's round multiplies a (bm, bk) by a (bk, bn) tile. It takes as long as its slowest pipe: the tensor cores,
+// shared memory, which every warp reads its rows of A and columns of B from, the second-level cache, or the warps'
+// instructions. SMs get tiles in turn, so that the product takes as long as the SM that gets one more than others.
+
+#include "kernels/matmul_pick.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace kiln {
+
+namespace {
+
+/// What an SM does in a cycle.
+struct SmRates {
+  double multiplyAdds;     // of the tensor cores, or of f32 arithmetic
+  double shared = 128;     // bytes
+  double cache = 64;       // bytes from the second-level cache
+  double memory = 13;      // bytes of global memory, an SM's share
+  double instructions = 4; // of warps
+  double multiplyAddsEach; // of a warp's instruction
+};
+
+/// Cycles that are not the rounds': until the first operands are there, and from one round to the next.
+constexpr double toBegin = 1500, toTurn = 60, toLaunch = 4000, latency = 700;
+/// Instructions of a round for each of its products, and registers of a thread beside its sums.
+constexpr double instructionsEach = 1.8;
+constexpr int64_t otherRegisters = 96, mostRegisters = 255;
+constexpr int mostWarps = 8;
+/// Bytes of a row of an operand in shared memory: a line, and what a swizzle turns.
+constexpr int64_t rowBytes = 128;
+
+/// A tile and how warps share it.
+struct Shape2 {
+  int bm, bn, warps;
+};
+constexpr Shape2 shapes[] = {{128, 128, 4}, {128, 256, 8}, {256, 128, 8}, {128, 96, 4}, {128, 64, 4},
+                             {64, 128, 4},  {64, 64, 4},   {32, 64, 2},   {32, 32, 1}};
+
+} // namespace
+
+/// A100: 1024 multiply-adds of two bytes. Tensor cores of the GPUs for graphics sum in f32 at a quarter of that, and
+/// later ones for computing do a quarter more when asked by a warp.
+static SmRates ratesOf(const GpuFacts &gpu, Type type, Precision precision) {
+  const bool isGraphics = gpu.architecture == 86 || gpu.architecture == 89 || gpu.architecture == 120;
+  const double halves = isGraphics ? 256 : gpu.architecture >= 90 ? 1340 : 1024;
+  if (type == i8)
+    return {.multiplyAdds = 2 * halves, .multiplyAddsEach = 4096};
+  if (type != f32)
+    return {.multiplyAdds = halves, .multiplyAddsEach = 2048};
+  if (precision == Precision::ieee)
+    return {.multiplyAdds = isGraphics || gpu.architecture >= 90 ? 128.0 : 64.0, .multiplyAddsEach = 32};
+  return {.multiplyAdds = halves / (precision == Precision::tf32x3 ? 6 : 2), .multiplyAddsEach = 1024};
+}
+
+/// Registers of a thread.
+static int64_t registersOf(const Shape2 &shape) {
+  return std::min(mostRegisters, ceildiv(shape.bm * shape.bn, 32 * shape.warps) + otherRegisters);
+}
+
+/// Modelled cycles to write the sums of each part, in f32, and to add them. They stay in the cache where they fit.
+static double sumsOf(const GpuFacts &gpu, const SmRates &rates, const Product &e) {
+  if (e.parts == 1)
+    return 0;
+  const int64_t bytes = e.M * e.N * e.parts * 4;
+  const double rate = bytes <= gpu.l2Bytes ? rates.cache : rates.memory;
+  return toLaunch + 2 * static_cast<double>(bytes) / rate / gpu.sms;
+}
+
+/// Modelled cycles of a product, and the config with as many stages as fit.
+static double cyclesOf(const GpuFacts &gpu, const SmRates &rates, const Product &e, const Shape2 &shape,
+                       MatmulConfig &config) {
+  const int64_t size = bytesOf(e.type), stage = (shape.bm + shape.bn) * config.bk * size;
+  const int64_t byRegisters = std::max<int64_t>(1, gpu.registers / (registersOf(shape) * 32 * shape.warps));
+  const auto sharedFor = [&](int64_t stages) { return stages * stage; };
+  int64_t stages = 0, programs = 0;
+  // Two programs hide each other's waits; then as many stages as fit, up to four.
+  for (int64_t at : {byRegisters >= 2 ? int64_t{2} : int64_t{1}, int64_t{1}}) {
+    const int64_t room = std::min(gpu.ctaSharedBytes, gpu.smSharedBytes / at - 1024);
+    if (sharedFor(2) <= room) {
+      programs = at;
+      stages = std::min<int64_t>(4, room / stage);
+      break;
+    }
+  }
+  if (stages < 2)
+    return std::numeric_limits<double>::infinity();
+  const double products = static_cast<double>(shape.bm) * shape.bn * config.bk;
+  // A warp's part of the tile is about as high as it is wide.
+  const double down = shape.warps >= 4 ? 2 : 1, across = shape.warps / down;
+  const double read = (shape.bm * across + shape.bn * down) * config.bk * static_cast<double>(size);
+  const double round = std::max({products / rates.multiplyAdds, (read + static_cast<double>(stage)) / rates.shared,
+                                 static_cast<double>(stage) / rates.cache,
+                                 instructionsEach * products / rates.multiplyAddsEach / rates.instructions});
+  const double ahead = round * static_cast<double>((stages - 1) * programs);
+  const double exposed = std::max(0.0, latency - ahead) + toTurn / static_cast<double>(programs);
+  const double written = 4.0 * shape.bm * shape.bn / rates.memory;
+  const auto rounds = static_cast<double>(ceildiv(ceildiv(e.K, e.parts), config.bk));
+  const double tile = rounds * (round + exposed) + (toBegin + written) / static_cast<double>(programs);
+  const int64_t tiles = ceildiv(e.M, shape.bm) * ceildiv(e.N, shape.bn) * e.parts;
+  config.bm = shape.bm;
+  config.bn = shape.bn;
+  config.warps = shape.warps;
+  config.stages = static_cast<int>(stages);
+  return static_cast<double>(ceildiv(tiles, gpu.sms)) * tile + sumsOf(gpu, rates, e);
+}
+
+double pickGpuTile(const GpuFacts &gpu, const Product &e, MatmulConfig &config) {
+  const SmRates rates = ratesOf(gpu, e.type, config.precision);
+  config.bk = static_cast<int>(rowBytes / bytesOf(e.type));
+  double best = std::numeric_limits<double>::infinity();
+  for (Shape2 shape : shapes) {
+    if (e.heavy) // what follows the product needs registers, too
+      shape.warps *= 2;
+    if (shape.warps > mostWarps)
+      continue;
+    MatmulConfig tile = config;
+    const double cycles = cyclesOf(gpu, rates, e, shape, tile);
+    if (cycles < best) {
+      best = cycles;
+      config = tile;
+    }
+  }
+  return best;
+}
+
+} // namespace kiln

@@ -1,0 +1,403 @@
+// Rounds of a loop that need no mask get a loop of their own.
+//
+//     for n = 0 … end:                          for n = 0 … middle:       // column ≤ m − n for each column of a round
+//       mask = column ≤ m − n                     s' = s
+//       s' = mask ? s : −∞          becomes     for n = middle … end:
+//                                                 mask = column ≤ m − n
+//                                                 s' = mask ? s : −∞
+//
+// A mask is a comparison of positions counted from the tile's corner, or numbers made of them, with a scalar that grows
+// or falls by one with the loop's position. So it is true throughout in the rounds before some position, or in those
+// from one on. Loads that move with the position lie inside their views in rounds of the first kind, and say so in
+// `tile.inside`. Of several masks and loads the rounds that need nothing are split off: at most three loops, in the
+// order of the one, which compute the same. What a mask computes without wrapping it must be known to compute without
+// wrapping; of a scalar cut to 32 bits, which masks are as a rule, that is asked when the kernel runs.
+
+#include "lowering/Passes.h"
+#include "lowering/analysis/Ranges.h"
+#include "lowering/tile/Emit.h"
+
+#include "dialect/tile/TileDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace kiln::lowering {
+
+#define GEN_PASS_DEF_SPLITLOOPS
+#include "lowering/Passes.h.inc"
+
+namespace {
+/// The elements of a tile of integers: from `least` to `most`, and `scalar` more, if there is one.
+struct Span {
+  int64_t least, most;
+  Value scalar;
+};
+
+/// A mask, true throughout in the rounds with Σ sign · scalar ≥ `least`; or a load whose tile lies inside its view
+/// along a dimension in those in which that, and the view's extent, is at least so much.
+struct Mask {
+  struct Term {
+    Value scalar;
+    int64_t sign;
+  };
+  Operation *op; // arith.cmpi or tile.load
+  SmallVector<Term, 2> terms;
+  int64_t least;
+  int64_t factor;   // of the loop's position in the sum: 1 or −1
+  int64_t dim = -1; // of the load's
+};
+} // namespace
+
+// --- Masks -----------------------------------------------------------------------------------------------------------
+
+/// Numbers beside positions: what fits no such width is no mask of a tile's corner.
+static constexpr int64_t mostBeside = int64_t{1} << 24;
+
+static bool isSmall(Value value) {
+  const ConstantIntRanges range = rangeOf(value);
+  return range.smin().getNumSignBits() > 2 && range.smax().getNumSignBits() > 2;
+}
+
+static std::optional<Span> spanOf(Value value);
+
+static std::optional<Span> spanOfSum(Value left, Value right, bool subtracted) {
+  const auto a = spanOf(left), b = spanOf(right);
+  if (!a || !b || (a->scalar && b->scalar) || (b->scalar && subtracted))
+    return std::nullopt;
+  const Value scalar = a->scalar ? a->scalar : b->scalar;
+  if (scalar && !isSmall(scalar))
+    return std::nullopt;
+  const Span sum = {subtracted ? a->least - b->most : a->least + b->least,
+                    subtracted ? a->most - b->least : a->most + b->most, scalar};
+  return -mostBeside < sum.least && sum.most < mostBeside ? std::optional(sum) : std::nullopt;
+}
+
+/// What the elements of `value`, a tile or a scalar, are made of, where that is positions, constants and a scalar.
+static std::optional<Span> spanOf(Value value) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant))) {
+    const int64_t number = constant.getSExtValue();
+    return -mostBeside < number && number < mostBeside ? std::optional(Span{number, number, Value()}) : std::nullopt;
+  }
+  if (!isa<RankedTensorType>(value.getType()))
+    return Span{0, 0, value};
+  Operation *const op = value.getDefiningOp();
+  if (!op)
+    return std::nullopt;
+  if (auto move = dyn_cast<tile::MoveOp>(op))
+    return spanOf(move.getMoved());
+  if (auto iota = dyn_cast<tile::IotaOp>(op))
+    return Span{0, iota.getType().getNumElements() - 1, Value()};
+  if (auto add = dyn_cast<arith::AddIOp>(op))
+    return spanOfSum(add.getLhs(), add.getRhs(), /*subtracted=*/false);
+  if (auto subtract = dyn_cast<arith::SubIOp>(op))
+    return spanOfSum(subtract.getLhs(), subtract.getRhs(), /*subtracted=*/true);
+  if (auto wide = dyn_cast<arith::ExtSIOp>(op))
+    if (const auto span = spanOf(wide.getIn()); span && !span->scalar)
+      return span;
+  return std::nullopt;
+}
+
+/// The scalar before it was cut to 32 bits.
+static Value uncut(Value scalar) {
+  auto cut = scalar.getDefiningOp<arith::TruncIOp>();
+  return cut ? cut.getIn() : scalar;
+}
+
+/// How often the loop's position goes into a scalar, which is the rest and that; nothing where it is no such sum.
+static std::optional<int64_t> factorOf(scf::ForOp loop, Value scalar) {
+  if (scalar == loop.getInductionVar())
+    return 1;
+  if (!loop.getBodyRegion().isAncestor(scalar.getParentRegion()))
+    return 0;
+  Operation *const op = scalar.getDefiningOp();
+  if (!isa_and_present<arith::AddIOp, arith::SubIOp>(op))
+    return std::nullopt;
+  const auto left = factorOf(loop, op->getOperand(0)), right = factorOf(loop, op->getOperand(1));
+  if (!left || !right)
+    return std::nullopt;
+  return isa<arith::AddIOp>(op) ? *left + *right : *left - *right;
+}
+
+static std::optional<Mask> maskOf(scf::ForOp loop, arith::CmpIOp compare) {
+  using Predicate = arith::CmpIPredicate;
+  Value low = compare.getLhs(), high = compare.getRhs(); // low ≤ high, or below it
+  const Predicate predicate = compare.getPredicate();
+  if (predicate == Predicate::sge || predicate == Predicate::sgt)
+    std::swap(low, high);
+  else if (predicate != Predicate::sle && predicate != Predicate::slt)
+    return std::nullopt;
+  const bool strict = predicate == Predicate::slt || predicate == Predicate::sgt;
+  const auto below = spanOf(low), above = spanOf(high);
+  if (!isa<RankedTensorType>(compare.getType()) || !below || !above)
+    return std::nullopt;
+  Mask mask{.op = compare, .terms = {}, .least = below->most - above->least + strict, .factor = 0};
+  for (const auto &[span, sign] : {std::pair(*above, int64_t{1}), std::pair(*below, int64_t{-1})}) {
+    if (!span.scalar)
+      continue;
+    const Value scalar = uncut(span.scalar);
+    const auto factor = factorOf(loop, scalar);
+    if (!factor || !isSmall(scalar) || !scalar.getType().isInteger(64))
+      return std::nullopt;
+    mask.terms.push_back({span.scalar, sign});
+    mask.factor += sign * *factor;
+  }
+  const bool isCut = llvm::any_of(mask.terms, [](const Mask::Term &term) { return uncut(term.scalar) != term.scalar; });
+  if ((mask.factor != 1 && mask.factor != -1) || (isCut && mask.terms.size() > 1))
+    return std::nullopt;
+  return mask;
+}
+
+/// Loads whose begin along a dimension is never below 0 and moves with the loop's position.
+static void addLoads(scf::ForOp loop, SmallVectorImpl<Mask> &masks) {
+  for (auto load : loop.getBody()->getOps<tile::LoadOp>())
+    for (const auto [dim, offset] : llvm::enumerate(load.getOffsets()))
+      if (factorOf(loop, offset) == 1 && isNonNegative(rangeOf(offset)) && isSmall(offset))
+        masks.push_back({.op = load,
+                         .terms = {{offset, -1}},
+                         .least = tile::shapeOf(load.getType())[dim],
+                         .factor = -1,
+                         .dim = static_cast<int64_t>(dim)});
+}
+
+// --- Loops -----------------------------------------------------------------------------------------------------------
+
+namespace {
+/// A loop that is taken apart at positions that it comes by.
+class Split {
+public:
+  Split(scf::ForOp loop, ArrayRef<Mask> masks)
+      : loop(loop), masks(masks), builder(loop), emit(builder, loop.getLoc()) {}
+  void build();
+
+private:
+  Value constant(int64_t value) { return emit.integer(type, value); }
+  Value atFirst(Value scalar);
+  Value boundOf(const Mask &mask);
+  Value onGrid(Value position);
+  scf::ForOp copy(Value begin, Value end, ValueRange inits);
+  void takeMasks();
+  void shortenMasks();
+
+  mutable scf::ForOp loop;
+  const ArrayRef<Mask> masks;
+  OpBuilder builder;
+  Emit emit;
+  const Type type = loop.getInductionVar().getType();
+  IRMapping known; // of values in the loop, what they are at position 0
+  IRMapping copied;
+};
+} // namespace
+
+/// What a scalar would be at position 0, in front of the loop.
+Value Split::atFirst(Value scalar) {
+  if (const Value value = known.lookupOrNull(scalar))
+    return value;
+  Operation *const op = scalar.getDefiningOp();
+  if (!op || op->getBlock() != loop.getBody())
+    return scalar;
+  for (const Value operand : op->getOperands())
+    known.map(operand, atFirst(operand));
+  builder.clone(*op, known);
+  return known.lookup(scalar);
+}
+
+/// The position before which, or from which on, the mask is true throughout. Where a scalar does not fit the 32 bits
+/// that it is cut to at one end of the loop, it is none of the loop's.
+Value Split::boundOf(const Mask &mask) {
+  Value rest = constant(0); // of the sum, without the position
+  bool isCut = false;
+  for (const auto &[scalar, sign] : mask.terms) {
+    const Value value = atFirst(uncut(scalar));
+    rest = sign > 0 ? emit.make<arith::AddIOp>(rest, value) : emit.make<arith::SubIOp>(rest, value);
+    isCut |= uncut(scalar) != scalar;
+  }
+  if (auto load = dyn_cast<tile::LoadOp>(mask.op)) {
+    const int64_t extent = cast<MemRefType>(load.getView().getType()).getDimSize(mask.dim);
+    const Value known =
+        ShapedType::isDynamic(extent) ? emit.make<tile::DimOp>(type, load.getView(), mask.dim) : constant(extent);
+    rest = emit.make<arith::AddIOp>(rest, known);
+  }
+  const Value begin = loop.getLowerBound(), end = loop.getUpperBound();
+  const bool falls = mask.factor < 0;
+  const Value bound = falls ? emit.make<arith::SubIOp>(rest, constant(mask.least - 1))
+                            : emit.make<arith::SubIOp>(constant(mask.least), rest);
+  if (!isCut)
+    return bound;
+  const Value largest = falls ? emit.make<arith::SubIOp>(rest, begin) : emit.make<arith::AddIOp>(rest, end);
+  const Value fits = emit.compare(arith::CmpIPredicate::sle, largest, constant(INT32_MAX));
+  return emit.select(fits, bound, falls ? begin : end);
+}
+
+/// The first position of the loop's that is no less than `position`, or the first after its end.
+Value Split::onGrid(Value position) {
+  const Value begin = loop.getLowerBound(), step = loop.getStep();
+  const Value inside = emit.make<arith::MaxSIOp>(begin, emit.make<arith::MinSIOp>(position, loop.getUpperBound()));
+  const Value distance =
+      emit.make<arith::AddIOp>(emit.make<arith::SubIOp>(inside, begin), emit.make<arith::SubIOp>(step, constant(1)));
+  const Value rounds = emit.make<arith::DivUIOp>(distance, step);
+  return emit.make<arith::AddIOp>(begin, emit.make<arith::MulIOp>(rounds, step));
+}
+
+scf::ForOp Split::copy(Value begin, Value end, ValueRange inits) {
+  copied.clear();
+  auto result = cast<scf::ForOp>(builder.clone(*loop, copied));
+  result.setLowerBound(begin);
+  result.setUpperBound(end);
+  result.getInitArgsMutable().assign(inits);
+  return result;
+}
+
+/// Puts `true` for a mask and follows it to where it chooses.
+static void replaceByTrue(Value mask, SmallVectorImpl<Operation *> &dead) {
+  OpBuilder builder(mask.getContext());
+  builder.setInsertionPointAfterValue(mask);
+  const Value yes = Emit(builder, mask.getLoc()).integer(mask.getType(), 1);
+  mask.replaceAllUsesWith(yes);
+  dead.push_back(mask.getDefiningOp());
+  for (Operation *user : llvm::make_early_inc_range(yes.getUsers())) {
+    if (auto select = dyn_cast<arith::SelectOp>(user); select && select.getCondition() == yes) {
+      select.getResult().replaceAllUsesWith(select.getTrueValue());
+      dead.push_back(select);
+    } else if (auto both = dyn_cast<arith::AndIOp>(user)) {
+      both.getResult().replaceAllUsesWith(both.getLhs() == yes ? both.getRhs() : both.getLhs());
+      dead.push_back(both);
+    } else if (isa<tile::MoveOp>(user)) {
+      replaceByTrue(user->getResult(0), dead);
+    }
+  }
+}
+
+/// Erases what nobody needs any more, and what that alone needed.
+static void eraseDead(SmallVector<Operation *> &dead) {
+  llvm::SmallPtrSet<Operation *, 16> erased;
+  while (!dead.empty()) {
+    Operation *const op = dead.pop_back_val();
+    if (erased.contains(op) || !isOpTriviallyDead(op))
+      continue;
+    for (const Value operand : op->getOperands())
+      if (Operation *const before = operand.getDefiningOp())
+        dead.push_back(before);
+    erased.insert(op);
+    op->erase();
+  }
+}
+
+/// Of the loop that was copied last.
+void Split::takeMasks() {
+  SmallVector<Operation *> dead;
+  llvm::MapVector<Operation *, SmallVector<int64_t>> inside;
+  for (const Mask &mask : masks)
+    if (mask.dim < 0)
+      replaceByTrue(copied.lookup(mask.op->getResult(0)), dead);
+    else
+      inside[copied.lookup(mask.op->getResult(0)).getDefiningOp()].push_back(mask.dim);
+  for (const auto &[load, dims] : inside)
+    load->setAttr("tile.inside", builder.getDenseI64ArrayAttr(dims));
+  eraseDead(dead);
+}
+
+/// Writes a mask of differences,
+///
+///     a − b ≤ limit   as   a ≤ b + limit′
+///
+/// where b is repeated: then there is one right side for all that it is repeated over, and no difference for each
+/// element, which would be the same in all rounds and so be kept in a register. limit′ is the limit brought near what
+/// differences there are, so that the sum does not wrap.
+static void shortenMask(arith::CmpIOp compare) {
+  for (const unsigned side : {0u, 1u}) {
+    auto difference = compare->getOperand(side).getDefiningOp<arith::SubIOp>();
+    auto repeated = difference ? difference.getRhs().getDefiningOp<tile::BroadcastOp>() : tile::BroadcastOp();
+    const auto all = repeated ? spanOf(difference) : std::nullopt, other = spanOf(compare->getOperand(1 - side));
+    if (!all || !other || all->scalar || !other->scalar || other->least != 0 || other->most != 0)
+      continue;
+    OpBuilder builder(compare);
+    Emit emit(builder, compare.getLoc());
+    const Type type = other->scalar.getType();
+    if (type != getElementTypeOrSelf(difference.getType()))
+      continue;
+    const Value atLeast = emit.make<arith::MaxSIOp>(other->scalar, emit.integer(type, all->least - 1));
+    const Value limit = emit.make<arith::MinSIOp>(atLeast, emit.integer(type, all->most + 1));
+    const Value source = repeated.getSource();
+    const Value sum = emit.make<arith::AddIOp>(source, emit.make<tile::SplatOp>(source.getType(), limit));
+    const Value right = emit.make<tile::BroadcastOp>(repeated.getType(), sum);
+    SmallVector<Operation *> dead = {difference, compare->getOperand(1 - side).getDefiningOp()};
+    compare->setOperand(side, difference.getLhs());
+    compare->setOperand(1 - side, right);
+    return eraseDead(dead);
+  }
+}
+
+/// Of the loop that was copied last.
+void Split::shortenMasks() {
+  for (const Mask &mask : masks)
+    if (mask.dim < 0)
+      shortenMask(copied.lookup(mask.op->getResult(0)).getDefiningOp<arith::CmpIOp>());
+}
+
+void Split::build() {
+  known.map(loop.getInductionVar(), constant(0));
+  Value first, last; // of the rounds without masks: the position of the first one, and that behind the last one
+  for (const Mask &mask : masks) {
+    const Value bound = boundOf(mask);
+    if (mask.factor > 0)
+      first = first ? emit.make<arith::MaxSIOp>(first, bound) : bound;
+    else
+      last = last ? emit.make<arith::MinSIOp>(last, bound) : bound;
+  }
+  first = first ? onGrid(first) : Value();
+  last = last ? onGrid(last) : Value();
+  if (first && last)
+    last = emit.make<arith::MaxSIOp>(first, last);
+
+  ValueRange results = loop.getInitArgs();
+  if (first) {
+    results = copy(loop.getLowerBound(), emit.make<arith::MinSIOp>(first, loop.getUpperBound()), results).getResults();
+    shortenMasks();
+  }
+  scf::ForOp interior = copy(first ? first : loop.getLowerBound(), last ? last : loop.getUpperBound(), results);
+  takeMasks();
+  results = interior.getResults();
+  if (last) {
+    results = copy(last, loop.getUpperBound(), results).getResults();
+    shortenMasks();
+  }
+  loop.replaceAllUsesWith(results);
+  loop.erase();
+}
+
+static bool hasLoop(scf::ForOp loop) {
+  return loop.getBody()->walk([](LoopLikeOpInterface) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+namespace {
+struct SplitLoops : impl::SplitLoopsBase<SplitLoops> {
+  using SplitLoopsBase::SplitLoopsBase;
+
+  void runOnOperation() override {
+    SmallVector<scf::ForOp> loops;
+    getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
+    for (scf::ForOp loop : loops) {
+      const bool isCounted = loop.getInductionVar().getType().isInteger(64) && !loop.getUnsignedCmp();
+      const ConstantIntRanges step = rangeOf(loop.getStep());
+      if (!isCounted || hasLoop(loop) || !step.smin().isStrictlyPositive() || !isSmall(loop.getStep()) ||
+          !isSmall(loop.getLowerBound()) || !isSmall(loop.getUpperBound()))
+        continue;
+      SmallVector<Mask> masks;
+      for (auto compare : loop.getBody()->getOps<arith::CmpIOp>())
+        if (const auto mask = maskOf(loop, compare))
+          masks.push_back(*mask);
+      if (masks.empty())
+        continue;
+      addLoads(loop, masks);
+      Split(loop, masks).build();
+    }
+  }
+};
+} // namespace
+
+} // namespace kiln::lowering

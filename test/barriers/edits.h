@@ -1,0 +1,94 @@
+// What the simulator says when one instruction of a kernel is another, or missing: one that orders accesses, or that
+// copies to a ring of slots in shared memory.
+//
+// A barrier that Kiln writes stands at the C++ line of the access that has to wait: `.loc` says so in the PTX. Without
+// the barrier that access races with one before it, so that the edit is *reported* when some finding names that line,
+// as the place where it was seen or as the other access's. A finding that names other lines only is one *elsewhere*: so
+// is that of a launch that does not end. Without any, in all schedules, the numbers may be *wrong*; else the edit is
+// *silent*.
+
+#pragma once
+
+#include "runtime/simulator/SimulatorDevice.h"
+#include "test/forwarding_device.h"
+
+#include <map>
+#include <mutex>
+
+namespace kiln::test {
+
+/// A change of one instruction.
+struct Edit {
+  size_t line = 0;                     // of the PTX text, from 0
+  std::string instruction;             // as it stands there
+  std::string place;                   // `file:line` of the C++ source
+  std::string what;                    // is changed
+  bool ofCopy = false;                 // or of what orders accesses
+  std::map<size_t, std::string> lines; // of the text, that become others
+};
+
+/// All of a PTX text, in order. What orders accesses (a barrier, a fence, a commit or a wait of asynchronous copies) is
+/// *deleted*. A wait for groups of copies leaves *one more pending*, or comes *behind the barrier* that follows it
+/// last before the slot is read. A copy
+/// goes *to the next slot*, a slot being a part of its buffer (`// kiln.shared`) as large as the groups that are waited
+/// for say; copies *all bytes*, where it would fill up with zeros; or is done *in every round*, without its predicate.
+std::vector<Edit> editsOf(const std::string &ptx);
+
+/// The text with the edit's lines.
+std::string edited(const std::string &ptx, const Edit &edit);
+
+struct Verdict {
+  enum class Kind { reported, elsewhere, wrong, silent };
+  std::string kernel;
+  int variant = 0; // of the kernel, from 1
+  Edit edit;
+  Kind kind = Kind::silent;
+  std::string said; // by the run that the verdict is of
+};
+
+/// A simulator that, before a launch, runs the kernel with each of its edits, one at a time, until it was reported: in
+/// three orders with three deliveries, and again at later launches, whose extents may be others. All memory is then put
+/// back.
+class EditingDevice : public ForwardingDevice {
+public:
+  /// Forgets what was compiled, so that every kernel is loaded by this device.
+  /// With `copies`, copies to rings are edited, too, as well as what orders accesses: what they do to edges and in vain
+  /// is seen with extents only that have such.
+  explicit EditingDevice(const std::shared_ptr<SimulatorDevice> &simulator, bool copies);
+
+  void *allocate(int64_t bytes) override;
+  void release(void *memory) override;
+  std::shared_ptr<const Executable> load(const std::string &kernel, Signature signature,
+                                         const std::vector<char> &code) override;
+  using Device::launch;
+  void launch(const Executable &executable, const uint64_t *block) override;
+
+  /// In the order of the kernels' first launches. Throws Error from launch() where a whole kernel has findings.
+  const std::vector<Verdict> &verdicts() const { return all; }
+
+private:
+  struct Kernel {
+    std::shared_ptr<const Executable> executable;
+    std::string ptx;
+    bool wasLaunched = false;
+    size_t first = 0, end = 0; // of its edits
+  };
+  /// What all memory holds.
+  using Image = std::map<void *, std::vector<char>>;
+  Image image() const;
+  void put(const Image &image);
+  /// Runs a kernel in a schedule; what it said, and nothing when it said nothing.
+  std::string said(const Executable &executable, const uint64_t *block, const std::string &schedule);
+  void judge(const Kernel &kernel, Verdict &verdict, const uint64_t *block, const Image &before,
+             const std::map<std::string, Image> &right);
+
+  const std::shared_ptr<SimulatorDevice> simulator;
+  const bool copies;
+  std::mutex loading; // kernels are compiled several at a time
+  std::map<const Executable *, Kernel> kernels;
+  std::map<std::string, int> variants;
+  std::map<void *, int64_t> memory; // bytes of each allocation
+  std::vector<Verdict> all;
+};
+
+} // namespace kiln::test

@@ -1,0 +1,80 @@
+// An interpreter for the uniform part of a kernel on a GPU: what each product multiplies, and what becomes of the tiles
+// that asynchronous copies bring.
+//
+// Scalars are numbers, and loops run. A tile is a name: of a load, what it loads and from where; of what moves it about
+// (a transposition, a copy through shared memory), that with the name of what is moved; of all else, nothing. Shared
+// memory holds names, by bytes.
+
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kiln::test {
+
+/// What a walk has seen.
+struct Walked {
+  std::vector<std::pair<uint64_t, uint64_t>> products; // the operands' names, 0 where there is none
+  std::vector<std::string> faults;                     // of rings
+  int64_t copies = 0;                                  // tiles that asynchronous copies have brought
+};
+
+class RingWalk {
+public:
+  /// Extent `axis` of argument `view`.
+  using Extent = std::function<int64_t(unsigned view, int64_t axis)>;
+  explicit RingWalk(Extent extent) : extent(std::move(extent)) {}
+
+  /// Walks the module's only function, as program 0.
+  Walked run(mlir::ModuleOp module);
+
+private:
+  struct Known {
+    std::optional<int64_t> number;
+    uint64_t name = 0;
+  };
+  /// Bytes of shared memory.
+  struct Bytes {
+    int64_t begin = 0, end = 0;
+    bool meets(const Bytes &other) const { return begin < other.end && other.begin < end; }
+    bool operator==(const Bytes &) const = default;
+  };
+  /// What lies in shared memory.
+  struct Place {
+    Bytes bytes;
+    uint64_t name = 0;
+    bool isCopy = false;
+    bool isZeros = false; // of a round that is not there
+    bool wasRead = false;
+    std::optional<int64_t> landed = {}; // how many barriers there had been when its group was waited for
+  };
+  void runBlock(mlir::Block &block);
+  void runOp(mlir::Operation &op);
+  void runLoop(mlir::Operation &op);
+  void runOther(mlir::Operation &op);
+  void fetch(mlir::Operation &op);
+  void read(mlir::Operation &op);
+  void overwrite(const Place &place);
+  void wait(int64_t pending);
+  void fault(const std::string &text);
+  Bytes bytesOf(mlir::Value buffer, mlir::Value at, mlir::Attribute image) const;
+  int64_t number(mlir::Value value) const;
+  uint64_t nameOf(mlir::Operation &op) const;
+
+  const Extent extent;
+  Walked walked;
+  llvm::DenseMap<mlir::Value, Known> values;
+  std::vector<Place> places;
+  std::vector<std::vector<Bytes>> groups; // that are not waited for, the oldest first
+  std::vector<Bytes> open;                // copies of no group yet
+  std::vector<Bytes> ringReads;           // since the last barrier
+  int64_t barriers = 0;
+};
+
+} // namespace kiln::test

@@ -1,0 +1,144 @@
+// Rounds without masks get a loop of their own.
+// RUN: kiln-opt %s --tile-split-loops --split-input-file | FileCheck %s
+
+// The mask of a causal score: column − row ≤ m − n, cut to 32 bits, which falls with n. All of it is true up to
+// n = m − 63, where m − n fits 32 bits throughout.
+// CHECK-LABEL: @causal
+// CHECK-SAME: %[[X:.*]]: memref<?xf32>
+// CHECK-DAG: %[[M:.*]] = arith.muli %{{.*}}, %c64_i64 : i64
+// CHECK-DAG: %[[END:.*]] = tile.dim %[[X]], 0
+// CHECK-DAG: %[[ROW:.*]] = tile.reshape %{{.*}} : tensor<48xi32> -> tensor<48x1xi32>
+// CHECK: %[[REST:.*]] = arith.subi %[[M]], %{{.*}} : i64
+// CHECK: %[[SUM:.*]] = arith.addi %{{.*}}, %[[REST]] : i64
+// CHECK: %[[BOUND:.*]] = arith.subi %[[SUM]], %c62_i64 : i64
+// CHECK: %[[FITS:.*]] = arith.cmpi sle, %{{.*}}, %c2147483647_i64 : i64
+// CHECK: %[[MASKED:.*]] = arith.select %[[FITS]], %[[BOUND]], %c0_i64 : i64
+
+// The load lies inside its view up to n = T − 64.
+// CHECK: %[[OWN:.*]] = tile.dim %[[X]], 0
+// CHECK: %[[LEFT:.*]] = arith.addi %{{.*}}, %[[OWN]]
+// CHECK: %[[LOADED:.*]] = arith.subi %[[LEFT]], %c63_i64 : i64
+// CHECK: arith.minsi %[[MASKED]], %[[LOADED]]
+// CHECK: arith.divui
+// CHECK: %[[MIDDLE:.*]] = arith.addi %c0_i64, %{{.*}} : i64
+// CHECK: %[[INSIDE:.*]] = scf.for %{{.*}} = %c0_i64 to %[[MIDDLE]] step %c16_i64 iter_args(%[[ACC:.*]] = %cst)
+// CHECK-NEXT: %[[S:.*]] = tile.load %{{.*}} {tile.inside = array<i64: 0>}
+// CHECK-NEXT: %[[LINE:.*]] = tile.reshape %[[S]]
+// CHECK-NEXT: %[[ROWS:.*]] = tile.broadcast %[[LINE]]
+// CHECK-NEXT: %[[NEXT:.*]] = arith.addf %[[ACC]], %[[ROWS]]
+// CHECK-NEXT: scf.yield %[[NEXT]]
+
+// Where the mask stays it has a limit for each row, brought near the differences of positions.
+// CHECK: %[[ALL:.*]] = scf.for %[[N:.*]] = %[[MIDDLE]] to %[[END]] step %c16_i64 iter_args(%{{.*}} = %[[INSIDE]])
+// CHECK: tile.load %{{.*}}[%[[N]]] : memref
+// CHECK: %[[LIMIT:.*]] = arith.trunci
+// CHECK: %[[ATLEAST:.*]] = arith.maxsi %[[LIMIT]], %c-48_i32
+// CHECK: %[[NEAR:.*]] = arith.minsi %[[ATLEAST]], %c64_i32
+// CHECK: %[[LIMITS:.*]] = tile.splat %[[NEAR]] : i32 -> tensor<48x1xi32>
+// CHECK: %[[LAST:.*]] = arith.addi %[[ROW]], %[[LIMITS]]
+// CHECK: %[[LASTS:.*]] = tile.broadcast %[[LAST]]
+// CHECK: %[[MASK:.*]] = arith.cmpi sle, %{{.*}}, %[[LASTS]]
+// CHECK: arith.select %[[MASK]]
+// CHECK: tile.store %[[ALL]]
+func.func @causal(%x: memref<?xf32>, %y: memref<48x64xf32>) attributes {tile.kernel} {
+  %c0_i64 = arith.constant 0 : i64
+  %c16_i64 = arith.constant 16 : i64
+  %c64_i64 = arith.constant 64 : i64
+  %cst = arith.constant dense<0.0> : tensor<48x64xf32>
+  %p = tile.program_id 0
+  %m = arith.muli %p, %c64_i64 : i64
+  %T = tile.dim %x, 0 : memref<?xf32>
+  %columns = tile.iota : tensor<64xi32>
+  %column = tile.reshape %columns : tensor<64xi32> -> tensor<1x64xi32>
+  %column2 = tile.broadcast %column : tensor<1x64xi32> -> tensor<48x64xi32>
+  %rows = tile.iota : tensor<48xi32>
+  %row = tile.reshape %rows : tensor<48xi32> -> tensor<48x1xi32>
+  %row2 = tile.broadcast %row : tensor<48x1xi32> -> tensor<48x64xi32>
+  %difference = arith.subi %column2, %row2 : tensor<48x64xi32>
+  %sum = scf.for %n = %c0_i64 to %T step %c16_i64 iter_args(%acc = %cst) -> (tensor<48x64xf32>) : i64 {
+    %s = tile.load %x[%n] : memref<?xf32> -> tensor<64xf32>
+    %line = tile.reshape %s : tensor<64xf32> -> tensor<1x64xf32>
+    %tile = tile.broadcast %line : tensor<1x64xf32> -> tensor<48x64xf32>
+    %limit = arith.subi %m, %n : i64
+    %cut = arith.trunci %limit : i64 to i32
+    %limits = tile.splat %cut : i32 -> tensor<48x64xi32>
+    %mask = arith.cmpi sle, %difference, %limits : tensor<48x64xi32>
+    %seen = arith.select %mask, %tile, %cst : tensor<48x64xi1>, tensor<48x64xf32>
+    %next = arith.addf %acc, %seen : tensor<48x64xf32>
+    scf.yield %next : tensor<48x64xf32>
+  }
+  tile.store %sum, %y[%c0_i64, %c0_i64] : tensor<48x64xf32>, memref<48x64xf32>
+  return
+}
+
+// -----
+
+// Two masks in one, of which one is true up to some position and the other from one on: three loops. Positions beside a
+// scalar in 64 bits do not wrap where it is an extent.
+// CHECK-LABEL: @window
+// CHECK: scf.for %{{.*}} = %c0_i64 to
+// CHECK: arith.cmpi slt
+// CHECK: arith.cmpi sge
+// CHECK: arith.andi
+// CHECK: arith.select
+// CHECK: scf.for
+// CHECK-NOT: arith.{{cmpi|andi|select}}
+// CHECK: scf.yield
+// CHECK: scf.for
+// CHECK: arith.andi
+// CHECK: arith.select
+// CHECK: return
+func.func @window(%x: memref<?xi64>) -> tensor<8xi64> attributes {tile.kernel} {
+  %c0_i64 = arith.constant 0 : i64
+  %c4_i64 = arith.constant 4 : i64
+  %c100_i64 = arith.constant 100 : i64
+  %low = arith.constant dense<100> : tensor<8xi64>
+  %cst = arith.constant dense<1> : tensor<8xi64>
+  %T = tile.dim %x, 0 : memref<?xi64>
+  %ends = tile.splat %T : i64 -> tensor<8xi64>
+  %positions = tile.iota : tensor<8xi64>
+  %sum = scf.for %n = %c0_i64 to %T step %c4_i64 iter_args(%acc = %cst) -> (tensor<8xi64>) : i64 {
+    %begin = tile.splat %n : i64 -> tensor<8xi64>
+    %at = arith.addi %begin, %positions : tensor<8xi64>
+    %below = arith.cmpi slt, %at, %ends : tensor<8xi64>
+    %above = arith.cmpi sge, %at, %low : tensor<8xi64>
+    %mask = arith.andi %below, %above : tensor<8xi1>
+    %seen = arith.select %mask, %at, %cst : tensor<8xi1>, tensor<8xi64>
+    %next = arith.muli %acc, %seen : tensor<8xi64>
+    scf.yield %next : tensor<8xi64>
+  }
+  return %sum : tensor<8xi64>
+}
+
+// -----
+
+// Nothing is known of a scalar argument, whose sum with a position may wrap; a mask that is the same in all rounds
+// needs no loop of its own, nor does one that moves by two a position.
+// CHECK-LABEL: @kept
+// CHECK-COUNT-1: scf.for
+// CHECK-NOT: scf.for
+// CHECK: return
+func.func @kept(%x: memref<?xi64>, %limit: i64) -> tensor<8xi64> attributes {tile.kernel} {
+  %c0_i64 = arith.constant 0 : i64
+  %c4_i64 = arith.constant 4 : i64
+  %cst = arith.constant dense<1> : tensor<8xi64>
+  %T = tile.dim %x, 0 : memref<?xi64>
+  %limits = tile.splat %limit : i64 -> tensor<8xi64>
+  %ends = tile.splat %T : i64 -> tensor<8xi64>
+  %positions = tile.iota : tensor<8xi64>
+  %sum = scf.for %n = %c0_i64 to %T step %c4_i64 iter_args(%acc = %cst) -> (tensor<8xi64>) : i64 {
+    %begin = tile.splat %n : i64 -> tensor<8xi64>
+    %at = arith.addi %begin, %positions : tensor<8xi64>
+    %unknown = arith.cmpi slt, %at, %limits : tensor<8xi64>
+    %same = arith.cmpi slt, %positions, %ends : tensor<8xi64>
+    %twice = arith.addi %n, %n : i64
+    %twos = tile.splat %twice : i64 -> tensor<8xi64>
+    %fast = arith.cmpi slt, %positions, %twos : tensor<8xi64>
+    %both = arith.andi %unknown, %same : tensor<8xi1>
+    %mask = arith.andi %both, %fast : tensor<8xi1>
+    %seen = arith.select %mask, %at, %cst : tensor<8xi1>, tensor<8xi64>
+    %next = arith.muli %acc, %seen : tensor<8xi64>
+    scf.yield %next : tensor<8xi64>
+  }
+  return %sum : tensor<8xi64>
+}
