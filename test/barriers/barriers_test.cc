@@ -144,7 +144,7 @@ TEST(Edits, HaveTheirInstructionAndPlace) {
 TEST(Edits, OfARing) {
   const std::string ptx = "// kiln.shared k 0 96 a.cc:7\n.file\t1 \"x/a.cc\"\n.loc\t1 7 3\n"
                           "\t@%p1 cp.async.cg.shared.global [%r1 + 8], [%rd1], 16, %r2;\n"
-                          "\tcp.async.wait_group 1;\n\t// begin\n\tbar.sync \t0;\n";
+                          "\tcp.async.wait_group 1;\n\t// begin\n\tbar.sync \t0;\n\tld.shared.b32 %r3, [%r1];\n";
   std::map<std::string, std::string> texts;
   for (const Edit &edit : editsOf(ptx))
     for (const auto &[line, text] : edit.lines)

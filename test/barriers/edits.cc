@@ -73,17 +73,20 @@ void Reader::addWait(size_t line, const std::smatch &match) {
   add(line, "one more pending", {{line, match[1].str() + std::to_string(std::stoll(match[2]) + 1) + ";"}});
   // The last barrier before the slot is read, which stands at the place of the wait.
   std::optional<size_t> before;
+  bool isRead = false;
   std::string at = place;
-  for (size_t next = line + 1; next < lines.size(); ++next) {
+  for (size_t next = line + 1; next < lines.size() && !isRead; ++next) {
     std::smatch found;
     if (std::regex_match(lines[next], found, loc))
       at = placeOf(found);
     else if (std::regex_match(lines[next], barrier))
       before = next;
-    else if (std::regex_match(lines[next], read) ? at == place : std::regex_match(lines[next], leaves))
-      break;
+    else if (std::regex_match(lines[next], read))
+      isRead = at == place;
+    else if (std::regex_match(lines[next], leaves))
+      return; // between loops: each thread fills again what it has filled itself, and has waited for
   }
-  if (before)
+  if (before && isRead)
     add(line, "behind the barrier", {{line, ""}, {*before, lines[*before] + "\n" + lines[line]}});
 }
 
