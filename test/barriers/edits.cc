@@ -73,17 +73,20 @@ void Reader::addWait(size_t line, const std::smatch &match) {
   add(line, "one more pending", {{line, match[1].str() + std::to_string(std::stoll(match[2]) + 1) + ";"}});
   // The last barrier before the slot is read, which stands at the place of the wait.
   std::optional<size_t> before;
+  bool isRead = false;
   std::string at = place;
-  for (size_t next = line + 1; next < lines.size(); ++next) {
+  for (size_t next = line + 1; next < lines.size() && !isRead; ++next) {
     std::smatch found;
     if (std::regex_match(lines[next], found, loc))
       at = placeOf(found);
     else if (std::regex_match(lines[next], barrier))
       before = next;
-    else if (std::regex_match(lines[next], read) ? at == place : std::regex_match(lines[next], leaves))
-      break;
+    else if (std::regex_match(lines[next], read))
+      isRead = at == place;
+    else if (std::regex_match(lines[next], leaves))
+      return; // between loops: each thread fills again what it has filled itself, and has waited for
   }
-  if (before)
+  if (before && isRead)
     add(line, "behind the barrier", {{line, ""}, {*before, lines[*before] + "\n" + lines[line]}});
 }
 
@@ -93,12 +96,12 @@ void Reader::addCopy(size_t line, const std::smatch &match) {
     add(line, "to the next slot",
         {{line, match[1].str() + match[2].str() + " + " +
                     std::to_string(slot + (match[3].length() ? std::stoll(match[3]) : 0)) + match[4].str() +
-                    match[5].str() + ";"}});
+                    match[5].str() + match[6].str()}});
   const std::string target = match[2].str() + (match[3].length() ? " + " + match[3].str() : "") + match[4].str();
   if (match[5].length())
-    add(line, "all bytes", {{line, match[1].str() + target + ";"}});
-  if (match[1].length())
-    add(line, "in every round", {{line, target + match[5].str() + ";"}});
+    add(line, "all bytes", {{line, match[1].str() + target + match[6].str()}});
+  if (match[1].str().starts_with("@"))
+    add(line, "in every round", {{line, target + match[5].str() + match[6].str()}});
 }
 
 std::vector<Edit> Reader::edits() {
@@ -106,7 +109,7 @@ std::vector<Edit> Reader::edits() {
   static const std::regex ordering(
       R"(^\s*(@!?%\w+\s+)?((bar|barrier|fence|membar|mbarrier|cp\.async[\w.]*\.(commit|wait)|wgmma\.(fence|commit|wait))[\w.]*\b.*))");
   static const std::regex copy(
-      R"(^\s*(@!?%\w+\s+)?(cp\.async\.c[ag]\.shared[\w.:]*\s+\[%\w+)(?:\s*\+\s*(\d+))?(\],\s*\[[^\]]*\],\s*\d+)(,\s*[%\w]+)?;.*)");
+      R"(^\s*((?:\{.*;\s*)?(?:@!?%\w+\s+)?)(cp\.async\.c[ag]\.shared[\w.:]*\s+\[%\w+)(?:\s*\+\s*(\d+))?(\],\s*\[[^\]]*\],\s*\d+)(,\s*[%\w]+)?(;.*))");
   std::smatch match;
   for (const std::string &line : lines)
     if (std::regex_match(line, match, file))
