@@ -200,9 +200,10 @@ void explainFetch(simt::FetchOp op, Explanation &explanation) {
   const int64_t ahead = op.getSlot()[0], stages = op.getSlot()[1];
   if (ahead + 1 == stages && isa<scf::ForOp>(op->getParentOp()))
     explanation.add(op->getLoc(),
-                    format("copies {} {} rounds ahead, to one of {} slots of {} bytes, {} bytes at a time",
+                    format("copies {} {} {} ahead, to one of {} slots of {} bytes, {} bytes at a time",
                            textOf(RankedTensorType::get(op.getImage().getShape(), op.getImage().getElement())), ahead,
-                           stages, op.getImage().getBytes(), op.getVector() * op.getImage().getBits() / 8));
+                           ahead == 1 ? "round" : "rounds", stages, op.getImage().getBytes(),
+                           op.getVector() * op.getImage().getBits() / 8));
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "lowering/gpu/Hazards.h"
 
+#include "dialect/tile/Limits.h"
 #include "lowering/analysis/TileUses.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -29,8 +30,17 @@ static bool isMultiple(Value x, Value factor, int64_t period) {
   return times && *times % period == 0 && (llvm::isPowerOf2_64(period) || x.getDefiningOp<tile::ProgramIdOp>());
 }
 
+/// A bound of a loop as it was before gpu-narrow-loops cut it, which no round that there is can tell.
+static Value wideBound(Value bound) {
+  auto cut = bound.getDefiningOp<arith::TruncIOp>();
+  auto least = cut ? cut.getIn().getDefiningOp<arith::MinSIOp>() : arith::MinSIOp();
+  return least && constantOf(least.getRhs()) == int64_t{1} << abi::smallExtentBits ? least.getLhs() : bound;
+}
+
 /// `offset`, but for a multiple of `period` when that is not 0.
 static Sum sumOf(Value offset, int64_t period, int effort = 8) {
+  if (auto wide = offset.getDefiningOp<arith::ExtSIOp>())
+    offset = wide.getIn();
   if (const std::optional<int64_t> constant = constantOf(offset))
     return {{}, period ? llvm::mod(*constant, period) : *constant};
   if (period == 1)
@@ -51,7 +61,7 @@ static Sum sumOf(Value offset, int64_t period, int effort = 8) {
     if (auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()))
       if (const auto step = constantOf(loop.getStep());
           step && *step > 0 && *step % period == 0 && loop.getInductionVar() == offset)
-        return sumOf(loop.getLowerBound(), period, effort - 1);
+        return sumOf(wideBound(loop.getLowerBound()), period, effort - 1);
   return {offset};
 }
 
@@ -159,8 +169,8 @@ bool surelyRuns(scf::ForOp loop) {
 
 bool runsOnceAtMost(scf::ForOp loop) {
   const std::optional<int64_t> step = constantOf(loop.getStep());
-  const Sum begin = sumOf(loop.getLowerBound(), 0);
-  SmallVector<Value, 2> ends = {loop.getUpperBound()};
+  const Sum begin = sumOf(wideBound(loop.getLowerBound()), 0);
+  SmallVector<Value, 2> ends = {wideBound(loop.getUpperBound())};
   if (auto least = ends.front().getDefiningOp<arith::MinSIOp>())
     ends = {least.getLhs(), least.getRhs()};
   return step && llvm::any_of(ends, [&](Value value) {

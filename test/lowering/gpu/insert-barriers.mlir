@@ -486,3 +486,24 @@ func.func @copied_before(%a: memref<?xf32>, %n: i64) attributes {tile.kernel, ti
   }
   return
 }
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+#turned = #simt.layout<32, reg [], lane [d0:16 d0:8 d0:4 d0:2 d0:1], warp []>
+
+// Rounds lie apart that count with 32 bits as those do that count with 64.
+// CHECK-LABEL: func @narrow
+// CHECK-NOT: simt.barrier
+// CHECK: return
+func.func @narrow(%a: memref<?xf32>, %n: i32) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  scf.for %i = %c0 to %n step %c32 : i32 {
+    %at = arith.extsi %i : i32 to i64
+    %0 = tile.load %a[%at] {simt.layout = #row} : memref<?xf32> -> tensor<32xf32, #row>
+    %1 = simt.convert %0 : tensor<32xf32, #row> -> tensor<32xf32, #row>
+    tile.store %1, %a[%at] {simt.layout = #row} : tensor<32xf32, #row>, memref<?xf32>
+  }
+  return
+}
