@@ -7,6 +7,8 @@
 #include "kernels/rows.h"
 #include "kernels/sum.h"
 
+#include <algorithm>
+
 namespace kiln {
 
 /// What the forward kernels write beside the sum.
@@ -159,11 +161,15 @@ static LayerNormConfig choose(const Target &target, const LayerNormOptions &opti
 
 LayerNormConfig pickLayerNorm(const Target &target) { return {.rows = pickRows(target, 4)}; }
 
-/// 32 rows a program on a CPU: a partial row costs the memory traffic of two rows. 8 on a GPU, whose SMs would else be
-/// without work on short batches, two at a time.
-LayerNormBackwardConfig pickLayerNormBackward(const Target &target) {
+/// 32 rows a program on a CPU: a partial row costs the memory traffic of two rows. On a GPU as many as give each SM the
+/// four programs that its registers hold, and 8 at least, two at a time.
+LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N) {
   return target.visit([](const CpuFacts &) { return LayerNormBackwardConfig{}; },
-                      [](const GpuFacts &) { return LayerNormBackwardConfig{.block = 2, .rows = 8}; });
+                      [=](const GpuFacts &gpu) {
+                        const int64_t share = ceildiv(ceildiv(N, int64_t{4} * gpu.sms), 2) * 2;
+                        return LayerNormBackwardConfig{
+                            .block = 2, .rows = static_cast<int>(std::clamp<int64_t>(share, 8, 1 << 20))};
+                      });
 }
 
 Plan planLayerNorm(const Target &target, const TensorRef &x, const TensorRef &gamma, const TensorRef &beta,
@@ -210,7 +216,7 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
   expectShape(plan, "dx", dx, x.extents);
   expectShape(plan, "dgamma", dgamma, gamma.extents);
   expectShape(plan, "dbeta", dbeta, gamma.extents);
-  LayerNormBackwardConfig chosen = config.value_or(pickLayerNormBackward(target));
+  LayerNormBackwardConfig chosen = config.value_or(pickLayerNormBackward(target, x.extents[0]));
   if (chosen.rows % chosen.block != 0)
     throw Error("'layernorm_backward': expected 'rows' to be a multiple of 'block', but got " +
                 std::to_string(chosen.rows) + " and " + std::to_string(chosen.block));

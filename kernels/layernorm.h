@@ -51,7 +51,7 @@ extern const Kernel layernormKernel, residualLayernormKernel, layernormBackwardK
 
 /// The rows of a program on a machine, and those of its tiles.
 LayerNormConfig pickLayerNorm(const Target &target);
-LayerNormBackwardConfig pickLayerNormBackward(const Target &target);
+LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N); // of N rows
 
 /// out = (x − mean) · rstd · gamma + beta, row by row, with rstd as LayerNormOptions says.
 /// x, out (N, C) f32, bf16 or f16; gamma, beta (C); mean, rstd (N) f32, kept for the backward pass.

@@ -175,6 +175,8 @@ TEST(Plan, SplitsDoNotDependOnThreads) {
 // Every operator has a choice for a GPU: no more rows a program than its threads share, and tiles that fit.
 TEST(Plan, GpusHaveChoicesOfTheirOwn) {
   EXPECT_EQ(pickLayerNorm(gpu).rows, 1);
+  EXPECT_EQ(pickLayerNormBackward(gpu, 100).rows, 8);
+  EXPECT_EQ(pickLayerNormBackward(gpu, 8192).rows, 20); // 410 programs, four for every SM at most
   EXPECT_EQ(pickSoftmax(gpu).rows, 1);
   EXPECT_EQ(pickEmbedding(gpu).rows, 1);
   EXPECT_EQ(pickCrossEntropy(gpu, 50257).rows, 1);
