@@ -365,7 +365,7 @@ def NarrowLoops : Pass<"gpu-narrow-loops", "::mlir::func::FuncOp"> {
     ```mlir
     scf.for %k = %c0 to %end step %c64 : i64 {
     // becomes
-    %0 = arith.minsi %end, %c1073741824_i64 : i64
+    %0 = arith.minui %end, %c1073741824_i64 : i64
     %1 = arith.trunci %0 : i64 to i32
     scf.for %k32 = %c0_i32 to %1 step %c64_i32 : i32 {
       %k = arith.extsi %k32 : i32 to i64

@@ -28,7 +28,7 @@ static unsigned zeroBits(Value value, int effort) {
     return loop && loop.getInductionVar() == value ? std::min(of(loop.getLowerBound()), of(loop.getStep())) : 0;
   }
   return llvm::TypeSwitch<Operation *, unsigned>(value.getDefiningOp())
-      .Case<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp>(
+      .Case<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp>(
           [&](auto op) { return std::min(of(op.getLhs()), of(op.getRhs())); })
       .Case([&](arith::MulIOp op) { return std::min(mostBits, of(op.getLhs()) + of(op.getRhs())); })
       .Case([&](arith::SelectOp op) { return std::min(of(op.getTrueValue()), of(op.getFalseValue())); })

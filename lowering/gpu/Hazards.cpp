@@ -33,7 +33,7 @@ static bool isMultiple(Value x, Value factor, int64_t period) {
 /// A bound of a loop as it was before gpu-narrow-loops cut it, which no round that there is can tell.
 static Value wideBound(Value bound) {
   auto cut = bound.getDefiningOp<arith::TruncIOp>();
-  auto least = cut ? cut.getIn().getDefiningOp<arith::MinSIOp>() : arith::MinSIOp();
+  auto least = cut ? cut.getIn().getDefiningOp<arith::MinUIOp>() : arith::MinUIOp();
   return least && constantOf(least.getRhs()) == int64_t{1} << abi::smallExtentBits ? least.getLhs() : bound;
 }
 

@@ -35,13 +35,13 @@ static void narrow(scf::ForOp loop) {
   OpBuilder builder(loop);
   const Location loc = loop.getLoc();
   const Type narrowType = builder.getI32Type();
-  // The minimum tells LLVM what is known here of the end, and so that no counter wraps.
+  // The minimum tells LLVM, and whoever asks for ranges, what is known here: no bound is negative, no counter wraps.
   const auto cut = [&](Value bound) -> Value {
     APInt known;
     if (matchPattern(bound, m_ConstantInt(&known)) && known.sle(int64_t{1} << abi::smallExtentBits))
       return arith::ConstantIntOp::create(builder, loc, known.getSExtValue(), 32);
     const Value most = arith::ConstantIntOp::create(builder, loc, int64_t{1} << abi::smallExtentBits, 64);
-    return arith::TruncIOp::create(builder, loc, narrowType, arith::MinSIOp::create(builder, loc, bound, most));
+    return arith::TruncIOp::create(builder, loc, narrowType, arith::MinUIOp::create(builder, loc, bound, most));
   };
   loop.setLowerBound(cut(loop.getLowerBound()));
   loop.setUpperBound(cut(loop.getUpperBound()));

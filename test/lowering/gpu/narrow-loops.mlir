@@ -3,9 +3,9 @@
 
 // The end is an extent that fits; the loop may begin anywhere from 0 on, for past its end it has no rounds.
 // CHECK-LABEL: func @extent
-// CHECK: %[[FIRST:.*]] = arith.minsi %[[ID:.*]], %{{.*}} : i64
+// CHECK: %[[FIRST:.*]] = arith.minui %[[ID:.*]], %{{.*}} : i64
 // CHECK: %[[BEGIN:.*]] = arith.trunci %[[FIRST]] : i64 to i32
-// CHECK: %[[LEAST:.*]] = arith.minsi %{{.*}}, %{{.*}} : i64
+// CHECK: %[[LEAST:.*]] = arith.minui %{{.*}}, %{{.*}} : i64
 // CHECK: %[[END:.*]] = arith.trunci %[[LEAST]] : i64 to i32
 // CHECK: scf.for %[[I:.*]] = %[[BEGIN]] to %[[END]] step %c64_i32 : i32
 // CHECK-NEXT: %[[WIDE:.*]] = arith.extsi %[[I]] : i32 to i64
