@@ -97,6 +97,19 @@ static simt::ConvertOp operandConversion(Operation *op) {
   return convert && llvm::any_of(convert->getUsers(), isProduct) ? convert : simt::ConvertOp();
 }
 
+/// Whether `op` computes the elements of one tile in another type.
+static bool isCast(Operation *op) {
+  return isa<arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp, arith::ExtSIOp, arith::TruncIOp>(op);
+}
+
+/// Whether the tile becomes an operand of a product, as it is or in another type. What is cast is read from its slot in
+/// the load's own layout, so that bytes are not read one by one, and converted afterwards.
+static bool leadsToProduct(Operation *op) {
+  while (isCast(op) && op->hasOneUse())
+    op = *op->user_begin();
+  return static_cast<bool>(operandConversion(op));
+}
+
 /// Gives each use of a tile that a reshape or a transpose makes of a load one of its own: what one product takes as it
 /// is another may take turned, and each use reads the ring in its own way.
 static void separateUses(Operation *op) {
@@ -143,7 +156,7 @@ std::string Pipeline::whyNot(tile::LoadOp load) const {
 }
 
 std::optional<Staged> Pipeline::stage(tile::LoadOp load) const {
-  if (!llvm::any_of(load->getUsers(), operandConversion))
+  if (!llvm::any_of(load->getUsers(), leadsToProduct))
     return std::nullopt;
   if (const std::string why = whyNot(load); !why.empty()) {
     load->setAttr("simt.why", StringAttr::get(load.getContext(), why));

@@ -207,3 +207,34 @@ func.func @one_stage(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i6
   }
   return
 }
+
+// -----
+
+#loaded = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d0:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
+#left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+#right = #simt.layout<32x64, reg [d0:1 d0:8 d0:16 d1:8 d1:16 d1:32], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
+#acc = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+
+// A cast does not keep its tile from being copied ahead: it is read as it was loaded, cast, and converted as before.
+// CHECK-LABEL: func @cast
+// CHECK: simt.fetch %arg0{{.*}} slot [0, 3] by 16 in <64x32xi8
+// CHECK: scf.for
+// CHECK-NEXT: simt.wait_copies 1
+// CHECK: %[[NARROW:.*]] = simt.read {{.*}} slot [0, 3] by vectors {{.*}} -> tensor<64x32xi8
+// CHECK: %[[WIDE:.*]] = arith.sitofp %[[NARROW]]
+// CHECK: %[[OPERAND:.*]] = simt.convert %[[WIDE]]
+// CHECK: tile.dot %[[OPERAND]]
+func.func @cast(%a: memref<?x?xi8, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16, tile.extent_by_16},
+                %n: i64, %b: tensor<32x64xbf16, #right>, %acc: tensor<64x64xf32, #acc>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c32 = arith.constant 32 : i64
+  scf.for %k = %c0 to %n step %c32 : i64 {
+    %1 = tile.load %a[%c0, %k] {simt.layout = #loaded, simt.vector = 8 : i64}
+        : memref<?x?xi8, strided<[?, 1]>> -> tensor<64x32xi8, #loaded>
+    %2 = arith.sitofp %1 : tensor<64x32xi8, #loaded> to tensor<64x32xbf16, #loaded>
+    %3 = simt.convert %2 : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #left>
+    %4 = tile.dot %3, %b, %acc {simt.layout = #acc, simt.mma}
+        : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
+  }
+  return
+}

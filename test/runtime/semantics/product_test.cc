@@ -77,6 +77,53 @@ int rightAt(int64_t k, int64_t n) {
   return k < 0 || k >= K || n < 0 || n >= N ? 0 : static_cast<int>((k * 7 + n * 2) % 13) - 6;
 }
 
+struct CastConfig {
+  bool ta = false, tb = false;
+};
+
+/// c = a · b, a step of 32 terms at a time; both are cast to bf16 before they are multiplied.
+void castProducts(View a, View b, View c, CastConfig cfg) {
+  Tile sums = zeros(f32, {32, 64});
+  for (Tile k : range(0, a.dim(cfg.ta ? 0 : 1), 32)) {
+    Tile left = cfg.ta ? transpose(load(a, {k, 0}, {32, 32})) : load(a, {0, k}, {32, 32});  // (32, 32)
+    Tile right = cfg.tb ? transpose(load(b, {0, k}, {64, 32})) : load(b, {k, 0}, {32, 64}); // (32, 64)
+    sums = dot(cast(left, bf16), cast(right, bf16), sums);                                  // (32, 64)
+  }
+  store(c, {0, 0}, sums);
+}
+const Kernel castKernel =
+    kernel("cast_products", castProducts, {field("ta", &CastConfig::ta), field("tb", &CastConfig::tb)});
+
+// What is stored in another type than it is multiplied in may be copied ahead as it is stored.
+TEST_P(Products, OfCastTilesAreExact) {
+  constexpr int64_t rows = 32, columns = 64;
+  const auto element = [](int64_t i, int64_t j) { return static_cast<int>((i * 5 + j * 3) % 15) - 7; };
+  for (const auto &[leftType, rightType] : {std::pair(i8, bf16), {bf16, i8}, {f32, f16}, {i8, i8}})
+    for (const int64_t terms : {0, 32, 80, 160})
+      for (int bits = 0; bits < 4; ++bits) {
+        const bool ta = bits & 1, tb = bits & 2;
+        Raw left, right;
+        for (int64_t i = 0; i < rows * terms; ++i)
+          left.push_back(rawOf(leftType, ta ? element(i % rows, i / rows) : element(i / terms, i % terms)));
+        for (int64_t i = 0; i < terms * columns; ++i)
+          right.push_back(rawOf(rightType, tb ? element(i % terms, i / terms) : element(i / columns, i % columns)));
+        const Tensor a = tensor(leftType, ta ? Shape{terms, rows} : Shape{rows, terms}, left),
+                     b = tensor(rightType, tb ? Shape{columns, terms} : Shape{terms, columns}, right),
+                     c = tensor(f32, {rows, columns}, Raw(rows * columns, rawOfReal(f32, 7)));
+        launch(castKernel, {a.ref(), b.ref(), c.ref()}, fmt::format("ta={:d},tb={:d}", ta, tb));
+        const Raw got = read(c);
+        for (int64_t i = 0; i < rows; ++i)
+          for (int64_t j = 0; j < columns; ++j) {
+            int want = 0;
+            for (int64_t s = 0; s < terms; ++s)
+              want += element(i, s) * element(s, j);
+            ASSERT_TRUE(same(f32, got[i * columns + j], rawOfReal(f32, want), false))
+                << terms << " terms, ta " << ta << ", tb " << tb << ", at " << i << ", " << j << ": expected " << want
+                << ", but got " << realOf(f32, got[i * columns + j]);
+          }
+      }
+}
+
 TEST_P(Products, OfTilesThatHangOverTheirViewsAreZeroOutside) {
   const int64_t corners[][3] = {{0, 0, 0},  {3, 7, 2},  {-3, 0, 0}, {0, -5, 0},
                                 {0, 0, -2}, {0, 60, 0}, {60, 0, 0}, {0, 0, 30}};
