@@ -64,9 +64,9 @@ static int64_t registersOf(const Shape2 &shape) {
 static double sumsOf(const GpuFacts &gpu, const SmRates &rates, const Product &e) {
   if (e.parts == 1)
     return 0;
-  const int64_t bytes = e.M * e.N * e.parts * 4;
-  const double rate = bytes <= gpu.l2Bytes ? rates.cache : rates.memory;
-  return toLaunch + 2 * static_cast<double>(bytes) / rate / gpu.sms;
+  const double bytes = 4.0 * static_cast<double>(e.M) * static_cast<double>(e.N) * static_cast<double>(e.parts);
+  const double rate = bytes <= static_cast<double>(gpu.l2Bytes) ? rates.cache : rates.memory;
+  return toLaunch + 2 * bytes / rate / gpu.sms;
 }
 
 /// Modelled cycles of a product, and the config with as many stages as fit.
@@ -111,8 +111,9 @@ double pickGpuTile(const GpuFacts &gpu, const Product &e, MatmulConfig &config) 
   const SmRates rates = ratesOf(gpu, e.type, config.precision);
   config.bk = static_cast<int>(rowBytes / bytesOf(e.type));
   double best = std::numeric_limits<double>::infinity();
+  const bool isExact = e.type == f32 && config.precision == Precision::ieee;
   for (Shape2 shape : shapes) {
-    if (e.heavy) // what follows the product needs registers, too
+    if (e.heavy || isExact) // what follows the product, or operands that no tensor core holds, need registers, too
       shape.warps *= 2;
     if (shape.warps > mostWarps)
       continue;

@@ -85,7 +85,7 @@ struct AllocateShared : impl::AllocateSharedBase<AllocateShared> {
     if (placement.bytes > limit) {
       emitUserError(func) << "kernel '" << func.getName() << "' needs " << placement.bytes
                           << " bytes of shared memory for its tiles, but a program may use at most " << int64_t(limit)
-                          << ": choose smaller tiles, or loop over parts of them";
+                          << ": choose smaller tiles or fewer stages, or loop over parts of them";
       return signalPassFailure();
     }
     Builder builder(func.getContext());

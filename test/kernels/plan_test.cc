@@ -245,6 +245,18 @@ TEST(Plan, TilesOfAProductFitEveryGpu) {
         }
 }
 
+// Exact products of f32 take their operands' registers from the sums'; and no size overflows the model's numbers.
+TEST(Plan, GpusPickForExactAndForHugeProducts) {
+  const Target exact = {.name = "gpu", .facts = GpuFacts{}, .precision = Precision::ieee};
+  const MatmulConfig c = pickMatmul(exact, Layout::nn, 8192, 2304, 768);
+  EXPECT_LE(c.bm * c.bn / (32 * c.warps), 64);
+  constexpr int64_t huge = int64_t{1} << 30;
+  EXPECT_EQ(
+      planWeightGradient(gpu, tensor({huge, huge}, bf16), tensor({huge, huge}, bf16), tensor({huge, huge}, bf16), {})
+          .launches.size(),
+      1u);
+}
+
 // Attention's backward pass fills a CPU with whole heads, and a GPU with blocks of rows, whose only workspace is delta.
 TEST(Plan, GpusSplitHeadsIntoBlocks) {
   const TensorRef heads = tensor({2, 3, 100, 64}, bf16), lse = tensor({2, 3, 100});
