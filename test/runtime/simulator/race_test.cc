@@ -205,7 +205,7 @@ static std::vector<std::string> rowFindings(int bytes, const std::string &then, 
                     read = fmt::format("ld.shared{} {}, [%r2];\n", type, list),
                     write =
                         fmt::format("add.u32 %r4, %r4, 1;\nadd.u16 %h, %h, 1;\nst.shared{} [%r2], {};\n", type, list);
-  Machine machine(kernel(1, ".shared .align 128 .b8 place[512];\n.reg .b32 %r<8>;\n.reg .b16 %h;\n",
+  Machine machine(kernel(1, ".shared .align 128 .b8 place[512];\n.reg .b32 %r<8>;\n.reg .b16 %h;\n.reg .pred %q;\n",
                          fmt::format("mov.u32 %r0, place;\nmad.lo.u32 %r1, %t, {0}, %r0;\nxor.b32 %r3, %t, {1};\n"
                                      "mad.lo.u32 %r2, %r3, {0}, %r0;\nmov.u32 %r4, %t;\nmov.u32 %r5, 0;\n"
                                      "mov.u32 %r6, 0;\nmov.u32 %r7, 0;\ncvt.u16.u32 %h, %t;\n",
@@ -245,6 +245,10 @@ TEST(RaceTest, RowsKnowWhoTouchedTheirBytes) {
                             fmt::format("mov.u32 %r4, 77;\nmov.u16 %h, 77;\nst.shared{} [%r1], {};\n", type, list)),
                 Checks{betweenLanes});
     }
+    // By a few lanes, for whom the row is taken apart.
+    const std::string few = fmt::format("setp.lt.u32 %q, %t, 5;\n@%q ld.shared{} {}, [%r2];\n", type, list);
+    EXPECT_EQ(rowFindings(bytes, "", 0, few), Checks{});
+    EXPECT_EQ(rowFindings(bytes, "", 1, few), Checks{betweenLanes});
     // A whole row, by a lane that wrote a word of it: the others' words are another's.
     EXPECT_EQ(rowFindings(bytes, "", 0, "and.b32 %r2, %r1, -16;\nld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r2];\n"),
               bytes == 16 ? Checks{} : Checks{betweenLanes});
