@@ -172,7 +172,8 @@ Plan planMatmulResidual(const Target &target, Layout layout, const TensorRef &a,
   const Extents e = expectProduct("matmul_residual", layout, a, b, c);
   expectShape("matmul_residual", "bias", bias, {e.N});
   expectShape("matmul_residual", "residual", residual, {e.M, e.N});
-  return tiles(matmulResidualKernel, e, choose(target, layout, e, config), {a, b, bias, residual, c});
+  const Epilogue epilogue = residual.type == f32 ? Epilogue::heavy : Epilogue::light;
+  return tiles(matmulResidualKernel, e, choose(target, layout, e, config, epilogue), {a, b, bias, residual, c});
 }
 
 Plan planMatmulGeluBackward(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,

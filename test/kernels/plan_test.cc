@@ -230,17 +230,23 @@ TEST(Plan, TilesOfGpt2sProductsFillTheWavesOfAGpu) {
       }
 }
 
-// The rings of a choice fit the shared memory of every architecture, and their sums the registers.
+// The rings of a choice fit the shared memory of every architecture, its sums the registers, and shared memory, too,
+// through which they go to be stored.
 TEST(Plan, TilesOfAProductFitEveryGpu) {
+  std::vector<GpuProduct> products = productsOfGpt2(4096, 768);
+  for (const int64_t extent : {1, 100, 1000, 10000})
+    products.push_back({extent, extent, extent, false});
   for (const auto &[architecture, shared] : {std::pair(80, 163), {86, 99}, {90, 227}, {120, 99}})
     for (const Type type : {f32, bf16, i8})
       for (const bool heavy : {false, true})
-        for (const int64_t extent : {1, 100, 1000, 10000}) {
+        for (const GpuProduct &e : products) {
           const GpuFacts facts{
               .architecture = architecture, .ctaSharedBytes = shared << 10, .smSharedBytes = (shared + 1) << 10};
-          const MatmulConfig c = pickMatmul({"gpu", facts}, Layout::nn, extent, extent, extent, type, heavy);
+          const Target target = {.name = "gpu", .facts = facts, .precision = Precision::tf32};
+          const MatmulConfig c = pickMatmul(target, Layout::nn, e.M, e.N, e.K, type, heavy);
           EXPECT_GE(c.stages, 2);
           EXPECT_LE((c.bm + c.bn) * c.bk * bytesOf(type) * c.stages, shared << 10);
+          EXPECT_LE(c.bm * c.bn * 4, shared << 10);
           EXPECT_LE(c.bm * c.bn / (32 * c.warps), heavy ? 64 : 128);
         }
 }
