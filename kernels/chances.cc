@@ -23,17 +23,28 @@ void verify(const DropoutRate &rate) {
     throw Error("expected a chance of dropout of at least 0 and below 1, but got " + std::to_string(rate.asked));
 }
 
-std::vector<Arg> argsOf(const std::optional<Dropout> &dropout, const TensorRef &unused) {
-  if (!dropout)
-    return {unused, int64_t{1}, int64_t{1}, int64_t{0}, 1.0f};
-  return {dropout->site, dropout->time, dropout->most, dropout->rate.threshold(),
-          static_cast<float>(dropout->rate.scale())};
+Drop dropOf(const std::optional<Dropout> &dropout) {
+  if (!dropout || dropout->rate.threshold() == 0)
+    return Drop::no;
+  if (dropout->site)
+    return Drop::chance;
+  return dropout->rate.evaluationScale() == 1 ? Drop::no : Drop::scale;
+}
+
+void appendArgs(std::vector<Arg> &args, const std::optional<Dropout> &dropout, const TensorRef &unused) {
+  const Dropout d = dropout.value_or(Dropout());
+  const double scale = d.site ? d.rate.scale() : d.rate.evaluationScale();
+  for (const Arg &arg : {Arg(d.site.value_or(unused)), Arg(d.time), Arg(d.most), Arg(d.rate.threshold()),
+                         Arg(static_cast<float>(scale))})
+    args.push_back(arg);
 }
 
 void expectDropout(const char *plan, const Dropout &dropout, int64_t N) {
-  expectShape(plan, "site", dropout.site, {2});
-  expectType(plan, "site", dropout.site, {i64});
   verify(dropout.rate);
+  if (!dropout.site)
+    return;
+  expectShape(plan, "site", *dropout.site, {2});
+  expectType(plan, "site", *dropout.site, {i64});
   if (dropout.time < 1 || dropout.most < dropout.time || N % dropout.time != 0)
     throw Error("'" + std::string(plan) + "': expected whole sequences of at most " + std::to_string(dropout.most) +
                 " rows, but got " + std::to_string(N) + " rows in sequences of " + std::to_string(dropout.time));
@@ -72,6 +83,14 @@ Tile kept(const DropoutArgs &args, Tile n, int64_t rows, Tile C, Tile column, in
   Tile sequence = load(args.site, {1}, {}) + place / args.time; // (R)
   Tile row = sequence * args.most + place % args.time;          // (R)
   return kept(load(args.site, {0}, {}), row, unitsOf(C), column, columns, args.threshold);
+}
+
+Tile dropped(Tile x, Drop drop, const DropoutArgs &args, Tile n, Tile C, Tile column) {
+  if (drop == Drop::no)
+    return x;
+  if (drop == Drop::scale)
+    return x * args.scale;
+  return where(kept(args, n, x.extent(0), C, column, x.extent(1)), x * args.scale, 0.0);
 }
 
 } // namespace kiln

@@ -45,21 +45,28 @@ void verify(const DropoutRate &rate);
 
 /// Dropout of one site in one micro-batch: what a plan is given. What changes from step to step is in memory.
 struct Dropout {
-  TensorRef
-      site;     // (2) i64: the key of the site in this step, the number in the step of the micro-batch's first sequence
-  int64_t time; // rows of a sequence
-  int64_t most; // rows that a sequence may have; at least `time`
   DropoutRate rate;
+  /// (2) i64: the key of the site in this step, and the number in the step of the micro-batch's first sequence. Without
+  /// it nothing is dropped, and all numbers are multiplied as an evaluation does.
+  std::optional<TensorRef> site = {};
+  int64_t time = 1; // rows of a sequence
+  int64_t most = 1; // rows that a sequence may have; at least `time`
 };
+
+/// What a kernel does about it, as a field of its config.
+enum class Drop { no, scale, chance };
+/// Their names, in this order.
+inline const std::vector<std::string> dropNames = {"no", "scale", "chance"};
+Drop dropOf(const std::optional<Dropout> &dropout);
 
 /// The same as arguments of a kernel, in this order.
 struct DropoutArgs {
   View site;
   Tile time, most, threshold, scale;
 };
-/// The five of a launch; of a launch without dropout, whose kernel does not look at them, `unused` being any tensor.
-std::vector<Arg> argsOf(const std::optional<Dropout> &dropout, const TensorRef &unused);
-/// Throws Error unless `site` is (2) i64 and N rows are whole sequences.
+/// Adds the five to those of a launch; where its kernel does not look at them, `unused` stands in for a tensor.
+void appendArgs(std::vector<Arg> &args, const std::optional<Dropout> &dropout, const TensorRef &unused);
+/// Throws Error unless `site`, when there, is (2) i64, and N rows are whole sequences.
 void expectDropout(const char *plan, const Dropout &dropout, int64_t N);
 
 /// Units of a row of C elements.
@@ -69,5 +76,7 @@ Tile unitsOf(Tile C);
 Tile kept(Tile key, Tile row, Tile units, Tile column, int64_t columns, Tile threshold);
 /// The same of rows n … n + rows of an activation of C columns.
 Tile kept(const DropoutArgs &args, Tile n, int64_t rows, Tile C, Tile column, int64_t columns);
+/// `x` (rows, columns) f32, the tile at (n, column) of an activation of C columns, after dropout.
+Tile dropped(Tile x, Drop drop, const DropoutArgs &args, Tile n, Tile C, Tile column);
 
 } // namespace kiln

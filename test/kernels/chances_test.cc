@@ -35,8 +35,7 @@ protected:
     site.upload(numbers, sizeof numbers);
     Array out = unwritten({N, C}, f32);
     std::vector<Arg> args = {out};
-    for (const Arg &arg : argsOf(Dropout{site.ref(), time, most, {chance}}, out))
-      args.push_back(arg);
+    appendArgs(args, Dropout{{chance}, site.ref(), time, most}, out);
     KernelTest::run({.launches = {{&keptAllKernel, textOf(keptAllKernel.fields, tile),
                                    programs(ceildiv(N, tile.rows), ceildiv(C, tile.columns)), args}}});
     return out.read();
