@@ -75,6 +75,32 @@ static void matmulGeluBackward(View a, View b, View preact, View c, MatmulConfig
   store(c, {m, n}, cast(y * slope, c.type()));
 }
 
+/// C = residual + drop(activation(op(A) · op(B) + bias)), each where the config has it.
+static void matmulLinear(View a, View b, View bias, View preact, View residual, View c, View site, Tile time, Tile most,
+                         Tile threshold, Tile scale, MatmulConfig cfg) {
+  Tile m = program_id(0) * cfg.bm, n = program_id(1) * cfg.bn;
+  Tile y = product(a, b, m, n, cfg); // (BM, BN)
+  if (cfg.biased)
+    y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
+  if (cfg.keep)
+    store(preact, {m, n}, cast(y, preact.type()));
+  y = dropped(activate(cfg.activation, y), cfg.drop, {site, time, most, threshold, scale}, m, c.dim(1), n); // (BM, BN)
+  if (cfg.residual)
+    y += loadFloat(residual, {m, n}, {cfg.bm, cfg.bn}); // (BM, BN)
+  store(c, {m, n}, cast(y, c.type()));
+}
+
+/// C = (op(A) · op(B)) ∘ activation' ∘ mask · scale.
+static void matmulLinearBackward(View a, View b, View from, View c, View site, Tile time, Tile most, Tile threshold,
+                                 Tile scale, MatmulConfig cfg) {
+  Tile m = program_id(0) * cfg.bm, n = program_id(1) * cfg.bn;
+  Tile y = product(a, b, m, n, cfg); // (BM, BN)
+  if (cfg.activation != Activation::none)
+    y *= activationSlope(cfg.activation, loadFloat(from, {m, n}, {cfg.bm, cfg.bn})); // (BM, BN)
+  y = dropped(y, cfg.drop, {site, time, most, threshold, scale}, m, c.dim(1), n);    // (BM, BN)
+  store(c, {m, n}, cast(y, c.type()));
+}
+
 /// dw[s] (+)= xᵀ · dy and db[s] (+)= Σ_k dy[k] over the s-th part of the rows. x (K, M), dy (K, N), dw (S, M, N), db
 /// (S, N).
 static void weightGradient(View x, View dy, View dw, View db, MatmulConfig cfg) {
@@ -132,6 +158,32 @@ const Kernel matmulResidualKernel =
 const Kernel matmulGeluBackwardKernel = kernel(
     "matmul_gelu_backward", matmulGeluBackward,
     {"a (M, K)", "b (K, N)", "preact (M, N), what gelu was applied to", "c (M, N), a · b · gelu'(preact)"}, fields());
+static std::vector<Field> linearFields() {
+  std::vector<Field> all = fields();
+  all.push_back(field("biased", &MatmulConfig::biased, "adds bias"));
+  all.push_back(field("residual", &MatmulConfig::residual, "adds residual at the end"));
+  all.push_back(
+      field("activation", &MatmulConfig::activation, activationNames, "none, gelu, gelu_erf, relu, relu2 or silu"));
+  all.push_back(
+      field("drop", &MatmulConfig::drop, dropNames, "whether numbers are left, scaled, or dropped by chance"));
+  return all;
+}
+const Kernel matmulLinearKernel =
+    kernel("matmul_linear", matmulLinear,
+           {"a (M, K)", "b (K, N)", "bias (N)", "preact (M, N), a · b + bias when kept", "residual (M, N)",
+            "c (M, N), residual + drop(activation(a · b + bias))",
+            "site (2) i64, the key of dropout and the number of the first sequence", "time i64, rows of a sequence",
+            "most i64, rows that a sequence may have", "threshold i64, of 65536 chances those that drop",
+            "scale f32, what kept numbers are multiplied by"},
+           linearFields());
+const Kernel matmulLinearBackwardKernel =
+    kernel("matmul_linear_backward", matmulLinearBackward,
+           {"a (M, K)", "b (K, N)", "from (M, N), what the activation was applied to, or relu's result",
+            "c (M, N), a · b · activation'(from) of what is kept",
+            "site (2) i64, the key of dropout and the number of the first sequence", "time i64, rows of a sequence",
+            "most i64, rows that a sequence may have", "threshold i64, of 65536 chances those that drop",
+            "scale f32, what kept numbers are multiplied by"},
+           linearFields());
 const Kernel weightGradientKernel = kernel(
     "weight_gradient", weightGradient,
     {"x (K, M)", "dy (K, N)", "dw (S, M, N), xᵀ · dy of each part of the rows", "db (S, N), the column sums of dy"},

@@ -183,6 +183,67 @@ Plan planMatmulGeluBackward(const Target &target, Layout layout, const TensorRef
   return tiles(matmulGeluBackwardKernel, e, choose(target, layout, e, config, Epilogue::heavy), {a, b, preact, c});
 }
 
+Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
+                const LinearEpilogue &epilogue, const std::optional<MatmulConfig> &config) {
+  const auto &[bias, activation, preact, dropout, residual] = epilogue;
+  const Drop drop = dropOf(dropout);
+  if (drop == Drop::no && activation == Activation::none && !preact) {
+    if (!bias && !residual)
+      return planMatmul(target, layout, a, b, c, false, config);
+    if (bias)
+      return residual ? planMatmulResidual(target, layout, a, b, *bias, *residual, c, config)
+                      : planMatmulBias(target, layout, a, b, *bias, c, config);
+  }
+  if (drop == Drop::no && activation == Activation::gelu && bias && !residual)
+    return planMatmulGelu(target, layout, a, b, *bias, preact, c, config);
+
+  const char *plan = "matmul_linear";
+  const Extents e = expectProduct(plan, layout, a, b, c);
+  if (bias)
+    expectShape(plan, "bias", *bias, {e.N});
+  for (const auto &[name, matrix] : {std::pair("preact", &preact), std::pair("residual", &residual)})
+    if (*matrix)
+      expectShape(plan, name, **matrix, {e.M, e.N});
+  if (dropout)
+    expectDropout(plan, *dropout, e.M);
+  const bool isHeavy = activation != Activation::none || drop == Drop::chance;
+  MatmulConfig chosen = choose(target, layout, e, config, isHeavy ? Epilogue::heavy : Epilogue::light);
+  chosen.keep = preact.has_value();
+  chosen.biased = bias.has_value();
+  chosen.residual = residual.has_value();
+  chosen.activation = activation;
+  chosen.drop = drop;
+  std::vector<Arg> args = {a, b, bias.value_or(c), preact.value_or(c), residual.value_or(c), c};
+  appendArgs(args, dropout, c);
+  return tiles(matmulLinearKernel, e, chosen, std::move(args));
+}
+
+Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
+                        const LinearSlope &slope, const std::optional<MatmulConfig> &config) {
+  const auto &[activation, from, dropout] = slope;
+  const Drop drop = dropOf(dropout);
+  if (drop == Drop::no && activation == Activation::none)
+    return planMatmul(target, layout, a, b, c, false, config);
+  if (drop == Drop::no && activation == Activation::gelu && from)
+    return planMatmulGeluBackward(target, layout, a, b, *from, c, config);
+
+  const char *plan = "matmul_linear_backward";
+  const Extents e = expectProduct(plan, layout, a, b, c);
+  if (activation != Activation::none) {
+    if (!from)
+      throw Error("'matmul_linear_backward': expected 'from', which the derivative of an activation is taken of");
+    expectShape(plan, "from", *from, {e.M, e.N});
+  }
+  if (dropout)
+    expectDropout(plan, *dropout, e.M);
+  MatmulConfig chosen = choose(target, layout, e, config, Epilogue::heavy);
+  chosen.activation = activation;
+  chosen.drop = drop == Drop::chance && isKnownByResult(activation) ? Drop::scale : drop; // a result says what is kept
+  std::vector<Arg> args = {a, b, from.value_or(c), c};
+  appendArgs(args, dropout, c);
+  return tiles(matmulLinearBackwardKernel, e, chosen, std::move(args));
+}
+
 /// The shortest part of K that a program sums.
 static constexpr int64_t shortestPart = 1024;
 
