@@ -38,8 +38,8 @@ extern const Kernel matmulKernel, matmulBiasKernel, matmulGeluKernel, matmulResi
     matmulLinearKernel, matmulLinearBackwardKernel, weightGradientKernel;
 
 /// Tile sizes and precision for C (M, N) with sums of length K of products of `type`, from shape, layout and the
-/// target's fixed properties; `heavy` where what follows takes several numbers for each sum: it reads one to add to, or
-/// applies GELU.
+/// target's fixed properties; `heavy` where what follows takes several numbers for each sum: it reads one of four bytes
+/// to add to, or applies GELU.
 MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K, Type type = Type::f32,
                         bool heavy = false);
 

@@ -2,6 +2,7 @@
 
 #include "runtime/simulator/Glance.h"
 
+#include <bit>
 #include <cstring>
 #include <immintrin.h>
 
@@ -115,6 +116,21 @@ bool Glance::write(Cells &cells, Cell &cell, uint32_t self) const {
     cells.forgetReaders(cell);
   }
   return writeAlone(cell, self, true, true);
+}
+
+Mask Glance::words(Cells &cells, std::span<const char> memory, const std::array<char *, lanesOfWarp> &at, Mask lanes,
+                   uint32_t agent, bool writes) const {
+  for (Mask left = lanes; left; left &= left - 1) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(left));
+    const auto offset = static_cast<uint64_t>(at[lane] - memory.data());
+    if (offset >= memory.size() || !cells.row(offset / 16).isApart)
+      return left;
+    const bool mayBeRow = offset % 16 == 0 && lane % 4 == 0 && at[lane + 1] == at[lane] + 4; // which comes together
+    Cell &cell = cells[offset / 4];
+    if (mayBeRow || !(writes ? write(cells, cell, agent | lane) : read(cells, cell, agent | lane)))
+      return left;
+  }
+  return 0;
 }
 
 // --- Rows ----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,9 @@
 #pragma once
 
 #include "runtime/simulator/Cells.h"
+#include "runtime/simulator/Program.h"
+
+#include <span>
 
 namespace kiln::simulator {
 
@@ -29,6 +32,11 @@ struct Glance {
   }
   bool readRow(Row &row, uint32_t self, Spread spread) const;
   bool writeRow(Row &row, uint32_t self, Spread spread) const;
+  /// Of `lanes` each accesses a word at its address, one lane after the other; the lanes that are left from the first
+  /// on of which nothing is noted. Words of `memory` alone are looked at, and no row that says the same of all of its
+  /// own.
+  Mask words(Cells &cells, std::span<const char> memory, const std::array<char *, lanesOfWarp> &at, Mask lanes,
+             uint32_t agent, bool writes) const;
   /// Eight rows, of which the 32 lanes from `self` on access a word each, and which say the same of theirs.
   bool stretch(Row *rows, uint32_t self, bool writes) const;
 

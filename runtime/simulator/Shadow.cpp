@@ -136,7 +136,14 @@ void Shadow::access(const Accesses &a) {
     if (glance.stretch(&cells->row(byte / 16), agent, visit.writes))
       return;
   }
+  const bool areWords = a.bytes == 4 && !a.sizes && !visit.strong && !glance.together;
   for (Mask left = a.lanes; left; left &= left - 1) {
+    if (areWords) {
+      glance.floor = order.floorOf(visit.agent);
+      left = glance.words(shared, {sharedMemory, sharedBytes}, a.pointers.at, left, agent, visit.writes);
+      if (!left)
+        return;
+    }
     const auto lane = static_cast<size_t>(std::countr_zero(left));
     const uint32_t self = agent | (glance.together ? allOfThem : static_cast<uint32_t>(lane)),
                    bytes = a.sizes ? (*a.sizes)[lane] : a.bytes;
@@ -355,7 +362,7 @@ void Shadow::noteRead(const Visit &visit, Cells &cells, Cell &cell) {
 // --- Asynchronous copies -------------------------------------------------------------------------------------------
 
 /// The row of shared memory that these bytes are, if its words say the same; else null.
-Row *Shadow::rowAt(const char *at, uint32_t bytes) {
+inline Row *Shadow::rowAt(const char *at, uint32_t bytes) {
   const auto offset = static_cast<uint64_t>(at - sharedMemory);
   if (bytes != 16 || offset >= sharedBytes || offset % 16)
     return nullptr;
@@ -392,27 +399,11 @@ void Shadow::endWrite(int agent, int lane, char *at, uint32_t bytes) {
   });
 }
 
-/// The same for a row that a warp reads itself, where nothing is to be said against it.
-bool Shadow::beginReadAtAGlance(int warp, uint32_t self, uint16_t line, const char *at, uint32_t bytes) {
-  Row *const row = rowAt(at, bytes);
-  if (!row ||
-      (!(row->all.state & Cell::engineWrote) && !order.isFenced({row->all.writer >> laneBits, row->all.written}, warp)))
-    return false;
-  Glance glance = glanceOf(warp, AccessKind::read, line);
-  glance.floor = order.floorOf(warp);
-  if (!glance.readRow(*row, self, Spread::none))
-    return false;
-  ++row->all.leaving;
-  return true;
-}
-
 void Shadow::beginRead(Warp &warp, const Step &step, int lane, char *at, uint32_t bytes, int engine) {
   const uint32_t self =
       engine < 0 ? (order.firstAgent() + static_cast<uint32_t>(warp.index)) << laneBits | static_cast<uint32_t>(lane)
                  : (order.firstAgent() + static_cast<uint32_t>(engine)) << laneBits;
   const uint16_t line = shortLine(warp.place(step).line);
-  if (engine < 0 && beginReadAtAGlance(warp.index, self, line, at, bytes))
-    return;
   LanePointers pointers;
   pointers.at[static_cast<size_t>(lane)] = at;
   const Accesses accesses{warp, step, pointers, Mask{1} << lane, bytes};
@@ -449,6 +440,38 @@ void Shadow::endRead(int agent, int lane, char *at, uint32_t bytes) {
       if (read >> byte & 1)
         leave(cells.bytesOf(cell)[byte]);
   });
+}
+
+// At a glance, where nothing is to be said against it; most rows have one writer, which was fenced or was not.
+void Shadow::beginReads(Warp &warp, const Step &step, const std::vector<uint32_t> &rows) {
+  const uint32_t self = readerOf(static_cast<uint32_t>(warp.index)) & ~allOfThem;
+  Glance glance = glanceOf(warp.index, AccessKind::read, shortLine(warp.place(step).line));
+  glance.floor = order.floorOf(warp.index);
+  Epoch fenced; // that is known to be
+  for (const uint32_t place : rows) {
+    if (place + 16 > sharedBytes)
+      continue;
+    char *const at = sharedMemory + place;
+    Row *const row = rowAt(at, 16);
+    const auto isFenced = [&] {
+      const Epoch written{row->all.writer >> laneBits, row->all.written};
+      const bool isKnown = written.agent == fenced.agent && written.time == fenced.time;
+      if (!isKnown && !order.isFenced(written, warp.index))
+        return false;
+      fenced = written;
+      return true;
+    };
+    if (row && (row->all.state & Cell::engineWrote || isFenced()) && glance.readRow(*row, self, Spread::none))
+      ++row->all.leaving;
+    else
+      beginRead(warp, step, 0, at, 16);
+  }
+}
+
+void Shadow::endReads(int warp, const std::vector<uint32_t> &rows) {
+  for (const uint32_t place : rows)
+    if (place + 16 <= sharedBytes)
+      endRead(warp, 0, sharedMemory + place, 16);
 }
 
 } // namespace kiln::simulator
