@@ -141,8 +141,9 @@ void AttentionMaskTest::check(const Problem &p, const std::optional<AttentionCon
 TEST_P(AttentionMaskTest, LengthsThatDiffer) {
   for (const bool causal : {true, false})
     for (const auto &[Tq, Tk] : {std::pair(1, 37), {37, 1}, {20, 50}, {50, 20}, {33, 34}}) {
-      checkBoth(problem({1, 2, 2, Tq, Tk, 8}, causal));
-      check(problem({1, 1, 1, Tq, Tk, 16}, causal), {});
+      checkBoth(problem({1, 1, 1, Tq, Tk, 8}, causal));
+      if (Tk == 50)
+        check(problem({1, 2, 2, Tq, Tk, 16}, causal), {});
     }
 }
 
@@ -215,12 +216,11 @@ TEST_P(AttentionMaskTest, RangesOfOtherKeysAndTheTriangle) {
 // A mask of any form, of its own for each head or one for several, with queries that see nothing; alone, with the
 // triangle, and with ranges.
 TEST_P(AttentionMaskTest, FreeMasks) {
-  for (const auto &[B, H] : {std::pair(2, 2), {1, 2}, {2, 1}, {1, 1}})
-    for (const bool causal : {true, false}) {
-      Problem p = problem({2, 2, 1, 35, 42, 8}, causal);
-      setMask(p, B, H, randomMask(B * H, 35, 42));
-      checkBoth(p);
-    }
+  for (const auto &[B, H] : {std::pair(2, 2), {1, 2}, {2, 1}, {1, 1}}) {
+    Problem p = problem({2, 2, 1, 19, 37, 8}, /*causal=*/B == H);
+    setMask(p, B, H, randomMask(B * H, 19, 37));
+    checkBoth(p);
+  }
   Problem p = problem({1, 1, 1, 40, 40, 8}, false);
   setMask(p, 1, 1, randomMask(1, 40, 40));
   setRanges(p, monotone(40, 40, random));
