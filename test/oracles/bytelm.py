@@ -1,11 +1,11 @@
 """Losses of 20 steps of the byte model in PyTorch, for test/models/bytelm/network_test.cc.
 
 Two blocks of width 32 on sequences whose bytes a formula gives. Weights are drawn as Kiln draws them: by Philox 4x32-10
-under seed 7, a lane for each parameter in the order of the list below. Run as
+under seed 7, a lane for each parameter in the order of the list below. The test reads the file; it needs no library.
 
-    python test/oracles/bytelm.py > test/models/bytelm/losses.json
+    pip install torch==2.4.1 numpy && python3 test/oracles/bytelm.py > test/models/bytelm/losses.json
 
-Written with PyTorch 2.4.1, in double precision.
+All is in double precision.
 """
 
 import json

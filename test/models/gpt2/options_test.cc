@@ -120,7 +120,7 @@ TEST(Options, TypesComeBackFromACheckpoint) {
 
 /// A text that a setting takes and that is none of its usual values.
 std::string unusual(const Setting &setting, const TrainSettings &usual) {
-  for (const char *text : {"2", "0", "1", "0.5", "tf32", "bf16", "stochastic", "padded"}) {
+  for (const char *text : {"2", "0", "1", "0.5", "tf32", "bf16", "stochastic", "padded", "plain"}) {
     TrainSettings s = usual;
     const bool taken = [&] {
       try {
@@ -194,7 +194,7 @@ TEST(Options, AFlagLikeNoneSuggestsNothing) {
 
 // A flag that shares letters with one of ours by chance is not taken for it.
 TEST(Options, AFarFlagSuggestsNothing) {
-  for (const char *flag : {"--dropout", "--cat", "--use-ema"})
+  for (const char *flag : {"--drop-path", "--cat", "--use-ema"})
     expectError([&] { parse({"train", "--data", "d", "--out", "o", flag}); },
                 {fmt::format("unknown flag '{}'; see --help", flag)});
 }
