@@ -41,6 +41,13 @@ static LayoutAttr chosen(Operation *op) { return op->getAttrOfType<LayoutAttr>("
 
 // --- How operations map layouts ------------------------------------------------------------------
 
+/// Whether a move within a tile keeps the tile's shape, as a rotation does. Where elements leave their threads, source
+/// and result share a layout.
+static bool keepsShape(tile::MoveOp move) {
+  return isTile(move.getMoved()) &&
+         tile::shapeOf(move.getMoved().getType()) == tile::shapeOf(move->getResult(0).getType());
+}
+
 /// The layout in which `op` reads operand `number` when its result is to lie in `result`; null where it takes any.
 static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr result) {
   MLIRContext *const context = op->getContext();
@@ -68,7 +75,7 @@ static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr resul
   }
   if (auto move = dyn_cast<tile::MoveOp>(op)) {
     const auto source = result ? sourceLayout(move, result.getLayout()) : std::nullopt;
-    return source ? attributeOf(*source, context) : LayoutAttr();
+    return source ? attributeOf(*source, context) : keepsShape(move) ? result : LayoutAttr();
   }
   return isElementwise(op) ? result : LayoutAttr();
 }
@@ -82,7 +89,7 @@ static LayoutAttr resultLayout(Operation *op, LayoutAttr operand) {
                : LayoutAttr();
   if (auto move = dyn_cast<tile::MoveOp>(op); move && isTile(op->getResult(0))) {
     const auto result = resultLayout(move, operand.getLayout());
-    return result ? attributeOf(*result, context) : LayoutAttr();
+    return result ? attributeOf(*result, context) : keepsShape(move) ? operand : LayoutAttr();
   }
   return isElementwise(op) ? operand : LayoutAttr();
 }
