@@ -4,6 +4,11 @@
 // What an instruction moves is aligned when the view's first element is (`tile.align`), the strides are (static, or
 // `tile.strides_by_16`) and the tile's offset along the fastest dimension is. It lies inside or outside the view as a
 // whole when what it moves divides the view's extent in that dimension (static, or `tile.extent_by_16`), too.
+//
+// Tiles that elementwise operations put together lie alike, so that nothing is converted. Where types differ in size by
+// two, as wide as the wider type's access: lanes ask for neighbours still. Where some access is not aligned, as a
+// stencil's are, as wide as the others: an element at a time, it asks several times for the same lines, which are at
+// hand by then.
 
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Reasons.h"
@@ -16,6 +21,8 @@
 #include "lowering/analysis/TileUses.h"
 
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/MapVector.h"
 
 #include <numeric>
 
@@ -102,6 +109,95 @@ static void choose(tile::AccessOp op, unsigned warps) {
   op->setAttr("simt.vector", builder.getI64IntegerAttr(simt::vectorWidth(access, warps)));
 }
 
+// --- Layouts that accesses share -------------------------------------------------------------------------------------
+
+namespace {
+/// A layout of a tile of the same extents, but those of 1, as one of a tile of `sizes`.
+simt::TileLayout withOnes(simt::TileLayout layout, ArrayRef<int64_t> sizes) {
+  for (unsigned dim = layout.rank(); dim-- > 0;)
+    if (layout.shape()[dim].size == 1 && layout.rank() > 1)
+      layout = layout.slice(dim);
+  for (const auto [dim, size] : llvm::enumerate(sizes))
+    if (size == 1 && layout.rank() < sizes.size())
+      layout = layout.expand(static_cast<unsigned>(dim));
+  return layout;
+}
+
+/// Tiles of one shape, but for extents of 1, that elementwise operations put together, and what is loaded or stored of
+/// them.
+class Company {
+public:
+  explicit Company(func::FuncOp func) {
+    func.walk([&](Operation *op) {
+      auto reshape = dyn_cast<tile::ReshapeOp>(op);
+      if (isElementwise(op) || (reshape && differsByUnits(reshape.getSource().getType(), reshape.getType())))
+        join(op);
+      else if (auto access = dyn_cast<tile::AccessOp>(op); access && (access.isLoad() || access.isStore()))
+        join(access.getTile(), access.getTile());
+    });
+    func.walk([&](tile::AccessOp access) {
+      if ((access.isLoad() || access.isStore()) && !access.getRowNumbers())
+        accesses[leaderOf(access.getTile())].push_back(access);
+    });
+    func.walk([&](tile::DotOp dot) {
+      for (const Value tile : {dot.getA(), dot.getB(), dot.getAcc(), dot.getResult()})
+        accesses.erase(leaderOf(tile)); // products want layouts of their own
+    });
+  }
+
+  void agree() {
+    for (const auto &[leader, together] : accesses)
+      agree(together);
+  }
+
+private:
+  void join(Value a, Value b) { classes.unionSets(a.getAsOpaquePointer(), b.getAsOpaquePointer()); }
+  void join(Operation *op) {
+    const Value result = op->getResult(0);
+    if (isa<RankedTensorType>(result.getType()))
+      for (const Value operand : op->getOperands())
+        if (isa<RankedTensorType>(operand.getType()))
+          join(result, operand);
+  }
+  const void *leaderOf(Value tile) const {
+    const auto found = classes.findLeader(tile.getAsOpaquePointer());
+    return found == classes.member_end() ? tile.getAsOpaquePointer() : *found;
+  }
+  static void agree(ArrayRef<tile::AccessOp> together);
+
+  llvm::EquivalenceClasses<const void *> classes;
+  llvm::MapVector<const void *, SmallVector<tile::AccessOp>> accesses;
+};
+
+void Company::agree(ArrayRef<tile::AccessOp> together) {
+  const auto vector = [](tile::AccessOp op) { return op->getAttrOfType<IntegerAttr>("simt.vector").getInt(); };
+  const auto order = [](tile::AccessOp op) { // of what is larger than 1, fastest first
+    SmallVector<int64_t> strides;
+    const simt::Access access = GlobalAccess{op}.inMemory(strides);
+    SmallVector<int64_t> dims;
+    for (const unsigned dim : simt::orderOf(access))
+      if (access.sizes[dim] > 1)
+        dims.push_back(llvm::count_if(access.sizes.take_front(dim), [](int64_t size) { return size > 1; }));
+    return dims;
+  };
+  const auto [least, most] =
+      std::minmax_element(together.begin(), together.end(), [&](auto a, auto b) { return vector(a) < vector(b); });
+  const bool goAlike = llvm::all_of(together, [&](tile::AccessOp op) { return order(op) == order(*least); });
+  if (!goAlike || order(*least).empty())
+    return;
+  const tile::AccessOp first = vector(*most) <= 2 * vector(*least) ? *least : *most;
+  const simt::TileLayout layout = first->getAttrOfType<simt::LayoutAttr>("simt.layout").getLayout();
+  const int64_t widest = vector(first);
+  for (tile::AccessOp op : together) {
+    const auto sizes = tile::shapeOf(op.getTile().getType());
+    op->setAttr("simt.layout", simt::LayoutAttr::get(op->getContext(), withOnes(layout, sizes)));
+    op->setAttr("simt.vector", IntegerAttr::get(IntegerType::get(op->getContext(), 64), std::min(vector(op), widest)));
+  }
+}
+} // namespace
+
+// --- Reasons ---------------------------------------------------------------------------------------------------------
+
 /// Which of the limits keep vectors of `wanted` elements from being aligned and whole: what is known to be no multiple,
 /// and what may be one.
 static std::string whyNoMultiples(ArrayRef<Limit> limits, int64_t wanted) {
@@ -129,9 +225,11 @@ std::string whyNarrow(tile::AccessOp op) {
   const GlobalAccess global{op};
   SmallVector<int64_t> strides;
   const simt::Access access = global.inMemory(strides);
-  const int64_t vector = simt::vectorWidth(access, static_cast<unsigned>(warpsOf(op->getParentOfType<func::FuncOp>())));
+  const int64_t vector = op->getAttrOfType<IntegerAttr>("simt.vector").getInt();
   if (vector * global.bytes() >= 16)
     return "";
+  if (vector < simt::vectorWidth(access, static_cast<unsigned>(warpsOf(op->getParentOfType<func::FuncOp>()))))
+    return "the tile lies as others want it";
   if (global.isSingle())
     return "atomics are done one by one";
   const unsigned fastest = simt::orderOf(access).front();
@@ -210,6 +308,7 @@ struct CoalesceAccesses : impl::CoalesceAccessesBase<CoalesceAccesses> {
       return signalPassFailure();
     }
     func.walk([&](tile::AccessOp access) { choose(access, static_cast<unsigned>(warps)); });
+    Company(func).agree();
   }
 };
 } // namespace

@@ -220,3 +220,41 @@ func.func @table(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.
   tile.store %t, %x[%n] : tensor<256xf32>, memref<?xf32, strided<[1]>>
   return
 }
+
+// -----
+
+// Tiles that are put together lie alike: as wide as the wider type's access where types differ, whatever extents of 1 they
+// have besides.
+// CHECK-LABEL: func @together
+// CHECK: tile.load %arg0{{.*}}simt.layout = #simt.layout<1024, reg [d0:1 d0:2 d0:512], {{.*}}simt.vector = 4
+// CHECK: tile.load %arg1{{.*}}simt.layout = #simt.layout<1x1024, reg [d1:1 d1:2 d1:512], {{.*}}simt.vector = 4
+// CHECK: tile.store {{.*}}simt.layout = #simt.layout<1024, reg [d0:1 d0:2 d0:512], {{.*}}simt.vector = 4
+func.func @together(%x: memref<1024xf32> {tile.align = 64 : i64}, %y: memref<8x1024xbf16> {tile.align = 64 : i64},
+                    %z: memref<1024xf32> {tile.align = 64 : i64}) attributes {tile.kernel, tile.warps = 4 : i64} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] : memref<1024xf32> -> tensor<1024xf32>
+  %1 = tile.load %y[%c0, %c0] : memref<8x1024xbf16> -> tensor<1x1024xbf16>
+  %2 = tile.reshape %1 : tensor<1x1024xbf16> -> tensor<1024xbf16>
+  %3 = arith.extf %2 : tensor<1024xbf16> to tensor<1024xf32>
+  %4 = arith.addf %0, %3 : tensor<1024xf32>
+  tile.store %4, %z[%c0] : tensor<1024xf32>, memref<1024xf32>
+  return
+}
+
+// -----
+
+// What is not aligned is read an element at a time by threads that hold four in a row, as its neighbours' are.
+// CHECK-LABEL: func @neighbours
+// CHECK: tile.load {{.*}}simt.layout = [[LAYOUT:#simt.layout<512, reg \[d0:1 d0:2\], .*>]], simt.vector = 4
+// CHECK: tile.load {{.*}}simt.layout = [[LAYOUT]], simt.vector = 1
+// CHECK: tile.store {{.*}}simt.layout = [[LAYOUT]], simt.vector = 4
+func.func @neighbours(%x: memref<1024xf32> {tile.align = 64 : i64}, %y: memref<1024xf32> {tile.align = 64 : i64})
+    attributes {tile.kernel, tile.warps = 4 : i64} {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %0 = tile.load %x[%c0] : memref<1024xf32> -> tensor<512xf32>
+  %1 = tile.load %x[%c1] : memref<1024xf32> -> tensor<512xf32>
+  %2 = arith.addf %0, %1 : tensor<512xf32>
+  tile.store %2, %y[%c0] : tensor<512xf32>, memref<1024xf32>
+  return
+}
