@@ -47,6 +47,7 @@ const std::vector<const Kernel *> &kernels() {
       &residualLayernormKernel,
       &softmaxKernel,
       &squaresKernel,
+      &sumPairKernel,
       &sumPartialsKernel,
       &tokenGradientKernel,
       &totalKernel,

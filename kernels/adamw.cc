@@ -54,12 +54,13 @@ static void adamw(View p, View copy, View g, View m, View v, View record, Tile k
     const Shape block = {count};
     Tile rate = field(record, StepField::rate);                                                    // scalar
     Tile unbias1 = field(record, StepField::unbias1), unbias2 = field(record, StepField::unbias2); // scalars
-    Tile grad = cast(load(g, {n}, block), f32) * field(record, StepField::factor);                 // (COUNT)
-    Tile weight = cast(load(p, {n}, block), f32);                                                  // (COUNT)
+    Tile grad = cast(load(g, {n}, block), f32), weight = cast(load(p, {n}, block), f32);           // (COUNT)
+    Tile m0 = load(m, {n}, block), v0 = load(v, {n}, block);                                       // (COUNT)
+    grad = grad * field(record, StepField::factor);
 
     // 1. Running averages of the gradient and of its square.
-    Tile m1 = load(m, {n}, block) * keep1 + grad * fresh1;        // (COUNT)
-    Tile v1 = load(v, {n}, block) * keep2 + grad * grad * fresh2; // (COUNT)
+    Tile m1 = m0 * keep1 + grad * fresh1;        // (COUNT)
+    Tile v1 = v0 * keep2 + grad * grad * fresh2; // (COUNT)
 
     // 2. The step. Only the first `decayed` elements of all decay; of these they are the first `decaying`.
     Tile decaying = cast(clamp(decayed - n, 0, count), i32);   // scalar

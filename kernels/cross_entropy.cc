@@ -1,26 +1,35 @@
 // Softmax cross-entropy over rows as wide as a vocabulary: a row stays in the second-level cache while it is read for
-// its maximum, for its sum, and once more to become its own gradient.
+// its maximum, for its sum, and once more to become its own gradient; or in registers, read once, where it fits them.
 
 #include "kernels/cross_entropy.h"
 #include "kernels/blocks.h"
 #include "kernels/expect.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 
 namespace kiln {
 
 //===-- Kernels -------------------------------------------------------------------------------------------------===//
 
+/// Whether columns v … are real ones, where `logits` goes on behind them (BV).
+static Tile areReal(Tile v, Tile V, const CrossEntropyConfig &cfg) {
+  return cast(v, i32) + iota(cfg.block) < cast(V, i32);
+}
+
 /// Columns v … of row n in f32; −∞, which counts for nothing in a softmax, past the end.
-static Tile columns(View logits, Tile n, Tile v, const CrossEntropyConfig &cfg) {
-  return cast(load(logits, {n, v}, {cfg.block}, Padding::neg_inf), f32); // (BV)
+static Tile columns(View logits, Tile n, Tile v, Tile V, const CrossEntropyConfig &cfg) {
+  Tile x = cast(load(logits, {n, v}, {cfg.block}, Padding::neg_inf), f32); // (BV)
+  return cfg.padded ? where(areReal(v, V, cfg), x, -infinity) : x;
 }
 
 /// The row's maximum: BV running maxima side by side, then these together.
-static Tile rowMaximum(View logits, Tile n, const CrossEntropyConfig &cfg) {
+static Tile rowMaximum(View logits, Tile n, Tile V, const CrossEntropyConfig &cfg) {
   Tile top = full(f32, {cfg.block}, -infinity); // (BV)
-  for (Tile v : range(0, logits.dim(1), cfg.block))
-    top = max(top, columns(logits, n, v, cfg));
+  for (Tile v : range(0, V, cfg.block))
+    top = max(top, columns(logits, n, v, V, cfg));
   return reduce_max(top); // scalar
 }
 
@@ -56,17 +65,6 @@ static void look(Beside &beside, Tile x, Tile v, Tile V, Tile top, const CrossEn
     beside.first = min(beside.first, where(x == top, column, cast(V, i32))); // (BV)
 }
 
-/// `loss`, which is −log p of the target, and the mean of all −log p, as much of each as `smoothing` says.
-static Tile smoothed(Tile loss, const Beside &beside, Tile hit, Tile top, Tile V, Tile ignored, Tile smoothing) {
-  Tile mean = sum(beside.centred) / cast(V, f32);                      // scalar
-  return where(ignored, 0.0, loss + smoothing * ((hit - top) - mean)); // scalar
-}
-
-/// 1 where the first column of the maximum is the target's, else 0.
-static Tile isHit(const Beside &beside, Tile target, Tile ignored) {
-  return where(ignored | (cast(reduce_min(beside.first), i64) != target), 0.0, Tile(1.0f));
-}
-
 /// The target of row n, checked. i64 scalar.
 static Tile targetOf(View targets, Tile n, Tile V, Tile ignore) {
   Tile target = cast(load(targets, {n}, {}), i64);
@@ -79,42 +77,125 @@ static void clearRow(View view, Tile n, const CrossEntropyConfig &cfg) {
     store(view, {n, v}, zeros(view.type(), {cfg.block}));
 }
 
-/// Losses, and the gradient in place of the logits. logits (N, V) without the padding, which is (N, Vpadded − V).
+/// What is known of a row when it has been read.
+struct Row {
+  Tile x;          // (BV) all of it, where it is one tile
+  Tile top, total; // scalars: its maximum, and the sum of exp(x − top)
+  Tile mean;       // scalar: of x − top, for label smoothing
+  Tile first;      // first columns that hold the maximum, of several parts of the row; V where there is none
+};
+
+/// Puts into the row what was found beside the sum of exponentials.
+static void finish(Row &row, const Beside &beside, Tile V, const CrossEntropyConfig &cfg) {
+  if (cfg.smoothed)
+    row.mean = sum(beside.centred) / cast(V, f32);
+  if (cfg.counted)
+    row.first = beside.first;
+}
+
+/// A row that is one tile.
+static Row readAtOnce(View logits, Tile n, Tile V, const CrossEntropyConfig &cfg) {
+  Row row = {.x = columns(logits, n, 0, V, cfg)};
+  row.top = reduce_max(row.x);
+  row.total = sum(relative(row.x, row.top));
+  Beside beside = nothingBeside(V, cfg);
+  look(beside, row.x, 0, V, row.top, cfg);
+  finish(row, beside, V, cfg);
+  return row;
+}
+
+/// A row read once: BU running maxima side by side, and sums of exponentials relative to them, which shrink when these
+/// grow. Milakov & Gimelshein, "Online normalizer calculation for softmax", 2018.
+static Row readOnce(View logits, Tile n, Tile V, const CrossEntropyConfig &cfg) {
+  const int64_t unit = std::min<int64_t>(cfg.block, 32 * cfg.warps * 16 / bytesOf(logits.type()));
+  const Shape block = {cfg.block / unit, unit};
+  Tile top = full(f32, {unit}, std::numeric_limits<float>::lowest()), running = zeros(f32, {unit}); // (BU)
+  Tile sums = zeros(f32, {unit}), first = full(i32, {unit}, cast(V, i32));                          // (BU)
+  for (Tile v : range(0, V, cfg.block)) {
+    Tile x = reshape(columns(logits, n, v, V, cfg), block); // (BV / BU, BU)
+    Tile here = reduce_max(x, 0), higher = max(top, here);  // (BU)
+    running = running * relative(top, higher) + sum(relative(x, higher), 0);
+    if (cfg.smoothed)
+      sums += sum(reshape(where(areReal(v, V, cfg), reshape(x, {cfg.block}), 0.0), block), 0);
+    if (cfg.counted) {
+      Tile column = reshape(cast(v, i32) + iota(cfg.block), block);                     // (BV / BU, BU)
+      Tile foremost = reduce_min(where(x == expand(here, 0), column, cast(V, i32)), 0); // (BU)
+      first = where(here > top, foremost, first);
+    }
+    top = higher;
+  }
+  Row row = {.top = reduce_max(top)};
+  row.total = sum(running * relative(top, row.top));
+  row.mean = sum(sums) / cast(V, f32) - row.top;
+  row.first = where(top == row.top, first, cast(V, i32));
+  return row;
+}
+
+/// A row read for its maximum, and again for the sum of exponentials, which take the logits' place with `keep`.
+static Row readTwice(View logits, Tile n, Tile V, bool keep, const CrossEntropyConfig &cfg) {
+  Row row = {.top = rowMaximum(logits, n, V, cfg)};
+  Beside beside = nothingBeside(V, cfg);
+  Tile running = zeros(f32, {cfg.block}); // (BV)
+  for (Tile v : range(0, V, cfg.block)) {
+    Tile x = columns(logits, n, v, V, cfg); // (BV)
+    Tile e = relative(x, row.top);          // (BV)
+    look(beside, x, v, V, row.top, cfg);
+    if (keep)
+      store(logits, {n, v}, e);
+    running += e;
+  }
+  row.total = sum(running);
+  finish(row, beside, V, cfg);
+  return row;
+}
+
+/// `loss`, which is −log p of the target, and the mean of all −log p, as much of each as `smoothing` says.
+static Tile smoothed(Tile loss, const Row &row, Tile hit, Tile ignored, Tile smoothing) {
+  return where(ignored, 0.0, loss + smoothing * ((hit - row.top) - row.mean)); // scalar
+}
+
+/// 1 where the first column of the maximum is the target's, else 0.
+static Tile isHit(const Row &row, Tile target, Tile ignored) {
+  return where(ignored | (cast(reduce_min(row.first), i64) != target), 0.0, Tile(1.0f));
+}
+
+static Row readRow(View logits, Tile n, Tile V, bool keep, const CrossEntropyConfig &cfg) {
+  if (cfg.whole)
+    return readAtOnce(logits, n, V, cfg);
+  return cfg.padded ? readOnce(logits, n, V, cfg) : readTwice(logits, n, V, keep, cfg);
+}
+
+/// How many columns of `logits` are real.
+static Tile realColumns(View logits, View padding, const CrossEntropyConfig &cfg) {
+  return cfg.padded ? Tile(logits.extent(1) - padding.extent(1)) : logits.dim(1);
+}
+
+/// Losses, and the gradient in place of the logits. logits (N, V) without the padding, which is (N, Vpadded − V), or
+/// with it when padded.
 static void crossEntropy(View logits, View padding, View targets, View losses, View lossScale, View hits, Tile scale,
                          Tile ignore, Tile smoothing, CrossEntropyConfig cfg) {
-  const bool keep = logits.type() == f32; // wide enough to hold the exponentials between passes 2 and 3
+  // Between passes 1 and 2 f32 is wide enough to hold the exponentials.
+  const bool keep = logits.type() == f32 && !cfg.padded;
   if (cfg.scaled)
     scale = scale * load(lossScale, {0}, {}); // scalar
   Tile begin = program_id() * cfg.rows, end = min(begin + cfg.rows, logits.dim(0));
-  Tile V = logits.dim(1);
+  Tile V = realColumns(logits, padding, cfg);
   for (Tile n : range(begin, end)) {
     Tile target = targetOf(targets, n, V, ignore);       // scalar
     Tile ignored = target == ignore;                     // scalar
     Tile hit = cast(load(logits, {n, target}, {}), f32); // scalar
 
-    // 1. Maximum.
-    Tile top = rowMaximum(logits, n, cfg); // scalar
-
-    // 2. Sum of exponentials; they take the logits' place.
-    Tile running = zeros(f32, {cfg.block}); // (BV)
-    Beside beside = nothingBeside(V, cfg);
-    for (Tile v : range(0, V, cfg.block)) {
-      Tile x = columns(logits, n, v, cfg); // (BV)
-      Tile e = relative(x, top);           // (BV)
-      look(beside, x, v, V, top, cfg);
-      if (keep)
-        store(logits, {n, v}, e);
-      running += e;
-    }
-    Tile total = sum(running);                    // scalar
+    // 1. Maximum and sum of exponentials, and the loss that follows.
+    const Row row = readRow(logits, n, V, keep, cfg);
+    Tile top = row.top, total = row.total;        // scalars
     Tile loss = lossOf(hit, top, total, ignored); // scalar
     if (cfg.smoothed)
-      loss = smoothed(loss, beside, hit, top, V, ignored, smoothing);
+      loss = smoothed(loss, row, hit, ignored, smoothing);
     store(losses, {n}, loss);
     if (cfg.counted)
-      store(hits, {n}, isHit(beside, target, ignored));
+      store(hits, {n}, isHit(row, target, ignored));
 
-    // 3. Gradient: softmax times scale; the target's own element loses `scale`. Smoothing moves a part of what the
+    // 2. Gradient: softmax times scale; the target's own element loses `scale`. Smoothing moves a part of what the
     //    target loses to all columns alike.
     Tile weight = where(ignored, 0.0, scale); // scalar
     Tile factor = weight / total;             // scalar
@@ -123,68 +204,70 @@ static void crossEntropy(View logits, View padding, View targets, View losses, V
       share = weight * smoothing / cast(V, f32);
       left = 1.0f - smoothing;
     }
-    for (Tile v : range(0, V, cfg.block)) {
-      Tile x = columns(logits, n, v, cfg); // (BV)
-      Tile e = keep ? x : relative(x, top);
-      Tile d = e * factor; // (BV)
+    const auto write = [&](Tile v, Tile x) {
+      Tile d = (keep ? x : relative(x, top)) * factor; // (BV)
       if (cfg.smoothed)
-        d = d - share;
+        d = cfg.padded ? where(areReal(v, V, cfg), d - share, 0.0) : d - share;
       store(logits, {n, v}, cast(d, logits.type()));
-    }
+    };
+    if (cfg.whole)
+      write(0, row.x);
+    else
+      for (Tile v : range(0, logits.dim(1), cfg.block))
+        write(v, columns(logits, n, v, V, cfg));
     Tile own = (relative(hit, top) / total - left) * weight; // scalar
     if (cfg.smoothed)
       own = own - share;
     store(logits, {n, target}, cast(own, logits.type())); // outside, when ignored: nothing is written
 
-    // 4. Padding columns.
-    clearRow(padding, n, cfg);
+    // 3. Padding columns.
+    if (!cfg.padded)
+      clearRow(padding, n, cfg);
   }
 }
 
 /// Losses alone.
-static void crossEntropyLoss(View logits, View targets, View losses, View hits, Tile ignore, Tile smoothing,
-                             CrossEntropyConfig cfg) {
+static void crossEntropyLoss(View logits, View padding, View targets, View losses, View hits, Tile ignore,
+                             Tile smoothing, CrossEntropyConfig cfg) {
   Tile begin = program_id() * cfg.rows, end = min(begin + cfg.rows, logits.dim(0));
-  Tile V = logits.dim(1);
+  Tile V = realColumns(logits, padding, cfg);
   for (Tile n : range(begin, end)) {
     Tile target = targetOf(targets, n, V, ignore);       // scalar
-    Tile hit = cast(load(logits, {n, target}, {}), f32); // scalar
-    Tile top = rowMaximum(logits, n, cfg);               // scalar
-    Tile running = zeros(f32, {cfg.block});              // (BV)
-    Beside beside = nothingBeside(V, cfg);
-    for (Tile v : range(0, V, cfg.block)) {
-      Tile x = columns(logits, n, v, cfg); // (BV)
-      look(beside, x, v, V, top, cfg);
-      running += relative(x, top);
-    }
     Tile ignored = target == ignore;                     // scalar
-    Tile loss = lossOf(hit, top, sum(running), ignored); // scalar
+    Tile hit = cast(load(logits, {n, target}, {}), f32); // scalar
+    const Row row = readRow(logits, n, V, /*keep=*/false, cfg);
+    Tile loss = lossOf(hit, row.top, row.total, ignored); // scalar
     if (cfg.smoothed)
-      loss = smoothed(loss, beside, hit, top, V, ignored, smoothing);
+      loss = smoothed(loss, row, hit, ignored, smoothing);
     store(losses, {n}, loss);
     if (cfg.counted)
-      store(hits, {n}, isHit(beside, target, ignored));
+      store(hits, {n}, isHit(row, target, ignored));
   }
 }
 
 static std::vector<Field> fields() {
   return {field("block", &CrossEntropyConfig::block, "columns a tile"),
           field("rows", &CrossEntropyConfig::rows, "rows a program"),
+          field("warps", &CrossEntropyConfig::warps, "of a program on a GPU"),
+          field("padded", &CrossEntropyConfig::padded, "logits go on behind their V columns"),
+          field("whole", &CrossEntropyConfig::whole, "a tile is a whole row, which is read and written once"),
           field("scaled", &CrossEntropyConfig::scaled, "the gradient is multiplied by loss_scale too"),
           field("smoothed", &CrossEntropyConfig::smoothed, "a part of a target is shared by all columns"),
           field("counted", &CrossEntropyConfig::counted, "hits are written")};
 }
 const Kernel crossEntropyKernel = kernel(
     "cross_entropy", crossEntropy,
-    {"logits (N, V), replaced by their gradient", "padding (N, P), the columns after V, set to 0", "targets (N) i32",
-     "losses (N) f32", "loss_scale (1) f32, read when scaled",
+    {"logits (N, V), replaced by their gradient; (N, V + P) when padded",
+     "padding (N, P), the columns after V, set to 0", "targets (N) i32", "losses (N) f32",
+     "loss_scale (1) f32, read when scaled",
      "hits (N) f32, written when counted: 1 where the first of the largest logits is the target's",
      "scale f32, of the gradient", "ignore i64, the target of a row without one", "smoothing f32, read when smoothed"},
     fields());
 const Kernel crossEntropyLossKernel =
     kernel("cross_entropy_loss", crossEntropyLoss,
-           {"logits (N, V)", "targets (N) i32", "losses (N) f32", "hits (N) f32, written when counted",
-            "ignore i64, the target of a row without one", "smoothing f32, read when smoothed"},
+           {"logits (N, V); (N, V + P) when padded", "padding (N, P), the columns after V", "targets (N) i32",
+            "losses (N) f32", "hits (N) f32, written when counted", "ignore i64, the target of a row without one",
+            "smoothing f32, read when smoothed"},
            fields());
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
@@ -210,16 +293,30 @@ static void expectRows(const char *plan, const TensorRef &logits, const TensorRe
                 " columns, but got " + std::to_string(V));
 }
 
-CrossEntropyConfig pickCrossEntropy(const Target &target, int64_t V) {
-  return {.block = pickBlock(target, V, 256), .rows = pickRows(target, 1)};
+/// On a GPU lanes take 16 bytes at a time, which rows allow with their padding alone, and two such at once. What is
+/// read a second time comes from the second-level cache.
+CrossEntropyConfig pickCrossEntropy(const Target &target, int64_t width, Type type) {
+  return target.visit([](const CpuFacts &) { return CrossEntropyConfig{}; },
+                      [&](const GpuFacts &) {
+                        const auto most = static_cast<uint64_t>(2 * 16 / bytesOf(type) * 128);
+                        const auto all = std::bit_ceil(static_cast<uint64_t>(width));
+                        return CrossEntropyConfig{.block = static_cast<int>(std::clamp<uint64_t>(all, 128, most)),
+                                                  .padded = true};
+                      });
 }
 
-static CrossEntropyConfig choose(const Target &target, int64_t V, const CrossEntropyOptions &options,
+static CrossEntropyConfig choose(const Target &target, const TensorRef &logits, const CrossEntropyOptions &options,
                                  const std::optional<CrossEntropyConfig> &config) {
-  CrossEntropyConfig chosen = config.value_or(pickCrossEntropy(target, V));
+  CrossEntropyConfig chosen = config.value_or(pickCrossEntropy(target, logits.extents[1], logits.type));
   chosen.smoothed = options.smoothing > 0;
   chosen.counted = options.hits.has_value();
   return chosen;
+}
+
+/// The logits as the kernels take them, and what comes after the V columns.
+static std::pair<TensorRef, TensorRef> operandsOf(const TensorRef &logits, int64_t V,
+                                                  const CrossEntropyConfig &chosen) {
+  return {chosen.padded ? logits : logits.slice(1, 0, V), logits.slice(1, V, logits.extents[1] - V)};
 }
 
 Plan planCrossEntropy(const Target &target, const TensorRef &logits, const TensorRef &targets, const TensorRef &losses,
@@ -230,13 +327,13 @@ Plan planCrossEntropy(const Target &target, const TensorRef &logits, const Tenso
     expectShape("cross_entropy", "lossScale", *lossScale, {1});
     expectType("cross_entropy", "lossScale", *lossScale, {f32});
   }
-  CrossEntropyConfig chosen = choose(target, V, options, config);
+  CrossEntropyConfig chosen = choose(target, logits, options, config);
   chosen.scaled = lossScale.has_value();
-  const TensorRef real = logits.slice(1, 0, V), padding = logits.slice(1, V, logits.extents[1] - V);
+  const auto [read, padding] = operandsOf(logits, V, chosen);
   return {.launches = {{&crossEntropyKernel,
                         textOf(crossEntropyKernel.fields, chosen),
                         programs(ceildiv(logits.extents[0], chosen.rows)),
-                        {real, padding, targets, losses, lossScale.value_or(losses), options.hits.value_or(losses),
+                        {read, padding, targets, losses, lossScale.value_or(losses), options.hits.value_or(losses),
                          scale, ignore, options.smoothing}}}};
 }
 
@@ -244,12 +341,12 @@ Plan planCrossEntropyLoss(const Target &target, const TensorRef &logits, const T
                           const TensorRef &losses, int64_t V, int64_t ignore, const CrossEntropyOptions &options,
                           const std::optional<CrossEntropyConfig> &config) {
   expectRows("cross_entropy_loss", logits, targets, losses, V, options);
-  const CrossEntropyConfig chosen = choose(target, V, options, config);
-  return {.launches = {
-              {&crossEntropyLossKernel,
-               textOf(crossEntropyLossKernel.fields, chosen),
-               programs(ceildiv(logits.extents[0], chosen.rows)),
-               {logits.slice(1, 0, V), targets, losses, options.hits.value_or(losses), ignore, options.smoothing}}}};
+  const CrossEntropyConfig chosen = choose(target, logits, options, config);
+  const auto [read, padding] = operandsOf(logits, V, chosen);
+  return {.launches = {{&crossEntropyLossKernel,
+                        textOf(crossEntropyLossKernel.fields, chosen),
+                        programs(ceildiv(logits.extents[0], chosen.rows)),
+                        {read, padding, targets, losses, options.hits.value_or(losses), ignore, options.smoothing}}}};
 }
 
 } // namespace kiln

@@ -20,8 +20,11 @@
 namespace kiln {
 
 struct CrossEntropyConfig {
-  int block = 256; // columns a tile
-  int rows = 1;    // rows a program
+  int block = 256;     // columns a tile
+  int rows = 1;        // rows a program
+  int warps = 4;       // of a program on a GPU
+  bool padded = false; // the padding is read with the row, and masked, so that accesses are aligned
+  bool whole = false;  // a tile is a whole row with its padding, which is read and written once; with `padded`
   // Set by the plan:
   bool scaled = false;   // the gradient's scale is multiplied by one in memory
   bool smoothed = false; // with label smoothing
@@ -39,8 +42,8 @@ inline constexpr int64_t ignoreIndex = -100;
 
 extern const Kernel crossEntropyKernel, crossEntropyLossKernel;
 
-/// The columns of a tile and the rows of a program on a machine, for V columns.
-CrossEntropyConfig pickCrossEntropy(const Target &target, int64_t V);
+/// How rows are read on a machine that are so wide, padding included.
+CrossEntropyConfig pickCrossEntropy(const Target &target, int64_t width, Type type);
 
 /// Losses, and logits replaced by their gradient times `scale` (1 / tokens for a mean), and times `lossScale` (1) f32,
 /// when given, which the losses are not multiplied by.

@@ -110,6 +110,7 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
 
 static std::vector<Field> forwardFields() {
   return {field("rows", &LayerNormConfig::rows, "rows a program"),
+          field("programs", &LayerNormConfig::programs, "that an SM is to hold at least"),
           field("ddof", &LayerNormConfig::ddof, "what the variance's divisor is less than the width"),
           field("outside", &LayerNormConfig::outside, "epsilon is added to the root"),
           field("bare", &LayerNormConfig::bare, "epsilon is 0: rows without variance become zeros"),
@@ -118,6 +119,7 @@ static std::vector<Field> forwardFields() {
 static std::vector<Field> backwardFields() {
   return {field("block", &LayerNormBackwardConfig::block, "rows a tile"),
           field("rows", &LayerNormBackwardConfig::rows, "rows a program, which leaves one partial row of the sums"),
+          field("programs", &LayerNormBackwardConfig::programs, "that an SM is to hold at least"),
           field("accumulate", &LayerNormBackwardConfig::accumulate, "adds to what dx holds"),
           field("ddof", &LayerNormBackwardConfig::ddof, "what the variance's divisor is less than the width"),
           field("outside", &LayerNormBackwardConfig::outside, "epsilon was added to the root"),
@@ -163,9 +165,9 @@ static void expectOptions(const char *plan, const TensorRef &x, const TensorRef 
                 std::to_string(options.ddof) + " with a width of " + std::to_string(x.extents[1]));
 }
 
-static LayerNormConfig choose(const Target &target, const LayerNormOptions &options,
+static LayerNormConfig choose(const Target &target, const TensorRef &x, const LayerNormOptions &options,
                               const std::optional<LayerNormConfig> &config) {
-  LayerNormConfig chosen = config.value_or(pickLayerNorm(target));
+  LayerNormConfig chosen = config.value_or(pickLayerNorm(target, x.extents[1], x.type));
   chosen.ddof = options.ddof;
   chosen.outside = options.outside;
   chosen.bare = options.epsilon == 0;
@@ -173,16 +175,24 @@ static LayerNormConfig choose(const Target &target, const LayerNormOptions &opti
   return chosen;
 }
 
-LayerNormConfig pickLayerNorm(const Target &target) { return {.rows = pickRows(target, 4)}; }
+/// On a GPU programs of a row a warp, so many an SM as rows leave registers for.
+LayerNormConfig pickLayerNorm(const Target &target, int64_t C, Type type) {
+  const int programs = type != f32 && C <= 768 ? 8 : C <= 1024 ? 4 : 0;
+  return {.rows = pickWholeRows(target, 4, C),
+          .programs = target.visit([](const CpuFacts &) { return 0; }, [=](const GpuFacts &) { return programs; })};
+}
 
 /// 32 rows a program on a CPU: a partial row costs the memory traffic of two rows. On a GPU as many as give each SM the
-/// four programs that its registers hold, and 8 at least, two at a time.
-LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N) {
+/// programs that its registers hold, and 8 at least: a row for each of four warps at a time, or two or one that they
+/// share, for a lane holds four values for each of a row's.
+LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N, int64_t C) {
   return target.visit([](const CpuFacts &) { return LayerNormBackwardConfig{}; },
                       [=](const GpuFacts &gpu) {
-                        const int64_t share = ceildiv(ceildiv(N, int64_t{4} * gpu.sms), 2) * 2;
-                        return LayerNormBackwardConfig{
-                            .block = 2, .rows = static_cast<int>(std::clamp<int64_t>(share, 8, 1 << 20))};
+                        const int block = C <= 1024 ? 4 : C <= 2048 ? 2 : 1, programs = C <= 768 ? 3 : 2;
+                        const int64_t share = ceildiv(ceildiv(N, int64_t{programs} * gpu.sms), block) * block;
+                        return LayerNormBackwardConfig{.block = block,
+                                                       .rows = static_cast<int>(std::clamp<int64_t>(share, 8, 1 << 20)),
+                                                       .programs = programs};
                       });
 }
 
@@ -195,7 +205,7 @@ Plan planLayerNorm(const Target &target, const TensorRef &x, const TensorRef &ga
   if (options.affine)
     expectShape(plan, "beta", beta, gamma.extents);
   expectShape(plan, "out", out, x.extents);
-  const LayerNormConfig chosen = choose(target, options, config);
+  const LayerNormConfig chosen = choose(target, x, options, config);
   return {.launches = {{&layernormKernel,
                         textOf(layernormKernel.fields, chosen),
                         programs(ceildiv(x.extents[0], chosen.rows)),
@@ -214,7 +224,7 @@ Plan planResidualLayerNorm(const Target &target, const TensorRef &x, const Tenso
   expectShape(plan, "delta", delta, x.extents);
   expectShape(plan, "sum", sum, x.extents);
   expectShape(plan, "out", out, x.extents);
-  const LayerNormConfig chosen = choose(target, options, config);
+  const LayerNormConfig chosen = choose(target, x, options, config);
   return {.launches = {{&residualLayernormKernel,
                         textOf(residualLayernormKernel.fields, chosen),
                         programs(ceildiv(x.extents[0], chosen.rows)),
@@ -234,7 +244,7 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
     expectShape(plan, "dgamma", dgamma, gamma.extents);
     expectShape(plan, "dbeta", dbeta, gamma.extents);
   }
-  LayerNormBackwardConfig chosen = config.value_or(pickLayerNormBackward(target, x.extents[0]));
+  LayerNormBackwardConfig chosen = config.value_or(pickLayerNormBackward(target, x.extents[0], x.extents[1]));
   if (chosen.rows % chosen.block != 0)
     throw Error("'layernorm_backward': expected 'rows' to be a multiple of 'block', but got " +
                 std::to_string(chosen.rows) + " and " + std::to_string(chosen.block));
@@ -250,14 +260,14 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
                  programs(P),
                  {dout, x, gamma, mean, rstd, dx, Arg::workspace(0, f32, {P, C}), Arg::workspace(bytes, f32, {P, C}),
                   options.epsilon}};
+  Plan backward = {.launches = {rows}, .workspaceBytes = 2 * bytes};
   if (!options.affine)
-    return {.launches = {rows}, .workspaceBytes = 2 * bytes};
-  return {
-      .launches = {rows,
-                   launchSum(target, Arg::workspace(0, f32, {P, 1, C}), dgamma.reshape({1, C}), accumulate.parameters),
-                   launchSum(target, Arg::workspace(bytes, f32, {P, 1, C}), dbeta.reshape({1, C}),
-                             accumulate.parameters)},
-      .workspaceBytes = 2 * bytes};
+    return backward;
+  for (Launch &launch :
+       launchSums(target, {Arg::workspace(0, f32, {P, 1, C}), dgamma.reshape({1, C})},
+                  {Arg::workspace(bytes, f32, {P, 1, C}), dbeta.reshape({1, C})}, accumulate.parameters))
+    backward.launches.push_back(std::move(launch));
+  return backward;
 }
 
 } // namespace kiln

@@ -18,7 +18,8 @@
 namespace kiln {
 
 struct LayerNormConfig {
-  int rows = 4; // rows a program
+  int rows = 4;     // rows a program
+  int programs = 0; // that an SM is to hold at least; 0: the compiler's choice
   // Set by the plan:
   int ddof = 0;         // what the variance's divisor is less than C
   bool outside = false; // ε is added to the root
@@ -27,8 +28,9 @@ struct LayerNormConfig {
 };
 
 struct LayerNormBackwardConfig {
-  int block = 4; // rows a tile
-  int rows = 32; // rows a program; each program leaves one partial row of dgamma and of dbeta
+  int block = 4;    // rows a tile
+  int rows = 32;    // rows a program; each program leaves one partial row of dgamma and of dbeta
+  int programs = 0; // that an SM is to hold at least; 0: the compiler's choice
   // Set by the plan:
   bool accumulate = false; // dx += …
   int ddof = 0;            // the forward pass's
@@ -53,8 +55,8 @@ struct LayerNormOptions {
 extern const Kernel layernormKernel, residualLayernormKernel, layernormBackwardKernel;
 
 /// The rows of a program on a machine, and those of its tiles.
-LayerNormConfig pickLayerNorm(const Target &target);
-LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N); // of N rows
+LayerNormConfig pickLayerNorm(const Target &target, int64_t C, Type type);                 // of rows C wide
+LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N, int64_t C); // of N rows
 
 /// out = (x − mean) · rstd · gamma + beta, row by row, with rstd as LayerNormOptions says.
 /// x, out (N, C) f32, bf16 or f16; gamma, beta (C); mean, rstd (N) f32, kept for the backward pass.
@@ -74,7 +76,7 @@ struct LayerNormAccumulate {
   bool parameters = false; // dgamma, dbeta += …: gradients summed over micro-batches
 };
 
-/// dx, dgamma, dbeta from dout in one pass over the rows, and an ordered sum of partial rows.
+/// dx, dgamma, dbeta from dout in one pass over the rows, and ordered sums of partial rows.
 /// dout, x, dx (N, C); gamma, dgamma, dbeta (C); mean, rstd (N) as the forward pass left them. `dx` may be
 /// `dout`. Workspace: 2 · ⌈N / config.rows⌉ · C f32.
 Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const TensorRef &x, const TensorRef &gamma,

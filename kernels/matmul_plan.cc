@@ -344,10 +344,13 @@ Plan planWeightGradient(const Target &target, const TensorRef &x, const TensorRe
   Plan split = tiles(weightGradientKernel, e, chosen,
                      {x, dy, Arg::workspace(0, f32, {parts, e.M, e.N}), Arg::workspace(bytes, f32, {parts, e.N})});
   split.launches[0].grid[2] = parts;
-  split.launches.push_back(launchSum(target, Arg::workspace(0, f32, {parts, e.M, e.N}), dw, accumulate));
+  const PartialSum sum = {Arg::workspace(0, f32, {parts, e.M, e.N}), dw};
   if (db)
-    split.launches.push_back(
-        launchSum(target, Arg::workspace(bytes, f32, {parts, 1, e.N}), db->reshape({1, e.N}), accumulate));
+    for (Launch &launch :
+         launchSums(target, sum, {Arg::workspace(bytes, f32, {parts, 1, e.N}), db->reshape({1, e.N})}, accumulate))
+      split.launches.push_back(std::move(launch));
+  else
+    split.launches.push_back(launchSum(target, sum.partials, sum.out, accumulate));
   split.workspaceBytes = bytes + parts * e.N * bytesOf(f32);
   return split;
 }

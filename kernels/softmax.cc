@@ -23,7 +23,7 @@ static void softmax(View x, View out, SoftmaxConfig cfg) {
 const Kernel softmaxKernel =
     kernel("softmax", softmax, {"x (N, C)", "out (N, C)"}, {field("rows", &SoftmaxConfig::rows, "rows a program")});
 
-SoftmaxConfig pickSoftmax(const Target &target) { return {.rows = pickRows(target, 4)}; }
+SoftmaxConfig pickSoftmax(const Target &target, int64_t C) { return {.rows = pickWholeRows(target, 4, C)}; }
 
 Plan planSoftmax(const Target &target, const TensorRef &x, const TensorRef &out,
                  const std::optional<SoftmaxConfig> &config) {
@@ -31,7 +31,7 @@ Plan planSoftmax(const Target &target, const TensorRef &x, const TensorRef &out,
   expectRank(plan, "x", x, 2);
   expectFloat(plan, "x", x);
   expectShape(plan, "out", out, x.extents);
-  const SoftmaxConfig chosen = config.value_or(pickSoftmax(target));
+  const SoftmaxConfig chosen = config.value_or(pickSoftmax(target, x.extents[1]));
   const int64_t count = ceildiv(x.extents[0], chosen.rows);
   return {.launches = {{&softmaxKernel, textOf(softmaxKernel.fields, chosen), programs(count), {x, out}}}};
 }

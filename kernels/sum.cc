@@ -6,10 +6,9 @@
 
 namespace kiln {
 
-/// out (+)= Σ_p partials[p]. partials (P, M, N), out (M, N).
-static void sumPartials(View partials, View out, SumConfig cfg) {
+/// out (+)= Σ_p partials[p], from row m and column n on. partials (P, M, N), out (M, N).
+static void sumBlock(View partials, View out, Tile m, Tile n, const SumConfig &cfg) {
   const Shape block = {cfg.rows, cfg.block}, blocks = {cfg.parts, cfg.rows, cfg.block};
-  Tile n = program_id(0) * cfg.block, m = program_id(1) * cfg.rows;
   Tile running = zeros(f32, blocks); // (BP, BM, BN)
   for (Tile p : range(0, partials.dim(0), cfg.parts))
     running += load(partials, {p, m, n}, blocks); // (BP, BM, BN)
@@ -19,19 +18,40 @@ static void sumPartials(View partials, View out, SumConfig cfg) {
   store(out, {m, n}, cast(total, out.type()));
 }
 
-const Kernel sumPartialsKernel =
-    kernel("sum_partials", sumPartials, {"partials (P, M, N) f32", "out (M, N)"},
-           {field("rows", &SumConfig::rows, "rows a program"), field("block", &SumConfig::block, "columns a program"),
-            field("parts", &SumConfig::parts, "partial results that are added side by side"),
-            field("accumulate", &SumConfig::accumulate, "adds to what out holds")});
+static void sumPartials(View partials, View out, SumConfig cfg) {
+  sumBlock(partials, out, program_id(1) * cfg.rows, program_id(0) * cfg.block, cfg);
+}
 
-/// On a GPU, whose memory answers late, several partial results are on their way at once.
+/// Two sums of one row each: the first programs have the columns of the first, the others those of the second.
+static void sumPair(View partials, View out, View morePartials, View moreOut, SumConfig cfg) {
+  Tile p = program_id();
+  Tile first = (out.dim(1) + (cfg.block - 1)) / cfg.block;
+  when(
+      p < first, [&] { sumBlock(partials, out, 0, p * cfg.block, cfg); },
+      [&] { sumBlock(morePartials, moreOut, 0, (p - first) * cfg.block, cfg); });
+}
+
+static std::vector<Field> sumFields() {
+  return {field("rows", &SumConfig::rows, "rows a program"), field("block", &SumConfig::block, "columns a program"),
+          field("parts", &SumConfig::parts, "partial results that are added side by side"),
+          field("accumulate", &SumConfig::accumulate, "adds to what out holds")};
+}
+const Kernel sumPartialsKernel =
+    kernel("sum_partials", sumPartials, {"partials (P, M, N) f32", "out (M, N)"}, sumFields());
+const Kernel sumPairKernel =
+    kernel("sum_pair", sumPair,
+           {"partials (P, 1, N) f32", "out (1, N)", "more_partials (P, 1, M) f32, of another sum", "more_out (1, M)"},
+           sumFields());
+
+/// On a GPU, whose memory answers late, several partial results are on their way at once: all of a few, and of many 32
+/// for each of few columns, so that there are programs enough.
 SumConfig pickSum(const Target &target, int64_t P, int64_t N) {
-  return {.block = pickBlock(target, N, 1024),
-          .parts = target.visit([](const CpuFacts &) { return 1; },
-                                [=](const GpuFacts &) { return P >= 8   ? 8
-                                                               : P >= 4 ? 4
-                                                                        : 1; })};
+  return target.visit([](const CpuFacts &) { return SumConfig{}; },
+                      [&](const GpuFacts &) {
+                        if (P > 8)
+                          return SumConfig{.block = 32, .parts = 32};
+                        return SumConfig{.block = std::min(512, pickBlock(target, N, 0)), .parts = static_cast<int>(P)};
+                      });
 }
 
 Launch launchSum(const Target &target, const Arg &partials, const TensorRef &out, bool accumulate,
@@ -48,6 +68,31 @@ Launch launchSum(const Target &target, const Arg &partials, const TensorRef &out
           textOf(sumPartialsKernel.fields, chosen),
           programs(ceildiv(N, chosen.block), ceildiv(M, chosen.rows)),
           {partials, out}};
+}
+
+std::vector<Launch> launchSums(const Target &target, const PartialSum &first, const PartialSum &second,
+                               bool accumulate) {
+  const auto isDense = [](const TensorRef &tensor) {
+    return tensor.strides == TensorRef::dense(tensor.data, tensor.type, tensor.extents).strides;
+  };
+  std::vector<Launch> launches = {launchSum(target, first.partials, first.out, accumulate),
+                                  launchSum(target, second.partials, second.out, accumulate)};
+  if (!isDense(first.out) || !isDense(second.out))
+    return launches;
+  const auto inRow = [](const PartialSum &sum) {
+    const int64_t N = sum.out.extents[0] * sum.out.extents[1];
+    PartialSum row = {sum.partials, sum.out.reshape({1, N})};
+    row.partials.ref = sum.partials.ref.reshape({sum.partials.ref.extents[0], 1, N});
+    return row;
+  };
+  const PartialSum one = inRow(first), other = inRow(second);
+  const int64_t N = one.out.extents[1], M = other.out.extents[1];
+  SumConfig chosen = pickSum(target, one.partials.ref.extents[0], std::max(N, M));
+  chosen.accumulate = accumulate;
+  return {{&sumPairKernel,
+           textOf(sumPairKernel.fields, chosen),
+           programs(ceildiv(N, chosen.block) + ceildiv(M, chosen.block)),
+           {one.partials, one.out, other.partials, other.out}}};
 }
 
 /// out[0] (+)= scale · Σ x: BLOCK running sums side by side, then these together.

@@ -22,7 +22,7 @@ struct TotalConfig {
   bool accumulate = false; // adds to what the output holds; set by the plan
 };
 
-extern const Kernel sumPartialsKernel, totalKernel;
+extern const Kernel sumPartialsKernel, sumPairKernel, totalKernel;
 
 /// The columns of a program for N of them in P parts, and the sums side by side of a total of n, on a machine.
 SumConfig pickSum(const Target &target, int64_t P, int64_t N);
@@ -34,6 +34,16 @@ TotalConfig pickTotal(const Target &target, int64_t n);
 /// holds.
 Launch launchSum(const Target &target, const Arg &partials, const TensorRef &out, bool accumulate,
                  const std::optional<SumConfig> &config = {});
+
+/// Partial results (P, M, N) f32, a tensor or a region of workspace, and where their sum goes (M, N).
+struct PartialSum {
+  Arg partials;
+  TensorRef out;
+};
+
+/// Both sums, of as many parts each, as launchSum() has them: in one launch where the outputs are dense.
+std::vector<Launch> launchSums(const Target &target, const PartialSum &first, const PartialSum &second,
+                               bool accumulate);
 
 /// out[0] (+)= scale · Σ x. x (N), out (1): the mean loss of a batch, for one. `accumulate` adds to what `out` holds.
 Plan planTotal(const Target &target, const TensorRef &x, const TensorRef &out, float scale = 1, bool accumulate = false,

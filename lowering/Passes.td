@@ -357,6 +357,22 @@ def PropagateLayouts : Pass<"gpu-propagate-layouts", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::arith::ArithDialect"];
 }
 
+def AdoptLayouts : Pass<"gpu-adopt-layouts", "::mlir::func::FuncOp"> {
+  let summary = "loads and stores small tiles in the layouts that others want";
+  let description = [{
+    Where a conversion would go through shared memory, or between lanes, a small tile is loaded once more in the layout that
+    is wanted, and one that is stored is stored as it lies. Memory is asked for a little more, but nobody waits.
+
+    ```mlir
+    %0 = tile.load %gamma[%c0] {simt.layout = #pairs, …} : memref<768xf32> -> tensor<768xf32, #pairs>
+    %1 = simt.convert %0 : tensor<768xf32, #pairs> -> tensor<768xf32, #row>
+    // becomes
+    %1 = tile.load %gamma[%c0] {simt.layout = #row, …} : memref<768xf32> -> tensor<768xf32, #row>
+    ```
+  }];
+  let dependentDialects = ["::kiln::simt::SimtDialect", "::mlir::arith::ArithDialect"];
+}
+
 def NarrowLoops : Pass<"gpu-narrow-loops", "::mlir::func::FuncOp"> {
   let summary = "counts with 32 bits where a loop's bounds fit them";
   let description = [{

@@ -346,10 +346,11 @@ static std::optional<int64_t> integerField(const Kernel &kernel, StringRef confi
 void Tracer::attachFacts(const std::string &config) {
   function->setAttr("tile.kernel", builder.getUnitAttr());
   const auto attach = [&](bool isRead, StringRef name, StringRef attribute) {
-    if (auto value = integerField(kernel, config, name); value && isRead && (*value != 0 || name != "stages"))
+    if (auto value = integerField(kernel, config, name); value && isRead && (*value != 0 || name == "warps"))
       function->setAttr(attribute, builder.getI64IntegerAttr(*value));
   };
   attach(facts.warps, "warps", "tile.warps");
+  attach(facts.warps, "programs", "tile.programs");
   attach(facts.stages, "stages", "tile.stages");
   for (auto [i, arg] : llvm::enumerate(facts.args)) {
     if (!arg.isView)

@@ -69,7 +69,7 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (name == "tile.kernel")
     return function && isa<UnitAttr>(attribute.getValue()) ? success() : expected("a unit on a function");
-  if (name == "tile.warps" || name == "tile.stages")
+  if (name == "tile.warps" || name == "tile.programs" || name == "tile.stages")
     return function && isPositive(attribute.getValue()) ? success() : expected("an i64 from 1 on a function");
   if (name == "tile.disjoint") {
     auto pairs = dyn_cast<ArrayAttr>(attribute.getValue());

@@ -5,11 +5,13 @@
 // `tile.strides_by_16`) and the tile's offset along the fastest dimension is. It lies inside or outside the view as a
 // whole when what it moves divides the view's extent in that dimension (static, or `tile.extent_by_16`), too.
 //
-// Tiles that elementwise operations put together lie alike, so that nothing is converted. Where types differ in size by
-// two, as wide as the wider type's access: lanes ask for neighbours still. Where some access is not aligned, as a
-// stencil's are, as wide as the others: an element at a time, it asks several times for the same lines, which are at
-// hand by then.
+// Where tiles of that shape are reduced along memory, and there are rows enough, each warp gets whole rows: it reduces
+// them by shuffles, and no warp waits for another. Tiles of one shape that lie alike in memory get one layout, that of
+// the widest type: bf16 beside f32 moves 8 bytes at a time. So do tiles that elementwise operations put together, and
+// nothing is converted. Where some access of theirs is not aligned, as a stencil's are, it is as wide as the others: an
+// element at a time, it asks several times for the same lines, which are at hand by then.
 
+#include "lowering/gpu/Accesses.h"
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Reasons.h"
 #include "lowering/gpu/Threads.h"
@@ -21,9 +23,11 @@
 #include "lowering/analysis/TileUses.h"
 
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
 
+#include <map>
 #include <numeric>
 
 using namespace mlir;
@@ -101,12 +105,84 @@ simt::Access GlobalAccess::inMemory(SmallVector<int64_t> &strides) const {
 
 } // namespace
 
-static void choose(tile::AccessOp op, unsigned warps) {
+/// Values of a row that a lane may hold, so that a warp can hold whole rows.
+static constexpr int64_t mostRowValues = 64;
+
+namespace {
+/// What is to be the same for all tiles of a shape, so that they meet without conversions.
+class Shapes {
+public:
+  Shapes(func::FuncOp func, unsigned warps) : warps(warps) {
+    func.walk([&](tile::AccessOp op) {
+      SmallVector<int64_t> strides;
+      const simt::Access access = GlobalAccess{op}.inMemory(strides);
+      if (const int64_t width = simt::vectorWidth(access, warps); width * access.bits == 128) {
+        int64_t &block = blocks.try_emplace(keyOf(access), width).first->second;
+        block = std::min(block, width);
+      }
+    });
+    func.walk([&](tile::ReduceOp reduce) {
+      int depth = 1;
+      for (auto loop = reduce->getParentOfType<LoopLikeOpInterface>(); loop;
+           loop = loop->getParentOfType<LoopLikeOpInterface>())
+        ++depth;
+      Axis &axis = axes[SmallVector<int64_t>(tile::shapeOf(reduce.getSource().getType()))];
+      if (depth > axis.depth)
+        axis = {depth, static_cast<unsigned>(reduce.getAxis())};
+    });
+  }
+
+  simt::TileLayout layoutOf(const simt::Access &access) const {
+    const SmallVector<unsigned> order = simt::orderOf(access);
+    const bool wholeRows = !order.empty() && wantsWholeRows(access, order.front());
+    const int64_t block = blockOf(access);
+    if (block == simt::vectorWidth(access, warps))
+      return simt::coalesced(access, warps, wholeRows);
+    SmallVector<int64_t> perThread(order.size(), 1);
+    perThread[order.front()] = block;
+    return simt::blocked(access.sizes, order, perThread, warps, wholeRows ? block * simt::numLanes : 0);
+  }
+
+private:
+  /// Elements in a row that a thread is to hold: as many as the widest type moves in 16 bytes, so that sectors are
+  /// full, unless this access would take more than two instructions for what it could move by one.
+  int64_t blockOf(const simt::Access &access) const {
+    const int64_t own = simt::vectorWidth(access, warps);
+    const auto found = blocks.find(keyOf(access));
+    return found != blocks.end() && own <= 2 * found->second ? std::min(own, found->second) : own;
+  }
+
+  /// Whether each warp is to hold whole rows of the tile, so that it reduces them by itself.
+  bool wantsWholeRows(const simt::Access &access, unsigned fastest) const {
+    const auto found = axes.find(SmallVector<int64_t>(access.sizes));
+    if (found == axes.end() || found->second.axis != fastest)
+      return false;
+    const simt::TileShape tile(access.sizes);
+    const simt::Extent &row = tile[fastest];
+    return row.padded <= mostRowValues * simt::numLanes && int64_t{1} << (tile.coreBits() - row.coreBits) >= warps;
+  }
+
+  using Key = std::pair<SmallVector<int64_t>, SmallVector<unsigned>>;
+  static Key keyOf(const simt::Access &access) { return {SmallVector<int64_t>(access.sizes), simt::orderOf(access)}; }
+
+  /// Along which dimension tiles are reduced, where it is done most often: in the innermost loop.
+  struct Axis {
+    int depth = 0; // loops around, and one more
+    unsigned axis = 0;
+  };
+  const unsigned warps;
+  std::map<SmallVector<int64_t>, Axis> axes;
+  std::map<Key, int64_t> blocks; // the fewest elements of 16 bytes, by extents and order
+};
+} // namespace
+
+static void choose(tile::AccessOp op, const Shapes &shapes) {
   Builder builder(op->getContext());
   SmallVector<int64_t> strides;
   const simt::Access access = GlobalAccess{op}.inMemory(strides);
-  op->setAttr("simt.layout", simt::LayoutAttr::get(op->getContext(), simt::coalesced(access, warps)));
-  op->setAttr("simt.vector", builder.getI64IntegerAttr(simt::vectorWidth(access, warps)));
+  const simt::TileLayout layout = shapes.layoutOf(access);
+  op->setAttr("simt.layout", simt::LayoutAttr::get(op->getContext(), layout));
+  op->setAttr("simt.vector", builder.getI64IntegerAttr(simt::trafficOf(access, layout).vector));
 }
 
 // --- Layouts that accesses share -------------------------------------------------------------------------------------
@@ -243,6 +319,12 @@ std::string whyNarrow(tile::AccessOp op) {
   return whyNoMultiples(limits, 16 / global.bytes());
 }
 
+simt::Traffic trafficIn(const simt::TileLayout &layout, tile::AccessOp op) {
+  SmallVector<int64_t> strides;
+  const simt::Access access = GlobalAccess{op}.inMemory(strides);
+  return simt::trafficOf(access, layout);
+}
+
 CopyWidth copyWidthOf(tile::LoadOp load) {
   const GlobalAccess global{cast<tile::AccessOp>(*load)};
   SmallVector<int64_t> strides;
@@ -307,7 +389,8 @@ struct CoalesceAccesses : impl::CoalesceAccessesBase<CoalesceAccesses> {
                           << mostWarps << ", but got " << warps;
       return signalPassFailure();
     }
-    func.walk([&](tile::AccessOp access) { choose(access, static_cast<unsigned>(warps)); });
+    const Shapes shapes(func, static_cast<unsigned>(warps));
+    func.walk([&](tile::AccessOp access) { choose(access, shapes); });
     Company(func).agree();
   }
 };

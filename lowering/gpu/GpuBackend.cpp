@@ -37,7 +37,7 @@ namespace kiln::lowering::gpu {
 
 using mlir::func::FuncOp;
 
-static constexpr Stage gpuStages[] = {{"layouts", "gpu-propagate-layouts"},
+static constexpr Stage gpuStages[] = {{"layouts", "gpu-adopt-layouts"},
                                       {"exchanges", "gpu-insert-barriers"},
                                       {"simt", "gpu-distribute"},
                                       {"llvm-dialect", "reconcile-unrealized-casts"},
@@ -113,6 +113,7 @@ void GpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const
   pm.addNestedPass<FuncOp>(createCoalesceAccesses());
   pm.addNestedPass<FuncOp>(createSelectInstructions());
   pm.addNestedPass<FuncOp>(createPropagateLayouts());
+  pm.addNestedPass<FuncOp>(createAdoptLayouts());
   if (until == "layouts")
     return;
   pm.addNestedPass<FuncOp>(createNarrowLoops());

@@ -217,12 +217,13 @@ struct LowerKernelArguments : impl::LowerKernelArgumentsBase<LowerKernelArgument
     const auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(func.getContext()), arguments.signature());
     auto kernel = LLVM::LLVMFuncOp::create(builder, func.getLoc(), func.getName(), type);
     kernel.setCConv(LLVM::CConv::PTX_Kernel);
-    // One program an SM is enough: without that word ptxas spills a few registers where a further program would fit.
+    // One program an SM is enough if nobody asks for more: without that word ptxas spills a few registers where a
+    // further program would fit.
     const auto property = [&](StringRef name, int64_t value) -> Attribute {
       return builder.getArrayAttr({builder.getStringAttr(name), builder.getStringAttr(std::to_string(value))});
     };
-    kernel.setPassthroughAttr(
-        builder.getArrayAttr({property("nvvm.reqntid", 32 * warpsOf(func)), property("nvvm.minctasm", 1)}));
+    kernel.setPassthroughAttr(builder.getArrayAttr(
+        {property("nvvm.reqntid", 32 * warpsOf(func)), property("nvvm.minctasm", programsOf(func))}));
     kernel.getBody().takeBody(func.getBody());
     if (const auto bytes = func->getAttrOfType<IntegerAttr>("simt.shared_bytes");
         bytes && bytes.getInt() > mostStaticShared)

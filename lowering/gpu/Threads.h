@@ -9,6 +9,12 @@ namespace kiln::lowering::gpu {
 /// Warps of a kernel that does not say, in its attribute `tile.warps`, how many it wants.
 inline constexpr int64_t usualWarps = 4, mostWarps = 32;
 
+/// Programs that an SM is to hold at least, `tile.programs`: threads have no more registers than that leaves them.
+inline int64_t programsOf(mlir::func::FuncOp func) {
+  auto programs = func->getAttrOfType<mlir::IntegerAttr>("tile.programs");
+  return programs ? programs.getInt() : 1;
+}
+
 /// Values of a tile that a thread may hold. An instruction is spelled for each; most threads have 255 registers, and
 /// what is beyond goes to memory.
 inline constexpr int64_t mostValues = 1024;

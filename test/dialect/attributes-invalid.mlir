@@ -102,3 +102,8 @@ func.func @text(%a: i1) {
   tile.check %a, "no" {tile.where = "text"} : i1
   return
 }
+
+// -----
+
+// expected-error @+1 {{expected 'tile.programs' to be an i64 from 1 on a function, but got 0 : i64}}
+func.func @programs(%a: f32) attributes {tile.programs = 0} { return }

@@ -50,6 +50,13 @@ protected:
     }
     return r;
   }
+
+  /// Rows read in tiles, the padding by itself; in tiles with the padding; and at once.
+  static std::vector<CrossEntropyConfig> configs(int64_t padded) {
+    return {{.block = 64, .rows = 2},
+            {.block = 64, .rows = 2, .padded = true},
+            {.block = static_cast<int>(padded), .rows = 2, .padded = true, .whole = true}};
+  }
 };
 
 // Vocabularies below, at and above a block, padded and not, one or several rows a program.
@@ -60,16 +67,18 @@ TEST_P(CrossEntropyTest, LossesAndGradientInPlace) {
       targets.values[n] = n == 2 ? ignoreIndex : n == 3 ? V - 1 : n % V;
     targets.reset();
     const Reference want = reference(logits, targets, V, padded, ignoreIndex);
-    SCOPED_TRACE(testing::Message() << "V " << V << " of " << padded);
-    run(planCrossEntropyLoss(target(), logits, targets, losses, V, ignoreIndex, {},
-                             CrossEntropyConfig{.block = 64, .rows = 2}));
-    expectClose("losses alone", losses, want.losses);
-    expectEqual("logits, only read", logits.read(), logits.values);
-    losses.reset();
-    run(planCrossEntropy(target(), logits, targets, losses, V, scale, ignoreIndex, {}, {},
-                         CrossEntropyConfig{.block = 64, .rows = 2}));
-    expectClose("losses", losses, want.losses);
-    expectClose("gradient", logits, want.gradient);
+    for (const CrossEntropyConfig &config : configs(padded)) {
+      SCOPED_TRACE(testing::Message() << "V " << V << " of " << padded << " " << config.padded << config.whole);
+      losses.reset();
+      logits.reset();
+      run(planCrossEntropyLoss(target(), logits, targets, losses, V, ignoreIndex, {}, config));
+      expectClose("losses alone", losses, want.losses);
+      expectEqual("logits, only read", logits.read(), logits.values);
+      losses.reset();
+      run(planCrossEntropy(target(), logits, targets, losses, V, scale, ignoreIndex, {}, {}, config));
+      expectClose("losses", losses, want.losses);
+      expectClose("gradient", logits, want.gradient);
+    }
   }
 }
 
@@ -83,14 +92,17 @@ TEST_P(CrossEntropyTest, LabelSmoothing) {
       Array targets = array({N}, i32, {0, std::floor(columns / 2), ignoreIndex, columns - 1, 0});
       const Reference want = reference(logits, targets, V, padded, ignoreIndex, smoothing);
       SCOPED_TRACE(testing::Message() << "V " << V << " of " << padded << ", smoothing " << smoothing);
-      const CrossEntropyConfig config = {.block = 64, .rows = 2};
-      run(planCrossEntropyLoss(target(), logits, targets, losses, V, ignoreIndex, {.smoothing = smoothing}, config));
-      expectClose("losses alone", losses, want.losses);
-      losses.reset();
-      run(planCrossEntropy(target(), logits, targets, losses, V, scale, ignoreIndex, {}, {.smoothing = smoothing},
-                           config));
-      expectClose("losses", losses, want.losses);
-      expectClose("gradient", logits, want.gradient);
+      for (const CrossEntropyConfig &config : configs(padded)) {
+        losses.reset();
+        logits.reset();
+        run(planCrossEntropyLoss(target(), logits, targets, losses, V, ignoreIndex, {.smoothing = smoothing}, config));
+        expectClose("losses alone", losses, want.losses);
+        losses.reset();
+        run(planCrossEntropy(target(), logits, targets, losses, V, scale, ignoreIndex, {}, {.smoothing = smoothing},
+                             config));
+        expectClose("losses", losses, want.losses);
+        expectClose("gradient", logits, want.gradient);
+      }
     }
 }
 
@@ -117,15 +129,18 @@ TEST_P(CrossEntropyTest, HitsAreCounted) {
     Array logits = array({rows, V}, type(), drawn.values), plain = array({rows, V}, type(), drawn.values);
     Array targets = array({rows}, i32, at), losses = unwritten({rows}, f32), other = unwritten({rows}, f32);
     Array hits = unwritten({rows}, f32);
-    const CrossEntropyConfig config = {.block = 64, .rows = 3};
-    run(planCrossEntropyLoss(target(), logits, targets, losses, V, ignoreIndex, {.hits = hits.ref()}, config));
-    expectEqual("hits beside losses alone", hits.read(), want);
-    hits.reset();
-    run(planCrossEntropy(target(), logits, targets, losses, V, scale, ignoreIndex, {}, {.hits = hits.ref()}, config));
-    run(planCrossEntropy(target(), plain, targets, other, V, scale, ignoreIndex, {}, {}, config));
-    expectEqual("hits", hits.read(), want);
-    EXPECT_TRUE(logits.bytes() == plain.bytes());
-    EXPECT_TRUE(losses.bytes() == other.bytes());
+    for (const CrossEntropyConfig &config : configs(V)) {
+      for (Array *each : {&logits, &plain, &hits})
+        each->reset();
+      run(planCrossEntropyLoss(target(), logits, targets, losses, V, ignoreIndex, {.hits = hits.ref()}, config));
+      expectEqual("hits beside losses alone", hits.read(), want);
+      hits.reset();
+      run(planCrossEntropy(target(), logits, targets, losses, V, scale, ignoreIndex, {}, {.hits = hits.ref()}, config));
+      run(planCrossEntropy(target(), plain, targets, other, V, scale, ignoreIndex, {}, {}, config));
+      expectEqual("hits", hits.read(), want);
+      EXPECT_TRUE(logits.bytes() == plain.bytes());
+      EXPECT_TRUE(losses.bytes() == other.bytes());
+    }
   }
 }
 
@@ -150,12 +165,14 @@ TEST_P(CrossEntropyTest, PaddingIsNeverRead) {
   for (int64_t i = 0; i < N * padded; ++i)
     dirty.values[i] = i % padded < V ? clean[i] : NAN;
   dirty.reset();
-  run(planCrossEntropy(target(), clean, targets, losses, V, scale, ignoreIndex, {}, {},
-                       CrossEntropyConfig{.block = 64}));
-  run(planCrossEntropy(target(), dirty, targets, other, V, scale, ignoreIndex, {}, {},
-                       CrossEntropyConfig{.block = 64}));
-  EXPECT_TRUE(clean.bytes() == dirty.bytes());
-  EXPECT_TRUE(losses.bytes() == other.bytes());
+  for (const CrossEntropyConfig &config : configs(padded)) {
+    clean.reset();
+    dirty.reset();
+    run(planCrossEntropy(target(), clean, targets, losses, V, scale, ignoreIndex, {}, {}, config));
+    run(planCrossEntropy(target(), dirty, targets, other, V, scale, ignoreIndex, {}, {}, config));
+    EXPECT_TRUE(clean.bytes() == dirty.bytes());
+    EXPECT_TRUE(losses.bytes() == other.bytes());
+  }
 }
 
 // The ignored index may be a column of the vocabulary.

@@ -200,12 +200,17 @@ TEST(Plan, SplitsDoNotDependOnThreads) {
 
 // Every operator has a choice for a GPU: no more rows a program than its threads share, and tiles that fit.
 TEST(Plan, GpusHaveChoicesOfTheirOwn) {
-  EXPECT_EQ(pickLayerNorm(gpu).rows, 1);
-  EXPECT_EQ(pickLayerNormBackward(gpu, 100).rows, 8);
-  EXPECT_EQ(pickLayerNormBackward(gpu, 8192).rows, 20); // 410 programs, four for every SM at most
-  EXPECT_EQ(pickSoftmax(gpu).rows, 1);
+  EXPECT_EQ(pickLayerNorm(gpu, 768, bf16).rows, 4); // a row for every warp
+  EXPECT_EQ(pickLayerNorm(gpu, 64, bf16).rows, 16); // 16 bytes of bf16 for every lane
+  EXPECT_EQ(pickLayerNorm(gpu, 4096, bf16).rows, 1);
+  EXPECT_EQ(pickLayerNormBackward(gpu, 100, 768).rows, 8);
+  EXPECT_EQ(pickLayerNormBackward(gpu, 8192, 768).rows, 28); // 293 programs, three for every SM at most
+  EXPECT_EQ(pickLayerNormBackward(gpu, 8192, 1600).block, 2);
+  EXPECT_EQ(pickSoftmax(gpu, 768).rows, 4);
   EXPECT_EQ(pickEmbedding(gpu).rows, 1);
-  EXPECT_EQ(pickCrossEntropy(gpu, 50257).rows, 1);
+  EXPECT_EQ(pickCrossEntropy(gpu, 50304, bf16).block, 2048); // 32 bytes a thread
+  EXPECT_EQ(pickCrossEntropy(gpu, 50304, f32).block, 1024);
+  EXPECT_EQ(pickCrossEntropy(gpu, 100, f32).block, 128);
   EXPECT_EQ(pickAdamW(gpu, 1 << 20).block, 1024);
   EXPECT_EQ(pickGelu(gpu, 108 * 200).block, 256); // a block for every SM
   EXPECT_GE(pickMatmul(gpu, Layout::nn, 4096, 4096, 4096, bf16).bm, 128);

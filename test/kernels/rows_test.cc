@@ -100,6 +100,24 @@ TEST_P(RowsTest, PartialsAreSummedInOrder) {
   }
 }
 
+// Two sums in one launch, of different widths: each is what a launch of its own makes of it, to the bit.
+TEST_P(RowsTest, TwoSumsShareALaunch) {
+  const int64_t P = 5, M = 3, N = 70;
+  Array partials = uniform({P, M, N}, f32, 100), more = uniform({P, 1, N}, f32, 100);
+  for (const bool accumulate : {false, true}) {
+    Array out = uniform({M, N}, f32), other = array({M, N}, f32, out.values);
+    Array moreOut = uniform({1, N}, f32), moreOther = array({1, N}, f32, moreOut.values);
+    const std::vector<Launch> launches =
+        launchSums(target(), {partials.ref(), out.ref()}, {more.ref(), moreOut.ref()}, accumulate);
+    EXPECT_EQ(launches.size(), 1u);
+    run({.launches = launches});
+    run({.launches = {launchSum(target(), partials.ref(), other, accumulate),
+                      launchSum(target(), more.ref(), moreOther, accumulate)}});
+    EXPECT_TRUE(out.bytes() == other.bytes());
+    EXPECT_TRUE(moreOut.bytes() == moreOther.bytes());
+  }
+}
+
 // Several side by side: of integers the sum is exact, whether the parts fill the last tile or not.
 TEST_P(RowsTest, PartialsAreSummedSideBySide) {
   const int64_t M = 3, N = 70;

@@ -2,6 +2,7 @@
 
 #include "dialect/simt/layout/Blocked.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/bit.h"
@@ -47,29 +48,66 @@ llvm::SmallVector<unsigned> orderOf(const Access &access) {
   return order;
 }
 
+/// Elements in a row, a power of two, that are aligned and lie inside or outside the view as a whole.
+static int64_t alignedWidth(const Access &access, llvm::ArrayRef<unsigned> order) {
+  int64_t divisor = std::gcd(access.divisibility, access.sizes[order.front()]);
+  for (const unsigned dim : llvm::drop_begin(order))
+    if (access.sizes[dim] > 1 && access.strides[dim] != unknownStride)
+      divisor = std::gcd(divisor, access.strides[dim]);
+  const auto aligned = static_cast<int64_t>(Vec{1} << llvm::countr_zero(static_cast<uint64_t>(divisor)));
+  return std::min(int64_t{128 / access.bits}, aligned);
+}
+
 int64_t vectorWidth(const Access &access, unsigned numWarps) {
   const llvm::SmallVector<unsigned> order = orderOf(access);
   if (order.empty() || access.strides[order.front()] != 1)
     return 1;
   const TileShape tile(access.sizes);
-  int64_t divisor = access.divisibility;
-  for (const unsigned dim : llvm::drop_begin(order))
-    if (access.sizes[dim] > 1 && access.strides[dim] != unknownStride)
-      divisor = std::gcd(divisor, access.strides[dim]);
-  const Extent &fastest = tile[order.front()];
-  divisor = std::gcd(divisor, fastest.size);
-  const auto aligned = static_cast<int64_t>(Vec{1} << llvm::countr_zero(static_cast<uint64_t>(divisor)));
   const unsigned threadBits = laneBits + llvm::Log2_32(numWarps);
   const int64_t share = int64_t{1} << (std::max(tile.coreBits(), threadBits) - threadBits);
-  return std::min({int64_t{128 / access.bits}, aligned, fastest.core(), share});
+  return std::min({alignedWidth(access, order), tile[order.front()].core(), share});
 }
 
-TileLayout coalesced(const Access &access, unsigned numWarps) {
+TileLayout coalesced(const Access &access, unsigned numWarps, bool wholeRows) {
   const llvm::SmallVector<unsigned> order = orderOf(access);
   llvm::SmallVector<int64_t> perThread(order.size(), 1);
   if (!order.empty())
     perThread[order.front()] = vectorWidth(access, numWarps);
-  return blocked(access.sizes, order, perThread, numWarps);
+  const int64_t line = wholeRows && !order.empty() ? perThread[order.front()] * numLanes : 0;
+  return blocked(access.sizes, order, perThread, numWarps, line);
+}
+
+/// Elements that a thread of the layout moves at once: its lowest registers stand for neighbours.
+static int64_t vectorOf(const Access &access, const TileLayout &layout) {
+  const llvm::SmallVector<unsigned> order = orderOf(access);
+  if (order.empty() || access.strides[order.front()] != 1)
+    return 1;
+  const int64_t most = alignedWidth(access, order);
+  int64_t vector = 1;
+  for (const auto [unit, basis] : llvm::zip(layout.shape().unitsOf(order.front()), layout.bases(Hw::reg))) {
+    if (unit != basis || vector == most)
+      break;
+    vector *= 2;
+  }
+  return vector;
+}
+
+Traffic trafficOf(const Access &access, const TileLayout &layout) {
+  constexpr int64_t farApart = int64_t{1} << 20, sectorBits = 256;
+  Traffic traffic{.vector = vectorOf(access, layout)};
+  traffic.packets = layout.numStored() / traffic.vector;
+  llvm::SmallDenseSet<int64_t> packets, sectors;
+  for (unsigned lane = 0; lane < numLanes; ++lane) {
+    int64_t element = 0;
+    for (const auto [position, stride] : llvm::zip(layout.positionOf(0, {.lane = lane}), access.strides))
+      element += position * (stride == unknownStride ? farApart : stride);
+    packets.insert(element);
+    for (int64_t each = element; each < element + traffic.vector; ++each)
+      sectors.insert(llvm::divideFloorSigned(each * access.bits, sectorBits));
+  }
+  traffic.bytes = static_cast<int64_t>(packets.size()) * traffic.vector * access.bits / 8;
+  traffic.sectors = static_cast<int64_t>(sectors.size());
+  return traffic;
 }
 
 } // namespace kiln::simt

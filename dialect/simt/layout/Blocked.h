@@ -33,7 +33,18 @@ llvm::SmallVector<unsigned> orderOf(const Access &access);
 /// without any. 1 unless the fastest stride is 1.
 int64_t vectorWidth(const Access &access, unsigned numWarps);
 
-/// The layout for a load or store: vectors of `vectorWidth` elements, consecutive threads along memory.
-TileLayout coalesced(const Access &access, unsigned numWarps);
+/// The layout for a load or store: vectors of `vectorWidth` elements, consecutive threads along memory. With
+/// `wholeRows` the lanes of a warp go on along the fastest dimension by themselves, and warps share what lies beside
+/// it.
+TileLayout coalesced(const Access &access, unsigned numWarps, bool wholeRows = false);
+
+/// What an access moves when the tile lies in some layout.
+struct Traffic {
+  int64_t vector = 1;  // elements, a power of two, that a thread moves at once
+  int64_t packets = 1; // times that it does
+  int64_t bytes = 0;   // of different elements that a warp moves at once
+  int64_t sectors = 0; // of 32 bytes that these lie in; unknown strides are taken for large
+};
+Traffic trafficOf(const Access &access, const TileLayout &layout);
 
 } // namespace kiln::simt

@@ -195,6 +195,56 @@ func.func @warps(%x: memref<?xf32, strided<[1]>>) attributes {tile.kernel, tile.
 
 // -----
 
+// Each warp gets whole rows of what is reduced along memory, and the row after next lies in other registers.
+// CHECK-LABEL: func @whole_rows
+// CHECK: tile.load {{.*}}reg [d1:1 d1:2 d1:4 d0:4 d1:256 d1:512], lane [d1:8 d1:16 d1:32 d1:64 d1:128], warp [d0:1 d0:2]>
+func.func @whole_rows(%x: memref<?x1024xbf16, strided<[1024, 1]>> {tile.align = 16 : i64}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0, %c0] : memref<?x1024xbf16, strided<[1024, 1]>> -> tensor<8x1024xbf16>
+  %1 = arith.extf %0 : tensor<8x1024xbf16> to tensor<8x1024xf32>
+  %2 = tile.reduce sum %1 axis 1 : tensor<8x1024xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+// Not where there are fewer rows than warps, nor where a lane would hold more than 64 values of a row, nor where columns
+// are reduced in an inner loop.
+// CHECK-LABEL: func @shared_rows
+// CHECK: tile.load {{.*}}warp [d1:128 d1:256]>{{.*}} -> tensor<2x1024xf32>
+// CHECK: tile.load {{.*}}warp [d1:128 d1:256]>{{.*}} -> tensor<4x4096xf32>
+// CHECK: tile.load {{.*}}warp [d1:128 d1:256]>{{.*}} -> tensor<4x512xf32>
+func.func @shared_rows(%x: memref<?x4096xf32, strided<[4096, 1]>> {tile.align = 16 : i64}, %n: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %0 = tile.load %x[%c0, %c0] : memref<?x4096xf32, strided<[4096, 1]>> -> tensor<2x1024xf32>
+  %1 = tile.reduce sum %0 axis 1 : tensor<2x1024xf32> -> tensor<2xf32>
+  %2 = tile.load %x[%c0, %c0] : memref<?x4096xf32, strided<[4096, 1]>> -> tensor<4x4096xf32>
+  %3 = tile.reduce sum %2 axis 1 : tensor<4x4096xf32> -> tensor<4xf32>
+  %4 = tile.load %x[%c0, %c0] : memref<?x4096xf32, strided<[4096, 1]>> -> tensor<4x512xf32>
+  %5 = tile.reduce sum %4 axis 1 : tensor<4x512xf32> -> tensor<4xf32>
+  scf.for %i = %c0 to %n step %c1 : i64 {
+    %6 = tile.reduce sum %4 axis 0 : tensor<4x512xf32> -> tensor<512xf32>
+  }
+  return
+}
+
+// -----
+
+// Tiles of one shape share a layout, in which the widest type takes 16 bytes at once: nothing is converted between them.
+// CHECK-LABEL: func @types
+// CHECK: tile.load %arg0{{.*}}simt.layout = [[SHARED:#simt.layout<1024, reg \[d0:1 d0:2 d0:512\].*]], simt.vector = 4 : i64
+// CHECK: tile.load %arg1{{.*}}simt.layout = [[SHARED]], simt.vector = 4 : i64
+func.func @types(%x: memref<4096xbf16> {tile.align = 64 : i64}, %y: memref<4096xf32> {tile.align = 64 : i64})
+    attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] : memref<4096xbf16> -> tensor<1024xbf16>
+  %1 = tile.load %y[%c0] : memref<4096xf32> -> tensor<1024xf32>
+  return
+}
+
+// -----
+
 // What is no kernel stays.
 // CHECK-LABEL: func @other
 // CHECK-NOT: simt

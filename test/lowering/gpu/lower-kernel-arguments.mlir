@@ -76,15 +76,15 @@ func.func @shared() attributes {tile.kernel, simt.shared_bytes = 192 : i64,
 
 // -----
 
-// As many threads as the kernel has warps of 32.
+// As many threads as the kernel has warps of 32, and as few registers as leave an SM the programs that are asked for.
 // CHECK-LABEL: llvm.func ptx_kernelcc @usual(
 // CHECK-SAME: ["nvvm.reqntid", "128"], ["nvvm.minctasm", "1"]
 // CHECK-LABEL: llvm.func ptx_kernelcc @eight(
-// CHECK-SAME: ["nvvm.reqntid", "256"], ["nvvm.minctasm", "1"]
+// CHECK-SAME: ["nvvm.reqntid", "256"], ["nvvm.minctasm", "2"]
 func.func @usual() attributes {tile.kernel} {
   return
 }
-func.func @eight() attributes {tile.kernel, tile.warps = 8 : i64} {
+func.func @eight() attributes {tile.kernel, tile.programs = 2 : i64, tile.warps = 8 : i64} {
   return
 }
 

@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <set>
+#include <tuple>
 
 using namespace kiln::simt;
 
@@ -179,6 +180,31 @@ TEST(Coalesced, VectorsAreAligned) {
   EXPECT_EQ(width({64, 36}, {64, 1}, 16), 4);
   EXPECT_EQ(width({64, 64}, {128, 2}, 16), 1);
   EXPECT_EQ(width({1, 64}, {1, 1}, 16), 2); // two elements for each of 32 threads
+}
+
+// What a layout that was made for something else asks memory for: vectors as far as its lowest registers are
+// neighbours, different bytes once, and the sectors that they lie in.
+TEST(Traffic, OfOtherLayouts) {
+  const auto trafficIn = [](llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<int64_t> strides, const char *layout) {
+    return trafficOf({.sizes = sizes, .strides = strides, .divisibility = 16, .bits = 16},
+                     *TileLayout::parse(layout, [](const llvm::Twine &) {}));
+  };
+  const Traffic row =
+      trafficIn({256}, {1}, "256, reg [d0:1 d0:2 d0:4], lane [d0:8 d0:16 d0:32 d0:64 d0:128], warp [* *]");
+  EXPECT_EQ(std::tuple(row.vector, row.packets, row.bytes, row.sectors), std::tuple(8, 1, 512, 16));
+  const Traffic sums = trafficIn({16, 64}, {64, 1},
+                                 "16x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], "
+                                 "lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [* *]");
+  EXPECT_EQ(std::tuple(sums.vector, sums.packets, sums.bytes, sums.sectors), std::tuple(2, 16, 128, 8));
+  const Traffic column =
+      trafficIn({64}, {unknownStride}, "64, reg [d0:8], lane [* * d0:1 d0:2 d0:4], warp [d0:16 d0:32]");
+  EXPECT_EQ(std::tuple(column.vector, column.packets, column.bytes, column.sectors), std::tuple(1, 2, 16, 8));
+}
+
+// With whole rows the lanes of a warp walk along the row, and warps share the rows.
+TEST(Coalesced, WholeRows) {
+  EXPECT_EQ(coalesced({.sizes = {4, 1024}, .strides = {1024, 1}, .divisibility = 16, .bits = 16}, 4, true).text(),
+            "4x1024, reg [d1:1 d1:2 d1:4 d1:256 d1:512], lane [d1:8 d1:16 d1:32 d1:64 d1:128], warp [d0:1 d0:2]");
 }
 
 } // namespace

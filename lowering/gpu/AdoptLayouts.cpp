@@ -1,0 +1,174 @@
+// Small tiles are loaded and stored in the layouts that others want.
+//
+//     %0 = tile.load %gamma[…] : …, #pairs
+//     %1 = arith.extf %0 : …, #pairs                     %1 = tile.load %gamma[…] : …, #row
+//     %2 = simt.convert %1 : …, #pairs -> #row    ──►    %2 = arith.extf %1 : …, #row
+//
+// A conversion between lanes or warps costs instructions, and through shared memory two barriers. What a warp loads,
+// the others find in the first-level cache, and a store that fills no sectors is put together in the second: for tiles
+// of a few kilobytes that is cheaper, as long as lanes ask for neighbours. Larger tiles are stored as they lie where
+// that asks memory for no more. Operands of products stay as they are, for gpu-pipeline-loads.
+
+#include "lowering/gpu/Accesses.h"
+#include "lowering/gpu/MoveLayouts.h"
+#include "lowering/gpu/Passes.h"
+
+#include "dialect/simt/layout/Shuffle.h"
+#include "lowering/analysis/TileUses.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::gpu {
+
+#define GEN_PASS_DEF_ADOPTLAYOUTS
+#include "lowering/gpu/Passes.h.inc"
+
+using simt::LayoutAttr;
+using simt::TileLayout;
+
+/// A tile is small up to so many bytes. A warp may then touch so many sectors as well as fill half of those it touches.
+static constexpr int64_t smallLoad = 8 << 10, smallStore = 1 << 10, fewSectors = 64;
+/// Operations between a load and a conversion that are done once more.
+static constexpr int mostSteps = 8;
+
+static int64_t bytesOf(RankedTensorType tile) {
+  return tile.getNumElements() * std::max(8u, tile.getElementTypeBitWidth()) / 8;
+}
+
+/// Whether memory may as well be asked for the tile in `layout`.
+static bool isCheap(tile::AccessOp access, const TileLayout &layout) {
+  constexpr int64_t sector = 32;
+  const simt::Traffic traffic = trafficIn(layout, access);
+  const int64_t touched = traffic.sectors * sector;
+  if (bytesOf(access.getTile().getType()) <= (access.isLoad() ? smallLoad : smallStore))
+    return 2 * traffic.bytes >= touched || traffic.sectors * traffic.packets <= fewSectors;
+  return access.isStore() && traffic.bytes == touched &&
+         traffic.vector >= access->getAttrOfType<IntegerAttr>("simt.vector").getInt();
+}
+
+/// Gives an access another layout.
+static void adopt(tile::AccessOp access, LayoutAttr layout) {
+  Builder builder(access->getContext());
+  access->setAttr("simt.layout", layout);
+  access->setAttr("simt.vector", builder.getI64IntegerAttr(trafficIn(layout.getLayout(), access).vector));
+}
+
+static bool isConstantLike(Operation *op) { return isa<arith::ConstantOp, tile::IotaOp, tile::SplatOp>(op); }
+
+/// The layout in which `op` takes its tiles for a result in `layout`; null where it does not follow.
+static LayoutAttr operandLayout(Operation *op, LayoutAttr layout) {
+  auto move = dyn_cast<tile::MoveOp>(op);
+  if (!move)
+    return isElementwise(op) ? layout : LayoutAttr();
+  const auto source = sourceLayout(move, layout.getLayout());
+  return source ? LayoutAttr::get(op->getContext(), *source) : LayoutAttr();
+}
+
+/// Whether the tile follows from small loads, constants and scalars by a few operations that can be done in `layout`.
+static bool canRemake(Value value, LayoutAttr layout, int steps = mostSteps) {
+  Operation *const op = value.getDefiningOp();
+  if (!isa<RankedTensorType>(value.getType()) || simt::layoutOf(value) == layout)
+    return true;
+  if (!op || steps == 0)
+    return false;
+  if (isConstantLike(op))
+    return true;
+  if (auto load = dyn_cast<tile::LoadOp>(op))
+    return isCheap(cast<tile::AccessOp>(op), layout.getLayout());
+  const LayoutAttr wanted = operandLayout(op, layout);
+  return wanted && llvm::all_of(op->getOperands(), [&](Value each) { return canRemake(each, wanted, steps - 1); });
+}
+
+namespace {
+class Remaking {
+public:
+  /// The value in a layout, made behind where it is made.
+  Value in(LayoutAttr layout, Value value);
+
+private:
+  DenseMap<std::pair<Value, Attribute>, Value> versions;
+};
+} // namespace
+
+Value Remaking::in(LayoutAttr layout, Value value) {
+  if (!isa<RankedTensorType>(value.getType()) || simt::layoutOf(value) == layout)
+    return value;
+  if (const Value known = versions.lookup({value, layout}))
+    return known;
+  Operation *const op = value.getDefiningOp();
+  SmallVector<Value> operands(op->getOperands());
+  if (!isConstantLike(op) && !isa<tile::LoadOp>(op))
+    for (Value &operand : operands)
+      operand = in(operandLayout(op, layout), operand);
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  Operation *const again = builder.clone(*op);
+  again->setOperands(operands);
+  const Value version = again->getResult(0);
+  again->getResult(0).setType(simt::withLayout(value.getType(), layout));
+  if (auto load = dyn_cast<tile::LoadOp>(again))
+    adopt(cast<tile::AccessOp>(again), layout);
+  if (auto constant = dyn_cast<arith::ConstantOp>(again))
+    constant.setValueAttr(cast<DenseElementsAttr>(constant.getValue()).reshape(cast<ShapedType>(version.getType())));
+  return versions[{value, layout}] = version;
+}
+
+/// Whether an operand of a product comes of the conversion.
+static bool leadsToProduct(Operation *op) {
+  return llvm::any_of(op->getUsers(), [](Operation *user) {
+    return isa<tile::DotOp>(user) || (isa<tile::TransposeOp, tile::ReshapeOp>(user) && leadsToProduct(user));
+  });
+}
+
+static bool staysInLane(simt::ConvertOp convert) {
+  return simt::tierOf(simt::layoutOf(convert.getSource()).getLayout(),
+                      simt::layoutOf(convert.getResult()).getLayout()) < simt::Tier::shuffle;
+}
+
+/// Has what is only stored stored as it lies.
+static void storeAsItLies(simt::ConvertOp convert) {
+  const LayoutAttr layout = simt::layoutOf(convert.getSource());
+  const bool can = llvm::all_of(convert->getUses(), [&](OpOperand &use) {
+    auto access = dyn_cast<tile::AccessOp>(use.getOwner());
+    return access && access.isStore() && !access.getRowNumbers() && isCheap(access, layout.getLayout());
+  });
+  if (!can)
+    return;
+  for (Operation *user : convert->getUsers())
+    adopt(cast<tile::AccessOp>(user), layout);
+  convert.replaceAllUsesWith(convert.getSource());
+}
+
+/// Erases what nobody needs any more, from its last user back to its loads.
+static void eraseDead(func::FuncOp func) {
+  SmallVector<Operation *> operations;
+  func.walk([&](Operation *op) { operations.push_back(op); });
+  for (Operation *op : llvm::reverse(operations))
+    if (isOpTriviallyDead(op))
+      op->erase();
+}
+
+namespace {
+struct AdoptLayouts : impl::AdoptLayoutsBase<AdoptLayouts> {
+  using AdoptLayoutsBase::AdoptLayoutsBase;
+
+  void runOnOperation() override {
+    if (!getOperation()->hasAttr("tile.kernel"))
+      return;
+    SmallVector<simt::ConvertOp> converts;
+    getOperation().walk([&](simt::ConvertOp convert) { converts.push_back(convert); });
+    Remaking remaking;
+    for (simt::ConvertOp convert : converts) {
+      const LayoutAttr wanted = simt::layoutOf(convert.getResult());
+      if (staysInLane(convert) || leadsToProduct(convert))
+        continue;
+      storeAsItLies(convert);
+      if (!convert->use_empty() && canRemake(convert.getSource(), wanted))
+        convert.replaceAllUsesWith(remaking.in(wanted, convert.getSource()));
+    }
+    eraseDead(getOperation());
+  }
+};
+} // namespace
+
+} // namespace kiln::lowering::gpu

@@ -1,0 +1,78 @@
+// Small tiles are loaded once more in a layout that is wanted, and stored as they lie.
+// RUN: kiln-opt %s --split-input-file --gpu-adopt-layouts | FileCheck %s
+
+#pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
+#row = #simt.layout<256, reg [d0:1 d0:2 d0:4], lane [d0:8 d0:16 d0:32 d0:64 d0:128], warp [* *]>
+
+// What leads from a load to a conversion is done in the layout that is wanted; nobody needs the first load any more.
+// CHECK-LABEL: func @load
+// CHECK: %[[X:.*]] = tile.load %arg0{{.*}}reg [d0:1 d0:2 d0:4]{{.*}}simt.vector = 4 : i64
+// CHECK: %[[Y:.*]] = arith.extf %[[X]]{{.*}}reg [d0:1 d0:2 d0:4]
+// CHECK-NOT: simt.convert
+// CHECK: math.absf %[[Y]]
+// CHECK-NOT: tile.load
+func.func @load(%x: memref<256xbf16> {tile.align = 8 : i64}, %y: memref<256xf32>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] {simt.layout = #pairs, simt.vector = 2 : i64} : memref<256xbf16> -> tensor<256xbf16, #pairs>
+  %1 = arith.extf %0 : tensor<256xbf16, #pairs> to tensor<256xf32, #pairs>
+  %2 = simt.convert %1 : tensor<256xf32, #pairs> -> tensor<256xf32, #row>
+  %3 = math.absf %2 : tensor<256xf32, #row>
+  tile.store %3, %y[%c0] {simt.layout = #row, simt.vector = 4 : i64} : tensor<256xf32, #row>, memref<256xf32>
+  return
+}
+
+// -----
+
+#rows = #simt.layout<4, reg [], lane [* * * * *], warp [d0:1 d0:2]>
+#lanes = #simt.layout<4, reg [], lane [d0:1 d0:2 * * *], warp [* *]>
+
+// What is only stored goes to memory from where it lies.
+// CHECK-LABEL: func @store
+// CHECK-NOT: simt.convert
+// CHECK: tile.store %{{.*}} {simt.layout = #simt.layout<4, reg [], lane [* * * * *], warp [d0:1 d0:2]>
+func.func @store(%y: memref<4xf32>, %s: f32) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.splat %s : f32 -> tensor<4xf32, #rows>
+  %1 = math.sqrt %0 : tensor<4xf32, #rows>
+  %2 = simt.convert %1 : tensor<4xf32, #rows> -> tensor<4xf32, #lanes>
+  tile.store %2, %y[%c0] {simt.layout = #lanes, simt.vector = 1 : i64} : tensor<4xf32, #lanes>, memref<4xf32>
+  return
+}
+
+// -----
+
+#rows = #simt.layout<64x64, reg [d1:1 d1:2 d0:16 d0:32 d1:4], lane [d1:8 d1:16 d1:32 d0:1 d0:2], warp [d0:4 d0:8]>
+#columns = #simt.layout<64x64, reg [d0:1 d0:2 d1:16 d1:32 d0:4], lane [d0:8 d0:16 d0:32 d1:1 d1:2], warp [d1:4 d1:8]>
+
+// A tile of 16 KB whose lanes would ask for elements far apart is converted.
+// CHECK-LABEL: func @large
+// CHECK: simt.convert
+func.func @large(%x: memref<64x64xf32>, %y: memref<64x64xf32>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0, %c0] {simt.layout = #rows, simt.vector = 4 : i64} : memref<64x64xf32> -> tensor<64x64xf32, #rows>
+  %1 = simt.convert %0 : tensor<64x64xf32, #rows> -> tensor<64x64xf32, #columns>
+  %2 = math.absf %1 : tensor<64x64xf32, #columns>
+  tile.store %2, %y[%c0, %c0] {simt.layout = #columns, simt.vector = 1 : i64} : tensor<64x64xf32, #columns>, memref<64x64xf32>
+  return
+}
+
+// -----
+
+#pairs = #simt.layout<32x32, reg [d1:1 d0:8 d0:16], lane [d1:2 d1:4 d1:8 d1:16 d0:1], warp [d0:2 d0:4]>
+#a = #simt.layout<32x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 *]>
+#b = #simt.layout<32x32, reg [d0:1 d0:8 d0:16 d1:16], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* d1:8]>
+#sums = #simt.layout<32x32, reg [d1:1 d0:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d1:8]>
+
+// Operands of products are left to gpu-pipeline-loads.
+// CHECK-LABEL: func @product
+// CHECK-COUNT-2: simt.convert
+func.func @product(%x: memref<32x32xbf16>, %y: memref<32x32xf32>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %zero = arith.constant dense<0.0> : tensor<32x32xf32, #sums>
+  %0 = tile.load %x[%c0, %c0] {simt.layout = #pairs, simt.vector = 2 : i64} : memref<32x32xbf16> -> tensor<32x32xbf16, #pairs>
+  %1 = simt.convert %0 : tensor<32x32xbf16, #pairs> -> tensor<32x32xbf16, #a>
+  %2 = simt.convert %0 : tensor<32x32xbf16, #pairs> -> tensor<32x32xbf16, #b>
+  %3 = tile.dot %1, %2, %zero {simt.layout = #sums, simt.mma} : tensor<32x32xbf16, #a>, tensor<32x32xbf16, #b>, tensor<32x32xf32, #sums>
+  tile.store %3, %y[%c0, %c0] {simt.layout = #sums, simt.vector = 2 : i64} : tensor<32x32xf32, #sums>, memref<32x32xf32>
+  return
+}
