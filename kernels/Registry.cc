@@ -7,6 +7,7 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/embedding.h"
 #include "kernels/gelu.h"
+#include "kernels/group_norms.h"
 #include "kernels/layernorm.h"
 #include "kernels/matmul.h"
 #include "kernels/softmax.h"
@@ -28,6 +29,8 @@ const std::vector<const Kernel *> &kernels() {
       &embeddingKernel,
       &geluKernel,
       &geluBackwardKernel,
+      &groupNormsKernel,
+      &groupSquaresKernel,
       &layernormKernel,
       &layernormBackwardKernel,
       &matmulKernel,
