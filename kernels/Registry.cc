@@ -9,6 +9,7 @@
 #include "kernels/dropout.h"
 #include "kernels/embedding.h"
 #include "kernels/gelu.h"
+#include "kernels/group_norms.h"
 #include "kernels/layernorm.h"
 #include "kernels/matmul.h"
 #include "kernels/softmax.h"
@@ -33,6 +34,8 @@ const std::vector<const Kernel *> &kernels() {
       &embeddingSumKernel,
       &geluKernel,
       &geluBackwardKernel,
+      &groupNormsKernel,
+      &groupSquaresKernel,
       &layernormKernel,
       &layernormBackwardKernel,
       &matmulKernel,

@@ -12,6 +12,9 @@ namespace kiln {
 /// Sequences of `context` tokens each with the tokens that follow them.
 struct Batch {
   std::vector<int32_t> tokens, targets; // (sequences, context)
+  // Of packed documents (models/data/documents.h): the place in the document (sequences, context); which places each
+  // one sees, and which ones see it, as first and behind the last (sequences, context, 2). Neither number ever falls.
+  std::vector<int32_t> positions = {}, ranges = {}, columnRanges = {};
 };
 
 class TrainBatches {

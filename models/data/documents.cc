@@ -1,46 +1,91 @@
-// Finding marks, and drawing passes.
+// Packing documents into rows, and drawing passes.
 
 #include "models/data/documents.h"
-#include "dialect/dsl/Types.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <numeric>
 
 namespace kiln {
 
-Documents::Documents(std::shared_ptr<const TokenStream> given, int32_t mark, int64_t context, const std::string &path)
-    : stream(std::move(given)), context(context) {
-  constexpr int64_t atOnce = int64_t{1} << 16;
-  std::vector<int64_t> marks;
-  std::vector<int32_t> some(atOnce);
-  for (int64_t at = 0; at < stream->size(); at += atOnce) {
-    const int64_t count = std::min(atOnce, stream->size() - at);
-    stream->read(at, count, some.data());
-    for (int64_t i = 0; i < count; ++i)
-      if (some[i] == mark)
-        marks.push_back(at + i);
-  }
-  marks.push_back(stream->size() - 1); // the last token is a target at most
-  for (size_t i = 0; i + 1 < marks.size(); ++i)
-    for (int64_t begin = marks[i]; begin < marks[i + 1]; begin += context) {
-      begins.push_back(begin);
-      lengths.push_back(static_cast<int32_t>(std::min(context, marks[i + 1] - begin)));
+/// 0 … count − 1 in random order (Fisher and Yates), drawn with numbers from `counter` on.
+static void shuffle(std::vector<int64_t> &order, int64_t count, const Random &random, uint64_t counter) {
+  order.resize(count);
+  std::iota(order.begin(), order.end(), int64_t{0});
+  for (int64_t i = count - 1; i > 0; --i)
+    std::swap(order[i], order[random.below(i + 1, counter + i)]);
+}
+
+//===-- Rows ----------------------------------------------------------------------------------------------------===//
+
+Documents::Documents(std::shared_ptr<const TokenStream> given, const std::vector<DocumentPlace> &places,
+                     int64_t context, const Packing &packing)
+    : stream(std::move(given)), context(context), isPacked(packing.share > 0) {
+  std::vector<int64_t> order(places.size());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  if (packing.seed)
+    shuffle(order, std::ssize(places), Random(*packing.seed, Stream::packing), 0);
+  place(places, order, packing.share);
+}
+
+void Documents::place(const std::vector<DocumentPlace> &places, const std::vector<int64_t> &order, double share) {
+  const double enough = share * static_cast<double>(context);
+  int64_t filled = context; // of the last row
+  for (const int64_t number : order)
+    for (DocumentPlace left = places[number]; left.targets > 0;) {
+      if (filled == context || !(static_cast<double>(filled) < enough)) {
+        firstPart.push_back(std::ssize(parts));
+        filled = 0;
+      }
+      const int64_t taken = std::min(left.targets, context - filled);
+      parts.push_back({left.begin, taken});
+      filled += taken;
+      left = {left.begin + taken, left.targets - taken};
     }
-  if (begins.empty())
-    throw Error(
-        fmt::format("expected documents in '{}', each of which begins with token {}, but there are none", path, mark));
+  firstPart.push_back(std::ssize(parts));
+}
+
+int64_t Documents::targets(int64_t sequence) const {
+  int64_t all = 0;
+  for (int64_t i = firstPart[sequence]; i < firstPart[sequence + 1]; ++i)
+    all += parts[i].targets;
+  return all;
 }
 
 void Documents::read(int64_t sequence, Batch &batch, int64_t row) const {
-  const int64_t count = lengths[sequence];
-  stream->read(begins[sequence], count, batch.tokens.data() + row * context);
-  stream->read(begins[sequence] + 1, count, batch.targets.data() + row * context);
+  int64_t filled = 0;
+  for (int64_t part = firstPart[sequence]; part < firstPart[sequence + 1]; ++part) {
+    const auto &[begin, count] = parts[part];
+    const int64_t to = row * context + filled;
+    stream->read(begin, count, batch.tokens.data() + to);
+    stream->read(begin + 1, count, batch.targets.data() + to);
+    if (isPacked)
+      for (int64_t i = 0; i < count; ++i) {
+        const auto at = static_cast<int32_t>(filled + i), first = static_cast<int32_t>(filled);
+        batch.positions[to + i] = static_cast<int32_t>(i);
+        batch.ranges[2 * (to + i)] = first;
+        batch.ranges[2 * (to + i) + 1] = at + 1;
+        batch.columnRanges[2 * (to + i)] = at;
+        batch.columnRanges[2 * (to + i) + 1] = static_cast<int32_t>(filled + count);
+      }
+    filled += count;
+  }
+  if (isPacked) // padding sees nothing and is seen by nothing, at a place where ranges do not fall
+    for (int64_t i = 2 * (row * context + filled); i < 2 * (row + 1) * context; ++i)
+      batch.ranges[i] = batch.columnRanges[i] = static_cast<int32_t>(filled);
 }
 
 Batch Documents::padding(int64_t rows) const {
-  return {std::vector<int32_t>(rows * context, 0), std::vector<int32_t>(rows * context, ignoredTarget)};
+  Batch batch = {.tokens = std::vector<int32_t>(rows * context, 0),
+                 .targets = std::vector<int32_t>(rows * context, ignoredTarget)};
+  if (isPacked) {
+    batch.positions.assign(rows * context, 0);
+    batch.ranges.assign(2 * rows * context, 0);
+    batch.columnRanges.assign(2 * rows * context, 0);
+  }
+  return batch;
 }
+
+//===-- Passes --------------------------------------------------------------------------------------------------===//
 
 DocumentBatches::DocumentBatches(std::shared_ptr<const Documents> given, uint64_t seed)
     : documents(std::move(given)), random(seed, Stream::batches) {}
@@ -48,11 +93,7 @@ DocumentBatches::DocumentBatches(std::shared_ptr<const Documents> given, uint64_
 int64_t DocumentBatches::at(int64_t n) {
   const int64_t count = documents->sequences(), pass = n / count;
   if (pass != drawn) {
-    order.resize(count);
-    std::iota(order.begin(), order.end(), int64_t{0});
-    const uint64_t counter = static_cast<uint64_t>(pass) << 32;
-    for (int64_t i = count - 1; i > 0; --i) // Fisher and Yates
-      std::swap(order[i], order[random.below(i + 1, counter + i)]);
+    shuffle(order, count, random, static_cast<uint64_t>(pass) << 32);
     drawn = pass;
   }
   return order[n % count];

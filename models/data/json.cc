@@ -70,6 +70,10 @@ const Json &JsonObject::at(const std::string &name) const {
 
 bool JsonObject::has(const std::string &name) const { return json.contains(name) && !json[name].is_null(); }
 
+bool JsonObject::is(const std::string &name, const Json &value) const {
+  return json.contains(name) && json[name] == value;
+}
+
 void JsonObject::reject(const std::string &name, const std::string &expected) const {
   throw Error(
       fmt::format("expected field '{}{}' in '{}' to be {}, but got {}", place, name, path, expected, shown(at(name))));

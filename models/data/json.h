@@ -26,6 +26,8 @@ public:
 
   /// Whether there is such a field and it is not null.
   bool has(const std::string &name) const;
+  /// Whether it is exactly this.
+  bool is(const std::string &name, const nlohmann::json &value) const;
   bool isTextList(const std::string &name) const;
   bool isNumber(const std::string &name) const { return at(name).is_number(); }
   bool truth(const std::string &name) const;

@@ -10,7 +10,7 @@
 namespace kiln {
 
 /// What a stream of random numbers is for; streams of one seed are independent.
-enum class Stream : uint32_t { weights = 1, batches = 2, sampling = 3, dropout = 5 };
+enum class Stream : uint32_t { weights = 1, batches = 2, sampling = 3, packing = 4, dropout = 5 };
 
 class Random {
 public:

@@ -7,61 +7,84 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <numeric>
+#include <span>
 
 namespace kiln {
 
 namespace {
-/// An ending behind its context, and where its own tokens begin.
+/// What the model sees of an ending behind its context.
 struct Sequence {
   std::vector<int32_t> tokens;
-  int64_t given = 0;
+  int64_t judged = 0; // so many of the last ones are the ending's
+  bool isCut = false;
+};
+
+/// Endings of some tasks as the rows of a batch.
+struct Endings {
+  std::vector<int32_t> tokens, targets;
+  std::vector<int64_t> judged; // of each row
 };
 } // namespace
 
-/// The last tokens of the context and the ending, as many as the model sees.
 static Sequence sequenceOf(const Tokenizer &tokenizer, const std::vector<int32_t> &context, const std::string &ending,
                            int64_t length) {
-  const std::vector<int32_t> tokens = tokenizer.encode(" " + ending);
-  if (std::ssize(tokens) > length || context.empty())
-    throw Error(fmt::format("expected a context and an ending of at most {} tokens behind it, but got {} and {}: '{}'",
-                            length, context.size(), tokens.size(), ending));
-  const int64_t given = std::min(std::ssize(context), length + 1 - std::ssize(tokens));
-  Sequence sequence = {{context.end() - given, context.end()}, given};
-  sequence.tokens.insert(sequence.tokens.end(), tokens.begin(), tokens.end());
-  return sequence;
+  const std::vector<int32_t> own = tokenizer.encode(" " + ending);
+  std::vector<int32_t> all = context;
+  all.insert(all.end(), own.begin(), own.end());
+  all.erase(all.begin(), all.end() - std::min(std::ssize(all), length + 1));
+  const int64_t judged = std::min(std::ssize(own), std::ssize(all) - 1);
+  return {std::move(all), judged, judged < std::ssize(own)};
+}
+
+static Endings endingsOf(const Tokenizer &tokenizer, std::span<const HellaSwagTask> tasks, int64_t rows, int64_t length,
+                         HellaSwagScore &score) {
+  Endings endings = {std::vector<int32_t>(rows * length, 0), std::vector<int32_t>(rows * length, ignoredTarget), {}};
+  for (int64_t i = 0; i < 4 * std::ssize(tasks); ++i) {
+    const HellaSwagTask &task = tasks[i / 4];
+    const Sequence s = sequenceOf(tokenizer, tokenizer.encode(task.context), task.endings[i % 4], length);
+    std::copy(s.tokens.begin(), s.tokens.end() - 1, endings.tokens.begin() + i * length);
+    std::copy(s.tokens.end() - s.judged, s.tokens.end(),
+              endings.targets.begin() + i * length + std::ssize(s.tokens) - 1 - s.judged);
+    endings.judged.push_back(s.judged);
+    score.cut += s.isCut;
+  }
+  return endings;
+}
+
+/// Adds what the model makes of four endings, whose losses are rows one behind the other.
+static void judge(HellaSwagScore &score, std::span<const float> losses, const int64_t *judged, int right) {
+  std::array<double, 4> sums = {}, means = {};
+  const int64_t length = std::ssize(losses) / 4;
+  for (int64_t e = 0; e < 4; ++e) {
+    const auto begin = losses.begin() + e * length;
+    sums[e] = std::accumulate(begin, begin + length, 0.0);
+    means[e] = sums[e] / static_cast<double>(judged[e]);
+  }
+  const auto least = [](const std::array<double, 4> &all) {
+    return std::min_element(all.begin(), all.end()) - all.begin();
+  };
+  score.bySum += least(sums) == right;
+  score.byMean += least(means) == right;
+  score.sums.push_back(sums);
 }
 
 HellaSwagScore scoreHellaSwag(Evaluator &evaluator, const Tokenizer &tokenizer,
-                              const std::vector<HellaSwagTask> &tasks) {
+                              const std::vector<HellaSwagTask> &given) {
+  std::vector<HellaSwagTask> tasks;
+  std::copy_if(given.begin(), given.end(), std::back_inserter(tasks),
+               [&](const HellaSwagTask &task) { return !tokenizer.encode(task.context).empty(); });
+  HellaSwagScore score = {.tasks = std::ssize(tasks), .skipped = std::ssize(given) - std::ssize(tasks)};
   const int64_t length = evaluator.length(), together = evaluator.sequences() / 4;
-  HellaSwagScore score = {.tasks = std::ssize(tasks)};
-  for (int64_t first = 0; first < std::ssize(tasks); first += together) {
-    const int64_t count = std::min(together, std::ssize(tasks) - first);
-    std::vector<int32_t> tokens(evaluator.sequences() * length, 0), targets(tokens.size(), ignoredTarget);
-    std::vector<int64_t> judged(4 * count);
-    for (int64_t i = 0; i < 4 * count; ++i) {
-      const HellaSwagTask &task = tasks[first + i / 4];
-      const Sequence s = sequenceOf(tokenizer, tokenizer.encode(task.context), task.endings[i % 4], length);
-      std::copy(s.tokens.begin(), s.tokens.end() - 1, tokens.begin() + i * length);
-      std::copy(s.tokens.begin() + s.given, s.tokens.end(), targets.begin() + i * length + s.given - 1);
-      judged[i] = std::ssize(s.tokens) - s.given;
-    }
-    const std::vector<float> losses = evaluator.evaluate(languageBatch(tokens, targets)).losses;
-    for (int64_t t = 0; t < count; ++t) {
-      std::array<double, 4> sums = {}, means = {};
-      for (int64_t e = 0; e < 4; ++e) {
-        const auto begin = losses.begin() + (4 * t + e) * length;
-        sums[e] = std::accumulate(begin, begin + length, 0.0);
-        means[e] = sums[e] / static_cast<double>(judged[4 * t + e]);
-      }
-      const auto least = [](const std::array<double, 4> &all) {
-        return std::min_element(all.begin(), all.end()) - all.begin();
-      };
-      score.bySum += least(sums) == tasks[first + t].right;
-      score.byMean += least(means) == tasks[first + t].right;
-      score.sums.push_back(sums);
-    }
+  for (int64_t first = 0; first < score.tasks; first += together) {
+    const int64_t count = std::min(together, score.tasks - first);
+    const Endings endings =
+        endingsOf(tokenizer, std::span(tasks).subspan(first, count), evaluator.sequences(), length, score);
+    const std::vector<float> losses = evaluator.evaluate(languageBatch(endings.tokens, endings.targets)).losses;
+    for (int64_t t = 0; t < count; ++t)
+      judge(score, std::span(losses).subspan(4 * t * length, 4 * length), &endings.judged[4 * t],
+            tasks[first + t].right);
   }
   return score;
 }
@@ -104,9 +127,16 @@ void evaluate(const EvalOptions &options) {
   if (options.tasks > 0 && options.tasks < std::ssize(tasks))
     tasks.resize(options.tasks);
   const HellaSwagScore score = scoreHellaSwag(evaluator, tokenizer, tasks);
-  const auto share = [&](int64_t right) { return static_cast<double>(right) / static_cast<double>(score.tasks); };
+  const auto share = [&](int64_t right) {
+    return static_cast<double>(right) / static_cast<double>(std::max<int64_t>(score.tasks, 1));
+  };
   writeResult(fmt::format("hellaswag {:.4f} by mean loss, {:.4f} by its sum, of {} tasks\n", share(score.byMean),
                           share(score.bySum), score.tasks));
+  if (score.cut > 0)
+    writeResult(fmt::format("{} of {} endings are longer than what the model sees, and lost their beginning\n",
+                            score.cut, 4 * score.tasks));
+  if (score.skipped > 0)
+    writeResult(fmt::format("{} tasks without a context are left out\n", score.skipped));
 }
 
 } // namespace kiln

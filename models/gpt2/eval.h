@@ -13,9 +13,11 @@ namespace kiln {
 /// context: in all, or on average, which long endings do not lose by.
 struct HellaSwagScore {
   int64_t tasks = 0, bySum = 0, byMean = 0;
+  int64_t cut = 0, skipped = 0; // endings that lost their beginning; tasks without a context, which are not counted
   std::vector<std::array<double, 4>> sums = {}; // of each task's endings, in order
 };
-/// Contexts that are too long lose their beginning. Throws Error for an ending that is longer than the model's context.
+/// The model sees the last tokens of context and ending, as many as it has places for, and the one behind them: a
+/// context that is too long loses its beginning, and so does an ending.
 HellaSwagScore scoreHellaSwag(Evaluator &evaluator, const Tokenizer &tokenizer,
                               const std::vector<HellaSwagTask> &tasks);
 

@@ -1,11 +1,12 @@
 // gpt2: trains GPT-2 on the bytes of a text file, samples from it, says what a model costs, and draws what was learnt.
-// Exit status: 0 when all went well, 2 for a mistake of the caller's, 3 for one of the machine's or file system's, 4
-// for one of Kiln's own.
+// Exit status: 0 when all went well, 1 where `test` found a difference, 2 for a mistake of the caller's, 3 for one of
+// the machine's or file system's, 4 for one of Kiln's own.
 
 #include "models/gpt2/eval.h"
 #include "models/gpt2/info.h"
 #include "models/gpt2/plot.h"
 #include "models/gpt2/sampler.h"
+#include "models/gpt2/test.h"
 #include "models/gpt2/train.h"
 #include "runtime/Streams.h"
 #include "runtime/Version.h"
@@ -24,6 +25,8 @@ int main(int argc, char **argv) {
       sample(*options);
     if (const auto *options = std::get_if<EvalOptions>(&*command))
       evaluate(*options);
+    if (const auto *options = std::get_if<TestOptions>(&*command))
+      return test(*options) ? 0 : 1;
     if (const auto *options = std::get_if<InfoOptions>(&*command))
       info(*options);
     if (const auto *options = std::get_if<PlotOptions>(&*command))

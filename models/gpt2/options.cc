@@ -65,6 +65,17 @@ static CLI::App *addEval(CLI::App &app, EvalOptions &o) {
   return eval;
 }
 
+static CLI::App *addTest(CLI::App &app, TestOptions &o) {
+  CLI::App *test = app.add_subcommand("test", "compare a device with another: logits, loss and every gradient");
+  addModel(test, o.model);
+  test->add_option("--against", o.against, "the device that it is compared with")->capture_default_str();
+  test->add_option("--dtype", o.dtype, "type of weights and activations: fp32, bf16, fp16");
+  addNumber<int64_t>(test, "--batch", o.batch, "sequences")->capture_default_str();
+  addNumber<uint64_t>(test, "--seed", o.seed, "seed of weights and tokens")->capture_default_str();
+  addMachineFlags(test, o.machine);
+  return test;
+}
+
 static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
   CLI::App *info = app.add_subcommand("info", "parameters, memory plan and FLOPs of a step");
   addModel(info, o.model);
@@ -88,12 +99,13 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
   TrainOptions train;
   SampleOptions sample;
   EvalOptions eval;
+  TestOptions test;
   InfoOptions info;
   PlotOptions plot;
   app.set_version_flag("--version", version, "print which Kiln this is");
   app.option_defaults()->take_last();
   const std::vector<CLI::App *> commands = {addTrain(app, train), addSample(app, sample), addEval(app, eval),
-                                            addInfo(app, info), addPlot(app, plot)};
+                                            addTest(app, test),   addInfo(app, info),     addPlot(app, plot)};
   if (!parseFlags(app, commands, argc, argv))
     return {};
   train.resume = train.resume || train.resumeStep;
@@ -104,10 +116,12 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
   if (commands[2]->parsed())
     return eval;
   if (commands[3]->parsed())
-    return info;
+    return test;
   if (commands[4]->parsed())
+    return info;
+  if (commands[5]->parsed())
     return plot;
-  throw Error("expected a command out of train, sample, eval, info, plot; see --help");
+  throw Error("expected a command out of train, sample, eval, test, info, plot; see --help");
 }
 
 std::string nameOf(const ModelOptions &options) { return options.model.value_or("nano"); }

@@ -1,4 +1,4 @@
-// The command line of `gpt2`: train, sample, eval, info and plot, with their flags.
+// The command line of `gpt2`: train, sample, eval, test, info and plot, with their flags.
 
 #pragma once
 
@@ -44,6 +44,15 @@ struct EvalOptions {
   std::optional<std::string> dtype;            // what it computes in; fp32 when not given
 };
 
+struct TestOptions {
+  ModelOptions model;
+  MachineOptions machine;              // what is tested
+  std::string against = "cpu:generic"; // what it is compared with
+  std::optional<std::string> dtype;    // fp32 when not given
+  int64_t batch = 2;
+  uint64_t seed = 1;
+};
+
 struct InfoOptions {
   ModelOptions model;
   SettingOptions settings; // batch, accumulate, dtype and master of them
@@ -57,7 +66,7 @@ struct PlotOptions {
   std::string out;               // the picture; `-`: standard output
 };
 
-using Command = std::variant<TrainOptions, SampleOptions, EvalOptions, InfoOptions, PlotOptions>;
+using Command = std::variant<TrainOptions, SampleOptions, EvalOptions, TestOptions, InfoOptions, PlotOptions>;
 
 /// Reads the command line. Throws Error for a flag, a command or a value that it does not know, with the nearest one.
 /// For --help it prints the help, for --version the text given, and returns nothing.

@@ -5,10 +5,25 @@
 
 namespace kiln {
 
-Predictor::Predictor(std::shared_ptr<Device> opened, const Network &network, const std::vector<char> &weights)
-    : device(std::move(opened)), network(network), value(device, network.type(), {network.parameters().count()}),
-      tokens(device, i32, {network.config().context}), logits(device, network.type(), {1, network.config().vocab}) {
+/// Weights from the host, on the device.
+static Tensor uploaded(const std::shared_ptr<Device> &device, const Network &network,
+                       const std::vector<char> &weights) {
+  Tensor value(device, network.type(), {network.parameters().count()});
   value.upload(weights.data(), std::ssize(weights));
+  return value;
+}
+
+Predictor::Predictor(std::shared_ptr<Device> device, const Network &network, const std::vector<char> &weights)
+    : Predictor(device, network, uploaded(device, network, weights)) {}
+
+Predictor::Predictor(const std::shared_ptr<Device> &device, const Network &network, Tensor weights)
+    : Predictor(device, network, weights.ref()) {
+  own = std::move(weights);
+}
+
+Predictor::Predictor(std::shared_ptr<Device> opened, const Network &network, const TensorRef &weights)
+    : device(std::move(opened)), network(network), value(weights), tokens(device, i32, {network.config().context}),
+      logits(device, network.type(), {1, network.config().vocab}) {
   Arena measured;
   const Plan any = plan(measured, 0);
   places = measured.plan();

@@ -24,15 +24,15 @@ std::optional<Vocabulary> vocabularyBeside(const Pretrained &model) {
   return {};
 }
 
-int32_t documentMark(const std::optional<Vocabulary> &vocabulary) {
-  const std::map<std::string, int32_t> specials = vocabulary.value_or(Vocabulary()).specials;
-  const auto named = specials.find("<|endoftext|>");
-  if (named == specials.end() && specials.size() != 1)
+DocumentMarks documentMarks(const std::optional<Vocabulary> &vocabulary) {
+  const Vocabulary known = vocabulary.value_or(Vocabulary());
+  const std::optional<int32_t> begin = documentMark(known);
+  if (!begin)
     throw Error(
-        fmt::format("expected a tokenizer with the special token <|endoftext|>, or only one other, which begins "
+        fmt::format("expected a tokenizer with the special token <|endoftext|> or <s>, or only one other, which begins "
                     "documents, but it has {} special tokens",
-                    specials.size()));
-  return named != specials.end() ? named->second : specials.begin()->second;
+                    known.specials.size()));
+  return {*begin, documentEnd(known)};
 }
 
 void verifyTokens(const Gpt2Config &config, const std::optional<Vocabulary> &vocabulary) {

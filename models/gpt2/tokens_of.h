@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "models/data/document_index.h"
 #include "models/gpt2/config.h"
 #include "models/gpt2/pretrained.h"
 #include "models/tokens/tokenizer.h"
@@ -13,9 +14,9 @@ namespace kiln {
 /// tokens are bytes. Throws Error for one that is not read.
 std::optional<Vocabulary> vocabularyBeside(const Pretrained &model);
 
-/// The token that begins documents: <|endoftext|>, or the vocabulary's only special token. Throws Error where there is
-/// none.
-int32_t documentMark(const std::optional<Vocabulary> &vocabulary);
+/// The tokens that documents begin and end with: <|endoftext|>, or <s> and </s>, or the vocabulary's only special
+/// token. Throws Error where there is none.
+DocumentMarks documentMarks(const std::optional<Vocabulary> &vocabulary);
 
 /// Throws Error unless the model has a number for every token. Where these are bytes it has no others.
 void verifyTokens(const Gpt2Config &config, const std::optional<Vocabulary> &vocabulary);

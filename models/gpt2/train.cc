@@ -3,6 +3,7 @@
 #include "models/gpt2/train.h"
 #include "models/data/shards.h"
 #include "models/gpt2/config_json.h"
+#include "models/gpt2/greedy.h"
 #include "models/gpt2/init.h"
 #include "models/gpt2/tokens_of.h"
 #include "models/tokens/files.h"
@@ -89,19 +90,25 @@ void train(const TrainOptions &options) {
                      .held = options.validation,
                      .tokenizer = tokenizer ? &*tokenizer : nullptr,
                      .vocab = begun.config.vocab,
-                     .mark = begun.state.settings.batching == Batching::padded
-                                 ? std::optional(documentMark(begun.vocabulary))
-                                 : std::nullopt},
+                     .documents = begun.state.settings.batching == Batching::padded
+                                      ? std::optional(documentMarks(begun.vocabulary))
+                                      : std::nullopt,
+                     .folder = folder.path()},
                     begun.config.context, seed);
   if (beginning)
     keepVocabulary(folder.path(), begun.vocabulary);
-  train(Run{.options = options,
-            .folder = folder,
-            .model = network,
-            .data = data,
-            .state = begun.state,
-            .begin = [&](Trainer &trainer) { beginning->fill(trainer, network, seed); },
-            .notes = begun.notes});
+  if (begun.state.settings.samples > 0 && namesShards(options.data) && !tokenizer)
+    throw Error(fmt::format("expected --samples beside --tokens, but '{}' has numbers alone", options.data));
+  const Tokenizer letters = tokenizer.value_or(Tokenizer(byteVocabulary()));
+  train(Run{
+      .options = options,
+      .folder = folder,
+      .model = network,
+      .data = data,
+      .state = begun.state,
+      .begin = [&](Trainer &trainer) { beginning->fill(trainer, network, seed); },
+      .notes = begun.notes,
+      .samples = [&](Trainer &trainer, int64_t count) { return greedyTexts(trainer, network, data, letters, count); }});
 }
 
 } // namespace kiln

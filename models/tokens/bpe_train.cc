@@ -2,55 +2,15 @@
 
 #include "models/tokens/bpe_train.h"
 #include "dialect/dsl/Types.h"
-#include "models/tokens/split.h"
-#include "models/tokens/threads.h"
+#include "models/tokens/words.h"
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <mutex>
+#include <functional>
 #include <queue>
 #include <unordered_map>
 
 namespace kiln {
-
-//===-- Counting pieces -----------------------------------------------------------------------------------------===//
-
-static std::string expressionOf(const std::string &split) {
-  const auto named = namedSplits().find(split);
-  return named != namedSplits().end() ? named->second : split;
-}
-
-PieceCounts::PieceCounts(const std::string &split) : split(expressionOf(split)) { const Splitter any(this->split); }
-
-void PieceCounts::add(std::string_view text, int threads) {
-  const auto isNamed = [&](const auto &named) { return named.second == split; };
-  const bool cuts = std::any_of(namedSplits().begin(), namedSplits().end(), isNamed);
-  const std::vector<std::string_view> parts =
-      cuts ? partsAtLines(text, size_t{1} << 20) : std::vector<std::string_view>{text};
-  const Splitter splitter(split);
-  std::unordered_map<std::string_view, int64_t> all;
-  std::mutex lock;
-  workTogether(threads, parts.size(), [&] {
-    return [&](size_t i) {
-      std::unordered_map<std::string_view, int64_t> some;
-      splitter.split(parts[i], [&](std::string_view piece) { ++some[piece]; });
-      const std::scoped_lock held(lock);
-      for (const auto &[piece, count] : some)
-        all[piece] += count;
-    };
-  });
-  for (const auto &[piece, count] : all) {
-    const auto place = counts.find(piece);
-    if (place != counts.end())
-      place->second += count;
-    else
-      counts.emplace(piece, count);
-  }
-}
-
-std::vector<std::pair<std::string, int64_t>> PieceCounts::sorted() const { return {counts.begin(), counts.end()}; }
-
-//===-- Merging -------------------------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -65,14 +25,15 @@ uint64_t pairOf(int32_t left, int32_t right) {
   return static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right);
 }
 
-/// The pieces as tokens, and where each pair occurs in them.
+/// Pieces as tokens, and where each pair occurs in them.
 class Merging {
 public:
-  Merging(const std::vector<std::pair<std::string, int64_t>> &pieces, const std::vector<int32_t> &bytes) {
+  /// `symbols`: puts a piece's first tokens behind those that are there.
+  Merging(const std::vector<std::pair<std::string, int64_t>> &pieces,
+          const std::function<void(std::string_view, std::vector<int32_t> &)> &symbols) {
     for (const auto &[piece, count] : pieces) {
       std::vector<int32_t> &word = words.emplace_back();
-      for (const char byte : piece)
-        word.push_back(bytes[static_cast<uint8_t>(byte)]);
+      symbols(piece, word);
       counts.push_back(count);
       for (size_t i = 0; i + 1 < word.size(); ++i)
         add(pairOf(word[i], word[i + 1]), words.size() - 1, count);
@@ -152,15 +113,11 @@ private:
 
 } // namespace
 
-Vocabulary trainBpe(const PieceCounts &counts, const BpeSettings &settings) {
-  Vocabulary v;
-  v.split = expressionOf(settings.split);
-  for (const uint8_t byte : bytesInOrder())
-    v.tokens.emplace_back(1, static_cast<char>(byte));
+/// Merges the most frequent pair until there are as many as the settings say, or none is frequent enough.
+static void learnMerges(Vocabulary &v, Merging &merging, const BpeSettings &settings) {
   std::unordered_map<std::string, int32_t> ids;
   for (int32_t id = 0; id < v.size(); ++id)
     ids.emplace(v.tokens[id], id);
-  Merging merging(counts.sorted(), byteTokens(v));
   while (std::ssize(v.merges) < settings.merges) {
     const std::optional<uint64_t> pair = merging.next(settings.leastCount);
     if (!pair)
@@ -172,13 +129,102 @@ Vocabulary trainBpe(const PieceCounts &counts, const BpeSettings &settings) {
     v.merges.push_back({left, right, place->second});
     merging.merge(*pair, place->second);
   }
-  for (const std::string &special : settings.specials) {
-    if (special.empty() || ids.contains(special) || v.specials.contains(special))
-      throw Error(fmt::format("expected special tokens that differ from all others, but got '{}'", special));
-    v.specials.emplace(special, static_cast<int32_t>(v.size()));
-    v.tokens.push_back(special);
-  }
+}
+
+static void addSpecial(Vocabulary &v, const std::string &special) {
+  if (special.empty() || v.specials.contains(special) ||
+      std::find(v.tokens.begin(), v.tokens.end(), special) != v.tokens.end())
+    throw Error(fmt::format("expected special tokens that differ from all others, but got '{}'", special));
+  v.specials.emplace(special, static_cast<int32_t>(v.size()));
+  v.tokens.push_back(special);
+}
+
+//===-- The three styles ----------------------------------------------------------------------------------------===//
+
+static Vocabulary trainBytes(const PieceCounts &counts, const BpeSettings &settings) {
+  Vocabulary v;
+  v.split = expressionOf(settings.split);
+  for (const uint8_t byte : bytesInOrder())
+    v.tokens.emplace_back(1, static_cast<char>(byte));
+  const std::vector<int32_t> bytes = byteTokens(v);
+  Merging merging(counts.sorted(), [&](std::string_view piece, std::vector<int32_t> &word) {
+    for (const char byte : piece)
+      word.push_back(bytes[static_cast<uint8_t>(byte)]);
+  });
+  learnMerges(v, merging, settings);
+  for (const std::string &special : settings.specials)
+    addSpecial(v, special);
   return v;
+}
+
+/// The special token of padding, number 0, and those that follow all other tokens: what begins a document, what ends
+/// one, and what is unknown.
+static constexpr const char *paddingToken = "<pad>";
+static constexpr const char *wordSpecials[] = {"<s>", "</s>", unknownToken};
+
+/// The words that were counted, but those with what stands for something else among tokens.
+static std::vector<std::pair<std::string, int64_t>> plainWords(const PieceCounts &counts, const BpeSettings &settings) {
+  std::vector<std::string> taken(std::begin(wordSpecials), std::end(wordSpecials));
+  taken.insert(taken.end(), settings.specials.begin(), settings.specials.end());
+  taken.emplace_back(paddingToken);
+  std::vector<std::pair<std::string, int64_t>> words = counts.sorted();
+  std::erase_if(words, [&](const auto &word) {
+    return std::any_of(taken.begin(), taken.end(),
+                       [&](const std::string &text) { return word.first.find(text) != std::string::npos; });
+  });
+  return words;
+}
+
+static void addWordSpecials(Vocabulary &v, const BpeSettings &settings) {
+  for (const char *special : wordSpecials)
+    addSpecial(v, special);
+  for (const std::string &special : settings.specials)
+    addSpecial(v, special);
+}
+
+static Vocabulary trainWords(const PieceCounts &counts, const BpeSettings &settings) {
+  Vocabulary v;
+  v.style = TokenStyle::words;
+  addSpecial(v, paddingToken);
+  const std::vector<std::pair<std::string, int64_t>> words = plainWords(counts, settings);
+  std::map<std::string, int32_t, std::less<>> characters;
+  for (const auto &[word, count] : words)
+    for (size_t at = 0; at < word.size(); at += characterAt(word, at))
+      characters.try_emplace(word.substr(at, characterAt(word, at)));
+  for (auto &[character, id] : characters) {
+    id = static_cast<int32_t>(v.size());
+    v.tokens.push_back(character);
+  }
+  const auto end = static_cast<int32_t>(v.size());
+  v.tokens.emplace_back(endOfWord);
+  Merging merging(words, [&](std::string_view word, std::vector<int32_t> &symbols) {
+    for (size_t at = 0; at < word.size(); at += characterAt(word, at))
+      symbols.push_back(characters.find(word.substr(at, characterAt(word, at)))->second);
+    symbols.push_back(end);
+  });
+  learnMerges(v, merging, settings);
+  addWordSpecials(v, settings);
+  return v;
+}
+
+/// The most frequent words, of those that are as frequent the first by their characters.
+static Vocabulary trainWholeWords(const PieceCounts &counts, const BpeSettings &settings) {
+  Vocabulary v;
+  v.style = TokenStyle::wholeWords;
+  addSpecial(v, paddingToken);
+  std::vector<std::pair<std::string, int64_t>> words = plainWords(counts, settings);
+  std::stable_sort(words.begin(), words.end(), [](const auto &a, const auto &b) { return a.second > b.second; });
+  for (const auto &[word, count] : words)
+    if (count >= settings.leastCount && v.size() <= settings.words)
+      v.tokens.push_back(word);
+  addWordSpecials(v, settings);
+  return v;
+}
+
+Vocabulary trainBpe(const PieceCounts &counts, const BpeSettings &settings) {
+  if (counts.style() == TokenStyle::bytes)
+    return trainBytes(counts, settings);
+  return counts.style() == TokenStyle::words ? trainWords(counts, settings) : trainWholeWords(counts, settings);
 }
 
 } // namespace kiln

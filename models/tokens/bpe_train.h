@@ -3,36 +3,22 @@
 
 #pragma once
 
-#include "models/tokens/vocabulary.h"
-
-#include <functional>
+#include "models/tokens/piece_counts.h"
 
 namespace kiln {
 
 struct BpeSettings {
   int64_t merges = 30000;                 // at most
-  int64_t leastCount = 2;                 // of a pair that is merged
-  std::string split = "gpt2";             // a name of namedSplits(), or an expression
-  std::vector<std::string> specials = {}; // their numbers follow those of the merges
+  int64_t words = 30000;                  // of style wholeWords, at most
+  int64_t leastCount = 2;                 // of a pair that is merged, or of a whole word
+  std::string split = "gpt2";             // of style bytes: a name of namedSplits(), or an expression
+  std::vector<std::string> specials = {}; // their numbers follow all others
 };
 
-/// How often each piece occurs.
-class PieceCounts {
-public:
-  explicit PieceCounts(const std::string &split);
-  /// Adds a text's pieces.
-  void add(std::string_view text, int threads);
-
-  std::vector<std::pair<std::string, int64_t>> sorted() const; // by piece
-  int64_t different() const { return std::ssize(counts); }
-
-private:
-  std::string split;
-  std::map<std::string, int64_t, std::less<>> counts;
-};
-
-/// The vocabulary of the 256 bytes, the merges and the special tokens. Its merges depend on the texts alone, and not on
-/// the threads.
+/// The vocabulary of the texts that were counted, in their style. Of bytes: these 256, the merges and the special
+/// tokens. Of words: <pad>, the characters in the order of their code points and the end of a word, the merges, then
+/// <s>, </s> and <unk>. Of whole words: <pad>, these from the most frequent on, and the same three. It depends on the
+/// texts alone, and not on the threads.
 Vocabulary trainBpe(const PieceCounts &counts, const BpeSettings &settings);
 
 } // namespace kiln

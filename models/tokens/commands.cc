@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <thread>
 
 namespace kiln {
@@ -46,13 +47,31 @@ static void forDocuments(const DocumentOptions &options, const std::function<voi
   }
 }
 
+static TokenStyle styleNamed(const std::string &name) {
+  static const std::map<std::string, TokenStyle> styles = {
+      {"bytes", TokenStyle::bytes}, {"words", TokenStyle::words}, {"whole-words", TokenStyle::wholeWords}};
+  const auto found = styles.find(name);
+  if (found == styles.end())
+    throw Error(fmt::format("expected 'style' to be bytes, words or whole-words, but got '{}'", name));
+  return found->second;
+}
+
 void learn(const LearnOptions &options) {
-  if (options.merges < 0 || options.leastCount < 1)
-    throw Error(fmt::format("expected 'merges' to be at least 0 and 'min-count' at least 1, but got {} and {}",
-                            options.merges, options.leastCount));
-  PieceCounts counts(options.split);
+  if (options.merges < 0 || options.leastCount < 1 || options.words < 1)
+    throw Error(
+        fmt::format("expected 'merges' to be at least 0, 'words' and 'min-count' at least 1, but got {}, {} and {}",
+                    options.merges, options.words, options.leastCount));
+  const TokenStyle style = styleNamed(options.style);
+  if (style != TokenStyle::bytes && options.split)
+    throw Error(fmt::format("expected 'split' with style bytes alone, but got it with {}, which are cut at white space",
+                            options.style));
+  BpeSettings settings = {.merges = options.merges, .words = options.words, .leastCount = options.leastCount};
+  settings.split = options.split.value_or(settings.split);
+  settings.specials = options.specials.value_or(style == TokenStyle::bytes ? std::vector<std::string>{"<|endoftext|>"}
+                                                                           : std::vector<std::string>());
+  PieceCounts counts(style, settings.split);
   forDocuments(options, [&](std::string_view text) { counts.add(text, threadsOf(options)); });
-  const Vocabulary vocabulary = trainBpe(counts, {options.merges, options.leastCount, options.split, options.specials});
+  const Vocabulary vocabulary = trainBpe(counts, settings);
   writeVocabulary(options.out, vocabulary);
   writeResult(fmt::format("{} tokens, {} merges, from {} different pieces, in '{}'\n", vocabulary.size(),
                           vocabulary.merges.size(), counts.different(), options.out));
@@ -95,16 +114,16 @@ private:
 };
 } // namespace
 
-/// The token before each document: the one that the options name, or the vocabulary's only one.
-static std::optional<int32_t> beginningOf(const EncodeOptions &options, const Vocabulary &vocabulary) {
-  const auto &specials = vocabulary.specials;
-  if (!options.begin)
-    return specials.size() == 1 && !options.out.empty() ? std::optional(specials.begin()->second) : std::nullopt;
-  if (options.begin->empty())
+/// The token that the options name; without a name that of the vocabulary, in files alone.
+static std::optional<int32_t> specialOf(const EncodeOptions &options, const Vocabulary &vocabulary,
+                                        const std::optional<std::string> &name, const std::optional<int32_t> &own) {
+  if (!name)
+    return options.out.empty() ? std::nullopt : own;
+  if (name->empty())
     return {};
-  const auto found = specials.find(*options.begin);
-  if (found == specials.end())
-    throw Error(fmt::format("expected a special token of '{}', but '{}' is none", options.tokenizer, *options.begin));
+  const auto found = vocabulary.specials.find(*name);
+  if (found == vocabulary.specials.end())
+    throw Error(fmt::format("expected a special token of '{}', but '{}' is none", options.tokenizer, *name));
   return found->second;
 }
 
@@ -114,12 +133,16 @@ void encode(const EncodeOptions &options) {
   if (!options.out.empty() && options.shardTokens == 0 && !namesShards(options.out))
     throw Error(fmt::format("expected a file of tokens that ends in .bin, but got '{}'", options.out));
   const Tokenizer tokenizer(readVocabulary(options.tokenizer));
-  const std::optional<int32_t> first = beginningOf(options, tokenizer.vocabulary());
+  const Vocabulary &vocabulary = tokenizer.vocabulary();
+  const std::optional<int32_t> first = specialOf(options, vocabulary, options.begin, documentMark(vocabulary)),
+                               last = specialOf(options, vocabulary, options.end, documentEnd(vocabulary));
   ShardFiles files(options, tokenizer.size());
   forDocuments(options, [&](std::string_view text) {
     std::vector<int32_t> tokens = tokenizer.encode(text, options.specials, threadsOf(options));
     if (first)
       tokens.insert(tokens.begin(), *first);
+    if (last)
+      tokens.push_back(*last);
     if (!options.out.empty())
       return files.add(tokens);
     std::string line;
@@ -191,7 +214,11 @@ void tellAbout(const AboutOptions &options) {
                                  v.merges.size(), longest);
   for (const auto &[name, id] : v.specials)
     text += fmt::format(" {} {}", shown(name), id);
-  text += fmt::format("\nexpression   {}\nhash         {:016x}\n", v.split.empty() ? "none" : v.split, hashOf(v));
+  const char *const styles[] = {"bytes", "words", "whole words"};
+  text += fmt::format("\nstyle        {}\n", styles[static_cast<int>(v.style)]);
+  if (v.style == TokenStyle::bytes)
+    text += fmt::format("expression   {}\n", v.split.empty() ? "none" : v.split);
+  text += fmt::format("hash         {:016x}\n", hashOf(v));
   writeResult(text);
 }
 

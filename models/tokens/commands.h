@@ -18,10 +18,11 @@ struct DocumentOptions {
 };
 
 struct LearnOptions : DocumentOptions {
-  std::string out; // folder of the tokenizer
-  int64_t merges = 30000, leastCount = 2;
-  std::string split = "gpt2";
-  std::vector<std::string> specials = {"<|endoftext|>"};
+  std::string out;             // folder of the tokenizer
+  std::string style = "bytes"; // words, whole-words
+  int64_t merges = 30000, words = 30000, leastCount = 2;
+  std::optional<std::string> split;                 // of bytes; gpt2 when not given
+  std::optional<std::vector<std::string>> specials; // <|endoftext|> of bytes; words have theirs already
 };
 
 struct EncodeOptions : DocumentOptions {
@@ -30,7 +31,8 @@ struct EncodeOptions : DocumentOptions {
   int64_t shardTokens = 0;          // of each file; 0: all in one
   bool validationFirst = false;     // the first file validates
   bool specials = false;            // their names in a text are they
-  std::optional<std::string> begin; // special token before each document; in files the vocabulary's only one
+  std::optional<std::string> begin; // special token before each document; in files documentMark()
+  std::optional<std::string> end;   // and behind it; in files documentEnd()
 };
 
 struct DecodeOptions {

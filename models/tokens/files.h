@@ -17,8 +17,8 @@ bool isLlmcTokenizer(const std::string &path);
 /// Whether the folder has such files.
 bool hasVocabulary(const std::string &folder);
 
-/// Writes vocab.json, merges.txt and tokenizer.json, as Hugging Face reads them, to a folder, which is made where there
-/// is none.
+/// Writes tokenizer.json, and of bytes vocab.json and merges.txt, too, as Hugging Face reads them, to a folder, which
+/// is made where there is none.
 void writeVocabulary(const std::string &folder, const Vocabulary &vocabulary);
 
 /// The merges that make the tokens, where these are numbered in the order in which they are merged: each is cut into

@@ -15,11 +15,20 @@ static CLI::App *addLearn(CLI::App &app, LearnOptions &o) {
   CLI::App *learn = app.add_subcommand("train", "learn a vocabulary from texts");
   addDocuments(learn, o);
   learn->add_option("--out", o.out, "folder for tokenizer.json, vocab.json and merges.txt")->required();
-  addNumber<int64_t>(learn, "--merges", o.merges, "tokens that are made of two others, at most")->capture_default_str();
-  addNumber<int64_t>(learn, "--min-count", o.leastCount, "how often two must meet to be merged")->capture_default_str();
-  learn->add_option("--split", o.split, "what cuts a text into pieces: gpt2, gpt4, llama3, or a regular expression")
+  learn
+      ->add_option("--style", o.style,
+                   "bytes; words: characters of lower-case words; whole-words: a token for each of these")
       ->capture_default_str();
-  learn->add_option("--special", o.specials, "special tokens, which follow all others")->capture_default_str();
+  addNumber<int64_t>(learn, "--merges", o.merges, "tokens that are made of two others, at most")->capture_default_str();
+  addNumber<int64_t>(learn, "--words", o.words, "of style whole-words: so many of the most frequent")
+      ->capture_default_str();
+  addNumber<int64_t>(learn, "--min-count", o.leastCount, "how often two must meet to be merged, or a whole word occur")
+      ->capture_default_str();
+  learn->add_option("--split", o.split,
+                    "of style bytes: what cuts a text into pieces: gpt2 (when not given), gpt4, llama3, or a regular "
+                    "expression");
+  learn->add_option("--special", o.specials,
+                    "special tokens, which follow all others (<|endoftext|>; words have <pad>, <s>, </s>, <unk>)");
   return learn;
 }
 
@@ -36,7 +45,8 @@ static CLI::App *addEncode(CLI::App &app, EncodeOptions &o) {
   encode->add_flag("--allow-special", o.specials, "names of special tokens in a text are these tokens");
   encode->add_option(
       "--begin", o.begin,
-      "special token before each document; '' for none (the vocabulary's, if it has one only, in files)");
+      "special token before each document; '' for none (in files <|endoftext|>, <s>, or the only one that there is)");
+  encode->add_option("--end", o.end, "special token behind each document; '' for none (in files </s>)");
   return encode;
 }
 

@@ -20,6 +20,9 @@ public:
   /// a piece, and so is a run of bytes that is no UTF-8. Any number of threads may split.
   void split(std::string_view text, const std::function<void(std::string_view)> &take) const;
 
+  /// Whether the expression matches anywhere in a text that is UTF-8.
+  bool finds(std::string_view text) const;
+
 private:
   struct Compiled;
   std::shared_ptr<const Compiled> compiled; // nothing for the empty expression

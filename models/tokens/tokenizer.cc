@@ -2,112 +2,16 @@
 
 #include "models/tokens/tokenizer.h"
 #include "dialect/dsl/Types.h"
+#include "models/tokens/seen_pieces.h"
 #include "models/tokens/threads.h"
+#include "models/tokens/words.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <fmt/format.h>
 #include <queue>
 #include <utility>
 
 namespace kiln {
-
-//===-- Tables --------------------------------------------------------------------------------------------------===//
-
-static uint64_t pairOf(int32_t left, int32_t right) {
-  return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
-}
-
-/// Spreads a number over 64 bits: the finaliser of MurmurHash3.
-static uint64_t mixed(uint64_t x) {
-  x = (x ^ x >> 33) * 0xff51afd7ed558ccd;
-  x = (x ^ x >> 33) * 0xc4ceb9fe1a85ec53;
-  return x ^ x >> 33;
-}
-
-MergeTable::MergeTable(const std::vector<Merge> &merges) : slots(std::bit_ceil(2 * merges.size() + 2)) {
-  for (size_t rank = 0; rank < merges.size(); ++rank) {
-    const uint64_t pair = pairOf(merges[rank].left, merges[rank].right);
-    size_t at = mixed(pair) & (slots.size() - 1);
-    while (slots[at].rank != none && slots[at].pair != pair)
-      at = (at + 1) & (slots.size() - 1);
-    if (slots[at].rank == none) // of two ranks the lower one
-      slots[at] = {pair, static_cast<uint32_t>(rank)};
-  }
-}
-
-uint32_t MergeTable::rank(int32_t left, int32_t right) const {
-  const uint64_t pair = pairOf(left, right);
-  size_t at = mixed(pair) & (slots.size() - 1);
-  while (slots[at].rank != none && slots[at].pair != pair)
-    at = (at + 1) & (slots.size() - 1);
-  return slots[at].rank;
-}
-
-namespace {
-
-/// Tokens of pieces that were met before; as many as fit the caches of a core, then it begins anew.
-class Seen {
-public:
-  /// The tokens of the piece; nullptr where it is new.
-  const std::vector<int32_t> *find(std::string_view piece, uint64_t hash) const {
-    if (slots.empty())
-      return nullptr;
-    for (size_t at = hash & (slots.size() - 1); slots[at].used; at = (at + 1) & (slots.size() - 1))
-      if (slots[at].hash == hash && slots[at].piece == piece)
-        return &slots[at].tokens;
-    return nullptr;
-  }
-  void insert(std::string_view piece, uint64_t hash, std::span<const int32_t> tokens) {
-    if (2 * (used + 1) > slots.size())
-      grow();
-    place({hash, std::string(piece), {tokens.begin(), tokens.end()}, true});
-  }
-
-private:
-  struct Slot {
-    uint64_t hash = 0;
-    std::string piece;
-    std::vector<int32_t> tokens;
-    bool used = false;
-  };
-  static constexpr size_t least = 64, most = size_t{1} << 15;
-
-  void place(Slot slot) {
-    size_t at = slot.hash & (slots.size() - 1);
-    while (slots[at].used)
-      at = (at + 1) & (slots.size() - 1);
-    slots[at] = std::move(slot);
-    ++used;
-  }
-  void grow() {
-    std::vector<Slot> old(slots.size() < most ? std::max(least, 2 * slots.size()) : most);
-    old.swap(slots);
-    used = 0;
-    if (old.size() < most)
-      for (Slot &slot : old)
-        if (slot.used)
-          place(std::move(slot));
-  }
-
-  std::vector<Slot> slots;
-  size_t used = 0;
-};
-
-} // namespace
-
-static uint64_t hashOf(std::string_view bytes) {
-  uint64_t hash = bytes.size();
-  for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
-    uint64_t word;
-    std::memcpy(&word, bytes.data(), 8);
-    hash = mixed(hash ^ word);
-  }
-  uint64_t word = 0;
-  std::memcpy(&word, bytes.data(), bytes.size());
-  return mixed(hash ^ word);
-}
 
 //===-- Encoding ------------------------------------------------------------------------------------------------===//
 
@@ -122,7 +26,9 @@ public:
   explicit Encoding(const Tokenizer &of) : of(of) {}
 
   void addText(std::string_view text) {
-    if (of.words.merges.empty() && of.whole.empty()) // a token a byte
+    if (of.words.style != TokenStyle::bytes)
+      forWords(text, [&](std::string_view word) { add(word); });
+    else if (of.words.merges.empty() && of.whole.empty()) // a token a byte
       for (const char byte : text)
         result.push_back(of.bytes[static_cast<uint8_t>(byte)]);
     else
@@ -133,19 +39,22 @@ public:
 
 private:
   void add(std::string_view piece) {
-    if (piece.size() == 1) {
+    if (piece.size() == 1 && of.words.style == TokenStyle::bytes) {
       result.push_back(of.bytes[static_cast<uint8_t>(piece[0])]);
       return;
     }
     const bool kept = piece.size() <= longestSeen;
-    const uint64_t hash = kept ? kiln::hashOf(piece) : 0;
+    const uint64_t hash = kept ? hashOfPiece(piece) : 0;
     if (kept)
       if (const std::vector<int32_t> *known = seen.find(piece, hash)) {
         result.insert(result.end(), known->begin(), known->end());
         return;
       }
     const size_t begin = result.size();
-    if (!addWhole(piece))
+    if (of.words.style == TokenStyle::wholeWords) {
+      if (!addWhole(piece))
+        result.push_back(of.unknown);
+    } else if (!addWhole(piece))
       merge(piece);
     if (kept)
       seen.insert(piece, hash, std::span(result).subspan(begin));
@@ -162,13 +71,27 @@ private:
 
   void merge(std::string_view piece) {
     ids.clear();
-    for (const char byte : piece)
-      ids.push_back(of.bytes[static_cast<uint8_t>(byte)]);
+    if (of.words.style == TokenStyle::words)
+      addCharacters(piece);
+    else
+      for (const char byte : piece)
+        ids.push_back(of.bytes[static_cast<uint8_t>(byte)]);
     if (ids.size() <= longestScan)
       mergeByScan();
     else
       mergeByHeap();
     result.insert(result.end(), ids.begin(), ids.end());
+  }
+
+  /// The tokens of a word's characters, and that of its end.
+  void addCharacters(std::string_view word) {
+    for (size_t at = 0; at < word.size();) {
+      const std::string_view one = word.substr(at, characterAt(word, at));
+      const auto known = of.characters.find(one);
+      ids.push_back(known != of.characters.end() ? known->second : of.unknown);
+      at += one.size();
+    }
+    ids.push_back(of.characters.find(endOfWord)->second);
   }
 
   uint32_t rankAt(size_t left, size_t right) const { return of.merges.rank(ids[left], ids[right]); }
@@ -232,7 +155,7 @@ private:
   }
 
   const Tokenizer &of;
-  Seen seen;
+  SeenPieces seen;
   std::vector<int32_t> ids;
   std::vector<size_t> next, before;
   std::vector<uint32_t> ranks;
@@ -246,13 +169,26 @@ static Vocabulary verified(Vocabulary vocabulary) {
 }
 
 Tokenizer::Tokenizer(Vocabulary vocabulary)
-    : words(verified(std::move(vocabulary))), splitter(words.split), bytes(byteTokens(words)), merges(words.merges) {
-  if (!words.wholePieces)
-    return;
-  for (int64_t id = 0; id < words.size(); ++id)
-    if (!words.tokens[id].empty() && !words.specials.contains(words.tokens[id]))
-      whole.emplace_back(words.tokens[id], static_cast<int32_t>(id));
+    : words(verified(std::move(vocabulary))), splitter(words.split), merges(words.merges) {
+  if (words.style == TokenStyle::bytes)
+    bytes = byteTokens(words);
+  else
+    unknown = words.specials.at(unknownToken);
+  for (int64_t id = 0; id < words.size(); ++id) {
+    const std::string &token = words.tokens[id];
+    if (token.empty() || words.specials.contains(token))
+      continue;
+    if (words.style == TokenStyle::words && characterAt(token, 0) == token.size())
+      characters.emplace(token, static_cast<int32_t>(id));
+    if (words.wholePieces || words.style == TokenStyle::wholeWords)
+      whole.emplace_back(token, static_cast<int32_t>(id));
+  }
   std::sort(whole.begin(), whole.end());
+}
+
+bool Tokenizer::cuts() const {
+  const auto isNamed = [&](const auto &split) { return split.second == words.split; };
+  return words.style != TokenStyle::bytes || std::any_of(namedSplits().begin(), namedSplits().end(), isNamed);
 }
 
 void Tokenizer::walk(std::string_view text, bool specials, const std::function<void(std::string_view)> &take,
@@ -291,8 +227,7 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, bool specials) con
 }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text, bool specials, int threads) const {
-  const auto isNamed = [&](const auto &split) { return split.second == words.split; };
-  if (threads <= 1 || std::none_of(namedSplits().begin(), namedSplits().end(), isNamed))
+  if (threads <= 1 || !cuts())
     return encode(text, specials);
   // Parts between special tokens, cut again at lines; each thread takes the next one that nobody has.
   std::vector<std::string_view> parts; // empty: the special token of that place
@@ -328,7 +263,13 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
   for (const int32_t id : ids) {
     if (id < 0 || id >= size() || words.tokens[id].empty())
       throw Error(fmt::format("expected tokens of the vocabulary, which has {}, but got {}", size(), id));
-    text += words.tokens[id];
+    const std::string &token = words.tokens[id];
+    if (words.style == TokenStyle::words && token.ends_with(endOfWord))
+      text.append(token, 0, token.size() - endOfWord.size()).push_back(' ');
+    else
+      text += token;
+    if (words.style != TokenStyle::bytes && (words.style == TokenStyle::wholeWords || words.specials.contains(token)))
+      text += ' ';
   }
   return text;
 }

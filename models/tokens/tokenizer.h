@@ -1,5 +1,5 @@
 // Text to tokens and back: byte pair encoding as GPT-2 does it (Sennrich, Haddow & Birch 2016, on bytes), which gives
-// any bytes back as they were.
+// any bytes back as they were; the same on the characters of lower-case words; or whole words.
 //
 //     const Tokenizer tokenizer(readVocabulary("gpt2-folder"));
 //     const std::vector<int32_t> ids = tokenizer.encode("To be, or not");
@@ -7,28 +7,13 @@
 
 #pragma once
 
+#include "models/tokens/merge_table.h"
 #include "models/tokens/split.h"
-#include "models/tokens/vocabulary.h"
 
+#include <map>
 #include <span>
 
 namespace kiln {
-
-/// The merges, looked up by their pair.
-class MergeTable {
-public:
-  explicit MergeTable(const std::vector<Merge> &merges);
-  /// The rank of the pair; `none` where it is not merged.
-  static constexpr uint32_t none = ~0u;
-  uint32_t rank(int32_t left, int32_t right) const;
-
-private:
-  struct Slot {
-    uint64_t pair = ~uint64_t{0};
-    uint32_t rank = none;
-  };
-  std::vector<Slot> slots; // a power of two of them, half full at most
-};
 
 class Tokenizer {
 public:
@@ -43,20 +28,24 @@ public:
   std::vector<int32_t> encode(std::string_view text, bool specials = false) const;
   /// The same with several threads, where the expression lets a text be cut.
   std::vector<int32_t> encode(std::string_view text, bool specials, int threads) const;
-  /// The bytes of tokens. Throws Error for a number that is no token.
+  /// The bytes of tokens, of words with a space behind each. Throws Error for a number that is no token.
   std::string decode(std::span<const int32_t> ids) const;
 
 private:
   class Encoding;
+  /// Whether a text may be cut at lines.
+  bool cuts() const;
   /// `take` for the text between special tokens, and `special` for these.
   void walk(std::string_view text, bool specials, const std::function<void(std::string_view)> &take,
             const std::function<void(int32_t)> &special) const;
 
   Vocabulary words;
   Splitter splitter;
-  std::vector<int32_t> bytes; // the token of each
+  std::vector<int32_t> bytes;                             // the token of each
+  std::map<std::string, int32_t, std::less<>> characters; // of words: the token of each
+  int32_t unknown = -1;                                   // of words: what is no token
   MergeTable merges;
-  std::vector<std::pair<std::string, int32_t>> whole; // tokens by their bytes, sorted; for `wholePieces`
+  std::vector<std::pair<std::string, int32_t>> whole; // tokens by their bytes, sorted; for whole pieces and words
 };
 
 } // namespace kiln

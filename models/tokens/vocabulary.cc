@@ -2,7 +2,9 @@
 
 #include "models/tokens/vocabulary.h"
 #include "dialect/dsl/Types.h"
+#include "models/tokens/words.h"
 
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 
@@ -94,8 +96,29 @@ void verify(const Vocabulary &v) {
   for (const auto &[text, id] : v.specials)
     if (!isToken(id) || v.tokens[id] != text)
       throw Error(fmt::format("expected special token '{}' among the tokens, but it is not number {}", text, id));
-  byteTokens(v);
+  if (v.style == TokenStyle::bytes)
+    byteTokens(v);
+  else if (!v.specials.contains(unknownToken))
+    throw Error(
+        fmt::format("expected a special token {} for words that are no tokens, but there is none", unknownToken));
+  else if (v.style == TokenStyle::words && std::find(v.tokens.begin(), v.tokens.end(), endOfWord) == v.tokens.end())
+    throw Error(fmt::format("expected the token {}, which ends words, but there is none", endOfWord));
 }
+
+static std::optional<int32_t> specialNamed(const Vocabulary &v, const char *name) {
+  const auto found = v.specials.find(name);
+  return found != v.specials.end() ? std::optional(found->second) : std::nullopt;
+}
+
+std::optional<int32_t> documentMark(const Vocabulary &v) {
+  for (const char *name : {"<|endoftext|>", "<s>"})
+    if (const std::optional<int32_t> mark = specialNamed(v, name))
+      return mark;
+  return v.specials.size() == 1 && v.style == TokenStyle::bytes ? std::optional(v.specials.begin()->second)
+                                                                : std::nullopt;
+}
+
+std::optional<int32_t> documentEnd(const Vocabulary &v) { return specialNamed(v, "</s>"); }
 
 uint64_t hashOf(const Vocabulary &v) {
   uint64_t hash = 0xcbf29ce484222325;
@@ -114,6 +137,8 @@ uint64_t hashOf(const Vocabulary &v) {
     addNumber(id);
   add(v.split);
   add(v.wholePieces ? "whole" : "");
+  if (v.style != TokenStyle::bytes) // which had no name when the first hashes were written
+    add(v.style == TokenStyle::words ? "words" : "whole words");
   return hash;
 }
 

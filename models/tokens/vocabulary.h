@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,11 +19,19 @@ struct Merge {
   bool operator==(const Merge &) const = default;
 };
 
+/// What a text is cut into, and what its tokens are made of.
+enum class TokenStyle {
+  bytes,     // pieces by an expression; pairs of bytes: any bytes come back as they were
+  words,     // lower-case words between spaces; pairs of characters, and an end of each word (models/tokens/words.h)
+  wholeWords // the same words, each a token
+};
+
 struct Vocabulary {
+  TokenStyle style = TokenStyle::bytes;
   std::vector<std::string> tokens;         // the bytes of each, by id; empty where an id is none
   std::vector<Merge> merges;               // by rank
   std::map<std::string, int32_t> specials; // such as <|endoftext|>: whole, never made by merges
-  std::string split;                       // the expression; empty: a text is one piece
+  std::string split;                       // the expression of style bytes; empty: a text is one piece
   bool wholePieces = false;                // a piece that is a token is not merged at all
 
   /// Ids, which are below this number.
@@ -33,8 +42,15 @@ struct Vocabulary {
 
 /// The token of each byte. Throws Error where the vocabulary has none.
 std::vector<int32_t> byteTokens(const Vocabulary &vocabulary);
-/// Throws Error unless merges are of tokens and make what their parts are, specials are tokens, and every byte is one.
+/// Throws Error unless merges are of tokens and make what their parts are, specials are tokens, and there is what any
+/// text needs: a token for every byte; of words one for what is in no vocabulary.
 void verify(const Vocabulary &vocabulary);
+/// The special token for words and characters that are no tokens.
+inline constexpr const char *unknownToken = "<unk>";
+/// The special token that begins a document: <|endoftext|>, <s>, or the only one there is.
+std::optional<int32_t> documentMark(const Vocabulary &vocabulary);
+/// The special token that ends one: </s>.
+std::optional<int32_t> documentEnd(const Vocabulary &vocabulary);
 /// FNV-1a of all of it, which tells one vocabulary from another.
 uint64_t hashOf(const Vocabulary &vocabulary);
 

@@ -5,6 +5,7 @@
 #include "models/data/text.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <thread>
 
@@ -14,6 +15,7 @@ namespace {
 struct Streams {
   DataIdentity identity;
   std::shared_ptr<const TokenStream> train, held;
+  uint64_t heldHash = identity.hash; // of the file that `held` is of
 };
 } // namespace
 
@@ -56,7 +58,7 @@ static Streams shards(const LanguageSource &source, int64_t context) {
     if (stream->size() < context + 1)
       throw Error(fmt::format("expected at least {} tokens in '{}' for a context of {}, but got {}", context + 1, path,
                               context, stream->size()));
-  return {identity, all, held};
+  return {identity, all, held, held->hash()};
 }
 
 static Streams open(const LanguageSource &source, int64_t context) {
@@ -69,20 +71,41 @@ static Streams open(const LanguageSource &source, int64_t context) {
   return source.tokenizer ? encoded(source, context) : bytesOf(source, context);
 }
 
+/// The documents of a part of the source, which `name` says.
+static std::vector<DocumentPlace> placesIn(const LanguageSource &source, const TokenStream &stream, uint64_t hash,
+                                           const char *name) {
+  const std::string &path = source.held && name == std::string("held") ? *source.held : source.data;
+  if (source.folder.empty())
+    return findDocuments(stream, *source.documents, path);
+  const std::string index = (std::filesystem::path(source.folder) / fmt::format("documents-{}.index", name)).string();
+  return documentsOf(stream, *source.documents, path, index, hash);
+}
+
 LanguageData::LanguageData(const LanguageSource &source, int64_t context, uint64_t seed) : context(context) {
   Streams streams = open(source, context);
   known = std::move(streams.identity);
   train = std::move(streams.train);
   held = std::move(streams.held);
-  if (!source.mark) {
+  if (!source.documents) {
     batches.emplace(train, context, seed);
     return;
   }
-  documents.emplace(std::make_shared<Documents>(train, *source.mark, context, source.data), seed);
-  heldDocuments = std::make_shared<Documents>(held, *source.mark, context, source.held.value_or(source.data));
+  const Packing packing = {source.pack, source.pack > 0 ? std::optional(seed) : std::nullopt};
+  documents.emplace(std::make_shared<Documents>(train, placesIn(source, *train, known.hash, "train"), context, packing),
+                    seed);
+  heldDocuments = std::make_shared<Documents>(held, placesIn(source, *held, streams.heldHash, "held"), context,
+                                              Packing{source.pack});
 }
 
-static HostBatch inputsOf(const Batch &batch) { return languageBatch(batch.tokens, batch.targets); }
+static HostBatch inputsOf(const Batch &batch) {
+  HostBatch inputs = languageBatch(batch.tokens, batch.targets);
+  if (!batch.ranges.empty()) {
+    inputs["positions"] = batch.positions;
+    inputs["ranges"] = batch.ranges;
+    inputs["column ranges"] = batch.columnRanges;
+  }
+  return inputs;
+}
 
 HostBatch LanguageData::training(int64_t first, int64_t count) {
   return inputsOf(documents ? documents->sequences(first, count) : batches->sequences(first, count));

@@ -15,7 +15,9 @@ struct LanguageSource {
   std::optional<std::string> held = {}; // files of tokens to validate on; without them the last tenth of the others
   const Tokenizer *tokenizer = nullptr; // of a text; without one its bytes are the tokens
   int64_t vocab = 256;                  // tokens of files are below it
-  std::optional<int32_t> mark = {};     // begins documents, each of which is alone in its sequences; none: a stream
+  std::optional<DocumentMarks> documents = {}; // of documents; none: one stream, whatever its sequences cut
+  double pack = 0;                             // share of a sequence that is packed with documents; 0: each is alone
+  std::string folder = {};                     // keeps where documents are; none: they are looked for each time
 };
 
 class LanguageData : public TrainData {

@@ -34,7 +34,7 @@ std::string jsonOf(const StepRow &row) {
   for (const auto &[tag, value] : row.scalars)
     std::visit([&, &tag = tag](const auto &scalar) { json[tag] = scalar; }, value);
   json["seconds"] = row.seconds;
-  return json.dump();
+  return textOf(json);
 }
 
 /// The step of a line; none for one that was cut short by a crash, which is no JSON.

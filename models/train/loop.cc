@@ -1,6 +1,7 @@
 // The training loop and what surrounds it.
 
 #include "models/train/loop.h"
+#include "models/train/group_norms.h"
 #include "models/train/peak.h"
 #include "models/train/progress.h"
 #include "models/train/saves.h"
@@ -31,6 +32,7 @@ private:
   void restore();
   std::optional<StepRow> step();
   void evaluate(StepRow &row);
+  void setGroupNorms(StepRow &row);
   bool canBeSkipped(const StepResult &result) const;
   void introduce(Progress &progress) const;
   void record(const StepRow &row);
@@ -42,6 +44,7 @@ private:
   Peak peak;
   std::optional<StopSignals> signals; // while there are steps to lose
   std::optional<RunLog> log;
+  std::optional<GroupNorms> groups;
   Saves saves;
   Clock::time_point start = Clock::now();
 };
@@ -117,6 +120,7 @@ std::optional<StepRow> Training::step() {
   evaluate(row);
   row.set("lr", rate);
   row.set("grad_norm", result.gradientNorm);
+  setGroupNorms(row);
   if (scales) {
     row.set("loss_scale", result.lossScale);
     row.set("skipped", !result.applied);
@@ -135,8 +139,25 @@ void Training::evaluate(StepRow &row) {
   if (!isLast && (s.evaluateEvery == 0 || row.step % s.evaluateEvery != 0))
     return;
   const int64_t most = isLast && s.evaluateAll ? 0 : s.evaluateBatches;
-  if (const auto loss = validationLoss(trainer, run.data, s.batch, most, [&] { return signals->asked(); }))
-    row.set("val_loss", *loss);
+  if (const auto means = validate(trainer, run.data, s.batch, most, [&] { return signals->asked(); })) {
+    row.set("val_loss", means->loss);
+    row.set("val_accuracy", means->accuracy);
+  }
+  if (s.samples > 0 && run.samples && !signals->asked())
+    for (int64_t number = 0; const std::string &text : run.samples(trainer, s.samples))
+      row.set(fmt::format("sample_{}", number++), text);
+}
+
+/// What is logged now and then of the step that was taken.
+void Training::setGroupNorms(StepRow &row) {
+  const int64_t every = state.settings.groupNorms;
+  if (every == 0 || row.step % every != 0)
+    return;
+  if (!groups)
+    groups.emplace(trainer);
+  const std::vector<double> norms = groups->norms();
+  for (size_t i = 0; i < norms.size(); ++i)
+    row.set("grad_norm_" + groups->names()[i], norms[i]);
 }
 
 /// Writes the row to the log. When that cannot be done, or the folder went away, the run ends, but not without its
@@ -191,6 +212,9 @@ void Training::steps() {
         progress.note(fmt::format("step {} is skipped: its gradient overflows with the loss times {}; {} is next",
                                   row->step, *row->number("loss_scale"), state.lossScale.scale));
       progress.show(*row);
+      for (const auto &[tag, value] : row->scalars)
+        if (const std::string *text = std::get_if<std::string>(&value); text && tag.starts_with("sample_"))
+          progress.note(fmt::format("{}: {}", tag, *text));
     }
     const bool stop = signals->asked() || state.step == run.options.stopAfter;
     if (stop || state.step == s.steps)

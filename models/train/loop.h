@@ -21,6 +21,8 @@ struct Run {
   std::function<void(Trainer &)> begin;
   /// What there is to say before the first step, a line each.
   std::vector<std::string> notes;
+  /// As many texts that the model makes as it is, which an evaluation shows; nothing where a model makes none.
+  std::function<std::vector<std::string>(Trainer &, int64_t)> samples = {};
 };
 
 /// Trains, and shows, records and saves it in the run's folder. Once it takes steps, SIGINT, SIGTERM, SIGHUP and

@@ -25,7 +25,8 @@ MemoryPlan planMemory(const Target &target, const Model &model, const BatchShape
   MicroBatch batch{.shape = shape, .inputs = {}, .losses = {}};
   int region = 4;
   batch.losses = imagined(region++, f32, {shape.targets()});
-  memory.batch = batch.losses.bytes();
+  const TensorRef hits = imagined(region++, f32, {shape.targets()});
+  memory.batch = batch.losses.bytes() + hits.bytes();
   for (const Input &input : model.inputs(shape)) {
     const TensorRef place = imagined(region++, input.type, input.extents);
     batch.inputs.emplace(input.name, place);
@@ -41,6 +42,7 @@ MemoryPlan planMemory(const Target &target, const Model &model, const BatchShape
   for (const Launch &launch : adds.plan.launches)
     memory.launches.push_back({launch.label, launch.kernel->name, launch.flops, launch.bytes()});
   Build reads{target, evaluation, model.parameters(), buffers, model.type()};
+  batch.hits = hits;
   model.losses(reads, batch);
   memory.evaluation = evaluation.plan();
   memory.parameters = buffers.values.bytes();

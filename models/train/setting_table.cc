@@ -201,6 +201,10 @@ static std::vector<Setting> makeTable() {
       number("evaluate-batches", "evaluate_batches", &S::evaluateBatches,
              "micro-batches that a validation loss takes, spread evenly (0: all)", {atLeast(0)}, later),
       truth("evaluate-all", "evaluate_all", &S::evaluateAll, "1: the last validation loss takes all (0)"),
+      number("samples", "samples", &S::samples, "texts that each evaluation has the model go on with, greedily (0)",
+             {between(0, 64)}, later),
+      number("group-norms", "group_norms", &S::groupNorms,
+             "steps between logs of the gradient norm of each layer (0: never)", {atLeast(0)}, later),
       dtype("save-dtype", "save_dtype", &S::saveType, "type of the weights in checkpoints: fp32, bf16, fp16 (fp32)"),
   };
 }

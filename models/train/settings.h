@@ -34,6 +34,8 @@ struct TrainSettings {
   int64_t evaluateEvery = 0;   // steps between validation losses; 0: at the end only
   int64_t evaluateBatches = 0; // micro-batches that each of them takes; 0: all
   bool evaluateAll = false;    // the last one takes all
+  int64_t samples = 0;         // texts that each of them shows
+  int64_t groupNorms = 0;      // steps between the norms of each part's gradients; 0: never
   uint64_t seed = 1;
   std::optional<Precision> precision = {}; // of products of f32; what suits the machine without
   Type type = f32;                         // of weights, activations and their gradients: the model's

@@ -23,7 +23,8 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
     : device(std::move(opened)), target(targetOf(*device, s)), model(model), settings(s), types(bufferTypes(model, s)),
       scale(firstLossScale(model.type(), s)), value(device, types.weights, {model.parameters().count()}),
       gradient(device, types.gradients, {model.parameters().count()}), first(device, f32, {model.parameters().count()}),
-      second(device, f32, {model.parameters().count()}), losses(device, f32, {shape.targets()}), sum(device, f32, {1}),
+      second(device, f32, {model.parameters().count()}), losses(device, f32, {shape.targets()}),
+      hits(device, f32, {shape.targets()}), sum(device, f32, {1}), hitSum(device, f32, {1}),
       record(device, f32, {stepFields}) {
   adamw = {.beta1 = s.beta1,
            .beta2 = s.beta2,
@@ -40,6 +41,7 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
     sites.emplace(device, i64, Shape{count, 2});
   refs = {shape, {inputs.begin(), inputs.end()}, losses};
   memory = planMemory(target, model, shape, s);
+  hits.fillZero(); // a model need not tell them
   arena = Tensor(device, i8, {memory.activations});
   workspace = Tensor(device, i8, {memory.workspace});
 }
@@ -68,8 +70,11 @@ Plan Trainer::planUpdate() const {
 Plan Trainer::planEvaluation() const {
   Arena placed(memory.evaluation, arena.data());
   Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type()};
-  model.losses(b, refs);
+  MicroBatch batch = refs;
+  batch.hits = hits.ref();
+  model.losses(b, batch);
   b.plan += planTotal(target, losses, sum);
+  b.plan += planTotal(target, hits, hitSum);
   return std::move(b.plan);
 }
 
@@ -211,12 +216,12 @@ std::vector<Trainer::NamedLaunch> Trainer::launches() {
   return result;
 }
 
-double Trainer::lossSum(const HostBatch &batch) {
+Trainer::Sums Trainer::sums(const HostBatch &batch) {
   uploadInputs(batch);
   prepare();
   step->evaluation.run();
   device->synchronize();
-  return sum.downloadFloats()[0];
+  return {sum.downloadFloats()[0], hitSum.downloadFloats()[0]};
 }
 
 } // namespace kiln

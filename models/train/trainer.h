@@ -67,8 +67,21 @@ public:
   /// The launches that a step of one micro-batch consists of, in order, each ready by itself: for those who measure
   /// them. Run after addGradient(), which brings a batch to the device.
   std::vector<NamedLaunch> launches();
-  /// Sum of the losses of a batch's targets; missing ones count nothing.
-  double lossSum(const HostBatch &batch);
+  /// Over the targets of a batch, of which missing ones count nothing: the sum of the losses, and how many the model
+  /// holds likeliest.
+  struct Sums {
+    double losses = 0, hits = 0;
+  };
+  Sums sums(const HostBatch &batch);
+  double lossSum(const HostBatch &batch) { return sums(batch).losses; }
+
+  /// What it runs on and trains, and where its weights, gradients and the step's record are, for those who look at them
+  /// between steps.
+  const std::shared_ptr<Device> &machine() const { return device; }
+  const Model &trained() const { return model; }
+  TensorRef weights() const { return value.ref(); }
+  TensorRef gradientRef() const { return gradient.ref(); }
+  TensorRef stepRecord() const { return record.ref(); }
 
 private:
   Plan planGradient(const ArenaPlan &places, bool adds) const;
@@ -97,7 +110,8 @@ private:
   std::optional<Tensor> master;          // what `value` is a copy of
   std::map<std::string, Tensor> inputs;
   std::optional<Tensor> sites; // (sites, 2) i64: of each site of dropout its key in this step, and the first sequence
-  Tensor losses, sum;          // of a micro-batch, and of an evaluation their sum, (1)
+  Tensor losses, hits;         // of a micro-batch
+  Tensor sum, hitSum;          // of an evaluation, (1)
   Tensor record;               // (stepFields)
   int64_t targets = 0;         // of the step that was begun
   int64_t number = 0;          // its number

@@ -6,20 +6,23 @@
 
 namespace kiln {
 
-std::optional<double> validationLoss(Trainer &trainer, const TrainData &data, int64_t batch, int64_t most,
-                                     const std::function<bool()> &stop) {
+std::optional<Validation> validate(Trainer &trainer, const TrainData &data, int64_t batch, int64_t most,
+                                   const std::function<bool()> &stop) {
   const int64_t batches = ceildiv(data.validationSequences(), batch);
   const int64_t taken = most > 0 ? std::min(most, batches) : batches;
-  double sum = 0;
+  Validation sums;
   int64_t targets = 0;
   for (int64_t i = 0; i < taken; ++i) {
     if (stop())
       return {};
     const int64_t first = i * batches / taken * batch; // below 2⁶³: there are at most 2²⁰ in each
-    sum += trainer.lossSum(data.validation(first, batch));
+    const Trainer::Sums some = trainer.sums(data.validation(first, batch));
+    sums.loss += some.losses;
+    sums.accuracy += some.hits;
     targets += data.validationTargets(first, batch);
   }
-  return sum / static_cast<double>(targets);
+  const auto count = static_cast<double>(targets);
+  return Validation{sums.loss / count, sums.accuracy / count};
 }
 
 } // namespace kiln

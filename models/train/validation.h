@@ -1,4 +1,4 @@
-// The loss on what a run does not train on.
+// The loss, and the accuracy, on what a run does not train on.
 
 #pragma once
 
@@ -9,9 +9,15 @@
 
 namespace kiln {
 
-/// Mean loss over the targets of `most` micro-batches to validate on, spread evenly over all there are and the same
-/// each time, or over every one (0); nothing when `stop` said so before it was known.
-std::optional<double> validationLoss(Trainer &trainer, const TrainData &data, int64_t batch, int64_t most,
-                                     const std::function<bool()> &stop);
+/// Means over targets.
+struct Validation {
+  double loss = 0;
+  double accuracy = 0; // the share that the model holds likeliest
+};
+
+/// Over the targets of `most` micro-batches to validate on, spread evenly over all there are and the same each time, or
+/// of every one (0); nothing when `stop` said so before it was known.
+std::optional<Validation> validate(Trainer &trainer, const TrainData &data, int64_t batch, int64_t most,
+                                   const std::function<bool()> &stop);
 
 } // namespace kiln

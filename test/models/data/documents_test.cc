@@ -2,6 +2,7 @@
 
 #include "models/data/documents.h"
 #include "test/expect_error.h"
+#include "test/temporary_folder.h"
 
 #include <algorithm>
 
@@ -11,14 +12,43 @@ namespace {
 
 constexpr int32_t mark = 99, none = ignoredTarget;
 
-std::shared_ptr<const Documents> documentsOf(const std::vector<int32_t> &tokens, int64_t context) {
-  return std::make_shared<Documents>(std::make_shared<MemoryTokens<int32_t>>(tokens), mark, context, "file");
+std::shared_ptr<const Documents> documentsIn(const std::vector<int32_t> &tokens, int64_t context,
+                                             const Packing &packing = {}, std::optional<int32_t> end = {}) {
+  const auto stream = std::make_shared<MemoryTokens<int32_t>>(tokens);
+  return std::make_shared<Documents>(stream, findDocuments(*stream, {mark, end}, "file"), context, packing);
+}
+
+/// Rows of a batch of so many numbers each.
+std::vector<std::vector<int32_t>> rowsOf(const std::vector<int32_t> &numbers, int64_t width) {
+  std::vector<std::vector<int32_t>> rows;
+  for (auto at = numbers.begin(); at != numbers.end(); at += width)
+    rows.emplace_back(at, at + width);
+  return rows;
+}
+
+Batch allRows(const Documents &documents) {
+  Batch batch = documents.padding(documents.sequences());
+  for (int64_t i = 0; i < documents.sequences(); ++i)
+    documents.read(i, batch, i);
+  return batch;
+}
+
+/// 50 documents of 0 to 96 tokens behind their marks.
+std::vector<int32_t> manyDocuments() {
+  std::vector<int32_t> tokens;
+  for (int32_t i = 0; i < 50; ++i) {
+    tokens.push_back(mark);
+    for (int32_t j = 0; j < i * 37 % 97; ++j)
+      tokens.push_back((i + j) % 90);
+  }
+  tokens.push_back(mark);
+  return tokens;
 }
 
 // A sequence begins with the mark and ends with the next one as its last target; the rest is padding without targets.
 // What stands before the first mark is no document, and a long one is cut where a sequence is full.
 TEST(Documents, AreAloneInTheirSequences) {
-  const auto documents = documentsOf({7, mark, 1, 2, mark, mark, 3, 4, 5, 6, 8, mark, 9}, 4);
+  const auto documents = documentsIn({7, mark, 1, 2, mark, mark, 3, 4, 5, 6, 8, mark, 9}, 4);
   ASSERT_EQ(documents->sequences(), 5);
   Batch batch = documents->padding(5);
   for (int64_t i = 0; i < 5; ++i)
@@ -43,7 +73,7 @@ TEST(Documents, APassTakesEachOnce) {
     tokens.insert(tokens.end(), i % 7, i % 90);
   }
   tokens.push_back(mark);
-  const auto documents = documentsOf(tokens, 8);
+  const auto documents = documentsIn(tokens, 8);
   ASSERT_EQ(documents->sequences(), 50);
   DocumentBatches through(documents, 1), jumped(documents, 1), other(documents, 2);
   const Batch pass = through.sequences(0, 50), next = through.sequences(50, 50);
@@ -62,8 +92,109 @@ TEST(Documents, APassTakesEachOnce) {
   EXPECT_EQ(jumped.targets(70, 20), 160 - std::count(tail.targets.begin(), tail.targets.end(), none));
 }
 
+// A document that ends with a token of its own does not predict the next one's beginning.
+TEST(Documents, EndsAreTheLastTargets) {
+  constexpr int32_t end = 98;
+  const auto documents = documentsIn({mark, 1, end, mark, end, mark, 2, 3, mark, end, 7}, 4, {}, end);
+  EXPECT_EQ(rowsOf(allRows(*documents).targets, 4),
+            (std::vector<std::vector<int32_t>>{
+                {1, end, none, none}, {end, none, none, none}, {2, 3, mark, none}, {end, 7, none, none}}));
+}
+
+// A row takes one document more while it is less full than its share; what does not fit goes on in the next row. In the
+// order of the stream, every target is there once.
+TEST(Documents, ArePackedUpToAShare) {
+  const auto documents = documentsIn({mark, 1, mark, 2, 3, mark, 4, 5, 6, mark, 7, mark}, 4, {.share = 0.75});
+  const Batch batch = allRows(*documents);
+  EXPECT_EQ(rowsOf(batch.tokens, 4),
+            (std::vector<std::vector<int32_t>>{{mark, 1, mark, 2}, {3, mark, 4, 5}, {6, mark, 7, 0}}));
+  EXPECT_EQ(rowsOf(batch.targets, 4),
+            (std::vector<std::vector<int32_t>>{{1, mark, 2, 3}, {mark, 4, 5, 6}, {mark, 7, mark, none}}));
+  EXPECT_EQ(rowsOf(batch.positions, 4), (std::vector<std::vector<int32_t>>{{0, 1, 0, 1}, {0, 0, 1, 2}, {0, 0, 1, 0}}));
+  EXPECT_EQ(documents->targets(2), 3);
+}
+
+// Beside a matrix of which place sees which, made place by place from the documents: ranges by rows and by columns say
+// the same, neither number falls, and padding neither sees nor is seen.
+TEST(Documents, RangesSayWhatEachPlaceSees) {
+  const int64_t T = 32;
+  const auto documents = documentsIn(manyDocuments(), T, {.share = 0.75, .seed = 3});
+  const Batch batch = allRows(*documents);
+  for (int64_t row = 0; row < documents->sequences(); ++row) {
+    const auto at = [&](const std::vector<int32_t> &numbers, int64_t i) { return numbers[row * T + i]; };
+    const auto pair = [&](const std::vector<int32_t> &numbers, int64_t i, int64_t which) {
+      return numbers[2 * (row * T + i) + which];
+    };
+    std::vector<int64_t> begins; // of the document that each place belongs to; −1: padding
+    for (int64_t i = 0; i < T; ++i)
+      begins.push_back(at(batch.targets, i) == none ? -1 : at(batch.positions, i) == 0 ? i : begins.back());
+    for (int64_t i = 0; i < T; ++i) {
+      for (int64_t j = 0; j < T; ++j) {
+        const bool sees = begins[i] >= 0 && begins[i] == begins[j] && j <= i;
+        EXPECT_EQ(pair(batch.ranges, i, 0) <= j && j < pair(batch.ranges, i, 1), sees) << i << " " << j;
+        EXPECT_EQ(pair(batch.columnRanges, j, 0) <= i && i < pair(batch.columnRanges, j, 1), sees) << i << " " << j;
+      }
+      for (const auto *ranges : {&batch.ranges, &batch.columnRanges})
+        for (const int64_t which : {0, 1}) {
+          EXPECT_LE(pair(*ranges, i, 0), pair(*ranges, i, 1));
+          if (i > 0) {
+            EXPECT_LE(pair(*ranges, i - 1, which), pair(*ranges, i, which)) << i;
+          }
+        }
+    }
+  }
+}
+
+// Whatever the order, packed rows have the targets of the documents alone, and at least the share of each row but the
+// last is full.
+TEST(Documents, PackedRowsHaveEveryTarget) {
+  const auto alone = documentsIn(manyDocuments(), 32);
+  const auto targetsOf = [](const Documents &documents) {
+    std::vector<int32_t> targets = allRows(documents).targets;
+    std::erase(targets, none);
+    std::sort(targets.begin(), targets.end());
+    return targets;
+  };
+  for (const double share : {0.1, 0.75, 1.0}) {
+    const auto packed = documentsIn(manyDocuments(), 32, {.share = share, .seed = 5});
+    EXPECT_LT(packed->sequences(), alone->sequences());
+    EXPECT_EQ(targetsOf(*packed), targetsOf(*alone));
+    for (int64_t i = 0; i + 1 < packed->sequences(); ++i)
+      EXPECT_GE(static_cast<double>(packed->targets(i)), share * 32);
+  }
+}
+
+// Packed rows are a function of the seed and the number, wherever a reader begins.
+TEST(Documents, PackedPassesGoOnAnywhere) {
+  const auto made = [] { return documentsIn(manyDocuments(), 32, {.share = 0.75, .seed = 5}); };
+  DocumentBatches through(made(), 5), jumped(made(), 5);
+  const int64_t rows = made()->sequences();
+  const Batch all = through.sequences(0, 3 * rows), some = jumped.sequences(2 * rows - 1, 2);
+  EXPECT_EQ(some.tokens,
+            std::vector<int32_t>(all.tokens.begin() + (2 * rows - 1) * 32, all.tokens.begin() + (2 * rows + 1) * 32));
+  EXPECT_EQ(some.ranges, std::vector<int32_t>(all.ranges.begin() + 2 * (2 * rows - 1) * 32,
+                                              all.ranges.begin() + 2 * (2 * rows + 1) * 32));
+}
+
+// What was found is read again from its file, for the same stream and marks; what is torn or of another stream is not.
+TEST(Documents, AnIndexIsKeptInAFile) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "documents.index";
+  const MemoryTokens<int32_t> stream(manyDocuments()), empty(std::vector<int32_t>(stream.size(), 0));
+  const std::vector<DocumentPlace> places = documentsOf(stream, {mark}, "file", path, 1);
+  EXPECT_EQ(places, findDocuments(stream, {mark}, "file"));
+  EXPECT_EQ(documentsOf(empty, {mark}, "file", path, 1), places); // not looked for again
+  for (const auto &[marks, hash] : {std::pair(DocumentMarks{mark}, uint64_t{2}), {DocumentMarks{mark, 5}, 1}})
+    expectError([&, &marks = marks, &hash = hash] { documentsOf(empty, marks, "file", path, hash); },
+                {"there are none"});
+  const std::string whole = readText(path);
+  writeText(path, whole.substr(0, whole.size() - 1));
+  EXPECT_EQ(documentsOf(stream, {mark}, "file", path, 1), places);
+  EXPECT_EQ(readText(path), whole);
+}
+
 TEST(Documents, AStreamWithoutMarksIsAnError) {
-  expectError([] { documentsOf({1, 2, 3}, 4); },
+  expectError([] { documentsIn({1, 2, 3}, 4); },
               {"expected documents in 'file', each of which begins with token 99, but there are none"});
 }
 

@@ -5,8 +5,11 @@
 #include "test/devices.h"
 #include "test/expect_error.h"
 #include "test/models/gpt2/beside_reference.h"
+#include "test/temporary_folder.h"
 
 #include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
 
 using namespace kiln;
 using namespace kiln::test;
@@ -88,11 +91,75 @@ TEST_P(EvalTest, EndingsAreScoredBehindTheirContext) {
       EXPECT_NEAR(same.sums[t][e], score.sums[t][e], 1e-5 * score.sums[t][e]);
 }
 
-TEST_P(EvalTest, EndingsThatDoNotFitAreErrors) {
+// An ending that is longer than the context is judged by its last tokens, and counted; a task without a context has
+// nothing to begin with.
+TEST_P(EvalTest, EndingsThatDoNotFitAreCut) {
   Evaluator evaluator(Device::open(GetParam()), network, weights, 4);
-  expectError([&] { scoreHellaSwag(evaluator, bytes, {{"a", {"b", std::string(24, 'c'), "d", "e"}, 0}}); },
-              {"expected a context and an ending of at most 24 tokens behind it, but got 1 and 25"});
-  expectError([&] { scoreHellaSwag(evaluator, bytes, {{"", {"b", "c", "d", "e"}, 0}}); }, {"but got 0 and 2"});
+  const std::string end = "of a long ending of all", longer = "something at the beginning " + end;
+  const HellaSwagScore score =
+      scoreHellaSwag(evaluator, bytes, {{"a", {"b", longer, "d", "e"}, 0}, {"", {"b", "c", "d", "e"}, 0}});
+  EXPECT_EQ(score.tasks, 1);
+  EXPECT_EQ(score.cut, 1);
+  EXPECT_EQ(score.skipped, 1);
+  // 25 bytes are seen, of which the first is judged by nothing: as if it were the context of the others.
+  const std::string seen = (" " + longer).substr(longer.size() + 1 - 25);
+  ASSERT_EQ(seen[1], ' ');
+  const HellaSwagScore same =
+      scoreHellaSwag(evaluator, bytes, {{seen.substr(0, 1), {"b", seen.substr(2), "d", "e"}, 0}});
+  EXPECT_EQ(same.cut, 0);
+  EXPECT_EQ(score.sums[0][1], same.sums[0][1]);
+}
+
+/// Numbers in [−scale, scale) as test/oracles/hellaswag.py draws them.
+std::vector<float> drawn(const std::string &name, int64_t count, double scale) {
+  uint32_t state = 0x811c9dc5;
+  for (const char byte : name)
+    state = (state ^ static_cast<uint8_t>(byte)) * 0x01000193;
+  std::vector<float> numbers;
+  for (int64_t i = 0; i < count; ++i) {
+    state = state * 1664525 + 1013904223;
+    numbers.push_back(static_cast<float>(((state >> 8) / 0x1p23 - 1) * scale));
+  }
+  return numbers;
+}
+
+// Sums of losses are those of Hugging Face's GPT-2 with the same weights, and so is each answer whose score lies apart
+// from the others' by more than 1e-4, a sum of f32's roundings.
+TEST_P(EvalTest, ScoresAreHuggingFaces) {
+  const Network tiny({2, 2, 16, 48, 256});
+  std::vector<float> values(tiny.parameters().count());
+  for (const Parameter &p : tiny.parameters().all()) {
+    const std::vector<float> numbers = drawn(p.name, p.count(), 0.4);
+    const bool isGain = p.name.find("ln_") != std::string::npos && p.name.ends_with("weight");
+    std::transform(numbers.begin(), numbers.end(), values.begin() + p.offset, [&](float x) { return x + isGain; });
+  }
+  std::vector<char> raw(values.size() * sizeof(float));
+  std::memcpy(raw.data(), values.data(), raw.size());
+  const nlohmann::json golden = nlohmann::json::parse(readText(KILN_GOLDEN_HELLASWAG));
+  std::vector<HellaSwagTask> all;
+  for (const auto &task : golden["tasks"])
+    all.push_back({task["ctx"], task["endings"], task["label"]});
+  Evaluator evaluator(Device::open(GetParam()), tiny, raw, 8);
+  const HellaSwagScore score = scoreHellaSwag(evaluator, bytes, all);
+  ASSERT_EQ(score.sums.size(), all.size());
+  EXPECT_EQ(score.cut, 1);
+  for (size_t t = 0; t < all.size(); ++t) {
+    const std::array<double, 4> want = golden["tasks"][t]["sums"], judged = golden["tasks"][t]["judged"];
+    for (const bool byMean : {false, true}) {
+      std::array<double, 4> theirs = {}, ours = {};
+      for (size_t e = 0; e < 4; ++e) {
+        EXPECT_NEAR(score.sums[t][e], want[e], 1e-5 * want[e]) << t << " " << e;
+        theirs[e] = want[e] / (byMean ? judged[e] : 1);
+        ours[e] = score.sums[t][e] / (byMean ? judged[e] : 1);
+      }
+      const auto answer = std::min_element(theirs.begin(), theirs.end());
+      const bool isApart =
+          std::count_if(theirs.begin(), theirs.end(), [&](double x) { return x < *answer + 1e-4; }) == 1;
+      if (isApart) {
+        EXPECT_EQ(std::min_element(ours.begin(), ours.end()) - ours.begin(), answer - theirs.begin()) << t;
+      }
+    }
+  }
 }
 
 KILN_ON_DEVICES(EvalTest);

@@ -232,7 +232,7 @@ TEST(Options, AnUnknownCommandSuggestsTheNearest) {
 }
 
 TEST(Options, NoCommandIsAnError) {
-  expectError([] { parse({}); }, {"expected a command out of train, sample, eval, info, plot"});
+  expectError([] { parse({}); }, {"expected a command out of train, sample, eval, test, info, plot"});
 }
 
 TEST(Options, AMissingFlagIsNamed) {

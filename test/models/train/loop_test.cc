@@ -205,7 +205,7 @@ TEST_F(LoopTest, ValidationMayBeBounded) {
   freeze();
   const auto askedFor = [&](int64_t most) {
     Counted data(1);
-    EXPECT_TRUE(validationLoss(trainer, data, 2, most, [] { return false; }).has_value());
+    EXPECT_TRUE(validate(trainer, data, 2, most, [] { return false; }).has_value());
     return data.asked;
   };
   EXPECT_EQ(askedFor(0), (std::vector<int64_t>{0, 2, 4, 6, 8, 10, 12, 14, 16, 18}));
@@ -213,7 +213,7 @@ TEST_F(LoopTest, ValidationMayBeBounded) {
   EXPECT_EQ(askedFor(3), (std::vector<int64_t>{0, 6, 12}));
   EXPECT_EQ(askedFor(100), askedFor(0));
   Counted data(1);
-  EXPECT_FALSE(validationLoss(trainer, data, 2, 0, [] { return true; }).has_value());
+  EXPECT_FALSE(validate(trainer, data, 2, 0, [] { return true; }).has_value());
   freeze(false);
 }
 

@@ -1,0 +1,93 @@
+// Squares chunk by chunk, then sums of chunks group by group.
+
+#include "kernels/group_norms.h"
+#include "kernels/adamw.h"
+#include "kernels/blocks.h"
+#include "kernels/expect.h"
+
+#include <algorithm>
+
+namespace kiln {
+
+/// Elements n … n + BLOCK of a vector, zeros from `end` on.
+static Tile loadUpTo(View from, Tile n, Tile end, int block) {
+  Tile x = cast(load(from, {n}, {block}), f32); // (BLOCK)
+  return where(n + iota(block, i64) < end, x, 0.0);
+}
+
+/// partials[p] = Σ g² over chunk p.
+static void groupSquares(View g, View begins, View ends, View partials, GroupSquaresConfig cfg) {
+  Tile p = program_id();
+  Tile begin = load(begins, {p}, {}), end = load(ends, {p}, {}); // scalars
+  Tile running = zeros(f32, {cfg.block});                        // (BLOCK)
+  for (Tile n : range(begin, end, cfg.block)) {
+    Tile x = loadUpTo(g, n, end, cfg.block); // (BLOCK)
+    running += x * x;
+  }
+  store(partials, {p}, sum(running));
+}
+
+/// norms[i] = √Σ partials of group i · unscale.
+static void groupNorms(View partials, View firsts, View record, View norms, GroupSquaresConfig cfg) {
+  Tile group = program_id();
+  Tile begin = load(firsts, {group}, {}), end = load(firsts, {group + 1}, {}); // scalars
+  Tile running = zeros(f32, {cfg.block});                                      // (BLOCK)
+  for (Tile n : range(begin, end, cfg.block))
+    running += loadUpTo(partials, n, end, cfg.block);
+  Tile unscale = load(record, {static_cast<int>(StepField::unscale)}, {}); // scalar
+  store(norms, {group}, sqrt(sum(running)) * unscale);
+}
+
+static std::vector<Field> groupFields() {
+  return {field("block", &GroupSquaresConfig::block, "elements side by side")};
+}
+const Kernel groupSquaresKernel =
+    kernel("group_squares", groupSquares,
+           {"g (n)", "begins (P) i64, of chunks", "ends (P) i64", "partials (P) f32, sums of the squares of chunks"},
+           groupFields());
+const Kernel groupNormsKernel = kernel("group_norms", groupNorms,
+                                       {"partials (P) f32", "firsts (G + 1) i64, where each group's chunks begin",
+                                        "record (16) f32, with what unscales", "norms (G) f32"},
+                                       groupFields());
+
+GroupChunks chunksOf(std::vector<GroupRange> ranges, int64_t groups, int64_t chunk) {
+  std::stable_sort(ranges.begin(), ranges.end(), [](const auto &a, const auto &b) { return a.group < b.group; });
+  GroupChunks chunks;
+  auto range = ranges.begin();
+  for (int64_t group = 0; group < groups; ++group) {
+    chunks.firsts.push_back(std::ssize(chunks.begins));
+    for (; range != ranges.end() && range->group == group; ++range)
+      for (int64_t begin = range->begin; begin < range->end; begin += chunk) {
+        chunks.begins.push_back(begin);
+        chunks.ends.push_back(std::min(begin + chunk, range->end));
+      }
+  }
+  chunks.firsts.push_back(std::ssize(chunks.begins));
+  return chunks;
+}
+
+Plan planGroupNorms(const Target &target, const TensorRef &g, const TensorRef &begins, const TensorRef &ends,
+                    const TensorRef &firsts, const TensorRef &record, const TensorRef &norms,
+                    const std::optional<GroupSquaresConfig> &config) {
+  const char *plan = "group_norms";
+  expectRank(plan, "g", g, 1);
+  expectFloat(plan, "g", g);
+  expectRank(plan, "begins", begins, 1);
+  expectShape(plan, "ends", ends, begins.extents);
+  expectRank(plan, "norms", norms, 1);
+  const int64_t P = begins.extents[0], G = norms.extents[0];
+  expectShape(plan, "firsts", firsts, {G + 1});
+  for (const auto &[name, list] : {std::pair("begins", &begins), {"ends", &ends}, {"firsts", &firsts}})
+    expectType(plan, name, *list, {i64});
+  expectShape(plan, "record", record, {stepFields});
+  for (const auto &[name, list] : {std::pair("record", &record), {"norms", &norms}})
+    expectType(plan, name, *list, {f32});
+  const GroupSquaresConfig chosen = config.value_or(GroupSquaresConfig{.block = pickBlock(target, 65536, 1024)});
+  const std::string text = textOf(groupSquaresKernel.fields, chosen);
+  const Arg partials = Arg::workspace(0, f32, {P});
+  return {.launches = {{&groupSquaresKernel, text, programs(P), {g, begins, ends, partials}},
+                       {&groupNormsKernel, text, programs(G), {partials, firsts, record, norms}}},
+          .workspaceBytes = P * bytesOf(f32)};
+}
+
+} // namespace kiln

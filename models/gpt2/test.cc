@@ -1,0 +1,96 @@
+// One micro-batch of random tokens and weights, on either device.
+
+#include "models/gpt2/test.h"
+#include "models/data/batches.h"
+#include "models/gpt2/predictor.h"
+#include "models/train/trainer.h"
+#include "runtime/Streams.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace kiln {
+
+namespace {
+/// What a device computes, by names in the order of the table.
+using Results = std::vector<std::pair<std::string, std::vector<float>>>;
+} // namespace
+
+/// Either device is within five roundings of the exact gradient for two layers, and errors of layers add up as chance
+/// has it. f32's, whose products are rounded once and summed over up to 2¹⁶ terms, are below 1e-4.
+static double boundOf(const Gpt2Config &config, Precision precision) {
+  if (config.type == f32 && precision != Precision::tf32)
+    return 1e-4;
+  const double unit = config.type == bf16 ? 0x1p-8 : 0x1p-11;
+  return 10 * unit * std::sqrt(static_cast<double>(std::max<int64_t>(config.layers, 2)) / 2);
+}
+
+/// `count` sequences of random tokens with targets, of which every seventh is missing.
+static HostBatch randomTokens(const Gpt2Config &config, int64_t count, uint64_t seed) {
+  const Random random(seed, Stream::sampling);
+  const int64_t size = count * config.context;
+  std::vector<int32_t> tokens, targets;
+  for (int64_t i = 0; i < size; ++i) {
+    tokens.push_back(static_cast<int32_t>(random.below(config.vocab, i)));
+    targets.push_back(i % 7 == 6 ? ignoredTarget : static_cast<int32_t>(random.below(config.vocab, size + i)));
+  }
+  return languageBatch(tokens, targets);
+}
+
+static Results resultsOn(const std::shared_ptr<Device> &device, const Network &network, const TrainSettings &settings) {
+  const HostBatch batch = randomTokens(network.config(), settings.batch, settings.seed);
+  Trainer trainer(device, network, settings);
+  trainer.initialize(settings.seed);
+  Results results;
+  const std::vector<int32_t> tokens = batch.at("tokens").numbers<int32_t>();
+  Predictor predictor(device, network, trainer.weights());
+  results.emplace_back("logits", predictor.logitsAfter({tokens.begin(), tokens.begin() + network.config().context}));
+  results.emplace_back("loss", std::vector{static_cast<float>(trainer.lossSum(batch))});
+  trainer.beginStep(0, 1);
+  trainer.addGradient(batch, 0);
+  const std::vector<float> gradients = trainer.gradients();
+  for (const Parameter &p : network.parameters().all())
+    results.emplace_back(p.name, std::vector(gradients.begin() + p.offset, gradients.begin() + p.offset + p.count()));
+  return results;
+}
+
+/// ‖got − want‖ / ‖want‖; 0 where both are nothing.
+static double errorOf(const std::vector<float> &got, const std::vector<float> &want) {
+  double difference = 0, norm = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    difference += std::pow(double(got[i]) - want[i], 2);
+    norm += std::pow(double(want[i]), 2);
+  }
+  return difference == 0 ? 0 : std::sqrt(difference / norm);
+}
+
+bool test(const TestOptions &options) {
+  Gpt2Config config = modelOf(options.model);
+  TrainSettings settings = {.batch = options.batch, .seed = options.seed};
+  if (options.dtype)
+    settings.type = config.type = dtypeNamed("dtype", *options.dtype);
+  if (options.batch < 1)
+    throw Error(fmt::format("expected 'batch' to be at least 1, but got {}", options.batch));
+  const Network network(config);
+  const std::shared_ptr<Device> device = openDevice(options.machine), other = Device::open(options.against);
+  const Results got = resultsOn(device, network, settings), want = resultsOn(other, network, settings);
+  const double bound = boundOf(config, device->target().precisionOf(config.type));
+  size_t width = 0, beyond = 0;
+  for (const auto &[name, values] : want)
+    width = std::max(width, name.size());
+  writeResult(fmt::format("{} in {}: '{}' beside '{}'\n{:<{}}  error     bound\n", textOf(config), dtypeOf(config.type),
+                          device->name(), other->name(), "", width));
+  for (size_t i = 0; i < want.size(); ++i) {
+    const double error = errorOf(got[i].second, want[i].second);
+    const bool isWithin = error <= bound; // and no NaN
+    beyond += !isWithin;
+    writeResult(
+        fmt::format("{:<{}}  {:.2e}  {:.2e}{}\n", want[i].first, width, error, bound, isWithin ? "" : "  beyond"));
+  }
+  writeResult(beyond == 0 ? "all are within their bounds\n"
+                          : fmt::format("{} of {} are beyond\n", beyond, want.size()));
+  return beyond == 0;
+}
+
+} // namespace kiln

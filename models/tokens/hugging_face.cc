@@ -1,0 +1,196 @@
+// tokenizer.json, which says all of a tokenizer: a normaliser, what cuts a text, the model and special tokens.
+
+#include "models/tokens/hugging_face.h"
+#include "dialect/dsl/Types.h"
+#include "models/tokens/token_lists.h"
+#include "models/tokens/words.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+
+namespace kiln {
+
+using Json = nlohmann::ordered_json;
+
+//===-- Reading -------------------------------------------------------------------------------------------------===//
+
+static void expectText(const JsonObject &json, const std::string &name, const std::string &want) {
+  if (json.text(name) != want)
+    json.reject(name, fmt::format("\"{}\"", want));
+}
+static void expectFalse(const JsonObject &json, const std::string &name) {
+  if (json.has(name) && json.truth(name))
+    json.reject(name, "false");
+}
+
+/// The expression of a pre-tokenizer: GPT-2's own, or one that stands before it.
+static std::string splitOf(const JsonObject &json) {
+  const auto isByteLevel = [](const JsonObject &step, bool splits) {
+    expectText(step, "type", "ByteLevel");
+    expectFalse(step, "add_prefix_space");
+    if ((!step.has("use_regex") || step.truth("use_regex")) != splits)
+      step.reject("use_regex", splits ? "true" : "false");
+  };
+  if (json.text("type") != "Sequence") {
+    isByteLevel(json, true);
+    return namedSplits().at("gpt2");
+  }
+  const std::vector<JsonObject> steps = json.objects("pretokenizers");
+  if (steps.size() != 2)
+    json.reject("pretokenizers", "a split and the bytes' letters");
+  expectText(steps[0], "type", "Split");
+  expectText(steps[0], "behavior", "Isolated");
+  expectFalse(steps[0], "invert");
+  isByteLevel(steps[1], false);
+  return steps[0].object("pattern").text("Regex");
+}
+
+/// What a tokenizer of words does to a text before it is cut at white space, and what of the same in files.
+static Json wordNormalizer(TokenStyle style) {
+  const Json lower = {{"type", "Lowercase"}};
+  if (style == TokenStyle::wholeWords)
+    return lower;
+  const Json known = {{"type", "Replace"}, {"pattern", {{"String", endOfWord}}}, {"content", "\ufffd"}},
+             ends = {{"type", "Replace"}, {"pattern", {{"Regex", R"((?<=\S)(?=\s|\z))"}}}, {"content", endOfWord}};
+  return {{"type", "Sequence"}, {"normalizers", Json::array({known, lower, ends})}};
+}
+static Json wordSplit() { return {{"type", "WhitespaceSplit"}}; }
+
+/// The style that a file describes, by its model and its normaliser.
+static TokenStyle styleIn(const JsonObject &json, const JsonObject &model) {
+  const bool isWordLevel = model.text("type") == "WordLevel";
+  if (!isWordLevel)
+    expectText(model, "type", "BPE");
+  const TokenStyle words = isWordLevel ? TokenStyle::wholeWords : TokenStyle::words;
+  if (!isWordLevel && !json.has("normalizer"))
+    return TokenStyle::bytes;
+  if (!json.is("normalizer", wordNormalizer(words)))
+    json.reject("normalizer", isWordLevel ? textOf(wordNormalizer(words)) : "null");
+  if (!json.is("pre_tokenizer", wordSplit()))
+    json.reject("pre_tokenizer", textOf(wordSplit()));
+  expectText(model, "unk_token", unknownToken);
+  return words;
+}
+
+static void readMerges(Vocabulary &v, const JsonObject &model, const std::string &path) {
+  const TokenIds ids = idsOf(v);
+  std::vector<std::pair<std::string, std::string>> pairs;
+  if (model.isTextList("merges"))
+    for (const std::string &line : model.textList("merges")) {
+      const size_t space = std::min(line.find(' '), line.size());
+      pairs.emplace_back(line.substr(0, space), line.substr(std::min(space + 1, line.size())));
+    }
+  else
+    pairs = model.textPairs("merges");
+  for (size_t i = 0; i < pairs.size(); ++i)
+    addMerge(v, ids, pairs[i].first, pairs[i].second, fmt::format("merge {} of '{}'", i, path));
+}
+
+Vocabulary readTokenizerJson(const std::string &path) {
+  const JsonObject json = readJsonObject(path), model = json.object("model");
+  Vocabulary v;
+  v.style = styleIn(json, model);
+  for (const char *field : {"byte_fallback", "fuse_unk"})
+    if (model.has(field))
+      expectFalse(model, field);
+  for (const char *field : {"end_of_word_suffix", "continuing_subword_prefix"})
+    if (model.has(field) && !model.text(field).empty())
+      model.reject(field, "null");
+  if (v.style == TokenStyle::bytes) {
+    if (model.has("unk_token") && !model.text("unk_token").empty())
+      model.reject("unk_token", "null");
+    v.wholePieces = model.has("ignore_merges") && model.truth("ignore_merges");
+    v.split = json.has("pre_tokenizer") ? splitOf(json.object("pre_tokenizer")) : "";
+  }
+  addTokens(v, model.object("vocab"), path);
+  if (v.style != TokenStyle::wholeWords)
+    readMerges(v, model, path);
+  if (json.has("added_tokens"))
+    for (const JsonObject &token : json.objects("added_tokens")) {
+      const std::string text = token.text("content");
+      addToken(v, token.integer("id"), text, path);
+      v.specials.emplace(text, static_cast<int32_t>(token.integer("id")));
+    }
+  return v;
+}
+
+//===-- Writing -------------------------------------------------------------------------------------------------===//
+
+static Json preTokenizer(const std::string &split) {
+  const bool isGpt2 = split == namedSplits().at("gpt2");
+  const Json bytes = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", isGpt2}};
+  if (isGpt2)
+    return bytes;
+  if (split.empty())
+    return nullptr;
+  const Json cut = {{"type", "Split"}, {"pattern", {{"Regex", split}}}, {"behavior", "Isolated"}, {"invert", false}};
+  return {{"type", "Sequence"}, {"pretokenizers", Json::array({cut, bytes})}};
+}
+
+Json tokenList(const Vocabulary &v) {
+  Json tokens = Json::object();
+  auto &list = tokens.get_ref<Json::object_t &>(); // whose operator[] walks through all of it
+  list.reserve(v.size());
+  std::set<std::string_view> known;
+  for (int64_t id = 0; id < v.size(); ++id)
+    if (!v.tokens[id].empty() && known.insert(v.tokens[id]).second) // the lowest of several numbers
+      list.emplace_back(v.specials.contains(v.tokens[id]) ? v.tokens[id] : shownToken(v, static_cast<int32_t>(id)), id);
+  return tokens;
+}
+
+std::string shownToken(const Vocabulary &v, int32_t id) {
+  return v.style == TokenStyle::bytes ? lettersOf(v.tokens[id]) : v.tokens[id];
+}
+
+static Json specialList(const Vocabulary &v) {
+  std::map<int32_t, std::string> specials; // in the order that its readers expect
+  for (const auto &[text, id] : v.specials)
+    specials.emplace(id, text);
+  Json added = Json::array();
+  for (const auto &[id, text] : specials)
+    added.push_back({{"id", id},
+                     {"content", text},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", false},
+                     {"normalized", false},
+                     {"special", true}});
+  return added;
+}
+
+static Json modelOf(const Vocabulary &v) {
+  if (v.style == TokenStyle::wholeWords)
+    return {{"type", "WordLevel"}, {"vocab", tokenList(v)}, {"unk_token", unknownToken}};
+  Json pairs = Json::array();
+  for (const Merge &merge : v.merges)
+    pairs.push_back(Json::array({shownToken(v, merge.left), shownToken(v, merge.right)}));
+  const Json unknown = v.style == TokenStyle::words ? Json(unknownToken) : Json();
+  return {{"type", "BPE"},          {"dropout", nullptr},
+          {"unk_token", unknown},   {"continuing_subword_prefix", nullptr},
+          {"fuse_unk", false},      {"end_of_word_suffix", nullptr},
+          {"byte_fallback", false}, {"ignore_merges", v.wholePieces},
+          {"vocab", tokenList(v)},  {"merges", pairs}};
+}
+
+Json tokenizerJson(const Vocabulary &v) {
+  const Json letters = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
+  const Json spaces = {{"type", "Replace"}, {"pattern", {{"String", endOfWord}}}, {"content", " "}};
+  const bool ofBytes = v.style == TokenStyle::bytes;
+  return {{"version", "1.0"},
+          {"truncation", nullptr},
+          {"padding", nullptr},
+          {"added_tokens", specialList(v)},
+          {"normalizer", ofBytes ? Json() : wordNormalizer(v.style)},
+          {"pre_tokenizer", ofBytes ? preTokenizer(v.split) : wordSplit()},
+          {"post_processor", ofBytes ? letters : Json()},
+          {"decoder", ofBytes                        ? letters
+                      : v.style == TokenStyle::words ? spaces
+                                                     : Json()},
+          {"model", modelOf(v)}};
+}
+
+} // namespace kiln

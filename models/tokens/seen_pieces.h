@@ -1,0 +1,62 @@
+// Pieces of texts that were met before, with their tokens.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace kiln {
+
+/// Tokens of pieces that were met before; as many as fit the caches of a core, then it begins anew.
+class SeenPieces {
+public:
+  /// The tokens of the piece; nullptr where it is new.
+  const std::vector<int32_t> *find(std::string_view piece, uint64_t hash) const {
+    if (slots.empty())
+      return nullptr;
+    for (size_t at = hash & (slots.size() - 1); slots[at].used; at = (at + 1) & (slots.size() - 1))
+      if (slots[at].hash == hash && slots[at].piece == piece)
+        return &slots[at].tokens;
+    return nullptr;
+  }
+  void insert(std::string_view piece, uint64_t hash, std::span<const int32_t> tokens) {
+    if (2 * (used + 1) > slots.size())
+      grow();
+    place({hash, std::string(piece), {tokens.begin(), tokens.end()}, true});
+  }
+
+private:
+  struct Slot {
+    uint64_t hash = 0;
+    std::string piece;
+    std::vector<int32_t> tokens;
+    bool used = false;
+  };
+  static constexpr size_t least = 64, most = size_t{1} << 15;
+
+  void place(Slot slot) {
+    size_t at = slot.hash & (slots.size() - 1);
+    while (slots[at].used)
+      at = (at + 1) & (slots.size() - 1);
+    slots[at] = std::move(slot);
+    ++used;
+  }
+  void grow() {
+    std::vector<Slot> old(slots.size() < most ? std::max(least, 2 * slots.size()) : most);
+    old.swap(slots);
+    used = 0;
+    if (old.size() < most)
+      for (Slot &slot : old)
+        if (slot.used)
+          place(std::move(slot));
+  }
+
+  std::vector<Slot> slots;
+  size_t used = 0;
+};
+
+} // namespace kiln

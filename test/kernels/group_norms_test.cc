@@ -1,0 +1,46 @@
+// Norms of groups of a flat gradient.
+
+#include "kernels/adamw.h"
+#include "kernels/group_norms.h"
+#include "test/kernels/harness.h"
+
+#include <cmath>
+
+namespace kiln {
+namespace {
+
+using GroupNormsTest = KernelTest;
+
+Tensor list(const std::shared_ptr<Device> &device, const std::vector<int64_t> &numbers) {
+  Tensor tensor(device, i64, {std::ssize(numbers)});
+  tensor.upload(numbers.data(), tensor.bytes());
+  return tensor;
+}
+
+// Ranges of one group need not stand together, nor all elements belong to one; chunks end where ranges do, at any
+// place, and several of them make a group. Squares of small integers are added exactly.
+TEST_P(GroupNormsTest, AreTheirOwnElementsAlone) {
+  const int64_t n = 700;
+  const Array g = integers({n}, type(), 8);
+  const std::vector<GroupRange> ranges = {{0, 130, 1}, {130, 131, 0}, {131, 450, 2}, {460, 700, 0}};
+  const GroupChunks chunks = chunksOf(ranges, 4, 100);
+  EXPECT_EQ(chunks.firsts, (std::vector<int64_t>{0, 4, 6, 10, 10}));
+  std::vector<double> squares(4), want;
+  for (const GroupRange &range : ranges)
+    for (int64_t i = range.begin; i < range.end; ++i)
+      squares[range.group] += g[i] * g[i];
+  const Tensor begins = list(device, chunks.begins), ends = list(device, chunks.ends),
+               firsts = list(device, chunks.firsts);
+  const StepRecord host = recordOf({}, {.lossScale = 4});
+  Array record = array({stepFields}, f32, {host.numbers.begin(), host.numbers.end()}), norms = unwritten({4}, f32);
+  run(planGroupNorms(target(), g, begins, ends, firsts, record, norms, GroupSquaresConfig{.block = 64}));
+  std::vector<Want> all;
+  for (const double square : squares)
+    all.push_back({std::sqrt(square) / 4, 2 * u32 * std::sqrt(square)});
+  expectClose("norms", norms, all);
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, GroupNormsTest, testing::ValuesIn(machines()), machineName);
+
+} // namespace
+} // namespace kiln
