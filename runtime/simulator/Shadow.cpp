@@ -85,21 +85,27 @@ Glance Shadow::glanceOf(int warp, AccessKind kind, uint16_t line) const {
           .blocksAreApart = !global.ordersBlocks()};
 }
 
-/// How the words of a row lie among the lanes from one on: 16 bytes of it, 8 of it and of the next, 4 of each of four;
-/// nothing when a row is not what they access.
+/// How the bytes of a row lie among the lanes from one on: 16 of it, 8 of it and of the next, 4 of each of four, and so
+/// on; nothing when a row is not what they access.
 static inline std::optional<Spread> spreadOf(const Accesses &a, size_t lane, uint32_t bytes) {
   if (reinterpret_cast<uint64_t>(a.pointers.at[lane]) % 16)
     return std::nullopt;
   if (bytes == 16)
     return Spread::none;
-  const size_t count = bytes ? 16 / bytes : 0;
+  const size_t count = std::has_single_bit(bytes) ? 16 / bytes : 0;
   if (a.sizes || count < 2 || lane % count)
     return std::nullopt;
   const Mask wanted = ((Mask{1} << count) - 1) << lane;
   bool follow = (a.lanes & wanted) == wanted;
   for (size_t i = 1; i < count && follow; ++i)
     follow = a.pointers.at[lane + i] == a.pointers.at[lane] + i * bytes;
-  return !follow ? std::nullopt : std::optional(count == 4 ? Spread::words : Spread::pairs);
+  static constexpr Spread spreads[] = {Spread::pairs, Spread::words, Spread::halves, Spread::bytes};
+  return !follow ? std::nullopt : std::optional(spreads[std::countr_zero(count) - 1]);
+}
+
+/// Whether bytes of global memory have one page.
+static bool isInPage(const char *at, uint64_t bytes) {
+  return reinterpret_cast<uint64_t>(at) % pageBytes + bytes <= pageBytes;
 }
 
 /// Whether all lanes access a word each, one after the other from a row's begin on.
@@ -112,13 +118,18 @@ static bool isStretch(const Accesses &a) {
   return differences == 0;
 }
 
-void Shadow::access(const Accesses &a) {
+Shadow::Visit Shadow::visitOf(const Accesses &a) {
   Visit visit{.accesses = &a, .warp = a.warp, .step = a.step, .agent = a.warp.index, .kind = a.kind};
   visit.reads = isRead(a.kind) || a.kind == AccessKind::atomic;
   visit.writes = !isRead(a.kind);
   visit.strong = a.kind == AccessKind::atomic || a.kind == AccessKind::mbarrier || a.kind == AccessKind::strongRead ||
                  a.kind == AccessKind::strongWrite;
   visit.line = shortLine(a.warp.place(a.step).line);
+  return visit;
+}
+
+void Shadow::access(const Accesses &a) {
+  Visit visit = visitOf(a);
   Glance glance = glanceOf(visit.agent, a.kind, visit.line);
   const uint32_t agent = readerOf(static_cast<uint32_t>(visit.agent)) & ~allOfThem;
   HeldPage held; // neighbouring lanes mostly want the same
@@ -130,17 +141,16 @@ void Shadow::access(const Accesses &a) {
     return {inShared ? &shared : &held.page->cells,
             inShared ? static_cast<uint64_t>(at - sharedMemory) : reinterpret_cast<uint64_t>(at) % pageBytes};
   };
-  if (!visit.strong && !glance.together && isStretch(a) &&
-      (isShared(a.pointers.at[0]) || reinterpret_cast<uint64_t>(a.pointers.at[0]) % pageBytes <= pageBytes - 128)) {
+  const bool isPlain = !visit.strong && !glance.together;
+  if (isPlain && isStretch(a) && (isShared(a.pointers.at[0]) || isInPage(a.pointers.at[0], 128))) {
     const auto [cells, byte] = rowsAt(a.pointers.at[0]);
     if (glance.stretch(&cells->row(byte / 16), agent, visit.writes))
       return;
   }
-  const bool areWords = a.bytes == 4 && !a.sizes && !visit.strong && !glance.together;
   for (Mask left = a.lanes; left; left &= left - 1) {
-    if (areWords) {
+    if (isPlain && a.bytes <= 4 && !a.sizes) {
       glance.floor = order.floorOf(visit.agent);
-      left = glance.words(shared, {sharedMemory, sharedBytes}, a.pointers.at, left, agent, visit.writes);
+      left = glance.single(shared, {sharedMemory, sharedBytes}, a.pointers.at, left, a.bytes, agent, visit.writes);
       if (!left)
         return;
     }
@@ -155,22 +165,23 @@ void Shadow::access(const Accesses &a) {
       visit.begin = begin;
       return visit;
     };
-    if (visit.strong || bytes % 4 ||
-        (!isShared(begin) && reinterpret_cast<uint64_t>(begin) % pageBytes + bytes > pageBytes)) {
+    const bool isUsual = !visit.strong && (isShared(begin) || isInPage(begin, bytes));
+    const std::optional<Spread> spread = isUsual ? spreadOf(a, lane, bytes) : std::nullopt;
+    if (spread && (!glance.together || *spread == Spread::none)) {
+      const auto [cells, byte] = rowsAt(begin);
+      if (glance.row(*cells, cells->row(byte / 16), self, visit.writes, *spread)) {
+        left &= ~(((Mask{1} << (16 / bytes - 1)) - 1) << 1 << lane); // the lanes that follow
+        continue;
+      }
+    }
+    if (!isUsual || bytes % 4) {
       held.take(nullptr);
-      const Visit &close = closely();
-      forCells(begin, bytes,
-               [&](Cells &cells, Cell &cell, unsigned part, char *at) { this->visit(close, cells, cell, part, at); });
+      forCells(begin, bytes, [&](Cells &cells, Cell &cell, unsigned part, char *at) {
+        this->visit(closely(), cells, cell, part, at);
+      });
       continue;
     }
     const auto [cells, byte] = rowsAt(begin);
-    Row &row = cells->row(byte / 16);
-    if (const std::optional<Spread> spread = spreadOf(a, lane, bytes);
-        spread && (!glance.together || *spread == Spread::none) &&
-        glance.row(*cells, row, self, visit.writes, *spread)) {
-      left &= ~(*spread == Spread::words ? Mask{0xe} << lane : *spread == Spread::pairs ? Mask{2} << lane : 0);
-      continue;
-    }
     for (uint32_t word = 0; word < bytes / 4; ++word) {
       Cell &cell = (*cells)[byte / 4 + word];
       if (!(visit.writes ? glance.write(*cells, cell, self) : glance.read(*cells, cell, self)))

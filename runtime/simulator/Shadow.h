@@ -78,6 +78,7 @@ private:
     const char *begin = nullptr;
   };
   template <class Function> void forCells(char *at, uint32_t bytes, Function function);
+  static Visit visitOf(const Accesses &accesses);
   Row *rowAt(const char *at, uint32_t bytes);
   Glance glanceOf(int warp, AccessKind kind, uint16_t line) const;
   void visit(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes, char *at);
