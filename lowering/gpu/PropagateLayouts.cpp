@@ -1,17 +1,21 @@
 // A layout for every tile.
 //
 // What accesses and products want is known. It is carried forwards along the operations, then backwards to what is made
-// for them, then forwards once more for what loops carry; a tile that nobody has a wish for is blocked. Then types are
-// set in program order, and where an operand is not in the layout that its operation wants, a `simt.convert` brings it
-// there, placed behind the operand's definition, once for each layout. A tile that is computed from constants,
-// positions and scalars alone is computed once more instead. What an operation moves to other threads keeps the layout
-// that it has: gpu-expand-exchanges moves it.
+// for them, then forwards once more for what loops carry. What is left, as between a reduction and the next, follows
+// from what it is made of, also where elements are repeated: lanes that hold the same take one repeat each. A tile that
+// nobody has a wish for is blocked. Then types are set in program order, and where an operand is not in the layout that
+// its operation wants, a `simt.convert` brings it there, placed behind the operand's definition, once for each layout.
+// A tile that is computed from constants, positions and scalars alone is computed once more instead, and so is one of
+// few numbers of memory beside these that several threads need, where the conversion would take shared memory: each
+// reads its own. What an operation moves to other threads keeps the layout that it has: gpu-expand-exchanges moves it.
 
 #include "lowering/gpu/MoveLayouts.h"
 #include "lowering/gpu/Passes.h"
+#include "lowering/gpu/Reasons.h"
 #include "lowering/gpu/Threads.h"
 
 #include "dialect/simt/layout/Blocked.h"
+#include "dialect/simt/layout/Convert.h"
 #include "dialect/simt/layout/Fragments.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/analysis/TileUses.h"
@@ -93,6 +97,12 @@ static LayoutAttr resultLayout(Operation *op, LayoutAttr operand) {
   return isElementwise(op) ? operand : LayoutAttr();
 }
 
+/// The layout of the result of `op` when its tile lies in `operand`, also where elements are repeated.
+static LayoutAttr repeatedLayout(tile::MoveOp op, LayoutAttr operand) {
+  const auto result = spreadLayout(op, operand.getLayout());
+  return result ? attributeOf(*result, op->getContext()) : LayoutAttr();
+}
+
 // --- Wishes --------------------------------------------------------------------------------------
 
 namespace {
@@ -107,12 +117,17 @@ public:
     forwards();
     backwards();
     forwards();
+    forwards(/*repeats=*/true);
     for (Operation *op : operations)
       settle(op);
+    for (Operation *op : llvm::reverse(operations)) // what was made again for all that use it
+      if (isOpTriviallyDead(op))
+        op->erase();
   }
 
 private:
-  void forwards();
+  /// With `repeats` also through operations that repeat elements.
+  void forwards(bool repeats = false);
   void backwards();
   void wish(Value value, LayoutAttr layout) {
     if (layout && isTile(value))
@@ -124,7 +139,8 @@ private:
   void settle(Operation *op);
   void settle(Value value, LayoutAttr layout) { value.setType(simt::withLayout(value.getType(), layout)); }
   Value in(LayoutAttr layout, Value value);
-  bool isFree(Value value, int effort = 8) const;
+  bool isFree(Value value, bool readsFew = false, int effort = 12) const;
+  bool isMadeAgain(Value value, LayoutAttr layout) const;
 
   mutable func::FuncOp func;
   const unsigned warps;
@@ -144,7 +160,7 @@ static SmallVector<Value> targetsOf(scf::YieldOp yield, unsigned number) {
   return targets;
 }
 
-void Propagation::forwards() {
+void Propagation::forwards(bool repeats) {
   for (Operation *op : operations) {
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
       for (const auto [init, argument, result] :
@@ -159,8 +175,11 @@ void Propagation::forwards() {
     } else if (op->getNumResults() == 1 && isTile(op->getResult(0))) {
       wish(op->getResult(0), chosen(op));
       for (const Value operand : op->getOperands())
-        if (const LayoutAttr layout = wishOf(operand))
+        if (const LayoutAttr layout = wishOf(operand)) {
           wish(op->getResult(0), resultLayout(op, layout));
+          if (repeats && isa<tile::MoveOp>(op) && !isFree(operand))
+            wish(op->getResult(0), repeatedLayout(cast<tile::MoveOp>(op), layout));
+        }
     }
   }
 }
@@ -196,18 +215,39 @@ LayoutAttr Propagation::layoutFor(Value value) const {
 
 // --- Settling ------------------------------------------------------------------------------------
 
-/// Whether the tile follows from constants, positions and scalars by a few operations.
-bool Propagation::isFree(Value value, int effort) const {
+/// Values of numbers read again that a thread may hold.
+static constexpr int64_t fewValues = 32;
+
+/// Whether the tile follows from constants, positions and scalars by a few operations; with `readsFew` also from loads
+/// of a few numbers.
+bool Propagation::isFree(Value value, bool readsFew, int effort) const {
   Operation *const op = value.getDefiningOp();
   if (!isTile(value))
     return true;
   if (!op || effort == 0)
     return false;
-  if (isa<arith::ConstantOp, tile::IotaOp, tile::SplatOp>(op))
+  if (isa<arith::ConstantOp, tile::IotaOp, tile::SplatOp>(op) || (readsFew && isFewNumbers(op)))
     return true;
   if (!isElementwise(op) && !isa<tile::MoveOp>(op))
     return false;
-  return llvm::all_of(op->getOperands(), [&](Value operand) { return isFree(operand, effort - 1); });
+  return llvm::all_of(op->getOperands(), [&](Value operand) { return isFree(operand, readsFew, effort - 1); });
+}
+
+/// Whether the value is made once more, in `layout`, rather than converted to it.
+bool Propagation::isMadeAgain(Value value, LayoutAttr layout) const {
+  Operation *const op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (auto move = dyn_cast<tile::MoveOp>(op);
+      move && isTile(move.getMoved()) && !sourceLayout(move, layout.getLayout()))
+    return false; // its elements would leave their threads
+  if (isFree(value))
+    return true;
+  const int64_t stored = layout.getLayout().numStored(), threads = int64_t{simt::numLanes} * warps;
+  const int64_t elements = cast<RankedTensorType>(value.getType()).getNumElements();
+  const unsigned bits = std::max(8u, getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth());
+  return stored <= fewValues && stored * threads >= 2 * elements && isFree(value, /*readsFew=*/true) &&
+         simt::planConvert(simt::layoutOf(value).getLayout(), layout.getLayout(), bits, {}).isShared();
 }
 
 /// The value in a layout, computed or converted behind its definition.
@@ -220,11 +260,7 @@ Value Propagation::in(LayoutAttr layout, Value value) {
   builder.setInsertionPointAfterValue(value);
   Operation *const op = value.getDefiningOp();
   Value version;
-  const auto leavesThreads = [&] {
-    auto move = dyn_cast<tile::MoveOp>(op);
-    return move && isTile(move.getMoved()) && !sourceLayout(move, layout.getLayout());
-  };
-  if (op && isFree(value) && !leavesThreads()) {
+  if (isMadeAgain(value, layout)) {
     SmallVector<Value> operands;
     for (unsigned number = 0; number < op->getNumOperands(); ++number)
       operands.push_back(in(operandLayout(op, number, layout), op->getOperand(number)));
@@ -234,6 +270,10 @@ Value Propagation::in(LayoutAttr layout, Value value) {
     settle(version, layout);
     if (auto constant = dyn_cast<arith::ConstantOp>(again))
       constant.setValueAttr(cast<DenseElementsAttr>(constant.getValue()).reshape(cast<ShapedType>(version.getType())));
+    if (auto load = dyn_cast<tile::LoadOp>(again)) {
+      load->setAttr("simt.layout", layout);
+      load->setAttr("simt.vector", builder.getI64IntegerAttr(packetIn(layout.getLayout(), load)));
+    }
   } else {
     version = simt::ConvertOp::create(builder, value.getLoc(), simt::withLayout(value.getType(), layout), value);
   }

@@ -33,7 +33,8 @@ TEST_P(ByteModel, HasPyTorchsLosses) {
   const ByteNetwork network(config);
   Trainer trainer(Device::open(GetParam()), network, s);
   trainer.initialize(7);
-  for (int64_t step = 0; step < s.steps; ++step) {
+  const int64_t steps = GetParam().starts_with("cpu") ? s.steps : 3; // simulating one takes seconds
+  for (int64_t step = 0; step < steps; ++step) {
     const auto byte = [](int64_t i) { return static_cast<int32_t>((i * i * 7 + i * 13) % 251); };
     std::vector<int32_t> bytes, next;
     for (int64_t i = step * 31; i < step * 31 + 5 * 24; ++i) {

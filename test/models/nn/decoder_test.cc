@@ -121,7 +121,7 @@ DecoderOptions drawn(std::mt19937 &engine) {
   o.head = {!chance(2), chance(2)};
   o.embedding.scale = chance(2) ? 1 : std::sqrt(static_cast<double>(o.width));
   o.embedding.positions = static_cast<PositionTable>(engine() % 3);
-  o.embedding.givesPositions = chance(2);
+  o.embedding.givesPositions = chance(2) && o.embedding.positions != PositionTable::none;
   if (chance(2))
     o.dropout = {chance(2) ? 0.1 : 0, chance(2) ? 0.1 : 0, chance(2) ? 0.1 : 0, static_cast<DropoutKind>(engine() % 2)};
   return o;
@@ -140,12 +140,13 @@ TEST_P(DecoderTest, ManyOptionsTogetherHaveTheTapesGradient) {
 TEST_P(DecoderTest, NarrowTypesHaveTheTapesGradient) {
   if (GetParam() == "cuda:0" || GetParam() == oracleDevice)
     GTEST_SKIP() << "the other devices have both of its compilers";
-  for (const Type type : {bf16, f16}) {
-    const double unit = type == bf16 ? 0x1p-8 : 0x1p-11;
-    for (const DecoderOptions &o : eachAlone())
-      if (o.block.norm.epsilon > 0)
-        expectGradient(GetParam(), o, 2, 7, 1, false, type, 60 * unit);
-  }
+  const std::vector<DecoderOptions> all = eachAlone();
+  for (size_t i = 0; i < all.size(); ++i)
+    for (const Type type : {bf16, f16}) {
+      const bool isTaken = GetParam() == "cpu" || i % 4 == (type == bf16 ? 0 : 2);
+      if (isTaken && all[i].block.norm.epsilon > 0)
+        expectGradient(GetParam(), all[i], 2, 7, 1, false, type, 60 * (type == bf16 ? 0x1p-8 : 0x1p-11));
+    }
 }
 
 KILN_ON_DEVICES(DecoderTest);
