@@ -28,16 +28,16 @@ inline std::vector<std::string> testDevices(bool everyProcessor = false) {
     return {name};
   std::vector<std::string> devices = {"cpu"};
   if (everyProcessor && __builtin_cpu_supports("avx512vl")) {
-    devices.push_back("cpu:x86-64-v4"); // has no units for narrow products, as "cpu" may have
-    devices.push_back("cpu:amx");       // emulates them where the processor has no AMX
+    devices.emplace_back("cpu:x86-64-v4"); // has no units for narrow products, as "cpu" may have
+    devices.emplace_back("cpu:amx");       // emulates them where the processor has no AMX
   }
   if (everyProcessor)
-    devices.push_back("cpu:x86-64-v3");
-  devices.push_back("simulator:sm_80");
+    devices.emplace_back("cpu:x86-64-v3");
+  devices.emplace_back("simulator:sm_80");
   ::setenv("KILN_CUDA_DRIVER", stubDriver().c_str(), /*overwrite=*/0);
   ::setenv("KILN_NVJITLINK", "", /*overwrite=*/0); // the simulator takes no cubins
-  devices.push_back("cuda:0");
-  devices.push_back(oracleDevice);
+  devices.emplace_back("cuda:0");
+  devices.emplace_back(oracleDevice);
   return devices;
 }
 

@@ -121,7 +121,7 @@ TEST(Json, AnotherKindIsToldWithTheValue) {
 
 // A long value is cut short in the message.
 TEST(Json, ALongValueIsCut) {
-  const JsonObject j = parse("{\"t\": \"" + std::string(1000, 'a') + "\"}");
+  const JsonObject j = parse(R"({"t": ")" + std::string(1000, 'a') + "\"}");
   expectError([&] { j.integer("t"); }, {"but got \"" + std::string(39, 'a') + "…"});
 }
 

@@ -72,7 +72,7 @@ TEST_F(PretrainedTest, ATokenizerIsFound) {
   touch({"config.json", "model.safetensors"});
   EXPECT_FALSE(vocabularyBeside(pretrainedAt(folder.path)));
   Vocabulary v = byteVocabulary();
-  v.tokens.push_back("ab");
+  v.tokens.emplace_back("ab");
   v.merges = {{'a', 'b', 256}};
   writeVocabulary(folder.path, v);
   EXPECT_EQ(vocabularyBeside(pretrainedAt(folder.path))->merges, v.merges);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <stdexcept>
 
 namespace kiln::test {
@@ -19,9 +20,9 @@ void Tape::play(Value result) {
   for (Node &node : nodes)
     std::fill(node.gradient.begin(), node.gradient.end(), 0.0);
   std::fill(result->gradient.begin(), result->gradient.end(), 1.0);
-  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
-    if (node->backward)
-      node->backward();
+  for (Node &node : std::views::reverse(nodes))
+    if (node.backward)
+      node.backward();
 }
 
 /// A value whose numbers are `number(r, c)`, and `back(r, c, slope)` what each of them adds to the gradients before.

@@ -154,7 +154,7 @@ TEST_P(Roll, ReshapesThatMergeAndSplit) {
 std::vector<std::string> devicesWithHopper() {
   std::vector<std::string> names = testDevices(true);
   if (names.size() > 1)
-    names.push_back("simulator:sm_90a");
+    names.emplace_back("simulator:sm_90a");
   return names;
 }
 KILN_ON_THESE(Roll, devicesWithHopper());

@@ -60,7 +60,8 @@ static std::vector<uint64_t> fragment(const Product &p, const std::string &type,
         const bool lower = rows == 16 && word % 2 == 1; // the rows from 8 on
         const int row = lane / 4 + (lower ? 8 : 0), block = rows == 16 ? word / 2 : word;
         const int k = (lane % 4 + 4 * block) * p.perWord() + i;
-        all[static_cast<size_t>(lane * words + word)] |= bitsOf(type, element(row, k)) << (i * p.bits);
+        all[static_cast<size_t>(lane) * static_cast<size_t>(words) + static_cast<size_t>(word)] |=
+            bitsOf(type, element(row, k)) << (i * p.bits);
       }
   return all;
 }
@@ -116,7 +117,10 @@ static double numberOfHalf(uint16_t bits) {
 }
 
 static double numberIn(const Product &p, const std::vector<uint64_t> &words, int lane, int i) {
-  const auto word = [&](int at) { return words[static_cast<size_t>(lane * (p.M / (p.sums == "f16" ? 8 : 4)) + at)]; };
+  const auto word = [&](int at) {
+    return words[static_cast<size_t>(lane) * static_cast<size_t>(p.M / (p.sums == "f16" ? 8 : 4)) +
+                 static_cast<size_t>(at)];
+  };
   if (p.sums == "f64")
     return std::bit_cast<double>(word(i));
   if (p.sums == "f32")
