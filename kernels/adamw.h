@@ -22,7 +22,7 @@
 namespace kiln {
 
 struct AdamWConfig {
-  int block = 8192;      // elements a program
+  int block = 1024;      // elements a program
   bool zeroGrad = false; // leaves zeros in g; set by the plan
   bool copies = false;   // p is written in a narrow type too; set by the plan
   Rounding rounding = Rounding::nearest;

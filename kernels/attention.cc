@@ -69,11 +69,11 @@ const Kernel attentionKernel =
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 
 /// On a GPU: 128 queries, of which a warp has 32 rows, so that each fragment of keys and values is multiplied twice, or
-/// 16 where an output of more than 64 columns would not fit its registers. At least 16 rows a warp: the rows of an
-/// instruction, and so scores and probabilities stay in the warp's registers. The queries and the rings of keys and
-/// values fit shared memory.
+/// 16 where fragments and output would not fit its registers: rows of more than 128 bytes. At least 16 rows a warp: the
+/// rows of an instruction, and so scores and probabilities stay in the warp's registers. The queries and the rings of
+/// keys and values fit shared memory.
 static AttentionConfig gpuForwardTilesOf(const GpuFacts &gpu, int64_t Tq, int64_t Tk, int64_t D, Type type) {
-  AttentionConfig config{.bm = 128, .bn = 64, .warps = D <= 64 ? 4 : 8};
+  AttentionConfig config{.bm = 128, .bn = 64, .warps = D * bytesOf(type) <= 128 ? 4 : 8};
   const auto bytes = [&] { return (config.bm + 2 * config.stages * config.bn) * D * bytesOf(type); };
   while (config.bm > 16 && config.bm / 2 >= Tq)
     config.bm /= 2;

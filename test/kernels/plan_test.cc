@@ -216,7 +216,8 @@ TEST(Plan, GpusHaveChoicesOfTheirOwn) {
   EXPECT_GE(pickMatmul(gpu, Layout::nn, 4096, 4096, 4096, bf16).bm, 128);
   EXPECT_LE(pickMatmul(gpu, Layout::nn, 512, 512, 4096, bf16).bm, 64);
   EXPECT_EQ(pickAttention(gpu, 1024, 64).bm, 128);
-  EXPECT_EQ(pickAttention(gpu, 1024, 64).warps, 4);
+  EXPECT_EQ(pickAttention(gpu, 1024, 64, bf16).warps, 4);
+  EXPECT_EQ(pickAttention(gpu, 1024, 64, f32).warps, 8);
   EXPECT_EQ(pickAttention(gpu, 1024, 128, bf16).warps, 8);
   EXPECT_EQ(pickAttention(gpu, 20, 64).bm, 32);
   EXPECT_EQ(pickAttention(gpu, 20, 64).warps, 2);
