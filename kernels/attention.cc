@@ -10,45 +10,60 @@ namespace kiln {
 
 //===-- Kernels -------------------------------------------------------------------------------------------------===//
 
-/// q, k, v, o (B, H, T, D); lse (B, H, T).
-static void attention(View q, View k, View v, View o, View lse, Tile scale, AttentionConfig cfg) {
+/// q, o (B, H, Tq, D); k, v (B, Hk, Tk, D); lse (B, H, Tq); ranges (B, Tq, 2); mask (B, H, Tq, Tk).
+static void attention(View q, View k, View v, View o, View lse, View ranges, View mask, Tile scale,
+                      AttentionConfig cfg) {
   const int64_t D = width({q, k, v, o});
-  Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2), T = q.dim(2);
+  Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2), hk = keyHeadOf(h, cfg);
   Tile scale2 = scale * M_LOG2E; // exp(s · scale) = exp2(s · scale2)
+  Sight sight = {.mask = mask, .b = b, .h = h, .Tq = q.dim(2), .Tk = keysIn(k, q, cfg), .byQueries = true};
+  if (cfg.ranged) {
+    auto [from, to] = rangesOf(ranges, b, m, cfg.bm, sight.Tk); // (BM, 1)
+    sight.from = from, sight.to = to;
+  }
 
   Tile query = load(q, {b, h, m, 0}, {cfg.bm, D}); // (BM, D)
   Tile top = full(f32, {cfg.bm}, -infinity);       // (BM) running maximum of the scores, times scale2
   Tile total = zeros(f32, {cfg.bm});               // (BM) running sum
   Tile out = zeros(f32, {cfg.bm, D});              // (BM, D) running output, times total
 
-  // Causal: columns beyond the block's last row are never visited.
-  Tile end = cfg.causal ? min(m + cfg.bm, T) : T;
-  for (Tile n : range(0, end, cfg.bn)) {
+  // Columns that no row of the block sees are never visited.
+  auto [first, end] = keysOf(m, ranges, sight, cfg);
+  for (Tile n : range(first, end, cfg.bn)) {
     // 1. Scores.
-    Tile key = load(k, {b, h, n, 0}, {cfg.bn, D});      // (BN, D)
+    Tile key = load(k, {b, hk, n, 0}, {cfg.bn, D});     // (BN, D)
     Tile s = dot(query, transpose(key), cfg.precision); // (BM, BN)
-    Tile seen = visible(m, n, T, cfg);                  // (BM, BN)
+    Tile seen = visible(m, n, sight, cfg);              // (BM, BN)
 
-    // 2. Probabilities relative to the new maximum, and what the old ones shrink by.
+    // 2. Probabilities relative to the new maximum, and what the old ones shrink by. A row that has seen no column yet
+    //    has no maximum, and anything is as good.
     Tile higher = max(top, reduce_max(where(seen, s, -infinity)) * scale2); // (BM)
-    Tile p = exp2(fma(s, scale2, -expand(higher, -1)), Accuracy::fast);     // (BM, BN)
+    Tile base = mayBeBlind(cfg) ? where(higher == -infinity, 0.0, higher) : higher;
+    Tile p = exp2(fma(s, scale2, -expand(base, -1)), Accuracy::fast); // (BM, BN)
     p = where(seen, p, 0.0);
-    Tile shrink = exp2(top - higher, Accuracy::fast); // (BM)
-    total = fma(total, shrink, sum(p));               // (BM)
+    Tile shrink = exp2(top - base, Accuracy::fast); // (BM)
+    total = fma(total, shrink, sum(p));             // (BM)
     top = higher;
 
     // 3. Output.
-    Tile value = load(v, {b, h, n, 0}, {cfg.bn, D});                              // (BN, D)
+    Tile value = load(v, {b, hk, n, 0}, {cfg.bn, D});                             // (BN, D)
     out = dot(cast(p, v.type()), value, out * expand(shrink, -1), cfg.precision); // (BM, D)
   }
-  store(o, {b, h, m, 0}, cast(out * expand(1.0 / total, -1), o.type()));
-  store(lse, {b, h, m}, top + log2(total));
+  Tile share = 1.0 / total, sums = top + log2(total); // (BM)
+  if (mayBeBlind(cfg)) {
+    share = where(total > 0.0, share, 0.0);
+    sums = where(total > 0.0, sums, infinity);
+  }
+  store(o, {b, h, m, 0}, cast(out * expand(share, -1), o.type()));
+  store(lse, {b, h, m}, sums);
 }
 
 const Kernel attentionKernel =
     kernel("attention", attention,
-           {"q (B, H, T, D)", "k (B, H, T, D)", "v (B, H, T, D)", "o (B, H, T, D), softmax(q · kᵀ · scale) · v",
-            "lse (B, H, T) f32, base-2 logarithms of the sums of exponentials", "scale f32"},
+           {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "o (B, H, Tq, D), softmax(q · kᵀ · scale) · v",
+            "lse (B, H, Tq) f32, base-2 logarithms of the sums of exponentials",
+            "ranges (B, Tq, 2) i32, read when ranged: a row sees columns from [0] and below [1]",
+            "mask (B, H, Tq, Tk) i8, read when masked: a row sees the columns that are not 0", "scale f32"},
            attentionFields());
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
@@ -57,12 +72,12 @@ const Kernel attentionKernel =
 /// 16 where an output of more than 64 columns would not fit its registers. At least 16 rows a warp: the rows of an
 /// instruction, and so scores and probabilities stay in the warp's registers. The queries and the rings of keys and
 /// values fit shared memory.
-static AttentionConfig gpuForwardTilesOf(const GpuFacts &gpu, int64_t T, int64_t D, Type type) {
+static AttentionConfig gpuForwardTilesOf(const GpuFacts &gpu, int64_t Tq, int64_t Tk, int64_t D, Type type) {
   AttentionConfig config{.bm = 128, .bn = 64, .warps = D <= 64 ? 4 : 8};
   const auto bytes = [&] { return (config.bm + 2 * config.stages * config.bn) * D * bytesOf(type); };
-  while (config.bm > 16 && config.bm / 2 >= T)
+  while (config.bm > 16 && config.bm / 2 >= Tq)
     config.bm /= 2;
-  while (config.bn > 16 && (config.bn / 2 >= T || (config.bn > 32 && bytes() > gpu.ctaSharedBytes)))
+  while (config.bn > 16 && (config.bn / 2 >= Tk || (config.bn > 32 && bytes() > gpu.ctaSharedBytes)))
     config.bn /= 2;
   while (config.bm > 16 && bytes() > gpu.ctaSharedBytes)
     config.bm /= 2;
@@ -72,27 +87,29 @@ static AttentionConfig gpuForwardTilesOf(const GpuFacts &gpu, int64_t T, int64_t
 
 /// On a CPU a larger tile reads keys and values less often, and the backward pass, which keeps a block of keys at hand,
 /// queries; but a product's operands and results should stay in the first caches.
-AttentionConfig pickAttention(const Target &target, int64_t T, int64_t D, Type type) {
+AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type type,
+                              const std::optional<int64_t> &keys) {
+  const int64_t Tk = keys.value_or(Tq);
   const Precision precision = target.precisionOf(type);
   const bool isExact = type == f32 && precision != Precision::tf32; // and so no work for tensor cores
-  AttentionConfig config = target.visit(
-      [=](const CpuFacts &) { return tilesOf(T <= 512 ? 64 : 128, 64, T); },
-      [=](const GpuFacts &gpu) { return isExact ? gpuTilesOf(gpu, T, D) : gpuForwardTilesOf(gpu, T, D, type); });
+  AttentionConfig config =
+      target.visit([=](const CpuFacts &) { return tilesOf(Tq <= 512 ? 64 : 128, 64, Tq, Tk); },
+                   [=](const GpuFacts &gpu) {
+                     return isExact ? gpuTilesOf(gpu, std::max(Tq, Tk), D) : gpuForwardTilesOf(gpu, Tq, Tk, D, type);
+                   });
   config.precision = precision;
   return config;
 }
 
 Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k, const TensorRef &v, const TensorRef &o,
-                   const TensorRef &lse, float scale, bool causal, const std::optional<AttentionConfig> &config) {
-  const Shape shape = expectHeads("attention", q, k, v, o, lse);
-  if (!(scale > 0))
-    throw Error("'attention': expected 'scale' to be above 0, but got " + std::to_string(scale));
-  AttentionConfig chosen = config.value_or(pickAttention(target, shape[2], shape[3], q.type));
-  chosen.causal = causal;
+                   const TensorRef &lse, float scale, const AttentionMask &mask,
+                   const std::optional<AttentionConfig> &config) {
+  const AttentionExtents s = expectHeads("attention", q, k, v, o, lse, mask, scale);
+  const AttentionConfig chosen = configFor(config.value_or(pickAttention(target, s.Tq, s.D, q.type, s.Tk)), s, mask);
   return {.launches = {{&attentionKernel,
                         textOf(attentionKernel.fields, chosen),
-                        programs(ceildiv(shape[2], chosen.bm), shape[1], shape[0]),
-                        {q, k, v, o, lse, scale}}}};
+                        programs(ceildiv(s.Tq, chosen.bm), s.H, s.B),
+                        {q, k, v, o, lse, mask.ranges.value_or(lse), wholeMask(mask, s, lse), scale}}}};
 }
 
 } // namespace kiln

@@ -2,38 +2,69 @@
 // "FlashAttention-2", 2023: algorithm 1 forward, algorithm 2 backward with its loops exchanged so that no
 // atomics are needed.
 //
-// All of q, k, v, o and their gradients are (B, H, T, D) with any strides whose last is 1: contiguous heads,
-// or views into a packed (B, T, 3, H, D). T and D are any number ≥ 1. `lse` (B, H, T) f32 is the base-2
-// logarithm of the softmax's denominator, log2 Σ_j exp(s_ij), with which the backward pass makes the
-// probabilities again.
+// q, o and their gradients are (B, H, Tq, D), k, v and theirs (B, Hk, Tk, D), with any strides whose last is 1:
+// contiguous heads, or views into a packed (B, T, 3, H, D). Hk divides H: so many heads of queries in a row share one
+// of keys and values. Lengths and D are any numbers ≥ 1. `lse` (B, H, Tq) f32 is the base-2 logarithm of the softmax's
+// denominator, log2 Σ_j exp(s_ij), with which the backward pass makes the probabilities again.
+//
+// A query that sees no key has o = 0, lse = ∞ and gradients of 0. (An implementation that fills scores with a large
+// negative number gives the mean of v there instead; such rows are padding, and no loss should see them.)
 
 #pragma once
 
 #include "dialect/dsl/Plan.h"
 
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace kiln {
 
 struct AttentionConfig {
   int bm = 64, bn = 64;                  // rows of q, rows of k and v a tile
-  bool causal = true;                    // row i sees columns 0 … i; set by the plan
   Precision precision = Precision::ieee; // of products of f32
   int warps = 4;                         // of a program, on a GPU
   int stages = 2;                        // blocks of keys and values in flight or in use, on a GPU
   bool whole = true; // the backward pass has one program for a whole head; it chooses launches and is no field
+  // Set by the plan:
+  bool causal = true;   // row i sees columns up to i + Tk − Tq
+  bool shifted = false; // Tk is not Tq
+  bool ranged = false;  // with ranges
+  bool masked = false;  // with a mask
+  int group = 1;        // heads of queries that share one of keys and values
 };
+
+/// Which keys a query sees: those that all of this lets it see.
+struct AttentionMask {
+  bool causal = true; // query i sees keys j ≤ i + Tk − Tq: the last one sees all
+  /// (B, Tq, 2) i32: query i sees keys from [0] and below [1]. Neither falls from one query to the next, and one that
+  /// sees none has both alike. Blocks of scores outside are not computed, so that sequences packed into one cost the
+  /// sum of their squares; causal, padding, packing, windows and prefixes are all ranges. A kernel checks them.
+  std::optional<TensorRef> ranges = {};
+  /// (B, Tk, 2) i32: the same from the keys' side, which the backward pass takes beside `ranges`; columnRanges() makes
+  /// it.
+  std::optional<TensorRef> columnRanges = {};
+  /// (B or 1, H or 1, Tq, Tk) i8: query i sees the keys j that are not 0. Every block of scores is computed.
+  std::optional<TensorRef> mask = {};
+};
+
+/// Of the ranges of keys that each of Tq queries sees, (B, Tq, 2), the ranges of queries that see each of Tk keys,
+/// (B, Tk, 2). Throws Error for ranges that fall, whose begin is above their end, or that leave the keys.
+std::vector<int32_t> columnRanges(const std::vector<int32_t> &ranges, int64_t Tq, int64_t Tk);
 
 extern const Kernel attentionKernel, attentionBackwardKernel, attentionDeltaKernel, attentionBackwardKeysKernel,
     attentionBackwardQueriesKernel;
 
-/// Tile sizes and precision of the two passes for sequences of length T and heads of size D.
-AttentionConfig pickAttention(const Target &target, int64_t T, int64_t D, Type type = Type::f32);
-AttentionConfig pickAttentionBackward(const Target &target, int64_t T, int64_t D, Type type = Type::f32);
+/// Tile sizes and precision of the two passes for Tq queries, and Tk keys if these are not as many, and heads of size
+/// D.
+AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type type = Type::f32,
+                              const std::optional<int64_t> &Tk = {});
+AttentionConfig pickAttentionBackward(const Target &target, int64_t Tq, int64_t D, Type type = Type::f32,
+                                      const std::optional<int64_t> &Tk = {});
 
 /// o and lse from q, k, v. `scale`, which is positive, multiplies the scores; 1 / √D is usual.
 Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k, const TensorRef &v, const TensorRef &o,
-                   const TensorRef &lse, float scale, bool causal = true,
+                   const TensorRef &lse, float scale, const AttentionMask &mask = {},
                    const std::optional<AttentionConfig> &config = {});
 
 /// The forward pass's operands and results, and the gradient of its result.
@@ -41,11 +72,11 @@ struct AttentionSaved {
   TensorRef q, k, v, o, lse, dout;
 };
 
-/// dq, dk, dv, all written. With config.whole one launch, one program a (batch, head); else three launches, by blocks
-/// of rows. dq, dk and dv overlap none of the operands. Workspace: B · H · T f32, and, with config.whole, B · H · T · D
-/// f32 more when dq is not f32.
+/// dq, dk, dv, all written; dk and dv add what the heads of a group give in their order. With config.whole one launch,
+/// one program a (batch, head of keys); else three launches, by blocks of rows. dq, dk and dv overlap none of the
+/// operands. Workspace: B · H · Tq f32, and, with config.whole, B · H · Tq · D f32 more when dq is not f32.
 Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, const TensorRef &dq, const TensorRef &dk,
-                           const TensorRef &dv, float scale, bool causal = true,
+                           const TensorRef &dv, float scale, const AttentionMask &mask = {},
                            const std::optional<AttentionConfig> &config = {});
 
 } // namespace kiln

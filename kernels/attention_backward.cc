@@ -23,13 +23,21 @@ struct Scores {
 };
 } // namespace
 
+/// The exponents of the probabilities. Either spelling gives the same numbers: a GPU's instructions turn the signs of
+/// results by themselves, but not those of numbers from memory, and a CPU's turn neither, of which lse is fewer.
+static Tile exponentsOf(Tile products, Tile lse, Tile scale, bool onResults) {
+  return onResults ? -fma(products, scale * -M_LOG2E, lse) : fma(products, scale * M_LOG2E, -lse);
+}
+
 /// Of rows (BX, D) against columns (BY, D): queries against keys with their gradients `dout` against values, or all
 /// turned. `lse` and `delta` are (BX, 1) or (1, BY); both results (BX, BY).
 static Scores scoresOf(Tile rows, Tile columns, Tile gradRows, Tile gradColumns, Tile lse, Tile delta, Tile seen,
-                       Tile scale, Precision precision) {
-  // 1. The probabilities again. Queries from T on have lse = ∞, so that theirs are zero.
-  Tile s = fma(dot(rows, transpose(columns), precision), scale * M_LOG2E, -lse); // (BX, BY)
-  Tile p = where(seen, exp2(s, Accuracy::fast), 0.0);                            // (BX, BY)
+                       Tile scale, bool byBlocks, Precision precision) {
+  // 1. The probabilities again. Queries that see no key have lse = ∞. Those from Tq on are zeros, and so are their
+  //    gradients: nothing comes of their probabilities.
+  Tile products = dot(rows, transpose(columns), precision); // (BX, BY)
+  Tile p = exp2(exponentsOf(products, lse, scale, byBlocks), Accuracy::fast);
+  p = where(seen, p, 0.0); // (BX, BY)
 
   // 2. The gradient: masked too, so that nobody needs dP where P is zero.
   Tile dp = dot(gradRows, transpose(gradColumns), precision); // (BX, BY)
@@ -44,53 +52,75 @@ static Tile deltaOf(View o, View dout, Tile b, Tile h, Tile m, Shape queries) {
   return sum(grad * out);                                   // (BM)
 }
 
-/// The first block of queries that sees the keys from n on: with `causal` the one on the diagonal.
-static Tile firstQueries(Tile n, const AttentionConfig &cfg) {
-  return cfg.causal ? n / cfg.bm * cfg.bm : zeros(i64, {});
+/// The heads of queries that share head `hk` of keys, one after the other.
+template <class Body> static void forHeads(Tile hk, const AttentionConfig &cfg, Body body) {
+  if (cfg.group == 1)
+    return body(hk);
+  for (Tile g : range(cfg.group))
+    body(hk * cfg.group + g);
 }
 
-/// One program a (batch, head). All (B, H, T, D) but lse and delta (B, H, T). dQ is summed in `dqSum`, which is f32: dq
-/// itself when that is f32.
-static void attentionBackward(View q, View k, View v, View o, View dout, View lse, View delta, View dqSum, View dq,
-                              View dk, View dv, Tile scale, AttentionConfig cfg) {
+/// What queries see the keys from n on, in `sight`.
+static void look(Sight &sight, View columnRanges, Tile n, const AttentionConfig &cfg) {
+  if (!cfg.ranged)
+    return;
+  auto [from, to] = rangesOf(columnRanges, sight.b, n, cfg.bn, sight.Tq); // (BN, 1)
+  sight.from = transpose(from), sight.to = transpose(to);                 // (1, BN)
+}
+
+/// One program a (batch, head of keys). q, o, dout, dq (B, H, Tq, D), k, v, dk, dv (B, Hk, Tk, D), lse and delta
+/// (B, H, Tq). dQ is summed in `dqSum`, which is f32: dq itself when that is f32.
+static void attentionBackward(View q, View k, View v, View o, View dout, View lse, View columnRanges, View mask,
+                              View delta, View dqSum, View dq, View dk, View dv, Tile scale, AttentionConfig cfg) {
   const int64_t D = width({q, k, v, o, dout, dqSum, dq, dk, dv});
   const Shape queries = {cfg.bm, D}, keys = {cfg.bn, D};
-  Tile h = program_id(0), b = program_id(1), T = q.dim(2);
+  Tile hk = program_id(0), b = program_id(1), Tq = q.dim(2), Tk = keysIn(k, q, cfg);
 
   // 1. delta, for every row once; dQ begins at zero.
-  for (Tile m : range(0, T, cfg.bm)) {
-    store(delta, {b, h, m}, deltaOf(o, dout, b, h, m, queries)); // (BM)
-    store(dqSum, {b, h, m, 0}, zeros(f32, queries));
-  }
-
-  for (Tile n : range(0, T, cfg.bn)) {
-    Tile key = load(k, {b, h, n, 0}, keys);                  // (BN, D)
-    Tile value = load(v, {b, h, n, 0}, keys);                // (BN, D)
-    Tile dkey = zeros(f32, keys), dvalue = zeros(f32, keys); // (BN, D)
-    for (Tile m : range(firstQueries(n, cfg), T, cfg.bm)) {
-      // 2. Probabilities and the gradient of the scores.
-      Tile query = load(q, {b, h, m, 0}, queries);              // (BM, D)
-      Tile grad = load(dout, {b, h, m, 0}, queries);            // (BM, D)
-      Tile base = load(lse, {b, h, m}, {cfg.bm}, Padding::inf); // (BM)
-      Tile own = load(delta, {b, h, m}, {cfg.bm});              // (BM)
-      auto [p, ds] = scoresOf(query, key, grad, value, expand(base, -1), expand(own, -1), visible(m, n, T, cfg), scale,
-                              cfg.precision); // (BM, BN)
-
-      // 3. dV and dK, and this block of keys' share of dQ. The order of the shares is that of the outer loop.
-      dvalue = dot(transpose(cast(p, dout.type())), grad, dvalue, cfg.precision); // (BN, D)
-      Tile dscore = cast(ds * scale, q.type());                                   // (BM, BN)
-      dkey = dot(transpose(dscore), query, dkey, cfg.precision);                  // (BN, D)
-      store(dqSum, {b, h, m, 0}, dot(dscore, key, load(dqSum, {b, h, m, 0}, queries), cfg.precision));
+  forHeads(hk, cfg, [&](Tile h) {
+    for (Tile m : range(0, Tq, cfg.bm)) {
+      store(delta, {b, h, m}, deltaOf(o, dout, b, h, m, queries)); // (BM)
+      store(dqSum, {b, h, m, 0}, zeros(f32, queries));
     }
-    store(dk, {b, h, n, 0}, cast(dkey, dk.type()));
-    store(dv, {b, h, n, 0}, cast(dvalue, dv.type()));
+  });
+
+  for (Tile n : range(0, Tk, cfg.bn)) {
+    Tile key = load(k, {b, hk, n, 0}, keys);                 // (BN, D)
+    Tile value = load(v, {b, hk, n, 0}, keys);               // (BN, D)
+    Tile dkey = zeros(f32, keys), dvalue = zeros(f32, keys); // (BN, D)
+    Sight sight = {.mask = mask, .b = b, .h = hk, .Tq = Tq, .Tk = Tk, .byQueries = false};
+    look(sight, columnRanges, n, cfg);
+    auto [first, end] = queriesOf(n, columnRanges, sight, cfg);
+    forHeads(hk, cfg, [&](Tile h) {
+      Sight here = sight;
+      here.h = h;
+      for (Tile m : range(first, end, cfg.bm)) {
+        // 2. Probabilities and the gradient of the scores.
+        Tile query = load(q, {b, h, m, 0}, queries);   // (BM, D)
+        Tile grad = load(dout, {b, h, m, 0}, queries); // (BM, D)
+        Tile base = load(lse, {b, h, m}, {cfg.bm});    // (BM)
+        Tile own = load(delta, {b, h, m}, {cfg.bm});   // (BM)
+        auto [p, ds] = scoresOf(query, key, grad, value, expand(base, -1), expand(own, -1), visible(m, n, here, cfg),
+                                scale, /*byBlocks=*/false, cfg.precision); // (BM, BN)
+
+        // 3. dV and dK, and this block of keys' share of dQ. The order of the shares is that of the outer loop.
+        dvalue = dot(transpose(cast(p, dout.type())), grad, dvalue, cfg.precision); // (BN, D)
+        Tile dscore = cast(ds * scale, q.type());                                   // (BM, BN)
+        dkey = dot(transpose(dscore), query, dkey, cfg.precision);                  // (BN, D)
+        store(dqSum, {b, h, m, 0}, dot(dscore, key, load(dqSum, {b, h, m, 0}, queries), cfg.precision));
+      }
+    });
+    store(dk, {b, hk, n, 0}, cast(dkey, dk.type()));
+    store(dv, {b, hk, n, 0}, cast(dvalue, dv.type()));
   }
 
   // 4. Narrow storage: round the finished sums.
   if (dq.type() == f32)
     return;
-  for (Tile m : range(0, T, cfg.bm))
-    store(dq, {b, h, m, 0}, cast(load(dqSum, {b, h, m, 0}, queries), dq.type()));
+  forHeads(hk, cfg, [&](Tile h) {
+    for (Tile m : range(0, Tq, cfg.bm))
+      store(dq, {b, h, m, 0}, cast(load(dqSum, {b, h, m, 0}, queries), dq.type()));
+  });
 }
 
 /// delta alone, by blocks of queries.
@@ -101,70 +131,90 @@ static void attentionDelta(View o, View dout, View delta, AttentionConfig cfg) {
 }
 
 /// dK and dV of a block of keys. Scores are turned, (BN, BM), so that they are the left factors of both as they are.
-static void attentionBackwardKeys(View q, View k, View v, View dout, View lse, View delta, View dk, View dv, Tile scale,
-                                  AttentionConfig cfg) {
+static void attentionBackwardKeys(View q, View k, View v, View dout, View lse, View columnRanges, View mask, View delta,
+                                  View dk, View dv, Tile scale, AttentionConfig cfg) {
   const int64_t D = width({q, k, v, dout, dk, dv});
   const Shape queries = {cfg.bm, D}, keys = {cfg.bn, D};
-  Tile n = program_id(0) * cfg.bn, h = program_id(1), b = program_id(2), T = q.dim(2);
-  Tile key = load(k, {b, h, n, 0}, keys);                  // (BN, D)
-  Tile value = load(v, {b, h, n, 0}, keys);                // (BN, D)
+  Tile n = program_id(0) * cfg.bn, hk = program_id(1), b = program_id(2);
+  Tile key = load(k, {b, hk, n, 0}, keys);                 // (BN, D)
+  Tile value = load(v, {b, hk, n, 0}, keys);               // (BN, D)
   Tile dkey = zeros(f32, keys), dvalue = zeros(f32, keys); // (BN, D)
-  for (Tile m : range(firstQueries(n, cfg), T, cfg.bm)) {
-    Tile query = load(q, {b, h, m, 0}, queries);              // (BM, D)
-    Tile grad = load(dout, {b, h, m, 0}, queries);            // (BM, D)
-    Tile base = load(lse, {b, h, m}, {cfg.bm}, Padding::inf); // (BM)
-    Tile own = load(delta, {b, h, m}, {cfg.bm});              // (BM)
-    auto [p, ds] = scoresOf(key, query, value, grad, expand(base, 0), expand(own, 0), transpose(visible(m, n, T, cfg)),
-                            scale, cfg.precision);                   // (BN, BM)
-    dvalue = dot(cast(p, dout.type()), grad, dvalue, cfg.precision); // (BN, D)
-    dkey = dot(cast(ds, q.type()), query, dkey, cfg.precision);      // (BN, D)
-  }
-  store(dk, {b, h, n, 0}, cast(dkey * scale, dk.type()));
-  store(dv, {b, h, n, 0}, cast(dvalue, dv.type()));
+  Sight sight = {.mask = mask, .b = b, .h = hk, .Tq = q.dim(2), .Tk = keysIn(k, q, cfg), .byQueries = false};
+  look(sight, columnRanges, n, cfg);
+  auto [first, end] = queriesOf(n, columnRanges, sight, cfg);
+  forHeads(hk, cfg, [&](Tile h) {
+    Sight here = sight;
+    here.h = h;
+    for (Tile m : range(first, end, cfg.bm)) {
+      Tile query = load(q, {b, h, m, 0}, queries);   // (BM, D)
+      Tile grad = load(dout, {b, h, m, 0}, queries); // (BM, D)
+      Tile base = load(lse, {b, h, m}, {cfg.bm});    // (BM)
+      Tile own = load(delta, {b, h, m}, {cfg.bm});   // (BM)
+      auto [p, ds] = scoresOf(key, query, value, grad, expand(base, 0), expand(own, 0),
+                              transpose(visible(m, n, here, cfg)), scale, /*byBlocks=*/true, cfg.precision); // (BN, BM)
+      dvalue = dot(cast(p, dout.type()), grad, dvalue, cfg.precision);                                       // (BN, D)
+      dkey = dot(cast(ds, q.type()), query, dkey, cfg.precision);                                            // (BN, D)
+    }
+  });
+  store(dk, {b, hk, n, 0}, cast(dkey * scale, dk.type()));
+  store(dv, {b, hk, n, 0}, cast(dvalue, dv.type()));
 }
 
 /// dQ of a block of queries.
-static void attentionBackwardQueries(View q, View k, View v, View dout, View lse, View delta, View dq, Tile scale,
-                                     AttentionConfig cfg) {
+static void attentionBackwardQueries(View q, View k, View v, View dout, View lse, View ranges, View mask, View delta,
+                                     View dq, Tile scale, AttentionConfig cfg) {
   const int64_t D = width({q, k, v, dout, dq});
   const Shape queries = {cfg.bm, D}, keys = {cfg.bn, D};
-  Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2), T = q.dim(2);
-  Tile query = load(q, {b, h, m, 0}, queries);              // (BM, D)
-  Tile grad = load(dout, {b, h, m, 0}, queries);            // (BM, D)
-  Tile base = load(lse, {b, h, m}, {cfg.bm}, Padding::inf); // (BM)
-  Tile own = load(delta, {b, h, m}, {cfg.bm});              // (BM)
-  Tile dquery = zeros(f32, queries);                        // (BM, D)
-  Tile end = cfg.causal ? min(m + cfg.bm, T) : T;           // as in the forward pass
-  for (Tile n : range(0, end, cfg.bn)) {
-    Tile key = load(k, {b, h, n, 0}, keys);   // (BN, D)
-    Tile value = load(v, {b, h, n, 0}, keys); // (BN, D)
-    auto [p, ds] = scoresOf(query, key, grad, value, expand(base, -1), expand(own, -1), visible(m, n, T, cfg), scale,
-                            cfg.precision);                       // (BM, BN)
-    dquery = dot(cast(ds, q.type()), key, dquery, cfg.precision); // (BM, D)
+  Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2), hk = keyHeadOf(h, cfg);
+  Sight sight = {.mask = mask, .b = b, .h = h, .Tq = q.dim(2), .Tk = keysIn(k, q, cfg), .byQueries = true};
+  if (cfg.ranged) {
+    auto [from, to] = rangesOf(ranges, b, m, cfg.bm, sight.Tk); // (BM, 1)
+    sight.from = from, sight.to = to;
+  }
+  Tile query = load(q, {b, h, m, 0}, queries);   // (BM, D)
+  Tile grad = load(dout, {b, h, m, 0}, queries); // (BM, D)
+  Tile base = load(lse, {b, h, m}, {cfg.bm});    // (BM)
+  Tile own = load(delta, {b, h, m}, {cfg.bm});   // (BM)
+  Tile dquery = zeros(f32, queries);             // (BM, D)
+  auto [first, end] = keysOf(m, ranges, sight, cfg);
+  for (Tile n : range(first, end, cfg.bn)) {
+    Tile key = load(k, {b, hk, n, 0}, keys);   // (BN, D)
+    Tile value = load(v, {b, hk, n, 0}, keys); // (BN, D)
+    auto [p, ds] = scoresOf(query, key, grad, value, expand(base, -1), expand(own, -1), visible(m, n, sight, cfg),
+                            scale, /*byBlocks=*/true, cfg.precision); // (BM, BN)
+    dquery = dot(cast(ds, q.type()), key, dquery, cfg.precision);     // (BM, D)
   }
   store(dq, {b, h, m, 0}, cast(dquery * scale, dq.type()));
 }
 
+static const char *const ofRanges =
+                             "ranges (B, Tq, 2) i32, read when ranged: a row sees columns from [0] and below [1]",
+                         *const ofColumns =
+                             "column_ranges (B, Tk, 2) i32, read when ranged: the rows that see a column",
+                         *const ofMask =
+                             "mask (B, H, Tq, Tk) i8, read when masked: a row sees the columns that are not 0",
+                         *const ofLse = "lse (B, H, Tq) f32, the forward pass's";
+
 const Kernel attentionBackwardKernel =
     kernel("attention_backward", attentionBackward,
-           {"q (B, H, T, D)", "k (B, H, T, D)", "v (B, H, T, D)", "o (B, H, T, D), the forward pass's",
-            "dout (B, H, T, D)", "lse (B, H, T) f32, the forward pass's", "delta (B, H, T) f32, scratch",
-            "dq_sum (B, H, T, D) f32, scratch, or dq itself", "dq (B, H, T, D)", "dk (B, H, T, D)", "dv (B, H, T, D)",
-            "scale f32"},
+           {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "o (B, H, Tq, D), the forward pass's",
+            "dout (B, H, Tq, D)", ofLse, ofColumns, ofMask, "delta (B, H, Tq) f32, scratch",
+            "dq_sum (B, H, Tq, D) f32, scratch, or dq itself", "dq (B, H, Tq, D)", "dk (B, Hk, Tk, D)",
+            "dv (B, Hk, Tk, D)", "scale f32"},
            attentionFields());
 const Kernel attentionDeltaKernel =
     kernel("attention_delta", attentionDelta,
-           {"o (B, H, T, D), the forward pass's", "dout (B, H, T, D)", "delta (B, H, T) f32, row sums of o · dout"},
+           {"o (B, H, Tq, D), the forward pass's", "dout (B, H, Tq, D)", "delta (B, H, Tq) f32, row sums of o · dout"},
            attentionFields());
-const Kernel attentionBackwardKeysKernel = kernel(
-    "attention_backward_keys", attentionBackwardKeys,
-    {"q (B, H, T, D)", "k (B, H, T, D)", "v (B, H, T, D)", "dout (B, H, T, D)", "lse (B, H, T) f32, the forward pass's",
-     "delta (B, H, T) f32", "dk (B, H, T, D)", "dv (B, H, T, D)", "scale f32"},
-    attentionFields());
+const Kernel attentionBackwardKeysKernel =
+    kernel("attention_backward_keys", attentionBackwardKeys,
+           {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "dout (B, H, Tq, D)", ofLse, ofColumns, ofMask,
+            "delta (B, H, Tq) f32", "dk (B, Hk, Tk, D)", "dv (B, Hk, Tk, D)", "scale f32"},
+           attentionFields());
 const Kernel attentionBackwardQueriesKernel =
     kernel("attention_backward_queries", attentionBackwardQueries,
-           {"q (B, H, T, D)", "k (B, H, T, D)", "v (B, H, T, D)", "dout (B, H, T, D)",
-            "lse (B, H, T) f32, the forward pass's", "delta (B, H, T) f32", "dq (B, H, T, D)", "scale f32"},
+           {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "dout (B, H, Tq, D)", ofLse, ofRanges, ofMask,
+            "delta (B, H, Tq) f32", "dq (B, H, Tq, D)", "scale f32"},
            attentionFields());
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
@@ -187,59 +237,79 @@ static AttentionConfig gpuBackwardTilesOf(const GpuFacts &gpu, int64_t T, int64_
   return config;
 }
 
-AttentionConfig pickAttentionBackward(const Target &target, int64_t T, int64_t D, Type type) {
-  AttentionConfig config = target.visit([=](const CpuFacts &) { return tilesOf(64, T <= 128 ? 64 : 128, T); },
-                                        [=](const GpuFacts &gpu) { return gpuBackwardTilesOf(gpu, T, D, type); });
+AttentionConfig pickAttentionBackward(const Target &target, int64_t Tq, int64_t D, Type type,
+                                      const std::optional<int64_t> &keys) {
+  const int64_t Tk = keys.value_or(Tq), longest = std::max(Tq, Tk);
+  AttentionConfig config = target.visit([=](const CpuFacts &) { return tilesOf(64, Tk <= 128 ? 64 : 128, Tq, Tk); },
+                                        [=](const GpuFacts &gpu) { return gpuBackwardTilesOf(gpu, longest, D, type); });
   config.precision = target.precisionOf(type);
   return config;
 }
 
-/// One launch, one program a (batch, head). Workspace: delta, then the f32 sums of dQ where dq is narrower.
-static Plan planWhole(const AttentionSaved &saved, const TensorRef &dq, const TensorRef &dk, const TensorRef &dv,
-                      float scale, const AttentionConfig &config) {
-  const Shape &shape = saved.q.extents;
+namespace {
+/// The results, and the mask's operands as launches take them.
+struct Gradients {
+  TensorRef dq, dk, dv, ranges, columnRanges, mask;
+};
+} // namespace
+
+/// One launch, one program a (batch, head of keys). Workspace: delta, then the f32 sums of dQ where dq is narrower.
+static Plan planWhole(const AttentionSaved &saved, const AttentionExtents &s, const Gradients &to, float scale,
+                      const AttentionConfig &config) {
   const Arg delta = Arg::workspace(0, f32, saved.lse.extents);
   const int64_t bytes = saved.lse.count() * bytesOf(f32);
-  const bool direct = dq.type == f32;
-  const Arg dqSum = direct ? Arg(dq) : Arg::workspace(bytes, f32, shape);
+  const bool direct = to.dq.type == f32;
+  const Arg dqSum = direct ? Arg(to.dq) : Arg::workspace(bytes, f32, s.queries());
   return {.launches = {{&attentionBackwardKernel,
                         textOf(attentionBackwardKernel.fields, config),
-                        programs(shape[1], shape[0]),
-                        {saved.q, saved.k, saved.v, saved.o, saved.dout, saved.lse, delta, dqSum, dq, dk, dv, scale}}},
-          .workspaceBytes = bytes + (direct ? 0 : bytes * shape[3])};
+                        programs(s.Hk, s.B),
+                        {saved.q, saved.k, saved.v, saved.o, saved.dout, saved.lse, to.columnRanges, to.mask, delta,
+                         dqSum, to.dq, to.dk, to.dv, scale}}},
+          .workspaceBytes = bytes + (direct ? 0 : bytes * s.D)};
 }
 
 /// Three launches, by blocks. Workspace: delta.
-static Plan planBlocks(const AttentionSaved &saved, const TensorRef &dq, const TensorRef &dk, const TensorRef &dv,
-                       float scale, const AttentionConfig &config) {
+static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, const Gradients &to, float scale,
+                       const AttentionConfig &config) {
   const auto &[q, k, v, o, lse, dout] = saved;
   const Arg delta = Arg::workspace(0, f32, lse.extents);
-  const auto blocks = [&](int64_t rows) { return programs(ceildiv(q.extents[2], rows), q.extents[1], q.extents[0]); };
   const std::string text = textOf(attentionFields(), config);
   AttentionConfig rows = config; // delta has no scores: as many warps as there are rows for
   rows.bm = std::min(config.bm, 32);
   rows.warps = 8;
-  return {
-      .launches = {{&attentionDeltaKernel, textOf(attentionFields(), rows), blocks(rows.bm), {o, dout, delta}},
-                   {&attentionBackwardKeysKernel, text, blocks(config.bn), {q, k, v, dout, lse, delta, dk, dv, scale}},
-                   {&attentionBackwardQueriesKernel, text, blocks(config.bm), {q, k, v, dout, lse, delta, dq, scale}}},
-      .workspaceBytes = lse.count() * bytesOf(f32)};
+  return {.launches = {{&attentionDeltaKernel,
+                        textOf(attentionFields(), rows),
+                        programs(ceildiv(s.Tq, rows.bm), s.H, s.B),
+                        {o, dout, delta}},
+                       {&attentionBackwardKeysKernel,
+                        text,
+                        programs(ceildiv(s.Tk, config.bn), s.Hk, s.B),
+                        {q, k, v, dout, lse, to.columnRanges, to.mask, delta, to.dk, to.dv, scale}},
+                       {&attentionBackwardQueriesKernel,
+                        text,
+                        programs(ceildiv(s.Tq, config.bm), s.H, s.B),
+                        {q, k, v, dout, lse, to.ranges, to.mask, delta, to.dq, scale}}},
+          .workspaceBytes = lse.count() * bytesOf(f32)};
 }
 
 Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, const TensorRef &dq, const TensorRef &dk,
-                           const TensorRef &dv, float scale, bool causal,
+                           const TensorRef &dv, float scale, const AttentionMask &mask,
                            const std::optional<AttentionConfig> &config) {
   const char *plan = "attention_backward";
-  const Shape shape = expectHeads(plan, saved.q, saved.k, saved.v, saved.o, saved.lse);
-  expectShape(plan, "dout", saved.dout, shape);
+  const AttentionExtents s = expectHeads(plan, saved.q, saved.k, saved.v, saved.o, saved.lse, mask, scale);
+  expectShape(plan, "dout", saved.dout, s.queries());
   expectType(plan, "dout", saved.dout, {saved.q.type});
-  expectShape(plan, "dq", dq, shape);
-  expectShape(plan, "dk", dk, shape);
-  expectShape(plan, "dv", dv, shape);
-  AttentionConfig chosen = config.value_or(pickAttentionBackward(target, shape[2], shape[3], saved.q.type));
-  chosen.causal = causal;
-
-  return (chosen.whole ? planWhole : planBlocks)(saved, dq, dk, dv, scale, chosen);
+  expectShape(plan, "dq", dq, s.queries());
+  expectShape(plan, "dk", dk, s.keys());
+  expectShape(plan, "dv", dv, s.keys());
+  if (mask.ranges.has_value() != mask.columnRanges.has_value())
+    throw Error("'attention_backward': expected 'columnRanges' beside 'ranges', but got only one of them");
+  const AttentionConfig chosen =
+      configFor(config.value_or(pickAttentionBackward(target, s.Tq, s.D, saved.q.type, s.Tk)), s, mask);
+  const TensorRef &none = saved.lse;
+  const Gradients to = {
+      dq, dk, dv, mask.ranges.value_or(none), mask.columnRanges.value_or(none), wholeMask(mask, s, none)};
+  return (chosen.whole ? planWhole : planBlocks)(saved, s, to, scale, chosen);
 }
 
 } // namespace kiln

@@ -9,27 +9,111 @@
 
 namespace kiln {
 
-/// Which of the scores of rows m … and columns n … count. Columns from T on do not exist; with `causal` a row sees its
-/// own column and those before it, and rows from T on, which do not exist either, are not stored. Positions are counted
-/// from the tile's corner, so that 32 bits hold them.
-inline Tile visible(Tile m, Tile n, Tile T, const AttentionConfig &cfg) {
-  Tile row = expand(iota(cfg.bm), -1);       // (BM, 1)
-  Tile column = expand(iota(cfg.bn), 0);     // (1, BN)
-  if (cfg.causal)                            // n + column ≤ m + row
-    return column - row <= cast(m - n, i32); // (BM, BN)
-  return column < cast(T - n, i32);          // (1, BN)
+/// The operands that say which scores count, of one batch and head of queries. Views that a config does not ask for
+/// are not looked at.
+struct Sight {
+  View mask;      // (B, H, Tq, Tk) i8, when masked
+  Tile b, h;      // scalars
+  Tile Tq, Tk;    // scalars
+  Tile from, to;  // when ranged: (BM, 1), the keys that each query sees, or (1, BN), the queries that see each key
+  bool byQueries; // which of the two
+};
+
+/// A pair of ranges, or the begin and the end of a block of them.
+struct Bounds {
+  Tile from, to;
+};
+
+/// The ranges of `rows` rows from `at` on, (rows, 1) each, checked: within [0, limit], from ≤ to, and none falls.
+inline Bounds rangesOf(View ranges, Tile b, Tile at, int64_t rows, Tile limit) {
+  const Shape shape = {rows, 1};
+  const auto column = [&](const Tile &from, int which) { return load(ranges, {b, from, which}, shape); };
+  Bounds own = {column(at, 0), column(at, 1)};
+  Tile next = at + 1, isLast = expand(iota(rows), -1) + 1 >= cast(min(ranges.dim(1) - at, rows + 1), i32); // (rows, 1)
+  check((own.from >= 0) & (own.from <= own.to) & (cast(own.to, i64) <= limit),
+        "expected ranges that lie within the rows or columns that there are, and end no sooner than they begin");
+  check(isLast | ((column(next, 0) >= own.from) & (column(next, 1) >= own.to)), "expected ranges that do not fall");
+  return {max(own.from, 0), max(own.to, 0)};
 }
 
-/// Tiles of about bm queries and about bn keys that split the sequence evenly, so that little of the last one lies past
-/// the end. They are multiples of 8: a product computes so many rows at a time.
-inline AttentionConfig tilesOf(int64_t bm, int64_t bn, int64_t T) {
-  const auto evenly = [T](int64_t about) {
+/// What the rows from `at` on, `rows` of them, see together: from the first one's begin to the last one's end.
+inline Bounds spanOf(View ranges, Tile b, Tile at, int64_t rows) {
+  Tile last = min(at + rows, ranges.dim(1)) - 1; // scalar
+  Tile from = cast(load(ranges, {b, at, 0}, {}), i64), to = cast(load(ranges, {b, last, 1}, {}), i64);
+  return {max(from, 0), to};
+}
+
+/// How far behind its own number the last key is that a query sees, with `causal`.
+inline Tile shiftOf(Tile Tq, Tile Tk, const AttentionConfig &cfg) { return cfg.shifted ? Tk - Tq : zeros(i64, {}); }
+
+/// Which of the scores of queries m … and keys n … count, (BM, BN) or what is repeated to it. Keys from Tk on do not
+/// exist; with `causal` a query sees its own key and those before it, and queries from Tq on, which do not exist
+/// either, are not stored. Positions are counted from the tile's corner, so that 32 bits hold them.
+inline Tile visible(Tile m, Tile n, const Sight &sight, const AttentionConfig &cfg) {
+  Tile row = expand(iota(cfg.bm), -1);   // (BM, 1)
+  Tile column = expand(iota(cfg.bn), 0); // (1, BN)
+  std::optional<Tile> seen;
+  const auto also = [&](const Tile &part) { seen = seen ? *seen & part : part; };
+  if (cfg.causal) { // n + column ≤ m + row + shift
+    Tile limit = cfg.shifted ? m - n + shiftOf(sight.Tq, sight.Tk, cfg) : m - n;
+    also(column - row <= cast(limit, i32)); // (BM, BN)
+  } else if (!cfg.ranged && !cfg.masked) {
+    also(column < cast(sight.Tk - n, i32)); // (1, BN)
+  }
+  if (cfg.ranged) {
+    Tile position = sight.byQueries ? column : row, corner = cast(sight.byQueries ? n : m, i32);
+    also(position >= sight.from - corner); // (BM, BN)
+    also(position < sight.to - corner);    // (BM, BN)
+  }
+  if (cfg.masked)
+    also(load(sight.mask, {sight.b, sight.h, m, n}, {cfg.bm, cfg.bn}) != 0); // (BM, BN)
+  return *seen;
+}
+
+/// Whether a query may see no key at all.
+inline bool mayBeBlind(const AttentionConfig &cfg) { return cfg.ranged || cfg.masked || (cfg.causal && cfg.shifted); }
+
+/// The keys that the queries m … see together: those of [from, to).
+inline Bounds keysOf(Tile m, View ranges, const Sight &sight, const AttentionConfig &cfg) {
+  Bounds keys = {zeros(i64, {}), sight.Tk};
+  if (cfg.causal) // beyond the block's last row
+    keys.to = min(cfg.shifted ? m + cfg.bm + shiftOf(sight.Tq, sight.Tk, cfg) : m + cfg.bm, sight.Tk);
+  if (!cfg.ranged)
+    return keys;
+  Bounds own = spanOf(ranges, sight.b, m, cfg.bm);
+  return {own.from, min(keys.to, own.to)};
+}
+
+/// The queries that see some of the keys n …: those of [from, to). With `causal` they begin at the block on the
+/// diagonal.
+inline Bounds queriesOf(Tile n, View columnRanges, const Sight &sight, const AttentionConfig &cfg) {
+  Bounds queries = {zeros(i64, {}), sight.Tq};
+  if (cfg.causal) {
+    Tile first = cfg.shifted ? max(n - shiftOf(sight.Tq, sight.Tk, cfg), 0) : n;
+    queries.from = first / cfg.bm * cfg.bm;
+  }
+  if (!cfg.ranged)
+    return queries;
+  Bounds own = spanOf(columnRanges, sight.b, n, cfg.bn);
+  return {max(queries.from, own.from), min(queries.to, own.to)};
+}
+
+/// How many keys there are; where they are as many as the queries the compiler knows it.
+inline Tile keysIn(View k, View q, const AttentionConfig &cfg) { return cfg.shifted ? k.dim(2) : q.dim(2); }
+
+/// The head of keys of a head of queries.
+inline Tile keyHeadOf(Tile h, const AttentionConfig &cfg) { return cfg.group == 1 ? h : h / cfg.group; }
+
+/// Tiles of about bm queries and about bn keys that split the sequences evenly, so that little of the last one lies
+/// past the end. They are multiples of 8: a product computes so many rows at a time.
+inline AttentionConfig tilesOf(int64_t bm, int64_t bn, int64_t Tq, int64_t Tk) {
+  const auto evenly = [](int64_t about, int64_t T) {
     const int64_t tiles = std::max<int64_t>(1, (T + about / 2) / about);
     return static_cast<int>(std::max<int64_t>(1, ceildiv(ceildiv(T, tiles), 8)) * 8);
   };
   AttentionConfig config;
-  config.bm = evenly(bm);
-  config.bn = evenly(bn);
+  config.bm = evenly(bm, Tq);
+  config.bn = evenly(bn, Tk);
   return config;
 }
 
@@ -46,26 +130,32 @@ inline AttentionConfig gpuTilesOf(const GpuFacts &gpu, int64_t T, int64_t D) {
   return config;
 }
 
-/// q, k, v and o of one shape and type, lse beside them. The shape.
-inline Shape expectHeads(const char *plan, const TensorRef &q, const TensorRef &k, const TensorRef &v,
-                         const TensorRef &o, const TensorRef &lse) {
-  expectRank(plan, "q", q, 4);
-  expectFloat(plan, "q", q);
-  expectShape(plan, "k", k, q.extents);
-  expectShape(plan, "v", v, q.extents);
-  expectShape(plan, "o", o, q.extents);
-  for (const TensorRef *tensor : {&k, &v, &o})
-    expectType(plan, "k, v, o", *tensor, {q.type});
-  expectShape(plan, "lse", lse, {q.extents[0], q.extents[1], q.extents[2]});
-  expectType(plan, "lse", lse, {f32});
-  return q.extents;
-}
+/// Extents of a problem.
+struct AttentionExtents {
+  int64_t B, H, Hk, Tq, Tk, D;
+  Shape queries() const { return {B, H, Tq, D}; }
+  Shape keys() const { return {B, Hk, Tk, D}; }
+};
+
+/// Checks q, k, v and o, of one type, lse beside them, the mask's operands and the scale.
+AttentionExtents expectHeads(const char *plan, const TensorRef &q, const TensorRef &k, const TensorRef &v,
+                             const TensorRef &o, const TensorRef &lse, const AttentionMask &mask, float scale);
+
+/// The config of a problem: what the mask and the extents ask for beside the tiles.
+AttentionConfig configFor(AttentionConfig tiles, const AttentionExtents &extents, const AttentionMask &mask);
+
+/// The mask as (B, H, Tq, Tk), what it has one of repeated; `other` where there is none.
+TensorRef wholeMask(const AttentionMask &mask, const AttentionExtents &extents, const TensorRef &other);
 
 /// The fields of the config.
 inline std::vector<Field> attentionFields() {
   return {field("bm", &AttentionConfig::bm, "rows of q a tile"),
           field("bn", &AttentionConfig::bn, "rows of k and v a tile"),
-          field("causal", &AttentionConfig::causal, "row i sees columns 0 to i only"),
+          field("causal", &AttentionConfig::causal, "row i sees columns up to i + Tk − Tq only"),
+          field("shifted", &AttentionConfig::shifted, "Tk is not Tq"),
+          field("ranged", &AttentionConfig::ranged, "ranges say what rows see"),
+          field("masked", &AttentionConfig::masked, "a mask says what rows see"),
+          field("group", &AttentionConfig::group, "heads of q that share one of k and v"),
           field("precision", &AttentionConfig::precision, precisionNames, "of products of f32: ieee, tf32 or tf32x3"),
           field("warps", &AttentionConfig::warps, "warps of a program, on a GPU"),
           field("stages", &AttentionConfig::stages, "blocks of keys and values in flight or in use, on a GPU")};

@@ -95,7 +95,8 @@ def SplitLoops : Pass<"tile-split-loops", "::mlir::func::FuncOp"> {
   let description = [{
     A mask that compares positions in a tile with a scalar that grows or falls by one with the loop's position is true
     throughout before some position, or from one on. The innermost loops with such masks become up to three, in the
-    same order and with the same results: that of the rounds in which all masks are true has none of them.
+    same order and with the same results: that of the rounds in which all masks are true has none of them, and its loads lie
+    inside their views along the dimensions in which they move and those in which they do not.
 
     ```mlir
     %r = scf.for %n = %c0 to %end step %c64 iter_args(%a = %init) -> (tensor<64xf32>) : i64 {
@@ -344,7 +345,7 @@ def PropagateLayouts : Pass<"gpu-propagate-layouts", "::mlir::func::FuncOp"> {
   let description = [{
     From what accesses and products want: forwards along the operations, then backwards, each once. Where two layouts meet
     there is a `simt.convert`; what is made of constants and positions alone is computed again in each layout that somebody
-    wants.
+    wants, and a few numbers that several threads need are loaded again rather than passed through shared memory.
 
     ```mlir
     %0 = arith.addf %x, %y : tensor<64x64xf32>

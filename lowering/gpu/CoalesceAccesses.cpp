@@ -263,6 +263,36 @@ CopyWidth copyWidthOf(tile::LoadOp load) {
   return width;
 }
 
+bool isFewNumbers(Operation *op) {
+  constexpr int64_t fewBits = 8 * 1024;
+  auto load = dyn_cast<tile::LoadOp>(op);
+  if (!load)
+    return false;
+  const RankedTensorType type = load.getType();
+  return llvm::count_if(type.getShape(), [](int64_t size) { return size > 1; }) <= 1 &&
+         type.getNumElements() * type.getElementTypeBitWidth() <= fewBits;
+}
+
+int64_t packetIn(const simt::TileLayout &layout, tile::LoadOp load) {
+  const GlobalAccess global{cast<tile::AccessOp>(*load)};
+  SmallVector<int64_t> strides;
+  const simt::Access access = global.inMemory(strides);
+  const unsigned fastest = simt::orderOf(access).front();
+  if (strides[fastest] != 1)
+    return 1;
+  int64_t divisor = std::gcd(std::gcd(access.divisibility, access.sizes[fastest]), 16 / global.bytes());
+  for (const auto [dim, stride] : llvm::enumerate(strides))
+    if (dim != fastest && stride != simt::unknownStride)
+      divisor = std::gcd(divisor, stride);
+  int64_t run = 1; // of a thread's first values, along memory
+  for (const simt::AxisBit &axis : layout.axisBits(fastest)) {
+    if (axis.part != simt::Hw::reg || axis.index != axis.bit)
+      break;
+    run *= 2;
+  }
+  return std::gcd(divisor, run);
+}
+
 namespace {
 struct CoalesceAccesses : impl::CoalesceAccessesBase<CoalesceAccesses> {
   using CoalesceAccessesBase::CoalesceAccessesBase;

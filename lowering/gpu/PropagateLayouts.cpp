@@ -5,14 +5,17 @@
 // from what it is made of, also where elements are repeated: lanes that hold the same take one repeat each. A tile that
 // nobody has a wish for is blocked. Then types are set in program order, and where an operand is not in the layout that
 // its operation wants, a `simt.convert` brings it there, placed behind the operand's definition, once for each layout.
-// A tile that is computed from constants, positions and scalars alone is computed once more instead. What an operation
-// moves to other threads keeps the layout that it has: gpu-expand-exchanges moves it.
+// A tile that is computed from constants, positions and scalars alone is computed once more instead, and so is one of
+// few numbers of memory beside these that several threads need, where the conversion would take shared memory: each
+// reads its own. What an operation moves to other threads keeps the layout that it has: gpu-expand-exchanges moves it.
 
 #include "lowering/gpu/MoveLayouts.h"
 #include "lowering/gpu/Passes.h"
+#include "lowering/gpu/Reasons.h"
 #include "lowering/gpu/Threads.h"
 
 #include "dialect/simt/layout/Blocked.h"
+#include "dialect/simt/layout/Convert.h"
 #include "dialect/simt/layout/Fragments.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/analysis/TileUses.h"
@@ -117,6 +120,9 @@ public:
     forwards(/*repeats=*/true);
     for (Operation *op : operations)
       settle(op);
+    for (Operation *op : llvm::reverse(operations)) // what was made again for all that use it
+      if (isOpTriviallyDead(op))
+        op->erase();
   }
 
 private:
@@ -133,7 +139,8 @@ private:
   void settle(Operation *op);
   void settle(Value value, LayoutAttr layout) { value.setType(simt::withLayout(value.getType(), layout)); }
   Value in(LayoutAttr layout, Value value);
-  bool isFree(Value value, int effort = 12) const;
+  bool isFree(Value value, bool readsFew = false, int effort = 12) const;
+  bool isMadeAgain(Value value, LayoutAttr layout) const;
 
   mutable func::FuncOp func;
   const unsigned warps;
@@ -208,18 +215,39 @@ LayoutAttr Propagation::layoutFor(Value value) const {
 
 // --- Settling ------------------------------------------------------------------------------------
 
-/// Whether the tile follows from constants, positions and scalars by a few operations.
-bool Propagation::isFree(Value value, int effort) const {
+/// Values of numbers read again that a thread may hold.
+static constexpr int64_t fewValues = 32;
+
+/// Whether the tile follows from constants, positions and scalars by a few operations; with `readsFew` also from loads
+/// of a few numbers.
+bool Propagation::isFree(Value value, bool readsFew, int effort) const {
   Operation *const op = value.getDefiningOp();
   if (!isTile(value))
     return true;
   if (!op || effort == 0)
     return false;
-  if (isa<arith::ConstantOp, tile::IotaOp, tile::SplatOp>(op))
+  if (isa<arith::ConstantOp, tile::IotaOp, tile::SplatOp>(op) || (readsFew && isFewNumbers(op)))
     return true;
   if (!isElementwise(op) && !isa<tile::MoveOp>(op))
     return false;
-  return llvm::all_of(op->getOperands(), [&](Value operand) { return isFree(operand, effort - 1); });
+  return llvm::all_of(op->getOperands(), [&](Value operand) { return isFree(operand, readsFew, effort - 1); });
+}
+
+/// Whether the value is made once more, in `layout`, rather than converted to it.
+bool Propagation::isMadeAgain(Value value, LayoutAttr layout) const {
+  Operation *const op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (auto move = dyn_cast<tile::MoveOp>(op);
+      move && isTile(move.getMoved()) && !sourceLayout(move, layout.getLayout()))
+    return false; // its elements would leave their threads
+  if (isFree(value))
+    return true;
+  const int64_t stored = layout.getLayout().numStored(), threads = int64_t{simt::numLanes} * warps;
+  const int64_t elements = cast<RankedTensorType>(value.getType()).getNumElements();
+  const unsigned bits = std::max(8u, getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth());
+  return stored <= fewValues && stored * threads >= 2 * elements && isFree(value, /*readsFew=*/true) &&
+         simt::planConvert(simt::layoutOf(value).getLayout(), layout.getLayout(), bits, {}).isShared();
 }
 
 /// The value in a layout, computed or converted behind its definition.
@@ -232,11 +260,7 @@ Value Propagation::in(LayoutAttr layout, Value value) {
   builder.setInsertionPointAfterValue(value);
   Operation *const op = value.getDefiningOp();
   Value version;
-  const auto leavesThreads = [&] {
-    auto move = dyn_cast<tile::MoveOp>(op);
-    return move && isTile(move.getMoved()) && !sourceLayout(move, layout.getLayout());
-  };
-  if (op && isFree(value) && !leavesThreads()) {
+  if (isMadeAgain(value, layout)) {
     SmallVector<Value> operands;
     for (unsigned number = 0; number < op->getNumOperands(); ++number)
       operands.push_back(in(operandLayout(op, number, layout), op->getOperand(number)));
@@ -246,6 +270,10 @@ Value Propagation::in(LayoutAttr layout, Value value) {
     settle(version, layout);
     if (auto constant = dyn_cast<arith::ConstantOp>(again))
       constant.setValueAttr(cast<DenseElementsAttr>(constant.getValue()).reshape(cast<ShapedType>(version.getType())));
+    if (auto load = dyn_cast<tile::LoadOp>(again)) {
+      load->setAttr("simt.layout", layout);
+      load->setAttr("simt.vector", builder.getI64IntegerAttr(packetIn(layout.getLayout(), load)));
+    }
   } else {
     version = simt::ConvertOp::create(builder, value.getLoc(), simt::withLayout(value.getType(), layout), value);
   }

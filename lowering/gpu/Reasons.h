@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "dialect/simt/layout/TileLayout.h"
 #include "dialect/tile/TileDialect.h"
 
 namespace kiln::lowering::gpu {
@@ -18,6 +19,14 @@ struct CopyWidth {
   bool whole = false;
 };
 CopyWidth copyWidthOf(tile::LoadOp load);
+
+/// Whether `op` loads numbers along one dimension, at most 1 KB: so few that threads rather read them again than hand
+/// them to each other (CoalesceAccesses.cpp).
+bool isFewNumbers(mlir::Operation *op);
+
+/// Elements that a thread may load at once in a layout that was not chosen for memory: at most 16 bytes, which are
+/// aligned, lie within the view or outside as a whole, and are the thread's first values (CoalesceAccesses.cpp).
+int64_t packetIn(const simt::TileLayout &layout, tile::LoadOp load);
 
 /// Why tensor cores do not compute a product (SelectInstructions.cpp); empty when they can.
 std::string whyNoTensorCore(tile::DotOp op);

@@ -9,7 +9,8 @@
 // A mask is a comparison of positions counted from the tile's corner, or numbers made of them, with a scalar that grows
 // or falls by one with the loop's position. So it is true throughout in the rounds before some position, or in those
 // from one on. Loads that move with the position lie inside their views in rounds of the first kind, and say so in
-// `tile.inside`. Of several masks and loads the rounds that need nothing are split off: at most three loops, in the
+// `tile.inside`; along dimensions in which they do not move they do so in all rounds or in none, which is asked before
+// the loop. Of several masks and loads the rounds that need nothing are split off: at most three loops, in the
 // order of the one, which compute the same. What a mask computes without wrapping it must be known to compute without
 // wrapping; of a scalar cut to 32 bits, which masks are as a rule, that is asked when the kernel runs.
 
@@ -47,7 +48,7 @@ struct Mask {
   Operation *op; // arith.cmpi or tile.load
   SmallVector<Term, 2> terms;
   int64_t least;
-  int64_t factor;   // of the loop's position in the sum: 1 or −1
+  int64_t factor;   // of the loop's position in the sum: 1 or −1; 0 of a load that does not move along the dimension
   int64_t dim = -1; // of the load's
 };
 } // namespace
@@ -108,6 +109,8 @@ static Value uncut(Value scalar) {
   return cut ? cut.getIn() : scalar;
 }
 
+static bool isCut(const Mask::Term &term) { return uncut(term.scalar) != term.scalar; }
+
 /// How often the loop's position goes into a scalar, which is the rest and that; nothing where it is no such sum.
 static std::optional<int64_t> factorOf(scf::ForOp loop, Value scalar) {
   if (scalar == loop.getInductionVar())
@@ -146,22 +149,24 @@ static std::optional<Mask> maskOf(scf::ForOp loop, arith::CmpIOp compare) {
     mask.terms.push_back({span.scalar, sign});
     mask.factor += sign * *factor;
   }
-  const bool isCut = llvm::any_of(mask.terms, [](const Mask::Term &term) { return uncut(term.scalar) != term.scalar; });
-  if ((mask.factor != 1 && mask.factor != -1) || (isCut && mask.terms.size() > 1))
+  if ((mask.factor != 1 && mask.factor != -1) || (llvm::any_of(mask.terms, isCut) && mask.terms.size() > 1))
     return std::nullopt;
   return mask;
 }
 
-/// Loads whose begin along a dimension is never below 0 and moves with the loop's position.
+/// Loads whose begin along a dimension is never below 0 and moves with the loop's position, or not at all.
 static void addLoads(scf::ForOp loop, SmallVectorImpl<Mask> &masks) {
   for (auto load : loop.getBody()->getOps<tile::LoadOp>())
-    for (const auto [dim, offset] : llvm::enumerate(load.getOffsets()))
-      if (factorOf(loop, offset) == 1 && isNonNegative(rangeOf(offset)) && isSmall(offset))
+    for (const auto [dim, offset] : llvm::enumerate(load.getOffsets())) {
+      const auto factor = factorOf(loop, offset);
+      const bool isKnown = matchPattern(offset, m_Constant()); // with extents that are known, too, or none are
+      if ((factor == 1 || (factor == 0 && !isKnown)) && isNonNegative(rangeOf(offset)) && isSmall(offset))
         masks.push_back({.op = load,
                          .terms = {{offset, -1}},
                          .least = tile::shapeOf(load.getType())[dim],
-                         .factor = -1,
+                         .factor = -*factor,
                          .dim = static_cast<int64_t>(dim)});
+    }
 }
 
 // --- Loops -----------------------------------------------------------------------------------------------------------
@@ -177,6 +182,7 @@ public:
 private:
   Value constant(int64_t value) { return emit.integer(type, value); }
   Value atFirst(Value scalar);
+  Value restOf(const Mask &mask);
   Value boundOf(const Mask &mask);
   Value onGrid(Value position);
   scf::ForOp copy(Value begin, Value end, ValueRange inits);
@@ -206,15 +212,12 @@ Value Split::atFirst(Value scalar) {
   return known.lookup(scalar);
 }
 
-/// The position before which, or from which on, the mask is true throughout. Where a scalar does not fit the 32 bits
-/// that it is cut to at one end of the loop, it is none of the loop's.
-Value Split::boundOf(const Mask &mask) {
-  Value rest = constant(0); // of the sum, without the position
-  bool isCut = false;
+/// A mask's sum, without the position.
+Value Split::restOf(const Mask &mask) {
+  Value rest = constant(0);
   for (const auto &[scalar, sign] : mask.terms) {
     const Value value = atFirst(uncut(scalar));
     rest = sign > 0 ? emit.make<arith::AddIOp>(rest, value) : emit.make<arith::SubIOp>(rest, value);
-    isCut |= uncut(scalar) != scalar;
   }
   if (auto load = dyn_cast<tile::LoadOp>(mask.op)) {
     const int64_t extent = cast<MemRefType>(load.getView().getType()).getDimSize(mask.dim);
@@ -222,11 +225,18 @@ Value Split::boundOf(const Mask &mask) {
         ShapedType::isDynamic(extent) ? emit.make<tile::DimOp>(type, load.getView(), mask.dim) : constant(extent);
     rest = emit.make<arith::AddIOp>(rest, known);
   }
+  return rest;
+}
+
+/// The position before which, or from which on, the mask is true throughout. Where a scalar does not fit the 32 bits
+/// that it is cut to at one end of the loop, it is none of the loop's.
+Value Split::boundOf(const Mask &mask) {
+  const Value rest = restOf(mask);
   const Value begin = loop.getLowerBound(), end = loop.getUpperBound();
   const bool falls = mask.factor < 0;
   const Value bound = falls ? emit.make<arith::SubIOp>(rest, constant(mask.least - 1))
                             : emit.make<arith::SubIOp>(constant(mask.least), rest);
-  if (!isCut)
+  if (llvm::none_of(mask.terms, isCut))
     return bound;
   const Value largest = falls ? emit.make<arith::SubIOp>(rest, begin) : emit.make<arith::AddIOp>(rest, end);
   const Value fits = emit.compare(arith::CmpIPredicate::sle, largest, constant(INT32_MAX));
@@ -342,7 +352,13 @@ void Split::shortenMasks() {
 void Split::build() {
   known.map(loop.getInductionVar(), constant(0));
   Value first, last; // of the rounds without masks: the position of the first one, and that behind the last one
+  Value isInside;    // whether there are any
   for (const Mask &mask : masks) {
+    if (mask.factor == 0) {
+      const Value fits = emit.compare(arith::CmpIPredicate::sge, restOf(mask), constant(mask.least));
+      isInside = isInside ? emit.make<arith::AndIOp>(isInside, fits) : fits;
+      continue;
+    }
     const Value bound = boundOf(mask);
     if (mask.factor > 0)
       first = first ? emit.make<arith::MaxSIOp>(first, bound) : bound;
@@ -351,6 +367,8 @@ void Split::build() {
   }
   first = first ? onGrid(first) : Value();
   last = last ? onGrid(last) : Value();
+  if (isInside)
+    last = emit.select(isInside, last ? last : loop.getUpperBound(), first ? first : loop.getLowerBound());
   if (first && last)
     last = emit.make<arith::MaxSIOp>(first, last);
 

@@ -78,7 +78,7 @@ TEST_F(Barriers, AndRingsAreSeenToBeWrong) {
     const Tensor q = filled(heads), k = filled(heads), v = filled(heads), o = tensor(heads, bf16),
                  lse = tensor({1, 2, T});
     run(*device,
-        planAttention(device->target(), q.ref(), k.ref(), v.ref(), o.ref(), lse.ref(), 0.25F, true, AttentionConfig{}));
+        planAttention(device->target(), q.ref(), k.ref(), v.ref(), o.ref(), lse.ref(), 0.25F, {}, AttentionConfig{}));
   }
   std::map<std::string, int> kinds;
   for (const Verdict &each : device->verdicts())

@@ -1,12 +1,7 @@
 // Flash attention against the plain formulas in double precision, at every length round the tiles.
-//
-// Tolerances. A score is off by (productError(D) + 4 · u32) · Σ |q k| · scale and by a rounding of the difference that
-// exp takes; a probability by that much of itself and by exp's own error: `relative`. In narrow storage probabilities
-// and score gradients are rounded to the storage type before they enter the next product: `narrow`. Products add
-// their own error.
 
 #include "kernels/attention.h"
-#include "test/kernels/harness.h"
+#include "test/kernels/attention_reference.h"
 
 #include <cmath>
 
@@ -18,36 +13,6 @@ struct Size {
   int64_t B, H, T, D;
   int64_t count() const { return B * H * T * D; }
 };
-
-/// Probabilities of one head, (T, T), and how far off they may be, relative to themselves.
-struct Probabilities {
-  std::vector<double> p, lse;
-  double relative = 0;
-};
-
-/// `error` is that of a product of D terms.
-Probabilities probabilities(const double *q, const double *k, Size s, double scale, bool causal, double error) {
-  Probabilities r{std::vector<double>(s.T * s.T, 0), std::vector<double>(s.T), 0};
-  for (int64_t i = 0; i < s.T; ++i) {
-    const int64_t end = causal ? i + 1 : s.T;
-    double top = -INFINITY, total = 0, largest = 0;
-    for (int64_t j = 0; j < end; ++j) {
-      double sum = 0, size = 0;
-      for (int64_t d = 0; d < s.D; ++d)
-        sum += q[i * s.D + d] * k[j * s.D + d], size += std::abs(q[i * s.D + d] * k[j * s.D + d]);
-      r.p[i * s.T + j] = sum * scale;
-      top = std::max(top, sum * scale), largest = std::max(largest, size * scale);
-    }
-    for (int64_t j = 0; j < end; ++j)
-      total += r.p[i * s.T + j] = std::exp(r.p[i * s.T + j] - top);
-    for (int64_t j = 0; j < end; ++j)
-      r.p[i * s.T + j] /= total;
-    r.lse[i] = (top + std::log(total)) * M_LOG2E;
-    r.relative =
-        std::max(r.relative, 2 * (error + 8 * u32) * largest + static_cast<double>(s.T) * u32 + 3 * transcendental);
-  }
-  return r;
-}
 
 class AttentionTest : public KernelTest {
 protected:
@@ -76,13 +41,13 @@ protected:
   AttentionConfig tiles(int bm, int bn) const { return {.bm = bm, .bn = bn, .precision = precision()}; }
   Plan forward(const Problem &p, const std::optional<AttentionConfig> &config = {}) {
     return planAttention(target(), p.part(p.qkv, 0), p.part(p.qkv, 1), p.part(p.qkv, 2), Problem::heads(p.o), p.lse,
-                         p.scale(), p.causal, config);
+                         p.scale(), {.causal = p.causal}, config);
   }
   Plan backward(const Problem &p, const std::optional<AttentionConfig> &config = {}) {
     const AttentionSaved saved = {p.part(p.qkv, 0),      p.part(p.qkv, 1), p.part(p.qkv, 2), Problem::heads(p.o), p.lse,
                                   Problem::heads(p.dout)};
     return planAttentionBackward(target(), saved, p.part(p.dqkv, 0), p.part(p.dqkv, 1), p.part(p.dqkv, 2), p.scale(),
-                                 p.causal, config);
+                                 {.causal = p.causal}, config);
   }
 
   /// One head of (B, T, parts, H, D) values as a dense (T, D).
@@ -95,66 +60,22 @@ protected:
     return dense;
   }
 
-  void check(Problem &p, const std::optional<AttentionConfig> &config = {});
-  void checkForward(const Problem &p, int64_t b, int64_t h, const std::vector<double> &o,
-                    const std::vector<double> &lse);
-  void checkBackward(const Problem &p, int64_t b, int64_t h, const std::vector<double> &o,
-                     const std::vector<double> &gradients);
-};
-
-void AttentionTest::checkForward(const Problem &p, int64_t b, int64_t h, const std::vector<double> &o,
-                                 const std::vector<double> &lse) {
-  const Size s = p.s;
-  const auto q = head(p.qkv.values, s, b, h, 3, 0), k = head(p.qkv.values, s, b, h, 3, 1),
-             v = head(p.qkv.values, s, b, h, 3, 2);
-  const Probabilities P = probabilities(q.data(), k.data(), s, p.scale(), p.causal, productError(s.D));
-  std::vector<Want> want(s.T * s.D), wantLse;
-  for (int64_t i = 0; i < s.T; ++i) {
-    for (int64_t j = 0; j < s.T; ++j)
-      for (int64_t d = 0; d < s.D; ++d) {
-        const double term = P.p[i * s.T + j] * v[j * s.D + d];
-        want[i * s.D + d].value += term;
-        want[i * s.D + d].slack += std::abs(term) * (2 * P.relative + narrow() + productError(s.T) + 8 * u32) +
-                                   tiny(type()) * std::abs(v[j * s.D + d]);
-      }
-    wantLse.push_back({P.lse[i], 2 * P.relative + 4 * u32 * std::abs(P.lse[i])});
+  /// One head of a problem, with the o that the kernel gave.
+  AttentionHead headOf(const Problem &p, int64_t b, int64_t h, const std::vector<double> &o) const {
+    const Size s = p.s;
+    return {.Tq = s.T,
+            .Tk = s.T,
+            .D = s.D,
+            .q = head(p.qkv.values, s, b, h, 3, 0),
+            .k = head(p.qkv.values, s, b, h, 3, 1),
+            .v = head(p.qkv.values, s, b, h, 3, 2),
+            .o = head(o, s, b, h, 1, 0),
+            .dout = head(p.dout.values, s, b, h, 1, 0),
+            .scale = p.scale(),
+            .seen = [causal = p.causal](int64_t i, int64_t j) { return !causal || j <= i; }};
   }
-  expectClose("o", head(o, s, b, h, 1, 0), want, type());
-  expectClose("lse", {lse.begin() + (b * s.H + h) * s.T, lse.begin() + (b * s.H + h + 1) * s.T}, wantLse, f32);
-}
-
-void AttentionTest::checkBackward(const Problem &p, int64_t b, int64_t h, const std::vector<double> &o,
-                                  const std::vector<double> &gradients) {
-  const Size s = p.s;
-  const auto q = head(p.qkv.values, s, b, h, 3, 0), k = head(p.qkv.values, s, b, h, 3, 1),
-             v = head(p.qkv.values, s, b, h, 3, 2), out = head(o, s, b, h, 1, 0),
-             g = head(p.dout.values, s, b, h, 1, 0);
-  const Probabilities P = probabilities(q.data(), k.data(), s, p.scale(), p.causal, productError(s.D));
-  const double sums = productError(s.T) + 8 * u32, relative = 2 * P.relative;
-  std::vector<Want> dq(s.T * s.D), dk(s.T * s.D), dv(s.T * s.D);
-  auto add = [&](Want &to, double factor, double slack, double by) {
-    to.value += factor * by;
-    to.slack += (slack + std::abs(factor) * (narrow() + sums) + tiny(type())) * std::abs(by);
-  };
-  for (int64_t i = 0; i < s.T; ++i)
-    for (int64_t j = 0; j < s.T; ++j) {
-      double difference = 0, size = 0; // dP − delta
-      for (int64_t d = 0; d < s.D; ++d) {
-        const double left = g[i * s.D + d] * v[j * s.D + d], right = g[i * s.D + d] * out[i * s.D + d];
-        difference += left - right, size += std::abs(left) + std::abs(right);
-      }
-      const double prob = P.p[i * s.T + j], ds = prob * difference * p.scale();
-      const double slack = prob * p.scale() * (relative * std::abs(difference) + (productError(s.D) + 4 * u32) * size);
-      for (int64_t d = 0; d < s.D; ++d) {
-        add(dq[i * s.D + d], ds, slack, k[j * s.D + d]);
-        add(dk[j * s.D + d], ds, slack, q[i * s.D + d]);
-        add(dv[j * s.D + d], prob, prob * relative, g[i * s.D + d]);
-      }
-    }
-  expectClose("dq", head(gradients, s, b, h, 3, 0), dq, type());
-  expectClose("dk", head(gradients, s, b, h, 3, 1), dk, type());
-  expectClose("dv", head(gradients, s, b, h, 3, 2), dv, type());
-}
+  void check(Problem &p, const std::optional<AttentionConfig> &config = {});
+};
 
 /// Forward and backward of every head.
 void AttentionTest::check(Problem &p, const std::optional<AttentionConfig> &config) {
@@ -164,8 +85,17 @@ void AttentionTest::check(Problem &p, const std::optional<AttentionConfig> &conf
   const std::vector<double> o = p.o.read(), lse = p.lse.read(), gradients = p.dqkv.read();
   for (int64_t b = 0; b < p.s.B; ++b)
     for (int64_t h = 0; h < p.s.H; ++h) {
-      checkForward(p, b, h, o, lse);
-      checkBackward(p, b, h, o, gradients);
+      const AttentionHead one = headOf(p, b, h, o);
+      const AttentionErrors errors = {productError(p.s.D), productError(p.s.T), narrow(), tiny(type())};
+      const AttentionForward forward = attentionForward(one, errors);
+      expectClose("o", one.o, forward.o, type());
+      const auto begin = lse.begin() + (b * p.s.H + h) * p.s.T;
+      expectClose("lse", {begin, begin + p.s.T}, forward.lse, f32);
+      AttentionBackward backward;
+      addAttentionBackward(one, errors, backward);
+      expectClose("dq", head(gradients, p.s, b, h, 3, 0), backward.dq, type());
+      expectClose("dk", head(gradients, p.s, b, h, 3, 1), backward.dk, type());
+      expectClose("dv", head(gradients, p.s, b, h, 3, 2), backward.dv, type());
     }
 }
 

@@ -147,7 +147,7 @@ void expectClose(const char *what, const std::vector<double> &got, const std::ve
     // The slack is that of the value before rounding; rounding then adds its unit. The last term is for denormals in
     // between, which not all functions keep.
     const double bound = want[i].slack * (1 + unit(type)) + unit(type) * std::abs(want[i].value) + tiny(type) + 1e-37;
-    if (std::abs(got[i] - want[i].value) <= bound)
+    if (std::isinf(want[i].value) ? got[i] == want[i].value : std::abs(got[i] - want[i].value) <= bound)
       continue;
     if (++bad <= 5)
       first << "\n  [" << i << "] got " << got[i] << ", want " << want[i].value << " within " << bound;

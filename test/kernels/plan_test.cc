@@ -157,6 +157,31 @@ TEST(Plan, AttentionsScaleIsPositive) {
                 "'attention': expected 'scale' to be above 0, but got 0.000000");
 }
 
+// What attention's operands are refused for.
+TEST(Plan, AttentionsOperandsFit) {
+  const auto plan = [](int64_t Hk, const AttentionMask &mask) {
+    const TensorRef q = tensor({2, 4, 10, 64}), k = tensor({2, Hk, 12, 64});
+    return planAttention(cpu, q, k, k, q, tensor({2, 4, 10}), 1, mask);
+  };
+  expectMessage([&] { plan(3, {}); }, "'attention': expected heads of 'k' to divide those of 'q', but got 3 and 4");
+  expectMessage([&] { plan(2, {.ranges = tensor({2, 12, 2}, i32)}); },
+                "'attention': expected 'ranges' of shape 2x10x2, but got 2x12x2");
+  expectMessage([&] { plan(2, {.ranges = tensor({2, 10, 2})}); },
+                "'attention': expected 'ranges' of type i32, but got f32");
+  expectMessage([&] { plan(2, {.columnRanges = tensor({2, 10, 2}, i32)}); },
+                "'attention': expected 'columnRanges' of shape 2x12x2, but got 2x10x2");
+  expectMessage([&] { plan(2, {.mask = tensor({2, 3, 10, 12}, i8)}); },
+                "'attention': expected 'mask' of shape 2x4x10x12, but got 2x3x10x12");
+  expectMessage([&] { plan(2, {.mask = tensor({1, 4, 10, 12}, i32)}); },
+                "'attention': expected 'mask' of type i8, but got i32");
+  const TensorRef heads = tensor({2, 4, 10, 64}), lse = tensor({2, 4, 10}), ranges = tensor({2, 10, 2}, i32);
+  const AttentionSaved saved{heads, heads, heads, heads, lse, heads};
+  expectMessage([&] { planAttentionBackward(cpu, saved, heads, heads, heads, 1, {.ranges = ranges}); },
+                "'attention_backward': expected 'columnRanges' beside 'ranges', but got only one of them");
+  expectMessage([&] { planAttentionBackward(cpu, saved, heads, heads, heads, -1); },
+                "'attention_backward': expected 'scale' to be above 0, but got -1.000000");
+}
+
 // How a long sum is split is a property of the shape: a machine with more threads adds in the same order.
 TEST(Plan, SplitsDoNotDependOnThreads) {
   Target many = cpu;

@@ -83,7 +83,7 @@ TEST_F(SampleTest, Spread) {
   AttentionConfig config;
   const Shape extents = {1, 1, rows, 64};
   const TensorRef q = make(extents, bf16), k = make(extents, bf16), v = make(extents, bf16), o = make(extents, bf16);
-  const Plan plan = planAttention(device->target(), q, k, v, o, make({1, 1, rows}, f32), 1, /*causal=*/true, config);
+  const Plan plan = planAttention(device->target(), q, k, v, o, make({1, 1, rows}, f32), 1, {}, config);
   EXPECT_EQ(sample(plan, 100).rounds, (0 + 7) / 2.0);
   EXPECT_EQ(sample(plan, 2).rounds, (2 + 6) / 2.0);
 }

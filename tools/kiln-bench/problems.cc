@@ -185,12 +185,12 @@ static Plan defaultOthers(const Target &target, Type type, bench::Operands &make
   const TensorRef qkv = make({B, T, 3, H, D}, type), dqkv = make({B, T, 3, H, D}, type), lse = make({B, H, T}, f32);
   const TensorRef o = make({B, T, H, D}, type).permute({0, 2, 1, 3}), q = headsOf(qkv, 0), k = headsOf(qkv, 1),
                   v = headsOf(qkv, 2);
-  Plan plan = planAttention(target, q, k, v, o, lse, 0.125f, true, config);
+  Plan plan = planAttention(target, q, k, v, o, lse, 0.125f, {}, config);
   const AttentionSaved saved{q, k, v, o, lse, make({B, T, H, D}, type).permute({0, 2, 1, 3})};
   for (const bool whole : {false, true}) {
     config.whole = whole;
-    plan += planAttentionBackward(target, saved, headsOf(dqkv, 0), headsOf(dqkv, 1), headsOf(dqkv, 2), 0.125f, true,
-                                  config);
+    plan +=
+        planAttentionBackward(target, saved, headsOf(dqkv, 0), headsOf(dqkv, 1), headsOf(dqkv, 2), 0.125f, {}, config);
   }
   const TensorRef flat = make({N * C}, type), other = make({N * C}, type), record = make.record();
   plan += planGelu(target, flat, other, GeluConfig());
@@ -228,10 +228,10 @@ static Plan attentionOf(const Target &target, int64_t heads, const AttentionConf
   const TensorRef q = headsOf(qkv, 0), k = headsOf(qkv, 1), v = headsOf(qkv, 2);
   const float scale = 1 / std::sqrt(static_cast<float>(heads));
   if (!backward)
-    return planAttention(target, q, k, v, o, lse, scale, config.causal, config);
+    return planAttention(target, q, k, v, o, lse, scale, {.causal = config.causal}, config);
   const AttentionSaved saved{q, k, v, o, lse, make({1, T, 2, heads}, type).permute({0, 2, 1, 3})};
   return planAttentionBackward(target, saved, headsOf(dqkv, 0), headsOf(dqkv, 1), headsOf(dqkv, 2), scale,
-                               config.causal, config);
+                               {.causal = config.causal}, config);
 }
 
 std::vector<bench::Problem> bench::tileProblems(const Target &target, Operands &make) {

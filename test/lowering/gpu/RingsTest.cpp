@@ -39,7 +39,7 @@ const Subject subjects[] = {
     {"nn", matmulKernel, "bm=64,bn=64,bk=32", {2, 2, 2}, 0, 1},
     {"nt", matmulKernel, "bm=64,bn=64,bk=32,tb=1", {2, 2, 2}, 0, 1},
     {"tn", matmulKernel, "bm=64,bn=64,bk=32,ta=1", {2, 2, 2}, 0, 0},
-    {"attention", attentionKernel, "bm=32,bn=32,causal=0", {4, 4, 4, 4, 3}, 0, 2},
+    {"attention", attentionKernel, "bm=32,bn=32,causal=0", {4, 4, 4, 4, 3, 3, 4}, 0, 2},
 };
 
 class Rings : public testing::TestWithParam<Subject> {

@@ -302,6 +302,29 @@ func.func @same_in_all_rounds(%x: memref<?x64xf32>, %n: i64) attributes {tile.ke
 
 // -----
 
+#line = #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 *]>
+#sums = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+
+// A few numbers that several threads need are read by each of them, two at a time where they lie together, and not
+// handed on through shared memory.
+// CHECK-LABEL: func @again
+// CHECK-NOT: simt.convert
+// CHECK: tile.load {{.*}}simt.layout = #simt.layout<64, reg [d0:1 d0:8 d0:16 d0:32], lane [d0:2 d0:4 * * *], warp [* *]>, simt.vector = 2 : i64
+// CHECK-NOT: tile.load
+// CHECK-NOT: simt.convert
+// CHECK: tile.store
+func.func @again(%x: memref<64xf32> {tile.align = 16 : i64}, %y: memref<64x64xf32>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0] {simt.layout = #line, simt.vector = 1 : i64} : memref<64xf32> -> tensor<64xf32>
+  %1 = arith.negf %0 : tensor<64xf32>
+  %2 = tile.reshape %1 : tensor<64xf32> -> tensor<1x64xf32>
+  %3 = tile.broadcast %2 : tensor<1x64xf32> -> tensor<64x64xf32>
+  tile.store %3, %y[%c0, %c0] {simt.layout = #sums, simt.vector = 2 : i64} : tensor<64x64xf32>, memref<64x64xf32>
+  return
+}
+
+// -----
+
 #row = #simt.layout<16x16, reg [d1:1], lane [d1:2 d1:4 d1:8 d0:1 d0:2], warp [d0:4 d0:8]>
 #apart = #simt.layout<16, reg [], lane [d0:1 d0:2 d0:4 d0:8 *], warp [* *]>
 

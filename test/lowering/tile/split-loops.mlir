@@ -142,3 +142,38 @@ func.func @kept(%x: memref<?xi64>, %limit: i64) -> tensor<8xi64> attributes {til
   }
   return %sum : tensor<8xi64>
 }
+
+// -----
+
+// Along a dimension in which a load does not move it lies inside in all rounds or in none: where it does not, no round
+// is split off.
+// CHECK-LABEL: @still
+// CHECK: %[[H:.*]] = tile.program_id 1
+// CHECK: %[[HEADS:.*]] = tile.dim %{{.*}}, 0
+// CHECK: %[[LEFT:.*]] = arith.addi %{{.*}}, %[[HEADS]]
+// CHECK: %[[THERE:.*]] = arith.cmpi sge, %[[LEFT]], %c1_i64
+// CHECK: %[[MIDDLE:.*]] = arith.select %[[THERE]], %{{.*}}, %c0_i64
+// CHECK: scf.for %{{.*}} = %c0_i64 to %[[MIDDLE]]
+// CHECK: tile.load %{{.*}} {tile.inside = array<i64: 0, 1>}
+// CHECK: scf.for %{{.*}} = %[[MIDDLE]] to
+// CHECK: tile.load %{{.*}}[%[[H]], %{{.*}}] : memref
+func.func @still(%x: memref<?x?xi64>, %y: memref<1x8xi64>) attributes {tile.kernel} {
+  %c0_i64 = arith.constant 0 : i64
+  %c8_i64 = arith.constant 8 : i64
+  %cst = arith.constant dense<1> : tensor<1x8xi64>
+  %h = tile.program_id 1
+  %T = tile.dim %x, 1 : memref<?x?xi64>
+  %positions = tile.iota : tensor<8xi64>
+  %line = tile.reshape %positions : tensor<8xi64> -> tensor<1x8xi64>
+  %sum = scf.for %n = %c0_i64 to %T step %c8_i64 iter_args(%acc = %cst) -> (tensor<1x8xi64>) : i64 {
+    %s = tile.load %x[%h, %n] : memref<?x?xi64> -> tensor<1x8xi64>
+    %left = arith.subi %T, %n : i64
+    %ends = tile.splat %left : i64 -> tensor<1x8xi64>
+    %mask = arith.cmpi slt, %line, %ends : tensor<1x8xi64>
+    %seen = arith.select %mask, %s, %cst : tensor<1x8xi1>, tensor<1x8xi64>
+    %next = arith.addi %acc, %seen : tensor<1x8xi64>
+    scf.yield %next : tensor<1x8xi64>
+  }
+  tile.store %sum, %y[%c0_i64, %c0_i64] : tensor<1x8xi64>, memref<1x8xi64>
+  return
+}

@@ -1,0 +1,42 @@
+// Attention of one head by the plain formulas in double precision, with how far off a right kernel may be.
+//
+// Tolerances. A score is off by (an error of a product of D terms + 4 · u32) · Σ |q k| · scale and by a rounding of the
+// difference that exp takes; a probability by that much of itself and by exp's own error: `relative`. In narrow storage
+// probabilities and score gradients are rounded to the storage type before they enter the next product: `narrow`.
+// Products add their own error.
+
+#pragma once
+
+#include "test/kernels/harness.h"
+
+#include <functional>
+
+namespace kiln {
+
+/// q, dout and the kernel's own o (Tq, D), k and v (Tk, D).
+struct AttentionHead {
+  int64_t Tq, Tk, D;
+  std::vector<double> q, k, v, o, dout;
+  double scale;
+  std::function<bool(int64_t i, int64_t j)> seen; // whether query i sees key j
+};
+
+/// Of products of D terms and of as many as there are queries or keys, of rounding to storage.
+struct AttentionErrors {
+  double scores, sums, narrow, tiny;
+};
+
+/// o (Tq, D) and lse (Tq). A query without keys has 0 and ∞.
+struct AttentionForward {
+  std::vector<Want> o, lse;
+};
+AttentionForward attentionForward(const AttentionHead &head, const AttentionErrors &errors);
+
+/// dq (Tq, D), dk and dv (Tk, D).
+struct AttentionBackward {
+  std::vector<Want> dq, dk, dv;
+};
+/// Adds to dk and dv, where they hold something: heads of a group.
+void addAttentionBackward(const AttentionHead &head, const AttentionErrors &errors, AttentionBackward &to);
+
+} // namespace kiln
