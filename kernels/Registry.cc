@@ -4,7 +4,9 @@
 #include "kernels/adamw.h"
 #include "kernels/add.h"
 #include "kernels/attention.h"
+#include "kernels/column_sums.h"
 #include "kernels/cross_entropy.h"
+#include "kernels/dropout.h"
 #include "kernels/embedding.h"
 #include "kernels/gelu.h"
 #include "kernels/group_norms.h"
@@ -24,9 +26,12 @@ const std::vector<const Kernel *> &kernels() {
       &attentionBackwardKeysKernel,
       &attentionBackwardQueriesKernel,
       &attentionDeltaKernel,
+      &columnSumsKernel,
       &crossEntropyKernel,
       &crossEntropyLossKernel,
+      &dropoutKernel,
       &embeddingKernel,
+      &embeddingSumKernel,
       &geluKernel,
       &geluBackwardKernel,
       &groupNormsKernel,
@@ -37,6 +42,8 @@ const std::vector<const Kernel *> &kernels() {
       &matmulBiasKernel,
       &matmulGeluKernel,
       &matmulGeluBackwardKernel,
+      &matmulLinearKernel,
+      &matmulLinearBackwardKernel,
       &matmulResidualKernel,
       &normKernel,
       &positionGradientKernel,

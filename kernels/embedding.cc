@@ -22,8 +22,29 @@ static void embedding(View tokens, View wte, View wpe, View out, Tile T, Embeddi
   store(out, {n, 0}, cast(word + place, out.type()));
 }
 
+/// out[n] = drop(scale · wte[tokens[n]] + wpe[position]).
+static void embeddingSum(View tokens, View wte, View positions, View wpe, View out, Tile T, Tile scale, View site,
+                         Tile time, Tile most, Tile threshold, Tile dropScale, EmbeddingSumConfig cfg) {
+  const int64_t C = width({wte, out});
+  Tile n = program_id() * cfg.rows;
+  Tile token = load(tokens, {n}, {cfg.rows}); // (BN)
+  check((token >= -1) & (token < wte.dim(0)), "expected a token of the vocabulary, or -1");
+  Tile sum = cast(gather(wte, token, {0}, {C}), f32) * scale; // (BN, C)
+
+  if (cfg.places != Places::none) {
+    Tile position = (n + iota(cfg.rows, i64)) % T; // (BN)
+    if (cfg.places == Places::given)
+      position = cast(load(positions, {n}, {cfg.rows}), i64);
+    check((position >= -1) & (position < wpe.dim(0)), "expected a position of the table, or -1");
+    sum += cast(gather(wpe, position, {0}, {C}), f32); // (BN, C)
+  }
+  sum = dropped(sum, cfg.drop, {site, time, most, threshold, dropScale}, n, out.dim(1), 0); // (BN, C)
+  store(out, {n, 0}, cast(sum, out.type()));
+}
+
 /// One program, one token: the sum of the rows of dout where it occurs.
-static void tokenGradient(View tokens, View starts, View positions, View dout, View dwte, EmbeddingConfig cfg) {
+static void tokenGradient(View tokens, View starts, View positions, View dout, View dwte, Tile scale,
+                          EmbeddingConfig cfg) {
   const int64_t C = width({dout, dwte});
   Tile u = program_id();
   Tile token = load(tokens, {u}, {}); // scalar
@@ -38,7 +59,8 @@ static void tokenGradient(View tokens, View starts, View positions, View dout, V
     Tile n = load(positions, {i}, {cfg.block}); // (BI)
     if (cfg.block > 1)                          // the last block need not be full
       n = where(slot < cast(min(end - i, cfg.block), i32), n, -1);
-    running += cast(gather(dout, n, {0}, {C}), f32); // (BI, C)
+    Tile rows = cast(gather(dout, n, {0}, {C}), f32); // (BI, C)
+    running += cfg.scaled ? rows * scale : rows;
   }
   Tile total = sum(running, 0);                      // (C)
   store(dwte, {token, 0}, cast(total, dwte.type())); // token −1: outside, nothing is written
@@ -61,18 +83,33 @@ static const std::vector<Field> &configFields() {
   static const std::vector<Field> fields = {
       field("rows", &EmbeddingConfig::rows, "rows a program"),
       field("block", &EmbeddingConfig::block, "rows that token_gradient gathers at once"),
-      field("accumulate", &EmbeddingConfig::accumulate, "adds to what the gradients hold")};
+      field("accumulate", &EmbeddingConfig::accumulate, "adds to what the gradients hold"),
+      field("scaled", &EmbeddingConfig::scaled, "token_gradient multiplies by its scale")};
   return fields;
+}
+static std::vector<Field> sumFields() {
+  return {
+      field("rows", &EmbeddingSumConfig::rows, "rows a program"),
+      field("places", &EmbeddingSumConfig::places, placesNames, "rows of wpe that are added: none, in_order, given"),
+      field("drop", &EmbeddingSumConfig::drop, dropNames, "whether numbers are left, scaled, or dropped by chance")};
 }
 const Kernel embeddingKernel =
     kernel("embedding", embedding,
            {"tokens (N) i32", "wte (V, C), a row for each token", "wpe (T, C), a row for each position", "out (N, C)",
             "T i64, positions of a sequence"},
            configFields());
+const Kernel embeddingSumKernel =
+    kernel("embedding_sum", embeddingSum,
+           {"tokens (N) i32, −1 for none", "wte (V, C), a row for each token", "positions (N) i32, read when given",
+            "wpe (T, C), a row for each position", "out (N, C)", "T i64, positions of a sequence",
+            "scale f32, of the tokens' rows", "site (2) i64, the key of dropout and the number of the first sequence",
+            "time i64, rows of a sequence", "most i64, rows that a sequence may have",
+            "threshold i64, of 65536 chances those that drop", "dropScale f32, what kept numbers are multiplied by"},
+           sumFields());
 const Kernel tokenGradientKernel =
     kernel("token_gradient", tokenGradient,
            {"tokens (U) i32, the distinct ones", "starts (U + 1) i32, where those of each begin in positions",
-            "positions (N) i32, grouped by token", "dout (N, C)", "dwte (V, C)"},
+            "positions (N) i32, grouped by token", "dout (N, C)", "dwte (V, C)", "scale f32, of the sums when scaled"},
            configFields());
 const Kernel positionGradientKernel =
     kernel("position_gradient", positionGradient, {"dout (B, T, C)", "dwpe (T, C)"}, configFields());
@@ -105,8 +142,35 @@ Plan planEmbedding(const Target &target, const TensorRef &tokens, const TensorRe
                         {tokens, wte, wpe, out, T}}}};
 }
 
+Plan planEmbeddingSum(const Target &target, const TensorRef &tokens, const TensorRef &wte, const TensorRef &out,
+                      int64_t T, const EmbeddingTerms &terms, const std::optional<EmbeddingSumConfig> &config) {
+  const char *plan = "embedding_sum";
+  expectRank(plan, "out", out, 2);
+  expectRank(plan, "wte", wte, 2);
+  const int64_t N = out.extents[0], C = out.extents[1];
+  expectShape(plan, "tokens", tokens, {N});
+  expectType(plan, "tokens", tokens, {i32});
+  expectShape(plan, "wte", wte, {wte.extents[0], C});
+  if (terms.places)
+    expectPositions(plan, *terms.places, terms.positions ? 0 : T, C);
+  if (terms.positions) {
+    expectShape(plan, "positions", *terms.positions, {N});
+    expectType(plan, "positions", *terms.positions, {i32});
+  }
+  if (terms.dropout)
+    expectDropout(plan, *terms.dropout, N);
+  EmbeddingSumConfig chosen = config.value_or(EmbeddingSumConfig{.rows = pickEmbedding(target).rows});
+  chosen.places = !terms.places ? Places::none : terms.positions ? Places::given : Places::in_order;
+  chosen.drop = dropOf(terms.dropout);
+  std::vector<Arg> args = {tokens, wte,        terms.positions.value_or(tokens), terms.places.value_or(wte), out,
+                           T,      terms.scale};
+  appendArgs(args, terms.dropout, out);
+  return {.launches = {{&embeddingSumKernel, textOf(embeddingSumKernel.fields, chosen),
+                        programs(ceildiv(N, chosen.rows)), args}}};
+}
+
 Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const TensorRef &dout, const TensorRef &dwte,
-                       bool accumulate, const std::optional<EmbeddingConfig> &config) {
+                       bool accumulate, const std::optional<EmbeddingConfig> &config, float scale) {
   const char *plan = "token_gradient";
   expectRank(plan, "dout", dout, 2);
   expectRank(plan, "dwte", dwte, 2);
@@ -119,10 +183,11 @@ Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const 
   expectShape(plan, "dwte", dwte, {dwte.extents[0], dout.extents[1]});
   EmbeddingConfig chosen = config.value_or(pickEmbedding(target));
   chosen.accumulate = accumulate;
+  chosen.scaled = scale != 1;
   return {.launches = {{&tokenGradientKernel,
                         textOf(configFields(), chosen),
                         programs(U),
-                        {index.tokens, index.starts, index.positions, dout, dwte}}}};
+                        {index.tokens, index.starts, index.positions, dout, dwte, scale}}}};
 }
 
 Plan planPositionGradient(const Target &target, const TensorRef &dout, const TensorRef &dwpe, int64_t T,

@@ -6,9 +6,7 @@
 
 #pragma once
 
-#include "dialect/dsl/Plan.h"
-
-#include <optional>
+#include "kernels/chances.h"
 
 namespace kiln {
 
@@ -16,6 +14,19 @@ struct EmbeddingConfig {
   int rows = 4;            // rows a program
   int block = 1;           // rows that the token table's gradient gathers at once
   bool accumulate = false; // gradients are added to what the tables hold; set by the plan
+  bool scaled = false;     // a token's gradient is multiplied by a scale; set by the plan
+};
+
+/// Whether rows of a table of positions are added, and which.
+enum class Places { none, in_order, given };
+/// Their names, in this order.
+inline const std::vector<std::string> placesNames = {"none", "in_order", "given"};
+
+struct EmbeddingSumConfig {
+  int rows = 4; // rows a program
+  // Set by the plan:
+  Places places = Places::none;
+  Drop drop = Drop::no;
 };
 
 /// Where each token of a batch of N positions occurs. All i32.
@@ -25,7 +36,7 @@ struct EmbeddingIndex {
   TensorRef positions; // (N) positions in the batch, grouped by token, ascending in each group
 };
 
-extern const Kernel embeddingKernel, tokenGradientKernel, positionGradientKernel;
+extern const Kernel embeddingKernel, embeddingSumKernel, tokenGradientKernel, positionGradientKernel;
 
 /// The rows of a program on a machine.
 EmbeddingConfig pickEmbedding(const Target &target);
@@ -36,11 +47,25 @@ EmbeddingConfig pickEmbedding(const Target &target);
 Plan planEmbedding(const Target &target, const TensorRef &tokens, const TensorRef &wte, const TensorRef &wpe,
                    const TensorRef &out, int64_t T, const std::optional<EmbeddingConfig> &config = {});
 
+/// What an embedding may be made of beside rows of tokens.
+struct EmbeddingTerms {
+  float scale = 1;                         // what those are multiplied by
+  std::optional<TensorRef> places = {};    // (T', C), a row for each position
+  std::optional<TensorRef> positions = {}; // (N) i32, which of these; −1 adds nothing; without it row n mod T
+  std::optional<Dropout> dropout = {};     // of the sum
+};
+
+/// out[n] = drop(scale · wte[tokens[n]] + places[position]), where token −1 reads zeros. Other tokens outside of the
+/// vocabulary, and positions outside of the table, fail a check.
+Plan planEmbeddingSum(const Target &target, const TensorRef &tokens, const TensorRef &wte, const TensorRef &out,
+                      int64_t T, const EmbeddingTerms &terms, const std::optional<EmbeddingSumConfig> &config = {});
+
 /// dwte[v] (+)= Σ dout[n] over the positions n of token v. dout (N, C), dwte (V, C).
 /// With `accumulate` the sums are added to what the rows hold (a table tied to the output layer already holds that
-/// layer's gradient); without it they replace it. Rows of tokens that do not occur are left alone either way.
+/// layer's gradient); without it they replace it. Rows of tokens that are not in the index are left alone either way.
+/// `scale` multiplies the sums.
 Plan planTokenGradient(const Target &target, const EmbeddingIndex &index, const TensorRef &dout, const TensorRef &dwte,
-                       bool accumulate, const std::optional<EmbeddingConfig> &config = {});
+                       bool accumulate, const std::optional<EmbeddingConfig> &config = {}, float scale = 1);
 
 /// dwpe[t] (+)= Σ_b dout[b · T + t], in the order of the batch. dout (B · T, C), dwpe (T', C) with T' ≥ T. Rows from T
 /// on are left alone.

@@ -34,9 +34,12 @@ static void normalise(Tile row, Tile n, View gamma, View beta, Tile epsilon, Lay
   Tile rstd = rstdOf(variance, epsilon, cfg);              // (BN)
 
   // 2. Scale and shift.
-  Tile scale = cast(load(gamma, {0}, {C}), f32);       // (C)
-  Tile shift = cast(load(beta, {0}, {C}), f32);        // (C)
-  Tile y = centred * expand(rstd, -1) * scale + shift; // (BN, C)
+  Tile y = centred * expand(rstd, -1); // (BN, C)
+  if (cfg.affine) {
+    Tile scale = cast(load(gamma, {0}, {C}), f32); // (C)
+    Tile shift = cast(load(beta, {0}, {C}), f32);  // (C)
+    y = y * scale + shift;                         // (BN, C)
+  }
   store(to.out, {n, 0}, cast(y, to.out.type()));
   store(to.mean, {n}, mean);
   store(to.rstd, {n}, rstd);
@@ -44,7 +47,7 @@ static void normalise(Tile row, Tile n, View gamma, View beta, Tile epsilon, Lay
 
 static void layernorm(View x, View gamma, View beta, View out, View mean, View rstd, Tile epsilon,
                       LayerNormConfig cfg) {
-  const Shape block = {cfg.rows, width({x, gamma, beta, out})};
+  const Shape block = {cfg.rows, width({x, cfg.affine ? gamma : x, cfg.affine ? beta : x, out})};
   Tile n = program_id() * cfg.rows;
   Tile row = cast(load(x, {n, 0}, block), f32); // (BN, C)
   normalise(row, n, gamma, beta, epsilon, {out, mean, rstd}, cfg);
@@ -52,7 +55,7 @@ static void layernorm(View x, View gamma, View beta, View out, View mean, View r
 
 static void residualLayernorm(View x, View delta, View gamma, View beta, View sum, View out, View mean, View rstd,
                               Tile epsilon, LayerNormConfig cfg) {
-  const Shape block = {cfg.rows, width({x, delta, gamma, beta, sum, out})};
+  const Shape block = {cfg.rows, width({x, delta, cfg.affine ? gamma : x, cfg.affine ? beta : x, sum, out})};
   Tile n = program_id() * cfg.rows;
   Tile before = cast(load(x, {n, 0}, block), f32);    // (BN, C)
   Tile added = cast(load(delta, {n, 0}, block), f32); // (BN, C)
@@ -64,11 +67,13 @@ static void residualLayernorm(View x, View delta, View gamma, View beta, View su
 /// dx of every row, and one partial row of dgamma and of dbeta a program. dgamma, dbeta (P, C).
 static void layernormBackward(View dout, View x, View gamma, View mean, View rstd, View dx, View dgamma, View dbeta,
                               Tile epsilon, LayerNormBackwardConfig cfg) {
-  const int64_t C = width({dout, x, gamma, dx, dgamma, dbeta});
+  const int64_t C = cfg.affine ? width({dout, x, gamma, dx, dgamma, dbeta}) : width({dout, x, dx});
   const Shape block = {cfg.block, C};
   Tile p = program_id();
   Tile begin = p * cfg.rows, end = min(begin + cfg.rows, x.dim(0));
-  Tile scale = cast(load(gamma, {0}, {C}), f32);               // (C)
+  Tile scale; // (C)
+  if (cfg.affine)
+    scale = cast(load(gamma, {0}, {C}), f32);
   Tile dscale = zeros(f32, block), dshift = zeros(f32, block); // (BN, C), carried through the loop
 
   for (Tile n : range(begin, end, cfg.block)) {
@@ -79,11 +84,13 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
     Tile d = cast(load(dout, {n, 0}, block), f32);            // (BN, C)
 
     // 2. This program's share of dgamma and dbeta, before dx may take the place of dout.
-    dscale += d * xhat; // (BN, C)
-    dshift += d;        // (BN, C)
+    if (cfg.affine) {
+      dscale += d * xhat; // (BN, C)
+      dshift += d;        // (BN, C)
+    }
 
     // 3. dx = (g − mean(g) − x̂ · mean(g · x̂) · q) · rstd
-    Tile g = d * scale;                                       // (BN, C)
+    Tile g = cfg.affine ? d * scale : d;                      // (BN, C)
     Tile gMean = expand(sum(g) / C, -1);                      // (BN, 1)
     Tile gxMean = expand(sum(g * xhat) / (C - cfg.ddof), -1); // (BN, 1)
     if (cfg.outside) {                    // 1 − ε · rstd is the share of the deviation in 1 / rstd; without one x̂ is 0
@@ -95,6 +102,8 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
       grad += cast(load(dx, {n, 0}, block), f32);
     store(dx, {n, 0}, cast(grad, dx.type()));
   }
+  if (!cfg.affine)
+    return;
   store(dgamma, {p, 0}, sum(dscale, 0));
   store(dbeta, {p, 0}, sum(dshift, 0));
 }
@@ -103,14 +112,16 @@ static std::vector<Field> forwardFields() {
   return {field("rows", &LayerNormConfig::rows, "rows a program"),
           field("ddof", &LayerNormConfig::ddof, "what the variance's divisor is less than the width"),
           field("outside", &LayerNormConfig::outside, "epsilon is added to the root"),
-          field("bare", &LayerNormConfig::bare, "epsilon is 0: rows without variance become zeros")};
+          field("bare", &LayerNormConfig::bare, "epsilon is 0: rows without variance become zeros"),
+          field("affine", &LayerNormConfig::affine, "times gamma, plus beta")};
 }
 static std::vector<Field> backwardFields() {
   return {field("block", &LayerNormBackwardConfig::block, "rows a tile"),
           field("rows", &LayerNormBackwardConfig::rows, "rows a program, which leaves one partial row of the sums"),
           field("accumulate", &LayerNormBackwardConfig::accumulate, "adds to what dx holds"),
           field("ddof", &LayerNormBackwardConfig::ddof, "what the variance's divisor is less than the width"),
-          field("outside", &LayerNormBackwardConfig::outside, "epsilon was added to the root")};
+          field("outside", &LayerNormBackwardConfig::outside, "epsilon was added to the root"),
+          field("affine", &LayerNormBackwardConfig::affine, "with gamma and the sums")};
 }
 const Kernel layernormKernel = kernel("layernorm", layernorm,
                                       {"x (N, C)", "gamma (C)", "beta (C)", "out (N, C)", "mean (N) f32",
@@ -129,19 +140,21 @@ const Kernel layernormBackwardKernel =
            backwardFields());
 
 /// The operands that all three plans share.
-static void expectRows(const char *plan, const TensorRef &x, const TensorRef &gamma, const TensorRef &mean,
-                       const TensorRef &rstd) {
+static void expectRows(const char *plan, const TensorRef &x, const TensorRef &mean, const TensorRef &rstd) {
   expectRank(plan, "x", x, 2);
   expectFloat(plan, "x", x);
-  expectShape(plan, "gamma", gamma, {x.extents[1]});
-  expectFloat(plan, "gamma", gamma);
   expectShape(plan, "mean", mean, {x.extents[0]});
   expectShape(plan, "rstd", rstd, {x.extents[0]});
   expectType(plan, "mean", mean, {f32});
   expectType(plan, "rstd", rstd, {f32});
 }
 
-static void expectOptions(const char *plan, const TensorRef &x, const LayerNormOptions &options) {
+static void expectOptions(const char *plan, const TensorRef &x, const TensorRef &gamma,
+                          const LayerNormOptions &options) {
+  if (options.affine) {
+    expectShape(plan, "gamma", gamma, {x.extents[1]});
+    expectFloat(plan, "gamma", gamma);
+  }
   if (!(options.epsilon >= 0))
     throw Error("'" + std::string(plan) + "': expected 'epsilon' to be at least 0, but got " +
                 std::to_string(options.epsilon));
@@ -156,6 +169,7 @@ static LayerNormConfig choose(const Target &target, const LayerNormOptions &opti
   chosen.ddof = options.ddof;
   chosen.outside = options.outside;
   chosen.bare = options.epsilon == 0;
+  chosen.affine = options.affine;
   return chosen;
 }
 
@@ -176,9 +190,10 @@ Plan planLayerNorm(const Target &target, const TensorRef &x, const TensorRef &ga
                    const TensorRef &out, const TensorRef &mean, const TensorRef &rstd, const LayerNormOptions &options,
                    const std::optional<LayerNormConfig> &config) {
   const char *plan = "layernorm";
-  expectRows(plan, x, gamma, mean, rstd);
-  expectOptions(plan, x, options);
-  expectShape(plan, "beta", beta, gamma.extents);
+  expectRows(plan, x, mean, rstd);
+  expectOptions(plan, x, gamma, options);
+  if (options.affine)
+    expectShape(plan, "beta", beta, gamma.extents);
   expectShape(plan, "out", out, x.extents);
   const LayerNormConfig chosen = choose(target, options, config);
   return {.launches = {{&layernormKernel,
@@ -192,9 +207,10 @@ Plan planResidualLayerNorm(const Target &target, const TensorRef &x, const Tenso
                            const TensorRef &rstd, const LayerNormOptions &options,
                            const std::optional<LayerNormConfig> &config) {
   const char *plan = "residual_layernorm";
-  expectRows(plan, x, gamma, mean, rstd);
-  expectOptions(plan, x, options);
-  expectShape(plan, "beta", beta, gamma.extents);
+  expectRows(plan, x, mean, rstd);
+  expectOptions(plan, x, gamma, options);
+  if (options.affine)
+    expectShape(plan, "beta", beta, gamma.extents);
   expectShape(plan, "delta", delta, x.extents);
   expectShape(plan, "sum", sum, x.extents);
   expectShape(plan, "out", out, x.extents);
@@ -210,12 +226,14 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
                            const TensorRef &dbeta, LayerNormAccumulate accumulate, const LayerNormOptions &options,
                            const std::optional<LayerNormBackwardConfig> &config) {
   const char *plan = "layernorm_backward";
-  expectRows(plan, x, gamma, mean, rstd);
-  expectOptions(plan, x, options);
+  expectRows(plan, x, mean, rstd);
+  expectOptions(plan, x, gamma, options);
   expectShape(plan, "dout", dout, x.extents);
   expectShape(plan, "dx", dx, x.extents);
-  expectShape(plan, "dgamma", dgamma, gamma.extents);
-  expectShape(plan, "dbeta", dbeta, gamma.extents);
+  if (options.affine) {
+    expectShape(plan, "dgamma", dgamma, gamma.extents);
+    expectShape(plan, "dbeta", dbeta, gamma.extents);
+  }
   LayerNormBackwardConfig chosen = config.value_or(pickLayerNormBackward(target, x.extents[0]));
   if (chosen.rows % chosen.block != 0)
     throw Error("'layernorm_backward': expected 'rows' to be a multiple of 'block', but got " +
@@ -226,11 +244,14 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
   chosen.accumulate = accumulate.dx;
   chosen.ddof = options.ddof;
   chosen.outside = options.outside && options.epsilon > 0;
+  chosen.affine = options.affine;
   Launch rows = {&layernormBackwardKernel,
                  textOf(layernormBackwardKernel.fields, chosen),
                  programs(P),
                  {dout, x, gamma, mean, rstd, dx, Arg::workspace(0, f32, {P, C}), Arg::workspace(bytes, f32, {P, C}),
                   options.epsilon}};
+  if (!options.affine)
+    return {.launches = {rows}, .workspaceBytes = 2 * bytes};
   return {
       .launches = {rows,
                    launchSum(target, Arg::workspace(0, f32, {P, 1, C}), dgamma.reshape({1, C}), accumulate.parameters),

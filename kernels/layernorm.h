@@ -23,6 +23,7 @@ struct LayerNormConfig {
   int ddof = 0;         // what the variance's divisor is less than C
   bool outside = false; // ε is added to the root
   bool bare = false;    // ε is 0: a row without variance has an rstd of 0
+  bool affine = true;   // times gamma, plus beta
 };
 
 struct LayerNormBackwardConfig {
@@ -32,6 +33,7 @@ struct LayerNormBackwardConfig {
   bool accumulate = false; // dx += …
   int ddof = 0;            // the forward pass's
   bool outside = false;    // the forward pass's, unless ε is 0
+  bool affine = true;      // the forward pass's
 };
 
 /// What rstd is, of the C numbers of a row:
@@ -43,8 +45,9 @@ struct LayerNormOptions {
   float epsilon; // ε, at least 0
   int ddof;      // 0 or 1: Bessel's correction
   bool outside;
-  LayerNormOptions(float epsilon = 1e-5f, int ddof = 0, bool outside = false)
-      : epsilon(epsilon), ddof(ddof), outside(outside) {}
+  bool affine; // else gamma counts as ones and beta as zeros: nothing looks at them, nor at their gradients
+  LayerNormOptions(float epsilon = 1e-5f, int ddof = 0, bool outside = false, bool affine = true)
+      : epsilon(epsilon), ddof(ddof), outside(outside), affine(affine) {}
 };
 
 extern const Kernel layernormKernel, residualLayernormKernel, layernormBackwardKernel;

@@ -19,6 +19,18 @@ static Tile product(View a, View b, Tile m, Tile n, Tile begin, Tile end, Tile a
   return acc;
 }
 
+/// A place of C.
+struct Corner {
+  Tile m, n;
+};
+
+/// Where this program's tile of C begins. The grid is (rows of tiles of a band, columns of tiles, bands): programs that
+/// run at a time read few rows of A and few columns of B, which the second-level cache of a GPU then holds.
+static Corner corner(const MatmulConfig &cfg) {
+  Tile row = program_id(2) * num_programs(0) + program_id(0);
+  return {row * cfg.bm, program_id(1) * cfg.bn};
+}
+
 /// The type that products of elements of `view` are summed in.
 static Type sumsOf(View view) { return view.type() == i8 ? i32 : f32; }
 
@@ -33,7 +45,7 @@ static Tile loadFloat(View view, Offsets at, Shape shape) { return cast(load(vie
 
 /// C (+)= op(A) · op(B).
 static void matmul(View a, View b, View c, MatmulConfig cfg) {
-  Tile m = program_id(0) * cfg.bm, n = program_id(1) * cfg.bn;
+  const auto [m, n] = corner(cfg);
   Tile y = product(a, b, m, n, cfg); // (BM, BN)
   if (cfg.accumulate)
     y += cast(load(c, {m, n}, {cfg.bm, cfg.bn}), sumsOf(a));
@@ -42,7 +54,7 @@ static void matmul(View a, View b, View c, MatmulConfig cfg) {
 
 /// C = op(A) · op(B) + bias.
 static void matmulBias(View a, View b, View bias, View c, MatmulConfig cfg) {
-  Tile m = program_id(0) * cfg.bm, n = program_id(1) * cfg.bn;
+  const auto [m, n] = corner(cfg);
   Tile y = product(a, b, m, n, cfg);   // (BM, BN)
   y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
   store(c, {m, n}, cast(y, c.type()));
@@ -50,7 +62,7 @@ static void matmulBias(View a, View b, View bias, View c, MatmulConfig cfg) {
 
 /// preact = op(A) · op(B) + bias, when it is kept; C = gelu(preact).
 static void matmulGelu(View a, View b, View bias, View preact, View c, MatmulConfig cfg) {
-  Tile m = program_id(0) * cfg.bm, n = program_id(1) * cfg.bn;
+  const auto [m, n] = corner(cfg);
   Tile y = product(a, b, m, n, cfg);   // (BM, BN)
   y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
   if (cfg.keep)
@@ -60,7 +72,7 @@ static void matmulGelu(View a, View b, View bias, View preact, View c, MatmulCon
 
 /// C = op(A) · op(B) + bias + residual.
 static void matmulResidual(View a, View b, View bias, View residual, View c, MatmulConfig cfg) {
-  Tile m = program_id(0) * cfg.bm, n = program_id(1) * cfg.bn;
+  const auto [m, n] = corner(cfg);
   Tile y = product(a, b, m, n, cfg);                  // (BM, BN)
   y += loadFloat(bias, {n}, {cfg.bn});                // (BN), to every row
   y += loadFloat(residual, {m, n}, {cfg.bm, cfg.bn}); // (BM, BN)
@@ -69,10 +81,36 @@ static void matmulResidual(View a, View b, View bias, View residual, View c, Mat
 
 /// C = (op(A) · op(B)) ∘ gelu'(preact).
 static void matmulGeluBackward(View a, View b, View preact, View c, MatmulConfig cfg) {
-  Tile m = program_id(0) * cfg.bm, n = program_id(1) * cfg.bn;
+  const auto [m, n] = corner(cfg);
   Tile y = product(a, b, m, n, cfg);                                      // (BM, BN)
   Tile slope = geluGradient(loadFloat(preact, {m, n}, {cfg.bm, cfg.bn})); // (BM, BN)
   store(c, {m, n}, cast(y * slope, c.type()));
+}
+
+/// C = residual + drop(activation(op(A) · op(B) + bias)), each where the config has it.
+static void matmulLinear(View a, View b, View bias, View preact, View residual, View c, View site, Tile time, Tile most,
+                         Tile threshold, Tile scale, MatmulConfig cfg) {
+  const auto [m, n] = corner(cfg);
+  Tile y = product(a, b, m, n, cfg); // (BM, BN)
+  if (cfg.biased)
+    y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
+  if (cfg.keep)
+    store(preact, {m, n}, cast(y, preact.type()));
+  y = dropped(activate(cfg.activation, y), cfg.drop, {site, time, most, threshold, scale}, m, c.dim(1), n); // (BM, BN)
+  if (cfg.residual)
+    y += loadFloat(residual, {m, n}, {cfg.bm, cfg.bn}); // (BM, BN)
+  store(c, {m, n}, cast(y, c.type()));
+}
+
+/// C = (op(A) · op(B)) ∘ activation' ∘ mask · scale.
+static void matmulLinearBackward(View a, View b, View from, View c, View site, Tile time, Tile most, Tile threshold,
+                                 Tile scale, MatmulConfig cfg) {
+  const auto [m, n] = corner(cfg);
+  Tile y = product(a, b, m, n, cfg); // (BM, BN)
+  if (cfg.activation != Activation::none)
+    y *= activationSlope(cfg.activation, loadFloat(from, {m, n}, {cfg.bm, cfg.bn})); // (BM, BN)
+  y = dropped(y, cfg.drop, {site, time, most, threshold, scale}, m, c.dim(1), n);    // (BM, BN)
+  store(c, {m, n}, cast(y, c.type()));
 }
 
 /// dw[s] (+)= xᵀ · dy and db[s] (+)= Σ_k dy[k] over the s-th part of the rows. x (K, M), dy (K, N), dw (S, M, N), db
@@ -132,6 +170,32 @@ const Kernel matmulResidualKernel =
 const Kernel matmulGeluBackwardKernel = kernel(
     "matmul_gelu_backward", matmulGeluBackward,
     {"a (M, K)", "b (K, N)", "preact (M, N), what gelu was applied to", "c (M, N), a · b · gelu'(preact)"}, fields());
+static std::vector<Field> linearFields() {
+  std::vector<Field> all = fields();
+  all.push_back(field("biased", &MatmulConfig::biased, "adds bias"));
+  all.push_back(field("residual", &MatmulConfig::residual, "adds residual at the end"));
+  all.push_back(
+      field("activation", &MatmulConfig::activation, activationNames, "none, gelu, gelu_erf, relu, relu2 or silu"));
+  all.push_back(
+      field("drop", &MatmulConfig::drop, dropNames, "whether numbers are left, scaled, or dropped by chance"));
+  return all;
+}
+const Kernel matmulLinearKernel =
+    kernel("matmul_linear", matmulLinear,
+           {"a (M, K)", "b (K, N)", "bias (N)", "preact (M, N), a · b + bias when kept", "residual (M, N)",
+            "c (M, N), residual + drop(activation(a · b + bias))",
+            "site (2) i64, the key of dropout and the number of the first sequence", "time i64, rows of a sequence",
+            "most i64, rows that a sequence may have", "threshold i64, of 65536 chances those that drop",
+            "scale f32, what kept numbers are multiplied by"},
+           linearFields());
+const Kernel matmulLinearBackwardKernel =
+    kernel("matmul_linear_backward", matmulLinearBackward,
+           {"a (M, K)", "b (K, N)", "from (M, N), what the activation was applied to, or relu's result",
+            "c (M, N), a · b · activation'(from) of what is kept",
+            "site (2) i64, the key of dropout and the number of the first sequence", "time i64, rows of a sequence",
+            "most i64, rows that a sequence may have", "threshold i64, of 65536 chances those that drop",
+            "scale f32, what kept numbers are multiplied by"},
+           linearFields());
 const Kernel weightGradientKernel = kernel(
     "weight_gradient", weightGradient,
     {"x (K, M)", "dy (K, N)", "dw (S, M, N), xᵀ · dy of each part of the rows", "db (S, N), the column sums of dy"},

@@ -11,9 +11,8 @@
 
 #pragma once
 
-#include "dialect/dsl/Plan.h"
-
-#include <optional>
+#include "kernels/activation.h"
+#include "kernels/chances.h"
 
 namespace kiln {
 
@@ -29,14 +28,18 @@ struct MatmulConfig {
   Precision precision = Precision::ieee; // of products of f32
   int warps = 4;                         // of a program, on a GPU
   int stages = 0;                        // steps whose operands a GPU holds in shared memory; 0: up to 3, as fit
+  // What follows the product in matmul_linear and its backward kernel; set by their plans.
+  bool biased = false, residual = false;
+  Activation activation = Activation::none;
+  Drop drop = Drop::no;
 };
 
 extern const Kernel matmulKernel, matmulBiasKernel, matmulGeluKernel, matmulResidualKernel, matmulGeluBackwardKernel,
-    weightGradientKernel;
+    matmulLinearKernel, matmulLinearBackwardKernel, weightGradientKernel;
 
 /// Tile sizes and precision for C (M, N) with sums of length K of products of `type`, from shape, layout and the
-/// target's fixed properties; `heavy` where what follows takes several numbers for each sum: it reads one to add to, or
-/// applies GELU.
+/// target's fixed properties; `heavy` where what follows takes several numbers for each sum: it reads one of four bytes
+/// to add to, or applies GELU.
 MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K, Type type = Type::f32,
                         bool heavy = false);
 
@@ -63,6 +66,32 @@ Plan planMatmulResidual(const Target &target, Layout layout, const TensorRef &a,
 Plan planMatmulGeluBackward(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
                             const TensorRef &preact, const TensorRef &c,
                             const std::optional<MatmulConfig> &config = {});
+
+/// What may follow a product: residual + drop(activation(op(A) · op(B) + bias)).
+struct LinearEpilogue {
+  std::optional<TensorRef> bias = {}; // (N)
+  Activation activation = Activation::none;
+  std::optional<TensorRef> preact = {};   // (M, N), receives what the activation was applied to
+  std::optional<Dropout> dropout = {};    // of the rows and columns of C
+  std::optional<TensorRef> residual = {}; // (M, N); C may be it
+};
+
+/// C = residual + drop(activation(op(A) · op(B) + bias)), by the kernels above where they do.
+Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
+                const LinearEpilogue &epilogue = {}, const std::optional<MatmulConfig> &config = {});
+
+/// What a gradient is carried back through: drop(activation(·)).
+struct LinearSlope {
+  Activation activation = Activation::none;
+  /// (M, N): what the activation was applied to, or its result after dropout where isKnownByResult().
+  std::optional<TensorRef> from = {};
+  std::optional<Dropout> dropout = {};
+};
+
+/// C = (op(A) · op(B)) ∘ activation' ∘ mask · scale: the gradient of a product carried back through what comes before
+/// it. `c` may be `from`.
+Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
+                        const LinearSlope &slope = {}, const std::optional<MatmulConfig> &config = {});
 
 /// dw = xᵀ · dy and db = Σ_k dy[k], in one launch; `+=` with `accumulate`. x (K, M), dy (K, N), dw (M, N), db
 /// (N). Where dw has few tiles and K is long, K is split among programs that leave partial sums (workspace:

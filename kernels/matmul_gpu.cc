@@ -75,6 +75,9 @@ static double cyclesOf(const GpuFacts &gpu, const SmRates &rates, const Product 
   const int64_t size = bytesOf(e.type), stage = (shape.bm + shape.bn) * config.bk * size;
   const int64_t byRegisters = std::max<int64_t>(1, gpu.registers / (registersOf(shape) * 32 * shape.warps));
   const auto sharedFor = [&](int64_t stages) { return stages * stage; };
+  // The sums go through shared memory to the rows that are stored, in f32 where these are.
+  if (int64_t{4} * shape.bm * shape.bn > gpu.ctaSharedBytes)
+    return std::numeric_limits<double>::infinity();
   int64_t stages = 0, programs = 0;
   // Two programs hide each other's waits; then as many stages as fit, up to four.
   for (int64_t at : {byRegisters >= 2 ? int64_t{2} : int64_t{1}, int64_t{1}}) {

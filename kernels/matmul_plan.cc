@@ -5,6 +5,7 @@
 #include "kernels/sum.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -140,18 +141,48 @@ static Plan tiles(const Kernel &kernel, Extents e, const MatmulConfig &config, s
                         2.0 * static_cast<double>(e.M) * static_cast<double>(e.N) * static_cast<double>(e.K)}}};
 }
 
+/// The most programs along an axis of a grid but the first.
+constexpr int64_t mostBands = 65535;
+
+/// Rows of tiles of a band. So many programs as run at once on a GPU read the rows of A of a band's height and the
+/// columns of B of what is left: the fewest bytes where both are about as much. A band's height divides the rows'.
+static int64_t bandOf(const GpuFacts &gpu, const MatmulConfig &config, int64_t rows) {
+  const double wave = gpu.sms * (config.warps <= 4 ? 2 : 1);
+  const double wanted = std::sqrt(wave * config.bn / config.bm);
+  int64_t best = rows;
+  for (int64_t band = 1; band <= std::min<int64_t>(rows, 64); ++band) {
+    const auto farther = [&](int64_t at) { return std::abs(std::log(static_cast<double>(at) / wanted)); };
+    if (rows % band == 0 && rows / band <= mostBands && farther(band) < farther(best))
+      best = band;
+  }
+  return best;
+}
+
+/// One launch over the tiles of C, in bands of rows.
+static Plan tiles(const Target &target, const Kernel &kernel, Extents e, const MatmulConfig &config,
+                  std::vector<Arg> args) {
+  Plan plan = tiles(kernel, e, config, std::move(args));
+  Grid &grid = plan.launches[0].grid;
+  target.visit([](const CpuFacts &) {},
+               [&](const GpuFacts &gpu) {
+                 const int64_t band = bandOf(gpu, config, grid[0]);
+                 grid = programs(band, grid[1], grid[0] / std::max<int64_t>(1, band));
+               });
+  return plan;
+}
+
 Plan planMatmul(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
                 bool accumulate, const std::optional<MatmulConfig> &config) {
   const Extents e = expectProduct("matmul", layout, a, b, c, /*ofIntegers=*/true);
-  return tiles(matmulKernel, e, choose(target, layout, e, config, accumulate ? Epilogue::accumulate : Epilogue::light),
-               {a, b, c});
+  return tiles(target, matmulKernel, e,
+               choose(target, layout, e, config, accumulate ? Epilogue::accumulate : Epilogue::light), {a, b, c});
 }
 
 Plan planMatmulBias(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &bias,
                     const TensorRef &c, const std::optional<MatmulConfig> &config) {
   const Extents e = expectProduct("matmul_bias", layout, a, b, c);
   expectShape("matmul_bias", "bias", bias, {e.N});
-  return tiles(matmulBiasKernel, e, choose(target, layout, e, config), {a, b, bias, c});
+  return tiles(target, matmulBiasKernel, e, choose(target, layout, e, config), {a, b, bias, c});
 }
 
 Plan planMatmulGelu(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &bias,
@@ -163,7 +194,7 @@ Plan planMatmulGelu(const Target &target, Layout layout, const TensorRef &a, con
     expectShape("matmul_gelu", "preact", *preact, {e.M, e.N});
   MatmulConfig chosen = choose(target, layout, e, config, Epilogue::heavy);
   chosen.keep = preact.has_value();
-  return tiles(matmulGeluKernel, e, chosen, {a, b, bias, preact.value_or(c), c});
+  return tiles(target, matmulGeluKernel, e, chosen, {a, b, bias, preact.value_or(c), c});
 }
 
 Plan planMatmulResidual(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
@@ -172,14 +203,77 @@ Plan planMatmulResidual(const Target &target, Layout layout, const TensorRef &a,
   const Extents e = expectProduct("matmul_residual", layout, a, b, c);
   expectShape("matmul_residual", "bias", bias, {e.N});
   expectShape("matmul_residual", "residual", residual, {e.M, e.N});
-  return tiles(matmulResidualKernel, e, choose(target, layout, e, config), {a, b, bias, residual, c});
+  const Epilogue epilogue = residual.type == f32 ? Epilogue::heavy : Epilogue::light;
+  return tiles(target, matmulResidualKernel, e, choose(target, layout, e, config, epilogue), {a, b, bias, residual, c});
 }
 
 Plan planMatmulGeluBackward(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
                             const TensorRef &preact, const TensorRef &c, const std::optional<MatmulConfig> &config) {
   const Extents e = expectProduct("matmul_gelu_backward", layout, a, b, c);
   expectShape("matmul_gelu_backward", "preact", preact, {e.M, e.N});
-  return tiles(matmulGeluBackwardKernel, e, choose(target, layout, e, config, Epilogue::heavy), {a, b, preact, c});
+  return tiles(target, matmulGeluBackwardKernel, e, choose(target, layout, e, config, Epilogue::heavy),
+               {a, b, preact, c});
+}
+
+Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
+                const LinearEpilogue &epilogue, const std::optional<MatmulConfig> &config) {
+  const auto &[bias, activation, preact, dropout, residual] = epilogue;
+  const Drop drop = dropOf(dropout);
+  if (drop == Drop::no && activation == Activation::none && !preact) {
+    if (!bias && !residual)
+      return planMatmul(target, layout, a, b, c, false, config);
+    if (bias)
+      return residual ? planMatmulResidual(target, layout, a, b, *bias, *residual, c, config)
+                      : planMatmulBias(target, layout, a, b, *bias, c, config);
+  }
+  if (drop == Drop::no && activation == Activation::gelu && bias && !residual)
+    return planMatmulGelu(target, layout, a, b, *bias, preact, c, config);
+
+  const char *plan = "matmul_linear";
+  const Extents e = expectProduct(plan, layout, a, b, c);
+  if (bias)
+    expectShape(plan, "bias", *bias, {e.N});
+  for (const auto &[name, matrix] : {std::pair("preact", &preact), std::pair("residual", &residual)})
+    if (*matrix)
+      expectShape(plan, name, **matrix, {e.M, e.N});
+  if (dropout)
+    expectDropout(plan, *dropout, e.M);
+  const bool isHeavy = activation != Activation::none || drop == Drop::chance;
+  MatmulConfig chosen = choose(target, layout, e, config, isHeavy ? Epilogue::heavy : Epilogue::light);
+  chosen.keep = preact.has_value();
+  chosen.biased = bias.has_value();
+  chosen.residual = residual.has_value();
+  chosen.activation = activation;
+  chosen.drop = drop;
+  std::vector<Arg> args = {a, b, bias.value_or(c), preact.value_or(c), residual.value_or(c), c};
+  appendArgs(args, dropout, c);
+  return tiles(target, matmulLinearKernel, e, chosen, std::move(args));
+}
+
+Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
+                        const LinearSlope &slope, const std::optional<MatmulConfig> &config) {
+  const auto &[activation, from, dropout] = slope;
+  const Drop drop = dropOf(dropout);
+  if (drop == Drop::no && activation == Activation::none)
+    return planMatmul(target, layout, a, b, c, false, config);
+  if (drop == Drop::no && activation == Activation::gelu && from)
+    return planMatmulGeluBackward(target, layout, a, b, *from, c, config);
+
+  const char *plan = "matmul_linear_backward";
+  const Extents e = expectProduct(plan, layout, a, b, c);
+  if (activation != Activation::none) {
+    if (!from)
+      throw Error("'matmul_linear_backward': expected 'from', which the derivative of an activation is taken of");
+    expectShape(plan, "from", *from, {e.M, e.N});
+  }
+  if (dropout)
+    expectDropout(plan, *dropout, e.M);
+  MatmulConfig chosen = choose(target, layout, e, config, Epilogue::heavy);
+  chosen.activation = activation;
+  chosen.drop = drop == Drop::chance && isKnownByResult(activation) ? Drop::scale : drop; // a result says what is kept
+  std::vector<Arg> args = {a, b, from.value_or(c), c};
+  appendArgs(args, dropout, c);
+  return tiles(target, matmulLinearBackwardKernel, e, chosen, std::move(args));
 }
 
 /// The shortest part of K that a program sums.

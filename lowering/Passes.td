@@ -493,6 +493,9 @@ def SpellPtx : Pass<"gpu-spell-ptx", "::mlir::ModuleOp"> {
     %1 = llvm.inline_asm "mov.b32 $0, $4; … @$3 ld.global.v2.b32 {$0, $1}, [$2 + 16];" …
     ```
   }];
+  let options = [Option<"roundToEven", "round-to-even", "bool", "false",
+                        "f32 is rounded to tf32 to the nearest, ties to even, by one instruction (from sm_90 on); "
+                        "else ties away from zero">];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 

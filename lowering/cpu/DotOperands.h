@@ -108,7 +108,8 @@ private:
   void turnInside(mlir::Value n, mlir::Value column, mlir::Value k, int64_t valid);
   void storePanel(mlir::Value value, mlir::Value step, mlir::Value column);
   void packRows(mlir::Value n, llvm::ArrayRef<int64_t> valid);
-  void packTransposed(mlir::Value n, int64_t vectors);
+  void packAll();
+  void packTransposed(int64_t vectors, llvm::function_ref<std::pair<mlir::Value, mlir::Value>(mlir::Value)> placeOf);
   void turnBlock(mlir::Value n, mlir::Value column, mlir::Value bound, mlir::Value k, int64_t valid);
   mlir::Value wordsAlong(mlir::Value n, mlir::Value k, int64_t valid);
 

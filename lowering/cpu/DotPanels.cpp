@@ -33,9 +33,25 @@ void DotOperands::packBefore(int64_t loops) {
   outside.levels.push_back({outermost->getBlock(), outermost});
   panels = makePanels(outside, count);
   DotOperands before(dot, outside, buffers, rows, panels);
-  forPanels(outside, N, outside.constantIndex(N), [&](Value n, ArrayRef<int64_t> valid) {
-    before.slot = outside.make<arith::DivUIOp>(n, outside.constantIndex(wide));
-    before.packPanel(n, valid);
+  before.packAll();
+}
+
+/// All panels, each in its slot. The blocks of an operand that is turned are one loop over all: a block is much code.
+void DotOperands::packAll() {
+  Value wide = e.constantIndex(2 * lanes);
+  if (isTurned)
+    packTransposed(llvm::divideCeil(N, lanes), [&](Value column) {
+      slot = e.make<arith::DivUIOp>(column, wide);
+      return std::pair(column, e.make<arith::RemUIOp>(column, wide));
+    });
+  if (isTurned && !hasTiles(unit))
+    return;
+  forPanels(e, N, e.constantIndex(N), [&](Value n, ArrayRef<int64_t> valid) {
+    slot = e.make<arith::DivUIOp>(n, wide);
+    if (isTurned)
+      fillTiles();
+    else
+      packPanel(n, valid);
   });
 }
 
@@ -81,7 +97,7 @@ void DotOperands::turnTo(Value n, ArrayRef<int64_t> valid, Value packed) {
 void DotOperands::packPanel(Value n, ArrayRef<int64_t> valid) {
   const bool masksAreFree = e.machine.vectorBits == 512;
   if (isTurned)
-    packTransposed(n, valid.size());
+    packTransposed(valid.size(), [&](Value column) { return std::pair(e.make<arith::AddIOp>(n, column), column); });
   else
     whereInside(masksAreFree ? std::nullopt : edgeOf(dot.getB(), 1), N, [&] { packRows(n, valid); });
   if (hasTiles(unit))
@@ -119,27 +135,28 @@ void DotOperands::packWords(Value n, ArrayRef<int64_t> valid, Ix step) {
   }
 }
 
-/// Blocks of lanes × lanes elements or words, read along k and turned.
-void DotOperands::packTransposed(Value n, int64_t vectors) {
+/// Blocks of lanes × lanes elements or words, read along k and turned, of so many vectors of columns. Of the first
+/// column of a vector `placeOf` gives the place in b and in the panel.
+void DotOperands::packTransposed(int64_t vectors, function_ref<std::pair<Value, Value>(Value)> placeOf) {
   auto edge = edgeOf(dot.getB(), 1);
   const bool clamps = edge && isNonNegative(edge->load.getOffsets()[edge->axis]);
   Value bound = clamps ? nBound : e.constantIndex(N), whole = e.constantIndex(K / span() * span());
-  e.loop(e.constantIndex(0), e.constantIndex(vectors * lanes), lanes, [&](Ix column) {
-    Value first = e.make<arith::AddIOp>(n, column.at);
+  e.loop(e.constantIndex(0), e.constantIndex(vectors * lanes), lanes, [&](Ix vector) {
+    const auto [n, column] = placeOf(vector.at);
     auto blocks = [&] {
       if (clamps)
         e.inside[{edge->load, edge->axis}] = e.depth();
       e.loop(e.constantIndex(0), e.least(kBound, whole), span(),
-             [&](Ix k) { turnBlock(first, column.at, bound, k.at, span()); });
+             [&](Ix k) { turnBlock(n, column, bound, k.at, span()); });
       if (K % span())
-        turnBlock(first, column.at, bound, whole, K % span());
+        turnBlock(n, column, bound, whole, K % span());
       e.inside.clear();
     };
     auto zeros = [&] {
-      e.loop(e.constantIndex(0), steps, 1, [&](Ix step) { storePanel(zeroWord(), step.at, column.at); });
+      e.loop(e.constantIndex(0), steps, 1, [&](Ix step) { storePanel(zeroWord(), step.at, column); });
     };
     if (clamps)
-      e.branch(e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, first, bound), blocks, zeros);
+      e.branch(e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, n, bound), blocks, zeros);
     else
       blocks();
   });

@@ -107,7 +107,12 @@ SmallVector<Value> Evaluator::choose(Value condition, TypeRange types, function_
   return results;
 }
 
-Value Evaluator::constantIndex(int64_t value) { return make<arith::ConstantIndexOp>(value); }
+Value Evaluator::constantIndex(int64_t value) {
+  Value &constant = constants[value];
+  if (!constant)
+    constant = make<arith::ConstantIndexOp>(value);
+  return constant;
+}
 
 Ix Evaluator::keptHere(const Ix &position) {
   Value zero = constantIndex(0);

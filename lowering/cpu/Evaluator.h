@@ -119,6 +119,7 @@ public:
   mlir::Value asVector(mlir::Value value);
   /// A vector type with the machine's lanes.
   mlir::VectorType vectorOf(mlir::Type element) const { return mlir::VectorType::get({machine.lanes()}, element); }
+  /// The same value each time, so that positions that are equal are one to `at`.
   mlir::Value constantIndex(int64_t value);
   /// The smaller index; a constant when both are.
   mlir::Value least(mlir::Value a, mlir::Value b);
@@ -265,7 +266,8 @@ private:
   const llvm::DenseMap<mlir::Value, mlir::Value> &buffers;
   llvm::DenseMap<mlir::Value, int> depths;
   std::map<Key, mlir::Value> known;
-  std::set<Steps> steps; // what the indices point to
+  std::map<int64_t, mlir::Value> constants; // at the outermost level
+  std::set<Steps> steps;                    // what the indices point to
 };
 
 /// Whether the i64 `value` is never negative, as far as simple reasoning goes.

@@ -16,8 +16,9 @@
 // The last vector of a row that is no multiple of the lanes is peeled; scratch rows are padded, so only views and
 // reductions look at its mask.
 //
-// A check is a reduction of its condition: a row in which it fails somewhere is looked through once more, element by
-// element.
+// A check is a reduction of its condition over all rows. Where it fails somewhere, the tile is looked through once more
+// behind the nest, element by element, so that the first of several checks tells of its first element, and the rows'
+// own loop has neither calls nor branches.
 
 #include "lowering/cpu/Loops.h"
 #include "lowering/analysis/Triangles.h"
@@ -75,8 +76,8 @@ public:
       if (root.kind == Root::Kind::reduce || root.kind == Root::Kind::check)
         reductions.push_back({&root, Reduction(e, kindOf(root), getElementTypeOrSelf(root.value.getType()))});
     if (roots.front().isColumns())
-      outer(0, index, roots.front().axis, [&] {
-        inOrOver(index, {}, [&](Index position, int64_t unroll) -> SmallVector<Value> {
+      outer(0, index, roots.front().axis, {}, [&](ValueRange) {
+        return inOrOver(index, {}, [&](Index position, int64_t unroll) -> SmallVector<Value> {
           columns(position, roots.front().axis, unroll);
           return {};
         });
@@ -86,7 +87,7 @@ public:
     else if (gathersRows())
       rowsAbreast(index);
     else
-      inVersions([&] { outer(0, index, -1, [&] { finishRow(index, row(index)); }); });
+      rowByRow(index);
     return scalars;
   }
 
@@ -117,19 +118,20 @@ private:
     return last;
   }
 
-  /// Loops over every dimension but that of the lanes and `except`.
-  void outer(size_t axis, Index &index, int64_t except, function_ref<void()> body) {
+  /// Loops over every dimension but that of the lanes and `except`. They carry `carried`; their last values.
+  SmallVector<Value> outer(size_t axis, Index &index, int64_t except, ValueRange carried,
+                           function_ref<SmallVector<Value>(ValueRange)> body) {
     if (axis >= shape.size())
-      return body();
+      return body(carried);
     if (static_cast<int64_t>(axis) == except || static_cast<int64_t>(axis) == laneAxis)
-      return outer(axis + 1, index, except, body);
+      return outer(axis + 1, index, except, carried, body);
     if (shape[axis] == 1) {
       index[axis] = e.fixed(0);
-      return outer(axis + 1, index, except, body);
+      return outer(axis + 1, index, except, carried, body);
     }
-    e.loop(e.constantIndex(0), e.constantIndex(shape[axis]), 1, [&](Ix position) {
+    return loop(shape[axis], 1, carried, [&](Ix position, ValueRange inner) {
       index[axis] = position;
-      outer(axis + 1, index, except, body);
+      return outer(axis + 1, index, except, inner, body);
     });
   }
 
@@ -218,21 +220,22 @@ private:
     return {};
   }
 
-  /// Emits `body` twice where there is a mask: once for when the triangle covers the whole tile.
-  void inVersions(function_ref<void()> body) {
+  /// Emits `body`, which gives values of the types of `like`, twice where there is a mask: once for when the triangle
+  /// covers the whole tile.
+  SmallVector<Value> inVersions(ValueRange like, function_ref<SmallVector<Value>()> body) {
     if (!mask)
       return body();
     triangle = *comparisonOf(mask);
     Value last = e.constantIndex((triangle.transposed ? shape[0] : shape[1]) - 1 - triangle.offset);
     Value coversAll = e.make<arith::CmpIOp>(arith::CmpIPredicate::sle, last, e.asIndex(triangle.limit));
-    auto covered = [&] { assuming(true, body); };
-    e.branch(coversAll, covered, body);
+    return e.choose(coversAll, like.getTypes(), [&] { return assuming(true, body); }, body);
   }
 
-  void assuming(bool inside, function_ref<void()> body) {
+  SmallVector<Value> assuming(bool inside, function_ref<SmallVector<Value>()> body) {
     e.assumed[mask] = inside;
-    body();
+    SmallVector<Value> values = body();
     e.assumed.erase(mask);
+    return values;
   }
 
   /// Whether the code now emitted asks for each vector whether it lies outside.
@@ -257,11 +260,7 @@ private:
       all({e.keptHere(index[0]), index[1]}, next);
       return flat({next});
     };
-    auto outside = [&] {
-      SmallVector<Value> next;
-      assuming(false, [&] { next = computed(); });
-      return next;
-    };
+    auto outside = [&] { return assuming(false, computed); };
     states = unflat(e.choose(liesOutside(index), ValueRange(before).getTypes(), outside, computed), 1).front();
   }
 
@@ -445,7 +444,10 @@ private:
         for (auto [buffer, vector] : llvm::zip(left, state))
           e.storeBuffer(vector[0], buffer, {e.along(number), e.lanesFrom(e.constantIndex(0), lanes)});
       };
-      inVersions([&] { e.loop(first.at, end, 1, leaveRow); });
+      inVersions({}, [&]() -> SmallVector<Value> {
+        e.loop(first.at, end, 1, leaveRow);
+        return {};
+      });
       for (auto [buffer, entry] : llvm::zip(left, reductions)) {
         SmallVector<Value> states;
         for (int64_t i = 0; i < lanes; ++i) { // those past the last row are read by nobody
@@ -460,15 +462,31 @@ private:
     });
   }
 
-  /// Emits the stores of a row's reductions, and what tells of the elements of a row for which a check failed.
-  void finishRow(const Index &index, const States &states) {
+  /// Row after row; whether all elements hold that checks ask for goes along.
+  void rowByRow(Index &index) {
+    SmallVector<Value> holds;
+    for (auto &[root, reduction] : reductions)
+      if (root->kind == Root::Kind::check)
+        holds.push_back(reduction.neutral()[0]);
+    holds = inVersions(holds, [&] {
+      return outer(0, index, -1, holds, [&](ValueRange before) { return finishRow(index, row(index), before); });
+    });
+    size_t next = 0;
+    for (auto &[root, reduction] : reductions)
+      if (root->kind == Root::Kind::check)
+        e.branch(isFalse(reduction.acrossLanes({holds[next++]})), [&, root = root] { tellFailures(*root); }, nullptr);
+  }
+
+  /// Emits the stores of a row's reductions. What the checks have found so far: `holds` and the row's.
+  SmallVector<Value> finishRow(const Index &index, const States &states, ValueRange holds) {
+    SmallVector<Value> found;
     for (auto [r, entry] : llvm::enumerate(reductions)) {
       auto &[root, reduction] = entry;
-      Value result = reduction.acrossLanes(states[r]);
       if (root->kind == Root::Kind::check) {
-        e.branch(isFalse(result), [&, root = root] { tellFailures(*root, index); }, nullptr);
+        found.push_back(reduction.combine({holds[found.size()]}, states[r])[0]);
         continue;
       }
+      Value result = reduction.acrossLanes(states[r]);
       if (!root->buffer) {
         scalars.push_back(result);
         continue;
@@ -476,31 +494,33 @@ private:
       Index outside(ArrayRef<Ix>(index).drop_back());
       e.storeBuffer(result, root->buffer, outside);
     }
+    return found;
   }
 
   Value isFalse(Value condition) {
     return e.make<arith::XOrIOp>(condition, e.make<arith::ConstantOp>(e.builder.getBoolAttr(true)));
   }
 
-  void tellFailures(const Root &check, const Index &row) {
-    Index element;
-    Value before = e.constantIndex(0); // elements of the rows before this one
-    for (int64_t axis = 0; axis < laneAxis; ++axis) {
-      element.push_back(e.keptHere(row[axis]));
-      before = e.make<arith::AddIOp>(e.make<arith::MulIOp>(before, e.constantIndex(shape[axis])), element.back().at);
-    }
-    before = e.make<arith::MulIOp>(before, e.constantIndex(shape[laneAxis]));
-    e.loop(e.constantIndex(0), e.constantIndex(shape[laneAxis]), 1, [&](Ix position) {
-      element.resize(laneAxis);
-      element.push_back(position);
-      Value fails = isFalse(e.at(check.value, element)), number = e.make<arith::AddIOp>(before, position.at);
-      auto tell = [&] {
-        Value wide = e.make<arith::IndexCastOp>(e.builder.getI64Type(), number);
-        e.moveTo(e.depth());
-        emitCheckFailed(e.builder, cast<tile::CheckOp>(check.op), wide);
-      };
-      e.branch(fails, tell, nullptr);
-    });
+  void tellFailures(const Root &check) {
+    Index element(shape.size());
+    Value number = e.constantIndex(0);
+    std::function<void(size_t)> visit = [&](size_t axis) {
+      if (axis == shape.size()) {
+        auto tell = [&] {
+          Value wide = e.make<arith::IndexCastOp>(e.builder.getI64Type(), number);
+          e.moveTo(e.depth());
+          emitCheckFailed(e.builder, cast<tile::CheckOp>(check.op), wide);
+        };
+        return e.branch(isFalse(e.at(check.value, element)), tell, nullptr);
+      }
+      e.loop(e.constantIndex(0), e.constantIndex(shape[axis]), 1, [&, before = number](Ix position) {
+        element[axis] = e.keptHere(position);
+        Value rows = e.make<arith::MulIOp>(before, e.constantIndex(shape[axis]));
+        number = e.make<arith::AddIOp>(rows, element[axis].at);
+        visit(axis + 1);
+      });
+    };
+    visit(0);
   }
 
   /// One state for each reduction.

@@ -9,8 +9,9 @@
 //     low = max(0, −oᵈ)      high = min(tile's extent, view's extent − oᵈ)
 //
 // computed once for the tile, in 64 bits where it must be; a thread's share is subtracted from both, and the known
-// parts of positions are compared with the rest in 32. Packets lie inside or outside as a whole: gpu-coalesce-accesses
-// has seen to it.
+// parts of positions are compared with the rest in 32. Where the tile's extent is 1, o is inside as a number without
+// sign that is less than the view's extent. Packets lie inside or outside as a whole: gpu-coalesce-accesses has seen to
+// it.
 
 #include "lowering/gpu/ImagePlaces.h"
 
@@ -64,13 +65,16 @@ public:
 
 private:
   /// What the known part of a position in one dimension must be from and below, i32: the thread's share has been
-  /// subtracted. `low` is null where nothing lies below, `high` where no bound is nearer than the tile's own end.
+  /// subtracted. `low` is null where nothing lies below, `high` where no bound is nearer than the tile's own end. Where
+  /// the tile's extent is 1, `inside` says whether its position lies in the view, and both are null.
   struct Bounds {
-    Value low, high;
+    Value low, high, inside;
   };
   void findStrides(MemRefType type);
   void findBounds(MemRefType type, DenseI64ArrayAttr inside);
+  Value isPositionInside(Value offset, Value extent);
   Bounds boundsOf(unsigned dim, Value extent);
+  Bounds nearBoundsOf(unsigned dim, Value extent);
   /// Whether the distance from `offset` to the view's end is a number of 32 bits, and so is its sum with a position.
   bool isNear(Value offset) const;
   Value strideBytes(unsigned dim);
@@ -164,11 +168,16 @@ void GlobalTile::findBounds(MemRefType type, DenseI64ArrayAttr inside) {
         known.sle(type.getDimSize(dim) - own.size)) { // the whole tile, wherever
       continue;
     }
+    if (own.size == 1) {
+      bound.inside = isPositionInside(offset, extentOf(dim));
+      continue;
+    }
     bound = boundsOf(dim, extentOf(dim));
     const Value share = code.shareOf(attribute, dim);
-    for (Value *each : {&bound.low, &bound.high})
-      if (*each && share)
-        *each = code.make<arith::SubIOp>(*each, share, noWrap);
+    if (share)
+      bound.high = code.make<arith::SubIOp>(bound.high, share, noWrap);
+    if (share && bound.low)
+      bound.low = code.make<arith::SubIOp>(bound.low, share);
   }
 }
 
@@ -178,29 +187,56 @@ bool GlobalTile::isNear(Value offset) const {
   return fits32 && range.smin().sge(-most) && range.smax().sle(most);
 }
 
+/// Whether `offset` lies in the view: without sign, a negative one is too large.
+Value GlobalTile::isPositionInside(Value offset, Value extent) {
+  const ConstantIntRanges range = rangeOf(offset);
+  const bool isWord = range.smin().sge(INT32_MIN) && range.smax().sle(UINT32_MAX);
+  Value position = code.held(offset);
+  if (fits32 && isWord) {
+    position = code.make<arith::TruncIOp>(code.builder.getI32Type(), position);
+    extent = code.make<arith::TruncIOp>(code.builder.getI32Type(), extent);
+  }
+  return code.make<arith::CmpIOp>(arith::CmpIPredicate::ult, position, extent);
+}
+
 /// From where and below where positions in the tile lie in the view.
 GlobalTile::Bounds GlobalTile::boundsOf(unsigned dim, Value extent) {
+  constexpr int64_t mostBefore = int64_t{1} << (abi::smallExtentBits - 1);
+  if (fits32 && rangeOf(begins[dim]).smin().sge(-mostBefore))
+    return nearBoundsOf(dim, extent);
   const auto narrow = [&](Value word) { return code.make<arith::TruncIOp>(code.builder.getI32Type(), word); };
   const simt::Extent &own = layout.shape()[dim];
-  const bool isFromZero = isNonNegative(rangeOf(begins[dim]));
   const Value offset = code.held(begins[dim]);
   Bounds bound;
-  if (isNear(begins[dim])) {
-    bound.high = code.make<arith::SubIOp>(narrow(extent), narrow(offset), noWrap);
-    if (own.isPadded())
-      bound.high = code.make<arith::MinSIOp>(bound.high, code.i32(own.size));
-    if (!isFromZero)
-      bound.low = code.make<arith::SubIOp>(code.i32(0), narrow(offset), noWrap);
-    return bound;
-  }
   // The offset is brought near first, so that no difference overflows.
   Value near = code.make<arith::MinSIOp>(offset, extent);
-  if (!isFromZero) {
+  if (!isNonNegative(rangeOf(begins[dim]))) {
     near = code.make<arith::MaxSIOp>(near, code.i64(-own.padded));
     const Value isBefore = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, near, code.i64(0));
     bound.low = code.make<arith::SelectOp>(isBefore, narrow(code.make<arith::SubIOp>(code.i64(0), near)), code.i32(0));
   }
   bound.high = narrow(code.make<arith::MinSIOp>(code.make<arith::SubIOp>(extent, near), code.i64(own.size)));
+  return bound;
+}
+
+/// The same of a small extent and an offset that is not far before the view. The distance to the view's end is a number
+/// of 32 bits, or negative: then some other negative number will do, and what lies before the view is of no interest.
+GlobalTile::Bounds GlobalTile::nearBoundsOf(unsigned dim, Value extent) {
+  const auto narrow = [&](Value word) { return code.make<arith::TruncIOp>(code.builder.getI32Type(), word); };
+  const simt::Extent &own = layout.shape()[dim];
+  const Value offset = code.held(begins[dim]);
+  Bounds bound;
+  if (isNear(begins[dim])) {
+    bound.high = code.make<arith::SubIOp>(narrow(extent), narrow(offset), noWrap);
+  } else {
+    const Value distance = code.make<arith::SubIOp>(extent, offset);
+    const Value low = narrow(distance), sign = narrow(code.make<arith::ShRSIOp>(distance, code.i64(63)));
+    bound.high = code.make<arith::OrIOp>(low, sign);
+  }
+  if (own.isPadded())
+    bound.high = code.make<arith::MinSIOp>(bound.high, code.i32(own.size));
+  if (!isNonNegative(rangeOf(begins[dim])))
+    bound.low = code.make<arith::SubIOp>(code.i32(0), narrow(offset));
   return bound;
 }
 
@@ -263,7 +299,7 @@ Value GlobalTile::isInsideAlong(int64_t stored, unsigned dim) {
     here = code.both(code.isWithin(attribute, stored, dim),
                      code.make<arith::CmpIOp>(arith::CmpIPredicate::ult, row, rowCount));
   } else if (!bounds[dim].high) {
-    here = code.isWithin(attribute, stored, dim);
+    here = code.both(code.isWithin(attribute, stored, dim), bounds[dim].inside);
   } else {
     const Value at = code.i32(position);
     here = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, bounds[dim].high, at);
@@ -299,7 +335,7 @@ Value GlobalTile::bytesInside(int64_t stored, unsigned dim) {
     if (bounds[dim].low) // a multiple of a packet
       inside = code.make<arith::CmpIOp>(arith::CmpIPredicate::sle, bounds[dim].low, at);
   } else {
-    inside = code.isWithin(attribute, stored, dim);
+    inside = code.both(code.isWithin(attribute, stored, dim), bounds[dim].inside);
   }
   for (unsigned other = 0; other < layout.rank(); ++other)
     if (other != dim)

@@ -79,6 +79,7 @@ private:
 
   SmallVector<Value> reduceInWarps(tile::ReduceKind kind, ValueRange sources, unsigned axis);
   Value indicesAlong(RankedTensorType tile, unsigned axis);
+  Value firstOfGreatest(tile::ReduceOp op);
   Value linearIndices(RankedTensorType tile);
   LayoutAttr attribute(const TileLayout &layout) { return LayoutAttr::get(builder.getContext(), layout); }
 
@@ -207,11 +208,34 @@ SmallVector<Value> Expander::reduceInWarps(tile::ReduceKind kind, ValueRange sou
   return SmallVector<Value>(op.getResults());
 }
 
+/// The index of the greatest element where no warp shares the axis with others: the least index of those that are equal
+/// to the greatest element, which is found first; 0 where NaN is not equal to itself.
+Value Expander::firstOfGreatest(tile::ReduceOp op) {
+  const auto axis = static_cast<unsigned>(op.getAxis());
+  const auto source = cast<RankedTensorType>(op.getSource().getType());
+  Emit emit(builder, loc);
+  const Value greatest = reduceInWarps(tile::ReduceKind::Max, op.getSource(), axis)[0];
+  const Value everywhere = tile::BroadcastOp::create(builder, loc, source, greatest);
+  const bool isReal = isa<FloatType>(source.getElementType());
+  const Value isGreatest = isReal ? emit.compare(arith::CmpFPredicate::OEQ, op.getSource(), everywhere)
+                                  : emit.compare(arith::CmpIPredicate::eq, op.getSource(), everywhere);
+  const Value indices = indicesAlong(source, axis);
+  const Value candidates = emit.select(isGreatest, indices, emit.integer(indices.getType(), INT32_MAX));
+  Value first = reduceInWarps(tile::ReduceKind::Min, candidates, axis)[0];
+  if (isReal) {
+    const Value isNone = emit.compare(arith::CmpIPredicate::eq, first, emit.integer(first.getType(), INT32_MAX));
+    first = emit.select(isNone, emit.integer(first.getType(), 0), first);
+  }
+  return tile::ReshapeOp::create(builder, loc, op.getType(), first);
+}
+
 /// Within warps; what several warps have left of an axis goes to all of them, and each combines it in the same order.
 Value Expander::reduced(tile::ReduceOp op) {
   const auto axis = static_cast<unsigned>(op.getAxis());
   const auto source = cast<RankedTensorType>(op.getSource().getType());
   const Combiner combiner(op.getKind(), source.getElementType());
+  if (combiner.hasIndex() && warpBits(simt::layoutOf(source).getLayout(), axis).empty())
+    return firstOfGreatest(op);
   Emit emit(builder, loc);
   SmallVector<Value> parts =
       combiner.begin(emit, op.getSource(), combiner.hasIndex() ? indicesAlong(source, axis) : Value());

@@ -142,7 +142,7 @@ void GpuBackend::addLlvmPasses(mlir::OpPassManager &pm) const {
   pm.addPass(mlir::createUBToLLVMConversionPass());
   pm.addPass(mlir::createConvertControlFlowToLLVMPass());
   pm.addPass(mlir::createConvertFuncToLLVMPass());
-  pm.addPass(createSpellPtx());
+  pm.addPass(createSpellPtx({/*roundToEven=*/target.capability >= 90}));
   pm.addPass(mlir::LLVM::createDIScopeForLLVMFuncOpPass({mlir::LLVM::DIEmissionKind::DebugDirectivesOnly}));
   pm.addPass(mlir::createReconcileUnrealizedCastsPass());
 }

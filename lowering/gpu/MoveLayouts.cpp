@@ -191,6 +191,35 @@ std::optional<TileLayout> resultLayout(tile::MoveOp move, const TileLayout &sour
   return staysInThread ? std::optional(TileLayout::get(to.sizes(), bases)) : std::nullopt;
 }
 
+std::optional<TileLayout> spreadLayout(tile::MoveOp move, const TileLayout &source) {
+  constexpr size_t mostRegisters = 2; // bits
+  const TileShape to(shapeOf(move->getResult(0)));
+  const std::optional<UnitMap> units = unitsOf(move, source.shape(), to);
+  if (!units)
+    return std::nullopt;
+  SmallVector<Vec> repeats; // units of the result that are none of the source's, lowest first
+  for (const auto [bit, unit] : llvm::enumerate(*units))
+    if (!unit)
+      repeats.push_back(Vec{1} << bit);
+  bool isWhole = true;
+  TileLayout::Bases bases = imagesOf(source, [&](Vec unit) -> Vec {
+    const auto found = llvm::find(*units, unit);
+    isWhole &= found != units->end();
+    return found != units->end() ? Vec{1} << (found - units->begin()) : 0;
+  });
+  if (!isWhole)
+    return std::nullopt;
+  auto next = repeats.begin();
+  for (const Hw part : {Hw::lane, Hw::warp})
+    for (Vec &basis : bases[static_cast<size_t>(part)])
+      if (!basis && next != repeats.end())
+        basis = *next++;
+  if (static_cast<size_t>(repeats.end() - next) > mostRegisters)
+    return std::nullopt;
+  bases[static_cast<size_t>(Hw::reg)].append(next, repeats.end());
+  return TileLayout::get(to.sizes(), bases);
+}
+
 bool isRenaming(tile::MoveOp move, const TileLayout &from, const TileLayout &to) {
   const std::optional<TileLayout> held = sourceLayout(move, to);
   return held && isRenaming(from, *held);

@@ -24,6 +24,11 @@ std::optional<simt::TileLayout> sourceLayout(tile::MoveOp move, const simt::Tile
 /// an element more than once.
 std::optional<simt::TileLayout> resultLayout(tile::MoveOp move, const simt::TileLayout &source);
 
+/// The same where the result repeats elements: copies that threads of the source hold of one element become those of
+/// the result's several, first lanes', then warps'; few of them may lie in registers. Nothing where there would be
+/// more.
+std::optional<simt::TileLayout> spreadLayout(tile::MoveOp move, const simt::TileLayout &source);
+
 /// Whether a source in `from` becomes a result in `to` by renaming registers.
 bool isRenaming(tile::MoveOp move, const simt::TileLayout &from, const simt::TileLayout &to);
 

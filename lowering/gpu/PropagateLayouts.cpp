@@ -1,11 +1,12 @@
 // A layout for every tile.
 //
 // What accesses and products want is known. It is carried forwards along the operations, then backwards to what is made
-// for them, then forwards once more for what loops carry; a tile that nobody has a wish for is blocked. Then types are
-// set in program order, and where an operand is not in the layout that its operation wants, a `simt.convert` brings it
-// there, placed behind the operand's definition, once for each layout. A tile that is computed from constants,
-// positions and scalars alone is computed once more instead. What an operation moves to other threads keeps the layout
-// that it has: gpu-expand-exchanges moves it.
+// for them, then forwards once more for what loops carry. What is left, as between a reduction and the next, follows
+// from what it is made of, also where elements are repeated: lanes that hold the same take one repeat each. A tile that
+// nobody has a wish for is blocked. Then types are set in program order, and where an operand is not in the layout that
+// its operation wants, a `simt.convert` brings it there, placed behind the operand's definition, once for each layout.
+// A tile that is computed from constants, positions and scalars alone is computed once more instead. What an operation
+// moves to other threads keeps the layout that it has: gpu-expand-exchanges moves it.
 
 #include "lowering/gpu/MoveLayouts.h"
 #include "lowering/gpu/Passes.h"
@@ -40,6 +41,13 @@ static LayoutAttr chosen(Operation *op) { return op->getAttrOfType<LayoutAttr>("
 
 // --- How operations map layouts ------------------------------------------------------------------
 
+/// Whether a move within a tile keeps the tile's shape, as a rotation does. Where elements leave their threads, source
+/// and result share a layout.
+static bool keepsShape(tile::MoveOp move) {
+  return isTile(move.getMoved()) &&
+         tile::shapeOf(move.getMoved().getType()) == tile::shapeOf(move->getResult(0).getType());
+}
+
 /// The layout in which `op` reads operand `number` when its result is to lie in `result`; null where it takes any.
 static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr result) {
   MLIRContext *const context = op->getContext();
@@ -67,7 +75,7 @@ static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr resul
   }
   if (auto move = dyn_cast<tile::MoveOp>(op)) {
     const auto source = result ? sourceLayout(move, result.getLayout()) : std::nullopt;
-    return source ? attributeOf(*source, context) : LayoutAttr();
+    return source ? attributeOf(*source, context) : keepsShape(move) ? result : LayoutAttr();
   }
   return isElementwise(op) ? result : LayoutAttr();
 }
@@ -81,9 +89,15 @@ static LayoutAttr resultLayout(Operation *op, LayoutAttr operand) {
                : LayoutAttr();
   if (auto move = dyn_cast<tile::MoveOp>(op); move && isTile(op->getResult(0))) {
     const auto result = resultLayout(move, operand.getLayout());
-    return result ? attributeOf(*result, context) : LayoutAttr();
+    return result ? attributeOf(*result, context) : keepsShape(move) ? operand : LayoutAttr();
   }
   return isElementwise(op) ? operand : LayoutAttr();
+}
+
+/// The layout of the result of `op` when its tile lies in `operand`, also where elements are repeated.
+static LayoutAttr repeatedLayout(tile::MoveOp op, LayoutAttr operand) {
+  const auto result = spreadLayout(op, operand.getLayout());
+  return result ? attributeOf(*result, op->getContext()) : LayoutAttr();
 }
 
 // --- Wishes --------------------------------------------------------------------------------------
@@ -100,12 +114,14 @@ public:
     forwards();
     backwards();
     forwards();
+    forwards(/*repeats=*/true);
     for (Operation *op : operations)
       settle(op);
   }
 
 private:
-  void forwards();
+  /// With `repeats` also through operations that repeat elements.
+  void forwards(bool repeats = false);
   void backwards();
   void wish(Value value, LayoutAttr layout) {
     if (layout && isTile(value))
@@ -117,7 +133,7 @@ private:
   void settle(Operation *op);
   void settle(Value value, LayoutAttr layout) { value.setType(simt::withLayout(value.getType(), layout)); }
   Value in(LayoutAttr layout, Value value);
-  bool isFree(Value value, int effort = 8) const;
+  bool isFree(Value value, int effort = 12) const;
 
   mutable func::FuncOp func;
   const unsigned warps;
@@ -137,7 +153,7 @@ static SmallVector<Value> targetsOf(scf::YieldOp yield, unsigned number) {
   return targets;
 }
 
-void Propagation::forwards() {
+void Propagation::forwards(bool repeats) {
   for (Operation *op : operations) {
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
       for (const auto [init, argument, result] :
@@ -152,8 +168,11 @@ void Propagation::forwards() {
     } else if (op->getNumResults() == 1 && isTile(op->getResult(0))) {
       wish(op->getResult(0), chosen(op));
       for (const Value operand : op->getOperands())
-        if (const LayoutAttr layout = wishOf(operand))
+        if (const LayoutAttr layout = wishOf(operand)) {
           wish(op->getResult(0), resultLayout(op, layout));
+          if (repeats && isa<tile::MoveOp>(op) && !isFree(operand))
+            wish(op->getResult(0), repeatedLayout(cast<tile::MoveOp>(op), layout));
+        }
     }
   }
 }

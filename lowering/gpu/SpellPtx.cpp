@@ -122,7 +122,7 @@ public:
     return intrinsic(("llvm.nvvm.shfl.sync." + mode + ".i32").str(), builder.getI32Type(),
                      {constant(-1), value, which, constant(31)});
   }
-  Value mma(simt::MmaOp op);
+  Value mma(simt::MmaOp op, StringRef roundToTf32);
   void report(simt::ReportOp op, Value console);
 
   OpBuilder builder;
@@ -278,7 +278,7 @@ Value Speller::atomicAdd(simt::AtomicAddOp op) {
 }
 
 /// mma.sync by its intrinsic: operands are words of 32 bits, but pairs of f16; f32 is rounded to tf32 on the way.
-Value Speller::mma(simt::MmaOp op) {
+Value Speller::mma(simt::MmaOp op, StringRef roundToTf32) {
   const Type element = cast<VectorType>(op.getA().getType()).getElementType();
   const Type word = builder.getI32Type(), sum = cast<VectorType>(op.getType()).getElementType();
   SmallVector<Value> operands;
@@ -286,7 +286,7 @@ Value Speller::mma(simt::MmaOp op) {
     const auto type = cast<VectorType>(fragment.getType());
     if (element.isF32()) {
       for (Value number : elements(fragment))
-        operands.push_back(intrinsic("llvm.nvvm.f2tf32.rna", word, number));
+        operands.push_back(intrinsic(roundToTf32, word, number));
     } else {
       const int64_t count = type.getNumElements() * type.getElementTypeBitWidth() / 32;
       for (Value pair : elements(LLVM::BitcastOp::create(builder, loc, VectorType::get({count}, word), fragment)))
@@ -381,7 +381,9 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
         .Case([&](simt::ShuffleFromOp shuffle) {
           result = speller.shuffle("idx", shuffle.getValue(), shuffle.getLane());
         })
-        .Case([&](simt::MmaOp mma) { result = speller.mma(mma); });
+        .Case([&](simt::MmaOp mma) {
+          result = speller.mma(mma, roundToEven ? "llvm.nvvm.f2tf32.rn" : "llvm.nvvm.f2tf32.rna");
+        });
     if (result)
       op->getResult(0).replaceAllUsesWith(result);
     op->erase();

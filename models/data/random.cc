@@ -44,4 +44,11 @@ std::vector<float> Random::normals(int64_t count, double deviation, uint32_t lan
   return values;
 }
 
+std::vector<float> Random::uniforms(int64_t count, double bound, uint32_t lane) const {
+  std::vector<float> values(count);
+  for (int64_t i = 0; i < count; ++i)
+    values[i] = static_cast<float>(bound * (block(i / 4, lane)[i % 4] * 0x1p-31 - 1));
+  return values;
+}
+
 } // namespace kiln

@@ -10,7 +10,7 @@
 namespace kiln {
 
 /// What a stream of random numbers is for; streams of one seed are independent.
-enum class Stream : uint32_t { weights = 1, batches = 2, sampling = 3, packing = 4 };
+enum class Stream : uint32_t { weights = 1, batches = 2, sampling = 3, dropout = 4, packing = 5 };
 
 class Random {
 public:
@@ -24,6 +24,8 @@ public:
   double uniform(uint64_t index) const;
   /// `count` normal deviates of mean 0 for (`lane`), by Box and Muller's transform.
   std::vector<float> normals(int64_t count, double deviation, uint32_t lane) const;
+  /// `count` numbers in [−bound, bound) for (`lane`), of 2³² that are evenly spaced.
+  std::vector<float> uniforms(int64_t count, double bound, uint32_t lane) const;
 
 private:
   uint64_t seed;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dialect/dsl/Types.h"
+#include "models/nn/dropout.h"
 #include "models/train/settings.h"
 
 namespace kiln {
@@ -16,6 +17,7 @@ struct Gpt2Config {
   double epsilon = 1e-5;      // LayerNorm adds it to the variance
   bool scalesScores = true;   // attention's, by 1/√headWidth
   bool scalesByLayer = false; // attention's scores, by 1/(block, counted from 1)
+  DropoutOptions dropout = {};
 
   int64_t headWidth() const { return width / heads; }
   /// What attention's scores are multiplied by in block `layer`, counted from 0.

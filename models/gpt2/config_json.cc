@@ -28,8 +28,8 @@ nlohmann::ordered_json configJson(const Gpt2Config &c, Type saved) {
           {"vocab_size", c.vocab},
           {"tie_word_embeddings", true},
           {"attn_pdrop", 0.0},
-          {"embd_pdrop", 0.0},
-          {"resid_pdrop", 0.0},
+          {"embd_pdrop", c.dropout.embedding},
+          {"resid_pdrop", c.dropout.residual},
           {"bos_token_id", nullptr},
           {"eos_token_id", nullptr},
           {"torch_dtype", saved == bf16  ? "bfloat16"

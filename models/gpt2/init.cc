@@ -6,6 +6,7 @@
 #include "models/gpt2/tokens_of.h"
 #include "models/gpt2/weights.h"
 #include "models/tokens/files.h"
+#include "models/train/dropout_options.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -84,8 +85,9 @@ std::vector<std::string> Beginning::notes() const {
   std::vector<std::string> lines = {fmt::format("beginning with the weights in '{}'", source->weights)};
   const std::vector<std::string> asked = source->folder ? dropoutsIn(*source->folder) : std::vector<std::string>{};
   if (!asked.empty())
-    lines.push_back(
-        fmt::format("training without dropout, which its config.json asks for ({})", fmt::join(asked, ", ")));
+    lines.push_back(fmt::format("training {} dropout, which its config.json asks for ({})",
+                                dropoutOf(settings()) == DropoutOptions() ? "without" : "with the flags'",
+                                fmt::join(asked, ", ")));
   return lines;
 }
 

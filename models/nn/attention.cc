@@ -2,6 +2,7 @@
 
 #include "models/nn/attention.h"
 #include "kernels/attention.h"
+#include "models/nn/residual.h"
 
 namespace kiln {
 
@@ -22,11 +23,12 @@ static Plan counted(Plan plan, int64_t sequences, int64_t time, int64_t width) {
   return plan;
 }
 
-Attention::Attention(ParameterList &list, const AttentionNames &names, int64_t heads, int64_t width, double scale,
-                     double deviation, double residualDeviation)
-    : heads(heads), width(width), scale(static_cast<float>(scale)),
-      input(list, names.input, width, 3 * width, deviation),
-      output(list, names.output, width, width, residualDeviation) {}
+Attention::Attention(ParameterList &list, const AttentionNames &names, int64_t width, const AttentionOptions &options,
+                     const Inits &inits, const DropoutOptions &dropout, int64_t context)
+    : heads(options.heads), width(width), scale(static_cast<float>(options.scale)),
+      input(list, names.input, width, 3 * width, inits.inner(width), options.linear),
+      output(list, names.output, width, width, inits.residual(width), options.linear),
+      residualSite(list, dropout.of(dropout.residual), context) {}
 
 Attention::Saved Attention::take(Build &b, int64_t batch, int64_t time) const {
   TensorRef qkv = b.take("qkv", {batch * time, 3 * width});
@@ -55,13 +57,16 @@ void Attention::forward(Build &b, const TensorRef &x, const TensorRef &residual,
   b.plan += counted(planAttention(b.target, part(s.qkv, s.lse, 0), part(s.qkv, s.lse, 1), part(s.qkv, s.lse, 2),
                                   byHeads(s.mixed, s.lse), s.lse, scale),
                     s.lse.extents[0], s.lse.extents[2], width);
-  output.forwardResidual(b, s.mixed, residual, y);
+  output.forward(b, s.mixed, y, {.dropout = residualSite.in(b), .residual = residual});
 }
 
-void Attention::backward(Build &b, const TensorRef &dy, const TensorRef &x, const Saved &s, const TensorRef &dx) const {
-  output.weightGradient(b, s.mixed, dy);
+void Attention::backward(Build &b, const TensorRef &dy, const TensorRef &x, const Saved &s, const TensorRef &dx,
+                         bool add) const {
+  const TensorRef dout = takeDropped(b, residualSite, dy);
+  output.weightGradient(b, s.mixed, dout);
   const TensorRef dmixed = b.take("d attention", s.mixed.extents), dqkv = b.take("d qkv", s.qkv.extents);
-  output.inputGradient(b, dy, dmixed);
+  output.inputGradient(b, dout, dmixed);
+  releaseDropped(b, residualSite, dout);
   const AttentionSaved all = {
       part(s.qkv, s.lse, 0), part(s.qkv, s.lse, 1), part(s.qkv, s.lse, 2), byHeads(s.mixed, s.lse), s.lse,
       byHeads(dmixed, s.lse)};
@@ -71,7 +76,7 @@ void Attention::backward(Build &b, const TensorRef &dy, const TensorRef &x, cons
   b.release(dmixed);
   release(b, s);
   input.weightGradient(b, x, dqkv);
-  input.inputGradient(b, dqkv, dx);
+  input.inputGradient(b, dqkv, dx, add);
   b.release(dqkv);
 }
 

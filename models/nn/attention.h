@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "models/nn/dropout.h"
 #include "models/nn/linear.h"
 
 namespace kiln {
@@ -12,11 +13,17 @@ struct AttentionNames {
   LayerNames input, output;
 };
 
+struct AttentionOptions {
+  int64_t heads = 1;
+  double scale = 1; // of the scores
+  LinearOptions linear = {};
+};
+
 class Attention {
 public:
-  /// Projections (C → 3C) and (C → C). `scale` multiplies the scores.
-  Attention(ParameterList &list, const AttentionNames &names, int64_t heads, int64_t width, double scale,
-            double deviation, double residualDeviation);
+  /// Projections (C → 3C) and (C → C), in a model of sequences of at most `context` places.
+  Attention(ParameterList &list, const AttentionNames &names, int64_t width, const AttentionOptions &options,
+            const Inits &inits, const DropoutOptions &dropout, int64_t context);
 
   struct Saved {
     TensorRef qkv;   // (N, 3C)
@@ -26,11 +33,12 @@ public:
   Saved take(Build &build, int64_t batch, int64_t time) const;
   void release(Build &build, const Saved &saved) const;
 
-  /// y = attention(x) + residual. x, residual, y (N, C) with N = batch · time.
+  /// y = residual + attention(x). x, residual, y (N, C) with N = batch · time.
   void forward(Build &build, const TensorRef &x, const TensorRef &residual, const Saved &saved,
                const TensorRef &y) const;
-  /// dx from dy; releases `saved` on the way. x as in forward.
-  void backward(Build &build, const TensorRef &dy, const TensorRef &x, const Saved &saved, const TensorRef &dx) const;
+  /// dx from dy, or dx += with `add`; releases `saved` on the way. x as in forward.
+  void backward(Build &build, const TensorRef &dy, const TensorRef &x, const Saved &saved, const TensorRef &dx,
+                bool add) const;
 
 private:
   /// Part 0 (q), 1 (k) or 2 (v) of a (N, 3C) matrix, as (B, H, T, D).
@@ -41,6 +49,7 @@ private:
   int64_t heads, width;
   float scale;
   Linear input, output;
+  DropoutSite residualSite;
 };
 
 } // namespace kiln

@@ -2,70 +2,134 @@
 
 #include "models/nn/block.h"
 
+#include <utility>
+
 namespace kiln {
 
-Block::Block(ParameterList &list, const BlockNames &names, const BlockSettings &s, double deviation,
-             double residualDeviation)
-    : width(s.width), norm1(list, names.norm1, width, s.epsilon),
-      attention(list, names.attention, s.heads, width, s.scale, deviation, residualDeviation),
-      norm2(list, names.norm2, width, s.epsilon), mlp(list, names.mlp, width, deviation, residualDeviation) {}
+Block::Block(ParameterList &list, const BlockNames &names, int64_t width, const BlockOptions &o, const Inits &inits,
+             const DropoutOptions &dropout, int64_t context)
+    : width(width), isPre(o.place == NormPlace::pre), attentionFirst(o.order == BlockOrder::attention_first),
+      norm1(list, names.norm1, width, o.norm),
+      attention(list, names.attention, width, o.attention, inits, dropout, context),
+      norm2(list, names.norm2, width, o.norm), mlp(list, names.mlp, width, o.mlp, inits, dropout, context) {}
 
-TensorRef Block::forward(Build &b, const TensorRef &x, int64_t batch, int64_t time, Saved &s) const {
-  const int64_t rows = batch * time;
+//===-- Forward -------------------------------------------------------------------------------------------------===//
+
+template <class Take, class Layer>
+TensorRef Block::half(Build &b, const TensorRef &x, const char *name, const LayerNorm &norm, HalfSaved &s, Take take,
+                      Layer layer) const {
+  const Shape shape = x.extents;
   s.x = x;
-  {
-    const Scope scope(b, "attention");
-    s.norm1 = norm1.take(b, rows);
-    s.normed1 = b.take("norm 1", {rows, width});
-    norm1.forward(b, x, s.norm1, s.normed1);
-    s.attention = attention.take(b, batch, time);
-    s.middle = b.take("middle", {rows, width});
-    attention.forward(b, s.normed1, x, s.attention, s.middle);
+  s.norm = norm.take(b, shape[0]);
+  if (isPre) {
+    s.normed = b.take("normed", shape);
+    norm.forward(b, x, s.norm, s.normed);
+    take();
+    const TensorRef y = b.take(name, shape);
+    layer(s.normed, x, y);
+    return y;
   }
-  const Scope scope(b, "mlp");
-  s.norm2 = norm2.take(b, rows);
-  s.normed2 = b.take("norm 2", {rows, width});
-  norm2.forward(b, s.middle, s.norm2, s.normed2);
-  s.mlp = mlp.take(b, rows);
-  const TensorRef y = b.take("block output", {rows, width});
-  mlp.forward(b, s.normed2, s.middle, s.mlp, y);
+  take();
+  s.sum = b.take("sum", shape);
+  layer(x, x, s.sum);
+  const TensorRef y = b.take(name, shape);
+  norm.forward(b, s.sum, s.norm, y);
   return y;
 }
 
-void Block::infer(Build &b, const TensorRef &x, int64_t batch, int64_t time) const {
-  const TensorRef normed = b.take("norm", x.extents);
-  const LayerNorm::Saved statistics = norm1.take(b, batch * time);
-  {
-    const Scope scope(b, "attention");
-    norm1.forward(b, x, statistics, normed);
-    const Attention::Saved saved = attention.take(b, batch, time);
-    attention.forward(b, normed, x, saved, x);
-    attention.release(b, saved);
-  }
-  const Scope scope(b, "mlp");
-  norm2.forward(b, x, statistics, normed);
-  mlp.infer(b, normed, x, x);
-  norm2.release(b, statistics);
-  b.release(normed);
+TensorRef Block::attend(Build &b, const TensorRef &x, int64_t batch, int64_t time, HalfSaved &s, Saved &saved) const {
+  const Scope scope(b, "attention");
+  return half(
+      b, x, "attended", norm1, s, [&] { saved.attention = attention.take(b, batch, time); },
+      [&](const TensorRef &in, const TensorRef &residual, const TensorRef &y) {
+        attention.forward(b, in, residual, saved.attention, y);
+      });
 }
 
-void Block::backward(Build &b, const TensorRef &dx, const Saved &s) const {
-  const TensorRef dnormed = b.take("d norm", dx.extents);
-  {
-    const Scope scope(b, "mlp backward");
-    mlp.backward(b, dx, s.normed2, s.mlp, dnormed);
-    norm2.backward(b, dnormed, s.middle, s.norm2, dx, /*add=*/true);
-    norm2.release(b, s.norm2);
-    b.release(s.normed2);
-    b.release(s.middle);
+TensorRef Block::feed(Build &b, const TensorRef &x, HalfSaved &s, Saved &saved) const {
+  const Scope scope(b, "mlp");
+  return half(
+      b, x, "fed", norm2, s, [&] { saved.mlp = mlp.take(b, x.extents[0]); },
+      [&](const TensorRef &in, const TensorRef &residual, const TensorRef &y) {
+        mlp.forward(b, in, residual, saved.mlp, y);
+      });
+}
+
+TensorRef Block::forward(Build &b, const TensorRef &x, int64_t batch, int64_t time, Saved &s) const {
+  if (attentionFirst)
+    return feed(b, attend(b, x, batch, time, s.first, s), s.second, s);
+  return attend(b, feed(b, x, s.first, s), batch, time, s.second, s);
+}
+
+//===-- Evaluation ----------------------------------------------------------------------------------------------===//
+
+template <class Layer>
+void Block::halfInfer(Build &b, const TensorRef &x, const TensorRef &normed, const LayerNorm &norm,
+                      const LayerNorm::Saved &statistics, Layer layer) const {
+  if (isPre) {
+    norm.forward(b, x, statistics, normed);
+    layer(normed);
+  } else {
+    layer(x);
+    norm.forward(b, x, statistics, x);
   }
-  const Scope scope(b, "attention backward");
-  attention.backward(b, dx, s.normed1, s.attention, dnormed);
-  norm1.backward(b, dnormed, s.x, s.norm1, dx, /*add=*/true);
-  norm1.release(b, s.norm1);
-  b.release(s.normed1);
-  b.release(dnormed);
-  b.release(s.x);
+}
+
+void Block::infer(Build &b, const TensorRef &x, int64_t batch, int64_t time) const {
+  const TensorRef normed = isPre ? b.take("norm", x.extents) : x;
+  const LayerNorm::Saved statistics = norm1.take(b, batch * time);
+  for (const bool attends : {attentionFirst, !attentionFirst}) {
+    const Scope scope(b, attends ? "attention" : "mlp");
+    if (attends)
+      halfInfer(b, x, normed, norm1, statistics, [&](const TensorRef &in) {
+        const Attention::Saved saved = attention.take(b, batch, time);
+        attention.forward(b, in, x, saved, x);
+        attention.release(b, saved);
+      });
+    else
+      halfInfer(b, x, normed, norm2, statistics, [&](const TensorRef &in) { mlp.infer(b, in, x, x); });
+  }
+  norm2.release(b, statistics);
+  if (isPre)
+    b.release(normed);
+}
+
+//===-- Backward ------------------------------------------------------------------------------------------------===//
+
+template <class Layer>
+void Block::halfBackward(Build &b, const TensorRef &dx, const TensorRef &dnormed, const LayerNorm &norm,
+                         const HalfSaved &s, Layer layer) const {
+  if (isPre) {
+    layer(dx, s.normed, dnormed, /*add=*/false);
+    norm.backward(b, dnormed, s.x, s.norm, dx, /*add=*/true);
+  } else {
+    norm.backward(b, dx, s.sum, s.norm, dx, /*add=*/false);
+    layer(dx, s.x, dx, /*add=*/true);
+  }
+  norm.release(b, s.norm);
+  b.release(isPre ? s.normed : s.sum);
+}
+
+void Block::backward(Build &b, const TensorRef &dx, const Saved &saved) const {
+  const TensorRef dnormed = isPre ? b.take("d norm", dx.extents) : dx;
+  for (const bool attends : {!attentionFirst, attentionFirst}) {
+    const Scope scope(b, attends ? "attention backward" : "mlp backward");
+    const bool isFirst = attends == attentionFirst;
+    const HalfSaved &s = isFirst ? saved.first : saved.second;
+    if (attends)
+      halfBackward(b, dx, dnormed, norm1, s,
+                   [&](const TensorRef &dy, const TensorRef &x, const TensorRef &to, bool add) {
+                     attention.backward(b, dy, x, saved.attention, to, add);
+                   });
+    else
+      halfBackward(b, dx, dnormed, norm2, s,
+                   [&](const TensorRef &dy, const TensorRef &x, const TensorRef &to, bool add) {
+                     mlp.backward(b, dy, x, saved.mlp, to, add);
+                   });
+    if (isFirst && isPre)
+      b.release(dnormed);
+    b.release(s.x);
+  }
 }
 
 } // namespace kiln

@@ -1,4 +1,5 @@
-// One pre-norm transformer block: x + attention(norm(x)), then that + mlp(norm(that)).
+// A transformer block: attention and a feed-forward layer, each of which adds to the stream, and a norm before each of
+// them, x + layer(norm(x)), or behind the sum, norm(x + layer(x)).
 
 #pragma once
 
@@ -8,14 +9,19 @@
 
 namespace kiln {
 
+enum class BlockOrder { attention_first, mlp_first };
+enum class NormPlace { pre, post };
+
 /// What a block computes.
-struct BlockSettings {
-  int64_t heads = 0, width = 0;
-  double epsilon = 0; // of its norms
-  double scale = 0;   // of attention's scores
+struct BlockOptions {
+  BlockOrder order = BlockOrder::attention_first;
+  NormPlace place = NormPlace::pre;
+  NormOptions norm = {};
+  AttentionOptions attention = {};
+  MlpOptions mlp = {};
 };
 
-/// Names of a block's layers.
+/// Names of a block's layers; norm1 is attention's, norm2 the feed-forward layer's.
 struct BlockNames {
   LayerNames norm1;
   AttentionNames attention;
@@ -25,14 +31,19 @@ struct BlockNames {
 
 class Block {
 public:
-  /// Weights begin with `deviation`, those that add to the residual stream with `residualDeviation`.
-  Block(ParameterList &list, const BlockNames &names, const BlockSettings &settings, double deviation,
-        double residualDeviation);
+  /// In a model of sequences of at most `context` places.
+  Block(ParameterList &list, const BlockNames &names, int64_t width, const BlockOptions &options, const Inits &inits,
+        const DropoutOptions &dropout, int64_t context);
 
+  /// What the backward pass needs of a layer with its norm.
+  struct HalfSaved {
+    TensorRef x;      // (N, C) what came in
+    TensorRef normed; // (N, C) pre: the layer's input
+    TensorRef sum;    // (N, C) post: what was normalised
+    LayerNorm::Saved norm;
+  };
   struct Saved {
-    TensorRef x, middle;        // (N, C) the block's input, and the sum after attention
-    TensorRef normed1, normed2; // (N, C)
-    LayerNorm::Saved norm1, norm2;
+    HalfSaved first, second;
     Attention::Saved attention;
     Mlp::Saved mlp;
   };
@@ -45,7 +56,22 @@ public:
   void backward(Build &build, const TensorRef &dx, const Saved &saved) const;
 
 private:
+  TensorRef attend(Build &build, const TensorRef &x, int64_t batch, int64_t time, HalfSaved &half, Saved &saved) const;
+  TensorRef feed(Build &build, const TensorRef &x, HalfSaved &half, Saved &saved) const;
+  /// A half around its layer: `layer(input, residual, output)` launches it, `name` is its output's.
+  template <class Take, class Layer>
+  TensorRef half(Build &build, const TensorRef &x, const char *name, const LayerNorm &norm, HalfSaved &half, Take take,
+                 Layer layer) const;
+  /// `layer(dy, x, dx, add)` launches its backward pass. `dnormed` (N, C) is used by pre-norm.
+  template <class Layer>
+  void halfBackward(Build &build, const TensorRef &dx, const TensorRef &dnormed, const LayerNorm &norm,
+                    const HalfSaved &half, Layer layer) const;
+  template <class Layer>
+  void halfInfer(Build &build, const TensorRef &x, const TensorRef &normed, const LayerNorm &norm,
+                 const LayerNorm::Saved &statistics, Layer layer) const;
+
   int64_t width;
+  bool isPre, attentionFirst;
   LayerNorm norm1;
   Attention attention;
   LayerNorm norm2;

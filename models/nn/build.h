@@ -7,6 +7,8 @@
 #include "models/nn/arena.h"
 #include "models/nn/parameters.h"
 
+#include <optional>
+
 namespace kiln {
 
 struct Build {
@@ -17,6 +19,9 @@ struct Build {
   Type type;                 // of activations
   bool accumulate = false;   // parameter gradients are added to what their buffer holds
   TensorRef lossWeight = {}; // (1) f32, what the losses' sum is multiplied by before its gradient is taken
+  std::optional<TensorRef> sites =
+      {};           // (sites, 2) i64 of dropout: key, number of the first sequence; evaluations: none
+  int64_t time = 1; // places of a sequence, which dropout counts by
   Plan plan = {};
 
   TensorRef value(int parameter) const { return buffers.value(list[parameter]); }

@@ -1,9 +1,10 @@
-// Token and position embedding, and the head that shares the token table.
+// Token and position embedding: rows of a table of tokens, and of one of positions, and dropout of their sum.
 
 #pragma once
 
 #include "kernels/embedding.h"
-#include "models/nn/build.h"
+#include "models/data/host_batch.h"
+#include "models/nn/dropout.h"
 
 namespace kiln {
 
@@ -12,31 +13,64 @@ struct EmbeddingNames {
   std::string tokens, positions;
 };
 
-class Embedding {
-public:
-  /// Tables of tokens (vocab, width) and of positions (context, width), drawn with `deviation`.
-  Embedding(ParameterList &list, const EmbeddingNames &names, int64_t vocab, int64_t context, int64_t width,
-            double deviation);
-
-  /// x[n] = token table[tokens[n]] + position table[n mod time].
-  void forward(Build &build, const TensorRef &tokens, int64_t time, const TensorRef &x) const;
-  /// Gradients of both tables. That of the token table is added to what headBackward() left there.
-  void backward(Build &build, const EmbeddingIndex &index, const TensorRef &dx, int64_t time) const;
-
-  /// logits (N, vocab) = x · token tableᵀ.
-  void head(Build &build, const TensorRef &x, const TensorRef &logits) const;
-  /// dx = dlogits · token table, and the token table's gradient (+)= dlogitsᵀ · x.
-  void headBackward(Build &build, const TensorRef &dlogits, const TensorRef &x, const TensorRef &dx) const;
-
-private:
-  int tokenTable, positionTable;
+/// Sizes of the two tables.
+struct EmbeddingSizes {
+  int64_t vocab = 0, context = 0, width = 0;
 };
 
-/// Where each token of a batch occurs, as host arrays of fixed size: distinct = min(vocab, tokens). Unused entries of
-/// `tokens` are −1 and own no positions.
+/// Where the rows of positions come from: nowhere, a table that is learned, or fixed sinusoids.
+enum class PositionTable { none, learned, sinusoids };
+
+struct EmbeddingOptions {
+  double scale = 1; // of the tokens' rows
+  PositionTable positions = PositionTable::learned;
+  bool givesPositions = false; // a batch says which position each token has; else they are counted from 0
+  Init tokenInit = {Init::Kind::normal, 0.02}, positionInit = {Init::Kind::normal, 0.02};
+  /// Whether the token table holds the head's gradient when embeddings add theirs: rows of tokens that do not occur are
+  /// then left as they are.
+  bool tied = true;
+};
+
+class Embedding {
+public:
+  /// Tables of tokens (vocab, width) and of positions (context, width), if any.
+  Embedding(ParameterList &list, const EmbeddingNames &names, const EmbeddingSizes &sizes,
+            const EmbeddingOptions &options, const DropoutOptions &dropout);
+
+  /// Arrays of a micro-batch of so many rows beside its tokens: which positions, and the indices for the gradients.
+  struct Array {
+    std::string name;
+    Shape extents;
+  };
+  std::vector<Array> arrays(int64_t rows) const;
+  /// The indices, from the tokens and positions of the batch.
+  void derive(HostBatch &batch) const;
+
+  /// The arrays of arrays() by their names.
+  using Inputs = std::function<const TensorRef &(const std::string &)>;
+  /// x[n] = drop(scale · token table[tokens[n]] + position table[n mod time]).
+  void forward(Build &build, const Inputs &inputs, int64_t time, const TensorRef &x) const;
+  /// Gradients of both tables. That of the token table is added to what a tied head left there. dx (N, width) becomes
+  /// the gradient of the sum before dropout.
+  void backward(Build &build, const Inputs &inputs, const TensorRef &dx, int64_t time) const;
+
+  int tokenTable() const { return tokens; }
+
+private:
+  bool learnsPositions() const { return options.positions == PositionTable::learned; }
+
+  EmbeddingSizes sizes;
+  EmbeddingOptions options;
+  int tokens, positions = 0; // the second if there are any
+  DropoutSite site;
+};
+
+/// Where each token of a batch occurs, as host arrays of fixed size: distinct = min(vocab, tokens), or, with `every`,
+/// the vocabulary, of which those that do not occur own no positions. Unused entries of `tokens` are −1 and own none
+/// either; nor does a token of −1.
 struct HostEmbeddingIndex {
   std::vector<int32_t> tokens, starts, positions;
 };
-HostEmbeddingIndex indexOf(const std::vector<int32_t> &tokens, int64_t vocab);
+HostEmbeddingIndex indexOf(const std::vector<int32_t> &tokens, int64_t vocab, bool every = false);
 
 } // namespace kiln

@@ -5,9 +5,17 @@
 
 namespace kiln {
 
-LayerNorm::LayerNorm(ParameterList &list, const LayerNames &names, int64_t width, double epsilon)
-    : weight(list.add(names.weight, {width}, {Init::Kind::ones})),
-      bias(list.add(names.bias, {width}, {Init::Kind::zeros})), epsilon(static_cast<float>(epsilon)) {}
+LayerNorm::LayerNorm(ParameterList &list, const LayerNames &names, int64_t width, const NormOptions &options)
+    : options(options) {
+  if (!options.affine)
+    return;
+  weight = list.add(names.weight, {width}, {Init::Kind::ones}, Role::gain);
+  bias = list.add(names.bias, {width}, {Init::Kind::zeros}, Role::bias);
+}
+
+static LayerNormOptions kernelOptions(const NormOptions &o) {
+  return {static_cast<float>(o.epsilon), o.ddof, o.outside, o.affine};
+}
 
 LayerNorm::Saved LayerNorm::take(Build &b, int64_t rows) const {
   TensorRef mean = b.takeStatistics("mean", {rows});
@@ -21,14 +29,18 @@ void LayerNorm::release(Build &b, const Saved &saved) const {
 
 void LayerNorm::forward(Build &b, const TensorRef &x, const Saved &saved, const TensorRef &y) const {
   const Scope scope(b, "norm");
-  b.plan += planLayerNorm(b.target, x, b.value(weight), b.value(bias), y, saved.mean, saved.rstd, epsilon);
+  const bool affine = options.affine;
+  b.plan += planLayerNorm(b.target, x, affine ? b.value(weight) : x, affine ? b.value(bias) : x, y, saved.mean,
+                          saved.rstd, kernelOptions(options));
 }
 
 void LayerNorm::backward(Build &b, const TensorRef &dy, const TensorRef &x, const Saved &saved, const TensorRef &dx,
                          bool add) const {
   const Scope scope(b, "norm");
-  b.plan += planLayerNormBackward(b.target, dy, x, b.value(weight), saved.mean, saved.rstd, dx, b.gradient(weight),
-                                  b.gradient(bias), {.dx = add, .parameters = b.accumulate});
+  const bool affine = options.affine;
+  b.plan += planLayerNormBackward(b.target, dy, x, affine ? b.value(weight) : x, saved.mean, saved.rstd, dx,
+                                  affine ? b.gradient(weight) : dx, affine ? b.gradient(bias) : dx,
+                                  {.dx = add, .parameters = b.accumulate}, kernelOptions(options));
 }
 
 } // namespace kiln

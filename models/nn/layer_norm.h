@@ -6,10 +6,20 @@
 
 namespace kiln {
 
+/// What rows are divided by: the root of their variance over width − ddof, and of epsilon, or of epsilon added outside
+/// of the root; and whether a weight and a bias follow.
+struct NormOptions {
+  int ddof = 0;
+  double epsilon = 1e-5;
+  bool outside = false;
+  bool affine = true;
+  bool operator==(const NormOptions &) const = default;
+};
+
 class LayerNorm {
 public:
-  /// The weight, ones, and the bias, zeros, both (width). `epsilon` is added to the variance.
-  LayerNorm(ParameterList &list, const LayerNames &names, int64_t width, double epsilon);
+  /// The weight, ones, and the bias, zeros, both (width), if affine.
+  LayerNorm(ParameterList &list, const LayerNames &names, int64_t width, const NormOptions &options);
 
   /// What the backward pass needs beside the input.
   struct Saved {
@@ -18,15 +28,15 @@ public:
   Saved take(Build &build, int64_t rows) const;
   void release(Build &build, const Saved &saved) const;
 
-  /// y = normalised x. x, y (N, width).
+  /// y = normalised x. x, y (N, width); y may be x.
   void forward(Build &build, const TensorRef &x, const Saved &saved, const TensorRef &y) const;
   /// dx = gradient by x, or dx += with `add`; the parameters' gradients beside it. dx may be `dy`.
   void backward(Build &build, const TensorRef &dy, const TensorRef &x, const Saved &saved, const TensorRef &dx,
                 bool add) const;
 
 private:
-  int weight, bias;
-  float epsilon;
+  NormOptions options;
+  int weight = 0, bias = 0; // if affine
 };
 
 } // namespace kiln

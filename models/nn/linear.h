@@ -1,34 +1,36 @@
-// y = x · W + b with W stored (in, out), and the fusions that a transformer needs.
+// y = x · W + b with W stored (in, out), and what a transformer fuses with it.
 
 #pragma once
 
+#include "kernels/matmul.h"
 #include "models/nn/build.h"
-
-#include <optional>
 
 namespace kiln {
 
+struct LinearOptions {
+  bool bias = true;
+};
+
 class Linear {
 public:
-  /// The weight (in, out), drawn with `deviation`, and the bias (out), zero.
-  Linear(ParameterList &list, const LayerNames &names, int64_t in, int64_t out, double deviation);
+  /// The weight (in, out) and the bias (out), if any.
+  Linear(ParameterList &list, const LayerNames &names, int64_t in, int64_t out, const LinearInit &init,
+         LinearOptions options = {});
 
-  /// y = x · W + b. x (N, in), y (N, out).
-  void forward(Build &build, const TensorRef &x, const TensorRef &y) const;
-  /// y = gelu(x · W + b); `preact` (N, out), when given, keeps what gelu was applied to.
-  void forwardGelu(Build &build, const TensorRef &x, const std::optional<TensorRef> &preact, const TensorRef &y) const;
-  /// y = x · W + b + residual; y may be `residual`.
-  void forwardResidual(Build &build, const TensorRef &x, const TensorRef &residual, const TensorRef &y) const;
+  /// y = residual + drop(activation(x · W + b)); the epilogue says which of these there are, but for the bias. x (N,
+  /// in), y (N, out).
+  void forward(Build &build, const TensorRef &x, const TensorRef &y, LinearEpilogue epilogue = {}) const;
 
   /// dW (+)= xᵀ · dy, db (+)= Σ dy.
   void weightGradient(Build &build, const TensorRef &x, const TensorRef &dy) const;
-  /// dx = dy · Wᵀ.
-  void inputGradient(Build &build, const TensorRef &dy, const TensorRef &dx) const;
-  /// dx = (dy · Wᵀ) ∘ gelu'(preact); dx may be `preact`.
-  void inputGradientGelu(Build &build, const TensorRef &dy, const TensorRef &preact, const TensorRef &dx) const;
+  /// dx = dy · Wᵀ, or dx += with `add`.
+  void inputGradient(Build &build, const TensorRef &dy, const TensorRef &dx, bool add = false) const;
+  /// dx = (dy · Wᵀ) ∘ the derivative of drop(activation(·)), from which x came; dx may be `slope.from`.
+  void inputGradient(Build &build, const TensorRef &dy, const TensorRef &dx, const LinearSlope &slope) const;
 
 private:
-  int weight, bias;
+  int weight;
+  std::optional<int> bias;
 };
 
 } // namespace kiln

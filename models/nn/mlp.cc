@@ -1,37 +1,49 @@
 // The feed-forward layer's launches.
 
 #include "models/nn/mlp.h"
+#include "models/nn/residual.h"
 
 namespace kiln {
 
-Mlp::Mlp(ParameterList &list, const MlpNames &names, int64_t width, double deviation, double residualDeviation)
-    : width(width), input(list, names.input, width, 4 * width, deviation),
-      output(list, names.output, 4 * width, width, residualDeviation) {}
+Mlp::Mlp(ParameterList &list, const MlpNames &names, int64_t width, const MlpOptions &options, const Inits &inits,
+         const DropoutOptions &dropout, int64_t context)
+    : inner(options.inner > 0 ? options.inner : 4 * width), activation(options.activation),
+      input(list, names.input, width, inner, inits.inner(width), options.linear),
+      output(list, names.output, inner, width, inits.residual(inner), options.linear),
+      activeSite(list, dropout.of(dropout.activation), context),
+      residualSite(list, dropout.of(dropout.residual), context) {}
 
 Mlp::Saved Mlp::take(Build &b, int64_t rows) const {
-  TensorRef preact = b.take("mlp preact", {rows, 4 * width});
-  return {preact, b.take("mlp active", {rows, 4 * width})};
+  std::optional<TensorRef> preact;
+  if (keepsPreact())
+    preact = b.take("mlp preact", {rows, inner});
+  return {preact, b.take("mlp active", {rows, inner})};
 }
 
 void Mlp::forward(Build &b, const TensorRef &x, const TensorRef &residual, const Saved &s, const TensorRef &y) const {
-  input.forwardGelu(b, x, s.preact, s.active);
-  output.forwardResidual(b, s.active, residual, y);
+  input.forward(b, x, s.active, {.activation = activation, .preact = s.preact, .dropout = activeSite.in(b)});
+  output.forward(b, s.active, y, {.dropout = residualSite.in(b), .residual = residual});
 }
 
 void Mlp::infer(Build &b, const TensorRef &x, const TensorRef &residual, const TensorRef &y) const {
-  const TensorRef active = b.take("mlp active", {x.extents[0], 4 * width});
-  input.forwardGelu(b, x, {}, active);
-  output.forwardResidual(b, active, residual, y);
-  b.release(active);
+  const Saved saved = {{}, b.take("mlp active", {x.extents[0], inner})};
+  forward(b, x, residual, saved, y);
+  b.release(saved.active);
 }
 
-void Mlp::backward(Build &b, const TensorRef &dy, const TensorRef &x, const Saved &s, const TensorRef &dx) const {
-  output.weightGradient(b, s.active, dy);
-  b.release(s.active);
-  output.inputGradientGelu(b, dy, s.preact, s.preact);
-  input.weightGradient(b, x, s.preact);
-  input.inputGradient(b, s.preact, dx);
-  b.release(s.preact);
+void Mlp::backward(Build &b, const TensorRef &dy, const TensorRef &x, const Saved &s, const TensorRef &dx,
+                   bool add) const {
+  const TensorRef dout = takeDropped(b, residualSite, dy);
+  output.weightGradient(b, s.active, dout);
+  // The gradient by the inner product takes the place of what its slope is taken from.
+  const TensorRef hidden = s.preact.value_or(s.active);
+  if (s.preact)
+    b.release(s.active);
+  output.inputGradient(b, dout, hidden, {activation, hidden, activeSite.in(b)});
+  releaseDropped(b, residualSite, dout);
+  input.weightGradient(b, x, hidden);
+  input.inputGradient(b, hidden, dx, add);
+  b.release(hidden);
 }
 
 } // namespace kiln

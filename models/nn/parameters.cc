@@ -2,6 +2,8 @@
 
 #include "models/nn/parameters.h"
 
+#include <cmath>
+
 namespace kiln {
 
 int64_t Parameter::count() const {
@@ -11,21 +13,62 @@ int64_t Parameter::count() const {
   return n;
 }
 
-int ParameterList::add(std::string name, Shape shape, Init init) {
-  const bool decays = shape.size() >= 2;
-  list.push_back({std::move(name), std::move(shape), init, decays});
+/// Row t has the sines and cosines of t / 10000^(2i / columns) at columns 2i and 2i + 1.
+static std::vector<float> sinusoids(int64_t rows, int64_t columns) {
+  std::vector<float> numbers;
+  for (int64_t t = 0; t < rows; ++t)
+    for (int64_t c = 0; c < columns; ++c) {
+      const double angle =
+          static_cast<double>(t) * std::pow(10000.0, -static_cast<double>(c / 2 * 2) / static_cast<double>(columns));
+      numbers.push_back(static_cast<float>(c % 2 == 0 ? std::sin(angle) : std::cos(angle)));
+    }
+  return numbers;
+}
+
+std::vector<float> firstNumbers(const Parameter &p, const Random &random, uint32_t lane) {
+  switch (p.init.kind) {
+  case Init::Kind::zeros:
+    break;
+  case Init::Kind::ones:
+    return std::vector<float>(p.count(), 1.0f);
+  case Init::Kind::normal:
+    return random.normals(p.count(), p.init.size, lane);
+  case Init::Kind::uniform:
+    return random.uniforms(p.count(), p.init.size, lane);
+  case Init::Kind::constant:
+    return std::vector<float>(p.count(), static_cast<float>(p.init.size));
+  case Init::Kind::sinusoids:
+    return sinusoids(p.shape[0], p.shape[1]);
+  }
+  return std::vector<float>(p.count());
+}
+
+bool decays(Role role, DecayOn policy) {
+  return role == Role::matrix || role == Role::table || (role == Role::gain && policy != DecayOn::matrices) ||
+         (role == Role::bias && policy == DecayOn::all);
+}
+
+LinearInit Inits::of(int64_t in, double deviation) const {
+  if (!byWidth)
+    return {{Init::Kind::normal, deviation}};
+  const Init uniform = {Init::Kind::uniform, 1 / std::sqrt(static_cast<double>(in))};
+  return {uniform, uniform};
+}
+
+int ParameterList::add(std::string name, Shape shape, Init init, Role role) {
+  list.push_back({std::move(name), std::move(shape), init, role});
   return static_cast<int>(list.size()) - 1;
 }
 
-void ParameterList::place() {
+void ParameterList::place(DecayOn policy) {
   total = 0;
-  for (const bool decays : {true, false}) {
+  for (const bool first : {true, false}) {
     for (Parameter &p : list)
-      if (p.decays == decays) {
+      if (decays(p.role, policy) == first) {
         p.offset = total;
         total += ceildiv(p.count(), 64) * 64;
       }
-    if (decays)
+    if (first)
       decayed = total;
   }
 }

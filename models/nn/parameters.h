@@ -3,14 +3,41 @@
 
 #pragma once
 
+#include "models/data/random.h"
 #include "runtime/Tensor.h"
 
 namespace kiln {
 
-/// How a parameter begins.
+/// How a parameter begins: zeros, ones, normal with a deviation, uniform from −bound to bound, a constant, or the
+/// sinusoids of positions (Vaswani et al. 2017, §3.5), sines and cosines interleaved.
 struct Init {
-  enum class Kind { zeros, ones, normal } kind = Kind::zeros;
-  double deviation = 0;
+  enum class Kind { zeros, ones, normal, uniform, constant, sinusoids } kind = Kind::zeros;
+  double size = 0; // the deviation, the bound, the constant
+};
+
+/// What a parameter is, from which follows whether it decays. A fixed one is no parameter at all, but a table that
+/// comes with the model: no gradient reaches it and no update moves it.
+enum class Role { matrix, table, gain, bias, fixed };
+
+/// Which parameters decay: matrices and tables; those and gains; or all.
+enum class DecayOn { matrices, gains_too, all };
+bool decays(Role role, DecayOn policy);
+
+/// How a linear layer begins.
+struct LinearInit {
+  Init weight, bias = {};
+};
+
+/// How the linear layers of a model begin.
+struct Inits {
+  double deviation = 0.02;         // of normal weights …
+  double residualDeviation = 0.02; // … and of those of layers whose results are added to the stream
+  bool byWidth = false;            // instead weights and biases uniform within ±1/√in, as PyTorch has them
+  LinearInit inner(int64_t in) const { return of(in, deviation); }
+  LinearInit residual(int64_t in) const { return of(in, residualDeviation); }
+
+private:
+  LinearInit of(int64_t in, double deviation) const;
 };
 
 /// One parameter: its name in files, its shape and its place.
@@ -18,13 +45,16 @@ struct Parameter {
   std::string name;
   Shape shape;
   Init init;
-  bool decays = false;
+  Role role = Role::matrix;
   int64_t offset = 0; // elements, set by place()
 
   int64_t count() const;
 };
 
-/// Names of the two parameters that most layers have, whole.
+/// The numbers that `parameter` begins with; those that are drawn are a function of the random numbers and `lane`.
+std::vector<float> firstNumbers(const Parameter &parameter, const Random &random, uint32_t lane);
+
+/// Names of the two parameters that most layers have, whole. That of one that a layer does not have is not read.
 struct LayerNames {
   std::string weight, bias;
 };
@@ -32,10 +62,14 @@ struct LayerNames {
 /// The list of parameters, in the order of their making, and the layout over the flat buffers.
 class ParameterList {
 public:
-  /// Adds a parameter, which weight decay applies to when it is a matrix; returns its number.
-  int add(std::string name, Shape shape, Init init);
-  /// Gives every parameter its offset; nothing may be added afterwards.
-  void place();
+  /// Adds a parameter; returns its number.
+  int add(std::string name, Shape shape, Init init, Role role);
+  /// Gives every parameter its offset, those that decay first; nothing may be added afterwards.
+  void place(DecayOn policy = DecayOn::matrices);
+  /// Adds a site of dropout; returns its number.
+  int addSite() { return siteCount++; }
+  /// Sites of dropout that the model has.
+  int sites() const { return siteCount; }
 
   const std::vector<Parameter> &all() const { return list; }
   const Parameter &operator[](int index) const { return list[index]; }
@@ -46,6 +80,7 @@ public:
 private:
   std::vector<Parameter> list;
   int64_t total = 0, decayed = 0;
+  int siteCount = 0;
 };
 
 /// The flat buffers on a device. Made without memory, they have null addresses and serve to plan with.

@@ -35,6 +35,8 @@ MemoryPlan planMemory(const Target &target, const Model &model, const BatchShape
   Arena training, evaluation;
   Build adds{target, training, model.parameters(), buffers, model.type()};
   adds.lossWeight = imagined(1, f32, {1});
+  if (const int64_t sites = model.parameters().sites())
+    adds.sites = imagined(region++, i64, {sites, 2});
   model.gradient(adds, batch);
   memory.training = training.plan();
   for (const Launch &launch : adds.plan.launches)

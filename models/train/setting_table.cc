@@ -42,6 +42,8 @@ static Range between(int64_t least, int64_t most) {
           }};
 }
 static const Range share = {"at least 0 and below 1", [](double x, const TrainSettings &) { return x >= 0 && x < 1; }};
+static const Range chances = {"at least 0 and below 1, or -1",
+                              [](double x, const TrainSettings &) { return (x >= 0 && x < 1) || x == -1; }};
 static const Range withinSteps = {"between 0 and the steps", [](double x, const TrainSettings &s) {
                                     return x >= 0 && x <= static_cast<double>(s.steps);
                                   }};
@@ -160,6 +162,19 @@ static std::vector<Setting> makeTable() {
       number("beta2", "beta2", &S::beta2, "AdamW's second coefficient", {share}),
       number("epsilon", "epsilon", &S::epsilon, "what AdamW adds to the root of the second moment", {atLeast(0)}),
       number("clip", "clip", &S::clip, "largest gradient norm (0: any)", {atLeast(0)}),
+      number("dropout", "dropout", &S::dropout, "chance of dropout of embeddings and of what joins the stream", {share},
+             later),
+      number("dropout-embedding", "dropout_embedding", &S::dropoutEmbedding,
+             "the same of embeddings alone (-1: as --dropout)", {chances}, later),
+      number("dropout-residual", "dropout_residual", &S::dropoutResidual,
+             "the same of what joins the stream alone (-1: as --dropout)", {chances}, later),
+      number("dropout-activation", "dropout_activation", &S::dropoutActivation,
+             "the same of what comes out of an activation", {share}, later),
+      choice(
+          "dropout-kind", "dropout_kind", &S::dropoutKind,
+          "inverted (kept numbers are divided by their share), plain (evaluations multiply by it) (inverted)",
+          [](const std::string &, const std::string &text) { return dropoutKindNamed(text); },
+          [](DropoutKind kind) { return dropoutKindNames.at(static_cast<size_t>(kind)); }),
       choice("batching", "batching", &S::batching,
              "how a text becomes sequences: stream (end to end), padded (each document alone) (stream)", batchingNamed,
              [](Batching batching) { return batchingNames.at(static_cast<size_t>(batching)); }),

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "kernels/chances.h"
 #include "kernels/rounding.h"
 
 #include <array>
@@ -24,7 +25,11 @@ struct TrainSettings {
   double rate = 0;        // highest learning rate
   double finalRate = 0.1; // lowest, as a share of the highest
   double decay = 0.1, beta1 = 0.9, beta2 = 0.99, epsilon = 1e-8;
-  double clip = 1.0; // largest gradient norm; 0: any
+  double clip = 1.0;  // largest gradient norm; 0: any
+  double dropout = 0; // the chance of the next two, where these are below 0
+  double dropoutEmbedding = -1, dropoutResidual = -1;
+  double dropoutActivation = 0;
+  DropoutKind dropoutKind = DropoutKind::inverted;
   Batching batching = Batching::stream;
   int64_t evaluateEvery = 0;   // steps between validation losses; 0: at the end only
   int64_t evaluateBatches = 0; // micro-batches that each of them takes; 0: all

@@ -2,7 +2,6 @@
 
 #include "models/train/trainer.h"
 #include "kernels/sum.h"
-#include "models/data/random.h"
 #include "models/train/memory.h"
 
 #include <algorithm>
@@ -38,6 +37,8 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
     master.emplace(device, types.kept, Shape{model.parameters().count()});
   for (const Input &input : model.inputs(shape))
     inputs.emplace(input.name, Tensor(device, input.type, input.extents));
+  if (const int64_t count = model.parameters().sites())
+    sites.emplace(device, i64, Shape{count, 2});
   refs = {shape, {inputs.begin(), inputs.end()}, losses};
   memory = planMemory(target, model, shape, s);
   hits.fillZero(); // a model need not tell them
@@ -49,6 +50,8 @@ Plan Trainer::planGradient(const ArenaPlan &places, bool adds) const {
   Arena placed(places, arena.data());
   Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type(), adds};
   b.lossWeight = field(StepField::weight);
+  if (sites)
+    b.sites = sites->ref();
   model.gradient(b, refs);
   const Scope scope(b, "loss");
   b.plan +=
@@ -81,12 +84,8 @@ void Trainer::initialize(uint64_t seed) {
   for (size_t i = 0; i < model.parameters().all().size(); ++i) {
     const Parameter &p = model.parameters()[static_cast<int>(i)];
     float *to = host.data() + p.offset;
-    if (p.init.kind == Init::Kind::ones)
-      std::fill_n(to, p.count(), 1.0f);
-    if (p.init.kind == Init::Kind::normal) {
-      const std::vector<float> drawn = random.normals(p.count(), p.init.deviation, static_cast<uint32_t>(i));
-      std::copy(drawn.begin(), drawn.end(), to);
-    }
+    const std::vector<float> begun = firstNumbers(p, random, static_cast<uint32_t>(i));
+    std::copy(begun.begin(), begun.end(), to);
   }
   value.uploadFloats(host);
   if (master)
@@ -143,6 +142,19 @@ void Trainer::uploadInputs(const HostBatch &batch) {
   }
 }
 
+void Trainer::uploadSites(int64_t micro) {
+  if (!sites)
+    return;
+  const Random random(settings.seed, Stream::dropout);
+  std::vector<int64_t> numbers;
+  for (int64_t site = 0; site < model.parameters().sites(); ++site) {
+    const std::array<uint32_t, 4> key = random.block(static_cast<uint64_t>(number), static_cast<uint32_t>(site));
+    numbers.push_back(static_cast<int64_t>(uint64_t{key[0]} << 32 | key[1]));
+    numbers.push_back(micro * refs.shape.sequences);
+  }
+  sites->upload(numbers.data(), sites->bytes());
+}
+
 void Trainer::prepare() {
   if (step)
     return;
@@ -158,6 +170,7 @@ void Trainer::prepare() {
 }
 
 void Trainer::beginStep(double rate, int64_t number, std::optional<int64_t> given) {
+  this->number = number;
   targets = given.value_or(losses.count() * settings.accumulate);
   const StepRecord host = recordOf(adamw, {.rate = rate,
                                            .step = number,
@@ -173,6 +186,7 @@ void Trainer::addGradient(const HostBatch &batch, int64_t micro) {
   HostBatch whole = batch;
   model.derive(whole, refs.shape);
   uploadInputs(whole);
+  uploadSites(micro);
   prepare();
   (micro == 0 ? step->firstMicro : step->laterMicro).run();
 }

@@ -90,6 +90,8 @@ private:
   /// A field of the step's record, (1).
   TensorRef field(StepField name) const { return record.ref().slice(0, static_cast<int64_t>(name), 1); }
   void uploadInputs(const HostBatch &batch);
+  /// What sites of dropout need to know of micro-batch `micro` of the step.
+  void uploadSites(int64_t micro);
   PreparedPlan ready(const Plan &plan) { return kiln::prepare(*device, plan, workspace); }
 
   /// The launches of a step, ready.
@@ -107,10 +109,12 @@ private:
   Tensor value, gradient, first, second; // flat, laid out as model.parameters()
   std::optional<Tensor> master;          // what `value` is a copy of
   std::map<std::string, Tensor> inputs;
-  Tensor losses, hits; // of a micro-batch
-  Tensor sum, hitSum;  // of an evaluation, (1)
-  Tensor record;       // (stepFields)
-  int64_t targets = 0; // of the step that was begun
+  std::optional<Tensor> sites; // (sites, 2) i64: of each site of dropout its key in this step, and the first sequence
+  Tensor losses, hits;         // of a micro-batch
+  Tensor sum, hitSum;          // of an evaluation, (1)
+  Tensor record;               // (stepFields)
+  int64_t targets = 0;         // of the step that was begun
+  int64_t number = 0;          // its number
   MemoryPlan memory;
   Tensor arena, workspace;
   MicroBatch refs;

@@ -13,26 +13,41 @@ static constexpr uint32_t lanesOfRow = 29;
 
 Cells::Cells(uint64_t bytes, bool hasValues, uint32_t readers)
     : rows((bytes + 15) / 16 + 1, Row{.all = {.state = static_cast<uint16_t>(hasValues ? Cell::valid : 0)}}),
-      cells(static_cast<Cell *>(std::malloc(rows.size() * 4 * sizeof(Cell)))), capacity(readers) {
+      areApart(rows.size()), cells(static_cast<Cell *>(std::malloc(rows.size() * 4 * sizeof(Cell)))),
+      capacity(readers) {
   if (!cells)
     throw std::bad_alloc();
 }
 
 // --- Rows ----------------------------------------------------------------------------------------------------------
 
-/// What is added to the lane of a row's first word for another one.
-static uint32_t laneOf(Spread spread, uint32_t word) {
-  return spread == Spread::none ? 0 : spread == Spread::words ? word : word / 2;
+/// What is added to the lane of a row's first byte for another one.
+static uint32_t laneOf(Spread spread, uint32_t byte) {
+  static constexpr uint32_t bytes[] = {16, 4, 8, 2, 1};
+  return byte / bytes[static_cast<size_t>(spread)];
 }
+
+static bool isFine(Spread spread) { return spread == Spread::halves || spread == Spread::bytes; }
 
 void Cells::takeApart(Row &row) {
   Cell *const own = cellsOf(row);
+  const auto cellOf = [&](Cell cell, uint32_t byte) {
+    cell.writer = row.all.writer + laneOf(row.writers, byte);
+    cell.reader = row.all.reader + laneOf(row.readers, byte);
+    return cell;
+  };
   for (uint32_t word = 0; word < 4; ++word) {
-    own[word] = row.all;
-    own[word].writer += laneOf(row.writers, word);
-    own[word].reader += laneOf(row.readers, word);
+    own[word] = cellOf(row.all, 4 * word);
+    if (!isFine(row.writers) && !isFine(row.readers))
+      continue;
+    split(own[word]);
+    for (uint32_t byte = 0; byte < 4; ++byte) {
+      Cell &part = bytesOf(own[word])[byte];
+      part = cellOf(part, 4 * word + byte);
+    }
   }
   row.isApart = true;
+  areApart[static_cast<size_t>(&row - rows.data())] = true;
 }
 
 bool Cells::bringTogether(Row &row) {
@@ -43,7 +58,7 @@ bool Cells::bringTogether(Row &row) {
   const auto spreadOf = [&](uint32_t Cell::*who, bool hasLanes) {
     const auto is = [&](Spread spread) {
       for (uint32_t word = 1; word < 4; ++word)
-        if (own[word].*who != first.*who + laneOf(spread, word))
+        if (own[word].*who != first.*who + laneOf(spread, 4 * word))
           return false;
       return true;
     };
@@ -61,6 +76,7 @@ bool Cells::bringTogether(Row &row) {
   if (!writers || !readers)
     return false;
   row = {.all = first, .writers = *writers, .readers = *readers};
+  areApart[static_cast<size_t>(&row - rows.data())] = false;
   return true;
 }
 

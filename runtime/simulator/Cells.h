@@ -6,8 +6,9 @@
 // each other are a list.
 //
 // Rows of 16 bytes, in turn, mostly have one thing to be said of them: one lane has touched all of it, or four lanes
-// that follow each other a word each, or two of them two words each. Then the row has one cell, and those of its words
-// count for nothing. Whoever wants a word's own cell takes the row apart; it comes together again when its words agree.
+// that follow each other a word each, or two of them two words each, or as many as it has halves of words, or bytes,
+// one of these each. Then the row has one cell, and those of its words count for nothing. Whoever wants a word's own
+// cell takes the row apart; it comes together again when its words agree.
 
 #pragma once
 
@@ -42,8 +43,9 @@ struct Cell {
   uint16_t leaving = 0;                 // asynchronous reads under way
 };
 
-/// How the lanes that touched a row's words differ: not at all, by one from word to word, by one from pair to pair.
-enum class Spread : uint8_t { none, words, pairs };
+/// How the lanes that touched a row's bytes differ: not at all, or by one from one word, pair of words, half of a word,
+/// or byte, to the next.
+enum class Spread : uint8_t { none, words, pairs, halves, bytes };
 
 /// 16 bytes.
 struct alignas(32) Row {
@@ -69,6 +71,8 @@ public:
       takeApart(row);
     return cells.get()[word];
   }
+  /// The same if its row is apart already, else null.
+  Cell *apart(uint64_t word) { return areApart[word / 4] ? cells.get() + word : nullptr; }
   Row &row(uint64_t number) { return rows[number]; }
   /// Makes one cell of a row's four, if they agree; whether they do.
   bool bringTogether(Row &row);
@@ -91,6 +95,7 @@ private:
   void takeApart(Row &row);
   Cell *cellsOf(const Row &row) { return cells.get() + 4 * (&row - rows.data()); }
   std::vector<Row> rows;
+  std::vector<char> areApart;        // by rows, what they say themselves: less memory to look at
   std::unique_ptr<Cell, Free> cells; // of rows that are apart
   std::vector<std::array<Cell, 4>> parts;
   std::vector<Epoch> lists; // whose agents are agent << laneBits | lane

@@ -2,6 +2,8 @@
 
 #include "runtime/simulator/Glance.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <immintrin.h>
 
@@ -18,9 +20,10 @@ inline bool Glance::isBefore(Time time, uint32_t who, uint32_t self, bool alike)
 }
 
 /// A read of a cell that has no list of readers.
-inline Glance::Outcome Glance::readAlone(Cell &cell, uint32_t self, bool writersAlike, bool readersAlike) const {
+inline Glance::Outcome Glance::readAlone(Cell &cell, uint32_t self, bool writersAlike, bool readersAlike,
+                                         unsigned all) const {
   constexpr unsigned usual = Cell::readerMask | Cell::manyBlocks | Cell::engineWrote | Cell::strongWrite;
-  if ((cell.state & ~usual) != Cell::valid || !isBefore(cell.written, cell.writer, self, writersAlike))
+  if ((cell.state & ~usual) != all || !isBefore(cell.written, cell.writer, self, writersAlike))
     return Outcome::notUsual;
   if (cell.state & Cell::manyBlocks)
     return Outcome::asBefore;
@@ -58,7 +61,8 @@ inline Glance::Outcome Glance::readAlone(Cell &cell, uint32_t self, bool writers
   return outcome;
 }
 
-bool Glance::read(Cells &cells, Cell &cell, uint32_t self) const {
+/// Inline, as the next but one is: a call costs as much as what they mostly do.
+[[gnu::always_inline]] inline bool Glance::readHere(Cells &cells, Cell &cell, uint32_t self) const {
   if (!(cell.state & Cell::manyReaders)) {
     const Outcome outcome = readAlone(cell, self, true, true);
     if (outcome != Outcome::needsList)
@@ -98,23 +102,63 @@ bool Glance::readWithOthers(Cells &cells, Cell &cell, uint32_t self) const {
 }
 
 /// A write of a cell that has no list of readers; whether it was a usual one.
-inline bool Glance::writeAlone(Cell &cell, uint32_t self, bool writersAlike, bool readersAlike) const {
+inline bool Glance::writeAlone(Cell &cell, uint32_t self, bool writersAlike, bool readersAlike, unsigned all) const {
   constexpr unsigned usual = Cell::valid | Cell::readerMask | Cell::engineWrote | Cell::strongWrite;
   if ((cell.state & ~usual) || cell.leaving || !isBefore(cell.written, cell.writer, self, writersAlike))
     return false;
   if (cell.state & Cell::readerMask ? cell.read > floor : !isBefore(cell.read, cell.reader, self, readersAlike))
     return false;
-  cell = {.written = now, .writer = self, .writeLine = line, .state = static_cast<uint16_t>(Cell::valid | landing)};
+  cell = {.written = now, .writer = self, .writeLine = line, .state = static_cast<uint16_t>(all | landing)};
   return true;
 }
 
-bool Glance::write(Cells &cells, Cell &cell, uint32_t self) const {
+[[gnu::always_inline]] inline bool Glance::writeHere(Cells &cells, Cell &cell, uint32_t self) const {
   if (cell.state & Cell::manyReaders) {
     if ((cell.state & ~(Cell::valid | Cell::manyReaders)) || cell.read > floor)
       return false;
     cells.forgetReaders(cell);
   }
   return writeAlone(cell, self, true, true);
+}
+
+bool Glance::read(Cells &cells, Cell &cell, uint32_t self) const { return readHere(cells, cell, self); }
+bool Glance::write(Cells &cells, Cell &cell, uint32_t self) const { return writeHere(cells, cell, self); }
+
+/// One or two bytes of a split cell, of which the same is known.
+inline bool Glance::part(Cell *bytes, uint32_t count, uint32_t self, bool writes) const {
+  constexpr unsigned all = 1; // a byte has one bit of Cell::valid
+  if (count == 2 && std::memcmp(bytes, bytes + 1, sizeof(Cell)) != 0)
+    return false;
+  Cell one = bytes[0];
+  if (writes) {
+    if (!writeAlone(one, self, true, true, all))
+      return false;
+  } else if (const Outcome outcome = readAlone(one, self, true, true, all);
+             outcome == Outcome::notUsual || outcome == Outcome::needsList) {
+    return false;
+  }
+  std::fill_n(bytes, count, one);
+  return true;
+}
+
+Mask Glance::single(Cells &cells, std::span<const char> memory, const std::array<char *, lanesOfWarp> &at, Mask lanes,
+                    uint32_t bytes, uint32_t agent, bool writes) const {
+  const uint32_t withinRow = 16 / bytes - 1; // bytes are 1, 2 or 4
+  for (Mask left = lanes; left; left &= left - 1) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(left));
+    const auto offset = static_cast<uint64_t>(at[lane] - memory.data());
+    Cell *const cell = offset < memory.size() ? cells.apart(offset / 4) : nullptr;
+    if (!cell ||
+        (offset % 16 == 0 && (lane & withinRow) == 0 && at[lane + 1] == at[lane] + bytes)) // it may come together
+      return left;
+    const uint32_t self = agent | lane;
+    const bool isNoted = bytes == 4 ? (writes ? writeHere(cells, *cell, self) : readHere(cells, *cell, self))
+                         : cell->state & Cell::isSplit ? part(&cells.bytesOf(*cell)[offset % 4], bytes, self, writes)
+                                                       : false;
+    if (!isNoted)
+      return left;
+  }
+  return 0;
 }
 
 // --- Rows ----------------------------------------------------------------------------------------------------------
@@ -157,7 +201,8 @@ bool Glance::stretch(Row *rows, uint32_t self, bool writes) const {
   static_assert(offsetof(Cell, writer) == 8 && offsetof(Cell, reader) == 12);
   constexpr int count = 8;
   const Row before = rows[0];
-  if (before.isApart || before.writers == Spread::pairs || before.readers == Spread::pairs)
+  const auto isWide = [](Spread spread) { return spread == Spread::none || spread == Spread::words; };
+  if (before.isApart || !isWide(before.writers) || !isWide(before.readers))
     return false;
   auto *const words = reinterpret_cast<__m256i *>(rows);
   const __m256i step = stepOf(before);

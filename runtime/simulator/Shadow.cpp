@@ -85,21 +85,27 @@ Glance Shadow::glanceOf(int warp, AccessKind kind, uint16_t line) const {
           .blocksAreApart = !global.ordersBlocks()};
 }
 
-/// How the words of a row lie among the lanes from one on: 16 bytes of it, 8 of it and of the next, 4 of each of four;
-/// nothing when a row is not what they access.
+/// How the bytes of a row lie among the lanes from one on: 16 of it, 8 of it and of the next, 4 of each of four, and so
+/// on; nothing when a row is not what they access.
 static inline std::optional<Spread> spreadOf(const Accesses &a, size_t lane, uint32_t bytes) {
   if (reinterpret_cast<uint64_t>(a.pointers.at[lane]) % 16)
     return std::nullopt;
   if (bytes == 16)
     return Spread::none;
-  const size_t count = bytes ? 16 / bytes : 0;
+  const size_t count = std::has_single_bit(bytes) ? 16 / bytes : 0;
   if (a.sizes || count < 2 || lane % count)
     return std::nullopt;
   const Mask wanted = ((Mask{1} << count) - 1) << lane;
   bool follow = (a.lanes & wanted) == wanted;
   for (size_t i = 1; i < count && follow; ++i)
     follow = a.pointers.at[lane + i] == a.pointers.at[lane] + i * bytes;
-  return !follow ? std::nullopt : std::optional(count == 4 ? Spread::words : Spread::pairs);
+  static constexpr Spread spreads[] = {Spread::pairs, Spread::words, Spread::halves, Spread::bytes};
+  return !follow ? std::nullopt : std::optional(spreads[std::countr_zero(count) - 1]);
+}
+
+/// Whether bytes of global memory have one page.
+static bool isInPage(const char *at, uint64_t bytes) {
+  return reinterpret_cast<uint64_t>(at) % pageBytes + bytes <= pageBytes;
 }
 
 /// Whether all lanes access a word each, one after the other from a row's begin on.
@@ -112,13 +118,18 @@ static bool isStretch(const Accesses &a) {
   return differences == 0;
 }
 
-void Shadow::access(const Accesses &a) {
+Shadow::Visit Shadow::visitOf(const Accesses &a) {
   Visit visit{.accesses = &a, .warp = a.warp, .step = a.step, .agent = a.warp.index, .kind = a.kind};
   visit.reads = isRead(a.kind) || a.kind == AccessKind::atomic;
   visit.writes = !isRead(a.kind);
   visit.strong = a.kind == AccessKind::atomic || a.kind == AccessKind::mbarrier || a.kind == AccessKind::strongRead ||
                  a.kind == AccessKind::strongWrite;
   visit.line = shortLine(a.warp.place(a.step).line);
+  return visit;
+}
+
+void Shadow::access(const Accesses &a) {
+  Visit visit = visitOf(a);
   Glance glance = glanceOf(visit.agent, a.kind, visit.line);
   const uint32_t agent = readerOf(static_cast<uint32_t>(visit.agent)) & ~allOfThem;
   HeldPage held; // neighbouring lanes mostly want the same
@@ -130,13 +141,19 @@ void Shadow::access(const Accesses &a) {
     return {inShared ? &shared : &held.page->cells,
             inShared ? static_cast<uint64_t>(at - sharedMemory) : reinterpret_cast<uint64_t>(at) % pageBytes};
   };
-  if (!visit.strong && !glance.together && isStretch(a) &&
-      (isShared(a.pointers.at[0]) || reinterpret_cast<uint64_t>(a.pointers.at[0]) % pageBytes <= pageBytes - 128)) {
+  const bool isPlain = !visit.strong && !glance.together;
+  if (isPlain && isStretch(a) && (isShared(a.pointers.at[0]) || isInPage(a.pointers.at[0], 128))) {
     const auto [cells, byte] = rowsAt(a.pointers.at[0]);
     if (glance.stretch(&cells->row(byte / 16), agent, visit.writes))
       return;
   }
   for (Mask left = a.lanes; left; left &= left - 1) {
+    if (isPlain && a.bytes <= 4 && !a.sizes) {
+      glance.floor = order.floorOf(visit.agent);
+      left = glance.single(shared, {sharedMemory, sharedBytes}, a.pointers.at, left, a.bytes, agent, visit.writes);
+      if (!left)
+        return;
+    }
     const auto lane = static_cast<size_t>(std::countr_zero(left));
     const uint32_t self = agent | (glance.together ? allOfThem : static_cast<uint32_t>(lane)),
                    bytes = a.sizes ? (*a.sizes)[lane] : a.bytes;
@@ -148,22 +165,23 @@ void Shadow::access(const Accesses &a) {
       visit.begin = begin;
       return visit;
     };
-    if (visit.strong || bytes % 4 ||
-        (!isShared(begin) && reinterpret_cast<uint64_t>(begin) % pageBytes + bytes > pageBytes)) {
+    const bool isUsual = !visit.strong && (isShared(begin) || isInPage(begin, bytes));
+    const std::optional<Spread> spread = isUsual ? spreadOf(a, lane, bytes) : std::nullopt;
+    if (spread && (!glance.together || *spread == Spread::none)) {
+      const auto [cells, byte] = rowsAt(begin);
+      if (glance.row(*cells, cells->row(byte / 16), self, visit.writes, *spread)) {
+        left &= ~(((Mask{1} << (16 / bytes - 1)) - 1) << 1 << lane); // the lanes that follow
+        continue;
+      }
+    }
+    if (!isUsual || bytes % 4) {
       held.take(nullptr);
-      const Visit &close = closely();
-      forCells(begin, bytes,
-               [&](Cells &cells, Cell &cell, unsigned part, char *at) { this->visit(close, cells, cell, part, at); });
+      forCells(begin, bytes, [&](Cells &cells, Cell &cell, unsigned part, char *at) {
+        this->visit(closely(), cells, cell, part, at);
+      });
       continue;
     }
     const auto [cells, byte] = rowsAt(begin);
-    Row &row = cells->row(byte / 16);
-    if (const std::optional<Spread> spread = spreadOf(a, lane, bytes);
-        spread && (!glance.together || *spread == Spread::none) &&
-        glance.row(*cells, row, self, visit.writes, *spread)) {
-      left &= ~(*spread == Spread::words ? Mask{0xe} << lane : *spread == Spread::pairs ? Mask{2} << lane : 0);
-      continue;
-    }
     for (uint32_t word = 0; word < bytes / 4; ++word) {
       Cell &cell = (*cells)[byte / 4 + word];
       if (!(visit.writes ? glance.write(*cells, cell, self) : glance.read(*cells, cell, self)))
@@ -355,7 +373,7 @@ void Shadow::noteRead(const Visit &visit, Cells &cells, Cell &cell) {
 // --- Asynchronous copies -------------------------------------------------------------------------------------------
 
 /// The row of shared memory that these bytes are, if its words say the same; else null.
-Row *Shadow::rowAt(const char *at, uint32_t bytes) {
+inline Row *Shadow::rowAt(const char *at, uint32_t bytes) {
   const auto offset = static_cast<uint64_t>(at - sharedMemory);
   if (bytes != 16 || offset >= sharedBytes || offset % 16)
     return nullptr;
@@ -392,27 +410,11 @@ void Shadow::endWrite(int agent, int lane, char *at, uint32_t bytes) {
   });
 }
 
-/// The same for a row that a warp reads itself, where nothing is to be said against it.
-bool Shadow::beginReadAtAGlance(int warp, uint32_t self, uint16_t line, const char *at, uint32_t bytes) {
-  Row *const row = rowAt(at, bytes);
-  if (!row ||
-      (!(row->all.state & Cell::engineWrote) && !order.isFenced({row->all.writer >> laneBits, row->all.written}, warp)))
-    return false;
-  Glance glance = glanceOf(warp, AccessKind::read, line);
-  glance.floor = order.floorOf(warp);
-  if (!glance.readRow(*row, self, Spread::none))
-    return false;
-  ++row->all.leaving;
-  return true;
-}
-
 void Shadow::beginRead(Warp &warp, const Step &step, int lane, char *at, uint32_t bytes, int engine) {
   const uint32_t self =
       engine < 0 ? (order.firstAgent() + static_cast<uint32_t>(warp.index)) << laneBits | static_cast<uint32_t>(lane)
                  : (order.firstAgent() + static_cast<uint32_t>(engine)) << laneBits;
   const uint16_t line = shortLine(warp.place(step).line);
-  if (engine < 0 && beginReadAtAGlance(warp.index, self, line, at, bytes))
-    return;
   LanePointers pointers;
   pointers.at[static_cast<size_t>(lane)] = at;
   const Accesses accesses{warp, step, pointers, Mask{1} << lane, bytes};
@@ -449,6 +451,38 @@ void Shadow::endRead(int agent, int lane, char *at, uint32_t bytes) {
       if (read >> byte & 1)
         leave(cells.bytesOf(cell)[byte]);
   });
+}
+
+// At a glance, where nothing is to be said against it; most rows have one writer, which was fenced or was not.
+void Shadow::beginReads(Warp &warp, const Step &step, const std::vector<uint32_t> &rows) {
+  const uint32_t self = readerOf(static_cast<uint32_t>(warp.index)) & ~allOfThem;
+  Glance glance = glanceOf(warp.index, AccessKind::read, shortLine(warp.place(step).line));
+  glance.floor = order.floorOf(warp.index);
+  Epoch fenced; // that is known to be
+  for (const uint32_t place : rows) {
+    if (place + 16 > sharedBytes)
+      continue;
+    char *const at = sharedMemory + place;
+    Row *const row = rowAt(at, 16);
+    const auto isFenced = [&] {
+      const Epoch written{row->all.writer >> laneBits, row->all.written};
+      const bool isKnown = written.agent == fenced.agent && written.time == fenced.time;
+      if (!isKnown && !order.isFenced(written, warp.index))
+        return false;
+      fenced = written;
+      return true;
+    };
+    if (row && (row->all.state & Cell::engineWrote || isFenced()) && glance.readRow(*row, self, Spread::none))
+      ++row->all.leaving;
+    else
+      beginRead(warp, step, 0, at, 16);
+  }
+}
+
+void Shadow::endReads(int warp, const std::vector<uint32_t> &rows) {
+  for (const uint32_t place : rows)
+    if (place + 16 <= sharedBytes)
+      endRead(warp, 0, sharedMemory + place, 16);
 }
 
 } // namespace kiln::simulator

@@ -56,6 +56,10 @@ public:
   void beginRead(Warp &warp, const Step &step, int lane, char *at, uint32_t bytes, int engine = -1);
   /// It is done; what this lane of a warp, or (lane 0) the engine, does from here on comes after it.
   void endRead(int agent, int lane, char *at, uint32_t bytes);
+  /// The same of many rows of 16 bytes that lane 0 of a warp reads: where in shared memory they begin. Those that lie
+  /// outside count for nothing.
+  void beginReads(Warp &warp, const Step &step, const std::vector<uint32_t> &rows);
+  void endReads(int warp, const std::vector<uint32_t> &rows);
 
 private:
   /// One lane's access.
@@ -74,9 +78,9 @@ private:
     const char *begin = nullptr;
   };
   template <class Function> void forCells(char *at, uint32_t bytes, Function function);
+  static Visit visitOf(const Accesses &accesses);
   Row *rowAt(const char *at, uint32_t bytes);
   Glance glanceOf(int warp, AccessKind kind, uint16_t line) const;
-  bool beginReadAtAGlance(int warp, uint32_t self, uint16_t line, const char *at, uint32_t bytes);
   void visit(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes, char *at);
   void visitPart(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes, char *at);
   void checkRaces(const Visit &visit, Cells &cells, const Cell &cell, unsigned bytes, char *at);

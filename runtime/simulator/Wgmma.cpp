@@ -226,23 +226,25 @@ static void countOperand(Warp &warp, const MatrixPart &part) {
         int64_t{part.rows} * part.K * ptx::bitsOf(part.type) / 8;
 }
 
-/// From here to the end of its group the warp reads the part of a matrix: in chunks that lie in shared memory.
+/// Where the chunks of a part of a matrix lie.
+static const std::vector<uint32_t> &chunksOf(const MatrixDescriptor &matrix, const MatrixPart &part) {
+  static thread_local std::vector<uint32_t> chunks;
+  chunks.clear();
+  forEachChunk(matrix, part, [](int, int, uint32_t place) { chunks.push_back(place); });
+  return chunks;
+}
+
+/// From here to the end of its group the warp reads the part of a matrix.
 static void beginReading(Warp &warp, const Step &step, const MatrixDescriptor &matrix, const MatrixPart &part) {
   if (!warp.cta.shadow)
     return;
-  forEachChunk(matrix, part, [&](int, int, uint32_t place) {
-    if (place + 16 <= warp.cta.sharedBytes())
-      warp.cta.shadow->beginRead(warp, step, 0, warp.cta.shared() + place, 16);
-  });
+  warp.cta.shadow->beginReads(warp, step, chunksOf(matrix, part));
   warp.wgmmaRules.read(matrix, part);
 }
 
 static void endReading(Warp &warp) {
   warp.wgmmaRules.forgetReads([&](const MatrixDescriptor &matrix, const MatrixPart &part) {
-    forEachChunk(matrix, part, [&](int, int, uint32_t place) {
-      if (place + 16 <= warp.cta.sharedBytes())
-        warp.cta.shadow->endRead(warp.index, 0, warp.cta.shared() + place, 16);
-    });
+    warp.cta.shadow->endReads(warp.index, chunksOf(matrix, part));
   });
 }
 

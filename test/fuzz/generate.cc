@@ -18,14 +18,17 @@ Generator::Generator(uint64_t seed, int number) : random(seed * 1000003 + static
     program.grid = program.axes[0] * program.axes[1] * program.axes[2];
   }
   program.warps = 1 << below(4);
+  program.stages = chance(50) ? 0 : 1 + below(5);
   block = &program.ops;
   static const std::vector<Type> all = {f32, f32, f32, f64, bf16, f16, i64, i32, i32, i8, boolean};
   for (int i = 0; i < 2; ++i)
     types.push_back(pick(all));
+  even = chance(15);
+  static const std::vector<int64_t> evenLengths = {16, 32, 32, 64, 64};
   static const std::vector<int64_t> lengths = {1,  2,  3,  4,  5,  7,  8,  8,  9,   15, 16,
                                                16, 17, 24, 31, 32, 33, 48, 64, 100, 128};
   for (int i = 0; i < 3; ++i)
-    palette.push_back(pick(lengths));
+    palette.push_back(pick(even ? evenLengths : lengths));
   for (int64_t count = between(0, 3); count > 0; --count) {
     const int64_t value = chance(85) ? between(0, 24) : between(-20, 60);
     known.push_back(
@@ -117,6 +120,8 @@ void Generator::statement() {
                                    {4, &Generator::handOver},
                                    {9, &Generator::loadStatement},
                                    {9, &Generator::storeStatement}};
+  if (even && program.values < mostValues && chance(40) && dotLoop())
+    return;
   int total = 0;
   for (const Choice &choice : choices)
     total += choice.weight;

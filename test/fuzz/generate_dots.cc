@@ -44,6 +44,7 @@ Known Generator::factor(Type type, const Shape &shape, const Operand *k, int kAx
 static Type sumType(Type type) { return type == f64 ? f64 : type == i8 ? i32 : f32; }
 
 static const std::vector<Type> factorTypes = {f32, f32, f32, f32, bf16, bf16, f16, f64, i8};
+static const std::vector<Type> narrowTypes = {bf16, bf16, f16, i8, f32};
 
 /// M, K and N: two factors of f64 and their product fit a GPU's shared memory.
 std::array<int64_t, 3> Generator::productExtents() {
@@ -72,15 +73,15 @@ bool Generator::dotStatement() {
 }
 
 bool Generator::dotLoop() {
-  const Type type = pick(factorTypes), sums = sumType(type);
+  const Type type = pick(even ? narrowTypes : factorTypes), sums = sumType(type);
   const auto [m, k, n] = productExtents();
   // The whole length is a multiple of the tile's or not, and known while tracing or when the program runs.
-  int64_t length = std::max<int64_t>(1, between(1, 3) * k - (chance(50) ? below(k) : 0));
+  int64_t length = std::max<int64_t>(1, between(1, even ? 6 : 3) * k - (chance(50) ? below(k) : 0));
   Operand end = Operand::number(length);
   if (chance(50)) {
     const int index = window(Access::read, type, {m, k});
     const Shape &extents = program.windows[index].extents;
-    if (extents.back() <= 4 * k) {
+    if (extents.back() <= 6 * k) {
       length = extents.back();
       const int axis = static_cast<int>(extents.size()) - 1;
       end = emit({.verb = Verb::dim, .type = i64, .window = index, .axes = {axis}}, wholeNumbers(1e3)).operand();

@@ -23,6 +23,8 @@ int Generator::newBuffer(Access access, Type type) {
   buffer.fill = draw < 5 ? Buffer::Fill::small : draw < 7 ? Buffer::Fill::real : Buffer::Fill::wild;
   if (access != Access::read && (access != Access::write || chance(60)))
     buffer.fill = Buffer::Fill::wild;
+  else if (even && chance(70))
+    buffer.fill = Buffer::Fill::small; // what a product takes as it is
   buffer.type = type;
   buffer.elements = margin;
   buffer.facts = factsOf(type, buffer.fill);
@@ -42,6 +44,15 @@ void Generator::drawStrides(Window &result, bool writable, bool leads) {
   if (rank > 1 && chance(20))
     std::shuffle(order.begin() + (leads ? 1 : 0), order.end(), random);
   result.strides.assign(rank, 1);
+  if (even) {
+    int64_t stride = 1;
+    for (int i = rank - 1; i >= 0; stride *= std::max<int64_t>(1, result.extents[order[i--]])) {
+      if (i < rank - 1)
+        stride = (stride + 15) / 16 * 16 + 16 * (chance(30) ? below(3) : 0);
+      result.strides[order[i]] = stride;
+    }
+    return;
+  }
   int64_t stride = chance(15) ? between(2, 4) : 1;
   for (int i = rank - 1; i >= 0; --i) {
     result.strides[order[i]] = stride;
@@ -66,7 +77,7 @@ void Generator::place(Window &result, bool isNew) {
     const int64_t reach = (std::max<int64_t>(1, result.extents[axis]) - 1) * result.strides[axis];
     (reach < 0 ? low : high) += reach;
   }
-  const int64_t shift = chance(isNew ? 40 : 70) ? between(0, 17) : 0;
+  const int64_t shift = !chance(isNew ? 40 : 70) ? 0 : even ? 16 * below(3) : between(0, 17);
   result.offset = margin + shift - low;
   buffer.elements = std::max(buffer.elements, result.offset + high + 1 + margin);
 }
@@ -91,9 +102,9 @@ int Generator::newWindow(Access access, Type type, const Shape &tile) {
                      : draw < 5 ? wanted + between(1, 5)
                      : draw < 7 ? std::max<int64_t>(1, wanted - between(1, 5))
                      : draw < 8 ? 2 * wanted + between(0, 3)
-                     : draw < 9 ? between(1, 40)
+                     : draw < 9 ? (even ? between(3, 5) * wanted : between(1, 40))
                                 : wanted + 16;
-    if (elements * extent > 6000)
+    if (elements * extent > (even ? 20000 : 6000))
       extent = 1;
     if (leads && axis == 0)
       extent = program.grid;

@@ -40,6 +40,7 @@ private:
   std::vector<Access> purposes; // of each window
   Known programNumber;          // in a grid: selects the part of what is written that is this program's
   int depth = 0;                // of loops and branches
+  bool even = false;            // rows begin at whole vectors and tiles are powers of two, as tensor cores take them
   bool checks = false;          // whether there is a check: one, so that one failure is the first on every machine
 
   // --- generate.cc: choices and statements

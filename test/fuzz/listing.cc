@@ -179,15 +179,16 @@ std::string listing(const Program &program) {
     parameters += fmt::format(", Tile t{}", i);
   }
   text += fmt::format("// grid of {}; kilnc FILE --args='{}'\n", fmt::join(program.axes, "x"), argumentsOf(program));
-  text +=
-      fmt::format("#include \"dialect/dsl/Kernel.h\"\nusing namespace kiln;\nstruct Config {{\n  int warps = {};\n}};\n"
-                  "void program({}, Config) {{\n",
-                  program.warps, parameters);
+  text += fmt::format("#include \"dialect/dsl/Kernel.h\"\nusing namespace kiln;\nstruct Config {{\n  int warps = {}, "
+                      "stages = {};\n}};\n"
+                      "void program({}, Config) {{\n",
+                      program.warps, program.stages, parameters);
   for (size_t i = 0; i < program.windows.size(); ++i)
     for (const int axis : program.windows[i].asked)
       text += fmt::format("  v{}.extent({});\n", i, axis);
   write(text, program.ops, 1);
-  return text + "}\nconst Kernel programKernel = kernel(\"program\", program, {field(\"warps\", &Config::warps)});\n";
+  return text + "}\nconst Kernel programKernel = kernel(\"program\", program, {field(\"warps\", &Config::warps), "
+                "field(\"stages\", &Config::stages)});\n";
 }
 
 } // namespace kiln::fuzz

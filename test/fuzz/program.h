@@ -90,7 +90,8 @@ struct Program {
   int number = 0;
   int64_t grid = 1;       // programs, …
   Shape axes = {1, 1, 1}; // … along each axis
-  int warps = 4;          // of a program on a GPU: the config field `warps`
+  int warps = 4;          // of a program on a GPU: the config field of that name
+  int stages = 0;         // rounds whose operands a GPU holds: the config field of that name, 0 the compiler's choice
   std::vector<Buffer> buffers;
   std::vector<Window> windows;  // the kernel's views, in order …
   std::vector<int64_t> scalars; // … and its i64 scalars: values 0, 1, …

@@ -10,7 +10,7 @@ namespace kiln::fuzz {
 namespace {
 
 struct Config {
-  int warps = 4;
+  int warps = 4, stages = 0;
 };
 
 class Tracing {
@@ -163,8 +163,10 @@ Kernel kernelOf(const Program &program) {
   kernel.call = [program](const std::vector<View> &views, const std::vector<Tile> &scalars, const std::string &) {
     Tracing(program, views, scalars);
   };
-  kernel.fields = {field("warps", &Config::warps)};
-  kernel.configText = [warps = program.warps](const std::string &) { return fmt::format("warps={}", warps); };
+  kernel.fields = {field("warps", &Config::warps), field("stages", &Config::stages)};
+  kernel.configText = [warps = program.warps, stages = program.stages](const std::string &) {
+    return fmt::format("warps={},stages={}", warps, stages);
+  };
   return kernel;
 }
 

@@ -3,6 +3,7 @@
 #include "kernels/embedding.h"
 #include "test/expect_error.h"
 #include "test/kernels/harness.h"
+#include "test/kernels/host_chances.h"
 
 #include <algorithm>
 #include <map>
@@ -51,6 +52,50 @@ TEST_P(EmbeddingTest, GathersTokensAndPositions) {
   expectEqual("out", out.read(), want);
 }
 
+// out[n] = drop(scale · wte[tokens[n]] + wpe[position]): without a token zeros, positions in order, given, or none.
+TEST_P(EmbeddingTest, AddsWhatItIsAskedFor) {
+  Array tokens = integers({N}, i32, 0), given = integers({N}, i32, 0);
+  Array wte = integers({V, C}, type(), 20), wpe = integers({T + 2, C}, type(), 20), out = unwritten({N, C}, type());
+  for (int64_t n = 0; n < N; ++n) {
+    tokens.values[n] = n % 5 == 0 ? -1 : n * 7 % V;
+    given.values[n] = n * 3 % (T + 3) - 1;
+  }
+  tokens.reset();
+  given.reset();
+  Tensor site(device, i64, {2});
+  const int64_t numbers[] = {5, 2};
+  site.upload(numbers, sizeof numbers);
+  for (const Places places : {Places::none, Places::in_order, Places::given})
+    for (const bool drops : {false, true}) {
+      EmbeddingTerms terms = {.scale = 2};
+      if (places != Places::none)
+        terms.places = wpe.ref();
+      if (places == Places::given)
+        terms.positions = given.ref();
+      if (drops)
+        terms.dropout = Dropout{{0.5}, site.ref(), T, T};
+      run(planEmbeddingSum(target(), tokens, wte, out, T, terms));
+      std::vector<double> want;
+      for (int64_t n = 0; n < N; ++n)
+        for (int64_t c = 0; c < C; ++c) {
+          const double position = places == Places::given ? given[n] : n % T;
+          const double word = tokens[n] < 0 ? 0 : 2 * wte[tokens[n] * C + c];
+          const double place = places == Places::none || position < 0 ? 0 : wpe[position * C + c];
+          want.push_back((word + place) * (!drops ? 1 : test::isKept(5, 2 * T + n, C, c, 32768) ? 2 : 0));
+        }
+      SCOPED_TRACE(testing::Message() << placesNames[static_cast<size_t>(places)] << drops);
+      expectEqual("out", out.read(), want);
+    }
+  given.values[3] = T + 2;
+  given.reset();
+  expectError([&] { run(planEmbeddingSum(target(), tokens, wte, out, T, {1, wpe.ref(), given.ref()})); },
+              {"expected a position of the table, or -1"});
+  tokens.values[3] = -2;
+  tokens.reset();
+  expectError([&] { run(planEmbeddingSum(target(), tokens, wte, out, T, {})); },
+              {"expected a token of the vocabulary, or -1"});
+}
+
 // A token outside the vocabulary is reported, not read.
 TEST_P(EmbeddingTest, AForeignTokenFailsTheCheck) {
   Array tokens = array({2}, i32, {0, double(V)}), wte = integers({V, C}, type(), 5), wpe = integers({T, C}, type(), 5);
@@ -76,6 +121,17 @@ TEST_P(EmbeddingTest, TokenGradientSumsRows) {
         want[batch[n] * C + c] += dout[n * C + c];
     expectEqual("dwte", dwte.read(), want);
   }
+}
+
+// Scaled sums, on top of what the rows hold.
+TEST_P(EmbeddingTest, TokenGradientIsScaled) {
+  const Index index = indexOf(array({N}, i32, std::vector<double>(N, 4)), 2);
+  Array dout = integers({N, C}, type(), 3), dwte = integers({V, C}, type(), 9);
+  run(planTokenGradient(target(), index.refs(), dout, dwte, true, {}, 2));
+  std::vector<double> want = dwte.values;
+  for (int64_t i = 0; i < N * C; ++i)
+    want[4 * C + i % C] += 2 * dout[i];
+  expectEqual("dwte", dwte.read(), want);
 }
 
 // Sums over the batch; rows from T on are left alone.

@@ -68,6 +68,23 @@ TEST_P(MatmulTest, ProductsOfIntegersAreExact) {
     }
 }
 
+// Every tile is some program's, however many rows of tiles a band has.
+TEST_P(MatmulTest, BandsCoverTheTiles) {
+  const Size s{125, 70, 33};
+  Array a = integers(shapeA(Layout::nn, s), type(), 1), b = integers(shapeB(Layout::nn, s), type(), 1);
+  std::vector<double> want;
+  for (const Want &w : product(Layout::nn, a, b, s))
+    want.push_back(w.value);
+  for (const int64_t band : {1, 2, 4}) {
+    Array c = unwritten({s.M, s.N}, type());
+    Plan plan = planMatmul(target(), Layout::nn, a, b, c, false, small());
+    plan.launches[0].grid = programs(band, 3, 4 / band);
+    run(plan);
+    SCOPED_TRACE(testing::Message() << "bands of " << band);
+    expectEqual("c", c.read(), want);
+  }
+}
+
 // Random numbers, with the tile sizes that a plan picks by itself.
 TEST_P(MatmulTest, ProductsOfRandomNumbersStayWithinTheSumsBound) {
   for (const Layout layout : layouts)

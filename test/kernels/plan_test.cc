@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace kiln {
@@ -230,17 +231,56 @@ TEST(Plan, TilesOfGpt2sProductsFillTheWavesOfAGpu) {
       }
 }
 
-// The rings of a choice fit the shared memory of every architecture, and their sums the registers.
+/// Rows and columns of tiles that the first `count` programs of a grid of bands work on.
+std::pair<int64_t, int64_t> reachOf(const Grid &grid, int64_t count) {
+  std::set<int64_t> rows, columns;
+  for (int64_t i = 0; i < std::min(count, grid[0] * grid[1] * grid[2]); ++i) {
+    rows.insert(i / (grid[0] * grid[1]) * grid[0] + i % grid[0]);
+    columns.insert(i / grid[0] % grid[1]);
+  }
+  return {static_cast<int64_t>(rows.size()), static_cast<int64_t>(columns.size())};
+}
+
+// The programs that run at once on a GPU read little more than the fewest rows of A and columns of B, and never more
+// than all rows of tiles in turn would; all tiles are in the grid.
+TEST(Plan, ProgramsThatRunAtOnceReadFewOperands) {
+  for (const auto &[M, N, K, isWeight] : productsOfGpt2(65536, 768)) {
+    if (isWeight)
+      continue;
+    const Target target = {"gpu", GpuFacts{}};
+    const Plan plan = planMatmul(target, Layout::nn, tensor({M, K}, bf16), tensor({K, N}, bf16), tensor({M, N}, bf16));
+    const MatmulConfig c = pickMatmul(target, Layout::nn, M, N, K, bf16);
+    const Grid grid = plan.launches[0].grid, inTurn = programs(ceildiv(M, c.bm), ceildiv(N, c.bn));
+    EXPECT_EQ(grid[0] * grid[1] * grid[2], inTurn[0] * inTurn[1]);
+    const int64_t wave = int64_t{108} * (c.warps <= 4 ? 2 : 1);
+    const auto bytes = [&, &c = c](const Grid &of) {
+      const auto [rows, columns] = reachOf(of, wave);
+      return static_cast<double>(rows * c.bm + columns * c.bn);
+    };
+    const double fewest = 2 * std::sqrt(static_cast<double>(wave * c.bm * c.bn));
+    EXPECT_LE(bytes(grid), bytes(inTurn));
+    if (inTurn[1] * 16 >= wave)
+      EXPECT_LE(bytes(grid), 1.3 * fewest) << M << " × " << N << ": " << grid[0] << " rows of tiles a band";
+  }
+}
+
+// The rings of a choice fit the shared memory of every architecture, its sums the registers, and shared memory, too,
+// through which they go to be stored.
 TEST(Plan, TilesOfAProductFitEveryGpu) {
+  std::vector<GpuProduct> products = productsOfGpt2(4096, 768);
+  for (const int64_t extent : {1, 100, 1000, 10000})
+    products.push_back({extent, extent, extent, false});
   for (const auto &[architecture, shared] : {std::pair(80, 163), {86, 99}, {90, 227}, {120, 99}})
     for (const Type type : {f32, bf16, i8})
       for (const bool heavy : {false, true})
-        for (const int64_t extent : {1, 100, 1000, 10000}) {
+        for (const GpuProduct &e : products) {
           const GpuFacts facts{
               .architecture = architecture, .ctaSharedBytes = shared << 10, .smSharedBytes = (shared + 1) << 10};
-          const MatmulConfig c = pickMatmul({"gpu", facts}, Layout::nn, extent, extent, extent, type, heavy);
+          const Target target = {.name = "gpu", .facts = facts, .precision = Precision::tf32};
+          const MatmulConfig c = pickMatmul(target, Layout::nn, e.M, e.N, e.K, type, heavy);
           EXPECT_GE(c.stages, 2);
           EXPECT_LE((c.bm + c.bn) * c.bk * bytesOf(type) * c.stages, shared << 10);
+          EXPECT_LE(c.bm * c.bn * 4, shared << 10);
           EXPECT_LE(c.bm * c.bn / (32 * c.warps), heavy ? 64 : 128);
         }
 }

@@ -75,6 +75,21 @@ static Plan defaultPlan(const Target &target, Type type) {
   return plan;
 }
 
+/// Takes out the launches that no program of the device can make, and says why.
+static std::string dropUnfit(Device &device, Plan &plan) {
+  std::string complaints;
+  std::erase_if(plan.launches, [&](const Launch &launch) {
+    try {
+      codeOf(device, launch, bench::imaginedRegion(bench::workspaceRegion, 0));
+      return false;
+    } catch (const Error &error) {
+      complaints += fmt::format("\n  {} ({}): {}", launch.kernel->name, launch.config, error.what());
+      return true;
+    }
+  });
+  return complaints;
+}
+
 static std::string precisionText(const Variant &variant) {
   return variant.type == f32 ? precisionNames[static_cast<size_t>(variant.precision)] + " f32" : nameOf(variant.type);
 }
@@ -98,9 +113,11 @@ void bench::benchPtxas(Setting &setting) {
           assemblePlan(setting, ptxas, fmt::format("{} GPT-2 in {}", tiny ? "tiny" : "124M", precisionText(variant)),
                        stepPlans(target, Network(config), tiny ? 2 : 4), variant.type);
     }
-    if (!setting.quick)
-      ofDefaults += assemblePlan(setting, ptxas, "default configs in " + precisionText(variant),
-                                 defaultPlan(target, variant.type), variant.type);
+    if (!setting.quick) {
+      Plan plan = defaultPlan(target, variant.type);
+      ofDefaults += dropUnfit(*setting.device, plan);
+      ofDefaults += assemblePlan(setting, ptxas, "default configs in " + precisionText(variant), plan, variant.type);
+    }
   }
   if (!ofDefaults.empty())
     writeResult("\nat default configs, which no plan launches:" + ofDefaults + "\n");

@@ -236,13 +236,6 @@ static void readOne(const std::string &file) {
   writeResult(jsonOf(countsOf(text)).dump() + "\n");
 }
 
-static void tellWhatIsMissing(const Instruments &instruments) {
-  if (instruments.ptxas.empty())
-    writeResult("no ptxas: registers, spills and machine code are left out\n");
-  else if (instruments.nvdisasm.empty())
-    writeResult("no --nvdisasm: machine code is left out, pipes are those of the PTX\n");
-}
-
 static void showRows(Setting &setting, const std::string &title, const std::vector<StaticRow> &rows, int architecture,
                      const std::vector<PeerRow> &peers) {
   writeResult(fmt::format("\n{}\n{}", title, headLine()));

@@ -1,6 +1,6 @@
 // kiln-bench: how fast Kiln is, beside a peer or beside what the machine can do at best, in the same run.
 //
-//     kiln-bench matmul|attention|layernorm|views|step|launch|compile|ptxas|static|simulator
+//     kiln-bench matmul|attention|layernorm|views|step|launch|compile|ptxas|static|users|simulator
 //         [--device D] [--dtype T] [--precision P] [--threads N] [--json F] [--quick]
 //     kiln-bench static [--nvdisasm P] [--ratchet F [--accept]] [--read F]
 
@@ -68,6 +68,12 @@ static const Bench benches[] = {
      false,
      "simulator:sm_80",
      "bf16"},
+    {"users",
+     "instructions of users' kernels on a GPU for each element, beside Triton's",
+     bench::benchUsers,
+     {},
+     false,
+     "simulator:sm_80"},
     {"simulator", "the simulator of PTX, its checks off and on, beside budgets", bench::benchSimulator, {}, false},
 };
 
@@ -145,14 +151,14 @@ static void runProgram(int argc, char **argv) {
     footer += fmt::format("  {:<10} {}\n", bench.name, bench.text);
   CLI::App app("kiln-bench: Kiln beside its peers and beside the machine's limits", "kiln-bench");
   app.add_option("benchmark", name, "which one");
-  app.add_option("--device", wishes.device, "the device that Kiln runs on (cpu; of static simulator:sm_80)");
+  app.add_option("--device", wishes.device, "the device that Kiln runs on (cpu; of static and users simulator:sm_80)");
   app.add_option("--dtype", wishes.type, "of operands: f32, bf16, f16 or i8 (f32; of static bf16)");
   app.add_option("--precision", wishes.precision, "of products of f32: ieee, tf32 or tf32x3 (what suits the device)");
   CLI::Option *limit = app.add_option("--threads", wishes.threads,
                                       "threads of Kiln and of the peer (default: KILN_THREADS, else all cores)");
   app.add_option("--json", wishes.json, "also write the rows to this file");
   app.add_flag("--quick", wishes.quick, "small shapes, measured once: whether it works, not how fast");
-  app.add_option("--nvdisasm", wishes.nvdisasm, "static: NVIDIA's disassembler, to count machine code");
+  app.add_option("--nvdisasm", wishes.nvdisasm, "static, users: NVIDIA's disassembler, to count machine code");
   app.add_option("--ratchet", wishes.ratchet, "static: only compare a step with this file; worse is an error");
   app.add_flag("--accept", wishes.accepts, "static: write that file anew");
   app.add_option("--read", wishes.read, "static: only count the kernel of this file, which 'nvdisasm -c' wrote");

@@ -3,6 +3,7 @@
 #include "tools/kiln-bench/static_rows.h"
 
 #include "lowering/Backend.h"
+#include "runtime/Streams.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -34,6 +35,13 @@ static double unrolledBy(const Work &loop, const Work &round, double warps) {
   if (accesses(loop.counts) > 0 && accesses(round.counts) > 0)
     return accesses(loop.counts) * warps / accesses(round.counts);
   return 1;
+}
+
+double instructionsOfRound(const StaticRow &row) {
+  const double warps = static_cast<double>(ceildiv(row.sample.threads, 32));
+  if (row.sample.rounds == 0 || row.sass->loop.counts.total() == 0)
+    return row.sass->whole.counts.total();
+  return row.sass->loop.counts.total() / unrolledBy(row.sass->loop, row.sample.round, warps);
 }
 
 /// The simulator's counts, with instructions as the machine code has them: those of the main loop as often as it runs,
@@ -103,6 +111,13 @@ static void examineOne(StaticRow &row, const Instruments &instruments, void *wor
   row.occupancy = occupancyOf(gpu, row.registers.value_or(most), row.sample.sharedBytes, threads);
   for (const MachineRates &machine : machines())
     row.predictions.push_back(predict(machine, launchWorkOf(row)));
+}
+
+void tellWhatIsMissing(const Instruments &instruments) {
+  if (instruments.ptxas.empty())
+    writeResult("no ptxas: registers, spills and machine code are left out\n");
+  else if (instruments.nvdisasm.empty())
+    writeResult("no --nvdisasm: machine code is left out, pipes are those of the PTX\n");
 }
 
 std::vector<StaticRow> examine(const std::vector<Problem> &problems, const Instruments &instruments) {

@@ -47,6 +47,11 @@ struct Instruments {
   int programs = 4;            // of a launch that are run
 };
 std::vector<StaticRow> examine(const std::vector<Problem> &problems, const Instruments &instruments);
+/// Tells which of NVIDIA's programs are not there.
+void tellWhatIsMissing(const Instruments &instruments);
+/// Instructions of a warp, of machine code, in a round of the text's main loop; of the whole kernel where there is
+/// none.
+double instructionsOfRound(const StaticRow &row);
 
 /// Another compiler's kernel for a problem, as tools/kiln-bench/triton_static.py wrote it down.
 struct PeerRow {

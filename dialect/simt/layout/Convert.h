@@ -21,10 +21,14 @@ struct ConvertPlan {
   const SharedPlan &shared() const { return std::get<SharedPlan>(how); }
 };
 
+/// What the two barriers round a tile in shared memory are worth, in instructions.
+inline constexpr unsigned barriersWorth = 32;
+
 /// The cheapest conversion between layouts of one shape and one number of warps, with the same bases of blocks; `bits`
 /// of an element, 8 to 64. Shuffles, one pass through the lanes' crossbar each, are preferred to shared memory, a pass
-/// for each wavefront: whole words make at most half as many. Only narrow elements that do not fill words can need
-/// more.
+/// for each wavefront: whole words make at most half as many. Narrow elements that do not fill words can need more, and
+/// where lanes select among many words, as when a blocked tile becomes an operand of products, selections cost more
+/// than shared memory and its barriers do.
 ConvertPlan planConvert(const TileLayout &from, const TileLayout &to, unsigned bits, const SharedLimits &limits);
 
 } // namespace kiln::simt

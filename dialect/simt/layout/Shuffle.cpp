@@ -170,4 +170,18 @@ unsigned ShufflePlan::shuffles(unsigned bits) const {
   return static_cast<unsigned>(remote) * std::max(1u, bits / 32);
 }
 
+unsigned ShufflePlan::instructions(unsigned bits) const {
+  const auto differences = [](std::initializer_list<const F2Map *> maps) {
+    Vecs all;
+    for (const F2Map *map : maps)
+      for (const Vec difference : map->columns())
+        if (difference && !llvm::is_contained(all, difference))
+          all.push_back(difference);
+    return static_cast<unsigned>(all.size());
+  };
+  const unsigned given = differences({&givenWord, &warpWord}) << source.word.size();
+  const unsigned taken = differences({&intoWord}) * rounds();
+  return shuffles(bits) + (given + taken) * std::max(1u, bits / 32);
+}
+
 } // namespace kiln::simt

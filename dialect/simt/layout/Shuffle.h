@@ -55,6 +55,8 @@ struct ShufflePlan {
   bool isLocal(unsigned round) const;
   /// Shuffle instructions of 32 bits a warp and core, for elements of `bits` bits.
   unsigned shuffles(unsigned bits) const;
+  /// Those, and the selections: one of each word for each difference by which lanes or warps select.
+  unsigned instructions(unsigned bits) const;
 };
 
 /// The plan with the fewest shuffles: with W words of the destination in a lane, m units that go from lanes to

@@ -143,17 +143,21 @@ func.func @column(%x: memref<32xf32, strided<[1]>>, %y: memref<32x2xf32, strided
   return
 }
 
-// A check compares vectors in the nest of the store, and asks once for each row; only one that fails is looked through.
+// A check compares vectors in the nest of the store, whose rows carry what holds so far. One question is asked behind
+// them; only a tile that fails is looked through.
 // CHECK-LABEL: func @checked
 // CHECK-NOT: memref.alloca
-// CHECK: scf.for %[[ROW:.*]] = %c0 to %c8 step %c1 {
+// CHECK: %[[ALL:.*]] = scf.for %[[ROW:.*]] = %c0 to %c8 step %c1 iter_args(%[[HELD:.*]] = %{{.*}}) -> (vector<16xi1>) {
 // CHECK: scf.for
 // CHECK: arith.cmpf olt, {{.*}} : vector<16xf32>
 // CHECK-NOT: scf.if
 // CHECK: vector.store
-// CHECK: %[[HOLDS:.*]] = vector.reduction <and>, %{{.*}} : vector<16xi1> into i1
-// CHECK: %[[FAILS:.*]] = arith.xori %[[HOLDS]], %true
+// CHECK: %[[HOLDS:.*]] = arith.andi %[[HELD]], %{{.*}} : vector<16xi1>
+// CHECK: scf.yield %[[HOLDS]]
+// CHECK: %[[HOLD:.*]] = vector.reduction <and>, %[[ALL]] : vector<16xi1> into i1
+// CHECK: %[[FAILS:.*]] = arith.xori %[[HOLD]], %true
 // CHECK-NEXT: scf.if %[[FAILS]] {
+// CHECK: scf.for %{{.*}} = %c0 to %c8 step %c1 {
 // CHECK: scf.for %{{.*}} = %c0 to %c128 step %c1 {
 // CHECK: arith.cmpf olt, {{.*}} : f32
 // CHECK: scf.if
@@ -170,7 +174,7 @@ func.func @checked(%x: memref<8x128xf32, strided<[128, 1]>>, %y: memref<8x128xf3
   return
 }
 
-// A store over what a check reads has a nest of its own: a row that failed is read again.
+// A store over what a check reads has a nest of its own: a tile that failed is read again.
 // CHECK-LABEL: func @checked_in_place
 // CHECK: call @kiln_check_failed
 // CHECK: scf.for

@@ -72,6 +72,51 @@ func.func @packets(%v: memref<?xf32>, %n: i64) attributes {tile.kernel, tile.war
 
 // -----
 
+#halves = #simt.layout<256, reg [d0:1 d0:128], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64]>
+
+// Of a view whose extents are small the distance to its end is one difference: what is negative stays so in 32 bits.
+// CHECK-LABEL: func @small
+// CHECK: %[[EXTENT:.*]] = tile.dim %arg0, 0
+// CHECK: %[[LEFT:.*]] = arith.subi %[[EXTENT]], %[[BEGIN:.*]] : i64
+// CHECK: %[[LOW:.*]] = arith.trunci %[[LEFT]] : i64 to i32
+// CHECK: %[[SIGN:.*]] = arith.shrsi %[[LEFT]], %c63
+// CHECK: %[[HIGH:.*]] = arith.trunci %[[SIGN]] : i64 to i32
+// CHECK: arith.ori %[[LOW]], %[[HIGH]] : i32
+// CHECK-NOT: arith.minsi
+// CHECK-NOT: arith.maxsi
+// CHECK: return
+func.func @small(%v: memref<?xf32> {tile.fits_32}) attributes {tile.kernel, tile.warps = 2 : i64} {
+  %c256 = arith.constant 256 : i64
+  %program = tile.program_id 0
+  %n = arith.muli %program, %c256 : i64
+  %0 = tile.load %v[%n] {simt.vector = 2 : i64} : memref<?xf32> -> tensor<256xf32, #halves>
+  return
+}
+
+// -----
+
+#row = #simt.layout<1x64, reg [d1:1], lane [d1:2 d1:4 d1:8 d1:16 d1:32], warp []>
+
+// Along an extent of 1 the offset lies inside, as a number without sign: one comparison, of 32 bits where it is of so many.
+// CHECK-LABEL: func @rows
+// CHECK: %[[ROW:.*]] = arith.extsi %arg2 : i32 to i64
+// CHECK: %[[ROWS:.*]] = tile.dim %arg0, 0
+// CHECK: %[[NARROW:.*]] = arith.trunci %[[ROW]] : i64 to i32
+// CHECK: %[[COUNT:.*]] = arith.trunci %[[ROWS]] : i64 to i32
+// CHECK: arith.cmpi ult, %[[NARROW]], %[[COUNT]] : i32
+// CHECK: %[[OTHERS:.*]] = tile.dim %arg1, 0
+// CHECK: arith.cmpi ult, %[[ROW]], %[[OTHERS]] : i64
+// CHECK: return
+func.func @rows(%v: memref<?x64xf32> {tile.fits_32}, %w: memref<?x64xf32>, %i: i32) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %c0 = arith.constant 0 : i64
+  %row = arith.extsi %i : i32 to i64
+  %0 = tile.load %v[%row, %c0] {simt.vector = 2 : i64} : memref<?x64xf32> -> tensor<1x64xf32, #row>
+  %1 = tile.load %w[%row, %c0] {simt.vector = 2 : i64} : memref<?x64xf32> -> tensor<1x64xf32, #row>
+  return
+}
+
+// -----
+
 #pairs = #simt.layout<256, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64 d0:128]>
 
 // A tile that is known to lie in its view needs no predicate. A load of what nothing writes says so.

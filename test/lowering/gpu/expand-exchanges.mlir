@@ -130,6 +130,27 @@ func.func @argmax(%x: tensor<4x64xf32, #wide>) attributes {tile.kernel} {
 
 // -----
 
+#rows = #simt.layout<4x64, reg [d1:1], lane [d1:2 d1:4 d1:8 d1:16 d1:32], warp [d0:1 d0:2]>
+#sums = #simt.layout<4, reg [], lane [* * * * *], warp [d0:1 d0:2]>
+
+// Where no warps share a row the largest element comes first, as another reduction may have it, then the least index of
+// those that are equal to it; where all are NaN none is.
+// CHECK-LABEL: func @argmax_in_warp
+// CHECK: %[[MOST:.*]] = simt.reduce max %arg0 axis 1
+// CHECK: %[[ALL:.*]] = tile.broadcast %[[MOST]] : {{.*}} -> tensor<4x64xf32
+// CHECK: %[[IS:.*]] = arith.cmpf oeq, %arg0, %[[ALL]]
+// CHECK: %[[HERE:.*]] = arith.select %[[IS]]
+// CHECK: %[[FIRST:.*]] = simt.reduce min %[[HERE]] axis 1
+// CHECK: %[[NONE:.*]] = arith.cmpi eq, %[[FIRST]]
+// CHECK: arith.select %[[NONE]]
+// CHECK-NOT: simt.reduce
+func.func @argmax_in_warp(%x: tensor<4x64xf32, #rows>) attributes {tile.kernel} {
+  %0 = tile.reduce argmax %x axis 1 : tensor<4x64xf32, #rows> -> tensor<4xi32, #sums>
+  return
+}
+
+// -----
+
 #acc = #simt.layout<32x32, reg [d1:1 d1:2 d0:1], lane [d1:4 d1:8 d1:16 d0:2 d0:4], warp [d0:8 d0:16]>
 
 // An outer product has both operands in shared memory and reads 8 columns of the one and 8 rows of the other at a time,

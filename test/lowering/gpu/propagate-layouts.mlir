@@ -299,3 +299,49 @@ func.func @same_in_all_rounds(%x: memref<?x64xf32>, %n: i64) attributes {tile.ke
   }
   return
 }
+
+// -----
+
+#row = #simt.layout<16x16, reg [d1:1], lane [d1:2 d1:4 d1:8 d0:1 d0:2], warp [d0:4 d0:8]>
+#apart = #simt.layout<16, reg [], lane [d0:1 d0:2 d0:4 d0:8 *], warp [* *]>
+
+// A rotation moves elements among threads; its result lies as its source does.
+// CHECK-LABEL: func @rotated
+// CHECK: %[[MAX:.*]] = tile.reduce
+// CHECK: %[[MOVED:.*]] = tile.rotate %[[MAX]] by 5 axis 0 : tensor<16xf32, #simt.layout<16, reg [], lane [* * * d0:1 d0:2], warp [d0:4 d0:8]>>
+// CHECK: simt.convert %[[MOVED]]
+func.func @rotated(%x: memref<?x16xf32>, %y: memref<16xf32>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0, %c0] {simt.layout = #row, simt.vector = 2 : i64} : memref<?x16xf32> -> tensor<16x16xf32>
+  %1 = tile.reduce max %0 axis 1 : tensor<16x16xf32> -> tensor<16xf32>
+  %2 = tile.rotate %1 by 5 axis 0 : tensor<16xf32>
+  tile.store %2, %y[%c0] {simt.layout = #apart, simt.vector = 1 : i64} : tensor<16xf32>, memref<16xf32>
+  return
+}
+
+// -----
+
+#row = #simt.layout<1x64, reg [d1:1], lane [d1:2 d1:4 d1:8 d1:16 d1:32], warp []>
+
+// What a reduction has left in both of two lanes takes both again where it is repeated: the next round of a sorting
+// network lies as the last one did.
+// CHECK-LABEL: func @network
+// CHECK: tile.reduce min {{.*}} -> tensor<8x4xf32, #simt.layout<8x4, reg [d1:1], lane [d1:2 * d0:1 d0:2 d0:4], warp []>>
+// CHECK: tile.broadcast {{.*}} -> tensor<8x2x4xf32, #simt.layout<8x2x4, reg [d2:1], lane [d2:2 d1:1 d0:1 d0:2 d0:4], warp []>>
+// CHECK-NOT: simt.convert
+// CHECK: return
+func.func @network(%x: memref<?x64xf32>) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %x[%c0, %c0] {simt.layout = #row, simt.vector = 2 : i64} : memref<?x64xf32> -> tensor<1x64xf32>
+  %1 = tile.reshape %0 : tensor<1x64xf32> -> tensor<8x2x4xf32>
+  %2 = tile.reduce min %1 axis 1 : tensor<8x2x4xf32> -> tensor<8x4xf32>
+  %3 = tile.reshape %2 : tensor<8x4xf32> -> tensor<8x1x4xf32>
+  %4 = tile.broadcast %3 : tensor<8x1x4xf32> -> tensor<8x2x4xf32>
+  %5 = math.absf %4 : tensor<8x2x4xf32>
+  %6 = tile.reduce max %5 axis 1 : tensor<8x2x4xf32> -> tensor<8x4xf32>
+  %7 = tile.reshape %6 : tensor<8x4xf32> -> tensor<8x1x4xf32>
+  %8 = tile.broadcast %7 : tensor<8x1x4xf32> -> tensor<8x2x4xf32>
+  %9 = tile.reshape %8 : tensor<8x2x4xf32> -> tensor<1x64xf32>
+  tile.store %9, %x[%c0, %c0] {simt.layout = #row, simt.vector = 2 : i64} : tensor<1x64xf32>, memref<?x64xf32>
+  return
+}

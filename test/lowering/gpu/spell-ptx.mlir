@@ -1,5 +1,6 @@
 // What one thread does, as intrinsics of LLVM and as inline PTX.
 // RUN: kiln-opt %s --split-input-file --gpu-spell-ptx | FileCheck %s
+// RUN: kiln-opt %s --split-input-file --gpu-spell-ptx=round-to-even | FileCheck %s --check-prefix=EVEN
 
 // A load under a predicate leaves in its registers what they held: the other value is tied to them. Elements are moved as
 // words of 32 bits.
@@ -132,6 +133,7 @@ llvm.func @threads(%x: i32, %lane: i32) -> (i32) {
 // CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.bf16"({{.*}}) : (i32, i32, i32, i32, i32, i32, f32, f32, f32, f32) -> !llvm.struct<(f32, f32, f32, f32)>
 // CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"({{.*}}) : (vector<2xf16>, vector<2xf16>, vector<2xf16>, vector<2xf16>, vector<2xf16>, vector<2xf16>, f32, f32, f32, f32)
 // CHECK-COUNT-6: llvm.call_intrinsic "llvm.nvvm.f2tf32.rna"
+// EVEN-COUNT-6: llvm.call_intrinsic "llvm.nvvm.f2tf32.rn"(
 // CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k8.row.col.tf32"
 // CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k32.row.col.s8"({{.*}}) : (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32) -> !llvm.struct<(i32, i32, i32, i32)>
 llvm.func @products(%a: vector<8xbf16>, %b: vector<4xbf16>, %c: vector<4xf32>, %d: vector<8xf16>, %e: vector<4xf16>,

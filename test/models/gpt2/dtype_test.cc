@@ -72,6 +72,8 @@ INSTANTIATE_TEST_SUITE_P(
     Ways, EveryWay,
     testing::Values(Way{"bf16", {"--dtype", "bf16"}}, Way{"bf16_saved", {"--dtype", "bf16", "--save-dtype", "bf16"}},
                     Way{"bf16_alone", {"--dtype", "bf16", "--master", "0", "--rounding", "stochastic"}},
+                    Way{"dropout", {"--dropout", "0.1", "--dropout-activation", "0.2"}},
+                    Way{"bf16_dropout", {"--dtype", "bf16", "--dropout", "0.1", "--dropout-kind", "plain"}},
                     Way{"fp16", {"--dtype", "fp16", "--scale-window", "3"}},
                     Way{"fp16_too_high", {"--dtype", "fp16", "--loss-scale", "16777216"}},
                     Way{"fp16_alone", {"--dtype", "fp16", "--master", "0", "--rounding", "stochastic"}}),

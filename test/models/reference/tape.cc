@@ -208,6 +208,26 @@ Value gelu(Value x) {
       });
 }
 
+Value geluErf(Value x) {
+  const auto below = [](double v) { return 0.5 * std::erfc(-v * M_SQRT1_2); };
+  return each(
+      x->tape, x.rows(), x.columns(), [=](int64_t r, int64_t c) { return x->at(r, c) * below(x->at(r, c)); },
+      [=](int64_t r, int64_t c, double slope) {
+        const double v = x->at(r, c);
+        x->slope(r, c) += slope * (below(v) + v * std::exp(-v * v / 2) / std::sqrt(2 * M_PI));
+      });
+}
+
+Value silu(Value x) {
+  const auto logistic = [](double v) { return 1 / (1 + std::exp(-v)); };
+  return each(
+      x->tape, x.rows(), x.columns(), [=](int64_t r, int64_t c) { return x->at(r, c) * logistic(x->at(r, c)); },
+      [=](int64_t r, int64_t c, double slope) {
+        const double v = x->at(r, c), s = logistic(v);
+        x->slope(r, c) += slope * (s + v * s * (1 - s));
+      });
+}
+
 Value relu(Value x) {
   return each(
       x->tape, x.rows(), x.columns(), [=](int64_t r, int64_t c) { return std::max(x->at(r, c), 0.0); },

@@ -83,6 +83,10 @@ Value normalised(Value x, const NormOptions &options = {});
 Value softmax(Value x, const std::vector<bool> &mask = {});
 /// The tanh form of GELU.
 Value gelu(Value x);
+/// x times the share of a normal distribution below it.
+Value geluErf(Value x);
+/// x / (1 + exp(−x)).
+Value silu(Value x);
 /// 0 below 0, and where x is 0 a derivative of 0.
 Value relu(Value x);
 /// Mean over the rows whose target is not below 0 of (1 − smoothing) · −log p[target] + smoothing · mean of −log p.

@@ -90,6 +90,7 @@ TEST(Tape, Softmax) {
 
 TEST(Tape, Activations) {
   expectDerivative(1, 3, [](Tape &, Value a, Value b) { return gelu(a) + relu(a * 2.0) * b; });
+  expectDerivative(1, 3, [](Tape &, Value a, Value b) { return geluErf(a) + silu(a) * b; });
 }
 
 TEST(Tape, CrossEntropy) {

@@ -7,6 +7,7 @@
 #include "models/data/random.h"
 #include "models/data/safetensors.h"
 #include "models/nn/embedding.h"
+#include "models/nn/head.h"
 #include "models/nn/mlp.h"
 #include "models/train/loop.h"
 #include "models/train/validation.h"
@@ -27,50 +28,46 @@ class TokenMlp : public Model {
 public:
   /// The gradient is multiplied by `scale`.
   explicit TokenMlp(Type type = f32, float scale = 1)
-      : element(type), scale(scale), embedding(list, {"table", "places"}, vocab, context, width, 0.5),
-        mlp(list, {{"up", "up offset"}, {"down", "down offset"}}, width, 0.3, 0.3) {
+      : element(type), scale(scale),
+        embedding(list, {"table", "places"}, {vocab, context, width}, {.tokenInit = begun, .positionInit = begun}, {}),
+        mlp(list, {{"up", "up offset"}, {"down", "down offset"}}, width, {}, {0.3, 0.3}, {}, context),
+        head(list, {}, vocab, width, embedding.tokenTable(), {}, {}) {
     list.place();
   }
   const ParameterList &parameters() const override { return list; }
   Type type() const override { return element; }
   std::vector<Input> inputs(const BatchShape &shape) const override {
-    const int64_t rows = shape.targets(), distinct = std::min(vocab, rows);
-    return {{"tokens", i32, {rows}},
-            {"targets", i32, {rows}},
-            {"index", i32, {distinct}},
-            {"starts", i32, {distinct + 1}},
-            {"positions", i32, {rows}}};
+    const int64_t rows = shape.targets();
+    std::vector<Input> all = {{"tokens", i32, {rows}}, {"targets", i32, {rows}}};
+    for (const Embedding::Array &array : embedding.arrays(rows))
+      all.push_back({array.name, i32, array.extents});
+    return all;
   }
   BatchShape shape(int64_t sequences) const override { return {sequences, context}; }
-  void derive(HostBatch &batch, const BatchShape &) const override {
-    const HostEmbeddingIndex index = indexOf(batch.at("tokens").numbers<int32_t>(), vocab);
-    batch["index"] = index.tokens;
-    batch["starts"] = index.starts;
-    batch["positions"] = index.positions;
-  }
+  void derive(HostBatch &batch, const BatchShape &) const override { embedding.derive(batch); }
 
   void gradient(Build &b, const MicroBatch &micro) const override {
     const int64_t rows = micro.losses.count();
     const TensorRef x = b.take("x", {rows, width}), y = b.take("y", {rows, width}), logits = take(b, rows);
     const TensorRef dx = b.take("dx", {rows, width}), dy = b.take("dy", {rows, width});
     const Mlp::Saved saved = mlp.take(b, rows);
-    embedding.forward(b, micro["tokens"], context, x);
+    embedding.forward(b, inputsIn(micro), context, x);
     mlp.forward(b, x, x, saved, y);
-    embedding.head(b, y, logits);
+    head.forward(b, y, logits);
     b.plan += planCrossEntropy(b.target, logits, micro["targets"], micro.losses, vocab, scale, missing, b.lossWeight);
-    embedding.headBackward(b, logits, y, dy);
-    mlp.backward(b, dy, x, saved, dx);
+    head.backward(b, logits, y, dy);
+    mlp.backward(b, dy, x, saved, dx, /*add=*/false);
     b.plan += planAdd(b.target, dx.reshape({rows * width}), dy.reshape({rows * width}), dx.reshape({rows * width}));
-    embedding.backward(b, {micro["index"], micro["starts"], micro["positions"]}, dx, context);
+    embedding.backward(b, inputsIn(micro), dx, context);
     for (const TensorRef &taken : {x, y, logits, dx, dy})
       b.release(taken);
   }
   void losses(Build &b, const MicroBatch &micro) const override {
     const int64_t rows = micro.losses.count();
     const TensorRef x = b.take("x", {rows, width}), logits = take(b, rows);
-    embedding.forward(b, micro["tokens"], context, x);
+    embedding.forward(b, inputsIn(micro), context, x);
     mlp.infer(b, x, x, x);
-    embedding.head(b, x, logits);
+    head.forward(b, x, logits);
     b.plan += planCrossEntropyLoss(b.target, logits, micro["targets"], micro.losses, vocab, missing);
     b.release(x);
     b.release(logits);
@@ -83,6 +80,10 @@ public:
   static constexpr int32_t missing = -1;
 
 private:
+  static constexpr Init begun = {Init::Kind::normal, 0.5};
+  static Embedding::Inputs inputsIn(const MicroBatch &micro) {
+    return [&](const std::string &name) -> const TensorRef & { return micro[name]; };
+  }
   static TensorRef take(Build &b, int64_t rows) { return b.take("logits", {rows, vocab}); }
 
   Type element;
@@ -90,6 +91,7 @@ private:
   ParameterList list;
   Embedding embedding;
   Mlp mlp;
+  Head head;
 };
 
 /// The same in f16, with a gradient that no loss scale keeps from overflowing.

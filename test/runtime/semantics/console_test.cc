@@ -169,6 +169,24 @@ TEST_P(Console, CheckTakesTilesAndScalars) {
   EXPECT_NO_THROW(device->synchronize());
 }
 
+void checkBoth(View x, View y, Tile limit) {
+  Tile a = load(x, {0, 0, 0}, {2, 3, 20});
+  check(a < 7, "is small");
+  check(a != limit, "is another");
+  store(y, {0, 0, 0}, a);
+}
+const Kernel checkBothKernel = kernel("check_both", checkBoth);
+
+// Of two checks of one tile the first tells, though the second fails in an earlier row; and of one its first element.
+TEST_P(Console, TheFirstOfTwoChecksTells) {
+  Raw raw(120, 1);
+  raw[5] = 3, raw[67] = raw[110] = 7;
+  const Tensor x = tensor(i32, {2, 3, 20}, raw), y(device, i32, {2, 3, 20});
+  launch(checkBothKernel, {x.ref(), y.ref(), Arg(3).as(i32)});
+  expectError([&] { device->synchronize(); }, {"is small, in kernel 'check_both'", "element 67"});
+  EXPECT_EQ(read(y), raw);
+}
+
 void checkTwice(View x, Tile n) {
   for (Tile k : range(n)) {
     check(k < 4, "the loop");

@@ -3,6 +3,9 @@
 
 #include "test/runtime/semantics/semantics.h"
 
+#include <algorithm>
+#include <span>
+
 using namespace kiln;
 using namespace kiln::test;
 
@@ -78,6 +81,42 @@ TEST_P(Roll, EveryAxisTypeAndNumberOfWarps) {
         ASSERT_EQ(read(twice), again);
         ASSERT_EQ(read(t), truth);
       }
+}
+
+/// The sum of each row, where its largest number stands, and a product, each rolled by 5 along its first axis.
+void rollResults(View x, View sums, View places, View products) {
+  const Tile t = load(x, {0, 0}, {16, 16});
+  store(sums, {0}, roll(sum(cast(t, f32)), 5, 0));
+  store(places, {0}, roll(argmax(t, 1), 5, 0));
+  store(products, {0, 0}, roll(dot(t, transpose(t)), 5, 0));
+}
+const Kernel rollResultsKernel = kernel("roll_results", rollResults);
+
+// What a reduction or a product leaves lies in a layout of its own, and what is stored in another.
+TEST_P(Roll, TakesWhatOtherOperationsLeave) {
+  std::vector<float> numbers(256), sums(16), products(256);
+  Raw places(16);
+  for (int i = 0; i < 256; ++i)
+    numbers[i] = static_cast<float>(i * 7 % 32);
+  for (int i = 0; i < 16; ++i) {
+    const int to = (i + 5) % 16;
+    const auto row = std::span(numbers).subspan(16 * i, 16);
+    places[to] = std::ranges::max_element(row) - row.begin();
+    for (int j = 0; j < 16; ++j) {
+      sums[to] += row[j];
+      for (int k = 0; k < 16; ++k)
+        products[16 * to + j] += row[k] * numbers[16 * j + k];
+    }
+  }
+  for (const Type type : {f32, bf16}) {
+    Tensor x(device, type, {16, 16});
+    const Tensor s(device, f32, {16}), a(device, i32, {16}), p(device, f32, {16, 16});
+    x.uploadFloats(numbers);
+    launch(rollResultsKernel, {x.ref(), s.ref(), a.ref(), p.ref()});
+    EXPECT_EQ(s.downloadFloats(), sums);
+    EXPECT_EQ(read(a), places);
+    EXPECT_EQ(p.downloadFloats(), products);
+  }
 }
 
 struct ShapeConfig {

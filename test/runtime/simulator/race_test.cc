@@ -187,58 +187,94 @@ TEST(RaceTest, ChecksAreSwitched) {
 
 // --- Rows ----------------------------------------------------------------------------------------------------------
 
-/// The checks that find something when each lane stores its `bytes` bytes, `then` happens, and it touches those of lane
-/// t ^ %x by the instruction that `touch` begins.
-static std::vector<std::string> rowFindings(int bytes, const std::string &then, int other, const std::string &touch) {
-  const std::string vector = bytes == 16  ? ".v4"
-                             : bytes == 8 ? ".v2"
-                                          : "",
-                    list = bytes == 16  ? "{%r4, %r5, %r6, %r7}"
-                           : bytes == 8 ? "{%r4, %r5}"
-                                        : "%r4";
-  const std::string store = fmt::format("st.shared{}.b32 [%r1], {};\n", vector, list),
-                    read = fmt::format("ld.shared{}.b32 {}, [%r2];\n", vector, list),
-                    write = fmt::format("add.u32 %r4, %r4, 1;\nst.shared{}.b32 [%r2], {};\n", vector, list);
-  Machine machine(kernel(1, ".shared .align 128 .b8 place[512];\n.reg .b32 %r<8>;\n",
+/// What an instruction on so many bytes names: `.v2.b32` and a list of registers.
+static std::pair<std::string, std::string> operandOf(int bytes) {
+  return bytes == 16  ? std::pair(".v4.b32", "{%r4, %r5, %r6, %r7}")
+         : bytes == 8 ? std::pair(".v2.b32", "{%r4, %r5}")
+         : bytes == 4 ? std::pair(".b32", "%r4")
+         : bytes == 2 ? std::pair(".b16", "%h")
+                      : std::pair(".b8", "%h");
+}
+
+/// The checks that find something when each of some lanes stores its `bytes` bytes, `then` happens, and it touches
+/// those of lane t ^ %x by the instruction that `touch` begins.
+static std::vector<std::string> rowFindings(int bytes, const std::string &then, int other, const std::string &touch,
+                                            int lanes = 32) {
+  const auto [type, list] = operandOf(bytes);
+  const std::string store = fmt::format("st.shared{} [%r1], {};\n", type, list),
+                    read = fmt::format("ld.shared{} {}, [%r2];\n", type, list),
+                    write =
+                        fmt::format("add.u32 %r4, %r4, 1;\nadd.u16 %h, %h, 1;\nst.shared{} [%r2], {};\n", type, list);
+  Machine machine(kernel(1, ".shared .align 128 .b8 place[512];\n.reg .b32 %r<8>;\n.reg .b16 %h;\n.reg .pred %q;\n",
                          fmt::format("mov.u32 %r0, place;\nmad.lo.u32 %r1, %t, {0}, %r0;\nxor.b32 %r3, %t, {1};\n"
                                      "mad.lo.u32 %r2, %r3, {0}, %r0;\nmov.u32 %r4, %t;\nmov.u32 %r5, 0;\n"
-                                     "mov.u32 %r6, 0;\nmov.u32 %r7, 0;\n",
+                                     "mov.u32 %r6, 0;\nmov.u32 %r7, 0;\ncvt.u16.u32 %h, %t;\n",
                                      bytes, other) +
                              store + then +
                              (touch == "ld"   ? read
                               : touch == "st" ? write
                                               : touch)));
-  machine.run("k", {1, 1, 1}, {32, 1, 1}, {0});
+  machine.run("k", {1, 1, 1}, {lanes, 1, 1}, {0});
   std::vector<std::string> checks;
   for (const std::string &text : machine.found())
     checks.push_back(text.substr(0, text.find(':')));
   return checks;
 }
 
-// What one lane, or lanes that follow each other, did to a row of 16 bytes is known of each of its words: a lane may
-// touch its own again, and another's only behind what orders them, be it by words, pairs of words or whole rows.
-TEST(RaceTest, RowsKnowWhoTouchedTheirWords) {
-  using Checks = std::vector<std::string>;
-  const std::string meet = "bar.warp.sync -1;\n", lanes = "race-lanes";
-  for (const int bytes : {4, 8, 16}) {
+using Checks = std::vector<std::string>;
+static const std::string meet = "bar.warp.sync -1;\n", betweenLanes = "race-lanes";
+
+// What one lane, or lanes that follow each other, did to a row of 16 bytes is known of each of its bytes: a lane may
+// touch its own again, and another's only behind what orders them, be it by bytes, words, pairs of words or whole rows.
+TEST(RaceTest, RowsKnowWhoTouchedTheirBytes) {
+  for (const int bytes : {1, 2, 4, 8, 16}) {
     SCOPED_TRACE(bytes);
+    const auto [type, list] = operandOf(std::min(bytes, 4));
     for (const char *touch : {"ld", "st"}) {
       EXPECT_EQ(rowFindings(bytes, "", 0, touch), Checks{});
-      EXPECT_EQ(rowFindings(bytes, "", 1, touch), Checks{lanes});
-      EXPECT_EQ(rowFindings(bytes, "", 8, touch), Checks{lanes});
+      EXPECT_EQ(rowFindings(bytes, "", 1, touch), Checks{betweenLanes});
+      EXPECT_EQ(rowFindings(bytes, "", 8, touch), Checks{betweenLanes});
       EXPECT_EQ(rowFindings(bytes, meet, 8, touch), Checks{});
       // Read by their writers, or by others behind a barrier, then touched by others.
-      const std::string own = "ld.shared.b32 %r4, [%r1];\n", others = meet + "ld.shared.b32 %r4, [%r2];\n";
-      EXPECT_EQ(rowFindings(bytes, meet + own, 1, "st"), Checks{lanes});
+      const std::string own = fmt::format("ld.shared{} {}, [%r1];\n", type, list),
+                        others = meet + fmt::format("ld.shared{} {}, [%r2];\n", type, list);
+      EXPECT_EQ(rowFindings(bytes, meet + own, 1, "st"), Checks{betweenLanes});
       EXPECT_EQ(rowFindings(bytes, meet + own, 1, "ld"), Checks{});
       EXPECT_EQ(rowFindings(bytes, others, 1, "st"), Checks{}); // by the same lane
-      EXPECT_EQ(rowFindings(bytes, others, 1, "st.shared.b32 [%r1], 77;\n"), Checks{lanes});
+      EXPECT_EQ(rowFindings(bytes, others, 1,
+                            fmt::format("mov.u32 %r4, 77;\nmov.u16 %h, 77;\nst.shared{} [%r1], {};\n", type, list)),
+                Checks{betweenLanes});
     }
+    // By a few lanes, for whom the row is taken apart.
+    const std::string few = fmt::format("setp.lt.u32 %q, %t, 5;\n@%q ld.shared{} {}, [%r2];\n", type, list);
+    EXPECT_EQ(rowFindings(bytes, "", 0, few), Checks{});
+    EXPECT_EQ(rowFindings(bytes, "", 1, few), Checks{betweenLanes});
     // A whole row, by a lane that wrote a word of it: the others' words are another's.
     EXPECT_EQ(rowFindings(bytes, "", 0, "and.b32 %r2, %r1, -16;\nld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r2];\n"),
-              bytes == 16 ? Checks{} : Checks{lanes});
+              bytes == 16 ? Checks{} : Checks{betweenLanes});
     EXPECT_EQ(rowFindings(bytes, meet, 0, "and.b32 %r2, %r1, -16;\nld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r2];\n"),
               Checks{});
+  }
+}
+
+// The same of words that a few lanes touch, again and again: each byte has its own history.
+TEST(RaceTest, BytesKnowWhoTouchedThemLast) {
+  for (const int bytes : {1, 2, 4}) {
+    SCOPED_TRACE(bytes);
+    const auto [type, list] = operandOf(bytes);
+    const std::string own = fmt::format("ld.shared{0} {1}, [%r1];\nst.shared{0} [%r1], {1};\n", type, list),
+                      others = fmt::format("ld.shared{0} {1}, [%r2];\n", type, list);
+    for (const char *touch : {"ld", "st"}) {
+      const auto find = [&](const std::string &then, int other) { return rowFindings(bytes, then, other, touch, 6); };
+      EXPECT_EQ(find(own + own, 0), Checks{});
+      EXPECT_EQ(find(own + own, 1), Checks{betweenLanes});
+      EXPECT_EQ(find(own + meet, 1), Checks{});
+      EXPECT_EQ(find(meet + own + meet + own, 1), Checks{betweenLanes});
+      EXPECT_EQ(find(own + meet + others + others, 1), Checks{});
+    }
+    const std::string change = fmt::format("mov.u32 %r4, 77;\nmov.u16 %h, 77;\nst.shared{} [%r1], {};\n", type, list);
+    EXPECT_EQ(rowFindings(bytes, own + meet + others, 1, change, 6), Checks{betweenLanes});
+    EXPECT_EQ(rowFindings(bytes, own + meet + others + meet, 1, change, 6), Checks{});
   }
 }
 

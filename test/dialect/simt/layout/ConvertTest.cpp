@@ -1,6 +1,7 @@
 // Which means a conversion takes.
 
 #include "dialect/simt/layout/Convert.h"
+#include "dialect/simt/layout/Blocked.h"
 #include "dialect/simt/layout/Fragments.h"
 #include "test/dialect/simt/layout/Random.h"
 
@@ -11,8 +12,8 @@ using kiln::simt::test::Random;
 
 namespace {
 
-// The plan is the one that the tier names; the tier is the cheapest that is possible, but that elements which do not
-// fill words may take shared memory, when that is fewer passes.
+// The plan is the one that the tier names; the tier is the cheapest that is possible, but that shared memory is taken
+// when it is fewer passes, for elements which do not fill words, or fewer instructions, barriers included.
 TEST(Convert, TakesTheCheapestMeans) {
   Random random(1);
   unsigned preferred = 0;
@@ -28,14 +29,16 @@ TEST(Convert, TakesTheCheapestMeans) {
     ++preferred;
     ASSERT_EQ(tierOf(from, to), Tier::shuffle);
     ASSERT_TRUE(plan.isShared());
-    ASSERT_LT(bits, 32u);
-    ASSERT_LT(plan.shared().wavefronts(), planShuffle(from, to, bits)->shuffles(bits));
+    const auto shuffle = planShuffle(from, to, bits);
+    const bool fillsWords = bits << shuffle->target.element.size() >= 32;
+    ASSERT_LT(plan.shared().wavefronts() + (fillsWords ? barriersWorth : 0),
+              fillsWords ? shuffle->instructions(bits) : shuffle->shuffles(bits));
   }
   EXPECT_GT(preferred, 0u);
 }
 
-// Words that are full never do better by shared memory.
-TEST(Convert, FullWordsAreShuffled) {
+// Words that are full are never more passes by shuffles than by shared memory.
+TEST(Convert, FullWordsAreFewShuffles) {
   Random random(2);
   for (unsigned round = 0; round < 500; ++round) {
     const auto sizes = random.sizes();
@@ -44,6 +47,16 @@ TEST(Convert, FullWordsAreShuffled) {
       ASSERT_LE(shuffle->shuffles(32), planShared(from, to, 32, {}).wavefronts()) << from.text() << " -> " << to.text();
     }
   }
+}
+
+// A blocked tile of a warp becomes an operand of products by a store and `ldmatrix`, however well shuffles could do it:
+// each of 64 words would be selected by several bits of the lane, before and after.
+TEST(Convert, OperandsOfAWarpGoThroughMemory) {
+  const TileLayout blockedTile = blocked({64, 64}, {1, 0}, {1, 8}, 1), acc = mmaAcc(16, 64, {1, 1}, 1);
+  const TileLayout operand = mmaOperand(acc, MmaOperand::B, 64, {16, 16});
+  EXPECT_EQ(tierOf(blockedTile, operand), Tier::shuffle);
+  EXPECT_GT(planShuffle(blockedTile, operand, 16)->instructions(16), 300u);
+  EXPECT_TRUE(planConvert(blockedTile, operand, 16, {}).isShared());
 }
 
 // Between accumulator and operand of 16 bits there is nothing to do.

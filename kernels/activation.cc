@@ -1,0 +1,61 @@
+// Activations and their derivatives.
+
+#include "kernels/activation.h"
+#include "dialect/dsl/Kernel.h"
+#include "kernels/gelu.h"
+
+#include <cmath>
+
+namespace kiln {
+
+Activation activationNamed(const std::string &text) {
+  return static_cast<Activation>(parseChoice("activation", text, activationNames));
+}
+
+/// 1 / (1 + exp(−x)). Where exp2 overflows the quotient is the right 0.
+static Tile logistic(Tile x) { return 1.0 / (1.0 + exp2(x * -M_LOG2E)); }
+
+/// The share of a normal distribution below x.
+static Tile below(Tile x) { return fma(erf(x * M_SQRT1_2), 0.5, 0.5); }
+
+Tile activate(Activation activation, Tile x) {
+  switch (activation) {
+  case Activation::none:
+    return x;
+  case Activation::gelu:
+    return gelu(x);
+  case Activation::gelu_erf:
+    return x * below(x);
+  case Activation::relu:
+    return max(x, 0.0);
+  case Activation::relu2: {
+    Tile positive = max(x, 0.0);
+    return positive * positive;
+  }
+  case Activation::silu:
+    return x * logistic(x);
+  }
+  return x;
+}
+
+Tile activationSlope(Activation activation, Tile from) {
+  switch (activation) {
+  case Activation::none:
+    return full(f32, from.shape(), 1.0);
+  case Activation::gelu:
+    return geluGradient(from);
+  case Activation::gelu_erf: // Φ(x) + x · φ(x),   φ(x) = exp(−x²/2) / √(2π)
+    return below(from) + from * exp2(from * from * (-M_LOG2E / 2)) * (M_2_SQRTPI * M_SQRT1_2 / 2);
+  case Activation::relu:
+    return where(from > 0.0, 1.0, 0.0);
+  case Activation::relu2:
+    return max(from, 0.0) * 2.0;
+  case Activation::silu: { // σ + x · σ · (1 − σ)
+    Tile s = logistic(from);
+    return s + from * s * (1.0 - s);
+  }
+  }
+  return from;
+}
+
+} // namespace kiln

@@ -1,0 +1,96 @@
+// Bits from Philox numbers, eight elements to a number.
+
+#include "kernels/chances.h"
+#include "dialect/dsl/Kernel.h"
+#include "kernels/expect.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace kiln {
+
+static constexpr int64_t unit = 128, lanes = 16;
+
+DropoutKind dropoutKindNamed(const std::string &text) {
+  return static_cast<DropoutKind>(parseChoice("dropout-kind", text, dropoutKindNames));
+}
+
+int64_t DropoutRate::threshold() const { return std::min<int64_t>(std::lround(asked * 65536), 65535); }
+
+void verify(const DropoutRate &rate) {
+  if (!(rate.asked >= 0 && rate.asked < 1))
+    throw Error("expected a chance of dropout of at least 0 and below 1, but got " + std::to_string(rate.asked));
+}
+
+Drop dropOf(const std::optional<Dropout> &dropout) {
+  if (!dropout || dropout->rate.threshold() == 0)
+    return Drop::no;
+  if (dropout->site)
+    return Drop::chance;
+  return dropout->rate.evaluationScale() == 1 ? Drop::no : Drop::scale;
+}
+
+void appendArgs(std::vector<Arg> &args, const std::optional<Dropout> &dropout, const TensorRef &unused) {
+  const Dropout d = dropout.value_or(Dropout());
+  const double scale = d.site ? d.rate.scale() : d.rate.evaluationScale();
+  for (const Arg &arg : {Arg(d.site.value_or(unused)), Arg(d.time), Arg(d.most), Arg(d.rate.threshold()),
+                         Arg(static_cast<float>(scale))})
+    args.push_back(arg);
+}
+
+void expectDropout(const char *plan, const Dropout &dropout, int64_t N) {
+  verify(dropout.rate);
+  if (!dropout.site)
+    return;
+  expectShape(plan, "site", *dropout.site, {2});
+  expectType(plan, "site", *dropout.site, {i64});
+  if (dropout.time < 1 || dropout.most < dropout.time || N % dropout.time != 0)
+    throw Error("'" + std::string(plan) + "': expected whole sequences of at most " + std::to_string(dropout.most) +
+                " rows, but got " + std::to_string(N) + " rows in sequences of " + std::to_string(dropout.time));
+}
+
+Tile unitsOf(Tile C) { return (C + (unit - 1)) / unit; }
+
+/// 16 bits of each number, as i32: those of half `part`.
+static Tile halfOf(const std::array<Tile, 4> &words, Tile part) {
+  Tile word = where(part < 4, where(part < 2, words[0], words[1]), where(part < 6, words[2], words[3]));
+  return (word >> (part % 2 * 16)) & 0xFFFF;
+}
+
+Tile kept(Tile key, Tile row, Tile units, Tile column, int64_t columns, Tile threshold) {
+  const int64_t R = row.extent(0), piece = std::gcd(columns, unit);
+  Tile least = cast(threshold, i32);
+  if (piece < lanes) {                                                              // a number for each element
+    Tile c = column + iota(columns, i64);                                           // (C)
+    Tile number = (expand(row, -1) * units + c / unit) * lanes + c % lanes;         // (R, C)
+    return halfOf(random_words(key, number), cast(c % unit / lanes, i32)) >= least; // (R, C)
+  }
+  // Pieces that lie in a unit each, so that their numbers are 16, and how far into it they begin.
+  const int64_t pieces = columns / piece, parts = piece / lanes;
+  Tile c = column + iota(pieces, i64) * piece;                                           // (P)
+  Tile place = reshape(c / unit, {pieces, 1, 1});                                        // (P, 1, 1)
+  Tile number = (reshape(row * units, {R, 1, 1, 1}) + place) * lanes + iota(lanes, i64); // (R, P, 1, 16)
+  Tile part = reshape(iota(parts), {parts, 1});                                          // (8, 1)
+  if (piece < unit)
+    part = reshape(cast(c % unit / lanes, i32), {pieces, 1, 1}) + part; // (P, 8, 1)
+  Tile bits = halfOf(random_words(key, number), part);                  // (R, P, 8, 16)
+  return reshape(bits >= least, {R, columns});
+}
+
+Tile kept(const DropoutArgs &args, Tile n, int64_t rows, Tile C, Tile column, int64_t columns) {
+  Tile place = n + iota(rows, i64);                             // (R)
+  Tile sequence = load(args.site, {1}, {}) + place / args.time; // (R)
+  Tile row = sequence * args.most + place % args.time;          // (R)
+  return kept(load(args.site, {0}, {}), row, unitsOf(C), column, columns, args.threshold);
+}
+
+Tile dropped(Tile x, Drop drop, const DropoutArgs &args, Tile n, Tile C, Tile column) {
+  if (drop == Drop::no)
+    return x;
+  if (drop == Drop::scale)
+    return x * args.scale;
+  return where(kept(args, n, x.extent(0), C, column, x.extent(1)), x * args.scale, 0.0);
+}
+
+} // namespace kiln

@@ -1,0 +1,51 @@
+// Dropout of a matrix.
+
+#include "kernels/dropout.h"
+#include "kernels/expect.h"
+
+#include <algorithm>
+
+namespace kiln {
+
+/// out = x ∘ mask · scale.
+static void dropout(View x, View out, View site, Tile time, Tile most, Tile threshold, Tile scale, DropoutConfig cfg) {
+  const Shape block = {cfg.rows, cfg.columns};
+  Tile n = program_id(0) * cfg.rows, c = program_id(1) * cfg.columns;
+  Tile value = cast(load(x, {n, c}, block), f32); // (BN, BC)
+  value = dropped(value, cfg.drop, {site, time, most, threshold, scale}, n, out.dim(1), c);
+  store(out, {n, c}, cast(value, out.type()));
+}
+
+const Kernel dropoutKernel =
+    kernel("dropout", dropout,
+           {"x (N, C)", "out (N, C), of x what is kept, times the scale",
+            "site (2) i64, the key and the number of the first sequence", "time i64, rows of a sequence",
+            "most i64, rows that a sequence may have", "threshold i64, of 65536 chances those that drop", "scale f32"},
+           {field("rows", &DropoutConfig::rows, "rows of a tile"),
+            field("columns", &DropoutConfig::columns, "columns of a tile"),
+            field("drop", &DropoutConfig::drop, dropNames, "whether numbers are left, scaled, or dropped by chance")});
+
+/// About as many elements as hide the fetching of a program; on a GPU eight for each thread of four warps.
+DropoutConfig pickDropout(const Target &target, int64_t C) {
+  return {.rows = target.visit([=](const CpuFacts &) { return static_cast<int>(std::clamp<int64_t>(8192 / C, 1, 32)); },
+                               [](const GpuFacts &) { return 8; }),
+          .columns = 128};
+}
+
+Plan planDropout(const Target &target, const TensorRef &x, const TensorRef &out, const Dropout &dropout,
+                 const std::optional<DropoutConfig> &config) {
+  const char *plan = "dropout";
+  expectRank(plan, "x", x, 2);
+  expectFloat(plan, "x", x);
+  expectShape(plan, "out", out, x.extents);
+  expectFloat(plan, "out", out);
+  expectDropout(plan, dropout, x.extents[0]);
+  DropoutConfig chosen = config.value_or(pickDropout(target, x.extents[1]));
+  chosen.drop = dropOf(dropout);
+  std::vector<Arg> args = {x, out};
+  appendArgs(args, dropout, out);
+  return {.launches = {{&dropoutKernel, textOf(dropoutKernel.fields, chosen),
+                        programs(ceildiv(x.extents[0], chosen.rows), ceildiv(x.extents[1], chosen.columns)), args}}};
+}
+
+} // namespace kiln

@@ -1,0 +1,91 @@
+// From options to a run, and to what is printed.
+
+#include "models/bytelm/commands.h"
+#include "models/bytelm/network.h"
+#include "models/bytelm/shifted.h"
+#include "models/train/curves.h"
+#include "models/train/dropout_options.h"
+#include "models/train/language_data.h"
+#include "models/train/loop.h"
+#include "runtime/OutputFile.h"
+#include "runtime/Streams.h"
+
+#include <fmt/format.h>
+
+namespace kiln::bytelm {
+
+namespace {
+/// What a run begins with or goes on from.
+struct Start {
+  ByteConfig config;
+  RunState state;
+};
+} // namespace
+
+/// The checkpoint's state and model. Flags may repeat what its model is, not change it.
+static Start resume(const TrainOptions &options, const RunFolder &folder) {
+  Start start = folder.read([](const std::string &path) { return Start{readByteConfig(path), readRunState(path)}; });
+  const ByteConfig asked = modelOf(options.model, start.config);
+  if (!asked.sameModel(start.config))
+    throw Error(fmt::format("expected the checkpoint's model of {}, but got {}", textOf(start.config), textOf(asked)));
+  start.state.settings = applied(options, start.state.settings);
+  return start;
+}
+
+void train(const TrainOptions &options) {
+  verify(static_cast<const RunOptions &>(options));
+  Start start = {modelOf(options.model), {}};
+  if (!options.resume)
+    start.state.settings = applied(options, settingsOf(options.model));
+  RunFolder folder(options);
+  if (options.resume)
+    start = resume(options, folder);
+  const TrainSettings &settings = start.state.settings;
+  start.config.type = settings.type;
+  start.config.dropout = dropoutOf(settings);
+  start.config.tables = options.tables;
+  const ByteNetwork network(start.config);
+  LanguageData bytes({.data = options.data}, start.config.context, settings.seed);
+  ShiftedData data(bytes, start.config.context);
+  const uint64_t seed = settings.seed;
+  kiln::train(Run{.options = options,
+                  .folder = folder,
+                  .model = network,
+                  .data = data,
+                  .state = start.state,
+                  .begin = [=](Trainer &trainer) { trainer.initialize(seed); },
+                  .notes = {}});
+}
+
+void info(const InfoOptions &options) {
+  const TrainSettings settings = applied(options.settings, settingsOf(options.model));
+  ByteConfig config = modelOf(options.model);
+  config.type = settings.type;
+  config.dropout = dropoutOf(settings);
+  const ByteNetwork network(config);
+  std::string text = fmt::format("model        {}\n\n", textOf(config));
+  int64_t total = 0;
+  for (const Parameter &p : network.parameters().all()) {
+    text += fmt::format("{:12}  {:<12} {}\n", p.count(), kiln::textOf(p.shape), p.name);
+    total += p.count();
+  }
+  text += fmt::format("{:12}  parameters\n\n", total);
+  const MemoryPlan memory =
+      planMemory(openDevice(options.machine)->target(), network, network.shape(settings.batch), settings);
+  text += fmt::format("memory       {:.2f} MiB for micro-batches of {} sequences, {:.2f} of them activations\n",
+                      static_cast<double>(memory.total()) / 1048576, settings.batch,
+                      static_cast<double>(memory.activations) / 1048576);
+  text +=
+      fmt::format("step         {:.3f} GFLOP in {} micro-batches\n",
+                  flopsOfStep(config, settings.batch * settings.accumulate, config.context) / 1e9, settings.accumulate);
+  writeResult(text);
+}
+
+void plot(const PlotOptions &options) {
+  std::vector<Curve> curves;
+  for (const std::string &run : options.runs)
+    curves.push_back(readCurve(run));
+  writeOutput(options.out, pictureOf(curves));
+}
+
+} // namespace kiln::bytelm

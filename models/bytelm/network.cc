@@ -1,0 +1,48 @@
+// The options that make a decoder a model of bytes.
+
+#include "models/bytelm/network.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace kiln {
+
+static LayerNames layerNames(const std::string &layer) { return {layer + ".weight", layer + ".bias"}; }
+static BlockNames blockNames(int64_t number) {
+  const auto layer = [&](const char *name) { return layerNames(fmt::format("blocks.{}.{}", number, name)); };
+  return {layer("attention_norm"),
+          {layer("attention_input"), layer("attention_output")},
+          layer("mlp_norm"),
+          {layer("mlp_input"), layer("mlp_output")}};
+}
+static DecoderNames names() { return {{"bytes.weight", "positions.weight"}, blockNames, {}, layerNames("head")}; }
+
+static DecoderOptions optionsOf(const ByteConfig &c) {
+  DecoderOptions o = {.layers = c.layers, .width = c.width, .context = c.context, .vocab = ByteConfig::vocab};
+  o.block.attention.heads = c.heads;
+  o.block.mlp = {c.inner, Activation::relu};
+  const Init table = {Init::Kind::normal, c.tables == TableInit::torch ? 1 : 0.01};
+  o.embedding.tokenInit = o.embedding.positionInit = table;
+  o.lastNorm = false;
+  o.head = {.tied = false, .bias = true};
+  o.inits.byWidth = true;
+  o.headInit = o.inits.inner(c.width);
+  o.dropout = c.dropout;
+  return o;
+}
+
+/// The config, once it is known to be right.
+static const ByteConfig &verified(const ByteConfig &config) {
+  verify(config);
+  return config;
+}
+
+ByteNetwork::ByteNetwork(const ByteConfig &config)
+    : sizes(verified(config)), decoder(list, names(), optionsOf(config)) {
+  list.place();
+}
+
+nlohmann::ordered_json ByteNetwork::configJson(Type) const { return kiln::configJson(sizes); }
+
+} // namespace kiln

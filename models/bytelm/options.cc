@@ -1,0 +1,105 @@
+// Flags by CLI11.
+
+#include "models/bytelm/options.h"
+#include "models/train/flags.h"
+
+#include <fmt/format.h>
+
+namespace kiln::bytelm {
+
+static void addModel(CLI::App *app, ModelOptions &o) {
+  std::string names;
+  for (const NamedByteModel &model : byteModels())
+    names += (names.empty() ? "" : ", ") + model.name;
+  app->add_option("--model", o.model, "size by name: " + names + " (seed000)");
+  addNumber<int64_t>(app, "--layers", o.layers, "transformer blocks");
+  addNumber<int64_t>(app, "--heads", o.heads, "attention heads; they divide the width");
+  addNumber<int64_t>(app, "--width", o.width, "channels");
+  addNumber<int64_t>(app, "--inner", o.inner, "channels between the products of a feed-forward layer");
+  addNumber<int64_t>(app, "--context", o.context, "bytes of a sequence");
+}
+
+static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
+  CLI::App *train = app.add_subcommand("train", "train on a file");
+  train->add_option("--data", o.data, "the file; its last tenth validates")->required();
+  addModel(train, o.model);
+  train->add_option_function<std::string>(
+      "--table-init",
+      [&o](const std::string &text) {
+        if (text != "torch" && text != "jax")
+          throw Error(fmt::format("expected '--table-init' to be torch or jax, but got '{}'", text));
+        o.tables = text == "jax" ? TableInit::jax : TableInit::torch;
+      },
+      "how tables begin: torch (normal of deviation 1), jax (0.01) (torch)");
+  addSettingFlags(train, o);
+  addRunFlags(train, o);
+  return train;
+}
+
+static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
+  CLI::App *sample = app.add_subcommand("sample", "write bytes with a trained model");
+  sample->add_option("--out,--model-dir", o.folder, "a run's folder, or a checkpoint")->required();
+  sample->add_option("--prompt", o.prompt, "bytes to go on from; without them it begins by itself");
+  addNumber<int64_t>(sample, "--bytes", o.bytes, "bytes to write")->capture_default_str();
+  addNumber<double>(sample, "--temperature", o.temperature, "0: always the likeliest byte")->capture_default_str();
+  addNumber<int64_t>(sample, "--top-k", o.topK, "choose among the k likeliest (0: all)")->capture_default_str();
+  addNumber<uint64_t>(sample, "--seed", o.seed, "seed of the choices")->capture_default_str();
+  addMachineFlags(sample, o.machine);
+  return sample;
+}
+
+static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
+  CLI::App *info = app.add_subcommand("info", "a table of the parameters, and the memory of a step");
+  addModel(info, o.model);
+  addMemoryFlags(info, o.settings);
+  addMachineFlags(info, o.machine);
+  return info;
+}
+
+static CLI::App *addPlot(CLI::App &app, PlotOptions &o) {
+  CLI::App *plot = app.add_subcommand("plot", "draw the loss curves of runs");
+  plot->add_option("runs", o.runs, "folders of runs; the others are compared with the first")->required();
+  plot->add_option("--out,-o", o.out, "the picture (SVG); '-' is standard output")->required();
+  return plot;
+}
+
+std::optional<Command> parseCommand(int argc, const char *const *argv, const std::string &version) {
+  CLI::App app("A model of bytes, trained by kernels written in Kiln's tile language", "bytelm");
+  TrainOptions train;
+  SampleOptions sample;
+  InfoOptions info;
+  PlotOptions plot;
+  app.set_version_flag("--version", version, "print which Kiln this is");
+  app.option_defaults()->take_last();
+  const std::vector<CLI::App *> commands = {addTrain(app, train), addSample(app, sample), addInfo(app, info),
+                                            addPlot(app, plot)};
+  if (!parseFlags(app, commands, argc, argv))
+    return {};
+  train.resume = train.resume || train.resumeStep;
+  if (commands[0]->parsed())
+    return train;
+  if (commands[1]->parsed())
+    return sample;
+  if (commands[2]->parsed())
+    return info;
+  if (commands[3]->parsed())
+    return plot;
+  throw Error("expected a command out of train, sample, info, plot; see --help");
+}
+
+static const NamedByteModel &named(const ModelOptions &o) { return byteModelNamed(o.model.value_or("seed000")); }
+
+ByteConfig modelOf(const ModelOptions &o, const std::optional<ByteConfig> &base) {
+  ByteConfig config = base && !o.model ? *base : named(o).config;
+  config.layers = o.layers.value_or(config.layers);
+  config.heads = o.heads.value_or(config.heads);
+  config.width = o.width.value_or(config.width);
+  config.inner = o.inner.value_or(config.inner);
+  config.context = o.context.value_or(config.context);
+  verify(config);
+  return config;
+}
+
+TrainSettings settingsOf(const ModelOptions &o) { return named(o).settings; }
+
+} // namespace kiln::bytelm

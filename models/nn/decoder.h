@@ -1,0 +1,63 @@
+// A language model as layers: embeddings, blocks whose places see those before them, a norm or none, and a head. What
+// GPT-2 and its relatives differ in are the options; the launches of a training micro-batch, of an evaluation and of a
+// prediction are the same for all.
+
+#pragma once
+
+#include "models/nn/block.h"
+#include "models/nn/embedding.h"
+#include "models/nn/head.h"
+#include "models/train/model.h"
+
+namespace kiln {
+
+/// Names of all parameters.
+struct DecoderNames {
+  EmbeddingNames tables;
+  std::function<BlockNames(int64_t)> block; // of each block, counted from 0
+  LayerNames last, head;
+};
+
+struct DecoderOptions {
+  int64_t layers = 0, width = 0, context = 0, vocab = 0;
+  BlockOptions block = {};
+  std::function<double(int64_t)> scaleOf = {}; // of attention's scores in each block; 1/√(width/heads) without
+  EmbeddingOptions embedding = {};
+  bool lastNorm = true; // as block.norm says
+  HeadOptions head = {};
+  LinearInit headInit = {{Init::Kind::normal, 0.02}}; // of one that is not tied
+  Inits inits = {};
+  DropoutOptions dropout = {};
+};
+
+class Decoder {
+public:
+  /// Adds its parameters to the list, in the order: tables, blocks, last norm, head.
+  Decoder(ParameterList &list, const DecoderNames &names, const DecoderOptions &options);
+
+  /// Tokens and targets (N) of N = sequences · length, and what embeddings take beside them.
+  std::vector<Input> inputs(const BatchShape &shape) const;
+  void derive(HostBatch &batch) const { embedding.derive(batch); }
+  void gradient(Build &build, const MicroBatch &batch) const;
+  /// Targets below 0 are missing.
+  void losses(Build &build, const MicroBatch &batch) const;
+
+  /// The last block's output (N, width), taken from the arena, of whole sequences of `time`. `inputs` has the tokens
+  /// (N), and the positions where the batch gives them.
+  TensorRef hidden(Build &build, const Embedding::Inputs &inputs, int64_t rows, int64_t time) const;
+  /// Logits (N, vocab) of rows of hidden().
+  void logits(Build &build, const TensorRef &rows, const TensorRef &logits) const;
+
+private:
+  /// Logits of rows of the last block's output, which are normalised into `normed` on the way.
+  void head(Build &build, const TensorRef &rows, const LayerNorm::Saved &statistics, const TensorRef &normed,
+            const TensorRef &logits) const;
+
+  DecoderOptions sizes;
+  Embedding embedding;
+  std::vector<Block> blocks;
+  std::optional<LayerNorm> last;
+  Head projection;
+};
+
+} // namespace kiln

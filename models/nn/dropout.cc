@@ -1,0 +1,18 @@
+// A site's part of the step's table.
+
+#include "models/nn/dropout.h"
+
+namespace kiln {
+
+DropoutSite::DropoutSite(ParameterList &list, const DropoutRate &rate, int64_t most)
+    : rate(rate), most(most), number(rate.threshold() > 0 ? list.addSite() : -1) {
+  verify(rate);
+}
+
+std::optional<Dropout> DropoutSite::in(const Build &b) const {
+  if (!drops())
+    return {};
+  return Dropout{rate, b.sites ? std::optional(b.sites->select(0, number)) : std::nullopt, b.time, most};
+}
+
+} // namespace kiln

@@ -1,0 +1,81 @@
+// The model of bytes: PyTorch's losses, the size it should have, and what it sees of a text.
+
+#include "models/bytelm/network.h"
+#include "models/bytelm/shifted.h"
+#include "models/data/batches.h"
+#include "models/data/json.h"
+#include "models/train/trainer.h"
+#include "test/devices.h"
+
+#include "test/temporary_folder.h"
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+class ByteModel : public DeviceTest {};
+
+// Twenty steps of Adam on two blocks have the losses that test/oracles/bytelm.py recorded: the weights, drawn by their
+// numbers, the shift behind a vector of zeros, the layers, their gradients and the updates are PyTorch's.
+TEST_P(ByteModel, HasPyTorchsLosses) {
+  const std::vector<double> want =
+      nlohmann::json::parse(readText(std::string(KILN_BYTELM) + "/losses.json")).at("losses");
+  const ByteConfig config = {2, 4, 32, 96, 24};
+  TrainSettings s = byteModelNamed("seed000").settings;
+  s.batch = 5;
+  s.accumulate = 1;
+  s.steps = static_cast<int64_t>(want.size());
+  s.precision = Precision::ieee;
+  const ByteNetwork network(config);
+  Trainer trainer(Device::open(GetParam()), network, s);
+  trainer.initialize(7);
+  const int64_t steps = GetParam().starts_with("cpu") ? s.steps : 3; // simulating one takes seconds
+  for (int64_t step = 0; step < steps; ++step) {
+    const auto byte = [](int64_t i) { return static_cast<int32_t>((i * i * 7 + i * 13) % 251); };
+    std::vector<int32_t> bytes, next;
+    for (int64_t i = step * 31; i < step * 31 + 5 * 24; ++i) {
+      bytes.push_back(byte(i));
+      next.push_back(byte(i + 1));
+    }
+    trainer.beginStep(learningRate(s, step), step + 1);
+    trainer.addGradient(shifted(languageBatch(bytes, next), 24), 0);
+    EXPECT_NEAR(trainer.update().loss, want[step], 1e-5) << step;
+  }
+}
+KILN_ON_DEVICES(ByteModel);
+
+// The seed's model has the parameters that the seed counts.
+TEST(ByteNetwork, HasTheSeedsParameters) {
+  const ByteNetwork network(byteModelNamed("seed000").config);
+  int64_t count = 0;
+  for (const Parameter &p : network.parameters().all())
+    count += p.count();
+  EXPECT_EQ(count, 25612544);
+}
+
+// The seed trains with Adam at a constant rate and neither decay nor clipping, on a hundred sequences a step.
+TEST(ByteNetwork, TrainsAsTheSeedDoes) {
+  const TrainSettings &s = byteModelNamed("seed000").settings;
+  EXPECT_EQ(s.batch * s.accumulate, 100);
+  for (const int64_t step : {0, 1, 2500, 4999})
+    EXPECT_DOUBLE_EQ(learningRate(s, step), 1e-3);
+  EXPECT_EQ(s.decay, 0);
+  EXPECT_EQ(s.clip, 0);
+  EXPECT_EQ(s.dropout, 0.1);
+}
+
+// Each byte of a sequence is a target, and what stands before it is all that is seen; the first has nothing. Behind the
+// end of the text there are neither, and of a sequence that lies there nothing.
+TEST(Shifted, EachByteIsATarget) {
+  const int32_t none = ignoredTarget;
+  const HostBatch batch =
+      shifted(languageBatch({1, 2, 3, 4, 5, 0, 0, 0, 0}, {2, 3, 4, 5, 6, none, none, none, none}), 3);
+  EXPECT_EQ(batch.at("tokens").numbers<int32_t>(), (std::vector<int32_t>{-1, 1, 2, -1, 4, 5, -1, -1, -1}));
+  EXPECT_EQ(batch.at("targets").numbers<int32_t>(), (std::vector<int32_t>{1, 2, 3, 4, 5, 6, none, none, none}));
+}
+
+} // namespace

@@ -1,0 +1,67 @@
+// bytelm as a user runs it.
+
+#include "models/train/checkpoint.h"
+#include "test/models/gpt2/program.h"
+
+namespace {
+
+class BytelmTest : public ProgramTest {
+protected:
+  Result bytelm(std::vector<std::string> words) {
+    words.insert(words.begin(), KILN_BYTELM_PROGRAM);
+    const int status = finish(start(words, folder / "output"));
+    return {status, readText(folder / "output")};
+  }
+  Result trains(const std::string &out, const std::vector<std::string> &more) {
+    std::vector<std::string> words = {"--model", "small", "--inner", "32"};
+    words.insert(words.end(), more.begin(), more.end());
+    return bytelm(trainWords(out, words));
+  }
+};
+
+// It learns, with dropout; five steps and seven more leave the bytes of twelve; and it writes bytes, also from nothing.
+TEST_F(BytelmTest, TrainsResumesAndSamples) {
+  const std::vector<std::string> steps = {"--steps", "12", "--lr", "0.01"};
+  const Result whole = trains(folder / "whole", steps);
+  ASSERT_EQ(whole.status, 0) << whole.output;
+  std::vector<std::string> first = steps;
+  first.insert(first.end(), {"--stop-after", "5"});
+  ASSERT_EQ(trains(out, first).status, 0);
+  const Result second =
+      bytelm({"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::testDevices()[0]});
+  ASSERT_EQ(second.status, 0) << second.output;
+  for (const char *file : {"/config.json", "/model.safetensors", "/optimizer.safetensors", "/training.json"})
+    EXPECT_TRUE(readText(kiln::checkpointPath(folder / "whole", 12) + file) ==
+                readText(kiln::checkpointPath(out, 12) + file))
+        << file;
+  EXPECT_LT(rows(out).back().at("val_loss").get<double>(), rows(out).front().at("loss").get<double>());
+  for (const char *prompt : {"", "line 12 of the text"}) {
+    const Result text = bytelm({"sample", "--out", out, "--prompt", prompt, "--bytes", "20"});
+    EXPECT_EQ(text.status, 0) << text.output;
+    EXPECT_EQ(text.output.size(), std::string(prompt).size() + 21);
+  }
+  EXPECT_EQ(bytelm({"plot", out, "-o", folder / "losses.svg"}).status, 0);
+}
+
+// The table of parameters, with their number at the end.
+TEST_F(BytelmTest, SaysWhatTheSeedsModelConsistsOf) {
+  const Result r = bytelm({"info"});
+  EXPECT_EQ(r.status, 0) << r.output;
+  for (const char *line : {"    25612544  parameters\n", "     1048576  512x2048     blocks.7.mlp_input.weight\n",
+                           "         256  256          head.bias\n"})
+    EXPECT_NE(r.output.find(line), std::string::npos) << line << " in\n" << r.output;
+}
+
+// A checkpoint's model is not another one, and a model of another kind is none.
+TEST_F(BytelmTest, RefusesAnotherModel) {
+  ASSERT_EQ(trains(out, {"--steps", "1"}).status, 0);
+  const Result other = bytelm({"train", "--data", data, "--out", out, "--resume", "--layers", "2"});
+  EXPECT_EQ(other.status, 2);
+  EXPECT_NE(other.output.find("expected the checkpoint's model of 1 layers"), std::string::npos) << other.output;
+  const Result unknown = bytelm({"train", "--data", data, "--out", out, "--model", "seed", "--overwrite"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_NE(unknown.output.find("expected a model out of seed000, small, but got 'seed'"), std::string::npos)
+      << unknown.output;
+}
+
+} // namespace

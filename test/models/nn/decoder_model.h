@@ -1,0 +1,143 @@
+// What the tests of layers share: a model of any options, a random batch for it, and its gradient beside the tape's.
+
+#pragma once
+
+#include "models/data/batches.h"
+#include "models/train/trainer.h"
+#include "test/kernels/host_chances.h"
+#include "test/models/reference/decoder.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <random>
+
+namespace kiln::test {
+
+class DecoderModel : public Model {
+public:
+  explicit DecoderModel(const DecoderOptions &options, Type type = f32)
+      : options(options), element(type), decoder(list, plainNames(), options) {
+    list.place();
+  }
+  const ParameterList &parameters() const override { return list; }
+  Type type() const override { return element; }
+  BatchShape shape(int64_t sequences) const override { return {sequences, options.context}; }
+  std::vector<Input> inputs(const BatchShape &shape) const override { return decoder.inputs(shape); }
+  void derive(HostBatch &batch, const BatchShape &) const override { decoder.derive(batch); }
+  void gradient(Build &build, const MicroBatch &batch) const override { decoder.gradient(build, batch); }
+  void losses(Build &build, const MicroBatch &batch) const override { decoder.losses(build, batch); }
+  double flops(const BatchShape &) const override { return 0; }
+  std::string text() const override { return "a model of options"; }
+  nlohmann::ordered_json configJson(Type) const override { return {}; }
+
+  const DecoderOptions options;
+
+private:
+  Type element;
+  ParameterList list;
+  Decoder decoder;
+};
+
+/// Tokens, some of them missing, targets, of which some are missing, and positions.
+inline DecoderBatch randomBatch(const DecoderOptions &o, int64_t sequences, int64_t time, uint32_t seed) {
+  std::mt19937 engine(seed);
+  DecoderBatch batch{sequences, time, {}, {}, {}, {}};
+  for (int64_t i = 0; i < sequences * time; ++i) {
+    const bool isMissing = engine() % 8 == 0 && (o.embedding.scale != 1 || !o.head.tied);
+    batch.tokens.push_back(isMissing ? -1 : static_cast<int32_t>(engine() % o.vocab));
+    batch.targets.push_back(engine() % 6 == 0 && i > 0 ? ignoredTarget : static_cast<int32_t>(engine() % o.vocab));
+    if (o.embedding.givesPositions)
+      batch.positions.push_back(static_cast<int32_t>(engine() % o.context));
+  }
+  return batch;
+}
+
+/// Sequences `first` … `first + count`, as a micro-batch brings them.
+inline HostBatch inputsOf(const DecoderBatch &b, int64_t first, int64_t count) {
+  const auto cut = [&](const std::vector<int32_t> &all) {
+    return std::vector<int32_t>(all.begin() + first * b.time, all.begin() + (first + count) * b.time);
+  };
+  HostBatch batch = languageBatch(cut(b.tokens), cut(b.targets));
+  if (!b.positions.empty())
+    batch["positions"] = cut(b.positions);
+  return batch;
+}
+inline int64_t presentIn(const DecoderBatch &b) {
+  return std::count_if(b.targets.begin(), b.targets.end(), [](int32_t target) { return target >= 0; });
+}
+
+/// Weights that leave nothing at zero or one; numbers of `type`, held in f32. Fixed tables are what they are.
+inline HostBuffers randomBuffers(const ParameterList &list, uint32_t seed, Type type = f32) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<float> normal(0, 0.25f);
+  std::vector<double> drawn(list.count());
+  for (const Parameter &p : list.all()) {
+    const std::vector<float> begun = firstNumbers(p, Random(seed, Stream::weights), 0);
+    for (int64_t i = 0; i < p.count(); ++i)
+      drawn[p.offset + i] =
+          p.role == Role::fixed ? begun[i] : normal(engine) + (p.init.kind == Init::Kind::ones ? 1.0f : 0.0f);
+  }
+  std::vector<char> rounded(list.count() * bytesOf(type)), values(list.count() * bytesOf(f32));
+  fromDoubles(drawn, type, rounded.data());
+  fromDoubles(toDoubles(rounded.data(), type, list.count()), f32, values.data());
+  return {values, std::vector<float>(list.count()), std::vector<float>(list.count())};
+}
+
+/// The settings of a step of `accumulate` micro-batches of `batch` sequences, whose products are as exact everywhere.
+inline TrainSettings settingsOf(int64_t batch, int64_t accumulate = 1) {
+  return {.batch = batch, .accumulate = accumulate, .seed = 5, .precision = Precision::ieee};
+}
+
+/// What step `number` of a run of seed 5 multiplies the numbers of a site by, sequence by sequence of `time` rows.
+inline std::vector<double> maskOf(const DecoderOptions &o, const DropoutRate &rate, int64_t number, int64_t site,
+                                  int64_t time, int64_t rows, int64_t columns) {
+  const std::array<uint32_t, 4> words =
+      Random(5, Stream::dropout).block(static_cast<uint64_t>(number), static_cast<uint32_t>(site));
+  const auto key = static_cast<int64_t>(uint64_t{words[0]} << 32 | words[1]);
+  std::vector<double> mask;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c)
+      mask.push_back(isKept(key, r / time * o.context + r % time, columns, c, rate.threshold()) ? rate.scale() : 0);
+  return mask;
+}
+
+/// The tape's gradient of each parameter, by its name, and its loss.
+struct TapeGradient {
+  std::map<std::string, std::vector<double>> gradients;
+  double loss;
+};
+inline TapeGradient tapeGradient(const DecoderModel &model, const HostBuffers &buffers, const DecoderBatch &batch) {
+  Tape tape;
+  std::map<std::string, Value> values;
+  const auto *numbers = reinterpret_cast<const float *>(buffers.values.data());
+  for (const Parameter &p : model.parameters().all()) {
+    const int64_t columns = p.shape.back();
+    values.emplace(p.name,
+                   tape.value(p.count() / columns, columns, {numbers + p.offset, numbers + p.offset + p.count()}));
+  }
+  const Value loss = decoderLoss(tape, model.options, values, batch);
+  tape.play(loss);
+  TapeGradient result{{}, loss.numbers()[0]};
+  for (auto &[name, value] : values)
+    result.gradients[name] = value.gradient();
+  return result;
+}
+
+/// Expects the flat gradient `got` to be the tape's, to `tolerance` of the norm of each tensor.
+inline void expectGradients(const DecoderModel &model, const std::vector<float> &got, const TapeGradient &want,
+                            double tolerance) {
+  for (const Parameter &p : model.parameters().all()) {
+    if (p.role == Role::fixed)
+      continue;
+    double difference = 0, size = 0;
+    const std::vector<double> &exact = want.gradients.at(p.name);
+    for (int64_t i = 0; i < p.count(); ++i) {
+      difference += std::pow(static_cast<double>(got[p.offset + i]) - exact[i], 2);
+      size += exact[i] * exact[i];
+    }
+    EXPECT_LE(std::sqrt(difference), tolerance * std::sqrt(size)) << p.name << ", of norm " << std::sqrt(size);
+  }
+}
+
+} // namespace kiln::test

@@ -1,0 +1,154 @@
+// Models of all options: their gradients against a tape in double precision, each option alone and many together.
+
+#include "test/devices.h"
+#include "test/models/nn/decoder_model.h"
+
+#include <fmt/format.h>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+/// Two blocks of width 12 in three heads, and nothing else that is special.
+DecoderOptions plain() {
+  DecoderOptions o = {.layers = 2, .width = 12, .context = 9, .vocab = 11};
+  o.block.attention.heads = 3;
+  return o;
+}
+
+std::string textOf(const DecoderOptions &o) {
+  const BlockOptions &b = o.block;
+  return fmt::format(
+      "width {}, heads {}, inner {}, {}, biases {}{}{}, {} {}, norm ddof {} epsilon {} outside {} affine {}, last {}, "
+      "embedding x {} positions {}{}, head tied {}, dropout {} {} {} {}",
+      o.width, b.attention.heads, b.mlp.inner, activationNames[static_cast<size_t>(b.mlp.activation)],
+      b.attention.linear.bias, b.mlp.linear.bias, o.head.bias, static_cast<int>(b.order), static_cast<int>(b.place),
+      b.norm.ddof, b.norm.epsilon, b.norm.outside, b.norm.affine, o.lastNorm, o.embedding.scale,
+      static_cast<int>(o.embedding.positions), o.embedding.givesPositions, o.head.tied, o.dropout.embedding,
+      o.dropout.residual, o.dropout.activation, static_cast<int>(o.dropout.kind));
+}
+
+/// The gradient of a batch of `sequences` of `time`, in two micro-batches when there are two sequences or more and
+/// `halves`, beside the tape's. The loss of an evaluation as well, where nothing is dropped.
+void expectGradient(const std::string &device, const DecoderOptions &o, int64_t sequences, int64_t time, uint32_t seed,
+                    bool halves = false, Type type = f32, double tolerance = 1e-4) {
+  SCOPED_TRACE(textOf(o));
+  const DecoderModel model(o, type);
+  const int64_t micros = halves ? 2 : 1, each = sequences / micros;
+  TrainSettings settings = settingsOf(each, micros);
+  settings.type = type;
+  settings.lossScale = 1;
+  Trainer trainer(Device::open(device), model, settings, {each, time});
+  const HostBuffers buffers = randomBuffers(model.parameters(), seed, type);
+  trainer.upload(buffers);
+  DecoderBatch batch = randomBatch(o, sequences, time, seed);
+  const DropoutOptions &d = o.dropout;
+  batch.mask = [&](int64_t site, int64_t rows, int64_t columns) {
+    const int64_t first = d.of(d.embedding).threshold() > 0 ? 1 : 0;
+    std::vector<double> rates; // of a block's sites
+    for (const double rate : {d.residual, d.activation, d.residual})
+      if (rate > 0)
+        rates.push_back(rate);
+    const double rate = site < first ? d.embedding : rates[(site - first) % std::ssize(rates)];
+    return maskOf(o, d.of(rate), 3, site, time, rows, columns);
+  };
+  const TapeGradient want = tapeGradient(model, buffers, batch);
+  trainer.beginStep(1e-3, 3, presentIn(batch));
+  for (int64_t micro = 0; micro < micros; ++micro)
+    trainer.addGradient(inputsOf(batch, micro * each, each), micro);
+  expectGradients(model, trainer.gradients(), want, tolerance);
+}
+
+class DecoderTest : public DeviceTest {};
+
+/// Each option that differs from the plain model's, alone.
+std::vector<DecoderOptions> eachAlone() {
+  std::vector<DecoderOptions> all;
+  const auto add = [&](auto change) {
+    all.push_back(plain());
+    change(all.back());
+  };
+  add([](DecoderOptions &) {});
+  for (const Activation activation :
+       {Activation::none, Activation::gelu_erf, Activation::relu, Activation::relu2, Activation::silu})
+    add([=](DecoderOptions &o) { o.block.mlp.activation = activation; });
+  add([](DecoderOptions &o) { o.block.mlp.inner = 20; });
+  add([](DecoderOptions &o) { o.block.mlp.linear.bias = false; });
+  add([](DecoderOptions &o) { o.block.attention.linear.bias = false; });
+  add([](DecoderOptions &o) { o.block.norm.ddof = 1; });
+  add([](DecoderOptions &o) { o.block.norm.epsilon = 0; });
+  add([](DecoderOptions &o) { o.block.norm = {.epsilon = 0.1, .outside = true}; });
+  add([](DecoderOptions &o) { o.block.norm.affine = false; });
+  add([](DecoderOptions &o) { o.block.order = BlockOrder::mlp_first; });
+  add([](DecoderOptions &o) { o.block.place = NormPlace::post; });
+  add([](DecoderOptions &o) { o.lastNorm = false; });
+  add([](DecoderOptions &o) { o.head.tied = false; });
+  add([](DecoderOptions &o) { o.head.bias = true; });
+  add([](DecoderOptions &o) { o.embedding.scale = 3; });
+  add([](DecoderOptions &o) { o.embedding.positions = PositionTable::none; });
+  add([](DecoderOptions &o) { o.embedding.positions = PositionTable::sinusoids; });
+  add([](DecoderOptions &o) { o.embedding.givesPositions = true; });
+  add([](DecoderOptions &o) { o.dropout.embedding = 0.2; });
+  add([](DecoderOptions &o) { o.dropout.residual = 0.2; });
+  add([](DecoderOptions &o) { o.dropout.activation = 0.2; });
+  add([](DecoderOptions &o) { o.dropout = {0.1, 0.2, 0.3, DropoutKind::plain}; });
+  return all;
+}
+
+// The gradient of every tensor is the tape's to 1e-4 of its norm: f32 rounds to 6e-8, and sums through two blocks lose
+// two to three digits of that.
+TEST_P(DecoderTest, EachOptionAloneHasTheTapesGradient) {
+  for (const DecoderOptions &o : eachAlone())
+    expectGradient(GetParam(), o, 2, 7, 1, /*halves=*/o.dropout.residual > 0 || !o.head.tied);
+}
+
+DecoderOptions drawn(std::mt19937 &engine) {
+  const auto chance = [&](unsigned n) { return engine() % n == 0; };
+  DecoderOptions o = {.layers = static_cast<int64_t>(1 + engine() % 2), .width = 12, .context = 9, .vocab = 11};
+  o.block.attention.heads = 3;
+  if (chance(3))
+    o.width = 20, o.block.attention.heads = 2;
+  o.block.order = static_cast<BlockOrder>(engine() % 2);
+  o.block.place = static_cast<NormPlace>(engine() % 2);
+  o.block.norm = {.ddof = static_cast<int>(engine() % 2),
+                  .epsilon = chance(2) ? 1e-5 : 0.1,
+                  .outside = chance(2),
+                  .affine = !chance(3)};
+  o.block.attention.linear.bias = !chance(2);
+  o.block.mlp = {chance(2) ? 20 : 0, static_cast<Activation>(engine() % 6), {!chance(2)}};
+  o.lastNorm = !chance(2);
+  o.head = {!chance(2), chance(2)};
+  o.embedding.scale = chance(2) ? 1 : std::sqrt(static_cast<double>(o.width));
+  o.embedding.positions = static_cast<PositionTable>(engine() % 3);
+  o.embedding.givesPositions = chance(2) && o.embedding.positions != PositionTable::none;
+  if (chance(2))
+    o.dropout = {chance(2) ? 0.1 : 0, chance(2) ? 0.1 : 0, chance(2) ? 0.1 : 0, static_cast<DropoutKind>(engine() % 2)};
+  return o;
+}
+
+// The same of random combinations.
+TEST_P(DecoderTest, ManyOptionsTogetherHaveTheTapesGradient) {
+  const int64_t count = GetParam() == "cpu" ? 174 : GetParam() == oracleDevice ? 12 : GetParam() == "cuda:0" ? 4 : 20;
+  std::mt19937 engine(1);
+  for (int64_t i = 0; i < count; ++i)
+    expectGradient(GetParam(), drawn(engine), 2, i % 3 == 0 ? 9 : 5, static_cast<uint32_t>(i), i % 2 == 0);
+}
+
+// In narrow types: on its way to a parameter a gradient is rounded about thirty times a block, by half a unit at most
+// each time, together by no more than that many units of its norm.
+TEST_P(DecoderTest, NarrowTypesHaveTheTapesGradient) {
+  if (GetParam() == "cuda:0" || GetParam() == oracleDevice)
+    GTEST_SKIP() << "the other devices have both of its compilers";
+  const std::vector<DecoderOptions> all = eachAlone();
+  for (size_t i = 0; i < all.size(); ++i)
+    for (const Type type : {bf16, f16}) {
+      const bool isTaken = GetParam() == "cpu" || i % 4 == (type == bf16 ? 0 : 2);
+      if (isTaken && all[i].block.norm.epsilon > 0)
+        expectGradient(GetParam(), all[i], 2, 7, 1, false, type, 60 * (type == bf16 ? 0x1p-8 : 0x1p-11));
+    }
+}
+
+KILN_ON_DEVICES(DecoderTest);
+
+} // namespace

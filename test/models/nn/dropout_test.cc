@@ -1,0 +1,96 @@
+// Dropout in training: what does not depend on how a step is cut, and what evaluations see.
+
+#include "test/devices.h"
+#include "test/models/nn/decoder_model.h"
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+DecoderOptions dropping(DropoutKind kind = DropoutKind::inverted) {
+  DecoderOptions o = {.layers = 2, .width = 12, .context = 9, .vocab = 11};
+  o.block.attention.heads = 3;
+  o.dropout = {0.1, 0.1, 0.1, kind};
+  return o;
+}
+
+class DropoutTest : public DeviceTest {};
+
+// Eight sequences at once and as 2, 4 and 8 micro-batches have one gradient, but for the order of sums, though targets
+// are missing here and there.
+TEST_P(DropoutTest, TheGradientDoesNotDependOnTheMicroBatches) {
+  const DecoderModel model(dropping());
+  const HostBuffers buffers = randomBuffers(model.parameters(), 1);
+  const DecoderBatch batch = randomBatch(model.options, 8, 9, 2);
+  std::vector<float> whole;
+  for (const int64_t micros : {1, 2, 4, 8}) {
+    Trainer trainer(Device::open(GetParam()), model, settingsOf(8 / micros, micros));
+    trainer.upload(buffers);
+    trainer.beginStep(1e-3, 7, presentIn(batch));
+    for (int64_t micro = 0; micro < micros; ++micro)
+      trainer.addGradient(inputsOf(batch, micro * 8 / micros, 8 / micros), micro);
+    const std::vector<float> got = trainer.gradients();
+    if (micros == 1)
+      whole = got;
+    double difference = 0, size = 0;
+    for (size_t i = 0; i < got.size(); ++i) {
+      difference += std::pow(static_cast<double>(got[i]) - whole[i], 2);
+      size += std::pow(static_cast<double>(whole[i]), 2);
+    }
+    EXPECT_LE(std::sqrt(difference), 1e-6 * std::sqrt(size)) << micros;
+  }
+}
+
+// Two steps drop other numbers, and one step the same ones each time.
+TEST_P(DropoutTest, EachStepDropsNumbersOfItsOwn) {
+  const DecoderModel model(dropping());
+  Trainer trainer(Device::open(GetParam()), model, settingsOf(2));
+  trainer.upload(randomBuffers(model.parameters(), 1));
+  const DecoderBatch batch = randomBatch(model.options, 2, 9, 2);
+  const auto gradient = [&](int64_t step) {
+    trainer.beginStep(1e-3, step);
+    trainer.addGradient(inputsOf(batch, 0, 2), 0);
+    return trainer.gradients();
+  };
+  const std::vector<float> first = gradient(1), second = gradient(2);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(first, gradient(1));
+}
+
+// Evaluations drop nothing: with inverted dropout they are those of the model without any, with plain dropout those of
+// the tape, every site of which multiplies by the share that is kept.
+TEST_P(DropoutTest, EvaluationsDropNothing) {
+  for (const DropoutKind kind : {DropoutKind::inverted, DropoutKind::plain}) {
+    const DecoderModel model(dropping(kind));
+    Trainer trainer(Device::open(GetParam()), model, settingsOf(2));
+    const HostBuffers buffers = randomBuffers(model.parameters(), 1);
+    trainer.upload(buffers);
+    DecoderBatch batch = randomBatch(model.options, 2, 9, 2);
+    const double share = model.options.dropout.of(0.1).evaluationScale();
+    EXPECT_NEAR(share, kind == DropoutKind::plain ? 0.9 : 1, 1e-4);
+    batch.mask = [&](int64_t, int64_t rows, int64_t columns) { return std::vector<double>(rows * columns, share); };
+    const double want = tapeGradient(model, buffers, batch).loss;
+    const double first = trainer.lossSum(inputsOf(batch, 0, 2));
+    EXPECT_NEAR(first / static_cast<double>(presentIn(batch)), want, 1e-5);
+    trainer.beginStep(1e-3, 1);
+    trainer.addGradient(inputsOf(batch, 0, 2), 0);
+    EXPECT_EQ(trainer.lossSum(inputsOf(batch, 0, 2)), first);
+  }
+}
+
+// Masks take no memory but for two numbers a site: beside the same model without dropout, activations of a step are
+// larger by no more than the one gradient behind a mask that is used at a time.
+TEST_P(DropoutTest, MasksTakeNoMemory) {
+  DecoderOptions without = dropping();
+  without.dropout = {};
+  const Target target = Device::open(GetParam())->target();
+  const BatchShape shape = {4, 9};
+  const int64_t more = planMemory(target, DecoderModel(dropping()), shape).training.bytes -
+                       planMemory(target, DecoderModel(without), shape).training.bytes;
+  EXPECT_LE(more, ceildiv(4 * 9 * 12 * 4, 256) * 256);
+}
+
+KILN_ON_DEVICES(DropoutTest);
+
+} // namespace
