@@ -65,7 +65,7 @@ static double errorOf(const std::vector<float> &got, const std::vector<float> &w
   return difference == 0 ? 0 : std::sqrt(difference / norm);
 }
 
-bool test(const TestOptions &options) {
+bool compareDevices(const TestOptions &options) {
   Gpt2Config config = modelOf(options.model);
   TrainSettings settings = {.batch = options.batch, .seed = options.seed};
   if (options.dtype)

@@ -8,6 +8,6 @@ namespace kiln {
 
 /// Prints a table of what differs by how much, relative to its norm, beside the bound that rounding has. Returns
 /// whether all of it is within. Throws Error.
-bool test(const TestOptions &options);
+bool compareDevices(const TestOptions &options);
 
 } // namespace kiln
