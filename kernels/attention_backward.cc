@@ -227,6 +227,7 @@ static AttentionConfig gpuBackwardTilesOf(const GpuFacts &gpu, int64_t T, int64_
   if (bytesOf(type) > 2 || D > 64) {
     config = gpuTilesOf(gpu, T, D);
     config.bm = std::max(16, config.bm / 2);
+    config.warps = 8;
   } else {
     while (config.bm > 16 && config.bm / 2 >= T)
       config.bm /= 2;

@@ -53,7 +53,8 @@ TEST_F(Barriers, AreReportedWhereTheyStand) {
   const Tensor mean = tensor({5}), rstd = tensor({5});
   run(*device, planLayerNorm(device->target(), x.ref(), gamma.ref(), beta.ref(), out.ref(), mean.ref(), rstd.ref()));
   const Tensor a = tensor({40, 112}), b = tensor({112, 33}), c = tensor({40, 33});
-  run(*device, planMatmul(device->target(), kiln::Layout::nn, a.ref(), b.ref(), c.ref()));
+  const MatmulConfig tiles{.bm = 64, .bn = 64, .bk = 32, .precision = Precision::tf32}; // of four warps
+  run(*device, planMatmul(device->target(), kiln::Layout::nn, a.ref(), b.ref(), c.ref(), false, tiles));
   EXPECT_GE(device->verdicts().size(), 6U);
   EXPECT_EQ(
       those([](const Verdict &each) { return each.edit.what == "deleted" && each.kind != Verdict::Kind::reported; }),

@@ -178,6 +178,8 @@ void RingWalk::runOp(Operation &op) {
       values[result] = values.lookup(yielded);
   } else if (isa<tile::ProgramIdOp>(op)) {
     values[op.getResult(0)].number = 0;
+  } else if (isa<tile::NumProgramsOp>(op)) {
+    values[op.getResult(0)].number = 1;
   } else if (auto dim = dyn_cast<tile::DimOp>(op)) {
     const auto view = cast<BlockArgument>(dim.getView());
     values[dim.getResult()].number = extent(view.getArgNumber(), static_cast<int64_t>(dim.getAxis()));

@@ -21,13 +21,13 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../tools/inputs"))
 import npy  # noqa: E402
 
-PROGRAMS = ("kilnc", "kiln-opt", "gpt2", "tokens", "kiln-bench")
+PROGRAMS = ("kilnc", "kiln-opt", "gpt2", "bytelm", "tokens", "kiln-bench")
 # What a command begins with, and what makes it short. Most precise first.
 TINY = "--layers 1 --heads 2 --width 32 --context 16 --batch 2"
 SHORTER = [
-    (r"gpt2 train .*--resume", "--steps 3"),
-    (r"gpt2 train .*", f"{TINY} --steps 2"),
-    (r"gpt2 sample ", "--tokens 4"),
+    (r"(gpt2|bytelm) train .*--resume", "--steps 3"),
+    (r"(gpt2|bytelm) train .*", f"{TINY} --steps 2"),
+    (r"(gpt2|bytelm) sample ", "--tokens 4"),
     (r"tokens encode .*--shard-tokens", "--shard-tokens 400"),
     (r"kiln-bench ", "--quick"),
 ]
