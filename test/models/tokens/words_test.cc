@@ -81,10 +81,10 @@ TEST(Words, ThreadsChangeNothing) {
 TEST(Words, ComeBackWithSpaces) {
   for (const TokenStyle style : {TokenStyle::words, TokenStyle::wholeWords}) {
     const Tokenizer tokenizer(learntWords(style));
-    std::vector<int32_t> ids = tokenizer.encode(" Don't\nDON'T ");
+    std::vector<int32_t> ids = tokenizer.encode(" Seba\nREME ");
     ids.insert(ids.begin(), *documentMark(tokenizer.vocabulary()));
     ids.push_back(*documentEnd(tokenizer.vocabulary()));
-    EXPECT_EQ(tokenizer.decode(ids), "<s> don't don't </s> ");
+    EXPECT_EQ(tokenizer.decode(ids), "<s> seba reme </s> ");
   }
 }
 

@@ -27,7 +27,8 @@ TINY = "--layers 1 --heads 2 --width 32 --context 16 --batch 2"
 SHORTER = [
     (r"(gpt2|bytelm) train .*--resume", "--steps 3"),
     (r"(gpt2|bytelm) train .*", f"{TINY} --steps 2"),
-    (r"(gpt2|bytelm) sample ", "--tokens 4"),
+    (r"gpt2 sample ", "--tokens 4"),
+    (r"bytelm sample ", "--bytes 4"),
     (r"tokens encode .*--shard-tokens", "--shard-tokens 400"),
     (r"kiln-bench ", "--quick"),
 ]
