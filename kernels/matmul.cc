@@ -3,6 +3,7 @@
 #include "kernels/matmul.h"
 #include "kernels/expect.h"
 #include "kernels/gelu.h"
+#include "kernels/matmul_pick.h"
 
 namespace kiln {
 
@@ -25,9 +26,10 @@ struct Corner {
 };
 
 /// Where this program's tile of C begins. The grid is (rows of tiles of a band, columns of tiles, bands): programs that
-/// run at a time read few rows of A and few columns of B, which the second-level cache of a GPU then holds.
+/// run at a time read few rows of A and few columns of B, which the second-level cache of a GPU then holds. No band has
+/// more rows than mostRows, and no grid more bands than mostBands; so the compiler knows that no place is negative.
 static Corner corner(const MatmulConfig &cfg) {
-  Tile row = program_id(2) * num_programs(0) + program_id(0);
+  Tile row = min(program_id(2), mostBands) * min(num_programs(0), mostRows) + program_id(0);
   return {row * cfg.bm, program_id(1) * cfg.bn};
 }
 

@@ -6,6 +6,10 @@
 
 namespace kiln {
 
+/// The most bands of rows of tiles, and rows of a band: so many programs a GPU has along an axis of a grid, and along
+/// the first.
+constexpr int64_t mostBands = 65535, mostRows = INT32_MAX;
+
 /// A product of (M, K) by (K, N) elements of `type`.
 struct Product {
   int64_t M, N, K;

@@ -141,9 +141,6 @@ static Plan tiles(const Kernel &kernel, Extents e, const MatmulConfig &config, s
                         2.0 * static_cast<double>(e.M) * static_cast<double>(e.N) * static_cast<double>(e.K)}}};
 }
 
-/// The most programs along an axis of a grid but the first.
-constexpr int64_t mostBands = 65535;
-
 /// Rows of tiles of a band. So many programs as run at once on a GPU read the rows of A of a band's height and the
 /// columns of B of what is left: the fewest bytes where both are about as much. A band's height divides the rows'.
 static int64_t bandOf(const GpuFacts &gpu, const MatmulConfig &config, int64_t rows) {
