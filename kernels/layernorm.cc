@@ -185,10 +185,10 @@ LayerNormConfig pickLayerNorm(const Target &target, int64_t C, Type type) {
 /// 32 rows a program on a CPU: a partial row costs the memory traffic of two rows. On a GPU as many as give each SM the
 /// programs that its registers hold, and 8 at least: a row for each of four warps at a time, or two or one that they
 /// share, for a lane holds four values for each of a row's.
-LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N, int64_t C) {
+LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N, int64_t C, Type type) {
   return target.visit([](const CpuFacts &) { return LayerNormBackwardConfig{}; },
                       [=](const GpuFacts &gpu) {
-                        const int block = C <= 1024 ? 4 : C <= 2048 ? 2 : 1, programs = C <= 768 ? 3 : 2;
+                        const int block = C <= 1024 ? 4 : C <= 2048 ? 2 : 1, programs = C <= 768 && type != f32 ? 3 : 2;
                         const int64_t share = ceildiv(ceildiv(N, int64_t{programs} * gpu.sms), block) * block;
                         return LayerNormBackwardConfig{.block = block,
                                                        .rows = static_cast<int>(std::clamp<int64_t>(share, 8, 1 << 20)),
@@ -244,7 +244,7 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
     expectShape(plan, "dgamma", dgamma, gamma.extents);
     expectShape(plan, "dbeta", dbeta, gamma.extents);
   }
-  LayerNormBackwardConfig chosen = config.value_or(pickLayerNormBackward(target, x.extents[0], x.extents[1]));
+  LayerNormBackwardConfig chosen = config.value_or(pickLayerNormBackward(target, x.extents[0], x.extents[1], x.type));
   if (chosen.rows % chosen.block != 0)
     throw Error("'layernorm_backward': expected 'rows' to be a multiple of 'block', but got " +
                 std::to_string(chosen.rows) + " and " + std::to_string(chosen.block));

@@ -55,8 +55,8 @@ struct LayerNormOptions {
 extern const Kernel layernormKernel, residualLayernormKernel, layernormBackwardKernel;
 
 /// The rows of a program on a machine, and those of its tiles.
-LayerNormConfig pickLayerNorm(const Target &target, int64_t C, Type type);                 // of rows C wide
-LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N, int64_t C); // of N rows
+LayerNormConfig pickLayerNorm(const Target &target, int64_t C, Type type);                            // of rows C wide
+LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N, int64_t C, Type type); // of N rows
 
 /// out = (x − mean) · rstd · gamma + beta, row by row, with rstd as LayerNormOptions says.
 /// x, out (N, C) f32, bf16 or f16; gamma, beta (C); mean, rstd (N) f32, kept for the backward pass.

@@ -203,9 +203,9 @@ TEST(Plan, GpusHaveChoicesOfTheirOwn) {
   EXPECT_EQ(pickLayerNorm(gpu, 768, bf16).rows, 4); // a row for every warp
   EXPECT_EQ(pickLayerNorm(gpu, 64, bf16).rows, 16); // 16 bytes of bf16 for every lane
   EXPECT_EQ(pickLayerNorm(gpu, 4096, bf16).rows, 1);
-  EXPECT_EQ(pickLayerNormBackward(gpu, 100, 768).rows, 8);
-  EXPECT_EQ(pickLayerNormBackward(gpu, 8192, 768).rows, 28); // 293 programs, three for every SM at most
-  EXPECT_EQ(pickLayerNormBackward(gpu, 8192, 1600).block, 2);
+  EXPECT_EQ(pickLayerNormBackward(gpu, 100, 768, bf16).rows, 8);
+  EXPECT_EQ(pickLayerNormBackward(gpu, 8192, 768, bf16).rows, 28); // 293 programs, three for every SM at most
+  EXPECT_EQ(pickLayerNormBackward(gpu, 8192, 1600, bf16).block, 2);
   EXPECT_EQ(pickSoftmax(gpu, 768).rows, 4);
   EXPECT_EQ(pickEmbedding(gpu).rows, 1);
   EXPECT_EQ(pickCrossEntropy(gpu, 50304, bf16).block, 2048); // 32 bytes a thread
