@@ -38,16 +38,14 @@ TEST(Launches, AreLabelledByTheirPlace) {
                                          "mlp backward: weight_gradient",
                                          "mlp backward: matmul",
                                          "mlp backward norm: layernorm_backward",
-                                         "mlp backward norm: sum_partials",
-                                         "mlp backward norm: sum_partials",
+                                         "mlp backward norm: sum_pair",
                                          "attention backward: weight_gradient",
                                          "attention backward: matmul",
                                          "attention backward: attention_backward",
                                          "attention backward: weight_gradient",
                                          "attention backward: matmul",
                                          "attention backward norm: layernorm_backward",
-                                         "attention backward norm: sum_partials",
-                                         "attention backward norm: sum_partials"};
+                                         "attention backward norm: sum_pair"};
   EXPECT_EQ(first, want);
 }
 
