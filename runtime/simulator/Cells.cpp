@@ -13,11 +13,7 @@ static constexpr uint32_t lanesOfRow = 29;
 
 Cells::Cells(uint64_t bytes, bool hasValues, uint32_t readers)
     : rows((bytes + 15) / 16 + 1, Row{.all = {.state = static_cast<uint16_t>(hasValues ? Cell::valid : 0)}}),
-      areApart(rows.size()), cells(static_cast<Cell *>(std::malloc(rows.size() * 4 * sizeof(Cell)))),
-      capacity(readers) {
-  if (!cells)
-    throw std::bad_alloc();
-}
+      capacity(readers) {}
 
 // --- Rows ----------------------------------------------------------------------------------------------------------
 
@@ -27,10 +23,14 @@ static uint32_t laneOf(Spread spread, uint32_t byte) {
   return byte / bytes[static_cast<size_t>(spread)];
 }
 
-static bool isFine(Spread spread) { return spread == Spread::halves || spread == Spread::bytes; }
-
 void Cells::takeApart(Row &row) {
+  if (!cells)
+    cells.reset(static_cast<Cell *>(std::calloc(rows.size() * 4, sizeof(Cell))));
+  if (!cells)
+    throw std::bad_alloc();
   Cell *const own = cellsOf(row);
+  const auto isSpread = [&](Spread spread) { return row.writers == spread || row.readers == spread; };
+  const uint32_t width = isSpread(Spread::bytes) ? 1 : isSpread(Spread::halves) ? 2 : 4;
   const auto cellOf = [&](Cell cell, uint32_t byte) {
     cell.writer = row.all.writer + laneOf(row.writers, byte);
     cell.reader = row.all.reader + laneOf(row.readers, byte);
@@ -38,21 +38,21 @@ void Cells::takeApart(Row &row) {
   };
   for (uint32_t word = 0; word < 4; ++word) {
     own[word] = cellOf(row.all, 4 * word);
-    if (!isFine(row.writers) && !isFine(row.readers))
+    if (width == 4)
       continue;
-    split(own[word]);
-    for (uint32_t byte = 0; byte < 4; ++byte) {
-      Cell &part = bytesOf(own[word])[byte];
-      part = cellOf(part, 4 * word + byte);
+    split(own[word], width);
+    for (uint32_t byte = 0; byte < 4; byte += width) {
+      Cell &piece = own[word].parts()[byte];
+      piece.writer = row.all.writer + laneOf(row.writers, 4 * word + byte);
+      piece.reader = row.all.reader + laneOf(row.readers, 4 * word + byte);
     }
   }
   row.isApart = true;
-  areApart[static_cast<size_t>(&row - rows.data())] = true;
 }
 
 bool Cells::bringTogether(Row &row) {
-  const Cell *const own = cellsOf(row);
-  const Cell &first = own[0];
+  Cell *const own = cellsOf(row);
+  const Cell first = own[0];
   if (first.state & (Cell::isSplit | Cell::manyReaders))
     return false;
   const auto spreadOf = [&](uint32_t Cell::*who, bool hasLanes) {
@@ -76,52 +76,62 @@ bool Cells::bringTogether(Row &row) {
   if (!writers || !readers)
     return false;
   row = {.all = first, .writers = *writers, .readers = *readers};
-  areApart[static_cast<size_t>(&row - rows.data())] = false;
+  for (uint32_t word = 0; word < 4; ++word)
+    own[word].state = 0;
   return true;
 }
 
 // --- Words ---------------------------------------------------------------------------------------------------------
 
-/// A free place of a pool, made if there is none.
-static uint32_t take(std::vector<uint32_t> &free, size_t &size) {
-  if (free.empty())
-    return static_cast<uint32_t>(size++);
-  const uint32_t index = free.back();
-  free.pop_back();
-  return index;
+/// Makes `to` what `from` says of the `bytes` bytes from its `byte`-th on. A list that it would share is a copy.
+void Cells::copyPart(const Cell &from, Cell &to, uint32_t byte, uint32_t bytes) {
+  const unsigned own = ((1u << bytes) - 1) * 0x11;
+  to = from;
+  to.state = static_cast<uint16_t>((from.state & ~(Cell::valid | Cell::landing)) | (from.state >> byte & own));
+  if (!(from.state & Cell::manyReaders) || byte == 0)
+    return;
+  to.state &= static_cast<uint16_t>(~Cell::manyReaders);
+  to.reader = readersOf(from)->agent;
+  listReaders(to);
+  std::copy_n(readersOf(from), capacity, readersOf(to));
 }
 
-void Cells::split(Cell &cell) {
-  size_t size = parts.size();
-  const uint32_t index = take(freeParts, size);
-  parts.resize(size);
-  for (int byte = 0; byte < 4; ++byte) {
-    Cell &part = parts[index][static_cast<size_t>(byte)];
-    part = cell;
-    part.state = static_cast<uint16_t>((cell.state & ~(Cell::valid | Cell::landing)) | (cell.state >> byte & 0x11));
-    if (cell.state & Cell::manyReaders && byte > 0) { // a list each
-      part.state &= static_cast<uint16_t>(~Cell::manyReaders);
-      part.reader = readersOf(cell)->agent;
-      part.read = readersOf(cell)->time;
-      listReaders(part);
-      std::copy_n(readersOf(cell), capacity, readersOf(part));
-      part.read = cell.read;
-    }
+void Cells::split(Cell &cell, uint32_t bytes) {
+  if (freeParts.empty())
+    freeParts.push_back(parts.emplace_back().data());
+  Cell *const pieces = freeParts.back();
+  freeParts.pop_back();
+  for (uint32_t byte = 0; byte < 4; byte += bytes)
+    copyPart(cell, pieces[byte], byte, bytes);
+  cell = Cell::splitInto(pieces, bytes);
+}
+
+/// Splits the halves of a cell into bytes.
+void Cells::splitHalves(Cell &cell) {
+  Cell *const pieces = cell.parts();
+  for (uint32_t byte = 0; byte < 4; byte += 2) {
+    const Cell half = pieces[byte];
+    for (uint32_t i = 0; i < 2; ++i)
+      copyPart(half, pieces[byte + i], i, 1);
   }
-  cell = {.writer = index, .state = Cell::isSplit};
+  cell = Cell::splitInto(pieces, 1);
 }
 
 void Cells::unite(Cell &cell) {
-  for (Cell &part : bytesOf(cell))
-    forgetReaders(part);
-  freeParts.push_back(cell.writer);
+  Cell *const pieces = cell.parts();
+  for (uint32_t byte = 0; byte < 4; byte += partBytes(cell))
+    forgetReaders(pieces[byte]);
+  freeParts.push_back(pieces);
   cell = {};
 }
 
 void Cells::listReaders(Cell &cell) {
-  size_t size = lists.size() / capacity;
-  const uint32_t index = take(freeLists, size);
-  lists.resize(size * capacity);
+  if (freeLists.empty()) {
+    freeLists.push_back(static_cast<uint32_t>(lists.size() / capacity));
+    lists.resize(lists.size() + capacity);
+  }
+  const uint32_t index = freeLists.back();
+  freeLists.pop_back();
   Epoch *readers = lists.data() + size_t{index} * capacity;
   readers[0] = {cell.reader, cell.read};
   if (capacity > 1)

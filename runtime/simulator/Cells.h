@@ -2,8 +2,8 @@
 // asynchronous copy is on its way to it or from it.
 //
 // A cell stands for 4 bytes, which threads mostly access together. At the first access to a part of them it is split
-// into four cells, one a byte; a store of all of them makes it whole again. Several readers that are not ordered among
-// each other are a list.
+// into two cells, one for each half, or four, one a byte; a store of all of them makes it whole again. Several readers
+// that are not ordered among each other are a list.
 //
 // Rows of 16 bytes, in turn, mostly have one thing to be said of them: one lane has touched all of it, or four lanes
 // that follow each other a word each, or two of them two words each, or as many as it has halves of words, or bytes,
@@ -15,7 +15,9 @@
 #include "runtime/simulator/Clock.h"
 
 #include <array>
+#include <bit>
 #include <cstdlib>
+#include <deque>
 
 namespace kiln::simulator {
 
@@ -27,7 +29,7 @@ struct Cell {
   enum State : uint16_t {
     valid = 0xf,          // the bytes that have a value
     landing = 0xf0,       // the bytes that an asynchronous copy will write
-    isSplit = 0x100,      // `writer` is the index of the cells of the bytes, and nothing else holds
+    isSplit = 0x100,      // into parts, of `leaving` bytes each; nothing else holds
     manyReaders = 0x200,  // `reader` is the index of their list, `read` the latest time
     strongWrite = 0x400,  // the last write was an atomic or strong one
     strongRead = 0x800,   // all reads were
@@ -41,7 +43,18 @@ struct Cell {
   uint16_t writeLine = 0, readLine = 0; // of the PTX text; 0: beyond what these hold
   uint16_t state = 0;                   // of State
   uint16_t leaving = 0;                 // asynchronous reads under way
+
+  /// State and `leaving`, as one number says them that is compared at once.
+  static constexpr uint32_t joint(uint32_t state, uint32_t leaving) { return state | leaving << 16; }
+  uint32_t joint() const { return joint(state, leaving); }
+  /// Of a split cell: its parts, by their first bytes; they stay where they are.
+  Cell *parts() const { return std::bit_cast<Cell *>(std::array{written, read}); }
+  static Cell splitInto(Cell *parts, uint32_t bytes) {
+    const auto [low, high] = std::bit_cast<std::array<Time, 2>>(parts);
+    return {.written = low, .read = high, .state = isSplit, .leaving = static_cast<uint16_t>(bytes)};
+  }
 };
+static_assert(sizeof(Cell) == 24);
 
 /// How the lanes that touched a row's bytes differ: not at all, or by one from one word, pair of words, half of a word,
 /// or byte, to the next.
@@ -71,14 +84,26 @@ public:
       takeApart(row);
     return cells.get()[word];
   }
-  /// The same if its row is apart already, else null.
-  Cell *apart(uint64_t word) { return areApart[word / 4] ? cells.get() + word : nullptr; }
+  /// All words' cells, null while no row is apart; the states of those whose row is not are 0.
+  Cell *words() { return cells.get(); }
   Row &row(uint64_t number) { return rows[number]; }
   /// Makes one cell of a row's four, if they agree; whether they do.
   bool bringTogether(Row &row);
-  /// The cells of a split cell's bytes.
-  std::array<Cell, 4> &bytesOf(const Cell &cell) { return parts[cell.writer]; }
-  void split(Cell &cell);
+  /// How many bytes each part of a split cell has: 1 or 2.
+  static uint32_t partBytes(const Cell &cell) { return cell.leaving; }
+  /// Splits a cell into halves (`bytes` 2) or bytes (1).
+  void split(Cell &cell, uint32_t bytes);
+  /// Calls function(part, its bytes as a mask of a word's first) for the parts of a split cell that the mask `bytes`
+  /// has; halves are split once more where it has one byte of theirs.
+  template <class Function> void forParts(Cell &cell, unsigned bytes, Function function) {
+    if (partBytes(cell) == 2 && ((bytes ^ bytes >> 1) & 5))
+      splitHalves(cell);
+    const uint32_t width = partBytes(cell);
+    const unsigned whole = (1u << width) - 1;
+    for (uint32_t byte = 0; byte < 4; byte += width)
+      if (bytes >> byte & whole)
+        function(cell.parts()[byte], whole);
+  }
   /// Makes a split cell whole; the caller sets what it holds.
   void unite(Cell &cell);
   /// The readers of a cell with manyReaders, up to the first without a time.
@@ -93,13 +118,15 @@ private:
     void operator()(Cell *cells) const { std::free(cells); }
   };
   void takeApart(Row &row);
+  void splitHalves(Cell &cell);
+  void copyPart(const Cell &from, Cell &to, uint32_t byte, uint32_t bytes);
   Cell *cellsOf(const Row &row) { return cells.get() + 4 * (&row - rows.data()); }
   std::vector<Row> rows;
-  std::vector<char> areApart;        // by rows, what they say themselves: less memory to look at
-  std::unique_ptr<Cell, Free> cells; // of rows that are apart
-  std::vector<std::array<Cell, 4>> parts;
-  std::vector<Epoch> lists; // whose agents are agent << laneBits | lane
-  std::vector<uint32_t> freeParts, freeLists;
+  std::unique_ptr<Cell, Free> cells;     // of rows that are apart
+  std::deque<std::array<Cell, 4>> parts; // of halves the first and the third
+  std::vector<Epoch> lists;              // whose agents are agent << laneBits | lane
+  std::vector<Cell *> freeParts;
+  std::vector<uint32_t> freeLists;
   uint32_t capacity;
 };
 

@@ -1,10 +1,9 @@
-// Words, rows, and rows in a row.
+// Words and their parts, rows, the lanes of a warp, and rows in a row.
 
 #include "runtime/simulator/Glance.h"
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <immintrin.h>
 
 namespace kiln::simulator {
@@ -61,14 +60,13 @@ inline Glance::Outcome Glance::readAlone(Cell &cell, uint32_t self, bool writers
   return outcome;
 }
 
-/// Inline, as the next but one is: a call costs as much as what they mostly do.
-[[gnu::always_inline]] inline bool Glance::readHere(Cells &cells, Cell &cell, uint32_t self) const {
+bool Glance::readHere(Cells &cells, Cell &cell, uint32_t self, unsigned all) const {
   if (!(cell.state & Cell::manyReaders)) {
-    const Outcome outcome = readAlone(cell, self, true, true);
+    const Outcome outcome = readAlone(cell, self, true, true, all);
     if (outcome != Outcome::needsList)
       return outcome != Outcome::notUsual;
     cells.listReaders(cell);
-  } else if ((cell.state & ~(Cell::manyReaders | Cell::manyBlocks)) != Cell::valid ||
+  } else if ((cell.state & ~(Cell::manyReaders | Cell::manyBlocks)) != all ||
              !isBefore(cell.written, cell.writer, self, true)) {
     return false;
   } else if (cell.state & Cell::manyBlocks) {
@@ -81,15 +79,19 @@ inline Glance::Outcome Glance::readAlone(Cell &cell, uint32_t self, bool writers
   return true;
 }
 
-/// Adds a reader to the list of a cell; false when it has as many as it holds.
+/// Adds a reader to the list of a cell, or puts it in the place of all; false when they are as many as it holds.
 bool Glance::readWithOthers(Cells &cells, Cell &cell, uint32_t self) const {
-  if (cell.read <= floor) {
+  Epoch *readers = cells.readersOf(cell);
+  uint32_t i = 0;
+  while (cell.read > floor && i < cells.mostReaders() && readers[i].time &&
+         isBefore(readers[i].time, readers[i].agent, self, true))
+    ++i;
+  if (cell.read <= floor || i == cells.mostReaders() || !readers[i].time) { // all came before
     cells.forgetReaders(cell);
     cell.reader = self;
     return true;
   }
-  Epoch *readers = cells.readersOf(cell);
-  uint32_t i = 0;
+  i = 0;
   while (i < cells.mostReaders() && readers[i].time && (readers[i].agent ^ self) >> laneBits != 0)
     ++i;
   if (i == cells.mostReaders())
@@ -112,58 +114,77 @@ inline bool Glance::writeAlone(Cell &cell, uint32_t self, bool writersAlike, boo
   return true;
 }
 
-[[gnu::always_inline]] inline bool Glance::writeHere(Cells &cells, Cell &cell, uint32_t self) const {
+bool Glance::writeHere(Cells &cells, Cell &cell, uint32_t self, unsigned all) const {
   if (cell.state & Cell::manyReaders) {
     if ((cell.state & ~(Cell::valid | Cell::manyReaders)) || cell.read > floor)
       return false;
     cells.forgetReaders(cell);
   }
-  return writeAlone(cell, self, true, true);
+  return writeAlone(cell, self, true, true, all);
 }
 
-bool Glance::read(Cells &cells, Cell &cell, uint32_t self) const { return readHere(cells, cell, self); }
-bool Glance::write(Cells &cells, Cell &cell, uint32_t self) const { return writeHere(cells, cell, self); }
-
-/// One or two bytes of a split cell, of which the same is known.
-inline bool Glance::part(Cell *bytes, uint32_t count, uint32_t self, bool writes) const {
-  constexpr unsigned all = 1; // a byte has one bit of Cell::valid
-  if (count == 2 && std::memcmp(bytes, bytes + 1, sizeof(Cell)) != 0)
+/// All of a split cell.
+bool Glance::splitWord(Cells &cells, Cell &cell, uint32_t self) const {
+  if (!mayRepeat())
     return false;
-  Cell one = bytes[0];
-  if (writes) {
-    if (!writeAlone(one, self, true, true, all))
+  const uint32_t width = Cells::partBytes(cell);
+  const unsigned all = (1u << width) - 1;
+  for (uint32_t byte = 0; byte < 4; byte += width)
+    if (Cell &part = cell.parts()[byte];
+        !(writes ? writeHere(cells, part, self, all) : readHere(cells, part, self, all)))
       return false;
-  } else if (const Outcome outcome = readAlone(one, self, true, true, all);
-             outcome == Outcome::notUsual || outcome == Outcome::needsList) {
-    return false;
+  if (writes) {
+    Cell one = cell.parts()[0];
+    cells.unite(cell);
+    one.state = static_cast<uint16_t>(Cell::valid | landing);
+    cell = one;
   }
-  std::fill_n(bytes, count, one);
   return true;
 }
 
-Mask Glance::single(Cells &cells, std::span<const char> memory, const std::array<char *, lanesOfWarp> &at, Mask lanes,
-                    uint32_t bytes, uint32_t agent, bool writes) const {
-  const uint32_t withinRow = 16 / bytes - 1; // bytes are 1, 2 or 4
-  for (Mask left = lanes; left; left &= left - 1) {
-    const auto lane = static_cast<uint32_t>(std::countr_zero(left));
-    const auto offset = static_cast<uint64_t>(at[lane] - memory.data());
-    Cell *const cell = offset < memory.size() ? cells.apart(offset / 4) : nullptr;
-    if (!cell ||
-        (offset % 16 == 0 && (lane & withinRow) == 0 && at[lane + 1] == at[lane] + bytes)) // it may come together
-      return left;
-    const uint32_t self = agent | lane;
-    const bool isNoted = bytes == 4 ? (writes ? writeHere(cells, *cell, self) : readHere(cells, *cell, self))
-                         : cell->state & Cell::isSplit ? part(&cells.bytesOf(*cell)[offset % 4], bytes, self, writes)
-                                                       : false;
-    if (!isNoted)
-      return left;
-  }
-  return 0;
+bool Glance::word(Cells &cells, Cell &cell, uint32_t self) const {
+  if (cell.state & Cell::isSplit)
+    return splitWord(cells, cell, self);
+  return writes ? writeHere(cells, cell, self, Cell::valid) : readHere(cells, cell, self, Cell::valid);
 }
+
+namespace {
+/// What lanes do again and again, in few instructions: they access what they did before, or what nobody has touched
+/// since a barrier of all warps. A copy of what is known, which no cell can be a part of.
+class Again {
+public:
+  /// `usual`: the state and `leaving` of a cell of which something may be noted.
+  Again(const Glance &glance, uint32_t usual)
+      : now(glance.now), floor(glance.floor), line(glance.line), usual(usual), rest(line | uint64_t{usual} << 32) {}
+
+  /// Whether that is so, and then it is noted.
+  template <bool isWrite> [[gnu::always_inline]] inline bool note(Cell &cell, uint32_t self) const {
+    if (cell.joint() != usual || (cell.writer != self && cell.written > floor) ||
+        (cell.reader != self && cell.read > floor))
+      return false;
+    if constexpr (isWrite) {
+      static_assert(offsetof(Cell, read) == 4 && offsetof(Cell, reader) == 12 && offsetof(Cell, writeLine) == 16 &&
+                    offsetof(Cell, state) == 20);
+      cell = std::bit_cast<Cell>(std::array<uint64_t, 3>{now, self, rest}); // in three steps: nobody has read it
+    } else {
+      cell.read = now;
+      cell.reader = self;
+      cell.readLine = line;
+    }
+    return true;
+  }
+
+private:
+  const Time now, floor;
+  const uint16_t line;
+  const uint32_t usual;
+  const uint64_t rest;
+};
+} // namespace
 
 // --- Rows ----------------------------------------------------------------------------------------------------------
 
-bool Glance::readRow(Row &row, uint32_t self, Spread spread) const {
+[[gnu::always_inline]] inline bool Glance::readRowHere(Row &row, uint32_t self, Spread spread) const {
   Cell one = row.all;
   switch (readAlone(one, self, row.writers == spread, row.readers == spread)) {
   case Outcome::notUsual:
@@ -183,7 +204,7 @@ bool Glance::readRow(Row &row, uint32_t self, Spread spread) const {
   return true;
 }
 
-bool Glance::writeRow(Row &row, uint32_t self, Spread spread) const {
+[[gnu::always_inline]] inline bool Glance::writeRowHere(Row &row, uint32_t self, Spread spread) const {
   Cell one = row.all;
   if (!writeAlone(one, self, row.writers == spread, row.readers == spread))
     return false;
@@ -191,13 +212,137 @@ bool Glance::writeRow(Row &row, uint32_t self, Spread spread) const {
   return true;
 }
 
+template <bool isWrite>
+[[gnu::always_inline]] inline bool Glance::row(Cells &cells, Row &row, uint32_t self, Spread spread) const {
+  if (row.isApart && !cells.bringTogether(row))
+    return false;
+  return isWrite ? writeRowHere(row, self, spread) : readRowHere(row, self, spread);
+}
+
+bool Glance::readRow(Row &row, uint32_t self, Spread spread) const { return readRowHere(row, self, spread); }
+
+// --- Lanes ---------------------------------------------------------------------------------------------------------
+
+/// The lanes from which on `count` of them access `bytes` bytes each, one lane after the other.
+static Mask runsOf(const std::array<char *, lanesOfWarp> &at, Mask lanes, uint32_t bytes, uint32_t count) {
+  const __m256i step = _mm256_set1_epi64x(bytes);
+  Mask runs = 0; // of two lanes
+  for (size_t lane = 0; lane < lanesOfWarp; lane += 4) {
+    const auto *const here = reinterpret_cast<const __m256i *>(&at[lane]);
+    const __m256i own = _mm256_loadu_si256(here);
+    const __m256i next = lane + 4 < lanesOfWarp ? _mm256_loadu_si256(reinterpret_cast<const __m256i *>(&at[lane + 1]))
+                                                : _mm256_permute4x64_epi64(own, 0x39);
+    const __m256i follow = _mm256_cmpeq_epi64(next, _mm256_add_epi64(own, step));
+    runs |= static_cast<Mask>(_mm256_movemask_pd(_mm256_castsi256_pd(follow))) << lane;
+  }
+  runs &= lanes & lanes >> 1;
+  for (uint32_t length = 2; length < count; length *= 2)
+    runs &= runs >> (length - 1) & runs >> length; // twice as long
+  return runs;
+}
+
+/// Parts of a cell by one lane.
+bool Glance::parts(Cells &cells, const Cell &cell, uint32_t byte, uint32_t bytes, uint32_t self) const {
+  if (!(cell.state & Cell::isSplit) || Cells::partBytes(cell) > bytes)
+    return false;
+  const uint32_t width = Cells::partBytes(cell);
+  const unsigned all = (1u << width) - 1;
+  bool isNoted = true;
+  for (uint32_t i = 0; i < bytes; i += width) {
+    Cell &part = cell.parts()[byte + i];
+    isNoted &= writes ? writeHere(cells, part, self, all) : readHere(cells, part, self, all);
+  }
+  return isNoted;
+}
+
+/// What one lane accesses; whether it is noted.
+template <uint32_t bytes> bool Glance::lane(Cells &cells, uint64_t offset, uint32_t self) const {
+  if (!mayRepeat())
+    return false;
+  Cell *const cell = &cells[offset / 4];
+  if (bytes < 4)
+    return parts(cells, *cell, offset % 4, bytes, self);
+  bool isNoted = true;
+  for (uint32_t i = 0; i < bytes / 4; ++i)
+    isNoted &= word(cells, cell[i], self);
+  return isNoted;
+}
+
+template <uint32_t bytes, bool isWrite>
+Mask Glance::lanesOf(const Window &window, const std::array<char *, lanesOfWarp> &at, Mask lanes,
+                     uint32_t agent) const {
+  constexpr uint32_t count = 16 / bytes; // lanes that a row may have
+  constexpr Spread spreads[] = {Spread::none, Spread::pairs, Spread::words, Spread::halves, Spread::bytes};
+  constexpr Spread spread = spreads[std::countr_zero(count)];
+  constexpr uint32_t usual = (1u << std::min(bytes, 4u)) - 1, never = ~0u;
+  const Again again(*this, mayRepeat() ? usual : never);
+  Cells &cells = window.cells;
+  const char *const begin = window.begin;
+  const uint64_t size = window.bytes;
+  Cell *words = cells.words();
+  Mask runs = 0;
+  bool hasRuns = together; // then nobody asks for them
+  /// The same of the word or two, or the part of one, that a lane accesses.
+  const auto isAgain = [&](uint64_t offset, uint32_t self) __attribute__((always_inline)) {
+    Cell *const cell = words + offset / 4;
+    if constexpr (bytes < 4)
+      return cell->joint() == Cell::joint(Cell::isSplit, bytes) && again.note<isWrite>(cell->parts()[offset % 4], self);
+    else
+      return again.note<isWrite>(*cell, self) && (bytes == 4 || again.note<isWrite>(cell[1], self));
+  };
+  for (Mask left = lanes; left; left &= left - 1) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(left));
+    const auto offset = static_cast<uint64_t>(at[lane] - begin);
+    if (offset >= size)
+      return left;
+    const bool beginsRow = offset % 16 == 0 && lane % count == 0;
+    if (count > 1 && beginsRow && !hasRuns && at[lane + 1] == at[lane] + bytes)
+      runs = runsOf(at, lanes, bytes, count), hasRuns = true;
+    if (count == 1 || (beginsRow && runs >> lane & 1)) {
+      if (row<isWrite>(cells, cells.row(offset / 16), agent | (together ? allOfThem : lane), spread)) {
+        left &= ~(((Mask{1} << (count - 1)) - 1) << 1 << lane); // those that follow
+        continue;
+      }
+    } else if (words && isAgain(offset, agent | lane)) {
+      continue;
+    }
+    if (!this->lane<bytes>(cells, offset, agent | lane))
+      return left;
+    words = cells.words();
+  }
+  return 0;
+}
+
+Mask Glance::lanes(const Window &window, const std::array<char *, lanesOfWarp> &at, Mask lanes, uint32_t bytes,
+                   uint32_t agent) const {
+  const auto look = [&]<uint32_t width>(std::integral_constant<uint32_t, width>) {
+    return writes ? lanesOf<width, true>(window, at, lanes, agent) : lanesOf<width, false>(window, at, lanes, agent);
+  };
+  switch (bytes) {
+  case 1:
+    return look(std::integral_constant<uint32_t, 1>());
+  case 2:
+    return look(std::integral_constant<uint32_t, 2>());
+  case 4:
+    return look(std::integral_constant<uint32_t, 4>());
+  case 8:
+    return look(std::integral_constant<uint32_t, 8>());
+  case 16:
+    return look(std::integral_constant<uint32_t, 16>());
+  default:
+    return lanes;
+  }
+}
+
+// --- Rows in a row -------------------------------------------------------------------------------------------------
+
 /// What is added to a row for the next one of a stretch: four lanes, where its words have one each.
 static __m256i stepOf(const Row &row) {
   return _mm256_setr_epi32(0, 0, row.writers == Spread::words ? 4 : 0, row.readers == Spread::words ? 4 : 0, 0, 0, 0,
                            0);
 }
 
-bool Glance::stretch(Row *rows, uint32_t self, bool writes) const {
+bool Glance::stretch(Row *rows, uint32_t self) const {
   static_assert(offsetof(Cell, writer) == 8 && offsetof(Cell, reader) == 12);
   constexpr int count = 8;
   const Row before = rows[0];
@@ -214,7 +359,7 @@ bool Glance::stretch(Row *rows, uint32_t self, bool writes) const {
   if (!_mm256_testz_si256(differences, differences))
     return false;
   Row after = before;
-  if (!(writes ? writeRow(after, self, Spread::words) : readRow(after, self, Spread::words)))
+  if (!(writes ? writeRowHere(after, self, Spread::words) : readRowHere(after, self, Spread::words)))
     return false;
   const __m256i stepAfter = stepOf(after);
   __m256i value = _mm256_load_si256(reinterpret_cast<const __m256i *>(&after));

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <bit>
 #include <fmt/format.h>
-#include <optional>
 
 namespace kiln::simulator {
 
@@ -82,25 +81,8 @@ Glance Shadow::glanceOf(int warp, AccessKind kind, uint16_t line) const {
           .line = line,
           .landing = static_cast<uint16_t>(kind == AccessKind::asyncWrite ? Cell::landing : 0),
           .together = kind == AccessKind::warpRead || kind == AccessKind::warpWrite,
-          .blocksAreApart = !global.ordersBlocks()};
-}
-
-/// How the bytes of a row lie among the lanes from one on: 16 of it, 8 of it and of the next, 4 of each of four, and so
-/// on; nothing when a row is not what they access.
-static inline std::optional<Spread> spreadOf(const Accesses &a, size_t lane, uint32_t bytes) {
-  if (reinterpret_cast<uint64_t>(a.pointers.at[lane]) % 16)
-    return std::nullopt;
-  if (bytes == 16)
-    return Spread::none;
-  const size_t count = std::has_single_bit(bytes) ? 16 / bytes : 0;
-  if (a.sizes || count < 2 || lane % count)
-    return std::nullopt;
-  const Mask wanted = ((Mask{1} << count) - 1) << lane;
-  bool follow = (a.lanes & wanted) == wanted;
-  for (size_t i = 1; i < count && follow; ++i)
-    follow = a.pointers.at[lane + i] == a.pointers.at[lane] + i * bytes;
-  static constexpr Spread spreads[] = {Spread::pairs, Spread::words, Spread::halves, Spread::bytes};
-  return !follow ? std::nullopt : std::optional(spreads[std::countr_zero(count) - 1]);
+          .blocksAreApart = !global.ordersBlocks(),
+          .writes = !isRead(kind)};
 }
 
 /// Whether bytes of global memory have one page.
@@ -108,9 +90,18 @@ static bool isInPage(const char *at, uint64_t bytes) {
   return reinterpret_cast<uint64_t>(at) % pageBytes + bytes <= pageBytes;
 }
 
+static Mask lanesOfSize(const std::array<uint32_t, lanesOfWarp> &sizes, uint32_t bytes) {
+  Mask lanes = 0;
+  for (size_t lane = 0; lane < lanesOfWarp; ++lane)
+    lanes |= static_cast<Mask>(sizes[lane] == bytes) << lane;
+  return lanes;
+}
+
 /// Whether all lanes access a word each, one after the other from a row's begin on.
 static bool isStretch(const Accesses &a) {
   if (a.bytes != 4 || a.lanes != allLanes || a.sizes || reinterpret_cast<uint64_t>(a.pointers.at[0]) % 16)
+    return false;
+  if (a.pointers.at[lanesOfWarp - 1] - a.pointers.at[0] != 4 * (lanesOfWarp - 1))
     return false;
   ptrdiff_t differences = 0;
   for (size_t lane = 0; lane < lanesOfWarp; ++lane)
@@ -133,60 +124,48 @@ void Shadow::access(const Accesses &a) {
   Glance glance = glanceOf(visit.agent, a.kind, visit.line);
   const uint32_t agent = readerOf(static_cast<uint32_t>(visit.agent)) & ~allOfThem;
   HeldPage held; // neighbouring lanes mostly want the same
-  const auto rowsAt = [&](char *at) -> std::pair<Cells *, uint64_t> {
+  const auto windowOf = [&](char *at) -> Window {
     const bool inShared = isShared(at);
     if (!inShared)
       held.take(&pageOf(at));
     glance.floor = inShared ? order.floorOf(visit.agent) : 0;
-    return {inShared ? &shared : &held.page->cells,
-            inShared ? static_cast<uint64_t>(at - sharedMemory) : reinterpret_cast<uint64_t>(at) % pageBytes};
+    return inShared ? Window{shared, sharedMemory, sharedBytes}
+                    : Window{held.page->cells, at - reinterpret_cast<uint64_t>(at) % pageBytes, pageBytes};
   };
-  const bool isPlain = !visit.strong && !glance.together;
-  if (isPlain && isStretch(a) && (isShared(a.pointers.at[0]) || isInPage(a.pointers.at[0], 128))) {
-    const auto [cells, byte] = rowsAt(a.pointers.at[0]);
-    if (glance.stretch(&cells->row(byte / 16), agent, visit.writes))
+  if (!visit.strong && !glance.together && isStretch(a) &&
+      (isShared(a.pointers.at[0]) || isInPage(a.pointers.at[0], 128))) {
+    const Window window = windowOf(a.pointers.at[0]);
+    if (glance.stretch(&window.cells.row(static_cast<uint64_t>(a.pointers.at[0] - window.begin) / 16), agent))
       return;
   }
-  for (Mask left = a.lanes; left; left &= left - 1) {
-    if (isPlain && a.bytes <= 4 && !a.sizes) {
-      glance.floor = order.floorOf(visit.agent);
-      left = glance.single(shared, {sharedMemory, sharedBytes}, a.pointers.at, left, a.bytes, agent, visit.writes);
-      if (!left)
-        return;
-    }
+  for (Mask left = a.lanes; left;) {
     const auto lane = static_cast<size_t>(std::countr_zero(left));
-    const uint32_t self = agent | (glance.together ? allOfThem : static_cast<uint32_t>(lane)),
-                   bytes = a.sizes ? (*a.sizes)[lane] : a.bytes;
+    const uint32_t bytes = a.sizes ? (*a.sizes)[lane] : a.bytes;
     char *const begin = a.pointers.at[lane];
-    const auto closely = [&]() -> const Visit & {
-      visit.lane = static_cast<int>(lane);
-      visit.self = self;
-      visit.bytes = bytes;
-      visit.begin = begin;
-      return visit;
-    };
-    const bool isUsual = !visit.strong && (isShared(begin) || isInPage(begin, bytes));
-    const std::optional<Spread> spread = isUsual ? spreadOf(a, lane, bytes) : std::nullopt;
-    if (spread && (!glance.together || *spread == Spread::none)) {
-      const auto [cells, byte] = rowsAt(begin);
-      if (glance.row(*cells, cells->row(byte / 16), self, visit.writes, *spread)) {
-        left &= ~(((Mask{1} << (16 / bytes - 1)) - 1) << 1 << lane); // the lanes that follow
+    const bool isUsual = !visit.strong && bytes > 0 && (isShared(begin) || isInPage(begin, bytes));
+    if (isUsual && (reinterpret_cast<uint64_t>(begin) & (bytes - 1)) == 0) {
+      const Mask alike = a.sizes ? lanesOfSize(*a.sizes, bytes) : allLanes;
+      const Mask noted = (left & alike) ^ glance.lanes(windowOf(begin), a.pointers.at, left & alike, bytes, agent);
+      left ^= noted;
+      if (noted)
         continue;
-      }
     }
+    left &= left - 1;
+    visit.lane = static_cast<int>(lane);
+    visit.self = agent | (glance.together ? allOfThem : static_cast<uint32_t>(lane));
+    visit.bytes = bytes;
+    visit.begin = begin;
     if (!isUsual || bytes % 4) {
       held.take(nullptr);
-      forCells(begin, bytes, [&](Cells &cells, Cell &cell, unsigned part, char *at) {
-        this->visit(closely(), cells, cell, part, at);
-      });
+      forCells(begin, bytes,
+               [&](Cells &cells, Cell &cell, unsigned part, char *at) { this->visit(visit, cells, cell, part, at); });
       continue;
     }
-    const auto [cells, byte] = rowsAt(begin);
-    for (uint32_t word = 0; word < bytes / 4; ++word) {
-      Cell &cell = (*cells)[byte / 4 + word];
-      if (!(visit.writes ? glance.write(*cells, cell, self) : glance.read(*cells, cell, self)))
-        this->visit(closely(), *cells, cell, Cell::valid, begin + size_t{4} * word);
-    }
+    const Window window = windowOf(begin);
+    const auto first = static_cast<uint64_t>(begin - window.begin) / 4;
+    for (uint32_t word = 0; word < bytes / 4; ++word)
+      if (Cell &cell = window.cells[first + word]; !glance.word(window.cells, cell, visit.self))
+        this->visit(visit, window.cells, cell, Cell::valid, begin + size_t{4} * word);
   }
 }
 
@@ -194,14 +173,13 @@ void Shadow::visit(const Visit &visit, Cells &cells, Cell &cell, unsigned bytes,
   if (bytes == Cell::valid && !(cell.state & Cell::isSplit))
     return visitPart(visit, cells, cell, bytes, at);
   if (!(cell.state & Cell::isSplit))
-    cells.split(cell);
-  for (unsigned byte = 0; byte < 4; ++byte)
-    if (bytes >> byte & 1) {
-      visitPart(visit, cells, cells.bytesOf(cell)[byte], 1, at);
-      ++at;
-    }
+    cells.split(cell, bytes == 0x3 || bytes == 0xc ? 2 : 1);
+  cells.forParts(cell, bytes, [&](Cell &part, unsigned own) {
+    visitPart(visit, cells, part, own, at);
+    at += std::popcount(own);
+  });
   if (visit.writes && bytes == Cell::valid) {
-    Cell whole = cells.bytesOf(cell)[0];
+    Cell whole = cell.parts()[0];
     whole.state |= Cell::valid;
     const bool landing = whole.state & Cell::landing;
     cells.unite(cell);
@@ -238,18 +216,20 @@ bool Shadow::isBefore(const Visit &visit, Time time, uint32_t who) const {
          order.isBefore({who >> laneBits, time}, visit.agent, lane == allOfThem ? -1 : static_cast<int>(lane));
 }
 
-/// Whether a store writes what is there, or what another lane writes at once.
-bool Shadow::storesTheSame(const Visit &visit, const Cell &cell, unsigned bytes, const char *at) const {
+/// The first byte of which a store writes neither what is there nor what another lane writes at once; as many as they
+/// are without one.
+uint32_t Shadow::firstChange(const Visit &visit, const Cell &cell, unsigned bytes, const char *at) const {
   const Accesses &all = *visit.accesses;
+  const auto count = static_cast<uint32_t>(std::popcount(bytes));
   if (!all.stored)
-    return false;
+    return 0;
   size_t other = lanesOfWarp; // a lane that writes there at once
   if (cell.writer >> laneBits == visit.self >> laneBits)
     for (Mask left = all.lanes & ((Mask{1} << visit.lane) - 1); left; left &= left - 1)
       if (const auto lane = static_cast<size_t>(std::countr_zero(left));
           at >= all.pointers.at[lane] && at < all.pointers.at[lane] + all.bytes)
         other = lane;
-  for (uint32_t i = 0; i < static_cast<uint32_t>(std::popcount(bytes)); ++i) {
+  for (uint32_t i = 0; i < count; ++i) {
     const char *byte = at + i;
     const uint8_t mine = all.stored->byteOf(all.stored->context, visit.lane, static_cast<uint32_t>(byte - visit.begin));
     const uint8_t theirs = other < lanesOfWarp
@@ -257,9 +237,9 @@ bool Shadow::storesTheSame(const Visit &visit, const Cell &cell, unsigned bytes,
                                                     static_cast<uint32_t>(byte - all.pointers.at[other]))
                                : static_cast<uint8_t>(*byte);
     if (mine != theirs)
-      return false;
+      return i;
   }
-  return true;
+  return count;
 }
 
 /// Whether a barrier of all warps came after the last read; what engines read is not behind it.
@@ -268,9 +248,11 @@ bool Shadow::allReadBefore(const Visit &visit, const Cell &cell) const {
 }
 
 void Shadow::checkRaces(const Visit &visit, Cells &cells, const Cell &cell, unsigned bytes, char *at) {
-  if (!isBefore(visit, cell.written, cell.writer) && !(visit.strong && cell.state & Cell::strongWrite) &&
-      !(visit.writes && storesTheSame(visit, cell, bytes, at)))
-    return reportRace(visit, at, cell.writer, true, cell.writeLine);
+  if (!isBefore(visit, cell.written, cell.writer) && !(visit.strong && cell.state & Cell::strongWrite)) {
+    const uint32_t change = visit.writes ? firstChange(visit, cell, bytes, at) : 0;
+    if (change < static_cast<uint32_t>(std::popcount(bytes))) // a word's is its first byte's
+      return reportRace(visit, bytes == Cell::valid ? at : at + change, cell.writer, true, cell.writeLine);
+  }
   if (visit.byEngine && !(cell.state & Cell::engineWrote) &&
       !order.isFenced({cell.writer >> laneBits, cell.written}, visit.agent))
     return report(visit, Check::proxy, at,
@@ -404,9 +386,7 @@ void Shadow::endWrite(int agent, int lane, char *at, uint32_t bytes) {
   forCells(at, bytes, [&](Cells &cells, Cell &cell, unsigned landed, char *) {
     if (!(cell.state & Cell::isSplit))
       return land(cell, landed);
-    for (unsigned byte = 0; byte < 4; ++byte)
-      if (landed >> byte & 1)
-        land(cells.bytesOf(cell)[byte], 1);
+    cells.forParts(cell, landed, land);
   });
 }
 
@@ -430,8 +410,7 @@ void Shadow::beginRead(Warp &warp, const Step &step, int lane, char *at, uint32_
     if (!(cell.state & Cell::isSplit))
       ++cell.leaving;
     else
-      for (unsigned byte = 0; byte < 4; ++byte)
-        cells.bytesOf(cell)[byte].leaving += read >> byte & 1;
+      cells.forParts(cell, read, [](Cell &part, unsigned) { ++part.leaving; });
   });
 }
 
@@ -447,9 +426,7 @@ void Shadow::endRead(int agent, int lane, char *at, uint32_t bytes) {
   forCells(at, bytes, [&](Cells &cells, Cell &cell, unsigned read, char *) {
     if (!(cell.state & Cell::isSplit))
       return leave(cell);
-    for (unsigned byte = 0; byte < 4; ++byte)
-      if (read >> byte & 1)
-        leave(cells.bytesOf(cell)[byte]);
+    cells.forParts(cell, read, [&](Cell &part, unsigned) { leave(part); });
   });
 }
 

@@ -91,7 +91,7 @@ private:
   uint32_t readerOf(uint32_t warp) const { return (order.firstAgent() + warp) << laneBits | allOfThem; }
   void noteRead(const Visit &visit, Cells &cells, Cell &cell);
   bool isBefore(const Visit &visit, Time time, uint32_t who) const;
-  bool storesTheSame(const Visit &visit, const Cell &cell, unsigned bytes, const char *at) const;
+  uint32_t firstChange(const Visit &visit, const Cell &cell, unsigned bytes, const char *at) const;
   void reportRace(const Visit &visit, const char *at, uint32_t other, bool otherWrote, uint16_t line);
   void report(const Visit &visit, Check check, const char *at, const char *what);
   std::string placeText(const Cta &cta, const char *at) const;

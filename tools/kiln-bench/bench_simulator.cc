@@ -1,6 +1,6 @@
 // How fast the simulator runs PTX on one core, with its checks off and on: a product by mma.sync with asynchronous
 // copies in two stages, a warpgroup's products by wgmma, a loop of loads and stores of shared memory, float arithmetic;
-// what reading a text takes; and what a second core brings.
+// what reading a text takes; what a second core brings; and what the checks cost accesses of every width.
 
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Launch.h"
@@ -133,6 +133,36 @@ static std::string sharedBody() {
   return text;
 }
 
+/// `turns` times loads, additions and stores of `bytes` bytes, which lie `stride` bytes apart from thread to thread, in
+/// 128 threads; those of a thread lie side by side, or behind all threads' where theirs do.
+static std::string stridedText(int bytes, int stride, int turns) {
+  const std::string type = bytes == 16 ? "v4.u32" : fmt::format("u{}", 8 * bytes),
+                    first = bytes < 4    ? "%h0"
+                            : bytes == 8 ? "%w0"
+                                         : "%r0",
+                    data = bytes == 16 ? "{%r0, %r1, %r2, %r3}" : first,
+                    sum = fmt::format("add.u{0} {1}, {1}, 1;\n",
+                                      bytes < 4    ? 16
+                                      : bytes == 8 ? 64
+                                                   : 32,
+                                      first);
+  const int count = bytes == 16 ? 8 : unrolled, next = stride == bytes ? 128 * bytes : bytes;
+  std::string stores, body;
+  for (int i = 0; i < count; ++i) {
+    const std::string store = fmt::format("st.shared.{} [%at+{}], {};\n", type, i * next, data);
+    stores += store;
+    body += fmt::format("ld.shared.{} {}, [%at+{}];\n", type, data, i * next) + sum + store;
+  }
+  return std::string(head) +
+         fmt::format(".visible .entry loop(.param .u64 out) {{\n.shared .align 16 .b8 place[{}];\n"
+                     ".reg .b64 %w<1>; .reg .b32 %t, %n, %at, %r<4>; .reg .b16 %h<1>; .reg .pred %p;\n"
+                     "mov.u16 %h0, 0; mov.u64 %w0, 0; mov.u32 %r0, 0; mov.u32 %r1, 0; mov.u32 %r2, 0; mov.u32 %r3, 0;\n"
+                     "mov.u32 %t, %tid.x; mov.u32 %at, place; mad.lo.u32 %at, %t, {}, %at; mov.u32 %n, 0;\n",
+                     127 * stride + (count - 1) * next + bytes, stride) +
+         stores + "again:\n" + body +
+         fmt::format("add.u32 %n, %n, 1; setp.lt.u32 %p, %n, {};\n@%p bra again;\nret;\n}}\n", turns);
+}
+
 static std::string floatBody() {
   std::string text;
   for (int i = 0; i < unrolled; ++i)
@@ -235,6 +265,22 @@ static void benchLoop(bench::Setting &setting, const std::string &shape, const s
           false);
 }
 
+/// What the checks cost: the time with them over that without.
+static void benchChecks(bench::Setting &setting, int bytes, int stride) {
+  Ready ready(stridedText(bytes, stride, setting.quick ? 2 : 200), "loop");
+  const std::vector<double> seconds =
+      setting.measure({[&] { ready.run({1, 1, 1}, 0, false, 1); }, [&] { ready.run({1, 1, 1}, 0, true, 1); }});
+  const double times = seconds[1] / seconds[0], want = 3;
+  setting.report.add({.bench = "simulator",
+                      .shape = fmt::format("{} bytes a thread, {} apart, checks on over off", bytes, stride),
+                      .metric = "times",
+                      .value = times,
+                      .peer = "budget",
+                      .peerValue = want,
+                      .ratio = want / times,
+                      .dtype = "ptx"});
+}
+
 static void benchWarpgroup(bench::Setting &setting) {
   const int turns = setting.quick ? 2 : 200;
   Ready ready(warpgroupText(turns), "loop");
@@ -250,6 +296,10 @@ void bench::benchSimulator(Setting &setting) {
   benchWarpgroup(setting);
   benchLoop(setting, "shared loads, adds and stores", sharedBody(), 30, 120);
   benchLoop(setting, "float arithmetic", floatBody(), 3.5, 3.5);
+  for (const int bytes : {1, 2, 4, 8, 16}) {
+    benchChecks(setting, bytes, bytes);
+    benchChecks(setting, bytes, 128 + std::max(bytes, 4)); // of a word, no two in one bank
+  }
   const std::string text = productText();
   const double seconds = setting.measure({[&] { Ready(text, "product"); }})[0];
   setting.report.add({.bench = "simulator",

@@ -145,6 +145,18 @@ TEST(RaceTest, WritesOfWhatManyHaveRead) {
   }
 }
 
+// Who reads behind a barrier takes the place of all who have read before it, however many they were.
+TEST(RaceTest, ReadsBehindABarrierCountAlone) {
+  const std::string registers = ".reg .b32 %r<8>; .reg .pred %q;\n";
+  for (const char *type : {"u8", "u16", "u32"}) {
+    const std::string read = fmt::format("@%q ld.global.{} %r0, [%p0];\n", type),
+                      twice = "setp.lt.u32 %q, %t, 64;\n" + read + "bar.sync 0;\nsetp.ge.u32 %q, %t, 64;\n" + read,
+                      write = fmt::format("setp.eq.u32 %q, %t, 0;\n@%q st.global.{} [%p0], %t;\n", type);
+    EXPECT_EQ(kinds(registers, twice + write, 96), Names{"race"}) << type;
+    EXPECT_EQ(kinds(registers, twice + "bar.sync 0;\n" + write, 96), Names{}) << type;
+  }
+}
+
 // The barrier that keeps a block's other warps before the thread that hands over counts as well.
 TEST(RaceTest, BarrierBeforeAtomicHandOver) {
   const std::string registers = ".reg .b32 %r<8>; .reg .pred %q, %u; .reg .b64 %g;\n";
