@@ -75,6 +75,21 @@ static void checkView(const std::string &kernel, const std::string &name, size_t
     throw outside();
 }
 
+/// Throws Error unless the batched arguments have as many examples.
+static void checkExamples(const Kernel &kernel, const std::vector<std::optional<int>> &batch,
+                          const std::vector<Arg> &args) {
+  std::optional<size_t> first;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!batch[i] || *batch[i] >= args[i].ref.rank()) // what has no such dimension is told where it is traced
+      continue;
+    const int64_t examples = args[i].ref.extents[*batch[i]];
+    if (const int64_t want = first ? args[*first].ref.extents[*batch[*first]] : examples; examples != want)
+      throw Error(fmt::format("kernel '{}': expected {} to have {} examples along dimension {}, as {} has, but got {}",
+                              kernel.name, kernel.called(i), want, *batch[i], kernel.called(*first), textOf(args[i])));
+    first = first.value_or(i);
+  }
+}
+
 void checkArguments(const Kernel &kernel, const std::vector<Arg> &args, void *workspace) {
   if (args.size() != kernel.parameters.size())
     throw Error(fmt::format("kernel '{}': expected {} arguments, but got {}", kernel.name, kernel.parameters.size(),
@@ -87,6 +102,8 @@ void checkArguments(const Kernel &kernel, const std::vector<Arg> &args, void *wo
     if (wantsView)
       checkView(kernel.name, kernel.parameters[i].name, i, args[i], workspace);
   }
+  for (const auto &batch : kernel.batches)
+    checkExamples(kernel, batch, args);
 }
 
 // --- What an executable was made for ---------------------------------------------------------------------------------

@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -115,6 +117,9 @@ Field field(const char *, T, About...) {
   return {};
 }
 
+struct Batches;
+std::shared_ptr<Batches> noBatches();
+
 /// How messages call an argument: `'b'`, or `argument 1` where it has no name.
 std::string calledArgument(const std::string &name, size_t index);
 
@@ -140,6 +145,11 @@ struct Kernel {
   std::function<std::string(const std::string &overrides)> configText;
   /// One address for a kernel and its copies, for as long as anyone holds it: what caches know a kernel by.
   std::shared_ptr<const char> identity = std::make_shared<const char>('k');
+  /// Of what vmap() has made: for each batch the dimension of each argument along which its examples lie. A launch
+  /// wants one extent of them all.
+  std::vector<std::vector<std::optional<int>>> batches;
+  /// What vmap() has made of this kernel and its copies.
+  std::shared_ptr<Batches> made = noBatches();
 
   /// How messages call argument `index`, which may be one too many.
   std::string called(size_t index) const {
@@ -280,5 +290,12 @@ template <class... P>
 Kernel kernel(const char *name, void (*function)(P...), std::vector<Field> fields = {}, Loc loc = here()) {
   return detail::makeKernel(name, function, {}, std::move(fields), loc);
 }
+
+/// The kernel for a batch of examples: `axes` has an entry for each argument, the dimension along which its examples
+/// lie, or nothing where all examples have it together. A scalar with examples becomes a view of rank 1. What it does
+/// is what a launch for each example would do: a launch has as many times the programs along grid axis 2. It reads what
+/// examples have together, and changes it by atomics only. One kernel for any number of examples, and of one kernel and
+/// one list of axes there is one kernel. Throws Error for axes that do not fit the arguments.
+Kernel vmap(const Kernel &kernel, std::vector<std::optional<int>> axes, Loc loc = here());
 
 } // namespace kiln

@@ -11,7 +11,7 @@ namespace kiln {
 // --- View ------------------------------------------------------------------------------------------------------------
 
 Type View::type() const { return Tracer::current().factsOf(*this).type; }
-int View::rank() const { return static_cast<int>(Tracer::current().factsOf(*this).extents.size()); }
+int View::rank() const { return static_cast<int>(Tracer::current().dimensionsOf(*this).size()); }
 
 static bool checkAxis(Verb &verb, const View &view, int axis) {
   if (axis >= 0 && axis < view.rank())
@@ -24,7 +24,7 @@ Tile View::dim(int axis, Loc loc) const {
   Verb verb("dim", loc);
   if (!checkAxis(verb, *this, axis))
     return verb.poison();
-  return verb.result(verb.emit<tile::DimOp>(verb.tracer.valueOf(*this), axis));
+  return verb.result(verb.emit<tile::DimOp>(verb.tracer.valueOf(*this), verb.tracer.dimensionsOf(*this)[axis]));
 }
 
 int64_t View::extent(int axis, Loc loc) const {
@@ -32,36 +32,77 @@ int64_t View::extent(int axis, Loc loc) const {
   if (!checkAxis(verb, *this, axis))
     throw Abandoned();
   verb.tracer.ask(*this, axis);
-  return verb.tracer.factsOf(*this).extents[axis];
+  return verb.tracer.factsOf(*this).extents[verb.tracer.dimensionsOf(*this)[axis]];
+}
+
+View View::select(int axis, At index, Loc loc) const {
+  Verb verb("select", loc);
+  if (!checkAxis(verb, *this, axis))
+    throw Abandoned(); // without a view there is nothing to go on with
+  Selection selection = this->selection ? *this->selection : Selection();
+  selection.at.resize(verb.tracer.factsOf(*this).extents.size());
+  selection.at[verb.tracer.dimensionsOf(*this)[axis]] = verb.tracer.make(verb.index(index, "index"), loc);
+  return Tracer::selected(*this, std::move(selection));
 }
 
 // --- Loads and stores ------------------------------------------------------------------------------------------------
 
-/// The offsets as i64 values, `count` of them; nothing, reported, when they do not fit.
-static std::optional<SmallVector<mlir::Value>> offsetsOf(Verb &verb, const Offsets &offsets, int count, int rank) {
+/// What begins in each dimension of a view's argument, as i64 values: the offsets, and where select() has fixed it that
+/// index. `rows` dimensions of the view, the first ones, are left out. Nothing, reported, when they do not fit.
+static std::optional<SmallVector<mlir::Value>> offsetsOf(Verb &verb, const View &view, const Offsets &offsets,
+                                                         int rows = 0) {
+  const int count = view.rank() - rows;
   if (static_cast<int>(offsets.size()) != count) {
-    verb.expected() << count << (count == 1 ? " offset" : " offsets") << " for a view of rank " << rank << ", but got "
-                    << offsets.size();
+    verb.expected() << count << (count == 1 ? " offset" : " offsets") << " for a view of rank " << view.rank()
+                    << ", but got " << offsets.size();
     return {};
   }
   SmallVector<mlir::Value> values;
-  bool isPoison = false;
   verb.follow(offsets); // C++ computes what stands in braces from left to right
   for (const At &offset : offsets)
-    isPoison |= !values.emplace_back(verb.index(Tracer::lasting(offset), "offset"));
-  if (isPoison)
+    values.push_back(verb.index(Tracer::lasting(offset), "offset"));
+  const int dimensions = static_cast<int>(verb.tracer.factsOf(view).extents.size());
+  for (int dimension = rows; dimension < dimensions; ++dimension)
+    if (const Tile *fixed = Tracer::fixedAt(view, dimension))
+      values.insert(values.begin() + (dimension - rows), verb.tracer.read(*fixed, verb.loc));
+  if (llvm::is_contained(values, mlir::Value()))
     return {};
   return values;
 }
 
-/// Shape with leading extents of 1 up to `rank`; nothing, reported, when it has more dimensions.
-static std::optional<Shape> fullShape(Verb &verb, Shape shape, size_t rank) {
+/// Shape with leading extents of 1 up to the view's rank, less `rows`, and 1 where select() has fixed a dimension of
+/// its argument; nothing, reported, when it has more dimensions.
+static std::optional<Shape> fullShape(Verb &verb, const View &view, Shape shape, int rows = 0) {
+  const size_t rank = view.rank() - rows;
   if (shape.size() > rank) {
     verb.expected() << "a tile of at most the view's rank " << rank << ", but got shape " << textOf(shape);
     return {};
   }
   shape.insert(shape.begin(), rank - shape.size(), 1);
+  const int dimensions = static_cast<int>(verb.tracer.factsOf(view).extents.size());
+  for (int dimension = rows; dimension < dimensions; ++dimension)
+    if (Tracer::fixedAt(view, dimension))
+      shape.insert(shape.begin() + (dimension - rows), 1);
   return shape;
+}
+
+/// Reports unless a view's rows are those of its memory, as gather and scatter want them.
+static bool checkRows(Verb &verb, const View &view) {
+  if (view.rank() > 0 && !Tracer::fixedAt(view, 0))
+    return true;
+  verb.expected() << "a view with the first dimension of its argument, whose rows it names, but select() has fixed it";
+  return false;
+}
+
+/// Reports when all examples of a batch would write a view at once.
+static bool checkWritten(Verb &verb, const View &view) {
+  for (const Example *example = verb.tracer.example; example; example = example->outer)
+    if (llvm::is_contained(example->shared, view.index())) {
+      verb.expected() << "a view that vmap batches, but got " << verb.tracer.kernel.called(view.index())
+                      << ", which all examples would write; batch it, or add to it by atomic_add()";
+      return false;
+    }
+  return true;
 }
 
 static bool checkPadding(Verb &verb, Padding padding, Type type) {
@@ -85,8 +126,8 @@ static mlir::Value storedValue(Verb &verb, const View &view, const At &value) {
 
 Tile load(View view, Offsets offsets, TileExtents shape, Padding padding, Loc loc) {
   Verb verb("load", loc);
-  auto at = offsetsOf(verb, offsets, view.rank(), view.rank());
-  auto full = fullShape(verb, shape, view.rank());
+  auto at = offsetsOf(verb, view, offsets);
+  auto full = fullShape(verb, view, shape);
   if (!at || !full || !verb.checkShape(*full) || !checkPadding(verb, padding, view.type()))
     return verb.poison();
   mlir::Value source = verb.tracer.valueOf(view);
@@ -98,11 +139,11 @@ Tile load(View view, Offsets offsets, TileExtents shape, Padding padding, Loc lo
 
 void store(View view, Offsets offsets, At value, Loc loc) {
   Verb verb("store", loc);
-  auto at = offsetsOf(verb, offsets, view.rank(), view.rank());
+  auto at = offsetsOf(verb, view, offsets);
   mlir::Value stored = storedValue(verb, view, value);
-  if (!at || !stored)
+  if (!at || !stored || !checkWritten(verb, view))
     return;
-  if (auto full = fullShape(verb, shapeOf(stored), view.rank()))
+  if (auto full = fullShape(verb, view, shapeOf(stored)))
     verb.emit<tile::StoreOp>(verb.reshape(stored, *full), verb.tracer.valueOf(view), *at);
 }
 
@@ -120,9 +161,11 @@ static mlir::Value rowsOf(Verb &verb, const At &rows) {
 
 Tile gather(View view, At rows, Offsets offsets, TileExtents shape, Padding padding, Loc loc) {
   Verb verb("gather", loc);
+  if (!checkRows(verb, view))
+    return verb.poison();
   mlir::Value indices = rowsOf(verb, rows);
-  auto at = offsetsOf(verb, offsets, view.rank() - 1, view.rank());
-  auto full = fullShape(verb, shape, view.rank() - 1);
+  auto at = offsetsOf(verb, view, offsets, 1);
+  auto full = fullShape(verb, view, shape, 1);
   if (!indices || !at || !full || !verb.checkShape(*full) || !checkPadding(verb, padding, view.type()))
     return verb.poison();
   full->insert(full->begin(), shapeOf(indices)[0]);
@@ -136,9 +179,11 @@ Tile gather(View view, At rows, Offsets offsets, TileExtents shape, Padding padd
 
 void scatter(View view, At rows, Offsets offsets, At value, Loc loc) {
   Verb verb("scatter", loc);
+  if (!checkRows(verb, view))
+    return;
   mlir::Value indices = rowsOf(verb, rows), stored = storedValue(verb, view, value);
-  auto at = offsetsOf(verb, offsets, view.rank() - 1, view.rank());
-  if (!indices || !stored || !at)
+  auto at = offsetsOf(verb, view, offsets, 1);
+  if (!indices || !stored || !at || !checkWritten(verb, view))
     return;
   Shape shape = shapeOf(stored);
   int64_t count = shapeOf(indices)[0];
@@ -146,7 +191,7 @@ void scatter(View view, At rows, Offsets offsets, At value, Loc loc) {
     verb.expected() << "one row for each of the " << count << " indices, but got " << describe(stored);
     return;
   }
-  auto full = fullShape(verb, Shape(shape.begin() + 1, shape.end()), view.rank() - 1);
+  auto full = fullShape(verb, view, Shape(shape.begin() + 1, shape.end()), 1);
   if (!full)
     return;
   full->insert(full->begin(), count);
@@ -155,7 +200,7 @@ void scatter(View view, At rows, Offsets offsets, At value, Loc loc) {
 
 Tile atomic_add(View view, Offsets offsets, At value, Order order, Loc loc) {
   Verb verb("atomic_add", loc);
-  auto at = offsetsOf(verb, offsets, view.rank(), view.rank());
+  auto at = offsetsOf(verb, view, offsets);
   mlir::Value added = storedValue(verb, view, value);
   if (!at || !added)
     return verb.poison();
@@ -165,7 +210,7 @@ Tile atomic_add(View view, Offsets offsets, At value, Order order, Loc loc) {
     return verb.poison();
   }
   Shape shape = shapeOf(added);
-  auto full = fullShape(verb, shape, view.rank());
+  auto full = fullShape(verb, view, shape);
   if (!full)
     return verb.poison();
   mlir::Value before = verb.emit<tile::AtomicAddOp>(static_cast<tile::MemoryOrder>(order), verb.reshape(added, *full),

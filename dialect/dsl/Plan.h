@@ -145,6 +145,20 @@ struct Plan {
   Plan &operator+=(const Plan &other);
 };
 
+/// The examples of a batch: `all` of them along dimension `axis`, or without one what they have together.
+struct Batched {
+  TensorRef all;
+  std::optional<int> axis;
+};
+
+/// The plan for a batch of examples. `one` makes that of one example from its tensors, and is asked for the first one;
+/// what its launches do with memory of an example's tensors, or of the workspace, they do for each example. All
+/// launches for one step of the plan are one launch, and each example has a workspace of its own. Nothing is launched
+/// for no examples. Throws Error unless all batched tensors have as many examples, and where a launch has memory of
+/// several batched tensors whose examples lie differently.
+Plan vmap(const std::function<Plan(const std::vector<TensorRef> &)> &one, const std::vector<Batched> &tensors,
+          Loc loc = here());
+
 /// a / b rounded up.
 constexpr int64_t ceildiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 

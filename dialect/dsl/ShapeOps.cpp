@@ -18,11 +18,15 @@ static bool checkGridAxis(Verb &verb, int axis) {
 
 Tile program_id(int axis, Loc loc) {
   Verb verb("program_id", loc);
+  if (axis == 2 && verb.tracer.example)
+    return verb.result(verb.tracer.read(verb.tracer.example->program, loc));
   return checkGridAxis(verb, axis) ? verb.result(verb.emit<tile::ProgramIdOp>(axis)) : verb.poison();
 }
 
 Tile num_programs(int axis, Loc loc) {
   Verb verb("num_programs", loc);
+  if (axis == 2 && verb.tracer.example)
+    return verb.result(verb.tracer.read(verb.tracer.example->programs, loc));
   return checkGridAxis(verb, axis) ? verb.result(verb.emit<tile::NumProgramsOp>(axis)) : verb.poison();
 }
 

@@ -43,6 +43,9 @@ public:
   Tile dim(int axis, Loc loc = here()) const;
   /// Extent of dimension `axis` as a host integer: makes that extent part of the specialisation.
   int64_t extent(int axis, Loc loc = here()) const;
+  /// The view of what lies at `index`, an integer scalar, of dimension `axis`, which disappears. Where there is no such
+  /// index all elements lie outside the view.
+  View select(int axis, At index, Loc loc = here()) const;
   /// Index of the argument in the kernel's parameter list.
   int index() const { return argument; }
 
@@ -57,6 +60,7 @@ private:
   friend class Tracer;
   explicit View(int argument) : argument(argument) {}
   int argument;
+  std::shared_ptr<const struct Selection> selection; // null where every dimension is left
 };
 
 /// A traced value: a tile of elements, or a scalar when its rank is 0.

@@ -399,6 +399,26 @@ bool Tracer::run(const std::string &config) {
   return true;
 }
 
+// --- Views -----------------------------------------------------------------------------------------------------------
+
 mlir::Value Tracer::valueOf(const View &view) { return function.getArgument(view.index()); }
+
+const Tile *Tracer::fixedAt(const View &view, int dimension) {
+  return view.selection && view.selection->at[dimension] ? &*view.selection->at[dimension] : nullptr;
+}
+
+SmallVector<int> Tracer::dimensionsOf(const View &view) const {
+  SmallVector<int> dimensions;
+  for (int dimension = 0; dimension < static_cast<int>(factsOf(view).extents.size()); ++dimension)
+    if (!fixedAt(view, dimension))
+      dimensions.push_back(dimension);
+  return dimensions;
+}
+
+View Tracer::selected(const View &view, Selection selection) {
+  View result(view.index());
+  result.selection = std::make_shared<Selection>(std::move(selection));
+  return result;
+}
 
 } // namespace kiln

@@ -67,6 +67,25 @@ struct Outcome {
 /// The outcomes of a trace: of the loops and branches that stand at each depth, in program order.
 using Outcomes = std::vector<std::vector<Outcome>>;
 
+/// What select() has left of an argument: for each of its dimensions the index that is fixed, or nothing.
+struct Selection {
+  std::vector<std::optional<Tile>> at;
+};
+
+/// While it lives the kernel that is traced runs for one example of a batch (vmap): the programs along grid axis 2 are
+/// those of the example.
+class Example {
+public:
+  /// `program` of `programs`; `shared` are the arguments that all examples have together.
+  Example(const Tile &program, const Tile &programs, llvm::SmallVector<int> shared);
+  ~Example();
+  Example(const Example &) = delete;
+
+  Tile program, programs;
+  const llvm::SmallVector<int> shared;
+  const Example *const outer; // of which this is one of several
+};
+
 class Tracer {
 public:
   /// How loop and branch bodies are traced.
@@ -159,13 +178,19 @@ public:
   // Views.
   const ArgFacts &factsOf(const View &view) const { return facts.args[view.index()]; }
   mlir::Value valueOf(const View &view);
-  void ask(const View &view, int axis) { asked.insert({view.index(), axis}); }
+  /// The dimensions of its argument that a view has.
+  llvm::SmallVector<int> dimensionsOf(const View &view) const;
+  /// The index at which a dimension of its argument is fixed; null where the view has it.
+  static const Tile *fixedAt(const View &view, int dimension);
+  static View selected(const View &view, Selection selection);
+  void ask(const View &view, int axis) { asked.insert({view.index(), dimensionsOf(view)[axis]}); }
 
   const Kernel &kernel;
   const Bodies bodies;
   mlir::OpBuilder builder;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  int rehearsals = 0; // open bodies that will be traced once more
+  const Example *example = nullptr; // the innermost
+  int rehearsals = 0;               // open bodies that will be traced once more
   std::set<std::pair<int, int>> asked;
   Outcomes outcomes;
 

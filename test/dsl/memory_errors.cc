@@ -29,6 +29,21 @@ void offsets(View a) {
 }
 const ErrorCase offsetsCase("Views", "Offsets", offsets, {matrix});
 
+void selections(View a, View b) {
+  // expected-error@+1 {{'select' expected an integer scalar as index, but got i32[4]}}
+  View row = a.select(0, iota(4));
+  View column = a.select(1, 3);
+  // expected-error@+1 {{'load' expected 1 offset for a view of rank 1, but got 2}}
+  load(column, {0, 0}, {4});
+  // expected-error@+1 {{'dim' expected a dimension from 0 to 0, but got 1}}
+  column.dim(1);
+  // expected-error@+1 {{'gather' expected a view with the first dimension of its argument, whose rows it names, but select()}}
+  gather(b.select(0, 1), iota(4), {}, {});
+  // expected-error@+1 {{'select' expected a dimension from 0 to 1, but got 2}}
+  b.select(2, 0);
+}
+const ErrorCase selectionsCase("Views", "Selections", selections, {matrix, matrix});
+
 void ranks(View a) {
   // expected-error@+1 {{'load' expected a tile of at most the view's rank 2, but got shape 1x4x4}}
   load(a, {0, 0}, {1, 4, 4});

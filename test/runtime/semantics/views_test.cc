@@ -172,6 +172,38 @@ TEST_P(Views, RowsOfEveryTypeAreGatheredAndScattered) {
       }
 }
 
+// --- Views of a view -------------------------------------------------------------------------------------------------
+
+void crossPlanes(View x, View y, View total, View rows, ExtentConfig cfg) {
+  Tile plane = program_id() - 1; // one before the first, one behind the last
+  View column = x.select(1, plane).select(1, 2), row = y.select(0, 1).select(1, plane);
+  store(row, {-1}, load(column, {1}, {cfg.extent}));
+  atomic_add(total.select(1, plane), {0}, full(i32, {2}, 5));
+  for (Tile i : range(0, x.dim(0))) // an index of a loop's
+    store(rows.select(0, i), {plane}, load(x.select(0, i).select(0, plane), {0}, {1}));
+}
+const Kernel crossPlanesKernel = kernel("cross_planes", crossPlanes, extentField());
+
+// select() leaves the other dimensions as they are; at an index that a view has not, all of it lies outside.
+TEST_P(Views, SelectedPlanesAreViewsOfTheirOwn) {
+  for (const Type type : everyType)
+    for (const int64_t extent : {int64_t(1), int64_t(7), int64_t(33)}) {
+      const int64_t rows = extent + 2, planes = 3;
+      const Tensor x = counting(type, {rows, planes, 4}, 1), y(device, type, {2, extent, planes}),
+                   total(device, i32, {2, planes}), first(device, type, {rows, planes});
+      launch(crossPlanesKernel, {x.ref(), y.ref(), total.ref(), first.ref()}, extentText(extent), planes + 2);
+      const Raw numbers = read(x), got = read(y), sums = read(total), heads = read(first);
+      Raw want(2 * extent * planes, 0);
+      for (int64_t plane = 0; plane < planes; ++plane)
+        for (int64_t i = 0; i + 1 < extent; ++i)
+          want[extent * planes + i * planes + plane] = numbers[((i + 2) * planes + plane) * 4 + 2];
+      ASSERT_EQ(got, want) << nameOf(type) << " " << extent;
+      ASSERT_EQ(sums, Raw(2 * planes, 5)) << nameOf(type) << " " << extent;
+      for (int64_t i = 0; i < rows * planes; ++i)
+        ASSERT_EQ(heads[i], numbers[4 * i]) << nameOf(type) << " " << i;
+    }
+}
+
 // --- Atomics ---------------------------------------------------------------------------------------------------------
 
 struct OrderConfig {

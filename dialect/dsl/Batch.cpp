@@ -1,0 +1,253 @@
+// vmap: a kernel, or a plan, for a batch of examples.
+//
+// The kernel of a batch selects example b of each batched view and calls the function of the kernel of one, for which
+// grid axis 2 has the programs of an example: b = program_id(2) / z with z = num_programs(2) / examples. What is traced
+// is an ordinary kernel.
+
+#include "dialect/dsl/Plan.h"
+#include "dialect/dsl/Tracer.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <map>
+#include <mutex>
+
+namespace kiln {
+
+/// For each argument the dimension along which its examples lie, if it has any.
+using ExampleAxes = std::vector<std::optional<int>>;
+
+struct Batches {
+  std::mutex mutex;
+  std::map<ExampleAxes, Kernel> kernels; // by their axes
+};
+
+std::shared_ptr<Batches> noBatches() { return std::make_shared<Batches>(); }
+
+// --- Tracing ---------------------------------------------------------------------------------------------------------
+
+Example::Example(const Tile &program, const Tile &programs, llvm::SmallVector<int> shared)
+    : program(program), programs(programs), shared(std::move(shared)), outer(Tracer::current().example) {
+  Tracer::current().example = this;
+}
+
+Example::~Example() { Tracer::current().example = outer; }
+
+namespace {
+/// The kernel of one example, and where the examples lie.
+struct OfBatch {
+  std::vector<Kernel::Parameter> parameters; // of the kernel of one
+  decltype(Kernel::call) call;
+  ExampleAxes axes;
+  Loc loc;
+
+  void operator()(const std::vector<View> &views, const std::vector<Tile> &scalars, const std::string &config) const {
+    checkRanks(views);
+    const size_t first = firstBatched();
+    const Tile examples = views[first].dim(*axesOfViews()[first], loc), all = num_programs(2, loc),
+               number = program_id(2, loc), programs = At(all, loc) / At(examples, loc),
+               example = At(number, loc) / At(programs, loc), program = At(number, loc) % At(programs, loc);
+    std::vector<View> ownViews;
+    std::vector<Tile> ownScalars;
+    llvm::SmallVector<int> shared;
+    size_t view = 0, scalar = 0;
+    for (auto [parameter, axis] : llvm::zip(parameters, axes)) {
+      if (!parameter.isView()) {
+        ownScalars.push_back(axis ? load(views[view++], {At(example, loc)}, {}, Padding::zero, loc)
+                                  : scalars[scalar++]);
+        continue;
+      }
+      if (!axis)
+        shared.push_back(views[view].index());
+      ownViews.push_back(axis ? views[view].select(*axis, At(example, loc), loc) : views[view]);
+      ++view;
+    }
+    const Example scope(program, programs, std::move(shared));
+    call(ownViews, ownScalars, config);
+  }
+
+private:
+  /// The axes of the arguments that are views.
+  ExampleAxes axesOfViews() const {
+    ExampleAxes result;
+    for (auto [parameter, axis] : llvm::zip(parameters, axes))
+      if (parameter.isView() || axis)
+        result.push_back(axis);
+    return result;
+  }
+  size_t firstBatched() const {
+    const ExampleAxes all = axesOfViews();
+    return static_cast<size_t>(llvm::find_if(all, [](const auto &axis) { return axis.has_value(); }) - all.begin());
+  }
+  void checkRanks(const std::vector<View> &views) const {
+    Verb verb("vmap", loc);
+    bool isFine = true;
+    for (auto [view, axis] : llvm::zip(views, axesOfViews())) {
+      if (axis && *axis >= view.rank()) {
+        verb.expected() << verb.tracer.kernel.called(view.index()) << " to have a dimension " << *axis
+                        << " with its examples, but got rank " << view.rank();
+        isFine = false;
+      }
+    }
+    if (!isFine)
+      throw Abandoned();
+  }
+};
+} // namespace
+
+// --- Kernels ---------------------------------------------------------------------------------------------------------
+
+static Error expected(Loc loc, const std::string &text) {
+  return Error(loc.file + (":" + std::to_string(loc.line)) + ": error: 'vmap' expected " + text);
+}
+
+static void checkAxes(const Kernel &kernel, const ExampleAxes &axes, Loc loc) {
+  const std::string of = "kernel '" + kernel.name + "'";
+  if (axes.size() != kernel.parameters.size())
+    throw expected(loc, "an axis, or none, for each of the " + std::to_string(kernel.parameters.size()) +
+                            " arguments of " + of + ", but got " + std::to_string(axes.size()));
+  if (llvm::none_of(axes, [](const auto &axis) { return axis.has_value(); }))
+    throw expected(loc, "an argument of " + of + " with examples, but got none");
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const bool isView = kernel.parameters[i].isView();
+    if (axes[i] && (*axes[i] < 0 || (!isView && *axes[i] != 0)))
+      throw expected(loc, (isView ? "a dimension from 0 for " : "dimension 0 for the scalar ") + kernel.called(i) +
+                              " of " + of + ", but got " + std::to_string(*axes[i]));
+  }
+}
+
+/// The dimensions of the batches that a kernel has already, with one more for this batch.
+static std::vector<ExampleAxes> batchesOf(const Kernel &kernel, const ExampleAxes &axes) {
+  std::vector<ExampleAxes> batches = kernel.batches;
+  for (ExampleAxes &batch : batches)
+    for (auto [inner, outer] : llvm::zip(batch, axes))
+      if (inner && outer && *outer <= *inner)
+        ++*inner;
+  batches.push_back(axes);
+  return batches;
+}
+
+/// The kernel of a batch, which lives as long as that of one.
+static const Kernel &batchOf(const Kernel &kernel, const ExampleAxes &axes, Loc loc) {
+  checkAxes(kernel, axes, loc);
+  const std::lock_guard lock(kernel.made->mutex);
+  if (const auto found = kernel.made->kernels.find(axes); found != kernel.made->kernels.end())
+    return found->second;
+  Kernel batch;
+  batch.name = "vmap_" + kernel.name;
+  batch.loc = kernel.loc;
+  batch.parameters = kernel.parameters;
+  for (auto [parameter, axis] : llvm::zip(batch.parameters, axes))
+    if (axis) {
+      parameter.kind = Kernel::Parameter::Kind::view;
+      parameter.about += (parameter.about.empty() ? "" : ", ") + ("examples along " + std::to_string(*axis));
+    }
+  batch.fields = kernel.fields;
+  batch.configText = kernel.configText;
+  batch.batches = batchesOf(kernel, axes);
+  batch.call = OfBatch{kernel.parameters, kernel.call, axes, loc};
+  return kernel.made->kernels.emplace(axes, std::move(batch)).first->second;
+}
+
+Kernel vmap(const Kernel &kernel, std::vector<std::optional<int>> axes, Loc loc) { return batchOf(kernel, axes, loc); }
+
+// --- Plans -----------------------------------------------------------------------------------------------------------
+
+namespace {
+/// The bytes of a batched tensor's first example, and from one example to the next.
+struct Memory {
+  uintptr_t low = 0, high = 0;
+  int64_t stride = 0;
+
+  bool holds(const TensorRef &ref) const {
+    const auto at = reinterpret_cast<uintptr_t>(ref.data);
+    return ref.data && at >= low && at < high;
+  }
+};
+} // namespace
+
+static Memory memoryOf(const Batched &tensor, const TensorRef &first) {
+  Memory memory;
+  memory.low = memory.high = reinterpret_cast<uintptr_t>(first.data);
+  const int64_t size = bytesOf(first.type);
+  for (size_t i = 0; i < first.extents.size(); ++i) {
+    const int64_t span = (first.extents[i] - 1) * first.strides[i] * size;
+    (span < 0 ? memory.low : memory.high) += span;
+  }
+  memory.high += size;
+  memory.stride = tensor.all.strides[*tensor.axis] * size;
+  return memory;
+}
+
+/// From an example of a launch's tensor to the next, in bytes; nothing where all have it together.
+static std::optional<int64_t> strideOf(const std::vector<Memory> &batched, const TensorRef &ref, Loc loc) {
+  std::optional<int64_t> stride;
+  for (const Memory &memory : batched) {
+    if (!memory.holds(ref))
+      continue;
+    if (stride && *stride != memory.stride)
+      throw expected(loc, "a launch's tensor in one batched tensor, but got one in two whose examples are " +
+                              std::to_string(*stride) + " and " + std::to_string(memory.stride) + " bytes apart");
+    stride = memory.stride;
+  }
+  return stride;
+}
+
+/// How many examples the tensors have.
+static int64_t examplesOf(const std::vector<Batched> &tensors, Loc loc) {
+  std::optional<int64_t> examples;
+  for (const auto &[all, axis] : tensors) {
+    if (!axis)
+      continue;
+    if (*axis < 0 || *axis >= all.rank())
+      throw expected(loc, "a dimension below the rank " + std::to_string(all.rank()) +
+                              " of a batched tensor, but got " + std::to_string(*axis));
+    if (examples && *examples != all.extents[*axis])
+      throw expected(loc, "as many examples of each batched tensor, but got " + std::to_string(*examples) + " and " +
+                              std::to_string(all.extents[*axis]));
+    examples = all.extents[*axis];
+  }
+  if (!examples)
+    throw expected(loc, "a tensor with examples, but got none");
+  return *examples;
+}
+
+Plan vmap(const std::function<Plan(const std::vector<TensorRef> &)> &one, const std::vector<Batched> &tensors,
+          Loc loc) {
+  const int64_t examples = examplesOf(tensors, loc);
+  if (examples == 0)
+    return {};
+  std::vector<TensorRef> firsts;
+  std::vector<Memory> batched;
+  for (const Batched &tensor : tensors) {
+    firsts.push_back(tensor.axis ? tensor.all.select(*tensor.axis, 0) : tensor.all);
+    if (tensor.axis && firsts.back().count() > 0)
+      batched.push_back(memoryOf(tensor, firsts.back()));
+  }
+  Plan plan = one(firsts);
+  constexpr int64_t line = 64; // where an example's workspace may begin
+  const int64_t workspace = (plan.workspaceBytes + line - 1) / line * line;
+  for (Launch &launch : plan.launches) {
+    ExampleAxes axes(launch.args.size());
+    for (auto [arg, axis] : llvm::zip(launch.args, axes)) {
+      if (arg.kind == Arg::Kind::scalar)
+        continue;
+      const std::optional<int64_t> stride =
+          arg.kind == Arg::Kind::workspace ? std::optional(workspace) : strideOf(batched, arg.ref, loc);
+      if (!stride)
+        continue;
+      axis = 0;
+      arg.ref.extents.insert(arg.ref.extents.begin(), examples);
+      arg.ref.strides.insert(arg.ref.strides.begin(), *stride / bytesOf(arg.ref.type));
+    }
+    if (llvm::none_of(axes, [](const auto &axis) { return axis.has_value(); }))
+      continue; // nothing of it is an example's: once will do
+    launch.kernel = &batchOf(*launch.kernel, axes, loc);
+    launch.grid[2] *= examples;
+    launch.flops *= static_cast<double>(examples);
+  }
+  plan.workspaceBytes = workspace * examples;
+  return plan;
+}
+
+} // namespace kiln

@@ -1,0 +1,198 @@
+// vmap: a batch of examples does what a launch for each of them does, to the bit; and what it says to batches that do
+// not fit.
+
+#include "kernels/attention.h"
+#include "kernels/column_sums.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/gelu.h"
+#include "kernels/layernorm.h"
+#include "kernels/softmax.h"
+#include "test/expect_error.h"
+#include "test/kernels/harness.h"
+
+namespace kiln {
+namespace {
+
+constexpr int64_t examples = 3;
+constexpr std::optional<int> together;
+
+/// One tensor of a plan: that of an example, and where the examples lie among its dimensions.
+struct Part {
+  Shape extents;
+  std::optional<int> axis = 0;
+  Type type = f32;
+
+  Shape all() const {
+    Shape shape = extents;
+    if (axis)
+      shape.insert(shape.begin() + *axis, examples);
+    return shape;
+  }
+};
+
+class Vmap : public KernelTest {
+protected:
+  using One = std::function<Plan(const std::vector<TensorRef> &)>;
+
+  /// Expects the plan for all examples to leave the same bytes in every tensor as that of one for each.
+  void expectLoop(const One &one, const std::vector<Part> &parts) {
+    std::vector<Array> arrays, wants;
+    std::vector<Batched> tensors;
+    for (const Part &part : parts) {
+      arrays.push_back(part.type == f32 ? uniform(part.all(), f32) : integers(part.all(), part.type, 2));
+      wants.push_back(array(part.all(), part.type, arrays.back().values));
+    }
+    for (size_t i = 0; i < parts.size(); ++i)
+      tensors.push_back({arrays[i].ref(), parts[i].axis});
+    run(vmap(one, tensors));
+    for (int64_t example = 0; example < examples; ++example) {
+      std::vector<TensorRef> own;
+      for (size_t i = 0; i < parts.size(); ++i)
+        own.push_back(parts[i].axis ? wants[i].ref().select(*parts[i].axis, example) : wants[i].ref());
+      run(one(own));
+    }
+    for (size_t i = 0; i < parts.size(); ++i)
+      EXPECT_EQ(arrays[i].bytes(), wants[i].bytes()) << "tensor " << i;
+  }
+};
+
+// Every dimension may have the examples, of each tensor another one.
+TEST_P(Vmap, PlansOfRowsAlongEveryAxis) {
+  for (const int axis : {0, 1, 2})
+    for (const int other : {0, 1, 2}) {
+      SCOPED_TRACE(testing::Message() << axis << ", " << other);
+      const auto rows = [&](const auto &t) { return planSoftmax(target(), t[0], t[1]); };
+      expectLoop(rows, {{{9, 70}, axis}, {{9, 70}, other}});
+      const auto products = [&](const auto &t) { return planMatmul(target(), Layout::nt, t[0], t[1], t[2]); };
+      expectLoop(products, {{{20, 33}, axis}, {{17, 33}, other}, {{20, 17}, axis}});
+    }
+}
+
+// What all examples have together is read by each; what is in the workspace is each one's own.
+TEST_P(Vmap, PlansWithSharedTensorsAndAWorkspace) {
+  const auto norm = [&](const auto &t) { return planLayerNorm(target(), t[0], t[1], t[2], t[3], t[4], t[5]); };
+  expectLoop(norm, {{{10, 48}}, {{48}, together}, {{48}, together}, {{10, 48}}, {{10}}, {{10}}});
+  const auto backward = [&](const auto &t) {
+    return planLayerNormBackward(target(), t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], {});
+  };
+  expectLoop(backward, {{{65, 48}}, {{65, 48}}, {{48}, together}, {{65}}, {{65}}, {{65, 48}}, {{48}}, {{48}}});
+  const auto sums = [&](const auto &t) { return planColumnSums(target(), t[0], t[1], true); };
+  expectLoop(sums, {{{300, 40}}, {{40}}});
+  const auto weights = [&](const auto &t) { return planWeightGradient(target(), t[0], t[1], t[2], t[3]); };
+  expectLoop(weights, {{{70, 20}}, {{70, 30}}, {{20, 30}}, {{30}}});
+}
+
+// Attention, of which the tensors have rank 5 with their batch, forwards and backwards.
+TEST_P(Vmap, PlansOfAttention) {
+  const Shape heads{2, 2, 37, 16}, rows{2, 2, 37};
+  const auto forward = [&](const auto &t) { return planAttention(target(), t[0], t[1], t[2], t[3], t[4], 0.25f); };
+  expectLoop(forward, {{heads}, {heads, 2}, {heads, together}, {heads}, {rows}});
+  const auto backward = [&](const auto &t) {
+    return planAttentionBackward(target(), {t[0], t[1], t[2], t[3], t[4], t[5]}, t[6], t[7], t[8], 0.25f);
+  };
+  expectLoop(backward, {{heads}, {heads}, {heads}, {heads}, {rows}, {heads}, {heads}, {heads}, {heads}});
+}
+
+struct ScaleConfig {
+  int block = 16;
+};
+
+/// out[i, j] = x[i, j] · by + what the last program along axis 2 knows of it; the first one counts itself in total.
+void scale(View x, View out, View total, Tile by, ScaleConfig cfg) {
+  Tile row = program_id(0), column = program_id(1) * cfg.block;
+  Tile y = load(x, {row, column}, {cfg.block}) * by + cast(program_id(2) + 10 * num_programs(2), f32);
+  when(program_id(2) == num_programs(2) - 1, [&] { store(out, {row, column}, y); });
+  when(program_id(2) == 0, [&] { atomic_add(total, {0}, 1); });
+}
+const Kernel scaleKernel =
+    kernel("scale", scale, {"x (M, N)", "out (M, N)", "total (1)", "by"}, {field("block", &ScaleConfig::block)});
+
+// A scalar of each example is an element of a view; programs along axis 2 are those of the example; batches nest; what
+// all examples have together is changed by atomics.
+TEST_P(Vmap, KernelsNestWithScalarsOfTheirOwn) {
+  const Kernel batch = vmap(scaleKernel, {0, 1, together, 0}), nest = vmap(batch, {2, 0, together, together});
+  Array x = uniform({2, 5, 3, 40}, f32), out = unwritten({3, 5, 2, 40}, f32), total = integers({1}, i32, 0),
+        by = uniform({2}, f32);
+  // x (b, M, c, N) with b by the inner batch; out (c, M, b, N).
+  launch(*device, nest, {5, 3, 2 * 3 * 2}, {x.ref(), out.ref(), total.ref(), by.ref()});
+  device->synchronize();
+  Array want = unwritten({3, 5, 2, 40}, f32);
+  for (int64_t b = 0; b < 2; ++b)
+    for (int64_t c = 0; c < 3; ++c)
+      launch(*device, scaleKernel, {5, 3, 2},
+             {x.ref().select(2, c).select(0, b), want.ref().select(2, b).select(0, c), total.ref(), float(by[b])});
+  device->synchronize();
+  EXPECT_EQ(out.bytes(), want.bytes());
+  EXPECT_EQ(total.read()[0], 2 * 5 * 3 * 6);
+}
+
+// One kernel for one list of axes, and one compilation for any number of examples.
+TEST_P(Vmap, OneCompilationForAnyBatch) {
+  const auto one = [&](const auto &t) { return planGelu(target(), t[0], t[1]); };
+  const auto runBatch = [&](int64_t count) {
+    const Array x = uniform({count, 64}, f32), y = unwritten({count, 64}, f32);
+    run(vmap(one, {{x.ref(), 0}, {y.ref(), 0}}));
+  };
+  runBatch(4);
+  const int64_t before = compileStatistics().compiled + compileStatistics().fromDisk;
+  runBatch(20);
+  runBatch(4);
+  runBatch(0);
+  EXPECT_EQ(compileStatistics().compiled + compileStatistics().fromDisk, before);
+  EXPECT_EQ(vmap(scaleKernel, {0, 0, together, 0}).identity, vmap(scaleKernel, {0, 0, together, 0}).identity);
+  EXPECT_NE(vmap(scaleKernel, {0, 0, together, 0}).identity, vmap(scaleKernel, {1, 0, together, 0}).identity);
+}
+
+/// The text of what `call` throws, without the place before it.
+template <class Call> std::string messageOf(Call call) {
+  const std::string text = errorOf(call);
+  const size_t at = text.find("error: ");
+  return at == std::string::npos ? text : text.substr(at + 7);
+}
+
+// Each mistake, with what was expected and what came.
+TEST_P(Vmap, Mistakes) {
+  EXPECT_EQ(messageOf([] { vmap(scaleKernel, {0, 0}); }),
+            "'vmap' expected an axis, or none, for each of the 4 arguments of kernel 'scale', but got 2");
+  EXPECT_EQ(messageOf([] { vmap(scaleKernel, {together, together, together, together}); }),
+            "'vmap' expected an argument of kernel 'scale' with examples, but got none");
+  EXPECT_EQ(messageOf([] { vmap(scaleKernel, {-1, 0, together, together}); }),
+            "'vmap' expected a dimension from 0 for 'x' of kernel 'scale', but got -1");
+  EXPECT_EQ(messageOf([] { vmap(scaleKernel, {0, 0, together, 1}); }),
+            "'vmap' expected dimension 0 for the scalar 'by' of kernel 'scale', but got 1");
+  const Array x = uniform({3, 5, 40}, f32), two = uniform({2, 5, 40}, f32), total = integers({1}, i32, 0);
+  const auto launched = [&](const std::vector<std::optional<int>> &axes, const TensorRef &a, const TensorRef &b) {
+    return messageOf([&] { launch(*device, vmap(scaleKernel, axes), {5, 3, 3}, {a, b, total.ref(), 1.0f}); });
+  };
+  EXPECT_EQ(
+      launched({0, 0, together, together}, x.ref(), two.ref()),
+      "kernel 'vmap_scale': expected 'out' to have 3 examples along dimension 0, as 'x' has, but got f32[2x5x40]");
+  EXPECT_EQ(launched({3, 0, together, together}, x.ref(), x.ref()),
+            "'vmap' expected 'x' to have a dimension 3 with its examples, but got rank 3");
+  EXPECT_EQ(
+      launched({0, together, together, together}, x.ref(), x.ref().select(0, 0)),
+      "'store' expected a view that vmap batches, but got 'out', which all examples would write; batch it, or add "
+      "to it by atomic_add()");
+  const Array deep = uniform({1, 1, 1, 1, 5, 40}, f32);
+  EXPECT_EQ(launched({0, 0, together, together}, deep.ref(), deep.ref()),
+            "kernel 'vmap_scale': expected 'x' to be of rank 1 to 5, but got rank 6");
+  const auto planned = [&](const std::vector<Batched> &tensors) {
+    return messageOf([&] { vmap([&](const auto &t) { return planSoftmax(target(), t[0], t[1]); }, tensors); });
+  };
+  const Array cube = uniform({5, 5, 40}, f32);
+  EXPECT_EQ(planned({{x.ref(), 0}, {two.ref(), 0}}),
+            "'vmap' expected as many examples of each batched tensor, but got 3 and 2");
+  EXPECT_EQ(planned({{x.ref(), 3}, {x.ref(), 0}}),
+            "'vmap' expected a dimension below the rank 3 of a batched tensor, but got 3");
+  EXPECT_EQ(planned({{x.ref(), together}, {x.ref(), together}}),
+            "'vmap' expected a tensor with examples, but got none");
+  EXPECT_EQ(
+      planned({{cube.ref(), 0}, {cube.ref(), 1}}),
+      "'vmap' expected a launch's tensor in one batched tensor, but got one in two whose examples are 800 and 160 "
+      "bytes apart");
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, Vmap, testing::Values(Machine{"cpu", f32}), machineName);
+
+} // namespace
+} // namespace kiln
