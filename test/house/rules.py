@@ -211,6 +211,7 @@ def variables(files):
 
 # Modules that are there when they are needed: lit's own, and those of peers, which somebody installs to measure beside them.
 OTHER_MODULES = {"test/lit.cfg.py": {"lit"}, "tools/kiln-gpu/peers.py": {"torch"},
+                 "tools/seed_tables/peer_vmap.py": {"torch", "jax"},
                  "tools/kiln-bench/triton_static.py": {"triton"}, "tools/kiln-bench/triton_users.py": {"triton"},
                  "test/oracles/tokens.py": {"tiktoken", "tokenizers"}, "test/oracles/words.py": {"tokenizers"},
                  "test/oracles/hellaswag.py": {"torch", "transformers"}, "test/oracles/bytelm.py": {"numpy", "torch"}}
