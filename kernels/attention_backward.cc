@@ -303,6 +303,9 @@ static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, c
   AttentionConfig rows = config; // delta has no scores: as many warps as there are rows for
   rows.bm = std::min(config.bm, 32);
   rows.warps = 8;
+  AttentionConfig keys = config; // dropout and loops over heads take registers: fewer scores are held beside them
+  if (config.drop == Drop::chance || config.group > 1)
+    keys.bm = std::min(config.bm, 32);
   std::vector<Arg> ofKeys = {q, k, v, dout, lse, to.columnRanges, to.mask, delta, to.dk, to.dv, scale};
   std::vector<Arg> ofQueries = {q, k, v, dout, lse, to.ranges, to.mask, delta, to.dq, scale};
   for (std::vector<Arg> *args : {&ofKeys, &ofQueries})
@@ -312,7 +315,8 @@ static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, c
                     textOf(attentionFields(), rows),
                     programs(ceildiv(s.Tq, rows.bm), s.H, s.B),
                     {o, dout, delta}},
-                   {&attentionBackwardKeysKernel, text, programs(ceildiv(s.Tk, config.bn), s.Hk, s.B), ofKeys},
+                   {&attentionBackwardKeysKernel, textOf(attentionFields(), keys),
+                    programs(ceildiv(s.Tk, config.bn), s.Hk, s.B), ofKeys},
                    {&attentionBackwardQueriesKernel, text, programs(ceildiv(s.Tq, config.bm), s.H, s.B), ofQueries}},
       .workspaceBytes = lse.count() * bytesOf(f32)};
 }

@@ -14,7 +14,7 @@ protected:
 // Under every tile: those that numbers of Philox fit, more than a unit of 128 wide, and those that cut them anywhere.
 TEST_P(AttentionDropoutTest, DropsTheDefinitionsUnderEveryTile) {
   for (const auto &[bm, bn] :
-       taken<std::pair<int, int>>({{16, 64}, {16, 16}, {32, 16}, {16, 128}, {8, 24}, {16, 48}}, 1)) {
+       taken<std::pair<int, int>>(GetParam(), {{16, 64}, {16, 16}, {32, 16}, {16, 128}, {8, 24}, {16, 48}}, 1)) {
     Problem p = problem({2, 2, 2, 37, 37, 8}, true);
     setDropout(p, {0.3}, key, 5, 150);
     check(p, tiles(true, bm, bn));
@@ -32,7 +32,7 @@ TEST_P(AttentionDropoutTest, DropsTheDefinitionsInEveryForm) {
   checkBoth(windows);
   setDropout(grouped, {0.2, DropoutKind::plain}, key, 3, 64);
   check(grouped, {});
-  if (!takesAll())
+  if (!takesAll(GetParam()))
     return;
   checkBoth(grouped);
   Problem fewer = problem({1, 1, 1, 20, 50, 8}, true), some = problem({1, 2, 2, 19, 37, 8}, false);

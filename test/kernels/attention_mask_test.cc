@@ -12,7 +12,8 @@ class AttentionMaskTest : public AttentionProblemTest {};
 // Fewer and more keys than queries, which see the last of them; of fewer, the first queries see none.
 TEST_P(AttentionMaskTest, LengthsThatDiffer) {
   for (const bool causal : {true, false})
-    for (const auto &[Tq, Tk] : taken<std::pair<int, int>>({{20, 50}, {50, 20}, {1, 37}, {37, 1}, {33, 34}}, 2)) {
+    for (const auto &[Tq, Tk] :
+         taken<std::pair<int, int>>(GetParam(), {{20, 50}, {50, 20}, {1, 37}, {37, 1}, {33, 34}}, 2)) {
       checkBoth(problem({1, 1, 1, Tq, Tk, 8}, causal));
       if (Tk == 50)
         check(problem({1, 2, 2, Tq, Tk, 16}, causal), {});
@@ -22,7 +23,7 @@ TEST_P(AttentionMaskTest, LengthsThatDiffer) {
 // Several heads of queries share one of keys, whose gradients are the sums of all.
 TEST_P(AttentionMaskTest, GroupedHeads) {
   for (const bool causal : {true, false})
-    for (const auto &[H, Hk] : taken<std::pair<int, int>>({{4, 2}, {3, 1}}, causal ? 1 : 0)) {
+    for (const auto &[H, Hk] : taken<std::pair<int, int>>(GetParam(), {{4, 2}, {3, 1}}, causal ? 1 : 0)) {
       checkBoth(problem({1, H, Hk, 37, 37, 8}, causal));
       check(problem({2, H, Hk, 20, 30, 8}, causal), {});
     }
@@ -64,7 +65,7 @@ TEST_P(AttentionMaskTest, EveryKindOfRange) {
     padding.insert(padding.end(), {i < 40 ? 0 : 40, 40});
   }
   for (const Ranges &ranges :
-       taken<Ranges>({packed({20, 1, 17, 10}, T), monotone(T, T, random), window, prefix, padding}, 2)) {
+       taken<Ranges>(GetParam(), {packed({20, 1, 17, 10}, T), monotone(T, T, random), window, prefix, padding}, 2)) {
     Problem p = problem({1, 2, 1, T, T, 8}, false);
     setRanges(p, ranges);
     checkBoth(p);
@@ -79,7 +80,8 @@ TEST_P(AttentionMaskTest, EveryKindOfRange) {
 // Ranges of other keys than the queries' own, also with the triangle of causal attention, which both must let see.
 TEST_P(AttentionMaskTest, RangesOfOtherKeysAndTheTriangle) {
   for (const bool causal : {true, false})
-    for (const auto &[Tq, Tk] : taken<std::pair<int, int>>({{41, 60}, {60, 41}, {1, 30}, {30, 1}}, causal ? 1 : 0)) {
+    for (const auto &[Tq, Tk] :
+         taken<std::pair<int, int>>(GetParam(), {{41, 60}, {60, 41}, {1, 30}, {30, 1}}, causal ? 1 : 0)) {
       Problem p = problem({1, 1, 1, Tq, Tk, 8}, causal);
       setRanges(p, monotone(Tq, Tk, random));
       checkBoth(p);
@@ -89,7 +91,7 @@ TEST_P(AttentionMaskTest, RangesOfOtherKeysAndTheTriangle) {
 // A mask of any form, of its own for each head or one for several, with queries that see nothing; alone, with the
 // triangle, and with ranges.
 TEST_P(AttentionMaskTest, FreeMasks) {
-  for (const auto &[B, H] : taken<std::pair<int, int>>({{1, 2}, {2, 2}, {2, 1}, {1, 1}}, 1)) {
+  for (const auto &[B, H] : taken<std::pair<int, int>>(GetParam(), {{1, 2}, {2, 2}, {2, 1}, {1, 1}}, 1)) {
     Problem p = problem({2, 2, 1, 19, 37, 8}, /*causal=*/B == H);
     setMask(p, B, H, randomMask(B * H, 19, 37));
     checkBoth(p);

@@ -6,13 +6,14 @@
 #include "kernels/attention.h"
 #include "test/kernels/attention_reference.h"
 #include "test/kernels/host_chances.h"
+#include "test/kernels/taken.h"
 
 #include <cmath>
 
 namespace kiln {
 
-/// Extents of a problem.
-struct Extents {
+/// ProblemSize of a problem.
+struct ProblemSize {
   int64_t B, H, Hk, Tq, Tk, D;
 };
 
@@ -22,7 +23,7 @@ using Ranges = std::vector<int32_t>;
 class AttentionProblemTest : public KernelTest {
 protected:
   struct Problem {
-    Extents s;
+    ProblemSize s;
     AttentionMask mask;
     Ranges ranges;            // (B, Tq, 2), or empty
     std::vector<double> free; // (B or 1, H or 1, Tq, Tk), or empty
@@ -62,7 +63,7 @@ protected:
     p.sites.back().upload(p.site.data(), sizeof p.site);
     p.mask.dropout = Dropout{rate, site.ref(), p.s.Tq, most};
   }
-  Problem problem(Extents s, bool causal) {
+  Problem problem(ProblemSize s, bool causal) {
     const Shape queries = {s.B, s.H, s.Tq, s.D}, keys = {s.B, s.Hk, s.Tk, s.D};
     return {.s = s,
             .mask = {.causal = causal},
@@ -110,22 +111,10 @@ protected:
   void check(const Problem &p, const std::optional<AttentionConfig> &config);
   /// What the arrays hold beside the formulas; `hasSums`: lse too.
   void expectRight(const Problem &p, bool hasSums = true);
-  /// Whether this machine takes every case. Types and processors differ in what a kernel is compiled to, not in which
-  /// scores it computes: one type on one device of each pipeline takes all, and the others as many as show that.
-  bool takesAll() const {
-    const auto &[device, type, precision] = GetParam();
-    return type == f32 && precision == Precision::ieee && (device == "cpu" || device == "simulator:sm_80");
-  }
-  /// Of all cases those that this machine takes: else the first `few`.
-  template <class Case> std::vector<Case> taken(std::vector<Case> all, size_t few) const {
-    if (!takesAll())
-      all.erase(all.begin() + few, all.end());
-    return all;
-  }
   /// With tiles so small that there are several, by whole heads and by blocks, or as the machine has it.
   void checkBoth(const Problem &p) {
     for (const bool whole : {true, false})
-      if (takesAll() || whole == pickAttentionBackward(target(), p.s.Tq, p.s.D, type()).whole)
+      if (takesAll(GetParam()) || whole == pickAttentionBackward(target(), p.s.Tq, p.s.D, type()).whole)
         check(p, tiles(whole));
   }
 };
@@ -137,7 +126,7 @@ inline std::vector<double> part(const std::vector<double> &all, int64_t which, i
 }
 
 inline void AttentionProblemTest::check(const Problem &p, const std::optional<AttentionConfig> &config) {
-  const Extents &s = p.s;
+  const ProblemSize &s = p.s;
   SCOPED_TRACE(testing::Message() << s.B << " x " << s.H << " of " << s.Hk << ", " << s.Tq << " see " << s.Tk << ", D "
                                   << s.D << (p.mask.causal ? " causal" : "")
                                   << (config && config->whole ? " whole" : ""));
@@ -146,7 +135,7 @@ inline void AttentionProblemTest::check(const Problem &p, const std::optional<At
 }
 
 inline void AttentionProblemTest::expectRight(const Problem &p, bool hasSums) {
-  const Extents &s = p.s;
+  const ProblemSize &s = p.s;
   const auto o = p.o.read(), lse = p.lse.read(), dq = p.dq.read(), dk = p.dk.read(), dv = p.dv.read();
   const AttentionErrors errors = {productError(s.D), productError(s.H / s.Hk * std::max(s.Tq, s.Tk)),
                                   type() == f32 ? 0 : unit(type()), tiny(type())};

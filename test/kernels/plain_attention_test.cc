@@ -11,7 +11,7 @@ namespace {
 class PlainAttentionTest : public AttentionProblemTest {
 protected:
   void checkPlain(const Problem &p) {
-    const Extents &s = p.s;
+    const ProblemSize &s = p.s;
     SCOPED_TRACE(testing::Message() << s.B << " x " << s.H << " of " << s.Hk << ", " << s.Tq << " see " << s.Tk
                                     << (p.mask.causal ? " causal" : "") << (p.mask.dropout ? " dropped" : ""));
     const Array weights = unwritten({s.B, s.H, s.Tq, s.Tk}, f32);
@@ -24,7 +24,8 @@ protected:
 
 // Short and long rows, and head sizes that tiles do not divide.
 TEST_P(PlainAttentionTest, EveryExtent) {
-  for (const Extents &s : taken<Extents>({{2, 3, 3, 37, 37, 7}, {1, 1, 1, 1, 1, 8}, {1, 1, 1, 70, 70, 64}}, 1))
+  for (const ProblemSize &s :
+       taken<ProblemSize>(GetParam(), {{2, 3, 3, 37, 37, 7}, {1, 1, 1, 1, 1, 8}, {1, 1, 1, 70, 70, 64}}, 1))
     for (const bool causal : {true, false})
       checkPlain(problem(s, causal));
 }

@@ -120,7 +120,7 @@ TEST(Options, TypesComeBackFromACheckpoint) {
 
 /// A text that a setting takes and that is none of its usual values.
 std::string unusual(const Setting &setting, const TrainSettings &usual) {
-  for (const char *text : {"2", "0", "1", "0.5", "tf32", "bf16", "stochastic", "padded", "plain"}) {
+  for (const char *text : {"2", "0", "1", "0.5", "tf32", "bf16", "stochastic", "padded", "plain", "run-on"}) {
     TrainSettings s = usual;
     const bool taken = [&] {
       try {
