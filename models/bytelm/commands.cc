@@ -43,6 +43,9 @@ void train(const TrainOptions &options) {
   const TrainSettings &settings = start.state.settings;
   start.config.type = settings.type;
   start.config.dropout = dropoutOf(settings);
+  start.config.attention = settings.attention;
+  if (settings.batching != Batching::stream)
+    throw Error("expected 'batching' to be stream, for bytes have no documents");
   start.config.tables = options.tables;
   const ByteNetwork network(start.config);
   LanguageData bytes({.data = options.data}, start.config.context, settings.seed);
@@ -62,6 +65,7 @@ void info(const InfoOptions &options) {
   ByteConfig config = modelOf(options.model);
   config.type = settings.type;
   config.dropout = dropoutOf(settings);
+  config.attention = settings.attention;
   const ByteNetwork network(config);
   std::string text = fmt::format("model        {}\n\n", textOf(config));
   int64_t total = 0;

@@ -17,10 +17,12 @@ struct ByteConfig {
   int64_t context = 0;                                 // bytes of a sequence, all of which are predicted
   Type type = f32;
   DropoutOptions dropout = {};
+  AttentionForm attention = AttentionForm::flash;
   TableInit tables = TableInit::torch;
 
   static constexpr int64_t vocab = 256;
-  /// Whether the other computes the same; neither dropout nor how tables begin decides that.
+  /// Whether the other computes the same; neither dropout, nor the form of attention, nor how tables begin decides
+  /// that.
   bool sameModel(const ByteConfig &other) const;
 };
 

@@ -21,6 +21,7 @@ static DecoderNames names() { return {{"bytes.weight", "positions.weight"}, bloc
 static DecoderOptions optionsOf(const ByteConfig &c) {
   DecoderOptions o = {.layers = c.layers, .width = c.width, .context = c.context, .vocab = ByteConfig::vocab};
   o.block.attention.heads = c.heads;
+  o.block.attention.form = c.attention;
   o.block.mlp = {c.inner, Activation::relu};
   const Init table = {Init::Kind::normal, c.tables == TableInit::torch ? 1 : 0.01};
   o.embedding.tokenInit = o.embedding.positionInit = table;

@@ -18,6 +18,8 @@ struct Gpt2Config {
   bool scalesScores = true;   // attention's, by 1/√headWidth
   bool scalesByLayer = false; // attention's scores, by 1/(block, counted from 1)
   DropoutOptions dropout = {};
+  AttentionForm attention = AttentionForm::flash;
+  bool givesRanges = false, givesPositions = false; // a batch says what its places see, and where they are
 
   int64_t headWidth() const { return width / heads; }
   /// What attention's scores are multiplied by in block `layer`, counted from 0.

@@ -27,7 +27,7 @@ nlohmann::ordered_json configJson(const Gpt2Config &c, Type saved) {
           {"n_ctx", c.context},
           {"vocab_size", c.vocab},
           {"tie_word_embeddings", true},
-          {"attn_pdrop", 0.0},
+          {"attn_pdrop", c.dropout.attention},
           {"embd_pdrop", c.dropout.embedding},
           {"resid_pdrop", c.dropout.residual},
           {"bos_token_id", nullptr},

@@ -26,10 +26,13 @@ static BlockNames blockNames(int64_t number) {
 static DecoderOptions optionsOf(const Gpt2Config &c) {
   DecoderOptions o = {.layers = c.layers, .width = c.width, .context = c.context, .vocab = c.vocab};
   o.block.attention.heads = c.heads;
+  o.block.attention.form = c.attention;
   o.block.norm.epsilon = c.epsilon;
   o.scaleOf = [c](int64_t layer) { return c.scaleOf(layer); };
   o.inits = {deviation, deviation / std::sqrt(2.0 * static_cast<double>(c.layers))};
   o.dropout = c.dropout;
+  o.givesRanges = c.givesRanges;
+  o.embedding.givesPositions = c.givesPositions;
   return o;
 }
 

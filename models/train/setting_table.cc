@@ -7,6 +7,7 @@
 #include "models/train/number_text.h"
 
 #include <cmath>
+#include <fmt/ranges.h>
 
 namespace kiln {
 
@@ -131,11 +132,19 @@ static Setting dtype(const char *flag, const char *field, Type TrainSettings::*m
   return choice(flag, field, member, help, dtypeNamed, dtypeOf);
 }
 
-static Batching batchingNamed(const std::string &flag, const std::string &text) {
-  for (size_t i = 0; i < batchingNames.size(); ++i)
-    if (text == batchingNames[i])
-      return static_cast<Batching>(i);
-  throw Error(fmt::format("expected '{}' to be stream or padded, but got '{}'", flag, text));
+/// An enumeration by the names of its values, in their order.
+template <class T, size_t N>
+static Setting named(const char *flag, const char *field, T TrainSettings::*member, const char *help,
+                     const std::array<const char *, N> &names) {
+  return choice(
+      flag, field, member, help,
+      [=](const std::string &name, const std::string &text) {
+        for (size_t i = 0; i < N; ++i)
+          if (text == names[i])
+            return static_cast<T>(i);
+        throw Error(fmt::format("expected '{}' to be {}, but got '{}'", name, fmt::join(names, " or "), text));
+      },
+      [=](T value) { return names.at(static_cast<size_t>(value)); });
 }
 
 static Setting withMemory(Setting setting) {
@@ -170,14 +179,24 @@ static std::vector<Setting> makeTable() {
              "the same of what joins the stream alone (-1: as --dropout)", {chances}, later),
       number("dropout-activation", "dropout_activation", &S::dropoutActivation,
              "the same of what comes out of an activation", {share}, later),
+      number("dropout-attention", "dropout_attention", &S::dropoutAttention, "the same of attention's weights", {share},
+             later),
       choice(
           "dropout-kind", "dropout_kind", &S::dropoutKind,
           "inverted (kept numbers are divided by their share), plain (evaluations multiply by it) (inverted)",
           [](const std::string &, const std::string &text) { return dropoutKindNamed(text); },
           [](DropoutKind kind) { return dropoutKindNames.at(static_cast<size_t>(kind)); }),
-      choice("batching", "batching", &S::batching,
-             "how a text becomes sequences: stream (end to end), padded (each document alone) (stream)", batchingNamed,
-             [](Batching batching) { return batchingNames.at(static_cast<size_t>(batching)); }),
+      named("attention", "attention", &S::attention, "flash, or plain, whose weights are matrices in memory (flash)",
+            attentionNames),
+      named("batching", "batching", &S::batching,
+            "how a text becomes sequences: stream (end to end), padded (each document alone), packed (several in one, "
+            "none of which sees another) (stream)",
+            batchingNames),
+      number("pack", "pack", &S::pack, "share of a packed sequence below which it takes one document more (0.75)",
+             {above(0), atMost(1)}, later),
+      named("positions", "positions", &S::positions,
+            "of packed documents: restart (each counts from 0), run-on (through the sequence) (restart)",
+            positionsNames),
       number("evaluate-every", "evaluate_every", &S::evaluateEvery, "steps between validation losses (0: at the end)",
              {atLeast(0)}),
       number("seed", "seed", &S::seed, "seed of weights and batches", {}),

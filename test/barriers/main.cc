@@ -1,10 +1,12 @@
-// kiln-barriers: deletes each barrier, fence and wait from every kernel of a GPT-2 training step, and changes each wait
+// kiln-barriers: deletes each barrier, fence and wait from every kernel of a GPT-2 training step and of attention in
+// its other forms (packed documents, a free mask, dropout of the weights, grouped heads, plain), and changes each wait
 // of a ring, one at a time, and says whether the simulator reports it at the C++ line that it guards
 // (edits.h).
 //
 // The kernels get the arguments that a step on a model with random weights and tokens gives them; its sizes are flags.
 // Exit codes: 0 all are reported, or are known not to be for a reason; 1 some are not; 2, 3 and 4 as everywhere.
 
+#include "kernels/plain_attention.h"
 #include "models/gpt2/network.h"
 #include "models/train/trainer.h"
 #include "runtime/Streams.h"
@@ -91,6 +93,52 @@ static void train(const std::shared_ptr<test::EditingDevice> &device, const Opti
   trainer.lossSum(languageBatch(draw(), draw()));
 }
 
+/// Both passes of attention in the forms that the step has not, on numbers of which some are large.
+static void attend(const std::shared_ptr<test::EditingDevice> &device, const Options &options) {
+  const int64_t B = 1, H = 2, T = options.model.context, D = options.model.headWidth();
+  const Type type = options.model.type;
+  std::mt19937 random(2);
+  const auto tensor = [&](const Shape &extents) {
+    Tensor made(device, type, extents);
+    std::vector<float> numbers(static_cast<size_t>(made.count()));
+    for (float &number : numbers)
+      number = static_cast<float>(random() % 64) / 32 - 1;
+    made.uploadFloats(numbers);
+    return made;
+  };
+  const auto uploaded = [&](const Shape &extents, Type of, const auto &numbers) {
+    Tensor made(device, of, extents);
+    made.upload(numbers.data(), made.bytes());
+    return made;
+  };
+  std::vector<int32_t> ranges;
+  std::vector<int8_t> seen;
+  for (int32_t i = 0; i < T; ++i) {
+    ranges.insert(ranges.end(), {i < T / 3 ? 0 : static_cast<int32_t>(T / 3), i + 1});
+    for (int64_t j = 0; j < T; ++j)
+      seen.push_back(random() % 3 != 0);
+  }
+  const Tensor rows = uploaded({B, T, 2}, i32, ranges), columns = uploaded({B, T, 2}, i32, columnRanges(ranges, T, T)),
+               mask = uploaded({1, 1, T, T}, i8, seen), site = uploaded({2}, i64, std::vector<int64_t>{77, 0});
+  const Tensor q = tensor({B, H, T, D}), o = tensor({B, H, T, D}), dout = tensor({B, H, T, D}),
+               dq = tensor({B, H, T, D}), lse(device, f32, {B, H, T}), weights(device, f32, {B, H, T, T});
+  const AttentionMask packed = {.causal = false, .ranges = rows.ref(), .columnRanges = columns.ref()},
+                      dropping = {.dropout = Dropout{{0.1}, site.ref(), T, T}};
+  for (const auto &[heads, form] :
+       {std::pair(H, packed), {H, {.causal = false, .mask = mask.ref()}}, {H, dropping}, {H / 2, {}}}) {
+    const Tensor k = tensor({B, heads, T, D}), v = tensor({B, heads, T, D}), dk = tensor({B, heads, T, D}),
+                 dv = tensor({B, heads, T, D});
+    run(*device, planAttention(device->target(), q.ref(), k.ref(), v.ref(), o.ref(), lse.ref(), 0.125F, form));
+    run(*device, planAttentionBackward(device->target(), {q.ref(), k.ref(), v.ref(), o.ref(), lse.ref(), dout.ref()},
+                                       dq.ref(), dk.ref(), dv.ref(), 0.125F, form));
+  }
+  const Tensor k = tensor({B, H, T, D}), v = tensor({B, H, T, D}), dk = tensor({B, H, T, D}), dv = tensor({B, H, T, D});
+  run(*device,
+      planPlainAttention(device->target(), q.ref(), k.ref(), v.ref(), o.ref(), weights.ref(), 0.125F, dropping));
+  run(*device, planPlainAttentionBackward(device->target(), {q.ref(), k.ref(), v.ref(), weights.ref(), dout.ref()},
+                                          dq.ref(), dk.ref(), dv.ref(), 0.125F, dropping));
+}
+
 /// Whether an edit needs a reason. A deletion is to be reported at its line; of other edits it is enough to be seen.
 static bool isLost(const Verdict &each) {
   return each.edit.what == "deleted" ? each.kind != Verdict::Kind::reported : each.kind == Verdict::Kind::silent;
@@ -152,6 +200,7 @@ int main(int count, char **arguments) {
     verify(options.model);
     const auto device = std::make_shared<test::EditingDevice>(SimulatorDevice::open(options.device), /*copies=*/false);
     train(device, options);
+    attend(device, options);
     return print(device->verdicts()) ? 0 : 1;
   } catch (const std::exception &error) {
     return kiln::report("kiln-barriers", error);

@@ -6,6 +6,7 @@
 #include "test/expect_error.h"
 #include "test/kernels/harness.h"
 #include "test/kernels/host_chances.h"
+#include "test/kernels/taken.h"
 
 #include <cmath>
 
@@ -23,7 +24,10 @@ double below(double x) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 double tanhOf(double x) { return std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)); }
 
-const Formula formulas[] = {
+const std::vector<Formula> formulas = {
+    {Activation::gelu_erf, [](double x) { return x * below(x); },
+     [](double x) { return below(x) + x * std::exp(-x * x / 2) / std::sqrt(2 * M_PI); }, 1.13, 1},
+    {Activation::relu, [](double x) { return std::max(x, 0.0); }, [](double x) { return x > 0 ? 1.0 : 0.0; }, 1, 0},
     {Activation::none, [](double x) { return x; }, [](double) { return 1.0; }, 1, 0},
     {Activation::gelu, [](double x) { return x / 2 * (1 + tanhOf(x)); },
      [](double x) {
@@ -31,9 +35,6 @@ const Formula formulas[] = {
        return (1 + t) / 2 + x / 2 * (1 - t * t) * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
      },
      1.13, 1},
-    {Activation::gelu_erf, [](double x) { return x * below(x); },
-     [](double x) { return below(x) + x * std::exp(-x * x / 2) / std::sqrt(2 * M_PI); }, 1.13, 1},
-    {Activation::relu, [](double x) { return std::max(x, 0.0); }, [](double x) { return x > 0 ? 1.0 : 0.0; }, 1, 0},
     {Activation::relu2, [](double x) { return x > 0 ? x * x : 0; }, [](double x) { return x > 0 ? 2 * x : 0; }, 12, 2},
     {Activation::silu, [](double x) { return x * logistic(x); },
      [](double x) { return logistic(x) * (1 + x * (1 - logistic(x))); }, 1.1, 0.5}};
@@ -74,8 +75,8 @@ protected:
 // C = activation(A · B + bias): an error of the product grows by the slope; a formula costs about ten roundings of
 // values of the argument's size, and of its result's.
 TEST_P(LinearTest, AppliesEveryActivation) {
-  for (const Formula &f : formulas)
-    for (const bool biased : {true, false}) {
+  for (const Formula &f : taken(GetParam(), formulas, 2))
+    for (const bool biased : taken<char>(GetParam(), {true, false}, 1)) {
       Array a = uniform({M, K}, type()), b = uniform({K, N}, type()), bias = uniform({N}, type());
       Array preact = unwritten({M, N}, type()), c = unwritten({M, N}, type());
       run(planLinear(target(), Layout::nn, a, b, c,
@@ -99,7 +100,7 @@ TEST_P(LinearTest, AppliesEveryActivation) {
 
 // C = (A · Bᵀ) ∘ activation'(from), in the place of what it is taken from: the argument, or relu's result.
 TEST_P(LinearTest, CarriesAGradientThroughEveryActivation) {
-  for (const Formula &f : formulas) {
+  for (const Formula &f : taken(GetParam(), formulas, 2)) {
     Array a = uniform({M, K}, type()), b = uniform({N, K}, type()), from = uniform({M, N}, type(), 4);
     if (isKnownByResult(f.activation)) {
       for (double &number : from.values)
@@ -122,10 +123,13 @@ TEST_P(LinearTest, CarriesAGradientThroughEveryActivation) {
 // C = residual + drop(relu(A · B + bias)) of integers, which is exact: a kept number is doubled, and which are kept is
 // the definition's. In C's own place, with and without the other parts.
 TEST_P(LinearTest, DropsBeforeTheResidual) {
-  for (const auto &[biased, added, activation] : {std::tuple(true, true, Activation::none),
+  for (const auto &[biased, added, activation] :
+       taken<std::tuple<bool, bool, Activation>>(GetParam(),
+                                                 {{true, true, Activation::none},
                                                   {false, true, Activation::relu},
                                                   {true, false, Activation::relu},
-                                                  {false, false, Activation::none}}) {
+                                                  {false, false, Activation::none}},
+                                                 1)) {
     const Dropout d = dropout(0.5);
     Array a = integers({M, K}, type(), 1), b = integers({K, N}, type(), 1), bias = integers({N}, type(), 9);
     Array c = integers({M, N}, type(), 9);
@@ -148,7 +152,8 @@ TEST_P(LinearTest, DropsBeforeTheResidual) {
 // The gradient goes back through the same mask; through relu's by the result, which has it in it.
 TEST_P(LinearTest, CarriesAGradientThroughTheMask) {
   const Dropout d = dropout(0.5);
-  for (const Activation activation : {Activation::none, Activation::relu2, Activation::relu}) {
+  for (const Activation activation :
+       taken<Activation>(GetParam(), {Activation::relu, Activation::relu2, Activation::none}, 1)) {
     Array a = integers({M, K}, type(), 1), b = integers({N, K}, type(), 1), from = integers({M, N}, type(), 2);
     for (int64_t i = 0; i < M * N && activation == Activation::relu; ++i)
       from.values[i] = std::max(from[i], 0.0) * mask(d, i);

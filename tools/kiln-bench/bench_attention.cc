@@ -1,7 +1,7 @@
 // Causal flash attention, 12 heads of 64, on a packed (B, T, 3, H, D) as the model has it. Work counted is the useful
 // half: 4 · D · T(T+1)/2 operations a head forward, 2.5 times that backward. Beside it stands the rate of a 768³
 // product in the same run, Kiln's own and, where there is one, the peer's; beside that of narrow types also what f32
-// does.
+// does. Then four documents packed into a sequence, beside a free mask of the same meaning.
 
 #include "kernels/attention.h"
 #include "kernels/matmul.h"
@@ -22,16 +22,16 @@ namespace {
 struct Attention {
   static constexpr int64_t H = 12, D = 64;
 
-  Attention(const bench::Setting &setting, int64_t B, int64_t T)
+  Attention(const bench::Setting &setting, int64_t B, int64_t T, const AttentionMask &mask = {})
       : qkv(bench::randomTensor(setting, {B, T, 3, H, D}, 1)), dout(bench::randomTensor(setting, {B, T, H, D}, 2)),
         dqkv(bench::zeroTensor(setting, {B, T, 3, H, D}, setting.type)),
         out(bench::zeroTensor(setting, {B, T, H, D}, setting.type)), lse(bench::zeroTensor(setting, {B, H, T})),
-        forward(setting,
-                planAttention(setting.target(), part(qkv, 0), part(qkv, 1), part(qkv, 2), heads(out), lse, scale)),
+        forward(setting, planAttention(setting.target(), part(qkv, 0), part(qkv, 1), part(qkv, 2), heads(out), lse,
+                                       scale, mask)),
         backward(setting,
                  planAttentionBackward(setting.target(),
                                        {part(qkv, 0), part(qkv, 1), part(qkv, 2), heads(out), lse, heads(dout)},
-                                       part(dqkv, 0), part(dqkv, 1), part(dqkv, 2), scale)) {}
+                                       part(dqkv, 0), part(dqkv, 1), part(dqkv, 2), scale, mask)) {}
 
   const float scale = 1 / std::sqrt(static_cast<float>(D));
   Tensor qkv, dout, dqkv, out, lse;
@@ -85,6 +85,49 @@ static void measureAttention(bench::Setting &setting, int64_t B, int64_t T) {
   }
 }
 
+/// Numbers of a narrow type on the device.
+template <class Number>
+static Tensor uploaded(const bench::Setting &setting, const Shape &extents, Type type,
+                       const std::vector<Number> &from) {
+  Tensor tensor(setting.device, type, extents);
+  tensor.upload(from.data(), tensor.bytes());
+  return tensor;
+}
+
+/// `count` documents of equal lengths in each sequence, as ranges and as a mask.
+static void measurePacked(bench::Setting &setting, int64_t B, int64_t T, int64_t count) {
+  const int64_t length = T / count;
+  std::vector<int32_t> ranges;
+  std::vector<int8_t> mask;
+  for (int64_t b = 0; b < B; ++b)
+    for (int64_t i = 0; i < T; ++i) {
+      const int64_t begin = i / length * length;
+      ranges.insert(ranges.end(), {static_cast<int32_t>(begin), static_cast<int32_t>(i + 1)});
+      for (int64_t j = 0; j < T && b == 0; ++j)
+        mask.push_back(begin <= j && j <= i);
+    }
+  const Tensor rows = uploaded(setting, {B, T, 2}, i32, ranges),
+               columns = uploaded(setting, {B, T, 2}, i32, columnRanges(ranges, T, T)),
+               free = uploaded(setting, {1, 1, T, T}, i8, mask);
+  const Attention packed(setting, B, T, {.causal = false, .ranges = rows.ref(), .columnRanges = columns.ref()}),
+      masked(setting, B, T, {.causal = false, .mask = free.ref()});
+  const std::vector<double> seconds =
+      setting.measure({packed.forward, packed.backward, masked.forward, masked.backward});
+  const double useful = 4.0 * Attention::D * static_cast<double>(length * (length + 1) / 2 * count) *
+                        static_cast<double>(B * Attention::H);
+  for (const bool backward : {false, true}) {
+    const double work = useful * (backward ? 2.5 : 1) / 1e9;
+    setting.report.add(
+        {.bench = "attention",
+         .shape = fmt::format("packed {} B={} T={}, {} documents", backward ? "backward" : "forward", B, T, count),
+         .metric = "gflops",
+         .value = work / seconds[backward],
+         .peer = "mask",
+         .peerValue = work / seconds[2 + backward],
+         .dtype = nameOf(setting.type)});
+  }
+}
+
 void bench::benchAttention(Setting &setting) {
   setting.report.section(fmt::format("causal attention in {}, beside a 768x768x768 product", nameOf(setting.type)));
   measureAttention(setting, 4, 64);
@@ -93,4 +136,5 @@ void bench::benchAttention(Setting &setting) {
     return;
   measureAttention(setting, 1, 256);
   measureAttention(setting, 1, 1024);
+  measurePacked(setting, 1, 1024, 4);
 }

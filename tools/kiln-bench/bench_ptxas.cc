@@ -1,8 +1,9 @@
 // Whether NVIDIA's assembler takes what the compiler makes. Every kernel of a training step of GPT-2, at the shapes of
-// 124M and of a tiny model, in every type and precision, becomes PTX for the device's architecture; ptxas says how many
-// registers it takes and what it puts aside in memory. A spill, a warning, or an operation whose rounding PTX leaves
-// open (it may be fused with its neighbour) is an error, told when all has been seen. Then comes each kernel at its
-// default config, which no plan launches: what is wrong there is told, and is no error.
+// 124M and of a tiny model, and attention in other forms than a step's, in every type and precision, becomes PTX for
+// the device's architecture; ptxas says how many registers it takes and what it puts aside in memory. A spill, a
+// warning, or an operation whose rounding PTX leaves open (it may be fused with its neighbour) is an error, told when
+// all has been seen. Then comes each kernel at its default config, which no plan launches: what is wrong there is told,
+// and is no error.
 
 #include "lowering/Backend.h"
 #include "runtime/Streams.h"
@@ -66,6 +67,15 @@ static std::string assemblePlan(bench::Setting &setting, const std::string &ptxa
   return complaints;
 }
 
+/// Attention in the forms that a step has not, on memory that is never read.
+static Plan formPlan(const Target &target, Type type) {
+  bench::Operands make(bench::Space::imagined());
+  Plan plan;
+  for (const bench::Problem &problem : bench::formProblems(target, type, make))
+    plan.launches.push_back(problem.launch);
+  return plan;
+}
+
 /// Each kernel at its default config, on memory that is never read.
 static Plan defaultPlan(const Target &target, Type type) {
   bench::Operands make(bench::Space::imagined());
@@ -114,6 +124,8 @@ void bench::benchPtxas(Setting &setting) {
                        stepPlans(target, Network(config), tiny ? 2 : 4), variant.type);
     }
     if (!setting.quick) {
+      complaints += assemblePlan(setting, ptxas, "forms of attention in " + precisionText(variant),
+                                 formPlan(target, variant.type), variant.type);
       Plan plan = defaultPlan(target, variant.type);
       ofDefaults += dropUnfit(*setting.device, plan);
       ofDefaults += assemblePlan(setting, ptxas, "default configs in " + precisionText(variant), plan, variant.type);

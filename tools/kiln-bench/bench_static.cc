@@ -263,7 +263,11 @@ void bench::benchStatic(Setting &setting) {
   const std::vector<PeerRow> peers = peerRows();
   const Gpt2Config model = setting.quick ? tinyModel(setting.type) : config124M(setting.type);
   std::vector<StaticRow> step = examine(stepProblems(target, model, sequences, space), instruments);
+  std::vector<StaticRow> forms;
+  if (!setting.quick)
+    forms = examine(formProblems(target, setting.type, make), instruments);
   if (!setting.ratchet.empty()) {
+    step.insert(step.end(), forms.begin(), forms.end());
     if (setting.accepts)
       return accept(setting.ratchet, step);
     std::string skipped;
@@ -279,6 +283,7 @@ void bench::benchStatic(Setting &setting) {
     measureRows(setting, model, step);
   showRows(setting, "a training step, as its plans pick", step, architecture, peers);
   if (!setting.quick) {
+    showRows(setting, "other forms of attention, as plans pick", forms, architecture, peers);
     showRows(setting, "every kernel at its default config",
              examine(defaultProblems(target, setting.type, make), instruments), architecture, peers);
     showRows(setting, "tiles that compilers are compared by", examine(tileProblems(target, make), instruments),

@@ -42,6 +42,12 @@ public:
   TensorRef operator()(const Shape &extents, Type type);
   /// The record of a step that is applied: all ones.
   TensorRef record();
+  /// A dense tensor with these numbers.
+  template <class Number> TensorRef of(const Shape &extents, Type type, const std::vector<Number> &numbers) {
+    const TensorRef tensor = (*this)(extents, type);
+    space.write(tensor.data, numbers.data(), tensor.bytes());
+    return tensor;
+  }
 
 private:
   const Space space;
@@ -52,6 +58,9 @@ std::vector<Problem> stepProblems(const Target &target, const Gpt2Config &config
                                   const Space &space);
 /// Every kernel at the config that `kilnc --kernel=NAME` compiles without --config, at sizes of such a step.
 std::vector<Problem> defaultProblems(const Target &target, Type type, Operands &make);
+/// Both passes of attention in the forms that a step of GPT-2 has not: packed documents, a free mask, dropout of the
+/// weights, grouped heads, and plain attention with dropout; at the configs that plans pick.
+std::vector<Problem> formProblems(const Target &target, Type type, Operands &make);
 /// Products and attention with the tiles that other compilers are known to be good at, in several types.
 std::vector<Problem> tileProblems(const Target &target, Operands &make);
 
