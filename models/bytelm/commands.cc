@@ -3,11 +3,9 @@
 #include "models/bytelm/commands.h"
 #include "models/bytelm/network.h"
 #include "models/bytelm/shifted.h"
-#include "models/train/curves.h"
 #include "models/train/dropout_options.h"
 #include "models/train/language_data.h"
 #include "models/train/loop.h"
-#include "runtime/OutputFile.h"
 #include "runtime/Streams.h"
 
 #include <fmt/format.h>
@@ -79,13 +77,6 @@ void info(const InfoOptions &options) {
       fmt::format("step         {:.3f} GFLOP in {} micro-batches\n",
                   flopsOfStep(config, settings.batch * settings.accumulate, config.context) / 1e9, settings.accumulate);
   writeResult(text);
-}
-
-void plot(const PlotOptions &options) {
-  std::vector<Curve> curves;
-  for (const std::string &run : options.runs)
-    curves.push_back(readCurve(run));
-  writeOutput(options.out, pictureOf(curves));
 }
 
 } // namespace kiln::bytelm

@@ -39,9 +39,7 @@ static const ByteConfig &verified(const ByteConfig &config) {
 }
 
 ByteNetwork::ByteNetwork(const ByteConfig &config)
-    : sizes(verified(config)), decoder(list, names(), optionsOf(config)) {
-  list.place();
-}
+    : DecoderNetwork(names(), optionsOf(verified(config)), config.type, DecayOn::matrices), sizes(config) {}
 
 nlohmann::ordered_json ByteNetwork::configJson(Type) const { return kiln::configJson(sizes); }
 

@@ -40,10 +40,7 @@ static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
   CLI::App *sample = app.add_subcommand("sample", "write bytes with a trained model");
   sample->add_option("--out,--model-dir", o.folder, "a run's folder, or a checkpoint")->required();
   sample->add_option("--prompt", o.prompt, "bytes to go on from; without them it begins by itself");
-  addNumber<int64_t>(sample, "--bytes", o.bytes, "bytes to write")->capture_default_str();
-  addNumber<double>(sample, "--temperature", o.temperature, "0: always the likeliest byte")->capture_default_str();
-  addNumber<int64_t>(sample, "--top-k", o.topK, "choose among the k likeliest (0: all)")->capture_default_str();
-  addNumber<uint64_t>(sample, "--seed", o.seed, "seed of the choices")->capture_default_str();
+  addSamplingFlags(sample, o.sampling, "byte");
   addMachineFlags(sample, o.machine);
   return sample;
 }
@@ -54,13 +51,6 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
   addMemoryFlags(info, o.settings);
   addMachineFlags(info, o.machine);
   return info;
-}
-
-static CLI::App *addPlot(CLI::App &app, PlotOptions &o) {
-  CLI::App *plot = app.add_subcommand("plot", "draw the loss curves of runs");
-  plot->add_option("runs", o.runs, "folders of runs; the others are compared with the first")->required();
-  plot->add_option("--out,-o", o.out, "the picture (SVG); '-' is standard output")->required();
-  return plot;
 }
 
 std::optional<Command> parseCommand(int argc, const char *const *argv, const std::string &version) {

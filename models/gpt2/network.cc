@@ -1,4 +1,4 @@
-// The layers in order, forward and back.
+// From a config to options and names.
 
 #include "models/gpt2/network.h"
 #include "models/gpt2/config_json.h"
@@ -40,13 +40,9 @@ static const Gpt2Config &verified(const Gpt2Config &config) {
 }
 
 Network::Network(const Gpt2Config &config)
-    : sizes(verified(config)), decoder(list, {tables, blockNames, layerNames("ln_f"), {}}, optionsOf(config)) {
-  list.place();
-}
-
-TensorRef Network::hidden(Build &b, const TensorRef &tokens, int64_t time) const {
-  return decoder.hidden(b, [&](const std::string &) -> const TensorRef & { return tokens; }, tokens.count(), time);
-}
+    : DecoderNetwork({tables, blockNames, layerNames("ln_f"), {}}, optionsOf(verified(config)), config.type,
+                     DecayOn::matrices),
+      sizes(config) {}
 
 nlohmann::ordered_json Network::configJson(Type saved) const { return kiln::configJson(sizes, saved); }
 

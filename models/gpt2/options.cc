@@ -42,10 +42,7 @@ static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
       ->add_option("--out,--model-dir", o.folder, "a run's folder, a checkpoint, or a folder in Hugging Face's layout")
       ->required();
   sample->add_option("--prompt", o.prompt, "text to go on from");
-  addNumber<int64_t>(sample, "--tokens", o.tokens, "tokens to write")->capture_default_str();
-  addNumber<double>(sample, "--temperature", o.temperature, "0: always the likeliest token")->capture_default_str();
-  addNumber<int64_t>(sample, "--top-k", o.topK, "choose among the k likeliest (0: all)")->capture_default_str();
-  addNumber<uint64_t>(sample, "--seed", o.seed, "seed of the choices")->capture_default_str();
+  addSamplingFlags(sample, o.sampling, "token");
   sample->add_option("--dtype", o.dtype, "type of weights and activations: fp32, bf16, fp16");
   addMachineFlags(sample, o.machine);
   return sample;
@@ -85,13 +82,6 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
                  "list every launch of a micro-batch's gradient, with its operations and bytes");
   addMachineFlags(info, o.machine);
   return info;
-}
-
-static CLI::App *addPlot(CLI::App &app, PlotOptions &o) {
-  CLI::App *plot = app.add_subcommand("plot", "draw the loss curves of runs");
-  plot->add_option("runs", o.runs, "folders of runs; the others are compared with the first")->required();
-  plot->add_option("--out,-o", o.out, "the picture (SVG); '-' is standard output")->required();
-  return plot;
 }
 
 std::optional<Command> parseCommand(int argc, const char *const *argv, const std::string &version) {
