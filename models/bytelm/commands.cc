@@ -41,6 +41,7 @@ void train(const TrainOptions &options) {
   const TrainSettings &settings = start.state.settings;
   start.config.type = settings.type;
   start.config.dropout = dropoutOf(settings);
+  start.config.decayOn = settings.decayOn;
   start.config.tables = options.tables;
   const ByteNetwork network(start.config);
   LanguageData bytes({.data = options.data}, start.config.context, settings.seed);

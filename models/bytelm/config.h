@@ -18,6 +18,7 @@ struct ByteConfig {
   Type type = f32;
   DropoutOptions dropout = {};
   TableInit tables = TableInit::torch;
+  DecayOn decayOn = DecayOn::matrices;
 
   static constexpr int64_t vocab = 256;
   /// Whether the other computes the same; neither dropout nor how tables begin decides that.

@@ -39,7 +39,7 @@ static const ByteConfig &verified(const ByteConfig &config) {
 }
 
 ByteNetwork::ByteNetwork(const ByteConfig &config)
-    : DecoderNetwork(names(), optionsOf(verified(config)), config.type, DecayOn::matrices), sizes(config) {}
+    : DecoderNetwork(names(), optionsOf(verified(config)), config.type, config.decayOn), sizes(config) {}
 
 nlohmann::ordered_json ByteNetwork::configJson(Type) const { return kiln::configJson(sizes); }
 

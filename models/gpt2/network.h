@@ -7,6 +7,9 @@
 
 namespace kiln {
 
+/// What Hugging Face's names of all but the head begin with where there is a head, and the head's.
+inline const std::string transformerPrefix = "transformer.", headWeight = "lm_head.weight";
+
 class Network : public DecoderNetwork {
 public:
   explicit Network(const Gpt2Config &config);

@@ -1,6 +1,7 @@
 // Flags by CLI11.
 
 #include "models/gpt2/options.h"
+#include "models/gpt2/presets.h"
 #include "models/train/flags.h"
 
 #include <algorithm>
@@ -15,8 +16,11 @@ static void addModel(CLI::App *app, ModelOptions &o) {
   addNumber<int64_t>(app, "--layers", o.layers, "transformer blocks");
   addNumber<int64_t>(app, "--heads", o.heads, "attention heads; they divide the width");
   addNumber<int64_t>(app, "--width", o.width, "channels");
+  addNumber<int64_t>(app, "--inner", o.inner,
+                     "channels between the products of a feed-forward layer (4 times the width)");
   addNumber<int64_t>(app, "--context", o.context, "positions");
   addNumber<int64_t>(app, "--vocab", o.vocab, "tokens (bytes need 256)");
+  app->add_flag("--tied,!--untied", o.tied, "the head is the table of tokens (it is), or a weight of its own");
 }
 
 static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
@@ -124,12 +128,17 @@ Gpt2Config modelOf(const ModelOptions &options, const std::optional<Gpt2Config> 
     config.heads = named.heads;
     config.width = named.width;
     config.context = named.context;
+    config.inner = named.inner;
+    config.form = named.form;
   }
   config.layers = options.layers.value_or(config.layers);
   config.heads = options.heads.value_or(config.heads);
   config.width = options.width.value_or(config.width);
   config.context = options.context.value_or(config.context);
   config.vocab = options.vocab.value_or(config.vocab);
+  config.tied = options.tied.value_or(config.tied);
+  if (options.inner)
+    config.inner = *options.inner == 4 * config.width ? 0 : *options.inner;
   verify(config);
   return config;
 }
@@ -138,7 +147,8 @@ TrainSettings settingsOf(const TrainOptions &o, const std::optional<TrainSetting
   if (base)
     return applied(o, *base);
   TrainSettings named = gpt2Named(nameOf(o.model)).settings;
-  named.warmup = std::min(named.warmup, replaced(o, named).steps / 10);
+  const int64_t steps = replaced(o, named).steps; // of which a tenth, or the named model's share
+  named.warmup = std::min(named.warmup, std::max(steps / 10, steps * named.warmup / named.steps));
   return applied(o, named);
 }
 

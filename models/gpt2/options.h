@@ -14,7 +14,8 @@ namespace kiln {
 /// Sizes given by name, by numbers, or by name with some numbers replaced.
 struct ModelOptions {
   std::optional<std::string> model; // nano when not given
-  std::optional<int64_t> layers, heads, width, context, vocab;
+  std::optional<int64_t> layers, heads, width, inner, context, vocab;
+  std::optional<bool> tied;
 };
 
 struct TrainOptions : RunOptions, SettingOptions {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "models/data/random.h"
+#include "models/nn/role.h"
 #include "runtime/Tensor.h"
 
 namespace kiln {
@@ -14,14 +15,6 @@ struct Init {
   enum class Kind { zeros, ones, normal, uniform, constant, sinusoids } kind = Kind::zeros;
   double size = 0; // the deviation, the bound, the constant
 };
-
-/// What a parameter is, from which follows whether it decays. A fixed one is no parameter at all, but a table that
-/// comes with the model: no gradient reaches it and no update moves it.
-enum class Role { matrix, table, gain, bias, fixed };
-
-/// Which parameters decay: matrices and tables; those and gains; or all.
-enum class DecayOn { matrices, gains_too, all };
-bool decays(Role role, DecayOn policy);
 
 /// How a linear layer begins.
 struct LinearInit {

@@ -7,6 +7,7 @@
 #include "models/train/number_text.h"
 
 #include <cmath>
+#include <fmt/ranges.h>
 
 namespace kiln {
 
@@ -131,11 +132,18 @@ static Setting dtype(const char *flag, const char *field, Type TrainSettings::*m
   return choice(flag, field, member, help, dtypeNamed, dtypeOf);
 }
 
-static Batching batchingNamed(const std::string &flag, const std::string &text) {
-  for (size_t i = 0; i < batchingNames.size(); ++i)
-    if (text == batchingNames[i])
-      return static_cast<Batching>(i);
-  throw Error(fmt::format("expected '{}' to be stream or padded, but got '{}'", flag, text));
+/// One of `names`, which are those of an enumeration's values in their order.
+template <class T, size_t count>
+static Setting choice(const char *flag, const char *field, T TrainSettings::*member, const char *help,
+                      const std::array<const char *, count> &names) {
+  const auto named = [&names](const std::string &where, const std::string &text) {
+    for (size_t i = 0; i < count; ++i)
+      if (text == names[i])
+        return static_cast<T>(i);
+    throw Error(fmt::format("expected '{}' to be {} or {}, but got '{}'", where,
+                            fmt::join(names.begin(), names.end() - 1, ", "), names.back(), text));
+  };
+  return choice(flag, field, member, help, named, [&names](T value) { return names.at(static_cast<size_t>(value)); });
 }
 
 static Setting withMemory(Setting setting) {
@@ -157,7 +165,14 @@ static std::vector<Setting> makeTable() {
       number("lr", "rate", &S::rate, "highest learning rate", {above(0)}),
       number("final-lr", "final_rate", &S::finalRate, "lowest learning rate, as a share of the highest",
              {between(0, 1)}),
-      number("decay", "decay", &S::decay, "weight decay of matrices", {atLeast(0)}),
+      choice(
+          "schedule", "schedule", &S::schedule,
+          "how the learning rate falls behind the warm-up: cosine-closed (lowest at the last step), cosine and linear "
+          "(lowest behind it), constant (cosine-closed)",
+          scheduleNames),
+      number("decay", "decay", &S::decay, "weight decay", {atLeast(0)}),
+      choice("decay-on", "decay_on", &S::decayOn,
+             "what decays: matrices (and tables), seed001 (all but what begins at zero), all (matrices)", decayOnNames),
       number("beta1", "beta1", &S::beta1, "AdamW's first coefficient", {share}),
       number("beta2", "beta2", &S::beta2, "AdamW's second coefficient", {share}),
       number("epsilon", "epsilon", &S::epsilon, "what AdamW adds to the root of the second moment", {atLeast(0)}),
@@ -176,8 +191,7 @@ static std::vector<Setting> makeTable() {
           [](const std::string &, const std::string &text) { return dropoutKindNamed(text); },
           [](DropoutKind kind) { return dropoutKindNames.at(static_cast<size_t>(kind)); }),
       choice("batching", "batching", &S::batching,
-             "how a text becomes sequences: stream (end to end), padded (each document alone) (stream)", batchingNamed,
-             [](Batching batching) { return batchingNames.at(static_cast<size_t>(batching)); }),
+             "how a text becomes sequences: stream (end to end), padded (each document alone) (stream)", batchingNames),
       number("evaluate-every", "evaluate_every", &S::evaluateEvery, "steps between validation losses (0: at the end)",
              {atLeast(0)}),
       number("seed", "seed", &S::seed, "seed of weights and batches", {}),

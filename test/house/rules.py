@@ -213,7 +213,8 @@ def variables(files):
 OTHER_MODULES = {"test/lit.cfg.py": {"lit"}, "tools/kiln-gpu/peers.py": {"torch"},
                  "tools/kiln-bench/triton_static.py": {"triton"}, "tools/kiln-bench/triton_users.py": {"triton"},
                  "test/oracles/tokens.py": {"tiktoken", "tokenizers"}, "test/oracles/words.py": {"tokenizers"},
-                 "test/oracles/hellaswag.py": {"torch", "transformers"}, "test/oracles/bytelm.py": {"numpy", "torch"}}
+                 "test/oracles/hellaswag.py": {"torch", "transformers"}, "test/oracles/bytelm.py": {"torch"},
+                 "test/oracles/draws.py": {"numpy", "torch"}, "test/oracles/seed001.py": {"torch"}}
 
 
 def modules(files):

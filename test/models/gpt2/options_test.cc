@@ -2,6 +2,7 @@
 
 #include "models/data/json.h"
 #include "models/gpt2/options.h"
+#include "models/gpt2/presets.h"
 #include "models/train/setting_table.h"
 #include "test/expect_error.h"
 
