@@ -12,6 +12,7 @@
 #include "kernels/group_norms.h"
 #include "kernels/layernorm.h"
 #include "kernels/matmul.h"
+#include "kernels/plain_attention.h"
 #include "kernels/softmax.h"
 #include "kernels/sum.h"
 
@@ -36,8 +37,11 @@ const std::vector<const Kernel *> &kernels() {
       &geluBackwardKernel,
       &groupNormsKernel,
       &groupSquaresKernel,
+      &headProductKernel,
       &layernormKernel,
       &layernormBackwardKernel,
+      &maskedSoftmaxKernel,
+      &maskedSoftmaxBackwardKernel,
       &matmulKernel,
       &matmulBiasKernel,
       &matmulGeluKernel,

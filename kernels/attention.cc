@@ -11,16 +11,14 @@ namespace kiln {
 //===-- Kernels -------------------------------------------------------------------------------------------------===//
 
 /// q, o (B, H, Tq, D); k, v (B, Hk, Tk, D); lse (B, H, Tq); ranges (B, Tq, 2); mask (B, H, Tq, Tk).
-static void attention(View q, View k, View v, View o, View lse, View ranges, View mask, Tile scale,
-                      AttentionConfig cfg) {
+static void attention(View q, View k, View v, View o, View lse, View ranges, View mask, Tile scale, View site,
+                      Tile most, Tile threshold, Tile keptScale, AttentionConfig cfg) {
   const int64_t D = width({q, k, v, o});
   Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2), hk = keyHeadOf(h, cfg);
+  const WeightDropout dropout = dropoutFrom(site, most, threshold, keptScale, b, q.dim(1), cfg);
   Tile scale2 = scale * M_LOG2E; // exp(s · scale) = exp2(s · scale2)
   Sight sight = {.mask = mask, .b = b, .h = h, .Tq = q.dim(2), .Tk = keysIn(k, q, cfg), .byQueries = true};
-  if (cfg.ranged) {
-    auto [from, to] = rangesOf(ranges, b, m, cfg.bm, sight.Tk); // (BM, 1)
-    sight.from = from, sight.to = to;
-  }
+  lookByQueries(sight, ranges, m, cfg);
 
   Tile query = load(q, {b, h, m, 0}, {cfg.bm, D}); // (BM, D)
   Tile top = full(f32, {cfg.bm}, -infinity);       // (BM) running maximum of the scores, times scale2
@@ -45,7 +43,9 @@ static void attention(View q, View k, View v, View o, View lse, View ranges, Vie
     total = fma(total, shrink, sum(p));             // (BM)
     top = higher;
 
-    // 3. Output.
+    // 3. Output, of the weights that are kept. The sum is that of all.
+    if (const auto kept = keptWeights(m, n, h, dropout, cfg))
+      p = where(*kept, p, 0.0);
     Tile value = load(v, {b, hk, n, 0}, {cfg.bn, D});                             // (BN, D)
     out = dot(cast(p, v.type()), value, out * expand(shrink, -1), cfg.precision); // (BM, D)
   }
@@ -54,7 +54,7 @@ static void attention(View q, View k, View v, View o, View lse, View ranges, Vie
     share = where(total > 0.0, share, 0.0);
     sums = where(total > 0.0, sums, infinity);
   }
-  store(o, {b, h, m, 0}, cast(out * expand(share, -1), o.type()));
+  store(o, {b, h, m, 0}, cast(out * expand(scaled(share, dropout, cfg), -1), o.type()));
   store(lse, {b, h, m}, sums);
 }
 
@@ -63,7 +63,8 @@ const Kernel attentionKernel =
            {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "o (B, H, Tq, D), softmax(q · kᵀ · scale) · v",
             "lse (B, H, Tq) f32, base-2 logarithms of the sums of exponentials",
             "ranges (B, Tq, 2) i32, read when ranged: a row sees columns from [0] and below [1]",
-            "mask (B, H, Tq, Tk) i8, read when masked: a row sees the columns that are not 0", "scale f32"},
+            "mask (B, H, Tq, Tk) i8, read when masked: a row sees the columns that are not 0", "scale f32", ofSite,
+            ofMost, ofThreshold, ofKeptScale},
            attentionFields());
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
@@ -104,12 +105,13 @@ AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type 
 Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k, const TensorRef &v, const TensorRef &o,
                    const TensorRef &lse, float scale, const AttentionMask &mask,
                    const std::optional<AttentionConfig> &config) {
-  const AttentionExtents s = expectHeads("attention", q, k, v, o, lse, mask, scale);
-  const AttentionConfig chosen = configFor(config.value_or(pickAttention(target, s.Tq, s.D, q.type, s.Tk)), s, mask);
-  return {.launches = {{&attentionKernel,
-                        textOf(attentionKernel.fields, chosen),
-                        programs(ceildiv(s.Tq, chosen.bm), s.H, s.B),
-                        {q, k, v, o, lse, mask.ranges.value_or(lse), wholeMask(mask, s, lse), scale}}}};
+  const AttentionExtents s = expectHeads("attention", q, k, v, o, mask, scale);
+  expectSums("attention", lse, s);
+  const AttentionConfig chosen = configFor(config, pickAttention(target, s.Tq, s.D, q.type, s.Tk), s, mask);
+  std::vector<Arg> args = {q, k, v, o, lse, mask.ranges.value_or(lse), wholeMask(mask, s, lse), scale};
+  appendDropout(args, mask, lse);
+  return {.launches = {{&attentionKernel, textOf(attentionKernel.fields, chosen),
+                        programs(ceildiv(s.Tq, chosen.bm), s.H, s.B), args}}};
 }
 
 } // namespace kiln

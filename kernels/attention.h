@@ -12,13 +12,17 @@
 
 #pragma once
 
-#include "dialect/dsl/Plan.h"
+#include "kernels/chances.h"
 
+#include <array>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace kiln {
+
+/// How attention is computed: without its matrix of weights in memory, as here, or with it (plain_attention.h).
+enum class AttentionForm { flash, plain };
+inline constexpr std::array<const char *, 2> attentionNames = {"flash", "plain"};
 
 struct AttentionConfig {
   int bm = 64, bn = 64;                  // rows of q, rows of k and v a tile
@@ -32,9 +36,10 @@ struct AttentionConfig {
   bool ranged = false;  // with ranges
   bool masked = false;  // with a mask
   int group = 1;        // heads of queries that share one of keys and values
+  Drop drop = Drop::no; // of the weights
 };
 
-/// Which keys a query sees: those that all of this lets it see.
+/// Which keys a query sees: those that all of this lets it see. And which weights of those are dropped.
 struct AttentionMask {
   bool causal = true; // query i sees keys j ≤ i + Tk − Tq: the last one sees all
   /// (B, Tq, 2) i32: query i sees keys from [0] and below [1]. Neither falls from one query to the next, and one that
@@ -46,6 +51,10 @@ struct AttentionMask {
   std::optional<TensorRef> columnRanges = {};
   /// (B or 1, H or 1, Tq, Tk) i8: query i sees the keys j that are not 0. Every block of scores is computed.
   std::optional<TensorRef> mask = {};
+  /// Dropout of the weights softmax(q · kᵀ · scale): weight j of query i of head h is column j of row
+  /// (s · H + h) · most + i, as kernels/chances.h numbers them. Nothing is stored: the backward pass finds the same
+  /// ones.
+  std::optional<Dropout> dropout = {};
 };
 
 /// Of the ranges of keys that each of Tq queries sees, (B, Tq, 2), the ranges of queries that see each of Tk keys,

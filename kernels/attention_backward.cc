@@ -6,6 +6,9 @@
 // With P = exp2(S · scale2 − lse), dP = dO · Vᵀ and delta = rowsum(dO ∘ O):
 //
 //     dV = Pᵀ · dO      dS = P ∘ (dP − delta)      dK = scale · dSᵀ · Q      dQ = scale · dS · K
+//
+// With dropout of the weights, P̃ = P ∘ M · s where M is what was kept and s its scale: dV = P̃ᵀ · dO and
+// dP = (dO · Vᵀ) ∘ M · s. delta stays right, for O was made of P̃.
 
 #include "kernels/heads.h"
 #include "kernels/rows.h"
@@ -17,9 +20,18 @@ namespace kiln {
 //===-- Kernels -------------------------------------------------------------------------------------------------===//
 
 namespace {
-/// A tile of probabilities and of the gradient of the scaled scores, zero where nothing is seen.
+/// A tile of probabilities, those that dropout takes zero too, and of the gradient of the scaled scores, zero where
+/// nothing is seen.
 struct Scores {
   Tile p, ds;
+};
+
+/// Where a tile of scores is, and what says what becomes of it.
+struct Place {
+  Tile m, n;
+  const Sight &sight;
+  const WeightDropout &dropout;
+  const AttentionConfig &cfg;
 };
 } // namespace
 
@@ -29,20 +41,29 @@ static Tile exponentsOf(Tile products, Tile lse, Tile scale, bool onResults) {
   return onResults ? -fma(products, scale * -M_LOG2E, lse) : fma(products, scale * M_LOG2E, -lse);
 }
 
-/// Of rows (BX, D) against columns (BY, D): queries against keys with their gradients `dout` against values, or all
-/// turned. `lse` and `delta` are (BX, 1) or (1, BY); both results (BX, BY).
-static Scores scoresOf(Tile rows, Tile columns, Tile gradRows, Tile gradColumns, Tile lse, Tile delta, Tile seen,
-                       Tile scale, bool byBlocks, Precision precision) {
+/// Of rows (BX, D) against columns (BY, D): queries against keys with their gradients `dout` against values, or, with
+/// `turned`, the other way round. `lse` and `delta` are (BX, 1) or (1, BY); both results (BX, BY).
+static Scores scoresOf(Tile rows, Tile columns, Tile gradRows, Tile gradColumns, Tile lse, Tile delta, Tile scale,
+                       const Place &at, bool byBlocks, bool turned) {
+  const AttentionConfig &cfg = at.cfg;
+  const auto put = [&](const Tile &tile) { return turned ? transpose(tile) : tile; };
+  Tile seen = put(visible(at.m, at.n, at.sight, cfg)); // (BX, BY)
+  std::optional<Tile> kept = keptWeights(at.m, at.n, at.sight.h, at.dropout, cfg);
+  if (kept)
+    kept = put(*kept); // (BX, BY)
+
   // 1. The probabilities again. Queries that see no key have lse = ∞. Those from Tq on are zeros, and so are their
   //    gradients: nothing comes of their probabilities.
-  Tile products = dot(rows, transpose(columns), precision); // (BX, BY)
+  Tile products = dot(rows, transpose(columns), cfg.precision); // (BX, BY)
   Tile p = exp2(exponentsOf(products, lse, scale, byBlocks), Accuracy::fast);
   p = where(seen, p, 0.0); // (BX, BY)
 
   // 2. The gradient: masked too, so that nobody needs dP where P is zero.
-  Tile dp = dot(gradRows, transpose(gradColumns), precision); // (BX, BY)
-  Tile ds = where(seen, p * (dp - delta), 0.0);               // (BX, BY)
-  return {p, ds};
+  Tile dp = scaled(dot(gradRows, transpose(gradColumns), cfg.precision), at.dropout, cfg); // (BX, BY)
+  if (kept)
+    dp = where(*kept, dp, 0.0);
+  Tile ds = where(seen, p * (dp - delta), 0.0); // (BX, BY)
+  return {kept ? where(*kept, p, 0.0) : p, ds};
 }
 
 /// delta of the queries from m on.
@@ -71,10 +92,12 @@ static void look(Sight &sight, View columnRanges, Tile n, const AttentionConfig 
 /// One program a (batch, head of keys). q, o, dout, dq (B, H, Tq, D), k, v, dk, dv (B, Hk, Tk, D), lse and delta
 /// (B, H, Tq). dQ is summed in `dqSum`, which is f32: dq itself when that is f32.
 static void attentionBackward(View q, View k, View v, View o, View dout, View lse, View columnRanges, View mask,
-                              View delta, View dqSum, View dq, View dk, View dv, Tile scale, AttentionConfig cfg) {
+                              View delta, View dqSum, View dq, View dk, View dv, Tile scale, View site, Tile most,
+                              Tile threshold, Tile keptScale, AttentionConfig cfg) {
   const int64_t D = width({q, k, v, o, dout, dqSum, dq, dk, dv});
   const Shape queries = {cfg.bm, D}, keys = {cfg.bn, D};
   Tile hk = program_id(0), b = program_id(1), Tq = q.dim(2), Tk = keysIn(k, q, cfg);
+  const WeightDropout dropout = dropoutFrom(site, most, threshold, keptScale, b, q.dim(1), cfg);
 
   // 1. delta, for every row once; dQ begins at zero.
   forHeads(hk, cfg, [&](Tile h) {
@@ -100,8 +123,8 @@ static void attentionBackward(View q, View k, View v, View o, View dout, View ls
         Tile grad = load(dout, {b, h, m, 0}, queries); // (BM, D)
         Tile base = load(lse, {b, h, m}, {cfg.bm});    // (BM)
         Tile own = load(delta, {b, h, m}, {cfg.bm});   // (BM)
-        auto [p, ds] = scoresOf(query, key, grad, value, expand(base, -1), expand(own, -1), visible(m, n, here, cfg),
-                                scale, /*byBlocks=*/false, cfg.precision); // (BM, BN)
+        auto [p, ds] = scoresOf(query, key, grad, value, expand(base, -1), expand(own, -1), scale,
+                                {m, n, here, dropout, cfg}, /*byBlocks=*/false, /*turned=*/false); // (BM, BN)
 
         // 3. dV and dK, and this block of keys' share of dQ. The order of the shares is that of the outer loop.
         dvalue = dot(transpose(cast(p, dout.type())), grad, dvalue, cfg.precision); // (BN, D)
@@ -111,7 +134,7 @@ static void attentionBackward(View q, View k, View v, View o, View dout, View ls
       }
     });
     store(dk, {b, hk, n, 0}, cast(dkey, dk.type()));
-    store(dv, {b, hk, n, 0}, cast(dvalue, dv.type()));
+    store(dv, {b, hk, n, 0}, cast(scaled(dvalue, dropout, cfg), dv.type()));
   }
 
   // 4. Narrow storage: round the finished sums.
@@ -132,10 +155,12 @@ static void attentionDelta(View o, View dout, View delta, AttentionConfig cfg) {
 
 /// dK and dV of a block of keys. Scores are turned, (BN, BM), so that they are the left factors of both as they are.
 static void attentionBackwardKeys(View q, View k, View v, View dout, View lse, View columnRanges, View mask, View delta,
-                                  View dk, View dv, Tile scale, AttentionConfig cfg) {
+                                  View dk, View dv, Tile scale, View site, Tile most, Tile threshold, Tile keptScale,
+                                  AttentionConfig cfg) {
   const int64_t D = width({q, k, v, dout, dk, dv});
   const Shape queries = {cfg.bm, D}, keys = {cfg.bn, D};
   Tile n = program_id(0) * cfg.bn, hk = program_id(1), b = program_id(2);
+  const WeightDropout dropout = dropoutFrom(site, most, threshold, keptScale, b, q.dim(1), cfg);
   Tile key = load(k, {b, hk, n, 0}, keys);                 // (BN, D)
   Tile value = load(v, {b, hk, n, 0}, keys);               // (BN, D)
   Tile dkey = zeros(f32, keys), dvalue = zeros(f32, keys); // (BN, D)
@@ -150,27 +175,26 @@ static void attentionBackwardKeys(View q, View k, View v, View dout, View lse, V
       Tile grad = load(dout, {b, h, m, 0}, queries); // (BM, D)
       Tile base = load(lse, {b, h, m}, {cfg.bm});    // (BM)
       Tile own = load(delta, {b, h, m}, {cfg.bm});   // (BM)
-      auto [p, ds] = scoresOf(key, query, value, grad, expand(base, 0), expand(own, 0),
-                              transpose(visible(m, n, here, cfg)), scale, /*byBlocks=*/true, cfg.precision); // (BN, BM)
-      dvalue = dot(cast(p, dout.type()), grad, dvalue, cfg.precision);                                       // (BN, D)
-      dkey = dot(cast(ds, q.type()), query, dkey, cfg.precision);                                            // (BN, D)
+      auto [p, ds] = scoresOf(key, query, value, grad, expand(base, 0), expand(own, 0), scale,
+                              {m, n, here, dropout, cfg}, /*byBlocks=*/true, /*turned=*/true); // (BN, BM)
+      dvalue = dot(cast(p, dout.type()), grad, dvalue, cfg.precision);                         // (BN, D)
+      dkey = dot(cast(ds, q.type()), query, dkey, cfg.precision);                              // (BN, D)
     }
   });
   store(dk, {b, hk, n, 0}, cast(dkey * scale, dk.type()));
-  store(dv, {b, hk, n, 0}, cast(dvalue, dv.type()));
+  store(dv, {b, hk, n, 0}, cast(scaled(dvalue, dropout, cfg), dv.type()));
 }
 
 /// dQ of a block of queries.
 static void attentionBackwardQueries(View q, View k, View v, View dout, View lse, View ranges, View mask, View delta,
-                                     View dq, Tile scale, AttentionConfig cfg) {
+                                     View dq, Tile scale, View site, Tile most, Tile threshold, Tile keptScale,
+                                     AttentionConfig cfg) {
   const int64_t D = width({q, k, v, dout, dq});
   const Shape queries = {cfg.bm, D}, keys = {cfg.bn, D};
   Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2), hk = keyHeadOf(h, cfg);
+  const WeightDropout dropout = dropoutFrom(site, most, threshold, keptScale, b, q.dim(1), cfg);
   Sight sight = {.mask = mask, .b = b, .h = h, .Tq = q.dim(2), .Tk = keysIn(k, q, cfg), .byQueries = true};
-  if (cfg.ranged) {
-    auto [from, to] = rangesOf(ranges, b, m, cfg.bm, sight.Tk); // (BM, 1)
-    sight.from = from, sight.to = to;
-  }
+  lookByQueries(sight, ranges, m, cfg);
   Tile query = load(q, {b, h, m, 0}, queries);   // (BM, D)
   Tile grad = load(dout, {b, h, m, 0}, queries); // (BM, D)
   Tile base = load(lse, {b, h, m}, {cfg.bm});    // (BM)
@@ -180,9 +204,9 @@ static void attentionBackwardQueries(View q, View k, View v, View dout, View lse
   for (Tile n : range(first, end, cfg.bn)) {
     Tile key = load(k, {b, hk, n, 0}, keys);   // (BN, D)
     Tile value = load(v, {b, hk, n, 0}, keys); // (BN, D)
-    auto [p, ds] = scoresOf(query, key, grad, value, expand(base, -1), expand(own, -1), visible(m, n, sight, cfg),
-                            scale, /*byBlocks=*/true, cfg.precision); // (BM, BN)
-    dquery = dot(cast(ds, q.type()), key, dquery, cfg.precision);     // (BM, D)
+    auto [p, ds] = scoresOf(query, key, grad, value, expand(base, -1), expand(own, -1), scale,
+                            {m, n, sight, dropout, cfg}, /*byBlocks=*/true, /*turned=*/false); // (BM, BN)
+    dquery = dot(cast(ds, q.type()), key, dquery, cfg.precision);                              // (BM, D)
   }
   store(dq, {b, h, m, 0}, cast(dquery * scale, dq.type()));
 }
@@ -200,7 +224,7 @@ const Kernel attentionBackwardKernel =
            {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "o (B, H, Tq, D), the forward pass's",
             "dout (B, H, Tq, D)", ofLse, ofColumns, ofMask, "delta (B, H, Tq) f32, scratch",
             "dq_sum (B, H, Tq, D) f32, scratch, or dq itself", "dq (B, H, Tq, D)", "dk (B, Hk, Tk, D)",
-            "dv (B, Hk, Tk, D)", "scale f32"},
+            "dv (B, Hk, Tk, D)", "scale f32", ofSite, ofMost, ofThreshold, ofKeptScale},
            attentionFields());
 const Kernel attentionDeltaKernel =
     kernel("attention_delta", attentionDelta,
@@ -209,12 +233,13 @@ const Kernel attentionDeltaKernel =
 const Kernel attentionBackwardKeysKernel =
     kernel("attention_backward_keys", attentionBackwardKeys,
            {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "dout (B, H, Tq, D)", ofLse, ofColumns, ofMask,
-            "delta (B, H, Tq) f32", "dk (B, Hk, Tk, D)", "dv (B, Hk, Tk, D)", "scale f32"},
+            "delta (B, H, Tq) f32", "dk (B, Hk, Tk, D)", "dv (B, Hk, Tk, D)", "scale f32", ofSite, ofMost, ofThreshold,
+            ofKeptScale},
            attentionFields());
 const Kernel attentionBackwardQueriesKernel =
     kernel("attention_backward_queries", attentionBackwardQueries,
            {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "dout (B, H, Tq, D)", ofLse, ofRanges, ofMask,
-            "delta (B, H, Tq) f32", "dq (B, H, Tq, D)", "scale f32"},
+            "delta (B, H, Tq) f32", "dq (B, H, Tq, D)", "scale f32", ofSite, ofMost, ofThreshold, ofKeptScale},
            attentionFields());
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
@@ -256,48 +281,48 @@ struct Gradients {
 
 /// One launch, one program a (batch, head of keys). Workspace: delta, then the f32 sums of dQ where dq is narrower.
 static Plan planWhole(const AttentionSaved &saved, const AttentionExtents &s, const Gradients &to, float scale,
-                      const AttentionConfig &config) {
+                      const AttentionMask &mask, const AttentionConfig &config) {
   const Arg delta = Arg::workspace(0, f32, saved.lse.extents);
   const int64_t bytes = saved.lse.count() * bytesOf(f32);
   const bool direct = to.dq.type == f32;
   const Arg dqSum = direct ? Arg(to.dq) : Arg::workspace(bytes, f32, s.queries());
-  return {.launches = {{&attentionBackwardKernel,
-                        textOf(attentionBackwardKernel.fields, config),
-                        programs(s.Hk, s.B),
-                        {saved.q, saved.k, saved.v, saved.o, saved.dout, saved.lse, to.columnRanges, to.mask, delta,
-                         dqSum, to.dq, to.dk, to.dv, scale}}},
+  std::vector<Arg> args = {saved.q, saved.k, saved.v, saved.o, saved.dout, saved.lse, to.columnRanges,
+                           to.mask, delta,   dqSum,   to.dq,   to.dk,      to.dv,     scale};
+  appendDropout(args, mask, saved.lse);
+  return {.launches = {{&attentionBackwardKernel, textOf(attentionBackwardKernel.fields, config), programs(s.Hk, s.B),
+                        args}},
           .workspaceBytes = bytes + (direct ? 0 : bytes * s.D)};
 }
 
 /// Three launches, by blocks. Workspace: delta.
 static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, const Gradients &to, float scale,
-                       const AttentionConfig &config) {
+                       const AttentionMask &mask, const AttentionConfig &config) {
   const auto &[q, k, v, o, lse, dout] = saved;
   const Arg delta = Arg::workspace(0, f32, lse.extents);
   const std::string text = textOf(attentionFields(), config);
   AttentionConfig rows = config; // delta has no scores: as many warps as there are rows for
   rows.bm = std::min(config.bm, 32);
   rows.warps = 8;
-  return {.launches = {{&attentionDeltaKernel,
-                        textOf(attentionFields(), rows),
-                        programs(ceildiv(s.Tq, rows.bm), s.H, s.B),
-                        {o, dout, delta}},
-                       {&attentionBackwardKeysKernel,
-                        text,
-                        programs(ceildiv(s.Tk, config.bn), s.Hk, s.B),
-                        {q, k, v, dout, lse, to.columnRanges, to.mask, delta, to.dk, to.dv, scale}},
-                       {&attentionBackwardQueriesKernel,
-                        text,
-                        programs(ceildiv(s.Tq, config.bm), s.H, s.B),
-                        {q, k, v, dout, lse, to.ranges, to.mask, delta, to.dq, scale}}},
-          .workspaceBytes = lse.count() * bytesOf(f32)};
+  std::vector<Arg> ofKeys = {q, k, v, dout, lse, to.columnRanges, to.mask, delta, to.dk, to.dv, scale};
+  std::vector<Arg> ofQueries = {q, k, v, dout, lse, to.ranges, to.mask, delta, to.dq, scale};
+  for (std::vector<Arg> *args : {&ofKeys, &ofQueries})
+    appendDropout(*args, mask, lse);
+  return {
+      .launches = {{&attentionDeltaKernel,
+                    textOf(attentionFields(), rows),
+                    programs(ceildiv(s.Tq, rows.bm), s.H, s.B),
+                    {o, dout, delta}},
+                   {&attentionBackwardKeysKernel, text, programs(ceildiv(s.Tk, config.bn), s.Hk, s.B), ofKeys},
+                   {&attentionBackwardQueriesKernel, text, programs(ceildiv(s.Tq, config.bm), s.H, s.B), ofQueries}},
+      .workspaceBytes = lse.count() * bytesOf(f32)};
 }
 
 Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, const TensorRef &dq, const TensorRef &dk,
                            const TensorRef &dv, float scale, const AttentionMask &mask,
                            const std::optional<AttentionConfig> &config) {
   const char *plan = "attention_backward";
-  const AttentionExtents s = expectHeads(plan, saved.q, saved.k, saved.v, saved.o, saved.lse, mask, scale);
+  const AttentionExtents s = expectHeads(plan, saved.q, saved.k, saved.v, saved.o, mask, scale);
+  expectSums(plan, saved.lse, s);
   expectShape(plan, "dout", saved.dout, s.queries());
   expectType(plan, "dout", saved.dout, {saved.q.type});
   expectShape(plan, "dq", dq, s.queries());
@@ -306,11 +331,11 @@ Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, co
   if (mask.ranges.has_value() != mask.columnRanges.has_value())
     throw Error("'attention_backward': expected 'columnRanges' beside 'ranges', but got only one of them");
   const AttentionConfig chosen =
-      configFor(config.value_or(pickAttentionBackward(target, s.Tq, s.D, saved.q.type, s.Tk)), s, mask);
+      configFor(config, pickAttentionBackward(target, s.Tq, s.D, saved.q.type, s.Tk), s, mask);
   const TensorRef &none = saved.lse;
   const Gradients to = {
       dq, dk, dv, mask.ranges.value_or(none), mask.columnRanges.value_or(none), wholeMask(mask, s, none)};
-  return (chosen.whole ? planWhole : planBlocks)(saved, s, to, scale, chosen);
+  return (chosen.whole ? planWhole : planBlocks)(saved, s, to, scale, mask, chosen);
 }
 
 } // namespace kiln

@@ -17,8 +17,16 @@ static void expectMask(const char *plan, const TensorRef &mask, const AttentionE
   expectType(plan, "mask", mask, {i8});
 }
 
+/// Dropout of the weights of these heads.
+static void expectWeights(const char *plan, const Dropout &dropout, const AttentionExtents &s) {
+  expectDropout(plan, dropout, s.Tq);
+  if (dropout.site && dropout.most < s.Tk)
+    throw Error("'" + std::string(plan) + "': expected at most " + std::to_string(dropout.most) +
+                " keys, as many as dropout numbers, but got " + std::to_string(s.Tk));
+}
+
 AttentionExtents expectHeads(const char *plan, const TensorRef &q, const TensorRef &k, const TensorRef &v,
-                             const TensorRef &o, const TensorRef &lse, const AttentionMask &mask, float scale) {
+                             const TensorRef &o, const AttentionMask &mask, float scale) {
   expectRank(plan, "q", q, 4);
   expectFloat(plan, "q", q);
   expectRank(plan, "k", k, 4);
@@ -31,8 +39,6 @@ AttentionExtents expectHeads(const char *plan, const TensorRef &q, const TensorR
   expectShape(plan, "o", o, s.queries());
   for (const TensorRef *tensor : {&k, &v, &o})
     expectType(plan, "k, v, o", *tensor, {q.type});
-  expectShape(plan, "lse", lse, {s.B, s.H, s.Tq});
-  expectType(plan, "lse", lse, {f32});
   if (mask.ranges) {
     expectShape(plan, "ranges", *mask.ranges, {s.B, s.Tq, 2});
     expectType(plan, "ranges", *mask.ranges, {i32});
@@ -43,18 +49,41 @@ AttentionExtents expectHeads(const char *plan, const TensorRef &q, const TensorR
   }
   if (mask.mask)
     expectMask(plan, *mask.mask, s);
+  if (mask.dropout)
+    expectWeights(plan, *mask.dropout, s);
   if (!(scale > 0))
     throw Error("'" + std::string(plan) + "': expected 'scale' to be above 0, but got " + std::to_string(scale));
   return s;
 }
 
-AttentionConfig configFor(AttentionConfig tiles, const AttentionExtents &extents, const AttentionMask &mask) {
+void expectSums(const char *plan, const TensorRef &lse, const AttentionExtents &s) {
+  expectShape(plan, "lse", lse, {s.B, s.H, s.Tq});
+  expectType(plan, "lse", lse, {f32});
+}
+
+/// Numbers of Philox serve eight weights of a row each where a block has so many keys, or a multiple.
+static constexpr int fewestOfChances = 16;
+
+AttentionConfig configFor(const std::optional<AttentionConfig> &given, AttentionConfig picked,
+                          const AttentionExtents &extents, const AttentionMask &mask) {
+  const Drop drop = dropOf(mask.dropout);
+  if (drop == Drop::chance)
+    picked.bn = static_cast<int>(ceildiv(picked.bn, fewestOfChances)) * fewestOfChances;
+  AttentionConfig tiles = given.value_or(picked);
+  tiles.drop = drop;
   tiles.causal = mask.causal;
   tiles.shifted = extents.Tq != extents.Tk;
   tiles.ranged = mask.ranges.has_value();
   tiles.masked = mask.mask.has_value();
   tiles.group = static_cast<int>(extents.H / extents.Hk);
   return tiles;
+}
+
+void appendDropout(std::vector<Arg> &args, const AttentionMask &mask, const TensorRef &unused) {
+  const Dropout d = mask.dropout.value_or(Dropout());
+  const double scale = d.site ? d.rate.scale() : d.rate.evaluationScale();
+  args.insert(args.end(),
+              {Arg(d.site.value_or(unused)), Arg(d.most), Arg(d.rate.threshold()), Arg(static_cast<float>(scale))});
 }
 
 TensorRef wholeMask(const AttentionMask &mask, const AttentionExtents &extents, const TensorRef &other) {

@@ -7,7 +7,8 @@
 // among the eight halves of the Philox number unit · 16 + lane under the site's key, so that one number serves eight
 // elements. Neither micro-batches nor tiles nor padding show in it.
 //
-// Attention's weights are rows of keys: row (s · H + h) · most + i, and `most` columns.
+// Attention's weights are rows of keys: row (s · H + h) · most + i, and `most` columns, for sequences of at most as
+// many queries and keys.
 
 #pragma once
 

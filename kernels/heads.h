@@ -43,6 +43,14 @@ inline Bounds spanOf(View ranges, Tile b, Tile at, int64_t rows) {
   return {max(from, 0), to};
 }
 
+/// What keys the queries from m on see, in `sight`.
+inline void lookByQueries(Sight &sight, View ranges, Tile m, const AttentionConfig &cfg) {
+  if (!cfg.ranged)
+    return;
+  auto [from, to] = rangesOf(ranges, sight.b, m, cfg.bm, sight.Tk); // (BM, 1)
+  sight.from = from, sight.to = to;
+}
+
 /// How far behind its own number the last key is that a query sees, with `causal`.
 inline Tile shiftOf(Tile Tq, Tile Tk, const AttentionConfig &cfg) { return cfg.shifted ? Tk - Tq : zeros(i64, {}); }
 
@@ -81,6 +89,8 @@ inline Bounds keysOf(Tile m, View ranges, const Sight &sight, const AttentionCon
   if (!cfg.ranged)
     return keys;
   Bounds own = spanOf(ranges, sight.b, m, cfg.bm);
+  if (cfg.drop == Drop::chance) // which are numbered by whole blocks
+    own.from = own.from / cfg.bn * cfg.bn;
   return {own.from, min(keys.to, own.to)};
 }
 
@@ -96,6 +106,35 @@ inline Bounds queriesOf(Tile n, View columnRanges, const Sight &sight, const Att
     return queries;
   Bounds own = spanOf(columnRanges, sight.b, n, cfg.bn);
   return {max(queries.from, own.from), min(queries.to, own.to)};
+}
+
+/// Dropout of weights, as chances.h has it of rows.
+struct WeightDropout {
+  Tile key, head; // of the site; the number in the step of head 0 of sequence b: with chances alone
+  Tile most, threshold, scale;
+};
+
+/// The same of a kernel's arguments, for sequence b, of H heads.
+inline WeightDropout dropoutFrom(View site, Tile most, Tile threshold, Tile scale, Tile b, Tile H,
+                                 const AttentionConfig &cfg) {
+  WeightDropout dropout = {.most = most, .threshold = threshold, .scale = scale};
+  if (cfg.drop == Drop::chance)
+    dropout.key = load(site, {0}, {}), dropout.head = (load(site, {1}, {}) + b) * H;
+  return dropout;
+}
+
+/// Which weights of queries m … and keys n …, a multiple of BN, are kept, (BM, BN), of head h; nothing where all are.
+inline std::optional<Tile> keptWeights(Tile m, Tile n, Tile h, const WeightDropout &dropout,
+                                       const AttentionConfig &cfg) {
+  if (cfg.drop != Drop::chance)
+    return {};
+  Tile row = (dropout.head + h) * dropout.most + m + iota(cfg.bm, i64);               // (BM)
+  return kept(dropout.key, row, unitsOf(dropout.most), n, cfg.bn, dropout.threshold); // (BM, BN)
+}
+
+/// `x`, a number for each weight or a sum of them, as dropout scales what it keeps.
+inline Tile scaled(Tile x, const WeightDropout &dropout, const AttentionConfig &cfg) {
+  return cfg.drop == Drop::no ? x : x * dropout.scale;
 }
 
 /// How many keys there are; where they are as many as the queries the compiler knows it.
@@ -137,15 +176,29 @@ struct AttentionExtents {
   Shape keys() const { return {B, Hk, Tk, D}; }
 };
 
-/// Checks q, k, v and o, of one type, lse beside them, the mask's operands and the scale.
+/// Checks q, k, v and o, of one type, the mask's operands and the scale.
 AttentionExtents expectHeads(const char *plan, const TensorRef &q, const TensorRef &k, const TensorRef &v,
-                             const TensorRef &o, const TensorRef &lse, const AttentionMask &mask, float scale);
+                             const TensorRef &o, const AttentionMask &mask, float scale);
+/// Checks lse beside them.
+void expectSums(const char *plan, const TensorRef &lse, const AttentionExtents &extents);
 
-/// The config of a problem: what the mask and the extents ask for beside the tiles.
-AttentionConfig configFor(AttentionConfig tiles, const AttentionExtents &extents, const AttentionMask &mask);
+/// The config of a problem: the tiles that are given, or else those picked, and what the mask and the extents ask for
+/// beside them.
+AttentionConfig configFor(const std::optional<AttentionConfig> &given, AttentionConfig picked,
+                          const AttentionExtents &extents, const AttentionMask &mask);
 
 /// The mask as (B, H, Tq, Tk), what it has one of repeated; `other` where there is none.
 TensorRef wholeMask(const AttentionMask &mask, const AttentionExtents &extents, const TensorRef &other);
+
+/// Adds what dropout takes to the arguments of a launch; where its kernel does not look at it, `unused` stands in for a
+/// tensor.
+void appendDropout(std::vector<Arg> &args, const AttentionMask &mask, const TensorRef &unused);
+
+/// What kernels say of these arguments.
+inline constexpr const char *ofSite = "site (2) i64, read by chance: the key and the number of the first sequence",
+                            *ofMost = "most i64, queries and keys that a sequence may have",
+                            *ofThreshold = "threshold i64, of 65536 chances those that drop",
+                            *ofKeptScale = "kept_scale f32, what weights that are kept are multiplied by";
 
 /// The fields of the config.
 inline std::vector<Field> attentionFields() {
@@ -156,6 +209,7 @@ inline std::vector<Field> attentionFields() {
           field("ranged", &AttentionConfig::ranged, "ranges say what rows see"),
           field("masked", &AttentionConfig::masked, "a mask says what rows see"),
           field("group", &AttentionConfig::group, "heads of q that share one of k and v"),
+          field("drop", &AttentionConfig::drop, dropNames, "whether weights are left, scaled, or dropped by chance"),
           field("precision", &AttentionConfig::precision, precisionNames, "of products of f32: ieee, tf32 or tf32x3"),
           field("warps", &AttentionConfig::warps, "warps of a program, on a GPU"),
           field("stages", &AttentionConfig::stages, "blocks of keys and values in flight or in use, on a GPU")};

@@ -3,7 +3,6 @@
 #include "models/bytelm/commands.h"
 #include "models/bytelm/network.h"
 #include "models/bytelm/shifted.h"
-#include "models/train/dropout_options.h"
 #include "models/train/language_data.h"
 #include "models/train/loop.h"
 #include "runtime/Streams.h"
@@ -39,10 +38,11 @@ void train(const TrainOptions &options) {
   if (options.resume)
     start = resume(options, folder);
   const TrainSettings &settings = start.state.settings;
-  start.config.type = settings.type;
-  start.config.dropout = dropoutOf(settings);
-  start.config.decayOn = settings.decayOn;
+  if (settings.batching != Batching::stream)
+    throw Error("expected 'batching' to be stream, for bytes have no documents");
+  start.config = configured(start.config, settings);
   start.config.tables = options.tables;
+  start.config.linears = options.linears.value_or(start.config.linears);
   const ByteNetwork network(start.config);
   LanguageData bytes({.data = options.data}, start.config.context, settings.seed);
   ShiftedData data(bytes, start.config.context);
@@ -58,9 +58,7 @@ void train(const TrainOptions &options) {
 
 void info(const InfoOptions &options) {
   const TrainSettings settings = applied(options.settings, settingsOf(options.model));
-  ByteConfig config = modelOf(options.model);
-  config.type = settings.type;
-  config.dropout = dropoutOf(settings);
+  const ByteConfig config = configured(modelOf(options.model), settings);
   const ByteNetwork network(config);
   std::string text = fmt::format("model        {}\n\n", textOf(config));
   int64_t total = 0;

@@ -21,12 +21,18 @@ static DecoderNames names() { return {{"bytes.weight", "positions.weight"}, bloc
 static DecoderOptions optionsOf(const ByteConfig &c) {
   DecoderOptions o = {.layers = c.layers, .width = c.width, .context = c.context, .vocab = ByteConfig::vocab};
   o.block.attention.heads = c.heads;
+  o.block.attention.form = c.attention;
   o.block.mlp = {c.inner, Activation::relu};
   const Init table = {Init::Kind::normal, c.tables == TableInit::torch ? 1 : 0.01};
   o.embedding.tokenInit = o.embedding.positionInit = table;
   o.lastNorm = false;
   o.head = {.tied = false, .bias = true};
-  o.inits.byWidth = true;
+  if (c.linears == LinearStart::normal) {
+    o.inits = {0.02, 0.02 / std::sqrt(2.0 * static_cast<double>(c.layers))};
+  } else {
+    o.inits.byWidth = true;
+    o.inits.xavierAttention = c.linears == LinearStart::pytorch;
+  }
   o.headInit = o.inits.inner(c.width);
   o.dropout = c.dropout;
   return o;

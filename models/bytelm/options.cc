@@ -3,7 +3,8 @@
 #include "models/bytelm/options.h"
 #include "models/train/flags.h"
 
-#include <fmt/format.h>
+#include <algorithm>
+#include <fmt/ranges.h>
 
 namespace kiln::bytelm {
 
@@ -31,6 +32,17 @@ static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
         o.tables = text == "jax" ? TableInit::jax : TableInit::torch;
       },
       "how tables begin: torch (normal of deviation 1), jax (0.01) (torch)");
+  train->add_option_function<std::string>(
+      "--linear-init",
+      [&o](const std::string &text) {
+        const auto found = std::find(linearStartNames.begin(), linearStartNames.end(), text);
+        if (found == linearStartNames.end())
+          throw Error(fmt::format("expected '--linear-init' to be {}, but got '{}'",
+                                  fmt::join(linearStartNames, " or "), text));
+        o.linears = static_cast<LinearStart>(found - linearStartNames.begin());
+      },
+      "how linear layers begin: uniform (weights and biases within 1/sqrt(in)), pytorch (attention by Xavier, without "
+      "biases), normal (as GPT-2's) (the model's)");
   addSettingFlags(train, o);
   addRunFlags(train, o);
   return train;

@@ -21,6 +21,7 @@ struct TrainOptions : RunOptions, SettingOptions {
   std::string data;
   ModelOptions model;
   TableInit tables = TableInit::torch;
+  std::optional<LinearStart> linears; // the model's when not given
 };
 
 struct SampleOptions {

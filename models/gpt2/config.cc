@@ -19,6 +19,7 @@ double Gpt2Config::scaleOf(int64_t layer) const {
 Gpt2Config configured(Gpt2Config config, const TrainSettings &settings) {
   config.type = settings.type;
   config.dropout = dropoutOf(settings);
+  config.attention = settings.attention;
   config.decayOn = settings.decayOn;
   return config;
 }

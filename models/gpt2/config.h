@@ -27,6 +27,8 @@ struct Gpt2Config {
   bool scalesScores = true;   // attention's, by 1/√headWidth
   bool scalesByLayer = false; // attention's scores, by 1/(block, counted from 1)
   DropoutOptions dropout = {};
+  AttentionForm attention = AttentionForm::flash;
+  bool givesRanges = false, givesPositions = false; // a batch says what its places see, and where they are
   DecayOn decayOn = DecayOn::matrices;
   int64_t inner = 0; // of the feed-forward layers; 0: four times the width
   bool tied = true;  // the head is the table of tokens

@@ -33,7 +33,7 @@ nlohmann::ordered_json configJson(const Gpt2Config &c, Type saved) {
                                  {"n_ctx", c.context},
                                  {"vocab_size", c.vocab},
                                  {"tie_word_embeddings", c.tied},
-                                 {"attn_pdrop", 0.0},
+                                 {"attn_pdrop", c.dropout.attention},
                                  {"embd_pdrop", c.dropout.embedding},
                                  {"resid_pdrop", c.dropout.residual},
                                  {"bos_token_id", nullptr},
@@ -173,7 +173,8 @@ Gpt2Config readConfig(const std::string &folder) {
     config.tied = json.truth("tie_word_embeddings");
   if (json.has("n_inner") && json.integer("n_inner") != 4 * config.width) {
     config.inner = json.integer("n_inner");
-    expectBetween("n_inner", config.inner, largestSize);
+    if (config.inner < 1 || config.inner > largestSize)
+      json.reject("n_inner", fmt::format("between 1 and {}", largestSize));
   }
   verify(config);
   verifySizes(json);

@@ -72,6 +72,7 @@ TrainSettings Beginning::settings() const {
   if (takesDropout()) {
     named.given["dropout-embedding"] = fmt::format("{}", asked.embedding);
     named.given["dropout-residual"] = fmt::format("{}", asked.residual);
+    named.given["dropout-attention"] = fmt::format("{}", asked.attention);
   }
   return settingsOf(named);
 }
@@ -79,7 +80,7 @@ TrainSettings Beginning::settings() const {
 /// Whether it trains with the dropout that the model's config.json asks for: unless flags speak of dropout.
 bool Beginning::takesDropout() const {
   const auto speaks = [](const auto &flag) { return flag.first.starts_with("dropout"); };
-  return (asked.embedding > 0 || asked.residual > 0) &&
+  return (asked.embedding > 0 || asked.residual > 0 || asked.attention > 0) &&
          std::none_of(options.given.begin(), options.given.end(), speaks);
 }
 
@@ -94,12 +95,10 @@ std::vector<std::string> Beginning::notes() const {
     return {};
   std::vector<std::string> lines = {fmt::format("beginning with the weights in '{}'", source->weights)};
   if (takesDropout())
-    lines.push_back(fmt::format("dropout is {} of embeddings and {} of what joins the stream, as its config.json asks; "
+    lines.push_back(fmt::format("dropout is {} of embeddings, {} of what joins the stream and {} of attention's "
+                                "weights, as its config.json asks; "
                                 "--dropout gives another",
-                                asked.embedding, asked.residual));
-  if (asked.attention > 0)
-    lines.push_back(fmt::format("attention's weights are never dropped, which its config.json asks for (attn_pdrop {})",
-                                asked.attention));
+                                asked.embedding, asked.residual, asked.attention));
   return lines;
 }
 

@@ -29,6 +29,7 @@ static DecoderNames namesOf(const Gpt2Config &c) {
 static DecoderOptions optionsOf(const Gpt2Config &c) {
   DecoderOptions o = {.layers = c.layers, .width = c.width, .context = c.context, .vocab = c.vocab};
   o.block.attention.heads = c.heads;
+  o.block.attention.form = c.attention;
   o.block.attention.linear.bias = c.form.projectionBias;
   o.block.norm = {.ddof = c.form.ddof, .epsilon = c.epsilon};
   o.block.mlp.inner = c.inner;
@@ -39,6 +40,8 @@ static DecoderOptions optionsOf(const Gpt2Config &c) {
   o.headInit = {{Init::Kind::normal, deviation}};
   o.inits = {deviation, deviation / std::sqrt(2.0 * static_cast<double>(c.layers))};
   o.dropout = c.dropout;
+  o.givesRanges = c.givesRanges;
+  o.embedding.givesPositions = c.givesPositions;
   return o;
 }
 

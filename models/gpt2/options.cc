@@ -20,7 +20,8 @@ static void addModel(CLI::App *app, ModelOptions &o) {
                      "channels between the products of a feed-forward layer (4 times the width)");
   addNumber<int64_t>(app, "--context", o.context, "positions");
   addNumber<int64_t>(app, "--vocab", o.vocab, "tokens (bytes need 256)");
-  app->add_flag("--tied,!--untied", o.tied, "the head is the table of tokens (it is), or a weight of its own");
+  app->add_flag_callback(
+      "--untied", [&o] { o.tied = false; }, "the head is a weight of its own, not the table of tokens");
 }
 
 static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {

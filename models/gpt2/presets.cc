@@ -91,7 +91,7 @@ static TrainSettings settingsOfSeed001(bool small) {
   s.decayOn = DecayOn::seed001;
   s.beta2 = 0.98;
   s.clip = 0;
-  s.dropout = 0.1;
+  s.dropout = s.dropoutAttention = 0.1;
   s.dropoutKind = DropoutKind::plain;
   s.evaluateEvery = 500;
   s.groupNorms = 10;

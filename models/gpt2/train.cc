@@ -80,6 +80,10 @@ void train(const TrainOptions &options) {
   RunFolder folder(options);
   Start begun = beginning ? begin(*beginning) : resume(options, folder);
   begun.config = configured(begun.config, begun.state.settings);
+  const Network alone(begun.config); // of texts that the model makes
+  const bool isPacked = begun.state.settings.batching == Batching::packed;
+  begun.config.givesRanges = isPacked;
+  begun.config.givesPositions = isPacked && begun.state.settings.positions == Positions::restart;
   const Network network(begun.config);
   const uint64_t seed = begun.state.settings.seed;
   const std::optional<Tokenizer> tokenizer =
@@ -88,13 +92,17 @@ void train(const TrainOptions &options) {
                      .held = options.validation,
                      .tokenizer = tokenizer ? &*tokenizer : nullptr,
                      .vocab = begun.config.vocab,
-                     .documents = begun.state.settings.batching == Batching::padded
-                                      ? std::optional(documentMarks(begun.vocabulary))
-                                      : std::nullopt,
+                     .documents = begun.state.settings.batching == Batching::stream
+                                      ? std::nullopt
+                                      : std::optional(documentMarks(begun.vocabulary)),
+                     .pack = isPacked ? begun.state.settings.pack : 0,
+                     .givesPlaces = begun.config.givesPositions,
                      .folder = folder.path()},
                     begun.config.context, seed);
   if (beginning)
     keepVocabulary(folder.path(), begun.vocabulary);
+  for (const std::string &line : data.notes())
+    begun.notes.push_back(line);
   if (begun.state.settings.samples > 0 && namesShards(options.data) && !tokenizer)
     throw Error(fmt::format("expected --samples beside --tokens, but '{}' has numbers alone", options.data));
   const Tokenizer letters = tokenizer.value_or(Tokenizer(byteVocabulary()));
@@ -106,7 +114,7 @@ void train(const TrainOptions &options) {
       .state = begun.state,
       .begin = [&](Trainer &trainer) { beginning->fill(trainer, network, seed); },
       .notes = begun.notes,
-      .samples = [&](Trainer &trainer, int64_t count) { return greedyTexts(trainer, network, data, letters, count); }});
+      .samples = [&](Trainer &trainer, int64_t count) { return greedyTexts(trainer, alone, data, letters, count); }});
 }
 
 } // namespace kiln

@@ -1,21 +1,23 @@
 // Attention's launches. Heads are views into the packed projection; nothing is transposed in memory.
 
 #include "models/nn/attention.h"
-#include "kernels/attention.h"
+#include "kernels/plain_attention.h"
 #include "models/nn/residual.h"
 
 namespace kiln {
 
-/// Products of queries by keys, or of as many numbers, that an attention kernel computes for each head.
+/// Products of queries by keys, or of as many numbers, that an attention kernel computes for each head, by halves:
+/// flash attention computes about one half of each.
 static int productsOf(const Kernel &kernel) {
   return &kernel == &attentionKernel                  ? 2 // q · kᵀ, p · v
          : &kernel == &attentionBackwardKernel        ? 5 // q · kᵀ again, dout · vᵀ; dq, dk, dv
          : &kernel == &attentionBackwardKeysKernel    ? 4 // the same but dq
          : &kernel == &attentionBackwardQueriesKernel ? 3 // … but dk and dv
+         : &kernel == &headProductKernel              ? 2 // one of them, all of it
                                                       : 0;
 }
 
-/// Attention's launches with the operations of its products, of which a causal one computes about half.
+/// Attention's launches with the operations of its products.
 static Plan counted(Plan plan, int64_t sequences, int64_t time, int64_t width) {
   for (Launch &launch : plan.launches)
     launch.flops =
@@ -26,37 +28,47 @@ static Plan counted(Plan plan, int64_t sequences, int64_t time, int64_t width) {
 Attention::Attention(ParameterList &list, const AttentionNames &names, int64_t width, const AttentionOptions &options,
                      const Inits &inits, const DropoutOptions &dropout, int64_t context)
     : heads(options.heads), width(width), scale(static_cast<float>(options.scale)),
-      input(list, names.input, width, 3 * width, inits.inner(width), options.linear),
-      output(list, names.output, width, width, inits.residual(width), options.linear),
-      residualSite(list, dropout.of(dropout.residual), context) {}
+      isPlain(options.form == AttentionForm::plain),
+      input(list, names.input, width, 3 * width, inits.attentionInput(width, 3 * width), options.linear),
+      output(list, names.output, width, width, inits.attentionOutput(width), options.linear),
+      residualSite(list, dropout.of(dropout.residual), context),
+      weightSite(list, dropout.of(dropout.attention), context) {}
 
 Attention::Saved Attention::take(Build &b, int64_t batch, int64_t time) const {
   TensorRef qkv = b.take("qkv", {batch * time, 3 * width});
   TensorRef mixed = b.take("attention", {batch * time, width});
-  return {qkv, mixed, b.takeStatistics("log-sum-exp", {batch, heads, time})};
+  return {qkv, mixed,
+          isPlain ? b.takeStatistics("weights", {batch, heads, time, time})
+                  : b.takeStatistics("log-sum-exp", {batch, heads, time})};
 }
 
 void Attention::release(Build &b, const Saved &saved) const {
   b.release(saved.qkv);
   b.release(saved.mixed);
-  b.release(saved.lse);
+  b.release(saved.sums);
 }
 
-TensorRef Attention::part(const TensorRef &qkv, const TensorRef &lse, int which) const {
-  const int64_t batch = lse.extents[0], time = lse.extents[2];
+AttentionMask Attention::maskIn(const Build &b) const {
+  return {.causal = !b.ranges, .ranges = b.ranges, .columnRanges = b.columnRanges, .dropout = weightSite.in(b)};
+}
+
+TensorRef Attention::part(const TensorRef &qkv, const TensorRef &sums, int which) const {
+  const int64_t batch = sums.extents[0], time = sums.extents[2];
   return qkv.reshape({batch, time, 3, heads, width / heads}).select(2, which).permute({0, 2, 1, 3});
 }
 
-TensorRef Attention::byHeads(const TensorRef &x, const TensorRef &lse) const {
-  return x.reshape({lse.extents[0], lse.extents[2], heads, width / heads}).permute({0, 2, 1, 3});
+TensorRef Attention::byHeads(const TensorRef &x, const TensorRef &sums) const {
+  return x.reshape({sums.extents[0], sums.extents[2], heads, width / heads}).permute({0, 2, 1, 3});
 }
 
 void Attention::forward(Build &b, const TensorRef &x, const TensorRef &residual, const Saved &s,
                         const TensorRef &y) const {
   input.forward(b, x, s.qkv);
-  b.plan += counted(planAttention(b.target, part(s.qkv, s.lse, 0), part(s.qkv, s.lse, 1), part(s.qkv, s.lse, 2),
-                                  byHeads(s.mixed, s.lse), s.lse, scale),
-                    s.lse.extents[0], s.lse.extents[2], width);
+  const TensorRef q = part(s.qkv, s.sums, 0), k = part(s.qkv, s.sums, 1), v = part(s.qkv, s.sums, 2),
+                  o = byHeads(s.mixed, s.sums);
+  b.plan += counted(isPlain ? planPlainAttention(b.target, q, k, v, o, s.sums, scale, maskIn(b))
+                            : planAttention(b.target, q, k, v, o, s.sums, scale, maskIn(b)),
+                    s.sums.extents[0], s.sums.extents[2], width);
   output.forward(b, s.mixed, y, {.dropout = residualSite.in(b), .residual = residual});
 }
 
@@ -68,11 +80,13 @@ void Attention::backward(Build &b, const TensorRef &dy, const TensorRef &x, cons
   output.inputGradient(b, dout, dmixed);
   releaseDropped(b, residualSite, dout);
   const AttentionSaved all = {
-      part(s.qkv, s.lse, 0), part(s.qkv, s.lse, 1), part(s.qkv, s.lse, 2), byHeads(s.mixed, s.lse), s.lse,
-      byHeads(dmixed, s.lse)};
-  b.plan += counted(
-      planAttentionBackward(b.target, all, part(dqkv, s.lse, 0), part(dqkv, s.lse, 1), part(dqkv, s.lse, 2), scale),
-      s.lse.extents[0], s.lse.extents[2], width);
+      part(s.qkv, s.sums, 0), part(s.qkv, s.sums, 1), part(s.qkv, s.sums, 2), byHeads(s.mixed, s.sums), s.sums,
+      byHeads(dmixed, s.sums)};
+  const TensorRef dq = part(dqkv, s.sums, 0), dk = part(dqkv, s.sums, 1), dv = part(dqkv, s.sums, 2);
+  b.plan += counted(isPlain ? planPlainAttentionBackward(b.target, {all.q, all.k, all.v, s.sums, all.dout}, dq, dk, dv,
+                                                         scale, maskIn(b))
+                            : planAttentionBackward(b.target, all, dq, dk, dv, scale, maskIn(b)),
+                    s.sums.extents[0], s.sums.extents[2], width);
   b.release(dmixed);
   release(b, s);
   input.weightGradient(b, x, dqkv);

@@ -1,8 +1,9 @@
-// Multi-head causal self-attention: the projection to queries, keys and values, flash attention over heads, and the
-// projection back, which adds the residual.
+// Multi-head causal self-attention: the projection to queries, keys and values, attention over heads, flash or plain,
+// and the projection back, which adds the residual.
 
 #pragma once
 
+#include "kernels/attention.h"
 #include "models/nn/dropout.h"
 #include "models/nn/linear.h"
 
@@ -16,6 +17,7 @@ struct AttentionNames {
 struct AttentionOptions {
   int64_t heads = 1;
   double scale = 1; // of the scores
+  AttentionForm form = AttentionForm::flash;
   LinearOptions linear = {};
 };
 
@@ -28,7 +30,7 @@ public:
   struct Saved {
     TensorRef qkv;   // (N, 3C)
     TensorRef mixed; // (N, C) attention's result, before the projection
-    TensorRef lse;   // (B, H, T)
+    TensorRef sums;  // (B, H, T) log-sum-exps; plain: (B, H, T, T) weights
   };
   Saved take(Build &build, int64_t batch, int64_t time) const;
   void release(Build &build, const Saved &saved) const;
@@ -41,15 +43,18 @@ public:
                 bool add) const;
 
 private:
+  /// Which places see which, and which weights are dropped.
+  AttentionMask maskIn(const Build &build) const;
   /// Part 0 (q), 1 (k) or 2 (v) of a (N, 3C) matrix, as (B, H, T, D).
-  TensorRef part(const TensorRef &qkv, const TensorRef &lse, int which) const;
+  TensorRef part(const TensorRef &qkv, const TensorRef &sums, int which) const;
   /// An (N, C) matrix as (B, H, T, D).
-  TensorRef byHeads(const TensorRef &x, const TensorRef &lse) const;
+  TensorRef byHeads(const TensorRef &x, const TensorRef &sums) const;
 
   int64_t heads, width;
   float scale;
+  bool isPlain;
   Linear input, output;
-  DropoutSite residualSite;
+  DropoutSite residualSite, weightSite;
 };
 
 } // namespace kiln

@@ -22,6 +22,9 @@ struct Build {
   std::optional<TensorRef> sites =
       {};           // (sites, 2) i64 of dropout: key, number of the first sequence; evaluations: none
   int64_t time = 1; // places of a sequence, which dropout counts by
+  /// Which places each place of the batch sees, and by which it is seen, (B, T, 2) i32 each, as attention takes them;
+  /// none: those up to its own.
+  std::optional<TensorRef> ranges = {}, columnRanges = {};
   Plan plan = {};
 
   TensorRef value(int parameter) const { return buffers.value(list[parameter]); }

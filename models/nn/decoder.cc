@@ -39,6 +39,9 @@ std::vector<Input> Decoder::inputs(const BatchShape &shape) const {
   std::vector<Input> all = {{"tokens", i32, {rows}}, {"targets", i32, {rows}}};
   for (const Embedding::Array &array : embedding.arrays(rows))
     all.push_back({array.name, i32, array.extents});
+  if (sizes.givesRanges)
+    for (const char *name : {"ranges", "column ranges"})
+      all.push_back({name, i32, {shape.sequences, shape.target, 2}});
   return all;
 }
 
@@ -46,6 +49,12 @@ std::vector<Input> Decoder::inputs(const BatchShape &shape) const {
 /// that vectors of them are aligned whatever the vocabulary.
 static TensorRef takeLogits(Build &b, int64_t rows, int64_t vocab) {
   return b.take("logits", {rows, ceildiv(vocab, 64) * 64});
+}
+
+/// The build knows from now on what the places of its sequences see.
+static void look(Build &b, const DecoderOptions &o, const Embedding::Inputs &inputs) {
+  if (o.givesRanges)
+    b.ranges = inputs("ranges"), b.columnRanges = inputs("column ranges");
 }
 
 /// Of a block's launches.
@@ -59,6 +68,7 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
   const auto [batch, time, source] = micro.shape;
   const int64_t rows = batch * time;
   b.time = time;
+  look(b, sizes, inputsIn(micro));
   // Forward.
   TensorRef x = b.take("embedding", {rows, sizes.width});
   embedding.forward(b, inputsIn(micro), time, x);
@@ -104,6 +114,7 @@ void Decoder::head(Build &b, const TensorRef &x, const LayerNorm::Saved &statist
 }
 
 TensorRef Decoder::hidden(Build &b, const Embedding::Inputs &inputs, int64_t rows, int64_t time) const {
+  look(b, sizes, inputs);
   const TensorRef x = b.take("hidden", {rows, sizes.width});
   embedding.forward(b, inputs, time, x);
   for (size_t l = 0; l < blocks.size(); ++l) {

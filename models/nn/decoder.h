@@ -24,6 +24,8 @@ struct DecoderOptions {
   std::function<double(int64_t)> scaleOf = {}; // of attention's scores in each block; 1/√(width/heads) without
   EmbeddingOptions embedding = {};
   bool lastNorm = true; // as block.norm says
+  /// A batch says which places each one sees (`ranges`, `column ranges`); else those up to its own.
+  bool givesRanges = false;
   HeadOptions head = {};
   LinearInit headInit = {{Init::Kind::normal, 0.02}}; // of one that is not tied
   Inits inits = {};
@@ -44,7 +46,7 @@ public:
   void losses(Build &build, const MicroBatch &batch) const;
 
   /// The last block's output (N, width), taken from the arena, of whole sequences of `time`. `inputs` has the tokens
-  /// (N), and the positions where the batch gives them.
+  /// (N), and the positions and ranges where the batch gives them.
   TensorRef hidden(Build &build, const Embedding::Inputs &inputs, int64_t rows, int64_t time) const;
   /// Logits (N, vocab) of rows of hidden().
   void logits(Build &build, const TensorRef &rows, const TensorRef &logits) const;

@@ -12,6 +12,7 @@ struct DropoutOptions {
   double embedding = 0;  // of the sum of embeddings
   double residual = 0;   // of what is added to the stream
   double activation = 0; // of what comes out of an activation
+  double attention = 0;  // of attention's weights
   DropoutKind kind = DropoutKind::inverted;
   DropoutRate of(double chance) const { return {chance, kind}; }
   bool operator==(const DropoutOptions &) const = default;

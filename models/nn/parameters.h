@@ -26,8 +26,12 @@ struct Inits {
   double deviation = 0.02;         // of normal weights …
   double residualDeviation = 0.02; // … and of those of layers whose results are added to the stream
   bool byWidth = false;            // instead weights and biases uniform within ±1/√in, as PyTorch has them
+  bool xavierAttention = false;    // queries, keys and values by Glorot and Bengio 2010 (16), attention's biases zero
   LinearInit inner(int64_t in) const { return of(in, deviation); }
   LinearInit residual(int64_t in) const { return of(in, residualDeviation); }
+  /// Of attention's projections: to queries, keys and values together, and back.
+  LinearInit attentionInput(int64_t in, int64_t out) const;
+  LinearInit attentionOutput(int64_t in) const;
 
 private:
   LinearInit of(int64_t in, double deviation) const;

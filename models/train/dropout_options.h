@@ -10,7 +10,8 @@ namespace kiln {
 /// Those that the settings ask for: where one is below 0 it is the general one.
 inline DropoutOptions dropoutOf(const TrainSettings &s) {
   const auto orGeneral = [&](double chance) { return chance < 0 ? s.dropout : chance; };
-  return {orGeneral(s.dropoutEmbedding), orGeneral(s.dropoutResidual), s.dropoutActivation, s.dropoutKind};
+  return {orGeneral(s.dropoutEmbedding), orGeneral(s.dropoutResidual), s.dropoutActivation, s.dropoutAttention,
+          s.dropoutKind};
 }
 
 } // namespace kiln

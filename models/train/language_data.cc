@@ -81,7 +81,8 @@ static std::vector<DocumentPlace> placesIn(const LanguageSource &source, const T
   return documentsOf(stream, *source.documents, path, index, hash);
 }
 
-LanguageData::LanguageData(const LanguageSource &source, int64_t context, uint64_t seed) : context(context) {
+LanguageData::LanguageData(const LanguageSource &source, int64_t context, uint64_t seed)
+    : context(context), givesPlaces(source.givesPlaces) {
   Streams streams = open(source, context);
   known = std::move(streams.identity);
   train = std::move(streams.train);
@@ -91,16 +92,26 @@ LanguageData::LanguageData(const LanguageSource &source, int64_t context, uint64
     return;
   }
   const Packing packing = {source.pack, source.pack > 0 ? std::optional(seed) : std::nullopt};
-  documents.emplace(std::make_shared<Documents>(train, placesIn(source, *train, known.hash, "train"), context, packing),
-                    seed);
+  const std::vector<DocumentPlace> places = placesIn(source, *train, known.hash, "train");
+  documentCount = std::ssize(places);
+  cutCount = std::count_if(places.begin(), places.end(), [&](const DocumentPlace &p) { return p.targets > context; });
+  documents.emplace(std::make_shared<Documents>(train, places, context, packing), seed);
   heldDocuments = std::make_shared<Documents>(held, placesIn(source, *held, streams.heldHash, "held"), context,
                                               Packing{source.pack});
 }
 
-static HostBatch inputsOf(const Batch &batch) {
+std::vector<std::string> LanguageData::notes() const {
+  if (cutCount == 0)
+    return {};
+  return {fmt::format("{} of {} documents are longer than the context of {}, and are cut", cutCount, documentCount,
+                      context)};
+}
+
+HostBatch LanguageData::inputsOf(const Batch &batch) const {
   HostBatch inputs = languageBatch(batch.tokens, batch.targets);
   if (!batch.ranges.empty()) {
-    inputs["positions"] = batch.positions;
+    if (givesPlaces)
+      inputs["positions"] = batch.positions;
     inputs["ranges"] = batch.ranges;
     inputs["column ranges"] = batch.columnRanges;
   }

@@ -17,7 +17,8 @@ struct LanguageSource {
   int64_t vocab = 256;                  // tokens of files are below it
   std::optional<DocumentMarks> documents = {}; // of documents; none: one stream, whatever its sequences cut
   double pack = 0;                             // share of a sequence that is packed with documents; 0: each is alone
-  std::string folder = {};                     // keeps where documents are; none: they are looked for each time
+  bool givesPlaces = true; // batches of packed documents say the place of each token in its document
+  std::string folder = {}; // keeps where documents are; none: they are looked for each time
 };
 
 class LanguageData : public TrainData {
@@ -33,8 +34,15 @@ public:
   int64_t validationTargets(int64_t first, int64_t count) const override;
   HostBatch validation(int64_t first, int64_t count) const override;
 
+  /// What there is to say about the documents, a line each.
+  std::vector<std::string> notes() const;
+
 private:
+  HostBatch inputsOf(const Batch &batch) const;
+
   int64_t context;
+  bool givesPlaces;
+  int64_t documentCount = 0, cutCount = 0; // to train on, and of these such as are longer than the context
   DataIdentity known;
   std::shared_ptr<const TokenStream> train, held;
   std::optional<TrainBatches> batches; // of `train`, as a stream …

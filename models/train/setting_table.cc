@@ -132,18 +132,19 @@ static Setting dtype(const char *flag, const char *field, Type TrainSettings::*m
   return choice(flag, field, member, help, dtypeNamed, dtypeOf);
 }
 
-/// One of `names`, which are those of an enumeration's values in their order.
-template <class T, size_t count>
-static Setting choice(const char *flag, const char *field, T TrainSettings::*member, const char *help,
-                      const std::array<const char *, count> &names) {
-  const auto named = [&names](const std::string &where, const std::string &text) {
-    for (size_t i = 0; i < count; ++i)
-      if (text == names[i])
-        return static_cast<T>(i);
-    throw Error(fmt::format("expected '{}' to be {} or {}, but got '{}'", where,
-                            fmt::join(names.begin(), names.end() - 1, ", "), names.back(), text));
-  };
-  return choice(flag, field, member, help, named, [&names](T value) { return names.at(static_cast<size_t>(value)); });
+/// An enumeration by the names of its values, in their order.
+template <class T, size_t N>
+static Setting named(const char *flag, const char *field, T TrainSettings::*member, const char *help,
+                     const std::array<const char *, N> &names) {
+  return choice(
+      flag, field, member, help,
+      [=](const std::string &name, const std::string &text) {
+        for (size_t i = 0; i < N; ++i)
+          if (text == names[i])
+            return static_cast<T>(i);
+        throw Error(fmt::format("expected '{}' to be {}, but got '{}'", name, fmt::join(names, " or "), text));
+      },
+      [=](T value) { return names.at(static_cast<size_t>(value)); });
 }
 
 static Setting withMemory(Setting setting) {
@@ -165,14 +166,14 @@ static std::vector<Setting> makeTable() {
       number("lr", "rate", &S::rate, "highest learning rate", {above(0)}),
       number("final-lr", "final_rate", &S::finalRate, "lowest learning rate, as a share of the highest",
              {between(0, 1)}),
-      choice(
+      named(
           "schedule", "schedule", &S::schedule,
           "how the learning rate falls behind the warm-up: cosine-closed (lowest at the last step), cosine and linear "
           "(lowest behind it), constant (cosine-closed)",
           scheduleNames),
       number("decay", "decay", &S::decay, "weight decay", {atLeast(0)}),
-      choice("decay-on", "decay_on", &S::decayOn,
-             "what decays: matrices (and tables), seed001 (all but what begins at zero), all (matrices)", decayOnNames),
+      named("decay-on", "decay_on", &S::decayOn,
+            "what decays: matrices (and tables), seed001 (all but what begins at zero), all (matrices)", decayOnNames),
       number("beta1", "beta1", &S::beta1, "AdamW's first coefficient", {share}),
       number("beta2", "beta2", &S::beta2, "AdamW's second coefficient", {share}),
       number("epsilon", "epsilon", &S::epsilon, "what AdamW adds to the root of the second moment", {atLeast(0)}),
@@ -185,13 +186,24 @@ static std::vector<Setting> makeTable() {
              "the same of what joins the stream alone (-1: as --dropout)", {chances}, later),
       number("dropout-activation", "dropout_activation", &S::dropoutActivation,
              "the same of what comes out of an activation", {share}, later),
+      number("dropout-attention", "dropout_attention", &S::dropoutAttention, "the same of attention's weights", {share},
+             later),
       choice(
           "dropout-kind", "dropout_kind", &S::dropoutKind,
           "inverted (kept numbers are divided by their share), plain (evaluations multiply by it) (inverted)",
           [](const std::string &, const std::string &text) { return dropoutKindNamed(text); },
           [](DropoutKind kind) { return dropoutKindNames.at(static_cast<size_t>(kind)); }),
-      choice("batching", "batching", &S::batching,
-             "how a text becomes sequences: stream (end to end), padded (each document alone) (stream)", batchingNames),
+      named("attention", "attention", &S::attention, "flash, or plain, whose weights are matrices in memory (flash)",
+            attentionNames),
+      named("batching", "batching", &S::batching,
+            "how a text becomes sequences: stream (end to end), padded (each document alone), packed (several in one, "
+            "none of which sees another) (stream)",
+            batchingNames),
+      number("pack", "pack", &S::pack, "share of a packed sequence below which it takes one document more (0.75)",
+             {above(0), atMost(1)}, later),
+      named("positions", "positions", &S::positions,
+            "of packed documents: restart (each counts from 0), run-on (through the sequence) (restart)",
+            positionsNames),
       number("evaluate-every", "evaluate_every", &S::evaluateEvery, "steps between validation losses (0: at the end)",
              {atLeast(0)}),
       number("seed", "seed", &S::seed, "seed of weights and batches", {}),

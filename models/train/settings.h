@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "kernels/chances.h"
+#include "kernels/attention.h"
 #include "kernels/rounding.h"
 #include "models/nn/role.h"
 
@@ -14,9 +14,14 @@ namespace kiln {
 
 class JsonObject;
 
-/// How a text becomes sequences: one behind the other, whatever they cut; or each document alone, and padded.
-enum class Batching { stream, padded };
-inline constexpr std::array<const char *, 2> batchingNames = {"stream", "padded"};
+/// How a text becomes sequences: one behind the other, whatever they cut; each document alone, and padded; or several
+/// documents in one, none of which sees another.
+enum class Batching { stream, padded, packed };
+inline constexpr std::array<const char *, 3> batchingNames = {"stream", "padded", "packed"};
+
+/// How the places of packed documents are numbered: through the sequence, or each document from 0.
+enum class Positions { runOn, restart };
+inline constexpr std::array<const char *, 2> positionsNames = {"run-on", "restart"};
 
 /// How the learning rate falls behind the warm-up: along a cosine or a straight line, which end at finalRate behind the
 /// last step, or closed, at the last step; or not at all.
@@ -36,9 +41,12 @@ struct TrainSettings {
   double clip = 1.0;  // largest gradient norm; 0: any
   double dropout = 0; // the chance of the next two, where these are below 0
   double dropoutEmbedding = -1, dropoutResidual = -1;
-  double dropoutActivation = 0;
+  double dropoutActivation = 0, dropoutAttention = 0;
   DropoutKind dropoutKind = DropoutKind::inverted;
+  AttentionForm attention = AttentionForm::flash;
   Batching batching = Batching::stream;
+  double pack = 0.75; // a packed sequence takes one document more while less of it is full
+  Positions positions = Positions::restart;
   int64_t evaluateEvery = 0;   // steps between validation losses; 0: at the end only
   int64_t evaluateBatches = 0; // micro-batches that each of them takes; 0: all
   bool evaluateAll = false;    // the last one takes all

@@ -172,6 +172,8 @@ void Trainer::prepare() {
 void Trainer::beginStep(double rate, int64_t number, std::optional<int64_t> given) {
   this->number = number;
   targets = given.value_or(losses.count() * settings.accumulate);
+  if (targets == 0)
+    throw Error(fmt::format("expected targets in step {}, but all are missing", number));
   const StepRecord host = recordOf(adamw, {.rate = rate,
                                            .step = number,
                                            .clip = settings.clip > 0 ? settings.clip : AdamWStep().clip,

@@ -1,4 +1,4 @@
-// The formulas: softmax(q · kᵀ · scale) · v over what each query sees, and its gradients.
+// The formulas: softmax(q · kᵀ · scale) · v over what each query sees, after dropout of the weights, and its gradients.
 
 #include "test/kernels/attention_reference.h"
 
@@ -45,7 +45,7 @@ AttentionForward attentionForward(const AttentionHead &s, const AttentionErrors 
   for (int64_t i = 0; i < s.Tq; ++i) {
     for (int64_t j = 0; j < s.Tk; ++j)
       for (int64_t d = 0; d < s.D; ++d) {
-        const double term = P.p[i * s.Tk + j] * s.v[j * s.D + d];
+        const double term = P.p[i * s.Tk + j] * s.kept(i, j) * s.v[j * s.D + d];
         want.o[i * s.D + d].value += term;
         want.o[i * s.D + d].slack += std::abs(term) * (2 * P.relative + errors.narrow + errors.sums + 8 * u32) +
                                      (s.seen(i, j) ? errors.tiny * std::abs(s.v[j * s.D + d]) : 0);
@@ -72,7 +72,8 @@ void addAttentionBackward(const AttentionHead &s, const AttentionErrors &errors,
         continue;
       double difference = 0, size = 0; // dP − delta
       for (int64_t d = 0; d < s.D; ++d) {
-        const double left = s.dout[i * s.D + d] * s.v[j * s.D + d], right = s.dout[i * s.D + d] * s.o[i * s.D + d];
+        const double left = s.dout[i * s.D + d] * s.v[j * s.D + d] * s.kept(i, j),
+                     right = s.dout[i * s.D + d] * s.o[i * s.D + d];
         difference += left - right, size += std::abs(left) + std::abs(right);
       }
       const double prob = P.p[i * s.Tk + j], ds = prob * difference * s.scale;
@@ -80,7 +81,7 @@ void addAttentionBackward(const AttentionHead &s, const AttentionErrors &errors,
       for (int64_t d = 0; d < s.D; ++d) {
         add(to.dq[i * s.D + d], ds, slack, s.k[j * s.D + d]);
         add(to.dk[j * s.D + d], ds, slack, s.q[i * s.D + d]);
-        add(to.dv[j * s.D + d], prob, prob * relative, s.dout[i * s.D + d]);
+        add(to.dv[j * s.D + d], prob * s.kept(i, j), prob * s.kept(i, j) * relative, s.dout[i * s.D + d]);
       }
     }
 }

@@ -18,7 +18,8 @@ struct AttentionHead {
   int64_t Tq, Tk, D;
   std::vector<double> q, k, v, o, dout;
   double scale;
-  std::function<bool(int64_t i, int64_t j)> seen; // whether query i sees key j
+  std::function<bool(int64_t i, int64_t j)> seen;                                  // whether query i sees key j
+  std::function<double(int64_t i, int64_t j)> kept = [](auto, auto) { return 1; }; // what dropout makes of the weight
 };
 
 /// Of products of D terms and of as many as there are queries or keys, of rounding to storage.

@@ -174,6 +174,8 @@ TEST(Plan, AttentionsOperandsFit) {
                 "'attention': expected 'mask' of shape 2x4x10x12, but got 2x3x10x12");
   expectMessage([&] { plan(2, {.mask = tensor({1, 4, 10, 12}, i32)}); },
                 "'attention': expected 'mask' of type i8, but got i32");
+  expectMessage([&] { plan(2, {.dropout = Dropout{{0.1}, tensor({2}, i64), 10, 11}}); },
+                "'attention': expected at most 11 keys, as many as dropout numbers, but got 12");
   const TensorRef heads = tensor({2, 4, 10, 64}), lse = tensor({2, 4, 10}), ranges = tensor({2, 10, 2}, i32);
   const AttentionSaved saved{heads, heads, heads, heads, lse, heads};
   expectMessage([&] { planAttentionBackward(cpu, saved, heads, heads, heads, 1, {.ranges = ranges}); },

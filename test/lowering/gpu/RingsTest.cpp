@@ -71,8 +71,12 @@ protected:
     for (int second = 0; second < static_cast<int>(facts.args.size()); ++second)
       for (int first = 0; first < second; ++first)
         facts.disjoint.emplace(first, second);
-    if (GetParam().ranks.size() > 3)
+    if (GetParam().ranks.size() > 3) { // the scale, and what dropout would take
       facts.args.push_back({.isView = false});
+      facts.args.push_back({.type = i64, .extents = {2}});
+      for (const Type type : {i64, i64, f32})
+        facts.args.push_back({.isView = false, .type = type});
+    }
     Traced traced = trace(context, GetParam().kernel, facts, GetParam().config);
     auto func = *traced.module->getOps<mlir::func::FuncOp>().begin();
     func->setAttr("tile.stages", mlir::IntegerAttr::get(mlir::IntegerType::get(&context, 64), stages));

@@ -90,7 +90,7 @@ TEST_F(ConfigJsonTest, RefusesWhatIsNotDone) {
          {"expected field 'architectures'", "to be GPT2LMHeadModel or GPT2Model"});
   refuse({{"add_cross_attention", true}}, {"expected field 'add_cross_attention'", "to be false, but got true"});
   refuse({{"is_encoder_decoder", true}}, {"'is_encoder_decoder'", "to be false"});
-  refuse({{"n_inner", 0}}, {"expected 'n_inner' to be at least 1, but got 0"});
+  refuse({{"n_inner", 0}}, {"expected field 'n_inner'", "to be between 1 and 1048576, but got 0"});
   refuse({{"n_ctx", 8}}, {"expected field 'n_ctx'", "to be 'n_positions' of 16, but got 8"});
   refuse({{"dtype", "float8_e4m3fn"}}, {"expected field 'dtype'", "float32 or float16 or bfloat16"});
   refuse({{"torch_dtype", "int8"}}, {"expected field 'torch_dtype'"});

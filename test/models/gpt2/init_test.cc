@@ -121,14 +121,16 @@ TEST_F(InitTest, KeepsTheScalings) {
 
 // The dropout that a config.json asks for is done in training, unless a flag speaks of it, and the run says so.
 TEST_F(InitTest, TakesItsDropout) {
-  writeConfig(256, R"(, "embd_pdrop": 0.25, "resid_pdrop": 0.5)");
+  writeConfig(256, R"(, "attn_pdrop": 0.125, "embd_pdrop": 0.25, "resid_pdrop": 0.5)");
   const Result r = trainFrom(model, still);
   EXPECT_EQ(r.status, 0);
-  EXPECT_NE(r.output.find("dropout is 0.25 of embeddings and 0.5 of what joins the stream"), std::string::npos)
+  EXPECT_NE(r.output.find("dropout is 0.25 of embeddings, 0.5 of what joins the stream and 0.125 of attention's"),
+            std::string::npos)
       << r.output;
   const kiln::TrainSettings taken = kiln::readRunState(kiln::checkpointPath(out, 1)).settings;
   EXPECT_EQ(taken.dropoutEmbedding, 0.25);
   EXPECT_EQ(taken.dropoutResidual, 0.5);
+  EXPECT_EQ(taken.dropoutAttention, 0.125);
   ASSERT_EQ(trainFrom(model, {"--steps", "1", "--dropout", "0", "--overwrite"}).status, 0);
   EXPECT_EQ(kiln::dropoutIn(kiln::checkpointPath(out, 1)).residual, 0);
 }

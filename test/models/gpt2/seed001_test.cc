@@ -37,7 +37,7 @@ TEST_P(Seed001, HasPyTorchsLosses) {
   TrainSettings &s = named.settings;
   s.steps = std::ssize(want);
   s.warmup = 10;
-  s.dropout = 0;
+  s.dropout = s.dropoutAttention = 0;
   s.precision = Precision::ieee;
   const Network network(configured(named.config, s));
   Trainer trainer(Device::open(GetParam()), network, s);

@@ -81,9 +81,9 @@ TEST_F(TokensTest, FilesNeedNoTokenizer) {
   expectMistake(train(other, narrow), "expected tokens below 100 in '" + (folder / "train.bin") + "', but got");
 }
 
-// Documents of different lengths, each alone in its sequence: a run goes on to the bit, and its losses are not those of
-// the stream.
-TEST_F(TokensTest, DocumentsArePadded) {
+// Documents of different lengths, each alone in its sequence or packed, with dropout: a run goes on to the bit, and its
+// losses are those of no other way. Documents that are cut are told.
+TEST_F(TokensTest, DocumentsArePaddedOrPacked) {
   std::vector<int32_t> all;
   std::istringstream lines(readText(data));
   for (std::string line; std::getline(lines, line);) {
@@ -94,25 +94,37 @@ TEST_F(TokensTest, DocumentsArePadded) {
   kiln::writeShard(folder / "lines.bin", all, tokens.size());
   const std::vector<std::string> words = {"--data", folder / "lines.bin", "--tokens", tokenizer, "--steps",
                                           "4",      "--accumulate",       "2"};
-  const auto padded = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), words.begin(), words.end());
-    more.insert(more.end(), {"--batching", "padded"});
-    return more;
-  };
-  const Result r = train(out, padded({}));
-  ASSERT_EQ(r.status, 0) << r.output;
-  ASSERT_EQ(train(other, padded({"--stop-after", "2"})).status, 0);
-  ASSERT_EQ(gpt2({"train", "--data", folder / "lines.bin", "--out", other, "--resume", "--device",
-                  kiln::test::testDevices()[0]})
-                .status,
-            0);
-  EXPECT_EQ(losses(other), losses(out));
-  ASSERT_EQ(train(folder / "stream", words).status, 0);
-  EXPECT_NE(losses(folder / "stream"), losses(out));
+  std::vector<std::vector<double>> ways;
+  for (const std::vector<std::string> &way : std::vector<std::vector<std::string>>{
+           {},
+           {"--batching", "padded"},
+           {"--batching", "packed", "--dropout-attention", "0.1", "--samples", "1"},
+           {"--batching", "packed", "--positions", "run-on", "--pack", "0.3", "--dropout", "0.1"}}) {
+    const std::string number = std::to_string(ways.size()), whole = folder / "whole" + number,
+                      halved = folder / "halved" + number;
+    std::vector<std::string> all = words;
+    all.insert(all.end(), way.begin(), way.end());
+    const Result r = train(whole, all);
+    ASSERT_EQ(r.status, 0) << r.output;
+    EXPECT_EQ(r.output.find("documents are longer than the context of 8, and are cut") != std::string::npos,
+              !way.empty());
+    all.insert(all.end(), {"--stop-after", "2"});
+    ASSERT_EQ(train(halved, all).status, 0);
+    ASSERT_EQ(gpt2({"train", "--data", folder / "lines.bin", "--out", halved, "--resume", "--device",
+                    kiln::test::testDevices()[0]})
+                  .status,
+              0);
+    EXPECT_EQ(losses(halved), losses(whole));
+    EXPECT_EQ(std::find(ways.begin(), ways.end(), losses(whole)), ways.end());
+    ways.push_back(losses(whole));
+  }
   expectMistake(train(folder / "bytes", {"--batching", "padded"}),
                 "which begins documents, but it has 0 special tokens");
   expectMistake(train(folder / "bytes", {"--tokens", tokenizer, "--batching", "padded"}),
                 "expected documents in '" + data + "', each of which begins with token");
+  expectMistake(train(folder / "bytes", {"--batching", "packed", "--pack", "0"}), "expected 'pack' to be above 0");
+  expectMistake(train(folder / "bytes", {"--positions", "fixed"}),
+                "expected 'positions' to be run-on or restart, but got 'fixed'");
 }
 
 TEST_F(TokensTest, TokensThatDoNotFitAreRefused) {

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "kernels/attention.h"
 #include "models/data/batches.h"
 #include "models/train/trainer.h"
 #include "test/kernels/host_chances.h"
@@ -42,13 +43,17 @@ private:
 /// Tokens, some of them missing, targets, of which some are missing, and positions.
 inline DecoderBatch randomBatch(const DecoderOptions &o, int64_t sequences, int64_t time, uint32_t seed) {
   std::mt19937 engine(seed);
-  DecoderBatch batch{sequences, time, {}, {}, {}, {}};
+  DecoderBatch batch{sequences, time, {}, {}, {}, {}, {}};
   for (int64_t i = 0; i < sequences * time; ++i) {
     const bool isMissing = engine() % 8 == 0 && (o.embedding.scale != 1 || !o.head.tied);
     batch.tokens.push_back(isMissing ? -1 : static_cast<int32_t>(engine() % o.vocab));
     batch.targets.push_back(engine() % 6 == 0 && i > 0 ? ignoredTarget : static_cast<int32_t>(engine() % o.vocab));
     if (o.embedding.givesPositions)
       batch.positions.push_back(static_cast<int32_t>(engine() % o.context));
+  }
+  for (int64_t i = 0, begin = 0; i < sequences * time && o.givesRanges; ++i) { // documents
+    begin = i % time == 0 ? 0 : engine() % 4 == 0 ? i % time : begin;
+    batch.ranges.insert(batch.ranges.end(), {static_cast<int32_t>(begin), static_cast<int32_t>(i % time + 1)});
   }
   return batch;
 }
@@ -61,6 +66,12 @@ inline HostBatch inputsOf(const DecoderBatch &b, int64_t first, int64_t count) {
   HostBatch batch = languageBatch(cut(b.tokens), cut(b.targets));
   if (!b.positions.empty())
     batch["positions"] = cut(b.positions);
+  if (!b.ranges.empty()) {
+    const std::vector<int32_t> ranges(b.ranges.begin() + 2 * first * b.time,
+                                      b.ranges.begin() + 2 * (first + count) * b.time);
+    batch["ranges"] = ranges;
+    batch["column ranges"] = columnRanges(ranges, b.time, b.time);
+  }
   return batch;
 }
 inline int64_t presentIn(const DecoderBatch &b) {

@@ -21,12 +21,13 @@ std::string textOf(const DecoderOptions &o) {
   const BlockOptions &b = o.block;
   return fmt::format(
       "width {}, heads {}, inner {}, {}, biases {}{}{}, {} {}, norm ddof {} epsilon {} outside {} affine {}, last {}, "
-      "embedding x {} positions {}{}, head tied {}, dropout {} {} {} {}",
+      "embedding x {} positions {}{}, ranges {}, attention {}, head tied {}, dropout {} {} {} {} {}",
       o.width, b.attention.heads, b.mlp.inner, activationNames[static_cast<size_t>(b.mlp.activation)],
       b.attention.linear.bias, b.mlp.linear.bias, o.head.bias, static_cast<int>(b.order), static_cast<int>(b.place),
       b.norm.ddof, b.norm.epsilon, b.norm.outside, b.norm.affine, o.lastNorm, o.embedding.scale,
-      static_cast<int>(o.embedding.positions), o.embedding.givesPositions, o.head.tied, o.dropout.embedding,
-      o.dropout.residual, o.dropout.activation, static_cast<int>(o.dropout.kind));
+      static_cast<int>(o.embedding.positions), o.embedding.givesPositions, o.givesRanges,
+      attentionNames[static_cast<size_t>(b.attention.form)], o.head.tied, o.dropout.embedding, o.dropout.residual,
+      o.dropout.activation, o.dropout.attention, static_cast<int>(o.dropout.kind));
 }
 
 /// The gradient of a batch of `sequences` of `time`, in two micro-batches when there are two sequences or more and
@@ -47,7 +48,7 @@ void expectGradient(const std::string &device, const DecoderOptions &o, int64_t 
   batch.mask = [&](int64_t site, int64_t rows, int64_t columns) {
     const int64_t first = d.of(d.embedding).threshold() > 0 ? 1 : 0;
     std::vector<double> rates; // of a block's sites
-    for (const double rate : {d.residual, d.activation, d.residual})
+    for (const double rate : {d.residual, d.attention, d.activation, d.residual})
       if (rate > 0)
         rates.push_back(rate);
     const double rate = site < first ? d.embedding : rates[(site - first) % std::ssize(rates)];
@@ -89,10 +90,13 @@ std::vector<DecoderOptions> eachAlone() {
   add([](DecoderOptions &o) { o.embedding.positions = PositionTable::none; });
   add([](DecoderOptions &o) { o.embedding.positions = PositionTable::sinusoids; });
   add([](DecoderOptions &o) { o.embedding.givesPositions = true; });
+  add([](DecoderOptions &o) { o.givesRanges = true; });
+  add([](DecoderOptions &o) { o.block.attention.form = AttentionForm::plain; });
   add([](DecoderOptions &o) { o.dropout.embedding = 0.2; });
   add([](DecoderOptions &o) { o.dropout.residual = 0.2; });
   add([](DecoderOptions &o) { o.dropout.activation = 0.2; });
-  add([](DecoderOptions &o) { o.dropout = {0.1, 0.2, 0.3, DropoutKind::plain}; });
+  add([](DecoderOptions &o) { o.dropout.attention = 0.2; });
+  add([](DecoderOptions &o) { o.dropout = {0.1, 0.2, 0.3, 0.4, DropoutKind::plain}; });
   return all;
 }
 
@@ -122,8 +126,11 @@ DecoderOptions drawn(std::mt19937 &engine) {
   o.embedding.scale = chance(2) ? 1 : std::sqrt(static_cast<double>(o.width));
   o.embedding.positions = static_cast<PositionTable>(engine() % 3);
   o.embedding.givesPositions = chance(2) && o.embedding.positions != PositionTable::none;
+  o.givesRanges = chance(4);
+  o.block.attention.form = chance(4) ? AttentionForm::plain : AttentionForm::flash;
   if (chance(2))
-    o.dropout = {chance(2) ? 0.1 : 0, chance(2) ? 0.1 : 0, chance(2) ? 0.1 : 0, static_cast<DropoutKind>(engine() % 2)};
+    o.dropout = {chance(2) ? 0.1 : 0, chance(2) ? 0.1 : 0, chance(2) ? 0.1 : 0, chance(2) ? 0.1 : 0,
+                 static_cast<DropoutKind>(engine() % 2)};
   return o;
 }
 

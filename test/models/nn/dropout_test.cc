@@ -11,7 +11,7 @@ namespace {
 DecoderOptions dropping(DropoutKind kind = DropoutKind::inverted) {
   DecoderOptions o = {.layers = 2, .width = 12, .context = 9, .vocab = 11};
   o.block.attention.heads = 3;
-  o.dropout = {0.1, 0.1, 0.1, kind};
+  o.dropout = {0.1, 0.1, 0.1, 0.1, kind};
   return o;
 }
 

@@ -26,8 +26,10 @@ public:
     int64_t site = 0;
     const auto next = [&](double chance) { return d.of(chance).threshold() > 0 ? site++ : -1; };
     embedded = next(d.embedding);
-    for (int64_t l = 0; l < options.layers; ++l)
-      sites.push_back({next(d.residual), next(d.activation), next(d.residual)});
+    for (int64_t l = 0; l < options.layers; ++l) {
+      const int64_t mixed = next(d.residual), weights = next(d.attention), active = next(d.activation);
+      sites.push_back({mixed, weights, active, next(d.residual)});
+    }
   }
 
   Value loss() {
@@ -70,15 +72,28 @@ private:
   Value mlp(Value x, int64_t l) {
     const bool bias = o.block.mlp.linear.bias;
     const Value up = activated(o.block.mlp.activation, linear(x, fmt::format("{}.up", l), bias));
-    return dropped(linear(dropped(up, sites[l][1]), fmt::format("{}.down", l), bias), sites[l][2]);
+    return dropped(linear(dropped(up, sites[l].active), fmt::format("{}.down", l), bias), sites[l].fed);
   }
   Value attention(Value x, int64_t l) {
     const AttentionOptions &a = o.block.attention;
     const Value qkv = linear(x, fmt::format("{}.qkv", l), a.linear.bias);
     const int64_t depth = o.width / a.heads, time = batch.time;
-    std::vector<bool> causal;
-    for (int64_t i = 0; i < time * time; ++i)
-      causal.push_back(i % time <= i / time);
+    const auto seen = [&](int64_t b) { // by each place of sequence b
+      std::vector<bool> all;
+      for (int64_t i = 0; i < time * time; ++i) {
+        const int64_t row = i / time, column = i % time;
+        const int32_t *range = o.givesRanges ? &batch.ranges[2 * (b * time + row)] : nullptr;
+        all.push_back(range ? range[0] <= column && column < range[1] : column <= row);
+      }
+      return all;
+    };
+    const auto masked = [&](Value weights, int64_t head) { // of the head, counted through all sequences
+      if (sites[l].weights < 0 || !batch.mask)
+        return weights;
+      const std::vector<double> all = batch.mask(sites[l].weights, batch.sequences * a.heads * time, time);
+      const auto begin = all.begin() + head * time * time;
+      return weights * tape.value(time, time, {begin, begin + time * time});
+    };
     std::vector<Value> sequences;
     for (int64_t b = 0; b < batch.sequences; ++b) {
       std::vector<Value> heads;
@@ -87,11 +102,11 @@ private:
           return columnsOf(rowsOf(qkv, b * time, time), which * o.width + h * depth, depth);
         };
         const Value scores = matmul(part(0), transposed(part(1))) * (1 / std::sqrt(static_cast<double>(depth)));
-        heads.push_back(matmul(softmax(scores, causal), part(2)));
+        heads.push_back(matmul(masked(softmax(scores, seen(b)), b * a.heads + h), part(2)));
       }
       sequences.push_back(joined(heads));
     }
-    return dropped(linear(stacked(sequences), fmt::format("{}.mixed", l), a.linear.bias), sites[l][0]);
+    return dropped(linear(stacked(sequences), fmt::format("{}.mixed", l), a.linear.bias), sites[l].mixed);
   }
   static Value activated(Activation activation, Value x) {
     switch (activation) {
@@ -116,7 +131,11 @@ private:
   std::map<std::string, Value> &p;
   const DecoderBatch &batch;
   int64_t embedded;
-  std::vector<std::array<int64_t, 3>> sites; // of a block: behind attention, the activation, the feed-forward layer
+  /// Of a block: behind attention, its weights, the activation, behind the feed-forward layer.
+  struct Sites {
+    int64_t mixed, weights, active, fed;
+  };
+  std::vector<Sites> sites;
 };
 
 } // namespace

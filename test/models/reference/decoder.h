@@ -18,6 +18,7 @@ struct DecoderBatch {
   std::vector<int32_t> tokens, targets, positions; // the last where the options say that it gives them
   /// What the numbers (rows, columns) of site number `site`, in the order of their making, are multiplied by.
   std::function<std::vector<double>(int64_t site, int64_t rows, int64_t columns)> mask = {};
+  std::vector<int32_t> ranges = {}; // (sequences, time, 2): the places that each one sees, where the options say so
 };
 
 /// The mean loss over the targets that are there.

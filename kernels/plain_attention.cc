@@ -1,0 +1,193 @@
+// Plain attention: products of matrices, one for every head, and a softmax of their rows between them.
+//
+//     S = scale · Q · Kᵀ      P = softmax(S)      O = P̃ · V, where P̃ is P after dropout
+//
+//     dV = P̃ᵀ · dO      dP = (dO · Vᵀ) ∘ M · s      dS = P ∘ (dP − rowsum(P ∘ dP))      dQ = scale · dS · K
+//     dK = scale · dSᵀ · Q
+
+#include "kernels/plain_attention.h"
+#include "kernels/blocks.h"
+#include "kernels/heads.h"
+#include "kernels/matmul.h"
+#include "kernels/rows.h"
+
+namespace kiln {
+
+//===-- Kernels -------------------------------------------------------------------------------------------------===//
+
+/// C = scale · op(A) · op(B) of every batch and head. op(A) (M, K), op(B) (K, N), C (M, N). A and C have H heads and B
+/// Hk; with sums A and B have H and C Hk.
+static void headProduct(View a, View b, View c, Tile scale, HeadProductConfig cfg) {
+  const int64_t BM = cfg.bm, BN = cfg.bn, BK = cfg.bk;
+  Tile m = program_id(0) * BM, n = program_id(1) * BN, H = c.dim(1);
+  Tile h = program_id(2) % H, batch = program_id(2) / H;
+  Tile acc = zeros(f32, {BM, BN}); // (BM, BN)
+  const auto add = [&](const Tile &ha, const Tile &hb) {
+    for (Tile k : range(0, a.dim(cfg.ta ? 2 : 3), BK)) {
+      Tile left = cfg.ta ? transpose(load(a, {batch, ha, k, m}, {BK, BM})) : load(a, {batch, ha, m, k}, {BM, BK});
+      Tile right = cfg.tb ? transpose(load(b, {batch, hb, n, k}, {BN, BK})) : load(b, {batch, hb, k, n}, {BK, BN});
+      acc = dot(cast(left, b.type()), right, acc, cfg.precision); // (BM, BN)
+    }
+  };
+  if (cfg.sums && cfg.group > 1)
+    for (Tile g : range(cfg.group))
+      add(h * cfg.group + g, h * cfg.group + g);
+  else
+    add(h, cfg.sums || cfg.group == 1 ? h : h / cfg.group);
+  store(c, {batch, h, m, n}, cast(acc * scale, c.type()));
+}
+
+/// The softmax of scores where they lie, over the keys that each query sees; `dropped` receives it after dropout.
+static void maskedSoftmax(View weights, View dropped, View ranges, View mask, View site, Tile most, Tile threshold,
+                          Tile keptScale, AttentionConfig cfg) {
+  const int64_t Tk = width({weights, dropped});
+  const Shape block = {cfg.bm, Tk};
+  cfg.bn = static_cast<int>(Tk);
+  Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2), first = zeros(i64, {});
+  Sight sight = {.mask = mask, .b = b, .h = h, .Tq = weights.dim(2), .Tk = weights.dim(3), .byQueries = true};
+  lookByQueries(sight, ranges, m, cfg);
+  Tile s = load(weights, {b, h, m, 0}, block);                // (BM, Tk)
+  Tile seen = visible(m, first, sight, cfg);                  // (BM, Tk)
+  Tile top = reduce_max(where(seen, s, -infinity), -1, keep); // (BM, 1)
+  Tile base = where(top == -infinity, 0.0, top);              // (BM, 1)
+  Tile e = where(seen, exp(s - base), 0.0);                   // (BM, Tk)
+  Tile total = sum(e, -1, keep);                              // (BM, 1)
+  Tile p = e * where(total > 0.0, 1.0 / total, 0.0);          // (BM, Tk)
+  store(weights, {b, h, m, 0}, p);
+  if (cfg.drop == Drop::no)
+    return;
+  const WeightDropout dropout = dropoutFrom(site, most, threshold, keptScale, b, weights.dim(1), cfg);
+  const auto kept = keptWeights(m, first, h, dropout, cfg);
+  store(dropped, {b, h, m, 0}, scaled(kept ? where(*kept, p, 0.0) : p, dropout, cfg));
+}
+
+/// The gradient of the scores in the place of that of the weights after dropout; weights become those after dropout.
+static void maskedSoftmaxBackward(View weights, View dweights, View site, Tile most, Tile threshold, Tile keptScale,
+                                  AttentionConfig cfg) {
+  const int64_t Tk = width({weights, dweights});
+  const Shape block = {cfg.bm, Tk};
+  cfg.bn = static_cast<int>(Tk);
+  Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2);
+  const WeightDropout dropout = dropoutFrom(site, most, threshold, keptScale, b, weights.dim(1), cfg);
+  const auto kept = keptWeights(m, zeros(i64, {}), h, dropout, cfg);
+  const auto drop = [&](const Tile &x) { return scaled(kept ? where(*kept, x, 0.0) : x, dropout, cfg); };
+  Tile p = load(weights, {b, h, m, 0}, block);         // (BM, Tk)
+  Tile dp = drop(load(dweights, {b, h, m, 0}, block)); // (BM, Tk)
+  store(dweights, {b, h, m, 0}, p * (dp - sum(p * dp, -1, keep)));
+  if (cfg.drop != Drop::no)
+    store(weights, {b, h, m, 0}, drop(p));
+}
+
+const Kernel headProductKernel = kernel(
+    "head_product", headProduct,
+    {"a (B, H, M, K), or its last two turned", "b (B, Hk, K, N), or its last two turned", "c (B, H, M, N)",
+     "scale f32, of the product"},
+    {field("bm", &HeadProductConfig::bm, "rows of a tile of C"),
+     field("bn", &HeadProductConfig::bn, "columns of a tile of C"),
+     field("bk", &HeadProductConfig::bk, "length of the sum that one step adds"),
+     field("ta", &HeadProductConfig::ta, "A is stored (K, M)"),
+     field("tb", &HeadProductConfig::tb, "B is stored (N, K)"),
+     field("group", &HeadProductConfig::group, "heads of A that share one of B"),
+     field("sums", &HeadProductConfig::sums, "instead of sharing, they are added into one head of C"),
+     field("precision", &HeadProductConfig::precision, precisionNames, "of products of f32: ieee, tf32 or tf32x3"),
+     field("warps", &HeadProductConfig::warps, "warps of a program, on a GPU"),
+     field("stages", &HeadProductConfig::stages, "steps whose operands a GPU holds in shared memory")});
+const Kernel maskedSoftmaxKernel = kernel(
+    "masked_softmax", maskedSoftmax,
+    {"weights (B, H, Tq, Tk) f32, scores, then their softmax", "dropped (B, H, Tq, Tk) f32, the same after dropout",
+     "ranges (B, Tq, 2) i32, read when ranged: a row sees columns from [0] and below [1]",
+     "mask (B, H, Tq, Tk) i8, read when masked: a row sees the columns that are not 0", ofSite, ofMost, ofThreshold,
+     ofKeptScale},
+    attentionFields());
+const Kernel maskedSoftmaxBackwardKernel =
+    kernel("masked_softmax_backward", maskedSoftmaxBackward,
+           {"weights (B, H, Tq, Tk) f32, the softmax, then the same after dropout",
+            "dweights (B, H, Tq, Tk) f32, the gradient of the weights after dropout, then that of the scores", ofSite,
+            ofMost, ofThreshold, ofKeptScale},
+           attentionFields());
+
+//===-- Plans ---------------------------------------------------------------------------------------------------===//
+
+namespace {
+/// How many heads take part in a product, and how.
+struct Heads {
+  int64_t group;
+  bool sums = false;
+};
+} // namespace
+
+/// C = scale · op(A) · op(B) of every head; operands are tensors or workspace.
+static Plan planHeadProduct(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b,
+                            const TensorRef &c, float scale, const Heads &heads, const std::optional<Arg> &inA = {},
+                            const std::optional<Arg> &inC = {}) {
+  const int64_t M = c.extents[2], N = c.extents[3], K = a.extents[layout == Layout::tn ? 2 : 3];
+  const MatmulConfig tile = pickMatmul(target, layout, M, N, K, b.type);
+  HeadProductConfig config = {.bm = tile.bm, .bn = tile.bn, .bk = tile.bk};
+  config.precision = tile.precision;
+  config.warps = tile.warps;
+  config.ta = tile.ta;
+  config.tb = tile.tb;
+  config.group = static_cast<int>(heads.group);
+  config.sums = heads.sums;
+  return {.launches = {{&headProductKernel,
+                        textOf(headProductKernel.fields, config),
+                        programs(ceildiv(M, config.bm), ceildiv(N, config.bn), c.extents[0] * c.extents[1]),
+                        {inA.value_or(a), b, inC.value_or(c), scale}}}};
+}
+
+/// The config of the kernels that take whole rows of weights.
+static AttentionConfig rowsOf(const Target &target, const AttentionExtents &s, const AttentionMask &mask) {
+  AttentionConfig rows = configFor({}, {}, s, mask);
+  const auto onCpu = static_cast<int>(std::clamp<int64_t>(8192 / s.Tk, 1, 32));
+  rows.bm = pickWholeRows(target, onCpu, s.Tk);
+  return rows;
+}
+
+static void expectWeights(const char *plan, const TensorRef &weights, const AttentionExtents &s) {
+  expectShape(plan, "weights", weights, {s.B, s.H, s.Tq, s.Tk});
+  expectType(plan, "weights", weights, {f32});
+}
+
+Plan planPlainAttention(const Target &target, const TensorRef &q, const TensorRef &k, const TensorRef &v,
+                        const TensorRef &o, const TensorRef &weights, float scale, const AttentionMask &mask) {
+  const char *plan = "plain_attention";
+  const AttentionExtents s = expectHeads(plan, q, k, v, o, mask, scale);
+  expectWeights(plan, weights, s);
+  const AttentionConfig rows = rowsOf(target, s, mask);
+  const bool drops = rows.drop != Drop::no;
+  const Arg dropped = drops ? Arg::workspace(0, f32, weights.extents) : Arg(weights);
+  std::vector<Arg> args = {weights, dropped, mask.ranges.value_or(weights), wholeMask(mask, s, weights)};
+  appendDropout(args, mask, weights);
+  Plan all = planHeadProduct(target, Layout::nt, q, k, weights, scale, {s.H / s.Hk});
+  all += Plan{.launches = {{&maskedSoftmaxKernel, textOf(maskedSoftmaxKernel.fields, rows),
+                            programs(ceildiv(s.Tq, rows.bm), s.H, s.B), args}},
+              .workspaceBytes = drops ? weights.bytes() : 0};
+  all += planHeadProduct(target, Layout::nn, weights, v, o, 1, {s.H / s.Hk}, dropped);
+  return all;
+}
+
+Plan planPlainAttentionBackward(const Target &target, const PlainAttentionSaved &saved, const TensorRef &dq,
+                                const TensorRef &dk, const TensorRef &dv, float scale, const AttentionMask &mask) {
+  const char *plan = "plain_attention_backward";
+  const auto &[q, k, v, weights, dout] = saved;
+  const AttentionExtents s = expectHeads(plan, q, k, v, dout, mask, scale);
+  expectWeights(plan, weights, s);
+  expectShape(plan, "dq", dq, s.queries());
+  expectShape(plan, "dk", dk, s.keys());
+  expectShape(plan, "dv", dv, s.keys());
+  const int64_t group = s.H / s.Hk;
+  const Arg dweights = Arg::workspace(0, f32, weights.extents);
+  const AttentionConfig rows = rowsOf(target, s, mask);
+  std::vector<Arg> args = {weights, dweights};
+  appendDropout(args, mask, weights);
+  Plan all = planHeadProduct(target, Layout::nt, dout, v, weights, 1, {group}, {}, dweights);
+  all += Plan{.launches = {{&maskedSoftmaxBackwardKernel, textOf(maskedSoftmaxBackwardKernel.fields, rows),
+                            programs(ceildiv(s.Tq, rows.bm), s.H, s.B), args}},
+              .workspaceBytes = weights.bytes()};
+  all += planHeadProduct(target, Layout::nn, weights, k, dq, scale, {group}, dweights);
+  all += planHeadProduct(target, Layout::tn, weights, q, dk, scale, {group, /*sums=*/true}, dweights);
+  all += planHeadProduct(target, Layout::tn, weights, dout, dv, 1, {group, /*sums=*/true});
+  return all;
+}
+
+} // namespace kiln
