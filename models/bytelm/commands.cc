@@ -3,11 +3,8 @@
 #include "models/bytelm/commands.h"
 #include "models/bytelm/network.h"
 #include "models/bytelm/shifted.h"
-#include "models/train/curves.h"
-#include "models/train/dropout_options.h"
 #include "models/train/language_data.h"
 #include "models/train/loop.h"
-#include "runtime/OutputFile.h"
 #include "runtime/Streams.h"
 
 #include <fmt/format.h>
@@ -41,12 +38,11 @@ void train(const TrainOptions &options) {
   if (options.resume)
     start = resume(options, folder);
   const TrainSettings &settings = start.state.settings;
-  start.config.type = settings.type;
-  start.config.dropout = dropoutOf(settings);
-  start.config.attention = settings.attention;
   if (settings.batching != Batching::stream)
     throw Error("expected 'batching' to be stream, for bytes have no documents");
+  start.config = configured(start.config, settings);
   start.config.tables = options.tables;
+  start.config.linears = options.linears.value_or(start.config.linears);
   const ByteNetwork network(start.config);
   LanguageData bytes({.data = options.data}, start.config.context, settings.seed);
   ShiftedData data(bytes, start.config.context);
@@ -62,10 +58,7 @@ void train(const TrainOptions &options) {
 
 void info(const InfoOptions &options) {
   const TrainSettings settings = applied(options.settings, settingsOf(options.model));
-  ByteConfig config = modelOf(options.model);
-  config.type = settings.type;
-  config.dropout = dropoutOf(settings);
-  config.attention = settings.attention;
+  const ByteConfig config = configured(modelOf(options.model), settings);
   const ByteNetwork network(config);
   std::string text = fmt::format("model        {}\n\n", textOf(config));
   int64_t total = 0;
@@ -83,13 +76,6 @@ void info(const InfoOptions &options) {
       fmt::format("step         {:.3f} GFLOP in {} micro-batches\n",
                   flopsOfStep(config, settings.batch * settings.accumulate, config.context) / 1e9, settings.accumulate);
   writeResult(text);
-}
-
-void plot(const PlotOptions &options) {
-  std::vector<Curve> curves;
-  for (const std::string &run : options.runs)
-    curves.push_back(readCurve(run));
-  writeOutput(options.out, pictureOf(curves));
 }
 
 } // namespace kiln::bytelm

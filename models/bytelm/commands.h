@@ -12,7 +12,5 @@ void train(const TrainOptions &options);
 void sample(const SampleOptions &options);
 /// Prints each parameter with its size, and the memory of a step.
 void info(const InfoOptions &options);
-/// Draws the loss curves of runs.
-void plot(const PlotOptions &options);
 
 } // namespace kiln::bytelm

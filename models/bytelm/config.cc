@@ -2,6 +2,7 @@
 
 #include "models/bytelm/config.h"
 #include "models/data/json.h"
+#include "models/train/dropout_options.h"
 
 #include <fmt/format.h>
 
@@ -53,7 +54,15 @@ ByteConfig readByteConfig(const std::string &folder) {
   return c;
 }
 
-static TrainSettings settingsFor(bool small) {
+ByteConfig configured(ByteConfig config, const TrainSettings &settings) {
+  config.type = settings.type;
+  config.dropout = dropoutOf(settings);
+  config.attention = settings.attention;
+  config.decayOn = settings.decayOn;
+  return config;
+}
+
+static TrainSettings settingsFor(bool small, bool pytorch = false) {
   TrainSettings s;
   s.batch = 20;
   s.accumulate = small ? 1 : 5;
@@ -67,13 +76,18 @@ static TrainSettings settingsFor(bool small) {
   s.clip = 0;
   s.dropout = 0.1;
   s.dropoutActivation = 0.1;
+  s.dropoutAttention = pytorch ? 0.1 : 0;
   s.evaluateBatches = 50;
   return s;
 }
 
 const std::vector<NamedByteModel> &byteModels() {
-  static const std::vector<NamedByteModel> all = {{"seed000", {8, 8, 512, 2048, 256}, settingsFor(false)},
-                                                  {"small", {4, 4, 128, 512, 128}, settingsFor(true)}};
+  static const std::vector<NamedByteModel> all = {
+      {"seed000", {8, 8, 512, 2048, 256}, settingsFor(false)},
+      {"pytorch",
+       {.layers = 8, .heads = 8, .width = 512, .inner = 2048, .context = 256, .linears = LinearStart::pytorch},
+       settingsFor(false, true)},
+      {"small", {4, 4, 128, 512, 128}, settingsFor(true)}};
   return all;
 }
 

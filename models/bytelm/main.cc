@@ -19,8 +19,8 @@ int main(int argc, char **argv) {
       bytelm::sample(*options);
     if (const auto *options = std::get_if<bytelm::InfoOptions>(&*command))
       bytelm::info(*options);
-    if (const auto *options = std::get_if<bytelm::PlotOptions>(&*command))
-      bytelm::plot(*options);
+    if (const auto *options = std::get_if<PlotOptions>(&*command))
+      plot(*options);
     return 0;
   } catch (const std::exception &error) {
     return report("bytelm", error);

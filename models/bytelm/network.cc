@@ -27,7 +27,12 @@ static DecoderOptions optionsOf(const ByteConfig &c) {
   o.embedding.tokenInit = o.embedding.positionInit = table;
   o.lastNorm = false;
   o.head = {.tied = false, .bias = true};
-  o.inits.byWidth = true;
+  if (c.linears == LinearStart::normal) {
+    o.inits = {0.02, 0.02 / std::sqrt(2.0 * static_cast<double>(c.layers))};
+  } else {
+    o.inits.byWidth = true;
+    o.inits.xavierAttention = c.linears == LinearStart::pytorch;
+  }
   o.headInit = o.inits.inner(c.width);
   o.dropout = c.dropout;
   return o;
@@ -40,9 +45,7 @@ static const ByteConfig &verified(const ByteConfig &config) {
 }
 
 ByteNetwork::ByteNetwork(const ByteConfig &config)
-    : sizes(verified(config)), decoder(list, names(), optionsOf(config)) {
-  list.place();
-}
+    : DecoderNetwork(names(), optionsOf(verified(config)), config.type, config.decayOn), sizes(config) {}
 
 nlohmann::ordered_json ByteNetwork::configJson(Type) const { return kiln::configJson(sizes); }
 

@@ -3,7 +3,8 @@
 #include "models/bytelm/options.h"
 #include "models/train/flags.h"
 
-#include <fmt/format.h>
+#include <algorithm>
+#include <fmt/ranges.h>
 
 namespace kiln::bytelm {
 
@@ -31,6 +32,17 @@ static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
         o.tables = text == "jax" ? TableInit::jax : TableInit::torch;
       },
       "how tables begin: torch (normal of deviation 1), jax (0.01) (torch)");
+  train->add_option_function<std::string>(
+      "--linear-init",
+      [&o](const std::string &text) {
+        const auto found = std::find(linearStartNames.begin(), linearStartNames.end(), text);
+        if (found == linearStartNames.end())
+          throw Error(fmt::format("expected '--linear-init' to be {}, but got '{}'",
+                                  fmt::join(linearStartNames, " or "), text));
+        o.linears = static_cast<LinearStart>(found - linearStartNames.begin());
+      },
+      "how linear layers begin: uniform (weights and biases within 1/sqrt(in)), pytorch (attention by Xavier, without "
+      "biases), normal (as GPT-2's) (the model's)");
   addSettingFlags(train, o);
   addRunFlags(train, o);
   return train;
@@ -40,10 +52,7 @@ static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
   CLI::App *sample = app.add_subcommand("sample", "write bytes with a trained model");
   sample->add_option("--out,--model-dir", o.folder, "a run's folder, or a checkpoint")->required();
   sample->add_option("--prompt", o.prompt, "bytes to go on from; without them it begins by itself");
-  addNumber<int64_t>(sample, "--bytes", o.bytes, "bytes to write")->capture_default_str();
-  addNumber<double>(sample, "--temperature", o.temperature, "0: always the likeliest byte")->capture_default_str();
-  addNumber<int64_t>(sample, "--top-k", o.topK, "choose among the k likeliest (0: all)")->capture_default_str();
-  addNumber<uint64_t>(sample, "--seed", o.seed, "seed of the choices")->capture_default_str();
+  addSamplingFlags(sample, o.sampling, "byte");
   addMachineFlags(sample, o.machine);
   return sample;
 }
@@ -54,13 +63,6 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
   addMemoryFlags(info, o.settings);
   addMachineFlags(info, o.machine);
   return info;
-}
-
-static CLI::App *addPlot(CLI::App &app, PlotOptions &o) {
-  CLI::App *plot = app.add_subcommand("plot", "draw the loss curves of runs");
-  plot->add_option("runs", o.runs, "folders of runs; the others are compared with the first")->required();
-  plot->add_option("--out,-o", o.out, "the picture (SVG); '-' is standard output")->required();
-  return plot;
 }
 
 std::optional<Command> parseCommand(int argc, const char *const *argv, const std::string &version) {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "models/bytelm/config.h"
+#include "models/generate/sampling.h"
 #include "models/train/options.h"
+#include "models/train/plot.h"
 
 #include <variant>
 
@@ -19,27 +21,20 @@ struct TrainOptions : RunOptions, SettingOptions {
   std::string data;
   ModelOptions model;
   TableInit tables = TableInit::torch;
+  std::optional<LinearStart> linears; // the model's when not given
 };
 
 struct SampleOptions {
   std::string folder; // a run's folder, or a checkpoint
   MachineOptions machine;
   std::string prompt; // may be empty: the first byte is predicted, too
-  int64_t bytes = 256;
-  double temperature = 0.8;
-  int64_t topK = 0; // 0: all
-  uint64_t seed = 1;
+  SamplingOptions sampling;
 };
 
 struct InfoOptions {
   ModelOptions model;
   SettingOptions settings; // batch, accumulate, dtype and master of them
   MachineOptions machine;
-};
-
-struct PlotOptions {
-  std::vector<std::string> runs; // folders
-  std::string out;               // the picture; `-`: standard output
 };
 
 using Command = std::variant<TrainOptions, SampleOptions, InfoOptions, PlotOptions>;

@@ -1,4 +1,4 @@
-// The size of a GPT-2, and the names of the usual ones with settings that train them.
+// The size of a GPT-2, and what it does otherwise than others of its kind.
 
 #pragma once
 
@@ -7,6 +7,15 @@
 #include "models/train/settings.h"
 
 namespace kiln {
+
+/// What Hugging Face's GPT-2 has one way and relatives of it another.
+struct Gpt2Form {
+  int ddof = 0;               // LayerNorm divides by the root of the variance over the width less that
+  bool scalesTokens = false;  // rows of the token table, by √width
+  bool projectionBias = true; // of attention's projections
+  bool headBias = false;
+  bool operator==(const Gpt2Form &) const = default;
+};
 
 /// Sizes of a model.
 struct Gpt2Config {
@@ -20,14 +29,23 @@ struct Gpt2Config {
   DropoutOptions dropout = {};
   AttentionForm attention = AttentionForm::flash;
   bool givesRanges = false, givesPositions = false; // a batch says what its places see, and where they are
+  DecayOn decayOn = DecayOn::matrices;
+  int64_t inner = 0; // of the feed-forward layers; 0: four times the width
+  bool tied = true;  // the head is the table of tokens
+  Gpt2Form form = {};
 
+  int64_t innerWidth() const { return inner == 0 ? 4 * width : inner; }
   int64_t headWidth() const { return width / heads; }
   /// What attention's scores are multiplied by in block `layer`, counted from 0.
   double scaleOf(int64_t layer) const;
   bool operator==(const Gpt2Config &) const = default;
 };
 
-/// Throws Error unless every size and the epsilon is positive and the heads divide the width.
+/// The same model, with the type and all that training decides from the settings.
+Gpt2Config configured(Gpt2Config config, const TrainSettings &settings);
+
+/// Throws Error unless every size is positive, the heads divide the width, and the epsilon is above 0 (or 0, which
+/// Hugging Face's form divides by) and at most 1.
 void verify(const Gpt2Config &config);
 /// Throws Error unless there is a token for each byte and no other. Text needs that where there is no tokenizer.
 void verifyBytes(const Gpt2Config &config);
@@ -42,17 +60,5 @@ double flopsOfStep(const Gpt2Config &config, int64_t sequences, int64_t length);
 inline double flopsOfStep(const Gpt2Config &config, int64_t sequences) {
   return flopsOfStep(config, sequences, config.context);
 }
-
-/// A size with a name, and settings that train it reasonably.
-struct NamedGpt2 {
-  Gpt2Config config;
-  TrainSettings settings;
-};
-/// `nano`, or `d2` … `d48` by depth (d12, d24, d36 and d48 are OpenAI's four); throws Error with the names there are.
-NamedGpt2 gpt2Named(const std::string &name);
-/// The name of the model whose number of parameters is nearest, by ratio.
-std::string nearestGpt2(const Gpt2Config &config);
-/// All names that gpt2Named knows.
-std::vector<std::string> gpt2Names();
 
 } // namespace kiln

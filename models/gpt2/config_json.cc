@@ -12,34 +12,46 @@
 
 namespace kiln {
 
+using Names = std::vector<std::string>;
+
+/// The type of models whose form is not that of Hugging Face's, and the fields that say it.
+static const std::string ownType = "kiln-gpt2";
+static const Names formFields = {"layer_norm_ddof", "scale_embeddings", "attention_bias", "head_bias"};
+
 nlohmann::ordered_json configJson(const Gpt2Config &c, Type saved) {
-  return {{"architectures", {"GPT2LMHeadModel"}},
-          {"model_type", "gpt2"},
-          {"activation_function", "gelu_new"},
-          {"layer_norm_epsilon", c.epsilon},
-          {"scale_attn_weights", c.scalesScores},
-          {"scale_attn_by_inverse_layer_idx", c.scalesByLayer},
-          {"n_layer", c.layers},
-          {"n_head", c.heads},
-          {"n_embd", c.width},
-          {"n_inner", nullptr},
-          {"n_positions", c.context},
-          {"n_ctx", c.context},
-          {"vocab_size", c.vocab},
-          {"tie_word_embeddings", true},
-          {"attn_pdrop", c.dropout.attention},
-          {"embd_pdrop", c.dropout.embedding},
-          {"resid_pdrop", c.dropout.residual},
-          {"bos_token_id", nullptr},
-          {"eos_token_id", nullptr},
-          {"torch_dtype", saved == bf16  ? "bfloat16"
-                          : saved == f16 ? "float16"
-                                         : "float32"}};
+  const bool isHuggingFaces = c.form == Gpt2Form();
+  nlohmann::ordered_json json = {{"model_type", isHuggingFaces ? "gpt2" : ownType},
+                                 {"activation_function", "gelu_new"},
+                                 {"layer_norm_epsilon", c.epsilon},
+                                 {"scale_attn_weights", c.scalesScores},
+                                 {"scale_attn_by_inverse_layer_idx", c.scalesByLayer},
+                                 {"n_layer", c.layers},
+                                 {"n_head", c.heads},
+                                 {"n_embd", c.width},
+                                 {"n_inner", c.inner == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(c.inner)},
+                                 {"n_positions", c.context},
+                                 {"n_ctx", c.context},
+                                 {"vocab_size", c.vocab},
+                                 {"tie_word_embeddings", c.tied},
+                                 {"attn_pdrop", c.dropout.attention},
+                                 {"embd_pdrop", c.dropout.embedding},
+                                 {"resid_pdrop", c.dropout.residual},
+                                 {"bos_token_id", nullptr},
+                                 {"eos_token_id", nullptr},
+                                 {"torch_dtype", saved == bf16  ? "bfloat16"
+                                                 : saved == f16 ? "float16"
+                                                                : "float32"}};
+  if (isHuggingFaces)
+    json["architectures"] = {"GPT2LMHeadModel"};
+  else
+    json.update({{"layer_norm_ddof", c.form.ddof},
+                 {"scale_embeddings", c.form.scalesTokens},
+                 {"attention_bias", c.form.projectionBias},
+                 {"head_bias", c.form.headBias}});
+  return json;
 }
 
 // --- Reading --------------------------------------------------------------------------------------------------------
-
-using Names = std::vector<std::string>;
 
 static Names wordsOf(const std::string &text) {
   std::istringstream words(text);
@@ -48,22 +60,22 @@ static Names wordsOf(const std::string &text) {
 
 /// Fields that the model is made from.
 static const Names made = wordsOf(R"(n_layer n_head n_embd n_positions vocab_size layer_norm_epsilon scale_attn_weights
-  scale_attn_by_inverse_layer_idx n_inner n_ctx)");
+  scale_attn_by_inverse_layer_idx n_inner n_ctx tie_word_embeddings)");
 
 static const Names dropouts = {"attn_pdrop", "embd_pdrop", "resid_pdrop"};
 
 /// Fields that may be missing, and else have one of the texts. Weights of any of the types are read, and what computing
 /// is in does not depend on them.
 static const std::vector<std::pair<const char *, Names>> texts = {
-    {"model_type", {"gpt2"}},
+    {"model_type", {"gpt2", ownType}},
     {"activation_function", {"gelu_new", "gelu_pytorch_tanh"}},
     {"dtype", {"auto", "float32", "float16", "bfloat16", "float64"}},
     {"torch_dtype", {"auto", "float32", "float16", "bfloat16", "float64"}},
 };
 
 /// Fields that may be missing, and else have this value.
-static const std::vector<std::pair<const char *, bool>> truths = {
-    {"tie_word_embeddings", true}, {"add_cross_attention", false}, {"is_encoder_decoder", false}};
+static const std::vector<std::pair<const char *, bool>> truths = {{"add_cross_attention", false},
+                                                                  {"is_encoder_decoder", false}};
 
 static const Names architectures = {"GPT2LMHeadModel", "GPT2Model"};
 
@@ -87,10 +99,11 @@ static bool contains(const Names &names, const std::string &name) {
 }
 
 /// Whether `name` is none of the fields above.
-static bool isUnknown(const std::string &name) {
+static bool isUnknown(const std::string &name, bool isOwn) {
   const auto named = [&](const auto &entry) { return entry.first == name; };
-  return name.front() != '_' && !contains(made, name) && !contains(dropouts, name) && !contains(silent, name) &&
-         std::none_of(texts.begin(), texts.end(), named) && std::none_of(truths.begin(), truths.end(), named);
+  return name.front() != '_' && !(isOwn && contains(formFields, name)) && !contains(made, name) &&
+         !contains(dropouts, name) && !contains(silent, name) && std::none_of(texts.begin(), texts.end(), named) &&
+         std::none_of(truths.begin(), truths.end(), named);
 }
 
 static void verifyTexts(const JsonObject &json) {
@@ -111,18 +124,28 @@ static void verifyTruths(const JsonObject &json) {
 
 /// Sizes that this network takes from others.
 static void verifySizes(const JsonObject &json) {
-  if (json.has("n_inner") && json.integer("n_inner") != 4 * json.integer("n_embd"))
-    json.reject("n_inner", fmt::format("4 times 'n_embd' of {}", json.integer("n_embd")));
   if (json.has("n_ctx") && json.integer("n_ctx") != json.integer("n_positions"))
     json.reject("n_ctx", fmt::format("'n_positions' of {}", json.integer("n_positions")));
 }
 
-static void verifyNames(const JsonObject &json, const std::string &path) {
+static void verifyNames(const JsonObject &json, const std::string &path, bool isOwn) {
   for (const std::string &name : json.names())
-    if (json.has(name) && isUnknown(name))
+    if (json.has(name) && isUnknown(name, isOwn))
       throw Error(fmt::format("expected fields of a GPT-2 in '{}', but got '{}', which is not known; remove it if the "
                               "model computes the same without it",
                               path, name));
+}
+
+static Gpt2Form formIn(const JsonObject &json) {
+  Gpt2Form form;
+  if (const int64_t ddof = json.integer("layer_norm_ddof"); ddof == 0 || ddof == 1)
+    form.ddof = static_cast<int>(ddof);
+  else
+    json.reject("layer_norm_ddof", "0 or 1");
+  form.scalesTokens = json.truth("scale_embeddings");
+  form.projectionBias = json.truth("attention_bias");
+  form.headBias = json.truth("head_bias");
+  return form;
 }
 
 Gpt2Config readConfig(const std::string &folder) {
@@ -130,8 +153,11 @@ Gpt2Config readConfig(const std::string &folder) {
   const JsonObject json = readJsonObject(path);
   verifyTexts(json); // first of all another kind of model, whose other fields are not known either
   verifyTruths(json);
-  verifyNames(json, path);
+  const bool isOwn = json.has("model_type") && json.text("model_type") == ownType;
+  verifyNames(json, path, isOwn);
   Gpt2Config config;
+  if (isOwn)
+    config.form = formIn(json);
   config.layers = json.integer("n_layer");
   config.heads = json.integer("n_head");
   config.width = json.integer("n_embd");
@@ -143,18 +169,27 @@ Gpt2Config readConfig(const std::string &folder) {
     config.scalesScores = json.truth("scale_attn_weights");
   if (json.has("scale_attn_by_inverse_layer_idx"))
     config.scalesByLayer = json.truth("scale_attn_by_inverse_layer_idx");
+  if (json.has("tie_word_embeddings"))
+    config.tied = json.truth("tie_word_embeddings");
+  if (json.has("n_inner") && json.integer("n_inner") != 4 * config.width) {
+    config.inner = json.integer("n_inner");
+    if (config.inner < 1 || config.inner > largestSize)
+      json.reject("n_inner", fmt::format("between 1 and {}", largestSize));
+  }
   verify(config);
   verifySizes(json);
   return config;
 }
 
-std::vector<std::string> dropoutsIn(const std::string &folder) {
+AskedDropout dropoutIn(const std::string &folder) {
   const JsonObject json = readJsonObject(folder + "/config.json");
-  std::vector<std::string> asked;
-  for (const std::string &name : dropouts)
-    if (json.has(name) && json.number(name) != 0)
-      asked.push_back(fmt::format("{} {}", name, json.number(name)));
-  return asked;
+  const auto chance = [&](const std::string &name) {
+    const double p = json.has(name) ? json.number(name) : 0;
+    if (!(p >= 0 && p < 1))
+      json.reject(name, "at least 0 and below 1");
+    return p;
+  };
+  return {chance("embd_pdrop"), chance("resid_pdrop"), chance("attn_pdrop")};
 }
 
 } // namespace kiln

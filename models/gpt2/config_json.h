@@ -8,7 +8,8 @@
 
 namespace kiln {
 
-/// What config.json of such a model says beside weights of type `saved`: no dropout, no special tokens.
+/// What config.json of such a model says beside weights of type `saved`. A form that is not Hugging Face's has a type
+/// of its own, which their library refuses.
 nlohmann::ordered_json configJson(const Gpt2Config &config, Type saved = f32);
 
 /// The model that config.json in `folder`, a checkpoint or a model from Hugging Face, describes. What it asks for is
@@ -16,7 +17,11 @@ nlohmann::ordered_json configJson(const Gpt2Config &config, Type saved = f32);
 /// weights there decides nothing.
 Gpt2Config readConfig(const std::string &folder);
 
-/// The fields of config.json in `folder` that ask for dropout while training, as `attn_pdrop 0.1`. Training has none.
-std::vector<std::string> dropoutsIn(const std::string &folder);
+/// The dropout that config.json in `folder` asks for while training: its embd_pdrop, resid_pdrop and attn_pdrop, 0
+/// where it has none.
+struct AskedDropout {
+  double embedding = 0, residual = 0, attention = 0;
+};
+AskedDropout dropoutIn(const std::string &folder);
 
 } // namespace kiln

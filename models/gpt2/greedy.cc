@@ -2,7 +2,7 @@
 
 #include "models/gpt2/greedy.h"
 #include "models/data/batches.h"
-#include "models/gpt2/predictor.h"
+#include "models/generate/predictor.h"
 
 #include <algorithm>
 

@@ -2,6 +2,7 @@
 
 #include "models/gpt2/info.h"
 #include "models/gpt2/network.h"
+#include "models/gpt2/presets.h"
 #include "models/train/memory.h"
 #include "runtime/Streams.h"
 
@@ -44,8 +45,7 @@ static std::string launchesText(const MemoryPlan &memory) {
 void info(const InfoOptions &options) {
   const TrainSettings settings = applied(options.settings, gpt2Named(nameOf(options.model)).settings);
   const int64_t batch = settings.batch;
-  Gpt2Config config = modelOf(options.model);
-  config.type = settings.type;
+  const Gpt2Config config = configured(modelOf(options.model), settings);
   const std::shared_ptr<Device> device = openDevice(options.machine);
   const Network network(config);
   const MemoryPlan memory = planMemory(device->target(), network, network.shape(batch), settings);

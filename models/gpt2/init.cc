@@ -2,16 +2,14 @@
 
 #include "models/gpt2/init.h"
 #include "models/data/shards.h"
-#include "models/gpt2/config_json.h"
+#include "models/gpt2/presets.h"
 #include "models/gpt2/tokens_of.h"
 #include "models/gpt2/weights.h"
 #include "models/tokens/files.h"
-#include "models/train/dropout_options.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace kiln {
 
@@ -59,7 +57,8 @@ static Gpt2Config sizesOf(const TrainOptions &options, const std::optional<Pretr
 
 Beginning::Beginning(const TrainOptions &options)
     : options(options), source(sourceOf(options)), tokens(vocabularyOf(options, source)),
-      sizes(sizesOf(options, source, tokens)) {
+      sizes(sizesOf(options, source, tokens)),
+      asked(source && source->folder ? dropoutIn(*source->folder) : AskedDropout()) {
   if (tokens || !namesShards(options.data))
     verifyTokens(sizes, tokens);
   if (source)
@@ -70,7 +69,19 @@ TrainSettings Beginning::settings() const {
   TrainOptions named = options;
   if (source && source->folder && !named.model.model)
     named.model.model = nearestGpt2(sizes);
+  if (takesDropout()) {
+    named.given["dropout-embedding"] = fmt::format("{}", asked.embedding);
+    named.given["dropout-residual"] = fmt::format("{}", asked.residual);
+    named.given["dropout-attention"] = fmt::format("{}", asked.attention);
+  }
   return settingsOf(named);
+}
+
+/// Whether it trains with the dropout that the model's config.json asks for: unless flags speak of dropout.
+bool Beginning::takesDropout() const {
+  const auto speaks = [](const auto &flag) { return flag.first.starts_with("dropout"); };
+  return (asked.embedding > 0 || asked.residual > 0 || asked.attention > 0) &&
+         std::none_of(options.given.begin(), options.given.end(), speaks);
 }
 
 void Beginning::fill(Trainer &trainer, const Network &network, uint64_t seed) const {
@@ -83,11 +94,11 @@ std::vector<std::string> Beginning::notes() const {
   if (!source)
     return {};
   std::vector<std::string> lines = {fmt::format("beginning with the weights in '{}'", source->weights)};
-  const std::vector<std::string> asked = source->folder ? dropoutsIn(*source->folder) : std::vector<std::string>{};
-  if (!asked.empty())
-    lines.push_back(fmt::format("training {} dropout, which its config.json asks for ({})",
-                                dropoutOf(settings()) == DropoutOptions() ? "without" : "with the flags'",
-                                fmt::join(asked, ", ")));
+  if (takesDropout())
+    lines.push_back(fmt::format("dropout is {} of embeddings, {} of what joins the stream and {} of attention's "
+                                "weights, as its config.json asks; "
+                                "--dropout gives another",
+                                asked.embedding, asked.residual, asked.attention));
   return lines;
 }
 

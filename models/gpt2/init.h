@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "models/gpt2/config_json.h"
 #include "models/gpt2/network.h"
 #include "models/gpt2/options.h"
 #include "models/gpt2/pretrained.h"
@@ -31,10 +32,13 @@ public:
   std::vector<std::string> notes() const;
 
 private:
+  bool takesDropout() const;
+
   const TrainOptions &options;
   std::optional<Pretrained> source;
   std::optional<Vocabulary> tokens;
   Gpt2Config sizes;
+  AskedDropout asked;
 };
 
 } // namespace kiln

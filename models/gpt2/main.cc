@@ -4,8 +4,7 @@
 
 #include "models/gpt2/eval.h"
 #include "models/gpt2/info.h"
-#include "models/gpt2/plot.h"
-#include "models/gpt2/sampler.h"
+#include "models/gpt2/sample.h"
 #include "models/gpt2/test.h"
 #include "models/gpt2/train.h"
 #include "runtime/Streams.h"

@@ -1,4 +1,4 @@
-// The layers in order, forward and back.
+// From a config to options and names.
 
 #include "models/gpt2/network.h"
 #include "models/gpt2/config_json.h"
@@ -12,23 +12,32 @@ namespace kiln {
 /// GPT-2's initialisation: 0.02, and 0.02 / √(2L) for what adds to the residual stream.
 static constexpr double deviation = 0.02;
 
-/// Hugging Face's names.
-static const EmbeddingNames tables = {"wte.weight", "wpe.weight"};
-static LayerNames layerNames(const std::string &layer) { return {layer + ".weight", layer + ".bias"}; }
-static BlockNames blockNames(int64_t number) {
-  const auto layer = [&](const char *name) { return layerNames(fmt::format("h.{}.{}", number, name)); };
-  return {layer("ln_1"),
-          {layer("attn.c_attn"), layer("attn.c_proj")},
-          layer("ln_2"),
-          {layer("mlp.c_fc"), layer("mlp.c_proj")}};
+/// Hugging Face's names. A head of its own stands beside what they call the transformer; without one that is all.
+static DecoderNames namesOf(const Gpt2Config &c) {
+  const std::string prefix = c.tied ? "" : transformerPrefix;
+  const auto layer = [=](const std::string &name) {
+    return LayerNames{prefix + name + ".weight", prefix + name + ".bias"};
+  };
+  const auto block = [=](int64_t number) {
+    const auto in = [&](const char *name) { return layer(fmt::format("h.{}.{}", number, name)); };
+    return BlockNames{
+        in("ln_1"), {in("attn.c_attn"), in("attn.c_proj")}, in("ln_2"), {in("mlp.c_fc"), in("mlp.c_proj")}};
+  };
+  return {{prefix + "wte.weight", prefix + "wpe.weight"}, block, layer("ln_f"), {headWeight, "lm_head.bias"}};
 }
 
 static DecoderOptions optionsOf(const Gpt2Config &c) {
   DecoderOptions o = {.layers = c.layers, .width = c.width, .context = c.context, .vocab = c.vocab};
   o.block.attention.heads = c.heads;
   o.block.attention.form = c.attention;
-  o.block.norm.epsilon = c.epsilon;
+  o.block.attention.linear.bias = c.form.projectionBias;
+  o.block.norm = {.ddof = c.form.ddof, .epsilon = c.epsilon};
+  o.block.mlp.inner = c.inner;
+  if (c.form.scalesTokens)
+    o.embedding.scale = std::sqrt(static_cast<double>(c.width));
+  o.head = {.tied = c.tied, .bias = c.form.headBias};
   o.scaleOf = [c](int64_t layer) { return c.scaleOf(layer); };
+  o.headInit = {{Init::Kind::normal, deviation}};
   o.inits = {deviation, deviation / std::sqrt(2.0 * static_cast<double>(c.layers))};
   o.dropout = c.dropout;
   o.givesRanges = c.givesRanges;
@@ -43,13 +52,7 @@ static const Gpt2Config &verified(const Gpt2Config &config) {
 }
 
 Network::Network(const Gpt2Config &config)
-    : sizes(verified(config)), decoder(list, {tables, blockNames, layerNames("ln_f"), {}}, optionsOf(config)) {
-  list.place();
-}
-
-TensorRef Network::hidden(Build &b, const TensorRef &tokens, int64_t time) const {
-  return decoder.hidden(b, [&](const std::string &) -> const TensorRef & { return tokens; }, tokens.count(), time);
-}
+    : DecoderNetwork(namesOf(config), optionsOf(verified(config)), config.type, config.decayOn), sizes(config) {}
 
 nlohmann::ordered_json Network::configJson(Type saved) const { return kiln::configJson(sizes, saved); }
 

@@ -1,6 +1,7 @@
 // Flags by CLI11.
 
 #include "models/gpt2/options.h"
+#include "models/gpt2/presets.h"
 #include "models/train/flags.h"
 
 #include <algorithm>
@@ -15,8 +16,12 @@ static void addModel(CLI::App *app, ModelOptions &o) {
   addNumber<int64_t>(app, "--layers", o.layers, "transformer blocks");
   addNumber<int64_t>(app, "--heads", o.heads, "attention heads; they divide the width");
   addNumber<int64_t>(app, "--width", o.width, "channels");
+  addNumber<int64_t>(app, "--inner", o.inner,
+                     "channels between the products of a feed-forward layer (4 times the width)");
   addNumber<int64_t>(app, "--context", o.context, "positions");
   addNumber<int64_t>(app, "--vocab", o.vocab, "tokens (bytes need 256)");
+  app->add_flag_callback(
+      "--untied", [&o] { o.tied = false; }, "the head is a weight of its own, not the table of tokens");
 }
 
 static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
@@ -42,10 +47,7 @@ static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
       ->add_option("--out,--model-dir", o.folder, "a run's folder, a checkpoint, or a folder in Hugging Face's layout")
       ->required();
   sample->add_option("--prompt", o.prompt, "text to go on from");
-  addNumber<int64_t>(sample, "--tokens", o.tokens, "tokens to write")->capture_default_str();
-  addNumber<double>(sample, "--temperature", o.temperature, "0: always the likeliest token")->capture_default_str();
-  addNumber<int64_t>(sample, "--top-k", o.topK, "choose among the k likeliest (0: all)")->capture_default_str();
-  addNumber<uint64_t>(sample, "--seed", o.seed, "seed of the choices")->capture_default_str();
+  addSamplingFlags(sample, o.sampling, "token");
   sample->add_option("--dtype", o.dtype, "type of weights and activations: fp32, bf16, fp16");
   addMachineFlags(sample, o.machine);
   return sample;
@@ -85,13 +87,6 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
                  "list every launch of a micro-batch's gradient, with its operations and bytes");
   addMachineFlags(info, o.machine);
   return info;
-}
-
-static CLI::App *addPlot(CLI::App &app, PlotOptions &o) {
-  CLI::App *plot = app.add_subcommand("plot", "draw the loss curves of runs");
-  plot->add_option("runs", o.runs, "folders of runs; the others are compared with the first")->required();
-  plot->add_option("--out,-o", o.out, "the picture (SVG); '-' is standard output")->required();
-  return plot;
 }
 
 std::optional<Command> parseCommand(int argc, const char *const *argv, const std::string &version) {
@@ -134,12 +129,17 @@ Gpt2Config modelOf(const ModelOptions &options, const std::optional<Gpt2Config> 
     config.heads = named.heads;
     config.width = named.width;
     config.context = named.context;
+    config.inner = named.inner;
+    config.form = named.form;
   }
   config.layers = options.layers.value_or(config.layers);
   config.heads = options.heads.value_or(config.heads);
   config.width = options.width.value_or(config.width);
   config.context = options.context.value_or(config.context);
   config.vocab = options.vocab.value_or(config.vocab);
+  config.tied = options.tied.value_or(config.tied);
+  if (options.inner)
+    config.inner = *options.inner == 4 * config.width ? 0 : *options.inner;
   verify(config);
   return config;
 }
@@ -148,7 +148,8 @@ TrainSettings settingsOf(const TrainOptions &o, const std::optional<TrainSetting
   if (base)
     return applied(o, *base);
   TrainSettings named = gpt2Named(nameOf(o.model)).settings;
-  named.warmup = std::min(named.warmup, replaced(o, named).steps / 10);
+  const int64_t steps = replaced(o, named).steps; // of which a tenth, or the named model's share
+  named.warmup = std::min(named.warmup, std::max(steps / 10, steps * named.warmup / named.steps));
   return applied(o, named);
 }
 

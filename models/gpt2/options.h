@@ -2,8 +2,10 @@
 
 #pragma once
 
+#include "models/generate/sampling.h"
 #include "models/gpt2/config.h"
 #include "models/train/options.h"
+#include "models/train/plot.h"
 
 #include <variant>
 
@@ -12,7 +14,8 @@ namespace kiln {
 /// Sizes given by name, by numbers, or by name with some numbers replaced.
 struct ModelOptions {
   std::optional<std::string> model; // nano when not given
-  std::optional<int64_t> layers, heads, width, context, vocab;
+  std::optional<int64_t> layers, heads, width, inner, context, vocab;
+  std::optional<bool> tied;
 };
 
 struct TrainOptions : RunOptions, SettingOptions {
@@ -27,10 +30,7 @@ struct SampleOptions {
   std::string folder; // a run's folder, a checkpoint, or a Hugging Face model
   MachineOptions machine;
   std::string prompt = "\n";
-  int64_t tokens = 256;
-  double temperature = 0.8;
-  int64_t topK = 0; // 0: all
-  uint64_t seed = 1;
+  SamplingOptions sampling;
   std::optional<std::string> dtype; // what it computes in; fp32 when not given
 };
 
@@ -59,11 +59,6 @@ struct InfoOptions {
   MachineOptions machine;
   bool buffers = false;  // list every buffer of the plan
   bool launches = false; // and every launch of a step
-};
-
-struct PlotOptions {
-  std::vector<std::string> runs; // folders
-  std::string out;               // the picture; `-`: standard output
 };
 
 using Command = std::variant<TrainOptions, SampleOptions, EvalOptions, TestOptions, InfoOptions, PlotOptions>;

@@ -2,7 +2,8 @@
 
 #include "models/gpt2/test.h"
 #include "models/data/batches.h"
-#include "models/gpt2/predictor.h"
+#include "models/generate/predictor.h"
+#include "models/gpt2/network.h"
 #include "models/train/trainer.h"
 #include "runtime/Streams.h"
 

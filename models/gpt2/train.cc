@@ -7,7 +7,6 @@
 #include "models/gpt2/init.h"
 #include "models/gpt2/tokens_of.h"
 #include "models/tokens/files.h"
-#include "models/train/dropout_options.h"
 #include "models/train/language_data.h"
 #include "models/train/loop.h"
 
@@ -80,9 +79,7 @@ void train(const TrainOptions &options) {
   const std::optional<Beginning> beginning = options.resume ? std::nullopt : std::optional<Beginning>(options);
   RunFolder folder(options);
   Start begun = beginning ? begin(*beginning) : resume(options, folder);
-  begun.config.type = begun.state.settings.type;
-  begun.config.dropout = dropoutOf(begun.state.settings);
-  begun.config.attention = begun.state.settings.attention;
+  begun.config = configured(begun.config, begun.state.settings);
   const Network alone(begun.config); // of texts that the model makes
   const bool isPacked = begun.state.settings.batching == Batching::packed;
   begun.config.givesRanges = isPacked;

@@ -1,6 +1,7 @@
 // Finding a model's tensors in a file, all of them and no others.
 
 #include "models/gpt2/weights.h"
+#include "models/gpt2/network.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,7 +10,7 @@
 
 namespace kiln {
 
-static const std::string head = "lm_head.weight", tokenTable = "wte.weight";
+static const std::string tokenTable = "wte.weight";
 
 /// `h.0.attn.bias` or `h.0.attn.masked_bias` of an attention layer that is among `parameters`.
 static bool isMask(const std::string &name, const std::set<std::string> &parameters) {
@@ -22,28 +23,41 @@ static bool isMask(const std::string &name, const std::set<std::string> &paramet
 /// Throws unless the file's head, if it has one, is the table of tokens, which this network uses for both.
 static void verifyHead(const std::string &path, const Safetensors &file, const ParameterList &list, Type type,
                        const std::vector<char> &values) {
-  if (!file.has(head))
+  if (!file.has(headWeight))
     return;
   const auto table =
       std::find_if(list.all().begin(), list.all().end(), [](const Parameter &p) { return p.name == tokenTable; });
   std::vector<char> own(table->count() * bytesOf(type));
-  file.read(head, type, table->shape, own.data());
+  file.read(headWeight, type, table->shape, own.data());
   if (std::memcmp(own.data(), values.data() + table->offset * bytesOf(type), own.size()) != 0)
-    throw Error(fmt::format("expected '{}' in '{}' to equal '{}', but it differs: the head shares that table", head,
-                            path, tokenTable));
+    throw Error(fmt::format(
+        "expected '{}' in '{}' to equal '{}', but it differs: config.json says that the head shares that table",
+        headWeight, path, tokenTable));
+}
+
+/// The name without Hugging Face's prefix.
+static std::string bare(const std::string &name) {
+  return name.starts_with(transformerPrefix) ? name.substr(transformerPrefix.size()) : name;
 }
 
 std::vector<char> readWeights(const std::string &path, const ParameterList &list, Type type) {
   const Safetensors file(path);
-  const std::string prefix = file.has("transformer." + tokenTable) ? "transformer." : "";
+  const std::string prefix = file.has(transformerPrefix + tokenTable) ? transformerPrefix : "";
+  const NameInFile nameOf = [&](const std::string &name) {
+    return name.starts_with("lm_head.") ? name : prefix + bare(name);
+  };
   std::set<std::string> parameters;
-  for (const Parameter &p : list.all())
-    parameters.insert(prefix + p.name);
-  verifyNames(path, file.names(), list, prefix,
-              [&](const std::string &name) { return name == head || isMask(name, parameters); });
+  bool isTied = true;
+  for (const Parameter &p : list.all()) {
+    parameters.insert(nameOf(p.name));
+    isTied &= p.name != headWeight;
+  }
+  verifyNames(path, file.names(), list, nameOf,
+              [&](const std::string &name) { return (isTied && name == headWeight) || isMask(name, parameters); });
   std::vector<char> values(list.count() * bytesOf(type));
-  readTensors(file, list, prefix, type, values.data());
-  verifyHead(path, file, list, type, values);
+  readTensors(file, list, nameOf, type, values.data());
+  if (isTied)
+    verifyHead(path, file, list, type, values);
   return values;
 }
 

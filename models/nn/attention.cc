@@ -29,8 +29,8 @@ Attention::Attention(ParameterList &list, const AttentionNames &names, int64_t w
                      const Inits &inits, const DropoutOptions &dropout, int64_t context)
     : heads(options.heads), width(width), scale(static_cast<float>(options.scale)),
       isPlain(options.form == AttentionForm::plain),
-      input(list, names.input, width, 3 * width, inits.inner(width), options.linear),
-      output(list, names.output, width, width, inits.residual(width), options.linear),
+      input(list, names.input, width, 3 * width, inits.attentionInput(width, 3 * width), options.linear),
+      output(list, names.output, width, width, inits.attentionOutput(width), options.linear),
       residualSite(list, dropout.of(dropout.residual), context),
       weightSite(list, dropout.of(dropout.attention), context) {}
 

@@ -37,6 +37,7 @@ public:
   /// Adds its parameters to the list, in the order: tables, blocks, last norm, head.
   Decoder(ParameterList &list, const DecoderNames &names, const DecoderOptions &options);
 
+  const DecoderOptions &options() const { return sizes; }
   /// Tokens and targets (N) of N = sequences · length, and what embeddings take beside them.
   std::vector<Input> inputs(const BatchShape &shape) const;
   void derive(HostBatch &batch) const { embedding.derive(batch); }

@@ -55,6 +55,19 @@ LinearInit Inits::of(int64_t in, double deviation) const {
   return {uniform, uniform};
 }
 
+LinearInit Inits::attentionInput(int64_t in, int64_t out) const {
+  if (!xavierAttention)
+    return inner(in);
+  return {{Init::Kind::uniform, std::sqrt(6 / static_cast<double>(in + out))}};
+}
+
+LinearInit Inits::attentionOutput(int64_t in) const {
+  LinearInit init = residual(in);
+  if (xavierAttention)
+    init.bias = {};
+  return init;
+}
+
 int ParameterList::add(std::string name, Shape shape, Init init, Role role) {
   list.push_back({std::move(name), std::move(shape), init, role});
   return static_cast<int>(list.size()) - 1;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "models/data/random.h"
+#include "models/nn/role.h"
 #include "runtime/Tensor.h"
 
 namespace kiln {
@@ -15,14 +16,6 @@ struct Init {
   double size = 0; // the deviation, the bound, the constant
 };
 
-/// What a parameter is, from which follows whether it decays. A fixed one is no parameter at all, but a table that
-/// comes with the model: no gradient reaches it and no update moves it.
-enum class Role { matrix, table, gain, bias, fixed };
-
-/// Which parameters decay: matrices and tables; those and gains; or all.
-enum class DecayOn { matrices, gains_too, all };
-bool decays(Role role, DecayOn policy);
-
 /// How a linear layer begins.
 struct LinearInit {
   Init weight, bias = {};
@@ -33,8 +26,12 @@ struct Inits {
   double deviation = 0.02;         // of normal weights …
   double residualDeviation = 0.02; // … and of those of layers whose results are added to the stream
   bool byWidth = false;            // instead weights and biases uniform within ±1/√in, as PyTorch has them
+  bool xavierAttention = false;    // queries, keys and values by Glorot and Bengio 2010 (16), attention's biases zero
   LinearInit inner(int64_t in) const { return of(in, deviation); }
   LinearInit residual(int64_t in) const { return of(in, residualDeviation); }
+  /// Of attention's projections: to queries, keys and values together, and back.
+  LinearInit attentionInput(int64_t in, int64_t out) const;
+  LinearInit attentionOutput(int64_t in) const;
 
 private:
   LinearInit of(int64_t in, double deviation) const;

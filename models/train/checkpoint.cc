@@ -234,13 +234,14 @@ HostBuffers readBuffers(const std::string &checkpoint, const Model &model, Type 
   HostBuffers buffers{std::vector<char>(list.count() * bytesOf(type)), std::vector<float>(list.count()),
                       std::vector<float>(list.count()), type};
   const Safetensors weights(checkpoint + "/model.safetensors"), moments(checkpoint + "/optimizer.safetensors");
-  verifyNames(checkpoint + "/model.safetensors", weights.names(), list, "");
+  verifyNames(checkpoint + "/model.safetensors", weights.names(), list, prefixed(""));
   const bool hasMasters = moments.has(masterPrefix + list.all().front().name);
   if (hasMasters) // the weights are not read then
     weights.verify();
-  readTensors(hasMasters ? moments : weights, list, hasMasters ? masterPrefix : "", type, buffers.values.data());
-  readTensors(moments, list, "exp_avg.", f32, buffers.first.data());
-  readTensors(moments, list, "exp_avg_sq.", f32, buffers.second.data());
+  readTensors(hasMasters ? moments : weights, list, prefixed(hasMasters ? masterPrefix : ""), type,
+              buffers.values.data());
+  readTensors(moments, list, prefixed("exp_avg."), f32, buffers.first.data());
+  readTensors(moments, list, prefixed("exp_avg_sq."), f32, buffers.second.data());
   return buffers;
 }
 

@@ -8,7 +8,9 @@
 namespace kiln {
 
 /// `h.0` of `h.0.attn.c_attn.weight`, `wte` of `wte.weight`.
-static std::string groupOf(const std::string &name) {
+static std::string groupOf(std::string name) {
+  if (name.starts_with("transformer."))
+    name.erase(0, name.find('.') + 1);
   const size_t first = std::min(name.find('.'), name.size()), next = std::min(name.find('.', first + 1), name.size());
   const bool isNumber = next > first + 1 && std::all_of(name.begin() + static_cast<int64_t>(std::min(first + 1, next)),
                                                         name.begin() + static_cast<int64_t>(next),

@@ -166,7 +166,14 @@ static std::vector<Setting> makeTable() {
       number("lr", "rate", &S::rate, "highest learning rate", {above(0)}),
       number("final-lr", "final_rate", &S::finalRate, "lowest learning rate, as a share of the highest",
              {between(0, 1)}),
-      number("decay", "decay", &S::decay, "weight decay of matrices", {atLeast(0)}),
+      named(
+          "schedule", "schedule", &S::schedule,
+          "how the learning rate falls behind the warm-up: cosine-closed (lowest at the last step), cosine and linear "
+          "(lowest behind it), constant (cosine-closed)",
+          scheduleNames),
+      number("decay", "decay", &S::decay, "weight decay", {atLeast(0)}),
+      named("decay-on", "decay_on", &S::decayOn,
+            "what decays: matrices (and tables), seed001 (all but what begins at zero), all (matrices)", decayOnNames),
       number("beta1", "beta1", &S::beta1, "AdamW's first coefficient", {share}),
       number("beta2", "beta2", &S::beta2, "AdamW's second coefficient", {share}),
       number("epsilon", "epsilon", &S::epsilon, "what AdamW adds to the root of the second moment", {atLeast(0)}),

@@ -53,10 +53,12 @@ TrainSettings settingsFrom(const JsonObject &json) {
 double learningRate(const TrainSettings &s, int64_t step) {
   if (step < s.warmup)
     return s.rate * static_cast<double>(step + 1) / static_cast<double>(s.warmup);
-  const int64_t span = s.steps - s.warmup;
-  const double done =
-      span > 1 ? std::min(1.0, static_cast<double>(step - s.warmup) / static_cast<double>(span - 1)) : 1.0;
-  return s.rate * (s.finalRate + (1 - s.finalRate) * 0.5 * (1 + std::cos(M_PI * done)));
+  if (s.schedule == Schedule::constant)
+    return s.rate;
+  const int64_t span = s.steps - s.warmup - (s.schedule == Schedule::cosine_closed);
+  const double done = span > 0 ? std::min(1.0, static_cast<double>(step - s.warmup) / static_cast<double>(span)) : 1.0;
+  const double left = s.schedule == Schedule::linear ? 1 - done : 0.5 * (1 + std::cos(M_PI * done));
+  return s.rate * (s.finalRate + (1 - s.finalRate) * left);
 }
 
 } // namespace kiln

@@ -4,6 +4,7 @@
 
 #include "kernels/attention.h"
 #include "kernels/rounding.h"
+#include "models/nn/role.h"
 
 #include <array>
 #include <cstdint>
@@ -22,6 +23,11 @@ inline constexpr std::array<const char *, 3> batchingNames = {"stream", "padded"
 enum class Positions { runOn, restart };
 inline constexpr std::array<const char *, 2> positionsNames = {"run-on", "restart"};
 
+/// How the learning rate falls behind the warm-up: along a cosine or a straight line, which end at finalRate behind the
+/// last step, or closed, at the last step; or not at all.
+enum class Schedule { cosine_closed, cosine, linear, constant };
+inline constexpr std::array<const char *, 4> scheduleNames = {"cosine-closed", "cosine", "linear", "constant"};
+
 struct TrainSettings {
   int64_t batch = 0;      // sequences in a micro-batch
   int64_t accumulate = 1; // micro-batches in a step
@@ -29,6 +35,8 @@ struct TrainSettings {
   int64_t warmup = 0;     // steps of linear warm-up
   double rate = 0;        // highest learning rate
   double finalRate = 0.1; // lowest, as a share of the highest
+  Schedule schedule = Schedule::cosine_closed;
+  DecayOn decayOn = DecayOn::matrices;
   double decay = 0.1, beta1 = 0.9, beta2 = 0.99, epsilon = 1e-8;
   double clip = 1.0;  // largest gradient norm; 0: any
   double dropout = 0; // the chance of the next two, where these are below 0
@@ -72,7 +80,7 @@ void expectBetween(const char *name, int64_t value, int64_t most);
 nlohmann::ordered_json settingsJson(const TrainSettings &settings);
 TrainSettings settingsFrom(const JsonObject &json);
 
-/// Learning rate of update `step` (from 0): linear warm-up, then a cosine down to finalRate · rate at the last step.
+/// Learning rate of update `step` (from 0): linear warm-up, then as the schedule says down to finalRate · rate.
 double learningRate(const TrainSettings &settings, int64_t step);
 
 } // namespace kiln

@@ -9,9 +9,13 @@
 
 namespace kiln {
 
-void readTensors(const Safetensors &file, const ParameterList &list, const std::string &prefix, Type type, void *to) {
+NameInFile prefixed(const std::string &prefix) {
+  return [=](const std::string &name) { return prefix + name; };
+}
+
+void readTensors(const Safetensors &file, const ParameterList &list, const NameInFile &nameOf, Type type, void *to) {
   for (const Parameter &p : list.all())
-    file.read(prefix + p.name, type, p.shape, static_cast<char *>(to) + p.offset * bytesOf(type));
+    file.read(nameOf(p.name), type, p.shape, static_cast<char *>(to) + p.offset * bytesOf(type));
 }
 
 /// `'a', 'b', 'c' and 4 more`.
@@ -23,10 +27,10 @@ static std::string listed(const std::vector<std::string> &names) {
 }
 
 void verifyNames(const std::string &path, const std::vector<std::string> &held, const ParameterList &list,
-                 const std::string &prefix, const std::function<bool(const std::string &)> &mayBeThere) {
+                 const NameInFile &nameOf, const std::function<bool(const std::string &)> &mayBeThere) {
   std::set<std::string> missing;
   for (const Parameter &p : list.all())
-    missing.insert(prefix + p.name);
+    missing.insert(nameOf(p.name));
   std::vector<std::string> extra;
   for (const std::string &name : held)
     if (missing.erase(name) == 0 && !(mayBeThere && mayBeThere(name)))

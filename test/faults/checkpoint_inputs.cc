@@ -3,6 +3,7 @@
 #include "models/data/json.h"
 #include "models/gpt2/config_json.h"
 #include "models/gpt2/network.h"
+#include "models/gpt2/presets.h"
 #include "models/gpt2/weights.h"
 #include "models/train/checkpoint.h"
 #include "test/faults/inputs.h"

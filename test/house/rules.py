@@ -214,7 +214,9 @@ OTHER_MODULES = {"test/lit.cfg.py": {"lit"}, "tools/kiln-gpu/peers.py": {"torch"
                  "tools/seed_tables/peer_vmap.py": {"torch", "jax"},
                  "tools/kiln-bench/triton_static.py": {"triton"}, "tools/kiln-bench/triton_users.py": {"triton"},
                  "test/oracles/tokens.py": {"tiktoken", "tokenizers"}, "test/oracles/words.py": {"tokenizers"},
-                 "test/oracles/hellaswag.py": {"torch", "transformers"}, "test/oracles/bytelm.py": {"numpy", "torch"}}
+                 "test/oracles/hellaswag.py": {"torch", "transformers"}, "test/oracles/bytelm.py": {"torch"},
+                 "test/oracles/draws.py": {"numpy", "torch"}, "test/oracles/seed001.py": {"torch"},
+                 "tools/seed_tables/peer_torch.py": {"torch"}, "tools/seed_tables/peer_jax.py": {"jax"}}
 
 
 def modules(files):

@@ -11,48 +11,18 @@ All is in double precision.
 import json
 import math
 
-import numpy as np
 import torch
 import torch.nn.functional as F
+
+from draws import Parameters, normals, uniforms
 
 LAYERS, HEADS, WIDTH, INNER, CONTEXT, BATCH, STEPS, SEED = 2, 4, 32, 96, 24, 5, 20, 7
 torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)
 
 
-def philox(index, lane):
-    """Four words for each index: counter (low, high, lane, stream 1), key SEED."""
-    c = [index & np.uint64(0xFFFFFFFF), index >> np.uint64(32), np.full_like(index, lane), np.full_like(index, 1)]
-    k0, k1 = SEED & 0xFFFFFFFF, SEED >> 32
-    for _ in range(10):
-        a, b = np.uint64(0xD2511F53) * c[0], np.uint64(0xCD9E8D57) * c[2]  # below 2^64, as unsigned numbers
-        c = [(b >> np.uint64(32)) ^ c[1] ^ np.uint64(k0), b & np.uint64(0xFFFFFFFF),
-             (a >> np.uint64(32)) ^ c[3] ^ np.uint64(k1), a & np.uint64(0xFFFFFFFF)]
-        k0, k1 = (k0 + 0x9E3779B9) & 0xFFFFFFFF, (k1 + 0xBB67AE85) & 0xFFFFFFFF
-    return c
-
-
-def normals(count, deviation, lane):
-    words = philox(np.arange((count + 1) // 2, dtype=np.uint64), lane)
-    unit = lambda high, low: ((high << np.uint64(32) | low) >> np.uint64(11)).astype(np.float64)
-    radius = np.sqrt(-2 * np.log((unit(words[0], words[1]) + 1) * 2.0**-53))
-    angle = 2 * np.pi * (unit(words[2], words[3]) * 2.0**-53)
-    return (deviation * np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).ravel()[:count]).astype(np.float32)
-
-
-def uniforms(count, bound, lane):
-    words = np.stack(philox(np.arange((count + 3) // 4, dtype=np.uint64), lane), 1).ravel()[:count]
-    return (bound * (words.astype(np.float64) * 2.0**-31 - 1)).astype(np.float32)
-
-
-parameters = {}
-
-
-def add(name, shape, draw=None, size=0.0, fill=0.0):
-    count = math.prod(shape)
-    lane = len(parameters)
-    numbers = draw(count, size, lane) if draw else np.full(count, fill, np.float32)
-    parameters[name] = torch.tensor(numbers.astype(np.float64).reshape(shape), requires_grad=True)
+parameters = Parameters(SEED)
+add = parameters.add
 
 
 def linear(name, inner, outer):

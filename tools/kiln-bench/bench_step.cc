@@ -4,6 +4,7 @@
 // plan. Then come the step's kernels, the longest first, beside the time of all.
 
 #include "models/gpt2/network.h"
+#include "models/gpt2/presets.h"
 #include "models/train/memory.h"
 #include "models/train/trainer.h"
 #include "tools/kiln-bench/bench.h"

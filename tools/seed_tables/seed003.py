@@ -35,8 +35,7 @@ def row(framework, function, options, calls, folder):
         command = [os.path.join(ROOT, "build", "bin", "kiln-vmap"), "--device", options.device,
                    "--how", framework.split()[1], *flags]
         return measured(command, KILN_CACHE=os.path.join(folder, "no-cache"), KILN_CACHE_BYTES="0")
-    python = getattr(options, "python", sys.executable)
-    return measured([python, os.path.join(HERE, "peer_vmap.py"), "--how", framework, "--device", options.device, *flags])
+    return measured([options.python, os.path.join(HERE, "peer_vmap.py"), "--how", framework, "--device", options.device, *flags])
 
 
 def best(framework, function, options, folder):

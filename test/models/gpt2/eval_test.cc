@@ -1,7 +1,7 @@
 // Losses of single tokens, and what is made of them.
 
+#include "models/generate/predictor.h"
 #include "models/gpt2/eval.h"
-#include "models/gpt2/predictor.h"
 #include "test/devices.h"
 #include "test/expect_error.h"
 #include "test/models/gpt2/beside_reference.h"

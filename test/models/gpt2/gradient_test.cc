@@ -2,7 +2,7 @@
 // gradients over micro-batches. The devices are a parameter; KILN_TEST_DEVICE names another one.
 
 #include "models/data/batches.h"
-#include "models/gpt2/predictor.h"
+#include "models/generate/predictor.h"
 #include "test/devices.h"
 #include "test/models/gpt2/beside_reference.h"
 

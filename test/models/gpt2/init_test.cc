@@ -119,13 +119,37 @@ TEST_F(InitTest, KeepsTheScalings) {
   EXPECT_FALSE(config.scalesScores);
 }
 
-// Dropout is not done in training, and the run says so.
-TEST_F(InitTest, SaysThatItDropsNothingOut) {
-  writeConfig(256, R"(, "attn_pdrop": 0.1)");
+// The dropout that a config.json asks for is done in training, unless a flag speaks of it, and the run says so.
+TEST_F(InitTest, TakesItsDropout) {
+  writeConfig(256, R"(, "attn_pdrop": 0.125, "embd_pdrop": 0.25, "resid_pdrop": 0.5)");
   const Result r = trainFrom(model, still);
   EXPECT_EQ(r.status, 0);
-  EXPECT_NE(r.output.find("without dropout, which its config.json asks for (attn_pdrop 0.1)"), std::string::npos)
+  EXPECT_NE(r.output.find("dropout is 0.25 of embeddings, 0.5 of what joins the stream and 0.125 of attention's"),
+            std::string::npos)
       << r.output;
+  const kiln::TrainSettings taken = kiln::readRunState(kiln::checkpointPath(out, 1)).settings;
+  EXPECT_EQ(taken.dropoutEmbedding, 0.25);
+  EXPECT_EQ(taken.dropoutResidual, 0.5);
+  EXPECT_EQ(taken.dropoutAttention, 0.125);
+  ASSERT_EQ(trainFrom(model, {"--steps", "1", "--dropout", "0", "--overwrite"}).status, 0);
+  EXPECT_EQ(kiln::dropoutIn(kiln::checkpointPath(out, 1)).residual, 0);
+}
+
+// A head of its own and an inner width go through a checkpoint, Hugging Face's names and back: the same text follows.
+// Where the two differ from what config.json says, the tensor is named.
+TEST_F(InitTest, AHeadOfItsOwnAndAnInnerWidthComeBack) {
+  const std::string first = folder / "first";
+  ASSERT_EQ(train(first, {"--steps", "3", "--lr", "0.1", "--untied", "--inner", "24"}).status, 0);
+  const kiln::Safetensors file(first + "/model.safetensors");
+  for (const char *name : {"lm_head.weight", "transformer.h.0.mlp.c_fc.weight"})
+    EXPECT_TRUE(file.has(name)) << name;
+  ASSERT_EQ(trainFrom(first, still).status, 0);
+  EXPECT_EQ(sample(first).output, sample(out).output);
+  EXPECT_EQ(kiln::readConfig(out), kiln::readConfig(first));
+  expectMistake(train(folder / "b", {"--steps", "1", "--inner", "24", "--init", first + "/model.safetensors"}),
+                "expected 'lm_head.weight' in");
+  expectMistake(train(folder / "c", {"--steps", "1", "--untied", "--init", first + "/model.safetensors"}),
+                "expected tensor 'transformer.h.0.mlp.c_fc.weight'");
 }
 
 TEST_F(InitTest, FlagsThatContradictItAreRefused) {

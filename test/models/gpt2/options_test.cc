@@ -2,6 +2,7 @@
 
 #include "models/data/json.h"
 #include "models/gpt2/options.h"
+#include "models/gpt2/presets.h"
 #include "models/train/setting_table.h"
 #include "test/expect_error.h"
 
@@ -120,7 +121,8 @@ TEST(Options, TypesComeBackFromACheckpoint) {
 
 /// A text that a setting takes and that is none of its usual values.
 std::string unusual(const Setting &setting, const TrainSettings &usual) {
-  for (const char *text : {"2", "0", "1", "0.5", "tf32", "bf16", "stochastic", "padded", "plain", "run-on"}) {
+  for (const char *text :
+       {"2", "0", "1", "0.5", "tf32", "bf16", "stochastic", "padded", "plain", "linear", "all", "run-on"}) {
     TrainSettings s = usual;
     const bool taken = [&] {
       try {

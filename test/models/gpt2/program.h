@@ -103,6 +103,27 @@ protected:
     return waitUntil(
         [&] { return std::filesystem::exists(out + "/log.jsonl") && !readText(out + "/log.jsonl").empty(); });
   }
+  /// Runs twenty steps by `trains(folder, flags)` on the CPU and in the simulator in f32, whose losses are the same but
+  /// for the order of sums, and in the simulator in bf16, where the loss falls.
+  template <class Trains> void expectLossesInTheSimulator(Trains trains) {
+    const std::vector<std::string> steps = {"--steps", "20", "--lr", "0.01"};
+    const auto losses = [&](const std::string &name, const std::string &device, const std::string &dtype) {
+      std::vector<std::string> words = steps;
+      words.insert(words.end(), {"--device", device, "--dtype", dtype});
+      const Result result = trains(folder / name, words);
+      EXPECT_EQ(result.status, 0) << result.output;
+      std::vector<double> all;
+      for (const Json &row : rows(folder / name))
+        all.push_back(row.at("loss"));
+      EXPECT_EQ(all.size(), 20u);
+      return all;
+    };
+    const std::vector<double> want = losses("cpu", "cpu", "fp32"), got = losses("fp32", "simulator:sm_80", "fp32"),
+                              narrow = losses("bf16", "simulator:sm_80", "bf16");
+    for (size_t i = 0; i < want.size(); ++i)
+      EXPECT_NEAR(got[i], want[i], 2e-5) << i;
+    EXPECT_LT(narrow.back(), narrow.front());
+  }
   static std::vector<Json> rows(const std::string &out) {
     std::istringstream lines(readText(out + "/log.jsonl"));
     std::vector<Json> all;

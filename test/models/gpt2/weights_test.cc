@@ -97,6 +97,25 @@ TEST_F(WeightsTest, AHeadMustEqualTheTable) {
   refuse({"expected tensor 'lm_head.weight'", "to be F32 5x4, but got F32 4x5"});
 }
 
+// A head of its own is read whatever the others are called, and missed where there is none.
+TEST_F(WeightsTest, AHeadOfItsOwnIsRead) {
+  Gpt2Config config = network.config();
+  config.tied = false;
+  const Network untied(config);
+  tensors = handWrittenModel(untied.parameters());
+  const auto read = [&] {
+    writeText(path, handWrittenFile(tensors));
+    return readWeights(path, untied.parameters(), f32);
+  };
+  EXPECT_EQ(read(), handWrittenBuffer(untied.parameters()));
+  for (HandWritten &t : tensors)
+    if (t.name.starts_with("transformer."))
+      t.name.erase(0, 12);
+  EXPECT_EQ(read(), handWrittenBuffer(untied.parameters()));
+  tensors.pop_back();
+  expectError([&] { read(); }, {"expected the 29 tensors of the model in", "but there is no 'lm_head.weight'"});
+}
+
 TEST_F(WeightsTest, OfAnotherShapeAreRefused) {
   tensor("h.1.mlp.c_fc.weight").shape = "[16,4]";
   refuse({"expected tensor 'h.1.mlp.c_fc.weight'", "to be F32 4x16, but got F32 16x4"});

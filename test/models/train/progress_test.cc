@@ -1,11 +1,9 @@
 // Rows of the log, the bar, and the log of a resumed run.
 
-#include "models/gpt2/sampler.h"
 #include "models/train/progress.h"
 #include "test/temporary_folder.h"
 
 #include <algorithm>
-#include <cmath>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -86,21 +84,6 @@ TEST(Progress, TheBarFillsUp) {
   EXPECT_EQ(barText(0, 3), "···");
   EXPECT_EQ(barText(0.5, 3), "█▌·");
   EXPECT_EQ(barText(1, 3), "███");
-}
-
-TEST(Sampler, TemperatureZeroTakesTheLargest) { EXPECT_EQ(choose({1, 3, 2}, 0, 0, 0.99), 1); }
-
-// With k = 2 the third token is never taken; without it, the highest number takes it.
-TEST(Sampler, TopKCutsTheTail) {
-  EXPECT_EQ(choose({1, 3, 2}, 1, 2, 0.999999), 2);
-  EXPECT_EQ(choose({1, 3, 2}, 1, 0, 0.999999), 0);
-}
-
-// Two tokens with weights 3 : 1 share the numbers from 0 to 1 in that ratio.
-TEST(Sampler, ChoosesInProportion) {
-  const std::vector<float> logits = {0, std::log(3.0f)};
-  EXPECT_EQ(choose(logits, 1, 0, 0.74), 1);
-  EXPECT_EQ(choose(logits, 1, 0, 0.76), 0);
 }
 
 } // namespace

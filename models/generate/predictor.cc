@@ -1,29 +1,31 @@
 // One sequence, padded to the context: what stands behind a token changes nothing before it.
 
-#include "models/gpt2/predictor.h"
+#include "models/generate/predictor.h"
 #include "models/train/trainer.h"
+
+#include <algorithm>
 
 namespace kiln {
 
 /// Weights from the host, on the device.
-static Tensor uploaded(const std::shared_ptr<Device> &device, const Network &network,
+static Tensor uploaded(const std::shared_ptr<Device> &device, const DecoderNetwork &network,
                        const std::vector<char> &weights) {
   Tensor value(device, network.type(), {network.parameters().count()});
   value.upload(weights.data(), std::ssize(weights));
   return value;
 }
 
-Predictor::Predictor(std::shared_ptr<Device> device, const Network &network, const std::vector<char> &weights)
+Predictor::Predictor(std::shared_ptr<Device> device, const DecoderNetwork &network, const std::vector<char> &weights)
     : Predictor(device, network, uploaded(device, network, weights)) {}
 
-Predictor::Predictor(const std::shared_ptr<Device> &device, const Network &network, Tensor weights)
+Predictor::Predictor(const std::shared_ptr<Device> &device, const DecoderNetwork &network, Tensor weights)
     : Predictor(device, network, weights.ref()) {
   own = std::move(weights);
 }
 
-Predictor::Predictor(std::shared_ptr<Device> opened, const Network &network, const TensorRef &weights)
-    : device(std::move(opened)), network(network), value(weights), tokens(device, i32, {network.config().context}),
-      logits(device, network.type(), {1, network.config().vocab}) {
+Predictor::Predictor(std::shared_ptr<Device> opened, const DecoderNetwork &network, const TensorRef &weights)
+    : device(std::move(opened)), network(network), value(weights), tokens(device, i32, {network.context()}),
+      logits(device, network.type(), {1, network.vocab()}) {
   Arena measured;
   const Plan any = plan(measured, 0);
   places = measured.plan();
@@ -35,13 +37,13 @@ Plan Predictor::plan(Arena &placed, int64_t row) const {
   Target target = device->target();
   target.precision = Precision::ieee; // one token at a time: there is no speed to be had from less
   Build b{target, placed, network.parameters(), ParameterBuffers{value, value}, network.type()};
-  const TensorRef hidden = network.hidden(b, tokens, network.config().context);
+  const TensorRef hidden = network.hidden(b, tokens, network.context());
   network.logits(b, hidden.slice(0, row, 1), logits);
   return std::move(b.plan);
 }
 
 std::vector<float> Predictor::logitsAfter(const std::vector<int32_t> &given) {
-  const int64_t context = network.config().context;
+  const int64_t context = network.context();
   if (given.empty() || std::ssize(given) > context)
     throw Error("expected 1 to " + std::to_string(context) + " tokens, but got " + std::to_string(given.size()));
   std::vector<int32_t> padded = given;
@@ -51,6 +53,10 @@ std::vector<float> Predictor::logitsAfter(const std::vector<int32_t> &given) {
   run(*device, plan(placed, std::ssize(given) - 1), workspace);
   device->synchronize();
   return logits.downloadFloats();
+}
+
+std::vector<float> Predictor::logitsAfterLast(const std::vector<int32_t> &given) {
+  return logitsAfter({given.end() - std::min(network.context(), std::ssize(given)), given.end()});
 }
 
 } // namespace kiln

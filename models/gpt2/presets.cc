@@ -1,0 +1,135 @@
+// Names, sizes and settings.
+
+#include "models/gpt2/presets.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace kiln {
+
+namespace {
+struct Entry {
+  const char *name;
+  Gpt2Config config;
+  bool isSize = true; // a size alone, with settings that suit it
+};
+} // namespace
+
+/// GPT-2 as seed001 has it.
+static Gpt2Config seed001(int64_t layers, int64_t heads, int64_t width, int64_t context, int64_t vocab) {
+  Gpt2Config config = {layers, heads, width, context, vocab};
+  config.epsilon = 0;
+  config.form = {.ddof = 1, .scalesTokens = true, .projectionBias = false, .headBias = true};
+  return config;
+}
+
+static const std::vector<Entry> &entries() {
+  static const std::vector<Entry> all = {
+      {"nano", {4, 4, 128, 64}},
+      {"d2", {2, 2, 128, 1024}},
+      {"d4", {4, 4, 256, 1024}},
+      {"d6", {6, 6, 384, 1024}},
+      {"d8", {8, 8, 512, 1024}},
+      {"d12", {12, 12, 768, 1024}},
+      {"d24", {24, 16, 1024, 1024}},
+      {"d36", {36, 20, 1280, 1024}},
+      {"d48", {48, 25, 1600, 1024}},
+      {"llmc-124m", {12, 12, 768, 1024, 50257}, false},
+      {"seed001", seed001(12, 12, 768, 512, 35374), false},
+      {"seed001-small", seed001(2, 4, 128, 64, 256), false},
+  };
+  return all;
+}
+
+/// nano is made for two minutes on two cores; the others follow OpenAI's and nanoGPT's learning rates by width.
+static TrainSettings settingsOfSize(const std::string &name, const Gpt2Config &config) {
+  TrainSettings s;
+  s.evaluateEvery = 500;
+  if (name == "nano") {
+    s.batch = 16;
+    s.steps = 2000;
+    s.warmup = 100;
+    s.rate = 4e-3;
+  } else {
+    s.batch = 4;
+    s.steps = 10000;
+    s.warmup = 500;
+    s.rate = config.width < 768 ? 1e-3 : config.width < 1024 ? 6e-4 : config.width < 1280 ? 3e-4 : 2e-4;
+    s.beta2 = 0.95;
+  }
+  return s;
+}
+
+/// A pass over FineWeb's ten billion tokens, half a million a step.
+static TrainSettings settingsOfLlmc() {
+  TrainSettings s;
+  s.batch = 64;
+  s.accumulate = 8;
+  s.steps = 18865;
+  s.warmup = 700;
+  s.rate = 6e-4;
+  s.finalRate = 0;
+  s.schedule = Schedule::cosine;
+  s.decay = 0.1;
+  s.beta2 = 0.95;
+  s.evaluateEvery = 250;
+  s.evaluateBatches = 20;
+  return s;
+}
+
+static TrainSettings settingsOfSeed001(bool small) {
+  TrainSettings s;
+  s.batch = small ? 4 : 8;
+  s.accumulate = small ? 2 : 32;
+  s.steps = small ? 2000 : 10000;
+  s.warmup = s.steps / 5;
+  s.rate = small ? 1e-3 : 2.5e-4;
+  s.finalRate = 0;
+  s.schedule = Schedule::cosine;
+  s.decay = 0.01;
+  s.decayOn = DecayOn::seed001;
+  s.beta2 = 0.98;
+  s.clip = 0;
+  s.dropout = s.dropoutAttention = 0.1;
+  s.dropoutKind = DropoutKind::plain;
+  s.evaluateEvery = 500;
+  s.groupNorms = 10;
+  return s;
+}
+
+static TrainSettings settingsFor(const Entry &entry) {
+  const std::string name = entry.name;
+  if (entry.isSize)
+    return settingsOfSize(name, entry.config);
+  return name == "llmc-124m" ? settingsOfLlmc() : settingsOfSeed001(name == "seed001-small");
+}
+
+std::vector<std::string> gpt2Names() {
+  std::vector<std::string> names;
+  for (const Entry &entry : entries())
+    names.emplace_back(entry.name);
+  return names;
+}
+
+NamedGpt2 gpt2Named(const std::string &name) {
+  std::string names;
+  for (const Entry &entry : entries()) {
+    if (name == entry.name)
+      return {entry.config, settingsFor(entry)};
+    names += (names.empty() ? "" : ", ") + std::string(entry.name);
+  }
+  throw Error(fmt::format("expected a model out of {}, but got '{}'", names, name));
+}
+
+std::string nearestGpt2(const Gpt2Config &config) {
+  const auto distance = [&](const Entry &entry) {
+    return entry.isSize ? std::abs(std::log(static_cast<double>(parameterCount(entry.config)) / parameterCount(config)))
+                        : INFINITY;
+  };
+  return std::min_element(entries().begin(), entries().end(),
+                          [&](const Entry &a, const Entry &b) { return distance(a) < distance(b); })
+      ->name;
+}
+
+} // namespace kiln

@@ -1,0 +1,16 @@
+// Parameters placed, and tokens alone as what the layers are given.
+
+#include "models/nn/decoder_network.h"
+
+namespace kiln {
+
+DecoderNetwork::DecoderNetwork(const DecoderNames &names, const DecoderOptions &options, Type type, DecayOn decayOn)
+    : element(type), decoder(list, names, options) {
+  list.place(decayOn);
+}
+
+TensorRef DecoderNetwork::hidden(Build &b, const TensorRef &tokens, int64_t time) const {
+  return decoder.hidden(b, [&](const std::string &) -> const TensorRef & { return tokens; }, tokens.count(), time);
+}
+
+} // namespace kiln

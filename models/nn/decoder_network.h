@@ -1,0 +1,43 @@
+// A language model that is a decoder: its parameters, the launches of a training micro-batch, of an evaluation and of a
+// prediction. Which options and names it has, what it costs and how a file describes it is for the model to say.
+
+#pragma once
+
+#include "models/nn/decoder.h"
+
+namespace kiln {
+
+class DecoderNetwork : public Model {
+public:
+  const ParameterList &parameters() const override { return list; }
+  Type type() const override { return element; }
+
+  /// Sequences as long as the context. Shorter ones do as well: they have the first positions.
+  BatchShape shape(int64_t sequences) const override { return {sequences, context()}; }
+  /// Tokens and targets (N) of N = sequences · length, and the three arrays of the tokens' index.
+  std::vector<Input> inputs(const BatchShape &shape) const override { return decoder.inputs(shape); }
+  void derive(HostBatch &batch, const BatchShape &) const override { decoder.derive(batch); }
+  void gradient(Build &build, const MicroBatch &batch) const override { decoder.gradient(build, batch); }
+  /// Targets of ignoredTarget are missing.
+  void losses(Build &build, const MicroBatch &batch) const override { decoder.losses(build, batch); }
+
+  int64_t context() const { return decoder.options().context; }
+  int64_t vocab() const { return decoder.options().vocab; }
+  /// The last block's output (N, width), taken from the arena; tokens (N), whole sequences of `time`.
+  TensorRef hidden(Build &build, const TensorRef &tokens, int64_t time) const;
+  /// Logits (N, vocab) of rows of hidden().
+  void logits(Build &build, const TensorRef &rows, const TensorRef &logits) const {
+    decoder.logits(build, rows, logits);
+  }
+
+protected:
+  /// Of weights and activations of `type`.
+  DecoderNetwork(const DecoderNames &names, const DecoderOptions &options, Type type, DecayOn decayOn);
+
+private:
+  Type element;
+  ParameterList list;
+  Decoder decoder;
+};
+
+} // namespace kiln

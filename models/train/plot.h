@@ -1,0 +1,24 @@
+// The command `plot` of every trainer: the loss curves of runs as a picture.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace kiln {
+
+struct PlotOptions {
+  std::vector<std::string> runs; // folders
+  std::string out;               // the picture; `-`: standard output
+};
+
+/// Adds the command, with its flags.
+CLI::App *addPlot(CLI::App &app, PlotOptions &options);
+/// Writes the picture (models/train/curves.h). Throws Error.
+void plot(const PlotOptions &options);
+
+} // namespace kiln

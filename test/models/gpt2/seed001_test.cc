@@ -1,0 +1,85 @@
+// GPT-2 as seed001 has it: PyTorch's losses, the size it should have, and what it is trained with.
+
+#include "models/data/batches.h"
+#include "models/data/files.h"
+#include "models/gpt2/network.h"
+#include "models/gpt2/presets.h"
+#include "models/train/trainer.h"
+#include "test/devices.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+class Seed001 : public DeviceTest {};
+
+/// Sequences of micro-batch `number`, as test/oracles/seed001.py has them.
+HostBatch microBatch(int64_t number, int64_t count) {
+  std::vector<int32_t> tokens, targets;
+  const auto token = [](int64_t i) { return static_cast<int32_t>((i * i * 7 + i * 13) % 293); };
+  for (int64_t i = number * 31; i < number * 31 + count; ++i) {
+    tokens.push_back(token(i));
+    targets.push_back(token(i + 1));
+  }
+  return languageBatch(tokens, targets);
+}
+
+// Fifty steps of two micro-batches have the losses that test/oracles/seed001.py recorded: norms over n - 1 without an
+// epsilon, scaled rows of tokens, attention without biases, the head's bias, decay of gains too, and the schedule.
+TEST_P(Seed001, HasPyTorchsLosses) {
+  const std::vector<double> want = nlohmann::json::parse(readFile(KILN_SEED001_LOSSES)).at("losses");
+  NamedGpt2 named = gpt2Named("seed001-small");
+  named.config.vocab = 300;
+  TrainSettings &s = named.settings;
+  s.steps = std::ssize(want);
+  s.warmup = 10;
+  s.dropout = s.dropoutAttention = 0;
+  s.precision = Precision::ieee;
+  const Network network(configured(named.config, s));
+  Trainer trainer(Device::open(GetParam()), network, s);
+  trainer.initialize(7);
+  const int64_t steps = GetParam() == "cpu" ? s.steps : GetParam().starts_with("cpu") ? 10 : 1; // others take seconds
+  for (int64_t step = 0; step < steps; ++step) {
+    trainer.beginStep(learningRate(s, step), step + 1);
+    for (int64_t micro = 0; micro < s.accumulate; ++micro)
+      trainer.addGradient(microBatch(step * s.accumulate + micro, s.batch * named.config.context), micro);
+    EXPECT_NEAR(trainer.update().loss, want[step], 1e-5) << step;
+  }
+}
+KILN_ON_DEVICES(Seed001);
+
+// The seed's model has the parameters that the seed counts.
+TEST(Seed001Presets, HasTheSeedsParameters) {
+  const Network network(gpt2Named("seed001").config);
+  int64_t count = 0;
+  for (const Parameter &p : network.parameters().all())
+    count += p.count();
+  EXPECT_EQ(count, 112614958);
+  EXPECT_EQ(parameterCount(network.config()), count);
+}
+
+// What llm.c counts, its padding left out.
+TEST(Seed001Presets, LlmcsModelHasItsParameters) {
+  EXPECT_EQ(parameterCount(gpt2Named("llmc-124m").config), 124439808);
+  const TrainSettings s = gpt2Named("llmc-124m").settings;
+  EXPECT_EQ(s.batch * s.accumulate * 1024, 524288);
+}
+
+// It is trained on 8 · 32 sequences a step; the rate rises for two thousand steps and would be zero behind the last.
+TEST(Seed001Presets, TrainsAsTheSeedDoes) {
+  const TrainSettings s = gpt2Named("seed001").settings;
+  EXPECT_EQ(s.batch, 8);
+  EXPECT_EQ(s.accumulate, 32);
+  EXPECT_DOUBLE_EQ(learningRate(s, 1999), 2.5e-4);
+  EXPECT_DOUBLE_EQ(learningRate(s, 6000), 1.25e-4);
+  EXPECT_NEAR(learningRate(s, 10000), 0, 1e-18);
+  EXPECT_EQ(s.decayOn, DecayOn::seed001);
+  EXPECT_EQ(s.dropoutKind, DropoutKind::plain);
+  EXPECT_EQ(s.clip, 0);
+}
+
+} // namespace

@@ -1,0 +1,110 @@
+"""Programs that are measured: ours, each run a child of its own, and peers, children that run steps when they are asked.
+Measured in turns, so that what else the machine does meets all alike."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def program(name):
+    path = os.path.join(ROOT, "build", "bin", name)
+    return path if os.access(path, os.X_OK) else None
+
+
+def ended(process):
+    """The exit status of a child, and the peak of its memory alone, in bytes."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, usage.ru_maxrss * 1024
+
+
+def train(arguments, folder):
+    """A run of one of our programs: the rows of its log, and its peak of memory."""
+    command = [*arguments, "--out", folder, "--overwrite"]
+    print("tools/seeds:", " ".join(command), file=sys.stderr)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "errors"), "w+", encoding="utf-8") as errors:
+        status, peak = ended(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors))
+        errors.seek(0)
+        if status != 0:
+            sys.exit(f"tools/seeds: '{' '.join(command)}' ended with {status}: {errors.read().strip()}")
+    with open(os.path.join(folder, "log.jsonl"), encoding="utf-8") as log:
+        return [json.loads(line) for line in log], peak
+
+
+class Ours:
+    """A column of ours: `arguments` train; a measurement is a run of a few steps, the first of which is left out."""
+
+    def __init__(self, arguments, folder, targets):
+        self.arguments, self.folder, self.targets = arguments, folder, targets
+        self.rates, self.peak = [], 0
+
+    def measure(self, steps):
+        rows, peak = train([*self.arguments, "--steps", str(steps + 1), "--warmup", "0", "--evaluate-batches", "1"],
+                           self.folder)
+        self.peak = max(self.peak, peak)
+        self.rates.append(statistics.median(row["tokens_per_s"] for row in rows[1:]) / self.targets)
+
+    def end(self):
+        pass
+
+
+class Peer:
+    """A column of a peer: a script of this folder that gets what to compute as JSON, says `ready`, and then answers each
+    line, a number of steps, with the seconds that these took."""
+
+    def __init__(self, options, script, model, sequences):
+        path = os.path.join(ROOT, "tools", "seed_tables", script)
+        print("tools/seeds:", script, json.dumps(model), file=sys.stderr)
+        self.child = subprocess.Popen([options.python, path, json.dumps(model)], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True)
+        self.sequences, self.rates, self.peak = sequences, [], 0
+        self.why = self.child.stdout.readline().strip()  # ready, absent, or nothing when it failed
+
+    def measure(self, steps):
+        if self.why != "ready":
+            return
+        self.child.stdin.write(f"{steps}\n")
+        self.child.stdin.flush()
+        self.rates.append(steps * self.sequences / float(self.child.stdout.readline()))
+
+    def end(self):
+        self.child.stdin.close()
+        _, self.peak = ended(self.child)
+
+
+def measured(options, columns, steps):
+    """Measures the columns in turns."""
+    for _ in range(options.rounds):
+        for column in columns.values():
+            column.measure(steps)
+    for column in columns.values():
+        column.end()
+    return columns
+
+
+def rate(column, digits=2):
+    """The median of a column's rates as text."""
+    if column is None:
+        return "not measured"
+    return f"{statistics.median(column.rates):.{digits}f}" if column.rates else (column.why or "failed")
+
+
+def ratio(column, other):
+    both = column and other and column.rates and other.rates
+    return f"{statistics.median(column.rates) / statistics.median(other.rates):.2f}" if both else ""
+
+
+def machine(options):
+    with open("/proc/cpuinfo", encoding="utf-8") as info:
+        names = [line.split(":", 1)[1].strip() for line in info if line.startswith("model name")]
+    version = subprocess.run([program("gpt2"), "--version"], capture_output=True, text=True).stdout.splitlines()[0]
+    ask = "import importlib.metadata as m\nfor n in ('torch', 'jax'):\n try: print(n, m.version(n))\n except Exception: pass"
+    peers = subprocess.run([options.python, "-c", ask], capture_output=True, text=True).stdout.split("\n")
+    what = "; ".join([version, *filter(None, peers)])
+    return f"{len(os.sched_getaffinity(0))} cores of {names[0] if names else 'an unknown processor'}; {what}. " \
+           f"Rates are medians of {options.rounds} measurements, in turns."
