@@ -6,14 +6,15 @@
 //
 // A conversion between lanes or warps costs instructions, and through shared memory two barriers. What a warp loads,
 // the others find in the first-level cache, and a store that fills no sectors is put together in the second: for tiles
-// of a few kilobytes that is cheaper, as long as lanes ask for neighbours. Larger tiles are stored as they lie where
-// that asks memory for no more. Operands of products stay as they are, for gpu-pipeline-loads.
+// of a few kilobytes that is cheaper, as long as lanes ask for neighbours and do not compute much more: where each
+// thread would hold all of a tile of which it now has an element, the conversion is what is cheap. Larger tiles are
+// stored as they lie where that asks memory for no more. Operands of products stay as they are, for gpu-pipeline-loads.
 
 #include "lowering/gpu/Accesses.h"
 #include "lowering/gpu/MoveLayouts.h"
 #include "lowering/gpu/Passes.h"
 
-#include "dialect/simt/layout/Shuffle.h"
+#include "dialect/simt/layout/Convert.h"
 #include "lowering/analysis/TileUses.h"
 
 using namespace mlir;
@@ -77,6 +78,59 @@ static bool canRemake(Value value, LayoutAttr layout, int steps = mostSteps) {
     return isCheap(cast<tile::AccessOp>(op), layout.getLayout());
   const LayoutAttr wanted = operandLayout(op, layout);
   return wanted && llvm::all_of(op->getOperands(), [&](Value each) { return canRemake(each, wanted, steps - 1); });
+}
+
+// --- What it costs, in instructions of a thread
+// -----------------------------------------------------------------------
+
+/// Of an operation whose result lies in `layout`. Loads have predicates of their own.
+static int64_t instructionsOf(Operation *op, const TileLayout &layout) {
+  if (auto load = dyn_cast<tile::LoadOp>(op))
+    return 2 * trafficIn(layout, cast<tile::AccessOp>(op)).packets;
+  return isElementwise(op) ? layout.numStored() : 0;
+}
+
+/// Of making the tile in `layout`, as canRemake has found that it can be.
+static int64_t instructionsFor(Value value, LayoutAttr layout) {
+  Operation *const op = value.getDefiningOp();
+  if (!isa<RankedTensorType>(value.getType()) || simt::layoutOf(value) == layout || isConstantLike(op))
+    return 0;
+  int64_t count = instructionsOf(op, layout.getLayout());
+  if (!isa<tile::LoadOp>(op))
+    for (const Value operand : op->getOperands())
+      count += instructionsFor(operand, operandLayout(op, layout));
+  return count;
+}
+
+/// Of what makes the tile now, as far as nobody needs it but its one user.
+static int64_t instructionsSpared(Value value) {
+  Operation *const op = value.getDefiningOp();
+  if (!op || !isa<RankedTensorType>(value.getType()) || !value.hasOneUse() || isConstantLike(op))
+    return 0;
+  int64_t count = instructionsOf(op, simt::layoutOf(value).getLayout());
+  if (isElementwise(op) || isa<tile::MoveOp>(op))
+    for (const Value operand : op->getOperands())
+      count += instructionsSpared(operand);
+  return count;
+}
+
+/// Of a conversion, and what its barriers are worth.
+static int64_t instructionsOf(simt::ConvertOp convert) {
+  const TileLayout from = simt::layoutOf(convert.getSource()).getLayout(),
+                   to = simt::layoutOf(convert.getResult()).getLayout();
+  const unsigned bits = std::max(8u, getElementTypeOrSelf(convert.getType()).getIntOrFloatBitWidth());
+  const simt::ConvertPlan plan = simt::planConvert(from, to, bits, {});
+  const int64_t repeats = std::max(from.numStored() >> from.regBits(), to.numStored() >> to.regBits());
+  if (!plan.isShared())
+    return repeats * plan.shuffle().instructions(bits) + simt::barriersWorth;
+  return repeats * (plan.shared().store.instructions() + plan.shared().load.instructions()) + simt::barriersWorth;
+}
+
+/// Whether the conversion asks for no fewer instructions than its tile made once more where it is wanted.
+static bool paysToRemake(simt::ConvertOp convert) {
+  const Value source = convert.getSource();
+  return instructionsFor(source, simt::layoutOf(convert.getResult())) - instructionsSpared(source) <=
+         instructionsOf(convert);
 }
 
 namespace {
@@ -163,7 +217,7 @@ struct AdoptLayouts : impl::AdoptLayoutsBase<AdoptLayouts> {
       if (staysInLane(convert) || leadsToProduct(convert))
         continue;
       storeAsItLies(convert);
-      if (!convert->use_empty() && canRemake(convert.getSource(), wanted))
+      if (!convert->use_empty() && canRemake(convert.getSource(), wanted) && paysToRemake(convert))
         convert.replaceAllUsesWith(remaking.in(wanted, convert.getSource()));
     }
     eraseDead(getOperation());

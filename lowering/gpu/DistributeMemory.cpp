@@ -77,6 +77,9 @@ private:
   Bounds nearBoundsOf(unsigned dim, Value extent);
   /// Whether the distance from `offset` to the view's end is a number of 32 bits, and so is its sum with a position.
   bool isNear(Value offset) const;
+  /// Looks through `effort` sums.
+  Value nearOf(Value offset, int effort = 4);
+  Value bytesTo(unsigned dim);
   Value strideBytes(unsigned dim);
   Value rowOf(int64_t stored);
   Value isInsideAlong(int64_t stored, unsigned dim);
@@ -121,7 +124,7 @@ GlobalTile::GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange b
   // Where the tile begins comes last: in a loop the rest stays outside of it.
   for (unsigned dim = 0; dim < layout.rank(); ++dim)
     if (!isRowDim(dim))
-      base = code.add(base, code.make<arith::MulIOp>(code.held(begins[dim]), strideBytes(dim)));
+      base = code.add(base, bytesTo(dim));
   if (rows)
     for (const Value row : code.elementsOf(rows))
       rowElements.push_back(row.getType().isInteger(64) ? row
@@ -187,15 +190,60 @@ bool GlobalTile::isNear(Value offset) const {
   return fits32 && range.smin().sge(-most) && range.smax().sle(most);
 }
 
+/// The offset as i32, of a view whose extents are small. Where it is a program's number times a constant, and some
+/// more, it may have no room there: then the number is one with which it lies behind every view, as it does. Null where
+/// it is no such sum.
+Value GlobalTile::nearOf(Value offset, int effort) {
+  constexpr int64_t mostMore = 1 << 26, far = (int64_t{1} << abi::smallExtentBits) + 4 * mostMore, mostFactor = 1 << 24;
+  const Type word = code.builder.getI32Type();
+  if (!fits32 || effort == 0 || !offset.getType().isInteger(64))
+    return {};
+  if (isNear(offset))
+    return code.make<arith::TruncIOp>(word, code.held(offset));
+  if (auto sum = offset.getDefiningOp<arith::AddIOp>()) {
+    for (const auto &[large, small] : {std::pair(sum.getLhs(), sum.getRhs()), std::pair(sum.getRhs(), sum.getLhs())}) {
+      const ConstantIntRanges range = rangeOf(small);
+      if (range.smin().slt(-mostMore) || range.smax().sgt(mostMore))
+        continue;
+      if (const Value near = nearOf(large, effort - 1))
+        return code.make<arith::AddIOp>(near, code.make<arith::TruncIOp>(word, code.held(small)), noWrap);
+    }
+    return {};
+  }
+  APInt factor(64, 1);
+  Value number = offset;
+  if (auto product = offset.getDefiningOp<arith::MulIOp>();
+      product && matchPattern(product.getRhs(), m_ConstantInt(&factor)))
+    number = product.getLhs();
+  if (!number.getDefiningOp<tile::ProgramIdOp>() || !factor.isStrictlyPositive() || factor.sgt(mostFactor))
+    return {};
+  const int64_t most = llvm::divideCeil(far, factor.getSExtValue());
+  const Value least = code.make<arith::MinUIOp>(code.held(number), code.i64(most));
+  return code.make<arith::MulIOp>(code.make<arith::TruncIOp>(word, least), code.i32(factor.getSExtValue()), noWrap);
+}
+
+/// From the view's first element to where the tile begins along `dim`; anything where nothing of the tile lies inside.
+Value GlobalTile::bytesTo(unsigned dim) {
+  const Type wide = code.builder.getI64Type();
+  if (fits32 && (unknownStrides[dim] || llvm::isInt<32>(strides[dim] * bytes)))
+    if (const Value near = nearOf(begins[dim])) // a factor of 32 bits, too, and so one instruction
+      return code.make<arith::MulIOp>(code.make<arith::ExtSIOp>(wide, near),
+                                      unknownStrides[dim] ? code.make<arith::ExtSIOp>(wide, unknownStrides[dim])
+                                                          : strideBytes(dim));
+  return code.make<arith::MulIOp>(code.held(begins[dim]), strideBytes(dim));
+}
+
 /// Whether `offset` lies in the view: without sign, a negative one is too large.
 Value GlobalTile::isPositionInside(Value offset, Value extent) {
   const ConstantIntRanges range = rangeOf(offset);
   const bool isWord = range.smin().sge(INT32_MIN) && range.smax().sle(UINT32_MAX);
-  Value position = code.held(offset);
-  if (fits32 && isWord) {
-    position = code.make<arith::TruncIOp>(code.builder.getI32Type(), position);
+  Value position = nearOf(offset);
+  if (!position && fits32 && isWord)
+    position = code.make<arith::TruncIOp>(code.builder.getI32Type(), code.held(offset));
+  if (position)
     extent = code.make<arith::TruncIOp>(code.builder.getI32Type(), extent);
-  }
+  else
+    position = code.held(offset);
   return code.make<arith::CmpIOp>(arith::CmpIPredicate::ult, position, extent);
 }
 
@@ -226,8 +274,9 @@ GlobalTile::Bounds GlobalTile::nearBoundsOf(unsigned dim, Value extent) {
   const simt::Extent &own = layout.shape()[dim];
   const Value offset = code.held(begins[dim]);
   Bounds bound;
-  if (isNear(begins[dim])) {
-    bound.high = code.make<arith::SubIOp>(narrow(extent), narrow(offset), noWrap);
+  const Value near = nearOf(begins[dim]);
+  if (near) {
+    bound.high = code.make<arith::SubIOp>(narrow(extent), near, noWrap);
   } else {
     const Value distance = code.make<arith::SubIOp>(extent, offset);
     const Value low = narrow(distance), sign = narrow(code.make<arith::ShRSIOp>(distance, code.i64(63)));
@@ -236,7 +285,7 @@ GlobalTile::Bounds GlobalTile::nearBoundsOf(unsigned dim, Value extent) {
   if (own.isPadded())
     bound.high = code.make<arith::MinSIOp>(bound.high, code.i32(own.size));
   if (!isNonNegative(rangeOf(begins[dim])))
-    bound.low = code.make<arith::SubIOp>(code.i32(0), narrow(offset));
+    bound.low = code.make<arith::SubIOp>(code.i32(0), near ? near : narrow(offset));
   return bound;
 }
 

@@ -185,6 +185,8 @@ private:
   Value restOf(const Mask &mask);
   Value boundOf(const Mask &mask);
   Value onGrid(Value position);
+  Value withinEnd(Value position);
+  Value notNegative(Value position);
   scf::ForOp copy(Value begin, Value end, ValueRange inits);
   void takeMasks();
   void shortenMasks();
@@ -251,6 +253,14 @@ Value Split::onGrid(Value position) {
       emit.make<arith::AddIOp>(emit.make<arith::SubIOp>(inside, begin), emit.make<arith::SubIOp>(step, constant(1)));
   const Value rounds = emit.make<arith::DivUIOp>(distance, step);
   return emit.make<arith::AddIOp>(begin, emit.make<arith::MulIOp>(rounds, step));
+}
+
+/// The position, or the loop's end if that comes first: no round lies between them. It is known to be as small as that.
+Value Split::withinEnd(Value position) { return emit.make<arith::MinSIOp>(position, loop.getUpperBound()); }
+
+/// The position, which is known to be no negative number as far as the loop's beginning is.
+Value Split::notNegative(Value position) {
+  return isNonNegative(rangeOf(loop.getLowerBound())) ? emit.make<arith::MaxSIOp>(position, constant(0)) : position;
 }
 
 scf::ForOp Split::copy(Value begin, Value end, ValueRange inits) {
@@ -371,13 +381,16 @@ void Split::build() {
     last = emit.select(isInside, last ? last : loop.getUpperBound(), first ? first : loop.getLowerBound());
   if (first && last)
     last = emit.make<arith::MaxSIOp>(first, last);
+  first = first ? notNegative(first) : Value();
+  last = last ? notNegative(last) : Value();
 
   ValueRange results = loop.getInitArgs();
   if (first) {
-    results = copy(loop.getLowerBound(), emit.make<arith::MinSIOp>(first, loop.getUpperBound()), results).getResults();
+    results = copy(loop.getLowerBound(), withinEnd(first), results).getResults();
     shortenMasks();
   }
-  scf::ForOp interior = copy(first ? first : loop.getLowerBound(), last ? last : loop.getUpperBound(), results);
+  scf::ForOp interior =
+      copy(first ? first : loop.getLowerBound(), last ? withinEnd(last) : loop.getUpperBound(), results);
   takeMasks();
   results = interior.getResults();
   if (last) {

@@ -76,3 +76,23 @@ func.func @product(%x: memref<32x32xbf16>, %y: memref<32x32xf32>) attributes {ti
   tile.store %3, %y[%c0, %c0] {simt.layout = #sums, simt.vector = 2 : i64} : tensor<32x32xf32, #sums>, memref<32x32xf32>
   return
 }
+
+// -----
+
+#one = #simt.layout<256, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32 d0:64 d0:128]>
+#all = #simt.layout<256, reg [d0:1 d0:2 d0:4 d0:8 d0:16 d0:32 d0:64 d0:128], lane [* * * * *], warp [* * *]>
+
+// What a thread does for one element it would have to do for all 256: the tile is converted.
+// CHECK-LABEL: func @everywhere
+// CHECK: simt.convert
+func.func @everywhere(%x: memref<256xi32> {tile.align = 16 : i64}, %y: memref<256xi32>) attributes {tile.kernel, tile.warps = 8 : i64} {
+  %c0 = arith.constant 0 : i64
+  %limit = arith.constant dense<7> : tensor<256xi32, #one>
+  %one = arith.constant dense<1> : tensor<256xi32, #all>
+  %0 = tile.load %x[%c0] {simt.layout = #one, simt.vector = 1 : i64} : memref<256xi32> -> tensor<256xi32, #one>
+  %1 = arith.minsi %0, %limit : tensor<256xi32, #one>
+  %2 = simt.convert %1 : tensor<256xi32, #one> -> tensor<256xi32, #all>
+  %3 = arith.addi %2, %one : tensor<256xi32, #all>
+  tile.store %3, %y[%c0] {simt.layout = #all, simt.vector = 4 : i64} : tensor<256xi32, #all>, memref<256xi32>
+  return
+}

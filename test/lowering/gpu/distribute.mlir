@@ -88,7 +88,34 @@ func.func @packets(%v: memref<?xf32>, %n: i64) attributes {tile.kernel, tile.war
 func.func @small(%v: memref<?xf32> {tile.fits_32}) attributes {tile.kernel, tile.warps = 2 : i64} {
   %c256 = arith.constant 256 : i64
   %program = tile.program_id 0
-  %n = arith.muli %program, %c256 : i64
+  %n = arith.divui %program, %c256 : i64
+  %0 = tile.load %v[%n] {simt.vector = 2 : i64} : memref<?xf32> -> tensor<256xf32, #halves>
+  return
+}
+
+// -----
+
+#halves = #simt.layout<256, reg [d0:1 d0:128], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [d0:64]>
+
+// The number of a program, times a constant, is brought to 32 bits, so large that it still lies behind every such view:
+// 5242880 · 256 + 4 is more than 2³⁰. The address takes one product then.
+// CHECK-LABEL: func @programs
+// CHECK: %[[EXTENT:.*]] = tile.dim %arg0, 0
+// CHECK: %[[NUMBER:.*]] = arith.minui %{{.*}}, %c5242880_i64
+// CHECK: %[[NARROW:.*]] = arith.trunci %[[NUMBER]] : i64 to i32
+// CHECK: %[[PRODUCT:.*]] = arith.muli %[[NARROW]], %c256_i32
+// CHECK: %[[BEGIN:.*]] = arith.addi %[[PRODUCT]], %
+// CHECK: %[[END:.*]] = arith.trunci %[[EXTENT]] : i64 to i32
+// CHECK: arith.subi %[[END]], %[[BEGIN]] overflow<nsw> : i32
+// CHECK: %[[WIDE:.*]] = arith.extsi %{{.*}} : i32 to i64
+// CHECK: arith.muli %[[WIDE]], %c4_i64
+// CHECK: return
+func.func @programs(%v: memref<?xf32> {tile.fits_32}) attributes {tile.kernel, tile.warps = 2 : i64} {
+  %c4 = arith.constant 4 : i64
+  %c256 = arith.constant 256 : i64
+  %program = tile.program_id 0
+  %m = arith.muli %program, %c256 : i64
+  %n = arith.addi %m, %c4 : i64
   %0 = tile.load %v[%n] {simt.vector = 2 : i64} : memref<?xf32> -> tensor<256xf32, #halves>
   return
 }

@@ -2,7 +2,7 @@
 // RUN: kiln-opt %s --tile-split-loops --split-input-file | FileCheck %s
 
 // The mask of a causal score: column − row ≤ m − n, cut to 32 bits, which falls with n. All of it is true up to
-// n = m − 63, where m − n fits 32 bits throughout.
+// n = m − 63, where m − n fits 32 bits throughout. Both loops end no later than the one, and so count with as few bits.
 // CHECK-LABEL: @causal
 // CHECK-SAME: %[[X:.*]]: memref<?xf32>
 // CHECK-DAG: %[[M:.*]] = arith.muli %{{.*}}, %c64_i64 : i64
@@ -20,8 +20,10 @@
 // CHECK: %[[LOADED:.*]] = arith.subi %[[LEFT]], %c63_i64 : i64
 // CHECK: arith.minsi %[[MASKED]], %[[LOADED]]
 // CHECK: arith.divui
-// CHECK: %[[MIDDLE:.*]] = arith.addi %c0_i64, %{{.*}} : i64
-// CHECK: %[[INSIDE:.*]] = scf.for %{{.*}} = %c0_i64 to %[[MIDDLE]] step %c16_i64 iter_args(%[[ACC:.*]] = %cst)
+// CHECK: %[[GRID:.*]] = arith.addi %c0_i64, %{{.*}} : i64
+// CHECK: %[[MIDDLE:.*]] = arith.maxsi %[[GRID]], %c0_i64
+// CHECK: %[[MIDDLE_END:.*]] = arith.minsi %[[MIDDLE]], %[[END]]
+// CHECK: %[[INSIDE:.*]] = scf.for %{{.*}} = %c0_i64 to %[[MIDDLE_END]] step %c16_i64 iter_args(%[[ACC:.*]] = %cst)
 // CHECK-NEXT: %[[S:.*]] = tile.load %{{.*}} {tile.inside = array<i64: 0>}
 // CHECK-NEXT: %[[LINE:.*]] = tile.reshape %[[S]]
 // CHECK-NEXT: %[[ROWS:.*]] = tile.broadcast %[[LINE]]
@@ -152,8 +154,9 @@ func.func @kept(%x: memref<?xi64>, %limit: i64) -> tensor<8xi64> attributes {til
 // CHECK: %[[HEADS:.*]] = tile.dim %{{.*}}, 0
 // CHECK: %[[LEFT:.*]] = arith.addi %{{.*}}, %[[HEADS]]
 // CHECK: %[[THERE:.*]] = arith.cmpi sge, %[[LEFT]], %c1_i64
-// CHECK: %[[MIDDLE:.*]] = arith.select %[[THERE]], %{{.*}}, %c0_i64
-// CHECK: scf.for %{{.*}} = %c0_i64 to %[[MIDDLE]]
+// CHECK: %[[SELECTED:.*]] = arith.select %[[THERE]], %{{.*}}, %c0_i64
+// CHECK: %[[MIDDLE:.*]] = arith.maxsi %[[SELECTED]], %c0_i64
+// CHECK: scf.for %{{.*}} = %c0_i64 to
 // CHECK: tile.load %{{.*}} {tile.inside = array<i64: 0, 1>}
 // CHECK: scf.for %{{.*}} = %[[MIDDLE]] to
 // CHECK: tile.load %{{.*}}[%[[H]], %{{.*}}] : memref
