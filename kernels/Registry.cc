@@ -4,6 +4,7 @@
 #include "kernels/adamw.h"
 #include "kernels/add.h"
 #include "kernels/attention.h"
+#include "kernels/cache_append.h"
 #include "kernels/column_sums.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
@@ -27,6 +28,7 @@ const std::vector<const Kernel *> &kernels() {
       &attentionBackwardKeysKernel,
       &attentionBackwardQueriesKernel,
       &attentionDeltaKernel,
+      &cacheAppendKernel,
       &columnSumsKernel,
       &crossEntropyKernel,
       &crossEntropyLossKernel,

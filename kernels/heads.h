@@ -144,9 +144,11 @@ inline Tile keysIn(View k, View q, const AttentionConfig &cfg) { return cfg.shif
 inline Tile keyHeadOf(Tile h, const AttentionConfig &cfg) { return cfg.group == 1 ? h : h / cfg.group; }
 
 /// Tiles of about bm queries and about bn keys that split the sequences evenly, so that little of the last one lies
-/// past the end. They are multiples of 8: a product computes so many rows at a time.
+/// past the end. They are multiples of 8: a product computes so many rows at a time, where there are as many.
 inline AttentionConfig tilesOf(int64_t bm, int64_t bn, int64_t Tq, int64_t Tk) {
   const auto evenly = [](int64_t about, int64_t T) {
+    if (T < 8)
+      return static_cast<int>(std::max<int64_t>(T, 1));
     const int64_t tiles = std::max<int64_t>(1, (T + about / 2) / about);
     return static_cast<int>(std::max<int64_t>(1, ceildiv(ceildiv(T, tiles), 8)) * 8);
   };

@@ -51,8 +51,7 @@ static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
 static CLI::App *addSample(CLI::App &app, SampleOptions &o) {
   CLI::App *sample = app.add_subcommand("sample", "write bytes with a trained model");
   sample->add_option("--out,--model-dir", o.folder, "a run's folder, or a checkpoint")->required();
-  sample->add_option("--prompt", o.prompt, "bytes to go on from; without them it begins by itself");
-  addSamplingFlags(sample, o.sampling, "byte");
+  addWritingFlags(sample, o.writing, "byte", "without: it begins by itself");
   addMachineFlags(sample, o.machine);
   return sample;
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "models/bytelm/config.h"
-#include "models/generate/sampling.h"
+#include "models/generate/writing_options.h"
 #include "models/train/options.h"
 #include "models/train/plot.h"
 
@@ -27,8 +27,7 @@ struct TrainOptions : RunOptions, SettingOptions {
 struct SampleOptions {
   std::string folder; // a run's folder, or a checkpoint
   MachineOptions machine;
-  std::string prompt; // may be empty: the first byte is predicted, too
-  SamplingOptions sampling;
+  WritingOptions writing;
 };
 
 struct InfoOptions {

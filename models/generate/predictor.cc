@@ -7,14 +7,6 @@
 
 namespace kiln {
 
-/// Weights from the host, on the device.
-static Tensor uploaded(const std::shared_ptr<Device> &device, const DecoderNetwork &network,
-                       const std::vector<char> &weights) {
-  Tensor value(device, network.type(), {network.parameters().count()});
-  value.upload(weights.data(), std::ssize(weights));
-  return value;
-}
-
 Predictor::Predictor(std::shared_ptr<Device> device, const DecoderNetwork &network, const std::vector<char> &weights)
     : Predictor(device, network, uploaded(device, network, weights)) {}
 
@@ -53,10 +45,6 @@ std::vector<float> Predictor::logitsAfter(const std::vector<int32_t> &given) {
   run(*device, plan(placed, std::ssize(given) - 1), workspace);
   device->synchronize();
   return logits.downloadFloats();
-}
-
-std::vector<float> Predictor::logitsAfterLast(const std::vector<int32_t> &given) {
-  return logitsAfter({given.end() - std::min(network.context(), std::ssize(given)), given.end()});
 }
 
 } // namespace kiln

@@ -16,8 +16,6 @@ public:
 
   /// Logits (vocab) of the token after `tokens`, of which there are 1 … context.
   std::vector<float> logitsAfter(const std::vector<int32_t> &tokens);
-  /// The same after the last of `tokens`, as many as the context has places for.
-  std::vector<float> logitsAfterLast(const std::vector<int32_t> &tokens);
 
 private:
   Predictor(const std::shared_ptr<Device> &device, const DecoderNetwork &network, Tensor weights);

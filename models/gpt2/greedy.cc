@@ -1,8 +1,8 @@
-// A short text for each place, a token at a time.
+// A short text for each place, all of them at a time.
 
 #include "models/gpt2/greedy.h"
 #include "models/data/batches.h"
-#include "models/generate/predictor.h"
+#include "models/generate/generator.h"
 
 #include <algorithm>
 
@@ -21,28 +21,47 @@ static std::vector<int32_t> beginningOf(const HostBatch &batch, int64_t most) {
   return given;
 }
 
+namespace {
+/// One of the texts.
+struct Growing {
+  std::string text;
+  int64_t length;
+  bool isFinished;
+};
+} // namespace
+
 std::vector<std::string> greedyTexts(Trainer &trainer, const Network &network, const TrainData &data,
                                      const Tokenizer &tokenizer, int64_t count) {
   const int64_t context = network.config().context, given = std::min(mostGiven, ceildiv(context, 2));
   const std::optional<int32_t> mark = documentMark(tokenizer.vocabulary()), end = documentEnd(tokenizer.vocabulary());
-  Predictor predictor(trainer.machine(), network, trainer.weights());
-  std::vector<std::string> texts;
+  Generator generator(trainer.machine(), network, trainer.weights(), {.sequences = count});
+  std::vector<Growing> texts;
   for (int64_t i = 0; i < count; ++i) {
-    std::vector<int32_t> tokens = beginningOf(data.validation(i * data.validationSequences() / count, 1), given);
-    if (tokens.empty())
-      continue;
-    std::string text = tokenizer.decode(tokens) + "→";
-    for (int64_t made = 0; made < mostMade && std::ssize(tokens) < context; ++made) {
-      std::vector<float> logits = predictor.logitsAfter(tokens);
-      logits.resize(tokenizer.size()); // those behind are padding
-      tokens.push_back(static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin()));
-      if (tokens.back() == mark || tokens.back() == end)
-        break;
-      text += tokenizer.decode({&tokens.back(), 1});
-    }
-    texts.push_back(text);
+    const std::vector<int32_t> tokens = beginningOf(data.validation(i * data.validationSequences() / count, 1), given);
+    const int64_t length = std::ssize(tokens);
+    texts.push_back({tokenizer.decode(tokens) + "→", length, length == 0 || length >= context});
+    generator.append(i, tokens.empty() ? std::vector<int32_t>{0} : tokens); // one without a beginning is left out
   }
-  return texts;
+  for (int64_t made = 0; made < mostMade; ++made) {
+    const std::vector<std::vector<float>> logits = generator.next();
+    for (int64_t i = 0; i < count; ++i) {
+      Growing &text = texts[i];
+      if (text.isFinished)
+        continue;
+      const auto first = logits[i].begin(), last = first + tokenizer.size(); // those behind are padding
+      const auto token = static_cast<int32_t>(std::max_element(first, last) - first);
+      text.isFinished = token == mark || token == end || ++text.length >= context;
+      if (token != mark && token != end)
+        text.text += tokenizer.decode({&token, 1});
+      if (!text.isFinished)
+        generator.append(i, {&token, 1});
+    }
+  }
+  std::vector<std::string> all;
+  for (const Growing &text : texts)
+    if (text.length > 0)
+      all.push_back(text.text);
+  return all;
 }
 
 } // namespace kiln

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "models/generate/sampling.h"
+#include "models/generate/writing_options.h"
 #include "models/gpt2/config.h"
 #include "models/train/options.h"
 #include "models/train/plot.h"
@@ -29,8 +29,7 @@ struct TrainOptions : RunOptions, SettingOptions {
 struct SampleOptions {
   std::string folder; // a run's folder, a checkpoint, or a Hugging Face model
   MachineOptions machine;
-  std::string prompt = "\n";
-  SamplingOptions sampling;
+  WritingOptions writing;
   std::optional<std::string> dtype; // what it computes in; fp32 when not given
 };
 

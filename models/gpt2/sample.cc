@@ -1,31 +1,38 @@
 // From options to text.
 
 #include "models/gpt2/sample.h"
-#include "models/generate/predictor.h"
+#include "models/generate/writing.h"
 #include "models/gpt2/network.h"
 #include "models/gpt2/trained_model.h"
 #include "models/tokens/tokenizer.h"
-#include "runtime/Streams.h"
 
 namespace kiln {
 
+/// Tokens that end a document, if the vocabulary has any.
+static std::vector<int32_t> endsOf(const Vocabulary &vocabulary) {
+  std::vector<int32_t> ends;
+  for (const std::optional<int32_t> token : {documentMark(vocabulary), documentEnd(vocabulary)})
+    if (token)
+      ends.push_back(*token);
+  return ends;
+}
+
 void sample(const SampleOptions &options) {
-  if (options.prompt.empty())
-    throw Error("expected a prompt of at least one byte, but got an empty one");
-  verify(options.sampling, "token");
+  WritingOptions writing = options.writing;
+  if (!writing.prompt && !writing.promptFile)
+    writing.prompt = "\n";
   const TrainedModel read = readTrained(options.folder, options.dtype);
   const Network network(read.config);
-  Predictor predictor(openDevice(options.machine), network, read.weights);
+  const std::shared_ptr<Device> device = openDevice(options.machine);
+  const Tensor weights = uploaded(device, network, read.weights);
   const Tokenizer tokenizer(read.vocabulary.value_or(byteVocabulary()));
-  writeResult(options.prompt);
-  const auto logitsAfter = [&](const std::vector<int32_t> &tokens) {
-    std::vector<float> logits = predictor.logitsAfterLast(tokens);
-    logits.resize(tokenizer.size()); // those behind are padding
-    return logits;
-  };
-  goOn(options.sampling, tokenizer.encode(options.prompt, /*specials=*/true), logitsAfter,
-       [&](int32_t token) { writeResult(tokenizer.decode({&token, 1})); });
-  writeResult("\n");
+  write(
+      "gpt2", [&](const Generator::Options &texts) { return Generator(device, network, weights, texts); },
+      {.encode = [&](const std::string &text) { return tokenizer.encode(text, /*specials=*/true); },
+       .decode = [&](std::span<const int32_t> tokens) { return tokenizer.decode(tokens); },
+       .size = tokenizer.size(),
+       .ends = endsOf(tokenizer.vocabulary())},
+      writing);
 }
 
 } // namespace kiln

@@ -1,6 +1,7 @@
 // Attention's launches. Heads are views into the packed projection; nothing is transposed in memory.
 
 #include "models/nn/attention.h"
+#include "kernels/cache_append.h"
 #include "kernels/plain_attention.h"
 #include "models/nn/residual.h"
 
@@ -70,6 +71,21 @@ void Attention::forward(Build &b, const TensorRef &x, const TensorRef &residual,
                             : planAttention(b.target, q, k, v, o, s.sums, scale, maskIn(b)),
                     s.sums.extents[0], s.sums.extents[2], width);
   output.forward(b, s.mixed, y, {.dropout = residualSite.in(b), .residual = residual});
+}
+
+void Attention::extend(Build &b, const TensorRef &x, const TensorRef &residual, const Past &past,
+                       const TensorRef &y) const {
+  const int64_t batch = past.starts.extents[0], time = x.extents[0] / batch;
+  const TensorRef qkv = b.take("qkv", {batch * time, 3 * width}), mixed = b.take("attention", {batch * time, width}),
+                  sums = b.takeStatistics("log-sum-exp", {batch, heads, time});
+  input.forward(b, x, qkv);
+  b.plan += planCacheAppend(b.target, part(qkv, sums, 1), part(qkv, sums, 2), past.starts, past.keys, past.values);
+  b.plan += planAttention(b.target, part(qkv, sums, 0), past.keys, past.values, byHeads(mixed, sums), sums, scale,
+                          {.causal = false, .ranges = past.ranges, .dropout = weightSite.in(b)});
+  output.forward(b, mixed, y, {.dropout = residualSite.in(b), .residual = residual});
+  b.release(qkv);
+  b.release(mixed);
+  b.release(sums);
 }
 
 void Attention::backward(Build &b, const TensorRef &dy, const TensorRef &x, const Saved &s, const TensorRef &dx,

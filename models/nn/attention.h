@@ -21,6 +21,14 @@ struct AttentionOptions {
   LinearOptions linear = {};
 };
 
+/// What a layer has seen of some sequences, and what new places of theirs see of it: for those who write a text place
+/// by place.
+struct Past {
+  TensorRef keys, values; // (B, H, T, D), a cache of at most T places each
+  TensorRef starts;       // (B) i32, where a sequence's new places go; T: nowhere
+  TensorRef ranges;       // (B, n, 2) i32, which places each new one sees, as kernels/attention.h has it
+};
+
 class Attention {
 public:
   /// Projections (C → 3C) and (C → C), in a model of sequences of at most `context` places.
@@ -38,6 +46,9 @@ public:
   /// y = residual + attention(x). x, residual, y (N, C) with N = batch · time.
   void forward(Build &build, const TensorRef &x, const TensorRef &residual, const Saved &saved,
                const TensorRef &y) const;
+  /// The same for the n new places of each sequence alone, whose keys and values join the past. x, residual, y (B · n,
+  /// C); y may be `residual`.
+  void extend(Build &build, const TensorRef &x, const TensorRef &residual, const Past &past, const TensorRef &y) const;
   /// dx from dy, or dx += with `add`; releases `saved` on the way. x as in forward.
   void backward(Build &build, const TensorRef &dy, const TensorRef &x, const Saved &saved, const TensorRef &dx,
                 bool add) const;

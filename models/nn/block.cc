@@ -75,23 +75,31 @@ void Block::halfInfer(Build &b, const TensorRef &x, const TensorRef &normed, con
   }
 }
 
-void Block::infer(Build &b, const TensorRef &x, int64_t batch, int64_t time) const {
+template <class Attend> void Block::inferWith(Build &b, const TensorRef &x, Attend attend) const {
   const TensorRef normed = isPre ? b.take("norm", x.extents) : x;
-  const LayerNorm::Saved statistics = norm1.take(b, batch * time);
+  const LayerNorm::Saved statistics = norm1.take(b, x.extents[0]);
   for (const bool attends : {attentionFirst, !attentionFirst}) {
     const Scope scope(b, attends ? "attention" : "mlp");
     if (attends)
-      halfInfer(b, x, normed, norm1, statistics, [&](const TensorRef &in) {
-        const Attention::Saved saved = attention.take(b, batch, time);
-        attention.forward(b, in, x, saved, x);
-        attention.release(b, saved);
-      });
+      halfInfer(b, x, normed, norm1, statistics, attend);
     else
       halfInfer(b, x, normed, norm2, statistics, [&](const TensorRef &in) { mlp.infer(b, in, x, x); });
   }
   norm2.release(b, statistics);
   if (isPre)
     b.release(normed);
+}
+
+void Block::infer(Build &b, const TensorRef &x, int64_t batch, int64_t time) const {
+  inferWith(b, x, [&](const TensorRef &in) {
+    const Attention::Saved saved = attention.take(b, batch, time);
+    attention.forward(b, in, x, saved, x);
+    attention.release(b, saved);
+  });
+}
+
+void Block::extend(Build &b, const TensorRef &x, const Past &past) const {
+  inferWith(b, x, [&](const TensorRef &in) { attention.extend(b, in, x, past, x); });
 }
 
 //===-- Backward ------------------------------------------------------------------------------------------------===//

@@ -52,6 +52,8 @@ public:
   TensorRef forward(Build &build, const TensorRef &x, int64_t batch, int64_t time, Saved &saved) const;
   /// The same with nothing kept: x becomes the output in place.
   void infer(Build &build, const TensorRef &x, int64_t batch, int64_t time) const;
+  /// The same for new places of sequences, behind those that the layers have seen.
+  void extend(Build &build, const TensorRef &x, const Past &past) const;
   /// dx (N, C) holds the gradient by the output and becomes that by the input. Releases all of `saved`.
   void backward(Build &build, const TensorRef &dx, const Saved &saved) const;
 
@@ -66,6 +68,8 @@ private:
   template <class Layer>
   void halfBackward(Build &build, const TensorRef &dx, const TensorRef &dnormed, const LayerNorm &norm,
                     const HalfSaved &half, Layer layer) const;
+  /// Both halves, of which `attend(input)` launches the one with attention.
+  template <class Attend> void inferWith(Build &build, const TensorRef &x, Attend attend) const;
   template <class Layer>
   void halfInfer(Build &build, const TensorRef &x, const TensorRef &normed, const LayerNorm &norm,
                  const LayerNorm::Saved &statistics, Layer layer) const;

@@ -124,6 +124,17 @@ TensorRef Decoder::hidden(Build &b, const Embedding::Inputs &inputs, int64_t row
   return x;
 }
 
+TensorRef Decoder::extend(Build &b, const TensorRef &tokens, const TensorRef &positions,
+                          const std::vector<Past> &pasts) const {
+  const TensorRef x = b.take("hidden", {tokens.count(), sizes.width});
+  embedding.forwardAt(b, tokens, positions, x);
+  for (size_t l = 0; l < blocks.size(); ++l) {
+    const Scope scope(b, blockLabel(l));
+    blocks[l].extend(b, x, pasts[l]);
+  }
+  return x;
+}
+
 void Decoder::logits(Build &b, const TensorRef &rows, const TensorRef &logits) const {
   if (!last)
     return head(b, rows, {}, rows, logits);

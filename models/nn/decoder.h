@@ -48,7 +48,11 @@ public:
   /// The last block's output (N, width), taken from the arena, of whole sequences of `time`. `inputs` has the tokens
   /// (N), and the positions and ranges where the batch gives them.
   TensorRef hidden(Build &build, const Embedding::Inputs &inputs, int64_t rows, int64_t time) const;
-  /// Logits (N, vocab) of rows of hidden().
+  /// The same of new places of B sequences, behind those that each block has seen: `tokens` and `positions` (B · n)
+  /// i32, of which −1 adds nothing, and a past for each block.
+  TensorRef extend(Build &build, const TensorRef &tokens, const TensorRef &positions,
+                   const std::vector<Past> &pasts) const;
+  /// Logits (N, vocab) of rows of hidden() or extend().
   void logits(Build &build, const TensorRef &rows, const TensorRef &logits) const;
 
 private:

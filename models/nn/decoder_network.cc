@@ -13,4 +13,11 @@ TensorRef DecoderNetwork::hidden(Build &b, const TensorRef &tokens, int64_t time
   return decoder.hidden(b, [&](const std::string &) -> const TensorRef & { return tokens; }, tokens.count(), time);
 }
 
+Tensor uploaded(const std::shared_ptr<Device> &device, const DecoderNetwork &network,
+                const std::vector<char> &weights) {
+  Tensor value(device, network.type(), {network.parameters().count()});
+  value.upload(weights.data(), std::ssize(weights));
+  return value;
+}
+
 } // namespace kiln

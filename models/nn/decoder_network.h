@@ -30,6 +30,8 @@ public:
     decoder.logits(build, rows, logits);
   }
 
+  const Decoder &layers() const { return decoder; }
+
 protected:
   /// Of weights and activations of `type`.
   DecoderNetwork(const DecoderNames &names, const DecoderOptions &options, Type type, DecayOn decayOn);
@@ -39,5 +41,8 @@ private:
   ParameterList list;
   Decoder decoder;
 };
+
+/// Weights from the host, of the network's type and laid out as its parameters, on the device.
+Tensor uploaded(const std::shared_ptr<Device> &device, const DecoderNetwork &network, const std::vector<char> &weights);
 
 } // namespace kiln

@@ -69,6 +69,16 @@ void Embedding::forward(Build &b, const Inputs &inputs, int64_t time, const Tens
   b.plan += planEmbeddingSum(b.target, inputs("tokens"), b.value(tokens), x, time, terms);
 }
 
+void Embedding::forwardAt(Build &b, const TensorRef &given, const TensorRef &places, const TensorRef &x) const {
+  const Scope scope(b, "embedding");
+  EmbeddingTerms terms = {.scale = static_cast<float>(options.scale), .dropout = site.in(b)};
+  if (options.positions != PositionTable::none) {
+    terms.places = b.value(positions);
+    terms.positions = places;
+  }
+  b.plan += planEmbeddingSum(b.target, given, b.value(tokens), x, /*T=*/1, terms);
+}
+
 static EmbeddingIndex indexIn(const Embedding::Inputs &inputs, const std::string &name) {
   return {inputs(tokensOf(name)), inputs(startsOf(name)), inputs(positionsOf(name))};
 }

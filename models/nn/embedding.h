@@ -50,6 +50,8 @@ public:
   using Inputs = std::function<const TensorRef &(const std::string &)>;
   /// x[n] = drop(scale · token table[tokens[n]] + position table[n mod time]).
   void forward(Build &build, const Inputs &inputs, int64_t time, const TensorRef &x) const;
+  /// The same of tokens and positions (N) i32; −1 of either adds nothing.
+  void forwardAt(Build &build, const TensorRef &tokens, const TensorRef &positions, const TensorRef &x) const;
   /// Gradients of both tables. That of the token table is added to what a tied head left there. dx (N, width) becomes
   /// the gradient of the sum before dropout.
   void backward(Build &build, const Inputs &inputs, const TensorRef &dx, int64_t time) const;

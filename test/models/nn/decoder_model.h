@@ -4,6 +4,7 @@
 
 #include "kernels/attention.h"
 #include "models/data/batches.h"
+#include "models/nn/decoder_network.h"
 #include "models/train/trainer.h"
 #include "test/kernels/host_chances.h"
 #include "test/models/reference/decoder.h"
@@ -15,29 +16,15 @@
 
 namespace kiln::test {
 
-class DecoderModel : public Model {
+class DecoderModel : public DecoderNetwork {
 public:
   explicit DecoderModel(const DecoderOptions &options, Type type = f32)
-      : options(options), element(type), decoder(list, plainNames(), options) {
-    list.place();
-  }
-  const ParameterList &parameters() const override { return list; }
-  Type type() const override { return element; }
-  BatchShape shape(int64_t sequences) const override { return {sequences, options.context}; }
-  std::vector<Input> inputs(const BatchShape &shape) const override { return decoder.inputs(shape); }
-  void derive(HostBatch &batch, const BatchShape &) const override { decoder.derive(batch); }
-  void gradient(Build &build, const MicroBatch &batch) const override { decoder.gradient(build, batch); }
-  void losses(Build &build, const MicroBatch &batch) const override { decoder.losses(build, batch); }
+      : DecoderNetwork(plainNames(), options, type, DecayOn::matrices), options(options) {}
   double flops(const BatchShape &) const override { return 0; }
   std::string text() const override { return "a model of options"; }
   nlohmann::ordered_json configJson(Type) const override { return {}; }
 
   const DecoderOptions options;
-
-private:
-  Type element;
-  ParameterList list;
-  Decoder decoder;
 };
 
 /// Tokens, some of them missing, targets, of which some are missing, and positions.

@@ -1,0 +1,52 @@
+// Copies into a cache of keys and values.
+
+#include "kernels/cache_append.h"
+#include "kernels/expect.h"
+#include "kernels/rows.h"
+
+#include <numeric>
+#include <string>
+
+namespace kiln {
+
+/// k, v (B, H, n, D); starts (B); keys, values (B, H, T, D). cfg.rows divides n, so that no row is written that is none
+/// of the new ones.
+static void cacheAppend(View k, View v, View starts, View keys, View values, CacheAppendConfig cfg) {
+  const int64_t D = width({k, v, keys, values});
+  Tile i = program_id(0) * cfg.rows, h = program_id(1), b = program_id(2);
+  Tile to = cast(load(starts, {b}, {}), i64) + i;
+  store(keys, {b, h, to, 0}, load(k, {b, h, i, 0}, {cfg.rows, D}));   // (rows, D)
+  store(values, {b, h, to, 0}, load(v, {b, h, i, 0}, {cfg.rows, D})); // (rows, D)
+}
+
+const Kernel cacheAppendKernel =
+    kernel("cache_append", cacheAppend,
+           {"k (B, H, n, D)", "v (B, H, n, D)", "starts (B) i32, where the first new place goes", "keys (B, H, T, D)",
+            "values (B, H, T, D)"},
+           {field("rows", &CacheAppendConfig::rows, "new places that a program copies; they divide n")});
+
+Plan planCacheAppend(const Target &, const TensorRef &k, const TensorRef &v, const TensorRef &starts,
+                     const TensorRef &keys, const TensorRef &values, const std::optional<CacheAppendConfig> &config) {
+  const char *plan = "cache_append";
+  expectRank(plan, "k", k, 4);
+  expectRank(plan, "keys", keys, 4);
+  const int64_t B = k.extents[0], H = k.extents[1], n = k.extents[2], D = k.extents[3];
+  expectShape(plan, "v", v, {B, H, n, D});
+  expectShape(plan, "keys", keys, {B, H, keys.extents[2], D});
+  expectShape(plan, "values", values, keys.extents);
+  expectShape(plan, "starts", starts, {B});
+  expectType(plan, "starts", starts, {i32});
+  expectFloat(plan, "k", k);
+  for (const TensorRef *tensor : {&v, &keys, &values})
+    expectType(plan, "v, keys, values", *tensor, {k.type});
+  const CacheAppendConfig chosen = config.value_or(CacheAppendConfig{static_cast<int>(std::gcd(n, 16))});
+  if (chosen.rows < 1 || n % chosen.rows != 0)
+    throw Error("'cache_append': expected 'rows' to divide " + std::to_string(n) + " new places, but got " +
+                std::to_string(chosen.rows));
+  return {.launches = {{&cacheAppendKernel,
+                        textOf(cacheAppendKernel.fields, chosen),
+                        programs(n / chosen.rows, H, B),
+                        {k, v, starts, keys, values}}}};
+}
+
+} // namespace kiln

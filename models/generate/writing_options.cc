@@ -1,0 +1,44 @@
+// Flags by CLI11.
+
+#include "models/generate/writing_options.h"
+#include "models/train/flags.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace kiln {
+
+void addWritingFlags(CLI::App *app, WritingOptions &o, const std::string &unit, const std::string &without) {
+  app->add_option("--prompt", o.prompt, "text to go on from (" + without + ")");
+  app->add_option("--prompt-file", o.promptFile, "a file with the text to go on from; '-' is standard input");
+  addNumber<int64_t>(app, "--" + unit + "s", o.tokens, unit + "s to write, at most")->capture_default_str();
+  addNumber<int64_t>(app, "--num", o.texts, "texts to write, side by side")->capture_default_str();
+  addNumber<double>(app, "--temperature", o.choice.temperature, "0: always the likeliest " + unit)
+      ->capture_default_str();
+  addNumber<int64_t>(app, "--top-k", o.choice.topK, "choose among the k likeliest (0: all)")->capture_default_str();
+  addNumber<double>(app, "--top-p", o.choice.topP, "choose among the likeliest that have so much probability")
+      ->capture_default_str();
+  addNumber<double>(app, "--min-p", o.choice.minP, "choose among those with this share of the likeliest's probability")
+      ->capture_default_str();
+  addNumber<double>(app, "--repetition-penalty", o.choice.repetitionPenalty,
+                    "divides the logits of what is there already (1: none)")
+      ->capture_default_str();
+  app->add_option("--stop", o.stops, "end in front of this text; may be given several times")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  addNumber<uint64_t>(app, "--seed", o.seed, "seed of the choices")->capture_default_str();
+  app->add_flag("--speed", o.speed, "say on standard error how fast it was");
+}
+
+void verify(const WritingOptions &o) {
+  if (o.tokens < 1)
+    throw Error(fmt::format("expected 'tokens' to be at least 1, but got {}", o.tokens));
+  if (o.texts < 1)
+    throw Error(fmt::format("expected 'num' to be at least 1, but got {}", o.texts));
+  if (o.prompt && o.promptFile)
+    throw Error("expected --prompt or --prompt-file, but got both");
+  if (std::any_of(o.stops.begin(), o.stops.end(), [](const std::string &stop) { return stop.empty(); }))
+    throw Error("expected 'stop' to be a text of at least one byte, but got an empty one");
+  verify(o.choice);
+}
+
+} // namespace kiln

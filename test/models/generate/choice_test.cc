@@ -1,0 +1,110 @@
+// Choosing tokens: what Hugging Face's processors leave, ties, and what makes no sense.
+
+#include "dialect/dsl/Types.h"
+#include "models/generate/choice.h"
+#include "test/expect_error.h"
+#include "test/temporary_folder.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+using namespace kiln;
+
+namespace {
+
+constexpr int vocab = 26;
+
+/// The generator of test/oracles/choices.py.
+class Numbers {
+public:
+  int below(int bound) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<int>((state >> 33) % bound);
+  }
+
+private:
+  uint64_t state = 1;
+};
+
+struct Case {
+  std::vector<float> logits;
+  std::vector<int32_t> seen;
+  Choice choice;
+};
+
+Case drawCase(Numbers &numbers) {
+  Case c;
+  std::vector<int> order(vocab);
+  for (int i = 0; i < vocab; ++i)
+    order[i] = i;
+  for (int i = vocab - 1; i > 0; --i)
+    std::swap(order[i], order[numbers.below(i + 1)]);
+  for (const int rank : order)
+    c.logits.push_back(static_cast<float>(rank * 61 + numbers.below(60) - 800) / 256);
+  for (int i = 0; i < 6; ++i)
+    c.seen.push_back(numbers.below(vocab));
+  c.choice.repetitionPenalty = std::array{1.0, 1.237, 1.71}[numbers.below(3)];
+  c.choice.temperature = std::array{0.5, 1.0, 1.75}[numbers.below(3)];
+  c.choice.topK = std::array{0, 1, 5, 12}[numbers.below(4)];
+  c.choice.topP = std::array{1.0, 0.3, 0.7, 0.93}[numbers.below(4)];
+  c.choice.minP = std::array{0.0, 0.06, 0.4}[numbers.below(3)];
+  return c;
+}
+
+// Of a thousand random logits and settings the same tokens are left, in the same order, as Hugging Face leaves. Its
+// probabilities are of logits in f32, which moves them by a few units of that.
+TEST(Choice, LeavesWhatHuggingFaceLeaves) {
+  const nlohmann::json cases = nlohmann::json::parse(readText(KILN_GOLDEN_CHOICES));
+  Numbers numbers;
+  ASSERT_EQ(cases.size(), 1000u);
+  for (const nlohmann::json &want : cases) {
+    const Case c = drawCase(numbers);
+    const std::vector<Likely> left = likely(c.logits, c.seen, c.choice);
+    std::string tokens;
+    for (const Likely &l : left)
+      tokens += static_cast<char>('a' + l.token);
+    EXPECT_EQ(tokens, want[0].get<std::string>());
+    EXPECT_NEAR(left.front().probability, want[1].get<double>(), 1e-5);
+  }
+}
+
+// A number below the first probability takes the first token, one just below 1 the last.
+TEST(Choice, DrawsByProbability) {
+  const std::vector<float> logits = {0, std::log(3.0f)};
+  const Choice plain = {.temperature = 1};
+  EXPECT_EQ(choose(logits, {}, plain, 0.0), 1);
+  EXPECT_EQ(choose(logits, {}, plain, 0.74), 1);
+  EXPECT_EQ(choose(logits, {}, plain, 0.76), 0);
+  EXPECT_EQ(choose(logits, {}, plain, std::nextafter(1.0, 0.0)), 0);
+}
+
+// Without a temperature the largest logit wins, the lowest token of several alike.
+TEST(Choice, TakesTheLowestOfTheLikeliest) {
+  EXPECT_EQ(choose(std::vector<float>{1, 5, 2, 5}, {}, {.temperature = 0}, 0.99), 1);
+}
+
+// Those as likely as the k-th stay.
+TEST(Choice, KeepsTiesWithTheKth) {
+  EXPECT_EQ(likely(std::vector<float>{1, 3, 3, 3, 0}, {}, {.temperature = 1, .topK = 2}).size(), 3u);
+}
+
+// A model gone wrong gives numbers that are none: they are the last to be taken.
+TEST(Choice, TakesNumbersBeforeNaN) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(choose(std::vector<float>{nan, -2, nan}, {}, {.temperature = 0}, 0.5), 1);
+  EXPECT_EQ(choose(std::vector<float>{nan, -2, nan}, {}, {.temperature = 1}, 0.5), 1);
+}
+
+TEST(Choice, RefusesWhatMakesNoSense) {
+  expectError([] { verify(Choice{.temperature = -1}); },
+              {"expected 'temperature' to be a number from 0 on, but got -1"});
+  expectError([] { verify(Choice{.topK = -1}); }, {"expected 'top-k' to be at least 0, but got -1"});
+  expectError([] { verify(Choice{.topP = 0}); }, {"expected 'top-p' to be above 0 and at most 1, but got 0"});
+  expectError([] { verify(Choice{.minP = 2}); }, {"expected 'min-p' to be from 0 to 1, but got 2"});
+  expectError([] { verify(Choice{.repetitionPenalty = 0}); },
+              {"expected 'repetition-penalty' to be above 0, but got 0"});
+}
+
+} // namespace

@@ -1,0 +1,65 @@
+// Text that is shown while it comes.
+
+#include "models/generate/text_stream.h"
+
+#include <gtest/gtest.h>
+
+using namespace kiln;
+
+namespace {
+
+/// What a stream shows of a text that comes byte by byte, a part for each byte.
+std::vector<std::string> shown(TextStream &stream, const std::string &text) {
+  std::vector<std::string> parts;
+  for (const char byte : text)
+    parts.push_back(stream.push({&byte, 1}));
+  parts.push_back(stream.finish());
+  return parts;
+}
+
+std::string joined(const std::vector<std::string> &parts) {
+  std::string all;
+  for (const std::string &part : parts)
+    all += part;
+  return all;
+}
+
+// No part begins or ends within a character, whatever its length.
+TEST(TextStream, ShowsWholeCharacters) {
+  TextStream stream;
+  EXPECT_EQ(shown(stream, "aé€😀b"), (std::vector<std::string>{"a", "", "é", "", "", "€", "", "", "", "😀", "b", ""}));
+}
+
+// Bytes that are no UTF-8 come through as they are: a continuation without a beginning, a beginning that is followed by
+// something else, one at the end, and those that never occur.
+TEST(TextStream, LetsOtherBytesPass) {
+  for (const std::string text : {"\x80x", "\xc3x", "x\xe2\x82", "\xff\xfe", "\xc0\x80", "\xf0\x9f\x98"}) {
+    TextStream stream;
+    EXPECT_EQ(joined(shown(stream, text)), text);
+  }
+}
+
+// The text ends in front of the first stop, of which nothing is shown, not even its beginning.
+TEST(TextStream, EndsInFrontOfAStop) {
+  TextStream stream({"END", "\n\n"});
+  EXPECT_EQ(joined(shown(stream, "An EN\nd END\n\nmore")), "An EN\nd ");
+  EXPECT_TRUE(stream.isStopped());
+}
+
+// What looked like a stop and is none is shown.
+TEST(TextStream, ShowsWhatBecomesNoStop) {
+  TextStream stream({"abac"});
+  EXPECT_EQ(joined(shown(stream, "ababac")), "ab");
+  TextStream other({"abac"});
+  EXPECT_EQ(joined(shown(other, "aba")), "aba");
+  EXPECT_FALSE(other.isStopped());
+}
+
+// A stop that comes in one piece with text round it counts as well.
+TEST(TextStream, FindsAStopWithinAPiece) {
+  TextStream stream({"."});
+  EXPECT_EQ(stream.push("One. Two."), "One");
+  EXPECT_EQ(stream.push("Three"), "");
+}
+
+} // namespace
