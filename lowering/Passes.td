@@ -142,7 +142,7 @@ def LowerToLinalg : Pass<"generic-lower-to-linalg", "::mlir::func::FuncOp"> {
     vectorised. Buffers are `memref.alloca`; elementwise operations become `linalg.generic` on memrefs.
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect",
-                           "::mlir::scf::SCFDialect", "::mlir::math::MathDialect"];
+                           "::mlir::scf::SCFDialect", "::mlir::math::MathDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
 #endif // KILN_GENERIC_PASSES

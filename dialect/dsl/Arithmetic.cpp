@@ -70,17 +70,6 @@ Tile operator>>(At a, At b) { return binary<tile::ShrOp>(">>", Takes::integers, 
 Tile min(At a, At b) { return binary<arith::MinNumFOp, arith::MinSIOp>("min", Takes::numbers, a, b); }
 Tile max(At a, At b) { return binary<arith::MaxNumFOp, arith::MaxSIOp>("max", Takes::numbers, a, b); }
 
-Tile &operator+=(Tile &a, At b) { return a = At(a, b.loc) + b; }
-Tile &operator-=(Tile &a, At b) { return a = At(a, b.loc) - b; }
-Tile &operator*=(Tile &a, At b) { return a = At(a, b.loc) * b; }
-Tile &operator/=(Tile &a, At b) { return a = At(a, b.loc) / b; }
-Tile &operator%=(Tile &a, At b) { return a = At(a, b.loc) % b; }
-Tile &operator&=(Tile &a, At b) { return a = At(a, b.loc) & b; }
-Tile &operator|=(Tile &a, At b) { return a = At(a, b.loc) | b; }
-Tile &operator^=(Tile &a, At b) { return a = At(a, b.loc) ^ b; }
-Tile &operator<<=(Tile &a, At b) { return a = At(a, b.loc) << b; }
-Tile &operator>>=(Tile &a, At b) { return a = At(a, b.loc) >> b; }
-
 Tile operator-(At a) {
   Verb verb("-", a.loc);
   Operands operands = unifyAs(verb, Takes::numbers, {&a});
@@ -183,8 +172,16 @@ Tile divide(At a, At b, Accuracy accuracy) {
                   : verb.poison();
 }
 
+Tile round(At x) { return rounding<math::RoundEvenOp>("round", x); }
+Tile trunc(At x) { return rounding<math::TruncOp>("trunc", x); }
 Tile floor(At x) { return rounding<math::FloorOp>("floor", x); }
 Tile ceil(At x) { return rounding<math::CeilOp>("ceil", x); }
+
+Tile copysign(At x, At sign) {
+  Verb verb("copysign", x.loc);
+  Operands operands = unifyAs(verb, Takes::floats, {&x, &sign});
+  return operands ? verb.result(verb.emit<math::CopySignOp>(operands.values[0], operands.values[1])) : verb.poison();
+}
 
 Tile abs(At x) {
   Verb verb("abs", x.loc);
@@ -243,6 +240,22 @@ Tile cast(At x, Type type) {
   Verb verb("cast", x.loc);
   mlir::Value value = verb.value(x);
   return value ? verb.result(verb.cast(value, type)) : verb.poison();
+}
+
+Tile bitcast(At x, Type type) {
+  Verb verb("bitcast", x.loc);
+  mlir::Value value = verb.value(x);
+  if (!value)
+    return verb.poison();
+  const Type from = elementOf(value);
+  if (from == boolean || type == boolean || bytesOf(from) != bytesOf(type)) {
+    verb.expected() << "a type of " << bytesOf(from) << (bytesOf(from) == 1 ? " byte" : " bytes")
+                    << " that is not boolean for " << describe(value) << ", but got " << nameOf(type);
+    return verb.poison();
+  }
+  if (from == type)
+    return verb.result(value);
+  return verb.result(verb.emit<arith::BitcastOp>(typeOf(value.getContext(), type, shapeOf(value)), value));
 }
 
 } // namespace kiln

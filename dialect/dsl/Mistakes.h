@@ -12,12 +12,13 @@ template <class T>
 concept NoList = std::same_as<T, Tile> || std::is_arithmetic_v<T>;
 
 template <class T> void refuseMaskOfLoad() {
-  static_assert(sizeof(T) == 0, "a load takes no mask and no other value: an element outside the view reads the "
-                                "padding, such as Padding::zero; choose among loaded elements by where()");
+  static_assert(sizeof(T) == 0, "a load's mask stands in braces, load(view, {n}, {64}, {.mask = m}), and there is no "
+                                "other value: what lies outside the view or the mask reads the padding, such as "
+                                "Padding::zero; choose among loaded elements by where()");
 }
 template <class T> void refuseMaskOfStore() {
-  static_assert(sizeof(T) == 0, "a store takes a view, its offsets and a value, which brings its own shape, and no "
-                                "mask: an element outside the view is not written; choose among the values by where()");
+  static_assert(sizeof(T) == 0, "a store takes a view, its offsets and a value, which brings its own shape; a mask "
+                                "stands in braces: store(view, {n}, x, {.mask = m})");
 }
 template <class T> void refuseOffset() {
   static_assert(sizeof(T) == 0, "the offsets of a view are a list in braces, one for each dimension: {n}, {m, 0}");

@@ -230,17 +230,21 @@ static mlir::Value mergeAxes(Verb &verb, mlir::Value value, ArrayRef<int64_t> ax
   return verb.reshape(value, merged);
 }
 
-/// All axes reduced, the last one first. Sums are rounded to a narrow type once.
+static bool isBitwise(tile::ReduceKind kind) {
+  return kind == tile::ReduceKind::And || kind == tile::ReduceKind::Or || kind == tile::ReduceKind::Xor;
+}
+
+/// All axes reduced, the last one first. Sums and products are rounded to a narrow type once.
 static mlir::Value reduceAxes(Verb &verb, tile::ReduceKind kind, mlir::Value value, ArrayRef<int64_t> axes) {
   using tile::ReduceKind;
   const Type from = elementOf(value);
-  const bool isSeveral = axes.size() > 1;
-  // boolean is compared as 0 and 1, and sums of small integers need room.
-  if (kind == ReduceKind::Sum && (from == boolean || from == i8))
+  const bool isSeveral = axes.size() > 1, isTotal = kind == ReduceKind::Sum || kind == ReduceKind::Product;
+  // boolean is compared as 0 and 1, and totals of small integers need room.
+  if (isTotal && (from == boolean || from == i8))
     value = verb.cast(value, i32);
   else if (from == boolean)
     value = verb.cast(value, i8);
-  else if (kind == ReduceKind::Sum && isSeveral && isFloat(from))
+  else if (isTotal && isSeveral && isFloat(from))
     value = verb.cast(value, std::max(from, f32));
   if (kind == ReduceKind::ArgMax && isSeveral) {
     value = mergeAxes(verb, value, axes);
@@ -248,12 +252,22 @@ static mlir::Value reduceAxes(Verb &verb, tile::ReduceKind kind, mlir::Value val
   }
   for (int64_t axis : llvm::reverse(axes))
     value = reduceAxis(verb, kind, value, axis);
-  const bool keepsType =
-      kind == ReduceKind::Max || kind == ReduceKind::Min || (kind == ReduceKind::Sum && isFloat(from));
+  const bool keepsType = kind != ReduceKind::ArgMax && (!isTotal || isFloat(from));
   return keepsType ? verb.cast(value, from) : value;
 }
 
-static Tile reduce(const char *name, tile::ReduceKind kind, const At &x, const Axes &axes, bool keep) {
+/// Numbers that are in the opposite order: the least of x is the greatest of them. NaN stays.
+static mlir::Value reversed(Verb &verb, mlir::Value value) {
+  const Type type = elementOf(value);
+  if (isFloat(type))
+    return verb.emit<arith::NegFOp>(value);
+  Literal ones;
+  ones.integer = type == boolean ? 1 : -1;
+  return verb.emit<arith::XOrIOp>(value, verb.constant(ones, type, shapeOf(value)));
+}
+
+static Tile reduce(const char *name, tile::ReduceKind kind, const At &x, const Axes &axes, bool keep,
+                   bool ofReversed = false) {
   Verb verb(name, x.loc);
   mlir::Value value = verb.value(x);
   if (!value)
@@ -263,19 +277,28 @@ static Tile reduce(const char *name, tile::ReduceKind kind, const At &x, const A
     verb.expected() << "a tile of rank 1 or more, but got " << describe(value);
     return verb.poison();
   }
+  if (isBitwise(kind) && isFloat(elementOf(value))) {
+    verb.expected() << "integers or booleans, but got " << describe(value) << "; use bitcast()";
+    return verb.poison();
+  }
   auto at = normalAxes(verb, axes, shape.size());
   if (!at)
     return verb.poison();
-  mlir::Value result = reduceAxes(verb, kind, value, *at);
+  mlir::Value result = reduceAxes(verb, kind, ofReversed ? reversed(verb, value) : value, *at);
   for (int64_t axis : *at)
     shape[axis] = 1;
   return verb.result(keep ? verb.reshape(result, shape) : result);
 }
 
 Tile sum(At x, Axes axes, bool keep) { return reduce("sum", tile::ReduceKind::Sum, x, axes, keep); }
+Tile prod(At x, Axes axes, bool keep) { return reduce("prod", tile::ReduceKind::Product, x, axes, keep); }
 Tile reduce_max(At x, Axes axes, bool keep) { return reduce("reduce_max", tile::ReduceKind::Max, x, axes, keep); }
 Tile reduce_min(At x, Axes axes, bool keep) { return reduce("reduce_min", tile::ReduceKind::Min, x, axes, keep); }
+Tile reduce_and(At x, Axes axes, bool keep) { return reduce("reduce_and", tile::ReduceKind::And, x, axes, keep); }
+Tile reduce_or(At x, Axes axes, bool keep) { return reduce("reduce_or", tile::ReduceKind::Or, x, axes, keep); }
+Tile reduce_xor(At x, Axes axes, bool keep) { return reduce("reduce_xor", tile::ReduceKind::Xor, x, axes, keep); }
 Tile argmax(At x, Axes axes, bool keep) { return reduce("argmax", tile::ReduceKind::ArgMax, x, axes, keep); }
+Tile argmin(At x, Axes axes, bool keep) { return reduce("argmin", tile::ReduceKind::ArgMax, x, axes, keep, true); }
 
 // --- Matrix product --------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,8 @@
 //
 // Mixed operands are promoted: an integer tile with a float gives the float; boolean < i8 < i32 < i64 < bf16, f16 < f32
 // < f64 (bf16 with f16 needs a cast). A C++ literal takes the tile's type (a float literal with an integer tile gives
-// f32). Shapes broadcast as in NumPy. The meaning of each operation, in every corner, is in dialect/README.md.
+// f32). Shapes broadcast as in NumPy. The meaning of each operation, in every corner, is in dialect/README.md. Verbs
+// that are spelt from others, such as +=, gather and softmax, are in Functions.h, which comes with this header.
 
 #pragma once
 
@@ -203,16 +204,6 @@ Tile operator/(At a, At b);
 /// Integer remainder with the dividend's sign; x % 0 is x.
 Tile operator%(At a, At b);
 Tile operator-(At a);
-Tile &operator+=(Tile &a, At b);
-Tile &operator-=(Tile &a, At b);
-Tile &operator*=(Tile &a, At b);
-Tile &operator/=(Tile &a, At b);
-Tile &operator%=(Tile &a, At b);
-Tile &operator&=(Tile &a, At b);
-Tile &operator|=(Tile &a, At b);
-Tile &operator^=(Tile &a, At b);
-Tile &operator<<=(Tile &a, At b);
-Tile &operator>>=(Tile &a, At b);
 
 /// Comparisons give boolean; with NaN all are false but `!=`.
 Tile operator==(At a, At b);
@@ -286,12 +277,19 @@ Tile roll(At x, int64_t by, int axis = -1);
 
 // --- Reductions: the axes disappear, or stay at extent 1 with `keep` -------------------------------------------------
 
-/// boolean and i8 are summed in i32.
+/// boolean and i8 are summed, and multiplied, in i32.
 Tile sum(At x, Axes axes = -1, bool keep = false);
+Tile prod(At x, Axes axes = -1, bool keep = false);
 Tile reduce_max(At x, Axes axes = -1, bool keep = false);
 Tile reduce_min(At x, Axes axes = -1, bool keep = false);
-/// i32 index of the largest element, the lowest one on ties; along several axes it counts in row-major order.
+/// Bitwise on integers, logical on boolean.
+Tile reduce_and(At x, Axes axes = -1, bool keep = false);
+Tile reduce_or(At x, Axes axes = -1, bool keep = false);
+Tile reduce_xor(At x, Axes axes = -1, bool keep = false);
+/// i32 index of the largest or smallest element, the lowest one on ties, NaN last; along several axes it counts in
+/// row-major order.
 Tile argmax(At x, Axes axes = -1, bool keep = false);
+Tile argmin(At x, Axes axes = -1, bool keep = false);
 
 // --- Matrix product --------------------------------------------------------------------------------------------------
 
@@ -311,17 +309,41 @@ Tile dot(At a, At b, Precision precision = Precision::ieee);
 enum class Padding { zero, neg_zero, inf, neg_inf, nan };
 /// How an atomic orders the memory operations round it.
 enum class Order { relaxed, acquire, release, acq_rel };
+/// What a load does besides: `load(x, {n}, {64}, {.mask = m})`. Where the mask, a boolean that broadcasts to the
+/// result, is false, it reads the padding and touches no memory.
+struct Reading {
+  Padding padding = Padding::zero;
+  At mask = true;
+};
+/// What a store or atomic does besides: nothing where the mask is false; an atomic returns 0 there.
+struct Writing {
+  At mask = true;
+};
 
-/// The tile of `view` that begins at element `offsets`. A shape shorter than the view's rank leaves the leading
-/// dimensions at extent 1 and drops them.
-Tile load(View view, Offsets offsets, TileExtents shape, Padding padding = Padding::zero, Loc loc = here());
-/// Writes a tile (or a scalar) at element `offsets`; the value is cast by the caller, its shape may drop leading ones.
-void store(View view, Offsets offsets, At value, Loc loc = here());
-/// Rows `rows[i]` of the view; `offsets` begin the other dimensions and `shape` is theirs.
-Tile gather(View view, At rows, Offsets offsets, TileExtents shape, Padding padding = Padding::zero, Loc loc = here());
-void scatter(View view, At rows, Offsets offsets, At value, Loc loc = here());
-/// Adds indivisibly; returns the elements as they were.
-Tile atomic_add(View view, Offsets offsets, At value, Order order = Order::relaxed, Loc loc = here());
+/// Elements of `view` by its subscripts, one for each dimension. A number or scalar is where a block of the result
+/// begins, with its extent in `shape`; missing leading ones are 1 and dropped. Tiles of integers name positions one by
+/// one: they broadcast together, and their shape comes before the blocks. Outside the view reads the padding.
+Tile load(View view, Offsets at, TileExtents shape = {}, Reading how = {}, Loc loc = here());
+Tile load(View view, Offsets at, TileExtents shape, Padding padding, Loc loc = here());
+/// Writes a tile (or a scalar) there; the value is cast by the caller, its shape may drop leading ones of the blocks.
+/// An element that is named several times gets one of the values.
+void store(View view, Offsets at, At value, Writing how = {}, Loc loc = here());
+
+/// Each changes the elements there indivisibly and returns them as they were. An element that is named several times
+/// changes once for each. dialect/README.md has the types.
+Tile atomic_add(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
+Tile atomic_min(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
+Tile atomic_max(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
+Tile atomic_and(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
+Tile atomic_or(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
+Tile atomic_xor(View view, Offsets at, At value, Order order = Order::relaxed, Writing how = {}, Loc loc = here());
+Tile atomic_exchange(View view, Offsets at, At value, Order order = Order::acq_rel, Writing how = {}, Loc loc = here());
+/// Writes `desired` where the element has the bits of `expected`.
+Tile atomic_compare_exchange(View view, Offsets at, At expected, At desired, Order order = Order::acq_rel,
+                             Writing how = {}, Loc loc = here());
+/// Loads and stores of elements that other programs access meanwhile, each whole.
+Tile atomic_load(View view, Offsets at, TileExtents shape = {}, Order order = Order::acquire, Loc loc = here());
+void atomic_store(View view, Offsets at, At value, Order order = Order::release, Writing how = {}, Loc loc = here());
 
 // --- Random numbers --------------------------------------------------------------------------------------------------
 
@@ -378,4 +400,5 @@ private:
 
 } // namespace kiln
 
+#include "dialect/dsl/Functions.h"
 #include "dialect/dsl/Mistakes.h"

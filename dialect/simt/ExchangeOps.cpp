@@ -7,20 +7,36 @@
 
 using namespace mlir;
 
-static ParseResult parseReduceKind(OpAsmParser &parser, kiln::tile::ReduceKindAttr &kind) {
+/// A word that `symbolize` gives a kind of the other dialect for; `what` names these in the message.
+template <class Attr, class Symbolize>
+static ParseResult parseKind(OpAsmParser &parser, Attr &kind, Symbolize symbolize, const char *what) {
   StringRef word;
   const SMLoc loc = parser.getCurrentLocation();
   if (parser.parseKeyword(&word))
     return failure();
-  const auto known = kiln::tile::symbolizeReduceKind(word);
+  const auto known = symbolize(word);
   if (!known)
-    return parser.emitError(loc, "expected sum, max, min or argmax, but got '") << word << "'";
-  kind = kiln::tile::ReduceKindAttr::get(parser.getContext(), *known);
+    return parser.emitError(loc, "expected ") << what << ", but got '" << word << "'";
+  kind = Attr::get(parser.getContext(), *known);
   return success();
+}
+
+static ParseResult parseReduceKind(OpAsmParser &parser, kiln::tile::ReduceKindAttr &kind) {
+  const auto symbolize = [](StringRef word) { return kiln::tile::symbolizeReduceKind(word); };
+  return parseKind(parser, kind, symbolize, "sum, max, min, argmax, product, and, or or xor");
 }
 
 static void printReduceKind(OpAsmPrinter &printer, Operation *, kiln::tile::ReduceKindAttr kind) {
   printer << kiln::tile::stringifyReduceKind(kind.getValue());
+}
+
+static ParseResult parseAtomicKind(OpAsmParser &parser, kiln::tile::AtomicKindAttr &kind) {
+  const auto symbolize = [](StringRef word) { return kiln::tile::symbolizeAtomicKind(word); };
+  return parseKind(parser, kind, symbolize, "add, min, max, and, or, xor or exchange");
+}
+
+static void printAtomicKind(OpAsmPrinter &printer, Operation *, kiln::tile::AtomicKindAttr kind) {
+  printer << kiln::tile::stringifyAtomicKind(kind.getValue());
 }
 
 #define GET_OP_CLASSES

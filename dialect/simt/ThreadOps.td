@@ -74,7 +74,7 @@ def Simt_LoadOp : Simt_Op<"ld", [AttrSizedOperandSegments, DeclareOpInterfaceMet
   let summary = "loads one to sixteen bytes";
   let description = [{
     From address + `displacement`, which is a multiple of the bytes loaded, if the predicate is true; else the result is
-    `other`. `readonly`: nothing writes there while the kernel runs.
+    `other`. `readonly`: nothing writes there while the kernel runs. `strong`: others may write there meanwhile.
 
     ```mlir
     func.func @example(%address: i64, %p: i1, %other: vector<4xf32>) -> vector<4xf32> {
@@ -86,7 +86,7 @@ def Simt_LoadOp : Simt_Op<"ld", [AttrSizedOperandSegments, DeclareOpInterfaceMet
     ```
   }];
   let arguments = (ins Simt_Space:$space, Simt_Address:$address, I64Attr:$displacement, Optional<I1>:$predicate,
-                       Optional<Simt_Packet>:$other, UnitAttr:$readonly);
+                       Optional<Simt_Packet>:$other, UnitAttr:$readonly, UnitAttr:$strong);
   let results = (outs Simt_Packet:$result);
   let assemblyFormat = [{
     $space $address `+` $displacement (`if` $predicate^ `else` $other `:` type($other))? attr-dict
@@ -97,7 +97,8 @@ def Simt_LoadOp : Simt_Op<"ld", [AttrSizedOperandSegments, DeclareOpInterfaceMet
 def Simt_StoreOp : Simt_Op<"st", [MemoryEffects<[MemWrite]>]> {
   let summary = "stores one to sixteen bytes";
   let description = [{
-    To address + `displacement`, which is a multiple of the bytes stored, if the predicate is true.
+    To address + `displacement`, which is a multiple of the bytes stored, if the predicate is true. `strong`: others may
+    read or write there meanwhile.
 
     ```mlir
     func.func @example(%address: i32, %x: vector<2xf16>, %p: i1) {
@@ -107,7 +108,7 @@ def Simt_StoreOp : Simt_Op<"st", [MemoryEffects<[MemWrite]>]> {
     ```
   }];
   let arguments = (ins Simt_Space:$space, Simt_Packet:$value, Simt_Address:$address, I64Attr:$displacement,
-                       Optional<I1>:$predicate);
+                       Optional<I1>:$predicate, UnitAttr:$strong);
   let assemblyFormat = [{
     $space $value `,` $address `+` $displacement (`if` $predicate^)? attr-dict `:` type($value) `,` type($address)
   }];
@@ -178,23 +179,56 @@ def Simt_CopyAsyncOp : Simt_Op<"cp_async", [AttrSizedOperandSegments, MemoryEffe
   let hasVerifier = 0;
 }
 
-def Simt_AtomicAddOp : Simt_Op<"atomic_add", [AllTypesMatch<["value", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "adds to one element of global memory, indivisibly";
+/// tile::AtomicKind, whose definition belongs to the other dialect.
+def Simt_AtomicKind : Attr<CPred<"::llvm::isa<::kiln::tile::AtomicKindAttr>($_self)">, "kind of atomic"> {
+  let storageType = "::kiln::tile::AtomicKindAttr";
+  let returnType = "::kiln::tile::AtomicKind";
+  let convertFromStorage = "$_self.getValue()";
+}
+def Simt_Atomic : AnyTypeOf<[I32, I64, F16, BF16, F32, F64]>;
+
+def Simt_AtomicRmwOp : Simt_Op<"atomic_rmw", [AllTypesMatch<["value", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "changes one element of global memory, indivisibly";
   let description = [{
     At address + `displacement`, if the predicate is true, in no order with other accesses. The result is what was there,
     or 0.
 
     ```mlir
     func.func @example(%address: i64, %x: f32, %p: i1) -> f32 {
-      %0 = simt.atomic_add %x, %address + 4 if %p : f32
+      %0 = simt.atomic_rmw add %x, %address + 4 if %p : f32
       return %0 : f32
     }
     ```
   }];
-  let arguments = (ins AnyTypeOf<[I32, I64, F32, F64]>:$value, I64:$address, I64Attr:$displacement,
+  let arguments = (ins Simt_AtomicKind:$kind, Simt_Atomic:$value, I64:$address, I64Attr:$displacement,
                        Optional<I1>:$predicate);
-  let results = (outs AnyTypeOf<[I32, I64, F32, F64]>:$result);
-  let assemblyFormat = "$value `,` $address `+` $displacement (`if` $predicate^)? attr-dict `:` type($result)";
+  let results = (outs Simt_Atomic:$result);
+  let assemblyFormat = [{
+    custom<AtomicKind>($kind) $value `,` $address `+` $displacement (`if` $predicate^)? attr-dict `:` type($result)
+  }];
+  let hasVerifier = 0;
+}
+
+def Simt_AtomicCasOp : Simt_Op<"atomic_cas", [AllTypesMatch<["expected", "desired", "result"]>,
+                                              MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "writes one element of global memory if it is as expected, indivisibly";
+  let description = [{
+    At address + `displacement`, if the predicate is true, in no order with other accesses; bits are compared. The result
+    is what was there, or 0.
+
+    ```mlir
+    func.func @example(%address: i64, %x: i32, %y: i32, %p: i1) -> i32 {
+      %0 = simt.atomic_cas %x to %y, %address + 4 if %p : i32
+      return %0 : i32
+    }
+    ```
+  }];
+  let arguments = (ins Simt_Atomic:$expected, Simt_Atomic:$desired, I64:$address, I64Attr:$displacement,
+                       Optional<I1>:$predicate);
+  let results = (outs Simt_Atomic:$result);
+  let assemblyFormat = [{
+    $expected `to` $desired `,` $address `+` $displacement (`if` $predicate^)? attr-dict `:` type($result)
+  }];
   let hasVerifier = 0;
 }
 

@@ -29,10 +29,15 @@ def Tile_AccessOp : OpInterface<"AccessOp"> {
   let cppNamespace = "::kiln::tile";
   let description = [{
     An operation that reads or writes elements of a view, one for each element of a tile. Which ones the subscripts say,
-    one for each dimension of the view: a number is where the tile begins there, a tile of numbers names every position.
+    one for each dimension of the view: a number is where a block of the tile begins there, a tile of numbers names every
+    position. The tile has the dimensions of the tiles of numbers, which are of one shape, and behind them one for each
+    number, in the view's order.
 
-        tile.load %v[%m, %k]          element (i, j) is the view's (m + i, k + j)
-        tile.gather %v[%rows, %k]     element (i, j) is the view's (rows[i], k + j)
+        tile.load %v[%m, %k]                   element (i, j) is the view's (m + i, k + j)
+        tile.gather %v[%rows, %k]              element (i, j) is the view's (rows[i], k + j)
+        tile.gather %v[%n, %rows, %columns]    element (i, j, k) is the view's (n + k, rows[i, j], columns[i, j])
+
+    Where an access has a mask, an element for which that is false is neither read nor written.
 
     Whoever needs to know no more than which memory is touched, by which tile and in which order (what may move or join,
     layouts, barriers) asks here, and so takes a new operation of this kind as it is.
@@ -43,29 +48,43 @@ def Tile_AccessOp : OpInterface<"AccessOp"> {
                     "getSubscripts">,
     InterfaceMethod<"the tile that is written, or else the one that is read",
                     "::mlir::TypedValue<::mlir::RankedTensorType>", "getTile">,
+    InterfaceMethod<"of which elements memory is touched, a tile of i1; null: of all that lie in the view",
+                    "::mlir::Value", "getMaskIfAny", (ins), "", "return ::mlir::Value();">,
     InterfaceMethod<"whether elements of the view are read", "bool", "readsView">,
     InterfaceMethod<"whether elements of the view are written", "bool", "writesView">,
+    InterfaceMethod<"whether other programs may access the same elements meanwhile: each is touched once, whole, here",
+                    "bool", "isAtomic", (ins), "", "return false;">,
     InterfaceMethod<"how it orders all accesses of the program", "::kiln::tile::MemoryOrder", "getOrder", (ins), "",
                     "return ::kiln::tile::MemoryOrder::Relaxed;">,
-    InterfaceMethod<"what an element outside the view reads", "::kiln::tile::Padding", "getPadding", (ins), "",
-                    "return ::kiln::tile::Padding::Zero;">,
+    InterfaceMethod<"what an element outside the view or the mask reads", "::kiln::tile::Padding", "getPadding", (ins),
+                    "", "return ::kiln::tile::Padding::Zero;">,
   ];
   let extraSharedClassDeclaration = [{
-    /// Whether the view is read and stays as it is: the tile is the result.
-    bool isLoad() { return $_op.readsView() && !$_op.writesView(); }
+    /// Whether the view is read and stays as it is, and nobody changes it meanwhile: the tile is the result.
+    bool isLoad() { return $_op.readsView() && !$_op.writesView() && !$_op.isAtomic(); }
     /// Whether the view is written and nothing is read: there is no result.
-    bool isStore() { return $_op.writesView() && !$_op.readsView(); }
+    bool isStore() { return $_op.writesView() && !$_op.readsView() && !$_op.isAtomic(); }
     /// Whether no access of the program may change sides with it, wherever that goes.
     bool ordersAll() { return $_op.getOrder() != ::kiln::tile::MemoryOrder::Relaxed; }
-    /// Where each position along dimension 0 is named; null where the tile begins at a number.
-    ::mlir::Value getRowNumbers() {
-      ::mlir::OperandRange subscripts = $_op.getSubscripts();
-      const bool isNamed =
-          !subscripts.empty() && ::llvm::isa<::mlir::RankedTensorType>(subscripts.front().getType());
-      return isNamed ? subscripts.front() : ::mlir::Value();
+    /// Whether positions along dimension `axis` of the view are named one by one.
+    bool isNamed(int64_t axis) {
+      return ::llvm::isa<::mlir::RankedTensorType>($_op.getSubscripts()[axis].getType());
     }
-    /// Where the tile begins in the dimensions that are not named.
-    ::mlir::OperandRange getBegins() { return $_op.getSubscripts().drop_front($_op.getRowNumbers() ? 1 : 0); }
+    /// The rank of the tiles of positions, the first dimensions of the tile; 0 where every subscript is a number.
+    int64_t getIndexRank() {
+      for (::mlir::Value subscript : $_op.getSubscripts())
+        if (auto named = ::llvm::dyn_cast<::mlir::RankedTensorType>(subscript.getType()))
+          return named.getRank();
+      return 0;
+    }
+    /// The dimension of the tile along which positions in dimension `axis` of the view follow each other from a number
+    /// on.
+    int64_t getBlockDim(int64_t axis) {
+      int64_t dim = $_op.getIndexRank();
+      for (int64_t before = 0; before < axis; ++before)
+        dim += $_op.isNamed(before) ? 0 : 1;
+      return dim;
+    }
   }];
 }
 

@@ -1,48 +1,90 @@
 // Verifiers, effects and folds of the memory operations.
 
-#include "dialect/tile/TileDialect.h"
-#include "dialect/tile/TypeRules.h"
+#include "dialect/tile/AccessRules.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 
 namespace kiln::tile {
+
+TypedAttr paddingOf(Padding padding, Type element) {
+  Builder builder(element.getContext());
+  auto type = dyn_cast<FloatType>(element);
+  if (!type)
+    return builder.getIntegerAttr(element, 0);
+  const llvm::fltSemantics &semantics = type.getFloatSemantics();
+  const bool isNegative = padding == Padding::NegZero || padding == Padding::NegInf;
+  if (padding == Padding::NaN)
+    return builder.getFloatAttr(type, APFloat::getNaN(semantics));
+  const bool isZero = padding == Padding::Zero || padding == Padding::NegZero;
+  return builder.getFloatAttr(type, isZero ? APFloat::getZero(semantics, isNegative)
+                                           : APFloat::getInf(semantics, isNegative));
+}
 
 /// The element type that a view stores for tiles of `element`: bool is stored as i8.
 static bool storesElement(Type stored, Type element) {
   return stored == element || (element.isInteger(1) && stored.isInteger(8));
 }
 
-static LogicalResult verifyRows(AccessOp access, Value rows) {
-  auto shape = shapeOf(rows.getType()), tile = access.getTile().getType().getShape();
-  if (shape.size() != 1)
-    return access->emitOpError("expected an index tile of rank 1, but got shape ") << shapeText(rows.getType());
-  if (tile.empty() || shape[0] != tile[0])
-    return access->emitOpError("expected one row index for each of the tile's rows, but got ")
-           << shape[0] << " indices and a tile of shape " << shapeText(access.getTile().getType());
+/// The tiles of positions have one shape, and `tile` begins with it.
+static LogicalResult verifyIndices(AccessOp access, RankedTensorType tile) {
+  Type index;
+  int64_t blocks = 0;
+  for (auto [axis, subscript] : llvm::enumerate(access.getSubscripts())) {
+    if (!access.isNamed(static_cast<int64_t>(axis))) {
+      ++blocks;
+      continue;
+    }
+    if (index && shapeOf(index) != shapeOf(subscript.getType()))
+      return access->emitOpError("expected index tiles of one shape, but got ")
+             << shapeText(index) << " and " << shapeText(subscript.getType());
+    index = subscript.getType();
+  }
+  const int64_t rank = access.getIndexRank() + blocks;
+  if (tile.getRank() != rank)
+    return index ? access->emitOpError("expected a tile of rank ")
+                       << rank << ", that of the index tiles and one for each other subscript, but got "
+                       << tile.getRank()
+                 : access->emitOpError("expected a tile of the view's rank ") << rank << ", but got " << tile.getRank();
+  if (index && tile.getShape().take_front(access.getIndexRank()) != shapeOf(index))
+    return access->emitOpError("expected a tile that begins with the index tiles' shape ")
+           << shapeText(index) << ", but got shape " << shapeText(tile);
   return success();
 }
 
-/// Tile and view agree in element type and rank, and there is one subscript for each dimension.
-static LogicalResult verifyAccess(AccessOp access) {
+/// Tile and view agree in element type, and there is one subscript for each dimension.
+LogicalResult verifyAccess(AccessOp access) {
   const RankedTensorType tile = access.getTile().getType();
   const MemRefType view = access.getView().getType();
-  const Value rows = access.getRowNumbers();
   if (access.getPadding() != Padding::Zero && !isa<FloatType>(tile.getElementType()))
     return access->emitOpError("expected padding 'zero' on a tile of integers, but got '")
            << stringifyPadding(access.getPadding()) << "'";
-  if (rows && failed(verifyRows(access, rows)))
-    return failure();
   if (!storesElement(view.getElementType(), tile.getElementType()))
     return access->emitOpError("expected a tile of the view's element type ")
            << view.getElementType() << ", but got " << tile.getElementType();
-  if (tile.getRank() != view.getRank())
-    return access->emitOpError("expected a tile of the view's rank ")
-           << view.getRank() << ", but got " << tile.getRank();
-  const int64_t begins = access.getBegins().size(), dims = view.getRank() - (rows ? 1 : 0);
-  if (begins != dims)
+  const int64_t subscripts = access.getSubscripts().size();
+  if (subscripts != view.getRank())
     return access->emitOpError("expected ")
-           << dims << " offsets for a view of rank " << view.getRank() << ", but got " << begins;
+           << view.getRank() << " subscripts for a view of rank " << view.getRank() << ", but got " << subscripts;
+  return verifyIndices(access, tile);
+}
+
+ParseResult parseSubscriptTypes(OpAsmParser &parser, ArrayRef<OpAsmParser::UnresolvedOperand> subscripts,
+                                SmallVectorImpl<Type> &types) {
+  while (types.size() < subscripts.size() && succeeded(parser.parseOptionalComma()))
+    if (parser.parseType(types.emplace_back()))
+      return failure();
+  types.resize(subscripts.size(), parser.getBuilder().getI64Type());
   return success();
+}
+
+void printSubscriptTypes(OpAsmPrinter &printer, Operation *, OperandRange, TypeRange types) {
+  while (!types.empty() && !isa<RankedTensorType>(types.back()))
+    types = types.drop_back();
+  for (Type type : types)
+    printer << ", " << type;
 }
 
 LogicalResult DimOp::verify() {
@@ -62,20 +104,57 @@ LogicalResult StoreOp::verify() { return verifyAccess(*this); }
 LogicalResult GatherOp::verify() { return verifyAccess(*this); }
 LogicalResult ScatterOp::verify() { return verifyAccess(*this); }
 
-LogicalResult AtomicAddOp::verify() {
-  Type element = getElementTypeOrSelf(getValue().getType());
-  if (!isAtomic(element))
-    return emitOpError("expected elements of type ") << atomicElements << ", but got " << element;
-  return verifyAccess(*this);
+/// What a mask is for all elements alike, if that is known.
+static std::optional<bool> sameEverywhere(Value mask) {
+  APInt all;
+  if (!mask || !matchPattern(mask, m_ConstantInt(&all)))
+    return mask ? std::nullopt : std::optional(true);
+  return all.isOne();
 }
 
-void AtomicAddOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
-  effects.emplace_back(MemoryEffects::Read::get(), &getViewMutable());
-  effects.emplace_back(MemoryEffects::Write::get(), &getViewMutable());
-  if (!ordersAll())
-    return;
-  effects.emplace_back(MemoryEffects::Read::get()); // an order other than relaxed fences the whole memory
-  effects.emplace_back(MemoryEffects::Write::get());
+static bool isBlock(AccessOp access) { return access.getIndexRank() == 0; }
+
+LogicalResult GatherOp::canonicalize(GatherOp op, PatternRewriter &rewriter) {
+  const std::optional<bool> mask = sameEverywhere(op.getMask());
+  if (mask == false) {
+    rewriter.replaceOpWithNewOp<arith::ConstantOp>(
+        op, DenseElementsAttr::get(op.getType(), paddingOf(op.getPadding(), op.getType().getElementType())));
+    return success();
+  }
+  if (mask && isBlock(op)) {
+    rewriter.replaceOpWithNewOp<LoadOp>(op, op.getType(), op.getView(), op.getSubscripts(), op.getPadding());
+    return success();
+  }
+  if (mask && op.getMask()) {
+    rewriter.modifyOpInPlace(op, [&] { op.getMaskMutable().clear(); });
+    return success();
+  }
+  auto subscripts = withBlockForRun(op, rewriter);
+  if (failed(subscripts))
+    return rewriter.notifyMatchFailure(op, "no subscript names positions that follow each other");
+  rewriter.replaceOpWithNewOp<GatherOp>(op, op.getType(), op.getView(), *subscripts, op.getMask(), op.getPadding());
+  return success();
+}
+
+LogicalResult ScatterOp::canonicalize(ScatterOp op, PatternRewriter &rewriter) {
+  const std::optional<bool> mask = sameEverywhere(op.getMask());
+  if (mask == false) {
+    rewriter.eraseOp(op);
+    return success();
+  }
+  if (mask && isBlock(op)) {
+    rewriter.replaceOpWithNewOp<StoreOp>(op, op.getValue(), op.getView(), op.getSubscripts());
+    return success();
+  }
+  if (mask && op.getMask()) {
+    rewriter.modifyOpInPlace(op, [&] { op.getMaskMutable().clear(); });
+    return success();
+  }
+  auto subscripts = withBlockForRun(op, rewriter);
+  if (failed(subscripts))
+    return rewriter.notifyMatchFailure(op, "no subscript names positions that follow each other");
+  rewriter.replaceOpWithNewOp<ScatterOp>(op, op.getValue(), op.getView(), *subscripts, op.getMask());
+  return success();
 }
 
 } // namespace kiln::tile

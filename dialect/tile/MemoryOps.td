@@ -37,22 +37,39 @@ def Tile_DimOp : Tile_Op<"dim", [Pure, Tile_HasRange]> {
   let hasFolder = 1;
 }
 
-/// An access of a view; its subscripts are the operands behind the view. `tile` is what is called so.
+/// An access of a view. `tile` is what is called so.
 class Tile_Access<string mnemonic, string tile, bit reads, bit writes, list<Trait> traits = []>
     : Tile_Op<mnemonic, traits # [Tile_AccessOp]> {
-  let extraClassDeclaration = [{
-    ::mlir::OperandRange getSubscripts() {
-      return getOperation()->getOperands().drop_front(getViewMutable().getOperandNumber() + 1);
-    }
+  code accessMethods = [{
     ::mlir::TypedValue<::mlir::RankedTensorType> getTile() { return }] # tile # [{(); }
     bool readsView() { return }] # !if(reads, "true", "false") # [{; }
     bool writesView() { return }] # !if(writes, "true", "false") # [{; }
   }];
 }
-class Tile_Load<string mnemonic> : Tile_Access<mnemonic, "getResult", /*reads=*/1, /*writes=*/0>;
-class Tile_Store<string mnemonic> : Tile_Access<mnemonic, "getValue", /*reads=*/0, /*writes=*/1>;
+/// A block of a view, whole.
+class Tile_BlockAccess<string mnemonic, string tile, bit reads, bit writes>
+    : Tile_Access<mnemonic, tile, reads, writes> {
+  let extraClassDeclaration = accessMethods # [{
+    ::mlir::OperandRange getSubscripts() { return getOffsets(); }
+  }];
+}
 
-def Tile_LoadOp : Tile_Load<"load"> {
+/// A mask is of the shape of the tile `like`.
+class Tile_MaskLike<string like> : TypesMatchWith<"the mask is a tile of i1 of the tile's shape", like, "mask",
+    "::kiln::tile::maskLike($_self)",
+    "!::llvm::cast<::kiln::tile::AccessOp>(&$_op).getMaskIfAny() || std::equal_to<>()">;
+/// What names elements of a view one by one, or leaves some out; `$subscripts` are as long as the view's rank, and
+/// `$mask` may be missing.
+class Tile_NamedAccess<string mnemonic, string tile, bit reads, bit writes, list<Trait> traits = []>
+    : Tile_Access<mnemonic, tile, reads, writes, traits # [AttrSizedOperandSegments]> {
+  code namedMethods = accessMethods # [{
+    ::mlir::Value getMaskIfAny() { return getMask(); }
+  }];
+  let extraClassDeclaration = namedMethods;
+}
+def Tile_Subscript : AnyTypeOf<[I64, Tile_IntegerTensor], "i64, or a tile of i32 or i64">;
+
+def Tile_LoadOp : Tile_BlockAccess<"load", "getResult", /*reads=*/1, /*writes=*/0> {
   let summary = "the tile of a view that begins at an element offset";
   let description = [{
     Element (i, j, …) of the result is element (offset₀ + i, offset₁ + j, …) of the view, or the padding value where that
@@ -76,7 +93,7 @@ def Tile_LoadOp : Tile_Load<"load"> {
   }];
 }
 
-def Tile_StoreOp : Tile_Store<"store"> {
+def Tile_StoreOp : Tile_BlockAccess<"store", "getValue", /*reads=*/0, /*writes=*/1> {
   let summary = "writes a tile into a view at an element offset";
   let description = [{
     Elements that would fall outside the view are dropped. A tile of i1 is stored as 0 or 1 into a view of i8.
@@ -92,65 +109,58 @@ def Tile_StoreOp : Tile_Store<"store"> {
   let assemblyFormat = "$value `,` $view `[` $offsets `]` attr-dict `:` type($value) `,` type($view)";
 }
 
-def Tile_GatherOp : Tile_Load<"gather"> {
-  let summary = "rows of a view, chosen by an index tile";
+def Tile_GatherOp : Tile_NamedAccess<"gather", "getResult", /*reads=*/1, /*writes=*/0, [Tile_MaskLike<"result">]> {
+  let summary = "elements of a view that index tiles name and a mask picks";
   let description = [{
-    Row i of the result is row `rows[i]` of the view; the other dimensions begin at the offsets. A row or column outside
-    the view reads the padding value. Repeated rows are allowed.
+    A subscript that is a tile of numbers names positions in its dimension one by one; all such are of one shape, the
+    first dimensions of the result. A number is where a block begins, whose dimension follows behind them, in the view's
+    order. An element with any subscript outside the view reads the padding value, and so does one where the mask is
+    false, of which no memory is touched. Repeated positions are allowed. The types of subscripts are listed up to the
+    last that is a tile; what follows is i64.
 
     ```mlir
-    func.func @example(%v: memref<?x768xf32, strided<[?, 1]>>, %rows: tensor<16xi32>, %c: i64) -> tensor<16x64xf32> {
+    func.func @example(%v: memref<?x768xf32, strided<[?, 1]>>, %rows: tensor<16xi32>, %columns: tensor<16xi64>, %c: i64,
+                       %p: tensor<16xi1>) -> (tensor<16x64xf32>, tensor<16xf32>) {
       %0 = tile.gather %v[%rows, %c] : memref<?x768xf32, strided<[?, 1]>>, tensor<16xi32> -> tensor<16x64xf32>
-      return %0 : tensor<16x64xf32>
+      %1 = tile.gather %v[%rows, %columns] if %p pad nan
+             : memref<?x768xf32, strided<[?, 1]>>, tensor<16xi32>, tensor<16xi64> -> tensor<16xf32>
+      return %0, %1 : tensor<16x64xf32>, tensor<16xf32>
     }
     ```
   }];
-  let arguments = (ins Arg<Tile_View, "", [MemRead]>:$view, Tile_IntegerTensor:$rows, Variadic<I64>:$offsets,
+  let arguments = (ins Arg<Tile_View, "", [MemRead]>:$view, Variadic<Tile_Subscript>:$subscripts,
+                       Optional<Tile_BoolTensor>:$mask,
                        DefaultValuedAttr<Tile_Padding, "::kiln::tile::Padding::Zero">:$padding);
   let results = (outs Tile_Tensor:$result);
   let assemblyFormat = [{
-    $view `[` $rows (`,` $offsets^)? `]` (`pad` $padding^)? attr-dict `:` type($view) `,` type($rows) `->` type($result)
+    $view `[` $subscripts `]` (`if` $mask^)? (`pad` $padding^)? attr-dict `:` type($view)
+    `` custom<SubscriptTypes>(ref($subscripts), type($subscripts)) `->` type($result)
   }];
+  let hasCanonicalizeMethod = 1;
 }
 
-def Tile_ScatterOp : Tile_Store<"scatter"> {
-  let summary = "writes rows of a tile to rows of a view, chosen by an index tile";
+def Tile_ScatterOp : Tile_NamedAccess<"scatter", "getValue", /*reads=*/0, /*writes=*/1, [Tile_MaskLike<"value">]> {
+  let summary = "writes elements of a tile where index tiles name and a mask picks";
   let description = [{
-    Rows and columns outside the view are dropped. When a row is named twice, one of the tiles' rows is left there.
+    What `tile.gather` would read is written; elements outside the view or the mask are dropped. When an element is named
+    twice, one of the tile's elements is left there, whole.
 
     ```mlir
-    func.func @example(%x: tensor<16x64xf32>, %v: memref<?x64xf32, strided<[?, 1]>>, %rows: tensor<16xi64>, %c: i64) {
+    func.func @example(%x: tensor<16x64xf32>, %v: memref<?x64xf32, strided<[?, 1]>>, %rows: tensor<16xi64>, %c: i64,
+                       %p: tensor<16x64xi1>) {
       tile.scatter %x, %v[%rows, %c] : tensor<16x64xf32>, memref<?x64xf32, strided<[?, 1]>>, tensor<16xi64>
+      tile.scatter %x, %v[%c, %c] if %p : tensor<16x64xf32>, memref<?x64xf32, strided<[?, 1]>>
       return
     }
     ```
   }];
-  let arguments = (ins Tile_Tensor:$value, Arg<Tile_View, "", [MemWrite]>:$view, Tile_IntegerTensor:$rows,
-                       Variadic<I64>:$offsets);
+  let arguments = (ins Tile_Tensor:$value, Arg<Tile_View, "", [MemWrite]>:$view, Variadic<Tile_Subscript>:$subscripts,
+                       Optional<Tile_BoolTensor>:$mask);
   let assemblyFormat = [{
-    $value `,` $view `[` $rows (`,` $offsets^)? `]` attr-dict `:` type($value) `,` type($view) `,` type($rows)
+    $value `,` $view `[` $subscripts `]` (`if` $mask^)? attr-dict `:` type($value) `,` type($view)
+    `` custom<SubscriptTypes>(ref($subscripts), type($subscripts))
   }];
-}
-
-def Tile_AtomicAddOp : Tile_Access<"atomic_add", "getValue", /*reads=*/1, /*writes=*/1, [AllTypesMatch<["value", "result"]>,
-    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
-  let summary = "adds a tile to a view, each element indivisibly";
-  let description = [{
-    Returns the elements as they were before. Elements outside the view are left alone and return 0. An order other than
-    relaxed also orders every other memory operation of the program. Element types: i32, i64, f32, f64.
-
-    ```mlir
-    func.func @example(%x: tensor<64xf32>, %v: memref<?xf32, strided<[1]>>, %n: i64) -> tensor<64xf32> {
-      %0 = tile.atomic_add relaxed %x, %v[%n] : tensor<64xf32>, memref<?xf32, strided<[1]>>
-      return %0 : tensor<64xf32>
-    }
-    ```
-  }];
-  let arguments = (ins Tile_MemoryOrder:$order, Tile_Tensor:$value, Tile_View:$view, Variadic<I64>:$offsets);
-  let results = (outs Tile_Tensor:$result);
-  let assemblyFormat = [{
-    $order $value `,` $view `[` $offsets `]` attr-dict `:` type($value) `,` type($view)
-  }];
+  let hasCanonicalizeMethod = 1;
 }
 
 def Tile_PrintOp : Tile_Op<"print", [MemoryEffects<[MemWrite<Tile_Console>]>]> {

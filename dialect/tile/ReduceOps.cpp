@@ -21,6 +21,10 @@ LogicalResult ReduceOp::verify() {
   int64_t axis = getAxis(), rank = source.getRank();
   if (axis < 0 || axis >= rank)
     return emitOpError("expected an axis from 0 to ") << rank - 1 << ", but got " << axis;
+  const bool isBitwise = getKind() == ReduceKind::And || getKind() == ReduceKind::Or || getKind() == ReduceKind::Xor;
+  if (isBitwise && isa<FloatType>(source.getElementType()))
+    return emitOpError("expected integers for '")
+           << stringifyReduceKind(getKind()) << "', but got " << source.getElementType();
   Type expected = resultType(getKind(), source, axis);
   const bool isExpected = getElementTypeOrSelf(expected) == getElementTypeOrSelf(getType()) && // whatever encodes them
                           isa<RankedTensorType>(expected) == isa<RankedTensorType>(getType()) &&

@@ -7,7 +7,8 @@ include "dialect/tile/TileDialect.td"
 
 def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "how a reduction combines two elements", [
     I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">,
-    I32EnumAttrCase<"ArgMax", 3, "argmax">]> {
+    I32EnumAttrCase<"ArgMax", 3, "argmax">, I32EnumAttrCase<"Product", 4, "product">,
+    I32EnumAttrCase<"And", 5, "and">, I32EnumAttrCase<"Or", 6, "or">, I32EnumAttrCase<"Xor", 7, "xor">]> {
   let cppNamespace = "::kiln::tile";
 }
 
@@ -22,7 +23,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
     The axis disappears from the shape; reducing the only axis gives a scalar. `sum` of integers wraps; `sum` of floats
     adds in an order that depends on the extents and the machine's vector width alone. `max` and `min` ignore NaN unless
     all elements are NaN. `argmax` gives the i32 index of the largest element, the lowest one on ties; NaN counts as
-    smaller than any number.
+    smaller than any number. `product` wraps and rounds as `sum` does. `and`, `or` and `xor` are of integers, bit by bit.
 
     ```mlir
     func.func @example(%x: tensor<64x768xf32>) -> (tensor<64xf32>, tensor<64xi32>) {

@@ -2,6 +2,8 @@
 
 #include "dialect/tile/TileDialect.h"
 
+#include "dialect/tile/AccessRules.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 
@@ -34,6 +36,11 @@ ArrayRef<int64_t> shapeOf(Type type) {
   if (auto memref = dyn_cast<MemRefType>(type))
     return memref.getShape();
   return {};
+}
+
+Type maskLike(Type tile) {
+  auto tensor = cast<RankedTensorType>(tile);
+  return RankedTensorType::get(tensor.getShape(), IntegerType::get(tile.getContext(), 1), tensor.getEncoding());
 }
 
 std::string shapeText(Type type) {

@@ -27,6 +27,9 @@ llvm::ArrayRef<int64_t> shapeOf(mlir::Type type);
 /// `64x32`, or `scalar`: a shape as error messages write it.
 std::string shapeText(mlir::Type type);
 
+/// The type of a mask for a tile: i1 of its shape, and its encoding.
+mlir::Type maskLike(mlir::Type tile);
+
 } // namespace kiln::tile
 
 #include "dialect/tile/TileOpsEnums.h.inc"
@@ -37,6 +40,9 @@ std::string shapeText(mlir::Type type);
 #include "dialect/tile/TileOps.h.inc"
 
 namespace kiln::tile {
+
+/// What an element outside a view reads: a number of type `element`.
+mlir::TypedAttr paddingOf(Padding padding, mlir::Type element);
 
 /// What `op`, a function of `math` or an `arith.divf`, may be off by: its `tile.accuracy`; `Full` without one.
 Accuracy accuracyOf(mlir::Operation *op);

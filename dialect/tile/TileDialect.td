@@ -45,7 +45,8 @@ def Tile_Value : AnyTypeOf<Tile_Elements # [Tile_Tensor], "tile or scalar">;
 def Tile_IntegerValue : AnyTypeOf<[I8, I32, I64, Tile_TensorOf<[I8, I32, I64], "i8, i32 or i64">],
                                   "integer tile or scalar">;
 def Tile_IntegerTensor : Tile_TensorOf<[I32, I64], "i32 or i64">;
-def Tile_BoolValue : AnyTypeOf<[I1, Tile_TensorOf<[I1], "i1">], "boolean tile or scalar">;
+def Tile_BoolTensor : Tile_TensorOf<[I1], "i1">;
+def Tile_BoolValue : AnyTypeOf<[I1, Tile_BoolTensor], "boolean tile or scalar">;
 /// A kernel argument: memory with extents and strides, each static or dynamic. a boolean is stored as i8.
 def Tile_View : StridedMemRefOf<Tile_Stored>;
 

@@ -45,8 +45,40 @@ Type sumTypeOf(Type operand) {
   return operand.isF32() || operand.isF64() ? operand : Type();
 }
 
-bool isAtomic(Type type) {
-  return type.isSignlessInteger(32) || type.isSignlessInteger(64) || type.isF32() || type.isF64();
+bool isAtomic(AtomicUse use, Type type) {
+  const bool isInteger = type.isSignlessInteger(32) || type.isSignlessInteger(64);
+  const bool isReal = type.isF32() || type.isF64();
+  switch (use) {
+  case AtomicUse::min:
+  case AtomicUse::max:
+    return isInteger || isReal;
+  case AtomicUse::bitAnd:
+  case AtomicUse::bitOr:
+  case AtomicUse::bitXor:
+    return isInteger;
+  case AtomicUse::add:
+  case AtomicUse::exchange:
+  case AtomicUse::compare:
+    break;
+  }
+  return isInteger || isReal || isNarrowFloat(type);
+}
+
+const char *atomicElements(AtomicUse use) {
+  switch (use) {
+  case AtomicUse::min:
+  case AtomicUse::max:
+    return "i32, i64, f32 or f64";
+  case AtomicUse::bitAnd:
+  case AtomicUse::bitOr:
+  case AtomicUse::bitXor:
+    return "i32 or i64";
+  case AtomicUse::add:
+  case AtomicUse::exchange:
+  case AtomicUse::compare:
+    break;
+  }
+  return "i32, i64, bf16, f16, f32 or f64";
 }
 
 } // namespace kiln::tile

@@ -21,9 +21,11 @@ mlir::Type sumTypeOf(mlir::Type operand);
 /// The operands that `dot` takes, for messages.
 inline constexpr const char *dotOperands = "f32, bf16, f16, f64 or i8";
 
-/// Whether a view of these elements can be added to indivisibly.
-bool isAtomic(mlir::Type type);
-/// Those that can, for messages.
-inline constexpr const char *atomicElements = "i32, i64, f32 or f64";
+/// What atomics do to elements, for the rules of types; the first seven are those of tile::AtomicKind, in its order.
+enum class AtomicUse { add, min, max, bitAnd, bitOr, bitXor, exchange, compare };
+/// Whether elements of a view may be used so.
+bool isAtomic(AtomicUse use, mlir::Type type);
+/// Those that may, for messages.
+const char *atomicElements(AtomicUse use);
 
 } // namespace kiln::tile

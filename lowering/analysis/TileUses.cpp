@@ -143,7 +143,7 @@ bool isLoad(Operation *op) {
 }
 
 bool isSamePlace(tile::AccessOp a, tile::AccessOp b) {
-  return a.getView() == b.getView() && a.getSubscripts() == b.getSubscripts() && !a.getRowNumbers() &&
+  return a.getView() == b.getView() && a.getSubscripts() == b.getSubscripts() && a.getIndexRank() == 0 &&
          a.getTile().getType().getShape() == b.getTile().getType().getShape();
 }
 

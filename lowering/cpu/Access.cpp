@@ -3,6 +3,7 @@
 
 #include "lowering/analysis/Ranges.h"
 #include "lowering/cpu/Evaluator.h"
+#include "lowering/tile/Atomics.h"
 
 using namespace mlir;
 
@@ -52,26 +53,36 @@ static bool alwaysInside(MemRefType type, int64_t axis, Value offset, int64_t ex
 
 Value Evaluator::both(Value a, Value b) { return a && b ? make<arith::AndIOp>(a, b) : a ? a : b; }
 
+/// Whether it is asked before a nest that all positions along `axis` lie inside: those that are named only where a
+/// block follows them, for many elements.
+static bool asksAhead(tile::AccessOp access, int64_t axis) {
+  return !access.isNamed(axis) || (access.getIndexRank() == 1 && access.getTile().getType().getRank() > 1);
+}
+
 Value Evaluator::liesInside(tile::AccessOp access) {
-  const Value view = access.getView(), rows = access.getRowNumbers();
+  const Value view = access.getView();
   const auto extents = access.getTile().getType().getShape();
   Value holds;
-  if (rows) {
-    Value limit = extentOf(*this, view, 0), yes = make<arith::ConstantOp>(builder.getBoolAttr(true));
-    auto isBelow = [&](Ix row, ValueRange all) -> SmallVector<Value> {
-      Value position = asIndex(at(rows, {row}));
-      return {make<arith::AndIOp>(all[0], make<arith::CmpIOp>(arith::CmpIPredicate::ult, position, limit))};
-    };
-    holds = loop(constantIndex(0), constantIndex(extents[0]), 1, yes, isBelow).front();
-  }
-  for (auto [i, offset] : llvm::enumerate(access.getBegins())) {
-    const auto axis = static_cast<int64_t>(i) + (rows ? 1 : 0), extent = extents[axis];
-    if (alwaysInside(access.getView().getType(), axis, offset, extent))
+  for (auto [number, subscript] : llvm::enumerate(access.getSubscripts())) {
+    const auto axis = static_cast<int64_t>(number);
+    if (!asksAhead(access, axis))
       continue;
-    Value start = asIndex(offset), limit = extentOf(*this, view, axis);
+    if (access.isNamed(axis)) {
+      Value limit = extentOf(*this, view, axis), yes = make<arith::ConstantOp>(builder.getBoolAttr(true));
+      auto isBelow = [&, rows = subscript](Ix row, ValueRange all) -> SmallVector<Value> {
+        Value position = asIndex(at(rows, {row}));
+        return {make<arith::AndIOp>(all[0], make<arith::CmpIOp>(arith::CmpIPredicate::ult, position, limit))};
+      };
+      holds = both(holds, loop(constantIndex(0), constantIndex(extents[0]), 1, yes, isBelow).front());
+      continue;
+    }
+    const int64_t extent = extents[access.getBlockDim(axis)];
+    if (alwaysInside(access.getView().getType(), axis, subscript, extent))
+      continue;
+    Value start = asIndex(subscript), limit = extentOf(*this, view, axis);
     Value last = make<arith::SubIOp>(limit, constantIndex(extent)); // start + extent could overflow
     holds = both(holds, make<arith::CmpIOp>(arith::CmpIPredicate::sle, start, last));
-    if (!isNonNegative(offset))
+    if (!isNonNegative(subscript))
       holds = both(holds, make<arith::CmpIOp>(arith::CmpIPredicate::sge, start, constantIndex(0)));
   }
   return holds;
@@ -79,15 +90,16 @@ Value Evaluator::liesInside(tile::AccessOp access) {
 
 void Evaluator::takeInside(tile::AccessOp access) {
   for (int64_t axis = 0; axis < access.getView().getType().getRank(); ++axis)
-    inside[{access, axis}] = depth();
+    if (asksAhead(access, axis))
+      inside[{access, axis}] = depth();
 }
 
 Evaluator::Access Evaluator::accessOf(tile::AccessOp op, const Index &index) {
-  return accessOf(op, op.getBegins(), index);
+  return accessOf(op, op.getSubscripts(), index);
 }
 
-Evaluator::Access Evaluator::accessOf(tile::AccessOp op, ValueRange begins, const Index &index) {
-  const Value view = op.getView(), rows = op.getRowNumbers();
+Evaluator::Access Evaluator::accessOf(tile::AccessOp op, ValueRange subscripts, const Index &index) {
+  const Value view = op.getView();
   const auto extents = op.getTile().getType().getShape();
   Access access;
   auto type = op.getView().getType();
@@ -96,29 +108,31 @@ Evaluator::Access Evaluator::accessOf(tile::AccessOp op, ValueRange begins, cons
     bool canBeNegative = false;
   };
   SmallVector<Bounds, 2> bounds; // of the dimensions that lanes run along, null where they hold
-  size_t next = 0;
   for (int64_t axis = 0; axis < type.getRank(); ++axis) {
-    const bool isRow = axis == 0 && rows;
-    Value offset = isRow ? Value() : begins[next++];
+    const bool isNamed = op.isNamed(axis);
+    const int64_t dim = isNamed ? -1 : op.getBlockDim(axis);
+    Value offset = isNamed ? Value() : subscripts[axis];
     APInt constant;
     bool isConstant = offset && matchPattern(offset, m_ConstantInt(&constant));
     const int64_t begin = isConstant ? std::clamp(constant.getSExtValue(), -farthest, farthest) : 0;
-    bool always = offset && alwaysInside(type, axis, offset, extents[axis]);
+    bool always = offset && alwaysInside(type, axis, offset, extents[dim]);
     if (auto known = inside.find({op, axis}); known != inside.end()) {
       always = true;
       access.depth = std::max(access.depth, known->second);
     }
     Value position;
-    if (isRow)
-      position = asIndex(at(rows, {index[0]}));
+    if (isNamed)
+      position = namedPosition(op, axis, index);
     else if (isConstant && begin == 0)
-      position = index[axis].at;
+      position = index[dim].at;
     else
-      position = make<arith::AddIOp>(isConstant ? constantIndex(begin) : asIndex(offset), index[axis].at);
+      position = make<arith::AddIOp>(isConstant ? constantIndex(begin) : asIndex(offset), index[dim].at);
     access.indices.push_back(position);
-    access.depth = std::max({access.depth, depthOf(position), index[axis].depth});
-    if (index[axis].lanes && !isRow) {
-      access.along.push_back({axis, index[axis]});
+    access.depth = std::max(access.depth, depthOf(position));
+    if (!isNamed)
+      access.depth = std::max(access.depth, index[dim].depth);
+    if (!isNamed && index[dim].lanes) {
+      access.along.push_back({axis, index[dim]});
       bounds.emplace_back();
       if (!always)
         bounds.back() = {extentOf(*this, view, axis), isConstant ? constantIndex(begin) : asIndex(offset), position,
@@ -132,12 +146,16 @@ Evaluator::Access Evaluator::accessOf(tile::AccessOp op, ValueRange begins, cons
     if (hasLanes(index)) // all masked off outside; but where a page is not there, that takes 150 ns all the same
       access.indices.back() = make<arith::SelectOp>(inside, position, constantIndex(0));
   }
+  Value mask = op.getMaskIfAny() ? at(op.getMaskIfAny(), index) : Value();
+  if (mask && !isa<VectorType>(mask.getType()))
+    access.inside = both(access.inside, std::exchange(mask, Value()));
   access.contiguous =
       access.along.size() == 1 && isUnitStride(view, access.along[0].first) && !access.along[0].second.steps;
   if (access.contiguous) {
+    access.mask = mask;
     boundLanes(access, bounds[0].limit, bounds[0].begins, bounds[0].canBeNegative, access.along[0].second);
   } else if (!bounds.empty()) {
-    access.whole = access.inside;
+    access.whole = mask ? both(access.inside, allOf(mask, access.valid())) : access.inside;
     for (auto [bound, entry] : llvm::zip(bounds, access.along))
       boundWhole(access, bound.limit, bound.start, bound.canBeNegative, entry.second);
   }
@@ -201,16 +219,7 @@ void Evaluator::boundWhole(Access &access, Value limit, Value start, bool canBeN
 }
 
 Value Evaluator::paddingOf(Type element, tile::Padding padding) {
-  auto real = dyn_cast<FloatType>(element);
-  if (!real)
-    return make<arith::ConstantOp>(cast<TypedAttr>(builder.getZeroAttr(element)));
-  const llvm::fltSemantics &semantics = real.getFloatSemantics();
-  APFloat value = APFloat::getZero(semantics, padding == tile::Padding::NegZero);
-  if (padding == tile::Padding::Inf || padding == tile::Padding::NegInf)
-    value = APFloat::getInf(semantics, padding == tile::Padding::NegInf);
-  if (padding == tile::Padding::NaN)
-    value = APFloat::getNaN(semantics);
-  return make<arith::ConstantOp>(builder.getFloatAttr(element, value));
+  return make<arith::ConstantOp>(tile::paddingOf(padding, element));
 }
 
 /// What memory holds as an element of a tile: a byte that is not 0 is true.
@@ -264,13 +273,11 @@ Value Evaluator::readVector(Value view, Type element, tile::Padding padding, con
 }
 
 Value Evaluator::load(tile::AccessOp op, const Index &index) {
+  if (isAnywhere(op, index))
+    return loadAnywhere(op, index);
   const Type element = op.getTile().getType().getElementType();
   auto access = [&](const Index &position) { return accessOf(op, position); };
-  if (!op.getRowNumbers() || !index[0].lanes)
-    return readVector(op.getView(), element, op.getPadding(), index, access);
-  return laneByLane(index, element, [&](const Index &position) {
-    return read(op.getView(), access(position), element, op.getPadding(), false);
-  });
+  return readVector(op.getView(), element, op.getPadding(), index, access);
 }
 
 Evaluator::Access Evaluator::accessIn(Value buffer, const Index &index) {
@@ -361,11 +368,9 @@ void Evaluator::writeLanes(Value value, Value view, const Index &index, function
 }
 
 void Evaluator::store(Value value, tile::AccessOp op, const Index &index) {
-  auto access = [&](const Index &position) { return accessOf(op, position); };
-  if (op.getRowNumbers() && index[0].lanes)
-    writeLanes(value, op.getView(), index, access);
-  else
-    writeVector(value, op.getView(), index, access);
+  if (isAnywhere(op, index))
+    return storeAnywhere(value, op, index);
+  writeVector(value, op.getView(), index, [&](const Index &position) { return accessOf(op, position); });
 }
 
 void Evaluator::prefetch(tile::AccessOp op, ValueRange begins, const Index &index) {
@@ -375,19 +380,28 @@ void Evaluator::prefetch(tile::AccessOp op, ValueRange begins, const Index &inde
                              /*localityHint=*/op.writesView() ? 3 : 2, /*isDataCache=*/true);
 }
 
-Value Evaluator::atomicAdd(Value value, tile::AccessOp op, const Index &index) {
-  Access access = accessOf(op, index);
-  auto kind = isa<FloatType>(value.getType()) ? arith::AtomicRMWKind::addf : arith::AtomicRMWKind::addi;
-  auto add = [&](OpBuilder &b, Location l) {
-    return memref::AtomicRMWOp::create(b, l, kind, value, op.getView(), access.indices).getResult();
-  };
-  Value zero = paddingOf(value.getType(), tile::Padding::Zero);
+Value Evaluator::atomic(ValueRange values, tile::AccessOp op, const Index &index) {
+  const Access access = accessOf(op, index);
+  const bool hasResult = op->getNumResults() == 1;
+  const Type element = op.getTile().getType().getElementType();
+  auto change = [&](OpBuilder &b, Location l) { return emitAtomic(b, l, op, values, access.indices); };
+  Value zero = paddingOf(element, tile::Padding::Zero);
   moveTo(depth());
-  if (!access.inside)
-    return noted(add(builder, loc), depth());
-  auto branch = scf::IfOp::create(
-      builder, loc, access.inside, [&](OpBuilder &b, Location l) { scf::YieldOp::create(b, l, add(b, l)); },
-      [&](OpBuilder &b, Location l) { scf::YieldOp::create(b, l, zero); });
+  if (!access.inside) {
+    Value before = change(builder, loc);
+    return before ? noted(before, depth()) : before;
+  }
+  auto yield = [&](OpBuilder &b, Location l, Value value) {
+    scf::YieldOp::create(b, l, hasResult ? ValueRange(value) : ValueRange());
+  };
+  auto branch = scf::IfOp::create(builder, loc, hasResult ? TypeRange(element) : TypeRange(), access.inside,
+                                  /*addThenBlock=*/true, /*addElseBlock=*/hasResult);
+  auto then = OpBuilder::atBlockBegin(branch.thenBlock());
+  yield(then, loc, change(then, loc));
+  if (!hasResult)
+    return {};
+  auto otherwise = OpBuilder::atBlockBegin(branch.elseBlock());
+  yield(otherwise, loc, zero);
   return noted(branch.getResult(0), depth());
 }
 

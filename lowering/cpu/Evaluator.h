@@ -88,8 +88,9 @@ public:
   void store(mlir::Value value, tile::AccessOp op, const Index &index);
   /// Asks for the memory that the access will touch when its tile begins there. Harmless outside the view.
   void prefetch(tile::AccessOp op, mlir::ValueRange begins, const Index &index);
-  /// Adds one element to the access's indivisibly; the element as it was, 0 outside the view. No index has lanes.
-  mlir::Value atomicAdd(mlir::Value value, tile::AccessOp op, const Index &index);
+  /// What an atomic does with one element and these values; the element as it was, 0 outside the view, and null of a
+  /// store. No index has lanes.
+  mlir::Value atomic(mlir::ValueRange values, tile::AccessOp op, const Index &index);
   /// Writes `value` to scratch memory.
   void storeBuffer(mlir::Value value, mlir::Value buffer, const Index &index);
   /// The same to the buffer of a placed tile.
@@ -205,14 +206,35 @@ private:
   mlir::Value asElement(mlir::Value stored, mlir::Type element);
   mlir::Value read(mlir::Value view, const Access &access, mlir::Type element, tile::Padding padding, bool lanes);
   void write(mlir::Value value, mlir::Value view, const Access &access, const Index &index);
-  /// The element of the view at `index` of the access's tile; the tile begins at `begins` instead of where it says.
-  Access accessOf(tile::AccessOp op, mlir::ValueRange begins, const Index &index);
+  /// The element of the view at `index` of the access's tile, by `subscripts` in place of its own. Lanes run along
+  /// blocks only.
+  Access accessOf(tile::AccessOp op, mlir::ValueRange subscripts, const Index &index);
   Access accessOf(tile::AccessOp op, const Index &index);
   Access accessIn(mlir::Value buffer, const Index &index);
   void boundWhole(Access &access, mlir::Value limit, mlir::Value start, bool canBeNegative, const Ix &position);
   mlir::Value compareLanes(mlir::arith::CmpIPredicate predicate, mlir::Value n, int64_t first = 0);
   mlir::Value asCount(mlir::Value n);
   void boundLanes(Access &access, mlir::Value limit, mlir::Value begins, bool canBeNegative, const Ix &position);
+  // --- Lanes whose positions are named (Named.cpp) -----------------------------------------------------------------
+
+  /// Lanes that lie anywhere in a view.
+  struct Anywhere {
+    mlir::Value line;   // its memory as a view of rank 1
+    mlir::Value places; // a vector of index: where in it
+    mlir::Value whole;  // i1: all valid lanes lie in the view and the mask; null if they must
+    int64_t valid = 0;
+    int depth = 0;
+  };
+  Anywhere anywhereIn(tile::AccessOp op, const Index &index);
+  /// Whether what an access does to lanes is no matter of blocks: their positions differ by name, or all are one.
+  bool isAnywhere(tile::AccessOp op, const Index &index);
+  /// Where lanes of a tile of positions lie in a dimension of a view (index type, a vector of it where they differ).
+  mlir::Value namedPosition(tile::AccessOp op, int64_t axis, const Index &index);
+  mlir::Value loadAnywhere(tile::AccessOp op, const Index &index);
+  void storeAnywhere(mlir::Value value, tile::AccessOp op, const Index &index);
+  /// All valid lanes of a mask (i1).
+  mlir::Value allOf(mlir::Value mask, int64_t valid);
+
   /// Lane by lane: `element` gives the scalar at each valid position of the index's vector dimension.
   mlir::Value laneByLane(const Index &index, mlir::Type element, llvm::function_ref<mlir::Value(const Index &)> scalar);
   mlir::Value paddingOf(mlir::Type element, tile::Padding padding);

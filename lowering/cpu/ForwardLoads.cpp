@@ -7,6 +7,8 @@
 //     %0 = tile.load %x[%n]                 // gets cpu.view: each element is read before it is overwritten
 //     tile.store (%0 + 1), %x[%n]
 //
+// The tiles that say which elements a gather reads are read where the gather's elements are.
+//
 // Every other load is copied into scratch memory where it stands.
 
 #include "lowering/analysis/TileUses.h"
@@ -27,10 +29,26 @@ bool isInPlace(tile::AccessOp load, const Reader &reader) {
   return store && store.isStore() && reader.sameElement && isSamePlace(load, store);
 }
 
+bool staysView(tile::AccessOp load);
+
+/// The readers of a loaded tile. Where it says which elements another load reads, and that stays a view, it is read
+/// where they are.
+SmallVector<Reader> lastReadersOf(Value tile) {
+  SmallVector<Reader> readers;
+  for (const Reader &reader : readersOf(tile)) {
+    readers.push_back(reader);
+    Operation *user = reader.operand->getOwner();
+    if (isLoad(user) && staysView(cast<tile::AccessOp>(user)))
+      for (const Reader &last : lastReadersOf(user->getResult(0)))
+        readers.push_back({last.operand, /*sameElement=*/false});
+  }
+  return readers;
+}
+
 bool staysView(tile::AccessOp load) {
   const Value view = load.getView();
   Block *block = load->getBlock();
-  for (const Reader &reader : readersOf(load->getResult(0))) {
+  for (const Reader &reader : lastReadersOf(load->getResult(0))) {
     Operation *user = reader.operand->getOwner(), *last = block->findAncestorOpInBlock(*user);
     for (Operation *op = load->getNextNode(); op && op != last; op = op->getNextNode())
       if (touches(op, view))

@@ -106,11 +106,13 @@ private:
     return reduce ? reduce.getKind() : tile::ReduceKind::Min;
   }
 
+  static bool namesPositions(tile::AccessOp access) { return access.isLoad() && access.getIndexRank() > 0; }
+
   /// The dimension that vectors run along: the last. Of a nest of stores the last that is longer than 1.
   int64_t findLaneAxis() {
     const auto last = static_cast<int64_t>(shape.size()) - 1;
     const bool onlyStores = llvm::all_of(roots, [](const Root &root) { return root.kind == Root::Kind::store; });
-    if (mask || !onlyStores || llvm::any_of(accesses(), llvm::IsaPred<tile::GatherOp>))
+    if (mask || !onlyStores || llvm::any_of(accesses(), namesPositions))
       return last;
     for (int64_t axis = last; axis >= 0; --axis)
       if (shape[axis] != 1)
@@ -380,7 +382,9 @@ private:
   /// Whether the nest gathers rows, which lie anywhere.
   bool gathersRows() {
     return reductions.empty() && !mask && shape.size() == 2 && shape[0] % sideBySide == 0 &&
-           llvm::any_of(accesses(), [](tile::AccessOp access) { return access.isLoad() && access.getRowNumbers(); });
+           llvm::any_of(accesses(), [](tile::AccessOp access) {
+             return access.isLoad() && access.getIndexRank() == 1 && access.getTile().getType().getRank() > 1;
+           });
   }
 
   /// A vector of each of four rows a step: none waits for the memory of another. With masks row after row.

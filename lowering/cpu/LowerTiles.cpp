@@ -11,6 +11,7 @@
 #include "lowering/cpu/Loops.h"
 #include "lowering/cpu/LowerDot.h"
 #include "lowering/cpu/Passes.h"
+#include "lowering/tile/Atomics.h"
 #include "lowering/tile/Console.h"
 
 #include "mlir/Dialect/AMX/AMXDialect.h"
@@ -181,10 +182,13 @@ private:
       collect(root.value, true, reads, seen);
     } else if (root.kind == Root::Kind::store) {
       auto store = cast<tile::AccessOp>(root.op);
-      const Value rows = store.getRowNumbers();
-      collect(root.value, !rows, reads, seen);
-      if (rows)
-        collect(rows, false, reads, seen);
+      const bool isBlock = store.getIndexRank() == 0;
+      collect(root.value, isBlock, reads, seen);
+      for (Value subscript : store.getSubscripts())
+        if (isTile(subscript))
+          collect(subscript, false, reads, seen);
+      if (Value mask = store.getMaskIfAny())
+        collect(mask, isBlock, reads, seen);
     } else {
       bool keeps = isElementwise(root.op);
       for (Value operand : root.op->getOperands())
@@ -270,8 +274,8 @@ private:
       reshape.getResult().replaceAllUsesWith(e.at(reshape.getSource(), index));
       return success();
     }
-    if (auto atomic = dyn_cast<tile::AtomicAddOp>(op))
-      return lowerAtomic(atomic);
+    if (auto access = dyn_cast<tile::AccessOp>(op); access && access.isAtomic())
+      return lowerAtomic(access);
     if (auto print = dyn_cast<tile::PrintOp>(op))
       return lowerPrint(print);
     if (auto check = dyn_cast<tile::CheckOp>(op))
@@ -345,17 +349,19 @@ private:
     nest(0);
   }
 
-  LogicalResult lowerAtomic(tile::AtomicAddOp op) {
-    Value buffer = op->use_empty() ? Value() : allocate(op, op.getType());
+  LogicalResult lowerAtomic(tile::AccessOp op) {
+    const RankedTensorType type = op.getTile().getType();
+    Value buffer = op->use_empty() ? Value() : allocate(op, type);
     cpu::Evaluator e(op.getLoc(), machine, buffers);
     e.levels.push_back({op->getBlock(), op});
-    forEachElement(e, tile::shapeOf(op.getType()), [&](const cpu::Index &index) {
-      Value old = e.atomicAdd(e.at(op.getValue(), index), op, index);
+    forEachElement(e, type.getShape(), [&](const cpu::Index &index) {
+      const auto values = llvm::map_to_vector<2>(valuesOfAtomic(op), [&](Value tile) { return e.at(tile, index); });
+      Value old = e.atomic(values, op, index);
       if (buffer)
         e.storeBuffer(old, buffer, index);
     });
     if (buffer)
-      buffers[op.getResult()] = buffer;
+      buffers[op->getResult(0)] = buffer;
     return success();
   }
 

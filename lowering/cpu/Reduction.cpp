@@ -61,7 +61,7 @@ Reduction::State Reduction::add(const State &state, Value elements, Value positi
 }
 
 Value Reduction::acrossLanes(State state) {
-  if (element.isInteger(1) && kind != tile::ReduceKind::ArgMax && kind != tile::ReduceKind::Sum) { // one instruction
+  if (element.isInteger(1) && (kind == tile::ReduceKind::Min || kind == tile::ReduceKind::Max)) { // one instruction
     auto together = kind == tile::ReduceKind::Min ? vector::CombiningKind::AND : vector::CombiningKind::OR;
     return e.make<vector::ReductionOp>(together, state[0]);
   }

@@ -1,34 +1,15 @@
 // The oracle's memory operations: one element after another, each compared with the view's extents in 64 bits.
 
 #include "lowering/generic/TileBuffers.h"
+#include "lowering/tile/Atomics.h"
 #include "lowering/tile/Console.h"
 
 using namespace mlir;
 
 namespace kiln::lowering::generic {
 
-/// What an index outside a view reads.
 static Value paddingValue(OpBuilder &builder, Location loc, tile::Padding padding, Type element) {
-  auto type = dyn_cast<FloatType>(element);
-  if (!type)
-    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(element, 0));
-  const llvm::fltSemantics &semantics = type.getFloatSemantics();
-  auto value = [&] {
-    switch (padding) {
-    case tile::Padding::Zero:
-      return APFloat::getZero(semantics);
-    case tile::Padding::NegZero:
-      return APFloat::getZero(semantics, /*Negative=*/true);
-    case tile::Padding::Inf:
-      return APFloat::getInf(semantics);
-    case tile::Padding::NegInf:
-      return APFloat::getInf(semantics, /*Negative=*/true);
-    case tile::Padding::NaN:
-      break;
-    }
-    return APFloat::getNaN(semantics);
-  };
-  return arith::ConstantOp::create(builder, loc, builder.getFloatAttr(type, value()));
+  return arith::ConstantOp::create(builder, loc, tile::paddingOf(padding, element));
 }
 
 /// Where in the view element `indices` of the access's tile lies, as i64: what the subscripts name, or begin plus
@@ -37,25 +18,29 @@ static SmallVector<Value> positionsOf(TileBuffers &tiles, tile::AccessOp access,
   OpBuilder &b = tiles.builder;
   const Location loc = access.getLoc();
   SmallVector<Value> result;
-  for (auto [subscript, index] : llvm::zip_equal(access.getSubscripts(), indices)) {
-    if (!isa<RankedTensorType>(subscript.getType())) {
-      Value i = arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
+  for (auto [number, subscript] : llvm::enumerate(access.getSubscripts())) {
+    const auto axis = static_cast<int64_t>(number);
+    if (!access.isNamed(axis)) {
+      Value i = arith::IndexCastOp::create(b, loc, b.getI64Type(), indices[access.getBlockDim(axis)]);
       result.push_back(arith::AddIOp::create(b, loc, subscript, i));
       continue;
     }
     Type element = getElementTypeOrSelf(subscript.getType());
-    Value named = tiles.read(loc, element, tiles.of(subscript), index);
+    Value named = tiles.read(loc, element, tiles.of(subscript), indices.take_front(access.getIndexRank()));
     result.push_back(element.isInteger(64) ? named : arith::ExtSIOp::create(b, loc, b.getI64Type(), named));
   }
   return result;
 }
 
-/// Whether an element lies inside the view; unsigned comparison covers both sides.
-static Value isInside(TileBuffers &tiles, Location loc, Value view, ValueRange positions) {
+/// Whether element `indices` lies inside the view, where unsigned comparison covers both sides, and inside the mask.
+static Value isInside(TileBuffers &tiles, tile::AccessOp access, ValueRange indices, ValueRange positions) {
   OpBuilder &b = tiles.builder;
+  const Location loc = access.getLoc();
   Value inside;
+  if (Value mask = access.getMaskIfAny())
+    inside = tiles.read(loc, b.getI1Type(), tiles.of(mask), indices);
   for (auto [axis, position] : llvm::enumerate(positions)) {
-    Value extent = tile::DimOp::create(b, loc, view, axis);
+    Value extent = tile::DimOp::create(b, loc, access.getView(), axis);
     Value here = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, position, extent);
     inside = inside ? Value(arith::AndIOp::create(b, loc, inside, here)) : here;
   }
@@ -69,38 +54,39 @@ static SmallVector<Value> asIndices(TileBuffers &tiles, Location loc, ValueRange
   return result;
 }
 
-/// The element of a view, or `padding` outside it.
-static Value readView(TileBuffers &tiles, Location loc, Type element, Value view, ValueRange at, Value padding) {
-  auto inside = [&](OpBuilder &, Location) {
-    Value value = tiles.read(loc, element, view, asIndices(tiles, loc, at));
-    scf::YieldOp::create(tiles.builder, loc, value);
-  };
+/// Runs `touch` where an element lies inside the access's view and mask: it gets where the element lies, and gives
+/// what is read there if `otherwise` says what is read outside.
+static Value touchInside(TileBuffers &tiles, tile::AccessOp access, ValueRange indices, Value otherwise,
+                         function_ref<Value(ValueRange at)> touch) {
   OpBuilder &b = tiles.builder;
-  auto branch = scf::IfOp::create(b, loc, TypeRange{element}, isInside(tiles, loc, view, at), true, true);
+  const Location loc = access.getLoc();
+  const SmallVector<Value> at = positionsOf(tiles, access, indices);
+  Value inside = isInside(tiles, access, indices, at);
+  SmallVector<Type, 1> types;
+  if (otherwise)
+    types.push_back(otherwise.getType());
+  auto branch = scf::IfOp::create(b, loc, TypeRange(types), inside, static_cast<bool>(otherwise));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  inside(b, loc);
+  Value value = touch(asIndices(tiles, loc, at));
+  if (!otherwise)
+    return {};
+  scf::YieldOp::create(b, loc, value);
   b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, loc, padding);
+  scf::YieldOp::create(b, loc, otherwise);
   return branch.getResult(0);
-}
-
-static void writeView(TileBuffers &tiles, Location loc, Value value, Value view, ValueRange at) {
-  OpBuilder &b = tiles.builder;
-  auto branch = scf::IfOp::create(b, loc, isInside(tiles, loc, view, at));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  tiles.write(loc, value, view, asIndices(tiles, loc, at));
 }
 
 static void lowerLoad(TileBuffers &tiles, tile::AccessOp op) {
   Location loc = op.getLoc();
   const RankedTensorType type = op.getTile().getType();
+  const Type element = type.getElementType();
   Value result = tiles.create(op.getTile());
-  Value padding = paddingValue(tiles.builder, loc, op.getPadding(), type.getElementType());
+  Value padding = paddingValue(tiles.builder, loc, op.getPadding(), element);
   tiles.loops(loc, type.getShape(), [&](ValueRange indices) {
-    auto at = positionsOf(tiles, op, indices);
-    tiles.write(loc, readView(tiles, loc, type.getElementType(), op.getView(), at, padding), result, indices);
+    Value value = touchInside(tiles, op, indices, padding,
+                              [&](ValueRange at) { return tiles.read(loc, element, op.getView(), at); });
+    tiles.write(loc, value, result, indices);
   });
 }
 
@@ -109,37 +95,33 @@ static void lowerStore(TileBuffers &tiles, tile::AccessOp op) {
   const RankedTensorType type = op.getTile().getType();
   tiles.loops(loc, type.getShape(), [&](ValueRange indices) {
     Value value = tiles.read(loc, type.getElementType(), tiles.of(op.getTile()), indices);
-    writeView(tiles, loc, value, op.getView(), positionsOf(tiles, op, indices));
+    touchInside(tiles, op, indices, {}, [&](ValueRange at) {
+      tiles.write(loc, value, op.getView(), at);
+      return Value();
+    });
   });
 }
 
-/// `memref.atomic_rmw` orders as acquire and release, which is enough for every order.
-static void lowerAtomicAdd(TileBuffers &tiles, tile::AtomicAddOp op) {
+static void lowerAtomic(TileBuffers &tiles, tile::AccessOp op) {
   Location loc = op.getLoc();
-  OpBuilder &b = tiles.builder;
-  Type type = op.getType(), element = getElementTypeOrSelf(type);
-  Value result = tiles.create(op.getResult());
-  Value zero = paddingValue(b, loc, tile::Padding::Zero, element);
-  auto kind = isa<FloatType>(element) ? arith::AtomicRMWKind::addf : arith::AtomicRMWKind::addi;
-  tiles.loops(loc, tile::shapeOf(type), [&](ValueRange indices) {
-    Value value = tiles.read(loc, element, tiles.of(op.getValue()), indices);
-    auto at = positionsOf(tiles, op, indices);
-    auto branch = scf::IfOp::create(b, loc, TypeRange{element}, isInside(tiles, loc, op.getView(), at), true, true);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      Value old = memref::AtomicRMWOp::create(b, loc, kind, value, op.getView(), asIndices(tiles, loc, at));
-      scf::YieldOp::create(b, loc, old);
-      b.setInsertionPointToStart(branch.elseBlock());
-      scf::YieldOp::create(b, loc, zero);
-    }
-    tiles.write(loc, branch.getResult(0), result, indices);
+  const RankedTensorType type = op.getTile().getType();
+  const bool hasResult = op->getNumResults() == 1;
+  Value result = hasResult ? tiles.create(op->getResult(0)) : Value();
+  Value zero = hasResult ? paddingValue(tiles.builder, loc, tile::Padding::Zero, type.getElementType()) : Value();
+  tiles.loops(loc, type.getShape(), [&](ValueRange indices) {
+    SmallVector<Value, 2> values;
+    for (Value tile : valuesOfAtomic(op))
+      values.push_back(tiles.read(loc, type.getElementType(), tiles.of(tile), indices));
+    Value before = touchInside(tiles, op, indices, zero,
+                               [&](ValueRange at) { return emitAtomic(tiles.builder, loc, op, values, at); });
+    if (hasResult)
+      tiles.write(loc, before, result, indices);
   });
 }
 
 LogicalResult lowerAccess(TileBuffers &tiles, tile::AccessOp op) {
-  if (auto add = dyn_cast<tile::AtomicAddOp>(*op))
-    return lowerAtomicAdd(tiles, add), success();
+  if (op.isAtomic())
+    return lowerAtomic(tiles, op), success();
   if (op.isLoad())
     return lowerLoad(tiles, op), success();
   if (op.isStore())

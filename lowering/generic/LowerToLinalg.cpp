@@ -12,6 +12,7 @@
 #include "lowering/generic/Passes.h"
 #include "lowering/generic/TileBuffers.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"

@@ -184,7 +184,7 @@ static void storeAsItLies(simt::ConvertOp convert) {
   const LayoutAttr layout = simt::layoutOf(convert.getSource());
   const bool can = llvm::all_of(convert->getUses(), [&](OpOperand &use) {
     auto access = dyn_cast<tile::AccessOp>(use.getOwner());
-    return access && access.isStore() && !access.getRowNumbers() && isCheap(access, layout.getLayout());
+    return access && isa<tile::StoreOp>(use.getOwner()) && isCheap(access, layout.getLayout());
   });
   if (!can)
     return;

@@ -19,6 +19,7 @@
 #include "dialect/simt/layout/Blocked.h"
 #include "lowering/Abi.h"
 #include "lowering/Diagnostics.h"
+#include "lowering/analysis/Constancy.h"
 #include "lowering/analysis/Divisibility.h"
 #include "lowering/analysis/TileUses.h"
 
@@ -56,13 +57,43 @@ struct GlobalAccess {
   RankedTensorType tile() const { return op.getTile().getType(); }
   MemRefType viewType() const { return op.getView().getType(); }
   /// Whether elements are touched each by itself.
-  bool isSingle() const { return !op.isLoad() && !op.isStore(); }
+  bool isSingle() const { return op.isAtomic(); }
+  /// The dimension of the view that a dimension of the tile runs along; none of those that name positions.
+  std::optional<unsigned> axisOf(unsigned dim) const;
+  /// Between elements of each of the tile's dimensions; kDynamic. Positions that are named count as if they followed
+  /// each other in the last dimension of the view that they are named in.
+  SmallVector<int64_t> strides() const;
   int64_t bytes() const { return std::max(8u, tile().getElementTypeBitWidth()) / 8; }
-  /// `fastest` is the dimension in which neighbours lie.
+  /// `fastest` is the dimension of the tile in which neighbours lie.
   SmallVector<Limit> limits(unsigned fastest) const;
   /// In the library's words, with storage for the strides.
   simt::Access inMemory(SmallVector<int64_t> &strides) const;
 };
+
+std::optional<unsigned> GlobalAccess::axisOf(unsigned dim) const {
+  for (int64_t axis = 0; axis < viewType().getRank(); ++axis)
+    if (!op.isNamed(axis) && op.getBlockDim(axis) == dim)
+      return static_cast<unsigned>(axis);
+  return std::nullopt;
+}
+
+SmallVector<int64_t> GlobalAccess::strides() const {
+  const auto byAxis = viewType().getStridesAndOffset().first;
+  const int64_t indexRank = op.getIndexRank();
+  SmallVector<int64_t> result(indexRank);
+  int64_t named = 1;
+  for (const auto [axis, stride] : llvm::enumerate(byAxis))
+    if (op.isNamed(static_cast<int64_t>(axis)))
+      named = stride;
+    else
+      result.push_back(stride);
+  for (int64_t dim = indexRank; dim-- > 0;) {
+    result[dim] = named;
+    if (!ShapedType::isDynamic(named))
+      named *= tile().getDimSize(dim);
+  }
+  return result;
+}
 
 SmallVector<Limit> GlobalAccess::limits(unsigned fastest) const {
   const MemRefType type = viewType();
@@ -75,22 +106,27 @@ SmallVector<Limit> GlobalAccess::limits(unsigned fastest) const {
       const bool isKnown = dim + 1 < type.getRank() && factOf(op.getView(), "tile.strides_by_16");
       limits.push_back({isKnown ? 16 : 1, "the stride", dim});
     }
-  const bool isStatic = !type.isDynamicDim(fastest);
-  const bool isBy16 = fastest + 1 == type.getRank() && factOf(op.getView(), "tile.extent_by_16");
-  limits.push_back({isStatic ? type.getDimSize(fastest) : isBy16 ? 16 : 1, extentLimit, fastest, isStatic});
-  const Value begin = op.getSubscripts()[fastest];
-  APInt offset;
-  if (isa<RankedTensorType>(begin.getType()))
+  if (const Value mask = op.getMaskIfAny())
+    limits.push_back({constantAlong(mask, fastest), "the mask", fastest});
+  const std::optional<unsigned> axis = axisOf(fastest);
+  if (!axis) {
     limits.push_back({1, "the rows, which lie anywhere,", fastest});
-  else if (matchPattern(begin, m_ConstantInt(&offset)))
-    limits.push_back({offset.getSExtValue(), "the tile's offset", fastest, /*isExact=*/true});
+    return limits;
+  }
+  const bool isStatic = !type.isDynamicDim(*axis);
+  const bool isBy16 = *axis + 1 == type.getRank() && factOf(op.getView(), "tile.extent_by_16");
+  limits.push_back({isStatic ? type.getDimSize(*axis) : isBy16 ? 16 : 1, extentLimit, axis, isStatic});
+  const Value begin = op.getSubscripts()[*axis];
+  APInt offset;
+  if (matchPattern(begin, m_ConstantInt(&offset)))
+    limits.push_back({offset.getSExtValue(), "the tile's offset", axis, /*isExact=*/true});
   else
-    limits.push_back({divisorOf(begin), "the tile's offset", fastest});
+    limits.push_back({divisorOf(begin), "the tile's offset", axis});
   return limits;
 }
 
 simt::Access GlobalAccess::inMemory(SmallVector<int64_t> &strides) const {
-  strides = viewType().getStridesAndOffset().first;
+  strides = this->strides();
   for (int64_t &stride : strides)
     if (ShapedType::isDynamic(stride))
       stride = simt::unknownStride;
@@ -212,7 +248,7 @@ public:
         join(access.getTile(), access.getTile());
     });
     func.walk([&](tile::AccessOp access) {
-      if ((access.isLoad() || access.isStore()) && !access.getRowNumbers())
+      if ((access.isLoad() || access.isStore()) && access.getIndexRank() == 0)
         accesses[leaderOf(access.getTile())].push_back(access);
     });
     func.walk([&](tile::DotOp dot) {

@@ -19,8 +19,9 @@ static Value isFirst(ThreadCode &code) {
 
 void distributeReserve(ThreadCode &code, simt::ReserveOp op) {
   const Value console = code.make<simt::ConsoleOp>(code.builder.getI64Type());
-  const Value place = code.make<simt::AtomicAddOp>(code.builder.getI64Type(), code.i64(op.getBytes()), console,
-                                                   int64_t(offsetof(abi::GpuConsole, printed)), isFirst(code));
+  const Value place = code.make<simt::AtomicRmwOp>(
+      code.builder.getI64Type(), tile::AtomicKindAttr::get(code.builder.getContext(), tile::AtomicKind::Add),
+      code.i64(op.getBytes()), console, int64_t(offsetof(abi::GpuConsole, printed)), isFirst(code));
   code.set(op.getResult(), ArrayRef<Value>(place));
 }
 

@@ -19,6 +19,7 @@
 
 #include "lowering/analysis/Ranges.h"
 #include "lowering/analysis/TileUses.h"
+#include "lowering/tile/Atomics.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
@@ -43,10 +44,11 @@ class GlobalTile {
 public:
   GlobalTile(ThreadCode &code, tile::AccessOp access)
       : GlobalTile(code, access, access.getView(), access.getSubscripts(), access.getTile().getType(),
-                   access.getRowNumbers()) {}
-  /// A tile with a layout that begins at `begins`; the first of these is `rows` where there are row numbers. `op` says
-  /// along which dimensions all of it lies inside, in `tile.inside`.
-  GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange begins, RankedTensorType tile, Value rows = {});
+                   access.getMaskIfAny()) {}
+  /// A tile with a layout at `subscripts`: numbers where it begins in a dimension of the view, or tiles that name every
+  /// position. `op` says along which dimensions all of it lies inside, in `tile.inside`.
+  GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange subscripts, RankedTensorType tile,
+             Value mask = {});
 
   /// Elements of a packet.
   int64_t vector = 1;
@@ -70,65 +72,92 @@ private:
   struct Bounds {
     Value low, high, inside;
   };
+  /// Positions in one dimension of the view that are named: those that the thread holds, i64, and the view's extent.
+  struct Names {
+    Values positions;
+    Value extent;
+  };
   void findStrides(MemRefType type);
   void findBounds(MemRefType type, DenseI64ArrayAttr inside);
+  void findNames();
   Value isPositionInside(Value offset, Value extent);
-  Bounds boundsOf(unsigned dim, Value extent);
-  Bounds nearBoundsOf(unsigned dim, Value extent);
+  Bounds boundsOf(unsigned axis, Value extent);
+  Bounds nearBoundsOf(unsigned axis, Value extent);
   /// Whether the distance from `offset` to the view's end is a number of 32 bits, and so is its sum with a position.
   bool isNear(Value offset) const;
   /// Looks through `effort` sums.
   Value nearOf(Value offset, int effort = 4);
-  Value bytesTo(unsigned dim);
-  Value strideBytes(unsigned dim);
-  Value rowOf(int64_t stored);
-  Value isInsideAlong(int64_t stored, unsigned dim);
-  bool isRowDim(unsigned dim) const { return rows && dim == 0; }
-  /// How many positions along `dim` a thread's packets have.
-  int64_t positionsAlong(unsigned dim) const;
+  Value bytesTo(unsigned axis);
+  Value strideBytes(unsigned axis);
+  /// Which of the thread's names a stored value goes by.
+  int64_t nameOf(int64_t stored) const;
+  Value isInsideAlong(int64_t stored, unsigned axis);
+  Value isWithin(int64_t stored, unsigned dim);
+  bool isNamed(unsigned axis) const { return isa<RankedTensorType>(subscripts[axis].getType()); }
+  /// How many positions along an axis of the view a thread's packets have.
+  int64_t positionsAlong(unsigned axis) const;
+  unsigned axes() const { return static_cast<unsigned>(subscripts.size()); }
 
   ThreadCode &code;
   const bool fits32; // what `tile.fits_32` says holds of the view
-  const Value view, rows;
-  const SmallVector<Value, 4> begins;
+  const Value view;
+  const SmallVector<Value, 4> subscripts;
   const int64_t bytes;
+  SmallVector<unsigned> dims;        // of the tile, by axes of the view that are not named
+  unsigned indexRank = 0;            // the tile's first dimensions are those of what names positions
+  Value index;                       // one of these tiles
   SmallVector<int64_t> strides;      // in elements; kDynamic
   SmallVector<Value> unknownStrides; // in bytes: without sign in i32 where it fits, else i64
-  SmallVector<Value> rowElements;
+  SmallVector<Names> names;          // by axes
   SmallVector<Bounds> bounds;
-  SmallVector<unsigned> byPositions; // dimensions, those first along which a thread has few positions
-  Value rowCount, base;
-  DenseMap<std::pair<unsigned, int64_t>, Value> insides; // by dimension and known part of the position
-  std::map<Indices, Value> addresses;                    // by known parts in dimensions of unknown stride
+  SmallVector<unsigned> byPositions; // axes, those first along which a thread has few positions
+  Values mask;                       // of what the thread stores; empty without one
+  Value base;
+  DenseMap<std::pair<unsigned, int64_t>, Value> insides,
+      withins;                        // by axis or dimension, and known part of the position
+  std::map<Indices, Value> addresses; // by known parts in dimensions of unknown stride
 };
 
 Type storedType(Type element) { return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element; }
 
-GlobalTile::GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange begins, RankedTensorType tile,
-                       Value rows)
+GlobalTile::GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange subscripts, RankedTensorType tile,
+                       Value maskTile)
     : attribute(simt::layoutOf(tile)), layout(attribute.getLayout()), element(storedType(tile.getElementType())),
-      code(code), fits32(static_cast<bool>(factOf(view, "tile.fits_32"))), view(code.held(view)), rows(rows),
-      begins(begins), bytes(element.getIntOrFloatBitWidth() / 8) {
+      code(code), fits32(static_cast<bool>(factOf(view, "tile.fits_32"))), view(code.held(view)),
+      subscripts(subscripts), bytes(element.getIntOrFloatBitWidth() / 8) {
+  for (const Value subscript : subscripts)
+    if (isa<RankedTensorType>(subscript.getType()))
+      index = subscript;
+  indexRank = index ? static_cast<unsigned>(cast<RankedTensorType>(index.getType()).getRank()) : 0;
+  for (unsigned axis = 0, next = indexRank; axis < axes(); ++axis)
+    dims.push_back(isNamed(axis) ? 0 : next++);
   findStrides(cast<MemRefType>(view.getType()));
   findBounds(cast<MemRefType>(view.getType()), op->getAttrOfType<DenseI64ArrayAttr>("tile.inside"));
   const Value pointer = code.make<memref::ExtractAlignedPointerAsIndexOp>(this->view);
   base = code.make<arith::IndexCastOp>(code.builder.getI64Type(), pointer);
-  for (unsigned dim = 0; dim < layout.rank(); ++dim) {
-    if (isRowDim(dim))
+  for (unsigned axis = 0; axis < axes(); ++axis) {
+    if (isNamed(axis))
       continue;
-    if (const Value share = code.shareOf(attribute, dim)) {
+    if (const Value share = code.shareOf(attribute, dims[axis])) {
       const Value wide = code.make<arith::ExtUIOp>(code.builder.getI64Type(), share);
-      base = code.add(base, code.make<arith::MulIOp>(wide, strideBytes(dim)));
+      base = code.add(base, code.make<arith::MulIOp>(wide, strideBytes(axis)));
     }
   }
   // Where the tile begins comes last: in a loop the rest stays outside of it.
-  for (unsigned dim = 0; dim < layout.rank(); ++dim)
-    if (!isRowDim(dim))
-      base = code.add(base, bytesTo(dim));
-  if (rows)
-    for (const Value row : code.elementsOf(rows))
-      rowElements.push_back(row.getType().isInteger(64) ? row
-                                                        : code.make<arith::ExtSIOp>(code.builder.getI64Type(), row));
+  for (unsigned axis = 0; axis < axes(); ++axis)
+    if (!isNamed(axis))
+      base = code.add(base, bytesTo(axis));
+  findNames();
+  if (maskTile)
+    mask = code.elementsOf(maskTile);
+}
+
+void GlobalTile::findNames() {
+  for (unsigned axis = 0; axis < axes(); ++axis)
+    if (isNamed(axis))
+      for (const Value name : code.elementsOf(subscripts[axis]))
+        names[axis].positions.push_back(
+            name.getType().isInteger(64) ? name : code.make<arith::ExtSIOp>(code.builder.getI64Type(), name));
 }
 
 void GlobalTile::findStrides(MemRefType type) {
@@ -145,10 +174,10 @@ void GlobalTile::findStrides(MemRefType type) {
     }
 }
 
-Value GlobalTile::strideBytes(unsigned dim) {
-  if (!unknownStrides[dim])
-    return code.i64(strides[dim] * bytes);
-  return fits32 ? code.make<arith::ExtUIOp>(code.builder.getI64Type(), unknownStrides[dim]) : unknownStrides[dim];
+Value GlobalTile::strideBytes(unsigned axis) {
+  if (!unknownStrides[axis])
+    return code.i64(strides[axis] * bytes);
+  return fits32 ? code.make<arith::ExtUIOp>(code.builder.getI64Type(), unknownStrides[axis]) : unknownStrides[axis];
 }
 
 void GlobalTile::findBounds(MemRefType type, DenseI64ArrayAttr inside) {
@@ -156,27 +185,28 @@ void GlobalTile::findBounds(MemRefType type, DenseI64ArrayAttr inside) {
     return type.isDynamicDim(dim) ? code.make<tile::DimOp>(code.builder.getI64Type(), view, int64_t(dim))
                                   : code.i64(type.getDimSize(dim));
   };
-  for (unsigned dim = 0; dim < layout.rank(); ++dim) {
+  names.resize(axes());
+  for (unsigned axis = 0; axis < axes(); ++axis) {
     Bounds &bound = bounds.emplace_back();
-    if (isRowDim(dim)) {
-      rowCount = extentOf(dim);
+    if (isNamed(axis)) {
+      names[axis].extent = extentOf(axis);
       continue;
     }
-    if (inside && llvm::is_contained(inside.asArrayRef(), dim))
+    if (inside && llvm::is_contained(inside.asArrayRef(), axis))
       continue;
-    const simt::Extent &own = layout.shape()[dim];
-    const Value offset = begins[dim];
+    const simt::Extent &own = layout.shape()[dims[axis]];
+    const Value offset = subscripts[axis];
     APInt known;
-    if (matchPattern(offset, m_ConstantInt(&known)) && !type.isDynamicDim(dim) && known.isNonNegative() &&
-        known.sle(type.getDimSize(dim) - own.size)) { // the whole tile, wherever
+    if (matchPattern(offset, m_ConstantInt(&known)) && !type.isDynamicDim(axis) && known.isNonNegative() &&
+        known.sle(type.getDimSize(axis) - own.size)) { // the whole tile, wherever
       continue;
     }
     if (own.size == 1) {
-      bound.inside = isPositionInside(offset, extentOf(dim));
+      bound.inside = isPositionInside(offset, extentOf(axis));
       continue;
     }
-    bound = boundsOf(dim, extentOf(dim));
-    const Value share = code.shareOf(attribute, dim);
+    bound = boundsOf(axis, extentOf(axis));
+    const Value share = code.shareOf(attribute, dims[axis]);
     if (share)
       bound.high = code.make<arith::SubIOp>(bound.high, share, noWrap);
     if (share && bound.low)
@@ -222,15 +252,15 @@ Value GlobalTile::nearOf(Value offset, int effort) {
   return code.make<arith::MulIOp>(code.make<arith::TruncIOp>(word, least), code.i32(factor.getSExtValue()), noWrap);
 }
 
-/// From the view's first element to where the tile begins along `dim`; anything where nothing of the tile lies inside.
-Value GlobalTile::bytesTo(unsigned dim) {
+/// From the view's first element to where the tile begins along `axis`; anything where nothing of the tile lies inside.
+Value GlobalTile::bytesTo(unsigned axis) {
   const Type wide = code.builder.getI64Type();
-  if (fits32 && (unknownStrides[dim] || llvm::isInt<32>(strides[dim] * bytes)))
-    if (const Value near = nearOf(begins[dim])) // a factor of 32 bits, too, and so one instruction
+  if (fits32 && (unknownStrides[axis] || llvm::isInt<32>(strides[axis] * bytes)))
+    if (const Value near = nearOf(subscripts[axis])) // a factor of 32 bits, too, and so one instruction
       return code.make<arith::MulIOp>(code.make<arith::ExtSIOp>(wide, near),
-                                      unknownStrides[dim] ? code.make<arith::ExtSIOp>(wide, unknownStrides[dim])
-                                                          : strideBytes(dim));
-  return code.make<arith::MulIOp>(code.held(begins[dim]), strideBytes(dim));
+                                      unknownStrides[axis] ? code.make<arith::ExtSIOp>(wide, unknownStrides[axis])
+                                                          : strideBytes(axis));
+  return code.make<arith::MulIOp>(code.held(subscripts[axis]), strideBytes(axis));
 }
 
 /// Whether `offset` lies in the view: without sign, a negative one is too large.
@@ -248,17 +278,17 @@ Value GlobalTile::isPositionInside(Value offset, Value extent) {
 }
 
 /// From where and below where positions in the tile lie in the view.
-GlobalTile::Bounds GlobalTile::boundsOf(unsigned dim, Value extent) {
+GlobalTile::Bounds GlobalTile::boundsOf(unsigned axis, Value extent) {
   constexpr int64_t mostBefore = int64_t{1} << (abi::smallExtentBits - 1);
-  if (fits32 && rangeOf(begins[dim]).smin().sge(-mostBefore))
-    return nearBoundsOf(dim, extent);
+  if (fits32 && rangeOf(subscripts[axis]).smin().sge(-mostBefore))
+    return nearBoundsOf(axis, extent);
   const auto narrow = [&](Value word) { return code.make<arith::TruncIOp>(code.builder.getI32Type(), word); };
-  const simt::Extent &own = layout.shape()[dim];
-  const Value offset = code.held(begins[dim]);
+  const simt::Extent &own = layout.shape()[dims[axis]];
+  const Value offset = code.held(subscripts[axis]);
   Bounds bound;
   // The offset is brought near first, so that no difference overflows.
   Value near = code.make<arith::MinSIOp>(offset, extent);
-  if (!isNonNegative(rangeOf(begins[dim]))) {
+  if (!isNonNegative(rangeOf(subscripts[axis]))) {
     near = code.make<arith::MaxSIOp>(near, code.i64(-own.padded));
     const Value isBefore = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, near, code.i64(0));
     bound.low = code.make<arith::SelectOp>(isBefore, narrow(code.make<arith::SubIOp>(code.i64(0), near)), code.i32(0));
@@ -269,12 +299,12 @@ GlobalTile::Bounds GlobalTile::boundsOf(unsigned dim, Value extent) {
 
 /// The same of a small extent and an offset that is not far before the view. The distance to the view's end is a number
 /// of 32 bits, or negative: then some other negative number will do, and what lies before the view is of no interest.
-GlobalTile::Bounds GlobalTile::nearBoundsOf(unsigned dim, Value extent) {
+GlobalTile::Bounds GlobalTile::nearBoundsOf(unsigned axis, Value extent) {
   const auto narrow = [&](Value word) { return code.make<arith::TruncIOp>(code.builder.getI32Type(), word); };
-  const simt::Extent &own = layout.shape()[dim];
-  const Value offset = code.held(begins[dim]);
+  const simt::Extent &own = layout.shape()[dims[axis]];
+  const Value offset = code.held(subscripts[axis]);
   Bounds bound;
-  const Value near = nearOf(begins[dim]);
+  const Value near = nearOf(subscripts[axis]);
   if (near) {
     bound.high = code.make<arith::SubIOp>(narrow(extent), near, noWrap);
   } else {
@@ -284,7 +314,7 @@ GlobalTile::Bounds GlobalTile::nearBoundsOf(unsigned dim, Value extent) {
   }
   if (own.isPadded())
     bound.high = code.make<arith::MinSIOp>(bound.high, code.i32(own.size));
-  if (!isNonNegative(rangeOf(begins[dim])))
+  if (!isNonNegative(rangeOf(subscripts[axis])))
     bound.low = code.make<arith::SubIOp>(code.i32(0), near ? near : narrow(offset));
   return bound;
 }
@@ -299,66 +329,79 @@ Indices GlobalTile::packets() const {
 
 int64_t GlobalTile::displacement(int64_t stored) const {
   int64_t sum = 0;
-  for (const auto [dim, position] : llvm::enumerate(layout.positionOf(stored)))
-    if (!unknownStrides[dim] && !isRowDim(dim))
-      sum += position * strides[dim] * bytes;
+  const SmallVector<int64_t> position = layout.positionOf(stored);
+  for (unsigned axis = 0; axis < axes(); ++axis)
+    if (!unknownStrides[axis] && !isNamed(axis))
+      sum += position[dims[axis]] * strides[axis] * bytes;
   return llvm::isInt<32>(sum) ? sum : 0;
 }
 
-Value GlobalTile::rowOf(int64_t stored) {
-  const TileLayout rowLayout = simt::layoutOf(rows).getLayout();
-  return rowElements[*rowLayout.storedAt({layout.positionOf(stored)[0]})];
+int64_t GlobalTile::nameOf(int64_t stored) const {
+  const TileLayout own = simt::layoutOf(index).getLayout();
+  return *own.storedAt(ArrayRef(layout.positionOf(stored)).take_front(indexRank));
 }
 
 Value GlobalTile::address(int64_t stored) {
   const SmallVector<int64_t> position = layout.positionOf(stored);
   SmallVector<int64_t> key;
   int64_t far = 0; // what does not fit the displacement
-  for (unsigned dim = 0; dim < layout.rank(); ++dim) {
-    if (unknownStrides[dim] || isRowDim(dim))
-      key.push_back(position[dim]);
+  for (unsigned axis = 0; axis < axes(); ++axis) {
+    if (isNamed(axis))
+      key.push_back(nameOf(stored));
+    else if (unknownStrides[axis])
+      key.push_back(position[dims[axis]]);
     else
-      far += position[dim] * strides[dim] * bytes;
+      far += position[dims[axis]] * strides[axis] * bytes;
   }
   key.push_back(llvm::isInt<32>(far) ? 0 : far);
   Value &address = addresses[key];
   if (address)
     return address;
   address = base;
-  for (unsigned dim = 0; dim < layout.rank(); ++dim)
-    if (isRowDim(dim))
-      address = code.add(address, code.make<arith::MulIOp>(rowOf(stored), strideBytes(dim)));
-    else if (unknownStrides[dim] && position[dim])
-      address = fits32 ? code.make<simt::AddressOp>(address.getType(), address, unknownStrides[dim],
-                                                    code.builder.getI64IntegerAttr(position[dim]))
-                       : code.add(address, code.times(unknownStrides[dim], position[dim]));
+  for (unsigned axis = 0; axis < axes(); ++axis)
+    if (isNamed(axis))
+      address = code.add(address, code.make<arith::MulIOp>(names[axis].positions[nameOf(stored)], strideBytes(axis)));
+    else if (const int64_t known = position[dims[axis]]; unknownStrides[axis] && known)
+      address = fits32 ? code.make<simt::AddressOp>(address.getType(), address, unknownStrides[axis],
+                                                    code.builder.getI64IntegerAttr(known))
+                       : code.add(address, code.times(unknownStrides[axis], known));
   if (key.back())
     address = code.add(address, code.i64(key.back()));
   return address;
 }
 
-Value GlobalTile::isInsideAlong(int64_t stored, unsigned dim) {
-  const int64_t position = layout.positionOf(stored)[dim];
-  const auto [entry, isNew] = insides.try_emplace({dim, position});
+/// Whether a stored value lies in the tile along `dim`, null when it does in all threads: asked once for each position.
+Value GlobalTile::isWithin(int64_t stored, unsigned dim) {
+  const auto [entry, isNew] = withins.try_emplace({dim, layout.positionOf(stored)[dim]});
+  return isNew ? entry->second = code.isWithin(attribute, stored, dim) : entry->second;
+}
+
+Value GlobalTile::isInsideAlong(int64_t stored, unsigned axis) {
+  const int64_t position = isNamed(axis) ? nameOf(stored) : layout.positionOf(stored)[dims[axis]];
+  const auto [entry, isNew] = insides.try_emplace({axis, position});
   if (!isNew)
     return entry->second;
   Value here;
-  if (isRowDim(dim)) {
-    const Value row = rowOf(stored); // as a number without sign, a negative one is too large
-    here = code.both(code.isWithin(attribute, stored, dim),
-                     code.make<arith::CmpIOp>(arith::CmpIPredicate::ult, row, rowCount));
-  } else if (!bounds[dim].high) {
-    here = code.both(code.isWithin(attribute, stored, dim), bounds[dim].inside);
+  if (isNamed(axis)) { // as a number without sign, a negative one is too large
+    for (unsigned dim = 0; dim < indexRank; ++dim)
+      here = code.both(here, isWithin(stored, dim));
+    here = code.both(
+        here, code.make<arith::CmpIOp>(arith::CmpIPredicate::ult, names[axis].positions[position], names[axis].extent));
+  } else if (!bounds[axis].high) {
+    here = code.both(code.isWithin(attribute, stored, dims[axis]), bounds[axis].inside);
   } else {
     const Value at = code.i32(position);
-    here = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, bounds[dim].high, at);
-    if (bounds[dim].low)
-      here = code.both(here, code.make<arith::CmpIOp>(arith::CmpIPredicate::sle, bounds[dim].low, at));
+    here = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, bounds[axis].high, at);
+    if (bounds[axis].low)
+      here = code.both(here, code.make<arith::CmpIOp>(arith::CmpIPredicate::sle, bounds[axis].low, at));
   }
-  return insides[{dim, position}] = here;
+  return insides[{axis, position}] = here;
 }
 
-int64_t GlobalTile::positionsAlong(unsigned dim) const {
+int64_t GlobalTile::positionsAlong(unsigned axis) const {
+  if (isNamed(axis))
+    return simt::layoutOf(index).getLayout().numStored();
+  const unsigned dim = dims[axis];
   const auto others = layout.bases(simt::Hw::reg).drop_front(llvm::Log2_64(static_cast<uint64_t>(vector)));
   const auto bits = llvm::count_if(others, [&](simt::Vec unit) { return layout.shape().unitOf(unit).dim == dim; });
   return layout.shape()[dim].padded / layout.shape()[dim].core() << bits;
@@ -366,12 +409,12 @@ int64_t GlobalTile::positionsAlong(unsigned dim) const {
 
 Value GlobalTile::isInside(int64_t stored, Value inside) {
   if (byPositions.empty()) {
-    byPositions = llvm::to_vector(llvm::seq(layout.rank()));
+    byPositions = llvm::to_vector(llvm::seq(axes()));
     llvm::stable_sort(byPositions, [&](unsigned a, unsigned b) { return positionsAlong(a) < positionsAlong(b); });
   }
-  for (const unsigned dim : byPositions)
-    inside = code.both(inside, isInsideAlong(stored, dim));
-  return inside;
+  for (const unsigned axis : byPositions)
+    inside = code.both(inside, isInsideAlong(stored, axis));
+  return mask.empty() ? inside : code.both(inside, mask[stored]);
 }
 
 Value GlobalTile::bytesInside(int64_t stored, unsigned dim) {
@@ -390,27 +433,6 @@ Value GlobalTile::bytesInside(int64_t stored, unsigned dim) {
     if (other != dim)
       inside = code.both(inside, isInsideAlong(stored, other));
   return inside ? code.make<arith::SelectOp>(inside, size, none) : size;
-}
-
-TypedAttr paddingOf(tile::Padding padding, Type element) {
-  Builder builder(element.getContext());
-  auto type = dyn_cast<FloatType>(element);
-  if (!type)
-    return builder.getIntegerAttr(element, 0);
-  const llvm::fltSemantics &semantics = type.getFloatSemantics();
-  switch (padding) {
-  case tile::Padding::Zero:
-    return builder.getFloatAttr(type, APFloat::getZero(semantics));
-  case tile::Padding::NegZero:
-    return builder.getFloatAttr(type, APFloat::getZero(semantics, true));
-  case tile::Padding::Inf:
-    return builder.getFloatAttr(type, APFloat::getInf(semantics));
-  case tile::Padding::NegInf:
-    return builder.getFloatAttr(type, APFloat::getInf(semantics, true));
-  case tile::Padding::NaN:
-    return builder.getFloatAttr(type, APFloat::getNaN(semantics));
-  }
-  llvm_unreachable("a padding that is none");
 }
 
 int64_t vectorOf(Operation *op) {
@@ -442,7 +464,7 @@ static Value asTile(ThreadCode &code, ArrayRef<Value> elements, Type element) {
 static void distributeLoad(ThreadCode &code, tile::AccessOp op) {
   GlobalTile tile(code, op);
   tile.vector = vectorOf(op);
-  const TypedAttr pad = paddingOf(op.getPadding(), tile.element);
+  const TypedAttr pad = tile::paddingOf(op.getPadding(), tile.element);
   const auto packet = VectorType::get({tile.vector}, tile.element);
   const Value other = code.make<arith::ConstantOp>(DenseElementsAttr::get(packet, Attribute(pad)));
   const Value padded = code.make<arith::ConstantOp>(pad);
@@ -509,28 +531,58 @@ void distributeFetch(ThreadCode &code, simt::FetchOp op) {
   }
 }
 
-/// An order that releases or acquires is a fence before or after; gpu-insert-barriers makes the other threads wait.
-static void distributeAtomicAdd(ThreadCode &code, tile::AtomicAddOp op) {
+/// What one thread does with the element at a stored index, of which it holds `values`.
+static Value atomicOf(ThreadCode &code, tile::AccessOp op, GlobalTile &tile, ArrayRef<Value> values, int64_t stored,
+                      Value predicate) {
+  const Value address = tile.address(stored);
+  const int64_t displacement = tile.displacement(stored);
+  if (auto change = dyn_cast<tile::AtomicRmwOp>(*op))
+    return code.make<simt::AtomicRmwOp>(tile.element, change.getKindAttr(), values[0], address,
+                                        code.builder.getI64IntegerAttr(displacement), predicate);
+  if (isa<tile::AtomicCasOp>(*op))
+    return code.make<simt::AtomicCasOp>(tile.element, values[0], values[1], address, displacement, predicate);
+  const auto packet = VectorType::get({1}, tile.element);
+  if (op.writesView()) {
+    const Value part = code.make<vector::FromElementsOp>(packet, values);
+    simt::StoreOp::create(code.builder, code.loc, simt::Space::Global, part, address, displacement, predicate,
+                          /*strong=*/true);
+    return {};
+  }
+  const Value zeros = code.make<arith::ConstantOp>(code.builder.getZeroAttr(packet));
+  const Value loaded = code.make<simt::LoadOp>(packet, simt::Space::Global, address, displacement, predicate,
+                                               predicate ? zeros : Value(), /*readonly=*/false, /*strong=*/true);
+  return code.make<vector::ExtractOp>(loaded, 0);
+}
+
+/// Of threads that hold the same element one does it. An order that releases or acquires is a fence before or after;
+/// gpu-insert-barriers makes the other threads wait.
+static void distributeAtomic(ThreadCode &code, tile::AccessOp op) {
+  using tile::MemoryOrder;
   GlobalTile tile(code, op);
-  const bool acquires = op.getOrder() == tile::MemoryOrder::Acquire || op.getOrder() == tile::MemoryOrder::AcqRel,
-             releases = op.getOrder() == tile::MemoryOrder::Release || op.getOrder() == tile::MemoryOrder::AcqRel;
-  Values elements = code.elementsOf(op.getValue());
+  const MemoryOrder order = op.getOrder();
+  SmallVector<Values, 2> values;
+  for (const Value value : valuesOfAtomic(op))
+    values.push_back(storedElements(code, value));
   const Value zero = code.make<arith::ConstantOp>(cast<TypedAttr>(code.builder.getZeroAttr(tile.element)));
   const Value owner = code.isOwner(tile.layout);
-  if (releases)
+  if (order == MemoryOrder::Release || order == MemoryOrder::AcqRel)
     simt::FenceOp::create(code.builder, code.loc);
-  Values before(elements.size(), zero);
-  for (const int64_t stored : tile.packets())
-    before[stored] = code.make<simt::AtomicAddOp>(tile.element, elements[stored], tile.address(stored),
-                                                  tile.displacement(stored), code.both(tile.isInside(stored), owner));
-  if (acquires)
+  Values before(tile.layout.numStored(), zero);
+  for (const int64_t stored : tile.packets()) {
+    Values own;
+    for (const Values &each : values)
+      own.push_back(each[stored]);
+    before[stored] = atomicOf(code, op, tile, own, stored, code.both(tile.isInside(stored), owner));
+  }
+  if (order == MemoryOrder::Acquire || order == MemoryOrder::AcqRel)
     simt::FenceOp::create(code.builder, code.loc);
-  code.set(op.getResult(), before);
+  if (op->getNumResults() == 1)
+    code.set(op->getResult(0), asTile(code, before, op.getTile().getType().getElementType()));
 }
 
 LogicalResult distributeAccess(ThreadCode &code, tile::AccessOp op) {
-  if (auto add = dyn_cast<tile::AtomicAddOp>(*op))
-    return distributeAtomicAdd(code, add), success();
+  if (op.isAtomic())
+    return distributeAtomic(code, op), success();
   if (op.isLoad())
     return distributeLoad(code, op), success();
   if (op.isStore())

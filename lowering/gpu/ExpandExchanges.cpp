@@ -385,6 +385,8 @@ struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
 
   /// Of threads that hold the same elements one has changed memory: it tells the others what was there.
   static void tellAll(tile::AccessOp op, Expander &expander) {
+    if (op->getNumResults() == 0)
+      return;
     Value result = op->getResult(0);
     const TileLayout layout = simt::layoutOf(result).getLayout();
     if (result.use_empty() || !(layout.replicated(Hw::lane) || layout.replicated(Hw::warp)))
@@ -411,7 +413,7 @@ struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
       const bool leavesThreads = from && to && !isRenaming(move, from.getLayout(), to.getLayout());
       return leavesThreads ? expander.exchanged(move) : Value();
     }
-    if (auto access = dyn_cast<tile::AccessOp>(op); access && !access.isLoad() && !access.isStore())
+    if (auto access = dyn_cast<tile::AccessOp>(op); access && access.isAtomic())
       tellAll(access, expander);
     return {};
   }

@@ -104,10 +104,10 @@ static Access globalAccess(tile::AccessOp op) {
     return access;
   }
   access.view = op.getView();
-  if (op.getRowNumbers()) // anywhere in the view
+  if (op.getIndexRank() > 0) // anywhere in the view
     return access;
   access.layout = simt::layoutOf(op.getTile());
-  for (const auto [extent, offset] : llvm::zip_equal(op.getTile().getType().getShape(), op.getBegins()))
+  for (const auto [extent, offset] : llvm::zip_equal(op.getTile().getType().getShape(), op.getSubscripts()))
     access.spans.push_back({.extent = extent, .offset = sumOf(offset, 0), .residue = sumOf(offset, extent)});
   return access;
 }

@@ -69,12 +69,13 @@ static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr resul
                        context);
   }
   if (auto access = dyn_cast<tile::AccessOp>(op)) {
-    if (operand == access.getTile())
+    const unsigned first = access.getSubscripts().getBeginOperandIndex();
+    if (number < first || number >= first + access.getSubscripts().size())
       return chosen(op);
-    TileLayout rows = chosen(op).getLayout(); // of what names them
-    while (rows.rank() > 1)
-      rows = rows.slice(rows.rank() - 1);
-    return attributeOf(rows, context);
+    TileLayout names = chosen(op).getLayout(); // of the dimensions that a tile of positions has
+    while (names.rank() > access.getIndexRank())
+      names = names.slice(names.rank() - 1);
+    return attributeOf(names, context);
   }
   if (auto move = dyn_cast<tile::MoveOp>(op)) {
     const auto source = result ? sourceLayout(move, result.getLayout()) : std::nullopt;

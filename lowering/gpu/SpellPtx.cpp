@@ -117,7 +117,9 @@ public:
   Value loadMatrix(simt::LoadMatrixOp op);
   void storeMatrix(simt::StoreMatrixOp op);
   void copyAsync(simt::CopyAsyncOp op);
-  Value atomicAdd(simt::AtomicAddOp op);
+  Value atomic(const std::string &text, Value address, ValueRange values, Value predicate, bool early);
+  Value atomicRmw(simt::AtomicRmwOp op);
+  Value atomicCas(simt::AtomicCasOp op);
   Value shuffle(StringRef mode, Value value, Value which) {
     return intrinsic(("llvm.nvvm.shfl.sync." + mode + ".i32").str(), builder.getI32Type(),
                      {constant(-1), value, which, constant(31)});
@@ -160,9 +162,9 @@ Value Speller::load(simt::LoadOp op) {
       operands.push_back(word);
     }
   }
-  const std::string text = predicated(op.getPredicate(), address + 1) + "ld." + stringifySpace(op.getSpace()).str() +
-                           (op.getReadonly() ? ".nc" : "") + words.suffix() + " " + words.operands(0) + ", " +
-                           place(address, op.getDisplacement()) + ";";
+  const std::string text = predicated(op.getPredicate(), address + 1) + (op.getStrong() ? "ld.relaxed.gpu." : "ld.") +
+                           stringifySpace(op.getSpace()).str() + (op.getReadonly() ? ".nc" : "") + words.suffix() +
+                           " " + words.operands(0) + ", " + place(address, op.getDisplacement()) + ";";
   const SmallVector<Type> results(words.count, words.type(op.getContext()));
   return join(assembly(text, constraints, results, operands, !op.getReadonly()), words, packet);
 }
@@ -179,9 +181,10 @@ void Speller::store(simt::StoreOp op) {
     constraints += ",b";
     operands.push_back(op.getPredicate());
   }
-  const std::string text = predicated(op.getPredicate(), words.count + 1) + "st." +
-                           stringifySpace(op.getSpace()).str() + words.suffix() + " " +
-                           place(words.count, op.getDisplacement()) + ", " + words.operands(0) + ";";
+  const std::string text = predicated(op.getPredicate(), words.count + 1) +
+                           (op.getStrong() ? "st.relaxed.gpu." : "st.") + stringifySpace(op.getSpace()).str() +
+                           words.suffix() + " " + place(words.count, op.getDisplacement()) + ", " + words.operands(0) +
+                           ";";
   assembly(text, constraints, {}, operands, true);
 }
 
@@ -253,28 +256,112 @@ void Speller::copyAsync(simt::CopyAsyncOp op) {
            operands, true);
 }
 
-/// Where nobody reads what was there, it is a reduction.
-Value Speller::atomicAdd(simt::AtomicAddOp op) {
-  const Type type = op.getType();
+/// `.u32`, `.f64`, … as an instruction on a number wants it.
+static std::string numberSuffix(Type type, const char *integers) {
+  return (type.isInteger() ? integers : "f") + std::to_string(type.getIntOrFloatBitWidth());
+}
+
+/// What one instruction does to memory: `add.u32`, `exch.b64`; empty where there is none for these elements.
+static std::string atomicName(tile::AtomicKind kind, Type type) {
   const unsigned bits = type.getIntOrFloatBitWidth();
-  const std::string suffix = (type.isInteger() ? "u" : "f") + std::to_string(bits);
-  const char *constraint = type.isInteger() ? (bits == 64 ? "l" : "r") : (bits == 64 ? "d" : "f");
-  SmallVector<Value> operands = {op.getAddress(), op.getValue()};
+  const std::string untyped = ".b" + std::to_string(bits);
+  switch (kind) {
+  case tile::AtomicKind::Add:
+    return type.isF16() ? "add.noftz.f16" : bits == 16 ? "" : "add." + numberSuffix(type, "u");
+  case tile::AtomicKind::Min:
+    return type.isInteger() ? "min." + numberSuffix(type, "s") : "";
+  case tile::AtomicKind::Max:
+    return type.isInteger() ? "max." + numberSuffix(type, "s") : "";
+  case tile::AtomicKind::And:
+    return "and" + untyped;
+  case tile::AtomicKind::Or:
+    return "or" + untyped;
+  case tile::AtomicKind::Xor:
+    return "xor" + untyped;
+  case tile::AtomicKind::Exchange:
+    break;
+  }
+  return bits == 16 ? "" : "exch" + untyped;
+}
+
+/// The register of an atomic's element: f16 and bf16 as their bits.
+static Type atomicRegister(Type type) {
+  return type.getIntOrFloatBitWidth() == 16 ? Type(IntegerType::get(type.getContext(), 16)) : type;
+}
+static const char *atomicConstraint(Type type) {
+  const unsigned bits = type.getIntOrFloatBitWidth();
+  if (bits == 16)
+    return "h";
+  return type.isInteger() ? (bits == 64 ? "l" : "r") : (bits == 64 ? "d" : "f");
+}
+
+/// `text` on an address (operand 1), values (from 2 on) and a predicate behind them, with what was there as operand 0,
+/// which is 0 where the predicate is false. `early`: it is written before the last of the others is read.
+Value Speller::atomic(const std::string &text, Value address, ValueRange values, Value predicate, bool early) {
+  const Type type = values[0].getType(), held = atomicRegister(type);
+  const char *const constraint = atomicConstraint(type);
+  const auto cast = [&](Value value, Type to) {
+    return value.getType() == to ? value : LLVM::BitcastOp::create(builder, loc, to, value).getResult();
+  };
+  SmallVector<Value> operands = {address};
+  std::string constraints = std::string(early ? "=&" : "=") + constraint + ",l";
+  for (Value value : values) {
+    operands.push_back(cast(value, held));
+    constraints += std::string(",") + constraint;
+  }
+  if (predicate) {
+    operands.push_back(predicate);
+    operands.push_back(LLVM::ConstantOp::create(builder, loc, held, builder.getZeroAttr(held)));
+    constraints += ",b,0";
+  }
+  return cast(assembly(text, constraints, held, operands, true)[0], type);
+}
+
+/// What is there, changed until nobody has come in between, where there is no instruction: the least and greatest
+/// float, bf16's sum, and exchanges of 16 bits. Registers of bits stand for numbers, too.
+static std::string atomicLoop(tile::AtomicKind kind, Type type, const std::string &at, bool isPredicated) {
+  const std::string bits = std::to_string(type.getIntOrFloatBitWidth()), word = ".b" + bits;
+  std::string registers, begin, change = "mov.b16 %now, $2; ";
+  if (kind == tile::AtomicKind::Add) {
+    registers = ".reg .b16 %none; .reg .f32 %x, %y; ";
+    begin = "mov.b16 %none, 0; mov.b32 %y, {%none, $2}; ";
+    change = "mov.b32 %x, {%none, %was}; add.rn.f32 %x, %x, %y; cvt.rn.bf16.f32 %now, %x; ";
+  } else if (kind != tile::AtomicKind::Exchange) {
+    change = std::string(kind == tile::AtomicKind::Min ? "min" : "max") + ".f" + bits + " %now, %was, $2; ";
+  }
+  return "{ .reg .pred %go; .reg " + word + " %was, %now; " + registers + (isPredicated ? "@!$3 bra done; " : "") +
+         begin + "ld.relaxed.gpu.global" + word + " $0, " + at + "; again: mov" + word + " %was, $0; " + change +
+         "atom.global.cas" + word + " $0, " + at + ", %was, %now; setp.ne" + word +
+         " %go, $0, %was; @%go bra again; done: }";
+}
+
+/// Where nobody reads what was there, it is a reduction.
+Value Speller::atomicRmw(simt::AtomicRmwOp op) {
+  const Type type = op.getType();
+  const std::string name = atomicName(op.getKind(), type);
+  if (name.empty())
+    return atomic(atomicLoop(op.getKind(), type, place(1, op.getDisplacement()), static_cast<bool>(op.getPredicate())),
+                  op.getAddress(), op.getValue(), op.getPredicate(), /*early=*/true);
+  if (!op.use_empty() || op.getKind() == tile::AtomicKind::Exchange)
+    return atomic(predicated(op.getPredicate(), 3) + "atom.global." + name + " $0, " + place(1, op.getDisplacement()) +
+                      ", $2;",
+                  op.getAddress(), op.getValue(), op.getPredicate(), /*early=*/false);
+  Value value = op.getValue();
+  if (type.isF16())
+    value = LLVM::BitcastOp::create(builder, loc, atomicRegister(type), value);
+  SmallVector<Value> operands = {op.getAddress(), value};
   if (op.getPredicate())
     operands.push_back(op.getPredicate());
-  const bool isRead = !op.use_empty();
-  const unsigned first = isRead ? 1 : 0;
-  std::string constraints = std::string(isRead ? "=" : "") + (isRead ? constraint : "") + (isRead ? "," : "") + "l," +
-                            constraint + (op.getPredicate() ? ",b" : "");
-  if (isRead && op.getPredicate()) {
-    constraints += ",0";
-    operands.push_back(LLVM::ConstantOp::create(builder, loc, type, builder.getZeroAttr(type)));
-  }
-  const std::string text = predicated(op.getPredicate(), first + 2) + (isRead ? "atom" : "red") + ".global.add." +
-                           suffix + (isRead ? " $0, " : " ") + place(first, op.getDisplacement()) + ", $" +
-                           std::to_string(first + 1) + ";";
-  const auto results = assembly(text, constraints, isRead ? TypeRange(type) : TypeRange(), operands, true);
-  return isRead ? results[0] : Value();
+  assembly(predicated(op.getPredicate(), 2) + "red.global." + name + " " + place(0, op.getDisplacement()) + ", $1;",
+           std::string("l,") + atomicConstraint(type) + (op.getPredicate() ? ",b" : ""), {}, operands, true);
+  return {};
+}
+
+Value Speller::atomicCas(simt::AtomicCasOp op) {
+  const std::string text = predicated(op.getPredicate(), 4) + "atom.global.cas.b" +
+                           std::to_string(op.getType().getIntOrFloatBitWidth()) + " $0, " +
+                           place(1, op.getDisplacement()) + ", $2, $3;";
+  return atomic(text, op.getAddress(), {op.getExpected(), op.getDesired()}, op.getPredicate(), /*early=*/false);
 }
 
 /// mma.sync by its intrinsic: operands are words of 32 bits, but pairs of f16; f32 is rounded to tf32 on the way.
@@ -368,7 +455,8 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
         .Case([&](simt::WaitCopiesOp wait) {
           speller.assembly("cp.async.wait_group " + std::to_string(wait.getPending()) + ";", "~{memory}", {}, {}, true);
         })
-        .Case([&](simt::AtomicAddOp add) { result = speller.atomicAdd(add); })
+        .Case([&](simt::AtomicRmwOp change) { result = speller.atomicRmw(change); })
+        .Case([&](simt::AtomicCasOp swap) { result = speller.atomicCas(swap); })
         .Case([&](simt::ConsoleOp) { result = console(speller, op->getLoc()); })
         .Case([&](simt::ReportOp report) { speller.report(report, console(speller, op->getLoc())); })
         .Case([&](simt::FenceOp) { speller.assembly("fence.acq_rel.gpu;", "~{memory}", {}, {}, true); })

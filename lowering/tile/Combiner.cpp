@@ -19,11 +19,19 @@ SmallVector<TypedAttr, 2> Combiner::neutral() const {
   if (auto real = dyn_cast<FloatType>(element)) {
     const llvm::fltSemantics &semantics = real.getFloatSemantics();
     const APFloat nan = APFloat::getNaN(semantics); // the other operand wins, and all-NaN stays NaN
-    return {b.getFloatAttr(real, kind == tile::ReduceKind::Sum ? APFloat::getZero(semantics, /*Negative=*/true) : nan)};
+    if (kind == tile::ReduceKind::Sum)
+      return {b.getFloatAttr(real, APFloat::getZero(semantics, /*Negative=*/true))};
+    return {b.getFloatAttr(real, kind == tile::ReduceKind::Product ? APFloat::getOne(semantics) : nan)};
   }
   switch (kind) {
   case tile::ReduceKind::Sum:
+  case tile::ReduceKind::Or:
+  case tile::ReduceKind::Xor:
     return {integer(APInt(width, 0))};
+  case tile::ReduceKind::Product:
+    return {integer(APInt(width, 1))};
+  case tile::ReduceKind::And:
+    return {integer(APInt::getAllOnes(width))};
   case tile::ReduceKind::Min:
     return {integer(width == 1 ? APInt(1, 1) : APInt::getSignedMaxValue(width))};
   case tile::ReduceKind::Max:
@@ -54,11 +62,21 @@ Combiner::State Combiner::begin(Emit &emit, Value elements, Value index) const {
 
 Value Combiner::pick(Emit &emit, Value a, Value b) const {
   const bool real = isa<FloatType>(element);
-  if (element.isInteger(1)) // a signed true is below false
-    return kind == tile::ReduceKind::Min ? emit.make<arith::AndIOp>(a, b) : emit.make<arith::OrIOp>(a, b);
+  if (element.isInteger(1) && kind == tile::ReduceKind::Min) // a signed true is below false
+    return emit.make<arith::AndIOp>(a, b);
+  if (element.isInteger(1) && kind == tile::ReduceKind::Max)
+    return emit.make<arith::OrIOp>(a, b);
   switch (kind) {
   case tile::ReduceKind::Sum:
     return real ? emit.make<arith::AddFOp>(a, b) : emit.make<arith::AddIOp>(a, b);
+  case tile::ReduceKind::Product:
+    return real ? emit.make<arith::MulFOp>(a, b) : emit.make<arith::MulIOp>(a, b);
+  case tile::ReduceKind::And:
+    return emit.make<arith::AndIOp>(a, b);
+  case tile::ReduceKind::Or:
+    return emit.make<arith::OrIOp>(a, b);
+  case tile::ReduceKind::Xor:
+    return emit.make<arith::XOrIOp>(a, b);
   case tile::ReduceKind::Min:
     return real ? emit.make<arith::MinNumFOp>(a, b) : emit.make<arith::MinSIOp>(a, b);
   case tile::ReduceKind::Max:

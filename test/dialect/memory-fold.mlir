@@ -35,14 +35,102 @@ func.func @between(%v: memref<?xf32, strided<[1]>>, %w: memref<?xf32, strided<[1
 // CHECK-LABEL: @effects
 func.func @effects(%v: memref<?xf32, strided<[1]>>, %n: i64, %x: tensor<4xf32>, %ok: i1) {
   // CHECK-NOT: tile.load
-  // CHECK: tile.atomic_add
+  // CHECK: tile.atomic_rmw
   // CHECK: tile.print "b"
   // CHECK: tile.print "a"
   // CHECK: tile.check
   %0 = tile.load %v[%n] : memref<?xf32, strided<[1]>> -> tensor<4xf32>
-  %1 = tile.atomic_add relaxed %x, %v[%n] : tensor<4xf32>, memref<?xf32, strided<[1]>>
+  %1 = tile.atomic_rmw add relaxed %x, %v[%n] : tensor<4xf32>, memref<?xf32, strided<[1]>>
   tile.print "b", %x : tensor<4xf32>
   tile.print "a", %x : tensor<4xf32>
   tile.check %ok, "expected true" : i1
   return
+}
+
+// -----
+
+// A mask that is true everywhere goes; where it is false everywhere, nothing is read or written.
+// CHECK-LABEL: @masks
+func.func @masks(%v: memref<?xf32, strided<[1]>>, %n: i64, %r: tensor<4xi32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %all = arith.constant dense<true> : tensor<4xi1>
+  %none = arith.constant dense<false> : tensor<4xi1>
+  // CHECK-DAG: %[[PADDING:.*]] = arith.constant dense<0xFF800000> : tensor<4xf32>
+  // CHECK: %[[BLOCK:.*]] = tile.load %{{.*}}[%{{.*}}] pad inf :
+  // CHECK: %[[NAMED:.*]] = tile.gather %{{.*}}[%{{.*}}] : memref<?xf32, strided<[1]>>, tensor<4xi32> -> tensor<4xf32>
+  // CHECK: tile.store %[[BLOCK]]
+  // CHECK-NOT: tile.scatter
+  %0 = tile.gather %v[%n] if %all pad inf : memref<?xf32, strided<[1]>> -> tensor<4xf32>
+  %1 = tile.gather %v[%r] if %all : memref<?xf32, strided<[1]>>, tensor<4xi32> -> tensor<4xf32>
+  %2 = tile.gather %v[%r] if %none pad neg_inf : memref<?xf32, strided<[1]>>, tensor<4xi32> -> tensor<4xf32>
+  tile.scatter %0, %v[%n] if %all : tensor<4xf32>, memref<?xf32, strided<[1]>>
+  tile.scatter %0, %v[%n] if %none : tensor<4xf32>, memref<?xf32, strided<[1]>>
+  // CHECK: return %[[BLOCK]], %[[NAMED]], %[[PADDING]]
+  return %0, %1, %2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// Positions that follow each other are a block, with or without a mask, in one dimension and in two.
+// CHECK-LABEL: @runs
+func.func @runs(%v: memref<?xf32, strided<[1]>>, %w: memref<?x?xf32, strided<[?, 1]>>, %n: i64, %m: i64,
+                %mask: tensor<64xi1>) -> (tensor<64xf32>, tensor<64xf32>, tensor<8x4xf32>, tensor<8x4xf32>) {
+  // CHECK-DAG: %[[FIVE:.*]] = arith.constant 5 : i64
+  // CHECK: tile.load %{{.*}}[%arg2] : memref<?xf32, strided<[1]>> -> tensor<64xf32>
+  // CHECK: %[[MORE:.*]] = arith.addi %arg2, %[[FIVE]] : i64
+  // CHECK: tile.gather %{{.*}}[%[[MORE]]] if %arg4 : memref<?xf32, strided<[1]>> -> tensor<64xf32>
+  // CHECK: tile.load %{{.*}}[%arg2, %arg3] : memref<?x?xf32, strided<[?, 1]>> -> tensor<8x4xf32>
+  // CHECK: tile.gather %{{.*}}[%{{.*}}, %arg3] : memref<?x?xf32, strided<[?, 1]>>, tensor<8xi64> -> tensor<8x4xf32>
+  %five = arith.constant dense<5> : tensor<64xi64>
+  %iota = tile.iota : tensor<64xi32>
+  %wide = tile.cast %iota : tensor<64xi32> to tensor<64xi64>
+  %from = tile.splat %n : i64 -> tensor<64xi64>
+  %run = arith.addi %from, %wide : tensor<64xi64>
+  %0 = tile.gather %v[%run] : memref<?xf32, strided<[1]>>, tensor<64xi64> -> tensor<64xf32>
+  %next = arith.addi %run, %five : tensor<64xi64>
+  %1 = tile.gather %v[%next] if %mask : memref<?xf32, strided<[1]>>, tensor<64xi64> -> tensor<64xf32>
+  %rows = tile.iota : tensor<8xi64>
+  %column = tile.reshape %rows : tensor<8xi64> -> tensor<8x1xi64>
+  %y = tile.broadcast %column : tensor<8x1xi64> -> tensor<8x4xi64>
+  %fromRow = tile.splat %n : i64 -> tensor<8x4xi64>
+  %yy = arith.addi %fromRow, %y : tensor<8x4xi64>
+  %columns = tile.iota : tensor<4xi64>
+  %row = tile.reshape %columns : tensor<4xi64> -> tensor<1x4xi64>
+  %x = tile.broadcast %row : tensor<1x4xi64> -> tensor<8x4xi64>
+  %fromColumn = tile.splat %m : i64 -> tensor<8x4xi64>
+  %xx = arith.addi %fromColumn, %x : tensor<8x4xi64>
+  %2 = tile.gather %w[%yy, %xx] : memref<?x?xf32, strided<[?, 1]>>, tensor<8x4xi64>, tensor<8x4xi64> -> tensor<8x4xf32>
+  %odd = arith.muli %column, %column : tensor<8x1xi64>
+  %z = tile.broadcast %odd : tensor<8x1xi64> -> tensor<8x4xi64>
+  %3 = tile.gather %w[%z, %xx] : memref<?x?xf32, strided<[?, 1]>>, tensor<8x4xi64>, tensor<8x4xi64> -> tensor<8x4xf32>
+  return %0, %1, %2, %3 : tensor<64xf32>, tensor<64xf32>, tensor<8x4xf32>, tensor<8x4xf32>
+}
+
+// -----
+
+// Neither numbers that may wrap in 32 bits nor positions along the first of two dimensions become a block.
+// CHECK-LABEL: @noRuns
+func.func @noRuns(%v: memref<?xf32, strided<[1]>>, %n: i32) -> (tensor<64xf32>, tensor<64x2xf32>) {
+  // CHECK: tile.gather
+  // CHECK: tile.gather
+  %iota = tile.iota : tensor<64xi32>
+  %from = tile.splat %n : i32 -> tensor<64xi32>
+  %run = arith.addi %from, %iota : tensor<64xi32>
+  %0 = tile.gather %v[%run] : memref<?xf32, strided<[1]>>, tensor<64xi32> -> tensor<64xf32>
+  %column = tile.reshape %iota : tensor<64xi32> -> tensor<64x1xi32>
+  %twice = tile.broadcast %column : tensor<64x1xi32> -> tensor<64x2xi32>
+  %1 = tile.gather %v[%twice] : memref<?xf32, strided<[1]>>, tensor<64x2xi32> -> tensor<64x2xf32>
+  return %0, %1 : tensor<64xf32>, tensor<64x2xf32>
+}
+
+// -----
+
+// Two atomic loads of one place are two: what is there may have changed.
+// CHECK-LABEL: @polls
+func.func @polls(%v: memref<?xi32, strided<[1]>>, %n: i64) -> (tensor<1xi32>, tensor<1xi32>) {
+  // CHECK: %[[A:.*]] = tile.atomic_load relaxed
+  // CHECK: %[[B:.*]] = tile.atomic_load relaxed
+  // CHECK: return %[[A]], %[[B]]
+  %0 = tile.atomic_load relaxed %v[%n] : memref<?xi32, strided<[1]>> -> tensor<1xi32>
+  %1 = tile.atomic_load relaxed %v[%n] : memref<?xi32, strided<[1]>> -> tensor<1xi32>
+  return %0, %1 : tensor<1xi32>, tensor<1xi32>
 }

@@ -77,10 +77,10 @@ func.func @memory(%v: memref<?x64xf32, strided<[?, 1]>>, %b: memref<?xi8, stride
   tile.scatter %5, %v[%r, %n] : tensor<4x8xf32>, memref<?x64xf32, strided<[?, 1]>>, tensor<4xi64>
   // CHECK: tile.scatter %{{.*}}, %{{.*}}[%{{.*}}] : tensor<4xi8>, memref<?xi8, strided<[?]>>, tensor<4xi64>
   tile.scatter %6, %b[%r] : tensor<4xi8>, memref<?xi8, strided<[?]>>, tensor<4xi64>
-  // CHECK: tile.atomic_add relaxed %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] : tensor<4x8xf32>, memref<?x64xf32, strided<[?, 1]>>
-  %7 = tile.atomic_add relaxed %5, %v[%n, %n] : tensor<4x8xf32>, memref<?x64xf32, strided<[?, 1]>>
-  // CHECK: tile.atomic_add acq_rel
-  %8 = tile.atomic_add acq_rel %5, %v[%n, %n] : tensor<4x8xf32>, memref<?x64xf32, strided<[?, 1]>>
+  // CHECK: tile.atomic_rmw add relaxed %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] : tensor<4x8xf32>, memref<?x64xf32, strided<[?, 1]>>
+  %7 = tile.atomic_rmw add relaxed %5, %v[%n, %n] : tensor<4x8xf32>, memref<?x64xf32, strided<[?, 1]>>
+  // CHECK: tile.atomic_rmw add acq_rel
+  %8 = tile.atomic_rmw add acq_rel %5, %v[%n, %n] : tensor<4x8xf32>, memref<?x64xf32, strided<[?, 1]>>
   // CHECK: tile.print "rows", %{{.*}} : tensor<4xi64>
   tile.print "rows", %r : tensor<4xi64>
   // CHECK: tile.check %{{.*}}, "expected \22true\22" : tensor<8xi1>

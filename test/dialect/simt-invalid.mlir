@@ -50,8 +50,8 @@ func.func @convert_extents(%x: tensor<32xf32, #row>) {
 #one = #simt.layout<1, reg [], lane [* * * * *], warp []>
 
 func.func @reduce_kind(%x: tensor<32xf32, #row>) {
-  // expected-error@+1 {{expected sum, max, min or argmax, but got 'product'}}
-  %0 = simt.reduce product %x axis 0 : (tensor<32xf32, #row>) -> tensor<1xf32, #one>
+  // expected-error@+1 {{expected sum, max, min, argmax, product, and, or or xor, but got 'mean'}}
+  %0 = simt.reduce mean %x axis 0 : (tensor<32xf32, #row>) -> tensor<1xf32, #one>
   return
 }
 

@@ -107,10 +107,10 @@ func.func @threads(%far: i64, %near: i32, %p: i1, %x: vector<2xf32>, %s: f64, %i
   simt.st global %x, %far + 8 : vector<2xf32>, i64
   // CHECK: simt.st shared %{{.*}}, %{{.*}} + 8 if %{{.*}} : vector<2xf32>, i32
   simt.st shared %x, %near + 8 if %p : vector<2xf32>, i32
-  // CHECK: simt.atomic_add %{{.*}}, %{{.*}} + 0 : f64
-  %5 = simt.atomic_add %s, %far + 0 : f64
-  // CHECK: simt.atomic_add %{{.*}}, %{{.*}} + 4 if %{{.*}} : i32
-  %6 = simt.atomic_add %i, %far + 4 if %p : i32
+  // CHECK: simt.atomic_rmw add %{{.*}}, %{{.*}} + 0 : f64
+  %5 = simt.atomic_rmw add %s, %far + 0 : f64
+  // CHECK: simt.atomic_rmw add %{{.*}}, %{{.*}} + 4 if %{{.*}} : i32
+  %6 = simt.atomic_rmw add %i, %far + 4 if %p : i32
   // CHECK: simt.fence
   simt.fence
   // CHECK: simt.console : i64

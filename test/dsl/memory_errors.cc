@@ -20,11 +20,15 @@ void offsets(View a) {
   load(a, {0}, {4});
   // expected-error@+1 {{'load' expected an integer scalar as offset, but got f32 scalar}}
   load(a, {0, full(f32, {}, 0)}, {4});
-  // expected-error@+1 {{'load' expected an integer scalar as offset, but got i32[4]}}
-  load(a, {iota(4), 0}, {4});
+  // expected-error@+1 {{'load' expected integers as subscripts, but got f32[4]}}
+  load(a, {zeros(f32, {4}), 0}, {4});
+  // expected-error@+1 {{'load' expected integers as subscripts, but got boolean[4]}}
+  load(a, {0, iota(4) < 2}, {4});
+  // expected-error@+1 {{'load' expected subscripts of shapes that broadcast, but got 4 and 5}}
+  load(a, {iota(4), iota(5)});
   // expected-error@+1 {{'load' expected a number that fits i64, but got 1.5}}
   load(a, {0, 1.5}, {4});
-  // expected-error@+1 {{'gather' expected 1 offset for a view of rank 2, but got 2}}
+  // expected-error@+1 {{'gather' expected 2 offsets for a view of rank 2, but got 3}}
   gather(a, iota(4), {0, 0}, {4});
 }
 const ErrorCase offsetsCase("Views", "Offsets", offsets, {matrix});
@@ -49,7 +53,11 @@ void ranks(View a) {
   load(a, {0, 0}, {1, 4, 4});
   // expected-error@+1 {{'store' expected a tile of at most the view's rank 2, but got shape 1x4x4}}
   store(a, {0, 0}, zeros(bf16, {1, 4, 4}));
-  // expected-error@+1 {{'gather' expected a tile of at most the view's rank 1, but got shape 4x4}}
+  // expected-error@+1 {{'load' expected an extent for each of the 1 subscripts that are scalars at most, but got}}
+  load(a, {iota(4), 0}, {4, 4});
+  // expected-error@+1 {{'load' expected subscripts of at most 5 dimensions together, but got tiles of shape 1x1x1x1x4}}
+  load(a, {0, reshape(iota(4), {1, 1, 1, 1, 4})});
+  // expected-error@+1 {{'gather' expected an extent for each of the 1 subscripts that are scalars at most, but got}}
   gather(a, iota(4), {0}, {4, 4});
 }
 const ErrorCase ranksCase("Views", "Ranks", ranks, {matrix});
@@ -77,20 +85,46 @@ void storedNumber(View a) {
 const ErrorCase storedNumberCase("Views", "StoredNumber", storedNumber, {integers});
 
 void rows(View a) {
-  // expected-error@+1 {{'gather' expected row indices as an i32 or i64 tile of rank 1, but got f32[4]}}
+  // expected-error@+1 {{'gather' expected integers as subscripts, but got f32[4]}}
   gather(a, zeros(f32, {4}), {0}, {4});
-  // expected-error@+1 {{'gather' expected row indices as an i32 or i64 tile of rank 1, but got i64 scalar}}
-  gather(a, program_id(), {0}, {4});
-  // expected-error@+1 {{'scatter' expected one row for each of the 4 indices, but got bf16[5x4]}}
+  // expected-error@+1 {{'scatter' expected a value that begins with the subscripts' shape 4, but got shape 5x4}}
   scatter(a, iota(4), {0}, zeros(bf16, {5, 4}));
+  // expected-error@+1 {{'store' expected a value that begins with the subscripts' shape 4, but got shape 3}}
+  store(a, {iota(4), 0}, zeros(bf16, {3}));
 }
 const ErrorCase rowsCase("Views", "RowIndices", rows, {matrix});
 
-void atomics(View a) {
-  // expected-error@+1 {{'atomic_add' expected a view of i32, i64, f32 or f64, but got bf16}}
-  atomic_add(a, {0, 0}, zeros(bf16, {4}));
+void masks(View a) {
+  // expected-error@+1 {{'load' expected a boolean mask, but got i32[4]}}
+  load(a, {0, 0}, {4}, {.mask = iota(4)});
+  // expected-error@+1 {{'load' expected a boolean mask, but got i32 scalar}}
+  load(a, {0, 0}, {4}, {.mask = 1});
+  // expected-error@+1 {{'load' expected a mask that broadcasts to shape 4, but got shape 8}}
+  load(a, {0, 0}, {4}, {.mask = iota(8) < 3});
+  // expected-error@+1 {{'load' expected a mask that broadcasts to shape 4, but got shape 2x4}}
+  load(a, {iota(4), 0}, {}, {.mask = reshape(iota(8) < 3, {2, 4})});
+  // expected-error@+1 {{'store' expected a mask that broadcasts to shape scalar, but got shape 4}}
+  store(a, {0, 0}, 1, {.mask = iota(4) < 3});
 }
-const ErrorCase atomicsCase("Views", "AtomicType", atomics, {matrix});
+const ErrorCase masksCase("Views", "Masks", masks, {matrix});
+
+void atomics(View a, View b, View c) {
+  // expected-error@+1 {{'atomic_add' expected a view of i32, i64, bf16, f16, f32 or f64, but got i8}}
+  atomic_add(b, {0, 0}, zeros(i8, {4}));
+  // expected-error@+1 {{'atomic_max' expected a view of i32, i64, f32 or f64, but got bf16}}
+  atomic_max(a, {0, 0}, zeros(bf16, {4}));
+  // expected-error@+1 {{'atomic_xor' expected a view of i32 or i64, but got bf16}}
+  atomic_xor(a, {0, 0}, zeros(bf16, {4}));
+  // expected-error@+1 {{'atomic_compare_exchange' expected a view of i32, i64, bf16, f16, f32 or f64, but got i8}}
+  atomic_compare_exchange(b, {0, 0}, 0, 1);
+  // expected-error@+1 {{'atomic_compare_exchange' expected shapes that broadcast, but got 4 and 5}}
+  atomic_compare_exchange(c, {0, 0}, iota(4), iota(5));
+  // expected-error@+1 {{'atomic_load' expected order relaxed or acquire, but got release}}
+  atomic_load(c, {0, 0}, {}, Order::release);
+  // expected-error@+1 {{'atomic_store' expected order relaxed or release, but got acq_rel}}
+  atomic_store(c, {0, 0}, 1, Order::acq_rel);
+}
+const ErrorCase atomicsCase("Views", "AtomicType", atomics, {matrix, view(i8, {64, 32}), integers});
 
 } // namespace
 } // namespace kiln::testing

@@ -389,8 +389,55 @@ tile.store %1, %arg0[%c1_i64, %c2_i64] : tensor<1x8xf32>, memref<?x?xf32, stride
 %2 = tile.gather %arg0[%0, %c6_i64] pad nan : memref<?x?xf32, strided<[?, 1]>>, tensor<4xi32> -> tensor<4x1xf32>
 tile.scatter %2, %arg0[%0, %c5_i64] : tensor<4x1xf32>, memref<?x?xf32, strided<[?, 1]>>, tensor<4xi32>
 %3 = tile.load %arg0[%c0_i64, %c0_i64] : memref<?x?xf32, strided<[?, 1]>> -> tensor<1x1xf32>
-%4 = tile.atomic_add acq_rel %3, %arg0[%c7_i64, %c8_i64] : tensor<1x1xf32>, memref<?x?xf32, strided<[?, 1]>>
+%4 = tile.atomic_rmw add acq_rel %3, %arg0[%c7_i64, %c8_i64] : tensor<1x1xf32>, memref<?x?xf32, strided<[?, 1]>>
 tile.store %4, %arg0[%c0_i64, %c0_i64] : tensor<1x1xf32>, memref<?x?xf32, strided<[?, 1]>>
+)");
+}
+
+void subscripts(View a, View n) {
+  Tile ids = load(n, {0}, {4});
+  store(a, {3, ids}, load(a, {ids, 5}, {}, {Padding::inf, ids == 7}));
+  store(a, {1, 2}, load(a, {1, 2}, {8}, {.mask = true}), {.mask = load(n, {9}, {}) < 3});
+}
+TEST(Memory, TilesAndMasksAreNamedOneByOne) {
+  EXPECT_EQ(program(subscripts, {matrix, integers}), R"(%c2_i64 = arith.constant 2 : i64
+%c1_i64 = arith.constant 1 : i64
+%c3_i32 = arith.constant 3 : i32
+%c9_i64 = arith.constant 9 : i64
+%c3_i64 = arith.constant 3 : i64
+%c5_i64 = arith.constant 5 : i64
+%cst = arith.constant dense<7> : tensor<4xi32>
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.load %arg1[%c0_i64] : memref<?xi32, strided<[1]>> -> tensor<4xi32>
+%1 = arith.cmpi eq, %0, %cst : tensor<4xi32>
+%2 = tile.reshape %1 : tensor<4xi1> -> tensor<4x1xi1>
+%3 = tile.gather %arg0[%0, %c5_i64] if %2 pad inf : memref<?x?xf32, strided<[?, 1]>>, tensor<4xi32> -> tensor<4x1xf32>
+tile.scatter %3, %arg0[%c3_i64, %0] : tensor<4x1xf32>, memref<?x?xf32, strided<[?, 1]>>, i64, tensor<4xi32>
+%4 = tile.load %arg1[%c9_i64] : memref<?xi32, strided<[1]>> -> tensor<1xi32>
+%5 = tile.reshape %4 : tensor<1xi32> -> i32
+%6 = arith.cmpi slt, %5, %c3_i32 : i32
+%7 = tile.load %arg0[%c1_i64, %c2_i64] : memref<?x?xf32, strided<[?, 1]>> -> tensor<1x8xf32>
+%8 = tile.splat %6 : i1 -> tensor<1x8xi1>
+tile.scatter %7, %arg0[%c1_i64, %c2_i64] if %8 : tensor<1x8xf32>, memref<?x?xf32, strided<[?, 1]>>
+)");
+}
+
+void atomics(View n) {
+  atomic_exchange(n, {load(n, {0}, {4})}, 5);
+  Tile old = atomic_compare_exchange(n, {0}, atomic_load(n, {3}), 1, Order::acquire);
+  atomic_store(n, {1}, old, Order::relaxed);
+}
+TEST(Memory, AtomicsHaveKindsAndOrders) {
+  EXPECT_EQ(program(atomics, {integers}), R"(%cst = arith.constant dense<1> : tensor<1xi32>
+%cst_0 = arith.constant dense<5> : tensor<4xi32>
+%c1_i64 = arith.constant 1 : i64
+%c3_i64 = arith.constant 3 : i64
+%c0_i64 = arith.constant 0 : i64
+%0 = tile.load %arg0[%c0_i64] : memref<?xi32, strided<[1]>> -> tensor<4xi32>
+%1 = tile.atomic_rmw exchange acq_rel %cst_0, %arg0[%0] : tensor<4xi32>, memref<?xi32, strided<[1]>>, tensor<4xi32>
+%2 = tile.atomic_load acquire %arg0[%c3_i64] : memref<?xi32, strided<[1]>> -> tensor<1xi32>
+%3 = tile.atomic_cas acquire %2 to %cst, %arg0[%c0_i64] : tensor<1xi32>, memref<?xi32, strided<[1]>>
+tile.atomic_store relaxed %3, %arg0[%c1_i64] : tensor<1xi32>, memref<?xi32, strided<[1]>>
 )");
 }
 

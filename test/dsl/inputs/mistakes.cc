@@ -50,7 +50,9 @@ void takes(View a, View b) {
   x = zeros(f32, Shape(2, 8)) + full(f32, {8}, n) + iota(width, i64) + constant(f32, {2}, {1, 2});
   x = gather(a, iota(4), {0}, {8}) + reshape(x, {2, 16}) + broadcast(x, {4, 8});
   store(a, {n, 0}, 1);
-  store(a, offsets, x, here());
+  store(a, offsets, x, {}, here());
+  store(a, {n, 0}, x, {.mask = mask});
+  x = load(a, {n, 0}, {4, 8}, {.mask = mask}) + load(a, {n, 0}, {4, 8}, {Padding::nan, mask});
   scatter(a, iota(4), {0}, x);
   x = atomic_add(a, {n, 0}, 1, Order::acquire);
 }

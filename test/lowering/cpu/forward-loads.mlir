@@ -76,6 +76,24 @@ func.func @written_in_loop(%v: !v, %n: i64) attributes {tile.kernel} {
   return
 }
 
+// Numbers by which a gather names elements are read where those are: a write between, behind the gather, has them copied.
+// CHECK-LABEL: func @numbers
+func.func @numbers(%v: !v, %w: !v, %ids: memref<?xi32, strided<[1]>>, %n: i64, %zeros: tensor<64xi32>)
+    attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 2>]} {
+  // CHECK: tile.load {{.*}} {cpu.view} : memref<?xi32
+  // CHECK: tile.gather {{.*}} {cpu.view}
+  %first = tile.load %ids[%n] : memref<?xi32, strided<[1]>> -> tensor<64xi32>
+  %x = tile.gather %v[%first] : !v, tensor<64xi32> -> tensor<64xf32>
+  tile.store %x, %w[%n] : tensor<64xf32>, !v
+  // CHECK: tile.load %{{.*}}[%{{.*}}] : memref<?xi32
+  // CHECK: tile.gather {{.*}} {cpu.view}
+  %second = tile.load %ids[%n] : memref<?xi32, strided<[1]>> -> tensor<64xi32>
+  %y = tile.gather %v[%second] : !v, tensor<64xi32> -> tensor<64xf32>
+  tile.store %zeros, %ids[%n] : tensor<64xi32>, memref<?xi32, strided<[1]>>
+  tile.store %y, %w[%n] : tensor<64xf32>, !v
+  return
+}
+
 // An atomic that is not relaxed orders all accesses of the program, of whatever view: a tile loaded before it is copied
 // there when it is used behind it.
 !flag = memref<?xi32, strided<[1]>>
@@ -85,21 +103,21 @@ func.func @before_ordering_atomics(%v: !v, %w: !v, %f: !flag, %n: i64)
   %one = arith.constant dense<1> : tensor<1xi32>
   // CHECK: tile.load
   // CHECK-NOT: cpu.view
-  // CHECK: atomic_add acquire
+  // CHECK: atomic_rmw add acquire
   %a = tile.load %v[%n] : !v -> tensor<64xf32>
-  %0 = tile.atomic_add acquire %one, %f[%n] : tensor<1xi32>, !flag
+  %0 = tile.atomic_rmw add acquire %one, %f[%n] : tensor<1xi32>, !flag
   tile.store %a, %w[%n] : tensor<64xf32>, !v
   // CHECK: tile.load
   // CHECK-NOT: cpu.view
-  // CHECK: atomic_add release
+  // CHECK: atomic_rmw add release
   %b = tile.load %v[%n] : !v -> tensor<64xf32>
-  %1 = tile.atomic_add release %one, %f[%n] : tensor<1xi32>, !flag
+  %1 = tile.atomic_rmw add release %one, %f[%n] : tensor<1xi32>, !flag
   tile.store %b, %w[%n] : tensor<64xf32>, !v
   // CHECK: tile.load
   // CHECK-NOT: cpu.view
-  // CHECK: atomic_add acq_rel
+  // CHECK: atomic_rmw add acq_rel
   %c = tile.load %v[%n] : !v -> tensor<64xf32>
-  %2 = tile.atomic_add acq_rel %one, %f[%n] : tensor<1xi32>, !flag
+  %2 = tile.atomic_rmw add acq_rel %one, %f[%n] : tensor<1xi32>, !flag
   tile.store %c, %w[%n] : tensor<64xf32>, !v
   return
 }
@@ -111,14 +129,14 @@ func.func @beside_ordering_atomics(%v: !v, %w: !v, %f: !flag, %n: i64)
   %one = arith.constant dense<1> : tensor<1xi32>
   // CHECK: tile.load {{.*}} {cpu.view}
   // CHECK: tile.store
-  // CHECK: tile.atomic_add acq_rel
+  // CHECK: tile.atomic_rmw add acq_rel
   // CHECK: tile.load {{.*}} {cpu.view}
-  // CHECK: tile.atomic_add relaxed
+  // CHECK: tile.atomic_rmw add relaxed
   %a = tile.load %v[%n] : !v -> tensor<64xf32>
   tile.store %a, %w[%n] : tensor<64xf32>, !v
-  %0 = tile.atomic_add acq_rel %one, %f[%n] : tensor<1xi32>, !flag
+  %0 = tile.atomic_rmw add acq_rel %one, %f[%n] : tensor<1xi32>, !flag
   %b = tile.load %v[%n] : !v -> tensor<64xf32>
-  %1 = tile.atomic_add relaxed %one, %f[%n] : tensor<1xi32>, !flag
+  %1 = tile.atomic_rmw add relaxed %one, %f[%n] : tensor<1xi32>, !flag
   tile.store %b, %w[%n] : tensor<64xf32>, !v
   return
 }
@@ -128,13 +146,13 @@ func.func @beside_ordering_atomics(%v: !v, %w: !v, %f: !flag, %n: i64)
 func.func @added(%x: !flag, %f: !flag, %n: i64) attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>]} {
   // CHECK: tile.load
   // CHECK-NOT: cpu.view
-  // CHECK: atomic_add release
+  // CHECK: atomic_rmw add release
   // CHECK: tile.load {{.*}} {cpu.view}
-  // CHECK: atomic_add relaxed
+  // CHECK: atomic_rmw add relaxed
   %a = tile.load %x[%n] : !flag -> tensor<64xi32>
-  %0 = tile.atomic_add release %a, %f[%n] : tensor<64xi32>, !flag
+  %0 = tile.atomic_rmw add release %a, %f[%n] : tensor<64xi32>, !flag
   %b = tile.load %x[%n] : !flag -> tensor<64xi32>
-  %1 = tile.atomic_add relaxed %b, %f[%n] : tensor<64xi32>, !flag
+  %1 = tile.atomic_rmw add relaxed %b, %f[%n] : tensor<64xi32>, !flag
   return
 }
 
@@ -146,7 +164,7 @@ func.func @nested(%v: !v, %w: !v, %f: !flag, %n: i64, %p: i1)
   // CHECK-NOT: cpu.view
   %a = tile.load %v[%n] : !v -> tensor<64xf32>
   scf.if %p {
-    %0 = tile.atomic_add release %one, %f[%n] : tensor<1xi32>, !flag
+    %0 = tile.atomic_rmw add release %one, %f[%n] : tensor<1xi32>, !flag
   }
   tile.store %a, %w[%n] : tensor<64xf32>, !v
   return

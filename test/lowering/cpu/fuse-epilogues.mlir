@@ -86,7 +86,7 @@ func.func @behind_acquire(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint =
   %c0 = arith.constant 0 : i64
   %x = tile.load %a[%c0, %c0] : !v -> !t
   %d = tile.dot %x, %x, %zero : !t, !t, !t
-  %0 = tile.atomic_add acquire %one, %f[%c0] : tensor<1xi32>, !flag
+  %0 = tile.atomic_rmw add acquire %one, %f[%c0] : tensor<1xi32>, !flag
   tile.store %d, %c[%c0, %c0] : !t, !v
   return
 }
@@ -100,7 +100,7 @@ func.func @before_acquire(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint =
   %x = tile.load %a[%c0, %c0] : !v -> !t
   %d = tile.dot %x, %x, %zero : !t, !t, !t
   tile.store %d, %c[%c0, %c0] : !t, !v
-  %0 = tile.atomic_add acquire %one, %f[%c0] : tensor<1xi32>, !flag
+  %0 = tile.atomic_rmw add acquire %one, %f[%c0] : tensor<1xi32>, !flag
   return
 }
 
@@ -112,7 +112,7 @@ func.func @behind_release(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint =
   %c0 = arith.constant 0 : i64
   %x = tile.load %a[%c0, %c0] : !v -> !t
   %d = tile.dot %x, %x, %zero : !t, !t, !t
-  %0 = tile.atomic_add release %one, %f[%c0] : tensor<1xi32>, !flag
+  %0 = tile.atomic_rmw add release %one, %f[%c0] : tensor<1xi32>, !flag
   tile.store %d, %c[%c0, %c0] : !t, !v
   return
 }
@@ -126,7 +126,7 @@ func.func @before_release(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint =
   %x = tile.load %a[%c0, %c0] : !v -> !t
   %d = tile.dot %x, %x, %zero : !t, !t, !t
   tile.store %d, %c[%c0, %c0] : !t, !v
-  %0 = tile.atomic_add release %one, %f[%c0] : tensor<1xi32>, !flag
+  %0 = tile.atomic_rmw add release %one, %f[%c0] : tensor<1xi32>, !flag
   return
 }
 
@@ -138,7 +138,7 @@ func.func @behind_acq_rel(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint =
   %c0 = arith.constant 0 : i64
   %x = tile.load %a[%c0, %c0] : !v -> !t
   %d = tile.dot %x, %x, %zero : !t, !t, !t
-  %0 = tile.atomic_add acq_rel %one, %f[%c0] : tensor<1xi32>, !flag
+  %0 = tile.atomic_rmw add acq_rel %one, %f[%c0] : tensor<1xi32>, !flag
   tile.store %d, %c[%c0, %c0] : !t, !v
   return
 }
@@ -152,7 +152,7 @@ func.func @before_acq_rel(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint =
   %x = tile.load %a[%c0, %c0] : !v -> !t
   %d = tile.dot %x, %x, %zero : !t, !t, !t
   tile.store %d, %c[%c0, %c0] : !t, !v
-  %0 = tile.atomic_add acq_rel %one, %f[%c0] : tensor<1xi32>, !flag
+  %0 = tile.atomic_rmw add acq_rel %one, %f[%c0] : tensor<1xi32>, !flag
   return
 }
 
@@ -165,7 +165,7 @@ func.func @behind_relaxed(%a: !v, %c: !v, %f: !flag) attributes {tile.disjoint =
   %c0 = arith.constant 0 : i64
   %x = tile.load %a[%c0, %c0] : !v -> !t
   %d = tile.dot %x, %x, %zero : !t, !t, !t
-  %0 = tile.atomic_add relaxed %one, %f[%c0] : tensor<1xi32>, !flag
+  %0 = tile.atomic_rmw add relaxed %one, %f[%c0] : tensor<1xi32>, !flag
   tile.store %d, %c[%c0, %c0] : !t, !v
   return
 }
@@ -180,7 +180,7 @@ func.func @loads_behind(%a: !v, %c: !v, %bias: !v, %f: !flag)
   %c0 = arith.constant 0 : i64
   %x = tile.load %a[%c0, %c0] : !v -> !t
   %d = tile.dot %x, %x, %zero : !t, !t, !t
-  %0 = tile.atomic_add acquire %one, %f[%c0] : tensor<1xi32>, !flag
+  %0 = tile.atomic_rmw add acquire %one, %f[%c0] : tensor<1xi32>, !flag
   %b = tile.load %bias[%c0, %c0] : !v -> !t
   %y = arith.addf %d, %b : !t
   tile.store %y, %c[%c0, %c0] : !t, !v

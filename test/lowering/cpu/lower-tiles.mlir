@@ -309,7 +309,7 @@ func.func @atomic_between(%v: memref<64xf32>, %w: memref<64xf32>, %f: memref<?xi
   %ones = arith.constant dense<1.0> : tensor<64xf32>
   %one = arith.constant dense<1> : tensor<1xi32>
   tile.store %ones, %v[%c0] : tensor<64xf32>, memref<64xf32>
-  %0 = tile.atomic_add release %one, %f[%c0] : tensor<1xi32>, memref<?xi32, strided<[1]>>
+  %0 = tile.atomic_rmw add release %one, %f[%c0] : tensor<1xi32>, memref<?xi32, strided<[1]>>
   tile.store %ones, %w[%c0] : tensor<64xf32>, memref<64xf32>
   return
 }

@@ -87,12 +87,12 @@ func.func @atomic_between(%a: !t, %b: !t, %n: i64, %v: memref<?x?xf32, strided<[
   %c0 = arith.constant 0 : i64
   %c1 = arith.constant 1 : i64
   // CHECK: tile.store
-  // CHECK-NEXT: tile.atomic_add acq_rel
+  // CHECK-NEXT: tile.atomic_rmw add acq_rel
   // CHECK-NEXT: tile.dot
   // CHECK: } {cpu.in_place = array<i1: true>}
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!t) : i64 {
     tile.store %acc, %v[%c0, %c0] : !t, memref<?x?xf32, strided<[?, 1]>>
-    %0 = tile.atomic_add acq_rel %one, %f[%c0] : tensor<1xi32>, memref<?xi32, strided<[1]>>
+    %0 = tile.atomic_rmw add acq_rel %one, %f[%c0] : tensor<1xi32>, memref<?xi32, strided<[1]>>
     %d = tile.dot %a, %b, %acc : !t, !t, !t
     scf.yield %d : !t
   }

@@ -169,7 +169,7 @@ func.func @small(%x: memref<4096xf32> {tile.align = 16 : i64}) attributes {tile.
 // CHECK: tile.gather %arg0{{.*}} simt.vector = 4 : i64
 // CHECK: tile.scatter {{.*}} simt.vector = 4 : i64
 // CHECK: tile.gather %arg1{{.*}} simt.vector = 1 : i64
-// CHECK: tile.atomic_add {{.*}} simt.vector = 1 : i64
+// CHECK: tile.atomic_rmw {{.*}} simt.vector = 1 : i64
 func.func @others(%x: memref<?x64xf32, strided<[64, 1]>> {tile.align = 16 : i64}, %y: memref<4096xf32> {tile.align = 16 : i64})
     attributes {tile.kernel} {
   %c0 = arith.constant 0 : i64
@@ -178,7 +178,7 @@ func.func @others(%x: memref<?x64xf32, strided<[64, 1]>> {tile.align = 16 : i64}
   tile.scatter %0, %x[%rows, %c0] : tensor<16x64xf32>, memref<?x64xf32, strided<[64, 1]>>, tensor<16xi32>
   %many = tile.iota : tensor<1024xi32>
   %1 = tile.gather %y[%many] : memref<4096xf32>, tensor<1024xi32> -> tensor<1024xf32>
-  %2 = tile.atomic_add relaxed %1, %y[%c0] : tensor<1024xf32>, memref<4096xf32>
+  %2 = tile.atomic_rmw add relaxed %1, %y[%c0] : tensor<1024xf32>, memref<4096xf32>
   return
 }
 
@@ -306,5 +306,34 @@ func.func @neighbours(%x: memref<1024xf32> {tile.align = 64 : i64}, %y: memref<1
   %1 = tile.load %x[%c1] : memref<1024xf32> -> tensor<512xf32>
   %2 = arith.addf %0, %1 : tensor<512xf32>
   tile.store %2, %y[%c0] : tensor<512xf32>, memref<1024xf32>
+  return
+}
+
+// -----
+
+// A mask leaves packets whole where it is the same along them: repeated along memory, or where positions that are
+// counted from a multiple of a packet on end at one.
+// CHECK-LABEL: func @masks
+// CHECK: tile.gather %arg0{{.*}} if %arg1 {{.*}} simt.vector = 1 : i64
+// CHECK: tile.gather {{.*}} simt.vector = 4 : i64
+// CHECK: tile.scatter {{.*}} simt.vector = 4 : i64
+// CHECK: tile.scatter {{.*}} simt.vector = 1 : i64
+func.func @masks(%x: memref<?x64xf32, strided<[64, 1]>> {tile.align = 16 : i64}, %any: tensor<16x64xi1>,
+                 %rows: tensor<16x1xi1>, %m: i64) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.gather %x[%m, %c0] if %any : memref<?x64xf32, strided<[64, 1]>> -> tensor<16x64xf32>
+  %same = tile.broadcast %rows : tensor<16x1xi1> -> tensor<16x64xi1>
+  %1 = tile.gather %x[%m, %c0] if %same : memref<?x64xf32, strided<[64, 1]>> -> tensor<16x64xf32>
+  %columns = tile.iota : tensor<64xi32>
+  %end = arith.constant dense<36> : tensor<64xi32>
+  %odd = arith.constant dense<37> : tensor<64xi32>
+  %below = arith.cmpi slt, %columns, %end : tensor<64xi32>
+  %row = tile.reshape %below : tensor<64xi1> -> tensor<1x64xi1>
+  %all = tile.broadcast %row : tensor<1x64xi1> -> tensor<16x64xi1>
+  tile.scatter %1, %x[%m, %c0] if %all : tensor<16x64xf32>, memref<?x64xf32, strided<[64, 1]>>
+  %belowOdd = arith.cmpi slt, %columns, %odd : tensor<64xi32>
+  %oddRow = tile.reshape %belowOdd : tensor<64xi1> -> tensor<1x64xi1>
+  %oddAll = tile.broadcast %oddRow : tensor<1x64xi1> -> tensor<16x64xi1>
+  tile.scatter %0, %x[%m, %c0] if %oddAll : tensor<16x64xf32>, memref<?x64xf32, strided<[64, 1]>>
   return
 }

@@ -227,7 +227,7 @@ func.func @outer_product(%s: bf16, %t: f32, %i: i8, %n: i32) attributes {tile.ke
 // their elements, behind the 72 bytes of the head.
 // CHECK-LABEL: func @print
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %{{.*}}, %c0_i32
-// CHECK: %[[PLACE:.*]] = simt.atomic_add %{{.*}}, %{{.*}} + 48 if %[[FIRST]] : i64
+// CHECK: %[[PLACE:.*]] = simt.atomic_rmw add %{{.*}}, %{{.*}} + 48 if %[[FIRST]] : i64
 // CHECK: %[[ROOM:.*]] = arith.cmpi ule, %{{.*}}, %c1048376_i64
 // CHECK: %[[HEAD:.*]] = arith.andi %[[ROOM]], %
 // CHECK: simt.ld global %{{.*}} + 0 if %[[HEAD]]

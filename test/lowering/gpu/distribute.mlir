@@ -249,23 +249,23 @@ func.func @bool(%v: memref<32xi8>) attributes {tile.kernel, tile.warps = 1 : i64
 
 // A fence before an atomic addition that releases, and behind one that acquires.
 // CHECK-LABEL: func @atomic
-// CHECK: simt.atomic_add
+// CHECK: simt.atomic_rmw add
 // CHECK: simt.fence
-// CHECK-NEXT: simt.atomic_add
-// CHECK: simt.atomic_add
+// CHECK-NEXT: simt.atomic_rmw add
+// CHECK: simt.atomic_rmw add
 // CHECK-NEXT: simt.fence
 // CHECK: simt.fence
-// CHECK-NEXT: simt.atomic_add
+// CHECK-NEXT: simt.atomic_rmw add
 // CHECK-NEXT: simt.fence
 // CHECK-NOT: simt.fence
 // CHECK: return
 func.func @atomic(%v: memref<32xf32>, %s: f32) attributes {tile.kernel, tile.warps = 1 : i64} {
   %c0 = arith.constant 0 : i64
   %x = tile.splat %s : f32 -> tensor<32xf32, #single>
-  %0 = tile.atomic_add relaxed %x, %v[%c0] : tensor<32xf32, #single>, memref<32xf32>
-  %1 = tile.atomic_add release %x, %v[%c0] : tensor<32xf32, #single>, memref<32xf32>
-  %2 = tile.atomic_add acquire %x, %v[%c0] : tensor<32xf32, #single>, memref<32xf32>
-  %3 = tile.atomic_add acq_rel %x, %v[%c0] : tensor<32xf32, #single>, memref<32xf32>
+  %0 = tile.atomic_rmw add relaxed %x, %v[%c0] : tensor<32xf32, #single>, memref<32xf32>
+  %1 = tile.atomic_rmw add release %x, %v[%c0] : tensor<32xf32, #single>, memref<32xf32>
+  %2 = tile.atomic_rmw add acquire %x, %v[%c0] : tensor<32xf32, #single>, memref<32xf32>
+  %3 = tile.atomic_rmw add acq_rel %x, %v[%c0] : tensor<32xf32, #single>, memref<32xf32>
   return
 }
 

@@ -231,18 +231,18 @@ func.func @reshape(%x: tensor<16x16xf32, #square>) attributes {tile.kernel} {
 // What one of several threads found by an atomic addition it tells those that hold the same element; nobody is told what
 // he added himself, or does not ask for.
 // CHECK-LABEL: func @atomic
-// CHECK: %[[FOUND:.*]] = tile.atomic_add relaxed %arg0
+// CHECK: %[[FOUND:.*]] = tile.atomic_rmw add relaxed %arg0
 // CHECK: simt.write %[[FOUND]], %[[BUFFER:.*]] by vectors
 // CHECK: %[[TOLD:.*]] = simt.read %[[BUFFER]]
 // CHECK: arith.negf %[[TOLD]]
 // CHECK-NOT: simt.buffer
 // CHECK: return
 func.func @atomic(%x: tensor<64xf32, #half>, %y: tensor<128xf32, #whole>, %v: memref<?xf32>, %n: i64) attributes {tile.kernel} {
-  %0 = tile.atomic_add relaxed %x, %v[%n] : tensor<64xf32, #half>, memref<?xf32>
+  %0 = tile.atomic_rmw add relaxed %x, %v[%n] : tensor<64xf32, #half>, memref<?xf32>
   %1 = arith.negf %0 : tensor<64xf32, #half>
-  %2 = tile.atomic_add relaxed %y, %v[%n] : tensor<128xf32, #whole>, memref<?xf32>
+  %2 = tile.atomic_rmw add relaxed %y, %v[%n] : tensor<128xf32, #whole>, memref<?xf32>
   %3 = arith.negf %2 : tensor<128xf32, #whole>
-  %4 = tile.atomic_add relaxed %x, %v[%n] : tensor<64xf32, #half>, memref<?xf32>
+  %4 = tile.atomic_rmw add relaxed %x, %v[%n] : tensor<64xf32, #half>, memref<?xf32>
   return
 }
 

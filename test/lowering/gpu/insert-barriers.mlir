@@ -259,19 +259,19 @@ func.func @rows(%v: memref<?x128xf32>, %x: tensor<16x128xf32, #row>, %r: tensor<
 // CHECK-LABEL: func @atomic
 // CHECK: tile.store
 // CHECK-NEXT: simt.barrier "global memory written, then written"
-// CHECK-NEXT: tile.atomic_add release
+// CHECK-NEXT: tile.atomic_rmw add release
 // CHECK-NEXT: simt.barrier "global memory written, then written"
-// CHECK-NEXT: tile.atomic_add acquire
+// CHECK-NEXT: tile.atomic_rmw add acquire
 // CHECK-NEXT: simt.barrier "global memory written, then read"
 // CHECK-NEXT: tile.load
-// CHECK-NEXT: tile.atomic_add relaxed
+// CHECK-NEXT: tile.atomic_rmw add relaxed
 func.func @atomic(%v: memref<?xf32>, %w: memref<?xf32>, %x: tensor<128xf32, #row>, %n: i64)
     attributes {tile.kernel, tile.disjoint = [array<i64: 0, 1>]} {
   tile.store %x, %v[%n] : tensor<128xf32, #row>, memref<?xf32>
-  %0 = tile.atomic_add release %x, %w[%n] : tensor<128xf32, #row>, memref<?xf32>
-  %1 = tile.atomic_add acquire %x, %w[%n] : tensor<128xf32, #row>, memref<?xf32>
+  %0 = tile.atomic_rmw add release %x, %w[%n] : tensor<128xf32, #row>, memref<?xf32>
+  %1 = tile.atomic_rmw add acquire %x, %w[%n] : tensor<128xf32, #row>, memref<?xf32>
   %2 = tile.load %v[%n] : memref<?xf32> -> tensor<128xf32, #row>
-  %3 = tile.atomic_add relaxed %x, %w[%n] : tensor<128xf32, #row>, memref<?xf32>
+  %3 = tile.atomic_rmw add relaxed %x, %w[%n] : tensor<128xf32, #row>, memref<?xf32>
   return
 }
 

@@ -99,11 +99,35 @@ llvm.func @shared(%a: i32, %x: vector<1xf16>) {
 // CHECK: llvm.inline_asm has_side_effects "red.global.add.u32 [$0], $1;", "l,r"
 // CHECK: llvm.inline_asm has_side_effects "red.global.add.f64 [$0], $1;", "l,d"
 llvm.func @atomics(%a: i64, %x: f32, %n: i64, %p: i1, %m: i32, %y: f64) -> i64 {
-  %0 = simt.atomic_add %x, %a + 4 if %p : f32
-  %1 = simt.atomic_add %n, %a + 8 if %p : i64
-  %2 = simt.atomic_add %m, %a + 0 : i32
-  %3 = simt.atomic_add %y, %a + 0 : f64
+  %0 = simt.atomic_rmw add %x, %a + 4 if %p : f32
+  %1 = simt.atomic_rmw add %n, %a + 8 if %p : i64
+  %2 = simt.atomic_rmw add %m, %a + 0 : i32
+  %3 = simt.atomic_rmw add %y, %a + 0 : f64
   llvm.return %1 : i64
+}
+
+// -----
+
+// What has an instruction is one; the others are loops of compare and exchange.
+// CHECK-LABEL: @atomicKinds
+// CHECK: "red.global.max.s32 [$0], $1;", "l,r"
+// CHECK: "atom.global.exch.b32 $0, [$1], $2;", "=f,l,f"
+// CHECK: "red.global.add.noftz.f16 [$0], $1;", "l,h"
+// CHECK: "@$4 atom.global.cas.b64 $0, [$1 + 8], $2, $3;", "=l,l,l,l,b,0"
+// CHECK: "{ .reg .pred %go; .reg .b32 %was, %now; @!$3 bra done; ld.relaxed.gpu.global.b32 $0, [$1]; again: mov.b32 %was, $0; min.f32 %now, %was, $2; atom.global.cas.b32 $0, [$1], %was, %now; setp.ne.b32 %go, $0, %was; @%go bra again; done: }", "=&f,l,f,b,0"
+// CHECK: cvt.rn.bf16.f32 %now, %x; atom.global.cas.b16
+// CHECK: "@$2 ld.relaxed.gpu.global.b32 $0, [$1];"
+// CHECK: "st.relaxed.gpu.global.b32 [$1], $0;"
+llvm.func @atomicKinds(%a: i64, %x: f32, %n: i64, %p: i1, %m: i32, %h: f16, %b: bf16, %v: vector<1xf32>) -> f32 {
+  %0 = simt.atomic_rmw max %m, %a + 0 : i32
+  %1 = simt.atomic_rmw exchange %x, %a + 0 : f32
+  %2 = simt.atomic_rmw add %h, %a + 0 : f16
+  %3 = simt.atomic_cas %n to %n, %a + 8 if %p : i64
+  %4 = simt.atomic_rmw min %x, %a + 0 if %p : f32
+  %5 = simt.atomic_rmw add %b, %a + 0 : bf16
+  %6 = simt.ld global %a + 0 if %p else %v : vector<1xf32> {strong} : i64, vector<1xf32>
+  simt.st global %6, %a + 0 {strong} : vector<1xf32>, i64
+  llvm.return %1 : f32
 }
 
 // -----

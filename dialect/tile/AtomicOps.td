@@ -1,0 +1,117 @@
+// Accesses of memory that other programs of the launch access meanwhile: each element by itself, indivisibly, for the
+// whole device. Subscripts and masks are those of `tile.gather`.
+
+#ifndef KILN_DIALECT_TILE_ATOMICOPS_TD
+#define KILN_DIALECT_TILE_ATOMICOPS_TD
+
+include "dialect/tile/MemoryOps.td"
+
+def Tile_AtomicKind : I32EnumAttr<"AtomicKind", "what an atomic leaves of what was there and a value", [
+    I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Min", 1, "min">, I32EnumAttrCase<"Max", 2, "max">,
+    I32EnumAttrCase<"And", 3, "and">, I32EnumAttrCase<"Or", 4, "or">, I32EnumAttrCase<"Xor", 5, "xor">,
+    I32EnumAttrCase<"Exchange", 6, "exchange">]> {
+  let cppNamespace = "::kiln::tile";
+}
+
+/// An atomic changes memory even where nobody asks for its result, and reads it anew each time.
+class Tile_Atomic<string mnemonic, string tile, bit reads, bit writes, list<Trait> traits>
+    : Tile_NamedAccess<mnemonic, tile, reads, writes,
+                       traits # [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let extraClassDeclaration = namedMethods # [{
+    bool isAtomic() { return true; }
+  }];
+}
+
+def Tile_AtomicRmwOp : Tile_Atomic<"atomic_rmw", "getValue", /*reads=*/1, /*writes=*/1,
+                                   [AllTypesMatch<["value", "result"]>, Tile_MaskLike<"value">]> {
+  let summary = "changes elements of a view by a tile, each indivisibly";
+  let description = [{
+    Returns the elements as they were before. Elements outside the view or the mask are left alone and return 0. An
+    element that is named several times changes once for each. `min` and `max` ignore a NaN, in memory as in the tile.
+    An order other than relaxed also orders every other memory operation of the program. Element types of `add`: i32, i64,
+    f16, bf16, f32, f64; of `min` and `max`: i32, i64, f32, f64; of `and`, `or` and `xor`: i32, i64; of `exchange`: those
+    of 2, 4 and 8 bytes.
+
+    ```mlir
+    func.func @example(%x: tensor<64xf32>, %v: memref<?xf32, strided<[1]>>, %n: i64, %at: tensor<64xi32>,
+                       %p: tensor<64xi1>) -> tensor<64xf32> {
+      %0 = tile.atomic_rmw add relaxed %x, %v[%n] : tensor<64xf32>, memref<?xf32, strided<[1]>>
+      %1 = tile.atomic_rmw max acq_rel %x, %v[%at] if %p : tensor<64xf32>, memref<?xf32, strided<[1]>>, tensor<64xi32>
+      return %0 : tensor<64xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_AtomicKind:$kind, Tile_MemoryOrder:$order, Tile_Tensor:$value, Tile_View:$view,
+                       Variadic<Tile_Subscript>:$subscripts, Optional<Tile_BoolTensor>:$mask);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = [{
+    $kind $order $value `,` $view `[` $subscripts `]` (`if` $mask^)? attr-dict `:` type($value) `,` type($view)
+    `` custom<SubscriptTypes>(ref($subscripts), type($subscripts))
+  }];
+}
+
+def Tile_AtomicCasOp : Tile_Atomic<"atomic_cas", "getDesired", /*reads=*/1, /*writes=*/1,
+                                   [AllTypesMatch<["expected", "desired", "result"]>, Tile_MaskLike<"desired">]> {
+  let summary = "writes elements where a view has expected bits, each indivisibly";
+  let description = [{
+    Returns the elements as they were before; where that has the bits of `expected`, `desired` has been written. Elements
+    outside the view or the mask are left alone and return 0. Elements have 2, 4 or 8 bytes.
+
+    ```mlir
+    func.func @example(%x: tensor<1xi32>, %y: tensor<1xi32>, %v: memref<?xi32, strided<[1]>>, %n: i64) -> tensor<1xi32> {
+      %0 = tile.atomic_cas acq_rel %x to %y, %v[%n] : tensor<1xi32>, memref<?xi32, strided<[1]>>
+      return %0 : tensor<1xi32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_MemoryOrder:$order, Tile_Tensor:$expected, Tile_Tensor:$desired, Tile_View:$view,
+                       Variadic<Tile_Subscript>:$subscripts, Optional<Tile_BoolTensor>:$mask);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = [{
+    $order $expected `to` $desired `,` $view `[` $subscripts `]` (`if` $mask^)? attr-dict `:` type($desired) `,`
+    type($view) `` custom<SubscriptTypes>(ref($subscripts), type($subscripts))
+  }];
+}
+
+def Tile_AtomicLoadOp : Tile_Atomic<"atomic_load", "getResult", /*reads=*/1, /*writes=*/0, [Tile_MaskLike<"result">]> {
+  let summary = "elements of a view that other programs may be writing, each whole";
+  let description = [{
+    Its order is relaxed or acquire. Elements outside the view or the mask are 0.
+
+    ```mlir
+    func.func @example(%v: memref<?xi32, strided<[1]>>, %n: i64) -> tensor<1xi32> {
+      %0 = tile.atomic_load acquire %v[%n] : memref<?xi32, strided<[1]>> -> tensor<1xi32>
+      return %0 : tensor<1xi32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_MemoryOrder:$order, Tile_View:$view, Variadic<Tile_Subscript>:$subscripts,
+                       Optional<Tile_BoolTensor>:$mask);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = [{
+    $order $view `[` $subscripts `]` (`if` $mask^)? attr-dict `:` type($view)
+    `` custom<SubscriptTypes>(ref($subscripts), type($subscripts)) `->` type($result)
+  }];
+}
+
+def Tile_AtomicStoreOp : Tile_Atomic<"atomic_store", "getValue", /*reads=*/0, /*writes=*/1, [Tile_MaskLike<"value">]> {
+  let summary = "writes elements of a view that other programs may be reading, each whole";
+  let description = [{
+    Its order is relaxed or release. Elements outside the view or the mask are left alone.
+
+    ```mlir
+    func.func @example(%x: tensor<1xi32>, %v: memref<?xi32, strided<[1]>>, %n: i64) {
+      tile.atomic_store release %x, %v[%n] : tensor<1xi32>, memref<?xi32, strided<[1]>>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins Tile_MemoryOrder:$order, Tile_Tensor:$value, Tile_View:$view,
+                       Variadic<Tile_Subscript>:$subscripts, Optional<Tile_BoolTensor>:$mask);
+  let assemblyFormat = [{
+    $order $value `,` $view `[` $subscripts `]` (`if` $mask^)? attr-dict `:` type($value) `,` type($view)
+    `` custom<SubscriptTypes>(ref($subscripts), type($subscripts))
+  }];
+}
+
+#endif

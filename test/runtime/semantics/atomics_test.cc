@@ -1,0 +1,322 @@
+// Every atomic on every type that it has: what is left, what is returned, elements that are named several times, masks
+// and edges, and many programs at once.
+
+#include "test/runtime/semantics/semantics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+class Atomics : public Semantics {};
+
+enum class Verb { add, min, max, bitAnd, bitOr, bitXor, exchange };
+const Verb verbs[] = {Verb::add, Verb::min, Verb::max, Verb::bitAnd, Verb::bitOr, Verb::bitXor, Verb::exchange};
+
+std::vector<Type> typesOf(Verb verb) {
+  switch (verb) {
+  case Verb::min:
+  case Verb::max:
+    return {i32, i64, f32, f64};
+  case Verb::bitAnd:
+  case Verb::bitOr:
+  case Verb::bitXor:
+    return {i32, i64};
+  case Verb::add:
+  case Verb::exchange:
+    break;
+  }
+  return {i32, i64, bf16, f16, f32, f64};
+}
+
+struct VerbConfig {
+  int verb = 0, extent = 7, order = 0;
+};
+const std::vector<Field> verbFields = {field("verb", &VerbConfig::verb), field("extent", &VerbConfig::extent),
+                                       field("order", &VerbConfig::order)};
+
+Tile change(Verb verb, View x, const Offsets &at, const Tile &value, Order order, const Writing &how) {
+  switch (verb) {
+  case Verb::add:
+    return atomic_add(x, at, value, order, how);
+  case Verb::min:
+    return atomic_min(x, at, value, order, how);
+  case Verb::max:
+    return atomic_max(x, at, value, order, how);
+  case Verb::bitAnd:
+    return atomic_and(x, at, value, order, how);
+  case Verb::bitOr:
+    return atomic_or(x, at, value, order, how);
+  case Verb::bitXor:
+    return atomic_xor(x, at, value, order, how);
+  case Verb::exchange:
+    break;
+  }
+  return atomic_exchange(x, at, value, order, how);
+}
+
+/// A block of x from n on, and elements that numbers name, where masks say so.
+void changeSome(View x, View values, View ids, View picks, View before, Tile n, VerbConfig cfg) {
+  const auto verb = static_cast<Verb>(cfg.verb);
+  const auto order = static_cast<Order>(cfg.order);
+  Tile value = load(values, {0, 0}, {cfg.extent}), pick = load(picks, {0}, {cfg.extent});
+  Tile block = change(verb, x, {n}, value, order, {});
+  store(before, {0, 0}, block);
+  Tile masked = change(verb, x, {n}, load(values, {1, 0}, {cfg.extent}), order, {.mask = pick});
+  store(before, {1, 0}, masked);
+  Tile named =
+      change(verb, x, {load(ids, {0}, {cfg.extent})}, load(values, {2, 0}, {cfg.extent}), order, {.mask = pick});
+  store(before, {2, 0}, named);
+  Tile unread = change(verb, x, {0}, load(values, {3, 0}, {1}), order, {}); // of which nobody asks what was there
+}
+const Kernel changeSomeKernel = kernel("change_some", changeSome, verbFields);
+
+/// What the verb leaves of what was there and a value.
+uint64_t changed(Verb verb, Type type, uint64_t was, uint64_t value) {
+  if (verb == Verb::exchange)
+    return value;
+  if (isFloat(type)) {
+    const double a = realOf(type, was), b = realOf(type, value);
+    return rawOfReal(type, verb == Verb::add ? a + b : verb == Verb::min ? std::fmin(a, b) : std::fmax(a, b));
+  }
+  const int64_t a = integerOf(type, was), b = integerOf(type, value);
+  switch (verb) {
+  case Verb::add:
+    return rawOfInteger(type, static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)));
+  case Verb::min:
+    return rawOfInteger(type, std::min(a, b));
+  case Verb::max:
+    return rawOfInteger(type, std::max(a, b));
+  case Verb::bitAnd:
+    return rawOfInteger(type, a & b);
+  case Verb::bitOr:
+    return rawOfInteger(type, a | b);
+  default:
+    return rawOfInteger(type, a ^ b);
+  }
+}
+
+// Whole numbers and numbers that are named once each: every step has one result.
+TEST_P(Atomics, EachChangesItsElementsAndReturnsWhatWasThere) {
+  for (const Verb verb : verbs)
+    for (const Type type : typesOf(verb))
+      for (const int64_t extent : {1, 33})
+        for (const int64_t n : {int64_t(0), int64_t(-3), int64_t(20)}) {
+          const int64_t size = 24;
+          std::mt19937 random(static_cast<int>(extent + n));
+          const auto draw = [&](int64_t count) {
+            Raw raw(count);
+            for (uint64_t &word : raw) {
+              const int64_t number = static_cast<int64_t>(random() % 41) - 20;
+              word = isFloat(type) ? rawOfReal(type, static_cast<double>(number)) : rawOfInteger(type, number);
+            }
+            return raw;
+          };
+          Raw state = draw(size), values = draw(4 * extent), picks(extent), ids(extent);
+          for (int64_t i = 0; i < extent; ++i) {
+            picks[i] = random() % 3 > 0;
+            ids[i] = rawOfInteger(i32, extent - 2 - i); // of which the last is −1
+          }
+          const Tensor x = tensor(type, {size}, state), given = tensor(type, {4, extent}, values),
+                       mask = tensor(boolean, {extent}, picks), at = tensor(i32, {extent}, ids),
+                       before(device, type, {3, extent});
+          launch(changeSomeKernel, {x.ref(), given.ref(), at.ref(), mask.ref(), before.ref(), n},
+                 "verb=" + std::to_string(static_cast<int>(verb)) + ",extent=" + std::to_string(extent) +
+                     ",order=" + std::to_string(extent % 4));
+          const Raw left = read(x), got = read(before);
+          Raw want(3 * extent, 0);
+          for (int row = 0; row < 3; ++row)
+            for (int64_t i = 0; i < extent; ++i) {
+              const int64_t place = row < 2 ? n + i : extent - 2 - i;
+              if ((row > 0 && !picks[i]) || place < 0 || place >= size)
+                continue;
+              want[row * extent + i] = state[place];
+              state[place] = changed(verb, type, state[place], values[row * extent + i]);
+            }
+          state[0] = changed(verb, type, state[0], values[3 * extent]);
+          const auto same = [&](uint64_t a, uint64_t b) { return kiln::test::same(type, a, b, /*signOfZero=*/false); };
+          for (int64_t i = 0; i < 3 * extent; ++i)
+            ASSERT_TRUE(isFloat(type) ? same(got[i], want[i]) : got[i] == want[i])
+                << "verb " << static_cast<int>(verb) << " on " << nameOf(type) << ", extent " << extent << ", n " << n
+                << ", old value " << i;
+          for (int64_t i = 0; i < size; ++i)
+            ASSERT_TRUE(isFloat(type) ? same(left[i], state[i]) : left[i] == state[i])
+                << "verb " << static_cast<int>(verb) << " on " << nameOf(type) << ", extent " << extent << ", n " << n
+                << ", place " << i;
+        }
+}
+
+/// What is left of one number of x by each number of y.
+void extremes(View x, View y, VerbConfig cfg) {
+  Tile value = load(y, {0}, {cfg.extent});
+  Tile before = change(static_cast<Verb>(cfg.verb), x, {0}, value, Order::relaxed, {});
+  store(y, {0}, before);
+}
+const Kernel extremesKernel = kernel("extremes", extremes, verbFields);
+
+// A NaN changes nothing, and in memory gives way; which of two zeros stays is open.
+TEST_P(Atomics, TheLeastAndTheGreatestIgnoreNaN) {
+  for (const Type type : {f32, f64})
+    for (const Verb verb : {Verb::min, Verb::max}) {
+      const Raw words = specialWords(type);
+      Raw left, right;
+      for (const uint64_t a : words)
+        for (const uint64_t b : words) {
+          left.push_back(a);
+          right.push_back(b);
+        }
+      const auto count = static_cast<int64_t>(left.size());
+      const Tensor x = tensor(type, {count}, left), y = tensor(type, {count}, right);
+      launch(extremesKernel, {x.ref(), y.ref()},
+             "verb=" + std::to_string(static_cast<int>(verb)) + ",extent=" + std::to_string(count));
+      const Raw got = read(x), before = read(y);
+      for (int64_t i = 0; i < count; ++i) {
+        EXPECT_TRUE(same(type, before[i], left[i])) << nameOf(type) << ", element " << i;
+        EXPECT_TRUE(same(type, got[i], changed(verb, type, left[i], right[i]), /*signOfZero=*/false))
+            << nameOf(type) << ", element " << i << ": " << realOf(type, left[i]) << " and " << realOf(type, right[i]);
+      }
+    }
+}
+
+/// All elements of a tile go to few places.
+void pileUp(View x, View before, VerbConfig cfg) {
+  Tile i = iota(cfg.extent);
+  Tile old = change(static_cast<Verb>(cfg.verb), x, {i % 3}, cast(i + 1, x.type()), Order::relaxed, {});
+  store(before, {program_id(0), 0}, old);
+}
+const Kernel pileUpKernel = kernel("pile_up", pileUp, verbFields);
+
+// Of whole numbers whose sums are exact; exchanges hand each number on once.
+TEST_P(Atomics, AnElementNamedSeveralTimesChangesOnceForEach) {
+  const int64_t extent = 16, programs = 4; // bf16 has every whole number up to 256
+  for (const Verb verb : {Verb::add, Verb::max, Verb::exchange})
+    for (const Type type : typesOf(verb)) {
+      const Tensor x = tensor(type, {3}, Raw(3, 0)), before(device, type, {programs, extent});
+      launch(pileUpKernel, {x.ref(), before.ref()}, "verb=" + std::to_string(static_cast<int>(verb)) + ",extent=16",
+             verb == Verb::exchange ? 1 : programs);
+      const Raw left = read(x), old = read(before);
+      const auto number = [&](uint64_t raw) {
+        return isFloat(type) ? realOf(type, raw) : static_cast<double>(integerOf(type, raw));
+      };
+      for (int64_t place = 0; place < 3; ++place) {
+        std::map<double, int> count; // of numbers that went there, less those that came back
+        double sum = 0, most = 0;
+        for (int64_t i = place; i < extent; i += 3) {
+          sum += static_cast<double>(i + 1);
+          most = std::max(most, static_cast<double>(i + 1));
+          ++count[static_cast<double>(i + 1)];
+          --count[number(old[i])];
+        }
+        const double got = number(left[place]);
+        if (verb == Verb::add)
+          EXPECT_EQ(got, programs * sum) << nameOf(type) << ", place " << place;
+        if (verb == Verb::max)
+          EXPECT_EQ(got, most) << nameOf(type) << ", place " << place;
+        if (verb != Verb::exchange)
+          continue;
+        --count[got];
+        ++count[0]; // which was there
+        for (const auto &[value, times] : count)
+          EXPECT_EQ(times, 0) << nameOf(type) << ", place " << place << ", number " << value;
+      }
+    }
+}
+
+// --- Compare and exchange
+// ---------------------------------------------------------------------------------------------
+
+void swapSome(View x, View expected, View desired, View picks, View before, VerbConfig cfg) {
+  Tile old = atomic_compare_exchange(x, {0}, load(expected, {0}, {cfg.extent}), load(desired, {0}, {cfg.extent}),
+                                     static_cast<Order>(cfg.order), {.mask = load(picks, {0}, {cfg.extent})});
+  store(before, {0}, old);
+}
+const Kernel swapSomeKernel = kernel("swap_some", swapSome, verbFields);
+
+TEST_P(Atomics, CompareAndExchangeComparesBits) {
+  for (const Type type : {i32, i64, bf16, f16, f32, f64}) {
+    const Raw words = specialWords(type);
+    Raw left, right, desired, picks;
+    for (const uint64_t a : words)
+      for (const uint64_t b : words) {
+        left.push_back(a);
+        right.push_back(b);
+        desired.push_back(words[left.size() % words.size()]);
+        picks.push_back(left.size() % 5 > 0);
+      }
+    const auto count = static_cast<int64_t>(left.size());
+    const Tensor x = tensor(type, {count}, left), expected = tensor(type, {count}, right),
+                 wanted = tensor(type, {count}, desired), mask = tensor(boolean, {count}, picks),
+                 before(device, type, {count});
+    launch(swapSomeKernel, {x.ref(), expected.ref(), wanted.ref(), mask.ref(), before.ref()},
+           "order=3,extent=" + std::to_string(count));
+    const Raw got = read(x), old = read(before);
+    for (int64_t i = 0; i < count; ++i) {
+      ASSERT_EQ(old[i], picks[i] ? left[i] : 0) << nameOf(type) << ", element " << i;
+      ASSERT_EQ(got[i], picks[i] && left[i] == right[i] ? desired[i] : left[i]) << nameOf(type) << ", element " << i;
+    }
+  }
+}
+
+// --- Loads and stores ------------------------------------------------------------------------------------------------
+
+void passWhole(View x, View y, View ids, VerbConfig cfg) {
+  Tile id = load(ids, {0}, {cfg.extent});
+  atomic_store(y, {id}, atomic_load(x, {-2}, {cfg.extent}), static_cast<Order>(cfg.order), {.mask = id != 3});
+}
+const Kernel passWholeKernel = kernel("pass_whole", passWhole, verbFields);
+
+TEST_P(Atomics, LoadsAndStoresHaveEdgesAndMasks) {
+  const int64_t size = 9, extent = 12;
+  for (const Type type : {boolean, i8, i32, i64, bf16, f16, f32, f64}) {
+    Raw ids;
+    for (int64_t i = 0; i < extent; ++i)
+      ids.push_back(rawOfInteger(i32, extent - 2 - i));
+    const Tensor x = counting(type, {size}, 1), y = counting(type, {size}, 1), at = tensor(i32, {extent}, ids);
+    launch(passWholeKernel, {x.ref(), y.ref(), at.ref()}, "extent=12");
+    const Raw source = read(x), got = read(y);
+    for (int64_t place = 0; place < size; ++place) {
+      const int64_t from = extent - 2 - place - 2;
+      const uint64_t want = place == 3 ? source[place] : from >= 0 && from < size ? source[from] : 0;
+      ASSERT_EQ(got[place], want) << nameOf(type) << ", place " << place;
+    }
+  }
+}
+
+/// Programs pass a number on: each waits a number of rounds for its own flag, and sets the next one's.
+void relay(View data, View flags, View got, Tile rounds) {
+  Tile p = program_id(0), seen = 0;
+  for (Tile k : range(0, rounds)) {
+    when(seen == 0, [&] { seen = cast(atomic_load(flags, {p}), i64); });
+  }
+  when(seen != 0, [&] {
+    Tile now = load(data, {p}, {}) + 1;
+    store(got, {p}, now);
+    store(data, {p + 1}, now);
+    atomic_store(flags, {p + 1}, 1);
+  });
+}
+const Kernel relayKernel = kernel("relay", relay);
+
+// Who sees a flag by a load that acquires sees what was stored before the store that released it.
+TEST_P(Atomics, ALoadAcquiresWhatAStoreReleases) {
+  const int64_t programs = 6;
+  for (int round = 0; round < 3; ++round) {
+    Raw set(programs + 1, 0), start(programs + 1, 0);
+    set[0] = 1;
+    const Tensor data = tensor(i32, {programs + 1}, start), flags = tensor(i32, {programs + 1}, set),
+                 got = tensor(i32, {programs}, Raw(programs, 0));
+    launch(relayKernel, {data.ref(), flags.ref(), got.ref(), int64_t(50)}, "", programs);
+    const Raw numbers = read(got);
+    EXPECT_EQ(numbers[0], 1u);
+    for (int64_t p = 0; p < programs; ++p)
+      EXPECT_TRUE(numbers[p] == 0 || numbers[p] == static_cast<uint64_t>(p + 1)) << "program " << p;
+  }
+}
+
+KILN_ON_EVERY_DEVICE(Atomics);
+
+} // namespace

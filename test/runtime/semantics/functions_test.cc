@@ -1,0 +1,156 @@
+// Verbs that are spelt from others: exact where they are, and within the bounds of what they are made of.
+
+#include "test/runtime/semantics/semantics.h"
+
+#include <cmath>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+class Functions : public Semantics {
+protected:
+  /// Numbers of the type, and words worth trying.
+  Raw numbers(Type type, int64_t count) {
+    Raw raw = specialWords(type);
+    std::mt19937 random(11);
+    while (static_cast<int64_t>(raw.size()) < count)
+      raw.push_back(rawOfReal(type, (static_cast<double>(random() % 20001) - 10000) / 250));
+    return raw;
+  }
+};
+
+void exact(View x, View y, View out, View truths, ExtentConfig cfg) {
+  Tile a = load(x, {0}, {cfg.extent}), b = load(y, {0}, {cfg.extent});
+  int row = 0;
+  for (const Tile &result : {round(a), trunc(a), copysign(a, b), sign(a), min(a, b, Nans::propagate),
+                             max(a, b, Nans::propagate), clamp(a, b, 2, Nans::propagate)})
+    store(out, {row++, 0}, result);
+  store(truths, {0, 0}, isnan(a));
+  store(truths, {1, 0}, isinf(a));
+  store(truths, {2, 0}, isfinite(a));
+}
+const Kernel exactKernel = kernel("exact", exact, extentField());
+
+TEST_P(Functions, ThoseThatRoundNothingAreExact) {
+  for (const Type type : floatTypes) {
+    const int64_t count = 300;
+    const Raw left = numbers(type, count);
+    Raw right(left.rbegin(), left.rend());
+    const Tensor x = tensor(type, {count}, left), y = tensor(type, {count}, right), out(device, type, {7, count}),
+                 truths(device, boolean, {3, count});
+    launch(exactKernel, {x.ref(), y.ref(), out.ref(), truths.ref()}, extentText(count));
+    const Raw got = read(out), asked = read(truths);
+    for (int64_t i = 0; i < count; ++i) {
+      const double a = realOf(type, left[i]), b = realOf(type, right[i]);
+      const auto least = [](double p, double q) { return std::isnan(p) || std::isnan(q) ? NAN : std::fmin(p, q); };
+      const auto most = [](double p, double q) { return std::isnan(p) || std::isnan(q) ? NAN : std::fmax(p, q); };
+      const double want[] = {std::nearbyint(a), std::trunc(a), std::copysign(a, b), a > 0 ? 1 : a < 0 ? -1 : a,
+                             least(a, b),       most(a, b),    least(most(a, b), 2)};
+      for (int row = 0; row < 7; ++row)
+        ASSERT_TRUE(same(type, got[row * count + i], rawOfReal(type, want[row]), /*signOfZero=*/row < 4))
+            << nameOf(type) << ", row " << row << ", of " << a << " and " << b << ": got "
+            << realOf(type, got[row * count + i]);
+      ASSERT_EQ(asked[i], std::isnan(a)) << nameOf(type) << " " << a;
+      ASSERT_EQ(asked[count + i], std::isinf(a)) << nameOf(type) << " " << a;
+      ASSERT_EQ(asked[2 * count + i], std::isfinite(a)) << nameOf(type) << " " << a;
+    }
+  }
+}
+
+void sameBits(View x, View y, ExtentConfig cfg) { store(y, {0}, bitcast(load(x, {0}, {cfg.extent}), y.type())); }
+const Kernel sameBitsKernel = kernel("same_bits", sameBits, extentField());
+
+TEST_P(Functions, BitcastKeepsBits) {
+  for (const auto &[from, to] :
+       std::vector<std::pair<Type, Type>>{{f32, i32}, {i32, f32}, {f64, i64}, {i64, f64}, {bf16, f16}, {f16, bf16}}) {
+    const Raw raw = words(from, 300, 1, 3);
+    const Tensor x = tensor(from, {300}, raw), y(device, to, {300});
+    launch(sameBitsKernel, {x.ref(), y.ref()}, extentText(300));
+    EXPECT_EQ(read(y), raw) << nameOf(from) << " to " << nameOf(to);
+  }
+}
+
+void smooth(View x, View out, ExtentConfig cfg) {
+  Tile a = load(x, {0}, {cfg.extent});
+  int row = 0;
+  for (const Tile &result : {sigmoid(a), silu(a), softplus(a)})
+    store(out, {row++, 0}, result);
+}
+const Kernel smoothKernel = kernel("smooth", smooth, extentField());
+
+// sigmoid: exp is off by 2.3 units of the last place (f64: 0.9), of which at most all is left in 1 + e^−|x| or in
+// e^−|x| above; the sum and the quotient round once each: 4 units in all, one more for silu's product. softplus: the
+// larger of two terms, neither negative, the logarithm of a number from 1 to 2 that is off by 2.3 / 2 + 1/2 units of
+// 2^−23, rounded and added: 4 units of the larger of the result and 1.
+TEST_P(Functions, SmoothOnesAreWithinTheirParts) {
+  for (const Type type : {f32, f64}) {
+    const int64_t count = 400;
+    const Raw raw = numbers(type, count);
+    const Tensor x = tensor(type, {count}, raw), out(device, type, {3, count});
+    launch(smoothKernel, {x.ref(), out.ref()}, extentText(count));
+    const Raw got = read(out);
+    const double unit = type == f32 ? 0x1p-23 : 0x1p-52, least = type == f32 ? 0x1p-126 : 0x1p-1022;
+    for (int64_t i = 0; i < count; ++i) {
+      const double a = realOf(type, raw[i]);
+      const long double e = std::exp(-std::abs(static_cast<long double>(a))), s = (a < 0 ? e : 1) / (1 + e);
+      const long double want[] = {s, std::isinf(a) && a < 0 ? NAN : a * s, std::fmax(a, 0.0) + std::log1p(e)};
+      for (int row = 0; row < 3; ++row) {
+        const double value = realOf(type, got[row * count + i]), exact = static_cast<double>(want[row]);
+        if (std::isnan(a) || std::isnan(exact) || std::isinf(exact)) {
+          EXPECT_TRUE(same(type, got[row * count + i], rawOfReal(type, std::isnan(a) ? NAN : exact)))
+              << nameOf(type) << ", row " << row << " of " << a << ": got " << value;
+          continue;
+        }
+        const double size = row == 2 ? std::max(1.0, exact) : std::abs(exact);
+        EXPECT_NEAR(value, exact, 5 * unit * size + least) << nameOf(type) << ", row " << row << " of " << a;
+      }
+    }
+  }
+}
+
+struct RowsConfig {
+  int rows = 3, columns = 5, axis = 1;
+};
+
+void normalise(View x, View y, RowsConfig cfg) {
+  store(y, {0, 0}, softmax(load(x, {0, 0}, {cfg.rows, cfg.columns}), cfg.axis));
+}
+const Kernel normaliseKernel = kernel(
+    "normalise", normalise,
+    {field("rows", &RowsConfig::rows), field("columns", &RowsConfig::columns), field("axis", &RowsConfig::axis)});
+
+// Each power is off by 2.3 units and the rounding of its difference, at most 100 · 2^−24 of it; the sum of n positive
+// terms by n · 2^−24; the quotient rounds once.
+TEST_P(Functions, SoftmaxIsThatOfNumbersOfAnySize) {
+  for (const auto &[rows, columns] : std::vector<std::pair<int64_t, int64_t>>{{3, 5}, {17, 100}})
+    for (const int axis : {0, 1, -1})
+      for (const double shift : {0.0, 3000.0, -3000.0}) {
+        std::mt19937 random(7);
+        Raw raw(rows * columns);
+        for (uint64_t &word : raw)
+          word = rawOfReal(f32, shift + static_cast<double>(random() % 1024) / 32);
+        const Tensor x = tensor(f32, {rows, columns}, raw), y(device, f32, {rows, columns});
+        launch(normaliseKernel, {x.ref(), y.ref()},
+               "rows=" + std::to_string(rows) + ",columns=" + std::to_string(columns) +
+                   ",axis=" + std::to_string(axis));
+        const Raw got = read(y);
+        for (int64_t i = 0; i < rows * columns; ++i) {
+          double total = 0, largest = -INFINITY;
+          const int64_t count = axis == 0 ? rows : columns;
+          const int64_t first = axis == 0 ? i % columns : i / columns * columns, step = axis == 0 ? columns : 1;
+          for (int64_t j = 0; j < count; ++j)
+            largest = std::max(largest, realOf(f32, raw[first + j * step]));
+          for (int64_t j = 0; j < count; ++j)
+            total += std::exp(realOf(f32, raw[first + j * step]) - largest);
+          const double want = std::exp(realOf(f32, raw[i]) - largest) / total;
+          ASSERT_NEAR(realOf(f32, got[i]), want, want * (static_cast<double>(rows + columns) + 140) * 0x1p-24)
+              << i << " along " << axis << ", shift " << shift;
+        }
+      }
+}
+
+KILN_ON_EVERY_DEVICE(Functions);
+
+} // namespace
