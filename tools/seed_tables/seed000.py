@@ -28,12 +28,14 @@ def run(options, folder):
         for peer in set(peers) & set(options.peers.split(",")):
             script = "peer_jax.py" if peer == "jax" else "peer_torch.py"
             all_columns[peer] = Peer(options, script, {**what, "compile": peer == "compile"}, batch * micro)
-        return measured(options, all_columns, steps)
+        return all_columns
 
     by_type = {dtype: columns(dtype, peers=("eager", "compile") if dtype == "float16" else ("eager", "compile", "jax"))
                for dtype in DTYPES}
     pytorch = columns("bfloat16", "pytorch", peers=("compile",))
     plain = columns("float16", attention="plain", peers=("eager", "compile"))
+    rows = {**by_type, "pytorch": pytorch, "plain": plain}
+    measured(options, {(row, name): column for row, found in rows.items() for name, column in found.items()}, steps)
 
     text = "# Seed 000: a model of bytes\n\nSequences of 256 bytes a second, forward, backward and update"
     text += f", {layers} layers, {batch * micro} sequences a step.\n\n## By the model, bfloat16, compiled\n\n"
