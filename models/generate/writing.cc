@@ -22,7 +22,7 @@ static std::string promptOf(const WritingOptions &o) {
 
 namespace {
 /// One of the texts.
-struct Writing {
+struct GrowingText {
   TextStream stream;
   std::vector<int32_t> tokens;
   std::string shown; // where it is not shown at once
@@ -39,8 +39,8 @@ void write(const std::string &program, const std::function<Generator(Generator::
     throw Error("expected a prompt of at least one byte, but got an empty one");
   int64_t restarts = 0;
   Generator generator = make({.sequences = o.texts, .restarts = [&] { ++restarts; }});
-  std::vector<Writing> texts(o.texts, {TextStream(o.stops), begin, {}});
-  const auto put = [&](Writing &text, const std::string &part) {
+  std::vector<GrowingText> texts(o.texts, {TextStream(o.stops), begin, {}});
+  const auto put = [&](GrowingText &text, const std::string &part) {
     if (o.texts == 1)
       writeResult(part);
     else
@@ -58,7 +58,7 @@ void write(const std::string &program, const std::function<Generator(Generator::
     const std::vector<std::vector<float>> logits = generator.next();
     (i == 0 ? reading : writing) += std::chrono::steady_clock::now() - start;
     for (int64_t s = 0; s < o.texts; ++s) {
-      Writing &text = texts[s];
+      GrowingText &text = texts[s];
       if (text.isFinished)
         continue;
       const std::span<const float> known = std::span(logits[s]).first(form.size);
@@ -74,10 +74,10 @@ void write(const std::string &program, const std::function<Generator(Generator::
       if (!text.isFinished)
         generator.append(s, {&token, 1});
     }
-    if (std::all_of(texts.begin(), texts.end(), [](const Writing &text) { return text.isFinished; }))
+    if (std::all_of(texts.begin(), texts.end(), [](const GrowingText &text) { return text.isFinished; }))
       break;
   }
-  for (Writing &text : texts) {
+  for (GrowingText &text : texts) {
     put(text, text.stream.finish() + "\n");
     if (o.texts > 1)
       writeResult(text.shown + "---------------\n");

@@ -109,7 +109,7 @@ TEST_F(Compiling, NamesOfArgumentsAreInNoKey) {
 
 /// Where storeZero stores: what an edit above a kernel changes.
 Loc place = {"moved.cc", 0};
-void storeZero(View x) { store(x, {0}, full(f32, {}, 0.0), place); }
+void storeZero(View x) { store(x, {0}, full(f32, {}, 0.0), {}, place); }
 
 // Lines are in the key of code that tells them, and in no other: an edit above a kernel compiles nothing for a CPU.
 TEST_F(Compiling, LinesAreInTheKeyOfCodeThatTellsThem) {
@@ -130,7 +130,7 @@ TEST_F(Compiling, LinesAreInTheKeyOfCodeThatTellsThem) {
 // What a machine finds in the code is at the line that the code was made of.
 TEST_F(Compiling, FindingsAreAtTheKernelsLine) {
   const std::shared_ptr<Device> simulator = Device::open("simulator:sm_80");
-  const Kernel racing = kernel("racing", +[](View x) { store(x, {0}, program_id(0), {"racing.cc", 42}); });
+  const Kernel racing = kernel("racing", +[](View x) { store(x, {0}, program_id(0), {}, {"racing.cc", 42}); });
   Tensor x(simulator, i64, {1});
   launch(*simulator, racing, {2, 1, 1}, {x.ref()});
   expectError([&] { simulator->synchronize(); }, {"racing.cc:42"});
