@@ -66,8 +66,8 @@ static int64_t evenly(int64_t extent, int64_t size, int64_t unit) {
 static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Type type, MatmulConfig &config) {
   const bool onTiles = cpu.tiles && (type == bf16 || type == i8);
   config.bk = evenly(K, onTiles || type == i8 ? 1024 : 256, onTiles ? 64 : 16);
-  // Fewer rows than are multiplied at a time: B is read once, which takes all the time there is. Long pieces of its rows
-  // are read soonest, as long as every core has some.
+  // Fewer rows than are multiplied at a time: B is read once, which takes all the time there is. Long pieces of its
+  // rows are read soonest, as long as every core has some.
   if (M < 8) {
     config.bm = static_cast<int>(std::max<int64_t>(M, 1));
     config.bn = evenly(N, std::clamp<int64_t>(N / std::max(1, cpu.cores), 64, 384), 32);

@@ -41,8 +41,6 @@ void selections(View a, View b) {
   load(column, {0, 0}, {4});
   // expected-error@+1 {{'dim' expected a dimension from 0 to 0, but got 1}}
   column.dim(1);
-  // expected-error@+1 {{'gather' expected a view with the first dimension of its argument, whose rows it names, but}}
-  gather(b.select(0, 1), iota(4), {}, {});
   // expected-error@+1 {{'select' expected a dimension from 0 to 1, but got 2}}
   b.select(2, 0);
 }
