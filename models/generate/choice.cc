@@ -65,8 +65,12 @@ std::vector<Likely> likely(std::span<const float> given, std::span<const int32_t
   std::vector<Likely> left;
   double total = 0;
   const std::vector<int64_t> order = candidates(logits, c);
-  for (const int64_t token : order) {
-    const double scaled = c.temperature == 0 ? 0 : (logits[token] - logits[order.front()]) / c.temperature;
+  const float largest = logits[order.front()];
+  if (std::isnan(largest))
+    throw Error("expected a logit that is a number, but each is NaN");
+  for (const int64_t token : order) { // those as large share alike, infinite ones too
+    const bool isLargest = logits[token] == largest;
+    const double scaled = isLargest ? 0 : (double(logits[token]) - largest) / c.temperature;
     left.push_back({token, std::isnan(scaled) ? 0 : std::exp(scaled)});
     total += left.back().probability;
   }
@@ -96,11 +100,12 @@ std::vector<Likely> likely(std::span<const float> given, std::span<const int32_t
 }
 
 int64_t choose(std::span<const float> logits, std::span<const int32_t> seen, const Choice &choice, double uniform) {
-  const std::vector<Likely> left = likely(logits, seen, choice);
+  std::vector<Likely> left = likely(logits, seen, choice);
+  std::erase_if(left, [](const Likely &l) { return l.probability == 0; });
   for (const Likely &l : left)
     if ((uniform -= l.probability) < 0)
       return l.token;
-  return left.back().token;
+  return left.back().token; // the probabilities' sum is rounded
 }
 
 } // namespace kiln

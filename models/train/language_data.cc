@@ -81,6 +81,15 @@ static std::vector<DocumentPlace> placesIn(const LanguageSource &source, const T
   return documentsOf(stream, *source.documents, path, index, hash);
 }
 
+/// Whether nothing of a document lies between its marks.
+static bool isEmpty(const DocumentPlace &place, const TokenStream &stream, const DocumentMarks &marks) {
+  if (place.targets > 1)
+    return false;
+  int32_t target = 0;
+  stream.read(place.begin + 1, 1, &target);
+  return target == marks.begin || target == marks.end;
+}
+
 LanguageData::LanguageData(const LanguageSource &source, int64_t context, uint64_t seed)
     : context(context), givesPlaces(source.givesPlaces) {
   Streams streams = open(source, context);
@@ -95,16 +104,22 @@ LanguageData::LanguageData(const LanguageSource &source, int64_t context, uint64
   const std::vector<DocumentPlace> places = placesIn(source, *train, known.hash, "train");
   documentCount = std::ssize(places);
   cutCount = std::count_if(places.begin(), places.end(), [&](const DocumentPlace &p) { return p.targets > context; });
+  emptyCount = std::count_if(places.begin(), places.end(),
+                             [&](const DocumentPlace &p) { return isEmpty(p, *train, *source.documents); });
   documents.emplace(std::make_shared<Documents>(train, places, context, packing), seed);
   heldDocuments = std::make_shared<Documents>(held, placesIn(source, *held, streams.heldHash, "held"), context,
                                               Packing{source.pack});
 }
 
 std::vector<std::string> LanguageData::notes() const {
-  if (cutCount == 0)
-    return {};
-  return {fmt::format("{} of {} documents are longer than the context of {}, and are cut", cutCount, documentCount,
-                      context)};
+  std::vector<std::string> lines;
+  if (cutCount > 0)
+    lines.push_back(fmt::format("{} of {} documents are longer than the context of {}, and are cut", cutCount,
+                                documentCount, context));
+  if (emptyCount > 0)
+    lines.push_back(
+        fmt::format("{} of {} documents are empty, and teach nothing but their end", emptyCount, documentCount));
+  return lines;
 }
 
 HostBatch LanguageData::inputsOf(const Batch &batch) const {

@@ -42,7 +42,8 @@ private:
 
   int64_t context;
   bool givesPlaces;
-  int64_t documentCount = 0, cutCount = 0; // to train on, and of these such as are longer than the context
+  int64_t documentCount = 0; // to train on, and of these such as are longer than the context, or empty
+  int64_t cutCount = 0, emptyCount = 0;
   DataIdentity known;
   std::shared_ptr<const TokenStream> train, held;
   std::optional<TrainBatches> batches; // of `train`, as a stream …

@@ -97,6 +97,26 @@ TEST(Choice, TakesNumbersBeforeNaN) {
   EXPECT_EQ(choose(std::vector<float>{nan, -2, nan}, {}, {.temperature = 1}, 0.5), 1);
 }
 
+// Infinite logits: they are taken before all others and share alike, and what is infinitely unlikely never is taken.
+TEST(Choice, TakesInfiniteLogitsFirst) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> two = {3, infinity, -infinity, infinity};
+  for (const double temperature : {0.0, 1.0})
+    EXPECT_EQ(choose(two, {}, {.temperature = temperature}, 0.1), 1);
+  EXPECT_EQ(choose(two, {}, {.temperature = 1}, 0.6), 3);
+  const std::vector<float> one = {-infinity, 0, -infinity};
+  EXPECT_EQ(choose(one, {}, {.temperature = 1}, std::nextafter(1.0, 0.0)), 1);
+  const std::vector<float> none = {-infinity, -infinity};
+  EXPECT_EQ(choose(none, {}, {.temperature = 1}, 0.6), 1);
+}
+
+TEST(Choice, RefusesLogitsOfWhichNoneIsANumber) {
+  const std::vector<float> logits(3, std::numeric_limits<float>::quiet_NaN());
+  for (const double temperature : {0.0, 1.0})
+    expectError([&] { choose(logits, {}, {.temperature = temperature}, 0.5); },
+                {"expected a logit that is a number, but each is NaN"});
+}
+
 TEST(Choice, RefusesWhatMakesNoSense) {
   expectError([] { verify(Choice{.temperature = -1}); },
               {"expected 'temperature' to be a number from 0 on, but got -1"});
