@@ -44,7 +44,7 @@ void train(const TrainOptions &options) {
   start.config.tables = options.tables;
   start.config.linears = options.linears.value_or(start.config.linears);
   const ByteNetwork network(start.config);
-  LanguageData bytes({.data = options.data}, start.config.context, settings.seed);
+  LanguageData bytes({.data = options.data, .llmcRows = llmcRowsOf(settings)}, start.config.context, settings.seed);
   ShiftedData data(bytes, start.config.context);
   const uint64_t seed = settings.seed;
   kiln::train(Run{.options = options,

@@ -1,28 +1,99 @@
 // Drawing training sequences and laying out validation sequences.
 
 #include "models/data/batches.h"
+#include "dialect/dsl/Types.h"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+#include <random>
 
 namespace kiln {
 
-TrainBatches::TrainBatches(std::shared_ptr<const TokenStream> given, int64_t context, uint64_t seed)
-    : text(std::move(given)), context(context), random(seed, Stream::batches) {
+PassOrder shuffledOrder(int64_t tokens, int64_t context, uint64_t seed) {
   // One less than fits where the shift could push the last sequence over the end.
-  perPass = std::max<int64_t>(1, (text->size() - 1 - (context - 1)) / context);
+  const int64_t perPass = std::max<int64_t>(1, (tokens - 1 - (context - 1)) / context);
+  return {perPass, [=, random = Random(seed, Stream::batches)](int64_t pass) {
+            const uint64_t counter = static_cast<uint64_t>(pass) << 32;
+            const int64_t room = tokens - 1 - perPass * context;
+            const int64_t shift = random.below(room + 1, counter);
+            std::vector<int64_t> begins(perPass);
+            for (int64_t i = 0; i < perPass; ++i)
+              begins[i] = shift + i * context;
+            for (int64_t i = perPass - 1; i > 0; --i) // Fisher and Yates
+              std::swap(begins[i], begins[random.below(i + 1, counter + i)]);
+            return begins;
+          }};
 }
 
-void TrainBatches::drawPass(int64_t pass) {
-  const uint64_t counter = static_cast<uint64_t>(pass) << 32;
-  const int64_t room = text->size() - 1 - perPass * context;
-  const int64_t shift = random.below(room + 1, counter);
-  begins.resize(perPass);
-  for (int64_t i = 0; i < perPass; ++i)
-    begins[i] = shift + i * context;
-  for (int64_t i = perPass - 1; i > 0; --i) // Fisher and Yates
-    std::swap(begins[i], begins[random.below(i + 1, counter + i)]);
-  drawn = pass;
+namespace {
+/// llm.c's random numbers, which go on from pass to pass, and the order of files, which each pass shuffles anew.
+class LlmcPasses {
+public:
+  LlmcPasses(std::vector<int64_t> ends, int64_t context, int64_t rows)
+      : ends(std::move(ends)), context(context), rows(rows) {}
+
+  std::vector<int64_t> draw(int64_t pass) {
+    if (pass < next) // from the first one on
+      *this = LlmcPasses(ends, context, rows);
+    std::vector<int64_t> begins;
+    while (next <= pass)
+      begins = drawNext();
+    return begins;
+  }
+  int64_t windowsOf(size_t file) const { return (ends[file] - beginOf(file) - 1) / (rows * context); }
+
+private:
+  int64_t beginOf(size_t file) const { return file == 0 ? 0 : ends[file - 1]; }
+
+  void shuffle(std::vector<int64_t> &order) {
+    for (int64_t i = std::ssize(order) - 1; i > 0; --i)
+      std::swap(order[i], order[random() % static_cast<uint64_t>(i + 1)]);
+  }
+
+  std::vector<int64_t> drawNext() {
+    if (files.empty()) {
+      files.resize(ends.size());
+      std::iota(files.begin(), files.end(), int64_t{0});
+    }
+    shuffle(files);
+    std::vector<int64_t> begins;
+    for (const int64_t file : files) {
+      std::vector<int64_t> windows(windowsOf(file));
+      std::iota(windows.begin(), windows.end(), int64_t{0});
+      shuffle(windows);
+      for (const int64_t window : windows)
+        for (int64_t row = 0; row < rows; ++row)
+          begins.push_back(beginOf(file) + (window * rows + row) * context);
+    }
+    ++next;
+    return begins;
+  }
+
+  std::vector<int64_t> ends;
+  int64_t context, rows;
+  std::mt19937 random{42};
+  std::vector<int64_t> files;
+  int64_t next = 0; // pass that the random numbers are at
+};
+} // namespace
+
+PassOrder llmcOrder(std::vector<int64_t> ends, int64_t context, int64_t rows) {
+  const auto passes = std::make_shared<LlmcPasses>(ends, context, rows);
+  int64_t windows = 0;
+  for (size_t i = 0; i < ends.size(); ++i) {
+    if (passes->windowsOf(i) == 0)
+      throw Error(fmt::format("expected at least {} tokens in each file for {} sequences of {}, but file {} of {} has "
+                              "{}",
+                              rows * context + 1, rows, context, i + 1, ends.size(),
+                              ends[i] - (i == 0 ? 0 : ends[i - 1])));
+    windows += passes->windowsOf(i);
+  }
+  return {windows * rows, [passes](int64_t pass) { return passes->draw(pass); }};
 }
+
+TrainBatches::TrainBatches(std::shared_ptr<const TokenStream> given, int64_t context, PassOrder passes)
+    : text(std::move(given)), context(context), order(std::move(passes)) {}
 
 Batch TrainBatches::sequences(int64_t first, int64_t count) {
   Batch batch;
@@ -30,9 +101,11 @@ Batch TrainBatches::sequences(int64_t first, int64_t count) {
   batch.targets.reserve(count * context);
   std::vector<int32_t> sequence(context + 1);
   for (int64_t n = first; n < first + count; ++n) {
-    if (n / perPass != drawn)
-      drawPass(n / perPass);
-    text->read(begins[n % perPass], context + 1, sequence.data());
+    if (n / order.sequences != drawn) {
+      drawn = n / order.sequences;
+      begins = order.draw(drawn);
+    }
+    text->read(begins[n % order.sequences], context + 1, sequence.data());
     batch.tokens.insert(batch.tokens.end(), sequence.begin(), sequence.end() - 1);
     batch.targets.insert(batch.targets.end(), sequence.begin() + 1, sequence.end());
   }

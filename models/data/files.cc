@@ -61,8 +61,12 @@ void writeSynced(const std::string &path, int64_t count, const std::function<Byt
 }
 
 void replaceFile(const std::string &path, const std::string &text) {
+  replaceFile(path, 1, [&](int64_t) { return Bytes{text.data(), std::ssize(text)}; });
+}
+
+void replaceFile(const std::string &path, int64_t count, const std::function<Bytes(int64_t)> &part) {
   const std::string aside = path + ".partial";
-  writeSynced(aside, {{text.data(), static_cast<int64_t>(text.size())}});
+  writeSynced(aside, count, part);
   if (std::rename(aside.c_str(), path.c_str()) != 0)
     fail("replace", path, errno);
 }

@@ -27,6 +27,8 @@ void writeSynced(const std::string &path, const std::vector<Bytes> &parts);
 void writeSynced(const std::string &path, int64_t count, const std::function<Bytes(int64_t)> &part);
 /// Writes `path` aside, then renames it over the old file.
 void replaceFile(const std::string &path, const std::string &text);
+/// The same of parts that are made one after the other, as writeSynced takes them.
+void replaceFile(const std::string &path, int64_t count, const std::function<Bytes(int64_t)> &part);
 /// Makes a folder's entries durable.
 void syncFolder(const std::string &path);
 /// All of a regular file; throws Error when there is none, it cannot be read, or it has more than `most` bytes.

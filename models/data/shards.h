@@ -18,6 +18,8 @@ public:
   TokenShards(const std::string &pattern, int64_t vocab);
 
   int64_t size() const override { return ends.empty() ? 0 : ends.back(); }
+  /// Tokens up to the end of each file.
+  const std::vector<int64_t> &fileEnds() const { return ends; }
   void read(int64_t begin, int64_t count, int32_t *to) const override;
   /// Bytes of all files, and a hash of their names' order, their sizes and samples of what is in them.
   int64_t bytes() const;
@@ -31,7 +33,7 @@ private:
     int width = 2; // bytes of a token
   };
   std::vector<Shard> shards;
-  std::vector<int64_t> ends; // tokens up to the end of each
+  std::vector<int64_t> ends;
 };
 
 /// Whether `path` names such files, by its ending.

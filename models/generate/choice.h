@@ -21,8 +21,8 @@ struct Choice {
 void verify(const Choice &choice);
 
 /// A token drawn by `uniform`, in [0, 1), from the softmax of the logits that the choice leaves; `seen` are the tokens
-/// that are there already. There is at least one logit. Infinite ones share alike, and NaN is never chosen; throws Error
-/// where there is nothing else.
+/// that are there already. There is at least one logit. Infinite ones share alike, and NaN is never chosen; throws
+/// Error where there is nothing else.
 int64_t choose(std::span<const float> logits, std::span<const int32_t> seen, const Choice &choice, double uniform);
 
 /// The tokens that the choice leaves with their probabilities, the likeliest first, the lowest first of several alike.

@@ -1,8 +1,9 @@
-// gpt2: trains GPT-2 on the bytes of a text file, samples from it, says what a model costs, and draws what was learnt.
-// Exit status: 0 when all went well, 1 where `test` found a difference, 2 for a mistake of the caller's, 3 for one of
-// the machine's or file system's, 4 for one of Kiln's own.
+// gpt2: trains GPT-2, samples from it, says what a model costs, draws what was learnt, and reads and writes llm.c's
+// files. Exit status: 0 when all went well, 1 where `test` found a difference, 2 for a mistake of the caller's, 3 for
+// one of the machine's or file system's, 4 for one of Kiln's own.
 
 #include "models/gpt2/eval.h"
+#include "models/gpt2/exchange.h"
 #include "models/gpt2/info.h"
 #include "models/gpt2/sample.h"
 #include "models/gpt2/test.h"
@@ -30,6 +31,10 @@ int main(int argc, char **argv) {
       info(*options);
     if (const auto *options = std::get_if<PlotOptions>(&*command))
       plot(*options);
+    if (const auto *options = std::get_if<ImportOptions>(&*command))
+      importModel(*options);
+    if (const auto *options = std::get_if<ExportOptions>(&*command))
+      exportModel(*options);
     return 0;
   } catch (const std::exception &error) {
     return report("gpt2", error);

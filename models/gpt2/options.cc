@@ -88,6 +88,25 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
   return info;
 }
 
+static CLI::App *addImport(CLI::App &app, ImportOptions &o) {
+  CLI::App *import = app.add_subcommand("import", "make a run of a model in llm.c's files");
+  import->add_option("--llmc", o.model, "the model (gpt2_124M.bin, model_00018865.bin)")->required();
+  import->add_option("--state", o.state, "its training's state (state_00018865_00000.bin)");
+  import->add_option("--tokens", o.tokens, "bytes, or the tokenizer: a folder, its tokenizer.json, or llm.c's .bin");
+  import->add_option("--out", o.out, "the run's folder")->required();
+  return import;
+}
+
+static CLI::App *addExport(CLI::App &app, ExportOptions &o) {
+  CLI::App *to = app.add_subcommand("export", "write a model, and the state of its training, as llm.c's files");
+  to->add_option("--out,--model-dir", o.folder, "a run's folder, a checkpoint, or a folder in Hugging Face's layout")
+      ->required();
+  to->add_option("--llmc", o.model, "the file to write the model to")->required();
+  to->add_option("--state", o.state, "the file to write moments, masters and steps to");
+  to->add_option("--dtype", o.dtype, "type of the weights: fp32, bf16 (the run's, if it is one of these, else fp32)");
+  return to;
+}
+
 std::optional<Command> parseCommand(int argc, const char *const *argv, const std::string &version) {
   CLI::App app("GPT-2, trained by kernels written in Kiln's tile language", "gpt2");
   TrainOptions train;
@@ -96,10 +115,13 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
   TestOptions test;
   InfoOptions info;
   PlotOptions plot;
+  ImportOptions in;
+  ExportOptions out;
   app.set_version_flag("--version", version, "print which Kiln this is");
   app.option_defaults()->take_last();
   const std::vector<CLI::App *> commands = {addTrain(app, train), addSample(app, sample), addEval(app, eval),
-                                            addTest(app, test),   addInfo(app, info),     addPlot(app, plot)};
+                                            addTest(app, test),   addInfo(app, info),     addPlot(app, plot),
+                                            addImport(app, in),   addExport(app, out)};
   if (!parseFlags(app, commands, argc, argv))
     return {};
   train.resume = train.resume || train.resumeStep;
@@ -115,7 +137,11 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
     return info;
   if (commands[5]->parsed())
     return plot;
-  throw Error("expected a command out of train, sample, eval, test, info, plot; see --help");
+  if (commands[6]->parsed())
+    return in;
+  if (commands[7]->parsed())
+    return out;
+  throw Error("expected a command out of train, sample, eval, test, info, plot, import, export; see --help");
 }
 
 std::string nameOf(const ModelOptions &options) { return options.model.value_or("nano"); }

@@ -1,4 +1,4 @@
-// The command line of `gpt2`: train, sample, eval, test, info and plot, with their flags.
+// The command line of `gpt2`: its commands, with their flags.
 
 #pragma once
 
@@ -60,7 +60,22 @@ struct InfoOptions {
   bool launches = false; // and every launch of a step
 };
 
-using Command = std::variant<TrainOptions, SampleOptions, EvalOptions, TestOptions, InfoOptions, PlotOptions>;
+struct ImportOptions {
+  std::string model;                 // a file of llm.c
+  std::optional<std::string> state;  // the one beside it
+  std::optional<std::string> tokens; // as of TrainOptions
+  std::string out;                   // the run's folder
+};
+
+struct ExportOptions {
+  std::string folder;               // a run's folder, a checkpoint, or a Hugging Face model
+  std::string model;                // the file to write
+  std::optional<std::string> state; // the same of moments and steps
+  std::optional<std::string> dtype; // of the weights: fp32 or bf16; the run's when not given
+};
+
+using Command = std::variant<TrainOptions, SampleOptions, EvalOptions, TestOptions, InfoOptions, PlotOptions,
+                             ImportOptions, ExportOptions>;
 
 /// Reads the command line. Throws Error for a flag, a command or a value that it does not know, with the nearest one.
 /// For --help it prints the help, for --version the text given, and returns nothing.

@@ -92,6 +92,7 @@ void train(const TrainOptions &options) {
                      .held = options.validation,
                      .tokenizer = tokenizer ? &*tokenizer : nullptr,
                      .vocab = begun.config.vocab,
+                     .llmcRows = llmcRowsOf(begun.state.settings),
                      .documents = begun.state.settings.batching == Batching::stream
                                       ? std::nullopt
                                       : std::optional(documentMarks(begun.vocabulary)),

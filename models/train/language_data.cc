@@ -16,6 +16,7 @@ struct Streams {
   DataIdentity identity;
   std::shared_ptr<const TokenStream> train, held;
   uint64_t heldHash = identity.hash; // of the file that `held` is of
+  std::vector<int64_t> ends = {};    // of the files in `train`, when it is more than one
 };
 } // namespace
 
@@ -51,14 +52,19 @@ static Streams encoded(const LanguageSource &source, int64_t context) {
 static Streams shards(const LanguageSource &source, int64_t context) {
   const auto all = std::make_shared<TokenShards>(source.data, source.vocab);
   const DataIdentity identity = {source.data, all->bytes(), all->hash()};
-  if (!source.held)
-    return parted(identity, all, context);
+  if (!source.held) {
+    Streams streams = parted(identity, all, context);
+    for (const int64_t end : all->fileEnds())
+      if (end < streams.train->size())
+        streams.ends.push_back(end);
+    return streams;
+  }
   const auto held = std::make_shared<TokenShards>(*source.held, source.vocab);
   for (const auto &[path, stream] : {std::pair(source.data, all), {*source.held, held}})
     if (stream->size() < context + 1)
       throw Error(fmt::format("expected at least {} tokens in '{}' for a context of {}, but got {}", context + 1, path,
                               context, stream->size()));
-  return {identity, all, held, held->hash()};
+  return {identity, all, held, held->hash(), {all->fileEnds().begin(), all->fileEnds().end() - 1}};
 }
 
 static Streams open(const LanguageSource &source, int64_t context) {
@@ -69,6 +75,10 @@ static Streams open(const LanguageSource &source, int64_t context) {
                             "last tenth validates",
                             source.data));
   return source.tokenizer ? encoded(source, context) : bytesOf(source, context);
+}
+
+std::optional<int64_t> llmcRowsOf(const TrainSettings &settings) {
+  return settings.order == DataOrder::llmc ? std::optional(settings.batch) : std::nullopt;
 }
 
 /// The documents of a part of the source, which `name` says.
@@ -97,9 +107,14 @@ LanguageData::LanguageData(const LanguageSource &source, int64_t context, uint64
   train = std::move(streams.train);
   held = std::move(streams.held);
   if (!source.documents) {
-    batches.emplace(train, context, seed);
+    streams.ends.push_back(train->size());
+    batches.emplace(train, context,
+                    source.llmcRows ? llmcOrder(std::move(streams.ends), context, *source.llmcRows)
+                                    : shuffledOrder(train->size(), context, seed));
     return;
   }
+  if (source.llmcRows)
+    throw Error("expected 'order' to be shuffled for documents that are padded or packed, but got llmc");
   const Packing packing = {source.pack, source.pack > 0 ? std::optional(seed) : std::nullopt};
   const std::vector<DocumentPlace> places = placesIn(source, *train, known.hash, "train");
   documentCount = std::ssize(places);

@@ -15,11 +15,15 @@ struct LanguageSource {
   std::optional<std::string> held = {}; // files of tokens to validate on; without them the last tenth of the others
   const Tokenizer *tokenizer = nullptr; // of a text; without one its bytes are the tokens
   int64_t vocab = 256;                  // tokens of files are below it
+  std::optional<int64_t> llmcRows = {}; // in llm.c's order, of windows of so many sequences; none: shuffled
   std::optional<DocumentMarks> documents = {}; // of documents; none: one stream, whatever its sequences cut
   double pack = 0;                             // share of a sequence that is packed with documents; 0: each is alone
   bool givesPlaces = true; // batches of packed documents say the place of each token in its document
   std::string folder = {}; // keeps where documents are; none: they are looked for each time
 };
+
+/// What LanguageSource::llmcRows is for a run of these settings.
+std::optional<int64_t> llmcRowsOf(const TrainSettings &settings);
 
 class LanguageData : public TrainData {
 public:

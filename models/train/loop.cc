@@ -56,7 +56,8 @@ Training::Training(Run given)
       peak(peakSampler(*device, run.model.type(), state.settings.precision)),
       saves(run.folder, run.options, run.model, state, trainer) {
   const DataIdentity data = run.data.identity();
-  if (run.folder.checkpoint() && !data.sameContent(state.data))
+  const bool hasSeenData = run.folder.checkpoint() && !state.data.path.empty();
+  if (hasSeenData && !data.sameContent(state.data))
     throw Error(
         fmt::format("expected the data that the checkpoint was trained on ('{}', {} bytes, hash {:016x}), but got "
                     "'{}', {} bytes, hash {:016x}",

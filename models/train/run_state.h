@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-/// Which file a run trains on.
+/// Which file a run trains on. Without a path none yet: the checkpoint is of another program's training.
 struct DataIdentity {
   std::string path;
   int64_t bytes = 0;

@@ -199,6 +199,9 @@ static std::vector<Setting> makeTable() {
             "how a text becomes sequences: stream (end to end), padded (each document alone), packed (several in one, "
             "none of which sees another) (stream)",
             batchingNames),
+      named("order", "order", &S::order,
+            "of the sequences of a stream: shuffled, or llmc, as llm.c's loader takes files of tokens (shuffled)",
+            dataOrderNames),
       number("pack", "pack", &S::pack, "share of a packed sequence below which it takes one document more (0.75)",
              {above(0), atMost(1)}, later),
       named("positions", "positions", &S::positions,

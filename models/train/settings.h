@@ -19,6 +19,10 @@ class JsonObject;
 enum class Batching { stream, padded, packed };
 inline constexpr std::array<const char *, 3> batchingNames = {"stream", "padded", "packed"};
 
+/// In which order the sequences of a stream are taken: random, or as llm.c's loader takes them (models/data/batches.h).
+enum class DataOrder { shuffled, llmc };
+inline constexpr std::array<const char *, 2> dataOrderNames = {"shuffled", "llmc"};
+
 /// How the places of packed documents are numbered: through the sequence, or each document from 0.
 enum class Positions { runOn, restart };
 inline constexpr std::array<const char *, 2> positionsNames = {"run-on", "restart"};
@@ -45,6 +49,7 @@ struct TrainSettings {
   DropoutKind dropoutKind = DropoutKind::inverted;
   AttentionForm attention = AttentionForm::flash;
   Batching batching = Batching::stream;
+  DataOrder order = DataOrder::shuffled;
   double pack = 0.75; // a packed sequence takes one document more while less of it is full
   Positions positions = Positions::restart;
   int64_t evaluateEvery = 0;   // steps between validation losses; 0: at the end only

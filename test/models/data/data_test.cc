@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
 #include <set>
 #include <sys/stat.h>
 #include <thread>
@@ -90,10 +91,14 @@ TEST(Text, AShortFileIsAnError) {
   EXPECT_EQ(kiln::readText(folder / "text", 4).validation.size(), 5u);
 }
 
+TrainBatches shuffled(const std::shared_ptr<MemoryTokens<uint8_t>> &text, uint64_t seed) {
+  return {text, 8, kiln::shuffledOrder(text->size(), 8, seed)};
+}
+
 // Targets are the tokens one further on, within each sequence.
 TEST(TrainBatches, TargetsFollowTokens) {
   const auto text = std::make_shared<MemoryTokens<uint8_t>>(counting(200));
-  TrainBatches batches(text, 8, 1);
+  TrainBatches batches = shuffled(text, 1);
   const Batch batch = batches.sequences(0, 5);
   ASSERT_EQ(batch.tokens.size(), 40u);
   for (size_t i = 0; i < 40; ++i)
@@ -105,7 +110,7 @@ TEST(TrainBatches, TargetsFollowTokens) {
 // A pass takes each of its sequences once: no byte of the text is read twice in it.
 TEST(TrainBatches, APassReadsNoByteTwice) {
   const auto text = std::make_shared<MemoryTokens<uint8_t>>(counting(250));
-  TrainBatches batches(text, 8, 1);
+  TrainBatches batches = shuffled(text, 1);
   const Batch batch = batches.sequences(0, batches.sequencesPerPass());
   EXPECT_GE(batches.sequencesPerPass(), 30);
   EXPECT_EQ(std::set<int32_t>(batch.tokens.begin(), batch.tokens.end()).size(), batch.tokens.size());
@@ -114,7 +119,7 @@ TEST(TrainBatches, APassReadsNoByteTwice) {
 // Passes and seeds differ in their order.
 TEST(TrainBatches, PassesAndSeedsDiffer) {
   const auto text = std::make_shared<MemoryTokens<uint8_t>>(counting(250));
-  TrainBatches one(text, 8, 1), two(text, 8, 2);
+  TrainBatches one = shuffled(text, 1), two = shuffled(text, 2);
   const int64_t pass = one.sequencesPerPass();
   EXPECT_NE(one.sequences(0, pass).tokens, one.sequences(pass, pass).tokens);
   EXPECT_NE(one.sequences(0, pass).tokens, two.sequences(0, pass).tokens);
@@ -123,9 +128,28 @@ TEST(TrainBatches, PassesAndSeedsDiffer) {
 // Sequence n depends on seed and n only: beginning in the middle of a pass gives what going there gives.
 TEST(TrainBatches, APositionIsEnoughToGoOn) {
   const auto text = std::make_shared<MemoryTokens<uint8_t>>(counting(250));
-  TrainBatches through(text, 8, 1), jumped(text, 8, 1);
+  TrainBatches through = shuffled(text, 1), jumped = shuffled(text, 1);
   const Batch whole = through.sequences(0, 70), tail = jumped.sequences(45, 25);
   EXPECT_TRUE(std::equal(tail.tokens.begin(), tail.tokens.end(), whole.tokens.begin() + 45 * 8));
+}
+
+// Files of 40, 61 and 30 tokens, whose numbers are their places, in windows of two sequences of four: llm.c's loader
+// (llmc/dataloader.h) takes windows that begin with these, two passes and the beginning of the third.
+TEST(LlmcOrder, IsThatOfItsLoader) {
+  const std::vector<int32_t> begins = {117, 101, 109, 64, 56, 48, 88, 40, 80, 72, 24,  0,   8,   16, 24,
+                                       8,   16,  0,   64, 88, 48, 40, 80, 72, 56, 101, 109, 117, 16, 0};
+  const auto text = std::make_shared<MemoryTokens<uint8_t>>(counting(131));
+  TrainBatches through(text, 4, kiln::llmcOrder({40, 101, 131}, 4, 2));
+  EXPECT_EQ(through.sequencesPerPass(), 28);
+  for (size_t i = 0; i < begins.size(); ++i) {
+    const Batch window = through.sequences(2 * i, 2);
+    std::vector<int32_t> want(8);
+    std::iota(want.begin(), want.end(), begins[i]);
+    EXPECT_EQ(window.tokens, want) << i;
+  }
+  EXPECT_EQ(through.sequences(0, 2).tokens[0], begins[0]) << "after later passes";
+  expectError([] { kiln::llmcOrder({40, 48}, 4, 2); },
+              {"expected at least 9 tokens in each file for 2 sequences of 4, but file 2 of 2 has 8"});
 }
 
 // Every byte of the validation text but the first is a target exactly once, in order.

@@ -122,7 +122,7 @@ TEST(Options, TypesComeBackFromACheckpoint) {
 /// A text that a setting takes and that is none of its usual values.
 std::string unusual(const Setting &setting, const TrainSettings &usual) {
   for (const char *text :
-       {"2", "0", "1", "0.5", "tf32", "bf16", "stochastic", "padded", "plain", "linear", "all", "run-on"}) {
+       {"2", "0", "1", "0.5", "tf32", "bf16", "stochastic", "padded", "plain", "linear", "all", "run-on", "llmc"}) {
     TrainSettings s = usual;
     const bool taken = [&] {
       try {
@@ -234,7 +234,8 @@ TEST(Options, AnUnknownCommandSuggestsTheNearest) {
 }
 
 TEST(Options, NoCommandIsAnError) {
-  expectError([] { parse({}); }, {"expected a command out of train, sample, eval, test, info, plot"});
+  expectError([] { parse({}); },
+              {"expected a command out of train, sample, eval, test, info, plot, import, export; see --help"});
 }
 
 TEST(Options, AMissingFlagIsNamed) {

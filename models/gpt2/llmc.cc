@@ -1,0 +1,250 @@
+// Where each of our tensors lies in llm.c's files, and reading and writing them one at a time.
+
+#include "models/gpt2/llmc.h"
+#include "models/data/files.h"
+#include "runtime/InputFile.h"
+#include "runtime/Tensor.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <map>
+
+namespace kiln {
+
+static constexpr int64_t headerNumbers = 256, headerBytes = headerNumbers * sizeof(int32_t);
+using Header = std::array<int32_t, headerNumbers>;
+static constexpr int32_t modelMagic = 20240326, f32Version = 3, bf16Version = 5, stateMagic = 20240527,
+                         stateVersion = 1;
+static constexpr int stepsAt = 10, randomAt = 20;
+/// What llm.c's random numbers begin with; we have others.
+static constexpr int32_t firstRandom = 13371337;
+
+static int64_t paddedVocab(int64_t vocab) { return (vocab + 127) / 128 * 128; }
+
+//===-- Where things lie ----------------------------------------------------------------------------------------===//
+
+namespace {
+/// A tensor of ours in a file.
+struct Piece {
+  const Parameter *parameter;
+  bool isTransposed; // of ours, which is (in, out)
+  int64_t begin;     // its place among the numbers of the file
+  int64_t count;     // with zeros behind it
+};
+
+struct Layout {
+  std::vector<Piece> pieces;
+  int64_t count = 0;
+};
+} // namespace
+
+/// The kinds of a block's tensors, in the file's order.
+static constexpr std::array blockTensors = {
+    "ln_1.weight", "ln_1.bias", "attn.c_attn.weight", "attn.c_attn.bias", "attn.c_proj.weight", "attn.c_proj.bias",
+    "ln_2.weight", "ln_2.bias", "mlp.c_fc.weight",    "mlp.c_fc.bias",    "mlp.c_proj.weight",  "mlp.c_proj.bias"};
+
+static Layout layoutOf(const Gpt2Config &config, const ParameterList &list, int64_t rows) {
+  std::map<std::string, const Parameter *> named;
+  for (const Parameter &p : list.all())
+    named[p.name] = &p;
+  Layout layout;
+  const auto add = [&](const std::string &name, int64_t zeros = 0) {
+    const Parameter *const p = named.at(name);
+    const bool isTransposed = p->shape.size() == 2 && name.starts_with("h.");
+    layout.pieces.push_back({p, isTransposed, layout.count, p->count() + zeros});
+    layout.count += p->count() + zeros;
+  };
+  add("wte.weight", (rows - config.vocab) * config.width);
+  add("wpe.weight");
+  for (const char *kind : blockTensors)
+    for (int64_t i = 0; i < config.layers; ++i)
+      add(fmt::format("h.{}.{}", i, kind));
+  add("ln_f.weight");
+  add("ln_f.bias");
+  return layout;
+}
+
+/// (rows, columns) of `from` as (columns, rows).
+template <class Number> static void transpose(const Number *from, int64_t rows, int64_t columns, Number *to) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c)
+      to[c * rows + r] = from[r * columns + c];
+}
+
+//===-- Reading -------------------------------------------------------------------------------------------------===//
+
+void verifyLlmc(const Gpt2Config &c) {
+  const auto expect = [&](bool right, const std::string &wanted) {
+    if (!right)
+      throw Error(fmt::format("expected a GPT-2 as llm.c has it, {}, but got {}", wanted, textOf(c)));
+  };
+  expect(c.form == Gpt2Form(), "whose layers are Hugging Face's");
+  expect(c.tied, "whose head is the table of tokens");
+  expect(c.innerWidth() == 4 * c.width, "whose feed-forward layers are four times as wide");
+  expect(c.epsilon == 1e-5, "whose norms add 1e-5");
+  expect(c.scalesScores && !c.scalesByLayer, "whose scores are divided by the root of a head's width");
+}
+
+static Header readHeader(const InputFile &file, const std::string &path, const char *what) {
+  Header header = {};
+  if (file.size() < headerBytes)
+    throw Error(fmt::format("expected {} of llm.c in '{}', but it has {} bytes", what, path, file.size()));
+  file.read(0, header.data(), headerBytes);
+  return header;
+}
+
+static int64_t rowsIn(const Header &header) { return header[7]; }
+
+/// What the header of a model says. Throws Error unless it is one's.
+static Gpt2Config configOf(const Header &header, const std::string &path) {
+  if (header[0] != modelMagic || (header[1] != f32Version && header[1] != bf16Version))
+    throw Error(fmt::format("expected a model of llm.c ({}, version {} or {}) in '{}', but got {}, version {}",
+                            modelMagic, f32Version, bf16Version, path, header[0], header[1]));
+  for (int i = 2; i < 8; ++i) // so that no product of these overflows
+    if (header[i] < 1 || header[i] > largestSize)
+      throw Error(
+          fmt::format("expected sizes from 1 to {} in the header of '{}', but got {}", largestSize, path, header[i]));
+  Gpt2Config config = {.layers = header[4], .heads = header[5], .width = header[6], .context = header[2]};
+  config.vocab = header[3];
+  config.type = header[1] == f32Version ? f32 : bf16;
+  if (rowsIn(header) < config.vocab)
+    throw Error(fmt::format("expected at least {} rows for as many tokens in '{}', but got {}", config.vocab, path,
+                            rowsIn(header)));
+  verify(config);
+  return config;
+}
+
+Gpt2Config readLlmcConfig(const std::string &path) {
+  const InputFile file(path);
+  const Header header = readHeader(file, path, "a model");
+  const Gpt2Config config = configOf(header, path);
+  const int64_t padding = (rowsIn(header) - config.vocab) * config.width;
+  const int64_t bytes = headerBytes + (parameterCount(config) + padding) * bytesOf(config.type);
+  if (file.size() != bytes)
+    throw Error(fmt::format("expected {} bytes in '{}', the model of {}, but it has {}", bytes, path, textOf(config),
+                            file.size()));
+  return config;
+}
+
+/// The numbers of `type` from `begin` on, as f32 in our layout.
+static std::vector<float> readAll(const InputFile &file, int64_t begin, Type type, const Layout &layout,
+                                  const ParameterList &list) {
+  std::vector<float> all(list.count());
+  std::vector<char> raw;
+  for (const Piece &piece : layout.pieces) {
+    const Parameter &p = *piece.parameter;
+    raw.resize(p.count() * bytesOf(type));
+    file.read(begin + piece.begin * bytesOf(type), raw.data(), std::ssize(raw));
+    std::vector<float> numbers(p.count());
+    const std::vector<double> wide = toDoubles(raw.data(), type, p.count());
+    std::copy(wide.begin(), wide.end(), numbers.begin());
+    float *const to = all.data() + p.offset;
+    if (piece.isTransposed)
+      transpose(numbers.data(), p.shape[1], p.shape[0], to);
+    else
+      std::copy(numbers.begin(), numbers.end(), to);
+  }
+  return all;
+}
+
+static void setValues(HostBuffers &buffers, const std::vector<float> &values) {
+  const auto *const bytes = reinterpret_cast<const char *>(values.data());
+  buffers.type = f32;
+  buffers.values.assign(bytes, bytes + values.size() * sizeof(float));
+}
+
+/// Moments, masters and steps of the state in `path`.
+static void readState(const std::string &path, const Layout &layout, const ParameterList &list, LlmcTraining &to) {
+  const InputFile file(path);
+  const Header header = readHeader(file, path, "a state");
+  if (header[0] != stateMagic || header[1] != stateVersion)
+    throw Error(fmt::format("expected a state of llm.c ({}, version {}) in '{}', but got {}, version {}", stateMagic,
+                            stateVersion, path, header[0], header[1]));
+  if (header[2] != 1)
+    throw Error(fmt::format("expected the state of one process in '{}', but it is one of {}", path, header[2]));
+  const int64_t bytes = layout.count * bytesOf(f32);
+  const int64_t parts = header[4] != 0 ? 3 : 2;
+  const bool takesMore = header[5] != 0; // of llm.c's data, behind the numbers
+  if (header[stepsAt] < 0 || file.size() < headerBytes + parts * bytes ||
+      (!takesMore && file.size() != headerBytes + parts * bytes))
+    throw Error(fmt::format("expected {} bytes in '{}', the state of {} parameters, but it has {} (step {})",
+                            headerBytes + parts * bytes, path, layout.count, file.size(), header[stepsAt]));
+  to.steps = header[stepsAt];
+  to.buffers.first = readAll(file, headerBytes, f32, layout, list);
+  to.buffers.second = readAll(file, headerBytes + bytes, f32, layout, list);
+  if (header[4] != 0)
+    setValues(to.buffers, readAll(file, headerBytes + 2 * bytes, f32, layout, list));
+}
+
+LlmcTraining readLlmc(const std::string &model, const std::optional<std::string> &state, const Gpt2Config &config,
+                      const ParameterList &list) {
+  const InputFile file(model);
+  const Layout layout = layoutOf(config, list, rowsIn(readHeader(file, model, "a model")));
+  LlmcTraining training;
+  setValues(training.buffers, readAll(file, headerBytes, config.type, layout, list));
+  if (state)
+    readState(*state, layout, list, training);
+  else
+    training.buffers.first = training.buffers.second = std::vector<float>(list.count());
+  return training;
+}
+
+//===-- Writing -------------------------------------------------------------------------------------------------===//
+
+/// Writes a header and `arrays`, each as `type`, laid out as llm.c has them.
+static void write(const std::string &path, const Header &header, Type type, const Layout &layout,
+                  const std::vector<const float *> &arrays) {
+  std::vector<char> raw;
+  std::vector<float> turned;
+  const int64_t pieces = std::ssize(layout.pieces);
+  replaceFile(path, 1 + std::ssize(arrays) * pieces, [&](int64_t part) -> Bytes {
+    if (part == 0)
+      return {header.data(), headerBytes};
+    const Piece &piece = layout.pieces[(part - 1) % pieces];
+    const Parameter &p = *piece.parameter;
+    const float *from = arrays[(part - 1) / pieces] + p.offset;
+    turned.assign(piece.count, 0);
+    if (piece.isTransposed)
+      transpose(from, p.shape[0], p.shape[1], turned.data());
+    else
+      std::copy_n(from, p.count(), turned.data());
+    raw.resize(piece.count * bytesOf(type));
+    fromDoubles({turned.begin(), turned.end()}, type, raw.data());
+    return {raw.data(), std::ssize(raw)};
+  });
+}
+
+static const float *floatsIn(const HostBuffers &buffers) {
+  if (buffers.type != f32)
+    throw Error("expected weights of f32 for llm.c's files", Fault::internal);
+  return reinterpret_cast<const float *>(buffers.values.data());
+}
+
+void writeLlmcModel(const std::string &path, const Gpt2Config &config, const ParameterList &list,
+                    const HostBuffers &buffers) {
+  verifyLlmc(config);
+  if (config.type != f32 && config.type != bf16)
+    throw Error(fmt::format("expected fp32 or bf16 for a model of llm.c, but got {}", dtypeOf(config.type)));
+  const int64_t rows = paddedVocab(config.vocab);
+  Header header = {modelMagic, config.type == f32 ? f32Version : bf16Version};
+  const std::array sizes = {config.context, config.vocab, config.layers, config.heads, config.width, rows};
+  std::transform(sizes.begin(), sizes.end(), header.begin() + 2, [](int64_t s) { return static_cast<int32_t>(s); });
+  write(path, header, config.type, layoutOf(config, list, rows), {floatsIn(buffers)});
+}
+
+void writeLlmcState(const std::string &path, const Gpt2Config &config, const ParameterList &list,
+                    const HostBuffers &buffers, int64_t steps) {
+  verifyLlmc(config);
+  const bool hasMasters = config.type != f32;
+  Header header = {stateMagic, stateVersion, 1, 0, hasMasters ? 1 : 0};
+  header[stepsAt] = static_cast<int32_t>(steps);
+  header[randomAt] = header[randomAt + 2] = firstRandom; // the lower halves of two numbers of 64 bits
+  std::vector<const float *> arrays = {buffers.first.data(), buffers.second.data()};
+  if (hasMasters)
+    arrays.push_back(floatsIn(buffers));
+  write(path, header, f32, layoutOf(config, list, paddedVocab(config.vocab)), arrays);
+}
+
+} // namespace kiln

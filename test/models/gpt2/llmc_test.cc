@@ -1,0 +1,209 @@
+// Models and states in llm.c's files: its own program's losses, every byte there and back, and files that are none.
+
+#include "models/data/files.h"
+#include "models/data/shards.h"
+#include "models/gpt2/llmc.h"
+#include "models/gpt2/network.h"
+#include "models/train/language_data.h"
+#include "models/train/trainer.h"
+#include "test/expect_error.h"
+#include "test/models/gpt2/program.h"
+
+#include <cstring>
+#include <fmt/format.h>
+#include <random>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+const Gpt2Config small = {.layers = 2, .heads = 4, .width = 64, .context = 64, .vocab = 300};
+
+/// The weights of test/oracles/llmc.py.
+HostBuffers recordedWeights(const ParameterList &list) {
+  std::vector<float> all(list.count());
+  for (size_t number = 0; number < list.all().size(); ++number) {
+    const Parameter &p = list.all()[number];
+    const bool isGain = p.name.find("ln_") != std::string::npos && p.name.ends_with(".weight");
+    for (int64_t i = 0; i < p.count(); ++i)
+      all[p.offset + i] =
+          static_cast<float>((i * 37 + static_cast<int64_t>(number) * 101 + i * i % 61) % 201 - 100) / 1024 + isGain;
+  }
+  HostBuffers buffers = {std::vector<char>(all.size() * sizeof(float)), std::vector<float>(all.size()),
+                         std::vector<float>(all.size())};
+  std::memcpy(buffers.values.data(), all.data(), buffers.values.size());
+  return buffers;
+}
+
+/// Its tokens.
+std::vector<int32_t> recordedTokens(int64_t count) {
+  std::vector<int32_t> tokens;
+  for (int64_t i = 0; i < count; ++i)
+    tokens.push_back(static_cast<int32_t>((i * i * 7 + i * 13) % 293));
+  return tokens;
+}
+
+class LlmcProgram : public DeviceTest {};
+
+// The file of a model is that which the script wrote, and training from it, on files of tokens in llm.c's order, has
+// the losses that llm.c's program printed with six digits; validation, too.
+TEST_P(LlmcProgram, HasTheLossesOfItsProgram) {
+  const nlohmann::json want = nlohmann::json::parse(readFile(KILN_LLMC_LOSSES));
+  const TemporaryFolder folder;
+  const Network network(small);
+  writeLlmcModel(folder / "model.bin", small, network.parameters(), recordedWeights(network.parameters()));
+  const std::string bytes = readFile(folder / "model.bin");
+  EXPECT_EQ(fmt::format("{:016x}", hashOf({bytes.begin(), bytes.end()})), want.at("model"));
+  writeShard(folder / "train.bin", recordedTokens(5000), small.vocab);
+  writeShard(folder / "val.bin", recordedTokens(1400), small.vocab);
+  LanguageData data({.data = folder / "train.bin", .held = folder / "val.bin", .vocab = small.vocab, .llmcRows = 4},
+                    small.context, 1);
+  TrainSettings settings = {.batch = 4, .steps = 41, .rate = 1e-4, .schedule = Schedule::constant, .decay = 0};
+  settings.beta2 = 0.999;
+  settings.clip = 0;
+  settings.precision = Precision::ieee;
+  Trainer trainer(Device::open(GetParam()), network, settings);
+  trainer.upload(
+      readLlmc(folder / "model.bin", {}, readLlmcConfig(folder / "model.bin"), network.parameters()).buffers);
+  const int64_t steps = GetParam() == "cpu" ? 41 : GetParam().starts_with("cpu") ? 11 : 1; // others take seconds
+  for (int64_t step = 0; step < steps; ++step) {
+    if (step % 10 == 0) {
+      double sum = 0;
+      for (int64_t i = 0; i < 5; ++i)
+        sum += trainer.lossSum(data.validation(4 * i, 4));
+      EXPECT_NEAR(sum / 1280, want.at("held").at(step / 10).get<double>(), 1e-5) << step;
+    }
+    trainer.beginStep(settings.rate, step + 1);
+    trainer.addGradient(data.training(4 * step, 4), 0);
+    EXPECT_NEAR(trainer.update().loss, want.at("losses").at(step).get<double>(), 1e-5) << step;
+  }
+}
+KILN_ON_DEVICES(LlmcProgram);
+
+/// Random numbers in every tensor, which bf16 does not hold.
+HostBuffers randomBuffers(const ParameterList &list) {
+  HostBuffers buffers = recordedWeights(list);
+  std::mt19937 engine(5);
+  for (const Parameter &p : list.all())
+    for (int64_t i = p.offset; i < p.offset + p.count(); ++i) {
+      buffers.first[i] = static_cast<float>(engine()) / 1e9F;
+      buffers.second[i] = static_cast<float>(engine()) / 1e9F;
+      const float value = static_cast<float>(engine()) / 1e9F - 2;
+      std::memcpy(buffers.values.data() + i * sizeof(float), &value, sizeof(float));
+    }
+  return buffers;
+}
+
+class LlmcFiles : public ProgramTest {
+protected:
+  /// Writes a model and its state after 70 steps.
+  void write(Type type) {
+    Gpt2Config config = small;
+    config.type = type;
+    const Network network(small);
+    const HostBuffers buffers = randomBuffers(network.parameters());
+    writeLlmcModel(model, config, network.parameters(), buffers);
+    writeLlmcState(state, config, network.parameters(), buffers, 70);
+  }
+  void expectMistake(const std::vector<std::string> &words, const std::string &message) {
+    const Result r = gpt2(words);
+    EXPECT_EQ(r.status, 2) << r.output;
+    EXPECT_NE(r.output.find(message), std::string::npos) << message << " in\n" << r.output;
+  }
+  void patch(const std::string &path, int number, int32_t value) {
+    std::string bytes = readFile(path);
+    std::memcpy(bytes.data() + 4 * number, &value, 4);
+    writeText(path, bytes);
+  }
+
+  const std::string model = folder / "model.bin", state = folder / "state.bin", back = folder / "back.bin",
+                    stateBack = folder / "state_back.bin";
+};
+
+// From a model and a state to a run and back no byte changes, with masters or without.
+TEST_F(LlmcFiles, GoToARunAndBackToTheByte) {
+  for (const Type type : {f32, bf16}) {
+    write(type);
+    std::filesystem::remove_all(out);
+    const Result r = gpt2({"import", "--llmc", model, "--state", state, "--out", out});
+    ASSERT_EQ(r.status, 0) << r.output;
+    EXPECT_NE(r.output.find("after 70 steps"), std::string::npos) << r.output;
+    ASSERT_EQ(gpt2({"export", "--out", out, "--llmc", back, "--state", stateBack}).status, 0);
+    EXPECT_TRUE(readFile(back) == readFile(model));
+    EXPECT_TRUE(readFile(stateBack) == readFile(state));
+  }
+}
+
+// A run goes on where llm.c's was, with any data, and from there on with that alone.
+TEST_F(LlmcFiles, ARunGoesOn) {
+  write(bf16);
+  ASSERT_EQ(gpt2({"import", "--llmc", model, "--state", state, "--out", out}).status, 0);
+  writeShard(folder / "train.bin", recordedTokens(5000), small.vocab);
+  writeShard(folder / "other.bin", recordedTokens(4999), small.vocab);
+  const auto words = [&](const char *name, const char *steps) {
+    return std::vector<std::string>{"train",
+                                    "--data",
+                                    folder / name,
+                                    "--out",
+                                    out,
+                                    "--resume",
+                                    "--steps",
+                                    steps,
+                                    "--batch",
+                                    "2",
+                                    "--accumulate",
+                                    "1",
+                                    "--warmup",
+                                    "0",
+                                    "--order",
+                                    "llmc",
+                                    "--evaluate-batches",
+                                    "1"};
+  };
+  const Result r = gpt2(words("train.bin", "72"));
+  ASSERT_EQ(r.status, 0) << r.output;
+  ASSERT_EQ(rows(out).size(), 2u);
+  EXPECT_EQ(rows(out)[0].at("step"), 71);
+  EXPECT_EQ(rows(out)[0].at("dtype"), "bf16");
+  expectMistake(words("other.bin", "73"), "expected the data that the checkpoint was trained on");
+}
+
+// A model of another form than llm.c's is not written.
+TEST_F(LlmcFiles, OtherFormsAreRefused) {
+  ASSERT_EQ(train(out, {"--steps", "1", "--untied"}).status, 0);
+  expectMistake({"export", "--out", out, "--llmc", back}, "whose head is the table of tokens, but got");
+  ASSERT_EQ(train(out, {"--steps", "1", "--overwrite"}).status, 0);
+  expectMistake({"export", "--out", out, "--llmc", back, "--dtype", "fp16"}, "expected fp32 or bf16 for a model");
+  EXPECT_FALSE(std::filesystem::exists(back));
+}
+
+TEST_F(LlmcFiles, FilesThatAreNoneAreRefused) {
+  write(f32);
+  const std::vector<std::string> words = {"import", "--llmc", model, "--state", state, "--out", out};
+  patch(state, 2, 8);
+  expectMistake(words, "expected the state of one process in '" + state + "', but it is one of 8");
+  patch(state, 0, 1);
+  expectMistake(words, "expected a state of llm.c (20240527, version 1) in '" + state + "', but got 1, version 1");
+  writeText(state, readFile(model));
+  patch(state, 0, 20240527);
+  patch(state, 1, 1);
+  patch(state, 2, 1);
+  expectMistake(words, "bytes in '" + state + "', the state of");
+  std::filesystem::resize_file(model, 5000);
+  expectMistake(words, "bytes in '" + model + "', the model of 2 layers, 4 heads, width 64");
+  patch(model, 4, 1000);
+  patch(model, 6, 1 << 20);
+  expectMistake(words, "but it has 5000");
+  patch(model, 6, -1);
+  expectMistake(words, "expected sizes from 1 to 1048576 in the header of '" + model + "', but got -1");
+  patch(model, 1, 9);
+  expectMistake(words, "expected a model of llm.c (20240326, version 3 or 5) in '" + model +
+                           "', but got 20240326, "
+                           "version 9");
+  writeText(model, "short");
+  expectMistake(words, "expected a model of llm.c in '" + model + "', but it has 5 bytes");
+  EXPECT_FALSE(std::filesystem::exists(out + "/config.json"));
+}
+
+} // namespace
