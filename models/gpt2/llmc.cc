@@ -16,7 +16,7 @@ namespace kiln {
 static constexpr int64_t headerNumbers = 256, headerBytes = headerNumbers * sizeof(int32_t);
 using Header = std::array<int32_t, headerNumbers>;
 static constexpr int32_t modelMagic = 20240326, f32Version = 3, bf16Version = 5, stateMagic = 20240527,
-                         stateVersion = 1;
+                         stateVersion = 1, debugMagic = 20240327, debugVersion = 2;
 static constexpr int stepsAt = 10, randomAt = 20;
 /// What llm.c's random numbers begin with; we have others.
 static constexpr int32_t firstRandom = 13371337;
@@ -45,21 +45,23 @@ static constexpr std::array blockTensors = {
     "ln_1.weight", "ln_1.bias", "attn.c_attn.weight", "attn.c_attn.bias", "attn.c_proj.weight", "attn.c_proj.bias",
     "ln_2.weight", "ln_2.bias", "mlp.c_fc.weight",    "mlp.c_fc.bias",    "mlp.c_proj.weight",  "mlp.c_proj.bias"};
 
-static Layout layoutOf(const Gpt2Config &config, const ParameterList &list, int64_t rows) {
+/// For tables of tokens and of positions that have so many rows in the file.
+static Layout layoutOf(const ParameterList &list, int64_t layers, int64_t rows, int64_t positions) {
   std::map<std::string, const Parameter *> named;
   for (const Parameter &p : list.all())
     named[p.name] = &p;
   Layout layout;
-  const auto add = [&](const std::string &name, int64_t zeros = 0) {
+  const auto add = [&](const std::string &name, std::optional<int64_t> rows = {}) {
     const Parameter *const p = named.at(name);
     const bool isTransposed = p->shape.size() == 2 && name.starts_with("h.");
-    layout.pieces.push_back({p, isTransposed, layout.count, p->count() + zeros});
-    layout.count += p->count() + zeros;
+    const int64_t count = rows ? *rows * p->shape[1] : p->count();
+    layout.pieces.push_back({p, isTransposed, layout.count, count});
+    layout.count += count;
   };
-  add("wte.weight", (rows - config.vocab) * config.width);
-  add("wpe.weight");
+  add("wte.weight", rows);
+  add("wpe.weight", positions);
   for (const char *kind : blockTensors)
-    for (int64_t i = 0; i < config.layers; ++i)
+    for (int64_t i = 0; i < layers; ++i)
       add(fmt::format("h.{}.{}", i, kind));
   add("ln_f.weight");
   add("ln_f.bias");
@@ -96,6 +98,11 @@ static Header readHeader(const InputFile &file, const std::string &path, const c
 }
 
 static int64_t rowsIn(const Header &header) { return header[7]; }
+
+/// Of the model with that header.
+static Layout layoutOf(const Header &header, const ParameterList &list) {
+  return layoutOf(list, header[4], rowsIn(header), header[2]);
+}
 
 /// What the header of a model says. Throws Error unless it is one's.
 static Gpt2Config configOf(const Header &header, const std::string &path) {
@@ -181,7 +188,7 @@ static void readState(const std::string &path, const Layout &layout, const Param
 LlmcTraining readLlmc(const std::string &model, const std::optional<std::string> &state, const Gpt2Config &config,
                       const ParameterList &list) {
   const InputFile file(model);
-  const Layout layout = layoutOf(config, list, rowsIn(readHeader(file, model, "a model")));
+  const Layout layout = layoutOf(readHeader(file, model, "a model"), list);
   LlmcTraining training;
   setValues(training.buffers, readAll(file, headerBytes, config.type, layout, list));
   if (state)
@@ -189,6 +196,54 @@ LlmcTraining readLlmc(const std::string &model, const std::optional<std::string>
   else
     training.buffers.first = training.buffers.second = std::vector<float>(list.count());
   return training;
+}
+
+/// The bytes in front of the gradient.
+static int64_t gradientAt(int64_t sequences, int64_t length, int64_t vocab) {
+  return headerBytes + 4 * (sequences * length * (2 + vocab) + 1);
+}
+
+LlmcDebugState readLlmcDebugState(const std::string &path, const Gpt2Config &config) {
+  const InputFile file(path);
+  const Header header = readHeader(file, path, "a debug state");
+  if (header[0] != debugMagic || header[1] != debugVersion)
+    throw Error(fmt::format("expected a debug state of llm.c ({}, version {}) in '{}', but got {}, version {}",
+                            debugMagic, debugVersion, path, header[0], header[1]));
+  LlmcDebugState state = {header[2], header[3]};
+  if (state.sequences < 1 || state.sequences > largestSize || state.length < 1 || state.length > config.context)
+    throw Error(fmt::format("expected sequences of 1 to {} tokens in '{}', but got {} of {}", config.context, path,
+                            state.sequences, state.length));
+  const int64_t places = state.sequences * state.length;
+  if (file.size() < gradientAt(state.sequences, state.length, config.vocab))
+    throw Error(fmt::format("expected at least {} bytes in '{}', but it has {}",
+                            gradientAt(state.sequences, state.length, config.vocab), path, file.size()));
+  int64_t at = headerBytes;
+  const auto read = [&](auto &to, int64_t count) {
+    to.resize(count);
+    file.read(at, to.data(), 4 * count);
+    at += 4 * count;
+  };
+  read(state.tokens, places);
+  read(state.targets, places);
+  read(state.logits, places * config.vocab);
+  std::vector<float> loss;
+  read(loss, 1);
+  state.loss = loss[0];
+  for (const int32_t token : state.tokens)
+    if (token < 0 || token >= config.vocab)
+      throw Error(fmt::format("expected tokens below {} in '{}', but got {}", config.vocab, path, token));
+  return state;
+}
+
+std::vector<float> readLlmcGradient(const std::string &path, const std::string &model, const ParameterList &list) {
+  const InputFile file(path), weights(model);
+  const Header header = readHeader(file, path, "a debug state"), sizes = readHeader(weights, model, "a model");
+  const Layout layout = layoutOf(sizes, list);
+  const int64_t begin = gradientAt(header[2], header[3], sizes[3]), bytes = begin + layout.count * bytesOf(f32);
+  if (file.size() != bytes)
+    throw Error(fmt::format("expected {} bytes in '{}', a debug state of the model in '{}', but it has {}", bytes, path,
+                            model, file.size()));
+  return readAll(file, begin, f32, layout, list);
 }
 
 //===-- Writing -------------------------------------------------------------------------------------------------===//
@@ -231,7 +286,7 @@ void writeLlmcModel(const std::string &path, const Gpt2Config &config, const Par
   Header header = {modelMagic, config.type == f32 ? f32Version : bf16Version};
   const std::array sizes = {config.context, config.vocab, config.layers, config.heads, config.width, rows};
   std::transform(sizes.begin(), sizes.end(), header.begin() + 2, [](int64_t s) { return static_cast<int32_t>(s); });
-  write(path, header, config.type, layoutOf(config, list, rows), {floatsIn(buffers)});
+  write(path, header, config.type, layoutOf(list, config.layers, rows, config.context), {floatsIn(buffers)});
 }
 
 void writeLlmcState(const std::string &path, const Gpt2Config &config, const ParameterList &list,
@@ -244,7 +299,7 @@ void writeLlmcState(const std::string &path, const Gpt2Config &config, const Par
   std::vector<const float *> arrays = {buffers.first.data(), buffers.second.data()};
   if (hasMasters)
     arrays.push_back(floatsIn(buffers));
-  write(path, header, f32, layoutOf(config, list, paddedVocab(config.vocab)), arrays);
+  write(path, header, f32, layoutOf(list, config.layers, paddedVocab(config.vocab), config.context), arrays);
 }
 
 } // namespace kiln

@@ -2,7 +2,9 @@
 // context, vocabulary, layers, heads, width, and the rows of its table of tokens, which is filled up with zeros to a
 // multiple of 128; then come its weights, kind by kind in the order of the network, each kind for all layers, matrices
 // as (out, in). A state's (20240527, version 1) say the processes, the rank, whether there are masters, and in the 11th
-// number the steps; then come AdamW's first moments, its second, and the masters, as f32 laid out like the weights.
+// number the steps; then come AdamW's first moments, its second, and the masters, as f32 laid out like the weights. A
+// debug state's (20240327, version 2) say sequences and their length; then come tokens and targets (i32), logits of
+// every place, the mean loss and its gradient, as f32.
 
 #pragma once
 
@@ -27,10 +29,23 @@ struct LlmcTraining {
   HostBuffers buffers;
   int64_t steps = 0;
 };
-/// The weights in the file `model`, laid out as `list`, the parameters of its config; moments and steps from the file
-/// `state`, or none. Throws Error for a state that is not such a model's, or of several processes.
+/// The weights in the file `model`, laid out as `list`, the parameters of its config, which may have a shorter context;
+/// moments and steps from the file `state`, or none. Throws Error for a state that is not such a model's, or of several
+/// processes.
 LlmcTraining readLlmc(const std::string &model, const std::optional<std::string> &state, const Gpt2Config &config,
                       const ParameterList &list);
+
+/// What llm.c's debug state says that a model makes of a batch.
+struct LlmcDebugState {
+  int64_t sequences = 0, length = 0;
+  std::vector<int32_t> tokens, targets;
+  std::vector<float> logits; // (sequences, length, vocab)
+  double loss = 0;           // mean
+};
+/// The one in `path` of a model with this config. Throws Error for another file.
+LlmcDebugState readLlmcDebugState(const std::string &path, const Gpt2Config &config);
+/// The gradient in it, laid out as `list`, the parameters of the model in the file `model` with a context of `length`.
+std::vector<float> readLlmcGradient(const std::string &path, const std::string &model, const ParameterList &list);
 
 /// Writes a model whose weights have `config.type`, f32 or bf16, aside and over what was there; `buffers` are f32.
 void writeLlmcModel(const std::string &path, const Gpt2Config &config, const ParameterList &list,

@@ -26,7 +26,7 @@ int main(int argc, char **argv) {
     if (const auto *options = std::get_if<EvalOptions>(&*command))
       evaluate(*options);
     if (const auto *options = std::get_if<TestOptions>(&*command))
-      return compareDevices(*options) ? 0 : 1;
+      return compare(*options) ? 0 : 1;
     if (const auto *options = std::get_if<InfoOptions>(&*command))
       info(*options);
     if (const auto *options = std::get_if<PlotOptions>(&*command))

@@ -67,12 +67,19 @@ static CLI::App *addEval(CLI::App &app, EvalOptions &o) {
 }
 
 static CLI::App *addTest(CLI::App &app, TestOptions &o) {
-  CLI::App *test = app.add_subcommand("test", "compare a device with another: logits, loss and every gradient");
+  CLI::App *test =
+      app.add_subcommand("test", "compare a device with another, or with llm.c: logits, loss and every gradient");
   addModel(test, o.model);
   test->add_option("--against", o.against, "the device that it is compared with")->capture_default_str();
   test->add_option("--dtype", o.dtype, "type of weights and activations: fp32, bf16, fp16");
   addNumber<int64_t>(test, "--batch", o.batch, "sequences")->capture_default_str();
   addNumber<uint64_t>(test, "--seed", o.seed, "seed of weights and tokens")->capture_default_str();
+  CLI::Option *const model = test->add_option("--llmc", o.llmc, "a model of llm.c instead (gpt2_124M.bin)");
+  CLI::Option *const state =
+      test->add_option("--debug-state", o.debugState,
+                       "llm.c's debug state of it, with which it is compared (gpt2_124M_debug_state.bin)");
+  model->needs(state);
+  state->needs(model);
   addMachineFlags(test, o.machine);
   return test;
 }

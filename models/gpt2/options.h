@@ -50,6 +50,7 @@ struct TestOptions {
   std::optional<std::string> dtype;    // fp32 when not given
   int64_t batch = 2;
   uint64_t seed = 1;
+  std::optional<std::string> llmc, debugState; // files of llm.c: a model, and what it makes of a batch
 };
 
 struct InfoOptions {

@@ -1,8 +1,9 @@
-// One micro-batch of random tokens and weights, on either device.
+// One micro-batch on either device, of random tokens and weights or of llm.c's.
 
 #include "models/gpt2/test.h"
 #include "models/data/batches.h"
 #include "models/generate/predictor.h"
+#include "models/gpt2/llmc.h"
 #include "models/gpt2/network.h"
 #include "models/train/trainer.h"
 #include "runtime/Streams.h"
@@ -39,18 +40,42 @@ static HostBatch randomTokens(const Gpt2Config &config, int64_t count, uint64_t 
   return languageBatch(tokens, targets);
 }
 
-static Results resultsOn(const std::shared_ptr<Device> &device, const Network &network, const TrainSettings &settings) {
-  const HostBatch batch = randomTokens(network.config(), settings.batch, settings.seed);
-  Trainer trainer(device, network, settings);
-  trainer.initialize(settings.seed);
+namespace {
+/// A batch, and the weights that it meets: random ones where there are none.
+struct Task {
+  Gpt2Config config;
+  TrainSettings settings;
+  HostBatch batch;
+  std::optional<HostBuffers> weights = {};
+};
+} // namespace
+
+static Results resultsOn(const std::shared_ptr<Device> &device, const Network &network, const Task &task) {
+  Trainer trainer(device, network, task.settings);
+  trainer.initialize(task.settings.seed);
+  if (task.weights)
+    trainer.upload(*task.weights);
   Results results;
-  const std::vector<int32_t> tokens = batch.at("tokens").numbers<int32_t>();
+  const std::vector<int32_t> tokens = task.batch.at("tokens").numbers<int32_t>();
   Predictor predictor(device, network, trainer.weights());
   results.emplace_back("logits", predictor.logitsAfter({tokens.begin(), tokens.begin() + network.config().context}));
-  results.emplace_back("loss", std::vector{static_cast<float>(trainer.lossSum(batch))});
+  results.emplace_back("loss", std::vector{static_cast<float>(trainer.lossSum(task.batch))});
   trainer.beginStep(0, 1);
-  trainer.addGradient(batch, 0);
+  trainer.addGradient(task.batch, 0);
   const std::vector<float> gradients = trainer.gradients();
+  for (const Parameter &p : network.parameters().all())
+    results.emplace_back(p.name, std::vector(gradients.begin() + p.offset, gradients.begin() + p.offset + p.count()));
+  return results;
+}
+
+/// What llm.c's files say of them.
+static Results resultsIn(const LlmcDebugState &state, const TestOptions &options, const Network &network) {
+  const int64_t last = (state.length - 1) * network.config().vocab;
+  Results results;
+  results.emplace_back("logits",
+                       std::vector(state.logits.begin() + last, state.logits.begin() + last + network.config().vocab));
+  results.emplace_back("loss", std::vector{static_cast<float>(state.loss * std::ssize(state.targets))});
+  const std::vector<float> gradients = readLlmcGradient(*options.debugState, *options.llmc, network.parameters());
   for (const Parameter &p : network.parameters().all())
     results.emplace_back(p.name, std::vector(gradients.begin() + p.offset, gradients.begin() + p.offset + p.count()));
   return results;
@@ -66,22 +91,44 @@ static double errorOf(const std::vector<float> &got, const std::vector<float> &w
   return difference == 0 ? 0 : std::sqrt(difference / norm);
 }
 
-bool compareDevices(const TestOptions &options) {
-  Gpt2Config config = modelOf(options.model);
-  TrainSettings settings = {.batch = options.batch, .seed = options.seed};
-  if (options.dtype)
-    settings.type = config.type = dtypeNamed("dtype", *options.dtype);
+static Task randomTask(const TestOptions &options) {
   if (options.batch < 1)
     throw Error(fmt::format("expected 'batch' to be at least 1, but got {}", options.batch));
-  const Network network(config);
-  const std::shared_ptr<Device> device = openDevice(options.machine), other = Device::open(options.against);
-  const Results got = resultsOn(device, network, settings), want = resultsOn(other, network, settings);
-  const double bound = boundOf(config, device->target().precisionOf(config.type));
+  Task task = {modelOf(options.model), {.batch = options.batch, .seed = options.seed}, {}};
+  task.batch = randomTokens(task.config, options.batch, options.seed);
+  return task;
+}
+
+static Task llmcTask(const TestOptions &options, const LlmcDebugState &state, Gpt2Config config) {
+  config.context = state.length;
+  config.type = f32;
+  Task task = {config, {.batch = state.sequences}, languageBatch(state.tokens, state.targets)};
+  task.weights = readLlmc(*options.llmc, {}, config, Network(config).parameters()).buffers;
+  return task;
+}
+
+bool compare(const TestOptions &options) {
+  std::optional<LlmcDebugState> state;
+  std::optional<Gpt2Config> config;
+  if (options.llmc) {
+    config = readLlmcConfig(*options.llmc);
+    state = readLlmcDebugState(*options.debugState, *config);
+  }
+  Task task = state ? llmcTask(options, *state, *config) : randomTask(options);
+  if (options.dtype)
+    task.settings.type = task.config.type = dtypeNamed("dtype", *options.dtype);
+  const Network network(task.config);
+  const std::shared_ptr<Device> device = openDevice(options.machine);
+  const std::shared_ptr<Device> other = state ? nullptr : Device::open(options.against);
+  const Results got = resultsOn(device, network, task),
+                want = state ? resultsIn(*state, options, network) : resultsOn(other, network, task);
+  const double bound = boundOf(task.config, device->target().precisionOf(task.config.type));
   size_t width = 0, beyond = 0;
   for (const auto &[name, values] : want)
     width = std::max(width, name.size());
-  writeResult(fmt::format("{} in {}: '{}' beside '{}'\n{:<{}}  error     bound\n", textOf(config), dtypeOf(config.type),
-                          device->name(), other->name(), "", width));
+  writeResult(fmt::format("{} in {}: '{}' beside '{}'\n{:<{}}  error     bound\n", textOf(task.config),
+                          dtypeOf(task.config.type), device->name(), state ? *options.debugState : other->name(), "",
+                          width));
   for (size_t i = 0; i < want.size(); ++i) {
     const double error = errorOf(got[i].second, want[i].second);
     const bool isWithin = error <= bound; // and no NaN

@@ -1,4 +1,5 @@
-// `gpt2 test`: whether two devices compute the same, from the forward pass to the gradient of every tensor.
+// `gpt2 test`: whether two devices, or a device and llm.c, compute the same, from the forward pass to the gradient of
+// every tensor.
 
 #pragma once
 
@@ -8,6 +9,6 @@ namespace kiln {
 
 /// Prints a table of what differs by how much, relative to its norm, beside the bound that rounding has. Returns
 /// whether all of it is within. Throws Error.
-bool compareDevices(const TestOptions &options);
+bool compare(const TestOptions &options);
 
 } // namespace kiln

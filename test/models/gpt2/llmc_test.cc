@@ -2,6 +2,7 @@
 
 #include "models/data/files.h"
 #include "models/data/shards.h"
+#include "models/generate/predictor.h"
 #include "models/gpt2/llmc.h"
 #include "models/gpt2/network.h"
 #include "models/train/language_data.h"
@@ -9,6 +10,7 @@
 #include "test/expect_error.h"
 #include "test/models/gpt2/program.h"
 
+#include <array>
 #include <cstring>
 #include <fmt/format.h>
 #include <random>
@@ -167,6 +169,67 @@ TEST_F(LlmcFiles, ARunGoesOn) {
   EXPECT_EQ(rows(out)[0].at("step"), 71);
   EXPECT_EQ(rows(out)[0].at("dtype"), "bf16");
   expectMistake(words("other.bin", "73"), "expected the data that the checkpoint was trained on");
+}
+
+/// Appends numbers of four bytes each.
+template <class Number> void append(std::string &bytes, const std::vector<Number> &numbers) {
+  bytes.append(reinterpret_cast<const char *>(numbers.data()), numbers.size() * sizeof(Number));
+}
+
+// What llm.c says of a batch that is shorter than the model's context is compared: its numbers agree, and one that is
+// wrong anywhere is found. They come from the device of plain loops, and the gradient goes the way of a model's file.
+TEST_F(LlmcFiles, ADebugStateIsCompared) {
+  constexpr int64_t sequences = 2, length = 40;
+  Gpt2Config shorter = small;
+  shorter.context = length;
+  const Network whole(small), network(shorter);
+  writeLlmcModel(model, small, whole.parameters(), recordedWeights(whole.parameters()));
+  const std::vector<int32_t> all = recordedTokens(sequences * length + 1);
+  const std::vector<int32_t> tokens(all.begin(), all.end() - 1), targets(all.begin() + 1, all.end());
+  Trainer trainer(Device::open("cpu:generic"), network, {.batch = sequences});
+  trainer.upload(readLlmc(model, {}, shorter, network.parameters()).buffers);
+  const HostBatch batch = languageBatch(tokens, targets);
+  const auto loss = static_cast<float>(trainer.lossSum(batch) / std::ssize(tokens));
+  trainer.beginStep(0, 1);
+  trainer.addGradient(batch, 0);
+  std::vector<float> gradient = trainer.gradients(), logits(sequences * length * small.vocab);
+  const std::vector<float> last =
+      Predictor(trainer.machine(), network, trainer.weights()).logitsAfter({tokens.begin(), tokens.begin() + length});
+  std::copy(last.begin(), last.end(), logits.begin() + (length - 1) * small.vocab);
+  HostBuffers padded = recordedWeights(whole.parameters()); // the gradient, as a model's weights
+  for (size_t i = 0; i < whole.parameters().all().size(); ++i) {
+    const Parameter &to = whole.parameters().all()[i], &from = network.parameters().all()[i];
+    std::memset(padded.values.data() + to.offset * 4, 0, to.count() * 4);
+    std::memcpy(padded.values.data() + to.offset * 4, gradient.data() + from.offset, from.count() * 4);
+  }
+  writeLlmcModel(back, small, whole.parameters(), padded);
+  std::vector<int32_t> header(256);
+  std::copy_n(std::array<int32_t, 4>{20240327, 2, sequences, length}.begin(), 4, header.begin());
+  std::string bytes;
+  append(bytes, header);
+  append(bytes, tokens);
+  append(bytes, targets);
+  append(bytes, logits);
+  append(bytes, std::vector<float>{loss});
+  bytes += readFile(back).substr(1024);
+  writeText(state, bytes);
+  const std::vector<std::string> words = {"test", "--llmc",   model,           "--debug-state",
+                                          state,  "--device", testDevices()[0]};
+  const Result r = gpt2(words);
+  EXPECT_EQ(r.status, 0) << r.output;
+  EXPECT_NE(r.output.find("context 40, vocabulary 300 in fp32"), std::string::npos) << r.output;
+  patch(state, static_cast<int>(bytes.size() / 4) - 10, 0x3f800000); // of the last norm's bias
+  const Result wrong = gpt2(words);
+  EXPECT_EQ(wrong.status, 1) << wrong.output;
+  EXPECT_NE(wrong.output.find("1 of 30 are beyond"), std::string::npos) << wrong.output;
+  patch(state, 3, 65);
+  expectMistake(words, "expected sequences of 1 to 64 tokens in '" + state + "', but got 2 of 65");
+  patch(state, 3, 39);
+  expectMistake(words, "bytes in '" + state + "', a debug state of the model in '" + model + "'");
+  patch(state, 1, 1);
+  expectMistake(words, "expected a debug state of llm.c (20240327, version 2) in '" + state +
+                           "', but got 20240327, "
+                           "version 1");
 }
 
 // A model of another form than llm.c's is not written.
