@@ -59,6 +59,8 @@ std::string textOf(const Gpt2Config &c) {
     text += ", attention without biases";
   if (c.form.scalesTokens)
     text += ", tokens times the root of the width";
+  if (c.form.mlpFirst)
+    text += ", feed-forward layers first";
   if (c.form.ddof != 0)
     text += fmt::format(", variances over the width less {}", c.form.ddof);
   return text;

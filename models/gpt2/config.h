@@ -14,6 +14,8 @@ struct Gpt2Form {
   bool scalesTokens = false;  // rows of the token table, by √width
   bool projectionBias = true; // of attention's projections
   bool headBias = false;
+  bool mlpFirst = false;  // in a block, before attention
+  bool lecunInit = false; // of products, which otherwise begin with GPT-2's deviations
   bool operator==(const Gpt2Form &) const = default;
 };
 

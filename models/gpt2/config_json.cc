@@ -16,7 +16,8 @@ using Names = std::vector<std::string>;
 
 /// The type of models whose form is not that of Hugging Face's, and the fields that say it.
 static const std::string ownType = "kiln-gpt2";
-static const Names formFields = {"layer_norm_ddof", "scale_embeddings", "attention_bias", "head_bias"};
+static const Names formFields = {"layer_norm_ddof", "scale_embeddings", "attention_bias",
+                                 "head_bias",       "mlp_first",        "lecun_init"};
 
 nlohmann::ordered_json configJson(const Gpt2Config &c, Type saved) {
   const bool isHuggingFaces = c.form == Gpt2Form();
@@ -47,7 +48,9 @@ nlohmann::ordered_json configJson(const Gpt2Config &c, Type saved) {
     json.update({{"layer_norm_ddof", c.form.ddof},
                  {"scale_embeddings", c.form.scalesTokens},
                  {"attention_bias", c.form.projectionBias},
-                 {"head_bias", c.form.headBias}});
+                 {"head_bias", c.form.headBias},
+                 {"mlp_first", c.form.mlpFirst},
+                 {"lecun_init", c.form.lecunInit}});
   return json;
 }
 
@@ -145,6 +148,8 @@ static Gpt2Form formIn(const JsonObject &json) {
   form.scalesTokens = json.truth("scale_embeddings");
   form.projectionBias = json.truth("attention_bias");
   form.headBias = json.truth("head_bias");
+  form.mlpFirst = json.has("mlp_first") && json.truth("mlp_first");
+  form.lecunInit = json.has("lecun_init") && json.truth("lecun_init");
   return form;
 }
 

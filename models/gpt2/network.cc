@@ -33,12 +33,14 @@ static DecoderOptions optionsOf(const Gpt2Config &c) {
   o.block.attention.linear.bias = c.form.projectionBias;
   o.block.norm = {.ddof = c.form.ddof, .epsilon = c.epsilon};
   o.block.mlp.inner = c.inner;
+  o.block.order = c.form.mlpFirst ? BlockOrder::mlp_first : BlockOrder::attention_first;
   if (c.form.scalesTokens)
     o.embedding.scale = std::sqrt(static_cast<double>(c.width));
   o.head = {.tied = c.tied, .bias = c.form.headBias};
   o.scaleOf = [c](int64_t layer) { return c.scaleOf(layer); };
-  o.headInit = {{Init::Kind::normal, deviation}};
   o.inits = {deviation, deviation / std::sqrt(2.0 * static_cast<double>(c.layers))};
+  o.inits.lecun = c.form.lecunInit;
+  o.headInit = o.inits.inner(c.width);
   o.dropout = c.dropout;
   o.givesRanges = c.givesRanges;
   o.embedding.givesPositions = c.givesPositions;

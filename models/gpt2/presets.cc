@@ -24,6 +24,15 @@ static Gpt2Config seed001(int64_t layers, int64_t heads, int64_t width, int64_t 
   return config;
 }
 
+/// GPT-2 as seed004 has it.
+static Gpt2Config seed004(int64_t layers, int64_t heads, int64_t width, int64_t context, int64_t vocab) {
+  Gpt2Config config = {layers, heads, width, context, vocab};
+  config.tied = false;
+  config.epsilon = 1e-6;
+  config.form = {.headBias = true, .mlpFirst = true, .lecunInit = true};
+  return config;
+}
+
 static const std::vector<Entry> &entries() {
   static const std::vector<Entry> all = {
       {"nano", {4, 4, 128, 64}},
@@ -38,6 +47,8 @@ static const std::vector<Entry> &entries() {
       {"llmc-124m", {12, 12, 768, 1024, 50257}, false},
       {"seed001", seed001(12, 12, 768, 512, 35374), false},
       {"seed001-small", seed001(2, 4, 128, 64, 256), false},
+      {"seed004", seed004(12, 8, 1024, 512, 2048), false},
+      {"seed004-small", seed004(2, 2, 128, 64, 256), false},
   };
   return all;
 }
@@ -98,8 +109,28 @@ static TrainSettings settingsOfSeed001(bool small) {
   return s;
 }
 
+static TrainSettings settingsOfSeed004() {
+  TrainSettings s;
+  s.batch = 16;
+  s.accumulate = 4;
+  s.steps = 1000;
+  s.warmup = 10;
+  s.rate = 4e-4;
+  s.schedule = Schedule::exponential;
+  s.finalRate = std::pow(0.99, static_cast<double>(s.steps - s.warmup)); // 0.99 a step
+  s.decay = 1e-4;
+  s.decayOn = DecayOn::all;
+  s.beta2 = 0.999;
+  s.clip = 0;
+  s.dropout = 0.1;
+  s.evaluateEvery = 500;
+  return s;
+}
+
 static TrainSettings settingsFor(const Entry &entry) {
   const std::string name = entry.name;
+  if (name.starts_with("seed004"))
+    return settingsOfSeed004();
   if (entry.isSize)
     return settingsOfSize(name, entry.config);
   return name == "llmc-124m" ? settingsOfLlmc() : settingsOfSeed001(name == "seed001-small");

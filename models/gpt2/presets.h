@@ -13,7 +13,8 @@ struct NamedGpt2 {
   TrainSettings settings;
 };
 /// `nano`; `d2` … `d48` by depth (d12, d24, d36 and d48 are OpenAI's four); `llmc-124m`, which is d12 as llm.c trains
-/// it; `seed001` and `seed001-small`, whose layers are not Hugging Face's. Throws Error with the names there are.
+/// it; `seed001`, `seed004` and the same `-small`, whose layers are not Hugging Face's. Throws Error with the names
+/// there are.
 NamedGpt2 gpt2Named(const std::string &name);
 /// The name of that of nano … d48 whose number of parameters is nearest, by ratio.
 std::string nearestGpt2(const Gpt2Config &config);

@@ -50,7 +50,7 @@ bool decays(Role role, DecayOn policy) {
 
 LinearInit Inits::of(int64_t in, double deviation) const {
   if (!byWidth)
-    return {{Init::Kind::normal, deviation}};
+    return {{Init::Kind::normal, lecun ? 1 / std::sqrt(static_cast<double>(in)) : deviation}};
   const Init uniform = {Init::Kind::uniform, 1 / std::sqrt(static_cast<double>(in))};
   return {uniform, uniform};
 }

@@ -26,6 +26,7 @@ struct Inits {
   double deviation = 0.02;         // of normal weights …
   double residualDeviation = 0.02; // … and of those of layers whose results are added to the stream
   bool byWidth = false;            // instead weights and biases uniform within ±1/√in, as PyTorch has them
+  bool lecun = false;              // or weights normal with deviation 1/√in (LeCun et al. 1998, (16))
   bool xavierAttention = false;    // queries, keys and values by Glorot and Bengio 2010 (16), attention's biases zero
   LinearInit inner(int64_t in) const { return of(in, deviation); }
   LinearInit residual(int64_t in) const { return of(in, residualDeviation); }

@@ -169,7 +169,7 @@ static std::vector<Setting> makeTable() {
       named(
           "schedule", "schedule", &S::schedule,
           "how the learning rate falls behind the warm-up: cosine-closed (lowest at the last step), cosine and linear "
-          "(lowest behind it), constant (cosine-closed)",
+          "(lowest behind it), constant, wsd (over the last fifth), exponential (cosine-closed)",
           scheduleNames),
       number("decay", "decay", &S::decay, "weight decay", {atLeast(0)}),
       named("decay-on", "decay_on", &S::decayOn,

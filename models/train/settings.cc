@@ -55,9 +55,16 @@ double learningRate(const TrainSettings &s, int64_t step) {
     return s.rate * static_cast<double>(step + 1) / static_cast<double>(s.warmup);
   if (s.schedule == Schedule::constant)
     return s.rate;
-  const int64_t span = s.steps - s.warmup - (s.schedule == Schedule::cosine_closed);
-  const double done = span > 0 ? std::min(1.0, static_cast<double>(step - s.warmup) / static_cast<double>(span)) : 1.0;
-  const double left = s.schedule == Schedule::linear ? 1 - done : 0.5 * (1 + std::cos(M_PI * done));
+  const int64_t begin = s.schedule == Schedule::wsd ? std::max(s.warmup, s.steps * 4 / 5) : s.warmup;
+  if (step < begin)
+    return s.rate;
+  const int64_t span = s.steps - begin - (s.schedule == Schedule::cosine_closed);
+  const double done = span > 0 ? std::min(1.0, static_cast<double>(step - begin) / static_cast<double>(span)) : 1.0;
+  if (s.schedule == Schedule::exponential)
+    return s.rate * std::pow(s.finalRate, done);
+  const double left = s.schedule == Schedule::linear ? 1 - done
+                      : s.schedule == Schedule::wsd  ? 1 - std::sqrt(done)
+                                                     : 0.5 * (1 + std::cos(M_PI * done));
   return s.rate * (s.finalRate + (1 - s.finalRate) * left);
 }
 

@@ -28,9 +28,11 @@ enum class Positions { runOn, restart };
 inline constexpr std::array<const char *, 2> positionsNames = {"run-on", "restart"};
 
 /// How the learning rate falls behind the warm-up: along a cosine or a straight line, which end at finalRate behind the
-/// last step, or closed, at the last step; or not at all.
-enum class Schedule { cosine_closed, cosine, linear, constant };
-inline constexpr std::array<const char *, 4> scheduleNames = {"cosine-closed", "cosine", "linear", "constant"};
+/// last step, or closed, at the last step; not at all; over the last fifth of the steps alone, as 1 − √x (Hägele et al.
+/// 2024, whose name is warm-up, stable, decay); or by the same factor each step, to finalRate behind the last.
+enum class Schedule { cosine_closed, cosine, linear, constant, wsd, exponential };
+inline constexpr std::array<const char *, 6> scheduleNames = {"cosine-closed", "cosine", "linear",
+                                                              "constant",      "wsd",    "exponential"};
 
 struct TrainSettings {
   int64_t batch = 0;      // sequences in a micro-batch

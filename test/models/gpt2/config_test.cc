@@ -6,6 +6,7 @@
 #include "test/expect_error.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 using namespace kiln;
@@ -22,7 +23,7 @@ TEST(Gpt2Config, SizesMustBePositive) {
 }
 
 TEST(Gpt2Config, AnUnknownNameListsTheKnownOnes) {
-  expectError([] { gpt2Named("d13"); }, {"nano, d2", "seed001-small, but got 'd13'"});
+  expectError([] { gpt2Named("d13"); }, {"nano, d2", "seed004-small, but got 'd13'"});
 }
 
 // OpenAI's small model with its own vocabulary has 124 439 808 parameters.
@@ -34,7 +35,7 @@ TEST(Gpt2Config, CountsTheParametersOfGpt2) {
 
 // The count by formula is that of the tensors, and all named models are well formed.
 TEST(Gpt2Config, FormulaAndTensorsAgree) {
-  for (const char *name : {"nano", "d2", "d4", "seed001-small"}) {
+  for (const char *name : {"nano", "d2", "d4", "seed001-small", "seed004-small"}) {
     const Network network(gpt2Named(name).config);
     int64_t count = 0;
     for (const Parameter &p : network.parameters().all())
@@ -117,6 +118,14 @@ TEST(LearningRate, FallsAsTheScheduleSays) {
   EXPECT_DOUBLE_EQ(learningRate(s, 10), 0.1);
   s.schedule = Schedule::linear;
   EXPECT_DOUBLE_EQ(learningRate(s, 5), 1 - 0.9 / 6);
+  EXPECT_DOUBLE_EQ(learningRate(s, 10), 0.1);
+  s.schedule = Schedule::wsd; // the last two of ten steps
+  EXPECT_DOUBLE_EQ(learningRate(s, 7), 1);
+  EXPECT_DOUBLE_EQ(learningRate(s, 8), 1);
+  EXPECT_DOUBLE_EQ(learningRate(s, 9), 0.1 + 0.9 * (1 - std::sqrt(0.5)));
+  s.schedule = Schedule::exponential;
+  EXPECT_DOUBLE_EQ(learningRate(s, 4), 1);
+  EXPECT_DOUBLE_EQ(learningRate(s, 7), std::sqrt(0.1));
   EXPECT_DOUBLE_EQ(learningRate(s, 10), 0.1);
   s.schedule = Schedule::constant;
   EXPECT_DOUBLE_EQ(learningRate(s, 9), 1);

@@ -82,4 +82,17 @@ TEST(Seed001Presets, TrainsAsTheSeedDoes) {
   EXPECT_EQ(s.clip, 0);
 }
 
+// seed004's rate falls by a hundredth a step, over four micro-batches of sixteen; its model has a head, with a bias, of
+// its own.
+TEST(Seed004Presets, TrainsAsTheSeedDoes) {
+  const NamedGpt2 named = gpt2Named("seed004");
+  const TrainSettings &s = named.settings;
+  EXPECT_EQ(s.batch * s.accumulate, 64);
+  EXPECT_DOUBLE_EQ(learningRate(s, 9), 4e-4);
+  for (const int64_t step : {11, 500, 999})
+    EXPECT_NEAR(learningRate(s, step) / learningRate(s, step - 1), 0.99, 1e-12);
+  const int64_t C = 1024, block = 12 * C * C + 13 * C; // four products of attention, eight of the other, biases, norms
+  EXPECT_EQ(parameterCount(named.config), (2048 + 512) * C + 12 * block + 2 * C + 2048 * C + 2048);
+}
+
 } // namespace
