@@ -1,6 +1,7 @@
 // The list of all kernels.
 
 #include "kernels/Registry.h"
+#include "kernels/activate.h"
 #include "kernels/adamw.h"
 #include "kernels/add.h"
 #include "kernels/attention.h"
@@ -21,6 +22,7 @@ namespace kiln {
 
 const std::vector<const Kernel *> &kernels() {
   static const std::vector<const Kernel *> all = {
+      &activateKernel,
       &adamwKernel,
       &addKernel,
       &attentionKernel,

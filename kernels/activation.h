@@ -26,5 +26,9 @@ Tile activationSlope(Activation activation, Tile from);
 /// Whether the derivative follows from the result, so that the backward pass needs nothing but that. relu2's does but
 /// for what narrow types lose of a square.
 constexpr bool isKnownByResult(Activation activation) { return activation == Activation::relu; }
+/// Whether the derivative is taken of the argument, which is to be kept or made again.
+constexpr bool needsArgument(Activation activation) {
+  return activation != Activation::none && !isKnownByResult(activation);
+}
 
 } // namespace kiln

@@ -62,6 +62,9 @@ static void matmulBias(View a, View b, View bias, View c, MatmulConfig cfg) {
   store(c, {m, n}, cast(y, c.type()));
 }
 
+/// `y` as a matrix of C's type holds it: what an activation is applied to, so that it can be made again of that alone.
+static Tile asHeld(Tile y, View c) { return cast(cast(y, c.type()), f32); }
+
 /// preact = op(A) · op(B) + bias, when it is kept; C = gelu(preact).
 static void matmulGelu(View a, View b, View bias, View preact, View c, MatmulConfig cfg) {
   const auto [m, n] = corner(cfg);
@@ -69,7 +72,7 @@ static void matmulGelu(View a, View b, View bias, View preact, View c, MatmulCon
   y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
   if (cfg.keep)
     store(preact, {m, n}, cast(y, preact.type()));
-  store(c, {m, n}, cast(gelu(y), c.type()));
+  store(c, {m, n}, cast(gelu(asHeld(y, c)), c.type()));
 }
 
 /// C = op(A) · op(B) + bias + residual.
@@ -98,6 +101,8 @@ static void matmulLinear(View a, View b, View bias, View preact, View residual, 
     y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
   if (cfg.keep)
     store(preact, {m, n}, cast(y, preact.type()));
+  if (needsArgument(cfg.activation))
+    y = asHeld(y, c);
   y = dropped(activate(cfg.activation, y), cfg.drop, {site, time, most, threshold, scale}, m, c.dim(1), n); // (BM, BN)
   if (cfg.residual)
     y += loadFloat(residual, {m, n}, {cfg.bm, cfg.bn}); // (BM, BN)

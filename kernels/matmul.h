@@ -51,7 +51,8 @@ Plan planMatmul(const Target &target, Layout layout, const TensorRef &a, const T
 Plan planMatmulBias(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &bias,
                     const TensorRef &c, const std::optional<MatmulConfig> &config = {});
 
-/// C = gelu(op(A) · op(B) + bias). `preact` (M, N), when given, receives what gelu was applied to.
+/// C = gelu(op(A) · op(B) + bias). `preact` (M, N), when given, receives what gelu was applied to: the sum, rounded to
+/// C's type.
 Plan planMatmulGelu(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &bias,
                     const std::optional<TensorRef> &preact, const TensorRef &c,
                     const std::optional<MatmulConfig> &config = {});
@@ -67,7 +68,8 @@ Plan planMatmulGeluBackward(const Target &target, Layout layout, const TensorRef
                             const TensorRef &preact, const TensorRef &c,
                             const std::optional<MatmulConfig> &config = {});
 
-/// What may follow a product: residual + drop(activation(op(A) · op(B) + bias)).
+/// What may follow a product: residual + drop(activation(op(A) · op(B) + bias)). An activation whose derivative needs
+/// its argument is applied to the sum rounded to C's type, so that activate.h makes the same of `preact`.
 struct LinearEpilogue {
   std::optional<TensorRef> bias = {}; // (N)
   Activation activation = Activation::none;

@@ -31,6 +31,7 @@ static Start resume(const TrainOptions &options, const RunFolder &folder) {
 
 void train(const TrainOptions &options) {
   verify(static_cast<const RunOptions &>(options));
+  verify(options, options);
   Start start = {modelOf(options.model), {}};
   if (!options.resume)
     start.state.settings = applied(options, settingsOf(options.model));

@@ -4,6 +4,7 @@
 #include "models/gpt2/network.h"
 #include "models/gpt2/presets.h"
 #include "models/train/memory.h"
+#include "models/train/thrift.h"
 #include "runtime/Streams.h"
 
 #include <fmt/format.h>
@@ -43,11 +44,19 @@ static std::string launchesText(const MemoryPlan &memory) {
 }
 
 void info(const InfoOptions &options) {
-  const TrainSettings settings = applied(options.settings, gpt2Named(nameOf(options.model)).settings);
+  TrainSettings settings = applied(options.settings, gpt2Named(nameOf(options.model)).settings);
   const int64_t batch = settings.batch;
   const Gpt2Config config = configured(modelOf(options.model), settings);
   const std::shared_ptr<Device> device = openDevice(options.machine);
   const Network network(config);
+  std::string budget;
+  if (options.memory) {
+    const Thrifts thrifts(device->target(), network, network.shape(batch), settings);
+    budget = thrifts.table();
+    const Fitted fit = fitted(*device, network, settings, *options.memory);
+    settings = fit.settings;
+    budget += "\n" + fit.note + "\n";
+  }
   const MemoryPlan memory = planMemory(device->target(), network, network.shape(batch), settings);
   int64_t unshared = 0;
   for (const ArenaPlan::Entry &e : memory.training.entries)
@@ -66,6 +75,7 @@ void info(const InfoOptions &options) {
                       memory.training.entries.size(), megabytes(unshared));
   text += fmt::format("  workspace  {}\n  batch      {}\n  total      {}\n", megabytes(memory.workspace),
                       megabytes(memory.batch), megabytes(memory.total()));
+  text += budget;
   if (options.buffers)
     text += buffersText(memory);
   if (options.launches)

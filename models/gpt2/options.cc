@@ -88,6 +88,7 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
   CLI::App *info = app.add_subcommand("info", "parameters, memory plan and FLOPs of a step");
   addModel(info, o.model);
   addMemoryFlags(info, o.settings);
+  addBudgetFlag(info, o.memory);
   info->add_flag("--buffers", o.buffers, "list every buffer of the memory plan");
   info->add_flag("--launches", o.launches,
                  "list every launch of a micro-batch's gradient, with its operations and bytes");

@@ -57,8 +57,9 @@ struct InfoOptions {
   ModelOptions model;
   SettingOptions settings; // batch, accumulate, dtype and master of them
   MachineOptions machine;
-  bool buffers = false;  // list every buffer of the plan
-  bool launches = false; // and every launch of a step
+  std::optional<MemoryBudget> memory; // that the settings are to fit, and a table of what takes how much
+  bool buffers = false;               // list every buffer of the plan
+  bool launches = false;              // and every launch of a step
 };
 
 struct ImportOptions {

@@ -76,6 +76,7 @@ void train(const TrainOptions &options) {
   if (options.resume && options.init)
     throw Error("expected one of --resume, which goes on, and --init, which begins anew, but got both");
   verify(static_cast<const RunOptions &>(options));
+  verify(options, options);
   const std::optional<Beginning> beginning = options.resume ? std::nullopt : std::optional<Beginning>(options);
   RunFolder folder(options);
   Start begun = beginning ? begin(*beginning) : resume(options, folder);

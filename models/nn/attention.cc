@@ -35,18 +35,16 @@ Attention::Attention(ParameterList &list, const AttentionNames &names, int64_t w
       residualSite(list, dropout.of(dropout.residual), context),
       weightSite(list, dropout.of(dropout.attention), context) {}
 
-Attention::Saved Attention::take(Build &b, int64_t batch, int64_t time) const {
-  TensorRef qkv = b.take("qkv", {batch * time, 3 * width});
-  TensorRef mixed = b.take("attention", {batch * time, width});
-  return {qkv, mixed,
-          isPlain ? b.takeStatistics("weights", {batch, heads, time, time})
-                  : b.takeStatistics("log-sum-exp", {batch, heads, time})};
+void Attention::release(Build &b, Saved &s) const {
+  s.qkv.release(b);
+  s.mixed.release(b);
+  s.sums.release(b);
 }
 
-void Attention::release(Build &b, const Saved &saved) const {
-  b.release(saved.qkv);
-  b.release(saved.mixed);
-  b.release(saved.sums);
+void Attention::drop(Build &b, Saved &s) const {
+  s.qkv.drop(b);
+  s.mixed.drop(b);
+  s.sums.drop(b);
 }
 
 AttentionMask Attention::maskIn(const Build &b) const {
@@ -62,15 +60,35 @@ TensorRef Attention::byHeads(const TensorRef &x, const TensorRef &sums) const {
   return x.reshape({sums.extents[0], sums.extents[2], heads, width / heads}).permute({0, 2, 1, 3});
 }
 
-void Attention::forward(Build &b, const TensorRef &x, const TensorRef &residual, const Saved &s,
-                        const TensorRef &y) const {
-  input.forward(b, x, s.qkv);
-  const TensorRef q = part(s.qkv, s.sums, 0), k = part(s.qkv, s.sums, 1), v = part(s.qkv, s.sums, 2),
-                  o = byHeads(s.mixed, s.sums);
-  b.plan += counted(isPlain ? planPlainAttention(b.target, q, k, v, o, s.sums, scale, maskIn(b))
-                            : planAttention(b.target, q, k, v, o, s.sums, scale, maskIn(b)),
-                    s.sums.extents[0], s.sums.extents[2], width);
-  output.forward(b, s.mixed, y, {.dropout = residualSite.in(b), .residual = residual});
+void Attention::begin(Build &b, const Reader &x, int64_t batch, int64_t time, Saved &s) const {
+  const Shape weights = {batch, heads, time, time}, ofRows = {batch, heads, time};
+  s.x = x;
+  const auto project = [this, &s](Build &b) { input.forward(b, s.x(b), *s.qkv); };
+  s.qkv.take(b, Site::qkv, "qkv", {batch * time, 3 * width}, project);
+  s.mixed.take(b, Site::attention, "attention", {batch * time, width}, [this, &s](Build &b) { mix(b, s); });
+  s.sums.take(b, Site::attention, isPlain ? "weights" : "log-sum-exp", f32, isPlain ? weights : ofRows, {});
+  project(b);
+  mix(b, s);
+}
+
+void Attention::mix(Build &b, Saved &s) const {
+  const TensorRef qkv = s.qkv.get(b), sums = s.sums.place(b);
+  const TensorRef q = part(qkv, sums, 0), k = part(qkv, sums, 1), v = part(qkv, sums, 2), o = byHeads(*s.mixed, sums);
+  b.plan += counted(isPlain ? planPlainAttention(b.target, q, k, v, o, sums, scale, maskIn(b))
+                            : planAttention(b.target, q, k, v, o, sums, scale, maskIn(b)),
+                    sums.extents[0], sums.extents[2], width);
+}
+
+void Attention::finish(Build &b, const TensorRef &residual, Saved &s, const TensorRef &y) const {
+  output.forward(b, s.mixed.get(b), y, {.dropout = residualSite.in(b), .residual = residual});
+}
+
+void Attention::infer(Build &b, const TensorRef &x, const TensorRef &residual, int64_t batch, int64_t time,
+                      const TensorRef &y) const {
+  Saved saved;
+  begin(b, [=](Build &) { return x; }, batch, time, saved);
+  finish(b, residual, saved, y);
+  release(b, saved);
 }
 
 void Attention::extend(Build &b, const TensorRef &x, const TensorRef &residual, const Past &past,
@@ -88,24 +106,23 @@ void Attention::extend(Build &b, const TensorRef &x, const TensorRef &residual, 
   b.release(sums);
 }
 
-void Attention::backward(Build &b, const TensorRef &dy, const TensorRef &x, const Saved &s, const TensorRef &dx,
-                         bool add) const {
-  const TensorRef dout = takeDropped(b, residualSite, dy);
-  output.weightGradient(b, s.mixed, dout);
-  const TensorRef dmixed = b.take("d attention", s.mixed.extents), dqkv = b.take("d qkv", s.qkv.extents);
+void Attention::backward(Build &b, const TensorRef &dy, Saved &s, const TensorRef &dx, bool add) const {
+  const TensorRef dout = takeDropped(b, residualSite, dy), mixed = s.mixed.get(b);
+  output.weightGradient(b, mixed, dout);
+  const TensorRef qkv = s.qkv.get(b), sums = *s.sums;
+  const TensorRef dmixed = b.take("d attention", mixed.extents), dqkv = b.take("d qkv", qkv.extents);
   output.inputGradient(b, dout, dmixed);
   releaseDropped(b, residualSite, dout);
-  const AttentionSaved all = {
-      part(s.qkv, s.sums, 0), part(s.qkv, s.sums, 1), part(s.qkv, s.sums, 2), byHeads(s.mixed, s.sums), s.sums,
-      byHeads(dmixed, s.sums)};
-  const TensorRef dq = part(dqkv, s.sums, 0), dk = part(dqkv, s.sums, 1), dv = part(dqkv, s.sums, 2);
-  b.plan += counted(isPlain ? planPlainAttentionBackward(b.target, {all.q, all.k, all.v, s.sums, all.dout}, dq, dk, dv,
+  const AttentionSaved all = {part(qkv, sums, 0),   part(qkv, sums, 1), part(qkv, sums, 2), byHeads(mixed, sums), sums,
+                              byHeads(dmixed, sums)};
+  const TensorRef dq = part(dqkv, sums, 0), dk = part(dqkv, sums, 1), dv = part(dqkv, sums, 2);
+  b.plan += counted(isPlain ? planPlainAttentionBackward(b.target, {all.q, all.k, all.v, sums, all.dout}, dq, dk, dv,
                                                          scale, maskIn(b))
                             : planAttentionBackward(b.target, all, dq, dk, dv, scale, maskIn(b)),
-                    s.sums.extents[0], s.sums.extents[2], width);
+                    sums.extents[0], sums.extents[2], width);
   b.release(dmixed);
   release(b, s);
-  input.weightGradient(b, x, dqkv);
+  input.weightGradient(b, s.x(b), dqkv);
   input.inputGradient(b, dqkv, dx, add);
   b.release(dqkv);
 }

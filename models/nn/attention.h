@@ -5,6 +5,7 @@
 
 #include "kernels/attention.h"
 #include "models/nn/dropout.h"
+#include "models/nn/kept.h"
 #include "models/nn/linear.h"
 
 namespace kiln {
@@ -35,25 +36,32 @@ public:
   Attention(ParameterList &list, const AttentionNames &names, int64_t width, const AttentionOptions &options,
             const Inits &inits, const DropoutOptions &dropout, int64_t context);
 
+  /// What the backward pass needs.
   struct Saved {
-    TensorRef qkv;   // (N, 3C)
-    TensorRef mixed; // (N, C) attention's result, before the projection
-    TensorRef sums;  // (B, H, T) log-sum-exps; plain: (B, H, T, T) weights
+    Reader x;   // (N, C) what came in
+    Kept qkv;   // (N, 3C)
+    Kept mixed; // (N, C) attention's result, before the projection
+    Kept sums;  // (B, H, T) log-sum-exps; plain: (B, H, T, T) weights
   };
-  Saved take(Build &build, int64_t batch, int64_t time) const;
-  void release(Build &build, const Saved &saved) const;
 
-  /// y = residual + attention(x). x, residual, y (N, C) with N = batch · time.
-  void forward(Build &build, const TensorRef &x, const TensorRef &residual, const Saved &saved,
-               const TensorRef &y) const;
+  /// y = residual + attention(x). x, residual, y (N, C) with N = batch · time: begin() does all up to the second
+  /// projection, finish() that; it may be repeated.
+  void begin(Build &build, const Reader &x, int64_t batch, int64_t time, Saved &saved) const;
+  void finish(Build &build, const TensorRef &residual, Saved &saved, const TensorRef &y) const;
+  void drop(Build &build, Saved &saved) const;
+  /// The same without what only the backward pass needs.
+  void infer(Build &build, const TensorRef &x, const TensorRef &residual, int64_t batch, int64_t time,
+             const TensorRef &y) const;
   /// The same for the n new places of each sequence alone, whose keys and values join the past. x, residual, y (B · n,
   /// C); y may be `residual`.
   void extend(Build &build, const TensorRef &x, const TensorRef &residual, const Past &past, const TensorRef &y) const;
-  /// dx from dy, or dx += with `add`; releases `saved` on the way. x as in forward.
-  void backward(Build &build, const TensorRef &dy, const TensorRef &x, const Saved &saved, const TensorRef &dx,
-                bool add) const;
+  /// dx from dy, or dx += with `add`; releases `saved` on the way.
+  void backward(Build &build, const TensorRef &dy, Saved &saved, const TensorRef &dx, bool add) const;
 
 private:
+  /// Attention itself, from the projection to its result.
+  void mix(Build &build, Saved &saved) const;
+  void release(Build &build, Saved &saved) const;
   /// Which places see which, and which weights are dropped.
   AttentionMask maskIn(const Build &build) const;
   /// Part 0 (q), 1 (k) or 2 (v) of a (N, 3C) matrix, as (B, H, T, D).

@@ -15,62 +15,94 @@ Block::Block(ParameterList &list, const BlockNames &names, int64_t width, const 
 
 //===-- Forward -------------------------------------------------------------------------------------------------===//
 
-template <class Take, class Layer>
-TensorRef Block::half(Build &b, const TensorRef &x, const char *name, const LayerNorm &norm, HalfSaved &s, Take take,
-                      Layer layer) const {
-  const Shape shape = x.extents;
-  s.x = x;
-  s.norm = norm.take(b, shape[0]);
-  if (isPre) {
-    s.normed = b.take("normed", shape);
-    norm.forward(b, x, s.norm, s.normed);
-    take();
-    const TensorRef y = b.take(name, shape);
-    layer(s.normed, x, y);
-    return y;
+Block::Layer Block::attentionLayer(Saved &s, int64_t batch, int64_t time) const {
+  return {.norm = norm1,
+          .half = attentionFirst ? s.first : s.second,
+          .begin = [=, this, &s](Build &b, const Reader &x) { attention.begin(b, x, batch, time, s.attention); },
+          .finish = [this, &s](Build &b, const TensorRef &residual,
+                               const TensorRef &y) { attention.finish(b, residual, s.attention, y); },
+          .drop = [this, &s](Build &b) { attention.drop(b, s.attention); },
+          .backward = [this, &s](Build &b, const TensorRef &dy, const TensorRef &dx,
+                                 bool add) { attention.backward(b, dy, s.attention, dx, add); }};
+}
+
+Block::Layer Block::mlpLayer(Saved &s, int64_t rows) const {
+  return {.norm = norm2,
+          .half = attentionFirst ? s.second : s.first,
+          .begin = [=, this, &s](Build &b, const Reader &x) { mlp.begin(b, x, rows, s.mlp); },
+          .finish = [this, &s](Build &b, const TensorRef &residual,
+                               const TensorRef &y) { mlp.finish(b, residual, s.mlp, y); },
+          .drop = [this, &s](Build &b) { mlp.drop(b, s.mlp); },
+          .backward = [this, &s](Build &b, const TensorRef &dy, const TensorRef &dx,
+                                 bool add) { mlp.backward(b, dy, s.mlp, dx, add); }};
+}
+
+std::array<Block::Layer, 2> Block::layers(Saved &s, int64_t batch, int64_t time) const {
+  const Layer attends = attentionLayer(s, batch, time), feeds = mlpLayer(s, batch * time);
+  return attentionFirst ? std::array<Layer, 2>{attends, feeds} : std::array<Layer, 2>{feeds, attends};
+}
+
+void Block::open(Build &b, const Layer &layer, int64_t rows) const {
+  HalfSaved &s = layer.half;
+  s.norm = layer.norm.take(b, rows);
+  if (!isPre) {
+    layer.begin(b, s.x);
+    s.sum.take(b, Site::middle, "sum", {rows, width}, [=, &s](Build &b) { layer.finish(b, s.x(b), *s.sum); });
+    return layer.finish(b, s.x(b), *s.sum);
   }
-  take();
-  s.sum = b.take("sum", shape);
-  layer(x, x, s.sum);
-  const TensorRef y = b.take(name, shape);
-  norm.forward(b, s.sum, s.norm, y);
-  return y;
+  const auto normalise = [=, &s](Build &b) { layer.norm.forward(b, s.x(b), s.norm, *s.normed); };
+  s.normed.take(b, Site::norms, "normed", {rows, width}, normalise);
+  normalise(b);
+  layer.begin(b, [&s](Build &b) { return s.normed.get(b); });
 }
 
-TensorRef Block::attend(Build &b, const TensorRef &x, int64_t batch, int64_t time, HalfSaved &s, Saved &saved) const {
-  const Scope scope(b, "attention");
-  return half(
-      b, x, "attended", norm1, s, [&] { saved.attention = attention.take(b, batch, time); },
-      [&](const TensorRef &in, const TensorRef &residual, const TensorRef &y) {
-        attention.forward(b, in, residual, saved.attention, y);
-      });
+void Block::close(Build &b, const Layer &layer, const TensorRef &y) const {
+  if (isPre)
+    layer.finish(b, layer.half.x(b), y);
+  else
+    layer.norm.forward(b, layer.half.sum.get(b), layer.half.norm, y);
 }
 
-TensorRef Block::feed(Build &b, const TensorRef &x, HalfSaved &s, Saved &saved) const {
-  const Scope scope(b, "mlp");
-  return half(
-      b, x, "fed", norm2, s, [&] { saved.mlp = mlp.take(b, x.extents[0]); },
-      [&](const TensorRef &in, const TensorRef &residual, const TensorRef &y) {
-        mlp.forward(b, in, residual, saved.mlp, y);
-      });
+void Block::drop(Build &b, const Layer &layer) const {
+  layer.drop(b);
+  (isPre ? layer.half.normed : layer.half.sum).drop(b);
 }
 
 TensorRef Block::forward(Build &b, const TensorRef &x, int64_t batch, int64_t time, Saved &s) const {
-  if (attentionFirst)
-    return feed(b, attend(b, x, batch, time, s.first, s), s.second, s);
-  return attend(b, feed(b, x, s.first, s), batch, time, s.second, s);
+  const std::array<Layer, 2> both = layers(s, batch, time);
+  const std::array<std::string, 2> words = {attentionFirst ? "attention" : "mlp", attentionFirst ? "mlp" : "attention"};
+  const std::array<std::string, 2> results = {attentionFirst ? "attended" : "fed", attentionFirst ? "fed" : "attended"};
+  s.x = x;
+  s.first.x = [&s](Build &) { return s.x; };
+  s.second.x = [&s](Build &b) { return s.middle.get(b); };
+  {
+    const Scope scope(b, words[0]);
+    open(b, both[0], x.extents[0]);
+    const Layer first = both[0];
+    const auto join = [=, this, &s](Build &b) { close(b, first, *s.middle); };
+    s.middle.take(b, isPre ? Site::middle : Site::norms, results[0], x.extents, join);
+    join(b);
+    drop(b, first);
+  }
+  const Scope scope(b, words[1]);
+  open(b, both[1], x.extents[0]);
+  const TensorRef y = b.take(results[1], x.extents);
+  close(b, both[1], y);
+  drop(b, both[1]);
+  s.middle.drop(b);
+  return y;
 }
 
 //===-- Evaluation ----------------------------------------------------------------------------------------------===//
 
-template <class Layer>
+template <class Infer>
 void Block::halfInfer(Build &b, const TensorRef &x, const TensorRef &normed, const LayerNorm &norm,
-                      const LayerNorm::Saved &statistics, Layer layer) const {
+                      const LayerNorm::Saved &statistics, Infer infer) const {
   if (isPre) {
     norm.forward(b, x, statistics, normed);
-    layer(normed);
+    infer(normed);
   } else {
-    layer(x);
+    infer(x);
     norm.forward(b, x, statistics, x);
   }
 }
@@ -91,11 +123,7 @@ template <class Attend> void Block::inferWith(Build &b, const TensorRef &x, Atte
 }
 
 void Block::infer(Build &b, const TensorRef &x, int64_t batch, int64_t time) const {
-  inferWith(b, x, [&](const TensorRef &in) {
-    const Attention::Saved saved = attention.take(b, batch, time);
-    attention.forward(b, in, x, saved, x);
-    attention.release(b, saved);
-  });
+  inferWith(b, x, [&](const TensorRef &in) { attention.infer(b, in, x, batch, time, x); });
 }
 
 void Block::extend(Build &b, const TensorRef &x, const Past &past) const {
@@ -104,40 +132,34 @@ void Block::extend(Build &b, const TensorRef &x, const Past &past) const {
 
 //===-- Backward ------------------------------------------------------------------------------------------------===//
 
-template <class Layer>
-void Block::halfBackward(Build &b, const TensorRef &dx, const TensorRef &dnormed, const LayerNorm &norm,
-                         const HalfSaved &s, Layer layer) const {
+void Block::halfBackward(Build &b, const Layer &layer, const TensorRef &dx, const TensorRef &dnormed) const {
+  HalfSaved &s = layer.half;
   if (isPre) {
-    layer(dx, s.normed, dnormed, /*add=*/false);
-    norm.backward(b, dnormed, s.x, s.norm, dx, /*add=*/true);
+    layer.backward(b, dx, dnormed, /*add=*/false);
+    s.normed.release(b);
+    layer.norm.backward(b, dnormed, s.x(b), s.norm, dx, /*add=*/true);
   } else {
-    norm.backward(b, dx, s.sum, s.norm, dx, /*add=*/false);
-    layer(dx, s.x, dx, /*add=*/true);
+    layer.norm.backward(b, dx, s.sum.get(b), s.norm, dx, /*add=*/false);
+    s.sum.release(b);
+    layer.backward(b, dx, dx, /*add=*/true);
   }
-  norm.release(b, s.norm);
-  b.release(isPre ? s.normed : s.sum);
+  layer.norm.release(b, s.norm);
 }
 
-void Block::backward(Build &b, const TensorRef &dx, const Saved &saved) const {
+void Block::backward(Build &b, const TensorRef &dx, Saved &s) const {
+  // Of a block's halves all is made again at most once: what the second one needs of the first stays for that.
+  const std::array<Layer, 2> both = layers(s, 0, 0);
   const TensorRef dnormed = isPre ? b.take("d norm", dx.extents) : dx;
-  for (const bool attends : {!attentionFirst, attentionFirst}) {
-    const Scope scope(b, attends ? "attention backward" : "mlp backward");
-    const bool isFirst = attends == attentionFirst;
-    const HalfSaved &s = isFirst ? saved.first : saved.second;
-    if (attends)
-      halfBackward(b, dx, dnormed, norm1, s,
-                   [&](const TensorRef &dy, const TensorRef &x, const TensorRef &to, bool add) {
-                     attention.backward(b, dy, x, saved.attention, to, add);
-                   });
-    else
-      halfBackward(b, dx, dnormed, norm2, s,
-                   [&](const TensorRef &dy, const TensorRef &x, const TensorRef &to, bool add) {
-                     mlp.backward(b, dy, x, saved.mlp, to, add);
-                   });
-    if (isFirst && isPre)
-      b.release(dnormed);
-    b.release(s.x);
+  {
+    const Scope scope(b, attentionFirst ? "mlp backward" : "attention backward");
+    halfBackward(b, both[1], dx, dnormed);
+    s.middle.release(b);
   }
+  const Scope scope(b, attentionFirst ? "attention backward" : "mlp backward");
+  halfBackward(b, both[0], dx, dnormed);
+  if (isPre)
+    b.release(dnormed);
+  b.release(s.x);
 }
 
 } // namespace kiln

@@ -37,42 +37,55 @@ public:
 
   /// What the backward pass needs of a layer with its norm.
   struct HalfSaved {
-    TensorRef x;      // (N, C) what came in
-    TensorRef normed; // (N, C) pre: the layer's input
-    TensorRef sum;    // (N, C) post: what was normalised
+    Reader x;    // (N, C) what came in
+    Kept normed; // (N, C) pre: the layer's input
+    Kept sum;    // (N, C) post: what was normalised
     LayerNorm::Saved norm;
   };
   struct Saved {
+    TensorRef x; // (N, C) what came in
+    Kept middle; // (N, C) what comes between the halves
     HalfSaved first, second;
     Attention::Saved attention;
     Mlp::Saved mlp;
   };
 
-  /// The block's output, taken from the arena; x (N, C) is kept in `saved` and released by backward().
+  /// The block's output, taken from the arena; x (N, C) is kept in `saved` and released by backward(). `saved` stays
+  /// where it is until then.
   TensorRef forward(Build &build, const TensorRef &x, int64_t batch, int64_t time, Saved &saved) const;
   /// The same with nothing kept: x becomes the output in place.
   void infer(Build &build, const TensorRef &x, int64_t batch, int64_t time) const;
   /// The same for new places of sequences, behind those that the layers have seen.
   void extend(Build &build, const TensorRef &x, const Past &past) const;
   /// dx (N, C) holds the gradient by the output and becomes that by the input. Releases all of `saved`.
-  void backward(Build &build, const TensorRef &dx, const Saved &saved) const;
+  void backward(Build &build, const TensorRef &dx, Saved &saved) const;
 
 private:
-  TensorRef attend(Build &build, const TensorRef &x, int64_t batch, int64_t time, HalfSaved &half, Saved &saved) const;
-  TensorRef feed(Build &build, const TensorRef &x, HalfSaved &half, Saved &saved) const;
-  /// A half around its layer: `layer(input, residual, output)` launches it, `name` is its output's.
-  template <class Take, class Layer>
-  TensorRef half(Build &build, const TensorRef &x, const char *name, const LayerNorm &norm, HalfSaved &half, Take take,
-                 Layer layer) const;
-  /// `layer(dy, x, dx, add)` launches its backward pass. `dnormed` (N, C) is used by pre-norm.
-  template <class Layer>
-  void halfBackward(Build &build, const TensorRef &dx, const TensorRef &dnormed, const LayerNorm &norm,
-                    const HalfSaved &half, Layer layer) const;
+  /// A half's layer as launches: begin() from its input, finish() to `y`, and what may be dropped behind that.
+  struct Layer {
+    const LayerNorm &norm;
+    HalfSaved &half;
+    std::function<void(Build &, const Reader &x)> begin;
+    std::function<void(Build &, const TensorRef &residual, const TensorRef &y)> finish;
+    std::function<void(Build &)> drop;
+    std::function<void(Build &, const TensorRef &dy, const TensorRef &dx, bool add)> backward;
+  };
+  Layer attentionLayer(Saved &saved, int64_t batch, int64_t time) const;
+  Layer mlpLayer(Saved &saved, int64_t rows) const;
+  /// The halves in their order.
+  std::array<Layer, 2> layers(Saved &saved, int64_t batch, int64_t time) const;
+  /// Up to the layer's last launch, of N rows.
+  void open(Build &build, const Layer &layer, int64_t rows) const;
+  /// From there on: the half's output y (N, C). May be repeated.
+  void close(Build &build, const Layer &layer, const TensorRef &y) const;
+  void drop(Build &build, const Layer &layer) const;
+  /// `dnormed` (N, C) is used by pre-norm.
+  void halfBackward(Build &build, const Layer &layer, const TensorRef &dx, const TensorRef &dnormed) const;
   /// Both halves, of which `attend(input)` launches the one with attention.
   template <class Attend> void inferWith(Build &build, const TensorRef &x, Attend attend) const;
-  template <class Layer>
+  template <class Infer>
   void halfInfer(Build &build, const TensorRef &x, const TensorRef &normed, const LayerNorm &norm,
-                 const LayerNorm::Saved &statistics, Layer layer) const;
+                 const LayerNorm::Saved &statistics, Infer infer) const;
 
   int64_t width;
   bool isPre, attentionFirst;

@@ -6,6 +6,7 @@
 
 #include "models/nn/arena.h"
 #include "models/nn/parameters.h"
+#include "models/nn/recompute.h"
 
 #include <optional>
 
@@ -25,6 +26,9 @@ struct Build {
   /// Which places each place of the batch sees, and by which it is seen, (B, T, 2) i32 each, as attention takes them;
   /// none: those up to its own.
   std::optional<TensorRef> ranges = {}, columnRanges = {};
+  Recompute recompute = {}; // what the backward pass makes again
+  int64_t block = 0;        // number of the block whose launches are appended
+  int64_t lossChunks = 1;   // parts of the rows whose logits are in memory one after the other
   Plan plan = {};
 
   TensorRef value(int parameter) const { return buffers.value(list[parameter]); }

@@ -51,6 +51,15 @@ static TensorRef takeLogits(Build &b, int64_t rows, int64_t vocab) {
   return b.take("logits", {rows, ceildiv(vocab, 64) * 64});
 }
 
+/// Parts of so many rows, in as many chunks as the build asks for or a few less: their beginnings and sizes.
+static std::vector<std::pair<int64_t, int64_t>> chunks(const Build &b, int64_t rows) {
+  const int64_t each = ceildiv(rows, b.lossChunks);
+  std::vector<std::pair<int64_t, int64_t>> parts;
+  for (int64_t begin = 0; begin < rows; begin += each)
+    parts.emplace_back(begin, std::min(each, rows - begin));
+  return parts;
+}
+
 /// The build knows from now on what the places of its sequences see.
 static void look(Build &b, const DecoderOptions &o, const Embedding::Inputs &inputs) {
   if (o.givesRanges)
@@ -69,26 +78,34 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
   const int64_t rows = batch * time;
   b.time = time;
   look(b, sizes, inputsIn(micro));
-  // Forward.
+  // Forward. What is saved of a block stays in its place, since what makes it again refers to that.
   TensorRef x = b.take("embedding", {rows, sizes.width});
   embedding.forward(b, inputsIn(micro), time, x);
   std::vector<Block::Saved> saved(blocks.size());
   for (size_t l = 0; l < blocks.size(); ++l) {
     const Scope scope(b, blockLabel(l));
+    b.block = static_cast<int64_t>(l);
     x = blocks[l].forward(b, x, batch, time, saved[l]);
   }
   const LayerNorm::Saved statistics = last ? last->take(b, rows) : LayerNorm::Saved();
   const TensorRef normed = last ? b.take("last norm", {rows, sizes.width}) : x;
-  const TensorRef padded = takeLogits(b, rows, sizes.vocab), logits = padded.slice(1, 0, sizes.vocab);
-  head(b, x, statistics, normed, logits);
-  // The loss; the logits become their gradient.
-  b.plan += labelled(
-      planCrossEntropy(b.target, logits, micro["targets"], micro.losses, sizes.vocab, 1, ignoredTarget, b.lossWeight),
-      "loss");
-  // Backward.
+  if (last) {
+    const Scope scope(b, "last");
+    last->forward(b, x, statistics, normed);
+  }
+  // The losses; logits become their gradient, which the head takes back, some rows at a time.
   const TensorRef dx = b.take("d block output", {rows, sizes.width});
-  projection.backward(b, logits, normed, dx);
-  b.release(padded);
+  for (const auto &[begin, count] : chunks(b, rows)) {
+    const TensorRef padded = takeLogits(b, count, sizes.vocab), logits = padded.slice(1, 0, sizes.vocab),
+                    in = normed.slice(0, begin, count);
+    projection.forward(b, in, logits);
+    b.plan +=
+        labelled(planCrossEntropy(b.target, logits, micro["targets"].slice(0, begin, count),
+                                  micro.losses.slice(0, begin, count), sizes.vocab, 1, ignoredTarget, b.lossWeight),
+                 "loss");
+    projection.backward(b, logits, in, dx.slice(0, begin, count), /*add=*/begin > 0);
+    b.release(padded);
+  }
   if (last) {
     const Scope scope(b, "last backward");
     last->backward(b, dx, x, statistics, dx, /*add=*/false);
@@ -96,21 +113,13 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
     b.release(normed);
   }
   b.release(x);
+  // Backward.
   for (size_t l = blocks.size(); l-- > 0;) {
     const Scope scope(b, blockLabel(l));
     blocks[l].backward(b, dx, saved[l]);
   }
   embedding.backward(b, inputsIn(micro), dx, time);
   b.release(dx);
-}
-
-void Decoder::head(Build &b, const TensorRef &x, const LayerNorm::Saved &statistics, const TensorRef &normed,
-                   const TensorRef &logits) const {
-  if (last) {
-    const Scope scope(b, "last");
-    last->forward(b, x, statistics, normed);
-  }
-  projection.forward(b, normed, logits);
 }
 
 TensorRef Decoder::hidden(Build &b, const Embedding::Inputs &inputs, int64_t rows, int64_t time) const {
@@ -137,22 +146,30 @@ TensorRef Decoder::extend(Build &b, const TensorRef &tokens, const TensorRef &po
 
 void Decoder::logits(Build &b, const TensorRef &rows, const TensorRef &logits) const {
   if (!last)
-    return head(b, rows, {}, rows, logits);
+    return projection.forward(b, rows, logits);
   const TensorRef normed = b.take("last norm", rows.extents);
   const LayerNorm::Saved statistics = last->take(b, rows.extents[0]);
-  head(b, rows, statistics, normed, logits);
+  {
+    const Scope scope(b, "last");
+    last->forward(b, rows, statistics, normed);
+  }
+  projection.forward(b, normed, logits);
   last->release(b, statistics);
   b.release(normed);
 }
 
 void Decoder::losses(Build &b, const MicroBatch &micro) const {
   const TensorRef x = hidden(b, inputsIn(micro), micro.shape.targets(), micro.shape.target);
-  const TensorRef padded = takeLogits(b, x.extents[0], sizes.vocab), out = padded.slice(1, 0, sizes.vocab);
-  logits(b, x, out);
-  b.plan += labelled(planCrossEntropyLoss(b.target, out, micro["targets"], micro.losses, sizes.vocab, ignoredTarget,
-                                          {.hits = micro.hits}),
-                     "loss");
-  b.release(padded);
+  for (const auto &[begin, count] : chunks(b, x.extents[0])) {
+    const TensorRef padded = takeLogits(b, count, sizes.vocab), out = padded.slice(1, 0, sizes.vocab);
+    logits(b, x.slice(0, begin, count), out);
+    b.plan += labelled(
+        planCrossEntropyLoss(b.target, out, micro["targets"].slice(0, begin, count),
+                             micro.losses.slice(0, begin, count), sizes.vocab, ignoredTarget,
+                             {.hits = micro.hits ? std::optional(micro.hits->slice(0, begin, count)) : std::nullopt}),
+        "loss");
+    b.release(padded);
+  }
   b.release(x);
 }
 

@@ -41,6 +41,8 @@ public:
   /// Tokens and targets (N) of N = sequences · length, and what embeddings take beside them.
   std::vector<Input> inputs(const BatchShape &shape) const;
   void derive(HostBatch &batch) const { embedding.derive(batch); }
+  /// Makes again what the build's policy says, and has the logits of some of the rows at a time in memory where it asks
+  /// for several chunks: then gradients are sums over these.
   void gradient(Build &build, const MicroBatch &batch) const;
   /// Targets below 0 are missing.
   void losses(Build &build, const MicroBatch &batch) const;
@@ -56,10 +58,6 @@ public:
   void logits(Build &build, const TensorRef &rows, const TensorRef &logits) const;
 
 private:
-  /// Logits of rows of the last block's output, which are normalised into `normed` on the way.
-  void head(Build &build, const TensorRef &rows, const LayerNorm::Saved &statistics, const TensorRef &normed,
-            const TensorRef &logits) const;
-
   DecoderOptions sizes;
   Embedding embedding;
   std::vector<Block> blocks;

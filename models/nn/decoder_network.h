@@ -21,6 +21,8 @@ public:
   /// Targets of ignoredTarget are missing.
   void losses(Build &build, const MicroBatch &batch) const override { decoder.losses(build, batch); }
 
+  int64_t blocks() const override { return decoder.options().layers; }
+
   int64_t context() const { return decoder.options().context; }
   int64_t vocab() const { return decoder.options().vocab; }
   /// The last block's output (N, width), taken from the arena; tokens (N), whole sequences of `time`.

@@ -19,12 +19,12 @@ void Head::forward(Build &b, const TensorRef &x, const TensorRef &logits) const 
                        {.bias = bias ? std::optional(b.value(*bias)) : std::nullopt});
 }
 
-void Head::backward(Build &b, const TensorRef &dlogits, const TensorRef &x, const TensorRef &dx) const {
+void Head::backward(Build &b, const TensorRef &dlogits, const TensorRef &x, const TensorRef &dx, bool add) const {
   const Scope scope(b, "head backward");
   b.plan += planMatmul(b.target, Layout::nn, dlogits, b.value(weight), dx);
-  b.plan += planWeightGradient(b.target, dlogits, x, b.gradient(weight), {}, b.accumulate);
+  b.plan += planWeightGradient(b.target, dlogits, x, b.gradient(weight), {}, b.accumulate || add);
   if (bias)
-    b.plan += planColumnSums(b.target, dlogits, b.gradient(*bias), b.accumulate);
+    b.plan += planColumnSums(b.target, dlogits, b.gradient(*bias), b.accumulate || add);
 }
 
 } // namespace kiln

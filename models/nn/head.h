@@ -19,8 +19,9 @@ public:
 
   /// logits (N, vocab) = x · weightᵀ + bias.
   void forward(Build &build, const TensorRef &x, const TensorRef &logits) const;
-  /// dx = dlogits · weight; the weight's gradient (+)= dlogitsᵀ · x, the bias's (+)= Σ dlogits.
-  void backward(Build &build, const TensorRef &dlogits, const TensorRef &x, const TensorRef &dx) const;
+  /// dx = dlogits · weight; the weight's gradient (+)= dlogitsᵀ · x, the bias's (+)= Σ dlogits, += with `add`, too.
+  void backward(Build &build, const TensorRef &dlogits, const TensorRef &x, const TensorRef &dx,
+                bool add = false) const;
 
 private:
   int weight;

@@ -1,6 +1,7 @@
 // The feed-forward layer's launches.
 
 #include "models/nn/mlp.h"
+#include "kernels/activate.h"
 #include "models/nn/residual.h"
 
 namespace kiln {
@@ -13,37 +14,58 @@ Mlp::Mlp(ParameterList &list, const MlpNames &names, int64_t width, const MlpOpt
       activeSite(list, dropout.of(dropout.activation), context),
       residualSite(list, dropout.of(dropout.residual), context) {}
 
-Mlp::Saved Mlp::take(Build &b, int64_t rows) const {
-  std::optional<TensorRef> preact;
-  if (keepsPreact())
-    preact = b.take("mlp preact", {rows, inner});
-  return {preact, b.take("mlp active", {rows, inner})};
+void Mlp::activate(Build &b, Saved &s) const {
+  input.forward(b, s.x(b), *s.active,
+                {.activation = activation,
+                 .preact = keepsPreact() ? std::optional(s.preact.place(b)) : std::nullopt,
+                 .dropout = activeSite.in(b)});
 }
 
-void Mlp::forward(Build &b, const TensorRef &x, const TensorRef &residual, const Saved &s, const TensorRef &y) const {
-  input.forward(b, x, s.active, {.activation = activation, .preact = s.preact, .dropout = activeSite.in(b)});
-  output.forward(b, s.active, y, {.dropout = residualSite.in(b), .residual = residual});
+void Mlp::begin(Build &b, const Reader &x, int64_t rows, Saved &s) const {
+  s.x = x;
+  // The backward pass needs what is active first: that makes the argument again, too, or is made again of it.
+  const bool isOfPreact = keepsPreact() && !b.recompute.makes(Site::mlp, b.block);
+  if (keepsPreact())
+    s.preact.take(b, Site::mlp, "mlp preact", {rows, inner}, {});
+  s.active.take(b, isOfPreact ? Site::activation : Site::mlp, "mlp active", {rows, inner}, [=, this, &s](Build &b) {
+    if (isOfPreact)
+      b.plan += planActivate(b.target, activation, *s.preact, *s.active, activeSite.in(b));
+    else
+      activate(b, s);
+  });
+  activate(b, s);
+}
+
+void Mlp::finish(Build &b, const TensorRef &residual, Saved &s, const TensorRef &y) const {
+  output.forward(b, s.active.get(b), y, {.dropout = residualSite.in(b), .residual = residual});
+}
+
+void Mlp::drop(Build &b, Saved &s) const {
+  if (keepsPreact())
+    s.preact.drop(b);
+  s.active.drop(b);
 }
 
 void Mlp::infer(Build &b, const TensorRef &x, const TensorRef &residual, const TensorRef &y) const {
-  const Saved saved = {{}, b.take("mlp active", {x.extents[0], inner})};
-  forward(b, x, residual, saved, y);
-  b.release(saved.active);
+  const TensorRef active = b.take("mlp active", {x.extents[0], inner});
+  input.forward(b, x, active, {.activation = activation, .dropout = activeSite.in(b)});
+  output.forward(b, active, y, {.dropout = residualSite.in(b), .residual = residual});
+  b.release(active);
 }
 
-void Mlp::backward(Build &b, const TensorRef &dy, const TensorRef &x, const Saved &s, const TensorRef &dx,
-                   bool add) const {
+void Mlp::backward(Build &b, const TensorRef &dy, Saved &s, const TensorRef &dx, bool add) const {
   const TensorRef dout = takeDropped(b, residualSite, dy);
-  output.weightGradient(b, s.active, dout);
+  output.weightGradient(b, s.active.get(b), dout);
   // The gradient by the inner product takes the place of what its slope is taken from.
-  const TensorRef hidden = s.preact.value_or(s.active);
-  if (s.preact)
-    b.release(s.active);
+  if (keepsPreact())
+    s.active.release(b);
+  Kept &from = keepsPreact() ? s.preact : s.active;
+  const TensorRef hidden = *from;
   output.inputGradient(b, dout, hidden, {activation, hidden, activeSite.in(b)});
   releaseDropped(b, residualSite, dout);
-  input.weightGradient(b, x, hidden);
+  input.weightGradient(b, s.x(b), hidden);
   input.inputGradient(b, hidden, dx, add);
-  b.release(hidden);
+  from.release(b);
 }
 
 } // namespace kiln

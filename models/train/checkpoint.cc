@@ -229,19 +229,40 @@ std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunSta
   return path;
 }
 
-HostBuffers readBuffers(const std::string &checkpoint, const Model &model, Type type) {
+/// Brings the tensors of a file as `type`, one after the other.
+static void bring(const Safetensors &file, const ParameterList &list, const std::string &prefix, FlatBuffer which,
+                  Type type, const BufferSink &to) {
+  std::vector<char> place;
+  for (const Parameter &p : list.all()) {
+    place.resize(p.count() * bytesOf(type));
+    file.read(prefix + p.name, type, p.shape, place.data());
+    to(which, p.offset, p.count(), place.data());
+  }
+}
+
+void readBuffers(const std::string &checkpoint, const Model &model, Type type, const BufferSink &to) {
   const ParameterList &list = model.parameters();
-  HostBuffers buffers{std::vector<char>(list.count() * bytesOf(type)), std::vector<float>(list.count()),
-                      std::vector<float>(list.count()), type};
   const Safetensors weights(checkpoint + "/model.safetensors"), moments(checkpoint + "/optimizer.safetensors");
   verifyNames(checkpoint + "/model.safetensors", weights.names(), list, prefixed(""));
   const bool hasMasters = moments.has(masterPrefix + list.all().front().name);
   if (hasMasters) // the weights are not read then
     weights.verify();
-  readTensors(hasMasters ? moments : weights, list, prefixed(hasMasters ? masterPrefix : ""), type,
-              buffers.values.data());
-  readTensors(moments, list, prefixed("exp_avg."), f32, buffers.first.data());
-  readTensors(moments, list, prefixed("exp_avg_sq."), f32, buffers.second.data());
+  bring(hasMasters ? moments : weights, list, hasMasters ? masterPrefix : "", FlatBuffer::values, type, to);
+  bring(moments, list, "exp_avg.", FlatBuffer::first, f32, to);
+  bring(moments, list, "exp_avg_sq.", FlatBuffer::second, f32, to);
+}
+
+HostBuffers readBuffers(const std::string &checkpoint, const Model &model, Type type) {
+  const int64_t count = model.parameters().count();
+  HostBuffers buffers{std::vector<char>(count * bytesOf(type)), std::vector<float>(count), std::vector<float>(count),
+                      type};
+  readBuffers(checkpoint, model, type, [&](FlatBuffer which, int64_t first, int64_t number, const void *from) {
+    const int64_t size = which == FlatBuffer::values ? bytesOf(type) : bytesOf(f32);
+    void *const to = which == FlatBuffer::values  ? static_cast<void *>(buffers.values.data())
+                     : which == FlatBuffer::first ? static_cast<void *>(buffers.first.data())
+                                                  : static_cast<void *>(buffers.second.data());
+    std::memcpy(static_cast<char *>(to) + first * size, from, number * size);
+  });
   return buffers;
 }
 

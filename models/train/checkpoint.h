@@ -33,6 +33,8 @@ struct BufferSource {
   std::function<void(FlatBuffer which, int64_t first, int64_t count, void *to)> read;
 };
 BufferSource sourceOf(const HostBuffers &buffers);
+/// Takes `count` elements of one of them, from number `first` on.
+using BufferSink = std::function<void(FlatBuffer which, int64_t first, int64_t count, const void *from)>;
 
 /// Writes the checkpoint of `state.step` below `folder`, links the newest, then removes all but the newest `keep`. On
 /// an error the old ones stay. Beside the buffers it takes the memory of one tensor. Returns its path.
@@ -59,5 +61,7 @@ void removeCheckpoints(const std::string &folder);
 
 /// Weights of `model` in `type`, and moments. Throws Error where they are not its own.
 HostBuffers readBuffers(const std::string &checkpoint, const Model &model, Type type = f32);
+/// The same brought to where they go, in the memory of one tensor.
+void readBuffers(const std::string &checkpoint, const Model &model, Type type, const BufferSink &to);
 
 } // namespace kiln

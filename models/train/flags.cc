@@ -28,7 +28,16 @@ void addRunFlags(CLI::App *app, RunOptions &o) {
   app->add_flag("--resume", o.resume, "go on from the newest checkpoint in --out");
   addNumber<int64_t>(app, "--resume-step", o.resumeStep, "go on from this step's checkpoint; newer ones are removed");
   app->add_flag("--overwrite", o.overwrite, "begin anew where --out holds checkpoints");
+  addBudgetFlag(app, o.memory);
   addMachineFlags(app, o.machine);
+}
+
+void addBudgetFlag(CLI::App *app, std::optional<MemoryBudget> &budget) {
+  app->add_option_function<std::string>(
+         "--memory", [&](const std::string &text) { budget = budgetNamed("--memory", text); },
+         "what all of it may take, such as 6GiB, or auto, nine tenths of what is free: chooses --recompute and "
+         "--loss-chunks")
+      ->type_name("SIZE");
 }
 
 /// The flag of a setting; its text is read at once, so that what is wrong with it is told as a flag's.

@@ -24,6 +24,8 @@ void addMachineFlags(CLI::App *app, MachineOptions &options);
 void addRunFlags(CLI::App *app, RunOptions &options);
 /// The flags of all settings.
 void addSettingFlags(CLI::App *app, SettingOptions &options);
+/// --memory.
+void addBudgetFlag(CLI::App *app, std::optional<MemoryBudget> &budget);
 /// Those of the settings that decide how much memory a step takes.
 void addMemoryFlags(CLI::App *app, SettingOptions &options);
 

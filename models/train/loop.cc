@@ -6,6 +6,7 @@
 #include "models/train/progress.h"
 #include "models/train/saves.h"
 #include "models/train/stop_signals.h"
+#include "models/train/thrift.h"
 #include "models/train/validation.h"
 
 #include <cmath>
@@ -29,6 +30,8 @@ public:
   void steps();
 
 private:
+  /// The settings, once they fit into the memory that the run may take.
+  const TrainSettings &settingsThatFit();
   void restore();
   std::optional<StepRow> step();
   void evaluate(StepRow &row);
@@ -52,7 +55,7 @@ private:
 } // namespace
 
 Training::Training(Run given)
-    : run(std::move(given)), device(openDevice(run.options.machine)), trainer(device, run.model, state.settings),
+    : run(std::move(given)), device(openDevice(run.options.machine)), trainer(device, run.model, settingsThatFit()),
       peak(peakSampler(*device, run.model.type(), state.settings.precision)),
       saves(run.folder, run.options, run.model, state, trainer) {
   const DataIdentity data = run.data.identity();
@@ -68,10 +71,18 @@ Training::Training(Run given)
   trainer.prepare();
 }
 
+const TrainSettings &Training::settingsThatFit() {
+  if (run.options.memory) {
+    const Fitted fit = fitted(*device, run.model, state.settings, *run.options.memory);
+    state.settings = fit.settings;
+    run.notes.push_back(fit.note);
+  }
+  return state.settings;
+}
+
 void Training::restore() {
   if (run.folder.checkpoint()) {
-    trainer.upload(
-        run.folder.read([&](const std::string &path) { return readBuffers(path, run.model, trainer.keptType()); }));
+    run.folder.read([&](const std::string &path) { readBuffers(path, run.model, trainer.keptType(), trainer.sink()); });
     trainer.setLossScale(state.lossScale);
     removeCheckpointsAfter(*run.folder.checkpoint());
     saves.isSaved();

@@ -8,7 +8,8 @@
 namespace kiln {
 
 BufferTypes bufferTypes(const Model &model, const TrainSettings &settings) {
-  return {model.type(), settings.master ? f32 : model.type(), settings.accumulate > 1 ? f32 : model.type()};
+  return {model.type(), settings.master ? f32 : model.type(),
+          settings.accumulate > 1 || settings.lossChunks > 1 ? f32 : model.type()};
 }
 
 /// An address that is never read, for plans made only to be measured. Regions are 2⁴⁰ bytes apart.
@@ -24,24 +25,41 @@ MemoryPlan planMemory(const Target &target, const Model &model, const BatchShape
   MemoryPlan memory;
   MicroBatch batch{.shape = shape, .inputs = {}, .losses = {}};
   int region = 4;
-  batch.losses = imagined(region++, f32, {shape.targets()});
-  const TensorRef hits = imagined(region++, f32, {shape.targets()});
-  memory.batch = batch.losses.bytes() + hits.bytes();
-  for (const Input &input : model.inputs(shape)) {
-    const TensorRef place = imagined(region++, input.type, input.extents);
-    batch.inputs.emplace(input.name, place);
+  const auto brought = [&](Type type, Shape extents) {
+    const TensorRef place = imagined(region++, type, std::move(extents));
     memory.batch += place.bytes();
-  }
-  Arena training, evaluation;
-  Build adds{target, training, model.parameters(), buffers, model.type()};
-  adds.lossWeight = imagined(1, f32, {1});
-  if (const int64_t sites = model.parameters().sites())
-    adds.sites = imagined(region++, i64, {sites, 2});
-  model.gradient(adds, batch);
-  memory.training = training.plan();
-  for (const Launch &launch : adds.plan.launches)
+    return place;
+  };
+  batch.losses = brought(f32, {shape.targets()});
+  const TensorRef hits = brought(f32, {shape.targets()}), sums = brought(f32, {2});
+  const TensorRef record = brought(f32, {stepFields});
+  for (const Input &input : model.inputs(shape))
+    batch.inputs.emplace(input.name, brought(input.type, input.extents));
+  std::optional<TensorRef> sites;
+  if (const int64_t count = model.parameters().sites())
+    sites = brought(i64, {count, 2});
+  const auto building = [&](Arena &arena, bool adds) {
+    Build b{target, arena, model.parameters(), buffers, model.type(), adds};
+    b.recompute = settings.recompute;
+    b.lossChunks = settings.lossChunks;
+    return b;
+  };
+  const auto gradient = [&](bool adds) { // places do not depend on whether it is added to another
+    Arena training;
+    Build b = building(training, adds);
+    b.lossWeight = record.slice(0, 0, 1);
+    b.sites = sites;
+    model.gradient(b, batch);
+    memory.training = training.plan();
+    memory.workspace = std::max(memory.workspace, b.plan.workspaceBytes);
+    return std::move(b.plan);
+  };
+  if (settings.accumulate > 1)
+    gradient(true);
+  for (const Launch &launch : gradient(false).launches)
     memory.launches.push_back({launch.label, launch.kernel->name, launch.flops, launch.bytes()});
-  Build reads{target, evaluation, model.parameters(), buffers, model.type()};
+  Arena evaluation;
+  Build reads = building(evaluation, false);
   batch.hits = hits;
   model.losses(reads, batch);
   memory.evaluation = evaluation.plan();
@@ -50,8 +68,8 @@ MemoryPlan planMemory(const Target &target, const Model &model, const BatchShape
   memory.masters = types.hasMasters() ? count * bytesOf(types.kept) : 0;
   memory.moments = 2 * count * bytesOf(f32);
   memory.activations = std::max(memory.training.bytes, memory.evaluation.bytes);
-  const Plan norm = planGradNorm(target, buffers.gradients, imagined(region, f32, {stepFields}));
-  memory.workspace = std::max({adds.plan.workspaceBytes, reads.plan.workspaceBytes, norm.workspaceBytes});
+  memory.workspace = std::max(
+      {memory.workspace, reads.plan.workspaceBytes, planGradNorm(target, buffers.gradients, record).workspaceBytes});
   return memory;
 }
 

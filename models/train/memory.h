@@ -11,7 +11,7 @@ namespace kiln {
 struct BufferTypes {
   Type weights;   // that the model computes with
   Type kept;      // of the weights that updates change: masters beside the others where it is another type
-  Type gradients; // f32 where those of several micro-batches are summed
+  Type gradients; // f32 where those of several micro-batches, or of several parts of a loss, are summed
   bool hasMasters() const { return kept != weights; }
 };
 BufferTypes bufferTypes(const Model &model, const TrainSettings &settings);
@@ -23,14 +23,13 @@ struct LaunchCost {
   int64_t bytes; // of the memory that it goes through
 };
 
-/// Bytes that a model takes. Beside them a trainer has the few numbers that a step reports, and nothing is allocated on
-/// the device while it runs.
+/// Bytes that a model takes on the device: what a trainer allocates, exactly. Nothing is allocated while it runs.
 struct MemoryPlan {
   int64_t parameters = 0, masters = 0, gradients = 0, moments = 0; // flat buffers
   int64_t activations = 0;                                         // the arena, the larger of the next two
   ArenaPlan training, evaluation;                                  // of a training micro-batch, of an evaluation
   int64_t workspace = 0;                                           // of the kernels
-  int64_t batch = 0;                                               // inputs and losses
+  int64_t batch = 0;                                               // inputs, losses and what a step reports
   std::vector<LaunchCost> launches;                                // of a micro-batch's gradient
   int64_t total() const { return parameters + masters + gradients + moments + activations + workspace + batch; }
 };

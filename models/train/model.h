@@ -60,6 +60,9 @@ public:
   /// The losses alone, from what TrainData gives.
   virtual void losses(Build &build, const MicroBatch &batch) const = 0;
 
+  /// Blocks whose activations the gradient makes again where the build asks for that.
+  virtual int64_t blocks() const { return 0; }
+
   /// Floating-point operations of a training step on a micro-batch.
   virtual double flops(const BatchShape &shape) const = 0;
   /// What the model is, in a few words: `4 layers, 4 heads, …`.

@@ -31,6 +31,13 @@ static void expectMeaning(const SettingOptions &o, const TrainSettings &s) {
                             dtypeOf(s.type)));
 }
 
+void verify(const RunOptions &run, const SettingOptions &settings) {
+  if (run.memory && (settings.has("recompute") || settings.has("loss-chunks")))
+    throw Error(
+        "expected one of --memory, which chooses what is made again, and --recompute or --loss-chunks, which say "
+        "it, but got both");
+}
+
 TrainSettings replaced(const SettingOptions &o, const TrainSettings &base) {
   TrainSettings s = base;
   for (const Setting &setting : settingTable())

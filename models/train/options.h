@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "models/train/memory_budget.h"
 #include "models/train/settings.h"
 #include "runtime/Device.h"
 
@@ -28,8 +29,9 @@ struct RunOptions {
   int64_t stopAfter = 0; // 0: go on to the last step
   int64_t keep = 2;
   bool resume = false;
-  std::optional<int64_t> resumeStep; // of the checkpoint to go on from; the newest when not given
-  bool overwrite = false;            // of the checkpoints in `out`
+  std::optional<int64_t> resumeStep;  // of the checkpoint to go on from; the newest when not given
+  bool overwrite = false;             // of the checkpoints in `out`
+  std::optional<MemoryBudget> memory; // that it may take
 };
 
 /// What a user says of the settings: the texts of their flags (models/train/setting_table.h).
@@ -37,6 +39,8 @@ struct SettingOptions {
   std::map<std::string, std::string> given;
   bool has(const std::string &flag) const { return given.count(flag) > 0; }
 };
+/// Throws Error where both say what a step makes again.
+void verify(const RunOptions &run, const SettingOptions &settings);
 /// `base` with what the options give in its place.
 TrainSettings replaced(const SettingOptions &options, const TrainSettings &base);
 /// The same; throws Error for a setting out of its range or without a meaning.

@@ -161,6 +161,14 @@ static std::vector<Setting> makeTable() {
       withMemory(number("batch", "batch", &S::batch, "sequences in a micro-batch", {atLeast(1), atMost(largestSize)})),
       withMemory(number("accumulate", "accumulate", &S::accumulate, "micro-batches in a step",
                         {atLeast(1), atMost(largestSize)})),
+      withMemory(choice(
+          "recompute", "recompute", &S::recompute,
+          "activations that the backward pass makes again: none, or out of norms, activation, qkv, attention, middle, "
+          "mlp and block (all of them), joined by commas, each of all blocks or as mlp:4 of the first 4 (none)",
+          recomputeNamed, [](const Recompute &recompute) { return nameOf(recompute); })),
+      withMemory(number("loss-chunks", "loss_chunks", &S::lossChunks,
+                        "parts of a micro-batch's places, of which one at a time has logits in memory (1)",
+                        {between(1, 4096)}, later)),
       number("steps", "steps", &S::steps, "updates, and the length of the schedule", {atLeast(1)}),
       number("warmup", "warmup", &S::warmup, "steps of linear warm-up", {withinSteps}),
       number("lr", "rate", &S::rate, "highest learning rate", {above(0)}),

@@ -4,6 +4,7 @@
 
 #include "kernels/attention.h"
 #include "kernels/rounding.h"
+#include "models/nn/recompute.h"
 #include "models/nn/role.h"
 
 #include <array>
@@ -35,8 +36,10 @@ inline constexpr std::array<const char *, 6> scheduleNames = {"cosine-closed", "
                                                               "constant",      "wsd",    "exponential"};
 
 struct TrainSettings {
-  int64_t batch = 0;      // sequences in a micro-batch
-  int64_t accumulate = 1; // micro-batches in a step
+  int64_t batch = 0;        // sequences in a micro-batch
+  int64_t accumulate = 1;   // micro-batches in a step
+  Recompute recompute = {}; // activations that the backward pass makes again
+  int64_t lossChunks = 1;   // parts of a micro-batch's places, of which one at a time has logits in memory
   int64_t steps = 0;
   int64_t warmup = 0;     // steps of linear warm-up
   double rate = 0;        // highest learning rate

@@ -49,6 +49,8 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
 Plan Trainer::planGradient(const ArenaPlan &places, bool adds) const {
   Arena placed(places, arena.data());
   Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type(), adds};
+  b.recompute = settings.recompute;
+  b.lossChunks = settings.lossChunks;
   b.lossWeight = field(StepField::weight);
   if (sites)
     b.sites = sites->ref();
@@ -70,6 +72,7 @@ Plan Trainer::planUpdate() const {
 Plan Trainer::planEvaluation() const {
   Arena placed(memory.evaluation, arena.data());
   Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type()};
+  b.lossChunks = settings.lossChunks;
   MicroBatch batch = refs;
   batch.hits = hits.ref();
   model.losses(b, batch);
@@ -78,27 +81,53 @@ Plan Trainer::planEvaluation() const {
   return std::move(b.plan);
 }
 
+/// Elements that are converted at a time.
+static constexpr int64_t converted = int64_t{1} << 16;
+
 void Trainer::initialize(uint64_t seed) {
   const Random random(seed, Stream::weights);
-  std::vector<float> host(model.parameters().count());
+  const BufferSink to = sink();
   for (size_t i = 0; i < model.parameters().all().size(); ++i) {
     const Parameter &p = model.parameters()[static_cast<int>(i)];
-    float *to = host.data() + p.offset;
     const std::vector<float> begun = firstNumbers(p, random, static_cast<uint32_t>(i));
-    std::copy(begun.begin(), begun.end(), to);
+    std::vector<char> part(std::min(converted, p.count()) * bytesOf(types.kept));
+    for (int64_t k = 0; k < p.count(); k += converted) {
+      const int64_t count = std::min(converted, p.count() - k);
+      fromDoubles({begun.begin() + k, begun.begin() + k + count}, types.kept, part.data());
+      to(FlatBuffer::values, p.offset + k, count, part.data());
+    }
   }
-  value.uploadFloats(host);
-  if (master)
-    master->uploadFloats(host);
   first.fillZero();
   second.fillZero();
 }
 
+BufferSink Trainer::sink() {
+  return [this](FlatBuffer which, int64_t begin, int64_t count, const void *from) {
+    const auto put = [&](Tensor &to, int64_t at, int64_t number, const void *data) {
+      const int64_t size = bytesOf(to.type());
+      device->upload(static_cast<char *>(to.data()) + at * size, data, number * size);
+    };
+    if (which != FlatBuffer::values)
+      return put(which == FlatBuffer::first ? first : second, begin, count, from);
+    put(master ? *master : value, begin, count, from);
+    if (!master)
+      return;
+    std::vector<char> narrow(std::min(converted, count) * bytesOf(types.weights));
+    for (int64_t k = 0; k < count; k += converted) {
+      const int64_t number = std::min(converted, count - k);
+      const char *const wide = static_cast<const char *>(from) + k * bytesOf(types.kept);
+      fromDoubles(toDoubles(wide, types.kept, number), types.weights, narrow.data());
+      put(value, begin + k, number, narrow.data());
+    }
+  };
+}
+
 void Trainer::uploadWeights(const std::vector<char> &values) {
-  Tensor &kept = master ? *master : value;
-  kept.upload(values.data(), static_cast<int64_t>(values.size()));
-  if (master)
-    value.uploadFloats(master->downloadFloats());
+  if (std::ssize(values) != value.count() * bytesOf(types.kept))
+    throw Error(
+        fmt::format("expected {} bytes of weights, but got {}", value.count() * bytesOf(types.kept), values.size()),
+        Fault::internal);
+  sink()(FlatBuffer::values, 0, value.count(), values.data());
 }
 
 void Trainer::upload(const HostBuffers &host) {

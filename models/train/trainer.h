@@ -35,6 +35,8 @@ public:
   HostBuffers download() const;
   /// The same as parts, which a save reads.
   BufferSource source() const;
+  /// Takes them a part at a time; weights are of keptType().
+  BufferSink sink();
   void uploadWeights(const std::vector<char> &values);
   /// The type of the weights that updates change; those that the model computes with follow from them.
   Type keptType() const { return types.kept; }

@@ -1,6 +1,7 @@
 // What follows a product in a linear layer, and what its gradient goes back through, against double precision: every
 // activation, alone and with bias, residual and dropout.
 
+#include "kernels/activate.h"
 #include "kernels/column_sums.h"
 #include "kernels/dropout.h"
 #include "test/expect_error.h"
@@ -72,8 +73,8 @@ protected:
   Tensor site;
 };
 
-// C = activation(A · B + bias): an error of the product grows by the slope; a formula costs about ten roundings of
-// values of the argument's size, and of its result's.
+// C = activation(A · B + bias): an error of the product, and the rounding of the sum to C's type, grow by the slope; a
+// formula costs about ten roundings of values of the argument's size, and of its result's.
 TEST_P(LinearTest, AppliesEveryActivation) {
   for (const Formula &f : taken(GetParam(), formulas, 2))
     for (const bool biased : taken<char>(GetParam(), {true, false}, 1)) {
@@ -89,12 +90,32 @@ TEST_P(LinearTest, AppliesEveryActivation) {
         before[i].value += biased ? bias[i % N] : 0;
         before[i].slack += 2 * u32;
         const double y = f.value(before[i].value);
-        after.push_back(
-            {y, f.steepest * before[i].slack + 10 * transcendental * (std::abs(before[i].value) + std::abs(y))});
+        const double rounding = unit(type()) * std::abs(before[i].value);
+        after.push_back({y, f.steepest * (before[i].slack + rounding) +
+                                10 * transcendental * (std::abs(before[i].value) + std::abs(y))});
       }
       SCOPED_TRACE(activationNames[static_cast<size_t>(f.activation)]);
       expectClose("preact", preact, before);
       expectClose("c", c, after);
+    }
+}
+
+// What an activation and dropout make of a product is made again of its pre-activation, to the bit, in tiles of any
+// size and in its place.
+TEST_P(LinearTest, ActivatesAgainWhatAProductLeft) {
+  for (const Activation activation :
+       taken<Activation>(GetParam(), {Activation::gelu, Activation::gelu_erf, Activation::relu2, Activation::silu}, 2))
+    for (const bool drops : taken<char>(GetParam(), {true, false}, 1)) {
+      SCOPED_TRACE(activationNames[static_cast<size_t>(activation)] + (drops ? " dropped" : ""));
+      const std::optional<Dropout> d = drops ? std::optional(dropout(0.5)) : std::nullopt;
+      Array a = uniform({M, K}, type()), b = uniform({K, N}, type()), bias = uniform({N}, type());
+      Array preact = unwritten({M, N}, type()), c = unwritten({M, N}, type()), again = unwritten({M, N}, type());
+      run(planLinear(target(), Layout::nn, a, b, c,
+                     {.bias = bias.ref(), .activation = activation, .preact = preact.ref(), .dropout = d}, small()));
+      run(planActivate(target(), activation, preact, again, d));
+      EXPECT_TRUE(c.bytes() == again.bytes());
+      run(planActivate(target(), activation, preact, preact, d, ActivateConfig{.rows = 3, .columns = 16}));
+      EXPECT_TRUE(c.bytes() == preact.bytes());
     }
 }
 

@@ -156,8 +156,8 @@ TEST_P(MatmulTest, AddsBiasAndResidual) {
   }
 }
 
-// C = gelu(A · B + bias), and the pre-activation. |gelu'| ≤ 1.13, so that the sum's error grows no more than that; the
-// formula itself costs about ten roundings of values of the argument's size.
+// C = gelu(A · B + bias), and the pre-activation. |gelu'| ≤ 1.13, so that the sum's error, and its rounding to C's
+// type, grow no more than that; the formula itself costs about ten roundings of values of the argument's size.
 TEST_P(MatmulTest, AppliesGelu) {
   const Size s = {33, 40, 24};
   Array a = uniform({s.M, s.K}, type()), b = uniform({s.K, s.N}, type()), bias = uniform({s.N}, type());
@@ -169,8 +169,9 @@ TEST_P(MatmulTest, AppliesGelu) {
   for (size_t i = 0; i < before.size(); ++i) {
     before[i].value += bias[i % s.N];
     before[i].slack += 2 * u32;
+    const double size = std::abs(before[i].value);
     after.push_back(
-        {geluOf(before[i].value), 1.13 * before[i].slack + 10 * transcendental * std::abs(before[i].value)});
+        {geluOf(before[i].value), 1.13 * (before[i].slack + unit(type()) * size) + 10 * transcendental * size});
   }
   expectClose("preact", preact, before);
   expectClose("c", c, after);

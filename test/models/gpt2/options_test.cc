@@ -101,6 +101,8 @@ TEST(Options, TypesThatDoNotFitAreAnError) {
        "expected 'loss-scale' to be a power of two from 1 to 16777216, but got 3"},
       {{"--dtype", "fp16", "--loss-scale", "0.5"},
        "expected 'loss-scale' to be a power of two from 1 to 16777216, but got 0.5"},
+      {{"--loss-chunks", "0"}, "expected 'loss-chunks' to be between 1 and 4096, but got 0"},
+      {{"--recompute", "mlp:0"}, "expected 'recompute' to name a number of blocks from 1 on behind ':', but got '0'"},
       {{"--batching", "rows"}, "expected 'batching' to be stream or padded or packed, but got 'rows'"},
       {{"--dtype", "fp16", "--scale-window", "-1"}, "expected 'scale-window' to be between 0 and 1048576, but got -1"}};
   for (const auto &[words, message] : cases)
@@ -121,8 +123,8 @@ TEST(Options, TypesComeBackFromACheckpoint) {
 
 /// A text that a setting takes and that is none of its usual values.
 std::string unusual(const Setting &setting, const TrainSettings &usual) {
-  for (const char *text :
-       {"2", "0", "1", "0.5", "tf32", "bf16", "stochastic", "padded", "plain", "linear", "all", "run-on", "llmc"}) {
+  for (const char *text : {"2", "0", "1", "0.5", "tf32", "bf16", "stochastic", "padded", "plain", "linear", "all",
+                           "run-on", "llmc", "norms"}) {
     TrainSettings s = usual;
     const bool taken = [&] {
       try {

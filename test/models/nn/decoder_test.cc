@@ -40,6 +40,12 @@ void expectGradient(const std::string &device, const DecoderOptions &o, int64_t 
   TrainSettings settings = settingsOf(each, micros);
   settings.type = type;
   settings.lossScale = 1;
+  // Which activations are made again, and of how many rows there are logits at a time: every policy by turns.
+  static const std::vector<std::string> policies = {"none", "norms,activation", "block", "mlp,attention:1",
+                                                    "qkv,middle"};
+  settings.recompute = recomputeNamed("recompute", policies[seed % policies.size()]);
+  settings.lossChunks = 1 + seed % 3;
+  SCOPED_TRACE(policies[seed % policies.size()]);
   Trainer trainer(Device::open(device), model, settings, {each, time});
   const HostBuffers buffers = randomBuffers(model.parameters(), seed, type);
   trainer.upload(buffers);
@@ -103,8 +109,8 @@ std::vector<DecoderOptions> eachAlone() {
 // The gradient of every tensor is the tape's to 1e-4 of its norm: f32 rounds to 6e-8, and sums through two blocks lose
 // two to three digits of that.
 TEST_P(DecoderTest, EachOptionAloneHasTheTapesGradient) {
-  for (const DecoderOptions &o : eachAlone())
-    expectGradient(GetParam(), o, 2, 7, 1, /*halves=*/o.dropout.residual > 0 || !o.head.tied);
+  for (uint32_t seed = 1; const DecoderOptions &o : eachAlone())
+    expectGradient(GetParam(), o, 2, 7, seed++, /*halves=*/o.dropout.residual > 0 || !o.head.tied);
 }
 
 DecoderOptions drawn(std::mt19937 &engine) {

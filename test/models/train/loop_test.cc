@@ -50,13 +50,14 @@ public:
     const int64_t rows = micro.losses.count();
     const TensorRef x = b.take("x", {rows, width}), y = b.take("y", {rows, width}), logits = take(b, rows);
     const TensorRef dx = b.take("dx", {rows, width}), dy = b.take("dy", {rows, width});
-    const Mlp::Saved saved = mlp.take(b, rows);
+    Mlp::Saved saved;
     embedding.forward(b, inputsIn(micro), context, x);
-    mlp.forward(b, x, x, saved, y);
+    mlp.begin(b, [=](Build &) { return x; }, rows, saved);
+    mlp.finish(b, x, saved, y);
     head.forward(b, y, logits);
     b.plan += planCrossEntropy(b.target, logits, micro["targets"], micro.losses, vocab, scale, missing, b.lossWeight);
     head.backward(b, logits, y, dy);
-    mlp.backward(b, dy, x, saved, dx, /*add=*/false);
+    mlp.backward(b, dy, saved, dx, /*add=*/false);
     b.plan += planAdd(b.target, dx.reshape({rows * width}), dy.reshape({rows * width}), dx.reshape({rows * width}));
     embedding.backward(b, inputsIn(micro), dx, context);
     for (const TensorRef &taken : {x, y, logits, dx, dy})

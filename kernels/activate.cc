@@ -1,0 +1,55 @@
+// Activations of a matrix.
+
+#include "kernels/activate.h"
+#include "kernels/expect.h"
+
+#include <algorithm>
+
+namespace kiln {
+
+/// out = drop(activation(x)).
+static void activateMatrix(View x, View out, View site, Tile time, Tile most, Tile threshold, Tile scale,
+                           ActivateConfig cfg) {
+  const Shape block = {cfg.rows, cfg.columns};
+  Tile n = program_id(0) * cfg.rows, c = program_id(1) * cfg.columns;
+  Tile value = activate(cfg.activation, cast(load(x, {n, c}, block), f32)); // (BN, BC)
+  value = dropped(value, cfg.drop, {site, time, most, threshold, scale}, n, out.dim(1), c);
+  store(out, {n, c}, cast(value, out.type()));
+}
+
+const Kernel activateKernel = kernel(
+    "activate", activateMatrix,
+    {"x (N, C)", "out (N, C), drop(activation(x))", "site (2) i64, as dropout has it", "time i64, rows of a sequence",
+     "most i64, rows that a sequence may have", "threshold i64, of 65536 chances those that drop", "scale f32"},
+    {field("rows", &ActivateConfig::rows, "rows of a tile"),
+     field("columns", &ActivateConfig::columns, "columns of a tile"),
+     field("activation", &ActivateConfig::activation, activationNames, "what is applied to each number"),
+     field("drop", &ActivateConfig::drop, dropNames, "whether numbers are left, scaled, or dropped by chance")});
+
+/// About as many elements as hide the fetching of a program; on a GPU eight for each thread of four warps.
+ActivateConfig pickActivate(const Target &target, int64_t C, Drop drop) {
+  const int columns = drop == Drop::chance ? 128 : 512;
+  return {.rows = target.visit([=](const CpuFacts &) { return static_cast<int>(std::clamp<int64_t>(8192 / C, 1, 32)); },
+                               [=](const GpuFacts &) { return 1024 / columns; }),
+          .columns = columns};
+}
+
+Plan planActivate(const Target &target, Activation activation, const TensorRef &x, const TensorRef &out,
+                  const std::optional<Dropout> &dropout, const std::optional<ActivateConfig> &config) {
+  const char *plan = "activate";
+  expectRank(plan, "x", x, 2);
+  expectFloat(plan, "x", x);
+  expectShape(plan, "out", out, x.extents);
+  expectFloat(plan, "out", out);
+  if (dropout)
+    expectDropout(plan, *dropout, x.extents[0]);
+  ActivateConfig chosen = config.value_or(pickActivate(target, x.extents[1], dropOf(dropout)));
+  chosen.activation = activation;
+  chosen.drop = dropOf(dropout);
+  std::vector<Arg> args = {x, out};
+  appendArgs(args, dropout, out);
+  return {.launches = {{&activateKernel, textOf(activateKernel.fields, chosen),
+                        programs(ceildiv(x.extents[0], chosen.rows), ceildiv(x.extents[1], chosen.columns)), args}}};
+}
+
+} // namespace kiln

@@ -1,0 +1,47 @@
+// Taking, dropping and making again.
+
+#include "models/nn/kept.h"
+
+namespace kiln {
+
+const TensorRef &Kept::take(Build &b, Site site, const std::string &called, Type type, Shape extents, Fill with) {
+  name = called;
+  fill = std::move(with);
+  isMadeAgain = b.recompute.makes(site, b.block);
+  isThere = true;
+  return memory = b.arena.take(name, type, std::move(extents));
+}
+
+void Kept::drop(Build &b) {
+  if (isMadeAgain)
+    release(b);
+}
+
+const TensorRef &Kept::get(Build &b) {
+  if (!isThere) {
+    place(b);
+    const Scope scope(b, "again");
+    fill(b);
+  }
+  return memory;
+}
+
+const TensorRef &Kept::place(Build &b) {
+  if (!isThere)
+    memory = b.arena.take(name, memory.type, memory.extents);
+  isThere = true;
+  return memory;
+}
+
+const TensorRef &Kept::operator*() const {
+  if (!isThere)
+    throw Error("expected '" + name + "' to be in memory, but it was dropped", Fault::internal);
+  return memory;
+}
+
+void Kept::release(Build &b) {
+  b.release(**this);
+  isThere = false;
+}
+
+} // namespace kiln

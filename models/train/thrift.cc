@@ -1,0 +1,158 @@
+// Planning the ways, and choosing one.
+
+#include "models/train/thrift.h"
+#include "runtime/Device.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+
+namespace kiln {
+
+/// Parts of the logits that are looked at. Beyond them what is left of the logits is less than a block's activations.
+static constexpr int64_t chunkCounts[] = {1, 2, 4, 8, 16, 32};
+
+/// Operations of products that a machine does in the time of moving a byte.
+static double balanceOf(const Target &target) {
+  return target.visit([](const CpuFacts &) { return 10.0; }, [](const GpuFacts &) { return 150.0; });
+}
+
+Thrifts::Thrifts(const Target &target, const Model &model, const BatchShape &shape, const TrainSettings &settings)
+    : target(target), model(model), shape(shape), settings(settings), blocks(model.blocks()) {
+  if (blocks == 0)
+    return;
+  const Thrift all = planned({}, 1);
+  std::vector<std::pair<double, Site>> prices;
+  for (size_t i = 0; i < siteNames.size(); ++i) {
+    Recompute alone;
+    alone.blocks.at(i) = blocks;
+    const Thrift thrift = planned(alone, 1);
+    const auto saved = static_cast<double>(all.bytes - thrift.bytes);
+    prices.emplace_back(saved > 0 ? (thrift.work - all.work) / saved : std::numeric_limits<double>::infinity(),
+                        static_cast<Site>(i));
+  }
+  std::sort(prices.begin(), prices.end());
+  for (const auto &[price, site] : prices)
+    order.push_back(site);
+}
+
+TrainSettings Thrifts::with(const Thrift &thrift) const {
+  TrainSettings s = settings;
+  s.recompute = thrift.recompute;
+  s.lossChunks = thrift.lossChunks;
+  return s;
+}
+
+Thrift Thrifts::planned(const Recompute &recompute, int64_t lossChunks) const {
+  Thrift thrift = {recompute, lossChunks};
+  const MemoryPlan memory = planMemory(target, model, shape, with(thrift));
+  thrift.bytes = memory.total();
+  const double balance = balanceOf(target);
+  for (const LaunchCost &launch : memory.launches)
+    thrift.work += launch.flops + balance * static_cast<double>(launch.bytes);
+  return thrift;
+}
+
+Thrift Thrifts::at(int64_t step, int64_t lossChunks) const {
+  const Recompute everything = recomputeNamed("recompute", "block");
+  Recompute recompute;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const int64_t first = std::clamp<int64_t>(step - static_cast<int64_t>(i) * blocks, 0, blocks);
+    const auto site = static_cast<size_t>(order[i]);
+    recompute.blocks.at(site) = first == blocks ? everything.blocks.at(site) : first;
+  }
+  return planned(recompute, lossChunks);
+}
+
+std::optional<Thrift> Thrifts::within(int64_t bytes) const {
+  std::optional<Thrift> best;
+  for (const int64_t chunks : chunkCounts) {
+    Thrift found = at(steps(), chunks);
+    if (found.bytes > bytes)
+      continue;
+    int64_t low = 0, high = steps(); // the first step within the bytes is above what is below `low`
+    while (low < high) {
+      const int64_t middle = (low + high) / 2;
+      const Thrift tried = at(middle, chunks);
+      if (tried.bytes <= bytes)
+        found = tried, high = middle;
+      else
+        low = middle + 1;
+    }
+    if (!best || found.work < best->work)
+      best = found;
+    if (high == 0)
+      break; // nothing is made again, and more parts cost more
+  }
+  return best;
+}
+
+Thrift Thrifts::least() const {
+  Thrift least = at(steps(), 1);
+  for (const int64_t chunks : chunkCounts)
+    if (const Thrift thrift = at(steps(), chunks); thrift.bytes < least.bytes)
+      least = thrift;
+  return least;
+}
+
+std::string Thrifts::table() const {
+  std::string text = fmt::format("\n{:>12} {:>10}  {:>11}  made again\n", "memory", "work", "loss chunks");
+  const Thrift all = at(0, 1);
+  for (const int64_t chunks : {int64_t{1}, int64_t{8}})
+    for (int64_t step = 0; step <= steps(); step += std::max<int64_t>(blocks, 1)) {
+      const Thrift thrift = at(step, chunks);
+      text += fmt::format("{:>12} {:>+9.1f}%  {:>11}  {}\n", sizeText(thrift.bytes), (thrift.work / all.work - 1) * 100,
+                          chunks, nameOf(thrift.recompute));
+    }
+  return text;
+}
+
+/// What compiling takes at most, on two threads: the kernels of GPT-2 steps were measured to take 36 to 48 MiB.
+static constexpr int64_t compilingBytes = int64_t{64} << 20;
+/// What a process has now is rounded up to so much, so that a choice does not depend on its last pages.
+static constexpr int64_t grain = int64_t{16} << 20;
+
+int64_t bytesBeside(const Device &device, const Model &model) {
+  if (!isHostMemory(device))
+    return 0;
+  int64_t largest = 0;
+  for (const Parameter &p : model.parameters().all())
+    largest = std::max(largest, p.count() * bytesOf(f32));
+  return ceildiv(residentBytes(), grain) * grain + compilingBytes + largest;
+}
+
+/// The bytes of a budget on a device.
+static int64_t bytesOf(const MemoryBudget &budget, const Device &device) {
+  if (budget.bytes)
+    return *budget.bytes;
+  if (!isHostMemory(device))
+    throw Error(fmt::format("expected a size after '--memory', such as 40GiB, for '{}' does not say what it has free",
+                            device.name()));
+  return residentBytes() + availableBytes() / 10 * 9;
+}
+
+Fitted fitted(const Device &device, const Model &model, const TrainSettings &settings, const MemoryBudget &budget) {
+  Target target = device.target();
+  target.precision = settings.precision;
+  const Thrifts thrifts(target, model, model.shape(settings.batch), settings);
+  const int64_t bytes = bytesOf(budget, device), beside = bytesBeside(device, model);
+  const std::optional<Thrift> thrift = thrifts.within(bytes - beside);
+  if (!thrift) {
+    const Thrift least = thrifts.least();
+    throw Error(
+        fmt::format("expected '--memory' of at least {} for this model and micro-batches of {}, but got {}: with "
+                    "--recompute {} and --loss-chunks {} the plan takes {}, and the process {} beside it; a "
+                    "smaller --batch takes less",
+                    sizeText(least.bytes + beside), settings.batch, sizeText(bytes), nameOf(least.recompute),
+                    least.lossChunks, sizeText(least.bytes), sizeText(beside)));
+  }
+  const double more = (thrift->work / thrifts.at(0, 1).work - 1) * 100;
+  return {
+      thrifts.with(*thrift),
+      fmt::format("{} of {} for the plan and {} beside it: --recompute {} --loss-chunks {}, {:.1f} % more work than "
+                  "keeping all",
+                  sizeText(thrift->bytes), sizeText(bytes), sizeText(beside), nameOf(thrift->recompute),
+                  thrift->lossChunks, more)};
+}
+
+} // namespace kiln

@@ -1,0 +1,93 @@
+// Memory that gpt2 takes: less on request, no more than allowed, and the same run whatever is made again.
+
+#include "test/models/gpt2/program.h"
+
+#include <sys/resource.h>
+
+namespace {
+
+class MemoryTest : public ProgramTest {
+protected:
+  /// The most bytes that a command had in memory at a time; it succeeds.
+  int64_t peakOf(std::vector<std::string> words) {
+    words.insert(words.begin(), KILN_GPT2);
+    const pid_t child = start(words, folder / "output");
+    int status = 0;
+    rusage usage = {};
+    wait4(child, &status, 0, &usage);
+    EXPECT_EQ(status, 0) << readText(folder / "output");
+    return usage.ru_maxrss * 1024;
+  }
+  static std::vector<double> losses(const std::string &out) {
+    std::vector<double> all;
+    for (const Json &row : rows(out))
+      all.push_back(row.at("loss"));
+    return all;
+  }
+};
+
+// A run is the same to the bit, dropout included, and goes on so.
+TEST_F(MemoryTest, WhatIsMadeAgainDoesNotShowInARun) {
+  const std::vector<std::string> flags = {"--steps", "4", "--dropout", "0.1", "--accumulate", "2"};
+  std::vector<std::string> thrifty = flags;
+  thrifty.insert(thrifty.end(), {"--recompute", "block"});
+  EXPECT_EQ(train(folder / "all", flags).status, 0);
+  EXPECT_EQ(train(out, thrifty).status, 0);
+  EXPECT_EQ(losses(out), losses(folder / "all"));
+  const Json saved = Json::parse(readText(out + "/checkpoint-00000004/training.json"));
+  EXPECT_EQ(saved.at("settings").at("recompute"), "block");
+}
+
+// Twenty steps in the simulator, with all of the blocks made again and the logits in two parts.
+TEST_F(MemoryTest, MakesBlocksAgainInTheSimulator) {
+  expectLossesInTheSimulator([&](const std::string &out, std::vector<std::string> flags) {
+    flags.insert(flags.end(), {"--precision", "ieee", "--recompute", "block", "--loss-chunks", "2"});
+    return train(out, flags);
+  });
+}
+
+// The whole process stays within its budget, compiling, evaluating, saving and going on included, where keeping all
+// would not. Instrumented programs take memory of their own.
+TEST_F(MemoryTest, ARunStaysWithinItsBudget) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizer's own memory is no part of a budget";
+#endif
+  const auto words = [&](const std::string &to, std::vector<std::string> more) {
+    std::vector<std::string> all = {"train", "--data",  data, "--out",   to,    "--layers",
+                                    "8",     "--heads", "4",  "--width", "128", "--context",
+                                    "64",    "--batch", "96", "--steps", "2"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const int64_t budget = int64_t{430} << 20, most = budget + budget / 50;
+  EXPECT_GT(peakOf(words(folder / "all", {"--stop-after", "1"})), most);
+  EXPECT_LE(peakOf(words(out, {"--memory", "430MiB", "--stop-after", "1"})), most) << readText(folder / "output");
+  EXPECT_NE(readText(folder / "output").find(" of 430 MiB for the plan and "), std::string::npos);
+  EXPECT_LE(peakOf(words(out, {"--resume"})), most) << readText(folder / "output"); // as was chosen
+}
+
+TEST_F(MemoryTest, MistakesAreTold) {
+  const std::pair<std::vector<std::string>, const char *> cases[] = {
+      {{"--recompute", "everything"}, "expected 'recompute' to be none, or names out of norms, activation"},
+      {{"--recompute", "mlp:0"}, "to name a number of blocks from 1 on behind ':', but got '0'"},
+      {{"--loss-chunks", "0"}, "expected 'loss-chunks' to be between 1 and 4096, but got 0"},
+      {{"--memory", "much"}, "expected '--memory' to be auto, or a number of KiB"},
+      {{"--memory", "1MiB"}, "expected '--memory' of at least "},
+      {{"--memory", "6GiB", "--recompute", "mlp"}, "expected one of --memory, which chooses what is made again"}};
+  for (const auto &[flags, part] : cases) {
+    const Result r = train(out, flags);
+    EXPECT_EQ(r.status, 2);
+    EXPECT_NE(r.output.find(part), std::string::npos) << r.output;
+  }
+}
+
+// What a budget leads to, before anything is allocated.
+TEST_F(MemoryTest, InfoShowsWhatTakesHowMuch) {
+  const Result r = gpt2({"info", "--model", "d12", "--vocab", "50257", "--dtype", "bf16", "--batch", "8", "--memory",
+                         "4GiB", "--device", kiln::test::testDevices()[0]});
+  EXPECT_EQ(r.status, 0) << r.output;
+  for (const char *part : {"made again\n", "norms,activation\n", " of 4.00 GiB for the plan"})
+    EXPECT_NE(r.output.find(part), std::string::npos) << part << " in\n" << r.output;
+}
+
+} // namespace

@@ -1,0 +1,125 @@
+// Budgets of memory: what a plan says is what is allocated, and a choice within a budget is the one of least work.
+
+#include "models/gpt2/network.h"
+#include "models/train/thrift.h"
+#include "models/train/trainer.h"
+#include "test/expect_error.h"
+#include "test/forwarding_device.h"
+
+using namespace kiln;
+
+namespace {
+
+/// Another device, and the bytes that it was asked for.
+class Counter : public test::ForwardingDevice {
+public:
+  using ForwardingDevice::ForwardingDevice;
+  void *allocate(int64_t bytes) override {
+    allocated += bytes;
+    return ForwardingDevice::allocate(bytes);
+  }
+  int64_t allocated = 0;
+};
+
+Gpt2Config small(double dropout = 0, Type type = f32) {
+  Gpt2Config config = {4, 2, 32, 32, 600}; // layers, heads, width, context, vocabulary
+  config.dropout = {dropout, dropout, dropout, dropout};
+  config.type = type;
+  return config;
+}
+
+// To the byte: with keys of dropout, masters, gradients in f32, and several micro-batches, and after a step and an
+// evaluation as well.
+TEST(Thrift, APlanIsWhatIsAllocated) {
+  for (const Type type : {f32, bf16})
+    for (const int64_t several : {1, 2})
+      for (const char *policy : {"none", "block"}) {
+        const Network network(small(several == 2 ? 0.1 : 0, type));
+        TrainSettings settings = {.batch = 2, .accumulate = several, .lossChunks = several};
+        settings.type = type;
+        settings.recompute = recomputeNamed("recompute", policy);
+        const auto device = std::make_shared<Counter>(Device::open("cpu"));
+        Trainer trainer(device, network, settings);
+        trainer.initialize(1);
+        const HostBatch batch = languageBatch(std::vector<int32_t>(64, 3), std::vector<int32_t>(64, 5));
+        trainer.beginStep(1e-3, 1);
+        for (int64_t micro = 0; micro < several; ++micro)
+          trainer.addGradient(batch, micro);
+        trainer.update();
+        trainer.lossSum(batch);
+        EXPECT_EQ(device->allocated, planMemory(device->target(), network, network.shape(2), settings).total())
+            << nameOf(type) << " " << several << " " << policy;
+      }
+}
+
+class Ways : public testing::Test {
+protected:
+  const std::shared_ptr<Device> device = Device::open("cpu");
+  const Network network = Network(small());
+  const TrainSettings settings = {.batch = 16};
+  const Thrifts thrifts = Thrifts(device->target(), network, network.shape(16), settings);
+};
+
+// The less memory there is, the more work a choice is; it never takes more than there is, and what its settings plan is
+// what it says. With all the memory there is nothing is made again, and below the least there is no choice.
+TEST_F(Ways, ABudgetGetsTheLeastWorkThatFits) {
+  const Thrift all = thrifts.at(0, 1), least = thrifts.least();
+  ASSERT_LT(least.bytes, all.bytes / 2);
+  double work = std::numeric_limits<double>::infinity();
+  for (int64_t k = 0; k <= 16; ++k) {
+    const int64_t bytes = least.bytes + (all.bytes - least.bytes) * k / 16;
+    const std::optional<Thrift> thrift = thrifts.within(bytes);
+    ASSERT_TRUE(thrift) << k;
+    EXPECT_LE(thrift->bytes, bytes) << k;
+    EXPECT_LE(thrift->work, work) << k;
+    EXPECT_EQ(planMemory(device->target(), network, network.shape(16), thrifts.with(*thrift)).total(), thrift->bytes);
+    work = thrift->work;
+  }
+  EXPECT_EQ(thrifts.within(all.bytes)->recompute, Recompute());
+  EXPECT_EQ(thrifts.within(all.bytes)->lossChunks, 1);
+  EXPECT_FALSE(thrifts.within(least.bytes - 1));
+}
+
+// What is cheapest for what it saves goes first: in a wide model what norms and activations give, which no product
+// makes. The first blocks go before the others.
+TEST_F(Ways, NormsAndActivationsAreMadeAgainFirst) {
+  const Network wide({4, 12, 768, 64, 600});
+  const Thrifts ways(device->target(), wide, wide.shape(8), settings);
+  EXPECT_EQ(nameOf(ways.at(2 * 4, 1).recompute), "norms,activation");
+  EXPECT_EQ(nameOf(ways.at(ways.steps(), 1).recompute), "block");
+  const std::string some = nameOf(ways.at(6, 1).recompute);
+  EXPECT_TRUE(some == "norms,activation:2" || some == "norms:2,activation") << some;
+}
+
+// The error names a budget that then is enough.
+TEST_F(Ways, AnImpossibleBudgetNamesTheLeastThatWorks) {
+  const std::string text = errorOf([&] { fitted(*device, network, settings, {1000}); });
+  EXPECT_NE(text.find(", but got 1 MiB: with --recompute block and --loss-chunks"), std::string::npos) << text;
+  const std::string before = "expected '--memory' of at least ";
+  ASSERT_EQ(text.find(before), 0u) << text;
+  const std::string least = text.substr(before.size(), text.find(" for this model") - before.size());
+  EXPECT_NO_THROW(fitted(*device, network, settings, budgetNamed("--memory", least))) << least;
+}
+
+TEST(MemoryBudget, SizesHaveUnits) {
+  EXPECT_EQ(budgetNamed("--memory", "auto"), MemoryBudget());
+  for (const auto &[text, bytes] : std::vector<std::pair<std::string, int64_t>>{{"6GiB", int64_t{6} << 30},
+                                                                                {"1.5 GiB", int64_t{3} << 29},
+                                                                                {"800MiB", int64_t{800} << 20},
+                                                                                {"64KiB", 65536},
+                                                                                {"2TiB", int64_t{2} << 40},
+                                                                                {"6GB", 6000000000},
+                                                                                {"7MB", 7000000},
+                                                                                {"9kB", 9000},
+                                                                                {"0.5TB", 500000000000}})
+    EXPECT_EQ(budgetNamed("--memory", text).bytes, bytes) << text;
+  for (const char *text : {"", "6", "GiB", "-1GiB", "0GiB", "6gib", "6GiB ", "6GiBs", "infGiB", "1e30GiB", "all"})
+    EXPECT_EQ(errorOf([&] { budgetNamed("--memory", text); }),
+              std::string("expected '--memory' to be auto, or a number of KiB, MiB, GiB, TiB, kB, MB, GB or TB such as "
+                          "6GiB, but got '") +
+                  text + "'");
+  EXPECT_EQ(sizeText(1), "1 MiB");
+  EXPECT_EQ(sizeText((int64_t{1} << 30) + 1), "1.01 GiB");
+}
+
+} // namespace
