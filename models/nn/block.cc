@@ -105,39 +105,49 @@ void Block::extend(Build &b, const TensorRef &x, const Past &past) const {
 //===-- Backward ------------------------------------------------------------------------------------------------===//
 
 template <class Layer>
-void Block::halfBackward(Build &b, const TensorRef &dx, const TensorRef &dnormed, const LayerNorm &norm,
-                         const HalfSaved &s, Layer layer) const {
+TensorRef Block::halfBackward(Build &b, const TensorRef &dy, const TensorRef &dnormed, const LayerNorm &norm,
+                              const HalfSaved &s, Layer layer) const {
+  TensorRef dx = dy;
   if (isPre) {
-    layer(dx, s.normed, dnormed, /*add=*/false);
-    norm.backward(b, dnormed, s.x, s.norm, dx, /*add=*/true);
+    layer(dy, s.normed, dnormed, /*add=*/false);
+    if (b.gathered.reads(dy))
+      dx = b.take("d block output", dy.extents);
+    norm.backward(b, dnormed, s.x, s.norm, dx, /*residual=*/dy);
+    if (dx.data != dy.data)
+      b.release(dy);
   } else {
-    norm.backward(b, dx, s.sum, s.norm, dx, /*add=*/false);
+    norm.backward(b, dy, s.sum, s.norm, dx);
+    const bool gathers = b.gathered.pause(); // dx changes, which gradients of weights are made of
     layer(dx, s.x, dx, /*add=*/true);
+    b.gathered.resume(gathers);
   }
   norm.release(b, s.norm);
   b.release(isPre ? s.normed : s.sum);
+  return dx;
 }
 
-void Block::backward(Build &b, const TensorRef &dx, const Saved &saved) const {
+TensorRef Block::backward(Build &b, const TensorRef &dy, const Saved &saved) const {
+  TensorRef dx = dy;
   const TensorRef dnormed = isPre ? b.take("d norm", dx.extents) : dx;
   for (const bool attends : {!attentionFirst, attentionFirst}) {
     const Scope scope(b, attends ? "attention backward" : "mlp backward");
     const bool isFirst = attends == attentionFirst;
     const HalfSaved &s = isFirst ? saved.first : saved.second;
     if (attends)
-      halfBackward(b, dx, dnormed, norm1, s,
-                   [&](const TensorRef &dy, const TensorRef &x, const TensorRef &to, bool add) {
-                     attention.backward(b, dy, x, saved.attention, to, add);
-                   });
+      dx = halfBackward(b, dx, dnormed, norm1, s,
+                        [&](const TensorRef &dy, const TensorRef &x, const TensorRef &to, bool add) {
+                          attention.backward(b, dy, x, saved.attention, to, add);
+                        });
     else
-      halfBackward(b, dx, dnormed, norm2, s,
-                   [&](const TensorRef &dy, const TensorRef &x, const TensorRef &to, bool add) {
-                     mlp.backward(b, dy, x, saved.mlp, to, add);
-                   });
+      dx = halfBackward(b, dx, dnormed, norm2, s,
+                        [&](const TensorRef &dy, const TensorRef &x, const TensorRef &to, bool add) {
+                          mlp.backward(b, dy, x, saved.mlp, to, add);
+                        });
     if (isFirst && isPre)
       b.release(dnormed);
     b.release(s.x);
   }
+  return dx;
 }
 
 } // namespace kiln

@@ -54,8 +54,9 @@ public:
   void infer(Build &build, const TensorRef &x, int64_t batch, int64_t time) const;
   /// The same for new places of sequences, behind those that the layers have seen.
   void extend(Build &build, const TensorRef &x, const Past &past) const;
-  /// dx (N, C) holds the gradient by the output and becomes that by the input. Releases all of `saved`.
-  void backward(Build &build, const TensorRef &dx, const Saved &saved) const;
+  /// The gradient by the input from that by the output, `dx` (N, C), in its place or in memory of its own; `dx` is
+  /// released then. Releases all of `saved`.
+  TensorRef backward(Build &build, const TensorRef &dx, const Saved &saved) const;
 
 private:
   TensorRef attend(Build &build, const TensorRef &x, int64_t batch, int64_t time, HalfSaved &half, Saved &saved) const;
@@ -64,10 +65,10 @@ private:
   template <class Take, class Layer>
   TensorRef half(Build &build, const TensorRef &x, const char *name, const LayerNorm &norm, HalfSaved &half, Take take,
                  Layer layer) const;
-  /// `layer(dy, x, dx, add)` launches its backward pass. `dnormed` (N, C) is used by pre-norm.
+  /// `layer(dy, x, dx, add)` launches its backward pass. `dnormed` (N, C) is used by pre-norm. As backward().
   template <class Layer>
-  void halfBackward(Build &build, const TensorRef &dx, const TensorRef &dnormed, const LayerNorm &norm,
-                    const HalfSaved &half, Layer layer) const;
+  TensorRef halfBackward(Build &build, const TensorRef &dx, const TensorRef &dnormed, const LayerNorm &norm,
+                         const HalfSaved &half, Layer layer) const;
   /// Both halves, of which `attend(input)` launches the one with attention.
   template <class Attend> void inferWith(Build &build, const TensorRef &x, Attend attend) const;
   template <class Layer>

@@ -86,20 +86,26 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
       planCrossEntropy(b.target, logits, micro["targets"], micro.losses, sizes.vocab, 1, ignoredTarget, b.lossWeight),
       "loss");
   // Backward.
-  const TensorRef dx = b.take("d block output", {rows, sizes.width});
+  TensorRef dx = b.take("d block output", {rows, sizes.width});
   projection.backward(b, logits, normed, dx);
   b.release(padded);
+  b.gathered.begin(b.target);
   if (last) {
     const Scope scope(b, "last backward");
-    last->backward(b, dx, x, statistics, dx, /*add=*/false);
+    last->backward(b, dx, x, statistics, dx);
     last->release(b, statistics);
     b.release(normed);
   }
   b.release(x);
   for (size_t l = blocks.size(); l-- > 0;) {
-    const Scope scope(b, blockLabel(l));
-    blocks[l].backward(b, dx, saved[l]);
+    {
+      const Scope scope(b, blockLabel(l));
+      dx = blocks[l].backward(b, dx, saved[l]);
+    }
+    if (b.gathered.isFull())
+      b.launchWeights();
   }
+  b.launchGathered();
   embedding.backward(b, inputsIn(micro), dx, time);
   b.release(dx);
 }

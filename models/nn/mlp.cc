@@ -35,11 +35,15 @@ void Mlp::backward(Build &b, const TensorRef &dy, const TensorRef &x, const Save
                    bool add) const {
   const TensorRef dout = takeDropped(b, residualSite, dy);
   output.weightGradient(b, s.active, dout);
-  // The gradient by the inner product takes the place of what its slope is taken from.
-  const TensorRef hidden = s.preact.value_or(s.active);
+  // The gradient by the inner product takes the place of what its slope is taken from, if nobody needs that any more.
+  const TensorRef from = s.preact.value_or(s.active);
+  const bool isNeeded = b.gathered.reads(from);
+  const TensorRef hidden = isNeeded ? b.take("d mlp", from.extents) : from;
   if (s.preact)
     b.release(s.active);
-  output.inputGradient(b, dout, hidden, {activation, hidden, activeSite.in(b)});
+  output.inputGradient(b, dout, hidden, {activation, from, activeSite.in(b)});
+  if (isNeeded)
+    b.release(from);
   releaseDropped(b, residualSite, dout);
   input.weightGradient(b, x, hidden);
   input.inputGradient(b, hidden, dx, add);
