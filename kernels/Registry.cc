@@ -29,7 +29,6 @@ const std::vector<const Kernel *> &kernels() {
       &attentionBackwardKernel,
       &attentionBackwardKeysKernel,
       &attentionBackwardQueriesKernel,
-      &attentionDeltaKernel,
       &cacheAppendKernel,
       &columnSumsKernel,
       &crossEntropyKernel,

@@ -22,8 +22,8 @@ static void attention(View q, View k, View v, View o, View lse, View ranges, Vie
 
   Tile query = load(q, {b, h, m, 0}, {cfg.bm, D}); // (BM, D)
   Tile top = full(f32, {cfg.bm}, -infinity);       // (BM) running maximum of the scores, times scale2
-  Tile total = zeros(f32, {cfg.bm});               // (BM) running sum
-  Tile out = zeros(f32, {cfg.bm, D});              // (BM, D) running output, times total
+  Tile total = zeros(f32, cfg.sums > 1 ? Shape{cfg.bm, cfg.sums} : Shape{cfg.bm}); // (BM) or (BM, sums) running sums
+  Tile out = zeros(f32, {cfg.bm, D}); // (BM, D) running output, times total
 
   // Columns that no row of the block sees are never visited.
   auto [first, end] = keysOf(m, ranges, sight, cfg);
@@ -40,7 +40,10 @@ static void attention(View q, View k, View v, View o, View lse, View ranges, Vie
     Tile p = exp2(fma(s, scale2, -expand(base, -1)), Accuracy::fast); // (BM, BN)
     p = where(seen, p, 0.0);
     Tile shrink = exp2(top - base, Accuracy::fast); // (BM)
-    total = fma(total, shrink, sum(p));             // (BM)
+    if (cfg.sums > 1)
+      total = fma(total, expand(shrink, -1), sum(reshape(p, {cfg.bm, cfg.bn / cfg.sums, cfg.sums}), 1)); // (BM, sums)
+    else
+      total = fma(total, shrink, sum(p)); // (BM)
     top = higher;
 
     // 3. Output, of the weights that are kept. The sum is that of all.
@@ -49,6 +52,8 @@ static void attention(View q, View k, View v, View o, View lse, View ranges, Vie
     Tile value = load(v, {b, hk, n, 0}, {cfg.bn, D});                             // (BN, D)
     out = dot(cast(p, v.type()), value, out * expand(shrink, -1), cfg.precision); // (BM, D)
   }
+  if (cfg.sums > 1)
+    total = sum(total);                               // (BM)
   Tile share = 1.0 / total, sums = top + log2(total); // (BM)
   if (mayBeBlind(cfg)) {
     share = where(total > 0.0, share, 0.0);
@@ -71,10 +76,10 @@ const Kernel attentionKernel =
 
 /// On a GPU: 128 queries, of which a warp has 32 rows, so that each fragment of keys and values is multiplied twice, or
 /// 16 where fragments and output would not fit its registers: rows of more than 128 bytes. At least 16 rows a warp: the
-/// rows of an instruction, and so scores and probabilities stay in the warp's registers. The queries and the rings of
-/// keys and values fit shared memory.
+/// rows of an instruction, and so scores and probabilities stay in the warp's registers. A lane holds two of eight
+/// columns of these, and sums its own. The queries and the rings of keys and values fit shared memory.
 static AttentionConfig gpuForwardTilesOf(const GpuFacts &gpu, int64_t Tq, int64_t Tk, int64_t D, Type type) {
-  AttentionConfig config{.bm = 128, .bn = 64, .warps = D * bytesOf(type) <= 128 ? 4 : 8};
+  AttentionConfig config{.bm = 128, .bn = 64, .warps = D * bytesOf(type) <= 128 ? 4 : 8, .sums = 8};
   const auto bytes = [&] { return (config.bm + 2 * config.stages * config.bn) * D * bytesOf(type); };
   while (config.bm > 16 && config.bm / 2 >= Tq)
     config.bm /= 2;

@@ -29,6 +29,8 @@ struct AttentionConfig {
   Precision precision = Precision::ieee; // of products of f32
   int warps = 4;                         // of a program, on a GPU
   int stages = 2;                        // blocks of keys and values in flight or in use, on a GPU
+  int sums =
+      1; // of a row's probabilities, which the forward pass adds up side by side and together at the end; divides bn
   bool whole = true; // the backward pass has one program for a whole head; it chooses launches and is no field
   // Set by the plan:
   bool causal = true;   // row i sees columns up to i + Tk − Tq
@@ -61,7 +63,7 @@ struct AttentionMask {
 /// (B, Tk, 2). Throws Error for ranges that fall, whose begin is above their end, or that leave the keys.
 std::vector<int32_t> columnRanges(const std::vector<int32_t> &ranges, int64_t Tq, int64_t Tk);
 
-extern const Kernel attentionKernel, attentionBackwardKernel, attentionDeltaKernel, attentionBackwardKeysKernel,
+extern const Kernel attentionKernel, attentionBackwardKernel, attentionBackwardKeysKernel,
     attentionBackwardQueriesKernel;
 
 /// Tile sizes and precision of the two passes for Tq queries, and Tk keys if these are not as many, and heads of size
@@ -82,7 +84,7 @@ struct AttentionSaved {
 };
 
 /// dq, dk, dv, all written; dk and dv add what the heads of a group give in their order. With config.whole one launch,
-/// one program a (batch, head of keys); else three launches, by blocks of rows. dq, dk and dv overlap none of the
+/// one program a (batch, head of keys); else two launches, by blocks of rows. dq, dk and dv overlap none of the
 /// operands. Workspace: B · H · Tq f32, and, with config.whole, B · H · Tq · D f32 more when dq is not f32.
 Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, const TensorRef &dq, const TensorRef &dk,
                            const TensorRef &dv, float scale, const AttentionMask &mask = {},

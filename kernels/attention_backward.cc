@@ -1,7 +1,7 @@
 // The backward pass of flash attention, in two plans. On a CPU one program does a whole head: it walks keys outside and
 // queries inside, and adds to dQ block by block. On a GPU that would leave most of the machine without work: there one
-// launch computes delta, one dK and dV by blocks of keys, one dQ by blocks of queries; scores are computed twice, and
-// nothing is added by two programs.
+// launch computes delta and dQ by blocks of queries, and one dK and dV by blocks of keys; scores are computed twice,
+// and nothing is added by two programs.
 //
 // With P = exp2(S · scale2 − lse), dP = dO · Vᵀ and delta = rowsum(dO ∘ O):
 //
@@ -66,11 +66,10 @@ static Scores scoresOf(Tile rows, Tile columns, Tile gradRows, Tile gradColumns,
   return {kept ? where(*kept, p, 0.0) : p, ds};
 }
 
-/// delta of the queries from m on.
-static Tile deltaOf(View o, View dout, Tile b, Tile h, Tile m, Shape queries) {
-  Tile grad = cast(load(dout, {b, h, m, 0}, queries), f32); // (BM, D)
-  Tile out = cast(load(o, {b, h, m, 0}, queries), f32);     // (BM, D)
-  return sum(grad * out);                                   // (BM)
+/// delta of the queries from m on, whose gradients are `grad`.
+static Tile deltaOf(View o, Tile grad, Tile b, Tile h, Tile m, Shape queries) {
+  Tile out = cast(load(o, {b, h, m, 0}, queries), f32); // (BM, D)
+  return sum(cast(grad, f32) * out);                    // (BM)
 }
 
 /// The heads of queries that share head `hk` of keys, one after the other.
@@ -102,7 +101,8 @@ static void attentionBackward(View q, View k, View v, View o, View dout, View ls
   // 1. delta, for every row once; dQ begins at zero.
   forHeads(hk, cfg, [&](Tile h) {
     for (Tile m : range(0, Tq, cfg.bm)) {
-      store(delta, {b, h, m}, deltaOf(o, dout, b, h, m, queries)); // (BM)
+      Tile grad = load(dout, {b, h, m, 0}, queries);               // (BM, D)
+      store(delta, {b, h, m}, deltaOf(o, grad, b, h, m, queries)); // (BM)
       store(dqSum, {b, h, m, 0}, zeros(f32, queries));
     }
   });
@@ -146,13 +146,6 @@ static void attentionBackward(View q, View k, View v, View o, View dout, View ls
   });
 }
 
-/// delta alone, by blocks of queries.
-static void attentionDelta(View o, View dout, View delta, AttentionConfig cfg) {
-  const Shape queries = {cfg.bm, width({o, dout})};
-  Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2);
-  store(delta, {b, h, m}, deltaOf(o, dout, b, h, m, queries)); // (BM)
-}
-
 /// dK and dV of a block of keys. Scores are turned, (BN, BM), so that they are the left factors of both as they are.
 static void attentionBackwardKeys(View q, View k, View v, View dout, View lse, View columnRanges, View mask, View delta,
                                   View dk, View dv, Tile scale, View site, Tile most, Tile threshold, Tile keptScale,
@@ -185,11 +178,11 @@ static void attentionBackwardKeys(View q, View k, View v, View dout, View lse, V
   store(dv, {b, hk, n, 0}, cast(scaled(dvalue, dropout, cfg), dv.type()));
 }
 
-/// dQ of a block of queries.
-static void attentionBackwardQueries(View q, View k, View v, View dout, View lse, View ranges, View mask, View delta,
-                                     View dq, Tile scale, View site, Tile most, Tile threshold, Tile keptScale,
-                                     AttentionConfig cfg) {
-  const int64_t D = width({q, k, v, dout, dq});
+/// delta and dQ of a block of queries.
+static void attentionBackwardQueries(View q, View k, View v, View o, View dout, View lse, View ranges, View mask,
+                                     View delta, View dq, Tile scale, View site, Tile most, Tile threshold,
+                                     Tile keptScale, AttentionConfig cfg) {
+  const int64_t D = width({q, k, v, o, dout, dq});
   const Shape queries = {cfg.bm, D}, keys = {cfg.bn, D};
   Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2), hk = keyHeadOf(h, cfg);
   const WeightDropout dropout = dropoutFrom(site, most, threshold, keptScale, b, q.dim(1), cfg);
@@ -198,8 +191,9 @@ static void attentionBackwardQueries(View q, View k, View v, View dout, View lse
   Tile query = load(q, {b, h, m, 0}, queries);   // (BM, D)
   Tile grad = load(dout, {b, h, m, 0}, queries); // (BM, D)
   Tile base = load(lse, {b, h, m}, {cfg.bm});    // (BM)
-  Tile own = load(delta, {b, h, m}, {cfg.bm});   // (BM)
-  Tile dquery = zeros(f32, queries);             // (BM, D)
+  Tile own = deltaOf(o, grad, b, h, m, queries); // (BM)
+  store(delta, {b, h, m}, own);
+  Tile dquery = zeros(f32, queries); // (BM, D)
   auto [first, end] = keysOf(m, ranges, sight, cfg);
   for (Tile n : range(first, end, cfg.bn)) {
     Tile key = load(k, {b, hk, n, 0}, keys);   // (BN, D)
@@ -226,10 +220,6 @@ const Kernel attentionBackwardKernel =
             "dq_sum (B, H, Tq, D) f32, scratch, or dq itself", "dq (B, H, Tq, D)", "dk (B, Hk, Tk, D)",
             "dv (B, Hk, Tk, D)", "scale f32", ofSite, ofMost, ofThreshold, ofKeptScale},
            attentionFields());
-const Kernel attentionDeltaKernel =
-    kernel("attention_delta", attentionDelta,
-           {"o (B, H, Tq, D), the forward pass's", "dout (B, H, Tq, D)", "delta (B, H, Tq) f32, row sums of o · dout"},
-           attentionFields());
 const Kernel attentionBackwardKeysKernel =
     kernel("attention_backward_keys", attentionBackwardKeys,
            {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "dout (B, H, Tq, D)", ofLse, ofColumns, ofMask,
@@ -238,8 +228,9 @@ const Kernel attentionBackwardKeysKernel =
            attentionFields());
 const Kernel attentionBackwardQueriesKernel =
     kernel("attention_backward_queries", attentionBackwardQueries,
-           {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "dout (B, H, Tq, D)", ofLse, ofRanges, ofMask,
-            "delta (B, H, Tq) f32", "dq (B, H, Tq, D)", "scale f32", ofSite, ofMost, ofThreshold, ofKeptScale},
+           {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "o (B, H, Tq, D), the forward pass's",
+            "dout (B, H, Tq, D)", ofLse, ofRanges, ofMask, "delta (B, H, Tq) f32, row sums of o · dout",
+            "dq (B, H, Tq, D)", "scale f32", ofSite, ofMost, ofThreshold, ofKeptScale},
            attentionFields());
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
@@ -294,31 +285,23 @@ static Plan planWhole(const AttentionSaved &saved, const AttentionExtents &s, co
           .workspaceBytes = bytes + (direct ? 0 : bytes * s.D)};
 }
 
-/// Three launches, by blocks. Workspace: delta.
+/// Two launches, by blocks. Workspace: delta.
 static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, const Gradients &to, float scale,
                        const AttentionMask &mask, const AttentionConfig &config) {
   const auto &[q, k, v, o, lse, dout] = saved;
   const Arg delta = Arg::workspace(0, f32, lse.extents);
   const std::string text = textOf(attentionFields(), config);
-  AttentionConfig rows = config; // delta has no scores: as many warps as there are rows for
-  rows.bm = std::min(config.bm, 32);
-  rows.warps = 8;
   AttentionConfig keys = config; // dropout and loops over heads take registers: fewer scores are held beside them
   if (config.drop == Drop::chance || config.group > 1)
     keys.bm = std::min(config.bm, 32);
   std::vector<Arg> ofKeys = {q, k, v, dout, lse, to.columnRanges, to.mask, delta, to.dk, to.dv, scale};
-  std::vector<Arg> ofQueries = {q, k, v, dout, lse, to.ranges, to.mask, delta, to.dq, scale};
+  std::vector<Arg> ofQueries = {q, k, v, o, dout, lse, to.ranges, to.mask, delta, to.dq, scale};
   for (std::vector<Arg> *args : {&ofKeys, &ofQueries})
     appendDropout(*args, mask, lse);
-  return {
-      .launches = {{&attentionDeltaKernel,
-                    textOf(attentionFields(), rows),
-                    programs(ceildiv(s.Tq, rows.bm), s.H, s.B),
-                    {o, dout, delta}},
-                   {&attentionBackwardKeysKernel, textOf(attentionFields(), keys),
-                    programs(ceildiv(s.Tk, config.bn), s.Hk, s.B), ofKeys},
-                   {&attentionBackwardQueriesKernel, text, programs(ceildiv(s.Tq, config.bm), s.H, s.B), ofQueries}},
-      .workspaceBytes = lse.count() * bytesOf(f32)};
+  return {.launches = {{&attentionBackwardQueriesKernel, text, programs(ceildiv(s.Tq, config.bm), s.H, s.B), ofQueries},
+                       {&attentionBackwardKeysKernel, textOf(attentionFields(), keys),
+                        programs(ceildiv(s.Tk, config.bn), s.Hk, s.B), ofKeys}},
+          .workspaceBytes = lse.count() * bytesOf(f32)};
 }
 
 Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, const TensorRef &dq, const TensorRef &dk,

@@ -33,8 +33,9 @@ static Tile rowMaximum(View logits, Tile n, Tile V, const CrossEntropyConfig &cf
   return reduce_max(top); // scalar
 }
 
-/// exp(x − top), at most 1. The difference is taken first: it is exact where it matters, near the maximum.
-static Tile relative(Tile x, Tile top) { return exp2((x - top) * M_LOG2E); }
+/// exp(x − top), at most 1. The difference is taken first: it is exact where it matters, near the maximum. What is
+/// below 2⁻¹²⁶ may become 0, beside the 1 of the maximum.
+static Tile relative(Tile x, Tile top) { return exp2((x - top) * M_LOG2E, Accuracy::fast); }
 
 /// The loss of a row from its target's logit, its maximum and its sum of exponentials; 0 when it is ignored.
 static Tile lossOf(Tile hit, Tile top, Tile total, Tile ignored) { return where(ignored, 0.0, top + log(total) - hit); }

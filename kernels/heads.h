@@ -214,6 +214,7 @@ inline std::vector<Field> attentionFields() {
           field("drop", &AttentionConfig::drop, dropNames, "whether weights are left, scaled, or dropped by chance"),
           field("precision", &AttentionConfig::precision, precisionNames, "of products of f32: ieee, tf32 or tf32x3"),
           field("warps", &AttentionConfig::warps, "warps of a program, on a GPU"),
+          field("sums", &AttentionConfig::sums, "of a row's probabilities, side by side"),
           field("stages", &AttentionConfig::stages, "blocks of keys and values in flight or in use, on a GPU")};
 }
 

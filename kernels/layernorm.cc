@@ -65,9 +65,9 @@ static void residualLayernorm(View x, View delta, View gamma, View beta, View su
 }
 
 /// dx of every row, and one partial row of dgamma and of dbeta a program. dgamma, dbeta (P, C).
-static void layernormBackward(View dout, View x, View gamma, View mean, View rstd, View dx, View dgamma, View dbeta,
-                              Tile epsilon, LayerNormBackwardConfig cfg) {
-  const int64_t C = cfg.affine ? width({dout, x, gamma, dx, dgamma, dbeta}) : width({dout, x, dx});
+static void layernormBackward(View dout, View x, View gamma, View mean, View rstd, View residual, View dx, View dgamma,
+                              View dbeta, Tile epsilon, LayerNormBackwardConfig cfg) {
+  const int64_t C = cfg.affine ? width({dout, x, gamma, residual, dx, dgamma, dbeta}) : width({dout, x, residual, dx});
   const Shape block = {cfg.block, C};
   Tile p = program_id();
   Tile begin = p * cfg.rows, end = min(begin + cfg.rows, x.dim(0));
@@ -99,7 +99,7 @@ static void layernormBackward(View dout, View x, View gamma, View mean, View rst
     }
     Tile grad = (g - gMean - xhat * gxMean) * r; // (BN, C)
     if (cfg.accumulate)
-      grad += cast(load(dx, {n, 0}, block), f32);
+      grad += cast(load(cfg.apart ? residual : dx, {n, 0}, block), f32);
     store(dx, {n, 0}, cast(grad, dx.type()));
   }
   if (!cfg.affine)
@@ -120,7 +120,8 @@ static std::vector<Field> backwardFields() {
   return {field("block", &LayerNormBackwardConfig::block, "rows a tile"),
           field("rows", &LayerNormBackwardConfig::rows, "rows a program, which leaves one partial row of the sums"),
           field("programs", &LayerNormBackwardConfig::programs, "that an SM is to hold at least"),
-          field("accumulate", &LayerNormBackwardConfig::accumulate, "adds to what dx holds"),
+          field("accumulate", &LayerNormBackwardConfig::accumulate, "adds to what dx holds, or residual"),
+          field("apart", &LayerNormBackwardConfig::apart, "adds residual, which is other memory than dx"),
           field("ddof", &LayerNormBackwardConfig::ddof, "what the variance's divisor is less than the width"),
           field("outside", &LayerNormBackwardConfig::outside, "epsilon was added to the root"),
           field("affine", &LayerNormBackwardConfig::affine, "with gamma and the sums")};
@@ -134,12 +135,12 @@ const Kernel residualLayernormKernel =
            {"x (N, C)", "delta (N, C)", "gamma (C)", "beta (C)", "sum (N, C), x + delta", "out (N, C)", "mean (N) f32",
             "rstd (N) f32, 1 / √(variance + epsilon)", "epsilon f32"},
            forwardFields());
-const Kernel layernormBackwardKernel =
-    kernel("layernorm_backward", layernormBackward,
-           {"dout (N, C)", "x (N, C)", "gamma (C)", "mean (N) f32, the forward pass's",
-            "rstd (N) f32, the forward pass's", "dx (N, C)", "dgamma (P, C) f32, a partial sum of each program",
-            "dbeta (P, C) f32, a partial sum of each program", "epsilon f32, read when outside"},
-           backwardFields());
+const Kernel layernormBackwardKernel = kernel(
+    "layernorm_backward", layernormBackward,
+    {"dout (N, C)", "x (N, C)", "gamma (C)", "mean (N) f32, the forward pass's", "rstd (N) f32, the forward pass's",
+     "residual (N, C), read when apart", "dx (N, C)", "dgamma (P, C) f32, a partial sum of each program",
+     "dbeta (P, C) f32, a partial sum of each program", "epsilon f32, read when outside"},
+    backwardFields());
 
 /// The operands that all three plans share.
 static void expectRows(const char *plan, const TensorRef &x, const TensorRef &mean, const TensorRef &rstd) {
@@ -252,22 +253,43 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
   // One partial row a program; the second launch adds them in the order of the programs.
   const int64_t C = x.extents[1], P = ceildiv(x.extents[0], chosen.rows), bytes = P * C * bytesOf(f32);
   chosen.accumulate = accumulate.dx;
+  chosen.apart = accumulate.residual && accumulate.residual->data != dx.data;
   chosen.ddof = options.ddof;
   chosen.outside = options.outside && options.epsilon > 0;
   chosen.affine = options.affine;
-  Launch rows = {&layernormBackwardKernel,
-                 textOf(layernormBackwardKernel.fields, chosen),
-                 programs(P),
-                 {dout, x, gamma, mean, rstd, dx, Arg::workspace(0, f32, {P, C}), Arg::workspace(bytes, f32, {P, C}),
-                  options.epsilon}};
-  Plan backward = {.launches = {rows}, .workspaceBytes = 2 * bytes};
-  if (!options.affine)
+  if (accumulate.residual)
+    expectShape(plan, "residual", *accumulate.residual, x.extents);
+  if (accumulate.parts)
+    expectShape(plan, "parts", *accumulate.parts, {2, P, C});
+  const auto partsOf = [&](int which) {
+    return accumulate.parts ? Arg(accumulate.parts->select(0, which)) : Arg::workspace(which * bytes, f32, {P, C});
+  };
+  Launch rows = {
+      &layernormBackwardKernel,
+      textOf(layernormBackwardKernel.fields, chosen),
+      programs(P),
+      {dout, x, gamma, mean, rstd, accumulate.residual.value_or(dx), dx, partsOf(0), partsOf(1), options.epsilon}};
+  Plan backward = {.launches = {rows}, .workspaceBytes = accumulate.parts ? 0 : 2 * bytes};
+  if (!options.affine || accumulate.parts)
     return backward;
   for (Launch &launch :
        launchSums(target, {Arg::workspace(0, f32, {P, 1, C}), dgamma.reshape({1, C})},
                   {Arg::workspace(bytes, f32, {P, 1, C}), dbeta.reshape({1, C})}, accumulate.parameters))
     backward.launches.push_back(std::move(launch));
   return backward;
+}
+
+int64_t layerNormParts(const Target &target, int64_t N, int64_t C, Type type) {
+  return ceildiv(N, pickLayerNormBackward(target, N, C, type).rows);
+}
+
+std::vector<Launch> launchLayerNormSums(const Target &target, const TensorRef &parts, const TensorRef &dgamma,
+                                        const TensorRef &dbeta, bool accumulate) {
+  const int64_t P = parts.extents[1], C = parts.extents[2];
+  const auto of = [&](int which, const TensorRef &out) {
+    return PartialSum{parts.select(0, which).reshape({P, 1, C}), out.reshape({1, C})};
+  };
+  return launchSums(target, of(0, dgamma), of(1, dbeta), accumulate);
 }
 
 } // namespace kiln

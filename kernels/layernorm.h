@@ -33,6 +33,7 @@ struct LayerNormBackwardConfig {
   int programs = 0; // that an SM is to hold at least; 0: the compiler's choice
   // Set by the plan:
   bool accumulate = false; // dx += …
+  bool apart = false;      // dx = residual + …, which lies elsewhere
   int ddof = 0;            // the forward pass's
   bool outside = false;    // the forward pass's, unless ε is 0
   bool affine = true;      // the forward pass's
@@ -72,8 +73,11 @@ Plan planResidualLayerNorm(const Target &target, const TensorRef &x, const Tenso
 
 /// What the backward pass does with what its outputs hold.
 struct LayerNormAccumulate {
-  bool dx = false;         // dx += …: the gradient joins the one that flows along the residual
-  bool parameters = false; // dgamma, dbeta += …: gradients summed over micro-batches
+  bool dx = false;                        // dx += …: the gradient joins the one that flows along the residual
+  bool parameters = false;                // dgamma, dbeta += …: gradients summed over micro-batches
+  std::optional<TensorRef> residual = {}; // (N, C), what dx is added to, if it is not what dx holds
+  /// (2, P, C) f32, P = layerNormParts(): the partial rows of dgamma and of dbeta stay here, and nobody adds them up.
+  std::optional<TensorRef> parts = {};
 };
 
 /// dx, dgamma, dbeta from dout in one pass over the rows, and ordered sums of partial rows.
@@ -83,5 +87,11 @@ Plan planLayerNormBackward(const Target &target, const TensorRef &dout, const Te
                            const TensorRef &mean, const TensorRef &rstd, const TensorRef &dx, const TensorRef &dgamma,
                            const TensorRef &dbeta, LayerNormAccumulate accumulate, const LayerNormOptions &options = {},
                            const std::optional<LayerNormBackwardConfig> &config = {});
+
+/// The partial rows that the backward pass leaves of N rows of C elements where nobody gives it a config.
+int64_t layerNormParts(const Target &target, int64_t N, int64_t C, Type type);
+/// What adds them up. parts (2, P, C), dgamma, dbeta (C).
+std::vector<Launch> launchLayerNormSums(const Target &target, const TensorRef &parts, const TensorRef &dgamma,
+                                        const TensorRef &dbeta, bool accumulate);
 
 } // namespace kiln

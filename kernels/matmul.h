@@ -95,9 +95,19 @@ struct LinearSlope {
 Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
                         const LinearSlope &slope = {}, const std::optional<MatmulConfig> &config = {});
 
-/// dw = xᵀ · dy and db = Σ_k dy[k], in one launch; `+=` with `accumulate`. x (K, M), dy (K, N), dw (M, N), db
-/// (N). Where dw has few tiles and K is long, K is split among programs that leave partial sums (workspace:
-/// splits · (M + 1) · N f32), and a second launch adds these in order.
+/// The gradient of a weight: dw = xᵀ · dy, and db = Σ_k dy[k].
+struct WeightGradient {
+  TensorRef x, dy, dw;              // (K, M), (K, N), (M, N)
+  std::optional<TensorRef> db = {}; // (N)
+};
+
+/// The gradients of several weights, `+=` with `accumulate`, of which none is an operand of another. On a CPU a launch
+/// for each; on a GPU one for all of the same K and types, whose tiles fill it better than each weight's would. Where
+/// tiles are few and K is long, K is split among programs that leave partial sums (workspace: splits · (M + 1) · N f32
+/// for each weight), and further launches add these in order.
+Plan planWeightGradients(const Target &target, const std::vector<WeightGradient> &all, bool accumulate = false,
+                         const std::optional<MatmulConfig> &config = {});
+/// The same of one weight.
 Plan planWeightGradient(const Target &target, const TensorRef &x, const TensorRef &dy, const TensorRef &dw,
                         const std::optional<TensorRef> &db, bool accumulate = false,
                         const std::optional<MatmulConfig> &config = {});

@@ -64,7 +64,10 @@ static int64_t registersOf(const Shape2 &shape) {
 static double sumsOf(const GpuFacts &gpu, const SmRates &rates, const Product &e) {
   if (e.parts == 1)
     return 0;
-  const double bytes = 4.0 * static_cast<double>(e.M) * static_cast<double>(e.N) * static_cast<double>(e.parts);
+  double elements = static_cast<double>(e.M) * static_cast<double>(e.N);
+  for (const auto &[M, N] : e.beside)
+    elements += static_cast<double>(M) * static_cast<double>(N);
+  const double bytes = 4.0 * elements * static_cast<double>(e.parts);
   const double rate = bytes <= static_cast<double>(gpu.l2Bytes) ? rates.cache : rates.memory;
   return toLaunch + 2 * bytes / rate / gpu.sms;
 }
@@ -102,7 +105,10 @@ static double cyclesOf(const GpuFacts &gpu, const SmRates &rates, const Product 
   const double written = 4.0 * shape.bm * shape.bn / rates.memory;
   const auto rounds = static_cast<double>(ceildiv(ceildiv(e.K, e.parts), config.bk));
   const double tile = rounds * (round + exposed) + (toBegin + written) / static_cast<double>(programs);
-  const int64_t tiles = ceildiv(e.M, shape.bm) * ceildiv(e.N, shape.bn) * e.parts;
+  const auto tilesOf = [&](int64_t M, int64_t N) { return ceildiv(M, shape.bm) * ceildiv(N, shape.bn) * e.parts; };
+  int64_t tiles = tilesOf(e.M, e.N);
+  for (const auto &[M, N] : e.beside)
+    tiles += tilesOf(M, N);
   config.bm = shape.bm;
   config.bn = shape.bn;
   config.warps = shape.warps;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -290,8 +291,9 @@ static int64_t rowsOf(const Extents &e, int64_t parts, const MatmulConfig &confi
 
 /// Splits K. On a CPU where fewer than 8 tiles of 256 × 128 would leave cores idle: a property of the shape alone, so
 /// that results never depend on the machine's threads. On a GPU into as many parts, with the tile that suits them, as
-/// the model finds fastest.
-static void pickSplit(const Target &target, const Extents &e, bool heavy, MatmulConfig &config) {
+/// the model finds fastest for all of the products of one K.
+static void pickSplit(const Target &target, const std::vector<Extents> &all, bool heavy, MatmulConfig &config) {
+  const Extents &e = all.front();
   const int64_t most = e.K / shortestPart;
   target.visit(
       [&](const CpuFacts &) {
@@ -300,10 +302,14 @@ static void pickSplit(const Target &target, const Extents &e, bool heavy, Matmul
         config.split = rowsOf(e, std::min(ceildiv(enough, std::max<int64_t>(tiles, 1)), most), config);
       },
       [&](const GpuFacts &gpu) {
+        Product product = {e.M, e.N, e.K, e.type, heavy};
+        for (size_t i = 1; i < all.size(); ++i)
+          product.beside.emplace_back(all[i].M, all[i].N);
         double best = 0;
         for (int64_t parts = 1; parts <= std::clamp<int64_t>(most, 1, 32); ++parts) {
           MatmulConfig tile = config;
-          const double cycles = pickGpuTile(gpu, {e.M, e.N, e.K, e.type, heavy, parts}, tile);
+          product.parts = parts;
+          const double cycles = pickGpuTile(gpu, product, tile);
           tile.split = rowsOf(e, parts, tile);
           if (best == 0 || cycles < best) {
             best = cycles;
@@ -320,43 +326,93 @@ static TensorRef onePart(TensorRef tensor) {
   return tensor;
 }
 
-Plan planWeightGradient(const Target &target, const TensorRef &x, const TensorRef &dy, const TensorRef &dw,
-                        const std::optional<TensorRef> &db, bool accumulate,
-                        const std::optional<MatmulConfig> &config) {
-  const char *plan = "weight_gradient";
-  const Extents e = expectProduct(plan, Layout::tn, x, dy, dw);
-  if (db)
-    expectShape(plan, "db", *db, {e.N});
-  MatmulConfig chosen = choose(target, Layout::tn, e, config, accumulate ? Epilogue::accumulate : Epilogue::light);
+static constexpr const char *weightPlan = "weight_gradient";
+
+/// Partial sums of each part, to add to the plan's launches, and what adds these in order, which alone may be added to
+/// something.
+static void appendParts(const Target &target, const WeightGradient &one, const Extents &e, int64_t parts,
+                        bool accumulate, const MatmulConfig &config, Plan &split, std::vector<Launch> &sums) {
+  const int64_t begin = split.workspaceBytes, columns = begin + parts * e.M * e.N * bytesOf(f32);
+  const Arg dw = Arg::workspace(begin, f32, {parts, e.M, e.N});
+  Plan plan = tiles(weightGradientKernel, e, config, {one.x, one.dy, dw, Arg::workspace(columns, f32, {parts, e.N})});
+  plan.launches[0].grid[2] = parts;
+  split.launches.push_back(plan.launches[0]);
+  split.workspaceBytes = columns + parts * e.N * bytesOf(f32);
+  const PartialSum sum = {dw, one.dw};
+  if (!one.db)
+    return sums.push_back(launchSum(target, sum.partials, sum.out, accumulate));
+  for (Launch &launch :
+       launchSums(target, sum, {Arg::workspace(columns, f32, {parts, 1, e.N}), one.db->reshape({1, e.N})}, accumulate))
+    sums.push_back(std::move(launch));
+}
+
+/// The launches for weights of one K, whose types are the same.
+static Plan planAlike(const Target &target, const std::vector<WeightGradient> &all, bool accumulate,
+                      const std::optional<MatmulConfig> &config) {
+  std::vector<Extents> extents;
+  for (const WeightGradient &one : all) {
+    extents.push_back(expectProduct(weightPlan, Layout::tn, one.x, one.dy, one.dw));
+    if (one.db)
+      expectShape(weightPlan, "db", *one.db, {extents.back().N});
+  }
+  const int64_t K = extents.front().K;
+  MatmulConfig chosen =
+      choose(target, Layout::tn, extents.front(), config, accumulate ? Epilogue::accumulate : Epilogue::light);
   if (!config)
-    pickSplit(target, e, /*heavy=*/accumulate, chosen);
+    pickSplit(target, extents, /*heavy=*/accumulate, chosen);
   if (chosen.split % chosen.bk != 0)
     throw Error("'weight_gradient': expected 'split' to be a multiple of 'bk', but got " +
                 std::to_string(chosen.split) + " and " + std::to_string(chosen.bk));
-  chosen.keep = db.has_value();
+  chosen.keep = all.front().db.has_value();
 
   // All of K in one program: straight into dw and db.
-  const int64_t parts = chosen.split > 0 ? ceildiv(e.K, chosen.split) : 1;
+  const int64_t parts = chosen.split > 0 ? ceildiv(K, chosen.split) : 1;
+  Plan plan;
   if (parts == 1) {
     chosen.split = 0;
-    return tiles(weightGradientKernel, e, chosen, {x, dy, onePart(dw), onePart(db.value_or(x.select(0, 0)))});
+    for (size_t i = 0; i < all.size(); ++i) {
+      const auto &[x, dy, dw, db] = all[i];
+      plan +=
+          tiles(weightGradientKernel, extents[i], chosen, {x, dy, onePart(dw), onePart(db.value_or(x.select(0, 0)))});
+    }
+    plan.launches = grouped(plan.launches);
+    return plan;
   }
-
-  // Partial sums of each part, then their sum in order, which alone may be added to something.
   chosen.accumulate = false;
-  const int64_t bytes = parts * e.M * e.N * bytesOf(f32);
-  Plan split = tiles(weightGradientKernel, e, chosen,
-                     {x, dy, Arg::workspace(0, f32, {parts, e.M, e.N}), Arg::workspace(bytes, f32, {parts, e.N})});
-  split.launches[0].grid[2] = parts;
-  const PartialSum sum = {Arg::workspace(0, f32, {parts, e.M, e.N}), dw};
-  if (db)
-    for (Launch &launch :
-         launchSums(target, sum, {Arg::workspace(bytes, f32, {parts, 1, e.N}), db->reshape({1, e.N})}, accumulate))
-      split.launches.push_back(std::move(launch));
-  else
-    split.launches.push_back(launchSum(target, sum.partials, sum.out, accumulate));
-  split.workspaceBytes = bytes + parts * e.N * bytesOf(f32);
-  return split;
+  std::vector<Launch> sums;
+  for (size_t i = 0; i < all.size(); ++i)
+    appendParts(target, all[i], extents[i], parts, accumulate, chosen, plan, sums);
+  plan.launches = grouped(plan.launches);
+  plan += {.launches = grouped(sums)};
+  return plan;
+}
+
+Plan planWeightGradients(const Target &target, const std::vector<WeightGradient> &all, bool accumulate,
+                         const std::optional<MatmulConfig> &config) {
+  const bool together = target.visit([](const CpuFacts &) { return false; }, [](const GpuFacts &) { return true; });
+  const auto areAlike = [](const WeightGradient &a, const WeightGradient &b) {
+    const auto typesOf = [](const WeightGradient &one) {
+      return std::tuple(one.x.type, one.dw.type, one.db ? std::optional(one.db->type) : std::nullopt);
+    };
+    return a.x.rank() == 2 && b.x.rank() == 2 && a.x.extents[0] == b.x.extents[0] && typesOf(a) == typesOf(b);
+  };
+  std::vector<std::vector<WeightGradient>> groups;
+  for (const WeightGradient &one : all) {
+    const auto group = std::find_if(groups.begin(), groups.end(), [&](const std::vector<WeightGradient> &to) {
+      return together && areAlike(to.front(), one);
+    });
+    group == groups.end() ? groups.push_back({one}) : group->push_back(one);
+  }
+  Plan plan;
+  for (const std::vector<WeightGradient> &group : groups)
+    plan += planAlike(target, group, accumulate, config);
+  return plan;
+}
+
+Plan planWeightGradient(const Target &target, const TensorRef &x, const TensorRef &dy, const TensorRef &dw,
+                        const std::optional<TensorRef> &db, bool accumulate,
+                        const std::optional<MatmulConfig> &config) {
+  return planWeightGradients(target, {{x, dy, dw, db}}, accumulate, config);
 }
 
 } // namespace kiln

@@ -34,6 +34,7 @@ struct FactKinds {
   bool fits32 = false;      // whether extents and strides fit 32 bits: see `tile.fits_32` in dialect/README.md
   bool warps = false;       // the config's field `warps`
   bool stages = false;      // the config's field `stages`
+  bool problems = false;    // how many problems a launch has: it has all at once
 };
 
 /// Which kernels a backend takes.

@@ -224,6 +224,25 @@ ArgumentBlock pack(const std::string &kernel, const Signature &signature, Grid g
   return block;
 }
 
+ArgumentBlock pack(const Signature &signature, const Launch &launch, void *workspace) {
+  const std::string &kernel = launch.kernel->name;
+  if (launch.others.empty())
+    return pack(kernel, signature, launch.grid, launch.args, workspace);
+  ArgumentBlock all = {0, 1, 1};
+  int64_t programs = 0;
+  const auto add = [&](const Grid &grid, const std::vector<Arg> &args) {
+    const ArgumentBlock one = pack(kernel, signature, grid, args, workspace);
+    if (__builtin_add_overflow(programs, programsOf(one.data()), &programs))
+      throw Error(fmt::format("kernel '{}': expected problems of less than 2^63 programs together", kernel));
+    all.append(one);
+  };
+  add(launch.grid, launch.args);
+  for (const Launch::Problem &other : launch.others)
+    add(other.grid, other.args);
+  all[0] = static_cast<uint64_t>(programs);
+  return all;
+}
+
 void checkGpuGrid(const Executable &executable, const uint64_t *block) {
   constexpr uint64_t most[] = {0x7fffffff, 65535, 65535};
   if (block[0] > most[0] || block[1] > most[1] || block[2] > most[2])

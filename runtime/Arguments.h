@@ -30,6 +30,9 @@ void checkArguments(const Kernel &kernel, const std::vector<Arg> &args, void *wo
 ArgumentBlock pack(const std::string &kernel, const Signature &signature, Grid grid, const std::vector<Arg> &args,
                    void *workspace);
 
+/// The block of a launch, of all of its problems where it has several. Throws Error as pack() for one does.
+ArgumentBlock pack(const Signature &signature, const Launch &launch, void *workspace);
+
 /// Throws Error for a block whose grid no GPU takes.
 void checkGpuGrid(const Executable &executable, const uint64_t *block);
 

@@ -7,6 +7,8 @@
 #include "runtime/Device.h"
 #include "runtime/MemoryCache.h"
 
+#include <span>
+
 namespace kiln {
 
 /// What an executable is asked for with. Refers to what the asker holds.
@@ -15,7 +17,8 @@ struct Request {
   const Kernel &kernel;
   const std::vector<Arg> &args;
   const std::string &config;
-  void *workspace = nullptr; // where regions of a workspace begin
+  void *workspace = nullptr;                    // where regions of a workspace begin
+  std::span<const Launch::Problem> others = {}; // that it has arguments for besides, of a device that has all at once
 };
 
 struct TracedKernel;

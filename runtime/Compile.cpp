@@ -102,15 +102,36 @@ static std::string textOf(const std::vector<Arg> &args) {
   return text;
 }
 
-static Specialisation specialise(const std::vector<Arg> &args, const FactWords &words, void *workspace,
-                                 const lowering::FactKinds &kinds) {
+/// What is true of the arguments of all problems, and how many these are where there are several.
+static FactWords factsOf(const Request &request) {
+  const lowering::FactKinds kinds = request.device.backend().facts();
+  FactWords facts = factsOf(request.args, request.workspace, kinds);
+  if (request.others.empty())
+    return facts;
+  for (const Launch::Problem &other : request.others)
+    facts = commonFacts(facts, factsOf(other.args, request.workspace, kinds), request.args.size());
+  facts.push_back(1 + request.others.size());
+  return facts;
+}
+
+/// Throws Error unless the arguments can be ones of the kernel, in all problems.
+static void checkArguments(const Request &request) {
+  checkArguments(request.kernel, request.args, request.workspace);
+  for (const Launch::Problem &other : request.others)
+    checkArguments(request.kernel, other.args, request.workspace);
+}
+
+static Specialisation specialise(const Request &request, const FactWords &words) {
+  const lowering::FactKinds kinds = request.device.backend().facts();
+  const std::vector<Arg> &args = request.args;
   Specialisation facts{.warps = kinds.warps, .stages = kinds.stages};
+  facts.problems = 1 + static_cast<int>(request.others.size());
   for (size_t i = 0; i < args.size(); ++i) {
     const Fact fact = Fact::decode(words[i]);
     facts.args.push_back({fact.isView, fact.type, args[i].ref.extents, fact.innerStride, fact.alignment,
                           fact.stridesBy16, fact.extentBy16, fact.fits32});
   }
-  for (const std::pair<int, int> &pair : disjointPairs(args, workspace))
+  for (const std::pair<int, int> &pair : disjointPairs(words, args.size()))
     facts.disjoint.insert(pair);
   return facts;
 }
@@ -149,7 +170,8 @@ static std::shared_ptr<TracedKernel> traceKernel(const Kernel &kernel, const Spe
 
 /// The slots that the traced function leaves dynamic, and the facts that it was traced for.
 static Signature signatureOf(const Request &request, mlir::ModuleOp module) {
-  const auto &[device, kernel, args, config, workspace] = request;
+  const auto &[device, kernel, args, config, workspace, others] = request;
+  const FactWords facts = factsOf(request);
   auto function = module.lookupSymbol<mlir::func::FuncOp>(kernel.name);
   if (!function || function.getNumArguments() != args.size())
     throw Error(fmt::format("kernel '{}': its module lacks the function", kernel.name), Fault::internal);
@@ -161,7 +183,7 @@ static Signature signatureOf(const Request &request, mlir::ModuleOp module) {
   };
   Signature signature{.where = fmt::format("{}:{}", kernel.loc.file, kernel.loc.line)};
   for (size_t i = 0; i < args.size(); ++i) {
-    const Fact fact = factOf(args[i], workspace, device.backend().facts());
+    const Fact fact = Fact::decode(facts[i]);
     Signature::Parameter parameter{.name = kernel.parameters[i].name, .isView = fact.isView, .type = fact.type};
     if (auto view = mlir::dyn_cast<mlir::MemRefType>(function.getArgument(i).getType())) {
       llvm::SmallVector<int64_t> strides;
@@ -175,7 +197,8 @@ static Signature signatureOf(const Request &request, mlir::ModuleOp module) {
     signature.parameters.push_back(std::move(parameter));
   }
   signature.slots = lowering::slotsOf(function.getArgumentTypes());
-  signature.disjoint = disjointPairs(args, workspace);
+  signature.disjoint = disjointPairs(facts, args.size());
+  signature.problems = 1 + static_cast<int>(others.size());
   return signature;
 }
 
@@ -220,19 +243,18 @@ static std::shared_ptr<Source> sourceOf(const Request &request) {
 }
 
 PendingExecutable findCompiled(const Request &request) {
-  checkArguments(request.kernel, request.args, request.workspace);
-  const PendingExecutable found =
-      sourceOf(request)->find(factsOf(request.args, request.workspace, request.device.backend().facts()), request.args);
+  checkArguments(request);
+  const PendingExecutable found = sourceOf(request)->find(factsOf(request), request.args);
   compiler().fromMemory += found != nullptr;
   return found;
 }
 
 Begun beginCompiling(const Request &request) {
   Compiler &state = compiler();
-  const auto &[device, kernel, args, config, workspace] = request;
-  checkArguments(kernel, args, workspace);
+  const auto &[device, kernel, args, config, workspace, others] = request;
+  checkArguments(request);
   Begun begun{{}, sourceOf(request), {}};
-  const FactWords facts = factsOf(args, workspace, device.backend().facts());
+  const FactWords facts = factsOf(request);
   if ((begun.executable = begun.source->find(facts, args))) {
     ++state.fromMemory;
     return begun;
@@ -248,7 +270,7 @@ Begun beginCompiling(const Request &request) {
     ++state.fromMemory;
     return begun;
   }
-  begun.traced = traceKernel(kernel, specialise(args, facts, workspace, device.backend().facts()), config);
+  begun.traced = traceKernel(kernel, specialise(request, facts), config);
   begun.executable = std::make_shared<Pending>();
   begun.source->add(facts, args, begun.traced->traced.asked, begun.executable);
   return begun;
@@ -273,21 +295,27 @@ bool finishCompiling(const Request &request, Begun &begun) {
 
 // --- The public functions -------------------------------------------------------------------------------------------
 
-std::shared_ptr<const Executable> compile(Device &device, const Kernel &kernel, const std::vector<Arg> &args,
-                                          const std::string &config, void *workspace) {
-  const Request request{device, kernel, args, config, workspace};
+static std::shared_ptr<const Executable> compiled(const Request &request) {
   Begun begun = beginCompiling(request);
   if (begun.traced)
     finishCompiling(request, begun);
   return begun.executable->executable.get();
 }
 
+std::shared_ptr<const Executable> compile(Device &device, const Kernel &kernel, const std::vector<Arg> &args,
+                                          const std::string &config, void *workspace) {
+  return compiled({device, kernel, args, config, workspace});
+}
+
+std::shared_ptr<const Executable> compile(Device &device, const Launch &launch, void *workspace) {
+  return compiled({device, *launch.kernel, launch.args, launch.config, workspace, launch.others});
+}
+
 std::vector<char> codeOf(Device &device, const Launch &launch, void *workspace) {
-  checkArguments(*launch.kernel, launch.args, workspace);
+  const Request request{device, *launch.kernel, launch.args, launch.config, workspace, launch.others};
+  checkArguments(request);
   const BusyClock::Scope timed(compiler().clock);
-  const FactWords facts = factsOf(launch.args, workspace, device.backend().facts());
-  const auto traced =
-      traceKernel(*launch.kernel, specialise(launch.args, facts, workspace, device.backend().facts()), launch.config);
+  const auto traced = traceKernel(*launch.kernel, specialise(request, factsOf(request)), launch.config);
   return objectOf(*launch.kernel, *traced->traced.module, device);
 }
 

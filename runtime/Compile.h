@@ -21,6 +21,9 @@ CompileStatistics compileStatistics();
 std::shared_ptr<const Executable> compile(Device &device, const Kernel &kernel, const std::vector<Arg> &args,
                                           const std::string &config = "", void *workspace = nullptr);
 
+/// The executable of a launch, for all of its problems.
+std::shared_ptr<const Executable> compile(Device &device, const Launch &launch, void *workspace = nullptr);
+
 /// The backend's code for a launch, such as PTX, for tools that look at it: made or from disk, and not loaded. Nothing
 /// is read at the addresses of its arguments.
 std::vector<char> codeOf(Device &device, const Launch &launch, void *workspace = nullptr);

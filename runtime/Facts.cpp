@@ -101,12 +101,35 @@ FactWords factsOf(const std::vector<Arg> &args, void *workspace, const lowering:
   return words;
 }
 
-std::vector<std::pair<int, int>> disjointPairs(const std::vector<Arg> &args, void *workspace) {
+FactWords commonFacts(const FactWords &a, const FactWords &b, size_t count) {
+  FactWords common;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    if (i >= count) {
+      common.push_back(a[i] & b[i]); // of pairs
+      continue;
+    }
+    Fact fact = Fact::decode(a[i]);
+    const Fact other = Fact::decode(b[i]);
+    fact.innerStride = fact.innerStride == other.innerStride ? fact.innerStride : 0;
+    fact.alignment = std::min(fact.alignment, other.alignment);
+    fact.stridesBy16 &= other.stridesBy16;
+    fact.extentBy16 &= other.extentBy16;
+    fact.fits32 &= other.fits32;
+    common.push_back(fact.encode());
+  }
+  return common;
+}
+
+std::vector<std::pair<int, int>> disjointPairs(const FactWords &facts, size_t count) {
   std::vector<std::pair<int, int>> pairs;
-  forPairs(args, workspace, [&](int i, int j, bool disjoint) {
-    if (disjoint)
-      pairs.emplace_back(i, j);
-  });
+  size_t bit = 0;
+  for (size_t i = 0; i < count; ++i)
+    for (size_t j = i + 1; j < count; ++j)
+      if (Fact::decode(facts[i]).isView && Fact::decode(facts[j]).isView) {
+        if (facts[count + bit / 64] >> bit % 64 & 1)
+          pairs.emplace_back(i, j);
+        ++bit;
+      }
   return pairs;
 }
 

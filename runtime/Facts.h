@@ -41,8 +41,10 @@ Range rangeOf(const Arg &arg, void *workspace);
 
 /// The facts of these arguments, without extents. Workspace regions lie in `workspace`.
 FactWords factsOf(const std::vector<Arg> &args, void *workspace, const lowering::FactKinds &kinds);
-/// The pairs (i < j) of view arguments that do not overlap.
-std::vector<std::pair<int, int>> disjointPairs(const std::vector<Arg> &args, void *workspace);
+/// What is true of both, which are facts of arguments of the same types and ranks; `count` of them.
+FactWords commonFacts(const FactWords &a, const FactWords &b, size_t count);
+/// The pairs (i < j) of view arguments that do not overlap by the words of `count` arguments.
+std::vector<std::pair<int, int>> disjointPairs(const FactWords &facts, size_t count);
 /// A hash of the words.
 uint64_t hashOf(const FactWords &words);
 

@@ -4,6 +4,7 @@
 // trace asks for decides whether it serves the next launch too: so no specialisation is begun twice, and no thread
 // waits for another's. Making the code of what was traced is done by all of them at once.
 
+#include "lowering/Backend.h"
 #include "lowering/Crashes.h"
 #include "runtime/Arguments.h"
 #include "runtime/Compilation.h"
@@ -61,7 +62,8 @@ private:
   };
 
   Request request(size_t launch) const {
-    return {device, *launches[launch].kernel, launches[launch].args, launches[launch].config, workspace};
+    const Launch &of = launches[launch];
+    return {device, *of.kernel, of.args, of.config, workspace, of.others};
   }
 
   /// Traces the next launch that no executable serves, if there is one. After an error nothing more is begun: whatever
@@ -119,6 +121,18 @@ static int64_t bytesOfWorkspace(const TensorRef &workspace) {
   return workspace.bytes();
 }
 
+/// Throws Error unless the arguments in the workspace lie in it.
+static void checkRegions(const Plan &plan, const Launch &launch, const std::vector<Arg> &args) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Arg &arg = args[i];
+    if (arg.kind == Arg::Kind::workspace &&
+        (arg.workspaceOffset < 0 || arg.ref.bytes() > plan.workspaceBytes - arg.workspaceOffset))
+      throw Error(fmt::format(
+          "kernel '{}': expected {} to lie in the plan's workspace of {} bytes, but got {} at byte {}",
+          launch.kernel->name, launch.kernel->called(i), plan.workspaceBytes, textOf(arg), arg.workspaceOffset));
+  }
+}
+
 /// Throws Error unless every launch has a kernel and the workspace holds what the plan wants of it.
 static void checkPlan(const Plan &plan, const TensorRef &workspace) {
   if (const int64_t bytes = bytesOfWorkspace(workspace); bytes < plan.workspaceBytes)
@@ -127,14 +141,9 @@ static void checkPlan(const Plan &plan, const TensorRef &workspace) {
     const Launch &launch = plan.launches[at];
     if (!launch.kernel)
       throw Error(fmt::format("expected launch {} of a plan to have a kernel, but got none", at));
-    for (size_t i = 0; i < launch.args.size(); ++i) {
-      const Arg &arg = launch.args[i];
-      if (arg.kind == Arg::Kind::workspace &&
-          (arg.workspaceOffset < 0 || arg.ref.bytes() > plan.workspaceBytes - arg.workspaceOffset))
-        throw Error(fmt::format(
-            "kernel '{}': expected {} to lie in the plan's workspace of {} bytes, but got {} at byte {}",
-            launch.kernel->name, launch.kernel->called(i), plan.workspaceBytes, textOf(arg), arg.workspaceOffset));
-    }
+    checkRegions(plan, launch, launch.args);
+    for (const Launch::Problem &other : launch.others)
+      checkRegions(plan, launch, other.args);
   }
 }
 
@@ -152,6 +161,9 @@ void setCompileThreads(int threads) {
 
 PreparedPlan prepare(Device &device, const Plan &plan, const TensorRef &workspace) {
   checkPlan(plan, workspace);
+  const auto isGroup = [](const Launch &launch) { return !launch.others.empty(); };
+  if (!device.backend().facts().problems && std::any_of(plan.launches.begin(), plan.launches.end(), isGroup))
+    return prepare(device, ungrouped(plan), workspace);
   Preparation preparation(device, plan, workspace.data);
   if (const size_t left = preparation.left())
     workTogether(preparation, std::min<size_t>(left, compileThreads()) - 1);
@@ -160,8 +172,7 @@ PreparedPlan prepare(Device &device, const Plan &plan, const TensorRef &workspac
   for (size_t i = 0; i < executables.size(); ++i) {
     const std::shared_ptr<const Executable> &executable = executables[i].get();
     const Launch &launch = plan.launches[i];
-    const ArgumentBlock block =
-        pack(launch.kernel->name, executable->signature(), launch.grid, launch.args, workspace.data);
+    const ArgumentBlock block = pack(executable->signature(), launch, workspace.data);
     launches.push_back({executable, {block.begin(), block.end()}});
   }
   PreparedPlan ready;

@@ -28,8 +28,17 @@ struct Signature {
   };
   std::string where; // the line of the kernel's registration, `file:line`; empty where nobody knows
   std::vector<Parameter> parameters;
-  std::vector<abi::Slot> slots;              // of the argument block, after the grid
+  std::vector<abi::Slot> slots;              // of a problem's argument block, after the grid
   std::vector<std::pair<int, int>> disjoint; // views that must not overlap
+  int problems = 1;                          // that a launch has arguments for
+
+  /// The slots of a launch's whole block. That of several problems, on a GPU, begins with the launch's grid, all
+  /// programs along x, and then has the block of each problem in turn; the programs of a problem are in the order of
+  /// their numbers.
+  size_t words() const {
+    const size_t each = abi::gridSlots + slots.size();
+    return problems == 1 ? each : abi::gridSlots + static_cast<size_t>(problems) * each;
+  }
 };
 
 } // namespace kiln

@@ -224,7 +224,7 @@ Plan vmap(const std::function<Plan(const std::vector<TensorRef> &)> &one, const 
     if (tensor.axis && firsts.back().count() > 0)
       batched.push_back(memoryOf(tensor, firsts.back()));
   }
-  Plan plan = one(firsts);
+  Plan plan = ungrouped(one(firsts));
   constexpr int64_t line = 64; // where an example's workspace may begin
   const int64_t workspace = (plan.workspaceBytes + line - 1) / line * line;
   for (Launch &launch : plan.launches) {

@@ -157,11 +157,85 @@ Arg Arg::as(Type type) const {
 
 int64_t Launch::bytes() const {
   int64_t all = 0;
-  for (const Arg &arg : args)
-    if (arg.kind != Arg::Kind::scalar)
-      all += arg.ref.bytes();
+  const auto add = [&](const std::vector<Arg> &list) {
+    for (const Arg &arg : list)
+      if (arg.kind != Arg::Kind::scalar)
+        all += arg.ref.bytes();
+  };
+  add(args);
+  for (const Problem &other : others)
+    add(other.args);
   return all;
 }
+
+//===-- Groups --------------------------------------------------------------------------------------------------===//
+
+/// The most bytes that the arguments of a GPU's launch take, by the CUDA Programming Guide's oldest limit.
+static constexpr int64_t mostArgumentBytes = 4096;
+
+/// Bytes that the arguments take at most: the grid, a pointer, and the extents and strides of views.
+static int64_t argumentBytes(const std::vector<Arg> &args) {
+  int64_t words = std::ssize(Grid());
+  for (const Arg &arg : args)
+    words += arg.kind == Arg::Kind::scalar ? 1 : 1 + 2 * arg.ref.rank();
+  return words * static_cast<int64_t>(sizeof(int64_t));
+}
+
+/// Whether the arguments of two launches are of the same kinds, types and ranks.
+static bool areAlike(const std::vector<Arg> &a, const std::vector<Arg> &b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Arg &x, const Arg &y) {
+    const bool isScalar = x.kind == Arg::Kind::scalar;
+    if (isScalar != (y.kind == Arg::Kind::scalar))
+      return false;
+    return isScalar ? x.scalarType == y.scalarType : x.ref.type == y.ref.type && x.ref.rank() == y.ref.rank();
+  });
+}
+
+/// The operations of its first problem.
+static double ownFlops(const Launch &launch) {
+  double own = launch.flops;
+  for (const Launch::Problem &other : launch.others)
+    own -= other.flops;
+  return own;
+}
+
+std::vector<Launch> grouped(const std::vector<Launch> &launches) {
+  std::vector<Launch> groups;
+  for (const Launch &launch : launches) {
+    const int64_t each = argumentBytes(launch.args), own = each * (1 + std::ssize(launch.others));
+    const auto group = std::find_if(groups.begin(), groups.end(), [&](const Launch &to) {
+      return to.kernel == launch.kernel && to.config == launch.config && areAlike(to.args, launch.args) &&
+             each * (1 + std::ssize(to.others)) + own <= mostArgumentBytes;
+    });
+    if (group == groups.end()) {
+      groups.push_back(launch);
+      continue;
+    }
+    group->others.push_back({launch.grid, launch.args, ownFlops(launch)});
+    group->others.insert(group->others.end(), launch.others.begin(), launch.others.end());
+    group->flops += launch.flops;
+  }
+  return groups;
+}
+
+Plan ungrouped(const Plan &plan) {
+  Plan result = {.launches = {}, .workspaceBytes = plan.workspaceBytes};
+  for (const Launch &launch : plan.launches) {
+    Launch one = launch;
+    one.others.clear();
+    one.flops = ownFlops(launch);
+    result.launches.push_back(one);
+    for (const Launch::Problem &other : launch.others) {
+      one.grid = other.grid;
+      one.args = other.args;
+      one.flops = other.flops;
+      result.launches.push_back(one);
+    }
+  }
+  return result;
+}
+
+//===-- Plans ---------------------------------------------------------------------------------------------------===//
 
 Plan &Plan::operator+=(const Plan &other) {
   launches.insert(launches.end(), other.launches.begin(), other.launches.end());

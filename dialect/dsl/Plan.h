@@ -131,6 +131,15 @@ struct Launch {
   double flops = 0;      // of its matrix products: two for each multiply-add
   std::string label;     // its place in a network, for people: nothing else depends on it
 
+  /// Programs, their arguments, and the operations of their products, which those of the launch include.
+  struct Problem {
+    Grid grid;
+    std::vector<Arg> args;
+    double flops = 0;
+  };
+  /// What it does besides, with the same kernel and config: see grouped().
+  std::vector<Problem> others = {};
+
   /// Bytes of all views and regions that it is given, each as often as it is: what it moves when it goes through every
   /// one of them once.
   int64_t bytes() const;
@@ -144,6 +153,15 @@ struct Plan {
   /// Appends another plan; both use the same workspace, one after the other.
   Plan &operator+=(const Plan &other);
 };
+
+/// Launches of which none reads or writes what another writes, as few: those with the same kernel and config, and
+/// arguments of the same types and ranks, become one that does the work of all, whose label and place are the first
+/// one's, as long as their arguments fit a GPU's launch. A GPU has the programs of all at once, and those of the last
+/// do not wait for the slowest of the first; a CPU launches them one after the other. Extents that the kernel asks for
+/// (View::extent) must be the same in all.
+std::vector<Launch> grouped(const std::vector<Launch> &launches);
+/// The plan with a launch of its own for all that its launches do.
+Plan ungrouped(const Plan &plan);
 
 /// The examples of a batch: `all` of them along dimension `axis`, or without one what they have together.
 struct Batched {

@@ -31,6 +31,7 @@ struct Specialisation {
   std::vector<ArgFacts> args;
   std::set<std::pair<int, int>> disjoint; // pairs (i < j) of view arguments that do not overlap
   bool warps = false, stages = false;     // whether the target reads these fields of the config; with warps, programs
+  int problems = 1;                       // that a launch has arguments for
 };
 
 /// A traced kernel. The module holds one `func.func` named as the kernel, with the attribute `tile.kernel`. A view
@@ -38,7 +39,7 @@ struct Specialisation {
 /// attributes: `tile.align` (i64 bytes, when more than 1), `tile.strides_by_16`, `tile.extent_by_16`,
 /// `tile.fits_32` (unit); function attributes: `tile.disjoint`, an array of index pairs (i64 arrays), and `tile.warps`,
 /// `tile.programs` and `tile.stages` (i64), which are the config's fields of these names, where it has them and the
-/// target reads them.
+/// target reads them, and `tile.problems` (i64), when more than 1.
 struct Traced {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::set<std::pair<int, int>> asked; // (argument, dimension) made static by View::extent

@@ -352,6 +352,8 @@ void Tracer::attachFacts(const std::string &config) {
   attach(facts.warps, "warps", "tile.warps");
   attach(facts.warps, "programs", "tile.programs");
   attach(facts.stages, "stages", "tile.stages");
+  if (facts.problems > 1)
+    function->setAttr("tile.problems", builder.getI64IntegerAttr(facts.problems));
   for (auto [i, arg] : llvm::enumerate(facts.args)) {
     if (!arg.isView)
       continue;

@@ -56,10 +56,13 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   if (name == "tile.inside") {
     auto dims = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
     const bool copies = op->getName().getStringRef() == "simt.fetch";
-    auto view = isa<LoadOp>(op) || copies ? dyn_cast<MemRefType>(op->getOperand(0).getType()) : MemRefType();
+    auto access = isa<LoadOp, StoreOp>(op) ? dyn_cast<AccessOp>(op) : AccessOp();
+    auto view = access   ? access.getView().getType()
+                : copies ? dyn_cast<MemRefType>(op->getOperand(0).getType())
+                         : MemRefType();
     bool good =
         dims && view && llvm::all_of(dims.asArrayRef(), [&](int64_t dim) { return dim >= 0 && dim < view.getRank(); });
-    return good ? success() : expected("dimensions of the view on a load or copy");
+    return good ? success() : expected("dimensions of the view on a load, store or copy");
   }
   if (name == accuracyName) {
     auto text = dyn_cast<StringAttr>(attribute.getValue());
@@ -69,7 +72,7 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (name == "tile.kernel")
     return function && isa<UnitAttr>(attribute.getValue()) ? success() : expected("a unit on a function");
-  if (name == "tile.warps" || name == "tile.programs" || name == "tile.stages")
+  if (name == "tile.warps" || name == "tile.programs" || name == "tile.stages" || name == "tile.problems")
     return function && isPositive(attribute.getValue()) ? success() : expected("an i64 from 1 on a function");
   if (name == "tile.disjoint") {
     auto pairs = dyn_cast<ArrayAttr>(attribute.getValue());

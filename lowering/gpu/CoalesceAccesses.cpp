@@ -3,7 +3,8 @@
 //
 // What an instruction moves is aligned when the view's first element is (`tile.align`), the strides are (static, or
 // `tile.strides_by_16`) and the tile's offset along the fastest dimension is. It lies inside or outside the view as a
-// whole when what it moves divides the view's extent in that dimension (static, or `tile.extent_by_16`), too.
+// whole when what it moves divides the view's extent in that dimension (static, or `tile.extent_by_16`), too, or all of
+// it is known to lie inside (`tile.inside`).
 //
 // Where tiles of that shape are reduced along memory, and there are rows enough, each warp gets whole rows: it reduces
 // them by shuffles, and no warp waits for another. Tiles of one shape that lie alike in memory get one layout, that of
@@ -115,7 +116,9 @@ SmallVector<Limit> GlobalAccess::limits(unsigned fastest) const {
   }
   const bool isStatic = !type.isDynamicDim(*axis);
   const bool isBy16 = *axis + 1 == type.getRank() && factOf(op.getView(), "tile.extent_by_16");
-  limits.push_back({isStatic ? type.getDimSize(*axis) : isBy16 ? 16 : 1, extentLimit, axis, isStatic});
+  const auto inside = op->getAttrOfType<DenseI64ArrayAttr>("tile.inside");
+  if (!inside || !llvm::is_contained(inside.asArrayRef(), *axis))
+    limits.push_back({isStatic ? type.getDimSize(*axis) : isBy16 ? 16 : 1, extentLimit, axis, isStatic});
   const Value begin = op.getSubscripts()[*axis];
   APInt offset;
   if (matchPattern(begin, m_ConstantInt(&offset)))

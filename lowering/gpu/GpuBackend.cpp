@@ -65,7 +65,8 @@ public:
             .extentBy16 = true,
             .fits32 = true,
             .warps = true,
-            .stages = true};
+            .stages = true,
+            .problems = true};
   }
   KernelLimits limits() const override { return {.elements = mostElements, .lowered = false}; }
   bool tellsLines() const override { return true; }

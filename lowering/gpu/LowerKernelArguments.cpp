@@ -6,6 +6,9 @@
 //     llvm.func ptx_kernelcc @k(%grid0: i64, %grid1: i64, %grid2: i64, %v: !llvm.ptr<1>, %extent: i64, %stride: i64,
 //                               %n: i64)
 //
+// A kernel for several problems (`tile.problems`) has such parameters for each of them, behind the launch's grid, and a
+// program takes those of the problem that its number belongs to.
+//
 // A view's address, extents and strides are read by `memref.extract_aligned_pointer_as_index`,
 // `memref.extract_strided_metadata` and `tile.dim`; after the pass nobody needs the memref.
 
@@ -28,6 +31,12 @@ namespace kiln::lowering::gpu {
 
 using namespace mlir;
 
+/// Problems that a launch has programs and arguments for, `tile.problems`.
+static int64_t problemsOf(func::FuncOp func) {
+  auto problems = func->getAttrOfType<IntegerAttr>("tile.problems");
+  return problems ? problems.getInt() : 1;
+}
+
 namespace {
 
 /// What is known of a view inside the kernel, as index values.
@@ -42,15 +51,17 @@ public:
   Arguments(func::FuncOp func, Block &entry)
       : builder(OpBuilder::atBlockBegin(&entry)), loc(func.getLoc()), types(func.getArgumentTypes()),
         slots(slotsOf(types)) {
-    const auto pointer = LLVM::LLVMPointerType::get(func.getContext(), 1);
-    const auto add = [&](Type type) {
-      parameterTypes.push_back(type);
-      return entry.addArgument(type, loc);
-    };
-    for (Value &count : grid)
-      count = add(builder.getI64Type());
-    for (const abi::Slot &slot : slots)
-      parameters.push_back(add(slot.kind == abi::Slot::pointer ? Type(pointer) : builder.getI64Type()));
+    const int64_t problems = problemsOf(func);
+    if (problems > 1)
+      addProblem(entry); // the launch's grid and nothing more: nobody reads it
+    Problem before = addProblem(entry, slots);
+    grid = before.grid;
+    parameters = before.parameters;
+    for (int64_t i = 1; i < problems; ++i) {
+      Problem problem = addProblem(entry, slots);
+      choose(problem, before);
+      before = std::move(problem);
+    }
   }
 
   ArrayRef<Type> signature() const { return parameterTypes; }
@@ -102,13 +113,8 @@ public:
 
   Value numPrograms(int64_t axis) { return grid[axis]; }
   Value programId(int64_t axis) {
-    if (!ids[axis]) {
-      const std::string name = std::string("llvm.nvvm.read.ptx.sreg.ctaid.") + "xyz"[axis];
-      const Value id =
-          LLVM::CallIntrinsicOp::create(builder, loc, builder.getI32Type(), builder.getStringAttr(name), ValueRange())
-              .getResult(0);
-      ids[axis] = arith::ExtUIOp::create(builder, loc, builder.getI64Type(), id);
-    }
+    if (!ids[axis])
+      ids[axis] = arith::ExtUIOp::create(builder, loc, builder.getI64Type(), begin ? idInProblem(axis) : blockId(axis));
     return ids[axis];
   }
 
@@ -116,6 +122,72 @@ public:
   Value toWord(Value index) { return arith::IndexCastOp::create(builder, loc, builder.getI64Type(), index); }
 
 private:
+  /// The parameters of one problem.
+  struct Problem {
+    SmallVector<Value, 3> grid;
+    SmallVector<Value> parameters;
+  };
+  Problem addProblem(Block &entry, ArrayRef<abi::Slot> slots = {}) {
+    const auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), 1);
+    const auto add = [&](Type type) {
+      parameterTypes.push_back(type);
+      return entry.addArgument(type, loc);
+    };
+    Problem problem;
+    for (int64_t axis = 0; axis < abi::gridSlots; ++axis)
+      problem.grid.push_back(add(builder.getI64Type()));
+    for (const abi::Slot &slot : slots)
+      problem.parameters.push_back(add(slot.kind == abi::Slot::pointer ? Type(pointer) : builder.getI64Type()));
+    return problem;
+  }
+
+  /// Takes `problem`'s parameters instead of those of the problems before, the last of which is `before`, where the
+  /// program is none of theirs.
+  void choose(const Problem &problem, const Problem &before) {
+    const auto narrow = [&](Value word) -> Value {
+      return arith::TruncIOp::create(builder, loc, builder.getI32Type(), word);
+    };
+    if (!begin)
+      begin = nextBegin = arith::ConstantIntOp::create(builder, loc, 0, 32);
+    Value programs = narrow(before.grid[0]);
+    for (const int64_t axis : {1, 2})
+      programs = arith::MulIOp::create(builder, loc, programs, narrow(before.grid[axis]));
+    nextBegin = arith::AddIOp::create(builder, loc, nextBegin, programs);
+    const Value isLater = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge, blockId(0), nextBegin);
+    const auto select = [&](Value &value, Value other) {
+      value = arith::SelectOp::create(builder, loc, isLater, other, value);
+    };
+    select(begin, nextBegin);
+    for (auto [value, other] : llvm::zip_equal(grid, problem.grid))
+      select(value, other);
+    for (auto [value, other] : llvm::zip_equal(parameters, problem.parameters))
+      select(value, other);
+  }
+
+  /// The block's coordinate in the launch's grid.
+  Value blockId(int64_t axis) {
+    if (!blockIds[axis]) {
+      const std::string name = std::string("llvm.nvvm.read.ptx.sreg.ctaid.") + "xyz"[axis];
+      blockIds[axis] =
+          LLVM::CallIntrinsicOp::create(builder, loc, builder.getI32Type(), builder.getStringAttr(name), ValueRange())
+              .getResult(0);
+    }
+    return blockIds[axis];
+  }
+
+  /// The program's coordinate in the grid of its problem.
+  Value idInProblem(int64_t axis) {
+    Value id = arith::SubIOp::create(builder, loc, blockId(0), begin);
+    for (int64_t at = 0; at <= axis; ++at) {
+      const Value extent = arith::TruncIOp::create(builder, loc, builder.getI32Type(), grid[at]);
+      if (at < axis)
+        id = arith::DivUIOp::create(builder, loc, id, extent);
+      else if (axis < 2)
+        id = arith::RemUIOp::create(builder, loc, id, extent);
+    }
+    return id;
+  }
+
   Value toIndex(Value word) { return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), word); }
 
   size_t indexOf(abi::Slot::Kind kind, int argument, int dimension = 0) const {
@@ -133,7 +205,10 @@ private:
   SmallVector<Value> parameters;
   DenseMap<int, ViewValues> views;
   llvm::StringMap<Value> tables;
-  Value grid[3], ids[3];
+  SmallVector<Value, 3> grid;
+  Value blockIds[3], ids[3];
+  Value begin,
+      nextBegin; // of several problems: the first program of the chosen one, and of the last that was looked at
 };
 
 } // namespace

@@ -8,9 +8,9 @@
 //
 // A mask is a comparison of positions counted from the tile's corner, or numbers made of them, with a scalar that grows
 // or falls by one with the loop's position. So it is true throughout in the rounds before some position, or in those
-// from one on. Loads that move with the position lie inside their views in rounds of the first kind, and say so in
-// `tile.inside`; along dimensions in which they do not move they do so in all rounds or in none, which is asked before
-// the loop. Of several masks and loads the rounds that need nothing are split off: at most three loops, in the
+// from one on. Loads and stores that move with the position lie inside their views in rounds of the first kind, and say
+// so in `tile.inside`; along dimensions in which they do not move they do so in all rounds or in none, which is asked
+// before the loop. Of several masks and loads the rounds that need nothing are split off: at most three loops, in the
 // order of the one, which compute the same. What a mask computes without wrapping it must be known to compute without
 // wrapping; of a scalar cut to 32 bits, which masks are as a rule, that is asked when the kernel runs.
 
@@ -38,18 +38,18 @@ struct Span {
   Value scalar;
 };
 
-/// A mask, true throughout in the rounds with Σ sign · scalar ≥ `least`; or a load whose tile lies inside its view
+/// A mask, true throughout in the rounds with Σ sign · scalar ≥ `least`; or an access whose tile lies inside its view
 /// along a dimension in those in which that, and the view's extent, is at least so much.
 struct Mask {
   struct Term {
     Value scalar;
     int64_t sign;
   };
-  Operation *op; // arith.cmpi or tile.load
+  Operation *op; // arith.cmpi, tile.load or tile.store
   SmallVector<Term, 2> terms;
   int64_t least;
-  int64_t factor;   // of the loop's position in the sum: 1 or −1; 0 of a load that does not move along the dimension
-  int64_t dim = -1; // of the load's
+  int64_t factor;   // of the loop's position in the sum: 1 or −1; 0 of an access that does not move along the dimension
+  int64_t dim = -1; // of the access's
 };
 } // namespace
 
@@ -154,19 +154,26 @@ static std::optional<Mask> maskOf(scf::ForOp loop, arith::CmpIOp compare) {
   return mask;
 }
 
-/// Loads whose begin along a dimension is never below 0 and moves with the loop's position, or not at all.
-static void addLoads(scf::ForOp loop, SmallVectorImpl<Mask> &masks) {
-  for (auto load : loop.getBody()->getOps<tile::LoadOp>())
-    for (const auto [dim, offset] : llvm::enumerate(load.getOffsets())) {
+/// The view of a load or store.
+static Value viewOf(Operation *op) { return cast<tile::AccessOp>(op).getView(); }
+
+/// Loads and stores whose begin along a dimension is never below 0 and moves with the loop's position, or not at all.
+static void addAccesses(scf::ForOp loop, SmallVectorImpl<Mask> &masks) {
+  for (Operation &op : *loop.getBody()) {
+    if (!isa<tile::LoadOp, tile::StoreOp>(op))
+      continue;
+    auto access = cast<tile::AccessOp>(op);
+    for (const auto [dim, offset] : llvm::enumerate(access.getSubscripts())) {
       const auto factor = factorOf(loop, offset);
       const bool isKnown = matchPattern(offset, m_Constant()); // with extents that are known, too, or none are
       if ((factor == 1 || (factor == 0 && !isKnown)) && isNonNegative(rangeOf(offset)) && isSmall(offset))
-        masks.push_back({.op = load,
+        masks.push_back({.op = &op,
                          .terms = {{offset, -1}},
-                         .least = tile::shapeOf(load.getType())[dim],
+                         .least = tile::shapeOf(access.getTile().getType())[dim],
                          .factor = -*factor,
                          .dim = static_cast<int64_t>(dim)});
     }
+  }
 }
 
 // --- Loops -----------------------------------------------------------------------------------------------------------
@@ -221,10 +228,10 @@ Value Split::restOf(const Mask &mask) {
     const Value value = atFirst(uncut(scalar));
     rest = sign > 0 ? emit.make<arith::AddIOp>(rest, value) : emit.make<arith::SubIOp>(rest, value);
   }
-  if (auto load = dyn_cast<tile::LoadOp>(mask.op)) {
-    const int64_t extent = cast<MemRefType>(load.getView().getType()).getDimSize(mask.dim);
-    const Value known =
-        ShapedType::isDynamic(extent) ? emit.make<tile::DimOp>(type, load.getView(), mask.dim) : constant(extent);
+  if (mask.dim >= 0) {
+    const Value view = viewOf(mask.op);
+    const int64_t extent = cast<MemRefType>(view.getType()).getDimSize(mask.dim);
+    const Value known = ShapedType::isDynamic(extent) ? emit.make<tile::DimOp>(type, view, mask.dim) : constant(extent);
     rest = emit.make<arith::AddIOp>(rest, known);
   }
   return rest;
@@ -315,9 +322,9 @@ void Split::takeMasks() {
     if (mask.dim < 0)
       replaceByTrue(copied.lookup(mask.op->getResult(0)), dead);
     else
-      inside[copied.lookup(mask.op->getResult(0)).getDefiningOp()].push_back(mask.dim);
-  for (const auto &[load, dims] : inside)
-    load->setAttr("tile.inside", builder.getDenseI64ArrayAttr(dims));
+      inside[copied.lookup(mask.op)].push_back(mask.dim);
+  for (const auto &[access, dims] : inside)
+    access->setAttr("tile.inside", builder.getDenseI64ArrayAttr(dims));
   eraseDead(dead);
 }
 
@@ -424,7 +431,7 @@ struct SplitLoops : impl::SplitLoopsBase<SplitLoops> {
           masks.push_back(*mask);
       if (masks.empty())
         continue;
-      addLoads(loop, masks);
+      addAccesses(loop, masks);
       Split(loop, masks).build();
     }
   }

@@ -132,34 +132,44 @@ void Block::extend(Build &b, const TensorRef &x, const Past &past) const {
 
 //===-- Backward ------------------------------------------------------------------------------------------------===//
 
-void Block::halfBackward(Build &b, const Layer &layer, const TensorRef &dx, const TensorRef &dnormed) const {
+TensorRef Block::halfBackward(Build &b, const Layer &layer, const TensorRef &dy, const TensorRef &dnormed) const {
   HalfSaved &s = layer.half;
+  TensorRef dx = dy;
   if (isPre) {
-    layer.backward(b, dx, dnormed, /*add=*/false);
+    layer.backward(b, dy, dnormed, /*add=*/false);
     s.normed.release(b);
-    layer.norm.backward(b, dnormed, s.x(b), s.norm, dx, /*add=*/true);
+    if (b.gathered.reads(dy))
+      dx = b.take("d block output", dy.extents);
+    layer.norm.backward(b, dnormed, s.x(b), s.norm, dx, /*residual=*/dy);
+    if (dx.data != dy.data)
+      b.release(dy);
   } else {
-    layer.norm.backward(b, dx, s.sum.get(b), s.norm, dx, /*add=*/false);
+    layer.norm.backward(b, dy, s.sum.get(b), s.norm, dx);
     s.sum.release(b);
+    const bool gathers = b.gathered.pause(); // dx changes, which gradients of weights are made of
     layer.backward(b, dx, dx, /*add=*/true);
+    b.gathered.resume(gathers);
   }
   layer.norm.release(b, s.norm);
+  return dx;
 }
 
-void Block::backward(Build &b, const TensorRef &dx, Saved &s) const {
+TensorRef Block::backward(Build &b, const TensorRef &dy, Saved &s) const {
   // Of a block's halves all is made again at most once: what the second one needs of the first stays for that.
   const std::array<Layer, 2> both = layers(s, 0, 0);
-  const TensorRef dnormed = isPre ? b.take("d norm", dx.extents) : dx;
+  const TensorRef dnormed = isPre ? b.take("d norm", dy.extents) : dy;
+  TensorRef dx = dy;
   {
     const Scope scope(b, attentionFirst ? "mlp backward" : "attention backward");
-    halfBackward(b, both[1], dx, dnormed);
+    dx = halfBackward(b, both[1], dx, dnormed);
     s.middle.release(b);
   }
   const Scope scope(b, attentionFirst ? "attention backward" : "mlp backward");
-  halfBackward(b, both[0], dx, dnormed);
+  dx = halfBackward(b, both[0], dx, dnormed);
   if (isPre)
     b.release(dnormed);
   b.release(s.x);
+  return dx;
 }
 
 } // namespace kiln

@@ -57,8 +57,9 @@ public:
   void infer(Build &build, const TensorRef &x, int64_t batch, int64_t time) const;
   /// The same for new places of sequences, behind those that the layers have seen.
   void extend(Build &build, const TensorRef &x, const Past &past) const;
-  /// dx (N, C) holds the gradient by the output and becomes that by the input. Releases all of `saved`.
-  void backward(Build &build, const TensorRef &dx, Saved &saved) const;
+  /// The gradient by the input from that by the output, `dx` (N, C), in its place or in memory of its own; `dx` is
+  /// released then. Releases all of `saved`.
+  TensorRef backward(Build &build, const TensorRef &dx, Saved &saved) const;
 
 private:
   /// A half's layer as launches: begin() from its input, finish() to `y`, and what may be dropped behind that.
@@ -79,8 +80,8 @@ private:
   /// From there on: the half's output y (N, C). May be repeated.
   void close(Build &build, const Layer &layer, const TensorRef &y) const;
   void drop(Build &build, const Layer &layer) const;
-  /// `dnormed` (N, C) is used by pre-norm.
-  void halfBackward(Build &build, const Layer &layer, const TensorRef &dx, const TensorRef &dnormed) const;
+  /// `dnormed` (N, C) is used by pre-norm. As backward().
+  TensorRef halfBackward(Build &build, const Layer &layer, const TensorRef &dx, const TensorRef &dnormed) const;
   /// Both halves, of which `attend(input)` launches the one with attention.
   template <class Attend> void inferWith(Build &build, const TensorRef &x, Attend attend) const;
   template <class Infer>

@@ -18,4 +18,26 @@ Plan labelled(Plan plan, const std::string &name) {
 
 Scope::~Scope() { prepend(build.plan, name, begin); }
 
+void Build::weightGradient(const WeightGradient &gradient) {
+  if (gathered.isOn())
+    gathered.add(gradient);
+  else
+    plan += planWeightGradients(target, {gradient}, accumulate);
+}
+
+void Build::launchWeights() {
+  std::vector<TensorRef> unread;
+  plan += labelled(gathered.takeWeights(target, accumulate, unread), "weight gradients");
+  for (const TensorRef &buffer : unread)
+    arena.release(buffer);
+}
+
+void Build::launchGathered() {
+  launchWeights();
+  std::vector<TensorRef> unread;
+  plan += labelled(gathered.takeSums(unread), "norm gradients");
+  for (const TensorRef &buffer : unread)
+    arena.release(buffer);
+}
+
 } // namespace kiln

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "models/nn/arena.h"
+#include "models/nn/gathered.h"
 #include "models/nn/parameters.h"
 #include "models/nn/recompute.h"
 
@@ -30,12 +31,21 @@ struct Build {
   int64_t block = 0;        // number of the block whose launches are appended
   int64_t lossChunks = 1;   // parts of the rows whose logits are in memory one after the other
   Plan plan = {};
+  Gathered gathered = {}; // gradients of parameters that wait
 
   TensorRef value(int parameter) const { return buffers.value(list[parameter]); }
   TensorRef gradient(int parameter) const { return buffers.gradient(list[parameter]); }
   TensorRef take(const std::string &name, Shape extents) { return arena.take(name, type, std::move(extents)); }
   TensorRef takeStatistics(const std::string &name, Shape extents) { return arena.take(name, f32, std::move(extents)); }
-  void release(const TensorRef &tensor) { arena.release(tensor); }
+  /// Gives a buffer back, once no gradient that waits reads it.
+  void release(const TensorRef &tensor) { gathered.reads(tensor) ? gathered.hold(tensor) : arena.release(tensor); }
+
+  /// The gradients of a weight and its bias: now, or together with others.
+  void weightGradient(const WeightGradient &gradient);
+  /// Launches those of all weights that wait.
+  void launchWeights();
+  /// Launches all that waits: nothing does any more.
+  void launchGathered();
 };
 
 /// The plan with `name` before its launches' labels.

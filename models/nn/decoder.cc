@@ -94,7 +94,7 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
     last->forward(b, x, statistics, normed);
   }
   // The losses; logits become their gradient, which the head takes back, some rows at a time.
-  const TensorRef dx = b.take("d block output", {rows, sizes.width});
+  TensorRef dx = b.take("d block output", {rows, sizes.width});
   for (const auto &[begin, count] : chunks(b, rows)) {
     const TensorRef padded = takeLogits(b, count, sizes.vocab), logits = padded.slice(1, 0, sizes.vocab),
                     in = normed.slice(0, begin, count);
@@ -106,18 +106,24 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
     projection.backward(b, logits, in, dx.slice(0, begin, count), /*add=*/begin > 0);
     b.release(padded);
   }
+  b.gathered.begin(b.target);
   if (last) {
     const Scope scope(b, "last backward");
-    last->backward(b, dx, x, statistics, dx, /*add=*/false);
+    last->backward(b, dx, x, statistics, dx);
     last->release(b, statistics);
     b.release(normed);
   }
   b.release(x);
   // Backward.
   for (size_t l = blocks.size(); l-- > 0;) {
-    const Scope scope(b, blockLabel(l));
-    blocks[l].backward(b, dx, saved[l]);
+    {
+      const Scope scope(b, blockLabel(l));
+      dx = blocks[l].backward(b, dx, saved[l]);
+    }
+    if (b.gathered.isFull() || b.recompute != Recompute()) // memory is dear to what is made again
+      b.launchWeights();
   }
+  b.launchGathered();
   embedding.backward(b, inputsIn(micro), dx, time);
   b.release(dx);
 }

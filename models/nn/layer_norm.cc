@@ -35,12 +35,19 @@ void LayerNorm::forward(Build &b, const TensorRef &x, const Saved &saved, const 
 }
 
 void LayerNorm::backward(Build &b, const TensorRef &dy, const TensorRef &x, const Saved &saved, const TensorRef &dx,
-                         bool add) const {
+                         const std::optional<TensorRef> &residual) const {
   const Scope scope(b, "norm");
   const bool affine = options.affine;
+  LayerNormAccumulate adds = {.dx = residual.has_value(), .parameters = b.accumulate, .residual = residual};
+  if (affine && b.gathered.isOn()) {
+    const int64_t rows = x.extents[0], width = x.extents[1];
+    adds.parts = b.takeStatistics("norm gradients", {2, layerNormParts(b.target, rows, width, x.type), width});
+    b.gathered.add(launchLayerNormSums(b.target, *adds.parts, b.gradient(weight), b.gradient(bias), b.accumulate),
+                   *adds.parts);
+  }
   b.plan += planLayerNormBackward(b.target, dy, x, affine ? b.value(weight) : x, saved.mean, saved.rstd, dx,
-                                  affine ? b.gradient(weight) : dx, affine ? b.gradient(bias) : dx,
-                                  {.dx = add, .parameters = b.accumulate}, kernelOptions(options));
+                                  affine ? b.gradient(weight) : dx, affine ? b.gradient(bias) : dx, adds,
+                                  kernelOptions(options));
 }
 
 } // namespace kiln

@@ -30,9 +30,10 @@ public:
 
   /// y = normalised x. x, y (N, width); y may be x.
   void forward(Build &build, const TensorRef &x, const Saved &saved, const TensorRef &y) const;
-  /// dx = gradient by x, or dx += with `add`; the parameters' gradients beside it. dx may be `dy`.
+  /// dx = gradient by x, and `residual` if there is one; the parameters' gradients beside it, or together with others.
+  /// dx may be `dy` or `residual`.
   void backward(Build &build, const TensorRef &dy, const TensorRef &x, const Saved &saved, const TensorRef &dx,
-                bool add) const;
+                const std::optional<TensorRef> &residual = {}) const;
 
 private:
   NormOptions options;

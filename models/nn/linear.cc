@@ -18,8 +18,7 @@ void Linear::forward(Build &b, const TensorRef &x, const TensorRef &y, LinearEpi
 }
 
 void Linear::weightGradient(Build &b, const TensorRef &x, const TensorRef &dy) const {
-  b.plan += planWeightGradient(b.target, x, dy, b.gradient(weight),
-                               bias ? std::optional(b.gradient(*bias)) : std::nullopt, b.accumulate);
+  b.weightGradient({x, dy, b.gradient(weight), bias ? std::optional(b.gradient(*bias)) : std::nullopt});
 }
 
 void Linear::inputGradient(Build &b, const TensorRef &dy, const TensorRef &dx, bool add) const {

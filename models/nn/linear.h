@@ -21,7 +21,7 @@ public:
   /// in), y (N, out).
   void forward(Build &build, const TensorRef &x, const TensorRef &y, LinearEpilogue epilogue = {}) const;
 
-  /// dW (+)= xᵀ · dy, db (+)= Σ dy.
+  /// dW (+)= xᵀ · dy, db (+)= Σ dy. They may wait for others (Build::gathered): x and dy must stay as they are then.
   void weightGradient(Build &build, const TensorRef &x, const TensorRef &dy) const;
   /// dx = dy · Wᵀ, or dx += with `add`.
   void inputGradient(Build &build, const TensorRef &dy, const TensorRef &dx, bool add = false) const;

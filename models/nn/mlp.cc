@@ -56,16 +56,20 @@ void Mlp::infer(Build &b, const TensorRef &x, const TensorRef &residual, const T
 void Mlp::backward(Build &b, const TensorRef &dy, Saved &s, const TensorRef &dx, bool add) const {
   const TensorRef dout = takeDropped(b, residualSite, dy);
   output.weightGradient(b, s.active.get(b), dout);
-  // The gradient by the inner product takes the place of what its slope is taken from.
+  // The gradient by the inner product takes the place of what its slope is taken from, if nobody needs that any more.
   if (keepsPreact())
     s.active.release(b);
   Kept &from = keepsPreact() ? s.preact : s.active;
-  const TensorRef hidden = *from;
-  output.inputGradient(b, dout, hidden, {activation, hidden, activeSite.in(b)});
+  const TensorRef argument = *from;
+  const bool isNeeded = b.gathered.reads(argument);
+  const TensorRef hidden = isNeeded ? b.take("d mlp", argument.extents) : argument;
+  output.inputGradient(b, dout, hidden, {activation, argument, activeSite.in(b)});
+  if (isNeeded)
+    from.release(b);
   releaseDropped(b, residualSite, dout);
   input.weightGradient(b, s.x(b), hidden);
   input.inputGradient(b, hidden, dx, add);
-  from.release(b);
+  isNeeded ? b.release(hidden) : from.release(b);
 }
 
 } // namespace kiln

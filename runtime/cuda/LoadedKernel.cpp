@@ -79,7 +79,7 @@ void LoadedKernel::launch(const uint64_t *block, bool captured) const {
       context->connection.call("a launch to get its number", driver.fillWords, place + 4 * word,
                                static_cast<unsigned>(number >> (32 * word)), size_t{1}, context->stream());
   }
-  size_t bytes = (abi::gridSlots + signature().slots.size()) * sizeof(uint64_t);
+  size_t bytes = signature().words() * sizeof(uint64_t);
   void *parameters[] = {launchParameterBuffer, const_cast<uint64_t *>(block), launchParameterBytes, &bytes, nullptr};
   const Result result = driver.launch(function, static_cast<unsigned>(block[0]), static_cast<unsigned>(block[1]),
                                       static_cast<unsigned>(block[2]), static_cast<unsigned>(threads), 1, 1,
@@ -100,10 +100,11 @@ void LoadedKernel::noteReplay(int64_t number) const {
 /// The slots of a block: `'x' 0x7f0000000000, extent 0 8, stride 0 100, 'alpha' 0x3f000000`.
 std::string LoadedKernel::argumentText(const uint64_t *block) const {
   std::string list;
-  for (size_t i = 0; i < signature().slots.size(); ++i) {
-    const abi::Slot &slot = signature().slots[i];
-    const uint64_t word = block[abi::gridSlots + i];
-    list += list.empty() ? "" : ", ";
+  const size_t each = signature().slots.size(), begin = signature().problems > 1 ? abi::gridSlots : 0;
+  for (size_t i = 0; i < each * static_cast<size_t>(signature().problems); ++i) {
+    const abi::Slot &slot = signature().slots[i % each];
+    const uint64_t word = block[begin + i + abi::gridSlots * (i / each + 1)];
+    list += list.empty() ? "" : i % each == 0 ? "; " : ", ";
     if (slot.kind == abi::Slot::extent || slot.kind == abi::Slot::stride)
       list += fmt::format("{} {} {}", slot.kind == abi::Slot::extent ? "extent" : "stride", slot.dimension,
                           static_cast<int64_t>(word));

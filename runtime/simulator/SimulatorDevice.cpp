@@ -90,9 +90,9 @@ std::string SimulatorExecutable::text(uint32_t number) const {
   return text;
 }
 
-/// Throws Error unless the kernel has one parameter of 8 bytes for each slot of an argument block.
+/// Throws Error unless the kernel has one parameter of 8 bytes for each slot of a launch's argument block.
 void SimulatorExecutable::checkParameters() const {
-  const size_t slots = abi::gridSlots + signature().slots.size();
+  const size_t slots = signature().words();
   if (program->parameters.size() != slots || program->parameterBytes != slots * sizeof(uint64_t))
     throw Error(fmt::format("kernel '{}': expected {} parameters of 8 bytes, one for each slot of its arguments, but "
                             "got {} of {} bytes together",

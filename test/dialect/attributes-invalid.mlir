@@ -13,7 +13,7 @@ func.func @warps(%a: f32) attributes {tile.warps = 0} { return }
 // -----
 
 func.func @inside(%x: memref<?xf32>, %n: i64) {
-  // expected-error @+1 {{expected 'tile.inside' to be dimensions of the view on a load or copy, but got array<i64: 1>}}
+  // expected-error @+1 {{expected 'tile.inside' to be dimensions of the view on a load, store or copy, but got array<i64: 1>}}
   %0 = tile.load %x[%n] {tile.inside = array<i64: 1>} : memref<?xf32> -> tensor<4xf32>
   return
 }
@@ -21,7 +21,7 @@ func.func @inside(%x: memref<?xf32>, %n: i64) {
 // -----
 
 func.func @inside_of_nothing(%x: f32) {
-  // expected-error @+1 {{expected 'tile.inside' to be dimensions of the view on a load or copy, but got array<i64: 0>}}
+  // expected-error @+1 {{expected 'tile.inside' to be dimensions of the view on a load, store or copy, but got array<i64: 0>}}
   %0 = arith.addf %x, %x {tile.inside = array<i64: 0>} : f32
   return
 }
@@ -46,6 +46,11 @@ func.func @accuracy_of_erf(%x: f32) {
 
 // expected-error @+1 {{expected 'tile.stages' to be an i64 from 1 on a function, but got 2 : i32}}
 func.func @stages(%a: f32) attributes {tile.stages = 2 : i32} { return }
+
+// -----
+
+// expected-error @+1 {{expected 'tile.problems' to be an i64 from 1 on a function, but got 0}}
+func.func @problems(%a: f32) attributes {tile.problems = 0 : i64} { return }
 
 // -----
 

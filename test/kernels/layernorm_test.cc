@@ -127,6 +127,24 @@ TEST_P(LayerNormTest, BackwardInPlace) {
   EXPECT_TRUE(sums == dgamma.bytes());
 }
 
+// The residual may lie elsewhere, and partial rows may wait for their sum: the same bits as in place and at once.
+TEST_P(LayerNormTest, BackwardWithAResidualElsewhereAndSumsLater) {
+  const int64_t N = 70, C = 33;
+  Array x = uniform({N, C}, type()), dout = uniform({N, C}, type()), gamma = uniform({C}, type());
+  Array mean = uniform({N}, f32), rstd = uniform({N}, f32), residual = uniform({N, C}, type());
+  Array dx = unwritten({N, C}, type()), dgamma = unwritten({C}, f32), dbeta = unwritten({C}, f32);
+  const int64_t P = layerNormParts(target(), N, C, type());
+  Array parts = unwritten({2, P, C}, f32);
+  run(planLayerNormBackward(target(), dout, x, gamma, mean, rstd, dx, dgamma, dbeta,
+                            {.dx = true, .residual = residual.ref(), .parts = parts.ref()}));
+  run({.launches = launchLayerNormSums(target(), parts.ref(), dgamma, dbeta, false)});
+  const std::vector<char> scale = dgamma.bytes(), shift = dbeta.bytes();
+  run(planLayerNormBackward(target(), dout, x, gamma, mean, rstd, residual, dgamma, dbeta, {.dx = true}));
+  EXPECT_TRUE(dx.bytes() == residual.bytes());
+  EXPECT_TRUE(scale == dgamma.bytes());
+  EXPECT_TRUE(shift == dbeta.bytes());
+}
+
 // Partial rows are summed in the order of the programs.
 TEST_P(LayerNormTest, BackwardIsDeterministic) {
   Array x = uniform({50, 33}, type()), dout = uniform({50, 33}, type()), gamma = uniform({33}, type());

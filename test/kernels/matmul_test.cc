@@ -234,6 +234,34 @@ TEST_P(MatmulTest, SplitWeightGradientEqualsTheWhole) {
     }
 }
 
+// Several weights of one K at once, whole and split, with and without accumulation.
+TEST_P(MatmulTest, GradientsOfSeveralWeights) {
+  const std::vector<Size> all = {{20, 40, 100}, {33, 17, 100}, {64, 32, 100}};
+  for (const MatmulConfig &config : {small(), smallParts()})
+    for (const bool accumulate : {false, true}) {
+      std::vector<Array> x, dy, dw, db;
+      std::vector<WeightGradient> gradients;
+      for (const Size &s : all) {
+        x.push_back(integers({s.K, s.M}, type(), 1)), dy.push_back(integers({s.K, s.N}, type(), 1));
+        dw.push_back(integers({s.M, s.N}, f32, 5)), db.push_back(integers({s.N}, f32, 5));
+        gradients.push_back({x.back(), dy.back(), dw.back(), db.back().ref()});
+      }
+      run(planWeightGradients(target(), gradients, accumulate, config));
+      for (size_t at = 0; at < all.size(); ++at) {
+        const Size s = all[at];
+        std::vector<double> want, columns(s.N, 0);
+        for (const Want &sum : product(Layout::tn, x[at], dy[at], s))
+          want.push_back(sum.value + (accumulate ? dw[at][want.size()] : 0));
+        for (int64_t n = 0; n < s.N && accumulate; ++n)
+          columns[n] = db[at][n];
+        for (int64_t i = 0; i < s.K * s.N; ++i)
+          columns[i % s.N] += dy[at][i];
+        expectEqual("dw", dw[at].read(), want);
+        expectEqual("db", db[at].read(), columns);
+      }
+    }
+}
+
 // Partial sums are added in a written order: any number of threads gives the same bits.
 TEST_P(MatmulTest, SplitWeightGradientIsDeterministic) {
   Array x = uniform({100, 20}, type()), dy = uniform({100, 40}, type());

@@ -3,6 +3,7 @@
 
 #include "kernels/Registry.h"
 #include "kernels/adamw.h"
+#include "kernels/add.h"
 #include "kernels/attention.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/embedding.h"
@@ -42,6 +43,64 @@ TEST(Plan, WrongShape) {
       "'layernorm': expected 'gamma' of shape 5, but got 6");
   expectMessage([] { planGradNorm(cpu, tensor({4}), tensor({2})); },
                 "'grad_norm': expected 'record' of shape 16, but got 2");
+}
+
+// Launches of one kernel and config become one that does the work of all; those of another config, or whose arguments
+// are of other types or ranks, stay as they are. ungrouped() gives back what there was.
+TEST(Plan, GroupsWhatIsAlike) {
+  const auto add = [](int64_t N, Type type, const std::string &config) {
+    return Launch{&addKernel, config, N, {tensor({N}, type), tensor({N}, type), tensor({N}, type)}, 2.0 * N, "add"};
+  };
+  const std::vector<Launch> launches = {add(4, f32, "block=8"), add(5, f32, "block=8"), add(6, f32, "block=16"),
+                                        add(7, bf16, "block=8"), add(8, f32, "block=8")};
+  const std::vector<Launch> groups = grouped(launches);
+  ASSERT_EQ(groups.size(), 3u);
+  ASSERT_EQ(groups[0].others.size(), 2u);
+  EXPECT_EQ(groups[0].others[1].grid, Grid(8));
+  EXPECT_EQ(groups[0].flops, 2.0 * (4 + 5 + 8));
+  EXPECT_EQ(groups[0].bytes(), 3 * 4 * (4 + 5 + 8));
+  EXPECT_EQ(groups[1].config, "block=16");
+  EXPECT_EQ(groups[2].args[0].ref.type, bf16);
+  const Plan single = ungrouped({.launches = groups});
+  std::multiset<int64_t> grids;
+  double flops = 0;
+  for (const Launch &launch : single.launches) {
+    EXPECT_TRUE(launch.others.empty());
+    EXPECT_EQ(launch.args[0].ref.extents[0], launch.grid[0]);
+    EXPECT_EQ(launch.flops, 2.0 * static_cast<double>(launch.grid[0]));
+    grids.insert(launch.grid[0]);
+    flops += launch.flops;
+  }
+  EXPECT_EQ(grids, (std::multiset<int64_t>{4, 5, 6, 7, 8}));
+  EXPECT_EQ(flops, 2.0 * (4 + 5 + 6 + 7 + 8));
+}
+
+// A GPU's launch has 4096 bytes of arguments: three for the grid, and a pointer, an extent and a stride for each of
+// three vectors, make at most 96 for one problem.
+TEST(Plan, GroupsAreAsLargeAsALaunchMayBe) {
+  const Launch add = {&addKernel, "", 1, {tensor({1}), tensor({1}), tensor({1})}};
+  const std::vector<Launch> groups = grouped(std::vector<Launch>(100, add));
+  ASSERT_EQ(groups.size(), 3u);
+  EXPECT_EQ(groups[0].others.size(), 4096 / 96 - 1);
+  EXPECT_EQ(groups[0].others.size() + groups[1].others.size() + groups[2].others.size(), 97);
+}
+
+// The weights of a block, whose tiles are few for a GPU alone, are enough together: nothing is split. A CPU has a
+// launch for each.
+TEST(Plan, WeightsOfABlockFillAGpuTogether) {
+  const int64_t C = 768, rows = 8192;
+  std::vector<WeightGradient> all;
+  for (const auto &[M, N] : {std::pair(C, 3 * C), {C, C}, {C, 4 * C}, {4 * C, C}})
+    all.push_back({tensor({rows, M}, bf16), tensor({rows, N}, bf16), tensor({M, N}, bf16), tensor({N}, bf16)});
+  const Plan plan = planWeightGradients(gpu, all);
+  ASSERT_EQ(plan.launches.size(), 1u);
+  EXPECT_EQ(plan.launches[0].others.size(), 3u);
+  EXPECT_EQ(plan.workspaceBytes, 0);
+  EXPECT_EQ(plan.launches[0].flops, 2.0 * rows * 12 * C * C);
+  EXPECT_EQ(planWeightGradient(gpu, all[1].x, all[1].dy, all[1].dw, all[1].db).launches.size(), 2u);
+  const Plan onCpu = planWeightGradients(cpu, all);
+  EXPECT_EQ(std::ranges::count_if(onCpu.launches, [](const Launch &l) { return l.kernel == &weightGradientKernel; }),
+            4);
 }
 
 // Choosing tiles takes no longer for a product of billions of tiles: `gpt2 info` plans models that no machine holds.
@@ -336,7 +395,7 @@ TEST(Plan, GpusSplitHeadsIntoBlocks) {
   const AttentionSaved saved{heads, heads, heads, heads, lse, heads};
   EXPECT_EQ(planAttentionBackward(cpu, saved, heads, heads, heads, 1).launches.size(), 1u);
   const Plan plan = planAttentionBackward(gpu, saved, heads, heads, heads, 1);
-  ASSERT_EQ(plan.launches.size(), 3u);
+  ASSERT_EQ(plan.launches.size(), 2u);
   EXPECT_EQ(plan.launches[1].grid, programs(2, 3, 2));
   EXPECT_EQ(plan.workspaceBytes, lse.bytes());
 }

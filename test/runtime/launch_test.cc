@@ -25,6 +25,13 @@ protected:
   }
 };
 
+/// Each program writes its coordinates, and the extents of its grid, at its number.
+void places(View out) {
+  Tile x = program_id(0), y = program_id(1), z = program_id(2), X = num_programs(0), Y = num_programs(1);
+  store(out, {x + X * (y + Y * z)}, cast(x + 10 * y + 100 * z + 1000 * (X + 10 * Y), f32));
+}
+const Kernel placesKernel = kernel("places", places, {"out (N)"});
+
 std::vector<float> counting(int64_t count, float first = 0) {
   std::vector<float> values(count);
   std::iota(values.begin(), values.end(), first);
@@ -50,6 +57,46 @@ TEST_P(Launches, WritesNothingBeyondAView) {
   const std::vector<float> got = x.downloadFloats();
   for (int i = 0; i < 40; ++i)
     ASSERT_EQ(got[i], static_cast<float>(i >= 3 && i < 24 ? 2 * i : i)) << "at " << i;
+}
+
+// A launch of several problems does what a launch of each would do: of other extents, alignments and strides, and of
+// no programs at all.
+TEST_P(Launches, DoesSeveralProblems) {
+  Tensor x = tensor(counting(400)), y = tensor(counting(400, 7));
+  struct Part {
+    int64_t begin, count;
+  };
+  const std::vector<Part> parts = {{0, 100}, {101, 33}, {140, 0}, {150, 1}, {160, 48}};
+  std::vector<Launch> launches;
+  std::vector<float> want = counting(400);
+  for (const auto &[begin, count] : parts) {
+    launches.push_back(
+        {&addKernel, "", ceildiv(count, 16), {x.ref().slice(0, begin, count), y.ref().slice(0, begin, count)}});
+    for (int64_t i = begin; i < begin + count; ++i)
+      want[i] = static_cast<float>(2 * i + 7);
+  }
+  const std::vector<Launch> group = grouped(launches);
+  ASSERT_EQ(group.size(), 1u);
+  run(*device, {.launches = group});
+  device->synchronize();
+  EXPECT_EQ(x.downloadFloats(), want);
+}
+
+// Programs of a grid with three axes have the coordinates of their problem.
+TEST_P(Launches, ProblemsHaveGridsOfTheirOwn) {
+  Tensor all(device, f32, {3, 60});
+  const std::vector<Grid> grids = {{2, 3, 4}, {5, 1, 2}, {1, 4, 3}};
+  std::vector<Launch> launches;
+  std::vector<float> want(3 * 60, 0);
+  for (size_t i = 0; i < grids.size(); ++i) {
+    const auto [X, Y, Z] = static_cast<const std::array<int64_t, 3> &>(grids[i]);
+    launches.push_back({&placesKernel, "", grids[i], {all.ref().select(0, static_cast<int64_t>(i))}});
+    for (int64_t p = 0; p < X * Y * Z; ++p)
+      want[i * 60 + p] = static_cast<float>(p % X + 10 * (p / X % Y) + 100 * (p / X / Y) + 1000 * (X + 10 * Y));
+  }
+  run(*device, {.launches = grouped(launches)});
+  device->synchronize();
+  EXPECT_EQ(all.downloadFloats(), want);
 }
 
 // Views with a stride other than 1 in their only dimension.

@@ -140,7 +140,7 @@ static std::vector<std::optional<double>> compileAll(Device &device, const Plan 
   for (const Launch &launch : plan.launches) {
     int64_t known = compileStatistics().fromMemory;
     auto begin = std::chrono::steady_clock::now();
-    compile(device, *launch.kernel, launch.args, launch.config, workspace);
+    compile(device, launch, workspace);
     double spent = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
     milliseconds.push_back(compileStatistics().fromMemory > known ? std::nullopt : std::optional(spent));
   }

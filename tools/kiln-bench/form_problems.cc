@@ -48,12 +48,11 @@ std::vector<bench::Problem> bench::formProblems(const Target &target, Type type,
   std::vector<Problem> problems;
   const auto heads = [&](int64_t count) { return make({B, T, count, D}, type).permute({0, 2, 1, 3}); };
   const auto add = [&](const std::string &form, const Plan &plan) {
-    for (Problem &problem : problemsOf("form", plan, type))
-      if (problem.launch.kernel != &attentionDeltaKernel) { // which has no forms
-        problem.name = fmt::format("{} {}", form, problem.name);
-        problem.peer.clear();
-        problems.push_back(std::move(problem));
-      }
+    for (Problem &problem : problemsOf("form", plan, type)) {
+      problem.name = fmt::format("{} {}", form, problem.name);
+      problem.peer.clear();
+      problems.push_back(std::move(problem));
+    }
   };
   const TensorRef q = heads(H), o = heads(H), dout = heads(H), dq = heads(H), lse = make({B, H, T}, f32);
   const std::vector<Form> forms = formsOf(make);

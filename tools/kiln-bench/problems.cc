@@ -42,6 +42,8 @@ static std::string nameOf(const Launch &launch) {
   for (const Arg &arg : launch.args)
     if (arg.kind != Arg::Kind::scalar && views++ < 2)
       name += " " + extentsText(arg.ref.extents);
+  if (!launch.others.empty())
+    name += fmt::format(" and {} more", launch.others.size());
   return name;
 }
 
@@ -65,12 +67,17 @@ std::vector<bench::Problem> bench::problemsOf(const std::string &set, const Plan
   std::map<std::string, size_t> known; // by all that tells launches apart
   std::map<std::string, int> names;
   for (const Launch &launch : plan.launches) {
-    std::string key = fmt::format("{} {} {}x{}x{}", launch.kernel->name, launch.config, launch.grid[0], launch.grid[1],
-                                  launch.grid[2]);
-    for (const Arg &arg : launch.args)
-      if (arg.kind != Arg::Kind::scalar)
-        key += fmt::format(" {}:{}/{}", kiln::nameOf(arg.ref.type), extentsText(arg.ref.extents),
-                           extentsText(arg.ref.strides));
+    std::string key = launch.kernel->name + " " + launch.config;
+    const auto addKey = [&](const Grid &grid, const std::vector<Arg> &args) {
+      key += fmt::format(" {}x{}x{}", grid[0], grid[1], grid[2]);
+      for (const Arg &arg : args)
+        if (arg.kind != Arg::Kind::scalar)
+          key += fmt::format(" {}:{}/{}", kiln::nameOf(arg.ref.type), extentsText(arg.ref.extents),
+                             extentsText(arg.ref.strides));
+    };
+    addKey(launch.grid, launch.args);
+    for (const Launch::Problem &other : launch.others)
+      addKey(other.grid, other.args);
     const auto [at, isNew] = known.try_emplace(key, problems.size());
     if (!isNew) {
       ++problems[at->second].times;

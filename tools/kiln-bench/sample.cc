@@ -245,11 +245,10 @@ Sample sampleOf(Device &device, const Launch &launch, const std::string &ptx, Me
                 int programs) {
   const auto module = std::make_shared<const ptx::Module>(ptx::parse(ptx));
   const auto program = buildProgram(module, launch.kernel->name, memory);
-  const auto executable = compile(device, *launch.kernel, launch.args, launch.config, workspace);
-  const ArgumentBlock block = pack(launch.kernel->name, executable->signature(), launch.grid, launch.args, workspace);
-  const Extents grid = {static_cast<int>(launch.grid[0]), static_cast<int>(launch.grid[1]),
-                        static_cast<int>(launch.grid[2])};
-  const std::vector<Extents> places = spread(launch.grid, programs);
+  const auto executable = compile(device, launch, workspace);
+  const ArgumentBlock block = pack(executable->signature(), launch, workspace);
+  const Extents grid = {static_cast<int>(block[0]), static_cast<int>(block[1]), static_cast<int>(block[2])};
+  const std::vector<Extents> places = spread(kiln::programs(grid[0], grid[1], grid[2]), programs);
   Metrics metrics(*program);
   Findings findings;
   const uint32_t dynamic = dynamicShared(*module, launch.kernel->name);

@@ -22,7 +22,11 @@ SassCounts countsOf(const std::string &sass) {
 }
 
 double StaticRow::programs() const {
-  return static_cast<double>(problem.launch.grid[0] * problem.launch.grid[1] * problem.launch.grid[2]);
+  const auto of = [](const Grid &grid) { return static_cast<double>(grid[0] * grid[1] * grid[2]); };
+  double all = of(problem.launch.grid);
+  for (const Launch::Problem &other : problem.launch.others)
+    all += of(other.grid);
+  return all;
 }
 
 // --- The model's input ---------------------------------------------------------------------------------------------
@@ -69,9 +73,14 @@ static void putInstructions(LaunchWork &launch, const SassCounts &sass, const Sa
 static double memoryBytes(const StaticRow &row) {
   double operands = 0;
   std::set<const void *> seen;
-  for (const Arg &arg : row.problem.launch.args)
-    if (arg.kind == Arg::Kind::workspace || (arg.kind == Arg::Kind::tensor && seen.insert(arg.ref.data).second))
-      operands += static_cast<double>(arg.ref.count() * bytesOf(arg.ref.type));
+  const auto add = [&](const std::vector<Arg> &args) {
+    for (const Arg &arg : args)
+      if (arg.kind == Arg::Kind::workspace || (arg.kind == Arg::Kind::tensor && seen.insert(arg.ref.data).second))
+        operands += static_cast<double>(arg.ref.count() * bytesOf(arg.ref.type));
+  };
+  add(row.problem.launch.args);
+  for (const Launch::Problem &other : row.problem.launch.others)
+    add(other.args);
   return std::min(operands, 32 * row.total(&Traffic::loadSectors)) + 32 * row.total(&Traffic::storeSectors);
 }
 

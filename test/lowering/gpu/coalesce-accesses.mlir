@@ -337,3 +337,21 @@ func.func @masks(%x: memref<?x64xf32, strided<[64, 1]>> {tile.align = 16 : i64},
   tile.scatter %0, %x[%m, %c0] if %oddAll : tensor<16x64xf32>, memref<?x64xf32, strided<[64, 1]>>
   return
 }
+
+// -----
+
+// Where all of a tile lies inside, packets are whole whatever the extent is.
+// CHECK-LABEL: func @inside
+// CHECK: tile.load {{.*}}simt.vector = 8 : i64, tile.inside
+// CHECK: tile.store {{.*}}simt.vector = 8 : i64, tile.inside
+// CHECK: tile.load {{.*}}simt.vector = 1 : i64
+func.func @inside(%x: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16}, %m: i64)
+    attributes {tile.kernel} {
+  %c64 = arith.constant 64 : i64
+  %n = arith.muli %m, %c64 : i64
+  %0 = tile.load %x[%m, %n] {tile.inside = array<i64: 0, 1>} : memref<?x?xbf16, strided<[?, 1]>> -> tensor<1x1024xbf16>
+  tile.store %0, %x[%m, %n] {tile.inside = array<i64: 0, 1>} : tensor<1x1024xbf16>, memref<?x?xbf16, strided<[?, 1]>>
+  %1 = tile.load %x[%m, %n] : memref<?x?xbf16, strided<[?, 1]>> -> tensor<2x512xbf16>
+  tile.store %1, %x[%m, %n] : tensor<2x512xbf16>, memref<?x?xbf16, strided<[?, 1]>>
+  return
+}

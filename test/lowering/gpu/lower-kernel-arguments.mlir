@@ -129,3 +129,37 @@ func.func @table() attributes {tile.kernel} {
   return
 }
 func.func private @use(index)
+
+// -----
+
+// A kernel for several problems has the parameters of each behind the launch's grid. Programs from the first one's number
+// on take those of the second, and count from there in its grid.
+// CHECK-LABEL: llvm.func ptx_kernelcc @problems(
+// CHECK-SAME: i64, %arg1: i64, %arg2: i64, %[[X0:arg3]]: i64, %[[Y0:arg4]]: i64, %[[Z0:arg5]]: i64, %[[A0:arg6]]: !llvm.ptr<1>, %[[N0:arg7]]: i64,
+// CHECK-SAME: %[[X1:arg8]]: i64, %[[Y1:arg9]]: i64, %[[Z1:arg10]]: i64, %[[A1:arg11]]: !llvm.ptr<1>, %[[N1:arg12]]: i64)
+func.func @problems(%a: memref<?xi32>) attributes {tile.kernel, tile.problems = 2 : i64} {
+  // CHECK: %[[ZERO:.*]] = arith.constant 0 : i32
+  // CHECK: %[[XY:.*]] = arith.muli %{{.*}}, %{{.*}} : i32
+  // CHECK: %[[XYZ:.*]] = arith.muli %[[XY]], %{{.*}} : i32
+  // CHECK: %[[END:.*]] = arith.addi %[[ZERO]], %[[XYZ]] : i32
+  // CHECK: %[[BLOCK:.*]] = llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.ctaid.x"
+  // CHECK: %[[LATER:.*]] = arith.cmpi uge, %[[BLOCK]], %[[END]] : i32
+  // CHECK: %[[BEGIN:.*]] = arith.select %[[LATER]], %[[END]], %[[ZERO]] : i32
+  // CHECK: %[[X:.*]] = arith.select %[[LATER]], %[[X1]], %[[X0]] : i64
+  // CHECK: %[[Y:.*]] = arith.select %[[LATER]], %[[Y1]], %[[Y0]] : i64
+  // CHECK: %[[A:.*]] = arith.select %[[LATER]], %[[A1]], %[[A0]] : !llvm.ptr<1>
+  // CHECK: %[[N:.*]] = arith.select %[[LATER]], %[[N1]], %[[N0]] : i64
+  // CHECK: %[[OWN:.*]] = arith.subi %[[BLOCK]], %[[BEGIN]] : i32
+  // CHECK: %[[WIDE:.*]] = arith.trunci %[[X]] : i64 to i32
+  // CHECK: %[[ROW:.*]] = arith.divui %[[OWN]], %[[WIDE]] : i32
+  // CHECK: %[[HIGH:.*]] = arith.trunci %[[Y]] : i64 to i32
+  // CHECK: %[[ID:.*]] = arith.remui %[[ROW]], %[[HIGH]] : i32
+  // CHECK: %[[WORD:.*]] = arith.extui %[[ID]] : i32 to i64
+  // CHECK: call @use(%[[WORD]], %[[Y]], %{{.*}}) : (i64, i64, i64) -> ()
+  %y = tile.program_id 1
+  %all = tile.num_programs 1
+  %n = tile.dim %a, 0 : memref<?xi32>
+  func.call @use(%y, %all, %n) : (i64, i64, i64) -> ()
+  return
+}
+func.func private @use(i64, i64, i64)

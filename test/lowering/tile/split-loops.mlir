@@ -180,3 +180,28 @@ func.func @still(%x: memref<?x?xi64>, %y: memref<1x8xi64>) attributes {tile.kern
   tile.store %sum, %y[%c0_i64, %c0_i64] : tensor<1x8xi64>, memref<1x8xi64>
   return
 }
+
+// -----
+
+// A store that moves with the position says that it lies inside, as a load does.
+// CHECK-LABEL: @stores
+// CHECK: scf.for
+// CHECK: tile.store %{{.*}} {tile.inside = array<i64: 0>}
+// CHECK: scf.for
+// CHECK-NOT: tile.inside
+// CHECK: return
+func.func @stores(%x: memref<?xi64>) attributes {tile.kernel} {
+  %c0_i64 = arith.constant 0 : i64
+  %c8_i64 = arith.constant 8 : i64
+  %cst = arith.constant dense<1> : tensor<8xi64>
+  %T = tile.dim %x, 0 : memref<?xi64>
+  %positions = tile.iota : tensor<8xi64>
+  scf.for %n = %c0_i64 to %T step %c8_i64 : i64 {
+    %left = arith.subi %T, %n : i64
+    %ends = tile.splat %left : i64 -> tensor<8xi64>
+    %mask = arith.cmpi slt, %positions, %ends : tensor<8xi64>
+    %seen = arith.select %mask, %positions, %cst : tensor<8xi1>, tensor<8xi64>
+    tile.store %seen, %x[%n] : tensor<8xi64>, memref<?xi64>
+  }
+  return
+}

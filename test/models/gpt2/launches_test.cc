@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 using namespace kiln;
 
 namespace {
@@ -63,6 +65,21 @@ TEST(Launches, ComputeWhatAStepTakes) {
       static_cast<double>(config.layers * sequences * config.context * config.context * config.width);
   EXPECT_EQ(flopsOn({"cpu", CpuFacts()}), flopsOfStep(config, sequences) + product);
   EXPECT_EQ(flopsOn({"gpu", GpuFacts()}), flopsOfStep(config, sequences) + 3 * product);
+}
+
+// A GPU waits between launches: gradients of parameters that nobody reads before the end of a step are computed
+// together. A step of GPT-2 124M has 15 launches for each of its twelve blocks, 9 before, between and behind them, 3
+// for the weights of four blocks each, and 2 for all norms. (The mean loss, the gradients' norm and the update are 4
+// more.)
+TEST(Launches, OfAGpuAreFew) {
+  const Network network({.layers = 12, .heads = 12, .width = 768, .context = 1024, .vocab = 50257});
+  const MemoryPlan memory = planMemory({"gpu", GpuFacts()}, network, network.shape(8), {.batch = 8});
+  EXPECT_LE(memory.launches.size(), 12 * 15 + 9 + 3 + 2);
+  std::map<std::string, int> kernels;
+  for (const LaunchCost &launch : memory.launches)
+    ++kernels[launch.kernel];
+  EXPECT_EQ(kernels["sum_pair"], 2);
+  EXPECT_EQ(kernels["weight_gradient"], 4); // and the head's
 }
 
 // A launch goes through the bytes of its views, those of its workspace among them; scalars are none.
