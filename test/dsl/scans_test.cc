@@ -54,7 +54,9 @@ TEST(Scans, AReversedOneIsTurnedTwice) {
   EXPECT_EQ(text, program(turned, {plane}));
 }
 
-void widens(View a) { store(a, {0}, reduce(load(a, {0}, {8}), 0, [](Tile p, Tile q) { return max(p, q); })); }
+void widens(View a) {
+  store(a, {0}, reduce(load(a, {0}, {8}), 0, [](Tile p, Tile q) { return max(p, q); }));
+}
 TEST(Scans, FunctionsGetNarrowFloatsWidened) {
   const std::string text = program(widens, {half});
   EXPECT_NE(text.find(": f32"), std::string::npos) << text;
