@@ -98,6 +98,24 @@ Tile reduce_min(At x, Axes axes, Nans nans, bool keep) {
   return nans == Nans::ignore ? least : orNaNAlong(x, axes, keep, least);
 }
 
+/// `scanned`, or a NaN from the first of x on.
+static Tile orNaNBehind(const At &x, int axis, bool reverse, const Tile &scanned) {
+  const Line at{x.loc};
+  if (!isFloat(scanned.type(x.loc)))
+    return scanned;
+  return where(at(cumor(at(isnan(x)), axis, reverse)), at(nan), at(scanned));
+}
+
+Tile cummax(At x, int axis, Nans nans, bool reverse) {
+  const Tile most = cummax(x, axis, reverse);
+  return nans == Nans::ignore ? most : orNaNBehind(x, axis, reverse, most);
+}
+
+Tile cummin(At x, int axis, Nans nans, bool reverse) {
+  const Tile least = cummin(x, axis, reverse);
+  return nans == Nans::ignore ? least : orNaNBehind(x, axis, reverse, least);
+}
+
 // --- Functions -------------------------------------------------------------------------------------------------------
 
 Tile sign(At x) {

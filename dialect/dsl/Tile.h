@@ -13,7 +13,8 @@
 // Mixed operands are promoted: an integer tile with a float gives the float; boolean < i8 < i32 < i64 < bf16, f16 < f32
 // < f64 (bf16 with f16 needs a cast). A C++ literal takes the tile's type (a float literal with an integer tile gives
 // f32). Shapes broadcast as in NumPy. The meaning of each operation, in every corner, is in dialect/README.md. Verbs
-// that are spelt from others, such as +=, gather and softmax, are in Functions.h, which comes with this header.
+// that are spelt from others, such as +=, and rarer ones, such as scans, are in Functions.h, which comes with this
+// header.
 
 #pragma once
 
@@ -89,8 +90,8 @@ public:
     return false;
   }
   template <class Index> Index operator[](Index index) const {
-    static_assert(sizeof(Index) == 0, "a tile has no elements in C++: verbs compute with all of them at once, load() "
-                                      "takes another part of a view, gather() takes rows by their numbers");
+    static_assert(sizeof(Index) == 0, "a tile has no elements in C++: verbs compute with all of them at once, and "
+                                      "load(view, {tile, ...}) reads those elements of a view that a tile names");
     return index;
   }
 
@@ -344,15 +345,6 @@ Tile atomic_compare_exchange(View view, Offsets at, At expected, At desired, Ord
 /// Loads and stores of elements that other programs access meanwhile, each whole.
 Tile atomic_load(View view, Offsets at, TileExtents shape = {}, Order order = Order::acquire, Loc loc = here());
 void atomic_store(View view, Offsets at, At value, Order order = Order::release, Writing how = {}, Loc loc = here());
-
-// --- Random numbers --------------------------------------------------------------------------------------------------
-
-/// 32 random bits for each i64 index, by Philox-4x32-10: one number for one (seed, index) under every tiling.
-Tile random_bits(At seed, At index);
-/// The four words of that number, of which random_bits() is the first: they take hardly longer than one.
-std::array<Tile, 4> random_words(At seed, At index);
-/// Uniform f32 in [0, 1), with 24 random bits.
-Tile random(At seed, At index);
 
 // --- Debugging -------------------------------------------------------------------------------------------------------
 

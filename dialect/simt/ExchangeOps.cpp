@@ -1,7 +1,9 @@
 // Verifiers and folds of the operations on tiles with layouts.
 
 #include "dialect/simt/SimtDialect.h"
+#include "dialect/simt/layout/Scan.h"
 #include "dialect/simt/layout/SharedAccess.h"
+#include "dialect/tile/FunctionSyntax.h"
 
 #include "mlir/IR/OpImplementation.h"
 
@@ -30,6 +32,23 @@ static void printReduceKind(OpAsmPrinter &printer, Operation *, kiln::tile::Redu
   printer << kiln::tile::stringifyReduceKind(kind.getValue());
 }
 
+static ParseResult parseOptionalReduceKind(OpAsmParser &parser, kiln::tile::ReduceKindAttr &kind) {
+  StringRef word;
+  const SMLoc loc = parser.getCurrentLocation();
+  if (failed(parser.parseOptionalKeyword(&word)))
+    return success();
+  const auto known = kiln::tile::symbolizeReduceKind(word);
+  if (!known)
+    return parser.emitError(loc, "expected a kind of reduction, but got '") << word << "'";
+  kind = kiln::tile::ReduceKindAttr::get(parser.getContext(), *known);
+  return success();
+}
+
+static void printOptionalReduceKind(OpAsmPrinter &printer, Operation *op, kiln::tile::ReduceKindAttr kind) {
+  if (kind)
+    printReduceKind(printer, op, kind);
+}
+
 static ParseResult parseAtomicKind(OpAsmParser &parser, kiln::tile::AtomicKindAttr &kind) {
   const auto symbolize = [](StringRef word) { return kiln::tile::symbolizeAtomicKind(word); };
   return parseKind(parser, kind, symbolize, "add, min, max, and, or, xor or exchange");
@@ -38,6 +57,8 @@ static ParseResult parseAtomicKind(OpAsmParser &parser, kiln::tile::AtomicKindAt
 static void printAtomicKind(OpAsmPrinter &printer, Operation *, kiln::tile::AtomicKindAttr kind) {
   printer << kiln::tile::stringifyAtomicKind(kind.getValue());
 }
+
+using kiln::tile::parseFunction, kiln::tile::printFunction;
 
 #define GET_OP_CLASSES
 #include "dialect/simt/SimtOps.cpp.inc"
@@ -156,6 +177,37 @@ LogicalResult FetchOp::verify() {
     return emitOpError("expected 4, 8 or 16 bytes that lie together in a thread and in the image, but got ") << bytes;
   return verifySlot(*this, getSlot());
 }
+
+/// Tiles of one layout that can be scanned, and room in the buffer for the totals.
+template <class OpTy> static LogicalResult verifyScan(OpTy op) {
+  if (op.getSources().empty() || !llvm::equal(op.getSources().getTypes(), op.getResultTypes()))
+    return op.emitOpError("expected results of the types of its tiles, at least one");
+  if (op.getKind().has_value() == !op.getBy().empty())
+    return op.emitOpError("expected either a kind or a function");
+  const LayoutAttr layout = layoutOf(op.getSources()[0]);
+  for (const Value source : op.getSources())
+    if (layoutOf(source) != layout)
+      return op.emitOpError("expected tiles of one layout, but got ") << layout << " and " << layoutOf(source);
+  if (op.getAxis() < 0 || op.getAxis() >= layout.getLayout().rank())
+    return op.emitOpError("expected an axis from 0 to ")
+           << layout.getLayout().rank() - 1 << ", but got " << op.getAxis();
+  const auto axis = static_cast<unsigned>(op.getAxis());
+  const auto plan = planScan(layout.getLayout(), axis);
+  if (!plan)
+    return op.emitOpError("expected a layout whose warps hold neighbours along the axis, but got ") << layout;
+  if (!op.getBuffer())
+    return success();
+  SmallVector<int64_t> bytes;
+  for (const Value source : op.getSources())
+    bytes.push_back(std::max(1u, getElementTypeOrSelf(source.getType()).getIntOrFloatBitWidth() / 8));
+  const int64_t needed = plan->offsets(bytes).back();
+  if (const int64_t size = cast<MemRefType>(op.getBuffer().getType()).getDimSize(0); size < needed)
+    return op.emitOpError("expected a buffer of at least ") << needed << " bytes, but got " << size;
+  return success();
+}
+
+LogicalResult ScanOp::verify() { return verifyScan(*this); }
+LogicalResult CarryOp::verify() { return verifyScan(*this); }
 
 LogicalResult WriteOp::verify() { return verifyShared(*this, getValue()); }
 LogicalResult ReadOp::verify() {

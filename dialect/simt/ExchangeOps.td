@@ -71,6 +71,59 @@ def Simt_ReduceOp : Simt_Op<"reduce", [Pure]> {
   }];
 }
 
+/// One of the two halves of a scan.
+class Simt_ScanPart<string mnemonic> : Simt_Op<mnemonic, [SingleBlock, AttrSizedOperandSegments]> {
+  let results = (outs Variadic<Simt_Tile>:$results);
+  let regions = (region MaxSizedRegion<1>:$by);
+}
+
+def Simt_ScanOp : Simt_ScanPart<"scan"> {
+  let summary = "combines each element along an axis with those before it, as far as its warp holds them";
+  let description = [{
+    As `tile.scan` has it. Where several warps share the axis, its positions fall into parts, each of one warp: the lowest
+    bits of a position, up to the first that stands for warps, count within a part. Then the elements of a part are
+    combined alone, and what all of them give together goes to the buffer, for `simt.carry`: of each tile in turn, of each
+    line along the axis, row-major, one number for each part in its order, beginning at a multiple of 16 bytes.
+
+    ```mlir
+    #wide = #simt.layout<4x64, reg [d0:1 d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32]>
+    func.func @example(%x: tensor<4x64xf32, #wide>, %totals: memref<32xi8, 3>) -> tensor<4x64xf32, #wide> {
+      %0 = simt.scan sum %x axis 1 to %totals : (tensor<4x64xf32, #wide>) -> tensor<4x64xf32, #wide>, memref<32xi8, 3>
+      simt.barrier
+      %1 = simt.carry sum %0 axis 1 from %totals : (tensor<4x64xf32, #wide>) -> tensor<4x64xf32, #wide>, memref<32xi8, 3>
+      return %1 : tensor<4x64xf32, #wide>
+    }
+    ```
+  }];
+  let arguments = (ins OptionalAttr<Simt_ReduceKind>:$kind, Variadic<Simt_Tile>:$sources,
+                       Arg<Optional<Simt_Buffer>, "", [MemWrite]>:$buffer, I64Attr:$axis, UnitAttr:$reverse);
+  let assemblyFormat = [{
+    custom<OptionalReduceKind>($kind) $sources `axis` $axis (`reverse` $reverse^)? (`to` $buffer^)? custom<Function>($by)
+    attr-dict `:` functional-type($sources, $results) (`,` type($buffer)^)?
+  }];
+}
+
+def Simt_CarryOp : Simt_ScanPart<"carry"> {
+  let summary = "combines the parts of a scan with what the parts before them gave";
+  let description = [{
+    What ends a `simt.scan` that has left totals in the buffer, by the same kind or function.
+
+    ```mlir
+    #wide = #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
+    func.func @example(%x: tensor<64xi32, #wide>, %totals: memref<16xi8, 3>) -> tensor<64xi32, #wide> {
+      %0 = simt.carry max %x axis 0 from %totals : (tensor<64xi32, #wide>) -> tensor<64xi32, #wide>, memref<16xi8, 3>
+      return %0 : tensor<64xi32, #wide>
+    }
+    ```
+  }];
+  let arguments = (ins OptionalAttr<Simt_ReduceKind>:$kind, Variadic<Simt_Tile>:$sources,
+                       Arg<Optional<Simt_Buffer>, "", [MemRead]>:$buffer, I64Attr:$axis, UnitAttr:$reverse);
+  let assemblyFormat = [{
+    custom<OptionalReduceKind>($kind) $sources `axis` $axis (`reverse` $reverse^)? (`from` $buffer^)?
+    custom<Function>($by) attr-dict `:` functional-type($sources, $results) (`,` type($buffer)^)?
+  }];
+}
+
 def Simt_BufferOp : Simt_Op<"buffer", [MemoryEffects<[MemAlloc]>]> {
   let summary = "shared memory for a while";
   let description = [{

@@ -1,4 +1,4 @@
-// Verifiers of reductions and the matrix product.
+// Verifiers of reductions, scans and the matrix product.
 
 #include "dialect/tile/TileDialect.h"
 #include "dialect/tile/TypeRules.h"
@@ -16,15 +16,22 @@ Type ReduceOp::resultType(ReduceKind kind, RankedTensorType source, int64_t axis
   return shape.empty() ? element : RankedTensorType::get(shape, element);
 }
 
+/// Bitwise kinds are of integers.
+static LogicalResult verifyKind(Operation *op, ReduceKind kind, RankedTensorType source) {
+  const bool isBitwise = kind == ReduceKind::And || kind == ReduceKind::Or || kind == ReduceKind::Xor;
+  if (!isBitwise || !isa<FloatType>(source.getElementType()))
+    return success();
+  return op->emitOpError("expected integers for '")
+         << stringifyReduceKind(kind) << "', but got " << source.getElementType();
+}
+
 LogicalResult ReduceOp::verify() {
   auto source = cast<RankedTensorType>(getSource().getType());
   int64_t axis = getAxis(), rank = source.getRank();
   if (axis < 0 || axis >= rank)
     return emitOpError("expected an axis from 0 to ") << rank - 1 << ", but got " << axis;
-  const bool isBitwise = getKind() == ReduceKind::And || getKind() == ReduceKind::Or || getKind() == ReduceKind::Xor;
-  if (isBitwise && isa<FloatType>(source.getElementType()))
-    return emitOpError("expected integers for '")
-           << stringifyReduceKind(getKind()) << "', but got " << source.getElementType();
+  if (failed(verifyKind(*this, getKind(), source)))
+    return failure();
   Type expected = resultType(getKind(), source, axis);
   const bool isExpected = getElementTypeOrSelf(expected) == getElementTypeOrSelf(getType()) && // whatever encodes them
                           isa<RankedTensorType>(expected) == isa<RankedTensorType>(getType()) &&
@@ -42,6 +49,78 @@ LogicalResult ReduceOp::canonicalize(ReduceOp op, PatternRewriter &rewriter) {
     rewriter.replaceOpWithNewOp<arith::ConstantOp>(op, cast<TypedAttr>(rewriter.getZeroAttr(op.getType())));
   else
     rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), op.getSource());
+  return success();
+}
+
+void ScanOp::build(OpBuilder &builder, OperationState &state, ReduceKind kind, Value source, int64_t axis,
+                   bool reverse) {
+  build(builder, state, source.getType(), ReduceKindAttr::get(builder.getContext(), kind), source,
+        builder.getI64IntegerAttr(axis), reverse ? builder.getUnitAttr() : UnitAttr());
+}
+
+LogicalResult ScanOp::verify() {
+  if (getSources().empty())
+    return emitOpError("expected a tile to scan");
+  auto source = cast<RankedTensorType>(getSources()[0].getType());
+  const int64_t axis = getAxis(), rank = source.getRank();
+  if (axis < 0 || axis >= rank)
+    return emitOpError("expected an axis from 0 to ") << rank - 1 << ", but got " << axis;
+  if (getKind().has_value() == !getBy().empty())
+    return emitOpError("expected either a kind or a function");
+  if (getKind() && getSources().size() != 1)
+    return emitOpError("expected one tile for '")
+           << stringifyReduceKind(*getKind()) << "', but got " << getSources().size();
+  if (getKind() == ReduceKind::ArgMax)
+    return emitOpError("expected another kind than 'argmax'");
+  if (getReverse() && !getKind())
+    return emitOpError("expected a kind where the scan is reversed");
+  if (!llvm::equal(getSources().getTypes(), getResultTypes()))
+    return emitOpError("expected results of the types ") << getSources().getTypes() << ", but got " << getResultTypes();
+  for (Type type : getSources().getTypes())
+    if (shapeOf(type) != source.getShape())
+      return emitOpError("expected tiles of one shape, but got ") << shapeText(source) << " and " << shapeText(type);
+  return getKind() ? verifyKind(*this, *getKind(), source) : success();
+}
+
+/// Two scalars for each tile come in, one goes out; in between there is arithmetic, and nothing of rank 1 or more.
+LogicalResult ScanOp::verifyRegions() {
+  if (getBy().empty())
+    return success();
+  SmallVector<Type> elements;
+  for (Type type : getSources().getTypes())
+    elements.push_back(getElementTypeOrSelf(type));
+  SmallVector<Type> states(elements);
+  states.append(elements);
+  Block &body = getBy().front();
+  if (!llvm::equal(body.getArgumentTypes(), states))
+    return emitOpError("expected a function of (") << states << "), but got (" << body.getArgumentTypes() << ")";
+  if (!llvm::equal(body.getTerminator()->getOperandTypes(), elements))
+    return emitOpError("expected a function that yields (")
+           << elements << "), but got (" << body.getTerminator()->getOperandTypes() << ")";
+  for (Operation &op : body) {
+    const bool isKnown = isa<YieldOp, CastOp, DivOp, RemOp, ShlOp, ShrOp>(op) ||
+                         isa<arith::ArithDialect>(op.getDialect()) || op.getName().getDialectNamespace() == "math";
+    if (!isKnown)
+      return op.emitOpError("expected arithmetic in the function of a scan");
+    for (Value operand : op.getOperands())
+      if (isa<ShapedType>(operand.getType()))
+        return op.emitOpError("expected scalars in the function of a scan, but got ") << operand.getType();
+  }
+  return success();
+}
+
+LogicalResult YieldOp::verify() {
+  Operation *const parent = (*this)->getParentOp();
+  if (isa<ScanOp>(parent) || parent->getName().getDialectNamespace() == "simt") // as which a scan goes on
+    return success();
+  return emitOpError("expected a 'tile.scan' around it, but got '") << parent->getName() << "'";
+}
+
+/// Along an axis of extent 1 every element stays.
+LogicalResult ScanOp::canonicalize(ScanOp op, PatternRewriter &rewriter) {
+  if (shapeOf(op.getSources()[0].getType())[op.getAxis()] != 1)
+    return rewriter.notifyMatchFailure(op, "there is more than one element to combine");
+  rewriter.replaceOp(op, op.getSources());
   return success();
 }
 

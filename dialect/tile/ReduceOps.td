@@ -1,9 +1,10 @@
-// Operations that combine many elements into one: reductions and the matrix product.
+// Operations that combine many elements: reductions, scans and the matrix product.
 
 #ifndef KILN_DIALECT_TILE_REDUCEOPS_TD
 #define KILN_DIALECT_TILE_REDUCEOPS_TD
 
 include "dialect/tile/TileDialect.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
 
 def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "how a reduction combines two elements", [
     I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Min", 2, "min">,
@@ -41,6 +42,62 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   }];
   let assemblyFormat = "$kind $source `axis` $axis attr-dict `:` type($source) `->` type($result)";
   let hasCanonicalizeMethod = 1;
+}
+
+def Tile_ScanOp : Tile_Op<"scan", [Pure, SingleBlock]> {
+  let summary = "combines each element along an axis with those before it";
+  let description = [{
+    Element i of the result combines the elements 0 to i along the axis, neighbours in their order; with `reverse` those from
+    the last down to i, the last being the earliest. Kinds combine as `tile.reduce` has them, but for `argmax`, which there
+    is not. `by` a function several tiles of one shape are scanned together: its arguments are a state of each that comes
+    before and then one of each that comes after, and it yields the states of both together. It is made of arithmetic on
+    scalars, may use scalars from outside, and must be associative; only elements are ever combined, whose order is kept. A
+    scan by a function is not reversed.
+
+    ```mlir
+    func.func @example(%x: tensor<64x768xf32>, %a: tensor<32xf32>, %b: tensor<32xf32>) -> (tensor<64x768xf32>, tensor<32xf32>) {
+      %0 = tile.scan sum %x axis 1 reverse : (tensor<64x768xf32>) -> tensor<64x768xf32>
+      %1:2 = tile.scan %a, %b axis 0 by (%a0: f32, %b0: f32, %a1: f32, %b1: f32) {
+        %factor = arith.mulf %a0, %a1 : f32
+        %term = arith.mulf %b0, %a1 : f32
+        %sum = arith.addf %term, %b1 : f32
+        tile.yield %factor, %sum : f32, f32
+      } : (tensor<32xf32>, tensor<32xf32>) -> (tensor<32xf32>, tensor<32xf32>)
+      return %0, %1#1 : tensor<64x768xf32>, tensor<32xf32>
+    }
+    ```
+  }];
+  let arguments = (ins OptionalAttr<Tile_ReduceKind>:$kind, Variadic<Tile_Tensor>:$sources, I64Attr:$axis,
+                       UnitAttr:$reverse);
+  let results = (outs Variadic<Tile_Tensor>:$results);
+  let regions = (region MaxSizedRegion<1>:$by);
+  let assemblyFormat = [{
+    ($kind^)? $sources `axis` $axis (`reverse` $reverse^)? custom<Function>($by) attr-dict `:`
+    functional-type($sources, $results)
+  }];
+  let builders = [
+    OpBuilder<(ins "ReduceKind":$kind, "::mlir::Value":$source, "int64_t":$axis, "bool":$reverse)>];
+  let hasCanonicalizeMethod = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ReturnLike]> {
+  let summary = "what a function of two states gives";
+  let description = [{
+    The end of the function of a `tile.scan`.
+
+    ```mlir
+    func.func @example(%x: tensor<32xi32>) -> tensor<32xi32> {
+      %0 = tile.scan %x axis 0 by (%a: i32, %b: i32) {
+        %both = arith.ori %a, %b : i32
+        tile.yield %both : i32
+      } : (tensor<32xi32>) -> tensor<32xi32>
+      return %0 : tensor<32xi32>
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<Tile_Element>:$values);
+  let assemblyFormat = "$values attr-dict `:` type($values)";
 }
 
 def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["acc", "result"]>]> {

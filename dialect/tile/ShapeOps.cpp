@@ -270,4 +270,61 @@ OpFoldResult RotateOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
+AffineMap ExtractOp::getMoveMap() {
+  SmallVector<AffineExpr> position;
+  for (auto [axis, step] : llvm::enumerate(getSteps()))
+    position.push_back(getAffineDimExpr(axis, getContext()) * step + getBegin()[axis]);
+  // Along an extent of 1 there is one position, whatever the step is.
+  for (auto [axis, extent] : llvm::enumerate(shapeOf(getType())))
+    if (extent == 1)
+      position[axis] = getAffineConstantExpr(getBegin()[axis], getContext());
+  return AffineMap::get(position.size(), 0, position, getContext());
+}
+
+LogicalResult ExtractOp::verify() {
+  if (failed(verifySameElement(*this, getSource().getType(), getType())))
+    return failure();
+  const auto from = shapeOf(getSource().getType()), to = shapeOf(getType());
+  for (const auto &[what, count] : {std::pair("a begin", getBegin().size()), std::pair("a step", getSteps().size()),
+                                    std::pair("an extent of the result", to.size())})
+    if (count != from.size())
+      return emitOpError("expected ") << what << " for each of " << from.size() << " dimensions, but got " << count;
+  for (const auto [axis, extent] : llvm::enumerate(from)) {
+    const int64_t begin = getBegin()[axis], step = getSteps()[axis], last = begin + (to[axis] - 1) * step;
+    if (step == 0 && to[axis] > 1)
+      return emitOpError("expected a step that is not 0 in dimension ") << axis;
+    if (std::min(begin, last) < 0 || std::max(begin, last) >= extent)
+      return emitOpError("expected positions from 0 to ")
+             << extent - 1 << " in dimension " << axis << ", but got " << begin << " to " << last;
+  }
+  return success();
+}
+
+OpFoldResult ExtractOp::fold(FoldAdaptor adaptor) {
+  const bool isWhole = llvm::all_of(getBegin(), [](int64_t begin) { return begin == 0; });
+  if (isWhole && getSource().getType() == getType()) // so that steps are 1, or there is nothing to step over
+    return getSource();
+  if (auto inner = getSource().getDefiningOp<ExtractOp>()) {
+    SmallVector<int64_t> begin, steps;
+    for (const auto [axis, step] : llvm::enumerate(getSteps())) {
+      begin.push_back(inner.getBegin()[axis] + getBegin()[axis] * inner.getSteps()[axis]);
+      steps.push_back(step * inner.getSteps()[axis]);
+    }
+    setBegin(begin);
+    setSteps(steps);
+    getSourceMutable().assign(inner.getSource());
+    return getResult();
+  }
+  auto dense = dyn_cast_or_null<DenseElementsAttr>(adaptor.getSource());
+  if (dense && dense.isSplat())
+    return dense.resizeSplat(cast<ShapedType>(getType()));
+  return {};
+}
+
+LogicalResult ExtractOp::canonicalize(ExtractOp op, PatternRewriter &rewriter) {
+  if (auto splat = op.getSource().getDefiningOp<SplatOp>())
+    return replaceBySplat(op, splat.getSource(), rewriter);
+  return rewriter.notifyMatchFailure(op, "the source is no splat");
+}
+
 } // namespace kiln::tile

@@ -120,4 +120,23 @@ def Tile_RotateOp : Tile_ElementMove<"rotate", [AllTypesMatch<["source", "result
   let hasFolder = 1;
 }
 
+def Tile_ExtractOp : Tile_ElementMove<"extract"> {
+  let summary = "some elements of a tile, at equal distances along each dimension";
+  let description = [{
+    Element i along a dimension is the source's `begin + i · step`; steps may be negative but not 0. All lie in the source.
+
+    ```mlir
+    func.func @example(%x: tensor<4x32xf32>) -> tensor<4x8xf32> {
+      %0 = tile.extract %x begin [0, 31] steps [1, -2] : tensor<4x32xf32> -> tensor<4x8xf32>
+      return %0 : tensor<4x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Tile_Tensor:$source, DenseI64ArrayAttr:$begin, DenseI64ArrayAttr:$steps);
+  let results = (outs Tile_Tensor:$result);
+  let assemblyFormat = "$source `begin` $begin `steps` $steps attr-dict `:` type($source) `->` type($result)";
+  let hasFolder = 1;
+  let hasCanonicalizeMethod = 1;
+}
+
 #endif

@@ -3,6 +3,7 @@
 #include "dialect/tile/TileDialect.h"
 
 #include "dialect/tile/AccessRules.h"
+#include "dialect/tile/FunctionSyntax.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"

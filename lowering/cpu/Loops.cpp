@@ -16,36 +16,23 @@
 // The last vector of a row that is no multiple of the lanes is peeled; scratch rows are padded, so only views and
 // reductions look at its mask.
 //
+// Scans carry one state along each row or column, whatever else the nest does; one that begins at the end has its nest
+// walk backwards.
+//
 // A check is a reduction of its condition over all rows. Where it fails somewhere, the tile is looked through once more
 // behind the nest, element by element, so that the first of several checks tells of its first element, and the rows'
 // own loop has neither calls nor branches.
 
 #include "lowering/cpu/Loops.h"
 #include "lowering/analysis/Triangles.h"
+#include "lowering/cpu/Checks.h"
+#include "lowering/cpu/Group.h"
 #include "lowering/cpu/Reduction.h"
-#include "lowering/tile/Console.h"
+#include "lowering/cpu/Scan.h"
 
 using namespace mlir;
 
 namespace kiln::lowering::cpu {
-
-/// The type of a tile's elements in memory.
-static Type storedType(Type tile) {
-  Type element = getElementTypeOrSelf(tile);
-  return element.isInteger(1) ? IntegerType::get(tile.getContext(), 8) : element;
-}
-
-Value allocateDense(OpBuilder &builder, Location loc, RankedTensorType tile, Machine machine) {
-  auto type = MemRefType::get({tile.getNumElements() + machine.lanes()}, storedType(tile)); // a last vector hangs over
-  return memref::AllocaOp::create(builder, loc, type, builder.getI64IntegerAttr(64));
-}
-
-Value allocateBuffer(OpBuilder &builder, Location loc, Type tile, Machine machine, int64_t skew) {
-  SmallVector<int64_t> shape(tile::shapeOf(tile));
-  shape.back() = llvm::divideCeil(shape.back(), machine.lanes()) * machine.lanes() + skew;
-  return memref::AllocaOp::create(builder, loc, MemRefType::get(shape, storedType(tile)),
-                                  builder.getI64IntegerAttr(64));
-}
 
 /// Running results of a row's reductions, each of every fourth vector.
 static constexpr int64_t sideBySide = 4;
@@ -58,14 +45,14 @@ namespace {
 class Nest {
 public:
   Nest(ArrayRef<Root> roots, Operation *before, Machine machine, const DenseMap<Value, Value> &buffers, ReadTiles *read)
-      : roots(roots), e(before->getLoc(), machine, buffers), shape(roots.front().shape()) {
+      : roots(roots), e(before->getLoc(), machine, buffers), shape(roots.front().shape()), scans(e, roots) {
     e.levels.push_back({before->getBlock(), before});
     if (!roots.front().isColumns())
       mask = findMask();
     laneAxis = findLaneAxis();
     const bool inLoop = isa<LoopLikeOpInterface>(before->getParentOp());
     if ((readsAnew(read) || inLoop) && paysTwice())
-      for (tile::AccessOp access : accesses())
+      for (tile::AccessOp access : accessesOf(roots, e))
         inside = e.both(inside, e.liesInside(access));
   }
 
@@ -112,7 +99,7 @@ private:
   int64_t findLaneAxis() {
     const auto last = static_cast<int64_t>(shape.size()) - 1;
     const bool onlyStores = llvm::all_of(roots, [](const Root &root) { return root.kind == Root::Kind::store; });
-    if (mask || !onlyStores || llvm::any_of(accesses(), namesPositions))
+    if (mask || !onlyStores || llvm::any_of(accessesOf(roots, e), namesPositions))
       return last;
     for (int64_t axis = last; axis >= 0; --axis)
       if (shape[axis] != 1)
@@ -139,28 +126,6 @@ private:
 
   // --- Tiles that lie inside their views ----------------------------------------------------------------------------
 
-  /// The loads and stores of the nest.
-  llvm::SetVector<tile::AccessOp> accesses() {
-    llvm::SetVector<tile::AccessOp> found;
-    llvm::SmallDenseSet<Value> seen;
-    std::function<void(Value)> visit = [&](Value tile) {
-      Operation *op = tile.getDefiningOp();
-      if (!isa<RankedTensorType>(tile.getType()) || e.isBuffered(tile) || !op || !seen.insert(tile).second)
-        return;
-      if (isLoad(op))
-        found.insert(cast<tile::AccessOp>(op));
-      llvm::for_each(op->getOperands(), visit);
-    };
-    for (const Root &root : roots) {
-      visit(root.value);
-      if (root.kind != Root::Kind::store)
-        continue;
-      found.insert(cast<tile::AccessOp>(root.op));
-      llvm::for_each(root.op->getOperands(), visit);
-    }
-    return found;
-  }
-
   /// Whether rows are worth the time to compile them twice: those shorter than a vector have masks anyway, a few
   /// vectors cost little with them, and a triangle makes two of the nest already.
   bool paysTwice() const {
@@ -171,7 +136,7 @@ private:
   /// Whether the nest loads what no nest before it did: what one did is near, where masks cost their instructions.
   bool readsAnew(ReadTiles *read) {
     bool isNew = !read;
-    for (tile::AccessOp access : accesses())
+    for (tile::AccessOp access : accessesOf(roots, e))
       if (access.isLoad() && read)
         isNew |= read->insert(access).second;
     return isNew;
@@ -191,7 +156,7 @@ private:
       return kept;
     };
     auto lies = [&] {
-      for (tile::AccessOp access : accesses())
+      for (tile::AccessOp access : accessesOf(roots, e))
         e.takeInside(access);
       SmallVector<Value> values = body(here(), sideBySide);
       e.inside.clear();
@@ -256,14 +221,17 @@ private:
   void step(const Index &index, States &states) {
     if (!asksForEach())
       return all(index, states);
-    const SmallVector<Value> before = flat({states});
+    const SmallVector<Value> before = scans.with(flat({states}));
     auto computed = [&] {
       States next = states;
+      scans.take(before);
       all({e.keptHere(index[0]), index[1]}, next);
-      return flat({next});
+      return scans.with(flat({next}));
     };
     auto outside = [&] { return assuming(false, computed); };
-    states = unflat(e.choose(liesOutside(index), ValueRange(before).getTypes(), outside, computed), 1).front();
+    const SmallVector<Value> after = e.choose(liesOutside(index), ValueRange(before).getTypes(), outside, computed);
+    states = unflat(after, 1).front();
+    scans.take(after);
   }
 
   // --- Rows and columns ---------------------------------------------------------------------------------------------
@@ -308,6 +276,9 @@ private:
         e.place(value, root.value, root.buffer, index);
         e.remember(root.value, index, value);
         break;
+      case Root::Kind::scan:
+        scans.step(root, index);
+        break;
       case Root::Kind::check:
       case Root::Kind::reduce: {
         const Ix &along = index[root.axis];
@@ -334,15 +305,23 @@ private:
     for (Ix position : positions) {
       index[laneAxis] = position;
       for (const Root &root : roots)
-        e.at(root.value, index);
+        if (!scans.isBehind(root.value))
+          e.at(root.value, index);
     }
   }
 
   /// The states of its reductions.
   States row(Index &index) {
-    const SmallVector<Value> like = flat({neutral()});
-    auto rowAt = [&](Index position, int64_t unroll) { return flat({row(position, unroll)}); };
-    return unflat(inOrOver(index, like, rowAt), 1).front();
+    scans.begin();
+    const SmallVector<Value> like = scans.with(flat({neutral()}));
+    auto rowAt = [&](Index position, int64_t unroll) {
+      scans.begin();
+      const States states = row(position, unroll);
+      return scans.with(flat({states}));
+    };
+    const SmallVector<Value> results = inOrOver(index, like, rowAt);
+    scans.take(results);
+    return unflat(results, 1).front();
   }
 
   States row(Index &index, int64_t mostUnrolled) {
@@ -352,28 +331,45 @@ private:
     SmallVector<States> states; // the next vector's first
     for (int64_t copy = 0; copy < copies; ++copy)
       states.push_back(neutral());
+    const bool backwards = scans.isBackwards();
     auto add = [&](Ix position) {
       index[laneAxis] = position;
       step(index, states.front());
       std::rotate(states.begin(), states.begin() + 1, states.end());
     };
-    if (looped) {
-      auto results = loop(looped * lanes, unroll * lanes, flat(states), [&](Ix base, ValueRange carried) {
+    auto inLoop = [&] {
+      auto results = loop(looped * lanes, unroll * lanes, scans.with(flat(states)), [&](Ix base, ValueRange carried) {
         states = unflat(carried, copies);
+        scans.take(carried);
+        Value first = base.at;
+        if (backwards)
+          first = e.make<arith::SubIOp>(e.constantIndex((looped - unroll) * lanes), first);
         SmallVector<Ix> positions;
         for (int64_t vector = 0; vector < unroll; ++vector)
-          positions.push_back(lanesAt(base.at, vector * lanes, lanes));
+          positions.push_back(lanesAt(first, vector * lanes, lanes));
+        if (backwards)
+          std::reverse(positions.begin(), positions.end());
         if (!asksForEach())
           readAll(index, positions);
         llvm::for_each(positions, add);
-        return flat(states);
+        return scans.with(flat(states));
       });
       states = unflat(results, copies);
-    }
+      scans.take(results);
+    };
+    SmallVector<std::pair<int64_t, int64_t>> single; // those behind the loop: first positions, and how many are valid
     for (int64_t vector = looped; vector < full; ++vector)
-      add(lanesAt(e.constantIndex(vector * lanes), 0, lanes));
+      single.push_back({vector * lanes, lanes});
     if (extent % lanes)
-      add(lanesAt(e.constantIndex(full * lanes), 0, extent % lanes));
+      single.push_back({full * lanes, extent % lanes});
+    if (backwards)
+      std::reverse(single.begin(), single.end());
+    if (looped && !backwards)
+      inLoop();
+    for (auto [first, valid] : single)
+      add(lanesAt(e.constantIndex(first), 0, valid));
+    if (looped && backwards)
+      inLoop();
     const int64_t vectors = llvm::divideCeil(extent, lanes);
     std::rotate(states.begin(), states.end() - vectors % copies, states.end()); // the first vector's first
     return combined(states);
@@ -381,8 +377,8 @@ private:
 
   /// Whether the nest gathers rows, which lie anywhere.
   bool gathersRows() {
-    return reductions.empty() && !mask && shape.size() == 2 && shape[0] % sideBySide == 0 &&
-           llvm::any_of(accesses(), [](tile::AccessOp access) {
+    return reductions.empty() && scans.empty() && !mask && shape.size() == 2 && shape[0] % sideBySide == 0 &&
+           llvm::any_of(accessesOf(roots, e), [](tile::AccessOp access) {
              return access.isLoad() && access.getIndexRank() == 1 && access.getTile().getType().getRank() > 1;
            });
   }
@@ -425,7 +421,7 @@ private:
 
   /// Whether the lanes of many rows are reduced at once: where there are many and short ones.
   bool reducesTogether() {
-    return !reductions.empty() && shape.size() == 2 && shape[0] >= e.machine.lanes() &&
+    return !reductions.empty() && scans.empty() && shape.size() == 2 && shape[0] >= e.machine.lanes() &&
            shape[1] <= longestTogether * e.machine.lanes() &&
            llvm::all_of(reductions, [](auto &entry) { return entry.first->buffer && !entry.second.hasIndex(); });
   }
@@ -478,12 +474,13 @@ private:
     size_t next = 0;
     for (auto &[root, reduction] : reductions)
       if (root->kind == Root::Kind::check)
-        e.branch(isFalse(reduction.acrossLanes({holds[next++]})), [&, root = root] { tellFailures(*root); }, nullptr);
+        branchToFailures(e, cast<tile::CheckOp>(root->op), reduction.acrossLanes({holds[next++]}));
   }
 
   /// Emits the stores of a row's reductions. What the checks have found so far: `holds` and the row's.
   SmallVector<Value> finishRow(const Index &index, const States &states, ValueRange holds) {
     SmallVector<Value> found;
+    scans.finish(index);
     for (auto [r, entry] : llvm::enumerate(reductions)) {
       auto &[root, reduction] = entry;
       if (root->kind == Root::Kind::check) {
@@ -499,32 +496,6 @@ private:
       e.storeBuffer(result, root->buffer, outside);
     }
     return found;
-  }
-
-  Value isFalse(Value condition) {
-    return e.make<arith::XOrIOp>(condition, e.make<arith::ConstantOp>(e.builder.getBoolAttr(true)));
-  }
-
-  void tellFailures(const Root &check) {
-    Index element(shape.size());
-    Value number = e.constantIndex(0);
-    std::function<void(size_t)> visit = [&](size_t axis) {
-      if (axis == shape.size()) {
-        auto tell = [&] {
-          Value wide = e.make<arith::IndexCastOp>(e.builder.getI64Type(), number);
-          e.moveTo(e.depth());
-          emitCheckFailed(e.builder, cast<tile::CheckOp>(check.op), wide);
-        };
-        return e.branch(isFalse(e.at(check.value, element)), tell, nullptr);
-      }
-      e.loop(e.constantIndex(0), e.constantIndex(shape[axis]), 1, [&, before = number](Ix position) {
-        element[axis] = e.keptHere(position);
-        Value rows = e.make<arith::MulIOp>(before, e.constantIndex(shape[axis]));
-        number = e.make<arith::AddIOp>(rows, element[axis].at);
-        visit(axis + 1);
-      });
-    };
-    visit(0);
   }
 
   /// One state for each reduction.
@@ -546,16 +517,38 @@ private:
       SmallVector<Ix> positions;
       for (int64_t copy = 0; copy < copies; ++copy)
         positions.push_back(lanesAt(base, copy * lanes, valid));
-      auto results = loop(shape[axis], 1, flat(states), [&](Ix position, ValueRange carried) {
-        SmallVector<States> inner = unflat(carried, copies);
+      scans.begin();
+      SmallVector<Value> carried = flat(states);
+      for (int64_t copy = 0; copy < copies; ++copy)
+        carried = scans.with(std::move(carried));
+      // The carries of a block of columns, behind the states and those of the blocks before it.
+      const auto takeCarries = [&](ValueRange values, int64_t copy) {
+        scans.take(values.drop_back((copies - 1 - copy) * scans.width()));
+      };
+      auto results = loop(shape[axis], 1, carried, [&](Ix position, ValueRange before) {
+        SmallVector<States> inner = unflat(before, copies);
+        SmallVector<Value> behind;
+        if (scans.isBackwards())
+          position = e.along(e.make<arith::SubIOp>(e.constantIndex(shape[axis] - 1), position.at));
+        index[axis] = position;
+        if (!scans.empty())
+          readAll(index, positions);
         for (int64_t copy = 0; copy < copies; ++copy) {
           index.back() = positions[copy];
-          index[axis] = position;
+          takeCarries(before, copy);
           step(index, inner[copy]);
+          behind = scans.with(std::move(behind));
         }
-        return flat(inner);
+        SmallVector<Value> after = flat(inner);
+        llvm::append_range(after, behind);
+        return after;
       });
       states = unflat(results, copies);
+      for (int64_t copy = 0; copy < copies && !scans.empty(); ++copy) {
+        index.back() = positions[copy];
+        takeCarries(results, copy);
+        scans.finish(index);
+      }
       for (int64_t copy = 0; copy < copies; ++copy)
         for (auto [r, entry] : llvm::enumerate(reductions)) {
           Index outside(index);
@@ -577,6 +570,7 @@ private:
   Evaluator e;
   ArrayRef<int64_t> shape;
   SmallVector<std::pair<const Root *, Reduction>> reductions;
+  Scans scans;
   SmallVector<Value> scalars; // results of reductions to them
   Value inside;               // i1: all that the nest accesses lies inside its views; null: it does, or it is all one
   int64_t laneAxis = 0;       // the dimension that vectors run along

@@ -8,7 +8,7 @@
 //     %y = arith.mulf %x, %b              // nothing: computed in the store's nest
 //     tile.store %y, %v[%n]               // a loop nest, shared with the reduction when both have one shape
 
-#include "lowering/cpu/Loops.h"
+#include "lowering/cpu/Group.h"
 #include "lowering/cpu/LowerDot.h"
 #include "lowering/cpu/Passes.h"
 #include "lowering/tile/Atomics.h"
@@ -33,13 +33,6 @@ using cpu::Root;
 
 bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
 int64_t lastAxisOf(Value tile) { return cast<RankedTensorType>(tile.getType()).getRank() - 1; }
-
-/// What a root's nest reads: loads that stay views, and tiles in scratch memory.
-struct Reads {
-  SmallVector<std::pair<tile::AccessOp, bool>> loads; // and whether element i feeds element i
-  SmallVector<std::pair<Value, bool>> buffered;       // the same
-  SmallVector<Value> scalars;
-};
 
 /// A sum that a loop carries: `init`, when it is `empty` (i1). No sum of a loop when `empty` is null.
 struct EmptySum {
@@ -94,11 +87,9 @@ private:
         if (failed(storeEmptySum(cast<tile::StoreOp>(op))))
           return failure();
       } else if (auto root = rootOf(op)) {
-        if (!group.empty() && !canJoin(*root))
+        if (!group.empty() && !group.canJoin(*root))
           flush();
-        group.push_back(*root);
-        if (root->kind == Root::Kind::place || root->buffer)
-          assigned.push_back({op->getResult(0), root->buffer});
+        group.add(*root);
       } else if (isVirtual(op)) {
         continue;
       } else if (failed(lowerOp(op))) {
@@ -130,6 +121,8 @@ private:
       Value buffer = isTile(reduce.getResult()) ? allocate(anchor(op), reduce.getType()) : Value();
       return Root{Root::Kind::reduce, op, reduce.getSource(), buffer, static_cast<int64_t>(reduce.getAxis())};
     }
+    if (auto scan = dyn_cast<tile::ScanOp>(op))
+      return Root{Root::Kind::scan, op, scan.getSources()[0], {}, static_cast<int64_t>(scan.getAxis())};
     if (op->getNumResults() == 1 && op->hasAttr("cpu.placed")) {
       builder.setInsertionPoint(anchor(op));
       auto tile = cast<RankedTensorType>(op->getResult(0).getType());
@@ -141,108 +134,37 @@ private:
   }
 
   /// Buffers of a group are allocated before its first member, where the nest will be.
-  Operation *anchor(Operation *op) { return group.empty() ? op : group.front().op; }
+  Operation *anchor(Operation *op) { return group.empty() ? op : group.roots.front().op; }
 
   void flush() {
-    if (!group.empty())
-      cpu::emitLoops(group, group.front().op, machine, buffers, &read);
-    group.clear();
-    for (auto &[value, buffer] : assigned)
-      buffers[value] = buffer;
-    assigned.clear();
-  }
-
-  void collect(Value value, bool same, Reads &reads, DenseSet<std::pair<Value, int>> &seen) {
-    if (!seen.insert({value, same}).second)
+    if (group.empty())
       return;
-    if (!isTile(value)) {
-      reads.scalars.push_back(value);
-      return;
-    }
-    Operation *op = value.getDefiningOp();
-    bool pending = llvm::any_of(assigned, [&](auto &entry) { return entry.first == value; });
-    if (!op || pending || buffers.contains(value)) {
-      reads.buffered.push_back({value, same});
-      return;
-    }
-    if (isLoad(op))
-      reads.loads.push_back({cast<tile::AccessOp>(op), same});
-    bool keeps = same && isElementwise(op);
-    for (Value operand : op->getOperands())
-      if (!isa<MemRefType>(operand.getType()))
-        collect(operand, keeps, reads, seen);
-  }
-
-  Reads readsOf(const Root &root) {
-    Reads reads;
-    DenseSet<std::pair<Value, int>> seen;
-    if (root.kind == Root::Kind::place && isLoad(root.op))
-      reads.loads.push_back({cast<tile::AccessOp>(root.op), true});
-    if (root.kind == Root::Kind::reduce || root.kind == Root::Kind::check) {
-      collect(root.value, true, reads, seen);
-    } else if (root.kind == Root::Kind::store) {
-      auto store = cast<tile::AccessOp>(root.op);
-      const bool isBlock = store.getIndexRank() == 0;
-      collect(root.value, isBlock, reads, seen);
-      for (Value subscript : store.getSubscripts())
-        if (isTile(subscript))
-          collect(subscript, false, reads, seen);
-      if (Value mask = store.getMaskIfAny())
-        collect(mask, isBlock, reads, seen);
-    } else {
-      bool keeps = isElementwise(root.op);
-      for (Value operand : root.op->getOperands())
-        if (!isa<MemRefType>(operand.getType()))
-          collect(operand, keeps, reads, seen);
-    }
-    for (Value operand : root.op->getOperands())
-      if (!isTile(operand) && !isa<MemRefType>(operand.getType()))
-        reads.scalars.push_back(operand);
-    return reads;
-  }
-
-  static bool writes(const Root &root) { return root.kind == Root::Kind::store; }
-  static Value writtenBy(const Root &root) { return cast<tile::AccessOp>(root.op).getView(); }
-
-  /// Whether `root` may run in the nest of the group: same shape and form, everything it needs known before the nest,
-  /// and no memory that one writes and another reads or writes at another element.
-  bool canJoin(const Root &root) {
-    const Root &first = group.front();
-    if (root.shape() != first.shape() || root.isColumns() != first.isColumns() ||
-        (root.isColumns() && root.axis != first.axis) || root.op->getBlock() != first.op->getBlock())
-      return false;
-    Reads reads = readsOf(root);
-    for (Value scalar : reads.scalars)
-      if (Operation *def = scalar.getDefiningOp())
-        if (def->getBlock() == first.op->getBlock() && !def->isBeforeInBlock(first.op))
-          return false;
-    for (auto &[value, same] : reads.buffered)
-      for (const Root &member : group)
-        if (member.op == value.getDefiningOp() &&
-            !(member.kind == Root::Kind::place && same && root.kind != Root::Kind::check))
-          return false;
-    for (const Root &member : group) {
-      if (writes(member)) {
-        for (auto &[load, same] : reads.loads)
-          if (member.op->isBeforeInBlock(load) && touches(member.op, load.getView()))
-            return false;
-        if (writes(root) && touches(member.op, writtenBy(root)))
-          return false;
+    Operation *before = group.roots.front().op;
+    for (Root &root : group.roots)
+      if (root.isScan())
+        placeScan(root, before);
+    cpu::emitLoops(group.roots, before, machine, buffers, &read);
+    for (const Root &root : group.roots) {
+      if (root.kind == Root::Kind::place || root.buffer)
+        buffers[root.op->getResult(0)] = root.buffer;
+      for (auto [result, buffer, last] : llvm::zip(root.op->getResults(), root.buffers, root.lasts)) {
+        if (buffer)
+          buffers[result] = buffer;
+        for (tile::ExtractOp extract : cpu::Group::lastsOf(result))
+          buffers[extract.getResult()] = last;
       }
-      if (writes(root) && !mayWriteBehind(member, root))
-        return false;
     }
-    return true;
+    group.clear();
   }
 
-  /// Whether a store may overwrite what a member of its nest has read at the same element. A check may read it again.
-  bool mayWriteBehind(const Root &member, const Root &root) {
-    const Reads reads = readsOf(member);
-    return llvm::all_of(reads.loads, [&](const auto &read) {
-      auto [load, same] = read;
-      return !touches(root.op, load.getView()) ||
-             (member.kind != Root::Kind::check && same && isSamePlace(load, cast<tile::AccessOp>(root.op)));
-    });
+  /// Gives scratch memory to what is read of a scan behind its nest.
+  void placeScan(Root &root, Operation *before) {
+    for (OpResult result : root.op->getResults()) {
+      auto lasts = cpu::Group::lastsOf(result);
+      const bool isWhole = lasts.empty() && group.isReadBehind(result);
+      root.buffers.push_back(isWhole ? allocate(before, result.getType()) : Value());
+      root.lasts.push_back(lasts.empty() ? Value() : allocate(before, lasts.front().getType()));
+    }
   }
 
   // --- Operations that are no plain nest ----------------------------------------------------------------------------
@@ -462,9 +384,7 @@ private:
       }
       if (buffers.lookup(value) == buffer)
         continue;
-      Reads reads;
-      DenseSet<std::pair<Value, int>> seen;
-      collect(value, true, reads, seen);
+      const cpu::Reads reads = group.readsOf(value);
       Pending entry{value, buffer, {}};
       for (auto &[tile, same] : reads.buffered)
         entry.reads.push_back({buffers.lookup(tile), same});
@@ -567,8 +487,7 @@ private:
   DenseMap<Value, Value> targets;                 // tiles to be computed in a loop's buffer
   DenseMap<Value, cpu::Destination> destinations; // of products that add to a loop's buffer
   DenseMap<Operation *, EmptySum> fused;          // stores that products run
-  SmallVector<Root> group;                        // roots that will share a nest
-  SmallVector<std::pair<Value, Value>> assigned;  // their tiles and buffers
+  cpu::Group group{buffers};                      // roots that will share a nest
 };
 
 struct LowerTiles : impl::LowerTilesBase<LowerTiles> {

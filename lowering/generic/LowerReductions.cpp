@@ -1,7 +1,7 @@
-// The oracle's reductions and matrix product.
+// The oracle's reductions, scans and matrix product.
 //
-// A reduction combines the elements along its axis in index order, beginning with element 0. The product adds its terms
-// in the order of k, each by fma; k is the middle loop, so that the innermost one runs along rows.
+// Reductions and scans combine the elements along their axis in index order, beginning with element 0. The product adds
+// its terms in the order of k, each by fma; k is the middle loop, so that the innermost one runs along rows.
 
 #include "lowering/generic/TileBuffers.h"
 #include "lowering/tile/Combiner.h"
@@ -52,6 +52,52 @@ void lowerReduce(TileBuffers &tiles, tile::ReduceOp op) {
   Value result = tiles.create(op.getResult());
   tiles.loops(loc, tile::shapeOf(op.getType()),
               [&](ValueRange outer) { tiles.write(loc, line(outer), result, outer); });
+}
+
+/// Along each line what has been combined so far becomes the result's element.
+void lowerScan(TileBuffers &tiles, tile::ScanOp op) {
+  Location loc = op.getLoc();
+  OpBuilder &b = tiles.builder;
+  const Combiner combiner = Combiner::of(op);
+  Emit emit(b, loc);
+  SmallVector<int64_t> outside(tile::shapeOf(op.getSources()[0].getType()));
+  const auto axis = static_cast<int64_t>(op.getAxis());
+  const int64_t extent = outside[axis];
+  outside.erase(outside.begin() + axis);
+  SmallVector<Value> results;
+  for (Value result : op.getResults())
+    results.push_back(tiles.create(result));
+  const auto line = [&](ValueRange outer) {
+    const auto positionOf = [&](Value number) {
+      SmallVector<Value> indices(outer);
+      if (op.getReverse())
+        number = arith::SubIOp::create(b, loc, tiles.index(loc, extent - 1), number);
+      indices.insert(indices.begin() + axis, number);
+      return indices;
+    };
+    const auto stateAt = [&](Value number) {
+      Combiner::State state;
+      for (Value source : op.getSources())
+        state.push_back(tiles.read(loc, getElementTypeOrSelf(source.getType()), tiles.of(source), positionOf(number)));
+      return state;
+    };
+    const auto write = [&](const Combiner::State &state, Value number) {
+      for (auto [value, result] : llvm::zip(state, results))
+        tiles.write(loc, value, result, positionOf(number));
+    };
+    const Combiner::State first = stateAt(tiles.index(loc, 0));
+    write(first, tiles.index(loc, 0));
+    auto loop = scf::ForOp::create(b, loc, tiles.index(loc, 1), tiles.index(loc, extent), tiles.index(loc, 1), first);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    const Combiner::State before(ValueRange(loop.getRegionIterArgs()));
+    const Combiner::State both = combiner.combine(emit, before, stateAt(loop.getInductionVar()));
+    write(both, loop.getInductionVar());
+    scf::YieldOp::create(b, loc, both);
+  };
+  if (outside.empty())
+    return line({});
+  tiles.loops(loc, outside, line);
 }
 
 /// An operand's element in the accumulator's type, which holds it exactly.

@@ -84,6 +84,7 @@ private:
         .Case([&](tile::CheckOp check) { return lowerCheck(tiles, check), success(); })
         .Case([&](tile::PrintOp print) { return lowerPrint(tiles, print), success(); })
         .Case([&](tile::ReduceOp reduce) { return lowerReduce(tiles, reduce), success(); })
+        .Case([&](tile::ScanOp scan) { return lowerScan(tiles, scan), success(); })
         .Case([&](tile::DotOp dot) { return lowerDot(tiles, dot), success(); })
         .Case([&](tile::IotaOp iota) { return lowerIota(iota), success(); })
         .Case([&](tile::MoveOp move) { return lowerMove(move), success(); })

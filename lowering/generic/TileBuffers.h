@@ -56,6 +56,7 @@ void lowerCheck(TileBuffers &tiles, tile::CheckOp op);
 void lowerPrint(TileBuffers &tiles, tile::PrintOp op);
 /// … and in LowerReductions.cpp.
 void lowerReduce(TileBuffers &tiles, tile::ReduceOp op);
+void lowerScan(TileBuffers &tiles, tile::ScanOp op);
 void lowerDot(TileBuffers &tiles, tile::DotOp op);
 
 } // namespace kiln::lowering::generic

@@ -160,15 +160,8 @@ public:
         block = std::min(block, width);
       }
     });
-    func.walk([&](tile::ReduceOp reduce) {
-      int depth = 1;
-      for (auto loop = reduce->getParentOfType<LoopLikeOpInterface>(); loop;
-           loop = loop->getParentOfType<LoopLikeOpInterface>())
-        ++depth;
-      Axis &axis = axes[SmallVector<int64_t>(tile::shapeOf(reduce.getSource().getType()))];
-      if (depth > axis.depth)
-        axis = {depth, static_cast<unsigned>(reduce.getAxis())};
-    });
+    func.walk([&](tile::ReduceOp reduce) { note(reduce, reduce.getSource(), reduce.getAxis()); });
+    func.walk([&](tile::ScanOp scan) { note(scan, scan.getSources()[0], scan.getAxis()); });
   }
 
   simt::TileLayout layoutOf(const simt::Access &access) const {
@@ -183,6 +176,17 @@ public:
   }
 
 private:
+  /// Notes an axis along which `op` reduces or scans a tile.
+  void note(Operation *op, Value tile, int64_t along) {
+    int depth = 1;
+    for (auto loop = op->getParentOfType<LoopLikeOpInterface>(); loop;
+         loop = loop->getParentOfType<LoopLikeOpInterface>())
+      ++depth;
+    Axis &axis = axes[SmallVector<int64_t>(tile::shapeOf(tile.getType()))];
+    if (depth > axis.depth)
+      axis = {depth, static_cast<unsigned>(along)};
+  }
+
   /// Elements in a row that a thread is to hold: as many as the widest type moves in 16 bytes, so that sectors are
   /// full, unless this access would take more than two instructions for what it could move by one.
   int64_t blockOf(const simt::Access &access) const {
@@ -204,7 +208,7 @@ private:
   using Key = std::pair<SmallVector<int64_t>, SmallVector<unsigned>>;
   static Key keyOf(const simt::Access &access) { return {SmallVector<int64_t>(access.sizes), simt::orderOf(access)}; }
 
-  /// Along which dimension tiles are reduced, where it is done most often: in the innermost loop.
+  /// Along which dimension tiles are reduced or scanned, where it is done most often: in the innermost loop.
   struct Axis {
     int depth = 0; // loops around, and one more
     unsigned axis = 0;

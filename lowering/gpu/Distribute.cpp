@@ -185,6 +185,8 @@ LogicalResult Distributor::lower(Operation &op) {
       .Case([&](simt::ReserveOp reserve) { return distributeReserve(code, reserve), success(); })
       .Case([&](simt::PrintOp print) { return distributePrint(code, print), success(); })
       .Case([&](simt::ReduceOp reduce) { return distributeReduce(code, reduce), success(); })
+      .Case([&](simt::ScanOp scan) { return distributeScan(code, scan), success(); })
+      .Case([&](simt::CarryOp carry) { return distributeCarry(code, carry), success(); })
       .Default([&](Operation *other) {
         if (isa<tile::TileDialect>(other->getDialect()) &&
             !isa<tile::DimOp, tile::ProgramIdOp, tile::NumProgramsOp>(other))

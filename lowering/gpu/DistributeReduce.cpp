@@ -44,7 +44,7 @@ public:
         continue;
       State other;
       for (const Value vector : result)
-        other.push_back(exchange(vector, 1 << bit.index));
+        other.push_back(code.exchanged(vector, int64_t{1} << bit.index));
       result = combiner.combine(emit, result, other);
     }
     for (const auto [tile, vector] : llvm::zip_equal(op.getResults(), result))
@@ -53,7 +53,6 @@ public:
 
 private:
   SmallVector<State> partsOfThread();
-  Value exchange(Value vector, int64_t mask);
 
   ThreadCode &code;
   simt::ReduceOp op;
@@ -89,37 +88,6 @@ SmallVector<State> Reducer::partsOfThread() {
       part.push_back(code.pick(vector, indices));
   }
   return parts;
-}
-
-/// What the lane that differs in the bits of `mask` has, 32 bits at a time.
-Value Reducer::exchange(Value vector, int64_t mask) {
-  const auto type = cast<VectorType>(vector.getType());
-  const Type element = type.getElementType(), word = code.builder.getI32Type();
-  const unsigned bits = element.getIntOrFloatBitWidth();
-  const auto shuffle = [&](Value value) {
-    return code.make<simt::ShuffleOp>(word, value, code.builder.getI32IntegerAttr(static_cast<int32_t>(mask)));
-  };
-  Values results;
-  auto parts = vector::ToElementsOp::create(code.builder, code.loc, vector);
-  for (Value part : parts.getResults()) {
-    Value result;
-    if (bits == 64) {
-      const Value pair = code.make<vector::BitCastOp>(
-          VectorType::get({2}, word), code.make<vector::BroadcastOp>(VectorType::get({1}, element), part));
-      auto words = vector::ToElementsOp::create(code.builder, code.loc, pair);
-      const Value both = code.make<vector::FromElementsOp>(
-          VectorType::get({2}, word), ValueRange{shuffle(words.getResult(0)), shuffle(words.getResult(1))});
-      result = code.make<vector::ExtractOp>(code.make<vector::BitCastOp>(VectorType::get({1}, element), both), 0);
-    } else {
-      const Type narrow = code.builder.getIntegerType(bits);
-      Value integer = element.isInteger() ? part : code.make<arith::BitcastOp>(narrow, part);
-      integer = shuffle(bits < 32 ? code.make<arith::ExtUIOp>(word, integer) : integer);
-      integer = bits < 32 ? code.make<arith::TruncIOp>(narrow, integer) : integer;
-      result = element.isInteger() ? integer : code.make<arith::BitcastOp>(element, integer);
-    }
-    results.push_back(result);
-  }
-  return code.make<vector::FromElementsOp>(type, results);
 }
 
 } // namespace

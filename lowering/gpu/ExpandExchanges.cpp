@@ -5,6 +5,7 @@
 #include "dialect/simt/layout/Blocked.h"
 #include "dialect/simt/layout/Convert.h"
 #include "dialect/simt/layout/Fragments.h"
+#include "dialect/simt/layout/Scan.h"
 #include "lowering/Abi.h"
 #include "lowering/gpu/MoveLayouts.h"
 #include "lowering/gpu/SharedPlace.h"
@@ -14,6 +15,7 @@
 #include "lowering/tile/Console.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -68,6 +70,7 @@ public:
   /// The result of an operation that moves elements to other threads.
   Value exchanged(tile::MoveOp op);
   Value reduced(tile::ReduceOp op);
+  ResultRange scanned(tile::ScanOp op);
   Value multiplied(tile::DotOp op);
   void report(tile::CheckOp op);
   void print(tile::PrintOp op);
@@ -250,6 +253,28 @@ Value Expander::reduced(tile::ReduceOp op) {
   return tile::ReshapeOp::create(builder, loc, op.getType(), Combiner::end(parts));
 }
 
+/// Within warps; where several share the axis they leave totals to each other.
+ResultRange Expander::scanned(tile::ScanOp op) {
+  const auto axis = static_cast<unsigned>(op.getAxis());
+  const simt::ScanPlan plan = *simt::planScan(layoutOf(op.getSources()[0].getType()), axis);
+  SmallVector<int64_t> bytes;
+  for (const Value source : op.getSources())
+    bytes.push_back(elementBytes(cast<RankedTensorType>(source.getType())));
+  const Value totals = plan.crossesWarps() ? buffer(plan.offsets(bytes).back()) : Value();
+  const auto half = [&](auto made) {
+    IRMapping values;
+    op.getBy().cloneInto(&made.getBy(), values);
+    return made;
+  };
+  auto scan = half(simt::ScanOp::create(builder, loc, op.getResultTypes(), op.getKindAttr(), op.getSources(), totals,
+                                        op.getAxisAttr(), op.getReverseAttr()));
+  if (!totals)
+    return scan->getResults();
+  auto carry = half(simt::CarryOp::create(builder, loc, op.getResultTypes(), op.getKindAttr(), scan->getResults(),
+                                          totals, op.getAxisAttr(), op.getReverseAttr()));
+  return carry->getResults();
+}
+
 // --- Products --------------------------------------------------------------------------------------------------------
 
 /// Steps along K whose operands a thread holds at once: a power of two that divides K.
@@ -376,6 +401,9 @@ struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
         op->erase();
       } else if (auto print = dyn_cast<tile::PrintOp>(op)) {
         Expander(op, limits).print(print);
+        op->erase();
+      } else if (auto scan = dyn_cast<tile::ScanOp>(op)) {
+        op->replaceAllUsesWith(Expander(op, limits).scanned(scan));
         op->erase();
       } else if (const Value expanded = expand(op, limits)) {
         op->getResult(0).replaceAllUsesWith(expanded);

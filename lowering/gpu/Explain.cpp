@@ -87,6 +87,7 @@ std::string detail(Operation *op) {
       .Case([](tile::DotOp dot) { return product(dot); })
       .Case([](simt::ConvertOp convert) { return conversion(convert); })
       .Case([](tile::ReduceOp reduce) { return reduction(reduce.getSource(), reduce.getAxis()); })
+      .Case([](tile::ScanOp scan) { return reduction(scan.getSources()[0], scan.getAxis()); })
       .Default(std::string());
 }
 
@@ -100,7 +101,7 @@ Value tileOf(Operation *op) {
 void explainOperation(Operation *op, Explanation &explanation) {
   const Value tile = tileOf(op);
   auto reduce = dyn_cast<tile::ReduceOp>(op);
-  if ((!tile && !reduce) || isa<arith::ConstantOp>(op) || op->getNumRegions())
+  if ((!tile && !reduce) || isa<arith::ConstantOp>(op) || (op->getNumRegions() && !isa<tile::ScanOp>(op)))
     return;
   const std::string what = detail(op);
   std::string text = op->getName().getStringRef().str();

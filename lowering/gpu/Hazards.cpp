@@ -97,6 +97,13 @@ static Access fetched(simt::FetchOp op) {
   return access;
 }
 
+/// The totals of a scan's parts, anywhere in the buffer, if warps have to tell each other of any.
+template <class OpTy> static std::optional<Access> totalsOf(OpTy op, bool writes) {
+  if (!op.getBuffer())
+    return {};
+  return Access{.op = op, .writes = writes, .buffer = op.getBuffer().template getDefiningOp<simt::BufferOp>()};
+}
+
 static Access globalAccess(tile::AccessOp op) {
   Access access{.op = op, .writes = op.writesView()};
   if (op.ordersAll()) {
@@ -126,6 +133,8 @@ std::optional<Access> accessOf(Operation *op) {
       .Case([&](simt::PickOp pick) { // from anywhere in the buffer
         return Access{.op = op, .buffer = pick.getBuffer().getDefiningOp<simt::BufferOp>()};
       })
+      .Case([&](simt::ScanOp scan) { return totalsOf(scan, /*writes=*/true); })
+      .Case([&](simt::CarryOp carry) { return totalsOf(carry, /*writes=*/false); })
       .Case([](tile::AccessOp access) { return globalAccess(access); })
       .Default(Result());
 }

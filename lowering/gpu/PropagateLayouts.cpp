@@ -17,6 +17,7 @@
 #include "dialect/simt/layout/Blocked.h"
 #include "dialect/simt/layout/Convert.h"
 #include "dialect/simt/layout/Fragments.h"
+#include "dialect/simt/layout/Scan.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/analysis/TileUses.h"
 
@@ -51,6 +52,11 @@ static bool keepsShape(tile::MoveOp move) {
          tile::shapeOf(move.getMoved().getType()) == tile::shapeOf(move->getResult(0).getType());
 }
 
+/// The layout if tiles in it can be scanned so, else null.
+static LayoutAttr scannable(tile::ScanOp scan, LayoutAttr layout) {
+  return layout && simt::planScan(layout.getLayout(), static_cast<unsigned>(scan.getAxis())) ? layout : LayoutAttr();
+}
+
 /// The layout in which `op` reads operand `number` when its result is to lie in `result`; null where it takes any.
 static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr result) {
   MLIRContext *const context = op->getContext();
@@ -81,6 +87,8 @@ static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr resul
     const auto source = result ? sourceLayout(move, result.getLayout()) : std::nullopt;
     return source ? attributeOf(*source, context) : keepsShape(move) ? result : LayoutAttr();
   }
+  if (auto scan = dyn_cast<tile::ScanOp>(op))
+    return scannable(scan, result);
   return isElementwise(op) ? result : LayoutAttr();
 }
 
@@ -91,6 +99,8 @@ static LayoutAttr resultLayout(Operation *op, LayoutAttr operand) {
     return isTile(reduce.getResult())
                ? attributeOf(operand.getLayout().slice(static_cast<unsigned>(reduce.getAxis())), context)
                : LayoutAttr();
+  if (auto scan = dyn_cast<tile::ScanOp>(op))
+    return scannable(scan, operand);
   if (auto move = dyn_cast<tile::MoveOp>(op); move && isTile(op->getResult(0))) {
     const auto result = resultLayout(move, operand.getLayout());
     return result ? attributeOf(*result, context) : keepsShape(move) ? operand : LayoutAttr();
@@ -136,8 +146,10 @@ private:
   }
   LayoutAttr wishOf(Value value) const { return wishes.lookup(value); }
   LayoutAttr layoutFor(Value value) const;
+  LayoutAttr blocksOf(Value value) const;
 
   void settle(Operation *op);
+  void settle(tile::ScanOp op);
   void settle(Value value, LayoutAttr layout) { value.setType(simt::withLayout(value.getType(), layout)); }
   Value in(LayoutAttr layout, Value value);
   bool isFree(Value value, bool readsFew = false, int effort = 12) const;
@@ -173,6 +185,10 @@ void Propagation::forwards(bool repeats) {
       for (const auto [number, value] : llvm::enumerate(yield.getOperands()))
         for (const Value target : targetsOf(yield, number))
           wish(target, wishOf(value));
+    } else if (auto scan = dyn_cast<tile::ScanOp>(op)) {
+      for (const Value source : scan.getSources())
+        for (const Value result : scan.getResults())
+          wish(result, resultLayout(op, wishOf(source)));
     } else if (op->getNumResults() == 1 && isTile(op->getResult(0))) {
       wish(op->getResult(0), chosen(op));
       for (const Value operand : op->getOperands())
@@ -198,6 +214,12 @@ void Propagation::backwards() {
           wish(value, wishOf(target));
       continue;
     }
+    if (auto scan = dyn_cast<tile::ScanOp>(op)) {
+      for (const Value result : scan.getResults())
+        for (const Value source : scan.getSources())
+          wish(source, scannable(scan, wishOf(result)));
+      continue;
+    }
     const LayoutAttr result = op->getNumResults() == 1 ? wishOf(op->getResult(0)) : LayoutAttr();
     if (result || chosen(op))
       for (unsigned number = 0; number < op->getNumOperands(); ++number)
@@ -207,8 +229,12 @@ void Propagation::backwards() {
 
 /// What was wished for, else blocks along the last dimension.
 LayoutAttr Propagation::layoutFor(Value value) const {
-  if (const LayoutAttr wish = wishOf(value))
-    return wish;
+  const LayoutAttr wish = wishOf(value);
+  return wish ? wish : blocksOf(value);
+}
+
+/// Blocks along the last dimension, which can be scanned along any.
+LayoutAttr Propagation::blocksOf(Value value) const {
   const ArrayRef<int64_t> shape = tile::shapeOf(value.getType());
   const auto order = llvm::to_vector(llvm::reverse(llvm::seq(static_cast<unsigned>(shape.size()))));
   return attributeOf(simt::blocked(shape, order, SmallVector<int64_t>(shape.size(), 1), warps), func.getContext());
@@ -281,7 +307,21 @@ Value Propagation::in(LayoutAttr layout, Value value) {
   return versions[{value, layout}] = version;
 }
 
+/// All tiles of a scan lie in one layout.
+void Propagation::settle(tile::ScanOp op) {
+  LayoutAttr layout;
+  for (const Value source : op.getSources())
+    layout = layout ? layout : scannable(op, simt::layoutOf(source));
+  layout = layout ? layout : blocksOf(op.getSources()[0]);
+  for (OpOperand &operand : op->getOpOperands())
+    operand.set(in(layout, operand.get()));
+  for (const Value result : op.getResults())
+    settle(result, layout);
+}
+
 void Propagation::settle(Operation *op) {
+  if (auto scan = dyn_cast<tile::ScanOp>(op))
+    return settle(scan);
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
     for (const auto [init, argument, result] :
          llvm::zip(loop.getInitArgsMutable(), loop.getRegionIterArgs(), loop.getResults())) {

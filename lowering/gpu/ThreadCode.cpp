@@ -54,6 +54,36 @@ Value ThreadCode::pick(Value vector, ArrayRef<int64_t> indices) {
   return isAll ? vector : make<vector::ShuffleOp>(vector, vector, indices);
 }
 
+Value ThreadCode::exchanged(Value vector, int64_t mask) {
+  const auto type = cast<VectorType>(vector.getType());
+  const Type element = type.getElementType(), word = builder.getI32Type();
+  const unsigned bits = element.getIntOrFloatBitWidth();
+  const auto shuffle = [&](Value value) {
+    return make<simt::ShuffleOp>(word, value, builder.getI32IntegerAttr(static_cast<int32_t>(mask)));
+  };
+  Values results;
+  auto parts = vector::ToElementsOp::create(builder, loc, vector);
+  for (Value part : parts.getResults()) {
+    Value result;
+    if (bits == 64) {
+      const Value pair = make<vector::BitCastOp>(VectorType::get({2}, word),
+                                                 make<vector::BroadcastOp>(VectorType::get({1}, element), part));
+      auto words = vector::ToElementsOp::create(builder, loc, pair);
+      const Value both = make<vector::FromElementsOp>(
+          VectorType::get({2}, word), ValueRange{shuffle(words.getResult(0)), shuffle(words.getResult(1))});
+      result = make<vector::ExtractOp>(make<vector::BitCastOp>(VectorType::get({1}, element), both), 0);
+    } else {
+      const Type narrow = builder.getIntegerType(bits);
+      Value integer = element.isInteger() ? part : make<arith::BitcastOp>(narrow, part);
+      integer = shuffle(bits < 32 ? make<arith::ExtUIOp>(word, integer) : integer);
+      integer = bits < 32 ? make<arith::TruncIOp>(narrow, integer) : integer;
+      result = element.isInteger() ? integer : make<arith::BitcastOp>(element, integer);
+    }
+    results.push_back(result);
+  }
+  return make<vector::FromElementsOp>(type, results);
+}
+
 // --- Where the thread is ---------------------------------------------------------------------------------------------
 
 Value ThreadCode::number(Hw part) { return numbers[part == Hw::lane ? 0 : 1]; }

@@ -38,6 +38,8 @@ public:
   void set(mlir::Value tile, llvm::ArrayRef<mlir::Value> elements);
   /// Elements of a vector, or of two one after the other: those of these indices, in this order.
   mlir::Value pick(mlir::Value vector, llvm::ArrayRef<int64_t> indices);
+  /// What the lane whose number differs in the bits of `mask` has of a vector, 32 bits at a time.
+  mlir::Value exchanged(mlir::Value vector, int64_t mask);
 
   // --- Where the thread is
   /// The thread's number of this kind, as i32.
@@ -92,6 +94,8 @@ void distributeConvert(ThreadCode &code, simt::ConvertOp op);
 void distributeReserve(ThreadCode &code, simt::ReserveOp op);
 void distributePrint(ThreadCode &code, simt::PrintOp op);
 void distributeReduce(ThreadCode &code, simt::ReduceOp op);
+void distributeScan(ThreadCode &code, simt::ScanOp op);
+void distributeCarry(ThreadCode &code, simt::CarryOp op);
 void distributeDot(ThreadCode &code, tile::DotOp op);
 
 /// Whether `to` only renames registers of `from`: no element leaves its thread.

@@ -1,6 +1,8 @@
-// The kinds of reduction.
+// The kinds of reduction, and functions.
 
 #include "lowering/tile/Combiner.h"
+
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 
@@ -86,7 +88,31 @@ Value Combiner::pick(Emit &emit, Value a, Value b) const {
   return real ? emit.make<arith::MaxNumFOp>(a, b) : emit.make<arith::MaxSIOp>(a, b);
 }
 
-Combiner::State Combiner::combine(Emit &emit, const State &a, const State &b) const {
+/// The function's operations once more, on values of the states' shape.
+Combiner::State Combiner::call(Emit &emit, const State &a, const State &b, function_ref<Value(Value)> outside) const {
+  IRMapping values;
+  for (const auto [argument, value] : llvm::zip_equal(function->getArguments(), llvm::concat<const Value>(a, b)))
+    values.map(argument, value);
+  const Type like = a[0].getType();
+  const auto inside = [&](Value value) {
+    if (const Value known = values.lookupOrNull(value))
+      return known;
+    const Value spread = emit.spread(outside ? outside(value) : value, typeLike(like, value.getType()));
+    values.map(value, spread);
+    return spread;
+  };
+  for (Operation &op : function->without_terminator()) {
+    const auto operands = llvm::map_to_vector(op.getOperands(), inside);
+    const auto types = llvm::map_to_vector(op.getResultTypes(), [&](Type type) { return typeLike(like, type); });
+    values.map(op.getResults(), emit.again(op, operands, types)->getResults());
+  }
+  return llvm::map_to_vector<2>(function->getTerminator()->getOperands(), inside);
+}
+
+Combiner::State Combiner::combine(Emit &emit, const State &a, const State &b,
+                                  function_ref<Value(Value)> outside) const {
+  if (function)
+    return call(emit, a, b, outside);
   if (!hasIndex())
     return {pick(emit, a[0], b[0])};
   const Value greater = emit.compare(arith::CmpIPredicate::sgt, b[0], a[0]);

@@ -5,6 +5,7 @@
 #include "dialect/tile/TileDialect.h"
 #include "dialect/tile/TypeRules.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 
@@ -38,7 +39,19 @@ Value Emit::bits(Value value, Type element) {
 Value Emit::spread(Value scalar, Type type) {
   if (scalar.getType() == type)
     return scalar;
+  if (isa<VectorType>(type))
+    return make<vector::BroadcastOp>(type, scalar);
   return make<tile::SplatOp>(type, scalar);
+}
+
+Operation *Emit::again(Operation &op, ValueRange operands, TypeRange results) {
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    if (auto shaped = dyn_cast<ShapedType>(results[0]))
+      return arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(shaped, Attribute(constant.getValue())));
+  OperationState state(loc, op.getName(), operands, results);
+  state.propertiesAttr = op.getPropertiesAsAttribute();
+  state.addAttributes(op.getDiscardableAttrDictionary().getValue());
+  return builder.create(state);
 }
 
 Value Emit::cast(Value value, Type element) {

@@ -20,6 +20,8 @@ public:
   template <class OpTy, class... Args> mlir::Value make(Args &&...args) {
     return OpTy::create(builder, loc, std::forward<Args>(args)...);
   }
+  /// The same operation on other operands, with results of these types. Constants spread to theirs.
+  mlir::Operation *again(mlir::Operation &op, mlir::ValueRange operands, mlir::TypeRange results);
   /// The constant `value` in every element of the integer type `type`.
   mlir::Value integer(mlir::Type type, int64_t value);
   /// The constant `value` in every element of the float type `type`.

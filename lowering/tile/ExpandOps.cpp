@@ -252,12 +252,31 @@ struct WidenReduce : OpRewritePattern<tile::ReduceOp> {
   }
 };
 
+/// The same for scans by a kind; every element is rounded once.
+struct WidenScan : OpRewritePattern<tile::ScanOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tile::ScanOp op, PatternRewriter &rewriter) const override {
+    const Value source = op.getSources()[0];
+    const Type element = getElementTypeOrSelf(source.getType());
+    if (!op.getKind() || (!tile::isNarrowFloat(element) && !element.isInteger(1)))
+      return rewriter.notifyMatchFailure(op, "scanned as it is");
+    Emit emit(rewriter, op.getLoc());
+    const Type wide = tile::isNarrowFloat(element) ? Type(rewriter.getF32Type()) : Type(rewriter.getI8Type());
+    const Value scanned = tile::ScanOp::create(rewriter, op.getLoc(), *op.getKind(), emit.cast(source, wide),
+                                               static_cast<int64_t>(op.getAxis()), op.getReverse())
+                              .getResult(0);
+    const bool wraps = element.isInteger(1) && *op.getKind() == tile::ReduceKind::Sum;
+    rewriter.replaceOp(op, wraps ? emit.make<arith::TruncIOp>(source.getType(), scanned) : emit.cast(scanned, element));
+    return success();
+  }
+};
+
 struct ExpandOps : impl::ExpandOpsBase<ExpandOps> {
   using ExpandOpsBase::ExpandOpsBase;
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<ExpandCast, ExpandDiv, ExpandRem, ExpandShl, ExpandShr, ExpandRandom,
-                 ExpandFloatConversion<arith::ExtFOp>, WidenReduce>(&getContext());
+                 ExpandFloatConversion<arith::ExtFOp>, WidenReduce, WidenScan>(&getContext());
     patterns.add<WidenNarrowFloats>(&getContext(), nativeNarrow);
     if (nativeNarrow)
       patterns.add<KeepCastToHalf>(&getContext());

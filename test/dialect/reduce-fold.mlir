@@ -22,3 +22,22 @@ func.func @several_elements(%x: tensor<1x4xf32>) -> tensor<1xf32> {
   %0 = tile.reduce sum %x axis 1 : tensor<1x4xf32> -> tensor<1xf32>
   return %0 : tensor<1xf32>
 }
+
+// -----
+
+// CHECK-LABEL: @scan_one_element
+// CHECK-SAME: (%[[X:.*]]: tensor<4x1xf32>)
+func.func @scan_one_element(%x: tensor<4x1xf32>) -> tensor<4x1xf32> {
+  %0 = tile.scan sum %x axis 1 reverse : (tensor<4x1xf32>) -> tensor<4x1xf32>
+  // CHECK: return %[[X]]
+  return %0 : tensor<4x1xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @scan_several_elements
+func.func @scan_several_elements(%x: tensor<4x1xf32>) -> tensor<4x1xf32> {
+  // CHECK: tile.scan sum
+  %0 = tile.scan sum %x axis 0 : (tensor<4x1xf32>) -> tensor<4x1xf32>
+  return %0 : tensor<4x1xf32>
+}

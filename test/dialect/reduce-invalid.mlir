@@ -86,3 +86,131 @@ func.func @dot_sum(%a: tensor<4x8xbf16>, %b: tensor<8x2xbf16>, %c: tensor<4x2xbf
   %0 = tile.dot %a, %b, %c : tensor<4x8xbf16>, tensor<8x2xbf16>, tensor<4x2xbf16>
   return
 }
+
+// -----
+
+func.func @scan_axis(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{'tile.scan' op expected an axis from 0 to 1, but got 2}}
+  %0 = tile.scan sum %x axis 2 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @scan_nothing(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{'tile.scan' op expected either a kind or a function}}
+  %0 = tile.scan %x axis 1 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @scan_two(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'tile.scan' op expected one tile for 'sum', but got 2}}
+  %0:2 = tile.scan sum %x, %x axis 0 : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @scan_none() {
+  // expected-error@+1 {{'tile.scan' op expected a tile to scan}}
+  tile.scan axis 0 : () -> ()
+  return
+}
+
+// -----
+
+func.func @scan_argmax(%x: tensor<4xi32>) {
+  // expected-error@+1 {{'tile.scan' op expected another kind than 'argmax'}}
+  %0 = tile.scan argmax %x axis 0 : (tensor<4xi32>) -> tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @scan_bitwise(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'tile.scan' op expected integers for 'xor', but got 'f32'}}
+  %0 = tile.scan xor %x axis 0 : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @scan_result(%x: tensor<4xi8>) {
+  // expected-error@+1 {{'tile.scan' op expected results of the types 'tensor<4xi8>', but got 'tensor<4xi32>'}}
+  %0 = tile.scan sum %x axis 0 : (tensor<4xi8>) -> tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @scan_shapes(%x: tensor<4xf32>, %y: tensor<8xf32>) {
+  // expected-error@+1 {{'tile.scan' op expected tiles of one shape, but got 4 and 8}}
+  %0:2 = tile.scan %x, %y axis 0 by (%a: f32, %b: f32, %c: f32, %d: f32) {
+    tile.yield %a, %b : f32, f32
+  } : (tensor<4xf32>, tensor<8xf32>) -> (tensor<4xf32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+func.func @scan_reversed(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'tile.scan' op expected a kind where the scan is reversed}}
+  %0 = tile.scan %x axis 0 reverse by (%a: f32, %b: f32) {
+    tile.yield %a : f32
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @scan_arguments(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'tile.scan' op expected a function of ('f32', 'f32'), but got ('f32', 'i32')}}
+  %0 = tile.scan %x axis 0 by (%a: f32, %b: i32) {
+    tile.yield %a : f32
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @scan_yield(%x: tensor<4xf32>, %n: i32) {
+  // expected-error@+1 {{'tile.scan' op expected a function that yields ('f32'), but got ('i32')}}
+  %0 = tile.scan %x axis 0 by (%a: f32, %b: f32) {
+    tile.yield %n : i32
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @scan_program(%x: tensor<4xi64>) {
+  %0 = tile.scan %x axis 0 by (%a: i64, %b: i64) {
+    // expected-error@+1 {{'tile.program_id' op expected arithmetic in the function of a scan}}
+    %1 = tile.program_id 0
+    tile.yield %1 : i64
+  } : (tensor<4xi64>) -> tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @scan_tiles(%x: tensor<4xf32>) {
+  %0 = tile.scan %x axis 0 by (%a: f32, %b: f32) {
+    // expected-error@+1 {{'arith.addf' op expected scalars in the function of a scan, but got 'tensor<4xf32>'}}
+    %1 = arith.addf %x, %x : tensor<4xf32>
+    tile.yield %a : f32
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @yield_alone(%x: i1) {
+  scf.if %x {
+    // expected-error@+1 {{'tile.yield' op expected a 'tile.scan' around it, but got 'scf.if'}}
+    tile.yield %x : i1
+  }
+  return
+}

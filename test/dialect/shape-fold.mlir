@@ -100,3 +100,23 @@ func.func @rotations(%x: tensor<4x8xf32>, %s: f32) -> (tensor<4x8xf32>, tensor<4
   // CHECK: return %[[ONCE]], %[[OTHER]], %[[X]], %[[SPLAT]]
   return %1, %2, %4, %6 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
 }
+
+// -----
+
+// Of a part a part is one of the whole, all of a tile is itself, and any of a splat is one.
+// CHECK-LABEL: @extractions
+// CHECK-SAME: (%[[X:.*]]: tensor<4x8xf32>, %[[S:.*]]: f32)
+func.func @extractions(%x: tensor<4x8xf32>, %s: f32) -> (tensor<2x2xf32>, tensor<4x8xf32>, tensor<1x4xf32>, tensor<2x2xf32>) {
+  // CHECK-DAG: %[[PART:.*]] = tile.extract %[[X]] begin [3, 5] steps [-2, -4] : tensor<4x8xf32> -> tensor<2x2xf32>
+  %0 = tile.extract %x begin [3, 1] steps [-2, 2] : tensor<4x8xf32> -> tensor<2x4xf32>
+  %1 = tile.extract %0 begin [0, 2] steps [1, -2] : tensor<2x4xf32> -> tensor<2x2xf32>
+  %2 = tile.extract %x begin [0, 0] steps [1, 1] : tensor<4x8xf32> -> tensor<4x8xf32>
+  // CHECK-DAG: %[[SPLAT:.*]] = tile.splat %[[S]] : f32 -> tensor<1x4xf32>
+  %3 = tile.splat %s : f32 -> tensor<4x8xf32>
+  %4 = tile.extract %3 begin [3, 7] steps [1, -1] : tensor<4x8xf32> -> tensor<1x4xf32>
+  // CHECK-DAG: %[[CONSTANT:.*]] = arith.constant dense<1.000000e+00> : tensor<2x2xf32>
+  %5 = arith.constant dense<1.0> : tensor<4x8xf32>
+  %6 = tile.extract %5 begin [0, 0] steps [1, 1] : tensor<4x8xf32> -> tensor<2x2xf32>
+  // CHECK: return %[[PART]], %[[X]], %[[SPLAT]], %[[CONSTANT]]
+  return %1, %2, %4, %6 : tensor<2x2xf32>, tensor<4x8xf32>, tensor<1x4xf32>, tensor<2x2xf32>
+}

@@ -118,3 +118,51 @@ func.func @rotate_by(%x: tensor<4x2xf32>) {
   %0 = tile.rotate %x by 4 axis 0 : tensor<4x2xf32>
   return
 }
+
+// -----
+
+func.func @extract_begin(%x: tensor<4x2xf32>) {
+  // expected-error@+1 {{'tile.extract' op expected a begin for each of 2 dimensions, but got 1}}
+  %0 = tile.extract %x begin [0] steps [1, 1] : tensor<4x2xf32> -> tensor<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @extract_steps(%x: tensor<4x2xf32>) {
+  // expected-error@+1 {{'tile.extract' op expected a step for each of 2 dimensions, but got 3}}
+  %0 = tile.extract %x begin [0, 0] steps [1, 1, 1] : tensor<4x2xf32> -> tensor<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @extract_rank(%x: tensor<4x2xf32>) {
+  // expected-error@+1 {{'tile.extract' op expected an extent of the result for each of 2 dimensions, but got 1}}
+  %0 = tile.extract %x begin [0, 0] steps [1, 1] : tensor<4x2xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @extract_step(%x: tensor<4x2xf32>) {
+  // expected-error@+1 {{'tile.extract' op expected a step that is not 0 in dimension 1}}
+  %0 = tile.extract %x begin [0, 0] steps [1, 0] : tensor<4x2xf32> -> tensor<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @extract_outside(%x: tensor<4x2xf32>) {
+  // expected-error@+1 {{'tile.extract' op expected positions from 0 to 3 in dimension 0, but got 1 to -2}}
+  %0 = tile.extract %x begin [1, 0] steps [-1, 1] : tensor<4x2xf32> -> tensor<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @extract_type(%x: tensor<4x2xf32>) {
+  // expected-error@+1 {{'tile.extract' op expected a result of element type 'f32', but got 'i32'}}
+  %0 = tile.extract %x begin [0, 0] steps [1, 1] : tensor<4x2xf32> -> tensor<4x2xi32>
+  return
+}

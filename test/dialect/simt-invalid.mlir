@@ -454,3 +454,75 @@ func.func @fetch_offsets(%x: memref<?xf32>, %n: i64, %buffer: memref<384xi8, 3>,
       : memref<?xf32>, memref<384xi8, 3>
   return
 }
+
+// -----
+
+#row = #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
+
+func.func @scan_kind(%x: tensor<64xf32, #row>) {
+  // expected-error@+1 {{'simt.scan' op expected either a kind or a function}}
+  %0 = simt.scan %x axis 0 : (tensor<64xf32, #row>) -> tensor<64xf32, #row>
+  return
+}
+
+// -----
+
+#row = #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
+
+func.func @scan_axis(%x: tensor<64xf32, #row>) {
+  // expected-error@+1 {{'simt.scan' op expected an axis from 0 to 0, but got 1}}
+  %0 = simt.scan sum %x axis 1 : (tensor<64xf32, #row>) -> tensor<64xf32, #row>
+  return
+}
+
+// -----
+
+#row = #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
+
+func.func @scan_word(%x: tensor<64xf32, #row>) {
+  // expected-error@+1 {{expected a kind of reduction, but got 'total'}}
+  %0 = simt.scan total %x axis 0 : (tensor<64xf32, #row>) -> tensor<64xf32, #row>
+  return
+}
+
+// -----
+
+#row = #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
+
+func.func @scan_results(%x: tensor<64xf32, #row>) {
+  // expected-error@+1 {{'simt.scan' op expected results of the types of its tiles, at least one}}
+  %0 = simt.scan sum %x axis 0 : (tensor<64xf32, #row>) -> tensor<64xi32, #row>
+  return
+}
+
+// -----
+
+#row = #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
+#other = #simt.layout<64, reg [], lane [d0:2 d0:1 d0:4 d0:8 d0:16], warp [d0:32]>
+
+func.func @scan_layouts(%x: tensor<64xf32, #row>, %y: tensor<64xf32, #other>) {
+  // expected-error@+1 {{'simt.scan' op expected tiles of one layout, but got}}
+  %0:2 = simt.scan sum %x, %y axis 0
+      : (tensor<64xf32, #row>, tensor<64xf32, #other>) -> (tensor<64xf32, #row>, tensor<64xf32, #other>)
+  return
+}
+
+// -----
+
+#row = #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:32], warp [d0:16]>
+
+func.func @scan_layout(%x: tensor<64xf32, #row>) {
+  // expected-error@+1 {{'simt.scan' op expected a layout whose warps hold neighbours along the axis, but got}}
+  %0 = simt.scan sum %x axis 0 : (tensor<64xf32, #row>) -> tensor<64xf32, #row>
+  return
+}
+
+// -----
+
+#row = #simt.layout<64, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
+
+func.func @carry_buffer(%x: tensor<64xf32, #row>, %buffer: memref<8xi8, 3>) {
+  // expected-error@+1 {{'simt.carry' op expected a buffer of at least 16 bytes, but got 8}}
+  %0 = simt.carry sum %x axis 0 from %buffer : (tensor<64xf32, #row>) -> tensor<64xf32, #row>, memref<8xi8, 3>
+  return
+}

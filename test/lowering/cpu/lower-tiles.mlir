@@ -313,3 +313,25 @@ func.func @atomic_between(%v: memref<64xf32>, %w: memref<64xf32>, %f: memref<?xi
   tile.store %ones, %w[%c0] : tensor<64xf32>, memref<64xf32>
   return
 }
+
+// Scans share a nest with the store, carry one vector each along a row, and need no memory; of a row's last element
+// alone none is written for the others.
+// CHECK-LABEL: func @scan
+// CHECK-NOT: memref.alloca() {{.*}} memref<8x128xf32>
+// CHECK: scf.for {{.*}} iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>)
+// CHECK-COUNT-4: vector.shuffle
+// CHECK: vector.{{(masked)?}}store
+func.func @scan(%v: memref<?x128xf32, strided<[128, 1]>>, %last: memref<8x1xf32, strided<[1, 1]>>, %m: i64)
+    attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %v[%m, %c0] {cpu.view} : memref<?x128xf32, strided<[128, 1]>> -> tensor<8x128xf32>
+  %y = tile.scan sum %x axis 1 : (tensor<8x128xf32>) -> tensor<8x128xf32>
+  tile.store %y, %v[%m, %c0] : tensor<8x128xf32>, memref<?x128xf32, strided<[128, 1]>>
+  %z = tile.scan %x axis 1 by (%a: f32, %b: f32) {
+    %both = arith.mulf %a, %b : f32
+    tile.yield %both : f32
+  } : (tensor<8x128xf32>) -> tensor<8x128xf32>
+  %product = tile.extract %z begin [0, 127] steps [1, 1] : tensor<8x128xf32> -> tensor<8x1xf32>
+  tile.store %product, %last[%c0, %c0] : tensor<8x1xf32>, memref<8x1xf32, strided<[1, 1]>>
+  return
+}

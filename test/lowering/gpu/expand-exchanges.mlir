@@ -334,3 +334,22 @@ func.func @fragment(%x: tensor<64x32xbf16, #operand>) attributes {tile.kernel} {
   %0 = simt.convert %x : tensor<64x32xbf16, #operand> -> tensor<64x32xbf16, #stored>
   return
 }
+
+// -----
+
+#rows = #simt.layout<4x64, reg [d1:32], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d0:1 d0:2]>
+#wide = #simt.layout<4x64, reg [d0:1 d0:2], lane [d1:1 d1:2 d1:4 d1:8 d1:16], warp [d1:32]>
+
+// A scan whose lines are in one warp is its own; of others each warp leaves what its part gives, which takes one barrier.
+// CHECK-LABEL: func @scan
+// CHECK-SAME: (%[[X:.*]]: tensor<4x64xf32, {{.*}}>, %[[Y:.*]]: tensor<4x64xi8, {{.*}}>)
+// CHECK-NOT: simt.buffer
+// CHECK: simt.scan sum %[[X]] axis 1 reverse : (tensor<4x64xf32, {{.*}}>) -> tensor<4x64xf32, {{.*}}>
+// CHECK: %[[TOTALS:.*]] = simt.buffer : memref<16xi8, 3>
+// CHECK: %[[PARTS:.*]] = simt.scan max %[[Y]] axis 1 to %[[TOTALS]]
+// CHECK: simt.carry max %[[PARTS]] axis 1 from %[[TOTALS]]
+func.func @scan(%x: tensor<4x64xf32, #rows>, %y: tensor<4x64xi8, #wide>) attributes {tile.kernel} {
+  %0 = tile.scan sum %x axis 1 reverse : (tensor<4x64xf32, #rows>) -> tensor<4x64xf32, #rows>
+  %1 = tile.scan max %y axis 1 : (tensor<4x64xi8, #wide>) -> tensor<4x64xi8, #wide>
+  return
+}

@@ -103,3 +103,13 @@ func.func @words(%seed: i64, %index: tensor<8xi64>) -> (tensor<8xi32>, tensor<8x
   %3 = tile.random %seed, %index word 3 : tensor<8xi64> -> tensor<8xi32>
   return %0, %1, %2, %3 : tensor<8xi32>, tensor<8xi32>, tensor<8xi32>, tensor<8xi32>
 }
+
+// A scan of bf16 too, of which each element is rounded once.
+// CHECK-LABEL: @narrow_scan
+// CHECK: %[[WIDE:.*]] = arith.extf %arg0
+// CHECK: %[[SUMS:.*]] = tile.scan sum %[[WIDE]] axis 0 : (tensor<64xf32>) -> tensor<64xf32>
+// CHECK: arith.truncf %[[SUMS]] : tensor<64xf32> to tensor<64xbf16>
+func.func @narrow_scan(%a: tensor<64xbf16>) -> tensor<64xbf16> {
+  %0 = tile.scan sum %a axis 0 : (tensor<64xbf16>) -> tensor<64xbf16>
+  return %0 : tensor<64xbf16>
+}

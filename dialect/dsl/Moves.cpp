@@ -1,0 +1,252 @@
+// Verbs that take tiles apart and put them together: all are spelt from `tile.extract`, broadcasts and choices.
+
+#include "dialect/dsl/Tracer.h"
+
+using namespace mlir;
+
+namespace kiln {
+
+namespace {
+/// Operands and numbers of one function, all at the line where the user wrote it.
+struct Line {
+  Loc loc;
+  template <class T> At operator()(T operand) const { return At(operand, loc); }
+};
+} // namespace
+
+/// x as a tile of rank 1 or more, and the axis counted from the front; nothing, reported, when there is none such.
+static std::optional<std::pair<Tile, int>> alongOf(const char *name, const At &x, int axis) {
+  Verb verb(name, x.loc);
+  mlir::Value value = verb.value(x);
+  if (!value)
+    return {};
+  const int rank = static_cast<int>(shapeOf(value).size());
+  if (rank == 0)
+    verb.expected() << "a tile of rank 1 or more, but got " << describe(value);
+  else if (axis < -rank || axis >= rank)
+    verb.expected() << "an axis from " << -rank << " to " << rank - 1 << ", but got " << axis;
+  else
+    return std::pair(verb.result(value), axis < 0 ? axis + rank : axis);
+  return {};
+}
+
+static Tile poisonOf(const char *name, Loc loc) { return Verb(name, loc).poison(); }
+
+Tile extract(At x, Shape begin, TileExtents shape, Shape steps) {
+  Verb verb("extract", x.loc);
+  mlir::Value value = verb.value(x);
+  if (!value || !verb.checkShape(shape))
+    return verb.poison();
+  const Shape from = shapeOf(value);
+  if (steps.empty())
+    steps.assign(from.size(), 1);
+  for (const size_t count : {begin.size(), shape.size(), steps.size()})
+    if (count != from.size() || from.empty()) {
+      verb.expected() << "a begin, an extent and a step for each dimension of " << describe(value) << ", but got "
+                      << count;
+      return verb.poison();
+    }
+  for (size_t dim = 0; dim < from.size(); ++dim) {
+    const int64_t last = begin[dim] + (shape[dim] - 1) * steps[dim];
+    if (steps[dim] == 0) {
+      verb.expected() << "steps that are not 0, but got one in dimension " << dim;
+      return verb.poison();
+    }
+    if (std::min(begin[dim], last) < 0 || std::max(begin[dim], last) >= from[dim]) {
+      verb.expected() << "positions from 0 to " << from[dim] - 1 << " in dimension " << dim << ", but got "
+                      << begin[dim] << " to " << last;
+      return verb.poison();
+    }
+  }
+  const mlir::Type type = typeOf(value.getContext(), elementOf(value), shape);
+  return verb.result(verb.emit<tile::ExtractOp>(type, value, ArrayRef<int64_t>(begin), ArrayRef<int64_t>(steps)));
+}
+
+Tile flip(At x, int axis) {
+  const auto along = alongOf("flip", x, axis);
+  if (!along)
+    return poisonOf("flip", x.loc);
+  const auto &[tile, at] = *along;
+  const Shape shape = tile.shape(x.loc);
+  Shape begin(shape.size(), 0), steps(shape.size(), 1);
+  begin[at] = shape[at] - 1;
+  steps[at] = -1;
+  return extract(Line{x.loc}(tile), begin, shape, steps);
+}
+
+std::array<Tile, 2> split(At x) {
+  const auto along = alongOf("split", x, -1);
+  if (!along || along->first.extent(-1, x.loc) != 2) {
+    Verb verb("split", x.loc);
+    if (along)
+      verb.expected() << "a last extent of 2, but got " << textOf(along->first.shape(x.loc));
+    return {verb.poison(), verb.poison()};
+  }
+  const auto &[tile, at] = *along;
+  Shape shape = tile.shape(x.loc);
+  shape.back() = 1;
+  const auto half = [&, tile = tile](int64_t which) {
+    Shape begin(shape.size(), 0), rest(shape.begin(), shape.end() - 1);
+    begin.back() = which;
+    return reshape(Line{x.loc}(extract(Line{x.loc}(tile), begin, shape)), rest);
+  };
+  return {half(0), half(1)};
+}
+
+/// Reports unless the parts agree in type, and in extents but along `axis`.
+static bool checkParts(Verb &verb, ArrayRef<Tile> parts, size_t axis) {
+  const Shape first = parts[0].shape(verb.loc);
+  for (const Tile &part : parts) {
+    Shape shape = part.shape(verb.loc);
+    const bool fits = shape.size() == first.size();
+    if (fits)
+      shape[axis] = first[axis];
+    if (fits && shape == first && part.type(verb.loc) == parts[0].type(verb.loc))
+      continue;
+    verb.expected() << "parts of one type, and of one shape but along axis " << static_cast<int64_t>(axis)
+                    << ", but got " << nameOf(parts[0].type(verb.loc)) << "[" << textOf(first) << "] and "
+                    << nameOf(part.type(verb.loc)) << "[" << textOf(part.shape(verb.loc)) << "]";
+    return false;
+  }
+  return true;
+}
+
+/// The part repeated along the axis until there are `count` elements, moved on so that it begins at `begin`.
+static Tile spread(const Line &at, const Tile &part, int axis, int64_t begin, int64_t count) {
+  Shape shape = part.shape(at.loc), more = shape, whole = shape;
+  const int64_t copies = llvm::divideCeil(count, shape[axis]);
+  more.insert(more.begin() + axis, copies);
+  whole[axis] = copies * shape[axis];
+  const Tile repeated = reshape(at(broadcast(at(expand(at(part), axis)), more)), whole);
+  whole[axis] = count;
+  return roll(at(extract(at(repeated), Shape(whole.size(), 0), whole)), begin, axis);
+}
+
+/// 0, 1, … along an axis of a tile of rank `rank`, which broadcasts to it.
+static Tile positionsAlong(const Line &at, int axis, size_t rank, int64_t extent) {
+  Shape shape(rank, 1);
+  shape[axis] = extent;
+  return reshape(at(iota(extent, i32, at.loc)), shape);
+}
+
+Tile concat(const std::vector<At> &parts, int axis, Loc loc) {
+  Verb verb("concat", loc);
+  const Line at{loc};
+  std::vector<Tile> tiles;
+  int along = 0;
+  for (const At &part : parts) {
+    const auto found = alongOf("concat", at(verb.result(verb.value(part))), axis);
+    if (!found)
+      return verb.poison();
+    tiles.push_back(found->first);
+    along = found->second;
+  }
+  if (tiles.empty()) {
+    verb.expected() << "a part at least";
+    return verb.poison();
+  }
+  if (!checkParts(verb, tiles, along))
+    return verb.poison();
+  int64_t count = 0, begin = 0;
+  for (const Tile &tile : tiles)
+    count += tile.extent(along, loc);
+  Shape whole = tiles[0].shape(loc);
+  whole[along] = count;
+  if (!verb.checkShape(whole) || tiles.size() == 1)
+    return tiles.size() == 1 ? tiles[0] : verb.poison();
+  if (whole.size() < 5 && llvm::all_of(tiles, [&](const Tile &tile) { return tile.shape() == tiles[0].shape(); })) {
+    // Parts of one shape lie beside each other along a dimension of their own.
+    const auto number = static_cast<int64_t>(tiles.size());
+    const Tile which = positionsAlong(at, along, whole.size() + 1, number);
+    Tile result = expand(at(tiles[0]), along);
+    for (int64_t part = 1; part < number; ++part)
+      result = where(at(at(which) == at(part)), at(expand(at(tiles[part]), along)), at(result));
+    return reshape(at(result), whole);
+  }
+  const Tile position = positionsAlong(at, along, whole.size(), count);
+  Tile result;
+  for (const Tile &tile : tiles) {
+    const Tile moved = spread(at, tile, along, begin, count);
+    result = begin == 0 ? moved : where(at(at(position) >= at(begin)), at(moved), at(result));
+    begin += tile.extent(along, loc);
+  }
+  return result;
+}
+
+Tile join(At a, At b) {
+  Verb verb("join", a.loc);
+  Operands both = unify(verb, {&a, &b});
+  if (!both)
+    return verb.poison();
+  const Line at{a.loc};
+  const Tile left = verb.result(both.values[0]), right = verb.result(both.values[1]);
+  return where(at(at(iota(2, i32, a.loc)) == at(0)), at(expand(at(left), -1)), at(expand(at(right), -1)));
+}
+
+Tile interleave(At a, At b) {
+  const Line at{a.loc};
+  const Tile both = join(a, b);
+  Shape shape = both.shape(a.loc);
+  if (shape.size() < 2) {
+    Verb verb("interleave", a.loc);
+    verb.expected() << "tiles of rank 1 or more";
+    return verb.poison();
+  }
+  shape.pop_back();
+  shape.back() *= 2;
+  return reshape(at(both), shape);
+}
+
+Tile pad(At x, Shape before, Shape after, At value) {
+  Verb verb("pad", x.loc);
+  const Line at{x.loc};
+  mlir::Value from = verb.value(x);
+  if (!from)
+    return verb.poison();
+  Tile tile = verb.result(from);
+  const size_t rank = shapeOf(from).size();
+  if (before.size() != rank || after.size() != rank || llvm::any_of(before, [](int64_t n) { return n < 0; }) ||
+      llvm::any_of(after, [](int64_t n) { return n < 0; })) {
+    verb.expected() << "numbers of elements, at least 0, before and after each of " << static_cast<int64_t>(rank)
+                    << " dimensions, but got " << textOf(before) << " and " << textOf(after);
+    return verb.poison();
+  }
+  for (size_t dim = 0; dim < rank; ++dim) {
+    if (before[dim] == 0 && after[dim] == 0)
+      continue;
+    const int axis = static_cast<int>(dim);
+    const int64_t extent = tile.extent(axis, x.loc), count = before[dim] + extent + after[dim];
+    const Tile position = positionsAlong(at, axis, rank, count), moved = spread(at, tile, axis, before[dim], count);
+    const Tile inside = (at(position) >= at(before[dim])) & at(at(position) < at(before[dim] + extent));
+    tile = where(at(inside), at(moved), at(cast(value, tile.type(x.loc))));
+  }
+  return tile;
+}
+
+Tile insert(At x, At part, Shape begin) {
+  Verb verb("insert", x.loc);
+  const Line at{x.loc};
+  mlir::Value whole = verb.value(x), piece = verb.value(part);
+  if (!whole || !piece)
+    return verb.poison();
+  const Shape shape = shapeOf(whole), inner = shapeOf(piece);
+  bool fits = begin.size() == shape.size() && inner.size() == shape.size() && elementOf(whole) == elementOf(piece);
+  for (size_t dim = 0; fits && dim < shape.size(); ++dim)
+    fits = begin[dim] >= 0 && begin[dim] + inner[dim] <= shape[dim];
+  if (!fits) {
+    verb.expected() << "a part of the type of " << describe(whole) << " that lies in it, but got " << describe(piece)
+                    << " at " << textOf(begin);
+    return verb.poison();
+  }
+  Tile moved = verb.result(piece), inside;
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    const int axis = static_cast<int>(dim);
+    moved = spread(at, moved, axis, begin[dim], shape[dim]);
+    const Tile position = positionsAlong(at, axis, shape.size(), shape[dim]);
+    const Tile here = (at(position) >= at(begin[dim])) & at(at(position) < at(begin[dim] + inner[dim]));
+    inside = dim == 0 ? here : at(inside) & at(here);
+  }
+  return where(at(inside), at(moved), at(verb.result(whole)));
+}
+
+} // namespace kiln

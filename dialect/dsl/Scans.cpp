@@ -1,0 +1,215 @@
+// Scans by kinds, and scans and reductions by functions, whose one trace becomes the region of a `tile.scan`.
+
+#include "dialect/dsl/Tracer.h"
+
+#include "dialect/tile/TypeRules.h"
+
+using namespace mlir;
+
+namespace kiln {
+
+/// `axis` counted from the front of a tile; nothing, reported, when there is none such.
+static std::optional<int64_t> axisOf(Verb &verb, mlir::Value tile, int axis) {
+  const auto rank = static_cast<int64_t>(shapeOf(tile).size());
+  if (rank == 0)
+    verb.expected() << "a tile of rank 1 or more, but got " << describe(tile);
+  else if (axis < -rank || axis >= rank)
+    verb.expected() << "an axis from " << -rank << " to " << rank - 1 << ", but got " << axis;
+  else
+    return axis < 0 ? axis + rank : axis;
+  return {};
+}
+
+// --- By kinds --------------------------------------------------------------------------------------------------------
+
+static Tile scanBy(const char *name, tile::ReduceKind kind, const At &x, int axis, bool reverse) {
+  using tile::ReduceKind;
+  Verb verb(name, x.loc);
+  mlir::Value value = verb.value(x);
+  const auto at = value ? axisOf(verb, value, axis) : std::nullopt;
+  if (!at)
+    return verb.poison();
+  const Type from = elementOf(value);
+  const bool isTotal = kind == ReduceKind::Sum || kind == ReduceKind::Product;
+  const bool isBitwise = kind == ReduceKind::And || kind == ReduceKind::Or || kind == ReduceKind::Xor;
+  if (isBitwise && isFloat(from)) {
+    verb.expected() << "integers or booleans, but got " << describe(value) << "; use bitcast()";
+    return verb.poison();
+  }
+  if (isTotal && (from == boolean || from == i8))
+    value = verb.cast(value, i32);
+  else if (from == boolean)
+    value = verb.cast(value, i8);
+  value = verb.emit<tile::ScanOp>(kind, value, *at, reverse).getResult(0);
+  return verb.result(isTotal && !isFloat(from) ? value : verb.cast(value, from));
+}
+
+Tile cumsum(At x, int axis, bool reverse) { return scanBy("cumsum", tile::ReduceKind::Sum, x, axis, reverse); }
+Tile cumprod(At x, int axis, bool reverse) { return scanBy("cumprod", tile::ReduceKind::Product, x, axis, reverse); }
+Tile cummax(At x, int axis, bool reverse) { return scanBy("cummax", tile::ReduceKind::Max, x, axis, reverse); }
+Tile cummin(At x, int axis, bool reverse) { return scanBy("cummin", tile::ReduceKind::Min, x, axis, reverse); }
+Tile cumand(At x, int axis, bool reverse) { return scanBy("cumand", tile::ReduceKind::And, x, axis, reverse); }
+Tile cumor(At x, int axis, bool reverse) { return scanBy("cumor", tile::ReduceKind::Or, x, axis, reverse); }
+Tile cumxor(At x, int axis, bool reverse) { return scanBy("cumxor", tile::ReduceKind::Xor, x, axis, reverse); }
+
+// --- By functions ----------------------------------------------------------------------------------------------------
+
+namespace {
+/// The operands of a function: tiles of one shape, narrow floats as f32.
+struct Scanned {
+  SmallVector<mlir::Value> tiles;
+  SmallVector<Type> types; // as the user has them
+};
+} // namespace
+
+static std::optional<Scanned> operandsOf(Verb &verb, const std::vector<At> &operands) {
+  Scanned scanned;
+  Shape shape;
+  for (const At &operand : operands) {
+    mlir::Value value = verb.value(operand);
+    if (!value)
+      return {};
+    const auto common = broadcastShape(shape, shapeOf(value));
+    if (!common) {
+      verb.expected() << "shapes that broadcast, but got " << textOf(shape) << " and " << textOf(shapeOf(value));
+      return {};
+    }
+    shape = *common;
+    scanned.types.push_back(elementOf(value));
+    const bool isNarrow = tile::isNarrowFloat(getElementTypeOrSelf(value.getType()));
+    scanned.tiles.push_back(isNarrow ? verb.cast(value, f32) : value);
+  }
+  for (mlir::Value &tile : scanned.tiles)
+    tile = verb.broadcast(tile, shape);
+  return scanned;
+}
+
+/// Reports unless the function's body is arithmetic on scalars.
+static bool checkBody(Verb &verb, Block &body) {
+  for (Operation &op : body) {
+    const bool isArithmetic = isa<tile::CastOp, tile::DivOp, tile::RemOp, tile::ShlOp, tile::ShrOp>(op) ||
+                              isa<arith::ArithDialect>(op.getDialect()) || op.getName().getDialectNamespace() == "math";
+    const auto isTile = [](mlir::Type type) { return isa<ShapedType>(type); };
+    const bool hasTile = llvm::any_of(op.getOperandTypes(), isTile) || llvm::any_of(op.getResultTypes(), isTile);
+    if (isArithmetic && !hasTile)
+      continue;
+    auto error = mlir::emitError(op.getLoc());
+    error << "'" << verb.name
+          << "' expected a function that computes with scalars, and neither reads tiles nor memory, "
+          << "but got '" << op.getName() << "'";
+    verb.tracer.fail();
+    return false;
+  }
+  return true;
+}
+
+/// Reports what the function did to tiles from outside, and puts it right; whether there was nothing.
+static bool checkCells(Verb &verb) {
+  bool isFree = true;
+  for (FrameCell &cell : verb.tracer.innermost().cells)
+    if (cell.tile && Tracer::isChanged(cell)) {
+      auto error = verb.expected();
+      error << "a function that changes no tile from outside";
+      error.attachNote(verb.tracer.at(cell.declared)) << "declared here";
+      Tracer::restore(cell);
+      isFree = false;
+    }
+  return isFree;
+}
+
+/// The results of the function on two states, a scalar of each tile's element type each; empty, reported, when they are
+/// of other types.
+static SmallVector<mlir::Value> callOf(Verb &verb, const detail::Combine &combine, ArrayRef<mlir::Value> states) {
+  const size_t count = states.size() / 2;
+  std::vector<Tile> earlier, later;
+  for (auto [number, state] : llvm::enumerate(states))
+    (number < count ? earlier : later).push_back(verb.tracer.make(state, verb.loc));
+  const std::vector<Tile> results = combine(earlier, later);
+  SmallVector<mlir::Value> values;
+  for (auto [result, state] : llvm::zip(results, states)) {
+    mlir::Value value = verb.tracer.read(result, verb.loc);
+    if (!value)
+      return {};
+    if (value.getType() != state.getType()) {
+      verb.expected() << "a function that gives " << describe(state) << ", as it gets, but got " << describe(value);
+      return {};
+    }
+    values.push_back(value);
+  }
+  return values;
+}
+
+/// The function's body, with its end; null, reported, when it is none.
+static Block *traceFunction(Verb &verb, const detail::Combine &combine, ArrayRef<mlir::Value> tiles) {
+  Tracer &tracer = verb.tracer;
+  const size_t depth = tracer.open(/*isLoop=*/false, verb.loc);
+  Block *const body = tracer.innermost().body;
+  SmallVector<mlir::Value> states;
+  for (int side = 0; side < 2; ++side)
+    for (mlir::Value tile : tiles)
+      states.push_back(body->addArgument(getElementTypeOrSelf(tile.getType()), verb.location));
+  SmallVector<mlir::Value> results;
+  try {
+    results = callOf(verb, combine, states);
+  } catch (...) {
+    tracer.discard(depth);
+    throw;
+  }
+  if (!checkCells(verb) || results.empty() || !checkBody(verb, *body)) {
+    tracer.discard(depth);
+    return nullptr;
+  }
+  tile::YieldOp::create(tracer.builder, verb.location, results);
+  return tracer.close().body;
+}
+
+/// Some of the elements along an axis, from `begin` on in steps.
+static mlir::Value extractAlong(Verb &verb, mlir::Value tile, int64_t axis, int64_t begin, int64_t step,
+                                int64_t count) {
+  Shape shape = shapeOf(tile);
+  SmallVector<int64_t> begins(shape.size(), 0), steps(shape.size(), 1);
+  begins[axis] = begin;
+  steps[axis] = step;
+  shape[axis] = count;
+  return verb.emit<tile::ExtractOp>(typeOf(tile.getContext(), elementOf(tile), shape), tile, begins, steps);
+}
+
+std::vector<Tile> detail::fold(const char *name, const std::vector<At> &operands, int axis, bool isScan, bool reverse,
+                               const Combine &combine, Loc loc) {
+  Verb verb(name, loc);
+  std::vector<Tile> results;
+  const auto fail = [&] {
+    while (results.size() < operands.size())
+      results.push_back(verb.poison());
+    return results;
+  };
+  auto scanned = operandsOf(verb, operands);
+  const auto at = scanned ? axisOf(verb, scanned->tiles[0], axis) : std::nullopt;
+  if (!at)
+    return fail();
+  Shape shape = shapeOf(scanned->tiles[0]);
+  const int64_t extent = shape[*at];
+  const auto turned = [&](mlir::Value tile) { // a scan by a function begins at the begin
+    return reverse ? extractAlong(verb, tile, *at, extent - 1, -1, extent) : tile;
+  };
+  for (mlir::Value &tile : scanned->tiles)
+    tile = turned(tile);
+  Block *const body = traceFunction(verb, combine, scanned->tiles);
+  if (!body)
+    return fail();
+  SmallVector<mlir::Type> types;
+  for (mlir::Value tile : scanned->tiles)
+    types.push_back(tile.getType());
+  auto scan = verb.emit<tile::ScanOp>(types, tile::ReduceKindAttr(), scanned->tiles,
+                                      verb.tracer.builder.getI64IntegerAttr(*at), UnitAttr());
+  scan.getBy().push_back(body);
+  shape.erase(shape.begin() + *at);
+  for (auto [value, type] : llvm::zip(scan.getResults(), scanned->types)) {
+    mlir::Value result = value;
+    result = isScan ? turned(result) : verb.reshape(extractAlong(verb, result, *at, extent - 1, 1, 1), shape);
+    results.push_back(verb.result(verb.cast(result, type)));
+  }
+  return results;
+}
+
+} // namespace kiln

@@ -1,0 +1,179 @@
+// See Group.h.
+
+#include "lowering/cpu/Group.h"
+
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::cpu {
+
+static bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
+
+llvm::SetVector<tile::AccessOp> accessesOf(ArrayRef<Root> roots, const Evaluator &e) {
+  llvm::SetVector<tile::AccessOp> found;
+  llvm::SmallDenseSet<Value> seen;
+  std::function<void(Value)> visit = [&](Value tile) {
+    Operation *op = tile.getDefiningOp();
+    if (!isTile(tile) || e.isBuffered(tile) || !op || !seen.insert(tile).second)
+      return;
+    if (isLoad(op))
+      found.insert(cast<tile::AccessOp>(op));
+    llvm::for_each(op->getOperands(), visit);
+  };
+  for (const Root &root : roots) {
+    if (root.isScan())
+      llvm::for_each(root.op->getOperands(), visit);
+    visit(root.value);
+    if (root.kind != Root::Kind::store)
+      continue;
+    found.insert(cast<tile::AccessOp>(root.op));
+    llvm::for_each(root.op->getOperands(), visit);
+  }
+  return found;
+}
+
+void Group::add(Root root) {
+  if (root.kind == Root::Kind::place || root.buffer || root.isScan())
+    llvm::append_range(results, root.op->getResults());
+  roots.push_back(std::move(root));
+}
+
+Reads Group::readsOf(Value tile) const {
+  Reads reads;
+  DenseSet<std::pair<Value, int>> seen;
+  collect(tile, true, reads, seen);
+  return reads;
+}
+
+bool Group::isReadBehind(Value result) const {
+  return llvm::any_of(readersOf(result), [&](const Reader &reader) {
+    return !reader.sameElement ||
+           llvm::none_of(roots, [&](const Root &root) { return root.op == reader.operand->getOwner(); });
+  });
+}
+
+SmallVector<tile::ExtractOp> Group::lastsOf(OpResult result) {
+  auto scan = cast<tile::ScanOp>(result.getOwner());
+  SmallVector<int64_t> begin(tile::shapeOf(result.getType()).size(), 0), shape(tile::shapeOf(result.getType()));
+  begin[scan.getAxis()] = std::exchange(shape[scan.getAxis()], 1) - 1;
+  SmallVector<tile::ExtractOp> lasts;
+  for (Operation *user : result.getUsers()) {
+    auto extract = dyn_cast<tile::ExtractOp>(user);
+    if (!extract || extract.getBegin() != ArrayRef(begin) || extract.getType().getShape() != ArrayRef(shape) ||
+        llvm::any_of(llvm::enumerate(extract.getSteps()),
+                     [&](auto entry) { return entry.value() != 1 && shape[entry.index()] != 1; }))
+      return {};
+    lasts.push_back(extract);
+  }
+  return lasts;
+}
+
+void Group::collect(Value value, bool same, Reads &reads, DenseSet<std::pair<Value, int>> &seen) const {
+  if (!seen.insert({value, same}).second)
+    return;
+  if (!isTile(value)) {
+    reads.scalars.push_back(value);
+    return;
+  }
+  Operation *op = value.getDefiningOp();
+  bool pending = llvm::is_contained(results, value);
+  if (!op || pending || buffers.contains(value)) {
+    reads.buffered.push_back({value, same});
+    return;
+  }
+  if (isLoad(op))
+    reads.loads.push_back({cast<tile::AccessOp>(op), same});
+  bool keeps = same && isElementwise(op);
+  for (Value operand : op->getOperands())
+    if (!isa<MemRefType>(operand.getType()))
+      collect(operand, keeps, reads, seen);
+}
+
+Reads Group::readsOf(const Root &root) const {
+  Reads reads;
+  DenseSet<std::pair<Value, int>> seen;
+  if (root.kind == Root::Kind::place && isLoad(root.op))
+    reads.loads.push_back({cast<tile::AccessOp>(root.op), true});
+  if (auto scan = dyn_cast<tile::ScanOp>(root.op)) {
+    for (Value source : scan.getSources())
+      collect(source, true, reads, seen);
+    llvm::SetVector<Value> outside;
+    getUsedValuesDefinedAbove(scan.getBy(), outside);
+    llvm::append_range(reads.scalars, outside);
+  } else if (root.kind == Root::Kind::reduce || root.kind == Root::Kind::check) {
+    collect(root.value, true, reads, seen);
+  } else if (root.kind == Root::Kind::store) {
+    auto store = cast<tile::AccessOp>(root.op);
+    const bool isBlock = store.getIndexRank() == 0;
+    collect(root.value, isBlock, reads, seen);
+    for (Value subscript : store.getSubscripts())
+      if (isTile(subscript))
+        collect(subscript, false, reads, seen);
+    if (Value mask = store.getMaskIfAny())
+      collect(mask, isBlock, reads, seen);
+  } else {
+    bool keeps = isElementwise(root.op);
+    for (Value operand : root.op->getOperands())
+      if (!isa<MemRefType>(operand.getType()))
+        collect(operand, keeps, reads, seen);
+  }
+  for (Value operand : root.op->getOperands())
+    if (!isTile(operand) && !isa<MemRefType>(operand.getType()))
+      reads.scalars.push_back(operand);
+  return reads;
+}
+
+static bool writes(const Root &root) { return root.kind == Root::Kind::store; }
+static Value writtenBy(const Root &root) { return cast<tile::AccessOp>(root.op).getView(); }
+
+bool Group::hasForm(const Root &root) const {
+  const Root &first = roots.front();
+  const bool isPassive = root.kind == Root::Kind::store || root.kind == Root::Kind::place;
+  if (first.isColumns() ? !(root.isColumns() ? root.axis == first.axis : first.isScan() && isPassive)
+                        : root.isColumns())
+    return false;
+  return isPassive || llvm::all_of(roots, [&](const Root &member) {
+           return member.kind == Root::Kind::store || member.kind == Root::Kind::place ||
+                  member.isBackwards() == root.isBackwards();
+         });
+}
+
+bool Group::canJoin(const Root &root) const {
+  const Root &first = roots.front();
+  if (root.shape() != first.shape() || root.op->getBlock() != first.op->getBlock() || !hasForm(root))
+    return false;
+  Reads reads = readsOf(root);
+  for (Value scalar : reads.scalars)
+    if (Operation *def = scalar.getDefiningOp())
+      if (def->getBlock() == first.op->getBlock() && !def->isBeforeInBlock(first.op))
+        return false;
+  for (auto &[value, same] : reads.buffered)
+    for (const Root &member : roots)
+      if (member.op == value.getDefiningOp() &&
+          !((member.kind == Root::Kind::place || member.isScan()) && same && root.kind != Root::Kind::check))
+        return false;
+  for (const Root &member : roots) {
+    if (writes(member)) {
+      for (auto &[load, same] : reads.loads)
+        if (member.op->isBeforeInBlock(load) && touches(member.op, load.getView()))
+          return false;
+      if (writes(root) && touches(member.op, writtenBy(root)))
+        return false;
+    }
+    if (writes(root) && !mayWriteBehind(member, root))
+      return false;
+  }
+  return true;
+}
+
+bool Group::mayWriteBehind(const Root &member, const Root &root) const {
+  const Reads reads = readsOf(member);
+  return llvm::all_of(reads.loads, [&](const auto &read) {
+    auto [load, same] = read;
+    return !touches(root.op, load.getView()) ||
+           (member.kind != Root::Kind::check && same && isSamePlace(load, cast<tile::AccessOp>(root.op)));
+  });
+}
+
+} // namespace kiln::lowering::cpu

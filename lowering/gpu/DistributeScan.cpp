@@ -1,0 +1,448 @@
+// A scan, by the bits of the positions along its axis, from the lowest to the highest (Scan.h of the layouts):
+// registers of a thread one after the other; lanes by shuffles of what their blocks give together; warps by shared
+// memory, where each leaves the totals of its parts and, behind a barrier, finds those of the others.
+//
+// What is combined stands in vectors, a lane of which belongs to one line along the axis. The elements of a block are
+// combined among themselves first. What comes before the block, its *offset*, is found level by level, and combined
+// with the elements at the very end. Of a function the first block has no offset; of a kind it is the neutral element.
+
+#include "lowering/gpu/ThreadCode.h"
+
+#include "dialect/simt/layout/Scan.h"
+#include "lowering/tile/Combiner.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::gpu {
+
+using simt::Hw;
+using simt::LayoutAttr;
+using simt::TileLayout;
+
+namespace {
+
+/// A state (Combiner.h) in vectors of one length, for each line.
+using State = Combiner::State;
+
+/// What comes before some elements. Empty: nothing does in any thread.
+struct Offset {
+  State state;
+  Value has; // i1: whether anything does; null: it does
+  bool isNone() const { return state.empty(); }
+};
+
+/// What `simt.scan` and `simt.carry` have in common.
+template <class OpTy> class Scanner {
+public:
+  Scanner(ThreadCode &code, OpTy op)
+      : code(code), op(op), combiner(Combiner::of(op)), emit(code.builder, code.loc),
+        attribute(simt::layoutOf(op.getSources()[0])), layout(attribute.getLayout()),
+        axis(static_cast<unsigned>(op.getAxis())), plan(*simt::planScan(layout, axis)) {
+    for (const Value source : op.getSources())
+      bytes.push_back(std::max(1u, getElementTypeOrSelf(source.getType()).getIntOrFloatBitWidth() / 8));
+    findLines();
+  }
+
+protected:
+  void findLines();
+  void read();
+  void write(ArrayRef<Offset> offsets, unsigned blockBits);
+
+  State combine(const State &earlier, const State &later) {
+    return combiner.combine(emit, earlier, later, [&](Value scalar) { return code.held(scalar); });
+  }
+  State choose(Value condition, const State &a, const State &b) {
+    State state;
+    for (const auto [x, y] : llvm::zip_equal(a, b))
+      state.push_back(emit.select(condition, x, y));
+    return state;
+  }
+  State neutral() {
+    State state;
+    for (const auto [value, like] : llvm::zip_equal(combiner.neutral(), elements[0]))
+      state.push_back(
+          code.make<arith::ConstantOp>(DenseElementsAttr::get(cast<ShapedType>(like.getType()), Attribute(value))));
+    return state;
+  }
+  Offset nothing() { return combiner.hasNeutral() ? Offset{neutral(), {}} : Offset{}; }
+  State after(const Offset &offset, const State &state);
+  Offset joined(const Offset &outer, const Offset &inner);
+  Offset choose(Value condition, const Offset &a, const Offset &b);
+
+  Value isNot(Value condition) { return code.make<arith::XOrIOp>(condition, code.make<arith::ConstantIntOp>(1, 1)); }
+  Value bitOf(Hw part, unsigned index) {
+    return code.make<arith::CmpIOp>(arith::CmpIPredicate::ne,
+                                    code.make<arith::AndIOp>(code.number(part), code.i32(int64_t{1} << index)),
+                                    code.i32(0));
+  }
+  /// Whether the thread's bit of the position is the later one.
+  Value isLater(const simt::AxisBit &bit) {
+    const Value set = bitOf(bit.part, bit.index);
+    return op.getReverse() ? isNot(set) : set;
+  }
+  /// The numbers 0 … count − 1 in the order of the scan.
+  SmallVector<int64_t> inOrder(int64_t count) {
+    auto numbers = llvm::to_vector(llvm::seq(count));
+    if (op.getReverse())
+      std::reverse(numbers.begin(), numbers.end());
+    return numbers;
+  }
+  /// Where totals of the thread's lines lie, but for what is known: a byte of the buffer.
+  Value addressOfLines(int64_t size) {
+    Value address = code.held(op.getBuffer());
+    for (unsigned dim = 0; dim < layout.rank(); ++dim)
+      if (dim != axis)
+        address = code.add(address, code.times(code.shareOf(attribute, dim), plan.strides[dim] * size));
+    return address;
+  }
+  int64_t displacementOf(size_t line, int64_t size) {
+    int64_t number = 0;
+    const auto position = layout.positionOf(stored[0][line]);
+    for (unsigned dim = 0; dim < layout.rank(); ++dim)
+      number += dim == axis ? 0 : position[dim] * plan.strides[dim];
+    return number * size;
+  }
+  /// Whether a line lies within the tile; null when all threads' do.
+  Value isWithin(size_t line) {
+    Value within;
+    for (unsigned dim = 0; dim < layout.rank(); ++dim)
+      if (dim != axis)
+        within = code.both(within, code.isWithin(attribute, stored[0][line], dim));
+    return within;
+  }
+  static Type storedType(Type element) {
+    return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element;
+  }
+
+  ThreadCode &code;
+  OpTy op;
+  const Combiner combiner;
+  Emit emit;
+  const LayoutAttr attribute;
+  const TileLayout layout;
+  const unsigned axis;
+  const simt::ScanPlan plan;
+  SmallVector<int64_t> bytes;               // of an element of each tile
+  SmallVector<int64_t> steps;               // thread 0's positions along the axis, from the lowest on
+  std::vector<SmallVector<int64_t>> stored; // by step and line: the index of a thread's value
+  std::vector<State> elements;              // by step
+};
+
+template <class OpTy> void Scanner<OpTy>::findLines() {
+  for (int64_t index = 0; index < layout.numStored(); ++index)
+    if (const int64_t at = layout.positionOf(index)[axis]; !llvm::is_contained(steps, at))
+      steps.push_back(at);
+  llvm::sort(steps);
+  for (const int64_t step : steps) {
+    auto &indices = stored.emplace_back();
+    for (int64_t index = 0; index < layout.numStored(); ++index) {
+      SmallVector<int64_t> position = layout.positionOf(index);
+      if (position[axis] != steps[0])
+        continue;
+      position[axis] = step;
+      indices.push_back(*layout.storedAt(position));
+    }
+  }
+}
+
+template <class OpTy> void Scanner<OpTy>::read() {
+  State all;
+  for (const Value source : op.getSources())
+    all.push_back(code.held(source));
+  if (combiner.hasNeutral() && op.getReverse()) // what lies past the end comes first
+    all[0] = code.paddedWith(combiner.neutral()[0], all[0], attribute, axis);
+  for (const SmallVector<int64_t> &indices : stored) {
+    State &state = elements.emplace_back();
+    for (const Value vector : all)
+      state.push_back(code.pick(vector, indices));
+  }
+}
+
+/// Sets the results: the elements behind the offsets of their blocks, of which each has 2^blockBits positions.
+template <class OpTy> void Scanner<OpTy>::write(ArrayRef<Offset> offsets, unsigned blockBits) {
+  std::vector<State> results;
+  size_t block = 0;
+  for (size_t step = 0; step < steps.size(); ++step) {
+    block += step > 0 && steps[step] >> blockBits != steps[step - 1] >> blockBits;
+    results.push_back(after(offsets[block], elements[step]));
+  }
+  for (const auto [number, result] : llvm::enumerate(op.getResults())) {
+    Values values(layout.numStored());
+    for (const auto [indices, state] : llvm::zip_equal(stored, results)) {
+      auto parts = vector::ToElementsOp::create(code.builder, code.loc, state[number]);
+      for (const auto [index, part] : llvm::zip_equal(indices, parts.getResults()))
+        values[index] = part;
+    }
+    code.set(result, values);
+  }
+}
+
+// --- Offsets ---------------------------------------------------------------------------------------------------------
+
+template <class OpTy> State Scanner<OpTy>::after(const Offset &offset, const State &state) {
+  if (offset.isNone())
+    return state;
+  const State both = combine(offset.state, state);
+  return offset.has ? choose(offset.has, both, state) : both;
+}
+
+/// `outer` and then `inner`.
+template <class OpTy> Offset Scanner<OpTy>::joined(const Offset &outer, const Offset &inner) {
+  if (outer.isNone() || inner.isNone())
+    return outer.isNone() ? inner : outer;
+  State both = combine(outer.state, inner.state);
+  if (inner.has)
+    both = choose(inner.has, both, outer.state);
+  if (outer.has)
+    both = choose(outer.has, both, inner.state);
+  const Value has = outer.has && inner.has ? code.make<arith::OrIOp>(outer.has, inner.has) : Value();
+  return {both, has};
+}
+
+template <class OpTy> Offset Scanner<OpTy>::choose(Value condition, const Offset &a, const Offset &b) {
+  if (a.isNone() && b.isNone())
+    return {};
+  if (a.isNone())
+    return {b.state, code.both(isNot(condition), b.has)};
+  if (b.isNone())
+    return {a.state, code.both(condition, a.has)};
+  Value has;
+  if (a.has || b.has) {
+    const Value always = code.make<arith::ConstantIntOp>(1, 1);
+    has = emit.select(condition, a.has ? a.has : always, b.has ? b.has : always);
+  }
+  return {choose(condition, a.state, b.state), has};
+}
+
+// --- Within a warp ---------------------------------------------------------------------------------------------------
+
+class WarpScanner : public Scanner<simt::ScanOp> {
+public:
+  using Scanner::Scanner;
+
+  void lower() {
+    read();
+    const auto bits = layout.axisBits(axis);
+    const bool isWhole = !plan.crossesWarps(); // so that repeats of the core count, too
+    const unsigned end = plan.partBits;
+    unsigned done = 0;
+    while (done < end && bits[done].part == Hw::reg)
+      ++done;
+    const unsigned inner = done == end && isWhole ? topBit : done;
+    blockElements(inner);
+    std::vector<Offset> offsets(totals.size(), nothing());
+    while (done < end) {
+      const bool isLanes = bits[done].part == Hw::lane;
+      const unsigned first = done;
+      while (done < end && (bits[done].part == Hw::lane) == isLanes)
+        ++done;
+      if (isLanes)
+        joinLanes(llvm::ArrayRef(bits).slice(first, done - first), offsets);
+      else
+        joinBlocks(done == end && isWhole ? topBit : done, offsets);
+    }
+    if (isWhole && blocks.size() > 1)
+      joinBlocks(topBit, offsets);
+    if (plan.crossesWarps())
+      leaveTotals();
+    write(offsets, inner);
+  }
+
+private:
+  static constexpr unsigned topBit = 63; // above all positions
+
+  void blockElements(unsigned blockBits);
+  void joinLanes(ArrayRef<simt::AxisBit> bits, std::vector<Offset> &offsets);
+  void joinBlocks(unsigned blockBits, std::vector<Offset> &offsets);
+  void leaveTotals();
+
+  std::vector<State> totals;   // of each block of positions that the thread has
+  SmallVector<int64_t> blocks; // where each begins, in thread 0
+  SmallVector<size_t> blockOf; // of each of the first blocks: in which it now lies
+};
+
+/// Combines the elements of each block among themselves.
+void WarpScanner::blockElements(unsigned blockBits) {
+  std::vector<State> scanned = elements;
+  SmallVector<size_t> last;
+  for (const int64_t step : inOrder(static_cast<int64_t>(steps.size()))) {
+    const int64_t begin = steps[step] >> blockBits << blockBits;
+    const int64_t before = op.getReverse() ? step + 1 : step - 1;
+    const bool isFirst = before < 0 || before >= static_cast<int64_t>(steps.size()) ||
+                         steps[before] >> blockBits != steps[step] >> blockBits;
+    if (isFirst) {
+      blocks.push_back(begin);
+      totals.emplace_back();
+    } else {
+      scanned[step] = combine(scanned[before], elements[step]);
+    }
+    totals.back() = scanned[step];
+  }
+  elements = std::move(scanned);
+  if (op.getReverse()) {
+    std::reverse(blocks.begin(), blocks.end());
+    std::reverse(totals.begin(), totals.end());
+  }
+  blockOf.assign(llvm::seq<size_t>(0, blocks.size()).begin(), llvm::seq<size_t>(0, blocks.size()).end());
+}
+
+/// Blocks of lanes that differ in these bits become one of each. A lane sends what its block gives, and so knows what
+/// both do.
+void WarpScanner::joinLanes(ArrayRef<simt::AxisBit> bits, std::vector<Offset> &offsets) {
+  std::vector<Offset> before(totals.size(), nothing());
+  for (const simt::AxisBit &bit : bits) {
+    const Value later = isLater(bit);
+    for (const auto [total, offset] : llvm::zip_equal(totals, before)) {
+      State other;
+      for (const Value vector : total)
+        other.push_back(code.exchanged(vector, int64_t{1} << bit.index));
+      // Of the later lane's block all of the other comes before.
+      const State own = total;
+      if (combiner.hasNeutral()) {
+        offset.state = combine(choose(later, other, neutral()), offset.state);
+        total = combine(own, other); // kinds are commutative
+      } else {
+        offset = joined({other, later}, offset);
+        total = combine(choose(later, other, own), choose(later, own, other));
+      }
+    }
+  }
+  for (const auto [block, offset] : llvm::enumerate(offsets))
+    offset = joined(before[blockOf[block]], offset);
+}
+
+/// Neighbouring blocks of a thread become one of 2^blockBits positions.
+void WarpScanner::joinBlocks(unsigned blockBits, std::vector<Offset> &offsets) {
+  std::vector<Offset> before(totals.size());
+  std::vector<State> joint;
+  SmallVector<int64_t> begins;
+  SmallVector<size_t> jointOf(totals.size());
+  for (const int64_t number : inOrder(static_cast<int64_t>(totals.size()))) {
+    const int64_t begin = blocks[number] >> blockBits << blockBits;
+    if (begins.empty() || begins.back() != begin) {
+      begins.push_back(begin);
+      joint.push_back(totals[number]);
+    } else {
+      before[number] = {joint.back(), {}};
+      joint.back() = combine(joint.back(), totals[number]);
+    }
+    jointOf[number] = joint.size() - 1;
+  }
+  for (const auto [block, offset] : llvm::enumerate(offsets)) {
+    offset = joined(before[blockOf[block]], offset);
+    blockOf[block] = jointOf[blockOf[block]];
+  }
+  if (op.getReverse()) {
+    std::reverse(begins.begin(), begins.end());
+    std::reverse(joint.begin(), joint.end());
+    for (size_t &block : blockOf)
+      block = joint.size() - 1 - block;
+  }
+  blocks = std::move(begins);
+  totals = std::move(joint);
+}
+
+/// One lane of a warp writes what its parts give.
+void WarpScanner::leaveTotals() {
+  Value writes = code.isOwner(layout);
+  for (const simt::AxisBit &bit : layout.axisBits(axis))
+    if (bit.part == Hw::lane)
+      writes = code.both(writes, isNot(bitOf(Hw::lane, bit.index)));
+  const auto begins = plan.offsets(bytes);
+  for (const auto [number, source] : llvm::enumerate(op.getSources())) {
+    const int64_t size = bytes[number];
+    Value address = addressOfLines(size);
+    if (const Value share = code.shareOf(attribute, axis)) {
+      const Value part = code.make<arith::ShRUIOp>(share, code.i32(plan.partBits));
+      address = code.add(address, code.times(part, size));
+    }
+    const Type element = getElementTypeOrSelf(source.getType());
+    const auto packet = VectorType::get({1}, storedType(element));
+    for (const auto [begin, total] : llvm::zip_equal(blocks, totals)) {
+      auto values = vector::ToElementsOp::create(code.builder, code.loc, total[number]);
+      for (const auto [line, value] : llvm::enumerate(values.getResults())) {
+        const Value wide = element.isInteger(1) ? code.make<arith::ExtUIOp>(storedType(element), value) : value;
+        simt::StoreOp::create(code.builder, code.loc, simt::Space::Shared, code.make<vector::BroadcastOp>(packet, wide),
+                              address, begins[number] + displacementOf(line, size) + (begin >> plan.partBits) * size,
+                              code.both(writes, isWithin(line)));
+      }
+    }
+  }
+}
+
+// --- Between warps ---------------------------------------------------------------------------------------------------
+
+class Carrier : public Scanner<simt::CarryOp> {
+public:
+  using Scanner::Scanner;
+
+  void lower() {
+    read();
+    const std::vector<State> totals = readTotals();
+    std::vector<Offset> before(totals.size()); // of each part
+    Offset sum = nothing();
+    for (const int64_t part : inOrder(plan.parts)) {
+      before[part] = sum;
+      sum = joined(sum, {totals[part], {}});
+    }
+    SmallVector<simt::AxisBit> warps;
+    for (const simt::AxisBit &bit : layout.axisBits(axis))
+      if (bit.part == Hw::warp)
+        warps.push_back(bit);
+    std::vector<Offset> offsets; // of the thread's own parts
+    for (size_t step = 0; step < steps.size(); ++step)
+      if (step == 0 || steps[step] >> plan.partBits != steps[step - 1] >> plan.partBits)
+        offsets.push_back(ofOwn(steps[step] >> plan.partBits, warps, before));
+    write(offsets, plan.partBits);
+  }
+
+private:
+  std::vector<State> readTotals();
+
+  /// What comes before the part that is thread 0's `part` but for the bits that warps stand for.
+  Offset ofOwn(int64_t part, ArrayRef<simt::AxisBit> warps, const std::vector<Offset> &before) {
+    if (warps.empty())
+      return before[part];
+    const simt::AxisBit &bit = warps.back();
+    const Offset with = ofOwn(part + (int64_t{1} << (bit.bit - plan.partBits)), warps.drop_back(), before),
+                 without = ofOwn(part, warps.drop_back(), before);
+    return choose(bitOf(Hw::warp, bit.index), with, without);
+  }
+};
+
+/// What all parts of the thread's lines give, several at a time.
+std::vector<State> Carrier::readTotals() {
+  std::vector<State> totals(plan.parts);
+  const size_t lines = stored[0].size();
+  const auto begins = plan.offsets(bytes);
+  for (const auto [number, source] : llvm::enumerate(op.getSources())) {
+    const Type element = getElementTypeOrSelf(source.getType());
+    int64_t width = 1;
+    while (plan.parts % (2 * width) == 0 && 2 * width * bytes[number] <= 16)
+      width *= 2;
+    const auto packet = VectorType::get({width}, storedType(element));
+    const Value address = addressOfLines(bytes[number]);
+    std::vector<Values> byPart(plan.parts);
+    for (size_t line = 0; line < lines; ++line)
+      for (int64_t part = 0; part < plan.parts; part += width) {
+        const Value within = isWithin(line);
+        const Value other = within ? code.make<arith::ConstantOp>(code.builder.getZeroAttr(packet)) : Value();
+        const int64_t displacement = begins[number] + displacementOf(line, bytes[number]) + part * bytes[number];
+        const Value loaded = code.make<simt::LoadOp>(packet, simt::Space::Shared, address, displacement, within, other);
+        auto values = vector::ToElementsOp::create(code.builder, code.loc, loaded);
+        for (const auto [next, value] : llvm::enumerate(values.getResults()))
+          byPart[part + next].push_back(element.isInteger(1) ? code.make<arith::TruncIOp>(element, value) : value);
+      }
+    for (const auto [state, values] : llvm::zip_equal(totals, byPart))
+      state.push_back(
+          code.make<vector::FromElementsOp>(VectorType::get({static_cast<int64_t>(lines)}, element), values));
+  }
+  return totals;
+}
+
+} // namespace
+
+void distributeScan(ThreadCode &code, simt::ScanOp op) { WarpScanner(code, op).lower(); }
+void distributeCarry(ThreadCode &code, simt::CarryOp op) { Carrier(code, op).lower(); }
+
+} // namespace kiln::lowering::gpu

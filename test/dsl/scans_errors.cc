@@ -1,0 +1,81 @@
+// Mistakes with scans, functions of reductions, and parts of tiles.
+
+#include "test/dsl/ErrorCases.h"
+
+namespace kiln::testing {
+namespace {
+
+const ArgFacts row = view(f32, {64});
+
+void kinds(View a) {
+  Tile x = load(a, {0}, {4}), s = 1.0f;
+  // expected-error@+1 {{'cumsum' expected an axis from -1 to 0, but got 1}}
+  cumsum(x, 1);
+  // expected-error@+1 {{'cumprod' expected a tile of rank 1 or more, but got f32 scalar}}
+  cumprod(s);
+  // expected-error@+1 {{'cumxor' expected integers or booleans, but got f32[4]; use bitcast()}}
+  cumxor(x);
+}
+const ErrorCase kindsCase("Scans", "AxesAndTypes", kinds, {row});
+
+void operands(View a) {
+  Tile x = load(a, {0}, {4}), y = load(a, {0}, {8});
+  const auto first = [](std::array<Tile, 2> p, std::array<Tile, 2>) { return p; };
+  // expected-error@+1 {{'scan' expected shapes that broadcast, but got 4 and 8}}
+  scan({x, y}, 0, first);
+  // expected-error@+1 {{'reduce' expected an axis from -1 to 0, but got -2}}
+  reduce({x, x}, -2, first);
+}
+const ErrorCase operandsCase("Scans", "OperandsOfAFunction", operands, {row});
+
+void functions(View a) {
+  Tile x = load(a, {0}, {4});
+  // expected-note@+1 {{declared here}}
+  Tile total = 0.0f;
+  // expected-error@+1 {{'scan' expected a function that gives f32 scalar, as it gets, but got boolean scalar}}
+  scan(x, 0, [](Tile p, Tile q) { return p < q; });
+  // expected-error@+1 {{'scan' expected a function that gives f32 scalar, as it gets, but got f32[4]}}
+  scan(x, 0, [&](Tile p, Tile) { return p + x; });
+  // expected-error@+1 {{'reduce' expected a function that changes no tile from outside}}
+  reduce(x, 0, [&](Tile p, Tile q) { return total = p + q; });
+  reduce(x, 0, [&](Tile p, Tile q) {
+    // expected-error@+1 {{'reduce' expected a function that computes with scalars, and neither reads}}
+    return p + q * sum(x);
+  });
+  scan(x, 0, [&](Tile p, Tile q) {
+    // expected-error@+1 {{'scan' expected a function that computes with scalars, and neither reads}}
+    return p + q * load(a, {0});
+  });
+  reduce(x, 0, [&](Tile p, Tile q) { return p + q * total; });
+}
+const ErrorCase functionsCase("Scans", "Functions", functions, {row});
+
+void parts(View a) {
+  Tile x = load(a, {0}, {4}), s = 1.0f;
+  // expected-error@+1 {{'extract' expected positions from 0 to 3 in dimension 0, but got 2 to 5}}
+  extract(x, {2}, {4});
+  // expected-error@+1 {{'extract' expected positions from 0 to 3 in dimension 0, but got 1 to -1}}
+  extract(x, {1}, {2}, {-2});
+  // expected-error@+1 {{'extract' expected steps that are not 0, but got one in dimension 0}}
+  extract(x, {1}, {2}, {0});
+  // expected-error@+1 {{'extract' expected a begin, an extent and a step for each dimension of f32[4], but got 2}}
+  extract(x, {0, 0}, {1});
+  // expected-error@+1 {{'flip' expected an axis from -1 to 0, but got 1}}
+  flip(x, 1);
+  // expected-error@+1 {{'split' expected a last extent of 2, but got 4}}
+  split(x);
+  // expected-error@+1 {{'concat' expected parts of one type, and of one shape but along axis 0, but got f32}}
+  concat({x, iota(3)});
+  // expected-error@+1 {{'concat' expected a part at least}}
+  concat({});
+  // expected-error@+1 {{'interleave' expected tiles of rank 1 or more}}
+  interleave(s, s);
+  // expected-error@+1 {{'pad' expected numbers of elements, at least 0, before and after each of 1}}
+  pad(x, {-1}, {0}, 0);
+  // expected-error@+1 {{'insert' expected a part of the type of f32[4] that lies in it, but got f32[4] at 1}}
+  insert(x, x, {1});
+}
+const ErrorCase partsCase("Parts", "OfTiles", parts, {row});
+
+} // namespace
+} // namespace kiln::testing

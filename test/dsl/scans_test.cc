@@ -1,0 +1,67 @@
+// What scans, functions of reductions and parts of tiles are traced as.
+
+#include "test/dsl/Tracing.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+namespace {
+
+template <class... P> std::string program(void (*function)(P...), std::vector<ArgFacts> args) {
+  return programOf(kernel("k", function), args);
+}
+const ArgFacts plane = view(f32, {8, 8}), half = view(bf16, {8});
+
+void types(View) {
+  EXPECT_EQ(cumsum(zeros(i8, {4, 8}), 0).type(), i32);
+  EXPECT_EQ(cumprod(zeros(boolean, {8})).type(), i32);
+  EXPECT_EQ(cumsum(zeros(bf16, {8})).type(), bf16);
+  EXPECT_EQ(cummax(zeros(boolean, {8})).type(), boolean);
+  EXPECT_EQ(cumor(zeros(boolean, {8})).type(), boolean);
+  EXPECT_EQ(cummin(zeros(i64, {2, 8}), -2, true).shape(), (Shape{2, 8}));
+  const auto keepFirst = [](std::array<Tile, 2> a, std::array<Tile, 2>) { return a; };
+  const auto both = reduce({zeros(bf16, {4, 1}), iota(8)}, 0, keepFirst);
+  EXPECT_EQ(both[0].type(), bf16);
+  EXPECT_EQ(both[0].shape(), (Shape{8}));
+  EXPECT_EQ(both[1].type(), i32);
+}
+TEST(Scans, TypesAndShapesAreThoseOfReductions) { EXPECT_EQ(program(types, {plane}), ""); }
+
+void parts(View) {
+  Tile x = zeros(f32, {3, 4, 2});
+  EXPECT_EQ(split(x)[1].shape(), (Shape{3, 4}));
+  EXPECT_EQ(join(x, 1).shape(), (Shape{3, 4, 2, 2}));
+  EXPECT_EQ(interleave(x, x).shape(), (Shape{3, 4, 4}));
+  EXPECT_EQ(concat({x, x, x}, 1).shape(), (Shape{3, 12, 2}));
+  EXPECT_EQ(concat({x, extract(x, {0, 1, 0}, {3, 1, 2})}, 1).shape(), (Shape{3, 5, 2}));
+  EXPECT_EQ(pad(x, {1, 0, 0}, {0, 2, 0}, 7).shape(), (Shape{4, 6, 2}));
+  EXPECT_EQ(insert(x, zeros(f32, {1, 1, 1}), {2, 3, 1}).shape(), (Shape{3, 4, 2}));
+  EXPECT_EQ(flip(x, 0).shape(), (Shape{3, 4, 2}));
+}
+TEST(Scans, PartsOfTiles) { EXPECT_EQ(program(parts, {plane}), ""); }
+
+void reversed(View a) {
+  const auto both = [](Tile p, Tile q) { return p * q; };
+  store(a, {0, 0}, scan(load(a, {0, 0}, {4, 8}), 1, both, true));
+}
+void turned(View a) {
+  const auto both = [](Tile p, Tile q) { return p * q; };
+  store(a, {0, 0}, flip(scan(flip(load(a, {0, 0}, {4, 8})), 1, both)));
+}
+TEST(Scans, AReversedOneIsTurnedTwice) {
+  const std::string text = program(reversed, {plane});
+  EXPECT_NE(text.find("tile.scan"), std::string::npos);
+  EXPECT_EQ(text, program(turned, {plane}));
+}
+
+void widens(View a) {
+  store(a, {0}, reduce(load(a, {0}, {8}), 0, [](Tile p, Tile q) { return max(p, q); }));
+}
+TEST(Scans, FunctionsGetNarrowFloatsWidened) {
+  const std::string text = program(widens, {half});
+  EXPECT_NE(text.find(": f32"), std::string::npos) << text;
+  EXPECT_NE(text.find("arith.maxnumf"), std::string::npos) << text;
+}
+
+} // namespace
+} // namespace kiln::testing
