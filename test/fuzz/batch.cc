@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <random>
@@ -49,6 +50,8 @@ private:
     return std::mt19937_64(program.seed * 7919 + static_cast<uint64_t>(program.number) * 31 + what * 1009 + index);
   }
   void findUses(const std::vector<Op> &ops, const std::vector<bool> &isUsed, std::vector<Use> &uses) const;
+  int64_t levelsOf(const Window &window) const;
+  bool hasRoom(const std::vector<Op> &ops, const std::vector<bool> &isTile) const;
   Copies draw(std::mt19937_64 random, bool mustOwn) const;
   int64_t copyOf(const Copies &copies, const std::array<int64_t, mostLevels> &example) const;
   int64_t scalarOf(size_t index, int64_t copy) const;
@@ -128,15 +131,37 @@ Batch::Batch(const Program &program) : program(program) {
   }
 }
 
-bool Batch::isPossible() const {
-  for (const Window &window : program.windows) {
-    size_t rank = window.extents.size();
-    for (const bool isOwn : buffers[window.buffer].isOwn)
-      rank += isOwn ? 1 : 0;
-    if (rank > 5)
-      return false;
+/// Which values are tiles, of the operations.
+static void findTiles(const std::vector<Op> &ops, std::vector<bool> &isTile) {
+  for (const Op &op : ops) {
+    if (op.result >= 0 && op.verb != Verb::loop && !op.shape.empty())
+      isTile[op.result] = true;
+    findTiles(op.body, isTile);
+    findTiles(op.otherwise, isTile);
   }
-  return !program.windows.empty();
+}
+
+/// Whether there is room among the five dimensions of each access for a scalar more for each level of its batch.
+bool Batch::hasRoom(const std::vector<Op> &ops, const std::vector<bool> &isTile) const {
+  return std::ranges::all_of(ops, [&](const Op &op) {
+    const auto isScalar = [&](const Operand &at) { return at.value < 0 || !isTile[at.value]; };
+    const int64_t levelsOfView = op.window < 0 ? 0 : levelsOf(program.windows[op.window]);
+    return op.index + std::ranges::count_if(op.offsets, isScalar) + static_cast<int64_t>(op.selects.size()) +
+                   levelsOfView <=
+               5 &&
+           hasRoom(op.body, isTile) && hasRoom(op.otherwise, isTile);
+  });
+}
+
+int64_t Batch::levelsOf(const Window &window) const { return std::ranges::count(buffers[window.buffer].isOwn, true); }
+
+bool Batch::isPossible() const {
+  std::vector<bool> isTile(program.values);
+  findTiles(program.ops, isTile);
+  return !program.windows.empty() && hasRoom(program.ops, isTile) &&
+         std::ranges::all_of(program.windows, [&](const Window &window) {
+           return static_cast<int64_t>(window.extents.size()) + levelsOf(window) <= 5;
+         });
 }
 
 int64_t Batch::copyOf(const Copies &copies, const std::array<int64_t, mostLevels> &example) const {
