@@ -6,6 +6,7 @@
 // and 4 as everywhere; 130 when Ctrl-C ended it, which prints what has been found, too, and 143 when SIGTERM did.
 
 #include "runtime/Streams.h"
+#include "runtime/Version.h"
 #include "runtime/simulator/SimulatorDevice.h"
 #include "test/fuzz/batch.h"
 
@@ -244,7 +245,12 @@ int main(int count, char **arguments) {
                "compares vmap of each program with a launch for each example, device by device");
   app.add_flag("--list", options.list, "prints every program");
   app.add_flag("--keep", options.keep, "prints failing programs as they are, not made smaller");
-  CLI11_PARSE(app, count, arguments);
+  app.set_version_flag("--version", versionText("kiln-fuzz"), "print which Kiln this is");
+  try {
+    app.parse(count, arguments);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) ? 2 : 0;
+  }
   if (devices->count() > 0 && inTurn->count() == 0)
     options.inTurn.clear();
   setenv("KILN_CACHE", "", 1); // no program is run twice
