@@ -202,7 +202,7 @@ static uint64_t wordOf(const abi::Slot &slot, const Arg &arg, void *workspace) {
   case abi::Slot::extent:
     return arg.ref.extents[slot.dimension];
   case abi::Slot::stride:
-    return arg.ref.strides[slot.dimension];
+    return arg.ref.extents[slot.dimension] > 1 ? arg.ref.strides[slot.dimension] : 0; // it is never used
   case abi::Slot::scalar:
     return bitsOf(arg);
   }

@@ -268,6 +268,28 @@ template <uint32_t bytes> bool Glance::lane(Cells &cells, uint64_t offset, uint3
   return isNoted;
 }
 
+/// The word or two, or the part of one, at this offset, when `again` is all that is to be said of it.
+template <uint32_t bytes, bool isWrite>
+[[gnu::always_inline]] static inline bool noteAgain(const Again &again, Cell *words, uint64_t offset, uint32_t self) {
+  Cell *const cell = words + offset / 4;
+  if constexpr (bytes < 4)
+    return cell->joint() == Cell::joint(Cell::isSplit, bytes) && again.note<isWrite>(cell->parts()[offset % 4], self);
+  else
+    return again.note<isWrite>(*cell, self) && (bytes == 4 || again.note<isWrite>(cell[1], self));
+}
+
+/// From `lane` on, the first lane that does anything but what it did before, or lies elsewhere. On its own, so that all
+/// that it needs stays in registers.
+template <uint32_t bytes, bool isWrite>
+[[gnu::noinline]] static uint32_t firstOther(const Again again, Cell *words, const char *begin, uint64_t size,
+                                             char *const *at, uint32_t lane, uint32_t agent) {
+  for (; lane < lanesOfWarp; ++lane)
+    if (const auto offset = static_cast<uint64_t>(at[lane] - begin);
+        offset >= size || !noteAgain<bytes, isWrite>(again, words, offset, agent | lane))
+      break;
+  return lane;
+}
+
 template <uint32_t bytes, bool isWrite>
 Mask Glance::lanesOf(const Window &window, const std::array<char *, lanesOfWarp> &at, Mask lanes,
                      uint32_t agent) const {
@@ -282,15 +304,15 @@ Mask Glance::lanesOf(const Window &window, const std::array<char *, lanesOfWarp>
   Cell *words = cells.words();
   Mask runs = 0;
   bool hasRuns = together; // then nobody asks for them
-  /// The same of the word or two, or the part of one, that a lane accesses.
-  const auto isAgain = [&](uint64_t offset, uint32_t self) __attribute__((always_inline)) {
-    Cell *const cell = words + offset / 4;
-    if constexpr (bytes < 4)
-      return cell->joint() == Cell::joint(Cell::isSplit, bytes) && again.note<isWrite>(cell->parts()[offset % 4], self);
-    else
-      return again.note<isWrite>(*cell, self) && (bytes == 4 || again.note<isWrite>(cell[1], self));
-  };
-  for (Mask left = lanes; left; left &= left - 1) {
+  Mask left = lanes;
+  if (const auto lane = static_cast<uint32_t>(std::countr_zero(lanes));
+      count > 1 && words && lanes == allLanes << lane && (lane % count || at[lane + 1] != at[lane] + bytes)) {
+    const uint32_t other = firstOther<bytes, isWrite>(again, words, begin, size, at.data(), lane, agent);
+    if (other == lanesOfWarp)
+      return 0;
+    left &= allLanes << other;
+  }
+  for (; left; left &= left - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(left));
     const auto offset = static_cast<uint64_t>(at[lane] - begin);
     if (offset >= size)
@@ -303,7 +325,7 @@ Mask Glance::lanesOf(const Window &window, const std::array<char *, lanesOfWarp>
         left &= ~(((Mask{1} << (count - 1)) - 1) << 1 << lane); // those that follow
         continue;
       }
-    } else if (words && isAgain(offset, agent | lane)) {
+    } else if (words && noteAgain<bytes, isWrite>(again, words, offset, agent | lane)) {
       continue;
     }
     if (!this->lane<bytes>(cells, offset, agent | lane))

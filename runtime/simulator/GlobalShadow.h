@@ -38,6 +38,10 @@ public:
     BriefLock held;
   };
 
+  /// `hasThreads`: several of the host's look at it.
+  explicit GlobalShadow(bool hasThreads) : hasThreads(hasThreads) {}
+
+  const bool hasThreads;
   /// The page of an address; it stays where it is.
   Page &pageOf(uint64_t address);
   /// Adds what a thread releases to the clock of a word.

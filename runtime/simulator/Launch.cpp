@@ -207,9 +207,10 @@ void launch(const Program &program, const Extents &grid, const Extents &block, u
             const char *parameters, const Memory &memory, Findings &findings, const Schedule &schedule,
             Metrics *metrics, Console *console) {
   checkExtents(program, grid, block, dynamicShared);
+  const int64_t cores = schedule.threads > 0 ? schedule.threads : std::max(1u, std::thread::hardware_concurrency());
   std::unique_ptr<GlobalShadow> shadow;
   if (schedule.checks.needShadow())
-    shadow = std::make_unique<GlobalShadow>();
+    shadow = std::make_unique<GlobalShadow>(cores > 1 && grid != Extents{1, 1, 1});
   TensorMapChanges tensorMaps;
   Grid all{program,           grid,          block,      dynamicShared,   parameters,  memory, findings,
            schedule.delivery, schedule.seed, tensorMaps, schedule.checks, shadow.get()};
@@ -219,7 +220,6 @@ void launch(const Program &program, const Extents &grid, const Extents &block, u
   all.console = console ? console : &standard;
   all.mostSteps = schedule.mostSteps;
   Queue queue(all, schedule);
-  const int64_t cores = schedule.threads > 0 ? schedule.threads : std::max(1u, std::thread::hardware_concurrency());
   const auto threads = static_cast<size_t>(std::min(cores, queue.blocks()));
   Progress progress(threads);
   all.progress = &progress;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <fmt/format.h>
+#include <optional>
 
 namespace kiln::simulator {
 
@@ -28,20 +29,21 @@ GlobalShadow::Page &Shadow::pageOf(const char *at) {
 namespace {
 constexpr uint64_t pageBytes = uint64_t{1} << GlobalShadow::pageBits;
 
-/// A page that no other thread of the host looks at meanwhile.
+/// A page that no other thread of the host looks at meanwhile, where there are others.
 struct HeldPage {
   GlobalShadow::Page *page = nullptr;
-  HeldPage() = default;
+  const bool hasThreads;
+  explicit HeldPage(const GlobalShadow &global) : hasThreads(global.hasThreads) {}
   HeldPage(const HeldPage &) = delete;
   ~HeldPage() { take(nullptr); }
   /// Lets go of the page, and takes another one.
   void take(GlobalShadow::Page *other) {
     if (other == page)
       return;
-    if (page)
+    if (page && hasThreads)
       page->held.unlock();
     page = other;
-    if (page)
+    if (page && hasThreads)
       page->held.lock();
   }
 };
@@ -62,7 +64,7 @@ template <class Function> void Shadow::forCells(char *at, uint32_t bytes, Functi
   while (bytes > 0) {
     const uint64_t first = reinterpret_cast<uint64_t>(at) % pageBytes;
     const auto length = static_cast<uint32_t>(std::min<uint64_t>(bytes, pageBytes - first));
-    HeldPage held;
+    HeldPage held(global);
     held.take(&pageOf(at));
     walk(held.page->cells, first, length);
     bytes -= length;
@@ -109,40 +111,45 @@ static bool isStretch(const Accesses &a) {
   return differences == 0;
 }
 
+static bool isStrong(AccessKind kind) {
+  return kind == AccessKind::atomic || kind == AccessKind::mbarrier || kind == AccessKind::strongRead ||
+         kind == AccessKind::strongWrite;
+}
+
 Shadow::Visit Shadow::visitOf(const Accesses &a) {
   Visit visit{.accesses = &a, .warp = a.warp, .step = a.step, .agent = a.warp.index, .kind = a.kind};
   visit.reads = isRead(a.kind) || a.kind == AccessKind::atomic;
   visit.writes = !isRead(a.kind);
-  visit.strong = a.kind == AccessKind::atomic || a.kind == AccessKind::mbarrier || a.kind == AccessKind::strongRead ||
-                 a.kind == AccessKind::strongWrite;
+  visit.strong = isStrong(a.kind);
   visit.line = shortLine(a.warp.place(a.step).line);
   return visit;
 }
 
 void Shadow::access(const Accesses &a) {
-  Visit visit = visitOf(a);
-  Glance glance = glanceOf(visit.agent, a.kind, visit.line);
-  const uint32_t agent = readerOf(static_cast<uint32_t>(visit.agent)) & ~allOfThem;
-  HeldPage held; // neighbouring lanes mostly want the same
+  const int warp = a.warp.index;
+  const bool strong = isStrong(a.kind);
+  Glance glance = glanceOf(warp, a.kind, shortLine(a.warp.place(a.step).line));
+  const uint32_t agent = readerOf(static_cast<uint32_t>(warp)) & ~allOfThem;
+  HeldPage held(global); // neighbouring lanes mostly want the same
   const auto windowOf = [&](char *at) -> Window {
     const bool inShared = isShared(at);
     if (!inShared)
       held.take(&pageOf(at));
-    glance.floor = inShared ? order.floorOf(visit.agent) : 0;
+    glance.floor = inShared ? order.floorOf(warp) : 0;
     return inShared ? Window{shared, sharedMemory, sharedBytes}
                     : Window{held.page->cells, at - reinterpret_cast<uint64_t>(at) % pageBytes, pageBytes};
   };
-  if (!visit.strong && !glance.together && isStretch(a) &&
-      (isShared(a.pointers.at[0]) || isInPage(a.pointers.at[0], 128))) {
+  if (!strong && !glance.together && isStretch(a) && (isShared(a.pointers.at[0]) || isInPage(a.pointers.at[0], 128))) {
     const Window window = windowOf(a.pointers.at[0]);
     if (glance.stretch(&window.cells.row(static_cast<uint64_t>(a.pointers.at[0] - window.begin) / 16), agent))
       return;
   }
+  std::optional<Visit> whole; // mostly nobody asks
   for (Mask left = a.lanes; left;) {
     const auto lane = static_cast<size_t>(std::countr_zero(left));
     const uint32_t bytes = a.sizes ? (*a.sizes)[lane] : a.bytes;
     char *const begin = a.pointers.at[lane];
-    const bool isUsual = !visit.strong && bytes > 0 && (isShared(begin) || isInPage(begin, bytes));
+    const bool isUsual = !strong && bytes > 0 && (isShared(begin) || isInPage(begin, bytes));
     if (isUsual && (reinterpret_cast<uint64_t>(begin) & (bytes - 1)) == 0) {
       const Mask alike = a.sizes ? lanesOfSize(*a.sizes, bytes) : allLanes;
       const Mask noted = (left & alike) ^ glance.lanes(windowOf(begin), a.pointers.at, left & alike, bytes, agent);
@@ -151,6 +158,7 @@ void Shadow::access(const Accesses &a) {
         continue;
     }
     left &= left - 1;
+    Visit &visit = whole ? *whole : whole.emplace(visitOf(a));
     visit.lane = static_cast<int>(lane);
     visit.self = agent | (glance.together ? allOfThem : static_cast<uint32_t>(lane));
     visit.bytes = bytes;

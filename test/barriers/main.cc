@@ -10,6 +10,7 @@
 #include "models/gpt2/network.h"
 #include "models/train/trainer.h"
 #include "runtime/Streams.h"
+#include "runtime/Version.h"
 #include "test/barriers/edits.h"
 
 #include <CLI/CLI.hpp>
@@ -193,7 +194,12 @@ int main(int count, char **arguments) {
   app.add_option("--vocab", options.model.vocab)->capture_default_str();
   app.add_option("--batch", options.batch, "sequences")->capture_default_str();
   app.add_option("--dtype", options.dtype, "of weights and activations: fp32, bf16 or fp16")->capture_default_str();
-  CLI11_PARSE(app, count, arguments);
+  app.set_version_flag("--version", versionText("kiln-barriers"), "print which Kiln this is");
+  try {
+    app.parse(count, arguments);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) ? 2 : 0;
+  }
   setenv("KILN_CACHE", "", 1);
   try {
     options.model.type = dtypeNamed("--dtype", options.dtype);

@@ -164,6 +164,65 @@ static Result fastTanhFacts(Type type, Known known) {
   return facts;
 }
 
+/// −1, 0 or 1, and NaN.
+static Result signFacts(Type type, Known known) {
+  const Facts &x = known[0];
+  if (!x.exact())
+    return {};
+  return within(type, {.bound = std::isfinite(x.bound) ? 1 : x.bound, .openZero = x.openZero});
+}
+
+/// With a NaN from any operand.
+static Result spreadClampFacts(Type type, Known known) {
+  Result facts = clampedFacts(type, known);
+  if (facts && !known[0].bounded()) {
+    facts->bound = anything(type).bound;
+    facts->whole &= !isFloat(type);
+  }
+  return facts;
+}
+
+/// The sign of a zero or of a NaN is not the same on all machines.
+static Result copysignFacts(Type type, Known known) {
+  if (!allExact(known) || !known[1].bounded() || known[1].openZero)
+    return {};
+  Facts facts = known[0];
+  facts.openZero = false; // it gets the other's sign
+  return within(type, facts);
+}
+
+/// sigmoid and silu: 5 units in the last place, and the smallest normal number; narrow floats are rounded once more.
+static auto logistic(double (*bound)(double)) {
+  return [=](Type type, Known known) -> Result {
+    Result facts = function(5, 5, bound)(type, known);
+    if (facts && type != f16)
+      facts->absolute += type == f64 ? 0x1p-1020 : 0x1p-124;
+    return facts;
+  };
+}
+static double itself(double bound) { return bound; }
+static double oneMore(double bound) { return bound + 1; }
+
+/// 5 units in the last place of the larger of the result and 1.
+static Result softplusFacts(Type type, Known known) {
+  Result facts = function(5, 5, oneMore)(type, known);
+  if (facts)
+    facts->absolute += 10 * unitOf(type == f64 ? f64 : f32);
+  return facts;
+}
+
+/// 2 units in the last place, where the divisor is no denormal number and at most 2^126; what is below the normal
+/// numbers may be 0, and a NaN or infinity of the dividend stays one.
+static Result fastQuotientFacts(Type type, Known known) {
+  if (!allExact(known) || known[1].openZero || !known[1].whole || !(known[1].bound <= 0x1p24))
+    return {};
+  Facts facts = anything(type);
+  facts.openZero = true;
+  facts.relative = 4 * unitOf(type);
+  facts.absolute = type == f64 ? 0x1p-1020 : type == f16 ? 0x1p-23 : 0x1p-124;
+  return facts;
+}
+
 std::span<const Elementwise> elementwise() {
   static const std::vector<Elementwise> table = {
       {"$0 + $1", 2, numbers, false, [](Operands x) { return x[0] + x[1]; }, sumFacts},
@@ -212,6 +271,24 @@ std::span<const Elementwise> elementwise() {
       {"log2($0)", 1, floats, false, [](Operands x) { return log2(x[0]); }, function(2.2, 0.7, unknown)},
       {"tanh($0)", 1, floats, false, [](Operands x) { return tanh(x[0]); }, function(3.4, 1.2, oneOrMore)},
       {"erf($0)", 1, floats, false, [](Operands x) { return erf(x[0]); }, function(1.7, 2.5, oneOrMore)},
+      {"min($0, $1, Nans::propagate)", 2, numbers, false, [](Operands x) { return min(x[0], x[1], Nans::propagate); },
+       extremeFacts},
+      {"max($0, $1, Nans::propagate)", 2, numbers, false, [](Operands x) { return max(x[0], x[1], Nans::propagate); },
+       extremeFacts},
+      {"clamp($0, $1, $2, Nans::propagate)", 3, numbers, false,
+       [](Operands x) { return clamp(x[0], x[1], x[2], Nans::propagate); }, spreadClampFacts},
+      {"isnan($0)", 1, numbers, true, [](Operands x) { return isnan(x[0]); }, truth},
+      {"isinf($0)", 1, numbers, true, [](Operands x) { return isinf(x[0]); }, truth},
+      {"isfinite($0)", 1, numbers, true, [](Operands x) { return isfinite(x[0]); }, truth},
+      {"round($0)", 1, numbers, false, [](Operands x) { return round(x[0]); }, wholeFacts},
+      {"trunc($0)", 1, numbers, false, [](Operands x) { return trunc(x[0]); }, wholeFacts},
+      {"sign($0)", 1, numbers, false, [](Operands x) { return sign(x[0]); }, signFacts},
+      {"copysign($0, $1)", 2, floats, false, [](Operands x) { return copysign(x[0], x[1]); }, copysignFacts},
+      {"sigmoid($0)", 1, floats, false, [](Operands x) { return sigmoid(x[0]); }, logistic(oneOrMore)},
+      {"silu($0)", 1, floats, false, [](Operands x) { return silu(x[0]); }, logistic(itself)},
+      {"softplus($0)", 1, floats, false, [](Operands x) { return softplus(x[0]); }, softplusFacts},
+      {"divide($0, $1, Accuracy::fast)", 2, floats, false,
+       [](Operands x) { return divide(x[0], x[1], Accuracy::fast); }, fastQuotientFacts},
   };
   return table;
 }

@@ -115,6 +115,19 @@ std::optional<Facts> productOf(Type type, const Facts &left, const Facts &right,
   return result;
 }
 
+std::optional<Facts> softmaxOf(Type type, const Facts &terms, int64_t count) {
+  if (!terms.exact())
+    return {};
+  // The powers are off by 2.3 units in the last place each, their sum by n · ε besides, the quotient by half a unit. In
+  // narrow floats each of these steps, computed in f32, may be rounded to either neighbour.
+  const Type sums = type == f64 ? f64 : f32;
+  const double n = static_cast<double>(count);
+  Facts result{.bound = terms.bounded() ? 1.01 : infinity, .whole = false};
+  result.relative = 2 * (2 * 2.3 + n + 1) * unitOf(sums) + (type == sums ? 0 : 4 * unitOf(type));
+  result.absolute = 8 * leastOf(type) + (type == f64 ? 0x1p-1020 : 0x1p-124);
+  return within(type, result);
+}
+
 std::optional<Facts> castOf(Type from, Type to, const Facts &facts) {
   if (!isFloat(to)) {
     if (!facts.exact())

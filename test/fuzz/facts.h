@@ -45,6 +45,8 @@ Facts either(const Facts &a, const Facts &b);
 /// nothing when the README gives no bound.
 std::optional<Facts> sumOf(Type type, const Facts &terms, int64_t count);
 std::optional<Facts> productOf(Type type, const Facts &left, const Facts &right, const Facts &acc, int64_t count);
+/// softmax over `count` elements.
+std::optional<Facts> softmaxOf(Type type, const Facts &terms, int64_t count);
 /// A conversion between types.
 std::optional<Facts> castOf(Type from, Type to, const Facts &facts);
 

@@ -3,7 +3,9 @@
 
 #include "runtime/simulator/SimulatorDevice.h"
 #include "test/devices.h"
-#include "test/fuzz/run.h"
+#include "test/fuzz/batch.h"
+#include "test/fuzz/elementwise.h"
+#include "test/fuzz/reductions.h"
 
 #include <gtest/gtest.h>
 
@@ -67,11 +69,26 @@ TEST_P(Programs, AgreeWithTheOracle) {
 }
 INSTANTIATE_TEST_SUITE_P(Fuzz, Programs, testing::Range(0, parts));
 
-// A program is a function of its seed and its number.
-TEST(Generate, FollowsFromSeedAndNumber) {
-  EXPECT_EQ(listing(generate(3, 5)), listing(generate(3, 5)));
-  EXPECT_NE(listing(generate(3, 5)), listing(generate(3, 6)));
-  EXPECT_NE(listing(generate(3, 5)), listing(generate(4, 5)));
+// vmap of a program does what a launch for each example does: on the CPUs in turn, and now and then on a GPU.
+TEST_P(Programs, BatchesAreAsALoopOfLaunches) {
+  constexpr int batches = 24;
+  const auto [cpus, gpus] = kindsOfDevices();
+  const std::vector<std::shared_ptr<Device>> onCpus = open(cpus), onGpus = open(gpus);
+  int compared = 0;
+  for (int number = GetParam(); number < parts * batches; number += parts) {
+    const Program program = generate(2027, number);
+    const auto turn = static_cast<size_t>(number / parts);
+    const auto &devices = onCpus.empty() || (turn % 3 == 2 && !onGpus.empty()) ? onGpus : onCpus;
+    if (devices.empty())
+      continue;
+    const auto &device = devices[turn / 3 % devices.size()];
+    const auto found = compareBatch(program, device);
+    EXPECT_EQ(found.value_or(""), "") << listing(program) << "kiln-fuzz --vmap --seed 2027 --program " << number
+                                      << " --devices " << device->name();
+    compared += found ? 1 : 0;
+  }
+  if (!onCpus.empty() || !onGpus.empty())
+    EXPECT_GT(compared, batches / 3);
 }
 
 /// x + 1 from one view to another, both of four i32 within a buffer of six.
@@ -88,6 +105,43 @@ Program addOne() {
       {.verb = Verb::elementwise, .result = 1, .type = i32, .shape = {4}, .operands = {Operand::of(0), one}},
       {.verb = Verb::store, .type = i32, .shape = {4}, .operands = {Operand::of(1)}, .window = 1, .offsets = {zero}}};
   return program;
+}
+
+// A program whose views have no room for another dimension has no batch.
+TEST(Batch, NeedsADimension) {
+  const auto device = Device::open("cpu");
+  Program program = addOne();
+  EXPECT_EQ(compareBatch(program, device), "");
+  program.windows[1].extents = {4, 1, 1, 1, 1};
+  program.windows[1].strides = {1, 1, 1, 1, 1};
+  program.ops[2].offsets.resize(5, Operand::number(int64_t(0)));
+  program.ops[2].shape = {4, 1, 1, 1, 1};
+  EXPECT_EQ(compareBatch(program, device), std::nullopt);
+}
+
+// What the language says is drawn, all of it.
+TEST(Generate, DrawsTheWholeLanguage) {
+  std::string drawn;
+  for (int number = 0; number < 1500; ++number)
+    drawn += listing(generate(1, number));
+  std::vector<std::string> texts = {".select(",       ".mask = ",       ".padding = ",    "atomic_load(",
+                                    "atomic_store(",  "bitcast(",       "softmax(",       "atomic_compare_exchange(",
+                                    "Order::acquire", "Order::acq_rel", "Order::release", "Order::relaxed"};
+  for (const char *name : atomicNames)
+    texts.push_back(std::string("atomic_") + name + "(");
+  for (const Elementwise &verb : elementwise()) // as far as the first operand
+    texts.push_back(std::string(verb.text).substr(0, std::string(verb.text).find('$')));
+  for (const Reduction &reduction : reductions())
+    texts.push_back(std::string(reduction.text).substr(0, std::string(reduction.text).find('$')));
+  for (const std::string &text : texts)
+    EXPECT_NE(drawn.find(text), std::string::npos) << text;
+}
+
+// A program is a function of its seed and its number.
+TEST(Generate, FollowsFromSeedAndNumber) {
+  EXPECT_EQ(listing(generate(3, 5)), listing(generate(3, 5)));
+  EXPECT_NE(listing(generate(3, 5)), listing(generate(3, 6)));
+  EXPECT_NE(listing(generate(3, 5)), listing(generate(4, 5)));
 }
 
 // An element that differs is named, whether a view reaches it or none does.

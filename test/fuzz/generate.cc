@@ -75,6 +75,11 @@ Shape Generator::drawShape(int rank) {
   return shape;
 }
 
+bool givesValue(Verb verb) {
+  return verb != Verb::store && verb != Verb::scatter && verb != Verb::atomicStore && verb != Verb::check &&
+         verb != Verb::assign && verb != Verb::loop && verb != Verb::when;
+}
+
 void Generator::use(const std::vector<Operand> &operands) {
   for (const Operand &operand : operands)
     if (operand.value >= 0)
@@ -84,11 +89,13 @@ void Generator::use(const std::vector<Operand> &operands) {
 Known Generator::emit(Op op, const Facts &facts) {
   use(op.operands);
   use(op.offsets);
+  for (const Selected &selected : op.selects)
+    use({selected.index});
+  if (op.mask >= 0)
+    use({Operand::of(op.mask)});
   Known result{.type = op.type, .shape = op.shape, .facts = facts};
   result.facts.openZero &= isFloat(op.type);
-  const bool givesValue = op.verb != Verb::store && op.verb != Verb::scatter && op.verb != Verb::check &&
-                          op.verb != Verb::assign && op.verb != Verb::loop && op.verb != Verb::when;
-  if (givesValue) {
+  if (givesValue(op.verb)) {
     op.result = result.value = program.values++;
     uses.resize(program.values);
     known.push_back(result);
@@ -112,8 +119,10 @@ void Generator::statement() {
                                    {7, &Generator::loopStatement},
                                    {5, &Generator::whenStatement},
                                    {3, &Generator::gather},
+                                   {4, &Generator::loadNamed},
+                                   {3, &Generator::storeNamed},
                                    {3, &Generator::scatter},
-                                   {2, &Generator::atomic},
+                                   {4, &Generator::atomic},
                                    {4, &Generator::checkStatement},
                                    {6, &Generator::sweep},
                                    {6, &Generator::lastProgram},

@@ -63,7 +63,9 @@ bool Generator::handOver() {
   const Known left = number(value->type, value->shape); // the same in every program: any may be the last
   const Known isLast = countPrograms();
   Op when{.verb = Verb::when, .type = boolean, .operands = {isLast.operand()}};
+  isAnyones = true;
   scope(when.body, [&] { storeAt(shared, fit(left, facts), zeros(shared)); });
+  isAnyones = false;
   emit(when, {});
   if (chance(60))
     statement(); // time for the last one
@@ -81,7 +83,7 @@ Known Generator::countPrograms() {
   purposes[counter] = Access::atomic;
   program.buffers[program.windows[counter].buffer].fill = Buffer::Fill::zero;
   const Known one = emit({.verb = Verb::full, .type = i32, .operands = {Operand::number(int64_t(1))}}, wholeNumbers(1));
-  Op count{.verb = Verb::atomicAdd, .type = i32, .which = 3, .window = counter};
+  Op count{.verb = Verb::atomic, .type = i32, .which = 3, .window = counter, .axes = {0}};
   count.offsets.assign(program.windows[counter].extents.size(), Operand::number(int64_t(0)));
   count.operands = {one.operand()};
   const Known before = emit(count, anything(i32));
@@ -118,7 +120,9 @@ bool Generator::lastProgram() {
   all.insert(all.begin() + 1, rank - all.size(), 1);
   const int result = claimed(newWindow(Access::atomic, value->type, all));
   Op when{.verb = Verb::when, .type = boolean, .operands = {isLast.operand()}};
+  isAnyones = true;
   scope(when.body, [&] { storeAt(result, loadAt(rows, all, zeros(rows)), zeros(result)); });
+  isAnyones = false;
   emit(when, {});
   return true;
 }

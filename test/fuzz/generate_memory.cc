@@ -87,7 +87,7 @@ bool Generator::isOwn(Access access) const {
   return program.grid > 1 && (access == Access::write || access == Access::writeLoose);
 }
 
-int Generator::newWindow(Access access, Type type, const Shape &tile) {
+int Generator::newWindow(Access access, Type type, const Shape &tile, bool closed) {
   const bool leads = isOwn(access);
   const int tileRank = static_cast<int>(tile.size());
   int rank = std::max(1, tileRank + (leads ? 1 : 0));
@@ -118,11 +118,13 @@ int Generator::newWindow(Access access, Type type, const Shape &tile) {
   // Another window of memory that there is, or memory of its own.
   std::vector<int> shared;
   for (size_t i = 0; i < program.buffers.size(); ++i)
-    if (program.buffers[i].type == type && program.grid == 1 && program.buffers[i].loaded &&
-        (access == Access::read || program.buffers[i].written) && access != Access::writeLoose)
+    if (program.buffers[i].type == type && program.grid == 1 && program.buffers[i].loaded && !closed &&
+        !program.buffers[i].closed && (access == Access::read || program.buffers[i].written) &&
+        access != Access::writeLoose)
       shared.push_back(static_cast<int>(i));
   const bool isNew = shared.empty() || !chance(30);
   result.buffer = isNew ? newBuffer(access, type) : pick(shared);
+  program.buffers[result.buffer].closed |= closed;
   result.writable = access != Access::read;
   drawStrides(result, result.writable, leads);
   place(result, isNew);
@@ -159,7 +161,7 @@ int Generator::window(Access access, Type type, const Shape &tile) {
                          : access == Access::read     ? program.grid == 1 || purposes[i] != Access::atomic
                          : program.grid == 1          ? candidate.writable
                                                       : purposes[i] == access;
-    if (allowed && buffer.type == type && room >= tile.size())
+    if (allowed && !buffer.closed && buffer.type == type && room >= tile.size())
       fitting.push_back(static_cast<int>(i));
   }
   if (!fitting.empty() && (program.windows.size() > 8 || chance(50)))
@@ -225,9 +227,18 @@ Facts Generator::padded(const Facts &facts, int padding) const {
 }
 
 Known Generator::loadAt(int index, const Shape &shape, std::vector<Operand> at) {
+  const int mask = maskFor(shape, 10);
   const Buffer &buffer = program.buffers[program.windows[index].buffer];
   Op op{.verb = Verb::load, .type = buffer.type, .shape = shape, .which = padding(buffer.type), .window = index};
   op.offsets = std::move(at);
+  op.mask = mask;
+  if (mask < 0 && chance(4)) {
+    op.verb = Verb::atomicLoad;
+    op.which = static_cast<int>(below(2));
+    select(op);
+    return emit(op, buffer.facts);
+  }
+  select(op);
   return emit(op, padded(buffer.facts, op.which));
 }
 
@@ -252,7 +263,13 @@ bool Generator::store(const Known &value) {
 
 void Generator::storeAt(int index, const Known &value, std::vector<Operand> at) {
   Op op{.verb = Verb::store, .type = value.type, .shape = value.shape, .window = index};
+  op.mask = maskFor(value.shape, 10);
   op.offsets = std::move(at);
+  if (chance(4)) {
+    op.verb = Verb::atomicStore;
+    op.which = chance(50) ? 0 : 2;
+  }
+  select(op);
   op.operands = {value.operand()};
   emit(op, {});
 }
@@ -298,26 +315,6 @@ bool Generator::scatter() {
   op.offsets = offsets(index, {value->shape.begin() + 1, value->shape.end()}, 1);
   op.operands = {rows(value->shape[0], window.extents[0], true).operand(), stored.operand()};
   emit(op, {});
-  return true;
-}
-
-bool Generator::atomic() {
-  const Type type = chance(50) ? i32 : i64;
-  const Known value = valueOf(type, drawShape(static_cast<int>(between(0, 2))));
-  const int index = newWindow(Access::atomic, type, value.shape);
-  const Facts facts = program.buffers[program.windows[index].buffer].facts;
-  if (!anything(type).implies(facts))
-    return false; // the sums leave the range of what is there
-  Op op{.verb = Verb::atomicAdd,
-        .type = type,
-        .shape = value.shape,
-        .which = static_cast<int>(below(4)),
-        .window = index};
-  op.offsets = offsets(index, value.shape);
-  op.operands = {value.operand()};
-  emit(op, anything(type));
-  if (program.grid > 1)
-    known.pop_back(); // what was there depends on the order of the programs
   return true;
 }
 

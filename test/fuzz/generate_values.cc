@@ -1,4 +1,4 @@
-// Values: elementwise operations, shapes, reductions, casts, masks and numbers.
+// Values: elementwise operations, masks and numbers.
 
 #include "test/fuzz/elementwise.h"
 #include "test/fuzz/generator.h"
@@ -7,13 +7,6 @@
 #include <cmath>
 
 namespace kiln::fuzz {
-
-static int64_t countOf(const Shape &shape) {
-  int64_t count = 1;
-  for (const int64_t extent : shape)
-    count *= extent;
-  return count;
-}
 
 std::optional<Known> Generator::find(const std::function<bool(const Known &)> &wanted) {
   std::vector<Known> fitting;
@@ -162,6 +155,18 @@ bool Generator::elementwiseStatement() {
   auto first = find([&](const Known &k) { return verb.takes(k.type); });
   if (!first)
     return false;
+  if (isFloat(first->type) && !first->shape.empty() && chance(3)) {
+    const int axis = static_cast<int>(below(first->shape.size()));
+    if (const auto facts = softmaxOf(first->type, first->facts, first->shape[axis])) {
+      emit({.verb = Verb::softmax,
+            .type = first->type,
+            .shape = first->shape,
+            .operands = {first->operand()},
+            .axes = {axis}},
+           *facts);
+      return true;
+    }
+  }
   if (first->facts.exact() && std::string_view(verb.text).starts_with("exp"))
     first = fit(*first, {.bound = 8, .whole = false});
   Op op{
@@ -199,100 +204,6 @@ bool Generator::elementwiseStatement() {
   if (!result)
     return false;
   emit(op, *result);
-  return true;
-}
-
-bool Generator::reshapeStatement() {
-  const auto found = find([](const Known &k) { return !k.shape.empty(); });
-  if (!found)
-    return false;
-  const int rank = static_cast<int>(found->shape.size());
-  Op op{.type = found->type, .shape = found->shape, .operands = {found->operand()}};
-  const int64_t draw = below(11);
-  if (draw == 10) {
-    op.verb = Verb::roll;
-    op.axes = {static_cast<int>(below(rank))};
-    op.which = static_cast<int>(chance(70) ? between(-3, 3) : between(-200, 200));
-  } else if (draw < 4 && rank >= 2) {
-    op.verb = Verb::transpose;
-    for (int axis = 0; axis < rank; ++axis)
-      op.axes.push_back(axis);
-    if (chance(50))
-      std::swap(op.axes[rank - 1], op.axes[rank - 2]);
-    else
-      std::shuffle(op.axes.begin(), op.axes.end(), random);
-    for (int axis = 0; axis < rank; ++axis)
-      op.shape[axis] = found->shape[op.axes[axis]];
-  } else if (draw < 7) {
-    op.verb = Verb::reshape;
-    op.shape.clear();
-    int64_t left = countOf(found->shape);
-    for (const int64_t part : {pick(palette), pick(palette), int64_t(2)})
-      if (left % part == 0 && op.shape.size() < 3)
-        op.shape.push_back(part), left /= part;
-    op.shape.insert(op.shape.begin() + below(op.shape.size() + 1), left);
-  } else if (rank <= 3) {
-    op.verb = Verb::expand;
-    const int axis = static_cast<int>(below(rank + 1));
-    op.axes = {axis};
-    op.shape.insert(op.shape.begin() + axis, 1);
-    const Known expanded = emit(op, found->facts);
-    op = {.verb = Verb::broadcast, .type = found->type, .shape = op.shape, .operands = {expanded.operand()}};
-    const int64_t extent = pick(palette);
-    op.shape[axis] = countOf(found->shape) * extent <= 2048 ? extent : 1; // twice as long each way, one warp holds it
-  } else {
-    return false;
-  }
-  emit(op, found->facts);
-  return true;
-}
-
-bool Generator::reduceStatement() {
-  static const std::vector<Verb> verbs = {Verb::sum, Verb::sum, Verb::reduceMax, Verb::reduceMin, Verb::argmax};
-  const Verb verb = pick(verbs);
-  auto found = find([&](const Known &k) { return !k.shape.empty() && (verb == Verb::sum || k.facts.exact()); });
-  if (!found)
-    return false;
-  if (verb == Verb::sum && isFloat(found->type) && found->facts.exact() && !found->facts.bounded())
-    found = fit(*found, chance(70) ? wholeNumbers(8) : Facts{.bound = 8, .whole = false});
-  const int rank = static_cast<int>(found->shape.size()), several = chance(25) ? static_cast<int>(below(rank)) : 0;
-  Op op{.verb = verb, .type = found->type, .operands = {found->operand()}, .which = chance(25)};
-  for (int axis = 0; axis < rank; ++axis)
-    op.axes.push_back(axis);
-  std::shuffle(op.axes.begin(), op.axes.end(), random);
-  op.axes.resize(1 + several);
-  int64_t count = 1;
-  for (int axis = 0; axis < rank; ++axis) {
-    const bool isReduced = std::find(op.axes.begin(), op.axes.end(), axis) != op.axes.end();
-    if (isReduced)
-      count *= found->shape[axis];
-    if (!isReduced || op.which)
-      op.shape.push_back(isReduced ? 1 : found->shape[axis]);
-  }
-  Facts facts = found->facts;
-  if (verb == Verb::sum) {
-    const auto total = sumOf(found->type, found->facts, count);
-    if (!total)
-      return false;
-    op.type = found->type == boolean || found->type == i8 ? i32 : found->type;
-    facts = *total;
-  } else if (verb == Verb::argmax) {
-    op.type = i32;
-    facts = wholeNumbers(static_cast<double>(count));
-  } else {
-    facts.openZero = isFloat(found->type);
-  }
-  emit(op, facts);
-  return true;
-}
-
-bool Generator::castStatement() {
-  static const std::vector<Type> all(std::begin(everyType), std::end(everyType));
-  const Type type = chance(60) ? pick(types) : pick(all);
-  const auto found = find([&](const Known &k) { return k.type != type && castOf(k.type, type, k.facts); });
-  if (!found)
-    return false;
-  cast(*found, type);
   return true;
 }
 

@@ -11,6 +11,13 @@
 
 namespace kiln::fuzz {
 
+inline int64_t countOf(const Shape &shape) {
+  int64_t count = 1;
+  for (const int64_t extent : shape)
+    count *= extent;
+  return count;
+}
+
 /// A value that is in scope.
 struct Known {
   int value = -1;
@@ -41,6 +48,7 @@ private:
   Known programNumber;          // in a grid: selects the part of what is written that is this program's
   int depth = 0;                // of loops and branches
   bool even = false;            // rows begin at whole vectors and tiles are powers of two, as tensor cores take them
+  bool isAnyones = false;       // whichever program of a grid does it, it must be the same
   bool checks = false;          // whether there is a check: one, so that one failure is the first on every machine
 
   // --- generate.cc: choices and statements
@@ -60,7 +68,7 @@ private:
   // --- generate_memory.cc
   bool isOwn(Access access) const;
   int window(Access access, Type type, const Shape &tile);
-  int newWindow(Access access, Type type, const Shape &tile);
+  int newWindow(Access access, Type type, const Shape &tile, bool closed = false);
   /// A view like `other` of the same memory: the same elements, or shifted by one or by a row.
   int sibling(int other, Access access);
   int newBuffer(Access access, Type type);
@@ -76,8 +84,25 @@ private:
   void storeAt(int window, const Known &value, std::vector<Operand> offsets);
   bool gather();
   bool scatter();
-  bool atomic();
   Known rows(int64_t count, int64_t extent, bool unique);
+
+  // --- generate_access.cc
+  /// Where an operation accesses a window: what an `Op` says of it.
+  struct Place {
+    std::vector<Operand> offsets;
+    int index = 0;
+    bool unique = true; // no element is named twice
+  };
+  int maskFor(const Shape &shape, int percent);
+  void select(Op &op);
+  bool isTile(const Operand &offset) const;
+  Known numbers(const Shape &shape, int64_t extent, bool unique);
+  std::optional<Place> named(int window, const Shape &index, const Shape &blocks, bool unique);
+  Shape extentsFor(int named, const Shape &blocks);
+  bool loadNamed();
+  bool storeNamed();
+  bool atomic();
+  bool drawAtomicOperands(Op &op, int kind, bool unique);
 
   // --- generate_values.cc
   /// A value in scope of that type and shape, or a new one; `exact` asks for one that machines agree on.
@@ -95,11 +120,14 @@ private:
   Known mask(const Shape &shape);
   Known cast(const Known &value, Type type);
   bool elementwiseStatement();
-  bool reshapeStatement();
-  bool reduceStatement();
-  bool castStatement();
   bool creationStatement();
   bool checkStatement();
+
+  // --- generate_shapes.cc
+  bool reshapeStatement();
+  bool reduceStatement();
+  bool viewBits(const Known &value);
+  bool castStatement();
 
   // --- generate_dots.cc
   Known factor(Type type, const Shape &shape, const Operand *k, int kAxis);

@@ -2,6 +2,7 @@
 
 #include "test/fuzz/elementwise.h"
 #include "test/fuzz/program.h"
+#include "test/fuzz/reductions.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -41,31 +42,66 @@ static std::string paddingOf(const Op &op) {
   return names[op.which];
 }
 
+/// The view that an operation accesses.
+static std::string viewOf(const Op &op) {
+  std::string text = fmt::format("v{}", op.window);
+  for (const Selected &selected : op.selects)
+    text += fmt::format(".select({}, {})", selected.axis, textOf(selected.index));
+  return text;
+}
+
+static std::string maskOf(const Op &op) { return op.mask < 0 ? "" : fmt::format(", {{.mask = t{}}}", op.mask); }
+
+/// What a load does besides.
+static std::string readingOf(const Op &op) {
+  const std::string padding = paddingOf(op);
+  if (op.mask < 0)
+    return padding;
+  return fmt::format(", {{{}.mask = t{}}}", padding.empty() ? "" : ".padding = " + padding.substr(2) + ", ", op.mask);
+}
+
+static const char *orderOf(const Op &op) {
+  static const char *const orders[] = {"Order::relaxed", "Order::acquire", "Order::release", "Order::acq_rel"};
+  return orders[op.which];
+}
+
 static std::string accessText(const Op &op) {
-  const std::string place = fmt::format("v{}, ", op.window), offsets = list(textOf(op.offsets));
+  const std::string place = viewOf(op) + ", ", offsets = list(textOf(op.offsets)), x = textOf(op.operands);
+  const std::string blocks = list(Shape(op.shape.begin() + op.index, op.shape.end()));
   switch (op.verb) {
   case Verb::load:
-    return "load(" + place + offsets + ", " + list(op.shape) + paddingOf(op) + ")";
+    return "load(" + place + offsets + ", " + blocks + readingOf(op) + ")";
   case Verb::gather:
-    return "gather(" + place + textOf(op.operands[0]) + ", " + offsets + ", " +
-           list(Shape(op.shape.begin() + 1, op.shape.end())) + paddingOf(op) + ")";
+    return "gather(" + place + x + ", " + offsets + ", " + list(Shape(op.shape.begin() + 1, op.shape.end())) +
+           paddingOf(op) + ")";
   case Verb::scatter:
     return "scatter(" + place + textOf(op.operands[0]) + ", " + offsets + ", " + textOf(op.operands[1]) + ")";
   case Verb::store:
-    return "store(" + place + offsets + ", " + textOf(op.operands[0]) + ")";
-  case Verb::atomicAdd: {
-    static const char *const orders[] = {"relaxed", "acquire", "release", "acq_rel"};
-    return "atomic_add(" + place + offsets + ", " + textOf(op.operands[0]) + ", Order::" + orders[op.which] + ")";
-  }
+    return "store(" + place + offsets + ", " + x + maskOf(op) + ")";
+  case Verb::atomicLoad:
+    return fmt::format("atomic_load({}{}, {}, {})", place, offsets, blocks, orderOf(op));
+  case Verb::atomicStore:
+    return fmt::format("atomic_store({}{}, {}, {}{})", place, offsets, x, orderOf(op), maskOf(op));
+  case Verb::atomic:
+    return fmt::format("atomic_{}({}{}, {}, {}{})", atomicNames[op.axes[0]], place, offsets, x, orderOf(op),
+                       maskOf(op));
+  case Verb::compareExchange:
+    return fmt::format("atomic_compare_exchange({}{}, {}, {}{})", place, offsets, x, orderOf(op), maskOf(op));
   default:
     return fmt::format("v{}.dim({})", op.window, op.axes[0]);
   }
 }
 
-static std::string reduction(const char *verb, const Op &op) {
-  const std::string axes = fmt::format("{}", fmt::join(op.axes, ", "));
-  return fmt::format("{}({}, {}{})", verb, textOf(op.operands), op.axes.size() == 1 ? axes : list(axes),
-                     op.which ? ", keep" : "");
+/// A row of reductions() with its operand and axes filled in.
+static std::string reduction(const Op &op) {
+  std::string axes = fmt::format("{}", fmt::join(op.axes, ", ")), text;
+  axes = op.axes.size() == 1 ? axes : list(axes);
+  for (const char *c = reductions()[op.which].text; *c; ++c)
+    if (*c == '$')
+      text += *++c == '0' ? textOf(op.operands[0]) : axes;
+    else
+      text += *c == ')' && op.keeps ? ", keep)" : std::string(1, *c);
+  return text;
 }
 
 static std::string expression(const Op &op) {
@@ -96,14 +132,12 @@ static std::string expression(const Op &op) {
     return fmt::format("expand({}, {})", x, op.axes[0]);
   case Verb::roll:
     return fmt::format("roll({}, {}, {})", x, op.which, op.axes[0]);
-  case Verb::sum:
-    return reduction("sum", op);
-  case Verb::reduceMax:
-    return reduction("reduce_max", op);
-  case Verb::reduceMin:
-    return reduction("reduce_min", op);
-  case Verb::argmax:
-    return reduction("argmax", op);
+  case Verb::bitcast:
+    return fmt::format("bitcast({}, {})", x, nameOf(op.type));
+  case Verb::softmax:
+    return fmt::format("softmax({}, {})", x, op.axes[0]);
+  case Verb::reduce:
+    return reduction(op);
   case Verb::dot:
     return "dot(" + x + ")";
   case Verb::randomBits:
@@ -121,6 +155,7 @@ static void write(std::string &text, const std::vector<Op> &ops, int depth) {
     switch (op.verb) {
     case Verb::store:
     case Verb::scatter:
+    case Verb::atomicStore:
       text += indent + accessText(op) + ";\n";
       break;
     case Verb::check:

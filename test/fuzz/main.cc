@@ -3,18 +3,21 @@
 //
 // The programs run in a process of their own, so that one that ends it, or never ends, is one more failure. A failing
 // program is made smaller and printed with the command that runs it alone. Exit codes: 0 all agree, 1 some differ; 2, 3
-// and 4 as everywhere.
+// and 4 as everywhere; 130 when Ctrl-C ended it, which prints what has been found, too, and 143 when SIGTERM did.
 
 #include "runtime/Streams.h"
+#include "runtime/Version.h"
 #include "runtime/simulator/SimulatorDevice.h"
-#include "test/fuzz/run.h"
+#include "test/fuzz/batch.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,7 +39,8 @@ struct Options {
   std::vector<std::string> inTurn = simulatorDevices(); // a program runs on one of them
   int seconds = 60;
   double minutes = 0;
-  bool list = false, keep = false;
+  int every = 500; // programs from one line of progress to the next
+  bool vmap = false, list = false, keep = false;
 };
 
 /// What the process that runs programs leaves for the one that watches it.
@@ -72,8 +76,9 @@ static std::vector<std::string> devicesOf(const Options &options, int program) {
 static void report(const Options &options, const Program &program, const std::string &device, const std::string &what,
                    const std::function<bool(const Program &)> &fails) {
   const Program shown = options.keep ? program : shrink(program, fails);
-  fmt::print("\nprogram {} of seed {} fails on {}:\n{}{}\nkiln-fuzz --seed {} --program {} --devices {}\n\n",
-             program.number, program.seed, device, what, listing(shown), program.seed, program.number, device);
+  fmt::print("\nprogram {} of seed {} fails on {}:\n{}{}\nkiln-fuzz{} --seed {} --program {} --devices {}\n\n",
+             program.number, program.seed, device, what, listing(shown), options.vmap ? " --vmap" : "", program.seed,
+             program.number, device);
   std::fflush(stdout);
 }
 
@@ -84,6 +89,49 @@ static void limit(int seconds) {
   timer.it_value.tv_sec = seconds;
   setitimer(ITIMER_PROF, &timer, nullptr);
   alarm(20 * seconds);
+}
+
+/// The process that runs programs, and the signal that ended its watcher's patience.
+static volatile sig_atomic_t runner = 0, interruption = 0;
+
+static void interrupt(int signal) {
+  interruption = signal;
+  if (runner > 0)
+    kill(runner, SIGKILL);
+}
+
+/// Runs `body`, which never returns, in a process of its own, which ends with this one, or when this one is
+/// interrupted. Its status.
+static int apart(const std::function<void()> &body) {
+  std::fflush(stdout);
+  sigset_t signals, before;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  sigprocmask(SIG_BLOCK, &signals, &before); // until it is known whom they are for
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_DFL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    body();
+  }
+  runner = child;
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+    ;
+  runner = 0;
+  return status;
+}
+
+/// How far it is, in a line of its own: a run that ends early has said what it found.
+static void tell(const Options &options, int number, const Progress &progress) {
+  if (options.every <= 0 || (number + 1) % options.every != 0)
+    return;
+  fmt::print("seed {}: program {}, {} have run, {} failures\n", options.seed, number, progress.ran, progress.failed);
+  std::fflush(stdout);
 }
 
 /// Runs programs from `first` on; never returns.
@@ -97,21 +145,27 @@ static void limit(int seconds) {
     const Program program = generate(options.seed, number);
     if (options.list)
       fmt::print("{}", listing(program));
-    const Outcome want = run(oracle, program);
+    const Outcome want = options.vmap ? Outcome() : run(oracle, program);
+    bool hasRun = !options.vmap;
     std::vector<std::shared_ptr<Device>> devices = always;
     if (!inTurn.empty())
       devices.push_back(inTurn[static_cast<size_t>(number) % inTurn.size()]);
     for (const auto &device : devices) {
-      const std::string what = difference(program, want, run(device, program));
+      const auto ofBatch = options.vmap ? compareBatch(program, device) : std::nullopt;
+      const std::string what = options.vmap ? ofBatch.value_or("") : difference(program, want, run(device, program));
+      hasRun |= ofBatch.has_value();
       if (what.empty())
         continue;
       ++progress.failed;
       limit(20 * options.seconds);
-      report(options, program, device->name(), what,
-             [&](const Program &smaller) { return !compare(smaller, oracle, device).empty(); });
+      report(options, program, device->name(), what, [&](const Program &smaller) {
+        return options.vmap ? !compareBatch(smaller, device).value_or("").empty()
+                            : !compare(smaller, oracle, device).empty();
+      });
       break; // the others would most likely say the same
     }
-    ++progress.ran;
+    progress.ran += hasRun ? 1 : 0;
+    tell(options, number, progress);
   }
   std::fflush(stdout);
   _exit(0);
@@ -119,19 +173,16 @@ static void limit(int seconds) {
 
 /// Whether the program ends the process that runs it.
 static bool isFatal(const Options &options, const Program &program) {
-  std::fflush(stdout);
-  const pid_t child = fork();
-  if (child == 0) {
+  const int status = apart([&] {
     limit(options.seconds);
     (void)std::freopen("/dev/null", "w", stderr);
-    (void)run(Device::open(options.oracle), program);
+    if (!options.vmap)
+      (void)run(Device::open(options.oracle), program);
     for (const auto &device : open(devicesOf(options, program.number), false))
-      (void)run(device, program);
+      options.vmap ? void(compareBatch(program, device)) : void(run(device, program));
     _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return !WIFEXITED(status);
+  });
+  return !WIFEXITED(status) && !interruption;
 }
 
 static int watch(const Options &options) {
@@ -143,14 +194,11 @@ static int watch(const Options &options) {
   const Clock::time_point until =
       options.minutes > 0 ? Clock::now() + std::chrono::duration_cast<Clock::duration>(Minutes(options.minutes))
                           : Clock::time_point::max();
-  for (int first = begin; first < end && Clock::now() < until;) {
-    std::fflush(stdout);
-    const pid_t child = fork();
-    if (child == 0)
-      work(options, first, end, until, *progress);
-    int status = 0;
-    waitpid(child, &status, 0);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+  for (const int signal : {SIGINT, SIGTERM})
+    std::signal(signal, interrupt);
+  for (int first = begin; first < end && Clock::now() < until && !interruption;) {
+    const int status = apart([&] { work(options, first, end, until, *progress); });
+    if (interruption || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
       break;
     ++progress->failed, ++progress->ran;
     const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -164,10 +212,11 @@ static int watch(const Options &options) {
     first = progress->current + 1;
   }
   const std::string inTurn = fmt::format("{}", fmt::join(options.inTurn, ", "));
-  fmt::print("seed {}: {} programs on {}{}{} beside {}, {} failures\n", options.seed, progress->ran,
-             fmt::join(options.devices, ", "), inTurn.empty() ? "" : ", and in turn ", inTurn, options.oracle,
-             progress->failed);
-  return progress->failed > 0 ? 1 : 0;
+  fmt::print("seed {}: {} programs on {}{}{} beside {}, {} failures{}\n", options.seed, progress->ran,
+             fmt::join(options.devices, ", "), inTurn.empty() ? "" : ", and in turn ", inTurn,
+             options.vmap ? "a launch for each example" : options.oracle, progress->failed,
+             interruption ? fmt::format(", interrupted in program {}", progress->current) : "");
+  return progress->failed > 0 ? 1 : interruption ? 128 + interruption : 0;
 }
 
 int main(int count, char **arguments) {
@@ -190,9 +239,18 @@ int main(int count, char **arguments) {
   app.add_option("--minutes", options.minutes, "begins no program after so long; 0: however long it takes")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
+  app.add_option("--every", options.every, "tells its counts after so many programs; 0: only at the end")
+      ->capture_default_str();
+  app.add_flag("--vmap", options.vmap,
+               "compares vmap of each program with a launch for each example, device by device");
   app.add_flag("--list", options.list, "prints every program");
   app.add_flag("--keep", options.keep, "prints failing programs as they are, not made smaller");
-  CLI11_PARSE(app, count, arguments);
+  app.set_version_flag("--version", versionText("kiln-fuzz"), "print which Kiln this is");
+  try {
+    app.parse(count, arguments);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) ? 2 : 0;
+  }
   if (devices->count() > 0 && inTurn->count() == 0)
     options.inTurn.clear();
   setenv("KILN_CACHE", "", 1); // no program is run twice

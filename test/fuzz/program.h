@@ -6,6 +6,8 @@
 #include "dialect/dsl/Kernel.h"
 #include "test/fuzz/facts.h"
 
+#include <array>
+
 namespace kiln::fuzz {
 
 /// Memory of one element type with a margin of other elements on both sides of what its views reach.
@@ -17,6 +19,7 @@ struct Buffer {
   Facts facts;          // of its elements at all times
   bool written = false; // by some operation, at some time
   bool loaded = true;   // false: only written, with values that may differ within `facts`
+  bool closed = false;  // what one operation does with it is all that happens to it
 };
 
 /// A view of a buffer. Strides may be 0 or negative where nothing is written.
@@ -53,16 +56,18 @@ enum class Verb {
   broadcast,
   expand, // `axes` is the order, or the axis
   roll,   // `which` is by how much, axes[0] along what
-  sum,
-  reduceMax,
-  reduceMin,
-  argmax, // over `axes`, which stay at extent 1 where `which` is 1
+  bitcast,
+  softmax, // along axes[0]
+  reduce,  // `which` is the row of reductions(); `axes` stay at extent 1 where `keeps` is set
   dot,
   load,
   store,
   gather,
   scatter,
-  atomicAdd, // `which` is the padding, or the order
+  atomicLoad,
+  atomicStore,
+  atomic,          // axes[0] is the row of atomicNames
+  compareExchange, // `which` is the padding, or the order
   randomBits,
   random,
   check,  // that all of operands[0] hold
@@ -72,6 +77,15 @@ enum class Verb {
   when    // `body` where operands[0] holds, else `otherwise`
 };
 
+/// A dimension of a view and the index there.
+struct Selected {
+  int axis = 0;
+  Operand index;
+};
+
+/// The atomics that change an element by a value, in the order of the language.
+inline constexpr std::array atomicNames = {"add", "min", "max", "and", "or", "xor", "exchange"};
+
 struct Op {
   Verb verb = Verb::full;
   int result = -1; // the value that it gives, if any
@@ -80,7 +94,11 @@ struct Op {
   std::vector<Operand> operands = {};
   int which = 0;
   int window = -1;
-  std::vector<Operand> offsets = {};
+  std::vector<Operand> offsets = {}; // of what is left when `selects` have each taken a dimension away
+  std::vector<Selected> selects = {};
+  int index = 0; // how many dimensions of `shape` are those of the tiles among the offsets
+  int mask = -1; // the value that says which elements are accessed, if there is one
+  bool keeps = false;
   std::vector<int> axes = {};
   std::vector<Op> body = {}, otherwise = {};
 };
@@ -99,8 +117,12 @@ struct Program {
   std::vector<Op> ops;
 };
 
+/// Whether such an operation gives a value that is new.
+bool givesValue(Verb verb);
 /// The program of that number: a function of both alone.
 Program generate(uint64_t seed, int number);
+/// Which values some operation reads.
+std::vector<bool> usedValues(const Program &program);
 /// The program as a kernel, which keeps a copy of it. Its parameters are the windows, then the scalars.
 Kernel kernelOf(const Program &program);
 /// The program as a C++ kernel, with its memory in comments.

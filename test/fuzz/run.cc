@@ -62,10 +62,9 @@ static uint64_t drawn(const Buffer &buffer, std::mt19937_64 &random) {
   return rawOfReal(buffer.type, std::ldexp(static_cast<double>(below(1 << 20) - (1 << 19)), -16));
 }
 
-/// The elements of a buffer when the program begins. Around what views reach there are other numbers than in it.
-static Raw contents(const Program &program, int index) {
+Raw contents(const Program &program, int index, int64_t copy) {
   const Buffer &buffer = program.buffers[index];
-  std::mt19937_64 random(program.seed * 31 + program.number * 7 + index);
+  std::mt19937_64 random(program.seed * 31 + program.number * 7 + index + copy * 1000003);
   const std::vector<bool> inside = reached(program, index);
   const uint64_t outside = buffer.type == boolean ? 1 : isFloat(buffer.type) ? rawOfReal(buffer.type, 99) : 99;
   Raw result(buffer.elements);
@@ -74,7 +73,7 @@ static Raw contents(const Program &program, int index) {
   return result;
 }
 
-static uint64_t wordAt(const std::vector<char> &bytes, Type type, size_t index) {
+uint64_t wordAt(const std::vector<char> &bytes, Type type, size_t index) {
   uint64_t word = 0;
   std::memcpy(&word, &bytes[index * bytesOf(type)], bytesOf(type));
   return word;
@@ -120,8 +119,7 @@ Outcome run(const std::shared_ptr<Device> &device, const Program &program) {
   return outcome;
 }
 
-/// Whether `got` may stand where the oracle has `want`.
-static bool agree(const Buffer &buffer, uint64_t got, uint64_t want) {
+bool agree(const Buffer &buffer, uint64_t got, uint64_t want) {
   if (test::same(buffer.type, got, want, !buffer.facts.openZero))
     return true;
   if (!isFloat(buffer.type) || buffer.facts.exact())
@@ -131,7 +129,7 @@ static bool agree(const Buffer &buffer, uint64_t got, uint64_t want) {
          std::fabs(a - b) <= buffer.facts.relative * std::max(std::fabs(a), std::fabs(b)) + buffer.facts.absolute;
 }
 
-static std::string textOf(Type type, uint64_t word) {
+std::string wordText(Type type, uint64_t word) {
   return isFloat(type) ? fmt::format("{} ({:#x})", realOf(type, word), word) : fmt::format("{}", integerOf(type, word));
 }
 
@@ -151,10 +149,10 @@ std::string difference(const Program &program, const Outcome &want, const Outcom
       const uint64_t now = wordAt(got.buffers[index], buffer.type, i);
       const uint64_t wanted = wordAt(want.buffers[index], buffer.type, i);
       if (!inside[i] && now != before[i])
-        text += fmt::format("element {} of buffer {}, in no view, became {}\n", i, index, textOf(buffer.type, now));
+        text += fmt::format("element {} of buffer {}, in no view, became {}\n", i, index, wordText(buffer.type, now));
       else if (!agree(buffer, now, wanted))
-        text += fmt::format("element {} of buffer {} is {}, the oracle's {}{}\n", i, index, textOf(buffer.type, now),
-                            textOf(buffer.type, wanted),
+        text += fmt::format("element {} of buffer {} is {}, the oracle's {}{}\n", i, index, wordText(buffer.type, now),
+                            wordText(buffer.type, wanted),
                             buffer.facts.exact() ? ""
                                                  : fmt::format(", within {} and {} of it", buffer.facts.absolute,
                                                                buffer.facts.relative));

@@ -6,10 +6,8 @@
 
 namespace kiln::fuzz {
 
-static bool hasResult(Verb verb) {
-  return verb != Verb::store && verb != Verb::scatter && verb != Verb::check && verb != Verb::assign &&
-         verb != Verb::loop && verb != Verb::when;
-}
+/// Whether the operation does something besides giving a value.
+static bool changesMemory(Verb verb) { return verb == Verb::atomic || verb == Verb::compareExchange; }
 
 static int countOf(const std::vector<Op> &ops) {
   int count = 0;
@@ -48,11 +46,22 @@ static void markUses(const std::vector<Op> &ops, std::vector<bool> &used) {
       for (const Operand &operand : *operands)
         if (operand.value >= 0)
           used[operand.value] = true;
+    for (const Selected &selected : op.selects)
+      if (selected.index.value >= 0)
+        used[selected.index.value] = true;
+    if (op.mask >= 0)
+      used[op.mask] = true;
     if (op.verb == Verb::assign)
       used[op.result] = true;
     markUses(op.body, used);
     markUses(op.otherwise, used);
   }
+}
+
+std::vector<bool> usedValues(const Program &program) {
+  std::vector<bool> used(program.values);
+  markUses(program.ops, used);
+  return used;
 }
 
 static void dropUnused(std::vector<Op> &ops, const std::vector<bool> &used) {
@@ -62,7 +71,7 @@ static void dropUnused(std::vector<Op> &ops, const std::vector<bool> &used) {
   }
   std::erase_if(ops, [&](const Op &op) {
     const bool isEmpty = (op.verb == Verb::loop || op.verb == Verb::when) && op.body.empty() && op.otherwise.empty();
-    return isEmpty || (hasResult(op.verb) && op.verb != Verb::atomicAdd && !used[op.result]);
+    return isEmpty || (givesValue(op.verb) && !changesMemory(op.verb) && !used[op.result]);
   });
 }
 
@@ -70,9 +79,7 @@ static void dropUnused(std::vector<Op> &ops, const std::vector<bool> &used) {
 static Program tidied(Program program) {
   for (int before = -1; before != countOf(program.ops);) {
     before = countOf(program.ops);
-    std::vector<bool> used(program.values);
-    markUses(program.ops, used);
-    dropUnused(program.ops, used);
+    dropUnused(program.ops, usedValues(program));
   }
   return program;
 }
@@ -115,10 +122,10 @@ static Program withoutWindows(Program program) {
 static Program without(Program program, int index) {
   int place = index;
   Op &op = *at(program.ops, place);
-  if (hasResult(op.verb) && op.verb != Verb::full) {
+  if (givesValue(op.verb) && op.verb != Verb::full) {
     const Operand zero = isFloat(op.type) ? Operand::number(0.0) : Operand::number(int64_t(0));
     op = {.verb = Verb::full, .result = op.result, .type = op.type, .shape = op.shape, .operands = {zero}};
-  } else if (!hasResult(op.verb)) {
+  } else if (!givesValue(op.verb)) {
     erase(program.ops, place = index);
   }
   return tidied(std::move(program));

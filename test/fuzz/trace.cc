@@ -2,6 +2,7 @@
 
 #include "test/fuzz/elementwise.h"
 #include "test/fuzz/program.h"
+#include "test/fuzz/reductions.h"
 
 #include <fmt/format.h>
 
@@ -59,21 +60,41 @@ private:
   void run(const Op &op);
   Tile resultOf(const Op &op) const;
   Tile accessed(const Op &op) const;
+  View viewOf(const Op &op) const;
+  At maskOf(const Op &op) const;
 };
 
 } // namespace
 
+View Tracing::viewOf(const Op &op) const {
+  View view = views[op.window];
+  for (const Selected &selected : op.selects)
+    view = view.select(selected.axis, at(selected.index));
+  return view;
+}
+
+At Tracing::maskOf(const Op &op) const { return op.mask < 0 ? At(true) : At(*values[op.mask]); }
+
 /// Operations that read or write memory and give a tile.
 Tile Tracing::accessed(const Op &op) const {
-  const View &view = views[op.window];
+  using Change = Tile (*)(View, Offsets, At, Order, Writing, Loc);
+  static constexpr std::array<Change, atomicNames.size()> changes = {atomic_add, atomic_min, atomic_max,     atomic_and,
+                                                                     atomic_or,  atomic_xor, atomic_exchange};
+  const View view = viewOf(op);
   const auto padding = static_cast<Padding>(op.which);
+  const auto order = static_cast<Order>(op.which);
+  const Shape blocks(op.shape.begin() + op.index, op.shape.end());
   switch (op.verb) {
   case Verb::load:
-    return load(view, at(op.offsets), op.shape, padding);
+    return load(view, at(op.offsets), blocks, {padding, maskOf(op)});
   case Verb::gather:
     return gather(view, at(op.operands[0]), at(op.offsets), Shape(op.shape.begin() + 1, op.shape.end()), padding);
-  case Verb::atomicAdd:
-    return atomic_add(view, at(op.offsets), at(op.operands[0]), static_cast<Order>(op.which));
+  case Verb::atomicLoad:
+    return atomic_load(view, at(op.offsets), blocks, order);
+  case Verb::atomic:
+    return changes[op.axes[0]](view, at(op.offsets), at(op.operands[0]), order, {maskOf(op)}, here());
+  case Verb::compareExchange:
+    return atomic_compare_exchange(view, at(op.offsets), at(op.operands[0]), at(op.operands[1]), order, {maskOf(op)});
   default:
     return view.dim(op.axes[0]);
   }
@@ -106,14 +127,12 @@ Tile Tracing::resultOf(const Op &op) const {
     return expand(x[0], op.axes[0]);
   case Verb::roll:
     return roll(x[0], op.which, op.axes[0]);
-  case Verb::sum:
-    return sum(x[0], op.axes, op.which);
-  case Verb::reduceMax:
-    return reduce_max(x[0], op.axes, op.which);
-  case Verb::reduceMin:
-    return reduce_min(x[0], op.axes, op.which);
-  case Verb::argmax:
-    return argmax(x[0], op.axes, op.which);
+  case Verb::bitcast:
+    return bitcast(x[0], op.type);
+  case Verb::softmax:
+    return softmax(x[0], op.axes[0]);
+  case Verb::reduce:
+    return reductions()[op.which].trace(x[0], op.axes, op.keeps);
   case Verb::dot:
     return x.size() == 3 ? dot(x[0], x[1], x[2]) : dot(x[0], x[1]);
   case Verb::randomBits:
@@ -128,9 +147,11 @@ Tile Tracing::resultOf(const Op &op) const {
 void Tracing::run(const Op &op) {
   switch (op.verb) {
   case Verb::store:
-    return store(views[op.window], at(op.offsets), at(op.operands[0]));
+    return store(viewOf(op), at(op.offsets), at(op.operands[0]), {maskOf(op)});
+  case Verb::atomicStore:
+    return atomic_store(viewOf(op), at(op.offsets), at(op.operands[0]), static_cast<Order>(op.which), {maskOf(op)});
   case Verb::scatter:
-    return scatter(views[op.window], at(op.operands[0]), at(op.offsets), at(op.operands[1]));
+    return scatter(viewOf(op), at(op.operands[0]), at(op.offsets), at(op.operands[1]));
   case Verb::check:
     return check(at(op.operands[0]), "as drawn");
   case Verb::copy:

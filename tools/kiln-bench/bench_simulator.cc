@@ -7,6 +7,8 @@
 #include "runtime/simulator/ptx/Parser.h"
 #include "tools/kiln-bench/bench.h"
 
+#include <array>
+#include <ctime>
 #include <fmt/format.h>
 
 using namespace kiln;
@@ -133,9 +135,17 @@ static std::string sharedBody() {
   return text;
 }
 
+/// How many accesses a thread makes in a round, and how many bytes all of them have.
+static int stridedCount(int bytes) { return bytes == 16 ? 8 : unrolled; }
+static int stridedBytes(int bytes, int stride) {
+  const int next = stride == bytes ? 128 * bytes : bytes;
+  return 127 * stride + (stridedCount(bytes) - 1) * next + bytes;
+}
+
 /// `turns` times loads, additions and stores of `bytes` bytes, which lie `stride` bytes apart from thread to thread, in
-/// 128 threads; those of a thread lie side by side, or behind all threads' where theirs do.
-static std::string stridedText(int bytes, int stride, int turns) {
+/// 128 threads, of shared or of global memory; those of a thread lie side by side, or behind all threads' where theirs
+/// do.
+static std::string stridedText(bool isShared, int bytes, int stride, int turns) {
   const std::string type = bytes == 16 ? "v4.u32" : fmt::format("u{}", 8 * bytes),
                     first = bytes < 4    ? "%h0"
                             : bytes == 8 ? "%w0"
@@ -146,20 +156,27 @@ static std::string stridedText(int bytes, int stride, int turns) {
                                       : bytes == 8 ? 64
                                                    : 32,
                                       first);
-  const int count = bytes == 16 ? 8 : unrolled, next = stride == bytes ? 128 * bytes : bytes;
+  const int count = stridedCount(bytes), next = stride == bytes ? 128 * bytes : bytes;
+  const char *const space = isShared ? "shared" : "global";
   std::string stores, body;
   for (int i = 0; i < count; ++i) {
-    const std::string store = fmt::format("st.shared.{} [%at+{}], {};\n", type, i * next, data);
+    const std::string store = fmt::format("st.{}.{} [%at+{}], {};\n", space, type, i * next, data);
     stores += store;
-    body += fmt::format("ld.shared.{} {}, [%at+{}];\n", type, data, i * next) + sum + store;
+    body += fmt::format("ld.{}.{} {}, [%at+{}];\n", space, type, data, i * next) + sum + store;
   }
+  const std::string begin =
+      isShared ? fmt::format(".shared .align 16 .b8 place[{}]; .reg .b32 %at; mov.u32 %at, place;\n"
+                             "mad.lo.u32 %at, %t, {}, %at;\n",
+                             stridedBytes(bytes, stride), stride)
+               : fmt::format(".reg .b64 %at, %q; ld.param.u64 %at, [out]; mul.wide.u32 %q, %t, {}; add.u64 %at, %at, "
+                             "%q;\n",
+                             stride);
   return std::string(head) +
-         fmt::format(".visible .entry loop(.param .u64 out) {{\n.shared .align 16 .b8 place[{}];\n"
-                     ".reg .b64 %w<1>; .reg .b32 %t, %n, %at, %r<4>; .reg .b16 %h<1>; .reg .pred %p;\n"
-                     "mov.u16 %h0, 0; mov.u64 %w0, 0; mov.u32 %r0, 0; mov.u32 %r1, 0; mov.u32 %r2, 0; mov.u32 %r3, 0;\n"
-                     "mov.u32 %t, %tid.x; mov.u32 %at, place; mad.lo.u32 %at, %t, {}, %at; mov.u32 %n, 0;\n",
-                     127 * stride + (count - 1) * next + bytes, stride) +
-         stores + "again:\n" + body +
+         ".visible .entry loop(.param .u64 out) {\n"
+         ".reg .b64 %w<1>; .reg .b32 %t, %n, %r<4>; .reg .b16 %h<1>; .reg .pred %p;\n"
+         "mov.u16 %h0, 0; mov.u64 %w0, 0; mov.u32 %r0, 0; mov.u32 %r1, 0; mov.u32 %r2, 0; mov.u32 %r3, 0;\n"
+         "mov.u32 %n, 0; mov.u32 %t, %tid.x;\n" +
+         begin + stores + "again:\n" + body +
          fmt::format("add.u32 %n, %n, 1; setp.lt.u32 %p, %n, {};\n@%p bra again;\nret;\n}}\n", turns);
 }
 
@@ -265,14 +282,32 @@ static void benchLoop(bench::Setting &setting, const std::string &shape, const s
           false);
 }
 
-/// What the checks cost: the time with them over that without.
-static void benchChecks(bench::Setting &setting, int bytes, int stride) {
-  Ready ready(stridedText(bytes, stride, setting.quick ? 2 : 200), "loop");
-  const std::vector<double> seconds =
-      setting.measure({[&] { ready.run({1, 1, 1}, 0, false, 1); }, [&] { ready.run({1, 1, 1}, 0, true, 1); }});
-  const double times = seconds[1] / seconds[0], want = 3;
+/// Seconds of the processor that this thread has had.
+static double processorSeconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+/// What the checks cost: the processor's time with them over that without, in turns.
+static void benchChecks(bench::Setting &setting, bool isShared, int bytes, int stride) {
+  Ready ready(stridedText(isShared, bytes, stride, setting.quick ? 2 : 200), "loop");
+  ready.arguments[0] = reinterpret_cast<uint64_t>(ready.memory.allocate(stridedBytes(bytes, stride)));
+  std::vector<double> ratios;
+  for (int round = 0; round < setting.rounds(); ++round) {
+    std::array<double, 2> seconds = {};
+    for (const bool checked : {false, true}) {
+      const double begin = processorSeconds();
+      for (int i = 0; i < (setting.quick ? 1 : 20); ++i)
+        ready.run({1, 1, 1}, 0, checked, 1);
+      seconds[checked] = processorSeconds() - begin;
+    }
+    ratios.push_back(seconds[1] / seconds[0]);
+  }
+  const double times = bench::median(ratios), want = 3;
   setting.report.add({.bench = "simulator",
-                      .shape = fmt::format("{} bytes a thread, {} apart, checks on over off", bytes, stride),
+                      .shape = fmt::format("{}, {} bytes a thread, {} apart, checks on over off",
+                                           isShared ? "shared" : "global", bytes, stride),
                       .metric = "times",
                       .value = times,
                       .peer = "budget",
@@ -296,10 +331,11 @@ void bench::benchSimulator(Setting &setting) {
   benchWarpgroup(setting);
   benchLoop(setting, "shared loads, adds and stores", sharedBody(), 30, 120);
   benchLoop(setting, "float arithmetic", floatBody(), 3.5, 3.5);
-  for (const int bytes : {1, 2, 4, 8, 16}) {
-    benchChecks(setting, bytes, bytes);
-    benchChecks(setting, bytes, 128 + std::max(bytes, 4)); // of a word, no two in one bank
-  }
+  for (const bool isShared : {true, false})
+    for (const int bytes : {1, 2, 4, 8, 16}) {
+      benchChecks(setting, isShared, bytes, bytes);
+      benchChecks(setting, isShared, bytes, 128 + std::max(bytes, 4)); // of a word, no two in one bank
+    }
   const std::string text = productText();
   const double seconds = setting.measure({[&] { Ready(text, "product"); }})[0];
   setting.report.add({.bench = "simulator",

@@ -8,6 +8,7 @@
 #include "kernels/attention.h"
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
+#include "runtime/Version.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -173,6 +174,7 @@ int main(int argc, char **argv) {
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   app.add_option("--calls", options.calls, "that are measured")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  app.set_version_flag("--version", versionText("kiln-vmap"), "print which Kiln this is");
   try {
     app.parse(argc, argv);
     measure(options);

@@ -91,6 +91,24 @@ TEST_P(Strided, RowsAreAddedToSumsInRegisters) {
   }
 }
 
+/// Twos from one before the first element on, in every dimension.
+void setAround(View x) { store(x, {-1, -1, -1}, full(f32, {5, 4, 3}, 2.0)); }
+const Kernel setAroundKernel = kernel("set_around", setAround);
+
+// Whatever the stride of a dimension with one element is, backwards or as far as 64 bits go, it moves nothing.
+TEST_P(Strided, NoStrideCountsWithoutASecondElement) {
+  for (const int64_t stride : {int64_t(-9), int64_t(7), int64_t(1) << 29, -(int64_t(1) << 40), int64_t(1) << 61}) {
+    const Tensor memory = tensor(f32, {5}, Raw(5));
+    TensorRef x = memory.ref();
+    x.data = static_cast<char *>(x.data) + 2 * bytesOf(f32);
+    x.extents = {1, 1, 1};
+    x.strides = {stride, stride, 1};
+    launch(setAroundKernel, {x});
+    const uint64_t two = rawOfReal(f32, 2);
+    EXPECT_EQ(read(memory), (Raw{0, 0, two, 0, 0})) << "stride " << stride;
+  }
+}
+
 KILN_ON_EVERY_DEVICE(Strided);
 
 } // namespace

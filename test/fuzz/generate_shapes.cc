@@ -1,0 +1,139 @@
+// Values of another shape or type: reshapes, reductions, casts.
+
+#include "test/fuzz/generator.h"
+#include "test/fuzz/reductions.h"
+
+#include <algorithm>
+
+namespace kiln::fuzz {
+
+bool Generator::reshapeStatement() {
+  const auto found = find([](const Known &k) { return !k.shape.empty(); });
+  if (!found)
+    return false;
+  const int rank = static_cast<int>(found->shape.size());
+  Op op{.type = found->type, .shape = found->shape, .operands = {found->operand()}};
+  const int64_t draw = below(11);
+  if (draw == 10) {
+    op.verb = Verb::roll;
+    op.axes = {static_cast<int>(below(rank))};
+    op.which = static_cast<int>(chance(70) ? between(-3, 3) : between(-200, 200));
+  } else if (draw < 4 && rank >= 2) {
+    op.verb = Verb::transpose;
+    for (int axis = 0; axis < rank; ++axis)
+      op.axes.push_back(axis);
+    if (chance(50))
+      std::swap(op.axes[rank - 1], op.axes[rank - 2]);
+    else
+      std::shuffle(op.axes.begin(), op.axes.end(), random);
+    for (int axis = 0; axis < rank; ++axis)
+      op.shape[axis] = found->shape[op.axes[axis]];
+  } else if (draw < 7) {
+    op.verb = Verb::reshape;
+    op.shape.clear();
+    int64_t left = countOf(found->shape);
+    for (const int64_t part : {pick(palette), pick(palette), int64_t(2)})
+      if (left % part == 0 && op.shape.size() < 3)
+        op.shape.push_back(part), left /= part;
+    op.shape.insert(op.shape.begin() + below(op.shape.size() + 1), left);
+  } else if (rank <= 3) {
+    op.verb = Verb::expand;
+    const int axis = static_cast<int>(below(rank + 1));
+    op.axes = {axis};
+    op.shape.insert(op.shape.begin() + axis, 1);
+    const Known expanded = emit(op, found->facts);
+    op = {.verb = Verb::broadcast, .type = found->type, .shape = op.shape, .operands = {expanded.operand()}};
+    const int64_t extent = pick(palette);
+    op.shape[axis] = countOf(found->shape) * extent <= 2048 ? extent : 1; // twice as long each way, one warp holds it
+  } else {
+    return false;
+  }
+  emit(op, found->facts);
+  return true;
+}
+
+bool Generator::reduceStatement() {
+  const int row = chance(25) ? 0 : static_cast<int>(below(reductions().size()));
+  const Reduction &verb = reductions()[row];
+  auto found = find([&](const Known &k) { return !k.shape.empty() && verb.takes(k.type); });
+  if (!found)
+    return false;
+  const int rank = static_cast<int>(found->shape.size()), several = chance(25) ? static_cast<int>(below(rank)) : 0;
+  std::vector<int> axes;
+  for (int axis = 0; axis < rank; ++axis)
+    axes.push_back(axis);
+  std::shuffle(axes.begin(), axes.end(), random);
+  axes.resize(1 + several);
+  const bool keeps = chance(25);
+  Shape shape;
+  int64_t count = 1;
+  for (int axis = 0; axis < rank; ++axis) {
+    const bool isReduced = std::ranges::find(axes, axis) != axes.end();
+    if (isReduced)
+      count *= found->shape[axis];
+    if (!isReduced || keeps)
+      shape.push_back(isReduced ? 1 : found->shape[axis]);
+  }
+  auto facts = verb.facts(found->type, found->facts, count);
+  if (!facts && verb.wants && found->facts.exact()) {
+    Facts wanted = *verb.wants(found->type, count);
+    wanted.whole &= row != 0 || chance(70); // sums of any small numbers have a bound
+    found = fit(*found, wanted);
+    facts = verb.facts(found->type, found->facts, count);
+  }
+  if (!facts)
+    return false;
+  emit({.verb = Verb::reduce,
+        .type = verb.gives(found->type),
+        .shape = shape,
+        .operands = {found->operand()},
+        .which = row,
+        .keeps = keeps,
+        .axes = axes},
+       *facts);
+  return true;
+}
+
+/// The same bits as another type of the same width; which bits a NaN has, and some zeros, is open.
+bool Generator::viewBits(const Known &value) {
+  const auto partner = [](Type type) {
+    switch (type) {
+    case Type::bf16:
+      return f16;
+    case Type::f16:
+      return bf16;
+    case Type::i32:
+      return f32;
+    case Type::f32:
+      return i32;
+    case Type::i64:
+      return f64;
+    case Type::f64:
+      return i64;
+    default:
+      return type;
+    }
+  };
+  const Type type = chance(80) ? partner(value.type) : value.type;
+  Facts facts = type == value.type ? value.facts : anything(type);
+  facts.openZero = false;
+  emit({.verb = Verb::bitcast, .type = type, .shape = value.shape, .operands = {value.operand()}}, facts);
+  return true;
+}
+
+bool Generator::castStatement() {
+  static const std::vector<Type> all(std::begin(everyType), std::end(everyType));
+  const Type type = chance(60) ? pick(types) : pick(all);
+  if (const auto bits = find([](const Known &k) {
+        return k.type != boolean && k.facts.exact() && (!isFloat(k.type) || (k.facts.bounded() && !k.facts.openZero));
+      });
+      bits && chance(20))
+    return viewBits(*bits);
+  const auto found = find([&](const Known &k) { return k.type != type && castOf(k.type, type, k.facts); });
+  if (!found)
+    return false;
+  cast(*found, type);
+  return true;
+}
+
+} // namespace kiln::fuzz

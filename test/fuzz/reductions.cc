@@ -1,0 +1,87 @@
+// The table of reductions.
+
+#include "test/fuzz/reductions.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace kiln::fuzz {
+
+static bool all(Type) { return true; }
+static bool bits(Type type) { return !isFloat(type); }
+static bool truth(Type type) { return type == boolean; }
+
+static Type same(Type type) { return type; }
+static Type wide(Type type) { return type == boolean || type == i8 ? i32 : type; }
+static Type position(Type) { return i32; }
+
+static std::optional<Facts> extreme(Type type, const Facts &facts, int64_t) {
+  if (!facts.exact())
+    return {};
+  Facts result = facts;
+  result.openZero = isFloat(type); // which zero is the least is open
+  return result;
+}
+
+static std::optional<Facts> index(Type, const Facts &facts, int64_t count) {
+  return facts.exact() ? std::optional(wholeNumbers(static_cast<double>(count))) : std::nullopt;
+}
+
+static std::optional<Facts> bitwise(Type type, const Facts &, int64_t) { return anything(type); }
+
+/// Whole numbers whose products are exact in every order.
+static std::optional<Facts> product(Type type, const Facts &facts, int64_t count) {
+  if (!isFloat(type))
+    return anything(wide(type));
+  const double bound = std::max(1.0, std::pow(facts.bound, static_cast<double>(count)));
+  const double most = 1 / unitOf(type == f64 ? f64 : f32);
+  if (!facts.exact() || !facts.whole || !(bound <= most))
+    return {};
+  return within(type, {.bound = bound, .openZero = facts.openZero});
+}
+
+static std::optional<Facts> factors(Type type, int64_t count) {
+  const double bits = type == f64 ? 50 : 23;
+  return wholeNumbers(std::clamp(std::floor(std::exp2(bits / static_cast<double>(count))), 1.0, 8.0));
+}
+
+static std::optional<Facts> terms(Type, int64_t) { return wholeNumbers(8); }
+
+std::span<const Reduction> reductions() {
+  constexpr Nans spread = Nans::propagate;
+  static const std::vector<Reduction> table = {
+      {"sum($0, $1)", all, [](At x, const Axes &axes, bool keeps) { return sum(x, axes, keeps); }, wide, sumOf, terms},
+      {"prod($0, $1)", all, [](At x, const Axes &axes, bool keeps) { return prod(x, axes, keeps); }, wide, product,
+       factors},
+      {"reduce_max($0, $1)", all, [](At x, const Axes &axes, bool keeps) { return reduce_max(x, axes, keeps); }, same,
+       extreme},
+      {"reduce_min($0, $1)", all, [](At x, const Axes &axes, bool keeps) { return reduce_min(x, axes, keeps); }, same,
+       extreme},
+      {"reduce_max($0, $1, Nans::propagate)", all,
+       [](At x, const Axes &axes, bool keeps) { return reduce_max(x, axes, spread, keeps); }, same, extreme},
+      {"reduce_min($0, $1, Nans::propagate)", all,
+       [](At x, const Axes &axes, bool keeps) { return reduce_min(x, axes, spread, keeps); }, same, extreme},
+      {"max_at($0, $1)[0]", all, [](At x, const Axes &axes, bool keeps) { return max_at(x, axes, keeps)[0]; }, same,
+       extreme},
+      {"max_at($0, $1)[1]", all, [](At x, const Axes &axes, bool keeps) { return max_at(x, axes, keeps)[1]; }, position,
+       index},
+      {"min_at($0, $1)[0]", all, [](At x, const Axes &axes, bool keeps) { return min_at(x, axes, keeps)[0]; }, same,
+       extreme},
+      {"argmax($0, $1)", all, [](At x, const Axes &axes, bool keeps) { return argmax(x, axes, keeps); }, position,
+       index},
+      {"argmin($0, $1)", all, [](At x, const Axes &axes, bool keeps) { return argmin(x, axes, keeps); }, position,
+       index},
+      {"reduce_and($0, $1)", bits, [](At x, const Axes &axes, bool keeps) { return reduce_and(x, axes, keeps); }, same,
+       bitwise},
+      {"reduce_or($0, $1)", bits, [](At x, const Axes &axes, bool keeps) { return reduce_or(x, axes, keeps); }, same,
+       bitwise},
+      {"reduce_xor($0, $1)", bits, [](At x, const Axes &axes, bool keeps) { return reduce_xor(x, axes, keeps); }, same,
+       bitwise},
+      {"any($0, $1)", truth, [](At x, const Axes &axes, bool keeps) { return any(x, axes, keeps); }, same, bitwise},
+      {"all($0, $1)", truth, [](At x, const Axes &axes, bool keeps) { return kiln::all(x, axes, keeps); }, same,
+       bitwise},
+  };
+  return table;
+}
+
+} // namespace kiln::fuzz

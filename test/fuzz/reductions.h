@@ -1,0 +1,29 @@
+// The reductions that random programs use, one row each: how one is written, what it takes and gives, how it is traced,
+// and what is known of its result.
+
+#pragma once
+
+#include "dialect/dsl/Tile.h"
+#include "test/fuzz/facts.h"
+
+#include <functional>
+#include <span>
+
+namespace kiln::fuzz {
+
+struct Reduction {
+  /// C++ text with $0 for the operand, $1 for the axes, and behind them `, keep` where the axes stay.
+  const char *text;
+  bool (*takes)(Type);
+  std::function<Tile(At, const Axes &, bool)> trace;
+  Type (*gives)(Type);
+  /// Facts of the result from those of the operand, of which `count` elements make one; nothing where no bound is
+  /// known.
+  std::function<std::optional<Facts>(Type, const Facts &, int64_t)> facts;
+  /// What the operand should be brought to, so that there is a bound; nothing where it may be whatever it is.
+  std::function<std::optional<Facts>(Type, int64_t)> wants = {};
+};
+
+std::span<const Reduction> reductions();
+
+} // namespace kiln::fuzz
