@@ -290,15 +290,17 @@ static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, c
                        const AttentionMask &mask, const AttentionConfig &config) {
   const auto &[q, k, v, o, lse, dout] = saved;
   const Arg delta = Arg::workspace(0, f32, lse.extents);
-  const std::string text = textOf(attentionFields(), config);
-  AttentionConfig keys = config; // dropout and loops over heads take registers: fewer scores are held beside them
-  if (config.drop == Drop::chance || config.group > 1)
+  AttentionConfig keys = config, queries = config;
+  if (config.drop == Drop::chance || config.group > 1) { // these take registers: fewer scores are held beside them
     keys.bm = std::min(config.bm, 32);
+    queries.bn = std::min(config.bn, 32);
+  }
   std::vector<Arg> ofKeys = {q, k, v, dout, lse, to.columnRanges, to.mask, delta, to.dk, to.dv, scale};
   std::vector<Arg> ofQueries = {q, k, v, o, dout, lse, to.ranges, to.mask, delta, to.dq, scale};
   for (std::vector<Arg> *args : {&ofKeys, &ofQueries})
     appendDropout(*args, mask, lse);
-  return {.launches = {{&attentionBackwardQueriesKernel, text, programs(ceildiv(s.Tq, config.bm), s.H, s.B), ofQueries},
+  return {.launches = {{&attentionBackwardQueriesKernel, textOf(attentionFields(), queries),
+                        programs(ceildiv(s.Tq, config.bm), s.H, s.B), ofQueries},
                        {&attentionBackwardKeysKernel, textOf(attentionFields(), keys),
                         programs(ceildiv(s.Tk, config.bn), s.Hk, s.B), ofKeys}},
           .workspaceBytes = lse.count() * bytesOf(f32)};

@@ -11,6 +11,7 @@
 #include "runtime/simulator/ptx/Parser.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <sstream>
 
@@ -234,6 +235,18 @@ static std::vector<Extents> spread(const kiln::Grid &grid, int count) {
   return places;
 }
 
+/// Programs of several problems, whose grids repeat: at multiples of the golden section, which fall on one place of
+/// such a grid no more often than on others.
+static std::vector<Extents> spreadOverProblems(int64_t all, int count) {
+  constexpr double section = 0.6180339887;
+  std::vector<Extents> places;
+  for (int64_t i = 1; i <= std::min<int64_t>(all, count); ++i) {
+    const double at = section * static_cast<double>(i);
+    places.push_back({static_cast<int>((at - std::floor(at)) * static_cast<double>(all)), 0, 0});
+  }
+  return places;
+}
+
 static uint32_t dynamicShared(const ptx::Module &module, const std::string &kernel) {
   for (const ptx::Variable &variable : module.variables)
     if (variable.name == kernel + abi::sharedSuffix && !variable.values.empty())
@@ -248,7 +261,8 @@ Sample sampleOf(Device &device, const Launch &launch, const std::string &ptx, Me
   const auto executable = compile(device, launch, workspace);
   const ArgumentBlock block = pack(executable->signature(), launch, workspace);
   const Extents grid = {static_cast<int>(block[0]), static_cast<int>(block[1]), static_cast<int>(block[2])};
-  const std::vector<Extents> places = spread(kiln::programs(grid[0], grid[1], grid[2]), programs);
+  const std::vector<Extents> places =
+      launch.others.empty() ? spread(launch.grid, programs) : spreadOverProblems(programsOf(block.data()), programs);
   Metrics metrics(*program);
   Findings findings;
   const uint32_t dynamic = dynamicShared(*module, launch.kernel->name);
