@@ -358,17 +358,17 @@ Mask Glance::lanes(const Window &window, const std::array<char *, lanesOfWarp> &
 
 // --- Rows in a row -------------------------------------------------------------------------------------------------
 
-/// What is added to a row for the next one of a stretch: four lanes, where its words have one each.
+/// What is added to a row for the next one of a stretch: as many lanes as it has, where it has several.
 static __m256i stepOf(const Row &row) {
-  return _mm256_setr_epi32(0, 0, row.writers == Spread::words ? 4 : 0, row.readers == Spread::words ? 4 : 0, 0, 0, 0,
-                           0);
+  const auto lanes = [](Spread spread) { return spread == Spread::words ? 4 : spread == Spread::pairs ? 2 : 0; };
+  return _mm256_setr_epi32(0, 0, lanes(row.writers), lanes(row.readers), 0, 0, 0, 0);
 }
 
-bool Glance::stretch(Row *rows, uint32_t self) const {
+bool Glance::stretch(Row *rows, uint32_t self, Spread spread) const {
   static_assert(offsetof(Cell, writer) == 8 && offsetof(Cell, reader) == 12);
   constexpr int count = 8;
   const Row before = rows[0];
-  const auto isWide = [](Spread spread) { return spread == Spread::none || spread == Spread::words; };
+  const auto isWide = [](Spread one) { return one == Spread::none || one == Spread::words || one == Spread::pairs; };
   if (before.isApart || !isWide(before.writers) || !isWide(before.readers))
     return false;
   auto *const words = reinterpret_cast<__m256i *>(rows);
@@ -381,7 +381,7 @@ bool Glance::stretch(Row *rows, uint32_t self) const {
   if (!_mm256_testz_si256(differences, differences))
     return false;
   Row after = before;
-  if (!(writes ? writeRowHere(after, self, Spread::words) : readRowHere(after, self, Spread::words)))
+  if (!(writes ? writeRowHere(after, self, spread) : readRowHere(after, self, spread)))
     return false;
   const __m256i stepAfter = stepOf(after);
   __m256i value = _mm256_load_si256(reinterpret_cast<const __m256i *>(&after));

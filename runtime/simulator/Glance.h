@@ -35,8 +35,9 @@ struct Glance {
   /// are left from the first one on of which not all is noted, or which lies elsewhere.
   Mask lanes(const Window &window, const std::array<char *, lanesOfWarp> &at, Mask lanes, uint32_t bytes,
              uint32_t agent) const;
-  /// Eight rows, of which the 32 lanes from `self` on access a word each, and which say the same of theirs.
-  bool stretch(Row *rows, uint32_t self) const;
+  /// Eight rows, of which the lanes from `self` on access a word or two each, as `spread` says, and which say the same
+  /// of theirs.
+  bool stretch(Row *rows, uint32_t self, Spread spread) const;
 
 private:
   /// What has become of a cell's reader: it is as it was, it is the one who reads, or they are several.

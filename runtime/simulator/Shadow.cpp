@@ -99,15 +99,16 @@ static Mask lanesOfSize(const std::array<uint32_t, lanesOfWarp> &sizes, uint32_t
   return lanes;
 }
 
-/// Whether all lanes access a word each, one after the other from a row's begin on.
+/// Whether all lanes access a word or two each, one after the other from a row's begin on.
 static bool isStretch(const Accesses &a) {
-  if (a.bytes != 4 || a.lanes != allLanes || a.sizes || reinterpret_cast<uint64_t>(a.pointers.at[0]) % 16)
+  const ptrdiff_t bytes = a.bytes;
+  if ((bytes != 4 && bytes != 8) || a.lanes != allLanes || a.sizes || reinterpret_cast<uint64_t>(a.pointers.at[0]) % 16)
     return false;
-  if (a.pointers.at[lanesOfWarp - 1] - a.pointers.at[0] != 4 * (lanesOfWarp - 1))
+  if (a.pointers.at[lanesOfWarp - 1] - a.pointers.at[0] != bytes * (lanesOfWarp - 1))
     return false;
   ptrdiff_t differences = 0;
   for (size_t lane = 0; lane < lanesOfWarp; ++lane)
-    differences |= a.pointers.at[lane] - a.pointers.at[0] - static_cast<ptrdiff_t>(4 * lane);
+    differences |= a.pointers.at[lane] - a.pointers.at[0] - bytes * static_cast<ptrdiff_t>(lane);
   return differences == 0;
 }
 
@@ -139,13 +140,20 @@ void Shadow::access(const Accesses &a) {
     return inShared ? Window{shared, sharedMemory, sharedBytes}
                     : Window{held.page->cells, at - reinterpret_cast<uint64_t>(at) % pageBytes, pageBytes};
   };
-  if (!strong && !glance.together && isStretch(a) && (isShared(a.pointers.at[0]) || isInPage(a.pointers.at[0], 128))) {
-    const Window window = windowOf(a.pointers.at[0]);
-    if (glance.stretch(&window.cells.row(static_cast<uint64_t>(a.pointers.at[0] - window.begin) / 16), agent))
-      return;
+  Mask left = a.lanes;
+  const uint32_t lanesOfStretch = !strong && !glance.together && isStretch(a) ? 128 / a.bytes : 0;
+  for (uint32_t lane = 0; left && lanesOfStretch; lane += lanesOfStretch) {
+    char *const at = a.pointers.at[lane];
+    if (!isShared(at) && !isInPage(at, 128))
+      break;
+    const Window window = windowOf(at);
+    if (!glance.stretch(&window.cells.row(static_cast<uint64_t>(at - window.begin) / 16), agent | lane,
+                        a.bytes == 4 ? Spread::words : Spread::pairs))
+      break;
+    left = lane + lanesOfStretch < lanesOfWarp ? allLanes << (lane + lanesOfStretch) : 0;
   }
   std::optional<Visit> whole; // mostly nobody asks
-  for (Mask left = a.lanes; left;) {
+  while (left) {
     const auto lane = static_cast<size_t>(std::countr_zero(left));
     const uint32_t bytes = a.sizes ? (*a.sizes)[lane] : a.bytes;
     char *const begin = a.pointers.at[lane];

@@ -209,19 +209,20 @@ static std::pair<std::string, std::string> operandOf(int bytes) {
 }
 
 /// The checks that find something when each of some lanes stores its `bytes` bytes, `then` happens, and it touches
-/// those of lane t ^ %x by the instruction that `touch` begins.
+/// those of lane t ^ %x by the instruction that `touch` begins. The lanes' bytes lie side by side, or `stride` bytes
+/// apart.
 static std::vector<std::string> rowFindings(int bytes, const std::string &then, int other, const std::string &touch,
-                                            int lanes = 32) {
+                                            int lanes = 32, int stride = 0) {
   const auto [type, list] = operandOf(bytes);
   const std::string store = fmt::format("st.shared{} [%r1], {};\n", type, list),
                     read = fmt::format("ld.shared{} {}, [%r2];\n", type, list),
                     write =
                         fmt::format("add.u32 %r4, %r4, 1;\nadd.u16 %h, %h, 1;\nst.shared{} [%r2], {};\n", type, list);
-  Machine machine(kernel(1, ".shared .align 128 .b8 place[512];\n.reg .b32 %r<8>;\n.reg .b16 %h;\n.reg .pred %q;\n",
+  Machine machine(kernel(1, ".shared .align 128 .b8 place[4608];\n.reg .b32 %r<8>;\n.reg .b16 %h;\n.reg .pred %q;\n",
                          fmt::format("mov.u32 %r0, place;\nmad.lo.u32 %r1, %t, {0}, %r0;\nxor.b32 %r3, %t, {1};\n"
                                      "mad.lo.u32 %r2, %r3, {0}, %r0;\nmov.u32 %r4, %t;\nmov.u32 %r5, 0;\n"
                                      "mov.u32 %r6, 0;\nmov.u32 %r7, 0;\ncvt.u16.u32 %h, %t;\n",
-                                     bytes, other) +
+                                     stride > 0 ? stride : bytes, other) +
                              store + then +
                              (touch == "ld"   ? read
                               : touch == "st" ? write
@@ -266,6 +267,25 @@ TEST(RaceTest, RowsKnowWhoTouchedTheirBytes) {
               bytes == 16 ? Checks{} : Checks{betweenLanes});
     EXPECT_EQ(rowFindings(bytes, meet, 0, "and.b32 %r2, %r1, -16;\nld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r2];\n"),
               Checks{});
+  }
+}
+
+// The same of lanes far apart, again and again.
+TEST(RaceTest, LanesFarApartKnowWhoTouchedTheirBytes) {
+  for (const int bytes : {1, 2, 4, 8}) {
+    SCOPED_TRACE(bytes);
+    const auto [type, list] = operandOf(bytes);
+    const std::string own = fmt::format("ld.shared{0} {1}, [%r1];\nst.shared{0} [%r1], {1};\n", type, list);
+    for (const char *touch : {"ld", "st"}) {
+      const auto find = [&](const std::string &then, int other) {
+        return rowFindings(bytes, then, other, touch, 32, 136);
+      };
+      EXPECT_EQ(find(own + own, 0), Checks{});
+      EXPECT_EQ(find(own + own, 1), Checks{betweenLanes});
+      EXPECT_EQ(find(own + own, 16), Checks{betweenLanes});
+      EXPECT_EQ(find(own + own + meet, 16), Checks{});
+      EXPECT_EQ(find(meet + own + own, 31), Checks{betweenLanes});
+    }
   }
 }
 
