@@ -97,6 +97,8 @@ static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Ty
 }
 
 MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K, Type type, bool heavy) {
+  int64_t &rows = layout == Layout::tn ? K : M; // of what a layer is given: the others are its widths
+  rows = target.bucket(rows);
   MatmulConfig config;
   config.precision = target.precisionOf(type);
   config.ta = layout == Layout::tn;
@@ -328,15 +330,17 @@ Plan planWeightGradient(const Target &target, const TensorRef &x, const TensorRe
   if (db)
     expectShape(plan, "db", *db, {e.N});
   MatmulConfig chosen = choose(target, Layout::tn, e, config, accumulate ? Epilogue::accumulate : Epilogue::light);
+  Extents seen = e; // of a bucket of rows: parts that begin behind the last of them are sums of nothing
+  seen.K = target.bucket(e.K);
   if (!config)
-    pickSplit(target, e, /*heavy=*/accumulate, chosen);
+    pickSplit(target, seen, /*heavy=*/accumulate, chosen);
   if (chosen.split % chosen.bk != 0)
     throw Error("'weight_gradient': expected 'split' to be a multiple of 'bk', but got " +
                 std::to_string(chosen.split) + " and " + std::to_string(chosen.bk));
   chosen.keep = db.has_value();
 
   // All of K in one program: straight into dw and db.
-  const int64_t parts = chosen.split > 0 ? ceildiv(e.K, chosen.split) : 1;
+  const int64_t parts = chosen.split > 0 ? ceildiv(seen.K, chosen.split) : 1;
   if (parts == 1) {
     chosen.split = 0;
     return tiles(weightGradientKernel, e, chosen, {x, dy, onePart(dw), onePart(db.value_or(x.select(0, 0)))});

@@ -40,6 +40,7 @@ static DecoderOptions optionsOf(const Gpt2Config &c) {
   o.headInit = {{Init::Kind::normal, deviation}};
   o.inits = {deviation, deviation / std::sqrt(2.0 * static_cast<double>(c.layers))};
   o.dropout = c.dropout;
+  o.smoothing = c.smoothing;
   o.givesRanges = c.givesRanges;
   o.embedding.givesPositions = c.givesPositions;
   return o;

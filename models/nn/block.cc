@@ -11,7 +11,12 @@ Block::Block(ParameterList &list, const BlockNames &names, int64_t width, const 
     : width(width), isPre(o.place == NormPlace::pre), attentionFirst(o.order == BlockOrder::attention_first),
       norm1(list, names.norm1, width, o.norm),
       attention(list, names.attention, width, o.attention, inits, dropout, context),
-      norm2(list, names.norm2, width, o.norm), mlp(list, names.mlp, width, o.mlp, inits, dropout, context) {}
+      norm2(list, names.norm2, width, o.norm), mlp(list, names.mlp, width, o.mlp, inits, dropout, context) {
+  if (o.cross) {
+    norm3.emplace(list, names.norm3, width, o.norm);
+    cross.emplace(list, names.cross, width, o.attention, inits, dropout, context);
+  }
+}
 
 //===-- Forward -------------------------------------------------------------------------------------------------===//
 
@@ -55,10 +60,21 @@ TensorRef Block::feed(Build &b, const TensorRef &x, HalfSaved &s, Saved &saved) 
       });
 }
 
+TensorRef Block::look(Build &b, const TensorRef &x, int64_t batch, int64_t time, Saved &saved) const {
+  if (!cross)
+    return x;
+  const Scope scope(b, "cross-attention");
+  return half(
+      b, x, "looked", *norm3, saved.third, [&] { saved.cross = cross->take(b, batch, time); },
+      [&](const TensorRef &in, const TensorRef &residual, const TensorRef &y) {
+        cross->forward(b, in, residual, saved.cross, y);
+      });
+}
+
 TensorRef Block::forward(Build &b, const TensorRef &x, int64_t batch, int64_t time, Saved &s) const {
   if (attentionFirst)
-    return feed(b, attend(b, x, batch, time, s.first, s), s.second, s);
-  return attend(b, feed(b, x, s.first, s), batch, time, s.second, s);
+    return feed(b, look(b, attend(b, x, batch, time, s.first, s), batch, time, s), s.second, s);
+  return look(b, attend(b, feed(b, x, s.first, s), batch, time, s.second, s), batch, time, s);
 }
 
 //===-- Evaluation ----------------------------------------------------------------------------------------------===//
@@ -75,7 +91,8 @@ void Block::halfInfer(Build &b, const TensorRef &x, const TensorRef &normed, con
   }
 }
 
-template <class Attend> void Block::inferWith(Build &b, const TensorRef &x, Attend attend) const {
+template <class Attend, class Look>
+void Block::inferWith(Build &b, const TensorRef &x, Attend attend, Look look) const {
   const TensorRef normed = isPre ? b.take("norm", x.extents) : x;
   const LayerNorm::Saved statistics = norm1.take(b, x.extents[0]);
   for (const bool attends : {attentionFirst, !attentionFirst}) {
@@ -84,6 +101,8 @@ template <class Attend> void Block::inferWith(Build &b, const TensorRef &x, Atte
       halfInfer(b, x, normed, norm1, statistics, attend);
     else
       halfInfer(b, x, normed, norm2, statistics, [&](const TensorRef &in) { mlp.infer(b, in, x, x); });
+    if (attends && cross)
+      halfInfer(b, x, normed, *norm3, statistics, look);
   }
   norm2.release(b, statistics);
   if (isPre)
@@ -91,15 +110,20 @@ template <class Attend> void Block::inferWith(Build &b, const TensorRef &x, Atte
 }
 
 void Block::infer(Build &b, const TensorRef &x, int64_t batch, int64_t time) const {
-  inferWith(b, x, [&](const TensorRef &in) {
-    const Attention::Saved saved = attention.take(b, batch, time);
-    attention.forward(b, in, x, saved, x);
-    attention.release(b, saved);
-  });
+  const auto alone = [&](const auto &layer) {
+    return [&](const TensorRef &in) {
+      const auto saved = layer.take(b, batch, time);
+      layer.forward(b, in, x, saved, x);
+      layer.release(b, saved);
+    };
+  };
+  inferWith(b, x, alone(attention), [&](const TensorRef &in) { alone (*cross)(in); });
 }
 
-void Block::extend(Build &b, const TensorRef &x, const Past &past) const {
-  inferWith(b, x, [&](const TensorRef &in) { attention.extend(b, in, x, past, x); });
+void Block::extend(Build &b, const TensorRef &x, const Past &past, const CrossPast *crossPast) const {
+  inferWith(
+      b, x, [&](const TensorRef &in) { attention.extend(b, in, x, past, x); },
+      [&](const TensorRef &in) { cross->extend(b, in, x, *crossPast, x); });
 }
 
 //===-- Backward ------------------------------------------------------------------------------------------------===//
@@ -123,6 +147,13 @@ void Block::backward(Build &b, const TensorRef &dx, const Saved &saved) const {
   for (const bool attends : {!attentionFirst, attentionFirst}) {
     const Scope scope(b, attends ? "attention backward" : "mlp backward");
     const bool isFirst = attends == attentionFirst;
+    if (attends && cross) {
+      halfBackward(b, dx, dnormed, *norm3, saved.third,
+                   [&](const TensorRef &dy, const TensorRef &x, const TensorRef &to, bool add) {
+                     cross->backward(b, dy, x, saved.cross, to, add);
+                   });
+      b.release(saved.third.x);
+    }
     const HalfSaved &s = isFirst ? saved.first : saved.second;
     if (attends)
       halfBackward(b, dx, dnormed, norm1, s,

@@ -11,6 +11,14 @@
 
 namespace kiln {
 
+/// What an encoder made of the sequences that a build's are made from, for the layers that look at it.
+struct EncoderMemory {
+  TensorRef states;                           // (B · S, C), of S places each
+  TensorRef ranges;                           // (B, 2) i32: which of these are there
+  std::optional<TensorRef> columnRanges = {}; // (B, S, 2) i32: by which places of its sequence each of them is seen
+  std::optional<TensorRef> gradient = {};     // by the states, (B · S, C), once a layer has one to add
+};
+
 struct Build {
   const Target &target;
   Arena &arena;
@@ -25,6 +33,7 @@ struct Build {
   /// Which places each place of the batch sees, and by which it is seen, (B, T, 2) i32 each, as attention takes them;
   /// none: those up to its own.
   std::optional<TensorRef> ranges = {}, columnRanges = {};
+  std::optional<EncoderMemory> memory = {};
   Plan plan = {};
 
   TensorRef value(int parameter) const { return buffers.value(list[parameter]); }

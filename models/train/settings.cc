@@ -55,6 +55,10 @@ double learningRate(const TrainSettings &s, int64_t step) {
     return s.rate * static_cast<double>(step + 1) / static_cast<double>(s.warmup);
   if (s.schedule == Schedule::constant)
     return s.rate;
+  if (s.schedule == Schedule::noam) {
+    const double peak = static_cast<double>(std::max<int64_t>(s.warmup, 1));
+    return s.rate * std::sqrt(peak / static_cast<double>(step + 1));
+  }
   const int64_t span = s.steps - s.warmup - (s.schedule == Schedule::cosine_closed);
   const double done = span > 0 ? std::min(1.0, static_cast<double>(step - s.warmup) / static_cast<double>(span)) : 1.0;
   const double left = s.schedule == Schedule::linear ? 1 - done : 0.5 * (1 + std::cos(M_PI * done));

@@ -24,13 +24,15 @@ enum class Positions { runOn, restart };
 inline constexpr std::array<const char *, 2> positionsNames = {"run-on", "restart"};
 
 /// How the learning rate falls behind the warm-up: along a cosine or a straight line, which end at finalRate behind the
-/// last step, or closed, at the last step; or not at all.
-enum class Schedule { cosine_closed, cosine, linear, constant };
-inline constexpr std::array<const char *, 4> scheduleNames = {"cosine-closed", "cosine", "linear", "constant"};
+/// last step, or closed, at the last step; not at all; or as one over the root of the steps (Vaswani et al. 2017, (3),
+/// whose d_model^−½ is a part of the highest rate).
+enum class Schedule { cosine_closed, cosine, linear, constant, noam };
+inline constexpr std::array<const char *, 5> scheduleNames = {"cosine-closed", "cosine", "linear", "constant", "noam"};
 
 struct TrainSettings {
-  int64_t batch = 0;      // sequences in a micro-batch
-  int64_t accumulate = 1; // micro-batches in a step
+  int64_t batch = 0;       // sequences in a micro-batch
+  int64_t batchTokens = 0; // places of one at most, where sequences of like lengths are put together; 0: any
+  int64_t accumulate = 1;  // micro-batches in a step
   int64_t steps = 0;
   int64_t warmup = 0;     // steps of linear warm-up
   double rate = 0;        // highest learning rate
@@ -43,6 +45,7 @@ struct TrainSettings {
   double dropoutEmbedding = -1, dropoutResidual = -1;
   double dropoutActivation = 0, dropoutAttention = 0;
   DropoutKind dropoutKind = DropoutKind::inverted;
+  double smoothing = 0; // of labels, in the loss to train by
   AttentionForm attention = AttentionForm::flash;
   Batching batching = Batching::stream;
   double pack = 0.75; // a packed sequence takes one document more while less of it is full
