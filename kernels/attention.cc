@@ -95,7 +95,9 @@ static AttentionConfig gpuForwardTilesOf(const GpuFacts &gpu, int64_t Tq, int64_
 /// queries; but a product's operands and results should stay in the first caches.
 AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type type,
                               const std::optional<int64_t> &keys) {
-  const int64_t Tk = keys.value_or(Tq);
+  int64_t Tk = keys.value_or(Tq);
+  if (target.elastic) // one choice for all pairs of lengths of which the longer is in a bucket
+    Tk = Tq = target.lengthBucket(std::max(Tq, Tk));
   const Precision precision = target.precisionOf(type);
   const bool isExact = type == f32 && precision != Precision::tf32; // and so no work for tensor cores
   AttentionConfig config =
@@ -104,6 +106,7 @@ AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type 
                      return isExact ? gpuTilesOf(gpu, std::max(Tq, Tk), D) : gpuForwardTilesOf(gpu, Tq, Tk, D, type);
                    });
   config.precision = precision;
+  config.shifted = target.elastic;
   return config;
 }
 

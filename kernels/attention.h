@@ -34,7 +34,7 @@ struct AttentionConfig {
   bool whole = true; // the backward pass has one program for a whole head; it chooses launches and is no field
   // Set by the plan:
   bool causal = true;   // row i sees columns up to i + Tk − Tq
-  bool shifted = false; // Tk is not Tq
+  bool shifted = false; // Tk is not Tq, or need not be it
   bool ranged = false;  // with ranges
   bool masked = false;  // with a mask
   int group = 1;        // heads of queries that share one of keys and values

@@ -256,10 +256,14 @@ static AttentionConfig gpuBackwardTilesOf(const GpuFacts &gpu, int64_t T, int64_
 
 AttentionConfig pickAttentionBackward(const Target &target, int64_t Tq, int64_t D, Type type,
                                       const std::optional<int64_t> &keys) {
-  const int64_t Tk = keys.value_or(Tq), longest = std::max(Tq, Tk);
+  int64_t Tk = keys.value_or(Tq);
+  if (target.elastic) // as forward
+    Tk = Tq = target.lengthBucket(std::max(Tq, Tk));
+  const int64_t longest = std::max(Tq, Tk);
   AttentionConfig config = target.visit([=](const CpuFacts &) { return tilesOf(64, Tk <= 128 ? 64 : 128, Tq, Tk); },
                                         [=](const GpuFacts &gpu) { return gpuBackwardTilesOf(gpu, longest, D, type); });
   config.precision = target.precisionOf(type);
+  config.shifted = target.elastic;
   return config;
 }
 

@@ -75,7 +75,7 @@ AttentionConfig configFor(const std::optional<AttentionConfig> &given, Attention
   AttentionConfig tiles = given.value_or(picked);
   tiles.drop = drop;
   tiles.causal = mask.causal;
-  tiles.shifted = extents.Tq != extents.Tk;
+  tiles.shifted = extents.Tq != extents.Tk || (picked.shifted && !mask.causal);
   tiles.ranged = mask.ranges.has_value();
   tiles.masked = mask.mask.has_value();
   tiles.group = static_cast<int>(extents.H / extents.Hk);

@@ -28,7 +28,8 @@ const Kernel columnSumsKernel =
             field("block", &ColumnSumsConfig::block, "rows that are added side by side")});
 
 /// At most 64 parts, so that the second stage has little to add.
-ColumnSumsConfig pickColumnSums(const Target &, int64_t N, int64_t) {
+ColumnSumsConfig pickColumnSums(const Target &target, int64_t N, int64_t) {
+  N = target.bucket(N);
   ColumnSumsConfig config;
   config.rows = static_cast<int>(std::max<int64_t>(config.rows, ceildiv(ceildiv(N, 64), config.block) * config.block));
   return config;

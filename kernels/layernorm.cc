@@ -187,6 +187,7 @@ LayerNormConfig pickLayerNorm(const Target &target, int64_t C, Type type) {
 /// programs that its registers hold, and 8 at least: a row for each of four warps at a time, or two or one that they
 /// share, for a lane holds four values for each of a row's.
 LayerNormBackwardConfig pickLayerNormBackward(const Target &target, int64_t N, int64_t C, Type type) {
+  N = target.bucket(N);
   return target.visit([](const CpuFacts &) { return LayerNormBackwardConfig{}; },
                       [=](const GpuFacts &gpu) {
                         const int block = C <= 1024 ? 4 : C <= 2048 ? 2 : 1, programs = C <= 768 && type != f32 ? 3 : 2;

@@ -98,6 +98,8 @@ static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Ty
 }
 
 MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K, Type type, bool heavy) {
+  int64_t &rows = layout == Layout::tn ? K : M; // of what a layer is given: the others are its widths
+  rows = target.bucket(rows);
   MatmulConfig config;
   config.precision = target.precisionOf(type);
   config.ta = layout == Layout::tn;
@@ -358,15 +360,19 @@ static Plan planAlike(const Target &target, const std::vector<WeightGradient> &a
   const int64_t K = extents.front().K;
   MatmulConfig chosen =
       choose(target, Layout::tn, extents.front(), config, accumulate ? Epilogue::accumulate : Epilogue::light);
+  std::vector<Extents> seen =
+      extents; // of a bucket of rows: parts that begin behind the last of them are sums of nothing
+  for (Extents &one : seen)
+    one.K = target.bucket(K);
   if (!config)
-    pickSplit(target, extents, /*heavy=*/accumulate, chosen);
+    pickSplit(target, seen, /*heavy=*/accumulate, chosen);
   if (chosen.split % chosen.bk != 0)
     throw Error("'weight_gradient': expected 'split' to be a multiple of 'bk', but got " +
                 std::to_string(chosen.split) + " and " + std::to_string(chosen.bk));
   chosen.keep = all.front().db.has_value();
 
   // All of K in one program: straight into dw and db.
-  const int64_t parts = chosen.split > 0 ? ceildiv(K, chosen.split) : 1;
+  const int64_t parts = chosen.split > 0 ? ceildiv(target.bucket(K), chosen.split) : 1;
   Plan plan;
   if (parts == 1) {
     chosen.split = 0;

@@ -138,7 +138,7 @@ static Plan planHeadProduct(const Target &target, Layout layout, const TensorRef
 /// The config of the kernels that take whole rows of weights.
 static AttentionConfig rowsOf(const Target &target, const AttentionExtents &s, const AttentionMask &mask) {
   AttentionConfig rows = configFor({}, {}, s, mask);
-  const auto onCpu = static_cast<int>(std::clamp<int64_t>(8192 / s.Tk, 1, 32));
+  const auto onCpu = static_cast<int>(std::clamp<int64_t>(8192 / target.bucket(s.Tk), 1, 32));
   rows.bm = pickWholeRows(target, onCpu, s.Tk);
   return rows;
 }

@@ -46,6 +46,7 @@ const Kernel sumPairKernel =
 /// On a GPU, whose memory answers late, several partial results are on their way at once: all of a few, and of many 32
 /// for each of few columns, so that there are programs enough.
 SumConfig pickSum(const Target &target, int64_t P, int64_t N) {
+  P = target.bucket(P);
   return target.visit([](const CpuFacts &) { return SumConfig{}; },
                       [&](const GpuFacts &) {
                         if (P > 8)

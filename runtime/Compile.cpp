@@ -324,7 +324,7 @@ CompileStatistics compileStatistics() {
   return {state.compiled, state.fromDisk, state.fromMemory, state.clock.milliseconds()};
 }
 
-void freeze(bool frozen) { compiler().frozen = frozen; }
+bool freeze(bool frozen) { return compiler().frozen.exchange(frozen); }
 
 void forgetCompiled() noexcept { compiler().memory.clear(); }
 

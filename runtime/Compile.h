@@ -59,8 +59,8 @@ void run(Device &device, const Plan &plan, const TensorRef &workspace = {});
 int compileThreads();
 void setCompileThreads(int threads);
 
-/// From now on a compile that is not in memory is an error (and back).
-void freeze(bool frozen = true);
+/// From now on a compile that is not in memory is an error (and back). Returns whether it was one before.
+bool freeze(bool frozen = true);
 
 /// Forgets every executable in memory; launches in progress keep theirs.
 void forgetCompiled() noexcept;

@@ -3,6 +3,7 @@
 #include "dialect/dsl/Plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -14,6 +15,15 @@ Precision Target::precisionOf(Type type) const {
   const Precision usual =
       visit([](const CpuFacts &) { return Precision::ieee; }, [](const GpuFacts &) { return Precision::tf32; });
   return precision.value_or(usual);
+}
+
+int64_t Target::bucket(int64_t rows) const {
+  return elastic && rows > 0 ? static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows))) : rows;
+}
+
+int64_t Target::lengthBucket(int64_t length) const {
+  constexpr int64_t shortest = 16;
+  return elastic ? std::max(shortest, bucket(length)) : length;
 }
 
 static void checkStrides(const TensorRef &tensor) {

@@ -35,10 +35,17 @@ struct Target {
   std::string name; // for people
   std::variant<CpuFacts, GpuFacts> facts;
   std::optional<Precision> precision = {}; // of products of f32, where somebody asks for one
+  bool elastic = false; // rows and lengths vary from plan to plan: what is picked depends on their buckets alone
 
   /// The precision of products of `type` that a plan chooses: the one asked for, else tf32 on GPUs, which have no other
   /// fast one, and ieee on CPUs. Products of other types are exact, and so ieee.
   Precision precisionOf(Type type) const;
+
+  /// So many rows as a plan that picks tiles sees them: on an elastic target the next power of two, so that few
+  /// configs serve all numbers of rows, else as they are. Launches have the real numbers.
+  int64_t bucket(int64_t rows) const;
+  /// The same of the length of a sequence, of which a tile is as long as there are few: powers of two from 16 on.
+  int64_t lengthBucket(int64_t length) const;
 
   /// The result of the visitor that takes facts of this kind, one for each kind.
   template <class... Visitors> auto visit(Visitors... visitors) const {

@@ -3,6 +3,7 @@
 #include "models/bytelm/commands.h"
 #include "models/bytelm/network.h"
 #include "models/bytelm/shifted.h"
+#include "models/train/configured.h"
 #include "models/train/language_data.h"
 #include "models/train/loop.h"
 #include "runtime/Streams.h"

@@ -2,7 +2,6 @@
 
 #include "models/bytelm/config.h"
 #include "models/data/json.h"
-#include "models/train/dropout_options.h"
 
 #include <fmt/format.h>
 
@@ -52,14 +51,6 @@ ByteConfig readByteConfig(const std::string &folder) {
   c.context = json.integer("context");
   verify(c);
   return c;
-}
-
-ByteConfig configured(ByteConfig config, const TrainSettings &settings) {
-  config.type = settings.type;
-  config.dropout = dropoutOf(settings);
-  config.attention = settings.attention;
-  config.decayOn = settings.decayOn;
-  return config;
 }
 
 static TrainSettings settingsFor(bool small, bool pytorch = false) {

@@ -26,14 +26,13 @@ struct ByteConfig {
   TableInit tables = TableInit::torch;
   LinearStart linears = LinearStart::uniform;
   DecayOn decayOn = DecayOn::matrices;
+  double smoothing = 0; // of labels, in the loss to train by
 
   static constexpr int64_t vocab = 256;
   /// Whether the other computes the same; neither dropout, nor the form of attention, nor how it begins decides that.
   bool sameModel(const ByteConfig &other) const;
 };
 
-/// The same model, with the type and all that training decides from the settings.
-ByteConfig configured(ByteConfig config, const TrainSettings &settings);
 /// Throws Error unless every size is positive and the heads divide the width.
 void verify(const ByteConfig &config);
 /// `8 layers, 8 heads, width 512, inner 2048, context 256`.

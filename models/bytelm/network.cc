@@ -35,6 +35,7 @@ static DecoderOptions optionsOf(const ByteConfig &c) {
   }
   o.headInit = o.inits.inner(c.width);
   o.dropout = c.dropout;
+  o.smoothing = c.smoothing;
   return o;
 }
 

@@ -4,7 +4,7 @@
 #include "models/bytelm/network.h"
 #include "models/generate/writing.h"
 #include "models/train/checkpoint.h"
-#include "models/train/dropout_options.h"
+#include "models/train/configured.h"
 
 namespace kiln::bytelm {
 

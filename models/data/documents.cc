@@ -7,14 +7,6 @@
 
 namespace kiln {
 
-/// 0 … count − 1 in random order (Fisher and Yates), drawn with numbers from `counter` on.
-static void shuffle(std::vector<int64_t> &order, int64_t count, const Random &random, uint64_t counter) {
-  order.resize(count);
-  std::iota(order.begin(), order.end(), int64_t{0});
-  for (int64_t i = count - 1; i > 0; --i)
-    std::swap(order[i], order[random.below(i + 1, counter + i)]);
-}
-
 //===-- Rows ----------------------------------------------------------------------------------------------------===//
 
 Documents::Documents(std::shared_ptr<const TokenStream> given, const std::vector<DocumentPlace> &places,

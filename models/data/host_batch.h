@@ -1,4 +1,4 @@
-// What a micro-batch brings to a device, on the host: arrays by their names.
+// What a micro-batch brings to a device, on the host: arrays by their names, and how large it is.
 
 #pragma once
 
@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,22 @@ private:
   std::vector<char> held;
 };
 
-using HostBatch = std::map<std::string, HostArray>;
+/// The size of a micro-batch: how many sequences, and how long the longest may be.
+struct BatchShape {
+  int64_t sequences = 0;
+  int64_t target = 0; // places of a sequence, each of which has room for a target
+  int64_t source = 0; // places of the sequence that it is made from; 0 where there is none
+  /// Targets that a micro-batch has room for, each of which has a loss.
+  int64_t targets() const { return sequences * target; }
+  /// Places of all sources.
+  int64_t sources() const { return sequences * source; }
+  auto operator<=>(const BatchShape &) const = default;
+};
+
+struct HostBatch : std::map<std::string, HostArray> {
+  using std::map<std::string, HostArray>::map;
+  std::optional<BatchShape> shape = {}; // the one that a trainer was made for, if not given
+};
 
 /// What a model of language learns from: tokens, and the tokens that follow them, both i32.
 inline HostBatch languageBatch(const std::vector<int32_t> &tokens, const std::vector<int32_t> &targets) {

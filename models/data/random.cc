@@ -3,6 +3,7 @@
 #include "models/data/random.h"
 
 #include <cmath>
+#include <numeric>
 
 namespace kiln {
 
@@ -49,6 +50,13 @@ std::vector<float> Random::uniforms(int64_t count, double bound, uint32_t lane) 
   for (int64_t i = 0; i < count; ++i)
     values[i] = static_cast<float>(bound * (block(i / 4, lane)[i % 4] * 0x1p-31 - 1));
   return values;
+}
+
+void shuffle(std::vector<int64_t> &order, int64_t count, const Random &random, uint64_t counter) {
+  order.resize(count);
+  std::iota(order.begin(), order.end(), int64_t{0});
+  for (int64_t i = count - 1; i > 0; --i)
+    std::swap(order[i], order[random.below(i + 1, counter + i)]);
 }
 
 } // namespace kiln

@@ -32,4 +32,7 @@ private:
   uint32_t stream;
 };
 
+/// 0 … count − 1 in random order (Fisher and Yates), drawn with numbers from `counter` on, of which it takes `count`.
+void shuffle(std::vector<int64_t> &order, int64_t count, const Random &random, uint64_t counter);
+
 } // namespace kiln

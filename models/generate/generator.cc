@@ -60,7 +60,7 @@ Plan Generator::plan(Arena &placed, int64_t places, const TensorRef &numbers) co
     const TensorRef both = cache.ref().select(0, l);
     pasts.push_back({both.select(0, 0), both.select(0, 1), starts, ranges});
   }
-  const TensorRef hidden = network.layers().extend(b, tokens, positions, pasts);
+  const TensorRef hidden = network.layers().extend(b, tokens, positions, pasts, options.crossPasts);
   if (places == 1)
     network.logits(b, hidden, logits);
   b.release(hidden);

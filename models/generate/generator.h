@@ -19,9 +19,10 @@ namespace kiln {
 class Generator {
 public:
   struct Options {
-    int64_t sequences = 1;               // texts that grow side by side
-    std::optional<int32_t> front = {};   // a token that stands in front of every text, and at each new beginning
-    std::function<void()> restarts = {}; // called where a text has become longer than the context
+    int64_t sequences = 1;                  // texts that grow side by side
+    std::optional<int32_t> front = {};      // a token that stands in front of every text, and at each new beginning
+    std::function<void()> restarts = {};    // called where a text has become longer than the context
+    std::vector<CrossPast> crossPasts = {}; // what blocks know that look at an encoder's memory, for all texts
   };
 
   /// `weights` is the flat buffer of the network's parameters, on the device. It and the network must outlive it.

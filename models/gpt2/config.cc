@@ -1,7 +1,6 @@
 // Checks and counts.
 
 #include "models/gpt2/config.h"
-#include "models/train/dropout_options.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -14,14 +13,6 @@ static constexpr int64_t mostLayers = 1000;
 double Gpt2Config::scaleOf(int64_t layer) const {
   return (scalesScores ? 1 / std::sqrt(static_cast<double>(headWidth())) : 1) /
          static_cast<double>(scalesByLayer ? layer + 1 : 1);
-}
-
-Gpt2Config configured(Gpt2Config config, const TrainSettings &settings) {
-  config.type = settings.type;
-  config.dropout = dropoutOf(settings);
-  config.attention = settings.attention;
-  config.decayOn = settings.decayOn;
-  return config;
 }
 
 void verify(const Gpt2Config &config) {

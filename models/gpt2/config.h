@@ -32,8 +32,9 @@ struct Gpt2Config {
   AttentionForm attention = AttentionForm::flash;
   bool givesRanges = false, givesPositions = false; // a batch says what its places see, and where they are
   DecayOn decayOn = DecayOn::matrices;
-  int64_t inner = 0; // of the feed-forward layers; 0: four times the width
-  bool tied = true;  // the head is the table of tokens
+  double smoothing = 0; // of labels, in the loss to train by
+  int64_t inner = 0;    // of the feed-forward layers; 0: four times the width
+  bool tied = true;     // the head is the table of tokens
   Gpt2Form form = {};
 
   int64_t innerWidth() const { return inner == 0 ? 4 * width : inner; }
@@ -42,9 +43,6 @@ struct Gpt2Config {
   double scaleOf(int64_t layer) const;
   bool operator==(const Gpt2Config &) const = default;
 };
-
-/// The same model, with the type and all that training decides from the settings.
-Gpt2Config configured(Gpt2Config config, const TrainSettings &settings);
 
 /// Throws Error unless every size is positive, the heads divide the width, and the epsilon is above 0 (or 0, which
 /// Hugging Face's form divides by) and at most 1.

@@ -3,6 +3,7 @@
 #include "models/gpt2/info.h"
 #include "models/gpt2/network.h"
 #include "models/gpt2/presets.h"
+#include "models/train/configured.h"
 #include "models/train/memory.h"
 #include "models/train/thrift.h"
 #include "runtime/Streams.h"

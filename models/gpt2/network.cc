@@ -42,6 +42,7 @@ static DecoderOptions optionsOf(const Gpt2Config &c) {
   o.inits.lecun = c.form.lecunInit;
   o.headInit = o.inits.inner(c.width);
   o.dropout = c.dropout;
+  o.smoothing = c.smoothing;
   o.givesRanges = c.givesRanges;
   o.embedding.givesPositions = c.givesPositions;
   return o;

@@ -7,6 +7,7 @@
 #include "models/gpt2/init.h"
 #include "models/gpt2/tokens_of.h"
 #include "models/tokens/files.h"
+#include "models/train/configured.h"
 #include "models/train/language_data.h"
 #include "models/train/loop.h"
 
@@ -98,6 +99,7 @@ void train(const TrainOptions &options) {
                                       ? std::nullopt
                                       : std::optional(documentMarks(begun.vocabulary)),
                      .pack = isPacked ? begun.state.settings.pack : 0,
+                     .batch = begun.state.settings.batch,
                      .givesPlaces = begun.config.givesPositions,
                      .folder = folder.path()},
                     begun.config.context, seed);

@@ -15,7 +15,7 @@ TensorRef Arena::take(const std::string &name, Type type, Shape extents) {
   const size_t now = taken.size();
   int64_t offset = static_cast<int64_t>(now) * alignment; // a name for the buffer, while there are no places
   if (planned) {
-    if (now >= planned->entries.size() || planned->entries[now].bytes != bytes)
+    if (now >= planned->entries.size() || planned->entries[now].bytes < bytes)
       throw Error(fmt::format("took buffer {} ('{}') of {} bytes, which is not the planned one", now, name, bytes),
                   Fault::internal);
     offset = planned->entries[now].offset;
@@ -34,18 +34,42 @@ void Arena::release(const TensorRef &tensor) {
   live.erase(found);
 }
 
-ArenaPlan Arena::plan() const {
-  ArenaPlan plan{taken, 0};
+/// Gives each buffer its place.
+static void placeAll(ArenaPlan &plan) {
   std::vector<lowering::Lifetime> lives;
-  for (ArenaPlan::Entry &entry : plan.entries) {
-    if (entry.end < 0)
-      entry.end = std::ssize(taken);
+  for (const ArenaPlan::Entry &entry : plan.entries)
     lives.push_back({entry.bytes, entry.begin, entry.end - 1});
-  }
   const lowering::Placement placement = lowering::place(lives);
   for (size_t i = 0; i < lives.size(); ++i)
     plan.entries[i].offset = placement.offsets[i];
   plan.bytes = placement.bytes;
+}
+
+ArenaPlan Arena::plan() const {
+  ArenaPlan plan{taken, 0};
+  for (ArenaPlan::Entry &entry : plan.entries)
+    if (entry.end < 0)
+      entry.end = std::ssize(taken);
+  placeAll(plan);
+  return plan;
+}
+
+ArenaPlan united(const ArenaPlan &one, const ArenaPlan &other) {
+  ArenaPlan plan = one;
+  if (one.entries.size() != other.entries.size())
+    throw Error(
+        fmt::format("expected plans of as many buffers, but got {} and {}", one.entries.size(), other.entries.size()),
+        Fault::internal);
+  for (size_t i = 0; i < plan.entries.size(); ++i) {
+    const ArenaPlan::Entry &b = other.entries[i];
+    ArenaPlan::Entry &a = plan.entries[i];
+    if (a.name != b.name || a.begin != b.begin || a.end != b.end)
+      throw Error(fmt::format("expected plans of the same buffers, but got '{}' and '{}'", a.name, b.name),
+                  Fault::internal);
+    if (b.bytes > a.bytes)
+      a = b;
+  }
+  placeAll(plan);
   return plan;
 }
 

@@ -23,15 +23,20 @@ struct ArenaPlan {
   int64_t bytes = 0; // largest end of any
 };
 
+/// The places of buffers that are as large as the larger of each two. Throws Error (internal) for plans of builds that
+/// take and release differently.
+ArenaPlan united(const ArenaPlan &one, const ArenaPlan &other);
+
 class Arena {
 public:
   /// For measuring: what it gives out tells buffers apart, and is no memory.
   Arena() = default;
-  /// The places of `plan` at `base`, for a build that takes and releases as the one that was measured.
+  /// The places of `plan` at `base`, for a build that takes and releases as the one that was measured, the same or
+  /// less.
   Arena(const ArenaPlan &plan, void *base) : planned(&plan), base(reinterpret_cast<uintptr_t>(base)) {}
 
   /// Dense memory at a multiple of 256 bytes. `name` is for the printed plan. Throws Error (internal) for a buffer
-  /// other than the planned one.
+  /// larger than the planned one.
   TensorRef take(const std::string &name, Type type, Shape extents);
   /// Gives back what take() returned. Throws Error (internal) for what is not in use.
   void release(const TensorRef &tensor);

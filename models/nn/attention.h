@@ -30,6 +30,13 @@ struct Past {
   TensorRef ranges;       // (B, n, 2) i32, which places each new one sees, as kernels/attention.h has it
 };
 
+/// Ranges (B, 2), which all places of a sequence have, as those of `time` places each, (B, time, 2).
+inline TensorRef repeatedRanges(TensorRef ranges, int64_t time) {
+  ranges.extents = {ranges.extents[0], time, 2};
+  ranges.strides = {ranges.strides[0], 0, 1};
+  return ranges;
+}
+
 class Attention {
 public:
   /// Projections (C → 3C) and (C → C), in a model of sequences of at most `context` places.

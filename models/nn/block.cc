@@ -2,6 +2,7 @@
 
 #include "models/nn/block.h"
 
+#include <fmt/format.h>
 #include <utility>
 
 namespace kiln {
@@ -11,13 +12,20 @@ Block::Block(ParameterList &list, const BlockNames &names, int64_t width, const 
     : width(width), isPre(o.place == NormPlace::pre), attentionFirst(o.order == BlockOrder::attention_first),
       norm1(list, names.norm1, width, o.norm),
       attention(list, names.attention, width, o.attention, inits, dropout, context),
-      norm2(list, names.norm2, width, o.norm), mlp(list, names.mlp, width, o.mlp, inits, dropout, context) {}
+      norm2(list, names.norm2, width, o.norm), mlp(list, names.mlp, width, o.mlp, inits, dropout, context) {
+  if (o.cross) {
+    norm3.emplace(list, names.norm3, width, o.norm);
+    cross.emplace(list, names.cross, width, o.attention, inits, dropout, context);
+  }
+}
 
 //===-- Forward -------------------------------------------------------------------------------------------------===//
 
 Block::Layer Block::attentionLayer(Saved &s, int64_t batch, int64_t time) const {
-  return {.norm = norm1,
-          .half = attentionFirst ? s.first : s.second,
+  return {.name = "attention",
+          .result = "attended",
+          .norm = norm1,
+          .half = s.halves[attentionFirst ? 0 : 1],
           .begin = [=, this, &s](Build &b, const Reader &x) { attention.begin(b, x, batch, time, s.attention); },
           .finish = [this, &s](Build &b, const TensorRef &residual,
                                const TensorRef &y) { attention.finish(b, residual, s.attention, y); },
@@ -27,8 +35,12 @@ Block::Layer Block::attentionLayer(Saved &s, int64_t batch, int64_t time) const 
 }
 
 Block::Layer Block::mlpLayer(Saved &s, int64_t rows) const {
-  return {.norm = norm2,
-          .half = attentionFirst ? s.second : s.first,
+  return {.name = "mlp",
+          .result = "fed",
+          .norm = norm2,
+          .half = s.halves[!attentionFirst ? 0
+                           : cross         ? 2
+                                           : 1],
           .begin = [=, this, &s](Build &b, const Reader &x) { mlp.begin(b, x, rows, s.mlp); },
           .finish = [this, &s](Build &b, const TensorRef &residual,
                                const TensorRef &y) { mlp.finish(b, residual, s.mlp, y); },
@@ -37,9 +49,25 @@ Block::Layer Block::mlpLayer(Saved &s, int64_t rows) const {
                                  bool add) { mlp.backward(b, dy, s.mlp, dx, add); }};
 }
 
-std::array<Block::Layer, 2> Block::layers(Saved &s, int64_t batch, int64_t time) const {
-  const Layer attends = attentionLayer(s, batch, time), feeds = mlpLayer(s, batch * time);
-  return attentionFirst ? std::array<Layer, 2>{attends, feeds} : std::array<Layer, 2>{feeds, attends};
+Block::Layer Block::crossLayer(Saved &s, int64_t batch, int64_t time) const {
+  return {.name = "cross-attention",
+          .result = "looked",
+          .norm = *norm3,
+          .half = s.halves[attentionFirst ? 1 : 2],
+          .begin = [=, this, &s](Build &b, const Reader &x) { cross->begin(b, x, batch, time, s.cross); },
+          .finish = [this, &s](Build &b, const TensorRef &residual,
+                               const TensorRef &y) { cross->finish(b, residual, s.cross, y); },
+          .drop = [this, &s](Build &b) { cross->drop(b, s.cross); },
+          .backward = [this, &s](Build &b, const TensorRef &dy, const TensorRef &dx,
+                                 bool add) { cross->backward(b, dy, s.cross, dx, add); }};
+}
+
+std::vector<Block::Layer> Block::layers(Saved &s, int64_t batch, int64_t time) const {
+  std::vector<Layer> all = {attentionLayer(s, batch, time)};
+  if (cross)
+    all.push_back(crossLayer(s, batch, time));
+  all.insert(attentionFirst ? all.end() : all.begin(), mlpLayer(s, batch * time));
+  return all;
 }
 
 void Block::open(Build &b, const Layer &layer, int64_t rows) const {
@@ -69,27 +97,27 @@ void Block::drop(Build &b, const Layer &layer) const {
 }
 
 TensorRef Block::forward(Build &b, const TensorRef &x, int64_t batch, int64_t time, Saved &s) const {
-  const std::array<Layer, 2> both = layers(s, batch, time);
-  const std::array<std::string, 2> words = {attentionFirst ? "attention" : "mlp", attentionFirst ? "mlp" : "attention"};
-  const std::array<std::string, 2> results = {attentionFirst ? "attended" : "fed", attentionFirst ? "fed" : "attended"};
+  const std::vector<Layer> all = layers(s, batch, time);
   s.x = x;
-  s.first.x = [&s](Build &) { return s.x; };
-  s.second.x = [&s](Build &b) { return s.middle.get(b); };
-  {
-    const Scope scope(b, words[0]);
-    open(b, both[0], x.extents[0]);
-    const Layer first = both[0];
-    const auto join = [=, this, &s](Build &b) { close(b, first, *s.middle); };
-    s.middle.take(b, isPre ? Site::middle : Site::norms, results[0], x.extents, join);
-    join(b);
-    drop(b, first);
+  TensorRef y;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Layer &layer = all[i];
+    const Scope scope(b, layer.name);
+    layer.half.x = [&s, i](Build &b) { return i == 0 ? s.x : s.middles[i - 1].get(b); };
+    open(b, layer, x.extents[0]);
+    if (i + 1 < all.size()) {
+      Kept &middle = s.middles[i];
+      const auto join = [=, this, &middle](Build &b) { close(b, layer, *middle); };
+      middle.take(b, isPre ? Site::middle : Site::norms, layer.result, x.extents, join);
+      join(b);
+    } else {
+      y = b.take(layer.result, x.extents);
+      close(b, layer, y);
+    }
+    drop(b, layer);
+    if (i > 0)
+      s.middles[i - 1].drop(b);
   }
-  const Scope scope(b, words[1]);
-  open(b, both[1], x.extents[0]);
-  const TensorRef y = b.take(results[1], x.extents);
-  close(b, both[1], y);
-  drop(b, both[1]);
-  s.middle.drop(b);
   return y;
 }
 
@@ -107,7 +135,8 @@ void Block::halfInfer(Build &b, const TensorRef &x, const TensorRef &normed, con
   }
 }
 
-template <class Attend> void Block::inferWith(Build &b, const TensorRef &x, Attend attend) const {
+template <class Attend, class Look>
+void Block::inferWith(Build &b, const TensorRef &x, Attend attend, Look look) const {
   const TensorRef normed = isPre ? b.take("norm", x.extents) : x;
   const LayerNorm::Saved statistics = norm1.take(b, x.extents[0]);
   for (const bool attends : {attentionFirst, !attentionFirst}) {
@@ -116,6 +145,8 @@ template <class Attend> void Block::inferWith(Build &b, const TensorRef &x, Atte
       halfInfer(b, x, normed, norm1, statistics, attend);
     else
       halfInfer(b, x, normed, norm2, statistics, [&](const TensorRef &in) { mlp.infer(b, in, x, x); });
+    if (attends && cross)
+      halfInfer(b, x, normed, *norm3, statistics, look);
   }
   norm2.release(b, statistics);
   if (isPre)
@@ -123,11 +154,15 @@ template <class Attend> void Block::inferWith(Build &b, const TensorRef &x, Atte
 }
 
 void Block::infer(Build &b, const TensorRef &x, int64_t batch, int64_t time) const {
-  inferWith(b, x, [&](const TensorRef &in) { attention.infer(b, in, x, batch, time, x); });
+  inferWith(
+      b, x, [&](const TensorRef &in) { attention.infer(b, in, x, batch, time, x); },
+      [&](const TensorRef &in) { cross->infer(b, in, x, batch, time, x); });
 }
 
-void Block::extend(Build &b, const TensorRef &x, const Past &past) const {
-  inferWith(b, x, [&](const TensorRef &in) { attention.extend(b, in, x, past, x); });
+void Block::extend(Build &b, const TensorRef &x, const Past &past, const CrossPast *crossPast) const {
+  inferWith(
+      b, x, [&](const TensorRef &in) { attention.extend(b, in, x, past, x); },
+      [&](const TensorRef &in) { cross->extend(b, in, x, *crossPast, x); });
 }
 
 //===-- Backward ------------------------------------------------------------------------------------------------===//
@@ -155,17 +190,16 @@ TensorRef Block::halfBackward(Build &b, const Layer &layer, const TensorRef &dy,
 }
 
 TensorRef Block::backward(Build &b, const TensorRef &dy, Saved &s) const {
-  // Of a block's halves all is made again at most once: what the second one needs of the first stays for that.
-  const std::array<Layer, 2> both = layers(s, 0, 0);
+  // Of a block's halves all is made again at most once: what the later ones need of the first stays for that.
+  const std::vector<Layer> all = layers(s, 0, 0);
   const TensorRef dnormed = isPre ? b.take("d norm", dy.extents) : dy;
   TensorRef dx = dy;
-  {
-    const Scope scope(b, attentionFirst ? "mlp backward" : "attention backward");
-    dx = halfBackward(b, both[1], dx, dnormed);
-    s.middle.release(b);
+  for (size_t i = all.size(); i-- > 0;) {
+    const Scope scope(b, fmt::format("{} backward", all[i].name));
+    dx = halfBackward(b, all[i], dx, dnormed);
+    if (i > 0)
+      s.middles[i - 1].release(b);
   }
-  const Scope scope(b, attentionFirst ? "attention backward" : "mlp backward");
-  dx = halfBackward(b, both[0], dx, dnormed);
   if (isPre)
     b.release(dnormed);
   b.release(s.x);

@@ -13,6 +13,14 @@
 
 namespace kiln {
 
+/// What an encoder made of the sequences that a build's are made from, for the layers that look at it.
+struct EncoderMemory {
+  TensorRef states;                           // (B · S, C), of S places each
+  TensorRef ranges;                           // (B, 2) i32: which of these are there
+  std::optional<TensorRef> columnRanges = {}; // (B, S, 2) i32: by which places of its sequence each of them is seen
+  std::optional<TensorRef> gradient = {};     // by the states, (B · S, C), once a layer has one to add
+};
+
 struct Build {
   const Target &target;
   Arena &arena;
@@ -27,6 +35,7 @@ struct Build {
   /// Which places each place of the batch sees, and by which it is seen, (B, T, 2) i32 each, as attention takes them;
   /// none: those up to its own.
   std::optional<TensorRef> ranges = {}, columnRanges = {};
+  std::optional<EncoderMemory> memory = {};
   Recompute recompute = {}; // what the backward pass makes again
   int64_t block = 0;        // number of the block whose launches are appended
   int64_t lossChunks = 1;   // parts of the rows whose logits are in memory one after the other

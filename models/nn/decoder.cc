@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-static std::vector<Block> makeBlocks(ParameterList &list, const DecoderNames &names, const DecoderOptions &o) {
+std::vector<Block> makeBlocks(ParameterList &list, const DecoderNames &names, const DecoderOptions &o) {
   std::vector<Block> blocks;
   for (int64_t l = 0; l < o.layers; ++l) {
     BlockOptions block = o.block;
@@ -99,10 +99,10 @@ void Decoder::gradient(Build &b, const MicroBatch &micro) const {
     const TensorRef padded = takeLogits(b, count, sizes.vocab), logits = padded.slice(1, 0, sizes.vocab),
                     in = normed.slice(0, begin, count);
     projection.forward(b, in, logits);
-    b.plan +=
-        labelled(planCrossEntropy(b.target, logits, micro["targets"].slice(0, begin, count),
-                                  micro.losses.slice(0, begin, count), sizes.vocab, 1, ignoredTarget, b.lossWeight),
-                 "loss");
+    b.plan += labelled(planCrossEntropy(b.target, logits, micro["targets"].slice(0, begin, count),
+                                        micro.losses.slice(0, begin, count), sizes.vocab, 1, ignoredTarget,
+                                        b.lossWeight, {.smoothing = static_cast<float>(sizes.smoothing)}),
+                       "loss");
     projection.backward(b, logits, in, dx.slice(0, begin, count), /*add=*/begin > 0);
     b.release(padded);
   }
@@ -139,15 +139,22 @@ TensorRef Decoder::hidden(Build &b, const Embedding::Inputs &inputs, int64_t row
   return x;
 }
 
-TensorRef Decoder::extend(Build &b, const TensorRef &tokens, const TensorRef &positions,
-                          const std::vector<Past> &pasts) const {
+TensorRef Decoder::extend(Build &b, const TensorRef &tokens, const TensorRef &positions, const std::vector<Past> &pasts,
+                          const std::vector<CrossPast> &crossPasts) const {
   const TensorRef x = b.take("hidden", {tokens.count(), sizes.width});
   embedding.forwardAt(b, tokens, positions, x);
   for (size_t l = 0; l < blocks.size(); ++l) {
     const Scope scope(b, blockLabel(l));
-    blocks[l].extend(b, x, pasts[l]);
+    blocks[l].extend(b, x, pasts[l], l < crossPasts.size() ? &crossPasts[l] : nullptr);
   }
   return x;
+}
+
+void Decoder::remember(Build &b, const std::vector<CrossPast> &crossPasts) const {
+  for (size_t l = 0; l < blocks.size(); ++l) {
+    const Scope scope(b, blockLabel(l));
+    blocks[l].remember(b, crossPasts[l].kv);
+  }
 }
 
 void Decoder::logits(Build &b, const TensorRef &rows, const TensorRef &logits) const {

@@ -26,11 +26,15 @@ struct DecoderOptions {
   bool lastNorm = true; // as block.norm says
   /// A batch says which places each one sees (`ranges`, `column ranges`); else those up to its own.
   bool givesRanges = false;
+  double smoothing = 0; // of labels, in the loss to train by (kernels/cross_entropy.h)
   HeadOptions head = {};
   LinearInit headInit = {{Init::Kind::normal, 0.02}}; // of one that is not tied
   Inits inits = {};
   DropoutOptions dropout = {};
 };
+
+/// The blocks of a model of these options.
+std::vector<Block> makeBlocks(ParameterList &list, const DecoderNames &names, const DecoderOptions &options);
 
 class Decoder {
 public:
@@ -51,11 +55,15 @@ public:
   /// (N), and the positions and ranges where the batch gives them.
   TensorRef hidden(Build &build, const Embedding::Inputs &inputs, int64_t rows, int64_t time) const;
   /// The same of new places of B sequences, behind those that each block has seen: `tokens` and `positions` (B · n)
-  /// i32, of which −1 adds nothing, and a past for each block.
-  TensorRef extend(Build &build, const TensorRef &tokens, const TensorRef &positions,
-                   const std::vector<Past> &pasts) const;
+  /// i32, of which −1 adds nothing, and a past for each block; of those that look at an encoder's memory what they know
+  /// of it, too.
+  TensorRef extend(Build &build, const TensorRef &tokens, const TensorRef &positions, const std::vector<Past> &pasts,
+                   const std::vector<CrossPast> &crossPasts = {}) const;
+  /// What extend() takes as the last of each block that looks at an encoder's memory, from the build's.
+  void remember(Build &build, const std::vector<CrossPast> &crossPasts) const;
   /// Logits (N, vocab) of rows of hidden() or extend().
   void logits(Build &build, const TensorRef &rows, const TensorRef &logits) const;
+  int tokenTable() const { return embedding.tokenTable(); }
 
 private:
   DecoderOptions sizes;

@@ -4,8 +4,11 @@
 
 namespace kiln {
 
+DecoderNetwork::DecoderNetwork(const DecoderNames &names, const DecoderOptions &options, Type type)
+    : element(type), decoder(list, names, options) {}
+
 DecoderNetwork::DecoderNetwork(const DecoderNames &names, const DecoderOptions &options, Type type, DecayOn decayOn)
-    : element(type), decoder(list, names, options) {
+    : DecoderNetwork(names, options, type) {
   list.place(decayOn);
 }
 

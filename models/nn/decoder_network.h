@@ -37,10 +37,13 @@ public:
 protected:
   /// Of weights and activations of `type`.
   DecoderNetwork(const DecoderNames &names, const DecoderOptions &options, Type type, DecayOn decayOn);
+  /// The same of a model that adds more to the list, and then places it.
+  DecoderNetwork(const DecoderNames &names, const DecoderOptions &options, Type type);
+
+  ParameterList list;
 
 private:
   Type element;
-  ParameterList list;
   Decoder decoder;
 };
 

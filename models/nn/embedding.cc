@@ -10,7 +10,8 @@ namespace kiln {
 Embedding::Embedding(ParameterList &list, const EmbeddingNames &names, const EmbeddingSizes &sizes,
                      const EmbeddingOptions &options, const DropoutOptions &dropout)
     : sizes(sizes), options(options),
-      tokens(list.add(names.tokens, {sizes.vocab, sizes.width}, options.tokenInit, Role::table)),
+      tokens(options.table >= 0 ? options.table
+                                : list.add(names.tokens, {sizes.vocab, sizes.width}, options.tokenInit, Role::table)),
       site(list, dropout.of(dropout.embedding), sizes.context) {
   const Shape shape = {sizes.context, sizes.width};
   if (learnsPositions())

@@ -29,6 +29,7 @@ struct EmbeddingOptions {
   /// Whether the token table holds the head's gradient when embeddings add theirs: rows of tokens that do not occur are
   /// then left as they are.
   bool tied = true;
+  int table = -1; // of tokens, where another layer has made it; -1: its own
 };
 
 class Embedding {

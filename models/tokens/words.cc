@@ -40,7 +40,7 @@ static std::string withSigmas(const std::string &word) {
   return lower + word.substr(at);
 }
 
-void forWords(std::string_view text, const std::function<void(std::string_view)> &take) {
+void forWords(std::string_view text, const std::function<void(std::string_view)> &take, bool cased) {
   std::string word;
   bool hasSigma = false;
   const auto end = [&] {
@@ -57,7 +57,7 @@ void forWords(std::string_view text, const std::function<void(std::string_view)>
       if (isSpace(byte))
         end();
       else
-        word += static_cast<char>(byte >= 'A' && byte <= 'Z' ? byte + ('a' - 'A') : byte);
+        word += static_cast<char>(!cased && byte >= 'A' && byte <= 'Z' ? byte + ('a' - 'A') : byte);
       ++at;
       continue;
     }
@@ -71,6 +71,8 @@ void forWords(std::string_view text, const std::function<void(std::string_view)>
       end();
     else if (text.substr(at - length, length) == endOfWord)
       append(word, replacement);
+    else if (cased)
+      append(word, c);
     else if (c == dottedI)
       word += "i\u0307";
     else if (c == sigma) {

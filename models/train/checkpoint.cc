@@ -150,6 +150,9 @@ std::optional<std::string> wholeCheckpointBefore(const std::string &checkpoint) 
 
 /// Removes a checkpoint, or says why not.
 static void remove(const std::string &checkpoint) {
+  const fs::path path = checkpoint;
+  if (bestLinked(path.parent_path()) == path.filename().string())
+    unlinkBest(path.parent_path());
   if (const std::error_code error = discard(checkpoint))
     throw Error(fmt::format("cannot remove '{}': {}", checkpoint, error.message()), Fault::device);
 }
@@ -224,8 +227,10 @@ std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunSta
   }
   linkNewest(folder); // before what the links point at is removed
   const std::vector<std::string> all = checkpoints(folder);
+  const std::optional<std::string> best = bestLinked(folder);
   for (size_t i = 0; i + static_cast<size_t>(keep) < all.size(); ++i)
-    std::ignore = discard(all[i]); // what cannot be removed now is tried again next time
+    if (fs::path(all[i]).filename() != best.value_or(""))
+      std::ignore = discard(all[i]); // what cannot be removed now is tried again next time
   return path;
 }
 

@@ -101,7 +101,8 @@ static bool isEmpty(const DocumentPlace &place, const TokenStream &stream, const
 }
 
 LanguageData::LanguageData(const LanguageSource &source, int64_t context, uint64_t seed)
-    : context(context), givesPlaces(source.givesPlaces) {
+    : context(context), batch(source.documents && source.pack == 0 ? source.batch : 0),
+      givesPlaces(source.givesPlaces) {
   Streams streams = open(source, context);
   known = std::move(streams.identity);
   train = std::move(streams.train);
@@ -122,8 +123,13 @@ LanguageData::LanguageData(const LanguageSource &source, int64_t context, uint64
   emptyCount = std::count_if(places.begin(), places.end(),
                              [&](const DocumentPlace &p) { return isEmpty(p, *train, *source.documents); });
   documents.emplace(std::make_shared<Documents>(train, places, context, packing), seed);
-  heldDocuments = std::make_shared<Documents>(held, placesIn(source, *held, streams.heldHash, "held"), context,
-                                              Packing{source.pack});
+  const std::vector<DocumentPlace> heldPlaces = placesIn(source, *held, streams.heldHash, "held");
+  heldDocuments = std::make_shared<Documents>(held, heldPlaces, context, Packing{source.pack});
+  for (const std::vector<DocumentPlace> *all : {&places, &heldPlaces})
+    for (const DocumentPlace &p : *all)
+      for (const int64_t part : {std::min(p.targets, context), p.targets % context}) // of one that is cut
+        if (part > 0)
+          lengths.insert(part);
 }
 
 std::vector<std::string> LanguageData::notes() const {
@@ -137,13 +143,44 @@ std::vector<std::string> LanguageData::notes() const {
   return lines;
 }
 
-HostBatch LanguageData::inputsOf(const Batch &batch) const {
-  HostBatch inputs = languageBatch(batch.tokens, batch.targets);
-  if (!batch.ranges.empty()) {
+std::vector<BatchShape> LanguageData::shapes() const {
+  std::vector<BatchShape> all;
+  if (batch > 0)
+    for (const int64_t length : lengths)
+      all.push_back({batch, length});
+  return all;
+}
+
+/// The first `length` columns of a matrix of `context`.
+static std::vector<int32_t> narrowed(const std::vector<int32_t> &all, int64_t context, int64_t length) {
+  std::vector<int32_t> some;
+  for (auto row = all.begin(); row != all.end(); row += context)
+    some.insert(some.end(), row, row + length);
+  return some;
+}
+
+/// How many columns of a matrix of `context` have targets, 1 at least.
+static int64_t lengthOf(const std::vector<int32_t> &targets, int64_t context) {
+  int64_t length = 1;
+  for (int64_t i = 0; i < std::ssize(targets); ++i)
+    if (targets[i] != ignoredTarget)
+      length = std::max(length, i % context + 1);
+  return length;
+}
+
+HostBatch LanguageData::inputsOf(const Batch &given) const {
+  if (batch > 0) {
+    const int64_t length = *lengths.lower_bound(lengthOf(given.targets, context));
+    HostBatch inputs = languageBatch(narrowed(given.tokens, context, length), narrowed(given.targets, context, length));
+    inputs.shape = {std::ssize(given.targets) / context, length};
+    return inputs;
+  }
+  HostBatch inputs = languageBatch(given.tokens, given.targets);
+  if (!given.ranges.empty()) {
     if (givesPlaces)
-      inputs["positions"] = batch.positions;
-    inputs["ranges"] = batch.ranges;
-    inputs["column ranges"] = batch.columnRanges;
+      inputs["positions"] = given.positions;
+    inputs["ranges"] = given.ranges;
+    inputs["column ranges"] = given.columnRanges;
   }
   return inputs;
 }
@@ -172,10 +209,10 @@ int64_t LanguageData::validationTargets(int64_t first, int64_t count) const {
 HostBatch LanguageData::validation(int64_t first, int64_t count) const {
   if (!heldDocuments)
     return inputsOf(validationBatch(*held, context, first, count));
-  Batch batch = heldDocuments->padding(count);
+  Batch some = heldDocuments->padding(count);
   for (int64_t i = 0; i < std::min(count, heldDocuments->sequences() - first); ++i)
-    heldDocuments->read(first + i, batch, i);
-  return inputsOf(batch);
+    heldDocuments->read(first + i, some, i);
+  return inputsOf(some);
 }
 
 } // namespace kiln

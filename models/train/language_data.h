@@ -7,6 +7,8 @@
 #include "models/tokens/tokenizer.h"
 #include "models/train/train_data.h"
 
+#include <set>
+
 namespace kiln {
 
 /// Where the tokens come from.
@@ -18,6 +20,9 @@ struct LanguageSource {
   std::optional<int64_t> llmcRows = {}; // in llm.c's order, of windows of so many sequences; none: shuffled
   std::optional<DocumentMarks> documents = {}; // of documents; none: one stream, whatever its sequences cut
   double pack = 0;                             // share of a sequence that is packed with documents; 0: each is alone
+  /// Sequences in a micro-batch, which is then as long as the longest of its documents where each is alone; 0: always
+  /// as long as the context.
+  int64_t batch = 0;
   bool givesPlaces = true; // batches of packed documents say the place of each token in its document
   std::string folder = {}; // keeps where documents are; none: they are looked for each time
 };
@@ -32,6 +37,7 @@ public:
   LanguageData(const LanguageSource &source, int64_t context, uint64_t seed);
 
   DataIdentity identity() const override { return known; }
+  std::vector<BatchShape> shapes() const override;
   HostBatch training(int64_t first, int64_t count) override;
   int64_t trainingTargets(int64_t first, int64_t count) override;
   int64_t validationSequences() const override;
@@ -44,8 +50,9 @@ public:
 private:
   HostBatch inputsOf(const Batch &batch) const;
 
-  int64_t context;
+  int64_t context, batch; // 0: all are as long as the context
   bool givesPlaces;
+  std::set<int64_t> lengths; // of documents that are each alone
   int64_t documentCount = 0; // to train on, and of these such as are longer than the context, or empty
   int64_t cutCount = 0, emptyCount = 0;
   DataIdentity known;

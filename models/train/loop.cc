@@ -33,6 +33,7 @@ private:
   /// The settings, once they fit into the memory that the run may take.
   const TrainSettings &settingsThatFit();
   void restore();
+  void prepare();
   std::optional<StepRow> step();
   void evaluate(StepRow &row);
   void setGroupNorms(StepRow &row);
@@ -54,8 +55,15 @@ private:
 
 } // namespace
 
+/// The shapes of a run's micro-batches.
+static std::vector<BatchShape> shapesOf(const Run &run) {
+  const std::vector<BatchShape> several = run.data.shapes();
+  return several.empty() ? std::vector{run.model.shape(run.state.settings.batch)} : several;
+}
+
 Training::Training(Run given)
-    : run(std::move(given)), device(openDevice(run.options.machine)), trainer(device, run.model, settingsThatFit()),
+    : run(std::move(given)), device(openDevice(run.options.machine)),
+      trainer(device, run.model, settingsThatFit(), shapesOf(run)),
       peak(peakSampler(*device, run.model.type(), state.settings.precision)),
       saves(run.folder, run.options, run.model, state, trainer) {
   const DataIdentity data = run.data.identity();
@@ -68,11 +76,26 @@ Training::Training(Run given)
   state.data = data;
   restore();
   state.lossScale = trainer.lossScale();
+  prepare();
+}
+
+/// Makes the steps ready; of batches of several shapes it is told what that took.
+void Training::prepare() {
+  const CompileStatistics before = compileStatistics();
+  const Clock::time_point begin = Clock::now();
   trainer.prepare();
+  const CompileStatistics after = compileStatistics();
+  const int64_t compiled = after.compiled - before.compiled, read = after.fromDisk - before.fromDisk;
+  if (const size_t shapes = run.data.shapes().size(); shapes > 1)
+    run.notes.push_back(fmt::format("{} specialisations for batches of {} shapes are ready after {:.2f} s, {} of them "
+                                    "compiled; no step compiles",
+                                    compiled + read, shapes, secondsSince(begin), compiled));
 }
 
 const TrainSettings &Training::settingsThatFit() {
   if (run.options.memory) {
+    if (const size_t shapes = shapesOf(run).size(); shapes > 1)
+      throw Error(fmt::format("expected --memory for micro-batches of one shape, but these have {}", shapes));
     const Fitted fit = fitted(*device, run.model, state.settings, *run.options.memory);
     state.settings = fit.settings;
     run.notes.push_back(fit.note);
@@ -103,15 +126,19 @@ bool Training::canBeSkipped(const StepResult &result) const {
 std::optional<StepRow> Training::step() {
   const TrainSettings &s = state.settings;
   const Clock::time_point begin = Clock::now();
-  const int64_t sequences = s.batch * s.accumulate;
+  const int64_t batch = run.data.perBatch(s.batch), sequences = batch * s.accumulate;
+  const int64_t targets = run.data.trainingTargets(state.sequences, sequences);
   const double rate = learningRate(s, state.step);
+  double operations = 0;
   StepRow row;
   row.step = state.step + 1;
-  trainer.beginStep(rate, state.updates + 1, run.data.trainingTargets(state.sequences, sequences));
+  trainer.beginStep(rate, state.updates + 1, targets);
   for (int64_t micro = 0; micro < s.accumulate; ++micro) {
     if (signals->asked())
       return {};
-    trainer.addGradient(run.data.training(state.sequences + micro * s.batch, s.batch), micro);
+    const HostBatch inputs = run.data.training(state.sequences + micro * batch, batch);
+    operations += run.model.flops(inputs.shape.value_or(run.model.shape(s.batch)));
+    trainer.addGradient(inputs, micro);
   }
   const StepResult result = trainer.update();
   const double seconds = secondsSince(begin);
@@ -138,8 +165,8 @@ std::optional<StepRow> Training::step() {
     row.set("skipped", !result.applied);
   }
   row.set("dtype", dtypeOf(run.model.type()));
-  row.set("tokens_per_s", static_cast<double>(run.model.shape(sequences).targets()) / seconds);
-  row.set("peak_share", peak.shareOf(run.model.flops(run.model.shape(sequences)) / seconds));
+  row.set("tokens_per_s", static_cast<double>(targets) / seconds);
+  row.set("peak_share", peak.shareOf(operations / seconds));
   row.seconds = secondsSince(start);
   return row;
 }
@@ -151,7 +178,8 @@ void Training::evaluate(StepRow &row) {
   if (!isLast && (s.evaluateEvery == 0 || row.step % s.evaluateEvery != 0))
     return;
   const int64_t most = isLast && s.evaluateAll ? 0 : s.evaluateBatches;
-  if (const auto means = validate(trainer, run.data, s.batch, most, [&] { return signals->asked(); })) {
+  if (const auto means =
+          validate(trainer, run.data, run.data.perBatch(s.batch), most, [&] { return signals->asked(); })) {
     row.set("val_loss", means->loss);
     row.set("val_accuracy", means->accuracy);
   }
@@ -190,12 +218,17 @@ void Training::record(const StepRow &row) {
 /// The lines before the first step.
 void Training::introduce(Progress &progress) const {
   const TrainSettings &s = state.settings;
+  const int64_t sequences = run.data.perBatch(s.batch) * s.accumulate;
+  const std::string tokens =
+      run.data.shapes().empty()
+          ? std::to_string(run.model.shape(sequences).targets())
+          : fmt::format("about {}", run.data.trainingTargets(state.sequences, sequences)); // of the first one
   int64_t parameters = 0;
   for (const Parameter &p : run.model.parameters().all())
     parameters += p.count();
   progress.note(fmt::format("{}: {} parameters; {} steps of {} tokens on {} ({} threads, {:.0f} GFLOP/s peak of {})",
-                            run.model.text(), parameters, s.steps, run.model.shape(s.batch * s.accumulate).targets(),
-                            device->name(), device->threads(), peak.best() / 1e9, peak.what()));
+                            run.model.text(), parameters, s.steps, tokens, device->name(), device->threads(),
+                            peak.best() / 1e9, peak.what()));
   if (trainer.precision() != Precision::ieee)
     progress.note(fmt::format("products of f32 in {}; --precision ieee rounds no operand",
                               precisionNames.at(static_cast<size_t>(trainer.precision()))));
@@ -213,6 +246,8 @@ void Training::introduce(Progress &progress) const {
 void Training::steps() {
   const TrainSettings &s = state.settings;
   log.emplace(run.folder.path() + "/log.jsonl", state.step);
+  if (run.best)
+    saves.keepBest(*run.best);
   signals.emplace();
   Progress progress(state.step, s.steps, isatty(STDOUT_FILENO));
   introduce(progress);
@@ -227,6 +262,7 @@ void Training::steps() {
       for (const auto &[tag, value] : row->scalars)
         if (const std::string *text = std::get_if<std::string>(&value); text && tag.starts_with("sample_"))
           progress.note(fmt::format("{}: {}", tag, *text));
+      saves.judge(*row, progress);
     }
     const bool stop = signals->asked() || state.step == run.options.stopAfter;
     if (stop || state.step == s.steps)

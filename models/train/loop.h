@@ -23,6 +23,9 @@ struct Run {
   std::vector<std::string> notes;
   /// As many texts that the model makes as it is, which an evaluation shows; nothing where a model makes none.
   std::function<std::vector<std::string>(Trainer &, int64_t)> samples = {};
+  /// What an evaluation is the better for, the less of it (`val_loss`) or the more (`val_accuracy`): the checkpoint of
+  /// the best one so far is kept, and the link `best` in the folder points at it. None: the newest are kept alone.
+  std::optional<std::string> best = {};
 };
 
 /// Trains, and shows, records and saves it in the run's folder. Once it takes steps, SIGINT, SIGTERM, SIGHUP and

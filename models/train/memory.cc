@@ -73,4 +73,34 @@ MemoryPlan planMemory(const Target &target, const Model &model, const BatchShape
   return memory;
 }
 
+/// Those than which no other has as many targets and sources.
+static std::vector<BatchShape> largestOf(const std::vector<BatchShape> &shapes) {
+  std::vector<BatchShape> largest;
+  for (const BatchShape &shape : shapes) {
+    const auto covers = [](const BatchShape &a, const BatchShape &b) {
+      return a.targets() >= b.targets() && a.sources() >= b.sources();
+    };
+    if (std::any_of(largest.begin(), largest.end(), [&](const BatchShape &other) { return covers(other, shape); }))
+      continue;
+    std::erase_if(largest, [&](const BatchShape &other) { return covers(shape, other); });
+    largest.push_back(shape);
+  }
+  return largest;
+}
+
+MemoryPlan planMemory(const Target &target, const Model &model, const std::vector<BatchShape> &shapes,
+                      const TrainSettings &settings) {
+  const std::vector<BatchShape> largest = largestOf(shapes);
+  MemoryPlan memory = planMemory(target, model, largest.at(0), settings);
+  for (size_t i = 1; i < largest.size(); ++i) {
+    const MemoryPlan other = planMemory(target, model, largest[i], settings);
+    memory.training = united(memory.training, other.training);
+    memory.evaluation = united(memory.evaluation, other.evaluation);
+    memory.workspace = std::max(memory.workspace, other.workspace);
+    memory.batch = std::max(memory.batch, other.batch);
+  }
+  memory.activations = std::max(memory.training.bytes, memory.evaluation.bytes);
+  return memory;
+}
+
 } // namespace kiln

@@ -37,4 +37,10 @@ struct MemoryPlan {
 MemoryPlan planMemory(const Target &target, const Model &model, const BatchShape &shape,
                       const TrainSettings &settings = {});
 
+/// The same for micro-batches of several shapes on an elastic target (dialect/dsl/Plan.h), whose activations lie in the
+/// places of one plan: each has room for the largest that there is of it. What a model takes grows with the targets and
+/// the sources of a shape; so does what it brings, and with its sequences.
+MemoryPlan planMemory(const Target &target, const Model &model, const std::vector<BatchShape> &shapes,
+                      const TrainSettings &settings = {});
+
 } // namespace kiln

@@ -12,15 +12,6 @@
 
 namespace kiln {
 
-/// The size of a micro-batch: how many sequences, and how long the longest may be.
-struct BatchShape {
-  int64_t sequences = 0;
-  int64_t target = 0; // places of a sequence, each of which has room for a target
-  int64_t source = 0; // places of the sequence that it is made from; 0 where there is none
-  /// Targets that a micro-batch has room for, each of which has a loss.
-  int64_t targets() const { return sequences * target; }
-};
-
 /// An array that a micro-batch brings to the device.
 struct Input {
   std::string name;

@@ -14,7 +14,7 @@ namespace kiln {
 namespace fs = std::filesystem;
 
 static const std::string checkpointPrefix = "checkpoint-";
-static const char *const newest = "latest";
+static const char *const newest = "latest", *const best = "best";
 static const char *const files[] = {"config.json", "model.safetensors"};
 
 [[noreturn]] static void fail(const char *verb, const fs::path &path, const std::error_code &error) {
@@ -127,6 +127,21 @@ void linkModel(const std::string &folder, const std::string &name) {
   for (const char *file : files)
     link(fs::path(folder) / file, fmt::format("{}/{}", newest, file));
   syncFolder(folder);
+}
+
+void linkBest(const std::string &folder, const std::string &name) {
+  if (link(fs::path(folder) / best, name))
+    syncFolder(folder);
+}
+
+std::optional<std::string> bestLinked(const std::string &folder) {
+  const std::string name = targetOf(fs::path(folder) / best);
+  return name.starts_with(checkpointPrefix) ? std::optional(name) : std::nullopt;
+}
+
+void unlinkBest(const std::string &folder) {
+  if (bestLinked(folder))
+    discard(fs::path(folder) / best);
 }
 
 void unlinkModel(const std::string &folder) {

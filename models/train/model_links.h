@@ -3,12 +3,14 @@
 //   latest             → checkpoint-00000100
 //   config.json        → latest/config.json
 //   model.safetensors  → latest/model.safetensors
+//   best               → checkpoint-00000080, where a run keeps the best one
 // The links are relative, so that a run may be moved. One rename moves both files to the next checkpoint.
 // A copy of a run's folder that followed its links has files in their places, and a folder; they count as links as long
 // as they hold what a checkpoint beside them holds, byte for byte.
 
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace kiln {
@@ -17,6 +19,14 @@ namespace kiln {
 /// in which the two files are of different checkpoints. Where the file system has no links there are none. Copies in
 /// their places are removed first. Throws Error (device) when they cannot be written.
 void linkModel(const std::string &folder, const std::string &name);
+
+/// Points the link `best` in `folder` at the checkpoint `name` in it, in one step, where there are links. Throws Error
+/// (device) when it cannot be written.
+void linkBest(const std::string &folder, const std::string &name);
+/// The checkpoint that it points at, by its name, if it is there.
+std::optional<std::string> bestLinked(const std::string &folder);
+/// Removes it. Throws Error (device) when that cannot be done.
+void unlinkBest(const std::string &folder);
 
 /// Removes the links, or what copying made of them, and nothing else. Throws Error (device) when they cannot be
 /// removed.

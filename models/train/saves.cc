@@ -1,9 +1,13 @@
 // Saving, and what is said where that fails.
 
 #include "models/train/saves.h"
+#include "models/train/model_links.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 namespace kiln {
 
@@ -23,6 +27,33 @@ void Saves::saveOnTheWay(Progress &progress) {
     progress.note(
         fmt::format("warning: step {} is not saved: {}; the run goes on to the next save", state.step, error.what()));
   }
+}
+
+bool Saves::isBest(double value) {
+  const bool less = tag->ends_with("loss");
+  if (best && !(less ? value < *best : value > *best))
+    return false;
+  best = value;
+  return true;
+}
+
+void Saves::keepBest(const std::string &given) {
+  tag = given;
+  std::ifstream log(folder.path() + "/log.jsonl");
+  for (std::string line; std::getline(log, line);) {
+    const nlohmann::json row = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (row.is_object() && row.contains(*tag) && row.at(*tag).is_number())
+      isBest(row.at(*tag));
+  }
+}
+
+void Saves::judge(const StepRow &row, Progress &progress) {
+  const std::optional<double> value = tag ? row.number(*tag) : std::nullopt;
+  if (!value || !isBest(*value))
+    return;
+  saveOnTheWay(progress);
+  if (saved == state.step)
+    linkBest(folder.path(), std::filesystem::path(checkpointPath(folder.path(), state.step)).filename());
 }
 
 std::string Saves::rescue() {

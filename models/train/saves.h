@@ -20,16 +20,27 @@ public:
   void save();
   /// A save on the way: when it fails (a full disk, say) the run goes on, and the next save is the next chance.
   void saveOnTheWay(Progress &progress);
+  /// Has the best checkpoint kept by what rows of the log say under `tag`, of those after this one, and those that are
+  /// there.
+  void keepBest(const std::string &tag);
+  /// Saves the step of this row, and says which checkpoint is the best now, where the row says more under that tag, or
+  /// of a loss less, than any before it.
+  void judge(const StepRow &row, Progress &progress);
   /// Saves what can be saved, in a folder made anew if need be, and says what came of it.
   std::string rescue();
 
 private:
+  /// Whether this is better than what was best before, and is so now.
+  bool isBest(double value);
+
   RunFolder &folder;
   const RunOptions &options;
   const Model &model;
   const RunState &state;
   const Trainer &trainer;
-  int64_t saved = -1; // step of the last checkpoint
+  int64_t saved = -1;             // step of the last checkpoint
+  std::optional<std::string> tag; // of the best
+  std::optional<double> best;
 };
 
 } // namespace kiln

@@ -159,6 +159,9 @@ static std::vector<Setting> makeTable() {
   const auto later = Since::later;
   return {
       withMemory(number("batch", "batch", &S::batch, "sequences in a micro-batch", {atLeast(1), atMost(largestSize)})),
+      withMemory(number("batch-tokens", "batch_tokens", &S::batchTokens,
+                        "places of a micro-batch at most, where sequences of like lengths are put together (0: any)",
+                        {atLeast(0)}, later)),
       withMemory(number("accumulate", "accumulate", &S::accumulate, "micro-batches in a step",
                         {atLeast(1), atMost(largestSize)})),
       withMemory(choice(
@@ -177,7 +180,9 @@ static std::vector<Setting> makeTable() {
       named(
           "schedule", "schedule", &S::schedule,
           "how the learning rate falls behind the warm-up: cosine-closed (lowest at the last step), cosine and linear "
-          "(lowest behind it), constant, wsd (over the last fifth), exponential (cosine-closed)",
+          "(lowest behind it), constant, noam (as one over the root of the steps), wsd (over the last fifth), "
+          "exponential "
+          "(cosine-closed)",
           scheduleNames),
       number("decay", "decay", &S::decay, "weight decay", {atLeast(0)}),
       named("decay-on", "decay_on", &S::decayOn,
@@ -201,6 +206,8 @@ static std::vector<Setting> makeTable() {
           "inverted (kept numbers are divided by their share), plain (evaluations multiply by it) (inverted)",
           [](const std::string &, const std::string &text) { return dropoutKindNamed(text); },
           [](DropoutKind kind) { return dropoutKindNames.at(static_cast<size_t>(kind)); }),
+      number("label-smoothing", "label_smoothing", &S::smoothing,
+             "share of a target that all tokens have alike, in the loss to train by (0)", {share}, later),
       named("attention", "attention", &S::attention, "flash, or plain, whose weights are matrices in memory (flash)",
             attentionNames),
       named("batching", "batching", &S::batching,

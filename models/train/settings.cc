@@ -55,6 +55,10 @@ double learningRate(const TrainSettings &s, int64_t step) {
     return s.rate * static_cast<double>(step + 1) / static_cast<double>(s.warmup);
   if (s.schedule == Schedule::constant)
     return s.rate;
+  if (s.schedule == Schedule::noam) {
+    const double peak = static_cast<double>(std::max<int64_t>(s.warmup, 1));
+    return s.rate * std::sqrt(peak / static_cast<double>(step + 1));
+  }
   const int64_t begin = s.schedule == Schedule::wsd ? std::max(s.warmup, s.steps * 4 / 5) : s.warmup;
   if (step < begin)
     return s.rate;

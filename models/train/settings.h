@@ -29,14 +29,16 @@ enum class Positions { runOn, restart };
 inline constexpr std::array<const char *, 2> positionsNames = {"run-on", "restart"};
 
 /// How the learning rate falls behind the warm-up: along a cosine or a straight line, which end at finalRate behind the
-/// last step, or closed, at the last step; not at all; over the last fifth of the steps alone, as 1 − √x (Hägele et al.
+/// last step, or closed, at the last step; not at all; as one over the root of the steps (Vaswani et al. 2017, (3),
+/// whose d_model^−½ is a part of the highest rate); over the last fifth of the steps alone, as 1 − √x (Hägele et al.
 /// 2024, whose name is warm-up, stable, decay); or by the same factor each step, to finalRate behind the last.
-enum class Schedule { cosine_closed, cosine, linear, constant, wsd, exponential };
-inline constexpr std::array<const char *, 6> scheduleNames = {"cosine-closed", "cosine", "linear",
-                                                              "constant",      "wsd",    "exponential"};
+enum class Schedule { cosine_closed, cosine, linear, constant, noam, wsd, exponential };
+inline constexpr std::array<const char *, 7> scheduleNames = {"cosine-closed", "cosine", "linear",     "constant",
+                                                              "noam",          "wsd",    "exponential"};
 
 struct TrainSettings {
   int64_t batch = 0;        // sequences in a micro-batch
+  int64_t batchTokens = 0;  // places of one at most, where sequences of like lengths are put together; 0: any
   int64_t accumulate = 1;   // micro-batches in a step
   Recompute recompute = {}; // activations that the backward pass makes again
   int64_t lossChunks = 1;   // parts of a micro-batch's places, of which one at a time has logits in memory
@@ -52,6 +54,7 @@ struct TrainSettings {
   double dropoutEmbedding = -1, dropoutResidual = -1;
   double dropoutActivation = 0, dropoutAttention = 0;
   DropoutKind dropoutKind = DropoutKind::inverted;
+  double smoothing = 0; // of labels, in the loss to train by
   AttentionForm attention = AttentionForm::flash;
   Batching batching = Batching::stream;
   DataOrder order = DataOrder::shuffled;

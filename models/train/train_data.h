@@ -13,6 +13,11 @@ public:
 
   /// What tells this data from other data.
   virtual DataIdentity identity() const = 0;
+  /// The shapes that its micro-batches may have, to train and to validate on; none: all have the model's. Batches of
+  /// several shapes say theirs.
+  virtual std::vector<BatchShape> shapes() const { return {}; }
+  /// What a micro-batch of `batch` sequences takes of them. Data that cuts its micro-batches itself counts these: one.
+  virtual int64_t perBatch(int64_t batch) const { return batch; }
   /// Sequences `first` … `first + count` of the endless stream to train on. Which they are is a function of the run's
   /// seed and their numbers alone.
   virtual HostBatch training(int64_t first, int64_t count) = 0;

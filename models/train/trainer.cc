@@ -9,22 +9,36 @@
 
 namespace kiln {
 
-/// The device's target with the precision that the settings ask for.
-static Target targetOf(const Device &device, const TrainSettings &settings) {
+/// Shapes whose launches are kept ready.
+static constexpr size_t mostReady = 256;
+
+/// The device's target with the precision that the settings ask for, elastic where there are several shapes.
+static Target targetOf(const Device &device, const TrainSettings &settings, size_t shapes) {
   Target target = device.target();
   target.precision = settings.precision;
+  target.elastic = shapes > 1;
   return target;
+}
+
+/// The most targets that a shape has.
+static int64_t mostTargets(const std::vector<BatchShape> &shapes) {
+  int64_t most = 0;
+  for (const BatchShape &shape : shapes)
+    most = std::max(most, shape.targets());
+  return most;
 }
 
 Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const TrainSettings &s)
     : Trainer(std::move(opened), model, s, model.shape(s.batch)) {}
 
-Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const TrainSettings &s, const BatchShape &shape)
-    : device(std::move(opened)), target(targetOf(*device, s)), model(model), settings(s), types(bufferTypes(model, s)),
-      scale(firstLossScale(model.type(), s)), value(device, types.weights, {model.parameters().count()}),
+Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const TrainSettings &s,
+                 const std::vector<BatchShape> &given)
+    : device(std::move(opened)), target(targetOf(*device, s, given.size())), model(model), settings(s),
+      types(bufferTypes(model, s)), shapes(given), scale(firstLossScale(model.type(), s)),
+      value(device, types.weights, {model.parameters().count()}),
       gradient(device, types.gradients, {model.parameters().count()}), first(device, f32, {model.parameters().count()}),
-      second(device, f32, {model.parameters().count()}), losses(device, f32, {shape.targets()}),
-      hits(device, f32, {shape.targets()}), sum(device, f32, {1}), hitSum(device, f32, {1}),
+      second(device, f32, {model.parameters().count()}), losses(device, f32, {mostTargets(shapes)}),
+      hits(device, f32, {mostTargets(shapes)}), sum(device, f32, {1}), hitSum(device, f32, {1}),
       record(device, f32, {stepFields}) {
   adamw = {.beta1 = s.beta1,
            .beta2 = s.beta2,
@@ -35,29 +49,43 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
            .seed = s.seed};
   if (types.hasMasters())
     master.emplace(device, types.kept, Shape{model.parameters().count()});
-  for (const Input &input : model.inputs(shape))
-    inputs.emplace(input.name, Tensor(device, input.type, input.extents));
+  std::map<std::string, Input> largest;
+  for (const BatchShape &shape : shapes)
+    for (Input &input : model.inputs(shape)) {
+      const int64_t count = TensorRef::dense(nullptr, input.type, input.extents).count();
+      Input &most = largest[input.name];
+      if (most.extents.empty() || most.extents[0] < count)
+        most = {input.name, input.type, {count}};
+    }
+  for (const auto &[name, input] : largest)
+    inputs.emplace(name, Tensor(device, input.type, input.extents));
   if (const int64_t count = model.parameters().sites())
     sites.emplace(device, i64, Shape{count, 2});
-  refs = {shape, {inputs.begin(), inputs.end()}, losses};
-  memory = planMemory(target, model, shape, s);
+  memory = planMemory(target, model, shapes, s);
   hits.fillZero(); // a model need not tell them
   arena = Tensor(device, i8, {memory.activations});
-  workspace = Tensor(device, i8, {memory.workspace});
+  workspaces.emplace_back(device, i8, Shape{memory.workspace});
 }
 
-Plan Trainer::planGradient(const ArenaPlan &places, bool adds) const {
-  Arena placed(places, arena.data());
+MicroBatch Trainer::batchOf(const BatchShape &shape) const {
+  MicroBatch batch = {shape, {}, losses.ref().slice(0, 0, shape.targets())};
+  for (const Input &input : model.inputs(shape))
+    batch.inputs.emplace(input.name, TensorRef::dense(inputs.at(input.name).data(), input.type, input.extents));
+  return batch;
+}
+
+Plan Trainer::planGradient(const MicroBatch &batch, bool adds) const {
+  Arena placed(memory.training, arena.data());
   Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type(), adds};
   b.recompute = settings.recompute;
   b.lossChunks = settings.lossChunks;
   b.lossWeight = field(StepField::weight);
   if (sites)
     b.sites = sites->ref();
-  model.gradient(b, refs);
+  model.gradient(b, batch);
   const Scope scope(b, "loss");
-  b.plan +=
-      planTotal(target, losses, field(StepField::loss), 1.0f / static_cast<float>(losses.count()), /*accumulate=*/true);
+  b.plan += planTotal(target, batch.losses, field(StepField::loss), 1.0f / static_cast<float>(losses.count()),
+                      /*accumulate=*/true);
   return std::move(b.plan);
 }
 
@@ -69,16 +97,20 @@ Plan Trainer::planUpdate() const {
   return plan;
 }
 
-Plan Trainer::planEvaluation() const {
+Plan Trainer::planEvaluation(const MicroBatch &given) const {
   Arena placed(memory.evaluation, arena.data());
   Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type()};
   b.lossChunks = settings.lossChunks;
-  MicroBatch batch = refs;
-  batch.hits = hits.ref();
+  MicroBatch batch = given;
+  batch.hits = hits.ref().slice(0, 0, batch.shape.targets());
   model.losses(b, batch);
-  b.plan += planTotal(target, losses, sum);
-  b.plan += planTotal(target, hits, hitSum);
+  b.plan += planTotal(target, batch.losses, sum);
+  b.plan += planTotal(target, *batch.hits, hitSum);
   return std::move(b.plan);
+}
+
+Plan Trainer::planOf(const MicroBatch &batch, Pass pass) const {
+  return pass == Pass::evaluation ? planEvaluation(batch) : planGradient(batch, pass == Pass::later);
 }
 
 /// Elements that are converted at a time.
@@ -161,17 +193,20 @@ void uploadAll(Tensor &to, const std::vector<int32_t> &from) {
   to.upload(from.data(), static_cast<int64_t>(from.size() * sizeof(int32_t)));
 }
 
-void Trainer::uploadInputs(const HostBatch &batch) {
+void Trainer::uploadInputs(const MicroBatch &to, const HostBatch &batch) {
   for (const auto &[name, array] : batch) {
-    const auto place = inputs.find(name);
-    if (place == inputs.end() || place->second.type() != array.type())
+    const auto place = to.inputs.find(name);
+    if (place == to.inputs.end() || place->second.type != array.type())
       throw Error(fmt::format("expected an input of the model, but got '{}' of {}", name, nameOf(array.type())),
                   Fault::internal);
-    place->second.upload(array.bytes().data(), std::ssize(array.bytes()));
+    if (const int64_t bytes = place->second.bytes(); std::ssize(array.bytes()) != bytes)
+      throw Error(fmt::format("expected {} bytes of input '{}', but got {}", bytes, name, array.bytes().size()),
+                  Fault::internal);
+    device->upload(place->second.data, array.bytes().data(), std::ssize(array.bytes()));
   }
 }
 
-void Trainer::uploadSites(int64_t micro) {
+void Trainer::uploadSites(int64_t first) {
   if (!sites)
     return;
   const Random random(settings.seed, Stream::dropout);
@@ -179,23 +214,89 @@ void Trainer::uploadSites(int64_t micro) {
   for (int64_t site = 0; site < model.parameters().sites(); ++site) {
     const std::array<uint32_t, 4> key = random.block(static_cast<uint64_t>(number), static_cast<uint32_t>(site));
     numbers.push_back(static_cast<int64_t>(uint64_t{key[0]} << 32 | key[1]));
-    numbers.push_back(micro * refs.shape.sequences);
+    numbers.push_back(first);
   }
   sites->upload(numbers.data(), sites->bytes());
+}
+
+PreparedPlan Trainer::ready(const Plan &plan) {
+  if (plan.workspaceBytes > workspaces.back().bytes()) // of a smaller shape, which is split otherwise
+    workspaces.emplace_back(device, i8, Shape{plan.workspaceBytes});
+  return kiln::prepare(*device, plan, workspaces.back());
+}
+
+std::vector<BatchShape> Trainer::warming() const {
+  std::map<std::array<int64_t, 4>, BatchShape> kinds; // by all that a pick may see
+  for (const BatchShape &shape : shapes)
+    kinds.emplace(std::array{target.bucket(shape.targets()), target.bucket(shape.sources()),
+                             target.lengthBucket(shape.target), target.lengthBucket(shape.source)},
+                  shape);
+  std::vector<BatchShape> one;
+  for (const auto &[kind, shape] : kinds)
+    one.push_back(shape);
+  return one;
 }
 
 void Trainer::prepare() {
   if (step)
     return;
-  const Plan first = planGradient(memory.training, false),
-             later = settings.accumulate > 1 ? planGradient(memory.training, true) : Plan(), update = planUpdate(),
-             evaluation = planEvaluation();
-  Plan whole = first; // together, so that their kernels are compiled side by side
-  whole += later;
+  const Plan update = planUpdate();
+  Plan whole; // together, so that their kernels are compiled side by side
+  for (const BatchShape &shape : warming()) {
+    const MicroBatch batch = batchOf(shape);
+    whole += planGradient(batch, false);
+    if (settings.accumulate > 1)
+      whole += planGradient(batch, true);
+    whole += planEvaluation(batch);
+  }
   whole += update;
-  whole += evaluation;
-  kiln::prepare(*device, whole, workspace);
-  step = Step{ready(first), ready(later), ready(update), ready(evaluation)};
+  ready(whole);
+  step = ready(update);
+}
+
+Trainer::Passes &Trainer::passesOf(const HostBatch &batch) {
+  if (shapes.size() > 1 && !batch.shape)
+    throw Error("expected a batch that says its shape, where there are several", Fault::internal);
+  const BatchShape shape = batch.shape.value_or(shapes[0]);
+  auto found = passes.find(shape);
+  if (found == passes.end()) {
+    if (passes.size() >= mostReady)
+      passes.erase(std::min_element(passes.begin(), passes.end(),
+                                    [](const auto &a, const auto &b) { return a.second.used < b.second.used; }));
+    found = passes.emplace(shape, Passes{batchOf(shape), {}}).first;
+  }
+  found->second.used = ++uses;
+  return found->second;
+}
+
+namespace {
+/// While it lives, nothing is compiled.
+class Frozen {
+public:
+  Frozen() : before(freeze()) {}
+  ~Frozen() { freeze(before); }
+  Frozen(const Frozen &) = delete;
+
+private:
+  const bool before;
+};
+} // namespace
+
+void Trainer::run(Passes &of, Pass pass) {
+  std::optional<PreparedPlan> &launches = of.ready[static_cast<size_t>(pass)];
+  if (!launches) {
+    const Plan plan = planOf(of.batch, pass);
+    try {
+      const Frozen frozen;
+      launches = ready(plan);
+    } catch (const Error &error) {
+      const BatchShape &shape = of.batch.shape;
+      throw Error(fmt::format("a micro-batch of {} sequences of {} and {} places: {}", shape.sequences, shape.target,
+                              shape.source, error.what()),
+                  error.fault);
+    }
+  }
+  launches->run();
 }
 
 void Trainer::beginStep(double rate, int64_t number, std::optional<int64_t> given) {
@@ -214,17 +315,20 @@ void Trainer::beginStep(double rate, int64_t number, std::optional<int64_t> give
 }
 
 void Trainer::addGradient(const HostBatch &batch, int64_t micro) {
-  HostBatch whole = batch;
-  model.derive(whole, refs.shape);
-  uploadInputs(whole);
-  uploadSites(micro);
   prepare();
-  (micro == 0 ? step->firstMicro : step->laterMicro).run();
+  Passes &of = passesOf(batch);
+  HostBatch whole = batch;
+  model.derive(whole, of.batch.shape);
+  uploadInputs(of.batch, whole);
+  sequences = micro == 0 ? 0 : sequences;
+  uploadSites(sequences);
+  sequences += of.batch.shape.sequences;
+  run(of, micro == 0 ? Pass::first : Pass::later);
 }
 
 StepResult Trainer::update() {
   prepare();
-  step->update.run();
+  step->run();
   device->synchronize();
   StepRecord host;
   record.download(host.numbers.data(), record.bytes());
@@ -238,7 +342,7 @@ StepResult Trainer::update() {
 }
 
 std::vector<Trainer::NamedLaunch> Trainer::launches() {
-  Plan whole = planGradient(memory.training, false);
+  Plan whole = planGradient(batchOf(shapes[0]), false);
   whole += planUpdate();
   std::vector<NamedLaunch> result;
   for (const Launch &launch : whole.launches)
@@ -248,9 +352,10 @@ std::vector<Trainer::NamedLaunch> Trainer::launches() {
 }
 
 Trainer::Sums Trainer::sums(const HostBatch &batch) {
-  uploadInputs(batch);
   prepare();
-  step->evaluation.run();
+  Passes &of = passesOf(batch);
+  uploadInputs(of.batch, batch);
+  run(of, Pass::evaluation);
   device->synchronize();
   return {sum.downloadFloats()[0], hitSum.downloadFloats()[0]};
 }

@@ -8,6 +8,7 @@
 #include "models/train/memory.h"
 #include "runtime/Compile.h"
 
+#include <array>
 #include <optional>
 
 namespace kiln {
@@ -26,7 +27,12 @@ public:
   /// optimiser's too, and what decides about types beside the model's own. The model must outlive it.
   Trainer(std::shared_ptr<Device> device, const Model &model, const TrainSettings &settings);
   /// The same for micro-batches of another shape than `model.shape(settings.batch)`, which says the sequences too.
-  Trainer(std::shared_ptr<Device> device, const Model &model, const TrainSettings &settings, const BatchShape &shape);
+  Trainer(std::shared_ptr<Device> device, const Model &model, const TrainSettings &settings, const BatchShape &shape)
+      : Trainer(std::move(device), model, settings, std::vector{shape}) {}
+  /// The same for micro-batches of any of these shapes, which say theirs where there are several. Their kernels are
+  /// picked for an elastic target: few serve them all, and prepare() makes them.
+  Trainer(std::shared_ptr<Device> device, const Model &model, const TrainSettings &settings,
+          const std::vector<BatchShape> &shapes);
 
   /// Random weights, zero moments.
   void initialize(uint64_t seed);
@@ -50,7 +56,8 @@ public:
   std::vector<float> gradients() const { return gradient.downloadFloats(); }
 
   /// Makes the launches of a training step and of an evaluation ready, their kernels compiled several at a time, so
-  /// that none of these compiles anything. Without it the first one does.
+  /// that none of these compiles anything. Without it the first one does. Of several shapes it makes the kernels of all
+  /// ready; what compiles after that throws Error, which names the shape.
   void prepare();
 
   /// Begins update `number`, counted from 1, with the learning rate `rate`: all that the host has to say about it. Its
@@ -86,41 +93,56 @@ public:
   TensorRef stepRecord() const { return record.ref(); }
 
 private:
-  Plan planGradient(const ArenaPlan &places, bool adds) const;
+  /// What a micro-batch is run for.
+  enum class Pass { first, later, evaluation };
+  /// A micro-batch of a shape, whose arrays lie where those of all do, and its launches, made ready when it first
+  /// comes.
+  struct Passes {
+    MicroBatch batch;
+    std::array<std::optional<PreparedPlan>, 3> ready; // by Pass
+    int64_t used = 0;                                 // when it last was
+  };
+
+  Plan planGradient(const MicroBatch &batch, bool adds) const;
   Plan planUpdate() const;
-  Plan planEvaluation() const;
+  Plan planEvaluation(const MicroBatch &batch) const;
+  Plan planOf(const MicroBatch &batch, Pass pass) const;
   /// A field of the step's record, (1).
   TensorRef field(StepField name) const { return record.ref().slice(0, static_cast<int64_t>(name), 1); }
-  void uploadInputs(const HostBatch &batch);
-  /// What sites of dropout need to know of micro-batch `micro` of the step.
-  void uploadSites(int64_t micro);
-  PreparedPlan ready(const Plan &plan) { return kiln::prepare(*device, plan, workspace); }
-
-  /// The launches of a step, ready.
-  struct Step {
-    PreparedPlan firstMicro, laterMicro, update, evaluation;
-  };
+  MicroBatch batchOf(const BatchShape &shape) const;
+  void uploadInputs(const MicroBatch &to, const HostBatch &batch);
+  /// What sites of dropout need to know of a micro-batch whose first sequence is number `first` of the step.
+  void uploadSites(int64_t first);
+  PreparedPlan ready(const Plan &plan);
+  /// Shapes for whose launches kernels are picked that serve those for all shapes.
+  std::vector<BatchShape> warming() const;
+  Passes &passesOf(const HostBatch &batch);
+  void run(Passes &passes, Pass pass);
 
   std::shared_ptr<Device> device;
   const Target target; // the device's, with the precision that the settings ask for
   const Model &model;
   TrainSettings settings;
   const BufferTypes types;
+  const std::vector<BatchShape> shapes;
   AdamWSettings adamw;
   LossScale scale;
   Tensor value, gradient, first, second; // flat, laid out as model.parameters()
   std::optional<Tensor> master;          // what `value` is a copy of
-  std::map<std::string, Tensor> inputs;
+  std::map<std::string, Tensor> inputs;  // each as large as the largest shape's
   std::optional<Tensor> sites; // (sites, 2) i64: of each site of dropout its key in this step, and the first sequence
   Tensor losses, hits;         // of a micro-batch
   Tensor sum, hitSum;          // of an evaluation, (1)
   Tensor record;               // (stepFields)
   int64_t targets = 0;         // of the step that was begun
   int64_t number = 0;          // its number
+  int64_t sequences = 0;       // that its micro-batches so far had
   MemoryPlan memory;
-  Tensor arena, workspace;
-  MicroBatch refs;
-  std::optional<Step> step;
+  Tensor arena;
+  std::vector<Tensor> workspaces;   // the last one is taken; those before it are of launches that have them
+  std::optional<PreparedPlan> step; // the update, once prepare() was called
+  std::map<BatchShape, Passes> passes;
+  int64_t uses = 0; // of passes
 };
 
 /// The bytes of `from` into a tensor of i32.

@@ -4,6 +4,7 @@
 #include "models/data/files.h"
 #include "models/gpt2/network.h"
 #include "models/gpt2/presets.h"
+#include "models/train/configured.h"
 #include "models/train/trainer.h"
 #include "test/devices.h"
 

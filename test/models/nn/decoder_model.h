@@ -105,25 +105,31 @@ struct TapeGradient {
   std::map<std::string, std::vector<double>> gradients;
   double loss;
 };
-inline TapeGradient tapeGradient(const DecoderModel &model, const HostBuffers &buffers, const DecoderBatch &batch) {
+template <class Loss>
+TapeGradient tapeGradient(const ParameterList &list, const HostBuffers &buffers, const Loss &lossOn) {
   Tape tape;
   std::map<std::string, Value> values;
   const auto *numbers = reinterpret_cast<const float *>(buffers.values.data());
-  for (const Parameter &p : model.parameters().all()) {
+  for (const Parameter &p : list.all()) {
     const int64_t columns = p.shape.back();
     values.emplace(p.name,
                    tape.value(p.count() / columns, columns, {numbers + p.offset, numbers + p.offset + p.count()}));
   }
-  const Value loss = decoderLoss(tape, model.options, values, batch);
+  const Value loss = lossOn(tape, values);
   tape.play(loss);
   TapeGradient result{{}, loss.numbers()[0]};
   for (auto &[name, value] : values)
     result.gradients[name] = value.gradient();
   return result;
 }
+inline TapeGradient tapeGradient(const DecoderModel &model, const HostBuffers &buffers, const DecoderBatch &batch) {
+  return tapeGradient(model.parameters(), buffers, [&](Tape &tape, std::map<std::string, Value> &values) {
+    return decoderLoss(tape, model.options, values, batch);
+  });
+}
 
 /// Expects the flat gradient `got` to be the tape's, to `tolerance` of the norm of each tensor.
-inline void expectGradients(const DecoderModel &model, const std::vector<float> &got, const TapeGradient &want,
+inline void expectGradients(const Model &model, const std::vector<float> &got, const TapeGradient &want,
                             double tolerance) {
   for (const Parameter &p : model.parameters().all()) {
     if (p.role == Role::fixed)

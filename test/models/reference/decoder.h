@@ -9,8 +9,9 @@
 
 namespace kiln::test {
 
-/// Names as the tests give them to a decoder: tokens, places, 0.norm1.weight, …, last.weight, head.bias.
-DecoderNames plainNames();
+/// Names as the tests give them to a decoder: tokens, places, 0.norm1.weight, …, last.weight, head.bias; to an encoder
+/// behind `front`.
+DecoderNames plainNames(const std::string &front = "");
 
 /// What a decoder is given, and what it drops.
 struct DecoderBatch {
@@ -24,5 +25,12 @@ struct DecoderBatch {
 /// The mean loss over the targets that are there.
 Value decoderLoss(Tape &tape, const DecoderOptions &options, std::map<std::string, Value> &parameters,
                   const DecoderBatch &batch);
+
+/// The same of sequences that are made from sources, of which lengths[b] places of sequence b are there. The encoder's
+/// names begin with `source `, its table of tokens is the decoder's where it has none. Its sites of dropout are
+/// numbered from 0 in `source.mask`.
+Value encoderDecoderLoss(Tape &tape, const DecoderOptions &encoder, const DecoderOptions &decoder,
+                         std::map<std::string, Value> &parameters, const DecoderBatch &source,
+                         const std::vector<int32_t> &lengths, const DecoderBatch &batch);
 
 } // namespace kiln::test

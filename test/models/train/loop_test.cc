@@ -10,11 +10,13 @@
 #include "models/nn/head.h"
 #include "models/nn/mlp.h"
 #include "models/train/loop.h"
+#include "models/train/model_links.h"
 #include "models/train/validation.h"
 #include "test/devices.h"
 #include "test/expect_error.h"
 #include "test/temporary_folder.h"
 
+#include <filesystem>
 #include <sstream>
 
 using namespace kiln;
@@ -149,7 +151,8 @@ protected:
                     .data = data,
                     .state = state,
                     .begin = [](Trainer &trainer) { trainer.initialize(settings.seed); },
-                    .notes = {}});
+                    .notes = {},
+                    .best = best});
   }
   /// The log but for what depends on the clock.
   static std::vector<std::string> rows(const std::string &out) {
@@ -171,6 +174,7 @@ protected:
   void run(const RunOptions &o, int32_t shift = 1) { run(o, TokenMlp(), shift); }
 
   const TemporaryFolder folder;
+  std::optional<std::string> best = {};
 };
 
 // It begins near the loss of guessing, ln 11, and learns what follows what.
@@ -238,6 +242,38 @@ TEST_F(LoopTest, SavesUnderTheModelsNames) {
   EXPECT_EQ(Safetensors(checkpoint + "/model.safetensors").names(),
             (std::vector<std::string>{"down", "down offset", "places", "table", "up", "up offset"}));
   EXPECT_EQ(readJsonObject(checkpoint + "/config.json").text("kind"), "token_mlp");
+}
+
+// The checkpoint with the least loss of an evaluation is kept beside the newest two, and `best` points at it; a run
+// that goes on knows it from its log.
+TEST_F(LoopTest, KeepsTheBestCheckpoint) {
+  best = "val_loss";
+  run({.out = folder / "run", .stopAfter = 10});
+  run({.out = folder / "run", .resume = true});
+  int64_t step = 0;
+  double least = 1e9;
+  for (const std::string &row : rows(folder / "run")) {
+    const nlohmann::json j = nlohmann::json::parse(row);
+    if (j.contains("val_loss") && j.at("val_loss").get<double>() < least) {
+      least = j.at("val_loss");
+      step = j.at("step");
+    }
+  }
+  EXPECT_EQ(bestLinked(folder / "run"),
+            std::filesystem::path(checkpointPath(folder / "run", step)).filename().string());
+  EXPECT_EQ(readRunState(folder / "run" + "/best").step, step);
+  run({.out = folder / "run", .stopAfter = 1, .overwrite = true});
+  EXPECT_EQ(bestLinked(folder / "run"), std::nullopt);
+}
+
+// One that is not among the newest stays until another is better.
+TEST_F(LoopTest, TheBestCheckpointOutlivesNewerOnes) {
+  run({.out = folder / "run", .stopAfter = 5});
+  linkBest(folder / "run", "checkpoint-00000005");
+  run({.out = folder / "run", .resume = true});
+  EXPECT_EQ(readRunState(folder / "run" + "/best").step, 5);
+  EXPECT_TRUE(std::filesystem::exists(checkpointPath(folder / "run", 24)));
+  EXPECT_FALSE(std::filesystem::exists(checkpointPath(folder / "run", 10)));
 }
 
 TEST_F(LoopTest, GoesOnWithTheSameDataOnly) {

@@ -2,7 +2,8 @@
 
 `commands.py ROOT BUILD README FOLDER [PART]` takes the lines of every ```sh block, and the inline code that calls one of the
 programs with flags, in the README's order, and runs them in the new folder FOLDER, in which `build` and `tools` are the
-real ones and the files that READMEs speak of exist: texts FILE and tinyshakespeare.txt, HellaSwag's TASKS, a kernel FILE.cc, arrays a.npy,
+real ones and the files that READMEs speak of exist: texts FILE and tinyshakespeare.txt, lines DE and EN, HELD_DE and
+HELD_EN, HellaSwag's TASKS, a kernel FILE.cc, arrays a.npy,
 b.npy and x.npy, modules FILE.mlir and k.mlir, PTX FILE.ptx, a case CASE, REPRODUCER; DIR and run are theirs to make. Long work is made
 short by flags that SHORTER adds, nothing else is changed. Ends with a message at the first command that fails; a README
 without commands is a failure, too.
@@ -21,12 +22,13 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../tools/inputs"))
 import npy  # noqa: E402
 
-PROGRAMS = ("kilnc", "kiln-opt", "gpt2", "bytelm", "tokens", "kiln-bench")
+PROGRAMS = ("kilnc", "kiln-opt", "gpt2", "bytelm", "tokens", "translate", "kiln-bench")
 # What a command begins with, and what makes it short. Most precise first.
 TINY = "--layers 1 --heads 2 --width 32 --context 16 --batch 2"
 SHORTER = [
     (r"(gpt2|bytelm) train .*--resume", "--steps 3"),
     (r"(gpt2|bytelm) train .*", f"{TINY} --steps 2"),
+    (r"translate train .*", "--encoder-layers 1 --layers 1 --heads 2 --width 32 --batch-tokens 500 --steps 2"),
     (r"gpt2 sample ", "--tokens 4"),
     (r"bytelm sample ", "--bytes 4"),
     (r"tokens encode .*--shard-tokens", "--shard-tokens 400"),
@@ -86,7 +88,8 @@ def prepare(root, build, folder):
     with open(os.path.join(root, "README.md"), encoding="utf-8") as stream:
         kernel = re.search(r"^```cpp\n(.*?)^```", stream.read(), re.S | re.M)[1]
     text = "To be, or not to be, that is the question.\n" * 60
-    files = {"FILE": text, "tinyshakespeare.txt": text, "FILE.cc": kernel,
+    files = {"FILE": text, "DE": "ein Mann sieht einen Hund\n" * 30, "EN": "a man sees a dog\n" * 30,
+             "HELD_DE": "ein Hund\n", "HELD_EN": "a dog\n", "tinyshakespeare.txt": text, "FILE.cc": kernel,
              "TASKS": "To be, or not\n1\nis\nto be\nquestion\nthat that\n"}
     for name, content in files.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as stream:

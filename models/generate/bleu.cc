@@ -1,0 +1,117 @@
+// Words, and counts of their runs.
+
+#include "models/generate/bleu.h"
+#include "dialect/dsl/Types.h"
+#include "models/tokens/words.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <map>
+
+namespace kiln {
+
+static void replaceAll(std::string &text, const std::string &what, const std::string &with) {
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
+    text.replace(at, what.size(), with);
+}
+
+static bool isDigit(char c) { return c >= '0' && c <= '9'; }
+
+/// Whether mteval-v13a separates it wherever it stands: ASCII's punctuation but for ' , - .
+static bool isApart(char c) {
+  return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') ||
+         (c >= ':' && c <= '@') || c == '/';
+}
+
+/// A line as mteval-v13a's regular expressions leave it, one after the other.
+static std::string separated(std::string line) {
+  replaceAll(line, "<skipped>", "");
+  replaceAll(line, "-\n", "");
+  replaceAll(line, "\n", " ");
+  if (line.find('&') != std::string::npos)
+    for (const auto &[name, letter] : {std::pair("&quot;", "\""), {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}})
+      replaceAll(line, name, letter);
+  // 1. Punctuation by itself.
+  std::string apart;
+  for (const char c : " " + line + " ")
+    isApart(c) ? apart += std::string(" ") + c + " " : apart += c;
+  // 2. A full stop or comma behind what is no digit, 3. and in front of it, 4. and a dash behind a digit. A match takes
+  // both letters, so that the second is not looked at as the first of another.
+  const auto pairs = [](const std::string &text, const auto &matches, const auto &with) {
+    std::string out;
+    for (size_t i = 0; i < text.size(); ++i)
+      if (i + 1 < text.size() && matches(text[i], text[i + 1])) {
+        out += with(text[i], text[i + 1]);
+        ++i;
+      } else {
+        out += text[i];
+      }
+    return out;
+  };
+  const auto isPoint = [](char c) { return c == '.' || c == ','; };
+  apart = pairs(
+      apart, [&](char a, char b) { return !isDigit(a) && isPoint(b); },
+      [](char a, char b) { return std::string{a, ' ', b, ' '}; });
+  apart = pairs(
+      apart, [&](char a, char b) { return isPoint(a) && !isDigit(b); },
+      [](char a, char b) { return std::string{' ', a, ' ', b}; });
+  return pairs(
+      apart, [](char a, char b) { return isDigit(a) && b == '-'; },
+      [](char a, char b) { return std::string{a, ' ', b, ' '}; });
+}
+
+std::vector<std::string> bleuWords(const std::string &line, const BleuOptions &options) {
+  std::vector<std::string> words;
+  forWords(
+      options.words == BleuWords::v13a ? separated(line) : line,
+      [&](std::string_view word) { words.emplace_back(word); },
+      /*cased=*/!options.lowerCase);
+  return words;
+}
+
+/// How often each run of n words occurs.
+static std::map<std::vector<std::string>, int64_t> runsOf(const std::vector<std::string> &words, size_t n) {
+  std::map<std::vector<std::string>, int64_t> counts;
+  for (size_t i = 0; i + n <= words.size(); ++i)
+    ++counts[{words.begin() + static_cast<int64_t>(i), words.begin() + static_cast<int64_t>(i + n)}];
+  return counts;
+}
+
+Bleu bleuOf(const std::vector<std::string> &lines, const std::vector<std::string> &references,
+            const BleuOptions &options) {
+  if (lines.size() != references.size())
+    throw Error(fmt::format("expected a reference for each of {} lines, but got {}", lines.size(), references.size()));
+  Bleu bleu;
+  std::array<int64_t, 4> matches = {}, runs = {};
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const std::vector<std::string> words = bleuWords(lines[i], options), others = bleuWords(references[i], options);
+    bleu.length += std::ssize(words);
+    bleu.referenceLength += std::ssize(others);
+    for (size_t n = 1; n <= 4; ++n) {
+      const auto theirs = runsOf(others, n);
+      for (const auto &[run, count] : runsOf(words, n)) {
+        runs[n - 1] += count;
+        if (const auto found = theirs.find(run); found != theirs.end())
+          matches[n - 1] += std::min(count, found->second);
+      }
+    }
+  }
+  if (bleu.length == 0 || matches[0] == 0)
+    return bleu;
+  bleu.brevity = bleu.length < bleu.referenceLength
+                     ? std::exp(1 - static_cast<double>(bleu.referenceLength) / static_cast<double>(bleu.length))
+                     : 1;
+  double logarithms = 0, part = 1;
+  for (size_t n = 0; n < 4; ++n) {
+    if (runs[n] == 0) // no line has so many words
+      return bleu;
+    const double found = matches[n] > 0 ? static_cast<double>(matches[n]) : part /= 2;
+    bleu.precisions[n] = 100 * found / static_cast<double>(runs[n]);
+    logarithms += std::log(bleu.precisions[n]);
+  }
+  bleu.score = bleu.brevity * std::exp(logarithms / 4);
+  return bleu;
+}
+
+} // namespace kiln

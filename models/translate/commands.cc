@@ -1,0 +1,127 @@
+// From options to a run, and to what is printed.
+
+#include "models/translate/commands.h"
+#include "models/tokens/files.h"
+#include "models/train/configured.h"
+#include "models/train/loop.h"
+#include "models/translate/network.h"
+#include "models/translate/run_tokens.h"
+#include "runtime/Streams.h"
+
+#include <fmt/format.h>
+
+namespace kiln::translate {
+
+namespace {
+/// What a run begins with or goes on from.
+struct Start {
+  TranslationConfig config;
+  RunState state;
+  PairTokenizers tokenizers;
+};
+} // namespace
+
+/// The tokenizers that the options name.
+static PairTokenizers tokenizersOf(const TokensOptions &o) {
+  if (o.both ? o.source || o.target : !(o.source && o.target))
+    throw Error("expected --tokens, the tokenizer of both sides, or --source-tokens and --target-tokens");
+  const Tokenizer source(readVocabulary(o.both.value_or(o.source.value_or(""))));
+  return {source, o.both ? source : Tokenizer(readVocabulary(*o.target))};
+}
+
+/// What a new run begins with, but for the steps.
+static Start begin(const TrainOptions &o) {
+  Start start = {modelOf(o.model), {.settings = replaced(o, named(o.model).settings)}, tokenizersOf(o.tokens)};
+  start.config.sourceVocab = start.tokenizers.source.size();
+  start.config.vocab = start.tokenizers.target.size();
+  verify(start.config);
+  return start;
+}
+
+/// The checkpoint's state and model. Flags may repeat what its model is, not change it.
+static Start resume(const TrainOptions &o, const RunFolder &folder) {
+  Start start = folder.read([&](const std::string &path) {
+    return Start{readTranslationConfig(path), readRunState(path), readRunTokens(path)};
+  });
+  const TranslationConfig asked = modelOf(o.model, start.config);
+  if (!asked.sameModel(start.config))
+    throw Error(fmt::format("expected the checkpoint's model of {}, but got {}", textOf(start.config), textOf(asked)));
+  start.config.form.start = asked.form.start;
+  start.state.settings = applied(o, start.state.settings);
+  return start;
+}
+
+/// Gives a new run as many steps as its passes over the pairs take, and an evaluation at the end of each, unless flags
+/// say otherwise.
+static void setSteps(TrainSettings &settings, const TrainOptions &o, int64_t batches) {
+  const int64_t epochs = o.epochs.value_or(o.has("steps") ? 0 : named(o.model).epochs);
+  const int64_t each = ceildiv(batches, settings.accumulate);
+  if (o.epochs)
+    expectBetween("epochs", epochs, largestSize);
+  if (o.epochs && o.has("steps"))
+    throw Error("expected one of --epochs and --steps, but got both");
+  if (epochs > 0)
+    settings.steps = epochs * each;
+  if (!o.has("evaluate-every"))
+    settings.evaluateEvery = each;
+  if (!o.has("warmup"))
+    settings.warmup = std::min(settings.warmup, settings.steps);
+}
+
+void train(const TrainOptions &options) {
+  verify(static_cast<const RunOptions &>(options));
+  std::optional<Start> begun = options.resume ? std::nullopt : std::optional(begin(options));
+  RunFolder folder(options);
+  if (options.resume)
+    begun = resume(options, folder);
+  TrainSettings &settings = begun->state.settings;
+  if (settings.batching != Batching::stream)
+    throw Error("expected 'batching' to be stream: pairs of lines are put together by their lengths");
+  PairData data({options.source, options.target}, {options.heldSource, options.heldTarget}, begun->tokenizers,
+                begun->config.context, {settings.batch, settings.batchTokens}, settings.seed);
+  if (!options.resume) {
+    setSteps(settings, options, data.batchesOfPass());
+    settings = applied(options, settings);
+    writeRunTokens(folder.path(), begun->tokenizers);
+  }
+  const TranslationNetwork network(configured(begun->config, settings));
+  const uint64_t seed = settings.seed;
+  kiln::train(Run{.options = options,
+                  .folder = folder,
+                  .model = network,
+                  .data = data,
+                  .state = begun->state,
+                  .begin = [=](Trainer &trainer) { trainer.initialize(seed); },
+                  .notes = data.notes(),
+                  .best = "val_" + options.best});
+}
+
+void info(const InfoOptions &options) {
+  TrainSettings settings = replaced(options.settings, named(options.model).settings);
+  TranslationConfig config = configured(modelOf(options.model), settings);
+  config.sourceVocab = config.vocab = options.vocab;
+  const TranslationNetwork network(config);
+  std::string text = fmt::format("model        {}\n\n", textOf(config));
+  int64_t total = 0;
+  for (const Parameter &p : network.parameters().all()) {
+    if (p.role == Role::fixed)
+      continue;
+    text += fmt::format("{:12}  {:<12} {}\n", p.count(), kiln::textOf(p.shape), p.name);
+    total += p.count();
+  }
+  text += fmt::format("{:12}  parameters\n\n", total);
+  const int64_t longest = config.context, sequences = settings.batchTokens > 0
+                                                          ? std::min(settings.batch, settings.batchTokens / longest)
+                                                          : settings.batch;
+  const BatchShape shape = network.shape(std::max<int64_t>(sequences, 1));
+  const MemoryPlan memory = planMemory(openDevice(options.machine)->target(), network, shape, settings);
+  text += fmt::format("memory       {:.2f} MiB for micro-batches of {} pairs as long as the context, {:.2f} of them "
+                      "activations\n",
+                      static_cast<double>(memory.total()) / 1048576, shape.sequences,
+                      static_cast<double>(memory.activations) / 1048576);
+  text += fmt::format("step         {:.3f} GFLOP in {} micro-batches\n",
+                      network.flops(shape) * static_cast<double>(settings.accumulate) / 1e9, settings.accumulate);
+  writeResult(text);
+}
+
+} // namespace kiln::translate

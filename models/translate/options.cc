@@ -1,0 +1,133 @@
+// Flags by CLI11.
+
+#include "models/translate/options.h"
+#include "models/train/flags.h"
+
+namespace kiln::translate {
+
+static void addModel(CLI::App *app, ModelOptions &o) {
+  std::string names;
+  for (const NamedTranslation &model : translations())
+    names += (names.empty() ? "" : ", ") + model.name;
+  app->add_option("--model", o.model, "size and form by name: " + names + " (small)");
+  addNumber<int64_t>(app, "--encoder-layers", o.encoderLayers, "blocks of the encoder");
+  addNumber<int64_t>(app, "--layers", o.layers, "blocks of the decoder");
+  addNumber<int64_t>(app, "--heads", o.heads, "attention heads; they divide the width");
+  addNumber<int64_t>(app, "--width", o.width, "channels");
+  addNumber<int64_t>(app, "--inner", o.inner, "channels between the products of a feed-forward layer");
+  addNumber<int64_t>(app, "--context", o.context, "places of a line, with its mark; longer ones are not trained on");
+}
+
+static CLI::App *addTrain(CLI::App &app, TrainOptions &o) {
+  CLI::App *train = app.add_subcommand("train", "train on two files whose lines are translations of each other");
+  train->add_option("--source", o.source, "the file to translate from; .gz and .bz2 too")->required();
+  train->add_option("--target", o.target, "the file to translate to")->required();
+  train->add_option("--validation-source", o.heldSource, "the same to validate on")->required();
+  train->add_option("--validation-target", o.heldTarget, "the same to validate on")->required();
+  train->add_option("--tokens", o.tokens.both, "the tokenizer of both sides: a folder, or its tokenizer.json");
+  train->add_option("--source-tokens", o.tokens.source, "the source's, where they are two");
+  train->add_option("--target-tokens", o.tokens.target, "the target's");
+  addNumber<int64_t>(train, "--epochs", o.epochs, "passes over the pairs, in place of --steps (the model's)");
+  train
+      ->add_option_function<std::string>(
+          "--best",
+          [&o](const std::string &text) {
+            if (text != "accuracy" && text != "loss")
+              throw Error("expected '--best' to be accuracy or loss, but got '" + text + "'");
+            o.best = text;
+          },
+          "of the pairs that validate, which chooses the checkpoint that is kept as 'best': accuracy, loss (accuracy)")
+      ->type_name("TEXT");
+  addModel(train, o.model);
+  addSettingFlags(train, o);
+  addRunFlags(train, o);
+  return train;
+}
+
+/// What translate and eval share.
+static void addTranslating(CLI::App *app, TranslateOptions &o) {
+  app->add_option("--out,--model-dir", o.folder, "a run's folder, or a checkpoint")->required();
+  addNumber<int64_t>(app, "--batch", o.batch, "lines at once")->capture_default_str();
+  addMachineFlags(app, o.machine);
+}
+
+static CLI::App *addTranslate(CLI::App &app, TranslateOptions &o) {
+  CLI::App *translate = app.add_subcommand("translate", "translate lines, each with the likeliest token each time");
+  addTranslating(translate, o);
+  translate->add_option("--source", o.source, "a file of lines (-: standard input)")->capture_default_str();
+  return translate;
+}
+
+static CLI::App *addEval(CLI::App &app, EvalOptions &o) {
+  CLI::App *eval = app.add_subcommand("eval", "BLEU of what a model makes of lines");
+  addTranslating(eval, o);
+  eval->add_option("--source", o.source, "a file of lines")->required();
+  eval->add_option("--target", o.target, "the file of their translations")->required();
+  eval->add_flag("--cased", o.cased, "letters of either case are others");
+  eval->add_flag("--tokenized", o.tokenized, "words are what stands between spaces, not what 13a makes of them");
+  return eval;
+}
+
+static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
+  CLI::App *info = app.add_subcommand("info", "a table of the parameters, and the memory of a micro-batch");
+  addModel(info, o.model);
+  addNumber<int64_t>(info, "--vocab", o.vocab, "tokens of either side")->capture_default_str();
+  addMemoryFlags(info, o.settings);
+  addMachineFlags(info, o.machine);
+  return info;
+}
+
+std::optional<Command> parseCommand(int argc, const char *const *argv, const std::string &version) {
+  CLI::App app("Translation, learnt by kernels written in Kiln's tile language", "translate");
+  TrainOptions train;
+  TranslateOptions translate;
+  EvalOptions eval;
+  InfoOptions info;
+  PlotOptions plot;
+  app.set_version_flag("--version", version, "print which Kiln this is");
+  app.option_defaults()->take_last();
+  const std::vector<CLI::App *> commands = {addTrain(app, train), addTranslate(app, translate), addEval(app, eval),
+                                            addInfo(app, info), addPlot(app, plot)};
+  if (!parseFlags(app, commands, argc, argv))
+    return {};
+  train.resume = train.resume || train.resumeStep;
+  if (commands[0]->parsed())
+    return train;
+  if (commands[1]->parsed())
+    return translate;
+  if (commands[2]->parsed())
+    return eval;
+  if (commands[3]->parsed())
+    return info;
+  if (commands[4]->parsed())
+    return plot;
+  throw Error("expected a command out of train, translate, eval, info, plot; see --help");
+}
+
+const NamedTranslation &named(const ModelOptions &o) { return translationNamed(o.model.value_or("small")); }
+
+TranslationConfig modelOf(const ModelOptions &o, const std::optional<TranslationConfig> &base) {
+  TranslationConfig config = named(o).config;
+  if (base) {
+    const TranslationConfig asked = config;
+    config = *base;
+    if (o.model) {
+      config.encoderLayers = asked.encoderLayers;
+      config.layers = asked.layers;
+      config.heads = asked.heads;
+      config.width = asked.width;
+      config.inner = asked.inner;
+      config.context = asked.context;
+      config.form = asked.form;
+    }
+  }
+  config.encoderLayers = o.encoderLayers.value_or(config.encoderLayers);
+  config.layers = o.layers.value_or(config.layers);
+  config.heads = o.heads.value_or(config.heads);
+  config.width = o.width.value_or(config.width);
+  config.inner = o.inner.value_or(config.inner);
+  config.context = o.context.value_or(config.context);
+  return config;
+}
+
+} // namespace kiln::translate

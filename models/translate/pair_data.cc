@@ -1,0 +1,128 @@
+// Reading lines, and what they are as tokens.
+
+#include "models/translate/pair_data.h"
+#include "models/data/compressed.h"
+#include "models/data/text.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+namespace kiln {
+
+PairMarks marksOf(const PairTokenizers &tokenizers) {
+  PairMarks marks;
+  const auto marksIn = [](const Tokenizer &tokenizer, const char *side) {
+    const std::optional<int32_t> begin = documentMark(tokenizer.vocabulary());
+    if (!begin)
+      throw Error(fmt::format("expected a tokenizer of the {} with the special tokens <s> and </s>, or <|endoftext|>, "
+                              "but it has {} special tokens",
+                              side, tokenizer.vocabulary().specials.size()));
+    return std::pair(*begin, documentEnd(tokenizer.vocabulary()).value_or(*begin));
+  };
+  std::tie(marks.begin, marks.end) = marksIn(tokenizers.target, "target");
+  marks.sourceEnd = marksIn(tokenizers.source, "source").second;
+  return marks;
+}
+
+std::vector<std::string> readLines(const std::string &path) {
+  const std::string text = readUnpacked(path, mostTextBytes());
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    if (!lines.back().empty() && lines.back().back() == '\r')
+      lines.back().pop_back();
+    begin = end + 1;
+  }
+  if (lines.empty())
+    throw Error(fmt::format("expected lines of text in '{}', but it is empty", path));
+  return lines;
+}
+
+std::pair<std::vector<std::string>, std::vector<std::string>> readLinePairs(const std::string &source,
+                                                                            const std::string &target) {
+  std::pair both = {readLines(source), readLines(target)};
+  if (both.first.size() != both.second.size())
+    throw Error(fmt::format("expected as many lines in '{}' as in '{}', but got {} and {}", source, target,
+                            both.first.size(), both.second.size()));
+  return both;
+}
+
+/// The pairs of two files, none of whose sides is empty.
+static std::vector<TokenPair> pairsIn(const PairFiles &files, const PairTokenizers &tokenizers) {
+  const auto [sources, targets] = readLinePairs(files.source, files.target);
+  std::vector<TokenPair> pairs;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    TokenPair pair = {tokenizers.source.encode(sources[i]), tokenizers.target.encode(targets[i])};
+    if (!pair.source.empty() && !pair.target.empty())
+      pairs.push_back(std::move(pair));
+  }
+  return pairs;
+}
+
+/// FNV-1a of all tokens, and how many bytes they take.
+static DataIdentity identityOf(const PairFiles &files, const std::vector<TokenPair> &pairs) {
+  std::vector<uint8_t> bytes;
+  for (const TokenPair &pair : pairs)
+    for (const std::vector<int32_t> *side : {&pair.source, &pair.target}) {
+      const int32_t count = static_cast<int32_t>(side->size());
+      const auto *length = reinterpret_cast<const uint8_t *>(&count);
+      const auto *tokens = reinterpret_cast<const uint8_t *>(side->data());
+      bytes.insert(bytes.end(), length, length + sizeof(count));
+      bytes.insert(bytes.end(), tokens, tokens + side->size() * sizeof(int32_t));
+    }
+  return {files.source + " and " + files.target, std::ssize(bytes), hashOf(bytes)};
+}
+
+PairData::PairData(const PairFiles &train, const PairFiles &validation, const PairTokenizers &tokenizers,
+                   int64_t context, const PairLimits &limits, uint64_t seed) {
+  const PairMarks marks = marksOf(tokenizers);
+  std::vector<TokenPair> all = pairsIn(train, tokenizers), others = pairsIn(validation, tokenizers);
+  known = identityOf(train, all);
+  pairs = std::ssize(all);
+  leftOut = static_cast<int64_t>(std::erase_if(all, [&](const TokenPair &pair) {
+    return std::ssize(pair.source) >= context || std::ssize(pair.target) >= context;
+  }));
+  if (all.empty() || others.empty())
+    throw Error(fmt::format("expected pairs of lines in '{}' and '{}' of at most {} tokens, but there are none",
+                            (all.empty() ? train : validation).source, (all.empty() ? train : validation).target,
+                            context - 1));
+  for (TokenPair &pair : others)
+    for (std::vector<int32_t> *side : {&pair.source, &pair.target})
+      side->resize(std::min<int64_t>(std::ssize(*side), context - 1));
+  batches.emplace(std::move(all), marks, limits, seed);
+  held = std::make_unique<PairBatches>(std::move(others), marks, limits);
+}
+
+std::vector<BatchShape> PairData::shapes() const {
+  std::set<BatchShape> all;
+  for (const PairBatches *some : std::initializer_list<const PairBatches *>{&*batches, held.get()})
+    for (const BatchShape &shape : some->shapes())
+      all.insert(shape);
+  return {all.begin(), all.end()};
+}
+
+int64_t PairData::trainingTargets(int64_t first, int64_t count) {
+  int64_t all = 0;
+  for (int64_t i = first; i < first + count; ++i)
+    all += batches->targets(i);
+  return all;
+}
+
+int64_t PairData::validationTargets(int64_t first, int64_t count) const {
+  int64_t all = 0;
+  for (int64_t i = first; i < std::min(first + count, held->batches()); ++i)
+    all += held->targets(i);
+  return all;
+}
+
+std::vector<std::string> PairData::notes() const {
+  std::vector<std::string> lines = {fmt::format("{} pairs in {} micro-batches of {} shapes", pairs - leftOut,
+                                                batches->batches(), batches->shapes().size())};
+  if (leftOut > 0)
+    lines.push_back(fmt::format("{} pairs are longer than the context, and are left out", leftOut));
+  return lines;
+}
+
+} // namespace kiln

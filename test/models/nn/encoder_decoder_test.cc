@@ -1,0 +1,208 @@
+// Models of sequences made from others: their gradients against a tape in double precision, whatever their options and
+// the shapes of their micro-batches.
+
+#include "models/nn/encoder_decoder.h"
+#include "test/devices.h"
+#include "test/expect_error.h"
+#include "test/models/nn/decoder_model.h"
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+class PairModel : public EncoderDecoderNetwork {
+public:
+  explicit PairModel(const EncoderDecoderOptions &options, Type type = f32)
+      : EncoderDecoderNetwork(plainNames("source "), plainNames(), options, type, DecayOn::matrices), options(options) {
+  }
+  double flops(const BatchShape &) const override { return 0; }
+  std::string text() const override { return "a model of pairs"; }
+  nlohmann::ordered_json configJson(Type) const override { return {}; }
+
+  const EncoderDecoderOptions options;
+};
+
+/// Two blocks of each, of width 12 in three heads.
+EncoderDecoderOptions plain() {
+  EncoderDecoderOptions o = {{.layers = 2, .width = 12, .context = 9, .vocab = 13},
+                             {.layers = 2, .width = 12, .context = 9, .vocab = 11}};
+  for (DecoderOptions *side : {&o.encoder, &o.decoder})
+    side->block.attention.heads = 3;
+  o.decoder.block.cross = true;
+  return o;
+}
+
+/// A change of both sides.
+template <class Change> EncoderDecoderOptions changed(Change change) {
+  EncoderDecoderOptions o = plain();
+  change(o.encoder);
+  change(o.decoder);
+  return o;
+}
+
+/// Pairs of sequences whose sources have any length up to `source`.
+struct Pairs {
+  DecoderBatch sources, sequences;
+  std::vector<int32_t> lengths;
+};
+Pairs randomPairs(const EncoderDecoderOptions &o, int64_t count, int64_t source, int64_t time, uint32_t seed) {
+  Pairs pairs = {randomBatch(o.encoder, count, source, seed), randomBatch(o.decoder, count, time, seed + 1), {}};
+  for (int64_t b = 0; b < count; ++b)
+    pairs.lengths.push_back(b == 0 ? static_cast<int32_t>(source) : static_cast<int32_t>(1 + (seed + b) % source));
+  for (int32_t &token : pairs.sources.tokens)
+    token = std::max(token, 0);
+  return pairs;
+}
+
+HostBatch inputsOf(const Pairs &pairs) {
+  HostBatch batch = inputsOf(pairs.sequences, 0, pairs.sequences.sequences);
+  batch["source tokens"] = pairs.sources.tokens;
+  std::vector<int32_t> ranges;
+  for (const int32_t length : pairs.lengths)
+    ranges.insert(ranges.end(), {0, length});
+  batch["source ranges"] = ranges;
+  batch.shape = {pairs.sequences.sequences, pairs.sequences.time, pairs.sources.time};
+  return batch;
+}
+
+/// What step 3 drops of a micro-batch whose first sequence is number `first`, at a side's sites, of which number 0 is
+/// number `base` of all.
+auto maskIn(const DecoderOptions &o, int64_t base, int64_t time, int64_t first) {
+  return [=](int64_t site, int64_t rows, int64_t columns) {
+    const DropoutOptions &d = o.dropout;
+    const std::vector<double> rates = {d.residual, d.attention, d.activation, d.residual, d.residual, d.attention};
+    const int64_t which = site == 0 ? 0 : (site - 1) % (o.block.cross ? 6 : 4);
+    const bool isOfHeads = site > 0 && (which == 1 || which == 5);
+    const int64_t before = (isOfHeads ? first * o.block.attention.heads : first) * time;
+    std::vector<double> mask =
+        maskOf(o, d.of(site == 0 ? d.embedding : rates[which]), 3, base + site, time, before + rows, columns);
+    mask.erase(mask.begin(), mask.begin() + before * columns);
+    return mask;
+  };
+}
+
+/// The sites of dropout of a side where every kind drops.
+int64_t sitesOf(const DecoderOptions &o) { return 1 + o.layers * (o.block.cross ? 6 : 4); }
+
+class EncoderDecoderTest : public DeviceTest {
+protected:
+  /// The gradient of a step of micro-batches of pairs beside the tape's of all their losses together.
+  void expectGradient(const EncoderDecoderOptions &o, std::vector<Pairs> micros, Type type = f32,
+                      double tolerance = 1e-4) {
+    const PairModel model(o, type);
+    TrainSettings settings = settingsOf(1, std::ssize(micros));
+    settings.type = type;
+    settings.lossScale = 1;
+    std::vector<BatchShape> shapes;
+    int64_t targets = 0;
+    for (const Pairs &pairs : micros) {
+      shapes.push_back(*inputsOf(pairs).shape);
+      targets += presentIn(pairs.sequences);
+    }
+    Trainer trainer(Device::open(GetParam()), model, settings, shapes);
+    const HostBuffers buffers = randomBuffers(model.parameters(), 7, type);
+    trainer.upload(buffers);
+    trainer.prepare();
+    trainer.beginStep(1e-3, 3, targets);
+    std::optional<TapeGradient> want;
+    int64_t first = 0;
+    for (int64_t micro = 0; micro < std::ssize(micros); ++micro) {
+      Pairs &pairs = micros[micro];
+      trainer.addGradient(inputsOf(pairs), micro);
+      if (o.decoder.dropout.embedding > 0) {
+        pairs.sequences.mask = maskIn(o.decoder, 0, pairs.sequences.time, first);
+        pairs.sources.mask = maskIn(o.encoder, sitesOf(o.decoder), pairs.sources.time, first);
+      }
+      first += pairs.sequences.sequences;
+      const TapeGradient own =
+          tapeGradient(model.parameters(), buffers, [&](Tape &tape, std::map<std::string, Value> &values) {
+            const Value mean =
+                encoderDecoderLoss(tape, o.encoder, o.decoder, values, pairs.sources, pairs.lengths, pairs.sequences);
+            return mean * (static_cast<double>(presentIn(pairs.sequences)) / static_cast<double>(targets));
+          });
+      if (!want) {
+        want = own;
+        continue;
+      }
+      want->loss += own.loss;
+      for (auto &[name, gradient] : want->gradients)
+        for (size_t i = 0; i < gradient.size(); ++i)
+          gradient[i] += own.gradients.at(name)[i];
+    }
+    expectGradients(model, trainer.gradients(), *want, tolerance);
+  }
+};
+
+/// Each option that says how encoder and decoder are joined, and those that cross-attention and the encoder have code
+/// for.
+std::vector<EncoderDecoderOptions> each() {
+  std::vector<EncoderDecoderOptions> all = {plain()};
+  all.push_back(plain());
+  all.back().encoder.vocab = all.back().decoder.vocab;
+  all.back().sharesTable = true;
+  all.push_back(all.back()); // a table that the head does not share
+  all.back().decoder.head = {.tied = false, .bias = true};
+  all.push_back(changed([](DecoderOptions &o) { o.block.place = NormPlace::post; }));
+  all.push_back(changed([](DecoderOptions &o) { o.block.order = BlockOrder::mlp_first; }));
+  all.push_back(changed([](DecoderOptions &o) { o.lastNorm = false; }));
+  all.push_back(changed([](DecoderOptions &o) { o.block.attention.linear.bias = false; }));
+  all.push_back(changed([](DecoderOptions &o) { o.block.attention.form = AttentionForm::plain; }));
+  all.push_back(changed([](DecoderOptions &o) {
+    o.embedding.positions = PositionTable::sinusoids;
+    o.embedding.scale = 3;
+    o.smoothing = 0.1;
+  }));
+  all.push_back(changed([](DecoderOptions &o) { o.dropout = {0.1, 0.2, 0.3, 0.4, DropoutKind::inverted}; }));
+  return all;
+}
+
+// The gradient of every tensor is the tape's to 1e-4 of its norm, as decoder_test.cc has it: with sources longer than
+// the sequences, and shorter ones.
+TEST_P(EncoderDecoderTest, HasTheTapesGradient) {
+  const std::vector<EncoderDecoderOptions> all = each();
+  for (size_t i = 0; i < all.size(); ++i) {
+    SCOPED_TRACE(i);
+    expectGradient(all[i], {randomPairs(all[i], 3, 8, 5, 1)});
+  }
+  expectGradient(plain(), {randomPairs(plain(), 2, 4, 9, 2)});
+}
+
+// Micro-batches of several shapes add up to the gradient of all of their targets: kernels are picked by buckets, which
+// no result depends on, and dropout counts the sequences of a step.
+TEST_P(EncoderDecoderTest, ShapesMayDifferWithinAStep) {
+  for (const EncoderDecoderOptions &o : {plain(), each().back()})
+    expectGradient(o, {randomPairs(o, 3, 8, 5, 1), randomPairs(o, 2, 3, 9, 2), randomPairs(o, 5, 9, 2, 3)});
+}
+
+// Once a trainer of several shapes is ready, a shape whose kernels are none of those is an error that names it.
+TEST(EncoderDecoder, CompilesNothingOnceItIsReady) {
+  const PairModel model(plain());
+  const auto shapeOf = [](const Pairs &pairs) { return *inputsOf(pairs).shape; };
+  const Pairs one = randomPairs(plain(), 3, 8, 5, 1), other = randomPairs(plain(), 3, 7, 6, 2),
+              unknown = randomPairs(plain(), 1, 2, 3, 3);
+  forgetCompiled();
+  Trainer trainer(Device::open("cpu"), model, settingsOf(1), std::vector{shapeOf(one), shapeOf(other)});
+  trainer.upload(randomBuffers(model.parameters(), 7));
+  trainer.prepare();
+  const int64_t compiled = compileStatistics().compiled;
+  for (const Pairs *pairs : {&one, &other}) {
+    trainer.beginStep(1e-3, 1, presentIn(pairs->sequences));
+    trainer.addGradient(inputsOf(*pairs), 0);
+    trainer.update();
+  }
+  EXPECT_EQ(compileStatistics().compiled, compiled);
+  trainer.beginStep(1e-3, 2, 1);
+  expectError([&] { trainer.addGradient(inputsOf(unknown), 0); },
+              {"a micro-batch of 1 sequences of 3 and 2 places: kernel '", "expected no compilation after freeze()"});
+}
+
+// In narrow types, as decoder_test.cc has it.
+TEST_P(EncoderDecoderTest, NarrowTypesHaveTheTapesGradient) {
+  for (const Type type : {bf16, f16})
+    expectGradient(plain(), {randomPairs(plain(), 3, 8, 5, 1)}, type, 60 * (type == bf16 ? 0x1p-8 : 0x1p-11));
+}
+
+KILN_ON_DEVICES(EncoderDecoderTest);
+
+} // namespace

@@ -1,0 +1,159 @@
+// translate as a user runs it.
+
+#include "models/train/checkpoint.h"
+#include "test/models/gpt2/program.h"
+
+namespace {
+
+/// A language whose numbers are said backwards, and files with it.
+class TranslateTest : public ProgramTest {
+protected:
+  TranslateTest() {
+    writePairs("train", 300, 0);
+    writePairs("held", 20, 1000);
+    writeText(folder / "words", "one two three four five\neins zwei drei vier fünf\n");
+  }
+  void writePairs(const std::string &name, int count, int begin) const {
+    static const char *const numbers[][2] = {
+        {"eins", "one"}, {"zwei", "two"}, {"drei", "three"}, {"vier", "four"}, {"fünf", "five"}};
+    std::string sources, targets;
+    for (int i = begin; i < begin + count; ++i) {
+      std::string source, target;
+      for (int n = i * 37 % 101; n > 0; n /= 3) {
+        source += (source.empty() ? "" : " ") + std::string(numbers[n % 5][0]);
+        target = numbers[n % 5][1] + (target.empty() ? "" : " " + target);
+      }
+      sources += source + "\n", targets += target + "\n";
+    }
+    writeText(folder / (name + ".de"), sources);
+    writeText(folder / (name + ".en"), targets);
+  }
+  Result program(const std::string &path, std::vector<std::string> words) const {
+    words.insert(words.begin(), path);
+    const int status = finish(start(words, folder / "output"));
+    return {status, readText(folder / "output")};
+  }
+  Result translate(const std::vector<std::string> &words) const { return program(KILN_TRANSLATE, words); }
+  /// A tokenizer of the words of both languages.
+  std::string tokens() const {
+    EXPECT_EQ(program(KILN_TOKENS, {"train", folder / "words", "--out", folder / "tokens", "--style", "whole-words",
+                                    "--min-count", "1"})
+                  .status,
+              0);
+    return folder / "tokens";
+  }
+  std::vector<std::string> trainWords(const std::string &to, const std::vector<std::string> &more) const {
+    std::vector<std::string> words = {"train",
+                                      "--source",
+                                      folder / "train.de",
+                                      "--target",
+                                      folder / "train.en",
+                                      "--validation-source",
+                                      folder / "held.de",
+                                      "--validation-target",
+                                      folder / "held.en",
+                                      "--tokens",
+                                      folder / "tokens",
+                                      "--out",
+                                      to,
+                                      "--encoder-layers",
+                                      "1",
+                                      "--layers",
+                                      "1",
+                                      "--heads",
+                                      "2",
+                                      "--width",
+                                      "32",
+                                      "--inner",
+                                      "64",
+                                      "--context",
+                                      "12",
+                                      "--batch",
+                                      "12"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+};
+
+// It learns to translate, so that most of what was held out comes back; five steps and the rest leave the bytes of all;
+// and what it translates is judged.
+TEST_F(TranslateTest, LearnsResumesAndTranslates) {
+  tokens();
+  const std::vector<std::string> steps = {"--epochs",  "12",  "--lr",     "0.01",
+                                          "--warmup",  "30",  "--device", kiln::test::testDevices()[0],
+                                          "--dropout", "0.05"};
+  const Result whole = translate(trainWords(folder / "whole", steps));
+  ASSERT_EQ(whole.status, 0) << whole.output;
+  std::vector<std::string> first = steps;
+  first.insert(first.end(), {"--stop-after", "5"});
+  ASSERT_EQ(translate(trainWords(out, first)).status, 0);
+  std::vector<std::string> rest = trainWords(out, {"--resume", "--device", kiln::test::testDevices()[0]});
+  const Result second = translate(rest);
+  ASSERT_EQ(second.status, 0) << second.output;
+  const std::string last = *kiln::newestCheckpoint(out);
+  for (const char *file : {"/config.json", "/model.safetensors", "/optimizer.safetensors", "/training.json"})
+    EXPECT_TRUE(readText(*kiln::newestCheckpoint(folder / "whole") + file) == readText(last + file)) << file;
+  EXPECT_LT(rows(out).back().at("val_loss").get<double>(), 0.5 * rows(out).front().at("loss").get<double>());
+  writeText(folder / "lines", "eins zwei\n\ndrei\n");
+  const Result text = translate({"translate", "--out", out, "--source", folder / "lines"});
+  EXPECT_EQ(text.status, 0) << text.output;
+  EXPECT_EQ(std::count(text.output.begin(), text.output.end(), '\n'), 3) << text.output;
+  const Result bleu = translate({"eval", "--out", out, "--source", folder / "held.de", "--target", folder / "held.en"});
+  EXPECT_EQ(bleu.status, 0) << bleu.output;
+  EXPECT_EQ(bleu.output.rfind("BLEU         ", 0), 0u) << bleu.output;
+  EXPECT_GT(std::stod(bleu.output.substr(13)), 50) << bleu.output;
+}
+
+// Twenty steps in the simulator, with all checks on and no report, dropout of everything: in f32 with the losses of the
+// CPU, whose sums are in another order, and in bf16.
+TEST_F(TranslateTest, TrainsInTheSimulator) {
+  tokens();
+  expectLossesInTheSimulator([&](const std::string &to, std::vector<std::string> more) {
+    more.insert(more.begin(), {"--precision", "ieee", "--batch", "3", "--dropout-attention", "0.1"});
+    return translate(trainWords(to, more));
+  });
+}
+
+// The table of parameters, with their number at the end.
+TEST_F(TranslateTest, SaysWhatAModelConsistsOf) {
+  const Result r = translate({"info", "--model", "aiayn", "--vocab", "37000"});
+  EXPECT_EQ(r.status, 0) << r.output;
+  for (const char *line : {"    63082632  parameters\n", "    18944000  37000x512    decoder.tokens.weight\n"})
+    EXPECT_NE(r.output.find(line), std::string::npos) << line << " in\n" << r.output;
+}
+
+// What is wrong with flags and files is told with status 2.
+TEST_F(TranslateTest, SaysWhatIsWrong) {
+  tokens();
+  const auto refused = [&](const std::vector<std::string> &words, const std::string &message) {
+    const Result r = translate(words);
+    EXPECT_EQ(r.status, 2) << r.output;
+    EXPECT_NE(r.output.find(message), std::string::npos) << message << " in\n" << r.output;
+  };
+  const auto refusedTraining = [&](const std::vector<std::string> &more, const std::string &message) {
+    refused(trainWords(out, more), message);
+  };
+  writeText(folder / "short", "eins\n");
+  writeText(folder / "empty", "");
+  refusedTraining({"--target", folder / "short"}, "as many lines in '" + (folder / "train.de"));
+  refusedTraining({"--target", folder / "empty"},
+                  "expected lines of text in '" + (folder / "empty") + "', but it is empty");
+  refusedTraining({"--source", folder / "none"}, "none'");
+  refusedTraining({"--source-tokens", folder / "tokens"}, "expected --tokens, the tokenizer of both sides, or");
+  refusedTraining({"--tokens", "bytes"}, "expected a tokenizer of the target with the special tokens <s> and </s>");
+  refusedTraining({"--epochs", "2", "--steps", "3"}, "expected one of --epochs and --steps, but got both");
+  refusedTraining({"--best", "bleu"}, "expected '--best' to be accuracy or loss, but got 'bleu'");
+  refusedTraining({"--epochs", "0"}, "expected 'epochs' to be at least 1, but got 0");
+  refusedTraining({"--model", "large"}, "expected a model out of small, aiayn, seed002, but got 'large'");
+  refusedTraining({"--heads", "5"}, "expected the heads to divide the width, but got 5 and 32");
+  refusedTraining({"--context", "1"}, "of at most 0 tokens, but there are none");
+  refusedTraining({"--attention", "plain"}, "expected 'attention' to be flash");
+  refusedTraining({"--batching", "packed"}, "expected 'batching' to be stream");
+  refusedTraining({"--batch-tokens", "4"}, "expected sequences of at most 4 places, as many as a micro-batch may have");
+  refusedTraining({"--label-smoothing", "1"}, "expected 'label-smoothing' to be at least 0 and below 1, but got 1");
+  refused({"translate", "--out", folder / "nowhere"}, "nowhere");
+  refused({"eval", "--out", out, "--source", folder / "held.de"}, "expected the flag '--target', but it is missing");
+  refused({"trian"}, "unknown command 'trian'; did you mean 'train'?");
+}
+
+} // namespace
