@@ -167,6 +167,10 @@ FailureOr<SmallVector<Value>> withBlockForRun(AccessOp access, OpBuilder &builde
     }
     if (llvm::is_contained(subscripts, Value()))
       continue;
+    // Other dimensions of the index, of extent 1, stay only where a tile still has them.
+    if (access.getIndexRank() > 1 &&
+        llvm::none_of(subscripts, [](Value subscript) { return isa<RankedTensorType>(subscript.getType()); }))
+      continue;
     return subscripts;
   }
   return failure();

@@ -124,6 +124,20 @@ func.func @noRuns(%v: memref<?xf32, strided<[1]>>, %n: i32) -> (tensor<64xf32>, 
 
 // -----
 
+// A dimension of the index, of extent 1, that no other tile has would be lost.
+// CHECK-LABEL: @otherDimension
+func.func @otherDimension(%v: memref<?xf32, strided<[1]>>, %x: tensor<1x5xf32>) -> tensor<1x5xf32> {
+  // CHECK: tile.gather {{.*}}tensor<1x5xi64> -> tensor<1x5xf32>
+  // CHECK: tile.scatter {{.*}}tensor<1x5xi64>
+  %iota = tile.iota : tensor<5xi64>
+  %row = tile.reshape %iota : tensor<5xi64> -> tensor<1x5xi64>
+  %0 = tile.gather %v[%row] : memref<?xf32, strided<[1]>>, tensor<1x5xi64> -> tensor<1x5xf32>
+  tile.scatter %x, %v[%row] : tensor<1x5xf32>, memref<?xf32, strided<[1]>>, tensor<1x5xi64>
+  return %0 : tensor<1x5xf32>
+}
+
+// -----
+
 // Two atomic loads of one place are two: what is there may have changed.
 // CHECK-LABEL: @polls
 func.func @polls(%v: memref<?xi32, strided<[1]>>, %n: i64) -> (tensor<1xi32>, tensor<1xi32>) {
