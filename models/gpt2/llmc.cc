@@ -34,7 +34,7 @@ struct Piece {
   int64_t count;     // with zeros behind it
 };
 
-struct Layout {
+struct FileLayout {
   std::vector<Piece> pieces;
   int64_t count = 0;
 };
@@ -46,11 +46,11 @@ static constexpr std::array blockTensors = {
     "ln_2.weight", "ln_2.bias", "mlp.c_fc.weight",    "mlp.c_fc.bias",    "mlp.c_proj.weight",  "mlp.c_proj.bias"};
 
 /// For tables of tokens and of positions that have so many rows in the file.
-static Layout layoutOf(const ParameterList &list, int64_t layers, int64_t rows, int64_t positions) {
+static FileLayout layoutOf(const ParameterList &list, int64_t layers, int64_t rows, int64_t positions) {
   std::map<std::string, const Parameter *> named;
   for (const Parameter &p : list.all())
     named[p.name] = &p;
-  Layout layout;
+  FileLayout layout;
   const auto add = [&](const std::string &name, std::optional<int64_t> rows = {}) {
     const Parameter *const p = named.at(name);
     const bool isTransposed = p->shape.size() == 2 && name.starts_with("h.");
@@ -100,7 +100,7 @@ static Header readHeader(const InputFile &file, const std::string &path, const c
 static int64_t rowsIn(const Header &header) { return header[7]; }
 
 /// Of the model with that header.
-static Layout layoutOf(const Header &header, const ParameterList &list) {
+static FileLayout layoutOf(const Header &header, const ParameterList &list) {
   return layoutOf(list, header[4], rowsIn(header), header[2]);
 }
 
@@ -136,7 +136,7 @@ Gpt2Config readLlmcConfig(const std::string &path) {
 }
 
 /// The numbers of `type` from `begin` on, as f32 in our layout.
-static std::vector<float> readAll(const InputFile &file, int64_t begin, Type type, const Layout &layout,
+static std::vector<float> readAll(const InputFile &file, int64_t begin, Type type, const FileLayout &layout,
                                   const ParameterList &list) {
   std::vector<float> all(list.count());
   std::vector<char> raw;
@@ -163,7 +163,7 @@ static void setValues(HostBuffers &buffers, const std::vector<float> &values) {
 }
 
 /// Moments, masters and steps of the state in `path`.
-static void readState(const std::string &path, const Layout &layout, const ParameterList &list, LlmcTraining &to) {
+static void readState(const std::string &path, const FileLayout &layout, const ParameterList &list, LlmcTraining &to) {
   const InputFile file(path);
   const Header header = readHeader(file, path, "a state");
   if (header[0] != stateMagic || header[1] != stateVersion)
@@ -188,7 +188,7 @@ static void readState(const std::string &path, const Layout &layout, const Param
 LlmcTraining readLlmc(const std::string &model, const std::optional<std::string> &state, const Gpt2Config &config,
                       const ParameterList &list) {
   const InputFile file(model);
-  const Layout layout = layoutOf(readHeader(file, model, "a model"), list);
+  const FileLayout layout = layoutOf(readHeader(file, model, "a model"), list);
   LlmcTraining training;
   setValues(training.buffers, readAll(file, headerBytes, config.type, layout, list));
   if (state)
@@ -238,7 +238,7 @@ LlmcDebugState readLlmcDebugState(const std::string &path, const Gpt2Config &con
 std::vector<float> readLlmcGradient(const std::string &path, const std::string &model, const ParameterList &list) {
   const InputFile file(path), weights(model);
   const Header header = readHeader(file, path, "a debug state"), sizes = readHeader(weights, model, "a model");
-  const Layout layout = layoutOf(sizes, list);
+  const FileLayout layout = layoutOf(sizes, list);
   const int64_t begin = gradientAt(header[2], header[3], sizes[3]), bytes = begin + layout.count * bytesOf(f32);
   if (file.size() != bytes)
     throw Error(fmt::format("expected {} bytes in '{}', a debug state of the model in '{}', but it has {}", bytes, path,
@@ -249,7 +249,7 @@ std::vector<float> readLlmcGradient(const std::string &path, const std::string &
 //===-- Writing -------------------------------------------------------------------------------------------------===//
 
 /// Writes a header and `arrays`, each as `type`, laid out as llm.c has them.
-static void write(const std::string &path, const Header &header, Type type, const Layout &layout,
+static void write(const std::string &path, const Header &header, Type type, const FileLayout &layout,
                   const std::vector<const float *> &arrays) {
   std::vector<char> raw;
   std::vector<float> turned;
