@@ -63,10 +63,14 @@ Block::Layer Block::crossLayer(Saved &s, int64_t batch, int64_t time) const {
 }
 
 std::vector<Block::Layer> Block::layers(Saved &s, int64_t batch, int64_t time) const {
-  std::vector<Layer> all = {attentionLayer(s, batch, time)};
+  std::vector<Layer> all;
+  if (!attentionFirst)
+    all.push_back(mlpLayer(s, batch * time));
+  all.push_back(attentionLayer(s, batch, time));
   if (cross)
     all.push_back(crossLayer(s, batch, time));
-  all.insert(attentionFirst ? all.end() : all.begin(), mlpLayer(s, batch * time));
+  if (attentionFirst)
+    all.push_back(mlpLayer(s, batch * time));
   return all;
 }
 
