@@ -99,7 +99,8 @@ void train(const TrainOptions &options) {
                                       ? std::nullopt
                                       : std::optional(documentMarks(begun.vocabulary)),
                      .pack = isPacked ? begun.state.settings.pack : 0,
-                     .batch = begun.state.settings.batch,
+                     // Plain attention's weights are matrices, whose kernels depend on a length.
+                     .batch = begun.config.attention == AttentionForm::plain ? 0 : begun.state.settings.batch,
                      .givesPlaces = begun.config.givesPositions,
                      .folder = folder.path()},
                     begun.config.context, seed);

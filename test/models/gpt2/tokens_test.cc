@@ -119,6 +119,9 @@ TEST_F(TokensTest, DocumentsArePaddedOrPacked) {
     EXPECT_EQ(std::find(ways.begin(), ways.end(), losses(whole)), ways.end());
     ways.push_back(losses(whole));
   }
+  std::vector<std::string> plain = words; // whose kernels depend on a length
+  plain.insert(plain.end(), {"--batching", "padded", "--attention", "plain"});
+  EXPECT_EQ(train(folder / "plain", plain).status, 0);
   expectMistake(train(folder / "bytes", {"--batching", "padded"}),
                 "which begins documents, but it has 0 special tokens");
   expectMistake(train(folder / "bytes", {"--tokens", tokenizer, "--batching", "padded"}),
