@@ -26,6 +26,8 @@ void importModel(const ImportOptions &options) {
     verifyTokens(config, vocabulary);
   const Network network(config);
   const LlmcTraining training = readLlmc(options.model, options.state, config, network.parameters());
+  if (const std::optional<std::string> newest = newestCheckpoint(options.out))
+    throw Error(fmt::format("expected a folder without checkpoints, but '{}' exists", *newest));
   const RunOptions run = {.out = options.out};
   verify(run);
   const RunFolder folder(run);

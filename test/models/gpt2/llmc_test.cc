@@ -131,6 +131,8 @@ TEST_F(LlmcFiles, GoToARunAndBackToTheByte) {
     const Result r = gpt2({"import", "--llmc", model, "--state", state, "--out", out});
     ASSERT_EQ(r.status, 0) << r.output;
     EXPECT_NE(r.output.find("after 70 steps"), std::string::npos) << r.output;
+    expectMistake({"import", "--llmc", model, "--out", out},
+                  "expected a folder without checkpoints, but '" + out + "/checkpoint-00000070' exists\n");
     ASSERT_EQ(gpt2({"export", "--out", out, "--llmc", back, "--state", stateBack}).status, 0);
     EXPECT_TRUE(readFile(back) == readFile(model));
     EXPECT_TRUE(readFile(stateBack) == readFile(state));
