@@ -173,7 +173,7 @@ LogicalResult FetchOp::verify() {
            << image.getShape().size() << " dimensions, but got " << getOffsets().size();
   const int64_t bytes = getVector() * image.getBits() / 8;
   const SharedAccess access = vectorAccess(getLayout().getLayout(), image.getMap(), image.getBits());
-  if ((bytes != 4 && bytes != 8 && bytes != 16) || getVector() > int64_t{1} << access.element.size())
+  if ((bytes != 4 && bytes != 8 && bytes != 16) || getVector() > uint64_t{1} << access.element.size())
     return emitOpError("expected 4, 8 or 16 bytes that lie together in a thread and in the image, but got ") << bytes;
   return verifySlot(*this, getSlot());
 }

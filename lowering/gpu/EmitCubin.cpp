@@ -110,7 +110,7 @@ std::vector<char> emitCubin(const std::vector<char> &ptx, const GpuTarget &targe
   Linker::Handle handle = nullptr;
   if (linker.create(&handle, std::size(options), options) != 0)
     throw BackendError("nvJitLink does not take " + architecture);
-  const auto destroy = llvm::make_scope_exit([&] { linker.destroy(&handle); });
+  const auto destroy = llvm::scope_exit([&] { linker.destroy(&handle); });
   size_t size = 0;
   if (linker.addData(handle, Linker::ptxInput, text.c_str(), text.size() + 1, "kernel.ptx") != 0 ||
       linker.complete(handle) != 0 || linker.cubinSize(handle, &size) != 0) {

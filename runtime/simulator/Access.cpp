@@ -120,7 +120,9 @@ static void checkLocal(Warp &warp, const Step &step, const LanePointers &pointer
       continue;
     const std::ptrdiff_t offset = pointers.at[static_cast<size_t>(lane)] - warp.localOf(lane);
     char *const written = warp.localWritten(lane) + offset;
-    if (isRead(kind) && kind != AccessKind::copyRead && std::memchr(written, 0, bytes))
+    if (kind == AccessKind::copyRead)
+      continue;
+    if (isRead(kind) && std::memchr(written, 0, bytes))
       warp.report(Check::uninitialised, step, lane,
                   fmt::format("reads {} bytes at {} in .local, to which nothing was written", bytes, offset));
     std::memset(written, 1, bytes);
@@ -501,33 +503,6 @@ static void decodeAccess(Decoder &d, bool isStore) {
   Step &step = d.emit(pickWidth(d, shape.bytes, isStore));
   setAddress(step, shape, address);
   d.giveList(step, slots);
-}
-
-void markCopies(const ptx::Function &function, const std::vector<ptx::Use> &uses, Code &code) {
-  std::vector<bool> isComputedWith(function.registers.size()), isStored(function.registers.size());
-  for (const ptx::Use &use : uses) {
-    const ptx::Instruction &instruction = function.instructions[static_cast<size_t>(use.instruction)];
-    if (use.isWrite)
-      continue;
-    bool isData = instruction.opcode == "st" && instruction.guard != use.reg;
-    if (isData) {
-      const Operand &to = function.operandsOf(instruction)[0];
-      isData = !(to.kind == Operand::Kind::address && to.base == Operand::Kind::reg && to.index == use.reg);
-    }
-    (isData ? isStored : isComputedWith)[static_cast<size_t>(use.reg)] = true;
-  }
-  std::vector<bool> isCopy(function.instructions.size(), true);
-  for (const ptx::Use &use : uses)
-    if (use.isWrite && (isComputedWith[static_cast<size_t>(use.reg)] || !isStored[static_cast<size_t>(use.reg)]))
-      isCopy[static_cast<size_t>(use.instruction)] = false;
-  for (size_t i = 0; i < code.steps.size(); ++i)
-    if (const int number = code.instructions[i]; number >= 0 &&
-                                                 function.instructions[static_cast<size_t>(number)].opcode == "ld" &&
-                                                 isCopy[static_cast<size_t>(number)]) {
-      AccessShape shape = AccessShape::unpack(code.steps[i].target);
-      shape.isCopy = true;
-      code.steps[i].target = shape.pack();
-    }
 }
 
 void addAccess(InstructionTable &table) {

@@ -79,7 +79,8 @@ LanePointers resolve(Warp &warp, const Step &step, ptx::Space space, const std::
                      int bytes, AccessKind kind, const std::array<uint32_t, lanesOfWarp> *sizes = nullptr,
                      const StoredBytes *stored = nullptr);
 
-/// Marks the loads of a function whose results are only stored again; `uses` are its instructions'.
+/// Marks the loads of a function whose results are only stored again, or put back with other bits among them; `uses`
+/// are its instructions'.
 void markCopies(const ptx::Function &function, const std::vector<ptx::Use> &uses, Code &code);
 
 /// Finds and checks `bytes` bytes, of any number, at one lane's address, which is a multiple of `alignment`; null when

@@ -6,6 +6,8 @@
 #include "runtime/simulator/Console.h"
 #include "runtime/simulator/Cta.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstdio>
@@ -99,12 +101,12 @@ private:
   }
 
   template <class Value> void print(const Conversion &conversion, const char *size, Value value) {
-    std::string text = "%" + conversion.flags;
+    std::string text = fmt::format("%{}", conversion.flags);
     if (conversion.width)
       text += std::to_string(*conversion.width);
     if (conversion.precision && *conversion.precision >= 0)
-      text += "." + std::to_string(*conversion.precision);
-    text = text + size + conversion.letter;
+      text += fmt::format(".{}", *conversion.precision);
+    text += fmt::format("{}{}", size, conversion.letter);
     std::string field(static_cast<size_t>(std::max(0, std::snprintf(nullptr, 0, text.c_str(), value))) + 1, '\0');
     std::snprintf(field.data(), field.size(), text.c_str(), value);
     field.pop_back();

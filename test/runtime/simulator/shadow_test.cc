@@ -57,6 +57,21 @@ TEST(ShadowTest, UninitialisedLocalMemory) {
             Texts{"uninitialised: reads 4 bytes at 4 in .local, to which nothing was written"});
 }
 
+// A field of bits may be put into a word that has no value yet; its other bits have none afterwards, as far as bytes
+// tell, and to look at one is to read it.
+TEST(ShadowTest, FieldsOfBitsOfAWordWithoutAValue) {
+  const std::string load =
+                        ".local .align 4 .b32 mine[2];\n.reg .b64 %m;\nmov.u64 %m, mine;\nld.local.u32 %r2, [%m+4];\n",
+                    put = "and.b32 %r3, %r2, -256;\nor.b32 %r4, %r3, 7;\n";
+  const Texts reads{"uninitialised: reads 4 bytes at 4 in .local, to which nothing was written"};
+  EXPECT_EQ(found(load + put + "st.local.u32 [%m+4], %r4;\nld.local.u32 %r5, [%m+4];\nadd.u32 %r5, %r5, 1;", 1),
+            Texts{});
+  EXPECT_EQ(found(load + "mov.u32 %r3, 7;\nbfi.b32 %r4, %r3, %r2, 8, 4;\nst.local.u32 [%m+4], %r4;", 1), Texts{});
+  EXPECT_EQ(found(load + put + "st.local.u32 [%m], %r4;", 1), reads);
+  EXPECT_EQ(found(load + put + "st.local.u32 [%m+4], %r4;\nadd.u32 %r5, %r3, 1;", 1), reads);
+  EXPECT_EQ(found(load + "shr.u32 %r3, %r2, 8;\nst.local.u32 [%m+4], %r3;", 1), reads);
+}
+
 static const std::string copy = "cp.async.cg.shared.global [%r1], [%p0], 16;\ncp.async.commit_group;\n";
 
 // What cp.async brings may be touched when its thread has waited, whenever it lands.
