@@ -21,6 +21,7 @@ static void setField(View record, StepField name, Tile value) { store(record, {s
 class Chances {
 public:
   static constexpr int parts = 8, length = 256, unit = parts * length;
+  static_assert(unit == adamwUnit);
 
   /// Of the elements from n on, in the step that the record tells.
   Chances(Tile seed, View record, Tile n)
@@ -48,7 +49,7 @@ static int64_t elementsOf(Type type, const AdamWConfig &cfg) {
 
 /// One block of elements a program. Scalars come ready for use: keep = β, fresh = 1 − β.
 static void adamw(View p, View copy, View g, View m, View v, View record, Tile keep1, Tile fresh1, Tile keep2,
-                  Tile fresh2, Tile epsilon, Tile decay, Tile decayed, Tile seed, AdamWConfig cfg) {
+                  Tile fresh2, Tile epsilon, Tile decay, Tile decayed, Tile seed, Tile offset, AdamWConfig cfg) {
   // `count` elements from n on; `round` gives new weights the type of p.
   const auto update = [&](Tile n, int64_t count, auto round) {
     const Shape block = {count};
@@ -80,7 +81,7 @@ static void adamw(View p, View copy, View g, View m, View v, View record, Tile k
     if (!roundsByChance(p.type(), cfg))
       return update(n, block, [&](Tile weight) { return cast(weight, p.type()); });
     for (Tile unit : range(n, n + block, Chances::unit)) {
-      const Chances chances(seed, record, unit);
+      const Chances chances(seed, record, offset + unit);
       for (Tile part : range(0, Chances::parts))
         update(unit + part * Chances::length, Chances::length,
                [&](Tile weight) { return roundStochastically(weight, p.type(), chances.of(part)); });
@@ -129,7 +130,8 @@ const Kernel adamwKernel =
             "m (n) f32, its running average", "v (n) f32, the running average of its square",
             "record (16) f32, what changes from step to step", "keep1 f32, β1", "fresh1 f32, 1 − β1", "keep2 f32, β2",
             "fresh2 f32, 1 − β2", "epsilon f32", "decay f32, the weight decay",
-            "decayed i64, how many of the first parameters decay", "seed i64, of rounding by chance"},
+            "decayed i64, how many of the first parameters decay", "seed i64, of rounding by chance",
+            "offset i64, how many elements are before the first where it is a part of more"},
            {field("block", &AdamWConfig::block, "elements a program"),
             field("zero_grad", &AdamWConfig::zeroGrad, "leaves zeros in g"),
             field("copies", &AdamWConfig::copies, "writes p to copy too"),
@@ -192,6 +194,9 @@ Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, con
     expectType(plan, "copy", *copy, {bf16, f16});
   }
   expectRecord(plan, record);
+  if (settings.offset % adamwUnit != 0)
+    throw Error("'adamw': expected an offset that is a multiple of " + std::to_string(adamwUnit) + ", but got " +
+                std::to_string(settings.offset));
   AdamWConfig chosen = config.value_or(pickAdamW(target, p.extents[0]));
   chosen.zeroGrad = settings.zeroGrad;
   chosen.copies = copy.has_value();
@@ -199,26 +204,54 @@ Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, con
 
   // Differences from 1 are taken in double: 1 − 0.999f is off by 5e-5 of itself.
   auto scalar = [](double value) { return Arg(static_cast<float>(value)); };
-  return {.launches = {{&adamwKernel,
-                        textOf(adamwKernel.fields, chosen),
-                        programs(ceildiv(p.extents[0], elementsOf(p.type, chosen))),
-                        {p, copy.value_or(p), g, m, v, record, scalar(settings.beta1), scalar(1 - settings.beta1),
-                         scalar(settings.beta2), scalar(1 - settings.beta2), scalar(settings.epsilon),
-                         scalar(settings.decay), settings.decayed, std::bit_cast<int64_t>(settings.seed)}}}};
+  return {.launches = {
+              {&adamwKernel,
+               textOf(adamwKernel.fields, chosen),
+               programs(ceildiv(p.extents[0], elementsOf(p.type, chosen))),
+               {p, copy.value_or(p), g, m, v, record, scalar(settings.beta1), scalar(1 - settings.beta1),
+                scalar(settings.beta2), scalar(1 - settings.beta2), scalar(settings.epsilon), scalar(settings.decay),
+                settings.decayed, std::bit_cast<int64_t>(settings.seed), settings.offset}}}};
+}
+
+/// The config of a norm.
+static SquaresConfig configOf(const Target &target, const std::optional<SquaresConfig> &config) {
+  return config.value_or(pickSquares(target));
+}
+
+int64_t squaresOf(const Target &target, int64_t n) { return ceildiv(n, pickSquares(target).chunk); }
+
+Plan planSquares(const Target &target, const TensorRef &g, const Arg &partials,
+                 const std::optional<SquaresConfig> &config) {
+  const char *plan = "squares";
+  expectRank(plan, "g", g, 1);
+  expectFloat(plan, "g", g);
+  const SquaresConfig chosen = configOf(target, config);
+  const int64_t P = ceildiv(g.extents[0], chosen.chunk);
+  expectShape(plan, "partials", partials.ref, {P});
+  expectType(plan, "partials", partials.ref, {f32});
+  return {.launches = {{&squaresKernel, textOf(squaresKernel.fields, chosen), programs(P), {g, partials}}}};
+}
+
+Plan planNorm(const Target &target, const Arg &partials, const TensorRef &record,
+              const std::optional<SquaresConfig> &config) {
+  const char *plan = "norm";
+  expectRank(plan, "partials", partials.ref, 1);
+  expectType(plan, "partials", partials.ref, {f32});
+  expectRecord(plan, record);
+  return {.launches = {
+              {&normKernel, textOf(normKernel.fields, configOf(target, config)), programs(1), {partials, record}}}};
 }
 
 Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &record,
                   const std::optional<SquaresConfig> &config) {
-  const char *plan = "grad_norm";
-  expectRank(plan, "g", g, 1);
-  expectFloat(plan, "g", g);
-  expectRecord(plan, record);
-  const SquaresConfig chosen = config.value_or(pickSquares(target));
-  const int64_t P = ceildiv(g.extents[0], chosen.chunk);
+  expectRank("grad_norm", "g", g, 1);
+  expectRecord("grad_norm", record);
+  const int64_t P = ceildiv(g.extents[0], configOf(target, config).chunk);
   const Arg partials = Arg::workspace(0, f32, {P});
-  return {.launches = {{&squaresKernel, textOf(squaresKernel.fields, chosen), programs(P), {g, partials}},
-                       {&normKernel, textOf(normKernel.fields, chosen), programs(1), {partials, record}}},
-          .workspaceBytes = P * bytesOf(f32)};
+  Plan plan = planSquares(target, g, partials, config);
+  plan += planNorm(target, partials, record, config);
+  plan.workspaceBytes = P * bytesOf(f32);
+  return plan;
 }
 
 } // namespace kiln

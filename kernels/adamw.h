@@ -77,6 +77,7 @@ struct AdamWSettings {
   bool zeroGrad = false;                 // leaves zeros in g for the next step's sums
   Rounding rounding = Rounding::nearest; // of p where it is narrow
   uint64_t seed = 1;                     // of rounding by chance
+  int64_t offset = 0; // elements before the first in the buffer that this is a part of, of which chances know
 };
 
 /// What does not.
@@ -94,9 +95,13 @@ struct AdamWStep {
 /// for a step below 1.
 StepRecord recordOf(const AdamWSettings &settings, const AdamWStep &step);
 
+/// Elements that rounding by chance draws for together: a part of a larger buffer begins at a multiple of these.
+inline constexpr int64_t adamwUnit = 2048;
+
 /// p, m, v (and g) updated in place as `record` says. p, g, m, v (n), dense; record (stepFields) f32. m and v are f32,
 /// p and g f32, bf16 or f16. A narrow p is rounded as the settings say, by chance with a number for each seed, step and
-/// element. With `copy` (n), bf16 or f16, p is f32 and written there too, rounded to nearest.
+/// element, counted from settings.offset on; throws Error unless that is a multiple of adamwUnit. With `copy` (n), bf16
+/// or f16, p is f32 and written there too, rounded to nearest.
 Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, const TensorRef &m, const TensorRef &v,
                const TensorRef &record, const AdamWSettings &settings, const std::optional<TensorRef> &copy = {},
                const std::optional<AdamWConfig> &config = {});
@@ -106,5 +111,13 @@ Plan planAdamW(const Target &target, const TensorRef &p, const TensorRef &g, con
 /// numbers: where `clip` is one it is the nearest to the true quotient. Workspace: ⌈n / config.chunk⌉ f32.
 Plan planGradNorm(const Target &target, const TensorRef &g, const TensorRef &record,
                   const std::optional<SquaresConfig> &config = {});
+
+/// The same in two steps, for a gradient of which others hold the rest: sums of the squares of chunks, partials (P) f32
+/// with P = squaresOf(target, n), and what completes the record from all of them, front to back.
+int64_t squaresOf(const Target &target, int64_t n);
+Plan planSquares(const Target &target, const TensorRef &g, const Arg &partials,
+                 const std::optional<SquaresConfig> &config = {});
+Plan planNorm(const Target &target, const Arg &partials, const TensorRef &record,
+              const std::optional<SquaresConfig> &config = {});
 
 } // namespace kiln

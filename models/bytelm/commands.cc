@@ -36,10 +36,11 @@ void train(const TrainOptions &options) {
   Start start = {modelOf(options.model), {}};
   if (!options.resume)
     start.state.settings = applied(options, settingsOf(options.model));
-  RunFolder folder(options);
+  RunFolder folder(options, openRanks());
   if (options.resume)
     start = resume(options, folder);
-  const TrainSettings &settings = start.state.settings;
+  TrainSettings &settings = start.state.settings;
+  const std::optional<std::string> cut = divide(settings, folder.ranks().size());
   if (settings.batching != Batching::stream)
     throw Error("expected 'batching' to be stream, for bytes have no documents");
   start.config = configured(start.config, settings);
@@ -55,7 +56,7 @@ void train(const TrainOptions &options) {
                   .data = data,
                   .state = start.state,
                   .begin = [=](Trainer &trainer) { trainer.initialize(seed); },
-                  .notes = {}});
+                  .notes = cut ? std::vector{*cut} : std::vector<std::string>()});
 }
 
 void info(const InfoOptions &options) {

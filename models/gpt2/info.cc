@@ -3,6 +3,7 @@
 #include "models/gpt2/info.h"
 #include "models/gpt2/network.h"
 #include "models/gpt2/presets.h"
+#include "models/parallel/exchange_plan.h"
 #include "models/train/configured.h"
 #include "models/train/memory.h"
 #include "models/train/thrift.h"
@@ -44,21 +45,38 @@ static std::string launchesText(const MemoryPlan &memory) {
   return text;
 }
 
+/// What one of several ranks sends in a step, and how long that takes; which numbers of it nobody measured.
+static std::string exchangeText(const InfoOptions &options, const Shards &shards, Type weights) {
+  const ExchangePlan plan = exchangePlan(shards, bytesOf(weights));
+  const bool given = options.bandwidth && options.bandwidth->bytes;
+  const double bandwidth = given ? static_cast<double>(*options.bandwidth->bytes) : assumedBandwidth;
+  return fmt::format(
+      "ranks        {}, each of which keeps a part of masters and moments, and sends in a step\n"
+      "  gradients  {}  (f32)\n  weights    {}  ({})\n"
+      "  time       {:10.4f} s at {:.2f} GB/s ({}) and {:.0f} us for each of {} exchanges (assumed), none of "
+      "it during computation (assumed)\n",
+      shards.ranks, megabytes(plan.gradients), megabytes(plan.weights), nameOf(weights),
+      plan.seconds(bandwidth, assumedLatency), bandwidth / 1e9, given ? "given" : "assumed", assumedLatency * 1e6,
+      plan.rounds);
+}
+
 void info(const InfoOptions &options) {
   TrainSettings settings = applied(options.settings, gpt2Named(nameOf(options.model)).settings);
+  expectBetween("ranks", options.ranks, 65536);
+  divide(settings, options.ranks);
   const int64_t batch = settings.batch;
   const Gpt2Config config = configured(modelOf(options.model), settings);
   const std::shared_ptr<Device> device = openDevice(options.machine);
   const Network network(config);
   std::string budget;
   if (options.memory) {
-    const Thrifts thrifts(device->target(), network, network.shape(batch), settings);
+    const Thrifts thrifts(device->target(), network, network.shape(batch), settings, options.ranks);
     budget = thrifts.table();
-    const Fitted fit = fitted(*device, network, settings, *options.memory);
+    const Fitted fit = fitted(*device, network, settings, *options.memory, options.ranks);
     settings = fit.settings;
     budget += "\n" + fit.note + "\n";
   }
-  const MemoryPlan memory = planMemory(device->target(), network, network.shape(batch), settings);
+  const MemoryPlan memory = planMemory(device->target(), network, network.shape(batch), settings, options.ranks);
   int64_t unshared = 0;
   for (const ArenaPlan::Entry &e : memory.training.entries)
     unshared += e.bytes;
@@ -74,9 +92,13 @@ void info(const InfoOptions &options) {
   text += fmt::format("  gradients  {}\n  moments    {}\n", megabytes(memory.gradients), megabytes(memory.moments));
   text += fmt::format("  activations{}  ({} buffers of {} in all share it)\n", megabytes(memory.activations),
                       memory.training.entries.size(), megabytes(unshared));
+  if (memory.exchange > 0)
+    text += fmt::format("  exchange   {}\n", megabytes(memory.exchange));
   text += fmt::format("  workspace  {}\n  batch      {}\n  total      {}\n", megabytes(memory.workspace),
                       megabytes(memory.batch), megabytes(memory.total()));
   text += budget;
+  if (options.ranks > 1)
+    text += exchangeText(options, Shards::of(network.parameters().count(), options.ranks), config.type);
   if (options.buffers)
     text += buffersText(memory);
   if (options.launches)

@@ -92,6 +92,12 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
   info->add_flag("--buffers", o.buffers, "list every buffer of the memory plan");
   info->add_flag("--launches", o.launches,
                  "list every launch of a micro-batch's gradient, with its operations and bytes");
+  addNumber<int64_t>(info, "--ranks", o.ranks, "processes that train together: what one of them takes, and sends")
+      ->capture_default_str();
+  info->add_option_function<std::string>(
+          "--bandwidth", [&](const std::string &text) { o.bandwidth = budgetNamed("--bandwidth", text); },
+          "what one of them sends in a second, such as 10GB (auto: what is assumed of a network)")
+      ->type_name("SIZE");
   addMachineFlags(info, o.machine);
   return info;
 }

@@ -57,9 +57,11 @@ struct InfoOptions {
   ModelOptions model;
   SettingOptions settings; // batch, accumulate, dtype and master of them
   MachineOptions machine;
-  std::optional<MemoryBudget> memory; // that the settings are to fit, and a table of what takes how much
-  bool buffers = false;               // list every buffer of the plan
-  bool launches = false;              // and every launch of a step
+  std::optional<MemoryBudget> memory;    // that the settings are to fit, and a table of what takes how much
+  bool buffers = false;                  // list every buffer of the plan
+  bool launches = false;                 // and every launch of a step
+  int64_t ranks = 1;                     // that train together
+  std::optional<MemoryBudget> bandwidth; // what one of them sends in a second; assumed when not given
 };
 
 struct ImportOptions {

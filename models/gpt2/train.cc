@@ -79,7 +79,7 @@ void train(const TrainOptions &options) {
   verify(static_cast<const RunOptions &>(options));
   verify(options, options);
   const std::optional<Beginning> beginning = options.resume ? std::nullopt : std::optional<Beginning>(options);
-  RunFolder folder(options);
+  RunFolder folder(options, openRanks());
   Start begun = beginning ? begin(*beginning) : resume(options, folder);
   begun.config = configured(begun.config, begun.state.settings);
   const Network alone(begun.config); // of texts that the model makes
@@ -87,6 +87,8 @@ void train(const TrainOptions &options) {
   begun.config.givesRanges = isPacked;
   begun.config.givesPositions = isPacked && begun.state.settings.positions == Positions::restart;
   const Network network(begun.config);
+  if (const std::optional<std::string> cut = divide(begun.state.settings, folder.ranks().size()))
+    begun.notes.push_back(*cut);
   const uint64_t seed = begun.state.settings.seed;
   const std::optional<Tokenizer> tokenizer =
       begun.vocabulary ? std::optional<Tokenizer>(*begun.vocabulary) : std::nullopt;
@@ -102,9 +104,9 @@ void train(const TrainOptions &options) {
                      // Plain attention's weights are matrices, whose kernels depend on a length.
                      .batch = begun.config.attention == AttentionForm::plain ? 0 : begun.state.settings.batch,
                      .givesPlaces = begun.config.givesPositions,
-                     .folder = folder.path()},
+                     .folder = folder.isHeld() ? folder.path() : ""}, // others look for documents themselves
                     begun.config.context, seed);
-  if (beginning)
+  if (beginning && folder.isHeld())
     keepVocabulary(folder.path(), begun.vocabulary);
   for (const std::string &line : data.notes())
     begun.notes.push_back(line);

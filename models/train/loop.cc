@@ -1,6 +1,7 @@
 // The training loop and what surrounds it.
 
 #include "models/train/loop.h"
+#include "models/data/json.h"
 #include "models/train/group_norms.h"
 #include "models/train/peak.h"
 #include "models/train/progress.h"
@@ -40,9 +41,12 @@ private:
   bool canBeSkipped(const StepResult &result) const;
   void introduce(Progress &progress) const;
   void record(const StepRow &row);
+  void expectAgreement();
+  int64_t sequencesOf(int64_t micro) const;
 
   Run run;
   RunState &state = run.state;
+  Collective &ranks = run.folder.ranks();
   std::shared_ptr<Device> device;
   Trainer trainer;
   Peak peak;
@@ -62,8 +66,8 @@ static std::vector<BatchShape> shapesOf(const Run &run) {
 }
 
 Training::Training(Run given)
-    : run(std::move(given)), device(openDevice(run.options.machine)),
-      trainer(device, run.model, settingsThatFit(), shapesOf(run)),
+    : run(std::move(given)), device(openDevice(run.options.machine, ranks)),
+      trainer(device, run.model, settingsThatFit(), shapesOf(run), run.folder.sharedRanks()),
       peak(peakSampler(*device, run.model.type(), state.settings.precision)),
       saves(run.folder, run.options, run.model, state, trainer) {
   const DataIdentity data = run.data.identity();
@@ -74,6 +78,7 @@ Training::Training(Run given)
                     "'{}', {} bytes, hash {:016x}",
                     state.data.path, state.data.bytes, state.data.hash, data.path, data.bytes, data.hash));
   state.data = data;
+  expectAgreement();
   restore();
   state.lossScale = trainer.lossScale();
   prepare();
@@ -96,7 +101,7 @@ const TrainSettings &Training::settingsThatFit() {
   if (run.options.memory) {
     if (const size_t shapes = shapesOf(run).size(); shapes > 1)
       throw Error(fmt::format("expected --memory for micro-batches of one shape, but these have {}", shapes));
-    const Fitted fit = fitted(*device, run.model, state.settings, *run.options.memory);
+    const Fitted fit = fitted(*device, run.model, state.settings, *run.options.memory, ranks.size(), ranks);
     state.settings = fit.settings;
     run.notes.push_back(fit.note);
   }
@@ -104,16 +109,40 @@ const TrainSettings &Training::settingsThatFit() {
 }
 
 void Training::restore() {
-  if (run.folder.checkpoint()) {
+  const std::optional<std::string> &from = run.folder.checkpoint();
+  if (from) {
     run.folder.read([&](const std::string &path) { readBuffers(path, run.model, trainer.keptType(), trainer.sink()); });
     trainer.setLossScale(state.lossScale);
-    removeCheckpointsAfter(*run.folder.checkpoint());
     saves.isSaved();
-    linkNewest(run.folder.path()); // to which a run that was killed may not have come
-    return;
+  } else {
+    run.begin(trainer);
   }
-  run.begin(trainer);
-  removeCheckpoints(run.folder.path());
+  ranks.barrier(); // all have read
+  if (!run.folder.isHeld())
+    return;
+  if (!from)
+    return removeCheckpoints(run.folder.path());
+  removeCheckpointsAfter(*from);
+  linkNewest(run.folder.path()); // to which a run that was killed may not have come
+}
+
+/// Throws unless all ranks train the same model on the same data from the same place.
+void Training::expectAgreement() {
+  if (ranks.isAlone())
+    return;
+  ranks.expectSame("model", textOf(run.model.configJson(f32)));
+  ranks.expectSame("settings", textOf(settingsJson(state.settings)));
+  ranks.expectSame("data", fmt::format("{} bytes, hash {:016x}", state.data.bytes, state.data.hash));
+  ranks.expectSame("place in the run",
+                   fmt::format("step {}, update {}, sequence {}, saved every {}, stopped after {}", state.step,
+                               state.updates, state.sequences, run.options.saveEvery, run.options.stopAfter));
+}
+
+/// The sequences of a micro-batch of the step that is next.
+int64_t Training::sequencesOf(int64_t micro) const {
+  const int64_t batch = run.data.perBatch(state.settings.batch);
+  return run.data.shapes().empty() ? run.model.shape(batch).sequences
+                                   : run.data.training(state.sequences + micro * batch, batch).shape->sequences;
 }
 
 /// Whether a step that was not applied is one to leave out and go on: its loss is sound, and with a smaller scale its
@@ -133,13 +162,18 @@ std::optional<StepRow> Training::step() {
   StepRow row;
   row.step = state.step + 1;
   trainer.beginStep(rate, state.updates + 1, targets);
-  for (int64_t micro = 0; micro < s.accumulate; ++micro) {
-    if (signals->asked())
-      return {};
+  bool stopped = false;
+  for (int64_t micro = 0; micro < s.accumulate && !(stopped = signals->asked()); ++micro) {
+    if (micro % ranks.size() != ranks.rank()) {
+      trainer.leaveOut(sequencesOf(micro));
+      continue;
+    }
     const HostBatch inputs = run.data.training(state.sequences + micro * batch, batch);
     operations += run.model.flops(inputs.shape.value_or(run.model.shape(s.batch)));
     trainer.addGradient(inputs, micro);
   }
+  if (ranks.any(stopped))
+    return {};
   const StepResult result = trainer.update();
   const double seconds = secondsSince(begin);
   const bool taken = result.applied || canBeSkipped(result);
@@ -179,11 +213,11 @@ void Training::evaluate(StepRow &row) {
     return;
   const int64_t most = isLast && s.evaluateAll ? 0 : s.evaluateBatches;
   if (const auto means =
-          validate(trainer, run.data, run.data.perBatch(s.batch), most, [&] { return signals->asked(); })) {
+          validate(trainer, run.data, run.data.perBatch(s.batch), most, [&] { return signals->asked(); }, ranks)) {
     row.set("val_loss", means->loss);
     row.set("val_accuracy", means->accuracy);
   }
-  if (s.samples > 0 && run.samples && !signals->asked())
+  if (s.samples > 0 && run.samples && ranks.isFirst() && !signals->asked())
     for (int64_t number = 0; const std::string &text : run.samples(trainer, s.samples))
       row.set(fmt::format("sample_{}", number++), text);
 }
@@ -195,6 +229,7 @@ void Training::setGroupNorms(StepRow &row) {
     return;
   if (!groups)
     groups.emplace(trainer);
+  trainer.gatherGradients();
   const std::vector<double> norms = groups->norms();
   for (size_t i = 0; i < norms.size(); ++i)
     row.set("grad_norm_" + groups->names()[i], norms[i]);
@@ -203,16 +238,23 @@ void Training::setGroupNorms(StepRow &row) {
 /// Writes the row to the log. When that cannot be done, or the folder went away, the run ends, but not without its
 /// steps, nor without the row where there is a place for it.
 void Training::record(const StepRow &row) {
-  try {
-    if (!run.folder.holds())
-      throw Error(fmt::format("expected '{}' to stay in place while a run writes to it, but it was removed or renamed",
-                              run.folder.path()));
-    log->write(row);
-  } catch (const Error &error) {
-    const std::string saved = saves.rescue();
+  std::string failure = ranks.isFirst() ? "" : "the first rank could not record a step"; // which ends all
+  if (run.folder.isHeld())
+    try {
+      if (!run.folder.holds())
+        throw Error(fmt::format("expected '{}' to stay in place while a run writes to it, but it was removed or "
+                                "renamed",
+                                run.folder.path()));
+      log->write(row);
+    } catch (const Error &error) {
+      failure = error.what();
+    }
+  if (!ranks.any(ranks.isFirst() && !failure.empty()))
+    return;
+  const std::string saved = saves.rescue();
+  if (log)
     log->leave(row);
-    throw Error(fmt::format("{}; {}", error.what(), saved), Fault::device);
-  }
+  throw Error(fmt::format("{}; {}", failure, saved), Fault::device);
 }
 
 /// The lines before the first step.
@@ -226,8 +268,9 @@ void Training::introduce(Progress &progress) const {
   int64_t parameters = 0;
   for (const Parameter &p : run.model.parameters().all())
     parameters += p.count();
-  progress.note(fmt::format("{}: {} parameters; {} steps of {} tokens on {} ({} threads, {:.0f} GFLOP/s peak of {})",
-                            run.model.text(), parameters, s.steps, tokens, device->name(), device->threads(),
+  const std::string each = ranks.isAlone() ? "" : fmt::format("{} ranks, each ", ranks.size());
+  progress.note(fmt::format("{}: {} parameters; {} steps of {} tokens on {}{} ({} threads, {:.0f} GFLOP/s peak of {})",
+                            run.model.text(), parameters, s.steps, tokens, each, device->name(), device->threads(),
                             peak.best() / 1e9, peak.what()));
   if (trainer.precision() != Precision::ieee)
     progress.note(fmt::format("products of f32 in {}; --precision ieee rounds no operand",
@@ -245,11 +288,12 @@ void Training::introduce(Progress &progress) const {
 
 void Training::steps() {
   const TrainSettings &s = state.settings;
-  log.emplace(run.folder.path() + "/log.jsonl", state.step);
+  if (run.folder.isHeld())
+    log.emplace(run.folder.path() + "/log.jsonl", state.step);
   if (run.best)
     saves.keepBest(*run.best);
-  signals.emplace();
-  Progress progress(state.step, s.steps, isatty(STDOUT_FILENO));
+  signals.emplace(!ranks.isAlone());
+  Progress progress(state.step, s.steps, isatty(STDOUT_FILENO), ranks.isFirst() ? stdout : nullptr);
   introduce(progress);
   while (state.step < s.steps) {
     const std::optional<StepRow> row = step();
@@ -264,7 +308,7 @@ void Training::steps() {
           progress.note(fmt::format("{}: {}", tag, *text));
       saves.judge(*row, progress);
     }
-    const bool stop = signals->asked() || state.step == run.options.stopAfter;
+    const bool stop = ranks.any(signals->asked()) || state.step == run.options.stopAfter;
     if (stop || state.step == s.steps)
       saves.save();
     else if (run.options.saveEvery > 0 && state.step % run.options.saveEvery == 0)

@@ -2,14 +2,15 @@
 
 #include "models/train/memory.h"
 #include "kernels/adamw.h"
+#include "models/train/optimizer.h"
 
 #include <algorithm>
 
 namespace kiln {
 
-BufferTypes bufferTypes(const Model &model, const TrainSettings &settings) {
+BufferTypes bufferTypes(const Model &model, const TrainSettings &settings, int64_t ranks) {
   return {model.type(), settings.master ? f32 : model.type(),
-          settings.accumulate > 1 || settings.lossChunks > 1 ? f32 : model.type()};
+          settings.accumulate > 1 || settings.lossChunks > 1 || ranks > 1 ? f32 : model.type()};
 }
 
 /// An address that is never read, for plans made only to be measured. Regions are 2⁴⁰ bytes apart.
@@ -17,10 +18,10 @@ static TensorRef imagined(int region, Type type, Shape extents) {
   return TensorRef::dense(reinterpret_cast<void *>(static_cast<uintptr_t>(region) << 40), type, std::move(extents));
 }
 
-MemoryPlan planMemory(const Target &target, const Model &model, const BatchShape &shape,
-                      const TrainSettings &settings) {
+MemoryPlan planMemory(const Target &target, const Model &model, const BatchShape &shape, const TrainSettings &settings,
+                      int64_t ranks) {
   const int64_t count = model.parameters().count();
-  const BufferTypes types = bufferTypes(model, settings);
+  const BufferTypes types = bufferTypes(model, settings, ranks);
   const ParameterBuffers buffers = {imagined(2, types.weights, {count}), imagined(3, types.gradients, {count})};
   MemoryPlan memory;
   MicroBatch batch{.shape = shape, .inputs = {}, .losses = {}};
@@ -63,10 +64,12 @@ MemoryPlan planMemory(const Target &target, const Model &model, const BatchShape
   batch.hits = hits;
   model.losses(reads, batch);
   memory.evaluation = evaluation.plan();
-  memory.parameters = buffers.values.bytes();
-  memory.gradients = buffers.gradients.bytes();
-  memory.masters = types.hasMasters() ? count * bytesOf(types.kept) : 0;
-  memory.moments = 2 * count * bytesOf(f32);
+  const Shards shards = Shards::of(count, ranks);
+  memory.parameters = shards.padded * bytesOf(types.weights);
+  memory.gradients = shards.padded * bytesOf(types.gradients);
+  memory.masters = types.hasMasters() ? shards.own() * bytesOf(types.kept) : 0;
+  memory.moments = 2 * shards.own() * bytesOf(f32);
+  memory.exchange = exchangeBytes(target, shards);
   memory.activations = std::max(memory.training.bytes, memory.evaluation.bytes);
   memory.workspace = std::max(
       {memory.workspace, reads.plan.workspaceBytes, planGradNorm(target, buffers.gradients, record).workspaceBytes});
@@ -89,11 +92,11 @@ static std::vector<BatchShape> largestOf(const std::vector<BatchShape> &shapes) 
 }
 
 MemoryPlan planMemory(const Target &target, const Model &model, const std::vector<BatchShape> &shapes,
-                      const TrainSettings &settings) {
+                      const TrainSettings &settings, int64_t ranks) {
   const std::vector<BatchShape> largest = largestOf(shapes);
-  MemoryPlan memory = planMemory(target, model, largest.at(0), settings);
+  MemoryPlan memory = planMemory(target, model, largest.at(0), settings, ranks);
   for (size_t i = 1; i < largest.size(); ++i) {
-    const MemoryPlan other = planMemory(target, model, largest[i], settings);
+    const MemoryPlan other = planMemory(target, model, largest[i], settings, ranks);
     memory.training = united(memory.training, other.training);
     memory.evaluation = united(memory.evaluation, other.evaluation);
     memory.workspace = std::max(memory.workspace, other.workspace);

@@ -11,10 +11,10 @@ namespace kiln {
 struct BufferTypes {
   Type weights;   // that the model computes with
   Type kept;      // of the weights that updates change: masters beside the others where it is another type
-  Type gradients; // f32 where those of several micro-batches, or of several parts of a loss, are summed
+  Type gradients; // f32 where those of several micro-batches, parts of a loss or ranks are summed
   bool hasMasters() const { return kept != weights; }
 };
-BufferTypes bufferTypes(const Model &model, const TrainSettings &settings);
+BufferTypes bufferTypes(const Model &model, const TrainSettings &settings, int64_t ranks = 1);
 
 /// A launch of a step, for people.
 struct LaunchCost {
@@ -30,17 +30,21 @@ struct MemoryPlan {
   ArenaPlan training, evaluation;                                  // of a training micro-batch, of an evaluation
   int64_t workspace = 0;                                           // of the kernels
   int64_t batch = 0;                                               // inputs, losses and what a step reports
+  int64_t exchange = 0;                                            // of several ranks, for what others send
   std::vector<LaunchCost> launches;                                // of a micro-batch's gradient
-  int64_t total() const { return parameters + masters + gradients + moments + activations + workspace + batch; }
+  int64_t total() const {
+    return parameters + masters + gradients + moments + activations + workspace + batch + exchange;
+  }
 };
-/// The plan of training with micro-batches of a shape. Of the settings it takes what decides about buffers.
+/// The plan of training with micro-batches of a shape, on one of so many ranks, which share masters and moments. Of the
+/// settings it takes what decides about buffers.
 MemoryPlan planMemory(const Target &target, const Model &model, const BatchShape &shape,
-                      const TrainSettings &settings = {});
+                      const TrainSettings &settings = {}, int64_t ranks = 1);
 
 /// The same for micro-batches of several shapes on an elastic target (dialect/dsl/Plan.h), whose activations lie in the
 /// places of one plan: each has room for the largest that there is of it. What a model takes grows with the targets and
 /// the sources of a shape; so does what it brings, and with its sequences.
 MemoryPlan planMemory(const Target &target, const Model &model, const std::vector<BatchShape> &shapes,
-                      const TrainSettings &settings = {});
+                      const TrainSettings &settings = {}, int64_t ranks = 1);
 
 } // namespace kiln

@@ -4,7 +4,10 @@
 #include "models/train/setting_table.h"
 #include "runtime/Compile.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace kiln {
 
@@ -17,6 +20,32 @@ std::shared_ptr<Device> openDevice(const MachineOptions &options) {
     setCompileThreads(options.threads);
   }
   return device;
+}
+
+std::shared_ptr<Device> openDevice(const MachineOptions &options, const Collective &ranks) {
+  std::shared_ptr<Device> device = openDevice(options);
+  if (options.threads > 0 || ranks.localSize() == 1 || std::getenv("KILN_THREADS"))
+    return device;
+  const auto cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const int each = std::clamp(cores / ranks.localSize(), 1, device->threads()); // a launcher may have given it cores
+  device->setThreads(each);
+  setCompileThreads(each);
+  return device;
+}
+
+std::optional<std::string> divide(TrainSettings &settings, int64_t ranks, bool isCut) {
+  if (settings.accumulate >= ranks)
+    return {};
+  const int64_t each = ceildiv(ranks, settings.accumulate);
+  if (!isCut || settings.order == DataOrder::llmc || settings.batch % each != 0)
+    throw Error(
+        fmt::format("expected at least as many micro-batches in a step (--accumulate) as there are ranks{}, but "
+                    "got {} of {} sequences for {} ranks",
+                    isCut ? ", or such as can be cut into parts" : "", settings.accumulate, settings.batch, ranks));
+  settings.batch /= each;
+  settings.accumulate *= each;
+  return fmt::format("a step has {} micro-batches of {} sequences, for {} ranks", settings.accumulate, settings.batch,
+                     ranks);
 }
 
 /// Throws for options that say nothing under the settings they led to.

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "models/parallel/collective.h"
 #include "models/train/memory_budget.h"
 #include "models/train/settings.h"
 #include "runtime/Device.h"
@@ -21,6 +22,9 @@ struct MachineOptions {
 };
 /// Opens the device that the options name.
 std::shared_ptr<Device> openDevice(const MachineOptions &options);
+/// The same for one of several ranks: where neither the options nor KILN_THREADS say how many threads, those of a
+/// machine share its cores.
+std::shared_ptr<Device> openDevice(const MachineOptions &options, const Collective &ranks);
 
 struct RunOptions {
   std::string out; // the run's folder
@@ -39,6 +43,12 @@ struct SettingOptions {
   std::map<std::string, std::string> given;
   bool has(const std::string &flag) const { return given.count(flag) > 0; }
 };
+/// Has each of several ranks take micro-batches of a step: where there are fewer of them than ranks, smaller ones, so
+/// that a step has the same sequences, which the line that it returns says. Throws Error where these cannot be cut:
+/// data that cuts its micro-batches itself does not allow it (`isCut` false), nor llm.c's order, whose windows they
+/// are.
+std::optional<std::string> divide(TrainSettings &settings, int64_t ranks, bool isCut = true);
+
 /// Throws Error where both say what a step makes again.
 void verify(const RunOptions &run, const SettingOptions &settings);
 /// `base` with what the options give in its place.

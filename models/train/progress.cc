@@ -63,7 +63,7 @@ void Progress::show(const StepRow &row) {
   const double since = std::chrono::duration<double>(now - shown).count();
   const bool evaluated = row.number("val_loss").has_value();
   const bool due = row.step == last || row.step == first + 1 || evaluated;
-  if (!due && since < (terminal ? 0.1 : 5.0))
+  if (!out || (!due && since < (terminal ? 0.1 : 5.0)))
     return;
   shown = now;
   if (!terminal) {
@@ -79,6 +79,8 @@ void Progress::show(const StepRow &row) {
 }
 
 void Progress::note(const std::string &line) {
+  if (!out)
+    return;
   clear();
   put(line + "\n");
   std::fflush(out);

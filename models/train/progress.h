@@ -17,7 +17,8 @@ std::string barText(double done, int width);
 /// Shows a run. Output that cannot be written is lost; the run goes on.
 class Progress {
 public:
-  /// Steps go from `first` to `last`; `terminal` says whether the output can be redrawn.
+  /// Steps go from `first` to `last`; `terminal` says whether the output can be redrawn. Without output nothing is
+  /// shown.
   Progress(int64_t first, int64_t last, bool terminal, std::FILE *out = stdout);
   ~Progress();
 

@@ -42,8 +42,14 @@ void verify(const RunOptions &options) {
   verifyNoOtherModel(options.out);
 }
 
-RunFolder::RunFolder(const RunOptions &options)
-    : options(options), lock(std::in_place, options.out), begin(checkpointFor(options)) {}
+RunFolder::RunFolder(const RunOptions &options, std::shared_ptr<Collective> ranks)
+    : options(options), together(std::move(ranks)) {
+  if (isHeld())
+    lock.emplace(options.out);
+  together->barrier();
+  begin = checkpointFor(options);
+  together->expectSame("checkpoint to go on from", begin.value_or("none"));
+}
 
 void RunFolder::nameOlder(const Error &error) const {
   const std::optional<std::string> older = error.fault == Fault::user ? wholeCheckpointBefore(*begin) : std::nullopt;

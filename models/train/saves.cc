@@ -14,8 +14,8 @@ namespace kiln {
 void Saves::save() {
   if (saved == state.step || state.step == 0)
     return;
-  saveCheckpoint(folder.path(), options.keep, state, model, trainer.source());
-  saved = state.step;
+  if (trainer.share([&](const BufferSource &from) { saveCheckpoint(folder.path(), options.keep, state, model, from); }))
+    saved = state.step;
 }
 
 void Saves::saveOnTheWay(Progress &progress) {
@@ -48,11 +48,14 @@ void Saves::keepBest(const std::string &given) {
 }
 
 void Saves::judge(const StepRow &row, Progress &progress) {
-  const std::optional<double> value = tag ? row.number(*tag) : std::nullopt;
-  if (!value || !isBest(*value))
+  if (!tag)
+    return;
+  const std::optional<double> value = row.number(*tag);
+  const bool better = folder.ranks().isFirst() && value && isBest(*value); // who alone knows the log
+  if (!folder.ranks().any(better))
     return;
   saveOnTheWay(progress);
-  if (saved == state.step)
+  if (saved == state.step && better)
     linkBest(folder.path(), std::filesystem::path(checkpointPath(folder.path(), state.step)).filename());
 }
 
@@ -61,7 +64,7 @@ std::string Saves::rescue() {
   if (state.step == 0)
     return "there is no step to save";
   try {
-    if (!folder.holds())
+    if (folder.isHeld() && !folder.holds())
       folder.takeAgain(saved);
     save();
     return fmt::format("step {} is saved in '{}', and --resume goes on from it", state.step, folder.path());

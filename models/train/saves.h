@@ -8,6 +8,7 @@
 
 namespace kiln {
 
+/// Of several ranks the first writes, and the others give it what they have: all make the same calls.
 class Saves {
 public:
   /// All that it refers to must outlive it. `state` is where the run is, whenever it saves.

@@ -3,12 +3,15 @@
 #include "models/train/stop_signals.h"
 
 #include <iterator>
+#include <unistd.h>
 
 namespace kiln {
 
 static volatile std::sig_atomic_t noted = 0;
 
-static void note(int signal) {
+static void note(int signal, siginfo_t *from, void *) {
+  if (signal == SIGCONT && from->si_pid != getppid())
+    return;                        // somebody lets go on what was stopped
   if (noted && signal == SIGINT) { // delivered when this returns
     std::signal(SIGINT, SIG_DFL);
     std::raise(SIGINT);
@@ -16,12 +19,12 @@ static void note(int signal) {
   noted = 1;
 }
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals(bool launched) : count(launched ? static_cast<int>(std::size(signals)) : ofAll) {
   noted = 0;
   struct sigaction action = {};
-  action.sa_handler = note;
-  action.sa_flags = SA_RESTART;
-  for (size_t i = 0; i < std::size(signals); ++i) {
+  action.sa_sigaction = note;
+  action.sa_flags = SA_RESTART | SA_SIGINFO;
+  for (int i = 0; i < count; ++i) {
     sigaction(signals[i], nullptr, &before[i]);
     if (before[i].sa_handler != SIG_IGN || signals[i] == SIGPIPE)
       sigaction(signals[i], &action, nullptr);
@@ -29,7 +32,7 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
-  for (size_t i = 0; i < std::size(signals); ++i)
+  for (int i = 0; i < count; ++i)
     sigaction(signals[i], &before[i], nullptr);
 }
 

@@ -10,9 +10,13 @@ namespace kiln {
 /// While it lives, SIGINT, SIGTERM, SIGHUP and SIGPIPE are noted and end nothing, except that a SIGINT after any of
 /// them ends the program at once. What is ignored (as SIGHUP is under nohup) stays ignored; SIGPIPE, which
 /// openStandardStreams has programs ignore, is noted. One object at a time.
+///
+/// A `launched` process, one of several ranks, notes SIGCONT from its parent, too: Open MPI's mpirun, when it is
+/// interrupted, sends that at once, SIGTERM a second later and SIGKILL after another (odls_base_sigkill_timeout). And
+/// it notes SIGUSR1, which mpirun passes on to all ranks.
 class StopSignals {
 public:
-  StopSignals();
+  explicit StopSignals(bool launched = false);
   ~StopSignals();
   StopSignals(const StopSignals &) = delete;
 
@@ -20,8 +24,10 @@ public:
   bool asked() const;
 
 private:
-  static constexpr int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
-  struct sigaction before[4];
+  static constexpr int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCONT, SIGUSR1};
+  static constexpr int ofAll = 4; // of these, the ones that every process notes
+  const int count;
+  struct sigaction before[6];
 };
 
 } // namespace kiln

@@ -17,8 +17,9 @@ static double balanceOf(const Target &target) {
   return target.visit([](const CpuFacts &) { return 10.0; }, [](const GpuFacts &) { return 150.0; });
 }
 
-Thrifts::Thrifts(const Target &target, const Model &model, const BatchShape &shape, const TrainSettings &settings)
-    : target(target), model(model), shape(shape), settings(settings), blocks(model.blocks()) {
+Thrifts::Thrifts(const Target &target, const Model &model, const BatchShape &shape, const TrainSettings &settings,
+                 int64_t ranks)
+    : target(target), model(model), shape(shape), settings(settings), ranks(ranks), blocks(model.blocks()) {
   if (blocks == 0)
     return;
   const Thrift all = planned({}, 1);
@@ -45,7 +46,7 @@ TrainSettings Thrifts::with(const Thrift &thrift) const {
 
 Thrift Thrifts::planned(const Recompute &recompute, int64_t lossChunks) const {
   Thrift thrift = {recompute, lossChunks};
-  const MemoryPlan memory = planMemory(target, model, shape, with(thrift));
+  const MemoryPlan memory = planMemory(target, model, shape, with(thrift), ranks);
   thrift.bytes = memory.total();
   const double balance = balanceOf(target);
   for (const LaunchCost &launch : memory.launches)
@@ -122,21 +123,22 @@ int64_t bytesBeside(const Device &device, const Model &model) {
 }
 
 /// The bytes of a budget on a device.
-static int64_t bytesOf(const MemoryBudget &budget, const Device &device) {
+static int64_t bytesOf(const MemoryBudget &budget, const Device &device, const Collective &ranks) {
   if (budget.bytes)
     return *budget.bytes;
   if (!isHostMemory(device))
     throw Error(fmt::format("expected a size after '--memory', such as 40GiB, for '{}' does not say what it has free",
                             device.name()));
-  return residentBytes() + availableBytes() / 10 * 9;
+  return residentBytes() + availableBytes() / 10 * 9 / ranks.localSize();
 }
 
-Fitted fitted(const Device &device, const Model &model, const TrainSettings &settings, const MemoryBudget &budget) {
+Fitted fitted(const Device &device, const Model &model, const TrainSettings &settings, const MemoryBudget &budget,
+              int64_t ranks, Collective &together) {
   Target target = device.target();
   target.precision = settings.precision;
-  const Thrifts thrifts(target, model, model.shape(settings.batch), settings);
-  const int64_t bytes = bytesOf(budget, device), beside = bytesBeside(device, model);
-  const std::optional<Thrift> thrift = thrifts.within(bytes - beside);
+  const Thrifts thrifts(target, model, model.shape(settings.batch), settings, ranks);
+  const int64_t bytes = bytesOf(budget, device, together), beside = bytesBeside(device, model);
+  std::optional<Thrift> thrift = thrifts.within(bytes - beside);
   if (!thrift) {
     const Thrift least = thrifts.least();
     throw Error(
@@ -146,6 +148,7 @@ Fitted fitted(const Device &device, const Model &model, const TrainSettings &set
                     sizeText(least.bytes + beside), settings.batch, sizeText(bytes), nameOf(least.recompute),
                     least.lossChunks, sizeText(least.bytes), sizeText(beside)));
   }
+  together.broadcast(&*thrift, sizeof(*thrift)); // a process may have less free than another
   const double more = (thrift->work / thrifts.at(0, 1).work - 1) * 100;
   return {
       thrifts.with(*thrift),

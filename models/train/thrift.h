@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "models/parallel/collective.h"
 #include "models/train/memory.h"
 #include "models/train/memory_budget.h"
 
@@ -22,8 +23,9 @@ struct Thrift {
 /// one block more a step; and with each of these 1, 2, 4 … parts of the logits.
 class Thrifts {
 public:
-  /// Of training with micro-batches of a shape. All that it is given must outlive it.
-  Thrifts(const Target &target, const Model &model, const BatchShape &shape, const TrainSettings &settings);
+  /// Of training with micro-batches of a shape, on one of so many ranks. All that it is given must outlive it.
+  Thrifts(const Target &target, const Model &model, const BatchShape &shape, const TrainSettings &settings,
+          int64_t ranks = 1);
 
   /// Steps from keeping everything, 0, to making everything again.
   int64_t steps() const { return blocks * static_cast<int64_t>(order.size()); }
@@ -44,7 +46,7 @@ private:
   const Model &model;
   const BatchShape shape;
   const TrainSettings &settings;
-  const int64_t blocks;
+  const int64_t ranks, blocks;
   std::vector<Site> order;
 };
 
@@ -57,7 +59,9 @@ struct Fitted {
   TrainSettings settings;
   std::string note;
 };
-/// Throws Error where nothing is within the budget, with the least that works.
-Fitted fitted(const Device &device, const Model &model, const TrainSettings &settings, const MemoryBudget &budget);
+/// Throws Error where nothing is within the budget, with the least that works. A budget is that of each of `ranks`.
+/// Where they are `together` here, what is free is shared by those of a machine, and the first one chooses for all.
+Fitted fitted(const Device &device, const Model &model, const TrainSettings &settings, const MemoryBudget &budget,
+              int64_t ranks = 1, Collective &together = *aloneCollective());
 
 } // namespace kiln

@@ -32,23 +32,11 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
     : Trainer(std::move(opened), model, s, model.shape(s.batch)) {}
 
 Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const TrainSettings &s,
-                 const std::vector<BatchShape> &given)
-    : device(std::move(opened)), target(targetOf(*device, s, given.size())), model(model), settings(s),
-      types(bufferTypes(model, s)), shapes(given), scale(firstLossScale(model.type(), s)),
-      value(device, types.weights, {model.parameters().count()}),
-      gradient(device, types.gradients, {model.parameters().count()}), first(device, f32, {model.parameters().count()}),
-      second(device, f32, {model.parameters().count()}), losses(device, f32, {mostTargets(shapes)}),
+                 const std::vector<BatchShape> &given, std::shared_ptr<Collective> together)
+    : device(std::move(opened)), target(targetOf(*device, s, given.size())), model(model), settings(s), shapes(given),
+      ranks(std::move(together)), scale(firstLossScale(model.type(), s)), losses(device, f32, {mostTargets(shapes)}),
       hits(device, f32, {mostTargets(shapes)}), sum(device, f32, {1}), hitSum(device, f32, {1}),
-      record(device, f32, {stepFields}) {
-  adamw = {.beta1 = s.beta1,
-           .beta2 = s.beta2,
-           .epsilon = s.epsilon,
-           .decay = s.decay,
-           .decayed = model.parameters().decayedCount(),
-           .rounding = s.rounding,
-           .seed = s.seed};
-  if (types.hasMasters())
-    master.emplace(device, types.kept, Shape{model.parameters().count()});
+      record(device, f32, {stepFields}), optimizer(device, target, model, s, record, ranks) {
   std::map<std::string, Input> largest;
   for (const BatchShape &shape : shapes)
     for (Input &input : model.inputs(shape)) {
@@ -61,7 +49,7 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
     inputs.emplace(name, Tensor(device, input.type, input.extents));
   if (const int64_t count = model.parameters().sites())
     sites.emplace(device, i64, Shape{count, 2});
-  memory = planMemory(target, model, shapes, s);
+  memory = planMemory(target, model, shapes, s, ranks->size());
   hits.fillZero(); // a model need not tell them
   arena = Tensor(device, i8, {memory.activations});
   workspaces.emplace_back(device, i8, Shape{memory.workspace});
@@ -76,7 +64,7 @@ MicroBatch Trainer::batchOf(const BatchShape &shape) const {
 
 Plan Trainer::planGradient(const MicroBatch &batch, bool adds) const {
   Arena placed(memory.training, arena.data());
-  Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type(), adds};
+  Build b{target, placed, model.parameters(), optimizer.buffers(), model.type(), adds};
   b.recompute = settings.recompute;
   b.lossChunks = settings.lossChunks;
   b.lossWeight = field(StepField::weight);
@@ -89,17 +77,9 @@ Plan Trainer::planGradient(const MicroBatch &batch, bool adds) const {
   return std::move(b.plan);
 }
 
-Plan Trainer::planUpdate() const {
-  Plan plan = labelled(planGradNorm(target, gradient, record), "gradient norm");
-  plan += labelled(master ? planAdamW(target, *master, gradient, first, second, record, adamw, value.ref())
-                          : planAdamW(target, value, gradient, first, second, record, adamw),
-                   "update");
-  return plan;
-}
-
 Plan Trainer::planEvaluation(const MicroBatch &given) const {
   Arena placed(memory.evaluation, arena.data());
-  Build b{target, placed, model.parameters(), ParameterBuffers{value, gradient}, model.type()};
+  Build b{target, placed, model.parameters(), optimizer.buffers(), model.type()};
   b.lossChunks = settings.lossChunks;
   MicroBatch batch = given;
   batch.hits = hits.ref().slice(0, 0, batch.shape.targets());
@@ -113,80 +93,40 @@ Plan Trainer::planOf(const MicroBatch &batch, Pass pass) const {
   return pass == Pass::evaluation ? planEvaluation(batch) : planGradient(batch, pass == Pass::later);
 }
 
-/// Elements that are converted at a time.
-static constexpr int64_t converted = int64_t{1} << 16;
-
-void Trainer::initialize(uint64_t seed) {
-  const Random random(seed, Stream::weights);
-  const BufferSink to = sink();
-  for (size_t i = 0; i < model.parameters().all().size(); ++i) {
-    const Parameter &p = model.parameters()[static_cast<int>(i)];
-    const std::vector<float> begun = firstNumbers(p, random, static_cast<uint32_t>(i));
-    std::vector<char> part(std::min(converted, p.count()) * bytesOf(types.kept));
-    for (int64_t k = 0; k < p.count(); k += converted) {
-      const int64_t count = std::min(converted, p.count() - k);
-      fromDoubles({begun.begin() + k, begun.begin() + k + count}, types.kept, part.data());
-      to(FlatBuffer::values, p.offset + k, count, part.data());
-    }
-  }
-  first.fillZero();
-  second.fillZero();
-}
-
-BufferSink Trainer::sink() {
-  return [this](FlatBuffer which, int64_t begin, int64_t count, const void *from) {
-    const auto put = [&](Tensor &to, int64_t at, int64_t number, const void *data) {
-      const int64_t size = bytesOf(to.type());
-      device->upload(static_cast<char *>(to.data()) + at * size, data, number * size);
-    };
-    if (which != FlatBuffer::values)
-      return put(which == FlatBuffer::first ? first : second, begin, count, from);
-    put(master ? *master : value, begin, count, from);
-    if (!master)
-      return;
-    std::vector<char> narrow(std::min(converted, count) * bytesOf(types.weights));
-    for (int64_t k = 0; k < count; k += converted) {
-      const int64_t number = std::min(converted, count - k);
-      const char *const wide = static_cast<const char *>(from) + k * bytesOf(types.kept);
-      fromDoubles(toDoubles(wide, types.kept, number), types.weights, narrow.data());
-      put(value, begin + k, number, narrow.data());
-    }
-  };
-}
-
 void Trainer::uploadWeights(const std::vector<char> &values) {
-  if (std::ssize(values) != value.count() * bytesOf(types.kept))
-    throw Error(
-        fmt::format("expected {} bytes of weights, but got {}", value.count() * bytesOf(types.kept), values.size()),
-        Fault::internal);
-  sink()(FlatBuffer::values, 0, value.count(), values.data());
+  const int64_t count = model.parameters().count();
+  if (std::ssize(values) != count * bytesOf(keptType()))
+    throw Error(fmt::format("expected {} bytes of weights, but got {}", count * bytesOf(keptType()), values.size()),
+                Fault::internal);
+  sink()(FlatBuffer::values, 0, count, values.data());
 }
 
 void Trainer::upload(const HostBuffers &host) {
   uploadWeights(host.values);
-  first.uploadFloats(host.first);
-  second.uploadFloats(host.second);
+  sink()(FlatBuffer::first, 0, std::ssize(host.first), host.first.data());
+  sink()(FlatBuffer::second, 0, std::ssize(host.second), host.second.data());
 }
 
 HostBuffers Trainer::download() const {
-  const Tensor &kept = master ? *master : value;
-  HostBuffers host{.type = types.kept};
-  host.values.resize(kept.bytes());
-  kept.download(host.values.data(), kept.bytes());
-  host.first = first.downloadFloats();
-  host.second = second.downloadFloats();
+  const int64_t count = model.parameters().count();
+  HostBuffers host{.values = std::vector<char>(count * bytesOf(keptType())),
+                   .first = std::vector<float>(count),
+                   .second = std::vector<float>(count),
+                   .type = keptType()};
+  share([&](const BufferSource &from) {
+    from.read(FlatBuffer::values, 0, count, host.values.data());
+    from.read(FlatBuffer::first, 0, count, host.first.data());
+    from.read(FlatBuffer::second, 0, count, host.second.data());
+  });
   return host;
 }
 
-BufferSource Trainer::source() const {
-  return {types.kept, [this](FlatBuffer which, int64_t begin, int64_t count, void *to) {
-            const Tensor &from = which == FlatBuffer::first    ? first
-                                 : which == FlatBuffer::second ? second
-                                 : master                      ? *master
-                                                               : value;
-            const int64_t size = bytesOf(from.type());
-            device->download(to, static_cast<const char *>(from.data()) + begin * size, count * size);
-          }};
+std::vector<float> Trainer::gradients() const {
+  const TensorRef from = optimizer.gradients();
+  std::vector<char> bytes(from.bytes());
+  device->download(bytes.data(), from.data, from.bytes());
+  const std::vector<double> all = toDoubles(bytes.data(), from.type, from.count());
+  return {all.begin(), all.end()};
 }
 
 void uploadAll(Tensor &to, const std::vector<int32_t> &from) {
@@ -238,9 +178,8 @@ std::vector<BatchShape> Trainer::warming() const {
 }
 
 void Trainer::prepare() {
-  if (step)
+  if (optimizer.isReady())
     return;
-  const Plan update = planUpdate();
   Plan whole; // together, so that their kernels are compiled side by side
   for (const BatchShape &shape : warming()) {
     const MicroBatch batch = batchOf(shape);
@@ -249,9 +188,9 @@ void Trainer::prepare() {
       whole += planGradient(batch, true);
     whole += planEvaluation(batch);
   }
-  whole += update;
+  whole += optimizer.plan();
   ready(whole);
-  step = ready(update);
+  optimizer.prepare([this](const Plan &plan) { return ready(plan); });
 }
 
 Trainer::Passes &Trainer::passesOf(const HostBatch &batch) {
@@ -301,16 +240,18 @@ void Trainer::run(Passes &of, Pass pass) {
 
 void Trainer::beginStep(double rate, int64_t number, std::optional<int64_t> given) {
   this->number = number;
+  sequences = 0;
+  isFresh = true;
   targets = given.value_or(losses.count() * settings.accumulate);
   if (targets == 0)
     throw Error(fmt::format("expected targets in step {}, but all are missing", number));
-  const StepRecord host = recordOf(adamw, {.rate = rate,
-                                           .step = number,
-                                           .clip = settings.clip > 0 ? settings.clip : AdamWStep().clip,
-                                           .lossScale = scale.scale,
-                                           .targets = targets,
-                                           .good = scale.good,
-                                           .window = scalesLoss() ? settings.scaleWindow : 0});
+  const StepRecord host = recordOf(optimizer.settings(), {.rate = rate,
+                                                          .step = number,
+                                                          .clip = settings.clip > 0 ? settings.clip : AdamWStep().clip,
+                                                          .lossScale = scale.scale,
+                                                          .targets = targets,
+                                                          .good = scale.good,
+                                                          .window = scalesLoss() ? settings.scaleWindow : 0});
   record.upload(host.numbers.data(), record.bytes());
 }
 
@@ -323,18 +264,19 @@ void Trainer::addGradient(const HostBatch &batch, int64_t micro) {
   sequences = micro == 0 ? 0 : sequences;
   uploadSites(sequences);
   sequences += of.batch.shape.sequences;
-  run(of, micro == 0 ? Pass::first : Pass::later);
+  run(of, micro == 0 || isFresh ? Pass::first : Pass::later);
+  isFresh = false;
 }
 
 StepResult Trainer::update() {
   prepare();
-  step->run();
+  optimizer.update();
   device->synchronize();
   StepRecord host;
   record.download(host.numbers.data(), record.bytes());
   // The sum of the micro-batches' means, had they all the targets that they have room for.
   const float full = static_cast<float>(std::max<int64_t>(targets, 1)) / static_cast<float>(losses.count());
-  const float loss = host[StepField::loss] * (1.0f / full);
+  const float loss = static_cast<float>(ranks->sum(host[StepField::loss])) * (1.0f / full);
   const StepResult result = {loss, host[StepField::norm], host[StepField::applied] != 0, scale.scale};
   if (scalesLoss())
     scale = {host[StepField::scale], static_cast<int64_t>(host[StepField::good])};
@@ -343,7 +285,7 @@ StepResult Trainer::update() {
 
 std::vector<Trainer::NamedLaunch> Trainer::launches() {
   Plan whole = planGradient(batchOf(shapes[0]), false);
-  whole += planUpdate();
+  whole += optimizer.plan();
   std::vector<NamedLaunch> result;
   for (const Launch &launch : whole.launches)
     result.push_back(

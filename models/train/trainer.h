@@ -3,10 +3,7 @@
 
 #pragma once
 
-#include "kernels/adamw.h"
-#include "models/train/checkpoint.h"
-#include "models/train/memory.h"
-#include "runtime/Compile.h"
+#include "models/train/optimizer.h"
 
 #include <array>
 #include <optional>
@@ -31,29 +28,33 @@ public:
       : Trainer(std::move(device), model, settings, std::vector{shape}) {}
   /// The same for micro-batches of any of these shapes, which say theirs where there are several. Their kernels are
   /// picked for an elastic target: few serve them all, and prepare() makes them.
+  /// `ranks` train it together, each with some of the micro-batches of a step; what follows says which of its calls all
+  /// of them make.
   Trainer(std::shared_ptr<Device> device, const Model &model, const TrainSettings &settings,
-          const std::vector<BatchShape> &shapes);
+          const std::vector<BatchShape> &shapes, std::shared_ptr<Collective> ranks = aloneCollective());
 
   /// Random weights, zero moments.
-  void initialize(uint64_t seed);
+  void initialize(uint64_t seed) { optimizer.initialize(seed); }
   /// Weights of keptType(), and moments.
   void upload(const HostBuffers &buffers);
   HostBuffers download() const;
-  /// The same as parts, which a save reads.
-  BufferSource source() const;
+  /// Has all of them saved; see Optimizer. All ranks.
+  bool share(const std::function<void(const BufferSource &)> &save) const { return optimizer.share(save); }
   /// Takes them a part at a time; weights are of keptType().
-  BufferSink sink();
+  BufferSink sink() { return optimizer.sink(); }
   void uploadWeights(const std::vector<char> &values);
   /// The type of the weights that updates change; those that the model computes with follow from them.
-  Type keptType() const { return types.kept; }
+  Type keptType() const { return optimizer.bufferTypes().kept; }
   /// Whether the loss is scaled, and what the next step multiplies it by.
-  bool scalesLoss() const { return types.weights == f16; }
+  bool scalesLoss() const { return model.type() == f16; }
   const LossScale &lossScale() const { return scale; }
   void setLossScale(const LossScale &next) { scale = next; }
   /// How products of f32 are computed.
   Precision precision() const { return target.precisionOf(model.type()); }
   /// The gradient buffer, times the loss scale, for tests.
-  std::vector<float> gradients() const { return gradient.downloadFloats(); }
+  std::vector<float> gradients() const;
+  /// Brings the sums of all ranks' gradients to all, once they were updated with. All ranks.
+  void gatherGradients() { optimizer.gatherGradients(); }
 
   /// Makes the launches of a training step and of an evaluation ready, their kernels compiled several at a time, so
   /// that none of these compiles anything. Without it the first one does. Of several shapes it makes the kernels of all
@@ -61,12 +62,17 @@ public:
   void prepare();
 
   /// Begins update `number`, counted from 1, with the learning rate `rate`: all that the host has to say about it. Its
-  /// micro-batches have `targets` in all; when that is not given, every one that they have room for.
+  /// micro-batches, those of all ranks, have `targets` in all; when that is not given, every one that they have room
+  /// for.
   void beginStep(double rate, int64_t number, std::optional<int64_t> targets = {});
-  /// Adds micro-batch number `micro` of a step to the gradients; number 0 replaces what they hold.
+  /// Adds micro-batch number `micro` of a step to the gradients; number 0, and the first after beginStep(), replaces
+  /// what they hold.
   void addGradient(const HostBatch &batch, int64_t micro);
+  /// Leaves out a micro-batch of so many sequences that another rank takes: what is dropped of a sequence depends on
+  /// its number in the step.
+  void leaveOut(int64_t others) { sequences += others; }
   /// Clips and applies the gradients, and waits for the end of the step, where alone the device is read. Where their
-  /// norm is not finite, nothing changes but the loss scale.
+  /// norm is not finite, nothing changes but the loss scale. All ranks, each of which has added a micro-batch.
   StepResult update();
   /// One launch of the step and its kernel's name.
   struct NamedLaunch {
@@ -88,8 +94,8 @@ public:
   /// between steps.
   const std::shared_ptr<Device> &machine() const { return device; }
   const Model &trained() const { return model; }
-  TensorRef weights() const { return value.ref(); }
-  TensorRef gradientRef() const { return gradient.ref(); }
+  TensorRef weights() const { return optimizer.values(); }
+  TensorRef gradientRef() const { return optimizer.gradients(); }
   TensorRef stepRecord() const { return record.ref(); }
 
 private:
@@ -104,7 +110,6 @@ private:
   };
 
   Plan planGradient(const MicroBatch &batch, bool adds) const;
-  Plan planUpdate() const;
   Plan planEvaluation(const MicroBatch &batch) const;
   Plan planOf(const MicroBatch &batch, Pass pass) const;
   /// A field of the step's record, (1).
@@ -123,24 +128,22 @@ private:
   const Target target; // the device's, with the precision that the settings ask for
   const Model &model;
   TrainSettings settings;
-  const BufferTypes types;
   const std::vector<BatchShape> shapes;
-  AdamWSettings adamw;
+  const std::shared_ptr<Collective> ranks;
   LossScale scale;
-  Tensor value, gradient, first, second; // flat, laid out as model.parameters()
-  std::optional<Tensor> master;          // what `value` is a copy of
-  std::map<std::string, Tensor> inputs;  // each as large as the largest shape's
+  std::map<std::string, Tensor> inputs; // each as large as the largest shape's
   std::optional<Tensor> sites; // (sites, 2) i64: of each site of dropout its key in this step, and the first sequence
   Tensor losses, hits;         // of a micro-batch
   Tensor sum, hitSum;          // of an evaluation, (1)
   Tensor record;               // (stepFields)
-  int64_t targets = 0;         // of the step that was begun
-  int64_t number = 0;          // its number
-  int64_t sequences = 0;       // that its micro-batches so far had
+  Optimizer optimizer;
+  int64_t targets = 0;   // of the step that was begun
+  int64_t number = 0;    // its number
+  int64_t sequences = 0; // that its micro-batches so far had
+  bool isFresh = true;   // it has no gradient yet
   MemoryPlan memory;
   Tensor arena;
-  std::vector<Tensor> workspaces;   // the last one is taken; those before it are of launches that have them
-  std::optional<PreparedPlan> step; // the update, once prepare() was called
+  std::vector<Tensor> workspaces; // the last one is taken; those before it are of launches that have them
   std::map<BatchShape, Passes> passes;
   int64_t uses = 0; // of passes
 };

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "models/parallel/collective.h"
 #include "models/train/train_data.h"
 #include "models/train/trainer.h"
 
@@ -16,8 +17,9 @@ struct Validation {
 };
 
 /// Over the targets of `most` micro-batches to validate on, spread evenly over all there are and the same each time, or
-/// of every one (0); nothing when `stop` said so before it was known.
+/// of every one (0); nothing when `stop` said so before it was known. Each of `ranks` takes some of them, and all know
+/// the means.
 std::optional<Validation> validate(Trainer &trainer, const TrainData &data, int64_t batch, int64_t most,
-                                   const std::function<bool()> &stop);
+                                   const std::function<bool()> &stop, Collective &ranks = *aloneCollective());
 
 } // namespace kiln

@@ -71,10 +71,11 @@ static void setSteps(TrainSettings &settings, const TrainOptions &o, int64_t bat
 void train(const TrainOptions &options) {
   verify(static_cast<const RunOptions &>(options));
   std::optional<Start> begun = options.resume ? std::nullopt : std::optional(begin(options));
-  RunFolder folder(options);
+  RunFolder folder(options, openRanks());
   if (options.resume)
     begun = resume(options, folder);
   TrainSettings &settings = begun->state.settings;
+  divide(settings, folder.ranks().size(), /*isCut=*/false);
   if (settings.batching != Batching::stream)
     throw Error("expected 'batching' to be stream: pairs of lines are put together by their lengths");
   PairData data({options.source, options.target}, {options.heldSource, options.heldTarget}, begun->tokenizers,
@@ -82,7 +83,8 @@ void train(const TrainOptions &options) {
   if (!options.resume) {
     setSteps(settings, options, data.batchesOfPass());
     settings = applied(options, settings);
-    writeRunTokens(folder.path(), begun->tokenizers);
+    if (folder.isHeld())
+      writeRunTokens(folder.path(), begun->tokenizers);
   }
   const TranslationNetwork network(configured(begun->config, settings));
   const uint64_t seed = settings.seed;

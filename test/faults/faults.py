@@ -19,12 +19,13 @@ from flags import Flags
 from injections import Injections
 from kills import Kills
 from mutations import Mutations
+from ranks import Ranks
 from rivals import Rivals
 from streams import Streams
 from training import Training
 from variables import Variables
 
-KINDS = (Kills, Injections, Mutations, Flags, Variables, Streams, Rivals)
+KINDS = (Kills, Injections, Mutations, Flags, Variables, Streams, Rivals, Ranks)
 FOUND = ("lost", "signals", "hangs", "wrong")
 
 

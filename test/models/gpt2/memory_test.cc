@@ -90,4 +90,29 @@ TEST_F(MemoryTest, InfoShowsWhatTakesHowMuch) {
     EXPECT_NE(r.output.find(part), std::string::npos) << part << " in\n" << r.output;
 }
 
+// What one of several ranks takes and sends; a number that nobody gave is said to be assumed.
+TEST_F(MemoryTest, InfoPlansRanks) {
+  const auto info = [&](const std::vector<std::string> &more) {
+    std::vector<std::string> words = {"info", "--model",      "d12", "--vocab",  "50257", "--batch",
+                                      "1",    "--accumulate", "8",   "--device", "cpu"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Result r = gpt2(words);
+    EXPECT_EQ(r.status, 0) << r.output;
+    return r.output;
+  };
+  const auto mebibytes = [](const std::string &text, const std::string &name) {
+    const size_t place = text.find(name);
+    return place == std::string::npos ? -1.0 : std::atof(text.c_str() + place + name.size());
+  };
+  const std::string one = info({}), eight = info({"--ranks", "8", "--bandwidth", "10GB"}),
+                    assumed = info({"--ranks", "8"});
+  EXPECT_NEAR(mebibytes(eight, "  moments   "), mebibytes(one, "  moments   ") / 8, 0.1);
+  EXPECT_NEAR(mebibytes(eight, "sends in a step\n  gradients"), mebibytes(one, "  gradients") * 7 / 8, 1);
+  EXPECT_EQ(one.find("ranks"), std::string::npos) << one;
+  EXPECT_NE(eight.find("at 10.00 GB/s (given)"), std::string::npos) << eight;
+  EXPECT_NE(eight.find("exchanges (assumed)"), std::string::npos) << eight;
+  EXPECT_NE(assumed.find("at 1.00 GB/s (assumed)"), std::string::npos) << assumed;
+  EXPECT_EQ(gpt2({"info", "--ranks", "0"}).status, 2);
+}
+
 } // namespace

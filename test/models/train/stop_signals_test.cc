@@ -88,4 +88,42 @@ TEST(StopSignals, AfterwardsTheyEndAProgramAgain) {
             128 + SIGTERM);
 }
 
+// One of several ranks notes what mpirun passes on to all, which would end another process.
+TEST(StopSignals, RanksNoteMore) {
+  const auto noted = [](bool launched) {
+    return statusOf([=] {
+      std::signal(SIGUSR1, SIG_DFL);
+      const StopSignals signals(launched);
+      raise(SIGUSR1);
+      return signals.asked() ? 0 : 1;
+    });
+  };
+  EXPECT_EQ(noted(true), 0);
+  EXPECT_EQ(noted(false), 128 + SIGUSR1);
+}
+
+// A SIGCONT asks a rank when it comes from its parent, as mpirun sends one where it is interrupted; from others it
+// lets go on what was stopped.
+TEST(StopSignals, RanksNoteTheirParentsSigcont) {
+  EXPECT_EQ(statusOf([] {
+              const StopSignals signals(true);
+              raise(SIGCONT);
+              return signals.asked() ? 1 : 0;
+            }),
+            0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const StopSignals signals(true);
+    while (!signals.asked())
+      usleep(1000);
+    _exit(7);
+  }
+  int status = 0;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    kill(child, SIGCONT);
+    usleep(1000);
+  }
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
 } // namespace

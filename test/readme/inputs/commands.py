@@ -41,6 +41,9 @@ NOT_RUN = re.compile(r"tools/(train|test|build|bundle|check|setup|fuzz|faults|gp
 # What wants which part of the CUDA Toolkit.
 WANTS = [(r"kiln-bench ptxas\b", "ptxas"), (r"--emit=cubin\b", "nvjitlink")]
 SECONDS = 120
+# What mpirun wants where it runs as root, with fewer cores than ranks, in a container.
+MPIRUN = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+          "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
 # What makes a module a reproducer.
 PIPELINE = """
 {-#
@@ -67,7 +70,7 @@ def commands(text):
 
 def shortened(command):
     for pattern, flags in SHORTER:
-        if re.match(r"(\w+=\S+ )*(build/bin/)?" + pattern, command):
+        if re.match(r"(\w+=\S+ )*(mpirun .*?)?(build/bin/)?" + pattern, command):
             # Before what the shell itself reads.
             head, pipe, tail = command.partition(" | ")
             return f"{head} {flags}{pipe}{tail}"
@@ -118,6 +121,7 @@ def main():
     prepare(root, build, folder)
     environment = dict(os.environ)
     environment["PATH"] = os.pathsep.join([os.path.join(build, "bin"), environment["PATH"]])
+    environment.update(MPIRUN)
     ran = 0
     with open(os.path.join(root, readme), encoding="utf-8") as stream:
         text = stream.read()
@@ -125,6 +129,9 @@ def main():
         if wanted(command) and "Toolkit" not in text:
             sys.exit(f"{readme}: expected a word about the CUDA Toolkit, which '{command}' wants")
         if NOT_RUN.search(command) or wanted(command) != part:
+            continue
+        if command.startswith("mpirun ") and shutil.which("mpirun") is None:
+            print("no MPI for", command)
             continue
         command = shortened(command)
         print("$", command, flush=True)

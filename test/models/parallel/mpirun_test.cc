@@ -1,0 +1,234 @@
+// gpt2 and bytelm as a user starts them with mpirun: what several processes make of a run, and what becomes of it when
+// they are stopped, killed, or differ. Skipped where CMake found no MPI.
+
+#include "models/train/checkpoint.h"
+#include "test/models/gpt2/program.h"
+
+#include <random>
+
+namespace {
+
+class Mpirun : public ProgramTest {
+protected:
+  void SetUp() override {
+    if (std::string(KILN_MPIRUN).empty())
+      GTEST_SKIP() << "there is no MPI: tools/setup installs Open MPI";
+  }
+  /// The words that start `program` on so many ranks, whatever machine this is: as root, with fewer cores than ranks,
+  /// in a container that lets no process read another's memory.
+  static std::vector<std::string> launched(int ranks, const std::string &program = KILN_GPT2) {
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
+    setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 1);
+    setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 1);
+    setenv("OMPI_MCA_btl", "self,vader", 1);
+    return {KILN_MPIRUN, "-n", std::to_string(ranks), program};
+  }
+  Result trainOn(int ranks, const std::string &out, const std::vector<std::string> &more,
+                 const std::string &program = KILN_GPT2) {
+    std::vector<std::string> words = launched(ranks, program);
+    for (const std::string &word : trainWords(out, more))
+      words.push_back(word);
+    const int status = finish(start(words, folder / "output"));
+    return {status, readText(folder / "output")};
+  }
+  /// A run on two ranks that goes on for ever, once it has taken a step.
+  pid_t startEndlessOnTwo(const std::vector<std::string> &more = {}) {
+    std::vector<std::string> words = launched(2);
+    for (const std::string &word : trainWords(out, {"--steps", "1000000", "--overwrite"}))
+      words.push_back(word);
+    words.insert(words.end(), more.begin(), more.end());
+    return start(words, folder / "output");
+  }
+  std::string output() const { return readText(folder / "output"); }
+  int64_t newestStep() const {
+    const auto checkpoint = kiln::newestCheckpoint(out);
+    return checkpoint ? kiln::readRunState(*checkpoint).step : -1;
+  }
+  /// The processes that `parent` started.
+  static std::vector<pid_t> childrenOf(pid_t parent) {
+    std::istringstream list(
+        readText("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children"));
+    std::vector<pid_t> all;
+    for (pid_t child = 0; list >> child;)
+      all.push_back(child);
+    return all;
+  }
+  /// Whether a process has ended, though nobody may have waited for it.
+  static bool hasEnded(pid_t process) {
+    const std::string stat = readText("/proc/" + std::to_string(process) + "/stat");
+    return stat.empty() || stat.find(") Z ") != std::string::npos;
+  }
+  /// The rank of a process, which mpirun tells it.
+  static int rankOf(pid_t process) {
+    const std::string all = readText("/proc/" + std::to_string(process) + "/environ"), name = "OMPI_COMM_WORLD_RANK=";
+    const size_t place = all.find(name);
+    return place == std::string::npos ? -1 : std::atoi(all.c_str() + place + name.size());
+  }
+};
+
+// Two ranks train what one trains: the same rows of losses and norms, and the same validation, but for the order of
+// sums, with dropout; and one log, one checkpoint.
+TEST_F(Mpirun, TwoRanksTrainWhatOneTrains) {
+  const std::vector<std::string> flags = {"--steps",   "8",   "--accumulate",     "4", "--lr",          "0.01",
+                                          "--dropout", "0.1", "--evaluate-every", "4", "--group-norms", "4"};
+  ASSERT_EQ(train(folder / "one", flags).status, 0);
+  const Result two = trainOn(2, out, flags);
+  ASSERT_EQ(two.status, 0) << two.output;
+  const std::vector<Json> want = rows(folder / "one"), got = rows(out);
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i)
+    for (const char *tag : {"loss", "grad_norm", "val_loss", "grad_norm_wte", "grad_norm_h.0"}) {
+      ASSERT_EQ(got[i].contains(tag), want[i].contains(tag)) << tag;
+      if (got[i].contains(tag)) {
+        EXPECT_NEAR(got[i].at(tag).get<double>(), want[i].at(tag).get<double>(),
+                    1e-5 * want[i].at(tag).get<double>()) // after updates: see RanksTest for a step
+            << i << " " << tag;
+      }
+    }
+  EXPECT_NE(two.output.find("2 ranks, each cpu (1 threads"), std::string::npos) << two.output;
+}
+
+// Two runs of two ranks are the same to the bit, and so is one that stopped and went on; one that goes on with another
+// number of ranks has the same losses but for the order of sums.
+TEST_F(Mpirun, RunsOfAsManyRanksAreIdenticalAndGoOnWithOthers) {
+  const std::vector<std::string> flags = {"--steps", "8", "--accumulate", "4", "--dtype", "fp16"};
+  std::vector<std::string> first = flags;
+  first.insert(first.end(), {"--stop-after", "4"});
+  ASSERT_EQ(trainOn(2, folder / "whole", flags).status, 0);
+  for (const char *name : {"same", "alone"})
+    ASSERT_EQ(trainOn(2, folder / name, first).status, 0) << output();
+  ASSERT_EQ(trainOn(2, folder / "same", {"--resume"}).status, 0) << output();
+  ASSERT_EQ(train(folder / "alone", {"--resume"}).status, 0) << output();
+  for (const char *file : {"model.safetensors", "optimizer.safetensors", "training.json"})
+    EXPECT_TRUE(readText(folder / "whole/checkpoint-00000008/" + file) ==
+                readText(folder / "same/checkpoint-00000008/" + file))
+        << file;
+  const std::vector<Json> whole = rows(folder / "whole"), alone = rows(folder / "alone");
+  ASSERT_EQ(alone.size(), 8u);
+  for (size_t i = 0; i < 8; ++i)
+    EXPECT_NEAR(alone[i].at("loss").get<double>(), whole[i].at("loss").get<double>(), 0x1p-11) << i;
+}
+
+// A step with fewer micro-batches than ranks is cut into smaller ones; the run says so, and its loss is the same.
+TEST_F(Mpirun, AStepIsCutForItsRanks) {
+  ASSERT_EQ(train(folder / "one", {"--steps", "1"}).status, 0);
+  const Result two = trainOn(2, out, {"--steps", "1"});
+  ASSERT_EQ(two.status, 0) << two.output;
+  EXPECT_NE(two.output.find("a step has 2 micro-batches of 2 sequences, for 2 ranks"), std::string::npos) << two.output;
+  const double want = rows(folder / "one")[0].at("loss");
+  EXPECT_NEAR(rows(out)[0].at("loss").get<double>(), want, 1e-6 * want);
+  const Result three = trainOn(3, folder / "three", {"--steps", "1"});
+  EXPECT_EQ(three.status, 2);
+  EXPECT_NE(three.output.find("but got 1 of 4 sequences for 3 ranks"), std::string::npos) << three.output;
+}
+
+// What is asked to stop, all of it or one process, stops after a checkpoint of a whole step.
+TEST_F(Mpirun, SignalsSaveAndEndAll) {
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
+    const pid_t launcher = startEndlessOnTwo();
+    ASSERT_TRUE(waitForRows()) << output();
+    kill(launcher, signal);
+    finish(launcher); // mpirun has a status of its own after an interrupt
+    EXPECT_NE(output().find("; --resume goes on"), std::string::npos) << strsignal(signal) << "\n" << output();
+    EXPECT_GE(newestStep(), static_cast<int64_t>(rows(out).size())) << strsignal(signal);
+    std::filesystem::remove_all(out);
+  }
+  const pid_t launcher = startEndlessOnTwo();
+  ASSERT_TRUE(waitForRows()) << output();
+  kill(childrenOf(launcher).back(), SIGTERM);
+  EXPECT_EQ(finish(launcher), 0) << output();
+  EXPECT_GT(newestStep(), 0);
+}
+
+// A rank that is killed, whichever and whenever, ends the job, with a message that names it; the newest checkpoint is
+// whole and the run goes on from it.
+TEST_F(Mpirun, AKilledRankEndsTheJob) {
+  std::mt19937 engine(7);
+  for (int round = 0; round < 3; ++round) {
+    const pid_t launcher = startEndlessOnTwo({"--save-every", "3"});
+    ASSERT_TRUE(waitUntil([&] { return newestStep() > 0; })) << output();
+    std::this_thread::sleep_for(std::chrono::microseconds(engine() % 200000));
+    const std::vector<pid_t> processes = childrenOf(launcher);
+    ASSERT_EQ(processes.size(), 2u);
+    const pid_t victim = processes[round % 2];
+    const int rank = rankOf(victim);
+    ASSERT_GE(rank, 0);
+    kill(victim, SIGKILL);
+    bool ended = false;
+    int status = 0;
+    for (int i = 0; i < 1000 && !ended; ++i) { // ten seconds
+      ended = waitpid(launcher, &status, WNOHANG) == launcher;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ASSERT_TRUE(ended) << output();
+    EXPECT_NE(status, 0);
+    EXPECT_NE(output().find("rank " + std::to_string(rank)), std::string::npos) << output();
+    for (const pid_t process : processes)
+      EXPECT_TRUE(waitUntil([&] { return hasEnded(process); })) << process;
+    const std::string newest = *kiln::newestCheckpoint(out);
+    EXPECT_FALSE(kiln::wholeCheckpointBefore(newest).has_value()) << newest; // for that is whole
+    const int64_t step = kiln::readRunState(newest).step;
+    EXPECT_EQ(trainOn(2, out, {"--resume", "--stop-after", std::to_string(step + 1)}).status, 0) << output();
+    std::filesystem::remove_all(out);
+  }
+}
+
+// Ranks that have other data, or other flags, are an error that names the rank; and mistakes are said.
+TEST_F(Mpirun, UnequalRanksAreAnError) {
+  const auto both = [&](std::vector<std::string> second) {
+    std::vector<std::string> words = launched(1), flags = trainWords(out, {"--steps", "2", "--accumulate", "2"});
+    words.insert(words.end(), flags.begin(), flags.end());
+    words.insert(words.end(), {":", "-n", "1", KILN_GPT2});
+    words.insert(words.end(), flags.begin(), flags.end());
+    words.insert(words.end(), second.begin(), second.end());
+    return Result{finish(start(words, folder / "output")), output()};
+  };
+  writeText(folder / "other", readText(data) + "more");
+  const Result data = both({"--data", folder / "other"});
+  EXPECT_EQ(data.status, 2) << data.output;
+  EXPECT_NE(data.output.find("expected all 2 ranks to have the same data, but rank 0 has "), std::string::npos)
+      << data.output;
+  const Result settings = both({"--lr", "0.5"});
+  EXPECT_EQ(settings.status, 2) << settings.output;
+  EXPECT_NE(settings.output.find("expected all 2 ranks to have the same settings"), std::string::npos);
+  const Result none = trainOn(2, out, {"--data", folder / "nothing"});
+  EXPECT_EQ(none.status, 2) << none.output;
+}
+
+// Without its module, and with something else in its place, ranks say what they miss; one process needs none.
+TEST_F(Mpirun, AModuleThatIsMissingIsTold) {
+  setenv("KILN_MPI", (folder / "libnone.so").c_str(), 1);
+  const Result missing = trainOn(2, out, {"--steps", "1"}), alone = trainOn(1, folder / "alone", {"--steps", "1"});
+  setenv("KILN_MPI", "libm.so.6", 1);
+  const Result other = trainOn(2, out, {"--steps", "1"});
+  unsetenv("KILN_MPI");
+  EXPECT_EQ(missing.status, 3);
+  EXPECT_NE(missing.output.find("libnone.so' (KILN_MPI names another), which 2 ranks exchange by, but"),
+            std::string::npos)
+      << missing.output;
+  EXPECT_EQ(alone.status, 0) << alone.output;
+  EXPECT_NE(other.output.find("it has no 'kilnMpiModule'"), std::string::npos) << other.output;
+}
+
+// The other programs have the same trainer.
+TEST_F(Mpirun, BytelmTrainsOnTwo) {
+  const auto words = [&](const std::string &out) {
+    return std::vector<std::string>{"train",     "--data",  data,       "--out",   out,       "--model", "small",
+                                    "--context", "8",       "--layers", "1",       "--heads", "2",       "--width",
+                                    "16",        "--inner", "32",       "--batch", "4",       "--steps", "2"};
+  };
+  std::vector<std::string> one = words(folder / "one"), two = launched(2, KILN_BYTELM_PROGRAM);
+  one.insert(one.begin(), KILN_BYTELM_PROGRAM);
+  for (const std::string &word : words(out))
+    two.push_back(word);
+  ASSERT_EQ(finish(start(one, folder / "output")), 0) << output();
+  ASSERT_EQ(finish(start(two, folder / "output")), 0) << output();
+  for (size_t i = 0; i < 2; ++i) {
+    const double want = rows(folder / "one")[i].at("loss");
+    EXPECT_NEAR(rows(out)[i].at("loss").get<double>(), want, 1e-5 * want);
+  }
+}
+
+} // namespace

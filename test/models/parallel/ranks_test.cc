@@ -1,0 +1,252 @@
+// Ranks that train one model, as threads: what they compute is what one computes alone but for the order of sums, each
+// keeps its share of what the optimiser has, and checkpoints do not know how many there were.
+
+#include "models/train/checkpoint.h"
+#include "test/devices.h"
+#include "test/forwarding_device.h"
+#include "test/models/nn/decoder_model.h"
+#include "test/models/parallel/thread_ranks.h"
+#include "test/temporary_folder.h"
+
+#include <bit>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+constexpr int64_t sequences = 8, micros = 4, time = 9;
+
+DecoderOptions dropping() {
+  DecoderOptions o = {.layers = 2, .width = 24, .context = time, .vocab = 11};
+  o.block.attention.heads = 3;
+  o.dropout = {0.1, 0.1, 0.1, 0.1, DropoutKind::inverted};
+  return o;
+}
+
+/// What there is after some steps.
+struct Trained {
+  HostBuffers buffers;
+  std::vector<StepResult> steps;
+};
+
+/// ‖a − b‖ / ‖b‖.
+double difference(const std::vector<float> &a, const std::vector<float> &b) {
+  double squares = 0, size = 0;
+  for (size_t i = 0; i < b.size(); ++i) {
+    squares += std::pow(static_cast<double>(a.at(i)) - b[i], 2);
+    size += std::pow(static_cast<double>(b[i]), 2);
+  }
+  return std::sqrt(squares / size);
+}
+
+class RanksTest : public DeviceTest {
+protected:
+  /// `count` steps of four micro-batches on so many ranks, each with those of its number and every size-th after it.
+  Trained train(const DecoderModel &model, TrainSettings s, int size, int64_t count) {
+    s.batch = sequences / micros;
+    s.accumulate = micros;
+    Trained result;
+    ThreadRanks::run(size, [&](const std::shared_ptr<Collective> &ranks) {
+      Trainer trainer(Device::open(GetParam()), model, s, {{s.batch, time}}, ranks);
+      trainer.initialize(5);
+      if (scale)
+        trainer.setLossScale({*scale, 0});
+      std::vector<StepResult> steps;
+      for (int64_t step = 1; step <= count; ++step) {
+        const DecoderBatch batch = batchOf(model, step);
+        trainer.beginStep(1e-3, step, presentIn(batch));
+        for (int64_t micro = 0; micro < micros; ++micro)
+          if (micro % size == ranks->rank())
+            trainer.addGradient(inputsOf(batch, micro * s.batch, s.batch), micro);
+          else
+            trainer.leaveOut(s.batch);
+        steps.push_back(trainer.update());
+      }
+      const HostBuffers buffers = trainer.download(); // which all take part in
+      const auto norm = static_cast<float>(steps.back().gradientNorm);
+      for (const double other : ranks->gathered(std::bit_cast<int32_t>(norm))) // what one knows all know
+        EXPECT_EQ(other, std::bit_cast<int32_t>(norm));
+      if (ranks->isFirst())
+        result = {buffers, steps};
+    });
+    return result;
+  }
+  virtual DecoderBatch batchOf(const DecoderModel &model, int64_t step) {
+    DecoderBatch batch = randomBatch(model.options, sequences, time, static_cast<uint32_t>(step));
+    if (onlyOfSecond) // the first rank of two has no target
+      for (int64_t i = 0; i < sequences * time; ++i)
+        if (i / time / (sequences / micros) % 2 == 0)
+          batch.targets[i] = ignoredTarget;
+    return batch;
+  }
+
+  std::optional<double> scale;
+  bool onlyOfSecond = false;
+};
+
+// Two ranks with two micro-batches each, and three of which one has two, take the step of one with four: the same loss,
+// and gradients (the first moment is a multiple of them) that differ by the order of four sums in f32, whatever the
+// type of the model, with dropout and with targets that are missing here and there.
+TEST_P(RanksTest, AStepIsThatOfOneRank) {
+  for (const Type type : {f32, bf16, f16}) {
+    const DecoderModel model(dropping(), type);
+    const Trained one = train(model, settingsOf(2), 1, 1);
+    for (const int size : {2, 3}) {
+      const Trained several = train(model, settingsOf(2), size, 1);
+      EXPECT_NEAR(several.steps[0].loss, one.steps[0].loss, 1e-6 * one.steps[0].loss);
+      EXPECT_NEAR(several.steps[0].gradientNorm, one.steps[0].gradientNorm, 1e-6 * one.steps[0].gradientNorm);
+      EXPECT_LE(difference(several.buffers.first, one.buffers.first), 1e-6) << nameOf(type) << " " << size;
+    }
+  }
+}
+
+// So do steps that follow, as long as the type of the weights allows: what an update changes of a weight is rounded to
+// it, and a difference of an ulp in one step is one of at most so many ulps of the loss later.
+TEST_P(RanksTest, StepsThatFollowAreThoseOfOneRank) {
+  for (const auto &[type, unit] : {std::pair{f32, 1e-6}, {bf16, 0x1p-8}, {f16, 0x1p-11}}) {
+    const DecoderModel model(dropping(), type);
+    const Trained one = train(model, settingsOf(2), 1, 4), two = train(model, settingsOf(2), 2, 4);
+    for (size_t i = 0; i < one.steps.size(); ++i)
+      EXPECT_NEAR(two.steps[i].loss, one.steps[i].loss, unit * one.steps[i].loss) << nameOf(type) << " " << i;
+  }
+}
+
+// Two runs of as many ranks have the same bits.
+TEST_P(RanksTest, TwoRunsAreTheSame) {
+  const DecoderModel model(dropping(), bf16);
+  const Trained once = train(model, settingsOf(2), 3, 3), again = train(model, settingsOf(2), 3, 3);
+  EXPECT_EQ(once.buffers.values, again.buffers.values);
+  EXPECT_EQ(once.buffers.first, again.buffers.first);
+  EXPECT_EQ(once.buffers.second, again.buffers.second);
+}
+
+// An overflow in the micro-batches of one rank leaves the update out on all of them.
+TEST_P(RanksTest, AnOverflowIsOneOfAll) {
+  const DecoderModel model(dropping(), f16);
+  onlyOfSecond = true;
+  scale = 0x1p24;
+  const Trained two = train(model, settingsOf(2), 2, 1);
+  EXPECT_FALSE(two.steps[0].applied);
+  EXPECT_TRUE(std::isfinite(two.steps[0].loss));
+  EXPECT_EQ(two.buffers.first, std::vector<float>(two.buffers.first.size(), 0));
+  scale = 1;
+  EXPECT_TRUE(train(model, settingsOf(2), 2, 1).steps[0].applied);
+}
+
+// Narrow weights without masters are rounded by the chance of their element in the whole, whichever rank has it: but
+// for those whose chance lies between two roundings of the gradient, all are the same.
+TEST_P(RanksTest, ChancesAreThoseOfTheWhole) {
+  const DecoderModel model(dropping(), bf16);
+  TrainSettings s = settingsOf(2);
+  s.master = false;
+  s.rounding = Rounding::stochastic;
+  const Trained one = train(model, s, 1, 1), two = train(model, s, 2, 1);
+  const int64_t count = model.parameters().count();
+  int64_t others = 0;
+  for (int64_t i = 0; i < count; ++i)
+    others += std::memcmp(&one.buffers.values[2 * i], &two.buffers.values[2 * i], 2) != 0;
+  EXPECT_LE(others, count / 100);
+}
+
+/// A device that counts the bytes that are allocated on it.
+class Counting : public ForwardingDevice {
+public:
+  using ForwardingDevice::ForwardingDevice;
+  void *allocate(int64_t bytes) override {
+    allocated += bytes;
+    return ForwardingDevice::allocate(bytes);
+  }
+  int64_t allocated = 0;
+};
+
+// A rank has its share of the moments and of the masters, and what it allocates is what the plan says.
+TEST_P(RanksTest, MomentsAreShared) {
+  DecoderOptions o = dropping();
+  o.width = 96;
+  const DecoderModel model(o, bf16);
+  TrainSettings s = settingsOf(2);
+  s.accumulate = 2;
+  const std::shared_ptr<Device> opened = Device::open(GetParam());
+  const Target &target = opened->target();
+  const MemoryPlan alone = planMemory(target, model, {2, time}, s);
+  ThreadRanks::run(4, [&](const std::shared_ptr<Collective> &ranks) {
+    const auto device = std::make_shared<Counting>(Device::open(GetParam()));
+    const Trainer trainer(device, model, s, {{2, time}}, ranks);
+    const MemoryPlan plan = planMemory(target, model, {2, time}, s, 4);
+    EXPECT_EQ(device->allocated, plan.total());
+    EXPECT_LE(plan.moments, alone.moments / 4 + 2 * adamwUnit * bytesOf(f32));
+    EXPECT_LE(plan.masters, alone.masters / 4 + adamwUnit * bytesOf(f32));
+  });
+}
+
+// A checkpoint of two ranks is, to the bit, what three and what one go on from and save again.
+TEST_P(RanksTest, CheckpointsAreForAnyNumberOfRanks) {
+  const TemporaryFolder folder;
+  const DecoderModel model(dropping(), bf16);
+  const TrainSettings s = settingsOf(2);
+  const auto save = [&](int size, int64_t step, const std::function<void(Trainer &)> &begin) {
+    ThreadRanks::run(size, [&](const std::shared_ptr<Collective> &ranks) {
+      Trainer trainer(Device::open(GetParam()), model, s, {{2, time}}, ranks);
+      begin(trainer);
+      EXPECT_TRUE(trainer.share([&](const BufferSource &from) {
+        saveCheckpoint(folder.path, 9, {.settings = s, .step = step}, model, from);
+      }));
+    });
+  };
+  save(2, 1, [&](Trainer &trainer) { trainer.upload(randomBuffers(model.parameters(), 1)); });
+  for (const int size : {3, 1}) {
+    save(size, size + 1, [&](Trainer &trainer) {
+      readBuffers(checkpointPath(folder.path, 1), model, trainer.keptType(), trainer.sink());
+    });
+    const HostBuffers first = readBuffers(checkpointPath(folder.path, 1), model),
+                      second = readBuffers(checkpointPath(folder.path, size + 1), model);
+    EXPECT_EQ(first.values, second.values) << size;
+    EXPECT_EQ(first.first, second.first) << size;
+    EXPECT_EQ(first.second, second.second) << size;
+  }
+}
+
+// A save that fails on the first rank lets the others go on.
+TEST_P(RanksTest, ASaveThatFailsIsToldToAll) {
+  const DecoderModel model(dropping());
+  ThreadRanks::run(2, [&](const std::shared_ptr<Collective> &ranks) {
+    Trainer trainer(Device::open(GetParam()), model, settingsOf(2), {{2, time}}, ranks);
+    const auto fails = [&](const BufferSource &) { throw Error("no space", Fault::device); };
+    if (ranks->isFirst())
+      EXPECT_THROW(trainer.share(fails), Error);
+    else
+      EXPECT_FALSE(trainer.share(fails));
+    EXPECT_TRUE(trainer.share([](const BufferSource &) {}));
+  });
+}
+
+KILN_ON_DEVICES(RanksTest);
+
+// A model of several buckets.
+TEST(Ranks, SeveralBucketsAreOneModel) {
+  DecoderOptions o = {.layers = 2, .width = 512, .context = time, .vocab = 11};
+  o.block.attention.heads = 8;
+  const DecoderModel model(o);
+  ASSERT_GT(Shards::of(model.parameters().count(), 2).buckets(), 1);
+  TrainSettings s = settingsOf(1);
+  s.accumulate = 2;
+  const DecoderBatch batch = randomBatch(o, 2, time, 1);
+  std::vector<HostBuffers> all;
+  for (const int size : {1, 2})
+    ThreadRanks::run(size, [&](const std::shared_ptr<Collective> &ranks) {
+      Trainer trainer(Device::open("cpu"), model, s, {{1, time}}, ranks);
+      trainer.initialize(5);
+      trainer.beginStep(1e-3, 1, presentIn(batch));
+      for (int64_t micro = ranks->rank(); micro < 2; micro += size)
+        trainer.addGradient(inputsOf(batch, micro, 1), micro);
+      trainer.update();
+      const HostBuffers buffers = trainer.download();
+      if (ranks->isFirst())
+        all.push_back(buffers);
+    });
+  EXPECT_LE(difference(all[1].first, all[0].first), 1e-6);
+  EXPECT_LE(difference(all[1].second, all[0].second), 2e-6);
+}
+
+} // namespace
