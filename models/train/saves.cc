@@ -14,7 +14,7 @@ namespace kiln {
 void Saves::save() {
   if (saved == state.step || state.step == 0)
     return;
-  saveCheckpoint(folder.path(), options.keep, state, model, trainer.source());
+  saveCheckpoint(folder.path(), {options.keep, options.keepEvery}, state, model, trainer.source());
   saved = state.step;
 }
 

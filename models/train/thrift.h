@@ -59,5 +59,8 @@ struct Fitted {
 };
 /// Throws Error where nothing is within the budget, with the least that works.
 Fitted fitted(const Device &device, const Model &model, const TrainSettings &settings, const MemoryBudget &budget);
+/// The same for people: its note is the table of the ways, and what was chosen, a line each.
+Fitted fittedWithTable(const Device &device, const Model &model, const TrainSettings &settings,
+                       const MemoryBudget &budget);
 
 } // namespace kiln

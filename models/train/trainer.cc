@@ -1,11 +1,14 @@
 // Allocation, the plans of a step, and running them.
 
 #include "models/train/trainer.h"
+#include "kernels/outliers.h"
 #include "kernels/sum.h"
 #include "models/train/memory.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
+#include <limits>
 
 namespace kiln {
 
@@ -49,6 +52,9 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
            .seed = s.seed};
   if (types.hasMasters())
     master.emplace(device, types.kept, Shape{model.parameters().count()});
+  if (s.leavesOutliers())
+    outliers.emplace(device, f32, outlierWindowShape);
+  setOutlierWindow({});
   std::map<std::string, Input> largest;
   for (const BatchShape &shape : shapes)
     for (Input &input : model.inputs(shape)) {
@@ -91,6 +97,12 @@ Plan Trainer::planGradient(const MicroBatch &batch, bool adds) const {
 
 Plan Trainer::planUpdate() const {
   Plan plan = labelled(planGradNorm(target, gradient, record), "gradient norm");
+  if (outliers) {
+    const auto limit = [](double z) { return z > 0 ? z : std::numeric_limits<double>::infinity(); };
+    plan += labelled(planOutliers(record, *outliers, static_cast<double>(losses.count()),
+                                  {limit(settings.skipLossZ), limit(settings.skipNormZ)}),
+                     "outliers");
+  }
   plan += labelled(master ? planAdamW(target, *master, gradient, first, second, record, adamw, value.ref())
                           : planAdamW(target, value, gradient, first, second, record, adamw),
                    "update");
@@ -189,6 +201,17 @@ BufferSource Trainer::source() const {
           }};
 }
 
+std::vector<float> Trainer::outlierWindow() const {
+  return outliers ? outliers->downloadFloats() : std::vector<float>();
+}
+
+void Trainer::setOutlierWindow(const std::vector<float> &window) {
+  if (outliers && window.empty())
+    outliers->fillZero();
+  else if (outliers)
+    outliers->uploadFloats(window);
+}
+
 void uploadAll(Tensor &to, const std::vector<int32_t> &from) {
   to.upload(from.data(), static_cast<int64_t>(from.size() * sizeof(int32_t)));
 }
@@ -282,7 +305,43 @@ private:
 };
 } // namespace
 
+static std::string shapesOf(const Launch &launch) {
+  std::string text;
+  for (const Arg &arg : launch.args)
+    if (arg.kind != Arg::Kind::scalar)
+      text += fmt::format("{}{}[{}]", text.empty() ? "" : ", ", nameOf(arg.ref.type), textOf(arg.ref.extents));
+  return text;
+}
+
+std::vector<Trainer::NamedLaunch> Trainer::apart(const Plan &plan) {
+  std::vector<NamedLaunch> result;
+  for (const Launch &launch : plan.launches)
+    result.push_back({launch.label, launch.kernel->name,
+                      ready({.launches = {launch}, .workspaceBytes = plan.workspaceBytes}), launch.flops,
+                      launch.bytes(), shapesOf(launch)});
+  return result;
+}
+
+void Trainer::watch(Watcher given) {
+  watcher = std::move(given);
+  if (!watcher)
+    return;
+  for (auto &[shape, of] : passes) // so that the first step that is watched does not make these ready
+    for (const Pass pass : {Pass::first, Pass::later})
+      if (of.ready[static_cast<size_t>(pass)])
+        apartOf(of, pass);
+}
+
+const std::vector<Trainer::NamedLaunch> &Trainer::apartOf(Passes &of, Pass pass) {
+  std::vector<NamedLaunch> &launches = of.apart[static_cast<size_t>(pass)];
+  if (launches.empty())
+    launches = apart(planOf(of.batch, pass));
+  return launches;
+}
+
 void Trainer::run(Passes &of, Pass pass) {
+  if (watcher && pass != Pass::evaluation)
+    return watcher(apartOf(of, pass));
   std::optional<PreparedPlan> &launches = of.ready[static_cast<size_t>(pass)];
   if (!launches) {
     const Plan plan = planOf(of.batch, pass);
@@ -328,14 +387,19 @@ void Trainer::addGradient(const HostBatch &batch, int64_t micro) {
 
 StepResult Trainer::update() {
   prepare();
-  step->run();
+  if (watcher && stepApart.empty())
+    stepApart = apart(planUpdate());
+  watcher ? watcher(stepApart) : step->run();
   device->synchronize();
   StepRecord host;
   record.download(host.numbers.data(), record.bytes());
   // The sum of the micro-batches' means, had they all the targets that they have room for.
   const float full = static_cast<float>(std::max<int64_t>(targets, 1)) / static_cast<float>(losses.count());
   const float loss = host[StepField::loss] * (1.0f / full);
-  const StepResult result = {loss, host[StepField::norm], host[StepField::applied] != 0, scale.scale};
+  StepResult result = {loss, host[StepField::norm], host[StepField::applied] != 0, scale.scale};
+  result.lossZ = host[StepField::lossZ];
+  result.normZ = host[StepField::normZ];
+  result.isOutlier = !result.applied && std::isfinite(result.gradientNorm);
   if (scalesLoss())
     scale = {host[StepField::scale], static_cast<int64_t>(host[StepField::good])};
   return result;
@@ -344,11 +408,7 @@ StepResult Trainer::update() {
 std::vector<Trainer::NamedLaunch> Trainer::launches() {
   Plan whole = planGradient(batchOf(shapes[0]), false);
   whole += planUpdate();
-  std::vector<NamedLaunch> result;
-  for (const Launch &launch : whole.launches)
-    result.push_back(
-        {launch.label, launch.kernel->name, ready({.launches = {launch}, .workspaceBytes = whole.workspaceBytes})});
-  return result;
+  return apart(whole);
 }
 
 Trainer::Sums Trainer::sums(const HostBatch &batch) {
