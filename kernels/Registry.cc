@@ -14,6 +14,7 @@
 #include "kernels/group_norms.h"
 #include "kernels/layernorm.h"
 #include "kernels/matmul.h"
+#include "kernels/outliers.h"
 #include "kernels/plain_attention.h"
 #include "kernels/softmax.h"
 #include "kernels/sum.h"
@@ -53,6 +54,7 @@ const std::vector<const Kernel *> &kernels() {
       &matmulLinearBackwardKernel,
       &matmulResidualKernel,
       &normKernel,
+      &outliersKernel,
       &positionGradientKernel,
       &residualLayernormKernel,
       &softmaxKernel,

@@ -55,6 +55,8 @@ enum class StepField : int {
   window,    // so many of them double the scale; 0: it never grows
   weight,    // what the sum of the step's losses is multiplied by before its gradient is taken: scale / targets
   draw,      // tells the random numbers of this step from those of others
+  lossZ,     // deviations of the loss above the mean of the last ones; written by kernels/outliers.h
+  normZ,     // the same of the norm
   count = 16 // numbers in a record; those without a name are 0
 };
 inline constexpr int64_t stepFields = static_cast<int64_t>(StepField::count);

@@ -6,6 +6,7 @@
 #include "models/train/configured.h"
 #include "models/train/language_data.h"
 #include "models/train/loop.h"
+#include "models/train/thrift.h"
 #include "runtime/Streams.h"
 
 #include <fmt/format.h>
@@ -60,7 +61,7 @@ void train(const TrainOptions &options) {
 }
 
 void info(const InfoOptions &options) {
-  const TrainSettings settings = applied(options.settings, settingsOf(options.model));
+  TrainSettings settings = applied(options.settings, settingsOf(options.model));
   const ByteConfig config = configured(modelOf(options.model), settings);
   const ByteNetwork network(config);
   std::string text = fmt::format("model        {}\n\n", textOf(config));
@@ -70,15 +71,21 @@ void info(const InfoOptions &options) {
     total += p.count();
   }
   text += fmt::format("{:12}  parameters\n\n", total);
-  const MemoryPlan memory =
-      planMemory(openDevice(options.machine)->target(), network, network.shape(settings.batch), settings);
+  const std::shared_ptr<Device> device = openDevice(options.machine);
+  std::string budget;
+  if (options.memory) {
+    const Fitted fit = fittedWithTable(*device, network, settings, *options.memory);
+    settings = fit.settings;
+    budget = fit.note;
+  }
+  const MemoryPlan memory = planMemory(device->target(), network, network.shape(settings.batch), settings);
   text += fmt::format("memory       {:.2f} MiB for micro-batches of {} sequences, {:.2f} of them activations\n",
                       static_cast<double>(memory.total()) / 1048576, settings.batch,
                       static_cast<double>(memory.activations) / 1048576);
   text +=
       fmt::format("step         {:.3f} GFLOP in {} micro-batches\n",
                   flopsOfStep(config, settings.batch * settings.accumulate, config.context) / 1e9, settings.accumulate);
-  writeResult(text);
+  writeResult(text + budget);
 }
 
 } // namespace kiln::bytelm

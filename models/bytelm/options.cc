@@ -60,6 +60,7 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
   CLI::App *info = app.add_subcommand("info", "a table of the parameters, and the memory of a step");
   addModel(info, o.model);
   addMemoryFlags(info, o.settings);
+  addBudgetFlag(info, o.memory);
   addMachineFlags(info, o.machine);
   return info;
 }

@@ -34,6 +34,7 @@ struct InfoOptions {
   ModelOptions model;
   SettingOptions settings; // batch, accumulate, dtype and master of them
   MachineOptions machine;
+  std::optional<MemoryBudget> memory; // that the settings are to fit, and a table of what takes how much
 };
 
 using Command = std::variant<TrainOptions, SampleOptions, InfoOptions, PlotOptions>;

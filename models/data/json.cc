@@ -114,6 +114,13 @@ std::string JsonObject::text(const std::string &name) const {
   return at(name).get<std::string>();
 }
 
+std::vector<double> JsonObject::numbers(const std::string &name) const {
+  const Json &list = at(name);
+  if (!list.is_array() || !std::all_of(list.begin(), list.end(), [](const Json &item) { return item.is_number(); }))
+    reject(name, "a list of numbers");
+  return list.get<std::vector<double>>();
+}
+
 std::vector<int64_t> JsonObject::naturals(const std::string &name) const {
   const Json &list = at(name);
   if (!list.is_array() || !std::all_of(list.begin(), list.end(),

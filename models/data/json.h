@@ -36,6 +36,7 @@ public:
   uint64_t natural(const std::string &name) const;
   double number(const std::string &name) const;
   std::string text(const std::string &name) const;
+  std::vector<double> numbers(const std::string &name) const;
   std::vector<int64_t> naturals(const std::string &name) const;
   std::vector<std::string> textList(const std::string &name) const;
   std::map<std::string, std::string> texts(const std::string &name) const;

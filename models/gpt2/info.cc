@@ -70,11 +70,9 @@ void info(const InfoOptions &options) {
   const Network network(config);
   std::string budget;
   if (options.memory) {
-    const Thrifts thrifts(device->target(), network, network.shape(batch), settings, options.ranks);
-    budget = thrifts.table();
-    const Fitted fit = fitted(*device, network, settings, *options.memory, options.ranks);
+    const Fitted fit = fittedWithTable(*device, network, settings, *options.memory, options.ranks);
     settings = fit.settings;
-    budget += "\n" + fit.note + "\n";
+    budget = fit.note;
   }
   const MemoryPlan memory = planMemory(device->target(), network, network.shape(batch), settings, options.ranks);
   int64_t unshared = 0;

@@ -5,6 +5,7 @@
 #include "models/gpt2/eval.h"
 #include "models/gpt2/exchange.h"
 #include "models/gpt2/info.h"
+#include "models/gpt2/profile.h"
 #include "models/gpt2/sample.h"
 #include "models/gpt2/test.h"
 #include "models/gpt2/train.h"
@@ -31,6 +32,8 @@ int main(int argc, char **argv) {
       info(*options);
     if (const auto *options = std::get_if<PlotOptions>(&*command))
       plot(*options);
+    if (const auto *options = std::get_if<ProfileOptions>(&*command))
+      profile(*options);
     if (const auto *options = std::get_if<ImportOptions>(&*command))
       importModel(*options);
     if (const auto *options = std::get_if<ExportOptions>(&*command))

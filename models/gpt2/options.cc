@@ -102,6 +102,17 @@ static CLI::App *addInfo(CLI::App &app, InfoOptions &o) {
   return info;
 }
 
+static CLI::App *addProfile(CLI::App &app, ProfileOptions &o) {
+  CLI::App *profile =
+      app.add_subcommand("profile", "where the time of a step goes, by kernel and by part of the model");
+  addModel(profile, o.model);
+  addMemoryFlags(profile, o.settings);
+  addNumber<int64_t>(profile, "--steps", o.steps, "steps to look at, behind one that compiles")->capture_default_str();
+  profile->add_option("--trace", o.trace, "the file to write what ran when to, for Perfetto");
+  addMachineFlags(profile, o.machine);
+  return profile;
+}
+
 static CLI::App *addImport(CLI::App &app, ImportOptions &o) {
   CLI::App *import = app.add_subcommand("import", "make a run of a model in llm.c's files");
   import->add_option("--llmc", o.model, "the model (gpt2_124M.bin, model_00018865.bin)")->required();
@@ -129,13 +140,14 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
   TestOptions test;
   InfoOptions info;
   PlotOptions plot;
+  ProfileOptions profile;
   ImportOptions in;
   ExportOptions out;
   app.set_version_flag("--version", version, "print which Kiln this is");
   app.option_defaults()->take_last();
   const std::vector<CLI::App *> commands = {addTrain(app, train), addSample(app, sample), addEval(app, eval),
                                             addTest(app, test),   addInfo(app, info),     addPlot(app, plot),
-                                            addImport(app, in),   addExport(app, out)};
+                                            addImport(app, in),   addExport(app, out),    addProfile(app, profile)};
   if (!parseFlags(app, commands, argc, argv))
     return {};
   train.resume = train.resume || train.resumeStep;
@@ -155,7 +167,9 @@ std::optional<Command> parseCommand(int argc, const char *const *argv, const std
     return in;
   if (commands[7]->parsed())
     return out;
-  throw Error("expected a command out of train, sample, eval, test, info, plot, import, export; see --help");
+  if (commands[8]->parsed())
+    return profile;
+  throw Error("expected a command out of train, sample, eval, test, info, plot, import, export, profile; see --help");
 }
 
 std::string nameOf(const ModelOptions &options) { return options.model.value_or("nano"); }

@@ -64,6 +64,14 @@ struct InfoOptions {
   std::optional<MemoryBudget> bandwidth; // what one of them sends in a second; assumed when not given
 };
 
+struct ProfileOptions {
+  ModelOptions model;
+  SettingOptions settings; // batch, accumulate, dtype and master of them
+  MachineOptions machine;
+  int64_t steps = 3;
+  std::optional<std::string> trace; // the file for Perfetto
+};
+
 struct ImportOptions {
   std::string model;                 // a file of llm.c
   std::optional<std::string> state;  // the one beside it
@@ -79,7 +87,7 @@ struct ExportOptions {
 };
 
 using Command = std::variant<TrainOptions, SampleOptions, EvalOptions, TestOptions, InfoOptions, PlotOptions,
-                             ImportOptions, ExportOptions>;
+                             ProfileOptions, ImportOptions, ExportOptions>;
 
 /// Reads the command line. Throws Error for a flag, a command or a value that it does not know, with the nearest one.
 /// For --help it prints the help, for --version the text given, and returns nothing.

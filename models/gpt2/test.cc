@@ -5,6 +5,7 @@
 #include "models/generate/predictor.h"
 #include "models/gpt2/llmc.h"
 #include "models/gpt2/network.h"
+#include "models/gpt2/random_tokens.h"
 #include "models/train/trainer.h"
 #include "runtime/Streams.h"
 
@@ -26,18 +27,6 @@ static double boundOf(const Gpt2Config &config, Precision precision) {
     return 1e-4;
   const double unit = config.type == bf16 ? 0x1p-8 : 0x1p-11;
   return 10 * unit * std::sqrt(static_cast<double>(std::max<int64_t>(config.layers, 2)) / 2);
-}
-
-/// `count` sequences of random tokens with targets, of which every seventh is missing.
-static HostBatch randomTokens(const Gpt2Config &config, int64_t count, uint64_t seed) {
-  const Random random(seed, Stream::sampling);
-  const int64_t size = count * config.context;
-  std::vector<int32_t> tokens, targets;
-  for (int64_t i = 0; i < size; ++i) {
-    tokens.push_back(static_cast<int32_t>(random.below(config.vocab, i)));
-    targets.push_back(i % 7 == 6 ? ignoredTarget : static_cast<int32_t>(random.below(config.vocab, size + i)));
-  }
-  return languageBatch(tokens, targets);
 }
 
 namespace {

@@ -89,6 +89,11 @@ std::string checkpointPath(const std::string &folder, int64_t step) {
   return fmt::format("{}/{}{:08}", folder, stem, step);
 }
 
+/// The step in the name of a checkpoint.
+static int64_t stepOf(const fs::path &checkpoint) {
+  return std::strtoll(checkpoint.filename().string().c_str() + stem.size(), nullptr, 10);
+}
+
 /// Checkpoints below `folder`, oldest first; none where there is no such folder. Throws Error (device) when that cannot
 /// be known.
 static std::vector<std::string> checkpoints(const std::string &folder) {
@@ -207,8 +212,8 @@ void linkNewest(const std::string &folder) {
     linkModel(folder, fs::path(*newest).filename());
 }
 
-std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunState &state, const Model &model,
-                           const BufferSource &buffers) {
+std::string saveCheckpoint(const std::string &folder, const KeptCheckpoints &keep, const RunState &state,
+                           const Model &model, const BufferSource &buffers) {
   const std::string path = checkpointPath(folder, state.step);
   const std::string aside = fmt::format("{}/.{}{:08}.partial", folder, stem, state.step);
   std::error_code ignored;
@@ -228,8 +233,8 @@ std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunSta
   linkNewest(folder); // before what the links point at is removed
   const std::vector<std::string> all = checkpoints(folder);
   const std::optional<std::string> best = bestLinked(folder);
-  for (size_t i = 0; i + static_cast<size_t>(keep) < all.size(); ++i)
-    if (fs::path(all[i]).filename() != best.value_or(""))
+  for (size_t i = 0; i + static_cast<size_t>(keep.newest) < all.size(); ++i)
+    if (fs::path(all[i]).filename() != best.value_or("") && !(keep.every > 0 && stepOf(all[i]) % keep.every == 0))
       std::ignore = discard(all[i]); // what cannot be removed now is tried again next time
   return path;
 }

@@ -36,10 +36,16 @@ BufferSource sourceOf(const HostBuffers &buffers);
 /// Takes `count` elements of one of them, from number `first` on.
 using BufferSink = std::function<void(FlatBuffer which, int64_t first, int64_t count, const void *from)>;
 
-/// Writes the checkpoint of `state.step` below `folder`, links the newest, then removes all but the newest `keep`. On
-/// an error the old ones stay. Beside the buffers it takes the memory of one tensor. Returns its path.
-std::string saveCheckpoint(const std::string &folder, int64_t keep, const RunState &state, const Model &model,
-                           const BufferSource &buffers);
+/// Which checkpoints stay: the newest `newest`, and those of multiples of `every` steps (0: no others).
+struct KeptCheckpoints {
+  int64_t newest, every;
+  KeptCheckpoints(int64_t newest, int64_t every = 0) : newest(newest), every(every) {}
+};
+
+/// Writes the checkpoint of `state.step` below `folder`, links the newest, then removes all but those to keep and the
+/// best. On an error the old ones stay. Beside the buffers it takes the memory of one tensor. Returns its path.
+std::string saveCheckpoint(const std::string &folder, const KeptCheckpoints &keep, const RunState &state,
+                           const Model &model, const BufferSource &buffers);
 
 /// Path of the checkpoint of `step` below `folder`.
 std::string checkpointPath(const std::string &folder, int64_t step);

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <map>
+#include <optional>
 #include <sstream>
 
 namespace kiln {
@@ -31,23 +32,51 @@ static bool breaksOff(const std::string &path, const std::string &line, bool isL
   }
 }
 
-Curve readCurve(const std::string &folder) {
+namespace {
+/// Where the rows of a log stand: a run that went on counts its seconds anew.
+class Places {
+public:
+  explicit Places(Over over) : over(over) {}
+  double of(const JsonObject &row, int64_t step) {
+    if (over == Over::steps)
+      return static_cast<double>(step);
+    if (over == Over::tokens)
+      return sum += row.number("tokens");
+    const double seconds = row.number("seconds");
+    if (seconds < last)
+      sum += last;
+    last = seconds;
+    return sum + seconds;
+  }
+
+private:
+  const Over over;
+  double sum = 0, last = 0;
+};
+} // namespace
+
+Curve readCurve(const std::string &folder, const CurveOf &of) {
   const std::string path = folder + "/log.jsonl";
   Curve curve;
   const std::filesystem::path place = std::filesystem::path(folder).lexically_normal();
   curve.name = place.has_filename() ? place.filename() : place.parent_path().filename();
+  Places places(of.over);
+  const bool isLoss = of.tag == CurveOf().tag; // which every step has
   std::istringstream lines(readFile(path));
   for (std::string line; std::getline(lines, line) && !breaksOff(path, line, lines.eof());) {
     const JsonObject row(path, line);
     const int64_t step = row.integer("step");
     if (step < 0 || step > mostSteps)
       row.reject("step", fmt::format("from 0 to {}", mostSteps));
-    curve.training.push_back({step, row.number("loss")});
-    if (row.has("val_loss"))
-      curve.validation.push_back({step, row.number("val_loss")});
+    const double at = places.of(row, step);
+    if (isLoss || row.has(of.tag))
+      curve.training.push_back({at, row.number(of.tag)});
+    if (row.has("val_" + of.tag))
+      curve.validation.push_back({at, row.number("val_" + of.tag)});
   }
-  if (curve.training.empty())
-    throw Error(fmt::format("expected steps in '{}', but there are none", path));
+  if (curve.training.empty() && curve.validation.empty())
+    throw Error(fmt::format("expected steps{} in '{}', but there are none",
+                            isLoss ? "" : fmt::format(" with '{}'", of.tag), path));
   return curve;
 }
 
@@ -72,7 +101,7 @@ class Panel {
 public:
   Panel(double top, double height, Span steps, Span losses) : top(top), height(height), steps(steps), losses(losses) {}
 
-  std::string placeOf(CurvePoint p) const { return fmt::format("{:.1f},{:.1f}", xOf(p.step), yOf(p.loss)); }
+  std::string placeOf(CurvePoint p) const { return fmt::format("{:.1f},{:.1f}", xOf(p.at), yOf(p.loss)); }
   double xOf(double step) const { return left + width * steps.shareOf(step); }
   double yOf(double loss) const { return top + height * (1 - losses.shareOf(loss)); }
   /// The frame, and lines at round numbers with these beside them.
@@ -113,31 +142,46 @@ std::string Panel::axes() const {
 }
 
 /// Means of the losses of `length` steps at a time, each after its last step.
-static std::vector<CurvePoint> smoothed(const std::vector<CurvePoint> &points, int64_t length) {
-  std::map<int64_t, std::vector<double>> stretches; // by their last steps
+static std::vector<CurvePoint> smoothed(const std::vector<CurvePoint> &points, double length) {
+  std::map<double, std::vector<double>> stretches; // by their last steps
   for (const CurvePoint &p : points)
-    stretches[(p.step + length - 1) / length * length].push_back(p.loss);
+    stretches[std::ceil(p.at / length) * length].push_back(p.loss);
   std::vector<CurvePoint> means;
   for (const auto &[step, losses] : stretches) {
     double mean = 0;
     for (const double loss : losses)
       mean += loss / static_cast<double>(losses.size()); // no sum that overflows
-    means.push_back({std::min(step, points.back().step), mean});
+    means.push_back({std::min(step, points.back().at), mean});
   }
   return means;
 }
 
 static constexpr double largest = std::numeric_limits<double>::max();
 
-/// `points` less those of `base` after the same steps.
-static std::vector<CurvePoint> differences(const std::vector<CurvePoint> &points, const std::vector<CurvePoint> &base) {
-  std::map<int64_t, double> losses;
+/// What losses by place say of `at`: of other than steps a place between two of them, on the line that joins these.
+static std::optional<double> lossAt(const std::map<double, double> &losses, double at, Over over) {
+  const auto after = losses.lower_bound(at);
+  if (after == losses.end())
+    return {};
+  if (after->first == at)
+    return after->second;
+  if (over == Over::steps || after == losses.begin())
+    return {};
+  const auto before = std::prev(after);
+  const double share = (at - before->first) / (after->first - before->first);
+  return before->second * (1 - share) + after->second * share;
+}
+
+/// `points` less those of `base` at the same places.
+static std::vector<CurvePoint> differences(const std::vector<CurvePoint> &points, const std::vector<CurvePoint> &base,
+                                           Over over) {
+  std::map<double, double> losses;
   for (const CurvePoint &p : base)
-    losses[p.step] = p.loss;
+    losses[p.at] = p.loss;
   std::vector<CurvePoint> out;
   for (const CurvePoint &p : points)
-    if (const auto at = losses.find(p.step); at != losses.end())
-      out.push_back({p.step, std::clamp(p.loss - at->second, -largest, largest)});
+    if (const std::optional<double> loss = lossAt(losses, p.at, over))
+      out.push_back({p.at, std::clamp(p.loss - *loss, -largest, largest)});
   return out;
 }
 
@@ -205,8 +249,8 @@ static std::string drawn(const Panel &panel, const std::vector<CurvePoint> &trai
     text += panel.placeOf(p) + " ";
   text += "\"/>\n";
   for (const CurvePoint &p : validation)
-    text += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n",
-                        panel.xOf(static_cast<double>(p.step)), panel.yOf(p.loss), colour);
+    text += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", panel.xOf(p.at),
+                        panel.yOf(p.loss), colour);
   return text;
 }
 
@@ -228,19 +272,29 @@ static std::string legend(const Curve &curve, size_t index, size_t count) {
       name == curve.name ? "" : "<title>" + escaped(curve.name) + "</title>", escaped(name), last);
 }
 
-std::string pictureOf(const std::vector<Curve> &curves) {
+/// The place of the last point that there is.
+static double endOf(const Curve &curve) {
+  double end = 0;
+  for (const std::vector<CurvePoint> *points : {&curve.training, &curve.validation})
+    if (!points->empty())
+      end = std::max(end, points->back().at);
+  return end;
+}
+
+std::string pictureOf(const std::vector<Curve> &curves, const CurveOf &of) {
   if (curves.empty())
     throw Error("expected runs to draw, but got none");
   Span steps, losses, apart;
   steps.add(0);
   for (const Curve &curve : curves)
-    steps.add(static_cast<double>(curve.training.back().step));
-  const int64_t length = std::max<int64_t>(1, static_cast<int64_t>(steps.high) / 100);
+    steps.add(endOf(curve));
+  const double hundredth = steps.high / 100;
+  const double length = of.over == Over::steps ? std::max(1.0, std::floor(hundredth)) : std::max(hundredth, 1e-9);
   std::vector<Curve> shown, differing;
   for (const Curve &curve : curves) {
     shown.push_back({curve.name, smoothed(curve.training, length), curve.validation});
-    differing.push_back({curve.name, differences(shown.back().training, shown.front().training),
-                         differences(curve.validation, curves.front().validation)});
+    differing.push_back({curve.name, differences(shown.back().training, shown.front().training, of.over),
+                         differences(curve.validation, curves.front().validation, of.over)});
     losses.add(shown.back().training);
     losses.add(shown.back().validation);
     apart.add(differing.back().training);
@@ -250,9 +304,10 @@ std::string pictureOf(const std::vector<Curve> &curves) {
   std::string text =
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"650\" height=\"490\" font-family=\"sans-serif\" "
       "font-size=\"12\">\n<rect width=\"650\" height=\"490\" fill=\"#ffffff\"/>\n";
-  text += fmt::format("<text x=\"{0}\" y=\"18\">loss over steps, dots: validation</text>\n"
+  text += fmt::format("<text x=\"{0}\" y=\"18\">{2} over {3}, dots: validation</text>\n"
                       "<text x=\"{0}\" y=\"322\">less that of {1}</text>\n",
-                      Panel::left, escaped(shortened(curves.front().name)));
+                      Panel::left, escaped(shortened(curves.front().name)), escaped(shortened(of.tag)),
+                      overNames.at(static_cast<size_t>(of.over)));
   text += upper.axes() + lower.axes();
   for (size_t i = 0; i < shown.size(); ++i) {
     text += drawn(upper, shown[i].training, shown[i].validation, i) + legend(shown[i], i, shown.size());

@@ -18,6 +18,18 @@ void addMachineFlags(CLI::App *app, MachineOptions &o) {
       ->capture_default_str();
 }
 
+/// Ways to look at a run.
+static void addLookFlags(CLI::App *app, RunOptions &o) {
+  app->add_option_function<std::string>(
+         "--profile", [&](const std::string &text) { o.profile = stepRangeNamed("--profile", text); },
+         "steps A:B whose launches are timed; where their time went is shown, and as a trace written to --trace")
+      ->type_name("A:B");
+  app->add_option("--trace", o.trace, "the file of --profile, for Perfetto (trace-A-B.json in --out)");
+  app->add_option("--tensorboard", o.tensorboard, "folder for the log as TensorBoard reads it");
+  app->add_flag("--main-log", o.mainLog, "write main.log in --out, too, as llm.c does");
+  app->add_flag("--curve", o.curve, "show the losses so far, under the bar");
+}
+
 void addRunFlags(CLI::App *app, RunOptions &o) {
   app->add_option("--out", o.out, "folder for checkpoints and log.jsonl")->required();
   addNumber<int64_t>(app, "--save-every", o.saveEvery, "steps between checkpoints (0: at the end)")
@@ -25,10 +37,13 @@ void addRunFlags(CLI::App *app, RunOptions &o) {
   addNumber<int64_t>(app, "--stop-after", o.stopAfter, "save and stop after this step (0: go on)")
       ->capture_default_str();
   addNumber<int64_t>(app, "--keep", o.keep, "checkpoints to keep")->capture_default_str();
+  addNumber<int64_t>(app, "--keep-every", o.keepEvery, "steps between checkpoints that stay beside these (0: none do)")
+      ->capture_default_str();
   app->add_flag("--resume", o.resume, "go on from the newest checkpoint in --out");
   addNumber<int64_t>(app, "--resume-step", o.resumeStep, "go on from this step's checkpoint; newer ones are removed");
   app->add_flag("--overwrite", o.overwrite, "begin anew where --out holds checkpoints");
   addBudgetFlag(app, o.memory);
+  addLookFlags(app, o);
   addMachineFlags(app, o.machine);
 }
 

@@ -1,7 +1,10 @@
 // The training loop and what surrounds it.
 
 #include "models/train/loop.h"
+#include "kernels/outliers.h"
 #include "models/data/json.h"
+#include "models/observe/profiled_steps.h"
+#include "models/observe/row_sink.h"
 #include "models/train/group_norms.h"
 #include "models/train/peak.h"
 #include "models/train/progress.h"
@@ -36,6 +39,8 @@ private:
   void restore();
   void prepare();
   std::optional<StepRow> step();
+  std::optional<StepResult> compute(int64_t targets, Profiler *profiler, double &operations);
+  std::string whySkipped(const StepRow &row) const;
   void evaluate(StepRow &row);
   void setGroupNorms(StepRow &row);
   bool canBeSkipped(const StepResult &result) const;
@@ -52,8 +57,11 @@ private:
   Peak peak;
   std::optional<StopSignals> signals; // while there are steps to lose
   std::optional<RunLog> log;
+  std::vector<std::unique_ptr<RowSink>> sinks; // what takes its rows besides
+  std::optional<ProfiledSteps> profile;
   std::optional<GroupNorms> groups;
   Saves saves;
+  int64_t made = 0; // specialisations, before the first step
   Clock::time_point start = Clock::now();
 };
 
@@ -91,6 +99,7 @@ void Training::prepare() {
   trainer.prepare();
   const CompileStatistics after = compileStatistics();
   const int64_t compiled = after.compiled - before.compiled, read = after.fromDisk - before.fromDisk;
+  made = after.compiled + after.fromDisk;
   if (const size_t shapes = run.data.shapes().size(); shapes > 1)
     run.notes.push_back(fmt::format("{} specialisations for batches of {} shapes are ready after {:.2f} s, {} of them "
                                     "compiled; no step compiles",
@@ -113,6 +122,8 @@ void Training::restore() {
   if (from) {
     run.folder.read([&](const std::string &path) { readBuffers(path, run.model, trainer.keptType(), trainer.sink()); });
     trainer.setLossScale(state.lossScale);
+    trainer.setOutlierWindow(state.outliers);
+    state.outliers = trainer.outlierWindow(); // nothing where none are left out any more
     saves.isSaved();
   } else {
     run.begin(trainer);
@@ -151,37 +162,53 @@ bool Training::canBeSkipped(const StepResult &result) const {
   return trainer.scalesLoss() && std::isfinite(result.loss) && result.lossScale > leastLossScale;
 }
 
-/// Nothing when the run was asked to stop before the step was done; then it is where it was before.
-std::optional<StepRow> Training::step() {
+/// The gradient of a step's micro-batches and its update; nothing when the run was asked to stop between them. Adds
+/// the operations that it takes.
+std::optional<StepResult> Training::compute(int64_t targets, Profiler *profiler, double &operations) {
   const TrainSettings &s = state.settings;
-  const Clock::time_point begin = Clock::now();
-  const int64_t batch = run.data.perBatch(s.batch), sequences = batch * s.accumulate;
-  const int64_t targets = run.data.trainingTargets(state.sequences, sequences);
-  const double rate = learningRate(s, state.step);
-  double operations = 0;
-  StepRow row;
-  row.step = state.step + 1;
-  trainer.beginStep(rate, state.updates + 1, targets);
+  const int64_t batch = run.data.perBatch(s.batch);
+  trainer.beginStep(learningRate(s, state.step), state.updates + 1, targets);
   bool stopped = false;
   for (int64_t micro = 0; micro < s.accumulate && !(stopped = signals->asked()); ++micro) {
     if (micro % ranks.size() != ranks.rank()) {
       trainer.leaveOut(sequencesOf(micro));
       continue;
     }
-    const HostBatch inputs = run.data.training(state.sequences + micro * batch, batch);
+    const HostBatch inputs = noted(profiler, Track::data, "batch",
+                                   [&] { return run.data.training(state.sequences + micro * batch, batch); });
     operations += run.model.flops(inputs.shape.value_or(run.model.shape(s.batch)));
-    trainer.addGradient(inputs, micro);
+    noted(profiler, Track::host, "gradient", [&] { trainer.addGradient(inputs, micro); });
   }
   if (ranks.any(stopped))
     return {};
-  const StepResult result = trainer.update();
+  return noted(profiler, Track::host, "update", [&] { return trainer.update(); });
+}
+
+/// Nothing when the run was asked to stop before the step was done; then it is where it was before.
+std::optional<StepRow> Training::step() {
+  const TrainSettings &s = state.settings;
+  StepRow row;
+  row.step = state.step + 1;
+  Profiler *const profiler = profile ? profile->at(row.step) : nullptr;
+  const Clock::time_point begin = Clock::now();
+  const int64_t sequences = run.data.perBatch(s.batch) * s.accumulate;
+  const int64_t targets = run.data.trainingTargets(state.sequences, sequences);
+  const double rate = learningRate(s, state.step);
+  double operations = 0;
+  const std::optional<StepResult> computed = noted(profiler, Track::host, fmt::format("step {}", row.step),
+                                                   [&] { return compute(targets, profiler, operations); });
+  if (!computed)
+    return {};
+  const StepResult &result = *computed;
   const double seconds = secondsSince(begin);
-  const bool taken = result.applied || canBeSkipped(result);
+  const bool taken = result.applied || result.isOutlier || canBeSkipped(result);
   if (taken) {
     state.sequences += sequences;
     state.step = row.step;
     state.updates += result.applied;
     state.lossScale = trainer.lossScale();
+    if (s.leavesOutliers() && std::isfinite(result.loss))
+      state.outliers = trainer.outlierWindow();
   }
   const bool scales = trainer.scalesLoss();
   if (!taken || !std::isfinite(result.loss))
@@ -194,11 +221,16 @@ std::optional<StepRow> Training::step() {
   row.set("lr", rate);
   row.set("grad_norm", result.gradientNorm);
   setGroupNorms(row);
-  if (scales) {
+  if (scales)
     row.set("loss_scale", result.lossScale);
-    row.set("skipped", !result.applied);
+  if (trainer.leavesOut()) {
+    row.set("loss_z", result.lossZ);
+    row.set("norm_z", result.normZ);
   }
+  if (scales || trainer.leavesOut())
+    row.set("skipped", !result.applied);
   row.set("dtype", dtypeOf(run.model.type()));
+  row.set("tokens", static_cast<double>(targets));
   row.set("tokens_per_s", static_cast<double>(targets) / seconds);
   row.set("peak_share", peak.shareOf(operations / seconds));
   row.seconds = secondsSince(start);
@@ -246,6 +278,8 @@ void Training::record(const StepRow &row) {
                                 "renamed",
                                 run.folder.path()));
       log->write(row);
+      for (const std::unique_ptr<RowSink> &sink : sinks)
+        sink->write(row);
     } catch (const Error &error) {
       failure = error.what();
     }
@@ -286,22 +320,37 @@ void Training::introduce(Progress &progress) const {
     progress.note(line);
 }
 
+std::string Training::whySkipped(const StepRow &row) const {
+  if (trainer.leavesOut() && std::isfinite(row.number("grad_norm").value_or(NAN)))
+    return fmt::format("its loss is {:.2f} and its gradient norm {:.2f} deviations above the mean of the last {}",
+                       *row.number("loss_z"), *row.number("norm_z"), outlierWindow);
+  return fmt::format("its gradient overflows with the loss times {}; {} is next", *row.number("loss_scale"),
+                     state.lossScale.scale);
+}
+
 void Training::steps() {
   const TrainSettings &s = state.settings;
-  if (run.folder.isHeld())
+  if (run.folder.isHeld()) {
     log.emplace(run.folder.path() + "/log.jsonl", state.step);
+    sinks = rowSinks(run.options, state.step);
+  }
   if (run.best)
     saves.keepBest(*run.best);
   signals.emplace(!ranks.isAlone());
+  if (const std::optional<StepRange> range = run.options.profile; range && ranks.isFirst())
+    profile.emplace(
+        trainer, *range,
+        run.options.trace.value_or(fmt::format("{}/trace-{}-{}.json", run.folder.path(), range->first, range->last)));
   Progress progress(state.step, s.steps, isatty(STDOUT_FILENO), ranks.isFirst() ? stdout : nullptr);
+  if (run.options.curve)
+    progress.showCurve();
   introduce(progress);
   while (state.step < s.steps) {
     const std::optional<StepRow> row = step();
     if (row) {
       record(*row);
       if (row->has("skipped", true))
-        progress.note(fmt::format("step {} is skipped: its gradient overflows with the loss times {}; {} is next",
-                                  row->step, *row->number("loss_scale"), state.lossScale.scale));
+        progress.note(fmt::format("step {} is skipped: {}", row->step, whySkipped(*row)));
       progress.show(*row);
       for (const auto &[tag, value] : row->scalars)
         if (const std::string *text = std::get_if<std::string>(&value); text && tag.starts_with("sample_"))
@@ -309,6 +358,9 @@ void Training::steps() {
       saves.judge(*row, progress);
     }
     const bool stop = ranks.any(signals->asked()) || state.step == run.options.stopAfter;
+    if (profile)
+      if (const std::optional<std::string> text = profile->after(state.step, stop || state.step == s.steps))
+        progress.note(*text);
     if (stop || state.step == s.steps)
       saves.save();
     else if (run.options.saveEvery > 0 && state.step % run.options.saveEvery == 0)
@@ -318,6 +370,11 @@ void Training::steps() {
                                     : fmt::format("stopped after step {}; --resume goes on", state.step));
       return;
     }
+  }
+  if (const size_t shapes = run.data.shapes().size(); shapes > 1) {
+    const CompileStatistics now = compileStatistics();
+    progress.note(fmt::format("the steps, on batches of {} shapes, made {} specialisations more", shapes,
+                              now.compiled + now.fromDisk - made));
   }
   progress.note(fmt::format("done in {}; weights in '{}'", clockText(secondsSince(start)),
                             newestCheckpoint(run.folder.path()).value_or(run.folder.path())));

@@ -2,6 +2,7 @@
 
 #include "models/train/memory.h"
 #include "kernels/adamw.h"
+#include "kernels/outliers.h"
 #include "models/train/optimizer.h"
 
 #include <algorithm>
@@ -34,6 +35,8 @@ MemoryPlan planMemory(const Target &target, const Model &model, const BatchShape
   batch.losses = brought(f32, {shape.targets()});
   const TensorRef hits = brought(f32, {shape.targets()}), sums = brought(f32, {2});
   const TensorRef record = brought(f32, {stepFields});
+  if (settings.leavesOutliers())
+    brought(f32, outlierWindowShape);
   for (const Input &input : model.inputs(shape))
     batch.inputs.emplace(input.name, brought(input.type, input.extents));
   std::optional<TensorRef> sites;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace kiln {
 
@@ -21,11 +22,12 @@ int64_t exchangeBytes(const Target &target, const Shards &shards) {
 }
 
 Optimizer::Optimizer(std::shared_ptr<Device> opened, const Target &target, const Model &model, const TrainSettings &s,
-                     const TensorRef &record, std::shared_ptr<Collective> given)
+                     const TensorRef &record, double lossFactor, std::shared_ptr<Collective> given)
     : device(std::move(opened)), target(target), model(model), ranks(std::move(given)),
       shards(Shards::of(model.parameters().count(), ranks->size())), types(kiln::bufferTypes(model, s, ranks->size())),
-      record(record), value(device, types.weights, {shards.padded}), gradient(device, types.gradients, {shards.padded}),
-      first(device, f32, {shards.own()}), second(device, f32, {shards.own()}) {
+      lossFactor(lossFactor), record(record), value(device, types.weights, {shards.padded}),
+      gradient(device, types.gradients, {shards.padded}), first(device, f32, {shards.own()}),
+      second(device, f32, {shards.own()}) {
   adamw = {.beta1 = s.beta1,
            .beta2 = s.beta2,
            .epsilon = s.epsilon,
@@ -35,11 +37,28 @@ Optimizer::Optimizer(std::shared_ptr<Device> opened, const Target &target, const
            .seed = s.seed};
   if (types.hasMasters())
     master.emplace(device, types.kept, Shape{shards.own()});
+  if (s.leavesOutliers()) {
+    const auto limit = [](double z) { return z > 0 ? z : std::numeric_limits<double>::infinity(); };
+    limits = {limit(s.skipLossZ), limit(s.skipNormZ)};
+    outliers.emplace(device, f32, outlierWindowShape);
+    outliers->fillZero();
+  }
   if (ranks->isAlone())
     return;
   between = DeviceExchange::of(*device, *ranks);
   received = Tensor(device, f32, {ranks->size() * shards.largest()});
   partials = Tensor(device, f32, {ranks->size() * squaresOf(target, shards)});
+}
+
+std::vector<float> Optimizer::outlierWindow() const {
+  return outliers ? outliers->downloadFloats() : std::vector<float>();
+}
+
+void Optimizer::setOutlierWindow(const std::vector<float> &window) {
+  if (outliers && window.empty())
+    outliers->fillZero();
+  else if (outliers)
+    outliers->uploadFloats(window);
 }
 
 /// Elements that are converted at a time.
@@ -190,6 +209,8 @@ Plan Optimizer::planSquaresOfMine() const {
 Plan Optimizer::planUpdate() const {
   Plan plan = ranks->isAlone() ? planGradNorm(target, gradient, record) : planNorm(target, partials.ref(), record);
   plan = labelled(plan, "gradient norm");
+  if (outliers)
+    plan += labelled(planOutliers(record, *outliers, lossFactor, limits), "outliers");
   for (int64_t b = 0; b < shards.buckets(); ++b) {
     const Piece own = mine(b);
     AdamWSettings part = adamw;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernels/adamw.h"
+#include "kernels/outliers.h"
 #include "models/parallel/device_exchange.h"
 #include "models/parallel/shards.h"
 #include "models/train/checkpoint.h"
@@ -18,10 +19,10 @@ namespace kiln {
 
 class Optimizer {
 public:
-  /// Of the settings it takes the optimiser's, and what decides about types. `record` is the step's. The model must
-  /// outlive it.
+  /// Of the settings it takes the optimiser's, and what decides about types. `record` is the step's, `lossFactor` what
+  /// planOutliers calls so. The model must outlive it.
   Optimizer(std::shared_ptr<Device> device, const Target &target, const Model &model, const TrainSettings &settings,
-            const TensorRef &record, std::shared_ptr<Collective> ranks);
+            const TensorRef &record, double lossFactor, std::shared_ptr<Collective> ranks);
 
   /// The weights that the model computes with, and where their gradients go.
   ParameterBuffers buffers() const { return {values(), gradients()}; }
@@ -37,6 +38,12 @@ public:
   /// Calls `save` with a source of all of them, on the first rank; the others give it their parts meanwhile. Whether
   /// `save` came to its end; on the first rank what it throws is thrown.
   bool share(const std::function<void(const BufferSource &)> &save) const;
+
+  /// Whether steps are left out for what stands out, by the loss that the record holds before update(); and the last
+  /// losses and norms then (kernels/outliers.h). Nothing to set them to is an empty window.
+  bool leavesOut() const { return outliers.has_value(); }
+  std::vector<float> outlierWindow() const;
+  void setOutlierWindow(const std::vector<float> &window);
 
   /// All of its launches, in order.
   Plan plan() const;
@@ -69,10 +76,13 @@ private:
   const Shards shards;
   const BufferTypes types;
   AdamWSettings adamw;
+  OutlierLimits limits;
+  const double lossFactor;
   TensorRef record;
-  Tensor value, gradient;       // flat, laid out as model.parameters(), and padding
-  Tensor first, second;         // of this rank's pieces
-  std::optional<Tensor> master; // the same of what `value` is a copy of
+  Tensor value, gradient;         // flat, laid out as model.parameters(), and padding
+  Tensor first, second;           // of this rank's pieces
+  std::optional<Tensor> master;   // the same of what `value` is a copy of
+  std::optional<Tensor> outliers; // the window of the last losses and norms
   // With several ranks:
   std::unique_ptr<DeviceExchange> between;
   Tensor received;                // a bucket's gradients of every rank, of this rank's piece

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "models/observe/step_range.h"
 #include "models/parallel/collective.h"
 #include "models/train/memory_budget.h"
 #include "models/train/settings.h"
@@ -32,10 +33,16 @@ struct RunOptions {
   int64_t saveEvery = 0; // 0: at the end only
   int64_t stopAfter = 0; // 0: go on to the last step
   int64_t keep = 2;
+  int64_t keepEvery = 0; // checkpoints of multiples of so many steps stay, too; 0: none does
   bool resume = false;
-  std::optional<int64_t> resumeStep;  // of the checkpoint to go on from; the newest when not given
-  bool overwrite = false;             // of the checkpoints in `out`
-  std::optional<MemoryBudget> memory; // that it may take
+  std::optional<int64_t> resumeStep;      // of the checkpoint to go on from; the newest when not given
+  bool overwrite = false;                 // of the checkpoints in `out`
+  std::optional<MemoryBudget> memory;     // that it may take
+  std::optional<StepRange> profile;       // steps whose launches are timed
+  std::optional<std::string> trace;       // the file that says of them; one in the run's folder when not given
+  std::optional<std::string> tensorboard; // a folder for events as TensorBoard reads them
+  bool mainLog = false;                   // main.log in the run's folder, as llm.c writes it
+  bool curve = false;                     // the losses so far, under the bar
 };
 
 /// What a user says of the settings: the texts of their flags (models/train/setting_table.h).

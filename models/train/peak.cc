@@ -2,11 +2,13 @@
 // dense products.
 
 #include "models/train/peak.h"
+#include "kernels/add.h"
 #include "kernels/matmul.h"
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <fmt/format.h>
 #include <thread>
@@ -125,6 +127,19 @@ PeakSampler peakSampler(Device &device, Type type, std::optional<Precision> prec
   return device.target().visit(
       [&](const CpuFacts &cpu) { return type == f32 ? chainSampler(device, cpu) : productSampler(device, type, {}); },
       [&](const GpuFacts &) { return productSampler(device, type, precision); });
+}
+
+PeakSampler memorySampler(Device &device) {
+  static constexpr int64_t count = int64_t{1} << 24;
+  const std::shared_ptr<Device> handle(&device, [](Device *) {});
+  const auto arrays = std::make_shared<std::array<Tensor, 3>>();
+  for (Tensor &array : *arrays)
+    array = Tensor(handle, f32, {count});
+  const PreparedPlan sums = prepare(device, planAdd(device.target(), (*arrays)[0], (*arrays)[1], (*arrays)[2]));
+  const auto seconds = [&device, sums, arrays] { return secondsOf(device, [&] { sums.run(); }); };
+  seconds();
+  const double bytes = 3.0 * count * bytesOf(f32);
+  return {[seconds, bytes] { return bytes / seconds(); }, "sums of two arrays"};
 }
 
 Peak::Peak(PeakSampler given)

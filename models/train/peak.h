@@ -27,6 +27,10 @@ struct PeakSampler {
 /// which the device is idle. The device must outlive it.
 PeakSampler peakSampler(Device &device, Type type, std::optional<Precision> precision = {});
 
+/// The same of bytes a second: what adding two arrays, beyond any cache, reads and writes. Its three arrays take 192
+/// MB.
+PeakSampler memorySampler(Device &device);
+
 /// The highest rate seen so far: at the beginning, by samples spread over the run, and by the run itself. A machine
 /// that was busy or slow when the run began does not make the share of its peak misleading for long, and no share is
 /// over 1.

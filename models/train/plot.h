@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include "models/train/curves.h"
+
 #include <string>
 #include <vector>
 
@@ -14,6 +16,8 @@ namespace kiln {
 struct PlotOptions {
   std::vector<std::string> runs; // folders
   std::string out;               // the picture; `-`: standard output
+  CurveOf of = {};
+  bool follow = false; // write it anew while a run writes to one of the folders
 };
 
 /// Adds the command, with its flags.

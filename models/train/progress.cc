@@ -31,9 +31,15 @@ std::string barText(double done, int width) {
 Progress::Progress(int64_t first, int64_t last, bool terminal, std::FILE *out)
     : first(first), last(last), terminal(terminal), out(out), begin(Clock::now()), shown(begin) {}
 
+/// Characters of a bar, and of a curve.
+static constexpr int barWidth = 24, curveWidth = 48;
+
 Progress::~Progress() {
   if (drawn)
     std::fputc('\n', out);
+  const std::string text = curve && !hasCurve ? curve->text(curveWidth) : "";
+  if (!text.empty())
+    put(text + "\n");
 }
 
 std::string Progress::text(const StepRow &row) const {
@@ -54,11 +60,13 @@ void Progress::put(const std::string &text) { std::fputs(text.c_str(), out); }
 
 void Progress::clear() {
   if (drawn)
-    put("\r\x1b[K");
-  drawn = false;
+    put(hasCurve ? "\r\x1b[K\x1b[A\x1b[K" : "\r\x1b[K");
+  drawn = hasCurve = false;
 }
 
 void Progress::show(const StepRow &row) {
+  if (curve)
+    curve->add(row.number("loss").value_or(NAN));
   const Clock::time_point now = Clock::now();
   const double since = std::chrono::duration<double>(now - shown).count();
   const bool evaluated = row.number("val_loss").has_value();
@@ -72,8 +80,13 @@ void Progress::show(const StepRow &row) {
     clear();
     if (evaluated)
       put(text(row) + "\n");
-    put(barText(static_cast<double>(row.step) / static_cast<double>(last), 24) + " " + text(row));
+    put(barText(static_cast<double>(row.step) / static_cast<double>(last), barWidth) + " " + text(row));
     drawn = true;
+    const std::string line = curve ? curve->text(curveWidth) : "";
+    if (!line.empty()) {
+      put("\n" + line);
+      hasCurve = true;
+    }
   }
   std::fflush(out);
 }

@@ -2,10 +2,12 @@
 
 #pragma once
 
+#include "models/observe/live_curve.h"
 #include "models/train/log.h"
 
 #include <chrono>
 #include <cstdio>
+#include <optional>
 
 namespace kiln {
 
@@ -22,6 +24,8 @@ public:
   Progress(int64_t first, int64_t last, bool terminal, std::FILE *out = stdout);
   ~Progress();
 
+  /// From now on shows the losses so far as a curve: on a terminal under the bar, and in any case at the end.
+  void showCurve() { curve.emplace(); }
   void show(const StepRow &row);
   /// A line of text above the bar.
   void note(const std::string &text);
@@ -32,7 +36,8 @@ private:
   void clear();
 
   int64_t first, last;
-  bool terminal, drawn = false;
+  bool terminal, drawn = false, hasCurve = false; // on the terminal now: the bar, a curve under it
+  std::optional<LiveCurve> curve;
   std::FILE *out;
   std::chrono::steady_clock::time_point begin, shown;
 };

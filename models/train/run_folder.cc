@@ -35,6 +35,9 @@ void verify(const RunOptions &options) {
   expect(options.saveEvery >= 0, "save-every", "at least 0", options.saveEvery);
   expect(options.stopAfter >= 0, "stop-after", "at least 0", options.stopAfter);
   expect(options.keep >= 1, "keep", "at least 1", options.keep);
+  expect(options.keepEvery >= 0, "keep-every", "at least 0", options.keepEvery);
+  if (options.trace && !options.profile)
+    throw Error("expected --profile A:B beside --trace, which steps it is of");
   if (options.resume && options.overwrite)
     throw Error("expected one of --resume, which goes on, and --overwrite, which begins anew, but got both");
   if (options.resume)

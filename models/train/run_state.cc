@@ -2,13 +2,17 @@
 
 #include "models/train/run_state.h"
 #include "kernels/adamw.h"
+#include "kernels/outliers.h"
 #include "models/data/json.h"
 #include "models/train/identity.h"
 
 #include <charconv>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace kiln {
+
+static constexpr size_t outlierValues = 3 * outlierWindow;
 
 uint64_t hashOf(const std::vector<uint8_t> &bytes) {
   uint64_t hash = 0xcbf29ce484222325;
@@ -22,18 +26,22 @@ LossScale firstLossScale(Type type, const TrainSettings &settings) {
 }
 
 nlohmann::ordered_json stateJson(const RunState &state) {
-  return {{"format", 2},
-          {"checkpoint", noIdentity},
-          {"step", state.step},
-          {"updates", state.updates},
-          {"loss_scale", {{"scale", state.lossScale.scale}, {"good_steps", state.lossScale.good}}},
-          {"init", state.init.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(state.init)},
-          {"settings", settingsJson(state.settings)},
-          {"random", {{"generator", "philox4x32-10"}, {"seed", state.settings.seed}, {"sequences", state.sequences}}},
-          {"data",
-           {{"path", state.data.path},
-            {"train_bytes", state.data.bytes},
-            {"hash", fmt::format("{:016x}", state.data.hash)}}}};
+  nlohmann::ordered_json json = {
+      {"format", 2},
+      {"checkpoint", noIdentity},
+      {"step", state.step},
+      {"updates", state.updates},
+      {"loss_scale", {{"scale", state.lossScale.scale}, {"good_steps", state.lossScale.good}}},
+      {"init", state.init.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(state.init)},
+      {"settings", settingsJson(state.settings)},
+      {"random", {{"generator", "philox4x32-10"}, {"seed", state.settings.seed}, {"sequences", state.sequences}}},
+      {"data",
+       {{"path", state.data.path},
+        {"train_bytes", state.data.bytes},
+        {"hash", fmt::format("{:016x}", state.data.hash)}}}};
+  if (!state.outliers.empty())
+    json["outliers"] = state.outliers;
+  return json;
 }
 
 /// A count that a run's state holds.
@@ -63,6 +71,18 @@ static LossScale lossScaleIn(const JsonObject &j, const std::string &path) {
   return held;
 }
 
+/// The window of outliers, f32s that doubles hold exactly.
+static std::vector<float> outliersIn(const JsonObject &j) {
+  std::vector<float> window;
+  for (const double value : j.numbers("outliers"))
+    window.push_back(static_cast<float>(value));
+  const float next = window.size() == outlierValues ? window[2 * outlierWindow] : -1;
+  if (!(next >= 0 && next < 2 * outlierWindow && next == std::floor(next)))
+    j.reject("outliers", fmt::format("{} numbers, of which that at {} is a place from 0 to {}", outlierValues,
+                                     2 * outlierWindow, 2 * outlierWindow - 1));
+  return window;
+}
+
 RunState readRunState(const std::string &checkpoint) {
   const std::string path = checkpoint + "/training.json";
   const JsonObject j = readJsonObject(path), data = j.object("data");
@@ -73,6 +93,8 @@ RunState readRunState(const std::string &checkpoint) {
   state.updates = j.has("updates") ? countOf(j, "updates", path) : state.step; // once all were applied
   if (j.has("loss_scale"))
     state.lossScale = lossScaleIn(j.object("loss_scale"), path);
+  if (j.has("outliers"))
+    state.outliers = outliersIn(j);
   state.data = {data.text("path"), data.integer("train_bytes"), hashIn(data)};
   if (j.has("init"))
     state.init = j.text("init");

@@ -33,6 +33,7 @@ struct RunState {
   int64_t updates = 0;   // of those, the ones that were not skipped
   int64_t sequences = 0; // training sequences seen: the position in the data and in the random stream
   LossScale lossScale;
+  std::vector<float> outliers = {}; // the window of kernels/outliers.h, where outliers are left out
   DataIdentity data;
   std::string init; // the weights that the run began with, when they were not random
 };

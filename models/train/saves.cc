@@ -14,7 +14,9 @@ namespace kiln {
 void Saves::save() {
   if (saved == state.step || state.step == 0)
     return;
-  if (trainer.share([&](const BufferSource &from) { saveCheckpoint(folder.path(), options.keep, state, model, from); }))
+  if (trainer.share([&](const BufferSource &from) {
+        saveCheckpoint(folder.path(), {options.keep, options.keepEvery}, state, model, from);
+      }))
     saved = state.step;
 }
 

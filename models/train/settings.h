@@ -49,7 +49,9 @@ struct TrainSettings {
   Schedule schedule = Schedule::cosine_closed;
   DecayOn decayOn = DecayOn::matrices;
   double decay = 0.1, beta1 = 0.9, beta2 = 0.99, epsilon = 1e-8;
-  double clip = 1.0;  // largest gradient norm; 0: any
+  double clip = 1.0;                   // largest gradient norm; 0: any
+  double skipLossZ = 0, skipNormZ = 0; // deviations above which a step is left out (kernels/outliers.h); 0: none is
+  bool leavesOutliers() const { return skipLossZ > 0 || skipNormZ > 0; }
   double dropout = 0; // the chance of the next two, where these are below 0
   double dropoutEmbedding = -1, dropoutResidual = -1;
   double dropoutActivation = 0, dropoutAttention = 0;

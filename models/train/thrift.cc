@@ -2,6 +2,7 @@
 
 #include "models/train/thrift.h"
 #include "runtime/Device.h"
+#include "runtime/Meters.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -126,6 +127,8 @@ int64_t bytesBeside(const Device &device, const Model &model) {
 static int64_t bytesOf(const MemoryBudget &budget, const Device &device, const Collective &ranks) {
   if (budget.bytes)
     return *budget.bytes;
+  if (const std::optional<int64_t> free = freeBytesOf(device))
+    return *free / 10 * 9;
   if (!isHostMemory(device))
     throw Error(fmt::format("expected a size after '--memory', such as 40GiB, for '{}' does not say what it has free",
                             device.name()));
@@ -156,6 +159,14 @@ Fitted fitted(const Device &device, const Model &model, const TrainSettings &set
                   "keeping all",
                   sizeText(thrift->bytes), sizeText(bytes), sizeText(beside), nameOf(thrift->recompute),
                   thrift->lossChunks, more)};
+}
+
+Fitted fittedWithTable(const Device &device, const Model &model, const TrainSettings &settings,
+                       const MemoryBudget &budget, int64_t ranks) {
+  const std::string table = Thrifts(device.target(), model, model.shape(settings.batch), settings, ranks).table();
+  Fitted fit = fitted(device, model, settings, budget, ranks);
+  fit.note = fmt::format("{}\n{}\n", table, fit.note);
+  return fit;
 }
 
 } // namespace kiln

@@ -63,5 +63,8 @@ struct Fitted {
 /// Where they are `together` here, what is free is shared by those of a machine, and the first one chooses for all.
 Fitted fitted(const Device &device, const Model &model, const TrainSettings &settings, const MemoryBudget &budget,
               int64_t ranks = 1, Collective &together = *aloneCollective());
+/// The same for people: its note is the table of the ways, and what was chosen, a line each.
+Fitted fittedWithTable(const Device &device, const Model &model, const TrainSettings &settings,
+                       const MemoryBudget &budget, int64_t ranks = 1);
 
 } // namespace kiln

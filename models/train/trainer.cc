@@ -1,11 +1,14 @@
 // Allocation, the plans of a step, and running them.
 
 #include "models/train/trainer.h"
+#include "kernels/outliers.h"
 #include "kernels/sum.h"
 #include "models/train/memory.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
+#include <limits>
 
 namespace kiln {
 
@@ -36,7 +39,8 @@ Trainer::Trainer(std::shared_ptr<Device> opened, const Model &model, const Train
     : device(std::move(opened)), target(targetOf(*device, s, given.size())), model(model), settings(s), shapes(given),
       ranks(std::move(together)), scale(firstLossScale(model.type(), s)), losses(device, f32, {mostTargets(shapes)}),
       hits(device, f32, {mostTargets(shapes)}), sum(device, f32, {1}), hitSum(device, f32, {1}),
-      record(device, f32, {stepFields}), optimizer(device, target, model, s, record, ranks) {
+      record(device, f32, {stepFields}),
+      optimizer(device, target, model, s, record, static_cast<double>(losses.count()), ranks) {
   std::map<std::string, Input> largest;
   for (const BatchShape &shape : shapes)
     for (Input &input : model.inputs(shape)) {
@@ -221,7 +225,43 @@ private:
 };
 } // namespace
 
+static std::string shapesOf(const Launch &launch) {
+  std::string text;
+  for (const Arg &arg : launch.args)
+    if (arg.kind != Arg::Kind::scalar)
+      text += fmt::format("{}{}[{}]", text.empty() ? "" : ", ", nameOf(arg.ref.type), textOf(arg.ref.extents));
+  return text;
+}
+
+std::vector<Trainer::NamedLaunch> Trainer::apart(const Plan &plan) {
+  std::vector<NamedLaunch> result;
+  for (const Launch &launch : plan.launches)
+    result.push_back({launch.label, launch.kernel->name,
+                      ready({.launches = {launch}, .workspaceBytes = plan.workspaceBytes}), launch.flops,
+                      launch.bytes(), shapesOf(launch)});
+  return result;
+}
+
+void Trainer::watch(Watcher given) {
+  watcher = std::move(given);
+  if (!watcher)
+    return;
+  for (auto &[shape, of] : passes) // so that the first step that is watched does not make these ready
+    for (const Pass pass : {Pass::first, Pass::later})
+      if (of.ready[static_cast<size_t>(pass)])
+        apartOf(of, pass);
+}
+
+const std::vector<Trainer::NamedLaunch> &Trainer::apartOf(Passes &of, Pass pass) {
+  std::vector<NamedLaunch> &launches = of.apart[static_cast<size_t>(pass)];
+  if (launches.empty())
+    launches = apart(planOf(of.batch, pass));
+  return launches;
+}
+
 void Trainer::run(Passes &of, Pass pass) {
+  if (watcher && pass != Pass::evaluation)
+    return watcher(apartOf(of, pass));
   std::optional<PreparedPlan> &launches = of.ready[static_cast<size_t>(pass)];
   if (!launches) {
     const Plan plan = planOf(of.batch, pass);
@@ -270,14 +310,30 @@ void Trainer::addGradient(const HostBatch &batch, int64_t micro) {
 
 StepResult Trainer::update() {
   prepare();
-  optimizer.update();
+  if (optimizer.leavesOut() && !ranks->isAlone()) { // all judge by the loss of all
+    float loss = record.downloadFloats()[static_cast<size_t>(StepField::loss)];
+    loss = static_cast<float>(ranks->sum(loss));
+    device->upload(field(StepField::loss).data, &loss, sizeof(loss));
+  }
+  if (watcher && ranks->isAlone()) {
+    if (stepApart.empty())
+      stepApart = apart(optimizer.plan());
+    watcher(stepApart);
+  } else {
+    optimizer.update();
+  }
   device->synchronize();
   StepRecord host;
   record.download(host.numbers.data(), record.bytes());
   // The sum of the micro-batches' means, had they all the targets that they have room for.
   const float full = static_cast<float>(std::max<int64_t>(targets, 1)) / static_cast<float>(losses.count());
-  const float loss = static_cast<float>(ranks->sum(host[StepField::loss])) * (1.0f / full);
-  const StepResult result = {loss, host[StepField::norm], host[StepField::applied] != 0, scale.scale};
+  const bool isSummed = optimizer.leavesOut() || ranks->isAlone();
+  const float loss =
+      static_cast<float>(isSummed ? host[StepField::loss] : ranks->sum(host[StepField::loss])) * (1.0f / full);
+  StepResult result = {loss, host[StepField::norm], host[StepField::applied] != 0, scale.scale};
+  result.lossZ = host[StepField::lossZ];
+  result.normZ = host[StepField::normZ];
+  result.isOutlier = !result.applied && std::isfinite(result.gradientNorm);
   if (scalesLoss())
     scale = {host[StepField::scale], static_cast<int64_t>(host[StepField::good])};
   return result;
@@ -286,11 +342,7 @@ StepResult Trainer::update() {
 std::vector<Trainer::NamedLaunch> Trainer::launches() {
   Plan whole = planGradient(batchOf(shapes[0]), false);
   whole += optimizer.plan();
-  std::vector<NamedLaunch> result;
-  for (const Launch &launch : whole.launches)
-    result.push_back(
-        {launch.label, launch.kernel->name, ready({.launches = {launch}, .workspaceBytes = whole.workspaceBytes})});
-  return result;
+  return apart(whole);
 }
 
 Trainer::Sums Trainer::sums(const HostBatch &batch) {

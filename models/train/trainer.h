@@ -6,16 +6,19 @@
 #include "models/train/optimizer.h"
 
 #include <array>
+#include <functional>
 #include <optional>
 
 namespace kiln {
 
 /// What a step reports.
 struct StepResult {
-  double loss = 0;         // mean over the step's targets that are there, before the update
-  double gradientNorm = 0; // before clipping
-  bool applied = true;     // the update; it is left out where the norm is not finite
-  double lossScale = 1;    // of this step
+  double loss = 0;             // mean over the step's targets that are there, before the update
+  double gradientNorm = 0;     // before clipping
+  bool applied = true;         // the update; it is left out where the norm is not finite
+  double lossScale = 1;        // of this step
+  bool isOutlier = false;      // it is left out for its loss or its norm, though these are numbers
+  double lossZ = 0, normZ = 0; // how many deviations they are above the last ones' mean; 0 before there are enough
 };
 
 class Trainer {
@@ -49,6 +52,11 @@ public:
   bool scalesLoss() const { return model.type() == f16; }
   const LossScale &lossScale() const { return scale; }
   void setLossScale(const LossScale &next) { scale = next; }
+  /// Whether steps are left out for what stands out, and the last losses and norms then (kernels/outliers.h); nothing
+  /// to set them to is an empty window.
+  bool leavesOut() const { return optimizer.leavesOut(); }
+  std::vector<float> outlierWindow() const { return optimizer.outlierWindow(); }
+  void setOutlierWindow(const std::vector<float> &window) { optimizer.setOutlierWindow(window); }
   /// How products of f32 are computed.
   Precision precision() const { return target.precisionOf(model.type()); }
   /// The gradient buffer, times the loss scale, for tests.
@@ -78,10 +86,17 @@ public:
   struct NamedLaunch {
     std::string label, kernel;
     PreparedPlan run;
+    double flops = 0;        // of its matrix products
+    int64_t bytes = 0;       // that it goes through
+    std::string shapes = {}; // of its arguments
   };
   /// The launches that a step of one micro-batch consists of, in order, each ready by itself: for those who measure
   /// them. Run after addGradient(), which brings a batch to the device.
   std::vector<NamedLaunch> launches();
+  /// From now on hands the launches of gradients and updates to `watcher`, which asks for all of them in their order,
+  /// instead of asking for them itself; none: no more. What a step computes is the same.
+  using Watcher = std::function<void(const std::vector<NamedLaunch> &)>;
+  void watch(Watcher watcher);
   /// Over the targets of a batch, of which missing ones count nothing: the sum of the losses, and how many the model
   /// holds likeliest.
   struct Sums {
@@ -106,6 +121,7 @@ private:
   struct Passes {
     MicroBatch batch;
     std::array<std::optional<PreparedPlan>, 3> ready; // by Pass
+    std::array<std::vector<NamedLaunch>, 3> apart;    // the same one by one, for a watcher
     int64_t used = 0;                                 // when it last was
   };
 
@@ -119,6 +135,8 @@ private:
   /// What sites of dropout need to know of a micro-batch whose first sequence is number `first` of the step.
   void uploadSites(int64_t first);
   PreparedPlan ready(const Plan &plan);
+  std::vector<NamedLaunch> apart(const Plan &plan);
+  const std::vector<NamedLaunch> &apartOf(Passes &of, Pass pass);
   /// Shapes for whose launches kernels are picked that serve those for all shapes.
   std::vector<BatchShape> warming() const;
   Passes &passesOf(const HostBatch &batch);
@@ -143,7 +161,9 @@ private:
   bool isFresh = true;   // it has no gradient yet
   MemoryPlan memory;
   Tensor arena;
-  std::vector<Tensor> workspaces; // the last one is taken; those before it are of launches that have them
+  std::vector<Tensor> workspaces;     // the last one is taken; those before it are of launches that have them
+  std::vector<NamedLaunch> stepApart; // the optimiser's, for a watcher
+  Watcher watcher;
   std::map<BatchShape, Passes> passes;
   int64_t uses = 0; // of passes
 };

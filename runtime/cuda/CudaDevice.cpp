@@ -5,7 +5,9 @@
 #include "lowering/Backend.h"
 #include "lowering/gpu/EmitCubin.h"
 #include "runtime/Arguments.h"
+#include "runtime/Meters.h"
 #include "runtime/Threads.h"
+#include "runtime/cuda/EventClock.h"
 #include "runtime/cuda/Graph.h"
 #include "runtime/cuda/LoadedKernel.h"
 
@@ -24,7 +26,7 @@ static Address addressOf(const void *memory) { return reinterpret_cast<Address>(
 
 namespace {
 
-class CudaDevice : public Device {
+class CudaDevice : public Device, public Metered {
 public:
   explicit CudaDevice(std::shared_ptr<Context> opened)
       : context(std::move(opened)), machine{context->gpu.name, context->gpu.facts} {}
@@ -57,6 +59,9 @@ public:
     return std::make_unique<Graph>(context, std::move(launches));
   }
   void synchronize() override;
+
+  std::unique_ptr<DeviceClock> clock() override { return std::make_unique<EventClock>(context); }
+  std::optional<int64_t> freeBytes() const override;
 
   int threads() const override { return hostThreads; }
   void setThreads(int threads) override {
@@ -137,6 +142,13 @@ void CudaDevice::synchronize() {
   context->wait();
   if (const std::optional<std::string> failed = context->readConsoles())
     throw Error(*failed);
+}
+
+std::optional<int64_t> CudaDevice::freeBytes() const {
+  const Context::Use use(*context);
+  size_t free = 0, all = 0;
+  context->connection.call("the memory that is free", context->driver().memoryInfo, &free, &all);
+  return static_cast<int64_t>(free);
 }
 
 // --- By name ---------------------------------------------------------------------------------------------------------

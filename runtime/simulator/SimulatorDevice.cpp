@@ -5,6 +5,7 @@
 #include "lowering/Backend.h"
 #include "runtime/Arguments.h"
 #include "runtime/GpuConsole.h"
+#include "runtime/Meters.h"
 #include "runtime/Threads.h"
 #include "runtime/simulator/Architectures.h"
 #include "runtime/simulator/CodeBuilder.h"
@@ -135,7 +136,32 @@ static Schedule scheduleAsked() {
 
 namespace {
 
-class Simulator : public SimulatorDevice {
+class Simulator : public SimulatorDevice, public Metered {
+  /// Virtual time: the cycles that all schedulers take to issue the instructions of a launch, one warp's each.
+  class IssueClock : public DeviceClock {
+  public:
+    explicit IssueClock(Simulator &device) : device(device), counted(std::exchange(device.counting, true)) {}
+    ~IssueClock() override { device.counting = counted; }
+    void mark() override {
+      if (marks.empty())
+        begin = secondsNow(), first = device.issued;
+      const double cycles = static_cast<double>(device.issued - first) /
+                            (schedulersOfSm * static_cast<double>(device.architecture.facts.sms));
+      marks.push_back(begin + cycles / 1e7);
+    }
+    std::vector<double> take() override { return std::exchange(marks, {}); }
+    const char *what() const override { return "cycles at 10 MHz in which all schedulers issue the instructions"; }
+    bool isTime() const override { return false; }
+
+  private:
+    static constexpr double schedulersOfSm = 4;
+    Simulator &device;
+    const bool counted;
+    std::vector<double> marks;
+    double begin = 0;
+    int64_t first = 0;
+  };
+
 public:
   Simulator(const std::string &name, const Architecture &architecture)
       : deviceName(name), architecture(architecture), machine{architecture.name, architecture.facts},
@@ -171,6 +197,9 @@ public:
   void setCounting(bool on) override { counting = on; }
   const LaunchCounts &lastLaunch() const override;
 
+  std::unique_ptr<DeviceClock> clock() override { return std::make_unique<IssueClock>(*this); }
+  std::optional<int64_t> freeBytes() const override { return {}; } // its memory is the host's
+
 private:
   template <class Byte> Byte *own(Byte *place, int64_t bytes) const;
   static void move(void *to, const void *from, int64_t bytes) { std::memmove(to, from, static_cast<size_t>(bytes)); }
@@ -192,6 +221,7 @@ private:
   int64_t laterFaulty = 0;                // launches with faults after that
   bool counting = false;
   LaunchCounts counts;
+  int64_t issued = 0; // instructions of warps of all launches that were counted
 };
 
 } // namespace
@@ -270,6 +300,7 @@ void Simulator::note(const SimulatorExecutable &kernel, const Findings &findings
 
 void Simulator::note(const SimulatorExecutable &kernel, const Metrics &metrics) {
   const StepMetrics all = metrics.total();
+  issued += all.instructions;
   counts = {.kernel = kernel.kernel(),
             .launch = launches,
             .instructions = all.instructions,

@@ -35,7 +35,7 @@ ARROWS = [
     (r"runtime/Compile[^/]*$", r"runtime/|lowering/|dialect/(tile|simt)/|" + DSL_DATA + r"|dialect/dsl/Trace\.h", True),
     (r"runtime/", r"runtime/|lowering/|dialect/(tile|simt)/|" + DSL_DATA, True),
     (r"kernels/", r"kernels/|" + DSL_DATA, False),
-    (r"models/", r"models/|kernels/|runtime/(Tensor|Device|Compile|Streams|Checksum|InputFile|OutputFile|Version)\.h|"
+    (r"models/", r"models/|kernels/|runtime/(Tensor|Device|Compile|Meters|Streams|Checksum|InputFile|OutputFile|Version)\.h|"
      r"lowering/analysis/Lifetimes\.h|" + DSL_DATA, False),
     (r"(tools|test)/", r"", True),
 ]
@@ -218,6 +218,7 @@ OTHER_MODULES = {"test/lit.cfg.py": {"lit"}, "tools/kiln-gpu/peers.py": {"torch"
                  "test/oracles/draws.py": {"numpy", "torch"}, "test/oracles/seed001.py": {"torch"},
                  "test/oracles/bleu.py": {"sacrebleu"}, "test/oracles/translation.py": {"torch"},
                  "tools/seed_tables/peer_torch.py": {"torch"}, "tools/seed_tables/peer_jax.py": {"jax"},
+                 "test/oracles/tensorboard_events.py": {"tensorboard"},
                  "test/oracles/choices.py": {"torch", "transformers"}, "test/oracles/llmc.py": {"numpy"}}
 
 

@@ -25,8 +25,9 @@ TEST_F(BytelmTest, TrainsResumesAndSamples) {
   const Result whole = trains(folder / "whole", steps);
   ASSERT_EQ(whole.status, 0) << whole.output;
   std::vector<std::string> first = steps;
-  first.insert(first.end(), {"--stop-after", "5"});
+  first.insert(first.end(), {"--stop-after", "5", "--profile", "2:4"});
   ASSERT_EQ(trains(out, first).status, 0);
+  EXPECT_NE(readText(out + "/trace-2-4.json").find("\"name\":\"step 4\""), std::string::npos);
   const Result second =
       bytelm({"train", "--data", data, "--out", out, "--resume", "--device", kiln::test::testDevices()[0]});
   ASSERT_EQ(second.status, 0) << second.output;
@@ -57,6 +58,10 @@ TEST_F(BytelmTest, TrainsInTheSimulator) {
 
 // The table of parameters, with their number at the end.
 TEST_F(BytelmTest, SaysWhatTheSeedsModelConsistsOf) {
+  const Result fits = bytelm({"info", "--model", "small", "--memory", "1GiB"});
+  EXPECT_EQ(fits.status, 0) << fits.output;
+  EXPECT_NE(fits.output.find("made again\n"), std::string::npos) << fits.output;
+  EXPECT_NE(fits.output.find(" of 1.00 GiB for the plan"), std::string::npos) << fits.output;
   const Result r = bytelm({"info"});
   EXPECT_EQ(r.status, 0) << r.output;
   for (const char *line : {"    25612544  parameters\n", "     1048576  512x2048     blocks.7.mlp_input.weight\n",

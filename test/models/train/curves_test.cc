@@ -31,8 +31,40 @@ TEST_F(CurvesTest, ReadsARunsLosses) {
   ASSERT_EQ(curve.training.size(), 2u);
   EXPECT_EQ(curve.training[1].loss, 4.5);
   ASSERT_EQ(curve.validation.size(), 1u);
-  EXPECT_EQ(curve.validation[0].step, 2);
+  EXPECT_EQ(curve.validation[0].at, 2);
   EXPECT_EQ(curve.validation[0].loss, 4.25);
+}
+
+// Over seconds a run that went on, and counts anew, stands behind what it took before; tokens add up; other numbers
+// than losses are those of the rows that have them.
+TEST_F(CurvesTest, ReadsOverSecondsAndTokens) {
+  const std::string log = run("b", R"({"step":1,"loss":5,"tokens":10,"seconds":1.5}
+{"step":2,"loss":4,"tokens":20,"seconds":2.5,"norm":7}
+{"step":3,"loss":3,"tokens":30,"seconds":0.5,"val_norm":6}
+)");
+  const Curve seconds = readCurve(log, {"loss", Over::seconds}), tokens = readCurve(log, {"norm", Over::tokens});
+  ASSERT_EQ(seconds.training.size(), 3u);
+  EXPECT_EQ(seconds.training[1].at, 2.5);
+  EXPECT_EQ(seconds.training[2].at, 3);
+  ASSERT_EQ(tokens.training.size(), 1u);
+  EXPECT_EQ(tokens.training[0].at, 30);
+  EXPECT_EQ(tokens.training[0].loss, 7);
+  ASSERT_EQ(tokens.validation.size(), 1u);
+  EXPECT_EQ(tokens.validation[0].at, 60);
+  expectError([&] { readCurve(run("old", "{\"step\":1,\"loss\":5}\n"), {"loss", Over::tokens}); }, {"tokens"});
+  expectError([&] { readCurve(log, {"none", Over::steps}); }, {"expected steps with 'none' in", "but there are none"});
+}
+
+// Between two points of the first run, over other than steps, the second one is compared with the line through these.
+TEST_F(CurvesTest, ComparesBetweenPoints) {
+  const std::vector<Curve> curves = {{"a", {{1, 4}, {3, 2}}, {}}, {"b", {{2, 3.5}, {3, 2.5}}, {}}};
+  const auto pointsOf = [](const std::string &picture) {
+    const size_t last = picture.rfind("points=\"") + 8;
+    const std::string places = picture.substr(last, picture.find('"', last) - last);
+    return std::count(places.begin(), places.end(), ' ');
+  };
+  EXPECT_EQ(pointsOf(pictureOf(curves, {"loss", Over::seconds})), 2);
+  EXPECT_EQ(pointsOf(pictureOf(curves)), 1);
 }
 
 TEST_F(CurvesTest, AFolderWithoutStepsIsAnError) {
@@ -62,8 +94,8 @@ TEST_F(CurvesTest, NamesAreText) {
 // Losses at the ends of what a double holds, alike or apart, and steps as far as they are counted, have places.
 TEST_F(CurvesTest, EveryPlaceIsANumber) {
   constexpr double most = std::numeric_limits<double>::max();
-  const std::vector<CurvePoint> cases[] = {
-      {{1, most}, {2, -most}}, {{1, most}}, {{1, 1e17}}, {{0, 0}}, {{1, 5e-324}}, {{1, 3}, {int64_t{1} << 53, -3}}};
+  const std::vector<CurvePoint> cases[] = {{{1, most}, {2, -most}}, {{1, most}},           {{1, 1e17}}, {{0, 0}},
+                                           {{1, 5e-324}},           {{1, 3}, {0x1p53, -3}}};
   for (const std::vector<CurvePoint> &points : cases) {
     const std::string picture = pictureOf({{"a", points, points}, {"b", {{1, -most}, {2, most}}, {}}});
     EXPECT_EQ(picture.find("nan"), std::string::npos) << points[0].loss;
@@ -116,8 +148,9 @@ TEST_F(CurvesTest, NamesStayInTheirFrame) {
 TEST_F(CurvesTest, DrawsEachRun) {
   Curve first{"first", {}, {{200, 2}}}, second{"second", {}, {{200, 2.5}}};
   for (int64_t step = 1; step <= 200; ++step) {
-    first.training.push_back({step, 6.0 - 0.02 * static_cast<double>(step)});
-    second.training.push_back({step, first.training.back().loss + 0.5});
+    const auto at = static_cast<double>(step);
+    first.training.push_back({at, 6.0 - 0.02 * at});
+    second.training.push_back({at, first.training.back().loss + 0.5});
   }
   const std::string picture = pictureOf({first, second});
   const auto count = [&](const std::string &what) {

@@ -84,9 +84,11 @@ TEST_F(TranslateTest, LearnsResumesAndTranslates) {
                                           "--dropout", "0.05"};
   const Result whole = translate(trainWords(folder / "whole", steps));
   ASSERT_EQ(whole.status, 0) << whole.output;
+  EXPECT_NE(whole.output.find(" shapes, made 0 specialisations more"), std::string::npos) << whole.output;
   std::vector<std::string> first = steps;
-  first.insert(first.end(), {"--stop-after", "5"});
+  first.insert(first.end(), {"--stop-after", "5", "--profile", "2:4"});
   ASSERT_EQ(translate(trainWords(out, first)).status, 0);
+  EXPECT_NE(readText(out + "/trace-2-4.json").find("\"name\":\"step 4\""), std::string::npos);
   std::vector<std::string> rest = trainWords(out, {"--resume", "--device", kiln::test::testDevices()[0]});
   const Result second = translate(rest);
   ASSERT_EQ(second.status, 0) << second.output;

@@ -1,0 +1,59 @@
+// One program: a window is two vectors.
+
+#include "kernels/outliers.h"
+#include "kernels/adamw.h"
+#include "kernels/expect.h"
+
+namespace kiln {
+
+static Tile field(View record, StepField name) { return load(record, {static_cast<int>(name)}, {}); } // scalar
+
+static void outliers(View record, View window, Tile lossFactor, Tile lossLimit, Tile normLimit, OutlierConfig cfg) {
+  const int W = cfg.window;
+  Tile next = load(window, {2, 0}, {});                 // scalar
+  Tile isFull = next >= float(W);                       // scalar
+  Tile place = where(isFull, next - float(W), next);    // scalar
+  Tile isPlace = cast(iota(W), f32) == place;           // (W)
+  Tile sound = field(record, StepField::applied) > 0.0; // scalar
+  // Puts a value into a row of the window, and says whether it stands out there.
+  const auto standsOut = [&](int row, Tile value, Tile limit, StepField to) {
+    Tile values = where(isPlace, value, load(window, {row, 0}, {W})); // (W)
+    Tile mean = sum(values) / float(W);                               // scalar
+    Tile apart = values - mean;                                       // (W)
+    Tile variance = sum(apart * apart) / float(W);                    // scalar
+    Tile known = isFull & sound & (variance > 0.0);                   // scalar
+    Tile z = where(known, (value - mean) / sqrt(variance), 0.0);      // scalar
+    store(record, {static_cast<int>(to)}, z);
+    when(sound, [&] { store(window, {row, 0}, values); });
+    return z > limit; // scalar
+  };
+  Tile scale = field(record, StepField::weight) * field(record, StepField::unscale);       // scalar
+  Tile loss = field(record, StepField::loss) * lossFactor * scale;                         // scalar
+  Tile either = standsOut(0, loss, lossLimit, StepField::lossZ) |                          //
+                standsOut(1, field(record, StepField::norm), normLimit, StepField::normZ); // scalar
+  Tile after = place + 1.0;                                                                // scalar
+  Tile now = where(after >= float(W), float(W), where(isFull, after + float(W), after));   // scalar
+  when(sound, [&] { store(window, {2, 0}, now); });
+  store(record, {static_cast<int>(StepField::applied)}, where(either, 0.0, cast(sound, f32)));
+}
+
+const Kernel outliersKernel =
+    kernel("outliers", outliers,
+           {"record (16) f32 of a step", "window (3, W) f32: losses, norms, the next place",
+            "loss_factor f32, of the record's loss", "loss_limit f32, deviations", "norm_limit f32, deviations"},
+           {field("window", &OutlierConfig::window, "values of a window")});
+
+Plan planOutliers(const TensorRef &record, const TensorRef &window, double lossFactor, const OutlierLimits &limits) {
+  const char *plan = "outliers";
+  expectShape(plan, "record", record, {stepFields});
+  expectType(plan, "record", record, {f32});
+  expectShape(plan, "window", window, outlierWindowShape);
+  expectType(plan, "window", window, {f32});
+  const auto scalar = [](double value) { return Arg(static_cast<float>(value)); };
+  return {.launches = {{&outliersKernel,
+                        textOf(outliersKernel.fields, OutlierConfig()),
+                        programs(1),
+                        {record, window, scalar(lossFactor), scalar(limits.loss), scalar(limits.norm)}}}};
+}
+
+} // namespace kiln

@@ -1,0 +1,52 @@
+// Launches one by one, with a mark of the device's clock between each two.
+
+#include "models/observe/profiler.h"
+#include "models/train/peak.h"
+
+#include <fmt/format.h>
+
+namespace kiln {
+
+Roof roofOf(Device &device, Type type, std::optional<Precision> precision) {
+  if (!clockOf(device)->isTime())
+    return {};
+  const PeakSampler products = peakSampler(device, type, precision), sums = memorySampler(device);
+  return {bestRate(products.sample), bestRate(sums.sample),
+          fmt::format("{}; {}, more where caches hold them", products.what, sums.what)};
+}
+
+Profiler::Profiler(Trainer &trainer) : trainer(trainer), clock(clockOf(*trainer.machine())) {
+  trainer.watch([this](const std::vector<Trainer::NamedLaunch> &launches) {
+    clock->mark();
+    for (const Trainer::NamedLaunch &launch : launches) {
+      launch.run.run();
+      clock->mark();
+      asked.push_back({Track::device, launch.label, launch.kernel, 0, 0, launch.flops, launch.bytes, launch.shapes});
+    }
+    lists.push_back(asked.size());
+  });
+}
+
+Profiler::~Profiler() { trainer.watch({}); }
+
+void Profiler::endStep() {
+  const std::vector<double> times = clock->take();
+  size_t mark = 0, launch = 0;
+  for (const size_t end : lists) {
+    for (; launch < end; ++launch, ++mark) {
+      asked[launch].begin = times.at(mark);
+      asked[launch].end = times.at(mark + 1);
+      noted.push_back(std::move(asked[launch]));
+    }
+    ++mark; // the next list begins at a mark of its own
+  }
+  asked.clear();
+  lists.clear();
+}
+
+TraceFacts Profiler::facts(const Roof &roof) const {
+  const std::shared_ptr<Device> &device = trainer.machine();
+  return {fmt::format("{} ({} threads)", device->name(), device->threads()), clock->what(), roof};
+}
+
+} // namespace kiln

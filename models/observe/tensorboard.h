@@ -1,0 +1,48 @@
+// What a run records as TensorBoard reads it: one file of events for each time that the run begins or goes on.
+//
+// A file is records of TFRecord's format: the length as 8 bytes, its masked CRC-32C, the bytes, and theirs, all
+// little-endian. Each is an Event of TensorFlow's event.proto in the wire format of protocol buffers: the version
+// `brain.Event:2`; where a run goes on a SessionLog that begins, which hides what an earlier file says of that step and
+// later ones; then a Summary for each row, a Value for each of its scalars.
+
+#pragma once
+
+#include "models/observe/row_sink.h"
+
+#include <string_view>
+
+namespace kiln {
+
+/// CRC-32C (Castagnoli) of bytes, and as TFRecord masks it: rotated, plus a constant.
+uint32_t crc32c(std::string_view bytes);
+uint32_t maskedCrc(std::string_view bytes);
+
+/// A record: `bytes` with its length and checksums.
+std::string tfRecord(std::string_view bytes);
+
+/// The tag of a scalar of a log's row: `train/loss`, `validation/loss` for val_loss, `train_details/grad_norm_h.0`.
+std::string tensorBoardTag(const std::string &name);
+
+/// The events of a file, without TFRecord's frame. `wall` is the time in seconds since 1970. Numbers are f32,
+/// texts the text plugin's.
+std::string versionEvent(double wall);
+std::string beginEvent(double wall, int64_t step);
+std::string rowEvent(double wall, const StepRow &row);
+
+class TensorBoardLog : public RowSink {
+public:
+  /// A new file in `folder`, which is made where it is missing, for a run that goes on from `step`.
+  TensorBoardLog(const std::string &folder, int64_t step);
+  ~TensorBoardLog() override;
+  TensorBoardLog(const TensorBoardLog &) = delete;
+  void write(const StepRow &row) override;
+  const std::string &file() const { return path; }
+
+private:
+  void put(const std::string &event);
+
+  std::string path;
+  int descriptor = -1;
+};
+
+} // namespace kiln

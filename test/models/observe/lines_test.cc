@@ -1,0 +1,86 @@
+// main.log and the curve of braille.
+
+#include "models/observe/live_curve.h"
+#include "models/observe/main_log.h"
+#include "test/temporary_folder.h"
+
+#include <cmath>
+#include <filesystem>
+#include <gtest/gtest.h>
+
+using namespace kiln;
+
+namespace {
+
+StepRow example(int64_t step, bool evaluated) {
+  StepRow row;
+  row.step = step;
+  row.set("loss", 4.12345);
+  if (evaluated)
+    row.set("val_loss", 4.5);
+  row.set("lr", 0.0003);
+  row.set("grad_norm", 1.25);
+  return row;
+}
+
+// Steps count from 0 there; a validation loss stands at as many steps as were taken.
+TEST(MainLog, HasTheLinesOfLlmc) {
+  EXPECT_EQ(mainLogLines(example(1, false)), "s:0 trl:4.1235 lr:0.000300 norm:1.25\n");
+  EXPECT_EQ(mainLogLines(example(20, true)), "s:19 trl:4.1235 lr:0.000300 norm:1.25\ns:20 tel:4.5000\n");
+}
+
+// A run that goes on keeps the lines of the steps before it, and of no other: a line that broke off is none.
+TEST(MainLog, GoesOnFromAStep) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "main.log";
+  {
+    MainLog log(path, 0);
+    for (const int64_t step : {1, 2, 3})
+      log.write(example(step, true));
+  }
+  const std::string two = mainLogLines(example(1, true)) + mainLogLines(example(2, true));
+  writeText(path, readText(path) + "s:1 tr");
+  {
+    MainLog log(path, 2);
+  }
+  EXPECT_EQ(readText(path), two);
+  {
+    MainLog log(path, 0);
+  }
+  EXPECT_EQ(readText(path), "");
+}
+
+// Eight falling values in four characters: a column each, the first highest, the last lowest.
+TEST(LiveCurve, DrawsAColumnForEachValue) {
+  LiveCurve curve;
+  for (const double value : {4.0, 3.0, 2.0, 1.0})
+    curve.add(value);
+  EXPECT_EQ(curve.text(8), "loss 4.0000 ⠑⢄ 1.0000");
+}
+
+// As many values as there are: means of stretches, in the width that is asked for, of all of the run.
+TEST(LiveCurve, FitsAnyNumberOfValues) {
+  LiveCurve curve;
+  for (int i = 0; i < 100000; ++i)
+    curve.add(100000.0 - i);
+  const std::string text = curve.text(10);
+  size_t characters = 0;
+  for (size_t i = 0; i + 2 < text.size(); ++i)
+    characters += text[i] == '\xe2';
+  EXPECT_EQ(characters, 10u) << text;
+  const double first = std::stod(text.substr(5)), last = std::stod(text.substr(text.rfind(' ')));
+  EXPECT_NEAR(first, 97500, 1000); // the mean of a twentieth
+  EXPECT_NEAR(last, 2500, 1000);
+}
+
+// What is no number has no dot; without a number there is no curve; of one value there is a dot below.
+TEST(LiveCurve, LeavesOutWhatIsNoNumber) {
+  LiveCurve curve;
+  EXPECT_EQ(curve.text(8), "");
+  curve.add(NAN);
+  EXPECT_EQ(curve.text(8), "");
+  curve.add(2);
+  EXPECT_EQ(curve.text(8), "loss 2.0000 ⢀ 2.0000");
+}
+
+} // namespace
