@@ -2,12 +2,14 @@
 
 #include "lowering/Backend.h"
 
+#include "lowering/Scheduler.h"
 #include "lowering/cpu/CpuBackend.h"
 #include "lowering/gpu/GpuBackend.h"
 
 namespace kiln::lowering {
 
 std::shared_ptr<const Backend> openBackend(const std::string &name) {
+  chosenScheduler(); // before anything is compiled
   const std::shared_ptr<const Backend> gpu = gpu::openBackend(name);
   return gpu ? gpu : cpu::openBackend(name);
 }

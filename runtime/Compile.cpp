@@ -12,6 +12,7 @@
 #include "lowering/Crashes.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/Driver.h"
+#include "lowering/Scheduler.h"
 #include "lowering/Slots.h"
 #include "runtime/Cache.h"
 #include "runtime/Compilation.h"
@@ -215,8 +216,8 @@ static std::string textOf(mlir::ModuleOp module, bool withLines) {
 static std::string diskKey(const std::string &module, const Device &device) {
   unsigned major, minor, patch;
   LLVMGetVersion(&major, &minor, &patch);
-  return sha256(
-      fmt::format("{}\nllvm {}.{}.{}\n{}\n{}", compilerIdentity, major, minor, patch, device.backend().key(), module));
+  return sha256(fmt::format("{}\nllvm {}.{}.{}\n{}\n{}\n{}", compilerIdentity, major, minor, patch,
+                            lowering::chosenScheduler(), device.backend().key(), module));
 }
 
 static std::vector<char> objectOf(const Kernel &kernel, mlir::ModuleOp module, const Device &device) {

@@ -1,6 +1,9 @@
-// Ranges of scalars, from the operations that make them; of what a loop counts with, from its bounds.
+// Ranges of scalars and of tiles' elements, from the operations that make them; of what a loop counts with, from its
+// bounds.
 
 #include "lowering/analysis/Ranges.h"
+
+#include "dialect/tile/TileDialect.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -29,12 +32,14 @@ ConstantIntRanges rangeOf(Value value, int effort) {
     auto loop = dyn_cast_or_null<scf::ForOp>(argument.getOwner()->getParentOp());
     return loop && loop.getInductionVar() == value ? rangeOfInduction(loop, effort - 1) : anything;
   }
+  if (auto move = value.getDefiningOp<tile::MoveOp>())
+    return rangeOf(move.getMoved(), effort - 1);
   auto op = value.getDefiningOp<InferIntRangeInterface>();
   if (!op)
     return anything;
   SmallVector<ConstantIntRanges> operands;
   for (Value operand : op->getOperands()) {
-    const bool isInteger = operand.getType().isIntOrIndex();
+    const bool isInteger = getElementTypeOrSelf(operand.getType()).isIntOrIndex();
     operands.push_back(isInteger ? rangeOf(operand, effort - 1) : ConstantIntRanges::maxRange(1)); // looked at by none
   }
   ConstantIntRanges found = anything;

@@ -1,4 +1,4 @@
-// What is known of integer scalars: enough to see that bounds and offsets made of extents, program numbers and
+// What is known of integers: enough to see that bounds and offsets made of extents, program numbers and
 // constants do not overflow.
 
 #pragma once
@@ -7,7 +7,8 @@
 
 namespace kiln::lowering {
 
-/// A range that holds every value of `value`, an integer or index scalar, as operations' own interface for ranges says.
+/// A range that holds every value of `value`, an integer or index scalar, or every element of a tile of integers, as
+/// operations' own interface for ranges says.
 /// Looks through `effort` operations.
 mlir::ConstantIntRanges rangeOf(mlir::Value value, int effort = 8);
 

@@ -117,6 +117,7 @@ void GpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const
   pm.addNestedPass<FuncOp>(createAdoptLayouts());
   if (until == "layouts")
     return;
+  pm.addNestedPass<FuncOp>(mlir::createCSEPass()); // what several loops have converted is converted once
   pm.addNestedPass<FuncOp>(createNarrowLoops());
   pm.addNestedPass<FuncOp>(createPipelineLoads({target.sharedBytes}));
   pm.addNestedPass<FuncOp>(createExpandExchanges({/*storeMatrix=*/target.capability >= 90}));

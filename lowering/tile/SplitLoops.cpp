@@ -7,12 +7,18 @@
 //                                                 s' = mask ? s : −∞
 //
 // A mask is a comparison of positions counted from the tile's corner, or numbers made of them, with a scalar that grows
-// or falls by one with the loop's position. So it is true throughout in the rounds before some position, or in those
-// from one on. Loads and stores that move with the position lie inside their views in rounds of the first kind, and say
-// so in `tile.inside`; along dimensions in which they do not move they do so in all rounds or in none, which is asked
-// before the loop. Of several masks and loads the rounds that need nothing are split off: at most three loops, in the
-// order of the one, which compute the same. What a mask computes without wrapping it must be known to compute without
-// wrapping; of a scalar cut to 32 bits, which masks are as a rule, that is asked when the kernel runs.
+// or falls by one with the loop's position, or with what that lies away from a tile of limits, which are the same in
+// all rounds:
+//
+//     mask = column ≥ from − n       // the first column that each row sees: from n = max from on all do
+//
+// So it is true throughout in the rounds before some position, or in those from one on. Loads and stores that move with
+// the position lie inside their views in rounds of the first kind, and say so in `tile.inside`; along dimensions in
+// which they do not move they do so in all rounds or in none, which is asked before the loop. Of several masks and
+// loads the rounds that need nothing are split off: at most three loops, in the order of the one, which compute the
+// same; limits that are kept from a position on are not asked for again behind it. What a mask computes without
+// wrapping it must be known to compute without wrapping; of a scalar cut to 32 bits, which masks are as a rule, that is
+// asked when the kernel runs.
 
 #include "lowering/Passes.h"
 #include "lowering/analysis/Ranges.h"
@@ -42,7 +48,7 @@ struct Span {
 /// along a dimension in those in which that, and the view's extent, is at least so much.
 struct Mask {
   struct Term {
-    Value scalar;
+    Value scalar; // or a tile of limits, of which the one counts that is hardest to meet
     int64_t sign;
   };
   Operation *op; // arith.cmpi, tile.load or tile.store
@@ -106,7 +112,7 @@ static std::optional<Span> spanOf(Value value) {
 /// The scalar before it was cut to 32 bits.
 static Value uncut(Value scalar) {
   auto cut = scalar.getDefiningOp<arith::TruncIOp>();
-  return cut ? cut.getIn() : scalar;
+  return cut && cut.getType().isInteger(32) ? cut.getIn() : scalar;
 }
 
 static bool isCut(const Mask::Term &term) { return uncut(term.scalar) != term.scalar; }
@@ -126,6 +132,49 @@ static std::optional<int64_t> factorOf(scf::ForOp loop, Value scalar) {
   return isa<arith::AddIOp>(op) ? *left + *right : *left - *right;
 }
 
+namespace {
+/// What lies `position`, which grows by one with the loop's, before tiles' elements that are the same in all rounds.
+/// None of either is negative, so that no difference wraps.
+struct Limits {
+  Value tile, position;
+};
+} // namespace
+
+static bool isFixed(scf::ForOp loop, Value value) { return !loop.getBodyRegion().isAncestor(value.getParentRegion()); }
+
+static std::optional<Limits> limitsOf(scf::ForOp loop, Value value) {
+  while (auto move = value.getDefiningOp<tile::MoveOp>())
+    value = move.getMoved();
+  auto difference = value.getDefiningOp<arith::SubIOp>();
+  if (!difference || !isa<RankedTensorType>(difference.getType()) || !isFixed(loop, difference.getLhs()))
+    return std::nullopt;
+  const auto span = spanOf(difference.getRhs());
+  if (!span || !span->scalar || span->least != 0 || span->most != 0)
+    return std::nullopt;
+  const Value position = uncut(span->scalar);
+  if (!position.getType().isInteger(64) || factorOf(loop, position) != 1 || !isSmall(position) ||
+      !isNonNegative(rangeOf(position)) || !isNonNegative(rangeOf(difference.getLhs())) ||
+      (span->scalar == position && !isSmall(difference.getLhs())))
+    return std::nullopt;
+  return Limits{difference.getLhs(), span->scalar};
+}
+
+/// A comparison of positions with limits.
+static std::optional<Mask> maskOfLimits(scf::ForOp loop, Operation *compare, Value low, Value high, bool strict) {
+  const auto below = spanOf(low), above = spanOf(high);
+  if (const auto limits = limitsOf(loop, high); limits && below && !below->scalar)
+    return Mask{.op = compare,
+                .terms = {{limits->tile, 1}, {limits->position, -1}},
+                .least = below->most + strict,
+                .factor = -1};
+  if (const auto limits = limitsOf(loop, low); limits && above && !above->scalar)
+    return Mask{.op = compare,
+                .terms = {{limits->tile, -1}, {limits->position, 1}},
+                .least = strict - above->least,
+                .factor = 1};
+  return std::nullopt;
+}
+
 static std::optional<Mask> maskOf(scf::ForOp loop, arith::CmpIOp compare) {
   using Predicate = arith::CmpIPredicate;
   Value low = compare.getLhs(), high = compare.getRhs(); // low ≤ high, or below it
@@ -135,8 +184,12 @@ static std::optional<Mask> maskOf(scf::ForOp loop, arith::CmpIOp compare) {
   else if (predicate != Predicate::sle && predicate != Predicate::slt)
     return std::nullopt;
   const bool strict = predicate == Predicate::slt || predicate == Predicate::sgt;
+  if (!isa<RankedTensorType>(compare.getType()))
+    return std::nullopt;
+  if (const auto mask = maskOfLimits(loop, compare, low, high, strict))
+    return mask;
   const auto below = spanOf(low), above = spanOf(high);
-  if (!isa<RankedTensorType>(compare.getType()) || !below || !above)
+  if (!below || !above)
     return std::nullopt;
   Mask mask{.op = compare, .terms = {}, .least = below->most - above->least + strict, .factor = 0};
   for (const auto &[span, sign] : {std::pair(*above, int64_t{1}), std::pair(*below, int64_t{-1})}) {
@@ -152,6 +205,13 @@ static std::optional<Mask> maskOf(scf::ForOp loop, arith::CmpIOp compare) {
   if ((mask.factor != 1 && mask.factor != -1) || (llvm::any_of(mask.terms, isCut) && mask.terms.size() > 1))
     return std::nullopt;
   return mask;
+}
+
+/// Whether a mask is one of limits that hold from a position on: behind the rounds without masks it is not asked again.
+/// Other masks of the kind are: there the loop behind is for a ragged end alone, and with fewer instructions ptxas
+/// moves more loads to its beginning than it has registers for.
+static bool isPassed(const Mask &mask) {
+  return mask.factor > 0 && isa<RankedTensorType>(mask.terms.front().scalar.getType());
 }
 
 /// The view of a load or store.
@@ -189,14 +249,15 @@ public:
 private:
   Value constant(int64_t value) { return emit.integer(type, value); }
   Value atFirst(Value scalar);
+  Value hardestOf(const Mask::Term &term);
   Value restOf(const Mask &mask);
   Value boundOf(const Mask &mask);
   Value onGrid(Value position);
   Value withinEnd(Value position);
   Value notNegative(Value position);
   scf::ForOp copy(Value begin, Value end, ValueRange inits);
-  void takeMasks();
-  void shortenMasks();
+  void takeMasks(bool behind = false);
+  void shortenMasks(bool behind = false);
 
   mutable scf::ForOp loop;
   const ArrayRef<Mask> masks;
@@ -221,11 +282,23 @@ Value Split::atFirst(Value scalar) {
   return known.lookup(scalar);
 }
 
+/// Of a tile of limits the least, or of those that are subtracted the largest.
+Value Split::hardestOf(const Mask::Term &term) {
+  const auto kind = term.sign > 0 ? tile::ReduceKind::Min : tile::ReduceKind::Max;
+  Value left = term.scalar;
+  while (auto type = dyn_cast<RankedTensorType>(left.getType())) {
+    const int64_t axis = type.getRank() - 1;
+    left = emit.make<tile::ReduceOp>(tile::ReduceOp::resultType(kind, type, axis), kind, left, axis);
+  }
+  return left.getType() == this->type ? left : emit.make<arith::ExtSIOp>(this->type, left);
+}
+
 /// A mask's sum, without the position.
 Value Split::restOf(const Mask &mask) {
   Value rest = constant(0);
-  for (const auto &[scalar, sign] : mask.terms) {
-    const Value value = atFirst(uncut(scalar));
+  for (const Mask::Term &term : mask.terms) {
+    const int64_t sign = term.sign;
+    const Value value = isa<RankedTensorType>(term.scalar.getType()) ? hardestOf(term) : atFirst(uncut(term.scalar));
     rest = sign > 0 ? emit.make<arith::AddIOp>(rest, value) : emit.make<arith::SubIOp>(rest, value);
   }
   if (mask.dim >= 0) {
@@ -247,7 +320,11 @@ Value Split::boundOf(const Mask &mask) {
                             : emit.make<arith::SubIOp>(constant(mask.least), rest);
   if (llvm::none_of(mask.terms, isCut))
     return bound;
-  const Value largest = falls ? emit.make<arith::SubIOp>(rest, begin) : emit.make<arith::AddIOp>(rest, end);
+  Value largest; // of the sum, or of a position that limits lie away from
+  if (mask.terms.size() > 1)
+    largest = emit.make<arith::AddIOp>(atFirst(uncut(mask.terms.back().scalar)), end);
+  else
+    largest = falls ? emit.make<arith::SubIOp>(rest, begin) : emit.make<arith::AddIOp>(rest, end);
   const Value fits = emit.compare(arith::CmpIPredicate::sle, largest, constant(INT32_MAX));
   return emit.select(fits, bound, falls ? begin : end);
 }
@@ -314,12 +391,14 @@ static void eraseDead(SmallVector<Operation *> &dead) {
   }
 }
 
-/// Of the loop that was copied last.
-void Split::takeMasks() {
+/// Of the loop that was copied last: all, or, `behind` the rounds without masks, those that are true from them on.
+void Split::takeMasks(bool behind) {
   SmallVector<Operation *> dead;
   llvm::MapVector<Operation *, SmallVector<int64_t>> inside;
   for (const Mask &mask : masks)
-    if (mask.dim < 0)
+    if (behind && !isPassed(mask))
+      continue;
+    else if (mask.dim < 0)
       replaceByTrue(copied.lookup(mask.op->getResult(0)), dead);
     else
       inside[copied.lookup(mask.op)].push_back(mask.dim);
@@ -359,10 +438,10 @@ static void shortenMask(arith::CmpIOp compare) {
   }
 }
 
-/// Of the loop that was copied last.
-void Split::shortenMasks() {
+/// Of the loop that was copied last, those that it still has.
+void Split::shortenMasks(bool behind) {
   for (const Mask &mask : masks)
-    if (mask.dim < 0)
+    if (mask.dim < 0 && !(behind && isPassed(mask)))
       shortenMask(copied.lookup(mask.op->getResult(0)).getDefiningOp<arith::CmpIOp>());
 }
 
@@ -402,7 +481,8 @@ void Split::build() {
   results = interior.getResults();
   if (last) {
     results = copy(last, loop.getUpperBound(), results).getResults();
-    shortenMasks();
+    takeMasks(/*behind=*/true);
+    shortenMasks(/*behind=*/true);
   }
   loop.replaceAllUsesWith(results);
   loop.erase();

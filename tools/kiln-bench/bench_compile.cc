@@ -22,6 +22,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
@@ -58,9 +59,14 @@ private:
   tools::TemporaryFolder folder{"kiln-bench"};
 };
 
-/// Median times of one thing, cold and warm, in milliseconds.
+/// Times of one thing, in milliseconds: cold, also those that processors took, and warm.
 struct Times {
-  std::vector<double> cold, warm;
+  std::vector<double> cold, cpu, warm;
+};
+
+/// What a compilation took, in milliseconds, and what processors took for it.
+struct Spent {
+  double all, cpu;
 };
 
 } // namespace
@@ -133,22 +139,32 @@ static Plan userPlans(Operands &make) {
   return plan;
 }
 
-/// Compiles every launch, regions of the workspace beginning at `workspace`. Milliseconds of each, in order; none for a
+/// Milliseconds that the process's threads have run.
+static double cpuMilliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
+}
+
+/// Compiles every launch, regions of the workspace beginning at `workspace`. What each took, in order; none for a
 /// launch that an earlier one compiled as well.
-static std::vector<std::optional<double>> compileAll(Device &device, const Plan &plan, void *workspace) {
-  std::vector<std::optional<double>> milliseconds;
+static std::vector<std::optional<Spent>> compileAll(Device &device, const Plan &plan, void *workspace) {
+  std::vector<std::optional<Spent>> times;
   for (const Launch &launch : plan.launches) {
     int64_t known = compileStatistics().fromMemory;
     auto begin = std::chrono::steady_clock::now();
+    const double cpu = cpuMilliseconds();
     compile(device, launch, workspace);
-    double spent = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
-    milliseconds.push_back(compileStatistics().fromMemory > known ? std::nullopt : std::optional(spent));
+    const Spent spent = {std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count(),
+                         cpuMilliseconds() - cpu};
+    times.push_back(compileStatistics().fromMemory > known ? std::nullopt : std::optional(spent));
   }
-  return milliseconds;
+  return times;
 }
 
 static void addTimes(bench::Setting &setting, const char *bench, const std::string &shape, const Times &times) {
   setting.report.add({.bench = bench, .shape = shape, .metric = "cold_ms", .value = bench::median(times.cold)});
+  setting.report.add({.bench = bench, .shape = shape, .metric = "cold_cpu_ms", .value = bench::median(times.cpu)});
   setting.report.add({.bench = bench, .shape = shape, .metric = "warm_ms", .value = bench::median(times.warm)});
 }
 
@@ -160,14 +176,17 @@ static void measureKernels(bench::Setting &setting, const FreshCache &cache, con
     cache.empty();
     for (bool cold : {true, false}) {
       forgetCompiled();
-      std::vector<std::optional<double>> milliseconds = compileAll(*setting.device, plan, workspace);
+      const std::vector<std::optional<Spent>> spent = compileAll(*setting.device, plan, workspace);
       for (size_t i = 0; round > 0 && i < times.size(); ++i)
-        if (milliseconds[i])
-          (cold ? times[i].cold : times[i].warm).push_back(*milliseconds[i]);
+        if (spent[i]) {
+          (cold ? times[i].cold : times[i].warm).push_back(spent[i]->all);
+          if (cold)
+            times[i].cpu.push_back(spent[i]->cpu);
+        }
     }
   }
   std::map<std::string, int> seen;
-  std::vector<double> colds;
+  std::vector<double> colds, cpu;
   for (size_t i = 0; i < times.size(); ++i) {
     if (times[i].cold.empty())
       continue;
@@ -175,10 +194,17 @@ static void measureKernels(bench::Setting &setting, const FreshCache &cache, con
     int variant = ++seen[name];
     addTimes(setting, "compile", variant == 1 ? name : fmt::format("{} #{}", name, variant), times[i]);
     colds.push_back(bench::median(times[i].cold));
+    cpu.push_back(bench::median(times[i].cpu));
   }
-  std::sort(colds.begin(), colds.end());
-  setting.report.add({.bench = "compile", .shape = all, .metric = "cold_ms_median", .value = colds[colds.size() / 2]});
-  setting.report.add({.bench = "compile", .shape = all, .metric = "cold_ms_max", .value = colds.back()});
+  for (const auto &[each, name] : {std::pair(&colds, "cold_ms"), std::pair(&cpu, "cold_cpu_ms")}) {
+    std::sort(each->begin(), each->end());
+    setting.report.add({.bench = "compile",
+                        .shape = all,
+                        .metric = fmt::format("{}_median", name),
+                        .value = (*each)[each->size() / 2]});
+    setting.report.add(
+        {.bench = "compile", .shape = all, .metric = fmt::format("{}_max", name), .value = each->back()});
+  }
 }
 
 static void measureBuiltIn(bench::Setting &setting, const FreshCache &cache) {
@@ -204,9 +230,11 @@ static void measureStepCompile(bench::Setting &setting, const FreshCache &cache)
       forgetCompiled();
       Trainer trainer(setting.device, network,
                       {.batch = B, .steps = 1000, .precision = setting.precision}); // prepares its plans once
-      double before = compileStatistics().milliseconds;
+      const double before = compileStatistics().milliseconds, cpu = cpuMilliseconds();
       trainer.prepare(); // runs nothing: a simulator would take hours for a step of 124M
       (cold ? times.cold : times.warm).push_back(compileStatistics().milliseconds - before);
+      if (cold)
+        times.cpu.push_back(cpuMilliseconds() - cpu);
     }
   }
   addTimes(setting, "step", setting.quick ? "1 layer B=4 T=64" : "124M B=4 T=64", times);

@@ -205,3 +205,97 @@ func.func @stores(%x: memref<?xi64>) attributes {tile.kernel} {
   }
   return
 }
+
+// -----
+
+// Each row sees columns from a limit of its own on and below another: the rounds between the largest of the first and
+// the smallest of the others need no mask, and those behind only that of the others. The limits are known not to be negative, and whether the position fits 32
+// bits is asked.
+// CHECK-LABEL: @limits
+// CHECK-DAG: %[[T:.*]] = tile.dim %{{.*}}, 0
+// CHECK-DAG: %[[FROM:.*]] = arith.maxsi %{{.*}}, %{{.*}} : tensor<4x1xi32>
+// CHECK-DAG: %[[TO:.*]] = arith.maxsi %{{.*}}, %{{.*}} : tensor<4x1xi32>
+// CHECK: %[[FROMS:.*]] = tile.reduce max %[[FROM]] axis 1
+// CHECK: %[[LAST_FROM:.*]] = tile.reduce max %[[FROMS]] axis 0
+// CHECK: %[[WIDE:.*]] = arith.extsi %[[LAST_FROM]] : i32 to i64
+// CHECK: %[[LARGEST:.*]] = arith.addi %{{.*}}, %[[T]] : i64
+// CHECK: arith.cmpi sle, %[[LARGEST]], %c2147483647_i64
+// CHECK: %[[TOS:.*]] = tile.reduce min %[[TO]] axis 1
+// CHECK: tile.reduce min %[[TOS]] axis 0
+// CHECK: scf.for
+// CHECK: arith.cmpi sge
+// CHECK: arith.cmpi slt
+// CHECK: scf.yield
+// CHECK: scf.for
+// CHECK-NOT: arith.{{cmpi|andi|select}}
+// CHECK: scf.yield
+// CHECK: scf.for
+// CHECK-NOT: arith.cmpi sge
+// CHECK: arith.cmpi slt
+// CHECK: scf.yield
+// CHECK: return
+func.func @limits(%x: memref<?xf32>, %ranges: memref<?x2xi32>) -> tensor<4x8xf32> attributes {tile.kernel} {
+  %c0_i64 = arith.constant 0 : i64
+  %c1_i64 = arith.constant 1 : i64
+  %c8_i64 = arith.constant 8 : i64
+  %zeros = arith.constant dense<0> : tensor<4x1xi32>
+  %cst = arith.constant dense<0.0> : tensor<4x8xf32>
+  %T = tile.dim %x, 0 : memref<?xf32>
+  %r0 = tile.load %ranges[%c0_i64, %c0_i64] : memref<?x2xi32> -> tensor<4x1xi32>
+  %r1 = tile.load %ranges[%c0_i64, %c1_i64] : memref<?x2xi32> -> tensor<4x1xi32>
+  %from = arith.maxsi %r0, %zeros : tensor<4x1xi32>
+  %to = arith.maxsi %r1, %zeros : tensor<4x1xi32>
+  %columns = tile.iota : tensor<8xi32>
+  %line = tile.reshape %columns : tensor<8xi32> -> tensor<1x8xi32>
+  %column = tile.broadcast %line : tensor<1x8xi32> -> tensor<4x8xi32>
+  %sum = scf.for %n = %c0_i64 to %T step %c8_i64 iter_args(%acc = %cst) -> (tensor<4x8xf32>) : i64 {
+    %s = tile.load %x[%n] : memref<?xf32> -> tensor<8xf32>
+    %row = tile.reshape %s : tensor<8xf32> -> tensor<1x8xf32>
+    %tile = tile.broadcast %row : tensor<1x8xf32> -> tensor<4x8xf32>
+    %cut = arith.trunci %n : i64 to i32
+    %corner = tile.splat %cut : i32 -> tensor<4x1xi32>
+    %low = arith.subi %from, %corner : tensor<4x1xi32>
+    %lows = tile.broadcast %low : tensor<4x1xi32> -> tensor<4x8xi32>
+    %high = arith.subi %to, %corner : tensor<4x1xi32>
+    %highs = tile.broadcast %high : tensor<4x1xi32> -> tensor<4x8xi32>
+    %above = arith.cmpi sge, %column, %lows : tensor<4x8xi32>
+    %below = arith.cmpi slt, %column, %highs : tensor<4x8xi32>
+    %mask = arith.andi %above, %below : tensor<4x8xi1>
+    %seen = arith.select %mask, %tile, %cst : tensor<4x8xi1>, tensor<4x8xf32>
+    %next = arith.addf %acc, %seen : tensor<4x8xf32>
+    scf.yield %next : tensor<4x8xf32>
+  }
+  return %sum : tensor<4x8xf32>
+}
+
+// -----
+
+// Nothing is known of the sign of limits, whose difference from the position may wrap; nor does a position that is cut
+// to 8 bits keep its order.
+// CHECK-LABEL: @wrapping
+// CHECK-COUNT-1: scf.for
+// CHECK-NOT: scf.for
+// CHECK: return
+func.func @wrapping(%x: memref<?xi32>, %limits: memref<8xi32>) -> tensor<8xi32> attributes {tile.kernel} {
+  %c0_i64 = arith.constant 0 : i64
+  %c8_i64 = arith.constant 8 : i64
+  %cst = arith.constant dense<0> : tensor<8xi32>
+  %hundred = arith.constant dense<100> : tensor<8xi8>
+  %T = tile.dim %x, 0 : memref<?xi32>
+  %to = tile.load %limits[%c0_i64] : memref<8xi32> -> tensor<8xi32>
+  %column = tile.iota : tensor<8xi32>
+  %sum = scf.for %n = %c0_i64 to %T step %c8_i64 iter_args(%acc = %cst) -> (tensor<8xi32>) : i64 {
+    %cut = arith.trunci %n : i64 to i32
+    %corner = tile.splat %cut : i32 -> tensor<8xi32>
+    %high = arith.subi %to, %corner : tensor<8xi32>
+    %below = arith.cmpi slt, %column, %high : tensor<8xi32>
+    %short = arith.trunci %n : i64 to i8
+    %shorts = tile.splat %short : i8 -> tensor<8xi8>
+    %above = arith.cmpi slt, %hundred, %shorts : tensor<8xi8>
+    %mask = arith.andi %above, %below : tensor<8xi1>
+    %seen = arith.select %mask, %column, %cst : tensor<8xi1>, tensor<8xi32>
+    %next = arith.addi %acc, %seen : tensor<8xi32>
+    scf.yield %next : tensor<8xi32>
+  }
+  return %sum : tensor<8xi32>
+}

@@ -1,0 +1,40 @@
+// LLVM has one scheduler for a process, an option of its command line: it is told once.
+
+#include "lowering/Scheduler.h"
+
+#include "dialect/dsl/Types.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+
+#include <cstdlib>
+
+namespace kiln::lowering {
+
+/// As llc spells them. `source` is what NVPTX takes by itself; `vliw-td` is for other machines, and LLVM's code for
+/// NVPTX does not survive `linearize` and `fast`.
+static constexpr llvm::StringLiteral schedulers[] = {"source", "list-burr", "list-hybrid", "list-ilp"};
+static constexpr llvm::StringLiteral option = "pre-RA-sched";
+
+static std::string tellLlvm() {
+  const char *const asked = std::getenv("KILN_SCHEDULER");
+  const std::string name = asked ? asked : "";
+  if (name.empty())
+    return name;
+  if (!llvm::is_contained(schedulers, name))
+    throw Error("expected KILN_SCHEDULER to be one of " + llvm::join(llvm::ArrayRef(schedulers), ", ") + ", but got '" +
+                name + "'");
+  auto &options = llvm::cl::getRegisteredOptions();
+  const auto found = options.find(option);
+  if (found == options.end() || found->second->addOccurrence(0, option, name))
+    throw Error("expected LLVM to have the scheduler '" + name + "', but it has not", Fault::device);
+  return name;
+}
+
+const std::string &chosenScheduler() {
+  static const std::string name = tellLlvm();
+  return name;
+}
+
+} // namespace kiln::lowering
