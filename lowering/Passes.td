@@ -73,7 +73,8 @@ def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
   let description = [{
     `tile.cast`, `tile.div`, `tile.rem`, `tile.shl`, `tile.shr` and `tile.random` become `arith` operations with selects
     that give the results the dialect promises; arithmetic on bf16 and f16 is done in f32 and rounded, but for what the
-    target has instructions for that round once (`native-narrow`). Tiles stay tensors.
+    target has instructions for that round once (`native-narrow`). Floats of 8 bits are bytes from here on, and nothing is
+    `tile.unsigned` any more but atomics and prints. Tiles stay tensors.
 
     ```mlir
     %0 = tile.shl %a, %n : tensor<4xi32>

@@ -25,6 +25,12 @@ static void appendElement(std::string &line, const char *data, Type type, int64_
     line += std::to_string(value);
     return;
   }
+  if (type == Type::u64) {
+    uint64_t value;
+    std::memcpy(&value, element, sizeof value);
+    line += std::to_string(value);
+    return;
+  }
   const double value = toDoubles(element, type, 1)[0];
   if (type == Type::f64)
     line += fmt::format("{}", value);

@@ -23,8 +23,10 @@ static constexpr size_t mostDimensions = 64;
 /// What the header and what is before it fill a multiple of.
 static constexpr size_t headerAlignment = 64;
 
-/// `|` where bytes have no order, `<` where the lowest comes first.
-static char orderOf(Type type) { return bytesOf(type) == 1 || type == Type::bf16 ? '|' : '<'; }
+/// `|` where bytes have no order, `<` where the lowest comes first; and by it two types of raw bytes are told apart.
+static char orderOf(Type type) {
+  return (bytesOf(type) == 1 && type != Type::f8e5m2) || type == Type::bf16 ? '|' : '<';
+}
 
 // --- The header ------------------------------------------------------------------------------------------------------
 
@@ -120,12 +122,17 @@ private:
       throw wrong("elements of one type, without fields", rest());
     const std::string descr = readString();
     std::string all;
+    std::optional<Type> found;
     for (const Type type : everyType) {
       const std::string code = infoOf(type).numPy;
-      if (descr == '<' + code || descr == orderOf(type) + code)
+      if (descr == orderOf(type) + code)
         return type;
+      if (descr == '<' + code)
+        found = found ? found : type;
       all += fmt::format("{}{}{} ({})", all.empty() ? "" : ", ", orderOf(type), code, nameOf(type));
     }
+    if (found)
+      return *found;
     throw wrong("elements of a type " + all, quoted(descr));
   }
   Shape readExtents() {

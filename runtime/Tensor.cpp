@@ -126,6 +126,38 @@ static uint16_t toBf16(double value) {
   return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
+namespace {
+/// A float of 8 bits: those of its mantissa, its bias, and its largest number; what is above that is NaN, or infinite.
+struct ByteFormat {
+  int mantissa, bias;
+  uint8_t largest;
+};
+} // namespace
+static constexpr ByteFormat e4m3 = {3, 7, 0x7e}, e5m2 = {2, 15, 0x7b};
+
+static double fromByte(uint8_t element, const ByteFormat &format) {
+  const int size = element & 0x7f, exponent = size >> format.mantissa, fraction = size & ((1 << format.mantissa) - 1);
+  const double sign = element & 0x80 ? -1 : 1;
+  if (size > format.largest)
+    return format.largest == 0x7b && size == 0x7c ? sign * INFINITY : std::nan("");
+  const int whole = exponent == 0 ? fraction : fraction | 1 << format.mantissa;
+  return sign * std::ldexp(whole, std::max(exponent, 1) - format.bias - format.mantissa);
+}
+
+/// The nearest number, ties to even; the largest one for what is beyond it.
+static uint8_t toByte(double value, const ByteFormat &format) {
+  const uint8_t sign = std::signbit(value) ? 0x80 : 0;
+  if (std::isnan(value))
+    return sign | 0x7f;
+  const double size = std::fabs(value);
+  if (size >= fromByte(format.largest, format))
+    return sign | format.largest;
+  // In units of the last place; a carry moves on into the exponent by itself.
+  const int exponent = size == 0 ? 1 - format.bias : std::max(std::ilogb(size), 1 - format.bias);
+  const int units = static_cast<int>(std::nearbyint(std::ldexp(size, format.mantissa - exponent)));
+  return static_cast<uint8_t>(sign | (units + ((exponent + format.bias - 1) << format.mantissa)));
+}
+
 template <class Integer> static Integer toInteger(double value) {
   if (std::isnan(value))
     return 0;
@@ -165,10 +197,24 @@ std::vector<double> toDoubles(const void *data, Type type, int64_t count) {
     return read<int8_t>(data, count, [](int8_t element) { return element ? 1.0 : 0.0; });
   case Type::i8:
     return read<int8_t>(data, count, plain);
+  case Type::u8:
+    return read<uint8_t>(data, count, plain);
+  case Type::i16:
+    return read<int16_t>(data, count, plain);
+  case Type::u16:
+    return read<uint16_t>(data, count, plain);
   case Type::i32:
     return read<int32_t>(data, count, plain);
+  case Type::u32:
+    return read<uint32_t>(data, count, plain);
   case Type::i64:
     return read<int64_t>(data, count, plain);
+  case Type::u64:
+    return read<uint64_t>(data, count, plain);
+  case Type::f8e4m3:
+    return read<uint8_t>(data, count, [](uint8_t element) { return fromByte(element, e4m3); });
+  case Type::f8e5m2:
+    return read<uint8_t>(data, count, [](uint8_t element) { return fromByte(element, e5m2); });
   case Type::bf16:
     return read<uint16_t>(data, count,
                           [](uint16_t element) -> double { return std::bit_cast<float>(uint32_t(element) << 16); });
@@ -188,10 +234,24 @@ void fromDoubles(const std::vector<double> &values, Type type, void *data) {
     return write<int8_t>(values, data, [](double value) { return value != 0; });
   case Type::i8:
     return write<int8_t>(values, data, toInteger<int8_t>);
+  case Type::u8:
+    return write<uint8_t>(values, data, toInteger<uint8_t>);
+  case Type::i16:
+    return write<int16_t>(values, data, toInteger<int16_t>);
+  case Type::u16:
+    return write<uint16_t>(values, data, toInteger<uint16_t>);
   case Type::i32:
     return write<int32_t>(values, data, toInteger<int32_t>);
+  case Type::u32:
+    return write<uint32_t>(values, data, toInteger<uint32_t>);
   case Type::i64:
     return write<int64_t>(values, data, toInteger<int64_t>);
+  case Type::u64:
+    return write<uint64_t>(values, data, toInteger<uint64_t>);
+  case Type::f8e4m3:
+    return write<uint8_t>(values, data, [](double value) { return toByte(value, e4m3); });
+  case Type::f8e5m2:
+    return write<uint8_t>(values, data, [](double value) { return toByte(value, e5m2); });
   case Type::bf16:
     return write<uint16_t>(values, data, toBf16);
   case Type::f16:

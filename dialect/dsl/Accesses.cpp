@@ -47,7 +47,7 @@ static mlir::Value subscriptOf(Verb &verb, const At &written) {
     verb.expected() << "integers as subscripts, but got " << describe(value);
     return {};
   }
-  return verb.cast(value, std::max(type, i32));
+  return bytesOf(type) < bytesOf(i32) ? verb.cast(value, i32) : type == i32 ? value : verb.position(value);
 }
 
 /// The subscripts of `view` and of the dimensions that select() has fixed; nothing, reported, when they do not fit.
@@ -60,7 +60,7 @@ static std::optional<Place> placeOf(Verb &verb, const View &view, const Offsets 
   }
   Place place;
   bool isPoison = false;
-  verb.follow(at); // C++ computes what stands in braces from left to right
+  verb.follow(at);                 // C++ computes what stands in braces from left to right
   SmallVector<const Tile *> fixed; // for each subscript; null where `at` has it
   const At *next = at.data();
   for (int dimension = 0; dimension < static_cast<int>(verb.tracer.factsOf(view).extents.size()); ++dimension) {
@@ -109,7 +109,7 @@ static bool checkBlocks(Verb &verb, const Place &place, const Shape &shape) {
 }
 
 static bool checkPadding(Verb &verb, Padding padding, Type type) {
-  if (padding == Padding::zero || isFloat(type))
+  if (padding == Padding::zero || (isFloat(type) && bytesOf(type) > 1))
     return true;
   verb.expected() << "padding zero on a view of " << nameOf(type) << ", but got "
                   << tile::stringifyPadding(static_cast<tile::Padding>(padding));
@@ -174,7 +174,7 @@ static Tile read(Verb &verb, const View &view, const Offsets &at, const Shape &s
   else
     tile = verb.emit<tile::LoadOp>(type, source, place->subscripts, padding);
   verb.effects.read.push_back(view.index());
-  return verb.result(verb.reshape(tile, wanted));
+  return verb.result(verb.reshape(verb.of(view.type(), tile), wanted));
 }
 
 Tile load(View view, Offsets at, TileExtents shape, Reading how, Loc loc) {
@@ -207,7 +207,7 @@ Tile atomic_load(View view, Offsets at, TileExtents shape, Order order, Loc loc)
       verb.emit<tile::AtomicLoadOp>(typeOf(source.getContext(), view.type(), place->full(shape)),
                                     static_cast<tile::MemoryOrder>(order), source, place->subscripts, mlir::Value());
   verb.effects.changed.push_back(view.index()); // others do: no two of them may change places
-  return verb.result(verb.reshape(tile, resultShape(*place, shape)));
+  return verb.result(verb.reshape(verb.of(view.type(), tile), resultShape(*place, shape)));
 }
 
 // --- Stores and atomics ----------------------------------------------------------------------------------------------
@@ -330,16 +330,19 @@ static Tile resultOf(Verb &verb, const View &view, const Written &what, mlir::Va
   return verb.result(verb.reshape(before, what.shape));
 }
 
+static bool isOrdered(tile::AtomicKind kind) { return kind == tile::AtomicKind::Min || kind == tile::AtomicKind::Max; }
+
 static Tile change(const char *name, tile::AtomicKind kind, const View &view, const Offsets &at, const At &value,
                    Order order, const Writing &how, Loc loc) {
   Verb verb(name, loc);
   auto what = written(verb, view, at, &value, how);
   if (!what || !checkAtomic(verb, view, static_cast<tile::AtomicUse>(kind)))
     return verb.poison();
-  return resultOf(verb, view, *what,
-                  verb.emit<tile::AtomicRmwOp>(what->values[0].getType(), kind, static_cast<tile::MemoryOrder>(order),
-                                               what->values[0], verb.tracer.valueOf(view), what->place.subscripts,
-                                               what->mask));
+  auto op =
+      verb.emit<tile::AtomicRmwOp>(what->values[0].getType(), kind, static_cast<tile::MemoryOrder>(order),
+                                   what->values[0], verb.tracer.valueOf(view), what->place.subscripts, what->mask);
+  tile::setUnsigned(op, isUnsigned(view.type()) && isOrdered(kind));
+  return resultOf(verb, view, *what, op);
 }
 
 Tile atomic_add(View view, Offsets at, At value, Order order, Writing how, Loc loc) {

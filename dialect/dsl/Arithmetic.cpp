@@ -2,6 +2,8 @@
 
 #include "dialect/dsl/Tracer.h"
 
+#include "dialect/tile/TypeRules.h"
+
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -16,7 +18,7 @@ static bool accepts(Takes takes, Type type) {
   case Takes::numbers:
     return type != boolean;
   case Takes::integers:
-    return type != boolean && !isFloat(type);
+    return isInteger(type);
   case Takes::floats:
     return isFloat(type);
   case Takes::bits:
@@ -38,23 +40,31 @@ static Operands unifyAs(Verb &verb, Takes takes, ArrayRef<const At *> operands) 
   return {};
 }
 
-/// A verb on two operands: `Real` on floats, `Integer` on integers.
-template <class Real, class Integer> static Tile binary(const char *name, Takes takes, const At &a, const At &b) {
+/// Emits an operation of the dialect that says whether integers have a sign, or one for which that does not matter.
+template <class Op> static mlir::Value emitIntegers(Verb &verb, const Operands &operands) {
+  auto op = verb.emit<Op>(operands.values[0], operands.values[1]);
+  if constexpr (std::is_same_v<Op, tile::DivOp> || std::is_same_v<Op, tile::RemOp> || std::is_same_v<Op, tile::ShrOp>)
+    tile::setUnsigned(op, isUnsigned(operands.type));
+  return op;
+}
+
+/// A verb on two operands: `Real` on floats, `Integer` on integers, `Natural` on those without a sign.
+template <class Real, class Integer, class Natural = Integer>
+static Tile binary(const char *name, Takes takes, const At &a, const At &b) {
   Verb verb(name, a.loc);
   Operands operands = unifyAs(verb, takes, {&a, &b});
   if (!operands)
     return verb.poison();
   if (isFloat(operands.type))
     return verb.result(verb.emit<Real>(operands.values[0], operands.values[1]));
-  return verb.result(verb.emit<Integer>(operands.values[0], operands.values[1]));
+  return verb.result(isUnsigned(operands.type) ? emitIntegers<Natural>(verb, operands)
+                                               : emitIntegers<Integer>(verb, operands));
 }
 
 template <class Integer> static Tile binary(const char *name, Takes takes, const At &a, const At &b) {
   Verb verb(name, a.loc);
   Operands operands = unifyAs(verb, takes, {&a, &b});
-  if (!operands)
-    return verb.poison();
-  return verb.result(verb.emit<Integer>(operands.values[0], operands.values[1]));
+  return operands ? verb.result(emitIntegers<Integer>(verb, operands)) : verb.poison();
 }
 
 Tile operator+(At a, At b) { return binary<arith::AddFOp, arith::AddIOp>("+", Takes::numbers, a, b); }
@@ -67,8 +77,8 @@ Tile operator|(At a, At b) { return binary<arith::OrIOp>("|", Takes::bits, a, b)
 Tile operator^(At a, At b) { return binary<arith::XOrIOp>("^", Takes::bits, a, b); }
 Tile operator<<(At a, At b) { return binary<tile::ShlOp>("<<", Takes::integers, a, b); }
 Tile operator>>(At a, At b) { return binary<tile::ShrOp>(">>", Takes::integers, a, b); }
-Tile min(At a, At b) { return binary<arith::MinNumFOp, arith::MinSIOp>("min", Takes::numbers, a, b); }
-Tile max(At a, At b) { return binary<arith::MaxNumFOp, arith::MaxSIOp>("max", Takes::numbers, a, b); }
+Tile min(At a, At b) { return binary<arith::MinNumFOp, arith::MinSIOp, arith::MinUIOp>("min", Takes::numbers, a, b); }
+Tile max(At a, At b) { return binary<arith::MaxNumFOp, arith::MaxSIOp, arith::MaxUIOp>("max", Takes::numbers, a, b); }
 
 Tile operator-(At a) {
   Verb verb("-", a.loc);
@@ -86,9 +96,8 @@ static Tile complement(Verb &verb, Takes takes, const At &a) {
   Operands operands = unifyAs(verb, takes, {&a});
   if (!operands)
     return verb.poison();
-  Literal ones;
-  ones.integer = operands.type == boolean ? 1 : -1;
-  return verb.result(verb.emit<arith::XOrIOp>(operands.values[0], verb.constant(ones, operands.type, operands.shape)));
+  mlir::Value ones = verb.constant(Literal::allOnes(operands.type), operands.type, operands.shape);
+  return verb.result(verb.emit<arith::XOrIOp>(operands.values[0], ones));
 }
 
 Tile operator~(At a) {
@@ -109,14 +118,14 @@ Tile operator!(const Tile &a) {
 // --- Comparisons -----------------------------------------------------------------------------------------------------
 
 static Tile compare(const char *name, const At &a, const At &b, arith::CmpFPredicate real, arith::CmpIPredicate integer,
-                    arith::CmpIPredicate truth) {
+                    arith::CmpIPredicate natural) {
   Verb verb(name, a.loc);
   Operands operands = unify(verb, {&a, &b});
   if (!operands)
     return verb.poison();
   if (isFloat(operands.type))
     return verb.result(verb.emit<arith::CmpFOp>(real, operands.values[0], operands.values[1]));
-  auto predicate = operands.type == boolean ? truth : integer; // as a signed number, true is -1
+  auto predicate = isInteger(operands.type) && !isUnsigned(operands.type) ? integer : natural; // a signed true is -1
   return verb.result(verb.emit<arith::CmpIOp>(predicate, operands.values[0], operands.values[1]));
 }
 
@@ -188,6 +197,8 @@ Tile abs(At x) {
   Operands operands = unifyAs(verb, Takes::numbers, {&x});
   if (!operands)
     return verb.poison();
+  if (isUnsigned(operands.type))
+    return verb.result(operands.values[0]);
   if (isFloat(operands.type))
     return verb.result(verb.emit<math::AbsFOp>(operands.values[0]));
   return verb.result(verb.emit<math::AbsIOp>(operands.values[0]));
@@ -212,6 +223,8 @@ Tile clamp(At x, At low, At high) {
   auto &v = operands.values;
   if (isFloat(operands.type))
     return verb.result(verb.emit<arith::MinNumFOp>(verb.emit<arith::MaxNumFOp>(v[0], v[1]), v[2]));
+  if (isUnsigned(operands.type))
+    return verb.result(verb.emit<arith::MinUIOp>(verb.emit<arith::MaxUIOp>(v[0], v[1]), v[2]));
   return verb.result(verb.emit<arith::MinSIOp>(verb.emit<arith::MaxSIOp>(v[0], v[1]), v[2]));
 }
 
@@ -253,9 +266,12 @@ Tile bitcast(At x, Type type) {
                     << " that is not boolean for " << describe(value) << ", but got " << nameOf(type);
     return verb.poison();
   }
+  if (isInteger(from) && isInteger(type))
+    return verb.result(verb.cast(value, type));
   if (from == type)
     return verb.result(value);
-  return verb.result(verb.emit<arith::BitcastOp>(typeOf(value.getContext(), type, shapeOf(value)), value));
+  return verb.result(
+      verb.of(type, verb.emit<arith::BitcastOp>(typeOf(value.getContext(), type, shapeOf(value)), value)));
 }
 
 } // namespace kiln

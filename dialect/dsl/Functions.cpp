@@ -45,15 +45,21 @@ Tile isnan(At x) {
   return at(value) != at(value);
 }
 
+/// A float of 8 bits as f32: rounding to 8 bits leaves no infinity to compare with.
+static Tile widened(const Line &at, const Tile &value) {
+  const Type type = value.type(at.loc);
+  return isFloat(type) && bytesOf(type) == 1 ? cast(at(value), f32) : value;
+}
+
 Tile isinf(At x) {
   const Line at{x.loc};
-  const Tile value = tileOf("isinf", x);
+  const Tile value = widened(at, tileOf("isinf", x));
   return isFloat(value.type(x.loc)) ? abs(at(value)) == at(infinity) : isnan(x);
 }
 
 Tile isfinite(At x) {
   const Line at{x.loc};
-  const Tile value = tileOf("isfinite", x);
+  const Tile value = widened(at, tileOf("isfinite", x));
   return isFloat(value.type(x.loc)) ? abs(at(value)) < at(infinity) : at(value) == at(value);
 }
 
@@ -121,7 +127,8 @@ Tile cummin(At x, int axis, Nans nans, bool reverse) {
 Tile sign(At x) {
   const Line at{x.loc};
   const Tile value = tileOf("sign", x);
-  return where(at(at(value) > at(0)), at(1), at(where(at(at(value) < at(0)), at(-1), at(value))));
+  const Tile others = isUnsigned(value.type(x.loc)) ? value : where(at(at(value) < at(0)), at(-1), at(value));
+  return where(at(at(value) > at(0)), at(1), at(others));
 }
 
 Tile sigmoid(At x) {

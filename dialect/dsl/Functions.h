@@ -73,7 +73,7 @@ template <size_t N, class F> std::array<Tile, N> reduce(const At (&xs)[N], int a
 
 // --- Scans: element i combines elements 0 to i along the axis, or with `reverse` the last down to i -----------------
 
-/// boolean and i8 are summed, and multiplied, in i32; bf16 and f16 in f32, each element rounded once.
+/// Small integers are summed, and multiplied, as sum() has it; narrow floats in f32, each element rounded once.
 Tile cumsum(At x, int axis = -1, bool reverse = false);
 Tile cumprod(At x, int axis = -1, bool reverse = false);
 /// NaN is passed over, as by max and min.

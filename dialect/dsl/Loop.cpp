@@ -2,6 +2,8 @@
 
 #include "dialect/dsl/Tracer.h"
 
+#include "dialect/tile/TypeRules.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <exception>
@@ -28,7 +30,7 @@ struct Loop::State {
 
 /// Reports unless `now` may follow `cell` round the loop or out of the branch.
 static bool checkChange(Tracer &tracer, const FrameCell &cell, mlir::Value now, const char *body) {
-  if (now.getType() == cell.before.getType())
+  if (now.getType() == cell.before.getType() && elementOf(now) == elementOf(cell.before))
     return true;
   auto diagnostic = mlir::emitError(now.getLoc());
   diagnostic << "expected a tile that a " << body << " changes to stay " << describe(cell.before) << ", but got "
@@ -92,9 +94,12 @@ static void buildLoop(const Loop::State &state, Frame &frame, ArrayRef<FrameCell
       replaced[cell.argument] = cell.before;
     }
   tracer.replaceInCells(replaced);
+  for (unsigned number : pruned.set_bits()) // another value may lie there next
+    tracer.note(frame.body->getArgument(number), i64);
   frame.body->eraseArguments(pruned);
   SmallVector<Tile *> changed;
   for (auto [cell, result] : llvm::zip(carried, loop.getResults())) {
+    tracer.noteLike(result, cell.before);
     Tracer::rebind(*cell.tile, result);
     changed.push_back(cell.tile);
   }
@@ -106,14 +111,16 @@ static void buildWithoutBody(const Loop::State &state, const Outcome &outcome) {
   Tracer &tracer = state.tracer;
   SmallVector<mlir::Value> inits;
   SmallVector<Tile *> changed;
-  for (auto &[position, type] : outcome.changed) {
+  for (auto &[position, type, isUnsigned] : outcome.changed) {
     changed.push_back(&tracer.cellAt(position));
     inits.push_back(Tracer::held(*changed.back()));
   }
   auto loop = scf::ForOp::create(tracer.builder, tracer.at(state.loc), state.begin, state.end, state.step, inits);
   loop.getRegion().front().erase();
-  for (auto [tile, result] : llvm::zip(changed, loop.getResults()))
+  for (auto [tile, result] : llvm::zip(changed, loop.getResults())) {
+    tracer.noteLike(result, Tracer::held(*tile));
     Tracer::rebind(*tile, result);
+  }
   tracer.endBodies(changed, state.cellsBefore);
 }
 
@@ -293,13 +300,16 @@ static void endSide(Tracer &tracer, Location loc, Block *block, ArrayRef<mlir::V
 static void branchWithoutSides(Tracer &tracer, Loc loc, mlir::Value condition, const Outcome &outcome, size_t before) {
   SmallVector<mlir::Type> types;
   SmallVector<Tile *> changed;
-  for (auto &[position, type] : outcome.changed) {
+  for (auto &[position, type, isUnsigned] : outcome.changed) {
     types.push_back(type);
     changed.push_back(&tracer.cellAt(position));
   }
   auto branch = scf::IfOp::create(tracer.builder, tracer.at(loc), types, condition, false, false);
-  for (auto [tile, result] : llvm::zip(changed, branch.getResults()))
+  for (auto [tile, result, change] : llvm::zip(changed, branch.getResults(), outcome.changed)) {
+    const auto number = static_cast<Type>(*tile::numberOf(getElementTypeOrSelf(change.type)));
+    tracer.note(result, change.isUnsigned ? unsignedOf(number) : number);
     Tracer::rebind(*tile, result);
+  }
   tracer.endBodies(changed, before);
 }
 
@@ -335,6 +345,7 @@ void when(At condition, const std::function<void()> &then, const std::function<v
     tracer.bury(otherwiseFrame.body);
   SmallVector<Tile *> tiles;
   for (auto [cell, result] : llvm::zip(changed, branch.getResults())) {
+    tracer.noteLike(result, cell.then);
     Tracer::rebind(*cell.tile, result);
     tiles.push_back(cell.tile);
   }

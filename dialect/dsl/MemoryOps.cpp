@@ -49,9 +49,10 @@ View View::select(int axis, At index, Loc loc) const {
 
 /// The first `words` words of a number, as values; none when an operand is poison or an error was reported.
 static std::vector<mlir::Value> wordsOf(Verb &verb, const At &seed, const At &index, int64_t words) {
-  mlir::Value key = verb.index(seed, "seed"), counter = verb.valueAs(index, i64);
+  mlir::Value key = verb.integer(seed, "seed"), counter = verb.valueAs(index, i64);
   if (!key || !counter)
     return {};
+  key = verb.cast(key, i64);
   if (isFloat(elementOf(counter)) || elementOf(counter) == boolean) {
     verb.expected() << "integer indices, but got " << describe(counter);
     return {};
@@ -99,7 +100,7 @@ Tile random(At seed, At index) {
 void print(const std::string &label, At value) {
   Verb verb("print", value.loc);
   if (mlir::Value printed = verb.value(value))
-    verb.emit<tile::PrintOp>(label, printed);
+    tile::setUnsigned(verb.emit<tile::PrintOp>(label, printed), isUnsigned(elementOf(printed)));
 }
 
 void check(At condition, const std::string &message) {

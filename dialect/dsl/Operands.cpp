@@ -10,7 +10,13 @@ using namespace mlir;
 
 namespace kiln {
 
-Type elementOf(mlir::Value value) { return static_cast<Type>(*tile::numberOf(getElementTypeOrSelf(value.getType()))); }
+Type elementOf(mlir::Value value) { return Tracer::current().elementOf(value); }
+
+Type totalOf(Type type) {
+  if (type == boolean || bytesOf(type) < bytesOf(i32))
+    return isUnsigned(type) ? u32 : i32;
+  return type;
+}
 
 Shape shapeOf(mlir::Value value) {
   auto shape = tile::shapeOf(value.getType());
@@ -82,26 +88,51 @@ static Type naturalType(Literal number) {
     return f32;
   if (number.isTruth)
     return boolean;
-  return !number.isHuge && number.integer == static_cast<int32_t>(number.integer) ? i32 : i64;
+  if (number.isHuge)
+    return u64;
+  return number.integer == static_cast<int32_t>(number.integer) ? i32 : i64;
+}
+
+Literal Literal::allOnes(Type type) {
+  Literal ones;
+  ones.integer = type == boolean                         ? 1
+                 : isUnsigned(type) && bytesOf(type) < 8 ? (int64_t(1) << (8 * bytesOf(type))) - 1
+                                                         : -1;
+  ones.isHuge = type == u64;
+  return ones;
 }
 
 /// Whether a constant of `type` can stand for the number: an integer that there is, or a float near to it.
 static bool fits(MLIRContext *context, Literal number, Type type) {
   if (isFloat(type)) {
+    if (tile::isByteFloat(typeOf(context, type))) // which saturate
+      return true;
     bool inexact;
     return !(APFloat(number.asReal())
                  .convert(cast<FloatType>(typeOf(context, type)).getFloatSemantics(), APFloat::rmNearestTiesToEven,
                           &inexact) &
              APFloat::opOverflow);
   }
-  if (number.isReal || number.isHuge)
+  if (number.isReal)
     return false;
   if (number.isTruth)
     return true;
   if (type == boolean)
-    return number.integer == 0 || number.integer == 1;
+    return !number.isHuge && (number.integer == 0 || number.integer == 1);
   unsigned bits = bytesOf(type) * 8;
+  if (isUnsigned(type))
+    return bits == 64 ? number.isHuge || number.integer >= 0 : !number.isHuge && number.integer >> bits == 0;
+  if (number.isHuge)
+    return false;
   return bits == 64 || (number.integer >> (bits - 1)) == 0 || (number.integer >> (bits - 1)) == -1;
+}
+
+/// The number, brought to what a float of 8 bits saturates to.
+static double roundedTo(FloatType type, double number) {
+  if (!tile::isByteFloat(type) || std::isnan(number))
+    return number;
+  const double largest = APFloat::getLargest(type.getFloatSemantics()).convertToDouble();
+  return std::clamp(number, -largest, largest);
 }
 
 /// The number as an attribute of `type`; null, reported, when it does not fit.
@@ -110,13 +141,15 @@ static TypedAttr attributeOf(Verb &verb, Literal number, Type type) {
   if (!fits(context, number, type)) {
     auto diagnostic = verb.expected() << "a number that fits " << nameOf(type) << ", but got " << number.text();
     if (number.isHuge)
-      diagnostic << "; write the signed number of the same bits, or use cast() to compute in floats";
+      diagnostic << "; write the signed number of the same bits, or use cast() to compute in u64";
     return {};
   }
   mlir::Type scalar = typeOf(context, type);
   if (isFloat(type))
-    return FloatAttr::get(scalar, number.asReal());
-  return IntegerAttr::get(scalar, type == boolean ? number.integer & 1 : number.integer);
+    return FloatAttr::get(scalar, roundedTo(cast<FloatType>(scalar), number.asReal()));
+  const auto bits = static_cast<uint64_t>(type == boolean ? number.integer & 1 : number.integer);
+  return IntegerAttr::get(scalar,
+                          APInt(scalar.getIntOrFloatBitWidth(), bits, /*isSigned=*/false, /*implicitTrunc=*/true));
 }
 
 mlir::Value Verb::constant(Literal number, Type type, const Shape &shape) {
@@ -125,27 +158,29 @@ mlir::Value Verb::constant(Literal number, Type type, const Shape &shape) {
     return {};
   if (!shape.empty())
     attr = DenseElementsAttr::get(RankedTensorType::get(shape, attr.getType()), Attribute(attr));
-  return emit<arith::ConstantOp>(attr);
+  return of(type, emit<arith::ConstantOp>(attr));
 }
 
 mlir::Value Verb::constants(ArrayRef<double> numbers, Type type, const Shape &shape) {
   SmallVector<Attribute> elements;
   for (double number : numbers) {
     Literal literal;
-    literal.isReal = isFloat(type) || number != std::trunc(number) || std::abs(number) >= 0x1p63;
+    literal.isHuge = type == u64 && number >= 0x1p63 && number < 0x1p64;
+    literal.isReal = isFloat(type) || number != std::trunc(number) || (std::abs(number) >= 0x1p63 && !literal.isHuge);
     if (literal.isReal)
       literal.real = number;
     else
-      literal.integer = static_cast<int64_t>(number);
+      literal.integer =
+          literal.isHuge ? static_cast<int64_t>(static_cast<uint64_t>(number)) : static_cast<int64_t>(number);
     TypedAttr element = attributeOf(*this, literal, type);
     if (!element)
       return {};
     elements.push_back(element);
   }
   if (shape.empty())
-    return emit<arith::ConstantOp>(llvm::cast<TypedAttr>(elements.front()));
+    return of(type, emit<arith::ConstantOp>(llvm::cast<TypedAttr>(elements.front())));
   mlir::Type scalar = llvm::cast<TypedAttr>(elements.front()).getType();
-  return emit<arith::ConstantOp>(DenseElementsAttr::get(RankedTensorType::get(shape, scalar), elements));
+  return of(type, emit<arith::ConstantOp>(DenseElementsAttr::get(RankedTensorType::get(shape, scalar), elements)));
 }
 
 mlir::Value Verb::value(const At &operand) {
@@ -161,6 +196,11 @@ mlir::Value Verb::valueAs(const At &operand, Type type) {
 }
 
 mlir::Value Verb::index(const At &operand, const char *what) {
+  mlir::Value value = integer(operand, what);
+  return value ? position(value) : value;
+}
+
+mlir::Value Verb::integer(const At &operand, const char *what) {
   mlir::Value value = valueAs(operand, i64);
   if (!value)
     return {};
@@ -169,15 +209,30 @@ mlir::Value Verb::index(const At &operand, const char *what) {
     expected() << "an integer scalar as " << what << ", but got " << describe(value);
     return {};
   }
-  return cast(value, i64);
+  return value;
+}
+
+mlir::Value Verb::position(mlir::Value value) {
+  if (elementOf(value) != u64)
+    return cast(value, i64);
+  Literal last;
+  last.integer = INT64_MAX; // no view is as long
+  mlir::Value most = constant(last, u64, shapeOf(value));
+  return cast(emit<arith::MinUIOp>(value, most), i64);
 }
 
 // --- Types and shapes ------------------------------------------------------------------------------------------------
 
 mlir::Value Verb::cast(mlir::Value value, Type type) {
-  if (elementOf(value) == type)
+  const Type from = elementOf(value);
+  if (from == type)
     return value;
-  return emit<tile::CastOp>(typeOf(value.getContext(), type, shapeOf(value)), value);
+  // Integers of one width are one type in MLIR: a cast tells the values apart until it is folded.
+  const bool isWider = isFloat(type) || bytesOf(type) > bytesOf(from);
+  const bool matters = isUnsigned(from) ? isWider : isUnsigned(type) && isFloat(from);
+  auto op = emit<tile::CastOp>(typeOf(value.getContext(), type, shapeOf(value)), value);
+  tile::setUnsigned(op, matters);
+  return of(type, op);
 }
 
 mlir::Value Verb::reshape(mlir::Value value, const Shape &shape) {
@@ -224,11 +279,22 @@ std::optional<Shape> broadcastShape(const Shape &a, const Shape &b) {
   return shape;
 }
 
+/// Whether a type has all numbers of one that stands no later in the order of promotion. For an integer with a float
+/// the float will do.
+static bool holdsAll(Type type, Type smaller) {
+  if (type == smaller || smaller == boolean)
+    return true;
+  if (isFloat(type))
+    return !isFloat(smaller) || bytesOf(smaller) < bytesOf(type);
+  return isUnsigned(type) ? isUnsigned(smaller) : !isUnsigned(smaller) || bytesOf(smaller) < bytesOf(type);
+}
+
 Operands unify(Verb &verb, ArrayRef<const At *> operands) {
   Operands result;
   SmallVector<mlir::Value, 3> values;
-  bool hasTile = false, hasReal = false, hasBf16 = false, isPoison = false;
+  bool hasTile = false, hasReal = false, isPoison = false;
   Type number = boolean;
+  SmallVector<Type, 3> types;
   for (const At *operand : operands) {
     if (auto literal = Tracer::literalOf(*operand)) {
       values.push_back({});
@@ -240,7 +306,7 @@ Operands unify(Verb &verb, ArrayRef<const At *> operands) {
     isPoison |= !value;
     if (!value)
       continue;
-    hasBf16 |= elementOf(value) == bf16;
+    types.push_back(elementOf(value));
     result.type = hasTile ? std::max(result.type, elementOf(value)) : elementOf(value);
     auto shape = hasTile ? broadcastShape(result.shape, shapeOf(value)) : shapeOf(value);
     hasTile = true;
@@ -252,11 +318,12 @@ Operands unify(Verb &verb, ArrayRef<const At *> operands) {
   }
   if (isPoison)
     return {};
-  if (hasBf16 && result.type == f16) {
-    verb.expected() << "operands of one type, but got bf16 and f16, neither of which has all numbers of the other; use "
-                       "cast()";
-    return {};
-  }
+  for (Type type : types)
+    if (!holdsAll(result.type, type)) {
+      verb.expected() << "operands of one type, but got " << nameOf(type) << " and " << nameOf(result.type)
+                      << ", neither of which has all numbers of the other; use cast()";
+      return {};
+    }
   if (!hasTile)
     result.type = number;
   else if (hasReal && !isFloat(result.type))

@@ -139,29 +139,32 @@ Arg Arg::workspace(int64_t offset, Type type, Shape extents) {
   return arg;
 }
 
-int64_t Arg::signedOf(uint64_t value) {
-  if (value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
-    throw Error("expected an integer argument below 2^63, but got " + std::to_string(value));
-  return static_cast<int64_t>(value);
-}
-
 Arg Arg::as(Type type) const {
   if (kind != Kind::scalar)
     throw Error(std::string("expected a scalar to give the type ") + nameOf(type) + ", but got a tensor");
-  const bool wasFloat = isFloat(scalarType);
+  const bool wasFloat = isFloat(scalarType), wasUnsigned = isUnsigned(scalarType);
   Arg result = *this;
   result.scalarType = type;
   if (isFloat(type)) {
-    result.real = wasFloat ? real : static_cast<double>(integer);
+    result.real = wasFloat      ? real
+                  : wasUnsigned ? static_cast<double>(static_cast<uint64_t>(integer))
+                                : static_cast<double>(integer);
     return result;
   }
-  // In steps that no number overflows: −2^63 is a double, 2^63 − 1 is not.
-  const bool whole = !wasFloat || (real == std::trunc(real) && real >= -0x1p63 && real < 0x1p63);
-  result.integer = !whole ? 0 : wasFloat ? static_cast<int64_t>(real) : integer;
-  const int64_t most = type == boolean ? 1 : static_cast<int64_t>(~uint64_t(0) >> (65 - 8 * bytesOf(type)));
-  if (!whole || result.integer > most || result.integer < (type == boolean ? 0 : -most - 1))
+  // In steps that no number overflows: −2^63 and 2^64 are doubles, 2^63 − 1 is not. A number is below 0, or is a size.
+  const bool whole = !wasFloat || (real == std::trunc(real) && real >= -0x1p63 && real < 0x1p64);
+  const bool isNegative = wasFloat ? real < 0 : !wasUnsigned && integer < 0;
+  if (wasFloat && whole)
+    result.integer = isNegative ? static_cast<int64_t>(real) : static_cast<int64_t>(static_cast<uint64_t>(real));
+  const auto size = static_cast<uint64_t>(result.integer);
+  const int signBits = isUnsigned(type) || type == boolean ? 0 : 1;
+  const uint64_t most = type == boolean ? 1 : ~uint64_t(0) >> (64 + signBits - 8 * bytesOf(type));
+  const bool fits = isNegative ? signBits && result.integer >= -static_cast<int64_t>(most) - 1 : size <= most;
+  if (!whole || !fits)
     throw Error(std::string("expected a number that ") + nameOf(type) + " has, but got " +
-                (wasFloat ? printField(real) : printField(integer)));
+                (wasFloat      ? printField(real)
+                 : wasUnsigned ? std::to_string(static_cast<uint64_t>(integer))
+                               : printField(integer)));
   return result;
 }
 

@@ -85,14 +85,15 @@ struct TensorRef {
 ///
 /// Whatever converts to a TensorRef is a tensor, so that `{x, y, 2.0f}` is a list of arguments. A C++ number is a
 /// scalar of the type nearest to its own: float gives f32, double and long double f64, bool a boolean, and every
-/// integer i64. Nothing is guessed from the kernel: with an f32 view, write `2.0f` and not `2.0`, or as().
+/// integer i64, but u64 from 2^63 on. Nothing is guessed from the kernel: with an f32 view, write `2.0f` and not `2.0`,
+/// or as().
 struct Arg {
   enum class Kind { tensor, workspace, scalar } kind = Kind::tensor;
   TensorRef ref;               // a workspace region has no data here …
   int64_t workspaceOffset = 0; // … but begins this many bytes into the workspace
   Type scalarType = Type::i64;
   union {
-    int64_t integer = 0; // of boolean and the integer types
+    int64_t integer = 0; // of boolean and the integer types; the bits of one that is unsigned
     double real;         // of the floating-point types
   };
 
@@ -100,7 +101,6 @@ struct Arg {
   template <class Tensor>
     requires(!std::is_same_v<Tensor, TensorRef> && std::is_convertible_v<const Tensor &, const TensorRef &>)
   Arg(const Tensor &tensor) : ref(static_cast<const TensorRef &>(tensor)) {}
-  /// Throws Error for an unsigned number from 2^63.
   template <class Number>
     requires std::is_arithmetic_v<Number>
   Arg(Number value) : kind(Kind::scalar) {
@@ -108,8 +108,9 @@ struct Arg {
       scalarType = std::is_same_v<Number, float> ? Type::f32 : Type::f64;
       real = static_cast<double>(value);
     } else {
-      scalarType = std::is_same_v<Number, bool> ? Type::boolean : Type::i64;
-      integer = std::is_unsigned_v<Number> ? signedOf(value) : static_cast<int64_t>(value);
+      integer = static_cast<int64_t>(value);
+      const bool isHuge = std::is_unsigned_v<Number> && integer < 0;
+      scalarType = std::is_same_v<Number, bool> ? Type::boolean : isHuge ? Type::u64 : Type::i64;
     }
   }
   static Arg workspace(int64_t offset, Type type, Shape extents);
@@ -117,9 +118,6 @@ struct Arg {
   /// This scalar as one of another type: `Arg(3).as(i32)`, `Arg(0.5).as(bf16)`. Floats are rounded to nearest. Throws
   /// Error for a tensor, and for a number that an integer type does not have.
   Arg as(Type type) const;
-
-private:
-  static int64_t signedOf(uint64_t value);
 };
 
 /// Extents of a launch grid, from 0: `8`, `{8, 4}` or `{8, 4, 2}`. Axes that are not named have one program.

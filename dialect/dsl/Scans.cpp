@@ -36,11 +36,14 @@ static Tile scanBy(const char *name, tile::ReduceKind kind, const At &x, int axi
     verb.expected() << "integers or booleans, but got " << describe(value) << "; use bitcast()";
     return verb.poison();
   }
-  if (isTotal && (from == boolean || from == i8))
-    value = verb.cast(value, i32);
+  if (isTotal && !isFloat(from))
+    value = verb.cast(value, totalOf(from));
   else if (from == boolean)
     value = verb.cast(value, i8);
-  value = verb.emit<tile::ScanOp>(kind, value, *at, reverse).getResult(0);
+  const bool compares = kind == ReduceKind::Max || kind == ReduceKind::Min;
+  auto scan = verb.emit<tile::ScanOp>(kind, value, *at, reverse);
+  tile::setUnsigned(scan, compares && isUnsigned(from));
+  value = scan.getResult(0);
   return verb.result(isTotal && !isFloat(from) ? value : verb.cast(value, from));
 }
 
@@ -130,7 +133,7 @@ static SmallVector<mlir::Value> callOf(Verb &verb, const detail::Combine &combin
     mlir::Value value = verb.tracer.read(result, verb.loc);
     if (!value)
       return {};
-    if (value.getType() != state.getType()) {
+    if (value.getType() != state.getType() || elementOf(value) != elementOf(state)) {
       verb.expected() << "a function that gives " << describe(state) << ", as it gets, but got " << describe(value);
       return {};
     }
@@ -147,7 +150,8 @@ static Block *traceFunction(Verb &verb, const detail::Combine &combine, ArrayRef
   SmallVector<mlir::Value> states;
   for (int side = 0; side < 2; ++side)
     for (mlir::Value tile : tiles)
-      states.push_back(body->addArgument(getElementTypeOrSelf(tile.getType()), verb.location));
+      states.push_back(
+          verb.of(elementOf(tile), body->addArgument(getElementTypeOrSelf(tile.getType()), verb.location)));
   SmallVector<mlir::Value> results;
   try {
     results = callOf(verb, combine, states);
@@ -202,6 +206,8 @@ std::vector<Tile> detail::fold(const char *name, const std::vector<At> &operands
     types.push_back(tile.getType());
   auto scan = verb.emit<tile::ScanOp>(types, tile::ReduceKindAttr(), scanned->tiles,
                                       verb.tracer.builder.getI64IntegerAttr(*at), UnitAttr());
+  for (auto [result, tile] : llvm::zip(scan.getResults(), scanned->tiles))
+    verb.tracer.noteLike(result, tile);
   scan.getBy().push_back(body);
   shape.erase(shape.begin() + *at);
   for (auto [value, type] : llvm::zip(scan.getResults(), scanned->types)) {

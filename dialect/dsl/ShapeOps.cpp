@@ -209,7 +209,13 @@ static std::optional<SmallVector<int64_t>> normalAxes(Verb &verb, const Axes &ax
 /// One axis reduced.
 static mlir::Value reduceAxis(Verb &verb, tile::ReduceKind kind, mlir::Value value, int64_t axis) {
   mlir::Type type = tile::ReduceOp::resultType(kind, cast<RankedTensorType>(value.getType()), axis);
-  return verb.emit<tile::ReduceOp>(type, kind, value, axis).getResult();
+  const Type from = elementOf(value);
+  const bool compares = kind == tile::ReduceKind::Max || kind == tile::ReduceKind::Min;
+  const bool isIndex = kind == tile::ReduceKind::ArgMax;
+  const bool isNatural = isUnsigned(from) && (compares || isIndex);
+  auto op = verb.emit<tile::ReduceOp>(type, kind, value, axis);
+  tile::setUnsigned(op, isNatural);
+  return verb.of(isIndex ? i32 : from, op);
 }
 
 /// The tile with these axes, in order, made one: the last.
@@ -240,8 +246,8 @@ static mlir::Value reduceAxes(Verb &verb, tile::ReduceKind kind, mlir::Value val
   const Type from = elementOf(value);
   const bool isSeveral = axes.size() > 1, isTotal = kind == ReduceKind::Sum || kind == ReduceKind::Product;
   // boolean is compared as 0 and 1, and totals of small integers need room.
-  if (isTotal && (from == boolean || from == i8))
-    value = verb.cast(value, i32);
+  if (isTotal && !isFloat(from))
+    value = verb.cast(value, totalOf(from));
   else if (from == boolean)
     value = verb.cast(value, i8);
   else if (isTotal && isSeveral && isFloat(from))
@@ -259,11 +265,11 @@ static mlir::Value reduceAxes(Verb &verb, tile::ReduceKind kind, mlir::Value val
 /// Numbers that are in the opposite order: the least of x is the greatest of them. NaN stays.
 static mlir::Value reversed(Verb &verb, mlir::Value value) {
   const Type type = elementOf(value);
+  if (isFloat(type) && bytesOf(type) == 1) // whose own arithmetic leaves no infinity
+    value = verb.cast(value, f32);
   if (isFloat(type))
     return verb.emit<arith::NegFOp>(value);
-  Literal ones;
-  ones.integer = type == boolean ? 1 : -1;
-  return verb.emit<arith::XOrIOp>(value, verb.constant(ones, type, shapeOf(value)));
+  return verb.emit<arith::XOrIOp>(value, verb.constant(Literal::allOnes(type), type, shapeOf(value)));
 }
 
 static Tile reduce(const char *name, tile::ReduceKind kind, const At &x, const Axes &axes, bool keep,
@@ -319,7 +325,7 @@ static std::optional<Type> checkFactors(Verb &verb, mlir::Value a, mlir::Value b
     return {};
   }
   mlir::Type type = tile::sumTypeOf(getElementTypeOrSelf(a.getType()));
-  if (!type) {
+  if (!type || isUnsigned(elementOf(a))) {
     verb.expected() << "operands of type " << tile::dotOperands << ", but got " << nameOf(elementOf(a));
     return {};
   }

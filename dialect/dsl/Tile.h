@@ -10,11 +10,11 @@
 //       store(out, {n}, load(x, {n}, {cfg.block}) + load(y, {n}, {cfg.block}));
 //     }
 //
-// Mixed operands are promoted: an integer tile with a float gives the float; boolean < i8 < i32 < i64 < bf16, f16 < f32
-// < f64 (bf16 with f16 needs a cast). A C++ literal takes the tile's type (a float literal with an integer tile gives
-// f32). Shapes broadcast as in NumPy. The meaning of each operation, in every corner, is in dialect/README.md. Verbs
-// that are spelt from others, such as +=, and rarer ones, such as scans, are in Functions.h, which comes with this
-// header.
+// Mixed operands are promoted: an integer tile with a float gives the float; boolean < i8, u8 < … < i64, u64 < bf16,
+// f16 < f32 < f64, but what has not all numbers of the other needs a cast. A C++ literal takes the tile's type (a float
+// literal with an integer tile gives f32). Shapes broadcast as in NumPy. The meaning of each operation, in every
+// corner, is in dialect/README.md. Verbs that are spelt from others, such as +=, and rarer ones, such as scans, are in
+// Functions.h, which comes with this header.
 
 #pragma once
 
@@ -221,7 +221,7 @@ Tile operator^(At a, At b);
 Tile operator~(At a);
 /// Logical not; a mistake is reported at the line that computed `a` (an `At` here would clash with C++'s own `!`).
 Tile operator!(const Tile &a);
-/// Shifts by the width or more give 0 (left) or the sign (right).
+/// Shifts by the width or more give 0 (left, and right of unsigned numbers) or the sign (right).
 Tile operator<<(At a, At b);
 Tile operator>>(At a, At b);
 template <class A, class B>
@@ -278,7 +278,7 @@ Tile roll(At x, int64_t by, int axis = -1);
 
 // --- Reductions: the axes disappear, or stay at extent 1 with `keep` -------------------------------------------------
 
-/// boolean and i8 are summed, and multiplied, in i32.
+/// boolean, i8 and i16 are summed, and multiplied, in i32, u8 and u16 in u32.
 Tile sum(At x, Axes axes = -1, bool keep = false);
 Tile prod(At x, Axes axes = -1, bool keep = false);
 Tile reduce_max(At x, Axes axes = -1, bool keep = false);
@@ -299,7 +299,7 @@ Tile argmin(At x, Axes axes = -1, bool keep = false);
 enum class Precision { ieee, tf32, tf32x3 };
 /// Their names, in this order.
 inline const std::vector<std::string> precisionNames = {"ieee", "tf32", "tf32x3"};
-/// a (M, K) · b (K, N) + acc (M, N). f32, bf16 and f16 accumulate in f32, i8 in i32.
+/// a (M, K) · b (K, N) + acc (M, N). f32, bf16, f16 and floats of 8 bits accumulate in f32, i8 in i32.
 Tile dot(At a, At b, At acc, Precision precision = Precision::ieee);
 /// The same from an accumulator of zeros.
 Tile dot(At a, At b, Precision precision = Precision::ieee);

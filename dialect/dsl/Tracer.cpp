@@ -2,6 +2,8 @@
 
 #include "dialect/dsl/Tracer.h"
 
+#include "dialect/tile/TypeRules.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Verifier.h"
 
@@ -92,6 +94,21 @@ mlir::Value Tracer::held(const Tile &tile) {
   return tile.value && tile.value != &poisonMark ? mlir::Value::getFromOpaquePointer(tile.value) : mlir::Value();
 }
 
+kiln::Type Tracer::elementOf(mlir::Value value) const {
+  const auto type = static_cast<kiln::Type>(*tile::numberOf(getElementTypeOrSelf(value.getType())));
+  return naturals.contains(value) ? unsignedOf(type) : type;
+}
+
+void Tracer::noteResults(Operation *op) {
+  if (naturals.empty())
+    return;
+  for (mlir::Value operand : op->getOperands())
+    if (naturals.contains(operand))
+      for (mlir::Value result : op->getResults())
+        if (getElementTypeOrSelf(result.getType()) == getElementTypeOrSelf(operand.getType()))
+          naturals.insert(result);
+}
+
 void Tracer::rebind(Tile &tile, mlir::Value value) { tile.value = value.getAsOpaquePointer(); }
 
 mlir::Value Tracer::read(const Tile &tile, Loc loc) {
@@ -158,6 +175,7 @@ size_t Tracer::open(bool isLoop, Loc loc) {
     if (!isLoop || !cell.before)
       continue;
     cell.argument = frame.body->addArgument(cell.before.getType(), at(tile->declared));
+    noteLike(cell.argument, cell.before);
     rebind(*tile, cell.argument);
   }
   builder.setInsertionPointToEnd(frame.body);
@@ -202,9 +220,10 @@ const Outcome *Tracer::beginBodies(bool isLoop, Loc loc) {
   if (same && known[place].keepsTiles)
     return nullptr;
   if (same)
-    for (auto &[position, type] : known[place].changed)
+    for (auto &[position, type, isUnsigned] : known[place].changed)
       same &= position < cells.size() && cells[position] &&
-              (!isLoop || (held(*cells[position]) && held(*cells[position]).getType() == type));
+              (!isLoop || (held(*cells[position]) && held(*cells[position]).getType() == type &&
+                           naturals.contains(held(*cells[position])) == isUnsigned));
   if (!same) {
     error(loc) << "expected the same loops and branches";
     throw Abandoned();
@@ -217,7 +236,7 @@ void Tracer::endBodies(ArrayRef<Tile *> changed, size_t before) {
   begun.pop_back();
   outcome.keepsTiles = cells.size() > before;
   for (Tile *tile : changed)
-    outcome.changed.push_back({tile->cell, held(*tile).getType()});
+    outcome.changed.push_back({tile->cell, held(*tile).getType(), naturals.contains(held(*tile))});
 }
 
 bool Tracer::isOpen(Block *block) const {
@@ -379,10 +398,12 @@ bool Tracer::run(const std::string &config) {
   {
     std::vector<Tile> scalars;
     for (size_t i = 0; i < facts.args.size(); ++i)
-      if (facts.args[i].isView)
+      if (facts.args[i].isView) {
         views.push_back(View(static_cast<int>(i)));
-      else
+      } else {
+        note(function.getArgument(i), facts.args[i].type);
         scalars.push_back(make(function.getArgument(i), kernel.loc));
+      }
     try {
       kernel.call(views, scalars, config);
       if (thrownOutOf)

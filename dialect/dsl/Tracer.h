@@ -27,6 +27,8 @@ struct Literal {
   bool isHuge = false; // an integer of 2^63 or more: 2^64 more than `integer` says
   int64_t integer = 0;
   double real = 0;
+  /// The integer, or boolean, all of whose bits are set.
+  static Literal allOnes(Type type);
   double asReal() const;
   std::string text() const;
 };
@@ -61,8 +63,13 @@ struct Frame {
 /// What a loop or branch did to the cells that there were before it.
 struct Outcome {
   bool isLoop = false;
-  std::vector<std::pair<size_t, mlir::Type>> changed; // positions of the cells that hold its results
-  bool keepsTiles = false;                            // a tile of its body outlived it
+  struct Change {
+    size_t position; // of a cell that holds a result
+    mlir::Type type;
+    bool isUnsigned;
+  };
+  std::vector<Change> changed;
+  bool keepsTiles = false; // a tile of its body outlived it
 };
 /// The outcomes of a trace: of the loops and branches that stand at each depth, in program order.
 using Outcomes = std::vector<std::vector<Outcome>>;
@@ -144,6 +151,20 @@ public:
   /// Every live cell that holds a key of `map` holds the value from now on.
   void replaceInCells(const llvm::DenseMap<mlir::Value, mlir::Value> &map);
 
+  // Element types. MLIR's integers have no sign: which values are unsigned is noted here.
+  Type elementOf(mlir::Value value) const;
+  /// Notes the type of a value's elements.
+  void note(mlir::Value value, Type type) {
+    if (isUnsigned(type))
+      naturals.insert(value);
+    else
+      naturals.erase(value);
+  }
+  /// Notes that `to` is of `from`'s type.
+  void noteLike(mlir::Value to, mlir::Value from) { note(to, elementOf(from)); }
+  /// Notes of what an operation gives that it is unsigned where an operand of the same integer type is.
+  void noteResults(mlir::Operation *op);
+
   // Bodies.
   /// Opens a body, the insertion point at its end. A loop's gets an i64 argument and one for each cell that
   /// holds a value.
@@ -209,6 +230,7 @@ private:
   std::vector<size_t> begun;            // loops and branches that have not ended: their places among the outcomes
   std::optional<Loc> thrownOutOf;
   llvm::DenseMap<mlir::Value, Effects> effects; // of expressions, by their values
+  llvm::DenseSet<mlir::Value> naturals;         // those whose elements are unsigned
   int64_t verbs = 0;
   const char *stack = nullptr; // where the kernel was called
   bool failed = false;
@@ -225,7 +247,14 @@ public:
   Tile result(mlir::Value value);
 
   template <class Op, class... Args> Op emit(Args &&...args) {
-    return Op::create(tracer.builder, location, std::forward<Args>(args)...);
+    Op op = Op::create(tracer.builder, location, std::forward<Args>(args)...);
+    tracer.noteResults(op);
+    return op;
+  }
+  /// A value whose elements are of a type that its operation does not tell.
+  mlir::Value of(Type type, mlir::Value value) {
+    tracer.note(value, type);
+    return value;
   }
 
   /// The value of an operand that is a tile; null, reported unless it is poison, where there is none.
@@ -237,7 +266,9 @@ public:
   mlir::Value value(const At &operand);
   /// The value of an operand, a number as a scalar of `type`.
   mlir::Value valueAs(const At &operand, Type type);
-  /// An integer scalar as i64, for offsets and bounds: `what` names it in messages.
+  /// An integer scalar: `what` names it in messages.
+  mlir::Value integer(const At &operand, const char *what);
+  /// The same as i64, for offsets and bounds, as position() has it.
   mlir::Value index(const At &operand, const char *what);
   /// A constant of `type`, for each element of `shape`. Null, reported, when the number does not fit.
   mlir::Value constant(Literal number, Type type, const Shape &shape);
@@ -245,6 +276,8 @@ public:
   mlir::Value constants(llvm::ArrayRef<double> numbers, Type type, const Shape &shape);
 
   mlir::Value cast(mlir::Value value, Type type);
+  /// Integers as i64, in which unsigned ones from 2^63 on are 2^63 - 1.
+  mlir::Value position(mlir::Value value);
   mlir::Value reshape(mlir::Value value, const Shape &shape);
   /// As NumPy: leading extents of 1, then repetition. The shapes fit.
   mlir::Value broadcast(mlir::Value value, const Shape &shape);
@@ -270,6 +303,9 @@ Operands unify(Verb &verb, llvm::ArrayRef<const At *> operands);
 
 /// Shape that operands of these shapes broadcast to; nothing when they do not.
 std::optional<Shape> broadcastShape(const Shape &a, const Shape &b);
+
+/// What integers, and booleans, are summed in: 32 bits at least.
+Type totalOf(Type type);
 
 Type elementOf(mlir::Value value);
 Shape shapeOf(mlir::Value value);

@@ -20,6 +20,13 @@ std::optional<Type> typeSpelt(const char *TypeInfo::*spelling, std::string_view 
   return std::nullopt;
 }
 
+Type unsignedOf(Type type) {
+  for (const Type other : everyType)
+    if (isUnsigned(other) && bytesOf(other) == bytesOf(type))
+      return other;
+  throw Error(std::string("expected an integer, but got ") + nameOf(type), Fault::internal);
+}
+
 Type typeNamed(const std::string &name) {
   if (const auto type = typeSpelt(&TypeInfo::spelling, name))
     return *type;

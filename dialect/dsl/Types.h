@@ -27,7 +27,7 @@ inline constexpr Type everyType[] = {
 
 /// What ElementTypes.def says of a type.
 struct TypeInfo {
-  enum Kind { truth, integer, real };
+  enum Kind { truth, integer, natural, real };
   const char *spelling; // in messages, flags and files: `f32`, `boolean`
   int64_t bytes;        // of an element in memory
   Kind kind;
@@ -44,6 +44,10 @@ const TypeInfo &infoOf(Type type);
 inline int64_t bytesOf(Type type) { return infoOf(type).bytes; }
 inline const char *nameOf(Type type) { return infoOf(type).spelling; }
 inline bool isFloat(Type type) { return infoOf(type).kind == TypeInfo::real; }
+inline bool isUnsigned(Type type) { return infoOf(type).kind == TypeInfo::natural; }
+inline bool isInteger(Type type) { return isUnsigned(type) || infoOf(type).kind == TypeInfo::integer; }
+/// The unsigned type of as many bytes as a signed one.
+Type unsignedOf(Type type);
 /// The type spelt `name`; throws Error when there is none.
 Type typeNamed(const std::string &name);
 /// The type whose `spelling`, a member of TypeInfo, is `name`, if there is one.

@@ -185,7 +185,7 @@ def Simt_AtomicKind : Attr<CPred<"::llvm::isa<::kiln::tile::AtomicKindAttr>($_se
   let returnType = "::kiln::tile::AtomicKind";
   let convertFromStorage = "$_self.getValue()";
 }
-def Simt_Atomic : AnyTypeOf<[I32, I64, F16, BF16, F32, F64]>;
+def Simt_Atomic : AnyTypeOf<[I16, I32, I64, F16, BF16, F32, F64]>;
 
 def Simt_AtomicRmwOp : Simt_Op<"atomic_rmw", [AllTypesMatch<["value", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "changes one element of global memory, indivisibly";

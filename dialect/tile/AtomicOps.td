@@ -30,7 +30,7 @@ def Tile_AtomicRmwOp : Tile_Atomic<"atomic_rmw", "getValue", /*reads=*/1, /*writ
     element that is named several times changes once for each. `min` and `max` ignore a NaN, in memory as in the tile.
     An order other than relaxed also orders every other memory operation of the program. Element types of `add`: i32, i64,
     f16, bf16, f32, f64; of `min` and `max`: i32, i64, f32, f64; of `and`, `or` and `xor`: i32, i64; of `exchange`: those
-    of 2, 4 and 8 bytes.
+    of 2, 4 and 8 bytes. `min` and `max` of integers with `tile.unsigned` are of numbers without a sign.
 
     ```mlir
     func.func @example(%x: tensor<64xf32>, %v: memref<?xf32, strided<[1]>>, %n: i64, %at: tensor<64xi32>,

@@ -1,6 +1,7 @@
 // What the attributes named tile.… may say, and where they may stand.
 
 #include "dialect/tile/TileDialect.h"
+#include "dialect/tile/TypeRules.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -52,6 +53,19 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return belongs && isa<FlatSymbolRefAttr>(attribute.getValue())
                ? success()
                : expected(name == "tile.label" ? "a symbol on a 'tile.print'" : "a symbol on a 'tile.check'");
+  }
+  if (name == "tile.unsigned") {
+    const bool matters = isa<CastOp, DivOp, RemOp, ShrOp, ReduceOp, ScanOp, AtomicRmwOp, PrintOp>(op) ||
+                         op->getName().getStringRef() == "simt.atomic_rmw";
+    const bool good = matters && isa<UnitAttr>(attribute.getValue());
+    return good ? success() : expected("a unit on an operation to which the sign of integers matters");
+  }
+  if (name == "tile.element") {
+    const auto number = dyn_cast<IntegerAttr>(attribute.getValue());
+    const bool prints = isa<PrintOp>(op) || op->getName().getStringRef() == "simt.print";
+    const bool good = prints && number && number.getType().isInteger(32) &&
+                      typeNumbered(op->getContext(), static_cast<unsigned>(number.getInt()));
+    return good ? success() : expected("the number of an element type, an i32, on a print");
   }
   if (name == "tile.inside") {
     auto dims = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());

@@ -1,6 +1,7 @@
 // Folds and verifiers of programs, conversions, total integer arithmetic and random numbers.
 
 #include "dialect/tile/TileDialect.h"
+#include "dialect/tile/TypeRules.h"
 
 #include "mlir/Dialect/CommonFolders.h"
 
@@ -22,19 +23,39 @@ static Attribute constantOf(Type type, Attribute value) {
   return value;
 }
 
-static Attribute castInteger(const APInt &value, bool fromBool, Type to) {
+/// The neighbour in a float of 8 bits; the largest number where there is none, and for infinities.
+static Attribute roundToByte(APFloat value, FloatType to) {
+  const APFloat largest = APFloat::getLargest(to.getFloatSemantics(), value.isNegative());
+  APFloat limit = largest;
+  bool inexact;
+  limit.convert(value.getSemantics(), APFloat::rmNearestTiesToEven, &inexact);
+  if (!value.isNaN() && abs(value) >= abs(limit))
+    return FloatAttr::get(to, largest);
+  value.convert(to.getFloatSemantics(), APFloat::rmNearestTiesToEven, &inexact);
+  return FloatAttr::get(to, value);
+}
+
+/// `isNatural`: the number has no sign.
+static Attribute castInteger(const APInt &value, bool isNatural, Type to) {
   if (auto type = dyn_cast<IntegerType>(to)) {
     if (type.getWidth() == 1)
       return IntegerAttr::get(type, APInt(1, !value.isZero()));
-    return IntegerAttr::get(type, fromBool ? value.zextOrTrunc(type.getWidth()) : value.sextOrTrunc(type.getWidth()));
+    return IntegerAttr::get(type, isNatural ? value.zextOrTrunc(type.getWidth()) : value.sextOrTrunc(type.getWidth()));
+  }
+  if (isByteFloat(to)) { // f64 holds all integers but those that saturate
+    APFloat wide(APFloat::IEEEdouble());
+    wide.convertFromAPInt(value, /*IsSigned=*/!isNatural, APFloat::rmNearestTiesToEven);
+    return roundToByte(wide, cast<FloatType>(to));
   }
   APFloat result(cast<FloatType>(to).getFloatSemantics());
-  result.convertFromAPInt(value, /*IsSigned=*/!fromBool, APFloat::rmNearestTiesToEven);
+  result.convertFromAPInt(value, /*IsSigned=*/!isNatural, APFloat::rmNearestTiesToEven);
   return FloatAttr::get(to, result);
 }
 
-static Attribute castFloat(APFloat value, Type to) {
+static Attribute castFloat(APFloat value, bool isUnsigned, Type to) {
   bool inexact;
+  if (isByteFloat(to))
+    return roundToByte(value, cast<FloatType>(to));
   if (isa<FloatType>(to)) {
     value.convert(cast<FloatType>(to).getFloatSemantics(), APFloat::rmNearestTiesToEven, &inexact);
     return FloatAttr::get(to, value);
@@ -42,7 +63,7 @@ static Attribute castFloat(APFloat value, Type to) {
   auto type = cast<IntegerType>(to);
   if (type.getWidth() == 1)
     return IntegerAttr::get(type, APInt(1, !value.isZero()));
-  APSInt result(type.getWidth(), /*isUnsigned=*/false);
+  APSInt result(type.getWidth(), isUnsigned);
   value.convertToInteger(result, APFloat::rmTowardZero, &inexact); // saturates; NaN gives 0
   return IntegerAttr::get(type, result);
 }
@@ -60,6 +81,8 @@ static bool isExact(Type from, Type to) {
     return from.getIntOrFloatBitWidth() - 1 <= precisionOf(to);
   if (isa<IntegerType>(to))
     return false;
+  if (isByteFloat(to)) // each has numbers that the other has not
+    return false;
   return !(from.isF16() && to.isBF16()) && !(from.isBF16() && to.isF16()) && precisionOf(from) <= precisionOf(to);
 }
 
@@ -68,9 +91,8 @@ static bool isExact(Type from, Type to) {
 static bool isOneCast(Type from, Type between, Type to) {
   if (!isExact(from, between))
     return false;
-  bool isHalf = to.isBF16() || to.isF16();
-  if (isHalf && from != to && !from.isF32())
-    return false; // machines round to 16 bits from f32: any other way there is longer than the two casts
+  if (isNarrowFloat(to) && from != to && !from.isF32())
+    return false; // machines round to narrow floats from f32: any other way there is longer than the two casts
   bool saturates = isa<FloatType>(between) && isa<IntegerType>(to) && !to.isInteger(1);
   return !saturates || isa<FloatType>(from) || isExact(from, to);
 }
@@ -80,15 +102,16 @@ OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
     return getSource();
   Type from = getElementTypeOrSelf(getSource().getType()), to = getElementTypeOrSelf(getType());
   if (auto inner = getSource().getDefiningOp<CastOp>();
-      inner && isOneCast(getElementTypeOrSelf(inner.getSource().getType()), from, to)) {
+      inner && !isUnsigned(inner) && !isUnsigned(*this) &&
+      isOneCast(getElementTypeOrSelf(inner.getSource().getType()), from, to)) {
     getSourceMutable().assign(inner.getSource());
     return getResult();
   }
   Attribute source = splatOf(adaptor.getSource());
   if (auto integer = dyn_cast_or_null<IntegerAttr>(source))
-    return constantOf(getType(), castInteger(integer.getValue(), from.isInteger(1), to));
+    return constantOf(getType(), castInteger(integer.getValue(), from.isInteger(1) || isUnsigned(*this), to));
   if (auto real = dyn_cast_or_null<FloatAttr>(source))
-    return constantOf(getType(), castFloat(real.getValue(), to));
+    return constantOf(getType(), castFloat(real.getValue(), isUnsigned(*this), to));
   return {};
 }
 
@@ -109,14 +132,15 @@ static bool isConstant(Attribute attr, int64_t value) {
 OpFoldResult DivOp::fold(FoldAdaptor adaptor) {
   if (isConstant(adaptor.getRhs(), 1))
     return getLhs();
-  return foldIntegers(getType(), adaptor.getLhs(), adaptor.getRhs(), [](const APInt &a, const APInt &b) {
-    return b.isZero() ? b : a.sdiv(b); // APInt wraps INT_MIN / -1
+  return foldIntegers(getType(), adaptor.getLhs(), adaptor.getRhs(), [&](const APInt &a, const APInt &b) {
+    return b.isZero() ? b : isUnsigned(*this) ? a.udiv(b) : a.sdiv(b); // APInt wraps INT_MIN / -1
   });
 }
 
 OpFoldResult RemOp::fold(FoldAdaptor adaptor) {
-  return foldIntegers(getType(), adaptor.getLhs(), adaptor.getRhs(),
-                      [](const APInt &a, const APInt &b) { return b.isZero() ? a : a.srem(b); });
+  return foldIntegers(getType(), adaptor.getLhs(), adaptor.getRhs(), [&](const APInt &a, const APInt &b) {
+    return b.isZero() ? a : isUnsigned(*this) ? a.urem(b) : a.srem(b);
+  });
 }
 
 OpFoldResult ShlOp::fold(FoldAdaptor adaptor) {
@@ -130,7 +154,7 @@ OpFoldResult ShrOp::fold(FoldAdaptor adaptor) {
   if (isConstant(adaptor.getRhs(), 0))
     return getLhs();
   return foldIntegers(getType(), adaptor.getLhs(), adaptor.getRhs(),
-                      [](const APInt &a, const APInt &n) { return a.ashr(n); });
+                      [&](const APInt &a, const APInt &n) { return isUnsigned(*this) ? a.lshr(n) : a.ashr(n); });
 }
 
 LogicalResult RandomOp::verify() {

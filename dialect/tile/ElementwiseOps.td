@@ -54,6 +54,8 @@ def Tile_CastOp : Tile_Op<"cast", [Pure, SameOperandsAndResultShape, Tile_HasRan
     float → float rounds to nearest even; NaN stays NaN, overflow becomes infinity. float → integer truncates toward zero,
     saturates at the ends of the type, and NaN gives 0. integer → float rounds to nearest even. integer → narrower integer
     keeps the low bits; a wider integer sign-extends. a boolean widens to 0 or 1; anything → boolean is `x != 0` (NaN is true).
+    To a float of 8 bits nothing overflows: what is beyond its largest number, infinities too, becomes that. With
+    `tile.unsigned` the integer that is converted, or else the one that a float becomes, has no sign.
 
     ```mlir
     func.func @example(%x: tensor<8xf32>) -> tensor<8xi32> {
@@ -81,7 +83,8 @@ class Tile_IntegerBinaryOp<string mnemonic, list<Trait> traits = []>
 def Tile_DivOp : Tile_IntegerBinaryOp<"div", [Tile_HasRange]> {
   let summary = "signed integer division, total";
   let description = [{
-    Truncates toward zero. x / 0 is 0, and INT_MIN / −1 wraps to INT_MIN. Float division is `arith.divf`.
+    Truncates toward zero. x / 0 is 0, and INT_MIN / −1 wraps to INT_MIN. Float division is `arith.divf`. With
+    `tile.unsigned` the operands have no sign.
 
     ```mlir
     func.func @example(%a: i32, %b: i32) -> i32 {
@@ -95,7 +98,8 @@ def Tile_DivOp : Tile_IntegerBinaryOp<"div", [Tile_HasRange]> {
 def Tile_RemOp : Tile_IntegerBinaryOp<"rem", [Tile_HasRange]> {
   let summary = "signed integer remainder, total";
   let description = [{
-    `a - div(a, b) * b`: it has the sign of the dividend; x rem 0 is x, and INT_MIN rem −1 is 0.
+    `a - div(a, b) * b`: it has the sign of the dividend; x rem 0 is x, and INT_MIN rem −1 is 0. With `tile.unsigned` the
+    operands have no sign.
 
     ```mlir
     func.func @example(%a: tensor<4xi64>, %b: tensor<4xi64>) -> tensor<4xi64> {
@@ -123,7 +127,7 @@ def Tile_ShlOp : Tile_IntegerBinaryOp<"shl"> {
 def Tile_ShrOp : Tile_IntegerBinaryOp<"shr"> {
   let summary = "arithmetic right shift, total";
   let description = [{
-    The amount is unsigned; an amount of the width or more gives the sign: 0 or −1.
+    The amount is unsigned; an amount of the width or more gives the sign: 0 or −1. With `tile.unsigned` zeros come in.
 
     ```mlir
     func.func @example(%a: tensor<4xi32>, %n: tensor<4xi32>) -> tensor<4xi32> {

@@ -1,6 +1,7 @@
 // Verifiers, effects and folds of the memory operations.
 
 #include "dialect/tile/AccessRules.h"
+#include "dialect/tile/TypeRules.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
@@ -58,8 +59,9 @@ static LogicalResult verifyIndices(AccessOp access, RankedTensorType tile) {
 LogicalResult verifyAccess(AccessOp access) {
   const RankedTensorType tile = access.getTile().getType();
   const MemRefType view = access.getView().getType();
-  if (access.getPadding() != Padding::Zero && !isa<FloatType>(tile.getElementType()))
-    return access->emitOpError("expected padding 'zero' on a tile of integers, but got '")
+  const bool isPadded = isa<FloatType>(tile.getElementType()) && !isByteFloat(tile.getElementType());
+  if (access.getPadding() != Padding::Zero && !isPadded)
+    return access->emitOpError("expected padding 'zero' on a tile of integers or floats of 8 bits, but got '")
            << stringifyPadding(access.getPadding()) << "'";
   if (!storesElement(view.getElementType(), tile.getElementType()))
     return access->emitOpError("expected a tile of the view's element type ")

@@ -2,6 +2,7 @@
 
 #include "dialect/tile/Limits.h"
 #include "dialect/tile/TileDialect.h"
+#include "dialect/tile/TypeRules.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -49,17 +50,32 @@ void CastOp::inferResultRanges(ArrayRef<ConstantIntRanges> sources, SetIntRangeF
     return set(getResult(), ConstantIntRanges::maxRange(width));
   if (from.isInteger(1))
     return set(getResult(), ConstantIntRanges::fromUnsigned(APInt(width, 0), APInt(width, 1)));
+  if (isUnsigned(*this) && width > from.getIntOrFloatBitWidth())
+    return set(getResult(),
+               ConstantIntRanges::fromUnsigned(sources[0].umin().zext(width), sources[0].umax().zext(width)));
   set(getResult(), rangeOf(valuesOf(sources[0]).sextOrTrunc(width)));
+}
+
+/// Nothing is asked of the quotients of unsigned numbers.
+static bool isUnknown(Operation *op, SetIntRangeFn set) {
+  const unsigned width = getElementTypeOrSelf(op->getResult(0).getType()).getIntOrFloatBitWidth();
+  if (isUnsigned(op))
+    set(op->getResult(0), ConstantIntRanges::maxRange(width));
+  return isUnsigned(op);
 }
 
 /// x / 0 is 0.
 void DivOp::inferResultRanges(ArrayRef<ConstantIntRanges> operands, SetIntRangeFn set) {
+  if (isUnknown(*this, set))
+    return;
   llvm::ConstantRange quotient = valuesOf(operands[0]).sdiv(valuesOf(operands[1]));
   set(getResult(), rangeOf(quotient.unionWith(APInt(quotient.getBitWidth(), 0))));
 }
 
 /// x rem 0 is x.
 void RemOp::inferResultRanges(ArrayRef<ConstantIntRanges> operands, SetIntRangeFn set) {
+  if (isUnknown(*this, set))
+    return;
   llvm::ConstantRange dividend = valuesOf(operands[0]);
   set(getResult(), rangeOf(dividend.srem(valuesOf(operands[1])).unionWith(dividend)));
 }

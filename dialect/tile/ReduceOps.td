@@ -25,6 +25,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
     adds in an order that depends on the extents and the machine's vector width alone. `max` and `min` ignore NaN unless
     all elements are NaN. `argmax` gives the i32 index of the largest element, the lowest one on ties; NaN counts as
     smaller than any number. `product` wraps and rounds as `sum` does. `and`, `or` and `xor` are of integers, bit by bit.
+    With `tile.unsigned`, here and in scans, integers are compared as numbers without a sign.
 
     ```mlir
     func.func @example(%x: tensor<64x768xf32>) -> (tensor<64xf32>, tensor<64xi32>) {

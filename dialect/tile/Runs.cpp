@@ -1,6 +1,7 @@
 // Subscripts that name positions one after the other: `n + iota(64)` is a block that begins at n.
 
 #include "dialect/tile/AccessRules.h"
+#include "dialect/tile/TypeRules.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -131,7 +132,11 @@ static Value withoutDim(Value tile, int64_t dim, OpBuilder &builder) {
   }
   if (auto convert = tile.getDefiningOp<CastOp>()) {
     Value source = withoutDim(convert.getSource(), dim, builder);
-    return source ? Value(CastOp::create(builder, loc, restType, source)) : Value();
+    if (!source)
+      return {};
+    auto again = CastOp::create(builder, loc, restType, source);
+    setUnsigned(again, isUnsigned(convert));
+    return again;
   }
   Attribute constant;
   if (matchPattern(tile, m_Constant(&constant)))

@@ -32,7 +32,7 @@ class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemo
 def Tile_HasRange : DeclareOpInterfaceMethods<InferIntRangeInterface, ["inferResultRanges"]>;
 
 def Tile_Float : AnyTypeOf<Tile_Floats, "float">;
-def Tile_Integer : AnyTypeOf<[I1, I8, I32, I64], "integer">;
+def Tile_Integer : AnyTypeOf<[I1, I8, I16, I32, I64], "integer">;
 
 /// A tile of rank 1 to 5 whose extents are static and at least 1.
 class Tile_TensorOf<list<Type> elements, string names> : Type<And<[
@@ -42,7 +42,7 @@ class Tile_TensorOf<list<Type> elements, string names> : Type<And<[
 def Tile_Tensor : Tile_TensorOf<Tile_Elements, "any element type">;
 /// A tile of any rank; rank 0 is a builtin scalar.
 def Tile_Value : AnyTypeOf<Tile_Elements # [Tile_Tensor], "tile or scalar">;
-def Tile_IntegerValue : AnyTypeOf<[I8, I32, I64, Tile_TensorOf<[I8, I32, I64], "i8, i32 or i64">],
+def Tile_IntegerValue : AnyTypeOf<[I8, I16, I32, I64, Tile_TensorOf<[I8, I16, I32, I64], "i8, i16, i32 or i64">],
                                   "integer tile or scalar">;
 def Tile_IntegerTensor : Tile_TensorOf<[I32, I64], "i32 or i64">;
 def Tile_BoolTensor : Tile_TensorOf<[I1], "i1">;

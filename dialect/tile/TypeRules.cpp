@@ -14,10 +14,18 @@ enum class Number : unsigned {
 #define KILN_TYPE(name, spelling, bytes, kind, MLIR, NumPy, safetensors) name,
 #include "dialect/tile/ElementTypes.def"
 };
+
+/// MLIR's builder, with the types that it has no names for.
+struct TypeBuilder : Builder {
+  using Builder::Builder;
+  Type getF8E4M3FNType() { return Float8E4M3FNType::get(getContext()); }
+  Type getF8E5M2Type() { return Float8E5M2Type::get(getContext()); }
+  Type getI16Type() { return getIntegerType(16); }
+};
 } // namespace
 
 Type typeNumbered(MLIRContext *context, unsigned number) {
-  Builder builder(context);
+  TypeBuilder builder(context);
   switch (static_cast<Number>(number)) {
 #define KILN_TYPE(name, spelling, bytes, kind, MLIR, NumPy, safetensors)                                               \
   case Number::name:                                                                                                   \
@@ -34,7 +42,19 @@ std::optional<unsigned> numberOf(Type type) {
   return std::nullopt;
 }
 
-bool isNarrowFloat(Type type) { return isa<FloatType>(type) && type.getIntOrFloatBitWidth() == 16; }
+bool isNarrowFloat(Type type) { return isa<FloatType>(type) && type.getIntOrFloatBitWidth() <= 16; }
+bool isByteFloat(Type type) { return isa<FloatType>(type) && type.getIntOrFloatBitWidth() == 8; }
+
+static constexpr llvm::StringLiteral unsignedName = "tile.unsigned";
+
+bool isUnsigned(Operation *op) { return op->hasAttr(unsignedName); }
+
+void setUnsigned(Operation *op, bool isUnsigned) {
+  if (isUnsigned)
+    op->setAttr(unsignedName, UnitAttr::get(op->getContext()));
+  else
+    op->removeAttr(unsignedName);
+}
 
 Type sumTypeOf(Type operand) {
   Builder builder(operand.getContext());
@@ -61,24 +81,26 @@ bool isAtomic(AtomicUse use, Type type) {
   case AtomicUse::compare:
     break;
   }
-  return isInteger || isReal || isNarrowFloat(type);
+  const bool isNarrow = type.getIntOrFloatBitWidth() == 16 && (use != AtomicUse::add || isNarrowFloat(type));
+  return isInteger || isReal || isNarrow;
 }
 
 const char *atomicElements(AtomicUse use) {
   switch (use) {
   case AtomicUse::min:
   case AtomicUse::max:
-    return "i32, i64, f32 or f64";
+    return "i32, u32, i64, u64, f32 or f64";
   case AtomicUse::bitAnd:
   case AtomicUse::bitOr:
   case AtomicUse::bitXor:
-    return "i32 or i64";
+    return "i32, u32, i64 or u64";
   case AtomicUse::add:
+    return "i32, u32, i64, u64, bf16, f16, f32 or f64";
   case AtomicUse::exchange:
   case AtomicUse::compare:
     break;
   }
-  return "i32, i64, bf16, f16, f32 or f64";
+  return "i16, u16, i32, u32, i64, u64, bf16, f16, f32 or f64";
 }
 
 } // namespace kiln::tile

@@ -16,6 +16,8 @@
 
 #include "lowering/cpu/Passes.h"
 #include "lowering/math/FunctionPatterns.h"
+#include "lowering/tile/CarryBits.h"
+#include "lowering/tile/UnsignedCasts.h"
 
 #include "dialect/tile/TileDialect.h"
 #include "dialect/tile/TypeRules.h"
@@ -84,11 +86,9 @@ template <class OpTy> struct LowerIntegerToNarrow : OpRewritePattern<OpTy> {
     if (!isScalarOrVector(op.getType(), tile::isNarrowFloat))
       return rewriter.notifyMatchFailure(op, "not to a narrow float");
     Emit emit(rewriter, op.getLoc());
-    Value integer = op.getIn();
     const bool isUnsigned = std::is_same_v<OpTy, arith::UIToFPOp>;
-    if (isUnsigned && getElementTypeOrSelf(integer.getType()).getIntOrFloatBitWidth() < 64)
-      integer = emit.make<arith::ExtUIOp>(typeLike(integer.getType(), rewriter.getI64Type()), integer);
-    rewriter.replaceOp(op, emit.cast(integer, getElementTypeOrSelf(op.getType())));
+    const Type to = getElementTypeOrSelf(op.getType());
+    rewriter.replaceOp(op, isUnsigned ? castUnsigned(emit, op.getIn(), to) : emit.cast(op.getIn(), to));
     return success();
   }
 };
@@ -161,65 +161,19 @@ struct LowerBf16Extension : OpRewritePattern<arith::ExtFOp> {
   }
 };
 
-/// The type that a value of `type` has when bf16 is carried as i16.
-Type carriedType(Type type) {
-  Type word = IntegerType::get(type.getContext(), 16);
-  if (type.isBF16())
-    return word;
-  auto shaped = dyn_cast<ShapedType>(type);
-  if (!shaped || !shaped.getElementType().isBF16() || isa<amx::TileType>(type)) // tiles have no words
-    return type;
-  if (auto memref = dyn_cast<MemRefType>(type)) // clone() would lose the layout
-    return MemRefType::Builder(memref).setElementType(word).operator MemRefType();
-  return shaped.clone(word);
-}
-
-/// Makes every bf16 an i16. After the patterns bf16 is only moved, and converted by bitcasts, which vanish.
+/// Makes every bf16 an i16. After the patterns bf16 is only moved, and converted by bitcasts.
 void carryBf16AsWords(func::FuncOp func) {
-  SmallVector<Operation *> bitcasts;
-  func.walk([&](Operation *op) {
-    if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-      Type type = carriedType(constant.getType());
-      if (auto real = dyn_cast<FloatAttr>(constant.getValue()); real && type != constant.getType())
-        constant.setValueAttr(IntegerAttr::get(type, real.getValue().bitcastToAPInt()));
-      else if (auto dense = dyn_cast<DenseElementsAttr>(constant.getValue()); dense && type != constant.getType())
-        constant.setValueAttr(dense.bitcast(getElementTypeOrSelf(type)));
-    }
-    if (!isa<LLVM::CallIntrinsicOp>(op)) // which knows bf16
-      for (Value result : op->getResults())
-        result.setType(carriedType(result.getType()));
-    for (Region &region : op->getRegions())
-      for (Block &block : region)
-        for (BlockArgument argument : block.getArguments())
-          argument.setType(carriedType(argument.getType()));
-    if (isa<arith::BitcastOp>(op))
-      bitcasts.push_back(op);
+  carryAsBits(func, [](Type type) {
+    const auto isBf16 = [](Type element) { return element.isBF16(); };
+    return isa<amx::TileType>(type) ? type : carriedAsBits(type, isBf16); // tiles have no words
   });
-  func.walk([](x86vector::DotBF16Op op) { // as does this one, of its operands
+  func.walk([](x86vector::DotBF16Op op) { // which knows bf16
     OpBuilder builder(op);
     for (OpOperand *operand : {&op.getAMutable(), &op.getBMutable()}) {
       auto pairs = cast<VectorType>(operand->get().getType()).clone(builder.getBF16Type());
       operand->set(vector::BitCastOp::create(builder, op.getLoc(), pairs, operand->get()));
     }
   });
-  func.walk([](tile::DimOp op) { // a view of i16 is none of the dialect's
-    if (!cast<MemRefType>(op.getView().getType()).getElementType().isInteger(16))
-      return;
-    OpBuilder builder(op);
-    Value axis = arith::ConstantIndexOp::create(builder, op.getLoc(), op.getAxis());
-    Value extent = memref::DimOp::create(builder, op.getLoc(), op.getView(), axis);
-    op.getResult().replaceAllUsesWith(
-        arith::IndexCastOp::create(builder, op.getLoc(), builder.getI64Type(), extent).getResult());
-    op.erase();
-  });
-  for (Operation *op : bitcasts)
-    if (op->getOperand(0).getType() == op->getResult(0).getType()) {
-      op->getResult(0).replaceAllUsesWith(op->getOperand(0));
-      op->erase();
-    }
-  auto parameters = llvm::map_to_vector(func.getArgumentTypes(), carriedType);
-  auto results = llvm::map_to_vector(func.getResultTypes(), carriedType);
-  func.setType(FunctionType::get(func.getContext(), parameters, results));
 }
 
 struct LowerMath : impl::LowerMathBase<LowerMath> {

@@ -53,7 +53,8 @@ void distributePrint(ThreadCode &code, simt::PrintOp op) {
   put(code.make<vector::ExtractOp>(launch, 0), offsetof(abi::GpuLine, launch));
   put(code.held(op.getProgram()), offsetof(abi::GpuLine, program));
   put(code.i32(op.getLabel()), offsetof(abi::GpuLine, label));
-  put(code.i32(*tile::numberOf(element)), offsetof(abi::GpuLine, type));
+  const auto number = op->getAttrOfType<IntegerAttr>("tile.element"); // where MLIR's type does not tell
+  put(code.i32(number ? number.getInt() : *tile::numberOf(element)), offsetof(abi::GpuLine, type));
   put(code.i32(op.getShape().size()), offsetof(abi::GpuLine, rank));
   put(code.i32(bytes), offsetof(abi::GpuLine, bytes));
   for (const auto [dim, extent] : llvm::enumerate(op.getShape()))

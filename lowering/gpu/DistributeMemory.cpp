@@ -16,6 +16,7 @@
 #include "lowering/gpu/ImagePlaces.h"
 
 #include "dialect/tile/Limits.h"
+#include "dialect/tile/TypeRules.h"
 
 #include "lowering/analysis/Ranges.h"
 #include "lowering/analysis/TileUses.h"
@@ -259,7 +260,7 @@ Value GlobalTile::bytesTo(unsigned axis) {
     if (const Value near = nearOf(subscripts[axis])) // a factor of 32 bits, too, and so one instruction
       return code.make<arith::MulIOp>(code.make<arith::ExtSIOp>(wide, near),
                                       unknownStrides[axis] ? code.make<arith::ExtSIOp>(wide, unknownStrides[axis])
-                                                          : strideBytes(axis));
+                                                           : strideBytes(axis));
   return code.make<arith::MulIOp>(code.held(subscripts[axis]), strideBytes(axis));
 }
 
@@ -536,9 +537,12 @@ static Value atomicOf(ThreadCode &code, tile::AccessOp op, GlobalTile &tile, Arr
                       Value predicate) {
   const Value address = tile.address(stored);
   const int64_t displacement = tile.displacement(stored);
-  if (auto change = dyn_cast<tile::AtomicRmwOp>(*op))
-    return code.make<simt::AtomicRmwOp>(tile.element, change.getKindAttr(), values[0], address,
-                                        code.builder.getI64IntegerAttr(displacement), predicate);
+  if (auto change = dyn_cast<tile::AtomicRmwOp>(*op)) {
+    const Value before = code.make<simt::AtomicRmwOp>(tile.element, change.getKindAttr(), values[0], address,
+                                                      code.builder.getI64IntegerAttr(displacement), predicate);
+    tile::setUnsigned(before.getDefiningOp(), tile::isUnsigned(change));
+    return before;
+  }
   if (isa<tile::AtomicCasOp>(*op))
     return code.make<simt::AtomicCasOp>(tile.element, values[0], values[1], address, displacement, predicate);
   const auto packet = VectorType::get({1}, tile.element);

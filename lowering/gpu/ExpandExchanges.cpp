@@ -378,8 +378,10 @@ void Expander::print(tile::PrintOp op) {
   const int64_t bytes = sizeof(abi::GpuLine) + llvm::alignTo(type.getNumElements() * elementBytes(type), 8);
   const Value taken =
       simt::ReserveOp::create(builder, loc, RankedTensorType::get({1}, builder.getI64Type(), single), bytes);
-  simt::PrintOp::create(builder, loc, value, moved(taken, single), emitLinearProgram(builder, loc),
-                        textNumber(op, "tile.label"), shape);
+  auto line = simt::PrintOp::create(builder, loc, value, moved(taken, single), emitLinearProgram(builder, loc),
+                                    textNumber(op, "tile.label"), shape);
+  if (Attribute element = op->getAttr("tile.element"))
+    line->setAttr("tile.element", element);
 }
 
 } // namespace

@@ -12,6 +12,8 @@
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Threads.h"
 
+#include "dialect/tile/TypeRules.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -262,16 +264,17 @@ static std::string numberSuffix(Type type, const char *integers) {
 }
 
 /// What one instruction does to memory: `add.u32`, `exch.b64`; empty where there is none for these elements.
-static std::string atomicName(tile::AtomicKind kind, Type type) {
+static std::string atomicName(tile::AtomicKind kind, Type type, bool isUnsigned) {
+  const char *const integers = isUnsigned ? "u" : "s";
   const unsigned bits = type.getIntOrFloatBitWidth();
   const std::string untyped = ".b" + std::to_string(bits);
   switch (kind) {
   case tile::AtomicKind::Add:
     return type.isF16() ? "add.noftz.f16" : bits == 16 ? "" : "add." + numberSuffix(type, "u");
   case tile::AtomicKind::Min:
-    return type.isInteger() ? "min." + numberSuffix(type, "s") : "";
+    return type.isInteger() ? "min." + numberSuffix(type, integers) : "";
   case tile::AtomicKind::Max:
-    return type.isInteger() ? "max." + numberSuffix(type, "s") : "";
+    return type.isInteger() ? "max." + numberSuffix(type, integers) : "";
   case tile::AtomicKind::And:
     return "and" + untyped;
   case tile::AtomicKind::Or:
@@ -338,7 +341,7 @@ static std::string atomicLoop(tile::AtomicKind kind, Type type, const std::strin
 /// Where nobody reads what was there, it is a reduction.
 Value Speller::atomicRmw(simt::AtomicRmwOp op) {
   const Type type = op.getType();
-  const std::string name = atomicName(op.getKind(), type);
+  const std::string name = atomicName(op.getKind(), type, tile::isUnsigned(op));
   if (name.empty())
     return atomic(atomicLoop(op.getKind(), type, place(1, op.getDisplacement()), static_cast<bool>(op.getPredicate())),
                   op.getAddress(), op.getValue(), op.getPredicate(), /*early=*/true);

@@ -5,6 +5,7 @@
 
 #include "lowering/tile/Emit.h"
 
+#include "dialect/tile/TypeRules.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -93,15 +94,15 @@ static Value addNarrow(Code &emit, Value value, Value pointer, IntegerType bits)
   return fromBits(emit, loop.getResult(0), element);
 }
 
-static arith::AtomicRMWKind kindOf(tile::AtomicKind kind, bool isReal) {
+static arith::AtomicRMWKind kindOf(tile::AtomicKind kind, bool isReal, bool isUnsigned) {
   using Kind = arith::AtomicRMWKind;
   switch (kind) {
   case tile::AtomicKind::Add:
     break;
   case tile::AtomicKind::Min:
-    return isReal ? Kind::minnumf : Kind::mins;
+    return isReal ? Kind::minnumf : isUnsigned ? Kind::minu : Kind::mins;
   case tile::AtomicKind::Max:
-    return isReal ? Kind::maxnumf : Kind::maxs;
+    return isReal ? Kind::maxnumf : isUnsigned ? Kind::maxu : Kind::maxs;
   case tile::AtomicKind::And:
     return Kind::andi;
   case tile::AtomicKind::Or:
@@ -115,7 +116,7 @@ static arith::AtomicRMWKind kindOf(tile::AtomicKind kind, bool isReal) {
 }
 
 static Value emitChange(Code &emit, tile::AtomicRmwOp op, Value value, ValueRange indices) {
-  const bool isNarrow = value.getType().isF16() || value.getType().isBF16();
+  const bool isNarrow = tile::isNarrowFloat(value.getType());
   const auto memory = cast<MemRefType>(op.getView().getType());
   if (isNarrow && op.getKind() == tile::AtomicKind::Add)
     return addNarrow(emit, value, pointerTo(emit, op.getView(), indices), bitsOf(memory));
@@ -124,7 +125,7 @@ static Value emitChange(Code &emit, tile::AtomicRmwOp op, Value value, ValueRang
     Value old = emit.make<LLVM::AtomicRMWOp>(LLVM::AtomicBinOp::xchg, pointer, bits, LLVM::AtomicOrdering::acq_rel);
     return fromBits(emit, old, value.getType());
   }
-  const auto kind = kindOf(op.getKind(), isa<FloatType>(value.getType()));
+  const auto kind = kindOf(op.getKind(), isa<FloatType>(value.getType()), tile::isUnsigned(op));
   return emit.make<memref::AtomicRMWOp>(kind, value, op.getView(), indices);
 }
 

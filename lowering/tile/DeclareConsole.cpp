@@ -47,6 +47,14 @@ int64_t textNumber(Operation *op, StringRef attribute) {
   return number;
 }
 
+/// The number of the type whose elements are printed, as kiln::Type has it.
+static int64_t elementNumber(tile::PrintOp op) {
+  if (auto number = op->getAttrOfType<IntegerAttr>("tile.element"))
+    return number.getInt();
+  const int64_t number = *tile::numberOf(getElementTypeOrSelf(op.getValue().getType()));
+  return tile::isUnsigned(op) ? number + 1 : number; // it stands behind the signed one
+}
+
 static Value textAddress(OpBuilder &b, Operation *op, StringRef attribute) {
   auto name = op->getAttrOfType<FlatSymbolRefAttr>(attribute);
   return LLVM::AddressOfOp::create(b, op->getLoc(), LLVM::LLVMPointerType::get(b.getContext()), name.getValue());
@@ -76,8 +84,7 @@ void emitPrint(OpBuilder &b, tile::PrintOp op, Value data) {
     Value slot = arith::ConstantIndexOp::create(b, loc, axis);
     memref::StoreOp::create(b, loc, arith::ConstantIntOp::create(b, loc, extent, 64), extents, slot);
   }
-  unsigned number = *tile::numberOf(getElementTypeOrSelf(op.getValue().getType()));
-  Value type = arith::ConstantIntOp::create(b, loc, number, 32);
+  Value type = arith::ConstantIntOp::create(b, loc, elementNumber(op), 32);
   Value rank = arith::ConstantIntOp::create(b, loc, shape.size(), 64);
   Value arguments[] = {textAddress(b, op, "tile.label"), emitLinearProgram(b, loc), type, rank,
                        address(b, loc, extents),         address(b, loc, data)};
@@ -98,6 +105,8 @@ struct DeclareConsole : impl::DeclareConsoleBase<DeclareConsole> {
         declare(abi::checkFailed, {pointer, pointer, i64, i64});
       } else if (auto print = dyn_cast<tile::PrintOp>(op)) {
         op->setAttr("tile.label", text(print.getLabel()));
+        if (tile::isUnsigned(op) || tile::isByteFloat(getElementTypeOrSelf(print.getValue().getType())))
+          op->setAttr("tile.element", IntegerAttr::get(IntegerType::get(&getContext(), 32), elementNumber(print)));
         mlir::Type pointer = LLVM::LLVMPointerType::get(&getContext()), i64 = IntegerType::get(&getContext(), 64),
                    i32 = IntegerType::get(&getContext(), 32);
         declare(abi::printTile, {pointer, i64, i32, i64, pointer, pointer});

@@ -7,6 +7,10 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <bit>
+#include <cmath>
+#include <limits>
+
 using namespace mlir;
 
 namespace kiln::lowering {
@@ -88,7 +92,7 @@ Value Emit::stickyBits(Value i64) {
 
 Value Emit::castToReal(Value value, Type element) {
   Type from = getElementTypeOrSelf(value.getType());
-  if (from.isInteger(1) || from.isInteger(8)) { // exact in f32, and so in every other float
+  if (from.getIntOrFloatBitWidth() <= 16) { // exact in f32
     value = castInteger(value, builder.getI32Type());
     return castReal(make<arith::SIToFPOp>(typeLike(value.getType(), builder.getF32Type()), value), element);
   }
@@ -124,8 +128,9 @@ Value Emit::castToInteger(Value value, Type element) {
 /// `real`, kept apart from the conversion of an integer that made it: canonicalisation would merge that with a
 /// narrowing that follows, and round once where two casts round twice. A copy of its own sign changes no number.
 Value Emit::settled(Value real) {
-  auto conversion = real.getDefiningOp<arith::SIToFPOp>();
-  if (!conversion || getElementTypeOrSelf(conversion.getIn().getType()).getIntOrFloatBitWidth() < 32)
+  Operation *conversion = real.getDefiningOp();
+  if (!isa_and_nonnull<arith::SIToFPOp, arith::UIToFPOp>(conversion) ||
+      getElementTypeOrSelf(conversion->getOperand(0).getType()).getIntOrFloatBitWidth() < 32)
     return real;
   return make<math::CopySignOp>(real, real);
 }
@@ -149,11 +154,67 @@ Value Emit::narrowToOdd(Value f64) {
   return bits(select(inexact, odd, word), builder.getF32Type());
 }
 
+/// A float of 8 bits as the f32 of the same number, by its bits: those of f16 are e5m2's with eight zeros behind them,
+/// and e4m3's one place further right, but for a bias that is less by 8 and for NaN.
+static Value fromByte(Emit &emit, Value byte) {
+  MLIRContext *context = byte.getContext();
+  const bool isE5M2 = isa<Float8E5M2Type>(getElementTypeOrSelf(byte.getType()));
+  Value word = emit.bits(byte, IntegerType::get(context, 8));
+  word = emit.make<arith::ExtUIOp>(typeLike(word.getType(), IntegerType::get(context, 16)), word);
+  const auto constant = [&](int64_t value) { return emit.integer(word.getType(), value); };
+  const auto widened = [&](Value halfBits) {
+    Value half = emit.bits(halfBits, Float16Type::get(context));
+    return emit.make<arith::ExtFOp>(typeLike(half.getType(), Float32Type::get(context)), half);
+  };
+  if (isE5M2)
+    return widened(emit.make<arith::ShLIOp>(word, constant(8)));
+  Value sign = emit.make<arith::ShLIOp>(emit.make<arith::AndIOp>(word, constant(0x80)), constant(8));
+  Value size = emit.make<arith::AndIOp>(word, constant(0x7F));
+  Value scaled = widened(emit.make<arith::OrIOp>(sign, emit.make<arith::ShLIOp>(size, constant(7))));
+  scaled = emit.make<arith::MulFOp>(scaled, emit.real(scaled.getType(), 256.0));
+  Value isNaN = emit.compare(arith::CmpIPredicate::eq, size, constant(0x7F));
+  return emit.select(isNaN, emit.real(scaled.getType(), std::numeric_limits<double>::quiet_NaN()), scaled);
+}
+
+/// An f32 rounded to a float of 8 bits, to nearest even; beyond the largest number to that.
+static Value toByte(Emit &emit, Value real, Type element) {
+  MLIRContext *context = real.getContext();
+  const bool isE5M2 = isa<Float8E5M2Type>(element);
+  const int mantissa = isE5M2 ? 2 : 3, bias = isE5M2 ? 15 : 7, drop = 23 - mantissa;
+  Value word = emit.bits(real, IntegerType::get(context, 32));
+  const auto constant = [&](int64_t value) { return emit.integer(word.getType(), value); };
+  Value size = emit.make<arith::AndIOp>(word, constant(INT32_MAX));
+  // Normal numbers: half a unit of the last place, or one less where that is even, carries into it and further on.
+  Value last = emit.make<arith::AndIOp>(emit.make<arith::ShRUIOp>(size, constant(drop)), constant(1));
+  Value carried = emit.make<arith::AddIOp>(emit.make<arith::AddIOp>(size, constant((1 << (drop - 1)) - 1)), last);
+  Value normal = emit.make<arith::SubIOp>(emit.make<arith::ShRUIOp>(carried, constant(drop)),
+                                          constant(int64_t(127 - bias) << mantissa));
+  // Below them all units are alike. A number whose own last place is that unit, added, has the sum's rounding do it.
+  const auto unit = static_cast<float>(std::ldexp(1.0, 1 - bias - mantissa + 23));
+  Value sum = emit.make<arith::AddFOp>(emit.bits(size, Float32Type::get(context)), emit.real(real.getType(), unit));
+  Value small =
+      emit.make<arith::SubIOp>(emit.bits(sum, IntegerType::get(context, 32)), constant(std::bit_cast<int32_t>(unit)));
+  const int32_t least = std::bit_cast<int32_t>(std::ldexp(1.0f, 1 - bias)); // the least normal number
+  Value rounded = emit.select(emit.compare(arith::CmpIPredicate::ult, size, constant(least)), small, normal);
+  rounded = emit.make<arith::MinUIOp>(rounded, constant(isE5M2 ? 0x7B : 0x7E));
+  Value isNaN = emit.compare(arith::CmpIPredicate::ugt, size, constant(0x7F800000));
+  rounded = emit.select(isNaN, constant(0x7F), rounded);
+  Value sign = emit.make<arith::AndIOp>(emit.make<arith::ShRUIOp>(word, constant(24)), constant(0x80));
+  Value both = emit.make<arith::OrIOp>(rounded, sign);
+  return emit.bits(emit.make<arith::TruncIOp>(typeLike(both.getType(), IntegerType::get(context, 8)), both), element);
+}
+
 Value Emit::castReal(Value value, Type element) {
   Type from = getElementTypeOrSelf(value.getType());
   if (from == element)
     return value;
+  if (tile::isByteFloat(from))
+    return castReal(fromByte(*this, value), element);
   value = settled(value);
+  if (tile::isByteFloat(element)) {
+    Value single = from.isF64() ? narrowToOdd(value) : castReal(value, builder.getF32Type());
+    return toByte(*this, single, element);
+  }
   if (from.isF64() && tile::isNarrowFloat(element))
     value = narrowToOdd(value);
   else if (tile::isNarrowFloat(from) && !element.isF32())

@@ -4,7 +4,8 @@
 // `shr` or `random` is left, no arithmetic on bf16 or f16 except conversions to and from f32, and no reduction of bool,
 // bf16 or f16. A narrow-float operation is rounded once: its f32 result has more than twice the bits, so that rounding
 // twice cannot differ; where that is not so (fma, conversions of f64 and integers) the first step rounds to odd. On a
-// target that rounds once by itself (`native-narrow`) its operations stay as they are.
+// target that rounds once by itself (`native-narrow`) its operations stay as they are. Floats of 8 bits are bytes from
+// here on (CarryBits.h), and unsigned numbers are ordered as signed ones.
 //
 //     %0 = arith.addf %a, %b : tensor<4xbf16>
 //     // becomes
@@ -14,7 +15,9 @@
 //     %0 = arith.truncf %3 : tensor<4xf32> to tensor<4xbf16>
 
 #include "lowering/Passes.h"
+#include "lowering/tile/CarryBits.h"
 #include "lowering/tile/Emit.h"
+#include "lowering/tile/UnsignedCasts.h"
 
 #include "dialect/tile/TileDialect.h"
 #include "dialect/tile/TypeRules.h"
@@ -46,7 +49,9 @@ struct ExpandCast : OpRewritePattern<tile::CastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(tile::CastOp op, PatternRewriter &rewriter) const override {
     Emit emit(rewriter, op.getLoc());
-    rewriter.replaceOp(op, emit.cast(op.getSource(), getElementTypeOrSelf(op.getType())));
+    const Type to = getElementTypeOrSelf(op.getType());
+    rewriter.replaceOp(op,
+                       tile::isUnsigned(op) ? castUnsigned(emit, op.getSource(), to) : emit.cast(op.getSource(), to));
     return success();
   }
 };
@@ -61,6 +66,8 @@ struct KeepCastToHalf : OpRewritePattern<tile::CastOp> {
     if (from.isF64())
       rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, op.getType(),
                                                    Emit(rewriter, op.getLoc()).settled(op.getSource()));
+    else if (tile::isUnsigned(op))
+      rewriter.replaceOpWithNewOp<arith::UIToFPOp>(op, op.getType(), op.getSource());
     else
       rewriter.replaceOpWithNewOp<arith::SIToFPOp>(op, op.getType(), op.getSource());
     return success();
@@ -73,12 +80,18 @@ struct ExpandDiv : OpRewritePattern<tile::DivOp> {
   LogicalResult matchAndRewrite(tile::DivOp op, PatternRewriter &rewriter) const override {
     Emit emit(rewriter, op.getLoc());
     Value a = op.getLhs(), b = op.getRhs();
-    if (auto divisor = constantOf(b); divisor && !divisor->isZero() && !divisor->isAllOnes()) {
-      rewriter.replaceOpWithNewOp<arith::DivSIOp>(op, a, b);
+    const bool isUnsigned = tile::isUnsigned(op);
+    if (auto divisor = constantOf(b); divisor && !divisor->isZero() && (isUnsigned || !divisor->isAllOnes())) {
+      rewriter.replaceOp(op, isUnsigned ? emit.make<arith::DivUIOp>(a, b) : emit.make<arith::DivSIOp>(a, b));
       return success();
     }
     Value zero = emit.integer(b.getType(), 0);
     Value byZero = emit.compare(arith::CmpIPredicate::eq, b, zero);
+    if (isUnsigned) {
+      Value safe = emit.select(byZero, emit.integer(b.getType(), 1), b);
+      rewriter.replaceOp(op, emit.select(byZero, zero, emit.make<arith::DivUIOp>(a, safe)));
+      return success();
+    }
     Value byMinusOne = emit.compare(arith::CmpIPredicate::eq, b, emit.integer(b.getType(), -1));
     Value special = emit.make<arith::OrIOp>(byZero, byMinusOne);
     Value divisor = emit.select(special, emit.integer(b.getType(), 1), b);
@@ -95,11 +108,17 @@ struct ExpandRem : OpRewritePattern<tile::RemOp> {
   LogicalResult matchAndRewrite(tile::RemOp op, PatternRewriter &rewriter) const override {
     Emit emit(rewriter, op.getLoc());
     Value a = op.getLhs(), b = op.getRhs();
-    if (auto divisor = constantOf(b); divisor && !divisor->isZero() && !divisor->isAllOnes()) {
-      rewriter.replaceOpWithNewOp<arith::RemSIOp>(op, a, b);
+    const bool isUnsigned = tile::isUnsigned(op);
+    if (auto divisor = constantOf(b); divisor && !divisor->isZero() && (isUnsigned || !divisor->isAllOnes())) {
+      rewriter.replaceOp(op, isUnsigned ? emit.make<arith::RemUIOp>(a, b) : emit.make<arith::RemSIOp>(a, b));
       return success();
     }
     Value byZero = emit.compare(arith::CmpIPredicate::eq, b, emit.integer(b.getType(), 0));
+    if (isUnsigned) {
+      Value safe = emit.select(byZero, emit.integer(b.getType(), 1), b);
+      rewriter.replaceOp(op, emit.select(byZero, a, emit.make<arith::RemUIOp>(a, safe)));
+      return success();
+    }
     Value byMinusOne = emit.compare(arith::CmpIPredicate::eq, b, emit.integer(b.getType(), -1));
     Value special = emit.make<arith::OrIOp>(byZero, byMinusOne);
     Value divisor = emit.select(special, emit.integer(b.getType(), 1), b);
@@ -125,13 +144,22 @@ struct ExpandShl : OpRewritePattern<tile::ShlOp> {
   }
 };
 
-/// A shift by the width or more gives what a shift by width − 1 gives: the sign.
+/// A shift by the width or more gives what a shift by width − 1 gives: the sign. Of what has none it gives 0.
 struct ExpandShr : OpRewritePattern<tile::ShrOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(tile::ShrOp op, PatternRewriter &rewriter) const override {
     Emit emit(rewriter, op.getLoc());
     unsigned width = getElementTypeOrSelf(op.getType()).getIntOrFloatBitWidth();
     Value n = op.getRhs();
+    if (tile::isUnsigned(op)) {
+      Value shifted = emit.make<arith::ShRUIOp>(op.getLhs(), n);
+      if (auto amount = constantOf(n); !amount || amount->uge(width)) {
+        Value inRange = emit.compare(arith::CmpIPredicate::ult, n, emit.integer(n.getType(), width));
+        shifted = emit.select(inRange, shifted, emit.integer(n.getType(), 0));
+      }
+      rewriter.replaceOp(op, shifted);
+      return success();
+    }
     if (auto amount = constantOf(n); !amount || amount->uge(width))
       n = emit.make<arith::MinUIOp>(n, emit.integer(n.getType(), width - 1));
     rewriter.replaceOpWithNewOp<arith::ShRSIOp>(op, op.getLhs(), n);
@@ -170,7 +198,7 @@ template <class OpTy> struct ExpandFloatConversion : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
     Type from = getElementTypeOrSelf(op.getIn().getType()), to = getElementTypeOrSelf(op.getType());
-    if (from.isF32() || to.isF32())
+    if ((from.isF32() || to.isF32()) && !tile::isByteFloat(from) && !tile::isByteFloat(to))
       return rewriter.notifyMatchFailure(op, "one step already");
     rewriter.replaceOp(op, Emit(rewriter, op.getLoc()).cast(op.getIn(), to));
     return success();
@@ -188,8 +216,10 @@ struct WidenNarrowFloats : RewritePattern {
       return rewriter.notifyMatchFailure(op, "moves or converts, or has its own pattern");
     if (llvm::none_of(op->getOperands(), isNarrow) && llvm::none_of(op->getResults(), isNarrow))
       return rewriter.notifyMatchFailure(op, "no bf16 or f16");
-    if (isNative && isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp, arith::MaxNumFOp, arith::MinNumFOp,
-                        arith::CmpFOp, math::AbsFOp>(op))
+    const auto isByte = [](Type type) { return tile::isByteFloat(getElementTypeOrSelf(type)); };
+    if (isNative && llvm::none_of(op->getOperandTypes(), isByte) &&
+        isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp, arith::MaxNumFOp, arith::MinNumFOp,
+            arith::CmpFOp, math::AbsFOp>(op))
       return rewriter.notifyMatchFailure(op, "an instruction of the target's");
     Emit emit(rewriter, op->getLoc());
     IRMapping wide;
@@ -217,10 +247,10 @@ struct WidenNarrowFloats : RewritePattern {
 
 /// A narrow fma with one rounding: the product is exact in f64, the sum is rounded to odd there.
 struct WidenFma : OpRewritePattern<math::FmaOp> {
-  using OpRewritePattern::OpRewritePattern;
+  WidenFma(MLIRContext *context, bool isNative) : OpRewritePattern(context), isNative(isNative) {}
   LogicalResult matchAndRewrite(math::FmaOp op, PatternRewriter &rewriter) const override {
-    if (!isNarrow(op.getResult()))
-      return rewriter.notifyMatchFailure(op, "not bf16 or f16");
+    if (!isNarrow(op.getResult()) || (isNative && !tile::isByteFloat(getElementTypeOrSelf(op.getType()))))
+      return rewriter.notifyMatchFailure(op, "not narrow, or an instruction of the target's");
     Emit emit(rewriter, op.getLoc());
     Type f64 = rewriter.getF64Type();
     Value product = emit.make<arith::MulFOp>(emit.cast(op.getA(), f64), emit.cast(op.getB(), f64));
@@ -228,6 +258,8 @@ struct WidenFma : OpRewritePattern<math::FmaOp> {
     rewriter.replaceOp(op, emit.cast(sum, getElementTypeOrSelf(op.getType())));
     return success();
   }
+
+  const bool isNative;
 };
 
 /// bf16 and f16 are summed in f32 and rounded once; bool is reduced as 0 and 1.
@@ -271,19 +303,69 @@ struct WidenScan : OpRewritePattern<tile::ScanOp> {
   }
 };
 
+/// The order of unsigned numbers is that of signed ones whose highest bit is the other way round.
+Value turned(Emit &emit, Value value) {
+  const unsigned width = getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth();
+  return emit.make<arith::XOrIOp>(value, emit.integer(value.getType(), APInt::getSignedMinValue(width).getSExtValue()));
+}
+bool isOrdered(tile::ReduceKind kind) {
+  return kind == tile::ReduceKind::Max || kind == tile::ReduceKind::Min || kind == tile::ReduceKind::ArgMax;
+}
+
+/// Unsigned numbers reduced by the order of signed ones.
+struct ExpandUnsignedReduce : OpRewritePattern<tile::ReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tile::ReduceOp op, PatternRewriter &rewriter) const override {
+    if (!tile::isUnsigned(op) || !isOrdered(op.getKind()))
+      return rewriter.notifyMatchFailure(op, "signed numbers, or a kind for which it does not matter");
+    Emit emit(rewriter, op.getLoc());
+    Value reduced = tile::ReduceOp::create(rewriter, op.getLoc(), op.getType(), op.getKind(),
+                                           turned(emit, op.getSource()), op.getAxis());
+    rewriter.replaceOp(op, op.getKind() == tile::ReduceKind::ArgMax ? reduced : turned(emit, reduced));
+    return success();
+  }
+};
+
+struct ExpandUnsignedScan : OpRewritePattern<tile::ScanOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tile::ScanOp op, PatternRewriter &rewriter) const override {
+    if (!tile::isUnsigned(op) || !op.getKind() || !isOrdered(*op.getKind()))
+      return rewriter.notifyMatchFailure(op, "signed numbers, or a kind for which it does not matter");
+    Emit emit(rewriter, op.getLoc());
+    auto scan = tile::ScanOp::create(rewriter, op.getLoc(), *op.getKind(), turned(emit, op.getSources()[0]),
+                                     static_cast<int64_t>(op.getAxis()), op.getReverse());
+    rewriter.replaceOp(op, turned(emit, scan.getResult(0)));
+    return success();
+  }
+};
+
+/// Floats of 8 bits are multiplied as bf16, which has all of them.
+struct WidenDot : OpRewritePattern<tile::DotOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(tile::DotOp op, PatternRewriter &rewriter) const override {
+    if (!tile::isByteFloat(getElementTypeOrSelf(op.getA().getType())))
+      return rewriter.notifyMatchFailure(op, "multiplied as it is");
+    Emit emit(rewriter, op.getLoc());
+    const Type wide = rewriter.getBF16Type();
+    rewriter.replaceOpWithNewOp<tile::DotOp>(op, emit.cast(op.getA(), wide), emit.cast(op.getB(), wide), op.getAcc(),
+                                             op.getPrecision());
+    return success();
+  }
+};
+
 struct ExpandOps : impl::ExpandOpsBase<ExpandOps> {
   using ExpandOpsBase::ExpandOpsBase;
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ExpandCast, ExpandDiv, ExpandRem, ExpandShl, ExpandShr, ExpandRandom,
-                 ExpandFloatConversion<arith::ExtFOp>, WidenReduce, WidenScan>(&getContext());
-    patterns.add<WidenNarrowFloats>(&getContext(), nativeNarrow);
+    patterns
+        .add<ExpandCast, ExpandDiv, ExpandRem, ExpandShl, ExpandShr, ExpandRandom, ExpandFloatConversion<arith::ExtFOp>,
+             WidenReduce, WidenScan, ExpandUnsignedReduce, ExpandUnsignedScan, WidenDot>(&getContext());
+    patterns.add<WidenNarrowFloats, WidenFma>(&getContext(), nativeNarrow);
     if (nativeNarrow)
       patterns.add<KeepCastToHalf>(&getContext());
-    else
-      patterns.add<WidenFma>(&getContext());
     patterns.add<ExpandFloatConversion<arith::TruncFOp>>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
+    carryAsBits(getOperation(), [](Type type) { return carriedAsBits(type, tile::isByteFloat); });
   }
 };
 

@@ -28,9 +28,7 @@ namespace kiln::lowering {
 #define GEN_PASS_DEF_VERIFYKERNELS
 #include "lowering/Passes.h.inc"
 
-static bool isElement(Type type) {
-  return tile::numberOf(type) || type.isSignlessInteger(16); // which carries bf16 in parts that are lowered already
-}
+static bool isElement(Type type) { return tile::numberOf(type).has_value(); }
 
 /// A view that kernels may have as an argument: strided memory of rank 1 to 5 that begins where its pointer points.
 static bool isView(Type type) {

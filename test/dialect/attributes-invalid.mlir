@@ -102,6 +102,22 @@ func.func @console(%a: i1) {
 
 // -----
 
+func.func @sign(%a: i32) {
+  // expected-error @+1 {{expected 'tile.unsigned' to be a unit on an operation to which the sign of integers matters, but got unit}}
+  %0 = tile.shl %a, %a {tile.unsigned} : i32
+  return
+}
+
+// -----
+
+func.func @element(%a: i8) {
+  // expected-error @+1 {{expected 'tile.element' to be the number of an element type, an i32, on a print, but got 99 : i32}}
+  tile.print "x", %a {tile.element = 99 : i32} : i8
+  return
+}
+
+// -----
+
 func.func @text(%a: i1) {
   // expected-error @+1 {{expected 'tile.where' to be a symbol on a 'tile.check', but got "text"}}
   tile.check %a, "no" {tile.where = "text"} : i1

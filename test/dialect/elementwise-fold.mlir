@@ -145,3 +145,44 @@ func.func @shifts(%x: tensor<4xi32>) -> (i32, i32, i32, i32, tensor<4xi32>) {
   // CHECK: return %[[TEN]], %[[ZERO]], %[[HALF]], %[[SIGN]], %arg0
   return %0, %1, %2, %3, %4 : i32, i32, i32, i32, tensor<4xi32>
 }
+
+// -----
+
+// Unsigned numbers are divided, shifted and converted as the numbers from 0 that they are.
+// CHECK-LABEL: @unsigned
+func.func @unsigned() -> (i8, i8, i8, i32, f32, i8) {
+  %a = arith.constant -56 : i8
+  %b = arith.constant 3 : i8
+  %x = arith.constant 2.500000e+02 : f32
+  %0 = tile.div %a, %b {tile.unsigned} : i8
+  %1 = tile.rem %a, %b {tile.unsigned} : i8
+  %2 = tile.shr %a, %b {tile.unsigned} : i8
+  %3 = tile.cast %a {tile.unsigned} : i8 to i32
+  %4 = tile.cast %a {tile.unsigned} : i8 to f32
+  %5 = tile.cast %x {tile.unsigned} : f32 to i8
+  // CHECK-DAG: %[[QUOTIENT:.*]] = arith.constant 66 : i8
+  // CHECK-DAG: %[[REST:.*]] = arith.constant 2 : i8
+  // CHECK-DAG: %[[SHIFTED:.*]] = arith.constant 25 : i8
+  // CHECK-DAG: %[[WIDE:.*]] = arith.constant 200 : i32
+  // CHECK-DAG: %[[REAL:.*]] = arith.constant 2.000000e+02 : f32
+  // CHECK-DAG: %[[WHOLE:.*]] = arith.constant -6 : i8
+  // CHECK: return %[[QUOTIENT]], %[[REST]], %[[SHIFTED]], %[[WIDE]], %[[REAL]], %[[WHOLE]]
+  return %0, %1, %2, %3, %4, %5 : i8, i8, i8, i32, f32, i8
+}
+
+// -----
+
+// A float of 8 bits takes the largest number for what is beyond it.
+// CHECK-LABEL: @saturating_bytes
+func.func @saturating_bytes(%z: tensor<4xi8>) -> (f8E4M3FN, f8E5M2, f8E4M3FN) {
+  %x = arith.constant 1.000000e+06 : f32
+  %y = arith.constant 0xFF800000 : f32
+  %t = arith.constant 4.600000e+02 : f64
+  %0 = tile.cast %x : f32 to f8E4M3FN
+  %1 = tile.cast %y : f32 to f8E5M2
+  %2 = tile.cast %t : f64 to f8E4M3FN
+  // CHECK-DAG: %[[MOST:.*]] = arith.constant 4.480000e+02 : f8E4M3FN
+  // CHECK-DAG: %[[LEAST:.*]] = arith.constant -5.734400e+04 : f8E5M2
+  // CHECK: return %[[MOST]], %[[LEAST]], %[[MOST]]
+  return %0, %1, %2 : f8E4M3FN, f8E5M2, f8E4M3FN
+}

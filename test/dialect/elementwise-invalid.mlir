@@ -26,8 +26,8 @@ func.func @cast_shape(%x: tensor<8xf32>) {
 // -----
 
 func.func @cast_type(%x: tensor<8xf32>) {
-  // expected-error@+1 {{'tile.cast' op result #0 must be tile or scalar, but got 'tensor<8xi16>'}}
-  %0 = tile.cast %x : tensor<8xf32> to tensor<8xi16>
+  // expected-error@+1 {{'tile.cast' op result #0 must be tile or scalar, but got 'tensor<8xi24>'}}
+  %0 = tile.cast %x : tensor<8xf32> to tensor<8xi24>
   return
 }
 

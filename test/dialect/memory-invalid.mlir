@@ -42,7 +42,7 @@ func.func @load_offsets(%v: memref<?x?xf32>, %n: i64) {
 // -----
 
 func.func @load_padding(%v: memref<?xi32>, %n: i64) {
-  // expected-error@+1 {{'tile.load' op expected padding 'zero' on a tile of integers, but got 'neg_inf'}}
+  // expected-error@+1 {{'tile.load' op expected padding 'zero' on a tile of integers or floats of 8 bits, but got 'neg_inf'}}
   %0 = tile.load %v[%n] pad neg_inf : memref<?xi32> -> tensor<8xi32>
   return
 }
@@ -123,7 +123,7 @@ func.func @gather_mask_type(%v: memref<?xf32>, %n: i64, %m: tensor<4xi1>) {
 // -----
 
 func.func @gather_padding(%v: memref<?x?xi32>, %r: tensor<4xi32>, %n: i64) {
-  // expected-error@+1 {{'tile.gather' op expected padding 'zero' on a tile of integers, but got 'nan'}}
+  // expected-error@+1 {{'tile.gather' op expected padding 'zero' on a tile of integers or floats of 8 bits, but got 'nan'}}
   %0 = tile.gather %v[%r, %n] pad nan : memref<?x?xi32>, tensor<4xi32> -> tensor<4x8xi32>
   return
 }
@@ -147,7 +147,7 @@ func.func @scatter_rank(%x: tensor<4xf32>, %v: memref<?x?xf32>, %r: tensor<4xi32
 // -----
 
 func.func @atomic_add_type(%x: tensor<4xi8>, %v: memref<?xi8>, %n: i64) {
-  // expected-error@+1 {{'tile.atomic_rmw' op expected elements of type i32, i64, bf16, f16, f32 or f64, but got 'i8'}}
+  // expected-error@+1 {{'tile.atomic_rmw' op expected elements of type i32, u32, i64, u64, bf16, f16, f32 or f64, but got 'i8'}}
   %0 = tile.atomic_rmw add relaxed %x, %v[%n] : tensor<4xi8>, memref<?xi8>
   return
 }
@@ -155,7 +155,7 @@ func.func @atomic_add_type(%x: tensor<4xi8>, %v: memref<?xi8>, %n: i64) {
 // -----
 
 func.func @atomic_max_type(%x: tensor<4xbf16>, %v: memref<?xbf16>, %n: i64) {
-  // expected-error@+1 {{'tile.atomic_rmw' op expected elements of type i32, i64, f32 or f64, but got 'bf16'}}
+  // expected-error@+1 {{'tile.atomic_rmw' op expected elements of type i32, u32, i64, u64, f32 or f64, but got 'bf16'}}
   %0 = tile.atomic_rmw max relaxed %x, %v[%n] : tensor<4xbf16>, memref<?xbf16>
   return
 }
@@ -163,7 +163,7 @@ func.func @atomic_max_type(%x: tensor<4xbf16>, %v: memref<?xbf16>, %n: i64) {
 // -----
 
 func.func @atomic_xor_type(%x: tensor<4xf32>, %v: memref<?xf32>, %n: i64) {
-  // expected-error@+1 {{'tile.atomic_rmw' op expected elements of type i32 or i64, but got 'f32'}}
+  // expected-error@+1 {{'tile.atomic_rmw' op expected elements of type i32, u32, i64 or u64, but got 'f32'}}
   %0 = tile.atomic_rmw xor relaxed %x, %v[%n] : tensor<4xf32>, memref<?xf32>
   return
 }
@@ -171,7 +171,7 @@ func.func @atomic_xor_type(%x: tensor<4xf32>, %v: memref<?xf32>, %n: i64) {
 // -----
 
 func.func @atomic_cas_type(%x: tensor<4xi1>, %v: memref<?xi8>, %n: i64) {
-  // expected-error@+1 {{'tile.atomic_cas' op expected elements of type i32, i64, bf16, f16, f32 or f64, but got 'i1'}}
+  // expected-error@+1 {{'tile.atomic_cas' op expected elements of type i16, u16, i32, u32, i64, u64, bf16, f16, f32 or f64, but got 'i1'}}
   %0 = tile.atomic_cas relaxed %x to %x, %v[%n] : tensor<4xi1>, memref<?xi8>
   return
 }

@@ -74,7 +74,7 @@ func.func @dot_operands(%a: tensor<4x8xf32>, %b: tensor<8x2xbf16>, %c: tensor<4x
 // -----
 
 func.func @dot_type(%a: tensor<4x8xi64>, %b: tensor<8x2xi64>, %c: tensor<4x2xi64>) {
-  // expected-error@+1 {{'tile.dot' op expected operands of type f32, bf16, f16, f64 or i8, but got 'i64'}}
+  // expected-error@+1 {{'tile.dot' op expected operands of type f32, bf16, f16, f8e4m3, f8e5m2, f64 or i8, but got 'i64'}}
   %0 = tile.dot %a, %b, %c : tensor<4x8xi64>, tensor<8x2xi64>, tensor<4x2xi64>
   return
 }

@@ -107,13 +107,13 @@ void masks(View a) {
 const ErrorCase masksCase("Views", "Masks", masks, {matrix});
 
 void atomics(View a, View b, View c) {
-  // expected-error@+1 {{'atomic_add' expected a view of i32, i64, bf16, f16, f32 or f64, but got i8}}
+  // expected-error@+1 {{'atomic_add' expected a view of i32, u32, i64, u64, bf16, f16, f32 or f64, but got i8}}
   atomic_add(b, {0, 0}, zeros(i8, {4}));
-  // expected-error@+1 {{'atomic_max' expected a view of i32, i64, f32 or f64, but got bf16}}
+  // expected-error@+1 {{'atomic_max' expected a view of i32, u32, i64, u64, f32 or f64, but got bf16}}
   atomic_max(a, {0, 0}, zeros(bf16, {4}));
-  // expected-error@+1 {{'atomic_xor' expected a view of i32 or i64, but got bf16}}
+  // expected-error@+1 {{'atomic_xor' expected a view of i32, u32, i64 or u64, but got bf16}}
   atomic_xor(a, {0, 0}, zeros(bf16, {4}));
-  // expected-error@+1 {{'atomic_compare_exchange' expected a view of i32, i64, bf16, f16, f32 or f64, but got i8}}
+  // expected-error@+1 {{'atomic_compare_exchange' expected a view of i16, u16, i32, u32, i64, u64, bf16, f16, f32 or}}
   atomic_compare_exchange(b, {0, 0}, 0, 1);
   // expected-error@+1 {{'atomic_compare_exchange' expected shapes that broadcast, but got 4 and 5}}
   atomic_compare_exchange(c, {0, 0}, iota(4), iota(5));

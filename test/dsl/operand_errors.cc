@@ -53,6 +53,51 @@ void hugeNumbers(View a) {
 }
 const ErrorCase hugeNumbersCase("Numbers", "UnsignedFrom2To63", hugeNumbers, {row});
 
+void naturals(View a, View b) {
+  Tile n = load(a, {0}, {4}), s = load(b, {0}, {4});
+  // expected-error@+1 {{'+' expected a number that fits u8, but got -1}}
+  n + -1;
+  // expected-error@+1 {{'full' expected a number that fits u8, but got 256}}
+  full(u8, {4}, 256);
+  // expected-error@+1 {{'full' expected a number that fits u64, but got -1}}
+  full(u64, {4}, -1);
+  // expected-error@+1 {{'constant' expected a number that fits u64, but got 18446744073709551616}}
+  constant(u64, {1}, {0x1p64});
+  // expected-error@+1 {{'<' expected operands of one type, but got i8 and u8, neither of which has all numbers}}
+  n < s;
+  // expected-error@+1 {{'*' expected operands of one type, but got i8 and u32, neither of which has all numbers}}
+  s *cast(n, u32);
+  // expected-error@+1 {{'store' expected a tile of the view's type u8, but got i8[4]; use cast()}}
+  store(a, {0}, s);
+  // expected-error@+1 {{'load' expected padding zero on a view of u8, but got inf}}
+  load(a, {0}, {4}, Padding::inf);
+  full(u64, {4}, 0xFFFFFFFFFFFFFFFFull);
+  constant(u64, {1}, {0x1p63});
+  n < 255;
+}
+const ErrorCase naturalsCase("Numbers", "Unsigned", naturals, {view(u8, {8}), view(i8, {8})});
+
+// A loop's tile stays what it is, although MLIR has one type for both.
+void changedSign(View a) {
+  // expected-note@+1 {{declared here}}
+  Tile n = load(a, {0}, {4});
+  for (Tile i : range(3))
+    // expected-error@+1 {{expected a tile that a loop body changes to stay u8[4], but got i8[4]}}
+    n = cast(n, i8);
+}
+const ErrorCase changedSignCase("Numbers", "LoopsKeepTheSign", changedSign, {view(u8, {8})});
+
+// Floats of 8 bits take any number, but no padding other than 0.
+void byteFloats(View a) {
+  full(f8e4m3, {4}, 1e30);
+  full(f8e5m2, {4}, -infinity);
+  // expected-error@+1 {{'load' expected padding zero on a view of f8e4m3, but got neg_inf}}
+  load(a, {0}, {4}, Padding::neg_inf);
+  // expected-error@+1 {{'+' expected operands of one type, but got f8e4m3 and f8e5m2, neither of which has}}
+  load(a, {0}, {4}) + zeros(f8e5m2, {4});
+}
+const ErrorCase byteFloatsCase("Numbers", "FloatsOf8Bits", byteFloats, {view(f8e4m3, {8})});
+
 // Neither type has all numbers of the other, and f16 would make infinities of most of bf16's.
 void halves(View) {
   Tile b = zeros(bf16, {4}), h = zeros(f16, {4}), x = zeros(f32, {4});
@@ -234,8 +279,10 @@ void products(View) {
   dot(x, v);
   // expected-error@+1 {{'dot' expected operands of one type, but got f32 and bf16; use cast()}}
   dot(y, cast(x, bf16));
-  // expected-error@+1 {{'dot' expected operands of type f32, bf16, f16, f64 or i8, but got i64}}
+  // expected-error@+1 {{'dot' expected operands of type f32, bf16, f16, f8e4m3, f8e5m2, f64 or i8, but got i64}}
   dot(cast(y, i64), cast(x, i64));
+  // expected-error@+1 {{'dot' expected operands of type f32, bf16, f16, f8e4m3, f8e5m2, f64 or i8, but got u8}}
+  dot(cast(y, u8), cast(x, u8));
   // expected-error@+1 {{'dot' expected an accumulator f32[48x32], but got f32[48x48]}}
   dot(y, x, zeros(f32, {48, 48}));
   // expected-error@+1 {{'dot' expected an accumulator f32[48x32], but got bf16[48x32]}}

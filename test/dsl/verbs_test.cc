@@ -40,29 +40,6 @@ tile.store %10, %arg1[%c0_i64] : tensor<8xi32>, memref<?xi32, strided<[1]>>
 )");
 }
 
-/// Every pair of types, and each with numbers: what the language says of mixed operands.
-void mixed(View) {
-  const Type order[] = {boolean, i8, i32, i64, bf16, f16, f32, f64};
-  for (int i = 0; i < 8; ++i)
-    for (int j = 0; j < 8; ++j) {
-      if (order[i] != order[j] && bytesOf(order[i]) == 2 && bytesOf(order[j]) == 2)
-        continue; // bf16 with f16 is an error
-      const Type high = order[std::max(i, j)];
-      Tile a = zeros(order[i], {3}), b = zeros(order[j], {});
-      EXPECT_EQ(where(true, a, b).type(), high) << nameOf(order[i]) << ", " << nameOf(order[j]);
-      EXPECT_EQ((a == b).type(), boolean);
-      if (high == boolean)
-        continue;
-      EXPECT_EQ((a * b).type(), high) << nameOf(order[i]) << ", " << nameOf(order[j]);
-      EXPECT_EQ(max(a, b).type(), high) << nameOf(order[i]) << ", " << nameOf(order[j]);
-      if (order[i] != boolean) {
-        EXPECT_EQ((a + 1).type(), order[i]);
-        EXPECT_EQ((0.5 - a).type(), isFloat(order[i]) ? order[i] : f32);
-      }
-    }
-}
-TEST(Operands, EveryPairOfTypesIsPromoted) { EXPECT_EQ(program(mixed, {vector}), ""); }
-
 void literals(View a, View n) {
   Tile x = load(a, {0}, {8}), i = load(n, {0}, {8});
   store(a, {0}, x * 2);

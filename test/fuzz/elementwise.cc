@@ -12,8 +12,10 @@ using Known = std::span<const Facts>;
 using Result = std::optional<Facts>;
 
 static bool numbers(Type type) { return type != boolean; }
-static bool integers(Type type) { return type != boolean && !isFloat(type); }
+static bool integers(Type type) { return isInteger(type); }
 static bool floats(Type type) { return isFloat(type); }
+/// Floats in which two machines' results of a function are not far apart.
+static bool finer(Type type) { return isFloat(type) && bytesOf(type) > 1; }
 static bool bits(Type type) { return !isFloat(type); }
 static bool all(Type) { return true; }
 
@@ -252,25 +254,25 @@ std::span<const Elementwise> elementwise() {
       {"floor($0)", 1, numbers, false, [](Operands x) { return floor(x[0]); }, wholeFacts},
       {"ceil($0)", 1, numbers, false, [](Operands x) { return ceil(x[0]); }, wholeFacts},
       {"sqrt($0)", 1, floats, false, [](Operands x) { return sqrt(x[0]); }, opaque},
-      {"rsqrt($0)", 1, floats, false, [](Operands x) { return rsqrt(x[0]); }, inverseRootFacts},
-      {"exp($0)", 1, floats, false, [](Operands x) { return exp(x[0]); },
+      {"rsqrt($0)", 1, finer, false, [](Operands x) { return rsqrt(x[0]); }, inverseRootFacts},
+      {"exp($0)", 1, finer, false, [](Operands x) { return exp(x[0]); },
        [](Type type, Known known) { return grownFacts(type, known, 2.3, 0.9); }},
-      {"exp2($0)", 1, floats, false, [](Operands x) { return exp2(x[0]); },
+      {"exp2($0)", 1, finer, false, [](Operands x) { return exp2(x[0]); },
        [](Type type, Known known) { return grownFacts(type, known, 2.0, 0.9); }},
-      {"exp($0, Accuracy::fast)", 1, floats, false, [](Operands x) { return exp(x[0], Accuracy::fast); },
+      {"exp($0, Accuracy::fast)", 1, finer, false, [](Operands x) { return exp(x[0], Accuracy::fast); },
        [](Type type, Known known) { return grownFacts(type, known, 4 + 1.3 * 9, 0.9); }},
-      {"exp2($0, Accuracy::fast)", 1, floats, false, [](Operands x) { return exp2(x[0], Accuracy::fast); },
+      {"exp2($0, Accuracy::fast)", 1, finer, false, [](Operands x) { return exp2(x[0], Accuracy::fast); },
        [](Type type, Known known) { return grownFacts(type, known, 4, 0.9); }},
-      {"log($0, Accuracy::fast)", 1, floats, false, [](Operands x) { return log(x[0], Accuracy::fast); },
+      {"log($0, Accuracy::fast)", 1, finer, false, [](Operands x) { return log(x[0], Accuracy::fast); },
        fastLogarithm(5.4, 0.8)},
-      {"log2($0, Accuracy::fast)", 1, floats, false, [](Operands x) { return log2(x[0], Accuracy::fast); },
+      {"log2($0, Accuracy::fast)", 1, finer, false, [](Operands x) { return log2(x[0], Accuracy::fast); },
        fastLogarithm(4, 0.7)},
-      {"tanh($0, Accuracy::fast)", 1, floats, false, [](Operands x) { return tanh(x[0], Accuracy::fast); },
+      {"tanh($0, Accuracy::fast)", 1, finer, false, [](Operands x) { return tanh(x[0], Accuracy::fast); },
        fastTanhFacts},
-      {"log($0)", 1, floats, false, [](Operands x) { return log(x[0]); }, function(1.5, 0.8, unknown)},
-      {"log2($0)", 1, floats, false, [](Operands x) { return log2(x[0]); }, function(2.2, 0.7, unknown)},
-      {"tanh($0)", 1, floats, false, [](Operands x) { return tanh(x[0]); }, function(3.4, 1.2, oneOrMore)},
-      {"erf($0)", 1, floats, false, [](Operands x) { return erf(x[0]); }, function(1.7, 2.5, oneOrMore)},
+      {"log($0)", 1, finer, false, [](Operands x) { return log(x[0]); }, function(1.5, 0.8, unknown)},
+      {"log2($0)", 1, finer, false, [](Operands x) { return log2(x[0]); }, function(2.2, 0.7, unknown)},
+      {"tanh($0)", 1, finer, false, [](Operands x) { return tanh(x[0]); }, function(3.4, 1.2, oneOrMore)},
+      {"erf($0)", 1, finer, false, [](Operands x) { return erf(x[0]); }, function(1.7, 2.5, oneOrMore)},
       {"min($0, $1, Nans::propagate)", 2, numbers, false, [](Operands x) { return min(x[0], x[1], Nans::propagate); },
        extremeFacts},
       {"max($0, $1, Nans::propagate)", 2, numbers, false, [](Operands x) { return max(x[0], x[1], Nans::propagate); },
@@ -284,11 +286,11 @@ std::span<const Elementwise> elementwise() {
       {"trunc($0)", 1, numbers, false, [](Operands x) { return trunc(x[0]); }, wholeFacts},
       {"sign($0)", 1, numbers, false, [](Operands x) { return sign(x[0]); }, signFacts},
       {"copysign($0, $1)", 2, floats, false, [](Operands x) { return copysign(x[0], x[1]); }, copysignFacts},
-      {"sigmoid($0)", 1, floats, false, [](Operands x) { return sigmoid(x[0]); }, logistic(oneOrMore)},
-      {"silu($0)", 1, floats, false, [](Operands x) { return silu(x[0]); }, logistic(itself)},
-      {"softplus($0)", 1, floats, false, [](Operands x) { return softplus(x[0]); }, softplusFacts},
-      {"divide($0, $1, Accuracy::fast)", 2, floats, false,
-       [](Operands x) { return divide(x[0], x[1], Accuracy::fast); }, fastQuotientFacts},
+      {"sigmoid($0)", 1, finer, false, [](Operands x) { return sigmoid(x[0]); }, logistic(oneOrMore)},
+      {"silu($0)", 1, finer, false, [](Operands x) { return silu(x[0]); }, logistic(itself)},
+      {"softplus($0)", 1, finer, false, [](Operands x) { return softplus(x[0]); }, softplusFacts},
+      {"divide($0, $1, Accuracy::fast)", 2, finer, false, [](Operands x) { return divide(x[0], x[1], Accuracy::fast); },
+       fastQuotientFacts},
   };
   return table;
 }

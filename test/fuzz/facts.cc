@@ -21,6 +21,10 @@ bool Facts::implies(const Facts &other) const {
 
 double largestOf(Type type) {
   switch (type) {
+  case Type::f8e4m3:
+    return 448;
+  case Type::f8e5m2:
+    return 57344;
   case Type::bf16:
     return 3.3895e38;
   case Type::f16:
@@ -32,16 +36,33 @@ double largestOf(Type type) {
   }
 }
 
-double unitOf(Type type) { return type == bf16 ? 0x1p-7 : type == f16 ? 0x1p-10 : type == f32 ? 0x1p-23 : 0x1p-52; }
+double unitOf(Type type) {
+  switch (type) {
+  case Type::f8e4m3:
+    return 0x1p-3;
+  case Type::f8e5m2:
+    return 0x1p-2;
+  case Type::bf16:
+    return 0x1p-7;
+  case Type::f16:
+    return 0x1p-10;
+  case Type::f32:
+    return 0x1p-23;
+  default:
+    return 0x1p-52;
+  }
+}
 
 /// The smallest positive number: what two roundings of a denormal may differ by.
 static double leastOf(Type type) {
+  if (bytesOf(type) == 1)
+    return type == f8e4m3 ? 0x1p-9 : 0x1p-16;
   return type == bf16 ? 0x1p-133 : type == f16 ? 0x1p-24 : type == f32 ? 0x1p-149 : 0x1p-1074;
 }
 
 /// The largest magnitude of an integer type.
 static double endOf(Type type) {
-  return type == boolean ? 1 : std::ldexp(1.0, static_cast<int>(bytesOf(type)) * 8 - 1);
+  return type == boolean ? 1 : std::ldexp(1.0, static_cast<int>(bytesOf(type)) * 8 - (isUnsigned(type) ? 0 : 1));
 }
 
 Facts anything(Type type) {
@@ -53,6 +74,10 @@ Facts anything(Type type) {
 Facts wholeNumbers(double bound) { return {.bound = bound}; }
 
 Facts within(Type type, Facts facts) {
+  if (isUnsigned(type)) // what is less than 0 is large
+    return anything(type);
+  if (isFloat(type) && bytesOf(type) == 1)
+    facts.bound *= 1 + unitOf(type); // what is rounded may be more by so much
   if (!isFloat(type))
     return {.bound = facts.bound <= endOf(type) ? facts.bound : endOf(type), .openZero = false};
   if (!(facts.bound < 0.99 * largestOf(type)))
@@ -84,9 +109,14 @@ static Facts summed(Type type, Type sums, double term, double count, bool whole,
   return within(type, result);
 }
 
+Type sumsOf(Type type) {
+  const bool isSmall = type == boolean || (isInteger(type) && bytesOf(type) < bytesOf(i32));
+  return !isSmall ? type : isUnsigned(type) ? u32 : i32;
+}
+
 std::optional<Facts> sumOf(Type type, const Facts &terms, int64_t count) {
   if (!isFloat(type)) {
-    const Type sums = type == boolean || type == i8 ? i32 : type;
+    const Type sums = sumsOf(type);
     return within(sums, {.bound = terms.bound * static_cast<double>(count)});
   }
   if (!terms.bounded())
@@ -116,7 +146,7 @@ std::optional<Facts> productOf(Type type, const Facts &left, const Facts &right,
 }
 
 std::optional<Facts> softmaxOf(Type type, const Facts &terms, int64_t count) {
-  if (!terms.exact())
+  if (!terms.exact() || bytesOf(type) == 1)
     return {};
   // The powers are off by 2.3 units in the last place each, their sum by n · ε besides, the quotient by half a unit. In
   // narrow floats each of these steps, computed in f32, may be rounded to either neighbour.
@@ -141,7 +171,7 @@ std::optional<Facts> castOf(Type from, Type to, const Facts &facts) {
     result.openZero = false;
   result.bound *= 1 + unitOf(to);
   result = within(to, result);
-  const bool narrows = isFloat(from) && unitOf(to) > unitOf(from);
+  const bool narrows = isFloat(from) && (unitOf(to) > unitOf(from) || bytesOf(to) == 1);
   if (!facts.exact() && narrows) {
     result.relative += 2 * unitOf(to);
     result.absolute += 2 * leastOf(to);

@@ -41,6 +41,8 @@ Facts within(Type type, Facts facts);
 
 /// What either of two tiles has.
 Facts either(const Facts &a, const Facts &b);
+/// What integers are summed in.
+Type sumsOf(Type type);
 /// The sum of `count` elements of type `type`, and the product of two tiles over `count` terms on an accumulator;
 /// nothing when the README gives no bound.
 std::optional<Facts> sumOf(Type type, const Facts &terms, int64_t count);

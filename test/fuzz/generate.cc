@@ -20,7 +20,8 @@ Generator::Generator(uint64_t seed, int number) : random(seed * 1000003 + static
   program.warps = 1 << below(4);
   program.stages = chance(50) ? 0 : 1 + below(5);
   block = &program.ops;
-  static const std::vector<Type> all = {f32, f32, f32, f64, bf16, f16, i64, i32, i32, i8, boolean};
+  static const std::vector<Type> all = {f32,     f32, f32, f64, bf16, f16, i64,    i32,    i32, i8,
+                                        boolean, u8,  u16, u32, u64,  i16, f8e4m3, f8e5m2, f32, i32};
   for (int i = 0; i < 2; ++i)
     types.push_back(pick(all));
   even = chance(15);

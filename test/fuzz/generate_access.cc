@@ -43,8 +43,10 @@ bool Generator::isTile(const Operand &offset) const {
 /// Positions in a dimension of that extent, some of them outside.
 Known Generator::numbers(const Shape &shape, int64_t extent, bool unique) {
   if (!unique && chance(50)) {
-    const Known any = load(chance(50) ? i32 : i64, shape);
-    return chance(5) ? any : fit(any, wholeNumbers(chance(80) ? static_cast<double>(extent) : 4e4));
+    static const std::vector<Type> numbering = {i32, i32, i32, i64, i64, i64, i16, u8, u16, u32, u64};
+    const Known any = load(pick(numbering), shape);
+    return isUnsigned(any.type) || chance(5) ? any
+                                             : fit(any, wholeNumbers(chance(80) ? static_cast<double>(extent) : 4e4));
   }
   const Known line = rows(countOf(shape), extent, true);
   if (line.shape == shape)
@@ -150,10 +152,12 @@ static constexpr int add = 0, least = 1, greatest = 2, exchange = 6, compareExch
 
 static std::vector<Type> typesOf(int kind) {
   if (kind == least || kind == greatest)
-    return {i32, i64, f32, f64};
-  if (kind == add || kind >= exchange)
-    return {i32, i32, i64, bf16, f16, f32, f64};
-  return {i32, i64};
+    return {i32, i64, u32, u64, f32, f64};
+  if (kind == add)
+    return {i32, u32, i64, u64, bf16, f16, f32, f64};
+  if (kind >= exchange)
+    return {i32, i64, i16, u16, u32, bf16, f16, f32, f64};
+  return {i32, i64, u32, u64};
 }
 
 /// Every whole number up to which the type holds exactly, so that sums round nothing.
@@ -178,7 +182,7 @@ bool Generator::atomic() {
   Buffer &buffer = program.buffers[program.windows[at].buffer];
   if (isClosed) {
     buffer.fill = Buffer::Fill::small;
-    buffer.facts = {.bound = 4, .openZero = false};
+    buffer.facts = within(type, {.bound = 4, .openZero = false});
   }
   Op op{.verb = kind == compareExchange ? Verb::compareExchange : Verb::atomic,
         .type = type,

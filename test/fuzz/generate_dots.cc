@@ -43,7 +43,7 @@ Known Generator::factor(Type type, const Shape &shape, const Operand *k, int kAx
 
 static Type sumType(Type type) { return type == f64 ? f64 : type == i8 ? i32 : f32; }
 
-static const std::vector<Type> factorTypes = {f32, f32, f32, f32, bf16, bf16, f16, f64, i8};
+static const std::vector<Type> factorTypes = {f32, f32, f32, f32, bf16, bf16, f16, f64, i8, f8e4m3, f8e5m2};
 static const std::vector<Type> narrowTypes = {bf16, bf16, f16, i8, f32};
 
 /// M, K and N: two factors of f64 and their product fit a GPU's shared memory.

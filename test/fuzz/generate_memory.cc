@@ -11,7 +11,7 @@ namespace kiln::fuzz {
 static constexpr int64_t margin = 128;
 
 static Facts factsOf(Type type, Buffer::Fill fill) {
-  if (type == boolean || fill == Buffer::Fill::wild)
+  if (type == boolean || isUnsigned(type) || fill == Buffer::Fill::wild)
     return anything(type);
   const double bound = fill == Buffer::Fill::small ? 4 : isFloat(type) ? 8 : 40;
   return {.bound = bound, .whole = !isFloat(type) || fill == Buffer::Fill::small};
@@ -215,7 +215,9 @@ std::vector<Operand> Generator::offsets(int index, const Shape &tile, int skip) 
   return result;
 }
 
-int Generator::padding(Type type) { return isFloat(type) && chance(20) ? static_cast<int>(between(1, 4)) : 0; }
+int Generator::padding(Type type) {
+  return isFloat(type) && bytesOf(type) > 1 && chance(20) ? static_cast<int>(between(1, 4)) : 0;
+}
 
 Facts Generator::padded(const Facts &facts, int padding) const {
   Facts result = facts;

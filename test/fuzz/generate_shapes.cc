@@ -98,6 +98,22 @@ bool Generator::reduceStatement() {
 bool Generator::viewBits(const Known &value) {
   const auto partner = [](Type type) {
     switch (type) {
+    case Type::i8:
+      return f8e5m2;
+    case Type::u8:
+      return f8e4m3;
+    case Type::f8e4m3:
+      return i8;
+    case Type::f8e5m2:
+      return u8;
+    case Type::i16:
+      return bf16;
+    case Type::u16:
+      return f16;
+    case Type::u32:
+      return f32;
+    case Type::u64:
+      return f64;
     case Type::bf16:
       return f16;
     case Type::f16:

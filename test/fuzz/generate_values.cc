@@ -37,7 +37,9 @@ Operand Generator::literal(Type type) {
   if (type == boolean)
     return Operand::number(below(2));
   if (!isFloat(type))
-    return Operand::number(chance(80) ? between(-4, 8) : between(-128, 127));
+    return Operand::number(isUnsigned(type) ? between(0, chance(80) ? 8 : 255)
+                           : chance(80)     ? between(-4, 8)
+                                            : between(-128, 127));
   return chance(70) ? Operand::number(static_cast<double>(between(-3, 4)))
                     : Operand::number(static_cast<double>(between(-40, 40)) * 0.125);
 }
@@ -62,7 +64,8 @@ Known Generator::fit(const Known &value, const Facts &facts) {
     Facts clamped = result.facts;
     clamped.bound = facts.bound;
     clamped.openZero = true;
-    result = apply("clamp($0, $1, $2)", {result.operand(), limit(-facts.bound), limit(facts.bound)}, value.type,
+    result = apply("clamp($0, $1, $2)",
+                   {result.operand(), limit(isUnsigned(value.type) ? 0 : -facts.bound), limit(facts.bound)}, value.type,
                    value.shape, clamped);
   }
   if (facts.whole && !result.facts.whole) {

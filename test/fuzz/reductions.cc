@@ -12,7 +12,7 @@ static bool bits(Type type) { return !isFloat(type); }
 static bool truth(Type type) { return type == boolean; }
 
 static Type same(Type type) { return type; }
-static Type wide(Type type) { return type == boolean || type == i8 ? i32 : type; }
+static Type wide(Type type) { return sumsOf(type); }
 static Type position(Type) { return i32; }
 
 static std::optional<Facts> extreme(Type type, const Facts &facts, int64_t) {

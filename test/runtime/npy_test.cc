@@ -85,7 +85,7 @@ TEST(Npy, RefusesWhatIsNotAsItShouldBe) {
       {std::string("\x93NUMPY\x04\x00\x10\x00", 10), "expected version 1, 2 or 3 of .npy, but got 4.0"},
       {std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff{", 13), "expected a header of at most 65536 bytes"},
       {fileOf(headerOf(">f4", "(1,)"), "abcd"), "expected elements of a type |b1 (boolean)"},
-      {fileOf(headerOf("<u2", "(1,)"), "ab"), "but got '<u2'"},
+      {fileOf(headerOf("<c8", "(1,)"), "ab"), "but got '<c8'"},
       {fileOf(headerOf("|f4", "(1,)"), "abcd"), "but got '|f4'"},
       {fileOf("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }", "abcd"),
        "expected elements of one type, without fields"},

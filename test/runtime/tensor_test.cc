@@ -66,6 +66,15 @@ TEST(Conversion, SaturatesIntegers) {
   EXPECT_EQ(bytes[2], 0);
   EXPECT_EQ(bytes[3], 2);
   EXPECT_EQ(bytes[4], 4);
+  uint8_t naturals[4];
+  fromDoubles({300, -300, std::nan(""), 199.5}, u8, naturals);
+  EXPECT_EQ(naturals[0], 255);
+  EXPECT_EQ(naturals[1], 0);
+  EXPECT_EQ(naturals[2], 0);
+  EXPECT_EQ(naturals[3], 200);
+  uint64_t largest = 0;
+  fromDoubles({1e30}, u64, &largest);
+  EXPECT_EQ(largest, ~uint64_t(0));
   int64_t wide[2];
   fromDoubles({1e30, -1e30}, i64, wide);
   EXPECT_EQ(wide[0], std::numeric_limits<int64_t>::max());
@@ -114,7 +123,7 @@ TEST_F(Tensors, LieOnLargePagesAsFarAsWholeOnesFit) {
 
 TEST_F(Tensors, ConvertFloatsOfEveryType) {
   const std::vector<float> values = {0, 1, 2, 3, -4, 100};
-  for (const Type type : {i8, i32, i64, bf16, f16, f32, f64}) {
+  for (const Type type : {i8, i16, i32, i64, bf16, f16, f32, f64}) {
     Tensor tensor(device, type, {2, 3});
     tensor.uploadFloats(values);
     EXPECT_EQ(tensor.downloadFloats(), values) << nameOf(type);

@@ -30,51 +30,10 @@ static std::vector<std::string> split(const std::string &text, char at) {
 
 // --- Arrays --------------------------------------------------------------------------------------------------------
 
-namespace {
-/// A type that NumPy has and Kiln lacks, and one of Kiln's of as many bytes.
-struct Foreign {
-  std::string_view name, descr; // in --args, in files
-  Type stand;
-};
-} // namespace
-static constexpr Foreign foreign[] = {{"u8", "|u1", Type::i8},
-                                      {"i16", "<i2", Type::f16},
-                                      {"u16", "<u2", Type::f16},
-                                      {"u32", "<u4", Type::i32},
-                                      {"u64", "<u8", Type::i64}};
-
-/// NumPy's name of a type, in quotes as in a file's header; of one byte it has no order.
-static std::string quotedDescr(Type type) {
-  return fmt::format("'{}{}'", bytesOf(type) == 1 || type == Type::bf16 ? '|' : '<', infoOf(type).numPy);
-}
-
-/// Replaces the type in the header of a .npy file by one of as many letters; whether it was there.
-static bool replaceDescr(std::string &file, const std::string &from, const std::string &to) {
-  const size_t end = file.find('}'), key = file.find("'descr'"), at = file.find(from, key);
-  if (key == std::string::npos || end == std::string::npos || at > end)
-    return false;
-  file.replace(at, from.size(), to);
-  return true;
-}
-
-/// Reads a .npy file, also of a type that Kiln lacks.
-static void readArray(const std::string &path, Argument &argument) {
-  std::string file = tools::readInput(path);
-  for (const Foreign &each : foreign)
-    if (replaceDescr(file, fmt::format("'{}'", each.descr), quotedDescr(each.stand))) {
-      argument.descr = each.descr;
-      break;
-    }
-  argument.array = parseNpy(file, path);
-}
-
 std::string fileOf(const Argument &argument) {
   NpyArray after = argument.array;
   std::memcpy(after.data.data(), argument.memory, after.data.size());
-  std::string file = npyFile(after);
-  if (!argument.descr.empty())
-    replaceDescr(file, quotedDescr(after.type), fmt::format("'{}'", argument.descr));
-  return file;
+  return npyFile(after);
 }
 
 /// Zeros, from `f32[4x500]`.
@@ -82,11 +41,7 @@ static void makeZeros(const std::string &text, Argument &argument) {
   const size_t bracket = text.find('[');
   const std::string name = text.substr(0, bracket);
   NpyArray &array = argument.array;
-  const auto *const other =
-      std::find_if(std::begin(foreign), std::end(foreign), [&](const Foreign &each) { return each.name == name; });
-  if (other != std::end(foreign))
-    argument.descr = other->descr;
-  array.type = other != std::end(foreign) ? other->stand : typeNamed(name);
+  array.type = typeNamed(name);
   int64_t count = 1;
   for (const std::string &extent : split(text.substr(bracket + 1, text.size() - bracket - 2), 'x')) {
     int64_t value = -1;
@@ -104,7 +59,7 @@ static Argument parseArgument(const std::string &text, const Parameter &paramete
   const size_t arrow = text.find("->");
   const std::string input = trimmed(text.substr(0, arrow));
   if (input.ends_with(".npy")) {
-    readArray(input, argument);
+    argument.array = parseNpy(tools::readInput(input), input);
   } else if (input.ends_with(']') && input.find('[') != std::string::npos) {
     makeZeros(input, argument);
   } else {

@@ -11,7 +11,6 @@ namespace kiln::simulator {
 /// An argument: an array on the simulated device, a number, or bytes that the parameter block holds.
 struct Argument {
   NpyArray array;
-  std::string_view descr; // NumPy's name of the array's type where Kiln has none: `array` has one of as many bytes
   void *memory = nullptr; // null for a number
   std::string output;     // where the array goes afterwards, if anywhere
   uint64_t bits = 0;

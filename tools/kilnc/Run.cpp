@@ -51,6 +51,9 @@ static Arg parseNumber(llvm::StringRef text) {
   int64_t integer = 0;
   if (!text.getAsInteger(10, integer))
     return integer;
+  uint64_t natural = 0;
+  if (!text.getAsInteger(10, natural))
+    return natural;
   double real = 0;
   if (text.empty() || text.getAsDouble(real))
     throw wrong("a file that ends in .npy, zeros such as f32[64x128], or a number such as 3, 2.5 or bf16(2.5)", text);

@@ -113,3 +113,33 @@ func.func @narrow_scan(%a: tensor<64xbf16>) -> tensor<64xbf16> {
   %0 = tile.scan sum %a axis 0 : (tensor<64xbf16>) -> tensor<64xbf16>
   return %0 : tensor<64xbf16>
 }
+
+// Unsigned numbers are ordered as signed ones whose highest bit is the other way round.
+// CHECK-LABEL: @unsigned
+// CHECK: %[[A:.*]] = arith.xori %{{.*}}, %{{.*}} : tensor<4x8xi16>
+// CHECK: %[[MOST:.*]] = tile.reduce max %[[A]] axis 1 : tensor<4x8xi16> -> tensor<4xi16>
+// CHECK: arith.xori %[[MOST]], %{{.*}} : tensor<4xi16>
+// CHECK: arith.divui
+// CHECK: arith.uitofp %{{.*}} : tensor<4xi32> to tensor<4xf32>
+func.func @unsigned(%x: tensor<4x8xi16>, %n: tensor<4xi32>, %m: tensor<4xi32>)
+    -> (tensor<4xi16>, tensor<4xi32>, tensor<4xf32>) {
+  %0 = tile.reduce max %x axis 1 {tile.unsigned} : tensor<4x8xi16> -> tensor<4xi16>
+  %1 = tile.div %n, %m {tile.unsigned} : tensor<4xi32>
+  %2 = tile.cast %n {tile.unsigned} : tensor<4xi32> to tensor<4xf32>
+  return %0, %1, %2 : tensor<4xi16>, tensor<4xi32>, tensor<4xf32>
+}
+
+// Floats of 8 bits are bytes behind it; a product takes them as bf16.
+// CHECK-LABEL: @bytes
+// CHECK-SAME: memref<?xi8, strided<[1]>>
+// CHECK-SAME: tensor<4x4xi8>
+// CHECK-NOT: f8E
+// CHECK: tile.load %{{.*}} : memref<?xi8, strided<[1]>> -> tensor<4xi8>
+// CHECK: tile.dot %{{.*}} : tensor<4x4xbf16>, tensor<4x4xbf16>, tensor<4x4xf32>
+func.func @bytes(%v: memref<?xf8E5M2, strided<[1]>>, %a: tensor<4x4xf8E5M2>, %c: tensor<4x4xf32>, %i: i64)
+    -> (tensor<4xf8E5M2>, tensor<4x4xf32>) {
+  %x = tile.load %v[%i] : memref<?xf8E5M2, strided<[1]>> -> tensor<4xf8E5M2>
+  %y = arith.addf %x, %x : tensor<4xf8E5M2>
+  %d = tile.dot %a, %a, %c : tensor<4x4xf8E5M2>, tensor<4x4xf8E5M2>, tensor<4x4xf32>
+  return %y, %d : tensor<4xf8E5M2>, tensor<4x4xf32>
+}

@@ -21,16 +21,17 @@ std::vector<Type> typesOf(Verb verb) {
   switch (verb) {
   case Verb::min:
   case Verb::max:
-    return {i32, i64, f32, f64};
+    return {i32, u32, i64, u64, f32, f64};
   case Verb::bitAnd:
   case Verb::bitOr:
   case Verb::bitXor:
-    return {i32, i64};
+    return {i32, u32, i64, u64};
   case Verb::add:
+    return {i32, u32, i64, u64, bf16, f16, f32, f64};
   case Verb::exchange:
     break;
   }
-  return {i32, i64, bf16, f16, f32, f64};
+  return {i16, u16, i32, u32, i64, u64, bf16, f16, f32, f64};
 }
 
 struct VerbConfig {
@@ -88,9 +89,9 @@ uint64_t changed(Verb verb, Type type, uint64_t was, uint64_t value) {
   case Verb::add:
     return rawOfInteger(type, static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)));
   case Verb::min:
-    return rawOfInteger(type, std::min(a, b));
+    return wideOf(type, was) < wideOf(type, value) ? was : value;
   case Verb::max:
-    return rawOfInteger(type, std::max(a, b));
+    return wideOf(type, was) > wideOf(type, value) ? was : value;
   case Verb::bitAnd:
     return rawOfInteger(type, a & b);
   case Verb::bitOr:
@@ -237,7 +238,7 @@ void swapSome(View x, View expected, View desired, View picks, View before, Verb
 const Kernel swapSomeKernel = kernel("swap_some", swapSome, verbFields);
 
 TEST_P(Atomics, CompareAndExchangeComparesBits) {
-  for (const Type type : {i32, i64, bf16, f16, f32, f64}) {
+  for (const Type type : {i16, i32, i64, bf16, f16, f32, f64}) {
     const Raw words = specialWords(type);
     Raw left, right, desired, picks;
     for (const uint64_t a : words)
@@ -271,7 +272,7 @@ const Kernel passWholeKernel = kernel("pass_whole", passWhole, verbFields);
 
 TEST_P(Atomics, LoadsAndStoresHaveEdgesAndMasks) {
   const int64_t size = 9, extent = 12;
-  for (const Type type : {boolean, i8, i32, i64, bf16, f16, f32, f64}) {
+  for (const Type type : everyType) {
     Raw ids;
     for (int64_t i = 0; i < extent; ++i)
       ids.push_back(rawOfInteger(i32, extent - 2 - i));

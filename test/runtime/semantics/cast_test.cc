@@ -20,6 +20,10 @@ const Kernel convertKernel = kernel("convert", convert);
 /// The 64-bit integer nearest to `value` toward zero, saturated to `type`.
 int64_t truncated(Type type, double value) {
   const int64_t bits = bytesOf(type) * 8;
+  if (isUnsigned(type)) {
+    const double end = std::ldexp(1.0, static_cast<int>(bits));
+    return !(value > 0) ? 0 : value >= end ? -1 : static_cast<int64_t>(static_cast<uint64_t>(value));
+  }
   const double end = std::ldexp(1.0, static_cast<int>(bits - 1));
   if (std::isnan(value))
     return 0;
@@ -31,8 +35,8 @@ int64_t truncated(Type type, double value) {
 }
 
 /// Integer to float with one rounding, in integers: keeps the leading bits of the magnitude and a sticky bit.
-uint64_t rawOfIntegerExactly(Type type, int64_t value) {
-  uint64_t size = value < 0 ? 0 - static_cast<uint64_t>(value) : value;
+uint64_t rawOfIntegerExactly(Type type, __int128 value) {
+  uint64_t size = static_cast<uint64_t>(value < 0 ? -value : value);
   int shift = 0;
   while (size >> 53) { // two bits more than any narrower type keeps; f64 itself needs the tie below
     if (type == f64)
@@ -46,12 +50,16 @@ uint64_t rawOfIntegerExactly(Type type, int64_t value) {
 }
 
 uint64_t expected(Type from, Type to, uint64_t raw) {
+  if (from == to)
+    return from == boolean ? raw != 0 : raw;
   if (isFloat(from)) {
     const double value = realOf(from, raw);
     return to == boolean ? !(value == 0) : isFloat(to) ? rawOfReal(to, value) : rawOfInteger(to, truncated(to, value));
   }
-  const int64_t value = integerOf(from, raw);
-  return isFloat(to) ? rawOfIntegerExactly(to, value) : rawOfInteger(to, value);
+  const __int128 value = wideOf(from, raw);
+  return isFloat(to)     ? rawOfIntegerExactly(to, value)
+         : to == boolean ? value != 0
+                         : rawOfInteger(to, static_cast<int64_t>(value));
 }
 
 class Casts : public Semantics {
@@ -90,14 +98,14 @@ Raw tieWords(Type from) {
       result.push_back(rawOfInteger(from, static_cast<int64_t>(random()) >> (random() % 60)));
     return result;
   }
-  for (const int bit : {7, 31, 63})
+  for (const int bit : {7, 8, 15, 16, 31, 32, 63, 64})
     for (const double sign : {1., -1.})
       for (int64_t step = -3; step <= 3; ++step) {
         const uint64_t end = rawOfReal(from, sign * std::ldexp(1.0, bit));
         result.push_back(end + step);
         result.push_back(rawOfReal(from, realOf(from, end) + static_cast<double>(step) / 2));
       }
-  for (const Type to : floatTypes)
+  for (const Type to : everyFloat)
     if (bytesOf(to) < bytesOf(from))
       for (int i = 0; i < 2000; ++i) { // a number of the narrower type, half a step on, and its neighbours
         const uint64_t word = random() & ((1ull << (bytesOf(to) * 8)) - 1);
@@ -111,9 +119,9 @@ Raw tieWords(Type from) {
   return result;
 }
 
-// Every word of the 8- and 16-bit types to every type.
+// Every word of the 8-bit types, and of the floats of 16 bits, to every type.
 TEST_P(Casts, AreRightForEveryNarrowWord) {
-  for (const Type from : {boolean, i8, bf16, f16}) {
+  for (const Type from : {boolean, i8, u8, f8e4m3, f8e5m2, bf16, f16}) {
     Raw source(from == boolean ? 2 : 1ll << (8 * bytesOf(from)));
     for (size_t i = 0; i < source.size(); ++i)
       source[i] = i;
@@ -124,19 +132,20 @@ TEST_P(Casts, AreRightForEveryNarrowWord) {
 
 // Ties, their neighbours, ends of ranges, NaN and infinities of the wide types to every type.
 TEST_P(Casts, RoundOnceAndSaturate) {
-  for (const Type from : {i32, i64, f32, f64})
+  for (const Type from : {i16, u16, i32, u32, i64, u64, f32, f64})
     for (const Type to : everyType)
       check(from, to, tieWords(from));
 }
 
-// f32 to bf16: every upper half of a word, denormals, infinities and NaN of every payload among them, with lower halves
-// just below, on and above the tie and at both ends.
+// f32 to the narrow floats, whose ties lie in the upper half or right below it: every upper half of a word, denormals,
+// infinities and NaN of every payload among them, with lower halves just below, on and above the tie and at both ends.
 TEST_P(Casts, RoundEveryUpperHalf) {
   Raw source;
   for (const uint64_t lower : {0x0000, 0x0001, 0x7FFF, 0x8000, 0x8001, 0xFFFF})
     for (uint64_t upper = 0; upper <= 0xFFFF; ++upper)
       source.push_back(upper << 16 | lower);
-  check(f32, bf16, source);
+  for (const Type to : {f8e4m3, f8e5m2, bf16})
+    check(f32, to, source);
 }
 
 void convertTwice(View x, View viaF32, View viaF64) {

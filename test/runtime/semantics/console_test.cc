@@ -39,7 +39,11 @@ TEST_P(Console, PrintsEveryElementOfEveryType) {
       for (int64_t row = 0; row < 2; ++row) {
         want += "program " + std::to_string(row) + ": row = [";
         for (int64_t i = 0; i < extent; ++i) {
-          const int number = type == boolean ? static_cast<int>(i % 2) : static_cast<int>((i + row) % 100) - 50;
+          const int small = static_cast<int>((i + row) % 9) - 4, any = static_cast<int>((i + row) % 100);
+          const int number = type == boolean      ? static_cast<int>(i % 2)
+                             : isUnsigned(type)   ? any + 156 // above the largest i8
+                             : bytesOf(type) == 1 ? (isFloat(type) ? small : any - 50)
+                                                  : any - 50;
           raw[row * extent + i] = isFloat(type) ? rawOfReal(type, number) : rawOfInteger(type, number);
           want += (i ? ", " : "") + std::to_string(number);
         }

@@ -15,7 +15,7 @@ class Constants : public Semantics {};
 double numberAt(Type type, int64_t i) {
   if (type == boolean)
     return static_cast<double>(i % 3 == 1);
-  const double number = static_cast<double>((i * 37 + 5) % 101 - 50);
+  const double number = static_cast<double>((i * 37 + 5) % 101 - (isUnsigned(type) ? 0 : 50));
   return isFloat(type) ? number / 2 : number;
 }
 std::vector<double> numbersOf(Type type, int64_t count) {

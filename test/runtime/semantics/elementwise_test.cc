@@ -43,33 +43,34 @@ void integerOperations(View x, View y, View out, View flags, ExtentConfig cfg) {
 }
 const Kernel integerKernel = kernel("integers", integerOperations, extentField());
 
-/// The operations above in wrapping 128-bit arithmetic.
-std::vector<int64_t> integerResults(Type type, int64_t a, int64_t b) {
+/// The words of the operations above in wrapping 128-bit arithmetic.
+Raw integerResults(Type type, __int128 a, __int128 b) {
   const int bits = static_cast<int>(bytesOf(type) * 8);
-  const auto wrap = [&](__int128 value) { return integerOf(type, rawOfInteger(type, static_cast<int64_t>(value))); };
-  const uint64_t amount = rawOfInteger(type, b);
+  const auto wrap = [&](__int128 value) { return rawOfInteger(type, static_cast<int64_t>(value)); };
+  const auto product = static_cast<__int128>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b));
+  const uint64_t amount = wrap(b);
   const bool all = amount >= static_cast<uint64_t>(bits);
-  const int64_t above = wrap(static_cast<__int128>(b) + 1);
-  return {wrap(static_cast<__int128>(a) + b),
-          wrap(static_cast<__int128>(a) - b),
-          wrap(static_cast<__int128>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b))),
-          b == 0 ? 0 : wrap(static_cast<__int128>(a) / b),
-          b == 0 ? a : wrap(static_cast<__int128>(a) % b),
-          a & b,
-          a | b,
-          a ^ b,
-          ~a,
-          all ? 0 : wrap(static_cast<__int128>(static_cast<unsigned __int128>(a) << amount)),
-          all ? (a < 0 ? -1 : 0) : a >> amount,
-          std::min(a, b),
-          std::max(a, b),
-          wrap(-static_cast<__int128>(a)),
-          wrap(a < 0 ? -static_cast<__int128>(a) : a),
-          std::min(std::max(a, b), above),
-          a < b ? a : b,
-          wrap(static_cast<__int128>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b)) + a),
-          a,
-          b};
+  const __int128 above = wideOf(type, wrap(b + 1));
+  return {wrap(a + b),
+          wrap(a - b),
+          wrap(product),
+          wrap(b == 0 ? 0 : a / b),
+          wrap(b == 0 ? a : a % b),
+          wrap(a & b),
+          wrap(a | b),
+          wrap(a ^ b),
+          wrap(~a),
+          wrap(all ? 0 : static_cast<__int128>(static_cast<unsigned __int128>(a) << amount)),
+          wrap(all ? (a < 0 ? -1 : 0) : a >> amount),
+          wrap(std::min(a, b)),
+          wrap(std::max(a, b)),
+          wrap(-a),
+          wrap(a < 0 ? -a : a),
+          wrap(std::min(std::max(a, b), above)),
+          wrap(a < b ? a : b),
+          wrap(product + a),
+          wrap(a),
+          wrap(b)};
 }
 
 class Elementwise : public Semantics {};
@@ -86,16 +87,16 @@ TEST_P(Elementwise, IntegerOperationsWrapAndAreTotal) {
       launch(integerKernel, {x.ref(), y.ref(), out.ref(), flags.ref()}, extentText(line));
       const Raw got = read(out), tests = read(flags);
       for (int64_t i = 0; i < extent; ++i) {
-        const int64_t l = integerOf(type, a[i]), r = integerOf(type, b[i]);
-        const std::vector<int64_t> want = integerResults(type, l, r);
+        const __int128 l = wideOf(type, a[i]), r = wideOf(type, b[i]);
+        const Raw want = integerResults(type, l, r);
         for (int op = 0; op < 20; ++op)
-          ASSERT_EQ(integerOf(type, got[op * extent + i]), want[op])
-              << nameOf(type) << ": " << l << " " << operations[op] << " " << r << " at " << i << " of " << extent;
+          ASSERT_EQ(got[op * extent + i], want[op]) << nameOf(type) << ": word " << a[i] << " " << operations[op] << " "
+                                                    << b[i] << " at " << i << " of " << extent;
         const bool truths[] = {l == r,   l != r,          l<r, l <= r, l> r, l >= r,
                                !(l < r), l < r && l != r, (l < r) != (r > 0)};
         for (int test = 0; test < 9; ++test)
           ASSERT_EQ(tests[test * extent + i], truths[test])
-              << nameOf(type) << ": test " << test << " of " << l << ", " << r;
+              << nameOf(type) << ": test " << test << " of words " << a[i] << ", " << b[i];
       }
     }
 }
@@ -173,7 +174,7 @@ std::vector<double> floatResults(double a, double b) {
 TEST_P(Elementwise, FloatOperationsRoundOnceAndCompareAsIeee) {
   const char *const operations[] = {"+",   "-",     "*",    "/",    "min",   "max",        "neg",
                                     "abs", "floor", "ceil", "sqrt", "where", "clamp from", "clamp to"};
-  for (const Type type : floatTypes)
+  for (const Type type : everyFloat)
     for (const int64_t line : scalarAndExtents) {
       const int64_t extent = std::max<int64_t>(line, 1), pairs = static_cast<int64_t>(specialWords(type).size());
       const Raw a = words(type, extent, 1, 3), b = words(type, extent, pairs, 4);
@@ -184,8 +185,9 @@ TEST_P(Elementwise, FloatOperationsRoundOnceAndCompareAsIeee) {
       for (int64_t i = 0; i < extent; ++i) {
         const double l = realOf(type, a[i]), r = realOf(type, b[i]);
         const std::vector<double> want = floatResults(l, r);
-        for (int op = 0; op < 14; ++op) // which zero min and max give is left open
-          ASSERT_TRUE(same(type, got[op * extent + i], rawOfReal(type, want[op]), op != 4 && op != 5 && op < 12))
+        for (int op = 0; op < 14; ++op) // which zero min and max give is left open; `where` computes nothing
+          ASSERT_TRUE(same(type, got[op * extent + i], op == 11 ? (l < r ? a[i] : b[i]) : rawOfReal(type, want[op]),
+                           op != 4 && op != 5 && op < 12))
               << nameOf(type) << ": " << l << " " << operations[op] << " " << r << " is "
               << realOf(type, got[op * extent + i]) << ", expected " << want[op] << ", at " << i << " of " << extent;
         const bool truths[] = {l == r, l != r, l<r, l <= r, l> r, l >= r};
@@ -204,8 +206,13 @@ const Kernel multiplyAddKernel = kernel("multiply_add", multiplyAdd, extentField
 
 // The third operand lies so far below a tie of the first two's product that only the exact sum shows it.
 TEST_P(Elementwise, FmaRoundsTheExactSumOnce) {
-  for (const Type type : floatTypes) {
-    const int digits = type == bf16 ? 8 : type == f16 ? 11 : type == f32 ? 24 : 53;
+  for (const Type type : everyFloat) {
+    const int digits = type == f8e5m2   ? 3
+                       : type == f8e4m3 ? 4
+                       : type == bf16   ? 8
+                       : type == f16    ? 11
+                       : type == f32    ? 24
+                                        : 53;
     // (1 + u)(1 + u) = 1 + 2u + u²; with u = 2^(1 − digits) the u² is below the last place. The addend moves the sum to
     // a tie, from which u² decides.
     const double u = std::ldexp(1.0, 1 - digits);

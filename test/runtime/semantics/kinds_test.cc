@@ -44,7 +44,7 @@ void reduceBits(View x, View out, ShapeConfig cfg) {
 const Kernel reduceBitsKernel = kernel("reduce_bits", reduceBits, shapeFields);
 
 TEST_P(Kinds, BitsOfIntegersAndTruths) {
-  for (const Type type : {boolean, i8, i32, i64})
+  for (const Type type : {boolean, i8, u8, i16, u16, i32, i64, u64})
     for (const auto &[rows, columns] : shapes)
       for (const int axis : {0, 1}) {
         std::mt19937_64 random(static_cast<uint64_t>(rows * 100 + columns));
@@ -81,9 +81,9 @@ void multiplyAll(View x, View out, ShapeConfig cfg) {
 }
 const Kernel multiplyAllKernel = kernel("multiply_all", multiplyAll, shapeFields);
 
-// Integers wrap; small ones and truths are multiplied in i32.
+// Integers wrap; small ones are multiplied in i32 or u32, and truths in i32.
 TEST_P(Kinds, ProductsOfIntegersWrap) {
-  for (const Type type : {boolean, i8, i32, i64})
+  for (const Type type : {boolean, i8, u8, i16, u16, i32, u32, i64, u64})
     for (const auto &[rows, columns] : shapes)
       for (const int axis : {0, 1}) {
         std::mt19937_64 random(static_cast<uint64_t>(rows + columns));
@@ -91,7 +91,7 @@ TEST_P(Kinds, ProductsOfIntegersWrap) {
         for (uint64_t &word : raw)
           word = rawOfInteger(type, static_cast<int64_t>(random() | 1));
         const auto lines = linesOf(rows, columns, axis);
-        const Type total = type == i64 ? i64 : i32;
+        const Type total = bytesOf(type) == 8 ? type : isUnsigned(type) ? u32 : i32;
         const Tensor x = tensor(type, {rows, columns}, raw), out(device, total, {static_cast<int64_t>(lines.size())});
         launch(multiplyAllKernel, {x.ref(), out.ref()}, textOf(rows, columns, axis));
         const Raw got = read(out);
@@ -147,7 +147,7 @@ const Kernel findPlacesKernel = kernel("find_places", findPlaces, shapeFields);
 
 // The lowest place of the least and the greatest, NaN behind all numbers either way, −0 the same as +0.
 TEST_P(Kinds, PlacesOfTheLeastAndTheGreatest) {
-  for (const Type type : {boolean, i8, i32, i64, bf16, f16, f32, f64})
+  for (const Type type : everyType)
     for (const auto &[rows, columns] : shapes)
       for (const int axis : {0, 1}) {
         std::mt19937 random(static_cast<int>(rows * 7 + columns));
@@ -165,7 +165,7 @@ TEST_P(Kinds, PlacesOfTheLeastAndTheGreatest) {
           for (const bool greatest : {false, true}) {
             const auto isBetter = [&](uint64_t a, uint64_t b) { // a than b
               if (!isFloat(type))
-                return greatest ? integerOf(type, a) > integerOf(type, b) : integerOf(type, a) < integerOf(type, b);
+                return greatest ? wideOf(type, a) > wideOf(type, b) : wideOf(type, a) < wideOf(type, b);
               const double x = realOf(type, a), y = realOf(type, b);
               return std::isnan(y) ? !std::isnan(x) : greatest ? x > y : x < y;
             };
@@ -175,7 +175,7 @@ TEST_P(Kinds, PlacesOfTheLeastAndTheGreatest) {
                 best = static_cast<int64_t>(i);
             ASSERT_EQ(static_cast<int64_t>(got[greatest * count + line]), best)
                 << nameOf(type) << ", line " << line << " along " << axis << ", greatest " << greatest;
-            const uint64_t want = raw[lines[line][best]], value = found[greatest * count + line];
+            const uint64_t want = computed(type, raw[lines[line][best]]), value = found[greatest * count + line];
             ASSERT_TRUE(isFloat(type) ? same(type, value, want, /*signOfZero=*/false) : value == want)
                 << nameOf(type) << ", line " << line << " along " << axis << ", greatest " << greatest;
           }

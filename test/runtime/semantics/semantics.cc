@@ -13,6 +13,10 @@ struct Format {
 };
 static Format formatOf(Type type) {
   switch (type) {
+  case Type::f8e4m3:
+    return {4, 3};
+  case Type::f8e5m2:
+    return {5, 2};
   case Type::bf16:
     return {8, 7};
   case Type::f16:
@@ -30,7 +34,9 @@ double realOf(Type type, uint64_t raw) {
   const int64_t exponent = raw >> mantissaBits & top;
   const uint64_t mantissa = raw & ((1ull << mantissaBits) - 1);
   const double sign = raw >> (exponentBits + mantissaBits) & 1 ? -1 : 1;
-  if (exponent == top)
+  if (type == f8e4m3 && mantissa == 7 && exponent == top)
+    return std::nan("");
+  if (exponent == top && type != f8e4m3)
     return mantissa ? std::nan("") : sign * INFINITY;
   if (exponent == 0)
     return sign * std::ldexp(static_cast<double>(mantissa), static_cast<int>(1 - bias - mantissaBits));
@@ -44,11 +50,27 @@ int64_t integerOf(Type type, uint64_t raw) {
     return raw != 0;
   case Type::i8:
     return static_cast<int8_t>(raw);
+  case Type::u8:
+    return static_cast<uint8_t>(raw);
+  case Type::i16:
+    return static_cast<int16_t>(raw);
+  case Type::u16:
+    return static_cast<uint16_t>(raw);
   case Type::i32:
     return static_cast<int32_t>(raw);
+  case Type::u32:
+    return static_cast<uint32_t>(raw);
   default:
     return static_cast<int64_t>(raw);
   }
+}
+
+__int128 wideOf(Type type, uint64_t raw) {
+  return type == u64 ? static_cast<__int128>(raw) : static_cast<__int128>(integerOf(type, raw));
+}
+
+uint64_t computed(Type type, uint64_t raw) {
+  return isFloat(type) && bytesOf(type) == 1 ? rawOfReal(type, realOf(type, raw)) : raw;
 }
 
 uint64_t rawOfReal(Type type, double value) {
@@ -57,16 +79,17 @@ uint64_t rawOfReal(Type type, double value) {
   const uint64_t sign = static_cast<uint64_t>(std::signbit(value)) << (exponentBits + mantissaBits);
   const uint64_t infinityWord = ((1ull << exponentBits) - 1) << mantissaBits;
   if (std::isnan(value))
-    return infinityWord | 1ull << (mantissaBits - 1);
+    return bytesOf(type) == 1 ? 0x7f : infinityWord | 1ull << (mantissaBits - 1);
+  const uint64_t largest = type == f8e4m3 ? 0x7e : type == f8e5m2 ? 0x7b : infinityWord;
   if (std::isinf(value))
-    return sign | infinityWord;
+    return sign | largest;
   if (value == 0)
     return sign;
   const int exponent = std::max(std::ilogb(value), 1 - bias);
   // In units of the last place; nearbyint rounds to even. A carry moves on into the exponent by itself.
   const double units = std::nearbyint(std::ldexp(std::fabs(value), mantissaBits - exponent));
   const uint64_t word = static_cast<uint64_t>(units) + (static_cast<uint64_t>(exponent + bias - 1) << mantissaBits);
-  return sign | std::min(word, infinityWord);
+  return sign | std::min(word, largest);
 }
 
 uint64_t rawOfInteger(Type type, int64_t value) {
@@ -80,7 +103,7 @@ Raw specialWords(Type type) {
   Raw result;
   if (!isFloat(type)) {
     const int64_t bits = bytesOf(type) * 8;
-    const int64_t least = -(1ll << (bits - 2)) * 2;
+    const int64_t least = -(1ll << (bits - 2)) * 2; // the bits of unsigned ones are the middle
     for (const int64_t value :
          {int64_t(0), int64_t(1), int64_t(-1), int64_t(2), int64_t(-2), int64_t(3), int64_t(7), int64_t(-7),
           int64_t(13), bits - 1, bits, bits + 1, least, least + 1, ~least, ~least - 1})
@@ -97,6 +120,8 @@ Raw specialWords(Type type) {
   }
   result.push_back(top | 1ull << (mantissaBits - 1));
   result.push_back(top | 1); // a NaN whose payload is small and signalling
+  if (type == f8e4m3)        // whose one NaN has all bits set, next to the largest number
+    result.insert(result.end(), {0x7e, 0xfe, 0x7f, 0xff});
   return result;
 }
 

@@ -19,15 +19,21 @@ namespace kiln::test {
 using Raw = std::vector<uint64_t>;
 
 inline const Type floatTypes[] = {bf16, f16, f32, f64};
-inline const Type integerTypes[] = {i8, i32, i64};
+inline const Type byteFloats[] = {f8e4m3, f8e5m2}; // which saturate
+inline const Type everyFloat[] = {f8e4m3, f8e5m2, bf16, f16, f32, f64};
+inline const Type integerTypes[] = {i8, u8, i16, u16, i32, u32, i64, u64};
 inline const int64_t extents[] = {1, 3, 17, 64, 768};
 inline const int64_t scalarAndExtents[] = {0, 1, 3, 17, 64, 768}; // 0 stands for a scalar
 
 /// The number that a raw float means.
 double realOf(Type type, uint64_t raw);
-/// The number that a raw integer or bool means.
+/// The number that a raw integer or bool means; u64 from 2^63 on is 2^64 more.
 int64_t integerOf(Type type, uint64_t raw);
-/// The float nearest to `value`, ties to even, spelt out bit by bit.
+/// The same without end: u64 from 2^63 on as it is.
+__int128 wideOf(Type type, uint64_t raw);
+/// What an operation that computes leaves of a number of its own type: of floats of 8 bits, no infinity.
+uint64_t computed(Type type, uint64_t raw);
+/// The float nearest to `value`, ties to even, spelt out bit by bit; floats of 8 bits saturate.
 uint64_t rawOfReal(Type type, double value);
 /// The low bits of `value`; for bool whether it is not 0.
 uint64_t rawOfInteger(Type type, int64_t value);

@@ -1,0 +1,181 @@
+// What is particular to unsigned integers and to floats of 8 bits, beside what every type's tests ask of them.
+
+#include "test/runtime/semantics/semantics.h"
+
+#include <cmath>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+class Types : public Semantics {};
+
+// --- Unsigned integers -----------------------------------------------------------------------------------------------
+
+void namedBy(View x, View ids, View out, View blocks) {
+  Tile id = load(ids, {0}, {8});
+  store(out, {0}, load(x, {id}));
+  store(blocks, {0}, load(x, {reduce_max(id)}, {2}));
+}
+const Kernel namedByKernel = kernel("named_by", namedBy);
+
+// A position is the number that it is: the upper half of a type is far outside, and not before the view.
+TEST_P(Types, UnsignedSubscripts) {
+  for (const Type type : {u8, u16, u32, u64}) {
+    const int64_t bits = bytesOf(type) * 8;
+    const uint64_t top = ~uint64_t(0) >> (64 - bits);
+    const Raw ids = {0, 1, 199, top, top - 1, top / 2 + 1, 200, 131};
+    const Tensor x = counting(i32, {200}, 1), at = tensor(type, {8}, ids), out(device, i32, {8}),
+                 blocks(device, i32, {2});
+    launch(namedByKernel, {x.ref(), at.ref(), out.ref(), blocks.ref()});
+    const Raw got = read(out);
+    for (size_t i = 0; i < ids.size(); ++i)
+      EXPECT_EQ(got[i], ids[i] < 200 ? ids[i] + 1 : 0) << nameOf(type) << " " << ids[i];
+    EXPECT_EQ(read(blocks), (Raw{0, 0})) << nameOf(type);
+  }
+}
+
+void scanOrder(View x, View most, View least, View last) {
+  Tile tile = load(x, {0}, {100});
+  store(most, {0}, cummax(tile));
+  store(least, {0}, cummin(tile, 0, /*reverse=*/true));
+  Tile greatest = scan(tile, 0, [](Tile a, Tile b) { return where(a > b, a, b); });
+  store(last, {0}, greatest);
+}
+const Kernel scanOrderKernel = kernel("scan_order", scanOrder);
+
+TEST_P(Types, ScansOfUnsignedNumbersHaveTheirOrder) {
+  for (const Type type : {u8, u16, u32, u64}) {
+    const Raw raw = words(type, 100, 3, 5);
+    const Tensor x = tensor(type, {100}, raw), most(device, type, {100}), least(device, type, {100}),
+                 last(device, type, {100});
+    launch(scanOrderKernel, {x.ref(), most.ref(), least.ref(), last.ref()});
+    Raw upTo = raw, from = raw;
+    for (size_t i = 1; i < raw.size(); ++i) {
+      upTo[i] = std::max(upTo[i - 1], raw[i]);
+      from[99 - i] = std::min(from[100 - i], raw[99 - i]);
+    }
+    EXPECT_EQ(read(most), upTo) << nameOf(type);
+    EXPECT_EQ(read(least), from) << nameOf(type);
+    EXPECT_EQ(read(last), upTo) << nameOf(type);
+  }
+}
+
+void carryUnsigned(View x, View out, Tile n) {
+  Tile a = load(x, {0}, {16}), most = zeros(x.type(), {16});
+  for (Tile i : range(0, 3)) {
+    most = max(most, a);
+    when(i == 1, [&] { a = a / 3; }, [&] { a = a >> 1; });
+  }
+  store(out, {0, 0}, most);
+  store(out, {1, 0}, a);
+  store(out, {2, 0}, full(x.type(), {16}, n) / 2);
+}
+const Kernel carryUnsignedKernel = kernel("carry_unsigned", carryUnsigned);
+
+// Loops and branches carry tiles that stay unsigned, and so do scalars of a launch.
+TEST_P(Types, LoopsAndBranchesCarryUnsignedTiles) {
+  for (const Type type : {u8, u16, u32, u64}) {
+    const uint64_t top = ~uint64_t(0) >> (64 - bytesOf(type) * 8);
+    Raw raw = words(type, 16, 1, 7);
+    raw[0] = top;
+    const Tensor x = tensor(type, {16}, raw), out(device, type, {3, 16});
+    launch(carryUnsignedKernel, {x.ref(), out.ref(), Arg(top).as(type)});
+    const Raw got = read(out);
+    for (size_t i = 0; i < 16; ++i) {
+      EXPECT_EQ(got[i], raw[i]) << nameOf(type);
+      EXPECT_EQ(got[16 + i], raw[i] / 2 / 3 / 2) << nameOf(type) << " " << raw[i];
+      EXPECT_EQ(got[32 + i], top / 2) << nameOf(type);
+    }
+  }
+}
+
+// --- Floats of 8 bits ------------------------------------------------------------------------------------------------
+
+void moveBytes(View x, View out, View bits) {
+  Tile tile = load(x, {0}, {256});
+  store(out, {0, 0}, where(iota(256) % 2 == 0, tile, flip(flip(tile))));
+  store(out, {1, 0}, reshape(transpose(transpose(reshape(tile, {16, 16}))), {256}));
+  store(bits, {0}, bitcast(tile, u8));
+}
+const Kernel moveBytesKernel = kernel("move_bytes", moveBytes);
+
+// What moves elements keeps every bit, of infinities and NaN too.
+TEST_P(Types, MovesKeepEveryByte) {
+  for (const Type type : byteFloats) {
+    Raw raw(256);
+    for (size_t i = 0; i < raw.size(); ++i)
+      raw[i] = i;
+    const Tensor x = tensor(type, {256}, raw), out(device, type, {2, 256}), bits(device, u8, {256});
+    launch(moveBytesKernel, {x.ref(), out.ref(), bits.ref()});
+    const Raw got = read(out);
+    EXPECT_EQ(read(bits), raw) << nameOf(type);
+    for (size_t i = 0; i < 512; ++i)
+      ASSERT_EQ(got[i], raw[i % 256]) << nameOf(type) << " " << i;
+  }
+}
+
+struct ProductConfig {
+  int m = 16, n = 16, k = 16;
+};
+void multiplyBytes(View a, View b, View c, ProductConfig cfg) {
+  Tile acc = zeros(f32, {cfg.m, cfg.n});
+  for (Tile k : range(0, a.dim(1), cfg.k))
+    acc = dot(load(a, {0, k}, {cfg.m, cfg.k}), load(b, {k, 0}, {cfg.k, cfg.n}), acc);
+  store(c, {0, 0}, acc);
+}
+const Kernel multiplyBytesKernel =
+    kernel("multiply_bytes", multiplyBytes, {"a", "b", "c"},
+           {field("m", &ProductConfig::m), field("n", &ProductConfig::n), field("k", &ProductConfig::k)});
+
+// Small multiples of a power of two, whose products and sums are exact.
+TEST_P(Types, ProductsOfBytesAreExact) {
+  for (const Type type : byteFloats)
+    for (const auto &[m, n, k, depth] : {std::tuple(16, 16, 16, 40), {64, 32, 32, 64}, {5, 7, 3, 11}}) {
+      std::mt19937 random(static_cast<unsigned>(m));
+      const auto draw = [&](int64_t count) {
+        Raw raw(count);
+        for (uint64_t &word : raw)
+          word = rawOfReal(type, std::ldexp(static_cast<double>(random() % 9) - 4, -3));
+        return raw;
+      };
+      const Raw left = draw(m * depth), right = draw(depth * n);
+      const Tensor a = tensor(type, {m, depth}, left), b = tensor(type, {depth, n}, right), c(device, f32, {m, n});
+      launch(multiplyBytesKernel, {a.ref(), b.ref(), c.ref()},
+             "m=" + std::to_string(m) + ",n=" + std::to_string(n) + ",k=" + std::to_string(k));
+      const Raw got = read(c);
+      for (int64_t i = 0; i < m * n; ++i) {
+        double want = 0;
+        for (int64_t j = 0; j < depth; ++j)
+          want += realOf(type, left[i / n * depth + j]) * realOf(type, right[j * n + i % n]);
+        ASSERT_EQ(realOf(f32, got[i]), want) << nameOf(type) << " " << m << "x" << n << " at " << i;
+      }
+    }
+}
+
+void sumBytes(View x, View out) {
+  Tile tile = load(x, {0}, {64});
+  store(out, {0}, expand(sum(tile), 0));
+  store(out, {1}, expand(reduce_max(tile), 0));
+  store(out, {2}, expand(abs(reduce_min(tile)), 0));
+}
+const Kernel sumBytesKernel = kernel("sum_bytes", sumBytes);
+
+// Sums are of f32, rounded once, and saturate.
+TEST_P(Types, SumsOfBytesRoundOnce) {
+  for (const Type type : byteFloats) {
+    Raw raw(64, rawOfReal(type, 1));
+    raw[7] = rawOfReal(type, -0.25);
+    const Tensor x = tensor(type, {64}, raw), out(device, type, {3});
+    launch(sumBytesKernel, {x.ref(), out.ref()});
+    EXPECT_EQ(read(out), (Raw{rawOfReal(type, 62.75), rawOfReal(type, 1), rawOfReal(type, 0.25)})) << nameOf(type);
+    const Tensor large = tensor(type, {64}, Raw(64, rawOfReal(type, INFINITY)));
+    launch(sumBytesKernel, {large.ref(), out.ref()});
+    EXPECT_EQ(read(out), Raw(3, rawOfReal(type, INFINITY))) << nameOf(type);
+  }
+}
+
+KILN_ON_EVERY_DEVICE(Types);
+
+} // namespace
