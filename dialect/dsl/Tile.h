@@ -13,8 +13,8 @@
 // Mixed operands are promoted: an integer tile with a float gives the float; boolean < i8 < i32 < i64 < bf16, f16 < f32
 // < f64 (bf16 with f16 needs a cast). A C++ literal takes the tile's type (a float literal with an integer tile gives
 // f32). Shapes broadcast as in NumPy. The meaning of each operation, in every corner, is in dialect/README.md. Verbs
-// that are spelt from others, such as +=, and rarer ones, such as scans, are in Functions.h, which comes with this
-// header.
+// that are spelt from others, such as +=, and rarer ones, such as scans, are in Functions.h, and sorts in Sorts.h,
+// which come with this header.
 
 #pragma once
 
@@ -394,3 +394,4 @@ private:
 
 #include "dialect/dsl/Functions.h"
 #include "dialect/dsl/Mistakes.h"
+#include "dialect/dsl/Sorts.h"

@@ -271,6 +271,12 @@ Operands unify(Verb &verb, llvm::ArrayRef<const At *> operands);
 /// Shape that operands of these shapes broadcast to; nothing when they do not.
 std::optional<Shape> broadcastShape(const Shape &a, const Shape &b);
 
+/// `axis` counted from the front of a tile; nothing, reported, when there is none such.
+std::optional<int64_t> axisOf(Verb &verb, mlir::Value tile, int axis);
+/// The mask for a tile of `shape`, that of the operation in `full`: null where all elements are wanted; nothing,
+/// reported, when it is no mask for it.
+std::optional<mlir::Value> maskOf(Verb &verb, const At &written, const Shape &shape, const Shape &full);
+
 Type elementOf(mlir::Value value);
 Shape shapeOf(mlir::Value value);
 mlir::Type typeOf(mlir::MLIRContext *context, Type element, const Shape &shape = {});
