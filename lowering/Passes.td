@@ -316,6 +316,23 @@ def LowerKernelArguments : Pass<"cpu-lower-kernel-arguments", "::mlir::ModuleOp"
 #ifdef KILN_GPU_PASSES
 // --- The GPU: tiles get layouts -----------------------------------------------------------------------------------------
 
+def PadSorts : Pass<"gpu-pad-sorts", "::mlir::func::FuncOp"> {
+  let summary = "gives sorts powers of two, all of whose elements are wanted";
+  let description = [{
+    The greatest numbers follow the elements along the axis, up to the next power of two; of what is sorted the first are
+    taken.
+
+    ```mlir
+    %0:2 = tile.sort %x axis 0 : tensor<100xi32> -> tensor<8xi32>, tensor<8xi32>
+    // becomes
+    %1 = arith.select %inside, %repeated, %greatest : tensor<128xi1>, tensor<128xi32>
+    %2:2 = tile.sort %1 axis 0 : tensor<128xi32> -> tensor<128xi32>, tensor<128xi32>
+    %0 = tile.extract %2#0 begin [0] steps [1] : tensor<128xi32> -> tensor<8xi32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::kiln::tile::TileDialect"];
+}
+
 def CoalesceAccesses : Pass<"gpu-coalesce-accesses", "::mlir::func::FuncOp"> {
   let summary = "chooses a layout for each load, store and atomic addition";
   let description = [{

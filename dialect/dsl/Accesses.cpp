@@ -116,9 +116,7 @@ static bool checkPadding(Verb &verb, Padding padding, Type type) {
   return false;
 }
 
-/// The mask for a tile of `shape`, that of the operation in `full`: null where all elements are wanted; nothing,
-/// reported, when it is none.
-static std::optional<mlir::Value> maskOf(Verb &verb, const At &written, const Shape &shape, const Shape &full) {
+std::optional<mlir::Value> maskOf(Verb &verb, const At &written, const Shape &shape, const Shape &full) {
   const auto literal = Tracer::literalOf(written);
   if (literal && literal->isTruth && literal->integer)
     return mlir::Value();

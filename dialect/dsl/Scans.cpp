@@ -8,8 +8,7 @@ using namespace mlir;
 
 namespace kiln {
 
-/// `axis` counted from the front of a tile; nothing, reported, when there is none such.
-static std::optional<int64_t> axisOf(Verb &verb, mlir::Value tile, int axis) {
+std::optional<int64_t> axisOf(Verb &verb, mlir::Value tile, int axis) {
   const auto rank = static_cast<int64_t>(shapeOf(tile).size());
   if (rank == 0)
     verb.expected() << "a tile of rank 1 or more, but got " << describe(tile);

@@ -14,7 +14,7 @@
 // f16 < f32 < f64, but what has not all numbers of the other needs a cast. A C++ literal takes the tile's type (a float
 // literal with an integer tile gives f32). Shapes broadcast as in NumPy. The meaning of each operation, in every
 // corner, is in dialect/README.md. Verbs that are spelt from others, such as +=, and rarer ones, such as scans, are in
-// Functions.h, which comes with this header.
+// Functions.h, and sorts in Sorts.h, which come with this header.
 
 #pragma once
 
@@ -394,3 +394,4 @@ private:
 
 #include "dialect/dsl/Functions.h"
 #include "dialect/dsl/Mistakes.h"
+#include "dialect/dsl/Sorts.h"

@@ -306,6 +306,11 @@ std::optional<Shape> broadcastShape(const Shape &a, const Shape &b);
 
 /// What integers, and booleans, are summed in: 32 bits at least.
 Type totalOf(Type type);
+/// `axis` counted from the front of a tile; nothing, reported, when there is none such.
+std::optional<int64_t> axisOf(Verb &verb, mlir::Value tile, int axis);
+/// The mask for a tile of `shape`, that of the operation in `full`: null where all elements are wanted; nothing,
+/// reported, when it is no mask for it.
+std::optional<mlir::Value> maskOf(Verb &verb, const At &written, const Shape &shape, const Shape &full);
 
 Type elementOf(mlir::Value value);
 Shape shapeOf(mlir::Value value);

@@ -2,6 +2,8 @@
 
 #include "dialect/simt/SimtDialect.h"
 
+#include "dialect/simt/SortOps.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -26,6 +28,10 @@ void SimtDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "dialect/simt/SimtOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialect/simt/SortOps.cpp.inc"
       >();
 }
 

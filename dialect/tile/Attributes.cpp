@@ -1,5 +1,6 @@
 // What the attributes named tile.… may say, and where they may stand.
 
+#include "dialect/tile/SortOps.h"
 #include "dialect/tile/TileDialect.h"
 #include "dialect/tile/TypeRules.h"
 
@@ -55,7 +56,7 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                : expected(name == "tile.label" ? "a symbol on a 'tile.print'" : "a symbol on a 'tile.check'");
   }
   if (name == "tile.unsigned") {
-    const bool matters = isa<CastOp, DivOp, RemOp, ShrOp, ReduceOp, ScanOp, AtomicRmwOp, PrintOp>(op) ||
+    const bool matters = isa<CastOp, DivOp, RemOp, ShrOp, ReduceOp, ScanOp, AtomicRmwOp, PrintOp, SortOp>(op) ||
                          op->getName().getStringRef() == "simt.atomic_rmw";
     const bool good = matters && isa<UnitAttr>(attribute.getValue());
     return good ? success() : expected("a unit on an operation to which the sign of integers matters");

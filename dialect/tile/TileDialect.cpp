@@ -4,6 +4,7 @@
 
 #include "dialect/tile/AccessRules.h"
 #include "dialect/tile/FunctionSyntax.h"
+#include "dialect/tile/SortOps.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -24,6 +25,10 @@ void TileDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "dialect/tile/TileOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialect/tile/SortOps.cpp.inc"
       >();
 }
 

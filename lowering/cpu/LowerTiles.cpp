@@ -10,6 +10,7 @@
 
 #include "lowering/cpu/Group.h"
 #include "lowering/cpu/LowerDot.h"
+#include "lowering/cpu/LowerSort.h"
 #include "lowering/cpu/Passes.h"
 #include "lowering/tile/Atomics.h"
 #include "lowering/tile/Console.h"
@@ -171,6 +172,8 @@ private:
 
   LogicalResult lowerOp(Operation *op) {
     flush();
+    if (cpu::lowerSorts(op, machine, buffers))
+      return success();
     if (auto dot = dyn_cast<tile::DotOp>(op)) {
       cpu::Destination to = destinations.lookup(dot.getResult());
       if (runsStores(dot, 0)) {

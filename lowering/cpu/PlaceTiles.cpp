@@ -15,6 +15,7 @@
 
 #include "lowering/cpu/Passes.h"
 
+#include "dialect/tile/SortOps.h"
 #include "lowering/analysis/TileUses.h"
 #include "lowering/cpu/Lanes.h"
 
@@ -129,6 +130,8 @@ struct Placement {
       return !liesInView(beforeWidening(use.get())) && llvm::any_of(user->getUses(), [&](OpOperand &next) {
         return isa<tile::DotOp>(next.getOwner()) && next.getOperandNumber() == 0;
       });
+    if (isa<tile::TakeOp>(user)) // whose elements are read in any order
+      return use.getOperandNumber() == 0;
     return isa<tile::PrintOp>(user);
   }
 

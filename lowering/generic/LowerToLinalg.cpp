@@ -79,6 +79,8 @@ private:
   }
 
   LogicalResult lowerTileOperation(Operation *op) {
+    if (lowerSorts(tiles, op))
+      return success();
     return TypeSwitch<Operation *, LogicalResult>(op)
         .Case([&](tile::AccessOp access) { return lowerAccess(tiles, access); })
         .Case([&](tile::CheckOp check) { return lowerCheck(tiles, check), success(); })

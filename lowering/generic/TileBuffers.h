@@ -54,6 +54,8 @@ private:
 llvm::LogicalResult lowerAccess(TileBuffers &tiles, tile::AccessOp op); // failure: one that it does not know
 void lowerCheck(TileBuffers &tiles, tile::CheckOp op);
 void lowerPrint(TileBuffers &tiles, tile::PrintOp op);
+/// … in LowerSorts.cpp: whether it was one of those of dialect/tile/SortOps.td …
+bool lowerSorts(TileBuffers &tiles, mlir::Operation *op);
 /// … and in LowerReductions.cpp.
 void lowerReduce(TileBuffers &tiles, tile::ReduceOp op);
 void lowerScan(TileBuffers &tiles, tile::ScanOp op);

@@ -18,6 +18,7 @@
 #include "lowering/gpu/Threads.h"
 
 #include "dialect/simt/layout/Blocked.h"
+#include "dialect/tile/SortOps.h"
 #include "lowering/Abi.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/analysis/Constancy.h"
@@ -162,6 +163,7 @@ public:
     });
     func.walk([&](tile::ReduceOp reduce) { note(reduce, reduce.getSource(), reduce.getAxis()); });
     func.walk([&](tile::ScanOp scan) { note(scan, scan.getSources()[0], scan.getAxis()); });
+    func.walk([&](tile::SortOp sort) { note(sort, sort.getSource(), sort.getAxis()); });
   }
 
   simt::TileLayout layoutOf(const simt::Access &access) const {

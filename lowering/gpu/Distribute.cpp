@@ -186,6 +186,9 @@ LogicalResult Distributor::lower(Operation &op) {
       .Case([&](simt::PrintOp print) { return distributePrint(code, print), success(); })
       .Case([&](simt::ReduceOp reduce) { return distributeReduce(code, reduce), success(); })
       .Case([&](simt::ScanOp scan) { return distributeScan(code, scan), success(); })
+      .Case([&](simt::SortOp sort) { return distributeSort(code, sort), success(); })
+      .Case([&](simt::LookUpOp look) { return distributeLookUp(code, look), success(); })
+      .Case([&](simt::CountOp count) { return distributeCount(code, count), success(); })
       .Case([&](simt::CarryOp carry) { return distributeCarry(code, carry), success(); })
       .Default([&](Operation *other) {
         if (isa<tile::TileDialect>(other->getDialect()) &&

@@ -6,6 +6,7 @@
 #include "dialect/simt/layout/Convert.h"
 #include "dialect/simt/layout/Fragments.h"
 #include "dialect/simt/layout/Scan.h"
+#include "dialect/tile/SortOps.h"
 #include "lowering/Abi.h"
 #include "lowering/gpu/MoveLayouts.h"
 #include "lowering/gpu/SharedPlace.h"
@@ -71,6 +72,9 @@ public:
   Value exchanged(tile::MoveOp op);
   Value reduced(tile::ReduceOp op);
   ResultRange scanned(tile::ScanOp op);
+  SmallVector<Value> sorted(tile::SortOp op);
+  Value taken(tile::TakeOp op);
+  Value counted(tile::HistogramOp op);
   Value multiplied(tile::DotOp op);
   void report(tile::CheckOp op);
   void print(tile::PrintOp op);
@@ -80,6 +84,7 @@ public:
 private:
   const simt::SharedLimits &limits;
 
+  SmallVector<Value> comparedInMemory(ValueRange tiles, unsigned axis, unsigned level, unsigned bit);
   SmallVector<Value> reduceInWarps(tile::ReduceKind kind, ValueRange sources, unsigned axis);
   Value indicesAlong(RankedTensorType tile, unsigned axis);
   Value firstOfGreatest(tile::ReduceOp op);
@@ -275,6 +280,109 @@ ResultRange Expander::scanned(tile::ScanOp op) {
   return carry->getResults();
 }
 
+// --- Sorts, and what finds its place by values -----------------------------------------------------------------------
+
+/// A stage of a sort (simt.sort) of a bit that stands for warps: each thread reads what its elements are compared with.
+SmallVector<Value> Expander::comparedInMemory(ValueRange tiles, unsigned axis, unsigned level, unsigned bit) {
+  Emit emit(builder, loc);
+  SmallVector<Value> others;
+  for (const Value tile : tiles) {
+    const auto type = cast<RankedTensorType>(tile.getType());
+    const Place place = densePlace(type.getShape(), elementBytes(type));
+    AffineExpr byte = builder.getAffineConstantExpr(0);
+    for (const auto [dim, stride] : llvm::enumerate(place.strides)) {
+      AffineExpr position = builder.getAffineDimExpr(static_cast<unsigned>(dim));
+      const int64_t weight = int64_t{1} << bit;
+      if (dim == axis) // the bit turned round
+        position = position + weight - position.floorDiv(weight) % 2 * (2 * weight);
+      byte = byte + position * stride;
+    }
+    others.push_back(simt::PickOp::create(builder, loc, type, write(tile, place),
+                                          AffineMap::get(static_cast<unsigned>(type.getRank()), 0, byte)));
+  }
+  const Value indices = indicesAlong(cast<RankedTensorType>(tiles[0].getType()), axis);
+  const auto shifted = [&](unsigned by) {
+    return emit.make<arith::ShRUIOp>(indices, emit.integer(indices.getType(), by));
+  };
+  const Value differ = emit.make<arith::AndIOp>(emit.make<arith::XOrIOp>(shifted(bit), shifted(level)),
+                                                emit.integer(indices.getType(), 1));
+  const Value takesSmaller = emit.compare(arith::CmpIPredicate::eq, differ, emit.integer(indices.getType(), 0));
+  Value isSmaller = emit.compare(arith::CmpIPredicate::slt, tiles[0], others[0]);
+  if (tiles.size() == 2) {
+    const Value equal = emit.compare(arith::CmpIPredicate::eq, tiles[0], others[0]),
+                tie = emit.compare(arith::CmpIPredicate::slt, tiles[1], others[1]);
+    isSmaller = emit.make<arith::OrIOp>(isSmaller, emit.make<arith::AndIOp>(equal, tie));
+  }
+  const Value keeps = emit.compare(arith::CmpIPredicate::eq, isSmaller, takesSmaller);
+  SmallVector<Value> chosen;
+  for (const auto [tile, other] : llvm::zip_equal(tiles, others))
+    chosen.push_back(emit.select(keeps, tile, other));
+  return chosen;
+}
+
+/// Stages within warps, as many as there are, and between them those that go through shared memory.
+SmallVector<Value> Expander::sorted(tile::SortOp op) {
+  SmallVector<Value> tiles = {op.getSource()};
+  if (op.getTies())
+    tiles.push_back(op.getTies());
+  const auto axis = static_cast<unsigned>(op.getAxis());
+  const auto bits = layoutOf(op.getSource().getType()).axisBits(axis);
+  const int64_t end = simt::SortOp::numStages(static_cast<int64_t>(bits.size()));
+  const auto isOfWarps = [&](int64_t stage) { return bits[simt::SortOp::stageOf(stage).second].part == Hw::warp; };
+  for (int64_t stage = 0; stage < end;) {
+    if (isOfWarps(stage)) {
+      const auto [level, bit] = simt::SortOp::stageOf(stage++);
+      tiles = comparedInMemory(tiles, axis, level, bit);
+      continue;
+    }
+    const int64_t begin = stage;
+    while (stage < end && !isOfWarps(stage))
+      ++stage;
+    auto stages = simt::SortOp::create(builder, loc, ValueRange(tiles).getTypes(), tiles, op.getAxisAttr(),
+                                       builder.getDenseI64ArrayAttr({begin, stage}));
+    tiles.assign(stages.getResults().begin(), stages.getResults().end());
+  }
+  return tiles;
+}
+
+/// Byte `number` · size, or −1 unless the number is below `end`, as i32.
+static Value placeOf(Emit &emit, Value number, int64_t end, int64_t size, Value mask = {}) {
+  Value within = emit.compare(arith::CmpIPredicate::ult, number, emit.integer(number.getType(), end));
+  if (mask)
+    within = emit.make<arith::AndIOp>(within, mask);
+  const Type i32 = typeLike(number.getType(), IntegerType::get(number.getContext(), 32));
+  const Value narrow = number.getType() == i32 ? number : emit.make<arith::TruncIOp>(i32, number);
+  return emit.select(within, emit.make<arith::MulIOp>(narrow, emit.integer(i32, size)), emit.integer(i32, -1));
+}
+
+/// The source lies in row-major order.
+Value Expander::taken(tile::TakeOp op) {
+  Emit emit(builder, loc);
+  const RankedTensorType from = op.getSource().getType(), to = op.getType();
+  const auto axis = static_cast<unsigned>(op.getAxis());
+  const Place place = densePlace(from.getShape(), elementBytes(from));
+  const Value buffer = write(op.getSource(), place);
+  Value places = placeOf(emit, op.getIndex(), from.getDimSize(axis), place.strides[axis]);
+  const Value isNone = emit.compare(arith::CmpIPredicate::slt, places, emit.integer(places.getType(), 0));
+  for (unsigned dim = 0; dim < from.getRank(); ++dim)
+    if (dim != axis && from.getDimSize(dim) > 1) {
+      const Value positions = indicesAlong(to, dim);
+      const Value bytes = emit.make<arith::MulIOp>(positions, emit.integer(positions.getType(), place.strides[dim]));
+      places = emit.make<arith::AddIOp>(places, bytes);
+    }
+  places = emit.select(isNone, emit.integer(places.getType(), -1), places);
+  return simt::LookUpOp::create(builder, loc, to, buffer, places);
+}
+
+Value Expander::counted(tile::HistogramOp op) {
+  Emit emit(builder, loc);
+  const Place place = densePlace(op.getType().getShape(), elementBytes(op.getType()));
+  const Value buffer = write(emit.integer(op.getType(), 0), place);
+  const Value places = placeOf(emit, op.getSource(), op.getType().getDimSize(0), place.strides[0], op.getMask());
+  simt::CountOp::create(builder, loc, buffer, places);
+  return read(buffer, op.getType(), place);
+}
+
 // --- Products --------------------------------------------------------------------------------------------------------
 
 /// Steps along K whose operands a thread holds at once: a power of two that divides K.
@@ -407,6 +515,11 @@ struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
       } else if (auto scan = dyn_cast<tile::ScanOp>(op)) {
         op->replaceAllUsesWith(Expander(op, limits).scanned(scan));
         op->erase();
+      } else if (auto sort = dyn_cast<tile::SortOp>(op)) {
+        const SmallVector<Value> tiles = Expander(op, limits).sorted(sort);
+        for (auto [result, tile] : llvm::zip(op->getResults(), tiles))
+          result.replaceAllUsesWith(tile);
+        op->erase();
       } else if (const Value expanded = expand(op, limits)) {
         op->getResult(0).replaceAllUsesWith(expanded);
         op->erase();
@@ -436,6 +549,10 @@ struct ExpandExchanges : impl::ExpandExchangesBase<ExpandExchanges> {
     }
     if (auto reduce = dyn_cast<tile::ReduceOp>(op))
       return expander.reduced(reduce);
+    if (auto take = dyn_cast<tile::TakeOp>(op))
+      return expander.taken(take);
+    if (auto histogram = dyn_cast<tile::HistogramOp>(op))
+      return expander.counted(histogram);
     if (auto dot = dyn_cast<tile::DotOp>(op))
       return dot->hasAttr("simt.mma") ? Value() : expander.multiplied(dot);
     if (auto move = dyn_cast<tile::MoveOp>(op)) {

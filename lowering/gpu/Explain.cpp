@@ -6,7 +6,7 @@
 #include "dialect/simt/SimtDialect.h"
 #include "dialect/simt/layout/Convert.h"
 #include "dialect/simt/layout/SharedAccess.h"
-#include "dialect/tile/TileDialect.h"
+#include "dialect/tile/SortOps.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/gpu/Reasons.h"
 #include "lowering/gpu/SharedTraffic.h"
@@ -88,6 +88,7 @@ std::string detail(Operation *op) {
       .Case([](simt::ConvertOp convert) { return conversion(convert); })
       .Case([](tile::ReduceOp reduce) { return reduction(reduce.getSource(), reduce.getAxis()); })
       .Case([](tile::ScanOp scan) { return reduction(scan.getSources()[0], scan.getAxis()); })
+      .Case([](tile::SortOp sort) { return reduction(sort.getSource(), sort.getAxis()); })
       .Default(std::string());
 }
 
@@ -95,6 +96,8 @@ std::string detail(Operation *op) {
 Value tileOf(Operation *op) {
   if (auto access = dyn_cast<tile::AccessOp>(op))
     return access.getTile();
+  if (auto sort = dyn_cast<tile::SortOp>(op))
+    return sort.getResult();
   return op->getNumResults() == 1 && isa<RankedTensorType>(op->getResult(0).getType()) ? op->getResult(0) : Value();
 }
 

@@ -2,6 +2,7 @@
 
 #include "lowering/gpu/Hazards.h"
 
+#include "dialect/simt/SortOps.h"
 #include "dialect/tile/Limits.h"
 #include "lowering/analysis/TileUses.h"
 
@@ -132,6 +133,12 @@ std::optional<Access> accessOf(Operation *op) {
       })
       .Case([&](simt::PickOp pick) { // from anywhere in the buffer
         return Access{.op = op, .buffer = pick.getBuffer().getDefiningOp<simt::BufferOp>()};
+      })
+      .Case([&](simt::LookUpOp look) {
+        return Access{.op = op, .buffer = look.getBuffer().getDefiningOp<simt::BufferOp>()};
+      })
+      .Case([&](simt::CountOp count) {
+        return Access{.op = op, .writes = true, .buffer = count.getBuffer().getDefiningOp<simt::BufferOp>()};
       })
       .Case([&](simt::ScanOp scan) { return totalsOf(scan, /*writes=*/true); })
       .Case([&](simt::CarryOp carry) { return totalsOf(carry, /*writes=*/false); })

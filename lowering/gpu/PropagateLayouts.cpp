@@ -18,6 +18,7 @@
 #include "dialect/simt/layout/Convert.h"
 #include "dialect/simt/layout/Fragments.h"
 #include "dialect/simt/layout/Scan.h"
+#include "dialect/tile/SortOps.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/analysis/TileUses.h"
 
@@ -52,9 +53,14 @@ static bool keepsShape(tile::MoveOp move) {
          tile::shapeOf(move.getMoved().getType()) == tile::shapeOf(move->getResult(0).getType());
 }
 
-/// The layout if tiles in it can be scanned so, else null.
-static LayoutAttr scannable(tile::ScanOp scan, LayoutAttr layout) {
-  return layout && simt::planScan(layout.getLayout(), static_cast<unsigned>(scan.getAxis())) ? layout : LayoutAttr();
+/// Whether all tiles of an operation lie in one layout.
+static bool isTogether(Operation *op) { return isa<tile::ScanOp, tile::SortOp>(op); }
+
+/// The layout if tiles of such an operation can lie in it, else null.
+static LayoutAttr together(Operation *op, LayoutAttr layout) {
+  auto scan = dyn_cast<tile::ScanOp>(op);
+  const bool fits = layout && (!scan || simt::planScan(layout.getLayout(), static_cast<unsigned>(scan.getAxis())));
+  return fits ? layout : LayoutAttr();
 }
 
 /// The layout in which `op` reads operand `number` when its result is to lie in `result`; null where it takes any.
@@ -87,8 +93,10 @@ static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr resul
     const auto source = result ? sourceLayout(move, result.getLayout()) : std::nullopt;
     return source ? attributeOf(*source, context) : keepsShape(move) ? result : LayoutAttr();
   }
-  if (auto scan = dyn_cast<tile::ScanOp>(op))
-    return scannable(scan, result);
+  if (isTogether(op))
+    return together(op, result);
+  if (isa<tile::TakeOp>(op)) // positions lie as what is taken
+    return number == 1 ? result : LayoutAttr();
   return isElementwise(op) ? result : LayoutAttr();
 }
 
@@ -99,8 +107,8 @@ static LayoutAttr resultLayout(Operation *op, LayoutAttr operand) {
     return isTile(reduce.getResult())
                ? attributeOf(operand.getLayout().slice(static_cast<unsigned>(reduce.getAxis())), context)
                : LayoutAttr();
-  if (auto scan = dyn_cast<tile::ScanOp>(op))
-    return scannable(scan, operand);
+  if (isTogether(op))
+    return together(op, operand);
   if (auto move = dyn_cast<tile::MoveOp>(op); move && isTile(op->getResult(0))) {
     const auto result = resultLayout(move, operand.getLayout());
     return result ? attributeOf(*result, context) : keepsShape(move) ? operand : LayoutAttr();
@@ -149,7 +157,7 @@ private:
   LayoutAttr blocksOf(Value value) const;
 
   void settle(Operation *op);
-  void settle(tile::ScanOp op);
+  void settleTogether(Operation *op);
   void settle(Value value, LayoutAttr layout) { value.setType(simt::withLayout(value.getType(), layout)); }
   Value in(LayoutAttr layout, Value value);
   bool isFree(Value value, bool readsFew = false, int effort = 12) const;
@@ -185,10 +193,12 @@ void Propagation::forwards(bool repeats) {
       for (const auto [number, value] : llvm::enumerate(yield.getOperands()))
         for (const Value target : targetsOf(yield, number))
           wish(target, wishOf(value));
-    } else if (auto scan = dyn_cast<tile::ScanOp>(op)) {
-      for (const Value source : scan.getSources())
-        for (const Value result : scan.getResults())
+    } else if (isTogether(op)) {
+      for (const Value source : op->getOperands())
+        for (const Value result : op->getResults())
           wish(result, resultLayout(op, wishOf(source)));
+    } else if (auto take = dyn_cast<tile::TakeOp>(op)) {
+      wish(take.getResult(), wishOf(take.getIndex()));
     } else if (op->getNumResults() == 1 && isTile(op->getResult(0))) {
       wish(op->getResult(0), chosen(op));
       for (const Value operand : op->getOperands())
@@ -214,10 +224,10 @@ void Propagation::backwards() {
           wish(value, wishOf(target));
       continue;
     }
-    if (auto scan = dyn_cast<tile::ScanOp>(op)) {
-      for (const Value result : scan.getResults())
-        for (const Value source : scan.getSources())
-          wish(source, scannable(scan, wishOf(result)));
+    if (isTogether(op)) {
+      for (const Value result : op->getResults())
+        for (const Value source : op->getOperands())
+          wish(source, together(op, wishOf(result)));
       continue;
     }
     const LayoutAttr result = op->getNumResults() == 1 ? wishOf(op->getResult(0)) : LayoutAttr();
@@ -307,21 +317,23 @@ Value Propagation::in(LayoutAttr layout, Value value) {
   return versions[{value, layout}] = version;
 }
 
-/// All tiles of a scan lie in one layout.
-void Propagation::settle(tile::ScanOp op) {
+/// All tiles of the operation lie in one layout.
+void Propagation::settleTogether(Operation *op) {
   LayoutAttr layout;
-  for (const Value source : op.getSources())
-    layout = layout ? layout : scannable(op, simt::layoutOf(source));
-  layout = layout ? layout : blocksOf(op.getSources()[0]);
+  for (const Value source : op->getOperands())
+    layout = layout ? layout : together(op, simt::layoutOf(source));
+  layout = layout ? layout : blocksOf(op->getOperand(0));
   for (OpOperand &operand : op->getOpOperands())
     operand.set(in(layout, operand.get()));
-  for (const Value result : op.getResults())
+  for (const Value result : op->getResults())
     settle(result, layout);
 }
 
 void Propagation::settle(Operation *op) {
-  if (auto scan = dyn_cast<tile::ScanOp>(op))
-    return settle(scan);
+  if (isTogether(op))
+    return settleTogether(op);
+  if (auto counted = dyn_cast<tile::HistogramOp>(op); counted && counted.getMask())
+    counted.getMaskMutable().assign(in(simt::layoutOf(counted.getSource()), counted.getMask()));
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
     for (const auto [init, argument, result] :
          llvm::zip(loop.getInitArgsMutable(), loop.getRegionIterArgs(), loop.getResults())) {

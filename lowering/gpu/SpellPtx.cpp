@@ -8,6 +8,7 @@
 //     %1 = llvm.inline_asm has_side_effects "@$3 ld.global.v2.b32 {$0, $1}, [$2 + 16];", "=r,=r,l,b,0,1"
 //            %address, %p, %other0, %other1 : … -> !llvm.struct<(i32, i32)>
 
+#include "dialect/simt/SortOps.h"
 #include "lowering/Abi.h"
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Threads.h"
@@ -460,6 +461,10 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
         })
         .Case([&](simt::AtomicRmwOp change) { result = speller.atomicRmw(change); })
         .Case([&](simt::AtomicCasOp swap) { result = speller.atomicCas(swap); })
+        .Case([&](simt::IncrementOp add) {
+          speller.assembly("@$1 red.shared.add.u32 [$0], 1;", "r,b,~{memory}", {},
+                           {add.getAddress(), add.getPredicate()}, true);
+        })
         .Case([&](simt::ConsoleOp) { result = console(speller, op->getLoc()); })
         .Case([&](simt::ReportOp report) { speller.report(report, console(speller, op->getLoc())); })
         .Case([&](simt::FenceOp) { speller.assembly("fence.acq_rel.gpu;", "~{memory}", {}, {}, true); })

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "dialect/simt/SimtDialect.h"
+#include "dialect/simt/SortOps.h"
 #include "dialect/tile/TileDialect.h"
 #include "lowering/tile/Emit.h"
 
@@ -96,6 +97,9 @@ void distributePrint(ThreadCode &code, simt::PrintOp op);
 void distributeReduce(ThreadCode &code, simt::ReduceOp op);
 void distributeScan(ThreadCode &code, simt::ScanOp op);
 void distributeCarry(ThreadCode &code, simt::CarryOp op);
+void distributeSort(ThreadCode &code, simt::SortOp op);
+void distributeLookUp(ThreadCode &code, simt::LookUpOp op);
+void distributeCount(ThreadCode &code, simt::CountOp op);
 void distributeDot(ThreadCode &code, tile::DotOp op);
 
 /// Whether `to` only renames registers of `from`: no element leaves its thread.

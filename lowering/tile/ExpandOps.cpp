@@ -1,11 +1,11 @@
 // Spells total integer operations, casts, random numbers and narrow-float arithmetic in arith.
 //
 // Everything here is elementwise and works on scalars and tiles alike. After it no `tile.cast`, `div`, `rem`, `shl`,
-// `shr` or `random` is left, no arithmetic on bf16 or f16 except conversions to and from f32, and no reduction of bool,
-// bf16 or f16. A narrow-float operation is rounded once: its f32 result has more than twice the bits, so that rounding
-// twice cannot differ; where that is not so (fma, conversions of f64 and integers) the first step rounds to odd. On a
-// target that rounds once by itself (`native-narrow`) its operations stay as they are. Floats of 8 bits are bytes from
-// here on (CarryBits.h), and unsigned numbers are ordered as signed ones.
+// `shr` or `random` is left, no arithmetic on bf16 or f16 except conversions to and from f32, no reduction of bool,
+// bf16 or f16, and no sort but of integers (SortKeys.cpp). A narrow-float operation is rounded once: its f32 result has
+// more than twice the bits, so that rounding twice cannot differ; where that is not so (fma, conversions of f64 and
+// integers) the first step rounds to odd. On a target that rounds once by itself (`native-narrow`) its operations stay
+// as they are. Floats of 8 bits are bytes from here on (CarryBits.h), and unsigned numbers are ordered as signed ones.
 //
 //     %0 = arith.addf %a, %b : tensor<4xbf16>
 //     // becomes
@@ -17,6 +17,7 @@
 #include "lowering/Passes.h"
 #include "lowering/tile/CarryBits.h"
 #include "lowering/tile/Emit.h"
+#include "lowering/tile/SortKeys.h"
 #include "lowering/tile/UnsignedCasts.h"
 
 #include "dialect/tile/TileDialect.h"
@@ -360,6 +361,7 @@ struct ExpandOps : impl::ExpandOpsBase<ExpandOps> {
     patterns
         .add<ExpandCast, ExpandDiv, ExpandRem, ExpandShl, ExpandShr, ExpandRandom, ExpandFloatConversion<arith::ExtFOp>,
              WidenReduce, WidenScan, ExpandUnsignedReduce, ExpandUnsignedScan, WidenDot>(&getContext());
+    addSortPatterns(patterns);
     patterns.add<WidenNarrowFloats, WidenFma>(&getContext(), nativeNarrow);
     if (nativeNarrow)
       patterns.add<KeepCastToHalf>(&getContext());

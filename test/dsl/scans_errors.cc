@@ -1,4 +1,4 @@
-// Mistakes with scans, functions of reductions, and parts of tiles.
+// Mistakes with scans, functions of reductions, parts of tiles, and sorts.
 
 #include "test/dsl/ErrorCases.h"
 
@@ -76,6 +76,35 @@ void parts(View a) {
   insert(x, x, {1});
 }
 const ErrorCase partsCase("Parts", "OfTiles", parts, {row});
+
+void sorts(View a) {
+  Tile x = load(a, {0}, {4}), s = 1.0f;
+  // expected-error@+1 {{'sort' expected an axis from -1 to 0, but got 1}}
+  sort(x, 1);
+  // expected-error@+1 {{'sort_at' expected a tile of rank 1 or more, but got f32 scalar}}
+  sort_at(s);
+  // expected-error@+1 {{'topk' expected a number of elements from 1 to 4, but got 5}}
+  topk(x, 5);
+  // expected-error@+1 {{'topk' expected a number of elements from 1 to 4, but got 0}}
+  topk(x, 0);
+  // expected-error@+1 {{'take' expected positions of integers, but got f32[4]}}
+  take(x, x);
+  // expected-error@+1 {{'take' expected positions of integers, but got i32 scalar}}
+  take(x, 3);
+  // expected-error@+1 {{'take' expected an axis from -1 to 0, but got 1}}
+  take(x, iota(3), 1);
+  // expected-error@+1 {{'take' expected extents that agree but along axis 0, but got 4 and 3x1}}
+  take(x, expand(iota(3), 1));
+  // expected-error@+1 {{'histogram' expected a tile of integers, but got f32[4]}}
+  histogram(x, 8);
+  // expected-error@+1 {{'histogram' expected 1 bin or more, but got 0}}
+  histogram(iota(4), 0);
+  // expected-error@+1 {{'histogram' expected a boolean mask, but got f32[4]}}
+  histogram(iota(4), 2, x);
+  // expected-error@+1 {{'histogram' expected a mask that broadcasts to shape 4, but got shape 3}}
+  histogram(iota(4), 2, iota(3) < 2);
+}
+const ErrorCase sortsCase("Sorts", "AxesCountsAndTypes", sorts, {row});
 
 } // namespace
 } // namespace kiln::testing

@@ -63,5 +63,20 @@ TEST(Scans, FunctionsGetNarrowFloatsWidened) {
   EXPECT_NE(text.find("arith.maxnumf"), std::string::npos) << text;
 }
 
+void sorts(View) {
+  const Tile x = zeros(bf16, {3, 40});
+  EXPECT_EQ(sort(x, 0).shape(), (Shape{3, 40}));
+  EXPECT_EQ(sort(zeros(boolean, {8})).type(), boolean);
+  const auto both = topk(x, 4);
+  EXPECT_EQ(both[0].type(), bf16);
+  EXPECT_EQ(both[1].type(), i32);
+  EXPECT_EQ(both[1].shape(), (Shape{3, 4}));
+  EXPECT_EQ(take(x, zeros(i8, {1, 7}), 1).shape(), (Shape{3, 7}));
+  EXPECT_EQ(take(zeros(f32, {1, 5}), zeros(i64, {2, 7}), -1).shape(), (Shape{2, 7}));
+  EXPECT_EQ(histogram(zeros(i8, {3, 4, 5}), 9).type(), i32);
+  EXPECT_EQ(histogram(zeros(boolean, {3}), 2, zeros(boolean, {1})).shape(), (Shape{2}));
+}
+TEST(Sorts, TypesAndShapes) { EXPECT_EQ(program(sorts, {plane}), ""); }
+
 } // namespace
 } // namespace kiln::testing

@@ -126,11 +126,14 @@ TEST(Generate, DrawsTheWholeLanguage) {
     drawn += listing(generate(1, number));
   std::vector<std::string> texts = {".select(",       ".mask = ",       ".padding = ",    "atomic_load(",
                                     "atomic_store(",  "bitcast(",       "softmax(",       "atomic_compare_exchange(",
-                                    "Order::acquire", "Order::acq_rel", "Order::release", "Order::relaxed"};
+                                    "Order::acquire", "Order::acq_rel", "Order::release", "Order::relaxed",
+                                    "take(",          "histogram("};
   for (const char *name : atomicNames)
     texts.push_back(std::string("atomic_") + name + "(");
   for (const Elementwise &verb : elementwise()) // as far as the first operand
     texts.push_back(std::string(verb.text).substr(0, std::string(verb.text).find('$')));
+  for (const Reduction &scan : scans())
+    texts.push_back(std::string(scan.text).substr(0, std::string(scan.text).find('$')));
   for (const Reduction &reduction : reductions())
     texts.push_back(std::string(reduction.text).substr(0, std::string(reduction.text).find('$')));
   for (const std::string &text : texts)

@@ -113,6 +113,8 @@ void Generator::statement() {
   static const Choice choices[] = {{34, &Generator::elementwiseStatement},
                                    {12, &Generator::reshapeStatement},
                                    {10, &Generator::reduceStatement},
+                                   {8, &Generator::scanStatement},
+                                   {3, &Generator::lookUpStatement},
                                    {8, &Generator::castStatement},
                                    {4, &Generator::creationStatement},
                                    {9, &Generator::dotStatement},

@@ -1,4 +1,4 @@
-// Values of another shape or type: reshapes, reductions, casts.
+// Values of another shape or type, or place: reshapes, reductions, scans, sorts, casts.
 
 #include "test/fuzz/generator.h"
 #include "test/fuzz/reductions.h"
@@ -91,6 +91,64 @@ bool Generator::reduceStatement() {
         .keeps = keeps,
         .axes = axes},
        *facts);
+  return true;
+}
+
+bool Generator::scanStatement() {
+  const int row = chance(25) ? 0 : static_cast<int>(below(static_cast<int64_t>(scans().size())));
+  const Reduction &verb = scans()[row];
+  auto found = find([&](const Known &k) { return !k.shape.empty() && verb.takes(k.type); });
+  if (!found)
+    return false;
+  const int axis = static_cast<int>(below(static_cast<int64_t>(found->shape.size())));
+  const int64_t count = found->shape[axis];
+  auto facts = verb.facts(found->type, found->facts, count);
+  if (!facts && verb.wants && found->facts.exact()) {
+    found = fit(*found, *verb.wants(found->type, count));
+    facts = verb.facts(found->type, found->facts, count);
+  }
+  if (!facts)
+    return false;
+  emit({.verb = Verb::scan,
+        .type = verb.gives(found->type),
+        .shape = found->shape,
+        .operands = {found->operand()},
+        .which = row,
+        .keeps = chance(40),
+        .axes = {axis}},
+       *facts);
+  return true;
+}
+
+/// Elements by their positions, or counts of them by their values.
+bool Generator::lookUpStatement() {
+  const bool counts = chance(40);
+  const auto found = find([&](const Known &k) {
+    return !k.shape.empty() && (!counts || (!isFloat(k.type) && k.facts.exact() && k.shape.size() <= 4));
+  });
+  if (!found)
+    return false;
+  const auto rank = static_cast<int64_t>(found->shape.size());
+  if (counts) {
+    Op op{.verb = Verb::histogram, .type = i32, .shape = {between(1, 40)}, .operands = {found->operand()}};
+    op.mask = maskFor(found->shape, 40);
+    emit(op, wholeNumbers(static_cast<double>(countOf(found->shape))));
+    return true;
+  }
+  const int axis = static_cast<int>(below(rank));
+  Shape shape = found->shape;
+  shape[axis] = 1;
+  const int64_t extent = pick(palette);
+  shape[axis] = countOf(shape) * extent <= 2048 ? extent : 1;
+  if (rank > 4)
+    return false;
+  const Known places = numbers(shape, found->shape[axis], false);
+  emit({.verb = Verb::take,
+        .type = found->type,
+        .shape = shape,
+        .operands = {found->operand(), places.operand()},
+        .axes = {axis}},
+       either(found->facts, wholeNumbers(0)));
   return true;
 }
 

@@ -126,6 +126,8 @@ private:
   // --- generate_shapes.cc
   bool reshapeStatement();
   bool reduceStatement();
+  bool scanStatement();
+  bool lookUpStatement();
   bool viewBits(const Known &value);
   bool castStatement();
 

@@ -92,15 +92,15 @@ static std::string accessText(const Op &op) {
   }
 }
 
-/// A row of reductions() with its operand and axes filled in.
-static std::string reduction(const Op &op) {
+/// A row of reductions() or scans() with its operand and axes filled in.
+static std::string reduction(const Op &op, const Reduction &row, const char *kept) {
   std::string axes = fmt::format("{}", fmt::join(op.axes, ", ")), text;
   axes = op.axes.size() == 1 ? axes : list(axes);
-  for (const char *c = reductions()[op.which].text; *c; ++c)
+  for (const char *c = row.text; *c; ++c)
     if (*c == '$')
       text += *++c == '0' ? textOf(op.operands[0]) : axes;
     else
-      text += *c == ')' && op.keeps ? ", keep)" : std::string(1, *c);
+      text += *c == ')' && op.keeps ? kept : std::string(1, *c);
   return text;
 }
 
@@ -137,7 +137,13 @@ static std::string expression(const Op &op) {
   case Verb::softmax:
     return fmt::format("softmax({}, {})", x, op.axes[0]);
   case Verb::reduce:
-    return reduction(op);
+    return reduction(op, reductions()[op.which], ", keep)");
+  case Verb::take:
+    return fmt::format("take({}, {})", x, op.axes[0]);
+  case Verb::histogram:
+    return fmt::format("histogram({}, {}{})", x, op.shape[0], op.mask < 0 ? "" : fmt::format(", t{}", op.mask));
+  case Verb::scan:
+    return reduction(op, scans()[op.which], ", true)");
   case Verb::dot:
     return "dot(" + x + ")";
   case Verb::randomBits:

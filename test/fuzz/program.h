@@ -57,8 +57,11 @@ enum class Verb {
   expand, // `axes` is the order, or the axis
   roll,   // `which` is by how much, axes[0] along what
   bitcast,
-  softmax, // along axes[0]
-  reduce,  // `which` is the row of reductions(); `axes` stay at extent 1 where `keeps` is set
+  softmax,   // along axes[0]
+  reduce,    // `which` is the row of reductions(); `axes` stay at extent 1 where `keeps` is set
+  scan,      // `which` is the row of scans(), along axes[0]; `keeps`: the other way
+  take,      // along axes[0]
+  histogram, // of operands[0] where the mask says, of shape[0] bins
   dot,
   load,
   store,

@@ -1,4 +1,4 @@
-// The table of reductions.
+// The tables of reductions, and of scans and sorts.
 
 #include "test/fuzz/reductions.h"
 
@@ -19,7 +19,7 @@ static std::optional<Facts> extreme(Type type, const Facts &facts, int64_t) {
   if (!facts.exact())
     return {};
   Facts result = facts;
-  result.openZero = isFloat(type); // which zero is the least is open
+  result.openZero = isFloat(type); // which zero is the least, or comes first, is open
   return result;
 }
 
@@ -80,6 +80,40 @@ std::span<const Reduction> reductions() {
       {"any($0, $1)", truth, [](At x, const Axes &axes, bool keeps) { return any(x, axes, keeps); }, same, bitwise},
       {"all($0, $1)", truth, [](At x, const Axes &axes, bool keeps) { return kiln::all(x, axes, keeps); }, same,
        bitwise},
+  };
+  return table;
+}
+
+/// Equal ones keep their order.
+static std::optional<Facts> stable(Type, const Facts &facts, int64_t) {
+  return facts.exact() ? std::optional(facts) : std::nullopt;
+}
+
+std::span<const Reduction> scans() {
+  constexpr Nans spread = Nans::propagate;
+  static const std::vector<Reduction> table = {
+      {"cumsum($0, $1)", all, [](At x, const Axes &axes, bool back) { return cumsum(x, axes.numbers[0], back); }, wide,
+       sumOf, terms},
+      {"cumprod($0, $1)", all, [](At x, const Axes &axes, bool back) { return cumprod(x, axes.numbers[0], back); },
+       wide, product, factors},
+      {"cummax($0, $1)", all, [](At x, const Axes &axes, bool back) { return cummax(x, axes.numbers[0], back); }, same,
+       extreme},
+      {"cummin($0, $1)", all, [](At x, const Axes &axes, bool back) { return cummin(x, axes.numbers[0], back); }, same,
+       extreme},
+      {"cummax($0, $1, Nans::propagate)", all,
+       [](At x, const Axes &axes, bool back) { return cummax(x, axes.numbers[0], spread, back); }, same, extreme},
+      {"cumand($0, $1)", bits, [](At x, const Axes &axes, bool back) { return cumand(x, axes.numbers[0], back); }, same,
+       bitwise},
+      {"cumor($0, $1)", bits, [](At x, const Axes &axes, bool back) { return cumor(x, axes.numbers[0], back); }, same,
+       bitwise},
+      {"cumxor($0, $1)", bits, [](At x, const Axes &axes, bool back) { return cumxor(x, axes.numbers[0], back); }, same,
+       bitwise},
+      {"sort($0, $1)", all, [](At x, const Axes &axes, bool back) { return sort(x, axes.numbers[0], back); }, same,
+       extreme},
+      {"sort_at($0, $1)[0]", all,
+       [](At x, const Axes &axes, bool back) { return sort_at(x, axes.numbers[0], back)[0]; }, same, stable},
+      {"sort_at($0, $1)[1]", all,
+       [](At x, const Axes &axes, bool back) { return sort_at(x, axes.numbers[0], back)[1]; }, position, index},
   };
   return table;
 }

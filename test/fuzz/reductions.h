@@ -1,5 +1,5 @@
-// The reductions that random programs use, one row each: how one is written, what it takes and gives, how it is traced,
-// and what is known of its result.
+// The reductions, scans and sorts that random programs use, one row each: how one is written, what it takes and gives,
+// how it is traced, and what is known of its result.
 
 #pragma once
 
@@ -12,7 +12,9 @@
 namespace kiln::fuzz {
 
 struct Reduction {
-  /// C++ text with $0 for the operand, $1 for the axes, and behind them `, keep` where the axes stay.
+  /// C++ text with $0 for the operand, $1 for the axes, and behind them `, keep` where the axes stay; of scans and
+  /// sorts
+  /// `, true` where they go the other way.
   const char *text;
   bool (*takes)(Type);
   std::function<Tile(At, const Axes &, bool)> trace;
@@ -25,5 +27,7 @@ struct Reduction {
 };
 
 std::span<const Reduction> reductions();
+/// Those along one axis that keep the shape.
+std::span<const Reduction> scans();
 
 } // namespace kiln::fuzz

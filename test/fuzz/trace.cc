@@ -133,6 +133,12 @@ Tile Tracing::resultOf(const Op &op) const {
     return softmax(x[0], op.axes[0]);
   case Verb::reduce:
     return reductions()[op.which].trace(x[0], op.axes, op.keeps);
+  case Verb::scan:
+    return scans()[op.which].trace(x[0], op.axes, op.keeps);
+  case Verb::take:
+    return take(x[0], x[1], op.axes[0]);
+  case Verb::histogram:
+    return histogram(x[0], op.shape[0], maskOf(op));
   case Verb::dot:
     return x.size() == 3 ? dot(x[0], x[1], x[2]) : dot(x[0], x[1]);
   case Verb::randomBits:

@@ -68,12 +68,15 @@ function(kiln_passes target file)
   kiln_reference_page(passes ${pages})
 endfunction()
 
-# kiln_reference(PAGE FILE GENERATOR): the page build/reference/PAGE.md of what FILE.td documents, by a generator of
+# kiln_reference(PAGE GENERATOR FILE...): the page build/reference/PAGE.md of what each FILE.td documents, by a generator of
 # mlir-tblgen, such as -gen-op-doc.
-function(kiln_reference page file generator)
-  set(LLVM_TARGET_DEFINITIONS ${file}.td)
-  mlir_tablegen(${file}.md ${generator})
-  kiln_reference_page(${page} ${file}.md)
+function(kiln_reference page generator)
+  foreach(file ${ARGN})
+    set(LLVM_TARGET_DEFINITIONS ${file}.td)
+    mlir_tablegen(${file}.md ${generator})
+    list(APPEND parts ${file}.md)
+  endforeach()
+  kiln_reference_page(${page} ${parts})
 endfunction()
 
 # kiln_reference_page(PAGE PART...): build/reference/PAGE.md out of generated files of this folder, one after the other.

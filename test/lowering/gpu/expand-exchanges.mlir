@@ -353,3 +353,39 @@ func.func @scan(%x: tensor<4x64xf32, #rows>, %y: tensor<4x64xi8, #wide>) attribu
   %1 = tile.scan max %y axis 1 : (tensor<4x64xi8, #wide>) -> tensor<4x64xi8, #wide>
   return
 }
+
+// -----
+
+#row = #simt.layout<128, reg [d0:64], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
+
+// A sort is done within warps but for the stages of the bit that stands for warps, for which elements are picked.
+// CHECK-LABEL: func @sort
+// CHECK: simt.sort %{{.*}} axis 0 stages [0, 15]
+// CHECK: simt.write
+// CHECK: simt.pick
+// CHECK: simt.sort %{{.*}} axis 0 stages [16, 22]
+// CHECK: simt.pick
+// CHECK: simt.sort %{{.*}} axis 0 stages [23, 28]
+// CHECK-NOT: simt.pick
+func.func @sort(%x: tensor<128xi32, #row>) attributes {tile.kernel, tile.warps = 2 : i64} {
+  %0:2 = tile.sort %x axis 0 : tensor<128xi32, #row> -> tensor<128xi32, #row>, tensor<128xi32, #row>
+  return
+}
+
+// -----
+
+#row = #simt.layout<128, reg [d0:64], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [d0:32]>
+#bins = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp [*]>
+
+// Elements are taken from a copy in shared memory, and counted there.
+// CHECK-LABEL: func @look_ups
+// CHECK: simt.write
+// CHECK: simt.look_up
+// CHECK: simt.write
+// CHECK: simt.count
+// CHECK: simt.read
+func.func @look_ups(%x: tensor<128xi32, #row>) attributes {tile.kernel, tile.warps = 2 : i64} {
+  %0 = tile.take %x[%x] axis 0 : tensor<128xi32, #row>, tensor<128xi32, #row> -> tensor<128xi32, #row>
+  %1 = tile.histogram %x : tensor<128xi32, #row> -> tensor<32xi32, #bins>
+  return
+}

@@ -1,0 +1,99 @@
+// Operations whose elements find their places by values, on tiles with layouts, and what a thread does for them.
+
+#ifndef KILN_DIALECT_SIMT_SORTOPS_TD
+#define KILN_DIALECT_SIMT_SORTOPS_TD
+
+include "dialect/simt/SimtDialect.td"
+include "dialect/tile/ElementTypes.td"
+
+def Simt_SortedTile : Type<And<[StaticShapeTensorOf<[Tile_Element]>.predicate,
+    CPred<"::llvm::isa_and_present<::kiln::simt::LayoutAttr>(::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding())">]>,
+    "tile with a layout", "::mlir::RankedTensorType">;
+def Simt_SortedBuffer : Type<And<[MemRefRankOf<[I8], [1]>.predicate,
+    CPred<"::llvm::cast<::mlir::MemRefType>($_self).getMemorySpaceAsInt() == 3">]>, "buffer in shared memory",
+    "::mlir::MemRefType">;
+
+def Simt_SortOp : Simt_Op<"sort", [Pure]> {
+  let summary = "stages of a bitonic sort along an axis that each warp does alone";
+  let description = [{
+    The extent along the axis is a power of two, 2^m. Stage number l · (l − 1) / 2 + l − 1 − b, for l from 1 to m and b from
+    l − 1 down to 0, compares each element with the one whose position differs in bit b, and leaves the smaller one where
+    bit b of the position is bit l. After all of them, `stages [0, m · (m + 1) / 2]`, elements ascend. `by` a tile of numbers
+    equal elements stand in the order of these, which go with them. No stage is of a bit that stands for warps.
+
+    ```mlir
+    #row = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp [* *]>
+    func.func @example(%x: tensor<64xi64, #row>, %y: tensor<64xi32, #row>) -> tensor<64xi32, #row> {
+      %0:2 = simt.sort %x, %y axis 0 stages [0, 21]
+          : (tensor<64xi64, #row>, tensor<64xi32, #row>) -> (tensor<64xi64, #row>, tensor<64xi32, #row>)
+      return %0#1 : tensor<64xi32, #row>
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<Simt_SortedTile>:$sources, I64Attr:$axis, DenseI64ArrayAttr:$stages);
+  let results = (outs Variadic<Simt_SortedTile>:$results);
+  let assemblyFormat = [{
+    $sources `axis` $axis `stages` $stages attr-dict `:` functional-type($sources, $results)
+  }];
+  let extraClassDeclaration = [{
+    /// Level and bit of a stage.
+    static std::pair<unsigned, unsigned> stageOf(int64_t number);
+    /// The stages of a sort of 2^bits elements.
+    static int64_t numStages(int64_t bits) { return bits * (bits + 1) / 2; }
+  }];
+}
+
+def Simt_LookUpOp : Simt_Op<"look_up"> {
+  let summary = "each thread reads elements from where a tile says that they lie in shared memory";
+  let description = [{
+    From that byte, which is a multiple of the element's size; 0 where it is negative.
+
+    ```mlir
+    #row = #simt.layout<64, reg [d0:32], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+    func.func @example(%buffer: memref<256xi8, 3>, %places: tensor<64xi32, #row>) -> tensor<64xf32, #row> {
+      %0 = simt.look_up %buffer[%places] : memref<256xi8, 3>, tensor<64xi32, #row> -> tensor<64xf32, #row>
+      return %0 : tensor<64xf32, #row>
+    }
+    ```
+  }];
+  let arguments = (ins Arg<Simt_SortedBuffer, "", [MemRead]>:$buffer, Simt_SortedTile:$places);
+  let results = (outs Simt_SortedTile:$result);
+  let assemblyFormat = "$buffer `[` $places `]` attr-dict `:` type($buffer) `,` type($places) `->` type($result)";
+}
+
+def Simt_CountOp : Simt_Op<"count"> {
+  let summary = "adds 1 to counters in shared memory, one for each element";
+  let description = [{
+    To the i32 number that lies in the buffer where the tile says, in bytes; to none where that is negative. Threads do so in
+    no order, each addition indivisibly.
+
+    ```mlir
+    #row = #simt.layout<64, reg [d0:32], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+    func.func @example(%buffer: memref<256xi8, 3>, %places: tensor<64xi32, #row>) {
+      simt.count %buffer[%places] : memref<256xi8, 3>, tensor<64xi32, #row>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins Arg<Simt_SortedBuffer, "", [MemRead, MemWrite]>:$buffer, Simt_SortedTile:$places);
+  let assemblyFormat = "$buffer `[` $places `]` attr-dict `:` type($buffer) `,` type($places)";
+}
+
+def Simt_IncrementOp : Simt_Op<"increment", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "adds 1 to a number of 32 bits in shared memory, indivisibly";
+  let description = [{
+    At the address, if the predicate is true.
+
+    ```mlir
+    func.func @example(%address: i32, %p: i1) {
+      simt.increment %address if %p
+      return
+    }
+    ```
+  }];
+  let arguments = (ins I32:$address, I1:$predicate);
+  let assemblyFormat = "$address `if` $predicate attr-dict";
+  let hasVerifier = 0;
+}
+
+#endif

@@ -1,0 +1,92 @@
+// Verifiers and folds of the operations whose elements find their places by values.
+
+#include "dialect/tile/SortOps.h"
+#include "dialect/tile/TypeRules.h"
+
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+
+#define GET_OP_CLASSES
+#include "dialect/tile/SortOps.cpp.inc"
+
+namespace kiln::tile {
+
+static LogicalResult verifyAxis(Operation *op, RankedTensorType tile, int64_t axis) {
+  if (axis >= 0 && axis < tile.getRank())
+    return success();
+  return op->emitOpError("expected an axis from 0 to ") << tile.getRank() - 1 << ", but got " << axis;
+}
+
+/// The shape but along the axis.
+static SmallVector<int64_t> without(ArrayRef<int64_t> shape, int64_t axis) {
+  SmallVector<int64_t> rest(shape);
+  rest.erase(rest.begin() + axis);
+  return rest;
+}
+
+bool SortOp::isOfKeys() {
+  const Type element = getSource().getType().getElementType();
+  return (element.isInteger(32) || element.isInteger(64)) && !getDescending() && !isUnsigned(*this) &&
+         (getTies() || getPositions().use_empty());
+}
+
+LogicalResult SortOp::verify() {
+  const RankedTensorType source = getSource().getType(), result = getResult().getType(),
+                         positions = getPositions().getType();
+  const auto axis = static_cast<int64_t>(getAxis());
+  if (failed(verifyAxis(*this, source, axis)))
+    return failure();
+  if (result.getElementType() != source.getElementType() || result.getRank() != source.getRank() ||
+      without(result.getShape(), axis) != without(source.getShape(), axis) ||
+      result.getDimSize(axis) > source.getDimSize(axis))
+    return emitOpError("expected a result like its source with no more along the axis, but got ")
+           << source << " and " << result;
+  if (!positions.getElementType().isInteger(32) || positions.getShape() != result.getShape())
+    return emitOpError("expected positions of i32, one for each of ") << result << ", but got " << positions;
+  if (!getTies())
+    return success();
+  if (!isOfKeys())
+    return emitOpError("expected i32 or i64 in ascending order where 'by' is given, but got ") << source;
+  const RankedTensorType ties = getTies().getType();
+  if (!ties.getElementType().isInteger(32) || ties.getShape() != source.getShape())
+    return emitOpError("expected numbers of i32 for each of ") << source << ", but got " << ties;
+  return success();
+}
+
+/// Along an axis of extent 1 every element stays.
+LogicalResult SortOp::canonicalize(SortOp op, PatternRewriter &rewriter) {
+  if (op.getExtent() != 1)
+    return rewriter.notifyMatchFailure(op, "there is more than one element to order");
+  const Value positions =
+      op.getTies() ? Value(op.getTies())
+                   : arith::ConstantOp::create(rewriter, op.getLoc(), rewriter.getZeroAttr(op.getPositions().getType()))
+                         .getResult();
+  rewriter.replaceOp(op, {op.getSource(), positions});
+  return success();
+}
+
+LogicalResult TakeOp::verify() {
+  const RankedTensorType source = getSource().getType(), index = getIndex().getType(), result = getResult().getType();
+  const auto axis = static_cast<int64_t>(getAxis());
+  if (failed(verifyAxis(*this, source, axis)))
+    return failure();
+  if (index.getRank() != source.getRank() || without(index.getShape(), axis) != without(source.getShape(), axis))
+    return emitOpError("expected extents that agree but along axis ")
+           << axis << ", but got " << source << " and " << index;
+  if (result.getElementType() != source.getElementType() || result.getShape() != index.getShape())
+    return emitOpError("expected a result of elements of ")
+           << source << " for each of " << index << ", but got " << result;
+  return success();
+}
+
+LogicalResult HistogramOp::verify() {
+  const RankedTensorType result = getResult().getType();
+  if (result.getRank() != 1 || !result.getElementType().isInteger(32))
+    return emitOpError("expected counts of i32 in a tile of rank 1, but got ") << result;
+  if (getMask() && getMask().getType().getShape() != getSource().getType().getShape())
+    return emitOpError("expected a mask for ") << getSource().getType() << ", but got " << getMask().getType();
+  return success();
+}
+
+} // namespace kiln::tile

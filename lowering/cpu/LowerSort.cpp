@@ -1,0 +1,370 @@
+// Sorts of integers in scratch memory, by bitonic networks of native vectors. The loops run over the stages of the
+// network, so that the code is as long for any extent.
+//
+// The extent is padded to a power of two with the greatest keys. Along rows each vector is sorted by itself first; then
+// sorted blocks are merged in pairs, twice as long each time: the second block, turned round, is compared with the
+// first, which leaves all that is smaller in front, and each half is put in order by comparing what lies half its
+// extent apart, a quarter, and so on; within vectors by shuffles. Along another axis a vector is one position of so
+// many columns.
+//
+// Of a few smallest elements of long rows (`few`) the best so far are kept, sorted: a block in which there is none
+// below the last of these is passed over, and any other is sorted and merged with them.
+
+#include "lowering/cpu/LowerSort.h"
+
+#include "lowering/cpu/Buffers.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::cpu {
+
+namespace {
+
+/// Vectors of keys, and where there are ties one of these.
+using State = SmallVector<Value, 2>;
+
+/// The network on the lines of buffers, one of keys and perhaps one of ties.
+class Network {
+public:
+  /// Lines run along `axis`; `isRow`: vectors do so, too.
+  Network(OpBuilder &b, Location loc, int64_t lanes, ArrayRef<Value> arrays, int64_t axis, bool isRow)
+      : b(b), loc(loc), lanes(lanes), arrays(arrays), axis(axis), isRow(isRow), unit(isRow ? lanes : 1) {}
+
+  /// Where the line begins.
+  SmallVector<Value> line;
+
+  // --- One element or vector
+  Value index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+  State load(Value position) { return loadFrom(arrays, position); }
+  State loadFrom(ArrayRef<Value> from, Value position) {
+    State state;
+    for (Value array : from)
+      state.push_back(vector::LoadOp::create(b, loc, vectorOf(array), array, at(position)));
+    return state;
+  }
+  void store(const State &state, Value position) {
+    for (auto [value, array] : llvm::zip_equal(state, arrays))
+      vector::StoreOp::create(b, loc, value, array, at(position));
+  }
+  /// What stands behind all others.
+  State greatest() {
+    State state;
+    for (Value array : arrays) {
+      const VectorType type = vectorOf(array);
+      const Type element = type.getElementType();
+      const Attribute most = b.getIntegerAttr(element, APInt::getSignedMaxValue(element.getIntOrFloatBitWidth()));
+      state.push_back(arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, most)));
+    }
+    return state;
+  }
+  /// The key at a position of a row in all lanes.
+  Value broadcastKey(int64_t position) {
+    const Value key = memref::LoadOp::create(b, loc, arrays[0], at(index(position)));
+    return vector::BroadcastOp::create(b, loc, vectorOf(arrays[0]), key);
+  }
+  SmallVector<Value> at(Value position) {
+    SmallVector<Value> indices(line);
+    indices[axis] = position;
+    return indices;
+  }
+  void loop(Value from, Value to, int64_t step, function_ref<void(Value)> body) {
+    auto made = scf::ForOp::create(b, loc, from, to, index(step));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(made.getBody());
+    body(made.getInductionVar());
+  }
+
+  /// Sorts `count` positions from `base` on, a power of two and a multiple of the unit.
+  void sort(Value base, int64_t count);
+  /// Makes of the smallest of two sorted blocks of `count`, one behind the other, the first.
+  void mergeSmallest(int64_t count);
+  /// The greatest key in place of what stands from `from` to `to`, a multiple of the unit.
+  void pad(int64_t from, int64_t to);
+
+private:
+  template <class Op, class... Args> Value make(Args &&...args) { return Op::create(b, loc, args...); }
+  VectorType vectorOf(Value array) {
+    return VectorType::get({lanes}, cast<MemRefType>(array.getType()).getElementType());
+  }
+  Value compare(arith::CmpIPredicate predicate, Value x, Value y) { return make<arith::CmpIOp>(predicate, x, y); }
+  Value isBefore(const State &x, const State &y) {
+    const Value less = compare(arith::CmpIPredicate::slt, x[0], y[0]);
+    if (x.size() == 1)
+      return less;
+    const Value equal = compare(arith::CmpIPredicate::eq, x[0], y[0]),
+                tie = compare(arith::CmpIPredicate::slt, x[1], y[1]);
+    return make<arith::OrIOp>(less, make<arith::AndIOp>(equal, tie));
+  }
+  State choose(Value condition, const State &x, const State &y) {
+    State state;
+    for (auto [mine, other] : llvm::zip_equal(x, y))
+      state.push_back(make<arith::SelectOp>(condition, mine, other));
+    return state;
+  }
+  /// The smaller of each two, and the greater.
+  std::pair<State, State> inOrder(const State &x, const State &y) {
+    if (x.size() == 1)
+      return {{make<arith::MinSIOp>(x[0], y[0])}, {make<arith::MaxSIOp>(x[0], y[0])}};
+    const Value before = isBefore(x, y);
+    return {choose(before, x, y), choose(before, y, x)};
+  }
+  State shuffled(const State &state, function_ref<int64_t(int64_t)> from) {
+    SmallVector<int64_t> order;
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      order.push_back(from(lane));
+    State result;
+    for (Value value : state)
+      result.push_back(make<vector::ShuffleOp>(value, value, order));
+    return result;
+  }
+  State turned(const State &state) {
+    return isRow ? shuffled(state, [&](int64_t lane) { return lanes - 1 - lane; }) : state;
+  }
+  /// Lanes compared with those whose number differs in the bits of `mask`, of which `top` is the highest.
+  State withinLanes(const State &state, int64_t mask, int64_t top) {
+    const State other = shuffled(state, [&](int64_t lane) { return lane ^ mask; });
+    const auto [small, great] = inOrder(state, other);
+    SmallVector<bool> isLower;
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      isLower.push_back(!(lane & top));
+    const auto type = VectorType::get({lanes}, b.getI1Type());
+    return choose(make<arith::ConstantOp>(DenseElementsAttr::get(type, ArrayRef<bool>(isLower))), small, great);
+  }
+  State cleaned(State state, int64_t from) {
+    for (int64_t distance = from; distance > 0; distance /= 2)
+      state = withinLanes(state, distance, distance);
+    return state;
+  }
+  /// Each vector by itself, in a row.
+  void everyVector(Value base, int64_t count, function_ref<State(State)> change) {
+    if (!isRow)
+      return;
+    loop(index(0), index(count), unit, [&](Value offset) {
+      const Value position = make<arith::AddIOp>(base, offset);
+      store(change(load(position)), position);
+    });
+  }
+  void comparePairs(Value base, int64_t count, Value half, bool isTurned);
+  void halve(Value base, int64_t count, Value half, Value times);
+
+  OpBuilder &b;
+  const Location loc;
+  const int64_t lanes;
+  const ArrayRef<Value> arrays;
+  const int64_t axis;
+  const bool isRow;
+  const int64_t unit;
+};
+
+/// Of each block of twice `half` the first half with the second one, or with that turned round.
+void Network::comparePairs(Value base, int64_t count, Value half, bool isTurned) {
+  const Value mask = make<arith::SubIOp>(half, index(1));
+  loop(index(0), index(count / 2), unit, [&](Value number) {
+    const Value within = make<arith::AndIOp>(number, mask);
+    const Value before = make<arith::SubIOp>(number, within); // the first halves
+    const Value begin = make<arith::AddIOp>(base, make<arith::AddIOp>(before, before));
+    const Value first = make<arith::AddIOp>(begin, within);
+    Value second = make<arith::AddIOp>(first, half);
+    if (isTurned) {
+      const Value end = make<arith::AddIOp>(begin, make<arith::AddIOp>(half, half));
+      second = make<arith::SubIOp>(end, make<arith::AddIOp>(within, index(unit)));
+    }
+    const State other = load(second);
+    const auto [small, great] = inOrder(load(first), isTurned ? turned(other) : other);
+    store(small, first);
+    store(isTurned ? turned(great) : great, second);
+  });
+}
+
+/// Compares what lies half of `half` apart, then half of that, so many times.
+void Network::halve(Value base, int64_t count, Value half, Value times) {
+  loop(index(0), times, 1, [&](Value time) {
+    const Value by = make<arith::AddIOp>(time, index(1));
+    comparePairs(base, count, make<arith::ShRUIOp>(half, by), /*isTurned=*/false);
+  });
+}
+
+void Network::sort(Value base, int64_t count) {
+  everyVector(base, count, [&](State state) {
+    for (int64_t extent = 2; extent <= lanes; extent *= 2)
+      state = cleaned(withinLanes(state, extent - 1, extent / 2), extent / 4);
+    return state;
+  });
+  const auto levels = static_cast<int64_t>(llvm::Log2_64(count / unit));
+  if (levels == 0)
+    return;
+  loop(index(0), index(levels), 1, [&](Value level) {
+    const Value half = make<arith::ShLIOp>(index(unit), level);
+    comparePairs(base, count, half, /*isTurned=*/true);
+    halve(base, count, half, level);
+    everyVector(base, count, [&](const State &state) { return cleaned(state, lanes / 2); });
+  });
+}
+
+void Network::mergeSmallest(int64_t count) {
+  loop(index(0), index(count), unit, [&](Value first) {
+    const Value second = make<arith::SubIOp>(index(2 * count - unit), first);
+    store(inOrder(load(first), turned(load(second))).first, first);
+  });
+  halve(index(0), count, index(count), index(llvm::Log2_64(count / unit)));
+  everyVector(index(0), count, [&](const State &state) { return cleaned(state, lanes / 2); });
+}
+
+void Network::pad(int64_t from, int64_t to) {
+  if (const int64_t valid = from % unit) {
+    SmallVector<bool> isElement;
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      isElement.push_back(lane < valid);
+    const auto type = VectorType::get({lanes}, b.getI1Type());
+    const Value position = index(from - valid);
+    const Value mask = make<arith::ConstantOp>(DenseElementsAttr::get(type, ArrayRef<bool>(isElement)));
+    store(choose(mask, load(position), greatest()), position);
+    from += unit - valid;
+  }
+  if (from < to)
+    loop(index(from), index(to), unit, [&](Value position) { store(greatest(), position); });
+}
+
+/// One sort, whose sources go to buffers that are sorted in place.
+class Sorter {
+public:
+  Sorter(tile::SortOp op, Machine machine, DenseMap<Value, Value> &buffers)
+      : op(op), machine(machine), buffers(buffers), b(op), loc(op.getLoc()), axis(static_cast<int64_t>(op.getAxis())),
+        isRow(axis == op.getSource().getType().getRank() - 1), extent(op.getExtent()), count(op.getCount()) {}
+
+  void lower() {
+    SmallVector<Value> sources = {op.getSource()}, results = {op.getResult()};
+    if (op.getTies()) {
+      sources.push_back(op.getTies());
+      results.push_back(op.getPositions());
+    }
+    const auto whole = static_cast<int64_t>(llvm::PowerOf2Ceil(extent)), lanes = machine.lanes();
+    few = std::max(static_cast<int64_t>(llvm::PowerOf2Ceil(count)), 2 * lanes);
+    const bool isFew = isRow && 4 * few <= extent;
+    const int64_t padded = isFew ? llvm::divideCeil(extent, few) * few : isRow ? std::max(whole, lanes) : whole;
+    SmallVector<Value> arrays = place(sources, padded), best;
+    if (isFew) {
+      for (Value source : sources)
+        best.push_back(allocate(source, 2 * few));
+      Network network(b, loc, lanes, best, axis, isRow), all(b, loc, lanes, arrays, axis, isRow);
+      forLines(network, [&] { selectFew(network, all, arrays, padded); });
+      arrays = best;
+    } else {
+      Network network(b, loc, lanes, arrays, axis, isRow);
+      forLines(network, [&] {
+        network.pad(extent, padded);
+        network.sort(network.index(0), padded);
+      });
+    }
+    for (auto [result, array] : llvm::zip_equal(results, arrays))
+      buffers[result] = array;
+  }
+
+private:
+  Value allocate(Value tile, int64_t along) {
+    SmallVector<int64_t> shape(tile::shapeOf(tile.getType()));
+    shape[axis] = along;
+    b.setInsertionPoint(op);
+    return allocateBuffer(b, loc, RankedTensorType::get(shape, getElementTypeOrSelf(tile)), machine);
+  }
+  SmallVector<Value> place(ArrayRef<Value> sources, int64_t along) {
+    SmallVector<Value> arrays;
+    SmallVector<Root> roots;
+    for (Value source : sources) {
+      arrays.push_back(allocate(source, along));
+      roots.push_back(Root{Root::Kind::place, op, source, arrays.back(), -1});
+    }
+    emitLoops(roots, op, machine, buffers);
+    b.setInsertionPoint(op);
+    return arrays;
+  }
+  /// Loops over all lines; along columns a vector of them at a time.
+  void forLines(Network &network, function_ref<void()> body) {
+    const ArrayRef<int64_t> shape = op.getSource().getType().getShape();
+    network.line.assign(shape.size(), Value());
+    b.setInsertionPoint(op);
+    std::function<void(size_t)> nest = [&](size_t dim) {
+      if (dim == shape.size())
+        return body();
+      if (static_cast<int64_t>(dim) == axis)
+        return nest(dim + 1);
+      const bool isLanes = !isRow && dim == shape.size() - 1;
+      network.loop(network.index(0), network.index(shape[dim]), isLanes ? machine.lanes() : 1, [&](Value position) {
+        network.line[dim] = position;
+        nest(dim + 1);
+      });
+    };
+    nest(0);
+  }
+  void selectFew(Network &network, Network &all, ArrayRef<Value> arrays, int64_t padded);
+
+  tile::SortOp op;
+  const Machine machine;
+  DenseMap<Value, Value> &buffers;
+  OpBuilder b;
+  const Location loc;
+  const int64_t axis;
+  const bool isRow;
+  const int64_t extent, count;
+  int64_t few = 0; // elements of a block, and of the best
+};
+
+/// The smallest of one line. The last of those that are wanted is the bound that others have to be below, or where ties
+/// decide, not above.
+void Sorter::selectFew(Network &network, Network &all, ArrayRef<Value> arrays, int64_t padded) {
+  all.line = network.line;
+  all.pad(extent, padded);
+  network.pad(0, few);
+  const int64_t lanes = machine.lanes();
+  const auto loadBound = [&] { return network.broadcastKey(count - 1); };
+  const Value first = loadBound();
+  const auto below = arrays.size() > 1 ? arith::CmpIPredicate::sle : arith::CmpIPredicate::slt;
+  auto blocks = scf::ForOp::create(b, loc, network.index(0), network.index(padded), network.index(few), first);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(blocks.getBody());
+  const Value bound = blocks.getRegionIterArg(0);
+  SmallVector<State> block;
+  Value any;
+  for (int64_t offset = 0; offset < few; offset += lanes) {
+    const Value position = arith::AddIOp::create(b, loc, blocks.getInductionVar(), network.index(offset));
+    block.push_back(all.loadFrom(arrays, position));
+    const Value is = arith::CmpIOp::create(b, loc, below, block.back()[0], bound);
+    any = any ? arith::OrIOp::create(b, loc, any, is).getResult() : is;
+  }
+  const Value found = vector::ReductionOp::create(b, loc, vector::CombiningKind::OR, any);
+  auto branch = scf::IfOp::create(b, loc, TypeRange(bound.getType()), found, /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard inner(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    for (auto [number, state] : llvm::enumerate(block))
+      network.store(state, network.index(few + static_cast<int64_t>(number) * lanes));
+    network.sort(network.index(few), few);
+    network.mergeSmallest(few);
+    scf::YieldOp::create(b, loc, loadBound());
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, loc, bound);
+  }
+  scf::YieldOp::create(b, loc, branch.getResults());
+}
+
+} // namespace
+
+void lowerSort(tile::SortOp op, Machine machine, DenseMap<Value, Value> &buffers) {
+  Sorter(op, machine, buffers).lower();
+}
+
+bool lowerSorts(Operation *op, Machine machine, DenseMap<Value, Value> &buffers) {
+  if (auto sort = dyn_cast<tile::SortOp>(op))
+    lowerSort(sort, machine, buffers);
+  else if (auto take = dyn_cast<tile::TakeOp>(op))
+    lowerTake(take, machine, buffers);
+  else if (auto histogram = dyn_cast<tile::HistogramOp>(op))
+    lowerHistogram(histogram, machine, buffers);
+  else
+    return false;
+  return true;
+}
+
+} // namespace kiln::lowering::cpu
