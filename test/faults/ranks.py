@@ -76,13 +76,13 @@ class Ranks:
     name = "ranks"
 
     def __init__(self, setting):
-        self.cases = 0
+        self.setting, self.cases = setting, 0
         if shutil.which("mpirun", path=setting.environment()["PATH"]) is None:
             return
         self.seed = setting.seed
-        self.setting = RankSetting(setting)
+        self.launched = RankSetting(setting)
         begin = time.monotonic()
-        self.training = RankTraining(self.setting, 8, 1)
+        self.training = RankTraining(self.launched, 8, 1)
         self.seconds = time.monotonic() - begin
         self.cases = 1 if setting.quick else 40
 
@@ -103,7 +103,7 @@ class Ranks:
     def kill(self, out, chance):
         """Starts the run, kills a rank, and looks at how the job ends."""
         with tempfile.TemporaryFile() as said:
-            job = start(self.training.going_on(out), self.setting.environment(), stdout=said, stderr=subprocess.STDOUT,
+            job = start(self.training.going_on(out), self.launched.environment(), stdout=said, stderr=subprocess.STDOUT,
                         memory=0)
             try:
                 job.wait(chance.uniform(0.05, self.seconds))
