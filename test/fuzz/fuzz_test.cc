@@ -129,6 +129,9 @@ TEST(Generate, DrawsTheWholeLanguage) {
                                     "Order::acquire", "Order::acq_rel", "Order::release", "Order::relaxed"};
   for (const char *name : atomicNames)
     texts.push_back(std::string("atomic_") + name + "(");
+  for (const char *name : leaveNames)
+    texts.push_back(std::string(name) + "(");
+  texts.emplace_back("repeat_while(");
   for (const Elementwise &verb : elementwise()) // as far as the first operand
     texts.push_back(std::string(verb.text).substr(0, std::string(verb.text).find('$')));
   for (const Reduction &reduction : reductions())
