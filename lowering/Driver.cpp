@@ -67,6 +67,8 @@ void buildPipeline(mlir::OpPassManager &pm, const Backend &backend, llvm::String
   addSimplify(pm);
   pm.addNestedPass<FuncOp>(createExpandOps({backend.hasNarrowArithmetic()}));
   addSimplify(pm);
+  pm.addNestedPass<FuncOp>(createUnrollLoops());
+  pm.addNestedPass<FuncOp>(createRotateLoops());
   backend.addPasses(pm, until);
 }
 

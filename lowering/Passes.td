@@ -91,6 +91,48 @@ def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def UnrollLoops : Pass<"tile-unroll-loops", "::mlir::func::FuncOp"> {
+  let summary = "makes one round of several where a loop's `tile.unroll` asks for it";
+  let description = [{
+    What is left, fewer rounds than become one, is done by the loop as it was. What comes of it is the same to the bit: each
+    round does what it did, in its order.
+
+    ```mlir
+    %r = scf.for %i = %begin to %end step %c1 iter_args(%a = %init) -> (f32) : i64 { … } {tile.unroll = 2 : i64}
+    // becomes
+    %last = arith.subi %end, %c1 : i64
+    %s = scf.for %i = %begin to %last step %c2 iter_args(%a = %init) -> (f32) : i64 { …%i… …%i + 1… }
+    %r = scf.for %i = %rest to %end step %c1 iter_args(%a = %s) -> (f32) : i64 { … }
+    ```
+  }];
+  let options = [
+    Option<"operations", "operations", "UpTo<1 << 30>", "4096", "most operations that may become of a loop">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def RotateLoops : Pass<"tile-rotate-loops", "::mlir::func::FuncOp"> {
+  let summary = "asks a while's condition before the loop and at the end of each round";
+  let description = [{
+    What stands in the first region of an `scf.while` is done in front of it, and at the end of each round again, so that
+    the region keeps nothing but the `scf.condition`, of a value that the loop carries. All passes that follow find the
+    rounds of such a loop in one block, as those of an `scf.for` are (lowering/analysis/Rounds.h).
+
+    ```mlir
+    %r = scf.while (%x = %init) : (tensor<8xf32>) -> tensor<8xf32> {
+      %again = …%x…
+      scf.condition(%again) %x : tensor<8xf32>
+    } do { ^bb0(%x: tensor<8xf32>): … scf.yield %y : tensor<8xf32> }
+    // becomes
+    %first = …%init…
+    %r = scf.while (%go = %first, %x = %init) : (i1, tensor<8xf32>) -> tensor<8xf32> {
+      scf.condition(%go) %x : tensor<8xf32>
+    } do { ^bb0(%x: tensor<8xf32>): … %again = …%y… scf.yield %again, %y : i1, tensor<8xf32> }
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect"];
+}
+
 def SplitLoops : Pass<"tile-split-loops", "::mlir::func::FuncOp"> {
   let summary = "gives rounds of a loop that need no mask a loop of their own";
   let description = [{

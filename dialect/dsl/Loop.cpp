@@ -1,8 +1,12 @@
-// `range` and `when`: bodies become scf.for and scf.if, with the cells that a body changed as their results.
+// `range` and `repeat_while`: bodies become scf.for and scf.while, with the cells that a body changed as their results.
+//
+// A range that the program may leave is a while, too, which carries whether it goes on and its position. No position is
+// made that lies past the end: another round comes where more than a step is left.
+//
+//     scf.while (%more = %begin < %end, %i = %begin, …) { scf.condition(%more) %i, … }
+//     do { …  %more = not %left and %end - %i > %step, unsigned   scf.yield %more, %i + %step, … }
 
 #include "dialect/dsl/Tracer.h"
-
-#include "dialect/tile/TypeRules.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -12,41 +16,42 @@ using namespace mlir;
 
 namespace kiln {
 
-/// A traced loop between `range` and the end of its range-for.
+/// A traced loop between `range` or `repeat_while` and the end of its range-for.
 struct Loop::State {
   Tracer &tracer;
   Loc loc;
-  mlir::Value begin, end, step;
-  Block *outside;             // where the loop will stand
+  mlir::Value begin, end, step;    // of a range
+  std::function<Tile()> condition; // else
+  Hints hints;
+  Block *outside = nullptr;   // where the loop will stand
+  Block *test = nullptr;      // what the condition has become, with the arguments of a body
+  mlir::Value holds = {};     // its value there
   size_t depth = 0;           // of the body among the open ones
   mlir::Value induction = {}; // set when the body has been opened
   int left = 0;               // how often the body is still to be traced
   int exceptions = 0;         // in flight when the loop began: unwinding is no mistake of the loop
   size_t cellsBefore = 0;     // how many cells there were when the loop began
-  bool isOpen = false;
+  bool isOpen = false, isDone = false;
+
+  bool isRange() const { return static_cast<bool>(step); }
 };
 
+static mlir::Value integer(OpBuilder &builder, Location loc, int64_t number) {
+  return arith::ConstantIntOp::create(builder, loc, number, 64);
+}
+
+static mlir::Value truth(OpBuilder &builder, Location loc, bool value) {
+  return arith::ConstantOp::create(builder, loc, builder.getBoolAttr(value));
+}
+
+/// At the end of a block that need not stand anywhere yet.
+static OpBuilder atEnd(Tracer &tracer, Block &block) {
+  OpBuilder builder(tracer.builder.getContext());
+  builder.setInsertionPointToEnd(&block);
+  return builder;
+}
+
 // --- Closing a loop --------------------------------------------------------------------------------------------------
-
-/// Reports unless `now` may follow `cell` round the loop or out of the branch.
-static bool checkChange(Tracer &tracer, const FrameCell &cell, mlir::Value now, const char *body) {
-  if (now.getType() == cell.before.getType() && elementOf(now) == elementOf(cell.before))
-    return true;
-  auto diagnostic = mlir::emitError(now.getLoc());
-  diagnostic << "expected a tile that a " << body << " changes to stay " << describe(cell.before) << ", but got "
-             << describe(now);
-  diagnostic.attachNote(tracer.at(cell.declared)) << "declared here";
-  tracer.fail();
-  return false;
-}
-
-static void reportDestroyed(Tracer &tracer, const Frame &frame, const char *body, Loc loc) {
-  for (Loc declared : frame.destroyed) {
-    auto diagnostic = tracer.error(loc);
-    diagnostic << "expected tiles declared before a " << body << " to outlive it, but one was destroyed in it";
-    diagnostic.attachNote(tracer.at(declared)) << "declared here";
-  }
-}
 
 /// The cells of a loop's frame whose value the body changed.
 static SmallVector<FrameCell> carriedCells(Tracer &tracer, Frame &frame, Loc loc) {
@@ -65,45 +70,181 @@ static SmallVector<FrameCell> carriedCells(Tracer &tracer, Frame &frame, Loc loc
   return carried;
 }
 
-/// Puts `body` into a new scf.for. Arguments of cells that are not carried become the value from outside.
-static void buildLoop(const Loop::State &state, Frame &frame, ArrayRef<FrameCell> carried) {
-  Tracer &tracer = state.tracer;
-  Location loc = tracer.at(state.loc);
-  SmallVector<mlir::Value> inits, yields;
-  for (const FrameCell &cell : carried) {
-    inits.push_back(cell.before);
-    yields.push_back(Tracer::held(*cell.tile));
-  }
-  {
-    OpBuilder::InsertionGuard guard(tracer.builder);
-    tracer.builder.setInsertionPointToEnd(frame.body);
-    scf::YieldOp::create(tracer.builder, loc, yields);
-  }
-  auto loop = scf::ForOp::create(tracer.builder, loc, state.begin, state.end, state.step, inits);
-  loop.getRegion().front().erase();
-  loop.getRegion().push_back(frame.body);
-
+/// Takes from a loop's block the arguments of cells that are not carried, which become the value from outside.
+static void prune(Tracer &tracer, Block &block, Frame &frame, ArrayRef<FrameCell> carried) {
   DenseMap<mlir::Value, mlir::Value> replaced;
-  llvm::BitVector pruned(frame.body->getNumArguments(), true);
+  llvm::BitVector pruned(block.getNumArguments(), true);
   pruned.reset(0);
   for (const FrameCell &cell : carried)
     pruned.reset(cell.argument.getArgNumber());
-  for (FrameCell &cell : frame.cells)
-    if (cell.argument && pruned.test(cell.argument.getArgNumber())) {
-      cell.argument.replaceAllUsesWith(cell.before);
-      replaced[cell.argument] = cell.before;
-    }
+  for (FrameCell &cell : frame.cells) {
+    if (!cell.argument || cell.argument.getArgNumber() >= pruned.size() || !pruned.test(cell.argument.getArgNumber()))
+      continue;
+    mlir::Value argument = block.getArgument(cell.argument.getArgNumber());
+    argument.replaceAllUsesWith(cell.before);
+    replaced[argument] = cell.before;
+  }
   tracer.replaceInCells(replaced);
   for (unsigned number : pruned.set_bits()) // another value may lie there next
-    tracer.note(frame.body->getArgument(number), i64);
-  frame.body->eraseArguments(pruned);
+    tracer.note(block.getArgument(number), i64);
+  block.eraseArguments(pruned);
+}
+
+/// The scf.for of a range, without its body.
+static scf::ForOp makeFor(const Loop::State &state, ValueRange inits) {
+  OpBuilder &builder = state.tracer.builder;
+  auto loop = scf::ForOp::create(builder, state.tracer.at(state.loc), state.begin, state.end, state.step, inits);
+  loop.getRegion().front().erase();
+  const int stages = state.hints.pipeline ? state.hints.stages : 1;
+  if (state.hints.unroll != 1)
+    loop->setAttr("tile.unroll", builder.getI64IntegerAttr(state.hints.unroll));
+  if (stages != 0 && state.tracer.readsStages())
+    loop->setAttr("tile.stages", builder.getI64IntegerAttr(stages));
+  return loop;
+}
+
+namespace {
+/// What a while carries besides tiles. In front of them come whether it goes on, of a range, or whether it was left, of
+/// another that may be; and its position. Behind them comes whether the program has ended. The
+/// results have all but the first.
+struct Form {
+  bool isLeft, ends;
+};
+} // namespace
+
+/// The scf.while of a loop, without its regions.
+static scf::WhileOp makeWhile(const Loop::State &state, ValueRange carried, Form form) {
+  OpBuilder &builder = state.tracer.builder;
+  const Location loc = state.tracer.at(state.loc);
+  SmallVector<mlir::Value> inits;
+  if (state.isRange())
+    inits.push_back(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, state.begin, state.end));
+  else if (form.isLeft)
+    inits.push_back(truth(builder, loc, false));
+  inits.push_back(state.isRange() ? state.begin : integer(builder, loc, 0));
+  llvm::append_range(inits, carried);
+  if (form.ends)
+    inits.push_back(truth(builder, loc, false));
+  const auto types = llvm::map_to_vector(inits, [](mlir::Value value) { return value.getType(); });
+  return scf::WhileOp::create(builder, loc, ArrayRef(types).drop_front(form.isLeft), inits);
+}
+
+/// The region of a while that says whether it goes on.
+static void buildTest(const Loop::State &state, scf::WhileOp loop, bool isLeft) {
+  OpBuilder builder(loop.getContext());
+  const Location loc = loop.getLoc();
+  const SmallVector<mlir::Type> types(loop.getInits().getTypes());
+  Block *before = builder.createBlock(&loop.getBefore(), {}, types, SmallVector<Location>(types.size(), loc));
+  ValueRange forwarded = before->getArguments();
+  mlir::Value goesOn = state.holds;
+  Block *around = before;
+  if (isLeft) {
+    mlir::Value first = forwarded.front();
+    forwarded = forwarded.drop_front();
+    goesOn = first;
+    if (state.test) {
+      auto branch = scf::IfOp::create(builder, loc, builder.getI1Type(), first, /*addThenBlock=*/true,
+                                      /*addElseBlock=*/true);
+      goesOn = branch.getResult(0);
+      around = &branch.getElseRegion().front();
+      auto then = branch.getThenBodyBuilder();
+      scf::YieldOp::create(then, loc, truth(then, loc, false));
+    }
+  }
+  if (state.test) {
+    for (auto [argument, value] : llvm::zip(state.test->getArguments(), forwarded))
+      argument.replaceAllUsesWith(value);
+    around->getOperations().splice(around->begin(), state.test->getOperations());
+    if (around != before) {
+      auto otherwise = OpBuilder::atBlockEnd(around);
+      scf::YieldOp::create(otherwise, loc, state.holds);
+    }
+  }
+  builder.setInsertionPointToEnd(before);
+  scf::ConditionOp::create(builder, loc, goesOn, forwarded);
+}
+
+/// Gives the cells the results of a loop.
+static void hold(Tracer &tracer, ArrayRef<Tile *> changed, ResultRange results) {
+  for (auto [tile, result] : llvm::zip(changed, results)) {
+    tracer.noteLike(result, Tracer::held(*tile));
+    Tracer::rebind(*tile, result);
+  }
+}
+
+/// Ends a while: the cells hold what it carried, and what follows depends on whether the program has ended.
+static void endWhile(const Loop::State &state, ArrayRef<Tile *> changed, scf::WhileOp loop, Form form) {
+  hold(state.tracer, changed, loop.getResults().drop_front());
+  Leaves leaves;
+  if (form.ends)
+    leaves[Leave::program] = loop.getResults().back();
+  Outcome &outcome = state.tracer.endBodies(changed, state.cellsBefore, leaves, state.loc);
+  outcome.isLeft = form.isLeft;
+}
+
+static void endFor(const Loop::State &state, ArrayRef<Tile *> changed, scf::ForOp loop) {
+  hold(state.tracer, changed, loop.getResults());
+  state.tracer.endBodies(changed, state.cellsBefore, {}, state.loc);
+}
+
+/// Ends the body of a while, at whose end the program has left it as `leaves` says.
+static void endRound(const Loop::State &state, Block &body, ArrayRef<mlir::Value> carried, Form form,
+                     const Leaves &leaves) {
+  const Location loc = state.tracer.at(state.loc);
+  OpBuilder builder = atEnd(state.tracer, body);
+  const mlir::Value broken = leaves[Leave::loop], ended = leaves[Leave::program];
+  mlir::Value position = body.getArgument(0), left = broken ? broken : ended;
+  if (broken && ended)
+    left = arith::OrIOp::create(builder, loc, broken, ended);
+  SmallVector<mlir::Value> yields;
+  if (state.isRange()) {
+    mlir::Value rest = arith::SubIOp::create(builder, loc, state.end, position);
+    mlir::Value more = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ugt, rest, state.step);
+    mlir::Value stays = arith::XOrIOp::create(builder, loc, left, truth(builder, loc, true));
+    yields.push_back(arith::AndIOp::create(builder, loc, more, stays));
+    yields.push_back(arith::AddIOp::create(builder, loc, position, state.step));
+  } else {
+    if (form.isLeft)
+      yields.push_back(left);
+    yields.push_back(arith::AddIOp::create(builder, loc, position, integer(builder, loc, 1)));
+  }
+  llvm::append_range(yields, carried);
+  if (form.ends)
+    yields.push_back(ended);
+  scf::YieldOp::create(builder, loc, yields);
+}
+
+/// Puts the body into a new loop.
+static void buildLoop(const Loop::State &state, Frame &frame, ArrayRef<FrameCell> carried, const Leaves &leaves) {
+  Tracer &tracer = state.tracer;
+  SmallVector<mlir::Value> inits, yields;
   SmallVector<Tile *> changed;
-  for (auto [cell, result] : llvm::zip(carried, loop.getResults())) {
-    tracer.noteLike(result, cell.before);
-    Tracer::rebind(*cell.tile, result);
+  for (const FrameCell &cell : carried) {
+    inits.push_back(cell.before);
+    yields.push_back(Tracer::held(*cell.tile));
     changed.push_back(cell.tile);
   }
-  tracer.endBodies(changed, state.cellsBefore);
+  if (state.isRange() && leaves.areNone()) {
+    OpBuilder body = atEnd(tracer, *frame.body);
+    scf::YieldOp::create(body, tracer.at(state.loc), yields);
+    auto loop = makeFor(state, inits);
+    loop.getRegion().push_back(frame.body);
+    prune(tracer, *frame.body, frame, carried);
+    return endFor(state, changed, loop);
+  }
+  if (state.hints.unroll != 1 || state.hints.stages != 0 || !state.hints.pipeline)
+    tracer.error(state.loc) << "'range' expected no hints for a loop that may be left before its end";
+  const Form form{.isLeft = !leaves.areNone(), .ends = static_cast<bool>(leaves[Leave::program])};
+  scf::WhileOp loop = makeWhile(state, inits, form);
+  endRound(state, *frame.body, yields, form, leaves);
+  if (state.test)
+    prune(tracer, *state.test, frame, carried);
+  buildTest(state, loop, form.isLeft);
+  loop.getAfter().push_back(frame.body);
+  prune(tracer, *frame.body, frame, carried);
+  if (form.ends)
+    frame.body->addArgument(tracer.builder.getI1Type(), loop.getLoc());
+  endWhile(state, changed, loop, form);
 }
 
 /// A loop that changes its cells by a body that is not traced.
@@ -115,19 +256,17 @@ static void buildWithoutBody(const Loop::State &state, const Outcome &outcome) {
     changed.push_back(&tracer.cellAt(position));
     inits.push_back(Tracer::held(*changed.back()));
   }
-  auto loop = scf::ForOp::create(tracer.builder, tracer.at(state.loc), state.begin, state.end, state.step, inits);
-  loop.getRegion().front().erase();
-  for (auto [tile, result] : llvm::zip(changed, loop.getResults())) {
-    tracer.noteLike(result, Tracer::held(*tile));
-    Tracer::rebind(*tile, result);
-  }
-  tracer.endBodies(changed, state.cellsBefore);
+  const Form form{.isLeft = outcome.isLeft, .ends = outcome.leaves[static_cast<size_t>(Leave::program)]};
+  if (state.isRange() && !form.isLeft)
+    endFor(state, changed, makeFor(state, inits));
+  else
+    endWhile(state, changed, makeWhile(state, inits, form), form);
 }
 
-// --- range -----------------------------------------------------------------------------------------------------------
+// --- Tracing a loop --------------------------------------------------------------------------------------------------
 
 static void openBody(Loop::State &state) {
-  state.depth = state.tracer.open(/*isLoop=*/true, state.loc);
+  state.depth = state.tracer.open(Body::loop, state.loc);
   state.induction = state.tracer.builder.getInsertionBlock()->getArgument(0);
   state.isOpen = true;
   state.tracer.rehearsals += state.left > 1;
@@ -142,10 +281,54 @@ static void closeBody(Loop::State &state) {
     openBody(state);
     return;
   }
+  const Leaves leaves = tracer.closeRests(state.depth + 1);
   SmallVector<FrameCell> carried = carriedCells(tracer, tracer.innermost(), state.loc);
   Frame frame = tracer.close();
   reportDestroyed(tracer, frame, "loop body", state.loc);
-  buildLoop(state, frame, carried);
+  buildLoop(state, frame, carried, leaves);
+}
+
+/// Reports unless the cells hold what they held before the condition, which is open, and has them hold it again.
+static void checkCells(Verb &verb) {
+  for (FrameCell &cell : verb.tracer.innermost().cells) {
+    if (!cell.tile)
+      continue;
+    if (cell.argument ? Tracer::held(*cell.tile) != cell.argument : Tracer::isChanged(cell)) {
+      auto error = verb.expected();
+      error << "a condition that changes no tile";
+      error.attachNote(verb.tracer.at(cell.declared)) << "declared here";
+    }
+    Tracer::restore(cell);
+  }
+}
+
+/// Traces the condition, with arguments in place of the cells.
+static void traceCondition(Loop::State &state) {
+  Verb verb("repeat_while", state.loc);
+  Tracer &tracer = state.tracer;
+  for (int left = tracer.bodyTraces();; --left) {
+    const size_t depth = tracer.open(Body::condition, state.loc);
+    tracer.rehearsals += left > 1;
+    try {
+      state.holds = verb.truth(At(state.condition(), state.loc), "condition");
+    } catch (...) {
+      tracer.rehearsals -= left > 1;
+      tracer.discard(depth);
+      tracer.noteThrown(state.loc);
+      tracer.abandonBodies();
+      throw;
+    }
+    tracer.rehearsals -= left > 1;
+    if (left > 1) {
+      tracer.discard(depth);
+      continue;
+    }
+    checkCells(verb);
+    const Frame frame = tracer.close();
+    reportDestroyed(tracer, frame, "condition", state.loc);
+    state.test = frame.body;
+    return;
+  }
 }
 
 /// A step below 1 would never end: a constant one is an error, any other counts as 1.
@@ -162,11 +345,31 @@ static mlir::Value checkStep(Verb &verb, mlir::Value step) {
   return verb.constant(one, i64, {});
 }
 
-Loop range(At begin, At end, At step, Loc loc) {
+/// The largest number of rounds that may become one, and of stages.
+static constexpr int mostUnrolled = 64, mostStages = 64;
+
+static Hints checkHints(Verb &verb, Hints hints) {
+  if (hints.unroll < 1 || hints.unroll > mostUnrolled)
+    verb.expected() << "to be unrolled from 1 to " << mostUnrolled << " times, but got " << hints.unroll;
+  else if (hints.stages < 0 || hints.stages > mostStages)
+    verb.expected() << "from 0 to " << mostStages << " stages, but got " << hints.stages;
+  else if (hints.stages > 1 && !hints.pipeline)
+    verb.expected() << "no stages without a pipeline, but got " << hints.stages;
+  else
+    return hints;
+  return {};
+}
+
+Loop range(At begin, At end, At step, Hints hints, Loc loc) {
   Verb verb("range", loc);
-  auto state =
-      std::make_unique<Loop::State>(Loop::State{verb.tracer, loc, verb.index(begin, "begin"), verb.index(end, "end"),
-                                                verb.index(step, "step"), verb.tracer.builder.getInsertionBlock()});
+  auto state = std::make_unique<Loop::State>(Loop::State{.tracer = verb.tracer,
+                                                         .loc = loc,
+                                                         .begin = verb.index(begin, "begin"),
+                                                         .end = verb.index(end, "end"),
+                                                         .step = verb.index(step, "step"),
+                                                         .condition = {},
+                                                         .hints = checkHints(verb, hints),
+                                                         .outside = verb.tracer.builder.getInsertionBlock()});
   // After a mistake in the bounds the body is still traced, for its own mistakes.
   if (!state->begin)
     state->begin = verb.constant({}, i64, {});
@@ -177,16 +380,34 @@ Loop range(At begin, At end, At step, Loc loc) {
   return Loop(std::move(state));
 }
 
+Loop range(At begin, At end, At step, Loc loc) { return range(begin, end, step, Hints(), loc); }
+
 Loop range(At end, Loc loc) { return range(At(0, end.loc), end, At(1, end.loc), loc); }
+
+Loop repeat_while(const std::function<Tile()> &condition, Loc loc) {
+  Verb verb("repeat_while", loc);
+  auto state = std::make_unique<Loop::State>(Loop::State{.tracer = verb.tracer,
+                                                         .loc = loc,
+                                                         .begin = {},
+                                                         .end = {},
+                                                         .step = {},
+                                                         .condition = condition,
+                                                         .hints = {},
+                                                         .outside = verb.tracer.builder.getInsertionBlock()});
+  state->exceptions = std::uncaught_exceptions();
+  return Loop(std::move(state));
+}
 
 Loop::Loop(std::unique_ptr<State> state) : state(std::move(state)) {}
 
 Loop::~Loop() {
+  if (state->test)
+    state->tracer.bury(state->test);
   if (!state->isOpen)
     return;
   if (std::uncaught_exceptions() <= state->exceptions)
     state->tracer.error(state->loc) << "expected the body of a traced loop to reach its end, but it was left by "
-                                       "break or return; use where(), when() or another bound";
+                                       "break or return; use break_when() or return_when()";
   else
     state->tracer.noteThrown(state->loc);
   state->tracer.abandonBodies();
@@ -196,16 +417,18 @@ Loop::~Loop() {
 
 Loop::Iterator Loop::begin() {
   Tracer &tracer = state->tracer;
-  if (state->induction || state->outside != tracer.builder.getInsertionBlock()) {
+  if (state->isDone || state->induction || state->outside != tracer.builder.getInsertionBlock()) {
     tracer.error(state->loc) << "expected a range to be looped over once, where it is written; write it in the 'for'";
     return end();
   }
   state->cellsBefore = tracer.cellCount();
   if (const Outcome *outcome = tracer.beginBodies(/*isLoop=*/true, state->loc)) {
-    state->induction = state->begin; // it has been looped over
+    state->isDone = true;
     buildWithoutBody(*state, *outcome);
     return end();
   }
+  if (!state->isRange())
+    traceCondition(*state);
   state->left = tracer.bodyTraces();
   openBody(*state);
   return Iterator(this);
@@ -219,137 +442,5 @@ Loop::Iterator &Loop::Iterator::operator++() {
 }
 
 bool Loop::Iterator::operator!=(const Iterator &) const { return loop && loop->state->isOpen; }
-
-// --- when ------------------------------------------------------------------------------------------------------------
-
-/// Traces one side; afterwards the cells hold what they held before, and `after` what the side left in them.
-static Frame traceSide(Tracer &tracer, const std::function<void()> &side, Loc loc,
-                       DenseMap<Tile *, mlir::Value> &after) {
-  for (int left = tracer.bodyTraces();; --left) {
-    size_t depth = tracer.open(/*isLoop=*/false, loc);
-    tracer.rehearsals += left > 1;
-    try {
-      if (side)
-        side();
-    } catch (...) {
-      tracer.rehearsals -= left > 1;
-      tracer.discard(depth);
-      tracer.noteThrown(loc);
-      tracer.abandonBodies();
-      throw;
-    }
-    tracer.rehearsals -= left > 1;
-    if (left > 1) {
-      tracer.discard(depth);
-      continue;
-    }
-    for (FrameCell &cell : tracer.innermost().cells) {
-      if (!cell.tile)
-        continue;
-      mlir::Value now = Tracer::held(*cell.tile);
-      if (now && Tracer::isChanged(cell) && tracer.read(*cell.tile, loc))
-        after[cell.tile] = now;
-    }
-    Frame frame = tracer.close();
-    reportDestroyed(tracer, frame, "branch body", loc);
-    for (FrameCell &cell : frame.cells)
-      if (cell.tile)
-        Tracer::restore(cell);
-    return frame;
-  }
-}
-
-/// A cell that leaves a branch with another value than it had.
-struct Changed {
-  Tile *tile;
-  mlir::Value then, otherwise;
-};
-
-/// The cells that the sides changed. One that was unset before is set after it only if both sides set it.
-static SmallVector<Changed> changedCells(Tracer &tracer, const Frame &frame, const DenseMap<Tile *, mlir::Value> &then,
-                                         const DenseMap<Tile *, mlir::Value> &otherwise) {
-  SmallVector<Changed> changed;
-  for (const FrameCell &cell : frame.cells) {
-    if (!cell.tile || (!then.count(cell.tile) && !otherwise.count(cell.tile)))
-      continue;
-    mlir::Value a = then.lookup(cell.tile), b = otherwise.lookup(cell.tile);
-    FrameCell expected = cell;
-    if (!cell.before) {
-      if (!a || !b) { // out of scope from here on
-        Tracer::rebind(*cell.tile, a ? a : b);
-        continue;
-      }
-      expected.before = a;
-    }
-    a = a ? a : cell.before;
-    b = b ? b : cell.before;
-    if (checkChange(tracer, expected, a, "branch") && checkChange(tracer, expected, b, "branch"))
-      changed.push_back({cell.tile, a, b});
-  }
-  return changed;
-}
-
-static void endSide(Tracer &tracer, Location loc, Block *block, ArrayRef<mlir::Value> values, Region &region) {
-  OpBuilder::InsertionGuard guard(tracer.builder);
-  tracer.builder.setInsertionPointToEnd(block);
-  scf::YieldOp::create(tracer.builder, loc, values);
-  region.push_back(block);
-}
-
-/// A branch whose sides are not traced.
-static void branchWithoutSides(Tracer &tracer, Loc loc, mlir::Value condition, const Outcome &outcome, size_t before) {
-  SmallVector<mlir::Type> types;
-  SmallVector<Tile *> changed;
-  for (auto &[position, type, isUnsigned] : outcome.changed) {
-    types.push_back(type);
-    changed.push_back(&tracer.cellAt(position));
-  }
-  auto branch = scf::IfOp::create(tracer.builder, tracer.at(loc), types, condition, false, false);
-  for (auto [tile, result, change] : llvm::zip(changed, branch.getResults(), outcome.changed)) {
-    const auto number = static_cast<Type>(*tile::numberOf(getElementTypeOrSelf(change.type)));
-    tracer.note(result, change.isUnsigned ? unsignedOf(number) : number);
-    Tracer::rebind(*tile, result);
-  }
-  tracer.endBodies(changed, before);
-}
-
-void when(At condition, const std::function<void()> &then, const std::function<void()> &otherwise, Loc loc) {
-  Verb verb("when", loc);
-  Tracer &tracer = verb.tracer;
-  mlir::Value chosen = verb.value(condition);
-  if (chosen && (elementOf(chosen) != boolean || !shapeOf(chosen).empty())) {
-    verb.expected() << "a boolean scalar as condition, but got " << describe(chosen);
-    chosen = {};
-  }
-  if (!chosen)
-    chosen = verb.constant({}, boolean, {});
-  const size_t cellsBefore = tracer.cellCount();
-  if (const Outcome *outcome = tracer.beginBodies(/*isLoop=*/false, loc))
-    return branchWithoutSides(tracer, loc, chosen, *outcome, cellsBefore);
-  DenseMap<Tile *, mlir::Value> afterThen, afterOtherwise;
-  Frame thenFrame = traceSide(tracer, then, loc, afterThen);
-  Frame otherwiseFrame = traceSide(tracer, otherwise, loc, afterOtherwise);
-  SmallVector<mlir::Value> thenValues, otherwiseValues;
-  SmallVector<mlir::Type> types;
-  SmallVector<Changed> changed = changedCells(tracer, thenFrame, afterThen, afterOtherwise);
-  for (const Changed &cell : changed) {
-    thenValues.push_back(cell.then);
-    otherwiseValues.push_back(cell.otherwise);
-    types.push_back(cell.then.getType());
-  }
-  auto branch = scf::IfOp::create(tracer.builder, verb.location, types, chosen, false, false);
-  endSide(tracer, verb.location, thenFrame.body, thenValues, branch.getThenRegion());
-  if (!types.empty() || !otherwiseFrame.body->empty())
-    endSide(tracer, verb.location, otherwiseFrame.body, otherwiseValues, branch.getElseRegion());
-  else
-    tracer.bury(otherwiseFrame.body);
-  SmallVector<Tile *> tiles;
-  for (auto [cell, result] : llvm::zip(changed, branch.getResults())) {
-    tracer.noteLike(result, cell.then);
-    Tracer::rebind(*cell.tile, result);
-    tiles.push_back(cell.tile);
-  }
-  tracer.endBodies(tiles, cellsBefore);
-}
 
 } // namespace kiln

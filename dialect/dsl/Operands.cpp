@@ -195,6 +195,15 @@ mlir::Value Verb::valueAs(const At &operand, Type type) {
   return read(operand);
 }
 
+mlir::Value Verb::truth(const At &operand, const char *what) {
+  mlir::Value found = value(operand);
+  if (found && elementOf(found) == boolean && shapeOf(found).empty())
+    return found;
+  if (found)
+    expected() << "a boolean scalar as " << what << ", but got " << describe(found);
+  return constant({}, boolean, {});
+}
+
 mlir::Value Verb::index(const At &operand, const char *what) {
   mlir::Value value = integer(operand, what);
   return value ? position(value) : value;

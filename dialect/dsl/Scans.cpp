@@ -144,7 +144,7 @@ static SmallVector<mlir::Value> callOf(Verb &verb, const detail::Combine &combin
 /// The function's body, with its end; null, reported, when it is none.
 static Block *traceFunction(Verb &verb, const detail::Combine &combine, ArrayRef<mlir::Value> tiles) {
   Tracer &tracer = verb.tracer;
-  const size_t depth = tracer.open(/*isLoop=*/false, verb.loc);
+  const size_t depth = tracer.open(Body::function, verb.loc);
   Block *const body = tracer.innermost().body;
   SmallVector<mlir::Value> states;
   for (int side = 0; side < 2; ++side)

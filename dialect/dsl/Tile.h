@@ -355,16 +355,33 @@ void check(At condition, const std::string &message);
 
 // --- Control flow ----------------------------------------------------------------------------------------------------
 
+/// How a loop is to be compiled. No result depends on it; dialect/README.md says what each target makes of it.
+struct Hints {
+  int unroll = 1; // so many rounds become one of the program's loop
+  int stages = 0; // rounds whose tiles a GPU has under way at once, in place of the config's; 0: as the config says
+  bool pipeline = true; // whether tiles of later rounds may be copied ahead at all
+};
+
 /// A loop in the program: `for (Tile k : range(0, n, step))` with i64 k from `begin` below `end`; step is at least 1.
 Loop range(At begin, At end, At step = 1, Loc loc = here());
+Loop range(At begin, At end, At step, Hints hints, Loc loc = here());
 Loop range(At end, Loc loc = here());
+/// A loop for as long as the condition holds, a boolean scalar that is asked before each round and changes no tile:
+/// `for (Tile n : repeat_while([&] { return any(x > 1); }))`, where n counts from 0. That it ends is up to the caller.
+Loop repeat_while(const std::function<Tile()> &condition, Loc loc = here());
+
+/// Where the condition, a boolean scalar, holds, the innermost loop goes on with its next round, the innermost loop
+/// ends, or the program does: what follows is not done, wherever this stands, be it in a side of a `when`.
+void continue_when(At condition);
+void break_when(At condition);
+void return_when(At condition);
 
 /// A branch in the program: only the chosen side runs. `condition` is a boolean scalar. Tiles assigned in either side
 /// keep the type and shape they had before.
 void when(At condition, const std::function<void()> &then, const std::function<void()> &otherwise = {},
           Loc loc = here());
 
-/// What `range` returns; its iterators open and close the traced body.
+/// What `range` and `repeat_while` return; its iterators open and close the traced body.
 class Loop {
 public:
   struct State;
@@ -385,7 +402,8 @@ public:
   ~Loop();
 
 private:
-  friend Loop range(At, At, At, Loc);
+  friend Loop range(At, At, At, Hints, Loc);
+  friend Loop repeat_while(const std::function<Tile()> &, Loc);
   explicit Loop(std::unique_ptr<State> state);
   std::unique_ptr<State> state;
 };

@@ -157,9 +157,12 @@ void Tracer::replaceInCells(const DenseMap<mlir::Value, mlir::Value> &map) {
 
 // --- Bodies ----------------------------------------------------------------------------------------------------------
 
-size_t Tracer::open(bool isLoop, Loc loc) {
+size_t Tracer::open(Body kind, Loc loc) {
+  const bool isLoop = kind == Body::loop || kind == Body::condition;
   Frame frame;
   frame.body = new Block;
+  frame.kind = kind;
+  frame.loc = loc;
   if (isLoop)
     frame.body->addArgument(builder.getI64Type(), at(loc));
   frame.cells.resize(cells.size());
@@ -200,14 +203,18 @@ void Tracer::discard(size_t depth) {
   }
 }
 
+void Tracer::checkNesting(Loc loc) {
+  if (frames.size() < mostNesting)
+    return;
+  error(loc) << "kernel '" << kernel.name << "' nests loops and branches more than " << mostNesting
+             << " deep: tracing takes every branch, so that recursion under a traced condition never ends; use "
+                "range(), or a host condition";
+  throw Abandoned();
+}
+
 const Outcome *Tracer::beginBodies(bool isLoop, Loc loc) {
+  checkNesting(loc);
   const size_t depth = frames.size();
-  if (depth >= mostNesting) {
-    error(loc) << "kernel '" << kernel.name << "' nests loops and branches more than " << mostNesting
-               << " deep: tracing takes every branch, so that recursion under a traced condition never ends; use "
-                  "range(), or a host condition";
-    throw Abandoned();
-  }
   if (outcomes.size() <= depth)
     outcomes.resize(depth + 1);
   const size_t place = outcomes[depth].size();
@@ -231,12 +238,17 @@ const Outcome *Tracer::beginBodies(bool isLoop, Loc loc) {
   return &known[place];
 }
 
-void Tracer::endBodies(ArrayRef<Tile *> changed, size_t before) {
+Outcome &Tracer::endBodies(ArrayRef<Tile *> changed, size_t before, const Leaves &leaves, Loc loc) {
   Outcome &outcome = outcomes[frames.size()][begun.back()];
   begun.pop_back();
   outcome.keepsTiles = cells.size() > before;
   for (Tile *tile : changed)
     outcome.changed.push_back({tile->cell, held(*tile).getType(), naturals.contains(held(*tile))});
+  for (Leave kind : everyLeave)
+    outcome.leaves[static_cast<size_t>(kind)] = static_cast<bool>(leaves[kind]);
+  if (!leaves.areNone())
+    leave(leaves, loc);
+  return outcome;
 }
 
 bool Tracer::isOpen(Block *block) const {
@@ -406,6 +418,7 @@ bool Tracer::run(const std::string &config) {
       }
     try {
       kernel.call(views, scalars, config);
+      closeRests(0);
       if (thrownOutOf)
         error(*thrownOutOf) << "expected the body of a traced loop or branch to reach its end, but it was left by an "
                                "exception that the kernel caught";

@@ -53,9 +53,31 @@ struct FrameCell {
   mlir::BlockArgument argument; // loops: what it holds when an iteration begins
 };
 
-/// An open loop or branch body.
+/// What ends before its end where the program leaves it: a round of the innermost loop, that loop, or all.
+enum class Leave { round, loop, program };
+inline constexpr Leave everyLeave[] = {Leave::round, Leave::loop, Leave::program};
+
+/// Whether the program has left, in each way: booleans, null where it cannot have.
+struct Leaves {
+  mlir::Value &operator[](Leave kind) { return flags[static_cast<size_t>(kind)]; }
+  mlir::Value operator[](Leave kind) const { return flags[static_cast<size_t>(kind)]; }
+  bool areNone() const { return !flags[0] && !flags[1] && !flags[2]; }
+
+  mlir::Value flags[3];
+  bool always = false; // the end is never reached
+};
+
+/// What a block that is being traced is: of a loop; a side of a branch; the condition of a loop; the function of a
+/// scan; or the rest of such a body behind where the program may leave it, which ends with the body.
+enum class Body { loop, branch, condition, function, rest };
+
+/// An open body.
 struct Frame {
   mlir::Block *body = nullptr;
+  Body kind = Body::branch;
+  Loc loc;
+  mlir::Value left;             // of a rest: whether the program has left before it
+  Leaves leaves;                // of a rest: how, where it has
   std::vector<FrameCell> cells; // by position in the list of live cells
   std::vector<Loc> destroyed;   // where cells were declared that died inside the body
 };
@@ -69,6 +91,8 @@ struct Outcome {
     bool isUnsigned;
   };
   std::vector<Change> changed;
+  bool leaves[3] = {};     // how the program may have left in it, as later results say
+  bool isLeft = false;     // a loop that may end before its end
   bool keepsTiles = false; // a tile of its body outlived it
 };
 /// The outcomes of a trace: of the loops and branches that stand at each depth, in program order.
@@ -166,12 +190,19 @@ public:
   void noteResults(mlir::Operation *op);
 
   // Bodies.
-  /// Opens a body, the insertion point at its end. A loop's gets an i64 argument and one for each cell that
-  /// holds a value.
-  size_t open(bool isLoop, Loc loc);
+  /// Opens a body, the insertion point at its end. A loop's, and its condition's, gets an i64 argument and one for each
+  /// cell that holds a value.
+  size_t open(Body kind, Loc loc);
   Frame &innermost() { return frames.back(); }
   /// Takes the innermost body off the stack; its operations stay in the frame's block, which the caller owns.
   Frame close();
+  /// Opens the rest of the innermost body, which is not run where one of the `leaves` is true.
+  void leave(const Leaves &leaves, Loc loc);
+  /// Closes the rests above the first `open` bodies, for the last of these or, without any, the program. Gives how the
+  /// program may have left at its end.
+  Leaves closeRests(size_t open);
+  /// Where the program can be left in this way, if it cannot be from here; empty when all is well.
+  const char *whyNoLeave(Leave kind) const;
   /// Gives up all bodies from `depth` on: cells hold again what they held before.
   void discard(size_t depth);
   void bury(mlir::Block *block) { graveyard.push_back(block); }
@@ -187,8 +218,9 @@ public:
   /// Begins a loop or branch. Gives its outcome when its bodies are to be left out: rebind() the cells to results then.
   /// Throws Abandoned, reported, when this trace has come to another place than the one that it should repeat.
   const Outcome *beginBodies(bool isLoop, Loc loc);
-  /// Ends what beginBodies began: `changed` are the cells that hold its results, `before` is how many cells there were.
-  void endBodies(llvm::ArrayRef<Tile *> changed, size_t before);
+  /// Ends what beginBodies began: `changed` are the cells that hold its results, `before` is how many cells there were,
+  /// and `leaves` are further results. What follows is a rest if there are any.
+  Outcome &endBodies(llvm::ArrayRef<Tile *> changed, size_t before, const Leaves &leaves, Loc loc);
   /// Ends it where one of its bodies was left before its end.
   void abandonBodies() { begun.pop_back(); }
   /// Notes that an exception left the body of the loop or branch at `loc`: an error unless it ends the kernel.
@@ -204,6 +236,7 @@ public:
   /// The index at which a dimension of its argument is fixed; null where the view has it.
   static const Tile *fixedAt(const View &view, int dimension);
   static View selected(const View &view, Selection selection);
+  bool readsStages() const { return facts.stages; }
   void ask(const View &view, int axis) { asked.insert({view.index(), dimensionsOf(view)[axis]}); }
 
   const Kernel &kernel;
@@ -221,6 +254,8 @@ private:
   mlir::Type argumentType(size_t index) const;
   void attachFacts(const std::string &config);
   void releaseCells();
+  void checkNesting(Loc loc);
+  Leaves closeRest(const Leaves &inner, Body around);
 
   const Specialisation &facts;
   mlir::func::FuncOp function;
@@ -270,6 +305,8 @@ public:
   mlir::Value integer(const At &operand, const char *what);
   /// The same as i64, for offsets and bounds, as position() has it.
   mlir::Value index(const At &operand, const char *what);
+  /// A boolean scalar; false where there is none, which is reported: `what` names it in messages.
+  mlir::Value truth(const At &operand, const char *what);
   /// A constant of `type`, for each element of `shape`. Null, reported, when the number does not fit.
   mlir::Value constant(Literal number, Type type, const Shape &shape);
   /// A constant with a number for each element. Null, reported, when one does not fit.
@@ -311,6 +348,14 @@ std::optional<int64_t> axisOf(Verb &verb, mlir::Value tile, int axis);
 /// The mask for a tile of `shape`, that of the operation in `full`: null where all elements are wanted; nothing,
 /// reported, when it is no mask for it.
 std::optional<mlir::Value> maskOf(Verb &verb, const At &written, const Shape &shape, const Shape &full);
+
+/// A constant of the type of another value, with zeros.
+mlir::Value zeroOf(mlir::OpBuilder &builder, mlir::Value like);
+
+/// Reports unless a tile may become `now` in a body that it had the value of `cell` before.
+bool checkChange(Tracer &tracer, const FrameCell &cell, mlir::Value now, const char *body);
+/// Reports the cells that died in a body although they were there before it.
+void reportDestroyed(Tracer &tracer, const Frame &frame, const char *body, Loc loc);
 
 Type elementOf(mlir::Value value);
 Shape shapeOf(mlir::Value value);

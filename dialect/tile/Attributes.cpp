@@ -87,6 +87,9 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (name == "tile.kernel")
     return function && isa<UnitAttr>(attribute.getValue()) ? success() : expected("a unit on a function");
+  const bool isLoop = op->getName().getStringRef() == "scf.for";
+  if (name == "tile.unroll" || (name == "tile.stages" && isLoop))
+    return isLoop && isPositive(attribute.getValue()) ? success() : expected("an i64 from 1 on a loop");
   if (name == "tile.warps" || name == "tile.programs" || name == "tile.stages" || name == "tile.problems")
     return function && isPositive(attribute.getValue()) ? success() : expected("an i64 from 1 on a function");
   if (name == "tile.disjoint") {

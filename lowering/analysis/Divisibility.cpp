@@ -3,9 +3,9 @@
 #include "lowering/analysis/Divisibility.h"
 
 #include "dialect/tile/TileDialect.h"
+#include "lowering/analysis/Rounds.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -24,8 +24,17 @@ static unsigned zeroBits(Value value, int effort) {
     return 0;
   const auto of = [&](Value operand) { return zeroBits(operand, effort - 1); };
   if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto loop = dyn_cast_or_null<scf::ForOp>(argument.getOwner()->getParentOp());
-    return loop && loop.getInductionVar() == value ? std::min(of(loop.getLowerBound()), of(loop.getStep())) : 0;
+    Operation *const parent = argument.getOwner()->getParentOp();
+    auto loop = dyn_cast_or_null<scf::ForOp>(parent);
+    if (loop && loop.getInductionVar() == value)
+      return std::min(of(loop.getLowerBound()), of(loop.getStep()));
+    const std::optional<Rounds> rounds = parent ? Rounds::of(parent) : std::nullopt;
+    const auto *const carried = rounds ? llvm::find(rounds->arguments, argument) : nullptr;
+    if (!rounds || carried == rounds->arguments.end())
+      return 0;
+    const size_t number = carried - rounds->arguments.begin(); // a number that grows by others
+    auto next = rounds->yielded[number].get().getDefiningOp<arith::AddIOp>();
+    return next && next.getLhs() == value ? std::min(of(rounds->inits[number].get()), of(next.getRhs())) : 0;
   }
   return llvm::TypeSwitch<Operation *, unsigned>(value.getDefiningOp())
       .Case<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp>(

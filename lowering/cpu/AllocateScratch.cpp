@@ -73,6 +73,15 @@ static void aliasesThrough(OpOperand &use, SmallVectorImpl<Value> &aliases) {
     if (index < values.size())
       aliases.push_back(values[index]);
   };
+  if (auto loop = dyn_cast<scf::WhileOp>(op))
+    return matching(loop.getBeforeArguments(), use.getOperandNumber());
+  if (auto condition = dyn_cast<scf::ConditionOp>(op)) {
+    if (use.getOperandNumber() > 0) {
+      matching(op->getParentOp()->getResults(), use.getOperandNumber() - 1);
+      matching(cast<scf::WhileOp>(op->getParentOp()).getAfterArguments(), use.getOperandNumber() - 1);
+    }
+    return;
+  }
   if (auto loop = dyn_cast<LoopLikeOpInterface>(op)) {
     if (BlockArgument argument = loop.getTiedLoopRegionIterArg(&use))
       aliases.push_back(argument);
@@ -82,6 +91,8 @@ static void aliasesThrough(OpOperand &use, SmallVectorImpl<Value> &aliases) {
   }
   if (isa<scf::YieldOp>(op)) {
     Operation *const parent = op->getParentOp();
+    if (auto loop = dyn_cast<scf::WhileOp>(parent))
+      return matching(loop.getBeforeArguments(), use.getOperandNumber());
     matching(parent->getResults(), use.getOperandNumber());
     if (auto loop = dyn_cast<scf::ForOp>(parent))
       matching(loop.getRegionIterArgs(), use.getOperandNumber());

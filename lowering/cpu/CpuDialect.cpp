@@ -55,7 +55,7 @@ LogicalResult CpuDialect::verifyOperationAttribute(Operation *op, NamedAttribute
   if (name == "cpu.view")
     return expect(isLoad(op) && isa<UnitAttr>(value), "a unit on a load");
   if (name == "cpu.in_place")
-    return expect(isa<scf::ForOp>(op) && isFlagOfResults(op, value), "a bool for each result of a loop");
+    return expect(isa<scf::ForOp, scf::WhileOp>(op) && isFlagOfResults(op, value), "a bool for each result of a loop");
   if (name == "cpu.epilogue")
     return expect((dot || isa<scf::ForOp>(op)) && isFlagOfResults(op, value),
                   "a bool for each result of a loop or product");

@@ -8,6 +8,7 @@
 //     %y = arith.mulf %x, %b              // nothing: computed in the store's nest
 //     tile.store %y, %v[%n]               // a loop nest, shared with the reduction when both have one shape
 
+#include "lowering/analysis/Rounds.h"
 #include "lowering/cpu/Group.h"
 #include "lowering/cpu/LowerDot.h"
 #include "lowering/cpu/LowerSort.h"
@@ -187,8 +188,8 @@ private:
       buffers[dot.getResult()] = to.buffer;
       return success();
     }
-    if (auto loop = dyn_cast<scf::ForOp>(op))
-      return lowerFor(loop);
+    if (const std::optional<Rounds> loop = Rounds::of(op))
+      return lowerLoop(*loop);
     if (auto branch = dyn_cast<scf::IfOp>(op))
       return lowerIf(branch);
     if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) { // to a scalar
@@ -324,49 +325,44 @@ private:
     cpu::emitLoops(Root{Root::Kind::place, before, value, buffer, -1}, before, machine, buffers);
   }
 
-  LogicalResult lowerFor(scf::ForOp loop) {
-    auto inPlace = loop->getAttrOfType<DenseBoolArrayAttr>("cpu.in_place");
+  LogicalResult lowerLoop(const Rounds &loop) {
+    auto inPlace = loop.op->getAttrOfType<DenseBoolArrayAttr>("cpu.in_place");
     SmallVector<Value> inits, carriedBuffers;
-    for (auto [init, argument, result] : llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs(), loop.getResults())) {
+    for (auto [operand, argument, result] : llvm::zip_equal(loop.inits, loop.arguments, loop.results)) {
+      const Value init = operand.get();
       if (!isTile(init)) {
         inits.push_back(init);
         carriedBuffers.push_back({});
         continue;
       }
       Value buffer = targets.lookup(result);
-      if (!buffer && runsStores(loop, carriedBuffers.size())) {
-        buffer = allocate(loop, cpu::panelsOf(init.getType(), machine));
+      if (!buffer && runsStores(loop.op, carriedBuffers.size())) {
+        buffer = allocate(loop.op, cpu::panelsOf(init.getType(), machine));
       } else if (!buffer) {
-        buffer = allocate(loop, init.getType());
-        placeInto(init, buffer, loop);
+        buffer = allocate(loop.op, init.getType());
+        placeInto(init, buffer, loop.op);
       }
       carriedBuffers.push_back(buffer);
       buffers[argument] = buffer;
     }
-    builder.setInsertionPoint(loop);
-    auto fresh =
-        scf::ForOp::create(builder, loop.getLoc(), loop.getLowerBound(), loop.getUpperBound(), loop.getStep(), inits);
-    if (!fresh.getBody()->empty())
-      fresh.getBody()->back().erase();
-    loop.getInductionVar().replaceAllUsesWith(fresh.getInductionVar());
-    fresh.getBody()->getOperations().splice(fresh.getBody()->end(), loop.getBody()->getOperations());
+    const Rounds fresh = loop.withCarried(builder, inits);
     size_t scalar = 0;
-    for (auto [index, argument] : llvm::enumerate(loop.getRegionIterArgs())) {
+    for (auto [index, argument] : llvm::enumerate(loop.arguments)) {
       if (!isTile(argument)) {
-        argument.replaceAllUsesWith(fresh.getRegionIterArg(scalar));
-        loop.getResult(index).replaceAllUsesWith(fresh.getResult(scalar++));
+        argument.replaceAllUsesWith(fresh.arguments[scalar]);
+        loop.results[index].replaceAllUsesWith(fresh.results[scalar++]);
       } else if (inPlace && inPlace[index]) {
-        Value yielded = fresh.getBody()->getTerminator()->getOperand(index);
+        Value yielded = fresh.yielded[index].get();
         targets[yielded] = carriedBuffers[index];
         destinations[yielded] = {.buffer = carriedBuffers[index], .holdsAccumulator = true};
-        if (runsStores(loop, index))
-          runStores(loop, index, fresh, carriedBuffers[index]);
+        if (runsStores(loop.op, index))
+          runStores(cast<scf::ForOp>(loop.op), index, cast<scf::ForOp>(fresh.op), carriedBuffers[index]);
       }
     }
-    if (failed(lowerBlock(*fresh.getBody())))
+    if (failed(lowerBlock(*fresh.body)))
       return failure();
-    updateCarried(fresh.getBody()->getTerminator(), carriedBuffers);
-    for (auto [result, buffer] : llvm::zip(loop.getResults(), carriedBuffers))
+    updateCarried(fresh.body->getTerminator(), carriedBuffers);
+    for (auto [result, buffer] : llvm::zip(loop.results, carriedBuffers))
       if (buffer)
         buffers[result] = buffer;
     return success();
@@ -379,8 +375,9 @@ private:
       SmallVector<std::pair<Value, bool>> reads; // buffers, and whether element by element
     };
     SmallVector<Pending> pending;
-    SmallVector<Value> scalars;
-    for (auto [value, buffer] : llvm::zip(yield->getOperands(), carriedBuffers)) {
+    const size_t others = yield->getNumOperands() - carriedBuffers.size(); // whether a while goes on
+    SmallVector<Value> scalars(yield->getOperands().take_front(others));
+    for (auto [value, buffer] : llvm::zip_equal(yield->getOperands().drop_front(others), carriedBuffers)) {
       if (!buffer) {
         scalars.push_back(value);
         continue;
@@ -471,7 +468,8 @@ private:
   void eraseTiles() {
     SmallVector<Operation *> dead;
     function.walk([&](Operation *op) {
-      bool empty = isa<scf::ForOp, scf::IfOp>(op) && (op->getRegion(0).empty() || op->getRegion(0).front().empty());
+      bool empty = isa<scf::ForOp, scf::WhileOp, scf::IfOp>(op) &&
+                   (op->getRegion(0).empty() || op->getRegion(0).front().empty());
       if (empty || llvm::any_of(op->getOperands(), isTile) || llvm::any_of(op->getResults(), isTile) ||
           isa<tile::CheckOp, tile::PrintOp>(op))
         dead.push_back(op);

@@ -9,10 +9,9 @@
 //       scf.yield %new
 //     } {cpu.in_place = array<i1: true>}
 
+#include "lowering/analysis/Rounds.h"
 #include "lowering/analysis/TileUses.h"
 #include "lowering/cpu/Passes.h"
-
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 
@@ -39,30 +38,33 @@ bool canOverwrite(Value carried, Operation *writer, OpOperand &input, bool sameE
   return feeds;
 }
 
-bool isInPlace(scf::ForOp loop, unsigned index) {
-  Value carried = loop.getRegionIterArg(index);
+bool isInPlace(const Rounds &loop, unsigned index) {
+  Value carried = loop.arguments[index];
   if (!isa<RankedTensorType>(carried.getType()))
     return false;
-  auto yielded = dyn_cast<OpResult>(loop.getBody()->getTerminator()->getOperand(index));
-  if (!yielded || yielded.getOwner()->getBlock() != loop.getBody())
+  auto yielded = dyn_cast<OpResult>(loop.yielded[index].get());
+  if (!yielded || yielded.getOwner()->getBlock() != loop.body)
     return false;
   if (auto dot = dyn_cast<tile::DotOp>(yielded.getOwner()))
     return canOverwrite(carried, dot, dot.getAccMutable(), /*sameElement=*/true);
-  if (auto inner = dyn_cast<scf::ForOp>(yielded.getOwner())) {
-    OpOperand &init = inner.getInitArgsMutable()[yielded.getResultNumber()];
-    return init.get() == carried && canOverwrite(carried, inner, init, /*sameElement=*/true);
+  if (const std::optional<Rounds> inner = Rounds::of(yielded.getOwner())) {
+    OpOperand &init = inner->inits[yielded.getResultNumber()];
+    return init.get() == carried && canOverwrite(carried, inner->op, init, /*sameElement=*/true);
   }
   return false;
 }
 
 struct PinCarriedTiles : impl::PinCarriedTilesBase<PinCarriedTiles> {
   void runOnOperation() override {
-    getOperation().walk([](scf::ForOp loop) {
+    getOperation().walk([](Operation *op) {
+      const std::optional<Rounds> loop = Rounds::of(op);
+      if (!loop)
+        return;
       SmallVector<bool> inPlace;
-      for (unsigned i = 0; i < loop.getNumRegionIterArgs(); ++i)
-        inPlace.push_back(isInPlace(loop, i));
+      for (unsigned i = 0; i < loop->arguments.size(); ++i)
+        inPlace.push_back(isInPlace(*loop, i));
       if (llvm::is_contained(inPlace, true))
-        loop->setAttr("cpu.in_place", DenseBoolArrayAttr::get(loop.getContext(), inPlace));
+        op->setAttr("cpu.in_place", DenseBoolArrayAttr::get(op->getContext(), inPlace));
     });
   }
 };

@@ -63,7 +63,7 @@ struct Placement {
   static int64_t loopsAround(Operation *op) {
     int64_t loops = 0;
     while ((op = op->getParentOp()))
-      loops += isa<scf::ForOp>(op);
+      loops += isa<LoopLikeOpInterface>(op);
     return loops;
   }
 

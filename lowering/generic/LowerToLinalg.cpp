@@ -12,6 +12,8 @@
 #include "lowering/generic/Passes.h"
 #include "lowering/generic/TileBuffers.h"
 
+#include "lowering/analysis/Rounds.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -61,8 +63,8 @@ private:
   LogicalResult lowerOperation(Operation *op) {
     if (isa<scf::YieldOp>(op))
       return success(); // lowered with the loop or branch it ends
-    if (auto loop = dyn_cast<scf::ForOp>(op))
-      return lowerLoop(loop);
+    if (const std::optional<Rounds> loop = Rounds::of(op))
+      return lowerLoop(*loop);
     if (auto branch = dyn_cast<scf::IfOp>(op))
       return lowerBranch(branch);
     if (isa<tile::CheckOp, tile::PrintOp>(op) || touchesTiles(op)) {
@@ -201,37 +203,32 @@ private:
     replaced.push_back(from);
   }
 
-  LogicalResult lowerLoop(scf::ForOp loop) {
-    if (llvm::none_of(loop.getInitArgs(), isTile))
-      return lowerBlock(*loop.getBody());
+  LogicalResult lowerLoop(const Rounds &loop) {
+    if (llvm::none_of(loop.arguments, isTile))
+      return lowerBlock(*loop.body);
+    const Location loc = loop.op->getLoc();
     SmallVector<Value> slots, scalars;
-    for (Value init : loop.getInitArgs()) {
-      if (!isTile(init)) {
-        scalars.push_back(init);
+    for (OpOperand &init : loop.inits) {
+      if (!isTile(init.get())) {
+        scalars.push_back(init.get());
         continue;
       }
-      slots.push_back(tiles.allocate(loop.getLoc(), init.getType()));
-      tiles.copy(loop.getLoc(), tiles.of(init), slots.back());
+      slots.push_back(tiles.allocate(loc, init.get().getType()));
+      tiles.copy(loc, tiles.of(init.get()), slots.back());
     }
-    auto lowered = scf::ForOp::create(b, loop.getLoc(), loop.getLowerBound(), loop.getUpperBound(), loop.getStep(),
-                                      scalars, {}, loop.getUnsignedCmp());
-    lowered->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
-    Block *body = lowered.getBody();
-    if (!body->empty())
-      body->front().erase(); // the yield of a loop without results
-    body->getOperations().splice(body->end(), loop.getBody()->getOperations());
-    loop.getInductionVar().replaceAllUsesWith(lowered.getInductionVar());
+    const Rounds lowered = loop.withCarried(b, scalars);
+    lowered.op->setDiscardableAttrs(loop.op->getDiscardableAttrDictionary());
     unsigned scalar = 0, tile = 0;
-    for (BlockArgument arg : loop.getRegionIterArgs()) {
+    for (BlockArgument arg : loop.arguments) {
       if (isTile(arg))
         tiles.bind(arg, slots[tile++]);
       else
-        arg.replaceAllUsesWith(lowered.getRegionIterArg(scalar++));
+        arg.replaceAllUsesWith(lowered.arguments[scalar++]);
     }
-    if (failed(lowerBlock(*body)))
+    if (failed(lowerBlock(*lowered.body)))
       return failure();
-    lowerYield(body->getTerminator(), slots);
-    replaceResults(loop, lowered, slots);
+    lowerYield(lowered.body->getTerminator(), slots);
+    replaceResults(loop.op, lowered.op, slots);
     return success();
   }
 

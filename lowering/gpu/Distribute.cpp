@@ -41,6 +41,7 @@ public:
 private:
   LogicalResult lower(Operation &op);
   LogicalResult lowerFor(scf::ForOp op);
+  LogicalResult lowerWhile(scf::WhileOp op);
   LogicalResult lowerIf(scf::IfOp op);
   LogicalResult lowerConstant(arith::ConstantOp op);
   /// The same operation on what a thread holds of its operands.
@@ -75,6 +76,23 @@ LogicalResult Distributor::lowerFor(scf::ForOp op) {
   mapArguments(*op.getBody(), *loop.getBody());
   if (failed(lowerBlock(*op.getBody(), *loop.getBody())))
     return failure();
+  code.builder.setInsertionPointAfter(loop);
+  code.mapping.map(op.getResults(), loop.getResults());
+  return success();
+}
+
+LogicalResult Distributor::lowerWhile(scf::WhileOp op) {
+  const auto held = llvm::map_to_vector(op.getInits(), [&](Value init) { return code.held(init); });
+  const auto types = llvm::map_to_vector(op.getResultTypes(), ThreadCode::heldType);
+  auto loop = scf::WhileOp::create(code.builder, op.getLoc(), types, held);
+  for (const auto &[from, to] : llvm::zip_equal(op->getRegions(), loop->getRegions())) {
+    Block &block = to.emplaceBlock();
+    for (BlockArgument argument : from.getArguments())
+      block.addArgument(ThreadCode::heldType(argument.getType()), argument.getLoc());
+    mapArguments(from.front(), block);
+    if (failed(lowerBlock(from.front(), block)))
+      return failure();
+  }
   code.builder.setInsertionPointAfter(loop);
   code.mapping.map(op.getResults(), loop.getResults());
   return success();
@@ -170,6 +188,7 @@ void Distributor::lowerBuffer(simt::BufferOp op) {
 LogicalResult Distributor::lower(Operation &op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
       .Case([&](scf::ForOp loop) { return lowerFor(loop); })
+      .Case([&](scf::WhileOp loop) { return lowerWhile(loop); })
       .Case([&](scf::IfOp branch) { return lowerIf(branch); })
       .Case([&](arith::ConstantOp constant) { return lowerConstant(constant); })
       .Case([&](tile::MoveOp move) { return lowerMove(move); })

@@ -146,31 +146,34 @@ std::optional<Access> accessOf(Operation *op) {
       .Default(Result());
 }
 
-void Access::leaveRound(scf::ForOp loop, bool goesOn) {
+void Access::leaveRound(const Rounds &rounds, bool goesOn) {
+  Region &body = *rounds.body->getParent();
   const auto forget = [&](std::optional<Sum> &sum) {
-    if (sum && sum->value && loop.getBodyRegion().isAncestor(sum->value.getParentRegion()))
+    if (sum && sum->value && body.isAncestor(sum->value.getParentRegion()))
       sum.reset();
   };
-  const std::optional<int64_t> step = constantOf(loop.getStep());
+  auto loop = dyn_cast<scf::ForOp>(rounds.op);
+  const Value position = loop ? loop.getInductionVar() : Value();
+  const std::optional<int64_t> step = loop ? constantOf(loop.getStep()) : std::nullopt;
   for (Span &span : spans) {
     if (span.earlier)
       continue; // the residue is forgotten, or of values outside
     forget(span.residue);
-    if (goesOn && span.offset && span.offset->value == loop.getInductionVar() && step && *step >= span.extent)
-      span.earlier = loop.getInductionVar();
+    if (goesOn && span.offset && step && span.offset->value == position && *step >= span.extent)
+      span.earlier = position;
     else
       forget(span.offset);
   }
   if (!goesOn)
     for (Span &span : spans)
-      if (span.earlier == loop.getInductionVar())
+      if (span.earlier && span.earlier == position)
         span.earlier = {}, span.offset.reset();
-  if (offset && loop.getBodyRegion().isAncestor(offset.getParentRegion()))
+  if (offset && body.isAncestor(offset.getParentRegion()))
     layout = {};
   // What is read n rounds later is read one less later in the next round.
   if (!goesOn)
     slot.clear();
-  else if (!slot.empty() && op->getParentOp() == loop)
+  else if (!slot.empty() && op->getParentOp() == rounds.op)
     slot[0] = (slot[0] + slot[1] - 1) % slot[1];
 }
 
@@ -178,12 +181,16 @@ bool Access::isAwaited(int64_t pending) const {
   return pending == 0 || (!slot.empty() && slot[0] < slot[1] - 1 - pending);
 }
 
-bool surelyRuns(scf::ForOp loop) {
-  const std::optional<APInt> rounds = loop.getStaticTripCount();
-  return rounds && !rounds->isZero();
+bool surelyRuns(const Rounds &rounds) {
+  auto loop = dyn_cast<scf::ForOp>(rounds.op);
+  const std::optional<APInt> count = loop ? loop.getStaticTripCount() : std::nullopt;
+  return count && !count->isZero();
 }
 
-bool runsOnceAtMost(scf::ForOp loop) {
+bool runsOnceAtMost(const Rounds &rounds) {
+  auto loop = dyn_cast<scf::ForOp>(rounds.op);
+  if (!loop)
+    return false;
   const std::optional<int64_t> step = constantOf(loop.getStep());
   const Sum begin = sumOf(wideBound(loop.getLowerBound()), 0);
   SmallVector<Value, 2> ends = {wideBound(loop.getUpperBound())};

@@ -15,7 +15,7 @@
 
 #include "dialect/simt/SimtDialect.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "lowering/analysis/Rounds.h"
 
 #include <optional>
 #include <string>
@@ -59,7 +59,7 @@ struct Access {
 
   /// Makes this an access of an earlier round of `loop`, whose values were others; of one that has ended without
   /// `goesOn`.
-  void leaveRound(mlir::scf::ForOp loop, bool goesOn);
+  void leaveRound(const Rounds &loop, bool goesOn);
   /// Whether a wait for all groups of copies but the newest `pending` waits for this one. A group is made for each slot
   /// of a ring, in their order, and the one of the slot before that which is read next comes after the wait.
   bool isAwaited(int64_t pending) const;
@@ -71,8 +71,8 @@ std::optional<Access> accessOf(mlir::Operation *op);
 bool conflict(const Access &before, const Access &after);
 
 /// Whether the body runs at least once, and whether it never runs a second time.
-bool surelyRuns(mlir::scf::ForOp loop);
-bool runsOnceAtMost(mlir::scf::ForOp loop);
+bool surelyRuns(const Rounds &rounds);
+bool runsOnceAtMost(const Rounds &rounds);
 
 /// `shared memory written, then read`.
 std::string describe(const Access &before, const Access &after);

@@ -39,7 +39,7 @@ public:
 private:
   void visit(Operation &op);
   void visit(const Access &access);
-  void visitLoop(scf::ForOp loop);
+  void visitLoop(const Rounds &loop);
   void visitBranch(scf::IfOp branch);
   void remember(const Access &access) {
     if (!llvm::is_contained(pending, access))
@@ -95,9 +95,9 @@ void Passage::walk(Block &block) {
       for (const auto [now, then, by] : llvm::zip_equal(before, earlier, waits))
         if (then.isCopy && !now.isCopy)
           by = wait;
-    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      walk(*loop.getBody());
-      isOpen |= !surelyRuns(loop);
+    } else if (const std::optional<Rounds> loop = Rounds::of(&op)) {
+      walk(*loop->body);
+      isOpen |= !surelyRuns(*loop);
     } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
       walk(branch.getThenRegion().front());
       const bool wasOpen = std::exchange(isOpen, true);
@@ -130,35 +130,35 @@ void Barriers::visit(const Access &access) {
 }
 
 /// Rounds after which a loop's accesses do what those of the round before did.
-static int64_t roundsOf(scf::ForOp loop) {
+static int64_t roundsOf(const Rounds &loop) {
   int64_t rounds = runsOnceAtMost(loop) ? 1 : 2;
-  for (auto fetch : loop.getBody()->getOps<simt::FetchOp>())
+  for (auto fetch : loop.body->getOps<simt::FetchOp>())
     rounds = std::max(rounds, 1 + fetch.getSlot()[1]);
   return rounds;
 }
 
-void Barriers::visitLoop(scf::ForOp loop) {
+void Barriers::visitLoop(const Rounds &loop) {
   Pending before = std::exchange(pending, {});
   for (int64_t left = roundsOf(loop); left-- > 0;) {
-    walk(*loop.getBody());
+    walk(*loop.body);
     for (Access &access : pending)
       access.leaveRound(loop, /*goesOn=*/left > 0);
   }
   Passage first(before);
-  first.walk(*loop.getBody());
+  first.walk(*loop.body);
   // No barrier before the loop orders what copies have brought once the loop has waited for them.
   while (first.awaited) {
     OpBuilder builder(first.hazard->after.op);
-    if (first.awaited->getBlock() == loop.getBody())
+    if (first.awaited->getBlock() == loop.body)
       builder.setInsertionPointAfter(first.awaited);
     insertBarrier(builder, *first.hazard);
     first = Passage(before);
-    first.walk(*loop.getBody());
+    first.walk(*loop.body);
   }
   if (first.hazard && first.hazard->before.isCopy)
     unawaited = first.hazard;
   else if (first.hazard)
-    insertBarrier(OpBuilder(loop), *first.hazard);
+    insertBarrier(OpBuilder(loop.op), *first.hazard);
   else if (first.isOpen || !surelyRuns(loop))
     llvm::for_each(before, [&](const Access &access) { remember(access); });
 }
@@ -174,8 +174,9 @@ void Barriers::visitBranch(scf::IfOp branch) {
 }
 
 void Barriers::visit(Operation &op) {
+  if (const std::optional<Rounds> loop = Rounds::of(&op))
+    return visitLoop(*loop);
   llvm::TypeSwitch<Operation *>(&op)
-      .Case([&](scf::ForOp loop) { visitLoop(loop); })
       .Case([&](scf::IfOp branch) { visitBranch(branch); })
       .Case([&](simt::BarrierOp) { clearByBarrier(pending); })
       .Case([&](simt::WaitCopiesOp wait) { await(pending, wait); })

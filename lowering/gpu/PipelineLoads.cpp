@@ -361,10 +361,16 @@ struct PipelineLoads : impl::PipelineLoadsBase<PipelineLoads> {
     SmallVector<scf::ForOp> loops;
     func.walk([&](scf::ForOp loop) { loops.push_back(loop); });
     for (scf::ForOp loop : loops) {
-      Pipeline pipeline(loop, asked ? asked.getInt() : usualStages);
-      if (pipeline.plan(limit, /*exactly=*/static_cast<bool>(asked)))
+      const auto own = loop->getAttrOfType<IntegerAttr>("tile.stages"), wanted = own ? own : asked;
+      Pipeline pipeline(loop, wanted ? wanted.getInt() : usualStages);
+      if (pipeline.plan(limit, /*exactly=*/static_cast<bool>(wanted)))
         pipeline.build();
     }
+    func.walk([](scf::WhileOp loop) {
+      for (auto load : loop.getAfterBody()->getOps<tile::LoadOp>())
+        if (llvm::any_of(load->getUsers(), leadsToProduct))
+          load->setAttr("simt.why", StringAttr::get(load.getContext(), "its loop may end before any round"));
+    });
   }
 };
 } // namespace

@@ -20,6 +20,7 @@
 #include "dialect/simt/layout/Scan.h"
 #include "dialect/tile/SortOps.h"
 #include "lowering/Diagnostics.h"
+#include "lowering/analysis/Rounds.h"
 #include "lowering/analysis/TileUses.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -172,21 +173,29 @@ private:
 
 } // namespace
 
+/// The result that a yielded value becomes, if it does: whether a while goes on is none.
+static Value resultOf(scf::YieldOp yield, unsigned number) {
+  Operation *const parent = yield->getParentOp();
+  const unsigned others = yield->getNumOperands() - parent->getNumResults();
+  return number < others ? Value() : parent->getResult(number - others);
+}
+
 /// The values that `yield` hands on: results of its operation and, of a loop, what the next round begins with.
 static SmallVector<Value> targetsOf(scf::YieldOp yield, unsigned number) {
-  Operation *const parent = yield->getParentOp();
-  SmallVector<Value> targets = {parent->getResult(number)};
-  if (auto loop = dyn_cast<scf::ForOp>(parent))
-    targets.push_back(loop.getRegionIterArg(number));
+  const Value result = resultOf(yield, number);
+  if (!result)
+    return {};
+  SmallVector<Value> targets = {result};
+  if (const std::optional<Rounds> loop = Rounds::of(yield->getParentOp()))
+    targets.push_back(loop->arguments[cast<OpResult>(result).getResultNumber()]);
   return targets;
 }
 
 void Propagation::forwards(bool repeats) {
   for (Operation *op : operations) {
-    if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      for (const auto [init, argument, result] :
-           llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs(), loop.getResults())) {
-        wish(argument, wishOf(init));
+    if (const std::optional<Rounds> loop = Rounds::of(op)) {
+      for (const auto [init, argument, result] : llvm::zip_equal(loop->inits, loop->arguments, loop->results)) {
+        wish(argument, wishOf(init.get()));
         wish(result, wishOf(argument));
       }
     } else if (auto yield = dyn_cast<scf::YieldOp>(op)) {
@@ -213,9 +222,9 @@ void Propagation::forwards(bool repeats) {
 
 void Propagation::backwards() {
   for (Operation *op : llvm::reverse(operations)) {
-    if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      for (const auto [init, argument] : llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs()))
-        wish(init, wishOf(argument));
+    if (const std::optional<Rounds> loop = Rounds::of(op)) {
+      for (const auto [init, argument] : llvm::zip_equal(loop->inits, loop->arguments))
+        wish(init.get(), wishOf(argument));
       continue;
     }
     if (auto yield = dyn_cast<scf::YieldOp>(op)) {
@@ -334,18 +343,21 @@ void Propagation::settle(Operation *op) {
     return settleTogether(op);
   if (auto counted = dyn_cast<tile::HistogramOp>(op); counted && counted.getMask())
     counted.getMaskMutable().assign(in(simt::layoutOf(counted.getSource()), counted.getMask()));
-  if (auto loop = dyn_cast<scf::ForOp>(op)) {
-    for (const auto [init, argument, result] :
-         llvm::zip(loop.getInitArgsMutable(), loop.getRegionIterArgs(), loop.getResults())) {
+  if (const std::optional<Rounds> loop = Rounds::of(op)) {
+    for (const auto [init, argument, result] : llvm::zip_equal(loop->inits, loop->arguments, loop->results)) {
       if (!isTile(argument))
         continue;
       const LayoutAttr layout = layoutFor(argument);
       init.set(in(layout, init.get()));
       settle(argument, layout);
       settle(result, layout);
+      if (auto repeated = dyn_cast<scf::WhileOp>(op))
+        settle(repeated.getBeforeArguments()[init.getOperandNumber()], layout);
     }
     return;
   }
+  if (isa<scf::ConditionOp>(op)) // settled with its loop
+    return;
   if (isa<scf::IfOp>(op)) {
     for (const Value result : op->getResults())
       if (isTile(result))
@@ -355,7 +367,7 @@ void Propagation::settle(Operation *op) {
   if (auto yield = dyn_cast<scf::YieldOp>(op)) {
     for (OpOperand &operand : yield->getOpOperands())
       if (isTile(operand.get()))
-        operand.set(in(simt::layoutOf(yield->getParentOp()->getResult(operand.getOperandNumber())), operand.get()));
+        operand.set(in(simt::layoutOf(resultOf(yield, operand.getOperandNumber())), operand.get()));
     return;
   }
   const bool makesTile = op->getNumResults() == 1 && isTile(op->getResult(0));

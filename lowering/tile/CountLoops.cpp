@@ -15,6 +15,7 @@
 #include "lowering/tile/Emit.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -28,6 +29,12 @@ static bool areSmall(ArrayRef<ConstantIntRanges> ranges) {
   return llvm::all_of(ranges, [](const ConstantIntRanges &range) {
     return range.smin().getNumSignBits() > 2 && range.smax().getNumSignBits() > 2;
   });
+}
+
+/// Whether several steps, as of a loop that is unrolled, are as far from the ends as one is.
+static bool isShort(Value step) {
+  APInt constant;
+  return matchPattern(step, m_ConstantInt(&constant)) && constant.getSignificantBits() <= 32;
 }
 
 /// How many iterations the loop has, up to the largest integer of its type: nobody would see the end of more.
@@ -68,7 +75,8 @@ struct CountLoops : impl::CountLoopsBase<CountLoops> {
         return;
       const ConstantIntRanges step = rangeOf(loop.getStep());
       const bool stepIsPositive = step.smin().isStrictlyPositive();
-      if (!stepIsPositive || !areSmall({rangeOf(loop.getLowerBound()), rangeOf(loop.getUpperBound()), step}))
+      if (!stepIsPositive || !areSmall({rangeOf(loop.getLowerBound()), rangeOf(loop.getUpperBound()), step}) ||
+          (loop->hasAttr("tile.unroll") && !isShort(loop.getStep())))
         countIterations(loop, stepIsPositive);
     });
   }

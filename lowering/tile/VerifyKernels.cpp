@@ -83,8 +83,9 @@ static LogicalResult verifyMemory(Operation *op) {
 }
 
 static bool isKnown(Operation *op) {
-  return op->getDialect() && (isa<tile::TileDialect>(op->getDialect()) || isArithmetic(op) ||
-                              isa<scf::ForOp, scf::IfOp, scf::YieldOp, func::ReturnOp>(op));
+  return op->getDialect() &&
+         (isa<tile::TileDialect>(op->getDialect()) || isArithmetic(op) ||
+          isa<scf::ForOp, scf::WhileOp, scf::ConditionOp, scf::IfOp, scf::YieldOp, func::ReturnOp>(op));
 }
 
 /// A constant tile lists its elements, or has one for all of them.

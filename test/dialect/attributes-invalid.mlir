@@ -12,6 +12,30 @@ func.func @warps(%a: f32) attributes {tile.warps = 0} { return }
 
 // -----
 
+func.func @unroll(%n: i64) {
+  // expected-error @+1 {{expected 'tile.unroll' to be an i64 from 1 on a loop, but got 0 : i64}}
+  scf.for %i = %n to %n step %n : i64 { } {tile.unroll = 0 : i64}
+  return
+}
+
+// -----
+
+func.func @unroll_of_nothing(%x: f32) {
+  // expected-error @+1 {{expected 'tile.unroll' to be an i64 from 1 on a loop, but got 2 : i64}}
+  %0 = arith.addf %x, %x {tile.unroll = 2 : i64} : f32
+  return
+}
+
+// -----
+
+func.func @stages_of_a_loop(%n: i64) {
+  // expected-error @+1 {{expected 'tile.stages' to be an i64 from 1 on a loop, but got "two"}}
+  scf.for %i = %n to %n step %n : i64 { } {tile.stages = "two"}
+  return
+}
+
+// -----
+
 func.func @inside(%x: memref<?xf32>, %n: i64) {
   // expected-error @+1 {{expected 'tile.inside' to be dimensions of the view on a load, store or copy, but got array<i64: 1>}}
   %0 = tile.load %x[%n] {tile.inside = array<i64: 1>} : memref<?xf32> -> tensor<4xf32>

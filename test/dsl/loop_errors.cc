@@ -77,6 +77,170 @@ void returned(View a) {
 }
 const ErrorCase returnedCase("Loops", "Return", returned, {row});
 
+// A condition says yes or no, of a scalar.
+void whileCondition(View a) {
+  // expected-error@+1 {{'repeat_while' expected a boolean scalar as condition, but got i64 scalar}}
+  for (Tile k : repeat_while([&] { return program_id(); }))
+    store(a, {k}, 1);
+  // expected-error@+1 {{'repeat_while' expected a boolean scalar as condition, but got boolean[4]}}
+  for (Tile k : repeat_while([&] { return iota(4) < 2; }))
+    store(a, {k}, 1);
+}
+const ErrorCase whileConditionCase("Loops", "WhileConditionIsBoolScalar", whileCondition, {row});
+
+// It is asked again and again: what it changes would be another tile in each round.
+void whileChanges(View a) {
+  Tile x = zeros(f32, {4}); // expected-note {{declared here}}
+  // expected-error@+1 {{'repeat_while' expected a condition that changes no tile}}
+  for (Tile k : repeat_while([&] {
+         x = x + 1;
+         return reduce_max(x) < 4;
+       }))
+    store(a, {k}, 1);
+}
+const ErrorCase whileChangesCase("Loops", "WhileConditionChangesATile", whileChanges, {row});
+
+void whileFirst(View a) {
+  Tile x; // expected-note {{declared here}}
+  // expected-error@+1 {{'repeat_while' expected a condition that changes no tile}}
+  for (Tile k : repeat_while([&] {
+         x = zeros(f32, {4});
+         return reduce_max(x) < 4;
+       }))
+    store(a, {k}, 1);
+}
+const ErrorCase whileFirstCase("Loops", "WhileConditionGivesATileItsFirstValue", whileFirst, {row});
+
+// The line of a mistake within it is its own.
+void whileMistake(View a) {
+  for (Tile k : repeat_while([&] {
+         Tile x;
+         // expected-error@+1 {{expected a tile with a value, but got one that is unset}}
+         return x < 4;
+       }))
+    store(a, {k}, 1);
+}
+const ErrorCase whileMistakeCase("Loops", "MistakeInWhileCondition", whileMistake, {row});
+
+void whileReused(View a) {
+  Tile n = 0;
+  // expected-error@+1 {{expected a range to be looped over once, where it is written; write it in the 'for'}}
+  Loop loop = repeat_while([&] { return n < 4; });
+  for (Tile k : loop)
+    n = n + 1;
+  for (Tile k : loop)
+    store(a, {k}, 2);
+}
+const ErrorCase whileReusedCase("Loops", "WhileIsReused", whileReused, {row});
+
+void whileType(View a) {
+  Tile x = zeros(f32, {4}); // expected-note {{declared here}}
+  for (Tile k : repeat_while([&] { return reduce_max(x) < 4; }))
+    // expected-error@+1 {{expected a tile that a loop body changes to stay f32[4], but got f32[8x4]}}
+    x = x + zeros(f32, {8, 1});
+  store(a, {0}, x);
+}
+const ErrorCase whileTypeCase("Loops", "WhileChangesAShape", whileType, {row});
+
+// --- What leaves -----------------------------------------------------------------------------------------------------
+
+void leaveNothing(View a) {
+  // expected-error@+1 {{'break_when' expected to stand in the body of a traced loop, 'range' or 'repeat_while'}}
+  break_when(program_id() == 0);
+  // expected-error@+1 {{'continue_when' expected to stand in the body of a traced loop, 'range' or 'repeat_while'}}
+  when(program_id() == 1, [&] { continue_when(program_id() == 0); });
+  store(a, {0}, 1);
+}
+const ErrorCase leaveNothingCase("Leaves", "NoLoopAround", leaveNothing, {row});
+
+void leaveKinds(View a) {
+  for (Tile k : range(8)) {
+    // expected-error@+1 {{'break_when' expected a boolean scalar as condition, but got i64 scalar}}
+    break_when(k);
+    // expected-error@+1 {{'continue_when' expected a boolean scalar as condition, but got boolean[4]}}
+    continue_when(iota(4) == 0);
+  }
+  // expected-error@+1 {{'return_when' expected a boolean scalar as condition, but got f32 scalar}}
+  return_when(0.5);
+  store(a, {0}, 1);
+}
+const ErrorCase leaveKindsCase("Leaves", "ConditionIsBoolScalar", leaveKinds, {row});
+
+void leaveCondition(View a) {
+  for (Tile i : range(8))
+    for (Tile k : repeat_while([&] {
+           // expected-error@+1 {{'break_when' expected to stand outside the condition of a loop}}
+           break_when(i == 0);
+           // expected-error@+1 {{'return_when' expected to stand outside the condition of a loop}}
+           return_when(i == 1);
+           return i < 4;
+         }))
+      store(a, {k}, 1);
+}
+const ErrorCase leaveConditionCase("Leaves", "InACondition", leaveCondition, {row});
+
+void leaveFunction(View a) {
+  Tile x = scan(load(a, {0}, {8}), 0, [&](Tile left, Tile right) {
+    // expected-error@+1 {{'return_when' expected to stand outside the function of a scan or reduction}}
+    return_when(left > right);
+    return left + right;
+  });
+  store(a, {0}, x);
+}
+const ErrorCase leaveFunctionCase("Leaves", "InAFunction", leaveFunction, {row});
+
+// What follows in the body may change a tile as the body may.
+void leaveType(View a) {
+  Tile x = zeros(f32, {4}); // expected-note {{declared here}}
+  for (Tile k : range(8)) {
+    break_when(k == 3);
+    // expected-error@+1 {{expected a tile that a loop body changes to stay f32[4], but got bf16[4]}}
+    x = cast(x, bf16);
+  }
+  store(a, {0}, x);
+}
+const ErrorCase leaveTypeCase("Leaves", "TypeChangesBehindOne", leaveType, {row});
+
+// A tile that gets its first value behind it lives within the round.
+void leaveUnset(View a) {
+  Tile x;
+  for (Tile k : range(8)) {
+    break_when(k == 3);
+    x = zeros(f32, {4}); // expected-note {{computed here}}
+  }
+  // expected-error@+1 {{expected a tile that is in scope}}
+  store(a, {0}, x);
+}
+const ErrorCase leaveUnsetCase("Leaves", "TileSetBehindOne", leaveUnset, {row});
+
+void leaveTooOften(View a) {
+  for (int i = 0; i < 100; ++i)
+    // expected-error@+1 {{kernel 'LeavesNest' nests loops and branches more than 64 deep}}
+    return_when(program_id() == i);
+  store(a, {0}, 1);
+}
+const ErrorCase leaveTooOftenCase("Leaves", "LeavesNest", leaveTooOften, {row});
+
+// --- Hints -----------------------------------------------------------------------------------------------------------
+
+void hints(View a) {
+  // expected-error@+1 {{'range' expected to be unrolled from 1 to 64 times, but got 0}}
+  for (Tile k : range(0, 8, 1, {.unroll = 0}))
+    store(a, {k}, 1);
+  // expected-error@+1 {{'range' expected from 0 to 64 stages, but got -1}}
+  for (Tile k : range(0, 8, 1, {.stages = -1}))
+    store(a, {k}, 1);
+  // expected-error@+1 {{'range' expected no stages without a pipeline, but got 3}}
+  for (Tile k : range(0, 8, 1, {.stages = 3, .pipeline = false}))
+    store(a, {k}, 1);
+  // expected-error@+1 {{'range' expected no hints for a loop that may be left before its end}}
+  for (Tile k : range(0, 8, 1, {.unroll = 2}))
+    break_when(k == 3);
+}
+const ErrorCase hintsCase("Hints", "OutsideTheirRange", hints, {row});
+
+// --- Carried tiles ---------------------------------------------------------------------------------------------------
+
 // The line that changes the type, and the line where the tile was declared.
 void carriedType(View a) {
   Tile x = zeros(f32, {4}); // expected-note {{declared here}}

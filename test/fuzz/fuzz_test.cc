@@ -130,6 +130,9 @@ TEST(Generate, DrawsTheWholeLanguage) {
                                     "take(",          "histogram("};
   for (const char *name : atomicNames)
     texts.push_back(std::string("atomic_") + name + "(");
+  for (const char *name : leaveNames)
+    texts.push_back(std::string(name) + "(");
+  texts.emplace_back("repeat_while(");
   for (const Elementwise &verb : elementwise()) // as far as the first operand
     texts.push_back(std::string(verb.text).substr(0, std::string(verb.text).find('$')));
   for (const Reduction &scan : scans())

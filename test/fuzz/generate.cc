@@ -78,7 +78,8 @@ Shape Generator::drawShape(int rank) {
 
 bool givesValue(Verb verb) {
   return verb != Verb::store && verb != Verb::scatter && verb != Verb::atomicStore && verb != Verb::check &&
-         verb != Verb::assign && verb != Verb::loop && verb != Verb::when;
+         verb != Verb::assign && verb != Verb::loop && verb != Verb::repeat && verb != Verb::when &&
+         verb != Verb::leave;
 }
 
 void Generator::use(const std::vector<Operand> &operands) {
@@ -120,7 +121,9 @@ void Generator::statement() {
                                    {9, &Generator::dotStatement},
                                    {4, &Generator::dotLoop},
                                    {7, &Generator::loopStatement},
+                                   {4, &Generator::repeatStatement},
                                    {5, &Generator::whenStatement},
+                                   {4, &Generator::leaveStatement},
                                    {3, &Generator::gather},
                                    {4, &Generator::loadNamed},
                                    {3, &Generator::storeNamed},

@@ -99,24 +99,62 @@ bool Generator::loopStatement() {
   drawRange(loop, bound);
   scope(loop.body, [&] {
     openLoop(loop, bound);
+    ++loops;
     drawBody(changed);
+    --loops;
   });
   emit(loop, {});
   return true;
+}
+
+/// A while of a few rounds, and perhaps of fewer, as a variable that its body may change says.
+bool Generator::repeatStatement() {
+  if (depth > 2)
+    return false;
+  std::vector<Known> changed = variables();
+  const int64_t rounds = between(0, 4);
+  Op repeat{.verb = Verb::repeat, .type = i64, .operands = {Operand::number(rounds)}};
+  if (chance(60)) {
+    changed.push_back(variable(branchCondition(), anything(boolean)));
+    repeat.operands.push_back(changed.back().operand());
+  }
+  scope(repeat.body, [&] {
+    openLoop(repeat, static_cast<double>(rounds));
+    ++loops;
+    drawBody(changed);
+    --loops;
+  });
+  emit(repeat, {});
+  return true;
+}
+
+Known Generator::branchCondition() {
+  return chance(60)
+             ? apply("$0 < $1", {scalar().operand(), Operand::number(between(-2, 20))}, boolean, {}, anything(boolean))
+             : condition({});
 }
 
 bool Generator::whenStatement() {
   if (depth > 2)
     return false;
   const std::vector<Known> changed = variables();
-  const Known condition = chance(60) ? apply("$0 < $1", {scalar().operand(), Operand::number(between(-2, 20))}, boolean,
-                                             {}, anything(boolean))
-                                     : this->condition({});
-  Op when{.verb = Verb::when, .type = boolean, .operands = {condition.operand()}};
+  Op when{.verb = Verb::when, .type = boolean, .operands = {branchCondition().operand()}};
   scope(when.body, [&] { drawBody(changed); });
   if (chance(50))
     scope(when.otherwise, [&] { drawBody(changed); });
   emit(when, {});
+  return true;
+}
+
+/// Leaves a loop, its round or the program. Where it matters which program is where, none leaves: what it would do
+/// afterwards is its own.
+bool Generator::leaveStatement() {
+  const bool ends = loops == 0 || chance(15);
+  if (isAnyones || (ends && !chance(20)))
+    return false;
+  Op leave{.verb = Verb::leave, .type = boolean, .operands = {branchCondition().operand()}};
+  leave.which = ends ? 2 : static_cast<int>(below(2));
+  emit(leave, {});
   return true;
 }
 

@@ -47,6 +47,7 @@ private:
   std::vector<Access> purposes; // of each window
   Known programNumber;          // in a grid: selects the part of what is written that is this program's
   int depth = 0;                // of loops and branches
+  int loops = 0;                // around that may be left
   bool even = false;            // rows begin at whole vectors and tiles are powers of two, as tensor cores take them
   bool isAnyones = false;       // whichever program of a grid does it, it must be the same
   bool checks = false;          // whether there is a check: one, so that one failure is the first on every machine
@@ -154,7 +155,10 @@ private:
   void scope(std::vector<Op> &into, const std::function<void()> &body);
   void drawBody(const std::vector<Known> &changed);
   bool loopStatement();
+  bool repeatStatement();
+  Known branchCondition();
   bool whenStatement();
+  bool leaveStatement();
 };
 
 } // namespace kiln::fuzz

@@ -175,6 +175,18 @@ static void write(std::string &text, const std::vector<Op> &ops, int depth) {
       write(text, op.body, depth + 1);
       text += indent + "}\n";
       break;
+    case Verb::repeat:
+      text += indent + fmt::format("Tile rounds{} = 0;\n", op.result);
+      text +=
+          indent + fmt::format("for (Tile t{0} : repeat_while([&] {{ return {1}rounds{0} < {2}; }})) {{\n", op.result,
+                               op.operands.size() > 1 ? textOf(op.operands[1]) + " & " : "", textOf(op.operands[0]));
+      text += indent + fmt::format("  rounds{0} = rounds{0} + 1;\n", op.result);
+      write(text, op.body, depth + 1);
+      text += indent + "}\n";
+      break;
+    case Verb::leave:
+      text += indent + fmt::format("{}({});\n", leaveNames[op.which], textOf(op.operands[0]));
+      break;
     case Verb::when:
       text += indent + fmt::format("when({}, [&] {{\n", textOf(op.operands[0]));
       write(text, op.body, depth + 1);

@@ -77,6 +77,8 @@ enum class Verb {
   copy,   // a variable of its own that begins as operands[0]
   assign, // operands[0] becomes the value of `result`, which has one already
   loop,   // `result` runs from operands[0] below operands[1] in steps of operands[2] through `body`
+  repeat, // `result` counts the rounds of `body`, as many as operands[0] at most, while operands[1], if any, holds
+  leave,  // where operands[0] holds; `which` is the row of leaveNames
   when    // `body` where operands[0] holds, else `otherwise`
 };
 
@@ -88,6 +90,9 @@ struct Selected {
 
 /// The atomics that change an element by a value, in the order of the language.
 inline constexpr std::array atomicNames = {"add", "min", "max", "and", "or", "xor", "exchange"};
+
+/// What leaves a round, a loop or the program.
+inline constexpr std::array leaveNames = {"continue_when", "break_when", "return_when"};
 
 struct Op {
   Verb verb = Verb::full;

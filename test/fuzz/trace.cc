@@ -171,6 +171,24 @@ void Tracing::run(const Op &op) {
       values[op.result].reset();
     }
     return;
+  case Verb::repeat: {
+    Tile rounds = 0;
+    const auto goesOn = [&] {
+      Tile more = rounds < at(op.operands[0]);
+      return op.operands.size() > 1 ? more & at(op.operands[1]) : more;
+    };
+    for (Tile i : repeat_while(goesOn)) {
+      rounds = rounds + 1;
+      values[op.result] = i;
+      runBody(op.body);
+      values[op.result].reset();
+    }
+    return;
+  }
+  case Verb::leave: {
+    static constexpr std::array<void (*)(At), leaveNames.size()> leaves = {continue_when, break_when, return_when};
+    return leaves[op.which](at(op.operands[0]));
+  }
   case Verb::when:
     if (op.otherwise.empty())
       return when(at(op.operands[0]), [&] { runBody(op.body); });

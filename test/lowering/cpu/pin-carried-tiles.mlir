@@ -98,3 +98,31 @@ func.func @atomic_between(%a: !t, %b: !t, %n: i64, %v: memref<?x?xf32, strided<[
   }
   return %r : !t
 }
+
+// A while is a loop as another; what it asks comes in front of what it carries. So is one within it.
+// CHECK-LABEL: func @while
+func.func @while(%a: !t, %b: !t, %n: i64) -> !t {
+  %zero = arith.constant dense<0.0> : !t
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %go = arith.cmpi slt, %c0, %n : i64
+  // CHECK: } attributes {cpu.in_place = array<i1: true>}
+  // CHECK: } attributes {cpu.in_place = array<i1: false, true>}
+  %r:2 = scf.while (%c = %go, %i = %c0, %acc = %zero) : (i1, i64, !t) -> (i64, !t) {
+    scf.condition(%c) %i, %acc : i64, !t
+  } do {
+  ^bb0(%i: i64, %acc: !t):
+    %s = scf.while (%d = %go, %inner = %acc) : (i1, !t) -> !t {
+      scf.condition(%d) %inner : !t
+    } do {
+    ^bb0(%inner: !t):
+      %d = tile.dot %a, %b, %inner : !t, !t, !t
+      %never = arith.cmpi slt, %n, %c0 : i64
+      scf.yield %never, %d : i1, !t
+    }
+    %next = arith.addi %i, %c1 : i64
+    %more = arith.cmpi slt, %next, %n : i64
+    scf.yield %more, %next, %s : i1, i64, !t
+  }
+  return %r#1 : !t
+}

@@ -507,3 +507,38 @@ func.func @narrow(%a: memref<?xf32>, %n: i32) attributes {tile.kernel, tile.warp
   }
   return
 }
+
+// -----
+
+#row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+#turned = #simt.layout<32, reg [], lane [d0:16 d0:8 d0:4 d0:2 d0:1], warp []>
+
+// A round of a while reads what the one before wrote: one barrier between the two, and one between the read and the
+// next round's write. What follows the loop meets both.
+// CHECK-LABEL: func @while
+// CHECK: do {
+// CHECK: tile.load
+// CHECK: simt.barrier "global memory read, then written"
+// CHECK-NEXT: tile.store
+// CHECK: scf.yield
+// CHECK: simt.barrier "global memory written, then read"
+// CHECK-NEXT: tile.load
+func.func @while(%a: memref<?xf32>, %n: i64) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %go = arith.cmpi slt, %c0, %n : i64
+  %r = scf.while (%c = %go, %i = %c0) : (i1, i64) -> i64 {
+    scf.condition(%c) %i : i64
+  } do {
+  ^bb0(%i: i64):
+    %0 = tile.load %a[%i] {simt.layout = #row} : memref<?xf32> -> tensor<32xf32, #row>
+    %1 = simt.convert %0 : tensor<32xf32, #row> -> tensor<32xf32, #turned>
+    tile.store %1, %a[%i] {simt.layout = #turned} : tensor<32xf32, #turned>, memref<?xf32>
+    %next = arith.addi %i, %c1 : i64
+    %more = arith.cmpi slt, %next, %n : i64
+    scf.yield %more, %next : i1, i64
+  }
+  %2 = tile.load %a[%r] {simt.layout = #row} : memref<?xf32> -> tensor<32xf32, #row>
+  tile.store %2, %a[%r] {simt.layout = #row} : tensor<32xf32, #row>, memref<?xf32>
+  return
+}

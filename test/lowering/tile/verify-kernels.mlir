@@ -23,6 +23,26 @@ func.func @everything(%x: memref<?x16xf32, strided<[?, 1]>>, %mask: memref<8xi8,
   return
 }
 
+// A while may pass on what it likes.
+// CHECK-LABEL: func @while
+func.func @while(%x: memref<?xf32, strided<[1]>>, %n: i64) attributes {tile.kernel} {
+  %zero = arith.constant dense<0.0> : tensor<16xf32>
+  // CHECK: scf.while
+  %sum = scf.while (%i = %n, %acc = %zero) : (i64, tensor<16xf32>) -> tensor<16xf32> {
+    %most = tile.reduce max %acc axis 0 : tensor<16xf32> -> f32
+    %limit = arith.sitofp %i : i64 to f32
+    %more = arith.cmpf olt, %most, %limit : f32
+    scf.condition(%more) %acc : tensor<16xf32>
+  } do {
+  ^bb0(%acc: tensor<16xf32>):
+    %row = tile.load %x[%n] : memref<?xf32, strided<[1]>> -> tensor<16xf32>
+    %next = arith.addf %row, %acc : tensor<16xf32>
+    scf.yield %n, %next : i64, tensor<16xf32>
+  }
+  tile.store %sum, %x[%n] : tensor<16xf32>, memref<?xf32, strided<[1]>>
+  return
+}
+
 // As many elements as a tile may have.
 // CHECK-LABEL: func @largest
 func.func @largest(%x: memref<?xi8, strided<[1]>>) attributes {tile.kernel} {

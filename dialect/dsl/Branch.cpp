@@ -1,0 +1,178 @@
+// `when`: the sides become those of an scf.if, with the cells that they changed as its results.
+
+#include "dialect/dsl/Tracer.h"
+
+#include "dialect/tile/TypeRules.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace kiln {
+
+namespace {
+/// A side that has been traced.
+struct Side {
+  Frame frame;
+  DenseMap<Tile *, mlir::Value> after; // what it left in the cells that it changed
+  Leaves leaves;
+};
+} // namespace
+
+/// Traces one side; afterwards the cells hold what they held before.
+static Side traceSide(Tracer &tracer, const std::function<void()> &side, Loc loc) {
+  for (int left = tracer.bodyTraces();; --left) {
+    size_t depth = tracer.open(Body::branch, loc);
+    tracer.rehearsals += left > 1;
+    try {
+      if (side)
+        side();
+    } catch (...) {
+      tracer.rehearsals -= left > 1;
+      tracer.discard(depth);
+      tracer.noteThrown(loc);
+      tracer.abandonBodies();
+      throw;
+    }
+    tracer.rehearsals -= left > 1;
+    if (left > 1) {
+      tracer.discard(depth);
+      continue;
+    }
+    Side traced;
+    traced.leaves = tracer.closeRests(depth + 1);
+    for (FrameCell &cell : tracer.innermost().cells) {
+      if (!cell.tile)
+        continue;
+      mlir::Value now = Tracer::held(*cell.tile);
+      if (now && Tracer::isChanged(cell) && tracer.read(*cell.tile, loc))
+        traced.after[cell.tile] = now;
+    }
+    traced.frame = tracer.close();
+    reportDestroyed(tracer, traced.frame, "branch body", loc);
+    for (FrameCell &cell : traced.frame.cells)
+      if (cell.tile)
+        Tracer::restore(cell);
+    return traced;
+  }
+}
+
+/// A cell that leaves a branch with another value than it had.
+struct Changed {
+  Tile *tile;
+  mlir::Value then, otherwise;
+};
+
+/// What a tile that a side has not set holds behind it; nothing where it may be read and has no value.
+static mlir::Value unsetIn(Tracer &tracer, const Side &side, mlir::Value other) {
+  if (!side.leaves.always)
+    return {};
+  OpBuilder::InsertionGuard guard(tracer.builder);
+  tracer.builder.setInsertionPointToEnd(side.frame.body);
+  return zeroOf(tracer.builder, other);
+}
+
+/// The cells that the sides changed. One that was unset before is set after it only if all sides that end set it.
+static SmallVector<Changed> changedCells(Tracer &tracer, const Side &then, const Side &otherwise) {
+  SmallVector<Changed> changed;
+  for (const FrameCell &cell : then.frame.cells) {
+    mlir::Value a = cell.tile ? then.after.lookup(cell.tile) : mlir::Value(),
+                b = cell.tile ? otherwise.after.lookup(cell.tile) : mlir::Value();
+    if (!a && !b)
+      continue;
+    FrameCell expected = cell;
+    if (!cell.before) {
+      a = a ? a : unsetIn(tracer, then, b);
+      b = b ? b : unsetIn(tracer, otherwise, a);
+      if (!a || !b) { // out of scope from here on
+        Tracer::rebind(*cell.tile, a ? a : b);
+        continue;
+      }
+      expected.before = a;
+    }
+    a = a ? a : cell.before;
+    b = b ? b : cell.before;
+    if (checkChange(tracer, expected, a, "branch") && checkChange(tracer, expected, b, "branch"))
+      changed.push_back({cell.tile, a, b});
+  }
+  return changed;
+}
+
+/// Gives the cells that a branch has changed its first results, of these types, and what follows the others, the ways
+/// in which the program may have left.
+static void endBranch(Tracer &tracer, Loc loc, scf::IfOp branch, ArrayRef<Tile *> changed,
+                      ArrayRef<kiln::Type> elements, ArrayRef<Leave> kinds, size_t before) {
+  for (auto [tile, result, element] : llvm::zip(changed, branch.getResults(), elements)) {
+    tracer.note(result, element);
+    Tracer::rebind(*tile, result);
+  }
+  Leaves leaves;
+  for (auto [kind, result] : llvm::zip(kinds, branch.getResults().drop_front(changed.size())))
+    leaves[kind] = result;
+  tracer.endBodies(changed, before, leaves, loc);
+}
+
+/// A branch whose sides are not traced.
+static void branchWithoutSides(Tracer &tracer, Loc loc, mlir::Value condition, const Outcome &outcome, size_t before) {
+  SmallVector<mlir::Type> types;
+  SmallVector<Tile *> changed;
+  SmallVector<kiln::Type> elements;
+  for (auto &[position, type, isUnsigned] : outcome.changed) {
+    types.push_back(type);
+    const auto element = static_cast<kiln::Type>(*tile::numberOf(getElementTypeOrSelf(type)));
+    elements.push_back(isUnsigned ? unsignedOf(element) : element);
+    changed.push_back(&tracer.cellAt(position));
+  }
+  const auto kinds =
+      llvm::filter_to_vector(everyLeave, [&](Leave kind) { return outcome.leaves[static_cast<size_t>(kind)]; });
+  types.append(kinds.size(), tracer.builder.getI1Type());
+  endBranch(tracer, loc, scf::IfOp::create(tracer.builder, tracer.at(loc), types, condition, false, false), changed,
+            elements, kinds, before);
+}
+
+/// Ends a side's block, and hands on its values and how it was left.
+static void endSide(Tracer &tracer, Location loc, const Side &side, SmallVector<mlir::Value> values,
+                    ArrayRef<Leave> kinds, Region &region) {
+  OpBuilder::InsertionGuard guard(tracer.builder);
+  tracer.builder.setInsertionPointToEnd(side.frame.body);
+  for (Leave kind : kinds)
+    values.push_back(
+        side.leaves[kind]
+            ? side.leaves[kind]
+            : arith::ConstantOp::create(tracer.builder, loc, tracer.builder.getBoolAttr(false)).getResult());
+  scf::YieldOp::create(tracer.builder, loc, values);
+  region.push_back(side.frame.body);
+}
+
+void when(At condition, const std::function<void()> &then, const std::function<void()> &otherwise, Loc loc) {
+  Verb verb("when", loc);
+  Tracer &tracer = verb.tracer;
+  mlir::Value chosen = verb.truth(condition, "condition");
+  const size_t cellsBefore = tracer.cellCount();
+  if (const Outcome *outcome = tracer.beginBodies(/*isLoop=*/false, loc))
+    return branchWithoutSides(tracer, loc, chosen, *outcome, cellsBefore);
+  const Side first = traceSide(tracer, then, loc), second = traceSide(tracer, otherwise, loc);
+  SmallVector<mlir::Value> thenValues, otherwiseValues;
+  SmallVector<mlir::Type> types;
+  SmallVector<Tile *> tiles;
+  SmallVector<kiln::Type> elements;
+  for (const Changed &cell : changedCells(tracer, first, second)) {
+    tiles.push_back(cell.tile);
+    elements.push_back(elementOf(cell.then));
+    thenValues.push_back(cell.then);
+    otherwiseValues.push_back(cell.otherwise);
+    types.push_back(cell.then.getType());
+  }
+  const auto kinds =
+      llvm::filter_to_vector(everyLeave, [&](Leave kind) { return first.leaves[kind] || second.leaves[kind]; });
+  types.append(kinds.size(), tracer.builder.getI1Type());
+  auto branch = scf::IfOp::create(tracer.builder, verb.location, types, chosen, false, false);
+  endSide(tracer, verb.location, first, thenValues, kinds, branch.getThenRegion());
+  if (!types.empty() || !second.frame.body->empty())
+    endSide(tracer, verb.location, second, otherwiseValues, kinds, branch.getElseRegion());
+  else
+    tracer.bury(second.frame.body);
+  endBranch(tracer, loc, branch, tiles, elements, kinds, cellsBefore);
+}
+
+} // namespace kiln

@@ -1,0 +1,172 @@
+// `continue_when`, `break_when` and `return_when`: what follows them in their body, its *rest*, becomes the side of an
+// scf.if, which closes with the body. The branch gives what the rest leaves in tiles, and how the program left, for
+// whatever the body stands in.
+//
+//     break_when(c);      %stays = xori %c, true
+//     acc = acc + 1;      %acc2, %left = scf.if %stays { … scf.yield %acc1, false } else { scf.yield %acc, %c }
+//   }                     // the end of the loop's body: no further round where %left is true
+
+#include "dialect/dsl/Tracer.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace kiln {
+
+bool checkChange(Tracer &tracer, const FrameCell &cell, mlir::Value now, const char *body) {
+  if (now.getType() == cell.before.getType() && elementOf(now) == elementOf(cell.before))
+    return true;
+  auto diagnostic = mlir::emitError(now.getLoc());
+  diagnostic << "expected a tile that a " << body << " changes to stay " << describe(cell.before) << ", but got "
+             << describe(now);
+  diagnostic.attachNote(tracer.at(cell.declared)) << "declared here";
+  tracer.fail();
+  return false;
+}
+
+void reportDestroyed(Tracer &tracer, const Frame &frame, const char *body, Loc loc) {
+  for (Loc declared : frame.destroyed) {
+    auto diagnostic = tracer.error(loc);
+    diagnostic << "expected tiles declared before a " << body << " to outlive it, but one was destroyed in it";
+    diagnostic.attachNote(tracer.at(declared)) << "declared here";
+  }
+}
+
+// --- Rests -----------------------------------------------------------------------------------------------------------
+
+/// Whether a body hands on that it was left in this way: rounds that end are a loop's own, and a program ends for good.
+static bool isHandedOn(Body around, Leave kind) {
+  return around == Body::branch || (around == Body::loop && kind != Leave::round);
+}
+
+/// Whether one of the ways was gone.
+static mlir::Value anyOf(Tracer &tracer, Location loc, const Leaves &leaves) {
+  mlir::Value left;
+  for (Leave kind : everyLeave)
+    if (mlir::Value flag = leaves[kind])
+      left = left ? arith::OrIOp::create(tracer.builder, loc, left, flag).getResult() : flag;
+  return left;
+}
+
+void Tracer::leave(const Leaves &leaves, Loc loc) {
+  checkNesting(loc);
+  mlir::Value left = anyOf(*this, at(loc), leaves);
+  open(Body::rest, loc);
+  innermost().left = left;
+  innermost().leaves = leaves;
+}
+
+mlir::Value zeroOf(OpBuilder &builder, mlir::Value like) {
+  return arith::ConstantOp::create(builder, like.getLoc(), cast<TypedAttr>(builder.getZeroAttr(like.getType())));
+}
+
+/// The tiles that the innermost body, a rest, has changed, as far as they live on behind the body `around` it.
+static SmallVector<FrameCell> changedCells(Tracer &tracer, Body around) {
+  SmallVector<FrameCell> changed;
+  for (FrameCell &cell : tracer.innermost().cells) {
+    mlir::Value now = cell.tile && Tracer::isChanged(cell) ? Tracer::held(*cell.tile) : mlir::Value();
+    if (!now || !tracer.isOpen(now.getParentBlock()))
+      continue; // whoever reads it later is told
+    if (!cell.before ? around == Body::branch
+                     : checkChange(tracer, cell, now, around == Body::branch ? "branch" : "loop body"))
+      changed.push_back(cell);
+    else if (cell.before)
+      Tracer::restore(cell);
+  }
+  return changed;
+}
+
+/// Closes the innermost body, a rest, at whose end the program has left as `inner` says.
+Leaves Tracer::closeRest(const Leaves &inner, Body around) {
+  const bool isProgram = around == Body::rest; // nothing lives on
+  SmallVector<FrameCell> changed;
+  if (!isProgram)
+    changed = changedCells(*this, around);
+  const Frame rest = close();
+  const Location loc = at(rest.loc);
+  SmallVector<mlir::Value> ran, skipped;
+  for (const FrameCell &cell : changed) {
+    ran.push_back(held(*cell.tile));
+    // A tile that gets its first value in a rest has any value where the program has left: nobody will read it.
+    skipped.push_back(cell.before ? cell.before : zeroOf(builder, ran.back()));
+  }
+  Leaves leaves;
+  leaves.always = inner.always || matchPattern(rest.left, m_One());
+  SmallVector<Leave> kinds = llvm::filter_to_vector(everyLeave, [&](Leave kind) {
+    return !isProgram && isHandedOn(around, kind) && (inner[kind] || rest.leaves[kind]);
+  });
+  if (rest.body->empty() && changed.empty()) { // the last in its body
+    bury(rest.body);
+    for (Leave kind : kinds)
+      leaves[kind] = rest.leaves[kind];
+    return leaves;
+  }
+  OpBuilder::InsertionGuard guard(builder);
+  const auto flag = [&](mlir::Value known) -> mlir::Value {
+    return known ? known : arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false)).getResult();
+  };
+  mlir::Value stays = arith::XOrIOp::create(builder, loc, rest.left,
+                                            arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true)));
+  for (Leave kind : kinds)
+    skipped.push_back(flag(rest.leaves[kind]));
+  SmallVector<mlir::Type> types = llvm::map_to_vector(skipped, [](mlir::Value value) { return value.getType(); });
+  auto branch = scf::IfOp::create(builder, loc, types, stays, false, false);
+  builder.setInsertionPointToEnd(rest.body);
+  for (Leave kind : kinds)
+    ran.push_back(flag(inner[kind]));
+  scf::YieldOp::create(builder, loc, ran);
+  branch.getThenRegion().push_back(rest.body);
+  if (!types.empty()) {
+    builder.createBlock(&branch.getElseRegion());
+    scf::YieldOp::create(builder, loc, skipped);
+  }
+  for (const auto &[cell, result] : llvm::zip(changed, branch.getResults())) {
+    noteLike(result, held(*cell.tile));
+    rebind(*cell.tile, result);
+  }
+  for (const auto &[kind, result] : llvm::zip(kinds, branch.getResults().drop_front(changed.size())))
+    leaves[kind] = result;
+  return leaves;
+}
+
+Leaves Tracer::closeRests(size_t open) {
+  const Body around = open == 0 ? Body::rest : frames[open - 1].kind;
+  Leaves leaves;
+  while (frames.size() > open)
+    leaves = closeRest(leaves, around);
+  return leaves;
+}
+
+// --- The verbs -------------------------------------------------------------------------------------------------------
+
+const char *Tracer::whyNoLeave(Leave kind) const {
+  for (const Frame &frame : llvm::reverse(frames)) {
+    if (frame.kind == Body::condition)
+      return "outside the condition of a loop";
+    if (frame.kind == Body::function)
+      return "outside the function of a scan or reduction";
+    if (frame.kind == Body::loop && kind != Leave::program)
+      return "";
+  }
+  return kind == Leave::program ? "" : "in the body of a traced loop, 'range' or 'repeat_while'";
+}
+
+static void leaveWhen(const char *name, Leave kind, const At &condition) {
+  Verb verb(name, condition.loc);
+  mlir::Value holds = verb.truth(condition, "condition");
+  if (const StringRef where = verb.tracer.whyNoLeave(kind); !where.empty()) {
+    verb.expected() << "to stand " << where;
+    return;
+  }
+  Leaves leaves;
+  leaves[kind] = holds;
+  verb.tracer.leave(leaves, condition.loc);
+}
+
+void continue_when(At condition) { leaveWhen("continue_when", Leave::round, condition); }
+void break_when(At condition) { leaveWhen("break_when", Leave::loop, condition); }
+void return_when(At condition) { leaveWhen("return_when", Leave::program, condition); }
+
+} // namespace kiln
