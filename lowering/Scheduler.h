@@ -1,5 +1,5 @@
-// Which of LLVM's schedulers orders the instructions of a block, where somebody asks for one: what a kernel computes must
-// not depend on it, and what registers it takes tells how much of that is chance.
+// Which of LLVM's schedulers orders the instructions of a block, where somebody asks for one: what a kernel computes
+// must not depend on it, and what registers it takes tells how much of that is chance.
 
 #pragma once
 
