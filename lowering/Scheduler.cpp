@@ -12,8 +12,8 @@
 
 namespace kiln::lowering {
 
-/// As llc spells them. `source` is what NVPTX takes by itself; `vliw-td` is for other machines, and LLVM's code for
-/// NVPTX does not survive `linearize` and `fast`.
+/// As llc spells them. `source` is what NVPTX takes by itself; `vliw-td` is for other machines, LLVM's code for NVPTX
+/// does not survive `linearize`, and `fast` is not for code that is to be fast.
 static constexpr llvm::StringLiteral schedulers[] = {"source", "list-burr", "list-hybrid", "list-ilp"};
 static constexpr llvm::StringLiteral option = "pre-RA-sched";
 

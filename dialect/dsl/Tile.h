@@ -381,35 +381,9 @@ void return_when(At condition);
 void when(At condition, const std::function<void()> &then, const std::function<void()> &otherwise = {},
           Loc loc = here());
 
-/// What `range` and `repeat_while` return; its iterators open and close the traced body.
-class Loop {
-public:
-  struct State;
-  class Iterator {
-  public:
-    Tile operator*() const;
-    Iterator &operator++();
-    bool operator!=(const Iterator &) const;
-
-  private:
-    friend class Loop;
-    explicit Iterator(Loop *loop) : loop(loop) {}
-    Loop *loop;
-  };
-  Iterator begin();
-  Iterator end() { return Iterator(nullptr); }
-  Loop(const Loop &) = delete;
-  ~Loop();
-
-private:
-  friend Loop range(At, At, At, Hints, Loc);
-  friend Loop repeat_while(const std::function<Tile()> &, Loc);
-  explicit Loop(std::unique_ptr<State> state);
-  std::unique_ptr<State> state;
-};
-
 } // namespace kiln
 
 #include "dialect/dsl/Functions.h"
+#include "dialect/dsl/Loop.h"
 #include "dialect/dsl/Mistakes.h"
 #include "dialect/dsl/Sorts.h"

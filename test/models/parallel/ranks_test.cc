@@ -1,6 +1,7 @@
 // Ranks that train one model, as threads: what they compute is what one computes alone but for the order of sums, each
 // keeps its share of what the optimiser has, and checkpoints do not know how many there were.
 
+#include "kernels/outliers.h"
 #include "models/train/checkpoint.h"
 #include "test/devices.h"
 #include "test/forwarding_device.h"
@@ -52,6 +53,7 @@ protected:
       trainer.initialize(5);
       if (scale)
         trainer.setLossScale({*scale, 0});
+      trainer.setOutlierWindow(window);
       std::vector<StepResult> steps;
       for (int64_t step = 1; step <= count; ++step) {
         const DecoderBatch batch = batchOf(model, step);
@@ -82,6 +84,7 @@ protected:
   }
 
   std::optional<double> scale;
+  std::vector<float> window; // of outliers
   bool onlyOfSecond = false;
 };
 
@@ -132,6 +135,25 @@ TEST_P(RanksTest, AnOverflowIsOneOfAll) {
   EXPECT_EQ(two.buffers.first, std::vector<float>(two.buffers.first.size(), 0));
   scale = 1;
   EXPECT_TRUE(train(model, settingsOf(2), 2, 1).steps[0].applied);
+}
+
+// A step stands out by the loss of all its micro-batches, of which a rank alone has a part, and is left out on all.
+TEST_P(RanksTest, WhatStandsOutDoesSoForAll) {
+  const DecoderModel model(dropping(), f32);
+  const double loss = train(model, settingsOf(2), 1, 1).steps[0].loss;
+  TrainSettings s = settingsOf(2);
+  s.skipLossZ = 5;
+  window.assign(3 * outlierWindow, 1);
+  for (int64_t i = 0; i < outlierWindow; ++i)
+    window[i] = static_cast<float>(loss * (i % 2 ? 0.899 : 0.901));
+  window[2 * outlierWindow] = outlierWindow; // it is full
+  for (const int size : {1, 2, 3}) {
+    const Trained left = train(model, s, size, 1);
+    EXPECT_TRUE(left.steps[0].isOutlier) << size;
+    EXPECT_GT(left.steps[0].lossZ, s.skipLossZ) << size;
+    EXPECT_NEAR(left.steps[0].loss, loss, 1e-6 * loss) << size;
+    EXPECT_EQ(left.buffers.first, std::vector<float>(left.buffers.first.size(), 0)) << size;
+  }
 }
 
 // Narrow weights without masters are rounded by the chance of their element in the whole, whichever rank has it: but

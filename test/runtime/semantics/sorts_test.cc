@@ -18,6 +18,9 @@ class Sorts : public Semantics {};
 bool isBefore(Type type, uint64_t a, uint64_t b, bool descending) {
   if (!isFloat(type)) {
     const int64_t x = integerOf(type, a), y = integerOf(type, b);
+    if (isUnsigned(type))
+      return descending ? static_cast<uint64_t>(x) > static_cast<uint64_t>(y)
+                        : static_cast<uint64_t>(x) < static_cast<uint64_t>(y);
     return descending ? x > y : x < y;
   }
   const double x = realOf(type, a), y = realOf(type, b);

@@ -1,0 +1,36 @@
+// What a `for` over range() or repeat_while() goes through. Tile.h, which has these, includes it.
+
+#pragma once
+
+#include "dialect/dsl/Tile.h"
+
+namespace kiln {
+
+/// What `range` and `repeat_while` return; its iterators open and close the traced body.
+class Loop {
+public:
+  struct State;
+  class Iterator {
+  public:
+    Tile operator*() const;
+    Iterator &operator++();
+    bool operator!=(const Iterator &) const;
+
+  private:
+    friend class Loop;
+    explicit Iterator(Loop *loop) : loop(loop) {}
+    Loop *loop;
+  };
+  Iterator begin();
+  Iterator end() { return Iterator(nullptr); }
+  Loop(const Loop &) = delete;
+  ~Loop();
+
+private:
+  friend Loop range(At, At, At, Hints, Loc);
+  friend Loop repeat_while(const std::function<Tile()> &, Loc);
+  explicit Loop(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
+
+} // namespace kiln
