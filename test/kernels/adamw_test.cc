@@ -42,9 +42,9 @@ TEST_P(AdamWTest, StepsLikeTheFormula) {
   }
   std::vector<Want> wantP, wantM, wantV;
   for (int64_t i = 0; i < n; ++i) {
-    wantP.push_back({P[i], 3 * (4 * u32 * std::abs(P[i]) + 2 * step.rate * 20 * u32)});
-    wantM.push_back({M[i], 12 * u32 * std::abs(M[i])});
-    wantV.push_back({V[i], 15 * u32 * std::abs(V[i])});
+    wantP.push_back({P[i], 3 * (4 * roundoff * std::abs(P[i]) + 2 * step.rate * 20 * roundoff)});
+    wantM.push_back({M[i], 12 * roundoff * std::abs(M[i])});
+    wantV.push_back({V[i], 15 * roundoff * std::abs(V[i])});
   }
   expectClose("p", p, wantP);
   expectClose("m", m, wantM);
@@ -92,8 +92,8 @@ TEST_P(AdamWTest, LeavesOutAStepWhoseNormIsNotFinite) {
   }
 }
 
-// Norms of vectors round blocks and chunks; all terms are positive, so the sum is good to (length + 1) · u32 of itself
-// and the root to half of that.
+// Norms of vectors round blocks and chunks; all terms are positive, so the sum is good to (length + 1) · roundoff of
+// itself and the root to half of that.
 TEST_P(AdamWTest, NormOfAVector) {
   for (const int64_t n : {1, 64, 65, 256, 700}) {
     Array g = uniform({n}, type(), 3), record = recordOn({}, {.lossScale = 4});
@@ -102,7 +102,7 @@ TEST_P(AdamWTest, NormOfAVector) {
     for (const double value : g.values)
       sum += value * value;
     const double want = 0.25 * std::sqrt(sum);
-    expectClose("norm", {field(record, StepField::norm)}, {{want, want * (n + 4) * u32}}, f32);
+    expectClose("norm", {field(record, StepField::norm)}, {{want, want * (n + 4) * roundoff}}, f32);
   }
 }
 

@@ -33,8 +33,8 @@ static Probabilities probabilitiesOf(const AttentionHead &s, const AttentionErro
       r.p[i * s.Tk + j] /= total;
     if (total > 0)
       r.lse[i] = (top + std::log(total)) * M_LOG2E;
-    r.relative = std::max(r.relative, 2 * (errors.scores + 8 * u32) * largest + static_cast<double>(s.Tk) * u32 +
-                                          3 * transcendental);
+    r.relative = std::max(r.relative, 2 * (errors.scores + 8 * roundoff) * largest +
+                                          static_cast<double>(s.Tk) * roundoff + 3 * transcendental);
   }
   return r;
 }
@@ -47,18 +47,18 @@ AttentionForward attentionForward(const AttentionHead &s, const AttentionErrors 
       for (int64_t d = 0; d < s.D; ++d) {
         const double term = P.p[i * s.Tk + j] * s.kept(i, j) * s.v[j * s.D + d];
         want.o[i * s.D + d].value += term;
-        want.o[i * s.D + d].slack += std::abs(term) * (2 * P.relative + errors.narrow + errors.sums + 8 * u32) +
+        want.o[i * s.D + d].slack += std::abs(term) * (2 * P.relative + errors.narrow + errors.sums + 8 * roundoff) +
                                      (s.seen(i, j) ? errors.tiny * std::abs(s.v[j * s.D + d]) : 0);
       }
     want.lse.push_back(std::isinf(P.lse[i]) ? Want{P.lse[i]}
-                                            : Want{P.lse[i], 2 * P.relative + 4 * u32 * std::abs(P.lse[i])});
+                                            : Want{P.lse[i], 2 * P.relative + 4 * roundoff * std::abs(P.lse[i])});
   }
   return want;
 }
 
 void addAttentionBackward(const AttentionHead &s, const AttentionErrors &errors, AttentionBackward &to) {
   const Probabilities P = probabilitiesOf(s, errors);
-  const double sums = errors.sums + 8 * u32, relative = 2 * P.relative;
+  const double sums = errors.sums + 8 * roundoff, relative = 2 * P.relative;
   to.dq.assign(s.Tq * s.D, {});
   to.dk.resize(s.Tk * s.D);
   to.dv.resize(s.Tk * s.D);
@@ -77,7 +77,7 @@ void addAttentionBackward(const AttentionHead &s, const AttentionErrors &errors,
         difference += left - right, size += std::abs(left) + std::abs(right);
       }
       const double prob = P.p[i * s.Tk + j], ds = prob * difference * s.scale;
-      const double slack = prob * s.scale * (relative * std::abs(difference) + (errors.scores + 4 * u32) * size);
+      const double slack = prob * s.scale * (relative * std::abs(difference) + (errors.scores + 4 * roundoff) * size);
       for (int64_t d = 0; d < s.D; ++d) {
         add(to.dq[i * s.D + d], ds, slack, s.k[j * s.D + d]);
         add(to.dk[j * s.D + d], ds, slack, s.q[i * s.D + d]);

@@ -1,9 +1,9 @@
 // Attention of one head by the plain formulas in double precision, with how far off a right kernel may be.
 //
-// Tolerances. A score is off by (an error of a product of D terms + 4 · u32) · Σ |q k| · scale and by a rounding of the
-// difference that exp takes; a probability by that much of itself and by exp's own error: `relative`. In narrow storage
-// probabilities and score gradients are rounded to the storage type before they enter the next product: `narrow`.
-// Products add their own error.
+// Tolerances. A score is off by (an error of a product of D terms + 4 · roundoff) · Σ |q k| · scale and by a rounding
+// of the difference that exp takes; a probability by that much of itself and by exp's own error: `relative`. In narrow
+// storage probabilities and score gradients are rounded to the storage type before they enter the next product:
+// `narrow`. Products add their own error.
 
 #pragma once
 

@@ -153,7 +153,7 @@ TEST_P(AttentionTest, LargeScoresDoNotOverflow) {
   run(forward(p, tiles(16, 16)));
   std::vector<Want> want;
   for (const double value : head(p.qkv.values, s, 0, 0, 3, 2))
-    want.push_back({value, std::abs(value) * (narrow() + productError(s.T) + 8 * u32)});
+    want.push_back({value, std::abs(value) * (narrow() + productError(s.T) + 8 * roundoff)});
   expectClose("o", p.o, want);
 }
 

@@ -1,7 +1,8 @@
 // Cross-entropy and its gradient in place against double precision, with padded vocabularies and ignored targets.
 //
-// Tolerances: exp of a difference d is off by |d| · 2 u32 and the formula's own error, the sum by (V + 1) · u32 of
-// itself. In narrow storage the exponentials are made twice from the same stored logits, which costs nothing more.
+// Tolerances: exp of a difference d is off by |d| · 2 roundoff and the formula's own error, the sum by (V + 1) ·
+// roundoff of itself. In narrow storage the exponentials are made twice from the same stored logits, which costs
+// nothing more.
 
 #include "kernels/cross_entropy.h"
 #include "test/expect_error.h"
@@ -32,7 +33,7 @@ protected:
       for (int64_t v = 0; v < V; ++v)
         total += std::exp(row[v] - top);
       const bool ignored = targets[n] == ignore;
-      const double error = (V + 4 * (std::abs(top) + std::abs(low)) + 8) * u32 + 2 * transcendental;
+      const double error = (V + 4 * (std::abs(top) + std::abs(low)) + 8) * roundoff + 2 * transcendental;
       double mean = 0; // of the logits
       for (int64_t v = 0; v < V; ++v)
         mean += row[v] / static_cast<double>(V);
@@ -40,12 +41,12 @@ protected:
         r.losses.push_back({0, 0});
       else
         r.losses.push_back({top + std::log(total) - (1 - smoothing) * row[int64_t(targets[n])] - smoothing * mean,
-                            error + 4 * u32 * (2 * std::abs(top) + std::abs(low) + std::log(total))});
+                            error + 4 * roundoff * (2 * std::abs(top) + std::abs(low) + std::log(total))});
       r.hits.push_back(!ignored && std::max_element(row, row + V) - row == targets[n]);
       for (int64_t v = 0; v < padded; ++v) {
         const double p = v < V ? std::exp(row[v] - top) / total : 0;
         const double hit = v < V ? (1 - smoothing) * (v == targets[n]) + smoothing / static_cast<double>(V) : 0;
-        r.gradient.push_back({ignored ? 0 : (p - hit) * scale, ignored ? 0 : (p * error + 2 * u32 * hit) * scale});
+        r.gradient.push_back({ignored ? 0 : (p - hit) * scale, ignored ? 0 : (p * error + 2 * roundoff * hit) * scale});
       }
     }
     return r;

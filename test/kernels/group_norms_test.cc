@@ -36,7 +36,7 @@ TEST_P(GroupNormsTest, AreTheirOwnElementsAlone) {
   run(planGroupNorms(target(), g, begins, ends, firsts, record, norms, GroupSquaresConfig{.block = 64}));
   std::vector<Want> all;
   for (const double square : squares)
-    all.push_back({std::sqrt(square) / 4, 2 * u32 * std::sqrt(square)});
+    all.push_back({std::sqrt(square) / 4, 2 * roundoff * std::sqrt(square)});
   expectClose("norms", norms, all);
 }
 

@@ -48,7 +48,7 @@ std::string machineName(const testing::TestParamInfo<Machine> &info) {
 }
 
 double productError(int64_t n, const Machine &machine) {
-  const double plain = static_cast<double>(n + 1) * u32;
+  const double plain = static_cast<double>(n + 1) * roundoff;
   if (!isGpu(machine.device) || (machine.type == f32 && machine.precision == Precision::ieee))
     return plain;
   switch (machine.precision) {

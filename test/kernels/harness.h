@@ -35,12 +35,12 @@ double unit(Type type);
 /// The largest error of rounding a number too small for that: half of the smallest number of `type`.
 double tiny(Type type);
 /// Unit roundoff of the arithmetic inside all kernels.
-inline constexpr double u32 = 0x1p-24;
+inline constexpr double roundoff = 0x1p-24;
 /// Error of a `dot` of n products on this machine, relative to the sum of their sizes: dialect/README.md derives it.
 double productError(int64_t n, const Machine &machine);
 
 /// Relative error that the tests grant to exp, log and their kin: 4 units in the last place of f32.
-inline constexpr double transcendental = 8 * u32;
+inline constexpr double transcendental = 8 * roundoff;
 
 /// A reference value, and how far a right answer may be from it before it is rounded to its storage type.
 struct Want {

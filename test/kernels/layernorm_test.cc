@@ -32,15 +32,15 @@ protected:
         mean += x[n * s.C + c] / s.C, size = std::max(size, std::abs(x[n * s.C + c]));
       for (int64_t c = 0; c < s.C; ++c)
         variance += std::pow(x[n * s.C + c] - mean, 2) / s.C;
-      const double rstd = 1 / std::sqrt(variance + epsilon), slack = (s.C + 8) * u32 * size;
+      const double rstd = 1 / std::sqrt(variance + epsilon), slack = (s.C + 8) * roundoff * size;
       // d rstd = rstd³/2 · d variance; d variance = 2 · spread · d x.
-      const double rstdSlack = rstd * (4 * slack * rstd + (s.C + 20) * u32);
+      const double rstdSlack = rstd * (4 * slack * rstd + (s.C + 20) * roundoff);
       f.mean.push_back({mean, slack});
       f.rstd.push_back({rstd, rstdSlack});
       for (int64_t c = 0; c < s.C; ++c) {
         const double centred = x[n * s.C + c] - mean, y = centred * rstd * gamma[c];
         f.out.push_back({y + beta[c], std::abs(gamma[c]) * (2 * slack * rstd + std::abs(centred) * rstdSlack) +
-                                          4 * u32 * (std::abs(y) + std::abs(beta[c]))});
+                                          4 * roundoff * (std::abs(y) + std::abs(beta[c]))});
       }
     }
     return f;
@@ -68,7 +68,7 @@ TEST_P(LayerNormTest, AddsTheResidualFirst) {
     run(planResidualLayerNorm(target(), x, delta, gamma, beta, x, out, mean, rstd, epsilon));
     std::vector<Want> sum;
     for (int64_t i = 0; i < s.N * s.C; ++i)
-      sum.push_back({x[i] + delta[i], u32 * std::abs(x[i] + delta[i])});
+      sum.push_back({x[i] + delta[i], roundoff * std::abs(x[i] + delta[i])});
     expectClose("sum", x, sum);
     const Forward want = forward(x.read(), gamma, beta, s);
     expectClose("mean", mean, want.mean);
@@ -96,19 +96,19 @@ TEST_P(LayerNormTest, BackwardOfRowsAndParameters) {
           const double xhat = (x[i] - mean[n]) * rstd[n], g = dout[i] * gamma[c];
           gMean += g / s.C, gxMean += g * xhat / s.C, size = std::max({size, std::abs(g), std::abs(g * xhat)});
           wantGamma[c].value += dout[i] * xhat, wantBeta[c].value += dout[i];
-          wantGamma[c].slack += (s.N + 4) * u32 * std::abs(dout[i]) * (std::abs(xhat) + 1);
-          wantBeta[c].slack += (s.N + 1) * u32 * std::abs(dout[i]);
+          wantGamma[c].slack += (s.N + 4) * roundoff * std::abs(dout[i]) * (std::abs(xhat) + 1);
+          wantBeta[c].slack += (s.N + 1) * roundoff * std::abs(dout[i]);
         }
         for (int64_t c = 0; c < s.C; ++c) {
           const int64_t i = n * s.C + c;
           const double xhat = (x[i] - mean[n]) * rstd[n], old = accumulate ? dx[i] : 0;
           const double value = (dout[i] * gamma[c] - gMean - xhat * gxMean) * rstd[n];
-          wantX.push_back({value + old, (s.C + 8) * u32 * size * (2 + std::abs(xhat)) * std::abs(rstd[n]) +
-                                            2 * u32 * (std::abs(value) + std::abs(old))});
+          wantX.push_back({value + old, (s.C + 8) * roundoff * size * (2 + std::abs(xhat)) * std::abs(rstd[n]) +
+                                            2 * roundoff * (std::abs(value) + std::abs(old))});
         }
       }
       for (int64_t c = 0; c < s.C; ++c)
-        wantGamma[c].slack += 2 * u32, wantBeta[c].slack += 2 * u32; // the old value, below 1
+        wantGamma[c].slack += 2 * roundoff, wantBeta[c].slack += 2 * roundoff; // the old value, below 1
       expectClose("dx", dx, wantX);
       expectClose("dgamma", dgamma, wantGamma);
       expectClose("dbeta", dbeta, wantBeta);

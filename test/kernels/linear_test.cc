@@ -88,7 +88,7 @@ TEST_P(LinearTest, AppliesEveryActivation) {
       std::vector<Want> before = product(a, b, false), after;
       for (int64_t i = 0; i < M * N; ++i) {
         before[i].value += biased ? bias[i % N] : 0;
-        before[i].slack += 2 * u32;
+        before[i].slack += 2 * roundoff;
         const double y = f.value(before[i].value);
         const double rounding = unit(type()) * std::abs(before[i].value);
         after.push_back({y, f.steepest * (before[i].slack + rounding) +

@@ -168,7 +168,7 @@ TEST_P(MatmulTest, AppliesGelu) {
   std::vector<Want> before = product(Layout::nn, a, b, s), after;
   for (size_t i = 0; i < before.size(); ++i) {
     before[i].value += bias[i % s.N];
-    before[i].slack += 2 * u32;
+    before[i].slack += 2 * roundoff;
     const double size = std::abs(before[i].value);
     after.push_back(
         {geluOf(before[i].value), 1.13 * (before[i].slack + unit(type()) * size) + 10 * transcendental * size});

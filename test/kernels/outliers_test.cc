@@ -51,7 +51,7 @@ TEST_P(OutliersTest, CountDeviationsFromTheLastOnes) {
     losses.push_back(static_cast<float>(5 + std::sin(step * 0.7) * 0.5));
     norms.push_back(static_cast<float>(1 + step % 7 * 0.125));
     const std::vector<double> got = judged(window, losses.back(), norms.back(), {});
-    const double tolerance = 200 * u32;
+    const double tolerance = 200 * roundoff;
     EXPECT_NEAR(got[at(StepField::lossZ)], zOf(losses), tolerance) << step;
     EXPECT_NEAR(got[at(StepField::normZ)], zOf(norms), tolerance) << step;
     EXPECT_EQ(got[at(StepField::applied)], 1) << step;

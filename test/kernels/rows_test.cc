@@ -27,8 +27,8 @@ TEST_P(RowsTest, AddsVectorsOfAnyLength) {
 }
 
 // From the far left, where gelu vanishes, to the far right, where it is the identity. The formula's own error is some
-// ten roundings of x; and the exponent −2u carries a relative error of 4 u32, so that exp2 is off by 4 u32 · |2u| of
-// itself, which matters only while exp2 is neither far below nor far above 1: there |2u| < 20.
+// ten roundings of x; and the exponent −2u carries a relative error of 4 roundoff, so that exp2 is off by 4 roundoff ·
+// |2u| of itself, which matters only while exp2 is neither far below nor far above 1: there |2u| < 20.
 TEST_P(RowsTest, GeluAndItsDerivative) {
   std::vector<double> points;
   for (double x = -12; x <= 12; x += 0.13)
@@ -50,13 +50,14 @@ TEST_P(RowsTest, GeluAndItsDerivative) {
     // Near s = 1 the factor 1 − s is only known to the rounding of s.
     slope.push_back({dout[i] * (s + v * du * s * (1 - s)),
                      std::abs(dout[i]) * (terms * error + (1 + std::abs(v) * du) * 0x1p-126 +
-                                          (s < 1 - 1e-7 ? std::abs(v) * du * s * 2 * u32 : 0))});
+                                          (s < 1 - 1e-7 ? std::abs(v) * du * s * 2 * roundoff : 0))});
   }
   expectClose("gelu", out, want);
   expectClose("gelu'", dx, slope);
 }
 
-// Rows of any width, far from zero: the maximum must go first. exp of a difference d is off by |d| · u32, d ≤ 40 here.
+// Rows of any width, far from zero: the maximum must go first. exp of a difference d is off by |d| · roundoff, d ≤ 40
+// here.
 TEST_P(RowsTest, SoftmaxOfRows) {
   for (const int64_t C : {1, 17, 64, 100}) {
     const int64_t N = 7;
@@ -74,7 +75,7 @@ TEST_P(RowsTest, SoftmaxOfRows) {
         total += std::exp(x[n * C + c] - top);
       for (int64_t c = 0; c < C; ++c) {
         const double p = std::exp(x[n * C + c] - top) / total;
-        want.push_back({p, p * ((C + 90) * u32 + 2 * transcendental)});
+        want.push_back({p, p * ((C + 90) * roundoff + 2 * transcendental)});
       }
     }
     expectClose("softmax", out, want);

@@ -6,6 +6,7 @@
 #include "test/expect_error.h"
 #include "test/runtime/kernels.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
 
 using namespace kiln;
@@ -126,7 +127,7 @@ TEST(Arg, BecomesAScalarOfAnotherTypeThatHasTheNumber) {
   EXPECT_EQ(errorOf([] { Arg(2).as(boolean); }), "expected a number that boolean has, but got 2");
   EXPECT_EQ(errorOf([] { Arg(1.5).as(i64); }), "expected a number that i64 has, but got 1.5");
   EXPECT_EQ(errorOf([] { Arg(0x1p63).as(i64); }), "expected a number that i64 has, but got 9223372036854775808");
-  EXPECT_EQ(errorOf([] { Arg(nan).as(i64); }), "expected a number that i64 has, but got nan");
+  EXPECT_EQ(errorOf([] { Arg(NAN).as(i64); }), "expected a number that i64 has, but got nan");
   EXPECT_EQ(errorOf([] { Arg(TensorRef()).as(i64); }), "expected a scalar to give the type i64, but got a tensor");
 }
 

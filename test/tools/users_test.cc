@@ -28,7 +28,7 @@ protected:
 };
 
 /// What a handful of roundings and approximate functions may do to a number, relative to the sizes that enter it.
-constexpr double few = 64 * u32, approximate = 0x1p-10;
+constexpr double few = 64 * roundoff, approximate = 0x1p-10;
 
 // --- Rows ------------------------------------------------------------------------------------------------------------
 
@@ -43,7 +43,7 @@ TEST_P(UsersTest, RmsNorm) {
       squares += x[n * C + c] * x[n * C + c];
     for (int64_t c = 0; c < C; ++c) {
       const double v = x[n * C + c] / std::sqrt(squares / C + 1e-6) * gamma[c];
-      want.push_back({v, std::abs(v) * (few + C * u32)});
+      want.push_back({v, std::abs(v) * (few + C * roundoff)});
     }
   }
   expectClose("y", y, want);
@@ -59,7 +59,7 @@ TEST_P(UsersTest, SoftmaxOfRaggedRows) {
     for (int64_t c = 0; c < C; ++c)
       total += std::exp(x[n * C + c]);
     for (int64_t c = 0; c < C; ++c)
-      want.push_back({std::exp(x[n * C + c]) / total, std::exp(x[n * C + c]) / total * (few + 2 * C * u32)});
+      want.push_back({std::exp(x[n * C + c]) / total, std::exp(x[n * C + c]) / total * (few + 2 * C * roundoff)});
   }
   expectClose("y", y, want);
 }
@@ -79,7 +79,7 @@ TEST_P(UsersTest, GroupNorm) {
       squares += (x[i] - sum / (G * S)) * (x[i] - sum / (G * S));
     for (int64_t s = 0; s < S; ++s) {
       const double v = (x[row * S + s] - sum / (G * S)) / std::sqrt(squares / (G * S) + 1e-5);
-      want.push_back({v * gamma[row % C] + beta[row % C], 8 * (few + G * S * u32)});
+      want.push_back({v * gamma[row % C] + beta[row % C], 8 * (few + G * S * roundoff)});
     }
   }
   expectClose("y", y, want);
@@ -95,7 +95,7 @@ TEST_P(UsersTest, KlLossAndItsGradient) {
     Want total;
     for (int64_t c = 0; c < C; ++c) {
       const double weight = std::exp(q[n * C + c]), term = weight * (q[n * C + c] - p[n * C + c]);
-      total = {total.value + term, total.slack + std::abs(weight) * 6 * (few + C * u32)};
+      total = {total.value + term, total.slack + std::abs(weight) * 6 * (few + C * roundoff)};
       slope.push_back({-0.5 * weight, weight * few});
     }
     loss.push_back(total);
@@ -281,7 +281,7 @@ void attend(const std::vector<double> &scores, const std::function<double(size_t
     double sum = 0;
     for (size_t n = 0; n < scores.size(); ++n)
       sum += std::exp(scores[n] - top) / total * value(n, d);
-    want.push_back({sum, 2 * unit(type) + 512 * u32});
+    want.push_back({sum, 2 * unit(type) + 512 * roundoff});
   }
 }
 
