@@ -96,6 +96,11 @@ Value SortKeys::elementsOf(Value keys, Value wasMinusZero) {
   if (wasMinusZero)
     numbers = emit.make<arith::XOrIOp>(numbers, shifted(wasMinusZero, bits - 1));
   const Value real = emit.bits(numbers, bits == 64 ? Type(builder.getF64Type()) : builder.getF32Type());
+  if (isa<Float8E5M2Type>(element)) { // a cast would take infinities for numbers that are too large
+    const Value half = emit.bits(emit.cast(real, builder.getF16Type()), integer(16));
+    const Value high = emit.make<arith::ShRUIOp>(half, number(half, 8));
+    return emit.bits(emit.make<arith::TruncIOp>(typeLike(high.getType(), integer(8)), high), element);
+  }
   return tile::isNarrowFloat(element) ? emit.cast(real, element) : real;
 }
 
