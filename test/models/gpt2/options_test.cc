@@ -237,7 +237,7 @@ TEST(Options, AnUnknownCommandSuggestsTheNearest) {
 
 TEST(Options, NoCommandIsAnError) {
   expectError([] { parse({}); },
-              {"expected a command out of train, sample, eval, test, info, plot, import, export; see --help"});
+              {"expected a command out of train, sample, eval, test, info, plot, import, export, profile; see --help"});
 }
 
 TEST(Options, AMissingFlagIsNamed) {
