@@ -56,7 +56,10 @@ std::string Progress::text(const StepRow &row) const {
   return text + fmt::format("  {} left", clockText(left));
 }
 
-void Progress::put(const std::string &text) { std::fputs(text.c_str(), out); }
+void Progress::put(const std::string &text) {
+  if (out)
+    std::fputs(text.c_str(), out);
+}
 
 void Progress::clear() {
   if (drawn)

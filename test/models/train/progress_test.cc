@@ -74,6 +74,15 @@ TEST(Progress, PrintsPlainLinesToAFile) {
   EXPECT_NE(text.find("step 2/2  loss 2.5000"), std::string::npos);
 }
 
+// Where there is no output, as of all ranks but the first, nothing is shown, and no curve at the end.
+TEST(Progress, IsSilentWithoutAnOutput) {
+  Progress progress(0, 2, true, nullptr);
+  progress.showCurve();
+  progress.note("a line");
+  progress.show(row(1));
+  progress.show(row(2));
+}
+
 TEST(Progress, FormatsTimes) {
   EXPECT_EQ(clockText(7), "0:07");
   EXPECT_EQ(clockText(187.4), "3:07");
