@@ -31,7 +31,7 @@ static void attention(View q, View k, View v, View o, View lse, View ranges, Vie
     // 1. Scores.
     Tile key = load(k, {b, hk, n, 0}, {cfg.bn, D});     // (BN, D)
     Tile s = dot(query, transpose(key), cfg.precision); // (BM, BN)
-    Tile seen = visible(m, n, sight, cfg);              // (BM, BN)
+    Tile seen = *visible(m, n, sight, cfg);             // (BM, BN)
 
     // 2. Probabilities relative to the new maximum, and what the old ones shrink by. A row that has seen no column yet
     //    has no maximum, and anything is as good.
@@ -47,8 +47,7 @@ static void attention(View q, View k, View v, View o, View lse, View ranges, Vie
     top = higher;
 
     // 3. Output, of the weights that are kept. The sum is that of all.
-    if (const auto kept = keptWeights(m, n, h, dropout, cfg))
-      p = where(*kept, p, 0.0);
+    p = masked(keptWeights(m, n, h, dropout, cfg), p);
     Tile value = load(v, {b, hk, n, 0}, {cfg.bn, D});                             // (BN, D)
     out = dot(cast(p, v.type()), value, out * expand(shrink, -1), cfg.precision); // (BM, D)
   }

@@ -46,24 +46,18 @@ static Tile exponentsOf(Tile products, Tile lse, Tile scale, bool onResults) {
 static Scores scoresOf(Tile rows, Tile columns, Tile gradRows, Tile gradColumns, Tile lse, Tile delta, Tile scale,
                        const Place &at, bool byBlocks, bool turned) {
   const AttentionConfig &cfg = at.cfg;
-  const auto put = [&](const Tile &tile) { return turned ? transpose(tile) : tile; };
-  Tile seen = put(visible(at.m, at.n, at.sight, cfg)); // (BX, BY)
-  std::optional<Tile> kept = keptWeights(at.m, at.n, at.sight.h, at.dropout, cfg);
-  if (kept)
-    kept = put(*kept); // (BX, BY)
+  const auto put = [&](const std::optional<Tile> &mask) { return mask && turned ? transpose(*mask) : mask; };
+  const std::optional<Tile> seen = put(visible(at.m, at.n, at.sight, cfg)), // (BX, BY)
+      kept = put(keptWeights(at.m, at.n, at.sight.h, at.dropout, cfg));     // (BX, BY)
 
   // 1. The probabilities again. Queries that see no key have lse = ∞. Those from Tq on are zeros, and so are their
   //    gradients: nothing comes of their probabilities.
-  Tile products = dot(rows, transpose(columns), cfg.precision); // (BX, BY)
-  Tile p = exp2(exponentsOf(products, lse, scale, byBlocks), Accuracy::fast);
-  p = where(seen, p, 0.0); // (BX, BY)
+  Tile products = dot(rows, transpose(columns), cfg.precision);                             // (BX, BY)
+  Tile p = masked(seen, exp2(exponentsOf(products, lse, scale, byBlocks), Accuracy::fast)); // (BX, BY)
 
   // 2. The gradient: masked too, so that nobody needs dP where P is zero.
-  Tile dp = scaled(dot(gradRows, transpose(gradColumns), cfg.precision), at.dropout, cfg); // (BX, BY)
-  if (kept)
-    dp = where(*kept, dp, 0.0);
-  Tile ds = where(seen, p * (dp - delta), 0.0); // (BX, BY)
-  return {kept ? where(*kept, p, 0.0) : p, ds};
+  Tile dp = masked(kept, scaled(dot(gradRows, transpose(gradColumns), cfg.precision), at.dropout, cfg)); // (BX, BY)
+  return {masked(kept, p), masked(seen, p * (dp - delta))};
 }
 
 /// delta of the queries from m on, whose gradients are `grad`.
@@ -147,6 +141,7 @@ static void attentionBackward(View q, View k, View v, View o, View dout, View ls
 }
 
 /// dK and dV of a block of keys. Scores are turned, (BN, BM), so that they are the left factors of both as they are.
+/// Keys from Tk on need no mask: all that comes of them are rows that are not stored.
 static void attentionBackwardKeys(View q, View k, View v, View dout, View lse, View columnRanges, View mask, View delta,
                                   View dk, View dv, Tile scale, View site, Tile most, Tile threshold, Tile keptScale,
                                   AttentionConfig cfg) {
@@ -157,7 +152,8 @@ static void attentionBackwardKeys(View q, View k, View v, View dout, View lse, V
   Tile key = load(k, {b, hk, n, 0}, keys);                 // (BN, D)
   Tile value = load(v, {b, hk, n, 0}, keys);               // (BN, D)
   Tile dkey = zeros(f32, keys), dvalue = zeros(f32, keys); // (BN, D)
-  Sight sight = {.mask = mask, .b = b, .h = hk, .Tq = q.dim(2), .Tk = keysIn(k, q, cfg), .byQueries = false};
+  Sight sight = {
+      .mask = mask, .b = b, .h = hk, .Tq = q.dim(2), .Tk = keysIn(k, q, cfg), .byQueries = false, .anyKeys = true};
   look(sight, columnRanges, n, cfg);
   auto [first, end] = queriesOf(n, columnRanges, sight, cfg);
   forHeads(hk, cfg, [&](Tile h) {

@@ -17,6 +17,7 @@ struct Sight {
   Tile Tq, Tk;    // scalars
   Tile from, to;  // when ranged: (BM, 1), the keys that each query sees, or (1, BN), the queries that see each key
   bool byQueries; // which of the two
+  bool anyKeys = false; // keys from Tk on may count, for the caller stores nothing of theirs
 };
 
 /// A pair of ranges, or the begin and the end of a block of them.
@@ -54,10 +55,10 @@ inline void lookByQueries(Sight &sight, View ranges, Tile m, const AttentionConf
 /// How far behind its own number the last key is that a query sees, with `causal`.
 inline Tile shiftOf(Tile Tq, Tile Tk, const AttentionConfig &cfg) { return cfg.shifted ? Tk - Tq : zeros(i64, {}); }
 
-/// Which of the scores of queries m … and keys n … count, (BM, BN) or what is repeated to it. Keys from Tk on do not
-/// exist; with `causal` a query sees its own key and those before it, and queries from Tq on, which do not exist
-/// either, are not stored. Positions are counted from the tile's corner, so that 32 bits hold them.
-inline Tile visible(Tile m, Tile n, const Sight &sight, const AttentionConfig &cfg) {
+/// Which of the scores of queries m … and keys n … count, (BM, BN) or what is repeated to it; nothing when all do. Keys
+/// from Tk on do not exist; with `causal` a query sees its own key and those before it, and queries from Tq on, which
+/// do not exist either, are not stored. Positions are counted from the tile's corner, so that 32 bits hold them.
+inline std::optional<Tile> visible(Tile m, Tile n, const Sight &sight, const AttentionConfig &cfg) {
   Tile row = expand(iota(cfg.bm), -1);   // (BM, 1)
   Tile column = expand(iota(cfg.bn), 0); // (1, BN)
   std::optional<Tile> seen;
@@ -65,7 +66,7 @@ inline Tile visible(Tile m, Tile n, const Sight &sight, const AttentionConfig &c
   if (cfg.causal) { // n + column ≤ m + row + shift
     Tile limit = cfg.shifted ? m - n + shiftOf(sight.Tq, sight.Tk, cfg) : m - n;
     also(column - row <= cast(limit, i32)); // (BM, BN)
-  } else if (!cfg.ranged && !cfg.masked) {
+  } else if (!cfg.ranged && !cfg.masked && !sight.anyKeys) {
     also(column < cast(sight.Tk - n, i32)); // (1, BN)
   }
   if (cfg.ranged) {
@@ -75,8 +76,11 @@ inline Tile visible(Tile m, Tile n, const Sight &sight, const AttentionConfig &c
   }
   if (cfg.masked)
     also(load(sight.mask, {sight.b, sight.h, m, n}, {cfg.bm, cfg.bn}) != 0); // (BM, BN)
-  return *seen;
+  return seen;
 }
+
+/// x where `mask` allows it, else 0. Without a mask, x.
+inline Tile masked(const std::optional<Tile> &mask, Tile x) { return mask ? where(*mask, x, 0.0) : x; }
 
 /// Whether a query may see no key at all.
 inline bool mayBeBlind(const AttentionConfig &cfg) { return cfg.ranged || cfg.masked || (cfg.causal && cfg.shifted); }

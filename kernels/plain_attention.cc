@@ -47,7 +47,7 @@ static void maskedSoftmax(View weights, View dropped, View ranges, View mask, Vi
   Sight sight = {.mask = mask, .b = b, .h = h, .Tq = weights.dim(2), .Tk = weights.dim(3), .byQueries = true};
   lookByQueries(sight, ranges, m, cfg);
   Tile s = load(weights, {b, h, m, 0}, block);                // (BM, Tk)
-  Tile seen = visible(m, first, sight, cfg);                  // (BM, Tk)
+  Tile seen = *visible(m, first, sight, cfg);                 // (BM, Tk)
   Tile top = reduce_max(where(seen, s, -infinity), -1, keep); // (BM, 1)
   Tile base = where(top == -infinity, 0.0, top);              // (BM, 1)
   Tile e = where(seen, exp(s - base), 0.0);                   // (BM, Tk)
@@ -58,7 +58,7 @@ static void maskedSoftmax(View weights, View dropped, View ranges, View mask, Vi
     return;
   const WeightDropout dropout = dropoutFrom(site, most, threshold, keptScale, b, weights.dim(1), cfg);
   const auto kept = keptWeights(m, first, h, dropout, cfg);
-  store(dropped, {b, h, m, 0}, scaled(kept ? where(*kept, p, 0.0) : p, dropout, cfg));
+  store(dropped, {b, h, m, 0}, scaled(masked(kept, p), dropout, cfg));
 }
 
 /// The gradient of the scores in the place of that of the weights after dropout; weights become those after dropout.
@@ -70,7 +70,7 @@ static void maskedSoftmaxBackward(View weights, View dweights, View site, Tile m
   Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2);
   const WeightDropout dropout = dropoutFrom(site, most, threshold, keptScale, b, weights.dim(1), cfg);
   const auto kept = keptWeights(m, zeros(i64, {}), h, dropout, cfg);
-  const auto drop = [&](const Tile &x) { return scaled(kept ? where(*kept, x, 0.0) : x, dropout, cfg); };
+  const auto drop = [&](const Tile &x) { return scaled(masked(kept, x), dropout, cfg); };
   Tile p = load(weights, {b, h, m, 0}, block);         // (BM, Tk)
   Tile dp = drop(load(dweights, {b, h, m, 0}, block)); // (BM, Tk)
   store(dweights, {b, h, m, 0}, p * (dp - sum(p * dp, -1, keep)));
