@@ -157,6 +157,28 @@ TEST_P(AttentionTest, LargeScoresDoNotOverflow) {
   expectClose("o", p.o, want);
 }
 
+// Keys behind the last one, whose scores would be 0, stand far above scores of minus several hundred: their
+// probabilities would be infinite. Nothing of them may reach a gradient.
+TEST_P(AttentionTest, GradientsOfScoresFarBelowZeroAreFinite) {
+  const Size s = {1, 1, 37, 8};
+  for (const bool whole : {true, false}) {
+    Problem p = problem(s, /*causal=*/false);
+    for (int64_t t = 0; t < s.T; ++t)
+      for (int64_t d = 0; d < s.D; ++d) {
+        p.qkv.values[(t * 3 + 0) * s.D + d] = 16;
+        p.qkv.values[(t * 3 + 1) * s.D + d] = -16;
+      }
+    p.qkv.reset();
+    run(forward(p, tiles(16, 16)));
+    p.o.values = p.o.read();
+    p.lse.values = p.lse.read();
+    AttentionConfig config = tiles(16, 16);
+    config.whole = whole;
+    run(backward(p, config));
+    EXPECT_TRUE(std::ranges::all_of(p.dqkv.read(), [](double x) { return std::isfinite(x); })) << whole;
+  }
+}
+
 // One program sums each element, in a written order: the same bits on any number of threads.
 TEST_P(AttentionTest, BackwardIsDeterministic) {
   for (const bool whole : {true, false}) {
