@@ -311,11 +311,17 @@ Tile argmin(At x, Axes axes, bool keep) { return reduce("argmin", tile::ReduceKi
 /// Reports unless `a` and `b` can be multiplied; gives the type of the sum.
 static std::optional<Type> checkFactors(Verb &verb, mlir::Value a, mlir::Value b) {
   Shape left = shapeOf(a), right = shapeOf(b);
-  if (left.size() != 2 || right.size() != 2) {
-    verb.expected() << "tiles of rank 2, but got " << describe(a) << " and " << describe(b);
+  const size_t rank = left.size();
+  if (rank < 2 || right.size() != rank) {
+    verb.expected() << "tiles of one rank from 2 on, but got " << describe(a) << " and " << describe(b);
     return {};
   }
-  if (left[1] != right[0]) {
+  if (!std::equal(left.begin(), left.end() - 2, right.begin())) {
+    verb.expected() << "leading extents to match, but got " << textOf(left) << " and " << textOf(right)
+                    << "; use broadcast()";
+    return {};
+  }
+  if (left[rank - 1] != right[rank - 2]) {
     verb.expected() << "inner extents to match, but got " << textOf(left) << " and " << textOf(right);
     return {};
   }
@@ -332,6 +338,13 @@ static std::optional<Type> checkFactors(Verb &verb, mlir::Value a, mlir::Value b
   return static_cast<Type>(*tile::numberOf(type));
 }
 
+/// The shape of the product of such tiles.
+static Shape sumsOf(mlir::Value a, mlir::Value b) {
+  Shape shape = shapeOf(a);
+  shape.back() = shapeOf(b).back();
+  return shape;
+}
+
 static Tile product(Verb &verb, mlir::Value a, mlir::Value b, mlir::Value acc, Precision precision) {
   static_assert(static_cast<int>(Precision::tf32x3) == static_cast<int>(tile::Precision::TF32x3));
   return verb.result(verb.emit<tile::DotOp>(a, b, acc, static_cast<tile::Precision>(precision)));
@@ -345,7 +358,7 @@ Tile dot(At a, At b, At acc, Precision precision) {
   auto type = checkFactors(verb, left, right);
   if (!type)
     return verb.poison();
-  Shape shape = {shapeOf(left)[0], shapeOf(right)[1]};
+  Shape shape = sumsOf(left, right);
   if (shapeOf(sum) != shape || elementOf(sum) != *type) {
     verb.expected() << "an accumulator " << nameOf(*type) << "[" << textOf(shape) << "], but got " << describe(sum);
     return verb.poison();
@@ -361,7 +374,7 @@ Tile dot(At a, At b, Precision precision) {
   auto type = checkFactors(verb, left, right);
   if (!type)
     return verb.poison();
-  return product(verb, left, right, verb.constant({}, *type, {shapeOf(left)[0], shapeOf(right)[1]}), precision);
+  return product(verb, left, right, verb.constant({}, *type, sumsOf(left, right)), precision);
 }
 
 } // namespace kiln

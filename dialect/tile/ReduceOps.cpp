@@ -127,14 +127,19 @@ LogicalResult ScanOp::canonicalize(ScanOp op, PatternRewriter &rewriter) {
 LogicalResult DotOp::verify() {
   auto a = cast<RankedTensorType>(getA().getType()), b = cast<RankedTensorType>(getB().getType()),
        acc = cast<RankedTensorType>(getAcc().getType());
-  if (a.getRank() != 2 || b.getRank() != 2 || acc.getRank() != 2)
-    return emitOpError("expected tiles of rank 2, but got ranks ")
-           << a.getRank() << ", " << b.getRank() << " and " << acc.getRank();
-  if (a.getDimSize(1) != b.getDimSize(0))
+  const int64_t rank = a.getRank();
+  if (rank < 2 || b.getRank() != rank || acc.getRank() != rank)
+    return emitOpError("expected tiles of one rank from 2 on, but got ranks ")
+           << rank << ", " << b.getRank() << " and " << acc.getRank();
+  if (a.getShape().drop_back(2) != b.getShape().drop_back(2))
+    return emitOpError("expected leading sizes to match, but got ") << shapeText(a) << " and " << shapeText(b);
+  if (a.getDimSize(rank - 1) != b.getDimSize(rank - 2))
     return emitOpError("expected inner sizes to match, but got ") << shapeText(a) << " and " << shapeText(b);
-  if (acc.getDimSize(0) != a.getDimSize(0) || acc.getDimSize(1) != b.getDimSize(1))
+  SmallVector<int64_t> sums(a.getShape().drop_back());
+  sums.push_back(b.getDimSize(rank - 1));
+  if (acc.getShape() != ArrayRef(sums))
     return emitOpError("expected an accumulator of shape ")
-           << a.getDimSize(0) << "x" << b.getDimSize(1) << ", but got " << shapeText(acc);
+           << shapeText(RankedTensorType::get(sums, acc.getElementType())) << ", but got " << shapeText(acc);
   Type operand = a.getElementType();
   if (operand != b.getElementType())
     return emitOpError("expected operands of one element type, but got ") << operand << " and " << b.getElementType();

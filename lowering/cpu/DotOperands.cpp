@@ -10,9 +10,9 @@ namespace kiln::lowering::cpu {
 DotOperands::DotOperands(tile::DotOp dot, Evaluator &e, const DenseMap<Value, Value> &buffers, int64_t rows)
     : dot(dot), e(e), buffers(buffers), unit(unitOf(dot)), group(groupOf(unit)),
       element(getElementTypeOrSelf(dot.getA().getType())), word(group == 1 ? element : e.builder.getI32Type()),
-      M(tile::shapeOf(dot.getType())[0]), N(tile::shapeOf(dot.getType())[1]), K(tile::shapeOf(dot.getA().getType())[1]),
-      lanes(e.machine.lanes()), rows(rows), panelRows(group == 1 ? rows : e.machine.rows()),
-      isTurned(dot->hasAttr("cpu.right_turned")) {}
+      leading(tile::shapeOf(dot.getType()).drop_back(2)), M(tile::shapeOf(dot.getType())[leading.size()]),
+      N(tile::shapeOf(dot.getType()).back()), K(tile::shapeOf(dot.getA().getType()).back()), lanes(e.machine.lanes()),
+      rows(rows), panelRows(group == 1 ? rows : e.machine.rows()), isTurned(dot->hasAttr("cpu.right_turned")) {}
 
 DotOperands::DotOperands(tile::DotOp dot, Evaluator &before, const DenseMap<Value, Value> &buffers, int64_t rows,
                          Value panels)
@@ -24,8 +24,53 @@ DotOperands::DotOperands(tile::DotOp dot, Evaluator &before, const DenseMap<Valu
   nBound = boundOf(edgeOf(dot.getB(), 1), N);
 }
 
+void DotOperands::forMatrices(function_ref<void()> body) {
+  if (pair.size() == leading.size())
+    return body();
+  const int64_t extent = leading[pair.size()];
+  const auto each = [&](Ix position) {
+    pair.push_back(position);
+    forMatrices(body);
+    pair.pop_back();
+  };
+  if (extent == 1)
+    each(e.fixed(0));
+  else
+    e.loop(e.constantIndex(0), e.constantIndex(extent), 1, each);
+}
+
+Index DotOperands::in(Ix row, Ix column) const {
+  Index index(pair);
+  index.append({row, column});
+  return index;
+}
+
+Value DotOperands::number() {
+  Value number = e.constantIndex(0);
+  for (auto [extent, position] : llvm::zip_equal(leading, pair))
+    if (extent != 1)
+      number = e.make<arith::AddIOp>(e.make<arith::MulIOp>(number, e.constantIndex(extent)), position.at);
+  return number;
+}
+
+/// Where a row and column of a, or of the words that it is read in, lie.
+SmallVector<Value> DotOperands::inLeft(Value row, Value column) const {
+  SmallVector<Value> at;
+  const bool isOne = hasTiles(unit) && swapped; // matrix in memory at a time
+  for (auto [extent, position] : llvm::zip_equal(leading, pair))
+    if (!isOne && (extent != 1 || !aDropsUnits))
+      at.push_back(position.at);
+  at.append({row, column});
+  return at;
+}
+
 void DotOperands::pack() {
-  placeA();
+  if (hasTiles(unit) && swapped) {
+    turnBlocks(left);
+    fillBlocks();
+  } else if (aPanels) {
+    packA(left);
+  }
   auto loops = dot->getAttrOfType<IntegerAttr>("cpu.right_before");
   if (loops)
     packBefore(loops.getInt());
@@ -35,9 +80,10 @@ void DotOperands::pack() {
 
 // --- How far K, M and N really go ---------------------------------------------------------------------------------
 
-/// The load behind an operand's dimension `axis`, through operations that only move elements, if what lies outside it
+/// The load behind a matrix's dimension `axis`, through operations that only move elements, if what lies outside it
 /// is zero.
 std::optional<DotOperands::Edge> DotOperands::edgeOf(Value tile, int64_t axis) {
+  axis += static_cast<int64_t>(leading.size());
   while (Operation *op = tile.getDefiningOp()) {
     if (auto move = dyn_cast<tile::MoveOp>(op)) {
       auto inner = axisBelow(move, axis);
@@ -101,12 +147,14 @@ void DotOperands::bound() {
 
 // --- a ------------------------------------------------------------------------------------------------------------
 
-void DotOperands::placeA() {
+void DotOperands::place() {
   Value tile = dot.getA();
-  while (auto transpose = tile.getDefiningOp<tile::TransposeOp>()) { // of rank 2: it swaps
+  for (auto transpose = tile.getDefiningOp<tile::TransposeOp>(); transpose && swapsMatrix(transpose);
+       transpose = tile.getDefiningOp<tile::TransposeOp>()) {
     tile = transpose.getSource();
     swapped = !swapped;
   }
+  left = tile;
   StringRef place = dot->getAttrOfType<StringAttr>("cpu.left").getValue();
   readsView = place == "view";
   if (readsView) {
@@ -117,7 +165,7 @@ void DotOperands::placeA() {
   } else if (hasTiles(unit)) {
     copyBlocks(tile);
   } else if (place == "panels") {
-    packA(tile);
+    aPanels = true;
   } else {
     a = copyOf(tile, dot);
   }
@@ -126,7 +174,6 @@ void DotOperands::placeA() {
 /// A column-major operand would touch another page of memory at every k: it is packed, `panelRows` elements for each
 /// step. Where a step is a word, its elements lie apart besides.
 void DotOperands::packA(Value tile) {
-  aPanels = true;
   const int64_t count = llvm::divideCeil(M, lanes), parts = lanes / panelRows;
   e.moveTo(0);
   a = memref::AllocaOp::create(e.builder, e.loc, MemRefType::get({count * parts, depth() + 2, panelRows}, word),
@@ -136,7 +183,7 @@ void DotOperands::packA(Value tile) {
       forSteps(edgeOf(dot.getA(), 1), 1, [&](Ix step) {
         for (int64_t vector = first; vector < std::min(count, first + 16); ++vector) {
           Ix m = e.lanesFrom(e.constantIndex(vector * lanes), std::min(lanes, M - vector * lanes));
-          Value column = wordsAcross([&](Ix k) { return e.vectorAt(tile, {k, m}); }, step);
+          Value column = wordsAcross([&](Ix k) { return e.vectorAt(tile, in(k, m)); }, step);
           for (int64_t part = 0; part < parts; ++part)
             storePart(column, vector * parts + part, part * panelRows, step.at);
         }
@@ -173,14 +220,21 @@ Value DotOperands::copyOf(Value tile, Operation *before) {
   return copy;
 }
 
-/// The tile in its view as a memref of rank 2 (M, K), of which only positions below the bounds may be read. A copy,
-/// where the tile begins before or past the view, a word or a block of tiles lies across its end, or its rows lie a
-/// multiple of 4 KB apart, give or take a line, and would compete for one set of the cache.
+/// The tile in its view as a memref (…, M, K), of which only positions below the bounds may be read. A copy, where the
+/// tile begins before or past the view, a matrix of it lies outside, a word or a block of tiles lies across its end, or
+/// its rows lie a multiple of 4 KB apart, give or take a line, and would compete for one set of the cache.
 Value DotOperands::readView(tile::LoadOp load) {
   auto view = load.getView().getType();
   auto extents = tile::shapeOf(load.getType());
   auto [strides, start] = view.getStridesAndOffset();
-  SmallVector<int64_t> kept;
+  aDropsUnits = extents != tile::shapeOf(dot.getA().getType());
+  SmallVector<int64_t> kept, shape;
+  for (auto [axis, extent] : llvm::enumerate(extents))
+    if (!aDropsUnits || extent != 1) {
+      kept.push_back(axis);
+      shape.push_back(extent);
+    }
+  const ArrayRef<int64_t> matrix = ArrayRef(kept).take_back(2);
   Value direct = e.make<arith::ConstantOp>(e.builder.getBoolAttr(true));
   auto require = [&](arith::CmpIPredicate predicate, Value x, Value y) {
     direct = e.make<arith::AndIOp>(direct, e.make<arith::CmpIOp>(predicate, x, y));
@@ -190,18 +244,19 @@ Value DotOperands::readView(tile::LoadOp load) {
     Value offset = e.asIndex(load.getOffsets()[axis]);
     if (!isNonNegative(load.getOffsets()[axis]))
       require(arith::CmpIPredicate::sge, offset, e.constantIndex(0));
-    if (extent == 1 && extents.size() != 2)
+    if (extent == 1 && aDropsUnits)
       require(arith::CmpIPredicate::slt, offset, dimOf(e, load.getView(), axis));
-    else
-      kept.push_back(axis);
+    else if (!llvm::is_contained(matrix, axis))
+      require(arith::CmpIPredicate::eq, boundIn(load.getView(), axis, load.getOffsets()[axis], extent),
+              e.constantIndex(extent));
     offsets.push_back(offset);
     sizes.push_back(e.builder.getIndexAttr(extent));
   }
-  if (ShapedType::isDynamic(strides[kept[0]])) {
+  if (ShapedType::isDynamic(strides[matrix[0]])) {
     e.moveTo(0);
     auto facts = memref::ExtractStridedMetadataOp::create(e.builder, e.loc, load.getView());
     const int64_t bytes = element.getIntOrFloatBitWidth() / 8, page = 4096 / bytes, line = 64 / bytes;
-    Value near = e.make<arith::AddIOp>(facts.getStrides()[kept[0]], e.constantIndex(line));
+    Value near = e.make<arith::AddIOp>(facts.getStrides()[matrix[0]], e.constantIndex(line));
     Value apart = e.make<arith::RemUIOp>(near, e.constantIndex(page));
     require(arith::CmpIPredicate::ugt, apart, e.constantIndex(2 * line));
   }
@@ -212,9 +267,11 @@ Value DotOperands::readView(tile::LoadOp load) {
   }
   if (auto edge = edgeOf(dot.getA(), 0)) // some row is read; on tiles, no row but a's own
     require(arith::CmpIPredicate::sge, boundOf(edge, M), e.constantIndex(hasTiles(unit) ? M : 1));
-  SmallVector<int64_t> shape = {M, K};
   const int64_t dynamic = ShapedType::kDynamic;
-  auto layout = StridedLayoutAttr::get(e.builder.getContext(), dynamic, {dynamic, strides[kept[1]] == 1 ? 1 : dynamic});
+  SmallVector<int64_t> inMemory(kept.size(), dynamic);
+  if (strides[matrix[1]] == 1)
+    inMemory.back() = 1;
+  auto layout = StridedLayoutAttr::get(e.builder.getContext(), dynamic, inMemory);
   auto type = MemRefType::get(shape, element, layout);
   e.moveTo(0);
   auto choice = scf::IfOp::create(e.builder, e.loc, TypeRange{type}, direct, /*withElse=*/true);
@@ -282,14 +339,14 @@ Value DotOperands::wordsAcross(function_ref<Value(Ix k)> row, Ix step) {
 
 Value DotOperands::readA(ArrayRef<Value> row, size_t i, Value step) {
   if (group > 1 && !aPanels) {
-    SmallVector<Value> at = {row[i], e.make<arith::MulIOp>(step, e.constantIndex(group))};
+    SmallVector<Value> at = inLeft(row[i], e.make<arith::MulIOp>(step, e.constantIndex(group)));
     return e.make<vector::ExtractOp>(asWords(e.make<vector::LoadOp>(VectorType::get({group}, element), a, at)), 0);
   }
-  SmallVector<Value, 3> at = {row[i], step};
+  SmallVector<Value> at;
   if (aPanels)
     at = {e.make<arith::DivUIOp>(row[0], e.constantIndex(panelRows)), step, e.constantIndex(i)};
-  else if (swapped)
-    std::swap(at[0], at[1]);
+  else
+    at = swapped ? inLeft(step, row[i]) : inLeft(row[i], step);
   return e.make<memref::LoadOp>(a, at);
 }
 

@@ -27,8 +27,15 @@ public:
 
   /// Emits the bounds.
   void bound();
-  /// Emits the copy or the packing of a, and makes room for a panel of b.
+  /// Emits the copy of a, if it is copied whole.
+  void place();
+  /// Emits `body` for each pair of matrices, which the leading dimensions number: all that follows is of that pair.
+  void forMatrices(llvm::function_ref<void()> body);
+  /// Emits the packing of a, if it is packed matrix by matrix, and makes room for a panel of b.
   void pack();
+  /// The index of a row and column of the pair's matrix in its tile, and the pair's number in row-major order.
+  Index in(Ix row, Ix column) const;
+  mlir::Value number();
 
   /// Only steps below `steps`, rows below mBound and columns below nBound can give sums other than zero (index type).
   mlir::Value steps, mBound, nBound;
@@ -83,12 +90,12 @@ private:
     tile::LoadOp load;
     int64_t axis;
   };
+  llvm::SmallVector<mlir::Value> inLeft(mlir::Value row, mlir::Value column) const;
   std::optional<Edge> edgeOf(mlir::Value tile, int64_t axis);
   mlir::Value boundOf(std::optional<Edge> edge, int64_t extent);
   void whereInside(std::optional<Edge> edge, int64_t extent, llvm::function_ref<void()> body);
   void assumeK(std::optional<Edge> edge, bool holds);
 
-  void placeA();
   void packA(mlir::Value tile);
   void storePart(mlir::Value column, int64_t panel, int64_t first, mlir::Value step);
   mlir::Value copyOf(mlir::Value tile, mlir::Operation *before);
@@ -98,6 +105,7 @@ private:
   void fillTiles();
   void copyBlocks(mlir::Value tile);
   void turnBlocks(mlir::Value tile);
+  void fillBlocks();
 
   void packBefore(int64_t loops);
   mlir::Value makePanels(Evaluator &at, int64_t count);
@@ -126,16 +134,19 @@ private:
   const llvm::DenseMap<mlir::Value, mlir::Value> &buffers;
   const Unit unit;
   const int64_t group;
-  const mlir::Type element, word; // the same where a step is one k
+  const mlir::Type element, word;        // the same where a step is one k
+  const llvm::ArrayRef<int64_t> leading; // extents of the dimensions before the last two
   const int64_t M, N, K, lanes, rows, panelRows;
-  const bool isTurned; // b lies along k in memory
-  mlir::Value a;
+  const bool isTurned;       // b lies along k in memory
+  Index pair;                // of the matrices at hand, along the leading dimensions
+  mlir::Value left, a;       // the tile that a, or its transpose, is, and where it lies
   mlir::Value kBound;        // `steps` in positions
   mlir::Value panels;        // of b: [slot][step][column]
   mlir::Value slot;          // of the panel that is read or written
   bool packedBefore = false; // every panel has its slot, else they take turns in one
   bool swapped = false;      // a is read as a[k, m]
   bool aPanels = false;      // a is packed: [m / panelRows][step][m % panelRows]
+  bool aDropsUnits = false;  // of a's leading dimensions those of extent 1 are not in memory
   bool mEdge = false, readsView = false;
 };
 

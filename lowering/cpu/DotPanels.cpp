@@ -28,12 +28,12 @@ void DotOperands::packBefore(int64_t loops) {
   Operation *outermost = dot;
   for (int64_t i = 0; i < loops; ++i)
     outermost = outermost->getParentOp();
-  const int64_t wide = 2 * lanes, count = llvm::divideCeil(N, wide);
+  const int64_t count = ShapedType::getNumElements(leading) * llvm::divideCeil(N, 2 * lanes);
   Evaluator outside(dot.getLoc(), e.machine, buffers);
   outside.levels.push_back({outermost->getBlock(), outermost});
   panels = makePanels(outside, count);
   DotOperands before(dot, outside, buffers, rows, panels);
-  before.packAll();
+  before.forMatrices([&] { before.packAll(); });
 }
 
 /// All panels, each in its slot. The blocks of an operand that is turned are one loop over all: a block is much code.
@@ -41,13 +41,13 @@ void DotOperands::packAll() {
   Value wide = e.constantIndex(2 * lanes);
   if (isTurned)
     packTransposed(llvm::divideCeil(N, lanes), [&](Value column) {
-      slot = e.make<arith::DivUIOp>(column, wide);
+      slot = slotOf(column);
       return std::pair(column, e.make<arith::RemUIOp>(column, wide));
     });
   if (isTurned && !hasTiles(unit))
     return;
   forPanels(e, N, e.constantIndex(N), [&](Value n, ArrayRef<int64_t> valid) {
-    slot = e.make<arith::DivUIOp>(n, wide);
+    slot = slotOf(n);
     if (isTurned)
       fillTiles();
     else
@@ -78,10 +78,14 @@ void forPanels(Evaluator &e, int64_t N, Value end, ValueRange carried,
 
 /// Where the panel at n lies.
 Value DotOperands::slotOf(Value n) {
-  Value number = e.make<arith::DivUIOp>(n, e.constantIndex(2 * lanes));
+  Value panel = e.make<arith::DivUIOp>(n, e.constantIndex(2 * lanes));
   if (packsAhead())
-    return e.make<arith::RemUIOp>(number, e.constantIndex(2));
-  return packedBefore ? number : e.constantIndex(0);
+    return e.make<arith::RemUIOp>(panel, e.constantIndex(2));
+  if (!packedBefore)
+    return e.constantIndex(0);
+  if (leading.empty())
+    return panel;
+  return e.make<arith::AddIOp>(e.make<arith::MulIOp>(number(), e.constantIndex(llvm::divideCeil(N, 2 * lanes))), panel);
 }
 
 void DotOperands::turnTo(Value n, ArrayRef<int64_t> valid, Value packed) {
@@ -131,7 +135,7 @@ void DotOperands::packWords(Value n, ArrayRef<int64_t> valid, Ix step) {
   for (size_t vector = 0; vector < valid.size(); ++vector) {
     Value column = e.constantIndex(vector * lanes);
     Ix columns = e.lanesFrom(e.make<arith::AddIOp>(n, column), valid[vector]);
-    storePanel(wordsAcross([&](Ix k) { return e.at(dot.getB(), {k, columns}); }, step), step.at, column);
+    storePanel(wordsAcross([&](Ix k) { return e.at(dot.getB(), in(k, columns)); }, step), step.at, column);
   }
 }
 
@@ -171,7 +175,7 @@ Value DotOperands::wordsAlong(Value n, Value k, int64_t valid) {
   for (int64_t part = 0; part < group; ++part) {
     Ix ks = e.lanesFrom(part ? e.make<arith::AddIOp>(k, e.constantIndex(part * lanes)) : k,
                         std::clamp<int64_t>(valid - part * lanes, 0, lanes));
-    parts.push_back(ks.valid ? e.vectorAt(dot.getB(), {ks, e.along(n)}) : zeros);
+    parts.push_back(ks.valid ? e.vectorAt(dot.getB(), in(ks, e.along(n))) : zeros);
   }
   for (; parts.size() > 1; parts.resize(parts.size() / 2))
     for (size_t i = 0; i < parts.size() / 2; ++i)
@@ -229,6 +233,9 @@ void DotOperands::prefetchPanel(Value n, Value m, Value step, int64_t stride) {
   Value block = e.make<arith::DivUIOp>(m, e.constantIndex(rows));
   Value first = e.make<arith::MulIOp>(block, e.constantIndex(share));
   Index index(alongK->load.getOffsets().size(), e.fixed(0));
+  for (int64_t axis = 0, count = static_cast<int64_t>(leading.size()); axis < count; ++axis)
+    if (auto edge = edgeOf(dot.getB(), axis - count); edge && edge->load == alongK->load)
+      index[edge->axis] = pair[axis];
   for (Value number : rowsAt(e, share, step, depth(), stride))
     for (int64_t vector = group == 1 ? 0 : 1; vector < 2; ++vector) { // both vectors of words come from one line
       index[alongK->axis] = e.along(e.make<arith::AddIOp>(first, number));

@@ -44,7 +44,7 @@ DotOperands::multiplyTiles(Value m, Value begin, Value end, Value sums, Value ro
     return e.noted(product, e.depth());
   };
   auto left = [&](Value row, Value step) {
-    return loadTile(a, {row, e.make<arith::MulIOp>(step, e.constantIndex(group))});
+    return loadTile(a, inLeft(row, e.make<arith::MulIOp>(step, e.constantIndex(group))));
   };
   auto right = [&](Value step, int64_t half) { return loadTile(panels, {slot, step, e.constantIndex(half * lanes)}); };
   Value below = e.make<arith::AddIOp>(m, e.constantIndex(tileRows));
@@ -138,23 +138,36 @@ void DotOperands::fillTiles() {
 
 // --- a ------------------------------------------------------------------------------------------------------------
 
-/// a, which is `tile` or its transpose, in whole blocks, 0 past its depth. Rows lie an odd number of lines apart.
+/// a, which is `tile` or, one matrix at a time, its transpose, in whole blocks, 0 past its depth. Rows lie an odd
+/// number of lines apart.
 void DotOperands::copyBlocks(Value tile) {
   const int64_t line = 64 / (element.getIntOrFloatBitWidth() / 8);
   const auto end = static_cast<int64_t>(llvm::alignTo(K, tileWords * group));
   const auto height = static_cast<int64_t>(llvm::alignTo(M, 2 * tileRows));
+  SmallVector<int64_t> shape;
+  if (!swapped)
+    llvm::append_range(shape, leading);
+  shape.append({height, end + line});
   e.moveTo(0);
-  a = memref::AllocaOp::create(e.builder, e.loc, MemRefType::get({height, end + line}, element),
-                               e.builder.getI64IntegerAttr(64));
+  a = memref::AllocaOp::create(e.builder, e.loc, MemRefType::get(shape, element), e.builder.getI64IntegerAttr(64));
   if (swapped)
-    turnBlocks(tile);
-  else
-    emitLoops(Root{Root::Kind::place, dot, tile, a, -1}, dot, e.machine, buffers);
+    return;
+  emitLoops(Root{Root::Kind::place, dot, tile, a, -1}, dot, e.machine, buffers);
+  forMatrices([&] { fillBlocks(); });
+}
+
+/// The matrix of a past its depth.
+void DotOperands::fillBlocks() {
+  const auto end = static_cast<int64_t>(llvm::alignTo(K, tileWords * group));
   if (K == end)
     return;
   Value zero = e.make<arith::ConstantOp>(cast<TypedAttr>(e.builder.getZeroAttr(element)));
   e.loop(e.constantIndex(0), e.constantIndex(M), 1, [&](Ix m) {
-    e.loop(e.constantIndex(K), e.constantIndex(end), 1, [&](Ix k) { e.storeBuffer(zero, a, {m, k}); });
+    e.loop(e.constantIndex(K), e.constantIndex(end), 1, [&](Ix k) {
+      Index index(swapped ? Index() : pair);
+      index.append({m, k});
+      e.storeBuffer(zero, a, index);
+    });
   });
 }
 
@@ -165,7 +178,7 @@ void DotOperands::turnBlocks(Value tile) {
     SmallVector<Value> words;
     for (int64_t i = 0; i < tileWords; ++i) {
       Ix step = e.along(e.make<arith::AddIOp>(first, e.constantIndex(i)));
-      words.push_back(i < count ? wordsAcross([&](Ix k) { return e.vectorAt(tile, {k, m}); }, step)
+      words.push_back(i < count ? wordsAcross([&](Ix k) { return e.vectorAt(tile, in(k, m)); }, step)
                                 : e.asVector(zeroWord()));
     }
     words = turned(e, std::move(words));

@@ -30,7 +30,7 @@ public:
 
   bool isPossible() {
     auto shape = tile::shapeOf(tile.getType());
-    if (shape.size() != 2 || shape[0] == 1 || shape[1] == 1)
+    if (shape.size() < 2 || shape[shape.size() - 2] == 1 || shape.back() == 1)
       return false;
     stores = storesOf(tile);
     for (tile::StoreOp store : stores)

@@ -15,6 +15,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 
 using namespace mlir;
 
@@ -30,7 +31,7 @@ static int64_t chunkOf(int64_t depth) { return depth < 128 ? 32 : 64; }
 
 /// Rows of the result that are computed at a time.
 static int64_t rowsOf(tile::DotOp dot, Machine machine) {
-  return hasTiles(unitOf(dot)) ? 2 * tileRows : std::min(tile::shapeOf(dot.getType())[0], machine.rows());
+  return hasTiles(unitOf(dot)) ? 2 * tileRows : std::min(*(tile::shapeOf(dot.getType()).end() - 2), machine.rows());
 }
 
 namespace {
@@ -39,9 +40,9 @@ class Dot {
 public:
   Dot(tile::DotOp dot, const Destination &to, Machine machine, const DenseMap<Value, Value> &buffers)
       : dot(dot), to(to), machine(machine), buffers(buffers), e(dot.getLoc(), machine, buffers), unit(unitOf(dot)),
-        element(getElementTypeOrSelf(dot.getType())), M(tile::shapeOf(dot.getType())[0]),
-        N(tile::shapeOf(dot.getType())[1]), lanes(machine.lanes()), rows(rowsOf(dot, machine)),
-        operands(dot, e, buffers, rows), kChunk(hasTiles(unit) ? tileWords : chunkOf(operands.depth())) {
+        element(getElementTypeOrSelf(dot.getType())), shape(tile::shapeOf(dot.getType())), M(shape[shape.size() - 2]),
+        N(shape.back()), lanes(machine.lanes()), rows(rowsOf(dot, machine)), operands(dot, e, buffers, rows),
+        kChunk(hasTiles(unit) ? tileWords : chunkOf(operands.depth())) {
     e.levels.push_back({dot->getBlock(), dot});
   }
 
@@ -49,12 +50,15 @@ public:
     operands.bound();
     boundResult();
     nextStep.emplace(dot, e);
-    operands.pack();
-    if (!to.stores.empty() && !hasTiles(unit))
-      corner = memoryOf(rows);
-    if (hasTiles(unit))
-      tileSums = memoryOf(2 * rows);
-    multiply();
+    operands.place();
+    operands.forMatrices([&] {
+      operands.pack();
+      if (!to.stores.empty() && !hasTiles(unit))
+        corner = memoryOf(rows);
+      if (hasTiles(unit))
+        tileSums = memoryOf(2 * rows);
+      multiply();
+    });
   }
 
 private:
@@ -80,11 +84,11 @@ private:
     }
   }
 
-  /// Positions along the result's `axis` that some store writes lie below this one.
+  /// Positions along its matrices' `axis` that some store writes lie below this one.
   Value storedBelow(int64_t axis, int64_t extent) {
     Value end = e.constantIndex(0);
     for (tile::StoreOp store : to.stores) {
-      int64_t at = -1, skip = axis;
+      int64_t at = -1, skip = axis + llvm::count_if(shape.drop_back(2), [](int64_t size) { return size != 1; });
       for (int64_t size : tile::shapeOf(store.getValue().getType())) {
         ++at;
         if (size != 1 && skip-- == 0)
@@ -360,20 +364,26 @@ private:
 
   // --- What becomes of a block's sums -------------------------------------------------------------------------------
 
-  Index indexOf(Value row, Ix column) { return {e.along(row), column}; }
+  Index indexOf(Value row, Ix column) { return operands.in(e.along(row), column); }
 
   /// The index in a store's tile of what lies at `index` in the result.
   Index indexIn(tile::StoreOp store, const Index &index) {
-    return e.acrossUnits(tile::shapeOf(store.getValue().getType()), {M, N}, index);
+    return e.acrossUnits(tile::shapeOf(store.getValue().getType()), shape, index);
   }
 
   /// The block's s-th vector of sums in the buffer.
   SmallVector<Value> inBuffer(const Block &at, size_t s) {
     const size_t width = at.columns.size();
-    if (!to.first)
-      return {at.rows[s / width], at.columns[s % width].at};
-    return {e.make<arith::DivUIOp>(at.n, e.constantIndex(2 * lanes)), at.rows[s / width],
-            e.constantIndex(s % width * lanes)};
+    if (!to.first) {
+      const Index index = indexOf(at.rows[s / width], at.columns[s % width]);
+      return llvm::map_to_vector(index, [](const Ix &position) { return position.at; });
+    }
+    Value panel = e.make<arith::DivUIOp>(at.n, e.constantIndex(2 * lanes));
+    if (shape.size() > 2) {
+      Value before = e.constantIndex(llvm::divideCeil(N, 2 * lanes)); // of each pair of matrices
+      panel = e.make<arith::AddIOp>(e.make<arith::MulIOp>(operands.number(), before), panel);
+    }
+    return {panel, at.rows[s / width], e.constantIndex(s % width * lanes)};
   }
 
   void addAccumulator(const Block &at, SmallVector<Value> &sums) {
@@ -477,7 +487,8 @@ private:
   const DenseMap<Value, Value> &buffers;
   Evaluator e;
   const Unit unit;
-  const Type element; // of the sums
+  const Type element;            // of the sums
+  const ArrayRef<int64_t> shape; // of the result
   const int64_t M, N, lanes, rows;
   DotOperands operands;
   const int64_t kChunk;
@@ -490,8 +501,8 @@ private:
 RankedTensorType panelsOf(Type tile, Machine machine) {
   auto shape = tile::shapeOf(tile);
   const int64_t wide = 2 * machine.lanes();
-  return RankedTensorType::get({static_cast<int64_t>(llvm::divideCeil(shape[1], wide)), shape[0], wide},
-                               getElementTypeOrSelf(tile));
+  const int64_t count = ShapedType::getNumElements(shape.drop_back(2)) * llvm::divideCeil(shape.back(), wide);
+  return RankedTensorType::get({count, shape[shape.size() - 2], wide}, getElementTypeOrSelf(tile));
 }
 
 void lowerDot(tile::DotOp dot, const Destination &to, Machine machine, const DenseMap<Value, Value> &buffers) {

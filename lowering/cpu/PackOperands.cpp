@@ -50,9 +50,10 @@ static bool liesInView(Value tile, Type element, int64_t group) {
 static StringRef placeOfLeft(tile::DotOp dot, int64_t lanes, int64_t mostRows) {
   Value tile = dot.getA();
   auto shape = tile::shapeOf(tile.getType());
-  const int64_t M = shape[0], K = shape[1], rows = std::min(M, mostRows);
+  const int64_t M = shape[shape.size() - 2], K = shape.back(), rows = std::min(M, mostRows);
   bool swapped = false;
-  while (auto transpose = tile.getDefiningOp<tile::TransposeOp>()) { // of rank 2: it swaps
+  for (auto transpose = tile.getDefiningOp<tile::TransposeOp>(); transpose && swapsMatrix(transpose);
+       transpose = tile.getDefiningOp<tile::TransposeOp>()) {
     tile = transpose.getSource();
     swapped = !swapped;
   }
@@ -73,14 +74,21 @@ static StringRef placeOfLeft(tile::DotOp dot, int64_t lanes, int64_t mostRows) {
   return swapped && rows < lanes && lanes % rows == 0 ? "panels" : "copy";
 }
 
-/// Whether b's elements lie along k in memory: it is a transpose of what they come from.
-static bool isTurned(Value tile) {
+/// The dimension of `tile` along which its elements lie in memory: the last one of what it is a transpose of.
+static int64_t axisAlongMemory(Value tile) {
   Operation *op = tile.getDefiningOp();
+  const auto last = static_cast<int64_t>(tile::shapeOf(tile.getType()).size()) - 1;
   if (isPlaced(tile))
-    return false;
-  if (isa<tile::TransposeOp>(op))
-    return !isTurned(op->getOperand(0));
-  return isElementwise(op) && isTurned(op->getOperand(0));
+    return last;
+  if (auto transpose = dyn_cast<tile::TransposeOp>(op))
+    return llvm::find(transpose.getPermutation(), axisAlongMemory(transpose.getSource())) -
+           transpose.getPermutation().begin();
+  return isElementwise(op) ? axisAlongMemory(op->getOperand(0)) : last;
+}
+
+/// Whether b's elements lie along k in memory.
+static bool isTurned(Value tile) {
+  return axisAlongMemory(tile) + 2 == static_cast<int64_t>(tile::shapeOf(tile.getType()).size());
 }
 
 /// Whether the elements of `tile` can be computed before `loop`, which stands around their reader.

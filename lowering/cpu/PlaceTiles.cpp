@@ -125,7 +125,7 @@ struct Placement {
     if (auto dot = dyn_cast<tile::DotOp>(user))
       return (use.getOperandNumber() == 0 && !liesInView(use.get())) ||
              (use.getOperandNumber() == 2 && !matchPattern(use.get(), m_AnyZeroFloat()) &&
-              !matchPattern(use.get(), m_Zero()) && tile::shapeOf(dot.getType())[1] % 16 != 0);
+              !matchPattern(use.get(), m_Zero()) && tile::shapeOf(dot.getType()).back() % 16 != 0);
     if (isa<tile::TransposeOp>(user)) // a product packs a transposed left operand from where it lies
       return !liesInView(beforeWidening(use.get())) && llvm::any_of(user->getUses(), [&](OpOperand &next) {
         return isa<tile::DotOp>(next.getOwner()) && next.getOperandNumber() == 0;

@@ -45,6 +45,16 @@ inline Unit unitOf(tile::DotOp dot) {
               : Unit::multiplyAdd;
 }
 
+/// Whether rows and columns of every matrix change places, and nothing else.
+inline bool swapsMatrix(tile::TransposeOp transpose) {
+  const auto order = transpose.getPermutation();
+  const auto rank = static_cast<int64_t>(order.size());
+  for (int64_t axis = 0; axis < rank; ++axis)
+    if (order[axis] != (axis < rank - 2 ? axis : 2 * rank - 3 - axis))
+      return false;
+  return rank >= 2;
+}
+
 /// Whether sums lie in AMX's tiles: registers of so many rows of so many words.
 inline bool hasTiles(Unit unit) { return unit == Unit::bf16Tiles || unit == Unit::i8Tiles; }
 inline constexpr int64_t tileRows = 16, tileWords = 16;

@@ -66,7 +66,7 @@ struct SelectProducts : impl::SelectProductsBase<SelectProducts> {
   /// The name of the unit that computes `dot`; empty where that is multiply-adds.
   StringRef unitFor(tile::DotOp dot) const {
     Type operand = getElementTypeOrSelf(dot.getA().getType());
-    const int64_t depth = tile::shapeOf(dot.getA().getType())[1];
+    const int64_t depth = tile::shapeOf(dot.getA().getType()).back();
     for (auto [unit, isThere] : {std::pair<Unit, bool>{Unit::bf16Tiles, tiles},
                                  {Unit::i8Tiles, tiles},
                                  {Unit::bf16Pairs, bf16Pairs},

@@ -115,17 +115,23 @@ void lowerDot(TileBuffers &tiles, tile::DotOp op) {
   Type operand = getElementTypeOrSelf(op.getA().getType()), sum = getElementTypeOrSelf(op.getType());
   Value a = tiles.of(op.getA()), bBuffer = tiles.of(op.getB()), result = tiles.create(op.getResult());
   tiles.copy(loc, tiles.of(op.getAcc()), result);
-  int64_t m = tile::shapeOf(op.getA().getType())[0], k = tile::shapeOf(op.getA().getType())[1],
-          n = tile::shapeOf(op.getB().getType())[1];
-  tiles.loops(loc, {m, k, n}, [&](ValueRange at) {
-    Value left = widen(b, loc, tiles.read(loc, operand, a, {at[0], at[1]}), sum);
-    Value right = widen(b, loc, tiles.read(loc, operand, bBuffer, {at[1], at[2]}), sum);
-    Value acc = tiles.read(loc, sum, result, {at[0], at[2]});
+  SmallVector<int64_t> extents(tile::shapeOf(op.getA().getType())); // leading ones, M, K and N
+  extents.push_back(tile::shapeOf(op.getB().getType()).back());
+  tiles.loops(loc, extents, [&](ValueRange at) {
+    const auto indices = [&](Value row, Value column) {
+      SmallVector<Value> index(at.drop_back(3));
+      index.append({row, column});
+      return index;
+    };
+    const Value m = at[at.size() - 3], k = at[at.size() - 2], n = at.back();
+    Value left = widen(b, loc, tiles.read(loc, operand, a, indices(m, k)), sum);
+    Value right = widen(b, loc, tiles.read(loc, operand, bBuffer, indices(k, n)), sum);
+    Value acc = tiles.read(loc, sum, result, indices(m, n));
     if (isa<FloatType>(sum))
       acc = math::FmaOp::create(b, loc, left, right, acc);
     else
       acc = arith::AddIOp::create(b, loc, acc, arith::MulIOp::create(b, loc, left, right));
-    tiles.write(loc, acc, result, {at[0], at[2]});
+    tiles.write(loc, acc, result, indices(m, n));
   });
 }
 

@@ -26,30 +26,37 @@ static Value withoutPadding(ThreadCode &code, Value operand, unsigned axis) {
 /// takes.
 static void multiplyByTensorCore(ThreadCode &code, tile::DotOp op) {
   const TileLayout a = layoutOf(op.getA()), b = layoutOf(op.getB()), acc = layoutOf(op.getAcc());
-  const int64_t K = a.shape()[1].size;
+  const unsigned rank = acc.rank(), left = rank - 2, right = rank - 1; // their dimensions
+  const int64_t K = a.shape()[right].size;
   const unsigned bits = cast<RankedTensorType>(op.getA().getType()).getElementTypeBitWidth();
   const unsigned k = simt::mmaShapeFor(bits, K)->k;
   const auto fragments = [&](Value vector, const TileLayout &layout, unsigned size) {
-    return [&code, &layout, vector, size, known = std::map<int64_t, Value>()](int64_t row, int64_t column) mutable {
-      const int64_t first = *layout.storedAt({row, column});
+    return [&code, &layout, vector, size, known = std::map<int64_t, Value>()](ArrayRef<int64_t> position) mutable {
+      const int64_t first = *layout.storedAt(position);
       Value &fragment = known[first];
       if (!fragment)
         fragment = code.make<vector::ExtractStridedSliceOp>(vector, first, size, 1);
       return fragment;
     };
   };
-  auto left = fragments(withoutPadding(code, op.getA(), 1), a, 16 * k / simt::numLanes);
-  auto right = fragments(withoutPadding(code, op.getB(), 0), b, 8 * k / simt::numLanes);
+  auto leftAt = fragments(withoutPadding(code, op.getA(), right), a, 16 * k / simt::numLanes);
+  auto rightAt = fragments(withoutPadding(code, op.getB(), left), b, 8 * k / simt::numLanes);
   const Value sums = code.held(op.getAcc());
   SmallVector<Value> blocks;
   for (int64_t stored = 0; stored < acc.numStored(); stored += 4)
     blocks.push_back(code.make<vector::ExtractStridedSliceOp>(sums, stored, 4, 1));
-  // Step by step, so that no more than one step's operands are needed at a time.
-  for (int64_t step = 0; step < a.shape()[1].padded; step += k)
-    for (const auto [number, sum] : llvm::enumerate(blocks)) {
-      const SmallVector<int64_t> position = acc.positionOf(4 * static_cast<int64_t>(number));
-      sum = code.make<simt::MmaOp>(sum.getType(), left(position[0], step), right(step, position[1]), sum);
-    }
+  // Matrix by matrix, and step by step, so that no more than one step's operands are needed at a time.
+  std::map<SmallVector<int64_t>, SmallVector<int64_t>> matrices; // the blocks of each, by its leading positions
+  for (int64_t number = 0; number < static_cast<int64_t>(blocks.size()); ++number)
+    matrices[SmallVector<int64_t>(ArrayRef(acc.positionOf(4 * number)).drop_back(2))].push_back(number);
+  for (const auto &[matrix, numbers] : matrices)
+    for (int64_t step = 0; step < a.shape()[right].padded; step += k)
+      for (const int64_t number : numbers) {
+        SmallVector<int64_t> x = acc.positionOf(4 * number), y(x);
+        x[right] = y[left] = step;
+        Value &sum = blocks[number];
+        sum = code.make<simt::MmaOp>(sum.getType(), leftAt(x), rightAt(y), sum);
+      }
   Values results;
   for (const Value sum : blocks)
     llvm::append_range(results, vector::ToElementsOp::create(code.builder, code.loc, sum).getResults());
@@ -71,12 +78,14 @@ static void multiplyInRegisters(ThreadCode &code, tile::DotOp op) {
   const Type type = cast<RankedTensorType>(op.getType()).getElementType();
   const Value left = widened(code, code.held(op.getA()), type), right = widened(code, code.held(op.getB()), type);
   Value sum = code.held(op.getAcc());
-  for (int64_t step = 0; step < a.shape()[1].size; ++step) {
+  const unsigned rank = acc.rank();
+  for (int64_t step = 0; step < a.shape()[rank - 1].size; ++step) {
     Indices rows, columns;
     for (int64_t stored = 0; stored < acc.numStored(); ++stored) {
-      const SmallVector<int64_t> position = acc.positionOf(stored);
-      rows.push_back(*a.storedAt({position[0], step}));
-      columns.push_back(*b.storedAt({step, position[1]}));
+      SmallVector<int64_t> row = acc.positionOf(stored), column(row);
+      row[rank - 1] = column[rank - 2] = step;
+      rows.push_back(*a.storedAt(row));
+      columns.push_back(*b.storedAt(column));
     }
     const Value x = code.pick(left, rows), y = code.pick(right, columns);
     sum = type.isInteger() ? code.add(sum, code.make<arith::MulIOp>(x, y)) : code.make<math::FmaOp>(x, y, sum);

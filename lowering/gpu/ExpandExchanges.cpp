@@ -392,10 +392,10 @@ int64_t stepsAtOnce(int64_t K) { return std::min<int64_t>(8, K & -K); }
 Value Expander::multiplied(tile::DotOp op) {
   const auto a = cast<RankedTensorType>(op.getA().getType()), b = cast<RankedTensorType>(op.getB().getType());
   const TileLayout acc = simt::layoutOf(op.getAcc()).getLayout();
-  const int64_t K = a.getDimSize(1), steps = stepsAtOnce(K);
+  const int64_t rank = a.getRank(), K = a.getDimSize(rank - 1), steps = stepsAtOnce(K);
   const auto part = [&](RankedTensorType tile, bool isRight) {
     SmallVector<int64_t> shape(tile.getShape());
-    shape[isRight ? 0 : 1] = steps;
+    shape[rank - (isRight ? 2 : 1)] = steps;
     return RankedTensorType::get(
         shape, tile.getElementType(),
         attribute(simt::fmaOperand(acc, isRight ? simt::MmaOperand::B : simt::MmaOperand::A, steps)));
@@ -410,8 +410,8 @@ Value Expander::multiplied(tile::DotOp op) {
         return {};
       return arith::MulIOp::create(builder, loc, k, arith::ConstantIntOp::create(builder, loc, stride, 32));
     };
-    const Value x = read(leftBuffer, leftPart, left, offset(left.strides[1])),
-                y = read(rightBuffer, rightPart, right, offset(right.strides[0]));
+    const Value x = read(leftBuffer, leftPart, left, offset(left.strides[rank - 1])),
+                y = read(rightBuffer, rightPart, right, offset(right.strides[rank - 2]));
     return tile::DotOp::create(builder, loc, x, y, sum, op.getPrecision()).getResult();
   };
   if (steps == K)

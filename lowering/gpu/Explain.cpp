@@ -50,10 +50,14 @@ std::string accessText(tile::AccessOp op) {
 
 std::string product(tile::DotOp op) {
   const auto a = cast<RankedTensorType>(op.getA().getType());
+  const ArrayRef<int64_t> leading = a.getShape().drop_back(2);
+  const std::string batch =
+      leading.empty() ? "" : format(", of {} pairs of matrices", ShapedType::getNumElements(leading));
   if (op->hasAttr("simt.mma"))
     return format("tensor cores, mma.sync.m16n8k{}, sums of {} products", 256 / a.getElementTypeBitWidth(),
-                  a.getDimSize(1));
-  return "multiply-adds of each thread, not tensor cores: " + whyNoTensorCore(op);
+                  a.getShape().back()) +
+           batch;
+  return "multiply-adds of each thread" + batch + ", not tensor cores: " + whyNoTensorCore(op);
 }
 
 std::string conversion(simt::ConvertOp op) {

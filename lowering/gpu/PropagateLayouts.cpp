@@ -76,7 +76,7 @@ static LayoutAttr operandLayout(Operation *op, unsigned number, LayoutAttr resul
     if (!op->hasAttr("simt.mma"))
       return {};
     const auto a = cast<RankedTensorType>(dot.getA().getType());
-    const int64_t K = a.getDimSize(1);
+    const int64_t K = a.getShape().back();
     return attributeOf(simt::mmaOperand(result.getLayout(), number == 0 ? simt::MmaOperand::A : simt::MmaOperand::B, K,
                                         *simt::mmaShapeFor(a.getElementTypeBitWidth(), K)),
                        context);

@@ -17,21 +17,34 @@ namespace kiln::lowering::gpu {
 #define GEN_PASS_DEF_SELECTINSTRUCTIONS
 #include "lowering/gpu/Passes.h.inc"
 
+namespace {
+/// Those of a product (…, M, K) · (…, K, N).
+struct Extents {
+  int64_t M, N, K;
+  ArrayRef<int64_t> batch;
+};
+} // namespace
+
+static Extents extentsOf(tile::DotOp op) {
+  const ArrayRef<int64_t> a = tile::shapeOf(op.getA().getType()), acc = tile::shapeOf(op.getType());
+  return {a[a.size() - 2], acc.back(), a.back(), acc.drop_back(2)};
+}
+
 std::string whyNoTensorCore(tile::DotOp op) {
-  const auto a = cast<RankedTensorType>(op.getA().getType()), acc = cast<RankedTensorType>(op.getType());
+  const auto a = cast<RankedTensorType>(op.getA().getType());
   const Type element = a.getElementType();
   if (element.isF32() && op.getPrecision() != tile::Precision::TF32)
     return "f32 is multiplied exactly; with the precision tf32 it would be rounded for them";
   if (!element.isF32() && !tile::isNarrowFloat(element) && !element.isInteger(8))
     return "they do not multiply this type";
-  const int64_t M = acc.getDimSize(0), N = acc.getDimSize(1), K = a.getDimSize(1);
+  const auto [M, N, K, batch] = extentsOf(op);
   const auto mma = simt::mmaShapeFor(a.getElementTypeBitWidth(), K);
   // The tensor core has no m16n8k8 for narrow operands that SpellPtx spells.
   if (!mma || mma->k != 256 / mma->bits)
     return "the sum is shorter than the " + std::to_string(256 / a.getElementTypeBitWidth()) +
            " products of an instruction";
   const auto warps = static_cast<unsigned>(warpsOf(op->getParentOfType<func::FuncOp>()));
-  if (!simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/false))
+  if (!simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/false, batch))
     return "the tile does not fill the 16 x 8 sums of an instruction";
   return "";
 }
@@ -48,7 +61,8 @@ static bool isUsedByRows(Value tile) {
   reach(tile);
   for (size_t next = 0; next < reached.size(); ++next) {
     Operation *const user = reached[next]->getOwner();
-    if (auto reduce = dyn_cast<tile::ReduceOp>(user); reduce && reduce.getAxis() == 1)
+    if (auto reduce = dyn_cast<tile::ReduceOp>(user);
+        reduce && reduce.getAxis() + 1 == reduce.getSource().getType().getRank())
       return true;
     if (isa<tile::DotOp>(user) && reached[next]->getOperandNumber() == 0)
       return true;
@@ -76,23 +90,20 @@ static bool comesFromProduct(Value tile) {
 /// within a warp, and so do those of the product that has it for its left factor: neither the reduction nor the factor
 /// then goes through memory.
 static std::optional<simt::WarpSplit> splitOf(tile::DotOp op, unsigned warps) {
-  const auto acc = cast<RankedTensorType>(op.getType());
-  const int64_t M = acc.getDimSize(0), N = acc.getDimSize(1),
-                K = cast<RankedTensorType>(op.getA().getType()).getDimSize(1);
+  const auto [M, N, K, batch] = extentsOf(op);
   if (isUsedByRows(op) || comesFromProduct(op.getA()))
-    if (const auto rows = simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/true))
+    if (const auto rows = simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/true, batch))
       return rows;
-  return simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/false);
+  return simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/false, batch);
 }
 
 static void choose(tile::DotOp op, unsigned warps) {
-  const auto acc = cast<RankedTensorType>(op.getType());
-  const int64_t M = acc.getDimSize(0), N = acc.getDimSize(1);
+  const auto [M, N, K, batch] = extentsOf(op);
   const bool hasInstruction = whyNoTensorCore(op).empty();
   if (hasInstruction)
     op->setAttr("simt.mma", UnitAttr::get(op.getContext()));
   const simt::TileLayout layout =
-      hasInstruction ? simt::mmaAcc(M, N, *splitOf(op, warps), warps) : simt::fmaAcc(M, N, warps);
+      hasInstruction ? simt::mmaAcc(M, N, *splitOf(op, warps), warps, batch) : simt::fmaAcc(M, N, warps, batch);
   op->setAttr("simt.layout", simt::LayoutAttr::get(op.getContext(), layout));
 }
 

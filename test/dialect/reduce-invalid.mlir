@@ -42,8 +42,32 @@ func.func @index(%x: tensor<4x8xf32>) {
 // -----
 
 func.func @dot_rank(%a: tensor<4xf32>, %b: tensor<4x8xf32>, %c: tensor<4x8xf32>) {
-  // expected-error@+1 {{'tile.dot' op expected tiles of rank 2, but got ranks 1, 2 and 2}}
+  // expected-error@+1 {{'tile.dot' op expected tiles of one rank from 2 on, but got ranks 1, 2 and 2}}
   %0 = tile.dot %a, %b, %c : tensor<4xf32>, tensor<4x8xf32>, tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @dot_ranks(%a: tensor<3x4x8xf32>, %b: tensor<8x2xf32>, %c: tensor<3x4x2xf32>) {
+  // expected-error@+1 {{'tile.dot' op expected tiles of one rank from 2 on, but got ranks 3, 2 and 3}}
+  %0 = tile.dot %a, %b, %c : tensor<3x4x8xf32>, tensor<8x2xf32>, tensor<3x4x2xf32>
+  return
+}
+
+// -----
+
+func.func @dot_leading(%a: tensor<3x4x8xf32>, %b: tensor<2x8x2xf32>, %c: tensor<3x4x2xf32>) {
+  // expected-error@+1 {{'tile.dot' op expected leading sizes to match, but got 3x4x8 and 2x8x2}}
+  %0 = tile.dot %a, %b, %c : tensor<3x4x8xf32>, tensor<2x8x2xf32>, tensor<3x4x2xf32>
+  return
+}
+
+// -----
+
+func.func @dot_sums(%a: tensor<3x4x8xf32>, %b: tensor<3x8x2xf32>, %c: tensor<2x4x2xf32>) {
+  // expected-error@+1 {{'tile.dot' op expected an accumulator of shape 3x4x2, but got 2x4x2}}
+  %0 = tile.dot %a, %b, %c : tensor<3x4x8xf32>, tensor<3x8x2xf32>, tensor<2x4x2xf32>
   return
 }
 

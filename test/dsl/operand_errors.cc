@@ -275,8 +275,17 @@ void products(View) {
   Tile x = zeros(f32, {64, 32}), y = zeros(f32, {48, 64}), v = zeros(f32, {32});
   // expected-error@+1 {{'dot' expected inner extents to match, but got 64x32 and 48x64}}
   dot(x, y);
-  // expected-error@+1 {{'dot' expected tiles of rank 2, but got f32[64x32] and f32[32]}}
+  // expected-error@+1 {{'dot' expected tiles of one rank from 2 on, but got f32[64x32] and f32[32]}}
   dot(x, v);
+  Tile three = zeros(f32, {3, 8, 32}), two = zeros(f32, {2, 32, 8});
+  // expected-error@+1 {{'dot' expected tiles of one rank from 2 on, but got f32[3x8x32] and f32[64x32]}}
+  dot(three, x);
+  // expected-error@+1 {{'dot' expected leading extents to match, but got 3x8x32 and 2x32x8; use broadcast()}}
+  dot(three, two);
+  // expected-error@+1 {{'dot' expected inner extents to match, but got 3x8x32 and 3x8x32}}
+  dot(three, three);
+  // expected-error@+1 {{'dot' expected an accumulator f32[3x8x8], but got f32[8x8]}}
+  dot(three, transpose(three, {0, 2, 1}), zeros(f32, {8, 8}));
   // expected-error@+1 {{'dot' expected operands of one type, but got f32 and bf16; use cast()}}
   dot(y, cast(x, bf16));
   // expected-error@+1 {{'dot' expected operands of type f32, bf16, f16, f8e4m3, f8e5m2, f64 or i8, but got i64}}

@@ -1,17 +1,24 @@
-// Matrix products: every type, factors read straight from views of rank 2 to 5, turned over, masked, computed or at
-// hand, alone and in a loop over K.
+// Matrix products: every type, alone or several at once, factors read straight from views of rank 2 to 5, turned over,
+// masked, computed or at hand, alone and in a loop over K.
 
 #include "dialect/dsl/Plan.h"
 #include "test/fuzz/generator.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace kiln::fuzz {
 
 /// A factor of that shape. In a loop over K its offset along `kAxis` is `k`; `k` is null where there is no such loop.
 Known Generator::factor(Type type, const Shape &shape, const Operand *k, int kAxis) {
   const bool turns = chance(35);
-  const Shape read = turns ? Shape{shape[1], shape[0]} : shape;
+  Shape read = shape;
+  std::vector<int> order(shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (turns) {
+    std::swap(read.back(), read[read.size() - 2]);
+    std::swap(order.back(), order[order.size() - 2]);
+  }
   Known result;
   if (!k && chance(20)) {
     result = valueOf(type, read);
@@ -37,7 +44,7 @@ Known Generator::factor(Type type, const Shape &shape, const Operand *k, int kAx
   }
   if (!turns)
     return result;
-  return emit({.verb = Verb::transpose, .type = type, .shape = shape, .operands = {result.operand()}, .axes = {1, 0}},
+  return emit({.verb = Verb::transpose, .type = type, .shape = shape, .operands = {result.operand()}, .axes = order},
               result.facts);
 }
 
@@ -45,6 +52,12 @@ static Type sumType(Type type) { return type == f64 ? f64 : type == i8 ? i32 : f
 
 static const std::vector<Type> factorTypes = {f32, f32, f32, f32, bf16, bf16, f16, f64, i8, f8e4m3, f8e5m2};
 static const std::vector<Type> narrowTypes = {bf16, bf16, f16, i8, f32};
+
+/// The extents before the last two of a product of several matrices, and of a tile of theirs.
+static Shape joined(Shape leading, int64_t rows, int64_t columns) {
+  leading.insert(leading.end(), {rows, columns});
+  return leading;
+}
 
 /// M, K and N: two factors of f64 and their product fit a GPU's shared memory.
 std::array<int64_t, 3> Generator::productExtents() {
@@ -56,9 +69,20 @@ std::array<int64_t, 3> Generator::productExtents() {
 
 bool Generator::dotStatement() {
   const Type type = pick(factorTypes);
-  const auto [m, k, n] = productExtents();
-  const Known left = factor(type, {m, k}, nullptr, 1), right = factor(type, {k, n}, nullptr, 0);
-  Op op{.verb = Verb::dot, .type = sumType(type), .shape = {m, n}, .operands = {left.operand(), right.operand()}};
+  auto [m, k, n] = productExtents();
+  Shape leading; // up to three, of few and smaller matrices
+  if (chance(30)) {
+    for (int64_t count = between(1, 3); static_cast<int64_t>(leading.size()) < count;)
+      leading.push_back(between(1, count == 1 ? 6 : count == 2 ? 3 : 2));
+    for (int64_t *extent : {&m, &k, &n})
+      *extent = std::min<int64_t>(*extent, 24);
+  }
+  const Known left = factor(type, joined(leading, m, k), nullptr, 1),
+              right = factor(type, joined(leading, k, n), nullptr, 0);
+  Op op{.verb = Verb::dot,
+        .type = sumType(type),
+        .shape = joined(leading, m, n),
+        .operands = {left.operand(), right.operand()}};
   Facts acc{.bound = 0};
   if (chance(40)) {
     const Known sum = fit(valueOf(op.type, op.shape), wholeNumbers(256));

@@ -34,29 +34,32 @@ enum class MmaOperand : uint8_t { A, B };
 /// that the operands must be extended with zeros.
 std::optional<MmaShape> mmaShapeFor(unsigned bits, int64_t K);
 
-/// How the warps of a program share a product: `m` times `n` of them, each with a part of D. When that is less than
-/// there are, others compute the same.
+/// How the warps of a program share a product: `m` times `n` of them, each with a part of D, and of several products as
+/// many times `batch`. When that is less than there are, others compute the same.
 struct WarpSplit {
-  unsigned m = 1, n = 1;
+  unsigned m = 1, n = 1, batch = 1;
   bool operator==(const WarpSplit &) const = default;
 };
 
 /// The split of D (M, N) = A (M, K) · B (K, N) that uses most of the warps and, of these, reads the fewest operand
 /// elements; of equals the one with the fewest rows a warp, for it is rows that a loop keeps. With `rowsInWarp`, for a
 /// reduction along the rows: one with n = 1 that uses all warps. Nothing when D's core is smaller than an instruction,
-/// or there is no such split.
-std::optional<WarpSplit> warpSplit(int64_t M, int64_t N, int64_t K, unsigned numWarps, bool rowsInWarp);
+/// or there is no such split. Products of several matrices, as many as the extents `batch` say, are dealt to warps
+/// first: no operand is then read twice.
+std::optional<WarpSplit> warpSplit(int64_t M, int64_t N, int64_t K, unsigned numWarps, bool rowsInWarp,
+                                   llvm::ArrayRef<int64_t> batch = {});
 
-/// The accumulator D (M, N): M's core is a multiple of 16 · split.m, N's of 8 · split.n.
-TileLayout mmaAcc(int64_t M, int64_t N, WarpSplit split, unsigned numWarps);
-/// A (M, K) or B (K, N) for an accumulator that mmaAcc or wgmmaAcc made: the warps hold what they need, each its own
-/// copy. K's core is a multiple of `mma.k`.
+/// The accumulator D (…, M, N), its leading extents those of `batch`: M's core is a multiple of 16 · split.m, N's of
+/// 8 · split.n, the product of the leading ones' of split.batch.
+TileLayout mmaAcc(int64_t M, int64_t N, WarpSplit split, unsigned numWarps, llvm::ArrayRef<int64_t> batch = {});
+/// A (…, M, K) or B (…, K, N) for an accumulator that mmaAcc or wgmmaAcc made: the warps hold what they need, each its
+/// own copy. K's core is a multiple of `mma.k`.
 TileLayout mmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K, MmaShape mma);
 
-/// The accumulator D (M, N) of products that each thread adds by itself: up to 8 × 4 of the sums in a block of each.
-TileLayout fmaAcc(int64_t M, int64_t N, unsigned numWarps);
-/// A (M, K) or B (K, N) for an accumulator of any layout whose products each thread adds by itself: every thread has,
-/// for each of its rows (columns), the whole of K in registers, K's units first.
+/// The accumulator D (…, M, N) of products that each thread adds by itself: up to 8 × 4 of the sums in a block of each.
+TileLayout fmaAcc(int64_t M, int64_t N, unsigned numWarps, llvm::ArrayRef<int64_t> batch = {});
+/// A (…, M, K) or B (…, K, N) for an accumulator of any layout whose products each thread adds by itself: every thread
+/// has, for each of its rows (columns), the whole of K in registers, K's units first.
 TileLayout fmaOperand(const TileLayout &acc, MmaOperand operand, int64_t K);
 
 /// The accumulator of wgmma: warps in groups of four along M, whose core is at least 64; groups that M has no more rows

@@ -285,6 +285,136 @@ TEST_P(Products, LeaveOutTermsWithAFactorOutsideAlone) {
       }
 }
 
+/// The tiles of a test of several products, by number: leading extents, M, N and K.
+struct Pairs {
+  std::vector<int64_t> leading;
+  int64_t m, n, k;
+};
+const std::vector<Pairs> everyPairs = {{{3}, 24, 40, 20},     {{4}, 32, 64, 32},       {{1}, 16, 32, 64},
+                                       {{2, 3}, 5, 33, 7},    {{2, 1, 2}, 16, 16, 32}, {{5}, 1, 32, 16},
+                                       {{6}, 16, 1, 8},       {{7}, 1, 1, 1},          {{8}, 32, 32, 32},
+                                       {{1, 1, 1}, 9, 17, 3}, {{2, 2, 2}, 8, 8, 12}};
+
+struct PairsOfConfig {
+  int number = 0;              // of `everyPairs`
+  bool ta = false, tb = false; // the last two dimensions of a, or b, change places
+  bool moved = false;          // the last leading dimension stands behind M, or K, in memory
+  bool loop = false;           // the sum over K is taken in two rounds of a loop
+  bool by = false;             // the result is stored times two, plus one
+};
+
+/// Dimensions `a` and `b` of a shape or an order, exchanged.
+template <class List> List exchanged(List list, size_t a, size_t b) { return std::swap(list[a], list[b]), list; }
+
+/// A factor of that shape, loaded from `at` along its `axis`.
+Tile factorOf(View view, Shape shape, bool turned, bool moved, size_t axis, Tile at) {
+  const size_t rank = shape.size();
+  std::vector<int> order(rank);
+  for (size_t i = 0; i < rank; ++i)
+    order[i] = static_cast<int>(i);
+  if (moved)
+    order = exchanged(order, rank - 3, rank - 2);
+  if (turned)
+    order = exchanged(order, rank - 2, rank - 1);
+  Shape stored(rank);
+  Offsets offsets(rank, At(0));
+  for (size_t i = 0; i < rank; ++i)
+    stored[order[i]] = shape[i];
+  offsets[order[axis]] = At(at);
+  return transpose(load(view, offsets, stored), order);
+}
+
+/// c = c + a · b of each pair of matrices.
+void pairs(View a, View b, View c, PairsOfConfig cfg) {
+  const Pairs &of = everyPairs[cfg.number];
+  const size_t rank = of.leading.size() + 2;
+  Shape left(of.leading), right(of.leading), sums(of.leading);
+  left.insert(left.end(), {of.m, of.k});
+  right.insert(right.end(), {of.k, of.n});
+  sums.insert(sums.end(), {of.m, of.n});
+  const Offsets zero(rank, At(0));
+  Tile acc = load(c, zero, sums); // (…, M, N)
+  const auto add = [&](Tile k) {
+    acc =
+        dot(factorOf(a, left, cfg.ta, cfg.moved, rank - 1, k), factorOf(b, right, cfg.tb, cfg.moved, rank - 2, k), acc);
+  };
+  if (cfg.loop)
+    for (Tile k : range(0, 2 * of.k, of.k))
+      add(k);
+  else
+    add(0);
+  store(c, zero, cfg.by ? acc * 2 + 1 : acc);
+}
+const Kernel pairsKernel = kernel("pairs", pairs,
+                                  {field("number", &PairsOfConfig::number), field("ta", &PairsOfConfig::ta),
+                                   field("tb", &PairsOfConfig::tb), field("moved", &PairsOfConfig::moved),
+                                   field("loop", &PairsOfConfig::loop), field("by", &PairsOfConfig::by)});
+
+// Every rank and type, a single matrix, row and column, odd extents, matrices that lie turned or apart in memory.
+TEST_P(Products, OfSeveralMatricesAreThoseOfEachPair) {
+  const auto element = [](int64_t i) { return static_cast<int>(i * 7 % 15) - 7; };
+  for (int number = 0; number < static_cast<int>(everyPairs.size()); ++number)
+    for (const Type type : {f32, bf16, f16, i8, f64, f8e4m3}) {
+      const bool all = type == f32 || type == bf16;
+      for (int turn = 0; turn < (all ? 3 : 1); ++turn) {
+        const int bits = (11 * turn + 5 * number) % 32; // others for other extents
+        const bool ta = bits & 1, tb = bits & 2, moved = bits & 4, loop = bits & 8, by = bits & 16;
+        const Pairs &of = everyPairs[number];
+        const Type sums = type == i8 ? i32 : type == f64 ? f64 : f32;
+        const size_t rank = of.leading.size() + 2;
+        int64_t count = 1;
+        for (const int64_t extent : of.leading)
+          count *= extent;
+        const int64_t K = of.k * (loop ? 2 : 1);
+        // Elements as numbered in their matrices, in the order in which they are stored.
+        const auto factor = [&](int64_t rows, int64_t columns, bool turned, int shift) {
+          Shape shape(of.leading);
+          shape.insert(shape.end(), {rows, columns});
+          std::vector<size_t> order(rank);
+          for (size_t i = 0; i < rank; ++i)
+            order[i] = i;
+          if (moved)
+            order = exchanged(order, rank - 3, rank - 2);
+          if (turned)
+            order = exchanged(order, rank - 2, rank - 1);
+          Shape stored(rank), strides(rank, 1);
+          for (size_t i = 0; i < rank; ++i)
+            stored[order[i]] = shape[i];
+          for (size_t i = rank - 1; i-- > 0;)
+            strides[i] = strides[i + 1] * stored[i + 1];
+          Raw raw(count * rows * columns);
+          for (int64_t i = 0; i < static_cast<int64_t>(raw.size()); ++i) {
+            int64_t place = 0, rest = i;
+            for (size_t axis = rank; axis-- > 0; rest /= shape[axis])
+              place += rest % shape[axis] * strides[order[axis]];
+            raw[place] = rawOf(type, element(i + shift));
+          }
+          return tensor(type, stored, raw);
+        };
+        const Tensor a = factor(of.m, K, ta, 0), b = factor(K, of.n, tb, 3);
+        Shape shape(of.leading);
+        shape.insert(shape.end(), {of.m, of.n});
+        Raw before;
+        for (int64_t i = 0; i < count * of.m * of.n; ++i)
+          before.push_back(rawOf(sums, element(i)));
+        const Tensor c = tensor(sums, shape, before);
+        const std::string config =
+            fmt::format("number={},ta={:d},tb={:d},moved={:d},loop={:d},by={:d}", number, ta, tb, moved, loop, by);
+        launch(pairsKernel, {a.ref(), b.ref(), c.ref()}, config);
+        const Raw got = read(c);
+        for (int64_t i = 0; i < static_cast<int64_t>(got.size()); ++i) {
+          const int64_t pair = i / (of.m * of.n), row = i / of.n % of.m, column = i % of.n;
+          int want = element(i);
+          for (int64_t s = 0; s < K; ++s)
+            want += element((pair * of.m + row) * K + s) * element((pair * K + s) * of.n + column + 3);
+          want = by ? 2 * want + 1 : want;
+          ASSERT_TRUE(isFloat(sums) ? same(sums, got[i], rawOf(sums, want), false) : got[i] == rawOf(sums, want))
+              << nameOf(type) << ", " << config << ", at " << i << ": expected " << want << ", but got word " << got[i];
+        }
+      }
+    }
+}
+
 KILN_ON_EVERY_DEVICE(Products);
 
 } // namespace
