@@ -22,7 +22,7 @@ def VerifyKernels : Pass<"tile-verify-kernels", "::mlir::ModuleOp"> {
     changed.
 
     ```mlir
-    %0 = math.sin %x : f32   // error: expected an operation of the tile language, but got 'math.sin'
+    %0 = math.isnan %x : f32   // error: expected an operation of the tile language, but got 'math.isnan'
     ```
   }];
   let options = [

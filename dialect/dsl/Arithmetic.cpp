@@ -1,5 +1,6 @@
 // Elementwise verbs: arithmetic, comparisons, bits, math functions, selection and casts.
 
+#include "dialect/dsl/MathFunctions.h"
 #include "dialect/dsl/Tracer.h"
 
 #include "dialect/tile/TypeRules.h"
@@ -173,6 +174,10 @@ Tile log(At x, Accuracy accuracy) { return unary<math::LogOp>("log", x, accuracy
 Tile log2(At x, Accuracy accuracy) { return unary<math::Log2Op>("log2", x, accuracy); }
 Tile tanh(At x, Accuracy accuracy) { return unary<math::TanhOp>("tanh", x, accuracy); }
 Tile erf(At x) { return unary<math::ErfOp>("erf", x); }
+Tile sin(At x) { return unary<math::SinOp>("sin", x); }
+Tile cos(At x) { return unary<math::CosOp>("cos", x); }
+Tile log1p(At x) { return unary<math::Log1pOp>("log1p", x); }
+Tile expm1(At x) { return unary<math::ExpM1Op>("expm1", x); }
 
 Tile divide(At a, At b, Accuracy accuracy) {
   Verb verb("divide", a.loc);

@@ -1,5 +1,6 @@
 // Verbs that are spelt from others. Each passes on the line that it was written at.
 
+#include "dialect/dsl/MathFunctions.h"
 #include "dialect/dsl/Tracer.h"
 
 namespace kiln {
@@ -129,6 +130,15 @@ Tile sign(At x) {
   const Tile value = tileOf("sign", x);
   const Tile others = isUnsigned(value.type(x.loc)) ? value : where(at(at(value) < at(0)), at(-1), at(value));
   return where(at(at(value) > at(0)), at(1), at(others));
+}
+
+Tile tan(At x) {
+  const Line at{x.loc};
+  const Tile value = tileOf("tan", x);
+  const Type type = value.type(x.loc);
+  if (isFloat(type) && bytesOf(type) < 4) // rounds once
+    return cast(at(tan(at(cast(at(value), f32)))), type);
+  return at(sin(at(value))) / at(cos(at(value)));
 }
 
 Tile sigmoid(At x) {

@@ -25,6 +25,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
@@ -178,6 +179,10 @@ void carryBf16AsWords(func::FuncOp func) {
 
 struct LowerMath : impl::LowerMathBase<LowerMath> {
   using LowerMathBase::LowerMathBase;
+  void getDependentDialects(DialectRegistry &registry) const override {
+    LowerMathBase::getDependentDialects(registry);
+    registry.insert<scf::SCFDialect, vector::VectorDialect>();
+  }
   void runOnOperation() override {
     RewritePatternSet integers(&getContext()); // first: they leave conversions from f32
     integers.add<LowerIntegerToNarrow<arith::SIToFPOp>, LowerIntegerToNarrow<arith::UIToFPOp>>(&getContext());

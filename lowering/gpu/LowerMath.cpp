@@ -7,6 +7,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
@@ -54,7 +55,7 @@ struct LowerMath : impl::LowerMathBase<LowerMath> {
   using LowerMathBase::LowerMathBase;
   void getDependentDialects(DialectRegistry &registry) const override {
     LowerMathBase::getDependentDialects(registry);
-    registry.insert<LLVM::LLVMDialect, vector::VectorDialect>();
+    registry.insert<LLVM::LLVMDialect, scf::SCFDialect, vector::VectorDialect>();
   }
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());

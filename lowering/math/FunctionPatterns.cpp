@@ -41,7 +41,9 @@ void addFunctionPatterns(RewritePatternSet &patterns, ScaleInstruction scale, bo
   patterns.add<LowerFunction<math::Exp2Op, &MathFunctions::exp2>, LowerFunction<math::ExpOp, &MathFunctions::exp>,
                LowerFunction<math::Log2Op, &MathFunctions::log2>, LowerFunction<math::LogOp, &MathFunctions::log>,
                LowerFunction<math::TanhOp, &MathFunctions::tanh>, LowerFunction<math::ErfOp, &MathFunctions::erf>,
-               LowerFunction<math::RsqrtOp, &MathFunctions::rsqrt>>(patterns.getContext(), scale, canScale);
+               LowerFunction<math::RsqrtOp, &MathFunctions::rsqrt>, LowerFunction<math::SinOp, &MathFunctions::sin>,
+               LowerFunction<math::CosOp, &MathFunctions::cos>, LowerFunction<math::Log1pOp, &MathFunctions::log1p>,
+               LowerFunction<math::ExpM1Op, &MathFunctions::expm1>>(patterns.getContext(), scale, canScale);
 }
 
 void takeAccuracies(Operation *root) {

@@ -5,8 +5,8 @@
 // of views and scalars in structured control flow, whose values are tiles and scalars. For a CPU, parts of a kernel may
 // be lowered already. The module is not changed.
 //
-//     func.func @f(%n: index) attributes {tile.kernel} { … math.sin … }
-//     // error: expected an operation of the tile language, but got 'math.sin'
+//     func.func @f(%n: index) attributes {tile.kernel} { … math.isnan … }
+//     // error: expected an operation of the tile language, but got 'math.isnan'
 
 #include "lowering/Abi.h"
 #include "lowering/Diagnostics.h"
@@ -61,7 +61,7 @@ static bool isArithmetic(Operation *op) {
   return (isa<arith::ArithDialect>(op->getDialect()) && !isa<arith::RemFOp>(op)) ||
          isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::FloorOp, math::CeilOp, math::SqrtOp, math::RsqrtOp,
              math::ExpOp, math::Exp2Op, math::LogOp, math::Log2Op, math::TanhOp, math::ErfOp, math::RoundEvenOp,
-             math::TruncOp, math::CopySignOp>(op);
+             math::TruncOp, math::CopySignOp, math::SinOp, math::CosOp, math::Log1pOp, math::ExpM1Op>(op);
 }
 
 /// What a part of a kernel that is lowered already consists of.

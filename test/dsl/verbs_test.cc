@@ -1,6 +1,7 @@
 // What the verbs emit: promotion, broadcasting, numbers, short shapes, memory, random numbers, specialisation. Each
 // test is a kernel and the program that it becomes after canonicalisation.
 
+#include "dialect/dsl/MathFunctions.h"
 #include "test/dsl/Tracing.h"
 
 #include <gtest/gtest.h>
@@ -226,6 +227,24 @@ tile.store %16, %arg0[%c0_i64] : tensor<8xf32>, memref<?xf32, strided<[1]>>
 %21 = math.log %20 : tensor<8xf32>
 %22 = math.exp %21 : tensor<8xf32>
 tile.store %22, %arg0[%c0_i64] : tensor<8xf32>, memref<?xf32, strided<[1]>>
+)");
+}
+
+void mathFunctions(View a) {
+  Tile x = load(a, {0}, {8});
+  store(a, {0}, sin(cos(log1p(expm1(tan(x))))));
+}
+TEST(Arithmetic, MathFunctions) {
+  EXPECT_EQ(program(mathFunctions, {vector}), R"(%c0_i64 = arith.constant 0 : i64
+%0 = tile.load %arg0[%c0_i64] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
+%1 = math.cos %0 : tensor<8xf32>
+%2 = math.sin %0 : tensor<8xf32>
+%3 = arith.divf %2, %1 : tensor<8xf32>
+%4 = math.expm1 %3 : tensor<8xf32>
+%5 = math.log1p %4 : tensor<8xf32>
+%6 = math.cos %5 : tensor<8xf32>
+%7 = math.sin %6 : tensor<8xf32>
+tile.store %7, %arg0[%c0_i64] : tensor<8xf32>, memref<?xf32, strided<[1]>>
 )");
 }
 

@@ -2,6 +2,8 @@
 
 #include "test/fuzz/elementwise.h"
 
+#include "dialect/dsl/MathFunctions.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -273,6 +275,12 @@ std::span<const Elementwise> elementwise() {
       {"log2($0)", 1, finer, false, [](Operands x) { return log2(x[0]); }, function(2.2, 0.7, unknown)},
       {"tanh($0)", 1, finer, false, [](Operands x) { return tanh(x[0]); }, function(3.4, 1.2, oneOrMore)},
       {"erf($0)", 1, finer, false, [](Operands x) { return erf(x[0]); }, function(1.7, 2.5, oneOrMore)},
+      {"sin($0)", 1, finer, false, [](Operands x) { return sin(x[0]); }, function(2.0, 1.0, oneOrMore)},
+      {"cos($0)", 1, finer, false, [](Operands x) { return cos(x[0]); }, function(2.0, 1.0, oneOrMore)},
+      {"tan($0)", 1, finer, false, [](Operands x) { return tan(x[0]); }, function(4.5, 3.0, unknown)},
+      {"log1p($0)", 1, finer, false, [](Operands x) { return log1p(x[0]); }, function(2.5, 1.5, unknown)},
+      {"expm1($0)", 1, finer, false, [](Operands x) { return expm1(x[0]); },
+       [](Type type, Known known) { return grownFacts(type, known, 2.5, 2.0); }},
       {"min($0, $1, Nans::propagate)", 2, numbers, false, [](Operands x) { return min(x[0], x[1], Nans::propagate); },
        extremeFacts},
       {"max($0, $1, Nans::propagate)", 2, numbers, false, [](Operands x) { return max(x[0], x[1], Nans::propagate); },

@@ -28,7 +28,7 @@ func.func @scalar(%x: f32) -> f32 {
 }
 
 // CHECK-LABEL: @functions
-// CHECK-NOT: math.{{exp|log|tanh|erf|rsqrt}}
+// CHECK-NOT: math.{{exp|log|tanh|erf|rsqrt|sin|cos}}
 // CHECK: return
 func.func @functions(%x: vector<8xf64>) -> vector<8xf64> {
   %0 = math.exp %x : vector<8xf64>
@@ -37,7 +37,28 @@ func.func @functions(%x: vector<8xf64>) -> vector<8xf64> {
   %3 = math.tanh %2 : vector<8xf64>
   %4 = math.erf %3 : vector<8xf64>
   %5 = math.rsqrt %4 : vector<8xf64>
-  return %5 : vector<8xf64>
+  %6 = math.sin %5 : vector<8xf64>
+  %7 = math.cos %6 : vector<8xf64>
+  %8 = math.log1p %7 : vector<8xf64>
+  %9 = math.expm1 %8 : vector<8xf64>
+  return %9 : vector<8xf64>
+}
+
+// Few arguments are so large that more than a few digits of 2/π matter: a branch asks whether any lane's is, and only
+// those lanes take what it computes.
+// CHECK-LABEL: @angle
+// CHECK-SAME: %[[X:.*]]: vector<16xf32>
+// CHECK: %[[FAR:.*]] = arith.cmpf oge
+// CHECK: %[[ANY:.*]] = vector.reduction <or>, %[[FAR]]
+// CHECK: scf.if %[[ANY]]
+// CHECK: arith.select %[[FAR]]
+// CHECK: } else {
+// CHECK-NEXT: scf.yield
+// CHECK-NOT: math.{{sin|cos}}
+// CHECK: return
+func.func @angle(%x: vector<16xf32>) -> vector<16xf32> {
+  %0 = math.sin %x : vector<16xf32>
+  return %0 : vector<16xf32>
 }
 
 // The x86 instruction gives %b where either is NaN: where %b is, %a must come back.

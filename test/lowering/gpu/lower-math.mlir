@@ -13,7 +13,7 @@ func.func @exp2(%x: vector<4xf32>) -> vector<4xf32> {
 }
 
 // CHECK-LABEL: @functions
-// CHECK-NOT: math.{{exp|log|tanh|erf|rsqrt}}
+// CHECK-NOT: math.{{exp|log|tanh|erf|rsqrt|sin|cos}}
 // CHECK: return
 func.func @functions(%x: vector<2xf64>, %y: f32) -> (vector<2xf64>, f32) {
   %0 = math.exp %x : vector<2xf64>
@@ -23,7 +23,11 @@ func.func @functions(%x: vector<2xf64>, %y: f32) -> (vector<2xf64>, f32) {
   %4 = math.erf %3 : vector<2xf64>
   %5 = math.rsqrt %4 : vector<2xf64>
   %6 = math.exp %y : f32
-  return %5, %6 : vector<2xf64>, f32
+  %7 = math.sin %5 : vector<2xf64>
+  %8 = math.cos %6 : f32
+  %9 = math.log1p %7 : vector<2xf64>
+  %10 = math.expm1 %8 : f32
+  return %9, %10 : vector<2xf64>, f32
 }
 
 // In f64 a square root is taken exactly and divided by, exactly; in f32 a step of Newton's makes the approximation as good

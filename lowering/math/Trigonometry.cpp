@@ -1,0 +1,223 @@
+// sin and cos in arithmetic, within their bounds for every finite argument.
+//
+// x = q · π/2 + r with |r| a little above π/4 at most; then a polynomial for sin r or cos r, as the last two bits of q
+// say. For |x| below a limit r comes from x less q times π/2 in three parts (Cody and Waite); beyond it, on a branch
+// that few take, from a product of x's digits with those of 2/π that matter for it (Payne and Hanek).
+
+#include "lowering/math/MathFunctions.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+
+namespace kiln::lowering {
+
+/// What is left of an angle: x = quadrant · π/2 + r + tail, of the quadrant, an integer, the two last bits. In f32 r
+/// alone is exact enough, and there is no tail.
+struct MathFunctions::Angle {
+  Value r, tail, quadrant;
+};
+
+SmallVector<Value> MathFunctions::rarely(Value condition, ArrayRef<Value> usual,
+                                         function_ref<SmallVector<Value>()> slow) {
+  Value any = condition;
+  if (isa<VectorType>(condition.getType()))
+    any = emit.make<vector::ReductionOp>(vector::CombiningKind::OR, condition);
+  auto branch = scf::IfOp::create(
+      builder, loc, any,
+      [&](OpBuilder &, Location) {
+        SmallVector<Value> chosen;
+        for (const auto &[rare, plain] : llvm::zip_equal(slow(), usual))
+          chosen.push_back(emit.select(condition, rare, plain));
+        scf::YieldOp::create(builder, loc, chosen);
+      },
+      [&](OpBuilder &, Location) { scf::YieldOp::create(builder, loc, usual); });
+  return llvm::to_vector_of<Value>(branch.getResults());
+}
+
+/// Four neighbours of a table of words, from the one at `position` on. What lies behind the table is never asked for.
+SmallVector<Value, 4> MathFunctions::fromTable(ArrayRef<uint64_t> table, Value position) {
+  const Type type = position.getType();
+  SmallVector<Value> words =
+      llvm::map_to_vector(table, [&](uint64_t word) { return emit.integer(type, static_cast<int64_t>(word)); });
+  for (int step = llvm::PowerOf2Ceil(table.size() - 3) / 2; step > 0; step /= 2) {
+    const Value bit = emit.make<arith::AndIOp>(position, emit.integer(type, step));
+    const Value moves = emit.compare(arith::CmpIPredicate::ne, bit, emit.integer(type, 0));
+    SmallVector<Value> next;
+    for (size_t i = 0; i < std::min<size_t>(words.size(), step + 3); ++i)
+      next.push_back(i + step < words.size() ? emit.select(moves, words[i + step], words[i]) : words[i]);
+    words = next;
+  }
+  return {words[0], words[1], words[2], words[3]};
+}
+
+// The digits of 2/π behind zeros, so that the first window which an argument asks for begins at the first digit.
+static const uint64_t twoOverPi32[] = {0x00a2f983, 0x6e4e4415, 0x29fc2757, 0xd1f534dd,
+                                       0xc0db6295, 0x993c4390, 0x41fe5163};
+static const uint64_t twoOverPi64[] = {0x0000000028be60db, 0x9391054a7f09d5f4, 0x7d4d377036d8a566, 0x4f10e4107f9458ea,
+                                       0xf7aef1586dc91b8e, 0x909374b801924bba, 0x827464873f877ac7, 0x2c4a69cfba208d7d,
+                                       0x4baed1213a671c09, 0xad17df904e64758e, 0x60d4ce7d272117e2, 0xef7e4a0ec7fe25ff,
+                                       0xf7816603fbcbc462, 0xd6829b47db4d9fb3, 0xc9f2c26dd3d18fd9, 0xa797fa8b5d49eeb1,
+                                       0xfaf97c5ecf41ce7d, 0xe294a4ba9afed7ec, 0x47e357421580cc11};
+
+/// Below `limit` in size: x − n · (p₁ + p₂ + p₃), each part with all digits of its type. The first difference is exact,
+/// of the second its error is kept.
+MathFunctions::Angle MathFunctions::reduceNear(Value x) {
+  Rounded n = round(x, number(0x1.45f306dc9c883p-1));
+  Value minus = negated(n.integer);
+  Value first = fma(minus, number(wide ? 0x1.921fb54442d18p+0 : 0x1.921fb6p+0), x);
+  Value part = number(wide ? 0x1.1a62633145c07p-54 : -0x1.777a5cp-25), product = multiply(minus, part);
+  Value error = fma(minus, part, negated(product));
+  Value second = add(first, product), moved = subtract(second, first);
+  Value lost = add(subtract(first, subtract(second, moved)), subtract(product, moved));
+  Value rest = fma(minus, number(wide ? -0x1.f1976b7ed8fbcp-110 : -0x1.ee59dap-50), add(lost, error));
+  Value r = add(second, rest), tail = wide ? add(subtract(second, r), rest) : Value();
+  return {r, tail, emit.bits(n.carrier, getElementTypeOrSelf(words))};
+}
+
+/// Any other finite x = m · 2ᵉ: the product of m with 96 digits of 2/π · 2ᵉ from that of weight 2 on. What stands
+/// before them changes the quadrant by multiples of 4; what comes after is 2⁻⁶¹ at most, and no r of an f32 is below
+/// 2⁻³⁰.
+MathFunctions::Angle MathFunctions::reduceFar32(Value x) {
+  const Type longs = typeLike(type, builder.getI64Type());
+  const auto number64 = [&](int64_t value) { return emit.integer(longs, value); };
+  Value size = emit.make<arith::ExtUIOp>(longs, emit.bits(magnitude(x), builder.getI32Type()));
+  Value digits = emit.make<arith::OrIOp>(emit.make<arith::AndIOp>(size, number64(0x7fffff)), number64(0x800000));
+  Value start = emit.make<arith::SubIOp>(emit.make<arith::ShRUIOp>(size, number64(23)), number64(144));
+  start = emit.make<arith::AndIOp>(start, number64(127));
+  Value shift = emit.make<arith::AndIOp>(start, number64(31));
+  auto table = fromTable(twoOverPi32, emit.make<arith::ShRUIOp>(start, number64(5)));
+  Value window[3];
+  for (int i = 0; i < 3; ++i) {
+    Value both = emit.make<arith::OrIOp>(emit.make<arith::ShLIOp>(table[i], number64(32)), table[i + 1]);
+    window[i] = emit.make<arith::ShRUIOp>(emit.make<arith::ShLIOp>(both, shift), number64(32));
+  }
+  Value high = emit.make<arith::OrIOp>(emit.make<arith::ShLIOp>(window[0], number64(32)), window[1]);
+  Value low = emit.make<arith::ShRUIOp>(emit.make<arith::MulIOp>(digits, window[2]), number64(32));
+  Value turns = emit.make<arith::AddIOp>(emit.make<arith::MulIOp>(digits, high), low); // of 2⁶⁴ to four quadrants
+  Value quadrant = emit.make<arith::ShRUIOp>(emit.make<arith::AddIOp>(turns, number64(1LL << 61)), number64(62));
+  Value rest = emit.make<arith::SubIOp>(turns, emit.make<arith::ShLIOp>(quadrant, number64(62)));
+  const Type doubles = typeLike(type, builder.getF64Type());
+  Value r =
+      emit.make<arith::MulFOp>(emit.make<arith::SIToFPOp>(doubles, rest), emit.real(doubles, 0x1.921fb54442d18p-62));
+  return withSignOf(x, {emit.make<arith::TruncFOp>(type, r), {}, emit.make<arith::TruncIOp>(words, quadrant)});
+}
+
+/// The upper 64 bits of a product of unsigned numbers, by halves.
+Value MathFunctions::highProduct(Value a, Value b) {
+  const auto times = [&](Value p, Value q) { return emit.make<arith::MulIOp>(p, q); };
+  const auto high = [&](Value p) { return emit.make<arith::ShRUIOp>(p, word(32)); };
+  const auto low = [&](Value p) { return emit.make<arith::AndIOp>(p, word(0xFFFFFFFF)); };
+  const auto sum = [&](Value p, Value q) { return emit.make<arith::AddIOp>(p, q); };
+  Value middle = sum(times(high(a), low(b)), high(times(low(a), low(b))));
+  Value other = sum(times(low(a), high(b)), low(middle));
+  return sum(sum(times(high(a), high(b)), high(middle)), high(other));
+}
+
+/// The same in 192 digits, which leave 2⁻⁶⁴ of the smallest r, 2⁻⁶².
+MathFunctions::Angle MathFunctions::reduceFar64(Value x) {
+  const auto sum = [&](Value p, Value q) { return emit.make<arith::AddIOp>(p, q); };
+  Value size = emit.bits(magnitude(x), builder.getI64Type());
+  Value digits = emit.make<arith::OrIOp>(emit.make<arith::AndIOp>(size, word((1LL << 52) - 1)), word(1LL << 52));
+  Value start = emit.make<arith::SubIOp>(emit.make<arith::ShRUIOp>(size, word(52)), word(1043));
+  start = emit.make<arith::AndIOp>(start, word(1023));
+  Value shift = emit.make<arith::AndIOp>(start, word(63)), back = emit.make<arith::SubIOp>(word(63), shift);
+  auto table = fromTable(twoOverPi64, emit.make<arith::ShRUIOp>(start, word(6)));
+  Value window[3];
+  for (int i = 0; i < 3; ++i) {
+    Value carried = emit.make<arith::ShRUIOp>(emit.make<arith::ShRUIOp>(table[i + 1], word(1)), back);
+    window[i] = emit.make<arith::OrIOp>(emit.make<arith::ShLIOp>(table[i], shift), carried);
+  }
+  Value low = emit.make<arith::MulIOp>(digits, window[1]), fromBelow = highProduct(digits, window[2]);
+  Value high = sum(emit.make<arith::MulIOp>(digits, window[0]), highProduct(digits, window[1]));
+  low = sum(low, fromBelow);
+  Value carry = emit.make<arith::ExtUIOp>(words, emit.compare(arith::CmpIPredicate::ult, low, fromBelow));
+  high = sum(high, carry);
+  Value quadrant = emit.make<arith::ShRUIOp>(sum(high, word(1LL << 61)), word(62));
+  high = emit.make<arith::SubIOp>(high, emit.make<arith::ShLIOp>(quadrant, word(62)));
+  // Four pieces of 32 bits, which f64 has exactly, in units of 2⁻⁶² quadrants.
+  const auto real = [&](Value piece, double unit) {
+    return multiply(emit.make<arith::SIToFPOp>(type, piece), number(unit));
+  };
+  Value mask = word(0xFFFFFFFF);
+  Value a = real(emit.make<arith::ShRSIOp>(high, word(32)), 0x1p32), b = real(emit.make<arith::AndIOp>(high, mask), 1);
+  Value c = real(emit.make<arith::ShRUIOp>(low, word(32)), 0x1p-32);
+  Value d = real(emit.make<arith::AndIOp>(low, mask), 0x1p-64);
+  Value upper = add(a, b), upperLost = add(subtract(a, upper), b);
+  Value lower = add(c, d), lowerLost = add(subtract(c, lower), d);
+  Value whole = add(upper, lower), lost = add(subtract(upper, whole), lower);
+  lost = add(lost, add(upperLost, lowerLost));
+  Value turns = add(whole, lost), rest = add(subtract(whole, turns), lost);
+  Value unit = number(0x1.921fb54442d18p-62), product = multiply(turns, unit);
+  Value error = fma(turns, unit, negated(product));
+  error = add(error, fma(turns, number(0x1.1a62633145c07p-116), multiply(rest, unit)));
+  Value r = add(product, error);
+  return withSignOf(x, {r, add(subtract(product, r), error), quadrant});
+}
+
+/// The angle of −size turned into that of x.
+MathFunctions::Angle MathFunctions::withSignOf(Value x, Angle angle) {
+  Value negative = emit.compare(arith::CmpIPredicate::slt, emit.bits(x, getElementTypeOrSelf(words)), word(0));
+  Value quadrant = emit.make<arith::SubIOp>(word(0), angle.quadrant);
+  Value tail = angle.tail ? emit.select(negative, negated(angle.tail), angle.tail) : Value();
+  return {emit.select(negative, negated(angle.r), angle.r), tail, emit.select(negative, quadrant, angle.quadrant)};
+}
+
+MathFunctions::Angle MathFunctions::reduceAngle(Value x) {
+  const Angle near = reduceNear(x);
+  SmallVector<Value> usual = {near.r, near.quadrant};
+  if (wide)
+    usual.push_back(near.tail);
+  Value isFar = emit.compare(arith::CmpFPredicate::OGE, magnitude(x), number(wide ? 0x1p20 : 0x1p17));
+  SmallVector<Value> chosen = rarely(isFar, usual, [&]() -> SmallVector<Value> {
+    Angle far = wide ? reduceFar64(x) : reduceFar32(x);
+    far.r = fma(x, number(0), far.r); // NaN of an infinity
+    return wide ? SmallVector<Value>{far.r, far.quadrant, far.tail} : SmallVector<Value>{far.r, far.quadrant};
+  });
+  return {chosen[0], wide ? chosen[2] : Value(), chosen[1]};
+}
+
+// Polynomials of (sin √z / √z − 1) / z and (cos √z − 1 + z / 2) / z² up to z = 0.792², through Chebyshev's nodes: of
+// the result they are 2^-26.2 and 2^-29.9 off in f32, 2^-55.2 and 2^-59.4 in f64.
+static const double sinTerms32[] = {-0x1.9ab2dep-13, 0x1.110bfep-7, -0x1.555552p-3};
+static const double cosTerms32[] = {0x1.9bc65p-16, -0x1.6c12bp-10, 0x1.555554p-5};
+static const double sinTerms64[] = {0x1.5dfdc45fbe65dp-33,  -0x1.ae5fe5ae91a2dp-26, 0x1.71de37726a2a5p-19,
+                                    -0x1.a01a019e6792fp-13, 0x1.1111111110b3ap-7,   -0x1.5555555555555p-3};
+static const double cosTerms64[] = {-0x1.90704a8d00259p-37, 0x1.1eeb563aa2d79p-29,  -0x1.27e4fa05c5c08p-22,
+                                    0x1.a01a019f40a0cp-16,  -0x1.6c16c16c1692bp-10, 0x1.5555555555555p-5};
+
+/// In f32, of sin in units of its last place: the sum rounds by 0.5, r by 0.5, or by 0.9 where sin r has a lower
+/// exponent; the polynomial is 0.2 off and its steps 0.3: 1.9. Of cos: 0.5, r 0.4 by the slope, the product with r²
+/// and its rounding 0.4, the polynomial and its steps 0.1: 1.4.
+Value MathFunctions::sine(Value x, int quarter) {
+  const auto [r, tail, quadrant] = reduceAngle(x);
+  Value z = multiply(r, r);
+  Value sin = polynomial(z, wide ? ArrayRef<double>(sinTerms64) : ArrayRef<double>(sinTerms32));
+  Value cos = polynomial(z, wide ? ArrayRef<double>(cosTerms64) : ArrayRef<double>(cosTerms32));
+  if (wide) { // sin (r + t) = sin r + t · cos r, cos (r + t) = cos r − t · r, and 1 − z / 2 with what it lost
+    Value half = multiply(z, number(0.5)), slope = subtract(number(1), half);
+    sin = add(r, fma(multiply(r, z), sin, multiply(tail, slope)));
+    Value lost = subtract(subtract(number(1), slope), half);
+    cos = add(slope, fma(multiply(z, z), cos, subtract(lost, multiply(r, tail))));
+  } else {
+    sin = fma(r, multiply(z, sin), r);
+    cos = fma(z, fma(z, cos, number(-0.5)), number(1));
+  }
+  Value turned = quarter ? emit.make<arith::AddIOp>(quadrant, word(quarter)) : quadrant;
+  const auto hasBit = [&](int64_t bit) {
+    return emit.compare(arith::CmpIPredicate::ne, emit.make<arith::AndIOp>(turned, word(bit)), word(0));
+  };
+  Value result = emit.select(hasBit(1), cos, sin);
+  return emit.select(hasBit(2), negated(result), result);
+}
+
+/// ±0 are their own.
+Value MathFunctions::sin(Value x) {
+  return emit.select(emit.compare(arith::CmpFPredicate::OEQ, x, number(0)), x, sine(x, 0));
+}
+Value MathFunctions::cos(Value x) { return sine(x, 1); }
+
+} // namespace kiln::lowering
