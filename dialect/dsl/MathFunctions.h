@@ -1,5 +1,5 @@
-// Rarer functions of floats, for kernels that include this header: of angles, and logarithms and powers near their
-// zeros. dialect/README.md says how far each may be off, and what it is of ±0, infinities and NaN.
+// Rarer functions of floats: of angles, and logarithms and powers near their zeros. dialect/README.md says how far each
+// may be off, and what it is of ±0, infinities and NaN. Tile.h includes this.
 
 #pragma once
 

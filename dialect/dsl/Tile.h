@@ -14,7 +14,7 @@
 // f16 < f32 < f64, but what has not all numbers of the other needs a cast. A C++ literal takes the tile's type (a float
 // literal with an integer tile gives f32). Shapes broadcast as in NumPy. The meaning of each operation, in every
 // corner, is in dialect/README.md. Verbs that are spelt from others, such as +=, and rarer ones, such as scans, are in
-// Functions.h, and sorts in Sorts.h, which come with this header.
+// Functions.h, sorts in Sorts.h and angles in MathFunctions.h, which come with this header.
 
 #pragma once
 
@@ -299,7 +299,8 @@ Tile argmin(At x, Axes axes = -1, bool keep = false);
 enum class Precision { ieee, tf32, tf32x3 };
 /// Their names, in this order.
 inline const std::vector<std::string> precisionNames = {"ieee", "tf32", "tf32x3"};
-/// a (M, K) · b (K, N) + acc (M, N). f32, bf16, f16 and floats of 8 bits accumulate in f32, i8 in i32.
+/// a (…, M, K) · b (…, K, N) + acc (…, M, N), of equal leading extents: one product for each pair of matrices, rank at
+/// most 5. f32, bf16, f16 and floats of 8 bits accumulate in f32, i8 in i32.
 Tile dot(At a, At b, At acc, Precision precision = Precision::ieee);
 /// The same from an accumulator of zeros.
 Tile dot(At a, At b, Precision precision = Precision::ieee);
@@ -385,5 +386,6 @@ void when(At condition, const std::function<void()> &then, const std::function<v
 
 #include "dialect/dsl/Functions.h"
 #include "dialect/dsl/Loop.h"
+#include "dialect/dsl/MathFunctions.h"
 #include "dialect/dsl/Mistakes.h"
 #include "dialect/dsl/Sorts.h"
