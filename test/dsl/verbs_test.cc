@@ -1,7 +1,6 @@
 // What the verbs emit: promotion, broadcasting, numbers, short shapes, memory, random numbers, specialisation. Each
 // test is a kernel and the program that it becomes after canonicalisation.
 
-#include "dialect/dsl/MathFunctions.h"
 #include "test/dsl/Tracing.h"
 
 #include <gtest/gtest.h>

@@ -2,8 +2,6 @@
 
 #include "test/fuzz/elementwise.h"
 
-#include "dialect/dsl/MathFunctions.h"
-
 #include <algorithm>
 #include <cmath>
 

@@ -232,8 +232,7 @@ std::string listing(const Program &program) {
     parameters += fmt::format(", Tile t{}", i);
   }
   text += fmt::format("// grid of {}; kilnc FILE --args='{}'\n", fmt::join(program.axes, "x"), argumentsOf(program));
-  text += fmt::format("#include \"dialect/dsl/Kernel.h\"\n#include \"dialect/dsl/MathFunctions.h\"\nusing namespace "
-                      "kiln;\nstruct Config {{\n  int warps = {}, "
+  text += fmt::format("#include \"dialect/dsl/Kernel.h\"\nusing namespace kiln;\nstruct Config {{\n  int warps = {}, "
                       "stages = {};\n}};\n"
                       "void program({}, Config) {{\n",
                       program.warps, program.stages, parameters);

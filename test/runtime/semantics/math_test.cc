@@ -2,8 +2,6 @@
 
 #include "test/runtime/semantics/semantics.h"
 
-#include "dialect/dsl/MathFunctions.h"
-
 #include <cmath>
 
 using namespace kiln;
