@@ -300,6 +300,7 @@ struct PairsOfConfig {
   bool ta = false, tb = false; // the last two dimensions of a, or b, change places
   bool moved = false;          // the last leading dimension stands behind M, or K, in memory
   bool loop = false;           // the sum over K is taken in two rounds of a loop
+  bool same = false;           // in each round the same terms of b
   bool by = false;             // the result is stored times two, plus one
 };
 
@@ -333,10 +334,11 @@ void pairs(View a, View b, View c, PairsOfConfig cfg) {
   right.insert(right.end(), {of.k, of.n});
   sums.insert(sums.end(), {of.m, of.n});
   const Offsets zero(rank, At(0));
-  Tile acc = load(c, zero, sums); // (…, M, N)
+  Tile acc = load(c, zero, sums);                                        // (…, M, N)
+  const Tile first = factorOf(b, right, cfg.tb, cfg.moved, rank - 2, 0); // (…, K, N)
   const auto add = [&](Tile k) {
-    acc =
-        dot(factorOf(a, left, cfg.ta, cfg.moved, rank - 1, k), factorOf(b, right, cfg.tb, cfg.moved, rank - 2, k), acc);
+    const Tile next = cfg.same ? first : factorOf(b, right, cfg.tb, cfg.moved, rank - 2, k);
+    acc = dot(factorOf(a, left, cfg.ta, cfg.moved, rank - 1, k), next, acc);
   };
   if (cfg.loop)
     for (Tile k : range(0, 2 * of.k, of.k))
@@ -345,10 +347,11 @@ void pairs(View a, View b, View c, PairsOfConfig cfg) {
     add(0);
   store(c, zero, cfg.by ? acc * 2 + 1 : acc);
 }
-const Kernel pairsKernel = kernel("pairs", pairs,
-                                  {field("number", &PairsOfConfig::number), field("ta", &PairsOfConfig::ta),
-                                   field("tb", &PairsOfConfig::tb), field("moved", &PairsOfConfig::moved),
-                                   field("loop", &PairsOfConfig::loop), field("by", &PairsOfConfig::by)});
+const Kernel pairsKernel =
+    kernel("pairs", pairs,
+           {field("number", &PairsOfConfig::number), field("ta", &PairsOfConfig::ta), field("tb", &PairsOfConfig::tb),
+            field("moved", &PairsOfConfig::moved), field("loop", &PairsOfConfig::loop),
+            field("same", &PairsOfConfig::same), field("by", &PairsOfConfig::by)});
 
 // Every rank and type, a single matrix, row and column, odd extents, matrices that lie turned or apart in memory.
 TEST_P(Products, OfSeveralMatricesAreThoseOfEachPair) {
@@ -358,7 +361,8 @@ TEST_P(Products, OfSeveralMatricesAreThoseOfEachPair) {
       const bool all = type == f32 || type == bf16;
       for (int turn = 0; turn < (all ? 3 : 1); ++turn) {
         const int bits = (11 * turn + 5 * number) % 32; // others for other extents
-        const bool ta = bits & 1, tb = bits & 2, moved = bits & 4, loop = bits & 8, by = bits & 16;
+        const bool ta = bits & 1, tb = bits & 2, moved = bits & 4, loop = bits & 8, by = bits & 16,
+                   kept = loop && turn != 1;
         const Pairs &of = everyPairs[number];
         const Type sums = type == i8 ? i32 : type == f64 ? f64 : f32;
         const size_t rank = of.leading.size() + 2;
@@ -398,15 +402,16 @@ TEST_P(Products, OfSeveralMatricesAreThoseOfEachPair) {
         for (int64_t i = 0; i < count * of.m * of.n; ++i)
           before.push_back(rawOf(sums, element(i)));
         const Tensor c = tensor(sums, shape, before);
-        const std::string config =
-            fmt::format("number={},ta={:d},tb={:d},moved={:d},loop={:d},by={:d}", number, ta, tb, moved, loop, by);
+        const std::string config = fmt::format("number={},ta={:d},tb={:d},moved={:d},loop={:d},by={:d},same={:d}",
+                                               number, ta, tb, moved, loop, by, kept);
         launch(pairsKernel, {a.ref(), b.ref(), c.ref()}, config);
         const Raw got = read(c);
         for (int64_t i = 0; i < static_cast<int64_t>(got.size()); ++i) {
           const int64_t pair = i / (of.m * of.n), row = i / of.n % of.m, column = i % of.n;
           int want = element(i);
           for (int64_t s = 0; s < K; ++s)
-            want += element((pair * of.m + row) * K + s) * element((pair * K + s) * of.n + column + 3);
+            want +=
+                element((pair * of.m + row) * K + s) * element((pair * K + (kept ? s % of.k : s)) * of.n + column + 3);
           want = by ? 2 * want + 1 : want;
           ASSERT_TRUE(isFloat(sums) ? same(sums, got[i], rawOf(sums, want), false) : got[i] == rawOf(sums, want))
               << nameOf(type) << ", " << config << ", at " << i << ": expected " << want << ", but got word " << got[i];
