@@ -20,6 +20,7 @@ function(kiln_parse_once name)
       <filesystem> <fstream> <functional> <map> <memory> <numeric> <optional> <random> <span> <sstream> <string> <thread>
       <vector>)
   endif()
+  target_link_libraries(${name} PRIVATE fmt::fmt) # defines what the headers were parsed with: else they are parsed again
   target_compile_options(${name} PRIVATE ${ARGN})
   target_precompile_headers(${name} REUSE_FROM test-headers)
 endfunction()
