@@ -14,7 +14,8 @@ StepRange stepRangeNamed(const std::string &flag, const std::string &text) {
   const auto first = numberIn<int64_t>(flag, text.substr(0, colon));
   const StepRange range = {first, colon == std::string::npos ? first : numberIn<int64_t>(flag, text.substr(colon + 1))};
   if (range.first < 1 || range.last < range.first)
-    throw Error(fmt::format("expected '{}' to be A:B, steps from A to B with 1 at least and A at most B, but got '{}'",
+    throw Error(fmt::format("expected '{}' to be A:B, steps from A to B with 1 at least and A at most B, or A for one "
+                            "step, but got '{}'",
                             flag, text));
   return range;
 }
@@ -30,11 +31,15 @@ Profiler *ProfiledSteps::at(int64_t number) {
 }
 
 std::optional<std::string> ProfiledSteps::after(int64_t number, bool ends) {
-  if (!profiler)
+  if (isTold || (!profiler && !ends))
     return {};
+  if (!profiler)
+    return fmt::format("nothing is profiled: expected to take one of steps {} to {}, but the run ends at step {}",
+                       steps.first, steps.last, number);
   profiler->endStep();
   if (number < steps.last && !ends)
     return {};
+  isTold = true;
   const TraceFacts facts = profiler->facts(roof);
   const std::vector<Stretch> stretches = profiler->stretches();
   const bool isTime = profiler->isTime();

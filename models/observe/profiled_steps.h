@@ -16,7 +16,8 @@ public:
   /// Who watches step `number`, from before it begins; nobody where that is none of the steps.
   Profiler *at(int64_t number);
   /// After step `number`, or where the run ends behind it: the tables, once the last of the steps is among those taken.
-  /// Then the trace is written. Throws Error (device) where it cannot be.
+  /// Then the trace is written. Throws Error (device) where it cannot be. Where the run ends and took none of the
+  /// steps, that is said.
   std::optional<std::string> after(int64_t number, bool ends);
 
 private:
@@ -25,6 +26,7 @@ private:
   const std::string trace;
   Roof roof;
   std::optional<Profiler> profiler;
+  bool isTold = false; // what there was to tell
 };
 
 } // namespace kiln

@@ -22,7 +22,8 @@ void addMachineFlags(CLI::App *app, MachineOptions &o) {
 static void addLookFlags(CLI::App *app, RunOptions &o) {
   app->add_option_function<std::string>(
          "--profile", [&](const std::string &text) { o.profile = stepRangeNamed("--profile", text); },
-         "steps A:B whose launches are timed; where their time went is shown, and as a trace written to --trace")
+         "steps A:B, or A alone, whose launches are timed; where their time went is shown, and as a trace written to "
+         "--trace")
       ->type_name("A:B");
   app->add_option("--trace", o.trace, "the file of --profile, for Perfetto (trace-A-B.json in --out)");
   app->add_option("--tensorboard", o.tensorboard, "folder for the log as TensorBoard reads it");

@@ -90,6 +90,18 @@ KILN_ON_DEVICES(ProfilerTest);
 
 class ObserveTest : public ProgramTest {};
 
+// A run that takes none of the steps says so, and says nothing of them when it took some.
+TEST_F(ObserveTest, SaysThatNoStepWasProfiled) {
+  const std::string words = "nothing is profiled: expected to take one of steps 9 to 12, but the run ends at step 2";
+  const Result r = train(out, {"--steps", "2", "--profile", "9:12"});
+  ASSERT_EQ(r.status, 0) << r.output;
+  EXPECT_NE(r.output.find(words), std::string::npos) << r.output;
+  const Result one = train(folder / "one", {"--steps", "3", "--profile", "2"});
+  ASSERT_EQ(one.status, 0) << one.output;
+  EXPECT_EQ(one.output.find("nothing is profiled"), std::string::npos) << one.output;
+  EXPECT_NE(one.output.find("trace-2-2.json"), std::string::npos) << one.output;
+}
+
 // Steps 2 and 3 of a run: tables among what it prints, a trace in its folder, and the run is the same to the bit.
 TEST_F(ObserveTest, ProfilesStepsOfARun) {
   const std::string plain = folder / "plain";
@@ -237,8 +249,8 @@ TEST_F(ObserveTest, SaysWhatIsWrong) {
     EXPECT_EQ(r.status, 2) << r.output;
     EXPECT_NE(r.output.find(message), std::string::npos) << message << " in\n" << r.output;
   };
-  refused({"--profile", "3:2"},
-          "expected '--profile' to be A:B, steps from A to B with 1 at least and A at most B, but got '3:2'");
+  refused({"--profile", "3:2"}, "expected '--profile' to be A:B, steps from A to B with 1 at least and A at most B, or "
+                                "A for one step, but got '3:2'");
   refused({"--profile", "0"}, "expected '--profile' to be A:B");
   refused({"--profile", "a:2"}, "expected '--profile' to be a whole number, but got 'a'");
   refused({"--trace", "t.json"}, "expected --profile A:B beside --trace, which steps it is of");

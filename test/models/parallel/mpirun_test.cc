@@ -1,5 +1,5 @@
-// gpt2 and bytelm as a user starts them with mpirun: what several processes make of a run, and what becomes of it when
-// they are stopped, killed, or differ. Skipped where CMake found no MPI.
+// gpt2, bytelm and translate as a user starts them with mpirun: what several processes make of a run, and what becomes
+// of it when they are stopped, killed, or differ. Skipped where CMake found no MPI.
 
 #include "models/train/checkpoint.h"
 #include "test/models/gpt2/program.h"
@@ -40,6 +40,23 @@ protected:
       words.push_back(word);
     words.insert(words.end(), more.begin(), more.end());
     return start(words, folder / "output");
+  }
+  /// Trains in one process and on two ranks, by these words and a folder; losses of both lie within 1e-5 of each other.
+  void expectSameLosses(const std::string &program, std::vector<std::string> words) {
+    words.push_back("--out");
+    std::vector<std::string> one = words, two = launched(2, program);
+    one.insert(one.begin(), program);
+    one.push_back(folder / "one");
+    two.insert(two.end(), words.begin(), words.end());
+    two.push_back(out);
+    ASSERT_EQ(finish(start(one, folder / "output")), 0) << output();
+    ASSERT_EQ(finish(start(two, folder / "output")), 0) << output();
+    const auto wanted = rows(folder / "one"), got = rows(out);
+    ASSERT_EQ(got.size(), wanted.size());
+    for (size_t i = 0; i < got.size(); ++i) {
+      const double want = wanted[i].at("loss");
+      EXPECT_NEAR(got[i].at("loss").get<double>(), want, 1e-5 * want);
+    }
   }
   std::string output() const { return readText(folder / "output"); }
   int64_t newestStep() const {
@@ -212,23 +229,56 @@ TEST_F(Mpirun, AModuleThatIsMissingIsTold) {
   EXPECT_NE(other.output.find("it has no 'kilnMpiModule'"), std::string::npos) << other.output;
 }
 
-// The other programs have the same trainer.
+// The other programs have the same trainer: two ranks have the losses of one process.
 TEST_F(Mpirun, BytelmTrainsOnTwo) {
-  const auto words = [&](const std::string &out) {
-    return std::vector<std::string>{"train",     "--data",  data,       "--out",   out,       "--model", "small",
-                                    "--context", "8",       "--layers", "1",       "--heads", "2",       "--width",
-                                    "16",        "--inner", "32",       "--batch", "4",       "--steps", "2"};
-  };
-  std::vector<std::string> one = words(folder / "one"), two = launched(2, KILN_BYTELM_PROGRAM);
-  one.insert(one.begin(), KILN_BYTELM_PROGRAM);
-  for (const std::string &word : words(out))
-    two.push_back(word);
-  ASSERT_EQ(finish(start(one, folder / "output")), 0) << output();
-  ASSERT_EQ(finish(start(two, folder / "output")), 0) << output();
-  for (size_t i = 0; i < 2; ++i) {
-    const double want = rows(folder / "one")[i].at("loss");
-    EXPECT_NEAR(rows(out)[i].at("loss").get<double>(), want, 1e-5 * want);
+  expectSameLosses(KILN_BYTELM_PROGRAM,
+                   {"train", "--data", data, "--model", "small", "--context", "8", "--layers", "1", "--heads", "2",
+                    "--width", "16", "--inner", "32", "--batch", "4", "--steps", "2"});
+}
+
+TEST_F(Mpirun, TranslateTrainsOnTwo) {
+  std::string sources, targets;
+  for (int i = 0; i < 40; ++i) {
+    sources += i % 3 ? "eins zwei\n" : "zwei drei eins\n";
+    targets += i % 3 ? "two one\n" : "one three two\n";
   }
+  const std::string source = folder / "pairs.de", target = folder / "pairs.en";
+  writeText(source, sources), writeText(target, targets);
+  writeText(folder / "words", "one two three eins zwei drei\n");
+  ASSERT_EQ(finish(start({KILN_TOKENS, "train", folder / "words", "--out", folder / "tokens", "--style", "whole-words",
+                          "--min-count", "1"},
+                         folder / "output")),
+            0)
+      << output();
+  expectSameLosses(KILN_TRANSLATE, {"train",
+                                    "--source",
+                                    source,
+                                    "--target",
+                                    target,
+                                    "--validation-source",
+                                    source,
+                                    "--validation-target",
+                                    target,
+                                    "--tokens",
+                                    folder / "tokens",
+                                    "--encoder-layers",
+                                    "1",
+                                    "--layers",
+                                    "1",
+                                    "--heads",
+                                    "2",
+                                    "--width",
+                                    "16",
+                                    "--inner",
+                                    "32",
+                                    "--context",
+                                    "8",
+                                    "--batch",
+                                    "4",
+                                    "--accumulate",
+                                    "2",
+                                    "--steps",
+                                    "2"});
 }
 
 } // namespace
