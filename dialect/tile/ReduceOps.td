@@ -104,9 +104,10 @@ def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ReturnLike]> {
 def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["acc", "result"]>]> {
   let summary = "matrix product added to an accumulator: a · b + acc";
   let description = [{
-    a is (M, K), b is (K, N), acc is (M, N); M, N and K are at least 1. f32, f16 and bf16 operands accumulate in f32 (bf16
-    products are exact), i8 operands in i32, f64 in f64. The order of the sum over K is the machine's; it depends on the
-    extents and the target alone. `precision` matters on f32 operands where tensor cores round them.
+    a is (…, M, K), b is (…, K, N), acc is (…, M, N), of rank 2 to 5; leading extents are equal in all three and number pairs
+    of matrices, each multiplied by itself. M, N and K are at least 1. f32, f16, bf16 and 8-bit floats accumulate in f32
+    (products of narrow ones are exact), i8 operands in i32, f64 in f64. The order of the sum over K is the machine's;
+    it depends on the extents and the target alone. `precision` matters on f32 operands where tensor cores round them.
 
     ```mlir
     func.func @example(%a: tensor<64x32xbf16>, %b: tensor<32x48xbf16>, %c: tensor<64x48xf32>) -> tensor<64x48xf32> {
