@@ -1,79 +1,26 @@
-// Where each of our tensors lies in llm.c's files, and reading and writing them one at a time.
+// Models and states of training in llm.c's files, read and written a tensor at a time.
 
 #include "models/gpt2/llmc.h"
 #include "models/data/files.h"
-#include "runtime/InputFile.h"
+#include "models/gpt2/llmc_layout.h"
 #include "runtime/Tensor.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
-#include <map>
 
 namespace kiln {
 
-static constexpr int64_t headerNumbers = 256, headerBytes = headerNumbers * sizeof(int32_t);
-using Header = std::array<int32_t, headerNumbers>;
+using namespace llmc;
+
 static constexpr int32_t modelMagic = 20240326, f32Version = 3, bf16Version = 5, stateMagic = 20240527,
-                         stateVersion = 1, debugMagic = 20240327, debugVersion = 2;
+                         stateVersion = 1;
 static constexpr int stepsAt = 10, randomAt = 20;
 /// What llm.c's random numbers begin with; we have others.
 static constexpr int32_t firstRandom = 13371337;
 
 static int64_t paddedVocab(int64_t vocab) { return (vocab + 127) / 128 * 128; }
-
-//===-- Where things lie ----------------------------------------------------------------------------------------===//
-
-namespace {
-/// A tensor of ours in a file.
-struct Piece {
-  const Parameter *parameter;
-  bool isTransposed; // of ours, which is (in, out)
-  int64_t begin;     // its place among the numbers of the file
-  int64_t count;     // with zeros behind it
-};
-
-struct FileLayout {
-  std::vector<Piece> pieces;
-  int64_t count = 0;
-};
-} // namespace
-
-/// The kinds of a block's tensors, in the file's order.
-static constexpr std::array blockTensors = {
-    "ln_1.weight", "ln_1.bias", "attn.c_attn.weight", "attn.c_attn.bias", "attn.c_proj.weight", "attn.c_proj.bias",
-    "ln_2.weight", "ln_2.bias", "mlp.c_fc.weight",    "mlp.c_fc.bias",    "mlp.c_proj.weight",  "mlp.c_proj.bias"};
-
-/// For tables of tokens and of positions that have so many rows in the file.
-static FileLayout layoutOf(const ParameterList &list, int64_t layers, int64_t rows, int64_t positions) {
-  std::map<std::string, const Parameter *> named;
-  for (const Parameter &p : list.all())
-    named[p.name] = &p;
-  FileLayout layout;
-  const auto add = [&](const std::string &name, std::optional<int64_t> rows = {}) {
-    const Parameter *const p = named.at(name);
-    const bool isTransposed = p->shape.size() == 2 && name.starts_with("h.");
-    const int64_t count = rows ? *rows * p->shape[1] : p->count();
-    layout.pieces.push_back({p, isTransposed, layout.count, count});
-    layout.count += count;
-  };
-  add("wte.weight", rows);
-  add("wpe.weight", positions);
-  for (const char *kind : blockTensors)
-    for (int64_t i = 0; i < layers; ++i)
-      add(fmt::format("h.{}.{}", i, kind));
-  add("ln_f.weight");
-  add("ln_f.bias");
-  return layout;
-}
-
-/// (rows, columns) of `from` as (columns, rows).
-template <class Number> static void transpose(const Number *from, int64_t rows, int64_t columns, Number *to) {
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < columns; ++c)
-      to[c * rows + r] = from[r * columns + c];
-}
 
 //===-- Reading -------------------------------------------------------------------------------------------------===//
 
@@ -89,21 +36,6 @@ void verifyLlmc(const Gpt2Config &c) {
   expect(c.scalesScores && !c.scalesByLayer, "whose scores are divided by the root of a head's width");
 }
 
-static Header readHeader(const InputFile &file, const std::string &path, const char *what) {
-  Header header = {};
-  if (file.size() < headerBytes)
-    throw Error(fmt::format("expected {} of llm.c in '{}', but it has {} bytes", what, path, file.size()));
-  file.read(0, header.data(), headerBytes);
-  return header;
-}
-
-static int64_t rowsIn(const Header &header) { return header[7]; }
-
-/// Of the model with that header.
-static FileLayout layoutOf(const Header &header, const ParameterList &list) {
-  return layoutOf(list, header[4], rowsIn(header), header[2]);
-}
-
 /// What the header of a model says. Throws Error unless it is one's.
 static Gpt2Config configOf(const Header &header, const std::string &path) {
   if (header[0] != modelMagic || (header[1] != f32Version && header[1] != bf16Version))
@@ -116,9 +48,9 @@ static Gpt2Config configOf(const Header &header, const std::string &path) {
   Gpt2Config config = {.layers = header[4], .heads = header[5], .width = header[6], .context = header[2]};
   config.vocab = header[3];
   config.type = header[1] == f32Version ? f32 : bf16;
-  if (rowsIn(header) < config.vocab)
+  if (header[rowsAt] < config.vocab)
     throw Error(fmt::format("expected at least {} rows for as many tokens in '{}', but got {}", config.vocab, path,
-                            rowsIn(header)));
+                            header[rowsAt]));
   verify(config);
   return config;
 }
@@ -127,33 +59,12 @@ Gpt2Config readLlmcConfig(const std::string &path) {
   const InputFile file(path);
   const Header header = readHeader(file, path, "a model");
   const Gpt2Config config = configOf(header, path);
-  const int64_t padding = (rowsIn(header) - config.vocab) * config.width;
+  const int64_t padding = (header[rowsAt] - config.vocab) * config.width;
   const int64_t bytes = headerBytes + (parameterCount(config) + padding) * bytesOf(config.type);
   if (file.size() != bytes)
     throw Error(fmt::format("expected {} bytes in '{}', the model of {}, but it has {}", bytes, path, textOf(config),
                             file.size()));
   return config;
-}
-
-/// The numbers of `type` from `begin` on, as f32 in our layout.
-static std::vector<float> readAll(const InputFile &file, int64_t begin, Type type, const FileLayout &layout,
-                                  const ParameterList &list) {
-  std::vector<float> all(list.count());
-  std::vector<char> raw;
-  for (const Piece &piece : layout.pieces) {
-    const Parameter &p = *piece.parameter;
-    raw.resize(p.count() * bytesOf(type));
-    file.read(begin + piece.begin * bytesOf(type), raw.data(), std::ssize(raw));
-    std::vector<float> numbers(p.count());
-    const std::vector<double> wide = toDoubles(raw.data(), type, p.count());
-    std::copy(wide.begin(), wide.end(), numbers.begin());
-    float *const to = all.data() + p.offset;
-    if (piece.isTransposed)
-      transpose(numbers.data(), p.shape[1], p.shape[0], to);
-    else
-      std::copy(numbers.begin(), numbers.end(), to);
-  }
-  return all;
 }
 
 static void setValues(HostBuffers &buffers, const std::vector<float> &values) {
@@ -196,54 +107,6 @@ LlmcTraining readLlmc(const std::string &model, const std::optional<std::string>
   else
     training.buffers.first = training.buffers.second = std::vector<float>(list.count());
   return training;
-}
-
-/// The bytes in front of the gradient.
-static int64_t gradientAt(int64_t sequences, int64_t length, int64_t vocab) {
-  return headerBytes + 4 * (sequences * length * (2 + vocab) + 1);
-}
-
-LlmcDebugState readLlmcDebugState(const std::string &path, const Gpt2Config &config) {
-  const InputFile file(path);
-  const Header header = readHeader(file, path, "a debug state");
-  if (header[0] != debugMagic || header[1] != debugVersion)
-    throw Error(fmt::format("expected a debug state of llm.c ({}, version {}) in '{}', but got {}, version {}",
-                            debugMagic, debugVersion, path, header[0], header[1]));
-  LlmcDebugState state = {header[2], header[3]};
-  if (state.sequences < 1 || state.sequences > largestSize || state.length < 1 || state.length > config.context)
-    throw Error(fmt::format("expected sequences of 1 to {} tokens in '{}', but got {} of {}", config.context, path,
-                            state.sequences, state.length));
-  const int64_t places = state.sequences * state.length;
-  if (file.size() < gradientAt(state.sequences, state.length, config.vocab))
-    throw Error(fmt::format("expected at least {} bytes in '{}', but it has {}",
-                            gradientAt(state.sequences, state.length, config.vocab), path, file.size()));
-  int64_t at = headerBytes;
-  const auto read = [&](auto &to, int64_t count) {
-    to.resize(count);
-    file.read(at, to.data(), 4 * count);
-    at += 4 * count;
-  };
-  read(state.tokens, places);
-  read(state.targets, places);
-  read(state.logits, places * config.vocab);
-  std::vector<float> loss;
-  read(loss, 1);
-  state.loss = loss[0];
-  for (const int32_t token : state.tokens)
-    if (token < 0 || token >= config.vocab)
-      throw Error(fmt::format("expected tokens below {} in '{}', but got {}", config.vocab, path, token));
-  return state;
-}
-
-std::vector<float> readLlmcGradient(const std::string &path, const std::string &model, const ParameterList &list) {
-  const InputFile file(path), weights(model);
-  const Header header = readHeader(file, path, "a debug state"), sizes = readHeader(weights, model, "a model");
-  const FileLayout layout = layoutOf(sizes, list);
-  const int64_t begin = gradientAt(header[2], header[3], sizes[3]), bytes = begin + layout.count * bytesOf(f32);
-  if (file.size() != bytes)
-    throw Error(fmt::format("expected {} bytes in '{}', a debug state of the model in '{}', but it has {}", bytes, path,
-                            model, file.size()));
-  return readAll(file, begin, f32, layout, list);
 }
 
 //===-- Writing -------------------------------------------------------------------------------------------------===//

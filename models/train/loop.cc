@@ -1,16 +1,15 @@
-// The training loop and what surrounds it.
+// The training loop: steps and what they report, evaluations among them, until the last one or a stop.
 
 #include "models/train/loop.h"
 #include "kernels/outliers.h"
-#include "models/data/json.h"
 #include "models/observe/profiled_steps.h"
-#include "models/observe/row_sink.h"
 #include "models/train/group_norms.h"
 #include "models/train/peak.h"
 #include "models/train/progress.h"
 #include "models/train/saves.h"
+#include "models/train/start.h"
+#include "models/train/step_log.h"
 #include "models/train/stop_signals.h"
-#include "models/train/thrift.h"
 #include "models/train/validation.h"
 
 #include <cmath>
@@ -34,9 +33,6 @@ public:
   void steps();
 
 private:
-  /// The settings, once they fit into the memory that the run may take.
-  const TrainSettings &settingsThatFit();
-  void restore();
   void prepare();
   std::optional<StepRow> step();
   std::optional<StepResult> compute(int64_t targets, Profiler *profiler, double &operations);
@@ -44,9 +40,6 @@ private:
   void evaluate(StepRow &row);
   void setGroupNorms(StepRow &row);
   bool canBeSkipped(const StepResult &result) const;
-  void introduce(Progress &progress) const;
-  void record(const StepRow &row);
-  void expectAgreement();
   int64_t sequencesOf(int64_t micro) const;
 
   Run run;
@@ -56,8 +49,7 @@ private:
   Trainer trainer;
   Peak peak;
   std::optional<StopSignals> signals; // while there are steps to lose
-  std::optional<RunLog> log;
-  std::vector<std::unique_ptr<RowSink>> sinks; // what takes its rows besides
+  std::optional<StepLog> log;
   std::optional<ProfiledSteps> profile;
   std::optional<GroupNorms> groups;
   Saves saves;
@@ -67,27 +59,14 @@ private:
 
 } // namespace
 
-/// The shapes of a run's micro-batches.
-static std::vector<BatchShape> shapesOf(const Run &run) {
-  const std::vector<BatchShape> several = run.data.shapes();
-  return several.empty() ? std::vector{run.model.shape(run.state.settings.batch)} : several;
-}
-
 Training::Training(Run given)
     : run(std::move(given)), device(openDevice(run.options.machine, ranks)),
-      trainer(device, run.model, settingsThatFit(), shapesOf(run), run.folder.sharedRanks()),
+      trainer(device, run.model, fitToMemory(run, *device), shapesOf(run), run.folder.sharedRanks()),
       peak(peakSampler(*device, run.model.type(), state.settings.precision)),
       saves(run.folder, run.options, run.model, state, trainer) {
-  const DataIdentity data = run.data.identity();
-  const bool hasSeenData = run.folder.checkpoint() && !state.data.path.empty();
-  if (hasSeenData && !data.sameContent(state.data))
-    throw Error(
-        fmt::format("expected the data that the checkpoint was trained on ('{}', {} bytes, hash {:016x}), but got "
-                    "'{}', {} bytes, hash {:016x}",
-                    state.data.path, state.data.bytes, state.data.hash, data.path, data.bytes, data.hash));
-  state.data = data;
-  expectAgreement();
-  restore();
+  expectSameData(run);
+  expectAgreement(run);
+  restore(run, trainer, saves);
   state.lossScale = trainer.lossScale();
   prepare();
 }
@@ -104,49 +83,6 @@ void Training::prepare() {
     run.notes.push_back(fmt::format("{} specialisations for batches of {} shapes are ready after {:.2f} s, {} of them "
                                     "compiled; no step compiles",
                                     compiled + read, shapes, secondsSince(begin), compiled));
-}
-
-const TrainSettings &Training::settingsThatFit() {
-  if (run.options.memory) {
-    if (const size_t shapes = shapesOf(run).size(); shapes > 1)
-      throw Error(fmt::format("expected --memory for micro-batches of one shape, but these have {}", shapes));
-    const Fitted fit = fitted(*device, run.model, state.settings, *run.options.memory, ranks.size(), ranks);
-    state.settings = fit.settings;
-    run.notes.push_back(fit.note);
-  }
-  return state.settings;
-}
-
-void Training::restore() {
-  const std::optional<std::string> &from = run.folder.checkpoint();
-  if (from) {
-    run.folder.read([&](const std::string &path) { readBuffers(path, run.model, trainer.keptType(), trainer.sink()); });
-    trainer.setLossScale(state.lossScale);
-    trainer.setOutlierWindow(state.outliers);
-    state.outliers = trainer.outlierWindow(); // nothing where none are left out any more
-    saves.isSaved();
-  } else {
-    run.begin(trainer);
-  }
-  ranks.barrier(); // all have read
-  if (!run.folder.isHeld())
-    return;
-  if (!from)
-    return removeCheckpoints(run.folder.path());
-  removeCheckpointsAfter(*from);
-  linkNewest(run.folder.path()); // to which a run that was killed may not have come
-}
-
-/// Throws unless all ranks train the same model on the same data from the same place.
-void Training::expectAgreement() {
-  if (ranks.isAlone())
-    return;
-  ranks.expectSame("model", textOf(run.model.configJson(f32)));
-  ranks.expectSame("settings", textOf(settingsJson(state.settings)));
-  ranks.expectSame("data", fmt::format("{} bytes, hash {:016x}", state.data.bytes, state.data.hash));
-  ranks.expectSame("place in the run",
-                   fmt::format("step {}, update {}, sequence {}, saved every {}, stopped after {}", state.step,
-                               state.updates, state.sequences, run.options.saveEvery, run.options.stopAfter));
 }
 
 /// The sequences of a micro-batch of the step that is next.
@@ -267,59 +203,6 @@ void Training::setGroupNorms(StepRow &row) {
     row.set("grad_norm_" + groups->names()[i], norms[i]);
 }
 
-/// Writes the row to the log. When that cannot be done, or the folder went away, the run ends, but not without its
-/// steps, nor without the row where there is a place for it.
-void Training::record(const StepRow &row) {
-  std::string failure = ranks.isFirst() ? "" : "the first rank could not record a step"; // which ends all
-  if (run.folder.isHeld())
-    try {
-      if (!run.folder.holds())
-        throw Error(fmt::format("expected '{}' to stay in place while a run writes to it, but it was removed or "
-                                "renamed",
-                                run.folder.path()));
-      log->write(row);
-      for (const std::unique_ptr<RowSink> &sink : sinks)
-        sink->write(row);
-    } catch (const Error &error) {
-      failure = error.what();
-    }
-  if (!ranks.any(ranks.isFirst() && !failure.empty()))
-    return;
-  const std::string saved = saves.rescue();
-  if (log)
-    log->leave(row);
-  throw Error(fmt::format("{}; {}", failure, saved), Fault::device);
-}
-
-/// The lines before the first step.
-void Training::introduce(Progress &progress) const {
-  const TrainSettings &s = state.settings;
-  const int64_t sequences = run.data.perBatch(s.batch) * s.accumulate;
-  const std::string tokens =
-      run.data.shapes().empty()
-          ? std::to_string(run.model.shape(sequences).targets())
-          : fmt::format("about {}", run.data.trainingTargets(state.sequences, sequences)); // of the first one
-  int64_t parameters = 0;
-  for (const Parameter &p : run.model.parameters().all())
-    parameters += p.count();
-  const std::string each = ranks.isAlone() ? "" : fmt::format("{} ranks, each ", ranks.size());
-  progress.note(fmt::format("{}: {} parameters; {} steps of {} tokens on {}{} ({} threads, {:.0f} GFLOP/s peak of {})",
-                            run.model.text(), parameters, s.steps, tokens, each, device->name(), device->threads(),
-                            peak.best() / 1e9, peak.what()));
-  if (trainer.precision() != Precision::ieee)
-    progress.note(fmt::format("products of f32 in {}; --precision ieee rounds no operand",
-                              precisionNames.at(static_cast<size_t>(trainer.precision()))));
-  if (run.model.type() != f32)
-    progress.note(
-        fmt::format("weights and activations in {}; {}", dtypeOf(run.model.type()),
-                    s.master ? "updates change f32 masters"
-                             : fmt::format("updates round to {}", roundingNames.at(static_cast<size_t>(s.rounding)))));
-  if (run.folder.checkpoint())
-    progress.note(fmt::format("going on from '{}'", *run.folder.checkpoint()));
-  for (const std::string &line : run.notes)
-    progress.note(line);
-}
-
 std::string Training::whySkipped(const StepRow &row) const {
   if (trainer.leavesOut() && std::isfinite(row.number("grad_norm").value_or(NAN)))
     return fmt::format("its loss is {:.2f} and its gradient norm {:.2f} deviations above the mean of the last {}",
@@ -330,10 +213,7 @@ std::string Training::whySkipped(const StepRow &row) const {
 
 void Training::steps() {
   const TrainSettings &s = state.settings;
-  if (run.folder.isHeld()) {
-    log.emplace(run.folder.path() + "/log.jsonl", state.step);
-    sinks = rowSinks(run.options, state.step);
-  }
+  log.emplace(run.folder, run.options, state.step, [this] { return saves.rescue(); });
   if (run.best)
     saves.keepBest(*run.best);
   signals.emplace(!ranks.isAlone());
@@ -344,11 +224,12 @@ void Training::steps() {
   Progress progress(state.step, s.steps, isatty(STDOUT_FILENO), ranks.isFirst() ? stdout : nullptr);
   if (run.options.curve)
     progress.showCurve();
-  introduce(progress);
+  for (const std::string &line : introduction(run, *device, trainer, peak))
+    progress.note(line);
   while (state.step < s.steps) {
     const std::optional<StepRow> row = step();
     if (row) {
-      record(*row);
+      log->write(*row);
       if (row->has("skipped", true))
         progress.note(fmt::format("step {} is skipped: {}", row->step, whySkipped(*row)));
       progress.show(*row);

@@ -1,0 +1,106 @@
+// Memory, data, ranks and weights, in the order in which a run meets them.
+
+#include "models/train/start.h"
+#include "models/data/json.h"
+#include "models/train/thrift.h"
+
+#include <fmt/format.h>
+
+namespace kiln {
+
+std::vector<BatchShape> shapesOf(const Run &run) {
+  const std::vector<BatchShape> several = run.data.shapes();
+  return several.empty() ? std::vector{run.model.shape(run.state.settings.batch)} : several;
+}
+
+const TrainSettings &fitToMemory(Run &run, const Device &device) {
+  RunState &state = run.state;
+  Collective &ranks = run.folder.ranks();
+  if (run.options.memory) {
+    if (const size_t shapes = shapesOf(run).size(); shapes > 1)
+      throw Error(fmt::format("expected --memory for micro-batches of one shape, but these have {}", shapes));
+    const Fitted fit = fitted(device, run.model, state.settings, *run.options.memory, ranks.size(), ranks);
+    state.settings = fit.settings;
+    run.notes.push_back(fit.note);
+  }
+  return state.settings;
+}
+
+void expectSameData(Run &run) {
+  RunState &state = run.state;
+  const DataIdentity data = run.data.identity();
+  const bool hasSeenData = run.folder.checkpoint() && !state.data.path.empty();
+  if (hasSeenData && !data.sameContent(state.data))
+    throw Error(
+        fmt::format("expected the data that the checkpoint was trained on ('{}', {} bytes, hash {:016x}), but got "
+                    "'{}', {} bytes, hash {:016x}",
+                    state.data.path, state.data.bytes, state.data.hash, data.path, data.bytes, data.hash));
+  state.data = data;
+}
+
+void expectAgreement(const Run &run) {
+  const RunState &state = run.state;
+  Collective &ranks = run.folder.ranks();
+  if (ranks.isAlone())
+    return;
+  ranks.expectSame("model", textOf(run.model.configJson(f32)));
+  ranks.expectSame("settings", textOf(settingsJson(state.settings)));
+  ranks.expectSame("data", fmt::format("{} bytes, hash {:016x}", state.data.bytes, state.data.hash));
+  ranks.expectSame("place in the run",
+                   fmt::format("step {}, update {}, sequence {}, saved every {}, stopped after {}", state.step,
+                               state.updates, state.sequences, run.options.saveEvery, run.options.stopAfter));
+}
+
+void restore(Run &run, Trainer &trainer, Saves &saves) {
+  RunState &state = run.state;
+  const std::optional<std::string> &from = run.folder.checkpoint();
+  if (from) {
+    run.folder.read([&](const std::string &path) { readBuffers(path, run.model, trainer.keptType(), trainer.sink()); });
+    trainer.setLossScale(state.lossScale);
+    trainer.setOutlierWindow(state.outliers);
+    state.outliers = trainer.outlierWindow(); // nothing where none are left out any more
+    saves.isSaved();
+  } else {
+    run.begin(trainer);
+  }
+  run.folder.ranks().barrier(); // all have read
+  if (!run.folder.isHeld())
+    return;
+  if (!from)
+    return removeCheckpoints(run.folder.path());
+  removeCheckpointsAfter(*from);
+  linkNewest(run.folder.path()); // to which a run that was killed may not have come
+}
+
+std::vector<std::string> introduction(const Run &run, const Device &device, const Trainer &trainer, const Peak &peak) {
+  const RunState &state = run.state;
+  const TrainSettings &s = state.settings;
+  const Collective &ranks = run.folder.ranks();
+  std::vector<std::string> lines;
+  const int64_t sequences = run.data.perBatch(s.batch) * s.accumulate;
+  const std::string tokens =
+      run.data.shapes().empty()
+          ? std::to_string(run.model.shape(sequences).targets())
+          : fmt::format("about {}", run.data.trainingTargets(state.sequences, sequences)); // of the first one
+  int64_t parameters = 0;
+  for (const Parameter &p : run.model.parameters().all())
+    parameters += p.count();
+  const std::string each = ranks.isAlone() ? "" : fmt::format("{} ranks, each ", ranks.size());
+  lines.push_back(fmt::format(
+      "{}: {} parameters; {} steps of {} tokens on {}{} ({} threads, {:.0f} GFLOP/s peak of {})", run.model.text(),
+      parameters, s.steps, tokens, each, device.name(), device.threads(), peak.best() / 1e9, peak.what()));
+  if (trainer.precision() != Precision::ieee)
+    lines.push_back(fmt::format("products of f32 in {}; --precision ieee rounds no operand",
+                                precisionNames.at(static_cast<size_t>(trainer.precision()))));
+  if (run.model.type() != f32)
+    lines.push_back(
+        fmt::format("weights and activations in {}; {}", dtypeOf(run.model.type()),
+                    s.master ? "updates change f32 masters"
+                             : fmt::format("updates round to {}", roundingNames.at(static_cast<size_t>(s.rounding)))));
+  if (run.folder.checkpoint())
+    lines.push_back(fmt::format("going on from '{}'", *run.folder.checkpoint()));
+  lines.insert(lines.end(), run.notes.begin(), run.notes.end());
+  return lines;
+}
+
+} // namespace kiln

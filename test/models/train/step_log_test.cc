@@ -1,0 +1,57 @@
+// A run's rows: in its log and beside it, and what happens where they cannot be.
+
+#include "models/train/step_log.h"
+#include "test/expect_error.h"
+#include "test/temporary_folder.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+using namespace kiln;
+
+namespace {
+
+class StepLogTest : public testing::Test {
+protected:
+  StepRow row(int64_t step) const {
+    StepRow made;
+    made.step = step;
+    made.set("loss", 2.5);
+    return made;
+  }
+  std::string logged() const {
+    std::ostringstream text;
+    text << std::ifstream(options.out + "/log.jsonl").rdbuf();
+    return text.str();
+  }
+
+  const TemporaryFolder folder;
+  const RunOptions options{.out = folder / "run", .mainLog = true};
+  RunFolder held{options};
+  int rescues = 0;
+  StepLog log{held, options, 0, [this] {
+                ++rescues;
+                return std::string("saved in time");
+              }};
+};
+
+// A row is a line of the log, and a line of each other that takes rows; nothing is rescued.
+TEST_F(StepLogTest, ARowGoesToAllWhoTakeIt) {
+  log.write(row(1));
+  log.write(row(2));
+  EXPECT_EQ(logged(), jsonOf(row(1)) + "\n" + jsonOf(row(2)) + "\n");
+  EXPECT_TRUE(std::filesystem::file_size(options.out + "/main.log") > 0);
+  EXPECT_EQ(rescues, 0);
+}
+
+// Where the folder went away the run ends with an error that says so, and what was saved, once.
+TEST_F(StepLogTest, ARowWithoutAPlaceEndsTheRun) {
+  log.write(row(1));
+  std::filesystem::rename(options.out, folder / "elsewhere");
+  expectError([&] { log.write(row(2)); },
+              {"expected '" + options.out + "' to stay in place while a run writes to it", "; saved in time"});
+  EXPECT_EQ(rescues, 1);
+}
+
+} // namespace
