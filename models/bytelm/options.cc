@@ -1,6 +1,7 @@
 // Flags by CLI11.
 
 #include "models/bytelm/options.h"
+#include "models/train/configured.h"
 #include "models/train/flags.h"
 
 #include <algorithm>
@@ -93,11 +94,7 @@ static const NamedByteModel &named(const ModelOptions &o) { return byteModelName
 
 ByteConfig modelOf(const ModelOptions &o, const std::optional<ByteConfig> &base) {
   ByteConfig config = base && !o.model ? *base : named(o).config;
-  config.layers = o.layers.value_or(config.layers);
-  config.heads = o.heads.value_or(config.heads);
-  config.width = o.width.value_or(config.width);
-  config.inner = o.inner.value_or(config.inner);
-  config.context = o.context.value_or(config.context);
+  replaceSizes(config, o);
   verify(config);
   return config;
 }

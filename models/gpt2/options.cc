@@ -2,6 +2,7 @@
 
 #include "models/gpt2/options.h"
 #include "models/gpt2/presets.h"
+#include "models/train/configured.h"
 #include "models/train/flags.h"
 
 #include <algorithm>
@@ -177,22 +178,13 @@ std::string nameOf(const ModelOptions &options) { return options.model.value_or(
 Gpt2Config modelOf(const ModelOptions &options, const std::optional<Gpt2Config> &base) {
   const Gpt2Config named = gpt2Named(nameOf(options)).config;
   Gpt2Config config = base.value_or(named);
-  if (options.model) {
-    config.layers = named.layers;
-    config.heads = named.heads;
-    config.width = named.width;
-    config.context = named.context;
-    config.inner = named.inner;
-    config.form = named.form;
-  }
-  config.layers = options.layers.value_or(config.layers);
-  config.heads = options.heads.value_or(config.heads);
-  config.width = options.width.value_or(config.width);
-  config.context = options.context.value_or(config.context);
+  if (options.model)
+    takeSizes(config, named);
+  replaceSizes(config, options);
   config.vocab = options.vocab.value_or(config.vocab);
   config.tied = options.tied.value_or(config.tied);
-  if (options.inner)
-    config.inner = *options.inner == 4 * config.width ? 0 : *options.inner;
+  if (options.inner && *options.inner == 4 * config.width)
+    config.inner = 0; // which is that
   verify(config);
   return config;
 }

@@ -1,4 +1,4 @@
-// What a run's settings decide about a model of any kind.
+// What a run's settings, and options that say sizes, decide about a model of any kind.
 
 #pragma once
 
@@ -22,6 +22,26 @@ template <class Config> Config configured(Config config, const TrainSettings &se
   config.decayOn = settings.decayOn;
   config.smoothing = settings.smoothing;
   return config;
+}
+
+/// The sizes that options give, in place of the model's.
+template <class Config, class Options> void replaceSizes(Config &config, const Options &options) {
+  config.layers = options.layers.value_or(config.layers);
+  config.heads = options.heads.value_or(config.heads);
+  config.width = options.width.value_or(config.width);
+  config.inner = options.inner.value_or(config.inner);
+  config.context = options.context.value_or(config.context);
+}
+
+/// The sizes and the form of another model, a named one, say, in place of the model's: what remains is its vocabulary,
+/// and what training decides.
+template <class Config> void takeSizes(Config &config, const Config &other) {
+  config.layers = other.layers;
+  config.heads = other.heads;
+  config.width = other.width;
+  config.inner = other.inner;
+  config.context = other.context;
+  config.form = other.form;
 }
 
 } // namespace kiln

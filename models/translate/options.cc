@@ -1,6 +1,7 @@
 // Flags by CLI11.
 
 #include "models/translate/options.h"
+#include "models/train/configured.h"
 #include "models/train/flags.h"
 
 namespace kiln::translate {
@@ -113,20 +114,11 @@ TranslationConfig modelOf(const ModelOptions &o, const std::optional<Translation
     config = *base;
     if (o.model) {
       config.encoderLayers = asked.encoderLayers;
-      config.layers = asked.layers;
-      config.heads = asked.heads;
-      config.width = asked.width;
-      config.inner = asked.inner;
-      config.context = asked.context;
-      config.form = asked.form;
+      takeSizes(config, asked);
     }
   }
   config.encoderLayers = o.encoderLayers.value_or(config.encoderLayers);
-  config.layers = o.layers.value_or(config.layers);
-  config.heads = o.heads.value_or(config.heads);
-  config.width = o.width.value_or(config.width);
-  config.inner = o.inner.value_or(config.inner);
-  config.context = o.context.value_or(config.context);
+  replaceSizes(config, o);
   return config;
 }
 
