@@ -47,13 +47,13 @@ std::string chromeTrace(const std::vector<Stretch> &stretches, const TraceFacts 
     return std::tuple(a->track, a->begin, -a->end) < std::tuple(b->track, b->begin, -b->end);
   });
   Json events = Json::array();
-  events.push_back(
-      {{"ph", "M"}, {"name", "process_name"}, {"pid", 0}, {"args", {{"name", "kiln on " + facts.device}}}});
+  const auto add = [&](const char *name, size_t track, Json args) { // what readers ask of all events, these have, too
+    events.push_back({{"ph", "M"}, {"name", name}, {"ts", 0}, {"pid", 0}, {"tid", track}, {"args", std::move(args)}});
+  };
+  add("process_name", 0, {{"name", "kiln on " + facts.device}});
   for (size_t track = 0; track < trackNames.size(); ++track) {
-    events.push_back(
-        {{"ph", "M"}, {"name", "thread_name"}, {"pid", 0}, {"tid", track}, {"args", {{"name", trackNames[track]}}}});
-    events.push_back(
-        {{"ph", "M"}, {"name", "thread_sort_index"}, {"pid", 0}, {"tid", track}, {"args", {{"sort_index", track}}}});
+    add("thread_name", track, {{"name", trackNames[track]}});
+    add("thread_sort_index", track, {{"sort_index", track}});
   }
   for (const Stretch *s : order) {
     const double begin = microseconds(s->begin, first), end = microseconds(s->end, first);

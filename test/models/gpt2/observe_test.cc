@@ -7,6 +7,7 @@
 #include "test/devices.h"
 #include "test/models/gpt2/beside_reference.h"
 #include "test/models/gpt2/program.h"
+#include "test/models/observe/trace_format.h"
 
 #include <set>
 
@@ -112,6 +113,7 @@ TEST_F(ObserveTest, ProfilesStepsOfARun) {
             readText(plain + "/checkpoint-00000004/model.safetensors"));
   EXPECT_NE(r.output.find("2 steps on "), std::string::npos) << r.output;
   const Json trace = Json::parse(readText(out + "/trace-2-3.json"));
+  expectTraceFormat(trace);
   int steps = 0, batches = 0, updates = 0;
   for (const Json &event : trace.at("traceEvents")) {
     steps += event.at("name") == "step 2" || event.at("name") == "step 3";
@@ -147,7 +149,7 @@ TEST_F(ObserveTest, ProfilesAModelWithoutData) {
     ASSERT_EQ(sums.size(), 2u) << r.output;
     EXPECT_EQ(sums[0], sums[1]);
     EXPECT_NE(r.output.find("  block 0 mlp"), std::string::npos) << r.output;
-    EXPECT_FALSE(Json::parse(readText(folder / "trace.json")).at("traceEvents").empty());
+    expectTraceFormat(Json::parse(readText(folder / "trace.json")));
   }
 }
 

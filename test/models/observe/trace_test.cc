@@ -1,10 +1,7 @@
 // Traces as files, and tables of them.
 
 #include "models/observe/profile_table.h"
-
-#include <gtest/gtest.h>
-#include <map>
-#include <nlohmann/json.hpp>
+#include "test/models/observe/trace_format.h"
 
 using namespace kiln;
 
@@ -24,38 +21,14 @@ std::vector<Stretch> example() {
 
 const TraceFacts facts = {"cpu", "time", {1e10, 1e7, "made up"}};
 
-// What Chrome's reader and Perfetto's ask of a file: every event has a phase, a name, a time and a length from 0, a
-// process and a thread; on a thread events come in the order of their times, and are within each other or apart.
+// It has all that readers ask for: each stretch once, on a track that has a name.
 TEST(Trace, IsOneThatPerfettoTakes) {
   const nlohmann::json trace = nlohmann::json::parse(chromeTrace(example(), facts));
-  std::map<int, std::vector<std::pair<double, double>>> open; // by thread: stretches that are under way
-  std::map<int, double> last;
-  std::map<int, std::string> threads;
-  int complete = 0;
-  for (const nlohmann::json &event : trace.at("traceEvents")) {
-    if (event.at("ph") == "M") {
-      if (event.at("name") == "thread_name")
-        threads[event.at("tid")] = event.at("args").at("name");
-      continue;
-    }
-    ASSERT_EQ(event.at("ph"), "X");
-    ++complete;
-    const double begin = event.at("ts"), end = begin + event.at("dur").get<double>();
-    const int thread = event.at("tid");
-    EXPECT_EQ(event.at("pid"), 0);
-    EXPECT_GE(begin, last[thread]);
-    EXPECT_GE(end, begin);
-    last[thread] = begin;
-    auto &around = open[thread];
-    while (!around.empty() && around.back().second <= begin + 1e-6)
-      around.pop_back();
-    if (!around.empty()) {
-      EXPECT_LE(end, around.back().second + 1e-6) << event;
-    }
-    around.emplace_back(begin, end);
-  }
-  EXPECT_EQ(complete, 7);
-  EXPECT_EQ(threads, (std::map<int, std::string>{{0, "host"}, {1, "device"}, {2, "data"}}));
+  EXPECT_EQ(test::expectTraceFormat(trace), (std::map<int, std::string>{{0, "host"}, {1, "device"}, {2, "data"}}));
+  int stretches = 0;
+  for (const nlohmann::json &event : trace.at("traceEvents"))
+    stretches += event.at("ph") == "X";
+  EXPECT_EQ(stretches, 7);
 }
 
 // A launch tells its kernel, its shapes, its rates and the share of what the machine could do: 8 MFLOP in 2 ms are 4
