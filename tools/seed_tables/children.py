@@ -53,11 +53,17 @@ class Ours:
         pass
 
 
-class Peer:
-    """A column of a peer: a script of this folder that gets what to compute as JSON, says `ready`, and then answers each
-    line, a number of steps, with the seconds that these took."""
+# Peers of torch, and how each computes: step by step, compiled for the shapes that it meets, or for shapes that may change.
+TORCH = {"eager": {"compile": False}, "compile": {"compile": True, "dynamic": False},
+         "dynamic": {"compile": True, "dynamic": True}}
 
-    def __init__(self, options, script, model, sequences):
+
+class Peer:
+    """A column of a peer: a script of this folder that gets what to compute as JSON, says `ready`, or why it is not, and then
+    answers each line, a number of steps, with the seconds that these took."""
+
+    def __init__(self, options, name, model, sequences):
+        script, model = ("peer_torch.py", {**model, **TORCH[name]}) if name in TORCH else (f"peer_{name}.py", model)
         path = os.path.join(ROOT, "tools", "seed_tables", script)
         print("tools/seeds:", script, json.dumps(model), file=sys.stderr)
         self.child = subprocess.Popen([options.python, path, json.dumps(model)], stdin=subprocess.PIPE,

@@ -4,6 +4,8 @@ children.Peer for what it reads and prints."""
 import contextlib
 import json
 import math
+import os
+import shutil
 import sys
 import time
 
@@ -16,6 +18,9 @@ except ImportError:
 
 model = json.loads(sys.argv[1])
 device = "cuda" if torch.cuda.is_available() else "cpu"
+if model["compile"] and device == "cpu" and not any(map(shutil.which, (os.environ.get("CXX", "c++"), "g++", "clang++"))):
+    print("no C++ compiler", flush=True)  # which torch.compile calls
+    sys.exit()
 WIDTH, HEADS, CONTEXT, VOCAB = model["width"], model["heads"], model["context"], model["vocab"]
 
 
@@ -80,7 +85,7 @@ class Network(torch.nn.Module):
 
 torch.manual_seed(1)
 network = Network().to(device)
-loss_of = torch.compile(network) if model["compile"] else network
+loss_of = torch.compile(network, dynamic=model["dynamic"]) if model["compile"] else network
 adam = torch.optim.AdamW(network.parameters(), lr=1e-4, weight_decay=0.01)
 dtype = getattr(torch, model["dtype"])
 cast = torch.autocast(device, dtype) if dtype != torch.float32 else contextlib.nullcontext()

@@ -4,7 +4,7 @@ are of an RTX 4090."""
 import os
 import sys
 
-from children import Ours, Peer, measured, program, rate, ratio, train
+from children import TORCH, Ours, Peer, measured, program, rate, ratio, train
 from tables import curves, table
 
 DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
@@ -21,16 +21,15 @@ def run(options, folder):
     ours = [bytelm, "train", "--data", options.data, "--device", options.device, "--layers", str(layers), "--batch",
             str(batch), "--accumulate", str(micro)]
 
-    def columns(dtype, model="seed000", attention="flash", peers=("eager", "compile", "jax")):
+    def columns(dtype, model="seed000", attention="flash", peers=(*TORCH, "jax")):
         arguments = [*ours, "--model", model, "--dtype", DTYPES[dtype], "--attention", attention]
         all_columns = {"kiln": Ours(arguments, os.path.join(folder, "rates"), 256)}
         what = {**size, "dtype": dtype, "flash": attention == "flash", "attention_dropout": 0.1 * (model == "pytorch")}
         for peer in set(peers) & set(options.peers.split(",")):
-            script = "peer_jax.py" if peer == "jax" else "peer_torch.py"
-            all_columns[peer] = Peer(options, script, {**what, "compile": peer == "compile"}, batch * micro)
+            all_columns[peer] = Peer(options, peer, what, batch * micro)
         return all_columns
 
-    by_type = {dtype: columns(dtype, peers=("eager", "compile") if dtype == "float16" else ("eager", "compile", "jax"))
+    by_type = {dtype: columns(dtype, peers=TORCH if dtype == "float16" else (*TORCH, "jax"))
                for dtype in DTYPES}
     pytorch = columns("bfloat16", "pytorch", peers=("compile",))
     plain = columns("float16", attention="plain", peers=("eager", "compile"))
@@ -47,10 +46,11 @@ def run(options, folder):
     seed = {"float32": (672, 736, 797), "float16": (991, 1287, ""), "bfloat16": (982, 1273, "")}
     text += "\n## By dtype\n\n"
     text += table(os.path.join(folder, "dtypes.csv"), [
-        "dtype", "seed: torch", "seed: torch.compile", "seed: jax", "torch here", "torch.compile here", "jax here",
-        "Kiln here", "Kiln vs torch", "Kiln vs torch.compile", "Kiln vs jax"], [
-            [dtype, *seed[dtype], *(rate(c.get(name)) if name != "jax" or dtype != "float16" else "" for name in ("eager", "compile", "jax")),
-             rate(c["kiln"]), *(ratio(c["kiln"], c.get(name)) for name in ("eager", "compile", "jax"))]
+        "dtype", "seed: torch", "seed: torch.compile", "seed: jax", "torch here", "torch.compile here",
+        "torch.compile dynamic here", "jax here", "Kiln here", "Kiln vs torch", "Kiln vs torch.compile",
+        "Kiln vs torch.compile dynamic", "Kiln vs jax"], [
+            [dtype, *seed[dtype], *(rate(c.get(name)) if name != "jax" or dtype != "float16" else "" for name in (*TORCH, "jax")),
+             rate(c["kiln"]), *(ratio(c["kiln"], c.get(name)) for name in (*TORCH, "jax"))]
             for dtype, c in by_type.items()])
     flash = by_type["float16"]
     text += "\n## By attention, float16\n\nThe seed's table has its labels the other way round; here they are right.\n\n"

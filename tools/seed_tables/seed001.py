@@ -4,7 +4,7 @@ A10G."""
 import os
 import sys
 
-from children import Ours, Peer, measured, program, rate, train
+from children import TORCH, Ours, Peer, measured, program, rate, train
 from tables import curves, table
 
 
@@ -23,16 +23,16 @@ def run(options, folder):
     short = [*ours, *(["--accumulate", "2"] if not options.quick else [])]  # a step is long; its micro-batches are alike
     columns = {"kiln": Ours(short, os.path.join(folder, "rates"), batch * context)}
     for peer in options.peers.split(","):
-        script = "peer_jax.py" if peer == "jax" else "peer_torch.py"
-        columns[peer] = Peer(options, script, {**what, "micro": 2, "compile": peer == "compile"}, 2)
+        columns[peer] = Peer(options, peer, {**what, "micro": 2}, 2)
     measured(options, columns, 10 if options.quick else 2)
 
     # A peer that is not there has no memory either.
     memory = lambda name: f"{columns[name].peak / 1e9:.2f}" if name in columns and columns[name].rates else "absent"
-    names = ("jax", "eager", "compile", "kiln")
+    names = ("jax", *TORCH, "kiln")
     text = "# Seed 001: GPT-2\n\n"
     text += table(os.path.join(folder, "speed.csv"), [
-        "", "seed: JAX", "seed: torch.func", "seed: Triton", "jax here", "torch here", "torch.compile here", "Kiln here"], [
+        "", "seed: JAX", "seed: torch.func", "seed: Triton", "jax here", "torch here", "torch.compile here",
+        "torch.compile dynamic here", "Kiln here"], [
             [f"micro-batches of {batch} × {context} a second", 4.7, 4.06, 3.15, *(rate(columns.get(n), 3) for n in names)],
             ["peak memory, GB", "", 18.8, 5.8, *(memory(n) for n in names)]])
     length = ["--steps", "100", "--evaluate-every", "20", "--evaluate-batches", "4"] if options.quick else \
