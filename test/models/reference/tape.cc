@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <ranges>
 #include <stdexcept>
 
@@ -20,9 +21,25 @@ void Tape::play(Value result) {
   for (Node &node : nodes)
     std::fill(node.gradient.begin(), node.gradient.end(), 0.0);
   std::fill(result->gradient.begin(), result->gradient.end(), 1.0);
-  for (Node &node : std::views::reverse(nodes))
+  for (Node &node : std::views::reverse(nodes)) {
+    round(node.gradient);
     if (node.backward)
       node.backward();
+  }
+}
+
+void Tape::round(std::vector<double> &numbers) const {
+  for (double &number : numbers)
+    number = rounding ? rounding(number) : number;
+}
+
+Tape::Rounding stochasticRounding(int significant, int least, uint32_t seed) {
+  return [=, engine = std::mt19937(seed)](double x) mutable {
+    const int exponent = x == 0 ? least : std::max(std::ilogb(x), least);
+    const double place = std::ldexp(x, significant - 1 - exponent), below = std::floor(place); // in the last place
+    const double chance = std::uniform_real_distribution<double>()(engine);
+    return std::ldexp(below + (chance < place - below ? 1 : 0), exponent - significant + 1);
+  };
 }
 
 /// A value whose numbers are `number(r, c)`, and `back(r, c, slope)` what each of them adds to the gradients before.
@@ -32,6 +49,7 @@ static Value each(Tape *tape, int64_t rows, int64_t columns, Number number, Back
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t c = 0; c < columns; ++c)
       y->at(r, c) = number(r, c);
+  tape->round(y->numbers);
   y->backward = [=] {
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < columns; ++c)
@@ -155,6 +173,7 @@ Value normalised(Value x, const NormOptions &o) {
     for (int64_t c = 0; c < x.columns(); ++c)
       y->at(r, c) = (x->at(r, c) - mean) * scales.back();
   }
+  x->tape->round(y->numbers);
   y->backward = [=] {
     for (int64_t r = 0; r < x.rows(); ++r) {
       double mean = 0, along = 0; // of the slopes, and of slopes times y
@@ -183,6 +202,7 @@ Value softmax(Value x, const std::vector<bool> &mask) {
     for (int64_t c = 0; c < x.columns() && sum > 0; ++c)
       y->at(r, c) /= sum;
   }
+  x->tape->round(y->numbers);
   y->backward = [=] {
     for (int64_t r = 0; r < x.rows(); ++r) {
       double along = 0;

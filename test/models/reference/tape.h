@@ -53,9 +53,22 @@ public:
   /// The gradients of `result`, a number, by all values before it.
   void play(Value result);
 
+  /// From now on every number that is computed, and on the way back every gradient once it is whole, is rounded so:
+  /// what a machine makes of it that holds them all in a narrow type.
+  using Rounding = std::function<double(double)>;
+  void setRounding(Rounding given) { rounding = std::move(given); }
+  void round(std::vector<double> &numbers) const;
+
 private:
   std::deque<Node> nodes; // in the order of their making
+  Rounding rounding;      // none: nothing is rounded
 };
+
+/// Rounds to numbers of `significant` bits and exponents from `least` on (8 and −126: bf16; 11 and −14: f16), to one of
+/// the two neighbours by chance, so that it is right on average; a number that is one of them stays. Its errors have
+/// the variance p (1 − p) of a unit in the last place where p is the share of the way to the upper neighbour, on
+/// average 1/6: twice that of rounding to the nearest, 1/12.
+Tape::Rounding stochasticRounding(int significant, int least, uint32_t seed);
 
 Value matmul(Value a, Value b);
 Value transposed(Value a);
