@@ -27,8 +27,13 @@ protected:
   }
 };
 
-/// What a handful of roundings and approximate functions may do to a number, relative to the sizes that enter it.
-constexpr double few = 64 * roundoff, approximate = 0x1p-10;
+// Tolerances are sums of roundings, each by u = roundoff of what it rounds, to first order, which n of them leave by n²
+// u² at most, a thousandth of it here. A sum of n terms is off by n u Σ|terms|. Of functions that may be approximate
+// (Accuracy::fast) dialect/README.md says units in the last place, each 2 u of the result at most:
+constexpr double u = roundoff, fastExp2 = 8 * u, fastRsqrt = 4.4 * u, fastDivide = 4 * u, fastTanh = 0x1p-11;
+double fastExp(double x) { return (8 + 2.6 * std::abs(x)) * u; }
+// What stands behind a first-order bound of that kind for the terms of second order.
+constexpr double second = 1.01;
 
 // --- Rows ------------------------------------------------------------------------------------------------------------
 
@@ -43,7 +48,9 @@ TEST_P(UsersTest, RmsNorm) {
       squares += x[n * C + c] * x[n * C + c];
     for (int64_t c = 0; c < C; ++c) {
       const double v = x[n * C + c] / std::sqrt(squares / C + 1e-6) * gamma[c];
-      want.push_back({v, std::abs(v) * (few + C * roundoff)});
+      // The square of a root: C terms, each a product, times the rounded 1 / C, plus the rounded epsilon: C + 4. Half
+      // of it, the root itself, and two products.
+      want.push_back({v, second * std::abs(v) * ((C + 4) / 2.0 * u + fastRsqrt + 2 * u)});
     }
   }
   expectClose("y", y, want);
@@ -55,11 +62,19 @@ TEST_P(UsersTest, SoftmaxOfRaggedRows) {
   launch(userSoftmaxKernel, RowsConfig(), programs(N), {x, y});
   std::vector<Want> want;
   for (int64_t n = 0; n < N; ++n) {
-    double total = 0;
-    for (int64_t c = 0; c < C; ++c)
-      total += std::exp(x[n * C + c]);
-    for (int64_t c = 0; c < C; ++c)
-      want.push_back({std::exp(x[n * C + c]) / total, std::exp(x[n * C + c]) / total * (few + 2 * C * roundoff)});
+    const double top = *std::max_element(x.values.begin() + n * C, x.values.begin() + (n + 1) * C);
+    // Of an exponential, relative: its argument's rounding and its own; of the sum those of its terms and C more.
+    const auto errorOf = [&](double d) { return std::abs(d) * u + fastExp(d); };
+    double total = 0, totalError = 0;
+    for (int64_t c = 0; c < C; ++c) {
+      const double e = std::exp(x[n * C + c] - top);
+      total += e;
+      totalError += e * (errorOf(x[n * C + c] - top) + C * u);
+    }
+    for (int64_t c = 0; c < C; ++c) {
+      const double d = x[n * C + c] - top, v = std::exp(d) / total;
+      want.push_back({v, second * v * (errorOf(d) + totalError / total + fastDivide)});
+    }
   }
   expectClose("y", y, want);
 }
@@ -72,14 +87,20 @@ TEST_P(UsersTest, GroupNorm) {
   std::vector<Want> want;
   for (int64_t row = 0; row < N * C; ++row) {
     const int64_t begin = row / G * G * S;
-    double sum = 0, squares = 0;
+    double sum = 0, size = 0, squares = 0;
     for (int64_t i = begin; i < begin + G * S; ++i)
-      sum += x[i];
+      sum += x[i], size += std::abs(x[i]);
     for (int64_t i = begin; i < begin + G * S; ++i)
       squares += (x[i] - sum / (G * S)) * (x[i] - sum / (G * S));
     for (int64_t s = 0; s < S; ++s) {
-      const double v = (x[row * S + s] - sum / (G * S)) / std::sqrt(squares / (G * S) + 1e-5);
-      want.push_back({v * gamma[row % C] + beta[row % C], 8 * (few + G * S * roundoff)});
+      // The mean is off by n + 2 roundings of the mean size, and what is centred by that and one rounding. Of the
+      // variance, which does not change with the mean to first order, relative: n + 4 roundings, and two of centring;
+      // half of it, the root, and a product. The last multiply-add rounds its result.
+      constexpr double n = G * S;
+      const double centred = x[row * S + s] - sum / n, scale = 1 / std::sqrt(squares / n + 1e-5), v = centred * scale;
+      const double error = (n + 2) * u * size / n * scale + std::abs(v) * (u + (n + 6) / 2 * u + fastRsqrt + u);
+      const double y = v * gamma[row % C] + beta[row % C];
+      want.push_back({y, second * (error * std::abs(gamma[row % C]) + std::abs(y) * u)});
     }
   }
   expectClose("y", y, want);
@@ -95,8 +116,9 @@ TEST_P(UsersTest, KlLossAndItsGradient) {
     Want total;
     for (int64_t c = 0; c < C; ++c) {
       const double weight = std::exp(q[n * C + c]), term = weight * (q[n * C + c] - p[n * C + c]);
-      total = {total.value + term, total.slack + std::abs(weight) * 6 * (few + C * roundoff)};
-      slope.push_back({-0.5 * weight, weight * few});
+      // A term: its exponential and the difference; C multiply-adds and the sum of what they made.
+      total = {total.value + term, total.slack + second * std::abs(term) * (fastExp(q[n * C + c]) + u + C * u)};
+      slope.push_back({-0.5 * weight, second * 0.5 * weight * (fastExp(q[n * C + c]) + u)});
     }
     loss.push_back(total);
   }
@@ -122,6 +144,13 @@ TEST_P(UsersTest, LargestElements) {
   expectEqual("places", places.read(), where);
 }
 
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+/// Its error, of an argument that is off by `error`: its slope is 1/4 at most, and 1 − sigmoid is the exponential's
+/// share of the sum that is divided by.
+double sigmoidError(double x, double error = 0) {
+  return error / 4 + sigmoid(x) * ((1 - sigmoid(x)) * fastExp(x) + u + fastDivide);
+}
+
 // --- Elements and their neighbours -----------------------------------------------------------------------------------
 
 /// The first of Philox's words, of 10 rounds, as dialect/README.md counts them.
@@ -144,7 +173,7 @@ TEST_P(UsersTest, DropoutIsReplayed) {
   std::vector<Want> want;
   for (int64_t i = 0; i < n; ++i) {
     const double v = static_cast<double>(philox(seed, i) >> 8) * 0x1p-24 >= 0.25 ? x[i] / 0.75 : 0;
-    want.push_back({v, std::abs(v) * few});
+    want.push_back({v, second * std::abs(v) * (fastDivide + 2 * u)}); // 1 - rate, 1 over it, a product
   }
   expectClose("y", y, want);
 }
@@ -158,7 +187,8 @@ TEST_P(UsersTest, Rope) {
   for (int64_t i = 0; i < B * H * T * D; ++i) {
     const int64_t t = i / D % T, d = i % D, turn = t * half + d % half;
     const double v = d < half ? x[i] * c[turn] - x[i + half] * s[turn] : x[i] * c[turn] + x[i - half] * s[turn];
-    want.push_back({v, few});
+    const double other = d < half ? x[i + half] * s[turn] : x[i - half] * s[turn]; // two products and a sum
+    want.push_back({v, second * (std::abs(x[i] * c[turn]) + std::abs(other)) * 2 * u});
   }
   expectClose("y", y, want);
 }
@@ -183,10 +213,13 @@ TEST_P(UsersTest, ConvolutionAlongASequence) {
   std::vector<Want> want;
   for (int64_t i = 0; i < B * T * D; ++i) {
     const int64_t t = i / D % T, d = i % D;
-    double acc = bias[d];
-    for (int64_t tap = 0; tap < 4; ++tap)
-      acc += t + tap >= 3 ? x[i + (tap - 3) * D] * w[tap * D + d] : 0;
-    want.push_back({acc / (1 + std::exp(-acc)), 5 * few});
+    double acc = bias[d], size = std::abs(acc);
+    for (int64_t tap = 0; tap < 4; ++tap) {
+      const double term = t + tap >= 3 ? x[i + (tap - 3) * D] * w[tap * D + d] : 0;
+      acc += term, size += std::abs(term);
+    }
+    const double v = acc * sigmoid(acc); // whose slope is 1.1 at most; 4 multiply-adds
+    want.push_back({v, second * (1.1 * 4 * u * size + std::abs(v) * (fastExp(acc) + u + fastDivide))});
   }
   expectClose("y", y, want);
 }
@@ -205,18 +238,18 @@ std::vector<Want> product(const Array &a, const Array &b, int64_t M, int64_t N, 
   return sums;
 }
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
 TEST_P(UsersTest, SwiGlu) {
   constexpr int64_t M = 24, N = 40, K = 48;
   const Array x = uniform({M, K}, type()), gate = uniform({K, N}, type()), up = uniform({K, N}, type()),
               y = unwritten({M, N}, type());
   launch(swigluKernel, ProductConfig{.bm = 16, .bn = 32, .bk = 32, .warps = 2}, programs(2, 2), {x, gate, up, y});
-  const auto g = product(x, gate, M, N, K, productError(K)), u = product(x, up, M, N, K, productError(K));
+  const auto g = product(x, gate, M, N, K, productError(K)), raised = product(x, up, M, N, K, productError(K));
   std::vector<Want> want;
   for (size_t i = 0; i < g.size(); ++i) {
-    const double v = g[i].value * sigmoid(g[i].value) * u[i].value;
-    want.push_back({v, std::abs(v) * few + 2 * g[i].slack * std::abs(u[i].value) + u[i].slack * std::abs(g[i].value)});
+    const double v = g[i].value * sigmoid(g[i].value) * raised[i].value;
+    const double silu = g[i].value * sigmoid(g[i].value); // whose slope is 1.1 at most; two products behind the sigmoid
+    const double error = std::abs(g[i].value) * sigmoidError(g[i].value) + 1.1 * g[i].slack + 2 * u * std::abs(silu);
+    want.push_back({v, second * (error * std::abs(raised[i].value) + raised[i].slack * std::abs(silu))});
   }
   expectClose("y", y, want);
 }
@@ -249,13 +282,25 @@ TEST_P(UsersTest, StepOfAnLstm) {
   for (int64_t g = 0; g < 4; ++g) {
     gates[g] = product(x, wx, M, H, X, productError(X + H), g * X * H);
     const auto more = product(h, wh, M, H, H, productError(X + H), g * H * H);
-    for (int64_t i = 0; i < M * H; ++i)
-      gates[g][i].value += more[i].value + bias[g * H + i % H];
+    for (int64_t i = 0; i < M * H; ++i) { // the products' sums, and two additions
+      const double offset = bias[g * H + i % H];
+      gates[g][i] = {gates[g][i].value + more[i].value + offset,
+                     gates[g][i].slack + more[i].slack +
+                         2 * u * (std::abs(gates[g][i].value) + std::abs(more[i].value) + std::abs(offset))};
+    }
   }
+  const auto off = [](const Want &gate) { return sigmoidError(gate.value, gate.slack); };
   for (int64_t i = 0; i < M * H; ++i) {
     const double now = sigmoid(gates[1][i].value) * cell[i] + sigmoid(gates[0][i].value) * std::tanh(gates[2][i].value);
-    cells.push_back({now, 2 * approximate});
-    hs.push_back({sigmoid(gates[3][i].value) * std::tanh(now), 4 * approximate});
+    // A product of a gate and a tanh, whose slope is 1 at most, and the sum of the two products.
+    const double in = sigmoid(gates[0][i].value), fresh = std::abs(std::tanh(gates[2][i].value));
+    const double error = off(gates[1][i]) * std::abs(cell[i]) + off(gates[0][i]) * fresh +
+                         in * (fresh * fastTanh + gates[2][i].slack) +
+                         2 * u * (std::abs(sigmoid(gates[1][i].value) * cell[i]) + in * fresh);
+    cells.push_back({now, second * error});
+    const double out = sigmoid(gates[3][i].value), kept = std::abs(std::tanh(now));
+    hs.push_back(
+        {out * std::tanh(now), second * (off(gates[3][i]) * kept + out * (kept * fastTanh + error) + u * out * kept)});
   }
   expectClose("cell", cellNext, cells);
   expectClose("h", hNext, hs);
@@ -270,18 +315,33 @@ TEST_P(UsersTest, PersistentProduct) {
 
 // --- Attention -------------------------------------------------------------------------------------------------------
 
-/// One row of softmax(scores) · values; what is rounded to `type` on the way may be off by its unit.
-void attend(const std::vector<double> &scores, const std::function<double(size_t, int64_t)> &value, int64_t D,
-            Type type, std::vector<Want> &want) {
-  const double top = *std::max_element(scores.begin(), scores.end());
-  double total = 0;
-  for (const double score : scores)
-    total += std::exp(score - top);
+/// One row of softmax(scores) · values, taken in `rounds` with a running maximum. A weight is off, relative to itself,
+/// by its score's error, by the rounding of its difference from the maximum and of those of the maxima, which go
+/// through no more than the spread of the scores each, and by an exponential of its own and one and a product in each
+/// round; what is multiplied with the values is rounded to `type` before, and `product` is that product's error. The
+/// sum of the weights rounds once for each, and once a round.
+void attend(const std::vector<Want> &scores, const std::function<double(size_t, int64_t)> &value, int64_t D,
+            double rounds, Type type, double product, std::vector<Want> &want) {
+  double top = -INFINITY, bottom = INFINITY, total = 0, totalError = 0;
+  for (const Want &score : scores)
+    top = std::max(top, score.value), bottom = std::min(bottom, score.value);
+  const double common = 2 * (top - bottom) * u + fastExp2 + rounds * (fastExp2 + u);
+  std::vector<double> weights;
+  for (const Want &score : scores) {
+    weights.push_back(std::exp(score.value - top));
+    total += weights.back();
+    totalError += weights.back() * (score.slack + common);
+  }
+  const double narrow = type == f32 ? 0 : unit(type);
   for (int64_t d = 0; d < D; ++d) {
-    double sum = 0;
-    for (size_t n = 0; n < scores.size(); ++n)
-      sum += std::exp(scores[n] - top) / total * value(n, d);
-    want.push_back({sum, 2 * unit(type) + 512 * roundoff});
+    double sum = 0, error = 0;
+    for (size_t n = 0; n < scores.size(); ++n) {
+      const double term = weights[n] / total * value(n, d);
+      sum += term;
+      error += std::abs(term) * (scores[n].slack + common + narrow + product);
+    }
+    const double divisor = totalError / total + (static_cast<double>(scores.size()) + rounds) * u + fastDivide;
+    want.push_back({sum, second * (error + std::abs(sum) * divisor)});
   }
 }
 
@@ -295,14 +355,22 @@ TEST_P(UsersTest, AttentionWithAWindowAndBiases) {
   std::vector<Want> want;
   for (int64_t row = 0; row < H * T; ++row) {
     const int64_t h = row / T, m = row % T, first = std::max<int64_t>(0, m - window + 1), keys = h / group * T + first;
-    std::vector<double> scores;
+    std::vector<Want> scores;
     for (int64_t n = first; n <= m; ++n) {
-      double s = 0;
-      for (int64_t d = 0; d < D; ++d)
-        s += q[row * D + d] * k[(h / group * T + n) * D + d];
-      scores.push_back(0.5 * s - slopes[h] * static_cast<double>(m - n));
+      double s = 0, size = 0;
+      for (int64_t d = 0; d < D; ++d) {
+        const double term = q[row * D + d] * k[(h / group * T + n) * D + d];
+        s += term, size += std::abs(term);
+      }
+      // The product; the scale and the slope times the rounded log2 e, the product with the former, the multiply-add.
+      const double bias = slopes[h] * static_cast<double>(m - n);
+      scores.push_back({0.5 * s - bias, 0.5 * size * (productError(D) + 4 * u) + std::abs(bias) * 3 * u});
     }
-    attend(scores, [&](size_t n, int64_t d) { return v[(keys + static_cast<int64_t>(n)) * D + d]; }, D, type(), want);
+    constexpr double rounds =
+        (window + 32) / 16.0 + 2; // 32 queries that see so many keys, 16 at a time, from any place
+    attend(
+        scores, [&](size_t n, int64_t d) { return v[(keys + static_cast<int64_t>(n)) * D + d]; }, D, rounds, type(),
+        productError(window), want);
   }
   expectClose("o", o, want);
 }
@@ -321,14 +389,18 @@ TEST_P(UsersTest, AttentionToPages) {
     const auto at = [&](int64_t n) {
       return ((static_cast<int64_t>(table[b * pages + n / page]) * H + h) * page + n % page) * D;
     };
-    std::vector<double> scores;
+    std::vector<Want> scores;
     for (int64_t n = 0; n < lengths[b]; ++n) {
-      double s = 0;
-      for (int64_t d = 0; d < D; ++d)
-        s += q[row * D + d] * k[at(n) + d];
-      scores.push_back(0.5 * s);
+      double s = 0, size = 0;
+      for (int64_t d = 0; d < D; ++d) {
+        const double term = q[row * D + d] * k[at(n) + d];
+        s += term, size += std::abs(term);
+      }
+      scores.push_back({0.5 * s, 0.5 * size * (productError(D) + 3 * u)});
     }
-    attend(scores, [&](size_t n, int64_t d) { return v[at(static_cast<int64_t>(n)) + d]; }, D, type(), want);
+    attend(
+        scores, [&](size_t n, int64_t d) { return v[at(static_cast<int64_t>(n)) + d]; }, D, pages / 2, type(),
+        productError(page * pages), want);
   }
   expectClose("o", o, want);
 }
@@ -343,7 +415,7 @@ TEST_P(UsersTest, SelectiveScan) {
   std::vector<Want> want(B * T * D);
   for (int64_t n = 0; n < B; ++n)
     for (int64_t d = 0; d < D; ++d) {
-      std::vector<double> state(S), size(S);
+      std::vector<double> state(S), size(S), worst(S);
       for (int64_t t = 0; t < T; ++t) {
         const int64_t at = (n * T + t) * D + d;
         for (int64_t s = 0; s < S; ++s) {
@@ -351,7 +423,12 @@ TEST_P(UsersTest, SelectiveScan) {
           state[s] = state[s] * shrink + input;
           size[s] = size[s] * shrink + std::abs(input);
           want[at].value += state[s] * c[(n * T + t) * S + s];
-          want[at].slack += size[s] * T * few;
+          // A step of the state, relative: the rounding of the exponent, 2 to it, the multiply-add; its input two
+          // products. The sum over the state: a product and S additions.
+          const double step = std::abs(delta[at]) * std::abs(a[d * S + s]) * u + fastExp2 + u;
+          worst[s] = std::max(worst[s], step);
+          want[at].slack += second * size[s] * std::abs(c[(n * T + t) * S + s]) *
+                            (static_cast<double>(t + 1) * worst[s] + 2 * u + (S + 1) * u);
         }
       }
     }
