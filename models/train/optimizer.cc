@@ -258,11 +258,14 @@ void Optimizer::update() {
   step.run();
   for (int64_t b = 0; b < shards.buckets(); ++b)
     between->gather(whole(value, b));
+  between->finish();
 }
 
 void Optimizer::gatherGradients() {
   for (int64_t b = 0; between && b < shards.buckets(); ++b)
     between->gather(whole(gradient, b));
+  if (between)
+    between->finish();
 }
 
 } // namespace kiln
