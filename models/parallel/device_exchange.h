@@ -21,6 +21,8 @@ public:
   /// The same, but beside launches asked for after it, which neither write `from` nor use `to` before join(). One at a
   /// time.
   virtual void begin(const TensorRef &from, const TensorRef &to) { exchange(from, to); }
+  /// Whether begin() lets launches run meanwhile.
+  virtual bool overlaps() const { return false; }
   /// What is asked of the device from now on sees what begin() brings.
   virtual void join() {}
   /// Piece r of `all` (ranks · n) is rank r's, and comes from there.

@@ -61,6 +61,7 @@ public:
       call("a group of messages to begin", nccl.groupEnd);
     });
   }
+  bool overlaps() const override { return true; }
   void join() override { side->lead(); }
   void gather(const TensorRef &all) override {
     const auto bytes = static_cast<size_t>(all.bytes() / size);
