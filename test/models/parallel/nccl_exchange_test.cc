@@ -60,6 +60,22 @@ TEST_F(NcclExchangeTest, BringsWhatTheHostsMemoryDoes) {
   }
 }
 
+// What the device is asked for behind an exchange sees what it brought, though nobody waits for the exchange itself.
+TEST_F(NcclExchangeTest, ComesBeforeWhatIsAskedForBehindIt) {
+  const Statuses statuses = ProcessRanks::run(2, [](Collective &ranks) {
+    const std::shared_ptr<Device> device = gpuOf(ranks);
+    const auto direct = ncclExchange(*device, ranks), staged = stagedExchange(*device, ranks);
+    const Tensor from = numbersOf(device, ranks, 10), to(device, f32, {10}), want(device, f32, {10});
+    direct->exchange(from.ref(), to.ref());
+    const std::vector<float> got = to.downloadFloats();
+    staged->exchange(from.ref(), want.ref());
+    EXPECT_EQ(got, want.downloadFloats());
+    direct->gather(from.ref());
+    EXPECT_EQ(from.downloadFloats()[5 * (1 - ranks.rank())], 1000.0f * (2 - ranks.rank()) + 5 * (1 - ranks.rank()));
+  });
+  EXPECT_EQ(statuses, Statuses(2, 0));
+}
+
 // Ranks on one GPU exchange otherwise, and so do ranks without NCCL; the first one says why.
 TEST_F(NcclExchangeTest, IsNoneWhereItCannotBe) {
   EXPECT_EQ(ProcessRanks::run(2,
