@@ -1,6 +1,7 @@
 // A CPU's memory is the host's; that of other devices goes through it.
 
 #include "models/parallel/device_exchange.h"
+#include "models/parallel/nccl_exchange.h"
 
 #include <vector>
 
@@ -51,13 +52,19 @@ private:
 };
 } // namespace
 
+std::unique_ptr<DeviceExchange> stagedExchange(Device &device, Collective &ranks) {
+  return std::make_unique<StagedExchange>(device, ranks);
+}
+
 std::unique_ptr<DeviceExchange> DeviceExchange::of(Device &device, Collective &ranks) {
   return device.target().visit(
       [&](const CpuFacts &) -> std::unique_ptr<DeviceExchange> {
         return std::make_unique<HostExchange>(device, ranks);
       },
       [&](const GpuFacts &) -> std::unique_ptr<DeviceExchange> {
-        return std::make_unique<StagedExchange>(device, ranks);
+        if (std::unique_ptr<DeviceExchange> direct = ncclExchange(device, ranks))
+          return direct;
+        return stagedExchange(device, ranks);
       });
 }
 

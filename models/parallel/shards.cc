@@ -8,14 +8,11 @@
 
 namespace kiln {
 
-/// Elements of a bucket, about: 16 MiB of gradients, so that an exchange is long beside what it takes to begin one.
-static constexpr int64_t mostOfBucket = int64_t{1} << 22;
-
-Shards Shards::of(int64_t count, int64_t ranks) {
+Shards Shards::of(int64_t count, int64_t ranks, int64_t bucket) {
   if (ranks == 1)
     return {count, 1, count, std::max<int64_t>(count, 1)};
   const int64_t unit = adamwUnit * ranks;
-  return {count, ranks, ceildiv(count, unit) * unit, ceildiv(mostOfBucket, unit) * unit};
+  return {count, ranks, ceildiv(count, unit) * unit, ceildiv(bucket > 0 ? bucket : usualBucket, unit) * unit};
 }
 
 Piece Shards::whole(int64_t b) const {

@@ -23,8 +23,11 @@ struct Shards {
   int64_t padded = 0; // the same with elements that are 0 behind them, which all ranks have as many of
   int64_t bucket = 0; // elements of a bucket; the last one may have fewer
 
+  /// Elements of a bucket, about, where nobody says another number, or 0: 16 MiB of gradients, so that an exchange is
+  /// long beside what it takes to begin one.
+  static constexpr int64_t usualBucket = int64_t{1} << 22;
   /// Of so many elements. A piece begins at a multiple of `adamwUnit` of them; one rank has one bucket and no padding.
-  static Shards of(int64_t count, int64_t ranks);
+  static Shards of(int64_t count, int64_t ranks, int64_t bucket = 0);
 
   int64_t buckets() const { return padded == 0 ? 0 : (padded + bucket - 1) / bucket; }
   /// Elements that a rank has.

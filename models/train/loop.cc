@@ -104,19 +104,21 @@ std::optional<StepResult> Training::compute(int64_t targets, Profiler *profiler,
   const TrainSettings &s = state.settings;
   const int64_t batch = run.data.perBatch(s.batch);
   trainer.beginStep(learningRate(s, state.step), state.updates + 1, targets);
-  bool stopped = false;
-  for (int64_t micro = 0; micro < s.accumulate && !(stopped = signals->asked()); ++micro) {
+  for (int64_t micro = 0; micro < s.accumulate; ++micro) {
     if (micro % ranks.size() != ranks.rank()) {
       trainer.leaveOut(sequencesOf(micro));
       continue;
     }
+    // With the last one ranks may begin to exchange: all do, or none. Each asks the others once in a step.
+    const bool isLast = micro + ranks.size() >= s.accumulate, isAsked = signals->asked();
+    if (isAsked || isLast)
+      if (ranks.any(isAsked))
+        return {};
     const HostBatch inputs = noted(profiler, Track::data, "batch",
                                    [&] { return run.data.training(state.sequences + micro * batch, batch); });
     operations += run.model.flops(inputs.shape.value_or(run.model.shape(s.batch)));
     noted(profiler, Track::host, "gradient", [&] { trainer.addGradient(inputs, micro); });
   }
-  if (ranks.any(stopped))
-    return {};
   return noted(profiler, Track::host, "update", [&] { return trainer.update(); });
 }
 

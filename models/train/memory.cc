@@ -67,7 +67,7 @@ MemoryPlan planMemory(const Target &target, const Model &model, const BatchShape
   batch.hits = hits;
   model.losses(reads, batch);
   memory.evaluation = evaluation.plan();
-  const Shards shards = Shards::of(count, ranks);
+  const Shards shards = Shards::of(count, ranks, settings.bucket);
   memory.parameters = shards.padded * bytesOf(types.weights);
   memory.gradients = shards.padded * bytesOf(types.gradients);
   memory.masters = types.hasMasters() ? shards.own() * bytesOf(types.kept) : 0;

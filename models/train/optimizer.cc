@@ -24,10 +24,10 @@ int64_t exchangeBytes(const Target &target, const Shards &shards) {
 Optimizer::Optimizer(std::shared_ptr<Device> opened, const Target &target, const Model &model, const TrainSettings &s,
                      const TensorRef &record, double lossFactor, std::shared_ptr<Collective> given)
     : device(std::move(opened)), target(target), model(model), ranks(std::move(given)),
-      shards(Shards::of(model.parameters().count(), ranks->size())), types(kiln::bufferTypes(model, s, ranks->size())),
-      lossFactor(lossFactor), record(record), value(device, types.weights, {shards.padded}),
-      gradient(device, types.gradients, {shards.padded}), first(device, f32, {shards.own()}),
-      second(device, f32, {shards.own()}) {
+      shards(Shards::of(model.parameters().count(), ranks->size(), s.bucket)),
+      types(kiln::bufferTypes(model, s, ranks->size())), lossFactor(lossFactor), record(record),
+      value(device, types.weights, {shards.padded}), gradient(device, types.gradients, {shards.padded}),
+      first(device, f32, {shards.own()}), second(device, f32, {shards.own()}) {
   adamw = {.beta1 = s.beta1,
            .beta2 = s.beta2,
            .epsilon = s.epsilon,
@@ -236,8 +236,9 @@ Plan Optimizer::plan() const {
   return all;
 }
 
-void Optimizer::prepare(const std::function<PreparedPlan(const Plan &)> &ready) {
+void Optimizer::prepare(const std::function<PreparedPlan(const Plan &)> &ready, const Plan &backward) {
   if (!ranks->isAlone()) {
+    order = orderOfBuckets(backward, gradient.ref(), shards);
     for (int64_t b = 0; b < shards.buckets(); ++b)
       sums.push_back(ready(planSum(b)));
     squares = ready(planSquaresOfMine());
@@ -246,23 +247,49 @@ void Optimizer::prepare(const std::function<PreparedPlan(const Plan &)> &ready) 
   prepared = true;
 }
 
+/// Ends the exchange that is under way: `received` is free again.
+void Optimizer::addReceived() {
+  if (!exchanging)
+    return;
+  between->join();
+  sums[*exchanging].run();
+  exchanging.reset();
+}
+
+void Optimizer::exchangeNext() {
+  addReceived();
+  const int64_t bucket = order.at(begun++);
+  between->begin(whole(gradient, bucket), received.ref().slice(0, 0, shards.whole(bucket).count));
+  exchanging = bucket;
+}
+
+void Optimizer::exchangeAll() {
+  while (begun < order.size())
+    exchangeNext();
+  addReceived();
+  between->finish();
+}
+
 void Optimizer::update() {
   if (ranks->isAlone())
     return step.run();
-  for (int64_t b = 0; b < shards.buckets(); ++b) {
-    between->exchange(whole(gradient, b), received.ref().slice(0, 0, shards.whole(b).count));
-    sums[b].run();
-  }
+  while (begun < order.size())
+    exchangeNext();
+  addReceived();
+  begun = 0;
   squares.run();
   between->gather(partials);
   step.run();
   for (int64_t b = 0; b < shards.buckets(); ++b)
     between->gather(whole(value, b));
+  between->finish();
 }
 
 void Optimizer::gatherGradients() {
   for (int64_t b = 0; between && b < shards.buckets(); ++b)
     between->gather(whole(gradient, b));
+  if (between)
+    between->finish();
 }
 
 } // namespace kiln

@@ -9,6 +9,7 @@
 #include "models/parallel/device_exchange.h"
 #include "models/parallel/shards.h"
 #include "models/train/checkpoint.h"
+#include "models/train/exchange_cuts.h"
 #include "models/train/memory.h"
 #include "runtime/Compile.h"
 #include "runtime/Tensor.h"
@@ -47,10 +48,21 @@ public:
 
   /// All of its launches, in order.
   Plan plan() const;
-  /// Makes them ready by `ready`.
-  void prepare(const std::function<PreparedPlan(const Plan &)> &ready);
+  /// Makes them ready by `ready`. Ranks exchange buckets in the order in which `backward`, the launches of a
+  /// micro-batch, leaves them whole; it is the same on all.
+  void prepare(const std::function<PreparedPlan(const Plan &)> &ready, const Plan &backward);
   /// Whether prepare() was called.
   bool isReady() const { return prepared; }
+  /// Whether ranks exchange gradients while launches run. Then the launches of a micro-batch are run in these parts,
+  /// and behind those of the last micro-batch's that leave buckets whole, exchangeNext() is called for each.
+  bool overlaps() const { return between && between->overlaps(); }
+  std::vector<PlanPart> cut(const Plan &backward) const {
+    return cutAtBuckets(backward, gradient.ref(), shards, order);
+  }
+  /// Begins to exchange the next bucket, once the one before it is there.
+  void exchangeNext();
+  /// Exchanges what is not yet, and waits until all is there; update() does so, but for the waiting.
+  void exchangeAll();
   /// Asks for norm and update with the gradients of all ranks.
   void update();
   /// Brings the sums of all ranks' gradients, of which each has its part after update(), to all.
@@ -60,6 +72,7 @@ private:
   /// The pieces of this rank.
   Piece mine(int64_t bucket) const { return shards.piece(bucket, ranks->rank()); }
   TensorRef whole(const Tensor &of, int64_t bucket) const;
+  void addReceived();
   Plan planSum(int64_t bucket) const;
   Plan planSquaresOfMine() const;
   Plan planUpdate() const;
@@ -88,7 +101,10 @@ private:
   Tensor received;                // a bucket's gradients of every rank, of this rank's piece
   Tensor partials;                // (ranks · P) f32, sums of squares
   std::vector<PreparedPlan> sums; // of each bucket
-  PreparedPlan squares, step;     // `step` alone where there is one rank
+  std::vector<int64_t> order;     // of buckets, as they are exchanged
+  size_t begun = 0;               // of them, in this step
+  std::optional<int64_t> exchanging;
+  PreparedPlan squares, step; // `step` alone where there is one rank
   bool prepared = false;
   mutable std::vector<char> bucketHeld; // what collect() brought
   mutable std::optional<std::pair<FlatBuffer, int64_t>> bucketOf;

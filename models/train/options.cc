@@ -3,6 +3,7 @@
 #include "models/train/options.h"
 #include "models/train/setting_table.h"
 #include "runtime/Compile.h"
+#include "runtime/cuda/CudaDevice.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,10 +12,13 @@
 
 namespace kiln {
 
+/// A GPU of the rank's own.
+static const std::string anyGpu = "cuda";
+
 std::shared_ptr<Device> openDevice(const MachineOptions &options) {
   if (options.threads < 0)
     throw Error(fmt::format("expected 'threads' to be at least 0, but got {}", options.threads));
-  std::shared_ptr<Device> device = Device::open(options.device);
+  std::shared_ptr<Device> device = Device::open(options.device == anyGpu ? "cuda:0" : options.device);
   if (options.threads > 0) {
     device->setThreads(options.threads);
     setCompileThreads(options.threads);
@@ -22,8 +26,21 @@ std::shared_ptr<Device> openDevice(const MachineOptions &options) {
   return device;
 }
 
+/// The device of one of several ranks of a machine.
+static std::string deviceOf(const std::string &asked, const Collective &ranks) {
+  if (asked != anyGpu)
+    return asked;
+  if (const int count = ranks.isAlone() ? 1 : cudaCount(); ranks.localSize() > count)
+    throw Error(fmt::format("expected a GPU for each of the {} ranks on this machine, but the driver has {}",
+                            ranks.localSize(), count),
+                Fault::device);
+  return fmt::format("cuda:{}", ranks.localRank());
+}
+
 std::shared_ptr<Device> openDevice(const MachineOptions &options, const Collective &ranks) {
-  std::shared_ptr<Device> device = openDevice(options);
+  MachineOptions own = options;
+  own.device = deviceOf(options.device, ranks);
+  std::shared_ptr<Device> device = openDevice(own);
   if (options.threads > 0 || ranks.localSize() == 1 || std::getenv("KILN_THREADS"))
     return device;
   const auto cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));

@@ -18,8 +18,8 @@ namespace kiln {
 
 /// Which machine runs the model.
 struct MachineOptions {
-  std::string device = "cpu";
-  int threads = 0; // 0: the device's own choice
+  std::string device = "cpu"; // `cuda` is a GPU for each rank of a machine, cuda:0 for the first one
+  int threads = 0;            // 0: the device's own choice
 };
 /// Opens the device that the options name.
 std::shared_ptr<Device> openDevice(const MachineOptions &options);

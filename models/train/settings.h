@@ -42,6 +42,7 @@ struct TrainSettings {
   int64_t accumulate = 1;   // micro-batches in a step
   Recompute recompute = {}; // activations that the backward pass makes again
   int64_t lossChunks = 1;   // parts of a micro-batch's places, of which one at a time has logits in memory
+  int64_t bucket = 0;       // elements of the gradients that ranks exchange at once, about; 0: Shards::usualBucket
   int64_t steps = 0;
   int64_t warmup = 0;     // steps of linear warm-up
   double rate = 0;        // highest learning rate

@@ -128,7 +128,8 @@ void Trainer::prepare() {
   }
   whole += optimizer.plan();
   ready(whole);
-  optimizer.prepare([this](const Plan &plan) { return ready(plan); });
+  optimizer.prepare([this](const Plan &plan) { return ready(plan); },
+                    ranks->isAlone() ? Plan() : planGradient(batchOf(shapes[0]), false));
 }
 
 Trainer::Passes &Trainer::passesOf(const HostBatch &batch) {
@@ -182,7 +183,7 @@ void Trainer::watch(Watcher given) {
     return;
   for (auto &[shape, of] : passes) // so that the first step that is watched does not make these ready
     for (const Pass pass : {Pass::first, Pass::later})
-      if (of.ready[static_cast<size_t>(pass)])
+      if (!of.ready[static_cast<size_t>(pass)].empty())
         apartOf(of, pass);
 }
 
@@ -193,15 +194,26 @@ const std::vector<Trainer::NamedLaunch> &Trainer::apartOf(Passes &of, Pass pass)
   return launches;
 }
 
-void Trainer::run(Passes &of, Pass pass) {
+/// The launches of a pass, cut where ranks exchange buckets of their gradients.
+std::vector<Trainer::ReadyPart> Trainer::readyParts(const Plan &plan, Pass pass) {
+  std::vector<ReadyPart> parts;
+  if (pass == Pass::evaluation || !optimizer.overlaps())
+    parts.push_back({ready(plan), 0});
+  else
+    for (const PlanPart &part : optimizer.cut(plan))
+      parts.push_back({ready(part.plan), part.buckets});
+  return parts;
+}
+
+void Trainer::run(Passes &of, Pass pass, bool isLast) {
   if (watcher && pass != Pass::evaluation)
     return watcher(apartOf(of, pass));
-  std::optional<PreparedPlan> &launches = of.ready[static_cast<size_t>(pass)];
-  if (!launches) {
+  std::vector<ReadyPart> &parts = of.ready[static_cast<size_t>(pass)];
+  if (parts.empty()) {
     const Plan plan = planOf(of.batch, pass);
     try {
       const Frozen frozen;
-      launches = ready(plan);
+      parts = readyParts(plan, pass);
     } catch (const Error &error) {
       const BatchShape &shape = of.batch.shape;
       throw Error(fmt::format("a micro-batch of {} sequences of {} and {} places: {}", shape.sequences, shape.target,
@@ -209,7 +221,11 @@ void Trainer::run(Passes &of, Pass pass) {
                   error.fault);
     }
   }
-  launches->run();
+  for (const ReadyPart &part : parts) {
+    part.run.run();
+    for (int64_t i = 0; isLast && i < part.buckets; ++i)
+      optimizer.exchangeNext();
+  }
 }
 
 void Trainer::beginStep(double rate, int64_t number, std::optional<int64_t> given) {
@@ -238,13 +254,14 @@ void Trainer::addGradient(const HostBatch &batch, int64_t micro) {
   sequences = micro == 0 ? 0 : sequences;
   uploadSites(sequences);
   sequences += of.batch.shape.sequences;
-  run(of, micro == 0 || isFresh ? Pass::first : Pass::later);
+  run(of, micro == 0 || isFresh ? Pass::first : Pass::later, micro + ranks->size() >= settings.accumulate);
   isFresh = false;
 }
 
 StepResult Trainer::update() {
   prepare();
   if (optimizer.leavesOut() && !ranks->isAlone()) { // all judge by the loss of all
+    optimizer.exchangeAll();
     float loss = record.downloadFloats()[static_cast<size_t>(StepField::loss)];
     loss = static_cast<float>(ranks->sum(loss));
     device->upload(field(StepField::loss).data, &loss, sizeof(loss));

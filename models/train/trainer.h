@@ -74,7 +74,8 @@ public:
   /// for.
   void beginStep(double rate, int64_t number, std::optional<int64_t> targets = {});
   /// Adds micro-batch number `micro` of a step to the gradients; number 0, and the first after beginStep(), replaces
-  /// what they hold.
+  /// what they hold. Behind the last one of a rank, that with which those of all are `settings.accumulate`, comes
+  /// update(): GPUs exchange gradients while it runs.
   void addGradient(const HostBatch &batch, int64_t micro);
   /// Leaves out a micro-batch of so many sequences that another rank takes: what is dropped of a sequence depends on
   /// its number in the step.
@@ -116,13 +117,18 @@ public:
 private:
   /// What a micro-batch is run for.
   enum class Pass { first, later, evaluation };
+  /// Launches, and the buckets that ranks exchange behind them.
+  struct ReadyPart {
+    PreparedPlan run;
+    int64_t buckets = 0;
+  };
   /// A micro-batch of a shape, whose arrays lie where those of all do, and its launches, made ready when it first
   /// comes.
   struct Passes {
     MicroBatch batch;
-    std::array<std::optional<PreparedPlan>, 3> ready; // by Pass
-    std::array<std::vector<NamedLaunch>, 3> apart;    // the same one by one, for a watcher
-    int64_t used = 0;                                 // when it last was
+    std::array<std::vector<ReadyPart>, 3> ready;   // by Pass
+    std::array<std::vector<NamedLaunch>, 3> apart; // the same one by one, for a watcher
+    int64_t used = 0;                              // when it last was
   };
 
   Plan planGradient(const MicroBatch &batch, bool adds) const;
@@ -140,7 +146,9 @@ private:
   /// Shapes for whose launches kernels are picked that serve those for all shapes.
   std::vector<BatchShape> warming() const;
   Passes &passesOf(const HostBatch &batch);
-  void run(Passes &passes, Pass pass);
+  std::vector<ReadyPart> readyParts(const Plan &plan, Pass pass);
+  /// `isLast` where the gradients are those of the step when it has run: then ranks exchange them meanwhile.
+  void run(Passes &passes, Pass pass, bool isLast = false);
 
   std::shared_ptr<Device> device;
   const Target target; // the device's, with the precision that the settings ask for

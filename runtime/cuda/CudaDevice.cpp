@@ -10,6 +10,7 @@
 #include "runtime/cuda/EventClock.h"
 #include "runtime/cuda/Graph.h"
 #include "runtime/cuda/LoadedKernel.h"
+#include "runtime/cuda/Side.h"
 
 #include <fmt/format.h>
 
@@ -26,7 +27,7 @@ static Address addressOf(const void *memory) { return reinterpret_cast<Address>(
 
 namespace {
 
-class CudaDevice : public Device, public Metered {
+class CudaDevice : public Device, public Metered, public SideStreamed {
 public:
   explicit CudaDevice(std::shared_ptr<Context> opened)
       : context(std::move(opened)), machine{context->gpu.name, context->gpu.facts} {}
@@ -62,6 +63,7 @@ public:
 
   std::unique_ptr<DeviceClock> clock() override { return std::make_unique<EventClock>(context); }
   std::optional<int64_t> freeBytes() const override;
+  std::unique_ptr<SideStream> sideStream() override { return std::make_unique<Side>(context); }
 
   int threads() const override { return hostThreads; }
   void setThreads(int threads) override {
@@ -154,6 +156,8 @@ std::optional<int64_t> CudaDevice::freeBytes() const {
 // --- By name ---------------------------------------------------------------------------------------------------------
 
 std::vector<std::string> cudaDevices() { return {prefix + "0"}; }
+
+int cudaCount() { return countGpus(Connection(Driver::open(), "cuda")); }
 
 std::shared_ptr<Device> openCuda(const std::string &name) {
   if (!name.starts_with(prefix))

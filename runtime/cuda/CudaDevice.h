@@ -12,4 +12,7 @@ std::vector<std::string> cudaDevices();
 /// the GPU is not there.
 std::shared_ptr<Device> openCuda(const std::string &name);
 
+/// How many GPUs the driver has. Throws Error (device) without a driver.
+int cudaCount();
+
 } // namespace kiln

@@ -38,6 +38,7 @@ enum class Result : int {
   noBinaryForGpu = 209,
   invalidPtx = 218,
   notFound = 500,
+  notReady = 600,
   illegalAddress = 700,
 };
 /// CUdevice_attribute.

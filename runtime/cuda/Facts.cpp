@@ -22,11 +22,16 @@ const GpuTarget *codeFor(int capability) {
   return best;
 }
 
+int countGpus(const Connection &connection) {
+  connection.call("a GPU", connection.driver.init, 0u);
+  int count = 0;
+  connection.call("a number of GPUs", connection.driver.deviceGetCount, &count);
+  return count;
+}
+
 Gpu readGpu(const Connection &connection, int number) {
   const Driver &driver = connection.driver;
-  connection.call("a GPU", driver.init, 0u);
-  int count = 0;
-  connection.call("a number of GPUs", driver.deviceGetCount, &count);
+  const int count = countGpus(connection);
   if (number >= count)
     throw Error(fmt::format("device '{}': expected a GPU with a number below {}, which is how many the driver '{}' has",
                             connection.device, count, driver.library),

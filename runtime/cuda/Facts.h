@@ -19,6 +19,9 @@ struct Gpu {
   bool isExact() const { return code->capability == capability; }
 };
 
+/// How many GPUs the driver has. Throws Error (device).
+int countGpus(const Connection &connection);
+
 /// The GPU with this number. Throws Error (device) when there is none, or it is older than all code that Kiln makes.
 Gpu readGpu(const Connection &connection, int number);
 

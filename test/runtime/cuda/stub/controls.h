@@ -20,8 +20,15 @@ struct StubControls {
   const char *(*left)();
   /// What cuDeviceGetAttribute answers from now on.
   void (*setAttribute)(int attribute, int value);
+  /// What streams were asked for since reset, in the order of asking: a line `stream NUMBER CALL` each, streams being
+  /// numbered from 0 as they were made. What is captured counts when its graph is launched, as one.
+  const char *(*order)();
 };
 
 } // namespace kiln::test
+
+/// Asks a stream for an operation of another stub's, which is noted as `what`: it returns 0 when it was done, and
+/// CUDA_ERROR_NOT_READY to be tried again. The result of the call is the driver's.
+extern "C" int kiln_stub_ask(void *stream, const char *what, int (*operation)(void *), void *argument);
 
 extern "C" const kiln::test::StubControls *kiln_stub_controls();

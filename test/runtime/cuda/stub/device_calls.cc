@@ -2,6 +2,7 @@
 
 #include "test/runtime/cuda/stub/state.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -33,6 +34,13 @@ Result cuGetErrorString(Result result, const char **text) {
   return *text ? success : invalidValue;
 }
 
+/// As many GPUs as KILN_STUB_GPUS says; one.
+static constexpr int mostGpus = 8;
+static int gpus() {
+  const char *const asked = std::getenv("KILN_STUB_GPUS");
+  return asked ? std::clamp(std::atoi(asked), 0, mostGpus) : 1;
+}
+
 // --- Devices and contexts --------------------------------------------------------------------------------------------
 
 Result cuInit(unsigned) {
@@ -49,7 +57,7 @@ Result cuDeviceGetCount(int *count) {
   return call(
       __func__,
       [&](State &) {
-        *count = 1;
+        *count = gpus();
         return success;
       },
       Wants::driver);
@@ -60,7 +68,7 @@ Result cuDeviceGet(int *device, int number) {
       __func__,
       [&](State &) {
         *device = number;
-        return number == 0 ? success : invalidValue;
+        return number < gpus() ? success : invalidValue;
       },
       Wants::driver);
 }
@@ -88,14 +96,14 @@ Result cuDeviceGetAttribute(int *value, Attribute attribute, int) {
       Wants::driver);
 }
 
-static char theContext;
+static char contexts[mostGpus];
 
-Result cuDevicePrimaryCtxRetain(ContextHandle *context, int) {
+Result cuDevicePrimaryCtxRetain(ContextHandle *context, int device) {
   return call(
       __func__,
       [&](State &all) {
         ++all.primaryUsers;
-        *context = reinterpret_cast<ContextHandle>(&theContext);
+        *context = reinterpret_cast<ContextHandle>(&contexts[device]);
         return success;
       },
       Wants::driver);
@@ -108,7 +116,7 @@ Result cuDevicePrimaryCtxRelease_v2(int) {
         if (all.primaryUsers == 0)
           return invalidContext;
         if (--all.primaryUsers == 0) {
-          all.queue.clear();
+          all.queues.clear();
           all.fault = success; // it went with the context
         }
         return success;
@@ -182,12 +190,12 @@ Result cuMemAllocFromPoolAsync(Address *address, size_t bytes, PoolHandle pool, 
   });
 }
 
-Result cuMemFreeAsync(Address address, StreamHandle) {
+Result cuMemFreeAsync(Address address, StreamHandle stream) {
   return call(__func__, [&](State &all) {
     if (!all.has(placeOf(address), "memory"))
       return invalidValue;
     all.made.erase(placeOf(address));
-    return all.ask([address] {
+    return all.ask(stream, "cuMemFreeAsync", [address] {
       releaseDevice(placeOf(address));
       return success;
     });
@@ -213,8 +221,9 @@ Result cuMemFreeHost(void *place) {
 }
 
 /// Asks for an operation on `bytes` of the device at `place`; they must be its own when it is done.
-static Result touch(State &all, Address place, size_t bytes, std::function<void()> operation) {
-  return all.ask([place, bytes, operation = std::move(operation)] {
+static Result touch(State &all, StreamHandle stream, const char *what, Address place, size_t bytes,
+                    std::function<void()> operation) {
+  return all.ask(stream, what, [place, bytes, operation = std::move(operation)] {
     if (!ownsDevice(placeOf(place), bytes))
       return Result::illegalAddress;
     operation();
@@ -222,32 +231,35 @@ static Result touch(State &all, Address place, size_t bytes, std::function<void(
   });
 }
 
-Result cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t bytes, StreamHandle) {
-  return call(__func__,
-              [&](State &all) { return touch(all, to, bytes, [=] { std::memcpy(placeOf(to), from, bytes); }); });
-}
-
-Result cuMemcpyDtoHAsync_v2(void *to, Address from, size_t bytes, StreamHandle) {
-  return call(__func__,
-              [&](State &all) { return touch(all, from, bytes, [=] { std::memcpy(to, placeOf(from), bytes); }); });
-}
-
-Result cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, StreamHandle) {
-  return call(__func__, [&](State &all) {
-    if (to < from + bytes && from < to + bytes) // of which a driver promises nothing
-      return Result::invalidValue;
-    return touch(all, to, bytes, [=] { std::memcpy(placeOf(to), placeOf(from), bytes); });
+Result cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t bytes, StreamHandle stream) {
+  return call(__func__, [&, name = __func__](State &all) {
+    return touch(all, stream, name, to, bytes, [=] { std::memcpy(placeOf(to), from, bytes); });
   });
 }
 
-Result cuMemsetD8Async(Address to, unsigned char value, size_t bytes, StreamHandle) {
-  return call(__func__,
-              [&](State &all) { return touch(all, to, bytes, [=] { std::memset(placeOf(to), value, bytes); }); });
+Result cuMemcpyDtoHAsync_v2(void *to, Address from, size_t bytes, StreamHandle stream) {
+  return call(__func__, [&, name = __func__](State &all) {
+    return touch(all, stream, name, from, bytes, [=] { std::memcpy(to, placeOf(from), bytes); });
+  });
 }
 
-Result cuMemsetD32Async(Address to, unsigned value, size_t count, StreamHandle) {
-  return call(__func__, [&](State &all) {
-    return touch(all, to, 4 * count, [=] {
+Result cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, StreamHandle stream) {
+  return call(__func__, [&, name = __func__](State &all) {
+    if (to < from + bytes && from < to + bytes) // of which a driver promises nothing
+      return Result::invalidValue;
+    return touch(all, stream, name, to, bytes, [=] { std::memcpy(placeOf(to), placeOf(from), bytes); });
+  });
+}
+
+Result cuMemsetD8Async(Address to, unsigned char value, size_t bytes, StreamHandle stream) {
+  return call(__func__, [&, name = __func__](State &all) {
+    return touch(all, stream, name, to, bytes, [=] { std::memset(placeOf(to), value, bytes); });
+  });
+}
+
+Result cuMemsetD32Async(Address to, unsigned value, size_t count, StreamHandle stream) {
+  return call(__func__, [&, name = __func__](State &all) {
+    return touch(all, stream, name, to, 4 * count, [=] {
       for (size_t i = 0; i < count; ++i)
         std::memcpy(placeOf(to) + 4 * i, &value, 4);
     });

@@ -85,7 +85,7 @@ static std::vector<char> parametersOf(void **extra) {
 }
 
 Result cuLaunchKernel(FunctionHandle function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned rows,
-                      unsigned layers, unsigned dynamicShared, StreamHandle, void **, void **extra) {
+                      unsigned layers, unsigned dynamicShared, StreamHandle stream, void **, void **extra) {
   return call(__func__, [&](State &all) {
     const auto found = modules.find(function);
     if (found == modules.end())
@@ -99,9 +99,10 @@ Result cuLaunchKernel(FunctionHandle function, unsigned x, unsigned y, unsigned 
     std::vector<char> parameters = parametersOf(extra);
     if (!fits(module.code->parameterBytes(), static_cast<int64_t>(parameters.size())))
       return invalidValue;
-    return all.ask([code = module.code, grid = std::array{x, y, z}, block = std::array{threads, rows, layers},
+    return all.ask(stream, "cuLaunchKernel",
+                   [code = module.code, grid = std::array{x, y, z}, block = std::array{threads, rows, layers},
                     dynamicShared, bytes = std::move(parameters)] {
-      return code->run(grid, block, dynamicShared, bytes) ? success : Result::illegalAddress;
-    });
+                     return code->run(grid, block, dynamicShared, bytes) ? success : Result::illegalAddress;
+                   });
   });
 }

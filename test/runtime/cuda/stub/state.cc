@@ -2,6 +2,9 @@
 
 #include "test/runtime/cuda/stub/state.h"
 
+#include <chrono>
+#include <thread>
+
 namespace kiln::stub {
 
 /// What the driver may have to do before it waits by itself.
@@ -42,17 +45,35 @@ Result State::destroy(void *handle, const std::string &what) {
   return success;
 }
 
-Result State::ask(Operation operation) {
-  std::vector<Operation> &to = capture ? *capture : queue;
-  to.push_back(std::move(operation));
-  return queue.size() > mostQueued ? drain() : success;
+Result State::ask(const void *stream, const char *what, Operation operation) {
+  if (capture) {
+    capture->push_back(std::move(operation));
+    return success;
+  }
+  if (order.size() < mostRecorded)
+    order += "stream " + std::to_string(streams[stream]) + " " + what + '\n';
+  std::deque<Operation> &queue = queues[stream];
+  queue.push_back(std::move(operation));
+  return queue.size() > mostQueued ? drain(stream) : success;
 }
 
-Result State::drain() {
-  for (const Operation &operation : std::exchange(queue, {}))
-    if (fault == success)
-      fault = operation();
+Result State::advance(const void *stream, const std::function<bool()> &isEnough) {
+  // What waits for another stream advances that one as far as it was asked before: never this one again.
+  for (std::deque<Operation> &queue = queues[stream]; !queue.empty() && !isEnough(); queue.pop_front())
+    if (fault == success) {
+      if (const Result result = queue.front()(); result == notReady)
+        return notReady;
+      else
+        fault = result;
+    }
   return fault;
+}
+
+Result State::drain(const void *stream) {
+  Result result;
+  while ((result = advance(stream)) == notReady)
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  return result;
 }
 
 Result call(const char *name, const std::function<Result(State &)> &body, Wants wants) {
@@ -69,7 +90,7 @@ Result call(const char *name, const std::function<Result(State &)> &body, Wants 
       if (std::string_view(name) == "cuStreamEndCapture")
         all.capture = nullptr; // which ends even so
       if (std::string_view(name) == "cuStreamSynchronize")
-        all.queue.clear(); // what was to be done is lost
+        all.queues.clear(); // what was to be done is lost
       return failure->second;
     }
   if (wants != Wants::nothing && !all.initialised)
@@ -91,6 +112,9 @@ static void reset() {
   all.failures.clear();
   all.attributes = attributesAtFirst;
   all.made.clear();
+  all.queues.clear();
+  all.streams.clear();
+  all.order.clear();
   all.primaryUsers = 0;
 }
 
@@ -107,6 +131,8 @@ static int64_t countOf(const char *name) {
 
 static const char *record() { return state().record.c_str(); }
 
+static const char *order() { return state().order.c_str(); }
+
 static const char *left() {
   static std::string text;
   text.clear();
@@ -121,8 +147,18 @@ static void setAttribute(int attribute, int value) { state().attributes[attribut
 
 } // namespace kiln::stub
 
+/// What another library's stub asks a stream for.
+extern "C" int kiln_stub_ask(void *stream, const char *what, int (*operation)(void *), void *argument) {
+  using namespace kiln::stub;
+  State &all = state();
+  const std::lock_guard lock(all.mutex);
+  if (!all.has(stream, "stream"))
+    return int(invalidHandle);
+  return int(all.ask(stream, what, [=] { return Result(operation(argument)); }));
+}
+
 extern "C" const kiln::test::StubControls *kiln_stub_controls() {
   using namespace kiln::stub;
-  static constexpr kiln::test::StubControls controls = {reset, fail, countOf, record, left, setAttribute};
+  static constexpr kiln::test::StubControls controls = {reset, fail, countOf, record, left, setAttribute, order};
   return &controls;
 }

@@ -6,6 +6,7 @@
 #include "test/runtime/cuda/stub/controls.h"
 #include "test/runtime/cuda/stub/engine.h"
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -19,10 +20,10 @@ using namespace kiln::cuda; // the types that the parameters of the calls are wr
 
 namespace kiln::stub {
 
-inline constexpr auto success = Result::success, invalidValue = Result::invalidValue;
+inline constexpr auto success = Result::success, invalidValue = Result::invalidValue, notReady = Result::notReady;
 inline constexpr auto notInitialised = Result(3), invalidContext = Result(201), invalidHandle = Result(400);
 
-/// One thing that a stream does; what it returns is what the next wait does.
+/// One thing that a stream does; what it returns is what the next wait does. One that is `notReady` is tried again.
 using Operation = std::function<Result()>;
 
 // Nothing of the stub's is ever destroyed: a process may call its driver until the very end.
@@ -37,11 +38,13 @@ struct State {
   std::map<int, int> attributes;
 
   bool initialised = false;
-  int64_t primaryUsers = 0;                  // of the primary context
-  std::map<const void *, std::string> made;  // what it is, of all that was made and not given back
-  std::vector<Operation> queue;              // of the streams, in order
-  std::vector<Operation> *capture = nullptr; // where what is asked of the stream goes meanwhile
-  Result fault = success;                    // what every later call returns
+  int64_t primaryUsers = 0;                             // of the primary context
+  std::map<const void *, std::string> made;             // what it is, of all that was made and not given back
+  std::map<const void *, std::deque<Operation>> queues; // of the streams
+  std::map<const void *, int> streams;                  // their numbers, as they were made
+  std::string order;                                    // what they were asked for, as StubControls::order has it
+  std::vector<Operation> *capture = nullptr;            // where what is asked of a stream goes meanwhile
+  Result fault = success;                               // what every later call returns
 
   /// A handle of something new.
   template <class Handle> Handle make(const std::string &what) {
@@ -55,10 +58,12 @@ struct State {
   }
   Result destroy(void *handle, const std::string &what);
 
-  /// Adds to what the stream has to do.
-  Result ask(Operation operation);
-  /// Does all that the streams have to do.
-  Result drain();
+  /// Adds to what the stream has to do; `what` is noted.
+  Result ask(const void *stream, const char *what, Operation operation);
+  /// Does what the stream has to do, until `isEnough` or nothing is left, or something is not ready.
+  Result advance(const void *stream, const std::function<bool()> &isEnough = [] { return false; });
+  /// Does all that the stream has to do, and waits for what is not ready.
+  Result drain(const void *stream);
 };
 
 State &state();

@@ -8,19 +8,28 @@ using namespace kiln::stub;
 
 /// What is known of a graph or of its executable form, by handle.
 static auto &graphs = *new std::map<const void *, std::vector<Operation>>;
-/// When events were reached, by handle.
-static auto &reached = *new std::map<const void *, std::chrono::steady_clock::time_point>;
+namespace {
+/// How often an event was recorded, where last, how often it was reached, and when.
+struct Event {
+  int64_t recorded = 0, reached = 0;
+  const void *stream = nullptr;
+  std::chrono::steady_clock::time_point time = {};
+};
+} // namespace
+static auto &events = *new std::map<const void *, Event>;
 
 Result cuStreamCreate(StreamHandle *stream, unsigned) {
   return call(__func__, [&](State &all) {
     *stream = all.make<StreamHandle>("stream");
+    all.streams.emplace(*stream, static_cast<int>(all.streams.size()));
     return success;
   });
 }
 
 Result cuStreamDestroy_v2(StreamHandle stream) {
   return call(__func__, [&](State &all) {
-    all.drain();
+    all.drain(stream);
+    all.queues.erase(stream);
     return all.destroy(stream, "stream");
   });
 }
@@ -29,8 +38,12 @@ Result cuStreamSynchronize(StreamHandle stream) {
   return call(__func__, [&](State &all) {
     if (!all.has(stream, "stream"))
       return invalidHandle;
-    return all.capture ? Result(900) : all.drain(); // nobody waits for a stream that is captured
+    return all.capture ? Result(900) : all.drain(stream); // nobody waits for a stream that is captured
   });
+}
+
+Result cuStreamQuery(StreamHandle stream) {
+  return call(__func__, [&](State &all) { return all.has(stream, "stream") ? all.advance(stream) : invalidHandle; });
 }
 
 // --- Events ----------------------------------------------------------------------------------------------------------
@@ -38,37 +51,61 @@ Result cuStreamSynchronize(StreamHandle stream) {
 Result cuEventCreate(EventHandle *event, unsigned) {
   return call(__func__, [&](State &all) {
     *event = all.make<EventHandle>("event");
+    events[*event] = {};
     return success;
   });
 }
 
 Result cuEventDestroy_v2(EventHandle event) {
   return call(__func__, [&](State &all) {
-    reached.erase(event);
+    events.erase(event);
     return all.destroy(event, "event");
   });
 }
 
-Result cuEventRecord(EventHandle event, StreamHandle) {
+Result cuEventRecord(EventHandle event, StreamHandle stream) {
   return call(__func__, [&](State &all) {
     if (!all.has(event, "event"))
       return invalidHandle;
-    return all.ask([event] {
-      reached[event] = std::chrono::steady_clock::now();
+    events[event].stream = stream;
+    return all.ask(stream, "cuEventRecord", [event, number = ++events[event].recorded] {
+      if (const auto found = events.find(event); found != events.end()) { // else nobody can ask any more
+        found->second.reached = number;
+        found->second.time = std::chrono::steady_clock::now();
+      }
       return success;
     });
   });
 }
 
+/// Does what is to be done before `event` was recorded for the time `number`.
+static Result reach(State &all, EventHandle event, const void *stream, int64_t number) {
+  const auto isThere = [=] { return !events.contains(event) || events[event].reached >= number; };
+  return isThere() ? success : all.advance(stream, isThere);
+}
+
+Result cuStreamWaitEvent(StreamHandle stream, EventHandle event, unsigned) {
+  return call(__func__, [&](State &all) {
+    if (!all.has(stream, "stream") || !all.has(event, "event"))
+      return invalidHandle;
+    return all.ask(stream, "cuStreamWaitEvent",
+                   [&all, event, from = events[event].stream, number = events[event].recorded] {
+                     return reach(all, event, from, number);
+                   });
+  });
+}
+
 Result cuEventSynchronize(EventHandle event) {
-  return call(__func__, [&](State &all) { return all.has(event, "event") ? all.drain() : invalidHandle; });
+  return call(__func__,
+              [&](State &all) { return all.has(event, "event") ? all.drain(events[event].stream) : invalidHandle; });
 }
 
 Result cuEventElapsedTime(float *milliseconds, EventHandle begin, EventHandle end) {
   return call(__func__, [&](State &) {
-    if (!reached.contains(begin) || !reached.contains(end))
-      return Result(600); // not ready
-    *milliseconds = std::chrono::duration<float, std::milli>(reached[end] - reached[begin]).count();
+    for (const EventHandle event : {begin, end})
+      if (!events.contains(event) || events[event].reached == 0)
+        return notReady;
+    *milliseconds = std::chrono::duration<float, std::milli>(events[end].time - events[begin].time).count();
     return success;
   });
 }
@@ -120,12 +157,15 @@ Result cuGraphExecDestroy(GraphExecHandle executable) {
   });
 }
 
-Result cuGraphLaunch(GraphExecHandle executable, StreamHandle) {
+Result cuGraphLaunch(GraphExecHandle executable, StreamHandle stream) {
   return call(__func__, [&](State &all) {
     if (!all.has(executable, "executable graph"))
       return invalidHandle;
-    for (const Operation &operation : graphs[executable])
-      all.ask(operation);
-    return success;
+    return all.ask(stream, "cuGraphLaunch", [operations = graphs[executable]] {
+      for (const Operation &operation : operations)
+        if (const Result result = operation(); result != success)
+          return result;
+      return success;
+    });
   });
 }

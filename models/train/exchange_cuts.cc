@@ -1,0 +1,66 @@
+// A launch touches what lies between the first and the last byte of its arguments.
+
+#include "models/train/exchange_cuts.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace kiln {
+
+/// How many launches there are up to the last one that touches each bucket.
+static std::vector<size_t> ends(const Plan &plan, const TensorRef &gradient, const Shards &shards) {
+  std::vector<size_t> end(shards.buckets(), 0);
+  const auto *const memory = static_cast<const char *>(gradient.data);
+  const int64_t size = bytesOf(gradient.type), bytes = size * shards.padded;
+  const auto touch = [&](const std::vector<Arg> &args, size_t number) {
+    for (const Arg &arg : args) {
+      if (arg.kind != Arg::Kind::tensor || arg.ref.count() == 0)
+        continue;
+      int64_t first = 0, last = 0; // elements from its data on
+      for (int d = 0; d < arg.ref.rank(); ++d)
+        (arg.ref.strides[d] < 0 ? first : last) += (arg.ref.extents[d] - 1) * arg.ref.strides[d];
+      const int64_t at = static_cast<const char *>(arg.ref.data) - memory, width = bytesOf(arg.ref.type),
+                    from = std::max<int64_t>(0, at + first * width), to = std::min(bytes, at + (last + 1) * width);
+      for (int64_t b = from / size / shards.bucket; from < to && b * shards.bucket * size < to; ++b)
+        end[b] = number;
+    }
+  };
+  for (size_t i = 0; i < plan.launches.size(); ++i) {
+    touch(plan.launches[i].args, i + 1);
+    for (const Launch::Problem &other : plan.launches[i].others)
+      touch(other.args, i + 1);
+  }
+  return end;
+}
+
+std::vector<int64_t> orderOfBuckets(const Plan &plan, const TensorRef &gradient, const Shards &shards) {
+  const std::vector<size_t> end = ends(plan, gradient, shards);
+  std::vector<int64_t> order(end.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return end[a] < end[b]; });
+  return order;
+}
+
+std::vector<PlanPart> cutAtBuckets(const Plan &plan, const TensorRef &gradient, const Shards &shards,
+                                   const std::vector<int64_t> &order) {
+  const std::vector<size_t> end = ends(plan, gradient, shards);
+  std::vector<PlanPart> parts;
+  size_t done = 0;
+  const auto take = [&](size_t to) {
+    PlanPart &part = parts.emplace_back();
+    part.plan.workspaceBytes = plan.workspaceBytes;
+    part.plan.launches.assign(plan.launches.begin() + static_cast<int64_t>(done),
+                              plan.launches.begin() + static_cast<int64_t>(to));
+    done = to;
+  };
+  for (const int64_t bucket : order) {
+    if (end[bucket] > done || parts.empty())
+      take(std::max(end[bucket], done));
+    ++parts.back().buckets;
+  }
+  if (done < plan.launches.size())
+    take(plan.launches.size());
+  return parts;
+}
+
+} // namespace kiln

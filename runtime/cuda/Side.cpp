@@ -1,0 +1,64 @@
+// Events that a stream records and another one waits for.
+
+#include "runtime/cuda/Side.h"
+
+#include "runtime/Device.h"
+#include "runtime/Streams.h"
+
+namespace kiln {
+
+std::unique_ptr<SideStream> sideStreamOf(Device &device) {
+  auto *const streamed = dynamic_cast<SideStreamed *>(&device);
+  return streamed ? streamed->sideStream() : nullptr;
+}
+
+namespace cuda {
+
+Side::Side(std::shared_ptr<Context> given)
+    : context(std::move(given)), stream(context->connection, context->driver().streamDestroy),
+      before(context->connection, context->driver().eventDestroy),
+      after(context->connection, context->driver().eventDestroy) {
+  const Context::Use use(*context);
+  const Connection &connection = context->connection;
+  StreamHandle made = nullptr;
+  connection.call("a second stream", context->driver().streamCreate, &made, streamNonBlocking);
+  stream.take(made);
+  for (Owned<EventHandle> *const each : {&before, &after}) {
+    EventHandle event = nullptr;
+    connection.call("an event", context->driver().eventCreate, &event, eventWithoutTiming);
+    each->take(event);
+  }
+}
+
+Side::~Side() {
+  try {
+    const Context::Use use(*context);
+    before.reset();
+    after.reset();
+    stream.reset();
+  } catch (const std::exception &error) { // of a context that is lost; what is its, is too
+    say(std::string("kiln: warning: ") + error.what() + "\n");
+  }
+}
+
+void Side::ask(const std::function<void(void *stream)> &asks) {
+  const Context::Use use(*context);
+  asks(stream.get());
+}
+
+void Side::order(StreamHandle first, EventHandle event, StreamHandle second) {
+  const Context::Use use(*context);
+  context->connection.call("an event", context->driver().eventRecord, event, first);
+  context->connection.call("a stream to wait for another", context->driver().streamWaitEvent, second, event, 0u);
+}
+
+bool Side::isDone() {
+  const Context::Use use(*context);
+  const Result result = context->driver().streamQuery(stream.get());
+  if (result != Result::success && result != Result::notReady)
+    throw context->connection.failure(result, context->driver().streamQuery.name, "a second stream to go well");
+  return result == Result::success;
+}
+
+} // namespace cuda
+} // namespace kiln

@@ -1,0 +1,169 @@
+// What GPUs exchange by NCCL: the same bits as through the host's memory, and an error where that goes wrong.
+
+#include "models/parallel/nccl_exchange.h"
+#include "runtime/Tensor.h"
+#include "test/expect_error.h"
+#include "test/models/parallel/nccl_stubs.h"
+#include "test/models/parallel/process_ranks.h"
+
+#include <fmt/format.h>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+using NcclExchangeTest = NcclStubs;
+using Statuses = std::vector<int>;
+
+std::shared_ptr<Device> gpuOf(const Collective &ranks) { return Device::open(fmt::format("cuda:{}", ranks.rank())); }
+
+/// Numbers that no other rank has, (count) f32.
+Tensor numbersOf(const std::shared_ptr<Device> &device, const Collective &ranks, int64_t count) {
+  std::vector<float> values(count);
+  for (int64_t i = 0; i < count; ++i)
+    values[i] = static_cast<float>(1000 * (ranks.rank() + 1) + i);
+  Tensor made(device, f32, {count});
+  made.uploadFloats(values);
+  return made;
+}
+
+/// Exchanges, and says what came.
+std::vector<float> exchanged(DeviceExchange &between, const std::shared_ptr<Device> &device, const Collective &ranks) {
+  const Tensor from = numbersOf(device, ranks, 5 * ranks.size()), to(device, f32, {5 * ranks.size()});
+  between.exchange(from.ref(), to.ref());
+  between.finish();
+  return to.downloadFloats();
+}
+
+/// Gathers, and says what came.
+std::vector<float> gathered(DeviceExchange &between, const std::shared_ptr<Device> &device, const Collective &ranks) {
+  const Tensor all = numbersOf(device, ranks, 5 * ranks.size());
+  between.gather(all.ref());
+  between.finish();
+  return all.downloadFloats();
+}
+
+// Pieces come where they come through the host's memory, and as they are.
+TEST_F(NcclExchangeTest, BringsWhatTheHostsMemoryDoes) {
+  for (const int size : {2, 3}) {
+    const Statuses statuses = ProcessRanks::run(size, [](Collective &ranks) {
+      const std::shared_ptr<Device> device = gpuOf(ranks);
+      const auto direct = ncclExchange(*device, ranks), staged = stagedExchange(*device, ranks);
+      ASSERT_TRUE(direct);
+      for (int round = 0; round < 3; ++round) {
+        EXPECT_EQ(exchanged(*direct, device, ranks), exchanged(*staged, device, ranks));
+        EXPECT_EQ(gathered(*direct, device, ranks), gathered(*staged, device, ranks));
+      }
+    });
+    EXPECT_EQ(statuses, Statuses(size, 0));
+  }
+}
+
+// What the device is asked for behind an exchange sees what it brought, though nobody waits for the exchange itself.
+TEST_F(NcclExchangeTest, ComesBeforeWhatIsAskedForBehindIt) {
+  const Statuses statuses = ProcessRanks::run(2, [](Collective &ranks) {
+    const std::shared_ptr<Device> device = gpuOf(ranks);
+    const auto direct = ncclExchange(*device, ranks), staged = stagedExchange(*device, ranks);
+    const Tensor from = numbersOf(device, ranks, 10), to(device, f32, {10}), want(device, f32, {10});
+    direct->exchange(from.ref(), to.ref());
+    const std::vector<float> got = to.downloadFloats();
+    staged->exchange(from.ref(), want.ref());
+    EXPECT_EQ(got, want.downloadFloats());
+    direct->gather(from.ref());
+    EXPECT_EQ(from.downloadFloats()[5 * (1 - ranks.rank())], 1000.0f * (2 - ranks.rank()) + 5 * (1 - ranks.rank()));
+  });
+  EXPECT_EQ(statuses, Statuses(2, 0));
+}
+
+// Ranks on one GPU exchange otherwise, and so do ranks without NCCL; the first one says why.
+TEST_F(NcclExchangeTest, IsNoneWhereItCannotBe) {
+  EXPECT_EQ(ProcessRanks::run(2,
+                              [](Collective &ranks) {
+                                const std::shared_ptr<Device> device = Device::open("cuda:0");
+                                testing::internal::CaptureStderr();
+                                EXPECT_FALSE(ncclExchange(*device, ranks));
+                                EXPECT_EQ(testing::internal::GetCapturedStderr(),
+                                          ranks.isFirst() ? "ranks exchange through the host's memory: some share a "
+                                                            "GPU (--device cuda gives each its own)\n"
+                                                          : "");
+                              }),
+            Statuses(2, 0));
+  EXPECT_EQ(ProcessRanks::run(2,
+                              [](Collective &ranks) {
+                                if (!ranks.isFirst())
+                                  ::setenv("KILN_NCCL", "", 1);
+                                const std::shared_ptr<Device> device = gpuOf(ranks);
+                                testing::internal::CaptureStderr();
+                                EXPECT_FALSE(ncclExchange(*device, ranks));
+                                const std::string said = testing::internal::GetCapturedStderr();
+                                EXPECT_EQ(said, ranks.isFirst() ? "ranks exchange through the host's memory: another "
+                                                                  "rank has no NCCL\n"
+                                                                : "");
+                              }),
+            Statuses(2, 0));
+}
+
+// Each call that NCCL refuses is an error that names the rank, the call and the result.
+TEST_F(NcclExchangeTest, SaysWhatNcclRefuses) {
+  for (const char *call : {"ncclCommInitRank", "ncclSend", "ncclRecv", "ncclGroupEnd", "ncclAllGather"}) {
+    tell(std::string("refuse=") + call);
+    EXPECT_EQ(ProcessRanks::run(2,
+                                [&](Collective &ranks) {
+                                  const std::shared_ptr<Device> device = gpuOf(ranks);
+                                  expectError(
+                                      [&] {
+                                        const auto direct = ncclExchange(*device, ranks);
+                                        exchanged(*direct, device, ranks);
+                                        gathered(*direct, device, ranks);
+                                      },
+                                      {fmt::format("rank {} of 2: expected ", ranks.rank()),
+                                       fmt::format("but {} returned ", call), "(NCCL's result "});
+                                }),
+              Statuses(2, 0))
+        << call;
+  }
+}
+
+// NCCL has as many ranks as the launcher started, or nothing begins.
+TEST_F(NcclExchangeTest, RefusesAnotherNumberOfRanks) {
+  tell("size=3");
+  EXPECT_EQ(ProcessRanks::run(2,
+                              [](Collective &ranks) {
+                                const std::shared_ptr<Device> device = gpuOf(ranks);
+                                expectError([&] { ncclExchange(*device, ranks); },
+                                            {fmt::format("expected NCCL to have this as rank {0} of 2, but it is rank "
+                                                         "{0} of 3 there",
+                                                         ranks.rank())});
+                              }),
+            Statuses(2, 0));
+}
+
+// A rank that dies in an exchange is an error of those that wait for it.
+TEST_F(NcclExchangeTest, ADeadRankIsAnError) {
+  tell("die=1:2");
+  const Statuses statuses = ProcessRanks::run(2, [](Collective &ranks) {
+    const std::shared_ptr<Device> device = gpuOf(ranks);
+    const auto direct = ncclExchange(*device, ranks);
+    exchanged(*direct, device, ranks);
+    expectError([&] { exchanged(*direct, device, ranks); },
+                {"rank 0 of 2: expected the other ranks to take part in an exchange, but NCCL says: remote process "
+                 "exited"});
+  });
+  EXPECT_EQ(statuses, (Statuses{0, 9}));
+}
+
+// One that lives and does not take part is an error after the time that ranks wait, and by that of the one that hangs.
+TEST_F(NcclExchangeTest, ARankThatHangsIsAnError) {
+  tell("hang=1:1");
+  const Statuses statuses = ProcessRanks::run(2, [](Collective &ranks) {
+    const std::shared_ptr<Device> device = gpuOf(ranks);
+    const auto direct = ncclExchange(*device, ranks, ranks.isFirst() ? std::chrono::milliseconds(50) : longestWait);
+    expectError([&] { exchanged(*direct, device, ranks); },
+                {"expected the other ranks to take part in an exchange",
+                 ranks.isFirst() ? "within 50 ms, but one does not" : "remote process exited"});
+  });
+  EXPECT_EQ(statuses, Statuses(2, 0));
+}
+
+} // namespace

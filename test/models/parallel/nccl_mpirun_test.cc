@@ -1,0 +1,74 @@
+// gpt2 on several GPUs, started with mpirun: the GPUs are the stub driver's, and ranks exchange by the stub of NCCL's
+// library.
+
+#include "test/models/parallel/mpirun.h"
+#include "test/models/parallel/nccl_stubs.h"
+
+namespace {
+
+class NcclMpirun : public Mpirun {
+protected:
+  void SetUp() override {
+    Mpirun::SetUp();
+    ::setenv("KILN_CUDA_DRIVER", kiln::test::stubDriver().c_str(), 1);
+    ::setenv("KILN_NVJITLINK", "", 1);
+    ::setenv("KILN_STUB_GPUS", "2", 1);
+    ::setenv("KILN_NCCL", kiln::test::ncclStub().c_str(), 1);
+  }
+  void TearDown() override {
+    for (const char *name : {"KILN_STUB_GPUS", "KILN_NCCL", "KILN_STUB_NCCL"})
+      ::unsetenv(name);
+    Mpirun::TearDown();
+  }
+  /// Two ranks take three steps.
+  Result trainOnGpus(const std::string &to, const std::string &device = "cuda") {
+    return trainOn(2, to, {"--device", device, "--steps", "3", "--accumulate", "2", "--save-every", "1"});
+  }
+};
+
+// Two ranks on a GPU each train the same bits by NCCL as through the host's memory.
+TEST_F(NcclMpirun, TrainsWhatTheHostsMemoryDoes) {
+  const Result direct = trainOnGpus(out);
+  ASSERT_EQ(direct.status, 0) << direct.output;
+  EXPECT_EQ(direct.output.find("through the host's memory"), std::string::npos) << direct.output;
+  ::setenv("KILN_NCCL", "", 1);
+  const Result staged = trainOnGpus(folder / "staged");
+  ASSERT_EQ(staged.status, 0) << staged.output;
+  EXPECT_NE(staged.output.find("ranks exchange through the host's memory: KILN_NCCL is empty"), std::string::npos)
+      << staged.output;
+  for (const char *file : {"model.safetensors", "optimizer.safetensors"})
+    EXPECT_TRUE(readText(out + "/checkpoint-00000003/" + file) ==
+                readText(folder / "staged/checkpoint-00000003/" + file))
+        << file;
+}
+
+// `cuda` is a GPU for each rank of a machine, of which there must be as many.
+TEST_F(NcclMpirun, EachRankHasAGpu) {
+  ::setenv("KILN_STUB_GPUS", "1", 1);
+  const Result few = trainOnGpus(out);
+  EXPECT_EQ(few.status, 3) << few.output;
+  EXPECT_NE(few.output.find("expected a GPU for each of the 2 ranks on this machine, but the driver has 1"),
+            std::string::npos)
+      << few.output;
+  const Result shared = trainOnGpus(out, "cuda:0");
+  EXPECT_EQ(shared.status, 0) << shared.output;
+  EXPECT_NE(shared.output.find("through the host's memory: some share a GPU"), std::string::npos) << shared.output;
+}
+
+// A rank that dies in an exchange ends the job with a message, and the newest checkpoint is whole.
+TEST_F(NcclMpirun, ADeadRankEndsTheJob) {
+  ::setenv("KILN_STUB_NCCL", "die=1:8", 1); // in the third step; each has an exchange and two that gather
+  const Result killed = trainOnGpus(out);
+  EXPECT_NE(killed.status, 0);
+  // By the other rank, or by mpirun, whichever comes first.
+  EXPECT_TRUE(killed.output.find("remote process exited") != std::string::npos ||
+              killed.output.find("Exit code:    9") != std::string::npos)
+      << killed.output;
+  EXPECT_EQ(newestStep(), 2) << killed.output;
+  ::unsetenv("KILN_STUB_NCCL");
+  const Result resumed = trainOn(2, out, {"--device", "cuda", "--resume"});
+  EXPECT_EQ(resumed.status, 0) << resumed.output;
+  EXPECT_EQ(newestStep(), 3);
+}
+
+} // namespace

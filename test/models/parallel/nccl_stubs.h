@@ -1,0 +1,33 @@
+// Tests of what GPUs exchange by NCCL, on the stubs of its library and of the driver.
+
+#pragma once
+
+#include "test/devices.h"
+#include "test/temporary_folder.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+namespace kiln::test {
+
+/// The stub of NCCL's library, which was built beside the tests.
+inline std::string ncclStub() { return std::filesystem::path(stubDriver()).parent_path() / "libnccl_stub.so"; }
+
+class NcclStubs : public testing::Test {
+protected:
+  void SetUp() override {
+    ::setenv("KILN_CUDA_DRIVER", stubDriver().c_str(), 1);
+    ::setenv("KILN_NVJITLINK", "", 1);
+    ::setenv("KILN_STUB_GPUS", "4", 1);
+    ::setenv("KILN_NCCL", ncclStub().c_str(), 1);
+    ::setenv("TMPDIR", folder.path.c_str(), 1);
+    ::unsetenv("KILN_STUB_NCCL");
+  }
+  void TearDown() override { ::unsetenv("TMPDIR"); }
+  /// What goes wrong in NCCL; see nccl_stub.cc.
+  static void tell(const std::string &words) { ::setenv("KILN_STUB_NCCL", words.c_str(), 1); }
+
+  TemporaryFolder folder;
+};
+
+} // namespace kiln::test

@@ -1,0 +1,110 @@
+// A trainer on several GPUs: ranks exchange buckets of gradients while the backward pass goes on, and train the same
+// bits as without that.
+
+#include "test/models/nn/decoder_model.h"
+#include "test/models/parallel/nccl_stubs.h"
+#include "test/models/parallel/process_ranks.h"
+#include "test/runtime/cuda/stub_driver.h"
+
+#include <fmt/format.h>
+#include <sstream>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+constexpr int64_t micros = 4, time = 5;
+
+/// Ranks of a test, which live longer than what a trainer holds of them.
+std::shared_ptr<Collective> held(Collective &ranks) {
+  return {&ranks, [](Collective *) {}};
+}
+
+class Overlap : public NcclStubs {
+protected:
+  Overlap() {
+    options.block.attention.heads = 2;
+    settings.batch = 1;
+    settings.accumulate = micros;
+    settings.bucket = 1; // the smallest there is
+  }
+  /// Some steps on a rank's GPU. What each is asked for, by the stub driver, and what there is after all.
+  std::pair<std::vector<std::string>, HostBuffers> train(Collective &ranks, int64_t steps) const {
+    forgetCompiled(); // kernels keep their context
+    const StubControls &stub = useStub();
+    const DecoderModel model(options);
+    const auto device = Device::open(fmt::format("cuda:{}", ranks.rank()));
+    Trainer trainer(device, model, settings, {{1, time}}, held(ranks));
+    trainer.initialize(5);
+    std::vector<std::string> orders;
+    for (int64_t step = 1; step <= steps; ++step) {
+      const DecoderBatch batch = randomBatch(options, micros, time, static_cast<uint32_t>(step));
+      const size_t before = std::string(stub.order()).size();
+      trainer.beginStep(1e-3, step, presentIn(batch));
+      for (int64_t micro = 0; micro < micros; ++micro)
+        if (micro % ranks.size() == ranks.rank())
+          trainer.addGradient(inputsOf(batch, micro, 1), micro);
+        else
+          trainer.leaveOut(1);
+      trainer.update();
+      orders.push_back(std::string(stub.order()).substr(before));
+    }
+    return {orders, trainer.download()};
+  }
+
+  DecoderOptions options = {.layers = 2, .width = 32, .context = time, .vocab = 11};
+  TrainSettings settings;
+};
+
+/// The launches on the first stream between each exchange and the one behind it.
+std::vector<int64_t> launchesBetween(const std::string &order) {
+  std::vector<int64_t> between;
+  int64_t launches = -1; // before the first one
+  std::istringstream lines(order);
+  for (std::string line; std::getline(lines, line);) {
+    if (line == "stream 1 ncclGroupEnd") {
+      if (launches >= 0)
+        between.push_back(launches);
+      launches = 0;
+    } else if (launches >= 0 && (line == "stream 0 cuLaunchKernel" || line == "stream 0 cuGraphLaunch")) {
+      ++launches;
+    }
+  }
+  return between;
+}
+
+// Between some two exchanges the first stream is asked for launches of the backward pass, beside the one that adds what
+// came: in the first step, launch by launch, and in the third, by graphs.
+TEST_F(Overlap, ExchangesWhileTheBackwardPassGoesOn) {
+  const std::vector<int> statuses = ProcessRanks::run(2, [&](Collective &ranks) {
+    const auto [orders, buffers] = train(ranks, 3);
+    const int64_t buckets = Shards::of(DecoderModel(options).parameters().count(), 2, settings.bucket).buckets();
+    ASSERT_GT(buckets, 3);
+    for (const size_t step : {0, 2}) {
+      const std::vector<int64_t> between = launchesBetween(orders[step]);
+      ASSERT_EQ(std::ssize(between), buckets - 1) << orders[step];
+      const int64_t behind = std::count_if(between.begin(), between.end(), [](int64_t n) { return n > 1; });
+      EXPECT_GT(behind, 0) << orders[step];
+    }
+  });
+  EXPECT_EQ(statuses, std::vector<int>(2, 0));
+}
+
+// The bits are those of ranks that exchange through the host's memory, while nothing runs.
+TEST_F(Overlap, ChangesNoBit) {
+  for (const double skip : {0.0, 50.0}) { // with it ranks exchange all before they judge
+    settings.skipLossZ = skip;
+    const std::vector<int> statuses = ProcessRanks::run(2, [&](Collective &ranks) {
+      const HostBuffers direct = train(ranks, 3).second;
+      ::setenv("KILN_NCCL", "", 1);
+      const HostBuffers staged = train(ranks, 3).second;
+      EXPECT_EQ(direct.values, staged.values);
+      EXPECT_EQ(direct.first, staged.first);
+      EXPECT_EQ(direct.second, staged.second);
+    });
+    EXPECT_EQ(statuses, std::vector<int>(2, 0));
+  }
+}
+
+} // namespace
