@@ -160,5 +160,8 @@ Tile random_bits(At seed, At index);
 std::array<Tile, 4> random_words(At seed, At index);
 /// Uniform f32 in [0, 1), with 24 random bits.
 Tile random(At seed, At index);
+/// Normal f32 of mean 0 and deviation 1, none beyond ±6.8, by Box and Muller from the first two words of the number:
+/// √(−2 · log u) · cos(v), where u = (word 0 + ½) · 2⁻³² and v = word 1 (signed) · 2π · 2⁻³², the words as f32.
+Tile random_normal(At seed, At index);
 
 } // namespace kiln

@@ -1,8 +1,10 @@
 // Views, random numbers, print and check.
 
+#include "dialect/dsl/MathFunctions.h"
 #include "dialect/dsl/Tracer.h"
-
 #include "dialect/tile/TypeRules.h"
+
+#include <numbers>
 
 using namespace mlir;
 
@@ -93,6 +95,23 @@ Tile random(At seed, At index) {
   // The upper 24 bits, unsigned: each of the 2^24 results is exact in f32.
   mlir::Value high = verb.emit<arith::ShRUIOp>(bits, verb.constant(eight, i32, shape));
   return verb.result(verb.emit<arith::MulFOp>(verb.cast(high, f32), verb.constant(unit, f32, shape)));
+}
+
+/// The first two words of a number, as tiles.
+static std::array<Tile, 2> twoWords(const char *name, const At &seed, const At &index) {
+  Verb verb(name, seed.loc);
+  const std::vector<mlir::Value> words = wordsOf(verb, seed, index, 2);
+  if (words.empty())
+    return {verb.poison(), verb.poison()};
+  return {verb.result(words[0]), verb.result(words[1])};
+}
+
+Tile random_normal(At seed, At index) {
+  const auto at = [&](auto operand) { return At(operand, seed.loc); };
+  const std::array<Tile, 2> words = twoWords("random_normal", seed, index);
+  const Tile u = at(at(cast(at(bitcast(at(words[0]), u32)), f32)) + at(0.5)) * at(0x1p-32);
+  const Tile angle = at(cast(at(words[1]), f32)) * at(2 * std::numbers::pi * 0x1p-32);
+  return at(sqrt(at(at(log(at(u))) * at(-2)))) * at(cos(at(angle)));
 }
 
 // --- Debugging -------------------------------------------------------------------------------------------------------

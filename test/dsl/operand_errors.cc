@@ -189,6 +189,8 @@ void randomOperands(View) {
   random(seed, zeros(f32, {4}));
   // expected-error@+1 {{'random_bits' expected an integer scalar as seed, but got i32[4]}}
   random_bits(iota(4), iota(4));
+  // expected-error@+1 {{'random_normal' expected integer indices, but got f32[4]}}
+  random_normal(seed, zeros(f32, {4}));
 }
 const ErrorCase randomOperandsCase("Types", "RandomOperands", randomOperands, {row});
 

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
+#include <numbers>
 
 using namespace kiln;
 using namespace kiln::test;
@@ -291,6 +293,48 @@ TEST_P(Control, RandomBitsArePhilox) {
         ASSERT_NEAR(real, want * 0x1p-32, 0x1p-24); // its upper 24 bits
       }
     }
+}
+
+void randomNormals(View out, Tile seed, Tile first, ExtentConfig cfg) {
+  store(out, {0}, random_normal(seed, iota(cfg.extent, i64) + first));
+}
+const Kernel normalKernel = kernel("random_normals", randomNormals, extentField());
+
+// In units of 2^−23 of the radius r: log is off by 1.5, the root halves that and rounds, and the product rounds: 1.75
+// at most. The angle, up to π, is off by the roundings of 2π · 2^−32 and of the product: 1.47 · π / 2 = 2.3. The
+// cosine, at most 1, is off by 2 units of the last place below 1, of 2^−24 each: 1. Together 5.1.
+TEST_P(Control, RandomNormalIsItsFormula) {
+  for (const auto &[seed, first] :
+       std::vector<std::pair<int64_t, int64_t>>{{0, 0}, {-1, -1}, {0x123456789abcdef0, (int64_t(1) << 32) - 2}}) {
+    const int64_t count = 2000;
+    const Tensor out(device, f32, {count});
+    launch(normalKernel, {out.ref(), seed, first}, extentText(count));
+    const Raw got = read(out);
+    for (int64_t i = 0; i < count; ++i) {
+      const std::array<uint32_t, 4> words = philox(seed, static_cast<uint64_t>(first) + i);
+      const double u = (static_cast<float>(words[0]) + 0.5f) * 0x1p-32f, radius = std::sqrt(-2 * std::log(u)),
+                   angle = static_cast<float>(static_cast<int32_t>(words[1])) * (2 * std::numbers::pi * 0x1p-32);
+      ASSERT_NEAR(realOf(f32, got[i]), radius * std::cos(angle), 5.1 * 0x1p-23 * radius)
+          << "seed " << seed << " at " << first << " + " << i;
+    }
+  }
+}
+
+// Of n draws the mean is off by 5 / √n, the variance by 5 · √(2 / n), once in a million and a half; the seed is fixed.
+TEST_P(Control, RandomNormalHasMeanZeroAndDeviationOne) {
+  const int64_t count = 4096;
+  const Tensor out(device, f32, {count});
+  launch(normalKernel, {out.ref(), int64_t(42), int64_t(0)}, extentText(count));
+  const Raw got = read(out);
+  double total = 0, squares = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double x = realOf(f32, got[i]);
+    ASSERT_LT(std::abs(x), 6.8);
+    total += x, squares += x * x;
+  }
+  const double mean = total / count;
+  EXPECT_LT(std::abs(mean), 5 / std::sqrt(double(count)));
+  EXPECT_LT(std::abs(squares / count - mean * mean - 1), 5 * std::sqrt(2.0 / count));
 }
 
 KILN_ON_EVERY_DEVICE(Control);
