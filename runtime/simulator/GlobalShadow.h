@@ -30,7 +30,7 @@ private:
 
 class GlobalShadow {
 public:
-  static constexpr int pageBits = 12;
+  static constexpr int pageBits = 14;
   struct Page {
     /// Two readers that nothing orders are enough to find whoever writes with nothing between, mostly.
     Page() : cells(uint64_t{1} << pageBits, true, 2) {}
