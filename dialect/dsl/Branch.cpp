@@ -21,40 +21,25 @@ struct Side {
 
 /// Traces one side; afterwards the cells hold what they held before.
 static Side traceSide(Tracer &tracer, const std::function<void()> &side, Loc loc) {
-  for (int left = tracer.bodyTraces();; --left) {
-    size_t depth = tracer.open(Body::branch, loc);
-    tracer.rehearsals += left > 1;
-    try {
-      if (side)
-        side();
-    } catch (...) {
-      tracer.rehearsals -= left > 1;
-      tracer.discard(depth);
-      tracer.noteThrown(loc);
-      tracer.abandonBodies();
-      throw;
-    }
-    tracer.rehearsals -= left > 1;
-    if (left > 1) {
-      tracer.discard(depth);
+  const size_t depth = tracer.openTraced(Body::branch, loc, [&] {
+    if (side)
+      side();
+  });
+  Side traced;
+  traced.leaves = tracer.closeRests(depth + 1);
+  for (FrameCell &cell : tracer.innermost().cells) {
+    if (!cell.tile)
       continue;
-    }
-    Side traced;
-    traced.leaves = tracer.closeRests(depth + 1);
-    for (FrameCell &cell : tracer.innermost().cells) {
-      if (!cell.tile)
-        continue;
-      mlir::Value now = Tracer::held(*cell.tile);
-      if (now && Tracer::isChanged(cell) && tracer.read(*cell.tile, loc))
-        traced.after[cell.tile] = now;
-    }
-    traced.frame = tracer.close();
-    reportDestroyed(tracer, traced.frame, "branch body", loc);
-    for (FrameCell &cell : traced.frame.cells)
-      if (cell.tile)
-        Tracer::restore(cell);
-    return traced;
+    mlir::Value now = Tracer::held(*cell.tile);
+    if (now && Tracer::isChanged(cell) && tracer.read(*cell.tile, loc))
+      traced.after[cell.tile] = now;
   }
+  traced.frame = tracer.close();
+  reportDestroyed(tracer, traced.frame, "branch body", loc);
+  for (FrameCell &cell : traced.frame.cells)
+    if (cell.tile)
+      Tracer::restore(cell);
+  return traced;
 }
 
 /// A cell that leaves a branch with another value than it had.

@@ -1,4 +1,4 @@
-// Cells, bodies, errors and the traced function itself.
+// Cells, errors and the traced function itself.
 
 #include "dialect/dsl/Tracer.h"
 
@@ -17,7 +17,6 @@ static char poisonMark; // its address is what a poison cell holds
 
 /// How far a kernel may go: many times what compiles in a moment, and a fraction of the smallest usual stack.
 static constexpr int64_t mostVerbs = 1 << 14, mostStack = 2 << 20;
-static constexpr size_t mostNesting = 64;
 
 // --- Tile: a registered cell -----------------------------------------------------------------------------------------
 
@@ -153,107 +152,6 @@ void Tracer::replaceInCells(const DenseMap<mlir::Value, mlir::Value> &map) {
       if (mlir::Value value = held(*tile))
         if (auto found = map.find(value); found != map.end())
           rebind(*tile, found->second);
-}
-
-// --- Bodies ----------------------------------------------------------------------------------------------------------
-
-size_t Tracer::open(Body kind, Loc loc) {
-  const bool isLoop = kind == Body::loop || kind == Body::condition;
-  Frame frame;
-  frame.body = new Block;
-  frame.kind = kind;
-  frame.loc = loc;
-  if (isLoop)
-    frame.body->addArgument(builder.getI64Type(), at(loc));
-  frame.cells.resize(cells.size());
-  for (auto [tile, cell] : llvm::zip(cells, frame.cells)) {
-    if (!tile)
-      continue;
-    cell.tile = tile;
-    cell.declared = tile->declared;
-    cell.content = tile->value;
-    // A value out of scope stays what it is, so that reading it is still an error.
-    if (mlir::Value value = held(*tile); value && isOpen(value.getParentBlock()))
-      cell.before = value;
-    if (!isLoop || !cell.before)
-      continue;
-    cell.argument = frame.body->addArgument(cell.before.getType(), at(tile->declared));
-    noteLike(cell.argument, cell.before);
-    rebind(*tile, cell.argument);
-  }
-  builder.setInsertionPointToEnd(frame.body);
-  frames.push_back(std::move(frame));
-  return frames.size() - 1;
-}
-
-Frame Tracer::close() {
-  Frame frame = std::move(frames.back());
-  frames.pop_back();
-  builder.setInsertionPointToEnd(frames.empty() ? &function.front() : frames.back().body);
-  return frame;
-}
-
-void Tracer::discard(size_t depth) {
-  while (frames.size() > depth) {
-    Frame frame = close();
-    for (FrameCell &cell : frame.cells)
-      if (cell.tile)
-        restore(cell);
-    bury(frame.body);
-  }
-}
-
-void Tracer::checkNesting(Loc loc) {
-  if (frames.size() < mostNesting)
-    return;
-  error(loc) << "kernel '" << kernel.name << "' nests loops and branches more than " << mostNesting
-             << " deep: tracing takes every branch, so that recursion under a traced condition never ends; use "
-                "range(), or a host condition";
-  throw Abandoned();
-}
-
-const Outcome *Tracer::beginBodies(bool isLoop, Loc loc) {
-  checkNesting(loc);
-  const size_t depth = frames.size();
-  if (outcomes.size() <= depth)
-    outcomes.resize(depth + 1);
-  const size_t place = outcomes[depth].size();
-  begun.push_back(place);
-  outcomes[depth].emplace_back().isLoop = isLoop;
-  if (!bodies.withoutThose || depth != bodies.depth)
-    return nullptr;
-  const auto &known = (*bodies.withoutThose)[depth];
-  bool same = place < known.size() && known[place].isLoop == isLoop;
-  if (same && known[place].keepsTiles)
-    return nullptr;
-  if (same)
-    for (auto &[position, type, isUnsigned] : known[place].changed)
-      same &= position < cells.size() && cells[position] &&
-              (!isLoop || (held(*cells[position]) && held(*cells[position]).getType() == type &&
-                           naturals.contains(held(*cells[position])) == isUnsigned));
-  if (!same) {
-    error(loc) << "expected the same loops and branches";
-    throw Abandoned();
-  }
-  return &known[place];
-}
-
-Outcome &Tracer::endBodies(ArrayRef<Tile *> changed, size_t before, const Leaves &leaves, Loc loc) {
-  Outcome &outcome = outcomes[frames.size()][begun.back()];
-  begun.pop_back();
-  outcome.keepsTiles = cells.size() > before;
-  for (Tile *tile : changed)
-    outcome.changed.push_back({tile->cell, held(*tile).getType(), naturals.contains(held(*tile))});
-  for (Leave kind : everyLeave)
-    outcome.leaves[static_cast<size_t>(kind)] = static_cast<bool>(leaves[kind]);
-  if (!leaves.areNone())
-    leave(leaves, loc);
-  return outcome;
-}
-
-bool Tracer::isOpen(Block *block) const {
-  return block == &const_cast<func::FuncOp &>(function).front() ||
-         llvm::any_of(frames, [&](const Frame &frame) { return frame.body == block; });
 }
 
 // --- Errors ----------------------------------------------------------------------------------------------------------

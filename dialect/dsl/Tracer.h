@@ -193,6 +193,9 @@ public:
   /// Opens a body, the insertion point at its end. A loop's, and its condition's, gets an i64 argument and one for each
   /// cell that holds a value.
   size_t open(Body kind, Loc loc);
+  /// Opens a body and calls `trace` in it, as often as bodyTraces() says; the last one stays open. Gives its depth.
+  /// What `trace` throws ends the body, and the loop or branch that was begun last.
+  size_t openTraced(Body kind, Loc loc, llvm::function_ref<void()> trace);
   Frame &innermost() { return frames.back(); }
   /// Takes the innermost body off the stack; its operations stay in the frame's block, which the caller owns.
   Frame close();
