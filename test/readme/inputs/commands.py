@@ -3,10 +3,10 @@
 `commands.py ROOT BUILD README FOLDER [PART]` takes the lines of every ```sh block, and the inline code that calls one of the
 programs with flags, in the README's order, and runs them in the new folder FOLDER, in which `build` and `tools` are the
 real ones and the files that READMEs speak of exist: texts FILE and tinyshakespeare.txt, lines DE and EN, HELD_DE and
-HELD_EN, HellaSwag's TASKS, a kernel FILE.cc, arrays a.npy,
-b.npy and x.npy, modules FILE.mlir and k.mlir, PTX FILE.ptx, a case CASE, REPRODUCER; DIR and run are theirs to make. Long work is made
-short by flags that SHORTER adds, nothing else is changed. Ends with a message at the first command that fails; a README
-without commands is a failure, too.
+HELD_EN, HellaSwag's TASKS, a kernel FILE.cc, arrays a.npy, b.npy and x.npy, modules FILE.mlir and k.mlir, PTX FILE.ptx, a
+case CASE, REPRODUCER; DIR and run are theirs to make. Long work is made short by flags that SHORTER adds; stub libraries
+stand for two GPUs; nothing else is changed. Ends with a message at the first command that fails; a README without commands
+is a failure, too.
 
 PART is `ptxas` or `nvjitlink` for the commands that want this part of NVIDIA's CUDA Toolkit, which not every machine has;
 without it the commands are all others. A README that shows such a command says so, by the word `Toolkit`.
@@ -44,6 +44,8 @@ SECONDS = 120
 # What mpirun wants where it runs as root, with fewer cores than ranks, in a container.
 MPIRUN = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
           "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+# What stands for two GPUs and NCCL, on every machine: libraries below BUILD/lib that run launches in the simulator.
+STUBS = {"KILN_CUDA_DRIVER": "libcuda_stub_simulating.so", "KILN_NCCL": "libnccl_stub.so"}
 # What makes a module a reproducer.
 PIPELINE = """
 {-#
@@ -122,6 +124,7 @@ def main():
     environment = dict(os.environ)
     environment["PATH"] = os.pathsep.join([os.path.join(build, "bin"), environment["PATH"]])
     environment.update(MPIRUN)
+    environment.update({name: os.path.join(build, "lib", library) for name, library in STUBS.items()}, KILN_STUB_GPUS="2")
     ran = 0
     with open(os.path.join(root, readme), encoding="utf-8") as stream:
         text = stream.read()
