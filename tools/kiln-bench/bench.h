@@ -46,8 +46,8 @@ void benchMatmul(Setting &setting);
 void benchAttention(Setting &setting);
 /// LayerNorm, cross-entropy, GELU, embedding and AdamW: least bytes over time, beside a plain copy of as many bytes.
 void benchLayerNorm(Setting &setting);
-/// Sums and copies of rows by the stride of their elements, beside rows of stride 1; reshapes, gathered pages and a
-/// check, beside a copy.
+/// Sums and copies of rows by the stride of their elements, beside rows of stride 1; reshapes, gathered pages, a check,
+/// masks, additions, running sums, beside a copy; elements that positions name.
 void benchViews(Setting &setting);
 /// Training steps of GPT-2 124M, beside the multiply-add peak; peak memory beside the plan.
 void benchStep(Setting &setting);

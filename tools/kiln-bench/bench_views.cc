@@ -7,7 +7,7 @@
 // in lines of their own, 64 elements apart: in f32 and bf16 they lie in so few sets of the first cache that the next
 // row finds none of them there.
 
-#include "tools/kiln-bench/bench.h"
+#include "tools/kiln-bench/views.h"
 
 #include <fmt/format.h>
 
@@ -38,18 +38,18 @@ static TensorRef rowsOf(const Tensor &memory, int64_t rows, int64_t stride) {
   return view;
 }
 
-/// A kernel's launch, often enough that the host's part of it does not count.
-static bench::Runner repeated(const bench::Setting &setting, const Kernel &kernel, int64_t count,
+bench::Runner bench::repeated(const Setting &setting, const Kernel &kernel, int64_t count,
                               const std::vector<Arg> &args) {
   Plan plan;
-  for (int64_t again = 0; again < (setting.quick ? 1 : 8); ++again)
+  for (int64_t again = 0; again < repeats(setting); ++again)
     plan.launches.push_back({&kernel, "", programs(count), args});
-  return bench::Runner(setting, std::move(plan));
+  return Runner(setting, std::move(plan));
 }
 
-/// Its time, and that of what lies side by side; `ratio` is the second's share of it.
-static void addRow(bench::Setting &setting, const std::string &shape, const std::vector<double> &seconds,
-                   const char *peer, Type type) {
+int64_t bench::repeats(const Setting &setting) { return setting.quick ? 1 : 8; }
+
+void bench::addRow(Setting &setting, const std::string &shape, const std::vector<double> &seconds, const char *peer,
+                   Type type) {
   setting.report.add({.bench = "views",
                       .shape = shape,
                       .metric = "us",
@@ -65,7 +65,7 @@ static void measureType(bench::Setting &setting, Type type) {
   const Tensor memory = bench::zeroTensor(setting, {rows * columns * widest}, type);
   const Tensor sums = bench::zeroTensor(setting, {rows});
   const auto summing = [&](const TensorRef &view) {
-    return repeated(setting, sumRowsKernel, rows / 8, {view, sums.ref()});
+    return bench::repeated(setting, sumRowsKernel, rows / 8, {view, sums.ref()});
   };
   TensorRef turned = memory.ref();
   turned.extents = {rows, columns};
@@ -75,16 +75,16 @@ static void measureType(bench::Setting &setting, Type type) {
     views.emplace_back(fmt::format("stride {}", stride), rowsOf(memory, rows, stride));
   for (const auto &[name, view] : views) {
     const std::vector<double> seconds = setting.measure({summing(view), summing(rowsOf(memory, rows, 1))});
-    addRow(setting, fmt::format("{} {}x{}", name, rows, columns), seconds, "stride_1", type);
+    bench::addRow(setting, fmt::format("{} {}x{}", name, rows, columns), seconds, "stride_1", type);
   }
   const Tensor dense = bench::zeroTensor(setting, {rows, columns}, type);
   const auto copying = [&](const TensorRef &view) {
-    return repeated(setting, copyRowsKernel, rows / 8, {dense.ref(), view});
+    return bench::repeated(setting, copyRowsKernel, rows / 8, {dense.ref(), view});
   };
   for (const int64_t stride : {2, 3, 4, 5, 8}) {
     const std::vector<double> seconds =
         setting.measure({copying(rowsOf(memory, rows, stride)), copying(rowsOf(memory, rows, 1))});
-    addRow(setting, fmt::format("store, stride {} {}x{}", stride, rows, columns), seconds, "stride_1", type);
+    bench::addRow(setting, fmt::format("store, stride {} {}x{}", stride, rows, columns), seconds, "stride_1", type);
   }
 }
 
@@ -133,8 +133,7 @@ static const Kernel copyPagesKernel = kernel("copy_pages", copyPages), mergeKern
                     gatherKernel = kernel("gather_pages", gatherPages), joinKernel = kernel("join", join),
                     checkedKernel = kernel("checked", checked);
 
-/// The same elements as dense rows of other extents.
-static TensorRef shaped(const Tensor &memory, const Shape &extents) {
+TensorRef bench::shaped(const Tensor &memory, const Shape &extents) {
   TensorRef view = memory.ref();
   view.extents = extents;
   view.strides.assign(extents.size(), 1);
@@ -158,20 +157,24 @@ static void measureMoves(bench::Setting &setting, Type type) {
     int64_t programs;
     std::vector<Arg> args;
   };
-  const auto of = [&](const Shape &x, const Shape &y) { return std::vector<Arg>{shaped(from, x), shaped(to, y)}; };
-  const Move moves[] = {
-      {"merge", mergeKernel, programs, of(paged, rows)},
-      {"split", splitKernel, programs, of(rows, paged)},
-      {"flatten", flattenKernel, programs, of(rows, flat)},
-      {"flatten rows of 60", raggedKernel, programs, of({16 * pages, 60}, {960 * pages})},
-      {"gather pages, merge", gatherKernel, programs, {shaped(from, paged), names.ref(), shaped(to, rows)}},
-      {"join", joinKernel, pages, of({pages, 2, 512}, flat)},
-      {"check", checkedKernel, programs, of(paged, paged)}};
+  const auto of = [&](const Shape &x, const Shape &y) {
+    return std::vector<Arg>{bench::shaped(from, x), bench::shaped(to, y)};
+  };
+  const Move moves[] = {{"merge", mergeKernel, programs, of(paged, rows)},
+                        {"split", splitKernel, programs, of(rows, paged)},
+                        {"flatten", flattenKernel, programs, of(rows, flat)},
+                        {"flatten rows of 60", raggedKernel, programs, of({16 * pages, 60}, {960 * pages})},
+                        {"gather pages, merge",
+                         gatherKernel,
+                         programs,
+                         {bench::shaped(from, paged), names.ref(), bench::shaped(to, rows)}},
+                        {"join", joinKernel, pages, of({pages, 2, 512}, flat)},
+                        {"check", checkedKernel, programs, of(paged, paged)}};
   for (const Move &move : moves) {
     const std::vector<double> seconds =
-        setting.measure({repeated(setting, move.kernel, move.programs, move.args),
-                         repeated(setting, copyPagesKernel, programs, of(paged, paged))});
-    addRow(setting, fmt::format("{}, {} elements", move.name, count), seconds, "copy", type);
+        setting.measure({bench::repeated(setting, move.kernel, move.programs, move.args),
+                         bench::repeated(setting, copyPagesKernel, programs, of(paged, paged))});
+    bench::addRow(setting, fmt::format("{}, {} elements", move.name, count), seconds, "copy", type);
   }
 }
 
@@ -182,5 +185,9 @@ void bench::benchViews(Setting &setting) {
     measureType(setting, type);
     setting.report.section(fmt::format("time of moves of {}, beside a copy", nameOf(type)));
     measureMoves(setting, type);
+    setting.report.section(fmt::format("time of accesses of {}, beside a copy of as many bytes", nameOf(type)));
+    measureAccesses(setting, type);
   }
+  setting.report.section("time for an element of f32 that a tile of positions names");
+  measureTakes(setting);
 }
