@@ -12,6 +12,7 @@
 #include "lowering/cpu/InterleaveChains.h"
 #include "lowering/cpu/SplitMaskedLoads.h"
 #include "lowering/cpu/StoreSingleLanes.h"
+#include "lowering/cpu/UnmaskRuns.h"
 
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Object/ObjectFile.h"
@@ -124,8 +125,10 @@ std::vector<char> emitObject(llvm::Module &module, const CpuTarget &target, cons
   module.setDataLayout(machine->createDataLayout());
   runPasses(module, *machine, pipelineFor(module), &noLibrary());
   storeSingleLanes(module);
-  if (target.vectorBits == 256)
+  if (target.vectorBits == 256) {
+    unmaskRuns(module);
     splitMaskedLoads(module, target.vectorBits);
+  }
   interleaveChains(module, target.registers);
   if (sink) {
     sink("llvm", textOf(module));
