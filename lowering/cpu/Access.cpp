@@ -147,6 +147,8 @@ Evaluator::Access Evaluator::accessOf(tile::AccessOp op, ValueRange subscripts, 
       access.indices.back() = make<arith::SelectOp>(inside, position, constantIndex(0));
   }
   Value mask = op.getMaskIfAny() ? at(op.getMaskIfAny(), index) : Value();
+  if (mask && matchPattern(mask, m_One()))
+    mask = {};
   if (mask && !isa<VectorType>(mask.getType()))
     access.inside = both(access.inside, std::exchange(mask, Value()));
   access.contiguous =

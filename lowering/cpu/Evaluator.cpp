@@ -140,8 +140,9 @@ Value Evaluator::asVector(Value value) {
   return make<vector::BroadcastOp>(vectorOf(value.getType()), value);
 }
 
-Evaluator::Key Evaluator::keyOf(Value tile, const Index &index) {
-  Key key{tile.getAsOpaquePointer(), {}};
+Evaluator::Key Evaluator::keyOf(Value tile, const Index &index) const {
+  const bool hasLanes = llvm::any_of(index, [](const Ix &ix) { return ix.lanes; });
+  Key key{tile.getAsOpaquePointer(), {reinterpret_cast<void *>(hasLanes ? machine.lanes() : 0)}};
   for (const Ix &ix : index) {
     key.second.push_back(ix.at.getAsOpaquePointer());
     key.second.push_back(reinterpret_cast<void *>(static_cast<intptr_t>(ix.lanes)));
@@ -164,6 +165,8 @@ void Evaluator::forgetWithin(Operation *op) {
 Value Evaluator::at(Value tile, const Index &index) {
   if (!isa<RankedTensorType>(tile.getType()))
     return tile;
+  if (auto same = assumed.find(tile); same != assumed.end())
+    return make<arith::ConstantOp>(builder.getBoolAttr(same->second));
   Key key = keyOf(tile, index);
   auto found = known.find(key);
   if (found != known.end())
@@ -175,8 +178,6 @@ Value Evaluator::at(Value tile, const Index &index) {
 
 Value Evaluator::compute(Value tile, const Index &index) {
   Type element = getElementTypeOrSelf(tile.getType());
-  if (auto same = assumed.find(tile); same != assumed.end())
-    return make<arith::ConstantOp>(builder.getBoolAttr(same->second));
   if (Value buffer = buffers.lookup(tile))
     return readBuffer(buffer, element, isDense(tile) ? Index{inOrder(index, tile::shapeOf(tile.getType()))} : index);
   Operation *op = tile.getDefiningOp();

@@ -23,13 +23,17 @@ namespace kiln::lowering::cpu {
 struct Machine {
   int64_t vectorBits = 512;
   int64_t registers = 32;
-  /// Lanes of a native vector of 32-bit elements: the step of every vector loop.
-  int64_t lanes() const { return vectorBits / 32; }
+  /// Of the widest elements that vectors are of, up to 32: only nests of narrow ones have less (Widths.h).
+  int64_t elementBits = 32;
+  /// Lanes of a native vector of such elements: the step of every vector loop.
+  int64_t lanes() const { return vectorBits / elementBits; }
   /// Rows of a product that are computed at a time: their sums, two vectors each, leave room for b and a scalar.
   int64_t rows() const { return registers >= 32 ? 8 : 6; }
   /// Lanes of memory up to so far apart are read and written by whole vectors and shuffles. AVX-512 shuffles elements
   /// of any size across a whole vector by one instruction.
   int64_t widestStride() const { return vectorBits == 512 ? 8 : 4; }
+  /// The same machine, whose vectors have so many lanes.
+  Machine withLanes(int64_t lanes) const { return {vectorBits, registers, vectorBits / lanes}; }
 };
 
 /// How far the positions of lanes lie from the first one in memory; the least is 0.
@@ -133,6 +137,8 @@ public:
   Ix keptHere(const Ix &position);
   /// A vector of i1: the first n lanes, none below 0, all from their number on.
   mlir::Value lanesBelow(mlir::Value n);
+  /// All valid lanes of a mask (i1).
+  mlir::Value allOf(mlir::Value mask, int64_t valid);
   /// `value` (i64) as an index.
   mlir::Value asIndex(mlir::Value value);
   /// Makes an operation at the outermost level where its operands are known.
@@ -155,7 +161,8 @@ public:
 
   mlir::OpBuilder builder;
   const mlir::Location loc;
-  const Machine machine;
+  /// How many lanes it has may change from one index to the next.
+  Machine machine;
 
 private:
   using Key = std::pair<void *, llvm::SmallVector<void *, 6>>;
@@ -177,7 +184,7 @@ private:
   void within(mlir::Operation *op, mlir::Block *block, llvm::function_ref<void()> body);
   /// Forgets what was computed at loop levels deeper than `depth`.
   void forgetBelow(int depth);
-  static Key keyOf(mlir::Value tile, const Index &index);
+  Key keyOf(mlir::Value tile, const Index &index) const;
   mlir::Value compute(mlir::Value tile, const Index &index);
   mlir::Value elementwise(mlir::Operation *op, const Index &index);
   mlir::Value move(tile::MoveOp op, const Index &index);
@@ -232,9 +239,6 @@ private:
   mlir::Value namedPosition(tile::AccessOp op, int64_t axis, const Index &index);
   mlir::Value loadAnywhere(tile::AccessOp op, const Index &index);
   void storeAnywhere(mlir::Value value, tile::AccessOp op, const Index &index);
-  /// All valid lanes of a mask (i1).
-  mlir::Value allOf(mlir::Value mask, int64_t valid);
-
   /// Lane by lane: `element` gives the scalar at each valid position of the index's vector dimension.
   mlir::Value laneByLane(const Index &index, mlir::Type element, llvm::function_ref<mlir::Value(const Index &)> scalar);
   mlir::Value paddingOf(mlir::Type element, tile::Padding padding);

@@ -105,7 +105,7 @@ Reads Group::readsOf(const Root &root) const {
     collect(root.value, true, reads, seen);
   } else if (root.kind == Root::Kind::store) {
     auto store = cast<tile::AccessOp>(root.op);
-    const bool isBlock = store.getIndexRank() == 0;
+    const bool isBlock = store.getIndexRank() == 0 && !root.places;
     collect(root.value, isBlock, reads, seen);
     for (Value subscript : store.getSubscripts())
       if (isTile(subscript))

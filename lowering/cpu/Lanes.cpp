@@ -2,6 +2,8 @@
 
 #include "lowering/cpu/Lanes.h"
 
+#include "lowering/analysis/TileUses.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -131,6 +133,57 @@ std::optional<LanePositions> mappedBy(AffineExpr map, ArrayRef<LanePositions> di
   default:
     return std::nullopt;
   }
+}
+
+// --- Vectors of a tile -----------------------------------------------------------------------------------------------
+
+/// The dimension of `tile` that lanes of its readers run along: its last one, through transpositions.
+static int64_t axisOfLanes(Value tile) {
+  for (Operation *user : tile.getUsers())
+    if (auto transpose = dyn_cast<tile::TransposeOp>(user))
+      return transpose.getPermutation()[axisOfLanes(transpose.getResult())];
+  return static_cast<int64_t>(tile::shapeOf(tile.getType()).size()) - 1;
+}
+
+bool keepsVectors(tile::MoveOp move, int64_t lanes) {
+  auto shape = tile::shapeOf(move->getResult(0).getType());
+  const int64_t along = axisOfLanes(move->getResult(0)), extent = shape[along];
+  SmallVector<LanePositions> rest, whole;
+  for (int64_t axis = 0; axis < static_cast<int64_t>(shape.size()); ++axis) {
+    const Congruence any = shape[axis] == 1 ? Congruence{0, 0} : Congruence{1, 0};
+    const int64_t first = extent / lanes * lanes;
+    whole.push_back({axis == along ? Congruence{lanes, 0} : any, SmallVector<int64_t, 16>(lanes, 0)});
+    rest.push_back({axis == along ? Congruence{0, first} : any, SmallVector<int64_t, 16>(extent % lanes, 0)});
+  }
+  std::iota(whole[along].steps.begin(), whole[along].steps.end(), 0);
+  std::iota(rest[along].steps.begin(), rest[along].steps.end(), 0);
+  return llvm::all_of(move.getMoveMap().getResults(), [&](AffineExpr expr) {
+    return (extent < lanes || mappedBy(expr, whole)) && (extent % lanes == 0 || mappedBy(expr, rest));
+  });
+}
+
+std::optional<AffineMap> placesOfMerged(tile::StoreOp store, int64_t lanes) {
+  auto reshape = store.getValue().getDefiningOp<tile::ReshapeOp>();
+  if (!reshape || !reshape->hasOneUse() || reshape->getBlock() != store->getBlock() ||
+      !isa<RankedTensorType>(reshape.getSource().getType()) ||
+      differsByUnits(reshape.getSource().getType(), reshape.getType()))
+    return std::nullopt;
+  auto from = tile::shapeOf(reshape.getSource().getType()), to = tile::shapeOf(reshape.getType());
+  if (from.empty() || to.empty() || from.back() < lanes || to.back() % from.back() != 0)
+    return std::nullopt;
+  MLIRContext *context = store.getContext();
+  AffineExpr row = getAffineConstantExpr(0, context); // of the source
+  for (auto [axis, extent] : llvm::enumerate(from.drop_back()))
+    row = row * extent + getAffineDimExpr(axis, context);
+  const int64_t inRow = to.back() / from.back();
+  SmallVector<AffineExpr> places = {row % inRow * from.back() + getAffineDimExpr(from.size() - 1, context)};
+  row = row.floorDiv(inRow);
+  for (int64_t axis = static_cast<int64_t>(to.size()) - 2; axis >= 0; --axis) {
+    places.push_back(axis == 0 ? row : row % to[axis]);
+    row = row.floorDiv(to[axis]);
+  }
+  std::reverse(places.begin(), places.end());
+  return AffineMap::get(from.size(), 0, places, context);
 }
 
 } // namespace kiln::lowering::cpu

@@ -9,8 +9,9 @@
 
 #pragma once
 
+#include "dialect/tile/TileDialect.h"
+
 #include "mlir/IR/AffineExpr.h"
-#include "mlir/IR/Value.h"
 
 #include <optional>
 
@@ -34,5 +35,14 @@ struct LanePositions {
 /// The positions that `map` gives for lanes at `dims`, from the base that it gives for their bases; nothing where the
 /// distances depend on what is not known. Positions are not negative, and divisors are constants.
 std::optional<LanePositions> mappedBy(mlir::AffineExpr map, llvm::ArrayRef<LanePositions> dims);
+
+/// Whether it is known while compiling where a vector of so many lanes of what `move` gives lies in its source.
+bool keepsVectors(tile::MoveOp move, int64_t lanes);
+
+/// Where rows are merged, and stored by nobody but the reshape's one reader, those of the source are whole parts of the
+/// longer ones: the nest of the store goes along the source's rows, and nothing has to be taken apart to read them.
+/// The elements of the stored tile that those of the source are; nothing where that is not so, or rows are shorter than
+/// `lanes`.
+std::optional<mlir::AffineMap> placesOfMerged(tile::StoreOp store, int64_t lanes);
 
 } // namespace kiln::lowering::cpu

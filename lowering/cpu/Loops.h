@@ -16,6 +16,8 @@ struct Root {
   int64_t axis = -1;             // reductions: the axis that disappears; scans: theirs; checks: the last
   // Of each result of a scan, null where nobody needs it in memory: all of it, and its last elements, an extent of 1.
   llvm::SmallVector<mlir::Value, 1> buffers = {}, lasts = {};
+  // Of a store of merged rows, whose `value` is the tile before: the elements that those of it become (Lanes.h).
+  std::optional<mlir::AffineMap> places = {};
 
   llvm::ArrayRef<int64_t> shape() const { return tile::shapeOf(value.getType()); }
   bool isScan() const { return kind == Kind::scan; }

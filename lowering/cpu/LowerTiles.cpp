@@ -10,6 +10,7 @@
 
 #include "lowering/analysis/Rounds.h"
 #include "lowering/cpu/Group.h"
+#include "lowering/cpu/Lanes.h"
 #include "lowering/cpu/LowerDot.h"
 #include "lowering/cpu/LowerSort.h"
 #include "lowering/cpu/Passes.h"
@@ -115,6 +116,12 @@ private:
 
   /// The nest that `op` needs, if it needs one.
   std::optional<Root> rootOf(Operation *op) {
+    if (auto store = dyn_cast<tile::StoreOp>(op); store && !buffers.contains(store.getValue()))
+      if (auto places = placesOfMerged(store, machine.lanes())) {
+        Root root{Root::Kind::store, op, store.getValue().getDefiningOp()->getOperand(0), {}, -1};
+        root.places = places;
+        return root;
+      }
     if (auto access = dyn_cast<tile::AccessOp>(op); access && access.isStore())
       return Root{Root::Kind::store, op, access.getTile(), {}, -1};
     if (auto check = dyn_cast<tile::CheckOp>(op); check && isTile(check.getCondition()))

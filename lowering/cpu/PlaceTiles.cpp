@@ -8,8 +8,8 @@
 //
 // Elements keep their order when a reshape merges or splits dimensions, and most vectors of its result are vectors of
 // its source, or picked from a few. Where rows are no multiple of vectors and vectors no multiple of rows they are not:
-// then the source is copied, a row right behind the other (`cpu.dense`), and all vectors of the result lie side by
-// side.
+// then, but where the result is only stored, along the source's rows, the source is copied, a row right behind the
+// other (`cpu.dense`), and all vectors of the result lie side by side.
 //
 // Costs count native operations for one vector: 1 for arithmetic and loads, more for divisions and functions.
 
@@ -25,8 +25,6 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Iterators.h"
-
-#include <numeric>
 
 using namespace mlir;
 
@@ -177,39 +175,16 @@ bool isComputedOnTheSpot(Operation *producer, Value sums) {
   return true;
 }
 
-/// The dimension of `tile` that lanes of its readers run along: its last one, through transpositions.
-int64_t axisOfLanes(Value tile) {
-  for (Operation *user : tile.getUsers())
-    if (auto transpose = dyn_cast<tile::TransposeOp>(user))
-      return transpose.getPermutation()[axisOfLanes(transpose.getResult())];
-  return static_cast<int64_t>(tile::shapeOf(tile.getType()).size()) - 1;
-}
-
-/// Whether it is known while compiling where a vector of a reshape's result lies in its source.
-bool keepsVectors(tile::ReshapeOp reshape, int64_t lanes) {
-  auto shape = tile::shapeOf(reshape.getType());
-  const int64_t along = axisOfLanes(reshape.getResult()), extent = shape[along];
-  SmallVector<LanePositions> rest, whole;
-  for (int64_t axis = 0; axis < static_cast<int64_t>(shape.size()); ++axis) {
-    const Congruence any = shape[axis] == 1 ? Congruence{0, 0} : Congruence{1, 0};
-    const int64_t first = extent / lanes * lanes;
-    whole.push_back({axis == along ? Congruence{lanes, 0} : any, SmallVector<int64_t, 16>(lanes, 0)});
-    rest.push_back({axis == along ? Congruence{0, first} : any, SmallVector<int64_t, 16>(extent % lanes, 0)});
-  }
-  std::iota(whole[along].steps.begin(), whole[along].steps.end(), 0);
-  std::iota(rest[along].steps.begin(), rest[along].steps.end(), 0);
-  return llvm::all_of(reshape.getMoveMap().getResults(), [&](AffineExpr expr) {
-    return (extent < lanes || mappedBy(expr, whole)) && (extent % lanes == 0 || mappedBy(expr, rest));
-  });
-}
-
 struct PlaceTiles : impl::PlaceTilesBase<PlaceTiles> {
   using PlaceTilesBase::PlaceTilesBase;
 
   /// Gives the source of each reshape whose vectors lie anywhere in it a copy in which they do not.
   void copyDense() {
     getOperation().walk([&](tile::ReshapeOp reshape) {
-      if (!isa<RankedTensorType>(reshape.getType()) || keepsVectors(reshape, vectorBits / 32))
+      const int64_t lanes = vectorBits / 32;
+      if (!isa<RankedTensorType>(reshape.getType()) || keepsVectors(reshape, lanes))
+        return;
+      if (auto store = dyn_cast<tile::StoreOp>(*reshape->user_begin()); store && placesOfMerged(store, lanes))
         return;
       OpBuilder builder(reshape);
       Value source = reshape.getSource();

@@ -146,10 +146,14 @@ static bool haveNeighbours(ArrayRef<std::pair<int64_t, int64_t>> runs) {
 // --- Reading --------------------------------------------------------------------------------------------------------
 
 /// Elements of the vectors that memory of `span` elements is read or written by: more than there are lanes where they
-/// are narrow, a native vector at most. No more than `span` of them when `within`.
+/// are narrow, a native vector at most. No more than `span` of them when `within`, but where a mask is cheaper than the
+/// two vectors that take its place.
 int64_t Evaluator::widthFor(Type stored, int64_t span, bool within) const {
-  const int64_t native = machine.vectorBits == 512 ? machine.vectorBits / stored.getIntOrFloatBitWidth() : 0;
+  const bool masksAreFree = machine.vectorBits == 512;
+  const int64_t native = masksAreFree ? machine.vectorBits / stored.getIntOrFloatBitWidth() : 0;
   int64_t width = machine.lanes();
+  while (within && width > span && !(masksAreFree && !llvm::isPowerOf2_64(span)))
+    width /= 2;
   while (2 * width <= native && (within ? 2 * width : width + 1) <= span)
     width *= 2;
   return width;
@@ -183,14 +187,14 @@ Value Evaluator::readWide(const Line &line, const Steps &distances) {
     for (auto [lane, distance] : llvm::enumerate(distances))
       if (distance >= part && distance < part + width) {
         places[lane] = distance - begin;
-        order[lane] = lanes + (width > lanes ? static_cast<int64_t>(lane) : places[lane]);
+        order[lane] = lanes + (width != lanes ? static_cast<int64_t>(lane) : places[lane]);
         isRead = true;
       }
     if (!isRead)
       continue;
     Value elements = readPart(line, begin, needed, width);
     moveTo(depth());
-    if (width > lanes) // MLIR joins vectors of one length
+    if (width != lanes) // MLIR joins vectors of one length
       elements = vector::ShuffleOp::create(builder, loc, elements, elements, places);
     result = vector::ShuffleOp::create(builder, loc, result, elements, order);
   }

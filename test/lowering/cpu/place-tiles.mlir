@@ -79,6 +79,19 @@ func.func @ragged_rows(%a: !v, %b: memref<?xf32, strided<[1]>>) attributes {tile
   %c0 = arith.constant 0 : i64
   %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> tensor<16x40xf32>
   %y = tile.reshape %x : tensor<16x40xf32> -> tensor<640xf32>
+  %z = arith.addf %y, %y : tensor<640xf32>
+  tile.store %z, %b[%c0] : tensor<640xf32>, memref<?xf32, strided<[1]>>
+  return
+}
+
+// Where they are but stored they are not.
+// CHECK-LABEL: func @stored_rows
+// CHECK-NOT: cpu.placed
+// CHECK: return
+func.func @stored_rows(%a: !v, %b: memref<?xf32, strided<[1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> tensor<16x40xf32>
+  %y = tile.reshape %x : tensor<16x40xf32> -> tensor<640xf32>
   tile.store %y, %b[%c0] : tensor<640xf32>, memref<?xf32, strided<[1]>>
   return
 }

@@ -1,0 +1,131 @@
+// A loop nest while it is emitted: what its rows, its columns and its forms share. Loops.cpp has the rows, Columns.cpp
+// the columns, ManyRows.cpp those forms that compute several rows at a time.
+
+#pragma once
+
+#include "lowering/analysis/Triangles.h"
+#include "lowering/cpu/Reduction.h"
+#include "lowering/cpu/Scan.h"
+#include "lowering/cpu/Widths.h"
+
+namespace kiln::lowering::cpu {
+
+/// Running results of a row's reductions, each of every fourth vector; rows of a gather that take turns.
+inline constexpr int64_t sideBySide = 4;
+
+class Nest {
+public:
+  Nest(llvm::ArrayRef<Root> roots, mlir::Operation *before, Machine machine,
+       const llvm::DenseMap<mlir::Value, mlir::Value> &buffers, ReadTiles *read);
+
+  /// The results of reductions to scalars.
+  llvm::SmallVector<mlir::Value> emit();
+
+private:
+  using Values = llvm::SmallVector<mlir::Value>;
+  using States = llvm::SmallVector<Reduction::State>; // for each reduction
+
+  /// A loop over [0, to); the body receives the position. Carries `carried`.
+  Values loop(int64_t to, int64_t step, mlir::ValueRange carried,
+              llvm::function_ref<Values(Ix, mlir::ValueRange)> body) {
+    return e.loop(e.constantIndex(0), e.constantIndex(to), step, carried, body);
+  }
+  /// The dimension that vectors run along: the last. Of a nest of stores the last that is longer than 1.
+  int64_t findLaneAxis();
+  /// Loops over every dimension but that of the lanes and `except`. They carry `carried`; their last values.
+  Values outer(size_t axis, Index &index, int64_t except, mlir::ValueRange carried,
+               llvm::function_ref<Values(mlir::ValueRange)> body);
+
+  // --- Tiles that lie inside their views ----------------------------------------------------------------------------
+
+  /// Whether rows are worth the time to compile them twice: those shorter than a vector have masks anyway, a few
+  /// vectors cost little with them, and a triangle makes two of the nest already.
+  bool paysTwice() const;
+  /// Whether the nest loads what no nest before it did: what one did is near, where masks cost their instructions.
+  bool readsAnew(ReadTiles *read);
+  /// What `body` gives, of the types of `like`, for a tile that lies inside its views, and again for one that hangs
+  /// over them, where that differs. It gets how many vectors of a row to compute in a step.
+  Values inOrOver(const Index &index, mlir::ValueRange like, llvm::function_ref<Values(Index, int64_t unroll)> body);
+
+  // --- Triangles ----------------------------------------------------------------------------------------------------
+
+  /// A comparison, of the nest's shape, by which some tile of the nest is masked: those inside a triangle are read.
+  mlir::Value findMask();
+  /// Emits `body`, which gives values of the types of `like`, twice where there is a mask: once for when the triangle
+  /// covers the whole tile.
+  Values inVersions(mlir::ValueRange like, llvm::function_ref<Values()> body);
+  Values assuming(bool inside, llvm::function_ref<Values()> body);
+  /// Whether the code now emitted asks for each vector whether it lies outside.
+  bool asksForEach() { return mask && !e.assumed.contains(mask); }
+  /// Whether all lanes at `index` lie outside the triangle.
+  mlir::Value liesOutside(const Index &index);
+  /// A step, or what is left of it outside the triangle.
+  void step(const Index &index, States &states);
+
+  // --- Masks of accesses --------------------------------------------------------------------------------------------
+
+  /// The masks of the accesses whose elements the nest reads and writes at its own positions.
+  llvm::SetVector<mlir::Value> findMasks();
+  /// What `body` gives at some whole vectors of a row, of the types of `like`: where there are masks twice, once for
+  /// where they hold for all elements. A mask costs more than its instructions (Loops.cpp), a store with one on AVX2
+  /// more than the lanes that it writes.
+  Values whereMasksHold(Index &index, llvm::ArrayRef<Ix> positions, mlir::ValueRange like,
+                        llvm::function_ref<Values(llvm::ArrayRef<Ix>)> body);
+
+  // --- Rows and columns ---------------------------------------------------------------------------------------------
+
+  States neutral();
+  static Values flat(const llvm::SmallVector<States> &all);
+  llvm::SmallVector<States> unflat(mlir::ValueRange values, int64_t copies);
+  /// One state for each reduction.
+  States combined(llvm::SmallVector<States> &states);
+  /// All roots at one position; reductions go into `states`.
+  void all(const Index &index, States &states);
+  /// One position along the last dimension, a whole vector or the peeled rest.
+  Ix lanesAt(mlir::Value base, int64_t offset, int64_t valid);
+  /// The vectors of a row behind a loop over those before `from`.
+  llvm::SmallVector<Piece> behind(int64_t from, int64_t extent);
+  void forEach(llvm::ArrayRef<Piece> pieces, llvm::function_ref<void(Ix)> body);
+  /// How many of `full` vectors a loop of `unroll` vectors a step computes; the others stand behind it.
+  static int64_t loopedOf(int64_t full, int64_t unroll) { return full / unroll >= 2 ? full / unroll * unroll : 0; }
+  /// Evaluates all roots at all positions, so that what the nest reads there comes before what it writes: a nest's
+  /// roots write nothing that it reads at another position. LLVM, which does not know that, keeps the order.
+  void readAll(Index &index, llvm::ArrayRef<Ix> positions);
+  /// The states of its reductions.
+  States row(Index &index);
+  States row(Index &index, int64_t mostUnrolled);
+  /// Row after row; whether all elements hold that checks ask for goes along.
+  void rowByRow(Index &index);
+  /// Emits the stores of a row's reductions. What the checks have found so far: `holds` and the row's.
+  Values finishRow(const Index &index, const States &states, mlir::ValueRange holds);
+  void columns(Index &index, int64_t axis, int64_t unroll);
+
+  // --- Several rows at a time ---------------------------------------------------------------------------------------
+
+  /// Whether the nest gathers rows, which lie anywhere.
+  bool gathersRows();
+  /// A vector of each of four rows a step: none waits for the memory of another. With masks row after row.
+  void rowsAbreast(Index &index);
+  /// All roots in `count` rows, a vector of each at a time.
+  void vectorsOfRows(Ix first, int64_t count);
+  /// Whether the lanes of many rows are reduced at once: where there are many and short ones.
+  bool reducesTogether();
+  /// As many rows as there are lanes leave a vector each in memory, and are then reduced together.
+  void rowsTogether(Index &index);
+
+  llvm::ArrayRef<Root> roots;
+  Evaluator e;
+  llvm::ArrayRef<int64_t> shape;
+  llvm::SmallVector<std::pair<const Root *, Reduction>> reductions;
+  Scans scans;
+  Values scalars;          // results of reductions to them
+  mlir::Value inside;      // i1: all that the nest accesses lies inside its views; null: it does, or it is all one
+  int64_t bitsInside = 32; // of the widest elements, where all accesses lie inside
+  llvm::SetVector<mlir::Value> masks; // of accesses, where those that lie inside are asked for them together
+  int64_t laneAxis = 0;               // the dimension that vectors run along
+  int outermost = 0;                  // the loop level from which on positions count as known
+  mlir::Value mask;                   // the tile that says what lies inside `triangle`, if there is one
+  Triangle triangle;
+};
+
+} // namespace kiln::lowering::cpu

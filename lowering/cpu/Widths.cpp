@@ -1,0 +1,107 @@
+// See Widths.h.
+
+#include "lowering/cpu/Widths.h"
+
+#include "lowering/cpu/Lanes.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::cpu {
+
+static constexpr int64_t widest = 32, narrowest = 8;
+
+namespace {
+
+class Widths {
+public:
+  explicit Widths(const Evaluator &e) : e(e) {}
+
+  /// Takes a root into account, and what it is computed from.
+  void add(const Root &root) {
+    if (root.kind != Root::Kind::store && root.kind != Root::Kind::place)
+      return useAtLeast(widest);
+    if (root.kind == Root::Kind::store)
+      addAccess(cast<tile::AccessOp>(root.op));
+    useAtLeast(getElementTypeOrSelf(root.value.getType()).getIntOrFloatBitWidth());
+    visit(root.value);
+  }
+
+  int64_t bits() {
+    const auto keepAll = [&] {
+      return llvm::all_of(moves, [&](tile::MoveOp move) { return keepsVectors(move, e.machine.vectorBits / found); });
+    };
+    while (found < widest && (e.machine.vectorBits / found > mostLanes || !keepAll()))
+      found *= 2;
+    return found;
+  }
+
+private:
+  void useAtLeast(int64_t bits) { found = std::max(found, std::min(bits, widest)); }
+
+  /// Vectors of what is masked need masks. Rows that are named are read by vectors, elements are not.
+  void addAccess(tile::AccessOp access) {
+    const RankedTensorType type = access.getTile().getType();
+    const int64_t named = access.getIndexRank();
+    if (access.getMaskIfAny() || (named > 0 && (access.isStore() || named == type.getRank())))
+      useAtLeast(widest);
+    else if (named > 0)
+      mostLanes = std::min(mostLanes, type.getShape().back());
+  }
+
+  /// Whether a tile follows from positions and constants alone: that is computed while compiling, mostly.
+  bool isKnown(Value tile) {
+    Operation *op = tile.getDefiningOp();
+    if (!op || e.isBuffered(tile) || !isInlinable(op))
+      return false;
+    if (auto entry = known.find(tile); entry != known.end())
+      return entry->second;
+    const bool result = llvm::all_of(op->getOperands(), [&](Value operand) { return isKnown(operand); });
+    return known[tile] = result;
+  }
+
+  void visit(Value tile) {
+    auto type = dyn_cast<RankedTensorType>(tile.getType());
+    if (!type || !seen.insert(tile).second || isKnown(tile))
+      return;
+    useAtLeast(type.getElementTypeBitWidth());
+    Operation *op = tile.getDefiningOp();
+    if (!op || e.isBuffered(tile))
+      return;
+    if (isLoad(op))
+      return addAccess(cast<tile::AccessOp>(op));
+    if (auto move = dyn_cast<tile::MoveOp>(op); move && !isPlain(move))
+      moves.push_back(move);
+    llvm::for_each(op->getOperands(), [&](Value operand) { visit(operand); });
+  }
+
+  const Evaluator &e;
+  int64_t found = narrowest;
+  int64_t mostLanes = std::numeric_limits<int64_t>::max(); // of which each lies in one row
+  SmallVector<tile::MoveOp> moves;
+  llvm::SmallDenseSet<Value> seen;
+  llvm::SmallDenseMap<Value, bool> known;
+};
+
+} // namespace
+
+int64_t elementBitsOf(ArrayRef<Root> roots, const Evaluator &e) {
+  Widths widths(e);
+  for (const Root &root : roots)
+    widths.add(root);
+  return widths.bits();
+}
+
+SmallVector<Piece> piecesOf(int64_t from, int64_t to, int64_t lanes, int64_t least) {
+  SmallVector<Piece> pieces;
+  while (from < to) {
+    if (to - from < lanes && lanes > least) {
+      lanes /= 2;
+      continue;
+    }
+    pieces.push_back({from, lanes, std::min(lanes, to - from)});
+    from += lanes;
+  }
+  return pieces;
+}
+
+} // namespace kiln::lowering::cpu

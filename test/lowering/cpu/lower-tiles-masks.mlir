@@ -1,0 +1,22 @@
+// RUN: kiln-opt %s --cpu-place-tiles='vector-bits=256' --cpu-lower-tiles='vector-bits=256 registers=16' --canonicalize --cse | FileCheck %s
+
+// Masks of four vectors are asked for together; where they hold for all elements, memory is accessed without them.
+// CHECK-LABEL: func @masked
+// CHECK: scf.for
+// CHECK-COUNT-4: arith.cmpi ne, {{.*}} : vector<8xi8>
+// CHECK: %[[ALL:.*]] = vector.reduction <and>, %{{.*}} : vector<8xi1> into i1
+// CHECK: scf.if %[[ALL]] {
+// CHECK-COUNT-4: vector.load {{.*}} vector<8xf32>
+// CHECK-COUNT-4: vector.store {{.*}} vector<8xf32>
+// CHECK: } else {
+// CHECK-COUNT-4: vector.maskedload {{.*}} vector<8xf32>
+// CHECK-COUNT-4: vector.maskedstore {{.*}} vector<8xf32>
+// CHECK: return
+func.func @masked(%x: memref<256xf32, strided<[1]>>, %m: memref<256xi8, strided<[1]>>, %y: memref<256xf32, strided<[1]>>)
+    attributes {tile.kernel, tile.disjoint = [array<i64: 0, 2>]} {
+  %c0 = arith.constant 0 : i64
+  %mask = tile.load %m[%c0] {cpu.view} : memref<256xi8, strided<[1]>> -> tensor<256xi1>
+  %0 = tile.gather %x[%c0] if %mask {cpu.view} : memref<256xf32, strided<[1]>> -> tensor<256xf32>
+  tile.scatter %0, %y[%c0] if %mask : tensor<256xf32>, memref<256xf32, strided<[1]>>
+  return
+}
