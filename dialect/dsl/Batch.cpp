@@ -154,30 +154,52 @@ Kernel vmap(const Kernel &kernel, std::vector<std::optional<int>> axes, Loc loc)
 // --- Plans -----------------------------------------------------------------------------------------------------------
 
 namespace {
-/// The bytes of a batched tensor's first example, and from one example to the next.
-struct Memory {
-  uintptr_t low = 0, high = 0;
-  int64_t stride = 0;
-
-  bool holds(const TensorRef &ref) const {
-    const auto at = reinterpret_cast<uintptr_t>(ref.data);
-    return ref.data && at >= low && at < high;
+/// A batched tensor's first example, and how far it is to the next.
+class Memory {
+public:
+  Memory(size_t number, const Batched &tensor, const TensorRef &first)
+      : number(number), stride(tensor.all.strides[*tensor.axis] * bytesOf(first.type)), base(addressOf(first)),
+        size(bytesOf(first.type)) {
+    for (auto [extent, step] : llvm::zip(first.extents, first.strides)) {
+      if (step < 0)
+        base += static_cast<uintptr_t>((extent - 1) * step * size);
+      if (step != 0 && extent > 1)
+        steps.emplace_back(std::abs(step) * size, extent);
+    }
+    llvm::sort(steps, std::greater<>());
   }
+
+  /// Whether the tensor, which has elements, begins at an element of the first example. What lies between these, such
+  /// as other examples' elements, is none.
+  bool holds(const TensorRef &ref) const {
+    return ref.data && addressOf(ref) >= base && reaches(static_cast<int64_t>(addressOf(ref) - base), 0);
+  }
+
+  size_t number;  // of the tensor
+  int64_t stride; // in bytes
+
+private:
+  static uintptr_t addressOf(const TensorRef &ref) { return reinterpret_cast<uintptr_t>(ref.data); }
+
+  /// Whether steps along the dimensions from `from` on lead so many bytes far.
+  bool reaches(int64_t bytes, size_t from) const {
+    int64_t most = 0; // that the dimensions behind reach
+    for (size_t i = from + 1; i < steps.size(); ++i)
+      most += steps[i].first * (steps[i].second - 1);
+    if (from == steps.size())
+      return bytes < size;
+    const auto [step, extent] = steps[from];
+    for (int64_t i = std::min(bytes / step, extent - 1); i >= 0 && bytes - i * step < most + size; --i)
+      if (reaches(bytes - i * step, from + 1))
+        return true;
+    return false;
+  }
+
+  uintptr_t base;
+  int64_t size;                                         // of an element
+  llvm::SmallVector<std::pair<int64_t, int64_t>> steps; // of dimensions that have one, in bytes, and their extents
 };
 } // namespace
-
-static Memory memoryOf(const Batched &tensor, const TensorRef &first) {
-  Memory memory;
-  memory.low = memory.high = reinterpret_cast<uintptr_t>(first.data);
-  const int64_t size = bytesOf(first.type);
-  for (size_t i = 0; i < first.extents.size(); ++i) {
-    const int64_t span = (first.extents[i] - 1) * first.strides[i] * size;
-    (span < 0 ? memory.low : memory.high) += span;
-  }
-  memory.high += size;
-  memory.stride = tensor.all.strides[*tensor.axis] * size;
-  return memory;
-}
 
 /// From an example of a launch's tensor to the next, in bytes; nothing where all have it together.
 static std::optional<int64_t> strideOf(const std::vector<Memory> &batched, const TensorRef &ref, Loc loc) {
@@ -191,6 +213,16 @@ static std::optional<int64_t> strideOf(const std::vector<Memory> &batched, const
     stride = memory.stride;
   }
   return stride;
+}
+
+/// What all examples have is not a part of the first one: nobody could tell them apart in a launch.
+static void checkApart(const std::vector<Batched> &tensors, const std::vector<Memory> &batched, Loc loc) {
+  for (const auto &[number, tensor] : llvm::enumerate(tensors))
+    for (const Memory &memory : batched)
+      if (!tensor.axis && tensor.all.count() > 0 && memory.holds(tensor.all))
+        throw expected(loc, "a tensor that all examples have together to lie apart from the first example of tensor " +
+                                std::to_string(memory.number) + ", but got tensor " + std::to_string(number) +
+                                ", which begins there");
 }
 
 /// How many examples the tensors have.
@@ -219,29 +251,36 @@ Plan vmap(const std::function<Plan(const std::vector<TensorRef> &)> &one, const 
     return {};
   std::vector<TensorRef> firsts;
   std::vector<Memory> batched;
-  for (const Batched &tensor : tensors) {
+  for (const auto &[number, tensor] : llvm::enumerate(tensors)) {
     firsts.push_back(tensor.axis ? tensor.all.select(*tensor.axis, 0) : tensor.all);
     if (tensor.axis && firsts.back().count() > 0)
-      batched.push_back(memoryOf(tensor, firsts.back()));
+      batched.emplace_back(number, tensor, firsts.back());
   }
+  checkApart(tensors, batched, loc);
   Plan plan = ungrouped(one(firsts));
   constexpr int64_t line = 64; // where an example's workspace may begin
   const int64_t workspace = (plan.workspaceBytes + line - 1) / line * line;
   for (Launch &launch : plan.launches) {
     ExampleAxes axes(launch.args.size());
-    for (auto [arg, axis] : llvm::zip(launch.args, axes)) {
-      if (arg.kind == Arg::Kind::scalar)
+    const auto isEmpty = [](const Arg &arg) { return arg.kind != Arg::Kind::scalar && arg.ref.count() == 0; };
+    const auto makeOwn = [&](size_t i, int64_t stride) {
+      TensorRef &ref = launch.args[i].ref;
+      axes[i] = 0;
+      ref.extents.insert(ref.extents.begin(), examples);
+      ref.strides.insert(ref.strides.begin(), stride / bytesOf(ref.type));
+    };
+    for (const auto &[i, arg] : llvm::enumerate(launch.args)) {
+      if (arg.kind == Arg::Kind::scalar || isEmpty(arg))
         continue;
-      const std::optional<int64_t> stride =
-          arg.kind == Arg::Kind::workspace ? std::optional(workspace) : strideOf(batched, arg.ref, loc);
-      if (!stride)
-        continue;
-      axis = 0;
-      arg.ref.extents.insert(arg.ref.extents.begin(), examples);
-      arg.ref.strides.insert(arg.ref.strides.begin(), *stride / bytesOf(arg.ref.type));
+      if (const std::optional<int64_t> stride =
+              arg.kind == Arg::Kind::workspace ? std::optional(workspace) : strideOf(batched, arg.ref, loc))
+        makeOwn(i, *stride);
     }
     if (llvm::none_of(axes, [](const auto &axis) { return axis.has_value(); }))
       continue; // nothing of it is an example's: once will do
+    for (size_t i = 0; i < launch.args.size(); ++i)
+      if (!axes[i] && isEmpty(launch.args[i])) // nobody can tell whose it is, and a store there does nothing
+        makeOwn(i, 0);
     launch.kernel = &batchOf(*launch.kernel, axes, loc);
     launch.grid[2] *= examples;
     launch.flops *= static_cast<double>(examples);

@@ -177,8 +177,9 @@ struct Batched {
 /// The plan for a batch of examples. `one` makes that of one example from its tensors, and is asked for the first one;
 /// what its launches do with memory of an example's tensors, or of the workspace, they do for each example. All
 /// launches for one step of the plan are one launch, and each example has a workspace of its own. Nothing is launched
-/// for no examples. Throws Error unless all batched tensors have as many examples, and where a launch has memory of
-/// several batched tensors whose examples lie differently.
+/// for no examples. Throws Error unless all batched tensors have as many examples, where a tensor that all examples
+/// have together begins within the first example of another, and where a launch has memory of several batched tensors
+/// whose examples lie differently.
 Plan vmap(const std::function<Plan(const std::vector<TensorRef> &)> &one, const std::vector<Batched> &tensors,
           Loc loc = here());
 

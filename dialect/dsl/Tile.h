@@ -278,7 +278,8 @@ Tile roll(At x, int64_t by, int axis = -1);
 
 // --- Reductions: the axes disappear, or stay at extent 1 with `keep` -------------------------------------------------
 
-/// boolean, i8 and i16 are summed, and multiplied, in i32, u8 and u16 in u32.
+/// boolean, i8 and i16 are summed, and multiplied, in i32, u8 and u16 in u32, and the results are of these types;
+/// floats below 32 bits in f32, and the results are rounded to their own type.
 Tile sum(At x, Axes axes = -1, bool keep = false);
 Tile prod(At x, Axes axes = -1, bool keep = false);
 Tile reduce_max(At x, Axes axes = -1, bool keep = false);
@@ -300,7 +301,7 @@ enum class Precision { ieee, tf32, tf32x3 };
 /// Their names, in this order.
 inline const std::vector<std::string> precisionNames = {"ieee", "tf32", "tf32x3"};
 /// a (…, M, K) · b (…, K, N) + acc (…, M, N), of equal leading extents: one product for each pair of matrices, rank at
-/// most 5. f32, bf16, f16 and floats of 8 bits accumulate in f32, i8 in i32.
+/// most 5. f32, bf16, f16 and floats of 8 bits accumulate in f32, i8 in i32, f64 in f64.
 Tile dot(At a, At b, At acc, Precision precision = Precision::ieee);
 /// The same from an accumulator of zeros.
 Tile dot(At a, At b, Precision precision = Precision::ieee);
@@ -363,7 +364,8 @@ struct Hints {
   bool pipeline = true; // whether tiles of later rounds may be copied ahead at all
 };
 
-/// A loop in the program: `for (Tile k : range(0, n, step))` with i64 k from `begin` below `end`; step is at least 1.
+/// A loop in the program: `for (Tile k : range(0, n, step))` with i64 k from `begin` below `end`; a step that the
+/// program computes counts as 1 where it is below.
 Loop range(At begin, At end, At step = 1, Loc loc = here());
 Loop range(At begin, At end, At step, Hints hints, Loc loc = here());
 Loop range(At end, Loc loc = here());

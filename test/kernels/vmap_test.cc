@@ -1,6 +1,7 @@
 // vmap: a batch of examples does what a launch for each of them does, to the bit; and what it says to batches that do
 // not fit.
 
+#include "kernels/add.h"
 #include "kernels/attention.h"
 #include "kernels/column_sums.h"
 #include "kernels/cross_entropy.h"
@@ -40,6 +41,10 @@ protected:
     std::vector<Batched> tensors;
     for (const Part &part : parts) {
       arrays.push_back(part.type == f32 ? uniform(part.all(), f32) : integers(part.all(), part.type, 2));
+      if (part.type != f32)
+        for (double &number : arrays.back().values) // such as places in a table
+          number = std::abs(number);
+      arrays.back().reset();
       wants.push_back(array(part.all(), part.type, arrays.back().values));
     }
     for (size_t i = 0; i < parts.size(); ++i)
@@ -91,6 +96,32 @@ TEST_P(Vmap, PlansOfAttention) {
     return planAttentionBackward(target(), {t[0], t[1], t[2], t[3], t[4], t[5]}, t[6], t[7], t[8], 0.25f);
   };
   expectLoop(backward, {{heads}, {heads}, {heads}, {heads}, {rows}, {heads}, {heads}, {heads}, {heads}});
+}
+
+// What all examples have together may lie between the numbers of one: columns 0 to 2 of a matrix are examples, column 5
+// is everybody's.
+TEST_P(Vmap, SharedTensorsMayLieAmongExamples) {
+  const Array x = uniform({40, 8}, f32), out = unwritten({examples, 40}, f32), want = unwritten({examples, 40}, f32);
+  const TensorRef shared = x.ref().select(1, 5), all = x.ref().slice(1, 0, examples);
+  const auto one = [&](const auto &t) { return planAdd(target(), t[0], t[1], t[2]); };
+  run(vmap(one, {{all, 1}, {shared, together}, {out.ref(), 0}}));
+  for (int64_t example = 0; example < examples; ++example)
+    run(one(std::vector<TensorRef>{all.select(1, example), shared, want.ref().select(0, example)}));
+  EXPECT_EQ(out.bytes(), want.bytes());
+}
+
+// Parts without an element, and examples without a row, are every example's own: a kernel may store there.
+TEST_P(Vmap, PlansOfTensorsWithoutElements) {
+  const auto losses = [&](const auto &t) { return planCrossEntropy(target(), t[0], t[1], t[2], 30, 0.5f); };
+  for (const int64_t rows : {1, 2})
+    expectLoop(losses, {{{rows, 30}}, {{rows}, 0, i32}, {{rows}}}); // no padding behind a row
+  const auto backward = [&](const auto &t) {
+    return planLayerNormBackward(target(), t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], {});
+  };
+  expectLoop(backward, {{{0, 48}}, {{0, 48}}, {{48}, together}, {{0}}, {{0}}, {{0, 48}}, {{48}}, {{48}}});
+  const auto products = [&](const auto &t) { return planMatmul(target(), Layout::nn, t[0], t[1], t[2]); };
+  expectLoop(products, {{{20, 0}}, {{0, 17}}, {{20, 17}}});
+  expectLoop(products, {{{0, 20}}, {{20, 17}, together}, {{0, 17}}});
 }
 
 struct ScaleConfig {
@@ -186,6 +217,9 @@ TEST_P(Vmap, Mistakes) {
             "'vmap' expected a dimension below the rank 3 of a batched tensor, but got 3");
   EXPECT_EQ(planned({{x.ref(), together}, {x.ref(), together}}),
             "'vmap' expected a tensor with examples, but got none");
+  EXPECT_EQ(planned({{x.ref().select(0, 0), together}, {x.ref(), 0}}),
+            "'vmap' expected a tensor that all examples have together to lie apart from the first example of tensor 1, "
+            "but got tensor 0, which begins there");
   EXPECT_EQ(
       planned({{cube.ref(), 0}, {cube.ref(), 1}}),
       "'vmap' expected a launch's tensor in one batched tensor, but got one in two whose examples are 800 and 160 "

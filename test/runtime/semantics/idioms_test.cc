@@ -1,0 +1,582 @@
+// What kernels do with more than one rule at a time, as the suites of other tile languages have it: elements that
+// several positions name, blocks under masks, old values that are positions, sums in the type that is asked for.
+
+#include "test/runtime/semantics/semantics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+class Idioms : public Semantics {
+protected:
+  static uint64_t rawOf(Type type, int64_t number) {
+    return isFloat(type) ? rawOfReal(type, static_cast<double>(number)) : rawOfInteger(type, number);
+  }
+  static double numberOf(Type type, uint64_t raw) {
+    return isFloat(type) ? realOf(type, raw) : static_cast<double>(wideOf(type, raw));
+  }
+};
+
+// --- Atomics at positions that are computed --------------------------------------------------------------------------
+
+struct PlaceConfig {
+  int rows = 1, columns = 1;
+  int step = 1;         // of a mask, or how many neighbours share a place
+  bool turned = false;  // positions go down the columns
+  bool shifted = false; // position i + j
+};
+const std::vector<Field> placeFields = {field("rows", &PlaceConfig::rows), field("columns", &PlaceConfig::columns),
+                                        field("step", &PlaceConfig::step), field("turned", &PlaceConfig::turned),
+                                        field("shifted", &PlaceConfig::shifted)};
+std::string textOf(const PlaceConfig &cfg) {
+  return fmt::format("rows={},columns={},step={},turned={:d},shifted={:d}", cfg.rows, cfg.columns, cfg.step, cfg.turned,
+                     cfg.shifted);
+}
+const Type addedTypes[] = {i32, u32, i64, u64, f32, f64, bf16, f16};
+
+/// Adds 1, 2, …, 7, 1, … at a tile of positions, where the mask lets it.
+void addSome(View x, View before, const Tile &at, const Tile &number, const Tile &mask) {
+  store(before, {0, 0}, atomic_add(x, {at}, cast(number % 7 + 1, x.type()), Order::relaxed, {.mask = mask}));
+}
+
+Tile numbersOf(const PlaceConfig &cfg) {
+  return expand(iota(cfg.rows) * cfg.columns, 1) + expand(iota(cfg.columns), 0); // (rows, columns)
+}
+
+void addShared(View x, View before, PlaceConfig cfg) {
+  Tile number = numbersOf(cfg);
+  Tile at = cfg.shifted ? expand(iota(cfg.rows), 1) + expand(iota(cfg.columns), 0) : number / cfg.step;
+  addSome(x, before, at, number, full(boolean, {}, true));
+}
+const Kernel addSharedKernel = kernel("add_shared", addShared, {"x", "before"}, placeFields);
+
+// Neighbours share a place, or rows overlap by all but one: each adds once, and sees what the others of its place have
+// left in some order.
+TEST_P(Idioms, ElementsThatShareAPlaceAllAddToIt) {
+  int cases = 0;
+  for (const auto &[rows, columns] : {std::pair(1, 128), {4, 33}, {32, 4}})
+    for (const int step : {0, 2, 3, 16}) { // 0: rows that overlap
+      const PlaceConfig cfg{rows, columns, std::max(step, 1), false, step == 0};
+      const Type type = addedTypes[cases++ % std::size(addedTypes)];
+      std::map<int64_t, std::vector<int64_t>> there; // the numbers of each place
+      const auto placeOf = [&](int64_t i) { return step ? i / step : i / columns + i % columns; };
+      for (int64_t i = 0; i < rows * columns; ++i)
+        there[placeOf(i)].push_back(i);
+      const auto places = static_cast<int64_t>(there.size());
+      const Tensor x = tensor(type, {places}, Raw(places, rawOf(type, 100))), before(device, type, {rows, columns});
+      launch(addSharedKernel, {x.ref(), before.ref()}, textOf(cfg));
+      const Raw left = read(x), old = read(before);
+      for (const auto &[place, numbers] : there) {
+        double sum = 100;
+        std::map<double, double> next; // from what each has seen to what it left: a chain
+        for (const int64_t i : numbers) {
+          sum += static_cast<double>(i % 7 + 1);
+          next[numberOf(type, old[i])] = numberOf(type, old[i]) + static_cast<double>(i % 7 + 1);
+        }
+        ASSERT_EQ(numberOf(type, left[place]), sum) << nameOf(type) << ", " << textOf(cfg) << ", place " << place;
+        double at = 100;
+        for (size_t n = 0; n < numbers.size(); ++n) {
+          ASSERT_EQ(next.count(at), 1u) << nameOf(type) << ", " << textOf(cfg) << ", place " << place;
+          at = next[at];
+        }
+        ASSERT_EQ(at, sum) << nameOf(type) << ", " << textOf(cfg) << ", place " << place;
+      }
+    }
+}
+
+void addMasked(View x, View before, PlaceConfig cfg) {
+  Tile number = numbersOf(cfg);
+  Tile turned = expand(iota(cfg.rows), 1) + expand(iota(cfg.columns) * cfg.rows, 0);
+  addSome(x, before, cfg.turned ? turned : number, number, number % cfg.step == 0);
+}
+const Kernel addMaskedKernel = kernel("add_masked", addMasked, {"x", "before"}, placeFields);
+
+// Positions in the order of the elements or across it, under a mask of every element, every second one and so on.
+TEST_P(Idioms, AtomicsAddInAnyOrderUnderAMask) {
+  int cases = 0;
+  for (const auto &[rows, columns] : {std::pair(2, 2), {4, 64}, {17, 8}})
+    for (const bool turned : {false, true})
+      for (const int step : {1, 2, 3, 4}) {
+        const PlaceConfig cfg{rows, columns, step, turned};
+        const Type type = addedTypes[cases++ % std::size(addedTypes)];
+        const int64_t count = int64_t{1} * rows * columns;
+        const Tensor x = tensor(type, {count}, Raw(count, rawOf(type, 10))), before(device, type, {rows, columns});
+        launch(addMaskedKernel, {x.ref(), before.ref()}, textOf(cfg));
+        const Raw left = read(x), old = read(before);
+        for (int64_t i = 0; i < count; ++i) {
+          const int64_t place = turned ? i / columns + i % columns * rows : i;
+          const bool adds = i % step == 0;
+          ASSERT_EQ(left[place], rawOf(type, 10 + (adds ? i % 7 + 1 : 0))) << nameOf(type) << ", " << textOf(cfg) << i;
+          ASSERT_EQ(old[i], rawOf(type, adds ? 10 : 0)) << nameOf(type) << ", " << textOf(cfg) << i;
+        }
+      }
+}
+
+void mostOfSome(View x, Tile limit) {
+  Tile p = program_id(0);
+  when(p < limit, [&] { atomic_max(x, {0}, cast(p, x.type())); });
+}
+const Kernel mostOfSomeKernel = kernel("most_of_some", mostOfSome, {"x", "limit"});
+
+// Of thousands of programs only those that the branch lets take part.
+TEST_P(Idioms, OnlyProgramsInTheBranchChangeTheMaximum) {
+  for (const Type type : {i32, u64, f32}) {
+    const Tensor x = tensor(type, {1}, Raw(1, 0));
+    launch(mostOfSomeKernel, {x.ref(), int64_t{64}}, "", 4096);
+    EXPECT_EQ(numberOf(type, read(x)[0]), 63) << nameOf(type);
+  }
+}
+
+using Atomic = Tile (*)(View, Offsets, At, Order, Writing, Loc);
+const Atomic everyAtomic[] = {atomic_add, atomic_min, atomic_max, atomic_and, atomic_or, atomic_xor, atomic_exchange};
+
+struct BlockConfig {
+  int verb = 0;
+};
+constexpr int64_t blockRows = 5, blockColumns = 12;
+
+/// A block that hangs over the view's edges, where the mask lets it; what was there.
+void changeBlock(View x, View values, View before, Tile m, Tile n, BlockConfig cfg) {
+  Tile value = load(values, {0, 0}, {blockRows, blockColumns});
+  Tile mask = (expand(iota(blockRows), 1) + expand(iota(blockColumns), 0)) % 3 < 2;
+  store(before, {0, 0}, everyAtomic[cfg.verb](x, {m, n}, value, Order::relaxed, {.mask = mask}, here()));
+}
+const Kernel changeBlockKernel =
+    kernel("change_block", changeBlock, {"x", "values", "before", "m", "n"}, {field("verb", &BlockConfig::verb)});
+
+// Every atomic on blocks of rows and columns, over each edge.
+TEST_P(Idioms, AtomicsChangeBlocksWithinTheirViews) {
+  constexpr int64_t rows = 6, columns = 9;
+  const auto changed = [](int verb, int64_t was, int64_t value) {
+    const int64_t results[] = {
+        was + value, std::min(was, value), std::max(was, value), was & value, was | value, was ^ value, value};
+    return results[verb];
+  };
+  for (int verb = 0; verb < 7; ++verb)
+    for (const Type type : {i32, u64, f32}) {
+      if (isFloat(type) && verb >= 3 && verb < 6)
+        continue;
+      for (const auto &[m, n] : {std::pair(int64_t{0}, int64_t{0}), {-2, 4}, {3, -5}}) {
+        Raw values;
+        for (int64_t i = 0; i < blockRows * blockColumns; ++i)
+          values.push_back(rawOf(type, i * 7 % 64));
+        const Tensor x = counting(type, {rows, columns}), given = tensor(type, {blockRows, blockColumns}, values),
+                     before(device, type, {blockRows, blockColumns});
+        launch(changeBlockKernel, {x.ref(), given.ref(), before.ref(), m, n}, fmt::format("verb={}", verb));
+        const Raw left = read(x), old = read(before);
+        std::vector<int64_t> want(rows * columns);
+        for (int64_t i = 0; i < rows * columns; ++i)
+          want[i] = i;
+        for (int64_t i = 0; i < blockRows; ++i)
+          for (int64_t j = 0; j < blockColumns; ++j) {
+            const int64_t row = m + i, column = n + j, element = i * blockColumns + j;
+            const bool isThere = row >= 0 && row < rows && column >= 0 && column < columns && (i + j) % 3 < 2;
+            ASSERT_EQ(numberOf(type, old[element]), isThere ? static_cast<double>(row * columns + column) : 0)
+                << "verb " << verb << " on " << nameOf(type) << ", element " << element;
+            if (isThere)
+              want[row * columns + column] = changed(verb, row * columns + column, element * 7 % 64);
+          }
+        for (int64_t i = 0; i < rows * columns; ++i)
+          ASSERT_EQ(numberOf(type, left[i]), static_cast<double>(want[i]))
+              << "verb " << verb << " on " << nameOf(type) << ", place " << i;
+      }
+    }
+}
+
+/// Slots of `out`, handed out by a counter, get the numbers of those who came; `sums` what they saw.
+void takeSlots(View counter, View out, View sums) {
+  Tile number = cast(program_id(0), i32) * 48 + iota(48);
+  Tile slot = atomic_add(counter, {iota(48) * 0}, full(counter.type(), {48}, 1));
+  store(out, {slot}, number);
+  store(sums, {program_id(0)}, sum(cast(slot, i64)));
+}
+const Kernel takeSlotsKernel = kernel("take_slots", takeSlots, {"counter", "out", "sums"});
+
+// What atomics return are numbers as others: positions of a store, and terms of a sum.
+TEST_P(Idioms, OldValuesArePositions) {
+  constexpr int64_t programs = 5, count = 48 * programs;
+  for (const Type type : {i32, i64, u32}) {
+    const Tensor counter = tensor(type, {1}, Raw(1, 0)), out = tensor(i32, {count}, Raw(count, 0)),
+                 sums(device, i64, {programs});
+    launch(takeSlotsKernel, {counter.ref(), out.ref(), sums.ref()}, "", programs);
+    EXPECT_EQ(read(counter)[0], static_cast<uint64_t>(count));
+    const Raw numbers = read(out), seen = read(sums);
+    Raw sorted = numbers, all(count);
+    std::ranges::sort(sorted);
+    std::vector<int64_t> want(programs, 0);
+    for (int64_t i = 0; i < count; ++i) {
+      all[i] = i;
+      want[std::min<int64_t>(static_cast<int64_t>(numbers[i]) / 48, programs - 1)] += i;
+    }
+    EXPECT_EQ(sorted, all) << nameOf(type);
+    for (int64_t p = 0; p < programs; ++p)
+      EXPECT_EQ(static_cast<int64_t>(seen[p]), want[p]) << nameOf(type) << ", program " << p;
+  }
+}
+
+struct OrderConfig {
+  int order = 0;
+};
+
+/// All elements of all programs want a place that is 0; each has a number of its own.
+void wantPlaces(View x, View before, OrderConfig cfg) {
+  Tile number = cast(program_id(0), i32) * 24 + iota(24) + 1;
+  Tile old = atomic_compare_exchange(x, {iota(24) % 5}, cast(iota(24) * 0, x.type()), cast(number, x.type()),
+                                     static_cast<Order>(cfg.order));
+  store(before, {program_id(0), 0}, old);
+}
+const Kernel wantPlacesKernel =
+    kernel("want_places", wantPlaces, {"x", "before"}, {field("order", &OrderConfig::order)});
+
+// Of many that want a place one gets it, in every order of memory; all others are told who did.
+TEST_P(Idioms, OneOfManyExchangesWhatItExpects) {
+  constexpr int64_t programs = 6;
+  for (int order = 0; order < 4; ++order)
+    for (const Type type : {i32, u64, f32}) {
+      const Tensor x = tensor(type, {7}, Raw(7, 0)), before(device, type, {programs, 24});
+      launch(wantPlacesKernel, {x.ref(), before.ref()}, fmt::format("order={}", order), programs);
+      const Raw left = read(x), old = read(before);
+      std::vector<int> winners(5, 0);
+      for (int64_t i = 0; i < programs * 24; ++i) {
+        const int64_t place = i % 24 % 5;
+        if (old[i] == 0) {
+          ++winners[place];
+          ASSERT_EQ(numberOf(type, left[place]), static_cast<double>(i + 1)) << nameOf(type) << ", order " << order;
+        } else {
+          ASSERT_EQ(old[i], left[place]) << nameOf(type) << ", order " << order << ", element " << i;
+        }
+      }
+      EXPECT_EQ(winners, std::vector<int>(5, 1)) << nameOf(type) << ", order " << order;
+      EXPECT_EQ(left[5], 0u); // which nobody wants
+    }
+}
+
+// --- Zeros -----------------------------------------------------------------------------------------------------------
+
+/// Minima and maxima of pairs: by atomics, elementwise, and along an axis.
+void extremesOfPairs(View x, View y, View least, View most, ExtentConfig cfg) {
+  Tile a = load(x, {0}, {cfg.extent}), b = load(y, {0}, {cfg.extent});
+  store(least, {0, 0}, min(a, b));
+  store(most, {0, 0}, max(a, b));
+  store(least, {1, 0}, reduce_min(join(a, b)));
+  store(most, {1, 0}, reduce_max(join(a, b)));
+  store(least, {2, 0}, a);
+  store(most, {2, 0}, a);
+  atomic_min(least, {2, 0}, b);
+  atomic_max(most, {2, 0}, b);
+}
+const Kernel extremesOfPairsKernel =
+    kernel("extremes_of_pairs", extremesOfPairs, {"x", "y", "least", "most"}, extentField());
+
+// Which of two zeros is the less is open; beside any other number a zero keeps its sign.
+TEST_P(Idioms, AZeroBesideANumberKeepsItsSign) {
+  for (const Type type : {f32, f64}) {
+    Raw left, right;
+    for (const uint64_t zero : {rawOfReal(type, 0.0), rawOfReal(type, -0.0)})
+      for (const uint64_t word : specialWords(type))
+        for (const bool first : {true, false}) {
+          if (realOf(type, word) == 0)
+            continue;
+          left.push_back(first ? zero : word);
+          right.push_back(first ? word : zero);
+        }
+    const auto count = static_cast<int64_t>(left.size());
+    const Tensor x = tensor(type, {count}, left), y = tensor(type, {count}, right), least(device, type, {3, count}),
+                 most(device, type, {3, count});
+    launch(extremesOfPairsKernel, {x.ref(), y.ref(), least.ref(), most.ref()}, extentText(count));
+    const Raw low = read(least), high = read(most);
+    for (int64_t i = 0; i < 3 * count; ++i) {
+      const double a = realOf(type, left[i % count]), b = realOf(type, right[i % count]);
+      ASSERT_TRUE(same(type, low[i], rawOfReal(type, std::fmin(a, b)))) << nameOf(type) << ", " << a << " and " << b;
+      ASSERT_TRUE(same(type, high[i], rawOfReal(type, std::fmax(a, b)))) << nameOf(type) << ", " << a << " and " << b;
+    }
+  }
+}
+
+// --- Sums of integers ------------------------------------------------------------------------------------------------
+
+/// A running sum in its own type, which no cast changes; and a sum in the type of the elements.
+void sumIntegers(View x, View running, View narrow, ExtentConfig cfg) {
+  Tile a = load(x, {0}, {cfg.extent});
+  store(running, {0}, cumsum(a));
+  store(narrow, {0}, cast(sum(a), x.type() == boolean ? i8 : x.type()));
+}
+const Kernel sumIntegersKernel = kernel("sum_integers", sumIntegers, {"x", "running", "narrow"}, extentField());
+
+// Small integers are summed in 32 bits, which wrap as those of larger ones do; cast back, so does the sum.
+TEST_P(Idioms, SumsOfIntegersWrapInTheirType) {
+  for (const Type type : {boolean, i8, u8, i16, u16, i32, u32, i64, u64})
+    for (const int64_t extent : {4, 300}) {
+      const bool isNarrow = bytesOf(type) < 4;
+      const Type sums = !isNarrow ? type : isUnsigned(type) ? u32 : i32, back = type == boolean ? i8 : type;
+      const Raw raw = words(type, extent, 3, 5);
+      const Tensor x = tensor(type, {extent}, raw), running(device, sums, {extent}), narrow(device, back, {1});
+      launch(sumIntegersKernel, {x.ref(), running.ref(), narrow.ref()}, extentText(extent));
+      const Raw got = read(running);
+      uint64_t sum = 0;
+      for (int64_t i = 0; i < extent; ++i) {
+        sum += static_cast<uint64_t>(integerOf(type, raw[i]));
+        ASSERT_EQ(got[i], rawOfInteger(sums, static_cast<int64_t>(sum))) << nameOf(type) << ", element " << i;
+      }
+      EXPECT_EQ(read(narrow)[0], rawOfInteger(back, static_cast<int64_t>(sum))) << nameOf(type);
+    }
+}
+
+/// A turned tile of rank 5 down to a scalar, an axis at a time and all at once.
+void foldTurned(View x, View out) {
+  Tile a = transpose(load(x, {0, 0, 0, 0, 0}, {2, 3, 4, 2, 5}), {3, 0, 4, 2, 1}); // (2, 2, 5, 4, 3)
+  store(out, {0}, sum(sum(sum(sum(sum(a, 2), 0), 0), 1), 0));
+  store(out, {1}, sum(a, everywhere));
+  store(out, {2}, reduce_max(sum(sum(a, -1), 1), everywhere));
+  store(out, {3}, sum(reduce_max(reduce_min(a, 4), {0, 2}), everywhere));
+}
+const Kernel foldTurnedKernel = kernel("fold_turned", foldTurned, {"x", "out"});
+
+// Whole numbers: any order gives the same.
+TEST_P(Idioms, ReductionsOfReductionsOfTurnedTiles) {
+  constexpr int64_t count = 2 * 3 * 4 * 2 * 5;
+  std::vector<int64_t> numbers(count);
+  Raw raw;
+  for (int64_t i = 0; i < count; ++i) {
+    numbers[i] = i * 37 % 101 - 40;
+    raw.push_back(rawOfInteger(i32, numbers[i]));
+  }
+  const auto at = [&](int64_t a, int64_t b, int64_t c, int64_t d, int64_t e) { // of the turned tile
+    return numbers[(((b * 3 + e) * 4 + d) * 2 + a) * 5 + c];
+  };
+  int64_t total = 0, most = INT64_MIN, extremes = 0;
+  for (int64_t a = 0; a < 2; ++a)
+    for (int64_t c = 0; c < 5; ++c)
+      for (int64_t d = 0; d < 4; ++d) {
+        int64_t sum = 0;
+        for (int64_t b = 0; b < 2; ++b)
+          for (int64_t e = 0; e < 3; ++e)
+            sum += at(a, b, c, d, e);
+        total += sum;
+        most = std::max(most, sum);
+      }
+  for (int64_t b = 0; b < 2; ++b)
+    for (int64_t d = 0; d < 4; ++d) {
+      int64_t largest = INT64_MIN;
+      for (int64_t a = 0; a < 2; ++a)
+        for (int64_t c = 0; c < 5; ++c)
+          largest = std::max(largest, std::min({at(a, b, c, d, 0), at(a, b, c, d, 1), at(a, b, c, d, 2)}));
+      extremes += largest;
+    }
+  const Tensor x = tensor(i32, {2, 3, 4, 2, 5}, raw), out(device, i32, {4});
+  launch(foldTurnedKernel, {x.ref(), out.ref()});
+  const Raw got = read(out);
+  for (const auto &[place, want] : {std::pair(0, total), {1, total}, {2, most}, {3, extremes}})
+    EXPECT_EQ(integerOf(i32, got[place]), want) << place;
+}
+
+// --- Parts and positions ---------------------------------------------------------------------------------------------
+
+void splitPair(View x, View out) {
+  const auto [a, b] = split(load(x, {0}, {2}));
+  store(out, {0}, b);
+  store(out, {1}, a);
+  store(out, {2}, join(b, a));
+  store(out, {4}, interleave(expand(a, 0), expand(b, 0)));
+}
+const Kernel splitPairKernel = kernel("split_pair", splitPair, {"x", "out"});
+
+/// Along each of three dimensions: parts of different extents, and the elements turned round.
+void cube(View x, View y, View out, View turned) {
+  const Shape shape{2, 3, 5};
+  Tile a = load(x, {0, 0, 0}, shape);
+  for (int axis = 0; axis < 3; ++axis) {
+    Shape more = shape;
+    more[axis] = 2;
+    const Offsets at{axis, 0, 0, 0};
+    store(out, at, expand(concat({a, load(y, {0, 0, 0}, more)}, axis), 0));
+    store(turned, at, expand(flip(a, axis - 3), 0)); // counted from the end
+  }
+}
+const Kernel cubeKernel = kernel("cube", cube, {"x", "y", "out", "turned"});
+
+// A pair comes apart into scalars, and scalars join to one.
+TEST_P(Idioms, PairsComeApartIntoScalars) {
+  for (const Type type : everyType) {
+    const Tensor x = tensor(type, {2}, {rawOf(type, 1), 0}), out(device, type, {6});
+    const uint64_t one = rawOf(type, 1);
+    launch(splitPairKernel, {x.ref(), out.ref()});
+    EXPECT_EQ(read(out), (Raw{0, one, 0, one, one, 0})) << nameOf(type);
+  }
+}
+
+// Tiles of rank 3 are put together, and turned round, along each of their dimensions, infinities and NaN with them.
+TEST_P(Idioms, CubesGrowAndTurnAlongEachDimension) {
+  for (const Type type : {f32, f8e5m2, i16, boolean}) {
+    const Raw left = words(type, 30, 1, 3), right = words(type, 30, 2, 4);
+    const Tensor x = tensor(type, {2, 3, 5}, left), y = tensor(type, {2, 3, 5}, right),
+                 out = tensor(type, {3, 4, 5, 7}, Raw(420, 0)), turned(device, type, {3, 2, 3, 5});
+    launch(cubeKernel, {x.ref(), y.ref(), out.ref(), turned.ref()});
+    const Raw got = read(out), back = read(turned);
+    const int64_t shape[] = {2, 3, 5};
+    for (int axis = 0; axis < 3; ++axis)
+      for (int64_t i = 0; i < 140; ++i) {
+        const int64_t at[] = {i / 35, i / 7 % 5, i % 7};
+        const bool isMore = at[axis] >= shape[axis];
+        bool isThere = true;
+        int64_t from = 0, behind = 0, place = 0;
+        for (int d = 0; d < 3; ++d) {
+          isThere &= at[d] < (d == axis ? shape[d] + 2 : shape[d]);
+          from = from * shape[d] + at[d];
+          behind = behind * shape[d] + (d == axis ? at[d] - shape[d] : at[d]);
+          place = place * shape[d] + (d == axis ? shape[d] - 1 - at[d] : at[d]);
+        }
+        const uint64_t want = !isThere ? 0 : isMore ? right[behind] : left[from];
+        ASSERT_EQ(got[axis * 140 + i], want) << nameOf(type) << ", axis " << axis << ", element " << i;
+        if (isThere && !isMore) {
+          ASSERT_EQ(back[axis * 30 + place], left[from]) << nameOf(type) << ", axis " << axis << ", element " << i;
+        }
+      }
+  }
+}
+
+/// Two counts and a sum, of one element or many, that are there at the same time.
+void countBeside(View x, View y, View out, ExtentConfig cfg) {
+  Tile a = load(x, {0}, {cfg.extent}), b = load(y, {0}, {cfg.extent});
+  Tile few = histogram(a, 2), many = histogram(b, 70), total = sum(cast(a, i64) + cast(b, i64));
+  store(out, {0}, cast(few, i64));
+  store(out, {2}, cast(many, i64));
+  store(out, {72}, total);
+  store(out, {73}, cast(histogram(a, 1, b > 3), i64));
+}
+const Kernel countBesideKernel = kernel("count_beside", countBeside, {"x", "y", "out"}, extentField());
+
+// Counts keep to their bins: what lies far outside, or was left out, changes no count and nothing beside them.
+TEST_P(Idioms, CountsStayInTheirBins) {
+  for (const int64_t extent : {1, 2, 33, 256}) {
+    std::vector<int64_t> a(extent), b(extent);
+    Raw left, right;
+    const int64_t odd[] = {2, -1, INT32_MIN, INT32_MAX, 70, 71};
+    for (int64_t i = 0; i < extent; ++i) {
+      a[i] = i % 3 == 0 ? odd[i / 3 % 6] : i % 2;
+      b[i] = i % 4 == 1 ? odd[i / 4 % 6] : i * 11 % 70;
+      left.push_back(rawOfInteger(i32, a[i]));
+      right.push_back(rawOfInteger(i32, b[i]));
+    }
+    std::vector<int64_t> want(80, 0);
+    for (int64_t i = 0; i < extent; ++i) {
+      if (a[i] >= 0 && a[i] < 2)
+        ++want[a[i]];
+      if (b[i] >= 0 && b[i] < 70)
+        ++want[2 + b[i]];
+      want[72] += a[i] + b[i];
+      want[73] += a[i] == 0 && b[i] > 3;
+    }
+    for (int64_t i = 74; i < 80; ++i)
+      want[i] = 5;
+    const Tensor x = tensor(i32, {extent}, left), y = tensor(i32, {extent}, right), out = tensor(i64, {80}, Raw(80, 5));
+    launch(countBesideKernel, {x.ref(), y.ref(), out.ref()}, extentText(extent));
+    EXPECT_EQ(read(out), Raw(want.begin(), want.end())) << extent;
+  }
+}
+
+// --- Elements --------------------------------------------------------------------------------------------------------
+
+/// Shifts by numbers that are known while tracing.
+void shiftBy(View x, View out, ExtentConfig cfg) {
+  Tile a = load(x, {0}, {cfg.extent});
+  const int64_t bits = bytesOf(x.type()) * 8;
+  int row = 0;
+  for (const int64_t by : {int64_t{0}, int64_t{1}, bits / 2, bits - 1, bits, bits + 1}) {
+    store(out, {row++, 0}, a << by);
+    store(out, {row++, 0}, a >> by);
+    store(out, {row++, 0}, (a >> 1) >> by);
+  }
+}
+const Kernel shiftByKernel = kernel("shift_by", shiftBy, {"x", "out"}, extentField());
+
+// The sign comes in, or zeros of an unsigned number, and an amount of the width or more leaves nothing else.
+TEST_P(Idioms, ShiftsByKnownAmounts) {
+  for (const Type type : integerTypes) {
+    const int64_t bits = bytesOf(type) * 8;
+    const Raw raw = words(type, 40, 1, 9);
+    const Tensor x = tensor(type, {40}, raw), out(device, type, {18, 40});
+    launch(shiftByKernel, {x.ref(), out.ref()}, extentText(40));
+    const Raw got = read(out);
+    const int64_t amounts[] = {0, 1, bits / 2, bits - 1, bits, bits + 1};
+    for (int64_t i = 0; i < 40; ++i)
+      for (int n = 0; n < 6; ++n) {
+        const __int128 a = wideOf(type, raw[i]), by = amounts[n];
+        const __int128 shifted[] = {static_cast<__int128>(static_cast<unsigned __int128>(a) << by), a >> by,
+                                    a >> (by + 1)};
+        for (int form = 0; form < 3; ++form)
+          ASSERT_EQ(got[(3 * n + form) * 40 + i], rawOfInteger(type, static_cast<int64_t>(shifted[form])))
+              << nameOf(type) << ": " << raw[i] << " by " << amounts[n] << ", form " << form;
+      }
+  }
+}
+
+void signsOfBytes(View x, View out) {
+  Tile a = load(x, {0}, {256});
+  store(out, {0, 0}, abs(a));
+  store(out, {1, 0}, -a);
+  store(out, {2, 0}, abs(-a));
+}
+const Kernel signsOfBytesKernel = kernel("signs_of_bytes", signsOfBytes, {"x", "out"});
+
+// Every float of 8 bits: the sign alone changes, and what is infinite saturates as all that is computed does.
+TEST_P(Idioms, EveryByteHasASizeAndASign) {
+  for (const Type type : byteFloats) {
+    Raw raw(256);
+    for (int i = 0; i < 256; ++i)
+      raw[i] = i;
+    const Tensor x = tensor(type, {256}, raw), out(device, type, {3, 256});
+    launch(signsOfBytesKernel, {x.ref(), out.ref()});
+    const Raw got = read(out);
+    for (int i = 0; i < 256; ++i) {
+      const uint64_t bare = i & 0x7f, turned = i ^ 0x80;
+      const uint64_t want[] = {bare, turned, bare};
+      for (int row = 0; row < 3; ++row)
+        ASSERT_TRUE(same(type, got[row * 256 + i], computed(type, want[row])))
+            << nameOf(type) << " " << i << ", " << row;
+    }
+  }
+}
+
+/// What a tail holds: another value where a view ends, where a mask is false, and where nothing is asked for.
+void fillTail(View x, View out, View kept, Tile n, ExtentConfig cfg) {
+  Tile inside = iota(cfg.extent, i64) < n, other = full(x.type(), {}, 1);
+  store(out, {0, 0}, where(inside, load(x, {0}, {cfg.extent}), other));
+  store(out, {1, 0}, where(inside, load(x, {0}, {cfg.extent}, {.mask = inside}), other));
+  store(out, {2, 0}, load(x, {0}, {cfg.extent}, {.mask = false}));
+  store(kept, {0, 0}, broadcast(other, {cfg.extent}), {.mask = inside});
+  store(kept, {1, 0}, load(x, {0}, {cfg.extent}), {.mask = false});
+}
+const Kernel fillTailKernel = kernel("fill_tail", fillTail, {"x", "out", "kept", "n"}, extentField());
+
+// Of every type: the elements first, then the other value; what a mask leaves out stays as it was.
+TEST_P(Idioms, TailsHoldTheOtherValue) {
+  for (const Type type : everyType)
+    for (const auto &[extent, n] : {std::pair(64, 37), {33, 1}, {17, 0}}) {
+      const Raw raw = words(type, n, 1, 2);
+      const uint64_t other = rawOf(type, 1), before = type == boolean ? 0 : rawOf(type, 2);
+      const Tensor x = tensor(type, {n}, raw), out(device, type, {3, extent}),
+                   kept = tensor(type, {2, extent}, Raw(2 * extent, before));
+      launch(fillTailKernel, {x.ref(), out.ref(), kept.ref(), int64_t{n}}, extentText(extent));
+      const Raw got = read(out), left = read(kept);
+      for (int64_t i = 0; i < extent; ++i) {
+        const uint64_t element = i >= n ? other : type == boolean ? raw[i] != 0 : raw[i];
+        for (int row = 0; row < 2; ++row)
+          ASSERT_TRUE(same(type, got[row * extent + i], element)) << nameOf(type) << ", row " << row << ", " << i;
+        ASSERT_EQ(got[2 * extent + i], 0u) << nameOf(type) << ", " << i;
+        ASSERT_EQ(left[i], i < n ? other : before) << nameOf(type) << ", " << i;
+        ASSERT_EQ(left[extent + i], before) << nameOf(type) << ", " << i;
+      }
+    }
+}
+
+KILN_ON_DEVICES(Idioms);
+
+} // namespace
