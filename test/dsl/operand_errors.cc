@@ -171,6 +171,8 @@ void integerFunctions(View) {
   exp(n);
   // expected-error@+1 {{'sqrt' expected floats, but got i32; use cast()}}
   sqrt(n);
+  // expected-error@+1 {{'cbrt' expected floats, but got i32; use cast()}}
+  cbrt(n);
   // expected-error@+1 {{'pow' expected floats, but got i32; use cast()}}
   pow(n, 2);
   // expected-error@+1 {{'tan' expected floats, but got i32; use cast()}}

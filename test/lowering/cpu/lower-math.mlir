@@ -27,6 +27,14 @@ func.func @scalar(%x: f32) -> f32 {
   return %0 : f32
 }
 
+// CHECK-LABEL: @cbrt
+// CHECK-NOT: math.cbrt
+// CHECK: return
+func.func @cbrt(%x: vector<8xf64>) -> vector<8xf64> {
+  %0 = math.cbrt %x : vector<8xf64>
+  return %0 : vector<8xf64>
+}
+
 // CHECK-LABEL: @functions
 // CHECK-NOT: math.{{exp|log|tanh|erf|rsqrt|sin|cos|tan|cbrt|asin|acos|atan|acosh|pow}}
 // CHECK: return

@@ -12,6 +12,14 @@ func.func @exp2(%x: vector<4xf32>) -> vector<4xf32> {
   return %0 : vector<4xf32>
 }
 
+// CHECK-LABEL: @cbrt
+// CHECK-NOT: math.cbrt
+// CHECK: return
+func.func @cbrt(%x: vector<2xf64>) -> vector<2xf64> {
+  %0 = math.cbrt %x : vector<2xf64>
+  return %0 : vector<2xf64>
+}
+
 // CHECK-LABEL: @functions
 // CHECK-NOT: {{math.(exp|log|tanh|erf|rsqrt|sin|cos|tan|cbrt|asin|acos|atan|acosh|pow)|remf}}
 // CHECK: return
