@@ -72,7 +72,7 @@ Tile operator+(At a, At b) { return binary<arith::AddFOp, arith::AddIOp>("+", Ta
 Tile operator-(At a, At b) { return binary<arith::SubFOp, arith::SubIOp>("-", Takes::numbers, a, b); }
 Tile operator*(At a, At b) { return binary<arith::MulFOp, arith::MulIOp>("*", Takes::numbers, a, b); }
 Tile operator/(At a, At b) { return binary<arith::DivFOp, tile::DivOp>("/", Takes::numbers, a, b); }
-Tile operator%(At a, At b) { return binary<tile::RemOp>("%", Takes::integers, a, b); }
+Tile operator%(At a, At b) { return binary<arith::RemFOp, tile::RemOp>("%", Takes::numbers, a, b); }
 Tile operator&(At a, At b) { return binary<arith::AndIOp>("&", Takes::bits, a, b); }
 Tile operator|(At a, At b) { return binary<arith::OrIOp>("|", Takes::bits, a, b); }
 Tile operator^(At a, At b) { return binary<arith::XOrIOp>("^", Takes::bits, a, b); }
@@ -157,6 +157,12 @@ template <class Op> static Tile unary(const char *name, const At &x, Accuracy ac
   return operands ? verb.result(permit(verb.emit<Op>(operands.values[0]), accuracy)) : verb.poison();
 }
 
+template <class Op> static Tile binaryOfFloats(const char *name, const At &a, const At &b) {
+  Verb verb(name, a.loc);
+  Operands operands = unifyAs(verb, Takes::floats, {&a, &b});
+  return operands ? verb.result(verb.emit<Op>(operands.values[0], operands.values[1])) : verb.poison();
+}
+
 /// A rounding function: integers are their own result.
 template <class Op> static Tile rounding(const char *name, const At &x) {
   Verb verb(name, x.loc);
@@ -167,17 +173,13 @@ template <class Op> static Tile rounding(const char *name, const At &x) {
 }
 
 Tile sqrt(At x) { return unary<math::SqrtOp>("sqrt", x); }
-Tile rsqrt(At x, Accuracy accuracy) { return unary<math::RsqrtOp>("rsqrt", x, accuracy); }
-Tile exp(At x, Accuracy accuracy) { return unary<math::ExpOp>("exp", x, accuracy); }
-Tile exp2(At x, Accuracy accuracy) { return unary<math::Exp2Op>("exp2", x, accuracy); }
-Tile log(At x, Accuracy accuracy) { return unary<math::LogOp>("log", x, accuracy); }
-Tile log2(At x, Accuracy accuracy) { return unary<math::Log2Op>("log2", x, accuracy); }
-Tile tanh(At x, Accuracy accuracy) { return unary<math::TanhOp>("tanh", x, accuracy); }
-Tile erf(At x) { return unary<math::ErfOp>("erf", x); }
-Tile sin(At x) { return unary<math::SinOp>("sin", x); }
-Tile cos(At x) { return unary<math::CosOp>("cos", x); }
-Tile log1p(At x) { return unary<math::Log1pOp>("log1p", x); }
-Tile expm1(At x) { return unary<math::ExpM1Op>("expm1", x); }
+#define KILN_FUNCTION(name, operation, ...)                                                                            \
+  Tile name(At x) { return unary<math::operation>(#name, x); }
+#define KILN_FAST_FUNCTION(name, operation, ...)                                                                       \
+  Tile name(At x, Accuracy accuracy) { return unary<math::operation>(#name, x, accuracy); }
+#define KILN_FUNCTION_OF_TWO(name, operation, ...)                                                                     \
+  Tile name(At a, At b) { return binaryOfFloats<math::operation>(#name, a, b); }
+#include "dialect/tile/Functions.def"
 
 Tile divide(At a, At b, Accuracy accuracy) {
   Verb verb("divide", a.loc);
@@ -191,11 +193,7 @@ Tile trunc(At x) { return rounding<math::TruncOp>("trunc", x); }
 Tile floor(At x) { return rounding<math::FloorOp>("floor", x); }
 Tile ceil(At x) { return rounding<math::CeilOp>("ceil", x); }
 
-Tile copysign(At x, At sign) {
-  Verb verb("copysign", x.loc);
-  Operands operands = unifyAs(verb, Takes::floats, {&x, &sign});
-  return operands ? verb.result(verb.emit<math::CopySignOp>(operands.values[0], operands.values[1])) : verb.poison();
-}
+Tile copysign(At x, At sign) { return binaryOfFloats<math::CopySignOp>("copysign", x, sign); }
 
 Tile abs(At x) {
   Verb verb("abs", x.loc);

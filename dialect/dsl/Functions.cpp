@@ -132,13 +132,101 @@ Tile sign(At x) {
   return where(at(at(value) > at(0)), at(1), at(others));
 }
 
+/// Operands as tiles of one type and shape; none, reported, where these are not floats, or with `whole` not integers.
+static std::vector<Tile> unified(const char *name, std::initializer_list<const At *> operands, bool whole = false) {
+  Verb verb(name, (*operands.begin())->loc);
+  llvm::SmallVector<At, 2> numbers; // alone a number is real
+  llvm::SmallVector<const At *, 2> places;
+  for (const At *operand : operands) {
+    const auto literal = Tracer::literalOf(*operand);
+    numbers.push_back(literal && operands.size() == 1 && !whole ? At(literal->asReal(), operand->loc) : *operand);
+  }
+  for (const At &number : numbers)
+    places.push_back(&number);
+  const Operands values = unify(verb, places);
+  if (values && (whole ? !isInteger(values.type) : !isFloat(values.type)))
+    verb.expected() << (whole ? "integers" : "floats") << ", but got " << nameOf(values.type) << "; use cast()";
+  else if (values) {
+    std::vector<Tile> tiles;
+    for (const mlir::Value value : values.values)
+      tiles.push_back(verb.result(value));
+    return tiles;
+  }
+  return {};
+}
+
+static Tile poison(const At &x) { return Verb("", x.loc).poison(); }
+
+static bool isNarrow(Type type) { return isFloat(type) && bytesOf(type) < 4; }
+
 Tile tan(At x) {
   const Line at{x.loc};
-  const Tile value = tileOf("tan", x);
+  const std::vector<Tile> operands = unified("tan", {&x});
+  if (operands.empty())
+    return poison(x);
+  const Tile &value = operands[0];
   const Type type = value.type(x.loc);
-  if (isFloat(type) && bytesOf(type) < 4) // rounds once
+  if (isNarrow(type)) // rounds once
     return cast(at(tan(at(cast(at(value), f32)))), type);
   return at(sin(at(value))) / at(cos(at(value)));
+}
+
+/// A power whose logarithm is a constant.
+Tile exp10(At x) {
+  const Line at{x.loc};
+  const std::vector<Tile> operands = unified("exp10", {&x});
+  return operands.empty() ? poison(x) : pow(at(10), at(operands[0]));
+}
+
+/// Far from 1 both are multiplied by a power of two that keeps their squares in range, or what counts of them. The
+/// squares' sum is off by 1 ulp, which the root halves, or 1 at most, and rounds.
+Tile hypot(At a, At b) {
+  const Line at{a.loc};
+  const std::vector<Tile> operands = unified("hypot", {&a, &b});
+  if (operands.empty())
+    return poison(a);
+  const Type type = operands[0].type(a.loc);
+  if (isNarrow(type))
+    return cast(at(hypot(at(cast(at(operands[0]), f32)), at(cast(at(operands[1]), f32)))), type);
+  const double limit = type == f64 ? 0x1p500 : 0x1p60, factor = type == f64 ? 0x1p600 : 0x1p90;
+  const Tile x = abs(at(operands[0])), y = abs(at(operands[1])), size = max(at(x), at(y));
+  const Tile isLarge = at(size) > at(limit), isSmall = at(size) < at(1 / limit);
+  const auto scale = [&](double large, double small) {
+    return where(at(isLarge), at(large), at(where(at(isSmall), at(small), at(full(type, {}, at(1), a.loc)))));
+  };
+  const Tile down = scale(1 / factor, factor), p = at(x) * at(down), q = at(y) * at(down);
+  const Tile root = sqrt(at(fma(at(p), at(p), at(at(q) * at(q)))));
+  return where(at(at(size) == at(infinity)), at(infinity), at(at(root) * at(scale(factor, 1 / factor))));
+}
+
+/// Of 64 bits by halves, as unsigned numbers; a sign takes the other factor off again.
+static Tile upperHalf(const Line &at, const Tile &a, const Tile &b) {
+  const auto high = [&](const Tile &x) { return at(x) >> at(32); };
+  const auto low = [&](const Tile &x) { return at(x) & at(0xffffffff); };
+  const auto times = [&](const Tile &x, const Tile &y) { return at(x) * at(y); };
+  const auto sum = [&](const Tile &x, const Tile &y) { return at(x) + at(y); };
+  const Tile middle = sum(times(high(a), low(b)), high(times(low(a), low(b))));
+  const Tile other = sum(times(low(a), high(b)), low(middle));
+  return sum(sum(times(high(a), high(b)), high(middle)), high(other));
+}
+
+Tile mulhi(At a, At b) {
+  const Line at{a.loc};
+  const std::vector<Tile> factors = unified("mulhi", {&a, &b}, /*whole=*/true);
+  if (factors.empty())
+    return poison(a);
+  const Type type = factors[0].type(a.loc);
+  const auto as = [&](const Tile &x, Type other) { return cast(at(x), other); };
+  if (bytesOf(type) < 8) {
+    const Type wide = isUnsigned(type) ? u64 : i64;
+    return as(at(at(as(factors[0], wide)) * at(as(factors[1], wide))) >> at(8 * bytesOf(type)), type);
+  }
+  Tile upper = as(upperHalf(at, as(factors[0], u64), as(factors[1], u64)), type);
+  if (isUnsigned(type))
+    return upper;
+  for (const int i : {0, 1})
+    upper = at(upper) - at(at(at(factors[i]) >> at(63)) & at(factors[1 - i]));
+  return upper;
 }
 
 Tile sigmoid(At x) {

@@ -141,6 +141,8 @@ Tile copysign(At x, At sign);
 /// The same bits as a number of another type of the same width; not of boolean.
 Tile bitcast(At x, Type type);
 
+/// The upper half of a product's bits, of integers of one type; `*` gives the lower one.
+Tile mulhi(At a, At b);
 /// −1, 0 or 1 by the sign, of x's type; ±0 and NaN are their own.
 Tile sign(At x);
 /// 1 / (1 + e^−x), which no x overflows.

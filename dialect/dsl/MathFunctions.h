@@ -1,5 +1,6 @@
-// Rarer functions of floats: of angles, and logarithms and powers near their zeros. dialect/README.md says how far each
-// may be off, and what it is of ±0, infinities and NaN. Tile.h includes this.
+// Functions of floats: Functions.def lists all of them, with what they are and how far each may be off; of NaN,
+// infinities and ±0 they are what C's functions of these names are, as dialect/README.md says. Those that may be fast
+// are declared in Tile.h, which includes this.
 
 #pragma once
 
@@ -7,13 +8,11 @@
 
 namespace kiln {
 
-/// Of an angle in radians, as large as it may be; NaN of an infinity.
-Tile sin(At x);
-Tile cos(At x);
-/// sin(x) / cos(x).
-Tile tan(At x);
-/// log(1 + x) and e^x − 1, which lose no digits where they are near 0.
-Tile log1p(At x);
-Tile expm1(At x);
+#define KILN_FUNCTION(name, ...) Tile name(At x);
+#define KILN_FAST_FUNCTION(...)
+#define KILN_FUNCTION_OF_TWO(name, ...) Tile name(At a, At b);
+#define KILN_SPELT_FUNCTION(name, ...) Tile name(At x);
+#define KILN_SPELT_FUNCTION_OF_TWO(name, ...) Tile name(At a, At b);
+#include "dialect/tile/Functions.def"
 
 } // namespace kiln

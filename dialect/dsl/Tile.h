@@ -202,7 +202,7 @@ Tile operator-(At a, At b);
 Tile operator*(At a, At b);
 /// Float: IEEE. Integer: truncates; x / 0 is 0 and INT_MIN / −1 wraps.
 Tile operator/(At a, At b);
-/// Integer remainder with the dividend's sign; x % 0 is x.
+/// The remainder, with the dividend's sign. Float: exact, as C's fmod. Integer: x % 0 is x.
 Tile operator%(At a, At b);
 Tile operator-(At a);
 
@@ -257,7 +257,6 @@ Tile exp2(At x, Accuracy accuracy = Accuracy::full);
 Tile log(At x, Accuracy accuracy = Accuracy::full);
 Tile log2(At x, Accuracy accuracy = Accuracy::full);
 Tile tanh(At x, Accuracy accuracy = Accuracy::full);
-Tile erf(At x);
 /// `a` where the condition holds, else `b`; both are evaluated.
 Tile where(At condition, At a, At b);
 /// Conversion: float → integer truncates and saturates, NaN gives 0; narrowing floats round to nearest even.

@@ -39,8 +39,10 @@ void setAccuracy(Operation *op, Accuracy accuracy) {
 
 /// Whether there is a faster way to compute the operation than in full.
 static bool mayBeFast(Operation *op) {
-  static constexpr llvm::StringLiteral names[] = {"math.exp2", "math.exp",   "math.log2", "math.log",
-                                                  "math.tanh", "math.rsqrt", "arith.divf"};
+  static constexpr llvm::StringLiteral names[] = {
+#define KILN_FAST_FUNCTION(name, ...) "math." #name,
+#include "dialect/tile/Functions.def"
+      "arith.divf"};
   return llvm::is_contained(names, op->getName().getStringRef());
 }
 

@@ -1,4 +1,4 @@
-// One pattern for all functions of one operand.
+// One pattern for all functions.
 
 #include "lowering/math/FunctionPatterns.h"
 
@@ -18,7 +18,7 @@ bool isScalarOrVector(Type type, function_ref<bool(Type)> isElement) {
 }
 
 namespace {
-template <class OpTy, Value (MathFunctions::*function)(Value)> struct LowerFunction : OpRewritePattern<OpTy> {
+template <class OpTy, auto function> struct LowerFunction : OpRewritePattern<OpTy> {
   LowerFunction(MLIRContext *context, ScaleInstruction scale, bool (*canScale)(Type))
       : OpRewritePattern<OpTy>(context), instruction(scale), canScale(canScale) {}
 
@@ -28,7 +28,10 @@ template <class OpTy, Value (MathFunctions::*function)(Value)> struct LowerFunct
     const auto scale = [&](Value x, Value n, Value keep) { return instruction(rewriter, op.getLoc(), x, n, keep); };
     const bool scales = instruction && canScale(op.getType());
     MathFunctions functions(rewriter, op.getLoc(), op.getType(), scales ? MathFunctions::Scale(scale) : nullptr);
-    rewriter.replaceOp(op, (functions.*function)(op.getOperand()));
+    if constexpr (std::is_invocable_v<decltype(function), MathFunctions &, Value, Value>)
+      rewriter.replaceOp(op, (functions.*function)(op.getLhs(), op.getRhs()));
+    else
+      rewriter.replaceOp(op, (functions.*function)(op.getOperand()));
     return success();
   }
 
@@ -38,12 +41,11 @@ template <class OpTy, Value (MathFunctions::*function)(Value)> struct LowerFunct
 } // namespace
 
 void addFunctionPatterns(RewritePatternSet &patterns, ScaleInstruction scale, bool (*canScale)(Type)) {
-  patterns.add<LowerFunction<math::Exp2Op, &MathFunctions::exp2>, LowerFunction<math::ExpOp, &MathFunctions::exp>,
-               LowerFunction<math::Log2Op, &MathFunctions::log2>, LowerFunction<math::LogOp, &MathFunctions::log>,
-               LowerFunction<math::TanhOp, &MathFunctions::tanh>, LowerFunction<math::ErfOp, &MathFunctions::erf>,
-               LowerFunction<math::RsqrtOp, &MathFunctions::rsqrt>, LowerFunction<math::SinOp, &MathFunctions::sin>,
-               LowerFunction<math::CosOp, &MathFunctions::cos>, LowerFunction<math::Log1pOp, &MathFunctions::log1p>,
-               LowerFunction<math::ExpM1Op, &MathFunctions::expm1>>(patterns.getContext(), scale, canScale);
+#define KILN_FUNCTION(name, operation, ...)                                                                            \
+  patterns.add<LowerFunction<math::operation, &MathFunctions::name>>(patterns.getContext(), scale, canScale);
+#define KILN_FUNCTION_OF_TWO KILN_FUNCTION
+#include "dialect/tile/Functions.def"
+  patterns.add<LowerFunction<arith::RemFOp, &MathFunctions::remainder>>(patterns.getContext(), scale, canScale);
 }
 
 void takeAccuracies(Operation *root) {

@@ -17,8 +17,8 @@ bool isScalarOrVector(mlir::Type type, llvm::function_ref<bool(mlir::Type)> isEl
 using ScaleInstruction = mlir::Value (*)(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x, mlir::Value n,
                                          mlir::Value keep);
 
-/// Patterns for exp2, exp, log2, log, tanh, erf, rsqrt, sin, cos, log1p and expm1 of scalars and vectors of f32 and
-/// f64. `scale`, when set, is used for the types that `canScale` accepts.
+/// Patterns for the functions of Functions.def, and remainders, of scalars and vectors of f32 and f64. `scale`, when
+/// set, is used for the types that `canScale` accepts.
 void addFunctionPatterns(mlir::RewritePatternSet &patterns, ScaleInstruction scale = nullptr,
                          bool (*canScale)(mlir::Type) = nullptr);
 

@@ -129,28 +129,48 @@ Value MathFunctions::exp(Value x) {
   return emit.select(keep, power, number(0));
 }
 
-/// 2ⁿ · (e^r − 1) + (2ⁿ − 1), half of it, so that 2ⁿ does not overflow where the result does not. In f32 the error is
-/// as tanh's E has it: where n becomes 1, r and the steps 2.1 ulp, the polynomial 0.2; below 2.5.
+// Of (2^f − 1) / f in f up to 1/2: of 2^f they are 2^-27.9 off.
+static const double powerTerms32[] = {0x1.3ec3e6p-13, 0x1.5f0ca2p-10, 0x1.3b31fap-7,
+                                      0x1.c6af74p-5,  0x1.ebfbd6p-3,  0x1.62e430p-1};
+
+/// In f32 the error is largest at f = −1/2, where an ulp is 2^-24: polynomial 0.1, f and Horner's steps 0.5, the last
+/// one 0.5; 1.1 ulp.
+Value MathFunctions::exp2OfTwo(Pair x) {
+  Value isNear = less(magnitude(x.high), wide ? 2000 : 200); // elsewhere x.low may be NaN
+  Value low = emit.select(isNear, x.low, number(0));
+  Value high = atMost(x.high, wide ? 1024.5 : 128.5);
+  high = emit.select(less(high, wide ? -1080 : -153), number(wide ? -1080 : -153), high);
+  const Rounded n = scale ? Rounded{emit.make<math::RoundEvenOp>(high), {}} : round(high, {});
+  Value f = add(subtract(high, n.integer), low);
+  ArrayRef<double> terms = wide ? ArrayRef<double>(exp2Terms64) : ArrayRef<double>(powerTerms32);
+  if (scale)
+    return scale(nearPower(f, terms, /*half=*/false), n.integer, {});
+  return powerOfTwo(nearPower(f, terms, /*half=*/true), n, high, wide ? -1020 : -124);
+}
+
+/// 2ⁿ · (e^r − 1) + (2ⁿ − 1), half of it, so that 2ⁿ does not overflow where the result does not. What r and the larger
+/// part of the sum, 2ⁿ · r + (2ⁿ − 1), lose is added to the smaller one, 2ⁿ · (e^r − 1 − r): in f32 0.2 ulp for its
+/// rounding, 0.2 for the polynomial and 0.5 for the sum's.
 Value MathFunctions::expm1(Value x) {
   Value keep = above(x, wide ? -40 : -20); // below, the result rounds to −1
   Value size = atMost(emit.select(keep, x, number(wide ? -40 : -20)), wide ? 709.9 : 88.8);
   Rounded n = round(size, number(0x1.71547652b82fep0));
-  Value r = reduceByLn2(size, n.integer);
-  Value near = lessOne(r);
+  Value first = fma(n.integer, number(wide ? -6.93147180369123816490e-01 : -0x1.62e4p-1), size);
+  Value minus = number(wide ? -1.90821492927058770002e-10 : -0x1.7f7d1cp-20), r = fma(n.integer, minus, first);
+  Value lost = fma(n.integer, minus, subtract(first, r));
+  Value q = polynomial(r, wide ? ArrayRef<double>(expTerms64).drop_back() : ArrayRef<double>(expm1Terms32));
+  Value rest = fma(q, multiply(r, r), fma(lost, r, lost));
   Value exponent = emit.make<arith::ShLIOp>(emit.bits(n.carrier, getElementTypeOrSelf(words)), word(wide ? 52 : 23));
   Value half = number(0.5);
   Value power = emit.bits(emit.make<arith::AddIOp>(exponent, emit.bits(half, getElementTypeOrSelf(words))),
                           getElementTypeOrSelf(type)); // 2ⁿ⁻¹
-  Value result = multiply(fma(power, near, subtract(power, half)), number(2));
+  const Pair start = sumOf(power, number(-0.5));
+  Value sum = fma(power, r, start.high), error = add(fma(power, r, subtract(start.high, sum)), start.low);
+  Value result = multiply(add(sum, fma(power, rest, error)), number(2));
   return emit.select(less(magnitude(x), wide ? 0x1p-54 : 0x1p-25), x, result);
 }
 
 // --- Logarithms ------------------------------------------------------------------------------------------------------
-
-/// x = 2ⁿ · (1 + t) with 1 + t between √½ and √2.
-struct MathFunctions::Reduced {
-  Value n, t;
-};
 
 MathFunctions::Reduced MathFunctions::reduce(Value x) {
   int bits = wide ? 52 : 23;
@@ -177,7 +197,7 @@ Value MathFunctions::atEndsOfLog(Value x, Value result) {
 /// log2). The error is largest where n = −1 and t = √2 − 1, since a sum of half its terms' size remains: 1.5 ulp, and
 /// of log2, whose last sum is exact there but doubles what its terms' roundings are worth, 2.2; n = 0 stays below 1.0
 /// and 1.7, and a larger n below 1.3.
-Value MathFunctions::log32(Value x, bool two) {
+Value MathFunctions::log32(Value x, bool two, Value lost) {
   auto [n, t] = reduce(x);
   Value square = multiply(t, t);
   Value p = polynomial(t, {7.0376836292E-2, -1.1514610310E-1, 1.1676998740E-1, -1.2420140846E-1, 1.4249322787E-1,
@@ -189,7 +209,8 @@ Value MathFunctions::log32(Value x, bool two) {
     result = fma(t, rest, multiply(small, rest));
     result = add(add(add(result, small), t), n);
   } else {
-    Value small = fma(p, square, multiply(n, number(-2.12194440e-4)));
+    Value low = number(-2.12194440e-4); // of ln 2
+    Value small = fma(p, square, lost ? fma(n, low, lost) : multiply(n, low));
     small = add(fma(square, number(-0.5), small), t);
     result = fma(n, number(0.693359375), small);
   }
@@ -197,7 +218,7 @@ Value MathFunctions::log32(Value x, bool two) {
 }
 
 /// log(1 + t) = t − (t²/2 − s · (t²/2 + R(s²))), s = t / (2 + t), as in FreeBSD's e_log.c and e_log2.c.
-Value MathFunctions::log64(Value x, bool two) {
+Value MathFunctions::log64(Value x, bool two, Value lost) {
   auto [n, t] = reduce(x);
   Value s = divide(t, add(t, number(2))), z = multiply(s, s);
   Value r = multiply(z, polynomial(z, {1.479819860511658591e-01, 1.531383769920937332e-01, 1.818357216161805012e-01,
@@ -206,7 +227,7 @@ Value MathFunctions::log64(Value x, bool two) {
   Value halfSquare = multiply(number(0.5), multiply(t, t));
   Value correction = multiply(s, add(halfSquare, r));
   if (!two) {
-    Value low = fma(n, number(1.90821492927058770002e-10), correction);
+    Value low = fma(n, number(1.90821492927058770002e-10), lost ? add(correction, lost) : correction);
     Value small = subtract(subtract(halfSquare, low), t);
     return atEndsOfLog(x, subtract(multiply(n, number(6.93147180369123816490e-01)), small));
   }
@@ -227,12 +248,13 @@ Value MathFunctions::log2(Value x) { return wide ? log64(x, true) : log32(x, tru
 Value MathFunctions::log(Value x) { return wide ? log64(x, false) : log32(x, false); }
 
 /// log u, u = 1 + x as it is rounded, and what the rounding lost, over u: log (u + d) = log u + d / u − d² / 2u² …,
-/// with d at most half a unit in the last place of u. In f32 the logarithm is 1.5 ulp off, the square half a one where
-/// x is next to 2^-24, and the sum is rounded: 2.5.
+/// with d at most half a unit in the last place of u. It joins the small parts of the logarithm's sum, and so leaves
+/// its bound, but for the square, half an ulp where x is next to 2^-24.
 Value MathFunctions::log1p(Value x) {
   Value u = add(number(1), x), lost = subtract(x, subtract(u, number(1)));
   lost = emit.select(above(magnitude(x), wide ? 0x1p54 : 0x1p25), number(0), lost); // of infinity there is none
-  Value result = add(log(u), divide(lost, u));
+  lost = divide(lost, u);
+  Value result = wide ? log64(u, false, lost) : log32(u, false, lost);
   Value isOwn = less(magnitude(x), wide ? 0x1p-54 : 0x1p-25);
   Value isPole = emit.compare(arith::CmpFPredicate::OEQ, x, number(-1));
   return emit.select(isOwn, x, emit.select(isPole, number(-INFINITY), result));

@@ -56,12 +56,14 @@ static int64_t countOf(RankedTensorType tile) {
   return count;
 }
 
-/// The elementwise functions of the language, and arithmetic but for the one operation that needs a C library.
+/// Arithmetic, and the elementwise functions of the language.
 static bool isArithmetic(Operation *op) {
-  return (isa<arith::ArithDialect>(op->getDialect()) && !isa<arith::RemFOp>(op)) ||
-         isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::FloorOp, math::CeilOp, math::SqrtOp, math::RsqrtOp,
-             math::ExpOp, math::Exp2Op, math::LogOp, math::Log2Op, math::TanhOp, math::ErfOp, math::RoundEvenOp,
-             math::TruncOp, math::CopySignOp, math::SinOp, math::CosOp, math::Log1pOp, math::ExpM1Op>(op);
+  return isa<arith::ArithDialect>(op->getDialect()) ||
+#define KILN_FUNCTION(name, operation, ...) isa<math::operation>(op) ||
+#define KILN_FUNCTION_OF_TWO KILN_FUNCTION
+#include "dialect/tile/Functions.def"
+         isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::FloorOp, math::CeilOp, math::SqrtOp, math::RoundEvenOp,
+             math::TruncOp, math::CopySignOp>(op);
 }
 
 /// What a part of a kernel that is lowered already consists of.

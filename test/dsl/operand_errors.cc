@@ -143,6 +143,8 @@ void boolArithmetic(View) {
   fma(mask, mask, mask);
   // expected-error@+1 {{'clamp' expected numbers, but got boolean; use cast()}}
   clamp(mask, false, true);
+  // expected-error@+1 {{'%' expected numbers, but got boolean; use cast()}}
+  mask % mask;
   // expected-error@+1 {{'floor' expected numbers, but got boolean; use cast()}}
   floor(mask);
 }
@@ -154,8 +156,8 @@ void floatBits(View) {
   x & x;
   // expected-error@+1 {{'<<' expected integers, but got f32; use cast()}}
   x << 1;
-  // expected-error@+1 {{'%' expected integers, but got f32; use cast()}}
-  x % 2;
+  // expected-error@+1 {{'mulhi' expected integers, but got f32; use cast()}}
+  mulhi(x, x);
   // expected-error@+1 {{'~' expected integers or booleans, but got f32; use cast()}}
   ~x;
 }
@@ -169,6 +171,16 @@ void integerFunctions(View) {
   exp(n);
   // expected-error@+1 {{'sqrt' expected floats, but got i32; use cast()}}
   sqrt(n);
+  // expected-error@+1 {{'cbrt' expected floats, but got i32; use cast()}}
+  cbrt(n);
+  // expected-error@+1 {{'pow' expected floats, but got i32; use cast()}}
+  pow(n, 2);
+  // expected-error@+1 {{'tan' expected floats, but got i32; use cast()}}
+  tan(n);
+  // expected-error@+1 {{'exp10' expected floats, but got i32; use cast()}}
+  exp10(n);
+  // expected-error@+1 {{'hypot' expected floats, but got i32; use cast()}}
+  hypot(n, n);
 }
 const ErrorCase integerFunctionsCase("Types", "FunctionsOfIntegers", integerFunctions, {row});
 

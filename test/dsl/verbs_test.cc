@@ -231,10 +231,15 @@ tile.store %22, %arg0[%c0_i64] : tensor<8xf32>, memref<?xf32, strided<[1]>>
 
 void mathFunctions(View a) {
   Tile x = load(a, {0}, {8});
-  store(a, {0}, sin(cos(log1p(expm1(tan(x))))));
+  x = sin(cos(log1p(expm1(tan(x)))));
+  const Tile cube = pow(x, 3), power = exp10(x), angle = atan2(1, power);
+  store(a, {0}, cube % angle);
 }
 TEST(Arithmetic, MathFunctions) {
-  EXPECT_EQ(program(mathFunctions, {vector}), R"(%c0_i64 = arith.constant 0 : i64
+  EXPECT_EQ(program(mathFunctions, {vector}), R"(%cst = arith.constant dense<1.000000e+00> : tensor<8xf32>
+%cst_0 = arith.constant dense<1.000000e+01> : tensor<8xf32>
+%cst_1 = arith.constant dense<3.000000e+00> : tensor<8xf32>
+%c0_i64 = arith.constant 0 : i64
 %0 = tile.load %arg0[%c0_i64] : memref<?xf32, strided<[1]>> -> tensor<8xf32>
 %1 = math.cos %0 : tensor<8xf32>
 %2 = math.sin %0 : tensor<8xf32>
@@ -243,7 +248,11 @@ TEST(Arithmetic, MathFunctions) {
 %5 = math.log1p %4 : tensor<8xf32>
 %6 = math.cos %5 : tensor<8xf32>
 %7 = math.sin %6 : tensor<8xf32>
-tile.store %7, %arg0[%c0_i64] : tensor<8xf32>, memref<?xf32, strided<[1]>>
+%8 = math.powf %7, %cst_1 : tensor<8xf32>
+%9 = math.powf %cst_0, %7 : tensor<8xf32>
+%10 = math.atan2 %cst, %9 : tensor<8xf32>
+%11 = arith.remf %8, %10 : tensor<8xf32>
+tile.store %11, %arg0[%c0_i64] : tensor<8xf32>, memref<?xf32, strided<[1]>>
 )");
 }
 

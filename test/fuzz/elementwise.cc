@@ -129,16 +129,29 @@ static auto function(double narrow, double wide, double (*bound)(double)) {
   };
 }
 static double oneOrMore(double bound) { return std::isfinite(bound) ? 1.01 : bound; }
-/// exp and exp2 are drawn on small operands only: near overflow one machine may give infinity and another not.
-static double grown(double bound) { return bound <= 9 ? 1.01 * std::exp(bound) : INFINITY; }
+/// exp, its like and exp10 are drawn on small operands only: near overflow one machine may give infinity and another
+/// not.
+static double grown(double bound) { return bound <= 9 ? 1.01 * std::pow(10, bound) : INFINITY; }
 static double unknown(double) { return INFINITY; }
 
 static Result grownFacts(Type type, Known known, double narrow, double wide) {
   return known[0].bound <= 9 ? function(narrow, wide, grown)(type, known) : Result();
 }
 
-static Result inverseRootFacts(Type type, Known known) {
-  return known[0].openZero ? Result() : function(1.5, 1.5, unknown)(type, known);
+/// What Functions.def says of results. Of a zero whose sign is open only those are drawn that give it to a zero, and of
+/// powers those of small whole numbers.
+enum class Range { unit, open, steep };
+template <Range range> static auto functionFacts(double narrow, double wide) {
+  return [=](Type type, Known known) -> Result {
+    if (!allExact(known) || ((known.size() == 2 || range == Range::open) && anyOpenZero(known)))
+      return {};
+    if (range != Range::steep)
+      return function(narrow, wide, range == Range::unit ? oneOrMore : unknown)(type, known);
+    if (known.size() == 1)
+      return grownFacts(type, known, narrow, wide);
+    const bool isSmall = std::ranges::all_of(known, [](const Facts &facts) { return facts.whole && facts.bound <= 9; });
+    return isSmall ? function(narrow, wide, unknown)(type, known) : Result();
+  };
 }
 
 /// A fast logarithm: units in the last place, and where it is near 0 so much by itself. Of whole numbers only: some
@@ -225,13 +238,20 @@ static Result fastQuotientFacts(Type type, Known known) {
   return facts;
 }
 
+/// A line of Functions.def.
+static Elementwise function(const char *text, int operands, Tile (*trace)(Operands),
+                            const std::function<Result(Type, Known)> &facts) {
+  return {text, operands, finer, false, trace, facts};
+}
+
 std::span<const Elementwise> elementwise() {
   static const std::vector<Elementwise> table = {
       {"$0 + $1", 2, numbers, false, [](Operands x) { return x[0] + x[1]; }, sumFacts},
       {"$0 - $1", 2, numbers, false, [](Operands x) { return x[0] - x[1]; }, sumFacts},
       {"$0 * $1", 2, numbers, false, [](Operands x) { return x[0] * x[1]; }, productFacts},
       {"$0 / $1", 2, numbers, false, [](Operands x) { return x[0] / x[1]; }, quotientFacts},
-      {"$0 % $1", 2, integers, false, [](Operands x) { return x[0] % x[1]; }, opaque},
+      {"$0 % $1", 2, numbers, false, [](Operands x) { return x[0] % x[1]; }, opaque},
+      {"mulhi($0, $1)", 2, integers, false, [](Operands x) { return mulhi(x[0], x[1]); }, opaque},
       {"-$0", 1, numbers, false, [](Operands x) { return -x[0]; }, magnitudeFacts},
       {"abs($0)", 1, numbers, false, [](Operands x) { return abs(x[0]); }, magnitudeFacts},
       {"min($0, $1)", 2, numbers, false, [](Operands x) { return min(x[0], x[1]); }, extremeFacts},
@@ -254,11 +274,6 @@ std::span<const Elementwise> elementwise() {
       {"floor($0)", 1, numbers, false, [](Operands x) { return floor(x[0]); }, wholeFacts},
       {"ceil($0)", 1, numbers, false, [](Operands x) { return ceil(x[0]); }, wholeFacts},
       {"sqrt($0)", 1, floats, false, [](Operands x) { return sqrt(x[0]); }, opaque},
-      {"rsqrt($0)", 1, finer, false, [](Operands x) { return rsqrt(x[0]); }, inverseRootFacts},
-      {"exp($0)", 1, finer, false, [](Operands x) { return exp(x[0]); },
-       [](Type type, Known known) { return grownFacts(type, known, 2.3, 0.9); }},
-      {"exp2($0)", 1, finer, false, [](Operands x) { return exp2(x[0]); },
-       [](Type type, Known known) { return grownFacts(type, known, 2.0, 0.9); }},
       {"exp($0, Accuracy::fast)", 1, finer, false, [](Operands x) { return exp(x[0], Accuracy::fast); },
        [](Type type, Known known) { return grownFacts(type, known, 4 + 1.3 * 9, 0.9); }},
       {"exp2($0, Accuracy::fast)", 1, finer, false, [](Operands x) { return exp2(x[0], Accuracy::fast); },
@@ -269,16 +284,15 @@ std::span<const Elementwise> elementwise() {
        fastLogarithm(4, 0.7)},
       {"tanh($0, Accuracy::fast)", 1, finer, false, [](Operands x) { return tanh(x[0], Accuracy::fast); },
        fastTanhFacts},
-      {"log($0)", 1, finer, false, [](Operands x) { return log(x[0]); }, function(1.5, 0.8, unknown)},
-      {"log2($0)", 1, finer, false, [](Operands x) { return log2(x[0]); }, function(2.2, 0.7, unknown)},
-      {"tanh($0)", 1, finer, false, [](Operands x) { return tanh(x[0]); }, function(3.4, 1.2, oneOrMore)},
-      {"erf($0)", 1, finer, false, [](Operands x) { return erf(x[0]); }, function(1.7, 2.5, oneOrMore)},
-      {"sin($0)", 1, finer, false, [](Operands x) { return sin(x[0]); }, function(2.0, 1.0, oneOrMore)},
-      {"cos($0)", 1, finer, false, [](Operands x) { return cos(x[0]); }, function(2.0, 1.0, oneOrMore)},
-      {"tan($0)", 1, finer, false, [](Operands x) { return tan(x[0]); }, function(4.5, 3.0, unknown)},
-      {"log1p($0)", 1, finer, false, [](Operands x) { return log1p(x[0]); }, function(2.5, 1.5, unknown)},
-      {"expm1($0)", 1, finer, false, [](Operands x) { return expm1(x[0]); },
-       [](Type type, Known known) { return grownFacts(type, known, 2.5, 2.0); }},
+#define ONE(name, f32, f64, range, ...)                                                                                \
+  function(#name "($0)", 1, [](Operands x) { return name(x[0]); }, functionFacts<Range::range>(f32, f64)),
+#define TWO(name, f32, f64, range, ...)                                                                                \
+  function(#name "($0, $1)", 2, [](Operands x) { return name(x[0], x[1]); }, functionFacts<Range::range>(f32, f64)),
+#define KILN_FUNCTION(name, operation, ...) ONE(name, __VA_ARGS__)
+#define KILN_FUNCTION_OF_TWO(name, operation, ...) TWO(name, __VA_ARGS__)
+#define KILN_SPELT_FUNCTION ONE
+#define KILN_SPELT_FUNCTION_OF_TWO TWO
+#include "dialect/tile/Functions.def"
       {"min($0, $1, Nans::propagate)", 2, numbers, false, [](Operands x) { return min(x[0], x[1], Nans::propagate); },
        extremeFacts},
       {"max($0, $1, Nans::propagate)", 2, numbers, false, [](Operands x) { return max(x[0], x[1], Nans::propagate); },

@@ -24,7 +24,7 @@ SOURCES = (".cpp", ".cc", ".h", ".td", ".mlir", ".py")
 
 # Who may include what: the first entry whose pattern fits the including file says which headers it may name.
 # MLIR's and LLVM's own headers are the compiler's business: `compiler` says who may include them.
-DSL_DATA = r"dialect/dsl/(Types|Nearest|MathFunctions|Mistakes|Functions|Loop|Sorts|Tile|Kernel|Plan)\.h|dialect/tile/ElementTypes\.def"
+DSL_DATA = r"dialect/dsl/(Types|Nearest|MathFunctions|Mistakes|Functions|Loop|Sorts|Tile|Kernel|Plan)\.h|dialect/tile/(ElementTypes|Functions)\.def"
 ARROWS = [
     # including file, project headers it may include, compiler headers allowed
     (r"dialect/tile/", r"dialect/tile/", True),
@@ -248,8 +248,24 @@ def registry(files):
                 yield f"{path}: expected kernel '{name}' once in kernels/Registry.cc, but found it {listed.count(name)} times"
 
 
+def bounds(files):
+    """dialect/README.md's tables have each function of Functions.def with its bounds."""
+    said = {}
+    for names, *rows in re.findall(r"^\| \| (.*) \|\n\|[-|]+\n\| f32 \| (.*) \|\n\| f64 \| (.*) \|$",
+                                   files["dialect/README.md"].text, re.M):
+        said |= dict(zip(names.split(" | "), zip(*(row.split(" | ") for row in rows))))
+    wanted = {}
+    for name, f32, f64 in re.findall(r"^KILN_\w*FUNCTION\w*\((\w+), (?:\w+Op, )?([\d.]+), ([\d.]+),",
+                                     files["dialect/tile/Functions.def"].text, re.M):
+        wanted[name] = (f32, f64)
+    for name in sorted(said.keys() | wanted.keys()):
+        if said.get(name) != wanted.get(name):
+            yield (f"dialect/README.md: expected {name} with the bounds {' and '.join(wanted.get(name, ['of no function']))}, "
+                   f"but got {' and '.join(said.get(name, ['none']))}")
+
+
 RULES = {rule.__name__: rule for rule in (top, layering, naming, size, columns, words, scripts, readme, variables, modules,
-                                          registry)}
+                                          registry, bounds)}
 
 
 def read(root):

@@ -27,8 +27,16 @@ func.func @scalar(%x: f32) -> f32 {
   return %0 : f32
 }
 
+// CHECK-LABEL: @cbrt
+// CHECK-NOT: math.cbrt
+// CHECK: return
+func.func @cbrt(%x: vector<8xf64>) -> vector<8xf64> {
+  %0 = math.cbrt %x : vector<8xf64>
+  return %0 : vector<8xf64>
+}
+
 // CHECK-LABEL: @functions
-// CHECK-NOT: math.{{exp|log|tanh|erf|rsqrt|sin|cos}}
+// CHECK-NOT: math.{{exp|log|tanh|erf|rsqrt|sin|cos|tan|cbrt|asin|acos|atan|acosh|pow}}
 // CHECK: return
 func.func @functions(%x: vector<8xf64>) -> vector<8xf64> {
   %0 = math.exp %x : vector<8xf64>
@@ -41,7 +49,19 @@ func.func @functions(%x: vector<8xf64>) -> vector<8xf64> {
   %7 = math.cos %6 : vector<8xf64>
   %8 = math.log1p %7 : vector<8xf64>
   %9 = math.expm1 %8 : vector<8xf64>
-  return %9 : vector<8xf64>
+  %10 = math.log10 %9 : vector<8xf64>
+  %11 = math.erfc %10 : vector<8xf64>
+  %12 = math.asin %11 : vector<8xf64>
+  %13 = math.acos %12 : vector<8xf64>
+  %14 = math.atan %13 : vector<8xf64>
+  %15 = math.sinh %14 : vector<8xf64>
+  %16 = math.cosh %15 : vector<8xf64>
+  %17 = math.asinh %16 : vector<8xf64>
+  %18 = math.acosh %17 : vector<8xf64>
+  %19 = math.atanh %18 : vector<8xf64>
+  %20 = math.powf %19, %x : vector<8xf64>
+  %21 = math.atan2 %20, %x : vector<8xf64>
+  return %21 : vector<8xf64>
 }
 
 // Few arguments are so large that more than a few digits of 2/π matter: a branch asks whether any lane's is, and only
@@ -58,6 +78,24 @@ func.func @functions(%x: vector<8xf64>) -> vector<8xf64> {
 // CHECK: return
 func.func @angle(%x: vector<16xf32>) -> vector<16xf32> {
   %0 = math.sin %x : vector<16xf32>
+  return %0 : vector<16xf32>
+}
+
+// A remainder takes one quotient where that has few digits; else a branch, and a loop over multiples of the divisor.
+// CHECK-LABEL: @remainder
+// CHECK-SAME: %[[X:.*]]: vector<16xf32>, %[[Y:.*]]: vector<16xf32>
+// CHECK: arith.divf
+// CHECK: math.trunc
+// CHECK: %[[FAR:.*]] = arith.cmpf oge
+// CHECK: scf.if
+// CHECK: scf.for
+// CHECK: } else {
+// CHECK-NEXT: scf.yield
+// CHECK: math.copysign %{{.*}}, %[[X]]
+// CHECK-NOT: arith.remf
+// CHECK: return
+func.func @remainder(%x: vector<16xf32>, %y: vector<16xf32>) -> vector<16xf32> {
+  %0 = arith.remf %x, %y : vector<16xf32>
   return %0 : vector<16xf32>
 }
 

@@ -112,14 +112,6 @@ func.func @signed(%n: si8) attributes {tile.kernel} {
 
 // -----
 
-func.func @remainder(%x: f32) attributes {tile.kernel} {
-  // expected-error@below {{expected an operation of the tile language, but got 'arith.remf'}}
-  %0 = arith.remf %x, %x : f32
-  return
-}
-
-// -----
-
 func.func @nesting(%flag: i1) attributes {tile.kernel} {
   %n = arith.constant 1 : index
   scf.for %i = %n to %n step %n {

@@ -151,6 +151,67 @@ TEST_P(Functions, SoftmaxIsThatOfNumbersOfAnySize) {
       }
 }
 
+void remainders(View x, View y, View out, ExtentConfig cfg) {
+  store(out, {0}, load(x, {0}, {cfg.extent}) % load(y, {0}, {cfg.extent}));
+}
+const Kernel remaindersKernel = kernel("remainders", remainders, extentField());
+
+// Every quotient: small ones, those next to a whole number, and the largest that there are. The remainder is exact in
+// f64, and in every narrower type.
+TEST_P(Functions, RemaindersOfFloatsAreExact) {
+  for (const Type type : floatTypes) {
+    const Raw special = specialWords(type);
+    Raw left, right;
+    for (const uint64_t a : special)
+      for (const uint64_t b : special)
+        left.push_back(a), right.push_back(b);
+    std::mt19937_64 random(5);
+    const uint64_t mask = ~uint64_t(0) >> (64 - 8 * bytesOf(type));
+    for (int i = 0; i < 3000; ++i) {
+      const uint64_t a = random() & mask, b = random() & mask;
+      left.push_back(a), right.push_back(b);
+      const double divisor = static_cast<double>(random() % 4096) / 256;
+      left.push_back(rawOfReal(type, divisor * static_cast<double>(random() % 1024))); // often a multiple
+      right.push_back(rawOfReal(type, divisor));
+    }
+    const int64_t count = static_cast<int64_t>(left.size());
+    const Tensor x = tensor(type, {count}, left), y = tensor(type, {count}, right), out(device, type, {count});
+    launch(remaindersKernel, {x.ref(), y.ref(), out.ref()}, extentText(count));
+    const Raw got = read(out);
+    for (int64_t i = 0; i < count; ++i) {
+      const double a = realOf(type, left[i]), b = realOf(type, right[i]);
+      ASSERT_TRUE(same(type, got[i], rawOfReal(type, std::fmod(a, b))))
+          << nameOf(type) << ": " << a << " % " << b << " is " << realOf(type, got[i]) << ", expected "
+          << std::fmod(a, b);
+    }
+  }
+}
+
+void upperHalves(View x, View y, View out, ExtentConfig cfg) {
+  store(out, {0}, mulhi(load(x, {0}, {cfg.extent}), load(y, {0}, {cfg.extent})));
+}
+const Kernel upperHalvesKernel = kernel("upper_halves", upperHalves, extentField());
+
+TEST_P(Functions, MulhiIsTheUpperHalfOfTheProduct) {
+  for (const Type type : integerTypes) {
+    const int64_t count = 300;
+    const Raw left = words(type, count, 1, 3), right = words(type, count, specialWords(type).size(), 4);
+    const Tensor x = tensor(type, {count}, left), y = tensor(type, {count}, right), out(device, type, {count});
+    launch(upperHalvesKernel, {x.ref(), y.ref(), out.ref()}, extentText(count));
+    const Raw got = read(out);
+    const int bits = 8 * bytesOf(type);
+    for (int64_t i = 0; i < count; ++i) {
+      const __int128 a = wideOf(type, left[i]), b = wideOf(type, right[i]);
+      const auto product =
+          isUnsigned(type)
+              ? static_cast<__int128>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b) >> bits)
+              : (a * b) >> bits;
+      ASSERT_EQ(got[i], rawOfInteger(type, static_cast<int64_t>(product)))
+          << nameOf(type) << " " << left[i] << ", " << right[i];
+    }
+  }
+}
+
 KILN_ON_EVERY_DEVICE(Functions);
 
 } // namespace
