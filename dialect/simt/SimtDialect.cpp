@@ -45,10 +45,27 @@ RankedTensorType withLayout(Type tile, LayoutAttr layout) {
   return RankedTensorType::get(tensor.getShape(), tensor.getElementType(), layout);
 }
 
+/// A load cannot release, and a store cannot acquire; both are strong where they are ordered.
+static LogicalResult verifyOrder(Operation *op, Attribute value) {
+  const auto order = dyn_cast<StringAttr>(value);
+  auto load = dyn_cast<LoadOp>(op);
+  auto store = dyn_cast<StoreOp>(op);
+  const bool isAtomic = isa<AtomicRmwOp, AtomicCasOp>(op);
+  if ((load && load.getStrong() && order == "acquire") || (store && store.getStrong() && order == "release") ||
+      (isAtomic && order && llvm::is_contained({"acquire", "release", "acq_rel"}, order.getValue())))
+    return success();
+  return op->emitError()
+         << "expected 'simt.order' to be acquire on a strong load, release on a strong store, or acquire, "
+            "release or acq_rel on an atomic, but got "
+         << value;
+}
+
 /// simt.layout        a layout, on an operation of `tile` that it is chosen for      (gpu-coalesce-accesses, …)
 /// simt.vector        i64 from 1, an access: elements that lie together in a thread  (gpu-coalesce-accesses)
 /// simt.mma           unit, a product that the tensor core computes                  (gpu-select-instructions)
 /// simt.why           a string, a load: what keeps its tile from being copied ahead  (gpu-pipeline-loads)
+/// simt.order         acquire, release or acq_rel, a strong access or an atomic      (gpu-distribute)
+/// simt.fenced        unit, an atomic that a fence behind it orders                  (gpu-distribute)
 /// simt.shared_bytes  i64 from 0, a function                                         (gpu-allocate-shared)
 /// simt.shared_parts  strings, a function: "offset bytes file:line" of each buffer   (gpu-allocate-shared)
 LogicalResult SimtDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
@@ -69,6 +86,11 @@ LogicalResult SimtDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   if (name == "simt.why")
     return isa<tile::LoadOp>(op) && isa<StringAttr>(attribute.getValue()) ? success()
                                                                           : expected("a string on a 'tile.load'");
+  if (name == "simt.order")
+    return verifyOrder(op, attribute.getValue());
+  if (name == "simt.fenced")
+    return isa<AtomicRmwOp>(op) && isa<UnitAttr>(attribute.getValue()) ? success()
+                                                                       : expected("a unit on a 'simt.atomic_rmw'");
   if (name == "simt.shared_bytes")
     return isa<FunctionOpInterface>(op) && isNumber(0) ? success() : expected("an i64 from 0 on a function");
   if (name == "simt.shared_parts") {

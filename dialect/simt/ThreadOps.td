@@ -74,7 +74,8 @@ def Simt_LoadOp : Simt_Op<"ld", [AttrSizedOperandSegments, DeclareOpInterfaceMet
   let summary = "loads one to sixteen bytes";
   let description = [{
     From address + `displacement`, which is a multiple of the bytes loaded, if the predicate is true; else the result is
-    `other`. `readonly`: nothing writes there while the kernel runs. `strong`: others may write there meanwhile.
+    `other`. `readonly`: nothing writes there while the kernel runs. `strong`: others may write there meanwhile;
+    then `simt.order = "acquire"` orders what stands behind it.
 
     ```mlir
     func.func @example(%address: i64, %p: i1, %other: vector<4xf32>) -> vector<4xf32> {
@@ -98,7 +99,7 @@ def Simt_StoreOp : Simt_Op<"st", [MemoryEffects<[MemWrite]>]> {
   let summary = "stores one to sixteen bytes";
   let description = [{
     To address + `displacement`, which is a multiple of the bytes stored, if the predicate is true. `strong`: others may
-    read or write there meanwhile.
+    read or write there meanwhile; then `simt.order = "release"` orders what stands before it.
 
     ```mlir
     func.func @example(%address: i32, %x: vector<2xf16>, %p: i1) {
@@ -190,8 +191,9 @@ def Simt_Atomic : AnyTypeOf<[I16, I32, I64, F16, BF16, F32, F64]>;
 def Simt_AtomicRmwOp : Simt_Op<"atomic_rmw", [AllTypesMatch<["value", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "changes one element of global memory, indivisibly";
   let description = [{
-    At address + `displacement`, if the predicate is true, in no order with other accesses. The result is what was there,
-    or 0.
+    At address + `displacement`, if the predicate is true, in no order with other accesses, or in that of `simt.order`:
+    "acquire", "release" or "acq_rel". The result is what was there, or 0. With `simt.fenced` it reads for a fence that stands
+    behind it, though nobody may use the result.
 
     ```mlir
     func.func @example(%address: i64, %x: f32, %p: i1) -> f32 {
@@ -213,8 +215,8 @@ def Simt_AtomicCasOp : Simt_Op<"atomic_cas", [AllTypesMatch<["expected", "desire
                                               MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "writes one element of global memory if it is as expected, indivisibly";
   let description = [{
-    At address + `displacement`, if the predicate is true, in no order with other accesses; bits are compared. The result
-    is what was there, or 0.
+    At address + `displacement`, if the predicate is true, in no order with other accesses, or in that of `simt.order`, as
+    `simt.atomic_rmw` has it; bits are compared. The result is what was there, or 0.
 
     ```mlir
     func.func @example(%address: i64, %x: i32, %y: i32, %p: i1) -> i32 {

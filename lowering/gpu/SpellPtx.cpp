@@ -120,7 +120,7 @@ public:
   Value loadMatrix(simt::LoadMatrixOp op);
   void storeMatrix(simt::StoreMatrixOp op);
   void copyAsync(simt::CopyAsyncOp op);
-  Value atomic(const std::string &text, Value address, ValueRange values, Value predicate, bool early);
+  Value atomic(const std::string &text, Value address, ValueRange values, Value predicate, bool early, Operation *op);
   Value atomicRmw(simt::AtomicRmwOp op);
   Value atomicCas(simt::AtomicCasOp op);
   Value shuffle(StringRef mode, Value value, Value which) {
@@ -147,6 +147,18 @@ std::string place(unsigned operand, int64_t displacement) {
 
 const char *addressConstraint(simt::Space space) { return space == simt::Space::Global ? "l" : "r"; }
 
+/// `.acquire.gpu`, which other programs see; empty of what is in no order.
+std::string orderName(Operation *op) {
+  const auto order = op->getAttrOfType<StringAttr>("simt.order");
+  return order ? "." + order.getValue().str() + ".gpu" : "";
+}
+/// The same of a load or store, which others may meet where it is strong.
+std::string orderName(Operation *op, bool isStrong) {
+  return isStrong && !op->hasAttr("simt.order") ? ".relaxed.gpu" : orderName(op);
+}
+/// What orders other accesses moves none of them across.
+const char *clobbers(Operation *op) { return op->hasAttr("simt.order") ? ",~{memory}" : ""; }
+
 /// A predicate comes after the address; what is there when it is false is tied to the results.
 Value Speller::load(simt::LoadOp op) {
   const auto packet = cast<VectorType>(op.getType());
@@ -165,10 +177,11 @@ Value Speller::load(simt::LoadOp op) {
       operands.push_back(word);
     }
   }
-  const std::string text = predicated(op.getPredicate(), address + 1) + (op.getStrong() ? "ld.relaxed.gpu." : "ld.") +
+  const std::string text = predicated(op.getPredicate(), address + 1) + "ld" + orderName(op, op.getStrong()) + "." +
                            stringifySpace(op.getSpace()).str() + (op.getReadonly() ? ".nc" : "") + words.suffix() +
                            " " + words.operands(0) + ", " + place(address, op.getDisplacement()) + ";";
   const SmallVector<Type> results(words.count, words.type(op.getContext()));
+  constraints += clobbers(op);
   return join(assembly(text, constraints, results, operands, !op.getReadonly()), words, packet);
 }
 
@@ -184,11 +197,10 @@ void Speller::store(simt::StoreOp op) {
     constraints += ",b";
     operands.push_back(op.getPredicate());
   }
-  const std::string text = predicated(op.getPredicate(), words.count + 1) +
-                           (op.getStrong() ? "st.relaxed.gpu." : "st.") + stringifySpace(op.getSpace()).str() +
-                           words.suffix() + " " + place(words.count, op.getDisplacement()) + ", " + words.operands(0) +
-                           ";";
-  assembly(text, constraints, {}, operands, true);
+  const std::string text = predicated(op.getPredicate(), words.count + 1) + "st" + orderName(op, op.getStrong()) + "." +
+                           stringifySpace(op.getSpace()).str() + words.suffix() + " " +
+                           place(words.count, op.getDisplacement()) + ", " + words.operands(0) + ";";
+  assembly(text, constraints + clobbers(op), {}, operands, true);
 }
 
 /// `ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16`.
@@ -301,7 +313,8 @@ static const char *atomicConstraint(Type type) {
 
 /// `text` on an address (operand 1), values (from 2 on) and a predicate behind them, with what was there as operand 0,
 /// which is 0 where the predicate is false. `early`: it is written before the last of the others is read.
-Value Speller::atomic(const std::string &text, Value address, ValueRange values, Value predicate, bool early) {
+Value Speller::atomic(const std::string &text, Value address, ValueRange values, Value predicate, bool early,
+                      Operation *op) {
   const Type type = values[0].getType(), held = atomicRegister(type);
   const char *const constraint = atomicConstraint(type);
   const auto cast = [&](Value value, Type to) {
@@ -318,12 +331,15 @@ Value Speller::atomic(const std::string &text, Value address, ValueRange values,
     operands.push_back(LLVM::ConstantOp::create(builder, loc, held, builder.getZeroAttr(held)));
     constraints += ",b,0";
   }
+  constraints += clobbers(op);
   return cast(assembly(text, constraints, held, operands, true)[0], type);
 }
 
 /// What is there, changed until nobody has come in between, where there is no instruction: the least and greatest
-/// float, bf16's sum, and exchanges of 16 bits. Registers of bits stand for numbers, too.
-static std::string atomicLoop(tile::AtomicKind kind, Type type, const std::string &at, bool isPredicated) {
+/// float, bf16's sum, and exchanges of 16 bits. Registers of bits stand for numbers, too. The exchange that succeeds
+/// has the order, `name`; what was read before it counts for nothing.
+static std::string atomicLoop(tile::AtomicKind kind, Type type, const std::string &name, const std::string &at,
+                              bool isPredicated) {
   const std::string bits = std::to_string(type.getIntOrFloatBitWidth()), word = ".b" + bits;
   std::string registers, begin, change = "mov.b16 %now, $2; ";
   if (kind == tile::AtomicKind::Add) {
@@ -335,37 +351,41 @@ static std::string atomicLoop(tile::AtomicKind kind, Type type, const std::strin
   }
   return "{ .reg .pred %go; .reg " + word + " %was, %now; " + registers + (isPredicated ? "@!$3 bra done; " : "") +
          begin + "ld.relaxed.gpu.global" + word + " $0, " + at + "; again: mov" + word + " %was, $0; " + change +
-         "atom.global.cas" + word + " $0, " + at + ", %was, %now; setp.ne" + word +
+         "atom" + name + ".global.cas" + word + " $0, " + at + ", %was, %now; setp.ne" + word +
          " %go, $0, %was; @%go bra again; done: }";
 }
 
-/// Where nobody reads what was there, it is a reduction.
+/// Where nobody reads what was there, it is a reduction, whose reading counts for nothing and so acquires nothing.
 Value Speller::atomicRmw(simt::AtomicRmwOp op) {
   const Type type = op.getType();
-  const std::string name = atomicName(op.getKind(), type, tile::isUnsigned(op));
+  const std::string name = atomicName(op.getKind(), type, tile::isUnsigned(op)), order = orderName(op);
+  const bool acquires = op->hasAttr("simt.fenced") || StringRef(order).starts_with(".ac"); // acquire, acq_rel
   if (name.empty())
-    return atomic(atomicLoop(op.getKind(), type, place(1, op.getDisplacement()), static_cast<bool>(op.getPredicate())),
-                  op.getAddress(), op.getValue(), op.getPredicate(), /*early=*/true);
-  if (!op.use_empty() || op.getKind() == tile::AtomicKind::Exchange)
-    return atomic(predicated(op.getPredicate(), 3) + "atom.global." + name + " $0, " + place(1, op.getDisplacement()) +
-                      ", $2;",
-                  op.getAddress(), op.getValue(), op.getPredicate(), /*early=*/false);
+    return atomic(
+        atomicLoop(op.getKind(), type, order, place(1, op.getDisplacement()), static_cast<bool>(op.getPredicate())),
+        op.getAddress(), op.getValue(), op.getPredicate(), /*early=*/true, op);
+  if (!op.use_empty() || acquires || op.getKind() == tile::AtomicKind::Exchange)
+    return atomic(predicated(op.getPredicate(), 3) + "atom" + order + ".global." + name + " $0, " +
+                      place(1, op.getDisplacement()) + ", $2;",
+                  op.getAddress(), op.getValue(), op.getPredicate(), /*early=*/false, op);
   Value value = op.getValue();
   if (type.isF16())
     value = LLVM::BitcastOp::create(builder, loc, atomicRegister(type), value);
   SmallVector<Value> operands = {op.getAddress(), value};
   if (op.getPredicate())
     operands.push_back(op.getPredicate());
-  assembly(predicated(op.getPredicate(), 2) + "red.global." + name + " " + place(0, op.getDisplacement()) + ", $1;",
-           std::string("l,") + atomicConstraint(type) + (op.getPredicate() ? ",b" : ""), {}, operands, true);
+  assembly(predicated(op.getPredicate(), 2) + "red" + order + ".global." + name + " " + place(0, op.getDisplacement()) +
+               ", $1;",
+           std::string("l,") + atomicConstraint(type) + (op.getPredicate() ? ",b" : "") + clobbers(op), {}, operands,
+           true);
   return {};
 }
 
 Value Speller::atomicCas(simt::AtomicCasOp op) {
-  const std::string text = predicated(op.getPredicate(), 4) + "atom.global.cas.b" +
+  const std::string text = predicated(op.getPredicate(), 4) + "atom" + orderName(op) + ".global.cas.b" +
                            std::to_string(op.getType().getIntOrFloatBitWidth()) + " $0, " +
                            place(1, op.getDisplacement()) + ", $2, $3;";
-  return atomic(text, op.getAddress(), {op.getExpected(), op.getDesired()}, op.getPredicate(), /*early=*/false);
+  return atomic(text, op.getAddress(), {op.getExpected(), op.getDesired()}, op.getPredicate(), /*early=*/false, op);
 }
 
 /// mma.sync by its intrinsic: operands are words of 32 bits, but pairs of f16; f32 is rounded to tf32 on the way.

@@ -7,6 +7,7 @@
 #include "runtime/simulator/Cta.h"
 #include "runtime/simulator/Shadow.h"
 
+#include <algorithm>
 #include <atomic>
 #include <fmt/format.h>
 #include <span>
@@ -18,13 +19,16 @@ using ptx::Space;
 using ptx::Type;
 
 /// Runs `next(old, lane, element)` as one indivisible update of each of a lane's words, which lie beside each other;
-/// the old words become the results, where an element has one.
+/// the old words become the results, where an element has one. Without any it is a reduction, whose reading is part of
+/// no acquire pattern.
 template <class Word, class Next>
 static void updateLanes(Warp &warp, const Step &step, std::span<const uint32_t> results, Next next) {
   const AccessShape shape = AccessShape::unpack(step.target);
   const LanePointers pointers =
       resolve(warp, step, shape.space, addressesOf(warp, step, shape), shape.total(), AccessKind::atomic);
   Shadow *const shadow = warp.cta.shadow.get();
+  const bool acquires = *shape.ordering == Ordering::acquire || *shape.ordering == Ordering::both ||
+                        std::ranges::any_of(results, [](uint32_t result) { return result != Step::none; });
   for (size_t element = 0; element < results.size(); ++element) {
     LanePointers words = pointers;
     for (char *&at : words.at)
@@ -47,7 +51,7 @@ static void updateLanes(Warp &warp, const Step &step, std::span<const uint32_t> 
       if (results[element] != Step::none)
         warp.reg<WordOf<Word>>(results[element])[lane] = old;
     }
-    if (shadow)
+    if (shadow && acquires)
       shadow->collect(warp, words, *shape.ordering);
   }
 }
@@ -184,7 +188,8 @@ static void decodeVector(Decoder &d, AtomicOperation operation, Type type, size_
 template <bool Returns> static void decodeAtomic(Decoder &d) {
   if (!Returns && d.take("async"))
     return decodeAsyncReduction(d);
-  const int order = d.takeOne({"relaxed", "acquire", "release", "acq_rel"}, 0);
+  const int order = Returns ? d.takeOne({"relaxed", "acquire", "release", "acq_rel"}, 0)
+                            : 2 * d.takeOne({"relaxed", "release"}, 0); // a reduction acquires nothing
   while (d.takeOne({"sem", "cta", "gpu", "sys", "cluster"}) >= 0)
     continue;
   const size_t policies = d.take("L2::cache_hint") ? 1 : 0; // an operand that nobody looks at

@@ -104,15 +104,40 @@ void lastAdds(View x, View sums, View count, View out) {
 }
 const Kernel lastAddsKernel = kernel("last_adds", lastAdds);
 
-// A fence stands at the line of an atomic addition, and what it orders at others: all that counts is that it is missed.
-TEST_F(Barriers, AndFencesOfAnAtomicAdditionAreMissed) {
+// An order stands at the line of an atomic addition, and what it orders at others: all that counts is that it is
+// missed.
+TEST_F(Barriers, AndOrdersOfAnAtomicAdditionAreMissed) {
   const Tensor x = tensor({4, 256}), sums = tensor({4, 128}), count = tensor({1}, i32), out = tensor({128});
   launch(*device, lastAddsKernel, 4, {x.ref(), sums.ref(), count.ref(), out.ref()});
-  int fences = 0;
+  std::map<std::string, int> kinds;
   for (const Verdict &each : device->verdicts()) {
-    fences += each.edit.instruction.starts_with("fence");
+    ++kinds[each.edit.what];
     EXPECT_NE(each.kind, Verdict::Kind::silent) << each.edit.instruction << " at " << each.edit.place;
   }
+  EXPECT_EQ(kinds["releases nothing"], 1);
+  EXPECT_EQ(kinds["acquires nothing"], 1);
+}
+
+/// The same with a count for each column, of which a thread has several: one fence orders them.
+void lastAddsColumns(View x, View sums, View counts, View out) {
+  Tile p = program_id();
+  store(sums, {p, 0}, load(x, {p, 0}, {512}) + load(x, {p, 512}, {512}));     // (512)
+  Tile before = atomic_add(counts, {0}, full(i32, {512}, 1), Order::acq_rel); // (512)
+  when(all(before == num_programs() - 1), [&] { store(out, {0}, sum(load(sums, {0, 0}, {4, 512}), 0)); });
+}
+const Kernel lastAddsColumnsKernel = kernel("last_adds_columns", lastAddsColumns);
+
+// So are the fences that stand in place of the orders of many; each thread fences what it has stored itself, and so
+// needs no barrier before them.
+TEST_F(Barriers, AndFencesOfManyAtomicAdditionsAreMissed) {
+  const Tensor x = tensor({4, 1024}), sums = tensor({4, 512}), counts = tensor({512}, i32), out = tensor({512});
+  launch(*device, lastAddsColumnsKernel, 4, {x.ref(), sums.ref(), counts.ref(), out.ref()});
+  int fences = 0;
+  for (const Verdict &each : device->verdicts())
+    if (each.edit.instruction.starts_with("fence")) {
+      ++fences;
+      EXPECT_NE(each.kind, Verdict::Kind::silent) << each.edit.instruction << " at " << each.edit.place;
+    }
   EXPECT_EQ(fences, 2);
 }
 
@@ -138,6 +163,21 @@ TEST(Edits, HaveTheirInstructionAndPlace) {
   EXPECT_EQ(found[1].instruction, "fence.acq_rel.gpu;");
   EXPECT_EQ(found[2].line, 5U);
   EXPECT_EQ(edited(ptx, found[0]).substr(0, 15), "\t.loc\t1 7 3\n\n\t/");
+}
+
+// Of an order each half can be left out.
+TEST(Edits, OfAnOrder) {
+  const std::string ptx = ".file\t1 \"a.cc\"\n.loc\t1 7 3\n\t@%p1 atom.acq_rel.gpu.global.add.u32 %r1, [%rd1], 1;\n"
+                          "\tred.release.gpu.global.add.u32 [%rd1], 1;\n\tld.acquire.gpu.global.b32 %r1, [%rd1];\n"
+                          "\tld.relaxed.gpu.global.b32 %r1, [%rd1];\n";
+  std::map<std::string, std::string> texts;
+  for (const Edit &edit : editsOf(ptx))
+    for (const auto &[line, text] : edit.lines)
+      texts[edit.what] += text + "\n";
+  EXPECT_EQ(texts["releases nothing"], "\t@%p1 atom.acquire.gpu.global.add.u32 %r1, [%rd1], 1;\n"
+                                       "\tred.relaxed.gpu.global.add.u32 [%rd1], 1;\n");
+  EXPECT_EQ(texts["acquires nothing"], "\t@%p1 atom.release.gpu.global.add.u32 %r1, [%rd1], 1;\n"
+                                       "\tld.relaxed.gpu.global.b32 %r1, [%rd1];\n");
 }
 
 // What else can be said wrongly of copies; a ring of three slots is as large as its buffer says.

@@ -35,6 +35,7 @@ private:
   }
   void addWait(size_t line, const std::smatch &match);
   void addCopy(size_t line, const std::smatch &match);
+  void addOrder(size_t line, const std::smatch &match);
   int64_t slotBytes(size_t line) const;
 
   std::string placeOf(const std::smatch &loc) { return files[loc[1]] + ":" + loc[2].str(); }
@@ -104,12 +105,25 @@ void Reader::addCopy(size_t line, const std::smatch &match) {
     add(line, "in every round", {{line, target + match[5].str() + match[6].str()}});
 }
 
+/// An order without one of its halves.
+void Reader::addOrder(size_t line, const std::smatch &match) {
+  const std::string order = match[2];
+  const auto become = [&](const std::string &what, const std::string &less) {
+    add(line, what, {{line, match[1].str() + less + match[3].str()}});
+  };
+  if (order != "acquire")
+    become("releases nothing", order == "acq_rel" ? "acquire" : "relaxed");
+  if (order != "release")
+    become("acquires nothing", order == "acq_rel" ? "release" : "relaxed");
+}
+
 std::vector<Edit> Reader::edits() {
   static const std::regex file(R"(^\s*\.file\s+(\d+)\s+"(.*)\".*)");
   static const std::regex ordering(
       R"(^\s*(@!?%\w+\s+)?((bar|barrier|fence|membar|mbarrier|cp\.async[\w.]*\.(commit|wait)|wgmma\.(fence|commit|wait))[\w.]*\b.*))");
   static const std::regex copy(
       R"(^\s*((?:\{.*;\s*)?(?:@!?%\w+\s+)?)(cp\.async\.c[ag]\.shared[\w.:]*\s+\[%\w+)(?:\s*\+\s*(\d+))?(\],\s*\[[^\]]*\],\s*\d+)(,\s*[%\w]+)?(;.*))");
+  static const std::regex order(R"(^(\s*(?:@!?%\w+\s+)?(?:atom|red|ld|st)\.)(acquire|release|acq_rel)(\.gpu\..*))");
   std::smatch match;
   for (const std::string &line : lines)
     if (std::regex_match(line, match, file))
@@ -123,6 +137,8 @@ std::vector<Edit> Reader::edits() {
         addWait(i, match);
     } else if (std::regex_match(lines[i], match, copy)) {
       addCopy(i, match);
+    } else if (std::regex_match(lines[i], match, order)) {
+      addOrder(i, match);
     }
   return std::move(all);
 }

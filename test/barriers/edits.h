@@ -28,10 +28,10 @@ struct Edit {
 };
 
 /// All of a PTX text, in order. What orders accesses (a barrier, a fence, a commit or a wait of asynchronous copies) is
-/// *deleted*. A wait for groups of copies leaves *one more pending*, or comes *behind the barrier* that follows it
-/// last before the slot is read. A copy
-/// goes *to the next slot*, a slot being a part of its buffer (`// kiln.shared`) as large as the groups that are waited
-/// for say; copies *all bytes*, where it would fill up with zeros; or is done *in every round*, without its predicate.
+/// *deleted*; the order of an atomic *releases nothing*, or *acquires nothing*. A wait for groups of copies leaves *one
+/// more pending*, or comes *behind the barrier* that follows it last before the slot is read. A copy goes *to the next
+/// slot*, a slot being a part of its buffer (`// kiln.shared`) as large as the groups that are waited for say; copies
+/// *all bytes*, where it would fill up with zeros; or is done *in every round*, without its predicate.
 std::vector<Edit> editsOf(const std::string &ptx);
 
 /// The text with the edit's lines.

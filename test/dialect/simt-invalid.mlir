@@ -213,6 +213,46 @@ func.func @displacement(%address: i64) {
 
 // -----
 
+func.func @load_order(%address: i64) {
+  // expected-error@+1 {{expected 'simt.order' to be acquire on a strong load, release on a strong store, or acquire, release or acq_rel on an atomic, but got "acq_rel"}}
+  %0 = simt.ld global %address + 0 {simt.order = "acq_rel", strong} : i64, vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @store_order(%x: vector<4xf32>, %address: i64) {
+  // expected-error@+1 {{expected 'simt.order' to be acquire on a strong load, release on a strong store, or acquire, release or acq_rel on an atomic, but got "acquire"}}
+  simt.st global %x, %address + 0 {simt.order = "acquire", strong} : vector<4xf32>, i64
+  return
+}
+
+// -----
+
+func.func @order_of_what_is_weak(%x: vector<4xf32>, %address: i64) {
+  // expected-error@+1 {{expected 'simt.order' to be acquire on a strong load, release on a strong store, or acquire, release or acq_rel on an atomic, but got "release"}}
+  simt.st global %x, %address + 0 {simt.order = "release"} : vector<4xf32>, i64
+  return
+}
+
+// -----
+
+func.func @update_order(%x: i32, %address: i64) {
+  // expected-error@+1 {{expected 'simt.order' to be acquire on a strong load, release on a strong store, or acquire, release or acq_rel on an atomic, but got "consume"}}
+  %0 = simt.atomic_rmw add %x, %address + 0 {simt.order = "consume"} : i32
+  return
+}
+
+// -----
+
+func.func @fenced(%x: i32, %address: i64) {
+  // expected-error@+1 {{expected 'simt.fenced' to be a unit on a 'simt.atomic_rmw', but got unit}}
+  %0 = simt.atomic_cas %x to %x, %address + 0 {simt.fenced} : i32
+  return
+}
+
+// -----
+
 func.func @other(%address: i64, %p: i1, %other: vector<2xf32>) {
   // expected-error@+1 {{'simt.ld' op expected 'else' to be of the result's type 'vector<4xf32>', but got 'vector<2xf32>'}}
   %0 = simt.ld global %address + 0 if %p else %other : vector<2xf32> : i64, vector<4xf32>

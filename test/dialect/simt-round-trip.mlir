@@ -111,6 +111,8 @@ func.func @threads(%far: i64, %near: i32, %p: i1, %x: vector<2xf32>, %s: f64, %i
   %5 = simt.atomic_rmw add %s, %far + 0 : f64
   // CHECK: simt.atomic_rmw add %{{.*}}, %{{.*}} + 4 if %{{.*}} : i32
   %6 = simt.atomic_rmw add %i, %far + 4 if %p : i32
+  // CHECK: simt.atomic_rmw max %{{.*}}, %{{.*}} + 4 if %{{.*}} {simt.fenced, simt.order = "acq_rel"} : i32
+  %rmw = simt.atomic_rmw max %i, %far + 4 if %p {simt.fenced, simt.order = "acq_rel"} : i32
   // CHECK: simt.fence
   simt.fence
   // CHECK: simt.console : i64

@@ -247,16 +247,18 @@ func.func @bool(%v: memref<32xi8>) attributes {tile.kernel, tile.warps = 1 : i64
 
 #single = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
 
-// A fence before an atomic addition that releases, and behind one that acquires.
+// An atomic has its order itself, and no fence stands round it.
 // CHECK-LABEL: func @atomic
-// CHECK: simt.atomic_rmw add
-// CHECK: simt.fence
-// CHECK-NEXT: simt.atomic_rmw add
-// CHECK: simt.atomic_rmw add
-// CHECK-NEXT: simt.fence
-// CHECK: simt.fence
-// CHECK-NEXT: simt.atomic_rmw add
-// CHECK-NEXT: simt.fence
+// CHECK-NOT: simt.fence
+// CHECK: simt.atomic_rmw add %{{.*}} : f32
+// CHECK: simt.atomic_rmw add %{{.*}} {simt.order = "release"} : f32
+// CHECK: simt.atomic_rmw add %{{.*}} {simt.order = "acquire"} : f32
+// CHECK: simt.atomic_rmw add %{{.*}} {simt.order = "acq_rel"} : f32
+// CHECK: simt.atomic_cas %{{.*}} {simt.order = "acq_rel"} : f32
+// CHECK: simt.ld global %{{.*}} {simt.order = "acquire", strong}
+// CHECK: simt.st global %{{.*}} {simt.order = "release", strong}
+// CHECK: simt.ld global %{{.*}} {strong}
+// CHECK: simt.st global %{{.*}} {strong}
 // CHECK-NOT: simt.fence
 // CHECK: return
 func.func @atomic(%v: memref<32xf32>, %s: f32) attributes {tile.kernel, tile.warps = 1 : i64} {
@@ -266,6 +268,39 @@ func.func @atomic(%v: memref<32xf32>, %s: f32) attributes {tile.kernel, tile.war
   %1 = tile.atomic_rmw add release %x, %v[%c0] : tensor<32xf32, #single>, memref<32xf32>
   %2 = tile.atomic_rmw add acquire %x, %v[%c0] : tensor<32xf32, #single>, memref<32xf32>
   %3 = tile.atomic_rmw add acq_rel %x, %v[%c0] : tensor<32xf32, #single>, memref<32xf32>
+  %4 = tile.atomic_cas acq_rel %x to %x, %v[%c0] : tensor<32xf32, #single>, memref<32xf32>
+  %5 = tile.atomic_load acquire %v[%c0] : memref<32xf32> -> tensor<32xf32, #single>
+  tile.atomic_store release %5, %v[%c0] : tensor<32xf32, #single>, memref<32xf32>
+  %6 = tile.atomic_load relaxed %v[%c0] : memref<32xf32> -> tensor<32xf32, #single>
+  tile.atomic_store relaxed %6, %v[%c0] : tensor<32xf32, #single>, memref<32xf32>
+  return
+}
+
+// -----
+
+#double = #simt.layout<64, reg [d0:1], lane [d0:2 d0:4 d0:8 d0:16 d0:32], warp []>
+
+// Of two elements a thread one fence orders both, and an update that it acquires for is read, though nobody asks.
+// CHECK-LABEL: func @fenced
+// CHECK: simt.fence
+// CHECK: simt.atomic_rmw add %{{.*}} + 0 : f32
+// CHECK: simt.atomic_rmw add %{{.*}} + 4 : f32
+// CHECK-NOT: simt.fence
+// CHECK: simt.atomic_rmw add %{{.*}} + 0 {simt.fenced} : f32
+// CHECK: simt.atomic_rmw add %{{.*}} + 4 {simt.fenced} : f32
+// CHECK: simt.fence
+// CHECK: simt.fence
+// CHECK: simt.atomic_rmw add %{{.*}} + 0 {simt.fenced} : f32
+// CHECK: simt.atomic_rmw add %{{.*}} + 4 {simt.fenced} : f32
+// CHECK: simt.fence
+// CHECK-NOT: simt.fence
+// CHECK: return
+func.func @fenced(%v: memref<64xf32>, %s: f32) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.splat %s : f32 -> tensor<64xf32, #double>
+  %0 = tile.atomic_rmw add release %x, %v[%c0] : tensor<64xf32, #double>, memref<64xf32>
+  %1 = tile.atomic_rmw add acquire %x, %v[%c0] : tensor<64xf32, #double>, memref<64xf32>
+  %2 = tile.atomic_rmw add acq_rel %x, %v[%c0] : tensor<64xf32, #double>, memref<64xf32>
   return
 }
 

@@ -132,6 +132,33 @@ llvm.func @atomicKinds(%a: i64, %x: f32, %n: i64, %p: i1, %m: i32, %h: f16, %b: 
 
 // -----
 
+// What orders other accesses says so, and LLVM moves none across. A reduction can release, and acquires nothing: what
+// acquires, or a fence does behind it, is read. A loop's exchange has the order.
+// CHECK-LABEL: @orders
+// CHECK: "ld.acquire.gpu.global.b32 $0, [$1];", "=r,l,~{memory}"
+// CHECK: "st.release.gpu.global.b32 [$1], $0;", "r,l,~{memory}"
+// CHECK: "red.release.gpu.global.add.u32 [$0], $1;", "l,r,~{memory}"
+// CHECK: "@$3 atom.acquire.gpu.global.add.u32 $0, [$1], $2;", "=r,l,r,b,0,~{memory}"
+// CHECK: "atom.acq_rel.gpu.global.add.u32 $0, [$1], $2;", "=r,l,r,~{memory}"
+// CHECK: "atom.release.gpu.global.exch.b32 $0, [$1], $2;", "=r,l,r,~{memory}"
+// CHECK: "atom.global.add.u32 $0, [$1], $2;", "=r,l,r"
+// CHECK: "atom.acquire.gpu.global.cas.b32 $0, [$1 + 8], $2, $3;", "=r,l,r,r,~{memory}"
+// CHECK: ld.relaxed.gpu.global.b32 $0, [$1]; {{.*}}atom.acq_rel.gpu.global.cas.b32 $0{{.*}}, "=&f,l,f,~{memory}"
+llvm.func @orders(%a: i64, %x: f32, %p: i1, %m: i32) {
+  %0 = simt.ld global %a + 0 {simt.order = "acquire", strong} : i64, vector<1xf32>
+  simt.st global %0, %a + 0 {simt.order = "release", strong} : vector<1xf32>, i64
+  %1 = simt.atomic_rmw add %m, %a + 0 {simt.order = "release"} : i32
+  %2 = simt.atomic_rmw add %m, %a + 0 if %p {simt.order = "acquire"} : i32
+  %3 = simt.atomic_rmw add %m, %a + 0 {simt.order = "acq_rel"} : i32
+  %4 = simt.atomic_rmw exchange %m, %a + 0 {simt.order = "release"} : i32
+  %5 = simt.atomic_rmw add %m, %a + 0 {simt.fenced} : i32
+  %6 = simt.atomic_cas %m to %m, %a + 8 {simt.order = "acquire"} : i32
+  %7 = simt.atomic_rmw max %x, %a + 0 {simt.order = "acq_rel"} : f32
+  llvm.return
+}
+
+// -----
+
 // CHECK-LABEL: @threads
 // CHECK: llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.tid.x"
 // CHECK: %[[MASK:.*]] = llvm.mlir.constant(16 : i32)

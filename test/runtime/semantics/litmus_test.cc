@@ -153,6 +153,75 @@ TEST_P(Litmus, WhatWasStoredBeforeAReleaseIsThereBehindTheAcquire) {
   });
 }
 
+// --- A chain that waits ----------------------------------------------------------------------------------------------
+
+struct ChainConfig {
+  int flags = 1; // of a program
+};
+
+/// Programs go one after the other, by numbers that they draw: each waits for all flags of the one before, adds one to
+/// the row that it has left, and sets its own.
+void waitInTurn(View tickets, View data, View flags, View got, ChainConfig cfg) {
+  Tile turn = cast(reshape(atomic_add(tickets, {0}, full(i32, {1}, 1)), {}), i64);
+  for (Tile n : repeat_while([&] {
+         Tile before = atomic_load(flags, {turn - 1, 0}, {1, cfg.flags}); // none before the first
+         return (turn > 0) & any(reshape(before, {cfg.flags}) == 0);
+       }))
+    (void)n;
+  Tile row = load(data, {turn - 1, 0}, {1, wide});
+  store(data, {turn, 0}, row + 1);
+  atomic_store(flags, {turn, 0}, full(i32, {1, cfg.flags}, 1));
+  store(got, {turn, 0}, row);
+}
+const Kernel waitInTurnKernel = kernel("wait_in_turn", waitInTurn, {field("flags", &ChainConfig::flags)});
+
+// One flag for a program, or more than it has threads, of which each then has several.
+TEST_P(Litmus, WhoWaitsForAFlagSeesWhatWasStoredBeforeIt) {
+  const int64_t programs = 12;
+  for (const int count : {1, 700})
+    everyWay([&](int64_t) {
+      const Tensor tickets = zeros(i32, {1}), data = zeros(i32, {programs, wide}),
+                   flags = zeros(i32, {programs, count}), got = zeros(i32, {programs, wide});
+      launch(waitInTurnKernel, {tickets.ref(), data.ref(), flags.ref(), got.ref()}, "flags=" + std::to_string(count),
+             programs);
+      const Raw rows = read(got);
+      for (int64_t i = 0; i < programs * wide; ++i)
+        ASSERT_EQ(rows[i], static_cast<uint64_t>(i / wide)) << count << " flags, element " << i;
+    });
+}
+
+/// The others know by a relaxed load that program 0 has told, and acquire by a change whose result nobody uses: it
+/// stands behind that of program 0, whatever it finds.
+void changeAndForget(View x, View told, View y, ChainConfig cfg) {
+  Tile p = program_id(0);
+  when(
+      p == 0,
+      [&] {
+        store(x, {0}, full(i32, {wide}, 7));
+        atomic_max(told, {0}, full(i32, {cfg.flags}, 1), Order::release);
+      },
+      [&] {
+        for (Tile n : repeat_while([&] { return any(atomic_load(told, {0}, {cfg.flags}, Order::relaxed) == 0); }))
+          (void)n;
+        atomic_add(told, {0}, full(i32, {cfg.flags}, 1), Order::acquire);
+        store(y, {p, 0}, load(x, {0}, {wide}));
+      });
+}
+const Kernel changeAndForgetKernel =
+    kernel("change_and_forget", changeAndForget, {field("flags", &ChainConfig::flags)});
+
+TEST_P(Litmus, AChangeAcquiresThoughNobodyUsesItsResult) {
+  const int64_t programs = 3;
+  for (const int count : {1, 700})
+    everyWay([&](int64_t) {
+      const Tensor x = zeros(i32, {wide}), told = zeros(i32, {count}), y = counting(i32, {programs, wide});
+      launch(changeAndForgetKernel, {x.ref(), told.ref(), y.ref()}, "flags=" + std::to_string(count), programs);
+      const Raw got = read(y);
+      for (int64_t i = wide; i < programs * wide; ++i)
+        ASSERT_EQ(got[i], 7U) << count << " flags, element " << i;
+    });
+}
+
 // --- Store buffering -------------------------------------------------------------------------------------------------
 
 /// Each program marks its own place, counts itself, and looks at the other's: who counts last sees the other's mark.
@@ -163,6 +232,24 @@ void markAndLook(View marks, View count, View saw) {
   store(saw, {p}, atomic_add(marks, {1 - p}, none));
 }
 const Kernel markAndLookKernel = kernel("mark_and_look", markAndLook);
+
+// The same when what is written and looked for is told by the atomics alone: an exchange, and an addition of nothing.
+void exchangeAndLook(View marks, View saw) {
+  Tile p = program_id(0);
+  atomic_exchange(marks, {p}, full(i32, {1}, 1), Order::acq_rel);
+  store(saw, {p}, atomic_add(marks, {1 - p}, full(i32, {1}, 0), Order::acq_rel));
+}
+const Kernel exchangeAndLookKernel = kernel("exchange_and_look", exchangeAndLook);
+
+TEST_P(Litmus, OneOfTwoSeesTheOthersExchange) {
+  for (int round = 0; round < 20; ++round)
+    everyWay([&](int64_t) {
+      const Tensor marks = zeros(i32, {2}), saw = zeros(i32, {2});
+      launch(exchangeAndLookKernel, {marks.ref(), saw.ref()}, "", 2);
+      const Raw got = read(saw);
+      EXPECT_TRUE(got[0] || got[1]) << "neither saw the other";
+    });
+}
 
 TEST_P(Litmus, OneOfTwoSeesTheOther) {
   for (int round = 0; round < 20; ++round)

@@ -126,6 +126,44 @@ TEST(RaceTest, BetweenPrograms) {
   EXPECT_EQ(handOver("membar.gl;\n", ""), Names{"race-programs"});
 }
 
+// An instruction's own order does what fences round it would. A reduction releases, and acquires nothing, not even with
+// a fence behind it.
+TEST(RaceTest, OrdersOfInstructions) {
+  const std::string registers = ".reg .b32 %r<8>; .reg .pred %q; .reg .b64 %g;\n";
+  const auto handOver = [&](const std::string &tell, const std::string &look) {
+    return kinds(registers,
+                 "mov.u32 %r0, %ctaid.x;\nsetp.eq.u32 %q, %r0, 0;\n@!%q bra wait;\nst.global.u32 [%p0+64], 5;\n" +
+                     tell + "\nret;\nwait:\n" + look +
+                     "\nsetp.ne.u32 %q, %r1, 1;\n@%q bra wait;\nld.global.u32 %r2, [%p0+64];",
+                 1, 2);
+  };
+  const std::string acquire = "ld.acquire.gpu.global.u32 %r1, [%p0];";
+  for (const char *tell :
+       {"st.release.gpu.global.u32 [%p0], 1;", "red.release.gpu.global.add.u32 [%p0], 1;",
+        "atom.release.gpu.global.exch.b32 %r1, [%p0], 1;", "atom.acq_rel.gpu.global.cas.b32 %r1, [%p0], 0, 1;"})
+    EXPECT_EQ(handOver(tell, acquire), Names{}) << tell;
+  for (const char *tell : {"st.relaxed.gpu.global.u32 [%p0], 1;", "red.global.add.u32 [%p0], 1;",
+                           "atom.global.exch.b32 %r1, [%p0], 1;", "atom.acquire.gpu.global.cas.b32 %r1, [%p0], 0, 1;"})
+    EXPECT_EQ(handOver(tell, acquire), Names{"race-programs"}) << tell;
+  const std::string release = "st.release.gpu.global.u32 [%p0], 1;";
+  EXPECT_EQ(handOver(release, "atom.acquire.gpu.global.add.u32 %r1, [%p0], 0;"), Names{});
+  for (const char *look : {"ld.relaxed.gpu.global.u32 %r1, [%p0];", "atom.release.gpu.global.add.u32 %r1, [%p0], 0;"})
+    EXPECT_EQ(handOver(release, look), Names{"race-programs"}) << look;
+  const std::string read = "ld.relaxed.gpu.global.u32 %r1, [%p0];";
+  EXPECT_EQ(handOver(release, read + "\natom.global.add.u32 %r3, [%p0], 0;\nfence.acq_rel.gpu;"), Names{});
+  // The reduction's own word, so that nothing but it could acquire.
+  const auto reduced = [&](const std::string &update) {
+    return kinds(registers,
+                 "mov.u32 %r0, %ctaid.x;\nsetp.eq.u32 %q, %r0, 0;\n@!%q bra other;\nst.global.u32 [%p0+64], 5;\n"
+                 "red.release.gpu.global.add.u32 [%p0], 1;\nret;\nother:\n" +
+                     update + "\nld.global.u32 %r2, [%p0+64];",
+                 1, 2);
+  };
+  EXPECT_EQ(reduced("atom.acquire.gpu.global.add.u32 %r1, [%p0], 1;"), Names{});
+  EXPECT_EQ(reduced("atom.global.add.u32 %r1, [%p0], 1;\nfence.acq_rel.gpu;"), Names{});
+  EXPECT_EQ(reduced("red.global.add.u32 [%p0], 1;\nfence.acq_rel.gpu;"), Names{"race-programs"});
+}
+
 // What several blocks, or several warps, have read may not be written by one of them; the first of them included.
 TEST(RaceTest, WritesOfWhatManyHaveRead) {
   const std::string global = ".reg .b32 %r<8>; .reg .pred %q; .reg .b64 %g;\n";

@@ -1,0 +1,342 @@
+// Strides, bounds and names of a tile in global memory, and what follows from them for each of a thread's packets.
+
+#include "lowering/gpu/GlobalTile.h"
+
+#include "dialect/tile/Limits.h"
+
+#include "lowering/analysis/Ranges.h"
+#include "lowering/analysis/TileUses.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/Sequence.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::gpu {
+
+using simt::TileLayout;
+
+/// What differences of bounds are: they have room in 32 bits.
+static constexpr arith::IntegerOverflowFlags noWrap = arith::IntegerOverflowFlags::nsw;
+
+static Type storedType(Type element) {
+  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element;
+}
+
+GlobalTile::GlobalTile(ThreadCode &code, Operation *op, Value view, ValueRange subscripts, RankedTensorType tile,
+                       Value maskTile)
+    : attribute(simt::layoutOf(tile)), layout(attribute.getLayout()), element(storedType(tile.getElementType())),
+      code(code), fits32(static_cast<bool>(factOf(view, "tile.fits_32"))), view(code.held(view)),
+      subscripts(subscripts), bytes(element.getIntOrFloatBitWidth() / 8) {
+  for (const Value subscript : subscripts)
+    if (isa<RankedTensorType>(subscript.getType()))
+      index = subscript;
+  indexRank = index ? static_cast<unsigned>(cast<RankedTensorType>(index.getType()).getRank()) : 0;
+  for (unsigned axis = 0, next = indexRank; axis < axes(); ++axis)
+    dims.push_back(isNamed(axis) ? 0 : next++);
+  findStrides(cast<MemRefType>(view.getType()));
+  findBounds(cast<MemRefType>(view.getType()), op->getAttrOfType<DenseI64ArrayAttr>("tile.inside"));
+  const Value pointer = code.make<memref::ExtractAlignedPointerAsIndexOp>(this->view);
+  base = code.make<arith::IndexCastOp>(code.builder.getI64Type(), pointer);
+  for (unsigned axis = 0; axis < axes(); ++axis) {
+    if (isNamed(axis))
+      continue;
+    if (const Value share = code.shareOf(attribute, dims[axis])) {
+      const Value wide = code.make<arith::ExtUIOp>(code.builder.getI64Type(), share);
+      base = code.add(base, code.make<arith::MulIOp>(wide, strideBytes(axis)));
+    }
+  }
+  // Where the tile begins comes last: in a loop the rest stays outside of it.
+  for (unsigned axis = 0; axis < axes(); ++axis)
+    if (!isNamed(axis))
+      base = code.add(base, bytesTo(axis));
+  findNames();
+  if (maskTile)
+    mask = code.elementsOf(maskTile);
+}
+
+void GlobalTile::findNames() {
+  for (unsigned axis = 0; axis < axes(); ++axis)
+    if (isNamed(axis))
+      for (const Value name : code.elementsOf(subscripts[axis]))
+        names[axis].positions.push_back(
+            name.getType().isInteger(64) ? name : code.make<arith::ExtSIOp>(code.builder.getI64Type(), name));
+}
+
+void GlobalTile::findStrides(MemRefType type) {
+  strides.assign(type.getStridesAndOffset().first);
+  unknownStrides.resize(strides.size());
+  if (llvm::none_of(strides, ShapedType::isDynamic))
+    return;
+  auto metadata = memref::ExtractStridedMetadataOp::create(code.builder, code.loc, view);
+  for (const auto [dim, stride] : llvm::enumerate(strides))
+    if (ShapedType::isDynamic(stride)) {
+      const Type width = fits32 ? code.builder.getI32Type() : code.builder.getI64Type();
+      Value known = code.times(code.make<arith::IndexCastOp>(width, metadata.getStrides()[dim]), bytes);
+      unknownStrides[dim] = known;
+    }
+}
+
+Value GlobalTile::strideBytes(unsigned axis) {
+  if (!unknownStrides[axis])
+    return code.i64(strides[axis] * bytes);
+  return fits32 ? code.make<arith::ExtUIOp>(code.builder.getI64Type(), unknownStrides[axis]) : unknownStrides[axis];
+}
+
+void GlobalTile::findBounds(MemRefType type, DenseI64ArrayAttr inside) {
+  const auto extentOf = [&](unsigned dim) {
+    return type.isDynamicDim(dim) ? code.make<tile::DimOp>(code.builder.getI64Type(), view, int64_t(dim))
+                                  : code.i64(type.getDimSize(dim));
+  };
+  names.resize(axes());
+  for (unsigned axis = 0; axis < axes(); ++axis) {
+    Bounds &bound = bounds.emplace_back();
+    if (isNamed(axis)) {
+      names[axis].extent = extentOf(axis);
+      continue;
+    }
+    if (inside && llvm::is_contained(inside.asArrayRef(), axis))
+      continue;
+    const simt::Extent &own = layout.shape()[dims[axis]];
+    const Value offset = subscripts[axis];
+    APInt known;
+    if (matchPattern(offset, m_ConstantInt(&known)) && !type.isDynamicDim(axis) && known.isNonNegative() &&
+        known.sle(type.getDimSize(axis) - own.size)) { // the whole tile, wherever
+      continue;
+    }
+    if (own.size == 1) {
+      bound.inside = isPositionInside(offset, extentOf(axis));
+      continue;
+    }
+    bound = boundsOf(axis, extentOf(axis));
+    const Value share = code.shareOf(attribute, dims[axis]);
+    if (share)
+      bound.high = code.make<arith::SubIOp>(bound.high, share, noWrap);
+    if (share && bound.low)
+      bound.low = code.make<arith::SubIOp>(bound.low, share);
+  }
+}
+
+bool GlobalTile::isNear(Value offset) const {
+  const ConstantIntRanges range = rangeOf(offset);
+  constexpr int64_t most = (int64_t{1} << abi::smallExtentBits) + (1 << 26);
+  return fits32 && range.smin().sge(-most) && range.smax().sle(most);
+}
+
+/// The offset as i32, of a view whose extents are small. Where it is a program's number times a constant, and some
+/// more, it may have no room there: then the number is one with which it lies behind every view, as it does. Null where
+/// it is no such sum.
+Value GlobalTile::nearOf(Value offset, int effort) {
+  constexpr int64_t mostMore = 1 << 26, far = (int64_t{1} << abi::smallExtentBits) + 4 * mostMore, mostFactor = 1 << 24;
+  const Type word = code.builder.getI32Type();
+  if (!fits32 || effort == 0 || !offset.getType().isInteger(64))
+    return {};
+  if (isNear(offset))
+    return code.make<arith::TruncIOp>(word, code.held(offset));
+  if (auto sum = offset.getDefiningOp<arith::AddIOp>()) {
+    for (const auto &[large, small] : {std::pair(sum.getLhs(), sum.getRhs()), std::pair(sum.getRhs(), sum.getLhs())}) {
+      const ConstantIntRanges range = rangeOf(small);
+      if (range.smin().slt(-mostMore) || range.smax().sgt(mostMore))
+        continue;
+      if (const Value near = nearOf(large, effort - 1))
+        return code.make<arith::AddIOp>(near, code.make<arith::TruncIOp>(word, code.held(small)), noWrap);
+    }
+    return {};
+  }
+  APInt factor(64, 1);
+  Value number = offset;
+  if (auto product = offset.getDefiningOp<arith::MulIOp>();
+      product && matchPattern(product.getRhs(), m_ConstantInt(&factor)))
+    number = product.getLhs();
+  if (!number.getDefiningOp<tile::ProgramIdOp>() || !factor.isStrictlyPositive() || factor.sgt(mostFactor))
+    return {};
+  const int64_t most = llvm::divideCeil(far, factor.getSExtValue());
+  const Value least = code.make<arith::MinUIOp>(code.held(number), code.i64(most));
+  return code.make<arith::MulIOp>(code.make<arith::TruncIOp>(word, least), code.i32(factor.getSExtValue()), noWrap);
+}
+
+/// From the view's first element to where the tile begins along `axis`; anything where nothing of the tile lies inside.
+Value GlobalTile::bytesTo(unsigned axis) {
+  const Type wide = code.builder.getI64Type();
+  if (fits32 && (unknownStrides[axis] || llvm::isInt<32>(strides[axis] * bytes)))
+    if (const Value near = nearOf(subscripts[axis])) // a factor of 32 bits, too, and so one instruction
+      return code.make<arith::MulIOp>(code.make<arith::ExtSIOp>(wide, near),
+                                      unknownStrides[axis] ? code.make<arith::ExtSIOp>(wide, unknownStrides[axis])
+                                                           : strideBytes(axis));
+  return code.make<arith::MulIOp>(code.held(subscripts[axis]), strideBytes(axis));
+}
+
+/// Whether `offset` lies in the view: without sign, a negative one is too large.
+Value GlobalTile::isPositionInside(Value offset, Value extent) {
+  const ConstantIntRanges range = rangeOf(offset);
+  const bool isWord = range.smin().sge(INT32_MIN) && range.smax().sle(UINT32_MAX);
+  Value position = nearOf(offset);
+  if (!position && fits32 && isWord)
+    position = code.make<arith::TruncIOp>(code.builder.getI32Type(), code.held(offset));
+  if (position)
+    extent = code.make<arith::TruncIOp>(code.builder.getI32Type(), extent);
+  else
+    position = code.held(offset);
+  return code.make<arith::CmpIOp>(arith::CmpIPredicate::ult, position, extent);
+}
+
+/// From where and below where positions in the tile lie in the view.
+GlobalTile::Bounds GlobalTile::boundsOf(unsigned axis, Value extent) {
+  constexpr int64_t mostBefore = int64_t{1} << (abi::smallExtentBits - 1);
+  if (fits32 && rangeOf(subscripts[axis]).smin().sge(-mostBefore))
+    return nearBoundsOf(axis, extent);
+  const auto narrow = [&](Value word) { return code.make<arith::TruncIOp>(code.builder.getI32Type(), word); };
+  const simt::Extent &own = layout.shape()[dims[axis]];
+  const Value offset = code.held(subscripts[axis]);
+  Bounds bound;
+  // The offset is brought near first, so that no difference overflows.
+  Value near = code.make<arith::MinSIOp>(offset, extent);
+  if (!isNonNegative(rangeOf(subscripts[axis]))) {
+    near = code.make<arith::MaxSIOp>(near, code.i64(-own.padded));
+    const Value isBefore = code.make<arith::CmpIOp>(arith::CmpIPredicate::slt, near, code.i64(0));
+    bound.low = code.make<arith::SelectOp>(isBefore, narrow(code.make<arith::SubIOp>(code.i64(0), near)), code.i32(0));
+  }
+  bound.high = narrow(code.make<arith::MinSIOp>(code.make<arith::SubIOp>(extent, near), code.i64(own.size)));
+  return bound;
+}
+
+/// The same of a small extent and an offset that is not far before the view. The distance to the view's end is a number
+/// of 32 bits, or negative: then some other negative number will do, and what lies before the view is of no interest.
+GlobalTile::Bounds GlobalTile::nearBoundsOf(unsigned axis, Value extent) {
+  const auto narrow = [&](Value word) { return code.make<arith::TruncIOp>(code.builder.getI32Type(), word); };
+  const simt::Extent &own = layout.shape()[dims[axis]];
+  const Value offset = code.held(subscripts[axis]);
+  Bounds bound;
+  const Value near = nearOf(subscripts[axis]);
+  if (near) {
+    bound.high = code.make<arith::SubIOp>(narrow(extent), near, noWrap);
+  } else {
+    const Value distance = code.make<arith::SubIOp>(extent, offset);
+    const Value low = narrow(distance), sign = narrow(code.make<arith::ShRSIOp>(distance, code.i64(63)));
+    bound.high = code.make<arith::OrIOp>(low, sign);
+  }
+  if (own.isPadded())
+    bound.high = code.make<arith::MinSIOp>(bound.high, code.i32(own.size));
+  if (!isNonNegative(rangeOf(subscripts[axis])))
+    bound.low = code.make<arith::SubIOp>(code.i32(0), near ? near : narrow(offset));
+  return bound;
+}
+
+Indices GlobalTile::packets() const {
+  Indices result;
+  for (int64_t stored = 0; stored < layout.numStored(); stored += vector)
+    if (!layout.isDead(stored))
+      result.push_back(stored);
+  return result;
+}
+
+int64_t GlobalTile::displacement(int64_t stored) const {
+  int64_t sum = 0;
+  const SmallVector<int64_t> position = layout.positionOf(stored);
+  for (unsigned axis = 0; axis < axes(); ++axis)
+    if (!unknownStrides[axis] && !isNamed(axis))
+      sum += position[dims[axis]] * strides[axis] * bytes;
+  return llvm::isInt<32>(sum) ? sum : 0;
+}
+
+int64_t GlobalTile::nameOf(int64_t stored) const {
+  const TileLayout own = simt::layoutOf(index).getLayout();
+  return *own.storedAt(ArrayRef(layout.positionOf(stored)).take_front(indexRank));
+}
+
+Value GlobalTile::address(int64_t stored) {
+  const SmallVector<int64_t> position = layout.positionOf(stored);
+  SmallVector<int64_t> key;
+  int64_t far = 0; // what does not fit the displacement
+  for (unsigned axis = 0; axis < axes(); ++axis) {
+    if (isNamed(axis))
+      key.push_back(nameOf(stored));
+    else if (unknownStrides[axis])
+      key.push_back(position[dims[axis]]);
+    else
+      far += position[dims[axis]] * strides[axis] * bytes;
+  }
+  key.push_back(llvm::isInt<32>(far) ? 0 : far);
+  Value &address = addresses[key];
+  if (address)
+    return address;
+  address = base;
+  for (unsigned axis = 0; axis < axes(); ++axis)
+    if (isNamed(axis))
+      address = code.add(address, code.make<arith::MulIOp>(names[axis].positions[nameOf(stored)], strideBytes(axis)));
+    else if (const int64_t known = position[dims[axis]]; unknownStrides[axis] && known)
+      address = fits32 ? code.make<simt::AddressOp>(address.getType(), address, unknownStrides[axis],
+                                                    code.builder.getI64IntegerAttr(known))
+                       : code.add(address, code.times(unknownStrides[axis], known));
+  if (key.back())
+    address = code.add(address, code.i64(key.back()));
+  return address;
+}
+
+/// Whether a stored value lies in the tile along `dim`, null when it does in all threads: asked once for each position.
+Value GlobalTile::isWithin(int64_t stored, unsigned dim) {
+  const auto [entry, isNew] = withins.try_emplace({dim, layout.positionOf(stored)[dim]});
+  return isNew ? entry->second = code.isWithin(attribute, stored, dim) : entry->second;
+}
+
+Value GlobalTile::isInsideAlong(int64_t stored, unsigned axis) {
+  const int64_t position = isNamed(axis) ? nameOf(stored) : layout.positionOf(stored)[dims[axis]];
+  const auto [entry, isNew] = insides.try_emplace({axis, position});
+  if (!isNew)
+    return entry->second;
+  Value here;
+  if (isNamed(axis)) { // as a number without sign, a negative one is too large
+    for (unsigned dim = 0; dim < indexRank; ++dim)
+      here = code.both(here, isWithin(stored, dim));
+    here = code.both(
+        here, code.make<arith::CmpIOp>(arith::CmpIPredicate::ult, names[axis].positions[position], names[axis].extent));
+  } else if (!bounds[axis].high) {
+    here = code.both(code.isWithin(attribute, stored, dims[axis]), bounds[axis].inside);
+  } else {
+    const Value at = code.i32(position);
+    here = code.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, bounds[axis].high, at);
+    if (bounds[axis].low)
+      here = code.both(here, code.make<arith::CmpIOp>(arith::CmpIPredicate::sle, bounds[axis].low, at));
+  }
+  return insides[{axis, position}] = here;
+}
+
+int64_t GlobalTile::positionsAlong(unsigned axis) const {
+  if (isNamed(axis))
+    return simt::layoutOf(index).getLayout().numStored();
+  const unsigned dim = dims[axis];
+  const auto others = layout.bases(simt::Hw::reg).drop_front(llvm::Log2_64(static_cast<uint64_t>(vector)));
+  const auto bits = llvm::count_if(others, [&](simt::Vec unit) { return layout.shape().unitOf(unit).dim == dim; });
+  return layout.shape()[dim].padded / layout.shape()[dim].core() << bits;
+}
+
+Value GlobalTile::isInside(int64_t stored, Value inside) {
+  if (byPositions.empty()) {
+    byPositions = llvm::to_vector(llvm::seq(axes()));
+    llvm::stable_sort(byPositions, [&](unsigned a, unsigned b) { return positionsAlong(a) < positionsAlong(b); });
+  }
+  for (const unsigned axis : byPositions)
+    inside = code.both(inside, isInsideAlong(stored, axis));
+  return mask.empty() ? inside : code.both(inside, mask[stored]);
+}
+
+Value GlobalTile::bytesInside(int64_t stored, unsigned dim) {
+  const Value all = code.i32(vector * bytes), none = code.i32(0);
+  Value size = all, inside;
+  if (bounds[dim].high) {
+    const Value at = code.i32(layout.positionOf(stored)[dim]);
+    const Value left = code.make<arith::MinSIOp>(code.make<arith::SubIOp>(bounds[dim].high, at), code.i32(vector));
+    size = code.times(code.make<arith::MaxSIOp>(left, none), bytes);
+    if (bounds[dim].low) // a multiple of a packet
+      inside = code.make<arith::CmpIOp>(arith::CmpIPredicate::sle, bounds[dim].low, at);
+  } else {
+    inside = code.both(code.isWithin(attribute, stored, dim), bounds[dim].inside);
+  }
+  for (unsigned other = 0; other < layout.rank(); ++other)
+    if (other != dim)
+      inside = code.both(inside, isInsideAlong(stored, other));
+  return inside ? code.make<arith::SelectOp>(inside, size, none) : size;
+}
+
+} // namespace kiln::lowering::gpu
