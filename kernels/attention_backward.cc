@@ -291,10 +291,12 @@ static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, c
   const auto &[q, k, v, o, lse, dout] = saved;
   const Arg delta = Arg::workspace(0, f32, lse.extents);
   AttentionConfig keys = config, queries = config;
-  if (config.drop == Drop::chance || config.group > 1) { // these take registers: fewer scores are held beside them
-    keys.bm = std::min(config.bm, 32);
+  // These take registers, and so do the limits of each key's queries: fewer scores are held beside them.
+  const bool isFull = config.drop == Drop::chance || config.group > 1;
+  if (isFull)
     queries.bn = std::min(config.bn, 32);
-  }
+  if (isFull || config.ranged)
+    keys.bm = std::min(config.bm, 32);
   std::vector<Arg> ofKeys = {q, k, v, dout, lse, to.columnRanges, to.mask, delta, to.dk, to.dv, scale};
   std::vector<Arg> ofQueries = {q, k, v, o, dout, lse, to.ranges, to.mask, delta, to.dq, scale};
   for (std::vector<Arg> *args : {&ofKeys, &ofQueries})
