@@ -30,6 +30,8 @@ const std::vector<const Kernel *> &kernels() {
       &attentionBackwardKernel,
       &attentionBackwardKeysKernel,
       &attentionBackwardQueriesKernel,
+      &attentionJoinKernel,
+      &attentionPartKernel,
       &cacheAppendKernel,
       &columnSumsKernel,
       &crossEntropyKernel,

@@ -1,37 +1,63 @@
 // Flash attention, forward. A program holds a block of queries and walks the keys and values, keeping for each query a
-// running maximum and sum of the softmax and a running output.
+// running maximum and sum of the softmax and a running output. Where blocks of queries are few, several programs share
+// the keys of one, and another launch joins what they have.
 
 #include "kernels/heads.h"
 #include "kernels/rows.h"
 
 #include <cmath>
+#include <string>
 
 namespace kiln {
 
 //===-- Kernels -------------------------------------------------------------------------------------------------===//
 
-/// q, o (B, H, Tq, D); k, v (B, Hk, Tk, D); lse (B, H, Tq); ranges (B, Tq, 2); mask (B, H, Tq, Tk).
-static void attention(View q, View k, View v, View o, View lse, View ranges, View mask, Tile scale, View site,
-                      Tile most, Tile threshold, Tile keptScale, AttentionConfig cfg) {
-  const int64_t D = width({q, k, v, o});
-  Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2), hk = keyHeadOf(h, cfg);
-  const WeightDropout dropout = dropoutFrom(site, most, threshold, keptScale, b, q.dim(1), cfg);
-  Tile scale2 = scale * M_LOG2E; // exp(s · scale) = exp2(s · scale2)
-  Sight sight = {.mask = mask, .b = b, .h = h, .Tq = q.dim(2), .Tk = keysIn(k, q, cfg), .byQueries = true};
-  lookByQueries(sight, ranges, m, cfg);
+namespace {
+/// What a block of queries is given, and what comes of it.
+struct Block {
+  View q, k, v, ranges, mask;
+  Tile m, h, b;
+  WeightDropout dropout;
+  Tile scale;
+};
+struct Attended {
+  Tile o, sums; // (BM, D), and (BM), the log-sum-exps
+};
+} // namespace
 
-  Tile query = load(q, {b, h, m, 0}, {cfg.bm, D}); // (BM, D)
-  Tile top = full(f32, {cfg.bm}, -infinity);       // (BM) running maximum of the scores, times scale2
+/// q · kᵀ, (BM, BN).
+static Tile scoresOf(const Tile &query, const Tile &key, const AttentionConfig &cfg) {
+  if (!cfg.rows)
+    return dot(query, transpose(key), cfg.precision);
+  return expand(sum(cast(query, f32) * cast(key, f32)), 0); // (1, BN)
+}
+
+/// out + p · v, (BM, D).
+static Tile addValues(const Tile &p, const Tile &value, const Tile &out, const AttentionConfig &cfg) {
+  if (!cfg.rows)
+    return dot(cast(p, value.type()), value, out, cfg.precision);
+  return out + sum(transpose(p) * cast(value, f32), 0, keep); // (1, D)
+}
+
+/// The block's queries, of D numbers, over the keys of [first, end).
+static Attended attend(const Block &of, int64_t D, const Tile &first, const Tile &end, const Sight &sight,
+                       const AttentionConfig &cfg) {
+  Tile scale2 = of.scale * M_LOG2E; // exp(s · scale) = exp2(s · scale2)
+  Tile m = of.m, hk = keyHeadOf(of.h, cfg);
+  Tile query = load(of.q, {of.b, of.h, m, 0}, {cfg.bm, D}); // (BM, D)
+  Tile top = full(f32, {cfg.bm}, -infinity);                // (BM) running maximum of the scores, times scale2
   Tile total = zeros(f32, cfg.sums > 1 ? Shape{cfg.bm, cfg.sums} : Shape{cfg.bm}); // (BM) or (BM, sums) running sums
   Tile out = zeros(f32, {cfg.bm, D}); // (BM, D) running output, times total
 
   // Columns that no row of the block sees are never visited.
-  auto [first, end] = keysOf(m, ranges, sight, cfg);
   for (Tile n : range(first, end, cfg.bn)) {
-    // 1. Scores.
-    Tile key = load(k, {b, hk, n, 0}, {cfg.bn, D});     // (BN, D)
-    Tile s = dot(query, transpose(key), cfg.precision); // (BM, BN)
-    Tile seen = *visible(m, n, sight, cfg);             // (BM, BN)
+    // 1. Scores. Of a single query keys and values are all there is to wait for, and so asked for together.
+    Tile key = load(of.k, {of.b, hk, n, 0}, {cfg.bn, D}); // (BN, D)
+    Tile value;
+    if (cfg.rows)
+      value = load(of.v, {of.b, hk, n, 0}, {cfg.bn, D}); // (BN, D)
+    Tile s = scoresOf(query, key, cfg);                  // (BM, BN)
+    Tile seen = *visible(m, n, sight, cfg);              // (BM, BN)
 
     // 2. Probabilities relative to the new maximum, and what the old ones shrink by. A row that has seen no column yet
     //    has no maximum, and anything is as good.
@@ -47,9 +73,10 @@ static void attention(View q, View k, View v, View o, View lse, View ranges, Vie
     top = higher;
 
     // 3. Output, of the weights that are kept. The sum is that of all.
-    p = masked(keptWeights(m, n, h, dropout, cfg), p);
-    Tile value = load(v, {b, hk, n, 0}, {cfg.bn, D});                             // (BN, D)
-    out = dot(cast(p, v.type()), value, out * expand(shrink, -1), cfg.precision); // (BM, D)
+    p = masked(keptWeights(m, n, of.h, of.dropout, cfg), p);
+    if (!cfg.rows)
+      value = load(of.v, {of.b, hk, n, 0}, {cfg.bn, D});      // (BN, D)
+    out = addValues(p, value, out * expand(shrink, -1), cfg); // (BM, D)
   }
   if (cfg.sums > 1)
     total = sum(total);                               // (BM)
@@ -58,8 +85,65 @@ static void attention(View q, View k, View v, View o, View lse, View ranges, Vie
     share = where(total > 0.0, share, 0.0);
     sums = where(total > 0.0, sums, infinity);
   }
-  store(o, {b, h, m, 0}, cast(out * expand(scaled(share, dropout, cfg), -1), o.type()));
+  return {out * expand(scaled(share, of.dropout, cfg), -1), sums};
+}
+
+/// What the queries of `of` may see.
+static Sight sightOf(const Block &of, const AttentionConfig &cfg) {
+  Sight sight = {
+      .mask = of.mask, .b = of.b, .h = of.h, .Tq = of.q.dim(2), .Tk = keysIn(of.k, of.q, cfg), .byQueries = true};
+  lookByQueries(sight, of.ranges, of.m, cfg);
+  return sight;
+}
+
+/// q, o (B, H, Tq, D); k, v (B, Hk, Tk, D); lse (B, H, Tq); ranges (B, Tq, 2); mask (B, H, Tq, Tk).
+static void attention(View q, View k, View v, View o, View lse, View ranges, View mask, Tile scale, View site,
+                      Tile most, Tile threshold, Tile keptScale, AttentionConfig cfg) {
+  const int64_t D = width({q, k, v, o});
+  Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2);
+  const Block of = {q,    k, v, ranges, mask, m, h, b, dropoutFrom(site, most, threshold, keptScale, b, q.dim(1), cfg),
+                    scale};
+  const Sight sight = sightOf(of, cfg);
+  auto [first, end] = keysOf(m, ranges, sight, cfg);
+  const auto [out, sums] = attend(of, D, first, end, sight, cfg);
+  store(o, {b, h, m, 0}, cast(out, o.type()));
   store(lse, {b, h, m}, sums);
+}
+
+/// The same of one part of the keys that a block of queries sees: as many in each, in whole blocks, from the first on.
+/// o (P, B, H, Tq, D); lse (P, B, H, Tq).
+static void attentionPart(View q, View k, View v, View o, View lse, View ranges, View mask, Tile scale, View site,
+                          Tile most, Tile threshold, Tile keptScale, AttentionConfig cfg) {
+  const int64_t D = width({q, k, v, o});
+  Tile part = program_id(0) % cfg.parts, m = program_id(0) / cfg.parts * cfg.bm, h = program_id(1), b = program_id(2);
+  const Block of = {q,    k, v, ranges, mask, m, h, b, dropoutFrom(site, most, threshold, keptScale, b, q.dim(1), cfg),
+                    scale};
+  const Sight sight = sightOf(of, cfg);
+  auto [first, end] = keysOf(m, ranges, sight, cfg);
+  const int64_t share = cfg.parts * cfg.bn;
+  Tile each = (max(end - first, 0) + (share - 1)) / share * cfg.bn;
+  Tile begin = first + part * each;
+  const auto [out, sums] = attend(of, D, begin, min(begin + each, end), sight, cfg);
+  store(o, {part, b, h, m, 0}, out);
+  store(lse, {part, b, h, m}, sums);
+}
+
+/// o and lse of all keys from those of each part: weights relative to the largest, and sums in the parts' order. One
+/// that a query sees nothing of has an lse of ∞ and weighs nothing.
+static void attentionJoin(View os, View lses, View o, View lse, AttentionConfig cfg) {
+  const int64_t D = width({os, o});
+  Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2);
+  const auto ofParts = [&](const Tile &x, Shape shape) { return reshape(x, std::move(shape)); };
+  Tile sums = ofParts(load(lses, {0, b, h, m}, {cfg.parts, 1, 1, cfg.bm}), {cfg.parts, cfg.bm});        // (P, BM)
+  Tile each = ofParts(load(os, {0, b, h, m, 0}, {cfg.parts, 1, 1, cfg.bm, D}), {cfg.parts, cfg.bm, D}); // (P, BM, D)
+  Tile isBlind = sums == infinity;                                                                      // (P, BM)
+  Tile top = reduce_max(where(isBlind, -infinity, sums), 0);                                            // (BM)
+  Tile weight = where(isBlind, 0.0, exp2(sums - expand(top, 0), Accuracy::fast));                       // (P, BM)
+  Tile total = sum(weight, 0);                                                                          // (BM)
+  Tile out = sum(each * expand(weight, -1), 0);                                                         // (BM, D)
+  Tile seesNone = total == 0.0;                                                                         // (BM)
+  store(o, {b, h, m, 0}, cast(out * expand(where(seesNone, 0.0, 1.0 / total), -1), o.type()));
+  store(lse, {b, h, m}, where(seesNone, infinity, top + log2(total)));
 }
 
 const Kernel attentionKernel =
@@ -70,6 +154,21 @@ const Kernel attentionKernel =
             "mask (B, H, Tq, Tk) i8, read when masked: a row sees the columns that are not 0", "scale f32", ofSite,
             ofMost, ofThreshold, ofKeptScale},
            attentionFields());
+const Kernel attentionPartKernel =
+    kernel("attention_part", attentionPart,
+           {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "o (P, B, H, Tq, D) f32, attention of each part",
+            "lse (P, B, H, Tq) f32, base-2 logarithms of the sums of exponentials of each part",
+            "ranges (B, Tq, 2) i32, read when ranged: a row sees columns from [0] and below [1]",
+            "mask (B, H, Tq, Tk) i8, read when masked: a row sees the columns that are not 0", "scale f32", ofSite,
+            ofMost, ofThreshold, ofKeptScale},
+           attentionFields());
+const Kernel attentionJoinKernel =
+    kernel("attention_join", attentionJoin,
+           {"os (P, B, H, Tq, D) f32, attention of each part", "lses (P, B, H, Tq) f32, and its sums",
+            "o (B, H, Tq, D), attention of all", "lse (B, H, Tq) f32"},
+           {field("bm", &AttentionConfig::bm, "rows of q a program"),
+            field("parts", &AttentionConfig::parts, "parts of the keys"),
+            field("warps", &AttentionConfig::warps, "warps of a program, on a GPU")});
 
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 
@@ -90,6 +189,14 @@ static AttentionConfig gpuForwardTilesOf(const GpuFacts &gpu, int64_t Tq, int64_
   return config;
 }
 
+/// Of a single query, on a GPU: tensor cores would multiply 15 rows of nothing beside it.
+static AttentionConfig gpuRowsOf(int64_t Tk) {
+  AttentionConfig config = {.bm = 1, .bn = 64, .warps = 4, .rows = true};
+  while (config.bn > 16 && config.bn / 2 >= Tk)
+    config.bn /= 2;
+  return config;
+}
+
 /// On a CPU a larger tile reads keys and values less often, and the backward pass, which keeps a block of keys at hand,
 /// queries; but a product's operands and results should stay in the first caches.
 AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type type,
@@ -102,6 +209,8 @@ AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type 
   AttentionConfig config =
       target.visit([=](const CpuFacts &) { return tilesOf(Tq <= 512 ? 64 : 128, 64, Tq, Tk); },
                    [=](const GpuFacts &gpu) {
+                     if (Tq == 1)
+                       return gpuRowsOf(Tk);
                      return isExact ? gpuTilesOf(gpu, std::max(Tq, Tk), D) : gpuForwardTilesOf(gpu, Tq, Tk, D, type);
                    });
   config.precision = precision;
@@ -109,14 +218,75 @@ AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type 
   return config;
 }
 
+/// Blocks of keys that a part has at least, and programs that a CPU's cores want: of the shape alone, so that results
+/// do not depend on how many there are.
+static constexpr int64_t leastBlocks = 4, enoughPrograms = 8;
+
+/// On a GPU what takes least, where a block costs about what memory takes to answer and its arithmetic, and a launch as
+/// much as several: programs run in waves, of as many as SMs hold.
+static int gpuPartsOf(const GpuFacts &gpu, int64_t programs, int64_t blocks) {
+  constexpr double block = 1000, launch = 4000;
+  constexpr int64_t together = 4, mostParts = 64;
+  int best = 1;
+  double least = 0;
+  for (int64_t parts = 1; parts <= std::min(blocks, mostParts); ++parts) {
+    const int64_t waves = ceildiv(programs * parts, gpu.sms * together);
+    const double cycles = static_cast<double>(waves * ceildiv(blocks, parts)) * block + (parts > 1 ? launch : 0);
+    if (least == 0 || cycles < least)
+      least = cycles, best = static_cast<int>(parts);
+  }
+  return best;
+}
+
+int pickAttentionParts(const Target &target, const AttentionConfig &config, int64_t heads, int64_t Tq, int64_t Tk) {
+  if (target.elastic || 2 * Tq > Tk || heads < 1)
+    return 1;
+  const int64_t programs = ceildiv(Tq, config.bm) * heads, blocks = ceildiv(Tk, config.bn);
+  return target.visit(
+      [=](const CpuFacts &) {
+        return static_cast<int>(
+            std::clamp<int64_t>(ceildiv(enoughPrograms, programs), 1, std::max<int64_t>(1, blocks / leastBlocks)));
+      },
+      [=](const GpuFacts &gpu) { return gpuPartsOf(gpu, programs, blocks); });
+}
+
+/// A launch for the parts, and one that joins them.
+static Plan planParts(const TensorRef &o, const TensorRef &lse, const AttentionConfig &config,
+                      const AttentionExtents &s, std::vector<Arg> args) {
+  const int64_t P = config.parts, sums = P * s.B * s.H * s.Tq * s.D * bytesOf(f32);
+  const Arg os = Arg::workspace(0, f32, {P, s.B, s.H, s.Tq, s.D}),
+            lses = Arg::workspace(sums, f32, {P, s.B, s.H, s.Tq});
+  args[3] = os;
+  args[4] = lses;
+  AttentionConfig joined;
+  joined.bm = 1;
+  joined.parts = config.parts;
+  joined.warps = 2;
+  return {.launches = {{&attentionPartKernel, textOf(attentionPartKernel.fields, config),
+                        programs(P * ceildiv(s.Tq, config.bm), s.H, s.B), std::move(args)},
+                       {&attentionJoinKernel,
+                        textOf(attentionJoinKernel.fields, joined),
+                        programs(s.Tq, s.H, s.B),
+                        {os, lses, o, lse}}},
+          .workspaceBytes = sums + P * s.B * s.H * s.Tq * bytesOf(f32)};
+}
+
 Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k, const TensorRef &v, const TensorRef &o,
                    const TensorRef &lse, float scale, const AttentionMask &mask,
                    const std::optional<AttentionConfig> &config) {
   const AttentionExtents s = expectHeads("attention", q, k, v, o, mask, scale);
   expectSums("attention", lse, s);
-  const AttentionConfig chosen = configFor(config, pickAttention(target, s.Tq, s.D, q.type, s.Tk), s, mask);
+  AttentionConfig picked = pickAttention(target, s.Tq, s.D, q.type, s.Tk);
+  picked.parts = pickAttentionParts(target, picked, s.B * s.H, s.Tq, s.Tk);
+  const AttentionConfig chosen = configFor(config, picked, s, mask);
+  if (chosen.parts < 1)
+    throw Error("'attention': expected 'parts' to be above 0, but got " + std::to_string(chosen.parts));
+  if (chosen.rows && chosen.bm != 1)
+    throw Error("'attention': expected 'bm' to be 1 with 'rows', but got " + std::to_string(chosen.bm));
   std::vector<Arg> args = {q, k, v, o, lse, mask.ranges.value_or(lse), wholeMask(mask, s, lse), scale};
   appendDropout(args, mask, lse);
+  if (chosen.parts > 1)
+    return planParts(o, lse, chosen, s, std::move(args));
   return {.launches = {{&attentionKernel, textOf(attentionKernel.fields, chosen),
                         programs(ceildiv(s.Tq, chosen.bm), s.H, s.B), args}}};
 }

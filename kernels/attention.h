@@ -31,6 +31,8 @@ struct AttentionConfig {
   int stages = 2;                        // blocks of keys and values in flight or in use, on a GPU
   int sums =
       1; // of a row's probabilities, which the forward pass adds up side by side and together at the end; divides bn
+  bool rows = false; // a query, bm = 1, is multiplied by keys and values elementwise in place of products of tiles
+  int parts = 1;     // programs that share the keys of a query, and leave what a last launch joins: forward pass alone
   bool whole = true; // the backward pass has one program for a whole head; it chooses launches and is no field
   // Set by the plan:
   bool causal = true;   // row i sees columns up to i + Tk − Tq
@@ -63,8 +65,8 @@ struct AttentionMask {
 /// (B, Tk, 2). Throws Error for ranges that fall, whose begin is above their end, or that leave the keys.
 std::vector<int32_t> columnRanges(const std::vector<int32_t> &ranges, int64_t Tq, int64_t Tk);
 
-extern const Kernel attentionKernel, attentionBackwardKernel, attentionBackwardKeysKernel,
-    attentionBackwardQueriesKernel;
+extern const Kernel attentionKernel, attentionPartKernel, attentionJoinKernel, attentionBackwardKernel,
+    attentionBackwardKeysKernel, attentionBackwardQueriesKernel;
 
 /// Tile sizes and precision of the two passes for Tq queries, and Tk keys if these are not as many, and heads of size
 /// D.
@@ -73,7 +75,14 @@ AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type 
 AttentionConfig pickAttentionBackward(const Target &target, int64_t Tq, int64_t D, Type type = Type::f32,
                                       const std::optional<int64_t> &Tk = {});
 
-/// o and lse from q, k, v. `scale`, which is positive, multiplies the scores; 1 / √D is usual.
+/// Parts of the keys, for so many heads of all sequences together: several where queries are few beside the keys, as in
+/// a text that grows, and programs would be few.
+int pickAttentionParts(const Target &target, const AttentionConfig &config, int64_t heads, int64_t Tq, int64_t Tk);
+
+/// o and lse from q, k, v. `scale`, which is positive, multiplies the scores; 1 / √D is usual. With config.parts above
+/// 1 two launches: each part gives o and lse of the keys that it has, of which a query sees an equal share in each, and
+/// the second adds these in order. Workspace then: parts · B · H · Tq · (D + 1) f32. How many parts there are is for
+/// the shapes and the config to say; how long they are, for the ranges.
 Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k, const TensorRef &v, const TensorRef &o,
                    const TensorRef &lse, float scale, const AttentionMask &mask = {},
                    const std::optional<AttentionConfig> &config = {});

@@ -82,8 +82,10 @@ inline std::optional<Tile> visible(Tile m, Tile n, const Sight &sight, const Att
 /// x where `mask` allows it, else 0. Without a mask, x.
 inline Tile masked(const std::optional<Tile> &mask, Tile x) { return mask ? where(*mask, x, 0.0) : x; }
 
-/// Whether a query may see no key at all.
-inline bool mayBeBlind(const AttentionConfig &cfg) { return cfg.ranged || cfg.masked || (cfg.causal && cfg.shifted); }
+/// Whether a query may see no key at all, of those that a program has.
+inline bool mayBeBlind(const AttentionConfig &cfg) {
+  return cfg.ranged || cfg.masked || (cfg.causal && cfg.shifted) || cfg.parts > 1;
+}
 
 /// The keys that the queries m … see together: those of [from, to).
 inline Bounds keysOf(Tile m, View ranges, const Sight &sight, const AttentionConfig &cfg) {
@@ -219,6 +221,8 @@ inline std::vector<Field> attentionFields() {
           field("precision", &AttentionConfig::precision, precisionNames, "of products of f32: ieee, tf32 or tf32x3"),
           field("warps", &AttentionConfig::warps, "warps of a program, on a GPU"),
           field("sums", &AttentionConfig::sums, "of a row's probabilities, side by side"),
+          field("rows", &AttentionConfig::rows, "a query is multiplied elementwise, bm = 1"),
+          field("parts", &AttentionConfig::parts, "programs that share the keys of a query (attention_part)"),
           field("stages", &AttentionConfig::stages, "blocks of keys and values in flight or in use, on a GPU")};
 }
 

@@ -20,6 +20,31 @@ static Tile product(View a, View b, Tile m, Tile n, Tile begin, Tile end, Tile a
   return acc;
 }
 
+/// The same for a few rows, whose sums are kept in `side` parts, each over every side-th step of K, and added at the
+/// end. Each row is multiplied by itself: what a thread needs of it is as little as possible.
+static Tile streamed(View a, View b, Tile m, Tile n, const MatmulConfig &cfg) {
+  const int64_t BM = cfg.bm, BN = cfg.bn, P = cfg.side;
+  std::vector<Tile> acc(BM);
+  for (Tile &row : acc)
+    row = zeros(f32, cfg.tb ? Shape{BN, P} : Shape{P, BN}); // (P, BN), or turned as B is
+  for (Tile k : range(0, a.dim(1), cfg.bk)) {
+    std::vector<Tile> left, right; // all of a step is on its way at once
+    for (int64_t at = 0; at < cfg.bk; at += P) {
+      right.push_back(cfg.tb ? load(b, {n, k + at}, {BN, P}) : load(b, {k + at, n}, {P, BN})); // (P, BN)
+      for (int64_t row = 0; row < BM; ++row)
+        left.push_back(load(a, {m + row, k + at}, {P})); // (P)
+    }
+    for (size_t i = 0; i < left.size(); ++i) {
+      Tile &row = acc[i % BM];
+      row = fma(expand(cast(left[i], f32), cfg.tb ? 0 : -1), cast(right[i / BM], f32), row); // (P, BN)
+    }
+  }
+  Tile y = expand(sum(acc[0], cfg.tb ? -1 : 0), 0); // (1, BN)
+  for (int64_t row = 1; row < BM; ++row)
+    y = where(expand(iota(BM), -1) == row, expand(sum(acc[row], cfg.tb ? -1 : 0), 0), y); // (BM, BN)
+  return y;
+}
+
 /// A place of C.
 struct Corner {
   Tile m, n;
@@ -38,6 +63,8 @@ static Type sumsOf(View view) { return view.type() == i8 ? i32 : f32; }
 
 /// The tile at (m, n), over all of K.
 static Tile product(View a, View b, Tile m, Tile n, const MatmulConfig &cfg) {
+  if (cfg.side > 0)
+    return streamed(a, b, m, n, cfg);
   Tile K = a.dim(cfg.ta ? 0 : 1);
   return product(a, b, m, n, zeros(i64, {}), K, zeros(sumsOf(a), {cfg.bm, cfg.bn}), cfg);
 }
@@ -162,7 +189,8 @@ static std::vector<Field> fields() {
       field("accumulate", &MatmulConfig::accumulate, "adds to what the results hold"),
       field("precision", &MatmulConfig::precision, precisionNames, "of products of f32: ieee, tf32 or tf32x3"),
       field("warps", &MatmulConfig::warps, "warps of a program, on a GPU"),
-      field("stages", &MatmulConfig::stages, "steps whose operands a GPU holds in shared memory (0: up to 3, as fit)")};
+      field("stages", &MatmulConfig::stages, "steps whose operands a GPU holds in shared memory (0: up to 3, as fit)"),
+      field("side", &MatmulConfig::side, "steps of K that few rows are multiplied by side by side (0: by tiles)")};
 }
 const Kernel matmulKernel = kernel("matmul", matmul, {"a (M, K)", "b (K, N)", "c (M, N), a · b"}, fields());
 const Kernel matmulBiasKernel =

@@ -6,8 +6,12 @@
 //
 // C is (M, N). A and B have one type, f32, bf16 or f16; products are summed in f32. `planMatmul` also takes i8, of
 // which C gets the sums in i32, exact where they fit. Matrices may have any row stride. A program computes one (BM, BN)
-// tile of C and walks K in steps of BK. Each element's sum has an order that depends on BK and the split alone, never
-// on the number of threads.
+// tile of C and walks K in steps of BK. Each element's sum has an order that depends on BK, the split and the steps
+// side by side alone, never on the number of threads.
+//
+// Up to 8 rows of A, those of texts that grow, leave nothing to do but to read B once. On a GPU that is not done by
+// tensor cores: a thread multiplies 16 bytes of B at a time by one number of each row, in f32, and programs are small
+// enough that all SMs have some, each of which asks for all of a step before it takes any.
 
 #pragma once
 
@@ -21,6 +25,7 @@ enum class Layout { nn, nt, tn };
 /// Tile sizes and variants of every product kernel.
 struct MatmulConfig {
   int bm = 64, bn = 64, bk = 64;
+  int side = 0; // steps of K that a few rows of A are multiplied by side by side, divides bk; 0: by products of tiles
   int64_t split = 0;                     // tn only: rows of A and B a program sums; 0: all
   bool ta = false, tb = false;           // A, B are stored transposed; set by the plan
   bool accumulate = false;               // C += …; set by the plan

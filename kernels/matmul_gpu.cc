@@ -7,6 +7,7 @@
 #include "kernels/matmul_pick.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace kiln {
@@ -134,6 +135,31 @@ double pickGpuTile(const GpuFacts &gpu, const Product &e, MatmulConfig &config) 
     }
   }
   return best;
+}
+
+/// Memory answers after so many clocks that an SM should have about 16 KB of B on their way. A program of 8 warps asks
+/// for 16 bytes a thread up to eight times before it takes any: half as many programs as SMs will do. They have the
+/// longest pieces of B's rows, down to a sector, of which there are as many. Where B lies turned, a warp has a row of
+/// it, or two, and adds its lanes' sums by itself.
+void pickFewRows(const GpuFacts &gpu, const Product &e, MatmulConfig &config) {
+  constexpr int warps = 8, lanes = 32;
+  constexpr int64_t vector = 16, line = 128, sector = 32;
+  config.bm = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(e.M, 1))));
+  config.warps = warps;
+  const int64_t size = bytesOf(e.type);
+  if (config.tb) {
+    config.bn = config.bm <= 2 ? 2 * warps : warps;
+    config.side = static_cast<int>(lanes * vector / size);
+  } else {
+    int64_t piece = line;
+    while (piece > sector && 2 * ceildiv(e.N, piece / size) < gpu.sms)
+      piece /= 2;
+    config.bn = static_cast<int>(piece / size);
+    config.side = static_cast<int>(warps * lanes * vector / piece);
+  }
+  // A thread holds bm sums of each number of a vector, and a number of each row for each of its vectors.
+  const int64_t most = config.bm <= 4 ? 8 : 4;
+  config.bk = static_cast<int>(std::clamp<int64_t>(ceildiv(e.K, config.side), 1, most) * config.side);
 }
 
 } // namespace kiln

@@ -67,6 +67,15 @@ static int64_t evenly(int64_t extent, int64_t size, int64_t unit) {
 static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Type type, MatmulConfig &config) {
   const bool onTiles = cpu.tiles && (type == bf16 || type == i8);
   config.bk = evenly(K, onTiles || type == i8 ? 1024 : 256, onTiles ? 64 : 16);
+  // One row by a turned B, such as a table of tokens: its rows lie as they are added, and need not be turned.
+  if (M == 1 && config.tb && type != i8) {
+    constexpr int64_t side = 64, longest = 768;
+    config.bm = 1;
+    config.bn = static_cast<int>(std::clamp<int64_t>(N / std::max(1, cpu.cores) / 16 * 16, 16, 64));
+    config.side = static_cast<int>(side);
+    config.bk = static_cast<int>(std::clamp(roundUp(K, side), side, longest));
+    return;
+  }
   // Fewer rows than are multiplied at a time: B is read once, which takes all the time there is. Long pieces of its
   // rows are read soonest, as long as every core has some.
   if (M < 8) {
@@ -105,7 +114,12 @@ MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t 
   config.ta = layout == Layout::tn;
   config.tb = layout == Layout::nt;
   target.visit([&](const CpuFacts &cpu) { pickCpuTile(cpu, M, N, K, type, config); },
-               [&](const GpuFacts &gpu) { pickGpuTile(gpu, {M, N, K, type, heavy}, config); });
+               [&](const GpuFacts &gpu) {
+                 if (M <= mostFewRows && layout != Layout::tn && type != i8)
+                   pickFewRows(gpu, {M, N, K, type}, config);
+                 else
+                   pickGpuTile(gpu, {M, N, K, type, heavy}, config);
+               });
   return config;
 }
 
@@ -141,6 +155,12 @@ static MatmulConfig choose(const Target &target, Layout layout, Extents e, const
   chosen.tb = layout == Layout::nt;
   chosen.accumulate = epilogue == Epilogue::accumulate;
   chosen.keep = false;
+  if (chosen.side != 0 && (layout == Layout::tn || e.type == i8))
+    throw Error("'matmul': expected 'side' to be 0 for a product of i8 or of a turned 'a', but got " +
+                std::to_string(chosen.side));
+  if (chosen.side < 0 || (chosen.side > 0 && chosen.bk % chosen.side != 0))
+    throw Error("'matmul': expected 'side' to divide 'bk', but got " + std::to_string(chosen.side) + " and " +
+                std::to_string(chosen.bk));
   return chosen;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <numeric>
 #include <set>
 
 namespace kiln {
@@ -39,73 +40,129 @@ static std::vector<float> penalised(std::span<const float> logits, std::span<con
 /// NaN is less than any number.
 static bool isLess(float a, float b) { return a < b || (std::isnan(a) && !std::isnan(b)); }
 
-/// The tokens among which the choice is made, the likeliest first: those of the k largest logits and of any as large as
-/// the last of these.
-static std::vector<int64_t> candidates(const std::vector<float> &logits, const Choice &c) {
-  const auto isLarger = [&](int64_t a, int64_t b) {
+namespace {
+/// Tokens in order, the likeliest first, the lowest first of several alike. They are sorted as far as somebody looks:
+/// of a large vocabulary the first few are nearly always enough.
+class Ranking {
+public:
+  /// All, or those of the k largest logits and of any as large as the last of these.
+  Ranking(const std::vector<float> &logits, int64_t k);
+  int64_t size() const { return std::ssize(order); }
+  int64_t operator[](int64_t at);
+  const std::vector<int64_t> &tokens() const { return order; }
+
+private:
+  bool isLarger(int64_t a, int64_t b) const {
     return isLess(logits[b], logits[a]) || (!isLess(logits[a], logits[b]) && a < b);
-  };
-  std::vector<int64_t> order(logits.size());
-  for (size_t i = 0; i < order.size(); ++i)
-    order[i] = static_cast<int64_t>(i);
-  if (c.temperature == 0)
-    return {*std::min_element(order.begin(), order.end(), isLarger)};
-  if (c.topK > 0 && c.topK < std::ssize(order)) {
-    std::nth_element(order.begin(), order.begin() + c.topK - 1, order.end(), isLarger);
-    const float last = logits[order[c.topK - 1]];
-    order.erase(std::partition(order.begin(), order.end(), [&](int64_t i) { return !isLess(logits[i], last); }),
-                order.end());
   }
-  std::sort(order.begin(), order.end(), isLarger);
-  return order;
+
+  const std::vector<float> &logits;
+  std::vector<int64_t> order;
+  int64_t sorted = 0; // so many are in their places
+};
+} // namespace
+
+Ranking::Ranking(const std::vector<float> &logits, int64_t k) : logits(logits), order(logits.size()) {
+  std::iota(order.begin(), order.end(), int64_t{0});
+  if (k < 1 || k >= size())
+    return;
+  std::nth_element(order.begin(), order.begin() + k - 1, order.end(), [&](auto a, auto b) { return isLarger(a, b); });
+  const float last = logits[order[k - 1]];
+  order.erase(std::partition(order.begin(), order.end(), [&](int64_t i) { return !isLess(logits[i], last); }),
+              order.end());
+}
+
+int64_t Ranking::operator[](int64_t at) {
+  constexpr int64_t first = 64, grows = 8;
+  const auto larger = [&](int64_t a, int64_t b) { return isLarger(a, b); };
+  while (at >= sorted) {
+    const int64_t next = std::min(size(), std::max(first, grows * sorted));
+    if (next < size())
+      std::nth_element(order.begin() + sorted, order.begin() + next - 1, order.end(), larger);
+    std::sort(order.begin() + sorted, order.begin() + next, larger);
+    sorted = next;
+  }
+  return order[at];
+}
+
+namespace {
+/// What a choice leaves: the first `count` of a ranking, each with a weight, its probability times `total`.
+struct Left {
+  const std::vector<float> &logits;
+  double temperature;
+  Ranking ranking;
+  float largest;
+  int64_t count;
+  double total = 0;
+
+  Left(const std::vector<float> &logits, const Choice &choice);
+  /// Those as large as the largest share alike, infinite ones too.
+  double weightOf(int64_t token) const {
+    if (logits[token] == largest)
+      return 1;
+    const double scaled = (double(logits[token]) - largest) / temperature;
+    return std::isnan(scaled) ? 0 : std::exp(scaled);
+  }
+  double weight(int64_t at) { return weightOf(ranking[at]); }
+};
+} // namespace
+
+Left::Left(const std::vector<float> &logits, const Choice &c)
+    : logits(logits), temperature(c.temperature), ranking(logits, c.topK),
+      largest(*std::max_element(logits.begin(), logits.end(), isLess)), count(ranking.size()) {
+  if (std::isnan(largest))
+    throw Error("expected a logit that is a number, but each is NaN");
+  if (temperature == 0) { // the lowest of those as large
+    count = 1, total = 1;
+    return;
+  }
+  for (const int64_t token : ranking.tokens())
+    total += weightOf(token);
+  if (c.topP < 1) {
+    double before = 0;
+    int64_t left = 0;
+    while (left < count && (left == 0 || before / total < c.topP))
+      before += weight(left++);
+    count = left, total = before;
+  }
+  if (c.minP > 0) {
+    total = 0;
+    int64_t left = 0;
+    for (double next = 1; left < count && (next = weight(left)) >= c.minP; ++left)
+      total += next;
+    count = left;
+  }
 }
 
 std::vector<Likely> likely(std::span<const float> given, std::span<const int32_t> seen, const Choice &c) {
   const std::vector<float> logits = penalised(given, seen, c.repetitionPenalty);
-  std::vector<Likely> left;
-  double total = 0;
-  const std::vector<int64_t> order = candidates(logits, c);
-  const float largest = logits[order.front()];
-  if (std::isnan(largest))
-    throw Error("expected a logit that is a number, but each is NaN");
-  for (const int64_t token : order) { // those as large share alike, infinite ones too
-    const bool isLargest = logits[token] == largest;
-    const double scaled = isLargest ? 0 : (double(logits[token]) - largest) / c.temperature;
-    left.push_back({token, std::isnan(scaled) ? 0 : std::exp(scaled)});
-    total += left.back().probability;
-  }
-  const auto normalise = [&] {
-    for (Likely &l : left)
-      l.probability /= total;
-  };
-  normalise();
-  if (c.topP < 1) {
-    double before = 0;
-    size_t count = 0;
-    while (count < left.size() && (count == 0 || before < c.topP))
-      before += left[count++].probability;
-    left.resize(count);
-    total = before;
-    normalise();
-  }
-  if (c.minP > 0) {
-    const double least = c.minP * left.front().probability;
-    std::erase_if(left, [&](const Likely &l) { return l.probability < least; });
-    total = 0;
-    for (const Likely &l : left)
-      total += l.probability;
-    normalise();
-  }
-  return left;
+  Left left(logits, c);
+  std::vector<Likely> all;
+  for (int64_t i = 0; i < left.count; ++i)
+    all.push_back({left.ranking[i], left.weight(i) / left.total});
+  return all;
 }
 
-int64_t choose(std::span<const float> logits, std::span<const int32_t> seen, const Choice &choice, double uniform) {
-  std::vector<Likely> left = likely(logits, seen, choice);
-  std::erase_if(left, [](const Likely &l) { return l.probability == 0; });
-  for (const Likely &l : left)
-    if ((uniform -= l.probability) < 0)
-      return l.token;
-  return left.back().token; // the probabilities' sum is rounded
+int64_t choose(std::span<const float> given, std::span<const int32_t> seen, const Choice &c, double uniform) {
+  const std::vector<float> logits = penalised(given, seen, c.repetitionPenalty);
+  if (c.temperature == 0) {
+    const auto largest = std::max_element(logits.begin(), logits.end(), isLess); // the first of several alike
+    if (std::isnan(*largest))
+      throw Error("expected a logit that is a number, but each is NaN");
+    return largest - logits.begin();
+  }
+  Left left(logits, c);
+  int64_t token = left.ranking[0];
+  double before = uniform * left.total;
+  for (int64_t i = 0; i < left.count; ++i) {
+    const double weight = left.weight(i);
+    if (weight == 0)
+      break;
+    token = left.ranking[i];
+    if ((before -= weight) < 0)
+      break;
+  }
+  return token; // the last with a probability where the sum is rounded
 }
 
 } // namespace kiln

@@ -51,6 +51,8 @@ void benchLayerNorm(Setting &setting);
 void benchViews(Setting &setting);
 /// Training steps of GPT-2 124M, beside the multiply-add peak; peak memory beside the plan.
 void benchStep(Setting &setting);
+/// A token more of GPT-2 124M: the bytes that it reads over time, beside a copy of as many.
+void benchToken(Setting &setting);
 /// Host time of a launch, beside its budget.
 void benchLaunch(Setting &setting);
 /// Cold and warm compile times of every kernel and of a training step.

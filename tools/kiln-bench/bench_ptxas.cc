@@ -76,6 +76,15 @@ static Plan formPlan(const Target &target, Type type) {
   return plan;
 }
 
+/// A token more of one text, and of several.
+static Plan tokenPlans(const Target &target, const Gpt2Config &config) {
+  bench::Operands make(bench::Space::imagined());
+  Plan plan;
+  for (const int64_t texts : {1, 4, 8})
+    plan += bench::tokenPlan(target, config, texts, make);
+  return plan;
+}
+
 /// Each kernel at its default config, on memory that is never read.
 static Plan defaultPlan(const Target &target, Type type) {
   bench::Operands make(bench::Space::imagined());
@@ -122,6 +131,10 @@ void bench::benchPtxas(Setting &setting) {
       complaints +=
           assemblePlan(setting, ptxas, fmt::format("{} GPT-2 in {}", tiny ? "tiny" : "124M", precisionText(variant)),
                        stepPlans(target, Network(config), tiny ? 2 : 4), variant.type);
+      if (!setting.quick)
+        complaints += assemblePlan(
+            setting, ptxas, fmt::format("a token of {} GPT-2 in {}", tiny ? "tiny" : "124M", precisionText(variant)),
+            tokenPlans(target, config), variant.type);
     }
     if (!setting.quick) {
       complaints += assemblePlan(setting, ptxas, "forms of attention in " + precisionText(variant),

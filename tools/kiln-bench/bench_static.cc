@@ -18,6 +18,8 @@ using namespace kiln::bench;
 
 /// Sequences of 1024 tokens in a step.
 static constexpr int64_t sequences = 8, context = 1024;
+/// Texts that grow side by side by a token each.
+static constexpr int64_t textsAtATime[] = {1, 4};
 
 /// The model of a quick look.
 static Gpt2Config tinyModel(Type type) { return {.layers = 1, .heads = 2, .width = 64, .context = 32, .type = type}; }
@@ -164,9 +166,15 @@ static void printSummary(const std::vector<StaticRow> &rows, const std::vector<c
   writeResult(text);
 }
 
-// --- A step --------------------------------------------------------------------------------------------------------
+// --- A step, a token -----------------------------------------------------------------------------------------------
 
-static void printStep(const std::vector<StaticRow> &rows, Type type) {
+static std::string textsOf(int64_t texts) {
+  return texts == 1 ? "1 text" : fmt::format("{} texts side by side", texts);
+}
+
+/// What all launches of `what` take together, for each of `tokens`, and beside `bytes` over the rate of memory.
+static void printWhole(const std::vector<StaticRow> &rows, const std::string &what, int64_t tokens,
+                       const std::optional<double> &bytes = {}) {
   for (size_t machine = 0; machine < machines().size(); ++machine) {
     std::vector<std::pair<double, const StaticRow *>> parts;
     double all = 0;
@@ -176,10 +184,12 @@ static void printStep(const std::vector<StaticRow> &rows, Type type) {
         all += parts.back().first;
       }
     std::sort(parts.begin(), parts.end(), [](const auto &a, const auto &b) { return a.first > b.first; });
-    std::string text =
-        fmt::format("\nA step of GPT-2 124M in {} on {} x {} tokens, predicted for {}: {:.2f} ms, {:.0f} "
-                    "tokens/s\n",
-                    nameOf(type), sequences, context, machines()[machine].name, all * 1e3, sequences * context / all);
+    std::string text = fmt::format("\n{}, predicted for {}: {:.3f} ms, {:.0f} tokens/s\n", what,
+                                   machines()[machine].name, all * 1e3, static_cast<double>(tokens) / all);
+    if (bytes)
+      text += fmt::format("  {:.2f} times what {:.0f} MB of weights and cache take, {:.3f} ms\n",
+                          all * machines()[machine].memoryRate / *bytes, *bytes / 1e6,
+                          *bytes / machines()[machine].memoryRate * 1e3);
     for (const auto &[seconds, row] : parts)
       text += fmt::format("  {:8.3f} ms {:5.1f} %  {:4} x {:9.1f} us  {}\n", seconds * 1e3, 100 * seconds / all,
                           row->problem.times, row->predictions[machine].seconds * 1e6, row->problem.name);
@@ -264,10 +274,16 @@ void bench::benchStatic(Setting &setting) {
   const Gpt2Config model = setting.quick ? tinyModel(setting.type) : config124M(setting.type);
   std::vector<StaticRow> step = examine(stepProblems(target, model, sequences, space), instruments);
   std::vector<StaticRow> forms;
-  if (!setting.quick)
+  std::vector<std::vector<StaticRow>> tokens;
+  if (!setting.quick) {
     forms = examine(formProblems(target, setting.type, make), instruments);
+    for (const int64_t texts : textsAtATime)
+      tokens.push_back(examine(tokenProblems(target, model, texts, make), instruments));
+  }
   if (!setting.ratchet.empty()) {
     step.insert(step.end(), forms.begin(), forms.end());
+    for (const std::vector<StaticRow> &token : tokens)
+      step.insert(step.end(), token.begin(), token.end());
     if (setting.accepts)
       return accept(setting.ratchet, step);
     std::string skipped;
@@ -284,13 +300,21 @@ void bench::benchStatic(Setting &setting) {
   showRows(setting, "a training step, as its plans pick", step, architecture, peers);
   if (!setting.quick) {
     showRows(setting, "other forms of attention, as plans pick", forms, architecture, peers);
+    for (size_t i = 0; i < tokens.size(); ++i)
+      showRows(setting, fmt::format("one more token of {}, as plans pick", textsOf(textsAtATime[i])), tokens[i],
+               architecture, peers);
     showRows(setting, "every kernel at its default config",
              examine(defaultProblems(target, setting.type, make), instruments), architecture, peers);
     showRows(setting, "tiles that compilers are compared by", examine(tileProblems(target, make), instruments),
              architecture, peers);
   }
-  if (!setting.quick)
-    printStep(step, setting.type);
+  if (!setting.quick) {
+    const std::string which = fmt::format("GPT-2 124M in {}", nameOf(setting.type));
+    printWhole(step, fmt::format("A step of {} on {} x {} tokens", which, sequences, context), sequences * context);
+    for (size_t i = 0; i < tokens.size(); ++i)
+      printWhole(tokens[i], fmt::format("A token of {} behind {} places, {}", which, context, textsOf(textsAtATime[i])),
+                 textsAtATime[i], bytesOfToken(model, textsAtATime[i]));
+  }
   if (isReal(*setting.device))
     printMeasured(step, architecture);
 }

@@ -1,6 +1,6 @@
 // kiln-bench: how fast Kiln is, beside a peer or beside what the machine can do at best, in the same run.
 //
-//     kiln-bench matmul|attention|layernorm|views|step|launch|compile|ptxas|static|users|simulator
+//     kiln-bench matmul|attention|layernorm|views|step|token|launch|compile|ptxas|static|users|simulator
 //         [--device D] [--dtype T] [--precision P] [--threads N] [--json F] [--quick]
 //     kiln-bench static [--nvdisasm P] [--ratchet F [--accept]] [--read F]
 
@@ -58,6 +58,7 @@ static const Bench benches[] = {
     {"views", "rows by the stride of their elements, beside stride 1; reshapes and checks, beside a copy",
      bench::benchViews},
     {"step", "GPT-2 124M training steps, beside the multiply-add peak", bench::benchStep, {bf16, f16}},
+    {"token", "one more token of GPT-2 124M behind 1024, beside a copy", bench::benchToken, {bf16, f16}},
     {"launch", "host time of a launch, beside its budget", bench::benchLaunch, {}, false},
     {"compile", "compile times, cold and from disk", bench::benchCompile, {}, false},
     {"ptxas", "registers and spills of the kernels of a step on a GPU, as ptxas says", bench::benchPtxas, {}, false},

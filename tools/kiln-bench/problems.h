@@ -1,5 +1,5 @@
-// Launches that `kiln-bench static` looks at: those of a training step at the configs that plans pick, one of each
-// kernel at its default config, and tiles that are compared with other compilers'.
+// Launches that `kiln-bench static` looks at: those of a training step and of a token at the configs that plans pick,
+// one of each kernel at its default config, and tiles that are compared with other compilers'.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 namespace kiln::bench {
 
 struct Problem {
-  std::string set;  // "step", "default" or "tile"
+  std::string set;  // "step", "token", "form", "default" or "tile"
   std::string name; // of kernel and shapes: "matmul_bias 8192x768 768x2304"
   std::string peer; // what triton_static.json calls the same problem: "matmul nn"; empty: nothing like it is there
   Type type = f32;
@@ -56,6 +56,12 @@ private:
 /// Each launch of a step of a model on so many sequences that differs from the others.
 std::vector<Problem> stepProblems(const Target &target, const Gpt2Config &config, int64_t sequences,
                                   const Space &space);
+/// One more token of so many texts side by side, of which the cache is full.
+Plan tokenPlan(const Target &target, const Gpt2Config &config, int64_t texts, Operands &make);
+/// Weights and caches, which it reads.
+double bytesOfToken(const Gpt2Config &config, int64_t texts);
+/// Each of its launches that differs from the others.
+std::vector<Problem> tokenProblems(const Target &target, const Gpt2Config &config, int64_t texts, Operands &make);
 /// Every kernel at the config that `kilnc --kernel=NAME` compiles without --config, at sizes of such a step.
 std::vector<Problem> defaultProblems(const Target &target, Type type, Operands &make);
 /// Both passes of attention in the forms that a step of GPT-2 has not: packed documents, a free mask, dropout of the

@@ -80,6 +80,31 @@ TEST(Choice, DrawsByProbability) {
   EXPECT_EQ(choose(logits, {}, plain, std::nextafter(1.0, 0.0)), 0);
 }
 
+// Of a vocabulary far larger than what is sorted at once a draw is that of the whole distribution in its order, however
+// far down it is: logits so alike that it goes through all of them, equal ones, and settings that leave few.
+TEST(Choice, DrawsFromLargeVocabularies) {
+  Numbers numbers;
+  for (const int spread : {1, 40, 4000}) {
+    std::vector<float> logits;
+    for (int i = 0; i < 5000; ++i)
+      logits.push_back(static_cast<float>(numbers.below(spread)) / 64);
+    for (const Choice &c : {Choice{.temperature = 1}, Choice{.temperature = 0.5, .topP = 0.9},
+                            Choice{.temperature = 2, .topK = 700, .minP = 0.01}}) {
+      const std::vector<Likely> left = likely(logits, {}, c);
+      for (size_t i = 1; i < left.size(); ++i) {
+        const float before = logits[left[i - 1].token], own = logits[left[i].token];
+        ASSERT_TRUE(before > own || (before == own && left[i - 1].token < left[i].token)) << spread << " " << i;
+      }
+      for (size_t i = 0; i < left.size() && left[i].probability > 1e-12; i += 1 + i / 3) { // in the middle of each part
+        double before = 0;
+        for (size_t j = 0; j < i; ++j)
+          before += left[j].probability;
+        EXPECT_EQ(choose(logits, {}, c, before + left[i].probability / 2), left[i].token) << spread << " " << i;
+      }
+    }
+  }
+}
+
 // Without a temperature the largest logit wins, the lowest token of several alike.
 TEST(Choice, TakesTheLowestOfTheLikeliest) {
   EXPECT_EQ(choose(std::vector<float>{1, 5, 2, 5}, {}, {.temperature = 0}, 0.99), 1);

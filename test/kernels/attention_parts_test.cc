@@ -1,0 +1,162 @@
+// Attention whose keys several programs share, and of a single query that is multiplied elementwise, in every form,
+// against the plain formulas in double precision; and how many parts plans choose.
+
+#include "test/expect_error.h"
+#include "test/kernels/attention_problem.h"
+
+namespace kiln {
+namespace {
+
+class AttentionPartsTest : public AttentionProblemTest {
+protected:
+  AttentionConfig shared(int parts, int bm = 16, int bn = 16) const {
+    AttentionConfig config = tiles(true, bm, bn);
+    config.parts = parts;
+    return config;
+  }
+  AttentionConfig alone(int parts, int bn = 16) const {
+    AttentionConfig config = shared(parts, 1, bn);
+    config.rows = true;
+    return config;
+  }
+  /// The forward pass, and the backward pass of what it saved.
+  void checkForward(const Problem &p, const std::optional<AttentionConfig> &config) {
+    const ProblemSize &s = p.s;
+    SCOPED_TRACE(testing::Message() << s.B << " x " << s.H << " of " << s.Hk << ", " << s.Tq << " see " << s.Tk
+                                    << (config ? ", parts " + std::to_string(config->parts) : "")
+                                    << (config && config->rows ? " by rows" : ""));
+    run(planAttention(target(), p.q, p.k, p.v, p.o, p.lse, p.scale(), p.mask, config));
+    const AttentionSaved saved = {p.q, p.k, p.v, p.o, p.lse, p.dout};
+    run(planAttentionBackward(target(), saved, p.dq, p.dk, p.dv, p.scale(), p.mask));
+    expectRight(p);
+  }
+  /// Of each sequence: the keys from 0 to below one of these.
+  static Ranges upTo(const std::vector<int32_t> &ends) {
+    Ranges ranges;
+    for (const int32_t end : ends)
+      ranges.insert(ranges.end(), {0, end});
+    return ranges;
+  }
+};
+
+// More parts than blocks of keys, fewer, and as many; keys that fill blocks, and that do not.
+TEST_P(AttentionPartsTest, EveryNumberOfParts) {
+  for (const auto &[parts, Tk] : taken<std::pair<int, int>>(GetParam(), {{3, 50}, {4, 64}, {5, 129}, {2, 1}}, 1))
+    for (const bool causal : taken<char>(GetParam(), {false, true}, 1)) {
+      checkForward(problem({1, 2, 2, 5, Tk, 8}, causal), shared(parts));
+      checkForward(problem({1, 2, 2, 1, Tk, 8}, causal), alone(parts));
+    }
+}
+
+// A query alone, in one program.
+TEST_P(AttentionPartsTest, ASingleQueryByRows) {
+  for (const auto &[Tk, D] : taken<std::pair<int, int>>(GetParam(), {{70, 64}, {1, 8}, {16, 16}, {37, 7}}, 2))
+    checkForward(problem({2, 2, 2, 1, Tk, D}, false), alone(1));
+}
+
+// Texts that grow: each sees as much of its cache as is filled, one nothing.
+TEST_P(AttentionPartsTest, CachesThatAreFilledDifferently) {
+  for (const AttentionConfig &config : {alone(4), shared(4, 1)}) {
+    Problem p = problem({4, 2, 1, 1, 70, 16}, false);
+    setRanges(p, upTo({70, 33, 1, 0}));
+    checkForward(p, config);
+  }
+}
+
+// Blocks of queries some of which begin behind others' ends, free masks and the triangle.
+TEST_P(AttentionPartsTest, EveryKindOfMask) {
+  Problem windows = problem({1, 2, 1, 20, 53, 8}, false);
+  Ranges ranges;
+  for (int32_t i = 0; i < 20; ++i)
+    ranges.insert(ranges.end(), {std::max(0, 2 * i - 9), 2 * i + 3});
+  setRanges(windows, ranges);
+  checkForward(windows, shared(3));
+  if (!takesAll(GetParam()))
+    return;
+  for (const bool causal : {true, false}) {
+    Problem p = problem({2, 2, 1, 19, 70, 8}, causal);
+    setMask(p, 2, 1, randomMask(2, 19, 70));
+    checkForward(p, shared(3));
+    Problem one = problem({2, 2, 1, 1, 70, 8}, causal);
+    setMask(one, 1, 2, randomMask(2, 1, 70));
+    checkForward(one, alone(3));
+  }
+  Problem none = problem({1, 1, 1, 9, 40, 8}, false);
+  setMask(none, 1, 1, std::vector<double>(9 * 40, 0));
+  checkForward(none, shared(2));
+}
+
+// Weights are dropped as in one program, and scaled in evaluations.
+TEST_P(AttentionPartsTest, DropsWhatOneProgramDrops) {
+  Problem p = problem({1, 2, 2, 9, 90, 8}, true), one = problem({2, 2, 2, 1, 90, 8}, false);
+  setDropout(p, {0.3}, 77, 3, 128);
+  checkForward(p, shared(3));
+  setDropout(one, {0.3}, 77, 3, 128);
+  checkForward(one, alone(3));
+  one.mask.dropout = Dropout{{0.25, DropoutKind::plain}, {}, 1, 90};
+  checkForward(one, alone(3));
+}
+
+// With what plans pick for a text that grows: on a GPU several parts, of a cache of several blocks.
+TEST_P(AttentionPartsTest, AsPlansPick) {
+  Problem p = problem({2, 1, 1, 1, 300, 64}, false);
+  setRanges(p, upTo({299, 150}));
+  checkForward(p, {});
+}
+
+// A score of ∞ and one that is none make what they make in one program: NaN.
+TEST_P(AttentionPartsTest, NaNsArePassedOn) {
+  Problem p = problem({1, 1, 1, 1, 40, 8}, false);
+  p.k.values[20 * 8] = NAN;
+  p.k.reset();
+  run(planAttention(target(), p.q, p.k, p.v, p.o, p.lse, p.scale(), p.mask, alone(3)));
+  for (const double o : p.o.read())
+    EXPECT_TRUE(std::isnan(o)) << o;
+}
+
+// Parts are joined in order: the same bits on any number of threads.
+TEST_P(AttentionPartsTest, IsDeterministic) {
+  Problem p = problem({1, 2, 2, 1, 100, 16}, false);
+  expectSameBits(planAttention(target(), p.q, p.k, p.v, p.o, p.lse, p.scale(), p.mask, alone(5)), {&p.o, &p.lse});
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, AttentionPartsTest, testing::ValuesIn(productMachines()), machineName);
+
+TensorRef tensor(Shape extents) { return TensorRef::dense(nullptr, bf16, std::move(extents)); }
+
+/// The launches for queries that see all of as many keys.
+std::vector<Launch> launchesOf(const Target &target, int64_t B, int64_t H, int64_t Tq, int64_t Tk) {
+  const TensorRef q = tensor({B, H, Tq, 64}), k = tensor({B, H, Tk, 64}),
+                  lse = TensorRef::dense(nullptr, f32, {B, H, Tq});
+  return planAttention(target, q, k, k, q, lse, 0.125f, {.causal = false}).launches;
+}
+
+// One token of a text has several programs for each head on a GPU, whose SMs would have nothing to do else; many texts,
+// prompts as long as the cache, short caches and elastic targets have one. A CPU's cores have enough with eight heads.
+TEST(AttentionParts, AreForFewQueriesOfManyKeys) {
+  const Target cpu = {"cpu", CpuFacts{}}, gpu = {"gpu", GpuFacts{}};
+  Target elastic = gpu;
+  elastic.elastic = true;
+  const auto programsOf = [](const std::vector<Launch> &launches) { return launches.at(0).grid[0]; };
+  EXPECT_EQ(programsOf(launchesOf(gpu, 1, 12, 1, 1024)), 16);
+  EXPECT_EQ(launchesOf(gpu, 1, 12, 1, 1024).size(), 2u);
+  EXPECT_EQ(launchesOf(gpu, 64, 12, 1, 128).size(), 1u);
+  EXPECT_EQ(launchesOf(gpu, 1, 12, 1024, 1024).size(), 1u);
+  EXPECT_EQ(launchesOf(gpu, 1, 12, 1, 64).size(), 1u);
+  EXPECT_EQ(launchesOf(elastic, 1, 12, 1, 1024).size(), 1u);
+  EXPECT_EQ(launchesOf(cpu, 1, 12, 1, 1024).size(), 1u);
+  EXPECT_EQ(programsOf(launchesOf(cpu, 1, 3, 1, 1024)), 3);
+}
+
+TEST(AttentionParts, NameWhatDoesNotFit) {
+  const Target cpu = {"cpu", CpuFacts{}};
+  const TensorRef q = tensor({1, 2, 4, 8}), lse = TensorRef::dense(nullptr, f32, {1, 2, 4});
+  const auto planned = [&](const AttentionConfig &config) {
+    return [&, config] { planAttention(cpu, q, q, q, q, lse, 1, {}, config); };
+  };
+  expectError(planned({.parts = 0}), {"'attention': expected 'parts' to be above 0, but got 0"});
+  expectError(planned({.rows = true}), {"'attention': expected 'bm' to be 1 with 'rows', but got 64"});
+}
+
+} // namespace
+} // namespace kiln

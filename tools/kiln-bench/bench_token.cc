@@ -1,0 +1,80 @@
+// One more token of GPT-2 124M behind a full cache of 1024 places: the weights and the cache, each of which it reads
+// once, over its time, beside a plain copy that moves as many bytes in the same run. Then the kernels, the longest
+// first.
+
+#include "tools/kiln-bench/bench.h"
+#include "tools/kiln-bench/problems.h"
+#include "tools/kiln-bench/step_plans.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+
+using namespace kiln;
+
+/// Memory of the device, zeroed.
+static bench::Space spaceOf(const bench::Setting &setting, std::vector<std::unique_ptr<Tensor>> &held) {
+  return {[&](int64_t bytes) {
+            held.push_back(std::make_unique<Tensor>(setting.device, i8, Shape{std::max<int64_t>(1, bytes)}));
+            return held.back()->data();
+          },
+          [&](void *to, const void *from, int64_t bytes) { setting.device->upload(to, from, bytes); }};
+}
+
+static void measureToken(bench::Setting &setting, const Gpt2Config &config, int64_t texts) {
+  std::vector<std::unique_ptr<Tensor>> held;
+  bench::Operands make(spaceOf(setting, held));
+  const Plan plan = bench::tokenPlan(setting.target(), config, texts, make);
+  const Tensor workspace(setting.device, i8, {std::max<int64_t>(1, plan.workspaceBytes)});
+  const PreparedPlan token = prepare(*setting.device, plan, workspace);
+  const double bytes = bench::bytesOfToken(config, texts);
+  const auto count = static_cast<int64_t>(bytes / 8); // a copied float is read and written: 8 bytes
+  const Tensor from = bench::zeroTensor(setting, {count});
+  Tensor to = bench::zeroTensor(setting, {count});
+
+  // The launches of each kernel by themselves: as long as others' weights would be, none finds its own in a cache.
+  std::map<std::string, Plan> byKernel;
+  for (const Launch &launch : plan.launches)
+    byKernel[launch.kernel->name].launches.push_back(launch);
+  std::vector<PreparedPlan> parts;
+  std::vector<bench::Contender> contenders = {[&] { token.run(); }, bench::copyOf(setting, from, to)};
+  for (auto &[kernel, part] : byKernel) {
+    part.workspaceBytes = plan.workspaceBytes;
+    parts.push_back(prepare(*setting.device, part, workspace));
+  }
+  for (const PreparedPlan &part : parts)
+    contenders.emplace_back([&part] { part.run(); });
+  const std::vector<double> seconds = setting.measure(contenders);
+
+  const std::string shape = fmt::format("{} text{}, T={}", texts, texts == 1 ? "" : "s", config.context),
+                    dtype = nameOf(setting.type);
+  setting.report.add({.bench = "token", .shape = shape, .metric = "ms", .value = 1e3 * seconds[0], .dtype = dtype});
+  setting.report.add({.bench = "token",
+                      .shape = shape,
+                      .metric = "gb_per_s",
+                      .value = bytes / seconds[0] / 1e9,
+                      .peer = "copy",
+                      .peerValue = 8.0 * static_cast<double>(count) / seconds[1] / 1e9,
+                      .dtype = dtype});
+  std::vector<std::pair<double, std::string>> times;
+  for (const auto &[kernel, part] : byKernel)
+    times.emplace_back(1e3 * seconds[2 + times.size()], kernel);
+  std::sort(times.rbegin(), times.rend());
+  for (const auto &[milliseconds, kernel] : times)
+    setting.report.add({.bench = "token",
+                        .shape = fmt::format("{}: {}", shape, kernel),
+                        .metric = "ms",
+                        .value = milliseconds,
+                        .peer = "token",
+                        .peerValue = 1e3 * seconds[0],
+                        .dtype = dtype});
+}
+
+void bench::benchToken(Setting &setting) {
+  setting.report.section(fmt::format("one more token in {}, beside a copy", nameOf(setting.type)));
+  Gpt2Config config = config124M(setting.type);
+  if (setting.quick)
+    config = {.layers = 1, .heads = 2, .width = 64, .context = 32, .type = setting.type};
+  for (const int64_t texts : {1, 4})
+    measureToken(setting, config, texts);
+}
