@@ -189,7 +189,7 @@ static AttentionConfig gpuForwardTilesOf(const GpuFacts &gpu, int64_t Tq, int64_
   return config;
 }
 
-/// Of a single query, on a GPU: tensor cores would multiply 15 rows of nothing beside it.
+/// Of a single query, on a GPU without tensor cores: others of its block would be multiplied in vain.
 static AttentionConfig gpuRowsOf(int64_t Tk) {
   AttentionConfig config = {.bm = 1, .bn = 64, .warps = 4, .rows = true};
   while (config.bn > 16 && config.bn / 2 >= Tk)
@@ -209,7 +209,7 @@ AttentionConfig pickAttention(const Target &target, int64_t Tq, int64_t D, Type 
   AttentionConfig config =
       target.visit([=](const CpuFacts &) { return tilesOf(Tq <= 512 ? 64 : 128, 64, Tq, Tk); },
                    [=](const GpuFacts &gpu) {
-                     if (Tq == 1)
+                     if (Tq == 1 && isExact)
                        return gpuRowsOf(Tk);
                      return isExact ? gpuTilesOf(gpu, std::max(Tq, Tk), D) : gpuForwardTilesOf(gpu, Tq, Tk, D, type);
                    });
@@ -225,7 +225,7 @@ static constexpr int64_t leastBlocks = 4, enoughPrograms = 8;
 /// On a GPU what takes least, where a block costs about what memory takes to answer and its arithmetic, and a launch as
 /// much as several: programs run in waves, of as many as SMs hold.
 static int gpuPartsOf(const GpuFacts &gpu, int64_t programs, int64_t blocks) {
-  constexpr double block = 1000, launch = 4000;
+  constexpr double block = 600, launch = 4000;
   constexpr int64_t together = 4, mostParts = 64;
   int best = 1;
   double least = 0;

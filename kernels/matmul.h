@@ -9,9 +9,10 @@
 // tile of C and walks K in steps of BK. Each element's sum has an order that depends on BK, the split and the steps
 // side by side alone, never on the number of threads.
 //
-// Up to 8 rows of A, those of texts that grow, leave nothing to do but to read B once. On a GPU that is not done by
-// tensor cores: a thread multiplies 16 bytes of B at a time by one number of each row, in f32, and programs are small
-// enough that all SMs have some, each of which asks for all of a step before it takes any.
+// Up to 8 rows of A, those of texts that grow, leave nothing to do but to read B once. Exact products of f32 of so few
+// are not tiles on a GPU, whose other rows would be multiplied in vain: a thread multiplies 16 bytes of B at a time by
+// one number of each row, and programs are small enough that all SMs have some, each of which asks for all of a step
+// before it takes any.
 
 #pragma once
 

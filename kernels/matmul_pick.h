@@ -26,7 +26,7 @@ double pickGpuTile(const GpuFacts &gpu, const Product &product, MatmulConfig &co
 /// The most rows of A that are multiplied without tensor cores.
 constexpr int64_t mostFewRows = 8;
 
-/// Sets what a product of a few rows of f32, bf16 or f16 takes; config.tb says how B lies.
+/// Sets what a product of a few rows takes; config.tb says how B lies.
 void pickFewRows(const GpuFacts &gpu, const Product &product, MatmulConfig &config);
 
 } // namespace kiln

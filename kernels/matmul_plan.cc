@@ -115,7 +115,8 @@ MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t 
   config.tb = layout == Layout::nt;
   target.visit([&](const CpuFacts &cpu) { pickCpuTile(cpu, M, N, K, type, config); },
                [&](const GpuFacts &gpu) {
-                 if (M <= mostFewRows && layout != Layout::tn && type != i8)
+                 const bool isExact = type == f32 && config.precision == Precision::ieee; // no work for tensor cores
+                 if (M <= mostFewRows && layout != Layout::tn && isExact)
                    pickFewRows(gpu, {M, N, K, type}, config);
                  else
                    pickGpuTile(gpu, {M, N, K, type, heavy}, config);

@@ -175,23 +175,27 @@ INSTANTIATE_TEST_SUITE_P(Machines, FewRowsTest, testing::ValuesIn(productMachine
 
 TensorRef tensor(Shape extents, Type type) { return TensorRef::dense(nullptr, type, std::move(extents)); }
 
-// Up to eight rows of floats, on a GPU, and on a CPU one that is multiplied by rows of B; others are products of tiles.
-TEST(FewRows, AreForGpus) {
-  const Target cpu = {"cpu", CpuFacts{}}, gpu = {"gpu", GpuFacts{}};
-  for (const Layout layout : layouts)
+// Up to eight rows of f32 on a GPU, where tensor cores take no part, and on a CPU one that is multiplied by rows of B;
+// others are products of tiles.
+TEST(FewRows, AreForExactProductsOnGpus) {
+  const Target cpu = {"cpu", CpuFacts{}}, exact = {"gpu", GpuFacts{}, Precision::ieee}, gpu = {"gpu", GpuFacts{}};
+  for (const Layout layout : layouts) {
+    EXPECT_EQ(pickMatmul(exact, layout, 9, 768, 768).side, 0);
+    EXPECT_EQ(pickMatmul(gpu, layout, 1, 768, 768).side, 0);
+    EXPECT_EQ(pickMatmul(exact, layout, 1, 768, 768, bf16).side, 0);
+    for (const int64_t M : {1, 5, 8}) {
+      const MatmulConfig config = pickMatmul(exact, layout, M, 768, 768);
+      EXPECT_GT(config.side, 0);
+      EXPECT_EQ(config.bm, M == 5 ? 8 : M);
+      EXPECT_EQ(config.bk % config.side, 0);
+    }
     for (const Type type : {f32, bf16}) {
       EXPECT_EQ(pickMatmul(cpu, layout, 1, 768, 768, type).side > 0, layout == Layout::nt);
       EXPECT_EQ(pickMatmul(cpu, layout, 2, 768, 768, type).side, 0);
-      EXPECT_EQ(pickMatmul(gpu, layout, 9, 768, 768, type).side, 0);
-      for (const int64_t M : {1, 5, 8}) {
-        const MatmulConfig config = pickMatmul(gpu, layout, M, 768, 768, type);
-        EXPECT_GT(config.side, 0);
-        EXPECT_EQ(config.bm, M == 5 ? 8 : M);
-        EXPECT_EQ(config.bk % config.side, 0);
-      }
     }
-  EXPECT_EQ(pickMatmul(gpu, Layout::tn, 1, 768, 768, f32).side, 0);
-  EXPECT_EQ(pickMatmul(gpu, Layout::nn, 1, 768, 768, i8).side, 0);
+  }
+  EXPECT_EQ(pickMatmul(exact, Layout::tn, 1, 768, 768).side, 0);
+  EXPECT_EQ(pickMatmul(exact, Layout::nn, 1, 768, 768, i8).side, 0);
 }
 
 TEST(FewRows, NameWhatDoesNotFit) {
