@@ -111,7 +111,7 @@ static void attention(View q, View k, View v, View o, View lse, View ranges, Vie
 }
 
 /// The same of one part of the keys that a block of queries sees: as many in each, in whole blocks, from the first on.
-/// o (P, B, H, Tq, D); lse (P, B, H, Tq).
+/// o (P, N, Tq, D), lse (P, N, Tq), with N = B · H.
 static void attentionPart(View q, View k, View v, View o, View lse, View ranges, View mask, Tile scale, View site,
                           Tile most, Tile threshold, Tile keptScale, AttentionConfig cfg) {
   const int64_t D = width({q, k, v, o});
@@ -124,24 +124,24 @@ static void attentionPart(View q, View k, View v, View o, View lse, View ranges,
   Tile each = (max(end - first, 0) + (share - 1)) / share * cfg.bn;
   Tile begin = first + part * each;
   const auto [out, sums] = attend(of, D, begin, min(begin + each, end), sight, cfg);
-  store(o, {part, b, h, m, 0}, out);
-  store(lse, {part, b, h, m}, sums);
+  Tile n = b * q.dim(1) + h;
+  store(o, {part, n, m, 0}, out);
+  store(lse, {part, n, m}, sums);
 }
 
 /// o and lse of all keys from those of each part: weights relative to the largest, and sums in the parts' order. One
 /// that a query sees nothing of has an lse of ∞ and weighs nothing.
 static void attentionJoin(View os, View lses, View o, View lse, AttentionConfig cfg) {
   const int64_t D = width({os, o});
-  Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2);
-  const auto ofParts = [&](const Tile &x, Shape shape) { return reshape(x, std::move(shape)); };
-  Tile sums = ofParts(load(lses, {0, b, h, m}, {cfg.parts, 1, 1, cfg.bm}), {cfg.parts, cfg.bm});        // (P, BM)
-  Tile each = ofParts(load(os, {0, b, h, m, 0}, {cfg.parts, 1, 1, cfg.bm, D}), {cfg.parts, cfg.bm, D}); // (P, BM, D)
-  Tile isBlind = sums == infinity;                                                                      // (P, BM)
-  Tile top = reduce_max(where(isBlind, -infinity, sums), 0);                                            // (BM)
-  Tile weight = where(isBlind, 0.0, exp2(sums - expand(top, 0), Accuracy::fast));                       // (P, BM)
-  Tile total = sum(weight, 0);                                                                          // (BM)
-  Tile out = sum(each * expand(weight, -1), 0);                                                         // (BM, D)
-  Tile seesNone = total == 0.0;                                                                         // (BM)
+  Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2), n = b * o.dim(1) + h;
+  Tile sums = reshape(load(lses, {0, n, m}, {cfg.parts, 1, cfg.bm}), {cfg.parts, cfg.bm});        // (P, BM)
+  Tile each = reshape(load(os, {0, n, m, 0}, {cfg.parts, 1, cfg.bm, D}), {cfg.parts, cfg.bm, D}); // (P, BM, D)
+  Tile isBlind = sums == infinity;                                                                // (P, BM)
+  Tile top = reduce_max(where(isBlind, -infinity, sums), 0);                                      // (BM)
+  Tile weight = where(isBlind, 0.0, exp2(sums - expand(top, 0), Accuracy::fast));                 // (P, BM)
+  Tile total = sum(weight, 0);                                                                    // (BM)
+  Tile out = sum(each * expand(weight, -1), 0);                                                   // (BM, D)
+  Tile seesNone = total == 0.0;                                                                   // (BM)
   store(o, {b, h, m, 0}, cast(out * expand(where(seesNone, 0.0, 1.0 / total), -1), o.type()));
   store(lse, {b, h, m}, where(seesNone, infinity, top + log2(total)));
 }
@@ -156,15 +156,16 @@ const Kernel attentionKernel =
            attentionFields());
 const Kernel attentionPartKernel =
     kernel("attention_part", attentionPart,
-           {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)", "o (P, B, H, Tq, D) f32, attention of each part",
-            "lse (P, B, H, Tq) f32, base-2 logarithms of the sums of exponentials of each part",
+           {"q (B, H, Tq, D)", "k (B, Hk, Tk, D)", "v (B, Hk, Tk, D)",
+            "o (P, N, Tq, D) f32, attention of each part, N = B · H",
+            "lse (P, N, Tq) f32, base-2 logarithms of the sums of exponentials of each part",
             "ranges (B, Tq, 2) i32, read when ranged: a row sees columns from [0] and below [1]",
             "mask (B, H, Tq, Tk) i8, read when masked: a row sees the columns that are not 0", "scale f32", ofSite,
             ofMost, ofThreshold, ofKeptScale},
            attentionFields());
 const Kernel attentionJoinKernel =
     kernel("attention_join", attentionJoin,
-           {"os (P, B, H, Tq, D) f32, attention of each part", "lses (P, B, H, Tq) f32, and its sums",
+           {"os (P, N, Tq, D) f32, attention of each part, N = B · H", "lses (P, N, Tq) f32, and its sums",
             "o (B, H, Tq, D), attention of all", "lse (B, H, Tq) f32"},
            {field("bm", &AttentionConfig::bm, "rows of q a program"),
             field("parts", &AttentionConfig::parts, "parts of the keys"),
@@ -254,8 +255,8 @@ int pickAttentionParts(const Target &target, const AttentionConfig &config, int6
 static Plan planParts(const TensorRef &o, const TensorRef &lse, const AttentionConfig &config,
                       const AttentionExtents &s, std::vector<Arg> args) {
   const int64_t P = config.parts, sums = P * s.B * s.H * s.Tq * s.D * bytesOf(f32);
-  const Arg os = Arg::workspace(0, f32, {P, s.B, s.H, s.Tq, s.D}),
-            lses = Arg::workspace(sums, f32, {P, s.B, s.H, s.Tq});
+  const Arg os = Arg::workspace(0, f32, {P, s.B * s.H, s.Tq, s.D}),
+            lses = Arg::workspace(sums, f32, {P, s.B * s.H, s.Tq});
   args[3] = os;
   args[4] = lses;
   AttentionConfig joined;
