@@ -396,8 +396,11 @@ def SelectInstructions : Pass<"gpu-select-instructions", "::mlir::func::FuncOp">
   let description = [{
     Products of bf16, f16, i8, and of f32 that may be rounded to tf32, go to the tensor cores, when the extents fill their
     fragments; all others are outer products in registers. `simt.layout` on the product is the layout of its sums.
+    With `groups`, products of bf16 and f16 in a loop that only adds to their sums, both operands loaded in its rounds, get
+    `simt.wgmma`, too: their sums lie as groups of four warps have them that read both from shared memory.
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect"];
+  let options = [Option<"groups", "groups", "bool", "false", "whether groups of four warps can multiply">];
 }
 
 def PropagateLayouts : Pass<"gpu-propagate-layouts", "::mlir::func::FuncOp"> {

@@ -1,6 +1,8 @@
 // Verifiers and folds of the operations on tiles with layouts.
 
+#include "dialect/simt/MatrixImage.h"
 #include "dialect/simt/SimtDialect.h"
+#include "dialect/simt/layout/Fragments.h"
 #include "dialect/simt/layout/Scan.h"
 #include "dialect/simt/layout/SharedAccess.h"
 #include "dialect/tile/FunctionSyntax.h"
@@ -156,9 +158,10 @@ template <class OpTy> static LogicalResult verifyShared(OpTy op, Value value) {
                          : verifyImage(op, tile, buffer, *op.getImage(), *op.getMovement());
 }
 
-/// `[n, s]`: n below s.
+/// `[n, s]` or `[n, s, d]`: n and d below s.
 static LogicalResult verifySlot(Operation *op, ArrayRef<int64_t> slot) {
-  if (slot.size() == 2 && slot[0] >= 0 && slot[0] < slot[1])
+  const bool hasDistance = slot.size() == 3 && slot[2] >= slot[0] && slot[2] < slot[1];
+  if ((slot.size() == 2 || hasDistance) && slot[0] >= 0 && slot[0] < slot[1])
     return success();
   return op->emitOpError("expected a slot [n, s] with n from 0 to s - 1, but got [") << slot << "]";
 }
@@ -214,6 +217,31 @@ LogicalResult ReadOp::verify() {
   if (getSlot() && failed(verifySlot(*this, *getSlot())))
     return failure();
   return verifyShared(*this, getResult());
+}
+
+LogicalResult MultiplyOp::verify() {
+  const auto sums = cast<RankedTensorType>(getType());
+  const auto extentsOf = [](ImageAttr image, bool isTurned) {
+    SmallVector<int64_t> extents(image.getShape());
+    if (isTurned)
+      std::reverse(extents.begin(), extents.end());
+    return extents;
+  };
+  const auto left = extentsOf(getLeftImage(), getLeftTurned()), right = extentsOf(getRightImage(), getRightTurned());
+  if (left.size() != 2 || right.size() != 2 || sums.getRank() != 2 || left[1] != right[0] ||
+      left[0] != sums.getDimSize(0) || right[1] != sums.getDimSize(1) ||
+      getLeftImage().getElement() != getRightImage().getElement())
+    return emitOpError("expected matrices whose product is ")
+           << sums << ", but got " << getLeftImage() << " and " << getRightImage();
+  if (!matrixIn(getLeftImage(), getLeftTurned() ? 1 : 0, 64) ||
+      !matrixIn(getRightImage(), getRightTurned() ? 0 : 1, right[1]))
+    return emitOpError("expected images that tensor cores can read, but got ")
+           << getLeftImage() << " and " << getRightImage();
+  const TileLayout layout = layoutOf(sums).getLayout();
+  if (layout.numWarps() % 4 != 0 || layout.shape()[0].core() < 16 * int64_t{layout.numWarps()} ||
+      layout != wgmmaAcc(left[0], right[1], layout.numWarps()))
+    return emitOpError("expected sums of 64 rows a group of four warps, but got ") << sums;
+  return verifySlot(*this, getSlot());
 }
 
 LogicalResult PickOp::verify() {

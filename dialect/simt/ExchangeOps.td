@@ -220,7 +220,7 @@ def Simt_FetchOp : Simt_Op<"fetch", [AttrSizedOperandSegments]> {
     which thread copies which elements, `by` so many at a time, 4 to 16 bytes; `whole`: so many lie inside the view or
     outside of it together. `slot [n, s]`: of s tiles that the buffer has room for it is the one that the loop that holds
     it, or that comes next, reads n rounds later; when there is no such round the predicate is false, and the slot
-    gets zeros.
+    gets zeros. `slot [n, s, d]`: the loop's own fetches are d rounds ahead, not s - 1.
 
     ```mlir
     #copies = #simt.layout<8x64, reg [d1:1 d1:2 d1:4 d0:4], lane [d1:8 d1:16 d1:32 d0:1 d0:2], warp []>
@@ -262,17 +262,68 @@ def Simt_CommitCopiesOp : Simt_Op<"commit_copies", [MemoryEffects<[MemRead, MemW
 def Simt_WaitCopiesOp : Simt_Op<"wait_copies", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "waits for all groups of the thread's copies but the newest";
   let description = [{
-    `pending` of them may be under way still. What was copied is there for this thread; a barrier makes it so for all.
+    `pending` of them may be under way still. What was copied is there for this thread; a barrier makes it so for all, and for
+    what `simt.multiply` reads where the copies are `shown`.
 
     ```mlir
     func.func @example() {
       simt.wait_copies 2
+      simt.wait_copies 1 shown
       return
     }
     ```
   }];
-  let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>]>:$pending);
-  let assemblyFormat = "$pending attr-dict";
+  let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>]>:$pending, UnitAttr:$shown);
+  let assemblyFormat = "$pending (`shown` $shown^)? attr-dict";
+  let hasVerifier = 0;
+}
+
+def Simt_MultiplyOp : Simt_Op<"multiply", [AllTypesMatch<["acc", "result"]>]> {
+  let summary = "begins to multiply two matrices in shared memory by the tensor cores of groups of four warps";
+  let description = [{
+    left · right + acc, which has the layout of `wgmmaAcc`. An operand begins at byte `at` of its buffer, where the image has
+    its elements, those of the transposed matrix when it is `turned`. The sums are there once `simt.wait_multiply` has waited
+    for them, and nothing else may touch them until then. `slot` is as `simt.fetch` has it.
+
+    ```mlir
+    #sums = #simt.layout<64x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+    func.func @example(%left: memref<2048xi8, 3>, %right: memref<256xi8, 3>, %at: i32, %acc: tensor<64x8xf32, #sums>)
+        -> tensor<64x8xf32, #sums> {
+      %0 = simt.multiply %left[%at] in <64x16xbf16, d0 [32, 64, 144, 256, 512, 1024], d1 [2, 4, 8, 16]>,
+          %right[%at] in <8x16xbf16, d0 [32, 64, 144], d1 [2, 4, 8, 16]> turned, %acc slot [0, 1]
+          : memref<2048xi8, 3>, memref<256xi8, 3>, tensor<64x8xf32, #sums>
+      %1 = simt.wait_multiply 0, %0 : tensor<64x8xf32, #sums>
+      return %1 : tensor<64x8xf32, #sums>
+    }
+    ```
+  }];
+  let arguments = (ins Arg<Simt_Buffer, "", [MemRead]>:$left, I32:$leftAt, Arg<Simt_Buffer, "", [MemRead]>:$right,
+                       I32:$rightAt, Simt_Tile:$acc, Simt_ImageAttr:$leftImage, UnitAttr:$leftTurned,
+                       Simt_ImageAttr:$rightImage, UnitAttr:$rightTurned, DenseI64ArrayAttr:$slot);
+  let results = (outs Simt_Tile:$result);
+  let assemblyFormat = [{
+    $left `[` $leftAt `]` `in` $leftImage (`turned` $leftTurned^)? `,` $right `[` $rightAt `]` `in` $rightImage
+    (`turned` $rightTurned^)? `,` $acc `slot` $slot attr-dict `:` type($left) `,` type($right) `,` type($acc)
+  }];
+}
+
+def Simt_WaitMultiplyOp : Simt_Op<"wait_multiply", [AllTypesMatch<["sums", "result"]>,
+                                                    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits for all of the thread's `simt.multiply` but the newest";
+  let description = [{
+    `pending` of them may be under way still, and then the sums may only be passed on to the next one.
+
+    ```mlir
+    #sums = #simt.layout<64x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+    func.func @example(%sums: tensor<64x8xf32, #sums>) -> tensor<64x8xf32, #sums> {
+      %0 = simt.wait_multiply 1, %sums : tensor<64x8xf32, #sums>
+      return %0 : tensor<64x8xf32, #sums>
+    }
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>]>:$pending, Simt_Tile:$sums);
+  let results = (outs Simt_Tile:$result);
+  let assemblyFormat = "$pending `,` $sums attr-dict `:` type($sums)";
   let hasVerifier = 0;
 }
 

@@ -50,6 +50,14 @@ LogicalResult MmaOp::verify() {
   return success();
 }
 
+LogicalResult WgmmaOp::verify() {
+  const Type element = getElement();
+  const int64_t columns = 2 * cast<VectorType>(getType()).getNumElements();
+  if ((element.isBF16() || element.isF16()) && columns % 8 == 0 && columns <= 256)
+    return success();
+  return emitOpError("expected bf16 or f16, and sums of 8 to 256 columns, but got ") << element << " and " << getType();
+}
+
 void ThreadOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn set) {
   set(getResult(), ConstantIntRanges::fromUnsigned(APInt(32, 0), APInt(32, 32 * getWarps() - 1)));
 }

@@ -37,7 +37,7 @@ def Simt_ThreadOp : Simt_Op<"thread", [Pure, DeclareOpInterfaceMethods<InferIntR
 def Simt_SharedBaseOp : Simt_Op<"shared_base", [Pure]> {
   let summary = "the address of the program's shared memory";
   let description = [{
-    A multiple of 128. `bytes` is how much there is of it.
+    A multiple of 128, and of 1024 where `simt.wgmma` reads it. `bytes` is how much there is of it.
 
     ```mlir
     func.func @example() -> i32 {
@@ -339,6 +339,77 @@ def Simt_MmaOp : Simt_Op<"mma", [Pure, AllTypesMatch<["acc", "result"]>]> {
                        VectorOfRankAndType<[1], [I32, F32]>:$acc);
   let results = (outs VectorOfRankAndType<[1], [I32, F32]>:$result);
   let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc)";
+}
+
+/// Sums of a thread.
+def Simt_Sums : VectorOfRankAndType<[1], [F32]>;
+
+def Simt_WgmmaFenceOp : Simt_Op<"wgmma_fence", [AllTypesMatch<["sums", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "orders what has written a thread's sums before `simt.wgmma` that add to them";
+  let description = [{
+    ```mlir
+    func.func @example(%sums: vector<4xf32>) -> vector<4xf32> {
+      %0 = simt.wgmma_fence %sums : vector<4xf32>
+      return %0 : vector<4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Simt_Sums:$sums);
+  let results = (outs Simt_Sums:$result);
+  let assemblyFormat = "$sums attr-dict `:` type($sums)";
+  let hasVerifier = 0;
+}
+
+def Simt_WgmmaOp : Simt_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "begins one product of matrices in shared memory by the tensor cores of four warps: a · b + acc";
+  let description = [{
+    a is 64 × 16, b 16 × n, which descriptors in the form of PTX's `wgmma` describe; they lie by rows and by columns, or
+    `turned`. A thread has n / 2 of the sums.
+
+    ```mlir
+    func.func @example(%a: i64, %b: i64, %sums: vector<4xf32>) -> vector<4xf32> {
+      %0 = simt.wgmma bf16 %a, %b turned, %sums : vector<4xf32>
+      simt.wgmma_commit
+      %1 = simt.wgmma_wait 0, %0 : vector<4xf32>
+      return %1 : vector<4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins TypeAttr:$element, I64:$a, UnitAttr:$aTurned, I64:$b, UnitAttr:$bTurned, Simt_Sums:$acc);
+  let results = (outs Simt_Sums:$result);
+  let assemblyFormat = [{
+    $element $a (`turned` $aTurned^)? `,` $b (`turned` $bTurned^)? `,` $acc attr-dict `:` type($acc)
+  }];
+}
+
+def Simt_WgmmaCommitOp : Simt_Op<"wgmma_commit", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "makes a group of the `simt.wgmma` that the warps have begun since the last";
+  let description = [{
+    ```mlir
+    func.func @example() {
+      simt.wgmma_commit
+      return
+    }
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 0;
+}
+
+def Simt_WgmmaWaitOp : Simt_Op<"wgmma_wait", [AllTypesMatch<["sums", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits for all groups of `simt.wgmma` but the newest `pending`";
+  let description = [{
+    ```mlir
+    func.func @example(%sums: vector<4xf32>) -> vector<4xf32> {
+      %0 = simt.wgmma_wait 1, %sums : vector<4xf32>
+      return %0 : vector<4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>]>:$pending, Simt_Sums:$sums);
+  let results = (outs Simt_Sums:$result);
+  let assemblyFormat = "$pending `,` $sums attr-dict `:` type($sums)";
+  let hasVerifier = 0;
 }
 
 #endif

@@ -23,13 +23,14 @@ namespace kiln::lowering::gpu {
 
 namespace {
 
-/// Where buffers begin: what the widest access and the hardware's copies need.
-constexpr int64_t alignment = 128;
+/// Where buffers begin: what the widest access and the hardware's copies need, and what products of whole groups of
+/// warps do, whose swizzle begins anew after eight rows of 128 bytes.
+constexpr int64_t usualAlignment = 128, productAlignment = 1024;
 
 /// Numbers of the operations in program order, an operation's own and its last inner one's.
 class ProgramOrder {
 public:
-  explicit ProgramOrder(Operation *root) { number(root); }
+  ProgramOrder(Operation *root, int64_t alignment) : alignment(alignment) { number(root); }
 
   /// The moments from the first to the last use of a buffer.
   Lifetime lifeOf(simt::BufferOp buffer) const {
@@ -58,6 +59,7 @@ private:
     numbers[op] = {first, next - 1};
   }
 
+  const int64_t alignment;
   DenseMap<Operation *, std::pair<int64_t, int64_t>> numbers;
   int64_t next = 0;
 };
@@ -77,7 +79,8 @@ struct AllocateShared : impl::AllocateSharedBase<AllocateShared> {
       return;
     SmallVector<simt::BufferOp> buffers;
     func.walk([&](simt::BufferOp buffer) { buffers.push_back(buffer); });
-    const ProgramOrder order(func);
+    const bool multiplies = func.walk([](simt::MultiplyOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    const ProgramOrder order(func, multiplies ? productAlignment : usualAlignment);
     std::vector<Lifetime> lives;
     for (simt::BufferOp buffer : buffers)
       lives.push_back(order.lifeOf(buffer));

@@ -195,6 +195,8 @@ LogicalResult Distributor::lower(Operation &op) {
       .Case([&](tile::IotaOp iota) { return lowerIota(iota), success(); })
       .Case([&](tile::AccessOp access) { return distributeAccess(code, access); })
       .Case([&](tile::DotOp dot) { return distributeDot(code, dot), success(); })
+      .Case([&](simt::MultiplyOp multiply) { return distributeMultiply(code, multiply), success(); })
+      .Case([&](simt::WaitMultiplyOp wait) { return distributeWaitMultiply(code, wait), success(); })
       .Case([&](simt::ConvertOp convert) { return distributeConvert(code, convert), success(); })
       .Case([&](simt::BufferOp buffer) { return lowerBuffer(buffer), success(); })
       .Case([&](simt::WriteOp write) { return distributeWrite(code, write), success(); })

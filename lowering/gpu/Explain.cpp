@@ -205,8 +205,9 @@ template <class OpTy> void explainTraffic(OpTy op, StringRef what, Value tile, E
 
 /// The copy of a loop's round; those before the loop are like it.
 void explainFetch(simt::FetchOp op, Explanation &explanation) {
-  const int64_t ahead = op.getSlot()[0], stages = op.getSlot()[1];
-  if (ahead + 1 == stages && isa<scf::ForOp>(op->getParentOp()))
+  const ArrayRef<int64_t> slot = op.getSlot();
+  const int64_t ahead = slot[0], stages = slot[1], distance = slot.size() > 2 ? slot[2] : stages - 1;
+  if (ahead == distance && isa<scf::ForOp>(op->getParentOp()))
     explanation.add(op->getLoc(),
                     format("copies {} {} {} ahead, to one of {} slots of {} bytes, {} bytes at a time",
                            textOf(RankedTensorType::get(op.getImage().getShape(), op.getImage().getElement())), ahead,
@@ -243,6 +244,8 @@ void explainExchanges(ModuleOp module, Explanation &explanation) {
         explainTraffic(read, "reads", read.getResult(), explanation);
       } else if (auto fetch = dyn_cast<simt::FetchOp>(op)) {
         explainFetch(fetch, explanation);
+      } else if (isa<simt::MultiplyOp>(op)) {
+        explanation.add(op->getLoc(), "groups of four warps multiply both operands from shared memory");
       } else if (auto why = op->getAttrOfType<StringAttr>("simt.why")) {
         explanation.add(op->getLoc(), "is not copied ahead of its product: " + why.str());
       } else if (auto pick = dyn_cast<simt::PickOp>(op)) {

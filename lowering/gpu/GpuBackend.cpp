@@ -113,7 +113,7 @@ void GpuBackend::addPasses(mlir::OpPassManager &pm, llvm::StringRef until) const
   pm.addPass(createPlaceConstants());
   pm.addNestedPass<FuncOp>(createPadSorts());
   pm.addNestedPass<FuncOp>(createCoalesceAccesses());
-  pm.addNestedPass<FuncOp>(createSelectInstructions());
+  pm.addNestedPass<FuncOp>(createSelectInstructions({/*groups=*/target.capability == 90}));
   pm.addNestedPass<FuncOp>(createPropagateLayouts());
   pm.addNestedPass<FuncOp>(createAdoptLayouts());
   if (until == "layouts")

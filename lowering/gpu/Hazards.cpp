@@ -120,7 +120,17 @@ static Access globalAccess(tile::AccessOp op) {
   return access;
 }
 
-std::optional<Access> accessOf(Operation *op) {
+/// Both operands, which the tensor cores read until somebody waits for them.
+static llvm::SmallVector<Access, 2> multiplied(simt::MultiplyOp op) {
+  llvm::SmallVector<Access, 2> accesses;
+  for (const Value operand : {op.getLeft(), op.getRight()}) {
+    accesses.push_back({.op = op, .isProduct = true, .buffer = operand.getDefiningOp<simt::BufferOp>()});
+    accesses.back().slot.assign(op.getSlot().begin(), op.getSlot().end());
+  }
+  return accesses;
+}
+
+static std::optional<Access> accessOf(Operation *op) {
   using Result = std::optional<Access>;
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([&](simt::FetchOp fetch) { return fetched(fetch); })
@@ -144,6 +154,14 @@ std::optional<Access> accessOf(Operation *op) {
       .Case([&](simt::CarryOp carry) { return totalsOf(carry, /*writes=*/false); })
       .Case([](tile::AccessOp access) { return globalAccess(access); })
       .Default(Result());
+}
+
+llvm::SmallVector<Access, 2> accessesOf(Operation *op) {
+  if (auto multiply = dyn_cast<simt::MultiplyOp>(op))
+    return multiplied(multiply);
+  if (std::optional<Access> access = accessOf(op))
+    return {std::move(*access)};
+  return {};
 }
 
 void Access::leaveRound(const Rounds &rounds, bool goesOn) {
@@ -178,7 +196,15 @@ void Access::leaveRound(const Rounds &rounds, bool goesOn) {
 }
 
 bool Access::isAwaited(int64_t pending) const {
-  return pending == 0 || (!slot.empty() && slot[0] < slot[1] - 1 - pending);
+  if (pending == 0 || slot.empty())
+    return pending == 0;
+  return slot[0] < (slot.size() > 2 ? slot[2] : slot[1] - 1) - pending;
+}
+
+bool Access::isMultiplied(int64_t pending) const {
+  if (pending == 0 || slot.empty())
+    return pending == 0;
+  return (slot[1] - slot[0]) % slot[1] >= pending;
 }
 
 bool surelyRuns(const Rounds &rounds) {

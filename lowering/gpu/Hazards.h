@@ -43,13 +43,14 @@ struct Access {
   mlir::Operation *op = nullptr;
   bool writes = false;
   bool isCopy = false;     // by copies that are under way until the threads have waited for them
+  bool isProduct = false;  // by products that are under way until the threads have waited for them
   simt::LayoutAttr layout; // which thread goes to which element; null: any may go anywhere
   // Of shared memory: the buffer, and how a position becomes a byte.
   simt::BufferOp buffer;
   mlir::Value offset;
   llvm::SmallVector<int64_t, 4> strides;
   simt::ImageAttr image;              // in place of strides
-  llvm::SmallVector<int64_t, 2> slot; // [n, s] as simt.fetch has it, n modulo s; empty: it may be any
+  llvm::SmallVector<int64_t, 2> slot; // as simt.fetch has it, n modulo s; empty: it may be any
   mlir::Type element;
   // Of global memory: the view, null for all of it, and the tile's place, empty when it is unknown.
   mlir::Value view;
@@ -60,13 +61,17 @@ struct Access {
   /// Makes this an access of an earlier round of `loop`, whose values were others; of one that has ended without
   /// `goesOn`.
   void leaveRound(const Rounds &loop, bool goesOn);
+  /// Whether nothing makes it wait, but what waits for copies or products.
+  bool isUnderWay() const { return isCopy || isProduct; }
   /// Whether a wait for all groups of copies but the newest `pending` waits for this one. A group is made for each slot
   /// of a ring, in their order, and the one of the slot before that which is read next comes after the wait.
   bool isAwaited(int64_t pending) const;
+  /// Whether a wait for all products but the newest `pending` waits for this one, of which each round has one.
+  bool isMultiplied(int64_t pending) const;
 };
 
-/// What `op` itself accesses: one place, all of global memory, or nothing that others may conflict with.
-std::optional<Access> accessOf(mlir::Operation *op);
+/// What `op` itself accesses: a place or two, all of global memory, or nothing that others may conflict with.
+llvm::SmallVector<Access, 2> accessesOf(mlir::Operation *op);
 
 bool conflict(const Access &before, const Access &after);
 

@@ -33,7 +33,7 @@ struct Hazard {
 class Barriers {
 public:
   void walk(Block &block);
-  /// An access that meets a copy under way, and the copy.
+  /// An access that meets a copy or a product under way, and that.
   std::optional<Hazard> unawaited;
 
 private:
@@ -72,8 +72,14 @@ static void await(Pending &pending, simt::WaitCopiesOp wait) {
     access.isCopy &= !access.isAwaited(static_cast<int64_t>(wait.getPending()));
 }
 
+/// What a wait for products ends.
+static void await(Pending &pending, simt::WaitMultiplyOp wait) {
+  for (Access &access : pending)
+    access.isProduct &= !access.isMultiplied(static_cast<int64_t>(wait.getPending()));
+}
+
 static void clearByBarrier(Pending &pending) {
-  llvm::erase_if(pending, [](const Access &access) { return !access.isCopy; });
+  llvm::erase_if(pending, [](const Access &access) { return !access.isUnderWay(); });
 }
 
 static void insertBarrier(OpBuilder builder, const Hazard &hazard) {
@@ -95,6 +101,8 @@ void Passage::walk(Block &block) {
       for (const auto [now, then, by] : llvm::zip_equal(before, earlier, waits))
         if (then.isCopy && !now.isCopy)
           by = wait;
+    } else if (auto wait = dyn_cast<simt::WaitMultiplyOp>(op)) {
+      await(before, wait);
     } else if (const std::optional<Rounds> loop = Rounds::of(&op)) {
       walk(*loop->body);
       isOpen |= !surelyRuns(*loop);
@@ -104,10 +112,12 @@ void Passage::walk(Block &block) {
       if (!branch.getElseRegion().empty())
         walk(branch.getElseRegion().front());
       isOpen |= wasOpen;
-    } else if (const std::optional<Access> access = accessOf(&op)) {
-      const auto *const found = llvm::find_if(before, [&](const Access &each) { return conflict(each, *access); });
-      if (found != before.end()) {
-        hazard = Hazard{*found, *access};
+    } else {
+      for (const Access &access : accessesOf(&op)) {
+        const auto *const found = llvm::find_if(before, [&](const Access &each) { return conflict(each, access); });
+        if (found == before.end() || hazard)
+          continue;
+        hazard = Hazard{*found, access};
         awaited = waits[found - before.begin()];
       }
     }
@@ -118,7 +128,7 @@ void Passage::walk(Block &block) {
 
 void Barriers::visit(const Access &access) {
   const auto found = llvm::find_if(pending, [&](const Access &before) { return conflict(before, access); });
-  if (found != pending.end() && found->isCopy) {
+  if (found != pending.end() && found->isUnderWay()) {
     unawaited = Hazard{*found, access};
     return;
   }
@@ -155,7 +165,7 @@ void Barriers::visitLoop(const Rounds &loop) {
     first = Passage(before);
     first.walk(*loop.body);
   }
-  if (first.hazard && first.hazard->before.isCopy)
+  if (first.hazard && first.hazard->before.isUnderWay())
     unawaited = first.hazard;
   else if (first.hazard)
     insertBarrier(OpBuilder(loop.op), *first.hazard);
@@ -180,9 +190,10 @@ void Barriers::visit(Operation &op) {
       .Case([&](scf::IfOp branch) { visitBranch(branch); })
       .Case([&](simt::BarrierOp) { clearByBarrier(pending); })
       .Case([&](simt::WaitCopiesOp wait) { await(pending, wait); })
+      .Case([&](simt::WaitMultiplyOp wait) { await(pending, wait); })
       .Default([&](Operation *other) {
-        if (const std::optional<Access> access = accessOf(other))
-          visit(*access);
+        for (const Access &access : accessesOf(other))
+          visit(access);
       });
 }
 
@@ -202,7 +213,8 @@ struct InsertBarriers : impl::InsertBarriersBase<InsertBarriers> {
     Barriers barriers;
     barriers.walk(getOperation().front());
     if (const auto &hazard = barriers.unawaited) {
-      auto error = hazard->after.op->emitOpError("expected a wait for the copies that it meets");
+      auto error = hazard->after.op->emitOpError("expected a wait for the ")
+                   << (hazard->before.isCopy ? "copies" : "products") << " that it meets";
       error.attachNote(hazard->before.op->getLoc()) << "which begin here";
       signalPassFailure();
     }

@@ -12,11 +12,22 @@
 // one barrier a round is enough: behind the wait and before the fetch, where gpu-insert-barriers puts it. Every round
 // makes a group, of zeros behind the last tile, and so all but the newest S−2 groups are those of this round and
 // before.
+//
+// A product that groups of warps compute from shared memory reads its slots itself, while the threads go on:
+//
+//     for k:
+//       wait for all groups but S−3; barrier
+//       acc = multiply slots, acc
+//       fetch the tile of S−2 rounds later, a group
+//       wait for all products but this one
+//
+// Of the slots one more is then in use, that of the round before. With less than four, it is waited for at once.
 
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Reasons.h"
 #include "lowering/gpu/Threads.h"
 
+#include "dialect/simt/MatrixImage.h"
 #include "dialect/simt/layout/Blocked.h"
 #include "dialect/simt/layout/SharedAccess.h"
 #include "dialect/simt/layout/SharedImage.h"
@@ -60,6 +71,13 @@ struct Staged {
   int64_t slotBytes() const { return static_cast<int64_t>(llvm::alignTo(image.getBytes(), slotAlignment)); }
 };
 
+/// A product that reads its operands from rings.
+struct Product {
+  mutable tile::DotOp dot;
+  tile::LoadOp left, right;
+  bool leftTurned = false, rightTurned = false;
+};
+
 /// One loop.
 class Pipeline {
 public:
@@ -76,11 +94,19 @@ private:
   void fetch(OpBuilder &builder, const Staged &staged, Value position, Value slot, Value predicate, int64_t ahead);
   void replaceUses(OpBuilder &builder, const Staged &staged, Value slot);
   Value placeOf(OpBuilder &builder, const Staged &staged, Value slot) const;
+  const Staged *stagedOf(tile::LoadOp load) const;
+  void findProduct();
+  simt::WaitMultiplyOp multiply(OpBuilder &builder, Value slot, llvm::function_ref<void()> fetches);
+  /// How many rounds before its own a tile is fetched.
+  int64_t distance() const { return stages - 1 - productsUnderWay(); }
+  /// Products that a round leaves to the next one.
+  int64_t productsUnderWay() const { return product && stages >= 4 ? 1 : 0; }
 
   mutable scf::ForOp loop;
   int64_t stages;
   int64_t unit = 0; // bytes that a slot is counted in: all slots' own where they are alike
   SmallVector<Staged> all;
+  std::optional<Product> product;
 };
 
 } // namespace
@@ -201,7 +227,69 @@ bool Pipeline::plan(int64_t bytes, bool exactly) {
   for (const Staged &staged : all)
     if (stages < 2 && !exactly)
       staged.load->setAttr("simt.why", StringAttr::get(staged.load.getContext(), why));
+  findProduct();
   return stages >= 2;
+}
+
+const Staged *Pipeline::stagedOf(tile::LoadOp load) const {
+  const auto *const found = llvm::find_if(all, [&](const Staged &staged) { return staged.load == load; });
+  return found == all.end() ? nullptr : found;
+}
+
+/// The load that an operand of a product is, and whether it is transposed.
+static std::pair<tile::LoadOp, bool> loadOf(Value operand) {
+  bool isTurned = false;
+  for (;; operand = operand.getDefiningOp()->getOperand(0)) {
+    Operation *const op = operand.getDefiningOp();
+    if (auto transpose = dyn_cast_or_null<tile::TransposeOp>(op))
+      isTurned ^= transpose.getPermutation()[0] == 1;
+    else if (!isa_and_present<simt::ConvertOp>(op))
+      return {dyn_cast_or_null<tile::LoadOp>(op), isTurned};
+  }
+}
+
+/// Finds the one product whose sums nothing else in the loop touches and whose operands the tensor cores can read from
+/// their rings.
+void Pipeline::findProduct() {
+  for (auto dot : loop.getBody()->getOps<tile::DotOp>()) {
+    if (!dot->hasAttr("simt.wgmma"))
+      continue;
+    const auto [left, leftTurned] = loadOf(dot.getA());
+    const auto [right, rightTurned] = loadOf(dot.getB());
+    const Staged *const a = left ? stagedOf(left) : nullptr, *const b = right ? stagedOf(right) : nullptr;
+    auto sums = dyn_cast<BlockArgument>(dot.getAcc());
+    OpOperand *const yielded = sums && sums.getOwner() == loop.getBody() ? loop.getTiedLoopYieldedValue(sums) : nullptr;
+    if (product || !a || !b || !yielded || yielded->get() != dot.getResult() || !dot->hasOneUse() ||
+        !sums.hasOneUse() || !matrixIn(a->image, leftTurned ? 1 : 0, 64) ||
+        !matrixIn(b->image, rightTurned ? 0 : 1, tile::shapeOf(dot.getType())[1]))
+      continue;
+    product = Product{dot, left, right, leftTurned, rightTurned};
+  }
+}
+
+/// Writes the product on the tiles of a slot, then `fetches`, then what waits for products.
+simt::WaitMultiplyOp Pipeline::multiply(OpBuilder &builder, Value slot, llvm::function_ref<void()> fetches) {
+  tile::DotOp dot = product->dot;
+  builder.setInsertionPoint(dot);
+  const Location loc = dot.getLoc();
+  const Staged &left = *stagedOf(product->left), &right = *stagedOf(product->right);
+  const Value sums = simt::MultiplyOp::create(
+      builder, loc, dot.getType(), left.ring, placeOf(builder, left, slot), right.ring, placeOf(builder, right, slot),
+      dot.getAcc(), left.image, product->leftTurned, right.image, product->rightTurned, ArrayRef<int64_t>{0, stages});
+  fetches();
+  auto wait = simt::WaitMultiplyOp::create(builder, loc, sums.getType(), productsUnderWay(), sums);
+  SmallVector<Operation *> unused = {dot};
+  dot.replaceAllUsesWith(wait.getResult());
+  while (!unused.empty()) {
+    Operation *const op = unused.pop_back_val();
+    const SmallVector<Value> operands(op->getOperands());
+    op->erase();
+    for (const Value operand : operands)
+      if (Operation *const made = operand.getDefiningOp(); isa_and_present<simt::ConvertOp, tile::TransposeOp>(made) &&
+                                                           made->use_empty() && !llvm::is_contained(unused, made))
+        unused.push_back(made);
+  }
+  return wait;
 }
 
 // --- The loop in stages ----------------------------------------------------------------------------------------------
@@ -237,8 +325,10 @@ void Pipeline::fetch(OpBuilder &builder, const Staged &staged, Value position, V
   const Location loc = staged.load.getLoc();
   auto made = simt::FetchOp::create(
       builder, loc, staged.load.getView(), offsets, staged.ring, placeOf(builder, staged, slot), predicate,
-      builder.getDenseI64ArrayAttr({ahead, stages}), builder.getI64IntegerAttr(staged.width.elements), staged.image,
-      staged.copies, staged.width.whole ? builder.getUnitAttr() : UnitAttr());
+      distance() == stages - 1 ? builder.getDenseI64ArrayAttr({ahead, stages})
+                               : builder.getDenseI64ArrayAttr({ahead, stages, distance()}),
+      builder.getI64IntegerAttr(staged.width.elements), staged.image, staged.copies,
+      staged.width.whole ? builder.getUnitAttr() : UnitAttr());
   if (const Attribute inside = staged.load->getAttr("tile.inside"))
     made->setAttr("tile.inside", inside);
 }
@@ -324,29 +414,47 @@ void Pipeline::build() {
       fetch(rewriter, staged, position, slot, isThere, ahead);
     simt::CommitCopiesOp::create(rewriter, loc);
   };
-  for (int64_t ahead = 0; ahead < stages - 1; ++ahead)
+  for (int64_t ahead = 0; ahead < distance(); ++ahead)
     fetchAll(behind(loop.getLowerBound(), ahead), constant(ahead * unit), ahead);
 
-  // The slot to read, and the one read before, which is filled anew.
+  // The slot to read, and those read before, of which the first is filled anew.
+  SmallVector<Value> first;
+  for (int64_t earlier = 0; earlier <= stages - distance(); ++earlier)
+    first.push_back(constant((stages - earlier) % stages * unit));
   auto staged = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
-      rewriter, ValueRange{constant(0), constant((stages - 1) * unit)}, /*replaceInitOperandUsesInLoop=*/false,
+      rewriter, first, /*replaceInitOperandUsesInLoop=*/false,
       [&](OpBuilder &builder, Location at, ArrayRef<BlockArgument> slots) -> SmallVector<Value> {
         const Value one = arith::ConstantIntOp::create(builder, at, unit, 32),
                     last = arith::ConstantIntOp::create(builder, at, (stages - 1) * unit, 32),
                     zero = arith::ConstantIntOp::create(builder, at, 0, 32);
         const Value isLast = arith::CmpIOp::create(builder, at, arith::CmpIPredicate::eq, slots[0], last);
         const Value next = arith::AddIOp::create(builder, at, slots[0], one);
-        return {arith::SelectOp::create(builder, at, isLast, zero, next), slots[0]};
+        SmallVector<Value> now = {arith::SelectOp::create(builder, at, isLast, zero, next)};
+        now.append(slots.begin(), std::prev(slots.end()));
+        return now;
       }));
   loop = staged;
-  const Value slot = loop.getRegionIterArgs().drop_back().back(), before = loop.getRegionIterArgs().back();
+  const auto slots = loop.getRegionIterArgs().take_back(first.size());
   rewriter.setInsertionPointToStart(loop.getBody());
-  simt::WaitCopiesOp::create(rewriter, loc, stages - 2);
-  fetchAll(behind(loop.getInductionVar(), stages - 1), before, stages - 1);
+  simt::WaitCopiesOp::create(rewriter, loc, distance() - 1, /*shown=*/product.has_value());
+  const auto fetchNext = [&] { fetchAll(behind(loop.getInductionVar(), distance()), slots.back(), distance()); };
+  simt::WaitMultiplyOp multiplied;
+  if (product) {
+    // Also guards what products have read from the slot that is filled anew, before the fetch is known to need it.
+    simt::BarrierOp::create(rewriter, loc, rewriter.getStringAttr("shared memory written, then multiplied"));
+    multiplied = multiply(rewriter, slots.front(), fetchNext);
+  } else {
+    fetchNext();
+  }
   for (const Staged &each : all)
-    replaceUses(rewriter, each, slot);
+    replaceUses(rewriter, each, slots.front());
   rewriter.setInsertionPointAfter(loop);
   simt::WaitCopiesOp::create(rewriter, loc, 0);
+  if (productsUnderWay() > 0) {
+    const Value sums = loop.getResult(multiplied->getUses().begin()->getOperandNumber());
+    auto wait = simt::WaitMultiplyOp::create(rewriter, multiplied.getLoc(), sums.getType(), 0, sums);
+    rewriter.replaceAllUsesExcept(sums, wait.getResult(), wait);
+  }
 }
 
 namespace {

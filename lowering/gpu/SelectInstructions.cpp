@@ -8,6 +8,7 @@
 #include "dialect/simt/layout/Fragments.h"
 #include "dialect/tile/TypeRules.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -97,13 +98,51 @@ static std::optional<simt::WarpSplit> splitOf(tile::DotOp op, unsigned warps) {
   return simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/false, batch);
 }
 
-static void choose(tile::DotOp op, unsigned warps) {
+/// Whether the operand is loaded in the round that multiplies it, perhaps transposed.
+static bool isLoadedIn(Value operand, Block *round) {
+  while (auto transpose = operand.getDefiningOp<tile::TransposeOp>())
+    operand = transpose.getSource();
+  auto load = operand.getDefiningOp<tile::LoadOp>();
+  return load && load->getBlock() == round;
+}
+
+/// Whether the sums pass through the loop's rounds untouched by all but the product.
+static bool isSummedByLoop(tile::DotOp op) {
+  auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
+  auto sums = dyn_cast<BlockArgument>(op.getAcc());
+  if (!loop || !sums || sums.getOwner() != loop.getBody() || !sums.hasOneUse() || !op->hasOneUse())
+    return false;
+  const OpOperand *const yielded = loop.getTiedLoopYieldedValue(sums);
+  return yielded && yielded->get() == op.getResult();
+}
+
+/// Whether groups of four warps, each with 64 rows or a multiple of it, multiply operands that will lie in shared
+/// memory.
+static bool isForGroups(tile::DotOp op, unsigned warps) {
+  constexpr int64_t warpsOfGroup = 4, mostColumns = 256, mostSums = 128;
+  const auto [M, N, K, batch] = extentsOf(op);
+  const Type element = cast<RankedTensorType>(op.getA().getType()).getElementType();
+  if (!(element.isBF16() || element.isF16()) || !batch.empty() || warps % warpsOfGroup != 0)
+    return false;
+  const simt::TileShape sums({M, N});
+  if (sums[0].isPadded() || sums[1].isPadded() || N % 8 != 0 || N > mostColumns || K % 16 != 0 ||
+      sums[0].core() < 16 * int64_t{warps} || M * N > mostSums * simt::numLanes * int64_t{warps})
+    return false;
+  Block *const round = op->getBlock();
+  return isSummedByLoop(op) && isLoadedIn(op.getA(), round) && isLoadedIn(op.getB(), round);
+}
+
+static void choose(tile::DotOp op, unsigned warps, bool groups) {
   const auto [M, N, K, batch] = extentsOf(op);
   const bool hasInstruction = whyNoTensorCore(op).empty();
+  const bool isGrouped = groups && hasInstruction && isForGroups(op, warps);
   if (hasInstruction)
     op->setAttr("simt.mma", UnitAttr::get(op.getContext()));
-  const simt::TileLayout layout =
-      hasInstruction ? simt::mmaAcc(M, N, *splitOf(op, warps), warps, batch) : simt::fmaAcc(M, N, warps, batch);
+  if (isGrouped)
+    op->setAttr("simt.wgmma", UnitAttr::get(op.getContext()));
+  const simt::TileLayout layout = isGrouped        ? simt::wgmmaAcc(M, N, warps)
+                                  : hasInstruction ? simt::mmaAcc(M, N, *splitOf(op, warps), warps, batch)
+                                                   : simt::fmaAcc(M, N, warps, batch);
   op->setAttr("simt.layout", simt::LayoutAttr::get(op.getContext(), layout));
 }
 
@@ -114,7 +153,7 @@ struct SelectInstructions : impl::SelectInstructionsBase<SelectInstructions> {
   void runOnOperation() override {
     func::FuncOp func = getOperation();
     if (func->hasAttr("tile.kernel"))
-      func.walk([&](tile::DotOp op) { choose(op, static_cast<unsigned>(warpsOf(func))); });
+      func.walk([&](tile::DotOp op) { choose(op, static_cast<unsigned>(warpsOf(func)), groups); });
   }
 };
 } // namespace

@@ -128,6 +128,8 @@ public:
                      {constant(-1), value, which, constant(31)});
   }
   Value mma(simt::MmaOp op, StringRef roundToTf32);
+  Value pass(const std::string &text, Value sums);
+  Value wgmma(simt::WgmmaOp op);
   void report(simt::ReportOp op, Value console);
 
   OpBuilder builder;
@@ -419,6 +421,40 @@ Value Speller::mma(simt::MmaOp op, StringRef roundToTf32) {
   return vectorOf(parts, sum);
 }
 
+/// Sums that go through an instruction which names none of them: nothing that computes with them crosses it.
+Value Speller::pass(const std::string &text, Value sums) {
+  const SmallVector<Value> parts = elements(sums);
+  std::string constraints;
+  for (size_t i = 0; i < parts.size(); ++i)
+    constraints += "=f,";
+  for (size_t i = 0; i < parts.size(); ++i)
+    constraints += std::to_string(i) + ",";
+  const Type element = parts.front().getType();
+  return vectorOf(assembly(text, constraints + "~{memory}", SmallVector<Type>(parts.size(), element), parts, true),
+                  element);
+}
+
+/// By inline PTX, as LLVM has no intrinsic; the sums are results and operands in the same registers.
+Value Speller::wgmma(simt::WgmmaOp op) {
+  SmallVector<Value> operands = elements(op.getAcc());
+  const size_t count = operands.size();
+  const Type sum = operands.front().getType();
+  std::string constraints, registers;
+  for (size_t i = 0; i < count; ++i) {
+    constraints += "=f,";
+    registers += (i ? ", $" : "$") + std::to_string(i);
+  }
+  for (size_t i = 0; i < count; ++i)
+    constraints += std::to_string(i) + ",";
+  operands.append({op.getA(), op.getB()});
+  const std::string type = cast<TypeAttr>(op.getElementAttr()).getValue().isBF16() ? "bf16" : "f16";
+  const std::string text = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(2 * count) + "k16.f32." + type + "." +
+                           type + " {" + registers + "}, $" + std::to_string(2 * count) + ", $" +
+                           std::to_string(2 * count + 1) + ", 1, 1, 1, " + (op.getATurned() ? "1" : "0") + ", " +
+                           (op.getBTurned() ? "1;" : "0;");
+  return vectorOf(assembly(text, constraints + "l,l,~{memory}", SmallVector<Type>(count, sum), operands, true), sum);
+}
+
 /// Under a lock: programs are few that fail, and what they say belongs together. One program's first failure stays, for
 /// its later ones are in no lower program.
 void Speller::report(simt::ReportOp op, Value console) {
@@ -449,6 +485,8 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
   using SpellPtxBase::SpellPtxBase;
 
   void runOnOperation() override {
+    if (getOperation().walk([](simt::WgmmaOp) { return WalkResult::interrupt(); }).wasInterrupted())
+      sharedAlignment = 1024;
     getOperation().walk([&](Operation *op) {
       if (op->getDialect() && op->getDialect()->getNamespace() == "simt")
         spell(op);
@@ -477,7 +515,9 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
         .Case([&](simt::CopyAsyncOp copy) { speller.copyAsync(copy); })
         .Case([&](simt::CommitCopiesOp) { speller.assembly("cp.async.commit_group;", "~{memory}", {}, {}, true); })
         .Case([&](simt::WaitCopiesOp wait) {
-          speller.assembly("cp.async.wait_group " + std::to_string(wait.getPending()) + ";", "~{memory}", {}, {}, true);
+          speller.assembly("cp.async.wait_group " + std::to_string(wait.getPending()) + ";" +
+                               (wait.getShown() ? " fence.proxy.async.shared::cta;" : ""),
+                           "~{memory}", {}, {}, true);
         })
         .Case([&](simt::AtomicRmwOp change) { result = speller.atomicRmw(change); })
         .Case([&](simt::AtomicCasOp swap) { result = speller.atomicCas(swap); })
@@ -497,6 +537,15 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
         .Case([&](simt::ShuffleFromOp shuffle) {
           result = speller.shuffle("idx", shuffle.getValue(), shuffle.getLane());
         })
+        .Case([&](simt::WgmmaFenceOp fence) { result = speller.pass("wgmma.fence.sync.aligned;", fence.getSums()); })
+        .Case([&](simt::WgmmaOp product) { result = speller.wgmma(product); })
+        .Case([&](simt::WgmmaCommitOp) {
+          speller.assembly("wgmma.commit_group.sync.aligned;", "~{memory}", {}, {}, true);
+        })
+        .Case([&](simt::WgmmaWaitOp wait) {
+          result =
+              speller.pass("wgmma.wait_group.sync.aligned " + std::to_string(wait.getPending()) + ";", wait.getSums());
+        })
         .Case([&](simt::MmaOp mma) {
           result = speller.mma(mma, roundToEven ? "llvm.nvvm.f2tf32.rn" : "llvm.nvvm.f2tf32.rna");
         });
@@ -513,7 +562,7 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
       const auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), isStatic ? op.getBytes() : 0);
       shared = LLVM::GlobalOp::create(builder, op.getLoc(), type, /*isConstant=*/false,
                                       isStatic ? LLVM::Linkage::Internal : LLVM::Linkage::External, "kiln_shared",
-                                      Attribute(), /*alignment=*/128, /*addrSpace=*/3);
+                                      Attribute(), sharedAlignment, /*addrSpace=*/3);
       if (isStatic) {
         builder.createBlock(&shared.getInitializerRegion());
         LLVM::ReturnOp::create(builder, op.getLoc(), LLVM::PoisonOp::create(builder, op.getLoc(), type).getResult());
@@ -538,6 +587,7 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
     return LLVM::PtrToIntOp::create(at, loc, at.getI64Type(), pointer);
   }
 
+  uint64_t sharedAlignment = 128;
   LLVM::GlobalOp shared, consoleVariable;
 };
 

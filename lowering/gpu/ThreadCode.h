@@ -101,6 +101,8 @@ void distributeSort(ThreadCode &code, simt::SortOp op);
 void distributeLookUp(ThreadCode &code, simt::LookUpOp op);
 void distributeCount(ThreadCode &code, simt::CountOp op);
 void distributeDot(ThreadCode &code, tile::DotOp op);
+void distributeMultiply(ThreadCode &code, simt::MultiplyOp op);
+void distributeWaitMultiply(ThreadCode &code, simt::WaitMultiplyOp op);
 
 /// Whether `to` only renames registers of `from`: no element leaves its thread.
 bool isRenaming(const simt::TileLayout &from, const simt::TileLayout &to);

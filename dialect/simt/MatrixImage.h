@@ -1,0 +1,33 @@
+// A matrix in shared memory as wgmma's descriptors have it.
+//
+// Rows of 32, 64 or 128 bytes, whose 16-byte pieces the swizzle moves, eight of them an atom. Along the rows runs K, or
+// M or N; then the matrix is `turned`:
+//
+//                          within an atom                       from one atom to the next
+//     rows along K         8 rows of M or N, at most 64 of K    `stride` bytes along M or N
+//     rows along M or N    8 rows of K                          `stride` bytes along K, `leading` along M or N
+
+#pragma once
+
+#include "dialect/simt/SimtDialect.h"
+
+namespace kiln::simt {
+
+struct MatrixImage {
+  ImageAttr image;
+  unsigned outer = 0;   // the image's dimension that is M or N; the other one is K
+  unsigned width = 128; // of a row, in bytes
+  int64_t leading = 16, stride = 16;
+  bool isTurned = false;
+
+  /// The byte, if nothing were swizzled, of the element (m or n, k): what a product that begins there is told.
+  int64_t at(int64_t row, int64_t k) const;
+  /// The descriptor of a matrix that begins at byte 0; a 16th of another byte, a multiple of 16, is added to it.
+  uint64_t descriptor() const;
+};
+
+/// The image as products of `rows` rows of M or N, and 16 of K, can read it, each part of so many from a multiple of
+/// `rows`; nothing where they cannot. Only 16-bit elements have such images.
+std::optional<MatrixImage> matrixIn(ImageAttr image, unsigned outer, int64_t rows);
+
+} // namespace kiln::simt

@@ -1,0 +1,82 @@
+// Products that groups of four warps compute from shared memory: descriptors, and the sums' registers.
+
+#include "lowering/gpu/ThreadCode.h"
+
+#include "dialect/simt/MatrixImage.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::gpu {
+
+using simt::MatrixImage;
+using simt::TileLayout;
+
+static constexpr int64_t rowsOfProduct = 64, kOfProduct = 16;
+
+/// A descriptor of the matrix that begins at `begin`, without the part of it.
+static Value descriptorOf(ThreadCode &code, const MatrixImage &matrix, Value begin) {
+  const Value piece = code.make<arith::ShRUIOp>(begin, code.i32(4));
+  return code.make<arith::AddIOp>(code.make<arith::ExtUIOp>(code.builder.getI64Type(), piece),
+                                  code.i64(static_cast<int64_t>(matrix.descriptor())));
+}
+
+/// How far into the left matrix the rows of the thread's group of warps begin; null: not at all.
+static Value offsetOfGroup(ThreadCode &code, const TileLayout &sums, const MatrixImage &left) {
+  simt::Vecs columns(simt::laneBits + 2, 0);
+  for (const simt::Vec unit : sums.bases(simt::Hw::warp).drop_front(2))
+    columns.push_back(static_cast<simt::Vec>(left.at(sums.shape().positionIn(0, unit), 0)));
+  return code.imageOfThread({32, columns});
+}
+
+/// The stored sums of a product, in the order of its registers: those of the 64 rows from `row` on.
+static Indices registersOf(const TileLayout &sums, int64_t row) {
+  Indices indices;
+  for (int64_t column = 0; column < sums.shape()[1].size; column += 8)
+    for (const int64_t below : {0, 8})
+      for (const int64_t beside : {0, 1})
+        indices.push_back(*sums.storedAt({row + below, column + beside}));
+  return indices;
+}
+
+void distributeMultiply(ThreadCode &code, simt::MultiplyOp op) {
+  const TileLayout layout = simt::layoutOf(op.getAcc()).getLayout();
+  const int64_t N = layout.shape()[1].size;
+  const MatrixImage left = *matrixIn(op.getLeftImage(), op.getLeftTurned() ? 1 : 0, rowsOfProduct),
+                    right = *matrixIn(op.getRightImage(), op.getRightTurned() ? 0 : 1, N);
+  const int64_t K = op.getLeftImage().getShape()[1 - left.outer];
+  const auto beginOf = [&](Value buffer, Value at) { return code.add(code.held(buffer), code.held(at)); };
+  const Value a =
+      descriptorOf(code, left, code.add(beginOf(op.getLeft(), op.getLeftAt()), offsetOfGroup(code, layout, left)));
+  const Value b = descriptorOf(code, right, beginOf(op.getRight(), op.getRightAt()));
+  const auto part = [&](Value matrix, int64_t byte) {
+    return byte ? code.make<arith::AddIOp>(matrix, code.i64(byte / 16)) : matrix;
+  };
+
+  const Value before = code.held(op.getAcc());
+  const Value fenced = code.make<simt::WgmmaFenceOp>(before.getType(), before);
+  SmallVector<std::pair<int64_t, Value>> blocks; // by their first row
+  for (int64_t row = 0; row < layout.shape()[0].size; row += rowsOfProduct)
+    if (layout.storedAt({row, 0}))
+      blocks.emplace_back(row, code.pick(fenced, registersOf(layout, row)));
+  const Type element = op.getLeftImage().getElement();
+  for (int64_t k = 0; k < K; k += kOfProduct)
+    for (auto &[row, sums] : blocks)
+      sums = simt::WgmmaOp::create(code.builder, code.loc, sums.getType(), element, part(a, left.at(row, k)),
+                                   left.isTurned, part(b, right.at(0, k)), right.isTurned, sums);
+  simt::WgmmaCommitOp::create(code.builder, code.loc);
+  Values results(layout.numStored());
+  for (const auto &[row, sums] : blocks)
+    for (const auto [index, sum] : llvm::zip_equal(
+             registersOf(layout, row), vector::ToElementsOp::create(code.builder, code.loc, sums).getResults()))
+      results[index] = sum;
+  code.set(op.getResult(), ArrayRef<Value>(results));
+}
+
+void distributeWaitMultiply(ThreadCode &code, simt::WaitMultiplyOp op) {
+  const Value sums = code.held(op.getSums());
+  code.set(op.getResult(), code.make<simt::WgmmaWaitOp>(sums.getType(), op.getPending(), sums));
+}
+
+} // namespace kiln::lowering::gpu
