@@ -39,9 +39,12 @@ constexpr int64_t rowBytes = 128;
 /// A tile and how warps share it.
 struct Shape2 {
   int bm, bn, warps;
+  bool forGroups = false; // for them alone
 };
-constexpr Shape2 shapes[] = {{128, 128, 4}, {128, 256, 8}, {256, 128, 8}, {128, 96, 4}, {128, 64, 4},
-                             {64, 128, 4},  {64, 64, 4},   {32, 64, 2},   {32, 32, 1}};
+constexpr Shape2 shapes[] = {{128, 128, 4}, {128, 256, 8}, {256, 128, 8}, {128, 192, 8, true}, {128, 96, 4},
+                             {128, 64, 4},  {64, 128, 4},  {64, 64, 4},   {32, 64, 2},         {32, 32, 1}};
+/// Sums of a thread beside which what follows the product has registers enough, where no operand takes any.
+constexpr int64_t sumsBesideWork = 96;
 
 } // namespace
 
@@ -141,9 +144,11 @@ double pickGpuTile(const GpuFacts &gpu, const Product &e, MatmulConfig &config) 
   double best = std::numeric_limits<double>::infinity();
   const bool isExact = e.type == f32 && config.precision == Precision::ieee;
   for (Shape2 shape : shapes) {
-    if (e.heavy || isExact) // what follows the product, or operands that no tensor core holds, need registers, too
+    const bool isRoomy = isForGroups(gpu, e.type, shape) && shape.bm * shape.bn <= sumsBesideWork * 32 * shape.warps;
+    // What follows the product, or operands that no tensor core holds, need registers, too.
+    if (isExact || (e.heavy && !isRoomy))
       shape.warps *= 2;
-    if (shape.warps > mostWarps)
+    if (shape.warps > mostWarps || (shape.forGroups && !isForGroups(gpu, e.type, shape)))
       continue;
     MatmulConfig tile = config;
     const double cycles = cyclesOf(gpu, rates, e, shape, tile);
