@@ -1,4 +1,4 @@
-// An access that meets a copy which nobody has waited for is no matter of barriers.
+// An access that meets a copy or a product which nobody has waited for is no matter of barriers.
 // RUN: kiln-opt %s --split-input-file --gpu-insert-barriers --verify-diagnostics
 
 #row = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
@@ -40,5 +40,35 @@ func.func @undrained(%a: memref<?xf32>, %n: i64, %t: tensor<32xf32, #row>)
   }
   // expected-error@+1 {{'simt.write' op expected a wait for the copies that it meets}}
   simt.write %t, %after by vectors in <32xf32, d0 [4, 8, 16, 32, 64]> : tensor<32xf32, #row>, memref<128xi8, 3>
+  return
+}
+
+// -----
+
+#copies = #simt.layout<64x16, reg [d1:1 d1:2 d1:4], lane [d1:8 d0:1 d0:2 d0:4 d0:8], warp [d0:16 d0:32]>
+#sums = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+
+// Of three slots one is filled that the product of the round before may be reading.
+func.func @multiplied(%a: memref<?x?xbf16>, %n: i64, %acc: tensor<64x64xf32, #sums>)
+    attributes {tile.kernel, tile.warps = 4 : i64} {
+  %ring = simt.buffer {offset = 0 : i64} : memref<6144xi8, 3>
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %at = arith.constant 0 : i32
+  %0 = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %acc) -> (tensor<64x64xf32, #sums>) : i64 {
+    simt.wait_copies 1 shown
+    simt.barrier
+    // expected-note@+1 {{which begin here}}
+    %1 = simt.multiply %ring[%at] in <64x16xbf16, d0 [32, 64, 144, 256, 512, 1024], d1 [2, 4, 8, 16]>,
+        %ring[%at] in <64x16xbf16, d0 [32, 64, 144, 256, 512, 1024], d1 [2, 4, 8, 16]> turned, %sum slot [0, 3]
+        : memref<6144xi8, 3>, memref<6144xi8, 3>, tensor<64x64xf32, #sums>
+    // expected-error@+1 {{'simt.fetch' op expected a wait for the products that it meets}}
+    simt.fetch %a[%i, %c0] to %ring[%at] slot [2, 3] by 8
+        in <64x16xbf16, d0 [32, 64, 144, 256, 512, 1024], d1 [2, 4, 8, 16]> {layout = #copies}
+        : memref<?x?xbf16>, memref<6144xi8, 3>
+    simt.commit_copies
+    %2 = simt.wait_multiply 1, %1 : tensor<64x64xf32, #sums>
+    scf.yield %2 : tensor<64x64xf32, #sums>
+  }
   return
 }

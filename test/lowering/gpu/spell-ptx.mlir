@@ -231,3 +231,26 @@ llvm.func @console(%element: i64, %program: i64, %p: i1) -> i64 {
   %0 = simt.console : i64
   llvm.return %0 : i64
 }
+
+// -----
+
+// wgmma ties its sums, which go through its fence and its wait as well; shared memory then begins at a turn of the
+// swizzle. What copies have brought is shown to it behind their wait.
+// CHECK: llvm.mlir.global internal @kiln_shared() {addr_space = 3 : i32, alignment = 1024 : i64}
+// CHECK-LABEL: @groups
+// CHECK: llvm.inline_asm has_side_effects "cp.async.wait_group 2; fence.proxy.async.shared::cta;", "~{memory}" : () -> ()
+// CHECK: llvm.inline_asm has_side_effects "wgmma.fence.sync.aligned;", "=f,=f,=f,=f,0,1,2,3,~{memory}" %{{.*}} : (f32, f32, f32, f32) -> !llvm.struct<(f32, f32, f32, f32)>
+// CHECK: llvm.inline_asm has_side_effects "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, $8, $9, 1, 1, 1, 0, 1;", "=f,=f,=f,=f,0,1,2,3,l,l,~{memory}"
+// CHECK: llvm.inline_asm has_side_effects "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {$0, $1, $2, $3}, $8, $9, 1, 1, 1, 1, 0;"
+// CHECK: llvm.inline_asm has_side_effects "wgmma.commit_group.sync.aligned;", "~{memory}"
+// CHECK: llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 1;", "=f,=f,=f,=f,0,1,2,3,~{memory}"
+llvm.func @groups(%a: i64, %b: i64, %sums: vector<4xf32>) -> vector<4xf32> {
+  %base = simt.shared_base {bytes = 4096 : i64}
+  simt.wait_copies 2 shown
+  %0 = simt.wgmma_fence %sums : vector<4xf32>
+  %1 = simt.wgmma bf16 %a, %b turned, %0 : vector<4xf32>
+  %2 = simt.wgmma f16 %a turned, %b, %1 : vector<4xf32>
+  simt.wgmma_commit
+  %3 = simt.wgmma_wait 1, %2 : vector<4xf32>
+  llvm.return %3 : vector<4xf32>
+}

@@ -1,0 +1,66 @@
+// Products from shared memory: descriptors of their operands, and registers in the order of the instruction.
+// RUN: kiln-opt %s --split-input-file --gpu-allocate-shared --gpu-distribute --cse | FileCheck %s
+
+#sums = #simt.layout<128x16, reg [d1:1 d0:8 d1:8 d0:64], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+
+// Rows of 128 bytes along K, eight of them 1024 bytes from the next: 64 · 2^32; a swizzle of 128 bytes: 2^62. A step of K
+// is 32 bytes on, the second 64 rows 8192 bytes, and the right operand begins behind the left one's 16384.
+// CHECK-LABEL: func @rows
+// CHECK: simt.shared_base {bytes = 18432 : i64}
+// CHECK: %[[BEGIN:.*]] = arith.addi %{{.*}}, %arg0
+// CHECK: %[[PIECE:.*]] = arith.shrui %[[BEGIN]], %c4_i32
+// CHECK: %[[WIDE:.*]] = arith.extui %[[PIECE]] : i32 to i64
+// CHECK: %[[A:.*]] = arith.addi %[[WIDE]], %c4611686293305360384_i64
+// CHECK: %[[B:.*]] = arith.addi %{{.*}}, %c4611686293305360384_i64
+// CHECK: %[[FENCED:.*]] = simt.wgmma_fence %{{.*}} : vector<16xf32>
+// CHECK: %[[HIGH:.*]] = vector.shuffle %[[FENCED]], %[[FENCED]] [0, 1, 2, 3, 4, 5, 6, 7]
+// CHECK: %[[LOW:.*]] = vector.shuffle %[[FENCED]], %[[FENCED]] [8, 9, 10, 11, 12, 13, 14, 15]
+// CHECK: %[[FIRST:.*]] = simt.wgmma bf16 %[[A]], %[[B]], %[[HIGH]] : vector<8xf32>
+// CHECK: %[[FAR:.*]] = arith.addi %[[A]], %c512_i64
+// CHECK: simt.wgmma bf16 %[[FAR]], %[[B]], %[[LOW]] : vector<8xf32>
+// CHECK-DAG: %[[A1:.*]] = arith.addi %[[A]], %c2_i64
+// CHECK-DAG: %[[B1:.*]] = arith.addi %[[B]], %c2_i64
+// CHECK: simt.wgmma bf16 %[[A1]], %[[B1]], %[[FIRST]] : vector<8xf32>
+// CHECK-COUNT-5: simt.wgmma bf16
+// CHECK-NOT: simt.wgmma bf16
+// CHECK: simt.wgmma_commit
+// CHECK: simt.wgmma_wait 1,
+func.func @rows(%at: i32, %c: memref<128x16xf32>) attributes {tile.kernel, tile.warps = 4 : i64} {
+  %left = simt.buffer : memref<16384xi8, 3>
+  %right = simt.buffer : memref<2048xi8, 3>
+  %c0 = arith.constant 0 : i64
+  %acc = arith.constant dense<0.0> : tensor<128x16xf32, #sums>
+  %0 = simt.multiply %left[%at] in <128x64xbf16, d0 [144, 288, 576, 1024, 2048, 4096, 8192], d1 [2, 4, 8, 16, 32, 64]>,
+      %right[%at] in <16x64xbf16, d0 [144, 288, 576, 1024], d1 [2, 4, 8, 16, 32, 64]> turned, %acc slot [0, 4]
+      : memref<16384xi8, 3>, memref<2048xi8, 3>, tensor<128x16xf32, #sums>
+  %1 = simt.wait_multiply 1, %0 : tensor<128x16xf32, #sums>
+  tile.store %1, %c[%c0, %c0] {simt.layout = #sums, simt.vector = 2 : i64} : tensor<128x16xf32, #sums>, memref<128x16xf32>
+  return
+}
+
+// -----
+
+#sums = #simt.layout<128x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32 d0:64]>
+
+// Rows along M and N: the second group's 64 columns of the left image are 2048 bytes from the first's, and 8 rows of K
+// 1024 bytes from the next.
+// CHECK-LABEL: func @turned
+// CHECK: %[[THREAD:.*]] = simt.thread {warps = 8 : i64}
+// CHECK: %[[GROUP:.*]] = arith.andi %[[THREAD]], %c128_i32
+// CHECK: arith.shli %[[GROUP]], %c4_i32
+// CHECK: arith.addi %{{.*}}, %c4611686293305360384_i64
+// CHECK: simt.wgmma f16 %{{.*}} turned, %{{.*}} turned, %{{.*}} : vector<32xf32>
+// CHECK-NOT: simt.wgmma f16
+// CHECK: simt.wgmma_wait 0,
+func.func @turned(%at: i32, %c: memref<128x64xf32>) attributes {tile.kernel, tile.warps = 8 : i64} {
+  %left = simt.buffer : memref<4096xi8, 3>
+  %right = simt.buffer : memref<2048xi8, 3>
+  %c0 = arith.constant 0 : i64
+  %acc = arith.constant dense<0.0> : tensor<128x64xf32, #sums>
+  %0 = simt.multiply %left[%at] in <16x128xf16, d0 [144, 288, 576, 1024], d1 [2, 4, 8, 16, 32, 64, 2048]> turned,
+      %right[%at] in <16x64xf16, d0 [144, 288, 576, 1024], d1 [2, 4, 8, 16, 32, 64]>, %acc slot [0, 2]
+      : memref<4096xi8, 3>, memref<2048xi8, 3>, tensor<128x64xf32, #sums>
+  %1 = simt.wait_multiply 0, %0 : tensor<128x64xf32, #sums>
+  tile.store %1, %c[%c0, %c0] {simt.layout = #sums, simt.vector = 2 : i64} : tensor<128x64xf32, #sums>, memref<128x64xf32>
+  return
+}

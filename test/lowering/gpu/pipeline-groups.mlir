@@ -1,0 +1,89 @@
+// A product that groups of warps compute reads the slots of its operands' rings itself.
+// RUN: kiln-opt %s --gpu-pipeline-loads | FileCheck %s
+// RUN: sed 's/tile.stages = 4/tile.stages = 3/' %s | kiln-opt --gpu-pipeline-loads | FileCheck %s --check-prefix=AT-ONCE
+
+#loaded = #simt.layout<64x32, reg [d1:1 d1:2 d1:4 d0:32], lane [d1:8 d1:16 d0:1 d0:2 d0:4], warp [d0:8 d0:16]>
+#left = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+#turned = #simt.layout<32x64, reg [d0:1 d0:2 d0:4 d1:32], lane [d0:8 d0:16 d1:1 d1:2 d1:4], warp [d1:8 d1:16]>
+#right = #simt.layout<32x64, reg [d0:1 d0:8 d0:16 d1:8 d1:16 d1:32], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
+#acc = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+
+// Of four slots one is read, one was read by a product that is under way still, and two are filled: a round begins to
+// multiply before it fetches, and waits for the product of the round before. B's image holds its transpose.
+// CHECK-LABEL: func @matmul
+// CHECK-DAG: %[[A:.*]] = simt.buffer : memref<16384xi8, 3>
+// CHECK-DAG: %[[B:.*]] = simt.buffer : memref<16384xi8, 3>
+// CHECK: simt.fetch %arg0{{.*}} slot [0, 4, 2]
+// CHECK: simt.fetch %arg0{{.*}} slot [1, 4, 2]
+// CHECK-NOT: simt.fetch %arg0
+// CHECK: %[[LOOP:.*]]:4 = scf.for %[[K:.*]] = %{{.*}} iter_args(%[[SUM:.*]] = %{{.*}}, %[[SLOT:.*]] = %c0_i32{{.*}}, %[[LAST:.*]] = %c12288_i32, %[[FREE:.*]] = %c8192_i32)
+// CHECK-NEXT: simt.wait_copies 1 shown
+// CHECK-NEXT: simt.barrier
+// CHECK-NEXT: %[[PRODUCT:.*]] = simt.multiply %[[A]][%[[SLOT]]] in <64x32xbf16, {{.*}}>, %[[B]][%[[SLOT]]] in <64x32xbf16, {{.*}}> turned, %[[SUM]] slot [0, 4]
+// CHECK: simt.fetch %arg0[%{{.*}}, %{{.*}}] to %[[A]][%[[FREE]]] slot [2, 4, 2]
+// CHECK: simt.fetch %arg1{{.*}} slot [2, 4, 2]
+// CHECK-NEXT: simt.commit_copies
+// CHECK-NEXT: %[[WAITED:.*]] = simt.wait_multiply 1, %[[PRODUCT]]
+// CHECK-NOT: simt.read
+// CHECK: scf.yield %[[WAITED]], %{{.*}}, %[[SLOT]], %[[LAST]] :
+// CHECK: simt.wait_copies 0
+// CHECK-NEXT: %[[ALL:.*]] = simt.wait_multiply 0, %[[LOOP]]#0
+// CHECK: return %[[ALL]]
+// AT-ONCE-LABEL: func @matmul
+// AT-ONCE: scf.for
+// AT-ONCE-NEXT: simt.wait_copies 1 shown
+// AT-ONCE: simt.multiply {{.*}} slot [0, 3]
+// AT-ONCE: simt.fetch %arg1{{.*}} slot [2, 3] by
+// AT-ONCE: simt.wait_multiply 0
+// AT-ONCE: }
+// AT-ONCE-NEXT: simt.wait_copies 0
+// AT-ONCE-NEXT: return
+func.func @matmul(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16, tile.extent_by_16},
+                  %b: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16, tile.extent_by_16},
+                  %m: i64, %acc: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc>
+    attributes {tile.kernel, tile.stages = 4 : i64} {
+  %c0 = arith.constant 0 : i64
+  %c32 = arith.constant 32 : i64
+  %c64 = arith.constant 64 : i64
+  %row = arith.muli %m, %c64 : i64
+  %end = tile.dim %a, 1 : memref<?x?xbf16, strided<[?, 1]>>
+  %0 = scf.for %k = %c0 to %end step %c32 iter_args(%sum = %acc) -> (tensor<64x64xf32, #acc>) : i64 {
+    %1 = tile.load %a[%row, %k] {simt.layout = #loaded, simt.vector = 8 : i64}
+        : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
+    %2 = tile.load %b[%row, %k] {simt.layout = #loaded, simt.vector = 8 : i64}
+        : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
+    %3 = tile.transpose %2 [1, 0] : tensor<64x32xbf16, #loaded> -> tensor<32x64xbf16, #turned>
+    %4 = simt.convert %1 : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #left>
+    %5 = simt.convert %3 : tensor<32x64xbf16, #turned> -> tensor<32x64xbf16, #right>
+    %6 = tile.dot %4, %5, %sum {simt.layout = #acc, simt.mma, simt.wgmma}
+        : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
+    scf.yield %6 : tensor<64x64xf32, #acc>
+  }
+  return %0 : tensor<64x64xf32, #acc>
+}
+
+// A product that nobody chose for groups reads fragments, by the same rings.
+// CHECK-LABEL: func @fragments
+// CHECK-NOT: simt.multiply
+// CHECK: tile.dot
+func.func @fragments(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16, tile.extent_by_16},
+                     %b: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16},
+                     %m: i64, %acc: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc>
+    attributes {tile.kernel, tile.stages = 4 : i64} {
+  %c0 = arith.constant 0 : i64
+  %c32 = arith.constant 32 : i64
+  %end = tile.dim %a, 1 : memref<?x?xbf16, strided<[?, 1]>>
+  %0 = scf.for %k = %c0 to %end step %c32 iter_args(%sum = %acc) -> (tensor<64x64xf32, #acc>) : i64 {
+    %1 = tile.load %a[%m, %k] {simt.layout = #loaded, simt.vector = 8 : i64}
+        : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
+    %2 = tile.load %b[%m, %k] {simt.layout = #loaded, simt.vector = 8 : i64}
+        : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
+    %3 = tile.transpose %2 [1, 0] : tensor<64x32xbf16, #loaded> -> tensor<32x64xbf16, #turned>
+    %4 = simt.convert %1 : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #left>
+    %5 = simt.convert %3 : tensor<32x64xbf16, #turned> -> tensor<32x64xbf16, #right>
+    %6 = tile.dot %4, %5, %sum {simt.layout = #acc, simt.mma}
+        : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
+    scf.yield %6 : tensor<64x64xf32, #acc>
+  }
+  return %0 : tensor<64x64xf32, #acc>
+}
