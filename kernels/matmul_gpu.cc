@@ -29,8 +29,9 @@ struct SmRates {
 
 /// Cycles that are not the rounds': until the first operands are there, and from one round to the next.
 constexpr double toBegin = 1500, toTurn = 60, toLaunch = 4000, latency = 700;
-/// Instructions of a round for each of its products, and registers of a thread beside its sums.
-constexpr double instructionsEach = 1.8;
+/// Instructions of a round for each of its products, and of heavy work for each sum; registers of a thread beside its
+/// sums.
+constexpr double instructionsEach = 1.8, workEach = 20;
 constexpr int64_t otherRegisters = 96, mostRegisters = 255;
 constexpr int mostWarps = 8;
 /// Bytes of a row of an operand in shared memory: a line, and what a swizzle turns.
@@ -124,7 +125,9 @@ static double cyclesOf(const GpuFacts &gpu, SmRates rates, const Product &e, con
   const double ahead = round * static_cast<double>((stages - (isOverlapped ? 2 : 1)) * programs);
   const double turn = isOverlapped ? toTurn / 2 : isGrouped ? 2 * toTurn : toTurn;
   const double exposed = std::max(0.0, latency - ahead) + turn / static_cast<double>(programs);
-  const double written = 4.0 * shape.bm * shape.bn / rates.memory;
+  // Groups are done so soon that what they store is still on its way to memory while the next tile is multiplied.
+  const double sums = static_cast<double>(shape.bm) * shape.bn, work = isGrouped && e.heavy ? workEach * sums / 128 : 0;
+  const double written = 4 * sums / (isGrouped ? rates.cache : rates.memory) + work;
   const auto rounds = static_cast<double>(ceildiv(ceildiv(e.K, e.parts), config.bk));
   const double tile = rounds * (round + exposed) + (toBegin + written) / static_cast<double>(programs);
   const auto tilesOf = [&](int64_t M, int64_t N) { return ceildiv(M, shape.bm) * ceildiv(N, shape.bn) * e.parts; };
