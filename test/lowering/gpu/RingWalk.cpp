@@ -44,6 +44,15 @@ uint64_t RingWalk::nameOf(Operation &op) const {
   return name;
 }
 
+/// The name that a transposition of what has a name gets.
+uint64_t RingWalk::transposed(uint64_t name, MLIRContext *context) const {
+  const OperationName op(tile::TransposeOp::getOperationName(), context);
+  const uint64_t made = llvm::hash_combine(llvm::hash_value(op.getStringRef()),
+                                           mlir::hash_value(tile::TransposeOp::getPermutationAttrName(op)),
+                                           mlir::hash_value(Attribute(DenseI64ArrayAttr::get(context, {1, 0}))));
+  return llvm::hash_combine(made, int64_t{0}, name);
+}
+
 /// Arithmetic on numbers by the operation's folder; a name for what moves a tile about.
 void RingWalk::runOther(Operation &op) {
   if (op.getNumRegions())
@@ -88,6 +97,10 @@ void RingWalk::overwrite(const Place &place) {
   for (const Bytes &read : ringReads)
     if (read.meets(place.bytes))
       fault("a slot is filled that other threads may be reading");
+  for (const auto &reads : products)
+    for (const Bytes &read : reads)
+      if (read.meets(place.bytes))
+        fault("a slot is filled that a product is reading");
   for (const Place &old : places)
     if (old.bytes.meets(place.bytes) && old.isCopy) {
       if (!old.landed)
@@ -115,33 +128,67 @@ void RingWalk::fetch(Operation &op) {
   overwrite(place);
 }
 
-void RingWalk::wait(int64_t pending) {
+void RingWalk::wait(int64_t pending, bool shown) {
   while (static_cast<int64_t>(groups.size()) > pending) {
     for (const Bytes &bytes : groups.front())
       for (Place &place : places)
         if (place.bytes == bytes && place.isCopy && !place.landed)
-          place.landed = barriers;
+          place.landed = barriers, place.isShown = shown;
     groups.erase(groups.begin());
   }
+}
+
+/// The name of what is read from a slot, here and now.
+uint64_t RingWalk::readSlot(Bytes bytes, bool byProduct) {
+  const auto at = std::ranges::find_if(places, [&](const Place &place) { return place.bytes == bytes; });
+  if (at == places.end() || !at->isCopy || at->isZeros)
+    fault("a slot is read that holds no tile");
+  else if (!at->landed)
+    fault("a slot is read for whose copy nobody has waited");
+  else if (*at->landed == barriers)
+    fault("a slot is read without a barrier behind the wait");
+  else if (byProduct && !at->isShown)
+    fault("a product reads a slot that it was not shown");
+  if (at == places.end())
+    return 0;
+  at->wasRead = true;
+  return at->name;
 }
 
 void RingWalk::read(Operation &op) {
   auto read = cast<simt::ReadOp>(op);
   const Bytes bytes = bytesOf(read.getBuffer(), read.getOffset(), read.getImageAttr());
-  const auto at = std::ranges::find_if(places, [&](const Place &place) { return place.bytes == bytes; });
   if (read.getSlot()) {
     ringReads.push_back(bytes);
-    if (at == places.end() || !at->isCopy || at->isZeros)
-      fault("a slot is read that holds no tile");
-    else if (!at->landed)
-      fault("a slot is read for whose copy nobody has waited");
-    else if (*at->landed == barriers)
-      fault("a slot is read without a barrier behind the wait");
+    values[read.getResult()].name = readSlot(bytes, /*byProduct=*/false);
+    return;
   }
+  const auto at = std::ranges::find_if(places, [&](const Place &place) { return place.bytes == bytes; });
   if (at == places.end())
     return;
   at->wasRead = true;
   values[read.getResult()].name = at->name;
+}
+
+void RingWalk::multiply(Operation &op) {
+  auto product = cast<simt::MultiplyOp>(op);
+  const Bytes left = bytesOf(product.getLeft(), product.getLeftAt(), product.getLeftImage()),
+              right = bytesOf(product.getRight(), product.getRightAt(), product.getRightImage());
+  products.push_back({left, right});
+  const auto name = [&](Bytes bytes, bool isTurned) {
+    const uint64_t read = readSlot(bytes, /*byProduct=*/true);
+    return isTurned ? transposed(read, op.getContext()) : read;
+  };
+  const uint64_t first = name(left, product.getLeftTurned()), second = name(right, product.getRightTurned());
+  walked.products.emplace_back(first, second);
+}
+
+/// Threads that have waited for a product know that its slots were read; others do behind a barrier.
+void RingWalk::waitForProducts(int64_t pending) {
+  while (static_cast<int64_t>(products.size()) > pending) {
+    ringReads.insert(ringReads.end(), products.front().begin(), products.front().end());
+    products.erase(products.begin());
+  }
 }
 
 // --- The walk --------------------------------------------------------------------------------------------------------
@@ -202,7 +249,11 @@ void RingWalk::runOp(Operation &op) {
   } else if (isa<simt::CommitCopiesOp>(op)) {
     groups.push_back(std::exchange(open, {}));
   } else if (auto copies = dyn_cast<simt::WaitCopiesOp>(op)) {
-    wait(static_cast<int64_t>(copies.getPending()));
+    wait(static_cast<int64_t>(copies.getPending()), copies.getShown());
+  } else if (isa<simt::MultiplyOp>(op)) {
+    multiply(op);
+  } else if (auto sums = dyn_cast<simt::WaitMultiplyOp>(op)) {
+    waitForProducts(static_cast<int64_t>(sums.getPending()));
   } else if (isa<simt::BarrierOp>(op)) {
     ++barriers;
     ringReads.clear();
@@ -223,6 +274,8 @@ Walked RingWalk::run(ModuleOp module) {
   runBlock(func.getBody().front());
   if (!open.empty() || std::ranges::any_of(groups, [](const auto &group) { return !group.empty(); }))
     fault("copies are under way at the end");
+  if (!products.empty())
+    fault("a product is under way at the end");
   if (std::ranges::any_of(places, [](const Place &place) { return place.isCopy && !place.wasRead && !place.isZeros; }))
     fault("a tile is copied that nobody reads");
   return std::move(walked);

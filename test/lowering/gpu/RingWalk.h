@@ -52,6 +52,7 @@ private:
     bool isCopy = false;
     bool isZeros = false; // of a round that is not there
     bool wasRead = false;
+    bool isShown = false;               // to products that read it themselves
     std::optional<int64_t> landed = {}; // how many barriers there had been when its group was waited for
   };
   void runBlock(mlir::Block &block);
@@ -60,20 +61,25 @@ private:
   void runOther(mlir::Operation &op);
   void fetch(mlir::Operation &op);
   void read(mlir::Operation &op);
+  uint64_t readSlot(Bytes bytes, bool byProduct);
+  void multiply(mlir::Operation &op);
+  void waitForProducts(int64_t pending);
   void overwrite(const Place &place);
-  void wait(int64_t pending);
+  void wait(int64_t pending, bool shown);
   void fault(const std::string &text);
   Bytes bytesOf(mlir::Value buffer, mlir::Value at, mlir::Attribute image) const;
   int64_t number(mlir::Value value) const;
   uint64_t nameOf(mlir::Operation &op) const;
+  uint64_t transposed(uint64_t name, mlir::MLIRContext *context) const;
 
   const Extent extent;
   Walked walked;
   llvm::DenseMap<mlir::Value, Known> values;
   std::vector<Place> places;
-  std::vector<std::vector<Bytes>> groups; // that are not waited for, the oldest first
-  std::vector<Bytes> open;                // copies of no group yet
-  std::vector<Bytes> ringReads;           // since the last barrier
+  std::vector<std::vector<Bytes>> groups;   // that are not waited for, the oldest first
+  std::vector<Bytes> open;                  // copies of no group yet
+  std::vector<Bytes> ringReads;             // since the last barrier
+  std::vector<std::vector<Bytes>> products; // that nobody has waited for, the oldest first: what they read
   int64_t barriers = 0;
 };
 

@@ -33,12 +33,16 @@ struct Subject {
   std::vector<size_t> ranks; // of its views, bf16 but for the narrow ones
   unsigned view = 0;
   int64_t axis = 0, step = 32;
+  const char *backend = "sm_80";
 };
 
 const Subject subjects[] = {
     {"nn", matmulKernel, "bm=64,bn=64,bk=32", {2, 2, 2}, 0, 1},
     {"nt", matmulKernel, "bm=64,bn=64,bk=32,tb=1", {2, 2, 2}, 0, 1},
     {"tn", matmulKernel, "bm=64,bn=64,bk=32,ta=1", {2, 2, 2}, 0, 0},
+    {"nn_groups", matmulKernel, "bm=64,bn=64,bk=32", {2, 2, 2}, 0, 1, 32, "sm_90a"},
+    {"nt_groups", matmulKernel, "bm=64,bn=64,bk=32,tb=1", {2, 2, 2}, 0, 1, 32, "sm_90a"},
+    {"tn_groups", matmulKernel, "bm=64,bn=64,bk=32,ta=1", {2, 2, 2}, 0, 0, 32, "sm_90a"},
     {"attention", attentionKernel, "bm=32,bn=32,causal=0", {4, 4, 4, 4, 3, 3, 4}, 0, 2},
 };
 
@@ -55,7 +59,7 @@ protected:
     return all;
   }
 
-  /// The kernel for sm_80 with so many stages, as it is at a stage of the compiler.
+  /// The kernel for the subject's backend with so many stages, as it is at a stage of the compiler.
   OwningOpRef<ModuleOp> at(const char *stage, int64_t stages) {
     Specialisation facts;
     for (const size_t rank : GetParam().ranks) {
@@ -81,7 +85,7 @@ protected:
     auto func = *traced.module->getOps<mlir::func::FuncOp>().begin();
     func->setAttr("tile.stages", mlir::IntegerAttr::get(mlir::IntegerType::get(&context, 64), stages));
     mlir::PassManager pm(&context);
-    lowering::buildPipeline(pm, *lowering::openBackend("sm_80"), stage);
+    lowering::buildPipeline(pm, *lowering::openBackend(GetParam().backend), stage);
     EXPECT_TRUE(succeeded(pm.run(*traced.module)));
     return std::move(traced.module);
   }
@@ -136,8 +140,11 @@ mlir::scf::ForOp ringLoop(ModuleOp module) {
   });
   return found;
 }
-/// The first operation of a kind in a block.
-template <class Op> Op firstIn(mlir::Block &block) { return *block.getOps<Op>().begin(); }
+/// The first operation of a kind in a block; null where there is none.
+template <class Op> Op firstIn(mlir::Block &block) {
+  const auto all = block.getOps<Op>();
+  return all.empty() ? Op() : *all.begin();
+}
 
 // Each edit of the result is seen: the walk is no test otherwise.
 TEST_P(Rings, AreSeenToBeWrong) {
@@ -180,6 +187,23 @@ TEST_P(Rings, AreSeenToBeWrong) {
         if (auto wait = mlir::dyn_cast<simt::WaitCopiesOp>(op))
           return wait.erase();
     });
+    const bool isForGroups = llvm::StringRef(GetParam().name).ends_with("groups");
+    const auto unchanged = at("exchanges", stages);
+    ASSERT_EQ(isForGroups, static_cast<bool>(firstIn<simt::MultiplyOp>(*ringLoop(*unchanged).getBody())));
+    if (isForGroups) {
+      expectSeen("not shown",
+                 [](mlir::scf::ForOp loop) { firstIn<simt::WaitCopiesOp>(*loop.getBody()).setShown(false); });
+      expectSeen("one more product pending", [](mlir::scf::ForOp loop) {
+        auto wait = firstIn<simt::WaitMultiplyOp>(*loop.getBody());
+        wait.setPending(wait.getPending() + 1);
+      });
+      expectSeen("no wait for products", [](mlir::scf::ForOp loop) {
+        for (auto wait : llvm::make_early_inc_range(loop.getBody()->getOps<simt::WaitMultiplyOp>())) {
+          wait.getResult().replaceAllUsesWith(wait.getSums());
+          wait.erase();
+        }
+      });
+    }
     expectSeen("a fetch too many",
                [](mlir::scf::ForOp loop) { firstIn<simt::FetchOp>(*loop.getBody()).getPredicateMutable().clear(); });
   }
