@@ -69,6 +69,19 @@ TEST(PipeModelTest, TypesOfProducts) {
   EXPECT_EQ(clocks("s8"), 1);
 }
 
+// What groups of warps ask for goes at the rate of a machine that has it, the rest beside it at that of warps.
+TEST(PipeModelTest, ProductsOfGroups) {
+  const MachineRates &h200 = machines()[1];
+  Work work;
+  work.mmaOperations = 3 * 4096;
+  work.mmaType = "bf16";
+  const double byWarps = pipesOf(h200, work, 0).clocks[Pipes::tensor];
+  EXPECT_DOUBLE_EQ(byWarps, 3 * 6.26 / 4);
+  work.groupOperations = 2 * 4096;
+  EXPECT_DOUBLE_EQ(pipesOf(h200, work, 0).clocks[Pipes::tensor], 2 + 6.26 / 4);
+  EXPECT_EQ(pipesOf(a100(), work, 0).clocks[Pipes::tensor], 6); // which has none
+}
+
 // Issue slots, shuffles and the cache have their pipes.
 TEST(PipeModelTest, OtherPipes) {
   Work work;

@@ -156,6 +156,8 @@ TEST(SassTest, Products) {
     SassKernel kernel;
     kernel.code = {{opcode, ""}};
     EXPECT_EQ(kernel.whole().mmaOperations, operations) << opcode;
+    EXPECT_EQ(kernel.whole().groupOperations, std::string(opcode).find("GMMA") == std::string::npos ? 0 : operations)
+        << opcode;
     EXPECT_EQ(kernel.whole().mmaType, type) << opcode;
   }
 }

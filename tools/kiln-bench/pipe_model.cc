@@ -51,20 +51,27 @@ Pipes::Kind Pipes::binding() const {
   return static_cast<Kind>(std::max_element(clocks.begin(), clocks.end()) - clocks.begin());
 }
 
-/// Operations of the tensor cores a clock for operands of this type.
-static double mmaRate(const MachineRates &machine, const std::string &type) {
+/// How many times as long the tensor cores take for operands of this type as for those of 16 bits.
+static double costOf(const std::string &type) {
   if (type == "tf32")
-    return machine.mma16 / 2;
+    return 2;
   if (type == "s8" || type == "f8")
-    return machine.mma16 * 2;
-  return type == "f64" ? machine.mma16 / 16 : machine.mma16;
+    return 0.5;
+  return type == "f64" ? 16 : 1;
+}
+
+/// Clocks of the tensor cores: what groups of warps ask for goes faster, where there is that.
+static double tensorClocks(const MachineRates &machine, const Work &work) {
+  const double groups = machine.mmaGroup > 0 ? work.groupOperations : 0;
+  const double clocks = (work.mmaOperations - groups) / machine.mma16;
+  return costOf(work.mmaType) * (groups > 0 ? clocks + groups / machine.mmaGroup : clocks);
 }
 
 Pipes pipesOf(const MachineRates &machine, const Work &work, double l2Bytes) {
   const Counts &c = work.counts;
   constexpr double lanes = 32;
   Pipes pipes;
-  pipes.clocks[Pipes::tensor] = work.mmaOperations / mmaRate(machine, work.mmaType);
+  pipes.clocks[Pipes::tensor] = tensorClocks(machine, work);
   pipes.clocks[Pipes::shared] = (work.wavefronts + c[Class::shuffle]) * 128 / machine.sharedBytes;
   pipes.clocks[Pipes::mufu] = c[Class::mufu] * lanes / machine.mufu;
   pipes.clocks[Pipes::fp] = c[Class::fp] * lanes / machine.fp;

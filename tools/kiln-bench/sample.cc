@@ -93,7 +93,8 @@ static Class classOf(const Reader &r) {
   return !r.isOne({"mov"}) && std::any_of(types.begin(), types.end(), ptx::isFloat) ? Class::fp : Class::integer;
 }
 
-/// What one of these does for a warp. Traffic is counted where it happens.
+/// What one of these does for a warp. Traffic is counted where it happens, but that of operands which a product reads
+/// from shared memory itself.
 static Work workOf(const Reader &r) {
   Work work;
   const Class kind = classOf(r);
@@ -104,8 +105,14 @@ static Work workOf(const Reader &r) {
     double m = 0, n = 0, k = 0;
     char letter = 0;
     std::istringstream text{std::string(modifier)};
-    if (modifier.starts_with('m') && text >> letter >> m >> letter >> n >> letter >> k)
-      work.mmaOperations = 2 * m * n * k / (r.isOne({"wgmma"}) ? 4 : 1);
+    if (!modifier.starts_with('m') || !(text >> letter >> m >> letter >> n >> letter >> k))
+      continue;
+    work.mmaOperations = 2 * m * n * k / (r.isOne({"wgmma"}) ? 4 : 1);
+    if (r.isOne({"wgmma"})) {
+      constexpr double operandBytes = 32, wavefront = 128, warps = 4; // K of an instruction takes 32 bytes
+      work.groupOperations = work.mmaOperations;
+      work.wavefronts = (m + n) * operandBytes / wavefront / warps;
+    }
   }
   const std::vector<ptx::Type> types = r.types();
   const std::string name = types.size() > 1 ? ptx::nameOf(types[1]) : "";

@@ -112,6 +112,7 @@ static Work workOf(const SassInstruction &instruction) {
   switch (kind) {
   case Class::mma:
     work.mmaOperations = operationsOf(opcode);
+    work.groupOperations = opcode.find("GMMA.") == 1 ? work.mmaOperations : 0;
     work.mmaType = operandType(opcode);
     break;
   case Class::ldmatrix:

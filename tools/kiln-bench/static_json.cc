@@ -21,6 +21,8 @@ static nlohmann::ordered_json jsonOf(const Work &work) {
   json["total"] = std::llround(work.counts.total());
   if (work.mmaOperations > 0) {
     json["operations"] = std::llround(work.mmaOperations);
+    if (work.groupOperations > 0)
+      json["by_groups"] = std::llround(work.groupOperations);
     json["type"] = work.mmaType;
   }
   json["wavefronts"] = std::llround(work.wavefronts);
@@ -40,6 +42,7 @@ static Work workFrom(const nlohmann::json &json) {
   for (size_t i = 0; i < classCount; ++i)
     work.counts.of[i] = json.value(classNames[i], 0.0);
   work.mmaOperations = json.value("operations", 0.0);
+  work.groupOperations = json.value("by_groups", 0.0);
   work.mmaType = json.value("type", "");
   work.wavefronts = json.value("wavefronts", 0.0);
   work.bytes = json.value("bytes", 0.0);
