@@ -2,6 +2,7 @@
 
 #include "kernels/activate.h"
 #include "kernels/expect.h"
+#include "kernels/gelu.h"
 
 #include <algorithm>
 
@@ -12,7 +13,7 @@ static void activateMatrix(View x, View out, View site, Tile time, Tile most, Ti
                            ActivateConfig cfg) {
   const Shape block = {cfg.rows, cfg.columns};
   Tile n = program_id(0) * cfg.rows, c = program_id(1) * cfg.columns;
-  Tile value = activate(cfg.activation, cast(load(x, {n, c}, block), f32)); // (BN, BC)
+  Tile value = activate(cfg.activation, cast(load(x, {n, c}, block), f32), enoughFor(out)); // (BN, BC)
   value = dropped(value, cfg.drop, {site, time, most, threshold, scale}, n, out.dim(1), c);
   store(out, {n, c}, cast(value, out.type()));
 }

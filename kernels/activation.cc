@@ -13,17 +13,17 @@ Activation activationNamed(const std::string &text) {
 }
 
 /// 1 / (1 + exp(−x)). Where exp2 overflows the quotient is the right 0.
-static Tile logistic(Tile x) { return 1.0 / (1.0 + exp2(x * -M_LOG2E)); }
+static Tile logistic(Tile x, Accuracy accuracy) { return divide(1.0, 1.0 + exp2(x * -M_LOG2E, accuracy), accuracy); }
 
 /// The share of a normal distribution below x.
 static Tile below(Tile x) { return fma(erf(x * M_SQRT1_2), 0.5, 0.5); }
 
-Tile activate(Activation activation, Tile x) {
+Tile activate(Activation activation, Tile x, Accuracy accuracy) {
   switch (activation) {
   case Activation::none:
     return x;
   case Activation::gelu:
-    return gelu(x);
+    return gelu(x, accuracy);
   case Activation::gelu_erf:
     return x * below(x);
   case Activation::relu:
@@ -33,25 +33,25 @@ Tile activate(Activation activation, Tile x) {
     return positive * positive;
   }
   case Activation::silu:
-    return x * logistic(x);
+    return x * logistic(x, accuracy);
   }
   return x;
 }
 
-Tile activationSlope(Activation activation, Tile from) {
+Tile activationSlope(Activation activation, Tile from, Accuracy accuracy) {
   switch (activation) {
   case Activation::none:
     return full(f32, from.shape(), 1.0);
   case Activation::gelu:
-    return geluGradient(from);
+    return geluGradient(from, accuracy);
   case Activation::gelu_erf: // Φ(x) + x · φ(x),   φ(x) = exp(−x²/2) / √(2π)
-    return below(from) + from * exp2(from * from * (-M_LOG2E / 2)) * (M_2_SQRTPI * M_SQRT1_2 / 2);
+    return below(from) + from * exp2(from * from * (-M_LOG2E / 2), accuracy) * (M_2_SQRTPI * M_SQRT1_2 / 2);
   case Activation::relu:
     return where(from > 0.0, 1.0, 0.0);
   case Activation::relu2:
     return max(from, 0.0) * 2.0;
   case Activation::silu: { // σ + x · σ · (1 − σ)
-    Tile s = logistic(from);
+    Tile s = logistic(from, accuracy);
     return s + from * s * (1.0 - s);
   }
   }

@@ -20,9 +20,9 @@ inline const std::vector<std::string> activationNames = {"none", "gelu", "gelu_e
 Activation activationNamed(const std::string &text);
 
 /// The activation of x, elementwise; x is an f32 tile of any shape.
-Tile activate(Activation activation, Tile x);
+Tile activate(Activation activation, Tile x, Accuracy accuracy = Accuracy::full);
 /// Its derivative by x: from x, or, when isKnownByResult(), from the activation of x. Where x is 0, relu's is 0.
-Tile activationSlope(Activation activation, Tile from);
+Tile activationSlope(Activation activation, Tile from, Accuracy accuracy = Accuracy::full);
 /// Whether the derivative follows from the result, so that the backward pass needs nothing but that. relu2's does but
 /// for what narrow types lose of a square.
 constexpr bool isKnownByResult(Activation activation) { return activation == Activation::relu; }

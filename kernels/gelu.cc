@@ -13,16 +13,16 @@ static const double slope = std::sqrt(2 / M_PI);
 static constexpr double cubic = 0.044715;
 
 /// σ(2u). Where exp2 overflows the quotient is the right 0.
-static Tile gate(Tile x) {
+static Tile gate(Tile x, Accuracy accuracy) {
   Tile u = x * fma(x * x, slope * cubic, slope);
-  return 1.0 / (1.0 + exp2(u * (-2 * M_LOG2E)));
+  return divide(1.0, 1.0 + exp2(u * (-2 * M_LOG2E), accuracy), accuracy);
 }
 
-Tile gelu(Tile x) { return x * gate(x); }
+Tile gelu(Tile x, Accuracy accuracy) { return x * gate(x, accuracy); }
 
 // d/dx [x · σ(2u)] = σ + x · σ (1 − σ) · 2u',   u' = √(2/π) · (1 + 3 · 0.044715 x²)
-Tile geluGradient(Tile x) {
-  Tile s = gate(x);
+Tile geluGradient(Tile x, Accuracy accuracy) {
+  Tile s = gate(x, accuracy);
   Tile du = fma(x * x, 6 * slope * cubic, 2 * slope); // 2u'
   return s + x * du * s * (1.0 - s);
 }
@@ -31,7 +31,7 @@ Tile geluGradient(Tile x) {
 static void geluForward(View x, View out, GeluConfig cfg) {
   Tile n = program_id() * cfg.block;
   Tile value = cast(load(x, {n}, {cfg.block}), f32); // (BLOCK)
-  store(out, {n}, cast(gelu(value), out.type()));
+  store(out, {n}, cast(gelu(value, enoughFor(out)), out.type()));
 }
 
 /// dx = dout · gelu'(x).
@@ -39,7 +39,7 @@ static void geluBackward(View x, View dout, View dx, GeluConfig cfg) {
   Tile n = program_id() * cfg.block;
   Tile value = cast(load(x, {n}, {cfg.block}), f32); // (BLOCK)
   Tile g = cast(load(dout, {n}, {cfg.block}), f32);  // (BLOCK)
-  store(dx, {n}, cast(g * geluGradient(value), dx.type()));
+  store(dx, {n}, cast(g * geluGradient(value, enoughFor(dx)), dx.type()));
 }
 
 static std::vector<Field> fields() { return {field("block", &GeluConfig::block, "elements a program")}; }

@@ -14,10 +14,14 @@
 
 namespace kiln {
 
+/// How accurate a formula in f32 is to be whose result `to` holds: a narrow type keeps 8 or 11 bits of it, which fast
+/// functions leave as they are, but for results halfway between two of its numbers.
+inline Accuracy enoughFor(View to) { return to.type() == f32 ? Accuracy::full : Accuracy::fast; }
+
 /// gelu(x), elementwise; x is an f32 tile of any shape.
-Tile gelu(Tile x);
+Tile gelu(Tile x, Accuracy accuracy = Accuracy::full);
 /// d gelu(x) / dx, elementwise.
-Tile geluGradient(Tile x);
+Tile geluGradient(Tile x, Accuracy accuracy = Accuracy::full);
 
 struct GeluConfig {
   int block = 4096; // elements a program

@@ -99,7 +99,7 @@ static void matmulGelu(View a, View b, View bias, View preact, View c, MatmulCon
   y += loadFloat(bias, {n}, {cfg.bn}); // (BN), to every row
   if (cfg.keep)
     store(preact, {m, n}, cast(y, preact.type()));
-  store(c, {m, n}, cast(gelu(asHeld(y, c)), c.type()));
+  store(c, {m, n}, cast(gelu(asHeld(y, c), enoughFor(c)), c.type()));
 }
 
 /// C = op(A) · op(B) + bias + residual.
@@ -114,8 +114,8 @@ static void matmulResidual(View a, View b, View bias, View residual, View c, Mat
 /// C = (op(A) · op(B)) ∘ gelu'(preact).
 static void matmulGeluBackward(View a, View b, View preact, View c, MatmulConfig cfg) {
   const auto [m, n] = corner(cfg);
-  Tile y = product(a, b, m, n, cfg);                                      // (BM, BN)
-  Tile slope = geluGradient(loadFloat(preact, {m, n}, {cfg.bm, cfg.bn})); // (BM, BN)
+  Tile y = product(a, b, m, n, cfg);                                                    // (BM, BN)
+  Tile slope = geluGradient(loadFloat(preact, {m, n}, {cfg.bm, cfg.bn}), enoughFor(c)); // (BM, BN)
   store(c, {m, n}, cast(y * slope, c.type()));
 }
 
@@ -130,7 +130,8 @@ static void matmulLinear(View a, View b, View bias, View preact, View residual, 
     store(preact, {m, n}, cast(y, preact.type()));
   if (needsArgument(cfg.activation))
     y = asHeld(y, c);
-  y = dropped(activate(cfg.activation, y), cfg.drop, {site, time, most, threshold, scale}, m, c.dim(1), n); // (BM, BN)
+  y = dropped(activate(cfg.activation, y, enoughFor(c)), cfg.drop, {site, time, most, threshold, scale}, m, c.dim(1),
+              n); // (BM, BN)
   if (cfg.residual)
     y += loadFloat(residual, {m, n}, {cfg.bm, cfg.bn}); // (BM, BN)
   store(c, {m, n}, cast(y, c.type()));
@@ -142,8 +143,8 @@ static void matmulLinearBackward(View a, View b, View from, View c, View site, T
   const auto [m, n] = corner(cfg);
   Tile y = product(a, b, m, n, cfg); // (BM, BN)
   if (cfg.activation != Activation::none)
-    y *= activationSlope(cfg.activation, loadFloat(from, {m, n}, {cfg.bm, cfg.bn})); // (BM, BN)
-  y = dropped(y, cfg.drop, {site, time, most, threshold, scale}, m, c.dim(1), n);    // (BM, BN)
+    y *= activationSlope(cfg.activation, loadFloat(from, {m, n}, {cfg.bm, cfg.bn}), enoughFor(c)); // (BM, BN)
+  y = dropped(y, cfg.drop, {site, time, most, threshold, scale}, m, c.dim(1), n);                  // (BM, BN)
   store(c, {m, n}, cast(y, c.type()));
 }
 

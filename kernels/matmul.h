@@ -45,7 +45,7 @@ extern const Kernel matmulKernel, matmulBiasKernel, matmulGeluKernel, matmulResi
 
 /// Tile sizes and precision for C (M, N) with sums of length K of products of `type`, from shape, layout and the
 /// target's fixed properties; `heavy` where what follows takes several numbers for each sum: it reads one of four bytes
-/// to add to, or applies GELU.
+/// to add to, or applies a function in f32.
 MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K, Type type = Type::f32,
                         bool heavy = false);
 

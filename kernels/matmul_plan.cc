@@ -147,6 +147,13 @@ static Extents expectProduct(const char *plan, Layout layout, const TensorRef &a
 /// What a product does with its sums.
 enum class Epilogue { light, heavy, accumulate };
 
+/// Of an activation whose result `type` holds, and of dropout: chances and accurate functions take several numbers for
+/// each sum.
+static Epilogue epilogueOf(Activation activation, Type type, Drop drop = Drop::no) {
+  const bool isAccurate = activation == Activation::gelu_erf || (activation != Activation::none && type == f32);
+  return isAccurate || drop == Drop::chance ? Epilogue::heavy : Epilogue::light;
+}
+
 /// The config to launch with: the caller's tile sizes or pick()'s, the layout's transpositions.
 static MatmulConfig choose(const Target &target, Layout layout, Extents e, const std::optional<MatmulConfig> &config,
                            Epilogue epilogue = Epilogue::light) {
@@ -220,7 +227,7 @@ Plan planMatmulGelu(const Target &target, Layout layout, const TensorRef &a, con
   expectShape("matmul_gelu", "bias", bias, {e.N});
   if (preact)
     expectShape("matmul_gelu", "preact", *preact, {e.M, e.N});
-  MatmulConfig chosen = choose(target, layout, e, config, Epilogue::heavy);
+  MatmulConfig chosen = choose(target, layout, e, config, epilogueOf(Activation::gelu, c.type));
   chosen.keep = preact.has_value();
   return tiles(target, matmulGeluKernel, e, chosen, {a, b, bias, preact.value_or(c), c});
 }
@@ -239,8 +246,8 @@ Plan planMatmulGeluBackward(const Target &target, Layout layout, const TensorRef
                             const TensorRef &preact, const TensorRef &c, const std::optional<MatmulConfig> &config) {
   const Extents e = expectProduct("matmul_gelu_backward", layout, a, b, c);
   expectShape("matmul_gelu_backward", "preact", preact, {e.M, e.N});
-  return tiles(target, matmulGeluBackwardKernel, e, choose(target, layout, e, config, Epilogue::heavy),
-               {a, b, preact, c});
+  return tiles(target, matmulGeluBackwardKernel, e,
+               choose(target, layout, e, config, epilogueOf(Activation::gelu, c.type)), {a, b, preact, c});
 }
 
 Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
@@ -266,8 +273,7 @@ Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const T
       expectShape(plan, name, **matrix, {e.M, e.N});
   if (dropout)
     expectDropout(plan, *dropout, e.M);
-  const bool isHeavy = activation != Activation::none || drop == Drop::chance;
-  MatmulConfig chosen = choose(target, layout, e, config, isHeavy ? Epilogue::heavy : Epilogue::light);
+  MatmulConfig chosen = choose(target, layout, e, config, epilogueOf(activation, c.type, drop));
   chosen.keep = preact.has_value();
   chosen.biased = bias.has_value();
   chosen.residual = residual.has_value();
@@ -296,7 +302,7 @@ Plan planLinearBackward(const Target &target, Layout layout, const TensorRef &a,
   }
   if (dropout)
     expectDropout(plan, *dropout, e.M);
-  MatmulConfig chosen = choose(target, layout, e, config, Epilogue::heavy);
+  MatmulConfig chosen = choose(target, layout, e, config, epilogueOf(activation, c.type, drop));
   chosen.activation = activation;
   chosen.drop = drop == Drop::chance && isKnownByResult(activation) ? Drop::scale : drop; // a result says what is kept
   std::vector<Arg> args = {a, b, from.value_or(c), c};
