@@ -100,7 +100,8 @@ static Sight sightOf(const Block &of, const AttentionConfig &cfg) {
 static void attention(View q, View k, View v, View o, View lse, View ranges, View mask, Tile scale, View site,
                       Tile most, Tile threshold, Tile keptScale, AttentionConfig cfg) {
   const int64_t D = width({q, k, v, o});
-  Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2);
+  auto [block, h, b] = turnOf(cfg);
+  Tile m = block * cfg.bm;
   const Block of = {q,    k, v, ranges, mask, m, h, b, dropoutFrom(site, most, threshold, keptScale, b, q.dim(1), cfg),
                     scale};
   const Sight sight = sightOf(of, cfg);
@@ -279,7 +280,10 @@ Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k,
   expectSums("attention", lse, s);
   AttentionConfig picked = pickAttention(target, s.Tq, s.D, q.type, s.Tk);
   picked.parts = pickAttentionParts(target, picked, s.B * s.H, s.Tq, s.Tk);
-  const AttentionConfig chosen = configFor(config, picked, s, mask);
+  AttentionConfig chosen = configFor(config, picked, s, mask);
+  chosen.longest = chosen.longest || (!config && longestFirst(target, s, q.type, mask.causal));
+  if (chosen.parts > 1)
+    chosen.longest = false;
   if (chosen.parts < 1)
     throw Error("'attention': expected 'parts' to be above 0, but got " + std::to_string(chosen.parts));
   if (chosen.rows && chosen.bm != 1)
@@ -289,7 +293,7 @@ Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k,
   if (chosen.parts > 1)
     return planParts(o, lse, chosen, s, std::move(args));
   return {.launches = {{&attentionKernel, textOf(attentionKernel.fields, chosen),
-                        programs(ceildiv(s.Tq, chosen.bm), s.H, s.B), args}}};
+                        turnsOf(chosen, ceildiv(s.Tq, chosen.bm), s.H, s.B), args}}};
 }
 
 } // namespace kiln

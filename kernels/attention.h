@@ -34,6 +34,7 @@ struct AttentionConfig {
   bool rows = false; // a query, bm = 1, is multiplied by keys and values elementwise in place of products of tiles
   int parts = 1;     // programs that share the keys of a query, and leave what a last launch joins: forward pass alone
   bool whole = true; // the backward pass has one program for a whole head; it chooses launches and is no field
+  bool longest = false; // blocks of queries are taken from the last on, each of all heads: which see the most keys
   // Set by the plan:
   bool causal = true;   // row i sees columns up to i + Tk − Tq
   bool shifted = false; // Tk is not Tq, or need not be it

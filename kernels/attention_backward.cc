@@ -180,7 +180,8 @@ static void attentionBackwardQueries(View q, View k, View v, View o, View dout, 
                                      Tile keptScale, AttentionConfig cfg) {
   const int64_t D = width({q, k, v, o, dout, dq});
   const Shape queries = {cfg.bm, D}, keys = {cfg.bn, D};
-  Tile m = program_id(0) * cfg.bm, h = program_id(1), b = program_id(2), hk = keyHeadOf(h, cfg);
+  auto [block, h, b] = turnOf(cfg);
+  Tile m = block * cfg.bm, hk = keyHeadOf(h, cfg);
   const WeightDropout dropout = dropoutFrom(site, most, threshold, keptScale, b, q.dim(1), cfg);
   Sight sight = {.mask = mask, .b = b, .h = h, .Tq = q.dim(2), .Tk = keysIn(k, q, cfg), .byQueries = true};
   lookByQueries(sight, ranges, m, cfg);
@@ -295,6 +296,7 @@ static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, c
   const bool isFull = config.drop == Drop::chance || config.group > 1;
   if (isFull)
     queries.bn = std::min(config.bn, 32);
+  keys.longest = false; // these are in order of what they have to do
   if (isFull || config.ranged)
     keys.bm = std::min(config.bm, 32);
   std::vector<Arg> ofKeys = {q, k, v, dout, lse, to.columnRanges, to.mask, delta, to.dk, to.dv, scale};
@@ -302,7 +304,7 @@ static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, c
   for (std::vector<Arg> *args : {&ofKeys, &ofQueries})
     appendDropout(*args, mask, lse);
   return {.launches = {{&attentionBackwardQueriesKernel, textOf(attentionFields(), queries),
-                        programs(ceildiv(s.Tq, config.bm), s.H, s.B), ofQueries},
+                        turnsOf(queries, ceildiv(s.Tq, config.bm), s.H, s.B), ofQueries},
                        {&attentionBackwardKeysKernel, textOf(attentionFields(), keys),
                         programs(ceildiv(s.Tk, config.bn), s.Hk, s.B), ofKeys}},
           .workspaceBytes = lse.count() * bytesOf(f32)};
@@ -321,8 +323,8 @@ Plan planAttentionBackward(const Target &target, const AttentionSaved &saved, co
   expectShape(plan, "dv", dv, s.keys());
   if (mask.ranges.has_value() != mask.columnRanges.has_value())
     throw Error("'attention_backward': expected 'columnRanges' beside 'ranges', but got only one of them");
-  const AttentionConfig chosen =
-      configFor(config, pickAttentionBackward(target, s.Tq, s.D, saved.q.type, s.Tk), s, mask);
+  AttentionConfig chosen = configFor(config, pickAttentionBackward(target, s.Tq, s.D, saved.q.type, s.Tk), s, mask);
+  chosen.longest = chosen.longest || (!config && longestFirst(target, s, saved.q.type, mask.causal));
   const TensorRef &none = saved.lse;
   const Gradients to = {
       dq, dk, dv, mask.ranges.value_or(none), mask.columnRanges.value_or(none), wholeMask(mask, s, none)};

@@ -149,6 +149,43 @@ inline Tile keysIn(View k, View q, const AttentionConfig &cfg) { return cfg.shif
 /// The head of keys of a head of queries.
 inline Tile keyHeadOf(Tile h, const AttentionConfig &cfg) { return cfg.group == 1 ? h : h / cfg.group; }
 
+/// Extents of a problem.
+struct AttentionExtents {
+  int64_t B, H, Hk, Tq, Tk, D;
+  Shape queries() const { return {B, H, Tq, D}; }
+  Shape keys() const { return {B, Hk, Tk, D}; }
+};
+
+/// What a program is to do: a block of queries of a head.
+struct Turn {
+  Tile block, h, b; // scalars
+};
+
+/// The turn of this program, of those that `turnsOf` makes: with `longest` a block of each head in turn, the last ones,
+/// which see most keys, first; else a head after the other.
+inline Turn turnOf(const AttentionConfig &cfg) {
+  if (!cfg.longest)
+    return {program_id(0), program_id(1), program_id(2)};
+  return {max(num_programs(2) - 1 - program_id(2), 0), program_id(0), program_id(1)};
+}
+
+/// The grid of a program for each block of each head.
+inline Grid turnsOf(const AttentionConfig &cfg, int64_t blocks, int64_t H, int64_t B) {
+  return cfg.longest ? programs(H, B, blocks) : programs(blocks, H, B);
+}
+
+/// Whether a GPU takes the longest blocks of all heads first: programs begin in order, and all SMs wait for a long one
+/// that begins when others end. Keys and values of all heads are in use then, and so are to fit the
+/// second-level cache; where they do not there are many programs beside the last ones.
+inline bool longestFirst(const Target &target, const AttentionExtents &e, Type type, bool causal) {
+  constexpr int64_t most = 65535; // programs of a GPU's grid, but in its first dimension
+  const int64_t bytes = 2 * e.B * e.Hk * e.Tk * e.D * bytesOf(type);
+  return target.visit([](const CpuFacts &) { return false; },
+                      [&](const GpuFacts &gpu) {
+                        return causal && !target.elastic && bytes <= gpu.l2Bytes && e.B <= most && e.Tq <= most;
+                      });
+}
+
 /// Tiles of about bm queries and about bn keys that split the sequences evenly, so that little of the last one lies
 /// past the end. They are multiples of 8: a product computes so many rows at a time, where there are as many.
 inline AttentionConfig tilesOf(int64_t bm, int64_t bn, int64_t Tq, int64_t Tk) {
@@ -176,13 +213,6 @@ inline AttentionConfig gpuTilesOf(const GpuFacts &gpu, int64_t T, int64_t D) {
   config.warps = config.bm * D > 32 * 4 * 16 ? 8 : 4;
   return config;
 }
-
-/// Extents of a problem.
-struct AttentionExtents {
-  int64_t B, H, Hk, Tq, Tk, D;
-  Shape queries() const { return {B, H, Tq, D}; }
-  Shape keys() const { return {B, Hk, Tk, D}; }
-};
 
 /// Checks q, k, v and o, of one type, the mask's operands and the scale.
 AttentionExtents expectHeads(const char *plan, const TensorRef &q, const TensorRef &k, const TensorRef &v,
@@ -223,6 +253,7 @@ inline std::vector<Field> attentionFields() {
           field("sums", &AttentionConfig::sums, "of a row's probabilities, side by side"),
           field("rows", &AttentionConfig::rows, "a query is multiplied elementwise, bm = 1"),
           field("parts", &AttentionConfig::parts, "programs that share the keys of a query (attention_part)"),
+          field("longest", &AttentionConfig::longest, "the longest blocks of all heads come first"),
           field("stages", &AttentionConfig::stages, "blocks of keys and values in flight or in use, on a GPU")};
 }
 

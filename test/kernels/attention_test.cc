@@ -137,6 +137,17 @@ TEST_P(AttentionTest, UnequalTiles) {
   }
 }
 
+// The order of the programs is no part of the result.
+TEST_P(AttentionTest, LongestBlocksFirst) {
+  AttentionConfig config = tiles(16, 16);
+  config.whole = false;
+  config.longest = true;
+  for (const bool causal : {true, false}) {
+    Problem p = problem({2, 3, 70, 16}, causal);
+    check(p, config);
+  }
+}
+
 // Scores of several hundred: the running maximum keeps exp2 in range, also where it rises from block to block. Each
 // query sees one key far above the others, so that its output is that key's value: times a probability that is 1 but
 // for roundings of the maximum, which its sum has too, and of its storage.

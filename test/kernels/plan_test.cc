@@ -398,8 +398,21 @@ TEST(Plan, GpusSplitHeadsIntoBlocks) {
   EXPECT_EQ(planAttentionBackward(cpu, saved, heads, heads, heads, 1).launches.size(), 1u);
   const Plan plan = planAttentionBackward(gpu, saved, heads, heads, heads, 1);
   ASSERT_EQ(plan.launches.size(), 2u);
+  EXPECT_EQ(plan.launches[0].grid, programs(3, 2, 2));
   EXPECT_EQ(plan.launches[1].grid, programs(2, 3, 2));
   EXPECT_EQ(plan.workspaceBytes, lse.bytes());
+}
+
+// Blocks of all heads come by turns, where their keys and values fit the second-level cache together.
+TEST(Plan, GpusTakeTheLongestBlocksFirst) {
+  const auto gridOf = [&](const Target &target, int64_t B, bool causal) {
+    const TensorRef heads = tensor({B, 12, 1024, 64}, bf16), lse = tensor({B, 12, 1024});
+    return planAttention(target, heads, heads, heads, heads, lse, 1, {.causal = causal}).launches[0].grid;
+  };
+  EXPECT_EQ(gridOf(gpu, 8, true), programs(12, 8, 8)); // 24 of 40 MiB
+  EXPECT_EQ(gridOf(gpu, 8, false), programs(8, 12, 8));
+  EXPECT_EQ(gridOf(gpu, 16, true), programs(8, 12, 16));
+  EXPECT_EQ(gridOf(cpu, 8, true)[1], 12);
 }
 
 // K is split where a product has few tiles and long sums, and only there.
