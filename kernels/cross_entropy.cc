@@ -294,13 +294,17 @@ static void expectRows(const char *plan, const TensorRef &logits, const TensorRe
                 " columns, but got " + std::to_string(V));
 }
 
-/// On a GPU lanes take 16 bytes at a time, which rows allow with their padding alone, and two such at once. What is
-/// read a second time comes from the second-level cache.
+/// On a GPU lanes take 8 or 16 bytes at a time, which rows allow with their padding alone. What is read a second time
+/// is to come from the second-level cache: a wide row has as many warps as a program may have, so that SMs hold few
+/// rows at a time, which fit it.
+static constexpr int blockOfWide = 4096, warpsOfWide = 32;
 CrossEntropyConfig pickCrossEntropy(const Target &target, int64_t width, Type type) {
   return target.visit([](const CpuFacts &) { return CrossEntropyConfig{}; },
                       [&](const GpuFacts &) {
                         const auto most = static_cast<uint64_t>(2 * 16 / bytesOf(type) * 128);
                         const auto all = std::bit_ceil(static_cast<uint64_t>(width));
+                        if (all > blockOfWide)
+                          return CrossEntropyConfig{.block = blockOfWide, .warps = warpsOfWide, .padded = true};
                         return CrossEntropyConfig{.block = static_cast<int>(std::clamp<uint64_t>(all, 128, most)),
                                                   .padded = true};
                       });
@@ -311,6 +315,10 @@ static CrossEntropyConfig choose(const Target &target, const TensorRef &logits, 
   CrossEntropyConfig chosen = config.value_or(pickCrossEntropy(target, logits.extents[1], logits.type));
   chosen.smoothed = options.smoothing > 0;
   chosen.counted = options.hits.has_value();
+  if (!config && chosen.warps == warpsOfWide && (chosen.smoothed || chosen.counted)) { // which take registers
+    chosen.warps /= 2;
+    chosen.block *= 2;
+  }
   return chosen;
 }
 
