@@ -43,11 +43,20 @@ struct MatmulConfig {
 extern const Kernel matmulKernel, matmulBiasKernel, matmulGeluKernel, matmulResidualKernel, matmulGeluBackwardKernel,
     matmulLinearKernel, matmulLinearBackwardKernel, weightGradientKernel;
 
+/// What follows a product, by the registers that it takes beside the sums, the fewest first.
+enum class Epilogue {
+  light,      // they are stored; a bias, too
+  added,      // a matrix of two-byte numbers is added
+  activated,  // a fast function is applied, and what it was applied to may be kept
+  accumulate, // they are added to what is there
+  heavy,      // an accurate function is applied, or a matrix of f32 is added
+  chances     // dropout draws numbers
+};
+
 /// Tile sizes and precision for C (M, N) with sums of length K of products of `type`, from shape, layout and the
-/// target's fixed properties; `heavy` where what follows takes several numbers for each sum: it reads one of four bytes
-/// to add to, or applies a function in f32.
+/// target's fixed properties.
 MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K, Type type = Type::f32,
-                        bool heavy = false);
+                        Epilogue epilogue = Epilogue::light);
 
 /// C = op(A) · op(B), or C += … with `accumulate`.
 Plan planMatmul(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,

@@ -44,8 +44,6 @@ struct Shape2 {
 };
 constexpr Shape2 shapes[] = {{128, 128, 4}, {128, 256, 8}, {256, 128, 8}, {128, 192, 8, true}, {128, 96, 4},
                              {128, 64, 4},  {64, 128, 4},  {64, 64, 4},   {32, 64, 2},         {32, 32, 1}};
-/// Sums of a thread beside which what follows the product has registers enough, where no operand takes any.
-constexpr int64_t sumsBesideWork = 96;
 
 } // namespace
 
@@ -67,6 +65,28 @@ static SmRates ratesOf(const GpuFacts &gpu, Type type, Precision precision) {
 static bool isForGroups(const GpuFacts &gpu, Type type, const Shape2 &shape) {
   return gpu.architecture == 90 && (type == bf16 || type == f16) && shape.warps % 4 == 0 &&
          shape.bm >= 16 * shape.warps;
+}
+
+/// Whether a thread has registers for what follows beside its sums, as ptxas found. Where groups multiply, operands
+/// take none, and more is left.
+static bool hasRegistersFor(Epilogue epilogue, const Shape2 &shape, bool isGrouped) {
+  if (!isGrouped)
+    return epilogue < Epilogue::accumulate;
+  const int sums = shape.bm * shape.bn / (32 * shape.warps);
+  switch (epilogue) {
+  case Epilogue::light:
+    return true;
+  case Epilogue::added:
+    return shape.bn <= 192;
+  case Epilogue::activated:
+    return shape.bn <= 128;
+  case Epilogue::accumulate:
+    return sums <= 96;
+  case Epilogue::heavy:
+  case Epilogue::chances:
+    break;
+  }
+  return sums <= 64;
 }
 
 /// Registers of a thread.
@@ -126,7 +146,8 @@ static double cyclesOf(const GpuFacts &gpu, SmRates rates, const Product &e, con
   const double turn = isOverlapped ? toTurn / 2 : isGrouped ? 2 * toTurn : toTurn;
   const double exposed = std::max(0.0, latency - ahead) + turn / static_cast<double>(programs);
   // Groups are done so soon that what they store is still on its way to memory while the next tile is multiplied.
-  const double sums = static_cast<double>(shape.bm) * shape.bn, work = isGrouped && e.heavy ? workEach * sums / 128 : 0;
+  const double sums = static_cast<double>(shape.bm) * shape.bn,
+               work = isGrouped && e.epilogue >= Epilogue::activated ? workEach * sums / 128 : 0;
   const double written = 4 * sums / (isGrouped ? rates.cache : rates.memory) + work;
   const auto rounds = static_cast<double>(ceildiv(ceildiv(e.K, e.parts), config.bk));
   const double tile = rounds * (round + exposed) + (toBegin + written) / static_cast<double>(programs);
@@ -147,9 +168,8 @@ double pickGpuTile(const GpuFacts &gpu, const Product &e, MatmulConfig &config) 
   double best = std::numeric_limits<double>::infinity();
   const bool isExact = e.type == f32 && config.precision == Precision::ieee;
   for (Shape2 shape : shapes) {
-    const bool isRoomy = isForGroups(gpu, e.type, shape) && shape.bm * shape.bn <= sumsBesideWork * 32 * shape.warps;
     // What follows the product, or operands that no tensor core holds, need registers, too.
-    if (isExact || (e.heavy && !isRoomy))
+    if (isExact || !hasRegistersFor(e.epilogue, shape, isForGroups(gpu, e.type, shape)))
       shape.warps *= 2;
     if (shape.warps > mostWarps || (shape.forGroups && !isForGroups(gpu, e.type, shape)))
       continue;

@@ -14,7 +14,7 @@ constexpr int64_t mostBands = 65535, mostRows = INT32_MAX;
 struct Product {
   int64_t M, N, K;
   Type type;
-  bool heavy = false;                                   // what follows takes several numbers for each sum
+  Epilogue epilogue = Epilogue::light;
   int64_t parts = 1;                                    // programs that share a tile's K
   std::vector<std::pair<int64_t, int64_t>> beside = {}; // M and N of further products of the same launch
 };

@@ -106,7 +106,8 @@ static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Ty
   }
 }
 
-MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K, Type type, bool heavy) {
+MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t N, int64_t K, Type type,
+                        Epilogue epilogue) {
   int64_t &rows = layout == Layout::tn ? K : M; // of what a layer is given: the others are its widths
   rows = target.bucket(rows);
   MatmulConfig config;
@@ -119,7 +120,7 @@ MatmulConfig pickMatmul(const Target &target, Layout layout, int64_t M, int64_t 
                  if (M <= mostFewRows && layout != Layout::tn && isExact)
                    pickFewRows(gpu, {M, N, K, type}, config);
                  else
-                   pickGpuTile(gpu, {M, N, K, type, heavy}, config);
+                   pickGpuTile(gpu, {M, N, K, type, epilogue}, config);
                });
   return config;
 }
@@ -144,21 +145,20 @@ static Extents expectProduct(const char *plan, Layout layout, const TensorRef &a
   return {M, N, K, a.type};
 }
 
-/// What a product does with its sums.
-enum class Epilogue { light, heavy, accumulate };
-
-/// Of an activation whose result `type` holds, and of dropout: chances and accurate functions take several numbers for
-/// each sum.
-static Epilogue epilogueOf(Activation activation, Type type, Drop drop = Drop::no) {
+/// That of an activation whose result `type` holds, of dropout and of a residual.
+static Epilogue epilogueOf(Activation activation, Type type, Drop drop, const std::optional<TensorRef> &residual = {}) {
+  if (drop == Drop::chance)
+    return Epilogue::chances;
   const bool isAccurate = activation == Activation::gelu_erf || (activation != Activation::none && type == f32);
-  return isAccurate || drop == Drop::chance ? Epilogue::heavy : Epilogue::light;
+  if (isAccurate || (residual && residual->type == f32))
+    return Epilogue::heavy;
+  return activation != Activation::none ? Epilogue::activated : residual ? Epilogue::added : Epilogue::light;
 }
 
 /// The config to launch with: the caller's tile sizes or pick()'s, the layout's transpositions.
 static MatmulConfig choose(const Target &target, Layout layout, Extents e, const std::optional<MatmulConfig> &config,
                            Epilogue epilogue = Epilogue::light) {
-  MatmulConfig chosen =
-      config ? *config : pickMatmul(target, layout, e.M, e.N, e.K, e.type, epilogue != Epilogue::light);
+  MatmulConfig chosen = config ? *config : pickMatmul(target, layout, e.M, e.N, e.K, e.type, epilogue);
   chosen.ta = layout == Layout::tn;
   chosen.tb = layout == Layout::nt;
   chosen.accumulate = epilogue == Epilogue::accumulate;
@@ -227,7 +227,7 @@ Plan planMatmulGelu(const Target &target, Layout layout, const TensorRef &a, con
   expectShape("matmul_gelu", "bias", bias, {e.N});
   if (preact)
     expectShape("matmul_gelu", "preact", *preact, {e.M, e.N});
-  MatmulConfig chosen = choose(target, layout, e, config, epilogueOf(Activation::gelu, c.type));
+  MatmulConfig chosen = choose(target, layout, e, config, epilogueOf(Activation::gelu, c.type, Drop::no));
   chosen.keep = preact.has_value();
   return tiles(target, matmulGeluKernel, e, chosen, {a, b, bias, preact.value_or(c), c});
 }
@@ -238,7 +238,7 @@ Plan planMatmulResidual(const Target &target, Layout layout, const TensorRef &a,
   const Extents e = expectProduct("matmul_residual", layout, a, b, c);
   expectShape("matmul_residual", "bias", bias, {e.N});
   expectShape("matmul_residual", "residual", residual, {e.M, e.N});
-  const Epilogue epilogue = residual.type == f32 ? Epilogue::heavy : Epilogue::light;
+  const Epilogue epilogue = epilogueOf(Activation::none, c.type, Drop::no, residual);
   return tiles(target, matmulResidualKernel, e, choose(target, layout, e, config, epilogue), {a, b, bias, residual, c});
 }
 
@@ -247,7 +247,7 @@ Plan planMatmulGeluBackward(const Target &target, Layout layout, const TensorRef
   const Extents e = expectProduct("matmul_gelu_backward", layout, a, b, c);
   expectShape("matmul_gelu_backward", "preact", preact, {e.M, e.N});
   return tiles(target, matmulGeluBackwardKernel, e,
-               choose(target, layout, e, config, epilogueOf(Activation::gelu, c.type)), {a, b, preact, c});
+               choose(target, layout, e, config, epilogueOf(Activation::gelu, c.type, Drop::no)), {a, b, preact, c});
 }
 
 Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const TensorRef &b, const TensorRef &c,
@@ -273,7 +273,7 @@ Plan planLinear(const Target &target, Layout layout, const TensorRef &a, const T
       expectShape(plan, name, **matrix, {e.M, e.N});
   if (dropout)
     expectDropout(plan, *dropout, e.M);
-  MatmulConfig chosen = choose(target, layout, e, config, epilogueOf(activation, c.type, drop));
+  MatmulConfig chosen = choose(target, layout, e, config, epilogueOf(activation, c.type, drop, residual));
   chosen.keep = preact.has_value();
   chosen.biased = bias.has_value();
   chosen.residual = residual.has_value();
@@ -321,7 +321,7 @@ static int64_t rowsOf(const Extents &e, int64_t parts, const MatmulConfig &confi
 /// Splits K. On a CPU where fewer than 8 tiles of 256 × 128 would leave cores idle: a property of the shape alone, so
 /// that results never depend on the machine's threads. On a GPU into as many parts, with the tile that suits them, as
 /// the model finds fastest for all of the products of one K.
-static void pickSplit(const Target &target, const std::vector<Extents> &all, bool heavy, MatmulConfig &config) {
+static void pickSplit(const Target &target, const std::vector<Extents> &all, Epilogue epilogue, MatmulConfig &config) {
   const Extents &e = all.front();
   const int64_t most = e.K / shortestPart;
   target.visit(
@@ -331,7 +331,7 @@ static void pickSplit(const Target &target, const std::vector<Extents> &all, boo
         config.split = rowsOf(e, std::min(ceildiv(enough, std::max<int64_t>(tiles, 1)), most), config);
       },
       [&](const GpuFacts &gpu) {
-        Product product = {e.M, e.N, e.K, e.type, heavy};
+        Product product = {e.M, e.N, e.K, e.type, epilogue};
         for (size_t i = 1; i < all.size(); ++i)
           product.beside.emplace_back(all[i].M, all[i].N);
         double best = 0;
@@ -385,14 +385,14 @@ static Plan planAlike(const Target &target, const std::vector<WeightGradient> &a
       expectShape(weightPlan, "db", *one.db, {extents.back().N});
   }
   const int64_t K = extents.front().K;
-  MatmulConfig chosen =
-      choose(target, Layout::tn, extents.front(), config, accumulate ? Epilogue::accumulate : Epilogue::light);
+  const Epilogue epilogue = accumulate ? Epilogue::accumulate : Epilogue::light;
+  MatmulConfig chosen = choose(target, Layout::tn, extents.front(), config, epilogue);
   std::vector<Extents> seen =
       extents; // of a bucket of rows: parts that begin behind the last of them are sums of nothing
   for (Extents &one : seen)
     one.K = target.bucket(K);
   if (!config)
-    pickSplit(target, seen, /*heavy=*/accumulate, chosen);
+    pickSplit(target, seen, epilogue, chosen);
   if (chosen.split % chosen.bk != 0)
     throw Error("'weight_gradient': expected 'split' to be a multiple of 'bk', but got " +
                 std::to_string(chosen.split) + " and " + std::to_string(chosen.bk));

@@ -352,8 +352,9 @@ TEST(Plan, ProgramsThatRunAtOnceReadFewOperands) {
     };
     const double fewest = 2 * std::sqrt(static_cast<double>(wave * c.bm * c.bn));
     EXPECT_LE(bytes(grid), bytes(inTurn));
-    if (inTurn[1] * 16 >= wave)
+    if (inTurn[1] * 16 >= wave) {
       EXPECT_LE(bytes(grid), 1.3 * fewest) << M << " × " << N << ": " << grid[0] << " rows of tiles a band";
+    }
   }
 }
 
@@ -366,17 +367,19 @@ TEST(Plan, TilesOfAProductFitEveryGpu) {
     products.push_back({extent, extent, extent, false});
   for (const auto &[architecture, shared] : {std::pair(80, 163), {86, 99}, {90, 227}, {120, 99}})
     for (const Type type : {f32, bf16, i8})
-      for (const bool heavy : {false, true})
+      for (const Epilogue epilogue : {Epilogue::light, Epilogue::accumulate, Epilogue::chances})
         for (const GpuProduct &e : products) {
           const GpuFacts facts{
               .architecture = architecture, .ctaSharedBytes = shared << 10, .smSharedBytes = (shared + 1) << 10};
           const Target target = {.name = "gpu", .facts = facts, .precision = Precision::tf32};
-          const MatmulConfig c = pickMatmul(target, Layout::nn, e.M, e.N, e.K, type, heavy);
+          const MatmulConfig c = pickMatmul(target, Layout::nn, e.M, e.N, e.K, type, epilogue);
           EXPECT_GE(c.stages, 2);
           EXPECT_LE((c.bm + c.bn) * c.bk * bytesOf(type) * c.stages, shared << 10);
           EXPECT_LE(c.bm * c.bn * 4, shared << 10);
           const bool isFromShared = architecture == 90 && type == bf16;
-          EXPECT_LE(c.bm * c.bn / (32 * c.warps), !heavy ? 128 : isFromShared ? 96 : 64);
+          EXPECT_LE(c.bm * c.bn / (32 * c.warps), epilogue == Epilogue::light                  ? 128
+                                                  : isFromShared && epilogue < Epilogue::heavy ? 96
+                                                                                               : 64);
         }
 }
 
