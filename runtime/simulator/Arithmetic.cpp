@@ -349,7 +349,7 @@ static void decodeFma(Decoder &d) {
 
 // --- Quotients and the rest ----------------------------------------------------------------------------------------
 
-/// What the hardware gives for x / 0 is open in PTX: all ones, as NVIDIA's do.
+/// What x / 0 and its remainder are is open in PTX: all ones, as on NVIDIA's GPUs.
 static void decodeDiv(Decoder &d) {
   const bool full = d.take("full"), approximate = d.take("approx");
   const FloatModifiers modifiers = takeFloatModifiers(d, false);
@@ -372,7 +372,7 @@ static void decodeRem(Decoder &d) {
   emit2(d, type, onIntegers2(type, [](auto a, auto b) {
           using T = decltype(a);
           if (b == 0)
-            return a;
+            return static_cast<T>(-1);
           if (std::is_signed_v<T> && b == static_cast<T>(-1))
             return static_cast<T>(0);
           return static_cast<T>(a % b);

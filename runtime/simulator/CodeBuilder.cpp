@@ -118,6 +118,8 @@ Storage::Storage(const ptx::Module &module, Memory &memory, const std::vector<in
                         variable.line, mostStaticSharedBytes, shared, variable.name));
     }
   staticShared = shared;
+  for (const std::pair<int, int> &key : dynamic) // up to where dynamic memory may begin
+    staticShared = roundUp(staticShared, variableAt(key).align);
   if (!dynamic.empty())
     shared = roundUp(shared, 1024);
   for (const std::pair<int, int> &key : dynamic)

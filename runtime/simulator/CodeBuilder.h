@@ -17,7 +17,7 @@ public:
   /// at the first use.
   int64_t addressOf(int function, int variable);
   uint32_t sharedBytes() const { return static_cast<uint32_t>(shared); }
-  /// Of them, what static variables take.
+  /// Of them, what static variables take, as a GPU counts: up to the alignment of the dynamic ones.
   uint32_t staticSharedBytes() const { return static_cast<uint32_t>(staticShared); }
   /// What was allocated for those that are not shared.
   const std::vector<PlacedVariable> &allocated() const { return variables; }

@@ -88,7 +88,7 @@ static float finish(float value, const FloatModifiers &m) {
     value = flushed(value);
   if (m.relu && !std::isnan(value))
     value = std::max(value, 0.0f);
-  return m.saturate ? saturated(value) : value;
+  return m.saturate ? saturated(value) : withOneNaN(value);
 }
 
 static float computeSingle(Op operation, const FloatModifiers &m, float a, float b, float c) {
@@ -198,20 +198,20 @@ template <bool IsBf16> static void runMixed(Warp &warp, const Step &step) {
 template <class T> static Handler fastHandler(Op operation) {
   switch (operation) {
   case Op::add:
-    return elementwise<T, T, T>([](T a, T b) { return a + b; });
+    return elementwise<T, T, T>([](T a, T b) { return withOneNaN(a + b); });
   case Op::subtract:
-    return elementwise<T, T, T>([](T a, T b) { return a - b; });
+    return elementwise<T, T, T>([](T a, T b) { return withOneNaN(a - b); });
   case Op::multiply:
-    return elementwise<T, T, T>([](T a, T b) { return a * b; });
+    return elementwise<T, T, T>([](T a, T b) { return withOneNaN(a * b); });
   case Op::divide:
   case Op::divideApproximately:
-    return elementwise<T, T, T>([](T a, T b) { return a / b; });
+    return elementwise<T, T, T>([](T a, T b) { return withOneNaN(a / b); });
   case Op::fma:
-    return elementwise<T, T, T, T>([](T a, T b, T c) { return std::fma(a, b, c); });
+    return elementwise<T, T, T, T>([](T a, T b, T c) { return withOneNaN(std::fma(a, b, c)); });
   case Op::negate:
-    return elementwise<T, T>([](T a) { return -a; });
+    return elementwise<T, T>([](T a) { return withOneNaN(-a); });
   case Op::absolute:
-    return elementwise<T, T>([](T a) { return std::fabs(a); });
+    return elementwise<T, T>([](T a) { return withOneNaN(std::fabs(a)); });
   default:
     return nullptr;
   }
@@ -266,7 +266,7 @@ static void runExtremumOfThree(Warp &warp, const Step &step) {
       return m.magnitudes ? std::fabs(value) : value;
     };
     const bool maximum = op == Op::maximum;
-    return toWord(extremum(extremum(number(a), number(b), maximum, m.nan), number(c), maximum, m.nan));
+    return toWord(withOneNaN(extremum(extremum(number(a), number(b), maximum, m.nan), number(c), maximum, m.nan)));
   });
 }
 

@@ -39,6 +39,11 @@ uint16_t toBf16(double value, Rounding rounding);
 /// The number of an 8-bit float: e5m2, else e4m3.
 double fromEighth(bool isE5m2, uint8_t bits);
 
+/// The value, or for every NaN the one that f32 instructions of NVIDIA's GPUs make, whatever their operands hold. Those
+/// of f64 keep their operands' NaNs, as the host's do.
+inline float withOneNaN(float value) { return std::isnan(value) ? std::bit_cast<float>(0x7fffffff) : value; }
+inline double withOneNaN(double value) { return value; }
+
 /// Denormals become zeros of their sign.
 inline float flushed(float value) { return std::fabs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value; }
 /// Clamped to [0, 1]; NaN gives 0.

@@ -119,7 +119,7 @@ struct Program {
   std::vector<Parameter> parameters;
   uint32_t parameterBytes = 0;
   uint32_t sharedBytes = 0;  // static; dynamic shared memory begins here, at a multiple of 1024 when there is any
-  uint32_t staticShared = 0; // without what lies between the two
+  uint32_t staticShared = 0; // of it, what a GPU counts
   int64_t mostShared = 0;    // that a block may have on the GPU that the program is for
   std::array<int, 3> block = {0, 0, 0}; // as the text says: exactly, or at most so many threads; zeros: it does not
   bool blockIsFixed = false;

@@ -104,10 +104,31 @@ TEST(FloatTest, ExtremaOfNaN) {
       sameFloat);
 }
 
-// Signs are bits: neg and abs of NaN, zeros and infinities too.
+// The one NaN that f32 instructions of NVIDIA's GPUs make, whatever their operands hold.
+static constexpr uint64_t madeNaN = 0x7fffffff;
+
+// Every f32 operation makes it, also of NaNs with signs and payloads.
+TEST(FloatTest, MakesOneNaN) {
+  const Column words = {word(INFINITY), word(-INFINITY), word(0.0f), 0x7fc00000, 0xffc00001, 0x7f800001, 0x7fffffff};
+  for (const std::string instruction :
+       {"add.f32", "sub.f32", "mul.f32", "div.rn.f32", "add.rz.f32", "mul.ftz.f32", "min.f32", "max.NaN.f32"})
+    expectEach(
+        instruction + " %d, %a, %b;", "b32", {"b32", "b32"}, words, [](const Column &) { return madeNaN; },
+        [](uint64_t got, uint64_t want) { return !std::isnan(single(got)) || got == want; });
+  for (const std::string instruction : {"neg.f32", "abs.f32", "neg.ftz.f32", "sqrt.rn.f32", "rcp.rn.f32"})
+    expectEach(
+        instruction + " %d, %a;", "b32", {"b32"}, words, [](const Column &) { return madeNaN; },
+        [](uint64_t got, uint64_t want) { return !std::isnan(single(got)) || got == want; });
+  expectEach(
+      "fma.rn.f32 %d, %a, %b, %c;", "b32", {"b32", "b32", "b32"}, words, [](const Column &) { return madeNaN; },
+      [](uint64_t got, uint64_t want) { return !std::isnan(single(got)) || got == want; });
+}
+
+// neg and abs change the sign's bit, also of zeros and infinities; NaN gives the NaN that is made.
 TEST(FloatTest, SignsAreBits) {
-  expectEach("neg.f32 %d, %a;", "b32", {"b32"}, floats32, [](const Column &r) { return r[0] ^ 0x80000000; });
-  expectEach("abs.f32 %d, %a;", "b32", {"b32"}, floats32, [](const Column &r) { return r[0] & 0x7fffffff; });
+  const auto made = [](uint64_t bits) { return std::isnan(single(bits)) ? madeNaN : bits; };
+  expectEach("neg.f32 %d, %a;", "b32", {"b32"}, floats32, [&](const Column &r) { return made(r[0] ^ 0x80000000); });
+  expectEach("abs.f32 %d, %a;", "b32", {"b32"}, floats32, [&](const Column &r) { return made(r[0] & 0x7fffffff); });
   expectEach("copysign.f32 %d, %a, %b;", "b32", {"b32", "b32"}, floats32,
              [](const Column &r) { return (r[0] & 0x80000000) | (r[1] & 0x7fffffff); });
 }

@@ -67,7 +67,7 @@ TEST(LimitsTest, SharedMemoryIsTheTargets) {
                         std::max(bytes, 1u)));
         machine.run("k", {1, 1, 1}, {1, 1, 1}, {}, dynamic);
       };
-      const uint32_t fixed = std::max(bytes, 1u);
+      const uint32_t fixed = bytes ? 1008 : 16; // up to where dynamic memory may begin
       run(most - fixed);
       expectError(
           [&] { run(most - fixed + 1); },
@@ -166,12 +166,13 @@ TEST(LimitsTest, FunctionsBesideEachOther) {
                        "@%q bra again;\nst.param.b32 [r], %s;\nret;\n}}\n",
                        name, first, step);
   };
-  Machine machine(module(function("three", "", 3) + function("five", ".reg .b64 %w; mov.u64 %w, 0x123456789;", 5) +
-                         ".visible .entry k(.param .u64 p) {\n.reg .b32 %r<3>; .reg .b64 %d<2>; .reg .pred %q;\n"
-                         ".param .b32 back;\nld.param.u64 %d0, [p];\nmov.u32 %r0, %tid.x;\nmul.wide.u32 %d1, %r0, 4;\n"
-                         "add.u64 %d0, %d0, %d1;\nand.b32 %r1, %r0, 1;\nsetp.eq.u32 %q, %r1, 0;\n@%q bra even;\n"
-                         "call (back), five;\nbra both;\neven:\ncall (back), three;\nboth:\n"
-                         "ld.param.b32 %r2, [back];\nst.global.u32 [%d0], %r2;\nret;\n}\n"));
+  Machine machine(
+      module(function("three", "", 3) + function("five", ".reg .b64 %w; mov.u64 %w, 0x123456789;", 5) +
+             ".visible .entry k(.param .u64 p) {\n.reg .b32 %r<3>; .reg .b64 %d<2>; .reg .pred %q;\n"
+             ".param .b32 back;\nld.param.u64 %d0, [p];\nmov.u32 %r0, %tid.x;\nmul.wide.u32 %d1, %r0, 4;\n"
+             "add.u64 %d0, %d0, %d1;\nand.b32 %r1, %r0, 1;\nsetp.eq.u32 %q, %r1, 0;\n@%q bra even;\n"
+             "call (back), five;\nld.param.b32 %r2, [back];\nbra both;\neven:\n"
+             "call (back), three;\nld.param.b32 %r2, [back];\nboth:\nst.global.u32 [%d0], %r2;\nret;\n}\n"));
   const uint32_t *out = machine.buffer(std::vector<uint32_t>(32));
   machine.run("k", {1, 1, 1}, {32, 1, 1}, {address(out)});
   EXPECT_EQ(machine.found(), std::vector<std::string>{});
