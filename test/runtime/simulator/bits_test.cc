@@ -139,7 +139,9 @@ TEST(MaskTest, NthOne) {
                                             {0xb0, 3, 0xffffffff, 0xffffffff},
                                             {0x80000001, 31, 0xfffffffe, 0},
                                             {0xffffffff, 0, 0x80000000, 0xffffffff}})
-    EXPECT_EQ(evaluate("fns.b32 %d, %a, %b, %c;", "b32", {"b32", "b32", "b32"}, {{mask}, {base}, {n}})[0], want)
+    EXPECT_EQ(evaluate("fns.b32 %d, %a, %b, %c;", "b32", {"b32", "b32", "b32"}, {{mask}, {base}, {n}},
+                       n == 0x80000000 ? "an H100 gives 0 there, against the ISA's definition" : "")[0],
+              want)
         << mask << " " << base << " " << n;
 }
 

@@ -23,13 +23,18 @@ struct Outcome {
   std::vector<uint32_t> out;
   std::vector<std::string> found;
 };
-static Outcome run(const std::string &body, Delivery delivery, std::vector<uint32_t> out = std::vector<uint32_t>(16)) {
-  Machine machine(hopperKernel(2, registers, body));
+static Outcome runText(const std::string &text, Delivery delivery,
+                       const std::vector<uint32_t> &out = std::vector<uint32_t>(16)) {
+  Machine machine(text);
   std::vector<uint32_t> words(16);
   std::iota(words.begin(), words.end(), 100);
   const uint32_t *in = machine.buffer(words), *result = machine.buffer(out);
   machine.run("k", {1, 1, 1}, {1, 1, 1}, {address(in), address(result)}, 0, {.delivery = delivery});
   return {{result, result + 16}, machine.found()};
+}
+static Outcome run(const std::string &body, Delivery delivery,
+                   const std::vector<uint32_t> &out = std::vector<uint32_t>(16)) {
+  return runText(hopperKernel(2, registers, body), delivery, out);
 }
 static std::vector<uint32_t> counting(uint32_t first) {
   std::vector<uint32_t> words(16);
@@ -70,18 +75,34 @@ TEST(BulkCopyTest, TakesHintsAndMasks) {
   EXPECT_EQ(got.out, counting(100));
 }
 
-// From shared memory to the shared memory of a block of the cluster, which is the block itself.
-TEST(BulkCopyTest, MovesWithinShared) {
-  const Outcome got = run(
+/// Copies `data`'s third quarter from its second within shared memory: to the addresses in %r8, and an mbarrier in %r9.
+static Outcome runWithinShared(const std::string &addresses, const std::string &directives = "") {
+  const std::string text = hopperKernel(
+      2, registers,
       makeBarrier + "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [data], [%p0], 64, [bar];\n" +
           waitBarrier +
-          "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 32;\n"
-          "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [data+64], [data+32], 32, [bar];\n"
+          "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 32;\nmov.u32 %r8, data;\nmov.u32 %r9, bar;\n" +
+          addresses +
+          "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r8+64], [data+32], 32, [%r9];\n"
           "V:\nmbarrier.try_wait.parity.shared::cta.b64 %q0, [bar], 1;\n@!%q0 bra V;\n"
-          "ld.shared.v4.u32 {%r0, %r1, %r2, %r3}, [data+64];\nst.global.v4.u32 [%p1], {%r0, %r1, %r2, %r3};\n",
-      Delivery::late);
+          "ld.shared.v4.u32 {%r0, %r1, %r2, %r3}, [data+64];\nst.global.v4.u32 [%p1], {%r0, %r1, %r2, %r3};\n");
+  return runText(text.substr(0, text.find('{')) + directives + text.substr(text.find('{')), Delivery::late);
+}
+static void expectThirdQuarter(const Outcome &got) {
   EXPECT_EQ(got.found, std::vector<std::string>{});
   EXPECT_EQ(std::vector<uint32_t>(got.out.begin(), got.out.begin() + 4), (std::vector<uint32_t>{108, 109, 110, 111}));
+}
+
+// From shared memory to the shared memory of a block of the cluster, which is the block itself.
+TEST(BulkCopyTest, MovesWithinShared) { expectThirdQuarter(runWithinShared("")); }
+
+// The same where addresses name the block by its rank, and in a cluster that the kernel states.
+TEST(BulkCopyTest, MovesWithinSharedByRank) {
+  expectThirdQuarter(runWithinShared("mapa.shared::cluster.u32 %r8, %r8, 0;\nmapa.shared::cluster.u32 %r9, %r9, 0;\n"));
+}
+TEST(BulkCopyTest, MovesWithinSharedOfACluster) {
+  expectThirdQuarter(runWithinShared("mapa.shared::cluster.u32 %r8, %r8, 0;\nmapa.shared::cluster.u32 %r9, %r9, 0;\n",
+                                     ".reqnctapercluster 1, 1, 1\n"));
 }
 
 /// `data` has values, and thread 0 copies its first 32 bytes to the last ones, which completes at the second mbarrier;

@@ -31,9 +31,10 @@ static std::string callingModule(const std::string &declarations, const std::str
 }
 
 /// What 32 threads leave, and what was found.
-static std::pair<std::vector<uint32_t>, std::vector<std::string>> calling(const std::string &declarations,
-                                                                          const std::string &body) {
+static std::pair<std::vector<uint32_t>, std::vector<std::string>>
+calling(const std::string &declarations, const std::string &body, const std::string &varies = "") {
   Machine machine(callingModule(declarations, body));
+  machine.varies = varies;
   const uint32_t *out = machine.buffer(std::vector<uint32_t>(32, 77));
   machine.run("k", {1, 1, 1}, {32, 1, 1}, {address(out)});
   return {std::vector<uint32_t>(out, out + 32), machine.found()};
@@ -49,7 +50,8 @@ TEST(IndirectCallTest, LanesGoApartAndMeet) {
   for (const std::string form : {"form", "table"}) {
     const auto [got, found] = calling(".global .u64 table[2] = {twice, next};\n",
                                       odd + "call (y), %d3, (x), " + form + ";" + back +
-                                          "\nactivemask.b32 %r2;\nsetp.ne.u32 %q, %r2, -1;\n@%q mov.u32 %r0, 0;");
+                                          "\nactivemask.b32 %r2;\nsetp.ne.u32 %q, %r2, -1;\n@%q mov.u32 %r0, 0;",
+                                      "a GPU's lanes need not go on together");
     EXPECT_EQ(found, std::vector<std::string>{}) << form;
     for (uint32_t t = 0; t < 32; ++t)
       EXPECT_EQ(got[t], t % 2 ? t + 1 : 2 * t) << form << t;
@@ -58,10 +60,16 @@ TEST(IndirectCallTest, LanesGoApartAndMeet) {
 
 // Where the guard does not hold nothing is called.
 TEST(IndirectCallTest, GuardsHold) {
-  const auto [got, found] = calling("", odd + "st.param.b32 [y], 5;\n@%q call (y), %d3, (x), form;" + back);
+  const auto [got, found] = calling(
+      ".global .u32 cells[32];\n.func put(.param .b32 in) {\n.reg .b32 %a, %t; .reg .b64 %c, %o;\n"
+      "ld.param.b32 %a, [in];\nadd.u32 %a, %a, 1;\nmov.u32 %t, %tid.x;\nmul.wide.u32 %o, %t, 4;\nmov.u64 %c, cells;\n"
+      "add.u64 %c, %c, %o;\nst.global.u32 [%c], %a;\nret;\n}\n",
+      odd + "mov.u64 %d3, put;\nplain: .callprototype _ (.param .b32 _);\n@%q call %d3, (x), plain;\n"
+            "mov.u32 %r1, %tid.x;\nmul.wide.u32 %d1, %r1, 4;\nmov.u64 %d2, cells;\nadd.u64 %d2, %d2, %d1;\n"
+            "ld.global.u32 %r0, [%d2];");
   EXPECT_EQ(found, std::vector<std::string>{});
   for (uint32_t t = 0; t < 32; ++t)
-    EXPECT_EQ(got[t], t % 2 ? t + 1 : 5) << t;
+    EXPECT_EQ(got[t], t % 2 ? t + 1 : 0) << t;
 }
 
 // The function's address comes from memory that an array of addresses names, and an alias is the function that it

@@ -175,7 +175,7 @@ TEST(LaunchTest, GivesUpWhatNeverEnds) {
 // simulator does beside them.
 TEST(LaunchTest, GivesUpAfterSoManyInstructions) {
   const std::string text = module(".visible .entry k() {\n.reg .b32 %r; .reg .pred %q;\nmov.u32 %r, %tid.x;\n"
-                                  "setp.lt.u32 %q, %r, 5;\n@%q add.u32 %r, %r, 1;\n@%q bra end;\nbar.warp.sync -1;\n"
+                                  "setp.lt.u32 %q, %r, 5;\n@%q add.u32 %r, %r, 1;\n@%q bra end;\nadd.u32 %r, %r, 1;\n"
                                   "end:\nbar.sync 0;\nadd.u32 %r, %r, 1;\nret;\n}\n");
   const auto run = [&](int64_t steps, int threads) {
     Machine machine(text);

@@ -59,8 +59,8 @@ void Machine::runBlock(const std::string &kernel, const Extents &grid, const Ext
       std::copy_n(buffer.place, buffer.before.size(), buffer.before.begin());
   Console console([this](std::string_view text) { printed += text; });
   launch(*program, grid, block, dynamicShared, parameters.data(), memory, findings, schedule, nullptr, &console);
-  if (observer && findings.empty())
-    observer({text, kernel, grid, block, parameters, dynamicShared, buffers, memory});
+  if (observer && findings.empty() && !schedule.errorTimes) // no GPU errs because it is asked to
+    observer({text, kernel, grid, block, parameters, dynamicShared, buffers, memory, varies});
 }
 
 std::vector<std::string> Machine::found() const {
@@ -133,7 +133,7 @@ TEST(AcceptanceTest, AnEmptyPathIsNoToolkit) {
 }
 
 Column evaluate(const std::string &instruction, const std::string &resultType, const std::vector<std::string> &types,
-                const std::vector<Column> &operands) {
+                const std::vector<Column> &operands, const std::string &varies) {
   std::string registers = fmt::format(".reg .{} %d;\n.reg .b64 %w, %at;\n", resultType), body;
   for (size_t i = 0; i < types.size(); ++i) {
     const char name = static_cast<char>('a' + i + (i > 2)); // a, b, c, e
@@ -155,6 +155,7 @@ Column evaluate(const std::string &instruction, const std::string &resultType, c
     body += fmt::format("cvt.u64.u{} %w, %d;\n", resultType.substr(1));
   body += fmt::format("add.u64 %at, %p{}, %o;\nst.global.u64 [%at], %w;\n", types.size());
   Machine machine(kernel(static_cast<int>(types.size()) + 1, registers, body));
+  machine.varies = varies;
   const size_t rows = operands.at(0).size(), padded = (rows + 31) / 32 * 32;
   std::vector<uint64_t> arguments;
   for (Column column : operands) {

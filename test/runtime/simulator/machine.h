@@ -28,7 +28,8 @@ struct Launched {
     std::vector<char> before;
   };
   const std::vector<Buffer> &buffers;
-  const Memory &memory; // in which they lie, with whatever else the test has made
+  const Memory &memory;      // in which they lie, with whatever else the test has made
+  const std::string &varies; // why a GPU may leave other results; empty where it may not
 };
 
 /// A module and the memory that its kernels run on.
@@ -58,6 +59,7 @@ public:
   Memory memory;
   Findings findings;
   std::string printed; // by all launches
+  std::string varies;  // a test's word why a GPU may leave other results than the simulator
 
 private:
   std::shared_ptr<const ptx::Module> module;
@@ -76,9 +78,9 @@ std::string hopperKernel(int pointers, const std::string &registers, const std::
 bool hasPtxas();
 
 /// The results of one instruction, `add.s32 %d, %a, %b;`, for every row of the operands' columns. Types are those of
-/// the registers: `b16`, `b32`, `b64` or `pred`.
+/// the registers: `b16`, `b32`, `b64` or `pred`. `varies` is Machine's.
 Column evaluate(const std::string &instruction, const std::string &resultType, const std::vector<std::string> &types,
-                const std::vector<Column> &operands);
+                const std::vector<Column> &operands, const std::string &varies = "");
 
 /// Every pair (triple) of the values: the first, second (and third) column.
 std::vector<Column> combinations(const Column &values, size_t columns);

@@ -11,10 +11,10 @@ static uint64_t address(const void *place) { return reinterpret_cast<uint64_t>(p
 
 /// The kinds, each once, of what a kernel of one pointer does wrong, in blocks of `threads` threads.
 static std::vector<std::string> kinds(const std::string &registers, const std::string &body, int threads,
-                                      int blocks = 1, uint64_t bytes = 4096) {
+                                      int blocks = 1, uint64_t bytes = 4096, const Schedule &schedule = {}) {
   Machine machine(kernel(1, registers, body));
   const uint8_t *memory = machine.buffer(std::vector<uint8_t>(bytes));
-  machine.run("k", {blocks, 1, 1}, {threads, 1, 1}, {address(memory)});
+  machine.run("k", {blocks, 1, 1}, {threads, 1, 1}, {address(memory)}, 0, schedule);
   std::vector<std::string> names;
   for (const std::string &text : machine.found())
     names.push_back(text.substr(0, text.find(':')));
@@ -151,13 +151,14 @@ TEST(RaceTest, OrdersOfInstructions) {
     EXPECT_EQ(handOver(release, look), Names{"race-programs"}) << look;
   const std::string read = "ld.relaxed.gpu.global.u32 %r1, [%p0];";
   EXPECT_EQ(handOver(release, read + "\natom.global.add.u32 %r3, [%p0], 0;\nfence.acq_rel.gpu;"), Names{});
-  // The reduction's own word, so that nothing but it could acquire.
+  // The reduction's own word, so that nothing but it could acquire; of one thread of the host, which runs the blocks in
+  // their order: were the second first there would be nothing that it could acquire.
   const auto reduced = [&](const std::string &update) {
     return kinds(registers,
                  "mov.u32 %r0, %ctaid.x;\nsetp.eq.u32 %q, %r0, 0;\n@!%q bra other;\nst.global.u32 [%p0+64], 5;\n"
                  "red.release.gpu.global.add.u32 [%p0], 1;\nret;\nother:\n" +
                      update + "\nld.global.u32 %r2, [%p0+64];",
-                 1, 2);
+                 1, 2, 4096, {.threads = 1});
   };
   EXPECT_EQ(reduced("atom.acquire.gpu.global.add.u32 %r1, [%p0], 1;"), Names{});
   EXPECT_EQ(reduced("atom.global.add.u32 %r1, [%p0], 1;\nfence.acq_rel.gpu;"), Names{});

@@ -150,6 +150,8 @@ TEST(SpinningTest, StrongVectorsMoveAtOnce) {
                     "setp.lt.u32 %q1, %i, 20000;\n@%q1 bra read;\nend:\nred.global.add.u32 [%p1], %wrong;",
                     elements, type, writes, size * 8, reads)));
     const uint32_t *wrong = machine.buffer<uint32_t>({0});
+    if (size * elements > 8)
+      machine.varies = "a vector is several accesses by the ISA, and an H100 has torn one";
     machine.run("k", {2, 1, 1}, {32, 1, 1}, {address(machine.buffer(std::vector<uint32_t>(128))), address(wrong)}, 0,
                 {.threads = 2});
     EXPECT_EQ(machine.found(), std::vector<std::string>{});

@@ -71,7 +71,7 @@ static int placeOf(const Product &p, bool turned, int row, int k) {
   return swizzle(row / perRow * (16 * p.swizzle) + k / 8 * 8 * p.swizzle + k % 8 * p.swizzle + row % perRow * bytes);
 }
 
-/// The descriptor of an operand at `start` in the layout of placeOf.
+/// The descriptor of an operand at `start` in the layout of placeOf; the kernel adds where its shared memory begins.
 static uint64_t descriptor(const Product &p, bool turned, uint64_t start) {
   const auto width = static_cast<uint64_t>(p.swizzle);
   uint64_t leading = 0, stride = 0;
@@ -178,6 +178,7 @@ static std::string textOf(const Product &p, const Text &around) {
           "mov.u32 %z, pool;\nmad.lo.u32 %z, %i, 4, %z;\nst.shared.b32 [%z], %w;\nadd.u32 %i, %i, 128;\n"
           "setp.lt.u32 %q0, %i, {};\n@%q0 bra C;\n{}bar.sync 0;\nmul.wide.u32 %x, %t, {};\nadd.u64 %x, %x, %p2;\n"
           "mul.wide.u32 %y, %t, 16;\nadd.u64 %y, %y, %p1;\nld.global.b64 %e, [%p4];\nld.global.b64 %f, [%p4+8];\n"
+          "mov.u64 %g, pool;\nshr.u64 %g, %g, 4;\nadd.u64 %e, %e, %g;\nadd.u64 %f, %f, %g;\n"
           "setp.eq.u32 %q1, 0, {};\n{}{}",
           sharedBytes / 4, around.proxy, 4 * p.registersOfD(), p.keeps ? 0 : 1, loads, around.prologue) +
           around.fence +
