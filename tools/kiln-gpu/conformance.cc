@@ -4,12 +4,16 @@
 
 #include "runtime/cuda/Context.h"
 #include "test/runtime/simulator/machine.h"
+#include "tools/kiln-gpu/tensor_maps.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <fstream>
+#include <thread>
 
 namespace kiln::gpu {
 
@@ -21,10 +25,12 @@ namespace {
 class Copies {
 public:
   Copies(Context &context, const Launched &launched) : context(context), launched(launched) {
-    for (const Launched::Buffer &buffer : launched.buffers) {
+    for (const Launched::Buffer &buffer : launched.buffers)
       places.push_back(context.allocate(static_cast<int64_t>(buffer.before.size())));
-      context.staging().upload(places.back(), buffer.before.data(), static_cast<int64_t>(buffer.before.size()),
-                               context.stream());
+    for (size_t i = 0; i < places.size(); ++i) {
+      sent.push_back(launched.buffers[i].before);
+      maps.push_back(replaceTensorMaps(context.driver(), sent[i], [&](uint64_t word) { return translate(word); }));
+      context.staging().upload(places[i], sent[i].data(), static_cast<int64_t>(sent[i].size()), context.stream());
     }
   }
   ~Copies() {
@@ -36,7 +42,11 @@ public:
   /// way of its own.
   std::vector<char> parameters() const {
     std::vector<char> bytes = launched.parameters;
+    const std::vector<size_t> made =
+        replaceTensorMaps(context.driver(), bytes, [&](uint64_t word) { return translate(word); });
     for (size_t at = 0; at + sizeof(uint64_t) <= bytes.size(); at += sizeof(uint64_t)) {
+      if (isInMap(made, at))
+        continue;
       uint64_t word = 0;
       std::memcpy(&word, &bytes[at], sizeof word);
       const uint64_t translated = translate(word);
@@ -54,14 +64,19 @@ public:
                               got.size(), context.stream());
       context.wait();
       for (size_t at = 0; at < got.size(); ++at)
-        if (got[at] != buffer.place[at])
+        if (const char want = isInMap(maps[i], at) ? sent[i][at] : buffer.place[at]; got[at] != want)
           return fmt::format("buffer {}, byte {}: {:#04x} on the GPU, {:#04x} in the simulator", i, at,
-                             static_cast<uint8_t>(got[at]), static_cast<uint8_t>(buffer.place[at]));
+                             static_cast<uint8_t>(got[at]), static_cast<uint8_t>(want));
     }
     return "";
   }
 
 private:
+  static bool isInMap(const std::vector<size_t> &maps, size_t at) {
+    return std::any_of(maps.begin(), maps.end(),
+                       [&](size_t begin) { return at >= begin && at < begin + tensorMapBytes; });
+  }
+
   uint64_t translate(uint64_t word) const {
     for (size_t i = 0; i < places.size(); ++i) {
       const auto begin = reinterpret_cast<uint64_t>(launched.buffers[i].place);
@@ -76,8 +91,60 @@ private:
   Context &context;
   const Launched &launched;
   std::vector<Address> places;
+  std::vector<std::vector<char>> sent;   // what the GPU got, buffer by buffer
+  std::vector<std::vector<size_t>> maps; // where tensor maps begin in each
 };
 } // namespace
+
+// --- One launch ----------------------------------------------------------------------------------------------------
+
+namespace {
+/// After this launch the GPU's context is of no use.
+class Fault : public Error {
+  using Error::Error;
+};
+} // namespace
+
+static std::string targetOf(const std::string &text) {
+  const size_t at = text.find(".target ");
+  return at == std::string::npos ? "" : text.substr(at + 8, text.find_first_of(" ,\n", at + 8) - at - 8);
+}
+
+/// The text for the newest target that the GPU runs: most tests name the first that has most of their instructions.
+static std::string forGpu(const std::string &text, const Gpu &gpu) {
+  const size_t body = text.find(".address_size");
+  return body == std::string::npos
+             ? text
+             : fmt::format(".version 8.8\n.target {}\n{}", gpu.code->architecture, text.substr(body));
+}
+
+/// The kernel's module. Throws Error where the driver takes its text neither as it is nor for the GPU's own target.
+static ModuleHandle load(const Context &context, const std::string &text) {
+  ModuleHandle made = nullptr;
+  const auto &call = context.driver().moduleLoad;
+  if (call(&made, static_cast<const void *>(text.c_str()), 0u, nullptr, nullptr) != Result::success) {
+    const std::string other = forGpu(text, context.gpu);
+    context.connection.call("the driver to take the PTX", call, &made, static_cast<const void *>(other.c_str()), 0u,
+                            nullptr, nullptr);
+  }
+  return made;
+}
+
+/// Waits for what the stream has, but not for ever. Throws Fault.
+static void finish(const Context &context) {
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds most(10);
+  for (const Clock::time_point end = Clock::now() + most;;) {
+    const Result result = context.driver().streamQuery(context.stream());
+    if (result == Result::success)
+      return;
+    if (result != Result::notReady)
+      throw Fault(context.connection.failure(result, context.driver().streamQuery.name, "a launch to go well").what());
+    if (Clock::now() > end)
+      throw Fault(fmt::format("the launch has not ended after {} s", most.count()));
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
 
 /// Runs the launch on the GPU; where its results differ, if they do. Throws Error where the driver refuses.
 static std::string differenceOnGpu(Context &context, const Launched &launched) {
@@ -85,10 +152,7 @@ static std::string differenceOnGpu(Context &context, const Launched &launched) {
   const Connection &connection = context.connection;
   const Driver &driver = context.driver();
   Owned<ModuleHandle> module(connection, driver.moduleUnload);
-  ModuleHandle made = nullptr;
-  connection.call("the driver to take the PTX", driver.moduleLoad, &made,
-                  static_cast<const void *>(launched.text.c_str()), 0u, nullptr, nullptr);
-  module.take(made);
+  module.take(load(context, launched.text));
   FunctionHandle function = nullptr;
   connection.call("the kernel", driver.moduleGetFunction, &function, module.get(), launched.kernel.c_str());
   connection.call("leave for so much shared memory", driver.functionSetAttribute, function,
@@ -101,8 +165,11 @@ static std::string differenceOnGpu(Context &context, const Launched &launched) {
   connection.call("a launch", driver.launch, function, extent(launched.grid[0]), extent(launched.grid[1]),
                   extent(launched.grid[2]), extent(launched.block[0]), extent(launched.block[1]),
                   extent(launched.block[2]), launched.dynamicShared, context.stream(), nullptr, extra);
+  finish(context);
   return copies.difference();
 }
+
+// --- All of them ---------------------------------------------------------------------------------------------------
 
 /// The name of the test that runs.
 static std::string testName() {
@@ -110,26 +177,53 @@ static std::string testName() {
   return test ? fmt::format("{}.{}", test->test_suite_name(), test->name()) : "";
 }
 
-static std::string targetOf(const std::string &text) {
-  const size_t at = text.find(".target ");
-  return at == std::string::npos ? "" : text.substr(at + 8, text.find_first_of(" ,\n", at + 8) - at - 8);
+/// Why a GPU may leave other results than the simulator; empty where it may not.
+static std::string whyItMayDiffer(const Launched &launched) {
+  if (!launched.varies.empty())
+    return launched.varies;
+  for (const char *modifier : {".approx.", ".full."})
+    if (launched.text.find(modifier) != std::string::npos)
+      return fmt::format("instructions with {} are approximate", modifier);
+  return "";
+}
+
+/// Why the launch is none for a GPU; empty where it is one.
+static std::string whyNot(const Launched &launched) {
+  if (launched.text.find("tensormap.replace") != std::string::npos)
+    return "a tensor map that a kernel makes is in a form of the GPU's own";
+  return "";
 }
 
 void compareLaunches(const std::string &path) {
-  simulator::test::Machine::observer = [context = Context::open(0),
-                                        file = std::make_shared<std::ofstream>(path, std::ios::app)](
-                                           const Launched &launched) {
-    nlohmann::ordered_json row{{"test", testName()}, {"kernel", launched.kernel}, {"target", targetOf(launched.text)}};
-    try {
-      const std::string difference = differenceOnGpu(*context, launched);
-      row["outcome"] = difference.empty() ? "equal" : "different";
-      row["detail"] = difference;
-    } catch (const Error &error) {
-      row["outcome"] = "refused";
-      row["detail"] = error.what();
-    }
-    *file << row.dump() << std::endl; // as it goes: the next launch may end the process
-  };
+  simulator::test::Machine::observer =
+      [context = Context::open(0),
+       file = std::make_shared<std::ofstream>(path, std::ios::app)](const Launched &launched) {
+        const auto note = [&](const char *outcome, const std::string &detail) {
+          const nlohmann::ordered_json row{{"test", testName()},
+                                           {"kernel", launched.kernel},
+                                           {"target", targetOf(launched.text)},
+                                           {"outcome", outcome},
+                                           {"detail", detail}};
+          *file << row.dump() << std::endl; // as it goes: the next launch may end the process
+        };
+        if (const std::string why = whyNot(launched); !why.empty())
+          return note("skipped", why);
+        try {
+          const std::string difference = differenceOnGpu(*context, launched), why = whyItMayDiffer(launched);
+          if (difference.empty())
+            note("equal", "");
+          else if (why.empty())
+            note("different", difference);
+          else
+            note("varies", difference + ": " + why);
+        } catch (const Fault &fault) {
+          note("fault", fault.what());
+          std::fflush(nullptr);
+          std::_Exit(faultStatus); // nothing goes right in a process after that
+        } catch (const Error &error) {
+          note("refused", error.what());
+        }
+      };
 }
 
 } // namespace kiln::gpu

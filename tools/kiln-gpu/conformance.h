@@ -7,10 +7,14 @@
 
 namespace kiln::gpu {
 
+/// The exit status of a process that has ended for a fault of the GPU, in which the tests that follow have not run.
+inline constexpr int faultStatus = 75;
+
 /// From now on every launch of the simulator's tests that the simulator finds nothing wrong with runs on `cuda:0`, too.
 /// A JSON object a line is added to the file at `path`: {test, kernel, target, outcome, detail}, the outcome being
-/// `equal`, `different` (with the first byte that is) or `refused` (with the driver's words). Throws Error without a
-/// GPU.
+/// `equal`, `different` (with the first byte that is), `varies` (that, and why it may), `skipped` (and why), `refused`
+/// (with the driver's words) or `fault`, of the GPU, after which the process ends with faultStatus. Throws Error
+/// without a GPU.
 void compareLaunches(const std::string &path);
 
 } // namespace kiln::gpu

@@ -6,6 +6,7 @@
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Launch.h"
 #include "runtime/simulator/Report.h"
+#include "runtime/simulator/TensorMap.h"
 #include "runtime/simulator/ptx/Parser.h"
 
 #include <cstring>
@@ -82,3 +83,34 @@ std::unique_ptr<Code> loadImage(const char *image, std::string &log) {
 }
 
 } // namespace kiln::stub
+
+/// The driver's numbers of element types as the simulator's.
+static constexpr kiln::simulator::TensorElement elementsOfDriver[] = {
+    kiln::simulator::TensorElement::u8,     kiln::simulator::TensorElement::u16,
+    kiln::simulator::TensorElement::u32,    kiln::simulator::TensorElement::s32,
+    kiln::simulator::TensorElement::u64,    kiln::simulator::TensorElement::s64,
+    kiln::simulator::TensorElement::f16,    kiln::simulator::TensorElement::f32,
+    kiln::simulator::TensorElement::f64,    kiln::simulator::TensorElement::bf16,
+    kiln::simulator::TensorElement::f32Ftz, kiln::simulator::TensorElement::tf32,
+    kiln::simulator::TensorElement::tf32Ftz};
+
+/// Tools look this one up themselves: no kernel of Kiln's has a tensor map.
+extern "C" int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, const uint64_t *dims,
+                                      const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int,
+                                      int swizzle, int, int fill) {
+  try {
+    const kiln::simulator::TensorMap made =
+        kiln::simulator::makeTensorMap({.element = elementsOfDriver[type],
+                                        .address = reinterpret_cast<uint64_t>(address),
+                                        .dims = {dims, dims + rank},
+                                        .strides = {strides, strides + rank - 1},
+                                        .box = {box, box + rank},
+                                        .elementStrides = {steps, steps + rank},
+                                        .swizzle = static_cast<kiln::simulator::Swizzle>(swizzle),
+                                        .nanFill = fill != 0});
+    std::memcpy(map, &made, sizeof made);
+    return 0;
+  } catch (const std::exception &) {
+    return 1; // CUDA_ERROR_INVALID_VALUE
+  }
+}
