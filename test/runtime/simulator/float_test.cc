@@ -180,8 +180,8 @@ TEST(HalfTest, FusedSumsAreRoundedOnce) {
   expectEach("{ .reg .b16 %f; mov.b16 %f, 0x3f88; fma.rn.bf16 %d, %f, %f, %a; }", "b16", {"b16"},
              {0, 0x0d80, 0x8d80, 0x0001, 0x8001}, // 0, ± 2⁻¹⁰⁰, and the smallest ones
              [](const Column &r) { return r[0] != 0 && r[0] < 0x8000 ? 0x3f91 : 0x3f90; });
-  expectEach("{ .reg .b16 %f; mov.b16 %f, 0xbf88; fma.rn.bf16 %d, %f, %a, 0x8d80; }", "b16", {"b16"}, {factor},
-             [](const Column &) { return 0xbf91; });
+  expectEach("{ .reg .b16 %f, %g; mov.b16 %f, 0xbf88; mov.b16 %g, 0x8d80; fma.rn.bf16 %d, %f, %a, %g; }", "b16",
+             {"b16"}, {factor}, [](const Column &) { return 0xbf91; });
 }
 
 // A packed operation is the same on each half.
