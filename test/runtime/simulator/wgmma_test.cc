@@ -154,6 +154,7 @@ static std::string listOf(const char *name, int count) {
   return "{" + text + "}";
 }
 
+/// The matrices lie behind other shared memory, as on a GPU, where the first bytes are the system's.
 /// %p0: bytes of shared memory, %p1: words of A's registers, %p2: D before, %p3: D after, %p4: two descriptors.
 static std::string textOf(const Product &p, const Text &around) {
   const std::string type = p.d == "f32" ? "f32" : "b32";
@@ -170,11 +171,13 @@ static std::string textOf(const Product &p, const Text &around) {
         p.aInRegisters ? fmt::format(", {}", int{p.turnB}) : fmt::format(", {}, {}", int{p.turnA}, int{p.turnB});
   return hopperKernel(
       5,
-      fmt::format(".shared .align 1024 .b8 pool[{}];\n.reg .{} %d<{}>;\n.reg .b32 %a<4>, %i, %w, %z;\n"
+      fmt::format(".shared .align 1024 .b8 first[1024];\n.shared .align 1024 .b8 pool[{}];\n.reg .{} %d<{}>;\n.reg "
+                  ".b32 %a<4>, %i, %w, %z;\n"
                   ".reg .b64 %x, %y, %e, %f, %g;\n.reg .pred %q<3>;",
                   sharedBytes, type, p.registersOfD()),
       fmt::format(
-          "mov.u32 %i, %t;\nC:\nmul.wide.u32 %x, %i, 4;\nadd.u64 %x, %x, %p0;\nld.global.b32 %w, [%x];\n"
+          "mov.u32 %z, first;\nmov.u32 %i, %t;\nC:\nmul.wide.u32 %x, %i, 4;\nadd.u64 %x, %x, %p0;\nld.global.b32 %w, "
+          "[%x];\n"
           "mov.u32 %z, pool;\nmad.lo.u32 %z, %i, 4, %z;\nst.shared.b32 [%z], %w;\nadd.u32 %i, %i, 128;\n"
           "setp.lt.u32 %q0, %i, {};\n@%q0 bra C;\n{}bar.sync 0;\nmul.wide.u32 %x, %t, {};\nadd.u64 %x, %x, %p2;\n"
           "mul.wide.u32 %y, %t, 16;\nadd.u64 %y, %y, %p1;\nld.global.b64 %e, [%p4];\nld.global.b64 %f, [%p4+8];\n"
@@ -358,11 +361,11 @@ TEST(WgmmaTest, LooksAtDescriptors) {
   EXPECT_EQ(
       faultsOf(p, {}, both),
       std::vector<std::string>{"wgmma: B: expected a matrix of a 128-byte swizzle in the first row of its pattern of "
-                               "1024 bytes, but got one at 16640"});
+                               "1024 bytes, but got one at 17664"});
   both = descriptorsOf(p);
-  both[1] = (both[1] & ~uint64_t{0x3fff}) | 0x3fc0;
+  both[1] = (both[1] & ~uint64_t{0x3fff}) | 0x3f80;
   EXPECT_EQ(faultsOf(p, {}, both),
-            std::vector<std::string>{"bounds: reads B at 261120 in .shared, beyond its 40960 bytes"});
+            std::vector<std::string>{"bounds: reads B at 261120 in .shared, beyond its 41984 bytes"});
 }
 
 // All four warps have the same descriptors; all lanes of a warp, too.
