@@ -177,9 +177,13 @@ const Kernel attentionJoinKernel =
 /// On a GPU: 128 queries, of which a warp has 32 rows, so that each fragment of keys and values is multiplied twice, or
 /// 16 where fragments and output would not fit its registers: rows of more than 128 bytes. At least 16 rows a warp: the
 /// rows of an instruction, and so scores and probabilities stay in the warp's registers. A lane holds two of eight
-/// columns of these, and sums its own. The queries and the rings of keys and values fit shared memory.
+/// columns of these, and sums its own. The queries and the rings of keys and values fit shared memory. Where groups of
+/// four warps read keys and values from there, no warp has fragments of them to multiply twice: it has 16 rows, and a
+/// program one group, which leaves registers for four programs.
 static AttentionConfig gpuForwardTilesOf(const GpuFacts &gpu, int64_t Tq, int64_t Tk, int64_t D, Type type) {
   AttentionConfig config{.bm = 128, .bn = 64, .warps = D * bytesOf(type) <= 128 ? 4 : 8, .sums = 8};
+  if (isForGroups(gpu, D, type))
+    config.bm = 64, config.programs = 4;
   const auto bytes = [&] { return (config.bm + 2 * config.stages * config.bn) * D * bytesOf(type); };
   while (config.bm > 16 && config.bm / 2 >= Tq)
     config.bm /= 2;
@@ -284,6 +288,8 @@ Plan planAttention(const Target &target, const TensorRef &q, const TensorRef &k,
   chosen.longest = chosen.longest || (!config && longestFirst(target, s, q.type, mask.causal));
   if (chosen.parts > 1)
     chosen.longest = false;
+  if (!config && !chosen.isPlain())
+    chosen.programs = 1;
   if (chosen.parts < 1)
     throw Error("'attention': expected 'parts' to be above 0, but got " + std::to_string(chosen.parts));
   if (chosen.rows && chosen.bm != 1)

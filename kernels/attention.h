@@ -29,6 +29,7 @@ struct AttentionConfig {
   Precision precision = Precision::ieee; // of products of f32
   int warps = 4;                         // of a program, on a GPU
   int stages = 2;                        // blocks of keys and values in flight or in use, on a GPU
+  int programs = 1;                      // that an SM is to hold at least
   int sums =
       1; // of a row's probabilities, which the forward pass adds up side by side and together at the end; divides bn
   bool rows = false; // a query, bm = 1, is multiplied by keys and values elementwise in place of products of tiles
@@ -42,6 +43,10 @@ struct AttentionConfig {
   bool masked = false;  // with a mask
   int group = 1;        // heads of queries that share one of keys and values
   Drop drop = Drop::no; // of the weights
+
+  /// Whether rows see all columns, or all up to their own, and all weights are kept: what else there is takes
+  /// registers.
+  bool isPlain() const { return !shifted && !ranged && !masked && group == 1 && drop == Drop::no; }
 };
 
 /// Which keys a query sees: those that all of this lets it see. And which weights of those are dropped.

@@ -233,7 +233,8 @@ const Kernel attentionBackwardQueriesKernel =
 //===-- Plans ---------------------------------------------------------------------------------------------------===//
 
 /// On a GPU: 64 rows of both, of which a warp has 16, the rows of an instruction: scores and their gradients, left
-/// factors of the next products, stay in its registers. What is wider does not fit these: keys, values and both of
+/// factors of the next products, stay in its registers. Where groups of four warps read the right factors from shared
+/// memory, an SM has room for three programs that sum dQ. What is wider does not fit these: keys, values and both of
 /// their sums are held beside the queries, of which there are fewer then.
 static AttentionConfig gpuBackwardTilesOf(const GpuFacts &gpu, int64_t T, int64_t D, Type type) {
   AttentionConfig config;
@@ -246,6 +247,7 @@ static AttentionConfig gpuBackwardTilesOf(const GpuFacts &gpu, int64_t T, int64_
       config.bm /= 2;
     config.bn = config.bm;
     config.warps = config.bm / 16;
+    config.programs = isForGroups(gpu, D, type) ? 3 : 1;
   }
   config.whole = false;
   return config;
@@ -292,6 +294,9 @@ static Plan planBlocks(const AttentionSaved &saved, const AttentionExtents &s, c
   const auto &[q, k, v, o, lse, dout] = saved;
   const Arg delta = Arg::workspace(0, f32, lse.extents);
   AttentionConfig keys = config, queries = config;
+  keys.programs = 1;
+  if (!config.isPlain())
+    queries.programs = 1;
   // These take registers, and so do the limits of each key's queries: fewer scores are held beside them.
   const bool isFull = config.drop == Drop::chance || config.group > 1;
   if (isFull)

@@ -232,6 +232,12 @@ TensorRef wholeMask(const AttentionMask &mask, const AttentionExtents &extents, 
 /// tensor.
 void appendDropout(std::vector<Arg> &args, const AttentionMask &mask, const TensorRef &unused);
 
+/// Whether groups of four warps read the right operands of their products, of rows of `D` numbers, from shared memory.
+inline bool isForGroups(const GpuFacts &gpu, int64_t D, Type type) {
+  const auto isPowerOf2 = (D & (D - 1)) == 0;
+  return gpu.architecture == 90 && bytesOf(type) == 2 && isPowerOf2 && D >= 16 && D <= 64;
+}
+
 /// What kernels say of these arguments.
 inline constexpr const char *ofSite = "site (2) i64, read by chance: the key and the number of the first sequence",
                             *ofMost = "most i64, queries and keys that a sequence may have",
@@ -254,7 +260,8 @@ inline std::vector<Field> attentionFields() {
           field("rows", &AttentionConfig::rows, "a query is multiplied elementwise, bm = 1"),
           field("parts", &AttentionConfig::parts, "programs that share the keys of a query (attention_part)"),
           field("longest", &AttentionConfig::longest, "the longest blocks of all heads come first"),
-          field("stages", &AttentionConfig::stages, "blocks of keys and values in flight or in use, on a GPU")};
+          field("stages", &AttentionConfig::stages, "blocks of keys and values in flight or in use, on a GPU"),
+          field("programs", &AttentionConfig::programs, "that an SM is to hold at least")};
 }
 
 } // namespace kiln

@@ -244,6 +244,29 @@ LogicalResult MultiplyOp::verify() {
   return verifySlot(*this, getSlot());
 }
 
+LogicalResult MultiplyRowsOp::verify() {
+  const auto sums = cast<RankedTensorType>(getType()), left = cast<RankedTensorType>(getLeft().getType());
+  const ImageAttr image = getRightImage();
+  if (getAcc() && getAcc().getType() != sums)
+    return emitOpError("expected sums of one type, but got ") << getAcc().getType() << " and " << sums;
+  const unsigned outer = getRightTurned() ? 0 : 1;
+  const ArrayRef<int64_t> right = image.getShape();
+  if (right.size() != 2 || sums.getRank() != 2 || left.getRank() != 2 || left.getDimSize(1) != right[1 - outer] ||
+      left.getDimSize(0) != sums.getDimSize(0) || right[outer] != sums.getDimSize(1) ||
+      left.getElementType() != image.getElement())
+    return emitOpError("expected matrices whose product is ") << sums << ", but got " << left << " and " << image;
+  if (!matrixIn(image, outer, right[outer]))
+    return emitOpError("expected an image that tensor cores can read, but got ") << image;
+  const TileLayout layout = layoutOf(sums).getLayout();
+  if (layout.numWarps() % 4 != 0 || layout.shape()[0].core() < 16 * int64_t{layout.numWarps()} ||
+      layout != wgmmaAcc(sums.getDimSize(0), sums.getDimSize(1), layout.numWarps()))
+    return emitOpError("expected sums of 64 rows a group of four warps, but got ") << sums;
+  const int64_t K = left.getDimSize(1);
+  if (layoutOf(left).getLayout() != mmaOperand(layout, MmaOperand::A, K, *mmaShapeFor(image.getBits(), K)))
+    return emitOpError("expected the left operand of these sums, but got ") << left;
+  return verifySlot(*this, getSlot());
+}
+
 LogicalResult PickOp::verify() {
   const AffineMap place = getPlace();
   const int64_t rank = cast<RankedTensorType>(getType()).getRank();

@@ -307,6 +307,34 @@ def Simt_MultiplyOp : Simt_Op<"multiply", [AllTypesMatch<["acc", "result"]>]> {
   }];
 }
 
+def Simt_MultiplyRowsOp : Simt_Op<"multiply_rows"> {
+  let summary = "multiplies a tile by a matrix in shared memory by the tensor cores of groups of four warps";
+  let description = [{
+    left · right + acc, or left · right; the sums have the layout of `wgmmaAcc`, and `left` is its operand A, in registers. They
+    are there at once, and the matrix may be overwritten behind a barrier. What is right is as `simt.multiply` has it.
+
+    ```mlir
+    #sums = #simt.layout<64x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+    #left = #simt.layout<64x16, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+    func.func @example(%left: tensor<64x16xbf16, #left>, %right: memref<256xi8, 3>, %at: i32, %acc: tensor<64x8xf32, #sums>)
+        -> tensor<64x8xf32, #sums> {
+      %0 = simt.multiply_rows %left, %right[%at] in <8x16xbf16, d0 [32, 64, 144], d1 [2, 4, 8, 16]> turned slot [0, 1]
+          : tensor<64x16xbf16, #left>, memref<256xi8, 3> -> tensor<64x8xf32, #sums>
+      %1 = simt.multiply_rows %left, %right[%at] in <8x16xbf16, d0 [32, 64, 144], d1 [2, 4, 8, 16]> turned plus %acc : tensor<64x8xf32, #sums>
+          slot [0, 1] : tensor<64x16xbf16, #left>, memref<256xi8, 3> -> tensor<64x8xf32, #sums>
+      return %1 : tensor<64x8xf32, #sums>
+    }
+    ```
+  }];
+  let arguments = (ins Simt_Tile:$left, Arg<Simt_Buffer, "", [MemRead]>:$right, I32:$rightAt, Optional<Simt_Tile>:$acc,
+                       Simt_ImageAttr:$rightImage, UnitAttr:$rightTurned, DenseI64ArrayAttr:$slot);
+  let results = (outs Simt_Tile:$result);
+  let assemblyFormat = [{
+    $left `,` $right `[` $rightAt `]` `in` $rightImage (`turned` $rightTurned^)? (`plus` $acc^ `:` type($acc))? `slot` $slot
+    attr-dict `:` type($left) `,` type($right) `->` type($result)
+  }];
+}
+
 def Simt_WaitMultiplyOp : Simt_Op<"wait_multiply", [AllTypesMatch<["sums", "result"]>,
                                                     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "waits for all of the thread's `simt.multiply` but the newest";

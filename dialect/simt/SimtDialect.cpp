@@ -63,8 +63,8 @@ static LogicalResult verifyOrder(Operation *op, Attribute value) {
 /// simt.layout        a layout, on an operation of `tile` that it is chosen for      (gpu-coalesce-accesses, …)
 /// simt.vector        i64 from 1, an access: elements that lie together in a thread  (gpu-coalesce-accesses)
 /// simt.mma           unit, a product that the tensor core computes                  (gpu-select-instructions)
-/// simt.wgmma         unit, one that groups of warps compute if both operands are
-///                    copied to shared memory ahead                                  (gpu-select-instructions)
+/// simt.wgmma         unit, one that groups of warps compute if both operands, or
+///                    the right one, are copied to shared memory ahead               (gpu-select-instructions)
 /// simt.why           a string, a load: what keeps its tile from being copied ahead  (gpu-pipeline-loads)
 /// simt.order         acquire, release or acq_rel, a strong access or an atomic      (gpu-distribute)
 /// simt.fenced        unit, an atomic that a fence behind it orders                  (gpu-distribute)

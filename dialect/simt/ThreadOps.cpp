@@ -58,6 +58,17 @@ LogicalResult WgmmaOp::verify() {
   return emitOpError("expected bf16 or f16, and sums of 8 to 256 columns, but got ") << element << " and " << getType();
 }
 
+LogicalResult WgmmaRowsOp::verify() {
+  const int64_t steps = static_cast<int64_t>(getSteps().size()), elements = getA().getType().getNumElements();
+  if (getAcc() && getAcc().getType() != getType())
+    return emitOpError("expected sums of one type, but got ") << getAcc().getType() << " and " << getType();
+  if (steps == 0 || elements % (8 * steps) != 0 || getType().getNumElements() % (4 * blocks()) != 0 || columns() > 256)
+    return emitOpError("expected fragments for each of the steps, and sums of 8 to 256 columns for each block of rows, "
+                       "but got ")
+           << getA().getType() << " and " << getType();
+  return success();
+}
+
 void ThreadOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn set) {
   set(getResult(), ConstantIntRanges::fromUnsigned(APInt(32, 0), APInt(32, 32 * getWarps() - 1)));
 }

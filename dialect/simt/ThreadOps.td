@@ -382,6 +382,37 @@ def Simt_WgmmaOp : Simt_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEff
   }];
 }
 
+def Simt_WgmmaRowsOp : Simt_Op<"wgmma_rows", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "products of rows in registers and a matrix in shared memory by the tensor cores of four warps: a · b + acc";
+  let description = [{
+    Blocks of 64 rows, one behind the other in `a` and in the sums, of each its fragments of 16 columns; with each of these go 16
+    rows of b, which begin so many pieces of 16 bytes behind the descriptor's as `steps` says. Without `acc` sums begin at 0. They
+    are there at once.
+
+    ```mlir
+    func.func @example(%a: vector<16xbf16>, %b: i64, %sums: vector<4xf32>) -> vector<4xf32> {
+      %0 = simt.wgmma_rows %a, %b steps [0, 2] plus %sums : vector<4xf32> : vector<16xbf16> -> vector<4xf32>
+      %1 = simt.wgmma_rows %a, %b turned steps [0, 64] : vector<16xbf16> -> vector<4xf32>
+      return %0 : vector<4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins VectorOfRankAndType<[1], [BF16, F16]>:$a, I64:$b, Optional<Simt_Sums>:$acc, UnitAttr:$bTurned,
+                       DenseI64ArrayAttr:$steps);
+  let results = (outs Simt_Sums:$result);
+  let assemblyFormat = [{
+    $a `,` $b (`turned` $bTurned^)? `steps` $steps (`plus` $acc^ `:` type($acc))? attr-dict
+    `:` type($a) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// Blocks of 64 rows.
+    int64_t blocks() {
+      return getA().getType().getNumElements() / (8 * static_cast<int64_t>(getSteps().size()));
+    }
+    int64_t columns() { return 2 * getType().getNumElements() / blocks(); }
+  }];
+}
+
 def Simt_WgmmaCommitOp : Simt_Op<"wgmma_commit", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "makes a group of the `simt.wgmma` that the warps have begun since the last";
   let description = [{

@@ -79,7 +79,11 @@ struct AllocateShared : impl::AllocateSharedBase<AllocateShared> {
       return;
     SmallVector<simt::BufferOp> buffers;
     func.walk([&](simt::BufferOp buffer) { buffers.push_back(buffer); });
-    const bool multiplies = func.walk([](simt::MultiplyOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    const bool multiplies =
+        func.walk([](Operation *op) {
+              return isa<simt::MultiplyOp, simt::MultiplyRowsOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+            })
+            .wasInterrupted();
     const ProgramOrder order(func, multiplies ? productAlignment : usualAlignment);
     std::vector<Lifetime> lives;
     for (simt::BufferOp buffer : buffers)

@@ -196,6 +196,7 @@ LogicalResult Distributor::lower(Operation &op) {
       .Case([&](tile::AccessOp access) { return distributeAccess(code, access); })
       .Case([&](tile::DotOp dot) { return distributeDot(code, dot), success(); })
       .Case([&](simt::MultiplyOp multiply) { return distributeMultiply(code, multiply), success(); })
+      .Case([&](simt::MultiplyRowsOp multiply) { return distributeMultiplyRows(code, multiply), success(); })
       .Case([&](simt::WaitMultiplyOp wait) { return distributeWaitMultiply(code, wait), success(); })
       .Case([&](simt::ConvertOp convert) { return distributeConvert(code, convert), success(); })
       .Case([&](simt::BufferOp buffer) { return lowerBuffer(buffer), success(); })

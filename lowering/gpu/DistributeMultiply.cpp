@@ -74,6 +74,34 @@ void distributeMultiply(ThreadCode &code, simt::MultiplyOp op) {
   code.set(op.getResult(), ArrayRef<Value>(results));
 }
 
+void distributeMultiplyRows(ThreadCode &code, simt::MultiplyRowsOp op) {
+  const TileLayout layout = simt::layoutOf(op.getType()).getLayout(), left = simt::layoutOf(op.getLeft()).getLayout();
+  const int64_t N = layout.shape()[1].size, K = left.shape()[1].size;
+  const MatrixImage right = *matrixIn(op.getRightImage(), op.getRightTurned() ? 0 : 1, N);
+  const Value b = descriptorOf(code, right, code.add(code.held(op.getRight()), code.held(op.getRightAt())));
+  constexpr int64_t elementsOfFragment = rowsOfProduct * kOfProduct / 128;
+  Indices elements, registers, steps;
+  for (int64_t row = 0; row < layout.shape()[0].size; row += rowsOfProduct) {
+    if (!layout.storedAt({row, 0}))
+      continue;
+    registers.append(registersOf(layout, row));
+    for (int64_t k = 0; k < K; k += kOfProduct)
+      for (int64_t element = 0; element < elementsOfFragment; ++element)
+        elements.push_back(*left.storedAt({row, k}) + element);
+  }
+  for (int64_t k = 0; k < K; k += kOfProduct)
+    steps.push_back(right.at(0, k) / 16);
+  const Value before = op.getAcc() ? code.pick(code.held(op.getAcc()), registers) : Value();
+  const auto type = cast<VectorType>(ThreadCode::heldType(op.getType()));
+  const Value sums = code.make<simt::WgmmaRowsOp>(type, code.pick(code.held(op.getLeft()), elements), b, before,
+                                                  right.isTurned, steps);
+  Values results(layout.numStored());
+  for (const auto [index, sum] :
+       llvm::zip_equal(registers, vector::ToElementsOp::create(code.builder, code.loc, sums).getResults()))
+    results[index] = sum;
+  code.set(op.getResult(), ArrayRef<Value>(results));
+}
+
 void distributeWaitMultiply(ThreadCode &code, simt::WaitMultiplyOp op) {
   const Value sums = code.held(op.getSums());
   code.set(op.getResult(), code.make<simt::WgmmaWaitOp>(sums.getType(), op.getPending(), sums));

@@ -246,6 +246,8 @@ void explainExchanges(ModuleOp module, Explanation &explanation) {
         explainFetch(fetch, explanation);
       } else if (isa<simt::MultiplyOp>(op)) {
         explanation.add(op->getLoc(), "groups of four warps multiply both operands from shared memory");
+      } else if (isa<simt::MultiplyRowsOp>(op)) {
+        explanation.add(op->getLoc(), "groups of four warps multiply the right operand from shared memory");
       } else if (auto why = op->getAttrOfType<StringAttr>("simt.why")) {
         explanation.add(op->getLoc(), "is not copied ahead of its product: " + why.str());
       } else if (auto pick = dyn_cast<simt::PickOp>(op)) {

@@ -134,6 +134,11 @@ static std::optional<Access> accessOf(Operation *op) {
   using Result = std::optional<Access>;
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([&](simt::FetchOp fetch) { return fetched(fetch); })
+      .Case([&](simt::MultiplyRowsOp multiply) { // all of it, and no longer than the operation lasts
+        Access access{.op = op, .buffer = multiply.getRight().getDefiningOp<simt::BufferOp>()};
+        access.slot.assign(multiply.getSlot().begin(), multiply.getSlot().end());
+        return access;
+      })
       .Case([&](simt::WriteOp write) { return sharedAccess(write, true, write.getValue(), {}); })
       .Case([&](simt::ReadOp read) {
         Access access = sharedAccess(read, false, read.getResult(), read.getOffset());

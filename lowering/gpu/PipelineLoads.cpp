@@ -35,6 +35,7 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -65,8 +66,8 @@ namespace {
 struct Staged {
   mutable tile::LoadOp load;
   CopyWidth width;
-  simt::ImageAttr image;
-  LayoutAttr copies; // which thread copies what
+  simt::ImageAttr image, matrix; // the latter without leading dimensions, which are 1
+  LayoutAttr copies;             // which thread copies what
   Value ring;
   int64_t slotBytes() const { return static_cast<int64_t>(llvm::alignTo(image.getBytes(), slotAlignment)); }
 };
@@ -76,6 +77,13 @@ struct Product {
   mutable tile::DotOp dot;
   tile::LoadOp left, right;
   bool leftTurned = false, rightTurned = false;
+};
+
+/// A product of rows in registers that reads its right operand from a ring.
+struct RowsProduct {
+  mutable tile::DotOp dot;
+  tile::LoadOp right;
+  bool isTurned = false;
 };
 
 /// One loop.
@@ -96,6 +104,8 @@ private:
   Value placeOf(OpBuilder &builder, const Staged &staged, Value slot) const;
   const Staged *stagedOf(tile::LoadOp load) const;
   void findProduct();
+  void findRowsProducts();
+  void multiplyRows(OpBuilder &builder, const RowsProduct &rows, Value slot);
   simt::WaitMultiplyOp multiply(OpBuilder &builder, Value slot, llvm::function_ref<void()> fetches);
   /// How many rounds before its own a tile is fetched.
   int64_t distance() const { return stages - 1 - productsUnderWay(); }
@@ -107,6 +117,7 @@ private:
   int64_t unit = 0; // bytes that a slot is counted in: all slots' own where they are alike
   SmallVector<Staged> all;
   std::optional<Product> product;
+  SmallVector<RowsProduct> rowsProducts;
 };
 
 } // namespace
@@ -119,7 +130,9 @@ static simt::ConvertOp operandConversion(Operation *op) {
   while (isa<tile::TransposeOp, tile::ReshapeOp>(op) && op->getResult(0).hasOneUse())
     op = *op->user_begin();
   auto convert = dyn_cast<simt::ConvertOp>(op);
-  const auto isProduct = [&](Operation *user) { return isa<tile::DotOp>(user) && user->hasAttr("simt.mma"); };
+  const auto isProduct = [&](Operation *user) {
+    return isa<simt::MultiplyRowsOp>(user) || (isa<tile::DotOp>(user) && user->hasAttr("simt.mma"));
+  };
   return convert && llvm::any_of(convert->getUsers(), isProduct) ? convert : simt::ConvertOp();
 }
 
@@ -197,6 +210,8 @@ std::optional<Staged> Pipeline::stage(tile::LoadOp load) const {
   if (!image)
     return std::nullopt;
   staged.image = simt::ImageAttr::of(type, image->core);
+  staged.matrix =
+      simt::ImageAttr::of(RankedTensorType::get(type.getShape().take_back(2), type.getElementType()), image->core);
   SmallVector<unsigned> order = {staged.width.fastest};
   for (unsigned dim = static_cast<unsigned>(type.getRank()); dim-- > 0;)
     if (dim != staged.width.fastest)
@@ -228,12 +243,19 @@ bool Pipeline::plan(int64_t bytes, bool exactly) {
     if (stages < 2 && !exactly)
       staged.load->setAttr("simt.why", StringAttr::get(staged.load.getContext(), why));
   findProduct();
+  findRowsProducts();
   return stages >= 2;
 }
 
 const Staged *Pipeline::stagedOf(tile::LoadOp load) const {
   const auto *const found = llvm::find_if(all, [&](const Staged &staged) { return staged.load == load; });
   return found == all.end() ? nullptr : found;
+}
+
+/// Whether a reshape drops nothing but leading dimensions, which are 1.
+static bool isMatrixOf(tile::ReshapeOp reshape) {
+  const ArrayRef<int64_t> to = tile::shapeOf(reshape.getType()), from = tile::shapeOf(reshape.getSource().getType());
+  return to.size() == 2 && from.size() >= 2 && from.take_back(2) == to;
 }
 
 /// The load that an operand of a product is, and whether it is transposed.
@@ -243,6 +265,8 @@ static std::pair<tile::LoadOp, bool> loadOf(Value operand) {
     Operation *const op = operand.getDefiningOp();
     if (auto transpose = dyn_cast_or_null<tile::TransposeOp>(op))
       isTurned ^= transpose.getPermutation()[0] == 1;
+    else if (auto reshape = dyn_cast_or_null<tile::ReshapeOp>(op); reshape && isMatrixOf(reshape))
+      continue;
     else if (!isa_and_present<simt::ConvertOp>(op))
       return {dyn_cast_or_null<tile::LoadOp>(op), isTurned};
   }
@@ -259,12 +283,52 @@ void Pipeline::findProduct() {
     const Staged *const a = left ? stagedOf(left) : nullptr, *const b = right ? stagedOf(right) : nullptr;
     auto sums = dyn_cast<BlockArgument>(dot.getAcc());
     OpOperand *const yielded = sums && sums.getOwner() == loop.getBody() ? loop.getTiedLoopYieldedValue(sums) : nullptr;
-    if (product || !a || !b || !yielded || yielded->get() != dot.getResult() || !dot->hasOneUse() ||
-        !sums.hasOneUse() || !matrixIn(a->image, leftTurned ? 1 : 0, 64) ||
+    if (product || !a || !b || a->image != a->matrix || b->image != b->matrix || !yielded ||
+        yielded->get() != dot.getResult() || !dot->hasOneUse() || !sums.hasOneUse() ||
+        !matrixIn(a->image, leftTurned ? 1 : 0, 64) ||
         !matrixIn(b->image, rightTurned ? 0 : 1, tile::shapeOf(dot.getType())[1]))
       continue;
     product = Product{dot, left, right, leftTurned, rightTurned};
   }
+}
+
+/// Finds the other products whose right operand the tensor cores can read from its ring.
+void Pipeline::findRowsProducts() {
+  for (auto dot : loop.getBody()->getOps<tile::DotOp>()) {
+    if (!dot->hasAttr("simt.wgmma") || (product && product->dot == dot))
+      continue;
+    const auto [right, isTurned] = loadOf(dot.getB());
+    const Staged *const b = right ? stagedOf(right) : nullptr;
+    if (b && matrixIn(b->matrix, isTurned ? 0 : 1, tile::shapeOf(dot.getType())[1]))
+      rowsProducts.push_back({dot, right, isTurned});
+  }
+}
+
+/// Erases what nothing uses, and what then becomes of what it was made of by moves and conversions.
+static void eraseUnused(Operation *op) {
+  SmallVector<Operation *> unused = {op};
+  while (!unused.empty()) {
+    Operation *const last = unused.pop_back_val();
+    const SmallVector<Value> operands(last->getOperands());
+    last->erase();
+    for (const Value operand : operands)
+      if (Operation *const made = operand.getDefiningOp();
+          isa_and_present<simt::ConvertOp, tile::TransposeOp, tile::ReshapeOp>(made) && made->use_empty() &&
+          !llvm::is_contained(unused, made))
+        unused.push_back(made);
+  }
+}
+
+void Pipeline::multiplyRows(OpBuilder &builder, const RowsProduct &rows, Value slot) {
+  tile::DotOp dot = rows.dot;
+  builder.setInsertionPoint(dot);
+  const Staged &right = *stagedOf(rows.right);
+  const Value acc = matchPattern(dot.getAcc(), m_PosZeroFloat()) ? Value() : dot.getAcc();
+  const Value sums = simt::MultiplyRowsOp::create(builder, dot.getLoc(), dot.getType(), dot.getA(), right.ring,
+                                                  placeOf(builder, right, slot), acc, right.matrix, rows.isTurned,
+                                                  ArrayRef<int64_t>{0, stages});
+  dot.replaceAllUsesWith(sums);
+  eraseUnused(dot);
 }
 
 /// Writes the product on the tiles of a slot, then `fetches`, then what waits for products.
@@ -278,17 +342,8 @@ simt::WaitMultiplyOp Pipeline::multiply(OpBuilder &builder, Value slot, llvm::fu
       dot.getAcc(), left.image, product->leftTurned, right.image, product->rightTurned, ArrayRef<int64_t>{0, stages});
   fetches();
   auto wait = simt::WaitMultiplyOp::create(builder, loc, sums.getType(), productsUnderWay(), sums);
-  SmallVector<Operation *> unused = {dot};
   dot.replaceAllUsesWith(wait.getResult());
-  while (!unused.empty()) {
-    Operation *const op = unused.pop_back_val();
-    const SmallVector<Value> operands(op->getOperands());
-    op->erase();
-    for (const Value operand : operands)
-      if (Operation *const made = operand.getDefiningOp(); isa_and_present<simt::ConvertOp, tile::TransposeOp>(made) &&
-                                                           made->use_empty() && !llvm::is_contained(unused, made))
-        unused.push_back(made);
-  }
+  eraseUnused(dot);
   return wait;
 }
 
@@ -436,7 +491,7 @@ void Pipeline::build() {
   loop = staged;
   const auto slots = loop.getRegionIterArgs().take_back(first.size());
   rewriter.setInsertionPointToStart(loop.getBody());
-  simt::WaitCopiesOp::create(rewriter, loc, distance() - 1, /*shown=*/product.has_value());
+  simt::WaitCopiesOp::create(rewriter, loc, distance() - 1, /*shown=*/product || !rowsProducts.empty());
   const auto fetchNext = [&] { fetchAll(behind(loop.getInductionVar(), distance()), slots.back(), distance()); };
   simt::WaitMultiplyOp multiplied;
   if (product) {
@@ -446,6 +501,8 @@ void Pipeline::build() {
   } else {
     fetchNext();
   }
+  for (const RowsProduct &rows : rowsProducts)
+    multiplyRows(rewriter, rows, slots.front());
   for (const Staged &each : all)
     replaceUses(rewriter, each, slots.front());
   rewriter.setInsertionPointAfter(loop);

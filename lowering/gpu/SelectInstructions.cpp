@@ -98,10 +98,10 @@ static std::optional<simt::WarpSplit> splitOf(tile::DotOp op, unsigned warps) {
   return simt::warpSplit(M, N, K, warps, /*rowsInWarp=*/false, batch);
 }
 
-/// Whether the operand is loaded in the round that multiplies it, perhaps transposed.
+/// Whether the operand is loaded in the round that multiplies it, perhaps transposed or of another shape.
 static bool isLoadedIn(Value operand, Block *round) {
-  while (auto transpose = operand.getDefiningOp<tile::TransposeOp>())
-    operand = transpose.getSource();
+  while (isa_and_present<tile::TransposeOp, tile::ReshapeOp>(operand.getDefiningOp()))
+    operand = operand.getDefiningOp()->getOperand(0);
   auto load = operand.getDefiningOp<tile::LoadOp>();
   return load && load->getBlock() == round;
 }
@@ -116,8 +116,8 @@ static bool isSummedByLoop(tile::DotOp op) {
   return yielded && yielded->get() == op.getResult();
 }
 
-/// Whether groups of four warps, each with 64 rows or a multiple of it, multiply operands that will lie in shared
-/// memory.
+/// Whether groups of four warps, each with 64 rows or a multiple of it, multiply operands of which both will lie in
+/// shared memory, or the right one, where each warp's rows are its own in registers, too.
 static bool isForGroups(tile::DotOp op, unsigned warps) {
   constexpr int64_t warpsOfGroup = 4, mostColumns = 256, mostSums = 128;
   const auto [M, N, K, batch] = extentsOf(op);
@@ -129,7 +129,9 @@ static bool isForGroups(tile::DotOp op, unsigned warps) {
       sums[0].core() < 16 * int64_t{warps} || M * N > mostSums * simt::numLanes * int64_t{warps})
     return false;
   Block *const round = op->getBlock();
-  return isSummedByLoop(op) && isLoadedIn(op.getA(), round) && isLoadedIn(op.getB(), round);
+  if (!isLoadedIn(op.getB(), round))
+    return false;
+  return (isSummedByLoop(op) && isLoadedIn(op.getA(), round)) || splitOf(op, warps) == simt::WarpSplit{warps, 1};
 }
 
 static void choose(tile::DotOp op, unsigned warps, bool groups) {

@@ -130,6 +130,7 @@ public:
   Value mma(simt::MmaOp op, StringRef roundToTf32);
   Value pass(const std::string &text, Value sums);
   Value wgmma(simt::WgmmaOp op);
+  Value wgmmaRows(simt::WgmmaRowsOp op);
   void report(simt::ReportOp op, Value console);
 
   OpBuilder builder;
@@ -455,6 +456,55 @@ Value Speller::wgmma(simt::WgmmaOp op) {
   return vectorOf(assembly(text, constraints + "l,l,~{memory}", SmallVector<Type>(count, sum), operands, true), sum);
 }
 
+/// Fence, products, commit and wait together, so that nothing touches their registers between.
+Value Speller::wgmmaRows(simt::WgmmaRowsOp op) {
+  const Type sum = builder.getF32Type(), word = builder.getI32Type();
+  const int64_t blocks = op.blocks(), each = op.columns() / 2, count = blocks * each;
+  const int64_t words = op.getA().getType().getNumElements() / 2;
+  const int64_t firstA = op.getAcc() ? 2 * count : count, b = firstA + words;
+  const auto listed = [](int64_t first, int64_t count) {
+    std::string names;
+    for (int64_t i = first; i < first + count; ++i)
+      names += (i == first ? "$" : ", $") + std::to_string(i);
+    return "{" + names + "}";
+  };
+  SmallVector<Value> operands;
+  std::string constraints;
+  for (int64_t i = 0; i < count; ++i)
+    constraints += op.getAcc() ? "=f," : "=&f,";
+  if (op.getAcc()) {
+    operands = elements(op.getAcc());
+    for (int64_t i = 0; i < count; ++i)
+      constraints += std::to_string(i) + ",";
+  }
+  llvm::append_range(operands,
+                     elements(LLVM::BitcastOp::create(builder, loc, VectorType::get({words}, word), op.getA())));
+  for (int64_t i = 0; i < words; ++i)
+    constraints += "r,";
+  operands.push_back(op.getB());
+  const std::string type = op.getA().getType().getElementType().isBF16() ? "bf16" : "f16";
+  const int64_t steps = static_cast<int64_t>(op.getSteps().size());
+  const auto matrix = [&](int64_t step) {
+    return op.getSteps()[step] ? "b" + std::to_string(step) : "$" + std::to_string(b);
+  };
+  std::string text = "{ .reg .b64 b<" + std::to_string(steps) + ">; .reg .pred adds; ";
+  if (!op.getAcc())
+    text += "setp.ne.u64 adds, $" + std::to_string(b) + ", $" + std::to_string(b) + "; ";
+  for (const auto [step, distance] : llvm::enumerate(op.getSteps()))
+    if (distance)
+      text += "add.u64 " + matrix(static_cast<int64_t>(step)) + ", $" + std::to_string(b) + ", " +
+              std::to_string(distance) + "; ";
+  text += "wgmma.fence.sync.aligned; ";
+  for (int64_t step = 0; step < steps; ++step)
+    for (int64_t block = 0; block < blocks; ++block)
+      text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(op.columns()) + "k16.f32." + type + "." + type +
+              " " + listed(block * each, each) + ", " + listed(firstA + 4 * (block * steps + step), 4) + ", " +
+              matrix(step) + (step == 0 && !op.getAcc() ? ", adds" : ", 1") + ", 1, 1, " +
+              (op.getBTurned() ? "1; " : "0; ");
+  text += "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; }";
+  return vectorOf(assembly(text, constraints + "l,~{memory}", SmallVector<Type>(count, sum), operands, true), sum);
+}
+
 /// Under a lock: programs are few that fail, and what they say belongs together. One program's first failure stays, for
 /// its later ones are in no lower program.
 void Speller::report(simt::ReportOp op, Value console) {
@@ -485,7 +535,10 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
   using SpellPtxBase::SpellPtxBase;
 
   void runOnOperation() override {
-    if (getOperation().walk([](simt::WgmmaOp) { return WalkResult::interrupt(); }).wasInterrupted())
+    const auto isOfGroups = [](Operation *op) {
+      return isa<simt::WgmmaOp, simt::WgmmaRowsOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+    };
+    if (getOperation().walk(isOfGroups).wasInterrupted())
       sharedAlignment = 1024;
     getOperation().walk([&](Operation *op) {
       if (op->getDialect() && op->getDialect()->getNamespace() == "simt")
@@ -539,6 +592,7 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
         })
         .Case([&](simt::WgmmaFenceOp fence) { result = speller.pass("wgmma.fence.sync.aligned;", fence.getSums()); })
         .Case([&](simt::WgmmaOp product) { result = speller.wgmma(product); })
+        .Case([&](simt::WgmmaRowsOp product) { result = speller.wgmmaRows(product); })
         .Case([&](simt::WgmmaCommitOp) {
           speller.assembly("wgmma.commit_group.sync.aligned;", "~{memory}", {}, {}, true);
         })

@@ -102,6 +102,7 @@ void distributeLookUp(ThreadCode &code, simt::LookUpOp op);
 void distributeCount(ThreadCode &code, simt::CountOp op);
 void distributeDot(ThreadCode &code, tile::DotOp op);
 void distributeMultiply(ThreadCode &code, simt::MultiplyOp op);
+void distributeMultiplyRows(ThreadCode &code, simt::MultiplyRowsOp op);
 void distributeWaitMultiply(ThreadCode &code, simt::WaitMultiplyOp op);
 
 /// Whether `to` only renames registers of `from`: no element leaves its thread.

@@ -51,3 +51,35 @@ func.func @wgmma_columns(%a: i64, %b: i64, %sums: vector<6xf32>) {
   %0 = simt.wgmma bf16 %a, %b, %sums : vector<6xf32>
   return
 }
+
+// -----
+
+#sums = #simt.layout<64x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+#other = #simt.layout<64x16, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:32 d0:16]>
+
+func.func @rows_layout(%left: tensor<64x16xbf16, #other>, %right: memref<256xi8, 3>, %at: i32) {
+  // expected-error@+1 {{'simt.multiply_rows' op expected the left operand of these sums, but got}}
+  %0 = simt.multiply_rows %left, %right[%at] in <8x16xbf16, d0 [32, 64, 144], d1 [2, 4, 8, 16]> turned slot [0, 1]
+      : tensor<64x16xbf16, #other>, memref<256xi8, 3> -> tensor<64x8xf32, #sums>
+  return
+}
+
+// -----
+
+#sums = #simt.layout<64x8, reg [d1:1 d0:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+#left = #simt.layout<64x16, reg [d1:1 d0:8 d1:8], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+
+func.func @rows_extents(%left: tensor<64x16xbf16, #left>, %right: memref<256xi8, 3>, %at: i32) {
+  // expected-error@+1 {{'simt.multiply_rows' op expected matrices whose product is}}
+  %0 = simt.multiply_rows %left, %right[%at] in <8x16xbf16, d0 [32, 64, 144], d1 [2, 4, 8, 16]> slot [0, 1]
+      : tensor<64x16xbf16, #left>, memref<256xi8, 3> -> tensor<64x8xf32, #sums>
+  return
+}
+
+// -----
+
+func.func @wgmma_rows_steps(%a: vector<16xbf16>, %b: i64) {
+  // expected-error@+1 {{'simt.wgmma_rows' op expected fragments for each of the steps}}
+  %0 = simt.wgmma_rows %a, %b steps [0, 2, 4] : vector<16xbf16> -> vector<4xf32>
+  return
+}

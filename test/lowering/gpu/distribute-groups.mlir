@@ -64,3 +64,23 @@ func.func @turned(%at: i32, %c: memref<128x64xf32>) attributes {tile.kernel, til
   tile.store %1, %c[%c0, %c0] {simt.layout = #sums, simt.vector = 2 : i64} : tensor<128x64xf32, #sums>, memref<128x64xf32>
   return
 }
+
+// -----
+
+#sums = #simt.layout<128x16, reg [d1:1 d0:8 d1:8 d0:64], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+#left = #simt.layout<128x32, reg [d1:1 d0:8 d1:8 d1:16 d0:64], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+
+// Rows in registers: a step of K is 2 pieces of 16 bytes on, and the second 64 rows follow the first in both vectors.
+// CHECK-LABEL: func @held
+// CHECK: %[[B:.*]] = arith.addi %{{.*}}, %c-9223371899415822336_i64
+// CHECK: simt.wgmma_rows %{{.*}}, %[[B]] steps [0, 2] plus %{{.*}} : vector<16xf32> : vector<32xbf16> -> vector<16xf32>
+func.func @held(%at: i32, %left: tensor<128x32xbf16, #left>, %c: memref<128x16xf32>, %acc: tensor<128x16xf32, #sums>)
+    attributes {tile.kernel, tile.warps = 4 : i64} {
+  %right = simt.buffer : memref<1024xi8, 3>
+  %c0 = arith.constant 0 : i64
+  %0 = simt.multiply_rows %left, %right[%at] in <16x32xbf16, d0 [64, 144, 288, 512], d1 [2, 4, 8, 16, 32]> turned
+      plus %acc : tensor<128x16xf32, #sums> slot [0, 4]
+      : tensor<128x32xbf16, #left>, memref<1024xi8, 3> -> tensor<128x16xf32, #sums>
+  tile.store %0, %c[%c0, %c0] {simt.layout = #sums, simt.vector = 2 : i64} : tensor<128x16xf32, #sums>, memref<128x16xf32>
+  return
+}

@@ -87,3 +87,42 @@ func.func @fragments(%a: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i6
   }
   return %0 : tensor<64x64xf32, #acc>
 }
+
+// A product of rows in registers reads its right operand from the ring as it lies there, and is done before the round goes
+// on: what is copied is shown to it, and the ring is filled as for reads. Sums that begin at 0 are not handed to it.
+// CHECK-LABEL: func @rows
+// CHECK: %[[RING:.*]] = simt.buffer : memref<16384xi8, 3>
+// CHECK: scf.for
+// CHECK-NEXT: simt.wait_copies 2 shown
+// CHECK: simt.fetch %arg0{{.*}} slot [3, 4]
+// CHECK-NOT: simt.read
+// CHECK-NOT: simt.convert
+// CHECK: %[[S:.*]] = simt.multiply_rows %arg1, %[[RING]][%[[SLOT:.*]]] in <64x32xbf16, {{.*}}> turned slot [0, 4]
+// CHECK: simt.multiply_rows %{{.*}}, %[[RING]][%[[SLOT]]] in <64x32xbf16, {{.*}}> plus %{{.*}} : tensor<64x32xf32, #{{.*}}> slot [0, 4]
+// CHECK-NOT: tile.dot
+#narrow = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+#wide = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>
+#value = #simt.layout<64x32, reg [d0:1 d0:8 d0:16 d0:32 d1:8 d1:16], lane [d0:2 d0:4 d1:1 d1:2 d1:4], warp [* *]>
+func.func @rows(%k: memref<?x?xbf16, strided<[?, 1]>> {tile.align = 16 : i64, tile.strides_by_16, tile.extent_by_16},
+                %q: tensor<64x32xbf16, #left>, %acc: tensor<64x32xf32, #narrow>) -> tensor<64x32xf32, #narrow>
+    attributes {tile.kernel, tile.stages = 4 : i64} {
+  %c0 = arith.constant 0 : i64
+  %c64 = arith.constant 64 : i64
+  %none = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+  %end = tile.dim %k, 0 : memref<?x?xbf16, strided<[?, 1]>>
+  %0 = scf.for %n = %c0 to %end step %c64 iter_args(%sum = %acc) -> (tensor<64x32xf32, #narrow>) : i64 {
+    %1 = tile.load %k[%n, %c0] {simt.layout = #loaded, simt.vector = 8 : i64}
+        : memref<?x?xbf16, strided<[?, 1]>> -> tensor<64x32xbf16, #loaded>
+    %2 = tile.transpose %1 [1, 0] : tensor<64x32xbf16, #loaded> -> tensor<32x64xbf16, #turned>
+    %3 = simt.convert %2 : tensor<32x64xbf16, #turned> -> tensor<32x64xbf16, #right>
+    %4 = tile.dot %q, %3, %none {simt.layout = #acc, simt.mma, simt.wgmma}
+        : tensor<64x32xbf16, #left>, tensor<32x64xbf16, #right>, tensor<64x64xf32, #acc>
+    %5 = arith.truncf %4 : tensor<64x64xf32, #acc> to tensor<64x64xbf16, #wide>
+    %6 = arith.addf %sum, %sum : tensor<64x32xf32, #narrow>
+    %7 = simt.convert %1 : tensor<64x32xbf16, #loaded> -> tensor<64x32xbf16, #value>
+    %8 = tile.dot %5, %7, %6 {simt.layout = #narrow, simt.mma, simt.wgmma}
+        : tensor<64x64xbf16, #wide>, tensor<64x32xbf16, #value>, tensor<64x32xf32, #narrow>
+    scf.yield %8 : tensor<64x32xf32, #narrow>
+  }
+  return %0 : tensor<64x32xf32, #narrow>
+}

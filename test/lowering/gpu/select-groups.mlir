@@ -78,3 +78,27 @@ func.func @low(%a: memref<?x?xf16>, %b: memref<?x?xf16>, %end: i64, %zero: tenso
   }
   return %0 : tensor<64x64xf32>
 }
+
+// -----
+
+// Rows of an operand in registers are multiplied by a tile that the round loads, where each warp has its own: scores whose
+// rows are reduced, and the product of what comes of them. The sums may be changed on the way.
+// CHECK-LABEL: func @attend
+// CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x32, reg [d1:1 d0:8 d1:8 d1:16], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>, simt.mma, simt.wgmma}
+// CHECK: tile.dot {{.*}} {simt.layout = #simt.layout<64x64, reg [d1:1 d0:8 d1:8 d1:16 d1:32], lane [d1:2 d1:4 d0:1 d0:2 d0:4], warp [d0:16 d0:32]>, simt.mma, simt.wgmma}
+func.func @attend(%k: memref<?x?xbf16>, %v: memref<?x?xbf16>, %q: tensor<64x64xbf16>, %end: i64, %zero: tensor<64x64xf32>,
+                  %none: tensor<64x32xf32>) -> tensor<64x64xf32> attributes {tile.kernel, tile.warps = 4 : i64} {
+  %c0 = arith.constant 0 : i64
+  %c32 = arith.constant 32 : i64
+  %0 = scf.for %n = %c0 to %end step %c32 iter_args(%acc = %zero) -> (tensor<64x64xf32>) : i64 {
+    %1 = tile.load %k[%n, %c0] : memref<?x?xbf16> -> tensor<32x64xbf16>
+    %2 = tile.load %v[%n, %c0] : memref<?x?xbf16> -> tensor<32x64xbf16>
+    %3 = tile.transpose %1 [1, 0] : tensor<32x64xbf16> -> tensor<64x32xbf16>
+    %4 = tile.dot %q, %3, %none : tensor<64x64xbf16>, tensor<64x32xbf16>, tensor<64x32xf32>
+    %5 = arith.truncf %4 : tensor<64x32xf32> to tensor<64x32xbf16>
+    %6 = arith.addf %acc, %acc : tensor<64x64xf32>
+    %7 = tile.dot %5, %2, %6 : tensor<64x32xbf16>, tensor<32x64xbf16>, tensor<64x64xf32>
+    scf.yield %7 : tensor<64x64xf32>
+  }
+  return %0 : tensor<64x64xf32>
+}
