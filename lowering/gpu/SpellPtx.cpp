@@ -11,6 +11,7 @@
 #include "dialect/simt/SortOps.h"
 #include "lowering/Abi.h"
 #include "lowering/gpu/Passes.h"
+#include "lowering/gpu/Speller.h"
 #include "lowering/gpu/Threads.h"
 
 #include "dialect/tile/TypeRules.h"
@@ -50,35 +51,10 @@ struct Words {
   }
 };
 
-/// Writes the operations of LLVM's dialect in place of one operation.
-class Speller {
+/// Writes the rest of what a thread does, too: above all its accesses of memory.
+class ThreadSpeller : public ProductSpeller {
 public:
-  explicit Speller(Operation *op) : builder(op), loc(op->getLoc()) {}
-
-  Value intrinsic(StringRef name, Type result, ValueRange operands) {
-    auto call = result ? LLVM::CallIntrinsicOp::create(builder, loc, result, builder.getStringAttr(name), operands)
-                       : LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr(name), operands);
-    return result ? call.getResult(0) : Value();
-  }
-  Value constant(int64_t value) { return LLVM::ConstantOp::create(builder, loc, builder.getI32Type(), value); }
-
-  /// Inline PTX with results of these types; a struct of them when there are several.
-  SmallVector<Value> assembly(const std::string &text, const std::string &constraints, TypeRange results,
-                              ValueRange operands, bool hasEffects) {
-    const Type type = results.empty() ? Type(LLVM::LLVMVoidType::get(builder.getContext()))
-                      : results.size() == 1
-                          ? results[0]
-                          : LLVM::LLVMStructType::getLiteral(builder.getContext(), SmallVector<Type>(results));
-    auto op = LLVM::InlineAsmOp::create(builder, loc, results.empty() ? TypeRange() : TypeRange(type), operands, text,
-                                        constraints, hasEffects, /*is_align_stack=*/false, LLVM::TailCallKind::None,
-                                        LLVM::AsmDialectAttr(), ArrayAttr());
-    if (results.size() < 2)
-      return op->getResults();
-    SmallVector<Value> parts;
-    for (size_t i = 0; i < results.size(); ++i)
-      parts.push_back(LLVM::ExtractValueOp::create(builder, loc, op.getResult(0), static_cast<int64_t>(i)));
-    return parts;
-  }
+  using ProductSpeller::ProductSpeller;
 
   /// A packet taken apart into the registers that it is moved by.
   SmallVector<Value> split(Value packet, const Words &words) {
@@ -102,19 +78,6 @@ public:
     return LLVM::BitcastOp::create(builder, loc, packet, vectorOf(parts, word));
   }
 
-  SmallVector<Value> elements(Value vector) {
-    SmallVector<Value> result;
-    for (int64_t i = 0; i < cast<VectorType>(vector.getType()).getNumElements(); ++i)
-      result.push_back(LLVM::ExtractElementOp::create(builder, loc, vector, constant(i)));
-    return result;
-  }
-  Value vectorOf(ArrayRef<Value> elements, Type type) {
-    Value vector = LLVM::PoisonOp::create(builder, loc, VectorType::get({static_cast<int64_t>(elements.size())}, type));
-    for (const auto [i, element] : llvm::enumerate(elements))
-      vector = LLVM::InsertElementOp::create(builder, loc, vector, element, constant(static_cast<int64_t>(i)));
-    return vector;
-  }
-
   Value load(simt::LoadOp op);
   void store(simt::StoreOp op);
   Value loadMatrix(simt::LoadMatrixOp op);
@@ -127,16 +90,7 @@ public:
     return intrinsic(("llvm.nvvm.shfl.sync." + mode + ".i32").str(), builder.getI32Type(),
                      {constant(-1), value, which, constant(31)});
   }
-  Value mma(simt::MmaOp op, StringRef roundToTf32);
-  Value pass(const std::string &text, Value sums);
-  Value wgmma(simt::WgmmaOp op);
-  Value wgmmaRows(simt::WgmmaRowsOp op);
   void report(simt::ReportOp op, Value console);
-
-  OpBuilder builder;
-
-private:
-  const Location loc;
 };
 
 std::string predicated(Value predicate, unsigned operand) {
@@ -163,7 +117,7 @@ std::string orderName(Operation *op, bool isStrong) {
 const char *clobbers(Operation *op) { return op->hasAttr("simt.order") ? ",~{memory}" : ""; }
 
 /// A predicate comes after the address; what is there when it is false is tied to the results.
-Value Speller::load(simt::LoadOp op) {
+Value ThreadSpeller::load(simt::LoadOp op) {
   const auto packet = cast<VectorType>(op.getType());
   const Words words(packet);
   const unsigned address = words.count;
@@ -188,7 +142,7 @@ Value Speller::load(simt::LoadOp op) {
   return join(assembly(text, constraints, results, operands, !op.getReadonly()), words, packet);
 }
 
-void Speller::store(simt::StoreOp op) {
+void ThreadSpeller::store(simt::StoreOp op) {
   const Words words(cast<VectorType>(op.getValue().getType()));
   SmallVector<Value> operands = split(op.getValue(), words);
   std::string constraints;
@@ -219,7 +173,7 @@ std::string listOf(const Words &words, unsigned first) {
   return words.count > 1 ? text : "{" + text + "}";
 }
 
-Value Speller::loadMatrix(simt::LoadMatrixOp op) {
+Value ThreadSpeller::loadMatrix(simt::LoadMatrixOp op) {
   const auto packet = cast<VectorType>(op.getType());
   const Words words(packet);
   std::string constraints;
@@ -231,7 +185,7 @@ Value Speller::loadMatrix(simt::LoadMatrixOp op) {
   return join(assembly(text, constraints + "r", results, op.getAddress(), true), words, packet);
 }
 
-void Speller::storeMatrix(simt::StoreMatrixOp op) {
+void ThreadSpeller::storeMatrix(simt::StoreMatrixOp op) {
   const auto packet = cast<VectorType>(op.getValue().getType());
   const Words words(packet);
   SmallVector<Value> operands = split(op.getValue(), words);
@@ -249,7 +203,7 @@ void Speller::storeMatrix(simt::StoreMatrixOp op) {
 
 /// 16 bytes go past the first-level cache, which less cannot. A size that is chosen right before its copy becomes the
 /// instruction's own predicate.
-void Speller::copyAsync(simt::CopyAsyncOp op) {
+void ThreadSpeller::copyAsync(simt::CopyAsyncOp op) {
   SmallVector<Value> operands = {op.getTarget(), op.getSource()};
   std::string constraints = "r,l";
   const auto operand = [&](Value value, const char *constraint) {
@@ -316,8 +270,8 @@ static const char *atomicConstraint(Type type) {
 
 /// `text` on an address (operand 1), values (from 2 on) and a predicate behind them, with what was there as operand 0,
 /// which is 0 where the predicate is false. `early`: it is written before the last of the others is read.
-Value Speller::atomic(const std::string &text, Value address, ValueRange values, Value predicate, bool early,
-                      Operation *op) {
+Value ThreadSpeller::atomic(const std::string &text, Value address, ValueRange values, Value predicate, bool early,
+                            Operation *op) {
   const Type type = values[0].getType(), held = atomicRegister(type);
   const char *const constraint = atomicConstraint(type);
   const auto cast = [&](Value value, Type to) {
@@ -359,7 +313,7 @@ static std::string atomicLoop(tile::AtomicKind kind, Type type, const std::strin
 }
 
 /// Where nobody reads what was there, it is a reduction, whose reading counts for nothing and so acquires nothing.
-Value Speller::atomicRmw(simt::AtomicRmwOp op) {
+Value ThreadSpeller::atomicRmw(simt::AtomicRmwOp op) {
   const Type type = op.getType();
   const std::string name = atomicName(op.getKind(), type, tile::isUnsigned(op)), order = orderName(op);
   const bool acquires = op->hasAttr("simt.fenced") || StringRef(order).starts_with(".ac"); // acquire, acq_rel
@@ -384,130 +338,16 @@ Value Speller::atomicRmw(simt::AtomicRmwOp op) {
   return {};
 }
 
-Value Speller::atomicCas(simt::AtomicCasOp op) {
+Value ThreadSpeller::atomicCas(simt::AtomicCasOp op) {
   const std::string text = predicated(op.getPredicate(), 4) + "atom" + orderName(op) + ".global.cas.b" +
                            std::to_string(op.getType().getIntOrFloatBitWidth()) + " $0, " +
                            place(1, op.getDisplacement()) + ", $2, $3;";
   return atomic(text, op.getAddress(), {op.getExpected(), op.getDesired()}, op.getPredicate(), /*early=*/false, op);
 }
 
-/// mma.sync by its intrinsic: operands are words of 32 bits, but pairs of f16; f32 is rounded to tf32 on the way.
-Value Speller::mma(simt::MmaOp op, StringRef roundToTf32) {
-  const Type element = cast<VectorType>(op.getA().getType()).getElementType();
-  const Type word = builder.getI32Type(), sum = cast<VectorType>(op.getType()).getElementType();
-  SmallVector<Value> operands;
-  for (Value fragment : {op.getA(), op.getB()}) {
-    const auto type = cast<VectorType>(fragment.getType());
-    if (element.isF32()) {
-      for (Value number : elements(fragment))
-        operands.push_back(intrinsic(roundToTf32, word, number));
-    } else {
-      const int64_t count = type.getNumElements() * type.getElementTypeBitWidth() / 32;
-      for (Value pair : elements(LLVM::BitcastOp::create(builder, loc, VectorType::get({count}, word), fragment)))
-        operands.push_back(element.isF16()
-                               ? LLVM::BitcastOp::create(builder, loc, VectorType::get({2}, element), pair).getResult()
-                               : pair);
-    }
-  }
-  llvm::append_range(operands, elements(op.getAcc()));
-  const StringRef name = element.isF32()    ? "llvm.nvvm.mma.m16n8k8.row.col.tf32"
-                         : element.isBF16() ? "llvm.nvvm.mma.m16n8k16.row.col.bf16"
-                         : element.isF16()  ? "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
-                                            : "llvm.nvvm.mma.m16n8k32.row.col.s8";
-  const auto result = LLVM::LLVMStructType::getLiteral(op.getContext(), SmallVector<Type>(4, sum));
-  const Value sums = intrinsic(name, result, operands);
-  SmallVector<Value> parts;
-  for (int64_t i = 0; i < 4; ++i)
-    parts.push_back(LLVM::ExtractValueOp::create(builder, loc, sums, i));
-  return vectorOf(parts, sum);
-}
-
-/// Sums that go through an instruction which names none of them: nothing that computes with them crosses it.
-Value Speller::pass(const std::string &text, Value sums) {
-  const SmallVector<Value> parts = elements(sums);
-  std::string constraints;
-  for (size_t i = 0; i < parts.size(); ++i)
-    constraints += "=f,";
-  for (size_t i = 0; i < parts.size(); ++i)
-    constraints += std::to_string(i) + ",";
-  const Type element = parts.front().getType();
-  return vectorOf(assembly(text, constraints + "~{memory}", SmallVector<Type>(parts.size(), element), parts, true),
-                  element);
-}
-
-/// By inline PTX, as LLVM has no intrinsic; the sums are results and operands in the same registers.
-Value Speller::wgmma(simt::WgmmaOp op) {
-  SmallVector<Value> operands = elements(op.getAcc());
-  const size_t count = operands.size();
-  const Type sum = operands.front().getType();
-  std::string constraints, registers;
-  for (size_t i = 0; i < count; ++i) {
-    constraints += "=f,";
-    registers += (i ? ", $" : "$") + std::to_string(i);
-  }
-  for (size_t i = 0; i < count; ++i)
-    constraints += std::to_string(i) + ",";
-  operands.append({op.getA(), op.getB()});
-  const std::string type = cast<TypeAttr>(op.getElementAttr()).getValue().isBF16() ? "bf16" : "f16";
-  const std::string text = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(2 * count) + "k16.f32." + type + "." +
-                           type + " {" + registers + "}, $" + std::to_string(2 * count) + ", $" +
-                           std::to_string(2 * count + 1) + ", 1, 1, 1, " + (op.getATurned() ? "1" : "0") + ", " +
-                           (op.getBTurned() ? "1;" : "0;");
-  return vectorOf(assembly(text, constraints + "l,l,~{memory}", SmallVector<Type>(count, sum), operands, true), sum);
-}
-
-/// Fence, products, commit and wait together, so that nothing touches their registers between.
-Value Speller::wgmmaRows(simt::WgmmaRowsOp op) {
-  const Type sum = builder.getF32Type(), word = builder.getI32Type();
-  const int64_t blocks = op.blocks(), each = op.columns() / 2, count = blocks * each;
-  const int64_t words = op.getA().getType().getNumElements() / 2;
-  const int64_t firstA = op.getAcc() ? 2 * count : count, b = firstA + words;
-  const auto listed = [](int64_t first, int64_t count) {
-    std::string names;
-    for (int64_t i = first; i < first + count; ++i)
-      names += (i == first ? "$" : ", $") + std::to_string(i);
-    return "{" + names + "}";
-  };
-  SmallVector<Value> operands;
-  std::string constraints;
-  for (int64_t i = 0; i < count; ++i)
-    constraints += op.getAcc() ? "=f," : "=&f,";
-  if (op.getAcc()) {
-    operands = elements(op.getAcc());
-    for (int64_t i = 0; i < count; ++i)
-      constraints += std::to_string(i) + ",";
-  }
-  llvm::append_range(operands,
-                     elements(LLVM::BitcastOp::create(builder, loc, VectorType::get({words}, word), op.getA())));
-  for (int64_t i = 0; i < words; ++i)
-    constraints += "r,";
-  operands.push_back(op.getB());
-  const std::string type = op.getA().getType().getElementType().isBF16() ? "bf16" : "f16";
-  const int64_t steps = static_cast<int64_t>(op.getSteps().size());
-  const auto matrix = [&](int64_t step) {
-    return op.getSteps()[step] ? "b" + std::to_string(step) : "$" + std::to_string(b);
-  };
-  std::string text = "{ .reg .b64 b<" + std::to_string(steps) + ">; .reg .pred adds; ";
-  if (!op.getAcc())
-    text += "setp.ne.u64 adds, $" + std::to_string(b) + ", $" + std::to_string(b) + "; ";
-  for (const auto [step, distance] : llvm::enumerate(op.getSteps()))
-    if (distance)
-      text += "add.u64 " + matrix(static_cast<int64_t>(step)) + ", $" + std::to_string(b) + ", " +
-              std::to_string(distance) + "; ";
-  text += "wgmma.fence.sync.aligned; ";
-  for (int64_t step = 0; step < steps; ++step)
-    for (int64_t block = 0; block < blocks; ++block)
-      text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(op.columns()) + "k16.f32." + type + "." + type +
-              " " + listed(block * each, each) + ", " + listed(firstA + 4 * (block * steps + step), 4) + ", " +
-              matrix(step) + (step == 0 && !op.getAcc() ? ", adds" : ", 1") + ", 1, 1, " +
-              (op.getBTurned() ? "1; " : "0; ");
-  text += "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; }";
-  return vectorOf(assembly(text, constraints + "l,~{memory}", SmallVector<Type>(count, sum), operands, true), sum);
-}
-
 /// Under a lock: programs are few that fail, and what they say belongs together. One program's first failure stays, for
 /// its later ones are in no lower program.
-void Speller::report(simt::ReportOp op, Value console) {
+void ThreadSpeller::report(simt::ReportOp op, Value console) {
   const auto at = [](size_t offset) { return "[$0 + " + std::to_string(offset) + "]"; };
   const std::string lock = at(offsetof(abi::GpuConsole, lock));
   const std::string text = "{ .reg .pred %told, %other; .reg .b32 %held; .reg .b64 %launch, %failed, %lowest; "
@@ -547,7 +387,7 @@ struct SpellPtx : impl::SpellPtxBase<SpellPtx> {
   }
 
   void spell(Operation *op) {
-    Speller speller(op);
+    ThreadSpeller speller(op);
     Value result;
     llvm::TypeSwitch<Operation *>(op)
         .Case([&](simt::ThreadOp) {

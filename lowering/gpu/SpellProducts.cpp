@@ -1,0 +1,122 @@
+// Spells what tensor cores do: products of one warp by LLVM's intrinsics, those of groups of four warps as inline PTX.
+
+#include "lowering/gpu/Speller.h"
+
+using namespace mlir;
+
+namespace kiln::lowering::gpu {
+
+/// mma.sync by its intrinsic: operands are words of 32 bits, but pairs of f16; f32 is rounded to tf32 on the way.
+Value ProductSpeller::mma(simt::MmaOp op, StringRef roundToTf32) {
+  const Type element = cast<VectorType>(op.getA().getType()).getElementType();
+  const Type word = builder.getI32Type(), sum = cast<VectorType>(op.getType()).getElementType();
+  SmallVector<Value> operands;
+  for (Value fragment : {op.getA(), op.getB()}) {
+    const auto type = cast<VectorType>(fragment.getType());
+    if (element.isF32()) {
+      for (Value number : elements(fragment))
+        operands.push_back(intrinsic(roundToTf32, word, number));
+    } else {
+      const int64_t count = type.getNumElements() * type.getElementTypeBitWidth() / 32;
+      for (Value pair : elements(LLVM::BitcastOp::create(builder, loc, VectorType::get({count}, word), fragment)))
+        operands.push_back(element.isF16()
+                               ? LLVM::BitcastOp::create(builder, loc, VectorType::get({2}, element), pair).getResult()
+                               : pair);
+    }
+  }
+  llvm::append_range(operands, elements(op.getAcc()));
+  const StringRef name = element.isF32()    ? "llvm.nvvm.mma.m16n8k8.row.col.tf32"
+                         : element.isBF16() ? "llvm.nvvm.mma.m16n8k16.row.col.bf16"
+                         : element.isF16()  ? "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
+                                            : "llvm.nvvm.mma.m16n8k32.row.col.s8";
+  const auto result = LLVM::LLVMStructType::getLiteral(op.getContext(), SmallVector<Type>(4, sum));
+  const Value sums = intrinsic(name, result, operands);
+  SmallVector<Value> parts;
+  for (int64_t i = 0; i < 4; ++i)
+    parts.push_back(LLVM::ExtractValueOp::create(builder, loc, sums, i));
+  return vectorOf(parts, sum);
+}
+
+Value ProductSpeller::pass(const std::string &text, Value sums) {
+  const SmallVector<Value> parts = elements(sums);
+  std::string constraints;
+  for (size_t i = 0; i < parts.size(); ++i)
+    constraints += "=f,";
+  for (size_t i = 0; i < parts.size(); ++i)
+    constraints += std::to_string(i) + ",";
+  const Type element = parts.front().getType();
+  return vectorOf(assembly(text, constraints + "~{memory}", SmallVector<Type>(parts.size(), element), parts, true),
+                  element);
+}
+
+/// By inline PTX, as LLVM has no intrinsic; the sums are results and operands in the same registers.
+Value ProductSpeller::wgmma(simt::WgmmaOp op) {
+  SmallVector<Value> operands = elements(op.getAcc());
+  const size_t count = operands.size();
+  const Type sum = operands.front().getType();
+  std::string constraints, registers;
+  for (size_t i = 0; i < count; ++i) {
+    constraints += "=f,";
+    registers += (i ? ", $" : "$") + std::to_string(i);
+  }
+  for (size_t i = 0; i < count; ++i)
+    constraints += std::to_string(i) + ",";
+  operands.append({op.getA(), op.getB()});
+  const std::string type = cast<TypeAttr>(op.getElementAttr()).getValue().isBF16() ? "bf16" : "f16";
+  const std::string text = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(2 * count) + "k16.f32." + type + "." +
+                           type + " {" + registers + "}, $" + std::to_string(2 * count) + ", $" +
+                           std::to_string(2 * count + 1) + ", 1, 1, 1, " + (op.getATurned() ? "1" : "0") + ", " +
+                           (op.getBTurned() ? "1;" : "0;");
+  return vectorOf(assembly(text, constraints + "l,l,~{memory}", SmallVector<Type>(count, sum), operands, true), sum);
+}
+
+/// Fence, products, commit and wait together, so that nothing touches their registers between.
+Value ProductSpeller::wgmmaRows(simt::WgmmaRowsOp op) {
+  const Type sum = builder.getF32Type(), word = builder.getI32Type();
+  const int64_t blocks = op.blocks(), each = op.columns() / 2, count = blocks * each;
+  const int64_t words = op.getA().getType().getNumElements() / 2;
+  const int64_t firstA = op.getAcc() ? 2 * count : count, b = firstA + words;
+  const auto listed = [](int64_t first, int64_t count) {
+    std::string names;
+    for (int64_t i = first; i < first + count; ++i)
+      names += (i == first ? "$" : ", $") + std::to_string(i);
+    return "{" + names + "}";
+  };
+  SmallVector<Value> operands;
+  std::string constraints;
+  for (int64_t i = 0; i < count; ++i)
+    constraints += op.getAcc() ? "=f," : "=&f,";
+  if (op.getAcc()) {
+    operands = elements(op.getAcc());
+    for (int64_t i = 0; i < count; ++i)
+      constraints += std::to_string(i) + ",";
+  }
+  llvm::append_range(operands,
+                     elements(LLVM::BitcastOp::create(builder, loc, VectorType::get({words}, word), op.getA())));
+  for (int64_t i = 0; i < words; ++i)
+    constraints += "r,";
+  operands.push_back(op.getB());
+  const std::string type = op.getA().getType().getElementType().isBF16() ? "bf16" : "f16";
+  const int64_t steps = static_cast<int64_t>(op.getSteps().size());
+  const auto matrix = [&](int64_t step) {
+    return op.getSteps()[step] ? "b" + std::to_string(step) : "$" + std::to_string(b);
+  };
+  std::string text = "{ .reg .b64 b<" + std::to_string(steps) + ">; .reg .pred adds; ";
+  if (!op.getAcc())
+    text += "setp.ne.u64 adds, $" + std::to_string(b) + ", $" + std::to_string(b) + "; ";
+  for (const auto [step, distance] : llvm::enumerate(op.getSteps()))
+    if (distance)
+      text += "add.u64 " + matrix(static_cast<int64_t>(step)) + ", $" + std::to_string(b) + ", " +
+              std::to_string(distance) + "; ";
+  text += "wgmma.fence.sync.aligned; ";
+  for (int64_t step = 0; step < steps; ++step)
+    for (int64_t block = 0; block < blocks; ++block)
+      text += "wgmma.mma_async.sync.aligned.m64n" + std::to_string(op.columns()) + "k16.f32." + type + "." + type +
+              " " + listed(block * each, each) + ", " + listed(firstA + 4 * (block * steps + step), 4) + ", " +
+              matrix(step) + (step == 0 && !op.getAcc() ? ", adds" : ", 1") + ", 1, 1, " +
+              (op.getBTurned() ? "1; " : "0; ");
+  text += "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; }";
+  return vectorOf(assembly(text, constraints + "l,~{memory}", SmallVector<Type>(count, sum), operands, true), sum);
+}
+
+} // namespace kiln::lowering::gpu
