@@ -397,7 +397,8 @@ def SelectInstructions : Pass<"gpu-select-instructions", "::mlir::func::FuncOp">
     Products of bf16, f16, i8, and of f32 that may be rounded to tf32, go to the tensor cores, when the extents fill their
     fragments; all others are outer products in registers. `simt.layout` on the product is the layout of its sums.
     With `groups`, products of bf16 and f16 in a loop that only adds to their sums, both operands loaded in its rounds, get
-    `simt.wgmma`, too: their sums lie as groups of four warps have them that read both from shared memory.
+    `simt.wgmma`, too: their sums lie as groups of four warps have them that read both from shared memory. So do those of
+    which the right operand alone is loaded in the round, where each warp has rows of its own: these stay in registers.
   }];
   let dependentDialects = ["::kiln::simt::SimtDialect"];
   let options = [Option<"groups", "groups", "bool", "false", "whether groups of four warps can multiply">];
@@ -461,7 +462,8 @@ def PipelineLoads : Pass<"gpu-pipeline-loads", "::mlir::func::FuncOp"> {
   let description = [{
     A load in a loop whose tile is an operand of a product, from a view that nothing writes, becomes an asynchronous copy to
     one of `tile.stages` slots and a read of the slot that was filled some rounds before. Without the attribute there are 3
-    slots, or as many as fit; with 1 nothing changes.
+    slots, or as many as fit; with 1 nothing changes. A product with `simt.wgmma` reads its operands, or the right one, from
+    their slots itself: it becomes a `simt.multiply` or a `simt.multiply_rows`.
 
     ```mlir
     scf.for %k = … {

@@ -37,7 +37,7 @@ def Simt_ThreadOp : Simt_Op<"thread", [Pure, DeclareOpInterfaceMethods<InferIntR
 def Simt_SharedBaseOp : Simt_Op<"shared_base", [Pure]> {
   let summary = "the address of the program's shared memory";
   let description = [{
-    A multiple of 128, and of 1024 where `simt.wgmma` reads it. `bytes` is how much there is of it.
+    A multiple of 128, and of 1024 where `simt.wgmma` or `simt.wgmma_rows` reads it. `bytes` is how much there is of it.
 
     ```mlir
     func.func @example() -> i32 {

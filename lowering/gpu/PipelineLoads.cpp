@@ -21,7 +21,9 @@
 //       fetch the tile of S−2 rounds later, a group
 //       wait for all products but this one
 //
-// Of the slots one more is then in use, that of the round before. With less than four, it is waited for at once.
+// Of the slots one more is then in use, that of the round before. With less than four, it is waited for at once. One
+// whose rows are in registers reads the slot of its right operand alone, and is done before the threads go on: it takes
+// the place of that operand's read and of the dot.
 
 #include "lowering/gpu/Passes.h"
 #include "lowering/gpu/Reasons.h"

@@ -73,7 +73,7 @@ void RingWalk::runOther(Operation &op) {
         values[result].number =
             integer.getType().isInteger(1) ? integer.getValue().getZExtValue() : integer.getValue().getSExtValue();
     }
-  if (isa<tile::TransposeOp, tile::ReshapeOp>(op))
+  if (isa<tile::TransposeOp>(op))
     values[op.getResult(0)].name = nameOf(op);
 }
 
@@ -183,6 +183,16 @@ void RingWalk::multiply(Operation &op) {
   walked.products.emplace_back(first, second);
 }
 
+/// Its left operand is in registers, and its slot is read when it is done.
+void RingWalk::multiplyRows(Operation &op) {
+  auto product = cast<simt::MultiplyRowsOp>(op);
+  const Bytes right = bytesOf(product.getRight(), product.getRightAt(), product.getRightImage());
+  const uint64_t read = readSlot(right, /*byProduct=*/true);
+  ringReads.push_back(right);
+  walked.products.emplace_back(values.lookup(product.getLeft()).name,
+                               product.getRightTurned() ? transposed(read, op.getContext()) : read);
+}
+
 /// Threads that have waited for a product know that its slots were read; others do behind a barrier.
 void RingWalk::waitForProducts(int64_t pending) {
   while (static_cast<int64_t>(products.size()) > pending) {
@@ -235,7 +245,7 @@ void RingWalk::runOp(Operation &op) {
     for (const Value offset : load.getOffsets())
       name = llvm::hash_combine(name, number(offset));
     values[load.getResult()].name = name;
-  } else if (isa<simt::ConvertOp>(op)) {
+  } else if (isa<simt::ConvertOp, tile::ReshapeOp>(op)) { // the same elements in the same order
     values[op.getResult(0)] = values.lookup(op.getOperand(0));
   } else if (auto dot = dyn_cast<tile::DotOp>(op)) {
     walked.products.emplace_back(values.lookup(dot->getOperand(0)).name, values.lookup(dot->getOperand(1)).name);
@@ -252,6 +262,8 @@ void RingWalk::runOp(Operation &op) {
     wait(static_cast<int64_t>(copies.getPending()), copies.getShown());
   } else if (isa<simt::MultiplyOp>(op)) {
     multiply(op);
+  } else if (isa<simt::MultiplyRowsOp>(op)) {
+    multiplyRows(op);
   } else if (auto sums = dyn_cast<simt::WaitMultiplyOp>(op)) {
     waitForProducts(static_cast<int64_t>(sums.getPending()));
   } else if (isa<simt::BarrierOp>(op)) {

@@ -63,6 +63,7 @@ private:
   void read(mlir::Operation &op);
   uint64_t readSlot(Bytes bytes, bool byProduct);
   void multiply(mlir::Operation &op);
+  void multiplyRows(mlir::Operation &op);
   void waitForProducts(int64_t pending);
   void overwrite(const Place &place);
   void wait(int64_t pending, bool shown);

@@ -72,12 +72,13 @@ func.func @turned(%at: i32, %c: memref<128x64xf32>) attributes {tile.kernel, til
 
 // Rows in registers: a step of K is 2 pieces of 16 bytes on, and the second 64 rows follow the first in both vectors.
 // CHECK-LABEL: func @held
-// CHECK: %[[B:.*]] = arith.addi %{{.*}}, %c-9223371899415822336_i64
+// CHECK: %[[B:.*]] = arith.addi %{{.*}}, %c-9223371899415756800_i64
 // CHECK: simt.wgmma_rows %{{.*}}, %[[B]] steps [0, 2] plus %{{.*}} : vector<16xf32> : vector<32xbf16> -> vector<16xf32>
-func.func @held(%at: i32, %left: tensor<128x32xbf16, #left>, %c: memref<128x16xf32>, %acc: tensor<128x16xf32, #sums>)
-    attributes {tile.kernel, tile.warps = 4 : i64} {
+func.func @held(%at: i32, %a: memref<128x32xbf16>, %c: memref<128x16xf32>) attributes {tile.kernel, tile.warps = 4 : i64} {
   %right = simt.buffer : memref<1024xi8, 3>
   %c0 = arith.constant 0 : i64
+  %left = tile.load %a[%c0, %c0] {simt.layout = #left, simt.vector = 1 : i64} : memref<128x32xbf16> -> tensor<128x32xbf16, #left>
+  %acc = tile.load %c[%c0, %c0] {simt.layout = #sums, simt.vector = 1 : i64} : memref<128x16xf32> -> tensor<128x16xf32, #sums>
   %0 = simt.multiply_rows %left, %right[%at] in <16x32xbf16, d0 [64, 144, 288, 512], d1 [2, 4, 8, 16, 32]> turned
       plus %acc : tensor<128x16xf32, #sums> slot [0, 4]
       : tensor<128x32xbf16, #left>, memref<1024xi8, 3> -> tensor<128x16xf32, #sums>
