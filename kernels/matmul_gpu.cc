@@ -69,17 +69,17 @@ static bool isForGroups(const GpuFacts &gpu, Type type, const Shape2 &shape) {
 
 /// Whether a thread has registers for what follows beside its sums, as ptxas found. Where groups multiply, operands
 /// take none, and more is left.
-static bool hasRegistersFor(Epilogue epilogue, const Shape2 &shape, bool isGrouped) {
+static bool hasRegistersFor(const Product &e, const Shape2 &shape, bool isGrouped) {
   if (!isGrouped)
-    return epilogue < Epilogue::accumulate;
+    return e.epilogue < Epilogue::accumulate;
   const int sums = shape.bm * shape.bn / (32 * shape.warps);
-  switch (epilogue) {
+  switch (e.epilogue) {
   case Epilogue::light:
     return true;
   case Epilogue::added:
     return shape.bn <= 192;
   case Epilogue::activated:
-    return shape.bn <= 128;
+    return shape.bn <= 128 && (e.type == bf16 || sums <= 96 || shape.bm > 128);
   case Epilogue::accumulate:
     return sums <= 96;
   case Epilogue::heavy:
@@ -169,7 +169,7 @@ double pickGpuTile(const GpuFacts &gpu, const Product &e, MatmulConfig &config) 
   const bool isExact = e.type == f32 && config.precision == Precision::ieee;
   for (Shape2 shape : shapes) {
     // What follows the product, or operands that no tensor core holds, need registers, too.
-    if (isExact || !hasRegistersFor(e.epilogue, shape, isForGroups(gpu, e.type, shape)))
+    if (isExact || !hasRegistersFor(e, shape, isForGroups(gpu, e.type, shape)))
       shape.warps *= 2;
     if (shape.warps > mostWarps || (shape.forGroups && !isForGroups(gpu, e.type, shape)))
       continue;
