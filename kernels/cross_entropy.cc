@@ -294,10 +294,12 @@ static void expectRows(const char *plan, const TensorRef &logits, const TensorRe
                 " columns, but got " + std::to_string(V));
 }
 
+/// Columns of a tile of a wide row, and warps of its program, on a GPU.
+static constexpr int blockOfWide = 4096, warpsOfWide = 32;
+
 /// On a GPU lanes take 8 or 16 bytes at a time, which rows allow with their padding alone. What is read a second time
 /// is to come from the second-level cache: a wide row has as many warps as a program may have, so that SMs hold few
 /// rows at a time, which fit it.
-static constexpr int blockOfWide = 4096, warpsOfWide = 32;
 CrossEntropyConfig pickCrossEntropy(const Target &target, int64_t width, Type type) {
   return target.visit([](const CpuFacts &) { return CrossEntropyConfig{}; },
                       [&](const GpuFacts &) {

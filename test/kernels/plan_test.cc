@@ -269,7 +269,7 @@ TEST(Plan, GpusHaveChoicesOfTheirOwn) {
   EXPECT_EQ(pickLayerNormBackward(gpu, 8192, 1600, bf16).block, 2);
   EXPECT_EQ(pickSoftmax(gpu, 768).rows, 4);
   EXPECT_EQ(pickEmbedding(gpu).rows, 1);
-  EXPECT_EQ(pickCrossEntropy(gpu, 50304, bf16).warps, 32);  // 264 rows on 132 SMs, in 25 MiB
+  EXPECT_EQ(pickCrossEntropy(gpu, 50304, bf16).warps, 32);  // a program an SM: 132 rows, 13 MB, on 132
   EXPECT_EQ(pickCrossEntropy(gpu, 4096, bf16).block, 2048); // 32 bytes a thread
   EXPECT_EQ(pickCrossEntropy(gpu, 4096, f32).block, 1024);
   EXPECT_EQ(pickCrossEntropy(gpu, 100, f32).block, 128);
