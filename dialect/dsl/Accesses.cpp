@@ -2,6 +2,7 @@
 
 #include "dialect/dsl/Tracer.h"
 
+#include "dialect/tile/AccessRules.h"
 #include "dialect/tile/TypeRules.h"
 
 using namespace mlir;
@@ -147,6 +148,18 @@ static mlir::Value storedValue(Verb &verb, const View &view, const At &value) {
   return stored;
 }
 
+static void setCache(mlir::Operation *op, Cache cache) {
+  if (cache != Cache::usual)
+    op->setAttr(tile::cacheName, StringAttr::get(op->getContext(), cache == Cache::stream ? "stream" : "keep"));
+}
+/// Reports what asks an atomic for a cache: it is done where all programs see it, whatever is wanted.
+static bool checkNoCache(Verb &verb, Cache cache) {
+  if (cache == Cache::usual)
+    return true;
+  verb.expected() << "no hint for caches on an atomic, but got Cache::" << (cache == Cache::stream ? "stream" : "keep");
+  return false;
+}
+
 // --- Loads -----------------------------------------------------------------------------------------------------------
 
 /// The blocks' shape as it was asked for, behind that of the index.
@@ -171,6 +184,7 @@ static Tile read(Verb &verb, const View &view, const Offsets &at, const Shape &s
     tile = verb.emit<tile::GatherOp>(type, source, place->subscripts, *mask, padding);
   else
     tile = verb.emit<tile::LoadOp>(type, source, place->subscripts, padding);
+  setCache(tile.getDefiningOp(), how.cache);
   verb.effects.read.push_back(view.index());
   return verb.result(verb.reshape(verb.of(view.type(), tile), wanted));
 }
@@ -286,9 +300,9 @@ static void write(Verb &verb, const View &view, const Offsets &at, const At &val
     return;
   mlir::Value target = verb.tracer.valueOf(view);
   if (what->place.isNamed || what->mask)
-    verb.emit<tile::ScatterOp>(what->values[0], target, what->place.subscripts, what->mask);
+    setCache(verb.emit<tile::ScatterOp>(what->values[0], target, what->place.subscripts, what->mask), how.cache);
   else
-    verb.emit<tile::StoreOp>(what->values[0], target, what->place.subscripts);
+    setCache(verb.emit<tile::StoreOp>(what->values[0], target, what->place.subscripts), how.cache);
 }
 
 void store(View view, Offsets at, At value, Writing how, Loc loc) {
@@ -309,6 +323,8 @@ void atomic_store(View view, Offsets at, At value, Order order, Writing how, Loc
                     << tile::stringifyMemoryOrder(static_cast<tile::MemoryOrder>(order));
     return;
   }
+  if (!checkNoCache(verb, how.cache))
+    return;
   if (auto what = written(verb, view, at, &value, how))
     verb.emit<tile::AtomicStoreOp>(static_cast<tile::MemoryOrder>(order), what->values[0], verb.tracer.valueOf(view),
                                    what->place.subscripts, what->mask);
@@ -333,6 +349,8 @@ static bool isOrdered(tile::AtomicKind kind) { return kind == tile::AtomicKind::
 static Tile change(const char *name, tile::AtomicKind kind, const View &view, const Offsets &at, const At &value,
                    Order order, const Writing &how, Loc loc) {
   Verb verb(name, loc);
+  if (!checkNoCache(verb, how.cache))
+    return verb.poison();
   auto what = written(verb, view, at, &value, how);
   if (!what || !checkAtomic(verb, view, static_cast<tile::AtomicUse>(kind)))
     return verb.poison();
@@ -367,6 +385,8 @@ Tile atomic_exchange(View view, Offsets at, At value, Order order, Writing how, 
 
 Tile atomic_compare_exchange(View view, Offsets at, At expected, At desired, Order order, Writing how, Loc loc) {
   Verb verb("atomic_compare_exchange", loc);
+  if (!checkNoCache(verb, how.cache))
+    return verb.poison();
   auto what = written(verb, view, at, {&expected, &desired}, how);
   if (!what || !checkAtomic(verb, view, tile::AtomicUse::compare))
     return verb.poison();

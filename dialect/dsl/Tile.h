@@ -311,15 +311,19 @@ Tile dot(At a, At b, Precision precision = Precision::ieee);
 enum class Padding { zero, neg_zero, inf, neg_inf, nan };
 /// How an atomic orders the memory operations round it.
 enum class Order { relaxed, acquire, release, acq_rel };
+/// When memory is wanted again: as is usual, not soon, or soon, by other programs too. It changes no result.
+enum class Cache { usual, stream, keep };
 /// What a load does besides: `load(x, {n}, {64}, {.mask = m})`. Where the mask, a boolean that broadcasts to the
 /// result, is false, it reads the padding and touches no memory.
 struct Reading {
   Padding padding = Padding::zero;
   At mask = true;
+  Cache cache = Cache::usual;
 };
-/// What a store or atomic does besides: nothing where the mask is false; an atomic returns 0 there.
+/// What a store or atomic does besides: nothing where the mask is false; an atomic returns 0 there, and has no cache.
 struct Writing {
   At mask = true;
+  Cache cache = Cache::usual;
 };
 
 /// Elements of `view` by its subscripts, one for each dimension. A number or scalar is where a block of the result

@@ -1,13 +1,16 @@
 // Verifiers and effects of what one thread does.
 
 #include "dialect/simt/SimtDialect.h"
+#include "dialect/tile/AccessRules.h"
 
 using namespace mlir;
 
 namespace kiln::simt {
 
-/// A packet has 1, 2, 4, 8 or 16 bytes, and an address the width of its space.
-static LogicalResult verifyAccess(Operation *op, Space space, Type packet, Type address, int64_t displacement) {
+/// A packet has 1, 2, 4, 8 or 16 bytes, and an address the width of its space. What is neither in caches nor left there
+/// takes no hint for them.
+static LogicalResult verifyAccess(Operation *op, Space space, Type packet, Type address, int64_t displacement,
+                                  bool isStrong) {
   auto vector = cast<VectorType>(packet);
   const int64_t bits = vector.getNumElements() * vector.getElementTypeBitWidth();
   if (bits < 8 || bits > 128 || !llvm::isPowerOf2_64(bits))
@@ -18,6 +21,8 @@ static LogicalResult verifyAccess(Operation *op, Space space, Type packet, Type 
            << width << " in " << stringifySpace(space) << " memory, but got " << address;
   if (!llvm::isInt<32>(displacement))
     return op->emitOpError("expected a displacement of 32 bits, but got ") << displacement;
+  if (op->hasAttr(tile::cacheName) && (isStrong || space != Space::Global))
+    return op->emitOpError("expected '") << tile::cacheName << "' on a weak access of global memory alone";
   return success();
 }
 
@@ -25,7 +30,7 @@ LogicalResult LoadOp::verify() {
   if (getOther() && getOther().getType() != getType())
     return emitOpError("expected 'else' to be of the result's type ")
            << getType() << ", but got " << getOther().getType();
-  return verifyAccess(*this, getSpace(), getType(), getAddress().getType(), getDisplacement());
+  return verifyAccess(*this, getSpace(), getType(), getAddress().getType(), getDisplacement(), getStrong());
 }
 
 void LoadOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
@@ -34,7 +39,7 @@ void LoadOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffect
 }
 
 LogicalResult StoreOp::verify() {
-  return verifyAccess(*this, getSpace(), getValue().getType(), getAddress().getType(), getDisplacement());
+  return verifyAccess(*this, getSpace(), getValue().getType(), getAddress().getType(), getDisplacement(), getStrong());
 }
 
 LogicalResult MmaOp::verify() {

@@ -9,6 +9,12 @@ namespace kiln::tile {
 
 mlir::LogicalResult verifyAccess(AccessOp access);
 
+/// How soon the elements of an access are read or written again: "stream", once, or "keep", soon, by others too.
+/// Without it as usual. It changes no result.
+inline constexpr llvm::StringLiteral cacheName = "tile.cache";
+/// Gives `to` the hint that `from` has, if any.
+void copyCache(mlir::Operation *from, mlir::Operation *to);
+
 /// The types of subscripts, up to the last that is a tile; what follows is i64.
 mlir::ParseResult parseSubscriptTypes(mlir::OpAsmParser &parser,
                                       llvm::ArrayRef<mlir::OpAsmParser::UnresolvedOperand> subscripts,

@@ -1,5 +1,6 @@
 // What the attributes named tile.… may say, and where they may stand.
 
+#include "dialect/tile/AccessRules.h"
 #include "dialect/tile/SortOps.h"
 #include "dialect/tile/TileDialect.h"
 #include "dialect/tile/TypeRules.h"
@@ -62,6 +63,15 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                          op->getName().getStringRef() == "simt.atomic_rmw";
     const bool good = matters && isa<UnitAttr>(attribute.getValue());
     return good ? success() : expected("a unit on an operation to which the sign of integers matters");
+  }
+  if (name == cacheName) {
+    const auto hint = dyn_cast<StringAttr>(attribute.getValue());
+    const StringRef what = op->getName().getStringRef();
+    const bool caches = isa<LoadOp, StoreOp, GatherOp, ScatterOp>(op) ||
+                        llvm::is_contained({"simt.fetch", "simt.ld", "simt.st", "simt.cp_async"}, what);
+    return caches && hint && (hint == "stream" || hint == "keep")
+               ? success()
+               : expected("\"stream\" or \"keep\" on a load or store");
   }
   if (name == "tile.element") {
     const auto number = dyn_cast<IntegerAttr>(attribute.getValue());

@@ -116,6 +116,18 @@ static std::optional<bool> sameEverywhere(Value mask) {
 
 static bool isBlock(AccessOp access) { return access.getIndexRank() == 0; }
 
+void copyCache(Operation *from, Operation *to) {
+  if (const Attribute hint = from->getAttr(cacheName))
+    to->setAttr(cacheName, hint);
+}
+
+/// Another access in place of `op`, with its hint.
+template <class OpTy, class... Args> static void replace(PatternRewriter &rewriter, Operation *op, Args &&...args) {
+  auto made = OpTy::create(rewriter, op->getLoc(), std::forward<Args>(args)...);
+  copyCache(op, made);
+  rewriter.replaceOp(op, made->getResults());
+}
+
 LogicalResult GatherOp::canonicalize(GatherOp op, PatternRewriter &rewriter) {
   const std::optional<bool> mask = sameEverywhere(op.getMask());
   if (mask == false) {
@@ -124,7 +136,7 @@ LogicalResult GatherOp::canonicalize(GatherOp op, PatternRewriter &rewriter) {
     return success();
   }
   if (mask && isBlock(op)) {
-    rewriter.replaceOpWithNewOp<LoadOp>(op, op.getType(), op.getView(), op.getSubscripts(), op.getPadding());
+    replace<LoadOp>(rewriter, op, op.getType(), op.getView(), op.getSubscripts(), op.getPadding());
     return success();
   }
   if (mask && op.getMask()) {
@@ -134,7 +146,7 @@ LogicalResult GatherOp::canonicalize(GatherOp op, PatternRewriter &rewriter) {
   auto subscripts = withBlockForRun(op, rewriter);
   if (failed(subscripts))
     return rewriter.notifyMatchFailure(op, "no subscript names positions that follow each other");
-  rewriter.replaceOpWithNewOp<GatherOp>(op, op.getType(), op.getView(), *subscripts, op.getMask(), op.getPadding());
+  replace<GatherOp>(rewriter, op, op.getType(), op.getView(), *subscripts, op.getMask(), op.getPadding());
   return success();
 }
 
@@ -145,7 +157,7 @@ LogicalResult ScatterOp::canonicalize(ScatterOp op, PatternRewriter &rewriter) {
     return success();
   }
   if (mask && isBlock(op)) {
-    rewriter.replaceOpWithNewOp<StoreOp>(op, op.getValue(), op.getView(), op.getSubscripts());
+    replace<StoreOp>(rewriter, op, op.getValue(), op.getView(), op.getSubscripts());
     return success();
   }
   if (mask && op.getMask()) {
@@ -155,7 +167,7 @@ LogicalResult ScatterOp::canonicalize(ScatterOp op, PatternRewriter &rewriter) {
   auto subscripts = withBlockForRun(op, rewriter);
   if (failed(subscripts))
     return rewriter.notifyMatchFailure(op, "no subscript names positions that follow each other");
-  rewriter.replaceOpWithNewOp<ScatterOp>(op, op.getValue(), op.getView(), *subscripts, op.getMask());
+  replace<ScatterOp>(rewriter, op, op.getValue(), op.getView(), *subscripts, op.getMask());
   return success();
 }
 

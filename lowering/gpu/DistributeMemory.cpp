@@ -5,6 +5,7 @@
 #include "lowering/gpu/GlobalTile.h"
 #include "lowering/gpu/ImagePlaces.h"
 
+#include "dialect/tile/AccessRules.h"
 #include "dialect/tile/TypeRules.h"
 
 #include "lowering/analysis/TileUses.h"
@@ -53,6 +54,7 @@ static void distributeLoad(ThreadCode &code, tile::AccessOp op) {
     const Value inside = tile.isInside(stored);
     auto loaded = simt::LoadOp::create(code.builder, code.loc, packet, simt::Space::Global, tile.address(stored),
                                        tile.displacement(stored), inside, inside ? other : Value(), readonly);
+    tile::copyCache(op, loaded);
     auto parts = vector::ToElementsOp::create(code.builder, code.loc, loaded.getResult());
     llvm::copy(parts.getResults(), elements.begin() + stored);
   }
@@ -77,8 +79,8 @@ static void distributeStore(ThreadCode &code, tile::AccessOp op) {
   for (const int64_t stored : tile.packets()) {
     const Value part = code.make<vector::FromElementsOp>(packet, ArrayRef(elements).slice(stored, tile.vector));
     const Value predicate = code.both(tile.isInside(stored), owner);
-    simt::StoreOp::create(code.builder, code.loc, simt::Space::Global, part, tile.address(stored),
-                          tile.displacement(stored), predicate);
+    tile::copyCache(op, simt::StoreOp::create(code.builder, code.loc, simt::Space::Global, part, tile.address(stored),
+                                              tile.displacement(stored), predicate));
   }
 }
 
@@ -104,9 +106,10 @@ void distributeFetch(ThreadCode &code, simt::FetchOp op) {
         images.of(places(static_cast<simt::Vec>(stored) & ((1u << layout.regBits()) - 1)));
     const Value inside = op.getWhole() ? tile.isInside(stored, isThere) : isThere;
     const Value size = op.getWhole() ? Value() : tile.bytesInside(stored, fastest);
-    simt::CopyAsyncOp::create(code.builder, code.loc, tile.vector * bytes, target,
-                              displacement + repeat * image.getCoreBytes(), tile.address(stored),
-                              tile.displacement(stored), size, inside, owner);
+    auto copy = simt::CopyAsyncOp::create(code.builder, code.loc, tile.vector * bytes, target,
+                                          displacement + repeat * image.getCoreBytes(), tile.address(stored),
+                                          tile.displacement(stored), size, inside, owner);
+    tile::copyCache(op, copy);
   }
 }
 

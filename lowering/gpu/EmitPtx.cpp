@@ -12,6 +12,7 @@
 
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -37,11 +38,26 @@ static const llvm::Target &nvptxBackend() {
   return *backend;
 }
 
-static std::unique_ptr<llvm::TargetMachine> createMachine(const GpuTarget &target) {
+/// What LLVM is to know of a target whose own version of PTX lacks instructions that the module spells: the oldest
+/// version that has them all. Nothing where it has them.
+static std::string featuresFor(const llvm::Module &module, const GpuTarget &target) {
+  static constexpr std::pair<llvm::StringLiteral, unsigned> since[] = {{"createpolicy.", 74}};
+  unsigned version = target.ptxVersion;
+  for (const llvm::Function &function : module)
+    for (const llvm::Instruction &instruction : llvm::instructions(function))
+      if (const auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction))
+        if (const auto *text = llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()))
+          for (const auto &[mnemonic, least] : since)
+            if (version < least && llvm::StringRef(text->getAsmString()).contains(mnemonic))
+              version = least;
+  return version == target.ptxVersion ? "" : "+ptx" + std::to_string(version);
+}
+
+static std::unique_ptr<llvm::TargetMachine> createMachine(const GpuTarget &target, const std::string &features) {
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(nvptxBackend().createTargetMachine(
-      gpuTriple(), target.architecture, "", options, {}, {}, llvm::CodeGenOptLevel::Default));
+      gpuTriple(), target.architecture, features, options, {}, {}, llvm::CodeGenOptLevel::Default));
 }
 
 static MachinePool &machinePool() {
@@ -159,8 +175,9 @@ static void packByArithmetic(llvm::Module &module) {
 
 std::vector<char> emitPtx(llvm::Module &module, const GpuTarget &target, const StageSink &sink) {
   const LlvmErrors errors(module.getContext());
+  const std::string features = featuresFor(module, target), key = target.architecture + features;
   std::unique_ptr<llvm::TargetMachine> machine =
-      machinePool().take(target.architecture, [&] { return createMachine(target); });
+      machinePool().take(key, [&] { return createMachine(target, features); });
   module.setTargetTriple(gpuTriple());
   module.setDataLayout(machine->createDataLayout());
   runPasses(module, *machine, optimisation);
@@ -172,7 +189,7 @@ std::vector<char> emitPtx(llvm::Module &module, const GpuTarget &target, const S
     sink("llvm", textOf(module));
   const auto ptx = generate(module, *machine, llvm::CodeGenFileType::AssemblyFile);
   errors.check();
-  machinePool().give(target.architecture, std::move(machine));
+  machinePool().give(key, std::move(machine));
   if (sink)
     sink("ptx", std::string(ptx.begin(), ptx.end()));
   return {ptx.begin(), ptx.end()};

@@ -6,6 +6,7 @@
 #include "dialect/simt/SimtDialect.h"
 #include "dialect/simt/layout/Convert.h"
 #include "dialect/simt/layout/SharedAccess.h"
+#include "dialect/tile/AccessRules.h"
 #include "dialect/tile/SortOps.h"
 #include "lowering/Diagnostics.h"
 #include "lowering/gpu/Reasons.h"
@@ -40,12 +41,23 @@ std::string textOf(Type type) {
 
 TileLayout layoutOf(Value tile) { return simt::layoutOf(tile).getLayout(); }
 
+/// How its elements are cached, where that was asked for; what is copied to shared memory has no first level.
+std::string cacheText(Operation *op) {
+  const auto hint = op->getAttrOfType<StringAttr>(tile::cacheName);
+  if (!hint)
+    return "";
+  if (isa<simt::FetchOp>(op))
+    return hint == "stream" ? ", first to leave the second-level cache" : ", last to leave the second-level cache";
+  return hint == "stream" ? ", past the first-level cache, first to leave the second" : ", last to leave the caches";
+}
+
 std::string accessText(tile::AccessOp op) {
   const RankedTensorType tile = op.getTile().getType();
   const int64_t vector = op->getAttrOfType<IntegerAttr>("simt.vector").getInt(), bytes = vector * bytesOf(tile);
   const std::string why = whyNarrow(op);
   return format("{} bytes at a time, {} times a thread{}", bytes, simt::layoutOf(tile).getLayout().numStored() / vector,
-                why.empty() ? "" : ", because " + why);
+                why.empty() ? "" : ", because " + why) +
+         cacheText(op);
 }
 
 std::string product(tile::DotOp op) {
@@ -212,7 +224,8 @@ void explainFetch(simt::FetchOp op, Explanation &explanation) {
                     format("copies {} {} {} ahead, to one of {} slots of {} bytes, {} bytes at a time",
                            textOf(RankedTensorType::get(op.getImage().getShape(), op.getImage().getElement())), ahead,
                            ahead == 1 ? "round" : "rounds", stages, op.getImage().getBytes(),
-                           op.getVector() * op.getImage().getBits() / 8));
+                           op.getVector() * op.getImage().getBits() / 8) +
+                        cacheText(op));
 }
 
 } // namespace

@@ -14,6 +14,9 @@ struct GpuTarget {
   /// Shared memory that one program may use, in bytes (CUDA C++ Programming Guide, "Technical Specifications per
   /// Compute Capability").
   int64_t sharedBytes = 163 << 10;
+  /// Ten times the oldest version of PTX that has it (PTX ISA, "Release Notes"): what a text is of that needs no newer
+  /// one, as LLVM has it.
+  unsigned ptxVersion = 70;
 };
 
 /// The architectures that Kiln makes code for.

@@ -33,6 +33,7 @@
 #include "dialect/simt/layout/Blocked.h"
 #include "dialect/simt/layout/SharedAccess.h"
 #include "dialect/simt/layout/SharedImage.h"
+#include "dialect/tile/AccessRules.h"
 #include "lowering/analysis/TileUses.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -386,6 +387,7 @@ void Pipeline::fetch(OpBuilder &builder, const Staged &staged, Value position, V
                                : builder.getDenseI64ArrayAttr({ahead, stages, distance()}),
       builder.getI64IntegerAttr(staged.width.elements), staged.image, staged.copies,
       staged.width.whole ? builder.getUnitAttr() : UnitAttr());
+  tile::copyCache(staged.load, made);
   if (const Attribute inside = staged.load->getAttr("tile.inside"))
     made->setAttr("tile.inside", inside);
 }

@@ -14,6 +14,7 @@
 #include "lowering/gpu/Speller.h"
 #include "lowering/gpu/Threads.h"
 
+#include "dialect/tile/AccessRules.h"
 #include "dialect/tile/TypeRules.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -116,6 +117,25 @@ std::string orderName(Operation *op, bool isStrong) {
 /// What orders other accesses moves none of them across.
 const char *clobbers(Operation *op) { return op->hasAttr("simt.order") ? ",~{memory}" : ""; }
 
+/// What a hint for caches puts round an access of global memory: what is read once goes past the first-level cache and
+/// leaves the second first, what is wanted again leaves both last. ptxas makes a constant of the policy.
+struct Caching {
+  std::string begin, modifiers, policy, end;
+  explicit Caching(Operation *op, bool hasFirst = true) {
+    const auto hint = op->getAttrOfType<StringAttr>(tile::cacheName);
+    if (!hint)
+      return;
+    const bool isOnce = hint == "stream";
+    begin = std::string("{ .reg .b64 policy; createpolicy.fractional.L2::") + (isOnce ? "evict_first" : "evict_last") +
+            ".b64 policy, 1.0; ";
+    if (hasFirst)
+      modifiers = isOnce ? ".L1::no_allocate" : ".L1::evict_last";
+    modifiers += ".L2::cache_hint";
+    policy = ", policy";
+    end = " }";
+  }
+};
+
 /// A predicate comes after the address; what is there when it is false is tied to the results.
 Value ThreadSpeller::load(simt::LoadOp op) {
   const auto packet = cast<VectorType>(op.getType());
@@ -134,9 +154,11 @@ Value ThreadSpeller::load(simt::LoadOp op) {
       operands.push_back(word);
     }
   }
-  const std::string text = predicated(op.getPredicate(), address + 1) + "ld" + orderName(op, op.getStrong()) + "." +
-                           stringifySpace(op.getSpace()).str() + (op.getReadonly() ? ".nc" : "") + words.suffix() +
-                           " " + words.operands(0) + ", " + place(address, op.getDisplacement()) + ";";
+  const Caching caching(op);
+  const std::string text =
+      caching.begin + predicated(op.getPredicate(), address + 1) + "ld" + orderName(op, op.getStrong()) + "." +
+      stringifySpace(op.getSpace()).str() + (op.getReadonly() ? ".nc" : "") + caching.modifiers + words.suffix() + " " +
+      words.operands(0) + ", " + place(address, op.getDisplacement()) + caching.policy + ";" + caching.end;
   const SmallVector<Type> results(words.count, words.type(op.getContext()));
   constraints += clobbers(op);
   return join(assembly(text, constraints, results, operands, !op.getReadonly()), words, packet);
@@ -154,9 +176,11 @@ void ThreadSpeller::store(simt::StoreOp op) {
     constraints += ",b";
     operands.push_back(op.getPredicate());
   }
-  const std::string text = predicated(op.getPredicate(), words.count + 1) + "st" + orderName(op, op.getStrong()) + "." +
-                           stringifySpace(op.getSpace()).str() + words.suffix() + " " +
-                           place(words.count, op.getDisplacement()) + ", " + words.operands(0) + ";";
+  const Caching caching(op);
+  const std::string text = caching.begin + predicated(op.getPredicate(), words.count + 1) + "st" +
+                           orderName(op, op.getStrong()) + "." + stringifySpace(op.getSpace()).str() +
+                           caching.modifiers + words.suffix() + " " + place(words.count, op.getDisplacement()) + ", " +
+                           words.operands(0) + caching.policy + ";" + caching.end;
   assembly(text, constraints + clobbers(op), {}, operands, true);
 }
 
@@ -217,15 +241,16 @@ void ThreadSpeller::copyAsync(simt::CopyAsyncOp op) {
       op.getInside() ? "selp.b32 size, " + size + ", 0, " + operand(op.getInside(), "b") + "; " : "";
   if (op.getPredicate())
     operand(op.getPredicate(), "b");
+  const Caching caching(op, /*hasFirst=*/false);
   const std::string copy = predicated(op.getPredicate(), static_cast<unsigned>(operands.size()) - 1) + "cp.async." +
-                           (op.getBytes() == 16 ? "cg" : "ca") + ".shared.global " + place(0, op.getToDisplacement()) +
-                           ", " + place(1, op.getFromDisplacement()) + ", " + bytes +
+                           (op.getBytes() == 16 ? "cg" : "ca") + ".shared.global" + caching.modifiers + " " +
+                           place(0, op.getToDisplacement()) + ", " + place(1, op.getFromDisplacement()) + ", " + bytes +
                            (op.getInside() ? ", size"
                             : op.getSize() ? ", " + size
                                            : "") +
-                           ";";
-  assembly(op.getInside() ? "{ .reg .b32 size; " + choice + copy + " }" : copy, constraints + ",~{memory}", {},
-           operands, true);
+                           caching.policy + ";";
+  const std::string sized = op.getInside() ? "{ .reg .b32 size; " + choice + copy + " }" : copy;
+  assembly(caching.begin + sized + caching.end, constraints + ",~{memory}", {}, operands, true);
 }
 
 /// `.u32`, `.f64`, … as an instruction on a number wants it.

@@ -122,7 +122,7 @@ std::vector<Edit> Reader::edits() {
   static const std::regex ordering(
       R"(^\s*(@!?%\w+\s+)?((bar|barrier|fence|membar|mbarrier|cp\.async[\w.]*\.(commit|wait)|wgmma\.(fence|commit|wait))[\w.]*\b.*))");
   static const std::regex copy(
-      R"(^\s*((?:\{.*;\s*)?(?:@!?%\w+\s+)?)(cp\.async\.c[ag]\.shared[\w.:]*\s+\[%\w+)(?:\s*\+\s*(\d+))?(\],\s*\[[^\]]*\],\s*\d+)(,\s*[%\w]+)?(;.*))");
+      R"(^\s*((?:\{.*;\s*)?(?:@!?%\w+\s+)?)(cp\.async\.c[ag]\.shared[\w.:]*\s+\[%\w+)(?:\s*\+\s*(\d+))?(\],\s*\[[^\]]*\],\s*\d+)(,\s*(?!policy\b)[%\w]+)?((?:,\s*policy)?;.*))");
   static const std::regex order(R"(^(\s*(?:@!?%\w+\s+)?(?:atom|red|ld|st)\.)(acquire|release|acq_rel)(\.gpu\..*))");
   std::smatch match;
   for (const std::string &line : lines)

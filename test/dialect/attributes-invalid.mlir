@@ -52,6 +52,22 @@ func.func @inside_of_nothing(%x: f32) {
 
 // -----
 
+func.func @cache(%x: memref<?xf32>, %n: i64) {
+  // expected-error @+1 {{expected 'tile.cache' to be "stream" or "keep" on a load or store, but got "usual"}}
+  %0 = tile.load %x[%n] {tile.cache = "usual"} : memref<?xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @cache_of_an_atomic(%x: memref<?xf32>, %n: i64) {
+  // expected-error @+1 {{expected 'tile.cache' to be "stream" or "keep" on a load or store, but got "keep"}}
+  %0 = tile.atomic_load relaxed %x[%n] {tile.cache = "keep"} : memref<?xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
 func.func @accuracy(%x: f32) {
   // expected-error @+1 {{expected 'tile.accuracy' to be "full" or "fast" on a division or a function that may be fast, but got "quick"}}
   %0 = math.exp2 %x {tile.accuracy = "quick"} : f32

@@ -148,3 +148,21 @@ func.func @polls(%v: memref<?xi32, strided<[1]>>, %n: i64) -> (tensor<1xi32>, te
   %1 = tile.atomic_load relaxed %v[%n] : memref<?xi32, strided<[1]>> -> tensor<1xi32>
   return %0, %1 : tensor<1xi32>, tensor<1xi32>
 }
+
+// A hint for caches stays with what an access becomes.
+// CHECK-LABEL: @caches
+func.func @caches(%v: memref<?xf32, strided<[1]>>, %n: i64) {
+  %all = arith.constant dense<true> : tensor<64xi1>
+  %lanes = tile.iota : tensor<64xi64>
+  %begin = tile.splat %n : i64 -> tensor<64xi64>
+  %run = arith.addi %begin, %lanes : tensor<64xi64>
+  // CHECK: tile.load %{{.*}} {tile.cache = "keep"} :
+  %0 = tile.gather %v[%n] if %all {tile.cache = "keep"} : memref<?xf32, strided<[1]>> -> tensor<64xf32>
+  // CHECK: tile.load %{{.*}} {tile.cache = "stream"} :
+  %1 = tile.gather %v[%run] {tile.cache = "stream"} : memref<?xf32, strided<[1]>>, tensor<64xi64> -> tensor<64xf32>
+  // CHECK: tile.store %{{.*}} {tile.cache = "stream"} :
+  tile.scatter %0, %v[%n] if %all {tile.cache = "stream"} : tensor<64xf32>, memref<?xf32, strided<[1]>>
+  // CHECK: tile.store %{{.*}} {tile.cache = "keep"} :
+  tile.scatter %1, %v[%run] {tile.cache = "keep"} : tensor<64xf32>, memref<?xf32, strided<[1]>>, tensor<64xi64>
+  return
+}

@@ -213,6 +213,22 @@ func.func @displacement(%address: i64) {
 
 // -----
 
+func.func @cache_of_what_is_shared(%address: i32) {
+  // expected-error@+1 {{'simt.ld' op expected 'tile.cache' on a weak access of global memory alone}}
+  %0 = simt.ld shared %address + 0 {tile.cache = "keep"} : i32, vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @cache_of_what_is_strong(%x: vector<1xf32>, %address: i64) {
+  // expected-error@+1 {{'simt.st' op expected 'tile.cache' on a weak access of global memory alone}}
+  simt.st global %x, %address + 0 {strong, tile.cache = "stream"} : vector<1xf32>, i64
+  return
+}
+
+// -----
+
 func.func @load_order(%address: i64) {
   // expected-error@+1 {{expected 'simt.order' to be acquire on a strong load, release on a strong store, or acquire, release or acq_rel on an atomic, but got "acq_rel"}}
   %0 = simt.ld global %address + 0 {simt.order = "acq_rel", strong} : i64, vector<4xf32>

@@ -121,6 +121,12 @@ void atomics(View a, View b, View c) {
   atomic_load(c, {0, 0}, {}, Order::release);
   // expected-error@+1 {{'atomic_store' expected order relaxed or release, but got acq_rel}}
   atomic_store(c, {0, 0}, 1, Order::acq_rel);
+  // expected-error@+1 {{'atomic_store' expected no hint for caches on an atomic, but got Cache::keep}}
+  atomic_store(c, {0, 0}, 1, Order::release, {.cache = Cache::keep});
+  // expected-error@+1 {{'atomic_add' expected no hint for caches on an atomic, but got Cache::stream}}
+  atomic_add(c, {0, 0}, 1, Order::relaxed, {.cache = Cache::stream});
+  // expected-error@+1 {{'atomic_compare_exchange' expected no hint for caches on an atomic, but got Cache::keep}}
+  atomic_compare_exchange(c, {0, 0}, 0, 1, Order::acq_rel, {.cache = Cache::keep});
 }
 const ErrorCase atomicsCase("Views", "AtomicType", atomics, {matrix, view(i8, {64, 32}), integers});
 

@@ -127,7 +127,7 @@ TEST(Generate, DrawsTheWholeLanguage) {
   std::vector<std::string> texts = {".select(",       ".mask = ",       ".padding = ",    "atomic_load(",
                                     "atomic_store(",  "bitcast(",       "softmax(",       "atomic_compare_exchange(",
                                     "Order::acquire", "Order::acq_rel", "Order::release", "Order::relaxed",
-                                    "take(",          "histogram("};
+                                    "take(",          "histogram(",     "Cache::stream",  "Cache::keep"};
   for (const char *name : atomicNames)
     texts.push_back(std::string("atomic_") + name + "(");
   for (const char *name : leaveNames)

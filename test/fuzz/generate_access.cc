@@ -119,6 +119,7 @@ bool Generator::loadNamed() {
   op.offsets = place->offsets;
   op.index = place->index;
   op.mask = maskFor(op.shape, 40);
+  op.cache = cache();
   select(op);
   emit(op, padded(program.buffers[program.windows[at].buffer].facts, op.which));
   return true;
@@ -141,6 +142,7 @@ bool Generator::storeNamed() {
   op.offsets = place->offsets;
   op.index = place->index;
   op.mask = maskFor(op.shape, 40);
+  op.cache = cache();
   select(op);
   emit(op, {});
   return true;

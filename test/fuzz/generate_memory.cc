@@ -240,6 +240,7 @@ Known Generator::loadAt(int index, const Shape &shape, std::vector<Operand> at) 
     select(op);
     return emit(op, buffer.facts);
   }
+  op.cache = cache();
   select(op);
   return emit(op, padded(buffer.facts, op.which));
 }
@@ -270,6 +271,8 @@ void Generator::storeAt(int index, const Known &value, std::vector<Operand> at) 
   if (chance(4)) {
     op.verb = Verb::atomicStore;
     op.which = chance(50) ? 0 : 2;
+  } else {
+    op.cache = cache();
   }
   select(op);
   op.operands = {value.operand()};

@@ -50,14 +50,24 @@ static std::string viewOf(const Op &op) {
   return text;
 }
 
-static std::string maskOf(const Op &op) { return op.mask < 0 ? "" : fmt::format(", {{.mask = t{}}}", op.mask); }
+/// What an access does besides, with that padding.
+static std::string besides(const Op &op, const std::string &padding) {
+  static const char *const hints[] = {"", "Cache::stream", "Cache::keep"};
+  std::vector<std::string> parts;
+  if (!padding.empty())
+    parts.push_back(".padding = " + padding.substr(2));
+  if (op.mask >= 0)
+    parts.push_back(fmt::format(".mask = t{}", op.mask));
+  if (op.cache)
+    parts.push_back(fmt::format(".cache = {}", hints[op.cache]));
+  return parts.empty() ? "" : fmt::format(", {{{}}}", fmt::join(parts, ", "));
+}
+
+static std::string maskOf(const Op &op) { return besides(op, ""); }
 
 /// What a load does besides.
 static std::string readingOf(const Op &op) {
-  const std::string padding = paddingOf(op);
-  if (op.mask < 0)
-    return padding;
-  return fmt::format(", {{{}.mask = t{}}}", padding.empty() ? "" : ".padding = " + padding.substr(2) + ", ", op.mask);
+  return op.mask < 0 && !op.cache ? paddingOf(op) : besides(op, paddingOf(op));
 }
 
 static const char *orderOf(const Op &op) {

@@ -106,6 +106,7 @@ struct Op {
   std::vector<Selected> selects = {};
   int index = 0; // how many dimensions of `shape` are those of the tiles among the offsets
   int mask = -1; // the value that says which elements are accessed, if there is one
+  int cache = 0; // the hint of that number
   bool keeps = false;
   std::vector<int> axes = {};
   std::vector<Op> body = {}, otherwise = {};

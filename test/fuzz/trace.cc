@@ -86,7 +86,7 @@ Tile Tracing::accessed(const Op &op) const {
   const Shape blocks(op.shape.begin() + op.index, op.shape.end());
   switch (op.verb) {
   case Verb::load:
-    return load(view, at(op.offsets), blocks, {padding, maskOf(op)});
+    return load(view, at(op.offsets), blocks, {padding, maskOf(op), static_cast<Cache>(op.cache)});
   case Verb::gather:
     return gather(view, at(op.operands[0]), at(op.offsets), Shape(op.shape.begin() + 1, op.shape.end()), padding);
   case Verb::atomicLoad:
@@ -153,7 +153,7 @@ Tile Tracing::resultOf(const Op &op) const {
 void Tracing::run(const Op &op) {
   switch (op.verb) {
   case Verb::store:
-    return store(viewOf(op), at(op.offsets), at(op.operands[0]), {maskOf(op)});
+    return store(viewOf(op), at(op.offsets), at(op.operands[0]), {maskOf(op), static_cast<Cache>(op.cache)});
   case Verb::atomicStore:
     return atomic_store(viewOf(op), at(op.offsets), at(op.operands[0]), static_cast<Order>(op.which), {maskOf(op)});
   case Verb::scatter:

@@ -337,3 +337,22 @@ func.func @moves(%v: memref<2x64xf32>, %n: i64) attributes {tile.kernel} {
   %3 = tile.broadcast %2 : tensor<2x1xi64, #column> -> tensor<2x64xi64, #square>
   return
 }
+
+// -----
+
+#single = #simt.layout<32, reg [], lane [d0:1 d0:2 d0:4 d0:8 d0:16], warp []>
+
+// A hint for caches goes to each access that a thread makes.
+// CHECK-LABEL: func @caches
+// CHECK: simt.ld global %{{.*}} {tile.cache = "stream"}
+// CHECK: simt.ld global %{{.*}} {tile.cache = "keep"}
+// CHECK: simt.st global %{{.*}} {tile.cache = "stream"}
+// CHECK: simt.st global %{{[^{]*}} : vector
+func.func @caches(%v: memref<?xf32>, %w: memref<?xf32>) attributes {tile.kernel, tile.warps = 1 : i64} {
+  %c0 = arith.constant 0 : i64
+  %0 = tile.load %v[%c0] {tile.cache = "stream"} : memref<?xf32> -> tensor<32xf32, #single>
+  %1 = tile.load %w[%c0] {tile.cache = "keep"} : memref<?xf32> -> tensor<32xf32, #single>
+  tile.store %0, %w[%c0] {tile.cache = "stream"} : tensor<32xf32, #single>, memref<?xf32>
+  tile.store %1, %v[%c0] : tensor<32xf32, #single>, memref<?xf32>
+  return
+}

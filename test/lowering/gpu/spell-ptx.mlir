@@ -159,6 +159,22 @@ llvm.func @orders(%a: i64, %x: f32, %p: i1, %m: i32) {
 
 // -----
 
+// A hint for caches is a policy for the second level, and a word for the first where the instruction has one.
+// CHECK-LABEL: @caches
+// CHECK: "{ .reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0; @$2 ld.global.nc.L1::no_allocate.L2::cache_hint.b32 $0, [$1 + 16], policy; }", "=r,l,b,0"
+// CHECK: "{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0; st.global.L1::evict_last.L2::cache_hint.b32 [$1], $0, policy; }", "r,l"
+// CHECK: "{ .reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0; cp.async.cg.shared.global.L2::cache_hint [$0], [$1], 16, policy; }", "r,l,~{memory}"
+// CHECK: evict_last.b64 policy, 1.0; { .reg .b32 size; selp.b32 size, $2, 0, $3; cp.async.cg.shared.global.L2::cache_hint [$0], [$1], 16, size, policy; } }"
+llvm.func @caches(%a: i64, %to: i32, %p: i1, %n: i32, %v: vector<1xf32>) {
+  %0 = simt.ld global %a + 16 if %p else %v : vector<1xf32> {readonly, tile.cache = "stream"} : i64, vector<1xf32>
+  simt.st global %0, %a + 0 {tile.cache = "keep"} : vector<1xf32>, i64
+  simt.cp_async 16 to %to + 0 from %a + 0 {tile.cache = "stream"}
+  simt.cp_async 16 to %to + 0 from %a + 0 size %n inside %p {tile.cache = "keep"}
+  llvm.return
+}
+
+// -----
+
 // CHECK-LABEL: @threads
 // CHECK: llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.tid.x"
 // CHECK: %[[MASK:.*]] = llvm.mlir.constant(16 : i32)

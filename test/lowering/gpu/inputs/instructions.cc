@@ -1,4 +1,4 @@
-// What has instructions of its own: orders of atomics.
+// What has instructions of its own: orders of atomics, hints for caches.
 #include "dialect/dsl/Kernel.h"
 
 using namespace kiln;
@@ -15,3 +15,20 @@ static void orders(View flags, View x) {
   atomic_add(flags, {8}, full(i32, {512}, 1), Order::acq_rel); // several a thread
 }
 static const Kernel ordersKernel = kernel("orders", orders, {"flags", "x"});
+
+static void caches(View a, View b, View c, View d) {
+  Tile acc = zeros(f32, {64, 64});
+  for (Tile k : range(0, a.dim(1), 32))
+    acc = dot(load(a, {0, k}, {64, 32}, {.cache = Cache::stream}), load(b, {k, 0}, {32, 64}, {.cache = Cache::keep}),
+              acc);
+  store(c, {0, 0}, acc + load(d, {0, 0}, {64, 64}, {.cache = Cache::keep}), {.cache = Cache::stream});
+}
+static const Kernel cachesKernel = kernel("caches", caches, {"a", "b", "c", "d"});
+
+static void widths(View x, View ids, View y) {
+  Tile named = load(ids, {0}, {256}, {.cache = Cache::stream});
+  Tile some = load(x, {named}, {}, {.mask = named > 3, .cache = Cache::keep});
+  store(y, {named}, some, {.mask = named < 99, .cache = Cache::stream});
+  store(y, {0}, load(y, {1000}, {256}, {.cache = Cache::stream}), {.cache = Cache::keep}); // read and written
+}
+static const Kernel widthsKernel = kernel("widths", widths, {"x", "ids", "y"});
