@@ -65,6 +65,10 @@ public:
   virtual bool tellsLines() const = 0;
   /// Whether it adds, subtracts, multiplies, fuses and compares bf16 and f16, and converts to f16, rounding once.
   virtual bool hasNarrowArithmetic() const = 0;
+  /// How it multiplies floats of 8 bits: as bf16; as they are, with sums that are as exact as those of bf16; or with
+  /// coarser ones.
+  enum class ByteProducts { widened, exact, coarse };
+  virtual ByteProducts byteProducts() const { return ByteProducts::widened; }
   /// Its stages in the order they come, after "tile", which all have.
   virtual llvm::ArrayRef<Stage> stages() const = 0;
 

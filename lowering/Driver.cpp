@@ -65,7 +65,11 @@ void buildPipeline(mlir::OpPassManager &pm, const Backend &backend, llvm::String
   pm.addPass(createDeclareConsole());
   pm.addNestedPass<FuncOp>(createCountLoops());
   addSimplify(pm);
-  pm.addNestedPass<FuncOp>(createExpandOps({backend.hasNarrowArithmetic()}));
+  ExpandOpsOptions arithmetic;
+  arithmetic.nativeNarrow = backend.hasNarrowArithmetic();
+  arithmetic.byteProducts = backend.byteProducts() != Backend::ByteProducts::widened;
+  arithmetic.coarse = backend.byteProducts() == Backend::ByteProducts::coarse;
+  pm.addNestedPass<FuncOp>(createExpandOps(arithmetic));
   addSimplify(pm);
   pm.addNestedPass<FuncOp>(createUnrollLoops());
   pm.addNestedPass<FuncOp>(createRotateLoops());

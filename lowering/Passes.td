@@ -74,7 +74,8 @@ def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
     `tile.cast`, `tile.div`, `tile.rem`, `tile.shl`, `tile.shr` and `tile.random` become `arith` operations with selects
     that give the results the dialect promises; arithmetic on bf16 and f16 is done in f32 and rounded, but for what the
     target has instructions for that round once (`native-narrow`). Floats of 8 bits are bytes from here on, and nothing is
-    `tile.unsigned` any more but atomics and prints. Tiles stay tensors.
+    `tile.unsigned` any more but atomics and prints. They are multiplied as bf16, or where the target multiplies them
+    (`byte-products`) stay bytes of which `tile.factors` says what they are. Tiles stay tensors.
 
     ```mlir
     %0 = tile.shl %a, %n : tensor<4xi32>
@@ -87,6 +88,10 @@ def ExpandOps : Pass<"tile-expand-ops", "::mlir::func::FuncOp"> {
   let options = [
     Option<"nativeNarrow", "native-narrow", "bool", "false",
            "keep +, −, ×, fma, min and max of bf16 and f16, and conversions to f16">,
+    Option<"byteProducts", "byte-products", "bool", "false",
+           "keep products of floats of 8 bits, as products of bytes with `tile.factors`">,
+    Option<"coarse", "coarse", "bool", "false",
+           "sums of such products have fewer bits than f32: only what has a precision is kept, and `tile.coarse`">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
@@ -394,7 +399,7 @@ def CoalesceAccesses : Pass<"gpu-coalesce-accesses", "::mlir::func::FuncOp"> {
 def SelectInstructions : Pass<"gpu-select-instructions", "::mlir::func::FuncOp"> {
   let summary = "chooses the instructions of products, and with them the layout of their sums";
   let description = [{
-    Products of bf16, f16, i8, and of f32 that may be rounded to tf32, go to the tensor cores, when the extents fill their
+    Products of bf16, f16, i8, floats of 8 bits, and of f32 that may be rounded to tf32, go to the tensor cores, when the extents fill their
     fragments; all others are outer products in registers. `simt.layout` on the product is the layout of its sums.
     With `groups`, products of bf16 and f16 in a loop that only adds to their sums, both operands loaded in its rounds, get
     `simt.wgmma`, too: their sums lie as groups of four warps have them that read both from shared memory. So do those of

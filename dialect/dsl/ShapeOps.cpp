@@ -325,7 +325,8 @@ static std::optional<Type> checkFactors(Verb &verb, mlir::Value a, mlir::Value b
     verb.expected() << "inner extents to match, but got " << textOf(left) << " and " << textOf(right);
     return {};
   }
-  if (elementOf(a) != elementOf(b)) {
+  const auto isByte = [](mlir::Value x) { return tile::isByteFloat(getElementTypeOrSelf(x.getType())); };
+  if (elementOf(a) != elementOf(b) && !(isByte(a) && isByte(b))) {
     verb.expected() << "operands of one type, but got " << nameOf(elementOf(a)) << " and " << nameOf(elementOf(b))
                     << "; use cast()";
     return {};

@@ -295,7 +295,7 @@ Tile argmin(At x, Axes axes = -1, bool keep = false);
 // --- Matrix product --------------------------------------------------------------------------------------------------
 
 /// How far products of f32 may be rounded, for the sake of tensor cores: not at all, their operands to tf32, or to sums
-/// of two tf32. dialect/README.md has the bounds.
+/// of two tf32. Any but `ieee` permits coarse sums of floats of 8 bits. dialect/README.md has the bounds.
 enum class Precision { ieee, tf32, tf32x3 };
 /// Their names, in this order.
 inline const std::vector<std::string> precisionNames = {"ieee", "tf32", "tf32x3"};

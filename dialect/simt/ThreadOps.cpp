@@ -2,6 +2,7 @@
 
 #include "dialect/simt/SimtDialect.h"
 #include "dialect/tile/AccessRules.h"
+#include "dialect/tile/TypeRules.h"
 
 using namespace mlir;
 
@@ -50,8 +51,9 @@ LogicalResult MmaOp::verify() {
   if (b.getElementType() != element || a.getNumElements() != 16 * k / 32 || b.getNumElements() != 8 * k / 32)
     return emitOpError("expected ") << 16 * k / 32 << " and " << 8 * k / 32 << " elements of one type, but got " << a
                                     << " and " << b;
-  if (acc.getNumElements() != 4 || acc.getElementType().isInteger() != element.isInteger())
-    return emitOpError("expected an accumulator of 4 ") << (element.isInteger() ? "i32" : "f32") << ", but got " << acc;
+  const bool isInteger = element.isInteger() && !(*this)->hasAttr(tile::factorsName);
+  if (acc.getNumElements() != 4 || acc.getElementType().isInteger() != isInteger)
+    return emitOpError("expected an accumulator of 4 ") << (isInteger ? "i32" : "f32") << ", but got " << acc;
   return success();
 }
 

@@ -64,6 +64,21 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     const bool good = matters && isa<UnitAttr>(attribute.getValue());
     return good ? success() : expected("a unit on an operation to which the sign of integers matters");
   }
+  if (name == factorsName) {
+    const auto types = dyn_cast<ArrayAttr>(attribute.getValue());
+    const auto isByte = [](Attribute each) {
+      const auto type = dyn_cast<TypeAttr>(each);
+      return type && isByteFloat(type.getValue());
+    };
+    const bool multiplies = isa<DotOp>(op) || op->getName().getStringRef() == "simt.mma";
+    return multiplies && types && types.size() == 2 && llvm::all_of(types, isByte)
+               ? success()
+               : expected("two floats of 8 bits on a product");
+  }
+  if (name == "tile.coarse")
+    return isa<DotOp>(op) && op->hasAttr(factorsName) && isa<UnitAttr>(attribute.getValue())
+               ? success()
+               : expected("a unit on a 'tile.dot' with 'tile.factors'");
   if (name == cacheName) {
     const auto hint = dyn_cast<StringAttr>(attribute.getValue());
     const StringRef what = op->getName().getStringRef();

@@ -141,8 +141,14 @@ LogicalResult DotOp::verify() {
     return emitOpError("expected an accumulator of shape ")
            << shapeText(RankedTensorType::get(sums, acc.getElementType())) << ", but got " << shapeText(acc);
   Type operand = a.getElementType();
-  if (operand != b.getElementType())
+  if (operand != b.getElementType() && !(isByteFloat(operand) && isByteFloat(b.getElementType())))
     return emitOpError("expected operands of one element type, but got ") << operand << " and " << b.getElementType();
+  if ((*this)->hasAttr(factorsName)) {
+    if ((operand.isInteger(8) || isByteFloat(operand)) && acc.getElementType().isF32())
+      return success();
+    return emitOpError("expected bytes and sums of f32 with '")
+           << factorsName << "', but got " << operand << " and " << acc.getElementType();
+  }
   // Integers that a machine has widened already are no operands of the language's, but of the dialect's.
   Type sum = operand.isInteger(32) ? operand : sumTypeOf(operand);
   if (!sum)

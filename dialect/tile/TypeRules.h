@@ -18,6 +18,8 @@ mlir::Type typeNumbered(mlir::MLIRContext *context, unsigned number);
 bool isNarrowFloat(mlir::Type type);
 /// One of 8 bits, for which no machine of ours has arithmetic. Rounding to it saturates.
 bool isByteFloat(mlir::Type type);
+/// What the factors of a product are that are bytes to all but its instruction: two floats of 8 bits.
+inline constexpr llvm::StringLiteral factorsName = "tile.factors";
 
 /// Whether the integers that an operation takes, or a float becomes, have no sign: its `tile.unsigned`. MLIR's integers
 /// do not tell.

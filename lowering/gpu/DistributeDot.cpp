@@ -3,6 +3,7 @@
 #include "lowering/gpu/ThreadCode.h"
 
 #include "dialect/simt/layout/Fragments.h"
+#include "dialect/tile/TypeRules.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -30,6 +31,8 @@ static void multiplyByTensorCore(ThreadCode &code, tile::DotOp op) {
   const int64_t K = a.shape()[right].size;
   const unsigned bits = cast<RankedTensorType>(op.getA().getType()).getElementTypeBitWidth();
   const unsigned k = simt::mmaShapeFor(bits, K)->k;
+  const Attribute factors = op->getAttr(tile::factorsName);
+  const bool isCoarse = op->hasAttr("tile.coarse");
   const auto fragments = [&](Value vector, const TileLayout &layout, unsigned size) {
     return [&code, &layout, vector, size, known = std::map<int64_t, Value>()](ArrayRef<int64_t> position) mutable {
       const int64_t first = *layout.storedAt(position);
@@ -41,6 +44,12 @@ static void multiplyByTensorCore(ThreadCode &code, tile::DotOp op) {
   };
   auto leftAt = fragments(withoutPadding(code, op.getA(), right), a, 16 * k / simt::numLanes);
   auto rightAt = fragments(withoutPadding(code, op.getB(), left), b, 8 * k / simt::numLanes);
+  const auto multiply = [&](ArrayRef<int64_t> x, ArrayRef<int64_t> y, Value sum) -> Value {
+    auto made = simt::MmaOp::create(code.builder, code.loc, sum.getType(), leftAt(x), rightAt(y), sum);
+    if (factors)
+      made->setAttr(tile::factorsName, factors);
+    return made;
+  };
   const Value sums = code.held(op.getAcc());
   SmallVector<Value> blocks;
   for (int64_t stored = 0; stored < acc.numStored(); stored += 4)
@@ -55,7 +64,13 @@ static void multiplyByTensorCore(ThreadCode &code, tile::DotOp op) {
         SmallVector<int64_t> x = acc.positionOf(4 * number), y(x);
         x[right] = y[left] = step;
         Value &sum = blocks[number];
-        sum = code.make<simt::MmaOp>(sum.getType(), leftAt(x), rightAt(y), sum);
+        if (!isCoarse) {
+          sum = multiply(x, y, sum);
+          continue;
+        }
+        // No sum is cut off but those of one instruction.
+        const Value zeros = code.make<arith::ConstantOp>(code.builder.getZeroAttr(sum.getType()));
+        sum = code.make<arith::AddFOp>(sum, multiply(x, y, zeros));
       }
   Values results;
   for (const Value sum : blocks)

@@ -41,15 +41,21 @@ static const llvm::Target &nvptxBackend() {
 /// What LLVM is to know of a target whose own version of PTX lacks instructions that the module spells: the oldest
 /// version that has them all. Nothing where it has them.
 static std::string featuresFor(const llvm::Module &module, const GpuTarget &target) {
-  static constexpr std::pair<llvm::StringLiteral, unsigned> since[] = {{"createpolicy.", 74}};
+  static constexpr std::pair<llvm::StringLiteral, unsigned> since[] = {{"createpolicy.", 74},
+                                                                       {"mma.m16n8k32.row.col.f32.e", 84}};
   unsigned version = target.ptxVersion;
-  for (const llvm::Function &function : module)
+  const auto see = [&](llvm::StringRef text) {
+    for (const auto &[mnemonic, least] : since)
+      if (version < least && text.contains(mnemonic))
+        version = least;
+  };
+  for (const llvm::Function &function : module) { // an intrinsic is a function without instructions
+    see(function.getName());
     for (const llvm::Instruction &instruction : llvm::instructions(function))
       if (const auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction))
         if (const auto *text = llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()))
-          for (const auto &[mnemonic, least] : since)
-            if (version < least && llvm::StringRef(text->getAsmString()).contains(mnemonic))
-              version = least;
+          see(text->getAsmString());
+  }
   return version == target.ptxVersion ? "" : "+ptx" + std::to_string(version);
 }
 

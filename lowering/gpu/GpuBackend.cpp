@@ -71,6 +71,11 @@ public:
   KernelLimits limits() const override { return {.elements = mostElements, .lowered = false}; }
   bool tellsLines() const override { return true; }
   bool hasNarrowArithmetic() const override { return true; }
+  ByteProducts byteProducts() const override {
+    return target.capability < 89 ? ByteProducts::widened
+           : target.coarseBytes   ? ByteProducts::coarse
+                                  : ByteProducts::exact;
+  }
   llvm::ArrayRef<Stage> stages() const override { return llvm::ArrayRef(gpuStages).drop_back(cubin ? 0 : 1); }
   void registerDialects(mlir::DialectRegistry &registry) const override {
     registry

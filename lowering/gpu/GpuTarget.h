@@ -17,6 +17,9 @@ struct GpuTarget {
   /// Ten times the oldest version of PTX that has it (PTX ISA, "Release Notes"): what a text is of that needs no newer
   /// one, as LLVM has it.
   unsigned ptxVersion = 70;
+  /// Whether its tensor cores multiply floats of 8 bits themselves, and then sum in fewer bits than f32 has; ptxas
+  /// makes products of f16 of them for others.
+  bool coarseBytes = false;
 };
 
 /// The architectures that Kiln makes code for.

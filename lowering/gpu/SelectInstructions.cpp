@@ -7,6 +7,7 @@
 
 #include "dialect/simt/layout/Fragments.h"
 #include "dialect/tile/TypeRules.h"
+#include "lowering/tile/ByteBits.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SetVector.h"
@@ -134,6 +135,24 @@ static bool isForGroups(tile::DotOp op, unsigned warps) {
   return (isSummedByLoop(op) && isLoadedIn(op.getA(), round)) || splitOf(op, warps) == simt::WarpSplit{warps, 1};
 }
 
+/// Multiplies floats of 8 bits as bf16 where no instruction multiplies them as they are.
+static tile::DotOp widened(tile::DotOp op) {
+  const auto factors = op->getAttrOfType<ArrayAttr>(tile::factorsName);
+  if (!factors || whyNoTensorCore(op).empty())
+    return op;
+  OpBuilder builder(op);
+  Emit emit(builder, op.getLoc());
+  const auto wide = [&](Value bytes, size_t number) {
+    const Type factor = cast<TypeAttr>(factors[number]).getValue();
+    return emit.cast(realOfByte(emit, bytes, factor), builder.getBF16Type());
+  };
+  const Value a = wide(op.getA(), 0), b = wide(op.getB(), 1);
+  auto made = tile::DotOp::create(builder, op.getLoc(), a, b, op.getAcc(), op.getPrecision());
+  op.replaceAllUsesWith(made.getResult());
+  op.erase();
+  return made;
+}
+
 static void choose(tile::DotOp op, unsigned warps, bool groups) {
   const auto [M, N, K, batch] = extentsOf(op);
   const bool hasInstruction = whyNoTensorCore(op).empty();
@@ -155,7 +174,7 @@ struct SelectInstructions : impl::SelectInstructionsBase<SelectInstructions> {
   void runOnOperation() override {
     func::FuncOp func = getOperation();
     if (func->hasAttr("tile.kernel"))
-      func.walk([&](tile::DotOp op) { choose(op, static_cast<unsigned>(warpsOf(func)), groups); });
+      func.walk([&](tile::DotOp op) { choose(widened(op), static_cast<unsigned>(warpsOf(func)), groups); });
   }
 };
 } // namespace

@@ -2,6 +2,8 @@
 
 #include "lowering/gpu/Speller.h"
 
+#include "dialect/tile/TypeRules.h"
+
 using namespace mlir;
 
 namespace kiln::lowering::gpu {
@@ -25,7 +27,13 @@ Value ProductSpeller::mma(simt::MmaOp op, StringRef roundToTf32) {
     }
   }
   llvm::append_range(operands, elements(op.getAcc()));
-  const StringRef name = element.isF32()    ? "llvm.nvvm.mma.m16n8k8.row.col.tf32"
+  std::string factors;
+  if (const auto types = op->getAttrOfType<ArrayAttr>(tile::factorsName))
+    for (const Type factor : types.getAsValueRange<TypeAttr>())
+      factors += isa<Float8E5M2Type>(factor) ? ".e5m2" : ".e4m3";
+  const std::string ofBytes = "llvm.nvvm.mma.m16n8k32.row.col.f32" + factors + ".f32";
+  const StringRef name = !factors.empty()   ? StringRef(ofBytes)
+                         : element.isF32()  ? "llvm.nvvm.mma.m16n8k8.row.col.tf32"
                          : element.isBF16() ? "llvm.nvvm.mma.m16n8k16.row.col.bf16"
                          : element.isF16()  ? "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
                                             : "llvm.nvvm.mma.m16n8k32.row.col.s8";

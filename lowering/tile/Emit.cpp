@@ -2,6 +2,8 @@
 
 #include "lowering/tile/Emit.h"
 
+#include "lowering/tile/ByteBits.h"
+
 #include "dialect/tile/TileDialect.h"
 #include "dialect/tile/TypeRules.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -154,12 +156,11 @@ Value Emit::narrowToOdd(Value f64) {
   return bits(select(inexact, odd, word), builder.getF32Type());
 }
 
-/// A float of 8 bits as the f32 of the same number, by its bits: those of f16 are e5m2's with eight zeros behind them,
-/// and e4m3's one place further right, but for a bias that is less by 8 and for NaN.
-static Value fromByte(Emit &emit, Value byte) {
-  MLIRContext *context = byte.getContext();
-  const bool isE5M2 = isa<Float8E5M2Type>(getElementTypeOrSelf(byte.getType()));
-  Value word = emit.bits(byte, IntegerType::get(context, 8));
+/// By their bits: those of f16 are e5m2's with eight zeros behind them, and e4m3's one place further right, but for a
+/// bias that is less by 8 and for NaN.
+Value realOfByte(Emit &emit, Value word, Type element) {
+  MLIRContext *context = word.getContext();
+  const bool isE5M2 = isa<Float8E5M2Type>(element);
   word = emit.make<arith::ExtUIOp>(typeLike(word.getType(), IntegerType::get(context, 16)), word);
   const auto constant = [&](int64_t value) { return emit.integer(word.getType(), value); };
   const auto widened = [&](Value halfBits) {
@@ -209,7 +210,7 @@ Value Emit::castReal(Value value, Type element) {
   if (from == element)
     return value;
   if (tile::isByteFloat(from))
-    return castReal(fromByte(*this, value), element);
+    return castReal(realOfByte(*this, bits(value, IntegerType::get(value.getContext(), 8)), from), element);
   value = settled(value);
   if (tile::isByteFloat(element)) {
     Value single = from.isF64() ? narrowToOdd(value) : castReal(value, builder.getF32Type());

@@ -340,18 +340,30 @@ struct ExpandUnsignedScan : OpRewritePattern<tile::ScanOp> {
   }
 };
 
-/// Floats of 8 bits are multiplied as bf16, which has all of them.
+/// Floats of 8 bits are multiplied as bf16, which has all of them, but where the target multiplies them, and may.
 struct WidenDot : OpRewritePattern<tile::DotOp> {
-  using OpRewritePattern::OpRewritePattern;
+  WidenDot(MLIRContext *context, bool isNative, bool isCoarse)
+      : OpRewritePattern(context), isNative(isNative), isCoarse(isCoarse) {}
   LogicalResult matchAndRewrite(tile::DotOp op, PatternRewriter &rewriter) const override {
-    if (!tile::isByteFloat(getElementTypeOrSelf(op.getA().getType())))
+    const Type a = getElementTypeOrSelf(op.getA().getType()), b = getElementTypeOrSelf(op.getB().getType());
+    if (!tile::isByteFloat(a))
       return rewriter.notifyMatchFailure(op, "multiplied as it is");
+    if (isNative && (!isCoarse || op.getPrecision() != tile::Precision::IEEE)) {
+      rewriter.modifyOpInPlace(op, [&] {
+        op->setAttr(tile::factorsName, rewriter.getTypeArrayAttr({a, b}));
+        if (isCoarse)
+          op->setAttr("tile.coarse", rewriter.getUnitAttr());
+      });
+      return success();
+    }
     Emit emit(rewriter, op.getLoc());
     const Type wide = rewriter.getBF16Type();
     rewriter.replaceOpWithNewOp<tile::DotOp>(op, emit.cast(op.getA(), wide), emit.cast(op.getB(), wide), op.getAcc(),
                                              op.getPrecision());
     return success();
   }
+
+  const bool isNative, isCoarse;
 };
 
 struct ExpandOps : impl::ExpandOpsBase<ExpandOps> {
@@ -360,7 +372,8 @@ struct ExpandOps : impl::ExpandOpsBase<ExpandOps> {
     RewritePatternSet patterns(&getContext());
     patterns
         .add<ExpandCast, ExpandDiv, ExpandRem, ExpandShl, ExpandShr, ExpandRandom, ExpandFloatConversion<arith::ExtFOp>,
-             WidenReduce, WidenScan, ExpandUnsignedReduce, ExpandUnsignedScan, WidenDot>(&getContext());
+             WidenReduce, WidenScan, ExpandUnsignedReduce, ExpandUnsignedScan>(&getContext());
+    patterns.add<WidenDot>(&getContext(), byteProducts, coarse);
     addSortPatterns(patterns);
     patterns.add<WidenNarrowFloats, WidenFma>(&getContext(), nativeNarrow);
     if (nativeNarrow)

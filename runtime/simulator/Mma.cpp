@@ -9,7 +9,10 @@
 //     C (M × 8)    element i: row g + 8 (i >> 1), column 2 t + (i & 1)
 //
 // Sums run over K in order, each step one fused multiply-add; hardware rounds otherwise, so that only integers that f32
-// holds compare equal. Every operand is read before a result is written.
+// holds compare equal. Sums of floats of 8 bits are coarse on sm_89 and from sm_120 on, whose tensor cores multiply
+// such floats themselves: measurements found 13 bits of a sum behind its first (Zhang et al., "SageAttention2", 2024;
+// DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, of wgmma); on sm_90 and sm_100 ptxas makes products of f16 of
+// them. Every operand is read before a result is written.
 
 #include "runtime/simulator/CodeBuilder.h"
 #include "runtime/simulator/Fragments.h"
@@ -19,6 +22,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <span>
 
 namespace kiln::simulator {
 
@@ -42,12 +46,12 @@ bool isEighth(Element element) { return element == Element::e4m3 || element == E
 struct Product {
   int M = 16, K = 16;
   Element a = Element::f16, b = Element::f16, c = Element::f32, d = Element::f32;
-  bool saturates = false, isAnd = false;
+  bool saturates = false, isAnd = false, isCoarse = false;
 
   uint64_t pack() const {
     return static_cast<uint64_t>(M) | static_cast<uint64_t>(K) << 8 | static_cast<uint64_t>(a) << 24 |
            static_cast<uint64_t>(b) << 28 | static_cast<uint64_t>(c) << 32 | static_cast<uint64_t>(d) << 36 |
-           uint64_t{saturates} << 40 | uint64_t{isAnd} << 41;
+           uint64_t{saturates} << 40 | uint64_t{isAnd} << 41 | uint64_t{isCoarse} << 42;
   }
   static Product unpack(uint64_t detail) {
     const auto element = [&](int at) { return static_cast<Element>(detail >> at & 15); };
@@ -58,7 +62,8 @@ struct Product {
             .c = element(32),
             .d = element(36),
             .saturates = (detail >> 40 & 1) != 0,
-            .isAnd = (detail >> 41 & 1) != 0};
+            .isAnd = (detail >> 41 & 1) != 0,
+            .isCoarse = (detail >> 42 & 1) != 0};
   }
 
   int wordBits() const { return a == Element::f64 ? 64 : 32; }
@@ -173,9 +178,44 @@ template <Type type, Element element> static void runFloats(Warp &warp, const St
   multiplyFragments(type, p.K, words.data(), words.data() + p.wordsOfA(), c, c + 4);
 }
 
+/// The terms' sum as a tensor core has it that keeps 13 bits behind the first of the largest: what is below that place
+/// is cut off each term, and off the sum.
+static float coarseSum(std::span<const double> terms) {
+  double largest = 0, sum = 0;
+  for (const double term : terms) {
+    largest = std::max(largest, std::abs(term));
+    sum += term;
+  }
+  if (!std::isfinite(sum) || largest == 0) // NaN, too
+    return static_cast<float>(sum);
+  const auto cut = [](double value, int exponent) {
+    const double unit = std::ldexp(1.0, exponent - 13);
+    return std::trunc(value / unit) * unit;
+  };
+  const int exponent = std::ilogb(largest);
+  sum = 0;
+  for (const double term : terms)
+    sum += cut(term, exponent);
+  return sum == 0 ? 0 : static_cast<float>(cut(sum, std::max(std::ilogb(sum), exponent)));
+}
+
 static void runEighths(Warp &warp, const Step &step) {
   expectWholeWarp(warp, step);
-  multiplyFloats<float, uint32_t>(warp, step, Product::unpack(step.detail), numberIn);
+  const Product p = Product::unpack(step.detail);
+  if (!p.isCoarse)
+    return multiplyFloats<float, uint32_t>(warp, step, p, numberIn);
+  float a[mostRows][mostK], b[mostK][8], c[mostRows][8];
+  gatherOperands<uint32_t>(warp, warp.list(step), p, p.perWord(), numberIn, a, b);
+  gatherSums(warp, warp.list(step), p, c);
+  for (int m = 0; m < p.M; ++m)
+    for (int n = 0; n < 8; ++n) {
+      std::array<double, mostK + 1> terms; // products are exact
+      for (int k = 0; k < p.K; ++k)
+        terms[static_cast<size_t>(k)] = static_cast<double>(a[m][k]) * b[k][n];
+      terms[static_cast<size_t>(p.K)] = c[m][n];
+      c[m][n] = coarseSum(std::span(terms).first(static_cast<size_t>(p.K) + 1));
+    }
+  scatterSums(warp, warp.list(step), p, c);
 }
 
 static void runDoubles(Warp &warp, const Step &step) {
@@ -302,6 +342,9 @@ static Handler handlerFor(Element a) {
   }
 }
 
+/// Whether the target's tensor cores multiply floats of 8 bits themselves.
+static bool hasEighths(std::string_view target) { return target == "sm_89" || target.starts_with("sm_12"); }
+
 static void decodeMma(Decoder &d) {
   if (!d.take("sync"))
     d.unsupported();
@@ -321,6 +364,7 @@ static void decodeMma(Decoder &d) {
       d.wrong("'.and.popc' or '.xor.popc'");
   }
   checkProduct(d, p, N);
+  p.isCoarse = isEighth(p.a) && hasEighths(d.builder.module.target);
   d.expectCount(4, 4);
   const Type word = p.wordBits() == 64 ? Type::f64 : Type::b32;
   std::vector<uint32_t> slots;

@@ -68,6 +68,30 @@ func.func @cache_of_an_atomic(%x: memref<?xf32>, %n: i64) {
 
 // -----
 
+func.func @factors(%a: tensor<16x32xi8>, %b: tensor<32x8xi8>, %c: tensor<16x8xf32>) {
+  // expected-error @+1 {{expected 'tile.factors' to be two floats of 8 bits on a product, but got [f8E4M3FN, f16]}}
+  %0 = tile.dot %a, %b, %c {tile.factors = [f8E4M3FN, f16]} : tensor<16x32xi8>, tensor<32x8xi8>, tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @factors_of_a_sum(%x: f32) {
+  // expected-error @+1 {{expected 'tile.factors' to be two floats of 8 bits on a product, but got [f8E4M3FN, f8E5M2]}}
+  %0 = arith.addf %x, %x {tile.factors = [f8E4M3FN, f8E5M2]} : f32
+  return
+}
+
+// -----
+
+func.func @coarse(%a: tensor<16x32xi8>, %b: tensor<32x8xi8>, %c: tensor<16x8xi32>) {
+  // expected-error @+1 {{expected 'tile.coarse' to be a unit on a 'tile.dot' with 'tile.factors', but got unit}}
+  %0 = tile.dot %a, %b, %c {tile.coarse} : tensor<16x32xi8>, tensor<32x8xi8>, tensor<16x8xi32>
+  return
+}
+
+// -----
+
 func.func @accuracy(%x: f32) {
   // expected-error @+1 {{expected 'tile.accuracy' to be "full" or "fast" on a division or a function that may be fast, but got "quick"}}
   %0 = math.exp2 %x {tile.accuracy = "quick"} : f32

@@ -582,3 +582,11 @@ func.func @carry_buffer(%x: tensor<64xf32, #row>, %buffer: memref<8xi8, 3>) {
   %0 = simt.carry sum %x axis 0 from %buffer : (tensor<64xf32, #row>) -> tensor<64xf32, #row>, memref<8xi8, 3>
   return
 }
+
+// -----
+
+func.func @factor_sums(%a: vector<16xi8>, %b: vector<8xi8>, %c: vector<4xi32>) {
+  // expected-error@+1 {{'simt.mma' op expected an accumulator of 4 f32, but got 'vector<4xi32>'}}
+  %0 = simt.mma %a, %b, %c {tile.factors = [f8E4M3FN, f8E5M2]} : vector<16xi8>, vector<8xi8>, vector<4xi32>
+  return
+}

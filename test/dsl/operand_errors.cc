@@ -313,6 +313,18 @@ void products(View) {
 }
 const ErrorCase productsCase("Dot", "Operands", products, {row});
 
+// Floats of 8 bits multiply each other, whichever they are, and nothing else.
+void byteProducts(View) {
+  Tile x = zeros(f8e4m3, {8, 64}), y = zeros(f8e5m2, {64, 16});
+  dot(x, y);
+  dot(transpose(y), transpose(x));
+  // expected-error@+1 {{'dot' expected operands of one type, but got f8e4m3 and bf16; use cast()}}
+  dot(x, cast(y, bf16));
+  // expected-error@+1 {{'dot' expected operands of one type, but got f8e4m3 and i8; use cast()}}
+  dot(x, zeros(i8, {64, 16}));
+}
+const ErrorCase byteProductsCase("Dot", "Bytes", byteProducts, {row});
+
 // A mistake is reported once: what is computed from it stays silent, and later mistakes are found in the same run.
 void poison(View a) {
   // expected-error@+1 {{'dot' expected inner extents to match, but got 2x3 and 4x5}}

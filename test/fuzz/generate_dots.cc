@@ -51,7 +51,13 @@ Known Generator::factor(Type type, const Shape &shape, const Operand *k, int kAx
 static Type sumType(Type type) { return type == f64 ? f64 : type == i8 ? i32 : f32; }
 
 static const std::vector<Type> factorTypes = {f32, f32, f32, f32, bf16, bf16, f16, f64, i8, f8e4m3, f8e5m2};
-static const std::vector<Type> narrowTypes = {bf16, bf16, f16, i8, f32};
+static const std::vector<Type> narrowTypes = {bf16, bf16, f16, i8, f8e4m3, f32};
+
+/// What a factor of `type` is multiplied by: one of its own type, but floats of 8 bits multiply each other.
+Type Generator::mateOf(Type type) {
+  const bool isByte = type == f8e4m3 || type == f8e5m2;
+  return !isByte || chance(50) ? type : type == f8e4m3 ? f8e5m2 : f8e4m3;
+}
 
 /// The extents before the last two of a product of several matrices, and of a tile of theirs.
 static Shape joined(Shape leading, int64_t rows, int64_t columns) {
@@ -78,7 +84,7 @@ bool Generator::dotStatement() {
       *extent = std::min<int64_t>(*extent, 24);
   }
   const Known left = factor(type, joined(leading, m, k), nullptr, 1),
-              right = factor(type, joined(leading, k, n), nullptr, 0);
+              right = factor(mateOf(type), joined(leading, k, n), nullptr, 0);
   Op op{.verb = Verb::dot,
         .type = sumType(type),
         .shape = joined(leading, m, n),
@@ -119,7 +125,7 @@ bool Generator::dotLoop() {
   Op loop{.verb = Verb::loop, .type = i64, .operands = {Operand::number(int64_t(0)), end, Operand::number(k)}};
   scope(loop.body, [&] {
     const Operand at = openLoop(loop, static_cast<double>(length)).operand();
-    const Known left = factor(type, {m, k}, &at, 1), right = factor(type, {k, n}, &at, 0);
+    const Known left = factor(type, {m, k}, &at, 1), right = factor(mateOf(type), {k, n}, &at, 0);
     ends = *productOf(type, left.facts, right.facts, start.facts, ceildiv(std::max<int64_t>(1, length), k) * k);
     Op op{.verb = Verb::dot, .type = sums, .shape = {m, n}};
     op.operands = {left.operand(), right.operand(), acc.operand()};

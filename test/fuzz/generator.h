@@ -136,6 +136,7 @@ private:
 
   // --- generate_dots.cc
   Known factor(Type type, const Shape &shape, const Operand *k, int kAxis);
+  Type mateOf(Type type);
   std::array<int64_t, 3> productExtents();
   bool dotStatement();
   bool dotLoop();

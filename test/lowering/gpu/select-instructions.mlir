@@ -62,6 +62,21 @@ func.func @bytes(%a: tensor<64x32xi8>, %b: tensor<32x64xi8>, %acc: tensor<64x64x
 
 // -----
 
+// Bytes that are floats are multiplied as such, and as bf16 where no instruction fits.
+// CHECK-LABEL: func @byteFloats
+// CHECK: tile.dot %arg0, %arg1, {{.*}}simt.mma, tile.factors = [f8E4M3FN, f8E5M2]} : tensor<64x32xi8>, tensor<32x64xi8>
+// CHECK: arith.mulf {{.*}} : tensor<16x64xf32>
+// CHECK: tile.dot {{.*}}simt.mma} : tensor<64x16xbf16>, tensor<16x64xbf16>
+// CHECK: return
+func.func @byteFloats(%a: tensor<64x32xi8>, %b: tensor<32x64xi8>, %c: tensor<64x16xi8>, %d: tensor<16x64xi8>,
+                      %acc: tensor<64x64xf32>) attributes {tile.kernel} {
+  %0 = tile.dot %a, %b, %acc {tile.factors = [f8E4M3FN, f8E5M2]} : tensor<64x32xi8>, tensor<32x64xi8>, tensor<64x64xf32>
+  %1 = tile.dot %c, %d, %acc {tile.factors = [f8E5M2, f8E4M3FN]} : tensor<64x16xi8>, tensor<16x64xi8>, tensor<64x64xf32>
+  return
+}
+
+// -----
+
 // f32 loses bits to the tensor core only where the product lets it: `ieee`, which is meant when nothing is said, and
 // `tf32x3`, which is nearly as exact, are outer products, up to 8 rows by 4 columns a thread.
 // CHECK-LABEL: func @precision

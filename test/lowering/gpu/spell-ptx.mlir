@@ -195,6 +195,16 @@ llvm.func @threads(%x: i32, %lane: i32) -> (i32) {
 
 // -----
 
+// Bytes that are floats are named, each factor by itself.
+// CHECK-LABEL: @byteProducts
+// CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e5m2.f32"({{.*}}) : (i32, i32, i32, i32, i32, i32, f32, f32, f32, f32)
+llvm.func @byteProducts(%a: vector<16xi8>, %b: vector<8xi8>, %c: vector<4xf32>) -> vector<4xf32> {
+  %0 = simt.mma %a, %b, %c {tile.factors = [f8E4M3FN, f8E5M2]} : vector<16xi8>, vector<8xi8>, vector<4xf32>
+  llvm.return %0 : vector<4xf32>
+}
+
+// -----
+
 // The tensor core takes words of 32 bits, pairs of f16, and f32 that was rounded to tf32.
 // CHECK-LABEL: @products
 // CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.bf16"({{.*}}) : (i32, i32, i32, i32, i32, i32, f32, f32, f32, f32) -> !llvm.struct<(f32, f32, f32, f32)>

@@ -1,5 +1,7 @@
 // Where the target rounds narrow floats once by itself, its instructions are used; elsewhere there are detours.
 // RUN: kiln-opt %s --tile-expand-ops=native-narrow | FileCheck %s
+// RUN: kiln-opt %s --tile-expand-ops='native-narrow byte-products' | FileCheck %s --check-prefix=BYTES
+// RUN: kiln-opt %s --tile-expand-ops='native-narrow byte-products coarse' | FileCheck %s --check-prefix=COARSE
 // RUN: kiln-opt %s --tile-expand-ops | FileCheck %s --check-prefix=DETOUR
 
 // CHECK-LABEL: @arithmetic
@@ -57,4 +59,20 @@ func.func @twice(%a: tensor<4xi64>) -> tensor<4xf16> {
 func.func @to_bfloat(%a: tensor<4xf64>) -> tensor<4xbf16> {
   %0 = tile.cast %a : tensor<4xf64> to tensor<4xbf16>
   return %0 : tensor<4xbf16>
+}
+
+// Where a target multiplies floats of 8 bits, they stay bytes; where it sums their products coarsely, with a precision alone.
+// BYTES-LABEL: @bytes
+// BYTES: tile.dot {{[^{]*}} {tile.factors = [f8E4M3FN, f8E5M2]} : tensor<32x32xi8>, tensor<32x32xi8>, tensor<32x32xf32>
+// BYTES: tile.dot {{.*}} precision tf32 {tile.factors = [f8E4M3FN, f8E5M2]} : tensor<32x32xi8>
+// COARSE-LABEL: @bytes
+// COARSE: tile.dot {{[^{]*}} : tensor<32x32xbf16>, tensor<32x32xbf16>, tensor<32x32xf32>
+// COARSE: tile.dot {{.*}} precision tf32 {tile.coarse, tile.factors = [f8E4M3FN, f8E5M2]} : tensor<32x32xi8>
+// DETOUR-LABEL: @bytes
+// DETOUR: tile.dot {{.*}} : tensor<32x32xbf16>, tensor<32x32xbf16>, tensor<32x32xf32>
+// DETOUR: tile.dot {{.*}} precision tf32 : tensor<32x32xbf16>, tensor<32x32xbf16>, tensor<32x32xf32>
+func.func @bytes(%a: tensor<32x32xf8E4M3FN>, %b: tensor<32x32xf8E5M2>, %c: tensor<32x32xf32>) -> tensor<32x32xf32> {
+  %0 = tile.dot %a, %b, %c : tensor<32x32xf8E4M3FN>, tensor<32x32xf8E5M2>, tensor<32x32xf32>
+  %1 = tile.dot %a, %b, %0 precision tf32 : tensor<32x32xf8E4M3FN>, tensor<32x32xf8E5M2>, tensor<32x32xf32>
+  return %1 : tensor<32x32xf32>
 }

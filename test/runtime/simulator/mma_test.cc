@@ -81,12 +81,13 @@ static std::string list(const char *name, int words) {
   return "{" + text + "}";
 }
 
-/// Runs the product on C = 3 everywhere; what D's words hold, lane by lane.
-static std::vector<uint64_t> run(const Product &p, const std::vector<uint64_t> &a, const std::vector<uint64_t> &b) {
+/// Runs the product on C = 3 everywhere, or on another f32; what D's words hold, lane by lane.
+static std::vector<uint64_t> run(const Product &p, const std::vector<uint64_t> &a, const std::vector<uint64_t> &b,
+                                 float c = 3) {
   const bool packed = p.sums == "f16";
   const int sums = p.M / (packed ? 8 : 4);
   const std::string three = p.sums == "s32"   ? "3"
-                            : p.sums == "f32" ? "0f40400000"
+                            : p.sums == "f32" ? fmt::format("0f{:08X}", std::bit_cast<uint32_t>(c))
                             : packed          ? "0x42004200"
                                               : "0d4008000000000000";
   const int sumBits = p.sums == "f64" ? 64 : 32;
@@ -151,6 +152,24 @@ TEST(MmaShapesTest, EighthFloats) {
       check({"e4m3", "e5m2", 16, K, 8, sums, "", 120, "8.7"});
       check({"e5m2", "e4m3", 16, K, 8, sums, "", 89, "8.7"});
     }
+}
+
+// Tensor cores that multiply 8-bit floats themselves keep 13 bits of a sum behind the first one of its largest term.
+TEST(MmaShapesTest, CoarseSums) {
+  const auto sum = [](int target, float c) { // 1 · 1 + c
+    const Product p{"e4m3", "e4m3", 16, 32, 8, "f32", "", target, "8.7"};
+    const auto one = [](int, int k) { return k == 0 ? 1 : 0; };
+    return numberIn(p, run(p, fragment(p, p.a, p.M, one), fragment(p, p.b, 8, one), c), 5, 2);
+  };
+  for (const int target : {89, 120}) {
+    EXPECT_EQ(sum(target, 0x1p-13f), 1 + 0x1p-13f);
+    EXPECT_EQ(sum(target, 0x1p-13f + 0x1p-20f), 1 + 0x1p-13f);
+    EXPECT_EQ(sum(target, 0x1p-14f), 1);
+    EXPECT_EQ(sum(target, -0x1p-14f), 1); // towards zero, each term by itself
+    EXPECT_EQ(sum(target, 0x1p14f + 2), 0x1p14f + 2);
+    EXPECT_EQ(sum(target, std::numeric_limits<float>::infinity()), std::numeric_limits<float>::infinity());
+  }
+  EXPECT_EQ(sum(90, 0x1p-20f), 1 + 0x1p-20f);
 }
 
 // Bytes in eight rows, and numbers of four bits, signed and not.

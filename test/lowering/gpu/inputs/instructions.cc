@@ -1,4 +1,5 @@
-// What has instructions of its own: orders of atomics, hints for caches.
+// What has instructions of its own: orders of atomics, hints for caches, products of floats of
+// 8 bits.
 #include "dialect/dsl/Kernel.h"
 
 using namespace kiln;
@@ -32,3 +33,15 @@ static void widths(View x, View ids, View y) {
   store(y, {0}, load(y, {1000}, {256}, {.cache = Cache::stream}), {.cache = Cache::keep}); // read and written
 }
 static const Kernel widthsKernel = kernel("widths", widths, {"x", "ids", "y"});
+
+struct BytesConfig {
+  bool permits = false;
+};
+static void bytes(View a, View b, View c, BytesConfig cfg) {
+  Tile acc = zeros(f32, {64, 64});
+  for (Tile k : range(0, a.dim(1), 64))
+    acc =
+        dot(load(a, {0, k}, {64, 64}), load(b, {k, 0}, {64, 64}), acc, cfg.permits ? Precision::tf32 : Precision::ieee);
+  store(c, {0, 0}, acc);
+}
+static const Kernel bytesKernel = kernel("bytes", bytes, {"a", "b", "c"}, {field("permits", &BytesConfig::permits)});
