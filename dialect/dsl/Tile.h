@@ -14,7 +14,7 @@
 // f16 < f32 < f64, but what has not all numbers of the other needs a cast. A C++ literal takes the tile's type (a float
 // literal with an integer tile gives f32). Shapes broadcast as in NumPy. The meaning of each operation, in every
 // corner, is in dialect/README.md. Verbs that are spelt from others, such as +=, and rarer ones, such as scans, are in
-// Functions.h, sorts in Sorts.h and angles in MathFunctions.h, which come with this header.
+// Functions.h, sorts in Sorts.h, angles in MathFunctions.h and products with scales in Scaled.h, which come with it.
 
 #pragma once
 
@@ -393,4 +393,5 @@ void when(At condition, const std::function<void()> &then, const std::function<v
 #include "dialect/dsl/Loop.h"
 #include "dialect/dsl/MathFunctions.h"
 #include "dialect/dsl/Mistakes.h"
+#include "dialect/dsl/Scaled.h"
 #include "dialect/dsl/Sorts.h"

@@ -325,6 +325,27 @@ void byteProducts(View) {
 }
 const ErrorCase byteProductsCase("Dot", "Bytes", byteProducts, {row});
 
+// Factors with scales: what they may be made of, and how many scales they have.
+void scaledProducts(View) {
+  Tile x = zeros(f8e4m3, {8, 64}), y = zeros(f8e5m2, {64, 16}), s = zeros(u8, {8, 2}), t = zeros(u8, {2, 16});
+  dot_scaled(x, s, y, t);
+  // expected-error@+1 {{'dot_scaled' expected factors of f8e4m3 or f8e5m2, or of u8 with two floats of 4 bits in}}
+  dot_scaled(cast(x, f32), s, y, t);
+  // expected-error@+1 {{'dot_scaled' expected scales of u8, but got i8[8x2]}}
+  dot_scaled(x, cast(s, i8), y, t);
+  // expected-error@+1 {{'dot_scaled' expected factors of rank 2 to 4, but got f8e4m3[64]}}
+  dot_scaled(zeros(f8e4m3, {64}), s, y, t);
+  // expected-error@+1 {{'dot_scaled' expected blocks of 32 elements along the sum, but got 48}}
+  dot_scaled(zeros(f8e4m3, {8, 48}), s, y, t);
+  // expected-error@+1 {{'dot_scaled' expected scales of shape 2x16, one for each 32 elements along the sum, but got}}
+  dot_scaled(x, s, y, transpose(t));
+  // expected-error@+1 {{'dot_scaled' expected leading and inner extents to match, but got 8x64 and 128x16}}
+  dot_scaled(x, s, zeros(u8, {64, 16}), zeros(u8, {4, 16}));
+  // expected-error@+1 {{'dot' expected an accumulator f32[8x16], but got f32[8x8]}}
+  dot_scaled(x, s, y, t, zeros(f32, {8, 8}));
+}
+const ErrorCase scaledProductsCase("Dot", "Scaled", scaledProducts, {row});
+
 // A mistake is reported once: what is computed from it stays silent, and later mistakes are found in the same run.
 void poison(View a) {
   // expected-error@+1 {{'dot' expected inner extents to match, but got 2x3 and 4x5}}

@@ -24,12 +24,12 @@ SOURCES = (".cpp", ".cc", ".h", ".td", ".mlir", ".py")
 
 # Who may include what: the first entry whose pattern fits the including file says which headers it may name.
 # MLIR's and LLVM's own headers are the compiler's business: `compiler` says who may include them.
-DSL_DATA = r"dialect/dsl/(Types|Nearest|MathFunctions|Mistakes|Functions|Loop|Sorts|Tile|Kernel|Plan)\.h|dialect/tile/(ElementTypes|Functions)\.def"
+DSL_DATA = r"dialect/dsl/(Types|Nearest|MathFunctions|Mistakes|Functions|Loop|Scaled|Sorts|Tile|Kernel|Plan)\.h|dialect/tile/(ElementTypes|Functions)\.def"
 ARROWS = [
     # including file, project headers it may include, compiler headers allowed
     (r"dialect/tile/", r"dialect/tile/", True),
     (r"dialect/simt/", r"dialect/(simt|tile)/", True),
-    (r"dialect/dsl/(Types|Nearest|MathFunctions|Mistakes|Functions|Loop|Sorts|Tile|Kernel|Plan)\.h", DSL_DATA, False),
+    (r"dialect/dsl/(Types|Nearest|MathFunctions|Mistakes|Functions|Loop|Scaled|Sorts|Tile|Kernel|Plan)\.h", DSL_DATA, False),
     (r"dialect/dsl/", r"dialect/(dsl|tile)/", True),
     (r"lowering/", r"lowering/|dialect/(tile|simt)/|dialect/dsl/Types\.h", True),
     (r"runtime/Compile[^/]*$", r"runtime/|lowering/|dialect/(tile|simt)/|" + DSL_DATA + r"|dialect/dsl/Trace\.h", True),

@@ -1,5 +1,5 @@
-// Products of floats of 8 bits: exact where numbers are small and whole, and else within the bounds of
-// dialect/README.md.
+// Products of floats of 8 and 4 bits and of factors with scales: exact where numbers are small and whole, and else
+// within the bounds of dialect/README.md.
 
 #include "test/runtime/semantics/semantics.h"
 
@@ -118,6 +118,144 @@ TEST_P(NarrowProducts, OfFloatsOf8BitsAreWithinTheirBounds) {
         }
 }
 
+// --- Scaled factors --------------------------------------------------------------------------------------------------
+
+const Form scaledForms[] = {{16, 8, 32}, {64, 32, 96}, {5, 7, 64}, {1, 1, 32}};
+
+struct ScaledConfig {
+  int form = 0;
+  bool packedA = false, packedB = false, batched = false, sum = false;
+};
+
+void scaledProduct(View a, View sa, View b, View sb, View c, ScaledConfig cfg) {
+  const auto [M, N, K] = scaledForms[cfg.form];
+  const int64_t ka = cfg.packedA ? K / 2 : K, kb = cfg.packedB ? K / 2 : K;
+  if (cfg.batched) {
+    store(c, {0, 0, 0},
+          dot_scaled(load(a, {0, 0, 0}, {2, M, ka}), load(sa, {0, 0, 0}, {2, M, K / 32}),
+                     load(b, {0, 0, 0}, {2, kb, N}), load(sb, {0, 0, 0}, {2, K / 32, N})));
+    return;
+  }
+  Tile x = load(a, {0, 0, 0}, {M, ka}), sx = load(sa, {0, 0, 0}, {M, K / 32}), y = load(b, {0, 0, 0}, {kb, N}),
+       sy = load(sb, {0, 0, 0}, {K / 32, N});
+  store(c, {0, 0, 0}, cfg.sum ? dot_scaled(x, sx, y, sy, full(f32, {M, N}, 1.5)) : dot_scaled(x, sx, y, sy));
+}
+const Kernel scaledKernel = kernel("scaled", scaledProduct,
+                                   {field("form", &ScaledConfig::form), field("packedA", &ScaledConfig::packedA),
+                                    field("packedB", &ScaledConfig::packedB), field("batched", &ScaledConfig::batched),
+                                    field("sum", &ScaledConfig::sum)});
+
+/// A float of 4 bits: sign, two bits of exponent, one of mantissa.
+double realOfHalfByte(uint64_t code) {
+  static const double sizes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  return code & 8 ? -sizes[code & 7] : sizes[code & 7];
+}
+
+/// Random elements, K of them in a row of the left factor or a column of the right one, and what they are times their
+/// scales.
+struct ScaledFactor {
+  Raw elements, scales;
+  std::vector<double> numbers; // (batch, rows, columns) as the product has it
+};
+
+class ScaledProducts : public NarrowProducts {
+protected:
+  /// u8 stands for two floats of 4 bits.
+  ScaledFactor factor(Type type, int64_t batch, int64_t rows, int64_t columns, bool isRight) {
+    const int64_t K = isRight ? rows : columns;
+    ScaledFactor made;
+    made.numbers.resize(batch * rows * columns);
+    made.elements.resize(made.numbers.size() / (type == u8 ? 2 : 1));
+    made.scales.resize(made.numbers.size() / 32);
+    for (int64_t b = 0; b < batch; ++b)
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < columns; ++c) {
+          const int64_t k = isRight ? r : c;
+          const auto placeOf = [&](int64_t each) { // of an array with K / each in place of K
+            return isRight ? (b * (K / each) + k / each) * columns + c : (b * rows + r) * (K / each) + k / each;
+          };
+          uint64_t &scale = made.scales[placeOf(32)];
+          if (k % 32 == 0)
+            scale = 110 + random() % 35;
+          double number;
+          if (type == u8) {
+            const uint64_t code = random() & 15;
+            made.elements[placeOf(2)] |= code << (k % 2 * 4);
+            number = realOfHalfByte(code);
+          } else {
+            uint64_t code;
+            do
+              code = random() & 0xff;
+            while (!std::isfinite(realOf(type, code)));
+            made.elements[placeOf(1)] = code;
+            number = realOf(type, code);
+          }
+          made.numbers[(b * rows + r) * columns + c] = std::ldexp(number, static_cast<int>(scale) - 127);
+        }
+    return made;
+  }
+  static int64_t stored(Type type, int64_t K) { return type == u8 ? K / 2 : K; }
+
+  std::mt19937 random{7};
+};
+
+TEST_P(ScaledProducts, AreThoseOfElementsTimesTheirScales) {
+  for (int form = 0; form < static_cast<int>(std::size(scaledForms)); ++form)
+    for (const Type left : {f8e4m3, f8e5m2, u8})
+      for (const Type right : {f8e4m3, f8e5m2, u8})
+        for (const bool batched : {false, true}) {
+          const auto [M, N, K] = scaledForms[form];
+          const int64_t batch = batched ? 2 : 1;
+          const bool sum = !batched && form % 2 == 1;
+          const ScaledFactor a = factor(left, batch, M, K, false), b = factor(right, batch, K, N, true);
+          const Tensor x = tensor(left, {batch, M, stored(left, K)}, a.elements),
+                       sx = tensor(u8, {batch, M, K / 32}, a.scales),
+                       y = tensor(right, {batch, stored(right, K), N}, b.elements),
+                       sy = tensor(u8, {batch, K / 32, N}, b.scales),
+                       c = tensor(f32, {batch, M, N}, Raw(batch * M * N, 0));
+          launch(scaledKernel, {x.ref(), sx.ref(), y.ref(), sy.ref(), c.ref()},
+                 fmt::format("form={},packedA={:d},packedB={:d},batched={:d},sum={:d}", form, left == u8, right == u8,
+                             batched, sum));
+          const Raw got = read(c);
+          for (int64_t i = 0; i < batch * M * N; ++i) {
+            const int64_t row = i / N, column = i % N, pair = i / (M * N);
+            double want = sum ? 1.5 : 0, size = want;
+            for (int64_t k = 0; k < K; ++k) {
+              const double term = a.numbers[row * K + k] * b.numbers[(pair * K + k) * N + column];
+              want += term;
+              size += std::abs(term);
+            }
+            ASSERT_LE(std::abs(realOf(f32, got[i]) - want), 3 * static_cast<double>(K + 1) * roundoff * size)
+                << nameOf(left) << " by " << nameOf(right) << ", form " << form << ", at " << i << ": got "
+                << realOf(f32, got[i]) << ", want " << want;
+          }
+        }
+}
+
+// The least scale is 2^-127, and that of NaN makes a whole block NaN, elements of 0 too.
+TEST_P(ScaledProducts, KnowTheEndsOfScales) {
+  const int64_t K = 64;
+  Raw elements(5 * K, rawOfReal(f8e4m3, 1)), scales(10, 127);
+  for (int64_t k = 0; k < K; ++k)
+    elements[K + k] = 0;
+  scales[0] = 255, scales[2] = 255; // rows 0 and 1, the first block
+  scales[4] = scales[5] = 254;      // row 2: 2^127
+  scales[6] = scales[7] = 0;        // row 3
+  const Tensor x = tensor(f8e4m3, {1, 5, K}, elements), sx = tensor(u8, {1, 5, 2}, scales),
+               y = tensor(f8e5m2, {1, K, 7}, Raw(K * 7, rawOfReal(f8e5m2, 1))),
+               sy = tensor(u8, {1, 2, 7}, Raw(14, 100)), c = tensor(f32, {1, 5, 7}, Raw(35, 0));
+  launch(scaledKernel, {x.ref(), sx.ref(), y.ref(), sy.ref(), c.ref()}, "form=2");
+  const Raw got = read(c);
+  for (int64_t i = 0; i < 14; ++i)
+    EXPECT_TRUE(std::isnan(realOf(f32, got[i]))) << i;
+  for (int64_t i = 14; i < 21; ++i)
+    EXPECT_EQ(realOf(f32, got[i]), 64 * 0x1p100) << i;
+  for (int64_t i = 21; i < 28; ++i) // below f32's numbers
+    EXPECT_LE(std::abs(realOf(f32, got[i])), 64 * 0x1p-126) << i;
+  for (int64_t i = 28; i < 35; ++i)
+    EXPECT_EQ(realOf(f32, got[i]), 64 * 0x1p-27) << i;
+}
+
 /// Processors and GPUs differ in what they have for such products.
 std::vector<std::string> everyMachine() {
   std::vector<std::string> names = testDevices(/*everyProcessor=*/true);
@@ -127,5 +265,6 @@ std::vector<std::string> everyMachine() {
   return names;
 }
 KILN_ON_THESE(NarrowProducts, everyMachine());
+KILN_ON_THESE(ScaledProducts, everyMachine());
 
 } // namespace
