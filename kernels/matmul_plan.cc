@@ -67,13 +67,26 @@ static int64_t evenly(int64_t extent, int64_t size, int64_t unit) {
 static void pickCpuTile(const CpuFacts &cpu, int64_t M, int64_t N, int64_t K, Type type, MatmulConfig &config) {
   const bool onTiles = cpu.tiles && (type == bf16 || type == i8);
   config.bk = evenly(K, onTiles || type == i8 ? 1024 : 256, onTiles ? 64 : 16);
-  // One row by a turned B, such as a table of tokens: its rows lie as they are added, and need not be turned.
+  // One row by a turned B, such as a table of tokens: its rows lie as they are added, and need not be turned. They are
+  // read a cache line after the other, whole rows where sums of that length are few enough to compile.
   if (M == 1 && config.tb && type != i8) {
-    constexpr int64_t side = 64, longest = 768;
+    constexpr int64_t line = 64, longest = 768;
+    const auto side = static_cast<int>(line / bytesOf(type));
     config.bm = 1;
     config.bn = static_cast<int>(std::clamp<int64_t>(N / std::max(1, cpu.cores) / 16 * 16, 16, 64));
-    config.side = static_cast<int>(side);
-    config.bk = static_cast<int>(std::clamp(roundUp(K, side), side, longest));
+    config.side = side;
+    config.bk = static_cast<int>(std::clamp<int64_t>(roundUp(K, side), side, longest));
+    return;
+  }
+  // Few rows otherwise: each row of B is multiplied by one number of each and added to the sums, several in turn while
+  // these are at hand. Nothing is packed, and long pieces of B's rows are read soonest.
+  if (M <= 4 && !config.ta && !config.tb && type != i8) {
+    constexpr int64_t longest = 4096;
+    config.bm = static_cast<int>(std::max<int64_t>(M, 1));
+    config.bn =
+        static_cast<int>(evenly(N, std::clamp<int64_t>(N / std::max(1, cpu.cores), 64, longest / config.bm), 32));
+    config.side = 1;
+    config.bk = 8;
     return;
   }
   // Fewer rows than are multiplied at a time: B is read once, which takes all the time there is. Long pieces of its

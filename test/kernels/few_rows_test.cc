@@ -21,9 +21,6 @@ protected:
     config.bm = static_cast<int>(M), config.bn = 16, config.bk = 16, config.side = side;
     return config;
   }
-  static bool isGpu(const Target &target) {
-    return target.visit([](const CpuFacts &) { return false; }, [](const GpuFacts &) { return true; });
-  }
   std::vector<Want> product(const Array &a, const Array &b, bool turned, Size s) {
     std::vector<Want> c(s.M * s.N);
     for (int64_t m = 0; m < s.M; ++m)
@@ -60,10 +57,10 @@ TEST_P(FewRowsTest, ProductsOfIntegersAreExact) {
     }
 }
 
-// With what plans pick: on a GPU one, two, four or eight rows, more than one round of K, pieces of B's rows of every
-// length.
+// With what plans pick: on a GPU one, two, four or eight rows, on a CPU each number up to four, more than one round of
+// K, pieces of B's rows of every length.
 TEST_P(FewRowsTest, AsPlansPick) {
-  const bool all = takesAll(GetParam()) && isGpu(target());
+  const bool all = takesAll(GetParam());
   for (const Layout layout : layouts)
     for (const Size s :
          taken<Size>(GetParam(), {{1, 200, 1100}, {8, 70, 530}, {3, 4500, 40}, {2, 70, 2100}}, all ? 4 : 1)) {
@@ -175,8 +172,8 @@ INSTANTIATE_TEST_SUITE_P(Machines, FewRowsTest, testing::ValuesIn(productMachine
 
 TensorRef tensor(Shape extents, Type type) { return TensorRef::dense(nullptr, type, std::move(extents)); }
 
-// Up to eight rows of f32 on a GPU, where tensor cores take no part, and on a CPU one that is multiplied by rows of B;
-// others are products of tiles.
+// Up to eight rows of f32 on a GPU, where tensor cores take no part, and on a CPU one that is multiplied by rows of B,
+// or up to four that rows of B are multiplied by; others are products of tiles.
 TEST(FewRows, AreForExactProductsOnGpus) {
   const Target cpu = {"cpu", CpuFacts{}}, exact = {"gpu", GpuFacts{}, Precision::ieee}, gpu = {"gpu", GpuFacts{}};
   for (const Layout layout : layouts) {
@@ -190,8 +187,9 @@ TEST(FewRows, AreForExactProductsOnGpus) {
       EXPECT_EQ(config.bk % config.side, 0);
     }
     for (const Type type : {f32, bf16}) {
-      EXPECT_EQ(pickMatmul(cpu, layout, 1, 768, 768, type).side > 0, layout == Layout::nt);
-      EXPECT_EQ(pickMatmul(cpu, layout, 2, 768, 768, type).side, 0);
+      EXPECT_GT(pickMatmul(cpu, layout, 1, 768, 768, type).side, 0);
+      EXPECT_EQ(pickMatmul(cpu, layout, 4, 768, 768, type).side > 0, layout == Layout::nn);
+      EXPECT_EQ(pickMatmul(cpu, layout, 5, 768, 768, type).side, 0);
     }
   }
   EXPECT_EQ(pickMatmul(exact, Layout::tn, 1, 768, 768).side, 0);
