@@ -48,7 +48,7 @@ Nest::Nest(ArrayRef<Root> roots, Operation *before, Machine machine, const Dense
     mask = findMask();
   laneAxis = findLaneAxis();
   const bool inLoop = isa<LoopLikeOpInterface>(before->getParentOp());
-  if (!(readsAnew(read) || inLoop) || !paysTwice())
+  if (!(masksCostMuch(read) || inLoop) || !paysTwice())
     return;
   for (tile::AccessOp access : accessesOf(roots, e))
     inside = e.both(inside, e.liesInside(access));
@@ -112,12 +112,15 @@ bool Nest::paysTwice() const {
   return !mask && shape[laneAxis] >= e.machine.lanes() && llvm::product_of(shape) >= fewVectors * e.machine.lanes();
 }
 
-bool Nest::readsAnew(ReadTiles *read) {
-  bool isNew = !read;
+bool Nest::masksCostMuch(ReadTiles *read) {
+  const bool slowStores = e.machine.vectorBits < 512;
+  bool much = !read;
   for (tile::AccessOp access : accessesOf(roots, e))
-    if (access.isLoad() && read)
-      isNew |= read->insert(access).second;
-  return isNew;
+    if (!access.isLoad())
+      much |= slowStores;
+    else if (read)
+      much |= read->insert(access).second;
+  return much;
 }
 
 SmallVector<Value> Nest::inOrOver(const Index &index, ValueRange like,

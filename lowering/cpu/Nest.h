@@ -41,8 +41,9 @@ private:
   /// Whether rows are worth the time to compile them twice: those shorter than a vector have masks anyway, a few
   /// vectors cost little with them, and a triangle makes two of the nest already.
   bool paysTwice() const;
-  /// Whether the nest loads what no nest before it did: what one did is near, where masks cost their instructions.
-  bool readsAnew(ReadTiles *read);
+  /// Whether the nest loads what no nest before it did, for what one did is near, where masks cost their instructions;
+  /// or stores where a mask costs more than they do.
+  bool masksCostMuch(ReadTiles *read);
   /// What `body` gives, of the types of `like`, for a tile that lies inside its views, and again for one that hangs
   /// over them, where that differs. It gets how many vectors of a row to compute in a step.
   Values inOrOver(const Index &index, mlir::ValueRange like, llvm::function_ref<Values(Index, int64_t unroll)> body);

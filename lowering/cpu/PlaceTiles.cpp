@@ -3,7 +3,7 @@
 //
 //   - it is a load that cannot stay a view of memory;
 //   - computing it again would cost much: it is used by several readers, inside a loop, or once for each element that
-//     it is broadcast to;
+//     it is broadcast to, unless these are two and it is little: the halves of a pair that are joined;
 //   - its reader wants it in memory: the left operand of a product, or a `print`.
 //
 // Elements keep their order when a reshape merges or splits dimensions, and most vectors of its result are vectors of
@@ -33,7 +33,7 @@ namespace kiln::lowering::cpu {
 #define GEN_PASS_DEF_PLACETILES
 #include "lowering/cpu/Passes.h.inc"
 
-static constexpr int64_t severalReaders = 6, insideLoop = 3, broadcastOver = 3;
+static constexpr int64_t severalReaders = 6, insideLoop = 3, broadcastOver = 3, copied = 8;
 
 namespace {
 
@@ -97,11 +97,16 @@ struct Placement {
     return costs[value] = std::min<int64_t>(cost, 1000);
   }
 
-  bool broadcasts(Operation *user) {
-    auto broadcast = dyn_cast<tile::BroadcastOp>(user);
+  /// How many elements an element becomes that `user` broadcasts, at most; 1 where it does not.
+  static int64_t copiesBy(Operation *user) {
+    int64_t copies = 1;
     if (auto reshape = dyn_cast<tile::ReshapeOp>(user))
-      return llvm::any_of(reshape->getUsers(), [&](Operation *next) { return broadcasts(next); });
-    return broadcast && broadcast.getSource().getType().getNumElements() < broadcast.getType().getNumElements();
+      for (Operation *next : reshape->getUsers())
+        copies = std::max(copies, copiesBy(next));
+    if (auto broadcast = dyn_cast<tile::BroadcastOp>(user))
+      if (const int64_t elements = broadcast.getSource().getType().getNumElements())
+        copies = broadcast.getType().getNumElements() / elements;
+    return copies;
   }
 
   /// Whether `tile` is a load that stays a view, with or without extents of 1: a product reads it where it lies.
@@ -116,6 +121,16 @@ struct Placement {
   static Value beforeWidening(Value tile) {
     Operation *op = tile.getDefiningOp();
     return isa_and_nonnull<arith::ExtFOp, arith::ExtSIOp>(op) ? op->getOperand(0) : tile;
+  }
+
+  /// Whether numbers of memory become wider ones, which takes as long as what is made of them.
+  static bool isWidened(Operation *op) {
+    if (!isa<arith::ExtFOp>(op))
+      return false;
+    Value narrow = op->getOperand(0);
+    while (auto move = narrow.getDefiningOp<tile::MoveOp>())
+      narrow = move.getMoved();
+    return isLoad(narrow.getDefiningOp());
   }
 
   bool wants(OpOperand &use) {
@@ -151,8 +166,13 @@ struct Placement {
     int64_t cost = costOf(value);
     if (cost >= severalReaders && users.size() > 1 && read.several && !read.inEpilogues)
       return true;
-    if (cost >= broadcastOver && llvm::any_of(users, [&](Operation *user) { return broadcasts(user); }))
-      return true;
+    for (Operation *user : users) {
+      const int64_t copies = std::min(copiesBy(user), copied);
+      if (cost >= broadcastOver && cost * (copies - 1) >= copied)
+        return true;
+      if (isWidened(op) && copies == copied && !read.inEpilogues)
+        return true;
+    }
     return cost >= insideLoop && read.loops > loopsAround(op);
   }
 };

@@ -20,3 +20,19 @@ func.func @masked(%x: memref<256xf32, strided<[1]>>, %m: memref<256xi8, strided<
   tile.scatter %0, %y[%c0] if %mask : tensor<256xf32>, memref<256xf32, strided<[1]>>
   return
 }
+
+// A nest that reads no memory, or none that is far, has its rows twice as well where a store with a mask is slow.
+// CHECK-LABEL: func @stored
+// CHECK: scf.if
+// CHECK-COUNT-4: vector.store {{.*}} vector<8xf32>
+// CHECK-NOT: vector.maskedstore
+// CHECK: } else {
+// CHECK: vector.maskedstore {{.*}} vector<8xf32>
+// CHECK: return
+func.func @stored(%y: memref<?x?xf32, strided<[?, 1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %p = tile.program_id 0
+  %0 = arith.constant dense<2.0> : tensor<16x64xf32>
+  tile.store %0, %y[%p, %c0] : tensor<16x64xf32>, memref<?x?xf32, strided<[?, 1]>>
+  return
+}

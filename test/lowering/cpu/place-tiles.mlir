@@ -33,6 +33,54 @@ func.func @twice(%a: !v, %b: !v) attributes {tile.kernel} {
   return
 }
 
+// The halves of a pair are computed for both when they are joined, where that is little; an exponential is not.
+// CHECK-LABEL: func @pairs
+// CHECK-NOT: cpu.placed
+// CHECK: math.exp {{.*}} {cpu.placed}
+// CHECK-NOT: cpu.placed
+// CHECK: return
+func.func @pairs(%a: !v, %b: memref<?x?x?xf32, strided<[?, ?, 1]>>) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %first = arith.constant dense<[[[true, false]]]> : tensor<1x1x2xi1>
+  %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> !t
+  %y = tile.load %a[%c0, %c0] {cpu.view} : !v -> !t
+  %little = arith.mulf %x, %y : !t
+  %much = math.exp %y : !t
+  %0 = tile.reshape %little : !t -> tensor<16x32x1xf32>
+  %1 = tile.reshape %much : !t -> tensor<16x32x1xf32>
+  %2 = tile.broadcast %0 : tensor<16x32x1xf32> -> tensor<16x32x2xf32>
+  %3 = tile.broadcast %1 : tensor<16x32x1xf32> -> tensor<16x32x2xf32>
+  %4 = tile.broadcast %first : tensor<1x1x2xi1> -> tensor<16x32x2xi1>
+  %5 = arith.select %4, %2, %3 : tensor<16x32x2xi1>, tensor<16x32x2xf32>
+  tile.store %5, %b[%c0, %c0, %c0] : tensor<16x32x2xf32>, memref<?x?x?xf32, strided<[?, ?, 1]>>
+  return
+}
+
+// A row of narrow numbers that many rows take is widened once; a bias that a product's stores take is not.
+// CHECK-LABEL: func @widened
+// CHECK: arith.extf {{.*}} {cpu.placed}
+// CHECK: tile.dot
+// CHECK-NOT: cpu.placed
+// CHECK: return
+func.func @widened(%a: !v, %n: memref<?xbf16, strided<[1]>>, %b: !v) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %x = tile.load %a[%c0, %c0] {cpu.view} : !v -> tensor<16x16xf32>
+  %row = tile.load %n[%c0] {cpu.view} : memref<?xbf16, strided<[1]>> -> tensor<16xbf16>
+  %wide = arith.extf %row : tensor<16xbf16> to tensor<16xf32>
+  %0 = tile.reshape %wide : tensor<16xf32> -> tensor<1x16xf32>
+  %1 = tile.broadcast %0 : tensor<1x16xf32> -> tensor<16x16xf32>
+  %2 = arith.addf %x, %1 : tensor<16x16xf32>
+  tile.store %2, %b[%c0, %c0] : tensor<16x16xf32>, !v
+  %zero = arith.constant dense<0.0> : tensor<16x16xf32>
+  %3 = tile.dot %x, %x, %zero {cpu.epilogue = array<i1: true>} : tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>
+  %bias = arith.extf %row : tensor<16xbf16> to tensor<16xf32>
+  %4 = tile.reshape %bias : tensor<16xf32> -> tensor<1x16xf32>
+  %5 = tile.broadcast %4 : tensor<1x16xf32> -> tensor<16x16xf32>
+  %6 = arith.addf %3, %5 : tensor<16x16xf32>
+  tile.store %6, %b[%c0, %c0] : tensor<16x16xf32>, !v
+  return
+}
+
 // The left operand of a product is wanted in memory, unless it lies in a view.
 // CHECK-LABEL: func @left
 // CHECK: arith.mulf {{.*}} {cpu.placed}
