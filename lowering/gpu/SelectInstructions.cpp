@@ -64,7 +64,7 @@ static bool isUsedByRows(Value tile) {
   for (size_t next = 0; next < reached.size(); ++next) {
     Operation *const user = reached[next]->getOwner();
     if (auto reduce = dyn_cast<tile::ReduceOp>(user);
-        reduce && reduce.getAxis() + 1 == reduce.getSource().getType().getRank())
+        reduce && static_cast<int64_t>(reduce.getAxis()) + 1 == reduce.getSource().getType().getRank())
       return true;
     if (isa<tile::DotOp>(user) && reached[next]->getOperandNumber() == 0)
       return true;

@@ -34,8 +34,9 @@ TEST_P(MetersTest, MarksAreInOrder) {
     EXPECT_GE(times[0], before - 1e-6);
     for (int i = 0; i < 3; ++i)
       EXPECT_GT(times[i + 1], times[i]) << i;
-    if (clock->isTime())
+    if (clock->isTime()) {
       EXPECT_LE(times[3], secondsNow() + 1e-6);
+    }
   }
   EXPECT_TRUE(clock->take().empty());
   device->synchronize();

@@ -213,10 +213,12 @@ TEST_P(Atomics, AnElementNamedSeveralTimesChangesOnceForEach) {
           --count[number(old[i])];
         }
         const double got = number(left[place]);
-        if (verb == Verb::add)
+        if (verb == Verb::add) {
           EXPECT_EQ(got, programs * sum) << nameOf(type) << ", place " << place;
-        if (verb == Verb::max)
+        }
+        if (verb == Verb::max) {
           EXPECT_EQ(got, most) << nameOf(type) << ", place " << place;
+        }
         if (verb != Verb::exchange)
           continue;
         --count[got];

@@ -145,10 +145,11 @@ TEST_P(Products, OfTilesThatHangOverTheirViewsAreZeroOutside) {
           for (int64_t s = 0; s < TK; ++s)
             want += leftAt(m + i, k + s) * rightAt(k + s, n + j);
           sum += want;
-          if (!total)
+          if (!total) {
             ASSERT_TRUE(same(f32, got[i * TN + j], rawOfReal(f32, want), false))
                 << config << " from " << m << ", " << n << ", " << k << ", at " << i << ", " << j << ": expected "
                 << want << ", but got " << realOf(f32, got[i * TN + j]);
+          }
         }
         if (total)
           ASSERT_TRUE(same(f32, got[i * TN], rawOfReal(f32, sum), false))
